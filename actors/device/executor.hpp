@@ -1,0 +1,45 @@
+#pragma once
+/// Executor: runs a plan on one chip, resumable at every collective.
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include <weft/spmd/passes/plan.hpp>
+#include <weft/transport/communicator.hpp>
+
+namespace weft {
+
+/// A plan with everything decided that doesn't change between runs: kernels, loop bounds, oneDNN
+/// primitives, collective calls, the values of constants. One per chip.
+class LoadedPlan;
+
+/// One chip; used by one thread at a time. CAF-free.
+class Executor {
+ public:
+  Executor(JobMemory& memory, const Mesh& mesh, int position, BoardWriter board, WaitPolicy policy);
+  ~Executor();
+
+  /// Reserves the plan's temporaries in the arena and prepares it. Throws no_space, unavailable (an op
+  /// or dtype without a kernel, named with its location).
+  std::shared_ptr<const LoadedPlan> load(const Plan& plan);
+
+  /// Offsets in the arena of the buffers of the plan's inputs and outputs, in order.
+  struct Buffers {
+    std::vector<std::uint64_t> inputs;
+    std::vector<std::uint64_t> outputs;
+  };
+  void start(std::shared_ptr<const LoadedPlan> plan, std::uint64_t step, const Buffers& buffers);
+  /// Runs until done (true) or until it would have to wait in a collective (false). Throws as
+  /// Communicator::poll.
+  bool resume();
+  /// resume(), waiting in between as the policy says.
+  void run(std::shared_ptr<const LoadedPlan> plan, std::uint64_t step, const Buffers& buffers);
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace weft

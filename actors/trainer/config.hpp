@@ -1,0 +1,80 @@
+#pragma once
+/// What a job is made of: Ray Train's ScalingConfig, TorchConfig and RunConfig in weft's terms.
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+namespace weft {
+
+/// Passed to the loop as given to the Trainer.
+using Config = nlohmann::json;
+/// What a loop reports: a JSON object.
+using Metrics = nlohmann::json;
+
+/// How many processes, how many chips. 0 and "" mean: not given.
+struct ScalingConfig {
+  int num_workers = 1;       ///< processes; 0: everything in this one
+  int chips_per_worker = 0;  ///< default: what topology or mesh_shape leave for each worker, else 1
+  std::string topology;      ///< "4x4": the grid of all chips
+  bool use_gpu = false;
+  bool use_tpu = false;
+  std::map<std::string, double> resources_per_worker;  ///< {"TPU": 4}: chips per worker
+  std::string accelerator_type;
+  std::string placement_strategy = "PACK";  ///< PACK, SPREAD, STRICT_PACK, STRICT_SPREAD, over hosts
+};
+
+struct SpmdConfig {
+  std::vector<std::int64_t> mesh_shape;
+  std::vector<std::string> axis_names;
+  std::int64_t data_parallel_size = 0;
+  std::int64_t model_parallel_size = 0;
+  std::string partitioning_mode = "auto";  ///< auto: annotations are propagated
+};
+
+struct BackendConfig {
+  std::string backend = "spmd";  ///< or its aliases "xla", "xla_tpu"; "none": no mesh
+  double timeout_s = 1800;       ///< for all joins together, and for any wait inside a step
+  SpmdConfig spmd;
+};
+
+struct FailureConfig {
+  int max_failures = 0;
+};
+
+struct CheckpointConfig {
+  int num_to_keep = 0;  ///< 0: all
+};
+
+/// A folder with what a loop saved.
+struct Checkpoint {
+  std::string path;
+};
+
+struct JobInfo;
+struct Result;
+
+/// Told of a run's progress, in the process and on the thread that called fit().
+class Callback {
+ public:
+  virtual ~Callback() = default;
+  virtual void on_start(const JobInfo&) {}
+  virtual void on_report(const Metrics&) {}
+  virtual void on_end(const Result&) {}
+};
+
+struct RunConfig {
+  std::string name;                            ///< default: made from the program's name
+  std::string storage_path = "~/weft_runs";    ///< the run's folder is storage_path/name-jobid
+  FailureConfig failure;
+  CheckpointConfig checkpoint;
+  std::vector<std::shared_ptr<Callback>> callbacks;
+  std::uint64_t seed = 0;
+};
+
+}  // namespace weft

@@ -1,0 +1,52 @@
+#pragma once
+/// Trainer: runs a loop on every worker of a mesh (Ray Train's TorchTrainer).
+
+#include <concepts>
+#include <functional>
+
+#include <weft/actors/trainer/config.hpp>
+#include <weft/actors/trainer/result.hpp>
+#include <weft/actors/worker/context.hpp>
+
+namespace weft {
+
+/// The loop that every worker runs: `void(TrainContext&, const Config&)` or `void(TrainContext&)`.
+class TrainLoop {
+ public:
+  template <std::invocable<TrainContext&, const Config&> F>
+  TrainLoop(F loop) : loop_(std::move(loop)) {}  // NOLINT(google-explicit-constructor)
+  template <std::invocable<TrainContext&> F>
+    requires(!std::invocable<F, TrainContext&, const Config&>)
+  TrainLoop(F loop)  // NOLINT(google-explicit-constructor)
+      : loop_([loop = std::move(loop)](TrainContext& ctx, const Config&) { loop(ctx); }) {}
+
+  void operator()(TrainContext& ctx, const Config& config) const { loop_(ctx, config); }
+
+ private:
+  std::function<void(TrainContext&, const Config&)> loop_;
+};
+
+struct TrainerOptions {
+  Config loop_config;
+  ScalingConfig scaling;
+  BackendConfig backend;
+  RunConfig run;
+};
+
+/// One job. Workers are copies of this executable, started with the same arguments: what main() does
+/// before fit() is done in each of them as well.
+class Trainer {
+ public:
+  explicit Trainer(TrainLoop loop, TrainerOptions options = {});
+
+  /// Validates (throws invalid_argument, mesh_mismatch, unavailable or no_space before anything
+  /// starts), then runs the job to its end. A failed run is a Result with an error, not an exception.
+  /// In a worker process this call runs the loop and doesn't return. Call it from the main thread.
+  Result fit();
+
+ private:
+  TrainLoop loop_;
+  TrainerOptions options_;
+};
+
+}  // namespace weft

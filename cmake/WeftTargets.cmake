@@ -1,0 +1,49 @@
+# What all targets share: the include root, the language, the warnings, the sanitizers.
+
+set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
+set(CMAKE_CXX_EXTENSIONS OFF)
+
+# <weft/...> is the source tree: in the build folder, include/weft is a link to it.
+file(MAKE_DIRECTORY ${PROJECT_BINARY_DIR}/include)
+file(CREATE_LINK ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR}/include/weft SYMBOLIC)
+
+add_library(weft_options INTERFACE)
+target_compile_options(weft_options INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wconversion)
+if(WEFT_WERROR)
+  target_compile_options(weft_options INTERFACE -Werror)
+endif()
+if(WEFT_SANITIZE)
+  target_compile_options(weft_options INTERFACE -fsanitize=${WEFT_SANITIZE} -fno-omit-frame-pointer)
+  target_link_options(weft_options INTERFACE -fsanitize=${WEFT_SANITIZE})
+endif()
+
+# weft_library(<name> SOURCES ... LIBRARIES ...): the target weft_<name>, alias weft::<name>.
+function(weft_library name)
+  cmake_parse_arguments(arg "" "" "SOURCES;LIBRARIES;PRIVATE_LIBRARIES" ${ARGN})
+  add_library(weft_${name} STATIC ${arg_SOURCES})
+  add_library(weft::${name} ALIAS weft_${name})
+  set_target_properties(weft_${name} PROPERTIES EXPORT_NAME ${name} POSITION_INDEPENDENT_CODE ON)
+  target_compile_features(weft_${name} PUBLIC cxx_std_20)
+  target_include_directories(weft_${name} PUBLIC
+    $<BUILD_INTERFACE:${PROJECT_BINARY_DIR}/include> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+  target_link_libraries(weft_${name} PUBLIC ${arg_LIBRARIES} PRIVATE ${arg_PRIVATE_LIBRARIES}
+    $<BUILD_INTERFACE:weft_options>)
+endfunction()
+
+# weft_program(<name> SOURCES ... LIBRARIES ...): an executable in bin/.
+function(weft_program name)
+  cmake_parse_arguments(arg "" "" "SOURCES;LIBRARIES" ${ARGN})
+  add_executable(${name} ${arg_SOURCES})
+  target_link_libraries(${name} PRIVATE ${arg_LIBRARIES} weft_options)
+endfunction()
+
+# weft_test(<name> LABELS ... SOURCES ... LIBRARIES ...): a GoogleTest program and its ctest.
+function(weft_test name)
+  cmake_parse_arguments(arg "" "TIMEOUT" "LABELS;SOURCES;LIBRARIES" ${ARGN})
+  weft_program(${name} SOURCES ${arg_SOURCES} LIBRARIES ${arg_LIBRARIES} GTest::gtest_main)
+  add_test(NAME ${name} COMMAND ${name})
+  if(NOT arg_TIMEOUT)
+    set(arg_TIMEOUT 120)
+  endif()
+  set_tests_properties(${name} PROPERTIES LABELS "${arg_LABELS}" TIMEOUT ${arg_TIMEOUT})
+endfunction()

@@ -1,0 +1,82 @@
+#pragma once
+/// The one exception type of weft, and the check for what can't happen.
+
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+
+#include <fmt/format.h>
+
+namespace weft {
+
+/// Why something failed. Values are stable: they travel between processes and into files.
+enum class Errc : std::uint8_t {
+  invalid_argument = 1,    ///< a value the caller gave can't be used; the message names it
+  mesh_mismatch = 2,       ///< sizes of workers, chips, topology and mesh contradict each other
+  program_divergence = 3,  ///< two workers (or chips) don't run the same thing
+  not_found = 4,
+  io = 5,
+  corrupt = 6,  ///< bytes from outside failed verification
+  version = 7,  ///< written by a version that this one can't read
+  no_space = 8,
+  timeout = 9,
+  peer_lost = 10,
+  cancelled = 11,
+  unavailable = 12,  ///< this build or this machine hasn't got it
+};
+
+/// "invalid_argument", "mesh_mismatch", ...
+std::string_view to_string(Errc code) noexcept;
+
+/// Thrown within a process; turned into a value at the edge of an actor or a process.
+class Error : public std::runtime_error {
+ public:
+  Error(Errc code, std::string message) : std::runtime_error(std::move(message)), code_(code) {}
+
+  Errc code() const noexcept { return code_; }
+
+ private:
+  Errc code_;
+};
+
+/// Throws Error with a formatted message.
+template <typename... Args>
+[[noreturn]] void fail(Errc code, fmt::format_string<Args...> format, Args&&... args) {
+  throw Error(code, fmt::format(format, std::forward<Args>(args)...));
+}
+
+/// Called with the text of a failed WEFT_CHECK before the process aborts. Must not throw.
+using CheckHook = void (*)(std::string_view text) noexcept;
+
+/// Installs the hook (the transport writes the text to the board); returns the one before.
+CheckHook set_check_hook(CheckHook hook) noexcept;
+
+[[noreturn]] void check_failed(const char* file, int line, const char* condition,
+                               std::string values) noexcept;
+
+}  // namespace weft
+
+/// Aborts with the condition and the values given if `condition` is false, in every build.
+/// For what can't happen unless weft itself is wrong; callers' mistakes throw Error.
+#define WEFT_CHECK(condition, ...)                                              \
+  (static_cast<bool>(condition)                                                 \
+       ? static_cast<void>(0)                                                   \
+       : ::weft::check_failed(__FILE__, __LINE__, #condition,                   \
+                              ::weft::detail::check_values(#__VA_ARGS__ __VA_OPT__(, ) __VA_ARGS__)))
+
+namespace weft::detail {
+
+/// "a, b = 1, 2": the names as written, then the values.
+template <typename... Args>
+std::string check_values(std::string_view names, const Args&... args) {
+  if constexpr (sizeof...(args) == 0) {
+    return {};
+  } else {
+    std::string values;
+    ((values += fmt::format("{}{}", values.empty() ? "" : ", ", args)), ...);
+    return fmt::format("{} = {}", names, values);
+  }
+}
+
+}  // namespace weft::detail

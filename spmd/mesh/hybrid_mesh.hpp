@@ -1,0 +1,33 @@
+#pragma once
+/// HybridMesh: a mesh whose axes are split between chips of one host and hosts (torch_xla's
+/// HybridMesh): an axis's size is dcn[i] * ici[i], its dcn part major.
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <weft/spmd/mesh/mesh.hpp>
+
+namespace weft {
+
+/// What an atom crosses: shared memory within a host, or the network between hosts.
+enum class Tier : std::uint8_t { ici, dcn };
+
+struct HybridMesh {
+  std::vector<std::int64_t> ici;  ///< chips per axis within a host (shared memory)
+  std::vector<std::int64_t> dcn;  ///< hosts per axis (network)
+  std::vector<std::string> axis_names;
+
+  /// Throws mesh_mismatch where the three lists differ in length, invalid_argument for a size < 1.
+  void validate() const;
+  /// Chips and hosts: products of ici and of dcn.
+  std::int64_t chips_per_host() const;
+  std::int64_t num_hosts() const;
+  /// The flat mesh: shape dcn[i] * ici[i]; devices of host h are h * chips_per_host() onward.
+  Mesh mesh() const;
+  /// The tier of each of the mesh's atoms (index 0 unused). Throws unavailable where an axis's
+  /// prime factors can't be divided so that no atom crosses both tiers.
+  std::vector<Tier> atom_tiers() const;
+};
+
+}  // namespace weft

@@ -1,0 +1,80 @@
+#pragma once
+/// Mesh: chips arranged in a grid with named axes (jax.sharding.Mesh, torch_xla.spmd.Mesh).
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <weft/spmd/mesh/atom.hpp>
+
+namespace weft {
+
+/// An immutable value: the shape, the names of the axes and the order of the chips. It holds no
+/// device. A chip's *position* is its row-major index in the grid; `device_ids()[position]` is the
+/// chip that stands there.
+class Mesh {
+ public:
+  /// `shape` and `axis_names` have one entry per axis; `device_ids` (default 0, 1, 2, ...) has
+  /// product(shape) distinct entries that are a permutation of 0..n-1.
+  /// Throws invalid_argument for an empty or repeated axis name, a size below 1 or a device list
+  /// that repeats or misses an id; mesh_mismatch where the counts don't agree.
+  Mesh(std::vector<std::int64_t> shape, std::vector<std::string> axis_names,
+       std::vector<int> device_ids = {});
+
+  const std::vector<std::int64_t>& shape() const { return shape_; }
+  const std::vector<std::string>& axis_names() const { return axis_names_; }
+  const std::vector<int>& device_ids() const { return device_ids_; }
+
+  /// Number of axes, number of chips.
+  int num_axes() const { return static_cast<int>(shape_.size()); }
+  int size() const { return static_cast<int>(device_ids_.size()); }
+
+  /// -1 if the mesh has no such axis.
+  int axis_index(std::string_view name) const noexcept;
+  bool has_axis(std::string_view name) const noexcept { return axis_index(name) >= 0; }
+  /// Throws not_found, naming the axes that there are.
+  std::int64_t axis_size(std::string_view name) const;
+
+  /// Coordinates along the axes of a position.
+  std::vector<std::int64_t> coords(int position) const;
+  /// Position of a device id.
+  int position_of(int device_id) const;
+
+  /// Atoms 1..num_atoms(); see atom.hpp.
+  int num_atoms() const { return static_cast<int>(atom_size_.size()) - 1; }
+  std::int64_t atom_size(Atom atom) const { return atom_size_[atom]; }
+  int atom_axis(Atom atom) const { return atom_axis_[atom]; }
+  AtomList axis_atoms(int axis) const { return axis_atoms_[static_cast<std::size_t>(axis)]; }
+  /// Product of the sizes of the atoms.
+  std::int64_t count(AtomList atoms) const;
+  std::int64_t count(AtomMask mask) const;
+  /// Coordinate of a position along one atom.
+  std::int64_t coord(int position, Atom atom) const;
+  /// Index of a position within `atoms` read as a mixed-radix number, the first atom major.
+  std::int64_t index_in(int position, AtomList atoms) const;
+  /// The positions that agree with `position` on every atom outside `atoms`, ordered by
+  /// index_in(., atoms).
+  std::vector<int> group(int position, AtomList atoms) const;
+  /// The atoms of the mask in ascending order.
+  AtomList list(AtomMask mask) const;
+
+  /// "(4,4) (\"data\",\"model\")".
+  std::string to_string() const;
+  /// The grid of device ids with the axes' names, one row a line.
+  std::string grid() const;
+
+  friend bool operator==(const Mesh&, const Mesh&) = default;
+
+ private:
+  std::vector<std::int64_t> shape_;
+  std::vector<std::string> axis_names_;
+  std::vector<int> device_ids_;
+  std::vector<AtomList> axis_atoms_;
+  std::vector<std::int64_t> atom_size_;    // [0] unused
+  std::vector<std::int64_t> atom_stride_;  // in positions
+  std::vector<int> atom_axis_;
+};
+
+}  // namespace weft

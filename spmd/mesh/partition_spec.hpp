@@ -1,0 +1,52 @@
+#pragma once
+/// PartitionSpec: for each dim of a tensor, the mesh axes that shard it
+/// (jax.sharding.PartitionSpec).
+
+#include <initializer_list>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace weft {
+
+/// The axes of one dim, major to minor; {} is not sharded.
+class AxisNames {
+ public:
+  AxisNames() = default;
+  AxisNames(const char* axis) : names_{axis} {}           // NOLINT(google-explicit-constructor)
+  AxisNames(std::string axis) : names_{std::move(axis)} {}  // NOLINT(google-explicit-constructor)
+  AxisNames(std::initializer_list<std::string_view> axes) : names_(axes.begin(), axes.end()) {}
+
+  const std::vector<std::string>& names() const { return names_; }
+  bool empty() const { return names_.empty(); }
+
+  friend bool operator==(const AxisNames&, const AxisNames&) = default;
+
+ private:
+  std::vector<std::string> names_;
+};
+
+/// `{{"data"}, {}}` shards dim 0 over axis "data"; `{{"data", "model"}, {}}` over both.
+class PartitionSpec {
+ public:
+  PartitionSpec() = default;
+  PartitionSpec(std::initializer_list<AxisNames> dims) : dims_(dims) {}
+  explicit PartitionSpec(std::vector<AxisNames> dims) : dims_(std::move(dims)) {}
+
+  /// Nothing sharded, for a tensor of `num_dims` dims.
+  static PartitionSpec replicated(int num_dims) {
+    return PartitionSpec(std::vector<AxisNames>(static_cast<std::size_t>(num_dims)));
+  }
+
+  const std::vector<AxisNames>& dims() const { return dims_; }
+  int num_dims() const { return static_cast<int>(dims_.size()); }
+  /// `(("data"), None)`-like text: `{{"data"}, {}}`.
+  std::string to_string() const;
+
+  friend bool operator==(const PartitionSpec&, const PartitionSpec&) = default;
+
+ private:
+  std::vector<AxisNames> dims_;
+};
+
+}  // namespace weft

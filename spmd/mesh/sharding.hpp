@@ -1,0 +1,60 @@
+#pragma once
+/// Sharding: a PartitionSpec in terms of atoms, with what propagation and partitioning need to know.
+/// The representation follows Shardy's TensorSharding, with sub-axes replaced by atoms.
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include <weft/spmd/mesh/atom.hpp>
+#include <weft/spmd/mesh/mesh.hpp>
+#include <weft/spmd/mesh/partition_spec.hpp>
+
+namespace weft {
+
+inline constexpr int kDimCountMax = 6;
+
+enum class ReduceKind : std::uint8_t { add, max, min };
+
+/// One cache line. The atoms in the dims, in `unreduced` and in `replicated` are disjoint.
+struct alignas(64) Sharding {
+  std::array<AtomList, kDimCountMax> dims{};  ///< atoms that shard each dim, major to minor
+  std::uint64_t provenance = 0;  ///< nibble per atom: user priority by which it got here
+  AtomMask unreduced = 0;        ///< atoms over which the value is still a partial result
+  AtomMask replicated = 0;       ///< atoms that must not shard this value
+  std::uint8_t open_mask = 0;    ///< bit d: propagation may add atoms to dim d
+  ReduceKind reduce_kind = ReduceKind::add;  ///< how `unreduced` is to be reduced
+
+  /// Every dim open: propagation decides.
+  static Sharding open(int num_dims);
+  /// Every dim closed and unsharded.
+  static Sharding closed() { return {}; }
+  /// Closed, as the spec says. Throws invalid_argument where spec and shape differ in length, an axis
+  /// is unknown or used twice, or an axis doesn't divide its dim; `what` names the tensor.
+  static Sharding from_spec(const Mesh& mesh, const PartitionSpec& spec,
+                            std::span<const std::int64_t> shape, std::string_view what,
+                            int priority = 0);
+
+  bool is_open(int dim) const { return (open_mask >> dim) & 1U; }
+  /// Atoms used by the dims.
+  AtomMask used() const;
+  bool is_replicated() const { return used() == 0 && unreduced == 0; }
+  int priority(Atom atom) const { return static_cast<int>((provenance >> (4 * atom)) & 15U); }
+  void set_priority(Atom atom, int priority);
+
+  /// Same dims and unreduced atoms (openness and provenance set aside).
+  bool same_layout(const Sharding& other) const;
+  /// Shape of a chip's shard of a tensor of this global shape.
+  std::array<std::int64_t, kDimCountMax> local_shape(const Mesh& mesh,
+                                                     std::span<const std::int64_t> shape) const;
+  /// Offsets of a position's shard in the global tensor.
+  std::array<std::int64_t, kDimCountMax> offsets(const Mesh& mesh, int position,
+                                                 std::span<const std::int64_t> shape) const;
+  /// `[{"data"}, {"model"?}] unreduced{"data"}`: whole axes by name, parts as `data:0`; ? = open.
+  std::string to_string(const Mesh& mesh, int num_dims) const;
+
+  friend bool operator==(const Sharding&, const Sharding&) = default;
+};
+
+}  // namespace weft

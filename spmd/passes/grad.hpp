@@ -1,0 +1,17 @@
+#pragma once
+/// Reverse-mode differentiation as a trace transform on the global program.
+
+#include <span>
+#include <vector>
+
+#include <weft/spmd/program/builder.hpp>
+
+namespace weft {
+
+/// Appends ops that compute d loss / d wrt[i] and returns their values (one per wrt, of its type).
+/// `loss` is a floating scalar. One backward walk; cotangents of a value are added in op order; a wrt
+/// that the loss doesn't depend on gets zeros. New ops carry the location of the op they come from.
+/// Throws invalid_argument for a loss that isn't a floating scalar, naming its type and location.
+std::vector<ValueId> grad(Builder& builder, ValueId loss, std::span<const ValueId> wrt);
+
+}  // namespace weft

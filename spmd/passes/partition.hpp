@@ -1,0 +1,17 @@
+#pragma once
+/// Partitioning: the global program and a sharding per value give the program of one chip.
+
+#include <span>
+
+#include <weft/spmd/mesh/mesh.hpp>
+#include <weft/spmd/program/program.hpp>
+
+namespace weft {
+
+/// Assigns atoms to the factors of each op, reshards operands where they don't fit, reduces partial
+/// results and lowers types to local shapes; the result's inputs and outputs carry closed shardings.
+/// An output that updates an input has that input's sharding. The same program for every chip: what
+/// differs is only the chip's position (iota, all_slice, collectives).
+Program partition(const Program& program, const Mesh& mesh, std::span<const Sharding> shardings);
+
+}  // namespace weft

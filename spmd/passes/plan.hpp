@@ -1,0 +1,60 @@
+#pragma once
+/// Plan: what one chip runs: a per-chip program with a place in memory for every value.
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <weft/spmd/mesh/mesh.hpp>
+#include <weft/spmd/program/program.hpp>
+
+namespace weft {
+
+enum class Place : std::uint8_t {
+  temp,    ///< at `offset` in the temporaries' region, the same on every chip
+  input,   ///< in the buffer bound to input number `offset` for this run
+  output,  ///< in the buffer bound to output number `offset` for this run
+};
+
+struct Slot {
+  Place place = Place::temp;
+  std::uint64_t offset = 0;
+};
+
+/// The same bytes for all chips. Operands and results of collectives are always temporaries, so their
+/// offsets are equal on all chips (make_plan inserts `copy` where an input or output takes part).
+struct Plan {
+  Program program;  ///< the chip's program; ops in the order in which they run
+  std::vector<TensorType> input_types;   ///< global
+  std::vector<TensorType> output_types;  ///< global
+  std::vector<Slot> slots;               ///< one per value
+  std::uint64_t temp_bytes = 0;          ///< size of the temporaries' region, 64-byte aligned
+  std::uint64_t temp_bytes_bound = 0;    ///< lower bound: largest sum of values live at once
+
+  std::vector<std::int64_t> mesh_shape;
+  std::vector<std::string> axis_names;
+};
+
+/// Places every value (greedy by size, first fit among overlapping intervals; each 64-byte aligned).
+/// An output is written where it is computed; a value that is output twice, or both input and output,
+/// gets a copy.
+Plan make_plan(const Program& chip_program, const Mesh& mesh,
+               std::span<const TensorType> input_types, std::span<const TensorType> output_types);
+
+/// Throws corrupt if two values that live at once overlap, a slot leaves its region or isn't aligned,
+/// or a collective touches anything but temporaries.
+void verify(const Plan& plan, const Mesh& mesh);
+
+/// One collective of a plan, for people and for tests.
+struct CollectiveSummary {
+  OpKind kind;
+  std::vector<std::string> axes;
+  std::int64_t bytes = 0;  ///< of the chip's operand (all_gather: of its result)
+  std::string value;       ///< "dot_general at digits.cpp:41"
+};
+std::vector<CollectiveSummary> collectives(const Plan& plan, const Mesh& mesh);
+
+/// canonicalize, propagate, partition, canonicalize, make_plan, with a verify after each.
+Plan compile(const Program& program, const Mesh& mesh);
+
+}  // namespace weft

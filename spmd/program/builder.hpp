@@ -1,0 +1,67 @@
+#pragma once
+/// Builder: appends ops to a Program with shape inference and checks, one function an op.
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include <weft/spmd/program/program.hpp>
+
+namespace weft {
+
+/// Every function throws invalid_argument with the op, the types and the current location where the
+/// operands don't fit. Shapes must agree exactly: broadcasting is `broadcast_in_dim`.
+class Builder {
+ public:
+  explicit Builder(Program& program) : program_(&program) {}
+
+  Program& program() { return *program_; }
+  const TensorType& type(ValueId value) const { return program_->type(value); }
+  /// "file:line" given to the ops that follow; "" for none.
+  void set_loc(std::string_view file_line);
+  LocId loc() const { return loc_; }
+  void set_loc(LocId loc) { loc_ = loc; }
+
+  /// A splat (`value` converted to the dtype), or row-major elements.
+  ValueId constant(double value, TensorType type);
+  ValueId constant(std::span<const std::byte> elements, TensorType type);
+  ValueId iota(TensorType type, int dim);
+
+  /// negate .. rsqrt.
+  ValueId unary(OpKind kind, ValueId x);
+  ValueId convert(ValueId x, DType dtype);
+  /// add .. power, logical_and: equal types.
+  ValueId binary(OpKind kind, ValueId a, ValueId b);
+  ValueId compare(CompareDirection direction, ValueId a, ValueId b);
+  ValueId select(ValueId predicate, ValueId on_true, ValueId on_false);
+
+  ValueId reshape(ValueId x, const Shape& shape);
+  ValueId transpose(ValueId x, std::span<const std::int64_t> perm);
+  /// `dims[i]` is the result dim of operand dim i (ascending); a 1-sized operand dim expands.
+  ValueId broadcast_in_dim(ValueId x, const Shape& shape, std::span<const std::int64_t> dims);
+
+  struct DotDims {
+    std::vector<std::int64_t> lhs_batch, rhs_batch, lhs_contracting, rhs_contracting;
+  };
+  ValueId dot_general(ValueId lhs, ValueId rhs, const DotDims& dims);
+  /// Result dims: the operand's without `dims`.
+  ValueId reduce(ReduceKind kind, ValueId x, std::span<const std::int64_t> dims);
+
+  ValueId sharding_constraint(ValueId x, const Sharding& sharding);
+  ValueId copy(ValueId x);
+
+  // Collectives, for per-chip programs: sizes follow from the mesh.
+  ValueId all_reduce(const Mesh& mesh, ValueId x, AtomList atoms, ReduceKind kind);
+  ValueId all_gather(const Mesh& mesh, ValueId x, AtomList atoms, int dim);
+  ValueId reduce_scatter(const Mesh& mesh, ValueId x, AtomList atoms, ReduceKind kind, int dim);
+  ValueId all_to_all(const Mesh& mesh, ValueId x, AtomList atoms, int split_dim, int concat_dim);
+  ValueId collective_permute(ValueId x, std::span<const AtomList> from, std::span<const AtomList> to);
+  ValueId all_slice(const Mesh& mesh, ValueId x, AtomList atoms, int dim);
+
+ private:
+  Program* program_;
+  LocId loc_ = 0;
+};
+
+}  // namespace weft

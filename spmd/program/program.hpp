@@ -1,0 +1,94 @@
+#pragma once
+/// Program: a traced computation as flat arrays. Values and ops are 32-bit indices, in SSA order: an
+/// op's operands come before it. The same structure holds the global program and a chip's program.
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <weft/spmd/mesh/sharding.hpp>
+#include <weft/spmd/program/op_kind.hpp>
+#include <weft/spmd/program/type.hpp>
+
+namespace weft {
+
+using ValueId = std::uint32_t;
+using OpId = std::uint32_t;
+inline constexpr std::uint32_t kNoId = 0xffffffffU;
+
+enum class InputKind : std::uint8_t { param, opt_state, data, runtime_scalar };
+std::string_view to_string(InputKind kind) noexcept;
+
+/// Line of the user's source that a value comes from; interned, 0 is unknown.
+using LocId = std::uint32_t;
+
+struct ProgramInput {
+  ValueId value = kNoId;
+  InputKind kind = InputKind::data;
+  std::string name;
+  Sharding sharding;  ///< what is asked for (global program) or what it has (chip's program)
+};
+
+struct ProgramOutput {
+  ValueId value = kNoId;
+  std::string name;
+  Sharding sharding;          ///< as for inputs
+  std::int32_t updates = -1;  ///< index of the param or opt_state input whose next version this is
+};
+
+struct Program {
+  // Values: type and defining op (kNoId: an input).
+  std::vector<TensorType> value_types;
+  std::vector<OpId> value_ops;
+  // Ops.
+  std::vector<OpKind> op_kinds;
+  std::vector<std::uint32_t> operand_begin{0};  // n+1 entries, into operands
+  std::vector<ValueId> operands;
+  std::vector<ValueId> results;               // every op has one
+  std::vector<std::uint32_t> attr_begin{0};   // n+1 entries, into attrs
+  std::vector<std::int64_t> attrs;
+  std::vector<LocId> op_locs;                 // outside the fingerprint
+  // Side tables.
+  std::vector<std::byte> const_pool;          // each constant aligned to 8 bytes
+  std::vector<Sharding> constraints;
+  std::vector<std::string> locs{""};          // "train.cpp:41"
+  std::vector<ProgramInput> inputs;
+  std::vector<ProgramOutput> outputs;
+
+  std::uint32_t num_ops() const { return static_cast<std::uint32_t>(op_kinds.size()); }
+  std::uint32_t num_values() const { return static_cast<std::uint32_t>(value_types.size()); }
+  OpKind kind(OpId op) const { return op_kinds[op]; }
+  ValueId result(OpId op) const { return results[op]; }
+  const TensorType& type(ValueId value) const { return value_types[value]; }
+  const Shape& shape(ValueId value) const { return value_types[value].shape; }
+  OpId defining_op(ValueId value) const { return value_ops[value]; }
+  std::span<const ValueId> op_operands(OpId op) const {
+    return std::span(operands).subspan(operand_begin[op], operand_begin[op + 1] - operand_begin[op]);
+  }
+  std::span<const std::int64_t> op_attrs(OpId op) const {
+    return std::span(attrs).subspan(attr_begin[op], attr_begin[op + 1] - attr_begin[op]);
+  }
+  /// The "file:line" of an op, "" if unknown.
+  const std::string& loc(OpId op) const { return locs[op_locs[op]]; }
+
+  /// Appends without inference or checks (builder.hpp infers, verify.hpp checks).
+  ValueId add_input(TensorType type, InputKind kind, std::string name, Sharding sharding);
+  ValueId add_op(OpKind kind, std::span<const ValueId> op_operands,
+                 std::span<const std::int64_t> op_attrs, TensorType result_type, LocId loc = 0);
+  void add_output(ValueId value, std::string name, Sharding sharding, std::int32_t updates = -1);
+  /// The id of a "file:line" text.
+  LocId intern_loc(std::string_view text);
+};
+
+/// 128-bit digest of everything but the locations; equal programs have equal fingerprints.
+/// Names of inputs and outputs take part.
+struct Fingerprint {
+  std::uint64_t low = 0;
+  std::uint64_t high = 0;
+  std::string to_string() const;  ///< 32 hex digits
+  friend bool operator==(const Fingerprint&, const Fingerprint&) = default;
+};
+Fingerprint fingerprint(const Program& program);
+
+}  // namespace weft

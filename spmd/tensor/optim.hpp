@@ -1,0 +1,37 @@
+#pragma once
+/// Optimizers, with torch.optim's names and numbers.
+
+#include <span>
+#include <vector>
+
+#include <weft/spmd/tensor/module.hpp>
+
+namespace weft {
+
+/// torch.optim.AdamW (I. Loshchilov, F. Hutter, 2019): decoupled weight decay, bias correction.
+class AdamW {
+ public:
+  struct Options {
+    double lr = 1e-3;
+    double beta1 = 0.9;
+    double beta2 = 0.999;
+    double eps = 1e-8;
+    double weight_decay = 1e-2;
+  };
+  AdamW(std::vector<Parameter> parameters, const Options& options);
+
+  /// Records the update of parameters and moments; `grads[i]` belongs to parameters[i]. The learning
+  /// rate and the bias corrections are runtime scalars: no step is a new program.
+  void step(std::span<const Tensor> grads,
+            std::source_location loc = std::source_location::current());
+  void set_lr(double lr) { options_.lr = lr; }
+
+ private:
+  Options options_;
+  std::int64_t steps_ = 0;
+  std::vector<Parameter> parameters_;
+  std::vector<Parameter> exp_avg_;
+  std::vector<Parameter> exp_avg_sq_;
+};
+
+}  // namespace weft

@@ -1,0 +1,61 @@
+#pragma once
+/// What the tensor API asks of whoever runs its programs: a worker, or a test.
+
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include <weft/spmd/mesh/mesh.hpp>
+#include <weft/spmd/program/program.hpp>
+
+namespace weft {
+
+/// A global tensor that lies, cut in shards, on the chips. Owned by tensors; freed with the last.
+class Buffer {
+ public:
+  virtual ~Buffer() = default;
+  const TensorType& type() const { return type_; }
+  const Sharding& sharding() const { return sharding_; }
+
+ protected:
+  Buffer(TensorType type, Sharding sharding) : type_(type), sharding_(sharding) {}
+
+ private:
+  TensorType type_;
+  Sharding sharding_;
+};
+using BufferPtr = std::shared_ptr<Buffer>;
+
+/// Row-major elements of a global tensor in host memory, the same on every worker.
+using HostData = std::shared_ptr<const std::vector<std::byte>>;
+
+/// An input of a run: on the chips already, or to be cut and written by the runtime.
+using Binding = std::variant<BufferPtr, HostData>;
+
+/// Called by one thread: the one that runs the user's loop.
+class Runtime {
+ public:
+  virtual ~Runtime() = default;
+
+  /// The mesh; null without the SPMD backend.
+  virtual const Mesh* mesh() const = 0;
+  /// Compiles (or finds) and starts the program; doesn't wait for it. One binding per input, in order;
+  /// `input_buffers`: each input as it now lies on the chips (HostData became a buffer), `outputs`: a
+  /// buffer per output. An output that updates an input replaces it: the old buffer must not be
+  /// read again.
+  struct RunResult {
+    std::vector<BufferPtr> input_buffers;
+    std::vector<BufferPtr> outputs;
+  };
+  virtual RunResult run(const Program& program, std::span<const Binding> inputs) = 0;
+  /// Waits for the buffer's value and copies the global tensor; the buffer's sharding must be
+  /// replicated.
+  virtual std::vector<std::byte> read(const Buffer& buffer) = 0;
+  /// Ends a step: waits for the lease of the next one. Called by sync().
+  virtual void end_step() = 0;
+};
+
+}  // namespace weft

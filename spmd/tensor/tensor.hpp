@@ -1,0 +1,137 @@
+#pragma once
+/// Lazy tensors: code reads as if each op ran at once; ops are recorded, and run at a sync
+/// (torch_xla's model).
+
+#include <cstdint>
+#include <initializer_list>
+#include <memory>
+#include <optional>
+#include <source_location>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include <weft/spmd/mesh/mesh.hpp>
+#include <weft/spmd/mesh/partition_spec.hpp>
+#include <weft/spmd/program/type.hpp>
+
+namespace weft {
+
+struct TensorNode;
+
+/// A handle; copies share the value. Used by one thread: the one whose loop made it. Every op throws
+/// invalid_argument with both types and the file:line of the call where shapes or dtypes don't fit.
+class Tensor {
+ public:
+  /// No value; every use but assignment throws.
+  Tensor() = default;
+  explicit Tensor(std::shared_ptr<TensorNode> node) : node_(std::move(node)) {}
+
+  bool defined() const { return node_ != nullptr; }
+  const TensorType& type() const;
+  const Shape& shape() const { return type().shape; }
+  std::int64_t dim(int i) const;
+  std::int64_t num_elements() const { return type().num_elements(); }
+
+  /// The value of a tensor of one element. Syncs if it hasn't been computed, then waits.
+  double item(std::source_location loc = std::source_location::current()) const;
+  /// All elements, row-major; f32 tensors. Syncs and gathers the shards: every worker must call it.
+  std::vector<float> to_vector(std::source_location loc = std::source_location::current()) const;
+  /// The bytes, for any dtype.
+  std::vector<std::byte> to_bytes(std::source_location loc = std::source_location::current()) const;
+
+  const std::shared_ptr<TensorNode>& node() const { return node_; }
+
+ private:
+  std::shared_ptr<TensorNode> node_;
+};
+
+/// A tensor or number as an operand, with the place of the call.
+class Operand {
+ public:
+  Operand(const Tensor& tensor,  // NOLINT(google-explicit-constructor)
+          std::source_location loc = std::source_location::current())
+      : tensor_(tensor), loc_(loc) {}
+  Operand(double number,  // NOLINT(google-explicit-constructor)
+          std::source_location loc = std::source_location::current())
+      : number_(number), loc_(loc) {}
+
+  bool is_number() const { return !tensor_.defined(); }
+  const Tensor& tensor() const { return tensor_; }
+  double number() const { return number_; }
+  const std::source_location& loc() const { return loc_; }
+
+ private:
+  Tensor tensor_;
+  double number_ = 0;
+  std::source_location loc_;
+};
+
+// Making tensors. The data are global: every worker passes the same.
+Tensor to_device(std::span<const float> elements, const Shape& shape);
+Tensor to_device(std::span<const std::int32_t> elements, const Shape& shape);
+/// A number that changes from step to step (learning rate): an input, so that a new value is no new
+/// program. f32[].
+Tensor scalar(double value);
+/// A constant of the program.
+Tensor full(const Shape& shape, double value, DType dtype = DType::f32,
+            std::source_location loc = std::source_location::current());
+Tensor iota(const Shape& shape, int dim, DType dtype = DType::i32,
+            std::source_location loc = std::source_location::current());
+
+// Elementwise, with numpy's broadcasting; a number takes the tensor's dtype.
+Tensor operator+(Operand a, Operand b);
+Tensor operator-(Operand a, Operand b);
+Tensor operator*(Operand a, Operand b);
+Tensor operator/(Operand a, Operand b);
+Tensor operator-(Operand x);
+Tensor maximum(Operand a, Operand b);
+Tensor minimum(Operand a, Operand b);
+Tensor pow(Operand a, Operand b);
+Tensor equal(Operand a, Operand b);
+Tensor greater(Operand a, Operand b);
+Tensor where(Operand condition, Operand on_true, Operand on_false);
+Tensor exp(Operand x);
+Tensor log(Operand x);
+Tensor sqrt(Operand x);
+Tensor rsqrt(Operand x);
+Tensor tanh(Operand x);
+Tensor sigmoid(Operand x);
+Tensor abs(Operand x);
+Tensor relu(Operand x);  ///< gradient 0 at 0, as torch
+Tensor cast(Operand x, DType dtype);
+
+// Reductions over `dims` (all where empty; negative counts from the end).
+Tensor sum(Operand x, std::vector<int> dims = {}, bool keepdim = false);
+Tensor mean(Operand x, std::vector<int> dims = {}, bool keepdim = false);
+Tensor amax(Operand x, std::vector<int> dims = {}, bool keepdim = false);
+
+// Shape.
+Tensor reshape(Operand x, const Shape& shape);  ///< one size may be -1
+Tensor transpose(Operand x, int dim0, int dim1);
+Tensor permute(Operand x, std::vector<int> perm);
+Tensor broadcast_to(Operand x, const Shape& shape);
+
+/// torch.matmul for 2-d and batched operands of equal batch dims.
+Tensor matmul(Operand a, Operand b);
+/// x[..., in] * weight[out, in]^T + bias[out]; bias may be an empty tensor.
+Tensor linear(Operand x, const Tensor& weight, const Tensor& bias);
+Tensor log_softmax(Operand x, int dim = -1);
+Tensor softmax(Operand x, int dim = -1);
+/// Mean over the global batch of -log_softmax(logits)[label]; logits f32[B,C], labels i32[B].
+Tensor cross_entropy(Operand logits, const Tensor& labels);
+
+/// d loss / d wrt[i], of wrt[i]'s type. `loss` is a floating scalar that is not yet synced.
+std::vector<Tensor> grad(const Tensor& loss, std::span<const Tensor> wrt,
+                         std::source_location loc = std::source_location::current());
+
+/// Says how the tensor is to be sharded: data and parameters before their first sync, or any traced
+/// value (a constraint). Throws invalid_argument for a spec that doesn't fit (see
+/// Sharding::from_spec), and for a tensor that already lies on the chips in another way.
+void mark_sharding(const Tensor& tensor, const Mesh& mesh, const PartitionSpec& spec,
+                   std::source_location loc = std::source_location::current());
+
+/// Ends the step: runs what was recorded, for all tensors that are still alive.
+void sync(std::source_location loc = std::source_location::current());
+
+}  // namespace weft

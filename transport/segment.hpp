@@ -1,0 +1,49 @@
+#pragma once
+/// Segment: a named piece of shared memory, sparse until it is reserved.
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace weft {
+
+/// Movable owner of a mapping (not of the name: names outlive processes and are removed by remove()).
+/// The whole capacity is mapped at once and never moves; memory behind it exists only where reserve()
+/// was called. Reading or writing what nobody reserved may raise SIGBUS when /dev/shm is full.
+class Segment {
+ public:
+  /// A new segment of mode 0600. Throws io if the name exists (naming its owner and age) or can't be
+  /// created.
+  static Segment create(const std::string& name, std::size_t capacity);
+  /// Maps an existing one. Throws not_found; corrupt if it isn't a plain 0600 file of this user;
+  /// corrupt if smaller than `bytes_min`.
+  static Segment open(const std::string& name, bool read_only, std::size_t bytes_min);
+  /// Memory without a name, for chips that are threads of one process.
+  static Segment anonymous(std::size_t capacity);
+  /// Removes the name; mappings stay. False if there was none.
+  static bool remove(const std::string& name) noexcept;
+  /// Names in /dev/shm of this user that begin with `prefix`, sorted.
+  static std::vector<std::string> list(std::string_view prefix);
+
+  Segment(Segment&&) noexcept;
+  Segment& operator=(Segment&&) noexcept;
+  ~Segment();
+
+  std::byte* data() const;
+  std::size_t capacity() const;
+  const std::string& name() const;
+
+  /// Makes [offset, offset + bytes) real, zero-filled where it is new. Throws no_space with what was
+  /// needed, what /dev/shm has free and how to enlarge it; nothing has changed then.
+  void reserve(std::size_t offset, std::size_t bytes);
+
+ private:
+  struct State;
+  explicit Segment(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace weft
