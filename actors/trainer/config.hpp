@@ -21,17 +21,17 @@ using Metrics = nlohmann::json;
 struct ScalingConfig {
   int num_workers = 1;       ///< processes; 0: everything in this one
   int chips_per_worker = 0;  ///< default: what topology or mesh_shape leave for each worker, else 1
-  std::string topology;      ///< "4x4": the grid of all chips
+  std::string topology{};      ///< "4x4": the grid of all chips
   bool use_gpu = false;
   bool use_tpu = false;
-  std::map<std::string, double> resources_per_worker;  ///< {"TPU": 4}: chips per worker
-  std::string accelerator_type;
+  std::map<std::string, double> resources_per_worker{};  ///< {"TPU": 4}: chips per worker
+  std::string accelerator_type{};
   std::string placement_strategy = "PACK";  ///< PACK, SPREAD, STRICT_PACK, STRICT_SPREAD, over hosts
 };
 
 struct SpmdConfig {
-  std::vector<std::int64_t> mesh_shape;
-  std::vector<std::string> axis_names;
+  std::vector<std::int64_t> mesh_shape{};
+  std::vector<std::string> axis_names{};
   std::int64_t data_parallel_size = 0;
   std::int64_t model_parallel_size = 0;
   std::string partitioning_mode = "auto";  ///< auto: annotations are propagated
@@ -40,7 +40,7 @@ struct SpmdConfig {
 struct BackendConfig {
   std::string backend = "spmd";  ///< or its aliases "xla", "xla_tpu"; "none": no mesh
   double timeout_s = 1800;       ///< for all joins together, and for any wait inside a step
-  SpmdConfig spmd;
+  SpmdConfig spmd{};
 };
 
 struct FailureConfig {
@@ -53,7 +53,7 @@ struct CheckpointConfig {
 
 /// A folder with what a loop saved.
 struct Checkpoint {
-  std::string path;
+  std::string path{};
 };
 
 struct JobInfo;
@@ -69,11 +69,11 @@ class Callback {
 };
 
 struct RunConfig {
-  std::string name;                            ///< default: made from the program's name
+  std::string name{};                            ///< default: made from the program's name
   std::string storage_path = "~/weft_runs";    ///< the run's folder is storage_path/name-jobid
-  FailureConfig failure;
-  CheckpointConfig checkpoint;
-  std::vector<std::shared_ptr<Callback>> callbacks;
+  FailureConfig failure{};
+  CheckpointConfig checkpoint{};
+  std::vector<std::shared_ptr<Callback>> callbacks{};
   std::uint64_t seed = 0;
 };
 

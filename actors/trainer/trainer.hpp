@@ -27,10 +27,10 @@ class TrainLoop {
 };
 
 struct TrainerOptions {
-  Config loop_config;
-  ScalingConfig scaling;
-  BackendConfig backend;
-  RunConfig run;
+  Config loop_config{};
+  ScalingConfig scaling{};
+  BackendConfig backend{};
+  RunConfig run{};
 };
 
 /// One job. Workers are copies of this executable, started with the same arguments: what main() does
