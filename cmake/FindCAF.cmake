@@ -1,0 +1,45 @@
+# The C++ Actor Framework 0.17, which Debian packages without a CMake package.
+# Targets CAF::core, CAF::io and CAF::openssl (each if its library is there), variable CAF_VERSION.
+
+include(FindPackageHandleStandardArgs)
+find_package(Threads QUIET)
+
+find_path(CAF_INCLUDE_DIR caf/config.hpp)
+foreach(part core io openssl)
+  find_library(CAF_${part}_LIBRARY caf_${part})
+  mark_as_advanced(CAF_${part}_LIBRARY)
+endforeach()
+mark_as_advanced(CAF_INCLUDE_DIR)
+
+# caf/config.hpp has `#define CAF_VERSION 1706` for 0.17.6.
+if(CAF_INCLUDE_DIR)
+  file(STRINGS ${CAF_INCLUDE_DIR}/caf/config.hpp number REGEX "^#define CAF_VERSION [0-9]+")
+  string(REGEX MATCH "[0-9]+$" number "${number}")
+  math(EXPR major "${number} / 10000")
+  math(EXPR minor "${number} / 100 % 100")
+  math(EXPR patch "${number} % 100")
+  set(CAF_VERSION ${major}.${minor}.${patch})
+endif()
+
+find_package_handle_standard_args(CAF
+  REQUIRED_VARS CAF_core_LIBRARY CAF_io_LIBRARY CAF_INCLUDE_DIR Threads_FOUND
+  VERSION_VAR CAF_VERSION)
+
+if(CAF_FOUND AND NOT TARGET CAF::core)
+  foreach(part core io openssl)
+    if(CAF_${part}_LIBRARY)
+      add_library(CAF::${part} UNKNOWN IMPORTED)
+      set_target_properties(CAF::${part} PROPERTIES
+        IMPORTED_LOCATION ${CAF_${part}_LIBRARY}
+        INTERFACE_INCLUDE_DIRECTORIES ${CAF_INCLUDE_DIR})
+    endif()
+  endforeach()
+  target_link_libraries(CAF::core INTERFACE Threads::Threads)
+  target_link_libraries(CAF::io INTERFACE CAF::core)
+  if(TARGET CAF::openssl)
+    target_link_libraries(CAF::openssl INTERFACE CAF::io)
+  endif()
+  # g++ 12 warns of CAF's own code where it is inlined into ours, system header or not.
+  target_compile_options(CAF::core INTERFACE
+    $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-maybe-uninitialized>)
+endif()
