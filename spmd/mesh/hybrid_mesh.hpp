@@ -18,7 +18,8 @@ struct HybridMesh {
   std::vector<std::int64_t> dcn;  ///< hosts per axis (network)
   std::vector<std::string> axis_names;
 
-  /// Throws mesh_mismatch where the three lists differ in length, invalid_argument for a size < 1.
+  /// Throws mesh_mismatch where the three lists differ in length, invalid_argument for a size
+  /// outside 1..kChipCountMax.
   void validate() const;
   /// Chips and hosts: products of ici and of dcn.
   std::int64_t chips_per_host() const;

@@ -11,6 +11,9 @@
 
 namespace weft {
 
+/// Most chips that a mesh can have.
+inline constexpr std::int64_t kChipCountMax = 1 << 20;
+
 /// An immutable value: the shape, the names of the axes and the order of the chips. It holds no
 /// device. A chip's *position* is its row-major index in the grid; `device_ids()[position]` is the
 /// chip that stands there.
@@ -19,7 +22,8 @@ class Mesh {
   /// `shape` and `axis_names` have one entry per axis; `device_ids` (default 0, 1, 2, ...) has
   /// product(shape) distinct entries that are a permutation of 0..n-1.
   /// Throws invalid_argument for an empty or repeated axis name, a size below 1 or a device list
-  /// that repeats or misses an id; mesh_mismatch where the counts don't agree.
+  /// that repeats or misses an id; mesh_mismatch where the counts don't agree; unavailable for more
+  /// than kChipCountMax chips or kAtomCountMax atoms.
   Mesh(std::vector<std::int64_t> shape, std::vector<std::string> axis_names,
        std::vector<int> device_ids = {});
 
@@ -42,7 +46,8 @@ class Mesh {
   /// Position of a device id.
   int position_of(int device_id) const;
 
-  /// Atoms 1..num_atoms(); see atom.hpp.
+  /// Atoms 1..num_atoms(); see atom.hpp. Within an axis larger primes are major; an axis of size 1
+  /// has no atoms.
   int num_atoms() const { return static_cast<int>(atom_size_.size()) - 1; }
   std::int64_t atom_size(Atom atom) const { return atom_size_[atom]; }
   int atom_axis(Atom atom) const { return atom_axis_[atom]; }

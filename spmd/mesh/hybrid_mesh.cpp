@@ -1,0 +1,89 @@
+#include <weft/spmd/mesh/hybrid_mesh.hpp>
+
+#include <functional>
+#include <numeric>
+
+#include <fmt/ranges.h>
+
+namespace weft {
+namespace {
+
+std::int64_t product(const std::vector<std::int64_t>& sizes) {
+  return std::accumulate(sizes.begin(), sizes.end(), std::int64_t{1}, std::multiplies<>());
+}
+
+void check_sizes(std::string_view field, const std::vector<std::int64_t>& sizes) {
+  for (std::size_t i = 0; i < sizes.size(); ++i) {
+    if (sizes[i] < 1 || sizes[i] > kChipCountMax) {
+      fail(Errc::invalid_argument, "HybridMesh: {}[{}] is {}; a size must be 1..{}", field, i,
+           sizes[i], kChipCountMax);
+    }
+  }
+}
+
+}  // namespace
+
+void HybridMesh::validate() const {
+  if (ici.size() != dcn.size() || ici.size() != axis_names.size()) {
+    fail(
+        Errc::mesh_mismatch,
+        "HybridMesh: ici ({}) has {} entries, dcn ({}) has {} and axis_names has {}; give each one "
+        "entry per axis (1 where an axis doesn't use a tier)",
+        fmt::join(ici, ","), ici.size(), fmt::join(dcn, ","), dcn.size(), axis_names.size());
+  }
+  check_sizes("ici", ici);
+  check_sizes("dcn", dcn);
+}
+
+std::int64_t HybridMesh::chips_per_host() const { return product(ici); }
+
+std::int64_t HybridMesh::num_hosts() const { return product(dcn); }
+
+Mesh HybridMesh::mesh() const {
+  validate();
+  std::vector<std::int64_t> shape(ici.size());
+  for (std::size_t axis = 0; axis < ici.size(); ++axis) shape[axis] = dcn[axis] * ici[axis];
+  const Mesh flat(shape, axis_names);
+
+  std::vector<int> device_ids;
+  device_ids.reserve(static_cast<std::size_t>(flat.size()));
+  for (int position = 0; position < flat.size(); ++position) {
+    const std::vector<std::int64_t> coords = flat.coords(position);
+    std::int64_t host = 0;
+    std::int64_t chip = 0;
+    for (std::size_t axis = 0; axis < ici.size(); ++axis) {
+      host = host * dcn[axis] + coords[axis] / ici[axis];
+      chip = chip * ici[axis] + coords[axis] % ici[axis];
+    }
+    device_ids.push_back(static_cast<int>(host * chips_per_host() + chip));
+  }
+  return Mesh(shape, axis_names, std::move(device_ids));
+}
+
+std::vector<Tier> HybridMesh::atom_tiers() const {
+  const Mesh flat = mesh();
+  std::vector<Tier> tiers(1, Tier::ici);
+  for (int axis = 0; axis < flat.num_axes(); ++axis) {
+    const AtomList atoms = flat.axis_atoms(axis);
+    const std::int64_t hosts = dcn[static_cast<std::size_t>(axis)];
+    std::int64_t major = 1;
+    for (int i = 0; i < atoms.size(); ++i) {
+      tiers.push_back(major < hosts ? Tier::dcn : Tier::ici);
+      if (major < hosts) major *= flat.atom_size(atoms[i]);
+    }
+    if (major != hosts) {
+      std::vector<std::int64_t> primes;
+      for (int i = 0; i < atoms.size(); ++i) primes.push_back(flat.atom_size(atoms[i]));
+      fail(
+          Errc::unavailable,
+          "HybridMesh: axis \"{}\" has dcn {} and ici {}, but its prime factors are taken in the "
+          "order {} and none of their leading products is {}; choose sizes whose larger primes are "
+          "in dcn",
+          axis_names[static_cast<std::size_t>(axis)], hosts, ici[static_cast<std::size_t>(axis)],
+          fmt::join(primes, ","), hosts);
+    }
+  }
+  return tiers;
+}
+
+}  // namespace weft
