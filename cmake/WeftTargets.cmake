@@ -37,6 +37,7 @@ function(weft_library name)
   target_link_libraries(weft_${name} PUBLIC ${arg_LIBRARIES} PRIVATE ${arg_PRIVATE_LIBRARIES}
     $<BUILD_INTERFACE:weft_options>)
   install(TARGETS weft_${name} EXPORT weft)
+  set_property(GLOBAL APPEND PROPERTY WEFT_LIBRARIES weft_${name})
 endfunction()
 
 # weft_program(<name> SOURCES ... LIBRARIES ...): an executable in bin/.

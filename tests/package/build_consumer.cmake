@@ -1,0 +1,17 @@
+# Configures, builds and runs the project SOURCE in the folder WORK, which it empties first, with the
+# arguments OPTIONS for CMake. With INSTALL, a build folder, that is installed for the project to find.
+
+function(run)
+  execute_process(COMMAND ${ARGV} COMMAND_ERROR_IS_FATAL ANY)
+endfunction()
+
+file(REMOVE_RECURSE ${WORK})
+if(INSTALL)
+  execute_process(COMMAND ${CMAKE_COMMAND} --install ${INSTALL} --prefix ${WORK}/prefix
+    OUTPUT_QUIET COMMAND_ERROR_IS_FATAL ANY)
+  list(APPEND OPTIONS -DCMAKE_PREFIX_PATH=${WORK}/prefix)
+endif()
+run(${CMAKE_COMMAND} -G Ninja -S ${SOURCE} -B ${WORK}/build ${OPTIONS})
+run(${CMAKE_COMMAND} --build ${WORK}/build --target consumer)
+file(GLOB_RECURSE consumer ${WORK}/build/consumer)
+run(${consumer})
