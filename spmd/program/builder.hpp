@@ -2,6 +2,7 @@
 /// Builder: appends ops to a Program with shape inference and checks, one function an op.
 
 #include <cstdint>
+#include <initializer_list>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -45,7 +46,7 @@ class Builder {
     std::vector<std::int64_t> lhs_batch, rhs_batch, lhs_contracting, rhs_contracting;
   };
   ValueId dot_general(ValueId lhs, ValueId rhs, const DotDims& dims);
-  /// Result dims: the operand's without `dims`.
+  /// Result dims: the operand's without `dims` (in any order).
   ValueId reduce(ReduceKind kind, ValueId x, std::span<const std::int64_t> dims);
 
   ValueId sharding_constraint(ValueId x, const Sharding& sharding);
@@ -56,10 +57,16 @@ class Builder {
   ValueId all_gather(const Mesh& mesh, ValueId x, AtomList atoms, int dim);
   ValueId reduce_scatter(const Mesh& mesh, ValueId x, AtomList atoms, ReduceKind kind, int dim);
   ValueId all_to_all(const Mesh& mesh, ValueId x, AtomList atoms, int split_dim, int concat_dim);
-  ValueId collective_permute(ValueId x, std::span<const AtomList> from, std::span<const AtomList> to);
+  ValueId collective_permute(ValueId x, std::span<const AtomList> from,
+                             std::span<const AtomList> to);
   ValueId all_slice(const Mesh& mesh, ValueId x, AtomList atoms, int dim);
 
  private:
+  /// Infers, then appends. `result` and `mesh` as in OpSignature (infer.hpp).
+  ValueId emit(OpKind kind, std::initializer_list<ValueId> operands,
+               std::span<const std::int64_t> attrs, const TensorType& result = {},
+               const Mesh* mesh = nullptr);
+
   Program* program_;
   LocId loc_ = 0;
 };

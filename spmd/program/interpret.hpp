@@ -18,8 +18,8 @@ using Elements = std::vector<double>;
 std::vector<Elements> interpret(const Program& program, std::span<const Elements> inputs);
 
 /// Runs a per-chip program on every chip of a simulated mesh, in lockstep, one thread. `inputs` and
-/// the result are global tensors, cut and joined as the shardings of the program's inputs and outputs
-/// say (replicated outputs are checked to agree on all chips: WEFT_CHECK).
+/// the result are global tensors, cut and joined as the shardings of the program's inputs and
+/// outputs say (replicated outputs are checked to agree on all chips: WEFT_CHECK).
 std::vector<Elements> simulate(const Program& chip_program, const Mesh& mesh,
                                std::span<const TensorType> input_types,
                                std::span<const TensorType> output_types,

@@ -39,9 +39,10 @@ enum class OpKind : std::uint16_t {
   transpose = 61,         ///< {perm...}: result dim i is operand dim perm[i]
   broadcast_in_dim = 62,  ///< {result dim of each operand dim...}
   // Contraction and reduction.
-  dot_general = 70,  ///< {batch count, contracting count, lhs batch.., rhs batch.., lhs contracting..,
-                     ///< rhs contracting..}; result dims: batch, lhs free, rhs free
-  reduce = 71,       ///< {ReduceKind, dims...}; the dims are dropped
+  dot_general =
+      70,       ///< {batch count, contracting count, lhs batch.., rhs batch.., lhs contracting..,
+                ///< rhs contracting..}; result dims: batch, lhs free, rhs free
+  reduce = 71,  ///< {ReduceKind, dims...}; the dims are dropped
   // Structural.
   sharding_constraint = 90,  ///< {index in Program::constraints}; identity
   copy = 91,                 ///< identity into a buffer of its own
@@ -50,8 +51,10 @@ enum class OpKind : std::uint16_t {
   all_gather = 101,      ///< {atoms, dim}
   reduce_scatter = 102,  ///< {atoms, ReduceKind, dim}
   all_to_all = 103,      ///< {atoms, dim that gets split, dim that gets concatenated}
-  collective_permute = 104,  ///< {from: packed atoms per dim.., to: packed atoms per dim..}
-  all_slice = 105,       ///< {atoms, dim}: this chip's part, no traffic
+  collective_permute =
+      104,          ///< {from atoms of each dim.., to atoms of each dim..}: a value sharded
+                    ///< by `from` becomes sharded by `to`, equal parts (permute.hpp)
+  all_slice = 105,  ///< {atoms, dim}: this chip's part, no traffic
 };
 
 enum class CompareDirection : std::uint8_t { eq, ne, lt, le, gt, ge };

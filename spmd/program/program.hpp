@@ -1,6 +1,7 @@
 #pragma once
-/// Program: a traced computation as flat arrays. Values and ops are 32-bit indices, in SSA order: an
-/// op's operands come before it. The same structure holds the global program and a chip's program.
+/// Program: a traced computation as flat arrays. Values and ops are 32-bit indices, in SSA order:
+/// an op's operands come before it. The same structure holds the global program and a chip's
+/// program.
 
 #include <cstdint>
 #include <span>
@@ -45,14 +46,14 @@ struct Program {
   std::vector<OpKind> op_kinds;
   std::vector<std::uint32_t> operand_begin{0};  // n+1 entries, into operands
   std::vector<ValueId> operands;
-  std::vector<ValueId> results;               // every op has one
-  std::vector<std::uint32_t> attr_begin{0};   // n+1 entries, into attrs
+  std::vector<ValueId> results;              // every op has one
+  std::vector<std::uint32_t> attr_begin{0};  // n+1 entries, into attrs
   std::vector<std::int64_t> attrs;
-  std::vector<LocId> op_locs;                 // outside the fingerprint
+  std::vector<LocId> op_locs;  // outside the fingerprint
   // Side tables.
-  std::vector<std::byte> const_pool;          // each constant aligned to 8 bytes
+  std::vector<std::byte> const_pool;  // each constant aligned to 8 bytes
   std::vector<Sharding> constraints;
-  std::vector<std::string> locs{""};          // "train.cpp:41"
+  std::vector<std::string> locs{""};  // "train.cpp:41"
   std::vector<ProgramInput> inputs;
   std::vector<ProgramOutput> outputs;
 
@@ -64,7 +65,8 @@ struct Program {
   const Shape& shape(ValueId value) const { return value_types[value].shape; }
   OpId defining_op(ValueId value) const { return value_ops[value]; }
   std::span<const ValueId> op_operands(OpId op) const {
-    return std::span(operands).subspan(operand_begin[op], operand_begin[op + 1] - operand_begin[op]);
+    return std::span(operands).subspan(operand_begin[op],
+                                       operand_begin[op + 1] - operand_begin[op]);
   }
   std::span<const std::int64_t> op_attrs(OpId op) const {
     return std::span(attrs).subspan(attr_begin[op], attr_begin[op + 1] - attr_begin[op]);

@@ -1,6 +1,6 @@
 #pragma once
-/// The text form of a Program: one line an op, readable and exact. `parse(to_text(p))` gives `p` back
-/// (names, types, attributes, shardings, constants, locations).
+/// The text form of a Program: one line an op, readable and exact. `parse(to_text(p))` gives `p`
+/// back (names, types, attributes, shardings, constants, locations).
 ///
 ///   program(%0: f32[64,64] data "x" [{"data"}, {}],
 ///           %1: f32[128,64] param "fc1.weight" [{"model"}, {}]) {

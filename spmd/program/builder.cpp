@@ -1,0 +1,160 @@
+#include <weft/spmd/program/builder.hpp>
+
+#include <algorithm>
+
+#include <weft/spmd/program/element.hpp>
+#include <weft/spmd/program/infer.hpp>
+
+namespace weft {
+namespace {
+
+std::int64_t packed(AtomList atoms) { return static_cast<std::int64_t>(atoms.bits()); }
+
+}  // namespace
+
+void Builder::set_loc(std::string_view file_line) { loc_ = program_->intern_loc(file_line); }
+
+ValueId Builder::emit(OpKind kind, std::initializer_list<ValueId> operands,
+                      std::span<const std::int64_t> attrs, const TensorType& result,
+                      const Mesh* mesh) {
+  std::vector<TensorType> types;
+  for (const ValueId operand : operands) {
+    WEFT_CHECK(operand < program_->num_values(), operand, program_->num_values());
+    types.push_back(type(operand));
+  }
+  try {
+    const TensorType inferred = infer_type({kind, types, attrs, result, mesh});
+    return program_->add_op(kind, std::span(operands.begin(), operands.size()), attrs, inferred,
+                            loc_);
+  } catch (const Error& error) {
+    if (loc_ == 0) throw;
+    fail(error.code(), "{} (at {})", error.what(), program_->locs[loc_]);
+  }
+}
+
+ValueId Builder::constant(double value, TensorType type) {
+  std::array<std::byte, 8> element{};
+  store_element(type.dtype, value, element.data());
+  const auto size = static_cast<std::size_t>(byte_size(type.dtype));
+  return constant(std::span<const std::byte>(element).first(size), type);
+}
+
+ValueId Builder::constant(std::span<const std::byte> elements, TensorType type) {
+  std::vector<std::byte>& pool = program_->const_pool;
+  const std::size_t offset = (pool.size() + 7) / 8 * 8;
+  const std::array attrs{static_cast<std::int64_t>(offset),
+                         static_cast<std::int64_t>(elements.size())};
+  const ValueId value = emit(OpKind::constant, {}, attrs, type);
+  pool.resize(offset);
+  pool.insert(pool.end(), elements.begin(), elements.end());
+  return value;
+}
+
+ValueId Builder::iota(TensorType type, int dim) {
+  return emit(OpKind::iota, {}, std::array<std::int64_t, 2>{dim, 0}, type);
+}
+
+ValueId Builder::unary(OpKind kind, ValueId x) {
+  WEFT_CHECK(is_unary(kind) && kind != OpKind::convert, to_string(kind));
+  return emit(kind, {x}, {});
+}
+
+ValueId Builder::convert(ValueId x, DType dtype) {
+  return emit(OpKind::convert, {x}, {}, {dtype, type(x).shape});
+}
+
+ValueId Builder::binary(OpKind kind, ValueId a, ValueId b) {
+  WEFT_CHECK(is_binary(kind) && kind != OpKind::compare, to_string(kind));
+  return emit(kind, {a, b}, {});
+}
+
+ValueId Builder::compare(CompareDirection direction, ValueId a, ValueId b) {
+  return emit(OpKind::compare, {a, b}, std::array{static_cast<std::int64_t>(direction)});
+}
+
+ValueId Builder::select(ValueId predicate, ValueId on_true, ValueId on_false) {
+  return emit(OpKind::select, {predicate, on_true, on_false}, {});
+}
+
+ValueId Builder::reshape(ValueId x, const Shape& shape) {
+  return emit(OpKind::reshape, {x}, {}, {type(x).dtype, shape});
+}
+
+ValueId Builder::transpose(ValueId x, std::span<const std::int64_t> perm) {
+  return emit(OpKind::transpose, {x}, perm);
+}
+
+ValueId Builder::broadcast_in_dim(ValueId x, const Shape& shape,
+                                  std::span<const std::int64_t> dims) {
+  return emit(OpKind::broadcast_in_dim, {x}, dims, {type(x).dtype, shape});
+}
+
+ValueId Builder::dot_general(ValueId lhs, ValueId rhs, const DotDims& dims) {
+  if (dims.lhs_batch.size() != dims.rhs_batch.size() ||
+      dims.lhs_contracting.size() != dims.rhs_contracting.size()) {
+    fail(Errc::invalid_argument,
+         "dot_general({}, {}): {} x {} batch and {} x {} contracting dims are given; they come in "
+         "pairs (at {})",
+         type(lhs).to_string(), type(rhs).to_string(), dims.lhs_batch.size(), dims.rhs_batch.size(),
+         dims.lhs_contracting.size(), dims.rhs_contracting.size(), program_->locs[loc_]);
+  }
+  std::vector<std::int64_t> attrs{static_cast<std::int64_t>(dims.lhs_batch.size()),
+                                  static_cast<std::int64_t>(dims.lhs_contracting.size())};
+  for (const auto* list :
+       {&dims.lhs_batch, &dims.rhs_batch, &dims.lhs_contracting, &dims.rhs_contracting}) {
+    attrs.insert(attrs.end(), list->begin(), list->end());
+  }
+  return emit(OpKind::dot_general, {lhs, rhs}, attrs);
+}
+
+ValueId Builder::reduce(ReduceKind kind, ValueId x, std::span<const std::int64_t> dims) {
+  std::vector<std::int64_t> attrs{static_cast<std::int64_t>(kind)};
+  attrs.insert(attrs.end(), dims.begin(), dims.end());
+  std::sort(attrs.begin() + 1, attrs.end());
+  return emit(OpKind::reduce, {x}, attrs);
+}
+
+ValueId Builder::sharding_constraint(ValueId x, const Sharding& sharding) {
+  const std::array index{static_cast<std::int64_t>(program_->constraints.size())};
+  program_->constraints.push_back(sharding);
+  return emit(OpKind::sharding_constraint, {x}, index);
+}
+
+ValueId Builder::copy(ValueId x) { return emit(OpKind::copy, {x}, {}); }
+
+ValueId Builder::all_reduce(const Mesh& mesh, ValueId x, AtomList atoms, ReduceKind kind) {
+  return emit(OpKind::all_reduce, {x}, std::array{packed(atoms), static_cast<std::int64_t>(kind)},
+              {}, &mesh);
+}
+
+ValueId Builder::all_gather(const Mesh& mesh, ValueId x, AtomList atoms, int dim) {
+  return emit(OpKind::all_gather, {x}, std::array{packed(atoms), std::int64_t{dim}}, {}, &mesh);
+}
+
+ValueId Builder::reduce_scatter(const Mesh& mesh, ValueId x, AtomList atoms, ReduceKind kind,
+                                int dim) {
+  return emit(OpKind::reduce_scatter, {x},
+              std::array{packed(atoms), static_cast<std::int64_t>(kind), std::int64_t{dim}}, {},
+              &mesh);
+}
+
+ValueId Builder::all_to_all(const Mesh& mesh, ValueId x, AtomList atoms, int split_dim,
+                            int concat_dim) {
+  return emit(OpKind::all_to_all, {x},
+              std::array{packed(atoms), std::int64_t{split_dim}, std::int64_t{concat_dim}}, {},
+              &mesh);
+}
+
+ValueId Builder::collective_permute(ValueId x, std::span<const AtomList> from,
+                                    std::span<const AtomList> to) {
+  std::vector<std::int64_t> attrs;
+  for (const AtomList atoms : from) attrs.push_back(packed(atoms));
+  for (const AtomList atoms : to) attrs.push_back(packed(atoms));
+  return emit(OpKind::collective_permute, {x}, attrs);
+}
+
+ValueId Builder::all_slice(const Mesh& mesh, ValueId x, AtomList atoms, int dim) {
+  return emit(OpKind::all_slice, {x}, std::array{packed(atoms), std::int64_t{dim}}, {}, &mesh);
+}
+
+}  // namespace weft

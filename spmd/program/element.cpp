@@ -1,0 +1,76 @@
+#include <weft/spmd/program/element.hpp>
+
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+namespace weft {
+namespace {
+
+template <typename T>
+void store(T value, std::byte* bytes) {
+  std::memcpy(bytes, &value, sizeof value);
+}
+
+template <typename T>
+T load(const std::byte* bytes) {
+  T value;
+  std::memcpy(&value, bytes, sizeof value);
+  return value;
+}
+
+template <typename Int>
+Int saturate(double value) {
+  // The largest i64 isn't a double; 2^63 is, and is what `>=` has to compare with.
+  constexpr double kAboveMax = 2.0 * static_cast<double>(std::numeric_limits<Int>::max() / 2 + 1);
+  if (std::isnan(value)) return 0;
+  if (value >= kAboveMax) return std::numeric_limits<Int>::max();
+  if (value <= static_cast<double>(std::numeric_limits<Int>::min())) {
+    return std::numeric_limits<Int>::min();
+  }
+  return static_cast<Int>(value);
+}
+
+/// Directly from double: rounding to float first would round twice.
+std::uint16_t to_bf16(double value) {
+  if (std::isnan(value)) return 0x7fc0;
+  // A float that is inexact gets its last bit set (round to odd), so that the second rounding sees
+  // on which side of a tie the double was.
+  float narrowed = static_cast<float>(value);
+  auto bits = std::bit_cast<std::uint32_t>(narrowed);
+  if (static_cast<double>(narrowed) != value && !std::isinf(narrowed)) {
+    if (std::abs(static_cast<double>(narrowed)) > std::abs(value)) --bits;
+    bits |= 1U;
+  }
+  return static_cast<std::uint16_t>((bits + 0x7fffU + ((bits >> 16) & 1U)) >> 16);
+}
+
+}  // namespace
+
+void store_element(DType dtype, double value, std::byte* bytes) noexcept {
+  switch (dtype) {
+    case DType::pred: return store(static_cast<std::uint8_t>(value != 0), bytes);
+    case DType::i32: return store(saturate<std::int32_t>(value), bytes);
+    case DType::u32: return store(saturate<std::uint32_t>(value), bytes);
+    case DType::i64: return store(saturate<std::int64_t>(value), bytes);
+    case DType::bf16: return store(to_bf16(value), bytes);
+    case DType::f32: return store(static_cast<float>(value), bytes);
+    case DType::f64: return store(value, bytes);
+  }
+}
+
+double load_element(DType dtype, const std::byte* bytes) noexcept {
+  switch (dtype) {
+    case DType::pred: return load<std::uint8_t>(bytes) != 0 ? 1 : 0;
+    case DType::i32: return load<std::int32_t>(bytes);
+    case DType::u32: return load<std::uint32_t>(bytes);
+    case DType::i64: return static_cast<double>(load<std::int64_t>(bytes));
+    case DType::bf16: return std::bit_cast<float>(std::uint32_t{load<std::uint16_t>(bytes)} << 16);
+    case DType::f32: return load<float>(bytes);
+    case DType::f64: return load<double>(bytes);
+  }
+  return 0;
+}
+
+}  // namespace weft

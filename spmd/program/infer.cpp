@@ -1,0 +1,377 @@
+#include <weft/spmd/program/infer.hpp>
+
+#include <algorithm>
+
+#include <fmt/ranges.h>
+
+namespace weft {
+namespace {
+
+using Dims = std::span<const std::int64_t>;
+
+template <typename... Args>
+[[noreturn]] void reject(const OpSignature& op, fmt::format_string<Args...> format,
+                         Args&&... args) {
+  std::string types;
+  for (const TensorType& type : op.operands)
+    types += (types.empty() ? "" : ", ") + type.to_string();
+  fail(Errc::invalid_argument, "{}({}): {}", to_string(op.kind), types,
+       fmt::format(format, std::forward<Args>(args)...));
+}
+
+void expect_counts(const OpSignature& op, std::size_t operands, std::size_t attrs) {
+  if (op.operands.size() != operands) {
+    reject(op, "has {} operands; it takes {}", op.operands.size(), operands);
+  }
+  if (op.attrs.size() != attrs) {
+    reject(op, "has {} attribute words; it takes {}", op.attrs.size(), attrs);
+  }
+}
+
+void expect_equal_operands(const OpSignature& op, std::size_t first) {
+  if (op.operands[first] != op.operands[first + 1]) {
+    reject(op,
+           "{} and {} differ; both must have one type (convert or broadcast_in_dim one of them)",
+           op.operands[first].to_string(), op.operands[first + 1].to_string());
+  }
+}
+
+int expect_dim(const OpSignature& op, std::int64_t dim, const Shape& shape) {
+  if (dim < 0 || dim >= shape.size()) {
+    reject(op, "dim {} is outside 0..{}", dim, shape.size() - 1);
+  }
+  return static_cast<int>(dim);
+}
+
+void expect_distinct(const OpSignature& op, Dims dims, const Shape& shape) {
+  std::uint32_t seen = 0;
+  for (const std::int64_t dim : dims) {
+    const std::uint32_t bit = 1U << expect_dim(op, dim, shape);
+    if ((seen & bit) != 0) reject(op, "dim {} is repeated in [{}]", dim, fmt::join(dims, ","));
+    seen |= bit;
+  }
+}
+
+void expect_ascending(const OpSignature& op, Dims dims, const Shape& shape) {
+  expect_distinct(op, dims, shape);
+  if (!std::is_sorted(dims.begin(), dims.end())) {
+    reject(op, "dims [{}] must ascend", fmt::join(dims, ","));
+  }
+}
+
+void expect_reducible(const OpSignature& op, std::int64_t kind) {
+  if (kind < 0 || kind > static_cast<std::int64_t>(ReduceKind::min)) {
+    reject(op, "{} is no ReduceKind", kind);
+  }
+  if (static_cast<ReduceKind>(kind) == ReduceKind::add && op.operands[0].dtype == DType::pred) {
+    reject(op, "pred can't be added; convert it first");
+  }
+}
+
+/// Number of chips that the atom list divides by.
+std::int64_t expect_atoms(const OpSignature& op, std::int64_t bits) {
+  WEFT_CHECK(op.mesh != nullptr);
+  const auto word = static_cast<std::uint64_t>(bits);
+  if (word == 0 || !is_atom_list(*op.mesh, word)) {
+    reject(op, "{:#x} isn't a list of distinct atoms of mesh {}, at least one", word,
+           op.mesh->to_string());
+  }
+  return op.mesh->count(AtomList::from_bits(word));
+}
+
+void split(const OpSignature& op, Shape& shape, int dim, std::int64_t parts) {
+  if (shape[dim] % parts != 0) {
+    reject(op, "size {} of dim {} isn't a multiple of the {} chips of the group", shape[dim], dim,
+           parts);
+  }
+  shape[dim] /= parts;
+}
+
+TensorType join(const TensorType& type, int dim, std::int64_t parts) {
+  Shape shape = type.shape;
+  shape[dim] *= parts;
+  return {type.dtype, Shape(Dims(shape))};
+}
+
+TensorType infer_leaf(const OpSignature& op) {
+  expect_counts(op, 0, 2);
+  if (op.kind == OpKind::constant) {
+    if (op.attrs[1] != op.result.bytes() && op.attrs[1] != byte_size(op.result.dtype)) {
+      reject(op, "{} has {} bytes, but {} are given ({} for a splat)", op.result.to_string(),
+             op.result.bytes(), op.attrs[1], byte_size(op.result.dtype));
+    }
+    return op.result;
+  }
+  if (op.result.dtype == DType::pred) reject(op, "the result can't be pred");
+  expect_dim(op, op.attrs[0], op.result.shape);
+  if (op.attrs[1] != 0) expect_atoms(op, op.attrs[1]);
+  return op.result;
+}
+
+TensorType infer_unary(const OpSignature& op) {
+  expect_counts(op, 1, 0);
+  const TensorType& x = op.operands[0];
+  if (op.kind == OpKind::convert) {
+    if (op.result.shape != x.shape) {
+      reject(op, "result {} has another shape", op.result.to_string());
+    }
+    return op.result;
+  }
+  const bool takes_integers =
+      op.kind == OpKind::negate || op.kind == OpKind::sign || op.kind == OpKind::abs;
+  const bool is_signed_integer = x.dtype == DType::i32 || x.dtype == DType::i64;
+  if (!is_floating(x.dtype) && !(takes_integers && is_signed_integer)) {
+    reject(op, "needs a floating{} dtype; convert the operand first",
+           takes_integers ? " or signed integer" : "");
+  }
+  return x;
+}
+
+TensorType infer_binary(const OpSignature& op) {
+  expect_counts(op, 2, op.kind == OpKind::compare ? 1 : 0);
+  expect_equal_operands(op, 0);
+  const TensorType& type = op.operands[0];
+  if (op.kind == OpKind::compare) {
+    if (op.attrs[0] < 0 || op.attrs[0] > static_cast<std::int64_t>(CompareDirection::ge)) {
+      reject(op, "{} is no CompareDirection", op.attrs[0]);
+    }
+    return {DType::pred, type.shape};
+  }
+  if ((op.kind == OpKind::logical_and) != (type.dtype == DType::pred)) {
+    reject(op, "{}",
+           type.dtype == DType::pred ? "pred has no arithmetic; convert it first"
+                                     : "needs pred operands; compare first");
+  }
+  return type;
+}
+
+TensorType infer_select(const OpSignature& op) {
+  expect_counts(op, 3, 0);
+  expect_equal_operands(op, 1);
+  const TensorType& predicate = op.operands[0];
+  if (predicate.dtype != DType::pred || predicate.shape != op.operands[1].shape) {
+    reject(op, "the first operand must be {}",
+           TensorType{DType::pred, op.operands[1].shape}.to_string());
+  }
+  return op.operands[1];
+}
+
+TensorType infer_reshape(const OpSignature& op) {
+  expect_counts(op, 1, 0);
+  const TensorType& x = op.operands[0];
+  if (op.result.dtype != x.dtype || op.result.num_elements() != x.num_elements()) {
+    reject(op, "result {} must have the operand's dtype and its {} elements", op.result.to_string(),
+           x.num_elements());
+  }
+  return op.result;
+}
+
+TensorType infer_transpose(const OpSignature& op) {
+  expect_counts(op, 1, op.attrs.size());
+  const TensorType& x = op.operands[0];
+  if (static_cast<int>(op.attrs.size()) != x.shape.size()) {
+    reject(op, "perm [{}] must name each of the {} dims once", fmt::join(op.attrs, ","),
+           x.shape.size());
+  }
+  expect_distinct(op, op.attrs, x.shape);
+  Shape shape = x.shape;
+  for (int dim = 0; dim < shape.size(); ++dim) {
+    shape[dim] = x.shape[static_cast<int>(op.attrs[static_cast<std::size_t>(dim)])];
+  }
+  return {x.dtype, shape};
+}
+
+TensorType infer_broadcast(const OpSignature& op) {
+  expect_counts(op, 1, op.attrs.size());
+  const TensorType& x = op.operands[0];
+  if (op.result.dtype != x.dtype) {
+    reject(op, "result {} has another dtype", op.result.to_string());
+  }
+  if (static_cast<int>(op.attrs.size()) != x.shape.size()) {
+    reject(op, "dims [{}] must give a result dim for each of the {} operand dims",
+           fmt::join(op.attrs, ","), x.shape.size());
+  }
+  expect_ascending(op, op.attrs, op.result.shape);
+  for (int dim = 0; dim < x.shape.size(); ++dim) {
+    const auto to = static_cast<int>(op.attrs[static_cast<std::size_t>(dim)]);
+    if (x.shape[dim] != 1 && x.shape[dim] != op.result.shape[to]) {
+      reject(op, "operand dim {} of size {} can't become dim {} of {}; sizes must agree or be 1",
+             dim, x.shape[dim], to, op.result.to_string());
+    }
+  }
+  return op.result;
+}
+
+void expect_pairs(const OpSignature& op, std::string_view what, Dims lhs_dims, Dims rhs_dims) {
+  for (std::size_t i = 0; i < lhs_dims.size(); ++i) {
+    const std::int64_t lhs = op.operands[0].shape[static_cast<int>(lhs_dims[i])];
+    const std::int64_t rhs = op.operands[1].shape[static_cast<int>(rhs_dims[i])];
+    if (lhs != rhs) {
+      reject(op, "{} dims {} (size {}) and {} (size {}) must have one size", what, lhs_dims[i], lhs,
+             rhs_dims[i], rhs);
+    }
+  }
+}
+
+TensorType infer_dot(const OpSignature& op) {
+  expect_counts(op, 2, op.attrs.size());
+  const auto in_range = [](std::int64_t count) { return count >= 0 && count <= kDimCountMax; };
+  if (op.attrs.size() < 2 || !in_range(op.attrs[0]) || !in_range(op.attrs[1]) ||
+      static_cast<std::int64_t>(op.attrs.size()) != 2 + 2 * (op.attrs[0] + op.attrs[1])) {
+    reject(op, "attributes [{}] aren't {{batch count, contracting count, dims...}}",
+           fmt::join(op.attrs, ","));
+  }
+  const TensorType& lhs = op.operands[0];
+  const TensorType& rhs = op.operands[1];
+  if (lhs.dtype != rhs.dtype || lhs.dtype == DType::pred) {
+    reject(op, "both operands must have one dtype, not pred; convert first");
+  }
+  const DotDimsView dims = dot_dims(op.attrs);
+  const auto distinct = [&](const Shape& shape, Dims batch, Dims contracting) {
+    std::vector<std::int64_t> all(batch.begin(), batch.end());
+    all.insert(all.end(), contracting.begin(), contracting.end());
+    expect_distinct(op, all, shape);
+  };
+  distinct(lhs.shape, dims.lhs_batch, dims.lhs_contracting);
+  distinct(rhs.shape, dims.rhs_batch, dims.rhs_contracting);
+  expect_pairs(op, "batch", dims.lhs_batch, dims.rhs_batch);
+  expect_pairs(op, "contracting", dims.lhs_contracting, dims.rhs_contracting);
+
+  std::vector<std::int64_t> shape;
+  const auto append = [&](const Shape& from, Dims which) {
+    for (const std::int64_t dim : which) shape.push_back(from[static_cast<int>(dim)]);
+  };
+  append(lhs.shape, dims.lhs_batch);
+  append(lhs.shape, free_dims(lhs.shape.size(), dims.lhs_batch, dims.lhs_contracting));
+  append(rhs.shape, free_dims(rhs.shape.size(), dims.rhs_batch, dims.rhs_contracting));
+  if (shape.size() > kDimCountMax) {
+    reject(op, "the result would have {} dims; at most {} are supported", shape.size(),
+           kDimCountMax);
+  }
+  return {lhs.dtype, Shape(Dims(shape))};
+}
+
+TensorType infer_reduce(const OpSignature& op) {
+  expect_counts(op, 1, std::max<std::size_t>(op.attrs.size(), 1));
+  expect_reducible(op, op.attrs[0]);
+  const TensorType& x = op.operands[0];
+  const Dims dims = op.attrs.subspan(1);
+  expect_ascending(op, dims, x.shape);
+  std::vector<std::int64_t> shape;
+  for (int dim = 0; dim < x.shape.size(); ++dim) {
+    if (std::find(dims.begin(), dims.end(), dim) == dims.end()) shape.push_back(x.shape[dim]);
+  }
+  return {x.dtype, Shape(Dims(shape))};
+}
+
+TensorType infer_permute(const OpSignature& op) {
+  const TensorType& x = op.operands.size() == 1 ? op.operands[0] : op.result;
+  const auto num_dims = static_cast<std::size_t>(x.shape.size());
+  expect_counts(op, 1, 2 * num_dims);
+  if (op.mesh == nullptr) return x;
+  for (const Dims side : {op.attrs.first(num_dims), op.attrs.last(num_dims)}) {
+    AtomList all;
+    for (const std::int64_t bits : side) {
+      const auto word = static_cast<std::uint64_t>(bits);
+      const AtomList atoms = AtomList::from_bits(word);
+      if (!is_atom_list(*op.mesh, word) || (all.mask() & atoms.mask()) != 0) {
+        reject(op, "{:#x} isn't a list of atoms of mesh {} that no other dim uses", word,
+               op.mesh->to_string());
+      }
+      all.append(atoms);
+    }
+  }
+  for (std::size_t dim = 0; dim < num_dims; ++dim) {
+    const auto parts = [&](std::size_t i) {
+      return op.mesh->count(AtomList::from_bits(static_cast<std::uint64_t>(op.attrs[i])));
+    };
+    if (parts(dim) != parts(num_dims + dim)) {
+      reject(op, "dim {} is in {} parts before and {} after; the shards must keep their shape", dim,
+             parts(dim), parts(num_dims + dim));
+    }
+  }
+  return x;
+}
+
+TensorType infer_collective(const OpSignature& op) {
+  const bool two_attrs = op.kind == OpKind::all_reduce || op.kind == OpKind::all_gather ||
+                         op.kind == OpKind::all_slice;
+  expect_counts(op, 1, two_attrs ? 2 : 3);
+  const TensorType& x = op.operands[0];
+  Shape shape = x.shape;
+  const std::int64_t parts = expect_atoms(op, op.attrs[0]);
+  switch (op.kind) {
+    case OpKind::all_reduce: expect_reducible(op, op.attrs[1]); return x;
+    case OpKind::all_gather: return join(x, expect_dim(op, op.attrs[1], shape), parts);
+    case OpKind::all_slice: split(op, shape, expect_dim(op, op.attrs[1], shape), parts); break;
+    case OpKind::reduce_scatter:
+      expect_reducible(op, op.attrs[1]);
+      split(op, shape, expect_dim(op, op.attrs[2], shape), parts);
+      break;
+    default: {
+      const int split_dim = expect_dim(op, op.attrs[1], shape);
+      const int concat_dim = expect_dim(op, op.attrs[2], shape);
+      if (split_dim == concat_dim) reject(op, "dim {} is both split and concatenated", split_dim);
+      split(op, shape, split_dim, parts);
+      return join({x.dtype, shape}, concat_dim, parts);
+    }
+  }
+  return {x.dtype, shape};
+}
+
+}  // namespace
+
+TensorType infer_type(const OpSignature& op) {
+  if (is_unary(op.kind)) return infer_unary(op);
+  if (is_binary(op.kind)) return infer_binary(op);
+  switch (op.kind) {
+    case OpKind::constant:
+    case OpKind::iota: return infer_leaf(op);
+    case OpKind::select: return infer_select(op);
+    case OpKind::reshape: return infer_reshape(op);
+    case OpKind::transpose: return infer_transpose(op);
+    case OpKind::broadcast_in_dim: return infer_broadcast(op);
+    case OpKind::dot_general: return infer_dot(op);
+    case OpKind::reduce: return infer_reduce(op);
+    case OpKind::sharding_constraint: expect_counts(op, 1, 1); return op.operands[0];
+    case OpKind::copy: expect_counts(op, 1, 0); return op.operands[0];
+    case OpKind::collective_permute: return infer_permute(op);
+    case OpKind::all_reduce:
+    case OpKind::all_gather:
+    case OpKind::reduce_scatter:
+    case OpKind::all_to_all:
+    case OpKind::all_slice: return infer_collective(op);
+    default: reject(op, "{} is no OpKind", static_cast<int>(op.kind));
+  }
+}
+
+bool is_atom_list(const Mesh& mesh, std::uint64_t bits) {
+  AtomMask seen = 0;
+  for (; bits != 0; bits >>= 4) {
+    const auto atom = static_cast<int>(bits & 15U);
+    if (atom == 0 || atom > mesh.num_atoms() || ((seen >> atom) & 1U) != 0) return false;
+    seen = static_cast<AtomMask>(seen | (1U << atom));
+  }
+  return true;
+}
+
+DotDimsView dot_dims(std::span<const std::int64_t> attrs) {
+  const auto batch = static_cast<std::size_t>(attrs[0]);
+  const auto contracting = static_cast<std::size_t>(attrs[1]);
+  const Dims dims = attrs.subspan(2);
+  return {dims.subspan(0, batch), dims.subspan(batch, batch), dims.subspan(2 * batch, contracting),
+          dims.subspan(2 * batch + contracting, contracting)};
+}
+
+std::vector<std::int64_t> free_dims(int num_dims, Dims batch, Dims contracting) {
+  const auto has = [](Dims dims, std::int64_t dim) {
+    return std::find(dims.begin(), dims.end(), dim) != dims.end();
+  };
+  std::vector<std::int64_t> result;
+  for (std::int64_t dim = 0; dim < num_dims; ++dim) {
+    if (!has(batch, dim) && !has(contracting, dim)) result.push_back(dim);
+  }
+  return result;
+}
+
+}  // namespace weft

@@ -1,0 +1,68 @@
+#include <weft/spmd/program/op_kind.hpp>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include <weft/spmd/error.hpp>
+
+namespace weft {
+namespace {
+
+constexpr std::array kNames = std::to_array<std::pair<OpKind, std::string_view>>({
+    {OpKind::constant, "constant"},
+    {OpKind::iota, "iota"},
+    {OpKind::negate, "negate"},
+    {OpKind::sign, "sign"},
+    {OpKind::abs, "abs"},
+    {OpKind::exponential, "exponential"},
+    {OpKind::log, "log"},
+    {OpKind::tanh, "tanh"},
+    {OpKind::logistic, "logistic"},
+    {OpKind::sqrt, "sqrt"},
+    {OpKind::rsqrt, "rsqrt"},
+    {OpKind::convert, "convert"},
+    {OpKind::add, "add"},
+    {OpKind::subtract, "subtract"},
+    {OpKind::multiply, "multiply"},
+    {OpKind::divide, "divide"},
+    {OpKind::maximum, "maximum"},
+    {OpKind::minimum, "minimum"},
+    {OpKind::power, "power"},
+    {OpKind::compare, "compare"},
+    {OpKind::logical_and, "logical_and"},
+    {OpKind::select, "select"},
+    {OpKind::reshape, "reshape"},
+    {OpKind::transpose, "transpose"},
+    {OpKind::broadcast_in_dim, "broadcast_in_dim"},
+    {OpKind::dot_general, "dot_general"},
+    {OpKind::reduce, "reduce"},
+    {OpKind::sharding_constraint, "sharding_constraint"},
+    {OpKind::copy, "copy"},
+    {OpKind::all_reduce, "all_reduce"},
+    {OpKind::all_gather, "all_gather"},
+    {OpKind::reduce_scatter, "reduce_scatter"},
+    {OpKind::all_to_all, "all_to_all"},
+    {OpKind::collective_permute, "collective_permute"},
+    {OpKind::all_slice, "all_slice"},
+});
+
+}  // namespace
+
+std::string_view to_string(OpKind kind) noexcept {
+  const auto found = std::find_if(kNames.begin(), kNames.end(),
+                                  [&](const auto& entry) { return entry.first == kind; });
+  return found == kNames.end() ? "unknown" : found->second;
+}
+
+OpKind parse_op_kind(std::string_view name) {
+  const auto found = std::find_if(kNames.begin(), kNames.end(),
+                                  [&](const auto& entry) { return entry.second == name; });
+  if (found == kNames.end()) {
+    fail(Errc::invalid_argument, "\"{}\" isn't an op; ops have StableHLO's names, as dot_general",
+         name);
+  }
+  return found->first;
+}
+
+}  // namespace weft
