@@ -3,8 +3,10 @@
 ///
 /// Invariants:
 /// 1. A row has one writer: the thread that holds its BoardWriter.
-/// 2. A row is guarded by a sequence word: odd while it is written. Readers copy and retry, a bounded
-///    number of times; a row whose writer died inside a write is returned as it stands, marked `torn`.
+/// 2. A row is guarded by a sequence word: odd while it is written. Readers copy and retry, a
+/// bounded
+///    number of times; a row whose writer died inside a write is returned as it stands, marked
+///    `torn`.
 /// 3. The header is written before the magic number, and but for `status` never again.
 
 #include <cstdint>
@@ -47,14 +49,14 @@ struct ActorRow {
   int chip = -1;
   int pid = 0;
   std::uint64_t step = 0;
-  std::uint64_t mailbox = 0;     ///< messages waiting, at the last update
+  std::uint64_t mailbox = 0;  ///< messages waiting, at the last update
   std::string last_message;
   std::string last_error;
   std::uint64_t collective = 0;  ///< number of the last collective entered, 0: none
   std::string collective_name;   ///< "all_reduce 'fc1.weight.grad'"
   bool in_collective = false;
-  int waiting_for = -1;          ///< a chip that hadn't arrived
-  std::int64_t updated_ns = 0;   ///< CLOCK_BOOTTIME
+  int waiting_for = -1;         ///< a chip that hadn't arrived
+  std::int64_t updated_ns = 0;  ///< CLOCK_BOOTTIME
   bool torn = false;
 };
 
@@ -71,6 +73,7 @@ struct BoardHeader {
 };
 
 /// Writes one row. Every function is wait-free and may be called a million times a second.
+/// Text is cut to fit: 95 bytes of a name, 255 of an error.
 class BoardWriter {
  public:
   BoardWriter() = default;  ///< writes nowhere
@@ -81,8 +84,9 @@ class BoardWriter {
   void step(std::uint64_t step) const;
   void message(std::string_view name, std::uint64_t mailbox) const;
   void error(std::string_view text) const;
-  /// Names are cut to fit.
+  /// Without a time stamp: it is on the fast path of every collective.
   void enter_collective(std::uint64_t number, std::string_view name) const;
+  /// The state becomes `waiting`, until leave_collective() makes it `running` again.
   void waiting_for(int chip) const;
   void leave_collective() const;
 
@@ -115,7 +119,9 @@ class Board {
 
  private:
   Board(Segment segment, BoardHeader header);
+  void* row(int index) const;
   BoardWriter writer(int index) const;
+
   Segment segment_;
   BoardHeader header_;
 };

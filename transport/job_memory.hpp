@@ -1,7 +1,6 @@
 #pragma once
 /// JobMemory: the control segment and the arenas of a job's chips on this host.
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -12,19 +11,24 @@
 
 namespace weft {
 
+struct CallRecord;
+struct ControlHeader;
+struct GroupLine;
+
 /// A chip's arena: its segment, in two regions whose places are the same in every arena.
-/// Temporaries begin at kTempOffset (plans place values there: equal offsets on all chips); what lives
-/// longer than a run (parameters, inputs, outputs) begins at buffers_offset().
+/// Temporaries begin at kArenaTempOffset (plans place values there: equal offsets on all chips);
+/// what lives longer than a run (parameters, inputs, outputs) begins at buffers_offset().
 inline constexpr std::size_t kArenaTempOffset = 4096;
+/// A capacity is a multiple of this, so that both regions begin on a page.
+inline constexpr std::size_t kArenaCapacityUnit = 8192;
 
 struct JobMemoryOptions {
-  std::string job;             ///< 32 hex digits: unguessable
-  int num_chips = 0;
+  std::string job;                                    ///< 32 hex digits: unguessable
+  int num_chips = 0;                                  ///< 1 to kLocalChipCountMax
   std::size_t arena_capacity = std::size_t{8} << 30;  ///< address space per chip, not memory
 };
 
-/// Maps every arena of the job. Thread-safe but for reserve() of one chip, which belongs to the chip's
-/// worker.
+/// Maps every arena of the job. Thread-safe.
 class JobMemory {
  public:
   /// Creates all segments (control reserved, arenas sparse); removes what it made if it fails.
@@ -35,28 +39,37 @@ class JobMemory {
   /// Removes every segment name of the job, the board's too. Returns how many there were.
   static int remove(std::string_view job) noexcept;
 
-  int num_chips() const;
-  std::byte* arena(int chip) const;
+  int num_chips() const { return static_cast<int>(arenas_.size()); }
+  std::byte* arena(int chip) const { return segment(chip).data(); }
   std::size_t arena_capacity() const;
-  std::size_t buffers_offset() const;  ///< half the capacity
+  std::size_t buffers_offset() const { return arena_capacity() / 2; }
   /// See Segment::reserve; offsets within the arena.
   void reserve(int chip, std::size_t offset, std::size_t bytes);
 
-  /// Ends every wait of the job with Error{peer_lost}: `reason` (cut to 200 bytes) is what the error
-  /// says. The first call wins; later ones change nothing. Async-signal-safe is not promised.
+  /// Ends every wait of the job with Error{peer_lost}: `reason` (cut to 199 bytes) is what the
+  /// error says. The first call wins; later ones change nothing. Async-signal-safe is not promised.
   void abort(std::string_view reason);
   bool aborted() const noexcept;
+  /// Empty: not aborted.
   std::string abort_reason() const;
 
   std::uint32_t generation() const noexcept;
 
-  /// Where group `mask`'s words of a chip lie; see communicator.cpp.
-  struct GroupLine;
+  /// For the Communicator; see communicator.cpp.
   GroupLine& group_line(std::uint16_t mask, int chip) const;
+  CallRecord& call_record(int chip) const;
+  /// The chip's two mailboxes for the group of `mask`, kMailboxBytes each: behind its arena.
+  std::byte* mailboxes(std::uint16_t mask, int chip) const;
+  void reserve_mailboxes(std::uint16_t mask, int chip);
 
  private:
-  JobMemory() = default;
-  Segment control_{Segment::anonymous(4096)};
+  JobMemory(Segment control, std::vector<Segment> arenas);
+  ControlHeader& control() const;
+  const Segment& segment(int chip) const { return arenas_.at(static_cast<std::size_t>(chip)); }
+  std::size_t mailboxes_offset(std::uint16_t mask) const;
+  void wake_sleepers() const;
+
+  Segment control_;
   std::vector<Segment> arenas_;
 };
 

@@ -10,13 +10,14 @@
 
 namespace weft {
 
-/// Movable owner of a mapping (not of the name: names outlive processes and are removed by remove()).
-/// The whole capacity is mapped at once and never moves; memory behind it exists only where reserve()
-/// was called. Reading or writing what nobody reserved may raise SIGBUS when /dev/shm is full.
+/// Movable owner of a mapping (not of the name: names outlive processes and are removed by
+/// remove()). The whole capacity is mapped at once and never moves; memory behind it exists only
+/// where reserve() was called. Reading or writing what nobody reserved may raise SIGBUS when
+/// /dev/shm is full.
 class Segment {
  public:
-  /// A new segment of mode 0600. Throws io if the name exists (naming its owner and age) or can't be
-  /// created.
+  /// A new segment of mode 0600. Throws io if the name exists (naming its owner and age) or can't
+  /// be created, invalid_argument for a name that isn't one file name or for no capacity.
   static Segment create(const std::string& name, std::size_t capacity);
   /// Maps an existing one. Throws not_found; corrupt if it isn't a plain 0600 file of this user;
   /// corrupt if smaller than `bytes_min`.
@@ -34,10 +35,12 @@ class Segment {
 
   std::byte* data() const;
   std::size_t capacity() const;
-  const std::string& name() const;
+  const std::string& name() const;  ///< empty: anonymous
+  bool read_only() const;
 
-  /// Makes [offset, offset + bytes) real, zero-filled where it is new. Throws no_space with what was
-  /// needed, what /dev/shm has free and how to enlarge it; nothing has changed then.
+  /// Makes [offset, offset + bytes) real, zero-filled where it is new. Throws no_space with what
+  /// was needed, what /dev/shm has free and how to enlarge it; nothing has changed then.
+  /// Thread-safe, and free of system calls where this object has reserved the range before.
   void reserve(std::size_t offset, std::size_t bytes);
 
  private:

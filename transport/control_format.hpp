@@ -1,0 +1,75 @@
+#pragma once
+/// Format of the control segment, version 1 (native byte order):
+///
+///   control = header call_record{num_chips} group_line{num_masks}{num_chips}
+///   header      = ControlHeader, 4096 bytes
+///   call_record = CallRecord, 128 bytes: what a chip called last
+///   group_line  = GroupLine, 128 bytes: a chip's word in the group of `mask`
+///
+/// A mask is an AtomMask without its bit 0, which no atom has: mask >> 1. Every atom is at least 2,
+/// so num_chips chips have at most floor(log2(num_chips)) atoms, and num_masks is 2 to that power.
+
+#include <atomic>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+
+namespace weft {
+
+inline constexpr std::uint64_t kControlMagic = 0x316c'7463'7466'6577;  // "weftctl1"
+inline constexpr std::uint32_t kControlVersion = 1;
+/// Chips of one job on one host.
+inline constexpr int kLocalChipCountMax = 256;
+/// A collective of at most so many bytes goes through mailboxes.
+inline constexpr std::size_t kMailboxBytes = 16384;
+
+enum class AbortState : std::uint32_t { none = 0, writing_reason = 1, aborted = 2 };
+
+struct ControlHeader {
+  std::atomic<std::uint64_t> magic;  ///< written last: publishes what follows
+  std::uint32_t version;
+  std::int32_t num_chips;
+  std::uint64_t arena_capacity;
+  std::uint32_t generation;
+  std::atomic<AbortState> abort_state;  ///< `aborted` publishes abort_reason
+  std::atomic<std::uint64_t> abort_reason[200 / 8];
+  std::byte reserved[4096 - 232];
+};
+static_assert(sizeof(ControlHeader) == 4096);
+
+/// Written by one chip, read by the others when something is wrong. The words carry no order; a
+/// reader trusts a record whose `signature` is the one of its words.
+struct alignas(128) CallRecord {
+  static constexpr std::size_t kWordCount = 7;
+  static constexpr std::size_t kNameWordCount = 7;
+  std::atomic<std::uint64_t> number;  ///< released before anything else that its collective writes
+  std::atomic<std::uint64_t> words[kWordCount];
+  std::atomic<std::uint64_t> name[kNameWordCount];
+  std::atomic<std::uint64_t> signature;
+};
+static_assert(sizeof(CallRecord) == 128);
+
+/// Written by one chip (but for `sleepers`), read by the chips of its group. Invariants:
+/// communicator.cpp.
+struct alignas(128) GroupLine {
+  /// Number of syncs announced so far. Publishes the signature, and all that the chip read and
+  /// wrote in its arena and the others' before it.
+  std::atomic<std::uint32_t> epoch;
+  std::atomic<std::uint32_t> sleepers;      ///< chips asleep on `epoch`
+  std::atomic<std::uint64_t> signature[2];  ///< of the call announced by epoch e, at e % 2
+};
+static_assert(sizeof(GroupLine) == 128);
+static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
+static_assert(std::atomic<AbortState>::is_always_lock_free);
+
+constexpr std::size_t group_mask_count(int num_chips) {
+  return std::size_t{1} << (std::bit_width(static_cast<unsigned>(num_chips)) - 1);
+}
+
+constexpr std::size_t control_bytes(int num_chips) {
+  const auto chips = static_cast<std::size_t>(num_chips);
+  return sizeof(ControlHeader) + chips * sizeof(CallRecord) +
+         group_mask_count(num_chips) * chips * sizeof(GroupLine);
+}
+
+}  // namespace weft

@@ -1,0 +1,32 @@
+#include <weft/transport/wait.hpp>
+
+#include <linux/futex.h>
+#include <sched.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <climits>
+#include <ctime>
+
+namespace weft {
+
+void sleep_on(const std::atomic<std::uint32_t>& word, std::uint32_t expected,
+              std::chrono::nanoseconds timeout) noexcept {
+  const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(timeout);
+  const timespec limit{.tv_sec = seconds.count(), .tv_nsec = (timeout - seconds).count()};
+  syscall(SYS_futex, &word, FUTEX_WAIT, expected, &limit, nullptr, 0);
+}
+
+void wake_all(std::atomic<std::uint32_t>& word) noexcept {
+  syscall(SYS_futex, &word, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
+}
+
+WaitPolicy WaitPolicy::for_threads(int threads, std::chrono::milliseconds deadline) {
+  cpu_set_t cores;
+  const bool known = sched_getaffinity(0, sizeof(cores), &cores) == 0;
+  const bool core_each = known && threads <= CPU_COUNT(&cores);
+  return core_each ? WaitPolicy{.deadline = deadline}
+                   : WaitPolicy{.spins = 0, .yields = 3, .deadline = deadline};
+}
+
+}  // namespace weft

@@ -1,0 +1,37 @@
+#pragma once
+/// The three ways to wait for a word in shared memory: spin, yield, sleep in the kernel.
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+
+namespace weft {
+
+/// Tells the core that this is a spin loop.
+inline void pause_cpu() noexcept {
+#if defined(__x86_64__) || defined(__i386__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  asm volatile("yield");
+#endif
+}
+
+/// Sleeps while `word` is `expected`, for at most `timeout`; may return early. Across processes.
+void sleep_on(const std::atomic<std::uint32_t>& word, std::uint32_t expected,
+              std::chrono::nanoseconds timeout) noexcept;
+
+/// Wakes all that sleep on the word.
+void wake_all(std::atomic<std::uint32_t>& word) noexcept;
+
+/// How to wait: spin, then yield, then sleep in the kernel in bounded slices.
+struct WaitPolicy {
+  int spins = 20000;  ///< about 0.5 ms: a sleep costs as much as 500 hand-overs of a spinning wait
+  int yields = 16;
+  std::chrono::milliseconds deadline{1800 * 1000};
+
+  /// No spinning where more threads than cores take part. `threads`: all of this host. To be called
+  /// before a thread is bound to a core.
+  static WaitPolicy for_threads(int threads, std::chrono::milliseconds deadline);
+};
+
+}  // namespace weft
