@@ -9,9 +9,12 @@
 namespace weft {
 
 /// Appends ops that compute d loss / d wrt[i] and returns their values (one per wrt, of its type).
-/// `loss` is a floating scalar. One backward walk; cotangents of a value are added in op order; a wrt
-/// that the loss doesn't depend on gets zeros. New ops carry the location of the op they come from.
-/// Throws invalid_argument for a loss that isn't a floating scalar, naming its type and location.
-std::vector<ValueId> grad(Builder& builder, ValueId loss, std::span<const ValueId> wrt);
+/// `loss` is a floating scalar. One backward walk; cotangents of a value are added in op order; a
+/// wrt that the loss doesn't depend on gets zeros. New ops carry the location of the op they come
+/// from. Values in `stop` count as constants: nothing flows through them. Throws invalid_argument
+/// for a loss that isn't a floating scalar or a wrt that isn't floating, naming its type and
+/// location.
+std::vector<ValueId> grad(Builder& builder, ValueId loss, std::span<const ValueId> wrt,
+                          std::span<const ValueId> stop = {});
 
 }  // namespace weft

@@ -2,6 +2,8 @@
 /// Parameters and modules, named as in torch's state_dict.
 
 #include <cstdint>
+#include <source_location>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -15,34 +17,49 @@ namespace weft {
 class Parameter : public Tensor {
  public:
   Parameter() = default;
+  explicit Parameter(std::shared_ptr<TensorNode> node) : Tensor(std::move(node)) {}
+
+  /// The full name, "fc1.weight".
   const std::string& name() const;
-  /// Same type; throws invalid_argument otherwise.
+  /// Reads of the parameter that follow give `value`, which has its type; throws invalid_argument
+  /// otherwise.
   void assign(const Tensor& value, std::source_location loc = std::source_location::current());
 };
 
-/// A parameter with these initial elements (f32, the same on every worker). `name` is its full name.
+/// A parameter with these initial elements (f32, the same on every worker). `name` is its full
+/// name.
 Parameter make_parameter(std::string name, std::span<const float> elements, const Shape& shape);
 /// Optimizer state: as a parameter, of another input kind.
 Parameter make_opt_state(std::string name, double value, const Shape& shape);
 
-/// Registers its parameters and children by name. Not movable: children point to their parent.
+/// d loss / d wrt[i]; see grad in tensor.hpp.
+std::vector<Tensor> grad(const Tensor& loss, std::span<const Parameter> wrt,
+                         std::source_location loc = std::source_location::current());
+
+/// Registers its parameters and children by name; throws invalid_argument for an empty name or one
+/// that the parent already has. Not movable: children and parent point to each other.
 class Module {
  public:
-  Module() = default;
+  /// A root; `name` tells apart two models that are trained together.
+  explicit Module(std::string name = "") : name_(std::move(name)) {}
   Module(Module& parent, std::string name);
   Module(const Module&) = delete;
   Module& operator=(const Module&) = delete;
-  virtual ~Module() = default;
+  virtual ~Module();
 
   /// Own parameters in order of registration, then the children's; names are dotted paths.
   std::vector<Parameter> parameters() const;
 
  protected:
   /// The parameter `name` of this module.
-  Parameter add_parameter(std::string_view name, std::span<const float> elements, const Shape& shape);
+  Parameter add_parameter(std::string_view name, std::span<const float> elements,
+                          const Shape& shape);
+  /// The full name of this module's `name`.
   std::string path(std::string_view name) const;
 
  private:
+  void expect_free(std::string_view name) const;
+
   Module* parent_ = nullptr;
   std::string name_;
   std::vector<Parameter> parameters_;
@@ -66,8 +83,8 @@ class Linear : public Module {
   Parameter bias;
 };
 
-/// Seed of the parameters' initial values and of every random op. One per thread; the trainer sets it
-/// from RunConfig::seed.
+/// Seed of the parameters' initial values and of every random op. One per thread; the trainer sets
+/// it from RunConfig::seed.
 void manual_seed(std::uint64_t seed);
 
 }  // namespace weft

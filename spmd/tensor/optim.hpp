@@ -1,6 +1,8 @@
 #pragma once
 /// Optimizers, with torch.optim's names and numbers.
 
+#include <cstdint>
+#include <source_location>
 #include <span>
 #include <vector>
 
@@ -18,13 +20,22 @@ class AdamW {
     double eps = 1e-8;
     double weight_decay = 1e-2;
   };
+  /// Throws invalid_argument for options that torch refuses as well: a negative number, a beta of 1
+  /// or more.
   AdamW(std::vector<Parameter> parameters, const Options& options);
 
-  /// Records the update of parameters and moments; `grads[i]` belongs to parameters[i]. The learning
-  /// rate and the bias corrections are runtime scalars: no step is a new program.
+  /// Records the update of parameters and moments; `grads[i]` belongs to parameters[i]. The
+  /// learning rate and the bias corrections are runtime scalars: no step is a new program.
   void step(std::span<const Tensor> grads,
             std::source_location loc = std::source_location::current());
   void set_lr(double lr) { options_.lr = lr; }
+
+  /// The moments, "fc1.weight.exp_avg" and "fc1.weight.exp_avg_sq", for sharding and checkpoints.
+  std::vector<Parameter> state() const;
+  /// Steps recorded so far. A training that goes on from a checkpoint sets it: the bias corrections
+  /// follow from it.
+  std::int64_t steps() const { return steps_; }
+  void set_steps(std::int64_t steps) { steps_ = steps; }
 
  private:
   Options options_;

@@ -42,10 +42,10 @@ class Runtime {
 
   /// The mesh; null without the SPMD backend.
   virtual const Mesh* mesh() const = 0;
-  /// Compiles (or finds) and starts the program; doesn't wait for it. One binding per input, in order;
-  /// `input_buffers`: each input as it now lies on the chips (HostData became a buffer), `outputs`: a
-  /// buffer per output. An output that updates an input replaces it: the old buffer must not be
-  /// read again.
+  /// Compiles (or finds) and starts the program; doesn't wait for it. One binding per input, in
+  /// order; `input_buffers`: each input as it now lies on the chips (HostData became a buffer),
+  /// `outputs`: a buffer per output. An output that updates an input replaces it: the old buffer
+  /// must not be read again.
   struct RunResult {
     std::vector<BufferPtr> input_buffers;
     std::vector<BufferPtr> outputs;
@@ -56,6 +56,22 @@ class Runtime {
   virtual std::vector<std::byte> read(const Buffer& buffer) = 0;
   /// Ends a step: waits for the lease of the next one. Called by sync().
   virtual void end_step() = 0;
+};
+
+class Trace;
+
+/// Makes `runtime` the one that runs the calling thread's tensors, until the scope ends. Scopes
+/// nest. Tensors may outlive the scope; what was recorded and not synced is dropped.
+class RuntimeScope {
+ public:
+  explicit RuntimeScope(Runtime& runtime);
+  ~RuntimeScope();
+  RuntimeScope(const RuntimeScope&) = delete;
+  RuntimeScope& operator=(const RuntimeScope&) = delete;
+
+ private:
+  std::unique_ptr<Trace> trace_;
+  Trace* outer_;  // the thread's trace before
 };
 
 }  // namespace weft

@@ -19,8 +19,9 @@ namespace weft {
 
 struct TensorNode;
 
-/// A handle; copies share the value. Used by one thread: the one whose loop made it. Every op throws
-/// invalid_argument with both types and the file:line of the call where shapes or dtypes don't fit.
+/// A handle; copies share the value. Used by one thread: the one whose loop made it. Every op
+/// throws invalid_argument with both types and the file:line of the call where shapes or dtypes
+/// don't fit.
 class Tensor {
  public:
   /// No value; every use but assignment throws.
@@ -33,9 +34,11 @@ class Tensor {
   std::int64_t dim(int i) const;
   std::int64_t num_elements() const { return type().num_elements(); }
 
-  /// The value of a tensor of one element. Syncs if it hasn't been computed, then waits.
+  /// The value of a tensor of one element. If it hasn't been computed, runs what was recorded,
+  /// without ending the step (every worker must call it then).
   double item(std::source_location loc = std::source_location::current()) const;
-  /// All elements, row-major; f32 tensors. Syncs and gathers the shards: every worker must call it.
+  /// All elements, row-major; f32 tensors. Runs as item() does, and gathers the shards: every
+  /// worker must call it.
   std::vector<float> to_vector(std::source_location loc = std::source_location::current()) const;
   /// The bytes, for any dtype.
   std::vector<std::byte> to_bytes(std::source_location loc = std::source_location::current()) const;
@@ -54,22 +57,25 @@ class Operand {
       : tensor_(tensor), loc_(loc) {}
   Operand(double number,  // NOLINT(google-explicit-constructor)
           std::source_location loc = std::source_location::current())
-      : number_(number), loc_(loc) {}
+      : is_number_(true), number_(number), loc_(loc) {}
 
-  bool is_number() const { return !tensor_.defined(); }
+  bool is_number() const { return is_number_; }
   const Tensor& tensor() const { return tensor_; }
   double number() const { return number_; }
   const std::source_location& loc() const { return loc_; }
 
  private:
   Tensor tensor_;
+  bool is_number_ = false;
   double number_ = 0;
   std::source_location loc_;
 };
 
 // Making tensors. The data are global: every worker passes the same.
-Tensor to_device(std::span<const float> elements, const Shape& shape);
-Tensor to_device(std::span<const std::int32_t> elements, const Shape& shape);
+Tensor to_device(std::span<const float> elements, const Shape& shape,
+                 std::source_location loc = std::source_location::current());
+Tensor to_device(std::span<const std::int32_t> elements, const Shape& shape,
+                 std::source_location loc = std::source_location::current());
 /// A number that changes from step to step (learning rate): an input, so that a new value is no new
 /// program. f32[].
 Tensor scalar(double value);
@@ -107,7 +113,8 @@ Tensor mean(Operand x, std::vector<int> dims = {}, bool keepdim = false);
 Tensor amax(Operand x, std::vector<int> dims = {}, bool keepdim = false);
 
 // Shape.
-Tensor reshape(Operand x, const Shape& shape);  ///< one size may be -1
+Tensor reshape(Operand x, const Shape& shape);
+Tensor reshape(Operand x, std::initializer_list<std::int64_t> sizes);  ///< one may be -1
 Tensor transpose(Operand x, int dim0, int dim1);
 Tensor permute(Operand x, std::vector<int> perm);
 Tensor broadcast_to(Operand x, const Shape& shape);
@@ -121,7 +128,8 @@ Tensor softmax(Operand x, int dim = -1);
 /// Mean over the global batch of -log_softmax(logits)[label]; logits f32[B,C], labels i32[B].
 Tensor cross_entropy(Operand logits, const Tensor& labels);
 
-/// d loss / d wrt[i], of wrt[i]'s type. `loss` is a floating scalar that is not yet synced.
+/// d loss / d wrt[i], of wrt[i]'s type, at the tensors' present values: take gradients before a
+/// parameter is assigned. `loss` is a floating scalar that is not yet synced.
 std::vector<Tensor> grad(const Tensor& loss, std::span<const Tensor> wrt,
                          std::source_location loc = std::source_location::current());
 
@@ -131,7 +139,9 @@ std::vector<Tensor> grad(const Tensor& loss, std::span<const Tensor> wrt,
 void mark_sharding(const Tensor& tensor, const Mesh& mesh, const PartitionSpec& spec,
                    std::source_location loc = std::source_location::current());
 
-/// Ends the step: runs what was recorded, for all tensors that are still alive.
+/// Ends the step: runs what was recorded, for the parameters that were assigned and all tensors
+/// that are still alive. Handles kept from step to step should be the same ones in every step: one
+/// more or less is another program to compile.
 void sync(std::source_location loc = std::source_location::current());
 
 }  // namespace weft

@@ -1,0 +1,44 @@
+#include <weft/spmd/passes/vjp.hpp>
+
+#include <weft/spmd/error.hpp>
+
+namespace weft {
+
+ForwardOp forward_op(const Program& program, OpId op) {
+  const auto operands = program.op_operands(op);
+  const auto attrs = program.op_attrs(op);
+  return {.kind = program.kind(op),
+          .operands = {operands.begin(), operands.end()},
+          .attrs = {attrs.begin(), attrs.end()},
+          .result = program.result(op)};
+}
+
+bool has_vjp(OpKind kind) noexcept {
+  return kind != OpKind::constant && kind != OpKind::iota && kind != OpKind::sign &&
+         kind != OpKind::compare && kind != OpKind::logical_and;
+}
+
+ValueId operand_cotangent(Builder& builder, const ForwardOp& op, std::size_t index,
+                          ValueId cotangent) {
+  WEFT_CHECK(has_vjp(op.kind) && index < op.operands.size(), to_string(op.kind), index);
+  if (is_elementwise(op.kind)) return elementwise_cotangent(builder, op, index, cotangent);
+  switch (op.kind) {
+    case OpKind::reshape:
+    case OpKind::transpose:
+    case OpKind::broadcast_in_dim: return shape_cotangent(builder, op, cotangent);
+    case OpKind::dot_general: return dot_general_cotangent(builder, op, index, cotangent);
+    case OpKind::reduce: return reduce_cotangent(builder, op, cotangent);
+    case OpKind::copy: return cotangent;
+    case OpKind::sharding_constraint: {
+      const Sharding sharding =
+          builder.program().constraints[static_cast<std::size_t>(op.attrs[0])];
+      return builder.sharding_constraint(cotangent, sharding);
+    }
+    default:
+      fail(Errc::invalid_argument,
+           "grad: {} has no gradient; differentiate the global program, before it is partitioned",
+           to_string(op.kind));
+  }
+}
+
+}  // namespace weft

@@ -1,0 +1,140 @@
+#include <algorithm>
+#include <array>
+#include <numeric>
+
+#include <weft/spmd/passes/vjp.hpp>
+#include <weft/spmd/program/infer.hpp>
+
+namespace weft {
+namespace {
+
+using Dims = std::vector<std::int64_t>;
+
+Dims consecutive(std::size_t first, std::size_t count) {
+  Dims dims(count);
+  std::iota(dims.begin(), dims.end(), static_cast<std::int64_t>(first));
+  return dims;
+}
+
+/// The permutation that undoes `perm`.
+Dims inverse(const Dims& perm) {
+  Dims result(perm.size());
+  for (std::size_t i = 0; i < perm.size(); ++i) {
+    result[static_cast<std::size_t>(perm[i])] = static_cast<std::int64_t>(i);
+  }
+  return result;
+}
+
+ValueId broadcast_cotangent(Builder& builder, const ForwardOp& op, ValueId g) {
+  const Shape from = builder.type(op.operands[0]).shape;
+  const Shape to = builder.type(g).shape;
+  Dims summed = free_dims(to.size(), op.attrs, {});
+  for (int i = 0; i < from.size(); ++i) {
+    const std::int64_t dim = op.attrs[static_cast<std::size_t>(i)];
+    if (from[i] != to[static_cast<int>(dim)]) summed.push_back(dim);
+  }
+  std::sort(summed.begin(), summed.end());
+  const ValueId sum = summed.empty() ? g : builder.reduce(ReduceKind::add, g, summed);
+  return builder.type(sum).shape == from ? sum : builder.reshape(sum, from);
+}
+
+/// One side of a dot_general: its dims by role, pairs of batch and contracting dims in the op's
+/// order.
+struct DotSide {
+  ValueId value;
+  Dims batch;
+  Dims contracting;
+  Dims free;
+};
+
+std::array<DotSide, 2> dot_sides(Builder& builder, const ForwardOp& op) {
+  const auto side = [&](ValueId value, std::span<const std::int64_t> batch,
+                        std::span<const std::int64_t> contracting) {
+    return DotSide{.value = value,
+                   .batch = {batch.begin(), batch.end()},
+                   .contracting = {contracting.begin(), contracting.end()},
+                   .free = free_dims(builder.type(value).shape.size(), batch, contracting)};
+  };
+  const DotDimsView dims = dot_dims(op.attrs);
+  return {side(op.operands[0], dims.lhs_batch, dims.lhs_contracting),
+          side(op.operands[1], dims.rhs_batch, dims.rhs_contracting)};
+}
+
+}  // namespace
+
+ValueId shape_cotangent(Builder& builder, const ForwardOp& op, ValueId g) {
+  const Shape shape = builder.type(op.operands[0]).shape;
+  switch (op.kind) {
+    case OpKind::reshape: return builder.reshape(g, shape);
+    case OpKind::transpose: return builder.transpose(g, inverse(op.attrs));
+    default: return broadcast_cotangent(builder, op, g);
+  }
+}
+
+ValueId reduce_cotangent(Builder& builder, const ForwardOp& op, ValueId g) {
+  const ValueId x = op.operands[0];
+  const TensorType type = builder.type(x);
+  const Dims dims(op.attrs.begin() + 1, op.attrs.end());
+  const Dims kept = free_dims(type.shape.size(), dims, {});
+  if (static_cast<ReduceKind>(op.attrs[0]) == ReduceKind::add) {
+    return builder.broadcast_in_dim(g, type.shape, kept);
+  }
+  // max, min: the elements that attain it share the cotangent.
+  const ValueId extremum = builder.broadcast_in_dim(op.result, type.shape, kept);
+  const ValueId attains = builder.compare(CompareDirection::eq, x, extremum);
+  const ValueId count = builder.reduce(ReduceKind::add, builder.convert(attains, type.dtype), dims);
+  const ValueId share = builder.binary(OpKind::divide, g, count);
+  return builder.select(attains, builder.broadcast_in_dim(share, type.shape, kept),
+                        builder.constant(0, type));
+}
+
+ValueId dot_general_cotangent(Builder& builder, const ForwardOp& op, std::size_t index, ValueId g) {
+  const auto sides = dot_sides(builder, op);
+  const DotSide& mine = sides[index];
+  const DotSide& other = sides[1 - index];
+  const std::size_t batches = mine.batch.size();
+
+  // g's dims are: batch, free of lhs, free of rhs. Contract it with the other side over what only
+  // that side had.
+  const std::size_t lhs_free = sides[0].free.size();
+  const Dims g_batch = consecutive(0, batches);
+  const Dims g_other = consecutive(index == 0 ? batches + lhs_free : batches, other.free.size());
+
+  // The product's dims, as dims of `mine`: batch, then `mine.free` (from g) and the contracting
+  // dims (from the other side, in its order), the side that stands left first.
+  Dims by_other_dim = consecutive(0, mine.contracting.size());
+  std::sort(by_other_dim.begin(), by_other_dim.end(), [&](std::int64_t a, std::int64_t b) {
+    return other.contracting[static_cast<std::size_t>(a)] <
+           other.contracting[static_cast<std::size_t>(b)];
+  });
+  Dims from_other;
+  for (const std::int64_t i : by_other_dim) {
+    from_other.push_back(mine.contracting[static_cast<std::size_t>(i)]);
+  }
+  const auto product_dims = [&](const Dims& left, const Dims& right) {
+    Dims dims = mine.batch;
+    dims.insert(dims.end(), left.begin(), left.end());
+    dims.insert(dims.end(), right.begin(), right.end());
+    return dims;
+  };
+
+  // Either order is right; one of them often needs no transpose.
+  const Dims other_first = product_dims(from_other, mine.free);
+  if (std::is_sorted(other_first.begin(), other_first.end())) {
+    return builder.dot_general(other.value, g,
+                               {.lhs_batch = other.batch,
+                                .rhs_batch = g_batch,
+                                .lhs_contracting = other.free,
+                                .rhs_contracting = g_other});
+  }
+  const ValueId product = builder.dot_general(g, other.value,
+                                              {.lhs_batch = g_batch,
+                                               .rhs_batch = other.batch,
+                                               .lhs_contracting = g_other,
+                                               .rhs_contracting = other.free});
+  const Dims g_first = product_dims(mine.free, from_other);
+  if (std::is_sorted(g_first.begin(), g_first.end())) return product;
+  return builder.transpose(product, inverse(g_first));
+}
+
+}  // namespace weft

@@ -1,0 +1,97 @@
+#include <weft/spmd/tensor/call.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include <fmt/ranges.h>
+
+namespace weft {
+
+Call::Call(std::string_view name, const std::source_location& loc)
+    : name_(name), trace_(Trace::current(loc)), outermost_(!trace_.site().has_value()) {
+  if (outermost_) trace_.enter(loc);
+}
+
+Call::~Call() {
+  if (outermost_) trace_.leave();
+}
+
+const NodePtr& Call::node(const Operand& x) const {
+  if (x.is_number()) refuse("needs a tensor, not the number {}", x.number());
+  return node_of(x.tensor(), loc());
+}
+
+ValueId Call::value(const Operand& x, DType dtype, const Shape& shape) {
+  if (!x.is_number()) return spread(value(x), shape);
+  if (!is_floating(dtype) && x.number() != std::trunc(x.number())) {
+    refuse("the number {} can't be {}; cast the tensor to a floating dtype", x.number(),
+           to_string(dtype));
+  }
+  return trace_.builder().constant(x.number(), {dtype, shape});
+}
+
+ValueId Call::spread(ValueId value, const Shape& shape) {
+  Builder& builder = trace_.builder();
+  const Shape from = builder.type(value).shape;
+  if (from == shape) return value;
+  std::vector<std::int64_t> dims(static_cast<std::size_t>(from.size()));
+  std::iota(dims.begin(), dims.end(), shape.size() - from.size());
+  return builder.broadcast_in_dim(value, shape, dims);
+}
+
+DType Call::common_dtype(std::initializer_list<const Operand*> operands) const {
+  const TensorType* first = nullptr;
+  for (const Operand* x : operands) {
+    if (x->is_number()) continue;
+    if (first == nullptr) first = &type(*x);
+    if (type(*x).dtype != first->dtype) {
+      refuse("{} and {} differ in dtype; cast one of them", first->to_string(),
+             type(*x).to_string());
+    }
+  }
+  return first == nullptr ? DType::f32 : first->dtype;
+}
+
+Shape Call::common_shape(std::initializer_list<const Operand*> operands) const {
+  Shape shape;
+  for (const Operand* x : operands) {
+    if (!x->is_number()) shape = broadcast(shape, type(*x).shape);
+  }
+  return shape;
+}
+
+int Call::dim_of(int dim, int num_dims) const {
+  if (dim < -num_dims || dim >= num_dims) {
+    refuse("dim {} is outside of a tensor of {} dims", dim, num_dims);
+  }
+  return dim < 0 ? dim + num_dims : dim;
+}
+
+std::vector<std::int64_t> Call::dims_of(const std::vector<int>& dims, int num_dims) const {
+  std::vector<std::int64_t> result;
+  for (const int dim : dims) result.push_back(dim_of(dim, num_dims));
+  for (int dim = 0; dims.empty() && dim < num_dims; ++dim) result.push_back(dim);
+  std::sort(result.begin(), result.end());
+  if (std::adjacent_find(result.begin(), result.end()) != result.end()) {
+    refuse("dims {{{}}} name one dim twice", fmt::join(dims, ","));
+  }
+  return result;
+}
+
+Shape Call::broadcast(const Shape& a, const Shape& b) const {
+  Shape shape = a.size() >= b.size() ? a : b;
+  const Shape& shorter = a.size() >= b.size() ? b : a;
+  const int offset = shape.size() - shorter.size();
+  for (int dim = 0; dim < shorter.size(); ++dim) {
+    std::int64_t& size = shape[offset + dim];
+    if (size == 1) size = shorter[dim];
+    if (shorter[dim] != 1 && shorter[dim] != size) {
+      refuse("shapes [{}] and [{}] don't broadcast: sizes {} and {} in dim {}", fmt::join(a, ","),
+             fmt::join(b, ","), size, shorter[dim], offset + dim);
+    }
+  }
+  return shape;
+}
+
+}  // namespace weft

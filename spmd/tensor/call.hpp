@@ -1,0 +1,62 @@
+#pragma once
+/// Call: one call of the tensor API. For the files of this folder.
+
+#include <initializer_list>
+#include <source_location>
+#include <string_view>
+#include <vector>
+
+#include <weft/spmd/error.hpp>
+#include <weft/spmd/tensor/trace.hpp>
+
+namespace weft {
+
+/// While it lives, ops are recorded as coming from `loc`. Where calls nest (cross_entropy calls
+/// log_softmax) that is the place of the outermost, which is the user's.
+class Call {
+ public:
+  /// `name` stands in messages. Throws not_found outside of a RuntimeScope.
+  Call(std::string_view name, const std::source_location& loc);
+  ~Call();
+  Call(const Call&) = delete;
+  Call& operator=(const Call&) = delete;
+
+  Trace& trace() { return trace_; }
+  Builder* operator->() { return &trace_.builder(); }
+  const std::source_location& loc() const { return *trace_.site(); }
+
+  /// Throws invalid_argument: "add: what is wrong (at train.cpp:41)".
+  template <typename... Args>
+  [[noreturn]] void refuse(fmt::format_string<Args...> format, Args&&... args) const {
+    fail(Errc::invalid_argument, "{}: {} (at {})", name_,
+         fmt::format(format, std::forward<Args>(args)...), file_line(loc()));
+  }
+
+  /// The operand's node; refuses a number and a tensor without a value.
+  const NodePtr& node(const Operand& x) const;
+  const TensorType& type(const Operand& x) const { return node(x)->type; }
+  ValueId value(const Operand& x) { return trace_.value_of(node(x), loc()); }
+  /// The operand spread to this shape; a number becomes a constant of the dtype.
+  ValueId value(const Operand& x, DType dtype, const Shape& shape);
+  /// Numpy's broadcast to a shape that fits.
+  ValueId spread(ValueId value, const Shape& shape);
+  Tensor result(ValueId value) { return trace_.record(value); }
+
+  /// The dtype that the tensors among the operands share; f32 if all are numbers.
+  DType common_dtype(std::initializer_list<const Operand*> operands) const;
+  /// The shape that numpy's rules broadcast the tensors among the operands to.
+  Shape common_shape(std::initializer_list<const Operand*> operands) const;
+  /// `dim`, counted from the end if it is negative.
+  int dim_of(int dim, int num_dims) const;
+  /// Distinct dims, ascending; all of them for none.
+  std::vector<std::int64_t> dims_of(const std::vector<int>& dims, int num_dims) const;
+
+ private:
+  Shape broadcast(const Shape& a, const Shape& b) const;
+
+  std::string_view name_;
+  Trace& trace_;
+  bool outermost_;
+};
+
+}  // namespace weft

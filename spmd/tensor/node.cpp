@@ -1,0 +1,47 @@
+#include <weft/spmd/tensor/node.hpp>
+
+#include <weft/spmd/error.hpp>
+
+namespace weft {
+
+std::string TensorNode::label() const {
+  return name.empty() ? type.to_string() : fmt::format("'{}' {}", name, type.to_string());
+}
+
+Sharding TensorNode::input_sharding() const {
+  if (marked) return *marked;
+  if (type.num_elements() == 1) return Sharding::closed();
+  const auto* buffer = std::get_if<BufferPtr>(&storage);
+  if (buffer == nullptr) return Sharding::open(type.shape.size());
+  Sharding sharding = (*buffer)->sharding();
+  sharding.open_mask = 0;
+  return sharding;
+}
+
+NodePtr host_node(const TensorType& type, InputKind kind, std::string name,
+                  std::span<const std::byte> elements) {
+  WEFT_CHECK(static_cast<std::int64_t>(elements.size()) == type.bytes(), elements.size(),
+             type.to_string());
+  auto node = std::make_shared<TensorNode>();
+  node->type = type;
+  node->kind = kind;
+  node->name = std::move(name);
+  node->storage = std::make_shared<const std::vector<std::byte>>(elements.begin(), elements.end());
+  return node;
+}
+
+std::string file_line(const std::source_location& loc) {
+  const std::string_view path = loc.file_name();
+  return fmt::format("{}:{}", path.substr(path.rfind('/') + 1), loc.line());
+}
+
+const NodePtr& node_of(const Tensor& tensor, const std::source_location& loc) {
+  if (!tensor.defined()) {
+    fail(Errc::invalid_argument,
+         "a tensor without a value (default-constructed) is used; assign one to it first (at {})",
+         file_line(loc));
+  }
+  return tensor.node();
+}
+
+}  // namespace weft

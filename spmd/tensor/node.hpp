@@ -1,0 +1,51 @@
+#pragma once
+/// TensorNode: what a Tensor handle points to. For the files of this folder.
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <source_location>
+#include <span>
+#include <string>
+#include <variant>
+
+#include <weft/spmd/program/program.hpp>
+#include <weft/spmd/tensor/runtime.hpp>
+#include <weft/spmd/tensor/tensor.hpp>
+
+namespace weft {
+
+/// What the handles of a tensor share. Its value is in `storage`, or (monostate) only in the trace
+/// numbered `trace`; a parameter that was assigned in that trace has an older one in `storage`.
+struct TensorNode {
+  TensorType type;
+  InputKind kind = InputKind::data;  ///< what it is as an input of a program
+  std::string name;                  ///< full name of a parameter or optimizer state, else empty
+  std::variant<std::monostate, HostData, BufferPtr> storage;
+  std::optional<Sharding> marked;  ///< asked for before it first lay on the chips
+
+  std::uint64_t trace = 0;      ///< the trace that the next two belong to
+  ValueId value = kNoId;        ///< its current value
+  std::uint32_t input = kNoId;  ///< the program input that it is, if it is one
+
+  bool is_state() const { return kind == InputKind::param || kind == InputKind::opt_state; }
+  /// What a program asks of it as an input: what was marked; else how it lies on the chips, closed;
+  /// else propagation decides.
+  Sharding input_sharding() const;
+  /// "'fc1.weight' f32[128,64]", or the type alone.
+  std::string label() const;
+};
+using NodePtr = std::shared_ptr<TensorNode>;
+
+/// A node with these elements on the host, as many bytes as the type has.
+NodePtr host_node(const TensorType& type, InputKind kind, std::string name,
+                  std::span<const std::byte> elements);
+
+/// "train.cpp:41".
+std::string file_line(const std::source_location& loc);
+
+/// Throws invalid_argument, naming `loc`, for a handle without a value.
+const NodePtr& node_of(const Tensor& tensor, const std::source_location& loc);
+
+}  // namespace weft

@@ -1,0 +1,166 @@
+#include <algorithm>
+#include <numeric>
+
+#include <fmt/ranges.h>
+
+#include <weft/spmd/tensor/call.hpp>
+
+namespace weft {
+namespace {
+
+using Dims = std::vector<std::int64_t>;
+
+Tensor unary(OpKind kind, const Operand& x) {
+  Call call(to_string(kind), x.loc());
+  return call.result(call->unary(kind, call.value(x)));
+}
+
+struct Operands {
+  ValueId a;
+  ValueId b;
+};
+
+/// Both in one type.
+Operands operands(Call& call, const Operand& a, const Operand& b) {
+  if (a.is_number() && b.is_number()) call.refuse("needs a tensor among its operands");
+  const DType dtype = call.common_dtype({&a, &b});
+  const Shape shape = call.common_shape({&a, &b});
+  const ValueId left = call.value(a, dtype, shape);
+  return {left, call.value(b, dtype, shape)};
+}
+
+Tensor binary(OpKind kind, const Operand& a, const Operand& b) {
+  Call call(to_string(kind), a.loc());
+  const Operands values = operands(call, a, b);
+  return call.result(call->binary(kind, values.a, values.b));
+}
+
+Tensor compare(std::string_view name, CompareDirection direction, const Operand& a,
+               const Operand& b) {
+  Call call(name, a.loc());
+  const Operands values = operands(call, a, b);
+  return call.result(call->compare(direction, values.a, values.b));
+}
+
+Tensor reduce(std::string_view name, ReduceKind kind, const Operand& x,
+              const std::vector<int>& dims, bool keepdim) {
+  Call call(name, x.loc());
+  Shape shape = call.type(x).shape;
+  const Dims reduced = call.dims_of(dims, shape.size());
+  const ValueId value = call->reduce(kind, call.value(x), reduced);
+  if (!keepdim) return call.result(value);
+  for (const std::int64_t dim : reduced) shape[static_cast<int>(dim)] = 1;
+  return call.result(call->reshape(value, shape));
+}
+
+}  // namespace
+
+Tensor full(const Shape& shape, double value, DType dtype, std::source_location loc) {
+  Call call("full", loc);
+  return call.result(call->constant(value, {dtype, shape}));
+}
+
+Tensor iota(const Shape& shape, int dim, DType dtype, std::source_location loc) {
+  Call call("iota", loc);
+  return call.result(call->iota({dtype, shape}, call.dim_of(dim, shape.size())));
+}
+
+Tensor operator+(Operand a, Operand b) { return binary(OpKind::add, a, b); }
+Tensor operator-(Operand a, Operand b) { return binary(OpKind::subtract, a, b); }
+Tensor operator*(Operand a, Operand b) { return binary(OpKind::multiply, a, b); }
+Tensor operator/(Operand a, Operand b) { return binary(OpKind::divide, a, b); }
+Tensor operator-(Operand x) { return unary(OpKind::negate, x); }
+Tensor maximum(Operand a, Operand b) { return binary(OpKind::maximum, a, b); }
+Tensor minimum(Operand a, Operand b) { return binary(OpKind::minimum, a, b); }
+Tensor pow(Operand a, Operand b) { return binary(OpKind::power, a, b); }
+Tensor equal(Operand a, Operand b) { return compare("equal", CompareDirection::eq, a, b); }
+Tensor greater(Operand a, Operand b) { return compare("greater", CompareDirection::gt, a, b); }
+
+Tensor where(Operand condition, Operand on_true, Operand on_false) {
+  Call call("where", condition.loc());
+  const DType dtype = call.common_dtype({&on_true, &on_false});
+  const Shape shape = call.common_shape({&condition, &on_true, &on_false});
+  const ValueId predicate = call.spread(call.value(condition), shape);
+  const ValueId left = call.value(on_true, dtype, shape);
+  return call.result(call->select(predicate, left, call.value(on_false, dtype, shape)));
+}
+
+Tensor exp(Operand x) { return unary(OpKind::exponential, x); }
+Tensor log(Operand x) { return unary(OpKind::log, x); }
+Tensor sqrt(Operand x) { return unary(OpKind::sqrt, x); }
+Tensor rsqrt(Operand x) { return unary(OpKind::rsqrt, x); }
+Tensor tanh(Operand x) { return unary(OpKind::tanh, x); }
+Tensor sigmoid(Operand x) { return unary(OpKind::logistic, x); }
+Tensor abs(Operand x) { return unary(OpKind::abs, x); }
+
+Tensor relu(Operand x) {
+  Call call("relu", x.loc());
+  return where(greater(x, 0.0), x, 0.0);
+}
+
+Tensor cast(Operand x, DType dtype) {
+  Call call("cast", x.loc());
+  return call.result(call->convert(call.value(x), dtype));
+}
+
+Tensor sum(Operand x, std::vector<int> dims, bool keepdim) {
+  return reduce("sum", ReduceKind::add, x, dims, keepdim);
+}
+
+Tensor mean(Operand x, std::vector<int> dims, bool keepdim) {
+  Call call("mean", x.loc());
+  const Tensor total = reduce("mean", ReduceKind::add, x, dims, keepdim);
+  const auto count = static_cast<double>(call.type(x).num_elements());
+  return total * (static_cast<double>(total.num_elements()) / count);
+}
+
+Tensor amax(Operand x, std::vector<int> dims, bool keepdim) {
+  return reduce("amax", ReduceKind::max, x, dims, keepdim);
+}
+
+Tensor reshape(Operand x, const Shape& shape) {
+  Call call("reshape", x.loc());
+  return call.result(call->reshape(call.value(x), shape));
+}
+
+Tensor reshape(Operand x, std::initializer_list<std::int64_t> sizes) {
+  Call call("reshape", x.loc());
+  Dims shape(sizes);
+  std::int64_t known = 1;
+  for (const std::int64_t size : shape) known *= size == -1 ? 1 : size;
+  const std::int64_t elements = call.type(x).num_elements();
+  const auto inferred = std::find(shape.begin(), shape.end(), -1);
+  if (inferred != shape.end() && known > 0 && elements % known == 0) *inferred = elements / known;
+  if (std::any_of(shape.begin(), shape.end(), [](std::int64_t size) { return size < 0; })) {
+    call.refuse("{} has {} elements, which don't make sizes {{{}}}", call.type(x).to_string(),
+                elements, fmt::join(sizes, ","));
+  }
+  return call.result(call->reshape(call.value(x), Shape(shape)));
+}
+
+Tensor transpose(Operand x, int dim0, int dim1) {
+  Call call("transpose", x.loc());
+  const int num_dims = call.type(x).shape.size();
+  Dims perm(static_cast<std::size_t>(num_dims));
+  std::iota(perm.begin(), perm.end(), 0);
+  std::swap(perm[static_cast<std::size_t>(call.dim_of(dim0, num_dims))],
+            perm[static_cast<std::size_t>(call.dim_of(dim1, num_dims))]);
+  return call.result(call->transpose(call.value(x), perm));
+}
+
+Tensor permute(Operand x, std::vector<int> perm) {
+  Call call("permute", x.loc());
+  Dims dims;
+  for (const int dim : perm) dims.push_back(call.dim_of(dim, call.type(x).shape.size()));
+  return call.result(call->transpose(call.value(x), dims));
+}
+
+Tensor broadcast_to(Operand x, const Shape& shape) {
+  Call call("broadcast_to", x.loc());
+  if (call.type(x).shape.size() > shape.size()) {
+    call.refuse("{} has more dims than [{}]", call.type(x).to_string(), fmt::join(shape, ","));
+  }
+  return call.result(call.spread(call.value(x), shape));
+}
+
+}  // namespace weft

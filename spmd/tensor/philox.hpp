@@ -1,0 +1,51 @@
+#pragma once
+/// Philox4x32-10, the counter-based random generator of J. Salmon, M. Moraes, R. Dror and D. Shaw,
+/// "Parallel random numbers: as easy as 1, 2, 3" (SC 2011). A number is a pure function of key and
+/// counter, so it doesn't depend on who draws it, or in which order.
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+
+namespace weft {
+
+using PhiloxBlock = std::array<std::uint32_t, 4>;
+using PhiloxKey = std::array<std::uint32_t, 2>;
+
+/// Four random words.
+constexpr PhiloxBlock philox(PhiloxBlock counter, PhiloxKey key) {
+  for (int round = 0; round < 10; ++round) {
+    const std::uint64_t even = std::uint64_t{0xD2511F53} * counter[0];
+    const std::uint64_t odd = std::uint64_t{0xCD9E8D57} * counter[2];
+    counter = {static_cast<std::uint32_t>(odd >> 32) ^ counter[1] ^ key[0],
+               static_cast<std::uint32_t>(odd),
+               static_cast<std::uint32_t>(even >> 32) ^ counter[3] ^ key[1],
+               static_cast<std::uint32_t>(even)};
+    key[0] += 0x9E3779B9;
+    key[1] += 0xBB67AE85;
+  }
+  return counter;
+}
+
+/// FNV-1a: tells the streams of differently named tensors apart, the same on every machine.
+constexpr std::uint64_t stream_of(std::string_view name) {
+  std::uint64_t hash = 0xcbf29ce484222325;
+  for (const char c : name) {
+    hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
+  }
+  return hash;
+}
+
+/// The random word of a tensor's element: key = seed, counter = (element, stream).
+constexpr std::uint32_t random_word(std::uint64_t seed, std::uint64_t stream,
+                                    std::uint64_t element) {
+  const auto low = [](std::uint64_t word) { return static_cast<std::uint32_t>(word); };
+  const auto high = [](std::uint64_t word) { return static_cast<std::uint32_t>(word >> 32); };
+  return philox({low(element), high(element), low(stream), high(stream)},
+                {low(seed), high(seed)})[0];
+}
+
+/// Uniform in [0, 1): the upper 24 bits, all that a float holds.
+constexpr float uniform(std::uint32_t word) { return static_cast<float>(word >> 8) * 0x1p-24F; }
+
+}  // namespace weft

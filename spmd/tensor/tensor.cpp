@@ -1,0 +1,132 @@
+#include <cstring>
+
+#include <weft/spmd/passes/grad.hpp>
+#include <weft/spmd/program/element.hpp>
+#include <weft/spmd/tensor/call.hpp>
+
+namespace weft {
+namespace {
+
+template <typename Element>
+Tensor make_data(std::span<const Element> elements, const TensorType& type,
+                 const std::source_location& loc) {
+  if (static_cast<std::int64_t>(elements.size()) != type.num_elements()) {
+    fail(Errc::invalid_argument, "to_device: {} elements are given for {}, which has {} (at {})",
+         elements.size(), type.to_string(), type.num_elements(), file_line(loc));
+  }
+  return Tensor(host_node(type, InputKind::data, "", std::as_bytes(elements)));
+}
+
+/// Marks are atoms of one mesh: the one that the program will run on.
+void expect_own_mesh(const Mesh* own, const Mesh& mesh, const std::string& what) {
+  if (own == nullptr) {
+    fail(Errc::mesh_mismatch, "{}: this loop runs without a mesh", what);
+  }
+  if (*own != mesh) {
+    fail(Errc::mesh_mismatch, "{}: the mesh given is {}, but this loop runs on {}", what,
+         mesh.to_string(), own->to_string());
+  }
+}
+
+}  // namespace
+
+const TensorType& Tensor::type() const {
+  return node_of(*this, std::source_location::current())->type;
+}
+
+std::int64_t Tensor::dim(int i) const {
+  const int num_dims = shape().size();
+  if (i < -num_dims || i >= num_dims) {
+    fail(Errc::invalid_argument, "dim({}) of {}: it has {} dims", i, type().to_string(), num_dims);
+  }
+  return shape()[i < 0 ? i + num_dims : i];
+}
+
+double Tensor::item(std::source_location loc) const {
+  const NodePtr& node = node_of(*this, loc);
+  if (num_elements() != 1) {
+    fail(Errc::invalid_argument, "item: {} has {} elements; it takes a tensor of one (at {})",
+         node->label(), num_elements(), file_line(loc));
+  }
+  return load_element(node->type.dtype, Trace::read(node, loc).data());
+}
+
+std::vector<float> Tensor::to_vector(std::source_location loc) const {
+  const NodePtr& node = node_of(*this, loc);
+  if (node->type.dtype != DType::f32) {
+    fail(Errc::invalid_argument, "to_vector: {} isn't f32; cast it or use to_bytes (at {})",
+         node->label(), file_line(loc));
+  }
+  const std::vector<std::byte> bytes = Trace::read(node, loc);
+  std::vector<float> elements(bytes.size() / sizeof(float));
+  std::memcpy(elements.data(), bytes.data(), bytes.size());
+  return elements;
+}
+
+std::vector<std::byte> Tensor::to_bytes(std::source_location loc) const {
+  return Trace::read(node_of(*this, loc), loc);
+}
+
+Tensor to_device(std::span<const float> elements, const Shape& shape, std::source_location loc) {
+  return make_data(elements, {DType::f32, shape}, loc);
+}
+
+Tensor to_device(std::span<const std::int32_t> elements, const Shape& shape,
+                 std::source_location loc) {
+  return make_data(elements, {DType::i32, shape}, loc);
+}
+
+Tensor scalar(double value) {
+  const auto number = static_cast<float>(value);
+  return Tensor(host_node({DType::f32, {}}, InputKind::runtime_scalar, "",
+                          std::as_bytes(std::span(&number, 1))));
+}
+
+std::vector<Tensor> grad(const Tensor& loss, std::span<const Tensor> wrt,
+                         std::source_location loc) {
+  Call call("grad", loc);
+  const NodePtr& node = call.node(loss);
+  if (!call.trace().is_pending(*node)) {
+    call.refuse(
+        "the loss {} isn't being recorded; take its gradient before the sync() or item() "
+        "that computes it",
+        node->label());
+  }
+  std::vector<ValueId> values;
+  for (const Tensor& tensor : wrt) values.push_back(call.value(tensor));
+  std::vector<Tensor> grads;
+  for (const ValueId value :
+       grad(call.trace().builder(), node->value, values, call.trace().stopped())) {
+    grads.push_back(call.result(value));
+  }
+  return grads;
+}
+
+void mark_sharding(const Tensor& tensor, const Mesh& mesh, const PartitionSpec& spec,
+                   std::source_location loc) {
+  Call call("mark_sharding", loc);
+  const NodePtr& node = call.node(tensor);
+  const std::string what = fmt::format("mark_sharding({}) at {}", node->label(), file_line(loc));
+  expect_own_mesh(call.trace().runtime().mesh(), mesh, what);
+  const Sharding sharding = Sharding::from_spec(mesh, spec, tensor.shape(), what);
+  if (const auto* buffer = std::get_if<BufferPtr>(&node->storage)) {
+    const Sharding& present = (*buffer)->sharding();
+    if (!present.same_layout(sharding)) {
+      call.refuse("{} already lies on the chips as {}; mark it before its first sync",
+                  node->label(), present.to_string(mesh, tensor.shape().size()));
+    }
+  } else if (std::holds_alternative<HostData>(node->storage)) {
+    node->marked = sharding;
+    call.trace().set_input_sharding(*node, sharding);
+  } else {
+    call.trace().assign(*node, call->sharding_constraint(call.value(tensor), sharding));
+  }
+}
+
+void sync(std::source_location loc) {
+  Trace& trace = Trace::current(loc);
+  trace.run();
+  trace.runtime().end_step();
+}
+
+}  // namespace weft

@@ -1,0 +1,81 @@
+#pragma once
+/// Trace: the program that a thread's tensor calls are recording. For the files of this folder;
+/// users see Tensor, and RuntimeScope in runtime.hpp.
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <source_location>
+#include <span>
+#include <string_view>
+#include <unordered_set>
+#include <vector>
+
+#include <weft/spmd/program/builder.hpp>
+#include <weft/spmd/tensor/node.hpp>
+#include <weft/spmd/tensor/runtime.hpp>
+#include <weft/spmd/tensor/tensor.hpp>
+
+namespace weft {
+
+/// One for each RuntimeScope, used by its thread.
+class Trace {
+ public:
+  explicit Trace(Runtime& runtime);
+  Trace(const Trace&) = delete;
+  Trace& operator=(const Trace&) = delete;
+
+  /// The calling thread's. Throws not_found, naming `loc`, outside of a RuntimeScope.
+  static Trace& current(const std::source_location& loc);
+  /// The tensor's row-major elements; runs what was recorded if they haven't been computed. What is
+  /// on the host is read without a runtime.
+  static std::vector<std::byte> read(const NodePtr& node, const std::source_location& loc);
+
+  Runtime& runtime() { return *runtime_; }
+  Builder& builder() { return builder_; }
+  /// Where the call stands that is being recorded; see Call.
+  const std::optional<std::source_location>& site() const { return site_; }
+  void enter(const std::source_location& loc);
+  void leave() { site_.reset(); }
+
+  /// The node's value in this trace; at its first use a tensor on the host or the chips becomes an
+  /// input. Throws invalid_argument for a tensor whose trace ended without a run.
+  ValueId value_of(const NodePtr& node, const std::source_location& loc);
+  /// A tensor for a value of this trace: an output of the next run, if it is alive then.
+  Tensor record(ValueId value);
+  /// Makes `value` what the node stands for from here on. The node has a value in this trace.
+  void assign(TensorNode& node, ValueId value);
+  /// Its value has yet to be computed: it was recorded or assigned since the last run.
+  bool is_pending(const TensorNode& node) const;
+  /// Changes the sharding asked for of an input that is waiting for its first run.
+  void set_input_sharding(const TensorNode& node, const Sharding& sharding);
+
+  /// Nothing flows back through `value` in a later grad.
+  void stop_gradient(ValueId value) { stopped_.push_back(value); }
+  std::span<const ValueId> stopped() const { return stopped_; }
+
+  /// Runs what was recorded, if any tensor waits for it: its outputs are the assigned parameters
+  /// and the tensors that are alive. The next op begins a new program. `whole` (may be null) comes
+  /// out replicated, as tensors of one element do.
+  void run(const TensorNode* whole = nullptr);
+
+ private:
+  ValueId add_input(const NodePtr& node, const std::source_location& loc);
+  std::vector<NodePtr> add_outputs(const TensorNode* whole);
+  void store(std::span<const NodePtr> outputs, const Runtime::RunResult& result);
+  void reset();
+
+  Runtime* runtime_;
+  std::uint64_t serial_;
+  Program program_;
+  Builder builder_;
+  std::optional<std::source_location> site_;
+  std::vector<NodePtr> inputs_;                      // in the program's order
+  std::vector<std::weak_ptr<TensorNode>> recorded_;  // in order of creation
+  std::vector<ValueId> stopped_;
+  std::unordered_set<std::string_view> names_;  // of the parameters among inputs_
+  int data_count_ = 0;
+  int scalar_count_ = 0;
+};
+
+}  // namespace weft
