@@ -29,6 +29,14 @@ std::string_view to_string(Errc code) noexcept {
   return "unknown";
 }
 
+Errc parse_errc(std::string_view name) {
+  for (auto code = Errc::invalid_argument; code <= Errc::unavailable;
+       code = static_cast<Errc>(static_cast<int>(code) + 1)) {
+    if (to_string(code) == name) return code;
+  }
+  fail(Errc::invalid_argument, "\"{}\" names no error code", name);
+}
+
 CheckHook set_check_hook(CheckHook hook) noexcept { return check_hook.exchange(hook); }
 
 void check_failed(const char* file, int line, const char* condition, std::string values) noexcept {

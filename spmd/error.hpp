@@ -28,6 +28,8 @@ enum class Errc : std::uint8_t {
 
 /// "invalid_argument", "mesh_mismatch", ...
 std::string_view to_string(Errc code) noexcept;
+/// The code of that name. Throws invalid_argument for another word.
+Errc parse_errc(std::string_view name);
 
 /// Thrown within a process; turned into a value at the edge of an actor or a process.
 class Error : public std::runtime_error {

@@ -41,7 +41,8 @@ class Trainer {
 
   /// Validates (throws invalid_argument, mesh_mismatch, unavailable or no_space before anything
   /// starts), then runs the job to its end. A failed run is a Result with an error, not an exception.
-  /// In a worker process this call runs the loop and doesn't return. Call it from the main thread.
+  /// In a worker process this call runs the loop and doesn't return; earlier calls of main() return
+  /// there what they returned in the trainer's process. Call it from the main thread.
   Result fit();
 
  private:

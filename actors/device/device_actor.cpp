@@ -1,0 +1,100 @@
+#include <weft/actors/device/device_actor.hpp>
+
+#include <vector>
+
+#include <caf/all.hpp>
+
+#include <weft/actors/log.hpp>
+
+namespace weft {
+namespace {
+
+struct DeviceState {
+  std::unique_ptr<Executor> executor;
+  BoardWriter board;
+  std::shared_ptr<DeviceProgress> progress;
+  std::vector<std::shared_ptr<const LoadedPlan>> plans;
+  const char* name = "weft.device";
+};
+
+using DevicePointer = DeviceActor::stateful_pointer<DeviceState>;
+
+/// Runs `work` unless the device has failed; what it throws is the device's failure.
+template <typename Work>
+void guarded(DevicePointer self, const char* message, Work work) {
+  auto& state = self->state;
+  state.board.message(message, self->mailbox().size());
+  if (state.progress->failed()) return;
+  try {
+    work(state);
+  } catch (const std::exception& e) {
+    state.board.error(e.what());
+    state.board.state(ActorState::failed);
+    logger("weft.device")->info("{}", e.what());
+    state.progress->fail(std::current_exception());
+  }
+}
+
+DeviceActor::behavior_type device_behavior(DevicePointer self,
+                                           std::shared_ptr<DeviceState> initial) {
+  self->state = std::move(*initial);
+  self->state.board.state(ActorState::idle);
+  route_to_log(self, "weft.device");
+  return {
+      [self](load_a, const DeviceLoadPtr& load) {
+        guarded(self, "load", [&](DeviceState& state) {
+          WEFT_CHECK(load->program == state.plans.size(), load->program);
+          state.plans.push_back(state.executor->load(*load->plan));
+        });
+      },
+      [self](run_a, const DeviceRunPtr& run) {
+        guarded(self, "run", [&](DeviceState& state) {
+          state.board.state(ActorState::running);
+          state.executor->run(state.plans.at(run->program), run->step, run->buffers);
+          state.board.state(ActorState::idle);
+          state.progress->complete(run->run);
+        });
+      },
+  };
+}
+
+class ActorDeviceLink : public DeviceLink {
+ public:
+  ActorDeviceLink(System& system, std::shared_ptr<DeviceState> state)
+      : system_(system),
+        progress_(state->progress),
+        actor_(system.caf().spawn<caf::detached>(device_behavior, std::move(state))) {}
+
+  ~ActorDeviceLink() override {
+    caf::scoped_actor self{system_.caf()};
+    self->send_exit(actor_, caf::exit_reason::user_shutdown);
+    self->wait_for(actor_);
+  }
+
+  void load(std::shared_ptr<const DeviceLoad> load) override {
+    caf::anon_send(actor_, load_a::value, std::move(load));
+  }
+  void run(std::shared_ptr<const DeviceRun> run) override {
+    caf::anon_send(actor_, run_a::value, std::move(run));
+  }
+  const DeviceProgress& progress() const override { return *progress_; }
+
+ private:
+  System& system_;
+  std::shared_ptr<DeviceProgress> progress_;
+  DeviceActor actor_;
+};
+
+}  // namespace
+
+std::unique_ptr<DeviceLink> spawn_device(System& system, std::unique_ptr<Executor> executor,
+                                         BoardWriter board,
+                                         std::function<void(std::exception_ptr)> on_failure) {
+  auto state = std::make_shared<DeviceState>();
+  state->executor = std::move(executor);
+  state->board = board;
+  state->progress = std::make_shared<DeviceProgress>(std::move(on_failure));
+  return std::make_unique<ActorDeviceLink>(system, std::move(state));
+}
+
+}  // namespace weft

@@ -1,0 +1,16 @@
+#pragma once
+/// The device actor: one per chip, with a thread of its own.
+
+#include <memory>
+
+#include <weft/actors/device/device_link.hpp>
+#include <weft/actors/system.hpp>
+
+namespace weft {
+
+/// Starts a device. `on_failure` is told, on the device's thread, what ended its work.
+std::unique_ptr<DeviceLink> spawn_device(System& system, std::unique_ptr<Executor> executor,
+                                         BoardWriter board,
+                                         std::function<void(std::exception_ptr)> on_failure);
+
+}  // namespace weft

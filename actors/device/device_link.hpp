@@ -1,0 +1,62 @@
+#pragma once
+/// What a worker's loop sees of its devices: send a plan, start a run, wait for it.
+
+#include <atomic>
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <mutex>
+
+#include <weft/actors/device/executor.hpp>
+
+namespace weft {
+
+/// Makes `plan` known to a device under a number.
+struct DeviceLoad {
+  std::uint32_t program = 0;
+  std::shared_ptr<const Plan> plan;
+};
+
+/// One run of a plan. Runs are numbered 1, 2, ...; a device does them in order.
+struct DeviceRun {
+  std::uint32_t program = 0;
+  std::uint64_t run = 0;
+  std::uint64_t step = 0;
+  Executor::Buffers buffers;
+};
+
+/// How far a device has come. The device's thread writes, the loop's thread waits.
+class DeviceProgress {
+ public:
+  /// `on_failure` is called once, on the device's thread.
+  explicit DeviceProgress(std::function<void(std::exception_ptr)> on_failure)
+      : on_failure_(std::move(on_failure)) {}
+
+  void complete(std::uint64_t run);
+  void fail(std::exception_ptr failure);
+  bool failed() const { return completed_.load(std::memory_order_acquire) == kFailed; }
+
+  /// Runs completed, all of them up to this one.
+  std::uint64_t completed() const { return completed_.load(std::memory_order_acquire); }
+  /// Blocks until run number `run` is complete; throws what the device failed with.
+  void wait(std::uint64_t run) const;
+
+ private:
+  static constexpr std::uint64_t kFailed = ~std::uint64_t{0};
+  /// Publishes everything the run wrote to the arena, or failure_.
+  std::atomic<std::uint64_t> completed_{0};
+  std::exception_ptr failure_;
+  std::function<void(std::exception_ptr)> on_failure_;
+};
+
+/// The loop's end of a device actor. Ends the actor when destroyed, and waits for its thread.
+class DeviceLink {
+ public:
+  virtual ~DeviceLink() = default;
+  virtual void load(std::shared_ptr<const DeviceLoad> load) = 0;
+  virtual void run(std::shared_ptr<const DeviceRun> run) = 0;
+  virtual const DeviceProgress& progress() const = 0;
+};
+
+}  // namespace weft

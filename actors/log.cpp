@@ -1,0 +1,94 @@
+#include <weft/actors/log.hpp>
+
+#include <array>
+#include <atomic>
+#include <cstdlib>
+
+#include <spdlog/pattern_formatter.h>
+#include <spdlog/sinks/basic_file_sink.h>
+#include <spdlog/sinks/stdout_sinks.h>
+
+#include <weft/spmd/error.hpp>
+
+namespace weft {
+namespace {
+
+constexpr std::array kLoggerNames = {"weft.trainer", "weft.worker", "weft.device", "weft.transport"};
+
+std::atomic<std::uint64_t> log_step{0};
+
+/// "worker 3 step 204".
+class PlaceFlag : public spdlog::custom_flag_formatter {
+ public:
+  explicit PlaceFlag(std::string who) : who_(std::move(who)) {}
+  void format(const spdlog::details::log_msg&, const std::tm&,
+              spdlog::memory_buf_t& dest) override {
+    const std::string text = fmt::format("{} step {}", who_, log_step.load());
+    dest.append(text.data(), text.data() + text.size());
+  }
+  std::unique_ptr<spdlog::custom_flag_formatter> clone() const override {
+    return std::make_unique<PlaceFlag>(who_);
+  }
+
+ private:
+  std::string who_;
+};
+
+std::unique_ptr<spdlog::formatter> make_formatter(const std::string& who) {
+  auto formatter = std::make_unique<spdlog::pattern_formatter>();
+  formatter->add_flag<PlaceFlag>('*', who).set_pattern("%Y-%m-%dT%H:%M:%S.%f%z %l %n [%*] %v");
+  return formatter;
+}
+
+spdlog::level::level_enum console_level() {
+  const char* text = std::getenv("WEFT_LOG");
+  if (text == nullptr || *text == '\0') return spdlog::level::warn;
+  const auto level = spdlog::level::from_str(text);
+  if (level == spdlog::level::off && std::string_view(text) != "off") {
+    fail(Errc::invalid_argument,
+         "WEFT_LOG = \"{}\": expected trace, debug, info, warn, error or off", text);
+  }
+  return level;
+}
+
+}  // namespace
+
+void init_logging(const LogOptions& options) {
+  std::vector<spdlog::sink_ptr> sinks;
+  auto console = std::make_shared<spdlog::sinks::stderr_sink_mt>();
+  console->set_level(console_level());
+  sinks.push_back(console);
+  if (!options.file.empty()) {
+    try {
+      sinks.push_back(std::make_shared<spdlog::sinks::basic_file_sink_mt>(options.file));
+    } catch (const spdlog::spdlog_ex& e) {
+      fail(Errc::io, "log file {}: {}", options.file, e.what());
+    }
+    sinks.back()->set_level(spdlog::level::info);
+  }
+  for (const auto& sink : sinks) sink->set_formatter(make_formatter(options.who));
+  for (const char* name : kLoggerNames) {
+    auto made = std::make_shared<spdlog::logger>(name, sinks.begin(), sinks.end());
+    made->set_level(std::min(console->level(), spdlog::level::info));
+    made->flush_on(spdlog::level::info);
+    spdlog::drop(name);
+    spdlog::register_logger(made);
+  }
+}
+
+void set_log_step(std::uint64_t step) noexcept { log_step.store(step, std::memory_order_relaxed); }
+
+std::shared_ptr<spdlog::logger> logger(const std::string& name) {
+  if (auto found = spdlog::get(name)) return found;
+  static const auto fallback = [] {
+    auto made = std::make_shared<spdlog::logger>(
+        "weft", std::make_shared<spdlog::sinks::stderr_sink_mt>());
+    made->set_level(spdlog::level::warn);
+    return made;
+  }();
+  return fallback;
+}
+
+void shutdown_logging() { spdlog::shutdown(); }
+
+}  // namespace weft

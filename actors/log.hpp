@@ -1,0 +1,32 @@
+#pragma once
+/// Logging by spdlog: loggers weft.trainer, weft.worker, weft.device, weft.transport; every line says
+/// which worker and at which step.
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include <spdlog/spdlog.h>
+
+namespace weft {
+
+struct LogOptions {
+  std::string who;   ///< "trainer", "worker 3"
+  std::string file;  ///< everything from info up; "" for none
+};
+
+/// Sets the four loggers up: the file, and stderr from the level of WEFT_LOG (trace, debug, info, warn,
+/// error, off; default warn). Throws io if the file can't be opened, invalid_argument for another
+/// WEFT_LOG.
+void init_logging(const LogOptions& options);
+
+/// The step that log lines of this process show.
+void set_log_step(std::uint64_t step) noexcept;
+
+/// One of the four loggers; before init_logging(), one that writes warnings to stderr.
+std::shared_ptr<spdlog::logger> logger(const std::string& name);
+
+/// Writes what is buffered and forgets the loggers.
+void shutdown_logging();
+
+}  // namespace weft

@@ -1,0 +1,95 @@
+#pragma once
+/// The messages between trainer, worker and device actors, and their typed interfaces. All are small:
+/// tensors never travel here. Bump the number in a registered name when its fields change: CAF compares
+/// nothing else (caf.md).
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include <caf/fwd.hpp>
+#include <caf/meta/type_name.hpp>
+#include <caf/replies_to.hpp>
+#include <caf/typed_actor.hpp>
+
+#include <weft/actors/protocol.hpp>
+
+namespace weft {
+
+template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, JoinRequest& x) {
+  return f(caf::meta::type_name("weft::join/1"), x.worker, x.pid, x.token);
+}
+template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, Assignment& x) {
+  return f(caf::meta::type_name("weft::assignment/1"), x.mesh_shape, x.axis_names, x.num_workers,
+           x.chips_per_worker, x.timeout_ms, x.seed, x.run_dir);
+}
+template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, ProgramSeen& x) {
+  return f(caf::meta::type_name("weft::program/1"), x.worker, x.sequence, x.fingerprint_low,
+           x.fingerprint_high, x.text);
+}
+template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, Report& x) {
+  return f(caf::meta::type_name("weft::report/1"), x.worker, x.step, x.metrics, x.checkpoint);
+}
+template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, LoopEnded& x) {
+  return f(caf::meta::type_name("weft::ended/1"), x.worker, x.step, x.runs, x.error, x.message);
+}
+template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, ProcessEnded& x) {
+  return f(caf::meta::type_name("weft::process/1"), x.worker, x.signal, x.exit_code);
+}
+
+using join_a = caf::atom_constant<caf::atom("join")>;
+using start_a = caf::atom_constant<caf::atom("start")>;
+using program_a = caf::atom_constant<caf::atom("program")>;
+using admit_a = caf::atom_constant<caf::atom("admit")>;
+using lease_a = caf::atom_constant<caf::atom("lease")>;
+using grant_a = caf::atom_constant<caf::atom("grant")>;
+using report_a = caf::atom_constant<caf::atom("report")>;
+using ended_a = caf::atom_constant<caf::atom("ended")>;
+using started_a = caf::atom_constant<caf::atom("started")>;
+using deadline_a = caf::atom_constant<caf::atom("deadline")>;
+using lost_a = caf::atom_constant<caf::atom("lost")>;
+using process_a = caf::atom_constant<caf::atom("process")>;
+using cancel_a = caf::atom_constant<caf::atom("cancel")>;
+using stop_a = caf::atom_constant<caf::atom("stop")>;
+using load_a = caf::atom_constant<caf::atom("load")>;
+using run_a = caf::atom_constant<caf::atom("run")>;
+
+using WorkerActor = caf::typed_actor<
+    caf::reacts_to<start_a>,                        // all have joined
+    caf::reacts_to<admit_a, std::uint32_t>,         // programs below this sequence number may run
+    caf::reacts_to<grant_a, std::uint64_t>,         // steps below this one may run
+    caf::reacts_to<ended_a, std::int32_t, std::uint64_t>,  // another worker's loop ended, after runs
+    caf::reacts_to<cancel_a, std::string>,          // the job has failed: why
+    caf::reacts_to<stop_a>>;                        // the job is over
+
+using TrainerActor = caf::typed_actor<
+    caf::replies_to<join_a, JoinRequest, WorkerActor>::with<Assignment>,
+    caf::reacts_to<program_a, ProgramSeen>,
+    caf::reacts_to<lease_a, std::int32_t, std::uint64_t>,  // worker, step it wants to begin
+    caf::reacts_to<report_a, Report>,
+    caf::reacts_to<ended_a, LoopEnded>,
+    // From its own process only.
+    caf::reacts_to<started_a, std::int32_t, std::int32_t>,  // worker, pid
+    caf::reacts_to<process_a, ProcessEnded>,
+    caf::reacts_to<deadline_a>,          // the time for all joins is over
+    caf::reacts_to<lost_a, std::int32_t>,  // a worker's link broke, a while ago
+    caf::reacts_to<cancel_a, std::string>>;
+
+struct DeviceLoad;
+struct DeviceRun;
+/// Between a worker and its devices: one process, so plans and offsets go by pointer.
+using DeviceLoadPtr = std::shared_ptr<const DeviceLoad>;
+using DeviceRunPtr = std::shared_ptr<const DeviceRun>;
+using DeviceActor =
+    caf::typed_actor<caf::reacts_to<load_a, DeviceLoadPtr>, caf::reacts_to<run_a, DeviceRunPtr>>;
+
+}  // namespace weft
+
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(weft::DeviceLoadPtr)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(weft::DeviceRunPtr)

@@ -1,0 +1,61 @@
+#pragma once
+/// What trainer, workers and their processes tell each other. Plain values; messages.hpp makes CAF
+/// messages of them.
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace weft {
+
+/// A worker's first words.
+struct JoinRequest {
+  std::int32_t worker = -1;
+  std::int32_t pid = 0;
+  std::string token{};  ///< from WEFT_JOB_TOKEN
+};
+
+/// The trainer's answer: all that a worker must know.
+struct Assignment {
+  std::vector<std::int64_t> mesh_shape{};  ///< empty: no mesh
+  std::vector<std::string> axis_names{};
+  std::int32_t num_workers = 0;
+  std::int32_t chips_per_worker = 0;
+  std::int64_t timeout_ms = 0;
+  std::uint64_t seed = 0;
+  std::string run_dir{};
+};
+
+/// A program that a worker meets for the first time, the `sequence`-th of its run.
+struct ProgramSeen {
+  std::int32_t worker = -1;
+  std::uint32_t sequence = 0;
+  std::uint64_t fingerprint_low = 0;
+  std::uint64_t fingerprint_high = 0;
+  std::string text{};  ///< one line an op; to name the first that differs
+};
+
+struct Report {
+  std::int32_t worker = -1;
+  std::uint64_t step = 0;
+  std::string metrics{};     ///< JSON
+  std::string checkpoint{};  ///< folder, or ""
+};
+
+/// The end of a worker's loop: by return, or by the error whose code (an Errc) isn't 0.
+struct LoopEnded {
+  std::int32_t worker = -1;
+  std::uint64_t step = 0;
+  std::uint64_t runs = 0;  ///< programs started
+  std::uint8_t error = 0;
+  std::string message{};
+};
+
+/// The end of a worker's process, as its parent sees it.
+struct ProcessEnded {
+  std::int32_t worker = -1;
+  std::int32_t signal = 0;
+  std::int32_t exit_code = 0;
+};
+
+}  // namespace weft

@@ -1,0 +1,193 @@
+#include <weft/actors/system.hpp>
+
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <sstream>
+
+#include <caf/all.hpp>
+#include <caf/io/all.hpp>
+#include <caf/io/basp_broker.hpp>
+#include <caf/io/middleman_actor_impl.hpp>
+#include <caf/io/network/default_multiplexer.hpp>
+#include <caf/io/network/doorman_impl.hpp>
+
+#include <weft/actors/log.hpp>
+#include <weft/spmd/error.hpp>
+
+namespace weft {
+namespace {
+
+namespace net = caf::io::network;
+
+/// BASP keys its published actors by port; a socket path has one actor.
+constexpr std::uint16_t kSocketKey = 1;
+
+bool make_address(const char* path, sockaddr_un& address) {
+  address = {};
+  address.sun_family = AF_UNIX;
+  if (path == nullptr || std::strlen(path) >= sizeof address.sun_path) return false;
+  std::strcpy(address.sun_path, path);
+  return true;
+}
+
+/// Accepts a connection only from a process of this user: whoever speaks BASP is trusted wholly.
+class UnixDoorman : public net::doorman_impl {
+ public:
+  UnixDoorman(net::default_multiplexer& multiplexer, int socket)
+      : net::doorman_impl(multiplexer, socket) {}
+
+  bool new_connection() override {
+    if (detached()) return false;
+    const int peer = acceptor_.accepted_socket();
+    ucred credentials{};
+    socklen_t size = sizeof credentials;
+    if (::getsockopt(peer, SOL_SOCKET, SO_PEERCRED, &credentials, &size) != 0 ||
+        credentials.uid != ::geteuid()) {
+      logger("weft.trainer")->warn("refused a connection of uid {}", credentials.uid);
+      ::close(peer);
+      return false;
+    }
+    auto& multiplexer = acceptor_.backend();
+    auto scribe = multiplexer.new_scribe(peer);
+    const auto handle = scribe->hdl();
+    parent()->add_scribe(std::move(scribe));
+    return caf::io::doorman::new_connection(&multiplexer, handle);
+  }
+  std::uint16_t port() const override { return kSocketKey; }
+  std::string addr() const override { return "unix"; }
+};
+
+/// CAF's middleman actor with Unix sockets in place of TCP ("host" is a path).
+class UnixMiddlemanActor : public caf::io::middleman_actor_impl {
+ public:
+  using middleman_actor_impl::middleman_actor_impl;
+  const char* name() const override { return "weft.sockets"; }
+
+ protected:
+  caf::expected<caf::io::scribe_ptr> connect(const std::string& path, std::uint16_t) override {
+    sockaddr_un address;
+    if (!make_address(path.c_str(), address)) return caf::sec::invalid_argument;
+    const int fd = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (fd < 0 || ::connect(fd, reinterpret_cast<sockaddr*>(&address), sizeof address) != 0) {
+      const std::string why = std::strerror(errno);
+      if (fd >= 0) ::close(fd);
+      return caf::make_error(caf::sec::cannot_connect_to_node, path, why);
+    }
+    return multiplexer().new_scribe(fd);
+  }
+
+  caf::expected<caf::io::doorman_ptr> open(std::uint16_t, const char* path, bool) override {
+    sockaddr_un address;
+    if (!make_address(path, address)) return caf::sec::invalid_argument;
+    const int fd = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (fd < 0 || ::bind(fd, reinterpret_cast<sockaddr*>(&address), sizeof address) != 0 ||
+        ::chmod(path, 0600) != 0 || ::listen(fd, SOMAXCONN) != 0) {
+      const std::string why = std::strerror(errno);
+      if (fd >= 0) ::close(fd);
+      return caf::make_error(caf::sec::cannot_open_port, std::string(path), why);
+    }
+    return caf::make_counted<UnixDoorman>(multiplexer(), fd);
+  }
+
+ private:
+  net::default_multiplexer& multiplexer() {
+    return static_cast<net::default_multiplexer&>(system().middleman().backend());
+  }
+};
+
+}  // namespace
+
+SystemConfig::SystemConfig() {
+  load<caf::io::middleman>();
+  set("scheduler.policy", caf::atom("sharing"));
+  set("scheduler.max-threads", 2);
+  set("middleman.workers", 0);
+  std::istringstream no_file;
+  parse({}, no_file);
+  add_message_type<JoinRequest>("weft::join/1");
+  add_message_type<Assignment>("weft::assignment/1");
+  add_message_type<ProgramSeen>("weft::program/1");
+  add_message_type<Report>("weft::report/1");
+  add_message_type<LoopEnded>("weft::ended/1");
+  add_message_type<ProcessEnded>("weft::process/1");
+  add_message_type<WorkerActor>("weft::worker/1");
+  add_message_type<TrainerActor>("weft::trainer/1");
+}
+
+System::System()
+    : system_(config_),
+      sockets_(system_.spawn<UnixMiddlemanActor, caf::detached + caf::hidden>(
+          system_.middleman().named_broker<caf::io::basp_broker>(caf::atom("BASP")))) {}
+
+System::~System() { caf::anon_send_exit(sockets_, caf::exit_reason::kill); }
+
+void System::publish(const TrainerActor& trainer, const std::string& path) {
+  caf::scoped_actor self{system_};
+  self->request(sockets_, std::chrono::seconds(10), caf::publish_atom::value, kSocketKey,
+                caf::actor_cast<caf::strong_actor_ptr>(trainer),
+                system_.message_types(caf::detail::type_list<TrainerActor>{}), path, false)
+      .receive([](std::uint16_t) {},
+               [&](const caf::error& error) {
+                 fail(Errc::io, "control socket {}: {}", path, caf::to_string(error));
+               });
+}
+
+TrainerActor System::dial(const std::string& path, std::chrono::milliseconds timeout) {
+  caf::scoped_actor self{system_};
+  TrainerActor trainer;
+  self->request(sockets_, timeout, caf::connect_atom::value, path, kSocketKey)
+      .receive(
+          [&](const caf::node_id&, caf::strong_actor_ptr& actor,
+              const std::set<std::string>& interfaces) {
+            if (!actor) fail(Errc::io, "nobody answers at the control socket {}", path);
+            if (!system_.assignable(interfaces, system_.message_types(
+                                                    caf::detail::type_list<TrainerActor>{}))) {
+              fail(Errc::version,
+                   "the trainer at {} speaks another version of weft; start trainer and workers "
+                   "from one build",
+                   path);
+            }
+            trainer = caf::actor_cast<TrainerActor>(actor);
+          },
+          [&](const caf::error& error) {
+            if (error == caf::sec::request_timeout) {
+              fail(Errc::timeout, "no answer from the trainer at {} for {} ms", path,
+                   timeout.count());
+            }
+            fail(Errc::io, "control socket {}: {}", path, caf::to_string(error));
+          });
+  return trainer;
+}
+
+void route_to_log(caf::scheduled_actor* self, const char* logger_name) {
+  self->set_default_handler([logger_name](caf::scheduled_actor*, caf::message_view& message) {
+    logger(logger_name)
+        ->error("unexpected message: {}", caf::to_string(message.move_content_to_message()));
+    return caf::result<caf::message>(caf::sec::unexpected_message);
+  });
+  self->set_error_handler([logger_name](caf::scheduled_actor* actor, caf::error& error) {
+    logger(logger_name)->error("actor {}: {}", actor->name(), caf::to_string(error));
+    actor->quit(error);
+  });
+  self->set_exception_handler([logger_name](caf::scheduled_actor*, std::exception_ptr& thrown) {
+    try {
+      std::rethrow_exception(thrown);
+    } catch (const std::exception& e) {
+      logger(logger_name)->error("exception in an actor: {}", e.what());
+      return caf::make_error(caf::sec::runtime_error, std::string(e.what()));
+    } catch (...) {
+      logger(logger_name)->error("exception of unknown type in an actor");
+      return caf::make_error(caf::sec::runtime_error);
+    }
+  });
+  self->set_down_handler([logger_name](caf::scheduled_actor*, caf::down_msg& down) {
+    logger(logger_name)->info("lost an actor: {}", caf::to_string(down));
+  });
+}
+
+}  // namespace weft

@@ -1,0 +1,47 @@
+#pragma once
+/// The actor system of a weft process: CAF's options, the message types, and the Unix socket that
+/// carries BASP between the processes of a job.
+
+#include <chrono>
+#include <string>
+
+#include <caf/actor_system.hpp>
+#include <caf/actor_system_config.hpp>
+#include <caf/fwd.hpp>
+#include <caf/io/middleman_actor.hpp>
+
+#include <weft/actors/messages.hpp>
+
+namespace weft {
+
+/// Scheduler and message types. Nothing is read from files or command lines.
+class SystemConfig : public caf::actor_system_config {
+ public:
+  SystemConfig();
+};
+
+/// Every actor has to have quit before this is destroyed.
+class System {
+ public:
+  System();
+  ~System();
+  System(const System&) = delete;
+  System& operator=(const System&) = delete;
+
+  caf::actor_system& caf() { return system_; }
+
+  /// Accepts connections of this user's processes on a socket of mode 0600. Throws io.
+  void publish(const TrainerActor& trainer, const std::string& path);
+  /// Throws timeout, io, or version where the other side speaks another interface.
+  TrainerActor dial(const std::string& path, std::chrono::milliseconds timeout);
+
+ private:
+  SystemConfig config_;
+  caf::actor_system system_;
+  caf::io::middleman_actor sockets_;
+};
+
+/// Sends what an actor doesn't expect (CAF would print it, or end without a word) to the log.
+void route_to_log(caf::scheduled_actor* self, const char* logger_name);
+
+}  // namespace weft

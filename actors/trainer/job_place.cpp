@@ -1,0 +1,86 @@
+#include <weft/actors/trainer/job_place.hpp>
+
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+
+namespace weft {
+namespace {
+
+std::string random_hex() {
+  std::array<unsigned char, 16> bytes{};
+  if (::getrandom(bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size())) {
+    fail(Errc::io, "getrandom: {}", std::strerror(errno));
+  }
+  std::string text;
+  for (const unsigned char byte : bytes) text += fmt::format("{:02x}", byte);
+  return text;
+}
+
+/// Makes `path` if it isn't there; refuses one that others could enter or own.
+void make_private_folder(const std::string& path) {
+  if (::mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) {
+    fail(Errc::io, "can't make the control folder {}: {}", path, std::strerror(errno));
+  }
+  struct stat found{};
+  if (::lstat(path.c_str(), &found) != 0 || !S_ISDIR(found.st_mode) ||
+      found.st_uid != ::geteuid() || (found.st_mode & 077) != 0) {
+    fail(Errc::io,
+         "the control folder {} is not a folder of this user with mode 0700: remove it, or set "
+         "XDG_RUNTIME_DIR to a folder of your own",
+         path);
+  }
+}
+
+std::string control_root() {
+  const char* runtime = std::getenv("XDG_RUNTIME_DIR");
+  if (runtime != nullptr && *runtime != '\0') return std::string(runtime) + "/weft";
+  return fmt::format("/tmp/weft-{}", ::geteuid());
+}
+
+}  // namespace
+
+JobPlace::JobPlace() : id_(random_hex()), token_(random_hex()) {
+  const std::string root = control_root();
+  make_private_folder(root);
+  folder_ = root + "/" + id_;
+  make_private_folder(folder_);
+}
+
+JobPlace::~JobPlace() {
+  JobMemory::remove(id_);
+  std::error_code ignored;
+  std::filesystem::remove_all(folder_, ignored);
+}
+
+Board JobPlace::make_board(const JobSpec& spec, const std::string& run_dir) const {
+  BoardHeader header{.job = id_,
+                     .name = spec.name,
+                     .run_dir = run_dir,
+                     .mesh_shape = {},
+                     .axis_names = {},
+                     .num_workers = spec.num_joins(),
+                     .num_chips = spec.num_chips(),
+                     .trainer_pid = ::getpid(),
+                     .started_unix_ns = std::chrono::duration_cast<std::chrono::nanoseconds>(
+                                            std::chrono::system_clock::now().time_since_epoch())
+                                            .count()};
+  if (spec.mesh) {
+    header.mesh_shape = spec.mesh->shape();
+    header.axis_names = spec.mesh->axis_names();
+  }
+  return Board::create(header);
+}
+
+JobMemory JobPlace::make_memory(int num_chips) const {
+  return JobMemory::create({.job = id_, .num_chips = num_chips});
+}
+
+}  // namespace weft

@@ -1,0 +1,36 @@
+#pragma once
+/// JobPlace: what a job owns on this host outside its processes: its id, its control folder, its
+/// segments. All of it is removed when the place is destroyed.
+
+#include <string>
+
+#include <weft/actors/trainer/validate.hpp>
+#include <weft/transport/board.hpp>
+#include <weft/transport/job_memory.hpp>
+
+namespace weft {
+
+/// Ids and tokens are 128 random bits in hex.
+class JobPlace {
+ public:
+  /// Makes the control folder, mode 0700: $XDG_RUNTIME_DIR/weft/<id> or /tmp/weft-<uid>/<id>. Throws io.
+  JobPlace();
+  ~JobPlace();
+  JobPlace(const JobPlace&) = delete;
+  JobPlace& operator=(const JobPlace&) = delete;
+
+  const std::string& id() const { return id_; }
+  const std::string& token() const { return token_; }
+  std::string socket_path() const { return folder_ + "/control"; }
+
+  /// Throw no_space or io; what they made is removed with the place.
+  Board make_board(const JobSpec& spec, const std::string& run_dir) const;
+  JobMemory make_memory(int num_chips) const;
+
+ private:
+  std::string id_;
+  std::string token_;
+  std::string folder_;
+};
+
+}  // namespace weft

@@ -1,0 +1,18 @@
+#pragma once
+/// One run of a job, from the reservation of its segments to its Result.
+
+#include <memory>
+#include <vector>
+
+#include <weft/actors/trainer/result.hpp>
+#include <weft/actors/trainer/validate.hpp>
+#include <weft/actors/worker/worker.hpp>
+
+namespace weft {
+
+/// Runs on the calling thread until every process of the job has ended and every segment is removed.
+/// `earlier_runs`: the run folders of this process's fit() calls before. SIGINT, SIGTERM and SIGHUP cancel the job while it runs. Throws no_space or io if it can't start.
+Result run_job(const JobSpec& spec, const std::vector<std::shared_ptr<Callback>>& callbacks,
+               const BoundLoop& loop, const std::vector<std::string>& earlier_runs);
+
+}  // namespace weft

@@ -1,0 +1,162 @@
+#include <weft/actors/trainer/run_folder.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+
+#include <fmt/chrono.h>
+
+#include <weft/spmd/error.hpp>
+
+namespace weft {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string csv_field(const Metrics& value) {
+  const std::string text = value.is_string() ? value.get<std::string>() : value.dump();
+  if (text.find_first_of(",\"\n") == std::string::npos) return text;
+  std::string quoted = "\"";
+  for (const char c : text) {
+    if (c == '"') quoted += '"';
+    quoted += c;
+  }
+  return quoted + "\"";
+}
+
+void append(const std::string& file, const std::string& text, std::ios::openmode mode) {
+  std::ofstream out(file, mode);
+  out << text;
+  if (!out.flush()) fail(Errc::io, "can't write {}", file);
+}
+
+Metrics to_json(const Failure& failure) {
+  return {{"code", to_string(failure.code)},   {"message", failure.message},
+          {"worker", failure.worker},          {"pid", failure.pid},
+          {"signal", failure.signal},          {"exit_code", failure.exit_code},
+          {"step", failure.step},              {"collective", failure.collective}};
+}
+
+Failure to_failure(const Metrics& json) {
+  return {.code = parse_errc(json.at("code").get<std::string>()),
+          .message = json.at("message"),
+          .worker = json.at("worker"),
+          .pid = json.at("pid"),
+          .signal = json.at("signal"),
+          .exit_code = json.at("exit_code"),
+          .step = json.at("step"),
+          .collective = json.at("collective")};
+}
+
+}  // namespace
+
+RunFolder::RunFolder(const std::string& storage_path, const std::string& name,
+                     const std::string& job_id) {
+  const auto now = std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
+  path_ = fmt::format("{}/{}-{:%Y%m%d-%H%M%S}-{}", storage_path, name, now, job_id.substr(0, 6));
+  std::error_code error;
+  fs::create_directories(path_, error);
+  if (error) {
+    fail(Errc::io,
+         "run.storage_path: can't make the folder {}: {}; give a folder that you may write to",
+         path_, error.message());
+  }
+}
+
+void RunFolder::add(const Metrics& metrics) {
+  rows_.push_back(metrics);
+  bool grown = false;
+  for (const auto& [key, value] : metrics.items()) {
+    if (std::ranges::find(columns_, key) != columns_.end()) continue;
+    columns_.push_back(key);
+    grown = true;
+  }
+  if (!grown) return write_row(metrics);
+  std::string header;
+  for (const std::string& column : columns_) {
+    header += (header.empty() ? "" : ",") + csv_field(column);
+  }
+  append(path_ + "/progress.csv", header + "\n", std::ios::trunc);
+  for (const Metrics& row : rows_) write_row(row);
+}
+
+void RunFolder::write_row(const Metrics& metrics) const {
+  std::string line;
+  for (std::size_t i = 0; i < columns_.size(); ++i) {
+    if (i != 0) line += ',';
+    if (const auto found = metrics.find(columns_[i]); found != metrics.end()) {
+      line += csv_field(*found);
+    }
+  }
+  append(path_ + "/progress.csv", line + "\n", std::ios::app);
+}
+
+void RunFolder::keep_checkpoints(int num_to_keep) const {
+  if (num_to_keep == 0) return;
+  std::vector<fs::path> found;
+  for (const auto& entry : fs::directory_iterator(path_)) {
+    if (entry.path().filename().string().starts_with("checkpoint_")) found.push_back(entry.path());
+  }
+  std::ranges::sort(found);
+  for (std::size_t i = 0; i + static_cast<std::size_t>(num_to_keep) < found.size(); ++i) {
+    fs::remove_all(found[i]);
+  }
+}
+
+void RunFolder::write_result(const Result& result) const {
+  Metrics json{{"job", result.job.id},
+               {"name", result.job.name},
+               {"num_workers", result.job.num_workers},
+               {"ok", result.ok()},
+               {"metrics", result.metrics},
+               {"metrics_history", result.metrics_history}};
+  if (result.job.mesh) {
+    json["mesh"] = {{"shape", result.job.mesh->shape()}, {"axes", result.job.mesh->axis_names()}};
+  }
+  if (result.checkpoint) json["checkpoint"] = result.checkpoint->path;
+  if (result.error) json["error"] = to_json(*result.error);
+  const std::string file = path_ + "/result.json";
+  append(file + ".new", json.dump(1) + "\n", std::ios::trunc);
+  fs::rename(file + ".new", file);
+}
+
+Result read_result(const std::string& path) {
+  const std::string file = path + "/result.json";
+  std::ifstream in(file);
+  if (!in) fail(Errc::io, "can't open {}", file);
+  try {
+    const Metrics json = Metrics::parse(in);
+    Result result;
+    result.path = path;
+    result.metrics = json.at("metrics");
+    result.metrics_history = json.at("metrics_history").get<std::vector<Metrics>>();
+    result.job = {.id = json.at("job"),
+                  .name = json.at("name"),
+                  .path = path,
+                  .num_workers = json.at("num_workers"),
+                  .mesh = {}};
+    if (const auto mesh = json.find("mesh"); mesh != json.end()) {
+      result.job.mesh.emplace(mesh->at("shape").get<std::vector<std::int64_t>>(),
+                              mesh->at("axes").get<std::vector<std::string>>());
+    }
+    if (json.contains("checkpoint")) result.checkpoint = Checkpoint{json["checkpoint"]};
+    if (json.contains("error")) result.error = to_failure(json["error"]);
+    return result;
+  } catch (const nlohmann::json::exception& e) {
+    fail(Errc::corrupt, "{}: {}", file, e.what());
+  }
+}
+
+std::string store_checkpoint(const std::string& run_dir, int index, const std::string& from) {
+  const std::string to = fmt::format("{}/checkpoint_{:06}", run_dir, index);
+  std::error_code error;
+  fs::create_directories(to, error);
+  if (!error) {
+    fs::copy(from, to, fs::copy_options::recursive | fs::copy_options::overwrite_existing, error);
+  }
+  if (error) fail(Errc::io, "can't copy the checkpoint {} to {}: {}", from, to, error.message());
+  return to;
+}
+
+}  // namespace weft

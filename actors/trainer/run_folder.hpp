@@ -1,0 +1,40 @@
+#pragma once
+/// The folder of a run: progress.csv, result.json, checkpoints, logs.
+
+#include <string>
+#include <vector>
+
+#include <weft/actors/trainer/result.hpp>
+
+namespace weft {
+
+/// Used by one thread.
+class RunFolder {
+ public:
+  /// Makes storage_path/name-time-id. Throws io, naming the folder.
+  RunFolder(const std::string& storage_path, const std::string& name, const std::string& job_id);
+
+  const std::string& path() const { return path_; }
+
+  /// Adds a line to progress.csv: a column per key of any report so far, in order of appearance.
+  void add(const Metrics& metrics);
+  /// Removes the oldest checkpoint folders but `num_to_keep` (0: keeps all).
+  void keep_checkpoints(int num_to_keep) const;
+  /// result.json: the job, its mesh, metrics, metrics_history, error. Replaces it in one step.
+  void write_result(const Result& result) const;
+
+ private:
+  void write_row(const Metrics& metrics) const;
+
+  std::string path_;
+  std::vector<std::string> columns_;
+  std::vector<Metrics> rows_;
+};
+
+/// What write_result() wrote. Throws io or corrupt, naming the file.
+Result read_result(const std::string& path);
+
+/// Copies a checkpoint's files into the `index`-th checkpoint folder of a run; returns its path.
+std::string store_checkpoint(const std::string& run_dir, int index, const std::string& from);
+
+}  // namespace weft

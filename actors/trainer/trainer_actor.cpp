@@ -1,0 +1,241 @@
+#include <weft/actors/trainer/trainer_actor.hpp>
+
+#include <chrono>
+
+#include <caf/all.hpp>
+
+#include <weft/actors/log.hpp>
+#include <weft/actors/worker/worker_actor.hpp>
+
+namespace weft {
+namespace {
+
+using Self = TrainerActor::stateful_pointer<TrainerState>;
+
+/// How long a process may outlive its control connection before that counts as a loss.
+constexpr std::chrono::seconds kLinkGrace{1};
+
+/// As long for every wrong token as for the right one.
+bool same_token(const std::string& a, const std::string& b) {
+  unsigned difference = a.size() == b.size() ? 0 : 1;
+  for (std::size_t i = 0; i < b.size(); ++i) {
+    difference |= static_cast<unsigned char>(b[i]) ^
+                  static_cast<unsigned char>(i < a.size() ? a[i] : '\0');
+  }
+  return difference == 0;
+}
+
+/// "all_reduce 'x'" and 812 -> "all_reduce #812 'x'".
+std::string numbered(const ActorRow& row) {
+  const auto space = row.collective_name.find(' ');
+  const std::string kind = row.collective_name.substr(0, space);
+  const std::string rest =
+      space == std::string::npos ? "" : row.collective_name.substr(space);
+  return fmt::format("{} #{}{}", kind, row.collective, rest);
+}
+
+/// Where the board saw a worker and its chips last.
+Whereabouts locate(const Board& board, int worker) {
+  Whereabouts where;
+  for (const ActorRow& row : board.rows()) {
+    if (row.worker != worker || row.kind == ActorKind::trainer) continue;
+    where.step = std::max(where.step, row.step);
+    if (row.in_collective && where.collective.empty()) where.collective = numbered(row);
+  }
+  return where;
+}
+
+/// A lost worker writes its rows no more: the trainer does.
+void mark_lost(const Board& board, int worker) {
+  for (const ActorRow& row : board.rows()) {
+    if (row.worker != worker) continue;
+    if (row.kind == ActorKind::worker) board.worker(worker).state(ActorState::lost);
+    if (row.kind == ActorKind::device) board.device(row.chip).state(ActorState::lost);
+  }
+}
+
+void send_to_all(Self self, const Action& action) {
+  for (const auto& [rank, worker] : self->state.workers) {
+    switch (action.kind) {
+      case Action::Kind::start: self->send(worker, start_a::value); break;
+      case Action::Kind::admit:
+        self->send(worker, admit_a::value, static_cast<std::uint32_t>(action.number));
+        break;
+      case Action::Kind::grant: self->send(worker, grant_a::value, action.number); break;
+      case Action::Kind::loop_ended:
+        if (rank != action.worker) {
+          self->send(worker, ended_a::value, std::int32_t{action.worker}, action.number);
+        }
+        break;
+      case Action::Kind::cancel: self->send(worker, cancel_a::value, action.text); break;
+      case Action::Kind::stop: self->send(worker, stop_a::value); break;
+    }
+  }
+}
+
+void carry_out(Self self, const Actions& actions) {
+  auto& state = self->state;
+  for (const Action& action : actions) {
+    // The waits end first: a cancelled loop may be inside one.
+    if (action.kind == Action::Kind::cancel) state.memory->abort(action.text);
+    send_to_all(self, action);
+    const bool ends = action.kind == Action::Kind::cancel || action.kind == Action::Kind::stop;
+    if (action.kind == Action::Kind::start) {
+      state.board->trainer().state(ActorState::running);
+      state.board->set_status(JobStatus::running);
+      state.options.on_event({.kind = TrainerEvent::Kind::all_joined});
+    }
+    if (!ends) continue;
+    const auto& failure = state.job->failure();
+    if (failure) {
+      logger("weft.trainer")->error("{}", failure->message);
+      state.board->trainer().error(failure->message);
+    }
+    state.board->trainer().state(failure ? ActorState::failed : ActorState::ended);
+    state.board->set_status(failure ? JobStatus::failed : JobStatus::succeeded);
+    state.options.on_event({.kind = TrainerEvent::Kind::ended, .failure = failure});
+  }
+}
+
+caf::result<Assignment> join(Self self, const JoinRequest& request, const WorkerActor& worker) {
+  auto& state = self->state;
+  if (!same_token(request.token, state.options.token)) {
+    logger("weft.trainer")->warn("refused a join as worker {}: wrong token", request.worker);
+    return caf::make_error(caf::sec::invalid_argument, std::string("wrong job token"));
+  }
+  if (const auto refusal = state.job->refuse_join(request.worker)) {
+    logger("weft.trainer")->warn("refused a join: {}", *refusal);
+    return caf::make_error(caf::sec::invalid_argument, *refusal);
+  }
+  logger("weft.trainer")->info("worker {} (pid {}) joined", request.worker, request.pid);
+  state.workers.emplace(request.worker, worker);
+  self->monitor(worker);
+  const JobSpec& spec = state.options.spec;
+  Assignment assignment{.num_workers = spec.num_joins(),
+                        .chips_per_worker = spec.chips_per_worker,
+                        .timeout_ms = static_cast<std::int64_t>(spec.timeout_s * 1000),
+                        .seed = spec.seed,
+                        .run_dir = state.options.run_dir};
+  if (spec.mesh) {
+    assignment.mesh_shape = spec.mesh->shape();
+    assignment.axis_names = spec.mesh->axis_names();
+  }
+  carry_out(self, state.job->joined(request.worker, request.pid));
+  return assignment;
+}
+
+void process_ended(Self self, const ProcessEnded& ended) {
+  const Board& board = *self->state.board;
+  const Actions actions = self->state.job->process_ended(ended, locate(board, ended.worker));
+  if (!actions.empty()) mark_lost(board, ended.worker);
+  carry_out(self, actions);
+}
+
+void watch_links(Self self) {
+  self->set_down_handler([self](caf::scheduled_actor*, caf::down_msg& down) {
+    for (const auto& [rank, worker] : self->state.workers) {
+      if (caf::actor_cast<caf::actor_addr>(worker) != down.source) continue;
+      logger("weft.trainer")->info("lost the link to worker {}", rank);
+      self->delayed_send(self, kLinkGrace, lost_a::value, std::int32_t{rank});
+    }
+  });
+}
+
+}  // namespace
+
+TrainerState::TrainerState() = default;
+TrainerState::~TrainerState() = default;
+
+TrainerActor::behavior_type trainer_behavior(Self self, const TrainerControlOptions& options,
+                                             JobMemory* memory, Board* board) {
+  auto& state = self->state;
+  state.options = options;
+  state.memory = memory;
+  state.board = board;
+  state.job = std::make_unique<JobState>(options.spec.num_joins());
+  state.board->trainer().state(ActorState::joining);
+  route_to_log(self, "weft.trainer");
+  watch_links(self);
+  const auto joins = std::chrono::milliseconds(static_cast<long>(options.spec.timeout_s * 1000));
+  self->delayed_send(self, joins, deadline_a::value);
+  return {
+      [self](join_a, const JoinRequest& request, const WorkerActor& worker) {
+        self->state.board->trainer().message("join", self->mailbox().size());
+        return join(self, request, worker);
+      },
+      [self](program_a, const ProgramSeen& program) {
+        self->state.board->trainer().message("program", self->mailbox().size());
+        carry_out(self, self->state.job->program(program));
+      },
+      [self](lease_a, std::int32_t worker, std::uint64_t step) {
+        self->state.board->trainer().message("lease", self->mailbox().size());
+        self->state.board->trainer().step(step);
+        carry_out(self, self->state.job->lease_wanted(worker, step));
+      },
+      [self](report_a, const Report& report) {
+        self->state.board->trainer().message("report", self->mailbox().size());
+        self->state.options.on_event({.kind = TrainerEvent::Kind::report, .report = report});
+      },
+      [self](ended_a, const LoopEnded& ended) {
+        self->state.board->trainer().message("ended", self->mailbox().size());
+        carry_out(self, self->state.job->loop_ended(ended));
+      },
+      [self](started_a, std::int32_t worker, std::int32_t pid) {
+        self->state.job->started(worker, pid);
+      },
+      [self](process_a, const ProcessEnded& ended) {
+        self->state.board->trainer().message("process", self->mailbox().size());
+        process_ended(self, ended);
+      },
+      [self](deadline_a) {
+        carry_out(self, self->state.job->join_deadline(self->state.options.spec.timeout_s));
+      },
+      [self](lost_a, std::int32_t worker) {
+        carry_out(self, self->state.job->link_lost(worker, locate(*self->state.board, worker)));
+      },
+      [self](cancel_a, const std::string& reason) {
+        carry_out(self, self->state.job->cancel(Errc::cancelled, reason));
+      },
+  };
+}
+
+namespace {
+
+class ActorTrainerControl : public TrainerControl {
+ public:
+  ActorTrainerControl(const TrainerControlOptions& options, JobMemory& memory, Board& board)
+      : timeout_(static_cast<long>(options.spec.timeout_s * 1000)),
+        trainer_(system_.caf().spawn(trainer_behavior, options, &memory, &board)) {
+    if (!options.socket_path.empty()) system_.publish(trainer_, options.socket_path);
+  }
+  ~ActorTrainerControl() override {
+    caf::anon_send_exit(trainer_, caf::exit_reason::user_shutdown);
+  }
+
+  void process_started(int worker, int pid) override {
+    caf::anon_send(trainer_, started_a::value, std::int32_t{worker}, std::int32_t{pid});
+  }
+  void process_ended(const ProcessEnded& ended) override {
+    caf::anon_send(trainer_, process_a::value, ended);
+  }
+  void cancel(const std::string& reason) override {
+    caf::anon_send(trainer_, cancel_a::value, reason);
+  }
+  std::unique_ptr<WorkerControl> local_worker(int worker) override {
+    return make_worker_control(system_, trainer_, worker, timeout_);
+  }
+
+ private:
+  System system_;
+  std::chrono::milliseconds timeout_;
+  TrainerActor trainer_;
+};
+
+}  // namespace
+
+std::unique_ptr<TrainerControl> TrainerControl::start(TrainerControlOptions options,
+                                                      JobMemory& memory, Board& board) {
+  return std::make_unique<ActorTrainerControl>(options, memory, board);
+}
+
+}  // namespace weft

@@ -1,0 +1,49 @@
+#pragma once
+/// TrainerControl: what fit() sees of the trainer actor.
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include <weft/actors/protocol.hpp>
+#include <weft/actors/trainer/result.hpp>
+#include <weft/actors/trainer/validate.hpp>
+#include <weft/actors/worker/worker_control.hpp>
+#include <weft/transport/board.hpp>
+#include <weft/transport/job_memory.hpp>
+
+namespace weft {
+
+struct TrainerEvent {
+  enum class Kind : std::uint8_t { all_joined, report, ended };
+  Kind kind = Kind::all_joined;
+  Report report{};                   ///< report
+  std::optional<Failure> failure{};  ///< ended
+};
+
+struct TrainerControlOptions {
+  JobSpec spec;
+  std::string token;
+  std::string run_dir;
+  std::string socket_path;  ///< "" where the only worker is in this process
+  /// Called on the trainer actor's thread.
+  std::function<void(TrainerEvent)> on_event;
+};
+
+/// Owns the actor system. Thread-safe.
+class TrainerControl {
+ public:
+  /// `memory` and `board` must outlive it. Throws io if the socket can't be made.
+  static std::unique_ptr<TrainerControl> start(TrainerControlOptions options, JobMemory& memory,
+                                               Board& board);
+  virtual ~TrainerControl() = default;
+
+  virtual void process_started(int worker, int pid) = 0;
+  virtual void process_ended(const ProcessEnded& ended) = 0;
+  virtual void cancel(const std::string& reason) = 0;
+  /// The line of a worker that is a thread of this process.
+  virtual std::unique_ptr<WorkerControl> local_worker(int worker) = 0;
+};
+
+}  // namespace weft

@@ -1,0 +1,251 @@
+#include <weft/actors/trainer/validate.hpp>
+
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <filesystem>
+
+#include <fmt/ranges.h>
+
+#include <weft/spmd/mesh/topology.hpp>
+
+namespace weft {
+namespace {
+
+constexpr int kWorkerCountMax = 256;
+constexpr int kChipCountMax = 256;
+
+std::int64_t product(const std::vector<std::int64_t>& sizes) {
+  std::int64_t count = 1;
+  for (const std::int64_t size : sizes) count *= size;
+  return count;
+}
+
+/// Chips per worker as one of the fields gives it; 0 where none does.
+int chips_given(const ScalingConfig& scaling) {
+  if (scaling.chips_per_worker < 0) {
+    fail(Errc::invalid_argument,
+         "scaling.chips_per_worker = {}: expected 1 or more, or 0 to take it from the topology",
+         scaling.chips_per_worker);
+  }
+  int chips = scaling.chips_per_worker;
+  for (const auto& [resource, amount] : scaling.resources_per_worker) {
+    if (resource != "TPU" && resource != "GPU" && resource != "CPU") {
+      fail(Errc::invalid_argument,
+           "scaling.resources_per_worker[\"{}\"]: expected \"TPU\", \"GPU\" or \"CPU\"; its amount is "
+           "the number of chips per worker",
+           resource);
+    }
+    if (amount < 1 || amount != std::floor(amount) || amount > kChipCountMax) {
+      fail(Errc::invalid_argument,
+           "scaling.resources_per_worker[\"{}\"] = {}: expected a whole number from 1 to {}",
+           resource, amount, kChipCountMax);
+    }
+    if (chips != 0 && chips != static_cast<int>(amount)) {
+      fail(Errc::invalid_argument,
+           "scaling.chips_per_worker = {} and scaling.resources_per_worker[\"{}\"] = {} contradict "
+           "each other: give one of them, or the same number",
+           chips, resource, amount);
+    }
+    chips = static_cast<int>(amount);
+  }
+  return chips;
+}
+
+std::string absent_or_present(const char* path) {
+  return fmt::format("{}: {}", path, std::filesystem::exists(path) ? "present" : "absent");
+}
+
+void check_accelerators(const ScalingConfig& scaling) {
+  if (scaling.use_gpu && scaling.use_tpu) {
+    fail(Errc::invalid_argument,
+         "scaling.use_gpu and scaling.use_tpu are both true: expected at most one");
+  }
+  if (scaling.use_tpu && scaling.num_workers > 1 && scaling.topology.empty()) {
+    fail(Errc::invalid_argument,
+         "scaling.topology = \"\" with scaling.use_tpu and {} workers: a TPU slice of several "
+         "workers needs its topology; add .topology = \"4x4\" (the grid of all chips)",
+         scaling.num_workers);
+  }
+  if (scaling.use_gpu) {
+    fail(Errc::unavailable,
+         "scaling.use_gpu = true: this version drives CPU chips only (looked for {}); use_gpu = "
+         "false runs the same loop on CPU threads",
+         absent_or_present("/dev/nvidia0"));
+  }
+  if (scaling.use_tpu) {
+    fail(Errc::unavailable,
+         "scaling.use_tpu = true: this version drives CPU chips only (looked for {}); use_tpu = "
+         "false runs the same loop on CPU threads",
+         absent_or_present("/dev/accel0"));
+  }
+  if (!scaling.accelerator_type.empty() && scaling.accelerator_type != "CPU") {
+    fail(Errc::unavailable,
+         "scaling.accelerator_type = \"{}\": this version knows \"CPU\" only; leave it empty",
+         scaling.accelerator_type);
+  }
+}
+
+void check_placement(const ScalingConfig& scaling) {
+  static constexpr const char* kStrategies[] = {"PACK", "SPREAD", "STRICT_PACK", "STRICT_SPREAD"};
+  if (std::ranges::find(kStrategies, scaling.placement_strategy) == std::end(kStrategies)) {
+    fail(Errc::invalid_argument, "scaling.placement_strategy = \"{}\": expected one of {}",
+         scaling.placement_strategy, fmt::join(kStrategies, ", "));
+  }
+  if (scaling.placement_strategy == "STRICT_SPREAD" && scaling.num_workers > 1) {
+    utsname host{};
+    ::uname(&host);
+    fail(Errc::unavailable,
+         "scaling.placement_strategy = \"STRICT_SPREAD\" needs {} hosts for {} workers; hosts: [{}]; "
+         "several hosts are not available in this version, use PACK",
+         scaling.num_workers, scaling.num_workers, host.nodename);
+  }
+}
+
+bool is_spmd(const BackendConfig& backend) {
+  if (backend.backend == "spmd" || backend.backend == "xla" || backend.backend == "xla_tpu") {
+    return true;
+  }
+  if (backend.backend == "none") return false;
+  fail(Errc::invalid_argument,
+       "backend.backend = \"{}\": expected \"spmd\" (also called \"xla\", \"xla_tpu\") or \"none\"",
+       backend.backend);
+}
+
+void check_backend(const BackendConfig& backend) {
+  if (!(backend.timeout_s > 0) || backend.timeout_s > 1e6) {
+    fail(Errc::invalid_argument, "backend.timeout_s = {}: expected seconds, from above 0 to 1e6",
+         backend.timeout_s);
+  }
+  if (backend.spmd.partitioning_mode != "auto") {
+    fail(Errc::invalid_argument,
+         "backend.spmd.partitioning_mode = \"{}\": expected \"auto\": annotations are propagated",
+         backend.spmd.partitioning_mode);
+  }
+  const bool sizes = !backend.spmd.mesh_shape.empty() || backend.spmd.data_parallel_size != 0 ||
+                     backend.spmd.model_parallel_size != 0;
+  if (!is_spmd(backend) && sizes) {
+    fail(Errc::invalid_argument,
+         "backend.backend = \"none\" has no mesh, but backend.spmd gives sizes for one: leave "
+         "backend.spmd empty, or set backend.backend = \"spmd\"");
+  }
+}
+
+/// Chips per worker from what the other fields leave for each, where no field says it.
+int resolve_chips(const TrainerOptions& options, int joins,
+                  const std::vector<std::int64_t>& topology) {
+  const int given = chips_given(options.scaling);
+  if (given != 0) return given;
+  const SpmdConfig& spmd = options.backend.spmd;
+  std::int64_t total = 0;
+  std::string source;
+  if (!topology.empty()) {
+    total = product(topology);
+    source = fmt::format("scaling.topology = \"{}\"", options.scaling.topology);
+  } else if (!spmd.mesh_shape.empty()) {
+    total = product(spmd.mesh_shape);
+    source = fmt::format("backend.spmd.mesh_shape = {{{}}}", fmt::join(spmd.mesh_shape, ", "));
+  } else if (spmd.data_parallel_size > 0 && spmd.model_parallel_size > 0) {
+    total = spmd.data_parallel_size * spmd.model_parallel_size;
+    source = fmt::format("backend.spmd: data {} x model {}", spmd.data_parallel_size,
+                         spmd.model_parallel_size);
+  } else {
+    return 1;
+  }
+  if (total < 1 || total % joins != 0) {
+    fail(Errc::mesh_mismatch,
+         "{} has {} chips, which can't be dealt evenly to scaling.num_workers = {}: give a number "
+         "of workers that divides {}",
+         source, total, joins, total);
+  }
+  return static_cast<int>(total / joins);
+}
+
+Mesh resolve_mesh(const TrainerOptions& options, int joins, int chips,
+                  const std::vector<std::int64_t>& topology) {
+  const SpmdConfig& spmd = options.backend.spmd;
+  return make_mesh({.chips_per_worker = std::vector<int>(static_cast<std::size_t>(joins), chips),
+                    .topology = topology,
+                    .mesh_shape = spmd.mesh_shape,
+                    .axis_names = spmd.axis_names,
+                    .data_parallel_size = spmd.data_parallel_size,
+                    .model_parallel_size = spmd.model_parallel_size});
+}
+
+std::string expand_home(const std::string& path) {
+  if (path != "~" && !path.starts_with("~/")) return path;
+  const char* home = std::getenv("HOME");
+  if (home == nullptr || *home == '\0') {
+    fail(Errc::invalid_argument,
+         "run.storage_path = \"{}\": HOME is not set; give a path without ~", path);
+  }
+  return home + path.substr(1);
+}
+
+void check_run(const RunConfig& run) {
+  const bool good_name = std::ranges::all_of(run.name, [](unsigned char c) {
+    return std::isalnum(c) != 0 || c == '-' || c == '_' || c == '.';
+  });
+  if (!good_name || run.name.size() > 64 || run.name.starts_with('.')) {
+    fail(Errc::invalid_argument,
+         "run.name = \"{}\": expected up to 64 letters, digits, '-', '_' and '.', not beginning with "
+         "'.': it names a folder",
+         run.name);
+  }
+  if (run.storage_path.empty()) {
+    fail(Errc::invalid_argument, "run.storage_path = \"\": expected a folder, as \"~/weft_runs\"");
+  }
+  if (run.failure.max_failures != 0) {
+    fail(Errc::unavailable,
+         "run.failure.max_failures = {}: this version ends a job at its first failure; set it to 0",
+         run.failure.max_failures);
+  }
+  if (run.checkpoint.num_to_keep < 0) {
+    fail(Errc::invalid_argument,
+         "run.checkpoint.num_to_keep = {}: expected 1 or more, or 0 to keep all",
+         run.checkpoint.num_to_keep);
+  }
+  for (const auto& callback : run.callbacks) {
+    if (!callback) fail(Errc::invalid_argument, "run.callbacks holds a null pointer");
+  }
+}
+
+}  // namespace
+
+JobSpec validate(const TrainerOptions& options, const std::string& program) {
+  const ScalingConfig& scaling = options.scaling;
+  if (scaling.num_workers < 0 || scaling.num_workers > kWorkerCountMax) {
+    fail(Errc::invalid_argument,
+         "scaling.num_workers = {}: expected 1 to {}, or 0 to run everything in this process",
+         scaling.num_workers, kWorkerCountMax);
+  }
+  check_placement(scaling);
+  check_backend(options.backend);
+  check_run(options.run);
+  check_accelerators(scaling);
+  const std::vector<std::int64_t> topology =
+      scaling.topology.empty() ? std::vector<std::int64_t>{} : parse_topology(scaling.topology);
+
+  JobSpec spec;
+  spec.name = options.run.name.empty() ? program : options.run.name;
+  spec.storage_path = std::filesystem::absolute(expand_home(options.run.storage_path)).string();
+  spec.num_workers = scaling.num_workers;
+  spec.chips_per_worker = resolve_chips(options, spec.num_joins(), topology);
+  if (spec.num_chips() > kChipCountMax) {
+    fail(Errc::invalid_argument,
+         "{} workers x {} chips = {} chips: this version runs up to {} on a host",
+         spec.num_joins(), spec.chips_per_worker, spec.num_chips(), kChipCountMax);
+  }
+  if (is_spmd(options.backend)) {
+    spec.mesh = resolve_mesh(options, spec.num_joins(), spec.chips_per_worker, topology);
+  }
+  spec.timeout_s = options.backend.timeout_s;
+  spec.seed = options.run.seed;
+  spec.checkpoints_to_keep = options.run.checkpoint.num_to_keep;
+  return spec;
+}
+
+}  // namespace weft

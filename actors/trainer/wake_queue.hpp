@@ -1,0 +1,70 @@
+#pragma once
+/// What a thread that sleeps in poll() can be woken by: values from other threads, and signals.
+
+#include <deque>
+#include <mutex>
+#include <optional>
+
+namespace weft {
+
+/// A file descriptor that is readable once somebody has called wake(). Thread- and signal-safe.
+class WakeFd {
+ public:
+  WakeFd();
+  ~WakeFd();
+  WakeFd(const WakeFd&) = delete;
+  WakeFd& operator=(const WakeFd&) = delete;
+
+  int fd() const { return fd_; }
+  void wake() const noexcept;
+  void clear() const noexcept;
+
+ private:
+  int fd_;
+};
+
+/// Unbounded; any thread pushes, one pops.
+template <typename T>
+class WakeQueue {
+ public:
+  int fd() const { return wake_.fd(); }
+  void push(T value) {
+    {
+      const std::lock_guard lock(mutex_);
+      values_.push_back(std::move(value));
+    }
+    wake_.wake();
+  }
+  /// Nothing when empty; fd() is readable again only after the next push.
+  std::optional<T> pop() {
+    const std::lock_guard lock(mutex_);
+    if (values_.empty()) {
+      wake_.clear();
+      return {};
+    }
+    T value = std::move(values_.front());
+    values_.pop_front();
+    return value;
+  }
+
+ private:
+  WakeFd wake_;
+  std::mutex mutex_;
+  std::deque<T> values_;
+};
+
+/// Catches SIGINT, SIGTERM and SIGHUP while it lives, then puts the handlers back that were there
+/// before. One per process at a time.
+class SignalQueue {
+ public:
+  SignalQueue();
+  ~SignalQueue();
+  SignalQueue(const SignalQueue&) = delete;
+  SignalQueue& operator=(const SignalQueue&) = delete;
+
+  int fd() const;
+  /// The last signal caught since the call before; 0 for none.
+  int take();
+};
+
+}  // namespace weft

@@ -1,0 +1,52 @@
+#include <weft/actors/worker/buffer_pool.hpp>
+
+#include <algorithm>
+#include <utility>
+
+#include <weft/spmd/error.hpp>
+
+namespace weft {
+namespace {
+
+/// Memory is reserved in pieces of this many bytes, to keep system calls out of the steps.
+constexpr std::uint64_t kReserveBytes = std::uint64_t{1} << 20;
+
+std::int64_t rounded(std::int64_t bytes) { return (std::max<std::int64_t>(bytes, 1) + 63) / 64 * 64; }
+
+}  // namespace
+
+BufferPool::BufferPool(JobMemory& memory, std::vector<int> chips)
+    : memory_(memory),
+      chips_(std::move(chips)),
+      begin_(memory.buffers_offset()),
+      end_(begin_),
+      reserved_(begin_) {}
+
+std::uint64_t BufferPool::allocate(std::int64_t bytes, std::uint64_t host_writes_after) {
+  const std::int64_t size = rounded(bytes);
+  auto& blocks = free_[size];
+  if (!blocks.empty() && blocks.front().last_run <= host_writes_after) {
+    const std::uint64_t offset = blocks.front().offset;
+    blocks.pop_front();
+    return offset;
+  }
+  const std::uint64_t end = end_ + static_cast<std::uint64_t>(size);
+  if (end > memory_.arena_capacity()) {
+    fail(Errc::no_space,
+         "a buffer of {} bytes doesn't fit: a chip's arena has {} bytes for buffers, {} are in use",
+         size, memory_.arena_capacity() - begin_, end_ - begin_);
+  }
+  if (end > reserved_) {
+    const std::uint64_t grown = std::min<std::uint64_t>(
+        (end + kReserveBytes - 1) / kReserveBytes * kReserveBytes, memory_.arena_capacity());
+    for (const int chip : chips_) memory_.reserve(chip, reserved_, grown - reserved_);
+    reserved_ = grown;
+  }
+  return std::exchange(end_, end);
+}
+
+void BufferPool::free(std::uint64_t offset, std::int64_t bytes, std::uint64_t last_run) {
+  free_[rounded(bytes)].push_back({offset, last_run});
+}
+
+}  // namespace weft

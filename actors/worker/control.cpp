@@ -1,0 +1,121 @@
+#include <weft/actors/worker/control.hpp>
+
+#include <weft/spmd/error.hpp>
+
+namespace weft {
+
+template <typename Predicate>
+void Control::wait(const char* what, Predicate predicate) {
+  std::unique_lock lock(mutex_);
+  const bool held =
+      changed_.wait_for(lock, timeout_, [&] { return cancelled_ || predicate(); });
+  throw_if_cancelled();
+  if (!held) {
+    fail(Errc::timeout, "waited {} s for the trainer: {} (backend.timeout_s)",
+         static_cast<double>(timeout_.count()) / 1000, what);
+  }
+}
+
+void Control::throw_if_cancelled() const {
+  if (cancelled_) throw Error(Errc::cancelled, reason_);
+}
+
+void Control::set_timeout(std::chrono::milliseconds timeout) {
+  const std::lock_guard lock(mutex_);
+  timeout_ = timeout;
+}
+
+void Control::start() {
+  {
+    const std::lock_guard lock(mutex_);
+    started_ = true;
+  }
+  changed_.notify_all();
+}
+
+void Control::admit(std::uint64_t programs) {
+  {
+    const std::lock_guard lock(mutex_);
+    admitted_ = std::max(admitted_, programs);
+  }
+  changed_.notify_all();
+}
+
+void Control::grant(std::uint64_t steps) {
+  {
+    const std::lock_guard lock(mutex_);
+    granted_ = std::max(granted_, steps);
+  }
+  changed_.notify_all();
+}
+
+std::optional<std::string> Control::loop_ended(int worker, std::uint64_t runs) {
+  const std::lock_guard lock(mutex_);
+  if (runs < ended_runs_) {
+    ended_runs_ = runs;
+    ended_worker_ = worker;
+  }
+  if (begun_runs_ <= ended_runs_) return {};
+  return overtaken();
+}
+
+void Control::cancel(std::string reason) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (stopped_ || cancelled_) return;
+    cancelled_ = true;
+    reason_ = std::move(reason);
+  }
+  changed_.notify_all();
+}
+
+void Control::stop() {
+  {
+    const std::lock_guard lock(mutex_);
+    stopped_ = true;
+  }
+  changed_.notify_all();
+}
+
+void Control::wait_started() {
+  wait("the other workers to join", [this] { return started_; });
+}
+
+void Control::wait_admitted(std::uint64_t sequence) {
+  wait("all workers to show the same program", [&] { return admitted_ > sequence; });
+}
+
+void Control::wait_granted(std::uint64_t step) {
+  wait("the lease of the next steps", [&] { return granted_ > step; });
+}
+
+bool Control::wait_stopped(std::chrono::milliseconds timeout) {
+  std::unique_lock lock(mutex_);
+  return changed_.wait_for(lock, timeout, [this] { return stopped_ || cancelled_; });
+}
+
+std::uint64_t Control::granted() const {
+  const std::lock_guard lock(mutex_);
+  return granted_;
+}
+
+void Control::begin_run(std::uint64_t run) {
+  const std::lock_guard lock(mutex_);
+  throw_if_cancelled();
+  begun_runs_ = run;
+  if (run > ended_runs_) throw Error(Errc::program_divergence, overtaken());
+}
+
+std::string Control::overtaken() const {
+  return fmt::format(
+      "worker {} ended its loop after {} programs, this worker runs number {}: every worker's loop "
+      "must run the same programs",
+      ended_worker_, ended_runs_, begun_runs_);
+}
+
+bool Control::cancelled() const {
+  const std::lock_guard lock(mutex_);
+  return cancelled_;
+}
+
+}  // namespace weft

@@ -1,0 +1,63 @@
+#pragma once
+/// Control: what the trainer has allowed a worker so far. The worker's actor writes it, the loop's thread
+/// waits on it.
+
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <limits>
+#include <mutex>
+#include <optional>
+#include <string>
+
+namespace weft {
+
+/// Thread-safe. Every wait throws cancelled with the trainer's reason once the job has failed, and
+/// timeout, saying what was waited for, after `timeout`.
+class Control {
+ public:
+  explicit Control(std::chrono::milliseconds timeout) : timeout_(timeout) {}
+  void set_timeout(std::chrono::milliseconds timeout);
+
+  // By the worker's actor.
+  void start();
+  void admit(std::uint64_t programs);
+  void grant(std::uint64_t steps);
+  /// Says what is wrong if this worker has already begun a run that the other takes no part in.
+  std::optional<std::string> loop_ended(int worker, std::uint64_t runs);
+  void cancel(std::string reason);
+  void stop();
+
+  // By the loop's thread.
+  void wait_started();
+  void wait_admitted(std::uint64_t sequence);
+  void wait_granted(std::uint64_t step);
+  /// True once the job is over, false after the timeout; never throws.
+  bool wait_stopped(std::chrono::milliseconds timeout);
+  std::uint64_t granted() const;
+  /// Before run number `run` begins: throws program_divergence if another worker's loop has ended and
+  /// takes no part in it, cancelled if the job has failed.
+  void begin_run(std::uint64_t run);
+  bool cancelled() const;
+
+ private:
+  template <typename Predicate>
+  void wait(const char* what, Predicate predicate);
+  void throw_if_cancelled() const;
+  std::string overtaken() const;
+
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  std::chrono::milliseconds timeout_;
+  bool started_ = false;
+  bool stopped_ = false;
+  bool cancelled_ = false;
+  std::string reason_;
+  std::uint64_t admitted_ = 0;
+  std::uint64_t granted_ = 0;
+  std::uint64_t begun_runs_ = 0;
+  int ended_worker_ = -1;
+  std::uint64_t ended_runs_ = std::numeric_limits<std::uint64_t>::max();
+};
+
+}  // namespace weft

@@ -1,0 +1,89 @@
+#include <weft/actors/worker/environment.hpp>
+
+#include <charconv>
+#include <cstdlib>
+#include <sstream>
+
+#include <fmt/ranges.h>
+
+#include <weft/spmd/error.hpp>
+
+namespace weft {
+namespace {
+
+constexpr std::string_view kUnixScheme = "unix:";
+
+std::string required(const char* name) {
+  const char* value = std::getenv(name);
+  if (value == nullptr || *value == '\0') {
+    fail(Errc::invalid_argument,
+         "{} is not set, but WEFT_PROCESS_INDEX is: a worker needs both; unset WEFT_PROCESS_INDEX "
+         "to start a trainer",
+         name);
+  }
+  return value;
+}
+
+int required_number(const char* name) {
+  const std::string text = required(name);
+  int value = -1;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc{} || end != text.data() + text.size() || value < 0) {
+    fail(Errc::invalid_argument, "{} = \"{}\": expected a number from 0 up", name, text);
+  }
+  return value;
+}
+
+}  // namespace
+
+std::optional<WorkerEnvironment> worker_environment() {
+  if (std::getenv("WEFT_PROCESS_INDEX") == nullptr) return {};
+  WorkerEnvironment environment{.job_id = required("WEFT_JOB_ID"),
+                                .token = required("WEFT_JOB_TOKEN"),
+                                .coordinator_address = required("WEFT_COORDINATOR_ADDRESS"),
+                                .num_processes = required_number("WEFT_NUM_PROCESSES"),
+                                .process_index = required_number("WEFT_PROCESS_INDEX"),
+                                .earlier_runs = {}};
+  const char* earlier = std::getenv("WEFT_EARLIER_RUNS");
+  std::istringstream paths(earlier != nullptr ? earlier : "");
+  for (std::string path; std::getline(paths, path);) environment.earlier_runs.push_back(path);
+  if (environment.process_index >= environment.num_processes) {
+    fail(Errc::invalid_argument, "WEFT_PROCESS_INDEX = {}: expected less than WEFT_NUM_PROCESSES = {}",
+         environment.process_index, environment.num_processes);
+  }
+  return environment;
+}
+
+std::vector<std::string> to_variables(const WorkerEnvironment& environment,
+                                      const std::optional<Mesh>& mesh) {
+  std::vector<std::string> variables{
+      "WEFT_JOB_ID=" + environment.job_id,
+      "WEFT_JOB_TOKEN=" + environment.token,
+      "WEFT_COORDINATOR_ADDRESS=" + environment.coordinator_address,
+      fmt::format("WEFT_NUM_PROCESSES={}", environment.num_processes),
+      fmt::format("WEFT_PROCESS_INDEX={}", environment.process_index),
+      fmt::format("WEFT_EARLIER_RUNS={}", fmt::join(environment.earlier_runs, "\n")),
+      "WEFT_DEVICE=cpu",
+  };
+  if (mesh) {
+    const auto size = [&](const char* axis) {
+      return mesh->has_axis(axis) ? mesh->axis_size(axis) : 1;
+    };
+    variables.push_back(fmt::format("WEFT_MESH_SHAPE={}", fmt::join(mesh->shape(), ",")));
+    variables.push_back(fmt::format("WEFT_DATA_PARALLEL_SIZE={}", size("data")));
+    variables.push_back(fmt::format("WEFT_MODEL_PARALLEL_SIZE={}", size("model")));
+  }
+  return variables;
+}
+
+std::string socket_path(const std::string& coordinator_address) {
+  if (!coordinator_address.starts_with(kUnixScheme)) {
+    fail(Errc::invalid_argument,
+         "WEFT_COORDINATOR_ADDRESS = \"{}\": expected unix:/path (workers on other hosts are not "
+         "available in this version)",
+         coordinator_address);
+  }
+  return coordinator_address.substr(kUnixScheme.size());
+}
+
+}  // namespace weft

@@ -1,0 +1,51 @@
+#include <weft/actors/worker/train_context.hpp>
+
+#include <filesystem>
+
+#include <weft/actors/trainer/run_folder.hpp>
+#include <weft/spmd/error.hpp>
+
+namespace weft {
+namespace {
+
+thread_local TrainContext* current_context = nullptr;
+
+}  // namespace
+
+void WorkerContext::report(const Metrics& metrics, const std::optional<Checkpoint>& checkpoint) {
+  if (!metrics.is_object()) {
+    fail(Errc::invalid_argument, "report: metrics = {}: expected a JSON object, {{\"loss\": 0.5}}",
+         metrics.dump());
+  }
+  Report report{.worker = worker_, .step = step(), .metrics = metrics.dump()};
+  if (checkpoint) {
+    std::error_code ignored;
+    if (!std::filesystem::is_directory(checkpoint->path, ignored)) {
+      fail(Errc::not_found, "report: checkpoint.path = \"{}\": expected a folder",
+           checkpoint->path);
+    }
+    report.checkpoint = store_checkpoint(run_dir(), checkpoints_++, checkpoint->path);
+  }
+  control_.report(report);
+}
+
+ContextScope::ContextScope(TrainContext& context) : before_(current_context) {
+  current_context = &context;
+}
+
+ContextScope::~ContextScope() { current_context = before_; }
+
+TrainContext& get_context() {
+  if (current_context == nullptr) {
+    fail(Errc::not_found,
+         "there is no training context on this thread: get_context() and mesh() work inside the "
+         "loop that Trainer::fit() runs");
+  }
+  return *current_context;
+}
+
+const Mesh* mesh() { return get_context().mesh(); }
+
+bool is_spmd_backend() { return get_context().is_spmd_backend(); }
+
+}  // namespace weft

@@ -1,0 +1,223 @@
+#include <weft/actors/worker/worker.hpp>
+
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <cxxabi.h>
+#include <optional>
+#include <thread>
+
+#include <weft/actors/log.hpp>
+#include <weft/actors/worker/train_context.hpp>
+#include <weft/actors/worker/worker_runtime.hpp>
+#include <weft/spmd/tensor/module.hpp>
+
+namespace weft {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+/// How long a worker waits for the trainer's last word before it leaves by itself.
+constexpr std::chrono::seconds kStopPatience{30};
+
+/// Times the stages of the start-up.
+class StageClock {
+ public:
+  explicit StageClock(std::vector<BootstrapStage> stages) : stages_(std::move(stages)) {}
+  void ended(const char* stage) {
+    const auto now = Clock::now();
+    const double took = std::chrono::duration<double, std::milli>(now - begin_).count();
+    begin_ = now;
+    logger("weft.worker")->debug("start-up: {} took {:.2f} ms", stage, took);
+    stages_.push_back({stage, took});
+  }
+  std::vector<BootstrapStage> take() { return std::move(stages_); }
+
+ private:
+  std::vector<BootstrapStage> stages_;
+  Clock::time_point begin_ = Clock::now();
+};
+
+struct ErrorText {
+  Errc code = Errc::cancelled;
+  std::string message;
+};
+
+ErrorText describe(std::exception_ptr thrown) {
+  try {
+    std::rethrow_exception(std::move(thrown));
+  } catch (const Error& e) {
+    return {e.code(), e.what()};
+  } catch (const std::exception& e) {
+    int status = 0;
+    char* name = abi::__cxa_demangle(typeid(e).name(), nullptr, nullptr, &status);
+    ErrorText text{Errc::cancelled,
+                   fmt::format("{}: {}", status == 0 ? name : "exception", e.what())};
+    std::free(name);
+    return text;
+  } catch (...) {
+    return {Errc::cancelled, "an exception that is no std::exception"};
+  }
+}
+
+/// The mesh of the job; without a mesh, the one chip that a worker's own programs run on.
+Mesh mesh_of(const Assignment& assignment) {
+  if (assignment.mesh_shape.empty()) return Mesh({1}, {"data"});
+  return Mesh(assignment.mesh_shape, assignment.axis_names);
+}
+
+/// Everything between join and the end of the loop.
+class WorkerSession {
+ public:
+  WorkerSession(WorkerControl& control, int worker, const Assignment& assignment,
+                const std::string& job_id, JobMemory& memory, Board& board, StageClock& stages)
+      : control_(control),
+        worker_(worker),
+        assignment_(assignment),
+        board_(board),
+        mesh_(mesh_of(assignment)),
+        own_memory_(has_mesh() ? std::nullopt
+                               : std::optional(JobMemory::anonymous({.job = job_id, .num_chips = 1}))),
+        runtime_(mesh_, local_positions(), start_devices(own_memory_ ? *own_memory_ : memory),
+                 own_memory_ ? *own_memory_ : memory, control, board.worker(worker),
+                 {.worker = worker, .has_mesh = has_mesh(), .dump_dir = dump_dir()}) {
+    stages.ended("devices");
+  }
+
+  void run(const std::string& job_id, const BoundLoop& loop, StageClock& stages) {
+    auto& control = control_.control();
+    board_.worker(worker_).state(ActorState::idle);
+    control.wait_started();
+    stages.ended("others joined");
+    control.wait_granted(0);
+    board_.worker(worker_).state(ActorState::running);
+    manual_seed(assignment_.seed);
+    const RuntimeScope runtime_scope(runtime_);
+    WorkerContext context(worker_, job_id, assignment_, control_, runtime_, stages.take());
+    const ContextScope context_scope(context);
+    loop(context);
+    runtime_.drain();
+  }
+
+  std::uint64_t steps() const { return runtime_.steps(); }
+  std::uint64_t runs() const { return runtime_.runs(); }
+
+ private:
+  bool has_mesh() const { return !assignment_.mesh_shape.empty(); }
+  static std::string dump_dir() {
+    const char* dir = std::getenv("WEFT_DUMP_TO");
+    return dir != nullptr ? dir : "";
+  }
+  /// Chips are dealt to workers in order of their ids.
+  std::vector<int> local_positions() const {
+    if (!has_mesh()) return {0};
+    std::vector<int> positions;
+    for (int c = 0; c < assignment_.chips_per_worker; ++c) {
+      positions.push_back(mesh_.position_of(worker_ * assignment_.chips_per_worker + c));
+    }
+    return positions;
+  }
+  std::vector<std::unique_ptr<DeviceLink>> start_devices(JobMemory& memory) {
+    const auto policy = WaitPolicy::for_threads(mesh_.size(),
+                                                std::chrono::milliseconds(assignment_.timeout_ms));
+    std::vector<std::unique_ptr<DeviceLink>> devices;
+    for (const int position : local_positions()) {
+      const int chip = has_mesh() ? mesh_.device_ids()[static_cast<std::size_t>(position)]
+                                  : worker_ * assignment_.chips_per_worker;
+      const BoardWriter row = board_.device(chip);
+      row.open(ActorKind::device, worker_, chip, ::getpid());
+      row.state(ActorState::starting);
+      devices.push_back(control_.start_device(
+          std::make_unique<Executor>(memory, mesh_, position, row, policy), row,
+          [this](std::exception_ptr failure) { device_failed(std::move(failure)); }));
+    }
+    return devices;
+  }
+  /// At once, from the device's thread: the loop may be busy elsewhere for long.
+  void device_failed(std::exception_ptr failure) {
+    const ErrorText text = describe(std::move(failure));
+    control_.loop_ended({.worker = worker_,
+                         .step = 0,
+                         .runs = 0,
+                         .error = static_cast<std::uint8_t>(text.code),
+                         .message = text.message});
+  }
+
+  WorkerControl& control_;
+  const int worker_;
+  const Assignment assignment_;
+  Board& board_;
+  const Mesh mesh_;
+  std::optional<JobMemory> own_memory_;
+  WorkerRuntime runtime_;
+};
+
+/// Writes the text of a failed WEFT_CHECK to this process's row before it aborts.
+void report_failed_checks(BoardWriter row) {
+  static BoardWriter crash_row;
+  crash_row = row;
+  set_check_hook([](std::string_view text) noexcept { crash_row.error(text); });
+}
+
+}  // namespace
+
+bool run_worker(WorkerControl& control, int worker, const std::string& token,
+                const std::string& job_id, JobMemory& memory, Board& board, const BoundLoop& loop,
+                std::vector<BootstrapStage> stages_before) {
+  const BoardWriter row = board.worker(worker);
+  row.open(ActorKind::worker, worker, -1, ::getpid());
+  row.state(ActorState::joining);
+  StageClock stages(std::move(stages_before));
+  LoopEnded ended{.worker = worker};
+  std::optional<WorkerSession> session;
+  try {
+    const Assignment assignment =
+        control.join({.worker = worker, .pid = ::getpid(), .token = token});
+    control.control().set_timeout(std::chrono::milliseconds(assignment.timeout_ms));
+    stages.ended("join");
+    session.emplace(control, worker, assignment, job_id, memory, board, stages);
+    session->run(job_id, loop, stages);
+  } catch (...) {
+    const ErrorText text = describe(std::current_exception());
+    ended.error = static_cast<std::uint8_t>(text.code);
+    ended.message = text.message;
+    row.error(text.message);
+  }
+  if (session) {
+    ended.step = session->steps();
+    ended.runs = session->runs();
+  }
+  const bool good = ended.error == 0;
+  row.state(good ? ActorState::ended : ActorState::failed);
+  control.loop_ended(ended);
+  logger("weft.worker")->info("loop ended: {}", good ? "well" : ended.message);
+  control.control().wait_stopped(kStopPatience);
+  return good && !control.control().cancelled();
+}
+
+int run_worker_process(const WorkerEnvironment& environment, const BoundLoop& loop) {
+  try {
+    StageClock clock({});
+    JobMemory memory = JobMemory::open(environment.job_id);
+    Board board = Board::open(environment.job_id, false);
+    const int worker = environment.process_index;
+    init_logging({.who = fmt::format("worker {}", worker),
+                  .file = fmt::format("{}/worker-{}.log", board.header().run_dir, worker)});
+    report_failed_checks(board.worker(worker));
+    clock.ended("map");
+    auto control = WorkerControl::connect(socket_path(environment.coordinator_address), worker,
+                                          std::chrono::seconds(30));
+    clock.ended("connect");
+    const bool good = run_worker(*control, worker, environment.token, environment.job_id, memory,
+                                 board, loop, clock.take());
+    control.reset();
+    shutdown_logging();
+    return good ? 0 : 1;
+  } catch (const std::exception& e) {
+    fmt::print(stderr, "weft worker {}: {}\n", environment.process_index, e.what());
+    return 1;
+  }
+}
+
+}  // namespace weft

@@ -1,0 +1,112 @@
+#include <weft/actors/worker/worker_actor.hpp>
+
+#include <caf/all.hpp>
+
+#include <weft/actors/device/device_actor.hpp>
+#include <weft/actors/log.hpp>
+#include <weft/spmd/error.hpp>
+
+namespace weft {
+namespace {
+
+struct WorkerState {
+  int worker = -1;
+  std::shared_ptr<Control> control;
+  TrainerActor trainer;
+  const char* name = "weft.worker";
+};
+
+WorkerActor::behavior_type worker_behavior(WorkerActor::stateful_pointer<WorkerState> self,
+                                           int worker, std::shared_ptr<Control> control,
+                                           const TrainerActor& trainer) {
+  self->state.worker = worker;
+  self->state.control = std::move(control);
+  self->state.trainer = trainer;
+  route_to_log(self, "weft.worker");
+  self->monitor(trainer);
+  self->set_down_handler([self](caf::scheduled_actor*, caf::down_msg&) {
+    self->state.control->cancel("the trainer is gone");
+  });
+  return {
+      [self](start_a) { self->state.control->start(); },
+      [self](admit_a, std::uint32_t programs) { self->state.control->admit(programs); },
+      [self](grant_a, std::uint64_t steps) { self->state.control->grant(steps); },
+      [self](ended_a, std::int32_t other, std::uint64_t runs) {
+        if (auto wrong = self->state.control->loop_ended(other, runs)) {
+          self->send(self->state.trainer, ended_a::value,
+                     LoopEnded{.worker = self->state.worker,
+                               .error = static_cast<std::uint8_t>(Errc::program_divergence),
+                               .message = *wrong});
+        }
+      },
+      [self](cancel_a, const std::string& reason) { self->state.control->cancel(reason); },
+      [self](stop_a) { self->state.control->stop(); },
+  };
+}
+
+class ActorWorkerControl : public WorkerControl {
+ public:
+  ActorWorkerControl(std::unique_ptr<System> own, System& system, const TrainerActor& trainer,
+                     int worker, std::chrono::milliseconds timeout)
+      : WorkerControl(std::make_shared<Control>(timeout)),
+        own_(std::move(own)),
+        system_(system),
+        trainer_(trainer),
+        worker_(system.caf().spawn(worker_behavior, worker, shared_control(), trainer)),
+        timeout_(timeout) {}
+
+  ~ActorWorkerControl() override { caf::anon_send_exit(worker_, caf::exit_reason::user_shutdown); }
+
+  Assignment join(const JoinRequest& request) override {
+    caf::scoped_actor self{system_.caf()};
+    Assignment assignment;
+    self->request(trainer_, timeout_, join_a::value, request, worker_)
+        .receive([&](Assignment& answer) { assignment = std::move(answer); },
+                 [&](const caf::error& error) {
+                   fail(error == caf::sec::request_timeout ? Errc::timeout : Errc::io,
+                        "join of worker {}: {}", request.worker, caf::to_string(error));
+                 });
+    return assignment;
+  }
+  void show_program(const ProgramSeen& program) override {
+    caf::anon_send(trainer_, program_a::value, program);
+  }
+  void want_lease(int worker, std::uint64_t step) override {
+    caf::anon_send(trainer_, lease_a::value, std::int32_t{worker}, step);
+  }
+  void report(const Report& report) override {
+    caf::anon_send(trainer_, report_a::value, report);
+  }
+  void loop_ended(const LoopEnded& ended) override {
+    caf::anon_send(trainer_, ended_a::value, ended);
+  }
+  std::unique_ptr<DeviceLink> start_device(
+      std::unique_ptr<Executor> executor, BoardWriter board,
+      std::function<void(std::exception_ptr)> on_failure) override {
+    return spawn_device(system_, std::move(executor), board, std::move(on_failure));
+  }
+
+ private:
+  std::unique_ptr<System> own_;
+  System& system_;
+  TrainerActor trainer_;
+  WorkerActor worker_;
+  std::chrono::milliseconds timeout_;
+};
+
+}  // namespace
+
+std::unique_ptr<WorkerControl> make_worker_control(System& system, const TrainerActor& trainer,
+                                                   int worker, std::chrono::milliseconds timeout) {
+  return std::make_unique<ActorWorkerControl>(nullptr, system, trainer, worker, timeout);
+}
+
+std::unique_ptr<WorkerControl> WorkerControl::connect(const std::string& socket_path, int worker,
+                                                      std::chrono::milliseconds timeout) {
+  auto system = std::make_unique<System>();
+  System& reference = *system;
+  const TrainerActor trainer = reference.dial(socket_path, timeout);
+  return std::make_unique<ActorWorkerControl>(std::move(system), reference, trainer, worker, timeout);
+}
+
+}  // namespace weft

@@ -1,0 +1,15 @@
+#pragma once
+/// The worker actor: hears the trainer.
+
+#include <memory>
+
+#include <weft/actors/system.hpp>
+#include <weft/actors/worker/worker_control.hpp>
+
+namespace weft {
+
+/// A worker in the trainer's own process.
+std::unique_ptr<WorkerControl> make_worker_control(System& system, const TrainerActor& trainer,
+                                                   int worker, std::chrono::milliseconds timeout);
+
+}  // namespace weft

@@ -1,0 +1,214 @@
+#include <weft/actors/worker/worker_runtime.hpp>
+
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+
+#include <weft/actors/log.hpp>
+#include <weft/actors/worker/shard_copy.hpp>
+#include <weft/spmd/program/text.hpp>
+#include <weft/transport/format/plan_file.hpp>
+
+namespace weft {
+namespace {
+
+constexpr std::uint64_t kRunsUnderWay = 2;
+/// Control messages stay below 1 MiB (caf.md).
+constexpr std::size_t kProgramTextBytesMax = 900'000;
+
+/// A buffer at one offset in the arenas of the worker's chips.
+class ArenaBuffer : public Buffer {
+ public:
+  ArenaBuffer(TensorType type, Sharding sharding, std::shared_ptr<BufferPool> pool,
+              std::uint64_t offset, std::int64_t bytes)
+      : Buffer(type, sharding), pool_(std::move(pool)), offset_(offset), bytes_(bytes) {}
+  ~ArenaBuffer() override { pool_->free(offset_, bytes_, last_run_); }
+  ArenaBuffer(const ArenaBuffer&) = delete;
+  ArenaBuffer& operator=(const ArenaBuffer&) = delete;
+
+  std::uint64_t offset() const { return offset_; }
+  std::uint64_t last_run() const { return last_run_; }
+  void used_by(std::uint64_t run) { last_run_ = run; }
+
+ private:
+  std::shared_ptr<BufferPool> pool_;
+  std::uint64_t offset_;
+  std::int64_t bytes_;
+  std::uint64_t last_run_ = 0;
+};
+
+std::uint64_t use(const BufferPtr& buffer, std::uint64_t run) {
+  auto& placed = static_cast<ArenaBuffer&>(*buffer);
+  placed.used_by(run);
+  return placed.offset();
+}
+
+TensorType local_type(const Mesh& mesh, const TensorType& type, const Sharding& sharding) {
+  const auto local = sharding.local_shape(mesh, type.shape);
+  return {type.dtype,
+          Shape(std::span(local).first(static_cast<std::size_t>(type.shape.size())))};
+}
+
+}  // namespace
+
+WorkerRuntime::WorkerRuntime(const Mesh& mesh, std::vector<int> positions,
+                             std::vector<std::unique_ptr<DeviceLink>> devices, JobMemory& memory,
+                             WorkerControl& control, BoardWriter board,
+                             WorkerRuntimeOptions options)
+    : mesh_(mesh),
+      positions_(std::move(positions)),
+      devices_(std::move(devices)),
+      memory_(memory),
+      control_(control),
+      board_(board),
+      options_(std::move(options)) {
+  std::vector<int> chips;
+  for (const int position : positions_) {
+    chips.push_back(mesh_.device_ids()[static_cast<std::size_t>(position)]);
+  }
+  pool_ = std::make_shared<BufferPool>(memory_, std::move(chips));
+}
+
+WorkerRuntime::~WorkerRuntime() = default;
+
+Runtime::RunResult WorkerRuntime::run(const Program& program, std::span<const Binding> inputs) {
+  WEFT_CHECK(inputs.size() == program.inputs.size(), inputs.size(), program.inputs.size());
+  const auto& [number, plan] = find_or_compile(program);
+  if (runs_ >= kRunsUnderWay) wait_for_run(runs_ + 1 - kRunsUnderWay);
+  control_.control().begin_run(runs_ + 1);
+  ++runs_;
+
+  auto request = std::make_shared<DeviceRun>();
+  request->program = number;
+  request->run = runs_;
+  request->step = step_;
+  RunResult result;
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    const auto& input = plan->program.inputs[i];
+    result.input_buffers.push_back(bind(inputs[i], plan->input_types[i], input.sharding));
+    request->buffers.inputs.push_back(use(result.input_buffers.back(), runs_));
+  }
+  for (std::size_t i = 0; i < program.outputs.size(); ++i) {
+    const auto& output = plan->program.outputs[i];
+    result.outputs.push_back(
+        make_buffer(plan->output_types[i], output.sharding, BufferPool::kDeviceWrites));
+    request->buffers.outputs.push_back(use(result.outputs.back(), runs_));
+  }
+  for (const auto& device : devices_) device->run(request);
+  return result;
+}
+
+const WorkerRuntime::Compiled& WorkerRuntime::find_or_compile(const Program& program) {
+  const Fingerprint key = fingerprint(program);
+  const auto found = compiled_.find(key.to_string());
+  if (found != compiled_.end()) return found->second;
+
+  board_.state(ActorState::compiling);
+  const auto begin = std::chrono::steady_clock::now();
+  const auto number = static_cast<std::uint32_t>(compiled_.size());
+  auto plan = std::make_shared<const Plan>(compile(program, mesh_));
+  dump(program, *plan, number);
+  if (options_.has_mesh) admit(program, key, number);
+  auto load = std::make_shared<const DeviceLoad>(DeviceLoad{number, plan});
+  for (const auto& device : devices_) device->load(load);
+  const auto took = std::chrono::steady_clock::now() - begin;
+  logger("weft.worker")
+      ->info("program {} ({}): {} ops, {} per chip, {} bytes of temporaries, {:.1f} ms", number,
+             key.to_string(), program.num_ops(), plan->program.num_ops(), plan->temp_bytes,
+             std::chrono::duration<double, std::milli>(took).count());
+  board_.state(ActorState::running);
+  return compiled_.emplace(key.to_string(), Compiled{number, std::move(plan)}).first->second;
+}
+
+void WorkerRuntime::admit(const Program& program, const Fingerprint& key, std::uint32_t number) {
+  std::string text = to_text(program, mesh_);
+  if (text.size() > kProgramTextBytesMax) text.resize(kProgramTextBytesMax);
+  control_.show_program({.worker = options_.worker,
+                         .sequence = number,
+                         .fingerprint_low = key.low,
+                         .fingerprint_high = key.high,
+                         .text = std::move(text)});
+  control_.control().wait_admitted(number);
+}
+
+void WorkerRuntime::dump(const Program& program, const Plan& plan, std::uint32_t number) const {
+  if (options_.dump_dir.empty() || options_.worker != 0) return;
+  const std::filesystem::path dir(options_.dump_dir);
+  std::filesystem::create_directories(dir);
+  const auto write = [&](const std::string& name, std::string_view bytes) {
+    std::ofstream out(dir / name, std::ios::binary);
+    out.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+    if (!out.flush()) fail(Errc::io, "WEFT_DUMP_TO: can't write {}", (dir / name).string());
+  };
+  write(fmt::format("program-{}.txt", number), to_text(program, mesh_));
+  write(fmt::format("plan-{}.txt", number), to_text(plan.program, mesh_));
+  const std::vector<std::byte> bytes = encode_plan(plan);
+  write(fmt::format("plan-{}.weftplan", number),
+        {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+}
+
+BufferPtr WorkerRuntime::bind(const Binding& binding, const TensorType& type,
+                              const Sharding& sharding) {
+  if (const auto* buffer = std::get_if<BufferPtr>(&binding)) {
+    WEFT_CHECK((*buffer)->sharding().same_layout(sharding), type.to_string());
+    return *buffer;
+  }
+  const auto& data = *std::get<HostData>(binding);
+  WEFT_CHECK(static_cast<std::int64_t>(data.size()) == type.bytes(), data.size(), type.bytes());
+  const std::uint64_t completed = runs_ > kRunsUnderWay ? runs_ - kRunsUnderWay : 0;
+  auto buffer = make_buffer(type, sharding, completed);
+  upload(data, *buffer);
+  return buffer;
+}
+
+BufferPtr WorkerRuntime::make_buffer(const TensorType& type, const Sharding& sharding,
+                                     std::uint64_t host_writes_after) {
+  const std::int64_t bytes = local_type(mesh_, type, sharding).bytes();
+  const std::uint64_t offset = pool_->allocate(bytes, host_writes_after);
+  return std::make_shared<ArenaBuffer>(type, sharding, pool_, offset, bytes);
+}
+
+void WorkerRuntime::upload(const std::vector<std::byte>& global, const Buffer& buffer) {
+  const TensorType& type = buffer.type();
+  const auto dims = static_cast<std::size_t>(type.shape.size());
+  const auto sizes = buffer.sharding().local_shape(mesh_, type.shape);
+  for (const int position : positions_) {
+    const auto offsets = buffer.sharding().offsets(mesh_, position, type.shape);
+    std::byte* arena =
+        memory_.arena(mesh_.device_ids()[static_cast<std::size_t>(position)]);
+    copy_shard(type, global.data(),
+               {std::span(offsets).first(dims), std::span(sizes).first(dims)},
+               arena + static_cast<const ArenaBuffer&>(buffer).offset());
+  }
+}
+
+std::vector<std::byte> WorkerRuntime::read(const Buffer& buffer) {
+  WEFT_CHECK(buffer.sharding().is_replicated());
+  const auto& placed = static_cast<const ArenaBuffer&>(buffer);
+  wait_for_run(placed.last_run());
+  const int chip = mesh_.device_ids()[static_cast<std::size_t>(positions_.front())];
+  const std::byte* begin = memory_.arena(chip) + placed.offset();
+  return {begin, begin + buffer.type().bytes()};
+}
+
+void WorkerRuntime::end_step() {
+  ++step_;
+  set_log_step(step_);
+  board_.step(step_);
+  auto& control = control_.control();
+  // Asked for early, so that no step waits for the trainer.
+  constexpr std::uint64_t kAhead = 32;
+  if (step_ + kAhead == control.granted()) control_.want_lease(options_.worker, step_ + kAhead);
+  if (step_ >= control.granted()) {
+    control_.want_lease(options_.worker, step_);
+    control.wait_granted(step_);
+  }
+}
+
+void WorkerRuntime::drain() { wait_for_run(runs_); }
+
+void WorkerRuntime::wait_for_run(std::uint64_t run) const {
+  for (const auto& device : devices_) device->progress().wait(run);
+}
+
+}  // namespace weft

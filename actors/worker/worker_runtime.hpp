@@ -1,0 +1,70 @@
+#pragma once
+/// WorkerRuntime: runs the programs that a worker's loop traces, on the worker's chips.
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <weft/actors/worker/buffer_pool.hpp>
+#include <weft/actors/worker/worker_control.hpp>
+#include <weft/spmd/passes/plan.hpp>
+#include <weft/spmd/tensor/runtime.hpp>
+#include <weft/transport/board.hpp>
+
+namespace weft {
+
+struct WorkerRuntimeOptions {
+  int worker = 0;
+  bool has_mesh = true;  ///< false: the loop sees no mesh, and its programs are its own
+  std::string dump_dir;  ///< from WEFT_DUMP_TO; "" for none
+};
+
+/// Used by the loop's thread. At most two runs are under way: run() waits for the one before.
+class WorkerRuntime : public Runtime {
+ public:
+  /// `positions`: the mesh positions of this worker's chips; `devices`: their actors, in that order.
+  WorkerRuntime(const Mesh& mesh, std::vector<int> positions,
+                std::vector<std::unique_ptr<DeviceLink>> devices, JobMemory& memory,
+                WorkerControl& control, BoardWriter board, WorkerRuntimeOptions options);
+  ~WorkerRuntime() override;
+
+  const Mesh* mesh() const override { return options_.has_mesh ? &mesh_ : nullptr; }
+  RunResult run(const Program& program, std::span<const Binding> inputs) override;
+  std::vector<std::byte> read(const Buffer& buffer) override;
+  void end_step() override;
+
+  /// Waits for every run. Throws what a device failed with.
+  void drain();
+  std::uint64_t steps() const { return step_; }
+  std::uint64_t runs() const { return runs_; }
+
+ private:
+  struct Compiled {
+    std::uint32_t number = 0;
+    std::shared_ptr<const Plan> plan;
+  };
+  const Compiled& find_or_compile(const Program& program);
+  void admit(const Program& program, const Fingerprint& fingerprint, std::uint32_t number);
+  void dump(const Program& program, const Plan& plan, std::uint32_t number) const;
+  BufferPtr bind(const Binding& binding, const TensorType& type, const Sharding& sharding);
+  BufferPtr make_buffer(const TensorType& type, const Sharding& sharding,
+                        std::uint64_t host_writes_after);
+  void upload(const std::vector<std::byte>& global, const Buffer& buffer);
+  void wait_for_run(std::uint64_t run) const;
+
+  const Mesh mesh_;
+  const std::vector<int> positions_;
+  std::vector<std::unique_ptr<DeviceLink>> devices_;
+  JobMemory& memory_;
+  WorkerControl& control_;
+  BoardWriter board_;
+  const WorkerRuntimeOptions options_;
+  std::shared_ptr<BufferPool> pool_;
+  std::map<std::string, Compiled> compiled_;  // by fingerprint
+  std::uint64_t step_ = 0;
+  std::uint64_t runs_ = 0;
+};
+
+}  // namespace weft

@@ -1,0 +1,192 @@
+/// A classifier of hand-written digits, trained on every chip of a mesh. The loop is written for one
+/// device; six annotations make it data- and model-parallel.
+
+#include <chrono>
+#include <cstdio>
+#include <fstream>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+#include <xxhash.h>
+
+#include <weft/weft.hpp>
+
+#include "digits_data.hpp"
+#include "progress.hpp"
+
+namespace {
+
+struct Mlp : weft::Module {
+  weft::Linear fc1{*this, "fc1", {.in_features = digits::kPixels, .out_features = 128}};
+  weft::Linear fc2{*this, "fc2", {.in_features = 128, .out_features = 64}};
+  weft::Linear fc3{*this, "fc3", {.in_features = 64, .out_features = digits::kClasses}};
+
+  weft::Tensor operator()(const weft::Tensor& x) const {
+    return fc3(weft::relu(fc2(weft::relu(fc1(x)))));
+  }
+};
+
+weft::Tensor pixels(const digits::Images& images) {
+  return weft::to_device(images.pixels, {images.size(), digits::kPixels});
+}
+
+/// xxh3 of the names and elements of all parameters.
+std::string digest(const Mlp& net) {
+  XXH3_state_t* state = XXH3_createState();
+  XXH3_64bits_reset(state);
+  for (const weft::Parameter& parameter : net.parameters()) {
+    const std::vector<std::byte> bytes = parameter.to_bytes();
+    XXH3_64bits_update(state, parameter.name().data(), parameter.name().size());
+    XXH3_64bits_update(state, bytes.data(), bytes.size());
+  }
+  const auto hash = XXH3_64bits_digest(state);
+  XXH3_freeState(state);
+  return fmt::format("{:016x}", hash);
+}
+
+/// Median and 99th percentile of the steps' microseconds.
+weft::Metrics summary(std::vector<double> step_us) {
+  if (step_us.empty()) return {{"median", 0.0}, {"p99", 0.0}};
+  std::ranges::sort(step_us);
+  const auto at = [&](double q) {
+    return step_us[static_cast<std::size_t>(q * static_cast<double>(step_us.size() - 1))];
+  };
+  return {{"median", at(0.5)}, {"p99", at(0.99)}};
+}
+
+void train(weft::TrainContext& ctx, const weft::Config& config) {
+  const digits::Dataset data = digits::load(config["data"]);
+  const auto batch_size = config["batch"].get<std::int64_t>();
+  const auto epochs = config["epochs"].get<std::uint64_t>();
+  Mlp net;
+  weft::AdamW optimizer(net.parameters(), {.lr = 3e-3, .weight_decay = 0.05});
+
+  const weft::Mesh& mesh = *ctx.mesh();
+  weft::mark_sharding(net.fc1.weight, mesh, {{"model"}, {}});  // by columns (torch keeps [out, in])
+  weft::mark_sharding(net.fc1.bias, mesh, {{"model"}});
+  weft::mark_sharding(net.fc2.weight, mesh, {{}, {"model"}});  // by rows
+  const weft::Tensor test_pixels = pixels(data.test);
+
+  std::vector<double> step_us;
+  for (std::uint64_t epoch = 1; epoch <= epochs; ++epoch) {
+    const auto order = digits::shuffled(data.train.size(), ctx.seed(), epoch);
+    const auto steps = data.train.size() / batch_size;
+    for (std::int64_t step = 1; step <= steps; ++step) {
+      const auto begin = std::chrono::steady_clock::now();
+      const digits::Images batch = data.train.pick(
+          std::span(order).subspan(static_cast<std::size_t>((step - 1) * batch_size),
+                                   static_cast<std::size_t>(batch_size)));
+      const weft::Tensor x = pixels(batch);
+      const weft::Tensor labels = weft::to_device(batch.labels, {batch_size});
+      weft::mark_sharding(x, mesh, {{"data"}, {}});
+      weft::mark_sharding(labels, mesh, {{"data"}});
+
+      const weft::Tensor loss = weft::cross_entropy(net(x), labels);
+      optimizer.step(weft::grad(loss, net.parameters()));
+      weft::sync();
+
+      weft::Metrics metrics{{"step", ctx.step()}, {"epoch", epoch}, {"loss", loss.item()}};
+      const std::chrono::duration<double, std::micro> took =
+          std::chrono::steady_clock::now() - begin;
+      step_us.push_back(took.count());
+      if (step == steps) {
+        metrics["test_accuracy"] =
+            digits::accuracy(net(test_pixels).to_vector(), data.test.labels);
+        metrics["step_us"] = summary(step_us);
+      }
+      ctx.report(metrics);
+    }
+  }
+  ctx.report({{"params_digest", digest(net)}, {"step_us", summary(step_us)}});
+}
+
+struct Arguments {
+  int workers = 4;
+  int chips = 4;
+  std::string topology;
+  std::uint64_t epochs = 30;
+  std::int64_t batch = 64;
+  std::uint64_t seed = 0;
+  std::string json;
+  std::string data = DIGITS_CSV;
+};
+
+/// ("data", "model"): the topology; else workers x chips; for one process, the squarest grid.
+weft::SpmdConfig grid(const Arguments& arguments) {
+  weft::SpmdConfig spmd{.axis_names = {"data", "model"}};
+  if (!arguments.topology.empty()) {
+    spmd.mesh_shape = weft::parse_topology(arguments.topology);
+    if (spmd.mesh_shape.size() == 1) spmd.mesh_shape.push_back(1);
+  } else if (arguments.workers > 1) {
+    spmd.mesh_shape = {arguments.workers, arguments.chips};
+  } else {
+    std::int64_t model = 1;
+    for (std::int64_t m = 1; m * m <= arguments.chips; ++m) {
+      if (arguments.chips % m == 0) model = m;
+    }
+    spmd.mesh_shape = {arguments.chips / model, model};
+  }
+  return spmd;
+}
+
+weft::Metrics to_json(const weft::Result& result) {
+  const auto& history = result.metrics_history;
+  weft::Metrics json{{"mesh", nullptr},
+                     {"test_accuracy", nullptr},
+                     {"loss_history", weft::Metrics::array()},
+                     {"params_digest", result.metrics.value("params_digest", "")},
+                     {"step_us", result.metrics.value("step_us", weft::Metrics())},
+                     {"job", result.job.id},
+                     {"run_dir", result.path}};
+  if (const auto& mesh = result.job.mesh) {
+    json["mesh"] = {{"shape", mesh->shape()}, {"axes", mesh->axis_names()}};
+  }
+  for (const weft::Metrics& metrics : history) {
+    if (metrics.contains("loss")) json["loss_history"].push_back(metrics["loss"]);
+    if (metrics.contains("test_accuracy")) json["test_accuracy"] = metrics["test_accuracy"];
+  }
+  json["steps"] = json["loss_history"].size();
+  return json;
+}
+
+int run(const Arguments& arguments) {
+  weft::Trainer trainer(
+      train, {.loop_config = {{"data", arguments.data},
+                              {"epochs", arguments.epochs},
+                              {"batch", arguments.batch}},
+              .scaling = {.num_workers = arguments.workers,
+                          .chips_per_worker = arguments.chips,
+                          .topology = arguments.topology},
+              .backend = {.spmd = grid(arguments)},
+              .run = {.name = "digits",
+                      .callbacks = {std::make_shared<digits::Progress>(arguments.epochs)},
+                      .seed = arguments.seed}});
+  const weft::Result result = trainer.fit();
+  if (!arguments.json.empty()) std::ofstream(arguments.json) << to_json(result).dump(1) << '\n';
+  return result.ok() ? 0 : 1;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Arguments arguments;
+  CLI::App app{"Trains a classifier of hand-written digits on a mesh of chips."};
+  app.add_option("--workers", arguments.workers, "worker processes; 0: all in this one")
+      ->capture_default_str();
+  app.add_option("--chips", arguments.chips, "chips per worker")->capture_default_str();
+  app.add_option("--topology", arguments.topology, "grid of all chips, data x model, as 4x4");
+  app.add_option("--epochs", arguments.epochs)->capture_default_str();
+  app.add_option("--batch", arguments.batch, "images per step, over all chips")
+      ->check(CLI::Range(1, 1437))
+      ->capture_default_str();
+  app.add_option("--seed", arguments.seed)->capture_default_str();
+  app.add_option("--json", arguments.json, "file for the result");
+  app.add_option("--data", arguments.data, "file of the images")->capture_default_str();
+  CLI11_PARSE(app, argc, argv);
+  try {
+    return run(arguments);
+  } catch (const weft::Error& e) {
+    fmt::print(stderr, "digits: {}\n", e.what());
+    return 2;
+  }
+}

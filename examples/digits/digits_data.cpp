@@ -1,0 +1,87 @@
+#include "digits_data.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <fstream>
+#include <numeric>
+#include <random>
+
+#include <weft/spmd/error.hpp>
+
+namespace digits {
+namespace {
+
+/// The numbers of one line.
+std::vector<int> parse_line(const std::string& path, std::size_t number, const std::string& line) {
+  std::vector<int> values;
+  const char* at = line.data();
+  const char* end = at + line.size();
+  while (at != end) {
+    int value = 0;
+    const auto [next, error] = std::from_chars(at, end, value);
+    if (error != std::errc{}) break;
+    values.push_back(value);
+    at = next;
+    if (at != end && (*at == ',' || *at == '\r')) ++at;
+  }
+  const bool good = at == end && values.size() == kPixels + 1 &&
+                    std::ranges::all_of(values, [](int v) { return v >= 0 && v <= 16; }) &&
+                    values.back() < kClasses;
+  if (!good) {
+    weft::fail(weft::Errc::corrupt,
+               "{}:{}: expected {} pixels from 0 to 16 and a label from 0 to 9, separated by commas",
+               path, number, kPixels);
+  }
+  return values;
+}
+
+}  // namespace
+
+Images Images::pick(std::span<const std::int64_t> indices) const {
+  Images picked;
+  for (const std::int64_t i : indices) {
+    const auto row = pixels.begin() + i * kPixels;
+    picked.pixels.insert(picked.pixels.end(), row, row + kPixels);
+    picked.labels.push_back(labels[static_cast<std::size_t>(i)]);
+  }
+  return picked;
+}
+
+Dataset load(const std::string& path) {
+  std::ifstream in(path);
+  if (!in) weft::fail(weft::Errc::io, "can't open {}", path);
+  Images all;
+  std::size_t number = 0;
+  for (std::string line; std::getline(in, line);) {
+    const std::vector<int> values = parse_line(path, ++number, line);
+    for (std::size_t p = 0; p < kPixels; ++p) {
+      all.pixels.push_back(static_cast<float>(values[p]) / 16.0F);
+    }
+    all.labels.push_back(values.back());
+  }
+  std::vector<std::int64_t> indices(all.labels.size());
+  std::iota(indices.begin(), indices.end(), 0);
+  const auto test = std::span(indices).last(indices.size() / 5);
+  const auto train = std::span(indices).first(indices.size() - test.size());
+  return {.train = all.pick(train), .test = all.pick(test)};
+}
+
+std::vector<std::int64_t> shuffled(std::int64_t count, std::uint64_t seed, std::uint64_t epoch) {
+  std::vector<std::int64_t> order(static_cast<std::size_t>(count));
+  std::iota(order.begin(), order.end(), 0);
+  std::seed_seq words{seed, seed >> 32, epoch, epoch >> 32};
+  std::mt19937_64 random(words);
+  for (std::size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[random() % i]);
+  return order;
+}
+
+double accuracy(std::span<const float> logits, std::span<const std::int32_t> labels) {
+  std::size_t right = 0;
+  for (std::size_t row = 0; row < labels.size(); ++row) {
+    const auto scores = logits.subspan(row * kClasses, kClasses);
+    right += std::ranges::max_element(scores) - scores.begin() == labels[row];
+  }
+  return static_cast<double>(right) / static_cast<double>(labels.size());
+}
+
+}  // namespace digits

@@ -1,0 +1,38 @@
+#pragma once
+/// The UCI optical digits: reading, the split into training and test images, and their order.
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace digits {
+
+inline constexpr std::int64_t kPixels = 64;
+inline constexpr std::int64_t kClasses = 10;
+
+/// Images as rows of kPixels floats from 0 to 1, labels 0 to 9.
+struct Images {
+  std::vector<float> pixels;
+  std::vector<std::int32_t> labels;
+
+  std::int64_t size() const { return static_cast<std::int64_t>(labels.size()); }
+  /// The images of these indices.
+  Images pick(std::span<const std::int64_t> indices) const;
+};
+
+struct Dataset {
+  Images train;
+  Images test;  ///< the last 20 % of the file
+};
+
+/// Throws weft::Error{io} or {corrupt}, with the line, for a file that isn't 65 numbers a line.
+Dataset load(const std::string& path);
+
+/// A permutation of 0..count-1: a function of seed and epoch alone.
+std::vector<std::int64_t> shuffled(std::int64_t count, std::uint64_t seed, std::uint64_t epoch);
+
+/// Share of the rows of `logits` whose largest entry is at the label.
+double accuracy(std::span<const float> logits, std::span<const std::int32_t> labels);
+
+}  // namespace digits

@@ -1,0 +1,27 @@
+#pragma once
+/// What a person sees of a training run: the mesh, a line per epoch, the end.
+
+#include <cstdint>
+
+#include <weft/actors/trainer/config.hpp>
+
+namespace digits {
+
+/// On a terminal a bar grows within each epoch; elsewhere only whole lines are written.
+class Progress : public weft::Callback {
+ public:
+  explicit Progress(std::uint64_t epochs);
+
+  void on_start(const weft::JobInfo& job) override;
+  void on_report(const weft::Metrics& metrics) override;
+  void on_end(const weft::Result& result) override;
+
+ private:
+  std::uint64_t epochs_;
+  bool terminal_;
+  std::uint64_t steps_in_epoch_ = 0;
+  std::uint64_t steps_per_epoch_ = 0;
+  double loss_sum_ = 0;
+};
+
+}  // namespace digits

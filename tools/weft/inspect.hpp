@@ -1,0 +1,11 @@
+#pragma once
+/// `weft inspect`: the jobs of this user, and what every actor of one does, read from its board.
+
+#include <CLI/CLI.hpp>
+
+namespace weft {
+
+/// Adds the subcommand; running it sets `code`: 0, or 1 where there is no such job.
+void add_inspect(CLI::App& app, int& code);
+
+}  // namespace weft

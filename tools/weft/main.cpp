@@ -1,0 +1,27 @@
+/// The `weft` command: launches jobs and looks into them.
+
+#include <cstdio>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include <weft/spmd/error.hpp>
+#include <weft/tools/weft/inspect.hpp>
+#include <weft/tools/weft/launch.hpp>
+#include <weft/tools/weft/plan.hpp>
+
+int main(int argc, char** argv) {
+  CLI::App app{"SPMD training for C++: launches jobs and looks into them."};
+  app.require_subcommand(1);
+  int code = 0;
+  weft::add_launch(app, code);
+  weft::add_inspect(app, code);
+  weft::add_plan(app, code);
+  try {
+    CLI11_PARSE(app, argc, argv);
+  } catch (const weft::Error& e) {
+    fmt::print(stderr, "weft: {}\n", e.what());
+    return 2;
+  }
+  return code;
+}
