@@ -24,6 +24,13 @@ void check_axes(const std::vector<std::int64_t>& shape, const std::vector<std::s
     if (names[i].empty()) {
       fail(Errc::invalid_argument, "Mesh: axis_names[{}] is empty; give every axis a name", i);
     }
+    // Names stand between quotes, unescaped, in every text form.
+    if (std::any_of(names[i].begin(), names[i].end(),
+                    [](char c) { return c == '"' || c == '\\' || (c >= 0 && c < ' '); })) {
+      fail(Errc::invalid_argument,
+           "Mesh: axis name '{}' has a quote, backslash or control character; leave it out",
+           names[i]);
+    }
     if (std::find(names.begin(), names.begin() + static_cast<std::ptrdiff_t>(i), names[i]) !=
         names.begin() + static_cast<std::ptrdiff_t>(i)) {
       fail(Errc::invalid_argument, "Mesh: axis name \"{}\" is repeated in ({}); names must differ",

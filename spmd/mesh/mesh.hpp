@@ -21,7 +21,8 @@ class Mesh {
  public:
   /// `shape` and `axis_names` have one entry per axis; `device_ids` (default 0, 1, 2, ...) has
   /// product(shape) distinct entries that are a permutation of 0..n-1.
-  /// Throws invalid_argument for an empty or repeated axis name, a size below 1 or a device list
+  /// Throws invalid_argument for an empty or repeated axis name or one with a quote, backslash
+  /// or control character, a size below 1 or a device list
   /// that repeats or misses an id; mesh_mismatch where the counts don't agree; unavailable for more
   /// than kChipCountMax chips or kAtomCountMax atoms.
   Mesh(std::vector<std::int64_t> shape, std::vector<std::string> axis_names,

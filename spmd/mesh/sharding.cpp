@@ -31,6 +31,15 @@ std::string atoms_text(const Mesh& mesh, AtomList atoms) {
 
 }  // namespace
 
+std::string_view to_string(ReduceKind kind) noexcept {
+  switch (kind) {
+    case ReduceKind::add: return "add";
+    case ReduceKind::max: return "max";
+    case ReduceKind::min: return "min";
+  }
+  return "unknown";
+}
+
 Sharding Sharding::open(int num_dims) {
   Sharding sharding;
   sharding.open_mask = static_cast<std::uint8_t>((1U << num_dims) - 1);
@@ -130,8 +139,9 @@ std::string Sharding::to_string(const Mesh& mesh, int num_dims) const {
   text += ']';
   if (unreduced != 0)
     text += fmt::format(" unreduced{{{}}}", atoms_text(mesh, mesh.list(unreduced)));
-  if (reduce_kind == ReduceKind::max) text += " reduce=max";
-  if (reduce_kind == ReduceKind::min) text += " reduce=min";
+  if (reduce_kind != ReduceKind::add) {
+    text += fmt::format(" reduce={}", weft::to_string(reduce_kind));
+  }
   if (replicated != 0) {
     text += fmt::format(" replicated{{{}}}", atoms_text(mesh, mesh.list(replicated)));
   }

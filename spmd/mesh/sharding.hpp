@@ -1,11 +1,12 @@
 #pragma once
-/// Sharding: a PartitionSpec in terms of atoms, with what propagation and partitioning need to know.
-/// The representation follows Shardy's TensorSharding, with sub-axes replaced by atoms.
+/// Sharding: a PartitionSpec in terms of atoms, with what propagation and partitioning need to
+/// know. The representation follows Shardy's TensorSharding, with sub-axes replaced by atoms.
 
 #include <array>
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
 
 #include <weft/spmd/mesh/atom.hpp>
 #include <weft/spmd/mesh/mesh.hpp>
@@ -16,6 +17,8 @@ namespace weft {
 inline constexpr int kDimCountMax = 6;
 
 enum class ReduceKind : std::uint8_t { add, max, min };
+/// "add", "max", "min".
+std::string_view to_string(ReduceKind kind) noexcept;
 
 /// One cache line. The atoms in the dims, in `unreduced` and in `replicated` are disjoint.
 struct alignas(64) Sharding {
@@ -30,8 +33,8 @@ struct alignas(64) Sharding {
   static Sharding open(int num_dims);
   /// Every dim closed and unsharded.
   static Sharding closed() { return {}; }
-  /// Closed, as the spec says. Throws invalid_argument where spec and shape differ in length, an axis
-  /// is unknown or used twice, or an axis doesn't divide its dim; `what` names the tensor.
+  /// Closed, as the spec says. Throws invalid_argument where spec and shape differ in length, an
+  /// axis is unknown or used twice, or an axis doesn't divide its dim; `what` names the tensor.
   static Sharding from_spec(const Mesh& mesh, const PartitionSpec& spec,
                             std::span<const std::int64_t> shape, std::string_view what,
                             int priority = 0);
@@ -51,7 +54,9 @@ struct alignas(64) Sharding {
   /// Offsets of a position's shard in the global tensor.
   std::array<std::int64_t, kDimCountMax> offsets(const Mesh& mesh, int position,
                                                  std::span<const std::int64_t> shape) const;
-  /// `[{"data"}, {"model"?}] unreduced{"data"}`: whole axes by name, parts as `data:0`; ? = open.
+  /// `[{"data"}, {"model":0?}] unreduced{"data"} reduce=max replicated{..} priority{"model"=1}`: an
+  /// axis by its name, one atom of it as name:number, ? = open; what is empty or default is left
+  /// out.
   std::string to_string(const Mesh& mesh, int num_dims) const;
 
   friend bool operator==(const Sharding&, const Sharding&) = default;

@@ -49,6 +49,18 @@ constexpr std::array kNames = std::to_array<std::pair<OpKind, std::string_view>>
 
 }  // namespace
 
+std::string_view to_string(CompareDirection direction) noexcept {
+  switch (direction) {
+    case CompareDirection::eq: return "eq";
+    case CompareDirection::ne: return "ne";
+    case CompareDirection::lt: return "lt";
+    case CompareDirection::le: return "le";
+    case CompareDirection::gt: return "gt";
+    case CompareDirection::ge: return "ge";
+  }
+  return "unknown";
+}
+
 std::string_view to_string(OpKind kind) noexcept {
   const auto found = std::find_if(kNames.begin(), kNames.end(),
                                   [&](const auto& entry) { return entry.first == kind; });

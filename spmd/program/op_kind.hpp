@@ -58,6 +58,8 @@ enum class OpKind : std::uint16_t {
 };
 
 enum class CompareDirection : std::uint8_t { eq, ne, lt, le, gt, ge };
+/// "eq", "ne", ...
+std::string_view to_string(CompareDirection direction) noexcept;
 
 /// "dot_general".
 std::string_view to_string(OpKind kind) noexcept;

@@ -15,7 +15,7 @@ std::string_view to_string(InputKind kind) noexcept {
 }
 
 ValueId Program::add_input(TensorType type, InputKind input_kind, std::string name,
-                           Sharding sharding) {
+                           const Sharding& sharding) {
   const ValueId value = num_values();
   value_types.push_back(type);
   value_ops.push_back(kNoId);
@@ -42,7 +42,8 @@ ValueId Program::add_op(OpKind op_kind, std::span<const ValueId> op_operands,
   return value;
 }
 
-void Program::add_output(ValueId value, std::string name, Sharding sharding, std::int32_t updates) {
+void Program::add_output(ValueId value, std::string name, const Sharding& sharding,
+                         std::int32_t updates) {
   outputs.push_back({value, std::move(name), sharding, updates});
 }
 

@@ -75,10 +75,11 @@ struct Program {
   const std::string& loc(OpId op) const { return locs[op_locs[op]]; }
 
   /// Appends without inference or checks (builder.hpp infers, verify.hpp checks).
-  ValueId add_input(TensorType type, InputKind kind, std::string name, Sharding sharding);
+  ValueId add_input(TensorType type, InputKind kind, std::string name, const Sharding& sharding);
   ValueId add_op(OpKind kind, std::span<const ValueId> op_operands,
                  std::span<const std::int64_t> op_attrs, TensorType result_type, LocId loc = 0);
-  void add_output(ValueId value, std::string name, Sharding sharding, std::int32_t updates = -1);
+  void add_output(ValueId value, std::string name, const Sharding& sharding,
+                  std::int32_t updates = -1);
   /// The id of a "file:line" text.
   LocId intern_loc(std::string_view text);
 };

@@ -1,0 +1,386 @@
+#include <charconv>
+#include <cstring>
+#include <map>
+#include <type_traits>
+
+#include <weft/spmd/program/element.hpp>
+#include <weft/spmd/program/infer.hpp>
+#include <weft/spmd/program/sharding_reader.hpp>
+#include <weft/spmd/program/text.hpp>
+#include <weft/spmd/program/text_reader.hpp>
+#include <weft/spmd/program/verify.hpp>
+
+namespace weft {
+namespace {
+
+std::int64_t packed(AtomList atoms) { return static_cast<std::int64_t>(atoms.bits()); }
+
+template <typename T>
+bool parse_whole(std::string_view text, T& value, int base = 10) {
+  std::from_chars_result result{};
+  const char* const end = text.data() + text.size();
+  if constexpr (std::is_floating_point_v<T>) {
+    result = std::from_chars(text.data(), end, value);
+  } else {
+    result = std::from_chars(text.data(), end, value, base);
+  }
+  return result.ec == std::errc() && result.ptr == end;
+}
+
+/// Appends the element's bytes; false where the text is no value of the dtype.
+bool append_element(DType dtype, std::string_view text, std::vector<std::byte>& bytes) {
+  std::array<std::byte, 8> element{};
+  std::uint64_t bits = 0;
+  std::int64_t integer = 0;
+  float narrow = 0;
+  double wide = 0;
+  if (is_floating(dtype) && text.starts_with("0x")) {
+    if (!parse_whole(text.substr(2), bits, 16)) return false;
+    std::memcpy(element.data(), &bits, element.size());
+  } else if (!is_floating(dtype)) {
+    if (!parse_whole(text, integer)) return false;
+    std::memcpy(element.data(), &integer, element.size());
+    if (dtype != DType::i64) {
+      store_element(dtype, static_cast<double>(integer), element.data());
+      if (load_element(dtype, element.data()) != static_cast<double>(integer)) return false;
+    }
+  } else if (dtype == DType::f64) {
+    if (!parse_whole(text, wide)) return false;
+    store_element(dtype, wide, element.data());
+  } else {
+    // As float, not by way of double: that would round twice.
+    if (!parse_whole(text, narrow)) return false;
+    store_element(dtype, narrow, element.data());
+  }
+  bytes.insert(bytes.end(), element.begin(), element.begin() + byte_size(dtype));
+  return true;
+}
+
+/// Recursive descent, a function per noun of the grammar (text.hpp). Attributes come in the order
+/// in which to_text writes them.
+class Parser {
+ public:
+  Parser(std::string_view text, const Mesh& mesh) : reader_(text), mesh_(mesh) {}
+
+  Program parse() {
+    reader_.expect("program");
+    reader_.expect("(");
+    if (!reader_.accept(")")) {
+      do input();
+      while (reader_.accept(","));
+      reader_.expect(")");
+    }
+    reader_.expect("{");
+    while (!reader_.accept("return")) op();
+    if (!reader_.accept("}")) {
+      do output();
+      while (reader_.accept(","));
+      reader_.expect("}");
+    }
+    if (!reader_.at_end()) reader_.fail_at(reader_.place(), "text follows the program");
+    number_values();
+    try {
+      verify(program_, mesh_);
+    } catch (const Error& error) {
+      fail(Errc::invalid_argument, "program text: {}", error.what());
+    }
+    return std::move(program_);
+  }
+
+ private:
+  struct Definition {
+    TensorType type;
+    OpId op = kNoId;
+  };
+
+  void input() {
+    ProgramInput input;
+    const std::size_t place = reader_.place();
+    input.value = value_id();
+    reader_.expect(":");
+    const TensorType type = tensor_type();
+    input.kind = reader_.enumerator(InputKind::runtime_scalar, "input kind");
+    input.name = reader_.string();
+    input.sharding = read_sharding(reader_, mesh_, type.shape.size());
+    define(place, input.value, {type, kNoId});
+    program_.inputs.push_back(std::move(input));
+  }
+
+  void output() {
+    ProgramOutput output;
+    const std::size_t place = reader_.place();
+    output.value = value_id();
+    output.name = reader_.string();
+    output.sharding =
+        read_sharding(reader_, mesh_, definition(place, output.value).type.shape.size());
+    if (reader_.accept("updates")) output.updates = reader_.small_integer();
+    program_.outputs.push_back(std::move(output));
+  }
+
+  void op() {
+    const std::size_t place = reader_.place();
+    const ValueId result = value_id();
+    reader_.expect("=");
+    const std::size_t kind_place = reader_.place();
+    const OpKind kind = at(kind_place, [&] { return parse_op_kind(reader_.word()); });
+    std::vector<TensorType> operand_types;
+    do {
+      const std::size_t operand_place = reader_.place();
+      if (!reader_.accept("%")) break;
+      program_.operands.push_back(id());
+      operand_types.push_back(definition(operand_place, program_.operands.back()).type);
+    } while (reader_.accept(","));
+
+    std::vector<std::string_view> elements;
+    std::vector<std::int64_t> attrs;
+    const std::size_t attrs_place = reader_.place();
+    if (reader_.accept("{")) {
+      attrs =
+          kind == OpKind::constant ? constant_elements(elements) : attributes(kind, operand_types);
+      reader_.expect("}");
+    }
+    reader_.expect(":");
+    const TensorType type = tensor_type();
+    if (kind == OpKind::constant) attrs = constant_attrs(attrs_place, elements, type.dtype);
+    const TensorType inferred = at(place, [&] {
+      return infer_type({kind, operand_types, attrs, type, &mesh_});
+    });
+    if (inferred != type) {
+      reader_.fail_at(place, "{} gives {}, not {}", to_string(kind), inferred.to_string(),
+                      type.to_string());
+    }
+    define(place, result, {type, program_.num_ops()});
+    program_.op_kinds.push_back(kind);
+    program_.operand_begin.push_back(static_cast<std::uint32_t>(program_.operands.size()));
+    program_.results.push_back(result);
+    program_.attrs.insert(program_.attrs.end(), attrs.begin(), attrs.end());
+    program_.attr_begin.push_back(static_cast<std::uint32_t>(program_.attrs.size()));
+    program_.op_locs.push_back(program_.intern_loc(reader_.line_comment()));
+  }
+
+  std::vector<std::int64_t> attributes(OpKind kind, std::span<const TensorType> operands) {
+    switch (kind) {
+      case OpKind::iota: {
+        const std::int64_t dim = field("dim");
+        return {dim, reader_.accept(",") ? atoms_field() : 0};
+      }
+      case OpKind::compare:
+        name("direction");
+        return {static_cast<std::int64_t>(reader_.enumerator(CompareDirection::ge, "direction"))};
+      case OpKind::transpose: name("perm"); return integers();
+      case OpKind::broadcast_in_dim: name("dims"); return integers();
+      case OpKind::dot_general: return dot_attributes();
+      case OpKind::reduce: {
+        std::vector<std::int64_t> attrs{kind_field()};
+        reader_.expect(",");
+        name("dims");
+        append(attrs, integers());
+        return attrs;
+      }
+      case OpKind::sharding_constraint:
+        name("sharding");
+        program_.constraints.push_back(
+            read_sharding(reader_, mesh_, operands.empty() ? 0 : operands[0].shape.size()));
+        return {static_cast<std::int64_t>(program_.constraints.size()) - 1};
+      case OpKind::collective_permute: {
+        name("from");
+        std::vector<std::int64_t> attrs = atoms_per_dim();
+        reader_.expect(",");
+        name("to");
+        append(attrs, atoms_per_dim());
+        return attrs;
+      }
+      default: return collective_attributes(kind);
+    }
+  }
+
+  std::vector<std::int64_t> dot_attributes() {
+    std::vector<std::int64_t> attrs{0, 0};
+    if (reader_.accept("batch")) {
+      reader_.expect("=");
+      attrs[0] = dim_pairs(attrs);
+      reader_.expect(",");
+    }
+    name("contracting");
+    attrs[1] = dim_pairs(attrs);
+    return attrs;
+  }
+
+  /// `[0] x [1]`: appends both lists, which are equally long; gives the length.
+  std::int64_t dim_pairs(std::vector<std::int64_t>& attrs) {
+    const std::size_t place = reader_.place();
+    const std::vector<std::int64_t> lhs = integers();
+    reader_.expect("x");
+    const std::vector<std::int64_t> rhs = integers();
+    if (lhs.size() != rhs.size()) reader_.fail_at(place, "the two lists differ in length");
+    append(attrs, lhs);
+    append(attrs, rhs);
+    return static_cast<std::int64_t>(lhs.size());
+  }
+
+  std::vector<std::int64_t> collective_attributes(OpKind kind) {
+    if (!is_collective(kind) && kind != OpKind::all_slice) {
+      reader_.fail_at(reader_.place(), "{} has no attributes", to_string(kind));
+    }
+    std::vector<std::int64_t> attrs{atoms_field()};
+    const auto next = [&](std::int64_t value) { attrs.push_back(value); };
+    reader_.expect(",");
+    switch (kind) {
+      case OpKind::all_reduce: next(kind_field()); break;
+      case OpKind::reduce_scatter:
+        next(kind_field());
+        reader_.expect(",");
+        next(field("dim"));
+        break;
+      case OpKind::all_to_all:
+        next(field("split"));
+        reader_.expect(",");
+        next(field("concat"));
+        break;
+      default: next(field("dim"));
+    }
+    return attrs;
+  }
+
+  /// Leaves the elements as text: the dtype comes later in the line.
+  std::vector<std::int64_t> constant_elements(std::vector<std::string_view>& elements) {
+    if (reader_.accept("value")) {
+      reader_.expect("=");
+      elements.push_back(reader_.number());
+      return {};
+    }
+    name("values");
+    reader_.expect("[");
+    if (reader_.accept("]")) return {};
+    do elements.push_back(reader_.number());
+    while (reader_.accept(","));
+    reader_.expect("]");
+    return {};
+  }
+
+  std::vector<std::int64_t> constant_attrs(std::size_t place,
+                                           std::span<const std::string_view> elements,
+                                           DType dtype) {
+    std::vector<std::byte>& pool = program_.const_pool;
+    pool.resize((pool.size() + 7) / 8 * 8);
+    const std::size_t offset = pool.size();
+    for (const std::string_view element : elements) {
+      if (!append_element(dtype, element, pool)) {
+        reader_.fail_at(place, "'{}' is no value of dtype {}", element, to_string(dtype));
+      }
+    }
+    return {static_cast<std::int64_t>(offset), static_cast<std::int64_t>(pool.size() - offset)};
+  }
+
+  std::vector<std::int64_t> atoms_per_dim() {
+    std::vector<std::int64_t> all;
+    reader_.expect("[");
+    if (reader_.accept("]")) return all;
+    do all.push_back(packed(read_atoms(reader_, mesh_)));
+    while (reader_.accept(","));
+    reader_.expect("]");
+    return all;
+  }
+
+  // Fields and words.
+
+  void name(std::string_view name) {
+    reader_.expect(name);
+    reader_.expect("=");
+  }
+
+  std::int64_t field(std::string_view field_name) {
+    name(field_name);
+    return reader_.integer();
+  }
+
+  std::int64_t atoms_field() {
+    name("atoms");
+    return packed(read_atoms(reader_, mesh_));
+  }
+
+  std::int64_t kind_field() {
+    name("kind");
+    return static_cast<std::int64_t>(reader_.enumerator(ReduceKind::min, "reduce kind"));
+  }
+
+  TensorType tensor_type() {
+    const std::size_t place = reader_.place();
+    const DType dtype = at(place, [&] { return parse_dtype(reader_.word()); });
+    return {dtype, at(place, [&] { return Shape(std::span<const std::int64_t>(integers())); })};
+  }
+
+  std::vector<std::int64_t> integers() {
+    std::vector<std::int64_t> list;
+    reader_.expect("[");
+    if (reader_.accept("]")) return list;
+    do list.push_back(reader_.integer());
+    while (reader_.accept(","));
+    reader_.expect("]");
+    return list;
+  }
+
+  // Values.
+
+  ValueId value_id() {
+    reader_.expect("%");
+    return id();
+  }
+
+  ValueId id() {
+    const std::size_t place = reader_.place();
+    const std::int64_t value = reader_.integer();
+    if (value < 0 || value >= kNoId) reader_.fail_at(place, "%{} is no value", value);
+    return static_cast<ValueId>(value);
+  }
+
+  const Definition& definition(std::size_t place, ValueId value) const {
+    const auto found = values_.find(value);
+    if (found == values_.end()) reader_.fail_at(place, "%{} isn't defined before", value);
+    return found->second;
+  }
+
+  void define(std::size_t place, ValueId value, Definition definition) {
+    if (!values_.emplace(value, definition).second) {
+      reader_.fail_at(place, "%{} is defined already", value);
+    }
+  }
+
+  void number_values() {
+    for (const auto& [value, definition] : values_) {
+      if (value != program_.num_values()) {
+        fail(Errc::invalid_argument, "program text: %{} is defined nowhere; values count from 0 up",
+             program_.num_values());
+      }
+      program_.value_types.push_back(definition.type);
+      program_.value_ops.push_back(definition.op);
+    }
+  }
+
+  /// Gives errors of `what` the place.
+  template <typename What>
+  std::invoke_result_t<What> at(std::size_t place, What what) {
+    try {
+      return what();
+    } catch (const Error& error) {
+      reader_.fail_at(place, "{}", error.what());
+    }
+  }
+
+  static void append(std::vector<std::int64_t>& to, const std::vector<std::int64_t>& from) {
+    to.insert(to.end(), from.begin(), from.end());
+  }
+
+  TextReader reader_;
+  const Mesh& mesh_;
+  Program program_;
+  std::map<ValueId, Definition> values_;  // ordered, to become the arrays
+};
+
+}  // namespace
+
+Program parse_program(std::string_view text, const Mesh& mesh) {
+  return Parser(text, mesh).parse();
+}
+
+}  // namespace weft
