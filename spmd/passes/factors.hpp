@@ -1,7 +1,8 @@
 #pragma once
-/// Factors: how the dims of an op's operands and result correspond (Shardy's op sharding rules). One
-/// mechanism for all ops: propagation and partitioning read nothing else about an op.
+/// Factors: how the dims of an op's operands and result correspond (Shardy's op sharding rules).
+/// One mechanism for all ops: propagation and partitioning read nothing else about an op.
 
+#include <array>
 #include <cstdint>
 #include <vector>
 
@@ -19,14 +20,37 @@ struct Factor {
   ReduceKind reduce_kind = ReduceKind::add;
 };
 
-/// dims[tensor][dim] lists factors, major to minor; tensors are the operands, then the result. Sizes
-/// multiply to the dim's size.
+/// dims[tensor][dim] lists factors, major to minor; tensors are the operands, then the result.
+/// Sizes multiply to the dim's size. A factor occurs at most once in a tensor.
 struct FactorRule {
   std::vector<Factor> factors;
   std::vector<std::vector<std::vector<int>>> dims;
   bool elementwise = false;  ///< elementwise, reshape, transpose: propagated first
 };
 
+/// The rule of an op of a global program; collectives have none.
 FactorRule factor_rule(const Program& program, OpId op);
+
+/// Atoms that shard each dim of a tensor, major to minor.
+using DimAtoms = std::array<AtomList, kDimCountMax>;
+
+/// What the dims' atoms are in terms of factors.
+struct Projection {
+  std::vector<AtomList> atoms;  ///< one list per factor of the rule
+  /// Bit d: the last atoms of dim d fit no factor (they would cut one unevenly), so that the dim
+  /// can't be rebuilt from factors.
+  std::uint8_t overflow_dims = 0;
+};
+
+/// Hands each dim's atoms out to its factors, major to minor; the next factor's turn comes when one
+/// is full.
+Projection project(const FactorRule& rule, const Mesh& mesh, std::size_t tensor,
+                   const DimAtoms& dims);
+/// The inverse: each dim gets the atoms of its factors.
+DimAtoms unproject(const FactorRule& rule, std::size_t tensor,
+                   const std::vector<AtomList>& factor_atoms);
+/// Whether `atoms` cut the factor into parts of size 1: only then may a factor minor to it in a dim
+/// be cut, as a part would be a strided view otherwise.
+bool is_full(const Mesh& mesh, const Factor& factor, AtomList atoms);
 
 }  // namespace weft

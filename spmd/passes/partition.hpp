@@ -9,9 +9,9 @@
 namespace weft {
 
 /// Assigns atoms to the factors of each op, reshards operands where they don't fit, reduces partial
-/// results and lowers types to local shapes; the result's inputs and outputs carry closed shardings.
-/// An output that updates an input has that input's sharding. The same program for every chip: what
-/// differs is only the chip's position (iota, all_slice, collectives).
+/// results and lowers types to local shapes; the result's inputs and outputs carry closed
+/// shardings. An output that updates an input has that input's sharding. The same program for every
+/// chip: what differs is only the chip's position (iota, all_slice, collectives).
 Program partition(const Program& program, const Mesh& mesh, std::span<const Sharding> shardings);
 
 }  // namespace weft

@@ -21,10 +21,11 @@ struct Slot {
   std::uint64_t offset = 0;
 };
 
-/// The same bytes for all chips. Operands and results of collectives are always temporaries, so their
-/// offsets are equal on all chips (make_plan inserts `copy` where an input or output takes part).
+/// The same bytes for all chips. Operands and results of collectives are always temporaries, so
+/// their offsets are equal on all chips (make_plan inserts `copy` where an input or output takes
+/// part).
 struct Plan {
-  Program program;  ///< the chip's program; ops in the order in which they run
+  Program program;                       ///< the chip's program; ops in the order in which they run
   std::vector<TensorType> input_types;   ///< global
   std::vector<TensorType> output_types;  ///< global
   std::vector<Slot> slots;               ///< one per value
@@ -35,14 +36,15 @@ struct Plan {
   std::vector<std::string> axis_names;
 };
 
-/// Places every value (greedy by size, first fit among overlapping intervals; each 64-byte aligned).
-/// An output is written where it is computed; a value that is output twice, or both input and output,
-/// gets a copy.
+/// Places every value (greedy by size, first fit among overlapping intervals; each 64-byte
+/// aligned). A value lives from its op, constants too, to the last op that reads it; an op's result
+/// never shares bytes with its operands. An output is written where it is computed; a value that is
+/// output twice, or both input and output, gets a copy.
 Plan make_plan(const Program& chip_program, const Mesh& mesh,
                std::span<const TensorType> input_types, std::span<const TensorType> output_types);
 
-/// Throws corrupt if two values that live at once overlap, a slot leaves its region or isn't aligned,
-/// or a collective touches anything but temporaries.
+/// Throws corrupt if two values that live at once overlap, a slot leaves its region or isn't
+/// aligned, or a collective touches anything but temporaries.
 void verify(const Plan& plan, const Mesh& mesh);
 
 /// One collective of a plan, for people and for tests.

@@ -1,0 +1,161 @@
+#include <weft/spmd/passes/assign.hpp>
+
+#include <algorithm>
+#include <optional>
+#include <tuple>
+
+#include <weft/spmd/passes/reshard.hpp>
+
+namespace weft {
+namespace {
+
+struct Candidate {
+  int factor = 0;
+  AtomList atoms;
+  int priority = 0;
+};
+
+class Assignment {
+ public:
+  Assignment(const FactorRule& rule, const Mesh& mesh, const std::vector<OpTensor>& tensors)
+      : rule_(rule), mesh_(mesh), tensors_(tensors), atoms_(rule.factors.size()) {
+    for (std::size_t tensor = 0; tensor < tensors.size(); ++tensor) add_candidates(tensor);
+  }
+
+  std::vector<AtomList> run() {
+    const bool contested = is_contested();
+    while (const std::optional<Candidate> best = best_candidate(contested)) {
+      atoms_[static_cast<std::size_t>(best->factor)] = best->atoms;
+    }
+    return std::move(atoms_);
+  }
+
+ private:
+  /// What the tensor has of each factor, and each prefix of it: a prefix may have come by a better
+  /// priority, or be all that is still to be had.
+  void add_candidates(std::size_t tensor) {
+    const Sharding& sharding = tensors_[tensor].sharding;
+    const Projection projection = project(rule_, mesh_, tensor, sharding.dims);
+    for (std::size_t factor = 0; factor < rule_.factors.size(); ++factor) {
+      if (rule_.factors[factor].type == FactorType::need_replication) continue;
+      const AtomList atoms = projection.atoms[factor];
+      int priority = 0;
+      for (int count = 1; count <= atoms.size(); ++count) {
+        priority = std::max(priority, sharding.priority(atoms[count - 1]));
+        add_candidate({static_cast<int>(factor), atoms.prefix(count), priority});
+      }
+    }
+  }
+
+  void add_candidate(const Candidate& candidate) {
+    const auto same = std::ranges::find_if(candidates_, [&](const Candidate& other) {
+      return other.factor == candidate.factor && other.atoms == candidate.atoms;
+    });
+    if (same == candidates_.end()) {
+      candidates_.push_back(candidate);
+    } else {
+      same->priority = std::min(same->priority, candidate.priority);
+    }
+  }
+
+  /// Whether two candidates exclude each other, so that the order in which they are taken matters.
+  bool is_contested() const {
+    for (const Candidate& a : candidates_) {
+      for (const Candidate& b : candidates_) {
+        const bool compatible = a.factor == b.factor
+                                    ? a.atoms.is_prefix_of(b.atoms) || b.atoms.is_prefix_of(a.atoms)
+                                    : (a.atoms.mask() & b.atoms.mask()) == 0;
+        if (!compatible) return true;
+      }
+    }
+    return false;
+  }
+
+  std::optional<Candidate> best_candidate(bool contested) const {
+    std::optional<Candidate> best;
+    std::tuple<int, std::int64_t, FactorType, int, int, std::uint64_t> best_rank;
+    for (const Candidate& candidate : candidates_) {
+      if (!fits(candidate)) continue;
+      const FactorType type = rule_.factors[static_cast<std::size_t>(candidate.factor)].type;
+      const std::tuple rank(candidate.priority, contested ? cost_with(candidate) : 0, type,
+                            -candidate.atoms.size(), candidate.factor, candidate.atoms.bits());
+      if (!best || rank < best_rank) {
+        best = candidate;
+        best_rank = rank;
+      }
+    }
+    return best;
+  }
+
+  bool fits(const Candidate& candidate) const {
+    AtomMask elsewhere = 0;
+    for (std::size_t factor = 0; factor < atoms_.size(); ++factor) {
+      if (static_cast<int>(factor) == candidate.factor) continue;
+      elsewhere = static_cast<AtomMask>(elsewhere | atoms_[factor].mask());
+    }
+    const AtomList now = atoms_[static_cast<std::size_t>(candidate.factor)];
+    return now != candidate.atoms && now.is_prefix_of(candidate.atoms) &&
+           (candidate.atoms.mask() & elsewhere) == 0 && majors_full(candidate.factor);
+  }
+
+  bool majors_full(int factor) const {
+    for (const auto& tensor : rule_.dims) {
+      for (const auto& dim : tensor) {
+        const auto place = std::ranges::find(dim, factor);
+        if (place == dim.end()) continue;
+        for (auto major = dim.begin(); major != place; ++major) {
+          const auto id = static_cast<std::size_t>(*major);
+          if (!is_full(mesh_, rule_.factors[id], atoms_[id])) return false;
+        }
+      }
+    }
+    return true;
+  }
+
+  /// Cost of all reshards around the op if the candidate were taken and nothing else after it.
+  std::int64_t cost_with(const Candidate& candidate) const {
+    std::vector<AtomList> atoms = atoms_;
+    atoms[static_cast<std::size_t>(candidate.factor)] = candidate.atoms;
+    std::int64_t cost = 0;
+    for (std::size_t tensor = 0; tensor < tensors_.size(); ++tensor) {
+      const auto& [type, sharding, free] = tensors_[tensor];
+      if (free) continue;
+      Sharding home;
+      home.dims = sharding.dims;
+      const Sharding layout = assigned_layout(rule_, atoms, tensor);
+      const bool is_result = tensor + 1 == tensors_.size();
+      const Sharding& from = is_result ? layout : home;
+      const Sharding& to = is_result ? home : layout;
+      cost += reshard_cost(mesh_, type, from, reshard_steps(mesh_, type, from, to));
+    }
+    return cost;
+  }
+
+  const FactorRule& rule_;
+  const Mesh& mesh_;
+  const std::vector<OpTensor>& tensors_;
+  std::vector<Candidate> candidates_;
+  std::vector<AtomList> atoms_;  // by factor
+};
+
+}  // namespace
+
+std::vector<AtomList> assign_factors(const FactorRule& rule, const Mesh& mesh,
+                                     const std::vector<OpTensor>& tensors) {
+  return Assignment(rule, mesh, tensors).run();
+}
+
+Sharding assigned_layout(const FactorRule& rule, const std::vector<AtomList>& assignment,
+                         std::size_t tensor) {
+  Sharding layout;
+  layout.dims = unproject(rule, tensor, assignment);
+  if (tensor + 1 < rule.dims.size()) return layout;
+  for (std::size_t factor = 0; factor < assignment.size(); ++factor) {
+    if (rule.factors[factor].type != FactorType::reduction || assignment[factor].empty()) continue;
+    layout.unreduced = static_cast<AtomMask>(layout.unreduced | assignment[factor].mask());
+    layout.reduce_kind = rule.factors[factor].reduce_kind;
+  }
+  return layout;
+}
+
+}  // namespace weft

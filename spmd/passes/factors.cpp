@@ -1,0 +1,249 @@
+#include <weft/spmd/passes/factors.hpp>
+
+#include <algorithm>
+#include <numeric>
+
+#include <weft/spmd/program/infer.hpp>
+
+namespace weft {
+namespace {
+
+/// A rule under construction.
+class RuleMaker {
+ public:
+  void add_tensor(const Shape& shape) {
+    rule_.dims.emplace_back(static_cast<std::size_t>(shape.size()));
+  }
+  int add_factor(std::int64_t size, FactorType type = FactorType::pass_through,
+                 ReduceKind reduce_kind = ReduceKind::add) {
+    rule_.factors.push_back({size, type, reduce_kind});
+    return static_cast<int>(rule_.factors.size()) - 1;
+  }
+  void put(std::size_t tensor, std::int64_t dim, int factor) {
+    rule_.dims[tensor][static_cast<std::size_t>(dim)].push_back(factor);
+  }
+  FactorRule take(bool elementwise) {
+    rule_.elementwise = elementwise;
+    return std::move(rule_);
+  }
+
+ private:
+  FactorRule rule_;
+};
+
+/// Every dim of the result is a factor that all tensors have in the same place.
+FactorRule same_dims_rule(const Shape& shape, std::size_t num_operands, bool elementwise) {
+  RuleMaker rule;
+  for (std::size_t tensor = 0; tensor <= num_operands; ++tensor) rule.add_tensor(shape);
+  for (int dim = 0; dim < shape.size(); ++dim) {
+    const int factor = rule.add_factor(shape[dim]);
+    for (std::size_t tensor = 0; tensor <= num_operands; ++tensor) rule.put(tensor, dim, factor);
+  }
+  return rule.take(elementwise);
+}
+
+/// Walks a shape's dims from the major one, each taken in pieces from its major side.
+struct DimWalk {
+  std::size_t tensor;
+  const Shape& shape;
+  int dim = 0;
+  std::int64_t left = 1;  // of dim - 1, which is being taken
+
+  /// Moves on to a dim with something left; false at the end.
+  bool advance() {
+    while (left == 1 && dim < shape.size()) left = shape[dim++];
+    return left != 1;
+  }
+  void take(RuleMaker& rule, int factor, std::int64_t size) {
+    rule.put(tensor, dim - 1, factor);
+    left /= size;
+  }
+  /// Takes what is left of the dim as a factor that the other shape hasn't got.
+  std::int64_t take_alone(RuleMaker& rule) {
+    const std::int64_t size = left;
+    take(rule, rule.add_factor(size, FactorType::need_replication), size);
+    return size;
+  }
+};
+
+/// Both shapes are walked with running products. While the products are equal, the gcd of what is
+/// left of the two current dims is a factor of both; if it is 1, each side has factors of its own
+/// until the products meet again.
+FactorRule reshape_rule(const Shape& from, const Shape& to) {
+  RuleMaker rule;
+  rule.add_tensor(from);
+  rule.add_tensor(to);
+  DimWalk in{0, from};
+  DimWalk out{1, to};
+  if (from.num_elements() == 0) {
+    for (DimWalk* walk : {&in, &out}) {
+      while (walk->dim < walk->shape.size()) {
+        walk->left = walk->shape[walk->dim++];
+        rule.put(walk->tensor, walk->dim - 1,
+                 rule.add_factor(walk->left, FactorType::need_replication));
+      }
+    }
+    return rule.take(true);
+  }
+  while (in.advance() && out.advance()) {
+    if (const std::int64_t shared = std::gcd(in.left, out.left); shared > 1) {
+      const int factor = rule.add_factor(shared);
+      in.take(rule, factor, shared);
+      out.take(rule, factor, shared);
+      continue;
+    }
+    std::int64_t in_product = in.take_alone(rule);
+    std::int64_t out_product = out.take_alone(rule);
+    while (in_product != out_product) {
+      const bool in_is_behind = in_product < out_product;
+      DimWalk& behind = in_is_behind ? in : out;
+      WEFT_CHECK(behind.advance(), from.to_string(), to.to_string());
+      (in_is_behind ? in_product : out_product) *= behind.take_alone(rule);
+    }
+  }
+  return rule.take(true);
+}
+
+FactorRule transpose_rule(const Shape& from, std::span<const std::int64_t> perm, const Shape& to) {
+  RuleMaker rule;
+  rule.add_tensor(from);
+  rule.add_tensor(to);
+  for (std::size_t dim = 0; dim < perm.size(); ++dim) {
+    const int factor = rule.add_factor(to[static_cast<int>(dim)]);
+    rule.put(0, perm[dim], factor);
+    rule.put(1, static_cast<std::int64_t>(dim), factor);
+  }
+  return rule.take(true);
+}
+
+FactorRule broadcast_rule(const Shape& from, std::span<const std::int64_t> dims, const Shape& to) {
+  RuleMaker rule;
+  rule.add_tensor(from);
+  rule.add_tensor(to);
+  for (int dim = 0; dim < to.size(); ++dim) rule.put(1, dim, rule.add_factor(to[dim]));
+  for (std::size_t i = 0; i < dims.size(); ++i) {
+    const int dim = static_cast<int>(dims[i]);
+    const std::int64_t size = from[static_cast<int>(i)];
+    const bool expands = size != to[dim];
+    rule.put(0, static_cast<std::int64_t>(i), expands ? rule.add_factor(size) : dim);
+  }
+  return rule.take(false);
+}
+
+FactorRule dot_general_rule(const Shape& lhs, const Shape& rhs, const Shape& result,
+                            std::span<const std::int64_t> attrs) {
+  const DotDimsView dims = dot_dims(attrs);
+  RuleMaker rule;
+  for (const Shape* shape : {&lhs, &rhs, &result}) rule.add_tensor(*shape);
+  const auto size_of = [](const Shape& shape, std::int64_t dim) {
+    return shape[static_cast<int>(dim)];
+  };
+  std::int64_t result_dim = 0;
+  for (std::size_t i = 0; i < dims.lhs_batch.size(); ++i) {
+    const int factor = rule.add_factor(size_of(lhs, dims.lhs_batch[i]));
+    rule.put(0, dims.lhs_batch[i], factor);
+    rule.put(1, dims.rhs_batch[i], factor);
+    rule.put(2, result_dim++, factor);
+  }
+  for (const std::int64_t dim : free_dims(lhs.size(), dims.lhs_batch, dims.lhs_contracting)) {
+    const int factor = rule.add_factor(size_of(lhs, dim));
+    rule.put(0, dim, factor);
+    rule.put(2, result_dim++, factor);
+  }
+  for (const std::int64_t dim : free_dims(rhs.size(), dims.rhs_batch, dims.rhs_contracting)) {
+    const int factor = rule.add_factor(size_of(rhs, dim));
+    rule.put(1, dim, factor);
+    rule.put(2, result_dim++, factor);
+  }
+  for (std::size_t i = 0; i < dims.lhs_contracting.size(); ++i) {
+    const int factor = rule.add_factor(size_of(lhs, dims.lhs_contracting[i]), FactorType::reduction,
+                                       ReduceKind::add);
+    rule.put(0, dims.lhs_contracting[i], factor);
+    rule.put(1, dims.rhs_contracting[i], factor);
+  }
+  return rule.take(false);
+}
+
+FactorRule reduce_rule(const Shape& from, std::span<const std::int64_t> attrs, const Shape& to) {
+  const auto kind = static_cast<ReduceKind>(attrs[0]);
+  const auto reduced = attrs.subspan(1);
+  RuleMaker rule;
+  rule.add_tensor(from);
+  rule.add_tensor(to);
+  std::int64_t result_dim = 0;
+  for (int dim = 0; dim < from.size(); ++dim) {
+    if (std::ranges::count(reduced, dim) > 0) {
+      rule.put(0, dim, rule.add_factor(from[dim], FactorType::reduction, kind));
+    } else {
+      const int factor = rule.add_factor(from[dim]);
+      rule.put(0, dim, factor);
+      rule.put(1, result_dim++, factor);
+    }
+  }
+  return rule.take(false);
+}
+
+}  // namespace
+
+FactorRule factor_rule(const Program& program, OpId op) {
+  const OpKind kind = program.kind(op);
+  const auto operands = program.op_operands(op);
+  const auto attrs = program.op_attrs(op);
+  const Shape& result = program.shape(program.result(op));
+  const auto operand = [&](std::size_t i) -> const Shape& { return program.shape(operands[i]); };
+  switch (kind) {
+    case OpKind::constant:
+    case OpKind::iota: return same_dims_rule(result, 0, false);
+    case OpKind::sharding_constraint:
+    case OpKind::copy: return same_dims_rule(result, 1, true);
+    case OpKind::reshape: return reshape_rule(operand(0), result);
+    case OpKind::transpose: return transpose_rule(operand(0), attrs, result);
+    case OpKind::broadcast_in_dim: return broadcast_rule(operand(0), attrs, result);
+    case OpKind::dot_general: return dot_general_rule(operand(0), operand(1), result, attrs);
+    case OpKind::reduce: return reduce_rule(operand(0), attrs, result);
+    default: break;
+  }
+  WEFT_CHECK(is_elementwise(kind), to_string(kind));
+  return same_dims_rule(result, operands.size(), true);
+}
+
+Projection project(const FactorRule& rule, const Mesh& mesh, std::size_t tensor,
+                   const DimAtoms& dims) {
+  Projection projection;
+  projection.atoms.resize(rule.factors.size());
+  for (std::size_t dim = 0; dim < rule.dims[tensor].size(); ++dim) {
+    int taken = 0;
+    for (const int id : rule.dims[tensor][dim]) {
+      const Factor& factor = rule.factors[static_cast<std::size_t>(id)];
+      AtomList& atoms = projection.atoms[static_cast<std::size_t>(id)];
+      std::int64_t parts = 1;
+      for (; taken < dims[dim].size() && parts < factor.size; ++taken) {
+        parts *= mesh.atom_size(dims[dim][taken]);
+        if (factor.size % parts != 0) break;
+        atoms.push_back(dims[dim][taken]);
+      }
+      if (!is_full(mesh, factor, atoms)) break;
+    }
+    if (taken < dims[dim].size()) {
+      projection.overflow_dims = static_cast<std::uint8_t>(projection.overflow_dims | (1U << dim));
+    }
+  }
+  return projection;
+}
+
+DimAtoms unproject(const FactorRule& rule, std::size_t tensor,
+                   const std::vector<AtomList>& factor_atoms) {
+  DimAtoms dims{};
+  for (std::size_t dim = 0; dim < rule.dims[tensor].size(); ++dim) {
+    for (const int factor : rule.dims[tensor][dim]) {
+      dims[dim].append(factor_atoms[static_cast<std::size_t>(factor)]);
+    }
+  }
+  return dims;
+}
+
+bool is_full(const Mesh& mesh, const Factor& factor, AtomList atoms) {
+  return mesh.count(atoms) == factor.size;
+}
+
+}  // namespace weft

@@ -1,0 +1,298 @@
+#include <weft/spmd/passes/partition.hpp>
+
+#include <algorithm>
+#include <optional>
+
+#include <weft/spmd/passes/assign.hpp>
+#include <weft/spmd/passes/reshard.hpp>
+#include <weft/spmd/program/builder.hpp>
+
+namespace weft {
+namespace {
+
+Sharding closed_layout(const DimAtoms& dims) {
+  Sharding layout;
+  layout.dims = dims;
+  return layout;
+}
+
+class Partitioner {
+ public:
+  Partitioner(const Program& program, const Mesh& mesh, std::span<const Sharding> homes)
+      : program_(program),
+        mesh_(mesh),
+        homes_(homes),
+        builder_(chip_),
+        versions_(program.num_values()),
+        use_count_(program.num_values(), 0) {
+    chip_.const_pool = program.const_pool;
+    chip_.locs = program.locs;
+    for (const ValueId operand : program.operands) ++use_count_[operand];
+    for (const ProgramOutput& output : program.outputs) ++use_count_[output.value];
+  }
+
+  Program run() {
+    for (const ProgramInput& input : program_.inputs) add_input(input);
+    for (OpId op = 0; op < program_.num_ops(); ++op) lower(op);
+    for (const ProgramOutput& output : program_.outputs) add_output(output);
+    return std::move(chip_);
+  }
+
+ private:
+  /// A global value as it lies on the chips: several layouts may exist at once.
+  struct Version {
+    Sharding layout;
+    ValueId value;
+  };
+
+  TensorType local_type(const TensorType& type, const Sharding& layout) const {
+    const auto local = layout.local_shape(mesh_, type.shape);
+    return {type.dtype, Shape(std::span(local).first(static_cast<std::size_t>(type.shape.size())))};
+  }
+
+  void add_input(const ProgramInput& input) {
+    Sharding closed = homes_[input.value];
+    closed.open_mask = 0;
+    const ValueId value = chip_.add_input(local_type(program_.type(input.value), closed),
+                                          input.kind, input.name, closed);
+    versions_[input.value].push_back({closed_layout(closed.dims), value});
+  }
+
+  void add_output(const ProgramOutput& output) {
+    const Sharding closed = output.updates < 0
+                                ? output_sharding(output)
+                                : chip_.inputs[static_cast<std::size_t>(output.updates)].sharding;
+    const ValueId value = request(output.value, closed_layout(closed.dims));
+    chip_.add_output(value, output.name, closed, output.updates);
+  }
+
+  /// Closed dims as they were asked for; open ones go on as propagation left the value, up to the
+  /// first atom that another dim has.
+  Sharding output_sharding(const ProgramOutput& output) const {
+    Sharding closed = output.sharding;
+    closed.open_mask = 0;
+    const Sharding& home = homes_[output.value];
+    for (std::size_t dim = 0; dim < closed.dims.size(); ++dim) {
+      AtomList& atoms = closed.dims[dim];
+      if (!output.sharding.is_open(static_cast<int>(dim)) || !atoms.is_prefix_of(home.dims[dim])) {
+        continue;
+      }
+      for (int i = atoms.size(); i < home.dims[dim].size(); ++i) {
+        const Atom atom = home.dims[dim][i];
+        if (((closed.used() | closed.replicated) >> atom) & 1U) break;
+        atoms.push_back(atom);
+        closed.set_priority(atom, home.priority(atom));
+      }
+    }
+    return closed;
+  }
+
+  void lower(OpId op) {
+    const ValueId result = program_.result(op);
+    if (is_made_on_demand(result)) return;
+    if (program_.kind(op) == OpKind::constant) {
+      versions_[result].push_back({Sharding::closed(), emit(op, {}, Sharding::closed())});
+      return;
+    }
+    if (program_.kind(op) == OpKind::sharding_constraint) {
+      const Sharding layout = closed_layout(homes_[result].dims);
+      versions_[result].push_back({layout, request(program_.op_operands(op)[0], layout)});
+      return;
+    }
+    const FactorRule rule = factor_rule(program_, op);
+    const auto assignment = assign_factors(rule, mesh_, tensors(op));
+    const auto operands = program_.op_operands(op);
+    std::vector<Sharding> wanted;
+    for (std::size_t i = 0; i < operands.size(); ++i) {
+      wanted.push_back(assigned_layout(rule, assignment, i));
+    }
+    Sharding layout = assigned_layout(rule, assignment, operands.size());
+    sink_unreduced(op, wanted, layout);
+    std::vector<ValueId> local_operands;
+    for (std::size_t i = 0; i < operands.size(); ++i) {
+      local_operands.push_back(request(operands[i], wanted[i]));
+    }
+    versions_[result].push_back({layout, emit(op, local_operands, layout)});
+  }
+
+  std::vector<OpTensor> tensors(OpId op) const {
+    std::vector<OpTensor> tensors;
+    const auto add = [&](ValueId value) {
+      tensors.push_back(
+          {program_.type(value), homes_[value], is_made_on_demand(value) || is_constant(value)});
+    };
+    for (const ValueId operand : program_.op_operands(op)) add(operand);
+    add(program_.result(op));
+    return tensors;
+  }
+
+  bool is_constant(ValueId value) const {
+    const OpId op = program_.defining_op(value);
+    return op != kNoId && program_.kind(op) == OpKind::constant;
+  }
+
+  /// Values that a chip makes in whatever layout is wanted, where it is wanted: splats, iotas and
+  /// broadcasts of a scalar.
+  bool is_made_on_demand(ValueId value) const {
+    const OpId op = program_.defining_op(value);
+    if (op == kNoId) return false;
+    switch (program_.kind(op)) {
+      case OpKind::constant:
+        return program_.op_attrs(op)[1] == byte_size(program_.type(value).dtype);
+      case OpKind::iota: return true;
+      case OpKind::broadcast_in_dim: return program_.shape(program_.op_operands(op)[0]).size() == 0;
+      default: return false;
+    }
+  }
+
+  ValueId emit(OpId op, std::span<const ValueId> operands, const Sharding& layout) {
+    const TensorType type = local_type(program_.type(program_.result(op)), layout);
+    const auto attrs = program_.op_attrs(op);
+    if (program_.kind(op) != OpKind::iota) {
+      return chip_.add_op(program_.kind(op), operands, attrs, type, program_.op_locs[op]);
+    }
+    const AtomList atoms = layout.dims[static_cast<std::size_t>(attrs[0])];
+    const std::array local_attrs{attrs[0], static_cast<std::int64_t>(atoms.bits())};
+    return chip_.add_op(OpKind::iota, operands, local_attrs, type, program_.op_locs[op]);
+  }
+
+  /// If the op is linear in operands that are still partial sums, nobody else reads them, and its
+  /// result isn't larger, the reduction is left to who comes after: the operands are taken as they
+  /// are and the result is a partial sum.
+  void sink_unreduced(OpId op, std::vector<Sharding>& wanted, Sharding& result) const {
+    const auto operands = program_.op_operands(op);
+    const ValueId value = program_.result(op);
+    const bool is_float = is_floating(program_.type(value).dtype);
+    std::vector<bool> partial;
+    for (std::size_t i = 0; i < operands.size(); ++i) {
+      partial.push_back(can_stay_unreduced(operands[i], wanted[i], result));
+    }
+    std::vector<std::size_t> sunk;
+    switch (program_.kind(op)) {
+      case OpKind::negate:
+      case OpKind::reshape:
+      case OpKind::transpose:
+        if (partial[0]) sunk = {0};
+        break;
+      case OpKind::reduce:
+        if (partial[0] && program_.op_attrs(op)[0] == static_cast<std::int64_t>(ReduceKind::add)) {
+          sunk = {0};
+        }
+        break;
+      case OpKind::broadcast_in_dim:
+        if (partial[0] && local_type(program_.type(value), result).bytes() <=
+                              local_type(program_.type(operands[0]), wanted[0]).bytes()) {
+          sunk = {0};
+        }
+        break;
+      case OpKind::multiply:
+        if (partial[0] || partial[1]) sunk = {partial[0] ? std::size_t{0} : std::size_t{1}};
+        break;
+      case OpKind::divide:
+        if (partial[0] && is_float) sunk = {0};
+        break;
+      case OpKind::add:
+      case OpKind::subtract:
+        if (partial[0] && partial[1] && unreduced(operands[0]) == unreduced(operands[1])) {
+          sunk = {0, 1};
+        }
+        break;
+      default: break;
+    }
+    for (const std::size_t i : sunk) {
+      wanted[i].unreduced = unreduced(operands[i]);
+      result.unreduced = static_cast<AtomMask>(result.unreduced | wanted[i].unreduced);
+    }
+  }
+
+  /// Atoms over which the value was a partial result when it was made.
+  AtomMask unreduced(ValueId value) const {
+    return versions_[value].empty() ? AtomMask{0} : versions_[value].front().layout.unreduced;
+  }
+
+  bool can_stay_unreduced(ValueId value, const Sharding& wanted, const Sharding& result) const {
+    const AtomMask atoms = unreduced(value);
+    if (atoms == 0 || use_count_[value] != 1) return false;
+    const Sharding& made = versions_[value].front().layout;
+    if (made.reduce_kind != ReduceKind::add) return false;
+    if ((atoms & (wanted.used() | result.used() | result.unreduced)) != 0) return false;
+    Sharding partial = wanted;
+    partial.unreduced = atoms;
+    const auto steps = reshard_steps(mesh_, program_.type(value), made, partial);
+    return std::ranges::all_of(steps,
+                               [](const ReshardStep& step) { return !is_collective(step.kind); });
+  }
+
+  /// The value in this layout. What it takes is made once, from the version that makes it cheapest.
+  ValueId request(ValueId value, const Sharding& layout) {
+    std::vector<Version>& versions = versions_[value];
+    for (const Version& version : versions) {
+      if (version.layout.same_layout(layout)) return version.value;
+    }
+    if (is_made_on_demand(value)) {
+      const OpId op = program_.defining_op(value);
+      std::vector<ValueId> operands;
+      for (const ValueId scalar : program_.op_operands(op)) {
+        operands.push_back(request(scalar, Sharding::closed()));
+      }
+      versions.push_back({layout, emit(op, operands, layout)});
+      return versions.back().value;
+    }
+    const TensorType& type = program_.type(value);
+    std::optional<Version> source;
+    std::vector<ReshardStep> steps;
+    std::int64_t lowest = 0;
+    for (const Version& version : versions) {
+      if ((layout.unreduced & ~version.layout.unreduced) != 0) continue;
+      auto candidate = reshard_steps(mesh_, type, version.layout, layout);
+      const std::int64_t cost = reshard_cost(mesh_, type, version.layout, candidate);
+      if (source && cost >= lowest) continue;
+      source = version;
+      steps = std::move(candidate);
+      lowest = cost;
+    }
+    WEFT_CHECK(source.has_value(), value);
+    for (const ReshardStep& step : steps) {
+      *source = {step.after, apply(step, value, *source)};
+      versions.push_back(*source);
+    }
+    return source->value;
+  }
+
+  /// Collectives carry the location of the op whose value they move.
+  ValueId apply(const ReshardStep& step, ValueId value, const Version& from) {
+    const OpId op = program_.defining_op(value);
+    builder_.set_loc(op == kNoId ? LocId{0} : program_.op_locs[op]);
+    const ReduceKind kind = from.layout.reduce_kind;
+    switch (step.kind) {
+      case OpKind::all_slice: return builder_.all_slice(mesh_, from.value, step.atoms, step.dim);
+      case OpKind::all_reduce: return builder_.all_reduce(mesh_, from.value, step.atoms, kind);
+      case OpKind::all_gather: return builder_.all_gather(mesh_, from.value, step.atoms, step.dim);
+      case OpKind::reduce_scatter:
+        return builder_.reduce_scatter(mesh_, from.value, step.atoms, kind, step.dim);
+      case OpKind::all_to_all:
+        return builder_.all_to_all(mesh_, from.value, step.atoms, step.dim, step.concat_dim);
+      default: break;
+    }
+    WEFT_CHECK(step.kind == OpKind::collective_permute, to_string(step.kind));
+    const auto num_dims = static_cast<std::size_t>(program_.shape(value).size());
+    return builder_.collective_permute(from.value, std::span(from.layout.dims).first(num_dims),
+                                       std::span(step.after.dims).first(num_dims));
+  }
+
+  const Program& program_;
+  const Mesh& mesh_;
+  std::span<const Sharding> homes_;
+  Program chip_;
+  Builder builder_;
+  std::vector<std::vector<Version>> versions_;  // by global value; the first is as it was made
+  std::vector<std::uint32_t> use_count_;
+};
+
+}  // namespace
+
+Program partition(const Program& program, const Mesh& mesh, std::span<const Sharding> shardings) {
+  return Partitioner(program, mesh, shardings).run();
+}
+
+}  // namespace weft

@@ -1,0 +1,128 @@
+#include <algorithm>
+#include <map>
+
+#include <weft/spmd/passes/lifetime.hpp>
+#include <weft/spmd/passes/plan.hpp>
+#include <weft/spmd/program/verify.hpp>
+
+namespace weft {
+namespace {
+
+/// Types, and that the cut of each global type gives the chip's.
+void check_boundary(const char* what, const Mesh& mesh, const TensorType& global,
+                    const TensorType& local, const Sharding& sharding) {
+  const int num_dims = global.shape.size();
+  bool fits = local.dtype == global.dtype && local.shape.size() == num_dims;
+  for (int dim = 0; fits && dim < num_dims; ++dim) {
+    fits = local.shape[dim] * mesh.count(sharding.dims[static_cast<std::size_t>(dim)]) ==
+           global.shape[dim];
+  }
+  if (!fits) {
+    fail(Errc::corrupt, "plan: {} is {} on a chip, which isn't {} cut by {}", what,
+         local.to_string(), global.to_string(), sharding.to_string(mesh, num_dims));
+  }
+}
+
+void check_counts(const Plan& plan, const Mesh& mesh) {
+  const Program& program = plan.program;
+  if (plan.mesh_shape != mesh.shape() || plan.axis_names != mesh.axis_names()) {
+    fail(Errc::corrupt, "plan: made for another mesh than {}", mesh.to_string());
+  }
+  if (plan.slots.size() != program.num_values()) {
+    fail(Errc::corrupt, "plan: {} slots for {} values", plan.slots.size(), program.num_values());
+  }
+  if (plan.input_types.size() != program.inputs.size() ||
+      plan.output_types.size() != program.outputs.size()) {
+    fail(Errc::corrupt, "plan: {} global types for {} inputs, {} for {} outputs",
+         plan.input_types.size(), program.inputs.size(), plan.output_types.size(),
+         program.outputs.size());
+  }
+}
+
+void check_places(const Plan& plan, const Mesh& mesh) {
+  const Program& program = plan.program;
+  std::vector<Slot> bound(program.num_values());  // as inputs and outputs ask for
+  for (std::size_t i = 0; i < program.inputs.size(); ++i) {
+    const auto& [value, kind, name, sharding] = program.inputs[i];
+    check_boundary(name.c_str(), mesh, plan.input_types[i], program.type(value), sharding);
+    bound[value] = {Place::input, i};
+  }
+  for (std::size_t i = 0; i < program.outputs.size(); ++i) {
+    const auto& [value, name, sharding, updates] = program.outputs[i];
+    check_boundary(name.c_str(), mesh, plan.output_types[i], program.type(value), sharding);
+    if (bound[value].place != Place::temp) {
+      fail(Errc::corrupt, "plan: output \"{}\" shares value %{} with an input or another output",
+           name, value);
+    }
+    bound[value] = {Place::output, i};
+  }
+  for (ValueId value = 0; value < program.num_values(); ++value) {
+    const Slot& slot = plan.slots[value];
+    const bool is_temp = bound[value].place == Place::temp;
+    if (slot.place != bound[value].place || (!is_temp && slot.offset != bound[value].offset)) {
+      fail(Errc::corrupt, "plan: value %{} isn't where its input or output is bound", value);
+    }
+    if (!is_temp) continue;
+    const std::uint64_t bytes = slot_bytes(program.type(value));
+    if (slot.offset % kSlotAlignment != 0 || slot.offset > plan.temp_bytes ||
+        bytes > plan.temp_bytes - slot.offset) {
+      fail(Errc::corrupt, "plan: value %{} of {} bytes at {} isn't {}-byte aligned within {} bytes",
+           value, bytes, slot.offset, kSlotAlignment, plan.temp_bytes);
+    }
+  }
+}
+
+void check_collectives(const Plan& plan) {
+  const Program& program = plan.program;
+  const auto check = [&](OpId op, ValueId value) {
+    if (plan.slots[value].place != Place::temp) {
+      fail(Errc::corrupt, "plan: op {} ({}) touches %{}, which isn't a temporary", op,
+           to_string(program.kind(op)), value);
+    }
+  };
+  for (OpId op = 0; op < program.num_ops(); ++op) {
+    if (!is_collective(program.kind(op))) continue;
+    for (const ValueId operand : program.op_operands(op)) check(op, operand);
+    check(op, program.result(op));
+  }
+}
+
+/// Follows the ops with the set of what lives, by offset: a newcomer may touch neither neighbour.
+void check_overlaps(const Plan& plan) {
+  const Program& program = plan.program;
+  const std::vector<Lifetime> lifetimes = lifetimes_of(program);
+  std::vector<std::vector<ValueId>> last_of(program.num_ops());
+  std::map<std::uint64_t, ValueId> live;
+  for (OpId op = 0; op < program.num_ops(); ++op) {
+    const ValueId value = program.result(op);
+    const std::uint64_t bytes = slot_bytes(program.type(value));
+    if (plan.slots[value].place == Place::temp && bytes > 0) {
+      const std::uint64_t begin = plan.slots[value].offset;
+      const auto next = live.lower_bound(begin);
+      const auto clash = [&](ValueId other) {
+        fail(Errc::corrupt, "plan: %{} and %{} live at op {} and overlap at byte {}", other, value,
+             op, begin);
+      };
+      if (next != live.end() && next->first < begin + bytes) clash(next->second);
+      if (next != live.begin()) {
+        const auto& [offset, other] = *std::prev(next);
+        if (offset + slot_bytes(program.type(other)) > begin) clash(other);
+      }
+      live.emplace(begin, value);
+      last_of[lifetimes[value].last].push_back(value);
+    }
+    for (const ValueId dead : last_of[op]) live.erase(plan.slots[dead].offset);
+  }
+}
+
+}  // namespace
+
+void verify(const Plan& plan, const Mesh& mesh) {
+  verify(plan.program, mesh);
+  check_counts(plan, mesh);
+  check_places(plan, mesh);
+  check_collectives(plan);
+  check_overlaps(plan);
+}
+
+}  // namespace weft

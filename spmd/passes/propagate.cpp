@@ -1,0 +1,318 @@
+#include <weft/spmd/passes/propagate.hpp>
+
+#include <algorithm>
+#include <deque>
+#include <tuple>
+
+#include <weft/spmd/passes/factors.hpp>
+
+namespace weft {
+namespace {
+
+/// The rounds of one user priority, in order. Each does what the ones before it do, and more.
+enum class Round {
+  single_use_elementwise,  // elementwise ops whose operands nobody else uses
+  elementwise,
+  pass_through,        // pass-through factors of all ops; broadcasts only towards their operand
+  all_factors,         // reductions too; broadcasts still only towards their operand
+  broadcasts_forward,  // everything
+};
+constexpr Round kRounds[] = {Round::single_use_elementwise, Round::elementwise, Round::pass_through,
+                             Round::all_factors, Round::broadcasts_forward};
+constexpr int kPriorityMax = 15;
+
+/// What ties tensors to one another: an op, or an output and the value it is.
+struct Node {
+  FactorRule rule;
+  std::vector<std::uint32_t> tensors;  // ids of shardings
+  bool is_broadcast = false;
+  bool single_use = false;
+};
+
+/// A factor's atoms, to be given to all tensors of a node that have the factor.
+struct Candidate {
+  int factor = 0;
+  AtomList atoms;
+  Sharding source;  // its priorities are those of the atoms
+  std::int64_t source_size = 0;
+  std::size_t source_tensor = 0;
+
+  /// In a conflict the larger source wins.
+  auto rank() const { return std::tuple(-source_size, source_tensor, factor); }
+};
+
+/// The longest list of which every other is a prefix; where they part, what they have in common.
+class CommonAtoms {
+ public:
+  void add(AtomList atoms) {
+    int same = 0;
+    while (same < std::min(atoms.size(), atoms_.size()) && atoms[same] == atoms_[same]) ++same;
+    const bool parts = same < atoms.size() && same < atoms_.size();
+    if (parts) atoms_ = atoms_.prefix(same);
+    if (!parts && !parted_ && atoms.size() > atoms_.size()) atoms_ = atoms;
+    parted_ = parted_ || parts;
+  }
+  AtomList atoms() const { return atoms_; }
+
+ private:
+  AtomList atoms_;
+  bool parted_ = false;
+};
+
+class Propagation {
+ public:
+  Propagation(const Program& program, const Mesh& mesh) : program_(program), mesh_(mesh) {
+    seed();
+    for (OpId op = 0; op < program.num_ops(); ++op) add_op(op);
+    for (std::uint32_t output = 0; output < program.outputs.size(); ++output) add_output(output);
+    index_nodes();
+  }
+
+  std::vector<Sharding> run() {
+    for (priority_ = 0; priority_ <= kPriorityMax; ++priority_) {
+      if (!occurs(priority_)) continue;
+      for (const Round round : kRounds) {
+        round_ = round;
+        to_fixpoint();
+      }
+    }
+    shardings_.resize(program_.num_values());
+    return std::move(shardings_);
+  }
+
+ private:
+  void seed() {
+    for (ValueId value = 0; value < program_.num_values(); ++value) {
+      shardings_.push_back(Sharding::open(program_.shape(value).size()));
+    }
+    for (const ProgramInput& input : program_.inputs) shardings_[input.value] = input.sharding;
+    for (OpId op = 0; op < program_.num_ops(); ++op) {
+      if (program_.kind(op) != OpKind::sharding_constraint) continue;
+      const auto index = static_cast<std::size_t>(program_.op_attrs(op)[0]);
+      shardings_[program_.result(op)] = program_.constraints[index];
+    }
+    for (const ProgramOutput& output : program_.outputs) shardings_.push_back(output.sharding);
+    use_count_.assign(program_.num_values(), 0);
+    for (const ValueId operand : program_.operands) ++use_count_[operand];
+    for (const ProgramOutput& output : program_.outputs) ++use_count_[output.value];
+  }
+
+  void add_op(OpId op) {
+    Node node;
+    node.rule = factor_rule(program_, op);
+    const auto operands = program_.op_operands(op);
+    node.tensors.assign(operands.begin(), operands.end());
+    node.tensors.push_back(program_.result(op));
+    node.is_broadcast = program_.kind(op) == OpKind::broadcast_in_dim;
+    node.single_use = std::ranges::all_of(operands, [&](ValueId operand) {
+      return use_count_[operand] == 1 || program_.shape(operand).size() == 0;
+    });
+    nodes_.push_back(std::move(node));
+  }
+
+  /// An output is one edge with its value; with the input instead that it updates, if any.
+  void add_output(std::uint32_t index) {
+    const ProgramOutput& output = program_.outputs[index];
+    Node node;
+    node.tensors = {output.value,
+                    output.updates < 0
+                        ? program_.num_values() + index
+                        : program_.inputs[static_cast<std::size_t>(output.updates)].value};
+    node.single_use = use_count_[output.value] == 1;
+    const Shape& shape = program_.shape(output.value);
+    node.rule.elementwise = true;
+    node.rule.dims.resize(2);
+    for (int dim = 0; dim < shape.size(); ++dim) {
+      node.rule.factors.push_back({.size = shape[dim]});
+      for (auto& dims : node.rule.dims) dims.push_back({dim});
+    }
+    nodes_.push_back(std::move(node));
+  }
+
+  void index_nodes() {
+    nodes_of_.resize(shardings_.size());
+    for (std::uint32_t node = 0; node < nodes_.size(); ++node) {
+      for (const std::uint32_t tensor : nodes_[node].tensors) {
+        if (nodes_of_[tensor].empty() || nodes_of_[tensor].back() != node) {
+          nodes_of_[tensor].push_back(node);
+        }
+      }
+    }
+  }
+
+  bool occurs(int priority) const {
+    return priority == 0 || std::ranges::any_of(shardings_, [&](const Sharding& sharding) {
+             const AtomList used = mesh_.list(sharding.used());
+             for (int i = 0; i < used.size(); ++i) {
+               if (sharding.priority(used[i]) == priority) return true;
+             }
+             return false;
+           });
+  }
+
+  void to_fixpoint() {
+    queued_.assign(nodes_.size(), true);
+    for (std::uint32_t node = 0; node < nodes_.size(); ++node) queue_.push_back(node);
+    while (!queue_.empty()) {
+      const std::uint32_t node = queue_.front();
+      queue_.pop_front();
+      queued_[node] = false;
+      visit(nodes_[node]);
+    }
+  }
+
+  void visit(const Node& node) {
+    for (const Candidate& candidate : candidates(node)) {
+      for (std::size_t tensor = 0; tensor < node.tensors.size(); ++tensor) {
+        extend(node, tensor, candidate);
+      }
+    }
+  }
+
+  bool may_propagate(const Node& node, const Factor& factor) const {
+    if (factor.type == FactorType::need_replication) return false;
+    if (node.rule.elementwise) return round_ >= Round::elementwise || node.single_use;
+    if (round_ == Round::pass_through) return factor.type == FactorType::pass_through;
+    return round_ > Round::pass_through;
+  }
+
+  /// The atoms that the priorities up to this one have brought.
+  AtomList visible(const Sharding& sharding, std::size_t dim) const {
+    const AtomList atoms = sharding.dims[dim];
+    int count = 0;
+    while (count < atoms.size() && sharding.priority(atoms[count]) <= priority_) ++count;
+    return atoms.prefix(count);
+  }
+
+  Projection project_visible(const Node& node, std::size_t tensor) const {
+    const Sharding& sharding = shardings_[node.tensors[tensor]];
+    DimAtoms dims{};
+    for (std::size_t dim = 0; dim < dims.size(); ++dim) dims[dim] = visible(sharding, dim);
+    return project(node.rule, mesh_, tensor, dims);
+  }
+
+  std::vector<Candidate> candidates(const Node& node) const {
+    std::vector<Projection> projections;
+    for (std::size_t tensor = 0; tensor < node.tensors.size(); ++tensor) {
+      projections.push_back(project_visible(node, tensor));
+    }
+    std::vector<Candidate> found;
+    for (std::size_t factor = 0; factor < node.rule.factors.size(); ++factor) {
+      if (!may_propagate(node, node.rule.factors[factor])) continue;
+      CommonAtoms common;
+      for (const Projection& projection : projections) common.add(projection.atoms[factor]);
+      if (common.atoms().empty()) continue;
+      Candidate candidate;
+      candidate.factor = static_cast<int>(factor);
+      candidate.atoms = common.atoms();
+      set_source(node, projections, candidate);
+      found.push_back(candidate);
+    }
+    std::ranges::sort(found, {}, &Candidate::rank);
+    return found;
+  }
+
+  /// The source is the largest tensor that has all the atoms; an atom's priority is the best by
+  /// which it reached any.
+  void set_source(const Node& node, const std::vector<Projection>& projections,
+                  Candidate& candidate) const {
+    const auto factor = static_cast<std::size_t>(candidate.factor);
+    for (int i = 0; i < candidate.atoms.size(); ++i) {
+      candidate.source.set_priority(candidate.atoms[i], kPriorityMax);
+    }
+    for (std::size_t tensor = 0; tensor < node.tensors.size(); ++tensor) {
+      const AtomList atoms = projections[tensor].atoms[factor];
+      const Sharding& sharding = shardings_[node.tensors[tensor]];
+      for (int i = 0; i < std::min(atoms.size(), candidate.atoms.size()); ++i) {
+        const int best = std::min(candidate.source.priority(atoms[i]), sharding.priority(atoms[i]));
+        candidate.source.set_priority(atoms[i], best);
+      }
+      const std::int64_t size = num_elements(node, tensor);
+      if (candidate.atoms.is_prefix_of(atoms) && size > candidate.source_size) {
+        candidate.source_size = size;
+        candidate.source_tensor = tensor;
+      }
+    }
+  }
+
+  static std::int64_t num_elements(const Node& node, std::size_t tensor) {
+    std::int64_t size = 1;
+    for (const auto& factors : node.rule.dims[tensor]) {
+      for (const int factor : factors) {
+        size *= node.rule.factors[static_cast<std::size_t>(factor)].size;
+      }
+    }
+    return size;
+  }
+
+  /// Adds the candidate's atoms to the tensor, up to the first that it can't take.
+  void extend(const Node& node, std::size_t tensor, const Candidate& candidate) {
+    const bool is_result = tensor + 1 == node.tensors.size();
+    if (node.is_broadcast && is_result && round_ < Round::broadcasts_forward) return;
+    const auto dim = open_dim(node, tensor, candidate.factor);
+    if (dim < 0) return;
+    Sharding& sharding = shardings_[node.tensors[tensor]];
+    const AtomList has = project(node.rule, mesh_, tensor, sharding.dims)
+                             .atoms[static_cast<std::size_t>(candidate.factor)];
+    if (!has.is_prefix_of(candidate.atoms)) return;
+    bool changed = false;
+    for (int i = has.size(); i < candidate.atoms.size(); ++i) {
+      const Atom atom = candidate.atoms[i];
+      const unsigned taken = sharding.used() | sharding.replicated | sharding.unreduced;
+      if ((taken >> atom) & 1U) break;
+      sharding.dims[static_cast<std::size_t>(dim)].push_back(atom);
+      sharding.set_priority(atom, candidate.source.priority(atom));
+      changed = true;
+    }
+    if (changed) enqueue(node.tensors[tensor]);
+  }
+
+  /// The dim of the tensor that has the factor, if atoms may be added to the factor by appending
+  /// them to the dim; else -1.
+  int open_dim(const Node& node, std::size_t tensor, int factor) const {
+    const Sharding& sharding = shardings_[node.tensors[tensor]];
+    for (std::size_t dim = 0; dim < node.rule.dims[tensor].size(); ++dim) {
+      const auto& factors = node.rule.dims[tensor][dim];
+      const auto place = std::ranges::find(factors, factor);
+      if (place == factors.end()) continue;
+      if (!sharding.is_open(static_cast<int>(dim))) return -1;
+      // Atoms that a later priority brings stay as the user gave them.
+      if (visible(sharding, dim) != sharding.dims[dim]) return -1;
+      const Projection projection = project(node.rule, mesh_, tensor, sharding.dims);
+      if ((projection.overflow_dims >> dim) & 1U) return -1;
+      const bool majors_full = std::all_of(factors.begin(), place, [&](int major) {
+        const auto id = static_cast<std::size_t>(major);
+        return is_full(mesh_, node.rule.factors[id], projection.atoms[id]);
+      });
+      return majors_full ? static_cast<int>(dim) : -1;
+    }
+    return -1;
+  }
+
+  void enqueue(std::uint32_t tensor) {
+    for (const std::uint32_t node : nodes_of_[tensor]) {
+      if (queued_[node]) continue;
+      queued_[node] = true;
+      queue_.push_back(node);
+    }
+  }
+
+  const Program& program_;
+  const Mesh& mesh_;
+  std::vector<Sharding> shardings_;  // of the values, then of the outputs
+  std::vector<std::uint32_t> use_count_;
+  std::vector<Node> nodes_;
+  std::vector<std::vector<std::uint32_t>> nodes_of_;  // by sharding
+  std::deque<std::uint32_t> queue_;
+  std::vector<bool> queued_;  // by node
+  Round round_ = Round::single_use_elementwise;
+  int priority_ = 0;
+};
+
+}  // namespace
+
+std::vector<Sharding> propagate(const Program& program, const Mesh& mesh) {
+  return Propagation(program, mesh).run();
+}
+
+}  // namespace weft

@@ -1,0 +1,242 @@
+#include <weft/spmd/passes/reshard.hpp>
+
+#include <algorithm>
+
+namespace weft {
+namespace {
+
+AtomMask without(AtomMask mask, AtomMask removed) { return static_cast<AtomMask>(mask & ~removed); }
+
+bool contains(AtomMask mask, Atom atom) { return (mask >> atom) & 1U; }
+
+AtomList concatenated(AtomList first, AtomList second) {
+  first.append(second);
+  return first;
+}
+
+/// The last `count` atoms.
+AtomList suffix(AtomList atoms, int count) { return atoms.suffix_from(atoms.size() - count); }
+
+int common_prefix(AtomList a, AtomList b) {
+  int count = 0;
+  while (count < std::min(a.size(), b.size()) && a[count] == b[count]) ++count;
+  return count;
+}
+
+/// Steps under way from a layout to a target.
+class Route {
+ public:
+  Route(const Mesh& mesh, const Sharding& from, const Sharding& to)
+      : mesh_(&mesh), at_(from), to_(to) {}
+
+  const std::vector<ReshardStep>& steps() const { return steps_; }
+
+  void reduce() {
+    while (slice() || reduce_scatter()) {
+    }
+    const AtomMask rest = pending();
+    if (rest == 0) return;
+    at_.unreduced = to_.unreduced;
+    push(OpKind::all_reduce, mesh_->list(rest));
+  }
+
+  void move() {
+    while (slice() || all_to_all() || gather_unwanted() || gather_any()) {
+    }
+    WEFT_CHECK(at_.same_layout(to_), at_.to_string(*mesh_, kDimCountMax),
+               to_.to_string(*mesh_, kDimCountMax));
+  }
+
+  /// Puts atoms where the target has them, as far as the number of parts of each dim stays; false
+  /// if nothing changes.
+  bool permute() {
+    const auto dims = permuted_dims();
+    if (dims == at_.dims) return false;
+    at_.dims = dims;
+    push(OpKind::collective_permute, {});
+    return true;
+  }
+
+ private:
+  AtomMask pending() const { return without(at_.unreduced, to_.unreduced); }
+
+  /// Atoms at the end of a dim that the target hasn't got there.
+  int excess(std::size_t dim) const {
+    return at_.dims[dim].size() - common_prefix(at_.dims[dim], to_.dims[dim]);
+  }
+
+  /// The longest run of atoms that `wanted` admits among those that the target has next in the dim.
+  template <typename Wanted>
+  AtomList next_atoms(std::size_t dim, Wanted wanted) const {
+    AtomList run;
+    if (excess(dim) > 0) return run;
+    const AtomList next = to_.dims[dim].suffix_from(at_.dims[dim].size());
+    for (int i = 0; i < next.size() && wanted(next[i]); ++i) run.push_back(next[i]);
+    return run;
+  }
+
+  bool slice() {
+    const auto busy = static_cast<AtomMask>(at_.used() | at_.unreduced);
+    return append_to_some_dim(OpKind::all_slice, [&](Atom atom) { return !contains(busy, atom); });
+  }
+
+  bool reduce_scatter() {
+    const AtomMask mask = pending();
+    return append_to_some_dim(OpKind::reduce_scatter,
+                              [&](Atom atom) { return contains(mask, atom); });
+  }
+
+  template <typename Wanted>
+  bool append_to_some_dim(OpKind kind, Wanted wanted) {
+    for (std::size_t dim = 0; dim < at_.dims.size(); ++dim) {
+      const AtomList run = next_atoms(dim, wanted);
+      if (run.empty()) continue;
+      at_.dims[dim].append(run);
+      at_.unreduced = without(at_.unreduced, run.mask());
+      push(kind, run, static_cast<int>(dim));
+      return true;
+    }
+    return false;
+  }
+
+  /// Moves atoms from the end of one dim to the end of another that wants them next.
+  bool all_to_all() {
+    for (std::size_t from = 0; from < at_.dims.size(); ++from) {
+      for (int count = excess(from); count > 0; --count) {
+        const AtomList moved = suffix(at_.dims[from], count);
+        for (std::size_t to = 0; to < at_.dims.size(); ++to) {
+          if (to == from) continue;
+          const AtomList joined = concatenated(at_.dims[to], moved);
+          if (!joined.is_prefix_of(to_.dims[to])) continue;
+          at_.dims[from] = at_.dims[from].prefix(at_.dims[from].size() - count);
+          at_.dims[to] = joined;
+          push(OpKind::all_to_all, moved, static_cast<int>(to), static_cast<int>(from));
+          return true;
+        }
+      }
+    }
+    return false;
+  }
+
+  /// Gathers atoms at the end of a dim that the target doesn't use at all.
+  bool gather_unwanted() {
+    const AtomMask wanted = to_.used();
+    for (std::size_t dim = 0; dim < at_.dims.size(); ++dim) {
+      const AtomList atoms = at_.dims[dim];
+      int count = 0;
+      while (count < excess(dim) && !contains(wanted, atoms[atoms.size() - 1 - count])) ++count;
+      if (count > 0) return gather(dim, count);
+    }
+    return false;
+  }
+
+  /// Gathers an atom that is in the way.
+  bool gather_any() {
+    for (std::size_t dim = 0; dim < at_.dims.size(); ++dim) {
+      if (excess(dim) > 0) return gather(dim, 1);
+    }
+    return false;
+  }
+
+  bool gather(std::size_t dim, int count) {
+    AtomList gathered = suffix(at_.dims[dim], count);
+    at_.dims[dim] = at_.dims[dim].prefix(at_.dims[dim].size() - count);
+    if (!steps_.empty() && steps_.back().kind == OpKind::all_gather &&
+        steps_.back().dim == static_cast<int>(dim)) {
+      gathered.append(steps_.back().atoms);
+      steps_.pop_back();
+    }
+    push(OpKind::all_gather, gathered, static_cast<int>(dim));
+    return true;
+  }
+
+  /// A layout with as many parts in each dim as now, whose dims begin as far as possible as the
+  /// target's do. Atoms that other dims want come last, ready for an all_to_all.
+  std::array<AtomList, kDimCountMax> permuted_dims() const {
+    std::array<AtomList, kDimCountMax> kept{};
+    std::array<std::vector<std::int64_t>, kDimCountMax> sizes;  // of the atoms still to be placed
+    AtomMask busy = at_.unreduced;
+    const auto place = [&](std::size_t dim, Atom atom, AtomList& list) {
+      const auto size = std::ranges::find(sizes[dim], mesh_->atom_size(atom));
+      if (contains(busy, atom) || size == sizes[dim].end()) return false;
+      sizes[dim].erase(size);
+      list.push_back(atom);
+      busy = static_cast<AtomMask>(busy | (1U << atom));
+      return true;
+    };
+    for (std::size_t dim = 0; dim < kept.size(); ++dim) {
+      for (int i = 0; i < at_.dims[dim].size(); ++i) {
+        sizes[dim].push_back(mesh_->atom_size(at_.dims[dim][i]));
+      }
+      for (int i = 0; i < to_.dims[dim].size(); ++i) {
+        if (!place(dim, to_.dims[dim][i], kept[dim])) break;
+      }
+    }
+    std::array<AtomList, kDimCountMax> rest{};
+    for (std::size_t dim = 0; dim < rest.size(); ++dim) {
+      for (int i = 0; i < at_.dims[dim].size(); ++i) place(dim, at_.dims[dim][i], rest[dim]);
+    }
+    for (std::size_t dim = 0; dim < rest.size(); ++dim) {
+      for (int atom = 1; atom <= mesh_->num_atoms(); ++atom) {
+        place(dim, static_cast<Atom>(atom), rest[dim]);
+      }
+      WEFT_CHECK(sizes[dim].empty(), dim);
+      const AtomMask wanted = to_.used();
+      for (const bool pass : {false, true}) {
+        for (int i = 0; i < rest[dim].size(); ++i) {
+          if (contains(wanted, rest[dim][i]) == pass) kept[dim].push_back(rest[dim][i]);
+        }
+      }
+    }
+    return kept;
+  }
+
+  void push(OpKind kind, AtomList atoms, int dim = -1, int concat_dim = -1) {
+    steps_.push_back({kind, atoms, dim, concat_dim, at_});
+  }
+
+  const Mesh* mesh_;
+  Sharding at_;
+  Sharding to_;
+  std::vector<ReshardStep> steps_;
+};
+
+}  // namespace
+
+std::vector<ReshardStep> reshard_steps(const Mesh& mesh, const TensorType& type,
+                                       const Sharding& from, const Sharding& to) {
+  WEFT_CHECK(without(to.unreduced, from.unreduced) == 0, from.unreduced, to.unreduced);
+  Route straight(mesh, from, to);
+  straight.reduce();
+  Route permuted = straight;
+  straight.move();
+  if (!permuted.permute()) return straight.steps();
+  permuted.move();
+  const bool cheaper = reshard_cost(mesh, type, from, permuted.steps()) <
+                       reshard_cost(mesh, type, from, straight.steps());
+  return cheaper ? permuted.steps() : straight.steps();
+}
+
+std::int64_t reshard_cost(const Mesh& mesh, const TensorType& type, const Sharding& from,
+                          const std::vector<ReshardStep>& steps) {
+  std::int64_t cost = 0;
+  AtomMask before = from.used();
+  for (const ReshardStep& step : steps) {
+    const std::int64_t bytes_before = type.bytes() / mesh.count(before);
+    const std::int64_t bytes_after = type.bytes() / mesh.count(step.after.used());
+    const std::int64_t chips = mesh.count(step.atoms);
+    switch (step.kind) {
+      case OpKind::all_reduce: cost += 2 * (bytes_before - bytes_before / chips); break;
+      case OpKind::reduce_scatter: cost += bytes_before - bytes_after; break;
+      case OpKind::all_gather: cost += bytes_after - bytes_before; break;
+      case OpKind::all_to_all: cost += bytes_before - bytes_before / chips; break;
+      case OpKind::collective_permute: cost += bytes_before; break;
+      default: WEFT_CHECK(step.kind == OpKind::all_slice, to_string(step.kind)); break;
+    }
+    if (is_collective(step.kind)) cost += kCollectiveCost;
+    before = step.after.used();
+  }
+  return cost;
+}
+
+}  // namespace weft

@@ -1,0 +1,39 @@
+#pragma once
+/// Resharding: the steps that take a value from one layout to another.
+
+#include <cstdint>
+#include <vector>
+
+#include <weft/spmd/mesh/mesh.hpp>
+#include <weft/spmd/program/op_kind.hpp>
+#include <weft/spmd/program/type.hpp>
+
+namespace weft {
+
+/// One collective, or a local all_slice.
+struct ReshardStep {
+  OpKind kind;
+  AtomList atoms;       ///< not for collective_permute, which goes by the layouts around it
+  int dim = -1;         ///< the dim that is sliced, gathered, scattered, or split by all_to_all
+  int concat_dim = -1;  ///< all_to_all
+  Sharding after;       ///< layout of the step's result
+};
+
+/// Steps from one layout to the other, in order; none if the layouts are the same. Works for any
+/// two layouts where `to.unreduced` is part of `from.unreduced`. Partial results first:
+/// reduce_scatter where the target shards a dim by the atom, else all_reduce. Then slices, which
+/// cost nothing; all_to_all for atoms that change dim; all_gather for what is left; before those a
+/// collective_permute where putting other atoms in an atom's place makes the whole cheaper. The
+/// order follows Shardy's reshard_to_collectives.
+std::vector<ReshardStep> reshard_steps(const Mesh& mesh, const TensorType& type,
+                                       const Sharding& from, const Sharding& to);
+
+/// What the steps cost a chip: bytes it receives, and kCollectiveCost for each collective. `type`
+/// is the global type.
+std::int64_t reshard_cost(const Mesh& mesh, const TensorType& type, const Sharding& from,
+                          const std::vector<ReshardStep>& steps);
+
+/// Meeting the other chips costs as much as moving this many bytes: about 1.6 us at 10 GB/s.
+inline constexpr std::int64_t kCollectiveCost = 16 * 1024;
+
+}  // namespace weft
