@@ -18,10 +18,10 @@ std::vector<std::string> default_axis_names(int num_axes);
 
 /// What decides the shape of a job's mesh; empty or 0 means not given.
 struct MeshRequest {
-  std::vector<int> chips_per_worker;  ///< one entry per worker, at least one
-  std::vector<std::int64_t> topology;
-  std::vector<std::int64_t> mesh_shape;
-  std::vector<std::string> axis_names;
+  std::vector<int> chips_per_worker{};  ///< one entry per worker, at least one
+  std::vector<std::int64_t> topology{};
+  std::vector<std::int64_t> mesh_shape{};
+  std::vector<std::string> axis_names{};
   std::int64_t data_parallel_size = 0;
   std::int64_t model_parallel_size = 0;
 };
