@@ -24,8 +24,8 @@ if(WEFT_DEVELOPER)
   endforeach()
 endif()
 
-# weft_library(<name> SOURCES ... LIBRARIES ... PRIVATE_LIBRARIES ...): the target weft_<name>, alias
-# weft::<name>, installed.
+# weft_library(<name> SOURCES ... LIBRARIES ... PRIVATE_LIBRARIES ...): the target weft_<name>,
+# with the alias weft::<name>; part of the installed package.
 function(weft_library name)
   cmake_parse_arguments(arg "" "" "SOURCES;LIBRARIES;PRIVATE_LIBRARIES" ${ARGN})
   add_library(weft_${name} STATIC ${arg_SOURCES})
@@ -33,7 +33,8 @@ function(weft_library name)
   set_target_properties(weft_${name} PROPERTIES EXPORT_NAME ${name} POSITION_INDEPENDENT_CODE ON)
   target_compile_features(weft_${name} PUBLIC cxx_std_20)
   target_include_directories(weft_${name} PUBLIC
-    $<BUILD_INTERFACE:${PROJECT_BINARY_DIR}/include> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+    $<BUILD_INTERFACE:${PROJECT_BINARY_DIR}/include>
+    $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
   target_link_libraries(weft_${name} PUBLIC ${arg_LIBRARIES} PRIVATE ${arg_PRIVATE_LIBRARIES}
     $<BUILD_INTERFACE:weft_options>)
   install(TARGETS weft_${name} EXPORT weft)
@@ -47,15 +48,16 @@ function(weft_program name)
   target_link_libraries(${name} PRIVATE ${arg_LIBRARIES} weft_options)
 endfunction()
 
-# weft_test(<name> LABELS ... SOURCES ... LIBRARIES ...): a GoogleTest program and its ctest. The label
-# `caf` says that the test runs actors: Debian's CAF isn't instrumented, so ThreadSanitizer would take
-# its atomics for races, and there is no such test under it.
+# weft_test(<name> LABELS ... SOURCES ... LIBRARIES ...): a GoogleTest program and its ctest. The
+# label `caf` says that the test runs actors: Debian's CAF isn't instrumented, so ThreadSanitizer
+# would take its atomics for races, and there is no such test under it.
 function(weft_test name)
   cmake_parse_arguments(arg "" "TIMEOUT" "LABELS;SOURCES;LIBRARIES" ${ARGN})
   if(WEFT_SANITIZE MATCHES thread AND "caf" IN_LIST arg_LABELS)
     return()
   endif()
   weft_program(${name} SOURCES ${arg_SOURCES} LIBRARIES ${arg_LIBRARIES} GTest::gtest_main)
+  target_compile_definitions(${name} PRIVATE WEFT_GOLDEN_DIR="${PROJECT_SOURCE_DIR}/tests/golden")
   add_test(NAME ${name} COMMAND ${name})
   if(NOT arg_TIMEOUT)
     set(arg_TIMEOUT 120)

@@ -1,0 +1,122 @@
+#include <weft/transport/format/checkpoint_manifest.hpp>
+
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include <weft/tests/golden/golden.hpp>
+#include <weft/tests/unit/transport/format/damage.hpp>
+
+namespace weft {
+namespace {
+
+CheckpointManifest sample_manifest() {
+  const auto half = [](std::int64_t begin, std::uint32_t file, std::uint64_t at) {
+    return StoredShard{.offsets = {begin, 0},
+                       .dims = {2, 3},
+                       .file = file,
+                       .file_offset = at,
+                       .frame_bytes = 280,
+                       .payload_xxh3 = 0x0123456789abcdefULL + at};
+  };
+  return {.step = 640,
+          .mesh_shape = {2, 1},
+          .axis_names = {"data", "model"},
+          .files = {"worker-0.shards", "worker-1.shards"},
+          .tensors = {{.name = "fc1.weight",
+                       .type = {DType::f32, {4, 3}},
+                       .shards = {half(0, 0, 0), half(2, 1, 64)}},
+                      {.name = "lr",
+                       .type = {DType::f64, {}},
+                       .shards = {{.file = 0, .file_offset = 320, .frame_bytes = 200}}}}};
+}
+
+void expect_unwritable(const CheckpointManifest& manifest) {
+  EXPECT_THROW(encode_manifest(manifest), Error);
+}
+
+TEST(CheckpointManifest, ReadsWhatWasWritten) {
+  EXPECT_EQ(decode_manifest(encode_manifest(sample_manifest())), sample_manifest());
+}
+
+TEST(CheckpointManifest, BytesAreThoseOfVersionOne) {
+  expect_golden("manifest-v1.bin", as_text(encode_manifest(sample_manifest())));
+}
+
+TEST(CheckpointManifest, ReadsVersionOne) {
+  const std::string golden = read_golden("manifest-v1.bin");
+  EXPECT_EQ(decode_manifest(AlignedCopy(std::as_bytes(std::span(golden))).bytes()),
+            sample_manifest());
+}
+
+TEST(CheckpointManifest, RefusesEveryTruncation) {
+  expect_truncations_refused(encode_manifest(sample_manifest()), decode_manifest);
+}
+
+TEST(CheckpointManifest, RefusesEveryFlippedBit) {
+  expect_bit_flips_refused(encode_manifest(sample_manifest()), decode_manifest);
+}
+
+TEST(CheckpointManifest, DamageBehindTheSealIsRefusedOrInRange) {
+  const int refused = flip_behind_the_seal(
+      kManifestFormat, encode_manifest(sample_manifest()), decode_manifest,
+      [](const CheckpointManifest& manifest) { EXPECT_NO_THROW(encode_manifest(manifest)); });
+  EXPECT_GT(refused, 0);
+}
+
+TEST(CheckpointManifest, RefusesBytesAfterItsEnd) {
+  auto bytes = encode_manifest(sample_manifest());
+  bytes.push_back(std::byte{0});
+  expect_refused(decode_manifest, bytes, Errc::corrupt);
+}
+
+TEST(CheckpointManifest, RefusesShardsThatMissElements) {
+  CheckpointManifest manifest = sample_manifest();
+  manifest.tensors[0].shards.pop_back();
+  expect_unwritable(manifest);
+}
+
+TEST(CheckpointManifest, RefusesShardsThatOverlap) {
+  CheckpointManifest manifest = sample_manifest();
+  manifest.tensors[0].shards[1].offsets = {1, 0};
+  expect_unwritable(manifest);
+}
+
+TEST(CheckpointManifest, RefusesAShardOutsideItsTensor) {
+  CheckpointManifest manifest = sample_manifest();
+  manifest.tensors[0].shards[1].offsets = {3, 0};
+  expect_unwritable(manifest);
+}
+
+TEST(CheckpointManifest, RefusesATensorNamedTwice) {
+  CheckpointManifest manifest = sample_manifest();
+  manifest.tensors[1].name = manifest.tensors[0].name;
+  expect_unwritable(manifest);
+}
+
+TEST(CheckpointManifest, RefusesFilesOutsideItsFolder) {
+  for (const std::string name : {"", ".", "..", "../secret", "/etc/passwd", "a/b"}) {
+    SCOPED_TRACE(name);
+    CheckpointManifest manifest = sample_manifest();
+    manifest.files[1] = name;
+    expect_unwritable(manifest);
+  }
+}
+
+TEST(CheckpointManifest, RefusesAFileThatIsNotListed) {
+  CheckpointManifest manifest = sample_manifest();
+  manifest.tensors[0].shards[0].file = 2;
+  expect_unwritable(manifest);
+}
+
+TEST(CheckpointManifest, RefusesAFrameThatIsMisplacedOrTooSmall) {
+  CheckpointManifest manifest = sample_manifest();
+  manifest.tensors[0].shards[0].file_offset = 32;
+  expect_unwritable(manifest);
+  manifest = sample_manifest();
+  manifest.tensors[0].shards[0].frame_bytes = 23;
+  expect_unwritable(manifest);
+}
+
+}  // namespace
+}  // namespace weft

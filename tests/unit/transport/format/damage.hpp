@@ -1,0 +1,100 @@
+#pragma once
+/// Damages the bytes of a format in every small way, and sees what its reader says.
+
+#include <algorithm>
+#include <cstddef>
+#include <memory>
+#include <new>
+#include <span>
+#include <string_view>
+
+#include <gtest/gtest.h>
+
+#include <weft/spmd/error.hpp>
+#include <weft/transport/format/envelope.hpp>
+
+namespace weft {
+
+/// A copy that begins at a multiple of 64 and isn't a byte longer than the original, so that
+/// AddressSanitizer sees a read past its end.
+class AlignedCopy {
+ public:
+  explicit AlignedCopy(std::span<const std::byte> bytes)
+      : size_(bytes.size()), data_(new (kAlignment) std::byte[bytes.size()]) {
+    std::ranges::copy(bytes, data_.get());
+  }
+  std::span<std::byte> bytes() const { return {data_.get(), size_}; }
+
+ private:
+  static constexpr std::align_val_t kAlignment{64};
+  struct Delete {
+    void operator()(std::byte* data) const { ::operator delete[](data, kAlignment); }
+  };
+  std::size_t size_;
+  std::unique_ptr<std::byte[], Delete> data_;
+};
+
+inline std::string_view as_text(std::span<const std::byte> bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+/// The reader throws `code`.
+template <typename Read>
+void expect_refused(Read read, std::span<const std::byte> bytes, Errc code) {
+  try {
+    read(bytes);
+    ADD_FAILURE() << "accepted";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), code) << error.what();
+  }
+}
+
+/// The reader refuses every proper prefix.
+template <typename Read>
+void expect_truncations_refused(std::span<const std::byte> bytes, Read read) {
+  for (std::size_t size = 0; size < bytes.size(); ++size) {
+    SCOPED_TRACE(size);
+    expect_refused(read, AlignedCopy(bytes.first(size)).bytes(), Errc::corrupt);
+  }
+}
+
+/// The reader refuses the bytes with any one bit flipped.
+template <typename Read>
+void expect_bit_flips_refused(std::span<const std::byte> bytes, Read read) {
+  const AlignedCopy copy(bytes);
+  for (std::size_t bit = 0; bit < 8 * bytes.size(); ++bit) {
+    SCOPED_TRACE(bit);
+    std::byte& damaged = copy.bytes()[bit / 8];
+    damaged ^= std::byte{1} << (bit % 8);
+    EXPECT_THROW(read(copy.bytes()), Error);
+    damaged ^= std::byte{1} << (bit % 8);
+  }
+}
+
+/// Flips each bit of the envelope's body and seals it again, so that nothing but the reader's own
+/// checks stands between the damage and its result: it refuses as corrupt, or `accepted` is called
+/// with a result that is in range. Returns how many it refused.
+template <typename Read, typename Accepted>
+int flip_behind_the_seal(const Format& format, std::span<const std::byte> bytes, Read read,
+                         Accepted accepted) {
+  const AlignedCopy copy(bytes);
+  const auto body = open_envelope(format, bytes);
+  const auto envelope = copy.bytes().first(kEnvelopePrefixBytes + body.size());
+  int refused = 0;
+  for (std::size_t bit = 8 * kEnvelopePrefixBytes; bit < 8 * envelope.size(); ++bit) {
+    SCOPED_TRACE(bit);
+    std::byte& damaged = envelope[bit / 8];
+    damaged ^= std::byte{1} << (bit % 8);
+    seal_envelope(format, envelope);
+    try {
+      accepted(read(copy.bytes()));
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), Errc::corrupt) << error.what();
+      ++refused;
+    }
+    damaged ^= std::byte{1} << (bit % 8);
+  }
+  return refused;
+}
+
+}  // namespace weft

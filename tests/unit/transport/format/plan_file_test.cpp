@@ -1,0 +1,134 @@
+#include <weft/transport/format/plan_file.hpp>
+
+#include <functional>
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include <weft_schema/plan_generated.h>
+#include <weft/spmd/program/verify.hpp>
+#include <weft/tests/golden/golden.hpp>
+#include <weft/tests/unit/transport/format/damage.hpp>
+#include <weft/tests/unit/transport/format/sample_plan.hpp>
+
+namespace weft {
+namespace {
+
+Mesh mesh_of(const Plan& plan) { return {plan.mesh_shape, plan.axis_names}; }
+
+/// Encodes the plan after `spoil`, and expects that reading it says `why`.
+void expect_refused_for(std::string_view why, const std::function<void(Plan&)>& spoil) {
+  SCOPED_TRACE(why);
+  Plan plan = sample_plan();
+  spoil(plan);
+  try {
+    decode_plan(encode_plan(plan));
+    ADD_FAILURE() << "accepted";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), Errc::corrupt);
+    EXPECT_NE(std::string_view(error.what()).find(why), std::string_view::npos) << error.what();
+  }
+}
+
+TEST(PlanFile, SampleIsAPlan) {
+  const Plan plan = sample_plan();
+  EXPECT_NO_THROW(verify(plan, mesh_of(plan)));
+}
+
+TEST(PlanFile, ReadsWhatWasWritten) {
+  const Plan plan = sample_plan();
+  const Plan read = decode_plan(encode_plan(plan));
+  EXPECT_EQ(fingerprint(read.program), fingerprint(plan.program));
+  EXPECT_EQ(read.program.locs, plan.program.locs);
+  EXPECT_EQ(read.program.op_locs, plan.program.op_locs);
+  EXPECT_EQ(read.input_types, plan.input_types);
+  EXPECT_EQ(read.output_types, plan.output_types);
+  EXPECT_EQ(read.mesh_shape, plan.mesh_shape);
+  EXPECT_EQ(read.axis_names, plan.axis_names);
+  EXPECT_EQ(read.temp_bytes, plan.temp_bytes);
+  EXPECT_EQ(read.temp_bytes_bound, plan.temp_bytes_bound);
+  EXPECT_NO_THROW(verify(read, mesh_of(read)));
+  EXPECT_EQ(as_text(encode_plan(read)), as_text(encode_plan(plan)));
+}
+
+TEST(PlanFile, BytesAreThoseOfVersionOne) {
+  expect_golden("plan-v1.bin", as_text(encode_plan(sample_plan())));
+}
+
+TEST(PlanFile, ReadsVersionOne) {
+  const std::string golden = read_golden("plan-v1.bin");
+  const Plan plan = decode_plan(AlignedCopy(std::as_bytes(std::span(golden))).bytes());
+  EXPECT_EQ(fingerprint(plan.program), fingerprint(sample_plan().program));
+}
+
+TEST(PlanFile, SchemaNamesEveryOpKindAsTheProgramDoes) {
+  for (const fb::OpKind kind : fb::EnumValuesOpKind()) {
+    EXPECT_EQ(fb::EnumNameOpKind(kind), to_string(static_cast<OpKind>(kind)));
+  }
+  for (int kind = 0; kind <= static_cast<int>(fb::OpKind::MAX); ++kind) {
+    const bool in_program = to_string(static_cast<OpKind>(kind)) != "unknown";
+    EXPECT_EQ(*fb::EnumNameOpKind(static_cast<fb::OpKind>(kind)) != '\0', in_program) << kind;
+  }
+}
+
+TEST(PlanFile, RefusesEveryTruncation) {
+  expect_truncations_refused(encode_plan(sample_plan()), decode_plan);
+}
+
+TEST(PlanFile, RefusesEveryFlippedBit) {
+  expect_bit_flips_refused(encode_plan(sample_plan()), decode_plan);
+}
+
+TEST(PlanFile, DamageBehindTheSealIsRefusedOrInRange) {
+  const auto accepted = [](const Plan& plan) {
+    EXPECT_NO_THROW(decode_plan(encode_plan(plan)));
+    verify(plan, mesh_of(plan));
+  };
+  const int refused =
+      flip_behind_the_seal(kPlanFormat, encode_plan(sample_plan()), decode_plan, accepted);
+  EXPECT_GT(refused, 0);
+}
+
+TEST(PlanFile, RefusesWhatIsOutOfRange) {
+  expect_refused_for("operands has 7, of 7", [](Plan& p) { p.program.operands.back() = 7; });
+  expect_refused_for("results has 9", [](Plan& p) { p.program.results[0] = 9; });
+  expect_refused_for("value_ops has 5", [](Plan& p) { p.program.value_ops.back() = 5; });
+  expect_refused_for("operand_begin", [](Plan& p) { p.program.operand_begin[1] = 9; });
+  expect_refused_for("attr_begin", [](Plan& p) { p.program.attr_begin.pop_back(); });
+  expect_refused_for("op_locs has 3", [](Plan& p) { p.program.op_locs[0] = 3; });
+  expect_refused_for("op kind 2", [](Plan& p) { p.program.op_kinds[0] = OpKind(2); });
+  expect_refused_for("inputs has", [](Plan& p) { p.program.inputs[0].value = 7; });
+  expect_refused_for("kind of input", [](Plan& p) { p.program.inputs[0].kind = InputKind(4); });
+  expect_refused_for("outputs has", [](Plan& p) { p.program.outputs[0].value = kNoId; });
+  expect_refused_for("updates input 2 of 2", [](Plan& p) { p.program.outputs[0].updates = 2; });
+  expect_refused_for("dtype", [](Plan& p) { p.program.value_types[0].dtype = DType(7); });
+  expect_refused_for("2^53",
+                     [](Plan& p) { p.program.value_types[0].shape[0] = std::int64_t{1} << 52; });
+  expect_refused_for("slots has 6", [](Plan& p) { p.slots.pop_back(); });
+  expect_refused_for("place 3", [](Plan& p) { p.slots[0].place = Place(3); });
+  expect_refused_for("a slot at 2 of 2", [](Plan& p) { p.slots[0].offset = 2; });
+  expect_refused_for("a slot at 256 of 192", [](Plan& p) { p.slots[2].offset = 256; });
+}
+
+TEST(PlanFile, RefusesAShardingThatIsNotOfItsMesh) {
+  expect_refused_for("atom 2 of 1",
+                     [](Plan& p) { p.program.inputs[0].sharding.dims[1] = AtomList{2}; });
+  expect_refused_for("atom 0 of 1", [](Plan& p) {
+    p.program.inputs[0].sharding.dims[1] = AtomList::from_bits(0x10);
+  });
+  expect_refused_for("masks", [](Plan& p) { p.program.inputs[0].sharding.unreduced = 1; });
+  expect_refused_for("masks", [](Plan& p) { p.program.inputs[0].sharding.replicated = 4; });
+  expect_refused_for("masks", [](Plan& p) { p.program.inputs[0].sharding.open_mask = 64; });
+  expect_refused_for("reduction 3",
+                     [](Plan& p) { p.program.inputs[0].sharding.reduce_kind = ReduceKind(3); });
+}
+
+TEST(PlanFile, RefusesAMeshThatIsNone) {
+  expect_refused_for("mesh axis of size 0", [](Plan& p) { p.mesh_shape[0] = 0; });
+  expect_refused_for("at most 65536", [](Plan& p) { p.mesh_shape[0] = 65537; });
+  expect_refused_for("plan file", [](Plan& p) { p.axis_names.pop_back(); });
+  expect_refused_for("plan file", [](Plan& p) { p.axis_names[1] = "data"; });
+}
+
+}  // namespace
+}  // namespace weft

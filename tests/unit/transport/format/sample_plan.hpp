@@ -1,0 +1,50 @@
+#pragma once
+/// A small plan placed by hand, so that what is written of it doesn't change with the planner.
+
+#include <weft/spmd/passes/plan.hpp>
+#include <weft/spmd/program/builder.hpp>
+
+namespace weft {
+
+/// w' = w + 0.5 * sum over "data" of x^T x, on a (2,1) mesh: a dot_general, an all_reduce, a
+/// constant.
+inline Plan sample_plan() {
+  const Mesh mesh({2, 1}, {"data", "model"});
+  const AtomList data = mesh.axis_atoms(0);
+  Sharding by_row;
+  by_row.dims[0] = data;
+
+  Plan plan;
+  Program& program = plan.program;
+  const ValueId x = program.add_input({DType::f32, {2, 4}}, InputKind::data, "x", by_row);
+  const ValueId w =
+      program.add_input({DType::f32, {4, 4}}, InputKind::param, "w", Sharding::closed());
+  Builder builder(program);
+  builder.set_loc("train.cpp:41");
+  const ValueId local = builder.dot_general(
+      x, x, {.lhs_batch = {}, .rhs_batch = {}, .lhs_contracting = {0}, .rhs_contracting = {0}});
+  const ValueId sum = builder.all_reduce(mesh, local, data, ReduceKind::add);
+  builder.set_loc("train.cpp:42");
+  const ValueId half = builder.constant(0.5, {DType::f32, {4, 4}});
+  const ValueId scaled = builder.binary(OpKind::multiply, sum, half);
+  const ValueId updated = builder.binary(OpKind::add, w, scaled);
+  program.add_output(updated, "w", Sharding::closed(), 1);
+
+  plan.input_types = {{DType::f32, {4, 4}}, {DType::f32, {4, 4}}};
+  plan.output_types = {{DType::f32, {4, 4}}};
+  plan.slots.resize(program.num_values());
+  plan.slots[x] = {Place::input, 0};
+  plan.slots[w] = {Place::input, 1};
+  plan.slots[local] = {Place::temp, 0};
+  plan.slots[sum] = {Place::temp, 64};
+  plan.slots[half] = {Place::temp, 0};
+  plan.slots[scaled] = {Place::temp, 128};
+  plan.slots[updated] = {Place::output, 0};
+  plan.temp_bytes = 192;
+  plan.temp_bytes_bound = 192;
+  plan.mesh_shape = mesh.shape();
+  plan.axis_names = mesh.axis_names();
+  return plan;
+}
+
+}  // namespace weft

@@ -1,0 +1,288 @@
+#include <weft/transport/format/plan_file.hpp>
+
+#include <algorithm>
+#include <limits>
+
+#include <weft_schema/plan_generated.h>
+#include <weft/transport/format/tensor_fields.hpp>
+
+namespace weft {
+namespace {
+
+using flatbuffers::FlatBufferBuilder;
+using flatbuffers::Offset;
+
+static_assert(sizeof(fb::OpKind) == sizeof(OpKind));
+static_assert(static_cast<int>(fb::OpKind::MAX) == static_cast<int>(OpKind::all_slice));
+static_assert(static_cast<int>(fb::ReduceKind::MAX) == static_cast<int>(ReduceKind::min));
+static_assert(static_cast<int>(fb::InputKind::MAX) == static_cast<int>(InputKind::runtime_scalar));
+static_assert(static_cast<int>(fb::Place::MAX) == static_cast<int>(Place::output));
+
+fb::Sharding write_sharding(const Sharding& sharding) {
+  std::array<std::uint64_t, kDimCountMax> dims{};
+  std::ranges::transform(sharding.dims, dims.begin(), &AtomList::bits);
+  return {dims,
+          sharding.provenance,
+          sharding.unreduced,
+          sharding.replicated,
+          sharding.open_mask,
+          static_cast<fb::ReduceKind>(sharding.reduce_kind)};
+}
+
+Offset<fb::Input> write_input(FlatBufferBuilder& builder, const ProgramInput& input,
+                              const TensorType& global) {
+  const auto name = builder.CreateString(input.name);
+  const fb::TensorType type = write_type(global);
+  const fb::Sharding sharding = write_sharding(input.sharding);
+  return fb::CreateInput(builder, input.value, static_cast<fb::InputKind>(input.kind), name, &type,
+                         &sharding);
+}
+
+Offset<fb::Output> write_output(FlatBufferBuilder& builder, const ProgramOutput& output,
+                                const TensorType& global) {
+  const auto name = builder.CreateString(output.name);
+  const fb::TensorType type = write_type(global);
+  const fb::Sharding sharding = write_sharding(output.sharding);
+  return fb::CreateOutput(builder, output.value, name, &type, &sharding, output.updates);
+}
+
+template <typename From, typename Write>
+auto map(const std::vector<From>& values, Write write) {
+  std::vector<decltype(write(values.front()))> result;
+  result.reserve(values.size());
+  std::ranges::transform(values, std::back_inserter(result), write);
+  return result;
+}
+
+template <typename... Args>
+[[noreturn]] void refuse(fmt::format_string<Args...> format, Args&&... args) {
+  fail(Errc::corrupt, "{}: {}", kPlanFormat.name, fmt::format(format, std::forward<Args>(args)...));
+}
+
+void require_size(std::string_view field, std::size_t size, std::size_t expected) {
+  if (size != expected) refuse("{} has {} entries instead of {}", field, size, expected);
+}
+
+void require_ids(std::string_view field, std::span<const std::uint32_t> ids, std::size_t limit) {
+  for (const std::uint32_t id : ids) {
+    if (id >= limit) refuse("{} has {}, of {}", field, id, limit);
+  }
+}
+
+/// Begins of `ops` ranges that together are an array of `size` entries.
+void require_begins(std::string_view field, const std::vector<std::uint32_t>& begins,
+                    std::size_t ops, std::size_t size) {
+  require_size(field, begins.size(), ops + 1);
+  if (begins.front() != 0 || begins.back() != size || !std::ranges::is_sorted(begins)) {
+    refuse("{} doesn't go from 0 up to {}", field, size);
+  }
+}
+
+template <typename T>
+std::vector<T> read_numbers(const flatbuffers::Vector<T>& numbers) {
+  return {numbers.begin(), numbers.end()};
+}
+
+Mesh read_mesh(const fb::Plan& stored) {
+  std::int64_t chips = 1;
+  for (const std::int64_t size : *stored.mesh_shape()) {
+    if (size < 1 || size > kPlanChipCountMax / chips) {
+      refuse("a mesh axis of size {}; a mesh has at most {} chips", size, kPlanChipCountMax);
+    }
+    chips *= size;
+  }
+  try {
+    return {read_numbers(*stored.mesh_shape()), read_strings(*stored.axis_names())};
+  } catch (const Error& error) {
+    refuse("{}", error.what());
+  }
+}
+
+AtomList read_atoms(std::uint64_t bits, const Mesh& mesh) {
+  const AtomList atoms = AtomList::from_bits(bits);
+  for (int i = 0; i < atoms.size(); ++i) {
+    if (atoms[i] < 1 || atoms[i] > mesh.num_atoms()) {
+      refuse("a sharding names atom {} of {}", atoms[i], mesh.num_atoms());
+    }
+  }
+  return atoms;
+}
+
+Sharding read_sharding(const fb::Sharding& stored, const Mesh& mesh) {
+  const unsigned atoms = (2U << mesh.num_atoms()) - 2;
+  if (((stored.unreduced() | stored.replicated()) & ~atoms) != 0 ||
+      stored.open_mask() >> kDimCountMax != 0) {
+    refuse("a sharding's masks {:#x}, {:#x} and {:#x} have bits of no atom or dim",
+           stored.unreduced(), stored.replicated(), stored.open_mask());
+  }
+  if (stored.reduce_kind() > fb::ReduceKind::MAX) {
+    refuse("there is no reduction {}", static_cast<int>(stored.reduce_kind()));
+  }
+  Sharding sharding{.dims = {},
+                    .provenance = stored.provenance(),
+                    .unreduced = stored.unreduced(),
+                    .replicated = stored.replicated(),
+                    .open_mask = stored.open_mask(),
+                    .reduce_kind = static_cast<ReduceKind>(stored.reduce_kind())};
+  std::ranges::transform(*stored.dims(), sharding.dims.begin(),
+                         [&](std::uint64_t bits) { return read_atoms(bits, mesh); });
+  return sharding;
+}
+
+void read_values(const fb::Plan& stored, Program& program) {
+  for (const fb::TensorType* type : *stored.value_types()) {
+    program.value_types.push_back(read_type(*type, kPlanFormat.name));
+  }
+  program.value_ops = read_numbers(*stored.value_ops());
+  require_size("value_ops", program.value_ops.size(), program.num_values());
+  for (const OpId op : program.value_ops) {
+    if (op != kNoId) require_ids("value_ops", {&op, 1}, stored.op_kinds()->size());
+  }
+}
+
+void read_ops(const fb::Plan& stored, Program& program) {
+  for (const auto kind : *stored.op_kinds()) {
+    if (*fb::EnumNameOpKind(static_cast<fb::OpKind>(kind)) == '\0') {
+      refuse("there is no op kind {}", static_cast<int>(kind));
+    }
+    program.op_kinds.push_back(static_cast<OpKind>(kind));
+  }
+  const std::size_t ops = program.op_kinds.size();
+  program.operands = read_numbers(*stored.operands());
+  require_ids("operands", program.operands, program.num_values());
+  program.operand_begin = read_numbers(*stored.operand_begin());
+  require_begins("operand_begin", program.operand_begin, ops, program.operands.size());
+  program.results = read_numbers(*stored.results());
+  require_size("results", program.results.size(), ops);
+  require_ids("results", program.results, program.num_values());
+  program.attrs = read_numbers(*stored.attrs());
+  program.attr_begin = read_numbers(*stored.attr_begin());
+  require_begins("attr_begin", program.attr_begin, ops, program.attrs.size());
+  program.locs = read_strings(*stored.locs());
+  program.op_locs = read_numbers(*stored.op_locs());
+  require_size("op_locs", program.op_locs.size(), ops);
+  require_ids("op_locs", program.op_locs, program.locs.size());
+}
+
+void read_inputs(const fb::Plan& stored, const Mesh& mesh, Plan& plan) {
+  for (const fb::Input* input : *stored.inputs()) {
+    const std::uint32_t value = input->value();
+    require_ids("inputs", {&value, 1}, plan.program.num_values());
+    if (input->kind() > fb::InputKind::MAX) {
+      refuse("there is no kind of input {}", static_cast<int>(input->kind()));
+    }
+    plan.program.inputs.push_back({.value = value,
+                                   .kind = static_cast<InputKind>(input->kind()),
+                                   .name = input->name()->str(),
+                                   .sharding = read_sharding(*input->sharding(), mesh)});
+    plan.input_types.push_back(read_type(*input->type(), kPlanFormat.name));
+  }
+}
+
+void read_outputs(const fb::Plan& stored, const Mesh& mesh, Plan& plan) {
+  const auto inputs = static_cast<std::int64_t>(plan.program.inputs.size());
+  for (const fb::Output* output : *stored.outputs()) {
+    const std::uint32_t value = output->value();
+    require_ids("outputs", {&value, 1}, plan.program.num_values());
+    if (output->updates() < -1 || output->updates() >= inputs) {
+      refuse("an output updates input {} of {}", output->updates(), inputs);
+    }
+    plan.program.outputs.push_back({.value = value,
+                                    .name = output->name()->str(),
+                                    .sharding = read_sharding(*output->sharding(), mesh),
+                                    .updates = output->updates()});
+    plan.output_types.push_back(read_type(*output->type(), kPlanFormat.name));
+  }
+}
+
+void read_slots(const fb::Plan& stored, Plan& plan) {
+  const std::array<std::uint64_t, 3> limits{plan.temp_bytes, plan.input_types.size(),
+                                            plan.output_types.size()};
+  require_size("slots", stored.slots()->size(), plan.program.num_values());
+  for (const fb::Slot* slot : *stored.slots()) {
+    if (slot->place() > fb::Place::MAX) {
+      refuse("there is no place {}", static_cast<int>(slot->place()));
+    }
+    const std::uint64_t limit = limits[static_cast<std::size_t>(slot->place())];
+    // A value without bytes may stand at the very end of the temporaries.
+    if (slot->offset() > limit || (slot->offset() == limit && slot->place() != fb::Place::temp)) {
+      refuse("a slot at {} of {}", slot->offset(), limit);
+    }
+    plan.slots.push_back({static_cast<Place>(slot->place()), slot->offset()});
+  }
+}
+
+}  // namespace
+
+std::vector<std::byte> encode_plan(const Plan& plan) {
+  const Program& program = plan.program;
+  FlatBufferBuilder builder;
+  std::vector<Offset<fb::Input>> inputs;
+  for (std::size_t i = 0; i < program.inputs.size(); ++i) {
+    inputs.push_back(write_input(builder, program.inputs[i], plan.input_types.at(i)));
+  }
+  std::vector<Offset<fb::Output>> outputs;
+  for (std::size_t i = 0; i < program.outputs.size(); ++i) {
+    outputs.push_back(write_output(builder, program.outputs[i], plan.output_types.at(i)));
+  }
+  const auto types = map(program.value_types, write_type);
+  const auto kinds =
+      map(program.op_kinds, [](OpKind kind) { return static_cast<fb::OpKind>(kind); });
+  const auto constraints = map(program.constraints, write_sharding);
+  const auto slots = map(plan.slots, [](const Slot& slot) {
+    return fb::Slot(slot.offset, static_cast<fb::Place>(slot.place));
+  });
+  const std::span pool(reinterpret_cast<const std::uint8_t*>(program.const_pool.data()),
+                       program.const_pool.size());
+
+  const auto mesh_shape = builder.CreateVector(plan.mesh_shape);
+  const auto axis_names = builder.CreateVectorOfStrings(plan.axis_names);
+  const auto value_types = builder.CreateVectorOfStructs(types);
+  const auto value_ops = builder.CreateVector(program.value_ops);
+  const auto slot_list = builder.CreateVectorOfStructs(slots);
+  const auto op_kinds = builder.CreateVector(kinds);
+  const auto operand_begin = builder.CreateVector(program.operand_begin);
+  const auto operands = builder.CreateVector(program.operands);
+  const auto results = builder.CreateVector(program.results);
+  const auto attr_begin = builder.CreateVector(program.attr_begin);
+  const auto attrs = builder.CreateVector(program.attrs);
+  const auto op_locs = builder.CreateVector(program.op_locs);
+  const auto const_pool = builder.CreateVector(pool.data(), pool.size());
+  const auto constraint_list = builder.CreateVectorOfStructs(constraints);
+  const auto locs = builder.CreateVectorOfStrings(program.locs);
+  const auto input_list = builder.CreateVector(inputs);
+  const auto output_list = builder.CreateVector(outputs);
+  fb::FinishPlanBuffer(
+      builder, fb::CreatePlan(builder, mesh_shape, axis_names, value_types, value_ops, slot_list,
+                              op_kinds, operand_begin, operands, results, attr_begin, attrs,
+                              op_locs, const_pool, constraint_list, locs, input_list, output_list,
+                              plan.temp_bytes, plan.temp_bytes_bound));
+  return make_envelope(kPlanFormat, body_of(builder));
+}
+
+Plan decode_plan(std::span<const std::byte> bytes) {
+  const auto body = open_file(kPlanFormat, bytes);
+  verify_body(body, fb::VerifyPlanBuffer, kPlanFormat.name);
+  const fb::Plan& stored = *fb::GetPlan(body.data());
+
+  const Mesh mesh = read_mesh(stored);
+  Plan plan;
+  plan.mesh_shape = mesh.shape();
+  plan.axis_names = mesh.axis_names();
+  plan.temp_bytes = stored.temp_bytes();
+  plan.temp_bytes_bound = stored.temp_bytes_bound();
+  read_values(stored, plan.program);
+  read_ops(stored, plan.program);
+  const auto pool =
+      std::as_bytes(std::span(stored.const_pool()->data(), stored.const_pool()->size()));
+  plan.program.const_pool.assign(pool.begin(), pool.end());
+  for (const fb::Sharding* sharding : *stored.constraints()) {
+    plan.program.constraints.push_back(read_sharding(*sharding, mesh));
+  }
+  read_inputs(stored, mesh, plan);
+  read_outputs(stored, mesh, plan);
+  read_slots(stored, plan);
+  return plan;
+}
+
+}  // namespace weft

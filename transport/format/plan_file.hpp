@@ -1,0 +1,26 @@
+#pragma once
+/// Plan file: a plan as `WEFT_DUMP_TO` writes it and `weft plan` reads it.
+///
+///   plan file = envelope(Plan)           (schema/plan.fbs)
+
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include <weft/spmd/passes/plan.hpp>
+#include <weft/transport/format/envelope.hpp>
+
+namespace weft {
+
+inline constexpr Format kPlanFormat{"plan file", "weftplan", 1};
+/// A mesh read from a file has at most so many chips.
+inline constexpr std::int64_t kPlanChipCountMax = 1 << 16;
+
+std::vector<std::byte> encode_plan(const Plan& plan);
+
+/// Throws corrupt or version. Every index, count, enumerator and type of the result is in range,
+/// and its mesh is one that Mesh accepts; that the program makes sense is for verify(plan, mesh) to
+/// say. `bytes` is the whole file, 8-byte aligned.
+Plan decode_plan(std::span<const std::byte> bytes);
+
+}  // namespace weft

@@ -1,0 +1,67 @@
+#pragma once
+/// Shard frame: a piece of a tensor with its place in the whole, as Arrow IPC frames a record
+/// batch: a FlatBuffers header, then the payload outside it. The same in an arena, a slot and a
+/// file.
+///
+///   shard frame = envelope(TensorShard) padding payload           (schema/shard.fbs)
+///
+/// A frame begins at a multiple of 64, and so does its payload: padding is zeros up to there.
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <weft/spmd/program/type.hpp>
+#include <weft/transport/format/envelope.hpp>
+
+namespace weft {
+
+inline constexpr Format kShardFormat{"shard frame", "weftshrd", 1};
+inline constexpr std::size_t kShardAlignment = 64;
+
+struct ShardHeader {
+  std::string name{};
+  TensorType type{};                        ///< of the whole tensor
+  Shape offsets{};                          ///< of the shard in it
+  Shape dims{};                             ///< of the shard
+  std::vector<std::int64_t> mesh_coords{};  ///< of the chip whose shard it is
+  std::uint64_t step = 0;
+  std::uint64_t version = 0;
+
+  friend bool operator==(const ShardHeader&, const ShardHeader&) = default;
+};
+
+/// Places in a frame, in bytes from its start.
+struct ShardLayout {
+  std::size_t payload_offset = 0;
+  std::size_t payload_bytes = 0;
+  std::size_t frame_bytes = 0;
+};
+
+/// Throws invalid_argument where the shard isn't a part of the tensor.
+ShardLayout shard_layout(const ShardHeader& header);
+
+/// Completes a frame whose payload already stands at its place: writes all that comes before it.
+/// `frame` has shard_layout(header).frame_bytes and begins at a multiple of 64 (else
+/// invalid_argument).
+void seal_shard_frame(const ShardHeader& header, std::span<std::byte> frame);
+/// Copies the payload to its place and seals; returns the frame's size. Throws invalid_argument for
+/// a payload of another size or an `out` that is too small.
+std::size_t write_shard_frame(const ShardHeader& header, std::span<const std::byte> payload,
+                              std::span<std::byte> out);
+
+struct ShardView {
+  ShardHeader header;
+  std::span<const std::byte> payload{};  ///< within the bytes that were read
+  std::size_t frame_bytes = 0;
+  std::uint64_t payload_xxh3 = 0;
+};
+
+/// The frame that `bytes` begins with; more may follow it. Nothing is used before it was checked,
+/// the payload's checksum included: throws corrupt or version; invalid_argument where `bytes`
+/// doesn't begin at a multiple of 64. The bytes must not change while they are read.
+ShardView read_shard_frame(std::span<const std::byte> bytes);
+
+}  // namespace weft

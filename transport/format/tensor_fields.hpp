@@ -1,0 +1,43 @@
+#pragma once
+/// The fields that several formats have: tensor types, and the part of a tensor that is a shard.
+/// Reading throws corrupt, with `what` in front, unless every value is in range.
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <weft_schema/tensor_generated.h>
+#include <weft/spmd/error.hpp>
+#include <weft/spmd/program/type.hpp>
+
+namespace weft {
+
+fb::TensorType write_type(const TensorType& type);
+TensorType read_type(const fb::TensorType& type, std::string_view what);
+
+/// Offsets or sizes, one per dim of `type`, each >= 0.
+Shape read_dims(const flatbuffers::Vector<std::int64_t>& dims, const TensorType& type,
+                std::string_view what);
+
+/// What is wrong with a shard of `dims` at `offsets` of a tensor, if anything.
+std::optional<std::string> shard_fault(const TensorType& type, const Shape& offsets,
+                                       const Shape& dims);
+
+flatbuffers::Offset<flatbuffers::Vector<std::int64_t>> write_dims(
+    flatbuffers::FlatBufferBuilder& builder, std::span<const std::int64_t> dims);
+std::vector<std::string> read_strings(
+    const flatbuffers::Vector<flatbuffers::Offset<flatbuffers::String>>& strings);
+
+/// The bytes that a finished builder holds.
+std::span<const std::byte> body_of(const flatbuffers::FlatBufferBuilder& builder);
+/// Throws corrupt unless the generated verifier of a root table accepts the body.
+template <typename Verify>
+void verify_body(std::span<const std::byte> body, Verify verify, std::string_view what) {
+  flatbuffers::Verifier verifier(reinterpret_cast<const std::uint8_t*>(body.data()), body.size());
+  if (!verify(verifier)) fail(Errc::corrupt, "{}: its body isn't a FlatBuffer of its kind", what);
+}
+
+}  // namespace weft
