@@ -21,8 +21,8 @@ class Executor {
   Executor(JobMemory& memory, const Mesh& mesh, int position, BoardWriter board, WaitPolicy policy);
   ~Executor();
 
-  /// Reserves the plan's temporaries in the arena and prepares it. Throws no_space, unavailable (an op
-  /// or dtype without a kernel, named with its location).
+  /// Reserves the plan's temporaries in the arena and prepares it. Throws no_space, unavailable (an
+  /// op or dtype without a kernel, named with its location).
   std::shared_ptr<const LoadedPlan> load(const Plan& plan);
 
   /// Offsets in the arena of the buffers of the plan's inputs and outputs, in order.

@@ -1,0 +1,121 @@
+#include <weft/actors/device/executor.hpp>
+
+#include <array>
+#include <utility>
+
+#include <weft/actors/device/kernels/kernel.hpp>
+#include <weft/actors/device/loaded_plan.hpp>
+
+namespace weft {
+
+struct Executor::State {
+  JobMemory& memory;
+  const Mesh& mesh;
+  kernels::ChipContext chip;
+  int arena;  ///< the chip's number in the job's memory
+  BoardWriter board;
+  Communicator communicator;
+  std::vector<CacheLine> scratch{};  ///< for the kernel that runs; enough for every loaded plan
+
+  // The run in progress; no plan: none.
+  std::shared_ptr<const LoadedPlan> plan{};
+  Buffers buffers{};
+  std::size_t next = 0;        ///< step of the plan
+  bool in_collective = false;  ///< step `next` was started, and has to be waited for
+
+  std::byte* address(const Slot& slot) const {
+    std::byte* base = memory.arena(arena);
+    switch (slot.place) {
+      case Place::input: return base + buffers.inputs[slot.offset];
+      case Place::output: return base + buffers.outputs[slot.offset];
+      case Place::temp: break;
+    }
+    return base + kArenaTempOffset + slot.offset;
+  }
+
+  void compute(const LoadedPlan::Step& step) {
+    kernels::KernelArgs args;
+    for (int i = 0; i < step.num_operands; ++i) {
+      const auto operand = static_cast<std::size_t>(i);
+      args.operands[operand] = address(step.operands[operand]);
+    }
+    args.result = address(step.result);
+    args.scratch = scratch.empty() ? nullptr : scratch.front().bytes.data();
+    step.kernel.run(args);
+  }
+
+  /// False: the collective isn't done, and `wait` is false.
+  bool meet(const CollectiveCall& call, bool wait) {
+    if (!std::exchange(in_collective, true)) communicator.start(call);
+    if (wait) {
+      communicator.wait();
+    } else if (!communicator.poll()) {
+      return false;
+    }
+    in_collective = false;
+    return true;
+  }
+
+  /// What it throws ends the run.
+  bool advance(bool wait) try {
+    WEFT_CHECK(plan != nullptr);
+    for (; next < plan->steps.size(); ++next) {
+      const LoadedPlan::Step& step = plan->steps[next];
+      if (step.call < 0) {
+        compute(step);
+      } else if (!meet(plan->calls[static_cast<std::size_t>(step.call)], wait)) {
+        return false;
+      }
+    }
+    plan.reset();
+    return true;
+  } catch (...) {
+    plan.reset();
+    throw;
+  }
+};
+
+Executor::Executor(JobMemory& memory, const Mesh& mesh, int position, BoardWriter board,
+                   WaitPolicy policy)
+    : state_(new State{.memory = memory,
+                       .mesh = mesh,
+                       .chip = {mesh, position, kernels::make_matmul_stream()},
+                       .arena = mesh.device_ids()[static_cast<std::size_t>(position)],
+                       .board = board,
+                       .communicator = Communicator(memory, mesh, position, board, policy)}) {}
+
+Executor::~Executor() = default;
+
+std::shared_ptr<const LoadedPlan> Executor::load(const Plan& plan) {
+  auto loaded = std::make_shared<const LoadedPlan>(load_plan(plan, state_->chip));
+  state_->memory.reserve(state_->arena, kArenaTempOffset, plan.temp_bytes);
+  const std::size_t lines = (loaded->scratch_bytes + sizeof(CacheLine) - 1) / sizeof(CacheLine);
+  if (state_->scratch.size() < lines) state_->scratch.resize(lines);
+  return loaded;
+}
+
+void Executor::start(std::shared_ptr<const LoadedPlan> plan, std::uint64_t step,
+                     const Buffers& buffers) {
+  WEFT_CHECK(state_->plan == nullptr, step);
+  if (buffers.inputs.size() != plan->num_inputs || buffers.outputs.size() != plan->num_outputs) {
+    fail(Errc::invalid_argument,
+         "step {}: the plan has {} inputs and {} outputs, but buffers were given for {} and {}",
+         step, plan->num_inputs, plan->num_outputs, buffers.inputs.size(), buffers.outputs.size());
+  }
+  state_->plan = std::move(plan);
+  state_->buffers = buffers;
+  state_->next = 0;
+  state_->in_collective = false;
+  state_->communicator.set_step(step);
+  state_->board.step(step);
+}
+
+bool Executor::resume() { return state_->advance(false); }
+
+void Executor::run(std::shared_ptr<const LoadedPlan> plan, std::uint64_t step,
+                   const Buffers& buffers) {
+  start(std::move(plan), step, buffers);
+  state_->advance(true);
+}
+
+}  // namespace weft

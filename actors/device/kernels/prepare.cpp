@@ -1,0 +1,40 @@
+#include <weft/actors/device/kernels/dot_general.hpp>
+#include <weft/actors/device/kernels/elementwise.hpp>
+#include <weft/actors/device/kernels/leaf.hpp>
+#include <weft/actors/device/kernels/reduce.hpp>
+#include <weft/actors/device/kernels/strided.hpp>
+
+namespace weft::kernels {
+namespace {
+
+Kernel choose(const Program& program, OpId op, const ChipContext& chip) {
+  const OpKind kind = program.kind(op);
+  if (is_elementwise(kind)) return elementwise(program, op);
+  switch (kind) {
+    case OpKind::constant:
+    case OpKind::iota: return leaf(program, op, chip);
+    case OpKind::dot_general: return dot_general(program, op, chip);
+    case OpKind::reduce: return reduce(program, op);
+    case OpKind::reshape:
+    case OpKind::transpose:
+    case OpKind::broadcast_in_dim:
+    case OpKind::sharding_constraint:
+    case OpKind::copy:
+    case OpKind::all_slice: return move_elements(program, op, chip);
+    default: return {};
+  }
+}
+
+}  // namespace
+
+Kernel prepare(const Program& program, OpId op, const ChipContext& chip) {
+  Kernel kernel = choose(program, op, chip);
+  if (kernel.run) return kernel;
+  const auto operands = program.op_operands(op);
+  const TensorType& type = program.type(operands.empty() ? program.result(op) : operands[0]);
+  const std::string& loc = program.loc(op);
+  fail(Errc::unavailable, "{} of {}{}{} has no kernel on this device; convert the operands to f32",
+       to_string(program.kind(op)), type.to_string(), loc.empty() ? "" : " at ", loc);
+}
+
+}  // namespace weft::kernels

@@ -1,0 +1,219 @@
+#include <weft/actors/device/kernels/reduce.hpp>
+
+#include <algorithm>
+#include <limits>
+#include <vector>
+
+#include <weft/actors/device/kernels/arithmetic.hpp>
+#include <weft/actors/device/kernels/element.hpp>
+#include <weft/actors/device/kernels/strided.hpp>
+#include <weft/actors/device/kernels/vectorize.hpp>
+
+namespace weft::kernels {
+namespace {
+
+/// A dim, or several neighbours that are all kept or all reduced.
+struct Loop {
+  std::int64_t size = 1;
+  std::int64_t stride = 0;  ///< of the operand
+};
+
+struct Loops {
+  std::vector<Loop> kept;     ///< outer to inner; the result is dense over them
+  std::vector<Loop> reduced;  ///< outer to inner
+};
+
+Loops loops_of(const Shape& shape, std::span<const std::int64_t> dims) {
+  const Strides strides = dense_strides(shape);
+  Loops loops;
+  const std::vector<Loop>* last = nullptr;
+  for (int dim = 0; dim < shape.size(); ++dim) {
+    if (shape[dim] == 1) continue;
+    const bool is_reduced = std::ranges::find(dims, dim) != dims.end();
+    std::vector<Loop>& list = is_reduced ? loops.reduced : loops.kept;
+    const Loop loop{shape[dim], strides[static_cast<std::size_t>(dim)]};
+    if (last == &list) {
+      list.back() = {list.back().size * loop.size, loop.stride};
+    } else {
+      list.push_back(loop);
+    }
+    last = &list;
+  }
+  return loops;
+}
+
+/// Calls body(offset in the operand) for every turn of the loops, in row-major order.
+template <typename Body>
+void for_each_turn(std::span<const Loop> loops, std::int64_t offset, Body body) {
+  if (loops.empty()) {
+    body(offset);
+    return;
+  }
+  for (std::int64_t i = 0; i < loops[0].size; ++i) {
+    for_each_turn(loops.subspan(1), offset + i * loops[0].stride, body);
+  }
+}
+
+/// Results accumulated side by side where rows are added up.
+constexpr std::int64_t kColumns = 256;
+
+/// Combines runs of elements one after the other. Integers: any order gives the same.
+template <typename T, typename F>
+class RunSum {
+ public:
+  using C = Compute<T>;
+  RunSum(C identity, F f) : f_(f), sum_(identity) {}
+
+  void add(const T* x, std::int64_t size) {
+    for (std::int64_t i = 0; i < size; ++i) sum_ = f_(sum_, load(x[i]));
+  }
+  C value() const { return sum_; }
+
+ private:
+  F f_;
+  C sum_;
+};
+
+/// Floating: one chain of additions would wait for each of them, so four vectors are summed side by
+/// side and folded at the end. Their size is part of the order of summation: the same on every
+/// processor.
+template <typename T, typename F>
+requires kIsFloating<T>
+class RunSum<T, F> {
+ public:
+  using C = Compute<T>;
+  RunSum(C identity, F f) : f_(f), rest_(identity) {
+    for (Vector& sum : sums_) {
+      for (int j = 0; j < kWidth; ++j) sum[j] = identity;
+    }
+  }
+
+  void add(const T* x, std::int64_t size) {
+    std::int64_t i = 0;
+    for (; i + 4 * kWidth <= size; i += 4 * kWidth) {
+      for (std::size_t v = 0; v < 4; ++v)
+        add_vector(v, x + i + static_cast<std::int64_t>(v) * kWidth);
+    }
+    for (std::size_t v = 0; i + kWidth <= size; i += kWidth, ++v) add_vector(v, x + i);
+    for (; i < size; ++i) rest_ = f_(rest_, load(x[i]));
+  }
+
+  C value() const {
+    const Vector vector = f_(f_(sums_[0], sums_[1]), f_(sums_[2], sums_[3]));
+    C sum = rest_;
+    for (int j = 0; j < kWidth; ++j) sum = f_(sum, vector[j]);
+    return sum;
+  }
+
+ private:
+  typedef C Vector __attribute__((vector_size(16)));
+  static constexpr int kWidth = 16 / sizeof(C);
+
+  void add_vector(std::size_t v, const T* x) {
+    Vector elements;
+    for (int j = 0; j < kWidth; ++j) elements[j] = load(x[j]);
+    sums_[v] = f_(sums_[v], elements);
+  }
+
+  F f_;
+  Vector sums_[4];  // std::array would drop the attribute
+  C rest_;
+};
+
+template <typename T, typename F>
+struct Combine {
+  using C = Compute<T>;
+  C identity;
+  F f;
+
+  /// The innermost dim is reduced.
+  void runs(const Loops& loops, const T* operand, T* result) const {
+    const std::span outer(loops.reduced.data(), loops.reduced.size() - 1);
+    const std::int64_t size = loops.reduced.back().size;
+    for_each_turn(std::span(loops.kept), 0, [&](std::int64_t kept) {
+      RunSum<T, F> sum(identity, f);
+      for_each_turn(outer, kept, [&](std::int64_t offset) { sum.add(operand + offset, size); });
+      *result++ = store<T>(sum.value());
+    });
+  }
+
+  /// The innermost dim is kept: rows are combined element by element, in their order.
+  void rows(const Loops& loops, const T* operand, T* result) const {
+    const std::span outer(loops.kept.data(), loops.kept.size() - 1);
+    const std::int64_t size = loops.kept.back().size;
+    for_each_turn(outer, 0, [&](std::int64_t kept) {
+      for (std::int64_t begin = 0; begin < size; begin += kColumns) {
+        const std::int64_t count = std::min(kColumns, size - begin);
+        std::array<C, kColumns> sums;
+        std::fill_n(sums.begin(), count, identity);
+        for_each_turn(std::span(loops.reduced), kept + begin, [&](std::int64_t offset) {
+          const T* x = operand + offset;
+          for (std::int64_t i = 0; i < count; ++i) {
+            C& sum = sums[static_cast<std::size_t>(i)];
+            sum = f(sum, load(x[i]));
+          }
+        });
+        for (std::int64_t i = 0; i < count; ++i) {
+          result[begin + i] = store<T>(sums[static_cast<std::size_t>(i)]);
+        }
+      }
+      result += size;
+    });
+  }
+};
+
+template <typename T, typename F>
+Kernel kernel(const TensorType& operand, std::span<const std::int64_t> dims, Compute<T> identity,
+              F f) {
+  Loops loops = loops_of(operand.shape, dims);
+  // One loop of each at least, so that there is an innermost one to run along.
+  const bool along_runs =
+      loops.kept.empty() || (!loops.reduced.empty() && loops.reduced.back().stride == 1);
+  if (along_runs && loops.reduced.empty()) loops.reduced.push_back({1, 1});
+  const Combine<T, F> combine{identity, f};
+  return vectorized([=](const KernelArgs& args) {
+    if (along_runs) {
+      combine.runs(loops, as<T>(args.operands[0]), as<T>(args.result));
+    } else {
+      combine.rows(loops, as<T>(args.operands[0]), as<T>(args.result));
+    }
+  });
+}
+
+/// Smallest and largest value, infinities where the type has them.
+template <typename C>
+constexpr C lowest() {
+  using Limits = std::numeric_limits<C>;
+  if constexpr (Limits::has_infinity) return -Limits::infinity();
+  return Limits::lowest();
+}
+template <typename C>
+constexpr C highest() {
+  using Limits = std::numeric_limits<C>;
+  if constexpr (Limits::has_infinity) return Limits::infinity();
+  return Limits::max();
+}
+
+}  // namespace
+
+Kernel reduce(const Program& program, OpId op) {
+  const TensorType& operand = program.type(program.op_operands(op)[0]);
+  const auto attrs = program.op_attrs(op);
+  const auto dims = attrs.subspan(1);
+  return visit_dtype(operand.dtype, [&]<typename T>(std::type_identity<T>) -> Kernel {
+    using C = Compute<T>;
+    switch (static_cast<ReduceKind>(attrs[0])) {
+      case ReduceKind::add:
+        if constexpr (std::is_same_v<T, Pred>) {
+          return {};
+        } else {
+          return kernel<T>(operand, dims, C{0}, Add{});
+        }
+      case ReduceKind::max: return kernel<T>(operand, dims, lowest<C>(), Maximum{});
+      case ReduceKind::min: return kernel<T>(operand, dims, highest<C>(), Minimum{});
+    }
+    return {};
+  });
+}
+
+}  // namespace weft::kernels

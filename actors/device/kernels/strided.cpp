@@ -1,0 +1,159 @@
+#include <weft/actors/device/kernels/strided.hpp>
+
+#include <algorithm>
+#include <vector>
+
+#include <weft/actors/device/kernels/element.hpp>
+
+namespace weft::kernels {
+namespace {
+
+/// One loop of a copy; strides in elements.
+struct Loop {
+  std::int64_t size = 1;
+  std::int64_t from = 0;  ///< operand's stride
+  std::int64_t to = 0;    ///< result's stride
+};
+
+/// The loops of a copy, outer to inner, the fewest that will do: dims of size 1 are dropped, and
+/// neighbours that are one run in both the operand and the result are one loop.
+std::vector<Loop> loops_of(const StridedView& view) {
+  const Strides dense = dense_strides(view.shape);
+  std::vector<Loop> loops;
+  for (int dim = 0; dim < view.shape.size(); ++dim) {
+    const auto d = static_cast<std::size_t>(dim);
+    const Loop loop{view.shape[dim], view.strides[d], dense[d]};
+    if (loop.size == 1) continue;
+    if (!loops.empty() && loops.back().from == loop.from * loop.size) {
+      loops.back() = {loops.back().size * loop.size, loop.from, loop.to};
+    } else {
+      loops.push_back(loop);
+    }
+  }
+  if (loops.empty()) loops.push_back({1, 1, 1});
+  return loops;
+}
+
+/// Calls body(from, to) with the offsets of every turn of the loops, in row-major order.
+template <typename Body>
+void for_each_turn(std::span<const Loop> loops, std::int64_t from, std::int64_t to, Body body) {
+  std::array<std::int64_t, kDimCountMax> index{};
+  for (;;) {
+    body(from, to);
+    std::size_t l = loops.size();
+    for (;; --l) {
+      if (l == 0) return;
+      const Loop& loop = loops[l - 1];
+      from += loop.from;
+      to += loop.to;
+      if (++index[l - 1] < loop.size) break;
+      from -= loop.from * loop.size;
+      to -= loop.to * loop.size;
+      index[l - 1] = 0;
+    }
+  }
+}
+
+/// A transpose of two loops in tiles that fit the first-level cache: `rows` runs along the operand,
+/// `columns` along the result.
+template <typename T>
+void transpose_tiles(const T* operand, T* result, const Loop& rows, const Loop& columns) {
+  constexpr std::int64_t kTile = 16;
+  for (std::int64_t i0 = 0; i0 < rows.size; i0 += kTile) {
+    const std::int64_t i1 = std::min(i0 + kTile, rows.size);
+    for (std::int64_t j0 = 0; j0 < columns.size; j0 += kTile) {
+      const std::int64_t j1 = std::min(j0 + kTile, columns.size);
+      for (std::int64_t i = i0; i < i1; ++i) {
+        for (std::int64_t j = j0; j < j1; ++j) {
+          result[i * rows.to + j] = operand[i + j * columns.from];
+        }
+      }
+    }
+  }
+}
+
+/// What is done with the innermost loop (transpose: the innermost and the operand's own).
+enum class Inner { run, repeat, transpose, gather };
+
+template <typename T>
+Kernel copy_loops(std::vector<Loop> loops, std::int64_t offset) {
+  const Loop inner = loops.back();
+  loops.pop_back();
+  Inner kind = inner.from == 1 ? Inner::run : inner.from == 0 ? Inner::repeat : Inner::gather;
+  Loop rows;
+  const auto along = std::ranges::find(loops, 1, &Loop::from);
+  if (kind == Inner::gather && along != loops.end()) {
+    kind = Inner::transpose;
+    rows = *along;
+    loops.erase(along);
+  }
+  return {[loops, inner, rows, kind, offset](const KernelArgs& args) {
+    const T* operand = as<T>(args.operands[0]);
+    T* result = as<T>(args.result);
+    for_each_turn(loops, offset, 0, [&](std::int64_t from, std::int64_t to) {
+      const T* x = operand + from;
+      T* y = result + to;
+      switch (kind) {
+        case Inner::run: std::copy_n(x, inner.size, y); break;
+        case Inner::repeat: std::fill_n(y, inner.size, *x); break;
+        case Inner::transpose: transpose_tiles(x, y, rows, inner); break;
+        case Inner::gather:
+          for (std::int64_t i = 0; i < inner.size; ++i) y[i] = x[i * inner.from];
+          break;
+      }
+    });
+  }};
+}
+
+}  // namespace
+
+Strides dense_strides(const Shape& shape) {
+  Strides strides{};
+  std::int64_t stride = 1;
+  for (int dim = shape.size() - 1; dim >= 0; --dim) {
+    strides[static_cast<std::size_t>(dim)] = stride;
+    stride *= shape[dim];
+  }
+  return strides;
+}
+
+Kernel copy_view(const StridedView& view, DType dtype) {
+  if (view.shape.num_elements() == 0) return {[](const KernelArgs&) {}};
+  return visit_dtype(dtype, [&]<typename T>(std::type_identity<T>) {
+    return copy_loops<T>(loops_of(view), view.offset);
+  });
+}
+
+Kernel move_elements(const Program& program, OpId op, const ChipContext& chip) {
+  const TensorType& operand = program.type(program.op_operands(op)[0]);
+  const TensorType& result = program.type(program.result(op));
+  const auto attrs = program.op_attrs(op);
+  const Strides strides = dense_strides(operand.shape);
+  StridedView view{result.shape, dense_strides(result.shape)};
+  switch (program.kind(op)) {
+    case OpKind::transpose:
+      for (std::size_t i = 0; i < attrs.size(); ++i) {
+        view.strides[i] = strides[static_cast<std::size_t>(attrs[i])];
+      }
+      break;
+    case OpKind::broadcast_in_dim:
+      view.strides = {};
+      for (std::size_t i = 0; i < attrs.size(); ++i) {
+        const bool expands = operand.shape[static_cast<int>(i)] == 1;
+        view.strides[static_cast<std::size_t>(attrs[i])] = expands ? 0 : strides[i];
+      }
+      break;
+    case OpKind::all_slice: {
+      const auto dim = static_cast<int>(attrs[1]);
+      const auto atoms = AtomList::from_bits(static_cast<std::uint64_t>(attrs[0]));
+      view.strides = strides;
+      view.offset = chip.mesh.index_in(chip.position, atoms) * result.shape[dim] *
+                    strides[static_cast<std::size_t>(dim)];
+      break;
+    }
+    default: break;  // the same elements in the same order
+  }
+  return copy_view(view, result.dtype);
+}
+
+}  // namespace weft::kernels
