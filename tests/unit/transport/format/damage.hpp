@@ -11,6 +11,7 @@
 #include <gtest/gtest.h>
 
 #include <weft/spmd/error.hpp>
+#include <weft/tests/support/expect_error.hpp>
 #include <weft/transport/format/envelope.hpp>
 
 namespace weft {
@@ -38,23 +39,13 @@ inline std::string_view as_text(std::span<const std::byte> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-/// The reader throws `code`.
-template <typename Read>
-void expect_refused(Read read, std::span<const std::byte> bytes, Errc code) {
-  try {
-    read(bytes);
-    ADD_FAILURE() << "accepted";
-  } catch (const Error& error) {
-    EXPECT_EQ(error.code(), code) << error.what();
-  }
-}
-
 /// The reader refuses every proper prefix.
 template <typename Read>
 void expect_truncations_refused(std::span<const std::byte> bytes, Read read) {
   for (std::size_t size = 0; size < bytes.size(); ++size) {
     SCOPED_TRACE(size);
-    expect_refused(read, AlignedCopy(bytes.first(size)).bytes(), Errc::corrupt);
+    const AlignedCopy copy(bytes.first(size));
+    testing::expect_error(Errc::corrupt, {}, [&] { read(copy.bytes()); });
   }
 }
 

@@ -6,11 +6,14 @@
 
 #include <gtest/gtest.h>
 
-#include <weft/tests/golden/golden.hpp>
+#include <weft/tests/support/golden.hpp>
 #include <weft/tests/unit/transport/format/damage.hpp>
 
 namespace weft {
 namespace {
+
+using testing::expect_golden;
+using testing::read_golden;
 
 ShardHeader sample_header() {
   return {.name = "fc1.weight",
@@ -103,7 +106,7 @@ TEST(ShardFrame, ReadsVersionOne) {
 TEST(ShardFrame, RefusesAnotherVersion) {
   const AlignedCopy frame = sample_frame();
   frame.bytes()[8] = std::byte{2};
-  expect_refused(read_shard_frame, frame.bytes(), Errc::version);
+  testing::expect_error(Errc::version, {"version 2"}, [&] { read_shard_frame(frame.bytes()); });
 }
 
 TEST(ShardFrame, RefusesEveryTruncation) {
@@ -127,10 +130,11 @@ TEST(ShardFrame, DamageBehindTheSealIsRefusedOrInRange) {
 TEST(ShardFrame, RefusesToWriteAShardThatLeavesItsTensor) {
   ShardHeader header = sample_header();
   header.offsets = {3, 3};
-  EXPECT_THROW(shard_layout(header), Error);
+  testing::expect_error(Errc::invalid_argument, {"size 2 at 3", "dim 0"},
+                        [&] { shard_layout(header); });
   header = sample_header();
   header.dims = {2};
-  EXPECT_THROW(shard_layout(header), Error);
+  testing::expect_error(Errc::invalid_argument, {"1 dims"}, [&] { shard_layout(header); });
 }
 
 TEST(ShardFrame, RefusesToWriteAPayloadOfAnotherSize) {
@@ -138,15 +142,18 @@ TEST(ShardFrame, RefusesToWriteAPayloadOfAnotherSize) {
   const AlignedCopy frame(room);
   auto payload = sample_payload();
   payload.pop_back();
-  EXPECT_THROW(write_shard_frame(sample_header(), payload, frame.bytes()), Error);
-  EXPECT_THROW(write_shard_frame(sample_header(), sample_payload(), frame.bytes().subspan(0, 64)),
-               Error);
+  testing::expect_error(Errc::invalid_argument, {"23 payload bytes", "says 24"},
+                        [&] { write_shard_frame(sample_header(), payload, frame.bytes()); });
+  testing::expect_error(Errc::invalid_argument, {"64 bytes of room"}, [&] {
+    write_shard_frame(sample_header(), sample_payload(), frame.bytes().first(64));
+  });
 }
 
 TEST(ShardFrame, RefusesBytesThatBeginAnywhere) {
   std::vector<std::byte> shifted(1024);
   const AlignedCopy copy(shifted);
-  expect_refused(read_shard_frame, copy.bytes().subspan(8), Errc::invalid_argument);
+  testing::expect_error(Errc::invalid_argument, {"multiple of 64"},
+                        [&] { read_shard_frame(copy.bytes().subspan(8)); });
 }
 
 }  // namespace
