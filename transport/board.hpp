@@ -61,11 +61,11 @@ struct ActorRow {
 };
 
 struct BoardHeader {
-  std::string job;
-  std::string name;
-  std::string run_dir;
-  std::vector<std::int64_t> mesh_shape;  ///< empty: no mesh
-  std::vector<std::string> axis_names;
+  std::string job = {};
+  std::string name = {};
+  std::string run_dir = {};
+  std::vector<std::int64_t> mesh_shape = {};  ///< empty: no mesh
+  std::vector<std::string> axis_names = {};
   int num_workers = 1;  ///< rows for workers; 1 also where the worker is the trainer's own process
   int num_chips = 0;
   int trainer_pid = 0;

@@ -1,0 +1,31 @@
+#pragma once
+/// Bytes where a reader of frames wants them.
+
+#include <algorithm>
+#include <cstddef>
+#include <memory>
+#include <new>
+#include <span>
+
+namespace weft::testing {
+
+/// A copy that begins at a multiple of 64 and isn't a byte longer than the original, so that
+/// AddressSanitizer sees a read past its end.
+class AlignedCopy {
+ public:
+  explicit AlignedCopy(std::span<const std::byte> bytes)
+      : size_(bytes.size()), data_(new (kAlignment) std::byte[bytes.size()]) {
+    std::ranges::copy(bytes, data_.get());
+  }
+  std::span<std::byte> bytes() const { return {data_.get(), size_}; }
+
+ private:
+  static constexpr std::align_val_t kAlignment{64};
+  struct Delete {
+    void operator()(std::byte* data) const { ::operator delete[](data, kAlignment); }
+  };
+  std::size_t size_;
+  std::unique_ptr<std::byte[], Delete> data_;
+};
+
+}  // namespace weft::testing

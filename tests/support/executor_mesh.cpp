@@ -1,0 +1,163 @@
+#include <weft/tests/support/executor_mesh.hpp>
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <thread>
+
+#include <weft/spmd/program/element.hpp>
+
+namespace weft::testing {
+namespace {
+
+constexpr std::size_t kArenaCapacity = std::size_t{64} << 20;
+
+/// Row-major indices, in the global tensor, of the elements of a position's shard.
+std::vector<std::size_t> shard_indices(const Sharding& sharding, const Mesh& mesh, int position,
+                                       const Shape& global) {
+  const auto local = sharding.local_shape(mesh, global);
+  const auto offsets = sharding.offsets(mesh, position, global);
+  std::vector<std::size_t> indices{0};
+  for (int dim = 0; dim < global.size(); ++dim) {
+    const auto d = static_cast<std::size_t>(dim);
+    std::vector<std::size_t> next;
+    for (const std::size_t index : indices) {
+      for (std::int64_t i = 0; i < local[d]; ++i) {
+        next.push_back(index * static_cast<std::size_t>(global[dim]) +
+                       static_cast<std::size_t>(offsets[d] + i));
+      }
+    }
+    indices = std::move(next);
+  }
+  return indices;
+}
+
+/// Where the next buffer goes; plans ask for multiples of 64.
+std::uint64_t take(std::uint64_t& end, const TensorType& type) {
+  const std::uint64_t begin = end;
+  end += (static_cast<std::uint64_t>(type.bytes()) + 63) / 64 * 64;
+  return begin;
+}
+
+}  // namespace
+
+ExecutorMesh::ExecutorMesh(const Mesh& mesh)
+    : mesh_(mesh),
+      memory_(JobMemory::anonymous({.job = std::string(32, '0'),
+                                    .num_chips = mesh.size(),
+                                    .arena_capacity = kArenaCapacity})) {
+  const WaitPolicy policy = WaitPolicy::for_threads(mesh.size(), std::chrono::seconds(60));
+  for (int position = 0; position < mesh_.size(); ++position) {
+    executors_.push_back(
+        std::make_unique<Executor>(memory_, mesh_, position, BoardWriter(), policy));
+  }
+}
+
+ExecutorMesh::Loaded ExecutorMesh::load(const Plan& plan) {
+  Loaded loaded;
+  loaded.plan = plan;
+  std::uint64_t end = memory_.buffers_offset();
+  for (const ProgramInput& input : plan.program.inputs) {
+    loaded.buffers.inputs.push_back(take(end, plan.program.type(input.value)));
+  }
+  for (const ProgramOutput& output : plan.program.outputs) {
+    loaded.buffers.outputs.push_back(take(end, plan.program.type(output.value)));
+  }
+  for (int position = 0; position < mesh_.size(); ++position) {
+    const int chip = mesh_.device_ids()[static_cast<std::size_t>(position)];
+    memory_.reserve(chip, memory_.buffers_offset(), end - memory_.buffers_offset());
+    loaded.chips.push_back(executor(position).load(plan));
+  }
+  return loaded;
+}
+
+void ExecutorMesh::write_inputs(const Loaded& loaded, std::span<const Elements> inputs) {
+  for (int position = 0; position < mesh_.size(); ++position) {
+    std::byte* arena = memory_.arena(mesh_.device_ids()[static_cast<std::size_t>(position)]);
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+      const TensorType& type = loaded.plan.input_types[i];
+      std::byte* bytes = arena + loaded.buffers.inputs[i];
+      for (const std::size_t index :
+           shard_indices(loaded.plan.program.inputs[i].sharding, mesh_, position, type.shape)) {
+        store_element(type.dtype, inputs[i][index], bytes);
+        bytes += byte_size(type.dtype);
+      }
+    }
+  }
+}
+
+void ExecutorMesh::run_one_thread(const Loaded& loaded) {
+  std::vector<int> running;
+  for (int position = 0; position < mesh_.size(); ++position) {
+    executor(position).start(loaded.chips[static_cast<std::size_t>(position)], step_,
+                             loaded.buffers);
+    running.push_back(position);
+  }
+  while (!running.empty()) {
+    std::erase_if(running, [this](int position) { return executor(position).resume(); });
+  }
+}
+
+void ExecutorMesh::run_threads(const Loaded& loaded) {
+  std::vector<std::jthread> threads;
+  for (int position = 0; position < mesh_.size(); ++position) {
+    threads.emplace_back([this, position, &loaded] {
+      try {
+        executor(position).run(loaded.chips[static_cast<std::size_t>(position)], step_,
+                               loaded.buffers);
+      } catch (const Error& error) {
+        memory_.abort(error.what());
+        ADD_FAILURE() << "position " << position << ": " << error.what();
+      }
+    });
+  }
+}
+
+ExecutorMesh::Outputs ExecutorMesh::run(const Loaded& loaded, std::span<const Elements> inputs,
+                                        Schedule schedule) {
+  write_inputs(loaded, inputs);
+  ++step_;
+  if (schedule == Schedule::one_thread) {
+    run_one_thread(loaded);
+  } else {
+    run_threads(loaded);
+  }
+  Outputs outputs;
+  const Program& program = loaded.plan.program;
+  for (int position = 0; position < mesh_.size(); ++position) {
+    const std::byte* arena = memory_.arena(mesh_.device_ids()[static_cast<std::size_t>(position)]);
+    auto& chip = outputs.emplace_back();
+    for (std::size_t i = 0; i < program.outputs.size(); ++i) {
+      const std::byte* begin = arena + loaded.buffers.outputs[i];
+      chip.emplace_back(begin, begin + program.type(program.outputs[i].value).bytes());
+    }
+  }
+  return outputs;
+}
+
+std::vector<Elements> join(const Plan& plan, const Mesh& mesh,
+                           const ExecutorMesh::Outputs& outputs) {
+  std::vector<Elements> result;
+  for (std::size_t i = 0; i < plan.output_types.size(); ++i) {
+    const TensorType& type = plan.output_types[i];
+    const auto size = static_cast<std::size_t>(byte_size(type.dtype));
+    Elements& elements = result.emplace_back(static_cast<std::size_t>(type.num_elements()));
+    std::vector<const std::byte*> seen(elements.size(), nullptr);
+    for (int position = 0; position < mesh.size(); ++position) {
+      const std::byte* bytes = outputs[static_cast<std::size_t>(position)][i].data();
+      for (const std::size_t index :
+           shard_indices(plan.program.outputs[i].sharding, mesh, position, type.shape)) {
+        if (seen[index] != nullptr) {
+          EXPECT_EQ(std::memcmp(seen[index], bytes, size), 0)
+              << "output " << i << " at position " << position << " differs from another copy";
+        }
+        seen[index] = bytes;
+        elements[index] = load_element(type.dtype, bytes);
+        bytes += size;
+      }
+    }
+  }
+  return result;
+}
+
+}  // namespace weft::testing

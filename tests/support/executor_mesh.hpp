@@ -1,0 +1,62 @@
+#pragma once
+/// The chips of a mesh, each with an executor, in the memory of this process.
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include <weft/actors/device/executor.hpp>
+#include <weft/spmd/program/interpret.hpp>
+
+namespace weft::testing {
+
+class ExecutorMesh {
+ public:
+  enum class Schedule {
+    one_thread,      ///< resume() round robin
+    thread_per_chip  ///< run()
+  };
+  using Bytes = std::vector<std::byte>;
+  /// By position, then by output.
+  using Outputs = std::vector<std::vector<Bytes>>;
+
+  explicit ExecutorMesh(const Mesh& mesh);
+
+  const Mesh& mesh() const { return mesh_; }
+  JobMemory& memory() { return memory_; }
+  Executor& executor(int position) { return *executors_[static_cast<std::size_t>(position)]; }
+
+  /// A plan on all chips.
+  class Loaded;
+  Loaded load(const Plan& plan);
+  /// Runs it on global inputs, each chip its shards.
+  Outputs run(const Loaded& loaded, std::span<const Elements> inputs, Schedule schedule);
+  Outputs run(const Plan& plan, std::span<const Elements> inputs, Schedule schedule) {
+    return run(load(plan), inputs, schedule);
+  }
+
+ private:
+  void write_inputs(const Loaded& loaded, std::span<const Elements> inputs);
+  void run_one_thread(const Loaded& loaded);
+  void run_threads(const Loaded& loaded);
+
+  Mesh mesh_;
+  JobMemory memory_;
+  std::vector<std::unique_ptr<Executor>> executors_;
+  std::uint64_t step_ = 0;
+};
+
+class ExecutorMesh::Loaded {
+ public:
+  Plan plan;
+  std::vector<std::shared_ptr<const LoadedPlan>> chips;  ///< by position
+  Executor::Buffers buffers;                             ///< equal on all chips
+};
+
+/// The global outputs; a failure of the test where chips that hold the same part differ in a bit.
+std::vector<Elements> join(const Plan& plan, const Mesh& mesh,
+                           const ExecutorMesh::Outputs& outputs);
+
+}  // namespace weft::testing

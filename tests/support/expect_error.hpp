@@ -1,0 +1,33 @@
+#pragma once
+/// What went wrong, with the code and the words that the message must have.
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <initializer_list>
+#include <string>
+#include <string_view>
+
+#include <weft/spmd/error.hpp>
+
+namespace weft::testing {
+
+/// The message of the weft::Error that `body` throws; a failure unless it throws one with this code
+/// and all these words in the message.
+inline std::string expect_error(Errc code, std::initializer_list<std::string_view> words,
+                                const std::function<void()>& body) {
+  try {
+    body();
+  } catch (const Error& error) {
+    EXPECT_EQ(to_string(error.code()), to_string(code)) << error.what();
+    for (const std::string_view word : words) {
+      EXPECT_NE(std::string_view(error.what()).find(word), std::string_view::npos)
+          << "'" << word << "' isn't in: " << error.what();
+    }
+    return error.what();
+  }
+  ADD_FAILURE() << "expected an error " << to_string(code);
+  return {};
+}
+
+}  // namespace weft::testing

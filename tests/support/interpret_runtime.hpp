@@ -1,0 +1,135 @@
+#pragma once
+/// A Runtime over the reference interpreter, for tests of the tensor API.
+
+#include <gtest/gtest.h>
+
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include <weft/spmd/program/element.hpp>
+#include <weft/spmd/program/interpret.hpp>
+#include <weft/spmd/tensor/runtime.hpp>
+
+namespace weft::testing {
+
+/// The whole tensor, in double, with the sharding that it would have on chips.
+struct ElementBuffer : Buffer {
+  ElementBuffer(const TensorType& type, const Sharding& sharding, Elements buffer_elements)
+      : Buffer(type, sharding), elements(std::move(buffer_elements)) {}
+
+  Elements elements;
+  bool replaced = false;  ///< by an output that updates it
+};
+
+inline Elements to_elements(const TensorType& type, std::span<const std::byte> bytes) {
+  const auto size = static_cast<std::size_t>(byte_size(type.dtype));
+  Elements elements(static_cast<std::size_t>(type.num_elements()));
+  for (std::size_t i = 0; i < elements.size(); ++i) {
+    elements[i] = load_element(type.dtype, bytes.data() + i * size);
+  }
+  return elements;
+}
+
+inline std::vector<std::byte> to_bytes(const TensorType& type, const Elements& elements) {
+  const auto size = static_cast<std::size_t>(byte_size(type.dtype));
+  std::vector<std::byte> bytes(elements.size() * size);
+  for (std::size_t i = 0; i < elements.size(); ++i) {
+    store_element(type.dtype, elements[i], bytes.data() + i * size);
+  }
+  return bytes;
+}
+
+/// Nothing is rounded between runs but what passes through the host. Where a sharding is open it
+/// stays unsharded. Reading a buffer that was replaced is a failure of the test.
+class InterpretRuntime : public Runtime {
+ public:
+  explicit InterpretRuntime(std::optional<Mesh> mesh = std::nullopt) : mesh_(std::move(mesh)) {}
+
+  const Mesh* mesh() const override { return mesh_ ? &*mesh_ : nullptr; }
+
+  RunResult run(const Program& program, std::span<const Binding> inputs) override {
+    programs.push_back(program);
+    std::vector<Elements> elements;
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+      elements.push_back(elements_of(program.type(program.inputs[i].value), inputs[i]));
+    }
+    const Execution execution = execute(program, elements);
+    RunResult result;
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+      result.input_buffers.push_back(place(inputs[i], program.type(program.inputs[i].value),
+                                           execution.input_shardings[i], elements[i]));
+    }
+    for (std::size_t i = 0; i < program.outputs.size(); ++i) {
+      const ProgramOutput& output = program.outputs[i];
+      result.outputs.push_back(std::make_shared<ElementBuffer>(
+          program.type(output.value), execution.output_shardings[i], execution.outputs[i]));
+      if (output.updates >= 0) {
+        BufferPtr& old = result.input_buffers[static_cast<std::size_t>(output.updates)];
+        static_cast<ElementBuffer&>(*old).replaced = true;
+      }
+    }
+    return result;
+  }
+
+  std::vector<std::byte> read(const Buffer& buffer) override {
+    const auto& held = static_cast<const ElementBuffer&>(buffer);
+    EXPECT_FALSE(held.replaced);
+    EXPECT_TRUE(held.sharding().is_replicated());
+    return weft::testing::to_bytes(held.type(), held.elements);
+  }
+
+  void end_step() override { ++steps; }
+
+  std::vector<Program> programs;  ///< that ran
+  int steps = 0;                  ///< that ended
+
+ protected:
+  struct Execution {
+    std::vector<Elements> outputs;
+    std::vector<Sharding> input_shardings;
+    std::vector<Sharding> output_shardings;
+  };
+
+  virtual Execution execute(const Program& program, std::span<const Elements> inputs) {
+    const auto settled = [](Sharding sharding) {
+      sharding.open_mask = 0;
+      return sharding;
+    };
+    Execution execution{
+        .outputs = interpret(program, inputs), .input_shardings = {}, .output_shardings = {}};
+    for (const ProgramInput& input : program.inputs) {
+      execution.input_shardings.push_back(settled(input.sharding));
+    }
+    for (const ProgramOutput& output : program.outputs) {
+      execution.output_shardings.push_back(
+          output.updates < 0 ? settled(output.sharding)
+                             : execution.input_shardings[static_cast<std::size_t>(output.updates)]);
+    }
+    return execution;
+  }
+
+ private:
+  static Elements elements_of(const TensorType& type, const Binding& binding) {
+    if (const auto* data = std::get_if<HostData>(&binding)) return to_elements(type, **data);
+    const auto& buffer = static_cast<const ElementBuffer&>(*std::get<BufferPtr>(binding));
+    EXPECT_FALSE(buffer.replaced);
+    return buffer.elements;
+  }
+
+  static BufferPtr place(const Binding& binding, const TensorType& type, const Sharding& sharding,
+                         const Elements& elements) {
+    if (const auto* buffer = std::get_if<BufferPtr>(&binding)) {
+      EXPECT_TRUE((*buffer)->sharding().same_layout(sharding));
+      return *buffer;
+    }
+    return std::make_shared<ElementBuffer>(type, sharding, elements);
+  }
+
+  std::optional<Mesh> mesh_;
+};
+
+}  // namespace weft::testing

@@ -1,0 +1,30 @@
+#pragma once
+/// Random programs with random shardings, for the tests that hold passes against the interpreter.
+
+#include <cstdint>
+#include <random>
+
+#include <weft/spmd/mesh/mesh.hpp>
+#include <weft/spmd/program/program.hpp>
+
+namespace weft::testing {
+
+/// The same numbers from a seed on every platform.
+class Random {
+ public:
+  explicit Random(std::uint64_t seed) : engine_(seed) {}
+
+  /// 0 .. bound-1.
+  std::uint64_t below(std::uint64_t bound) { return engine_() % bound; }
+  bool one_in(std::uint64_t count) { return below(count) == 0; }
+
+ private:
+  std::mt19937_64 engine_;
+};
+
+/// 2 to 20 ops on values of 0 to 4 dims, of every kind that keeps small integers exact; the sums
+/// stay below 2^50 for inputs in -2..2. Inputs, outputs and constraints are sharded at random: by
+/// whole axes or parts of one, open or closed, by priorities 0 to 2.
+Program random_program(const Mesh& mesh, Random& random);
+
+}  // namespace weft::testing

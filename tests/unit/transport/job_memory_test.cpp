@@ -1,0 +1,177 @@
+#include <weft/transport/job_memory.hpp>
+
+#include <gtest/gtest.h>
+
+#include <set>
+#include <string>
+
+#include <weft/tests/support/child_process.hpp>
+#include <weft/tests/support/expect_error.hpp>
+#include <weft/transport/board.hpp>
+#include <weft/transport/control_format.hpp>
+
+namespace weft {
+namespace {
+
+using testing::ChildProcess;
+using testing::expect_error;
+using testing::unique_job;
+
+constexpr std::size_t kCapacity = std::size_t{1} << 20;
+
+/// A job whose names are removed at the end.
+class JobMemoryTest : public ::testing::Test {
+ protected:
+  ~JobMemoryTest() override { JobMemory::remove(job); }
+
+  JobMemoryOptions options(int num_chips = 3) const {
+    return {.job = job, .num_chips = num_chips, .arena_capacity = kCapacity};
+  }
+  /// The bytes of the control segment.
+  Segment control() const { return Segment::open("weft-" + job + "-control", false, 1); }
+  ControlHeader& header(const Segment& segment) const {
+    return *reinterpret_cast<ControlHeader*>(segment.data());
+  }
+
+  std::string job = unique_job();
+};
+
+TEST_F(JobMemoryTest, NamesItsSegmentsByJobAndChip) {
+  JobMemory::create(options());
+  const std::string prefix = "weft-" + job;
+  EXPECT_EQ(Segment::list(prefix),
+            (std::vector<std::string>{prefix + "-chip-0", prefix + "-chip-1", prefix + "-chip-2",
+                                      prefix + "-control"}));
+}
+
+TEST_F(JobMemoryTest, SharesArenasBetweenProcesses) {
+  JobMemory memory = JobMemory::create(options());
+  ChildProcess child([this] {
+    JobMemory opened = JobMemory::open(job);
+    opened.reserve(2, opened.buffers_offset(), 100);
+    opened.arena(2)[opened.buffers_offset() + 99] = std::byte{7};
+  });
+  EXPECT_EQ(child.join(), "");
+  EXPECT_EQ(memory.num_chips(), 3);
+  EXPECT_EQ(memory.arena_capacity(), kCapacity);
+  EXPECT_EQ(memory.buffers_offset(), kCapacity / 2);
+  EXPECT_EQ(memory.generation(), 1U);
+  EXPECT_EQ(memory.arena(2)[memory.buffers_offset() + 99], std::byte{7});
+}
+
+TEST_F(JobMemoryTest, MapsFarMoreThanThereIs) {
+  const JobMemory memory = JobMemory::anonymous({.job = job, .num_chips = 64});
+  EXPECT_EQ(memory.arena_capacity(), std::size_t{8} << 30);
+  EXPECT_NE(memory.arena(63), nullptr);
+}
+
+TEST_F(JobMemoryTest, GivesEveryGroupOfEveryChipItsOwnLineAndMailboxes) {
+  for (const int chips : {1, 2, 3, 6, 16}) {
+    JobMemory memory = JobMemory::anonymous(options(chips));
+    std::set<const void*> places;
+    const auto groups = static_cast<int>(group_mask_count(chips));
+    for (int group = 0; group < groups; ++group) {
+      const auto mask = static_cast<std::uint16_t>(group << 1);
+      for (int chip = 0; chip < chips; ++chip) {
+        GroupLine& line = memory.group_line(mask, chip);
+        EXPECT_EQ(line.epoch.load(), 0U);
+        EXPECT_EQ(reinterpret_cast<std::uintptr_t>(&line) % 128, 0U);
+        places.insert(&line);
+        memory.reserve_mailboxes(mask, chip);
+        places.insert(memory.mailboxes(mask, chip));
+        memory.mailboxes(mask, chip)[2 * kMailboxBytes - 1] = std::byte{1};
+      }
+    }
+    EXPECT_EQ(places.size(), static_cast<std::size_t>(2 * groups * chips));
+  }
+}
+
+TEST_F(JobMemoryTest, RemovesEveryNameOfTheJobOnly) {
+  const std::string other = unique_job();
+  JobMemory::create(options());
+  JobMemory::create({.job = other, .num_chips = 1, .arena_capacity = kCapacity});
+  Board::create({.job = job});
+  EXPECT_EQ(JobMemory::remove(job), 5);
+  EXPECT_EQ(JobMemory::remove(job), 0);
+  EXPECT_EQ(JobMemory::remove(other), 2);
+}
+
+TEST_F(JobMemoryTest, RemovesWhatItMadeWhenItFails) {
+  const std::string taken = "weft-" + job + "-chip-1";
+  const Segment segment = Segment::create(taken, 4096);
+  expect_error(Errc::io, {taken}, [&] { JobMemory::create(options()); });
+  EXPECT_EQ(Segment::list("weft-" + job), std::vector<std::string>{taken});
+}
+
+TEST_F(JobMemoryTest, RefusesImpossibleSizes) {
+  const auto expect_refused = [&](int num_chips, std::size_t capacity) {
+    expect_error(Errc::invalid_argument, {"num_chips", "arena_capacity"}, [&] {
+      JobMemory::create({.job = job, .num_chips = num_chips, .arena_capacity = capacity});
+    });
+  };
+  expect_refused(0, kCapacity);
+  expect_refused(kLocalChipCountMax + 1, kCapacity);
+  expect_refused(1, kCapacity + 4096);
+  expect_refused(1, 0);
+}
+
+TEST_F(JobMemoryTest, RefusesReservationsOutsideAnArena) {
+  JobMemory memory = JobMemory::anonymous(options());
+  expect_error(Errc::invalid_argument, {"chip 3"}, [&] { memory.reserve(3, 0, 1); });
+  expect_error(Errc::invalid_argument, {"chip 0"}, [&] { memory.reserve(0, kCapacity, 1); });
+}
+
+TEST_F(JobMemoryTest, ThrowsNotFoundForAnUnknownJob) {
+  expect_error(Errc::not_found, {job}, [&] { JobMemory::open(job); });
+}
+
+TEST_F(JobMemoryTest, VerifiesWhatItOpens) {
+  JobMemory::create(options());
+  const Segment segment = control();
+  ControlHeader& format = header(segment);
+  const auto expect_refused = [&](Errc code) {
+    expect_error(code, {job}, [&] { JobMemory::open(job); });
+  };
+  format.magic = 0;
+  expect_refused(Errc::not_found);
+  format.magic = 12345;
+  expect_refused(Errc::corrupt);
+  format.magic = kControlMagic;
+  format.version = 2;
+  expect_refused(Errc::version);
+  format.version = kControlVersion;
+  format.num_chips = 100;
+  expect_refused(Errc::corrupt);
+  format.num_chips = 3;
+  format.arena_capacity = kCapacity * 2;
+  expect_refused(Errc::corrupt);
+  format.arena_capacity = kCapacity;
+  JobMemory::open(job);
+}
+
+TEST_F(JobMemoryTest, KeepsTheFirstReasonToAbort) {
+  JobMemory memory = JobMemory::create(options());
+  EXPECT_FALSE(memory.aborted());
+  EXPECT_EQ(memory.abort_reason(), "");
+  ChildProcess child([this] { JobMemory::open(job).abort("worker 3 was killed by signal 9"); });
+  EXPECT_EQ(child.join(), "");
+  memory.abort("something later");
+  EXPECT_TRUE(memory.aborted());
+  EXPECT_EQ(memory.abort_reason(), "worker 3 was killed by signal 9");
+}
+
+TEST_F(JobMemoryTest, CutsAnEndlessReason) {
+  JobMemory memory = JobMemory::anonymous(options());
+  memory.abort(std::string(1000, 'x'));
+  EXPECT_EQ(memory.abort_reason(), std::string(199, 'x'));
+}
+
+TEST_F(JobMemoryTest, IsAbortedEvenIfWhoAbortedDiedBeforeSayingWhy) {
+  JobMemory memory = JobMemory::create(options());
+  header(control()).abort_state = AbortState::writing_reason;
+  EXPECT_TRUE(memory.aborted());
+  EXPECT_NE(memory.abort_reason().find("died"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace weft

@@ -1,0 +1,114 @@
+#include <weft/transport/reduce.hpp>
+
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <vector>
+
+namespace weft {
+namespace {
+
+template <typename T>
+std::vector<T> reduced(ReduceKind kind, DType dtype, std::vector<std::vector<T>> values) {
+  std::vector<std::byte*> bases;
+  for (std::vector<T>& chip : values) bases.push_back(reinterpret_cast<std::byte*>(chip.data()));
+  std::vector<T> result(values[0].size());
+  std::byte* const destination[] = {reinterpret_cast<std::byte*>(result.data())};
+  reduce(kind, dtype, {bases, 0}, {destination, 0}, static_cast<std::int64_t>(result.size()));
+  return result;
+}
+
+TEST(Reduce, AddsInTheOrderOfTheSources) {
+  EXPECT_EQ(reduced<float>(ReduceKind::add, DType::f32, {{1e8F}, {1}, {-1e8F}}),
+            std::vector<float>{0});  // 1e8 + 1 is 1e8 in f32
+  EXPECT_EQ(reduced<float>(ReduceKind::add, DType::f32, {{1e8F}, {-1e8F}, {1}}),
+            std::vector<float>{1});
+}
+
+TEST(Reduce, RoundsBf16OnceAndToEven) {
+  const auto bf16 = [](float value) {
+    return static_cast<std::uint16_t>(std::bit_cast<std::uint32_t>(value) >> 16);
+  };
+  // 256 + 1 lies midway between 256 and 258, and the even one of the two is 256; 256 + 1 + 1 is
+  // 258, which is lost if each sum is rounded.
+  EXPECT_EQ(reduced<std::uint16_t>(ReduceKind::add, DType::bf16, {{bf16(256)}, {bf16(1)}}),
+            std::vector{bf16(256)});
+  EXPECT_EQ(
+      reduced<std::uint16_t>(ReduceKind::add, DType::bf16, {{bf16(256)}, {bf16(1)}, {bf16(1)}}),
+      std::vector{bf16(258)});
+  EXPECT_EQ(reduced<std::uint16_t>(ReduceKind::add, DType::bf16, {{bf16(258)}, {bf16(1)}}),
+            std::vector{bf16(260)});
+}
+
+TEST(Reduce, KeepsANanOfBf16ANan) {
+  const std::vector<std::uint16_t> result =
+      reduced<std::uint16_t>(ReduceKind::max, DType::bf16, {{0x7f81}, {0x3f80}});
+  EXPECT_GT(result[0] & 0x7fffU, 0x7f80U);
+}
+
+TEST(Reduce, OverflowsBf16ToInfinity) {
+  EXPECT_EQ(reduced<std::uint16_t>(ReduceKind::add, DType::bf16, {{0x7f7f}, {0x7f7f}}),
+            std::vector<std::uint16_t>{0x7f80});
+}
+
+TEST(Reduce, LetsANanWinAMaxAndAMin) {
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  for (const ReduceKind kind : {ReduceKind::max, ReduceKind::min}) {
+    for (const float result :
+         reduced<float>(kind, DType::f32, {{nan, 1, 2}, {1, nan, 3}, {2, 2, nan}})) {
+      EXPECT_TRUE(std::isnan(result));
+    }
+  }
+}
+
+TEST(Reduce, WrapsIntegers) {
+  constexpr auto kMax = std::numeric_limits<std::int32_t>::max();
+  constexpr auto kMin = std::numeric_limits<std::int32_t>::min();
+  EXPECT_EQ(reduced<std::int32_t>(ReduceKind::add, DType::i32, {{kMax}, {1}}), std::vector{kMin});
+  constexpr auto kMax64 = std::numeric_limits<std::int64_t>::max();
+  EXPECT_EQ(reduced<std::int64_t>(ReduceKind::add, DType::i64, {{kMax64}, {1}}),
+            std::vector{std::numeric_limits<std::int64_t>::min()});
+  EXPECT_EQ(reduced<std::uint32_t>(ReduceKind::add, DType::u32, {{0xffffffffU}, {2}}),
+            std::vector<std::uint32_t>{1});
+}
+
+TEST(Reduce, ComparesIntegersByTheirSign) {
+  EXPECT_EQ(reduced<std::int32_t>(ReduceKind::max, DType::i32, {{-1}, {1}}), std::vector{1});
+  EXPECT_EQ(reduced<std::uint32_t>(ReduceKind::max, DType::u32, {{0xffffffffU}, {1}}),
+            std::vector<std::uint32_t>{0xffffffffU});
+}
+
+TEST(Reduce, TakesMaxOfPredAsAnyAndMinAsAll) {
+  EXPECT_EQ(reduced<std::uint8_t>(ReduceKind::max, DType::pred, {{0, 0, 1}, {0, 1, 1}}),
+            (std::vector<std::uint8_t>{0, 1, 1}));
+  EXPECT_EQ(reduced<std::uint8_t>(ReduceKind::min, DType::pred, {{0, 0, 1}, {0, 1, 1}}),
+            (std::vector<std::uint8_t>{0, 0, 1}));
+}
+
+TEST(Reduce, WritesEveryDestinationInPlace) {
+  constexpr std::int64_t kCount = 2500;  // more than two blocks
+  std::vector<std::vector<double>> chips(3, std::vector<double>(kCount + 8));
+  std::vector<std::byte*> bases;
+  for (std::size_t q = 0; q < chips.size(); ++q) {
+    for (std::size_t i = 0; i < chips[q].size(); ++i) {
+      chips[q][i] = static_cast<double>(1000 * q + i);
+    }
+    bases.push_back(reinterpret_cast<std::byte*>(chips[q].data()));
+  }
+  reduce(ReduceKind::add, DType::f64, {bases, 4 * sizeof(double)}, {bases, 4 * sizeof(double)},
+         kCount);
+  for (std::size_t q = 0; q < chips.size(); ++q) {
+    for (std::size_t i = 0; i < chips[q].size(); ++i) {
+      const bool within = i >= 4 && i < kCount + 4;
+      ASSERT_EQ(chips[q][i],
+                within ? 3000 + 3 * static_cast<double>(i) : static_cast<double>(1000 * q + i))
+          << q << " " << i;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace weft
