@@ -1,0 +1,169 @@
+#include <weft/tools/weft/plan.hpp>
+
+#include <algorithm>
+#include <fstream>
+#include <iterator>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <nlohmann/json.hpp>
+
+#include <weft/spmd/error.hpp>
+#include <weft/spmd/passes/plan.hpp>
+#include <weft/transport/format/plan_file.hpp>
+
+namespace weft {
+namespace {
+
+using Json = nlohmann::json;
+
+struct Options {
+  std::string file;
+  bool json = false;
+};
+
+Plan read_plan(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) fail(Errc::not_found, "can't read the plan file {}", path);
+  const std::vector<char> bytes{std::istreambuf_iterator<char>(file), {}};
+  return decode_plan(std::as_bytes(std::span(bytes)));
+}
+
+/// An input or an output, as both are shown.
+struct Boundary {
+  std::string name;
+  std::string role;  ///< an input's kind; the input that an output updates, or ""
+  TensorType global;
+  TensorType chip;
+  std::string sharding;
+};
+
+std::vector<Boundary> inputs_of(const Plan& plan, const Mesh& mesh) {
+  std::vector<Boundary> rows;
+  for (std::size_t i = 0; i < plan.program.inputs.size(); ++i) {
+    const ProgramInput& input = plan.program.inputs[i];
+    const TensorType& global = plan.input_types[i];
+    rows.push_back({input.name, std::string(to_string(input.kind)), global,
+                    plan.program.type(input.value),
+                    input.sharding.to_string(mesh, global.shape.size())});
+  }
+  return rows;
+}
+
+std::vector<Boundary> outputs_of(const Plan& plan, const Mesh& mesh) {
+  std::vector<Boundary> rows;
+  for (std::size_t i = 0; i < plan.program.outputs.size(); ++i) {
+    const ProgramOutput& output = plan.program.outputs[i];
+    const TensorType& global = plan.output_types[i];
+    const std::string updates =
+        output.updates < 0 ? ""
+                           : plan.program.inputs[static_cast<std::size_t>(output.updates)].name;
+    rows.push_back({output.name, updates, global, plan.program.type(output.value),
+                    output.sharding.to_string(mesh, global.shape.size())});
+  }
+  return rows;
+}
+
+std::int64_t chip_bytes(const std::vector<Boundary>& rows) {
+  std::int64_t bytes = 0;
+  for (const Boundary& row : rows) bytes += row.chip.bytes();
+  return bytes;
+}
+
+Json to_json(const std::vector<Boundary>& rows, const char* role) {
+  Json json = Json::array();
+  for (const Boundary& row : rows) {
+    json.push_back({{"name", row.name},
+                    {role, row.role},
+                    {"type", row.global.to_string()},
+                    {"chip_type", row.chip.to_string()},
+                    {"sharding", row.sharding}});
+  }
+  return json;
+}
+
+Json to_json(const Plan& plan, const Mesh& mesh) {
+  Json json{{"mesh", {{"shape", mesh.shape()}, {"axes", mesh.axis_names()}}},
+            {"fingerprint", fingerprint(plan.program).to_string()},
+            {"ops", plan.program.num_ops()},
+            {"inputs", to_json(inputs_of(plan, mesh), "kind")},
+            {"outputs", to_json(outputs_of(plan, mesh), "updates")},
+            {"temp_bytes", plan.temp_bytes},
+            {"temp_bytes_bound", plan.temp_bytes_bound},
+            {"collectives", Json::array()}};
+  for (const CollectiveSummary& collective : collectives(plan, mesh)) {
+    json["collectives"].push_back({{"kind", to_string(collective.kind)},
+                                   {"axes", collective.axes},
+                                   {"bytes", collective.bytes},
+                                   {"of", collective.value}});
+  }
+  return json;
+}
+
+/// A row of cells per line, the columns as wide as they have to be.
+void print_table(const std::vector<std::vector<std::string>>& rows) {
+  std::vector<std::size_t> widths;
+  for (const auto& row : rows) {
+    widths.resize(std::max(widths.size(), row.size()));
+    for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
+  }
+  for (const auto& row : rows) {
+    for (std::size_t i = 0; i + 1 < row.size(); ++i) fmt::print("{:{}}  ", row[i], widths[i]);
+    fmt::print("{}\n", row.back());
+  }
+  fmt::print("\n");
+}
+
+void print(const char* heading, const char* role, const std::vector<Boundary>& rows) {
+  std::vector<std::vector<std::string>> table{{heading, role, "type", "on a chip", "sharding"}};
+  for (const Boundary& row : rows) {
+    table.push_back(
+        {row.name, row.role, row.global.to_string(), row.chip.to_string(), row.sharding});
+  }
+  print_table(table);
+}
+
+void print(const Plan& plan, const Mesh& mesh) {
+  const auto inputs = inputs_of(plan, mesh);
+  const auto outputs = outputs_of(plan, mesh);
+  fmt::print("mesh {}\n{}\n", mesh.to_string(), mesh.grid());
+  print("inputs", "kind", inputs);
+  print("outputs", "updates", outputs);
+  print_table({{"on a chip", "bytes"},
+               {"inputs", std::to_string(chip_bytes(inputs))},
+               {"outputs", std::to_string(chip_bytes(outputs))},
+               {"temporaries", fmt::format("{} (no plan needs fewer than {})", plan.temp_bytes,
+                                           plan.temp_bytes_bound)}});
+  std::vector<std::vector<std::string>> table{{"collectives", "axes", "bytes", "of"}};
+  for (const CollectiveSummary& collective : collectives(plan, mesh)) {
+    table.push_back({std::string(to_string(collective.kind)),
+                     fmt::format("{}", fmt::join(collective.axes, ",")),
+                     std::to_string(collective.bytes), collective.value});
+  }
+  print_table(table);
+}
+
+}  // namespace
+
+void add_plan(CLI::App& app, int& code) {
+  auto options = std::make_shared<Options>();
+  CLI::App* command = app.add_subcommand("plan", "show what a dumped plan runs on its mesh");
+  command->add_option("file", options->file, "a plan file, as WEFT_DUMP_TO writes it")->required();
+  command->add_flag("--json", options->json, "as JSON");
+  command->callback([options, &code] {
+    const Plan plan = read_plan(options->file);
+    const Mesh mesh(plan.mesh_shape, plan.axis_names);
+    verify(plan, mesh);
+    if (options->json) {
+      fmt::print("{}\n", to_json(plan, mesh).dump(1));
+    } else {
+      print(plan, mesh);
+    }
+    code = 0;
+  });
+}
+
+}  // namespace weft
