@@ -52,9 +52,7 @@ class AtomList {
   }
   constexpr bool is_prefix_of(AtomList other) const { return other.prefix(size()) == *this; }
 
-  constexpr void push_back(Atom atom) {
-    bits_ |= static_cast<std::uint64_t>(atom) << (4 * size());
-  }
+  constexpr void push_back(Atom atom) { bits_ |= static_cast<std::uint64_t>(atom) << (4 * size()); }
   constexpr void append(AtomList other) {
     for (int i = 0; i < other.size(); ++i) push_back(other[i]);
   }

@@ -13,7 +13,7 @@ namespace weft {
 class AxisNames {
  public:
   AxisNames() = default;
-  AxisNames(const char* axis) : names_{axis} {}           // NOLINT(google-explicit-constructor)
+  AxisNames(const char* axis) : names_{axis} {}             // NOLINT(google-explicit-constructor)
   AxisNames(std::string axis) : names_{std::move(axis)} {}  // NOLINT(google-explicit-constructor)
   AxisNames(std::initializer_list<std::string_view> axes) : names_(axes.begin(), axes.end()) {}
 

@@ -26,11 +26,11 @@ struct MeshRequest {
   std::int64_t model_parallel_size = 0;
 };
 
-/// The mesh of a job. In order: mesh_shape; data/model_parallel_size (a missing one follows from the
-/// chip count); topology; else (workers, chips) named ("data","model"), or (chips,) named ("data",)
-/// for one worker. Every size that is given must agree with the others and with the number of chips:
-/// throws mesh_mismatch with both numbers (and the grid where there is one), invalid_argument for
-/// names that don't fit. Workers with different chip counts need a mesh_shape.
+/// The mesh of a job. In order: mesh_shape; data/model_parallel_size (a missing one follows from
+/// the chip count); topology; else (workers, chips) named ("data","model"), or (chips,) named
+/// ("data",) for one worker. Every size that is given must agree with the others and with the
+/// number of chips: throws mesh_mismatch with both numbers (and the grid where there is one),
+/// invalid_argument for names that don't fit. Workers with different chip counts need a mesh_shape.
 Mesh make_mesh(const MeshRequest& request);
 
 }  // namespace weft

@@ -124,12 +124,12 @@ class Parser {
     const std::size_t kind_place = reader_.place();
     const OpKind kind = at(kind_place, [&] { return parse_op_kind(reader_.word()); });
     std::vector<TensorType> operand_types;
-    do {
+    while (reader_.accept(operand_types.empty() ? "%" : ",")) {
+      if (!operand_types.empty()) reader_.expect("%");
       const std::size_t operand_place = reader_.place();
-      if (!reader_.accept("%")) break;
       program_.operands.push_back(id());
       operand_types.push_back(definition(operand_place, program_.operands.back()).type);
-    } while (reader_.accept(","));
+    }
 
     std::vector<std::string_view> elements;
     std::vector<std::int64_t> attrs;

@@ -1,12 +1,24 @@
 #pragma once
-/// The text form of a Program: one line an op, readable and exact. `parse(to_text(p))` gives `p`
-/// back (names, types, attributes, shardings, constants, locations).
+/// The text form of a Program: one line an op, readable and exact. `parse_program(to_text(p))`
+/// gives `p` back: names, types, attributes, shardings, constants (to the bit) and locations.
 ///
 ///   program(%0: f32[64,64] data "x" [{"data"}, {}],
 ///           %1: f32[128,64] param "fc1.weight" [{"model"}, {}]) {
 ///     %2 = dot_general %0, %1 {contracting = [1] x [1]} : f32[64,128]  // digits.cpp:41
 ///     return %2 "y" [{?}, {?}]
 ///   }
+///
+/// Grammar; white space stands anywhere between tokens, attributes in the order of to_text:
+///   program    = "program(" [input {"," input}] ")" "{" {op} "return" [output {"," output}] "}"
+///   input      = value ":" type input-kind string sharding
+///   op         = value "=" op-kind [value {"," value}] ["{" attributes "}"] ":" type ["//"
+///   location] output     = value string sharding ["updates" input-number] sharding   = "[" [dim
+///   {"," dim}] "]" ["unreduced" atoms] ["reduce=" reduce-kind]
+///                ["replicated" atoms] ["priority{" part "=" number {"," part "=" number} "}"]
+///   dim        = "{" [part {"," part}] ["?"] "}"        atoms = "{" part {"," part} "}"
+///   part       = axis-name [":" number]                 an axis, or one atom of it
+/// `%n` is the value's id. Strings escape `"`, `\` and control characters (`\xNN`); a NaN is its
+/// bits.
 
 #include <string>
 #include <string_view>

@@ -1,0 +1,191 @@
+#include <weft/spmd/program/interpret.hpp>
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include <weft/spmd/program/builder.hpp>
+#include <weft/tests/support/expect_error.hpp>
+
+namespace weft {
+namespace {
+
+using testing::expect_error;
+using Dims = std::vector<std::int64_t>;
+
+constexpr double kInfinity = INFINITY;
+
+/// Builds a program of the inputs given and runs it.
+class InterpretTest : public ::testing::Test {
+ protected:
+  ValueId input(DType dtype, const Shape& shape, Elements elements) {
+    inputs_.push_back(std::move(elements));
+    return program_.add_input({dtype, shape}, InputKind::data, "x", {});
+  }
+  ValueId f64(const Shape& shape, Elements elements) {
+    return input(DType::f64, shape, std::move(elements));
+  }
+  Elements run(ValueId value) {
+    program_.outputs.clear();
+    program_.add_output(value, "y", {});
+    return interpret(program_, inputs_).at(0);
+  }
+
+  Program program_;
+  Builder builder_{program_};
+  std::vector<Elements> inputs_;
+};
+
+TEST_F(InterpretTest, Constants) {
+  EXPECT_EQ(run(builder_.constant(2.5, {DType::f32, {2, 2}})), (Elements{2.5, 2.5, 2.5, 2.5}));
+  const std::array<std::int32_t, 3> elements{1, -2, 3};
+  EXPECT_EQ(run(builder_.constant(std::as_bytes(std::span(elements)), {DType::i32, {3}})),
+            (Elements{1, -2, 3}));
+  EXPECT_EQ(run(builder_.constant(3, {DType::pred, {1}})), (Elements{1}));
+}
+
+TEST_F(InterpretTest, Iota) {
+  EXPECT_EQ(run(builder_.iota({DType::i32, {2, 3}}, 0)), (Elements{0, 0, 0, 1, 1, 1}));
+  EXPECT_EQ(run(builder_.iota({DType::f32, {2, 3}}, 1)), (Elements{0, 1, 2, 0, 1, 2}));
+}
+
+TEST_F(InterpretTest, Unary) {
+  const ValueId x = f64({3}, {-2, 0, 4});
+  const auto unary = [&](OpKind kind) { return run(builder_.unary(kind, x)); };
+  EXPECT_EQ(unary(OpKind::negate), (Elements{2, 0, -4}));
+  EXPECT_EQ(unary(OpKind::sign), (Elements{-1, 0, 1}));
+  EXPECT_EQ(unary(OpKind::abs), (Elements{2, 0, 4}));
+  EXPECT_EQ(unary(OpKind::exponential), (Elements{std::exp(-2.0), 1, std::exp(4.0)}));
+  EXPECT_EQ(unary(OpKind::tanh), (Elements{std::tanh(-2.0), 0, std::tanh(4.0)}));
+  EXPECT_DOUBLE_EQ(unary(OpKind::logistic)[2], 0.98201379003790845);
+  EXPECT_EQ(unary(OpKind::logistic)[1], 0.5);
+  EXPECT_EQ(unary(OpKind::sqrt)[2], 2);
+  EXPECT_EQ(unary(OpKind::rsqrt)[2], 0.5);
+  EXPECT_EQ(unary(OpKind::log)[1], -kInfinity);
+  EXPECT_TRUE(std::isnan(unary(OpKind::log)[0]));
+}
+
+TEST_F(InterpretTest, Convert) {
+  const ValueId x = f64({4}, {-2.7, 0, 2.7, 1e10});
+  EXPECT_EQ(run(builder_.convert(x, DType::i32)), (Elements{-2, 0, 2, 2147483647}));
+  EXPECT_EQ(run(builder_.convert(x, DType::pred)), (Elements{1, 0, 1, 1}));
+  EXPECT_EQ(run(builder_.convert(x, DType::bf16)), (Elements{-2.7, 0, 2.7, 1e10}));
+}
+
+TEST_F(InterpretTest, Binary) {
+  const ValueId a = f64({3}, {7, -7, 0});
+  const ValueId b = f64({3}, {2, 2, -1});
+  const auto binary = [&](OpKind kind) { return run(builder_.binary(kind, a, b)); };
+  EXPECT_EQ(binary(OpKind::add), (Elements{9, -5, -1}));
+  EXPECT_EQ(binary(OpKind::subtract), (Elements{5, -9, 1}));
+  EXPECT_EQ(binary(OpKind::multiply), (Elements{14, -14, 0}));
+  EXPECT_EQ(binary(OpKind::divide), (Elements{3.5, -3.5, 0}));
+  EXPECT_EQ(binary(OpKind::maximum), (Elements{7, 2, 0}));
+  EXPECT_EQ(binary(OpKind::minimum), (Elements{2, -7, -1}));
+  EXPECT_EQ(binary(OpKind::power), (Elements{49, 49, kInfinity}));
+}
+
+TEST_F(InterpretTest, IntegerDivisionTruncates) {
+  const ValueId a = input(DType::i32, {2}, {7, -7});
+  const ValueId b = input(DType::i32, {2}, {2, 2});
+  EXPECT_EQ(run(builder_.binary(OpKind::divide, a, b)), (Elements{3, -3}));
+}
+
+TEST_F(InterpretTest, NanWinsInMaximumAndMinimum) {
+  const ValueId a = f64({2}, {NAN, 1});
+  const ValueId b = f64({2}, {1, NAN});
+  for (const OpKind kind : {OpKind::maximum, OpKind::minimum}) {
+    for (const double element : run(builder_.binary(kind, a, b))) EXPECT_TRUE(std::isnan(element));
+  }
+}
+
+TEST_F(InterpretTest, CompareAndSelect) {
+  const ValueId a = f64({4}, {1, 2, 3, NAN});
+  const ValueId b = f64({4}, {2, 2, 2, 2});
+  const auto compare = [&](CompareDirection direction) {
+    return run(builder_.compare(direction, a, b));
+  };
+  EXPECT_EQ(compare(CompareDirection::eq), (Elements{0, 1, 0, 0}));
+  EXPECT_EQ(compare(CompareDirection::ne), (Elements{1, 0, 1, 1}));
+  EXPECT_EQ(compare(CompareDirection::lt), (Elements{1, 0, 0, 0}));
+  EXPECT_EQ(compare(CompareDirection::le), (Elements{1, 1, 0, 0}));
+  EXPECT_EQ(compare(CompareDirection::gt), (Elements{0, 0, 1, 0}));
+  EXPECT_EQ(compare(CompareDirection::ge), (Elements{0, 1, 1, 0}));
+  const ValueId less = builder_.compare(CompareDirection::lt, a, b);
+  const ValueId most = builder_.compare(CompareDirection::le, a, b);
+  EXPECT_EQ(run(builder_.binary(OpKind::logical_and, less, most)), (Elements{1, 0, 0, 0}));
+  EXPECT_EQ(run(builder_.select(most, a, b)), (Elements{1, 2, 2, 2}));
+}
+
+TEST_F(InterpretTest, ShapeOps) {
+  const ValueId x = f64({2, 3}, {1, 2, 3, 4, 5, 6});
+  EXPECT_EQ(run(builder_.reshape(x, {3, 2})), (Elements{1, 2, 3, 4, 5, 6}));
+  EXPECT_EQ(run(builder_.transpose(x, Dims{1, 0})), (Elements{1, 4, 2, 5, 3, 6}));
+  EXPECT_EQ(run(builder_.broadcast_in_dim(f64({3}, {7, 8, 9}), {2, 3}, Dims{1})),
+            (Elements{7, 8, 9, 7, 8, 9}));
+  EXPECT_EQ(run(builder_.broadcast_in_dim(f64({2, 1}, {7, 8}), {2, 3}, Dims{0, 1})),
+            (Elements{7, 7, 7, 8, 8, 8}));
+  EXPECT_EQ(run(builder_.broadcast_in_dim(f64({}, {5}), {2}, {})), (Elements{5, 5}));
+  EXPECT_EQ(run(builder_.copy(x)), (Elements{1, 2, 3, 4, 5, 6}));
+  EXPECT_EQ(run(builder_.sharding_constraint(x, Sharding::open(2))), (Elements{1, 2, 3, 4, 5, 6}));
+}
+
+TEST_F(InterpretTest, TransposesThreeDims) {
+  const ValueId x = f64({2, 1, 3}, {1, 2, 3, 4, 5, 6});
+  // result[i, j, k] = x[j, k, i]
+  EXPECT_EQ(run(builder_.transpose(x, Dims{2, 0, 1})), (Elements{1, 4, 2, 5, 3, 6}));
+}
+
+TEST_F(InterpretTest, DotGeneralMultipliesMatrices) {
+  const ValueId a = f64({2, 2}, {1, 2, 3, 4});
+  const ValueId b = f64({2, 2}, {5, 6, 7, 8});
+  EXPECT_EQ(run(builder_.dot_general(a, b, {{}, {}, {1}, {0}})), (Elements{19, 22, 43, 50}));
+  EXPECT_EQ(run(builder_.dot_general(a, b, {{}, {}, {1}, {1}})), (Elements{17, 23, 39, 53}));
+  EXPECT_EQ(run(builder_.dot_general(a, b, {{}, {}, {0, 1}, {0, 1}})), (Elements{70}));
+  EXPECT_EQ(run(builder_.dot_general(f64({2}, {1, 2}), f64({2}, {3, 4}), {})),
+            (Elements{3, 4, 6, 8}));
+}
+
+TEST_F(InterpretTest, DotGeneralKeepsBatchesApart) {
+  // a[b, m, k], b[k, b]: result[b, m].
+  const ValueId a = f64({2, 1, 2}, {1, 2, 3, 4});
+  const ValueId b = f64({2, 2}, {5, 6, 7, 8});
+  EXPECT_EQ(run(builder_.dot_general(a, b, {{0}, {1}, {2}, {0}})), (Elements{19, 50}));
+}
+
+TEST_F(InterpretTest, Reduce) {
+  const ValueId x = f64({2, 3}, {1, -2, 3, 4, 5, -6});
+  EXPECT_EQ(run(builder_.reduce(ReduceKind::add, x, Dims{0})), (Elements{5, 3, -3}));
+  EXPECT_EQ(run(builder_.reduce(ReduceKind::add, x, Dims{1})), (Elements{2, 3}));
+  EXPECT_EQ(run(builder_.reduce(ReduceKind::max, x, Dims{0, 1})), (Elements{5}));
+  EXPECT_EQ(run(builder_.reduce(ReduceKind::min, x, Dims{1})), (Elements{-2, -6}));
+}
+
+TEST_F(InterpretTest, ReducesNothingToTheNeutralElement) {
+  const ValueId x = f64({0}, {});
+  EXPECT_EQ(run(builder_.reduce(ReduceKind::add, x, Dims{0})), (Elements{0}));
+  EXPECT_EQ(run(builder_.reduce(ReduceKind::max, x, Dims{0})), (Elements{-kInfinity}));
+  EXPECT_EQ(run(builder_.reduce(ReduceKind::min, x, Dims{0})), (Elements{kInfinity}));
+  const ValueId integers = input(DType::i32, {0}, {});
+  EXPECT_EQ(run(builder_.reduce(ReduceKind::max, integers, Dims{0})), (Elements{-2147483648.0}));
+  const ValueId predicates = input(DType::pred, {0}, {});
+  EXPECT_EQ(run(builder_.reduce(ReduceKind::max, predicates, Dims{0})), (Elements{0}));
+  EXPECT_EQ(run(builder_.reduce(ReduceKind::min, predicates, Dims{0})), (Elements{1}));
+}
+
+TEST_F(InterpretTest, RefusesAChipsProgram) {
+  const Mesh mesh({2}, {"x"});
+  const ValueId x = f64({2}, {1, 2});
+  const ValueId y = builder_.all_reduce(mesh, x, {1}, ReduceKind::add);
+  expect_error(Errc::invalid_argument, {"op 0", "all_reduce", "simulate"}, [&] { run(y); });
+}
+
+TEST_F(InterpretTest, RefusesInputsThatDoNotFit) {
+  const ValueId x = f64({2}, {1, 2, 3});
+  expect_error(Errc::invalid_argument, {"input 0 \"x\"", "f64[2]", "3 elements"}, [&] { run(x); });
+  inputs_.clear();
+  expect_error(Errc::invalid_argument, {"0 inputs", "has 1"}, [&] { run(x); });
+}
+
+}  // namespace
+}  // namespace weft
