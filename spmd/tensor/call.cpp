@@ -8,16 +8,16 @@
 
 namespace weft {
 
-Call::Call(std::string_view name, const std::source_location& loc)
-    : name_(name), trace_(Trace::current(loc)), outermost_(!trace_.site().has_value()) {
-  if (outermost_) trace_.enter(loc);
+Call::Call(std::string_view function, const std::source_location& loc)
+    : trace_(Trace::current(loc)), outermost_(!trace_.site().has_value()) {
+  if (outermost_) trace_.enter({function, loc});
 }
 
 Call::~Call() {
   if (outermost_) trace_.leave();
 }
 
-const NodePtr& Call::node(const Operand& x) const {
+NodePtr Call::node(const Operand& x) const {
   if (x.is_number()) refuse("needs a tensor, not the number {}", x.number());
   return node_of(x.tensor(), loc());
 }

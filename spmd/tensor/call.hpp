@@ -12,28 +12,28 @@
 namespace weft {
 
 /// While it lives, ops are recorded as coming from `loc`. Where calls nest (cross_entropy calls
-/// log_softmax) that is the place of the outermost, which is the user's.
+/// log_softmax) name and place are those of the outermost, which is the user's.
 class Call {
  public:
-  /// `name` stands in messages. Throws not_found outside of a RuntimeScope.
-  Call(std::string_view name, const std::source_location& loc);
+  /// Throws not_found outside of a RuntimeScope.
+  Call(std::string_view function, const std::source_location& loc);
   ~Call();
   Call(const Call&) = delete;
   Call& operator=(const Call&) = delete;
 
   Trace& trace() { return trace_; }
   Builder* operator->() { return &trace_.builder(); }
-  const std::source_location& loc() const { return *trace_.site(); }
+  const std::source_location& loc() const { return trace_.site()->loc; }
 
   /// Throws invalid_argument: "add: what is wrong (at train.cpp:41)".
   template <typename... Args>
   [[noreturn]] void refuse(fmt::format_string<Args...> format, Args&&... args) const {
-    fail(Errc::invalid_argument, "{}: {} (at {})", name_,
+    fail(Errc::invalid_argument, "{}: {} (at {})", trace_.site()->function,
          fmt::format(format, std::forward<Args>(args)...), file_line(loc()));
   }
 
   /// The operand's node; refuses a number and a tensor without a value.
-  const NodePtr& node(const Operand& x) const;
+  NodePtr node(const Operand& x) const;
   const TensorType& type(const Operand& x) const { return node(x)->type; }
   ValueId value(const Operand& x) { return trace_.value_of(node(x), loc()); }
   /// The operand spread to this shape; a number becomes a constant of the dtype.
@@ -54,7 +54,6 @@ class Call {
  private:
   Shape broadcast(const Shape& a, const Shape& b) const;
 
-  std::string_view name_;
   Trace& trace_;
   bool outermost_;
 };

@@ -30,7 +30,7 @@ const std::string& Parameter::name() const {
 
 void Parameter::assign(const Tensor& value, std::source_location loc) {
   Call call("assign", loc);
-  const NodePtr& own = call.node(*this);
+  const NodePtr own = call.node(*this);
   if (call.type(value) != own->type) {
     call.refuse("the value {} isn't of the type of {}", call.node(value)->label(), own->label());
   }
@@ -40,13 +40,12 @@ void Parameter::assign(const Tensor& value, std::source_location loc) {
 }
 
 Parameter make_parameter(std::string name, std::span<const float> elements, const Shape& shape) {
-  if (static_cast<std::int64_t>(elements.size()) != shape.num_elements()) {
-    fail(Errc::invalid_argument,
-         "parameter '{}': {} elements are given for shape [{}], which has {}", name,
-         elements.size(), shape.to_string(), shape.num_elements());
+  const TensorType type{DType::f32, shape};
+  if (static_cast<std::int64_t>(elements.size()) != type.num_elements()) {
+    fail(Errc::invalid_argument, "parameter '{}': {} elements are given for {}, which has {}", name,
+         elements.size(), type.to_string(), type.num_elements());
   }
-  return Parameter(
-      host_node({DType::f32, shape}, InputKind::param, std::move(name), std::as_bytes(elements)));
+  return Parameter(host_node(type, InputKind::param, std::move(name), std::as_bytes(elements)));
 }
 
 Parameter make_opt_state(std::string name, double value, const Shape& shape) {

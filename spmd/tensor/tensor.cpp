@@ -85,7 +85,7 @@ Tensor scalar(double value) {
 std::vector<Tensor> grad(const Tensor& loss, std::span<const Tensor> wrt,
                          std::source_location loc) {
   Call call("grad", loc);
-  const NodePtr& node = call.node(loss);
+  const NodePtr node = call.node(loss);
   if (!call.trace().is_pending(*node)) {
     call.refuse(
         "the loss {} isn't being recorded; take its gradient before the sync() or item() "
@@ -105,7 +105,7 @@ std::vector<Tensor> grad(const Tensor& loss, std::span<const Tensor> wrt,
 void mark_sharding(const Tensor& tensor, const Mesh& mesh, const PartitionSpec& spec,
                    std::source_location loc) {
   Call call("mark_sharding", loc);
-  const NodePtr& node = call.node(tensor);
+  const NodePtr node = call.node(tensor);
   const std::string what = fmt::format("mark_sharding({}) at {}", node->label(), file_line(loc));
   expect_own_mesh(call.trace().runtime().mesh(), mesh, what);
   const Sharding sharding = Sharding::from_spec(mesh, spec, tensor.shape(), what);

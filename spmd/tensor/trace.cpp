@@ -63,9 +63,9 @@ Trace& Trace::current(const std::source_location& loc) {
 
 Trace::Trace(Runtime& runtime) : runtime_(&runtime), serial_(next_serial()), builder_(program_) {}
 
-void Trace::enter(const std::source_location& loc) {
-  site_ = loc;
-  builder_.set_loc(file_line(loc));
+void Trace::enter(const Site& site) {
+  site_ = site;
+  builder_.set_loc(file_line(site.loc));
 }
 
 ValueId Trace::value_of(const NodePtr& node, const std::source_location& loc) {

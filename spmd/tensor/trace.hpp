@@ -33,9 +33,13 @@ class Trace {
 
   Runtime& runtime() { return *runtime_; }
   Builder& builder() { return builder_; }
-  /// Where the call stands that is being recorded; see Call.
-  const std::optional<std::source_location>& site() const { return site_; }
-  void enter(const std::source_location& loc);
+  /// The call that is being recorded; see Call.
+  struct Site {
+    std::string_view function;
+    std::source_location loc;
+  };
+  const std::optional<Site>& site() const { return site_; }
+  void enter(const Site& site);
   void leave() { site_.reset(); }
 
   /// The node's value in this trace; at its first use a tensor on the host or the chips becomes an
@@ -69,7 +73,7 @@ class Trace {
   std::uint64_t serial_;
   Program program_;
   Builder builder_;
-  std::optional<std::source_location> site_;
+  std::optional<Site> site_;
   std::vector<NodePtr> inputs_;                      // in the program's order
   std::vector<std::weak_ptr<TensorNode>> recorded_;  // in order of creation
   std::vector<ValueId> stopped_;

@@ -1,0 +1,472 @@
+#include <weft/spmd/passes/grad.hpp>
+
+#include <cmath>
+#include <functional>
+#include <random>
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include <weft/spmd/passes/canonicalize.hpp>
+#include <weft/spmd/program/interpret.hpp>
+#include <weft/tests/support/expect_error.hpp>
+
+namespace weft {
+namespace {
+
+constexpr std::uint32_t kSeed = 7;
+constexpr double kStep = 1e-6;
+constexpr double kTolerance = 1e-6;
+
+TensorType f64(const Shape& shape) { return {DType::f64, shape}; }
+
+/// The function under test: appends its ops to the inputs and returns the result.
+using Function = std::function<ValueId(Builder&, std::span<const ValueId>)>;
+
+struct Case {
+  std::vector<Shape> shapes;  ///< of the inputs
+  Function function;
+  double low = -2;  ///< range of the elements
+  double high = 2;
+};
+
+Elements random_elements(std::mt19937& random, const Shape& shape, double low, double high) {
+  std::uniform_real_distribution<double> distribution(low, high);
+  Elements elements(static_cast<std::size_t>(shape.num_elements()));
+  for (double& element : elements) element = distribution(random);
+  return elements;
+}
+
+/// sum(f(x) * w) with a random constant w, so that every element of the result counts differently.
+ValueId weighted_sum(Builder& builder, ValueId result, std::mt19937& random) {
+  const TensorType type = builder.type(result);
+  const Elements weights = random_elements(random, type.shape, 0.5, 1.5);
+  const ValueId w = builder.constant(std::as_bytes(std::span(weights)), type);
+  std::vector<std::int64_t> dims;
+  for (int dim = 0; dim < type.shape.size(); ++dim) dims.push_back(dim);
+  return builder.reduce(ReduceKind::add, builder.binary(OpKind::multiply, result, w), dims);
+}
+
+/// (f(x + e v) - f(x - e v)) / 2e against <grad f, v>, for a random direction v.
+void expect_gradient(const Case& c) {
+  std::mt19937 random(kSeed);
+  Program program;
+  Builder builder(program);
+  std::vector<ValueId> inputs;
+  std::vector<Elements> at;
+  std::vector<Elements> direction;
+  for (const Shape& shape : c.shapes) {
+    inputs.push_back(program.add_input(f64(shape), InputKind::data, "x", Sharding::closed()));
+    at.push_back(random_elements(random, shape, c.low, c.high));
+    direction.push_back(random_elements(random, shape, -1, 1));
+  }
+  const ValueId loss = weighted_sum(builder, c.function(builder, inputs), random);
+  program.add_output(loss, "loss", Sharding::closed());
+  for (const ValueId g : grad(builder, loss, inputs)) {
+    program.add_output(g, "grad", Sharding::closed());
+  }
+
+  const std::vector<Elements> outputs = interpret(program, at);
+  double expected = 0;
+  double scale = 0;
+  for (std::size_t i = 0; i < at.size(); ++i) {
+    ASSERT_EQ(outputs[i + 1].size(), at[i].size());
+    for (std::size_t j = 0; j < at[i].size(); ++j) {
+      expected += outputs[i + 1][j] * direction[i][j];
+      scale += std::abs(outputs[i + 1][j] * direction[i][j]);
+    }
+  }
+  const auto loss_at = [&](double step) {
+    std::vector<Elements> moved = at;
+    for (std::size_t i = 0; i < moved.size(); ++i) {
+      for (std::size_t j = 0; j < moved[i].size(); ++j) moved[i][j] += step * direction[i][j];
+    }
+    return interpret(program, moved)[0][0];
+  };
+  const double difference = (loss_at(kStep) - loss_at(-kStep)) / (2 * kStep);
+  EXPECT_NEAR(difference, expected, kTolerance * scale + 1e-9) << "seed " << kSeed;
+}
+
+Function unary(OpKind kind) {
+  return [kind](Builder& b, std::span<const ValueId> x) { return b.unary(kind, x[0]); };
+}
+
+Function binary(OpKind kind) {
+  return [kind](Builder& b, std::span<const ValueId> x) { return b.binary(kind, x[0], x[1]); };
+}
+
+const std::vector<Shape> kShapes{{}, {1}, {7}, {3, 4}, {2, 1, 5}, {2, 3, 1, 2}};
+
+class UnaryGrad : public ::testing::TestWithParam<OpKind> {};
+
+TEST_P(UnaryGrad, MatchesTheDifferenceQuotient) {
+  const OpKind kind = GetParam();
+  const bool positive = kind == OpKind::log || kind == OpKind::sqrt || kind == OpKind::rsqrt;
+  for (const Shape& shape : kShapes) {
+    SCOPED_TRACE(shape.to_string());
+    expect_gradient({.shapes = {shape}, .function = unary(kind), .low = positive ? 0.2 : -2});
+  }
+}
+
+std::string name_of(const ::testing::TestParamInfo<OpKind>& info) {
+  return std::string(to_string(info.param));
+}
+
+INSTANTIATE_TEST_SUITE_P(Ops, UnaryGrad,
+                         ::testing::Values(OpKind::negate, OpKind::sign, OpKind::abs,
+                                           OpKind::exponential, OpKind::log, OpKind::tanh,
+                                           OpKind::logistic, OpKind::sqrt, OpKind::rsqrt),
+                         name_of);
+
+class BinaryGrad : public ::testing::TestWithParam<OpKind> {};
+
+TEST_P(BinaryGrad, MatchesTheDifferenceQuotient) {
+  const OpKind kind = GetParam();
+  for (const Shape& shape : kShapes) {
+    SCOPED_TRACE(shape.to_string());
+    const bool positive = kind == OpKind::power || kind == OpKind::divide;
+    expect_gradient(
+        {.shapes = {shape, shape}, .function = binary(kind), .low = positive ? 0.3 : -2});
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Ops, BinaryGrad,
+                         ::testing::Values(OpKind::add, OpKind::subtract, OpKind::multiply,
+                                           OpKind::divide, OpKind::maximum, OpKind::minimum,
+                                           OpKind::power),
+                         name_of);
+
+TEST(Grad, OfAnOperandUsedTwiceAddsBothParts) {
+  for (const OpKind kind :
+       {OpKind::add, OpKind::subtract, OpKind::multiply, OpKind::divide, OpKind::power}) {
+    SCOPED_TRACE(to_string(kind));
+    expect_gradient({.shapes = {{3, 2}},
+                     .function = [kind](Builder& b, auto x) { return b.binary(kind, x[0], x[0]); },
+                     .low = 0.3});
+  }
+}
+
+TEST(Grad, OfSelectGoesToTheSideTaken) {
+  for (const Shape& shape : kShapes) {
+    SCOPED_TRACE(shape.to_string());
+    expect_gradient({.shapes = {shape, shape, shape}, .function = [](Builder& b, auto x) {
+                       const ValueId p = b.compare(CompareDirection::gt, x[0], x[1]);
+                       return b.select(p, b.binary(OpKind::multiply, x[1], x[2]), x[2]);
+                     }});
+  }
+}
+
+TEST(Grad, OfReshapeTransposeAndCopy) {
+  expect_gradient({.shapes = {{2, 6}}, .function = [](Builder& b, auto x) {
+                     return b.copy(b.reshape(b.unary(OpKind::tanh, x[0]), {3, 4}));
+                   }});
+  const std::vector<std::vector<std::int64_t>> perms{{0, 1, 2}, {0, 2, 1}, {1, 0, 2},
+                                                     {1, 2, 0}, {2, 0, 1}, {2, 1, 0}};
+  for (const auto& perm : perms) {
+    expect_gradient({.shapes = {{2, 3, 4}}, .function = [&](Builder& b, auto x) {
+                       return b.transpose(b.binary(OpKind::multiply, x[0], x[0]), perm);
+                     }});
+  }
+}
+
+TEST(Grad, OfBroadcastSumsNewAndExpandedDims) {
+  struct Broadcast {
+    Shape from, to;
+    std::vector<std::int64_t> dims;
+  };
+  const std::vector<Broadcast> broadcasts{{{}, {}, {}},
+                                          {{}, {2, 3}, {}},
+                                          {{3}, {2, 3}, {1}},
+                                          {{2}, {2, 3}, {0}},
+                                          {{1, 3}, {2, 3}, {0, 1}},
+                                          {{1}, {4}, {0}},
+                                          {{2, 1}, {5, 2, 3}, {1, 2}},
+                                          {{1, 1}, {2, 3}, {0, 1}},
+                                          {{3, 4}, {3, 2, 4}, {0, 2}}};
+  for (const Broadcast& c : broadcasts) {
+    SCOPED_TRACE(c.from.to_string() + " to " + c.to.to_string());
+    expect_gradient({.shapes = {c.from}, .function = [&](Builder& b, auto x) {
+                       return b.broadcast_in_dim(b.unary(OpKind::exponential, x[0]), c.to, c.dims);
+                     }});
+  }
+}
+
+TEST(Grad, OfDotGeneral) {
+  struct Dot {
+    Shape lhs, rhs;
+    Builder::DotDims dims;
+  };
+  const std::vector<Dot> dots{
+      {{3}, {3}, {{}, {}, {0}, {0}}},
+      {{2, 3}, {3, 4}, {{}, {}, {1}, {0}}},
+      {{2, 3}, {4, 3}, {{}, {}, {1}, {1}}},
+      {{3, 2}, {3, 4}, {{}, {}, {0}, {0}}},
+      {{3, 2}, {4, 3}, {{}, {}, {0}, {1}}},
+      {{2, 3}, {4, 5}, {{}, {}, {}, {}}},
+      {{2, 3, 4}, {2, 4, 5}, {{0}, {0}, {2}, {1}}},
+      {{3, 2, 4}, {4, 5, 2}, {{1}, {2}, {2}, {0}}},
+      {{2, 3, 4}, {4, 3, 5}, {{}, {}, {1, 2}, {1, 0}}},
+      {{2, 3, 4}, {4, 3, 5}, {{}, {}, {2, 1}, {0, 1}}},
+      {{2, 3, 4, 5}, {5, 3, 2, 6}, {{0, 1}, {2, 1}, {3}, {0}}},
+      {{2, 3, 4, 5}, {2, 3, 6, 5}, {{1, 0}, {1, 0}, {3}, {3}}},
+  };
+  for (const Dot& dot : dots) {
+    SCOPED_TRACE(dot.lhs.to_string() + " . " + dot.rhs.to_string());
+    expect_gradient({.shapes = {dot.lhs, dot.rhs}, .function = [&](Builder& b, auto x) {
+                       return b.dot_general(x[0], x[1], dot.dims);
+                     }});
+  }
+}
+
+TEST(Grad, OfDotGeneralNeedsNoTransposeForMatmulAndLinear) {
+  const std::vector<std::pair<Shape, Builder::DotDims>> weights{{{3, 4}, {{}, {}, {1}, {0}}},
+                                                                {{4, 3}, {{}, {}, {1}, {1}}}};
+  for (const auto& [shape, dims] : weights) {
+    Program program;
+    Builder builder(program);
+    const ValueId x = program.add_input(f64({2, 3}), InputKind::data, "x", Sharding::closed());
+    const ValueId w = program.add_input(f64(shape), InputKind::param, "w", Sharding::closed());
+    const std::vector<std::int64_t> all{0, 1};
+    const ValueId y = builder.dot_general(x, w, dims);
+    grad(builder, builder.reduce(ReduceKind::add, y, all), std::vector{x, w});
+    for (OpId op = 0; op < program.num_ops(); ++op) {
+      EXPECT_NE(program.kind(op), OpKind::transpose) << shape.to_string();
+    }
+  }
+}
+
+TEST(Grad, OfReduce) {
+  const std::vector<std::vector<std::int64_t>> dim_lists{{}, {0}, {1}, {2}, {0, 2}, {0, 1, 2}};
+  for (const ReduceKind kind : {ReduceKind::add, ReduceKind::max, ReduceKind::min}) {
+    for (const auto& dims : dim_lists) {
+      expect_gradient({.shapes = {{2, 3, 4}}, .function = [&](Builder& b, auto x) {
+                         return b.reduce(kind, b.binary(OpKind::multiply, x[0], x[0]), dims);
+                       }});
+    }
+  }
+}
+
+TEST(Grad, OfConvertComesBackInTheOperandsDtype) {
+  Program program;
+  Builder builder(program);
+  const ValueId x = program.add_input({DType::f32, {3}}, InputKind::data, "x", Sharding::closed());
+  const ValueId wide = builder.convert(x, DType::f64);
+  const std::vector<std::int64_t> all{0};
+  const ValueId loss =
+      builder.reduce(ReduceKind::add, builder.binary(OpKind::multiply, wide, wide), all);
+  const ValueId g = grad(builder, loss, std::vector{x})[0];
+  EXPECT_EQ(program.type(g), program.type(x));
+  program.add_output(g, "grad", Sharding::closed());
+  EXPECT_EQ(interpret(program, std::vector<Elements>{{1, -2, 3}})[0], (Elements{2, -4, 6}));
+}
+
+/// Gradients at one point, for cases with an exact answer that a difference quotient can't give.
+std::vector<Elements> gradients(const std::vector<Elements>& at, const Function& function) {
+  Program program;
+  Builder builder(program);
+  std::vector<ValueId> inputs;
+  for (const Elements& elements : at) {
+    const Shape shape{static_cast<std::int64_t>(elements.size())};
+    inputs.push_back(program.add_input(f64(shape), InputKind::data, "x", Sharding::closed()));
+  }
+  const ValueId result = function(builder, inputs);
+  const std::vector<std::int64_t> all{0};
+  const ValueId loss = builder.type(result).shape.size() == 0
+                           ? result
+                           : builder.reduce(ReduceKind::add, result, all);
+  for (const ValueId g : grad(builder, loss, inputs)) {
+    program.add_output(g, "grad", Sharding::closed());
+  }
+  return interpret(program, at);
+}
+
+TEST(Grad, OfTiesIsShared) {
+  const std::vector<std::int64_t> all{0};
+  EXPECT_EQ(gradients({{3, 1}, {3, 2}}, binary(OpKind::maximum)),
+            (std::vector<Elements>{{0.5, 0}, {0.5, 1}}));
+  EXPECT_EQ(gradients({{3, 1}, {3, 2}}, binary(OpKind::minimum)),
+            (std::vector<Elements>{{0.5, 1}, {0.5, 0}}));
+  EXPECT_EQ(gradients({{4, 1, 4, 4, 2}},
+                      [&](Builder& b, auto x) { return b.reduce(ReduceKind::max, x[0], all); }),
+            (std::vector<Elements>{{1.0 / 3, 0, 1.0 / 3, 1.0 / 3, 0}}));
+  EXPECT_EQ(gradients({{4, 1, 1, 2}},
+                      [&](Builder& b, auto x) { return b.reduce(ReduceKind::min, x[0], all); }),
+            (std::vector<Elements>{{0, 0.5, 0.5, 0}}));
+}
+
+TEST(Grad, OfPowerIsFiniteAtZero) {
+  EXPECT_EQ(gradients({{0, 0, 2}, {0, 2, 0}}, binary(OpKind::power)),
+            (std::vector<Elements>{{0, 0, 0}, {0, 0, std::log(2.0)}}));
+}
+
+TEST(Grad, ConstrainsTheCotangentAlike) {
+  Program program;
+  Builder builder(program);
+  Sharding sharding;
+  sharding.dims[0] = {1};
+  const ValueId x = program.add_input(f64({4}), InputKind::data, "x", Sharding::closed());
+  const ValueId y = builder.sharding_constraint(x, sharding);
+  const std::vector<std::int64_t> all{0};
+  const ValueId loss = builder.reduce(ReduceKind::add, builder.binary(OpKind::multiply, y, y), all);
+  const ValueId g = grad(builder, loss, std::vector{x})[0];
+  const OpId op = program.defining_op(g);
+  ASSERT_EQ(program.kind(op), OpKind::sharding_constraint);
+  EXPECT_EQ(program.constraints[static_cast<std::size_t>(program.op_attrs(op)[0])], sharding);
+}
+
+TEST(Grad, OfAValueThatTheLossDoesNotReachIsZero) {
+  const auto result = gradients({{1, 2}, {3, 4}}, [](Builder&, auto x) { return x[0]; });
+  EXPECT_EQ(result, (std::vector<Elements>{{1, 1}, {0, 0}}));
+}
+
+TEST(Grad, OfTheLossItselfIsOne) {
+  Program program;
+  Builder builder(program);
+  const ValueId x = program.add_input(f64({}), InputKind::data, "x", Sharding::closed());
+  program.add_output(grad(builder, x, std::vector{x})[0], "grad", Sharding::closed());
+  EXPECT_EQ(interpret(program, std::vector<Elements>{{5}})[0], (Elements{1}));
+}
+
+TEST(Grad, OfAnIntermediateValueAndOfWhatItComesFrom) {
+  Program program;
+  Builder builder(program);
+  const ValueId x = program.add_input(f64({}), InputKind::data, "x", Sharding::closed());
+  const ValueId y = builder.binary(OpKind::multiply, x, x);
+  const ValueId loss = builder.binary(OpKind::multiply, y, y);
+  for (const ValueId g : grad(builder, loss, std::vector{y, x})) {
+    program.add_output(g, "grad", Sharding::closed());
+  }
+  EXPECT_EQ(interpret(program, std::vector<Elements>{{3}}), (std::vector<Elements>{{18}, {108}}));
+}
+
+TEST(Grad, StopsAtAStoppedValue) {
+  Program program;
+  Builder builder(program);
+  const ValueId x = program.add_input(f64({}), InputKind::data, "x", Sharding::closed());
+  const ValueId y = builder.unary(OpKind::negate, x);
+  const ValueId loss = builder.binary(OpKind::multiply, x, y);
+  const std::vector stop{y};
+  for (const ValueId g : grad(builder, loss, std::vector{x, y}, stop)) {
+    program.add_output(g, "grad", Sharding::closed());
+  }
+  EXPECT_EQ(interpret(program, std::vector<Elements>{{3}}), (std::vector<Elements>{{-3}, {3}}));
+}
+
+TEST(Grad, AppendsNothingOffThePathToWrt) {
+  Program program;
+  Builder builder(program);
+  const ValueId x = program.add_input(f64({4, 4}), InputKind::data, "x", Sharding::closed());
+  const ValueId w = program.add_input(f64({4, 4}), InputKind::param, "w", Sharding::closed());
+  const ValueId y = builder.dot_general(builder.unary(OpKind::tanh, x), w, {{}, {}, {1}, {0}});
+  const std::vector<std::int64_t> all{0, 1};
+  const ValueId loss = builder.reduce(ReduceKind::add, y, all);
+  const std::uint32_t before = program.num_ops();
+  grad(builder, loss, std::vector{w});
+  // The seed, its broadcast, one dot.
+  EXPECT_EQ(program.num_ops() - before, 3U);
+}
+
+TEST(Grad, NewOpsCarryTheLocationOfTheirOp) {
+  Program program;
+  Builder builder(program);
+  const ValueId x = program.add_input(f64({}), InputKind::data, "x", Sharding::closed());
+  builder.set_loc("net.cpp:1");
+  const ValueId y = builder.unary(OpKind::tanh, x);
+  builder.set_loc("net.cpp:2");
+  const ValueId loss = builder.unary(OpKind::exponential, y);
+  builder.set_loc("train.cpp:3");
+  const ValueId g = grad(builder, loss, std::vector{x})[0];
+  EXPECT_EQ(program.loc(program.defining_op(g)), "net.cpp:1");
+  EXPECT_EQ(program.loc(2), "net.cpp:2");
+  EXPECT_EQ(program.locs[builder.loc()], "train.cpp:3");
+}
+
+std::string refusal(Program& program, ValueId loss, ValueId wrt) {
+  Builder builder(program);
+  return weft::testing::expect_error(Errc::invalid_argument, {},
+                                     [&] { grad(builder, loss, std::vector{wrt}); });
+}
+
+TEST(Grad, RefusesALossThatIsNotAFloatingScalarAndNamesItsTypeAndPlace) {
+  Program program;
+  Builder builder(program);
+  const ValueId x = program.add_input(f64({2}), InputKind::data, "x", Sharding::closed());
+  builder.set_loc("train.cpp:9");
+  const ValueId y = builder.unary(OpKind::tanh, x);
+  EXPECT_EQ(
+      refusal(program, y, x),
+      "grad: the loss must be a floating scalar, but is f64[2] at train.cpp:9; reduce it with "
+      "sum or mean");
+}
+
+TEST(Grad, RefusesAnIntegerWrt) {
+  Program program;
+  const ValueId x = program.add_input(f64({}), InputKind::data, "x", Sharding::closed());
+  const ValueId i = program.add_input({DType::i32, {3}}, InputKind::data, "i", Sharding::closed());
+  EXPECT_EQ(refusal(program, x, i),
+            "grad: wrt[0] is i32[3], an input; only floating values have a gradient");
+}
+
+TEST(Grad, RefusesCollectives) {
+  const Mesh mesh({2}, {"data"});
+  Program program;
+  Builder builder(program);
+  const ValueId x = program.add_input(f64({}), InputKind::data, "x", Sharding::closed());
+  const ValueId y = builder.all_reduce(mesh, x, mesh.axis_atoms(0), ReduceKind::add);
+  EXPECT_EQ(refusal(program, y, x),
+            "grad: all_reduce has no gradient; differentiate the global program, before it is "
+            "partitioned");
+}
+
+/// logits = relu(x W1^T + b1) W2^T + b2; mean cross entropy, its row maximum through max itself.
+ValueId mlp_loss(Builder& b, std::span<const ValueId> in) {
+  const auto dense = [&](ValueId x, ValueId w, ValueId bias) {
+    const ValueId y = b.dot_general(x, w, {{}, {}, {1}, {1}});
+    const std::vector<std::int64_t> last{1};
+    return b.binary(OpKind::add, y, b.broadcast_in_dim(bias, b.type(y).shape, last));
+  };
+  const std::vector<std::int64_t> rows{0};
+  const std::vector<std::int64_t> classes{1};
+  const ValueId hidden = dense(in[0], in[1], in[2]);
+  const ValueId zero = b.constant(0, b.type(hidden));
+  const ValueId active = b.select(b.compare(CompareDirection::gt, hidden, zero), hidden, zero);
+  const ValueId logits = dense(active, in[3], in[4]);
+  const Shape shape = b.type(logits).shape;
+  const ValueId top = b.broadcast_in_dim(b.reduce(ReduceKind::max, logits, classes), shape, rows);
+  const ValueId shifted = b.binary(OpKind::subtract, logits, top);
+  const ValueId total = b.reduce(ReduceKind::add, b.unary(OpKind::exponential, shifted), classes);
+  const ValueId log_total = b.broadcast_in_dim(b.unary(OpKind::log, total), shape, rows);
+  const ValueId log_softmax = b.binary(OpKind::subtract, shifted, log_total);
+  const std::vector<std::int32_t> label_values{2, 0, 1, 2};
+  const ValueId labels = b.broadcast_in_dim(
+      b.constant(std::as_bytes(std::span(label_values)), {DType::i32, {4}}), shape, rows);
+  const ValueId is_label = b.compare(CompareDirection::eq, b.iota({DType::i32, shape}, 1), labels);
+  return b.reduce(ReduceKind::add, b.select(is_label, log_softmax, b.constant(0, f64(shape))),
+                  std::vector<std::int64_t>{0, 1});
+}
+
+const std::vector<Shape> kMlpShapes{{4, 5}, {6, 5}, {6}, {3, 6}, {3}};
+
+TEST(Grad, OfAnMlpWithSoftmaxCrossEntropy) {
+  expect_gradient({.shapes = kMlpShapes, .function = mlp_loss});
+}
+
+TEST(Grad, IsTheSameAfterCanonicalize) {
+  Program program;
+  Builder builder(program);
+  std::mt19937 random(kSeed);
+  std::vector<ValueId> inputs;
+  std::vector<Elements> at;
+  for (const Shape& shape : kMlpShapes) {
+    inputs.push_back(program.add_input(f64(shape), InputKind::data, "x", Sharding::closed()));
+    at.push_back(random_elements(random, shape, -1, 1));
+  }
+  const ValueId loss = mlp_loss(builder, inputs);
+  for (const ValueId g : grad(builder, loss, inputs)) {
+    program.add_output(g, "grad", Sharding::closed());
+  }
+  EXPECT_EQ(interpret(canonicalize(program, true), at), interpret(program, at)) << "seed " << kSeed;
+}
+
+}  // namespace
+}  // namespace weft

@@ -1,0 +1,150 @@
+#include <gtest/gtest.h>
+
+#include <weft/spmd/tensor/optim.hpp>
+#include <weft/tests/unit/spmd/tensor/tensor_fixture.hpp>
+
+namespace weft {
+namespace {
+
+using testing::expect_error;
+using testing::f32;
+using testing::InterpretRuntime;
+using Floats = std::vector<float>;
+
+class MarkSharding : public ::testing::Test {
+ protected:
+  Sharding spec(const PartitionSpec& partition, const Shape& shape) const {
+    return Sharding::from_spec(mesh_, partition, shape, "expected");
+  }
+  const Program& last() const { return runtime_.programs.back(); }
+
+  const Mesh mesh_{{2, 2}, {"data", "model"}};
+  InterpretRuntime runtime_{mesh_};
+  RuntimeScope scope_{runtime_};
+};
+
+TEST_F(MarkSharding, OfHostDataIsAskedForAtTheFirstUse) {
+  const Tensor x = f32({1, 2, 3, 4}, {2, 2});
+  mark_sharding(x, mesh_, {{"data"}, {}});
+  const Tensor y = x + 1;
+  sync();
+  EXPECT_EQ(last().inputs[0].sharding, spec({{"data"}, {}}, {2, 2}));
+}
+
+TEST_F(MarkSharding, OfHostDataMayFollowItsFirstUse) {
+  const Tensor x = f32({1, 2, 3, 4}, {2, 2});
+  const Tensor y = x + 1;
+  mark_sharding(x, mesh_, {{}, {"model"}});
+  sync();
+  EXPECT_EQ(last().inputs[0].sharding, spec({{}, {"model"}}, {2, 2}));
+}
+
+TEST_F(MarkSharding, OfAParameterHoldsForItsUpdate) {
+  Parameter w = make_parameter("w", Floats{1, 2, 3, 4}, {2, 2});
+  mark_sharding(w, mesh_, {{"model"}, {"data"}});
+  w.assign(w * 2);
+  sync();
+  EXPECT_EQ(last().inputs[0].sharding, spec({{"model"}, {"data"}}, {2, 2}));
+  EXPECT_EQ(last().outputs[0].sharding, spec({{"model"}, {"data"}}, {2, 2}));
+}
+
+TEST_F(MarkSharding, OfATracedValueIsAConstraintOnWhatFollows) {
+  const Tensor x = f32({1, 2}, {2});
+  Tensor y = x * 2;
+  mark_sharding(y, mesh_, {{"data"}});
+  const Tensor z = y + 1;
+  sync();
+  ASSERT_EQ(last().constraints.size(), 1U);
+  EXPECT_EQ(last().constraints[0], spec({{"data"}}, {2}));
+  const ValueId operand = last().op_operands(last().defining_op(last().outputs[1].value))[0];
+  EXPECT_EQ(last().kind(last().defining_op(operand)), OpKind::sharding_constraint);
+  EXPECT_EQ(last().outputs[0].value, operand);
+}
+
+TEST_F(MarkSharding, OfWhatLiesOnTheChipsIsRefusedUnlessItLiesSo) {
+  const Tensor x = f32({1, 2}, {2});
+  mark_sharding(x, mesh_, {{"data"}});
+  const Tensor y = x + 1;
+  sync();
+  mark_sharding(x, mesh_, {{"data"}});
+  expect_error(Errc::invalid_argument,
+               {"mark_sharding: f32[2] already lies on the chips as [{\"data\"}]",
+                "before its first sync", "mark_sharding_test.cpp:"},
+               [&] { mark_sharding(x, mesh_, {{"model"}}); });
+}
+
+TEST_F(MarkSharding, TensorsInShardsAreGatheredToBeRead) {
+  const Tensor x = f32({1, 2}, {2});
+  mark_sharding(x, mesh_, {{"data"}});
+  const Tensor y = x + 1;
+  sync();
+  const Tensor pending = y * 2;
+  EXPECT_EQ(x.to_vector(), (Floats{1, 2}));
+  ASSERT_EQ(runtime_.programs.size(), 2U);
+  EXPECT_EQ(last().inputs[0].sharding, spec({{"data"}}, {2}));
+  EXPECT_EQ(last().outputs[0].sharding, Sharding::closed());
+  EXPECT_EQ(pending.to_vector(), (Floats{4, 6}));
+}
+
+TEST_F(MarkSharding, MomentsOfAMarkedParameterAreShardedAsItIs) {
+  Parameter marked = make_parameter("marked", Floats{1, 2}, {2});
+  Parameter open = make_parameter("open", Floats{1, 2}, {2});
+  mark_sharding(marked, mesh_, {{"model"}});
+  AdamW optimizer({marked, open}, {});
+  optimizer.step(std::vector<Tensor>{full({2}, 1), full({2}, 1)});
+  sync();
+  for (const ProgramInput& input : last().inputs) {
+    if (input.kind == InputKind::runtime_scalar) continue;
+    const Sharding expected =
+        input.name.starts_with("marked") ? spec({{"model"}}, {2}) : Sharding::open(1);
+    EXPECT_EQ(input.sharding, expected) << input.name;
+  }
+}
+
+TEST_F(MarkSharding, MomentsKeepAMarkOfTheirOwn) {
+  Parameter w = make_parameter("w", Floats{1, 2}, {2});
+  mark_sharding(w, mesh_, {{}});
+  AdamW optimizer({w}, {});
+  for (const Parameter& moment : optimizer.state()) mark_sharding(moment, mesh_, {{"data"}});
+  optimizer.step(std::vector<Tensor>{full({2}, 1)});
+  sync();
+  for (const ProgramInput& input : last().inputs) {
+    if (input.kind != InputKind::opt_state) continue;
+    EXPECT_EQ(input.sharding, spec({{"data"}}, {2})) << input.name;
+  }
+}
+
+TEST_F(MarkSharding, RefusalsNameTensorPlaceAndSizes) {
+  const Parameter w = make_parameter("fc1.weight", Floats(20), {4, 5});
+  const std::string_view place = "mark_sharding('fc1.weight' f32[4,5]) at mark_sharding_test.cpp:";
+  expect_error(Errc::invalid_argument, {place, "{{\"data\"}}", "1 entries", "[4,5] has 2 dims"},
+               [&] { mark_sharding(w, mesh_, {{"data"}}); });
+  expect_error(Errc::invalid_argument, {place, "axis \"expert\"", "\"data\",\"model\""}, [&] {
+    mark_sharding(w, mesh_, {{"expert"}, {}});
+  });
+  expect_error(Errc::invalid_argument, {place, "axis \"data\" twice"}, [&] {
+    mark_sharding(w, mesh_, {{"data"}, {"data"}});
+  });
+  expect_error(Errc::invalid_argument, {place, "dim 1", "[4,5]", "size 5", "2 parts", "\"model\""},
+               [&] {
+                 mark_sharding(w, mesh_, {{}, {"model"}});
+               });
+}
+
+TEST_F(MarkSharding, RefusesAnotherMesh) {
+  const Tensor x = f32({1, 2}, {2});
+  const Mesh other({4}, {"data"});
+  expect_error(Errc::mesh_mismatch, {"f32[2]", "(4) (\"data\")", "(2,2) (\"data\",\"model\")"},
+               [&] { mark_sharding(x, other, {{"data"}}); });
+}
+
+TEST(MarkShardingWithoutMesh, IsRefused) {
+  InterpretRuntime runtime;
+  const RuntimeScope scope(runtime);
+  const Tensor x = f32({1, 2}, {2});
+  expect_error(Errc::mesh_mismatch, {"without a mesh"},
+               [&] { mark_sharding(x, Mesh({2}, {"data"}), {{"data"}}); });
+}
+
+}  // namespace
+}  // namespace weft

@@ -1,0 +1,231 @@
+#include <cmath>
+#include <functional>
+
+#include <gtest/gtest.h>
+
+#include <weft/tests/unit/spmd/tensor/tensor_fixture.hpp>
+
+namespace weft {
+namespace {
+
+using testing::expect_error;
+using testing::expect_near;
+using testing::f32;
+using testing::i32;
+using Floats = std::vector<float>;
+
+class Ops : public testing::TensorTest {};
+
+TEST_F(Ops, ComputeElementwise) {
+  const Tensor a = f32({1, 4, -2}, {3});
+  const Tensor b = f32({2, -3, -2}, {3});
+  EXPECT_EQ((a + b).to_vector(), (Floats{3, 1, -4}));
+  EXPECT_EQ((a - b).to_vector(), (Floats{-1, 7, 0}));
+  EXPECT_EQ((a * b).to_vector(), (Floats{2, -12, 4}));
+  EXPECT_EQ((a / b).to_vector(), (Floats{0.5F, static_cast<float>(-4.0 / 3), 1}));
+  EXPECT_EQ((-a).to_vector(), (Floats{-1, -4, 2}));
+  EXPECT_EQ(maximum(a, b).to_vector(), (Floats{2, 4, -2}));
+  EXPECT_EQ(minimum(a, b).to_vector(), (Floats{1, -3, -2}));
+  EXPECT_EQ(abs(a).to_vector(), (Floats{1, 4, 2}));
+  EXPECT_EQ(relu(a).to_vector(), (Floats{1, 4, 0}));
+  expect_near(exp(b), {std::exp(2), std::exp(-3), std::exp(-2)});
+  expect_near(tanh(b), {std::tanh(2), std::tanh(-3), std::tanh(-2)});
+  expect_near(sigmoid(b), {1 / (1 + std::exp(-2)), 1 / (1 + std::exp(3)), 1 / (1 + std::exp(2))});
+  const Tensor positive = f32({1, 4, 0.25}, {3});
+  expect_near(log(positive), {0, std::log(4), std::log(0.25)});
+  expect_near(sqrt(positive), {1, 2, 0.5});
+  expect_near(rsqrt(positive), {1, 0.5, 2});
+  expect_near(pow(positive, 1.5), {1, 8, 0.125});
+  expect_near(pow(2.0, positive), {2, 16, std::pow(2, 0.25)});
+}
+
+TEST_F(Ops, TakeNumbersOnEitherSideInTheTensorsDtype) {
+  const Tensor x = f32({1, 2}, {2});
+  EXPECT_EQ((10 - x).to_vector(), (Floats{9, 8}));
+  EXPECT_EQ((x / 4).to_vector(), (Floats{0.25, 0.5}));
+  const Tensor n = i32({3, 5}, {2});
+  const Tensor sum = n + 1;
+  EXPECT_EQ(sum.type(), (TensorType{DType::i32, {2}}));
+  EXPECT_EQ(cast(sum, DType::f32).to_vector(), (Floats{4, 6}));
+}
+
+TEST_F(Ops, BroadcastAsNumpyDoes) {
+  const Tensor column = f32({1, 2}, {2, 1});
+  const Tensor row = f32({10, 20, 30}, {3});
+  const Tensor sum = column + row;
+  EXPECT_EQ(sum.shape(), (Shape{2, 3}));
+  EXPECT_EQ(sum.to_vector(), (Floats{11, 21, 31, 12, 22, 32}));
+  EXPECT_EQ((row * column).to_vector(), (Floats{10, 20, 30, 20, 40, 60}));
+  EXPECT_EQ((row + scalar(1)).to_vector(), (Floats{11, 21, 31}));
+  EXPECT_EQ(broadcast_to(column, {2, 2, 2}).to_vector(), (Floats{1, 1, 2, 2, 1, 1, 2, 2}));
+  EXPECT_EQ((full({2, 0}, 1) + full({1}, 1)).shape(), (Shape{2, 0}));
+}
+
+TEST_F(Ops, CompareAndSelect) {
+  const Tensor a = f32({1, 5, 3}, {3});
+  const Tensor b = f32({1, 2, 4}, {3});
+  EXPECT_EQ(equal(a, b).type(), (TensorType{DType::pred, {3}}));
+  EXPECT_EQ(cast(equal(a, b), DType::f32).to_vector(), (Floats{1, 0, 0}));
+  EXPECT_EQ(where(greater(a, b), a, 0.0).to_vector(), (Floats{0, 5, 0}));
+  EXPECT_EQ(where(greater(a, 2.0), 1.0, -1.0).to_vector(), (Floats{-1, 1, 1}));
+  EXPECT_EQ(where(greater(a, b), f32({7}, {1}), b).to_vector(), (Floats{1, 7, 4}));
+}
+
+TEST_F(Ops, MakeConstants) {
+  EXPECT_EQ(full({2, 2}, 0.5).to_vector(), (Floats{0.5, 0.5, 0.5, 0.5}));
+  EXPECT_EQ(cast(iota({2, 3}, -1), DType::f32).to_vector(), (Floats{0, 1, 2, 0, 1, 2}));
+  EXPECT_EQ(iota({2, 3}, 0, DType::f32).to_vector(), (Floats{0, 0, 0, 1, 1, 1}));
+}
+
+TEST_F(Ops, Reduce) {
+  const Tensor x = f32({1, 2, 3, 4, 5, 9}, {2, 3});
+  EXPECT_EQ(sum(x).item(), 24);
+  EXPECT_EQ(sum(x).shape(), Shape{});
+  EXPECT_EQ(sum(x, {0}).to_vector(), (Floats{5, 7, 12}));
+  EXPECT_EQ(sum(x, {-1}).to_vector(), (Floats{6, 18}));
+  EXPECT_EQ(sum(x, {1}, true).shape(), (Shape{2, 1}));
+  EXPECT_EQ(mean(x, {1}).to_vector(), (Floats{2, 6}));
+  EXPECT_EQ(mean(x).item(), 4);
+  EXPECT_EQ(mean(x, {0}, true).shape(), (Shape{1, 3}));
+  EXPECT_EQ(amax(x, {1}).to_vector(), (Floats{3, 9}));
+  EXPECT_EQ(amax(x, {1, 0}, true).shape(), (Shape{1, 1}));
+}
+
+TEST_F(Ops, ChangeShapes) {
+  const Tensor x = f32({1, 2, 3, 4, 5, 6}, {2, 3});
+  EXPECT_EQ(reshape(x, {3, -1}).shape(), (Shape{3, 2}));
+  EXPECT_EQ(reshape(x, Shape{6}).to_vector(), x.to_vector());
+  EXPECT_EQ(transpose(x, 0, 1).to_vector(), (Floats{1, 4, 2, 5, 3, 6}));
+  EXPECT_EQ(permute(reshape(x, {1, 2, 3}), {2, 0, -2}).shape(), (Shape{3, 1, 2}));
+  EXPECT_EQ(x.dim(-1), 3);
+}
+
+TEST_F(Ops, MultiplyMatrices) {
+  const Tensor a = f32({1, 2, 3, 4, 5, 6}, {2, 3});
+  const Tensor b = f32({1, 0, 0, 1, 1, 1}, {3, 2});
+  EXPECT_EQ(matmul(a, b).to_vector(), (Floats{4, 5, 10, 11}));
+  const Tensor batched = matmul(reshape(a, {2, 1, 3}), reshape(b, {2, 3, 1}));
+  EXPECT_EQ(batched.shape(), (Shape{2, 1, 1}));
+  EXPECT_EQ(batched.to_vector(), (Floats{1, 4 + 5 + 6}));
+}
+
+TEST_F(Ops, ApplyALinearLayerToTheLastDim) {
+  const Tensor x = f32({1, 2, 3, 4, 5, 6, 7, 8}, {2, 2, 2});
+  const Tensor weight = f32({1, 1, 1, -1, 0, 2}, {3, 2});
+  const Tensor y = linear(x, weight, f32({0, 0, 100}, {3}));
+  EXPECT_EQ(y.shape(), (Shape{2, 2, 3}));
+  EXPECT_EQ(y.to_vector(), (Floats{3, -1, 104, 7, -1, 108, 11, -1, 112, 15, -1, 116}));
+  EXPECT_EQ(linear(x, weight, Tensor()).to_vector()[2], 4);
+}
+
+TEST_F(Ops, SoftmaxStaysFiniteForLargeLogits) {
+  const Tensor x = f32({1000, 1001, 1000, -1000}, {2, 2});
+  const double p = 1 / (1 + std::exp(1));
+  expect_near(softmax(x), {p, 1 - p, 1, 0});
+  expect_near(log_softmax(x), {std::log(p), std::log(1 - p), 0, -2000});
+  expect_near(softmax(x, 0), {0.5, 1, 0.5, 0});
+}
+
+TEST_F(Ops, CrossEntropyIsTheMeanOverTheBatch) {
+  const Tensor logits = f32({0, 0, 0, 2, 1, 0}, {2, 3});
+  const double row1 = std::log(std::exp(2) + std::exp(1) + 1) - 1;
+  EXPECT_NEAR(cross_entropy(logits, i32({2, 1}, {2})).item(), (std::log(3) + row1) / 2, 1e-6);
+}
+
+TEST_F(Ops, CrossEntropyHasTheGradientOfSoftmax) {
+  const Tensor logits = f32({0.5, -1, 2, 2, 2, 2}, {2, 3});
+  const Tensor loss = cross_entropy(logits, i32({0, 2}, {2}));
+  const Tensor g = grad(loss, std::vector{logits})[0];
+  const Tensor expected = (softmax(logits) - f32({1, 0, 0, 0, 0, 1}, {2, 3})) / 2;
+  const Floats values = expected.to_vector();
+  expect_near(g, {values.begin(), values.end()});
+}
+
+TEST_F(Ops, ReluHasNoGradientAtZero) {
+  const Tensor x = f32({-1, 0, 2}, {3});
+  EXPECT_EQ(grad(sum(relu(x)), std::vector{x})[0].to_vector(), (Floats{0, 0, 1}));
+}
+
+/// `body` notes its line and makes a call that is refused with these words and that line.
+void expect_refusal(std::initializer_list<std::string_view> words,
+                    const std::function<void(int& line)>& body) {
+  int line = 0;
+  const std::string message = expect_error(Errc::invalid_argument, words, [&] { body(line); });
+  EXPECT_TRUE(message.ends_with(fmt::format("(at ops_test.cpp:{})", line))) << message;
+}
+
+TEST_F(Ops, RefuseShapesThatDoNotBroadcastNamingBothAndTheLine) {
+  const Tensor a = f32({1, 2, 3, 4, 5, 6}, {2, 3});
+  const Tensor b = f32({1, 2}, {2});
+  expect_refusal({"add: shapes [2,3] and [2] don't broadcast", "3 and 2 in dim 1"},
+                 [&](int& line) { line = __LINE__, a + b; });
+}
+
+TEST_F(Ops, RefuseDtypesThatDiffer) {
+  const Tensor a = f32({1}, {1});
+  const Tensor b = i32({1}, {1});
+  expect_refusal({"multiply: f32[1] and i32[1] differ in dtype"},
+                 [&](int& line) { line = __LINE__, a * b; });
+  expect_refusal({"the number 0.5 can't be i32"}, [&](int& line) { line = __LINE__, b * 0.5; });
+  expect_refusal({"exponential(i32[1])", "floating"}, [&](int& line) { line = __LINE__, exp(b); });
+}
+
+TEST_F(Ops, RefuseNumbersWhereATensorIsNeeded) {
+  expect_refusal({"maximum", "needs a tensor"},
+                 [&](int& line) { line = __LINE__, maximum(1.0, 2.0); });
+  expect_refusal({"sum: needs a tensor, not the number 1"},
+                 [&](int& line) { line = __LINE__, sum(1.0); });
+}
+
+TEST_F(Ops, RefuseATensorWithoutAValue) {
+  const Tensor none;
+  const Tensor x = f32({1}, {1});
+  expect_refusal({"without a value"}, [&](int& line) { line = __LINE__, x + none; });
+  expect_error(Errc::invalid_argument, {"without a value"}, [&] { none.shape(); });
+}
+
+TEST_F(Ops, RefuseDimsThatDoNotExist) {
+  const Tensor x = f32({1, 2, 3, 4, 5, 6}, {2, 3});
+  expect_refusal({"sum: dim 2 is outside of a tensor of 2 dims"},
+                 [&](int& line) { line = __LINE__, sum(x, {2}); });
+  expect_refusal({"amax: dims {0,-2} name one dim twice"}, [&](int& line) {
+    line = __LINE__, amax(x, {0, -2});
+  });
+  expect_refusal({"log_softmax: dim -3"}, [&](int& line) { line = __LINE__, log_softmax(x, -3); });
+  expect_refusal({"transpose: dim 5"}, [&](int& line) { line = __LINE__, transpose(x, 0, 5); });
+  expect_refusal({"reshape", "6 elements", "{4,-1}"}, [&](int& line) {
+    line = __LINE__, reshape(x, {4, -1});
+  });
+  expect_error(Errc::invalid_argument, {"dim(2) of f32[2,3]"}, [&] { x.dim(2); });
+}
+
+TEST_F(Ops, RefuseMatricesThatDoNotFit) {
+  const Tensor a = f32({1, 2, 3, 4, 5, 6}, {2, 3});
+  expect_refusal({"matmul: f32[2,3] and f32[2,3] don't fit"},
+                 [&](int& line) { line = __LINE__, matmul(a, a); });
+  const Tensor w = f32({1, 2}, {1, 2});
+  expect_refusal({"linear: f32[2,3] and the weight f32[1,2]"},
+                 [&](int& line) { line = __LINE__, linear(a, w, {}); });
+  expect_refusal({"cross_entropy: logits f32[2,3] and labels f32[1,2]"},
+                 [&](int& line) { line = __LINE__, cross_entropy(a, w); });
+}
+
+TEST_F(Ops, RefuseAWrongNumberOfElements) {
+  const Floats three{1, 2, 3};
+  expect_refusal({"to_device: 3 elements are given for f32[2,2], which has 4"}, [&](int& line) {
+    line = __LINE__, to_device(three, {2, 2});
+  });
+}
+
+TEST_F(Ops, ReadOnlyWhatHasTheRightForm) {
+  const Tensor x = f32({1, 2}, {2});
+  expect_refusal({"item: f32[2] has 2 elements"}, [&](int& line) { line = __LINE__, x.item(); });
+  const Tensor n = i32({7}, {1});
+  expect_refusal({"to_vector: i32[1] isn't f32"},
+                 [&](int& line) { line = __LINE__, n.to_vector(); });
+  EXPECT_EQ(n.item(), 7);
+  EXPECT_EQ(n.to_bytes(), (std::vector{std::byte{7}, std::byte{0}, std::byte{0}, std::byte{0}}));
+}
+
+}  // namespace
+}  // namespace weft

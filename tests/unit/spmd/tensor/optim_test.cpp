@@ -1,0 +1,133 @@
+#include <weft/spmd/tensor/optim.hpp>
+
+#include <cmath>
+
+#include <gtest/gtest.h>
+
+#include <weft/tests/unit/spmd/tensor/tensor_fixture.hpp>
+
+namespace weft {
+namespace {
+
+using testing::expect_error;
+using testing::f32;
+using Floats = std::vector<float>;
+
+/// One element's AdamW, line for line as torch/optim/adamw.py documents it, in double.
+struct ReferenceAdamW {
+  AdamW::Options options;
+  double p = 0;
+  double m = 0;
+  double v = 0;
+  int t = 0;
+
+  void step(double g) {
+    ++t;
+    p *= 1 - options.lr * options.weight_decay;
+    m = options.beta1 * m + (1 - options.beta1) * g;
+    v = options.beta2 * v + (1 - options.beta2) * g * g;
+    const double denominator =
+        std::sqrt(v) / std::sqrt(1 - std::pow(options.beta2, t)) + options.eps;
+    p -= options.lr / (1 - std::pow(options.beta1, t)) * m / denominator;
+  }
+};
+
+class AdamWTest : public testing::TensorTest {};
+
+TEST_F(AdamWTest, FollowsTorchsFormulaOverFiveStepsWithAChangingRate) {
+  const AdamW::Options options{
+      .lr = 0.1, .beta1 = 0.8, .beta2 = 0.99, .eps = 1e-3, .weight_decay = 0.05};
+  const Floats start{1, -2, 0.5};
+  Parameter w = make_parameter("w", start, {3});
+  AdamW optimizer({w}, options);
+  std::vector<ReferenceAdamW> reference;
+  for (const float p : start) reference.push_back({.options = options, .p = p});
+
+  for (int step = 0; step < 5; ++step) {
+    const double lr = 0.1 / (1 + step);
+    optimizer.set_lr(lr);
+    // loss = sum(c w^3), so g = 3 c w^2.
+    const Tensor c = f32({1, -0.5, 2}, {3});
+    const Tensor loss = sum(c * w * w * w);
+    optimizer.step(grad(loss, std::vector{w}));
+    sync();
+    const std::vector<double> coefficients{1, -0.5, 2};
+    const Floats values = w.to_vector();
+    for (std::size_t i = 0; i < 3; ++i) {
+      reference[i].options.lr = lr;
+      reference[i].step(3 * coefficients[i] * reference[i].p * reference[i].p);
+      EXPECT_NEAR(values[i], reference[i].p, 2e-6 * std::abs(reference[i].p))
+          << "element " << i << " after step " << step + 1;
+    }
+  }
+  EXPECT_EQ(optimizer.steps(), 5);
+}
+
+TEST_F(AdamWTest, RateAndCorrectionsAreInputsSoThatNoStepIsANewProgram) {
+  Parameter w = make_parameter("w", Floats{1, 2}, {2});
+  AdamW optimizer({w}, {});
+  for (int step = 0; step < 4; ++step) {
+    optimizer.set_lr(1e-3 * step);
+    optimizer.step(std::vector{w * 1});
+    sync();
+  }
+  const auto& programs = runtime_.programs;
+  EXPECT_EQ(fingerprint(programs[1]), fingerprint(programs[2]));
+  EXPECT_EQ(fingerprint(programs[1]), fingerprint(programs[3]));
+}
+
+TEST_F(AdamWTest, UpdatesAllParametersAndMoments) {
+  Parameter a = make_parameter("a", Floats{1}, {1});
+  Parameter b = make_parameter("b", Floats{1, 2}, {2});
+  AdamW optimizer({a, b}, {});
+  optimizer.step(std::vector<Tensor>{full({1}, 1), full({2}, 2)});
+  sync();
+  std::vector<std::string> updated;
+  for (const ProgramOutput& output : runtime_.programs.back().outputs) {
+    updated.push_back(output.name);
+    EXPECT_GE(output.updates, 0);
+  }
+  std::sort(updated.begin(), updated.end());
+  EXPECT_EQ(updated, (std::vector<std::string>{"a", "a.exp_avg", "a.exp_avg_sq", "b", "b.exp_avg",
+                                               "b.exp_avg_sq"}));
+  EXPECT_NEAR(optimizer.state()[1].to_vector()[0], 0.2, 1e-7);
+  EXPECT_EQ(optimizer.state()[1].name(), "b.exp_avg");
+}
+
+TEST_F(AdamWTest, GoesOnFromTheStepItIsTold) {
+  const auto after_one_step = [](std::int64_t steps) {
+    Parameter w = make_parameter("w", Floats{1}, {1});
+    AdamW optimizer({w}, {.lr = 0.1, .weight_decay = 0});
+    optimizer.set_steps(steps);
+    optimizer.step(std::vector<Tensor>{full({1}, 1)});
+    sync();
+    return w.item();
+  };
+  ReferenceAdamW reference{.options = {.lr = 0.1, .weight_decay = 0}, .p = 1, .t = 7};
+  reference.step(1);
+  EXPECT_NEAR(after_one_step(0), 0.9, 1e-6);
+  EXPECT_NEAR(after_one_step(7), reference.p, 1e-6);
+}
+
+TEST_F(AdamWTest, RefusesGradientsThatDoNotBelong) {
+  Parameter w = make_parameter("w", Floats{1, 2}, {2});
+  AdamW optimizer({w}, {});
+  expect_error(Errc::invalid_argument,
+               {"AdamW::step: 0 gradients are given for 1 parameters", "optim_test.cpp:"},
+               [&] { optimizer.step(std::vector<Tensor>{}); });
+  expect_error(Errc::invalid_argument, {"grads[0] is f32[3], but its parameter is 'w' f32[2]"},
+               [&] { optimizer.step(std::vector<Tensor>{full({3}, 1)}); });
+  EXPECT_EQ(optimizer.steps(), 0);
+}
+
+TEST(AdamWOptions, RefusesWhatTorchRefuses) {
+  const auto make = [](const AdamW::Options& options) { return [=] { AdamW({}, options); }; };
+  expect_error(Errc::invalid_argument, {"AdamW: lr = -1"}, make({.lr = -1}));
+  expect_error(Errc::invalid_argument, {"AdamW: beta1 = 1"}, make({.beta1 = 1}));
+  expect_error(Errc::invalid_argument, {"AdamW: beta2 = -0.1"}, make({.beta2 = -0.1}));
+  expect_error(Errc::invalid_argument, {"AdamW: eps = nan"}, make({.eps = NAN}));
+  expect_error(Errc::invalid_argument, {"AdamW: weight_decay = -1"}, make({.weight_decay = -1}));
+}
+
+}  // namespace
+}  // namespace weft

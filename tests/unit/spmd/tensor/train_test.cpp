@@ -1,0 +1,139 @@
+#include <cmath>
+
+#include <gtest/gtest.h>
+
+#include <weft/spmd/tensor/optim.hpp>
+#include <weft/tests/support/simulate_runtime.hpp>
+#include <weft/tests/unit/spmd/tensor/tensor_fixture.hpp>
+
+namespace weft {
+namespace {
+
+using testing::f32;
+using testing::i32;
+using testing::InterpretRuntime;
+using testing::SimulateRuntime;
+
+constexpr std::int64_t kBatch = 8;
+constexpr std::int64_t kFeatures = 4;
+constexpr std::int64_t kClasses = 2;
+
+struct Mlp : Module {
+  Linear fc1{*this, "fc1", {.in_features = kFeatures, .out_features = 16}};
+  Linear fc2{*this, "fc2", {.in_features = 16, .out_features = kClasses}};
+
+  Tensor operator()(const Tensor& x) const { return fc2(relu(fc1(x))); }
+};
+
+struct Batch {
+  Tensor x;
+  Tensor labels;
+};
+
+/// Points on a lattice, of class 1 where the product of the first two coordinates is positive.
+Batch make_batch(int step) {
+  std::vector<float> x;
+  std::vector<std::int32_t> labels;
+  for (int i = 0; i < kBatch; ++i) {
+    const int n = 7 * (step * static_cast<int>(kBatch) + i) + 3;
+    const float a = static_cast<float>(n % 5) - 2.2F;
+    const float b = static_cast<float>(n / 5 % 5) - 1.8F;
+    x.insert(x.end(), {a, b, 0.5F * a, 1});
+    labels.push_back(a * b > 0 ? 1 : 0);
+  }
+  return {f32(x, {kBatch, kFeatures}), i32(labels, {kBatch})};
+}
+
+/// What a loop marks: nothing, the batch, or batch and weights (Megatron's pair).
+enum class Marks { none, batch, batch_and_weights };
+
+std::vector<double> train(Runtime& runtime, int steps, Marks marks) {
+  const RuntimeScope scope(runtime);
+  Mlp net;
+  AdamW optimizer(net.parameters(), {.lr = 0.03});
+  if (marks == Marks::batch_and_weights) {
+    mark_sharding(net.fc1.weight, *runtime.mesh(), {{"model"}, {}});
+    mark_sharding(net.fc1.bias, *runtime.mesh(), {{"model"}});
+    mark_sharding(net.fc2.weight, *runtime.mesh(), {{}, {"model"}});
+  }
+  std::vector<double> losses;
+  for (int step = 0; step < steps; ++step) {
+    const Batch batch = make_batch(step);
+    if (marks != Marks::none) {
+      mark_sharding(batch.x, *runtime.mesh(), {{"data"}, {}});
+      mark_sharding(batch.labels, *runtime.mesh(), {{"data"}});
+    }
+    const Tensor loss = cross_entropy(net(batch.x), batch.labels);
+    optimizer.step(grad(loss, net.parameters()));
+    sync();
+    losses.push_back(loss.item());
+  }
+  return losses;
+}
+
+TEST(Train, ReducesTheLoss) {
+  InterpretRuntime runtime;
+  const std::vector<double> losses = train(runtime, 60, Marks::none);
+  EXPECT_NEAR(losses.front(), std::log(2), 0.4);
+  EXPECT_LT(losses.back(), 0.25 * losses.front());
+}
+
+TEST(Train, TracesTheSameProgramFromTheSecondStepOn) {
+  const Mesh mesh({2, 2}, {"data", "model"});
+  InterpretRuntime runtime(mesh);
+  train(runtime, 4, Marks::none);
+  ASSERT_EQ(runtime.programs.size(), 4U);
+  EXPECT_EQ(fingerprint(runtime.programs[1]), fingerprint(runtime.programs[2]));
+  EXPECT_EQ(fingerprint(runtime.programs[1]), fingerprint(runtime.programs[3]));
+}
+
+// An unmarked parameter is open until its first run and lies fixed from then on: that alone makes
+// the first program another one.
+TEST(Train, TheFirstProgramDiffersOnlyInTheShardingsOfStateThatWasOpen) {
+  const Mesh mesh({2, 2}, {"data", "model"});
+  InterpretRuntime runtime(mesh);
+  train(runtime, 2, Marks::none);
+  Program first = runtime.programs[0];
+  const Program& second = runtime.programs[1];
+  EXPECT_NE(fingerprint(first), fingerprint(second));
+  ASSERT_EQ(first.inputs.size(), second.inputs.size());
+  for (std::size_t i = 0; i < first.inputs.size(); ++i) {
+    if (first.inputs[i].sharding == second.inputs[i].sharding) continue;
+    EXPECT_TRUE(first.inputs[i].kind == InputKind::param ||
+                first.inputs[i].kind == InputKind::opt_state);
+    first.inputs[i].sharding = second.inputs[i].sharding;
+  }
+  for (std::size_t i = 0; i < first.outputs.size(); ++i) {
+    if (first.outputs[i].updates >= 0) first.outputs[i].sharding = second.outputs[i].sharding;
+  }
+  EXPECT_EQ(fingerprint(first), fingerprint(second));
+}
+
+TEST(Train, OutputsAreTheUpdatesAndTheLoss) {
+  InterpretRuntime runtime;
+  train(runtime, 1, Marks::none);
+  int updates = 0;
+  for (const ProgramOutput& output : runtime.programs[0].outputs) updates += output.updates >= 0;
+  EXPECT_EQ(updates, 12);
+  ASSERT_EQ(runtime.programs[0].outputs.size(), 13U);
+  EXPECT_EQ(runtime.programs[0].outputs.back().name, "out.0");
+}
+
+class TrainOnMesh : public ::testing::TestWithParam<Marks> {};
+
+TEST_P(TrainOnMesh, GivesTheLossesOfOneDevice) {
+  InterpretRuntime one_device;
+  const std::vector<double> expected = train(one_device, 10, Marks::none);
+  SimulateRuntime mesh(Mesh({2, 2}, {"data", "model"}));
+  const std::vector<double> losses = train(mesh, 10, GetParam());
+  for (std::size_t step = 0; step < expected.size(); ++step) {
+    EXPECT_NEAR(losses[step], expected[step], 1e-9 * expected[step]) << "step " << step;
+  }
+  EXPECT_LE(mesh.plans.size(), 2U);
+}
+
+INSTANTIATE_TEST_SUITE_P(Marks, TrainOnMesh,
+                         ::testing::Values(Marks::none, Marks::batch, Marks::batch_and_weights));
+
+}  // namespace
+}  // namespace weft
