@@ -1,0 +1,90 @@
+#pragma once
+/// Implementations of "a chip": a thread on anonymous memory, or a process on named memory.
+
+#include <exception>
+#include <functional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <weft/tests/support/child_process.hpp>
+#include <weft/transport/board.hpp>
+#include <weft/transport/job_memory.hpp>
+
+namespace weft::testing {
+
+/// What one chip does. What it throws is its failure, and ends the waits of the others.
+using ChipBody = std::function<void(JobMemory& memory, const Board& board, int chip)>;
+
+inline void run_chip(JobMemory& memory, const Board& board, int chip, const ChipBody& body) {
+  try {
+    memory.reserve(chip, 0, memory.arena_capacity());
+    body(memory, board, chip);
+  } catch (const std::exception& error) {
+    memory.abort(fmt::format("chip {} failed: {}", chip, error.what()));
+    throw;
+  }
+}
+
+/// Both teams: a failure per chip, empty where it succeeded.
+struct ThreadTeam {
+  static std::vector<std::string> run(int num_chips, std::size_t arena_capacity,
+                                      const ChipBody& body) {
+    const std::string job = unique_job();
+    JobMemory memory = JobMemory::anonymous(
+        {.job = job, .num_chips = num_chips, .arena_capacity = arena_capacity});
+    const Board board = Board::anonymous({.job = job, .num_chips = num_chips});
+    std::vector<std::string> failures(static_cast<std::size_t>(num_chips));
+    std::vector<std::thread> threads;
+    for (int chip = 0; chip < num_chips; ++chip) {
+      threads.emplace_back([&, chip] {
+        try {
+          run_chip(memory, board, chip, body);
+        } catch (const std::exception& error) {
+          failures[static_cast<std::size_t>(chip)] = error.what();
+        }
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+    return failures;
+  }
+};
+
+/// A job whose processes are chips; its names are removed at the end.
+class ProcessTeam {
+ public:
+  ProcessTeam(int num_chips, std::size_t arena_capacity, const ChipBody& body)
+      : memory_(JobMemory::create(
+            {.job = job_, .num_chips = num_chips, .arena_capacity = arena_capacity})),
+        board_(Board::create({.job = job_, .num_chips = num_chips})) {
+    for (int chip = 0; chip < num_chips; ++chip) {
+      chips_.emplace_back([this, chip, &body] {
+        JobMemory memory = JobMemory::open(job_);
+        run_chip(memory, Board::open(job_, false), chip, body);
+      });
+    }
+  }
+  ~ProcessTeam() { JobMemory::remove(job_); }
+  ProcessTeam(const ProcessTeam&) = delete;
+  ProcessTeam& operator=(const ProcessTeam&) = delete;
+
+  JobMemory& memory() { return memory_; }
+  const Board& board() const { return board_; }
+  ChildProcess& chip(int chip) { return chips_[static_cast<std::size_t>(chip)]; }
+
+  static std::vector<std::string> run(int num_chips, std::size_t arena_capacity,
+                                      const ChipBody& body) {
+    ProcessTeam team(num_chips, arena_capacity, body);
+    std::vector<std::string> failures;
+    for (ChildProcess& chip : team.chips_) failures.push_back(chip.join());
+    return failures;
+  }
+
+ private:
+  std::string job_ = unique_job();
+  JobMemory memory_;
+  Board board_;
+  std::vector<ChildProcess> chips_;
+};
+
+}  // namespace weft::testing

@@ -1,0 +1,139 @@
+/// What chips learn of each other's failures: threads and processes alike.
+
+#include <gtest/gtest.h>
+
+#include <sched.h>
+
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include <weft/tests/conformance/chip_team.hpp>
+#include <weft/transport/communicator.hpp>
+
+namespace weft::testing {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr std::size_t kCapacity = 8 * kArenaCapacityUnit;
+constexpr milliseconds kLong{60'000};
+
+/// The test's own failure if `body` doesn't throw this code with these words.
+template <typename Body>
+void require_error(Errc code, std::vector<std::string> words, const Body& body) {
+  try {
+    body();
+  } catch (const Error& error) {
+    const std::string_view message = error.what();
+    for (const std::string& word : words) {
+      if (message.find(word) == std::string_view::npos) {
+        throw std::runtime_error(fmt::format("'{}' isn't in: {}", word, message));
+      }
+    }
+    if (error.code() != code) throw;
+    return;
+  }
+  throw std::runtime_error(fmt::format("expected an error {}", to_string(code)));
+}
+
+CollectiveCall all_reduce(const Mesh& mesh, std::string_view name, std::int64_t count) {
+  CollectiveCall call;
+  call.kind = CollectiveKind::all_reduce;
+  call.atoms = mesh.axis_atoms(0);
+  call.source = kArenaTempOffset;
+  call.destination = kArenaTempOffset;
+  call.count = count;
+  call.name = name;
+  return call;
+}
+
+template <typename Team>
+class CollectiveFaults : public ::testing::Test {
+ protected:
+  void expect_all_succeed(const ChipBody& body) {
+    for (const std::string& failure : Team::run(mesh.size(), kCapacity, body)) {
+      EXPECT_EQ(failure, "");
+    }
+  }
+
+  const Mesh mesh{{4}, {"data"}};
+};
+
+#ifdef __SANITIZE_THREAD__
+using Teams = ::testing::Types<ThreadTeam>;
+#else
+using Teams = ::testing::Types<ThreadTeam, ProcessTeam>;
+#endif
+TYPED_TEST_SUITE(CollectiveFaults, Teams);
+
+TYPED_TEST(CollectiveFaults, EveryChipLearnsWhoCalledSomethingElse) {
+  this->expect_all_succeed([this](JobMemory& memory, const Board& board, int chip) {
+    Communicator communicator(memory, this->mesh, chip, board.device(chip),
+                              WaitPolicy::for_threads(4, kLong));
+    communicator.run(all_reduce(this->mesh, "first", 10));
+    const bool odd_one = chip == 2;
+    const std::string other = odd_one ? "'good' over {data}: add f32 1 x 100"
+                                      : "chip 2 called all_reduce "
+                                        "#2 'bad' over {data}: "
+                                        "add f32 1 x 200";
+    require_error(Errc::program_divergence, {fmt::format("chip {} called", chip), other}, [&] {
+      communicator.run(odd_one ? all_reduce(this->mesh, "bad", 200)
+                               : all_reduce(this->mesh, "good", 100));
+    });
+  });
+}
+
+TYPED_TEST(CollectiveFaults, EveryChipNamesWhoDidntCome) {
+  this->expect_all_succeed([this](JobMemory& memory, const Board& board, int chip) {
+    Communicator communicator(memory, this->mesh, chip, board.device(chip),
+                              WaitPolicy::for_threads(4, milliseconds(200)));
+    communicator.set_step(12);
+    if (chip == 3) return;
+    communicator.start(all_reduce(this->mesh, "fc1.weight.grad", 5000));
+    require_error(Errc::timeout,
+                  {fmt::format("chip {} waited", chip), "all_reduce #1 'fc1.weight.grad'",
+                   "step 12", "chip 3 (last called: no collective yet)"},
+                  [&] { communicator.wait(); });
+  });
+}
+
+TYPED_TEST(CollectiveFaults, AnAbortEndsEveryWait) {
+  this->expect_all_succeed([this](JobMemory& memory, const Board& board, int chip) {
+    if (chip == 3) {  // once all others sleep
+      for (int other = 0; other < 3; ++other) {
+        while (board.read(2 + other).state != ActorState::waiting) sched_yield();
+      }
+      return memory.abort("the user said stop");
+    }
+    Communicator communicator(memory, this->mesh, chip, board.device(chip),
+                              WaitPolicy::for_threads(4, kLong));
+    require_error(Errc::peer_lost, {"the user said stop", "waiting for chip"},
+                  [&] { communicator.run(all_reduce(this->mesh, "g", 100)); });
+  });
+}
+
+#ifndef __SANITIZE_THREAD__
+TEST(KilledProcess, IsNamedToEverySurvivor) {
+  const Mesh mesh({4}, {"data"});
+  ProcessTeam team(4, kCapacity, [&mesh](JobMemory& memory, const Board& board, int chip) {
+    Communicator communicator(memory, mesh, chip, board.device(chip), WaitPolicy{0, 1, kLong});
+    if (chip == 3) {  // which lives, but won't come
+      while (!memory.aborted()) sched_yield();
+      return;
+    }
+    require_error(Errc::peer_lost, {"worker 2 was killed by signal 9"},
+                  [&] { communicator.run(all_reduce(mesh, "g", 5000)); });
+  });
+  for (int chip = 0; chip < 3; ++chip) {
+    while (team.board().read(2 + chip).state != ActorState::waiting) sched_yield();
+  }
+  team.chip(2).kill();
+  EXPECT_EQ(team.chip(2).join(), "killed by signal 9");
+  team.memory().abort("worker 2 was killed by signal 9");
+  for (const int chip : {0, 1, 3}) EXPECT_EQ(team.chip(chip).join(), "");
+}
+#endif
+
+}  // namespace
+}  // namespace weft::testing
