@@ -24,9 +24,7 @@ std::vector<float> uniform_elements(std::string_view name, const Shape& shape, d
 
 }  // namespace
 
-const std::string& Parameter::name() const {
-  return node_of(*this, std::source_location::current())->name;
-}
+const std::string& Parameter::name() const { return node_of(*this)->name; }
 
 void Parameter::assign(const Tensor& value, std::source_location loc) {
   Call call("assign", loc);
@@ -92,14 +90,14 @@ std::string Module::path(std::string_view name) const {
 
 void Module::expect_free(std::string_view name) const {
   const std::string full = path(name);
+  if (name.empty()) fail(Errc::invalid_argument, "Module: a part of '{}' has no name", full);
   const bool taken =
       std::any_of(parameters_.begin(), parameters_.end(),
                   [&](const Parameter& parameter) { return parameter.name() == full; }) ||
       std::any_of(children_.begin(), children_.end(),
                   [&](const Module* child) { return child->name_ == name; });
-  if (name.empty() || taken) {
-    fail(Errc::invalid_argument, "module '{}': {}", path(""),
-         taken ? fmt::format("the name '{}' is taken", name) : "a parameter or child needs a name");
+  if (taken) {
+    fail(Errc::invalid_argument, "Module: the name '{}' is taken; give each part its own", full);
   }
 }
 

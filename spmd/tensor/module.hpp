@@ -40,7 +40,7 @@ std::vector<Tensor> grad(const Tensor& loss, std::span<const Parameter> wrt,
 /// that the parent already has. Not movable: children and parent point to each other.
 class Module {
  public:
-  /// A root; `name` tells apart two models that are trained together.
+  /// A root; a name tells apart two models that are trained together.
   explicit Module(std::string name = "") : name_(std::move(name)) {}
   Module(Module& parent, std::string name);
   Module(const Module&) = delete;

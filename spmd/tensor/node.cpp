@@ -35,11 +35,11 @@ std::string file_line(const std::source_location& loc) {
   return fmt::format("{}:{}", path.substr(path.rfind('/') + 1), loc.line());
 }
 
-const NodePtr& node_of(const Tensor& tensor, const std::source_location& loc) {
+const NodePtr& node_of(const Tensor& tensor, const std::optional<std::source_location>& loc) {
   if (!tensor.defined()) {
     fail(Errc::invalid_argument,
-         "a tensor without a value (default-constructed) is used; assign one to it first (at {})",
-         file_line(loc));
+         "a tensor without a value (default-constructed) is used; assign one to it first{}",
+         loc ? fmt::format(" (at {})", file_line(*loc)) : "");
   }
   return tensor.node();
 }

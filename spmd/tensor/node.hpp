@@ -45,7 +45,7 @@ NodePtr host_node(const TensorType& type, InputKind kind, std::string name,
 /// "train.cpp:41".
 std::string file_line(const std::source_location& loc);
 
-/// Throws invalid_argument, naming `loc`, for a handle without a value.
-const NodePtr& node_of(const Tensor& tensor, const std::source_location& loc);
+/// Throws invalid_argument, naming `loc` if it is known, for a handle without a value.
+const NodePtr& node_of(const Tensor& tensor, const std::optional<std::source_location>& loc = {});
 
 }  // namespace weft

@@ -30,9 +30,7 @@ void expect_own_mesh(const Mesh* own, const Mesh& mesh, const std::string& what)
 
 }  // namespace
 
-const TensorType& Tensor::type() const {
-  return node_of(*this, std::source_location::current())->type;
-}
+const TensorType& Tensor::type() const { return node_of(*this)->type; }
 
 std::int64_t Tensor::dim(int i) const {
   const int num_dims = shape().size();

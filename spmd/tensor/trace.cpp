@@ -22,23 +22,22 @@ Binding binding(const TensorNode& node) {
 
 [[noreturn]] void fail_lost(const TensorNode& node, const std::source_location& loc) {
   fail(Errc::invalid_argument,
-       "{}: the {} {} was never computed: it was recorded on another thread, or in a loop that "
-       "ended "
-       "before a sync",
-       file_line(loc), node.label(), node.type.to_string());
+       "{} was never computed: it was recorded on another thread, or in a loop that ended before a "
+       "sync (at {})",
+       node.label(), file_line(loc));
 }
 
-/// The buffer's value, whole on every chip: a program of its own, so that what is being recorded
-/// isn't disturbed.
-BufferPtr gather(Runtime& runtime, const BufferPtr& buffer, const std::source_location& loc) {
+/// The value of a tensor that lies in shards, whole on every chip: a program of its own, so that
+/// what is being recorded isn't disturbed.
+BufferPtr gather(Runtime& runtime, const TensorNode& node, const std::source_location& loc) {
   Program program;
   const ValueId shards =
-      program.add_input(buffer->type(), InputKind::data, "data.0", buffer->sharding());
+      program.add_input(node.type, InputKind::data, "data.0", node.input_sharding());
   Builder builder(program);
   builder.set_loc(file_line(loc));
-  const ValueId whole = builder.sharding_constraint(shards, Sharding::closed());
-  program.add_output(whole, "out.0", Sharding::closed());
-  const Binding input = buffer;
+  program.add_output(builder.sharding_constraint(shards, Sharding::closed()), "out.0",
+                     Sharding::closed());
+  const Binding input = binding(node);
   return runtime.run(program, {&input, 1}).outputs.at(0);
 }
 
@@ -70,9 +69,7 @@ void Trace::enter(const Site& site) {
 
 ValueId Trace::value_of(const NodePtr& node, const std::source_location& loc) {
   if (node->trace == serial_) return node->value;
-  if (std::holds_alternative<std::monostate>(node->storage)) {
-    fail_lost(*node, loc);
-  }
+  if (std::holds_alternative<std::monostate>(node->storage)) fail_lost(*node, loc);
   return add_input(node, loc);
 }
 
@@ -180,7 +177,7 @@ std::vector<std::byte> Trace::read(const NodePtr& node, const std::source_locati
   Runtime& runtime = current(loc).runtime();
   if (!std::holds_alternative<BufferPtr>(node->storage)) fail_lost(*node, loc);
   BufferPtr buffer = std::get<BufferPtr>(node->storage);
-  if (!buffer->sharding().is_replicated()) buffer = gather(runtime, buffer, loc);
+  if (!buffer->sharding().is_replicated()) buffer = gather(runtime, *node, loc);
   return runtime.read(*buffer);
 }
 

@@ -76,7 +76,7 @@ TEST(Module, RefusesEmptyAndRepeatedNames) {
   struct Nameless : Module {
     Parameter p = add_parameter("", Floats{1}, {1});
   };
-  expect_error(Errc::invalid_argument, {"needs a name"}, [] { Nameless(); });
+  expect_error(Errc::invalid_argument, {"has no name"}, [] { Nameless(); });
 }
 
 TEST(Module, RefusesAWrongNumberOfElements) {
