@@ -10,6 +10,7 @@
 namespace weft {
 namespace {
 
+using testing::AlignedCopy;
 using testing::expect_golden;
 using testing::read_golden;
 

@@ -1,39 +1,18 @@
 #pragma once
 /// Damages the bytes of a format in every small way, and sees what its reader says.
 
-#include <algorithm>
 #include <cstddef>
-#include <memory>
-#include <new>
 #include <span>
 #include <string_view>
 
 #include <gtest/gtest.h>
 
 #include <weft/spmd/error.hpp>
+#include <weft/tests/support/aligned_copy.hpp>
 #include <weft/tests/support/expect_error.hpp>
 #include <weft/transport/format/envelope.hpp>
 
 namespace weft {
-
-/// A copy that begins at a multiple of 64 and isn't a byte longer than the original, so that
-/// AddressSanitizer sees a read past its end.
-class AlignedCopy {
- public:
-  explicit AlignedCopy(std::span<const std::byte> bytes)
-      : size_(bytes.size()), data_(new (kAlignment) std::byte[bytes.size()]) {
-    std::ranges::copy(bytes, data_.get());
-  }
-  std::span<std::byte> bytes() const { return {data_.get(), size_}; }
-
- private:
-  static constexpr std::align_val_t kAlignment{64};
-  struct Delete {
-    void operator()(std::byte* data) const { ::operator delete[](data, kAlignment); }
-  };
-  std::size_t size_;
-  std::unique_ptr<std::byte[], Delete> data_;
-};
 
 inline std::string_view as_text(std::span<const std::byte> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
@@ -44,7 +23,7 @@ template <typename Read>
 void expect_truncations_refused(std::span<const std::byte> bytes, Read read) {
   for (std::size_t size = 0; size < bytes.size(); ++size) {
     SCOPED_TRACE(size);
-    const AlignedCopy copy(bytes.first(size));
+    const testing::AlignedCopy copy(bytes.first(size));
     testing::expect_error(Errc::corrupt, {}, [&] { read(copy.bytes()); });
   }
 }
@@ -52,7 +31,7 @@ void expect_truncations_refused(std::span<const std::byte> bytes, Read read) {
 /// The reader refuses the bytes with any one bit flipped.
 template <typename Read>
 void expect_bit_flips_refused(std::span<const std::byte> bytes, Read read) {
-  const AlignedCopy copy(bytes);
+  const testing::AlignedCopy copy(bytes);
   for (std::size_t bit = 0; bit < 8 * bytes.size(); ++bit) {
     SCOPED_TRACE(bit);
     std::byte& damaged = copy.bytes()[bit / 8];
@@ -68,7 +47,7 @@ void expect_bit_flips_refused(std::span<const std::byte> bytes, Read read) {
 template <typename Read, typename Accepted>
 int flip_behind_the_seal(const Format& format, std::span<const std::byte> bytes, Read read,
                          Accepted accepted) {
-  const AlignedCopy copy(bytes);
+  const testing::AlignedCopy copy(bytes);
   const auto body = open_envelope(format, bytes);
   const auto envelope = copy.bytes().first(kEnvelopePrefixBytes + body.size());
   int refused = 0;

@@ -1,0 +1,42 @@
+#pragma once
+/// What the fuzz targets have in common.
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <span>
+
+#include <weft/spmd/error.hpp>
+#include <weft/tests/support/aligned_copy.hpp>
+#include <weft/transport/format/envelope.hpp>
+
+namespace weft {
+
+/// Runs the reader; anything but its refusal of bytes from outside ends the process.
+template <typename Read>
+void read_or_refuse(std::span<const std::byte> bytes, Read read) {
+  try {
+    read(bytes);
+  } catch (const Error& error) {
+    WEFT_CHECK(error.code() == Errc::corrupt || error.code() == Errc::version, error.what());
+  }
+}
+
+/// Gives the bytes to the reader as they are, then with the envelope sealed again, which no
+/// mutation would hit upon, so that what lies behind the checksum is read as well.
+template <typename Read>
+void fuzz_reader(const Format& format, std::span<const std::uint8_t> data, Read read) {
+  const testing::AlignedCopy copy(std::as_bytes(data));
+  const std::span<std::byte> bytes = copy.bytes();
+  read_or_refuse(bytes, read);
+
+  if (bytes.size() < kEnvelopePrefixBytes) return;
+  constexpr std::size_t kBodyBytesOffset = 12;
+  std::uint32_t body_bytes = 0;
+  std::memcpy(&body_bytes, bytes.data() + kBodyBytesOffset, sizeof body_bytes);
+  seal_envelope(format, bytes.first(std::min(bytes.size(), kEnvelopePrefixBytes + body_bytes)));
+  read_or_refuse(bytes, read);
+}
+
+}  // namespace weft
