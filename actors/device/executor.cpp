@@ -87,6 +87,14 @@ Executor::Executor(JobMemory& memory, const Mesh& mesh, int position, BoardWrite
 Executor::~Executor() = default;
 
 std::shared_ptr<const LoadedPlan> Executor::load(const Plan& plan) {
+  const JobMemory& memory = state_->memory;
+  const std::size_t room = memory.buffers_offset() - kArenaTempOffset;
+  if (plan.temp_bytes > room) {
+    fail(Errc::no_space,
+         "the plan has {} bytes of temporaries; an arena of {} bytes has room for {}: raise "
+         "arena_capacity",
+         plan.temp_bytes, memory.arena_capacity(), room);
+  }
   auto loaded = std::make_shared<const LoadedPlan>(load_plan(plan, state_->chip));
   state_->memory.reserve(state_->arena, kArenaTempOffset, plan.temp_bytes);
   const std::size_t lines = (loaded->scratch_bytes + sizeof(CacheLine) - 1) / sizeof(CacheLine);

@@ -53,8 +53,8 @@ ExecutorMesh::ExecutorMesh(const Mesh& mesh)
   }
 }
 
-ExecutorMesh::Loaded ExecutorMesh::load(const Plan& plan) {
-  Loaded loaded;
+MeshPlan ExecutorMesh::load(const Plan& plan) {
+  MeshPlan loaded;
   loaded.plan = plan;
   std::uint64_t end = memory_.buffers_offset();
   for (const ProgramInput& input : plan.program.inputs) {
@@ -71,7 +71,7 @@ ExecutorMesh::Loaded ExecutorMesh::load(const Plan& plan) {
   return loaded;
 }
 
-void ExecutorMesh::write_inputs(const Loaded& loaded, std::span<const Elements> inputs) {
+void ExecutorMesh::write_inputs(const MeshPlan& loaded, std::span<const Elements> inputs) {
   for (int position = 0; position < mesh_.size(); ++position) {
     std::byte* arena = memory_.arena(mesh_.device_ids()[static_cast<std::size_t>(position)]);
     for (std::size_t i = 0; i < inputs.size(); ++i) {
@@ -86,7 +86,7 @@ void ExecutorMesh::write_inputs(const Loaded& loaded, std::span<const Elements> 
   }
 }
 
-void ExecutorMesh::run_one_thread(const Loaded& loaded) {
+void ExecutorMesh::run_one_thread(const MeshPlan& loaded) {
   std::vector<int> running;
   for (int position = 0; position < mesh_.size(); ++position) {
     executor(position).start(loaded.chips[static_cast<std::size_t>(position)], step_,
@@ -98,7 +98,7 @@ void ExecutorMesh::run_one_thread(const Loaded& loaded) {
   }
 }
 
-void ExecutorMesh::run_threads(const Loaded& loaded) {
+void ExecutorMesh::run_threads(const MeshPlan& loaded) {
   std::vector<std::jthread> threads;
   for (int position = 0; position < mesh_.size(); ++position) {
     threads.emplace_back([this, position, &loaded] {
@@ -113,7 +113,7 @@ void ExecutorMesh::run_threads(const Loaded& loaded) {
   }
 }
 
-ExecutorMesh::Outputs ExecutorMesh::run(const Loaded& loaded, std::span<const Elements> inputs,
+ExecutorMesh::Outputs ExecutorMesh::run(const MeshPlan& loaded, std::span<const Elements> inputs,
                                         Schedule schedule) {
   write_inputs(loaded, inputs);
   ++step_;

@@ -12,6 +12,13 @@
 
 namespace weft::testing {
 
+/// A plan that is loaded on all chips of a mesh.
+struct MeshPlan {
+  Plan plan;
+  std::vector<std::shared_ptr<const LoadedPlan>> chips;  ///< by position
+  Executor::Buffers buffers;                             ///< equal on all chips
+};
+
 class ExecutorMesh {
  public:
   enum class Schedule {
@@ -28,31 +35,22 @@ class ExecutorMesh {
   JobMemory& memory() { return memory_; }
   Executor& executor(int position) { return *executors_[static_cast<std::size_t>(position)]; }
 
-  /// A plan on all chips.
-  class Loaded;
-  Loaded load(const Plan& plan);
-  /// Runs it on global inputs, each chip its shards.
-  Outputs run(const Loaded& loaded, std::span<const Elements> inputs, Schedule schedule);
+  MeshPlan load(const Plan& plan);
+  /// Runs a plan on global inputs, each chip its shards.
+  Outputs run(const MeshPlan& loaded, std::span<const Elements> inputs, Schedule schedule);
   Outputs run(const Plan& plan, std::span<const Elements> inputs, Schedule schedule) {
     return run(load(plan), inputs, schedule);
   }
 
  private:
-  void write_inputs(const Loaded& loaded, std::span<const Elements> inputs);
-  void run_one_thread(const Loaded& loaded);
-  void run_threads(const Loaded& loaded);
+  void write_inputs(const MeshPlan& loaded, std::span<const Elements> inputs);
+  void run_one_thread(const MeshPlan& loaded);
+  void run_threads(const MeshPlan& loaded);
 
   Mesh mesh_;
   JobMemory memory_;
   std::vector<std::unique_ptr<Executor>> executors_;
   std::uint64_t step_ = 0;
-};
-
-class ExecutorMesh::Loaded {
- public:
-  Plan plan;
-  std::vector<std::shared_ptr<const LoadedPlan>> chips;  ///< by position
-  Executor::Buffers buffers;                             ///< equal on all chips
 };
 
 /// The global outputs; a failure of the test where chips that hold the same part differ in a bit.

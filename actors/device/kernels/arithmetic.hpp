@@ -5,6 +5,7 @@
 #include <concepts>
 #include <limits>
 #include <type_traits>
+#include <utility>
 
 namespace weft::kernels {
 
@@ -122,7 +123,7 @@ struct Abs {
   }
 };
 
-/// Float to integer truncates and saturates, NaN gives 0; anything to bool is x != 0.
+/// To an integer: truncates and saturates, NaN gives 0. To bool: x != 0.
 template <typename To, typename From>
 To converted(From x) {
   if constexpr (std::same_as<To, bool>) {
@@ -136,6 +137,10 @@ To converted(From x) {
     if (x != x) return 0;
     if (x < static_cast<From>(Limits::min())) return Limits::min();
     return x < end ? static_cast<To>(x) : Limits::max();
+  } else if constexpr (std::integral<To> && std::integral<From>) {
+    using Limits = std::numeric_limits<To>;
+    if (std::cmp_less(x, Limits::min())) return Limits::min();
+    return std::cmp_greater(x, Limits::max()) ? Limits::max() : static_cast<To>(x);
   } else {
     return static_cast<To>(x);
   }

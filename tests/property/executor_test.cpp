@@ -1,0 +1,152 @@
+// Random programs, partitioned and run by the real executor on real arenas == the reference
+// interpreter, bitwise: on small integers every sum is exact, whatever its order.
+// WEFT_TEST_SEED=<seed> runs one case again.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+
+#include <weft/spmd/program/element.hpp>
+#include <weft/spmd/program/infer.hpp>
+#include <weft/spmd/program/text.hpp>
+#include <weft/tests/support/executor_mesh.hpp>
+#include <weft/tests/support/random_program.hpp>
+
+namespace weft {
+namespace {
+
+using testing::ExecutorMesh;
+using testing::join;
+using testing::Random;
+
+/// The program with `dtype` in the place of f32.
+Program retype(const Program& program, DType dtype) {
+  Program result = program;
+  for (TensorType& type : result.value_types) {
+    if (type.dtype == DType::f32) type.dtype = dtype;
+  }
+  result.const_pool.clear();
+  for (OpId op = 0; op < program.num_ops(); ++op) {
+    if (program.kind(op) != OpKind::constant) continue;
+    const DType from = program.type(program.result(op)).dtype;
+    const DType to = result.type(result.result(op)).dtype;
+    const std::int64_t count = program.op_attrs(op)[1] / byte_size(from);
+    const std::byte* element = program.const_pool.data() + program.op_attrs(op)[0];
+    std::vector<std::byte>& pool = result.const_pool;
+    const std::size_t offset = (pool.size() + 7) / 8 * 8;
+    pool.resize(offset + static_cast<std::size_t>(count * byte_size(to)));
+    for (std::int64_t i = 0; i < count; ++i) {
+      store_element(to, load_element(from, element + i * byte_size(from)),
+                    pool.data() + offset + i * byte_size(to));
+    }
+    std::int64_t* attrs = result.attrs.data() + result.attr_begin[op];
+    attrs[0] = static_cast<std::int64_t>(offset);
+    attrs[1] = count * byte_size(to);
+  }
+  return result;
+}
+
+/// The largest that an element of an op's result, or a part of a sum on the way to it, can be.
+double magnitude_of(const Program& program, OpId op, std::span<const double> operands) {
+  const auto elements = [&](ValueId value) {
+    return static_cast<double>(program.type(value).num_elements());
+  };
+  const ValueId result = program.result(op);
+  switch (program.kind(op)) {
+    case OpKind::constant: return 2;
+    case OpKind::iota: return elements(result);
+    case OpKind::compare: return 1;
+    case OpKind::select: return std::max(operands[1], operands[2]);
+    case OpKind::add:
+    case OpKind::subtract: return operands[0] + operands[1];
+    case OpKind::multiply: return operands[0] * operands[1];
+    case OpKind::maximum:
+    case OpKind::minimum: return std::max(operands[0], operands[1]);
+    case OpKind::dot_general: {
+      const Shape& lhs = program.shape(program.op_operands(op)[0]);
+      double terms = 1;
+      for (const std::int64_t dim : dot_dims(program.op_attrs(op)).lhs_contracting) {
+        terms *= static_cast<double>(lhs[static_cast<int>(dim)]);
+      }
+      return terms * operands[0] * operands[1];
+    }
+    case OpKind::reduce:
+      return operands[0] * elements(program.op_operands(op)[0]) / elements(result);
+    default: return operands[0];
+  }
+}
+
+/// The largest of any value, for inputs in -2..2.
+double magnitude(const Program& program) {
+  std::vector<double> magnitudes(program.num_values(), 2);
+  for (OpId op = 0; op < program.num_ops(); ++op) {
+    std::vector<double> operands;
+    for (const ValueId operand : program.op_operands(op)) operands.push_back(magnitudes[operand]);
+    magnitudes[program.result(op)] = magnitude_of(program, op, operands);
+  }
+  return *std::ranges::max_element(magnitudes);
+}
+
+/// f32 where it is exact, else one of the wider ones.
+DType any_exact_dtype(const Program& program, Random& random) {
+  if (magnitude(program) < 0x1p24 && !random.one_in(4)) return DType::f32;
+  return random.one_in(2) ? DType::f64 : DType::i64;
+}
+
+std::vector<Elements> small_integers(const Program& program, Random& random) {
+  std::vector<Elements> inputs;
+  for (const ProgramInput& input : program.inputs) {
+    Elements& elements = inputs.emplace_back();
+    for (std::int64_t i = 0; i < program.type(input.value).num_elements(); ++i) {
+      elements.push_back(static_cast<double>(random.below(5)) - 2);
+    }
+  }
+  return inputs;
+}
+
+std::vector<Mesh> meshes() {
+  return {Mesh({1}, {"a"}),
+          Mesh({2}, {"a"}),
+          Mesh({3}, {"a"}),
+          Mesh({4}, {"a"}),
+          Mesh({2, 2}, {"a", "b"}, {2, 0, 3, 1}),
+          Mesh({6}, {"a"}),
+          Mesh({2, 4}, {"a", "b"}),
+          Mesh({2, 2, 2}, {"a", "b", "c"}, {7, 6, 5, 4, 3, 2, 1, 0})};
+}
+
+std::vector<std::uint64_t> seeds(std::uint64_t count) {
+  if (const char* seed = std::getenv("WEFT_TEST_SEED")) return {std::stoull(seed)};
+  std::vector<std::uint64_t> seeds;
+  for (std::uint64_t seed = 0; seed < count; ++seed) seeds.push_back(seed);
+  return seeds;
+}
+
+TEST(Executor, AgreesWithTheInterpreterOnRandomPrograms) {
+  const std::vector<Mesh> all = meshes();
+  for (const std::uint64_t seed : seeds(3000)) {
+    Random random(seed);
+    const Mesh& mesh = all[random.below(all.size())];
+    const Program made = testing::random_program(mesh, random);
+    const Program program = retype(made, any_exact_dtype(made, random));
+    const std::vector<Elements> inputs = small_integers(program, random);
+    const auto schedule = random.one_in(4) ? ExecutorMesh::Schedule::thread_per_chip
+                                           : ExecutorMesh::Schedule::one_thread;
+    const Plan plan = compile(program, mesh);
+    ExecutorMesh chips(mesh);
+    const auto loaded = chips.load(plan);
+    const auto outputs = chips.run(loaded, inputs, schedule);
+    // What lies in the temporaries from the first run mustn't matter.
+    ASSERT_EQ(chips.run(loaded, inputs, ExecutorMesh::Schedule::one_thread), outputs)
+        << "seed " << seed;
+    ASSERT_EQ(join(plan, mesh, outputs), interpret(program, inputs))
+        << "seed " << seed << ", mesh " << mesh.to_string() << "\n"
+        << to_text(program, mesh) << "plan\n"
+        << to_text(plan.program, mesh);
+  }
+}
+
+}  // namespace
+}  // namespace weft

@@ -1,0 +1,293 @@
+#include <weft/actors/device/executor.hpp>
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <random>
+
+#include <weft/spmd/program/builder.hpp>
+#include <weft/tests/support/executor_mesh.hpp>
+#include <weft/tests/support/expect_error.hpp>
+#include <weft/tests/support/mlp.hpp>
+
+namespace weft {
+namespace {
+
+using testing::ExecutorMesh;
+using testing::expect_error;
+using testing::join;
+using testing::Mlp;
+using Schedule = ExecutorMesh::Schedule;
+
+std::vector<Mesh> meshes() {
+  return {Mesh({1}, {"data"}),
+          Mesh({2}, {"data"}),
+          Mesh({4}, {"data"}),
+          Mesh({8}, {"data"}),
+          Mesh({2, 2}, {"data", "model"}, {3, 0, 2, 1}),
+          Mesh({2, 4}, {"data", "model"})};
+}
+
+/// A training step: data parallel, and where there is a second axis tensor parallel too; parameters
+/// and their momentum are sharded over "data" where there is only that one.
+Program training_step(const Mesh& mesh) {
+  Mlp mlp;
+  mlp.batch = 16;
+  mlp.in = 24;
+  mlp.hidden = 32;
+  mlp.x = mlp.y = PartitionSpec{{"data"}, {}};
+  mlp.momentum = true;
+  mlp.input_gradient = true;
+  if (mesh.has_axis("model")) {
+    mlp.fc1 = mlp.fc1_momentum = PartitionSpec{{"model"}, {}};
+    mlp.fc2 = mlp.fc2_momentum = PartitionSpec{{}, {"model"}};
+  } else {
+    mlp.fc1_momentum = mlp.fc2_momentum = PartitionSpec{{"data"}, {}};
+  }
+  return mlp.program(mesh);
+}
+
+std::vector<Elements> random_inputs(const Program& program, unsigned seed, bool whole) {
+  std::mt19937 random(seed);
+  std::uniform_real_distribution<double> any(-2, 2);
+  std::vector<Elements> inputs;
+  for (const ProgramInput& input : program.inputs) {
+    Elements& elements = inputs.emplace_back();
+    for (std::int64_t i = 0; i < program.type(input.value).num_elements(); ++i) {
+      const double element = any(random);
+      elements.push_back(whole ? std::round(element) : element);
+    }
+  }
+  return inputs;
+}
+
+TEST(Executor, IsExactOnWholeNumbersOnEveryMesh) {
+  for (const Mesh& mesh : meshes()) {
+    SCOPED_TRACE(mesh.to_string());
+    const Program program = training_step(mesh);
+    const Plan plan = compile(program, mesh);
+    const auto inputs = random_inputs(program, 1, true);
+    ExecutorMesh chips(mesh);
+    const auto outputs = chips.run(plan, inputs, Schedule::one_thread);
+    EXPECT_EQ(join(plan, mesh, outputs), interpret(program, inputs));
+  }
+}
+
+TEST(Executor, ThreadsAndRoundRobinAgreeBitwise) {
+  for (const Mesh& mesh : meshes()) {
+    SCOPED_TRACE(mesh.to_string());
+    const Program program = training_step(mesh);
+    const auto inputs = random_inputs(program, 2, false);
+    ExecutorMesh chips(mesh);
+    const auto loaded = chips.load(compile(program, mesh));
+    const auto expected = chips.run(loaded, inputs, Schedule::one_thread);
+    for (int run = 0; run < 5; ++run) {
+      ASSERT_EQ(chips.run(loaded, inputs, Schedule::thread_per_chip), expected) << "run " << run;
+    }
+    join(loaded.plan, mesh, expected);  // replicas agree
+  }
+}
+
+TEST(Executor, FreshChipsAgreeBitwise) {
+  const Mesh mesh({2, 2}, {"data", "model"});
+  const Program program = training_step(mesh);
+  const Plan plan = compile(program, mesh);
+  const auto inputs = random_inputs(program, 3, false);
+  ExecutorMesh first(mesh);
+  ExecutorMesh second(mesh);
+  EXPECT_EQ(first.run(plan, inputs, Schedule::thread_per_chip),
+            second.run(plan, inputs, Schedule::one_thread));
+}
+
+TEST(Executor, TakesTurnsWithSeveralPlans) {
+  const Mesh mesh({2}, {"data"});
+  const Program step = training_step(mesh);
+  const Program small = Mlp().program(mesh);
+  ExecutorMesh chips(mesh);
+  const auto step_loaded = chips.load(compile(step, mesh));
+  const auto small_loaded = chips.load(compile(small, mesh));
+  for (unsigned seed = 0; seed < 4; ++seed) {
+    for (const auto* loaded : {&step_loaded, &small_loaded}) {
+      const Program& program = loaded == &step_loaded ? step : small;
+      const auto inputs = random_inputs(program, seed, true);
+      const auto outputs = chips.run(*loaded, inputs, Schedule::thread_per_chip);
+      EXPECT_EQ(join(loaded->plan, mesh, outputs), interpret(program, inputs));
+    }
+  }
+}
+
+/// One value from `op(builder, x)` on the chip's part of an iota-like x: no compile in between, so
+/// that each collective is run as it stands.
+template <typename Op>
+void expect_collective(const Mesh& mesh, const TensorType& global, const Sharding& from,
+                       const TensorType& result, const Sharding& to, Op op) {
+  Program program;
+  Builder build(program);
+  const auto local_type = [&](const TensorType& type, const Sharding& sharding) {
+    const auto local = sharding.local_shape(mesh, type.shape);
+    return TensorType{type.dtype,
+                      Shape(std::span(local).first(static_cast<std::size_t>(type.shape.size())))};
+  };
+  const ValueId x = program.add_input(local_type(global, from), InputKind::data, "x", from);
+  program.add_output(op(build, x), "y", to);
+  const Plan plan = make_plan(program, mesh, {&global, 1}, {&result, 1});
+  Elements elements(static_cast<std::size_t>(global.num_elements()));
+  for (std::size_t i = 0; i < elements.size(); ++i) elements[i] = static_cast<double>(i % 97);
+  const std::array inputs{elements};
+  const auto expected = simulate(plan.program, mesh, plan.input_types, plan.output_types, inputs);
+  for (const Schedule schedule : {Schedule::one_thread, Schedule::thread_per_chip}) {
+    ExecutorMesh chips(mesh);
+    EXPECT_EQ(join(plan, mesh, chips.run(plan, inputs, schedule)), expected);
+  }
+}
+
+/// [8,24] or larger, dim 0 over "data" and dim 1 over "model", of a mesh whose chips stand in
+/// another order than their numbers.
+struct Grid {
+  Mesh mesh{{2, 4}, {"data", "model"}, {7, 2, 5, 0, 1, 6, 3, 4}};
+  AtomList data = mesh.axis_atoms(0);
+  AtomList model = mesh.axis_atoms(1);
+
+  Sharding sharding(AtomList dim0, AtomList dim1) const {
+    Sharding result;
+    result.dims[0] = dim0;
+    result.dims[1] = dim1;
+    return result;
+  }
+};
+
+class ExecutorCollective : public ::testing::TestWithParam<std::int64_t> {
+ protected:
+  Grid grid_;
+  TensorType type_{DType::f32, {8, GetParam()}};
+  Sharding both_ = grid_.sharding(grid_.data, grid_.model);
+};
+
+TEST_P(ExecutorCollective, AllReduce) {
+  for (const ReduceKind kind : {ReduceKind::add, ReduceKind::max, ReduceKind::min}) {
+    // Every chip of a row ends up with the same [4, n/4].
+    const TensorType result{DType::f32, {8, GetParam() / 4}};
+    expect_collective(grid_.mesh, type_, both_, result, grid_.sharding(grid_.data, {}),
+                      [&](Builder& build, ValueId x) {
+                        return build.all_reduce(grid_.mesh, x, grid_.model, kind);
+                      });
+  }
+}
+
+TEST_P(ExecutorCollective, AllGather) {
+  expect_collective(
+      grid_.mesh, type_, both_, type_, grid_.sharding(grid_.data, {}),
+      [&](Builder& build, ValueId x) { return build.all_gather(grid_.mesh, x, grid_.model, 1); });
+  expect_collective(
+      grid_.mesh, type_, both_, type_, grid_.sharding({}, grid_.model),
+      [&](Builder& build, ValueId x) { return build.all_gather(grid_.mesh, x, grid_.data, 0); });
+}
+
+TEST_P(ExecutorCollective, ReduceScatter) {
+  Sharding to = grid_.sharding({}, grid_.model);
+  to.dims[1].append(grid_.data);
+  const TensorType half{DType::f32, {4, GetParam()}};
+  expect_collective(grid_.mesh, type_, both_, half, to, [&](Builder& build, ValueId x) {
+    return build.reduce_scatter(grid_.mesh, x, grid_.data, ReduceKind::add, 1);
+  });
+}
+
+TEST_P(ExecutorCollective, AllToAll) {
+  Sharding to = grid_.sharding(grid_.data, {});
+  to.dims[0].append(grid_.model);
+  expect_collective(grid_.mesh, type_, both_, type_, to, [&](Builder& build, ValueId x) {
+    return build.all_to_all(grid_.mesh, x, grid_.model, 0, 1);
+  });
+}
+
+TEST_P(ExecutorCollective, CollectivePermute) {
+  // The two atoms of "model" change places.
+  AtomList swapped;
+  swapped.push_back(grid_.model[1]);
+  swapped.push_back(grid_.model[0]);
+  expect_collective(grid_.mesh, type_, both_, type_, grid_.sharding(grid_.data, swapped),
+                    [&](Builder& build, ValueId x) {
+                      return build.collective_permute(x, std::array{grid_.data, grid_.model},
+                                                      std::array{grid_.data, swapped});
+                    });
+}
+
+TEST_P(ExecutorCollective, AllSlice) {
+  Sharding to = grid_.sharding(grid_.data, grid_.model);
+  expect_collective(
+      grid_.mesh, type_, grid_.sharding(grid_.data, {}), type_, to,
+      [&](Builder& build, ValueId x) { return build.all_slice(grid_.mesh, x, grid_.model, 1); });
+}
+
+// A chip's part is within a mailbox, and larger than one.
+INSTANTIATE_TEST_SUITE_P(Sizes, ExecutorCollective, ::testing::Values(24, 24 * 1024));
+
+TEST(Executor, ResumeWaitsForThePeer) {
+  const Mesh mesh({2}, {"data"});
+  const Program program = training_step(mesh);
+  ExecutorMesh chips(mesh);
+  const auto loaded = chips.load(compile(program, mesh));
+  chips.executor(0).start(loaded.chips[0], 1, loaded.buffers);
+  EXPECT_FALSE(chips.executor(0).resume());
+  EXPECT_FALSE(chips.executor(0).resume());
+  chips.executor(1).start(loaded.chips[1], 1, loaded.buffers);
+  std::array done{false, false};
+  while (!done[0] || !done[1]) {
+    for (int chip : {0, 1}) {
+      bool& ended = done[static_cast<std::size_t>(chip)];
+      ended = ended || chips.executor(chip).resume();
+    }
+  }
+}
+
+TEST(Executor, ALostPeerIsReportedWithTheReducedValue) {
+  const Mesh mesh({2}, {"data"});
+  Program program;
+  Builder build(program);
+  Sharding rows;
+  rows.dims[0] = mesh.axis_atoms(0);
+  const ValueId x = program.add_input({DType::f32, {4}}, InputKind::data, "x", rows);
+  build.set_loc("train.cpp:41");
+  program.add_output(build.reduce(ReduceKind::add, x, std::array<std::int64_t, 1>{0}), "y",
+                     Sharding::closed());
+  ExecutorMesh chips(mesh);
+  const auto loaded = chips.load(compile(program, mesh));
+  chips.executor(0).start(loaded.chips[0], 12, loaded.buffers);
+  EXPECT_FALSE(chips.executor(0).resume());
+  chips.memory().abort("worker 1 is gone");
+  expect_error(Errc::peer_lost, {"worker 1 is gone", "reduce at train.cpp:41", "step 12"},
+               [&] { chips.executor(0).resume(); });
+}
+
+TEST(Executor, RefusesWhatDoesNotFitThePlan) {
+  const Mesh mesh({2}, {"data"});
+  const Mesh other({2}, {"model"});
+  const Plan plan = compile(training_step(mesh), mesh);
+  ExecutorMesh chips(mesh);
+  ExecutorMesh other_chips(other);
+  expect_error(Errc::mesh_mismatch, {"data", "model"}, [&] { other_chips.load(plan); });
+  const auto loaded = chips.load(plan);
+  Executor::Buffers too_few = loaded.buffers;
+  too_few.inputs.pop_back();
+  expect_error(Errc::invalid_argument,
+               {fmt::format("{} inputs", loaded.buffers.inputs.size()),
+                fmt::format("{} and", too_few.inputs.size())},
+               [&] { chips.executor(0).start(loaded.chips[0], 1, too_few); });
+}
+
+TEST(Executor, RefusesTemporariesThatWouldReachTheBuffers) {
+  const Mesh mesh({1}, {"data"});
+  ExecutorMesh chips(mesh);
+  const auto bytes = static_cast<std::int64_t>(chips.memory().buffers_offset());
+  Program program;
+  Builder build(program);
+  const ValueId x = build.constant(1, {DType::f32, {bytes / 4}});
+  program.add_output(build.reduce(ReduceKind::add, x, std::array<std::int64_t, 1>{0}), "y",
+                     Sharding::closed());
+  expect_error(Errc::no_space, {fmt::format("{} bytes of temporaries", bytes), "arena_capacity"},
+               [&] { chips.load(compile(program, mesh)); });
+}
+
+}  // namespace
+}  // namespace weft
