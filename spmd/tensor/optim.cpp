@@ -8,17 +8,41 @@
 namespace weft {
 namespace {
 
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
 void expect_between(std::string_view option, double value, double limit) {
   if (!(value >= 0 && value < limit)) {
-    fail(Errc::invalid_argument, "AdamW: {} = {} must be at least 0 and below {}", option, value,
-         limit);
+    fail(Errc::invalid_argument, "{} = {} must be at least 0 and below {}", option, value, limit);
   }
 }
 
-/// A moment that nobody marked, and that isn't on the chips yet, takes its parameter's sharding, if
+void expect_gradients(Call& call, std::span<const Tensor> grads,
+                      std::span<const Parameter> parameters) {
+  if (grads.size() != parameters.size()) {
+    call.refuse("{} gradients are given for {} parameters", grads.size(), parameters.size());
+  }
+  for (std::size_t i = 0; i < grads.size(); ++i) {
+    if (call.type(grads[i]) != parameters[i].type()) {
+      call.refuse("grads[{}] is {}, but its parameter is {}", i, call.node(grads[i])->label(),
+                  parameters[i].node()->label());
+    }
+  }
+}
+
+/// One state tensor for each parameter, zero at first.
+std::vector<Parameter> make_state(std::span<const Parameter> parameters, std::string_view name) {
+  std::vector<Parameter> states;
+  for (const Parameter& parameter : parameters) {
+    states.push_back(
+        make_opt_state(fmt::format("{}.{}", parameter.name(), name), 0, parameter.shape()));
+  }
+  return states;
+}
+
+/// State that nobody marked, and that isn't on the chips yet, takes its parameter's sharding, if
 /// that is settled.
-void follow_sharding(const Parameter& moment, const Parameter& parameter) {
-  TensorNode& node = *moment.node();
+void follow_sharding(const Parameter& state, const Parameter& parameter) {
+  TensorNode& node = *state.node();
   if (node.marked || !std::holds_alternative<HostData>(node.storage)) return;
   const Sharding sharding = parameter.node()->input_sharding();
   if (sharding.open_mask == 0) node.marked = sharding;
@@ -26,31 +50,50 @@ void follow_sharding(const Parameter& moment, const Parameter& parameter) {
 
 }  // namespace
 
+SGD::SGD(std::vector<Parameter> parameters, const Options& options)
+    : options_(options), parameters_(std::move(parameters)) {
+  expect_between("SGD: lr", options.lr, kInfinity);
+  expect_between("SGD: momentum", options.momentum, kInfinity);
+  expect_between("SGD: weight_decay", options.weight_decay, kInfinity);
+  if (options.nesterov && options.momentum == 0) {
+    fail(Errc::invalid_argument, "SGD: nesterov needs a momentum above 0");
+  }
+  if (options.momentum > 0) momentum_buffer_ = make_state(parameters_, "momentum_buffer");
+}
+
+void SGD::step(std::span<const Tensor> grads, std::source_location loc) {
+  Call call("SGD::step", loc);
+  expect_gradients(call, grads, parameters_);
+  const Tensor lr = scalar(options_.lr);
+  for (std::size_t i = 0; i < grads.size(); ++i) {
+    Parameter& p = parameters_[i];
+    Tensor direction = grads[i];
+    if (options_.weight_decay > 0) direction = direction + p * options_.weight_decay;
+    if (options_.momentum > 0) {
+      Parameter& buffer = momentum_buffer_[i];
+      follow_sharding(buffer, p);
+      const Tensor next = buffer * options_.momentum + direction;
+      direction = options_.nesterov ? direction + next * options_.momentum : next;
+      buffer.assign(next);
+    }
+    p.assign(p - lr * direction);
+  }
+}
+
 AdamW::AdamW(std::vector<Parameter> parameters, const Options& options)
     : options_(options), parameters_(std::move(parameters)) {
-  constexpr double kInfinity = std::numeric_limits<double>::infinity();
-  expect_between("lr", options.lr, kInfinity);
-  expect_between("beta1", options.beta1, 1);
-  expect_between("beta2", options.beta2, 1);
-  expect_between("eps", options.eps, kInfinity);
-  expect_between("weight_decay", options.weight_decay, kInfinity);
-  for (const Parameter& parameter : parameters_) {
-    exp_avg_.push_back(make_opt_state(parameter.name() + ".exp_avg", 0, parameter.shape()));
-    exp_avg_sq_.push_back(make_opt_state(parameter.name() + ".exp_avg_sq", 0, parameter.shape()));
-  }
+  expect_between("AdamW: lr", options.lr, kInfinity);
+  expect_between("AdamW: beta1", options.beta1, 1);
+  expect_between("AdamW: beta2", options.beta2, 1);
+  expect_between("AdamW: eps", options.eps, kInfinity);
+  expect_between("AdamW: weight_decay", options.weight_decay, kInfinity);
+  exp_avg_ = make_state(parameters_, "exp_avg");
+  exp_avg_sq_ = make_state(parameters_, "exp_avg_sq");
 }
 
 void AdamW::step(std::span<const Tensor> grads, std::source_location loc) {
   Call call("AdamW::step", loc);
-  if (grads.size() != parameters_.size()) {
-    call.refuse("{} gradients are given for {} parameters", grads.size(), parameters_.size());
-  }
-  for (std::size_t i = 0; i < grads.size(); ++i) {
-    if (call.type(grads[i]) != parameters_[i].type()) {
-      call.refuse("grads[{}] is {}, but its parameter is {}", i, call.node(grads[i])->label(),
-                  parameters_[i].node()->label());
-    }
-  }
+  expect_gradients(call, grads, parameters_);
   ++steps_;
   const auto t = static_cast<double>(steps_);
   const Tensor decay = scalar(1 - options_.lr * options_.weight_decay);
@@ -74,6 +117,18 @@ std::vector<Parameter> AdamW::state() const {
   std::vector<Parameter> all = exp_avg_;
   all.insert(all.end(), exp_avg_sq_.begin(), exp_avg_sq_.end());
   return all;
+}
+
+Tensor clip_by_global_norm(std::span<Tensor> grads, double max_norm, std::source_location loc) {
+  Call call("clip_by_global_norm", loc);
+  if (!(max_norm > 0)) call.refuse("max_norm {} must be above 0", max_norm);
+  if (grads.empty()) call.refuse("no gradients are given");
+  Tensor squares = sum(grads[0] * grads[0]);
+  for (const Tensor& g : grads.subspan(1)) squares = squares + sum(g * g);
+  const Tensor norm = sqrt(squares);
+  const Tensor scale = minimum(max_norm / (norm + 1e-6), 1.0);
+  for (Tensor& g : grads) g = g * scale;
+  return norm;
 }
 
 }  // namespace weft

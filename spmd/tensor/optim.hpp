@@ -10,7 +10,36 @@
 
 namespace weft {
 
+/// torch.optim.SGD with momentum (I. Sutskever et al., 2013), without dampening.
+class SGD {
+ public:
+  struct Options {
+    double lr = 1e-3;
+    double momentum = 0;
+    double weight_decay = 0;  ///< added to the gradient: L2
+    bool nesterov = false;
+  };
+  /// Throws invalid_argument for options that torch refuses as well: a negative number, nesterov
+  /// without momentum.
+  SGD(std::vector<Parameter> parameters, const Options& options);
+
+  /// Records the update of the parameters; `grads[i]` belongs to parameters[i]. The learning rate
+  /// is a runtime scalar. State that isn't marked is sharded as its parameter is.
+  void step(std::span<const Tensor> grads,
+            std::source_location loc = std::source_location::current());
+  void set_lr(double lr) { options_.lr = lr; }
+
+  /// "fc1.weight.momentum_buffer"; none without momentum.
+  const std::vector<Parameter>& state() const { return momentum_buffer_; }
+
+ private:
+  Options options_;
+  std::vector<Parameter> parameters_;
+  std::vector<Parameter> momentum_buffer_;
+};
+
 /// torch.optim.AdamW (I. Loshchilov, F. Hutter, 2019): decoupled weight decay, bias correction.
+/// With weight_decay = 0 it is Adam.
 class AdamW {
  public:
   struct Options {
@@ -44,5 +73,10 @@ class AdamW {
   std::vector<Parameter> exp_avg_;
   std::vector<Parameter> exp_avg_sq_;
 };
+
+/// torch.nn.utils.clip_grad_norm_: scales all gradients by one factor so that the norm of all their
+/// elements together is at most `max_norm`. Returns the norm before.
+Tensor clip_by_global_norm(std::span<Tensor> grads, double max_norm,
+                           std::source_location loc = std::source_location::current());
 
 }  // namespace weft

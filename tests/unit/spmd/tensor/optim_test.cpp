@@ -32,7 +32,9 @@ struct ReferenceAdamW {
   }
 };
 
-class AdamWTest : public testing::TensorTest {};
+using AdamWTest = testing::TensorTest;
+using SGDTest = testing::TensorTest;
+using ClipTest = testing::TensorTest;
 
 TEST_F(AdamWTest, FollowsTorchsFormulaOverFiveStepsWithAChangingRate) {
   const AdamW::Options options{
@@ -127,6 +129,75 @@ TEST(AdamWOptions, RefusesWhatTorchRefuses) {
   expect_error(Errc::invalid_argument, {"AdamW: beta2 = -0.1"}, make({.beta2 = -0.1}));
   expect_error(Errc::invalid_argument, {"AdamW: eps = nan"}, make({.eps = NAN}));
   expect_error(Errc::invalid_argument, {"AdamW: weight_decay = -1"}, make({.weight_decay = -1}));
+}
+
+/// One element's SGD, line for line as torch/optim/sgd.py documents it, in double.
+double reference_sgd(double p, const SGD::Options& options, int steps) {
+  double buffer = 0;
+  for (int t = 0; t < steps; ++t) {
+    double g = 3 * p * p + options.weight_decay * p;
+    buffer = t == 0 ? g : options.momentum * buffer + g;
+    g = options.nesterov ? g + options.momentum * buffer : buffer;
+    p -= options.lr * g;
+  }
+  return p;
+}
+
+TEST_F(SGDTest, FollowsTorchsFormula) {
+  const std::vector<SGD::Options> variants{
+      {.lr = 0.05},
+      {.lr = 0.05, .momentum = 0.9},
+      {.lr = 0.05, .momentum = 0.9, .weight_decay = 0.1},
+      {.lr = 0.05, .momentum = 0.9, .weight_decay = 0.1, .nesterov = true}};
+  for (const SGD::Options& options : variants) {
+    Parameter w = make_parameter("w", Floats{1, -0.3F}, {2});
+    SGD optimizer({w}, options);
+    for (int step = 0; step < 4; ++step) {
+      optimizer.step(grad(sum(w * w * w), std::vector{w}));
+      sync();
+    }
+    const Floats values = w.to_vector();
+    EXPECT_NEAR(values[0], reference_sgd(1, options, 4), 1e-6);
+    EXPECT_NEAR(values[1], reference_sgd(-0.3F, options, 4), 1e-6);
+    EXPECT_EQ(optimizer.state().size(), options.momentum > 0 ? 1U : 0U);
+  }
+}
+
+TEST_F(SGDTest, RateIsAnInputSoThatNoStepIsANewProgram) {
+  Parameter w = make_parameter("w", Floats{1, 2}, {2});
+  SGD optimizer({w}, {.momentum = 0.5});
+  for (int step = 0; step < 3; ++step) {
+    optimizer.set_lr(0.1 * step);
+    optimizer.step(std::vector{w * 1});
+    sync();
+  }
+  EXPECT_EQ(fingerprint(runtime_.programs[1]), fingerprint(runtime_.programs[2]));
+}
+
+TEST(SGDOptions, RefusesWhatTorchRefuses) {
+  expect_error(Errc::invalid_argument, {"SGD: momentum = -1"}, [] { SGD({}, {.momentum = -1}); });
+  expect_error(Errc::invalid_argument, {"nesterov needs a momentum"},
+               [] { SGD({}, {.nesterov = true}); });
+}
+
+TEST_F(ClipTest, ScalesAllGradientsToTheNorm) {
+  std::vector<Tensor> grads{f32({3, 0}, {2}), f32({0, 4}, {1, 2})};
+  EXPECT_NEAR(clip_by_global_norm(grads, 1).item(), 5, 1e-6);
+  testing::expect_near(grads[0], {0.6, 0});
+  testing::expect_near(grads[1], {0, 0.8});
+}
+
+TEST_F(ClipTest, LeavesSmallGradientsAsTheyAre) {
+  std::vector<Tensor> grads{f32({3, 4}, {2})};
+  clip_by_global_norm(grads, 10);
+  EXPECT_EQ(grads[0].to_vector(), (Floats{3, 4}));
+}
+
+TEST_F(ClipTest, RefusesAnEmptyListAndANormOfZero) {
+  std::vector<Tensor> grads;
+  expect_error(Errc::invalid_argument, {"no gradients"}, [&] { clip_by_global_norm(grads, 1); });
+  grads.push_back(f32({1}, {1}));
+  expect_error(Errc::invalid_argument, {"max_norm 0"}, [&] { clip_by_global_norm(grads, 0); });
 }
 
 }  // namespace
