@@ -17,6 +17,14 @@ Call::~Call() {
   if (outermost_) trace_.leave();
 }
 
+void Call::expect_mesh(const Mesh& mesh) const {
+  const Mesh* own = trace_.runtime().mesh();
+  if (own != nullptr && *own == mesh) return;
+  fail(Errc::mesh_mismatch, "{}: the mesh given is {}, but this loop runs {} (at {})",
+       trace_.site()->function, mesh.to_string(),
+       own == nullptr ? "without a mesh" : "on " + own->to_string(), file_line(loc()));
+}
+
 NodePtr Call::node(const Operand& x) const {
   if (x.is_number()) refuse("needs a tensor, not the number {}", x.number());
   return node_of(x.tensor(), loc());

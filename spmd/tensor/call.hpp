@@ -32,6 +32,8 @@ class Call {
          fmt::format(format, std::forward<Args>(args)...), file_line(loc()));
   }
 
+  /// Throws mesh_mismatch unless the program will run on this mesh: shardings name its atoms.
+  void expect_mesh(const Mesh& mesh) const;
   /// The operand's node; refuses a number and a tensor without a value.
   NodePtr node(const Operand& x) const;
   const TensorType& type(const Operand& x) const { return node(x)->type; }

@@ -9,13 +9,13 @@ std::string TensorNode::label() const {
 }
 
 Sharding TensorNode::input_sharding() const {
-  if (marked) return *marked;
   if (type.num_elements() == 1) return Sharding::closed();
-  const auto* buffer = std::get_if<BufferPtr>(&storage);
-  if (buffer == nullptr) return Sharding::open(type.shape.size());
-  Sharding sharding = (*buffer)->sharding();
-  sharding.open_mask = 0;
-  return sharding;
+  if (const auto* buffer = std::get_if<BufferPtr>(&storage)) {
+    Sharding sharding = (*buffer)->sharding();
+    sharding.open_mask = 0;
+    return sharding;
+  }
+  return marked.value_or(Sharding::open(type.shape.size()));
 }
 
 NodePtr host_node(const TensorType& type, InputKind kind, std::string name,

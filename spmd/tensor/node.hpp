@@ -30,8 +30,8 @@ struct TensorNode {
   std::uint32_t input = kNoId;  ///< the program input that it is, if it is one
 
   bool is_state() const { return kind == InputKind::param || kind == InputKind::opt_state; }
-  /// What a program asks of it as an input: what was marked; else how it lies on the chips, closed;
-  /// else propagation decides.
+  /// What a program asks of it as an input: how it lies on the chips, closed; before that, what was
+  /// marked; else propagation decides.
   Sharding input_sharding() const;
   /// "'fc1.weight' f32[128,64]", or the type alone.
   std::string label() const;

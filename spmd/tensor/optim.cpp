@@ -39,13 +39,12 @@ std::vector<Parameter> make_state(std::span<const Parameter> parameters, std::st
   return states;
 }
 
-/// State that nobody marked, and that isn't on the chips yet, takes its parameter's sharding, if
-/// that is settled.
+/// State that nobody marked, and that isn't on the chips yet, is asked for as its parameter is or
+/// lies.
 void follow_sharding(const Parameter& state, const Parameter& parameter) {
   TensorNode& node = *state.node();
   if (node.marked || !std::holds_alternative<HostData>(node.storage)) return;
-  const Sharding sharding = parameter.node()->input_sharding();
-  if (sharding.open_mask == 0) node.marked = sharding;
+  node.marked = parameter.node()->input_sharding();
 }
 
 }  // namespace

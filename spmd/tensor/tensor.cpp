@@ -17,17 +17,6 @@ Tensor make_data(std::span<const Element> elements, const TensorType& type,
   return Tensor(host_node(type, InputKind::data, "", std::as_bytes(elements)));
 }
 
-/// Marks are atoms of one mesh: the one that the program will run on.
-void expect_own_mesh(const Mesh* own, const Mesh& mesh, const std::string& what) {
-  if (own == nullptr) {
-    fail(Errc::mesh_mismatch, "{}: this loop runs without a mesh", what);
-  }
-  if (*own != mesh) {
-    fail(Errc::mesh_mismatch, "{}: the mesh given is {}, but this loop runs on {}", what,
-         mesh.to_string(), own->to_string());
-  }
-}
-
 }  // namespace
 
 const TensorType& Tensor::type() const { return node_of(*this)->type; }
@@ -105,7 +94,7 @@ void mark_sharding(const Tensor& tensor, const Mesh& mesh, const PartitionSpec& 
   Call call("mark_sharding", loc);
   const NodePtr node = call.node(tensor);
   const std::string what = fmt::format("mark_sharding({}) at {}", node->label(), file_line(loc));
-  expect_own_mesh(call.trace().runtime().mesh(), mesh, what);
+  call.expect_mesh(mesh);
   const Sharding sharding = Sharding::from_spec(mesh, spec, tensor.shape(), what);
   if (const auto* buffer = std::get_if<BufferPtr>(&node->storage)) {
     const Sharding& present = (*buffer)->sharding();
@@ -114,8 +103,7 @@ void mark_sharding(const Tensor& tensor, const Mesh& mesh, const PartitionSpec& 
                   node->label(), present.to_string(mesh, tensor.shape().size()));
     }
   } else if (std::holds_alternative<HostData>(node->storage)) {
-    node->marked = sharding;
-    call.trace().set_input_sharding(*node, sharding);
+    call.trace().mark(*node, sharding);
   } else {
     call.trace().assign(*node, call->sharding_constraint(call.value(tensor), sharding));
   }

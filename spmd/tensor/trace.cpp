@@ -113,10 +113,9 @@ bool Trace::is_pending(const TensorNode& node) const {
   return node.input == kNoId || node.value != program_.inputs[node.input].value;
 }
 
-void Trace::set_input_sharding(const TensorNode& node, const Sharding& sharding) {
-  if (node.trace == serial_ && node.input != kNoId) {
-    program_.inputs[node.input].sharding = sharding;
-  }
+void Trace::mark(TensorNode& node, const Sharding& sharding) {
+  node.marked = sharding;
+  if (node.trace == serial_) program_.inputs[node.input].sharding = sharding;
 }
 
 void Trace::run(const TensorNode* whole) {

@@ -51,8 +51,8 @@ class Trace {
   void assign(TensorNode& node, ValueId value);
   /// Its value has yet to be computed: it was recorded or assigned since the last run.
   bool is_pending(const TensorNode& node) const;
-  /// Changes the sharding asked for of an input that is waiting for its first run.
-  void set_input_sharding(const TensorNode& node, const Sharding& sharding);
+  /// Asks for this sharding of a node on the host, whether or not it is an input already.
+  void mark(TensorNode& node, const Sharding& sharding);
 
   /// Nothing flows back through `value` in a later grad.
   void stop_gradient(ValueId value) { stopped_.push_back(value); }

@@ -134,7 +134,8 @@ TEST_F(MarkSharding, RefusalsNameTensorPlaceAndSizes) {
 TEST_F(MarkSharding, RefusesAnotherMesh) {
   const Tensor x = f32({1, 2}, {2});
   const Mesh other({4}, {"data"});
-  expect_error(Errc::mesh_mismatch, {"f32[2]", "(4) (\"data\")", "(2,2) (\"data\",\"model\")"},
+  expect_error(Errc::mesh_mismatch,
+               {"mark_sharding: ", "(4) (\"data\")", "(2,2) (\"data\",\"model\")"},
                [&] { mark_sharding(x, other, {{"data"}}); });
 }
 

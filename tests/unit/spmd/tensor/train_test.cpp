@@ -1,7 +1,9 @@
+#include <algorithm>
 #include <cmath>
 
 #include <gtest/gtest.h>
 
+#include <weft/spmd/tensor/fsdp.hpp>
 #include <weft/spmd/tensor/optim.hpp>
 #include <weft/tests/support/simulate_runtime.hpp>
 #include <weft/tests/unit/spmd/tensor/tensor_fixture.hpp>
@@ -9,6 +11,7 @@
 namespace weft {
 namespace {
 
+using testing::expect_error;
 using testing::f32;
 using testing::i32;
 using testing::InterpretRuntime;
@@ -44,18 +47,19 @@ Batch make_batch(int step) {
   return {f32(x, {kBatch, kFeatures}), i32(labels, {kBatch})};
 }
 
-/// What a loop marks: nothing, the batch, or batch and weights (Megatron's pair).
-enum class Marks { none, batch, batch_and_weights };
+/// What a loop marks: nothing; the batch; and weights as well: Megatron's pair, FSDP, both.
+enum class Marks { none, batch, megatron, fsdp, megatron_and_fsdp };
 
 std::vector<double> train(Runtime& runtime, int steps, Marks marks) {
   const RuntimeScope scope(runtime);
   Mlp net;
   AdamW optimizer(net.parameters(), {.lr = 0.03});
-  if (marks == Marks::batch_and_weights) {
+  if (marks == Marks::megatron || marks == Marks::megatron_and_fsdp) {
     mark_sharding(net.fc1.weight, *runtime.mesh(), {{"model"}, {}});
     mark_sharding(net.fc1.bias, *runtime.mesh(), {{"model"}});
     mark_sharding(net.fc2.weight, *runtime.mesh(), {{}, {"model"}});
   }
+  if (marks == Marks::fsdp || marks == Marks::megatron_and_fsdp) fsdp(net, *runtime.mesh());
   std::vector<double> losses;
   for (int step = 0; step < steps; ++step) {
     const Batch batch = make_batch(step);
@@ -133,7 +137,66 @@ TEST_P(TrainOnMesh, GivesTheLossesOfOneDevice) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Marks, TrainOnMesh,
-                         ::testing::Values(Marks::none, Marks::batch, Marks::batch_and_weights));
+                         ::testing::Values(Marks::none, Marks::batch, Marks::megatron, Marks::fsdp,
+                                           Marks::megatron_and_fsdp));
+
+/// "all_gather 256", sorted.
+std::vector<std::string> collectives_of(SimulateRuntime& runtime) {
+  std::vector<std::string> all;
+  for (const CollectiveSummary& collective :
+       collectives(runtime.plans.begin()->second, *runtime.mesh())) {
+    all.push_back(fmt::format("{} {}", to_string(collective.kind), collective.bytes));
+  }
+  std::sort(all.begin(), all.end());
+  return all;
+}
+
+// fc1.weight has 256 bytes, fc1.bias 64, fc2.weight 128; fc2.bias has 2 elements, which 4 chips
+// don't divide.
+TEST(Fsdp, GathersEachWeightAndScattersItsGradient) {
+  SimulateRuntime runtime(Mesh({4}, {"data"}));
+  train(runtime, 1, Marks::fsdp);
+  EXPECT_EQ(collectives_of(runtime),
+            (std::vector<std::string>{"all_gather 128", "all_gather 256", "all_gather 64",
+                                      "all_reduce 4", "all_reduce 8", "reduce_scatter 128",
+                                      "reduce_scatter 256", "reduce_scatter 64"}));
+}
+
+TEST(Fsdp, TakesTheLargestDimThatIsFreeAndDivides) {
+  const Mesh mesh({2, 2}, {"data", "model"});
+  InterpretRuntime runtime(mesh);
+  const RuntimeScope scope(runtime);
+  Mlp net;
+  mark_sharding(net.fc1.weight, mesh, {{"model"}, {}});
+  fsdp(net, mesh);
+  const Tensor y = net(make_batch(0).x);
+  sync();
+  std::vector<std::string> shardings;
+  for (const ProgramInput& input : runtime.programs[0].inputs) {
+    if (input.kind != InputKind::param) continue;
+    const int num_dims = runtime.programs[0].shape(input.value).size();
+    shardings.push_back(fmt::format("{} {}", input.name, input.sharding.to_string(mesh, num_dims)));
+  }
+  EXPECT_EQ(shardings,
+            (std::vector<std::string>{R"(fc1.weight [{"model"}, {"data"}] priority{"data"=2})",
+                                      R"(fc1.bias [{"data"}] priority{"data"=2})",
+                                      R"(fc2.weight [{?}, {"data"}] priority{"data"=2})",
+                                      R"(fc2.bias [{"data"}] priority{"data"=2})"}));
+}
+
+TEST(Fsdp, RefusesAModuleThatLiesOnTheChipsAndAnAxisThatThereIsNot) {
+  const Mesh mesh({2}, {"data"});
+  InterpretRuntime runtime(mesh);
+  const RuntimeScope scope(runtime);
+  Mlp net;
+  expect_error(Errc::not_found, {"expert"}, [&] { fsdp(net, mesh, {.axis = "expert"}); });
+  expect_error(Errc::mesh_mismatch, {"fsdp: "}, [&] { fsdp(net, Mesh({3}, {"data"})); });
+  const Tensor y = net(make_batch(0).x);
+  sync();
+  expect_error(Errc::invalid_argument,
+               {"fsdp: 'fc1.weight' f32[16,4] already lies on the chips", "train_test.cpp:"},
+               [&] { fsdp(net, mesh); });
+}
 
 }  // namespace
 }  // namespace weft
