@@ -212,7 +212,8 @@ std::vector<ReshardStep> reshard_steps(const Mesh& mesh, const TensorType& type,
   straight.move();
   if (!permuted.permute()) return straight.steps();
   permuted.move();
-  const bool cheaper = reshard_cost(mesh, type, from, permuted.steps()) <
+  // Where both cost the same, the permuted route needs less memory.
+  const bool cheaper = reshard_cost(mesh, type, from, permuted.steps()) <=
                        reshard_cost(mesh, type, from, straight.steps());
   return cheaper ? permuted.steps() : straight.steps();
 }

@@ -1,7 +1,7 @@
 #include <weft/tests/support/random_program.hpp>
 
 #include <algorithm>
-#include <cstring>
+#include <array>
 #include <numeric>
 #include <optional>
 
@@ -18,7 +18,9 @@ class ProgramMaker {
   ProgramMaker(const Mesh& mesh, Random& random) : mesh_(mesh), random_(random) {}
 
   Program run() {
-    const std::uint64_t num_inputs = 1 + random_.below(3);
+    constexpr std::int64_t kSizes[] = {1, 2, 3, 4, 6, 8, 12, 16};
+    for (std::int64_t& size : sizes_) size = kSizes[random_.below(std::size(kSizes))];
+    const std::uint64_t num_inputs = 1 + random_.below(4);
     for (std::uint64_t i = 0; i < num_inputs; ++i) add_input();
     const std::uint64_t num_ops = 2 + random_.below(19);
     while (program_.num_ops() < num_ops) {
@@ -29,17 +31,15 @@ class ProgramMaker {
   }
 
  private:
-  std::int64_t any_size() {
-    constexpr std::int64_t kSizes[] = {1, 2, 3, 4, 6, 8, 12, 16};
-    return kSizes[random_.below(std::size(kSizes))];
-  }
+  /// One of the program's few sizes, so that dims of different values are often equal.
+  std::int64_t any_size() { return sizes_[random_.below(sizes_.size())]; }
 
   Shape any_shape() {
-    std::vector<std::int64_t> dims(random_.below(5));
-    do {
+    for (;;) {
+      std::vector<std::int64_t> dims(random_.below(5));
       std::ranges::generate(dims, [&] { return any_size(); });
-    } while (Shape(dims).num_elements() > kElementCountMax);
-    return Shape(dims);
+      if (Shape(dims).num_elements() <= kElementCountMax) return Shape(dims);
+    }
   }
 
   /// Each atom goes to a random dim, if it divides it, or to none.
@@ -69,9 +69,14 @@ class ProgramMaker {
     magnitude_.push_back(2);
   }
 
-  /// Half the time the newest, so that chains get long.
+  /// Often the newest, so that chains get long; seldom a scalar.
   ValueId any_value() {
-    return random_.one_in(2) ? values_.back() : values_[random_.below(values_.size())];
+    for (int i = 0; i < 3; ++i) {
+      const ValueId value =
+          random_.one_in(3) ? values_.back() : values_[random_.below(values_.size())];
+      if (program_.shape(value).num_elements() > 1) return value;
+    }
+    return values_.front();
   }
 
   ValueId any_value_like(ValueId other) {
@@ -195,7 +200,8 @@ class ProgramMaker {
     std::int64_t num_elements = left.num_elements() * right.num_elements();
     for (int i = 0; i < left.size(); ++i) {
       for (int j = 0; j < right.size(); ++j) {
-        if (taken[static_cast<std::size_t>(j)] || left[i] != right[j]) continue;
+        if (taken[static_cast<std::size_t>(j)] || left[i] != right[j] || random_.one_in(3))
+          continue;
         const bool contract = random_.below(3) > 0;
         (contract ? dims.lhs_contracting : dims.lhs_batch).push_back(i);
         (contract ? dims.rhs_contracting : dims.rhs_batch).push_back(j);
@@ -221,7 +227,7 @@ class ProgramMaker {
     std::vector<std::int64_t> dims;
     double terms = 1;
     for (int dim = 0; dim < shape.size(); ++dim) {
-      if (random_.one_in(2)) continue;
+      if (random_.below(3) > 0) continue;
       dims.push_back(dim);
       terms *= static_cast<double>(shape[dim]);
     }
@@ -230,29 +236,35 @@ class ProgramMaker {
     return made(b_.reduce(kind, x, dims), result);
   }
 
-  /// A value that fits a param is its next version.
+  /// Half of what nobody uses, and the newest value in any case.
   void add_outputs() {
-    const std::uint64_t num_outputs = 1 + random_.below(3);
+    std::vector<bool> used(program_.num_values(), false);
+    for (const ValueId operand : program_.operands) used[operand] = true;
     std::vector<bool> updated(program_.inputs.size(), false);
-    for (std::uint64_t i = 0; i < num_outputs; ++i) {
-      const ValueId value = any_value();
-      std::int32_t updates = -1;
-      for (std::size_t input = 0; input < program_.inputs.size() && updates < 0; ++input) {
-        const bool fits = program_.inputs[input].kind == InputKind::param && !updated[input] &&
-                          program_.type(program_.inputs[input].value) == program_.type(value);
-        if (!fits) continue;
-        updates = static_cast<std::int32_t>(input);
-        updated[input] = true;
+    for (const ValueId value : values_) {
+      if (value == values_.back() || (!used[value] && random_.one_in(2))) {
+        add_output(value, updated);
       }
-      const Sharding sharding = updates < 0
-                                    ? any_sharding(program_.shape(value))
-                                    : program_.inputs[static_cast<std::size_t>(updates)].sharding;
-      program_.add_output(value, "out", sharding, updates);
     }
+    if (random_.one_in(4)) add_output(any_value(), updated);
+  }
+
+  /// The next version of a param, if it fits one.
+  void add_output(ValueId value, std::vector<bool>& updated) {
+    for (std::size_t i = 0; i < program_.inputs.size(); ++i) {
+      const ProgramInput& input = program_.inputs[i];
+      if (input.kind != InputKind::param || updated[i]) continue;
+      if (program_.type(input.value) != program_.type(value)) continue;
+      updated[i] = true;
+      program_.add_output(value, "out", input.sharding, static_cast<std::int32_t>(i));
+      return;
+    }
+    program_.add_output(value, "out", any_sharding(program_.shape(value)));
   }
 
   const Mesh& mesh_;
   Random& random_;
+  std::array<std::int64_t, 3> sizes_{};
   Program program_;
   Builder b_{program_};
   std::vector<ValueId> values_;    // what ops may take: f32 each

@@ -1,0 +1,200 @@
+// Partitioned on N simulated chips == the reference interpreter, bitwise: on small integers every
+// sum is exact, whatever its order. WEFT_TEST_SEED=<seed> runs one random case again.
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cstdlib>
+
+#include <weft/spmd/passes/plan.hpp>
+#include <weft/spmd/program/builder.hpp>
+#include <weft/spmd/program/interpret.hpp>
+#include <weft/spmd/program/text.hpp>
+#include <weft/tests/support/mlp.hpp>
+#include <weft/tests/support/random_program.hpp>
+
+namespace weft {
+namespace {
+
+using testing::Mlp;
+using testing::Random;
+
+/// Integers in -2..2.
+std::vector<Elements> small_integers(const Program& program, Random& random) {
+  std::vector<Elements> inputs;
+  for (const ProgramInput& input : program.inputs) {
+    Elements& elements = inputs.emplace_back();
+    for (std::int64_t i = 0; i < program.type(input.value).num_elements(); ++i) {
+      elements.push_back(static_cast<double>(random.below(5)) - 2);
+    }
+  }
+  return inputs;
+}
+
+/// Whether the plan computes what the program says; says where not.
+::testing::AssertionResult agrees(const Program& program, const Mesh& mesh, Random& random) {
+  const std::vector<Elements> inputs = small_integers(program, random);
+  const auto expected = interpret(program, inputs);
+  try {
+    const Plan plan = compile(program, mesh);
+    const auto actual = simulate(plan.program, mesh, plan.input_types, plan.output_types, inputs);
+    for (std::size_t i = 0; i < expected.size(); ++i) {
+      if (actual[i] == expected[i]) continue;
+      return ::testing::AssertionFailure()
+             << "output " << i << " of\n"
+             << to_text(program, mesh) << "on mesh " << mesh.to_string() << "\nplan\n"
+             << to_text(plan.program, mesh);
+    }
+  } catch (const Error& error) {
+    return ::testing::AssertionFailure()
+           << error.what() << " in\n"
+           << to_text(program, mesh) << "on mesh " << mesh.to_string();
+  }
+  return ::testing::AssertionSuccess();
+}
+
+Mesh mesh_of(std::vector<std::int64_t> shape) {
+  const std::vector<std::string> names{"a", "b", "c"};
+  const auto num_axes = static_cast<std::ptrdiff_t>(shape.size());
+  return Mesh(std::move(shape), {names.begin(), names.begin() + num_axes});
+}
+
+AxisNames axis_names(const std::vector<std::string>& names) {
+  switch (names.size()) {
+    case 1: return {names[0]};
+    case 2: return {names[0], names[1]};
+    default: return {names.at(0), names.at(1), names.at(2)};
+  }
+}
+
+/// All specs of a tensor: each axis shards one of its dims, or none, in any order.
+std::vector<PartitionSpec> all_specs(const Mesh& mesh, std::size_t num_dims) {
+  std::vector<std::vector<AxisNames>> specs{std::vector<AxisNames>(num_dims)};
+  for (const std::string& axis : mesh.axis_names()) {
+    std::vector<std::vector<AxisNames>> longer = specs;
+    for (const auto& spec : specs) {
+      for (std::size_t dim = 0; dim < num_dims; ++dim) {
+        const auto& names = spec[dim].names();
+        for (std::size_t at = 0; at <= names.size(); ++at) {
+          std::vector<std::string> with(names);
+          with.insert(with.begin() + static_cast<std::ptrdiff_t>(at), axis);
+          longer.push_back(spec);
+          longer.back()[dim] = axis_names(with);
+        }
+      }
+    }
+    specs = std::move(longer);
+  }
+  std::vector<PartitionSpec> result;
+  for (auto& spec : specs) result.emplace_back(std::move(spec));
+  return result;
+}
+
+/// A sum over dim 0 takes whatever shards it to a partial result, which then goes to every layout.
+void check_all_reshards(const Mesh& mesh) {
+  const std::int64_t size = mesh.size();
+  const TensorType type{DType::f32, {size, 2 * size, size}};
+  const Shape sum_shape{2 * size, size};
+  Random random(1);
+  for (const PartitionSpec& from : all_specs(mesh, 3)) {
+    for (const PartitionSpec& to : all_specs(mesh, 2)) {
+      Program program;
+      Builder builder(program);
+      const ValueId x = program.add_input(type, InputKind::data, "x",
+                                          Sharding::from_spec(mesh, from, type.shape, "x"));
+      const ValueId sum = builder.reduce(ReduceKind::add, x, std::array<std::int64_t, 1>{0});
+      program.add_output(sum, "sum", Sharding::from_spec(mesh, to, sum_shape, "sum"));
+      ASSERT_TRUE(agrees(program, mesh, random));
+    }
+  }
+}
+
+TEST(Partition, ReshardsFromEveryLayoutToEveryOther) {
+  for (const auto& shape : std::vector<std::vector<std::int64_t>>{{4}, {2, 3}, {4, 2}, {2, 2, 2}}) {
+    ASSERT_NO_FATAL_FAILURE(check_all_reshards(mesh_of(shape)));
+  }
+}
+
+Mlp small_mlp(const Mesh& mesh) {
+  Mlp mlp;
+  mlp.batch = 2 * mesh.size();
+  mlp.in = mesh.size();
+  mlp.hidden = 3 * mesh.size();
+  mlp.out = mesh.size();
+  return mlp;
+}
+
+void check_all_specs(const Mesh& mesh) {
+  const std::vector<PartitionSpec> specs = all_specs(mesh, 2);
+  Random random(1);
+  Mlp mlp = small_mlp(mesh);
+  for (const PartitionSpec& x : specs) {
+    for (const PartitionSpec& fc1 : specs) {
+      for (const PartitionSpec& fc2 : specs) {
+        mlp.x = x;
+        mlp.fc1 = fc1;
+        mlp.fc2 = fc2;
+        ASSERT_TRUE(agrees(mlp.program(mesh), mesh, random));
+      }
+    }
+  }
+}
+
+TEST(Partition, AgreesForAllSpecsOnAllMeshesOfOneAxis) {
+  for (std::int64_t chips = 1; chips <= 8; ++chips) {
+    ASSERT_NO_FATAL_FAILURE(check_all_specs(mesh_of({chips})));
+  }
+}
+
+TEST(Partition, AgreesForAllSpecsOnAllMeshesOfTwoAxes) {
+  for (const auto& shape :
+       std::vector<std::vector<std::int64_t>>{{1, 2}, {2, 2}, {2, 3}, {3, 2}, {2, 4}, {4, 2}}) {
+    ASSERT_NO_FATAL_FAILURE(check_all_specs(mesh_of(shape)));
+  }
+}
+
+/// The seeds to run: `count` of them, or the one that WEFT_TEST_SEED names.
+std::vector<std::uint64_t> seeds(std::uint64_t count) {
+  if (const char* seed = std::getenv("WEFT_TEST_SEED")) return {std::stoull(seed)};
+  std::vector<std::uint64_t> seeds;
+  for (std::uint64_t seed = 0; seed < count; ++seed) seeds.push_back(seed);
+  return seeds;
+}
+
+TEST(Partition, AgreesForSampledSpecsOnThreeAxes) {
+  const Mesh mesh = mesh_of({2, 2, 2});
+  const std::vector<PartitionSpec> specs = all_specs(mesh, 2);
+  for (const std::uint64_t seed : seeds(1000)) {
+    Random random(seed);
+    const auto any_spec = [&]() -> std::optional<PartitionSpec> {
+      if (random.below(4) == 0) return std::nullopt;
+      return specs[random.below(specs.size())];
+    };
+    Mlp mlp = small_mlp(mesh);
+    mlp.x = any_spec();
+    mlp.y = any_spec();
+    mlp.fc1 = any_spec();
+    mlp.fc2 = any_spec();
+    mlp.momentum = random.below(2) == 0;
+    mlp.fc1_momentum = any_spec();
+    mlp.fc2_momentum = any_spec();
+    mlp.priority = static_cast<int>(random.below(3));
+    mlp.input_gradient = random.below(2) == 0;
+    ASSERT_TRUE(agrees(mlp.program(mesh), mesh, random)) << "seed " << seed;
+  }
+}
+
+TEST(Partition, AgreesForRandomPrograms) {
+  const std::vector<Mesh> meshes{mesh_of({1}),       mesh_of({2}), mesh_of({3}), mesh_of({4}),
+                                 mesh_of({2, 2}),    mesh_of({6}), mesh_of({8}), mesh_of({4, 2}),
+                                 mesh_of({2, 2, 2}), mesh_of({16})};
+  for (const std::uint64_t seed : seeds(1500)) {
+    Random random(seed);
+    const Mesh& mesh = meshes[random.below(meshes.size())];
+    const Program program = testing::random_program(mesh, random);
+    ASSERT_TRUE(agrees(program, mesh, random)) << "seed " << seed;
+  }
+}
+
+}  // namespace
+}  // namespace weft

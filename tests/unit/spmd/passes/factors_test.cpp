@@ -1,0 +1,163 @@
+#include <weft/spmd/passes/factors.hpp>
+
+#include <gtest/gtest.h>
+
+#include <weft/spmd/program/builder.hpp>
+
+namespace weft {
+namespace {
+
+using Dims = std::vector<std::int64_t>;
+
+/// "ab.c,c -> a.b | a=2 b=3R c=4N": a letter per factor, dims joined by dots, then the sizes, with
+/// R for reductions and N where the op can't be cut.
+std::string to_text(const FactorRule& rule) {
+  std::string text;
+  for (std::size_t tensor = 0; tensor < rule.dims.size(); ++tensor) {
+    if (tensor > 0) text += tensor + 1 < rule.dims.size() ? "," : " -> ";
+    for (std::size_t dim = 0; dim < rule.dims[tensor].size(); ++dim) {
+      if (dim > 0) text += '.';
+      for (const int factor : rule.dims[tensor][dim]) text += static_cast<char>('a' + factor);
+    }
+  }
+  text += " |";
+  for (std::size_t i = 0; i < rule.factors.size(); ++i) {
+    const Factor& factor = rule.factors[i];
+    text += fmt::format(" {}={}", static_cast<char>('a' + static_cast<int>(i)), factor.size);
+    if (factor.type == FactorType::need_replication) text += 'N';
+    if (factor.type != FactorType::reduction) continue;
+    constexpr const char* kKinds[] = {"R", "Rmax", "Rmin"};
+    text += kKinds[static_cast<int>(factor.reduce_kind)];
+  }
+  return text;
+}
+
+class Factors : public ::testing::Test {
+ protected:
+  ValueId input(const Shape& shape, DType dtype = DType::f32) {
+    return program_.add_input({dtype, shape}, InputKind::data, "x", Sharding::open(shape.size()));
+  }
+  FactorRule rule(ValueId value) const {
+    return factor_rule(program_, program_.defining_op(value));
+  }
+  std::string text(ValueId value) const { return to_text(rule(value)); }
+  std::string reshape(const Shape& from, const Shape& to) {
+    return text(b_.reshape(input(from), to));
+  }
+
+  Program program_;
+  Builder b_{program_};
+  Mesh mesh_{{2, 2, 3}, {"x", "y", "z"}};  // atoms 1, 2, 3
+};
+
+TEST_F(Factors, ElementwiseOpsShareEveryDim) {
+  const ValueId x = input({4, 6});
+  const ValueId predicate = input({4, 6}, DType::pred);
+  EXPECT_EQ(text(b_.unary(OpKind::tanh, x)), "a.b -> a.b | a=4 b=6");
+  EXPECT_EQ(text(b_.convert(x, DType::bf16)), "a.b -> a.b | a=4 b=6");
+  EXPECT_EQ(text(b_.binary(OpKind::divide, x, x)), "a.b,a.b -> a.b | a=4 b=6");
+  EXPECT_EQ(text(b_.compare(CompareDirection::lt, x, x)), "a.b,a.b -> a.b | a=4 b=6");
+  EXPECT_EQ(text(b_.select(predicate, x, x)), "a.b,a.b,a.b -> a.b | a=4 b=6");
+  EXPECT_EQ(text(b_.copy(x)), "a.b -> a.b | a=4 b=6");
+  EXPECT_EQ(text(b_.sharding_constraint(x, Sharding::open(2))), "a.b -> a.b | a=4 b=6");
+  EXPECT_TRUE(rule(b_.unary(OpKind::tanh, x)).elementwise);
+}
+
+TEST_F(Factors, LeavesHaveTheirResultsDims) {
+  EXPECT_EQ(text(b_.constant(1, {DType::f32, {4, 6}})), "a.b | a=4 b=6");
+  EXPECT_EQ(text(b_.iota({DType::i32, {4, 6}}, 1)), "a.b | a=4 b=6");
+  EXPECT_EQ(text(b_.constant(1, {DType::f32, {}})), " |");
+}
+
+TEST_F(Factors, TransposePermutes) {
+  EXPECT_EQ(text(b_.transpose(input({4, 6, 8}), Dims{2, 0, 1})), "b.c.a -> a.b.c | a=8 b=4 c=6");
+}
+
+TEST_F(Factors, BroadcastMapsKeepsAndExpands) {
+  EXPECT_EQ(text(b_.broadcast_in_dim(input({4, 1}), {6, 4, 8}, Dims{1, 2})),
+            "b.d -> a.b.c | a=6 b=4 c=8 d=1");
+  EXPECT_EQ(text(b_.broadcast_in_dim(input({}), {6}, {})), " -> a | a=6");
+  EXPECT_FALSE(rule(b_.broadcast_in_dim(input({4}), {4, 2}, Dims{0})).elementwise);
+}
+
+TEST_F(Factors, DotGeneralReducesWhatItContracts) {
+  EXPECT_EQ(text(b_.dot_general(input({2, 4, 8}), input({2, 6, 8}), {{0}, {0}, {2}, {2}})),
+            "a.b.d,a.c.d -> a.b.c | a=2 b=4 c=6 d=8R");
+  EXPECT_EQ(text(b_.dot_general(input({8, 4}), input({6, 8}), {{}, {}, {0}, {1}})),
+            "c.a,b.c -> a.b | a=4 b=6 c=8R");
+}
+
+TEST_F(Factors, ReduceReducesByItsKind) {
+  EXPECT_EQ(text(b_.reduce(ReduceKind::add, input({4, 6, 8}), Dims{0, 2})),
+            "a.b.c -> b | a=4R b=6 c=8R");
+  EXPECT_EQ(text(b_.reduce(ReduceKind::max, input({4}), Dims{0})), "a ->  | a=4Rmax");
+}
+
+TEST_F(Factors, ReshapeSharesTheGcdWhileProductsAreEqual) {
+  EXPECT_EQ(reshape({2, 4, 32}, {8, 32}), "a.b.c -> ab.c | a=2 b=4 c=32");
+  EXPECT_EQ(reshape({8, 4}, {2, 16}), "ab.c -> a.bc | a=2 b=4 c=4");
+  EXPECT_EQ(reshape({12}, {3, 4}), "ab -> a.b | a=3 b=4");
+  EXPECT_EQ(reshape({1, 6, 1}, {6}), ".a. -> a | a=6");
+  EXPECT_EQ(reshape({}, {1}), " ->  |");
+}
+
+TEST_F(Factors, ReshapeSharesNothingUntilProductsMeetAgain) {
+  EXPECT_EQ(reshape({4, 3}, {3, 4}), "a.d -> b.c | a=4N b=3N c=4N d=3N");
+  EXPECT_EQ(reshape({4, 3, 5}, {3, 4, 5}), "a.d.e -> b.c.e | a=4N b=3N c=4N d=3N e=5");
+  EXPECT_EQ(reshape({6, 2}, {4, 3}), "ab.e -> ac.d | a=2 b=3N c=2N d=3N e=2N");
+  EXPECT_EQ(reshape({0, 3}, {3, 0}), "a.b -> c.d | a=0N b=3N c=3N d=0N");
+}
+
+TEST_F(Factors, SizesMultiplyToTheDimsForAllReshapesOfFourPrimes) {
+  const Dims sizes{1, 2, 3, 4, 6, 12, 36};
+  std::vector<Shape> shapes;
+  for (const std::int64_t a : sizes) {
+    for (const std::int64_t b : sizes) {
+      for (const std::int64_t c : sizes) {
+        if (a * b * c == 36) shapes.push_back({a, b, c});
+      }
+    }
+  }
+  ASSERT_GT(shapes.size(), 20U);
+  for (const Shape& from : shapes) {
+    for (const Shape& to : shapes) {
+      const FactorRule reshape = rule(b_.reshape(input(from), to));
+      for (const std::size_t tensor : {0U, 1U}) {
+        const Shape& shape = tensor == 0 ? from : to;
+        for (int dim = 0; dim < 3; ++dim) {
+          std::int64_t size = 1;
+          for (const int factor : reshape.dims[tensor][static_cast<std::size_t>(dim)]) {
+            size *= reshape.factors[static_cast<std::size_t>(factor)].size;
+          }
+          EXPECT_EQ(size, shape[dim]) << from.to_string() << " to " << to.to_string();
+        }
+      }
+    }
+  }
+}
+
+TEST_F(Factors, ProjectFillsMajorFactorsFirst) {
+  const FactorRule split = rule(b_.reshape(input({12}), {2, 6}));  // ab -> a.b, a=2 b=6
+  DimAtoms dims{AtomList{1, 3, 2}};
+  const Projection projection = project(split, mesh_, 0, dims);
+  EXPECT_EQ(projection.atoms, (std::vector<AtomList>{{1}, {3, 2}}));
+  EXPECT_EQ(projection.overflow_dims, 0);
+  EXPECT_EQ(unproject(split, 0, projection.atoms), dims);
+  EXPECT_EQ(unproject(split, 1, projection.atoms), (DimAtoms{AtomList{1}, AtomList{3, 2}}));
+}
+
+TEST_F(Factors, ProjectOverflowsWhereAnAtomWouldCutAFactorUnevenly) {
+  const FactorRule split = rule(b_.reshape(input({12}), {2, 6}));
+  const Projection projection = project(split, mesh_, 0, {AtomList{3, 1}});
+  EXPECT_EQ(projection.atoms, (std::vector<AtomList>{{}, {}}));
+  EXPECT_EQ(projection.overflow_dims, 1);
+}
+
+TEST_F(Factors, AFactorIsFullWhenItsPartsHaveSizeOne) {
+  EXPECT_TRUE(is_full(mesh_, {.size = 6}, {2, 3}));
+  EXPECT_FALSE(is_full(mesh_, {.size = 6}, {3}));
+  EXPECT_TRUE(is_full(mesh_, {.size = 1}, {}));
+}
+
+}  // namespace
+}  // namespace weft
