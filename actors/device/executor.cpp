@@ -1,21 +1,20 @@
 #include <weft/actors/device/executor.hpp>
 
-#include <array>
 #include <utility>
 
-#include <weft/actors/device/kernels/kernel.hpp>
+#include <weft/actors/device/kernels/aligned_buffer.hpp>
 #include <weft/actors/device/loaded_plan.hpp>
 
 namespace weft {
 
 struct Executor::State {
   JobMemory& memory;
-  const Mesh& mesh;
   kernels::ChipContext chip;
-  int arena;  ///< the chip's number in the job's memory
+  int arena;        ///< the chip's number in the job's memory
+  std::byte* base;  ///< of its arena
   BoardWriter board;
   Communicator communicator;
-  std::vector<CacheLine> scratch{};  ///< for the kernel that runs; enough for every loaded plan
+  kernels::AlignedBuffer scratch{};  ///< for the kernel that runs; enough for every loaded plan
 
   // The run in progress; no plan: none.
   std::shared_ptr<const LoadedPlan> plan{};
@@ -24,7 +23,6 @@ struct Executor::State {
   bool in_collective = false;  ///< step `next` was started, and has to be waited for
 
   std::byte* address(const Slot& slot) const {
-    std::byte* base = memory.arena(arena);
     switch (slot.place) {
       case Place::input: return base + buffers.inputs[slot.offset];
       case Place::output: return base + buffers.outputs[slot.offset];
@@ -40,7 +38,7 @@ struct Executor::State {
       args.operands[operand] = address(step.operands[operand]);
     }
     args.result = address(step.result);
-    args.scratch = scratch.empty() ? nullptr : scratch.front().bytes.data();
+    args.scratch = scratch.data();
     step.kernel.run(args);
   }
 
@@ -76,13 +74,15 @@ struct Executor::State {
 };
 
 Executor::Executor(JobMemory& memory, const Mesh& mesh, int position, BoardWriter board,
-                   WaitPolicy policy)
-    : state_(new State{.memory = memory,
-                       .mesh = mesh,
-                       .chip = {mesh, position, kernels::make_matmul_stream()},
-                       .arena = mesh.device_ids()[static_cast<std::size_t>(position)],
-                       .board = board,
-                       .communicator = Communicator(memory, mesh, position, board, policy)}) {}
+                   WaitPolicy policy) {
+  const int arena = mesh.device_ids()[static_cast<std::size_t>(position)];
+  state_.reset(new State{.memory = memory,
+                         .chip = {mesh, position, kernels::make_matmul_stream()},
+                         .arena = arena,
+                         .base = memory.arena(arena),
+                         .board = board,
+                         .communicator = Communicator(memory, mesh, position, board, policy)});
+}
 
 Executor::~Executor() = default;
 
@@ -97,8 +97,9 @@ std::shared_ptr<const LoadedPlan> Executor::load(const Plan& plan) {
   }
   auto loaded = std::make_shared<const LoadedPlan>(load_plan(plan, state_->chip));
   state_->memory.reserve(state_->arena, kArenaTempOffset, plan.temp_bytes);
-  const std::size_t lines = (loaded->scratch_bytes + sizeof(CacheLine) - 1) / sizeof(CacheLine);
-  if (state_->scratch.size() < lines) state_->scratch.resize(lines);
+  if (state_->scratch.size() < loaded->scratch_bytes) {
+    state_->scratch = kernels::AlignedBuffer(loaded->scratch_bytes);
+  }
   return loaded;
 }
 

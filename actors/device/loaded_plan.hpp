@@ -12,10 +12,6 @@
 
 namespace weft {
 
-struct alignas(64) CacheLine {
-  std::array<std::byte, 64> bytes;
-};
-
 /// Movable only: the calls refer to the names.
 class LoadedPlan {
  public:

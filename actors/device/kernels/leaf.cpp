@@ -41,8 +41,10 @@ Kernel iota(const Program& program, OpId op, const ChipContext& chip) {
   return visit_dtype(type.dtype, [&]<typename T>(std::type_identity<T>) {
     return Kernel{[=, count = type.num_elements()](const KernelArgs& args) {
       T* result = as<T>(args.result);
-      for (std::int64_t i = 0; i < count; ++i) {
-        result[i] = store<T>(converted<Compute<T>>(first + i / inner % size));
+      for (const T* end = result + count; result != end;) {
+        for (std::int64_t i = 0; i < size; ++i, result += inner) {
+          std::fill_n(result, inner, store<T>(converted<Compute<T>>(first + i)));
+        }
       }
     }};
   });

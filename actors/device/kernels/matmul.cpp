@@ -3,7 +3,8 @@
 #include <omp.h>
 
 #include <oneapi/dnnl/dnnl.hpp>
-#include <vector>
+
+#include <weft/actors/device/kernels/aligned_buffer.hpp>
 
 namespace weft::kernels {
 
@@ -47,7 +48,7 @@ struct Primitive {
   dnnl::memory lhs;
   dnnl::memory rhs;
   dnnl::memory result;
-  std::vector<std::byte> scratchpad;
+  AlignedBuffer scratchpad;
   dnnl::memory scratch;
 
   Primitive(const dnnl::matmul::primitive_desc& desc, std::shared_ptr<MatmulStream> on)

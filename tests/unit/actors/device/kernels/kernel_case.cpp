@@ -6,22 +6,11 @@
 
 #include <gtest/gtest.h>
 
-#include <weft/actors/device/loaded_plan.hpp>
+#include <weft/actors/device/kernels/aligned_buffer.hpp>
 #include <weft/spmd/program/element.hpp>
 
 namespace weft::kernels {
 namespace {
-
-/// Aligned as an arena's values are.
-class Buffer {
- public:
-  Buffer() = default;
-  explicit Buffer(std::size_t bytes) : lines_(bytes / sizeof(CacheLine) + 1) {}
-  std::byte* data() { return lines_.front().bytes.data(); }
-
- private:
-  std::vector<CacheLine> lines_;
-};
 
 void write(const TensorType& type, const Elements& elements, std::byte* bytes) {
   for (const double element : elements) {
@@ -82,9 +71,9 @@ void KernelCase::output(ValueId value) { program.add_output(value, "y", {}); }
 std::vector<Elements> run_kernels(const Program& program, std::span<const Elements> inputs,
                                   const Mesh& mesh, int position) {
   const ChipContext chip{mesh, position, make_matmul_stream()};
-  std::vector<Buffer> values(program.num_values());
+  std::vector<AlignedBuffer> values(program.num_values());
   for (ValueId value = 0; value < program.num_values(); ++value) {
-    values[value] = Buffer(static_cast<std::size_t>(program.type(value).bytes()));
+    values[value] = AlignedBuffer(static_cast<std::size_t>(program.type(value).bytes()));
   }
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     const ValueId value = program.inputs[i].value;
@@ -92,7 +81,7 @@ std::vector<Elements> run_kernels(const Program& program, std::span<const Elemen
   }
   for (OpId op = 0; op < program.num_ops(); ++op) {
     const Kernel kernel = prepare(program, op, chip);
-    Buffer scratch(kernel.scratch_bytes);
+    AlignedBuffer scratch(kernel.scratch_bytes);
     KernelArgs args{
         .operands = {}, .result = values[program.result(op)].data(), .scratch = scratch.data()};
     const auto operands = program.op_operands(op);

@@ -1,0 +1,153 @@
+/// One op at a time, on one thread: at the digits example's shapes and at 1 MiB per operand.
+/// `bytes_per_second` counts what is read and written; `FLOP` of a dot_general is 2 m n k.
+
+#include <array>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include <benchmark/benchmark.h>
+
+#include <weft/actors/device/kernels/aligned_buffer.hpp>
+#include <weft/actors/device/kernels/kernel.hpp>
+#include <weft/spmd/program/builder.hpp>
+
+namespace {
+
+using namespace weft;
+
+/// The last op of a program, its kernel and its buffers. Earlier ops are its operands.
+class OneOp {
+ public:
+  explicit OneOp(Program program) : program_(std::move(program)) {
+    const Mesh mesh({1}, {"data"});
+    const kernels::ChipContext chip{mesh, 0, kernels::make_matmul_stream()};
+    const OpId op = program_.num_ops() - 1;
+    kernel_ = kernels::prepare(program_, op, chip);
+    const auto operands = program_.op_operands(op);
+    for (std::size_t i = 0; i < operands.size(); ++i) {
+      args_.operands[i] = buffer(static_cast<std::size_t>(program_.type(operands[i]).bytes()));
+      bytes_ += program_.type(operands[i]).bytes();
+    }
+    const TensorType& result = program_.type(program_.result(op));
+    args_.result = buffer(static_cast<std::size_t>(result.bytes()));
+    args_.scratch = buffer(kernel_.scratch_bytes);
+    bytes_ += result.bytes();
+  }
+
+  std::int64_t bytes() const { return bytes_; }
+  void run() const { kernel_.run(args_); }
+
+ private:
+  /// Zeros: no kernel's time depends on the values.
+  std::byte* buffer(std::size_t bytes) { return buffers_.emplace_back(bytes).data(); }
+
+  Program program_;
+  kernels::Kernel kernel_;
+  kernels::KernelArgs args_;
+  std::vector<kernels::AlignedBuffer> buffers_;
+  std::int64_t bytes_ = 0;
+};
+
+using MakeOp = std::function<void(Builder&, const std::function<ValueId(Shape)>& input)>;
+
+void add(const std::string& name, const MakeOp& make, double flop = 0) {
+  benchmark::RegisterBenchmark(name.c_str(), [make, flop](benchmark::State& state) {
+    Program program;
+    Builder build(program);
+    make(build, [&](const Shape& shape) {
+      return program.add_input({DType::f32, shape}, InputKind::data, "x", {});
+    });
+    const OneOp op(std::move(program));
+    for (auto _ : state) {
+      op.run();
+      benchmark::ClobberMemory();
+    }
+    state.SetBytesProcessed(state.iterations() * op.bytes());
+    if (flop > 0) {
+      state.counters["FLOP"] =
+          benchmark::Counter(flop, benchmark::Counter::kIsIterationInvariantRate);
+    }
+  });
+}
+
+void add_elementwise(const Shape& shape) {
+  const std::string at = "/" + shape.to_string();
+  for (const OpKind kind : {OpKind::exponential, OpKind::log, OpKind::tanh, OpKind::sqrt}) {
+    add(std::string(to_string(kind)) + at,
+        [=](Builder& build, auto& input) { build.unary(kind, input(shape)); });
+  }
+  for (const OpKind kind : {OpKind::add, OpKind::divide, OpKind::maximum}) {
+    add(std::string(to_string(kind)) + at,
+        [=](Builder& build, auto& input) { build.binary(kind, input(shape), input(shape)); });
+  }
+  add("compare" + at, [=](Builder& build, auto& input) {
+    build.compare(CompareDirection::gt, input(shape), input(shape));
+  });
+  add("select" + at, [=](Builder& build, auto& input) {
+    const ValueId predicate = build.constant(1, {DType::pred, shape});
+    build.select(predicate, input(shape), input(shape));
+  });
+  add("convert_to_bf16" + at,
+      [=](Builder& build, auto& input) { build.convert(input(shape), DType::bf16); });
+}
+
+void add_moves(const Shape& shape) {
+  const std::string at = "/" + shape.to_string();
+  const auto broadcast = [&](const std::string& name, const Shape& from,
+                             std::vector<std::int64_t> dims) {
+    add("broadcast_" + name + at,
+        [=](Builder& build, auto& input) { build.broadcast_in_dim(input(from), shape, dims); });
+  };
+  broadcast("scalar", {}, {});
+  broadcast("row", {shape[1]}, {1});
+  broadcast("column", {shape[0]}, {0});
+  add("transpose" + at, [=](Builder& build, auto& input) {
+    build.transpose(input(shape), std::array<std::int64_t, 2>{1, 0});
+  });
+}
+
+void add_reductions(const Shape& shape) {
+  const std::string at = "/" + shape.to_string();
+  for (const ReduceKind kind : {ReduceKind::add, ReduceKind::max}) {
+    for (const std::int64_t dim : {0, 1}) {
+      add("reduce_" + std::string(to_string(kind)) + "_dim" + std::to_string(dim) + at,
+          [=](Builder& build, auto& input) { build.reduce(kind, input(shape), std::array{dim}); });
+    }
+  }
+}
+
+/// [m,k] x [k,n], each operand as it is or transposed.
+void add_matmul(std::int64_t m, std::int64_t k, std::int64_t n) {
+  for (const bool lhs_transposed : {false, true}) {
+    for (const bool rhs_transposed : {false, true}) {
+      const std::string name = fmt::format("dot_general_{}{}/{}x{}x{}", lhs_transposed ? 't' : 'n',
+                                           rhs_transposed ? 't' : 'n', m, k, n);
+      const auto make = [=](Builder& build, auto& input) {
+        const ValueId lhs = input(lhs_transposed ? Shape{k, m} : Shape{m, k});
+        const ValueId rhs = input(rhs_transposed ? Shape{n, k} : Shape{k, n});
+        build.dot_general(lhs, rhs, {{}, {}, {lhs_transposed ? 0 : 1}, {rhs_transposed ? 1 : 0}});
+      };
+      add(name, make, 2.0 * static_cast<double>(m * n * k));
+    }
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  for (const Shape& shape : {Shape{64, 128}, Shape{512, 512}}) {
+    add_elementwise(shape);
+    add_moves(shape);
+    add_reductions(shape);
+  }
+  add_reductions({64, 10});
+  add_matmul(64, 64, 128);
+  add_matmul(64, 128, 64);
+  add_matmul(64, 64, 10);
+  add_matmul(512, 512, 512);
+  benchmark::Initialize(&argc, argv);
+  if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 1;
+  benchmark::RunSpecifiedBenchmarks();
+  return 0;
+}
