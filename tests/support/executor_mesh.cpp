@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <random>
 #include <thread>
 
 #include <weft/spmd/program/element.hpp>
@@ -93,8 +94,10 @@ void ExecutorMesh::run_one_thread(const MeshPlan& loaded) {
                              loaded.buffers);
     running.push_back(position);
   }
+  std::minstd_rand random(static_cast<unsigned>(step_));
   while (!running.empty()) {
-    std::erase_if(running, [this](int position) { return executor(position).resume(); });
+    const auto next = running.begin() + static_cast<std::ptrdiff_t>(random() % running.size());
+    if (executor(*next).resume()) running.erase(next);
   }
 }
 

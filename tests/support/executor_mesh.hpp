@@ -22,7 +22,7 @@ struct MeshPlan {
 class ExecutorMesh {
  public:
   enum class Schedule {
-    one_thread,      ///< resume() round robin
+    one_thread,      ///< resume() of one after another, at random; the n-th run always alike
     thread_per_chip  ///< run()
   };
   using Bytes = std::vector<std::byte>;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <random>
+#include <thread>
 
 #include <weft/spmd/program/builder.hpp>
 #include <weft/tests/support/executor_mesh.hpp>
@@ -74,7 +75,7 @@ TEST(Executor, IsExactOnWholeNumbersOnEveryMesh) {
   }
 }
 
-TEST(Executor, ThreadsAndRoundRobinAgreeBitwise) {
+TEST(Executor, OneThreadAndAThreadPerChipAgreeBitwise) {
   for (const Mesh& mesh : meshes()) {
     SCOPED_TRACE(mesh.to_string());
     const Program program = training_step(mesh);
@@ -84,6 +85,7 @@ TEST(Executor, ThreadsAndRoundRobinAgreeBitwise) {
     const auto expected = chips.run(loaded, inputs, Schedule::one_thread);
     for (int run = 0; run < 5; ++run) {
       ASSERT_EQ(chips.run(loaded, inputs, Schedule::thread_per_chip), expected) << "run " << run;
+      ASSERT_EQ(chips.run(loaded, inputs, Schedule::one_thread), expected) << "run " << run;
     }
     join(loaded.plan, mesh, expected);  // replicas agree
   }
@@ -98,6 +100,42 @@ TEST(Executor, FreshChipsAgreeBitwise) {
   ExecutorMesh second(mesh);
   EXPECT_EQ(first.run(plan, inputs, Schedule::thread_per_chip),
             second.run(plan, inputs, Schedule::one_thread));
+}
+
+TEST(Executor, ChipsLoadAtTheSameTime) {
+  const Mesh mesh({4}, {"data"});
+  const Program program = training_step(mesh);
+  const auto inputs = random_inputs(program, 4, true);
+  ExecutorMesh chips(mesh);
+  auto loaded = chips.load(compile(program, mesh));
+  {
+    std::vector<std::jthread> threads;
+    for (int position = 0; position < mesh.size(); ++position) {
+      threads.emplace_back([&, position] {
+        loaded.chips[static_cast<std::size_t>(position)] =
+            chips.executor(position).load(loaded.plan);
+      });
+    }
+  }
+  const auto outputs = chips.run(loaded, inputs, Schedule::thread_per_chip);
+  EXPECT_EQ(join(loaded.plan, mesh, outputs), interpret(program, inputs));
+}
+
+TEST(Executor, ShowsTheStepOnTheBoard) {
+  const Mesh mesh({1}, {"data"});
+  JobMemory memory = JobMemory::anonymous(
+      {.job = std::string(32, '0'), .num_chips = 1, .arena_capacity = 1 << 20});
+  BoardHeader header;
+  header.num_chips = 1;
+  const Board board = Board::anonymous(header);
+  Executor executor(memory, mesh, 0, board.device(0), WaitPolicy());
+  Program program;
+  Builder build(program);
+  program.add_output(build.constant(1, {DType::f32, {}}), "one", Sharding::closed());
+  memory.reserve(0, memory.buffers_offset(), 64);
+  executor.run(executor.load(compile(program, mesh)), 7,
+               {.inputs = {}, .outputs = {memory.buffers_offset()}});
+  EXPECT_EQ(board.rows().back().step, 7U);
 }
 
 TEST(Executor, TakesTurnsWithSeveralPlans) {
