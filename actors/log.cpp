@@ -13,7 +13,8 @@
 namespace weft {
 namespace {
 
-constexpr std::array kLoggerNames = {"weft.trainer", "weft.worker", "weft.device", "weft.transport"};
+constexpr std::array kLoggerNames = {"weft.trainer", "weft.worker", "weft.device",
+                                     "weft.transport"};
 
 std::atomic<std::uint64_t> log_step{0};
 
@@ -81,8 +82,8 @@ void set_log_step(std::uint64_t step) noexcept { log_step.store(step, std::memor
 std::shared_ptr<spdlog::logger> logger(const std::string& name) {
   if (auto found = spdlog::get(name)) return found;
   static const auto fallback = [] {
-    auto made = std::make_shared<spdlog::logger>(
-        "weft", std::make_shared<spdlog::sinks::stderr_sink_mt>());
+    auto made =
+        std::make_shared<spdlog::logger>("weft", std::make_shared<spdlog::sinks::stderr_sink_mt>());
     made->set_level(spdlog::level::warn);
     return made;
   }();

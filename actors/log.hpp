@@ -1,6 +1,6 @@
 #pragma once
-/// Logging by spdlog: loggers weft.trainer, weft.worker, weft.device, weft.transport; every line says
-/// which worker and at which step.
+/// Logging by spdlog: loggers weft.trainer, weft.worker, weft.device, weft.transport; every line
+/// says which worker and at which step.
 
 #include <cstdint>
 #include <memory>
@@ -15,9 +15,9 @@ struct LogOptions {
   std::string file;  ///< everything from info up; "" for none
 };
 
-/// Sets the four loggers up: the file, and stderr from the level of WEFT_LOG (trace, debug, info, warn,
-/// error, off; default warn). Throws io if the file can't be opened, invalid_argument for another
-/// WEFT_LOG.
+/// Sets the four loggers up: the file, and stderr from the level of WEFT_LOG (trace, debug, info,
+/// warn, error, off; default warn). Throws io if the file can't be opened, invalid_argument for
+/// another WEFT_LOG.
 void init_logging(const LogOptions& options);
 
 /// The step that log lines of this process show.

@@ -1,7 +1,7 @@
 #pragma once
-/// The messages between trainer, worker and device actors, and their typed interfaces. All are small:
-/// tensors never travel here. Bump the number in a registered name when its fields change: CAF compares
-/// nothing else (caf.md).
+/// The messages between trainer, worker and device actors, and their typed interfaces. All are
+/// small: tensors never travel here. Bump the number in a registered name when its fields change:
+/// CAF compares nothing else (caf.md).
 
 #include <cstdint>
 #include <memory>
@@ -60,26 +60,28 @@ using stop_a = caf::atom_constant<caf::atom("stop")>;
 using load_a = caf::atom_constant<caf::atom("load")>;
 using run_a = caf::atom_constant<caf::atom("run")>;
 
-using WorkerActor = caf::typed_actor<
-    caf::reacts_to<start_a>,                        // all have joined
-    caf::reacts_to<admit_a, std::uint32_t>,         // programs below this sequence number may run
-    caf::reacts_to<grant_a, std::uint64_t>,         // steps below this one may run
-    caf::reacts_to<ended_a, std::int32_t, std::uint64_t>,  // another worker's loop ended, after runs
-    caf::reacts_to<cancel_a, std::string>,          // the job has failed: why
-    caf::reacts_to<stop_a>>;                        // the job is over
+using WorkerActor =
+    caf::typed_actor<caf::reacts_to<start_a>,                 // all have joined
+                     caf::reacts_to<admit_a, std::uint32_t>,  // programs below this sequence number
+                                                              // may run
+                     caf::reacts_to<grant_a, std::uint64_t>,  // steps below this one may run
+                     caf::reacts_to<ended_a, std::int32_t, std::uint64_t>,  // another worker's loop
+                                                                            // ended, after runs
+                     caf::reacts_to<cancel_a, std::string>,  // the job has failed: why
+                     caf::reacts_to<stop_a>>;                // the job is over
 
-using TrainerActor = caf::typed_actor<
-    caf::replies_to<join_a, JoinRequest, WorkerActor>::with<Assignment>,
-    caf::reacts_to<program_a, ProgramSeen>,
-    caf::reacts_to<lease_a, std::int32_t, std::uint64_t>,  // worker, step it wants to begin
-    caf::reacts_to<report_a, Report>,
-    caf::reacts_to<ended_a, LoopEnded>,
-    // From its own process only.
-    caf::reacts_to<started_a, std::int32_t, std::int32_t>,  // worker, pid
-    caf::reacts_to<process_a, ProcessEnded>,
-    caf::reacts_to<deadline_a>,          // the time for all joins is over
-    caf::reacts_to<lost_a, std::int32_t>,  // a worker's link broke, a while ago
-    caf::reacts_to<cancel_a, std::string>>;
+using TrainerActor =
+    caf::typed_actor<caf::replies_to<join_a, JoinRequest, WorkerActor>::with<Assignment>,
+                     caf::reacts_to<program_a, ProgramSeen>,
+                     caf::reacts_to<lease_a, std::int32_t, std::uint64_t>,  // worker, step it wants
+                                                                            // to begin
+                     caf::reacts_to<report_a, Report>, caf::reacts_to<ended_a, LoopEnded>,
+                     // From its own process only.
+                     caf::reacts_to<started_a, std::int32_t, std::int32_t>,  // worker, pid
+                     caf::reacts_to<process_a, ProcessEnded>,
+                     caf::reacts_to<deadline_a>,            // the time for all joins is over
+                     caf::reacts_to<lost_a, std::int32_t>,  // a worker's link broke, a while ago
+                     caf::reacts_to<cancel_a, std::string>>;
 
 struct DeviceLoad;
 struct DeviceRun;

@@ -145,8 +145,8 @@ TrainerActor System::dial(const std::string& path, std::chrono::milliseconds tim
           [&](const caf::node_id&, caf::strong_actor_ptr& actor,
               const std::set<std::string>& interfaces) {
             if (!actor) fail(Errc::io, "nobody answers at the control socket {}", path);
-            if (!system_.assignable(interfaces, system_.message_types(
-                                                    caf::detail::type_list<TrainerActor>{}))) {
+            if (!system_.assignable(
+                    interfaces, system_.message_types(caf::detail::type_list<TrainerActor>{}))) {
               fail(Errc::version,
                    "the trainer at {} speaks another version of weft; start trainer and workers "
                    "from one build",

@@ -21,12 +21,13 @@ using Metrics = nlohmann::json;
 struct ScalingConfig {
   int num_workers = 1;       ///< processes; 0: everything in this one
   int chips_per_worker = 0;  ///< default: what topology or mesh_shape leave for each worker, else 1
-  std::string topology{};      ///< "4x4": the grid of all chips
+  std::string topology{};    ///< "4x4": the grid of all chips
   bool use_gpu = false;
   bool use_tpu = false;
   std::map<std::string, double> resources_per_worker{};  ///< {"TPU": 4}: chips per worker
   std::string accelerator_type{};
-  std::string placement_strategy = "PACK";  ///< PACK, SPREAD, STRICT_PACK, STRICT_SPREAD, over hosts
+  std::string placement_strategy =
+      "PACK";  ///< PACK, SPREAD, STRICT_PACK, STRICT_SPREAD, over hosts
 };
 
 struct SpmdConfig {
@@ -69,8 +70,8 @@ class Callback {
 };
 
 struct RunConfig {
-  std::string name{};                            ///< default: made from the program's name
-  std::string storage_path = "~/weft_runs";    ///< the run's folder is storage_path/name-jobid
+  std::string name{};                        ///< default: made from the program's name
+  std::string storage_path = "~/weft_runs";  ///< the run's folder is storage_path/name-jobid
   FailureConfig failure{};
   CheckpointConfig checkpoint{};
   std::vector<std::shared_ptr<Callback>> callbacks{};

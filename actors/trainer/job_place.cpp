@@ -1,5 +1,7 @@
 #include <weft/actors/trainer/job_place.hpp>
 
+#include <fcntl.h>
+#include <sys/file.h>
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -29,7 +31,7 @@ void make_private_folder(const std::string& path) {
   if (::mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) {
     fail(Errc::io, "can't make the control folder {}: {}", path, std::strerror(errno));
   }
-  struct stat found{};
+  struct stat found {};
   if (::lstat(path.c_str(), &found) != 0 || !S_ISDIR(found.st_mode) ||
       found.st_uid != ::geteuid() || (found.st_mode & 077) != 0) {
     fail(Errc::io,
@@ -45,19 +47,59 @@ std::string control_root() {
   return fmt::format("/tmp/weft-{}", ::geteuid());
 }
 
+constexpr const char* kLockSuffix = ".lock";
+
+/// Opens and locks; -1 where the lock is held (LOCK_NB). The kernel drops the lock with the
+/// process.
+int lock_file(const std::string& path, int operation) {
+  for (;;) {
+    const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    if (fd < 0) fail(Errc::io, "can't make {}: {}", path, std::strerror(errno));
+    if (::flock(fd, operation) != 0) {
+      ::close(fd);
+      return -1;
+    }
+    struct stat found {};
+    // A sweeper may have removed the file between open and lock.
+    if (::fstat(fd, &found) == 0 && found.st_nlink > 0) return fd;
+    ::close(fd);
+  }
+}
+
+/// Removes the segments, the folder and at last the lock's file of the job whose folder it is.
+void remove_job(const std::filesystem::path& folder) {
+  JobMemory::remove(folder.filename().string());
+  std::error_code ignored;
+  std::filesystem::remove_all(folder, ignored);
+  std::filesystem::remove(folder.string() + kLockSuffix, ignored);
+}
+
+/// What jobs of this user left whose trainer was killed.
+void sweep_dead_jobs(const std::string& root) {
+  for (const auto& entry : std::filesystem::directory_iterator(root)) {
+    if (entry.path().extension() != kLockSuffix) continue;
+    const int lock = lock_file(entry.path().string(), LOCK_EX | LOCK_NB);
+    if (lock < 0) continue;
+    remove_job(entry.path().parent_path() / entry.path().stem());
+    ::close(lock);
+  }
+}
+
 }  // namespace
 
 JobPlace::JobPlace() : id_(random_hex()), token_(random_hex()) {
   const std::string root = control_root();
   make_private_folder(root);
+  sweep_dead_jobs(root);
+  // The lock comes first: what has no lock that is held is swept.
+  lock_ = lock_file(root + "/" + id_ + kLockSuffix, LOCK_EX);
   folder_ = root + "/" + id_;
   make_private_folder(folder_);
 }
 
 JobPlace::~JobPlace() {
-  JobMemory::remove(id_);
-  std::error_code ignored;
-  std::filesystem::remove_all(folder_, ignored);
+  remove_job(folder_);
+  ::close(lock_);
 }
 
 Board JobPlace::make_board(const JobSpec& spec, const std::string& run_dir) const {

@@ -13,7 +13,9 @@ namespace weft {
 /// Ids and tokens are 128 random bits in hex.
 class JobPlace {
  public:
-  /// Makes the control folder, mode 0700: $XDG_RUNTIME_DIR/weft/<id> or /tmp/weft-<uid>/<id>. Throws io.
+  /// Makes the control folder, mode 0700: $XDG_RUNTIME_DIR/weft/<id> or /tmp/weft-<uid>/<id>, and
+  /// beside it <id>.lock, locked as long as this process lives. Removes what jobs have left whose
+  /// lock nobody holds. Throws io.
   JobPlace();
   ~JobPlace();
   JobPlace(const JobPlace&) = delete;
@@ -31,6 +33,7 @@ class JobPlace {
   std::string id_;
   std::string token_;
   std::string folder_;
+  int lock_ = -1;
 };
 
 }  // namespace weft

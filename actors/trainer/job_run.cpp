@@ -100,8 +100,8 @@ class JobRun {
     std::vector<pollfd> waits{{.fd = events_.fd(), .events = POLLIN, .revents = 0},
                               {.fd = signals_.fd(), .events = POLLIN, .revents = 0}};
     for (const auto& process : processes_) {
-      for (const int fd : {process->running() ? process->pidfd() : -1, process->out(),
-                           process->err()}) {
+      for (const int fd :
+           {process->running() ? process->pidfd() : -1, process->out(), process->err()}) {
         waits.push_back({.fd = fd, .events = POLLIN, .revents = 0});
       }
     }
@@ -112,8 +112,8 @@ class JobRun {
       if (waits[2 + 3 * i].revents != 0) control_->process_ended(process.reap());
     }
     if (const int signal = signals_.take()) {
-      control_->cancel(fmt::format("the trainer (pid {}) got SIG{}", ::getpid(),
-                                   ::sigabbrev_np(signal)));
+      control_->cancel(
+          fmt::format("the trainer (pid {}) got SIG{}", ::getpid(), ::sigabbrev_np(signal)));
     }
     while (auto event = events_.pop()) handle(*event);
     if (ended_ && Clock::now() >= *kill_at_) {

@@ -96,15 +96,15 @@ Actions JobState::program(const ProgramSeen& program) {
 
 Actions JobState::compare(const ProgramSeen& first, const ProgramSeen& second) {
   const auto [line, a, b] = first_difference(first.text, second.text);
-  return fail_with(
-      {.code = Errc::program_divergence,
-       .message = fmt::format("{} and {} traced different programs (number {}); the first line that "
-                              "differs is {}: worker {}: `{}`, worker {}: `{}`; every worker's loop "
-                              "must do the same tensor operations in the same order",
-                              name(first.worker), name(second.worker), first.sequence, line,
-                              first.worker, trimmed(a), second.worker, trimmed(b)),
-       .worker = second.worker,
-       .pid = workers_[static_cast<std::size_t>(second.worker)].pid});
+  return fail_with({.code = Errc::program_divergence,
+                    .message = fmt::format(
+                        "{} and {} traced different programs (number {}); the first line that "
+                        "differs is {}: worker {}: `{}`, worker {}: `{}`; every worker's loop "
+                        "must do the same tensor operations in the same order",
+                        name(first.worker), name(second.worker), first.sequence, line, first.worker,
+                        trimmed(a), second.worker, trimmed(b)),
+                    .worker = second.worker,
+                    .pid = workers_[static_cast<std::size_t>(second.worker)].pid});
 }
 
 Actions JobState::lease_wanted(int, std::uint64_t step) {
@@ -137,8 +137,7 @@ Actions JobState::loop_ended(const LoopEnded& ended) {
          .pid = worker.pid,
          .step = ended.step});
   }
-  Actions actions{
-      {.kind = Action::Kind::loop_ended, .worker = ended.worker, .number = ended.runs}};
+  Actions actions{{.kind = Action::Kind::loop_ended, .worker = ended.worker, .number = ended.runs}};
   if (std::ranges::all_of(workers_, [](const Worker& w) { return w.ended.has_value(); })) {
     phase_ = JobPhase::succeeded;
     actions.push_back({.kind = Action::Kind::stop});
@@ -150,9 +149,8 @@ Actions JobState::process_ended(const ProcessEnded& ended, const Whereabouts& wh
   auto& worker = workers_[static_cast<std::size_t>(ended.worker)];
   worker.gone = true;
   if (over() || worker.ended) return {};
-  const std::string how = ended.signal != 0
-                              ? "was killed by " + signal_name(ended.signal)
-                              : fmt::format("exited with code {}", ended.exit_code);
+  const std::string how = ended.signal != 0 ? "was killed by " + signal_name(ended.signal)
+                                            : fmt::format("exited with code {}", ended.exit_code);
   const std::string when = worker.joined ? describe(where) : " before it joined";
   return fail_with({.code = Errc::peer_lost,
                     .message = fmt::format("{} {}{}", name(ended.worker), how, when),
@@ -190,8 +188,7 @@ Actions JobState::join_deadline(double timeout_s) {
       {.code = Errc::timeout,
        .message = fmt::format("{} of {} workers have not joined within backend.timeout_s = {}: {}; "
                               "what runs before fit() in main() runs in every worker too",
-                              missing.size(), workers_.size(), timeout_s,
-                              fmt::join(missing, ", ")),
+                              missing.size(), workers_.size(), timeout_s, fmt::join(missing, ", ")),
        .worker = first,
        .pid = workers_[static_cast<std::size_t>(first)].pid});
 }

@@ -1,6 +1,6 @@
 #pragma once
-/// The trainer's protocol as a pure state machine: events in, actions out. No clock, no I/O, no actor:
-/// a deadline is an event, and whoever owns the state carries the actions out.
+/// The trainer's protocol as a pure state machine: events in, actions out. No clock, no I/O, no
+/// actor: a deadline is an event, and whoever owns the state carries the actions out.
 ///
 /// Invariants:
 /// 1. The first failure is kept; what it brings down is not reported in its place.

@@ -23,9 +23,9 @@ struct JobInfo {
 struct Failure {
   Errc code = Errc::cancelled;
   std::string message{};  ///< the whole of it in one sentence
-  int worker = -1;      ///< -1: no single worker
+  int worker = -1;        ///< -1: no single worker
   int pid = 0;
-  int signal = 0;       ///< that ended the worker, 0 otherwise
+  int signal = 0;  ///< that ended the worker, 0 otherwise
   int exit_code = 0;
   std::uint64_t step = 0;
   std::string collective{};  ///< that the worker was in: "all_reduce #812 'fc1.weight.grad'", or ""

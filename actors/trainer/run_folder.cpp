@@ -32,10 +32,14 @@ void append(const std::string& file, const std::string& text, std::ios::openmode
 }
 
 Metrics to_json(const Failure& failure) {
-  return {{"code", to_string(failure.code)},   {"message", failure.message},
-          {"worker", failure.worker},          {"pid", failure.pid},
-          {"signal", failure.signal},          {"exit_code", failure.exit_code},
-          {"step", failure.step},              {"collective", failure.collective}};
+  return {{"code", to_string(failure.code)},
+          {"message", failure.message},
+          {"worker", failure.worker},
+          {"pid", failure.pid},
+          {"signal", failure.signal},
+          {"exit_code", failure.exit_code},
+          {"step", failure.step},
+          {"collective", failure.collective}};
 }
 
 Failure to_failure(const Metrics& json) {

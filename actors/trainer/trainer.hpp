@@ -16,8 +16,8 @@ class TrainLoop {
   template <std::invocable<TrainContext&, const Config&> F>
   TrainLoop(F loop) : loop_(std::move(loop)) {}  // NOLINT(google-explicit-constructor)
   template <std::invocable<TrainContext&> F>
-    requires(!std::invocable<F, TrainContext&, const Config&>)
-  TrainLoop(F loop)  // NOLINT(google-explicit-constructor)
+  requires(!std::invocable<F, TrainContext&, const Config&>)
+      TrainLoop(F loop)  // NOLINT(google-explicit-constructor)
       : loop_([loop = std::move(loop)](TrainContext& ctx, const Config&) { loop(ctx); }) {}
 
   void operator()(TrainContext& ctx, const Config& config) const { loop_(ctx, config); }
@@ -33,16 +33,16 @@ struct TrainerOptions {
   RunConfig run{};
 };
 
-/// One job. Workers are copies of this executable, started with the same arguments: what main() does
-/// before fit() is done in each of them as well.
+/// One job. Workers are copies of this executable, started with the same arguments: what main()
+/// does before fit() is done in each of them as well.
 class Trainer {
  public:
   explicit Trainer(TrainLoop loop, TrainerOptions options = {});
 
   /// Validates (throws invalid_argument, mesh_mismatch, unavailable or no_space before anything
-  /// starts), then runs the job to its end. A failed run is a Result with an error, not an exception.
-  /// In a worker process this call runs the loop and doesn't return; earlier calls of main() return
-  /// there what they returned in the trainer's process. Call it from the main thread.
+  /// starts), then runs the job to its end. A failed run is a Result with an error, not an
+  /// exception. In a worker process this call runs the loop and doesn't return; earlier calls of
+  /// main() return there what they returned in the trainer's process. Call it from the main thread.
   Result fit();
 
  private:

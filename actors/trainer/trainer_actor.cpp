@@ -19,8 +19,8 @@ constexpr std::chrono::seconds kLinkGrace{1};
 bool same_token(const std::string& a, const std::string& b) {
   unsigned difference = a.size() == b.size() ? 0 : 1;
   for (std::size_t i = 0; i < b.size(); ++i) {
-    difference |= static_cast<unsigned char>(b[i]) ^
-                  static_cast<unsigned char>(i < a.size() ? a[i] : '\0');
+    difference |=
+        static_cast<unsigned char>(b[i]) ^ static_cast<unsigned char>(i < a.size() ? a[i] : '\0');
   }
   return difference == 0;
 }
@@ -29,8 +29,7 @@ bool same_token(const std::string& a, const std::string& b) {
 std::string numbered(const ActorRow& row) {
   const auto space = row.collective_name.find(' ');
   const std::string kind = row.collective_name.substr(0, space);
-  const std::string rest =
-      space == std::string::npos ? "" : row.collective_name.substr(space);
+  const std::string rest = space == std::string::npos ? "" : row.collective_name.substr(space);
   return fmt::format("{} #{}{}", kind, row.collective, rest);
 }
 

@@ -15,8 +15,8 @@
 namespace weft {
 namespace {
 
-constexpr int kWorkerCountMax = 256;
-constexpr int kChipCountMax = 256;
+constexpr int kWorkersMax = 256;
+constexpr int kChipsPerHostMax = 256;
 
 std::int64_t product(const std::vector<std::int64_t>& sizes) {
   std::int64_t count = 1;
@@ -35,14 +35,15 @@ int chips_given(const ScalingConfig& scaling) {
   for (const auto& [resource, amount] : scaling.resources_per_worker) {
     if (resource != "TPU" && resource != "GPU" && resource != "CPU") {
       fail(Errc::invalid_argument,
-           "scaling.resources_per_worker[\"{}\"]: expected \"TPU\", \"GPU\" or \"CPU\"; its amount is "
+           "scaling.resources_per_worker[\"{}\"]: expected \"TPU\", \"GPU\" or \"CPU\"; its amount "
+           "is "
            "the number of chips per worker",
            resource);
     }
-    if (amount < 1 || amount != std::floor(amount) || amount > kChipCountMax) {
+    if (amount < 1 || amount != std::floor(amount) || amount > kChipsPerHostMax) {
       fail(Errc::invalid_argument,
            "scaling.resources_per_worker[\"{}\"] = {}: expected a whole number from 1 to {}",
-           resource, amount, kChipCountMax);
+           resource, amount, kChipsPerHostMax);
     }
     if (chips != 0 && chips != static_cast<int>(amount)) {
       fail(Errc::invalid_argument,
@@ -99,7 +100,8 @@ void check_placement(const ScalingConfig& scaling) {
     utsname host{};
     ::uname(&host);
     fail(Errc::unavailable,
-         "scaling.placement_strategy = \"STRICT_SPREAD\" needs {} hosts for {} workers; hosts: [{}]; "
+         "scaling.placement_strategy = \"STRICT_SPREAD\" needs {} hosts for {} workers; hosts: "
+         "[{}]; "
          "several hosts are not available in this version, use PACK",
          scaling.num_workers, scaling.num_workers, host.nodename);
   }
@@ -191,7 +193,8 @@ void check_run(const RunConfig& run) {
   });
   if (!good_name || run.name.size() > 64 || run.name.starts_with('.')) {
     fail(Errc::invalid_argument,
-         "run.name = \"{}\": expected up to 64 letters, digits, '-', '_' and '.', not beginning with "
+         "run.name = \"{}\": expected up to 64 letters, digits, '-', '_' and '.', not beginning "
+         "with "
          "'.': it names a folder",
          run.name);
   }
@@ -217,10 +220,10 @@ void check_run(const RunConfig& run) {
 
 JobSpec validate(const TrainerOptions& options, const std::string& program) {
   const ScalingConfig& scaling = options.scaling;
-  if (scaling.num_workers < 0 || scaling.num_workers > kWorkerCountMax) {
+  if (scaling.num_workers < 0 || scaling.num_workers > kWorkersMax) {
     fail(Errc::invalid_argument,
          "scaling.num_workers = {}: expected 1 to {}, or 0 to run everything in this process",
-         scaling.num_workers, kWorkerCountMax);
+         scaling.num_workers, kWorkersMax);
   }
   check_placement(scaling);
   check_backend(options.backend);
@@ -234,10 +237,10 @@ JobSpec validate(const TrainerOptions& options, const std::string& program) {
   spec.storage_path = std::filesystem::absolute(expand_home(options.run.storage_path)).string();
   spec.num_workers = scaling.num_workers;
   spec.chips_per_worker = resolve_chips(options, spec.num_joins(), topology);
-  if (spec.num_chips() > kChipCountMax) {
+  if (spec.num_chips() > kChipsPerHostMax) {
     fail(Errc::invalid_argument,
-         "{} workers x {} chips = {} chips: this version runs up to {} on a host",
-         spec.num_joins(), spec.chips_per_worker, spec.num_chips(), kChipCountMax);
+         "{} workers x {} chips = {} chips: this version runs up to {} on a host", spec.num_joins(),
+         spec.chips_per_worker, spec.num_chips(), kChipsPerHostMax);
   }
   if (is_spmd(options.backend)) {
     spec.mesh = resolve_mesh(options, spec.num_joins(), spec.chips_per_worker, topology);

@@ -53,7 +53,7 @@ void WakeFd::clear() const noexcept {
 SignalQueue::SignalQueue() {
   signal_wake().clear();
   caught_signal.store(0);
-  struct sigaction action{};
+  struct sigaction action {};
   action.sa_handler = on_signal;
   action.sa_flags = SA_RESTART;
   for (std::size_t i = 0; i < kSignals.size(); ++i) {

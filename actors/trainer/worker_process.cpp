@@ -53,7 +53,8 @@ struct Pipe {
 };
 
 /// Between fork and exec: only async-signal-safe calls.
-[[noreturn]] void become_worker(pid_t parent, int out, int err, char** arguments, char** variables) {
+[[noreturn]] void become_worker(pid_t parent, int out, int err, char** arguments,
+                                char** variables) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::getppid() != parent) ::_exit(127);
   ::setpgid(0, 0);
@@ -164,7 +165,8 @@ void WorkerProcess::pump(Stream& stream) {
 
 void WorkerProcess::close(Stream& stream) {
   if (stream.fd < 0) return;
-  if (!stream.line.empty()) write_all(stream.to, fmt::format("[worker {}] {}\n", worker_, stream.line));
+  if (!stream.line.empty())
+    write_all(stream.to, fmt::format("[worker {}] {}\n", worker_, stream.line));
   stream.line.clear();
   ::close(stream.fd);
   stream.fd = -1;

@@ -11,8 +11,8 @@
 
 namespace weft {
 
-/// Owns the child: it is killed with its process group and reaped when this is destroyed, and killed by
-/// the kernel when the thread that started it ends. Used by that thread.
+/// Owns the child: it is killed with its process group and reaped when this is destroyed, and
+/// killed by the kernel when the thread that started it ends. Used by that thread.
 class WorkerProcess {
  public:
   /// Starts the copy with this program's arguments and `variables` ("NAME=value") added to the

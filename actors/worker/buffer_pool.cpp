@@ -11,7 +11,9 @@ namespace {
 /// Memory is reserved in pieces of this many bytes, to keep system calls out of the steps.
 constexpr std::uint64_t kReserveBytes = std::uint64_t{1} << 20;
 
-std::int64_t rounded(std::int64_t bytes) { return (std::max<std::int64_t>(bytes, 1) + 63) / 64 * 64; }
+std::int64_t rounded(std::int64_t bytes) {
+  return (std::max<std::int64_t>(bytes, 1) + 63) / 64 * 64;
+}
 
 }  // namespace
 

@@ -28,7 +28,7 @@ class TrainContext {
 
   virtual int world_size() const = 0;  ///< workers
   virtual int world_rank() const = 0;
-  virtual int local_rank() const = 0;  ///< among the workers of this host
+  virtual int local_rank() const = 0;   ///< among the workers of this host
   virtual int num_devices() const = 0;  ///< chips of the job
   virtual int num_local_devices() const = 0;
   virtual const std::string& job_id() const = 0;
@@ -37,9 +37,9 @@ class TrainContext {
 
   /// Steps (syncs) ended so far.
   virtual std::uint64_t step() const = 0;
-  /// Sends metrics (a JSON object) to the trainer, after copying a checkpoint's folder into the run's
-  /// (the files of all workers into one). Worker 0's reports make the history. Doesn't wait for the
-  /// trainer. Throws invalid_argument, not_found or io.
+  /// Sends metrics (a JSON object) to the trainer, after copying a checkpoint's folder into the
+  /// run's (the files of all workers into one). Worker 0's reports make the history. Doesn't wait
+  /// for the trainer. Throws invalid_argument, not_found or io.
   virtual void report(const Metrics& metrics, const std::optional<Checkpoint>& checkpoint = {}) = 0;
   /// The stages of this worker's start and how long each took.
   virtual const std::vector<BootstrapStage>& bootstrap_trace() const = 0;

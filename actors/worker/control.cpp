@@ -7,8 +7,7 @@ namespace weft {
 template <typename Predicate>
 void Control::wait(const char* what, Predicate predicate) {
   std::unique_lock lock(mutex_);
-  const bool held =
-      changed_.wait_for(lock, timeout_, [&] { return cancelled_ || predicate(); });
+  const bool held = changed_.wait_for(lock, timeout_, [&] { return cancelled_ || predicate(); });
   throw_if_cancelled();
   if (!held) {
     fail(Errc::timeout, "waited {} s for the trainer: {} (backend.timeout_s)",

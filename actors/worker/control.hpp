@@ -1,6 +1,6 @@
 #pragma once
-/// Control: what the trainer has allowed a worker so far. The worker's actor writes it, the loop's thread
-/// waits on it.
+/// Control: what the trainer has allowed a worker so far. The worker's actor writes it, the loop's
+/// thread waits on it.
 
 #include <chrono>
 #include <condition_variable>
@@ -35,8 +35,8 @@ class Control {
   /// True once the job is over, false after the timeout; never throws.
   bool wait_stopped(std::chrono::milliseconds timeout);
   std::uint64_t granted() const;
-  /// Before run number `run` begins: throws program_divergence if another worker's loop has ended and
-  /// takes no part in it, cancelled if the job has failed.
+  /// Before run number `run` begins: throws program_divergence if another worker's loop has ended
+  /// and takes no part in it, cancelled if the job has failed.
   void begin_run(std::uint64_t run);
   bool cancelled() const;
 

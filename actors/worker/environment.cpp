@@ -48,7 +48,8 @@ std::optional<WorkerEnvironment> worker_environment() {
   std::istringstream paths(earlier != nullptr ? earlier : "");
   for (std::string path; std::getline(paths, path);) environment.earlier_runs.push_back(path);
   if (environment.process_index >= environment.num_processes) {
-    fail(Errc::invalid_argument, "WEFT_PROCESS_INDEX = {}: expected less than WEFT_NUM_PROCESSES = {}",
+    fail(Errc::invalid_argument,
+         "WEFT_PROCESS_INDEX = {}: expected less than WEFT_NUM_PROCESSES = {}",
          environment.process_index, environment.num_processes);
   }
   return environment;

@@ -9,8 +9,8 @@
 
 namespace weft {
 
-/// Where a worker finds the pipe for its output. Its stdout leads nowhere until it has come to its own
-/// fit(): what main() prints before, the trainer's process has printed already.
+/// Where a worker finds the pipe for its output. Its stdout leads nowhere until it has come to its
+/// own fit(): what main() prints before, the trainer's process has printed already.
 inline constexpr int kWorkerStdout = 3;
 
 /// WEFT_JOB_ID, WEFT_JOB_TOKEN, WEFT_COORDINATOR_ADDRESS ("unix:/path"), WEFT_NUM_PROCESSES,
@@ -22,12 +22,13 @@ struct WorkerEnvironment {
   std::string coordinator_address;
   int num_processes = 0;
   int process_index = 0;
-  /// Run folders of the fit() calls that main() made before the one this worker belongs to, in order.
+  /// Run folders of the fit() calls that main() made before the one this worker belongs to, in
+  /// order.
   std::vector<std::string> earlier_runs;
 };
 
-/// Nothing where this process isn't a worker. Throws invalid_argument for a set that is incomplete or
-/// malformed, naming the variable.
+/// Nothing where this process isn't a worker. Throws invalid_argument for a set that is incomplete
+/// or malformed, naming the variable.
 std::optional<WorkerEnvironment> worker_environment();
 
 /// "NAME=value" of all variables for one worker.

@@ -2,9 +2,9 @@
 
 #include <unistd.h>
 
+#include <cxxabi.h>
 #include <chrono>
 #include <cstdlib>
-#include <cxxabi.h>
 #include <optional>
 #include <thread>
 
@@ -77,8 +77,9 @@ class WorkerSession {
         assignment_(assignment),
         board_(board),
         mesh_(mesh_of(assignment)),
-        own_memory_(has_mesh() ? std::nullopt
-                               : std::optional(JobMemory::anonymous({.job = job_id, .num_chips = 1}))),
+        own_memory_(has_mesh()
+                        ? std::nullopt
+                        : std::optional(JobMemory::anonymous({.job = job_id, .num_chips = 1}))),
         runtime_(mesh_, local_positions(), start_devices(own_memory_ ? *own_memory_ : memory),
                  own_memory_ ? *own_memory_ : memory, control, board.worker(worker),
                  {.worker = worker, .has_mesh = has_mesh(), .dump_dir = dump_dir()}) {
@@ -119,8 +120,8 @@ class WorkerSession {
     return positions;
   }
   std::vector<std::unique_ptr<DeviceLink>> start_devices(JobMemory& memory) {
-    const auto policy = WaitPolicy::for_threads(mesh_.size(),
-                                                std::chrono::milliseconds(assignment_.timeout_ms));
+    const auto policy =
+        WaitPolicy::for_threads(mesh_.size(), std::chrono::milliseconds(assignment_.timeout_ms));
     std::vector<std::unique_ptr<DeviceLink>> devices;
     for (const int position : local_positions()) {
       const int chip = has_mesh() ? mesh_.device_ids()[static_cast<std::size_t>(position)]

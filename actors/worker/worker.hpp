@@ -16,14 +16,14 @@ namespace weft {
 /// The user's loop with its config bound.
 using BoundLoop = std::function<void(TrainContext&)>;
 
-/// Joins by `control`, runs the loop and tells the trainer how it ended; true if it ended well. Throws
-/// nothing: what goes wrong is what the trainer is told.
+/// Joins by `control`, runs the loop and tells the trainer how it ended; true if it ended well.
+/// Throws nothing: what goes wrong is what the trainer is told.
 bool run_worker(WorkerControl& control, int worker, const std::string& token,
                 const std::string& job_id, JobMemory& memory, Board& board, const BoundLoop& loop,
                 std::vector<BootstrapStage> stages);
 
-/// The life of a worker process from fit() on: run_worker() with a connection and mappings of its own.
-/// Returns the exit code of the process.
+/// The life of a worker process from fit() on: run_worker() with a connection and mappings of its
+/// own. Returns the exit code of the process.
 int run_worker_process(const WorkerEnvironment& environment, const BoundLoop& loop);
 
 }  // namespace weft

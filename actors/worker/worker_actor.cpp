@@ -74,9 +74,7 @@ class ActorWorkerControl : public WorkerControl {
   void want_lease(int worker, std::uint64_t step) override {
     caf::anon_send(trainer_, lease_a::value, std::int32_t{worker}, step);
   }
-  void report(const Report& report) override {
-    caf::anon_send(trainer_, report_a::value, report);
-  }
+  void report(const Report& report) override { caf::anon_send(trainer_, report_a::value, report); }
   void loop_ended(const LoopEnded& ended) override {
     caf::anon_send(trainer_, ended_a::value, ended);
   }
@@ -106,7 +104,8 @@ std::unique_ptr<WorkerControl> WorkerControl::connect(const std::string& socket_
   auto system = std::make_unique<System>();
   System& reference = *system;
   const TrainerActor trainer = reference.dial(socket_path, timeout);
-  return std::make_unique<ActorWorkerControl>(std::move(system), reference, trainer, worker, timeout);
+  return std::make_unique<ActorWorkerControl>(std::move(system), reference, trainer, worker,
+                                              timeout);
 }
 
 }  // namespace weft

@@ -13,8 +13,8 @@
 
 namespace weft {
 
-/// Used by the loop's thread, but for loop_ended(), which any thread may call. No call waits, but for
-/// join().
+/// Used by the loop's thread, but for loop_ended(), which any thread may call. No call waits, but
+/// for join().
 class WorkerControl {
  public:
   /// Connects to the trainer's socket, with an actor system of its own. Throws as System::dial.

@@ -45,8 +45,7 @@ std::uint64_t use(const BufferPtr& buffer, std::uint64_t run) {
 
 TensorType local_type(const Mesh& mesh, const TensorType& type, const Sharding& sharding) {
   const auto local = sharding.local_shape(mesh, type.shape);
-  return {type.dtype,
-          Shape(std::span(local).first(static_cast<std::size_t>(type.shape.size())))};
+  return {type.dtype, Shape(std::span(local).first(static_cast<std::size_t>(type.shape.size())))};
 }
 
 }  // namespace
@@ -174,10 +173,8 @@ void WorkerRuntime::upload(const std::vector<std::byte>& global, const Buffer& b
   const auto sizes = buffer.sharding().local_shape(mesh_, type.shape);
   for (const int position : positions_) {
     const auto offsets = buffer.sharding().offsets(mesh_, position, type.shape);
-    std::byte* arena =
-        memory_.arena(mesh_.device_ids()[static_cast<std::size_t>(position)]);
-    copy_shard(type, global.data(),
-               {std::span(offsets).first(dims), std::span(sizes).first(dims)},
+    std::byte* arena = memory_.arena(mesh_.device_ids()[static_cast<std::size_t>(position)]);
+    copy_shard(type, global.data(), {std::span(offsets).first(dims), std::span(sizes).first(dims)},
                arena + static_cast<const ArenaBuffer&>(buffer).offset());
   }
 }

@@ -24,7 +24,8 @@ struct WorkerRuntimeOptions {
 /// Used by the loop's thread. At most two runs are under way: run() waits for the one before.
 class WorkerRuntime : public Runtime {
  public:
-  /// `positions`: the mesh positions of this worker's chips; `devices`: their actors, in that order.
+  /// `positions`: the mesh positions of this worker's chips; `devices`: their actors, in that
+  /// order.
   WorkerRuntime(const Mesh& mesh, std::vector<int> positions,
                 std::vector<std::unique_ptr<DeviceLink>> devices, JobMemory& memory,
                 WorkerControl& control, BoardWriter board, WorkerRuntimeOptions options);

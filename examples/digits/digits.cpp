@@ -1,20 +1,25 @@
-/// A classifier of hand-written digits, trained on every chip of a mesh. The loop is written for one
-/// device; six annotations make it data- and model-parallel.
+/// A classifier of hand-written digits, trained on every chip of a mesh. The loop is written for
+/// one device; six annotations make it data- and model-parallel.
 
 #include <chrono>
+#include <cmath>
 #include <cstdio>
 #include <fstream>
+#include <numbers>
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <xxhash.h>
+#include <CLI/CLI.hpp>
 
+#include <weft/spmd/mesh/topology.hpp>
 #include <weft/weft.hpp>
 
 #include "digits_data.hpp"
 #include "progress.hpp"
 
 namespace {
+
+constexpr double kLearningRate = 5e-3;
 
 struct Mlp : weft::Module {
   weft::Linear fc1{*this, "fc1", {.in_features = digits::kPixels, .out_features = 128}};
@@ -54,12 +59,18 @@ weft::Metrics summary(std::vector<double> step_us) {
   return {{"median", at(0.5)}, {"p99", at(0.99)}};
 }
 
+/// From `rate` down to 0 over `steps` along half a cosine.
+double cosine(double rate, std::uint64_t step, std::uint64_t steps) {
+  const double part = static_cast<double>(step) / static_cast<double>(steps);
+  return rate * 0.5 * (1 + std::cos(std::numbers::pi * part));
+}
+
 void train(weft::TrainContext& ctx, const weft::Config& config) {
   const digits::Dataset data = digits::load(config["data"]);
   const auto batch_size = config["batch"].get<std::int64_t>();
   const auto epochs = config["epochs"].get<std::uint64_t>();
   Mlp net;
-  weft::AdamW optimizer(net.parameters(), {.lr = 3e-3, .weight_decay = 0.05});
+  weft::AdamW optimizer(net.parameters(), {.lr = kLearningRate, .weight_decay = 0.05});
 
   const weft::Mesh& mesh = *ctx.mesh();
   weft::mark_sharding(net.fc1.weight, mesh, {{"model"}, {}});  // by columns (torch keeps [out, in])
@@ -73,15 +84,18 @@ void train(weft::TrainContext& ctx, const weft::Config& config) {
     const auto steps = data.train.size() / batch_size;
     for (std::int64_t step = 1; step <= steps; ++step) {
       const auto begin = std::chrono::steady_clock::now();
-      const digits::Images batch = data.train.pick(
-          std::span(order).subspan(static_cast<std::size_t>((step - 1) * batch_size),
-                                   static_cast<std::size_t>(batch_size)));
+      const auto indices = std::span(order).subspan(
+          static_cast<std::size_t>((step - 1) * batch_size), static_cast<std::size_t>(batch_size));
+      const digits::Images batch =
+          digits::augmented(data.train.pick(indices), ctx.seed(), ctx.step());
       const weft::Tensor x = pixels(batch);
       const weft::Tensor labels = weft::to_device(batch.labels, {batch_size});
       weft::mark_sharding(x, mesh, {{"data"}, {}});
       weft::mark_sharding(labels, mesh, {{"data"}});
 
       const weft::Tensor loss = weft::cross_entropy(net(x), labels);
+      optimizer.set_lr(
+          cosine(kLearningRate, ctx.step(), epochs * static_cast<std::uint64_t>(steps)));
       optimizer.step(weft::grad(loss, net.parameters()));
       weft::sync();
 
@@ -90,8 +104,7 @@ void train(weft::TrainContext& ctx, const weft::Config& config) {
           std::chrono::steady_clock::now() - begin;
       step_us.push_back(took.count());
       if (step == steps) {
-        metrics["test_accuracy"] =
-            digits::accuracy(net(test_pixels).to_vector(), data.test.labels);
+        metrics["test_accuracy"] = digits::accuracy(net(test_pixels).to_vector(), data.test.labels);
         metrics["step_us"] = summary(step_us);
       }
       ctx.report(metrics);
@@ -104,8 +117,8 @@ struct Arguments {
   int workers = 4;
   int chips = 4;
   std::string topology;
-  std::uint64_t epochs = 30;
-  std::int64_t batch = 64;
+  std::uint64_t epochs = 60;
+  std::int64_t batch = 32;
   std::uint64_t seed = 0;
   std::string json;
   std::string data = DIGITS_CSV;
@@ -177,7 +190,7 @@ int main(int argc, char** argv) {
   app.add_option("--topology", arguments.topology, "grid of all chips, data x model, as 4x4");
   app.add_option("--epochs", arguments.epochs)->capture_default_str();
   app.add_option("--batch", arguments.batch, "images per step, over all chips")
-      ->check(CLI::Range(1, 1437))
+      ->check(CLI::Range(1, 1438))
       ->capture_default_str();
   app.add_option("--seed", arguments.seed)->capture_default_str();
   app.add_option("--json", arguments.json, "file for the result");

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <fstream>
 #include <numeric>
 #include <random>
@@ -28,11 +29,58 @@ std::vector<int> parse_line(const std::string& path, std::size_t number, const s
                     std::ranges::all_of(values, [](int v) { return v >= 0 && v <= 16; }) &&
                     values.back() < kClasses;
   if (!good) {
-    weft::fail(weft::Errc::corrupt,
-               "{}:{}: expected {} pixels from 0 to 16 and a label from 0 to 9, separated by commas",
-               path, number, kPixels);
+    weft::fail(
+        weft::Errc::corrupt,
+        "{}:{}: expected {} pixels from 0 to 16 and a label from 0 to 9, separated by commas", path,
+        number, kPixels);
   }
   return values;
+}
+
+using Random = std::mt19937_64;
+
+/// Uniform in [-bound, bound], the same on every platform.
+float uniform(Random& random, float bound) {
+  const double unit = static_cast<double>(random() >> 11) * 0x1.0p-53;
+  return bound * static_cast<float>(2 * unit - 1);
+}
+
+/// An 8x8 image at a point between its pixels; 0 outside.
+float sample(std::span<const float> image, float x, float y) {
+  const auto pixel = [&](int column, int row) {
+    const bool inside = column >= 0 && column < 8 && row >= 0 && row < 8;
+    return inside ? image[static_cast<std::size_t>(8 * row + column)] : 0.0F;
+  };
+  const float left = std::floor(x);
+  const float top = std::floor(y);
+  const int column = static_cast<int>(left);
+  const int row = static_cast<int>(top);
+  const float right_part = x - left;
+  const float bottom_part = y - top;
+  const float upper = pixel(column, row) * (1 - right_part) + pixel(column + 1, row) * right_part;
+  const float lower =
+      pixel(column, row + 1) * (1 - right_part) + pixel(column + 1, row + 1) * right_part;
+  return upper * (1 - bottom_part) + lower * bottom_part;
+}
+
+/// Redraws one image through a random affine map of its plane.
+void redraw(std::span<float> image, Random& random) {
+  const std::vector<float> original(image.begin(), image.end());
+  const float angle = uniform(random, 0.2F);
+  const float shear = uniform(random, 0.3F);
+  const float width = 1 + uniform(random, 0.15F);
+  const float height = 1 + uniform(random, 0.15F);
+  const float right = uniform(random, 0.7F);
+  const float down = uniform(random, 0.7F);
+  constexpr float kCentre = 3.5F;
+  for (std::size_t p = 0; p < image.size(); ++p) {
+    const float x = static_cast<float>(p % 8) - kCentre;
+    const float y = static_cast<float>(p / 8) - kCentre;
+    const float turned_x = std::cos(angle) * x - std::sin(angle) * y;
+    const float turned_y = std::sin(angle) * x + std::cos(angle) * y;
+    image[p] = sample(original, turned_x * width + turned_y * shear + right + kCentre,
+                      turned_y * height + down + kCentre);
+  }
 }
 
 }  // namespace
@@ -70,9 +118,19 @@ std::vector<std::int64_t> shuffled(std::int64_t count, std::uint64_t seed, std::
   std::vector<std::int64_t> order(static_cast<std::size_t>(count));
   std::iota(order.begin(), order.end(), 0);
   std::seed_seq words{seed, seed >> 32, epoch, epoch >> 32};
-  std::mt19937_64 random(words);
+  Random random(words);
   for (std::size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[random() % i]);
   return order;
+}
+
+Images augmented(Images images, std::uint64_t seed, std::uint64_t step) {
+  std::seed_seq words{seed, seed >> 32, step, step >> 32, std::uint64_t{1}};
+  Random random(words);
+  const std::span pixels(images.pixels);
+  for (std::size_t i = 0; i < images.labels.size(); ++i) {
+    redraw(pixels.subspan(i * kPixels, kPixels), random);
+  }
+  return images;
 }
 
 double accuracy(std::span<const float> logits, std::span<const std::int32_t> labels) {

@@ -10,12 +10,13 @@
 
 namespace digits {
 
-Progress::Progress(std::uint64_t epochs) : epochs_(epochs), terminal_(::isatty(STDOUT_FILENO) != 0) {}
+Progress::Progress(std::uint64_t epochs)
+    : epochs_(epochs), terminal_(::isatty(STDOUT_FILENO) != 0) {}
 
 void Progress::on_start(const weft::JobInfo& job) {
-  fmt::print("job {} on {}\n", job.id, job.num_workers == 0
-                                           ? std::string("this process")
-                                           : fmt::format("{} workers", job.num_workers));
+  fmt::print("job {} on {}\n", job.id,
+             job.num_workers == 0 ? std::string("this process")
+                                  : fmt::format("{} workers", job.num_workers));
   if (job.mesh) fmt::print("mesh {}\n{}", job.mesh->to_string(), job.mesh->grid());
   std::fflush(stdout);
 }

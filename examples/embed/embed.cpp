@@ -1,5 +1,5 @@
-/// An application with a main loop of its own that runs an SPMD function on a mesh: first on chips in
-/// its own process, then on worker processes.
+/// An application with a main loop of its own that runs an SPMD function on a mesh: first on chips
+/// in its own process, then on worker processes.
 
 #include <numeric>
 
@@ -9,7 +9,7 @@
 
 /// The norm of a vector whose parts lie on all chips.
 void norm(weft::TrainContext& ctx, const weft::Config& config) {
-  std::vector<float> elements(config["size"]);
+  std::vector<float> elements(config["size"].get<std::size_t>());
   std::iota(elements.begin(), elements.end(), 1.0F);
   const weft::Tensor x = weft::to_device(elements, {std::ssize(elements)});
   weft::mark_sharding(x, *ctx.mesh(), {{"data"}});

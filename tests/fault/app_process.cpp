@@ -1,0 +1,152 @@
+#include <weft/tests/fault/app_process.hpp>
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sched.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace weft::testing {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string read_file(const fs::path& path) {
+  std::ostringstream text;
+  text << std::ifstream(path, std::ios::binary).rdbuf();
+  return text.str();
+}
+
+}  // namespace
+
+AppProcess::AppProcess(const std::vector<std::string>& arguments,
+                       const std::vector<std::string>& variables) {
+  static int count = 0;
+  json_ = (fs::temp_directory_path() / fmt::format("weft-fault-{}-{}.json", ::getpid(), count++));
+  std::vector<std::string> words{FAULT_APP, "--json", json_};
+  words.insert(words.end(), arguments.begin(), arguments.end());
+  start(words, variables);
+}
+
+AppProcess AppProcess::command(const std::vector<std::string>& words) {
+  AppProcess process;
+  process.start(words, {});
+  return process;
+}
+
+AppProcess::AppProcess(AppProcess&& other) noexcept
+    : pid_(std::exchange(other.pid_, -1)),
+      out_(std::exchange(other.out_, -1)),
+      consumed_(other.consumed_),
+      output_(std::move(other.output_)),
+      json_(std::exchange(other.json_, {})),
+      job_(std::move(other.job_)) {}
+
+AppProcess::~AppProcess() {
+  if (pid_ > 0) {
+    ::kill(pid_, SIGKILL);
+    wait();
+  }
+  if (!json_.empty()) ::unlink(json_.c_str());
+}
+
+void AppProcess::start(const std::vector<std::string>& words,
+                       const std::vector<std::string>& variables) {
+  int ends[2];
+  if (::pipe2(ends, O_CLOEXEC) != 0) throw std::runtime_error("pipe");
+  std::vector<char*> argv;
+  for (const std::string& word : words) argv.push_back(const_cast<char*>(word.c_str()));
+  argv.push_back(nullptr);
+  pid_ = ::fork();
+  if (pid_ == 0) {
+    ::dup2(ends[1], STDOUT_FILENO);
+    ::dup2(ends[1], STDERR_FILENO);
+    for (const std::string& variable : variables) ::putenv(const_cast<char*>(variable.c_str()));
+    ::execv(argv[0], argv.data());
+    ::_exit(127);
+  }
+  ::close(ends[1]);
+  out_ = ends[0];
+}
+
+bool AppProcess::read_more() {
+  char block[4096];
+  const ssize_t count = ::read(out_, block, sizeof block);
+  if (count <= 0) return false;
+  output_.append(block, static_cast<std::size_t>(count));
+  return true;
+}
+
+std::string AppProcess::wait_for_line(const std::string& text) {
+  for (;;) {
+    const auto end = output_.find('\n', consumed_);
+    if (end == std::string::npos) {
+      if (!read_more()) return {};
+      continue;
+    }
+    const std::string line = output_.substr(consumed_, end - consumed_);
+    consumed_ = end + 1;
+    if (line.find(text) != std::string::npos) return line;
+  }
+}
+
+const std::string& AppProcess::job() {
+  if (job_.empty()) {
+    const std::string line = wait_for_line("job ");
+    if (line.size() > 4) job_ = line.substr(4);
+  }
+  return job_;
+}
+
+int AppProcess::wait() {
+  while (read_more()) {
+  }
+  ::close(std::exchange(out_, -1));
+  int status = 0;
+  ::waitpid(std::exchange(pid_, -1), &status, 0);
+  return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+nlohmann::json AppProcess::result() const {
+  const std::string text = read_file(json_);
+  return text.empty() ? nlohmann::json() : nlohmann::json::parse(text);
+}
+
+void wait_until(const std::function<bool()>& condition) {
+  while (!condition()) ::sched_yield();
+}
+
+std::vector<pid_t> processes_of(const std::string& job) {
+  std::vector<pid_t> found;
+  std::error_code ignored;
+  for (const auto& entry : fs::directory_iterator("/proc", ignored)) {
+    const std::string name = entry.path().filename().string();
+    if (name.find_first_not_of("0123456789") != std::string::npos) continue;
+    const std::string variables = read_file(entry.path() / "environ");
+    if (variables.find("WEFT_JOB_ID=" + job) != std::string::npos) found.push_back(std::stoi(name));
+  }
+  return found;
+}
+
+void expect_nothing_left(const std::string& job) {
+  ASSERT_FALSE(job.empty());
+  EXPECT_TRUE(processes_of(job).empty()) << "job " << job;
+  for (const auto& entry : fs::directory_iterator("/dev/shm")) {
+    EXPECT_EQ(entry.path().string().find(job), std::string::npos) << entry.path();
+  }
+  const char* runtime = std::getenv("XDG_RUNTIME_DIR");
+  const std::string root = runtime != nullptr ? std::string(runtime) + "/weft"
+                                              : fmt::format("/tmp/weft-{}", ::geteuid());
+  EXPECT_FALSE(fs::exists(root + "/" + job));
+}
+
+}  // namespace weft::testing

@@ -1,0 +1,58 @@
+#pragma once
+/// A fault_app that a test watches, and what it must not leave behind.
+
+#include <sys/types.h>
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+namespace weft::testing {
+
+class AppProcess {
+ public:
+  /// `arguments` go to fault_app after its --json; `variables` ("NAME=value") to its environment.
+  explicit AppProcess(const std::vector<std::string>& arguments,
+                      const std::vector<std::string>& variables = {});
+  /// Any other program.
+  static AppProcess command(const std::vector<std::string>& words);
+  ~AppProcess();
+  AppProcess(AppProcess&& other) noexcept;
+  AppProcess& operator=(AppProcess&&) = delete;
+
+  pid_t pid() const { return pid_; }
+  /// Reads its output up to a line that has `text`, and returns that line; "" if it ends before.
+  std::string wait_for_line(const std::string& text);
+  /// The id in its line "job ...".
+  const std::string& job();
+  /// Waits for its end; the rest of its output is in output(). Returns the exit code, 128 + signal.
+  int wait();
+  const std::string& output() const { return output_; }
+  /// What it wrote to --json; null if nothing.
+  nlohmann::json result() const;
+
+ private:
+  AppProcess() = default;
+  void start(const std::vector<std::string>& words, const std::vector<std::string>& variables);
+  bool read_more();
+
+  pid_t pid_ = -1;
+  int out_ = -1;
+  std::size_t consumed_ = 0;
+  std::string output_;
+  std::string json_;
+  std::string job_;
+};
+
+/// Calls `condition` until it holds, giving way to other processes in between.
+void wait_until(const std::function<bool()>& condition);
+
+/// Processes that have WEFT_JOB_ID=job in their environment.
+std::vector<pid_t> processes_of(const std::string& job);
+
+/// Fails the test if the job has left a process, a shared-memory segment or a control folder.
+void expect_nothing_left(const std::string& job);
+
+}  // namespace weft::testing

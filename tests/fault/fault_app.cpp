@@ -1,0 +1,112 @@
+/// A program whose victim worker misbehaves at step 3 in the way that --mode names. What the job
+/// came to is written to --json.
+
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdlib>
+#include <fstream>
+#include <numeric>
+
+#include <fmt/format.h>
+#include <CLI/CLI.hpp>
+
+#include <weft/weft.hpp>
+
+namespace {
+
+struct Options {
+  std::string mode = "none";
+  int victim = 1;
+  int workers = 3;
+  int chips = 2;
+  double timeout_s = 60;
+  std::uint64_t steps = 8;
+  std::string json;
+};
+
+/// Tells the test where this worker is, and stays there until it is killed.
+[[noreturn]] void stop_at_mark(const char* mark) {
+  fmt::print("mark {} {}\n", mark, ::getpid());
+  std::fflush(stdout);
+  for (;;) ::pause();
+}
+
+void misbehave(const std::string& mode) {
+  if (mode == "throw") throw std::runtime_error("boom");
+  if (mode == "weft_error") weft::fail(weft::Errc::invalid_argument, "no such thing");
+  if (mode == "exit_0") std::_Exit(0);
+  if (mode == "exit_3") std::_Exit(3);
+  if (mode == "segv") std::raise(SIGSEGV);
+  if (mode == "check") WEFT_CHECK(1 + 1 == 3, mode);
+  if (mode == "mark") stop_at_mark("loop");
+}
+
+void loop(weft::TrainContext& ctx, const weft::Config& config) {
+  const std::string mode = config["mode"];
+  const bool victim = ctx.world_rank() == config["victim"].get<int>();
+  std::vector<float> elements(static_cast<std::size_t>(ctx.num_devices()) * 4);
+  std::iota(elements.begin(), elements.end(), 0.0F);
+  while (ctx.step() < config["steps"].get<std::uint64_t>()) {
+    const bool now = victim && ctx.step() == 3;
+    if (now && mode == "return") return;
+    if (now) misbehave(mode);
+    const weft::Tensor x = weft::to_device(elements, {std::ssize(elements)});
+    weft::mark_sharding(x, *ctx.mesh(), {{"data", "model"}});
+    weft::Tensor total = weft::sum(x * x);
+    if (now && mode == "diverge") total = weft::sum(x * x * 2.0);
+    weft::sync();
+    ctx.report({{"total", total.item()}});
+  }
+}
+
+/// Says which job it is, for a test that looks at its board.
+class Announce : public weft::Callback {
+ public:
+  void on_start(const weft::JobInfo& job) override {
+    fmt::print("job {}\n", job.id);
+    std::fflush(stdout);
+  }
+};
+
+int run(const Options& options) {
+  const char* index = std::getenv("WEFT_PROCESS_INDEX");
+  const bool victim = index != nullptr && std::atoi(index) == options.victim;
+  if (victim && options.mode == "never_join") stop_at_mark("main");
+  weft::Trainer trainer(
+      loop, {.loop_config = {{"mode", options.mode},
+                             {"victim", options.victim},
+                             {"steps", options.steps}},
+             .scaling = {.num_workers = options.workers, .chips_per_worker = options.chips},
+             .backend = {.timeout_s = options.timeout_s},
+             .run = {.name = "fault", .callbacks = {std::make_shared<Announce>()}}});
+  const weft::Result result = trainer.fit();
+  weft::Config json{{"ok", result.ok()}, {"path", result.path}};
+  if (result.error) {
+    json["code"] = weft::to_string(result.error->code);
+    json["message"] = result.error->message;
+    json["worker"] = result.error->worker;
+    json["pid"] = result.error->pid;
+    json["signal"] = result.error->signal;
+    json["step"] = result.error->step;
+    json["collective"] = result.error->collective;
+  }
+  std::ofstream(options.json) << json.dump();
+  return result.ok() ? 0 : 1;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Options options;
+  CLI::App app{"Misbehaves on purpose."};
+  app.add_option("--mode", options.mode);
+  app.add_option("--victim", options.victim);
+  app.add_option("--workers", options.workers);
+  app.add_option("--chips", options.chips);
+  app.add_option("--timeout", options.timeout_s);
+  app.add_option("--steps", options.steps);
+  app.add_option("--json", options.json)->required();
+  CLI11_PARSE(app, argc, argv);
+  return run(options);
+}

@@ -1,0 +1,206 @@
+/// What becomes of a job when one of its workers is lost: real processes, real signals. Nothing
+/// here sleeps; a hang is caught by the test's time limit.
+
+#include <gtest/gtest.h>
+#include <sys/types.h>
+
+#include <csignal>
+#include <cstdlib>
+#include <random>
+
+#include <weft/tests/fault/app_process.hpp>
+#include <weft/transport/board.hpp>
+
+namespace weft {
+namespace {
+
+using testing::AppProcess;
+using testing::expect_nothing_left;
+using testing::wait_until;
+
+/// Runs to the end; the result must be a failure, and nothing left.
+nlohmann::json failure_of(AppProcess& app) {
+  const std::string job = app.job();
+  EXPECT_EQ(app.wait(), 1) << app.output();
+  expect_nothing_left(job);
+  nlohmann::json result = app.result();
+  EXPECT_FALSE(result.at("ok")) << result;
+  return result;
+}
+
+void expect_words(const nlohmann::json& result, std::initializer_list<std::string_view> words) {
+  const auto message = result.at("message").get<std::string>();
+  for (const auto word : words) {
+    EXPECT_NE(message.find(word), std::string::npos) << "'" << word << "' isn't in: " << message;
+  }
+}
+
+TEST(Loss, ARunWithoutFaultsLeavesNothing) {
+  AppProcess app({"--mode", "none"});
+  const std::string job = app.job();
+  EXPECT_EQ(app.wait(), 0) << app.output();
+  EXPECT_TRUE(app.result().at("ok"));
+  expect_nothing_left(job);
+}
+
+TEST(Loss, AnExceptionIsNamedWithWorkerAndStep) {
+  AppProcess app({"--mode", "throw"});
+  const auto result = failure_of(app);
+  expect_words(result, {"worker 1", "std::runtime_error: boom", "step 3"});
+  EXPECT_EQ(result["worker"], 1);
+  EXPECT_EQ(result["step"], 3);
+}
+
+TEST(Loss, AnErrorKeepsItsCode) {
+  AppProcess app({"--mode", "weft_error"});
+  EXPECT_EQ(failure_of(app)["code"], "invalid_argument");
+}
+
+TEST(Loss, AnExitInTheMiddleOfTheLoopIsNamedWithItsCode) {
+  for (const char* code : {"0", "3"}) {
+    AppProcess app({"--mode", std::string("exit_") + code});
+    expect_words(failure_of(app), {"worker 1", std::string("exited with code ") + code});
+  }
+}
+
+TEST(Loss, ASegmentationFaultIsNamed) {
+  AppProcess app({"--mode", "segv"});
+  const auto result = failure_of(app);
+  expect_words(result, {"worker 1", "signal 11 (SIGSEGV)"});
+  EXPECT_EQ(result["signal"], SIGSEGV);
+}
+
+TEST(Loss, AFailedCheckIsNamed) {
+  AppProcess app({"--mode", "check"});
+  expect_words(failure_of(app), {"worker 1", "SIGABRT"});
+  EXPECT_NE(app.output().find("check failed: 1 + 1 == 3; mode = check"), std::string::npos);
+}
+
+TEST(Loss, AKillInUserCodeIsNamedWithPidAndStep) {
+  AppProcess app({"--mode", "mark"});
+  const std::string job = app.job();
+  const std::string line = app.wait_for_line("mark loop");
+  const pid_t pid = std::stoi(line.substr(line.rfind(' ')));
+  ::kill(pid, SIGKILL);
+  const auto result = failure_of(app);
+  expect_words(result, {"worker 1", "signal 9 (SIGKILL)", std::to_string(pid), "step 3"});
+  EXPECT_EQ(result["pid"], pid);
+  EXPECT_EQ(result["signal"], SIGKILL);
+}
+
+/// Worker 1 stands still, so that worker 2's chips wait for it in a collective; then worker 2 dies.
+TEST(Loss, AKillInsideACollectiveNamesTheCollective) {
+  AppProcess app({"--mode", "mark"});
+  const Board board = Board::open(app.job(), true);
+  app.wait_for_line("mark loop");
+  pid_t pid = 0;
+  wait_until([&] {
+    for (const ActorRow& row : board.rows()) {
+      if (row.kind == ActorKind::device && row.worker == 2 && row.in_collective &&
+          row.waiting_for >= 0) {
+        pid = row.pid;
+      }
+    }
+    return pid != 0;
+  });
+  ::kill(pid, SIGKILL);
+  const auto result = failure_of(app);
+  expect_words(result, {"worker 2", "SIGKILL", "step 3", "all_reduce #"});
+  EXPECT_NE(result["collective"].get<std::string>().find("fault_app.cpp"), std::string::npos);
+}
+
+TEST(Loss, AWorkerThatNeverJoinsIsNamedAfterTheTimeout) {
+  AppProcess app({"--mode", "never_join", "--timeout", "1"});
+  const auto result = failure_of(app);
+  EXPECT_EQ(result["code"], "timeout");
+  expect_words(result, {"1 of 3 workers", "worker 1", "backend.timeout_s = 1"});
+}
+
+TEST(Loss, AKillBeforeTheJoinIsNamed) {
+  AppProcess app({"--mode", "never_join"});
+  const std::string job = app.job();
+  pid_t pid = 0;
+  wait_until([&] {
+    for (const pid_t candidate : testing::processes_of(job)) {
+      const Board board = Board::open(job, true);
+      bool joined = false;
+      for (const ActorRow& row : board.rows()) joined |= row.pid == candidate;
+      if (!joined) pid = candidate;
+    }
+    return pid != 0 && testing::processes_of(job).size() == 3;
+  });
+  ::kill(pid, SIGKILL);
+  expect_words(failure_of(app), {"SIGKILL", "before it joined"});
+}
+
+TEST(Loss, AProgramThatDivergesIsRefusedWithTheLine) {
+  AppProcess app({"--mode", "diverge"});
+  const auto result = failure_of(app);
+  EXPECT_EQ(result["code"], "program_divergence");
+  expect_words(result, {"worker 1", "fault_app.cpp"});
+}
+
+TEST(Loss, ALoopThatEndsEarlyIsADivergence) {
+  AppProcess app({"--mode", "return"});
+  const auto result = failure_of(app);
+  EXPECT_EQ(result["code"], "program_divergence");
+  expect_words(result, {"worker 1", "ended its loop after 3 programs"});
+}
+
+TEST(Loss, AnInterruptEndsTheJobAndCleansUp) {
+  for (const int signal : {SIGINT, SIGTERM}) {
+    AppProcess app({"--mode", "mark"});
+    app.job();
+    app.wait_for_line("mark loop");
+    ::kill(app.pid(), signal);
+    const auto result = failure_of(app);
+    EXPECT_EQ(result["code"], "cancelled");
+    expect_words(result, {"the trainer", signal == SIGINT ? "SIGINT" : "SIGTERM"});
+  }
+}
+
+TEST(Loss, WorkersEndWithATrainerThatIsKilledAndTheNextJobCleansUp) {
+  AppProcess app({"--mode", "mark"});
+  const std::string job = app.job();
+  app.wait_for_line("mark loop");
+  ::kill(app.pid(), SIGKILL);
+  EXPECT_EQ(app.wait(), 128 + SIGKILL);
+  wait_until([&] { return testing::processes_of(job).empty(); });
+  AppProcess next({"--mode", "none"});
+  EXPECT_EQ(next.wait(), 0) << next.output();
+  expect_nothing_left(job);
+}
+
+/// WEFT_KILLS (default 5) kills of a random worker at a random step; WEFT_SEED replays them.
+TEST(Loss, RandomKillsEndCleanlyAndNameTheWorker) {
+  const char* kills = std::getenv("WEFT_KILLS");
+  const char* seed_text = std::getenv("WEFT_SEED");
+  const unsigned seed =
+      seed_text != nullptr ? static_cast<unsigned>(std::atoi(seed_text)) : std::random_device{}();
+  std::mt19937 random(seed);
+  for (int i = 0; i < (kills != nullptr ? std::atoi(kills) : 5); ++i) {
+    SCOPED_TRACE(fmt::format("WEFT_SEED={} kill {}", seed, i));
+    AppProcess app({"--workers", "4", "--chips", "4", "--steps", "1000000000"});
+    const std::string job = app.job();
+    const int victim = static_cast<int>(random() % 4);
+    const std::uint64_t step = random() % 200;
+    pid_t pid = 0;
+    {
+      const Board board = Board::open(job, true);
+      wait_until([&] {
+        const ActorRow row = board.read(1 + victim);
+        if (row.step >= step) pid = row.pid;
+        return pid != 0;
+      });
+    }
+    for (auto spin = random() % 100'000; spin != 0; --spin) asm volatile("");
+    ::kill(pid, SIGKILL);
+    const auto result = failure_of(app);
+    EXPECT_EQ(result["worker"], victim);
+    EXPECT_EQ(result["pid"], pid);
+    EXPECT_EQ(result["signal"], SIGKILL);
+  }
+}
+
+}  // namespace
+}  // namespace weft

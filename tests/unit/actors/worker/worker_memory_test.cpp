@@ -1,0 +1,91 @@
+#include <gtest/gtest.h>
+
+#include <numeric>
+
+#include <weft/actors/worker/buffer_pool.hpp>
+#include <weft/actors/worker/shard_copy.hpp>
+#include <weft/tests/support/expect_error.hpp>
+
+namespace weft {
+namespace {
+
+JobMemory memory() {
+  return JobMemory::anonymous({.job = "", .num_chips = 2, .arena_capacity = std::size_t{1} << 24});
+}
+
+TEST(BufferPool, BlocksAreAlignedAndDistinct) {
+  JobMemory job = memory();
+  BufferPool pool(job, {0, 1});
+  const auto a = pool.allocate(1, BufferPool::kDeviceWrites);
+  const auto b = pool.allocate(100, BufferPool::kDeviceWrites);
+  EXPECT_EQ(a % 64, 0U);
+  EXPECT_EQ(b, a + 64);
+  EXPECT_EQ(pool.allocate(1, 0), b + 128);
+}
+
+TEST(BufferPool, TheHostGetsABlockOnlyAfterItsLastRun) {
+  JobMemory job = memory();
+  BufferPool pool(job, {0});
+  const auto block = pool.allocate(64, BufferPool::kDeviceWrites);
+  pool.free(block, 64, 5);
+  EXPECT_NE(pool.allocate(64, 4), block);
+  EXPECT_EQ(pool.allocate(64, 5), block);
+}
+
+TEST(BufferPool, ADeviceMayWriteAfterItsOwnLastRead) {
+  JobMemory job = memory();
+  BufferPool pool(job, {0});
+  const auto block = pool.allocate(64, BufferPool::kDeviceWrites);
+  pool.free(block, 64, 5);
+  EXPECT_EQ(pool.allocate(64, BufferPool::kDeviceWrites), block);
+}
+
+TEST(BufferPool, SaysWhenTheArenaIsFull) {
+  JobMemory job = memory();
+  BufferPool pool(job, {0});
+  testing::expect_error(Errc::no_space, {"arena", "16777216"},
+                        [&] { pool.allocate(16777216, BufferPool::kDeviceWrites); });
+}
+
+/// Every box of a 3-d tensor against indexing by hand.
+TEST(ShardCopy, CutsEveryBox) {
+  const TensorType type{DType::i32, {3, 4, 5}};
+  std::vector<std::int32_t> global(60);
+  std::iota(global.begin(), global.end(), 0);
+  const auto check = [&](std::array<std::int64_t, 3> offsets, std::array<std::int64_t, 3> sizes) {
+    std::vector<std::int32_t> shard(static_cast<std::size_t>(sizes[0] * sizes[1] * sizes[2]));
+    copy_shard(type, reinterpret_cast<const std::byte*>(global.data()), {offsets, sizes},
+               reinterpret_cast<std::byte*>(shard.data()));
+    std::size_t at = 0;
+    for (std::int64_t i = 0; i < sizes[0]; ++i) {
+      for (std::int64_t j = 0; j < sizes[1]; ++j) {
+        for (std::int64_t k = 0; k < sizes[2]; ++k) {
+          const std::int64_t index = ((offsets[0] + i) * 4 + offsets[1] + j) * 5 + offsets[2] + k;
+          ASSERT_EQ(shard[at++], global[static_cast<std::size_t>(index)]);
+        }
+      }
+    }
+  };
+  for (std::int64_t a = 0; a < 3; ++a) {
+    for (std::int64_t b = 0; b < 4; ++b) {
+      for (std::int64_t c = 0; c < 5; ++c) {
+        for (std::int64_t x = 0; x <= 3 - a; ++x) {
+          for (std::int64_t y = 0; y <= 4 - b; ++y) {
+            for (std::int64_t z = 0; z <= 5 - c; ++z) check({a, b, c}, {x, y, z});
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST(ShardCopy, CopiesAScalar) {
+  const float value = 2.5F;
+  float copy = 0;
+  copy_shard({DType::f32, {}}, reinterpret_cast<const std::byte*>(&value), {{}, {}},
+             reinterpret_cast<std::byte*>(&copy));
+  EXPECT_EQ(copy, 2.5F);
+}
+
+}  // namespace
+}  // namespace weft
