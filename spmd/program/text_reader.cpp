@@ -95,7 +95,7 @@ std::string_view TextReader::line_comment() {
   std::size_t begin = at_;
   while (begin < text_.size() && (text_[begin] == ' ' || text_[begin] == '\t')) ++begin;
   if (!text_.substr(begin).starts_with("//")) return {};
-  begin = std::min(text_.find_first_not_of(' ', begin + 2), text_.size());
+  begin += text_.substr(begin + 2).starts_with(' ') ? 3 : 2;
   at_ = std::min(text_.find('\n', begin), text_.size());
   return text_.substr(begin, at_ - begin);
 }

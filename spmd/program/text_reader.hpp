@@ -40,7 +40,7 @@ class TextReader {
   }
   /// "..." with \" \\ and \xNN.
   std::string string();
-  /// The rest of the line, if a `//` comment comes next on this line; "" otherwise.
+  /// The rest of the line after `// `, if that comes next on this line; "" otherwise.
   std::string_view line_comment();
 
   /// Throws invalid_argument "program text, line 3, column 7: ...".

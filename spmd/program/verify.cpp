@@ -40,6 +40,9 @@ void check_sizes(const Program& program) {
   check_begins("operand_begin", program.operand_begin, num_ops, program.operands.size());
   check_begins("attr_begin", program.attr_begin, num_ops, program.attrs.size());
   if (program.locs.empty()) corrupt("locs is empty; entry 0 stands for unknown");
+  for (const std::string& loc : program.locs) {
+    if (loc.find('\n') != std::string::npos) corrupt("location '{}' has a line break", loc);
+  }
   for (const LocId loc : program.op_locs) {
     if (loc >= program.locs.size()) corrupt("location {} is outside locs", loc);
   }

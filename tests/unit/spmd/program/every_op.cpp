@@ -93,7 +93,7 @@ Program every_op(const Mesh& mesh) {
   add_elementwise(builder, x);
   // An input that comes after ops, as in a trace.
   const ValueId lr = program.add_input({DType::f32, {}}, InputKind::runtime_scalar, "lr", {});
-  builder.set_loc("a b/train.cpp:42");
+  builder.set_loc(" a b/train.cpp:42 ");
   builder.iota({DType::u32, {3, 4}}, 1);
   program.add_op(OpKind::iota, {}, Dims{0, 0x21}, {DType::i32, {4}}, builder.loc());
   builder.broadcast_in_dim(lr, {2, 3}, {});

@@ -52,6 +52,7 @@ TEST_F(VerifyTest, RefusesArraysOfOtherSizes) {
   refuses({"attr_begin", "ascend"}, [](Program& p) { p.attr_begin[1] = 100000; });
   refuses({"attr_begin", "ascend"}, [](Program& p) { p.attr_begin[0] = 1; });
   refuses({"locs"}, [](Program& p) { p.locs.clear(); });
+  refuses({"line break"}, [](Program& p) { p.locs[1] += "\n"; });
   refuses({"location 9"}, [](Program& p) { p.op_locs[2] = 9; });
 }
 
