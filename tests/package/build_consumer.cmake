@@ -1,5 +1,5 @@
-# Configures, builds and runs the project SOURCE in the folder WORK, which it empties first, with the
-# arguments OPTIONS for CMake. With INSTALL, a build folder, that is installed for the project to find.
+# Configures, builds and runs the project SOURCE in the folder WORK, which it empties first, with
+# the arguments OPTIONS for CMake. INSTALL, a build folder, is installed for the project to find.
 
 function(run)
   execute_process(COMMAND ${ARGV} COMMAND_ERROR_IS_FATAL ANY)
