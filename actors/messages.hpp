@@ -27,7 +27,7 @@ typename Inspector::result_type inspect(Inspector& f, Assignment& x) {
 }
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, ProgramSeen& x) {
-  return f(caf::meta::type_name("weft::program/1"), x.worker, x.sequence, x.fingerprint_low,
+  return f(caf::meta::type_name("weft::program/1"), x.worker, x.sequence, x.run, x.fingerprint_low,
            x.fingerprint_high, x.text);
 }
 template <class Inspector>
@@ -46,6 +46,7 @@ typename Inspector::result_type inspect(Inspector& f, ProcessEnded& x) {
 using join_a = caf::atom_constant<caf::atom("join")>;
 using start_a = caf::atom_constant<caf::atom("start")>;
 using program_a = caf::atom_constant<caf::atom("program")>;
+using asked_a = caf::atom_constant<caf::atom("asked")>;
 using admit_a = caf::atom_constant<caf::atom("admit")>;
 using lease_a = caf::atom_constant<caf::atom("lease")>;
 using grant_a = caf::atom_constant<caf::atom("grant")>;
@@ -60,15 +61,16 @@ using stop_a = caf::atom_constant<caf::atom("stop")>;
 using load_a = caf::atom_constant<caf::atom("load")>;
 using run_a = caf::atom_constant<caf::atom("run")>;
 
-using WorkerActor =
-    caf::typed_actor<caf::reacts_to<start_a>,                 // all have joined
-                     caf::reacts_to<admit_a, std::uint32_t>,  // programs below this sequence number
-                                                              // may run
-                     caf::reacts_to<grant_a, std::uint64_t>,  // steps below this one may run
-                     caf::reacts_to<ended_a, std::int32_t, std::uint64_t>,  // another worker's loop
-                                                                            // ended, after runs
-                     caf::reacts_to<cancel_a, std::string>,  // the job has failed: why
-                     caf::reacts_to<stop_a>>;                // the job is over
+using WorkerActor = caf::typed_actor<
+    caf::reacts_to<start_a>,                                // all have joined
+    caf::reacts_to<asked_a, std::uint32_t, std::uint64_t>,  // another's new program: sequence, run
+    caf::reacts_to<admit_a, std::uint32_t>,                 // programs below this sequence number
+                                                            // may run
+    caf::reacts_to<grant_a, std::uint64_t>,                 // steps below this one may run
+    caf::reacts_to<ended_a, std::int32_t, std::uint64_t>,   // another worker's loop
+                                                            // ended, after runs
+    caf::reacts_to<cancel_a, std::string>,                  // the job has failed: why
+    caf::reacts_to<stop_a>>;                                // the job is over
 
 using TrainerActor =
     caf::typed_actor<caf::replies_to<join_a, JoinRequest, WorkerActor>::with<Assignment>,

@@ -26,10 +26,13 @@ struct Assignment {
   std::string run_dir{};
 };
 
-/// A program that a worker meets for the first time, the `sequence`-th of its run.
+/// A program that a worker meets for the first time: its `sequence`-th, wanted for its `run`-th
+/// run. Or, where another worker wants a new program for a run that this one makes with a known
+/// one, that one.
 struct ProgramSeen {
   std::int32_t worker = -1;
   std::uint32_t sequence = 0;
+  std::uint64_t run = 0;
   std::uint64_t fingerprint_low = 0;
   std::uint64_t fingerprint_high = 0;
   std::string text{};  ///< one line an op; to name the first that differs

@@ -89,7 +89,13 @@ Actions JobState::program(const ProgramSeen& program) {
     return compare(seen.front(), program);
   }
   seen.push_back(program);
-  if (seen.size() < workers_.size()) return {};
+  if (seen.size() < workers_.size()) {
+    if (seen.size() > 1) return {};
+    return {{.kind = Action::Kind::asked,
+             .worker = program.worker,
+             .number = program.run,
+             .sequence = program.sequence}};
+  }
   pending_.erase(program.sequence);
   return {{.kind = Action::Kind::admit, .number = program.sequence + std::uint64_t{1}}};
 }
@@ -98,10 +104,10 @@ Actions JobState::compare(const ProgramSeen& first, const ProgramSeen& second) {
   const auto [line, a, b] = first_difference(first.text, second.text);
   return fail_with({.code = Errc::program_divergence,
                     .message = fmt::format(
-                        "{} and {} traced different programs (number {}); the first line that "
+                        "{} and {} traced different programs for run {}; the first line that "
                         "differs is {}: worker {}: `{}`, worker {}: `{}`; every worker's loop "
                         "must do the same tensor operations in the same order",
-                        name(first.worker), name(second.worker), first.sequence, line, first.worker,
+                        name(first.worker), name(second.worker), first.run, line, first.worker,
                         trimmed(a), second.worker, trimmed(b)),
                     .worker = second.worker,
                     .pid = workers_[static_cast<std::size_t>(second.worker)].pid});

@@ -23,11 +23,12 @@ enum class JobPhase : std::uint8_t { joining, running, succeeded, failed };
 
 /// To be sent to every worker that has joined.
 struct Action {
-  enum class Kind : std::uint8_t { start, admit, grant, loop_ended, cancel, stop };
+  enum class Kind : std::uint8_t { start, asked, admit, grant, loop_ended, cancel, stop };
   Kind kind = Kind::start;
-  int worker = -1;           ///< loop_ended: whose
-  std::uint64_t number = 0;  ///< admit, grant: the bound; loop_ended: programs run
-  std::string text{};        ///< cancel: why
+  int worker = -1;           ///< asked, loop_ended: by whom; the others are told
+  std::uint64_t number = 0;  ///< admit, grant: the bound; asked: the run; loop_ended: programs run
+  std::uint32_t sequence = 0;  ///< asked
+  std::string text{};          ///< cancel: why
 };
 using Actions = std::vector<Action>;
 

@@ -38,8 +38,9 @@ Whereabouts locate(const Board& board, int worker) {
   Whereabouts where;
   for (const ActorRow& row : board.rows()) {
     if (row.worker != worker || row.kind == ActorKind::trainer) continue;
+    // A loop runs ahead of its chips: the step is that of the chip that is inside a collective.
+    if (row.in_collective) return {.step = row.step, .collective = numbered(row)};
     where.step = std::max(where.step, row.step);
-    if (row.in_collective && where.collective.empty()) where.collective = numbered(row);
   }
   return where;
 }
@@ -57,6 +58,11 @@ void send_to_all(Self self, const Action& action) {
   for (const auto& [rank, worker] : self->state.workers) {
     switch (action.kind) {
       case Action::Kind::start: self->send(worker, start_a::value); break;
+      case Action::Kind::asked:
+        if (rank != action.worker) {
+          self->send(worker, asked_a::value, action.sequence, action.number);
+        }
+        break;
       case Action::Kind::admit:
         self->send(worker, admit_a::value, static_cast<std::uint32_t>(action.number));
         break;

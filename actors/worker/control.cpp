@@ -3,6 +3,12 @@
 #include <weft/spmd/error.hpp>
 
 namespace weft {
+namespace {
+
+/// Runs that one worker may be ahead of another by: two under way, and what needs no other worker.
+constexpr std::size_t kRecentRuns = 4096;
+
+}  // namespace
 
 template <typename Predicate>
 void Control::wait(const char* what, Predicate predicate) {
@@ -98,11 +104,35 @@ std::uint64_t Control::granted() const {
   return granted_;
 }
 
-void Control::begin_run(std::uint64_t run) {
+std::optional<ProgramSeen> Control::begin_run(std::uint64_t run, std::uint32_t program) {
   const std::lock_guard lock(mutex_);
   throw_if_cancelled();
   begun_runs_ = run;
+  recent_.push_back(program);
+  if (recent_.size() > kRecentRuns) recent_.pop_front();
   if (run > ended_runs_) throw Error(Errc::program_divergence, overtaken());
+  return run == asked_run_ ? contradiction(program) : std::nullopt;
+}
+
+std::optional<ProgramSeen> Control::asked(std::uint32_t sequence, std::uint64_t run) {
+  const std::lock_guard lock(mutex_);
+  asked_sequence_ = sequence;
+  asked_run_ = run;
+  if (run > begun_runs_ || begun_runs_ - run >= recent_.size()) return {};
+  return contradiction(recent_[recent_.size() - 1 - (begun_runs_ - run)]);
+}
+
+std::optional<ProgramSeen> Control::contradiction(std::uint32_t program) const {
+  if (program >= asked_sequence_) return {};
+  ProgramSeen known = shown_.at(program);
+  known.sequence = asked_sequence_;
+  known.run = asked_run_;
+  return known;
+}
+
+void Control::shown(ProgramSeen program) {
+  const std::lock_guard lock(mutex_);
+  shown_.push_back(std::move(program));
 }
 
 std::string Control::overtaken() const {

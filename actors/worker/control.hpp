@@ -5,10 +5,14 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
+#include <deque>
 #include <limits>
 #include <mutex>
 #include <optional>
 #include <string>
+#include <vector>
+
+#include <weft/actors/protocol.hpp>
 
 namespace weft {
 
@@ -21,6 +25,10 @@ class Control {
 
   // By the worker's actor.
   void start();
+  /// Another worker wants its new program number `sequence` for run number `run`. What to show the
+  /// trainer if this worker has made that run with a program it knew; if it is to come, begin_run()
+  /// will say it.
+  std::optional<ProgramSeen> asked(std::uint32_t sequence, std::uint64_t run);
   void admit(std::uint64_t programs);
   void grant(std::uint64_t steps);
   /// Says what is wrong if this worker has already begun a run that the other takes no part in.
@@ -30,14 +38,17 @@ class Control {
 
   // By the loop's thread.
   void wait_started();
+  /// Keeps what this worker shows, in order of sequence.
+  void shown(ProgramSeen program);
   void wait_admitted(std::uint64_t sequence);
   void wait_granted(std::uint64_t step);
   /// True once the job is over, false after the timeout; never throws.
   bool wait_stopped(std::chrono::milliseconds timeout);
   std::uint64_t granted() const;
-  /// Before run number `run` begins: throws program_divergence if another worker's loop has ended
-  /// and takes no part in it, cancelled if the job has failed.
-  void begin_run(std::uint64_t run);
+  /// Before run number `run` of program number `program` begins. Throws program_divergence if
+  /// another worker's loop has ended and takes no part in it, cancelled if the job has failed. What
+  /// it returns is to be shown to the trainer: another worker wants another program for this run.
+  std::optional<ProgramSeen> begin_run(std::uint64_t run, std::uint32_t program);
   bool cancelled() const;
 
  private:
@@ -45,6 +56,7 @@ class Control {
   void wait(const char* what, Predicate predicate);
   void throw_if_cancelled() const;
   std::string overtaken() const;
+  std::optional<ProgramSeen> contradiction(std::uint32_t program) const;
 
   mutable std::mutex mutex_;
   std::condition_variable changed_;
@@ -56,6 +68,10 @@ class Control {
   std::uint64_t admitted_ = 0;
   std::uint64_t granted_ = 0;
   std::uint64_t begun_runs_ = 0;
+  std::deque<std::uint32_t> recent_;  // programs of the last runs, the newest last
+  std::vector<ProgramSeen> shown_;
+  std::uint32_t asked_sequence_ = 0;
+  std::uint64_t asked_run_ = 0;  // 0: nothing asked
   int ended_worker_ = -1;
   std::uint64_t ended_runs_ = std::numeric_limits<std::uint64_t>::max();
 };

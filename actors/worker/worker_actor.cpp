@@ -29,6 +29,11 @@ WorkerActor::behavior_type worker_behavior(WorkerActor::stateful_pointer<WorkerS
   });
   return {
       [self](start_a) { self->state.control->start(); },
+      [self](asked_a, std::uint32_t sequence, std::uint64_t run) {
+        if (const auto known = self->state.control->asked(sequence, run)) {
+          self->send(self->state.trainer, program_a::value, *known);
+        }
+      },
       [self](admit_a, std::uint32_t programs) { self->state.control->admit(programs); },
       [self](grant_a, std::uint64_t steps) { self->state.control->grant(steps); },
       [self](ended_a, std::int32_t other, std::uint64_t runs) {

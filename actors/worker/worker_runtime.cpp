@@ -74,7 +74,10 @@ Runtime::RunResult WorkerRuntime::run(const Program& program, std::span<const Bi
   WEFT_CHECK(inputs.size() == program.inputs.size(), inputs.size(), program.inputs.size());
   const auto& [number, plan] = find_or_compile(program);
   if (runs_ >= kRunsUnderWay) wait_for_run(runs_ + 1 - kRunsUnderWay);
-  control_.control().begin_run(runs_ + 1);
+  if (const auto known = control_.control().begin_run(runs_ + 1, number)) {
+    control_.show_program(*known);
+    control_.control().wait_admitted(known->sequence);
+  }
   ++runs_;
 
   auto request = std::make_shared<DeviceRun>();
@@ -122,11 +125,14 @@ const WorkerRuntime::Compiled& WorkerRuntime::find_or_compile(const Program& pro
 void WorkerRuntime::admit(const Program& program, const Fingerprint& key, std::uint32_t number) {
   std::string text = to_text(program, mesh_);
   if (text.size() > kProgramTextBytesMax) text.resize(kProgramTextBytesMax);
-  control_.show_program({.worker = options_.worker,
+  const ProgramSeen seen{.worker = options_.worker,
                          .sequence = number,
+                         .run = runs_ + 1,
                          .fingerprint_low = key.low,
                          .fingerprint_high = key.high,
-                         .text = std::move(text)});
+                         .text = std::move(text)};
+  control_.control().shown(seen);
+  control_.show_program(seen);
   control_.control().wait_admitted(number);
 }
 

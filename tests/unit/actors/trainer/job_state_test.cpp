@@ -25,6 +25,7 @@ std::vector<Kind> kinds(const Actions& actions) {
 ProgramSeen seen(int worker, std::uint64_t fingerprint, std::string text) {
   return {.worker = worker,
           .sequence = 0,
+          .run = 1,
           .fingerprint_low = fingerprint,
           .fingerprint_high = 0,
           .text = std::move(text)};
@@ -50,7 +51,9 @@ TEST(JobState, RefusesAJoinThatIsOutOfRangeOrSecondOrLate) {
 
 TEST(JobState, AdmitsAProgramOnlyWhenAllHaveShownIt) {
   JobState job = joined(3);
-  EXPECT_TRUE(job.program(seen(2, 7, "x")).empty());
+  const Actions asked = job.program(seen(2, 7, "x"));
+  ASSERT_EQ(kinds(asked), std::vector{Kind::asked});
+  EXPECT_EQ(asked[0].worker, 2);
   EXPECT_TRUE(job.program(seen(0, 7, "x")).empty());
   const Actions actions = job.program(seen(1, 7, "x"));
   ASSERT_EQ(kinds(actions), std::vector{Kind::admit});
