@@ -5,8 +5,8 @@
 namespace weft {
 namespace {
 
-/// Names for atoms, whole axes where all of an axis's atoms stand together and `same` holds between
-/// neighbours; `suffix(atom)` follows each name.
+/// The atoms by name, each followed by `suffix(atom)`: one name for a whole axis where all its
+/// atoms stand together and have one suffix.
 template <typename Suffix>
 std::string atoms_text(const Mesh& mesh, AtomList atoms, Suffix suffix) {
   std::string text;
