@@ -8,18 +8,29 @@
 #include <cstdlib>
 #include <random>
 
-#include <weft/tests/fault/app_process.hpp>
+#include <weft/tests/support/app_process.hpp>
 #include <weft/transport/board.hpp>
 
 namespace weft {
 namespace {
 
-using testing::AppProcess;
 using testing::expect_nothing_left;
 using testing::wait_until;
 
+class FaultApp : public testing::AppProcess {
+ public:
+  explicit FaultApp(const std::vector<std::string>& arguments) : AppProcess(words(arguments)) {}
+
+ private:
+  static std::vector<std::string> words(const std::vector<std::string>& arguments) {
+    std::vector<std::string> all{FAULT_APP, "--json", "{json}"};
+    all.insert(all.end(), arguments.begin(), arguments.end());
+    return all;
+  }
+};
+
 /// Runs to the end; the result must be a failure, and nothing left.
-nlohmann::json failure_of(AppProcess& app) {
+nlohmann::json failure_of(FaultApp& app) {
   const std::string job = app.job();
   EXPECT_EQ(app.wait(), 1) << app.output();
   expect_nothing_left(job);
@@ -36,7 +47,7 @@ void expect_words(const nlohmann::json& result, std::initializer_list<std::strin
 }
 
 TEST(Loss, ARunWithoutFaultsLeavesNothing) {
-  AppProcess app({"--mode", "none"});
+  FaultApp app({"--mode", "none"});
   const std::string job = app.job();
   EXPECT_EQ(app.wait(), 0) << app.output();
   EXPECT_TRUE(app.result().at("ok"));
@@ -44,7 +55,7 @@ TEST(Loss, ARunWithoutFaultsLeavesNothing) {
 }
 
 TEST(Loss, AnExceptionIsNamedWithWorkerAndStep) {
-  AppProcess app({"--mode", "throw"});
+  FaultApp app({"--mode", "throw"});
   const auto result = failure_of(app);
   expect_words(result, {"worker 1", "std::runtime_error: boom", "step 3"});
   EXPECT_EQ(result["worker"], 1);
@@ -52,32 +63,32 @@ TEST(Loss, AnExceptionIsNamedWithWorkerAndStep) {
 }
 
 TEST(Loss, AnErrorKeepsItsCode) {
-  AppProcess app({"--mode", "weft_error"});
+  FaultApp app({"--mode", "weft_error"});
   EXPECT_EQ(failure_of(app)["code"], "invalid_argument");
 }
 
 TEST(Loss, AnExitInTheMiddleOfTheLoopIsNamedWithItsCode) {
   for (const char* code : {"0", "3"}) {
-    AppProcess app({"--mode", std::string("exit_") + code});
+    FaultApp app({"--mode", std::string("exit_") + code});
     expect_words(failure_of(app), {"worker 1", std::string("exited with code ") + code});
   }
 }
 
 TEST(Loss, ASegmentationFaultIsNamed) {
-  AppProcess app({"--mode", "segv"});
+  FaultApp app({"--mode", "segv"});
   const auto result = failure_of(app);
   expect_words(result, {"worker 1", "signal 11 (SIGSEGV)"});
   EXPECT_EQ(result["signal"], SIGSEGV);
 }
 
 TEST(Loss, AFailedCheckIsNamed) {
-  AppProcess app({"--mode", "check"});
+  FaultApp app({"--mode", "check"});
   expect_words(failure_of(app), {"worker 1", "SIGABRT"});
   EXPECT_NE(app.output().find("check failed: 1 + 1 == 3; mode = check"), std::string::npos);
 }
 
 TEST(Loss, AKillInUserCodeIsNamedWithPidAndStep) {
-  AppProcess app({"--mode", "mark"});
+  FaultApp app({"--mode", "mark"});
   const std::string job = app.job();
   const std::string line = app.wait_for_line("mark loop");
   const pid_t pid = std::stoi(line.substr(line.rfind(' ')));
@@ -90,7 +101,7 @@ TEST(Loss, AKillInUserCodeIsNamedWithPidAndStep) {
 
 /// Worker 1 stands still, so that worker 2's chips wait for it in a collective; then worker 2 dies.
 TEST(Loss, AKillInsideACollectiveNamesTheCollective) {
-  AppProcess app({"--mode", "mark"});
+  FaultApp app({"--mode", "mark"});
   const Board board = Board::open(app.job(), true);
   app.wait_for_line("mark loop");
   pid_t pid = 0;
@@ -110,14 +121,14 @@ TEST(Loss, AKillInsideACollectiveNamesTheCollective) {
 }
 
 TEST(Loss, AWorkerThatNeverJoinsIsNamedAfterTheTimeout) {
-  AppProcess app({"--mode", "never_join", "--timeout", "1"});
+  FaultApp app({"--mode", "never_join", "--timeout", "1"});
   const auto result = failure_of(app);
   EXPECT_EQ(result["code"], "timeout");
   expect_words(result, {"1 of 3 workers", "worker 1", "backend.timeout_s = 1"});
 }
 
 TEST(Loss, AKillBeforeTheJoinIsNamed) {
-  AppProcess app({"--mode", "never_join"});
+  FaultApp app({"--mode", "never_join"});
   const std::string job = app.job();
   pid_t pid = 0;
   wait_until([&] {
@@ -134,14 +145,14 @@ TEST(Loss, AKillBeforeTheJoinIsNamed) {
 }
 
 TEST(Loss, AProgramThatDivergesIsRefusedWithTheLine) {
-  AppProcess app({"--mode", "diverge"});
+  FaultApp app({"--mode", "diverge"});
   const auto result = failure_of(app);
   EXPECT_EQ(result["code"], "program_divergence");
   expect_words(result, {"worker 1", "fault_app.cpp"});
 }
 
 TEST(Loss, ALoopThatEndsEarlyIsADivergence) {
-  AppProcess app({"--mode", "return"});
+  FaultApp app({"--mode", "return"});
   const auto result = failure_of(app);
   EXPECT_EQ(result["code"], "program_divergence");
   expect_words(result, {"worker 1", "ended its loop after 3 programs"});
@@ -149,7 +160,7 @@ TEST(Loss, ALoopThatEndsEarlyIsADivergence) {
 
 TEST(Loss, AnInterruptEndsTheJobAndCleansUp) {
   for (const int signal : {SIGINT, SIGTERM}) {
-    AppProcess app({"--mode", "mark"});
+    FaultApp app({"--mode", "mark"});
     app.job();
     app.wait_for_line("mark loop");
     ::kill(app.pid(), signal);
@@ -160,13 +171,13 @@ TEST(Loss, AnInterruptEndsTheJobAndCleansUp) {
 }
 
 TEST(Loss, WorkersEndWithATrainerThatIsKilledAndTheNextJobCleansUp) {
-  AppProcess app({"--mode", "mark"});
+  FaultApp app({"--mode", "mark"});
   const std::string job = app.job();
   app.wait_for_line("mark loop");
   ::kill(app.pid(), SIGKILL);
   EXPECT_EQ(app.wait(), 128 + SIGKILL);
   wait_until([&] { return testing::processes_of(job).empty(); });
-  AppProcess next({"--mode", "none"});
+  FaultApp next({"--mode", "none"});
   EXPECT_EQ(next.wait(), 0) << next.output();
   expect_nothing_left(job);
 }
@@ -180,7 +191,7 @@ TEST(Loss, RandomKillsEndCleanlyAndNameTheWorker) {
   std::mt19937 random(seed);
   for (int i = 0; i < (kills != nullptr ? std::atoi(kills) : 5); ++i) {
     SCOPED_TRACE(fmt::format("WEFT_SEED={} kill {}", seed, i));
-    AppProcess app({"--workers", "4", "--chips", "4", "--steps", "1000000000"});
+    FaultApp app({"--workers", "4", "--chips", "4", "--steps", "1000000000"});
     const std::string job = app.job();
     const int victim = static_cast<int>(random() % 4);
     const std::uint64_t step = random() % 200;

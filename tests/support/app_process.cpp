@@ -1,4 +1,4 @@
-#include <weft/tests/fault/app_process.hpp>
+#include <weft/tests/support/app_process.hpp>
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -28,44 +28,17 @@ std::string read_file(const fs::path& path) {
 
 }  // namespace
 
-AppProcess::AppProcess(const std::vector<std::string>& arguments,
-                       const std::vector<std::string>& variables) {
+AppProcess::AppProcess(std::vector<std::string> words, const std::vector<std::string>& variables) {
   static int count = 0;
-  json_ = (fs::temp_directory_path() / fmt::format("weft-fault-{}-{}.json", ::getpid(), count++));
-  std::vector<std::string> words{FAULT_APP, "--json", json_};
-  words.insert(words.end(), arguments.begin(), arguments.end());
-  start(words, variables);
-}
-
-AppProcess AppProcess::command(const std::vector<std::string>& words) {
-  AppProcess process;
-  process.start(words, {});
-  return process;
-}
-
-AppProcess::AppProcess(AppProcess&& other) noexcept
-    : pid_(std::exchange(other.pid_, -1)),
-      out_(std::exchange(other.out_, -1)),
-      consumed_(other.consumed_),
-      output_(std::move(other.output_)),
-      json_(std::exchange(other.json_, {})),
-      job_(std::move(other.job_)) {}
-
-AppProcess::~AppProcess() {
-  if (pid_ > 0) {
-    ::kill(pid_, SIGKILL);
-    wait();
+  json_ = fs::temp_directory_path() / fmt::format("weft-test-{}-{}.json", ::getpid(), count++);
+  std::vector<char*> argv;
+  for (std::string& word : words) {
+    if (word == "{json}") word = json_;
+    argv.push_back(word.data());
   }
-  if (!json_.empty()) ::unlink(json_.c_str());
-}
-
-void AppProcess::start(const std::vector<std::string>& words,
-                       const std::vector<std::string>& variables) {
+  argv.push_back(nullptr);
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0) throw std::runtime_error("pipe");
-  std::vector<char*> argv;
-  for (const std::string& word : words) argv.push_back(const_cast<char*>(word.c_str()));
-  argv.push_back(nullptr);
   pid_ = ::fork();
   if (pid_ == 0) {
     ::dup2(ends[1], STDOUT_FILENO);
@@ -76,6 +49,14 @@ void AppProcess::start(const std::vector<std::string>& words,
   }
   ::close(ends[1]);
   out_ = ends[0];
+}
+
+AppProcess::~AppProcess() {
+  if (pid_ > 0) {
+    ::kill(pid_, SIGKILL);
+    wait();
+  }
+  ::unlink(json_.c_str());
 }
 
 bool AppProcess::read_more() {

@@ -1,5 +1,5 @@
 #pragma once
-/// A fault_app that a test watches, and what it must not leave behind.
+/// A program that runs a job, watched by a test; and what a job must not leave behind.
 
 #include <sys/types.h>
 
@@ -13,14 +13,13 @@ namespace weft::testing {
 
 class AppProcess {
  public:
-  /// `arguments` go to fault_app after its --json; `variables` ("NAME=value") to its environment.
-  explicit AppProcess(const std::vector<std::string>& arguments,
+  /// The program's path and its arguments; a word {json} stands for the file that result() reads.
+  /// `variables` ("NAME=value") are added to its environment.
+  explicit AppProcess(std::vector<std::string> words,
                       const std::vector<std::string>& variables = {});
-  /// Any other program.
-  static AppProcess command(const std::vector<std::string>& words);
   ~AppProcess();
-  AppProcess(AppProcess&& other) noexcept;
-  AppProcess& operator=(AppProcess&&) = delete;
+  AppProcess(const AppProcess&) = delete;
+  AppProcess& operator=(const AppProcess&) = delete;
 
   pid_t pid() const { return pid_; }
   /// Reads its output up to a line that has `text`, and returns that line; "" if it ends before.
@@ -30,12 +29,10 @@ class AppProcess {
   /// Waits for its end; the rest of its output is in output(). Returns the exit code, 128 + signal.
   int wait();
   const std::string& output() const { return output_; }
-  /// What it wrote to --json; null if nothing.
+  /// What it wrote to {json}; null if nothing.
   nlohmann::json result() const;
 
  private:
-  AppProcess() = default;
-  void start(const std::vector<std::string>& words, const std::vector<std::string>& variables);
   bool read_more();
 
   pid_t pid_ = -1;

@@ -1,0 +1,70 @@
+/// The main job, short: the same loop on every layout.
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <map>
+#include <string>
+
+#include <weft/tests/support/app_process.hpp>
+
+namespace weft {
+namespace {
+
+using testing::AppProcess;
+
+nlohmann::json digits(std::vector<std::string> layout) {
+  std::vector<std::string> words{DIGITS, "--epochs", "2", "--seed", "7", "--json", "{json}"};
+  words.insert(words.end(), layout.begin(), layout.end());
+  AppProcess app(words);
+  EXPECT_EQ(app.wait(), 0) << app.output();
+  const nlohmann::json result = app.result();
+  testing::expect_nothing_left(result.at("job"));
+  return result;
+}
+
+TEST(Digits, ShowsTheMeshAndALinePerEpoch) {
+  AppProcess app({DIGITS, "--epochs", "2"});
+  EXPECT_NE(app.wait_for_line("mesh (4,4) (\"data\",\"model\")"), "");
+  EXPECT_NE(app.wait_for_line("epoch   1/2  loss"), "");
+  EXPECT_NE(app.wait_for_line("epoch   2/2  loss"), "");
+  EXPECT_NE(app.wait_for_line("time per step: median"), "");
+  EXPECT_NE(app.wait_for_line("run folder: "), "");
+  EXPECT_EQ(app.wait(), 0);
+}
+
+TEST(Digits, GivesOneLossCurveOnEveryLayoutAndTheSameBitsAgain) {
+  const std::map<std::string, std::vector<std::string>> layouts{
+      {"4 workers of 4 chips", {"--workers", "4", "--chips", "4"}},
+      {"1 worker of 1 chip", {"--workers", "1", "--chips", "1"}},
+      {"16 chips in this process", {"--workers", "0", "--chips", "16"}},
+      {"2 workers of 8 chips", {"--workers", "2", "--chips", "8"}},
+      {"4 workers of 4 chips as 8x2", {"--workers", "4", "--chips", "4", "--topology", "8x2"}},
+  };
+  const auto reference =
+      digits({"--workers", "1", "--chips", "1"}).at("loss_history").get<std::vector<double>>();
+  ASSERT_EQ(reference.size(), 88U);
+  for (const auto& [name, layout] : layouts) {
+    SCOPED_TRACE(name);
+    const nlohmann::json first = digits(layout);
+    EXPECT_EQ(first.at("steps"), 88);
+    const auto losses = first.at("loss_history").get<std::vector<double>>();
+    ASSERT_EQ(losses.size(), reference.size());
+    for (std::size_t i = 0; i < losses.size(); ++i) {
+      ASSERT_NEAR(losses[i], reference[i], 1e-4 * reference[i]) << "step " << i;
+    }
+    const nlohmann::json second = digits(layout);
+    EXPECT_EQ(second.at("params_digest"), first.at("params_digest"));
+    EXPECT_EQ(second.at("loss_history"), first.at("loss_history"));
+  }
+}
+
+TEST(Digits, RefusesSizesThatContradictEachOther) {
+  AppProcess app({DIGITS, "--workers", "3", "--chips", "4", "--topology", "4x4"});
+  EXPECT_EQ(app.wait(), 2);
+  EXPECT_NE(app.output().find("16"), std::string::npos) << app.output();
+  EXPECT_NE(app.output().find("12"), std::string::npos) << app.output();
+}
+
+}  // namespace
+}  // namespace weft
