@@ -148,7 +148,7 @@ CheckpointManifest decode_manifest(std::span<const std::byte> bytes) {
 
   CheckpointManifest manifest{
       .step = stored.step(),
-      .mesh_shape = {stored.mesh_shape()->begin(), stored.mesh_shape()->end()},
+      .mesh_shape = read_numbers(*stored.mesh_shape(), kManifestFormat.name),
       .axis_names = read_strings(*stored.axis_names()),
       .files = read_strings(*stored.files())};
   manifest.tensors.reserve(stored.tensors()->size());

@@ -24,6 +24,9 @@ struct Prefix {
 };
 static_assert(sizeof(Prefix) == kEnvelopePrefixBytes);
 
+/// No FlatBuffer is larger.
+constexpr std::uint32_t kBodyBytesMax = std::numeric_limits<std::int32_t>::max();
+
 }  // namespace
 
 std::uint64_t xxh3(std::span<const std::byte> bytes) noexcept {
@@ -34,7 +37,7 @@ void seal_envelope(const Format& format, std::span<std::byte> envelope) {
   WEFT_CHECK(format.magic.size() == sizeof(Prefix::magic), format.magic);
   WEFT_CHECK(envelope.size() >= sizeof(Prefix), envelope.size());
   const auto body = envelope.subspan(sizeof(Prefix));
-  WEFT_CHECK(body.size() <= std::numeric_limits<std::uint32_t>::max(), body.size());
+  WEFT_CHECK(body.size() <= kBodyBytesMax, body.size());
   Prefix prefix{.magic = {},
                 .version = format.version,
                 .body_bytes = static_cast<std::uint32_t>(body.size()),
@@ -68,7 +71,7 @@ std::span<const std::byte> open_envelope(const Format& format, std::span<const s
     fail(Errc::version, "{}: version {}; this weft reads version {}", format.name, prefix.version,
          format.version);
   }
-  if (prefix.body_bytes > bytes.size() - sizeof prefix) {
+  if (prefix.body_bytes > std::min<std::size_t>(bytes.size() - sizeof prefix, kBodyBytesMax)) {
     fail(Errc::corrupt, "{}: the body has {} bytes, of which {} are there", format.name,
          prefix.body_bytes, bytes.size() - sizeof prefix);
   }

@@ -79,13 +79,18 @@ void require_begins(std::string_view field, const std::vector<std::uint32_t>& be
 }
 
 template <typename T>
-std::vector<T> read_numbers(const flatbuffers::Vector<T>& numbers) {
-  return {numbers.begin(), numbers.end()};
+auto elements(const flatbuffers::Vector<T>& vector) {
+  return weft::elements(vector, kPlanFormat.name);
+}
+
+template <typename T>
+std::vector<T> read_numbers(const flatbuffers::Vector<T>& vector) {
+  return weft::read_numbers(vector, kPlanFormat.name);
 }
 
 Mesh read_mesh(const fb::Plan& stored) {
   std::int64_t chips = 1;
-  for (const std::int64_t size : *stored.mesh_shape()) {
+  for (const std::int64_t size : elements(*stored.mesh_shape())) {
     if (size < 1 || size > kPlanChipCountMax / chips) {
       refuse("a mesh axis of size {}; a mesh has at most {} chips", size, kPlanChipCountMax);
     }
@@ -130,8 +135,8 @@ Sharding read_sharding(const fb::Sharding& stored, const Mesh& mesh) {
 }
 
 void read_values(const fb::Plan& stored, Program& program) {
-  for (const fb::TensorType* type : *stored.value_types()) {
-    program.value_types.push_back(read_type(*type, kPlanFormat.name));
+  for (const fb::TensorType& type : elements(*stored.value_types())) {
+    program.value_types.push_back(read_type(type, kPlanFormat.name));
   }
   program.value_ops = read_numbers(*stored.value_ops());
   require_size("value_ops", program.value_ops.size(), program.num_values());
@@ -141,8 +146,8 @@ void read_values(const fb::Plan& stored, Program& program) {
 }
 
 void read_ops(const fb::Plan& stored, Program& program) {
-  for (const auto kind : *stored.op_kinds()) {
-    if (*fb::EnumNameOpKind(static_cast<fb::OpKind>(kind)) == '\0') {
+  for (const fb::OpKind kind : elements(*stored.op_kinds())) {
+    if (*fb::EnumNameOpKind(kind) == '\0') {
       refuse("there is no op kind {}", static_cast<int>(kind));
     }
     program.op_kinds.push_back(static_cast<OpKind>(kind));
@@ -199,16 +204,16 @@ void read_slots(const fb::Plan& stored, Plan& plan) {
   const std::array<std::uint64_t, 3> limits{plan.temp_bytes, plan.input_types.size(),
                                             plan.output_types.size()};
   require_size("slots", stored.slots()->size(), plan.program.num_values());
-  for (const fb::Slot* slot : *stored.slots()) {
-    if (slot->place() > fb::Place::MAX) {
-      refuse("there is no place {}", static_cast<int>(slot->place()));
+  for (const fb::Slot& slot : elements(*stored.slots())) {
+    if (slot.place() > fb::Place::MAX) {
+      refuse("there is no place {}", static_cast<int>(slot.place()));
     }
-    const std::uint64_t limit = limits[static_cast<std::size_t>(slot->place())];
+    const std::uint64_t limit = limits[static_cast<std::size_t>(slot.place())];
     // A value without bytes may stand at the very end of the temporaries.
-    if (slot->offset() > limit || (slot->offset() == limit && slot->place() != fb::Place::temp)) {
-      refuse("a slot at {} of {}", slot->offset(), limit);
+    if (slot.offset() > limit || (slot.offset() == limit && slot.place() != fb::Place::temp)) {
+      refuse("a slot at {} of {}", slot.offset(), limit);
     }
-    plan.slots.push_back({static_cast<Place>(slot->place()), slot->offset()});
+    plan.slots.push_back({static_cast<Place>(slot.place()), slot.offset()});
   }
 }
 
@@ -273,11 +278,10 @@ Plan decode_plan(std::span<const std::byte> bytes) {
   plan.temp_bytes_bound = stored.temp_bytes_bound();
   read_values(stored, plan.program);
   read_ops(stored, plan.program);
-  const auto pool =
-      std::as_bytes(std::span(stored.const_pool()->data(), stored.const_pool()->size()));
+  const auto pool = std::as_bytes(elements(*stored.const_pool()));
   plan.program.const_pool.assign(pool.begin(), pool.end());
-  for (const fb::Sharding* sharding : *stored.constraints()) {
-    plan.program.constraints.push_back(read_sharding(*sharding, mesh));
+  for (const fb::Sharding& sharding : elements(*stored.constraints())) {
+    plan.program.constraints.push_back(read_sharding(sharding, mesh));
   }
   read_inputs(stored, mesh, plan);
   read_outputs(stored, mesh, plan);

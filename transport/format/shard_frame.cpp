@@ -58,12 +58,12 @@ ShardHeader read_header(const fb::TensorShard& shard) {
   if (const auto fault = shard_fault(header.type, header.offsets, header.dims)) {
     fail(Errc::corrupt, "{}: {}", what, *fault);
   }
-  const auto& coords = *shard.mesh_coords();
+  header.mesh_coords = read_numbers(*shard.mesh_coords(), what);
+  const auto& coords = header.mesh_coords;
   if (coords.size() > static_cast<std::size_t>(kAtomCountMax) ||
       std::ranges::any_of(coords, [](std::int64_t coord) { return coord < 0; })) {
     fail(Errc::corrupt, "{}: {} mesh coordinates, or one below 0", what, coords.size());
   }
-  header.mesh_coords.assign(coords.begin(), coords.end());
   if (shard.payload_bytes() != payload_bytes(header)) {
     fail(Errc::corrupt, "{}: a payload of {} bytes; {} of its dtype have {}", what,
          shard.payload_bytes(), header.dims.to_string(), payload_bytes(header));

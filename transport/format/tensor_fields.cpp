@@ -42,7 +42,7 @@ Shape read_dims(const flatbuffers::Vector<std::int64_t>& dims, const TensorType&
     fail(Errc::corrupt, "{}: {} entries for the {} dims of {}", what, dims.size(),
          type.shape.size(), type.to_string());
   }
-  return read_shape({dims.data(), dims.size()}, what);
+  return read_shape(elements(dims, what), what);
 }
 
 std::optional<std::string> shard_fault(const TensorType& type, const Shape& offsets,

@@ -15,6 +15,26 @@
 
 namespace weft {
 
+/// A vector's elements, of numbers or of structs. FlatBuffers' verifier holds the vector's length,
+/// but not its elements, to their alignment.
+template <typename T>
+std::span<const T> elements(const flatbuffers::Vector<T>& vector, std::string_view what) {
+  if (vector.size() == 0) return {};  // stands anywhere
+  if (reinterpret_cast<std::uintptr_t>(vector.Data()) % alignof(T) != 0) {
+    fail(Errc::corrupt, "{}: a vector's elements aren't aligned to {}", what, alignof(T));
+  }
+  return {reinterpret_cast<const T*>(vector.Data()), vector.size()};
+}
+template <typename T>
+std::span<const T> elements(const flatbuffers::Vector<const T*>& vector, std::string_view what) {
+  return elements(reinterpret_cast<const flatbuffers::Vector<T>&>(vector), what);
+}
+template <typename T>
+std::vector<T> read_numbers(const flatbuffers::Vector<T>& vector, std::string_view what) {
+  const std::span numbers = elements(vector, what);
+  return {numbers.begin(), numbers.end()};
+}
+
 fb::TensorType write_type(const TensorType& type);
 TensorType read_type(const fb::TensorType& type, std::string_view what);
 
