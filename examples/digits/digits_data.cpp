@@ -67,6 +67,8 @@ float sample(std::span<const float> image, float x, float y) {
 void redraw(std::span<float> image, Random& random) {
   const std::vector<float> original(image.begin(), image.end());
   const float angle = uniform(random, 0.2F);
+  const float cosine = std::cos(angle);
+  const float sine = std::sin(angle);
   const float shear = uniform(random, 0.3F);
   const float width = 1 + uniform(random, 0.15F);
   const float height = 1 + uniform(random, 0.15F);
@@ -76,8 +78,8 @@ void redraw(std::span<float> image, Random& random) {
   for (std::size_t p = 0; p < image.size(); ++p) {
     const float x = static_cast<float>(p % 8) - kCentre;
     const float y = static_cast<float>(p / 8) - kCentre;
-    const float turned_x = std::cos(angle) * x - std::sin(angle) * y;
-    const float turned_y = std::sin(angle) * x + std::cos(angle) * y;
+    const float turned_x = cosine * x - sine * y;
+    const float turned_y = sine * x + cosine * y;
     image[p] = sample(original, turned_x * width + turned_y * shear + right + kCentre,
                       turned_y * height + down + kCentre);
   }
