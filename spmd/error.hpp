@@ -61,11 +61,12 @@ CheckHook set_check_hook(CheckHook hook) noexcept;
 
 /// Aborts with the condition and the values given if `condition` is false, in every build.
 /// For what can't happen unless weft itself is wrong; callers' mistakes throw Error.
-#define WEFT_CHECK(condition, ...)                                              \
-  (static_cast<bool>(condition)                                                 \
-       ? static_cast<void>(0)                                                   \
-       : ::weft::check_failed(__FILE__, __LINE__, #condition,                   \
-                              ::weft::detail::check_values(#__VA_ARGS__ __VA_OPT__(, ) __VA_ARGS__)))
+#define WEFT_CHECK(condition, ...)           \
+  (static_cast<bool>(condition)              \
+       ? static_cast<void>(0)                \
+       : ::weft::check_failed(               \
+             __FILE__, __LINE__, #condition, \
+             ::weft::detail::check_values(#__VA_ARGS__ __VA_OPT__(, ) __VA_ARGS__)))
 
 namespace weft::detail {
 

@@ -14,8 +14,8 @@
 #include <weft/spmd/mesh/topology.hpp>
 #include <weft/weft.hpp>
 
-#include "digits_data.hpp"
-#include "progress.hpp"
+#include <weft/examples/digits/digits_data.hpp>
+#include <weft/examples/digits/progress.hpp>
 
 namespace {
 

@@ -1,4 +1,4 @@
-#include "digits_data.hpp"
+#include <weft/examples/digits/digits_data.hpp>
 
 #include <algorithm>
 #include <charconv>

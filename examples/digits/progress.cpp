@@ -1,4 +1,4 @@
-#include "progress.hpp"
+#include <weft/examples/digits/progress.hpp>
 
 #include <unistd.h>
 

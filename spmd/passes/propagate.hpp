@@ -8,10 +8,10 @@
 
 namespace weft {
 
-/// One Sharding per value. Starts from the shardings of inputs, outputs and constraints; closed dims
-/// are never extended; shardings only grow. Order and conflict rules follow spmd.md section 2.4 and
-/// Shardy: user priorities outermost, then elementwise, pass-through and all factors; in a conflict
-/// the factor with the larger source tensor wins.
+/// One Sharding per value. Starts from the shardings of inputs, outputs and constraints; closed
+/// dims are never extended; shardings only grow. Order and conflict rules follow Shardy: user
+/// priorities outermost, then elementwise, pass-through and all factors; in a conflict the factor
+/// with the larger source tensor wins.
 std::vector<Sharding> propagate(const Program& program, const Mesh& mesh);
 
 }  // namespace weft
