@@ -2,8 +2,8 @@
 
 #include <cstdio>
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
+#include <CLI/CLI.hpp>
 
 #include <weft/spmd/error.hpp>
 #include <weft/tools/weft/inspect.hpp>
