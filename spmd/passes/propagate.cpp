@@ -1,6 +1,7 @@
 #include <weft/spmd/passes/propagate.hpp>
 
 #include <algorithm>
+#include <array>
 #include <deque>
 #include <tuple>
 
@@ -33,7 +34,7 @@ struct Node {
 struct Candidate {
   int factor = 0;
   AtomList atoms;
-  Sharding source;  // its priorities are those of the atoms
+  std::array<int, kAtomCountMax + 1> priority{};  // the best by which each atom came to any tensor
   std::int64_t source_size = 0;
   std::size_t source_tensor = 0;
 
@@ -217,15 +218,13 @@ class Propagation {
   void set_source(const Node& node, const std::vector<Projection>& projections,
                   Candidate& candidate) const {
     const auto factor = static_cast<std::size_t>(candidate.factor);
-    for (int i = 0; i < candidate.atoms.size(); ++i) {
-      candidate.source.set_priority(candidate.atoms[i], kPriorityMax);
-    }
+    candidate.priority.fill(kPriorityMax);
     for (std::size_t tensor = 0; tensor < node.tensors.size(); ++tensor) {
       const AtomList atoms = projections[tensor].atoms[factor];
       const Sharding& sharding = shardings_[node.tensors[tensor]];
       for (int i = 0; i < std::min(atoms.size(), candidate.atoms.size()); ++i) {
-        const int best = std::min(candidate.source.priority(atoms[i]), sharding.priority(atoms[i]));
-        candidate.source.set_priority(atoms[i], best);
+        int& best = candidate.priority[atoms[i]];
+        best = std::min(best, sharding.priority(atoms[i]));
       }
       const std::int64_t size = num_elements(node, tensor);
       if (candidate.atoms.is_prefix_of(atoms) && size > candidate.source_size) {
@@ -261,7 +260,7 @@ class Propagation {
       const unsigned taken = sharding.used() | sharding.replicated | sharding.unreduced;
       if ((taken >> atom) & 1U) break;
       sharding.dims[static_cast<std::size_t>(dim)].push_back(atom);
-      sharding.set_priority(atom, candidate.source.priority(atom));
+      sharding.set_priority(atom, candidate.priority[atom]);
       changed = true;
     }
     if (changed) enqueue(node.tensors[tensor]);

@@ -188,7 +188,7 @@ TEST(Partition, AgreesForRandomPrograms) {
   const std::vector<Mesh> meshes{mesh_of({1}),       mesh_of({2}), mesh_of({3}), mesh_of({4}),
                                  mesh_of({2, 2}),    mesh_of({6}), mesh_of({8}), mesh_of({4, 2}),
                                  mesh_of({2, 2, 2}), mesh_of({16})};
-  for (const std::uint64_t seed : seeds(1500)) {
+  for (const std::uint64_t seed : seeds(8000)) {
     Random random(seed);
     const Mesh& mesh = meshes[random.below(meshes.size())];
     const Program program = testing::random_program(mesh, random);

@@ -180,6 +180,36 @@ TEST(Compile, PendingSumsAreAddedBeforeTheyAreReduced) {
       (Lines{"all_reduce data 4 multiply"}));
 }
 
+/// The op whose value is reduced when `op` takes the partial sum %2 and the whole value %3.
+std::string reduced_after(const std::string& op, const std::string& dtype = "f32") {
+  const std::string text = fmt::format(R"(program(%0: {0}[8,4,4] data "x" [{{"data"}}, {{}}, {{}}],
+                                                  %1: {0}[4,4] data "y" [{{}}, {{}}]) {{
+  %2 = reduce %0 {{kind = add, dims = [0]}} : {0}[4,4]
+  %3 = abs %1 : {0}[4,4]
+  %4 = {1} : {0}[4,4]
+  return %4 "z" [{{}}, {{}}]
+}})",
+                                       dtype, op);
+  const auto found = collectives(compile(parse_program(text, kData4), kData4), kData4);
+  return found.size() == 1 ? found[0].value : fmt::format("{} collectives", found.size());
+}
+
+TEST(Compile, OnlyLinearOpsTakePartialSums) {
+  EXPECT_EQ(reduced_after("negate %2"), "negate");
+  EXPECT_EQ(reduced_after("transpose %2 {perm = [1, 0]}"), "transpose");
+  EXPECT_EQ(reduced_after("multiply %2, %3"), "multiply");
+  EXPECT_EQ(reduced_after("multiply %3, %2"), "multiply");
+  EXPECT_EQ(reduced_after("divide %2, %3"), "divide");
+  for (const char* op :
+       {"divide %3, %2", "add %2, %3", "subtract %3, %2", "maximum %2, %3", "minimum %2, %3",
+        "power %2, %3", "multiply %2, %2", "abs %2", "sign %2", "exponential %2", "log %2",
+        "tanh %2", "logistic %2", "sqrt %2", "rsqrt %2"}) {
+    EXPECT_EQ(reduced_after(op), "reduce") << op;
+  }
+  EXPECT_EQ(reduced_after("multiply %2, %3", "i32"), "multiply");
+  EXPECT_EQ(reduced_after("divide %2, %3", "i32"), "reduce") << "integers round";
+}
+
 TEST(Compile, ASumThatTwoOpsReadIsReducedOnceAndAtOnce) {
   EXPECT_EQ(golden(R"(program(%0: f32[8,16] data "x" [{"data"}, {}]) {
   %1 = reduce %0 {kind = add, dims = [0]} : f32[16]
