@@ -1,7 +1,7 @@
 #pragma once
 /// The messages between trainer, worker and device actors, and their typed interfaces. All are
 /// small: tensors never travel here. Bump the number in a registered name when its fields change:
-/// CAF compares nothing else (caf.md).
+/// CAF compares nothing else.
 
 #include <cstdint>
 #include <memory>
@@ -67,16 +67,14 @@ using WorkerActor = caf::typed_actor<
     caf::reacts_to<admit_a, std::uint32_t>,                 // programs below this sequence number
                                                             // may run
     caf::reacts_to<grant_a, std::uint64_t>,                 // steps below this one may run
-    caf::reacts_to<ended_a, std::int32_t, std::uint64_t>,   // another worker's loop
-                                                            // ended, after runs
+    caf::reacts_to<ended_a, std::int32_t, std::uint64_t>,   // whose loop ended, after runs
     caf::reacts_to<cancel_a, std::string>,                  // the job has failed: why
     caf::reacts_to<stop_a>>;                                // the job is over
 
 using TrainerActor =
     caf::typed_actor<caf::replies_to<join_a, JoinRequest, WorkerActor>::with<Assignment>,
                      caf::reacts_to<program_a, ProgramSeen>,
-                     caf::reacts_to<lease_a, std::int32_t, std::uint64_t>,  // worker, step it wants
-                                                                            // to begin
+                     caf::reacts_to<lease_a, std::uint64_t>,  // the step a worker wants to begin
                      caf::reacts_to<report_a, Report>, caf::reacts_to<ended_a, LoopEnded>,
                      // From its own process only.
                      caf::reacts_to<started_a, std::int32_t, std::int32_t>,  // worker, pid

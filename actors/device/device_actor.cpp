@@ -14,6 +14,7 @@ struct DeviceState {
   BoardWriter board;
   std::shared_ptr<DeviceProgress> progress;
   std::vector<std::shared_ptr<const LoadedPlan>> plans;
+  std::uint64_t step = 0;  // of the last run
   const char* name = "weft.device";
 };
 
@@ -31,7 +32,7 @@ void guarded(DevicePointer self, const char* message, Work work) {
     state.board.error(e.what());
     state.board.state(ActorState::failed);
     logger("weft.device")->info("{}", e.what());
-    state.progress->fail(std::current_exception());
+    state.progress->fail(std::current_exception(), state.step);
   }
 }
 
@@ -49,6 +50,7 @@ DeviceActor::behavior_type device_behavior(DevicePointer self,
       },
       [self](run_a, const DeviceRunPtr& run) {
         guarded(self, "run", [&](DeviceState& state) {
+          state.step = run->step;
           state.board.state(ActorState::running);
           state.executor->run(state.plans.at(run->program), run->step, run->buffers);
           state.board.state(ActorState::idle);
@@ -88,8 +90,7 @@ class ActorDeviceLink : public DeviceLink {
 }  // namespace
 
 std::unique_ptr<DeviceLink> spawn_device(System& system, std::unique_ptr<Executor> executor,
-                                         BoardWriter board,
-                                         std::function<void(std::exception_ptr)> on_failure) {
+                                         BoardWriter board, DeviceFailed on_failure) {
   auto state = std::make_shared<DeviceState>();
   state->executor = std::move(executor);
   state->board = board;

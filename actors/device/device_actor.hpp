@@ -10,7 +10,6 @@ namespace weft {
 
 /// Starts a device. `on_failure` is told, on the device's thread, what ended its work.
 std::unique_ptr<DeviceLink> spawn_device(System& system, std::unique_ptr<Executor> executor,
-                                         BoardWriter board,
-                                         std::function<void(std::exception_ptr)> on_failure);
+                                         BoardWriter board, DeviceFailed on_failure);
 
 }  // namespace weft

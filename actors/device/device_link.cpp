@@ -7,11 +7,11 @@ void DeviceProgress::complete(std::uint64_t run) {
   completed_.notify_all();
 }
 
-void DeviceProgress::fail(std::exception_ptr failure) {
+void DeviceProgress::fail(std::exception_ptr failure, std::uint64_t step) {
   failure_ = failure;
   completed_.store(kFailed, std::memory_order_release);
   completed_.notify_all();
-  on_failure_(std::move(failure));
+  on_failure_(std::move(failure), step);
 }
 
 void DeviceProgress::wait(std::uint64_t run) const {

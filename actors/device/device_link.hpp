@@ -6,7 +6,6 @@
 #include <exception>
 #include <functional>
 #include <memory>
-#include <mutex>
 
 #include <weft/actors/device/executor.hpp>
 
@@ -26,19 +25,19 @@ struct DeviceRun {
   Executor::Buffers buffers;
 };
 
+/// What ended a device's work, and in which step.
+using DeviceFailed = std::function<void(std::exception_ptr, std::uint64_t step)>;
+
 /// How far a device has come. The device's thread writes, the loop's thread waits.
 class DeviceProgress {
  public:
   /// `on_failure` is called once, on the device's thread.
-  explicit DeviceProgress(std::function<void(std::exception_ptr)> on_failure)
-      : on_failure_(std::move(on_failure)) {}
+  explicit DeviceProgress(DeviceFailed on_failure) : on_failure_(std::move(on_failure)) {}
 
   void complete(std::uint64_t run);
-  void fail(std::exception_ptr failure);
+  void fail(std::exception_ptr failure, std::uint64_t step);
   bool failed() const { return completed_.load(std::memory_order_acquire) == kFailed; }
 
-  /// Runs completed, all of them up to this one.
-  std::uint64_t completed() const { return completed_.load(std::memory_order_acquire); }
   /// Blocks until run number `run` is complete; throws what the device failed with.
   void wait(std::uint64_t run) const;
 
@@ -47,7 +46,7 @@ class DeviceProgress {
   /// Publishes everything the run wrote to the arena, or failure_.
   std::atomic<std::uint64_t> completed_{0};
   std::exception_ptr failure_;
-  std::function<void(std::exception_ptr)> on_failure_;
+  DeviceFailed on_failure_;
 };
 
 /// The loop's end of a device actor. Ends the actor when destroyed, and waits for its thread.

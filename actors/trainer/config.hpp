@@ -2,7 +2,6 @@
 /// What a job is made of: Ray Train's ScalingConfig, TorchConfig and RunConfig in weft's terms.
 
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -22,16 +21,17 @@ struct ScalingConfig {
   int num_workers = 1;       ///< processes; 0: everything in this one
   int chips_per_worker = 0;  ///< default: what topology or mesh_shape leave for each worker, else 1
   std::string topology{};    ///< "4x4": the grid of all chips
-  bool use_gpu = false;
+  bool use_gpu = false;      ///< refused in this version, as is use_tpu
   bool use_tpu = false;
   std::map<std::string, double> resources_per_worker{};  ///< {"TPU": 4}: chips per worker
-  std::string accelerator_type{};
+  std::string accelerator_type{};                        ///< "" or "CPU" in this version
   std::string placement_strategy =
       "PACK";  ///< PACK, SPREAD, STRICT_PACK, STRICT_SPREAD, over hosts
 };
 
+/// The mesh, where workers x chips or the topology shouldn't decide it; make_mesh() has the rules.
 struct SpmdConfig {
-  std::vector<std::int64_t> mesh_shape{};
+  std::vector<std::int64_t> mesh_shape{};  ///< a size per axis
   std::vector<std::string> axis_names{};
   std::int64_t data_parallel_size = 0;
   std::int64_t model_parallel_size = 0;
@@ -45,7 +45,7 @@ struct BackendConfig {
 };
 
 struct FailureConfig {
-  int max_failures = 0;
+  int max_failures = 0;  ///< more is refused in this version
 };
 
 struct CheckpointConfig {
@@ -60,7 +60,8 @@ struct Checkpoint {
 struct JobInfo;
 struct Result;
 
-/// Told of a run's progress, in the process and on the thread that called fit().
+/// Told of a run's progress, in the process and on the thread that called fit(). What a callback
+/// throws cancels the job and comes out of fit().
 class Callback {
  public:
   virtual ~Callback() = default;

@@ -11,7 +11,7 @@
 #include <weft/actors/log.hpp>
 #include <weft/actors/trainer/job_place.hpp>
 #include <weft/actors/trainer/run_folder.hpp>
-#include <weft/actors/trainer/trainer_control.hpp>
+#include <weft/actors/trainer/trainer_link.hpp>
 #include <weft/actors/trainer/wake_queue.hpp>
 #include <weft/actors/trainer/worker_process.hpp>
 
@@ -28,10 +28,10 @@ constexpr std::chrono::milliseconds kGraceEnded{10000};
 class JobRun {
  public:
   JobRun(const JobSpec& spec, const std::vector<std::shared_ptr<Callback>>& callbacks,
-         const std::vector<std::string>& earlier_runs)
+         const std::vector<std::string>& earlier_fits)
       : spec_(spec),
         callbacks_(callbacks),
-        earlier_runs_(earlier_runs),
+        earlier_fits_(earlier_fits),
         folder_(spec.storage_path, spec.name, place_.id()),
         board_(place_.make_board(spec, folder_.path())),
         memory_(place_.make_memory(spec.num_chips())) {
@@ -44,7 +44,7 @@ class JobRun {
                    .mesh = spec.mesh};
     board_.trainer().open(ActorKind::trainer, -1, -1, ::getpid());
     board_.trainer().state(ActorState::starting);
-    control_ = TrainerControl::start(
+    link_ = TrainerLink::start(
         {.spec = spec,
          .token = place_.token(),
          .run_dir = folder_.path(),
@@ -65,7 +65,7 @@ class JobRun {
     try {
       while (!ended_ || std::ranges::any_of(processes_, &WorkerProcess::running)) turn();
     } catch (...) {
-      control_->cancel("a callback of the trainer threw");  // or the local worker never ends
+      link_->cancel("a callback of the trainer threw");  // or the local worker never ends
       throw;
     }
     if (local_worker.joinable()) local_worker.join();
@@ -76,8 +76,8 @@ class JobRun {
 
  private:
   void run_local(const BoundLoop& loop) {
-    const auto control = control_->local_worker(0);
-    run_worker(*control, 0, place_.token(), place_.id(), memory_, board_, loop, {});
+    const auto link = link_->local_worker(0);
+    run_worker(*link, 0, place_.token(), place_.id(), memory_, board_, loop, {});
   }
 
   void start_processes() {
@@ -87,10 +87,10 @@ class JobRun {
                                            .coordinator_address = "unix:" + place_.socket_path(),
                                            .num_processes = spec_.num_workers,
                                            .process_index = worker,
-                                           .earlier_runs = earlier_runs_},
+                                           .earlier_fits = earlier_fits_},
                                           spec_.mesh);
       auto process = std::make_unique<WorkerProcess>(worker, variables);
-      control_->process_started(worker, process->pid());
+      link_->process_started(worker, process->pid());
       processes_.push_back(std::move(process));
     }
   }
@@ -109,10 +109,10 @@ class JobRun {
     for (std::size_t i = 0; i < processes_.size(); ++i) {
       WorkerProcess& process = *processes_[i];
       process.pump();
-      if (waits[2 + 3 * i].revents != 0) control_->process_ended(process.reap());
+      if (waits[2 + 3 * i].revents != 0) link_->process_ended(process.reap());
     }
     if (const int signal = signals_.take()) {
-      control_->cancel(
+      link_->cancel(
           fmt::format("the trainer (pid {}) got SIG{}", ::getpid(), ::sigabbrev_np(signal)));
     }
     while (auto event = events_.pop()) handle(*event);
@@ -130,7 +130,6 @@ class JobRun {
 
   void handle(const TrainerEvent& event) {
     switch (event.kind) {
-      case TrainerEvent::Kind::all_joined: break;
       case TrainerEvent::Kind::report: take_report(event.report); break;
       case TrainerEvent::Kind::ended:
         ended_ = true;
@@ -154,14 +153,14 @@ class JobRun {
 
   const JobSpec& spec_;
   const std::vector<std::shared_ptr<Callback>>& callbacks_;
-  const std::vector<std::string>& earlier_runs_;
+  const std::vector<std::string>& earlier_fits_;
   JobPlace place_;
   RunFolder folder_;
   Board board_;
   JobMemory memory_;
   SignalQueue signals_;
   WakeQueue<TrainerEvent> events_;
-  std::unique_ptr<TrainerControl> control_;
+  std::unique_ptr<TrainerLink> link_;
   std::vector<std::unique_ptr<WorkerProcess>> processes_;
   Result result_;
   bool ended_ = false;
@@ -171,8 +170,8 @@ class JobRun {
 }  // namespace
 
 Result run_job(const JobSpec& spec, const std::vector<std::shared_ptr<Callback>>& callbacks,
-               const BoundLoop& loop, const std::vector<std::string>& earlier_runs) {
-  JobRun run(spec, callbacks, earlier_runs);
+               const BoundLoop& loop, const std::vector<std::string>& earlier_fits) {
+  JobRun run(spec, callbacks, earlier_fits);
   return run.run(loop);
 }
 

@@ -113,7 +113,7 @@ Actions JobState::compare(const ProgramSeen& first, const ProgramSeen& second) {
                     .pid = workers_[static_cast<std::size_t>(second.worker)].pid});
 }
 
-Actions JobState::lease_wanted(int, std::uint64_t step) {
+Actions JobState::lease_wanted(std::uint64_t step) {
   if (phase_ != JobPhase::running || step + lease_steps_ <= granted_) return {};
   granted_ = step + lease_steps_;
   return {{.kind = Action::Kind::grant, .number = granted_}};

@@ -48,7 +48,7 @@ class JobState {
   std::optional<std::string> refuse_join(int worker) const;
   Actions joined(int worker, int pid);
   Actions program(const ProgramSeen& program);
-  Actions lease_wanted(int worker, std::uint64_t step);
+  Actions lease_wanted(std::uint64_t step);
   Actions loop_ended(const LoopEnded& ended);
   Actions process_ended(const ProcessEnded& ended, const Whereabouts& where);
   /// The link to a worker broke, and its process did not end for it.

@@ -40,8 +40,8 @@ Result Trainer::fit() {
   const BoundLoop loop = [this](TrainContext& ctx) { loop_(ctx, options_.loop_config); };
   if (const auto environment = worker_environment()) {
     const std::size_t index = run_folders.size();
-    if (index == environment->earlier_runs.size()) become_worker(*environment, loop);
-    run_folders.push_back(environment->earlier_runs[index]);
+    if (index == environment->earlier_fits.size()) become_worker(*environment, loop);
+    run_folders.push_back(environment->earlier_fits[index]);
     return read_result(run_folders.back());
   }
   apply_launch_variables(options_.scaling);

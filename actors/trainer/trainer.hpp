@@ -6,11 +6,13 @@
 
 #include <weft/actors/trainer/config.hpp>
 #include <weft/actors/trainer/result.hpp>
-#include <weft/actors/worker/context.hpp>
+#include <weft/actors/worker/train_context.hpp>
 
 namespace weft {
 
 /// The loop that every worker runs: `void(TrainContext&, const Config&)` or `void(TrainContext&)`.
+/// It runs in other processes: what it changes by reference stays there, and its results go by
+/// report(). Numbers come from the Config rather than from captures.
 class TrainLoop {
  public:
   template <std::invocable<TrainContext&, const Config&> F>

@@ -1,14 +1,28 @@
-#include <weft/actors/trainer/trainer_actor.hpp>
+#include <weft/actors/trainer/trainer_link.hpp>
 
+#include <algorithm>
 #include <chrono>
+#include <map>
+#include <optional>
 
 #include <caf/all.hpp>
 
 #include <weft/actors/log.hpp>
+#include <weft/actors/system.hpp>
+#include <weft/actors/trainer/job_state.hpp>
 #include <weft/actors/worker/worker_actor.hpp>
 
 namespace weft {
 namespace {
+
+struct TrainerState {
+  std::optional<JobState> job;
+  TrainerLinkOptions options;
+  JobMemory* memory = nullptr;
+  Board* board = nullptr;
+  std::map<int, WorkerActor> workers;
+  const char* name = "weft.trainer";
+};
 
 using Self = TrainerActor::stateful_pointer<TrainerState>;
 
@@ -88,7 +102,6 @@ void carry_out(Self self, const Actions& actions) {
     if (action.kind == Action::Kind::start) {
       state.board->trainer().state(ActorState::running);
       state.board->set_status(JobStatus::running);
-      state.options.on_event({.kind = TrainerEvent::Kind::all_joined});
     }
     if (!ends) continue;
     const auto& failure = state.job->failure();
@@ -129,6 +142,10 @@ caf::result<Assignment> join(Self self, const JoinRequest& request, const Worker
   return assignment;
 }
 
+void heard(Self self, const char* message) {
+  self->state.board->trainer().message(message, self->mailbox().size());
+}
+
 void process_ended(Self self, const ProcessEnded& ended) {
   const Board& board = *self->state.board;
   const Actions actions = self->state.job->process_ended(ended, locate(board, ended.worker));
@@ -146,18 +163,13 @@ void watch_links(Self self) {
   });
 }
 
-}  // namespace
-
-TrainerState::TrainerState() = default;
-TrainerState::~TrainerState() = default;
-
-TrainerActor::behavior_type trainer_behavior(Self self, const TrainerControlOptions& options,
+TrainerActor::behavior_type trainer_behavior(Self self, const TrainerLinkOptions& options,
                                              JobMemory* memory, Board* board) {
   auto& state = self->state;
   state.options = options;
   state.memory = memory;
   state.board = board;
-  state.job = std::make_unique<JobState>(options.spec.num_joins());
+  state.job.emplace(options.spec.num_joins());
   state.board->trainer().state(ActorState::joining);
   route_to_log(self, "weft.trainer");
   watch_links(self);
@@ -165,57 +177,57 @@ TrainerActor::behavior_type trainer_behavior(Self self, const TrainerControlOpti
   self->delayed_send(self, joins, deadline_a::value);
   return {
       [self](join_a, const JoinRequest& request, const WorkerActor& worker) {
-        self->state.board->trainer().message("join", self->mailbox().size());
+        heard(self, "join");
         return join(self, request, worker);
       },
       [self](program_a, const ProgramSeen& program) {
-        self->state.board->trainer().message("program", self->mailbox().size());
+        heard(self, "program");
         carry_out(self, self->state.job->program(program));
       },
-      [self](lease_a, std::int32_t worker, std::uint64_t step) {
-        self->state.board->trainer().message("lease", self->mailbox().size());
+      [self](lease_a, std::uint64_t step) {
+        heard(self, "lease");
         self->state.board->trainer().step(step);
-        carry_out(self, self->state.job->lease_wanted(worker, step));
+        carry_out(self, self->state.job->lease_wanted(step));
       },
       [self](report_a, const Report& report) {
-        self->state.board->trainer().message("report", self->mailbox().size());
+        heard(self, "report");
         self->state.options.on_event({.kind = TrainerEvent::Kind::report, .report = report});
       },
       [self](ended_a, const LoopEnded& ended) {
-        self->state.board->trainer().message("ended", self->mailbox().size());
+        heard(self, "ended");
         carry_out(self, self->state.job->loop_ended(ended));
       },
       [self](started_a, std::int32_t worker, std::int32_t pid) {
+        heard(self, "started");
         self->state.job->started(worker, pid);
       },
       [self](process_a, const ProcessEnded& ended) {
-        self->state.board->trainer().message("process", self->mailbox().size());
+        heard(self, "process");
         process_ended(self, ended);
       },
       [self](deadline_a) {
+        heard(self, "deadline");
         carry_out(self, self->state.job->join_deadline(self->state.options.spec.timeout_s));
       },
       [self](lost_a, std::int32_t worker) {
+        heard(self, "lost");
         carry_out(self, self->state.job->link_lost(worker, locate(*self->state.board, worker)));
       },
       [self](cancel_a, const std::string& reason) {
+        heard(self, "cancel");
         carry_out(self, self->state.job->cancel(Errc::cancelled, reason));
       },
   };
 }
 
-namespace {
-
-class ActorTrainerControl : public TrainerControl {
+class ActorTrainerLink : public TrainerLink {
  public:
-  ActorTrainerControl(const TrainerControlOptions& options, JobMemory& memory, Board& board)
+  ActorTrainerLink(const TrainerLinkOptions& options, JobMemory& memory, Board& board)
       : timeout_(static_cast<long>(options.spec.timeout_s * 1000)),
         trainer_(system_.caf().spawn(trainer_behavior, options, &memory, &board)) {
     if (!options.socket_path.empty()) system_.publish(trainer_, options.socket_path);
   }
-  ~ActorTrainerControl() override {
-    caf::anon_send_exit(trainer_, caf::exit_reason::user_shutdown);
-  }
+  ~ActorTrainerLink() override { caf::anon_send_exit(trainer_, caf::exit_reason::user_shutdown); }
 
   void process_started(int worker, int pid) override {
     caf::anon_send(trainer_, started_a::value, std::int32_t{worker}, std::int32_t{pid});
@@ -226,8 +238,8 @@ class ActorTrainerControl : public TrainerControl {
   void cancel(const std::string& reason) override {
     caf::anon_send(trainer_, cancel_a::value, reason);
   }
-  std::unique_ptr<WorkerControl> local_worker(int worker) override {
-    return make_worker_control(system_, trainer_, worker, timeout_);
+  std::unique_ptr<WorkerLink> local_worker(int worker) override {
+    return make_worker_link(system_, trainer_, worker, timeout_);
   }
 
  private:
@@ -238,9 +250,9 @@ class ActorTrainerControl : public TrainerControl {
 
 }  // namespace
 
-std::unique_ptr<TrainerControl> TrainerControl::start(TrainerControlOptions options,
-                                                      JobMemory& memory, Board& board) {
-  return std::make_unique<ActorTrainerControl>(options, memory, board);
+std::unique_ptr<TrainerLink> TrainerLink::start(TrainerLinkOptions options, JobMemory& memory,
+                                                Board& board) {
+  return std::make_unique<ActorTrainerLink>(options, memory, board);
 }
 
 }  // namespace weft

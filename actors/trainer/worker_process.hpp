@@ -3,7 +3,6 @@
 
 #include <sys/types.h>
 
-#include <memory>
 #include <string>
 #include <vector>
 
@@ -22,7 +21,6 @@ class WorkerProcess {
   WorkerProcess(const WorkerProcess&) = delete;
   WorkerProcess& operator=(const WorkerProcess&) = delete;
 
-  int worker() const { return worker_; }
   pid_t pid() const { return pid_; }
   bool running() const { return running_; }
   /// Readable once the process has ended.

@@ -35,7 +35,8 @@ std::uint64_t BufferPool::allocate(std::int64_t bytes, std::uint64_t host_writes
   const std::uint64_t end = end_ + static_cast<std::uint64_t>(size);
   if (end > memory_.arena_capacity()) {
     fail(Errc::no_space,
-         "a buffer of {} bytes doesn't fit: a chip's arena has {} bytes for buffers, {} are in use",
+         "a buffer of {} bytes doesn't fit: a chip's arena has {} bytes for buffers, {} are taken; "
+         "use more chips, or smaller batches",
          size, memory_.arena_capacity() - begin_, end_ - begin_);
   }
   if (end > reserved_) {

@@ -25,9 +25,6 @@ class BufferPool {
   /// `last_run`: the last run that reads or writes the block.
   void free(std::uint64_t offset, std::int64_t bytes, std::uint64_t last_run);
 
-  /// Bytes ever placed, per chip.
-  std::uint64_t bytes() const { return end_ - begin_; }
-
  private:
   struct Block {
     std::uint64_t offset = 0;

@@ -14,7 +14,7 @@ namespace weft {
 inline constexpr int kWorkerStdout = 3;
 
 /// WEFT_JOB_ID, WEFT_JOB_TOKEN, WEFT_COORDINATOR_ADDRESS ("unix:/path"), WEFT_NUM_PROCESSES,
-/// WEFT_PROCESS_INDEX, WEFT_EARLIER_RUNS, WEFT_DEVICE and, to look at, WEFT_MESH_SHAPE ("4,4"),
+/// WEFT_PROCESS_INDEX, WEFT_EARLIER_FITS, WEFT_DEVICE and, to look at, WEFT_MESH_SHAPE ("4,4"),
 /// WEFT_DATA_PARALLEL_SIZE, WEFT_MODEL_PARALLEL_SIZE.
 struct WorkerEnvironment {
   std::string job_id;
@@ -24,7 +24,7 @@ struct WorkerEnvironment {
   int process_index = 0;
   /// Run folders of the fit() calls that main() made before the one this worker belongs to, in
   /// order.
-  std::vector<std::string> earlier_runs;
+  std::vector<std::string> earlier_fits;
 };
 
 /// Nothing where this process isn't a worker. Throws invalid_argument for a set that is incomplete

@@ -1,64 +1,55 @@
 #pragma once
-/// The TrainContext of a worker, and the place where a thread finds it.
+/// TrainContext: what a training loop knows about its place in the job (ray.train.get_context()).
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
-#include <weft/actors/protocol.hpp>
-#include <weft/actors/worker/context.hpp>
-#include <weft/actors/worker/worker_control.hpp>
-#include <weft/actors/worker/worker_runtime.hpp>
+#include <weft/actors/trainer/config.hpp>
+#include <weft/spmd/mesh/mesh.hpp>
 
 namespace weft {
 
-class WorkerContext : public TrainContext {
- public:
-  WorkerContext(int worker, std::string job_id, const Assignment& assignment,
-                WorkerControl& control, const WorkerRuntime& runtime,
-                std::vector<BootstrapStage> stages)
-      : worker_(worker),
-        job_id_(std::move(job_id)),
-        assignment_(assignment),
-        control_(control),
-        runtime_(runtime),
-        stages_(std::move(stages)) {}
-
-  const Mesh* mesh() const override { return runtime_.mesh(); }
-  bool is_spmd_backend() const override { return mesh() != nullptr; }
-  int world_size() const override { return assignment_.num_workers; }
-  int world_rank() const override { return worker_; }
-  int local_rank() const override { return worker_; }
-  int num_devices() const override {
-    return assignment_.num_workers * assignment_.chips_per_worker;
-  }
-  int num_local_devices() const override { return assignment_.chips_per_worker; }
-  const std::string& job_id() const override { return job_id_; }
-  const std::string& run_dir() const override { return assignment_.run_dir; }
-  std::uint64_t seed() const override { return assignment_.seed; }
-  std::uint64_t step() const override { return runtime_.steps(); }
-  void report(const Metrics& metrics, const std::optional<Checkpoint>& checkpoint) override;
-  const std::vector<BootstrapStage>& bootstrap_trace() const override { return stages_; }
-
- private:
-  const int worker_;
-  const std::string job_id_;
-  const Assignment assignment_;
-  WorkerControl& control_;
-  const WorkerRuntime& runtime_;
-  const std::vector<BootstrapStage> stages_;
-  int checkpoints_ = 0;
+/// A stage of the start-up, for bootstrap_trace().
+struct BootstrapStage {
+  std::string name;
+  double milliseconds = 0;
 };
 
-/// While it lives, get_context() on this thread is `context`.
-class ContextScope {
+/// One per worker; valid while its loop runs, on the loop's thread unless said otherwise.
+class TrainContext {
  public:
-  explicit ContextScope(TrainContext& context);
-  ~ContextScope();
-  ContextScope(const ContextScope&) = delete;
-  ContextScope& operator=(const ContextScope&) = delete;
+  virtual ~TrainContext() = default;
 
- private:
-  TrainContext* before_;
+  /// Null where the job has no SPMD backend.
+  virtual const Mesh* mesh() const = 0;
+  virtual bool is_spmd_backend() const = 0;
+
+  virtual int world_size() const = 0;  ///< workers
+  virtual int world_rank() const = 0;
+  virtual int local_rank() const = 0;   ///< among the workers of this host
+  virtual int num_devices() const = 0;  ///< chips of the job
+  virtual int num_local_devices() const = 0;
+  virtual const std::string& job_id() const = 0;
+  virtual const std::string& run_dir() const = 0;
+  virtual std::uint64_t seed() const = 0;
+
+  /// Steps (syncs) ended so far.
+  virtual std::uint64_t step() const = 0;
+  /// Sends metrics (a JSON object) to the trainer, after copying a checkpoint's folder into the
+  /// run's (the files of all workers into one). Worker 0's reports make the history. Doesn't wait
+  /// for the trainer. Throws invalid_argument, not_found or io.
+  virtual void report(const Metrics& metrics, const std::optional<Checkpoint>& checkpoint = {}) = 0;
+  /// The stages of this worker's start and how long each took.
+  virtual const std::vector<BootstrapStage>& bootstrap_trace() const = 0;
 };
+
+/// The context of the loop that this thread runs. Throws not_found outside a loop.
+TrainContext& get_context();
+/// The mesh of this thread's loop; null without the SPMD backend. Throws not_found outside a loop.
+const Mesh* mesh();
+/// Throws not_found outside a loop.
+bool is_spmd_backend();
 
 }  // namespace weft

@@ -6,10 +6,9 @@
 #include <chrono>
 #include <cstdlib>
 #include <optional>
-#include <thread>
 
 #include <weft/actors/log.hpp>
-#include <weft/actors/worker/train_context.hpp>
+#include <weft/actors/worker/worker_context.hpp>
 #include <weft/actors/worker/worker_runtime.hpp>
 #include <weft/spmd/tensor/module.hpp>
 
@@ -70,9 +69,9 @@ Mesh mesh_of(const Assignment& assignment) {
 /// Everything between join and the end of the loop.
 class WorkerSession {
  public:
-  WorkerSession(WorkerControl& control, int worker, const Assignment& assignment,
+  WorkerSession(WorkerLink& link, int worker, const Assignment& assignment,
                 const std::string& job_id, JobMemory& memory, Board& board, StageClock& stages)
-      : control_(control),
+      : link_(link),
         worker_(worker),
         assignment_(assignment),
         board_(board),
@@ -81,21 +80,21 @@ class WorkerSession {
                         ? std::nullopt
                         : std::optional(JobMemory::anonymous({.job = job_id, .num_chips = 1}))),
         runtime_(mesh_, local_positions(), start_devices(own_memory_ ? *own_memory_ : memory),
-                 own_memory_ ? *own_memory_ : memory, control, board.worker(worker),
+                 own_memory_ ? *own_memory_ : memory, link, board.worker(worker),
                  {.worker = worker, .has_mesh = has_mesh(), .dump_dir = dump_dir()}) {
     stages.ended("devices");
   }
 
   void run(const std::string& job_id, const BoundLoop& loop, StageClock& stages) {
-    auto& control = control_.control();
+    Permits& permits = link_.permits();
     board_.worker(worker_).state(ActorState::idle);
-    control.wait_started();
+    permits.wait_started();
     stages.ended("others joined");
-    control.wait_granted(0);
+    permits.wait_granted(0);
     board_.worker(worker_).state(ActorState::running);
     manual_seed(assignment_.seed);
     const RuntimeScope runtime_scope(runtime_);
-    WorkerContext context(worker_, job_id, assignment_, control_, runtime_, stages.take());
+    WorkerContext context(worker_, job_id, assignment_, link_, runtime_, stages.take());
     const ContextScope context_scope(context);
     loop(context);
     runtime_.drain();
@@ -129,23 +128,25 @@ class WorkerSession {
       const BoardWriter row = board_.device(chip);
       row.open(ActorKind::device, worker_, chip, ::getpid());
       row.state(ActorState::starting);
-      devices.push_back(control_.start_device(
-          std::make_unique<Executor>(memory, mesh_, position, row, policy), row,
-          [this](std::exception_ptr failure) { device_failed(std::move(failure)); }));
+      devices.push_back(
+          link_.start_device(std::make_unique<Executor>(memory, mesh_, position, row, policy), row,
+                             [this](std::exception_ptr failure, std::uint64_t step) {
+                               device_failed(std::move(failure), step);
+                             }));
     }
     return devices;
   }
   /// At once, from the device's thread: the loop may be busy elsewhere for long.
-  void device_failed(std::exception_ptr failure) {
+  void device_failed(std::exception_ptr failure, std::uint64_t step) {
     const ErrorText text = describe(std::move(failure));
-    control_.loop_ended({.worker = worker_,
-                         .step = 0,
-                         .runs = 0,
-                         .error = static_cast<std::uint8_t>(text.code),
-                         .message = text.message});
+    link_.loop_ended({.worker = worker_,
+                      .step = step,
+                      .runs = 0,
+                      .error = static_cast<std::uint8_t>(text.code),
+                      .message = text.message});
   }
 
-  WorkerControl& control_;
+  WorkerLink& link_;
   const int worker_;
   const Assignment assignment_;
   Board& board_;
@@ -163,8 +164,8 @@ void report_failed_checks(BoardWriter row) {
 
 }  // namespace
 
-bool run_worker(WorkerControl& control, int worker, const std::string& token,
-                const std::string& job_id, JobMemory& memory, Board& board, const BoundLoop& loop,
+bool run_worker(WorkerLink& link, int worker, const std::string& token, const std::string& job_id,
+                JobMemory& memory, Board& board, const BoundLoop& loop,
                 std::vector<BootstrapStage> stages_before) {
   const BoardWriter row = board.worker(worker);
   row.open(ActorKind::worker, worker, -1, ::getpid());
@@ -173,11 +174,10 @@ bool run_worker(WorkerControl& control, int worker, const std::string& token,
   LoopEnded ended{.worker = worker};
   std::optional<WorkerSession> session;
   try {
-    const Assignment assignment =
-        control.join({.worker = worker, .pid = ::getpid(), .token = token});
-    control.control().set_timeout(std::chrono::milliseconds(assignment.timeout_ms));
+    const Assignment assignment = link.join({.worker = worker, .pid = ::getpid(), .token = token});
+    link.permits().set_timeout(std::chrono::milliseconds(assignment.timeout_ms));
     stages.ended("join");
-    session.emplace(control, worker, assignment, job_id, memory, board, stages);
+    session.emplace(link, worker, assignment, job_id, memory, board, stages);
     session->run(job_id, loop, stages);
   } catch (...) {
     const ErrorText text = describe(std::current_exception());
@@ -191,10 +191,10 @@ bool run_worker(WorkerControl& control, int worker, const std::string& token,
   }
   const bool good = ended.error == 0;
   row.state(good ? ActorState::ended : ActorState::failed);
-  control.loop_ended(ended);
+  link.loop_ended(ended);
   logger("weft.worker")->info("loop ended: {}", good ? "well" : ended.message);
-  control.control().wait_stopped(kStopPatience);
-  return good && !control.control().cancelled();
+  link.permits().wait_stopped(kStopPatience);
+  return good && !link.permits().cancelled();
 }
 
 int run_worker_process(const WorkerEnvironment& environment, const BoundLoop& loop) {
@@ -207,12 +207,12 @@ int run_worker_process(const WorkerEnvironment& environment, const BoundLoop& lo
                   .file = fmt::format("{}/worker-{}.log", board.header().run_dir, worker)});
     report_failed_checks(board.worker(worker));
     clock.ended("map");
-    auto control = WorkerControl::connect(socket_path(environment.coordinator_address), worker,
-                                          std::chrono::seconds(30));
+    auto link = WorkerLink::connect(socket_path(environment.coordinator_address), worker,
+                                    std::chrono::seconds(30));
     clock.ended("connect");
-    const bool good = run_worker(*control, worker, environment.token, environment.job_id, memory,
+    const bool good = run_worker(*link, worker, environment.token, environment.job_id, memory,
                                  board, loop, clock.take());
-    control.reset();
+    link.reset();
     shutdown_logging();
     return good ? 0 : 1;
   } catch (const std::exception& e) {

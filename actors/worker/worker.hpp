@@ -5,9 +5,9 @@
 #include <string>
 
 #include <weft/actors/trainer/config.hpp>
-#include <weft/actors/worker/context.hpp>
 #include <weft/actors/worker/environment.hpp>
-#include <weft/actors/worker/worker_control.hpp>
+#include <weft/actors/worker/train_context.hpp>
+#include <weft/actors/worker/worker_link.hpp>
 #include <weft/transport/board.hpp>
 #include <weft/transport/job_memory.hpp>
 
@@ -16,10 +16,10 @@ namespace weft {
 /// The user's loop with its config bound.
 using BoundLoop = std::function<void(TrainContext&)>;
 
-/// Joins by `control`, runs the loop and tells the trainer how it ended; true if it ended well.
+/// Joins by `link`, runs the loop and tells the trainer how it ended; true if it ended well.
 /// Throws nothing: what goes wrong is what the trainer is told.
-bool run_worker(WorkerControl& control, int worker, const std::string& token,
-                const std::string& job_id, JobMemory& memory, Board& board, const BoundLoop& loop,
+bool run_worker(WorkerLink& link, int worker, const std::string& token, const std::string& job_id,
+                JobMemory& memory, Board& board, const BoundLoop& loop,
                 std::vector<BootstrapStage> stages);
 
 /// The life of a worker process from fit() on: run_worker() with a connection and mappings of its

@@ -11,56 +11,56 @@ namespace {
 
 struct WorkerState {
   int worker = -1;
-  std::shared_ptr<Control> control;
+  std::shared_ptr<Permits> permits;
   TrainerActor trainer;
   const char* name = "weft.worker";
 };
 
 WorkerActor::behavior_type worker_behavior(WorkerActor::stateful_pointer<WorkerState> self,
-                                           int worker, std::shared_ptr<Control> control,
+                                           int worker, std::shared_ptr<Permits> permits,
                                            const TrainerActor& trainer) {
   self->state.worker = worker;
-  self->state.control = std::move(control);
+  self->state.permits = std::move(permits);
   self->state.trainer = trainer;
   route_to_log(self, "weft.worker");
   self->monitor(trainer);
   self->set_down_handler([self](caf::scheduled_actor*, caf::down_msg&) {
-    self->state.control->cancel("the trainer is gone");
+    self->state.permits->cancel("the trainer is gone");
   });
   return {
-      [self](start_a) { self->state.control->start(); },
+      [self](start_a) { self->state.permits->start(); },
       [self](asked_a, std::uint32_t sequence, std::uint64_t run) {
-        if (const auto known = self->state.control->asked(sequence, run)) {
+        if (const auto known = self->state.permits->asked(sequence, run)) {
           self->send(self->state.trainer, program_a::value, *known);
         }
       },
-      [self](admit_a, std::uint32_t programs) { self->state.control->admit(programs); },
-      [self](grant_a, std::uint64_t steps) { self->state.control->grant(steps); },
+      [self](admit_a, std::uint32_t programs) { self->state.permits->admit(programs); },
+      [self](grant_a, std::uint64_t steps) { self->state.permits->grant(steps); },
       [self](ended_a, std::int32_t other, std::uint64_t runs) {
-        if (auto wrong = self->state.control->loop_ended(other, runs)) {
+        if (auto wrong = self->state.permits->loop_ended(other, runs)) {
           self->send(self->state.trainer, ended_a::value,
                      LoopEnded{.worker = self->state.worker,
                                .error = static_cast<std::uint8_t>(Errc::program_divergence),
                                .message = *wrong});
         }
       },
-      [self](cancel_a, const std::string& reason) { self->state.control->cancel(reason); },
-      [self](stop_a) { self->state.control->stop(); },
+      [self](cancel_a, const std::string& reason) { self->state.permits->cancel(reason); },
+      [self](stop_a) { self->state.permits->stop(); },
   };
 }
 
-class ActorWorkerControl : public WorkerControl {
+class ActorWorkerLink : public WorkerLink {
  public:
-  ActorWorkerControl(std::unique_ptr<System> own, System& system, const TrainerActor& trainer,
-                     int worker, std::chrono::milliseconds timeout)
-      : WorkerControl(std::make_shared<Control>(timeout)),
+  ActorWorkerLink(std::unique_ptr<System> own, System& system, const TrainerActor& trainer,
+                  int worker, std::chrono::milliseconds timeout)
+      : WorkerLink(std::make_shared<Permits>(timeout)),
         own_(std::move(own)),
         system_(system),
         trainer_(trainer),
-        worker_(system.caf().spawn(worker_behavior, worker, shared_control(), trainer)),
+        worker_(system.caf().spawn(worker_behavior, worker, shared_permits(), trainer)),
         timeout_(timeout) {}
 
-  ~ActorWorkerControl() override { caf::anon_send_exit(worker_, caf::exit_reason::user_shutdown); }
+  ~ActorWorkerLink() override { caf::anon_send_exit(worker_, caf::exit_reason::user_shutdown); }
 
   Assignment join(const JoinRequest& request) override {
     caf::scoped_actor self{system_.caf()};
@@ -76,16 +76,13 @@ class ActorWorkerControl : public WorkerControl {
   void show_program(const ProgramSeen& program) override {
     caf::anon_send(trainer_, program_a::value, program);
   }
-  void want_lease(int worker, std::uint64_t step) override {
-    caf::anon_send(trainer_, lease_a::value, std::int32_t{worker}, step);
-  }
+  void want_lease(std::uint64_t step) override { caf::anon_send(trainer_, lease_a::value, step); }
   void report(const Report& report) override { caf::anon_send(trainer_, report_a::value, report); }
   void loop_ended(const LoopEnded& ended) override {
     caf::anon_send(trainer_, ended_a::value, ended);
   }
-  std::unique_ptr<DeviceLink> start_device(
-      std::unique_ptr<Executor> executor, BoardWriter board,
-      std::function<void(std::exception_ptr)> on_failure) override {
+  std::unique_ptr<DeviceLink> start_device(std::unique_ptr<Executor> executor, BoardWriter board,
+                                           DeviceFailed on_failure) override {
     return spawn_device(system_, std::move(executor), board, std::move(on_failure));
   }
 
@@ -99,18 +96,17 @@ class ActorWorkerControl : public WorkerControl {
 
 }  // namespace
 
-std::unique_ptr<WorkerControl> make_worker_control(System& system, const TrainerActor& trainer,
-                                                   int worker, std::chrono::milliseconds timeout) {
-  return std::make_unique<ActorWorkerControl>(nullptr, system, trainer, worker, timeout);
+std::unique_ptr<WorkerLink> make_worker_link(System& system, const TrainerActor& trainer,
+                                             int worker, std::chrono::milliseconds timeout) {
+  return std::make_unique<ActorWorkerLink>(nullptr, system, trainer, worker, timeout);
 }
 
-std::unique_ptr<WorkerControl> WorkerControl::connect(const std::string& socket_path, int worker,
-                                                      std::chrono::milliseconds timeout) {
+std::unique_ptr<WorkerLink> WorkerLink::connect(const std::string& socket_path, int worker,
+                                                std::chrono::milliseconds timeout) {
   auto system = std::make_unique<System>();
   System& reference = *system;
   const TrainerActor trainer = reference.dial(socket_path, timeout);
-  return std::make_unique<ActorWorkerControl>(std::move(system), reference, trainer, worker,
-                                              timeout);
+  return std::make_unique<ActorWorkerLink>(std::move(system), reference, trainer, worker, timeout);
 }
 
 }  // namespace weft

@@ -4,12 +4,12 @@
 #include <memory>
 
 #include <weft/actors/system.hpp>
-#include <weft/actors/worker/worker_control.hpp>
+#include <weft/actors/worker/worker_link.hpp>
 
 namespace weft {
 
 /// A worker in the trainer's own process.
-std::unique_ptr<WorkerControl> make_worker_control(System& system, const TrainerActor& trainer,
-                                                   int worker, std::chrono::milliseconds timeout);
+std::unique_ptr<WorkerLink> make_worker_link(System& system, const TrainerActor& trainer,
+                                             int worker, std::chrono::milliseconds timeout);
 
 }  // namespace weft

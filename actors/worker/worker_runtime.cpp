@@ -13,7 +13,7 @@ namespace weft {
 namespace {
 
 constexpr std::uint64_t kRunsUnderWay = 2;
-/// Control messages stay below 1 MiB (caf.md).
+/// A larger message would keep the socket from the others for too long.
 constexpr std::size_t kProgramTextBytesMax = 900'000;
 
 /// A buffer at one offset in the arenas of the worker's chips.
@@ -52,13 +52,12 @@ TensorType local_type(const Mesh& mesh, const TensorType& type, const Sharding& 
 
 WorkerRuntime::WorkerRuntime(const Mesh& mesh, std::vector<int> positions,
                              std::vector<std::unique_ptr<DeviceLink>> devices, JobMemory& memory,
-                             WorkerControl& control, BoardWriter board,
-                             WorkerRuntimeOptions options)
+                             WorkerLink& link, BoardWriter board, WorkerRuntimeOptions options)
     : mesh_(mesh),
       positions_(std::move(positions)),
       devices_(std::move(devices)),
       memory_(memory),
-      control_(control),
+      link_(link),
       board_(board),
       options_(std::move(options)) {
   std::vector<int> chips;
@@ -74,9 +73,9 @@ Runtime::RunResult WorkerRuntime::run(const Program& program, std::span<const Bi
   WEFT_CHECK(inputs.size() == program.inputs.size(), inputs.size(), program.inputs.size());
   const auto& [number, plan] = find_or_compile(program);
   if (runs_ >= kRunsUnderWay) wait_for_run(runs_ + 1 - kRunsUnderWay);
-  if (const auto known = control_.control().begin_run(runs_ + 1, number)) {
-    control_.show_program(*known);
-    control_.control().wait_admitted(known->sequence);
+  if (const auto known = link_.permits().begin_run(runs_ + 1, number)) {
+    link_.show_program(*known);
+    link_.permits().wait_admitted(known->sequence);
   }
   ++runs_;
 
@@ -124,16 +123,19 @@ const WorkerRuntime::Compiled& WorkerRuntime::find_or_compile(const Program& pro
 
 void WorkerRuntime::admit(const Program& program, const Fingerprint& key, std::uint32_t number) {
   std::string text = to_text(program, mesh_);
-  if (text.size() > kProgramTextBytesMax) text.resize(kProgramTextBytesMax);
+  if (text.size() > kProgramTextBytesMax) {
+    text.resize(kProgramTextBytesMax);
+    text += "\n(cut)";
+  }
   const ProgramSeen seen{.worker = options_.worker,
                          .sequence = number,
                          .run = runs_ + 1,
                          .fingerprint_low = key.low,
                          .fingerprint_high = key.high,
                          .text = std::move(text)};
-  control_.control().shown(seen);
-  control_.show_program(seen);
-  control_.control().wait_admitted(number);
+  link_.permits().shown(seen);
+  link_.show_program(seen);
+  link_.permits().wait_admitted(number);
 }
 
 void WorkerRuntime::dump(const Program& program, const Plan& plan, std::uint32_t number) const {
@@ -198,13 +200,13 @@ void WorkerRuntime::end_step() {
   ++step_;
   set_log_step(step_);
   board_.step(step_);
-  auto& control = control_.control();
+  Permits& permits = link_.permits();
   // Asked for early, so that no step waits for the trainer.
   constexpr std::uint64_t kAhead = 32;
-  if (step_ + kAhead == control.granted()) control_.want_lease(options_.worker, step_ + kAhead);
-  if (step_ >= control.granted()) {
-    control_.want_lease(options_.worker, step_);
-    control.wait_granted(step_);
+  if (step_ + kAhead == permits.granted()) link_.want_lease(step_ + kAhead);
+  if (step_ >= permits.granted()) {
+    link_.want_lease(step_);
+    permits.wait_granted(step_);
   }
 }
 

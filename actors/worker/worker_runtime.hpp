@@ -8,7 +8,7 @@
 #include <vector>
 
 #include <weft/actors/worker/buffer_pool.hpp>
-#include <weft/actors/worker/worker_control.hpp>
+#include <weft/actors/worker/worker_link.hpp>
 #include <weft/spmd/passes/plan.hpp>
 #include <weft/spmd/tensor/runtime.hpp>
 #include <weft/transport/board.hpp>
@@ -28,7 +28,7 @@ class WorkerRuntime : public Runtime {
   /// order.
   WorkerRuntime(const Mesh& mesh, std::vector<int> positions,
                 std::vector<std::unique_ptr<DeviceLink>> devices, JobMemory& memory,
-                WorkerControl& control, BoardWriter board, WorkerRuntimeOptions options);
+                WorkerLink& link, BoardWriter board, WorkerRuntimeOptions options);
   ~WorkerRuntime() override;
 
   const Mesh* mesh() const override { return options_.has_mesh ? &mesh_ : nullptr; }
@@ -59,7 +59,7 @@ class WorkerRuntime : public Runtime {
   const std::vector<int> positions_;
   std::vector<std::unique_ptr<DeviceLink>> devices_;
   JobMemory& memory_;
-  WorkerControl& control_;
+  WorkerLink& link_;
   BoardWriter board_;
   const WorkerRuntimeOptions options_;
   std::shared_ptr<BufferPool> pool_;

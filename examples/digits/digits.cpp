@@ -1,5 +1,5 @@
 /// A classifier of hand-written digits, trained on every chip of a mesh. The loop is written for
-/// one device; six annotations make it data- and model-parallel.
+/// one device; five annotations make it data- and model-parallel.
 
 #include <chrono>
 #include <cmath>
@@ -11,7 +11,6 @@
 #include <xxhash.h>
 #include <CLI/CLI.hpp>
 
-#include <weft/spmd/mesh/topology.hpp>
 #include <weft/weft.hpp>
 
 #include <weft/examples/digits/digits_data.hpp>
@@ -66,9 +65,9 @@ double cosine(double rate, std::uint64_t step, std::uint64_t steps) {
 }
 
 void train(weft::TrainContext& ctx, const weft::Config& config) {
-  const digits::Dataset data = digits::load(config["data"]);
-  const auto batch_size = config["batch"].get<std::int64_t>();
-  const auto epochs = config["epochs"].get<std::uint64_t>();
+  const digits::Dataset data = digits::load(config.at("data"));
+  const auto batch_size = config.at("batch").get<std::int64_t>();
+  const auto epochs = config.at("epochs").get<std::uint64_t>();
   Mlp net;
   weft::AdamW optimizer(net.parameters(), {.lr = kLearningRate, .weight_decay = 0.05});
 
@@ -124,22 +123,15 @@ struct Arguments {
   std::string data = DIGITS_CSV;
 };
 
-/// ("data", "model"): the topology; else workers x chips; for one process, the squarest grid.
+/// Several workers get ("data", "model") by themselves; one process would get a single axis, so it
+/// is given the squarest grid.
 weft::SpmdConfig grid(const Arguments& arguments) {
-  weft::SpmdConfig spmd{.axis_names = {"data", "model"}};
-  if (!arguments.topology.empty()) {
-    spmd.mesh_shape = weft::parse_topology(arguments.topology);
-    if (spmd.mesh_shape.size() == 1) spmd.mesh_shape.push_back(1);
-  } else if (arguments.workers > 1) {
-    spmd.mesh_shape = {arguments.workers, arguments.chips};
-  } else {
-    std::int64_t model = 1;
-    for (std::int64_t m = 1; m * m <= arguments.chips; ++m) {
-      if (arguments.chips % m == 0) model = m;
-    }
-    spmd.mesh_shape = {arguments.chips / model, model};
+  if (!arguments.topology.empty() || arguments.workers > 1) return {};
+  std::int64_t model = 1;
+  for (std::int64_t m = 1; m * m <= arguments.chips; ++m) {
+    if (arguments.chips % m == 0) model = m;
   }
-  return spmd;
+  return {.mesh_shape = {arguments.chips / model, model}, .axis_names = {"data", "model"}};
 }
 
 weft::Metrics to_json(const weft::Result& result) {

@@ -9,7 +9,7 @@
 
 /// The norm of a vector whose parts lie on all chips.
 void norm(weft::TrainContext& ctx, const weft::Config& config) {
-  std::vector<float> elements(config["size"].get<std::size_t>());
+  std::vector<float> elements(config.at("size").get<std::size_t>());
   std::iota(elements.begin(), elements.end(), 1.0F);
   const weft::Tensor x = weft::to_device(elements, {std::ssize(elements)});
   weft::mark_sharding(x, *ctx.mesh(), {{"data"}});

@@ -26,7 +26,8 @@ class AxisNames {
   std::vector<std::string> names_;
 };
 
-/// `{{"data"}, {}}` shards dim 0 over axis "data"; `{{"data", "model"}, {}}` over both.
+/// `{{"data"}, {}}` shards dim 0 of two over axis "data"; `{{"data", "model"}, {}}` over both. Of
+/// one dim: `{{"data", "model"}}`; without the inner braces that would be two dims.
 class PartitionSpec {
  public:
   PartitionSpec() = default;
@@ -40,7 +41,7 @@ class PartitionSpec {
 
   const std::vector<AxisNames>& dims() const { return dims_; }
   int num_dims() const { return static_cast<int>(dims_.size()); }
-  /// `(("data"), None)`-like text: `{{"data"}, {}}`.
+  /// As it is written in code: `{{"data"}, {}}`.
   std::string to_string() const;
 
   friend bool operator==(const PartitionSpec&, const PartitionSpec&) = default;

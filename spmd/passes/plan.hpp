@@ -56,7 +56,8 @@ struct CollectiveSummary {
 };
 std::vector<CollectiveSummary> collectives(const Plan& plan, const Mesh& mesh);
 
-/// canonicalize, propagate, partition, canonicalize, make_plan, with a verify after each.
+/// canonicalize, propagate, partition, canonicalize, make_plan; every program on the way is
+/// verified.
 Plan compile(const Program& program, const Mesh& mesh);
 
 }  // namespace weft

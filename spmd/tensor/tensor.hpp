@@ -49,7 +49,8 @@ class Tensor {
   std::shared_ptr<TensorNode> node_;
 };
 
-/// A tensor or number as an operand, with the place of the call.
+/// A tensor or number as an operand, with the place of the call. A number is a constant of the
+/// program: one that changes from step to step is `scalar(v)`, or every step is compiled anew.
 class Operand {
  public:
   Operand(const Tensor& tensor,  // NOLINT(google-explicit-constructor)

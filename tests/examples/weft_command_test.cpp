@@ -39,6 +39,12 @@ TEST(WeftLaunch, SetsWorkersChipsAndTopologyAndTagsOutput) {
   testing::expect_nothing_left(job);
 }
 
+TEST(WeftLaunch, RunsTheMainJobOnOtherSizesThanItsOwn) {
+  AppProcess app({WEFT, "launch", "-n", "2", "--chips", "4", "--", DIGITS, "--epochs", "1"});
+  EXPECT_NE(app.wait_for_line("mesh (2,4) (\"data\",\"model\")"), "");
+  EXPECT_EQ(app.wait(), 0) << app.output();
+}
+
 TEST(WeftLaunch, ReturnsTheExitCodeOfTheFirstCause) {
   EXPECT_EQ(launch({"--mode", "none"}).wait(), 0);
   EXPECT_EQ(launch({"--mode", "exit_3"}).wait(), 3);

@@ -76,10 +76,10 @@ TEST(JobState, GrowsLeasesAndNeverShrinksThem) {
   JobState job(1, 10);
   const Actions start = job.joined(0, 1);
   EXPECT_EQ(start[0].number, 10U);
-  const Actions more = job.lease_wanted(0, 5);
+  const Actions more = job.lease_wanted(5);
   ASSERT_EQ(kinds(more), std::vector{Kind::grant});
   EXPECT_EQ(more[0].number, 15U);
-  EXPECT_TRUE(job.lease_wanted(0, 3).empty());
+  EXPECT_TRUE(job.lease_wanted(3).empty());
 }
 
 TEST(JobState, SucceedsWhenAllLoopsEndAfterTheSameRuns) {

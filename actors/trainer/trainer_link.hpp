@@ -1,5 +1,5 @@
 #pragma once
-/// TrainerControl: what fit() sees of the trainer actor.
+/// TrainerLink: what fit() sees of the trainer actor.
 
 #include <functional>
 #include <memory>
@@ -9,20 +9,20 @@
 #include <weft/actors/protocol.hpp>
 #include <weft/actors/trainer/result.hpp>
 #include <weft/actors/trainer/validate.hpp>
-#include <weft/actors/worker/worker_control.hpp>
+#include <weft/actors/worker/worker_link.hpp>
 #include <weft/transport/board.hpp>
 #include <weft/transport/job_memory.hpp>
 
 namespace weft {
 
 struct TrainerEvent {
-  enum class Kind : std::uint8_t { all_joined, report, ended };
-  Kind kind = Kind::all_joined;
+  enum class Kind : std::uint8_t { report, ended };
+  Kind kind = Kind::report;
   Report report{};                   ///< report
   std::optional<Failure> failure{};  ///< ended
 };
 
-struct TrainerControlOptions {
+struct TrainerLinkOptions {
   JobSpec spec;
   std::string token;
   std::string run_dir;
@@ -32,18 +32,18 @@ struct TrainerControlOptions {
 };
 
 /// Owns the actor system. Thread-safe.
-class TrainerControl {
+class TrainerLink {
  public:
   /// `memory` and `board` must outlive it. Throws io if the socket can't be made.
-  static std::unique_ptr<TrainerControl> start(TrainerControlOptions options, JobMemory& memory,
-                                               Board& board);
-  virtual ~TrainerControl() = default;
+  static std::unique_ptr<TrainerLink> start(TrainerLinkOptions options, JobMemory& memory,
+                                            Board& board);
+  virtual ~TrainerLink() = default;
 
   virtual void process_started(int worker, int pid) = 0;
   virtual void process_ended(const ProcessEnded& ended) = 0;
   virtual void cancel(const std::string& reason) = 0;
   /// The line of a worker that is a thread of this process.
-  virtual std::unique_ptr<WorkerControl> local_worker(int worker) = 0;
+  virtual std::unique_ptr<WorkerLink> local_worker(int worker) = 0;
 };
 
 }  // namespace weft

@@ -1,4 +1,4 @@
-#include <weft/actors/worker/train_context.hpp>
+#include <weft/actors/worker/worker_context.hpp>
 
 #include <filesystem>
 
@@ -26,7 +26,7 @@ void WorkerContext::report(const Metrics& metrics, const std::optional<Checkpoin
     }
     report.checkpoint = store_checkpoint(run_dir(), checkpoints_++, checkpoint->path);
   }
-  control_.report(report);
+  link_.report(report);
 }
 
 ContextScope::ContextScope(TrainContext& context) : before_(current_context) {

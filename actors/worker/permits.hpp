@@ -1,5 +1,5 @@
 #pragma once
-/// Control: what the trainer has allowed a worker so far. The worker's actor writes it, the loop's
+/// Permits: what the trainer has allowed a worker so far. The worker's actor writes it, the loop's
 /// thread waits on it.
 
 #include <chrono>
@@ -18,9 +18,9 @@ namespace weft {
 
 /// Thread-safe. Every wait throws cancelled with the trainer's reason once the job has failed, and
 /// timeout, saying what was waited for, after `timeout`.
-class Control {
+class Permits {
  public:
-  explicit Control(std::chrono::milliseconds timeout) : timeout_(timeout) {}
+  explicit Permits(std::chrono::milliseconds timeout) : timeout_(timeout) {}
   void set_timeout(std::chrono::milliseconds timeout);
 
   // By the worker's actor.

@@ -1,4 +1,4 @@
-#include <weft/actors/worker/control.hpp>
+#include <weft/actors/worker/permits.hpp>
 
 #include <weft/spmd/error.hpp>
 
@@ -11,7 +11,7 @@ constexpr std::size_t kRecentRuns = 4096;
 }  // namespace
 
 template <typename Predicate>
-void Control::wait(const char* what, Predicate predicate) {
+void Permits::wait(const char* what, Predicate predicate) {
   std::unique_lock lock(mutex_);
   const bool held = changed_.wait_for(lock, timeout_, [&] { return cancelled_ || predicate(); });
   throw_if_cancelled();
@@ -21,16 +21,16 @@ void Control::wait(const char* what, Predicate predicate) {
   }
 }
 
-void Control::throw_if_cancelled() const {
+void Permits::throw_if_cancelled() const {
   if (cancelled_) throw Error(Errc::cancelled, reason_);
 }
 
-void Control::set_timeout(std::chrono::milliseconds timeout) {
+void Permits::set_timeout(std::chrono::milliseconds timeout) {
   const std::lock_guard lock(mutex_);
   timeout_ = timeout;
 }
 
-void Control::start() {
+void Permits::start() {
   {
     const std::lock_guard lock(mutex_);
     started_ = true;
@@ -38,7 +38,7 @@ void Control::start() {
   changed_.notify_all();
 }
 
-void Control::admit(std::uint64_t programs) {
+void Permits::admit(std::uint64_t programs) {
   {
     const std::lock_guard lock(mutex_);
     admitted_ = std::max(admitted_, programs);
@@ -46,7 +46,7 @@ void Control::admit(std::uint64_t programs) {
   changed_.notify_all();
 }
 
-void Control::grant(std::uint64_t steps) {
+void Permits::grant(std::uint64_t steps) {
   {
     const std::lock_guard lock(mutex_);
     granted_ = std::max(granted_, steps);
@@ -54,7 +54,7 @@ void Control::grant(std::uint64_t steps) {
   changed_.notify_all();
 }
 
-std::optional<std::string> Control::loop_ended(int worker, std::uint64_t runs) {
+std::optional<std::string> Permits::loop_ended(int worker, std::uint64_t runs) {
   const std::lock_guard lock(mutex_);
   if (runs < ended_runs_) {
     ended_runs_ = runs;
@@ -64,7 +64,7 @@ std::optional<std::string> Control::loop_ended(int worker, std::uint64_t runs) {
   return overtaken();
 }
 
-void Control::cancel(std::string reason) {
+void Permits::cancel(std::string reason) {
   {
     const std::lock_guard lock(mutex_);
     if (stopped_ || cancelled_) return;
@@ -74,7 +74,7 @@ void Control::cancel(std::string reason) {
   changed_.notify_all();
 }
 
-void Control::stop() {
+void Permits::stop() {
   {
     const std::lock_guard lock(mutex_);
     stopped_ = true;
@@ -82,29 +82,29 @@ void Control::stop() {
   changed_.notify_all();
 }
 
-void Control::wait_started() {
+void Permits::wait_started() {
   wait("the other workers to join", [this] { return started_; });
 }
 
-void Control::wait_admitted(std::uint64_t sequence) {
+void Permits::wait_admitted(std::uint64_t sequence) {
   wait("all workers to show the same program", [&] { return admitted_ > sequence; });
 }
 
-void Control::wait_granted(std::uint64_t step) {
+void Permits::wait_granted(std::uint64_t step) {
   wait("the lease of the next steps", [&] { return granted_ > step; });
 }
 
-bool Control::wait_stopped(std::chrono::milliseconds timeout) {
+bool Permits::wait_stopped(std::chrono::milliseconds timeout) {
   std::unique_lock lock(mutex_);
   return changed_.wait_for(lock, timeout, [this] { return stopped_ || cancelled_; });
 }
 
-std::uint64_t Control::granted() const {
+std::uint64_t Permits::granted() const {
   const std::lock_guard lock(mutex_);
   return granted_;
 }
 
-std::optional<ProgramSeen> Control::begin_run(std::uint64_t run, std::uint32_t program) {
+std::optional<ProgramSeen> Permits::begin_run(std::uint64_t run, std::uint32_t program) {
   const std::lock_guard lock(mutex_);
   throw_if_cancelled();
   begun_runs_ = run;
@@ -114,7 +114,7 @@ std::optional<ProgramSeen> Control::begin_run(std::uint64_t run, std::uint32_t p
   return run == asked_run_ ? contradiction(program) : std::nullopt;
 }
 
-std::optional<ProgramSeen> Control::asked(std::uint32_t sequence, std::uint64_t run) {
+std::optional<ProgramSeen> Permits::asked(std::uint32_t sequence, std::uint64_t run) {
   const std::lock_guard lock(mutex_);
   asked_sequence_ = sequence;
   asked_run_ = run;
@@ -122,7 +122,7 @@ std::optional<ProgramSeen> Control::asked(std::uint32_t sequence, std::uint64_t 
   return contradiction(recent_[recent_.size() - 1 - (begun_runs_ - run)]);
 }
 
-std::optional<ProgramSeen> Control::contradiction(std::uint32_t program) const {
+std::optional<ProgramSeen> Permits::contradiction(std::uint32_t program) const {
   if (program >= asked_sequence_) return {};
   ProgramSeen known = shown_.at(program);
   known.sequence = asked_sequence_;
@@ -130,19 +130,19 @@ std::optional<ProgramSeen> Control::contradiction(std::uint32_t program) const {
   return known;
 }
 
-void Control::shown(ProgramSeen program) {
+void Permits::shown(ProgramSeen program) {
   const std::lock_guard lock(mutex_);
   shown_.push_back(std::move(program));
 }
 
-std::string Control::overtaken() const {
+std::string Permits::overtaken() const {
   return fmt::format(
       "worker {} ended its loop after {} programs, this worker runs number {}: every worker's loop "
       "must run the same programs",
       ended_worker_, ended_runs_, begun_runs_);
 }
 
-bool Control::cancelled() const {
+bool Permits::cancelled() const {
   const std::lock_guard lock(mutex_);
   return cancelled_;
 }

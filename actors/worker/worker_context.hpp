@@ -1,0 +1,63 @@
+#pragma once
+/// The TrainContext of a worker, and the place where a thread finds it.
+
+#include <string>
+#include <vector>
+
+#include <weft/actors/protocol.hpp>
+#include <weft/actors/worker/train_context.hpp>
+#include <weft/actors/worker/worker_link.hpp>
+#include <weft/actors/worker/worker_runtime.hpp>
+
+namespace weft {
+
+class WorkerContext : public TrainContext {
+ public:
+  WorkerContext(int worker, std::string job_id, const Assignment& assignment, WorkerLink& link,
+                const WorkerRuntime& runtime, std::vector<BootstrapStage> stages)
+      : worker_(worker),
+        job_id_(std::move(job_id)),
+        assignment_(assignment),
+        link_(link),
+        runtime_(runtime),
+        stages_(std::move(stages)) {}
+
+  const Mesh* mesh() const override { return runtime_.mesh(); }
+  bool is_spmd_backend() const override { return mesh() != nullptr; }
+  int world_size() const override { return assignment_.num_workers; }
+  int world_rank() const override { return worker_; }
+  int local_rank() const override { return worker_; }
+  int num_devices() const override {
+    return assignment_.num_workers * assignment_.chips_per_worker;
+  }
+  int num_local_devices() const override { return assignment_.chips_per_worker; }
+  const std::string& job_id() const override { return job_id_; }
+  const std::string& run_dir() const override { return assignment_.run_dir; }
+  std::uint64_t seed() const override { return assignment_.seed; }
+  std::uint64_t step() const override { return runtime_.steps(); }
+  void report(const Metrics& metrics, const std::optional<Checkpoint>& checkpoint) override;
+  const std::vector<BootstrapStage>& bootstrap_trace() const override { return stages_; }
+
+ private:
+  const int worker_;
+  const std::string job_id_;
+  const Assignment assignment_;
+  WorkerLink& link_;
+  const WorkerRuntime& runtime_;
+  const std::vector<BootstrapStage> stages_;
+  int checkpoints_ = 0;
+};
+
+/// While it lives, get_context() on this thread is `context`.
+class ContextScope {
+ public:
+  explicit ContextScope(TrainContext& context);
+  ~ContextScope();
+  ContextScope(const ContextScope&) = delete;
+  ContextScope& operator=(const ContextScope&) = delete;
+
+ private:
+  TrainContext* before_;
+};
+
+}  // namespace weft

@@ -1,0 +1,44 @@
+#pragma once
+/// WorkerLink: a worker's line to the trainer, and the actors of its process.
+
+#include <chrono>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include <weft/actors/device/device_link.hpp>
+#include <weft/actors/protocol.hpp>
+#include <weft/actors/worker/permits.hpp>
+
+namespace weft {
+
+/// Used by the loop's thread, but for loop_ended(), which any thread may call. No call waits, but
+/// for join().
+class WorkerLink {
+ public:
+  /// Connects to the trainer's socket, with an actor system of its own. Throws as System::dial.
+  static std::unique_ptr<WorkerLink> connect(const std::string& socket_path, int worker,
+                                             std::chrono::milliseconds timeout);
+  virtual ~WorkerLink() = default;
+
+  Permits& permits() { return *permits_; }
+
+  /// Throws what the trainer refuses with.
+  virtual Assignment join(const JoinRequest& request) = 0;
+  virtual void show_program(const ProgramSeen& program) = 0;
+  virtual void want_lease(std::uint64_t step) = 0;
+  virtual void report(const Report& report) = 0;
+  virtual void loop_ended(const LoopEnded& ended) = 0;
+  virtual std::unique_ptr<DeviceLink> start_device(std::unique_ptr<Executor> executor,
+                                                   BoardWriter board, DeviceFailed on_failure) = 0;
+
+ protected:
+  explicit WorkerLink(std::shared_ptr<Permits> permits) : permits_(std::move(permits)) {}
+  const std::shared_ptr<Permits>& shared_permits() const { return permits_; }
+
+ private:
+  std::shared_ptr<Permits> permits_;
+};
+
+}  // namespace weft

@@ -1,0 +1,89 @@
+#include <weft/actors/worker/permits.hpp>
+
+#include <gtest/gtest.h>
+
+#include <thread>
+
+#include <weft/tests/support/expect_error.hpp>
+
+namespace weft {
+namespace {
+
+using std::chrono::milliseconds;
+using testing::expect_error;
+
+constexpr milliseconds kLong{60'000};
+
+TEST(Permits, WaitsUntilTheTrainerAllowsIt) {
+  Permits permits(kLong);
+  std::jthread trainer([&] {
+    permits.start();
+    permits.admit(1);
+    permits.grant(10);
+  });
+  permits.wait_started();
+  permits.wait_admitted(0);
+  permits.wait_granted(9);
+}
+
+TEST(Permits, ACancelEndsAWaitWithItsReason) {
+  Permits permits(kLong);
+  std::jthread trainer([&] { permits.cancel("worker 3 was killed"); });
+  expect_error(Errc::cancelled, {"worker 3 was killed"}, [&] { permits.wait_admitted(0); });
+  expect_error(Errc::cancelled, {"worker 3 was killed"}, [&] { permits.begin_run(1, 0); });
+  EXPECT_TRUE(permits.cancelled());
+}
+
+TEST(Permits, ATimeoutSaysWhatWasWaitedFor) {
+  Permits permits(milliseconds(1));
+  expect_error(Errc::timeout, {"lease", "0.001 s"}, [&] { permits.wait_granted(0); });
+  EXPECT_FALSE(permits.wait_stopped(milliseconds(1)));
+}
+
+TEST(Permits, ARunThatAnotherWorkerTakesNoPartInIsADivergence) {
+  Permits permits(kLong);
+  permits.begin_run(1, 0);
+  EXPECT_FALSE(permits.loop_ended(2, 1));
+  expect_error(Errc::program_divergence, {"worker 2", "after 1 programs"},
+               [&] { permits.begin_run(2, 0); });
+}
+
+TEST(Permits, NoticesARunThatHasBegunAlready) {
+  Permits permits(kLong);
+  permits.begin_run(1, 0);
+  permits.begin_run(2, 0);
+  const auto wrong = permits.loop_ended(2, 1);
+  ASSERT_TRUE(wrong);
+  EXPECT_NE(wrong->find("number 2"), std::string::npos);
+}
+
+/// Another worker asks for a new program in a run that this one makes with one it knows.
+TEST(Permits, ShowsTheKnownProgramOfARunThatIsAskedFor) {
+  const auto start = [](Permits& permits) {
+    permits.shown({.worker = 0, .sequence = 0, .run = 1, .text = "known"});
+    permits.begin_run(1, 0);
+  };
+  Permits late(kLong);
+  start(late);
+  late.begin_run(2, 0);
+  const auto known = late.asked(1, 2);
+  ASSERT_TRUE(known);
+  EXPECT_EQ(known->sequence, 1U);
+  EXPECT_EQ(known->run, 2U);
+  EXPECT_EQ(known->text, "known");
+
+  Permits early(kLong);
+  start(early);
+  EXPECT_FALSE(early.asked(1, 2));
+  EXPECT_TRUE(early.begin_run(2, 0));
+}
+
+TEST(Permits, ShowsNothingWhereItRunsTheNewProgramToo) {
+  Permits permits(kLong);
+  EXPECT_FALSE(permits.asked(0, 1));
+  permits.shown({.worker = 0, .sequence = 0, .run = 1});
+  EXPECT_FALSE(permits.begin_run(1, 0));
+}
+
+}  // namespace
+}  // namespace weft
