@@ -3,7 +3,9 @@
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/random.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include <array>
@@ -15,6 +17,9 @@
 
 namespace weft {
 namespace {
+
+/// "/<id>/control" and the end of the string.
+constexpr std::size_t kPlaceInRoot = 1 + 32 + 8 + 1;
 
 std::string random_hex() {
   std::array<unsigned char, 16> bytes{};
@@ -41,9 +46,13 @@ void make_private_folder(const std::string& path) {
   }
 }
 
+/// $XDG_RUNTIME_DIR/weft, or /tmp/weft-<uid> where there is none or it is too long for a socket.
 std::string control_root() {
   const char* runtime = std::getenv("XDG_RUNTIME_DIR");
-  if (runtime != nullptr && *runtime != '\0') return std::string(runtime) + "/weft";
+  if (runtime != nullptr && *runtime != '\0') {
+    const std::string root = std::string(runtime) + "/weft";
+    if (root.size() + kPlaceInRoot < sizeof(sockaddr_un::sun_path)) return root;
+  }
   return fmt::format("/tmp/weft-{}", ::geteuid());
 }
 

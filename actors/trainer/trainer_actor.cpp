@@ -225,9 +225,15 @@ class ActorTrainerLink : public TrainerLink {
   ActorTrainerLink(const TrainerLinkOptions& options, JobMemory& memory, Board& board)
       : timeout_(static_cast<long>(options.spec.timeout_s * 1000)),
         trainer_(system_.caf().spawn(trainer_behavior, options, &memory, &board)) {
-    if (!options.socket_path.empty()) system_.publish(trainer_, options.socket_path);
+    if (options.socket_path.empty()) return;
+    try {
+      system_.publish(trainer_, options.socket_path);
+    } catch (...) {
+      quit();  // or the system would wait for the actor for ever
+      throw;
+    }
   }
-  ~ActorTrainerLink() override { caf::anon_send_exit(trainer_, caf::exit_reason::user_shutdown); }
+  ~ActorTrainerLink() override { quit(); }
 
   void process_started(int worker, int pid) override {
     caf::anon_send(trainer_, started_a::value, std::int32_t{worker}, std::int32_t{pid});
@@ -243,6 +249,8 @@ class ActorTrainerLink : public TrainerLink {
   }
 
  private:
+  void quit() { caf::anon_send_exit(trainer_, caf::exit_reason::user_shutdown); }
+
   System system_;
   std::chrono::milliseconds timeout_;
   TrainerActor trainer_;

@@ -54,6 +54,12 @@ TEST(Loss, ARunWithoutFaultsLeavesNothing) {
   expect_nothing_left(job);
 }
 
+TEST(Loss, ARuntimeFolderTooLongForASocketIsPassedOver) {
+  testing::AppProcess app({FAULT_APP, "--json", "{json}"},
+                          {"XDG_RUNTIME_DIR=/tmp/" + std::string(200, 'x')});
+  EXPECT_EQ(app.wait(), 0) << app.output();
+}
+
 TEST(Loss, AnExceptionIsNamedWithWorkerAndStep) {
   FaultApp app({"--mode", "throw"});
   const auto result = failure_of(app);
