@@ -113,7 +113,7 @@ TEST(Loss, AKillInsideACollectiveNamesTheCollective) {
   pid_t pid = 0;
   wait_until([&] {
     for (const ActorRow& row : board.rows()) {
-      if (row.kind == ActorKind::device && row.worker == 2 && row.in_collective &&
+      if (row.kind == ActorKind::device && row.worker == 2 && row.step == 3 && row.in_collective &&
           row.waiting_for >= 0) {
         pid = row.pid;
       }
