@@ -163,6 +163,10 @@ class Propagation {
   }
 
   void visit(const Node& node) {
+    const auto& factors = node.rule.factors;
+    if (std::ranges::none_of(factors, [&](const Factor& f) { return may_propagate(node, f); })) {
+      return;
+    }
     for (const Candidate& candidate : candidates(node)) {
       for (std::size_t tensor = 0; tensor < node.tensors.size(); ++tensor) {
         extend(node, tensor, candidate);

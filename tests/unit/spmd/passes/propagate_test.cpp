@@ -12,19 +12,20 @@ using testing::Mlp;
 
 const Mesh kMesh({4, 2}, {"data", "model"});
 
-std::string text(const Program& program, const std::vector<Sharding>& shardings, ValueId value) {
+std::string text(const Program& program, const std::vector<Sharding>& shardings, ValueId value,
+                 const Mesh& mesh = kMesh) {
   Sharding sharding = shardings[value];
   sharding.open_mask = 0;
-  return sharding.to_string(kMesh, program.shape(value).size());
+  return sharding.to_string(mesh, program.shape(value).size());
 }
 
 /// The sharding of every value, in order, openness left out.
-std::vector<std::string> propagated(const std::string& program_text) {
-  const Program program = parse_program(program_text, kMesh);
-  const std::vector<Sharding> shardings = propagate(program, kMesh);
+std::vector<std::string> propagated(const std::string& program_text, const Mesh& mesh = kMesh) {
+  const Program program = parse_program(program_text, mesh);
+  const std::vector<Sharding> shardings = propagate(program, mesh);
   std::vector<std::string> lines;
   for (ValueId value = 0; value < program.num_values(); ++value) {
-    lines.push_back(text(program, shardings, value));
+    lines.push_back(text(program, shardings, value, mesh));
   }
   return lines;
 }
@@ -106,6 +107,15 @@ TEST(Propagate, AnAxisThatCutsAReshapedPartUnevenlyStaysBehind) {
   return %1 "z" [{?}, {?}]
 })")[1],
             "[{}, {}]");
+}
+
+TEST(Propagate, NothingIsAddedBehindAnAxisThatCutsAReshapedPartUnevenly) {
+  EXPECT_EQ(propagated(R"(program(%0: f32[12] data "x" [{"two"?}]) {
+  %1 = reshape %0 : f32[3,4]
+  return %1 "z" [{"three"}, {?}]
+})",
+                       Mesh({2, 3}, {"two", "three"})),
+            (Lines{"[{\"two\"}]", "[{\"three\"}, {}]"}));
 }
 
 TEST(Propagate, BroadcastsGoForwardOnlyAfterEverythingElse) {
