@@ -171,16 +171,22 @@ std::vector<CollectiveCase> all_cases(const Mesh& mesh) {
   for (const AtomList atoms : axis_lists(mesh)) {
     add(CollectiveKind::barrier, DType::f32, atoms, 0);
     for (const CollectiveKind kind : kKinds) {
-      for (const std::int64_t count : {0, 1, 7, 1021}) add(kind, DType::f32, atoms, count);
-      for (const DType dtype : kDTypes) {
-        add(kind, dtype, atoms, 1);
-        add(kind, dtype, atoms, 509);
-        for (const ReduceKind reduce : {ReduceKind::max, ReduceKind::min}) {
-          if (kind == CollectiveKind::all_reduce) add(kind, dtype, atoms, 61)->reduce = reduce;
+      for (const std::int64_t count : {0, 1, 7, 251}) add(kind, DType::f32, atoms, count);
+    }
+    for (const DType dtype : kDTypes) {
+      add(CollectiveKind::all_reduce, dtype, atoms, 127);
+      add(CollectiveKind::all_reduce, dtype, atoms, 61)->reduce = ReduceKind::max;
+      add(CollectiveKind::all_reduce, dtype, atoms, 61)->reduce = ReduceKind::min;
+      add(CollectiveKind::reduce_scatter, dtype, atoms, 127);
+    }
+    for (const DType dtype : {DType::pred, DType::bf16, DType::f64}) {  // of 1, 2 and 8 bytes
+      for (const CollectiveKind kind : kKinds) {
+        if (kind != CollectiveKind::all_reduce && kind != CollectiveKind::reduce_scatter) {
+          add(kind, dtype, atoms, 127);
         }
       }
     }
-    for (const DType dtype : kDTypes) {  // on both sides of the threshold
+    for (const DType dtype : {DType::bf16, DType::f32}) {  // on both sides of the threshold
       const auto threshold = static_cast<std::int64_t>(kMailboxBytes) / byte_size(dtype);
       add(CollectiveKind::all_reduce, dtype, atoms, threshold);
       add(CollectiveKind::all_reduce, dtype, atoms, threshold + 1);
@@ -206,7 +212,7 @@ std::vector<CollectiveCase> random_cases(const Mesh& mesh, std::size_t count, st
     }
     const auto n = static_cast<int>(mesh.count(atoms));
     const auto size =
-        static_cast<std::int64_t>(random() % 8 == 0 ? random() % 6000 : random() % 300);
+        static_cast<std::int64_t>(random() % 16 == 0 ? random() % 6000 : random() % 200);
     if (random() % 8 == 0) {
       cases.push_back(make_case(CollectiveKind::barrier, DType::f32, atoms, n, 0, random()));
     } else {
@@ -268,8 +274,17 @@ using Teams = ::testing::Types<ThreadTeam, ProcessTeam>;
 #endif
 TYPED_TEST_SUITE(Collectives, Teams);
 
+/// Every third case from 8 chips on, which take turns on few cores. The polled team runs them all.
+std::vector<CollectiveCase> affordable_cases(const Mesh& mesh) {
+  std::vector<CollectiveCase> cases = all_cases(mesh);
+  if (mesh.size() < 8) return cases;
+  std::vector<CollectiveCase> kept;
+  for (std::size_t i = 0; i < cases.size(); i += 3) kept.push_back(std::move(cases[i]));
+  return kept;
+}
+
 TYPED_TEST(Collectives, AgreeWithTheOracleOnEveryMesh) {
-  for (const Mesh& mesh : meshes()) expect_conforms<TypeParam>(mesh, all_cases(mesh));
+  for (const Mesh& mesh : meshes()) expect_conforms<TypeParam>(mesh, affordable_cases(mesh));
 }
 
 TYPED_TEST(Collectives, AgreeInAnyOrderOverAnyGroups) {
@@ -279,6 +294,7 @@ TYPED_TEST(Collectives, AgreeInAnyOrderOverAnyGroups) {
   }
 }
 
+#ifndef __SANITIZE_THREAD__
 TEST(PolledCollectives, AgreeWithTheOracleOnEveryMesh) {
   for (const Mesh& mesh : meshes()) {
     const std::vector<CollectiveCase> cases = all_cases(mesh);
@@ -293,6 +309,7 @@ TEST(PolledCollectives, AgreeInAnyInterleaving) {
     EXPECT_EQ(PolledTeam::run(mesh, capacity_for(cases, mesh), cases, seed), "") << "seed " << seed;
   }
 }
+#endif
 
 }  // namespace
 }  // namespace weft::testing
