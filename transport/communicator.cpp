@@ -2,17 +2,14 @@
 /// have done so too. The words of group `mask` lie in one GroupLine per chip. Invariants:
 ///
 /// 1. A chip's epoch word is written by that chip only, goes up by one at each sync of the group
-/// and
-///    is never reset; it is compared by signed difference, so it may wrap.
-/// 2. All chips of a group pass through the same syncs in the same order. A chip announces epoch e
-/// + 1
-///    only after it has seen epoch e of all others, so no two are more than one apart.
+///    and is never reset; it is compared by signed difference, so it may wrap.
+/// 2. All chips of a group pass through the same syncs in the same order. A chip announces epoch
+///    e + 1 only after it has seen epoch e of all others, so no two are more than one apart.
 /// 3. A chip that announces epoch e has ended all its reads and writes of what the syncs before e
 ///    ordered: the store releases them, the peer's load acquires them.
-/// 4. From 2 and 3: once a chip has passed sync e, nobody reads any more what belongs to sync e
-/// - 1. So
-///    what there is per sync (signature, mailbox) exists twice, chosen by the parity of the epoch,
-///    and a collective whose results leave through mailboxes needs no sync at its end.
+/// 4. From 2 and 3: once a chip has passed sync e, nobody reads any more what belongs to sync
+///    e - 1. So what there is per sync (signature, mailbox) exists twice, chosen by the parity of
+///    the epoch, and a collective whose results leave through mailboxes needs no sync at its end.
 /// 5. The signature of a call is stored before the epoch that announces it, and compared after that
 ///    epoch was seen, before anything of the peer's is used.
 /// 6. A waiter counts itself in `sleepers` before it looks at the epoch a last time and sleeps; the
@@ -101,7 +98,7 @@ Communicator::Group& Communicator::find_group(AtomList atoms) {
     if (group->atoms == atoms) return *group;
   }
   for (int i = 0; i < atoms.size(); ++i) {
-    if (atoms[i] > mesh_->num_atoms() || atoms.prefix(i).contains(atoms[i])) {
+    if (atoms[i] == 0 || atoms[i] > mesh_->num_atoms() || atoms.prefix(i).contains(atoms[i])) {
       fail(Errc::invalid_argument,
            "collective over atoms {:#x}: expected distinct atoms of 1 to {}", atoms.bits(),
            mesh_->num_atoms());
