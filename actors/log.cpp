@@ -90,6 +90,8 @@ std::shared_ptr<spdlog::logger> logger(const std::string& name) {
   return fallback;
 }
 
-void shutdown_logging() { spdlog::shutdown(); }
+void shutdown_logging() {
+  for (const char* name : kLoggerNames) spdlog::drop(name);
+}
 
 }  // namespace weft

@@ -26,7 +26,7 @@ void set_log_step(std::uint64_t step) noexcept;
 /// One of the four loggers; before init_logging(), one that writes warnings to stderr.
 std::shared_ptr<spdlog::logger> logger(const std::string& name);
 
-/// Writes what is buffered and forgets the loggers.
+/// Forgets the four loggers; a program may have others.
 void shutdown_logging();
 
 }  // namespace weft

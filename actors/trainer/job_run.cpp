@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <chrono>
 #include <csignal>
+#include <exception>
 #include <thread>
 
 #include <weft/actors/log.hpp>
@@ -65,7 +66,7 @@ class JobRun {
     try {
       while (!ended_ || std::ranges::any_of(processes_, &WorkerProcess::running)) turn();
     } catch (...) {
-      link_->cancel("a callback of the trainer threw");  // or the local worker never ends
+      link_->cancel("an exception in the trainer's process");  // or the local worker never ends
       throw;
     }
     if (local_worker.joinable()) local_worker.join();
@@ -154,11 +155,11 @@ class JobRun {
   const JobSpec& spec_;
   const std::vector<std::shared_ptr<Callback>>& callbacks_;
   const std::vector<std::string>& earlier_fits_;
+  SignalQueue signals_;  // before what has to be removed, whatever signal comes
   JobPlace place_;
   RunFolder folder_;
   Board board_;
   JobMemory memory_;
-  SignalQueue signals_;
   WakeQueue<TrainerEvent> events_;
   std::unique_ptr<TrainerLink> link_;
   std::vector<std::unique_ptr<WorkerProcess>> processes_;
@@ -171,8 +172,19 @@ class JobRun {
 
 Result run_job(const JobSpec& spec, const std::vector<std::shared_ptr<Callback>>& callbacks,
                const BoundLoop& loop, const std::vector<std::string>& earlier_fits) {
-  JobRun run(spec, callbacks, earlier_fits);
-  return run.run(loop);
+  // The run is destroyed before an exception leaves: one that nobody catches must leave nothing.
+  std::exception_ptr thrown;
+  try {
+    JobRun run(spec, callbacks, earlier_fits);
+    try {
+      return run.run(loop);
+    } catch (...) {
+      thrown = std::current_exception();
+    }
+  } catch (...) {
+    thrown = std::current_exception();
+  }
+  std::rethrow_exception(thrown);
 }
 
 }  // namespace weft

@@ -11,7 +11,7 @@
 namespace weft {
 
 /// Runs on the calling thread until every process of the job has ended and every segment is
-/// removed. `earlier_fits`: the run folders of this process's fit() calls before. SIGINT, SIGTERM
+/// removed. `earlier_fits`: how this process's fit() calls before ended. SIGINT, SIGTERM
 /// and SIGHUP cancel the job while it runs. Throws no_space or io if it can't start.
 Result run_job(const JobSpec& spec, const std::vector<std::shared_ptr<Callback>>& callbacks,
                const BoundLoop& loop, const std::vector<std::string>& earlier_fits);

@@ -121,7 +121,8 @@ void RunFolder::write_result(const Result& result) const {
   if (result.checkpoint) json["checkpoint"] = result.checkpoint->path;
   if (result.error) json["error"] = to_json(*result.error);
   const std::string file = path_ + "/result.json";
-  append(file + ".new", json.dump(1) + "\n", std::ios::trunc);
+  append(file + ".new", json.dump(1, ' ', false, Metrics::error_handler_t::replace) + "\n",
+         std::ios::trunc);
   fs::rename(file + ".new", file);
 }
 

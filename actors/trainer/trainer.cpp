@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -17,8 +18,21 @@
 namespace weft {
 namespace {
 
-/// Run folders of the fit() calls of this process so far.
-std::vector<std::string> run_folders;
+/// How the fit() calls of this process have ended so far: by a result, in this run folder; or by an
+/// error, as "!code message".
+std::vector<std::string> earlier_fits;
+
+void note_thrown(Errc code, std::string message) {
+  std::ranges::replace(message, '\n', ' ');
+  earlier_fits.push_back(fmt::format("!{} {}", to_string(code), message));
+}
+
+/// What a fit() call returned, or throws what it threw.
+Result outcome(const std::string& fit) {
+  if (!fit.starts_with('!')) return read_result(fit);
+  const auto space = fit.find(' ');
+  throw Error(parse_errc(fit.substr(1, space - 1)), fit.substr(space + 1));
+}
 
 /// Runs the worker that this process is and ends the process.
 [[noreturn]] void become_worker(const WorkerEnvironment& environment, const BoundLoop& loop) {
@@ -39,18 +53,26 @@ Trainer::Trainer(TrainLoop loop, TrainerOptions options)
 Result Trainer::fit() {
   const BoundLoop loop = [this](TrainContext& ctx) { loop_(ctx, options_.loop_config); };
   if (const auto environment = worker_environment()) {
-    const std::size_t index = run_folders.size();
+    const std::size_t index = earlier_fits.size();
     if (index == environment->earlier_fits.size()) become_worker(*environment, loop);
-    run_folders.push_back(environment->earlier_fits[index]);
-    return read_result(run_folders.back());
+    earlier_fits.push_back(environment->earlier_fits[index]);
+    return outcome(earlier_fits.back());
   }
-  apply_launch_variables(options_.scaling);
-  const std::string program = std::filesystem::read_symlink("/proc/self/exe").filename().string();
-  const JobSpec spec = validate(options_, program);
-  Result result = run_job(spec, options_.run.callbacks, loop, run_folders);
-  run_folders.push_back(result.path);
-  note_exit_code(result);
-  return result;
+  try {
+    apply_launch_variables(options_.scaling);
+    const std::string program = std::filesystem::read_symlink("/proc/self/exe").filename().string();
+    Result result =
+        run_job(validate(options_, program), options_.run.callbacks, loop, earlier_fits);
+    earlier_fits.push_back(result.path);
+    note_exit_code(result);
+    return result;
+  } catch (const Error& e) {
+    note_thrown(e.code(), e.what());
+    throw;
+  } catch (const std::exception& e) {
+    note_thrown(Errc::cancelled, e.what());
+    throw;
+  }
 }
 
 }  // namespace weft

@@ -15,7 +15,8 @@
 namespace weft {
 namespace {
 
-constexpr std::array kSignals = {SIGINT, SIGTERM, SIGHUP};
+constexpr std::array kCaughtSignals = {SIGINT, SIGTERM, SIGHUP};
+constexpr std::array kSignals = {SIGINT, SIGTERM, SIGHUP, SIGPIPE, SIGCHLD};
 
 /// Handlers reach only what is static.
 std::atomic<int> caught_signal{0};
@@ -53,11 +54,20 @@ void WakeFd::clear() const noexcept {
 SignalQueue::SignalQueue() {
   signal_wake().clear();
   caught_signal.store(0);
-  struct sigaction action {};
-  action.sa_handler = on_signal;
-  action.sa_flags = SA_RESTART;
   for (std::size_t i = 0; i < kSignals.size(); ++i) {
-    ::sigaction(kSignals[i], &action, &previous_actions[i]);
+    ::sigaction(kSignals[i], nullptr, &previous_actions[i]);
+    struct sigaction action = previous_actions[i];
+    const bool ignored = action.sa_handler == SIG_IGN;
+    if (i < kCaughtSignals.size() && !ignored) {
+      action = {};
+      action.sa_handler = on_signal;
+      action.sa_flags = SA_RESTART;
+    } else if (kSignals[i] == SIGPIPE && action.sa_handler == SIG_DFL) {
+      action.sa_handler = SIG_IGN;
+    } else if (kSignals[i] == SIGCHLD && ignored) {
+      action.sa_handler = SIG_DFL;
+    }
+    ::sigaction(kSignals[i], &action, nullptr);
   }
 }
 

@@ -53,8 +53,9 @@ class WakeQueue {
   std::deque<T> values_;
 };
 
-/// Catches SIGINT, SIGTERM and SIGHUP while it lives, then puts the handlers back that were there
-/// before. One per process at a time.
+/// While it lives, catches SIGINT, SIGTERM and SIGHUP (one that is ignored stays so: nohup), lets a
+/// write to a closed pipe be an error, and lets children be waited for. Then puts back what was
+/// there before. One per process at a time.
 class SignalQueue {
  public:
   SignalQueue();

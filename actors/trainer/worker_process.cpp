@@ -11,12 +11,16 @@
 #include <csignal>
 #include <cstring>
 #include <fstream>
+#include <utility>
 
 #include <weft/actors/worker/environment.hpp>
 #include <weft/spmd/error.hpp>
 
 namespace weft {
 namespace {
+
+/// A longer line is passed on in pieces.
+constexpr std::size_t kLineBytesMax = 65536;
 
 /// The words of this process's command line.
 std::vector<std::string> own_arguments() {
@@ -67,6 +71,7 @@ struct Pipe {
   sigset_t none;
   ::sigemptyset(&none);
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
+  ::signal(SIGPIPE, SIG_DFL);
   ::execve("/proc/self/exe", arguments, variables);
   ::_exit(127);
 }
@@ -128,6 +133,8 @@ void WorkerProcess::kill() const {
 }
 
 ProcessEnded WorkerProcess::reap() {
+  // What the worker has started ends with it; until it is reaped, its group is surely its own.
+  ::kill(-pid_, SIGKILL);
   int status = 0;
   while (::waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
   }
@@ -159,6 +166,9 @@ void WorkerProcess::pump(Stream& stream) {
       stream.line.clear();
     }
     stream.line += rest;
+    if (stream.line.size() > kLineBytesMax) {
+      tagged += fmt::format("[worker {}] {}\n", worker_, std::exchange(stream.line, {}));
+    }
     write_all(stream.to, tagged);
   }
 }

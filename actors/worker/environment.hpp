@@ -22,8 +22,8 @@ struct WorkerEnvironment {
   std::string coordinator_address;
   int num_processes = 0;
   int process_index = 0;
-  /// Run folders of the fit() calls that main() made before the one this worker belongs to, in
-  /// order.
+  /// How the fit() calls ended that main() made before the one this worker belongs to, in order:
+  /// a run folder, or "!code message".
   std::vector<std::string> earlier_fits;
 };
 

@@ -69,7 +69,16 @@ class Announce : public weft::Callback {
   }
 };
 
+/// A fit() that throws comes before the one that counts; the workers of that one must pass it by.
+void fit_in_vain() {
+  try {
+    weft::Trainer([](weft::TrainContext&) { std::abort(); }, {.scaling = {.topology = "7y"}}).fit();
+  } catch (const weft::Error&) {
+  }
+}
+
 int run(const Options& options) {
+  if (options.mode == "second_fit") fit_in_vain();
   const char* index = std::getenv("WEFT_PROCESS_INDEX");
   const bool victim = index != nullptr && std::atoi(index) == options.victim;
   if (victim && options.mode == "never_join") stop_at_mark("main");

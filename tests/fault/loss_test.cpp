@@ -54,6 +54,20 @@ TEST(Loss, ARunWithoutFaultsLeavesNothing) {
   expect_nothing_left(job);
 }
 
+TEST(Loss, AFitThatThrewIsNotTheWorkersOwn) {
+  FaultApp app({"--mode", "second_fit"});
+  EXPECT_EQ(app.wait(), 0) << app.output();
+}
+
+/// Nobody reads what it prints: the job goes on, and is cleaned up.
+TEST(Loss, AClosedStdoutIsNoReasonToLeaveAnything) {
+  FaultApp app({"--mode", "none"});
+  const std::string job = app.job();
+  app.close_output();
+  EXPECT_EQ(app.wait(), 0);
+  expect_nothing_left(job);
+}
+
 TEST(Loss, ARuntimeFolderTooLongForASocketIsPassedOver) {
   testing::AppProcess app({FAULT_APP, "--json", "{json}"},
                           {"XDG_RUNTIME_DIR=/tmp/" + std::string(200, 'x')});

@@ -88,10 +88,12 @@ const std::string& AppProcess::job() {
   return job_;
 }
 
+void AppProcess::close_output() { ::close(std::exchange(out_, -1)); }
+
 int AppProcess::wait() {
   while (read_more()) {
   }
-  ::close(std::exchange(out_, -1));
+  close_output();
   int status = 0;
   ::waitpid(std::exchange(pid_, -1), &status, 0);
   return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);

@@ -26,6 +26,8 @@ class AppProcess {
   std::string wait_for_line(const std::string& text);
   /// The id in its line "job ...".
   const std::string& job();
+  /// Reads no more of its output.
+  void close_output();
   /// Waits for its end; the rest of its output is in output(). Returns the exit code, 128 + signal.
   int wait();
   const std::string& output() const { return output_; }

@@ -136,7 +136,7 @@ int list_jobs(const Options& options) {
                       {"run_dir", header.run_dir},
                       {"trainer_pid", header.trainer_pid}});
     }
-    fmt::print("{}\n", json.dump(1));
+    fmt::print("{}\n", json.dump(1, ' ', false, Json::error_handler_t::replace));
     return 0;
   }
   if (boards.empty()) {
@@ -177,7 +177,7 @@ int run(const Options& options) {
   if (!job) return 1;
   const Board board = Board::open(*job, true);
   if (options.json) {
-    fmt::print("{}\n", to_json(board).dump(1));
+    fmt::print("{}\n", to_json(board).dump(1, ' ', false, Json::error_handler_t::replace));
   } else {
     print_table(board);
   }
