@@ -39,6 +39,14 @@ bool counts_ok(std::int64_t num_workers, std::int64_t num_chips) {
          num_chips < kRowCountMax;
 }
 
+/// A folder or a name that is cut is another one.
+void require_fits(std::string_view job, std::string_view field, std::string_view text,
+                  std::size_t bytes_max, std::string_view mend) {
+  if (text.size() <= bytes_max) return;
+  fail(Errc::invalid_argument, "board of job {}: {} has {} bytes, expected at most {}: {}", job,
+       field, text.size(), bytes_max, mend);
+}
+
 void require_valid(const BoardHeader& header) {
   if (!counts_ok(header.num_workers, header.num_chips)) {
     fail(Errc::invalid_argument,
@@ -52,6 +60,10 @@ void require_valid(const BoardHeader& header) {
         "board of job {}: {} axis sizes and {} axis names, expected as many of both and at most {}",
         header.job, header.mesh_shape.size(), header.axis_names.size(), kAxisCountMax);
   }
+  require_fits(header.job, "name", header.name, sizeof(BoardHeaderV1::name) - 1,
+               "give a shorter run.name");
+  require_fits(header.job, "run_dir", header.run_dir, sizeof(BoardHeaderV1::run_dir) - 1,
+               "give a shorter run.storage_path");
 }
 
 /// Fills a segment of board_bytes() that nobody else reads before the magic number stands in it.

@@ -194,6 +194,21 @@ TEST_F(BoardTest, RefusesToBeWrittenThroughAReadOnlyMapping) {
   expect_error(Errc::invalid_argument, {"read-only"}, [&] { board.trainer(); });
 }
 
+TEST_F(BoardTest, RefusesTextThatItWouldHaveToCut) {
+  BoardHeader header = header_of(job);
+  header.name.assign(255, 'n');
+  header.run_dir.assign(1023, 'r');
+  EXPECT_EQ(Board::anonymous(header).header().run_dir, header.run_dir);
+  header.run_dir += 'r';
+  expect_error(Errc::invalid_argument, {job, "run_dir", "1024", "1023", "run.storage_path"},
+               [&] { Board::create(header); });
+  header.run_dir = "/";
+  header.name += 'n';
+  expect_error(Errc::invalid_argument, {job, "name", "256", "255", "run.name"},
+               [&] { Board::anonymous(header); });
+  expect_error(Errc::not_found, {job}, [&] { Board::open(job, true); });
+}
+
 TEST_F(BoardTest, RefusesRowsThatItHasnt) {
   const Board board = Board::anonymous(header_of(job));
   expect_error(Errc::invalid_argument, {"chip 2 of 2"}, [&] { board.device(2); });
