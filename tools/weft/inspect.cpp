@@ -1,10 +1,7 @@
 #include <weft/tools/weft/inspect.hpp>
 
-#include <signal.h>
-
-#include <algorithm>
-#include <chrono>
 #include <ctime>
+#include <exception>
 #include <memory>
 #include <optional>
 #include <string>
@@ -16,6 +13,8 @@
 #include <nlohmann/json.hpp>
 
 #include <weft/spmd/error.hpp>
+#include <weft/tools/weft/liveness.hpp>
+#include <weft/tools/weft/table.hpp>
 #include <weft/transport/board.hpp>
 
 namespace weft {
@@ -28,26 +27,28 @@ struct Options {
   bool json = false;
 };
 
+/// Of a board nothing is sure, not even that the time isn't in the far future.
 double seconds_since(std::int64_t boottime_ns) {
   timespec now{};
   ::clock_gettime(CLOCK_BOOTTIME, &now);
-  const std::int64_t now_ns = now.tv_sec * std::int64_t{1'000'000'000} + now.tv_nsec;
-  return static_cast<double>(now_ns - boottime_ns) / 1e9;
+  return static_cast<double>(now.tv_sec) +
+         (static_cast<double>(now.tv_nsec) - static_cast<double>(boottime_ns)) / 1e9;
 }
-
-bool process_exists(int pid) { return pid > 0 && (::kill(pid, 0) == 0 || errno == EPERM); }
 
 /// "dead" where the board's last word isn't the end, but the trainer's process is gone.
 std::string status_text(const Board& board) {
   const JobStatus status = board.status();
+  const BoardHeader& header = board.header();
   const bool over = status == JobStatus::succeeded || status == JobStatus::failed;
-  if (!over && !process_exists(board.header().trainer_pid)) return "dead";
+  if (!over && !runs_since(header.trainer_pid, header.started_unix_ns)) return "dead";
   return std::string(to_string(status));
 }
 
+/// As Mesh::to_string() has it, but of any numbers and names.
 std::string mesh_text(const BoardHeader& header) {
   if (header.mesh_shape.empty()) return "none";
-  return Mesh(header.mesh_shape, header.axis_names).to_string();
+  return fmt::format("({}) (\"{}\")", fmt::join(header.mesh_shape, ","),
+                     fmt::join(header.axis_names, "\",\""));
 }
 
 Json to_json(const ActorRow& row) {
@@ -71,9 +72,9 @@ Json to_json(const ActorRow& row) {
   return json;
 }
 
-Json to_json(const Board& board) {
+Json to_json(const std::string& job, const Board& board) {
   const BoardHeader& header = board.header();
-  Json json{{"job", header.job},
+  Json json{{"job", job},
             {"name", header.name},
             {"status", status_text(board)},
             {"run_dir", header.run_dir},
@@ -96,92 +97,130 @@ std::string doing(const ActorRow& row) {
                              : fmt::format("in {}, waits for chip {}", which, row.waiting_for);
 }
 
-void print_table(const Board& board) {
-  const BoardHeader& header = board.header();
-  fmt::print("job {}  {}  {}\nmesh {}  workers {}  chips {}  trainer pid {}\nrun folder {}\n\n",
-             header.job, header.name, status_text(board), mesh_text(header), header.num_workers,
-             header.num_chips, header.trainer_pid, header.run_dir);
-  fmt::print("{:>5} {:8} {:>6} {:>4} {:>8} {:10} {:>8} {:>7} {:10} {}\n", "actor", "kind", "worker",
-             "chip", "pid", "state", "step", "mailbox", "message", "doing");
+void print(const std::string& job, const Board& board) {
+  Table table({{"actor", Align::right},
+               {"kind"},
+               {"worker", Align::right},
+               {"chip", Align::right},
+               {"pid", Align::right},
+               {"state"},
+               {"step", Align::right},
+               {"mailbox", Align::right},
+               {"message"},
+               {"doing"}});
   const auto number = [](int n) { return n < 0 ? std::string("-") : std::to_string(n); };
   for (const ActorRow& row : board.rows()) {
-    fmt::print("{:>5} {:8} {:>6} {:>4} {:>8} {:10} {:>8} {:>7} {:10} {}\n", row.index,
-               to_string(row.kind), number(row.worker), number(row.chip), row.pid,
-               to_string(row.state), row.step, row.mailbox, row.last_message, doing(row));
+    table.add({std::to_string(row.index), std::string(to_string(row.kind)), number(row.worker),
+               number(row.chip), std::to_string(row.pid), std::string(to_string(row.state)),
+               std::to_string(row.step), std::to_string(row.mailbox), row.last_message,
+               doing(row)});
   }
+  const BoardHeader& header = board.header();
+  fmt::print("job {}  {}  {}\nmesh {}  workers {}  chips {}  trainer pid {}\nrun folder {}\n\n",
+             visible(job), visible(header.name), status_text(board), visible(mesh_text(header)),
+             header.num_workers, header.num_chips, header.trainer_pid, visible(header.run_dir));
+  table.print();
 }
 
-/// Boards that can be read; a job that ends meanwhile is passed over.
-std::vector<Board> open_boards() {
-  std::vector<Board> boards;
-  for (const std::string& job : Board::jobs()) {
-    try {
-      boards.push_back(Board::open(job, true));
-    } catch (const Error& e) {
-      if (e.code() != Errc::not_found) fmt::print(stderr, "job {}: {}\n", job, e.what());
-    }
-  }
-  return boards;
+void print(const Json& json) {
+  fmt::print("{}\n", json.dump(1, ' ', false, Json::error_handler_t::replace));
+}
+
+void say_why_unreadable(const std::string& job, const std::exception& e) {
+  fmt::print(stderr, "job {}: {}\n", visible(job), visible(e.what()));
+}
+
+Json list_entry(const std::string& job, const Board& board) {
+  const BoardHeader& header = board.header();
+  return {{"job", job},
+          {"name", header.name},
+          {"status", status_text(board)},
+          {"run_dir", header.run_dir},
+          {"trainer_pid", header.trainer_pid}};
+}
+
+std::vector<std::string> list_row(const std::string& job, const Board& board) {
+  const BoardHeader& header = board.header();
+  const std::time_t started = header.started_unix_ns / 1'000'000'000;
+  return {job,
+          header.name,
+          status_text(board),
+          std::to_string(header.trainer_pid),
+          fmt::format("{:%Y-%m-%d %H:%M:%S}", fmt::localtime(started)),
+          mesh_text(header)};
 }
 
 int list_jobs(const Options& options) {
-  const std::vector<Board> boards = open_boards();
-  if (options.json) {
-    Json json = Json::array();
-    for (const Board& board : boards) {
-      const BoardHeader& header = board.header();
-      json.push_back({{"job", header.job},
-                      {"name", header.name},
-                      {"status", status_text(board)},
-                      {"run_dir", header.run_dir},
-                      {"trainer_pid", header.trainer_pid}});
+  Json json = Json::array();
+  Table table({{"job"}, {"name"}, {"status"}, {"pid", Align::right}, {"started"}, {"mesh"}});
+  for (const std::string& job : Board::jobs()) {
+    try {
+      const Board board = Board::open(job, true);
+      if (options.json) {
+        json.push_back(list_entry(job, board));
+      } else {
+        table.add(list_row(job, board));
+      }
+    } catch (const Error& e) {
+      // The job has ended meanwhile, or is only starting.
+      if (e.code() != Errc::not_found) say_why_unreadable(job, e);
+    } catch (const std::exception& e) {
+      say_why_unreadable(job, e);
     }
-    fmt::print("{}\n", json.dump(1, ' ', false, Json::error_handler_t::replace));
-    return 0;
   }
-  if (boards.empty()) {
+  if (options.json) {
+    print(json);
+  } else if (table.empty()) {
     fmt::print("no jobs\n");
-    return 0;
-  }
-  fmt::print("{:32}  {:12} {:10} {:>8}  {:20} {}\n", "job", "name", "status", "pid", "started",
-             "mesh");
-  for (const Board& board : boards) {
-    const BoardHeader& header = board.header();
-    const std::time_t started = header.started_unix_ns / 1'000'000'000;
-    fmt::print("{:32}  {:12} {:10} {:>8}  {:%Y-%m-%d %H:%M:%S}  {}\n", header.job, header.name,
-               status_text(board), header.trainer_pid, fmt::localtime(started), mesh_text(header));
+  } else {
+    table.print();
   }
   return 0;
+}
+
+bool is_named(const std::string& job, const std::string& name) {
+  try {
+    return Board::open(job, true).header().name == name;
+  } catch (const std::exception&) {
+    return false;  // a board that can't be read can be asked for by its id only
+  }
 }
 
 /// The one job whose id begins with, or whose name is, what was asked for.
 std::optional<std::string> find_job(const std::string& asked) {
   std::vector<std::string> found;
-  for (const Board& board : open_boards()) {
-    const BoardHeader& header = board.header();
-    if (header.job.starts_with(asked) || header.name == asked) found.push_back(header.job);
+  for (const std::string& job : Board::jobs()) {
+    if (job.starts_with(asked) || is_named(job, asked)) found.push_back(job);
   }
   if (found.size() == 1) return found.front();
   if (found.empty()) {
     fmt::print(stderr, "no job \"{}\": `weft inspect` lists those there are\n", asked);
   } else {
     fmt::print(stderr, "\"{}\" fits {} jobs, give more of the id: {}\n", asked, found.size(),
-               fmt::join(found, ", "));
+               visible(fmt::format("{}", fmt::join(found, ", "))));
   }
   return {};
+}
+
+int show_job(const std::string& job, const Options& options) {
+  try {
+    const Board board = Board::open(job, true);
+    if (options.json) {
+      print(to_json(job, board));
+    } else {
+      print(job, board);
+    }
+    return 0;
+  } catch (const std::exception& e) {
+    say_why_unreadable(job, e);
+    return 1;
+  }
 }
 
 int run(const Options& options) {
   if (options.job.empty()) return list_jobs(options);
   const auto job = find_job(options.job);
-  if (!job) return 1;
-  const Board board = Board::open(*job, true);
-  if (options.json) {
-    fmt::print("{}\n", to_json(board).dump(1, ' ', false, Json::error_handler_t::replace));
-  } else {
-    print_table(board);
-  }
-  return 0;
+  return job ? show_job(*job, options) : 1;
 }
 
 }  // namespace

@@ -5,7 +5,8 @@
 
 namespace weft {
 
-/// Adds the subcommand; running it sets `code`: 0, or 1 where there is no such job.
+/// Adds the subcommand; running it sets `code`: 0, or 1 where there is no such job or its
+/// board can't be read.
 void add_inspect(CLI::App& app, int& code);
 
 }  // namespace weft

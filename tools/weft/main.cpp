@@ -1,11 +1,11 @@
 /// The `weft` command: launches jobs and looks into them.
 
 #include <cstdio>
+#include <exception>
 
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
-#include <weft/spmd/error.hpp>
 #include <weft/tools/weft/inspect.hpp>
 #include <weft/tools/weft/launch.hpp>
 #include <weft/tools/weft/plan.hpp>
@@ -19,7 +19,7 @@ int main(int argc, char** argv) {
   weft::add_plan(app, code);
   try {
     CLI11_PARSE(app, argc, argv);
-  } catch (const weft::Error& e) {
+  } catch (const std::exception& e) {
     fmt::print(stderr, "weft: {}\n", e.what());
     return 2;
   }

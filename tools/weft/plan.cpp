@@ -1,6 +1,5 @@
 #include <weft/tools/weft/plan.hpp>
 
-#include <algorithm>
 #include <fstream>
 #include <iterator>
 #include <memory>
@@ -13,6 +12,7 @@
 
 #include <weft/spmd/error.hpp>
 #include <weft/spmd/passes/plan.hpp>
+#include <weft/tools/weft/table.hpp>
 #include <weft/transport/format/plan_file.hpp>
 
 namespace weft {
@@ -103,27 +103,17 @@ Json to_json(const Plan& plan, const Mesh& mesh) {
   return json;
 }
 
-/// A row of cells per line, the columns as wide as they have to be.
-void print_table(const std::vector<std::vector<std::string>>& rows) {
-  std::vector<std::size_t> widths;
-  for (const auto& row : rows) {
-    widths.resize(std::max(widths.size(), row.size()));
-    for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
-  }
-  for (const auto& row : rows) {
-    for (std::size_t i = 0; i + 1 < row.size(); ++i) fmt::print("{:{}}  ", row[i], widths[i]);
-    fmt::print("{}\n", row.back());
-  }
+void print(const Table& table) {
+  table.print();
   fmt::print("\n");
 }
 
 void print(const char* heading, const char* role, const std::vector<Boundary>& rows) {
-  std::vector<std::vector<std::string>> table{{heading, role, "type", "on a chip", "sharding"}};
+  Table table({{heading}, {role}, {"type"}, {"on a chip"}, {"sharding"}});
   for (const Boundary& row : rows) {
-    table.push_back(
-        {row.name, row.role, row.global.to_string(), row.chip.to_string(), row.sharding});
+    table.add({row.name, row.role, row.global.to_string(), row.chip.to_string(), row.sharding});
   }
-  print_table(table);
+  print(table);
 }
 
 void print(const Plan& plan, const Mesh& mesh) {
@@ -132,18 +122,19 @@ void print(const Plan& plan, const Mesh& mesh) {
   fmt::print("mesh {}\n{}\n", mesh.to_string(), mesh.grid());
   print("inputs", "kind", inputs);
   print("outputs", "updates", outputs);
-  print_table({{"on a chip", "bytes"},
-               {"inputs", std::to_string(chip_bytes(inputs))},
-               {"outputs", std::to_string(chip_bytes(outputs))},
-               {"temporaries", fmt::format("{} (no plan needs fewer than {})", plan.temp_bytes,
-                                           plan.temp_bytes_bound)}});
-  std::vector<std::vector<std::string>> table{{"collectives", "axes", "bytes", "of"}};
+  Table bytes({{"on a chip"}, {"bytes", Align::right}, {""}});
+  bytes.add({"inputs", std::to_string(chip_bytes(inputs)), ""});
+  bytes.add({"outputs", std::to_string(chip_bytes(outputs)), ""});
+  bytes.add({"temporaries", std::to_string(plan.temp_bytes),
+             fmt::format("no plan needs fewer than {}", plan.temp_bytes_bound)});
+  print(bytes);
+  Table table({{"collectives"}, {"axes"}, {"bytes", Align::right}, {"of"}});
   for (const CollectiveSummary& collective : collectives(plan, mesh)) {
-    table.push_back({std::string(to_string(collective.kind)),
-                     fmt::format("{}", fmt::join(collective.axes, ",")),
-                     std::to_string(collective.bytes), collective.value});
+    table.add({std::string(to_string(collective.kind)),
+               fmt::format("{}", fmt::join(collective.axes, ",")), std::to_string(collective.bytes),
+               collective.value});
   }
-  print_table(table);
+  print(table);
 }
 
 }  // namespace

@@ -1,0 +1,103 @@
+#include <weft/tools/weft/table.hpp>
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include <weft/spmd/error.hpp>
+
+namespace weft {
+namespace {
+
+struct Character {
+  char32_t point = 0;
+  std::size_t bytes = 0;  ///< 0: not UTF-8
+};
+
+/// Decodes the beginning of a text that isn't empty. Overlong forms and surrogates aren't UTF-8.
+Character first_character(std::string_view text) {
+  constexpr char32_t kSmallest[] = {0, 0, 0x80, 0x800, 0x10000};
+  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
+  if (byte(0) < 0x80) return {.point = byte(0), .bytes = 1};
+  const std::size_t bytes = byte(0) < 0xc0 ? 0 : byte(0) < 0xe0 ? 2 : byte(0) < 0xf0 ? 3 : 4;
+  if (bytes == 0 || byte(0) >= 0xf8 || bytes > text.size()) return {};
+  char32_t point = byte(0) & (0x7fU >> bytes);
+  for (std::size_t i = 1; i < bytes; ++i) {
+    if ((byte(i) & 0xc0U) != 0x80) return {};
+    point = point << 6U | (byte(i) & 0x3fU);
+  }
+  const bool surrogate = point >= 0xd800 && point < 0xe000;
+  if (point < kSmallest[bytes] || point > 0x10ffff || surrogate) return {};
+  return {.point = point, .bytes = bytes};
+}
+
+/// Columns that a text without control characters takes.
+std::size_t width_of(std::string_view text) {
+  return static_cast<std::size_t>(std::ranges::count_if(
+      text, [](char c) { return (static_cast<unsigned char>(c) & 0xc0U) != 0x80; }));
+}
+
+}  // namespace
+
+std::string visible(std::string_view text) {
+  std::string shown;
+  while (!text.empty()) {
+    const auto [point, bytes] = first_character(text);
+    const bool control = point < 0x20 || (point >= 0x7f && point < 0xa0);
+    const std::string_view taken = text.substr(0, std::max<std::size_t>(bytes, 1));
+    if (bytes != 0 && !control) {
+      shown += taken;
+    } else {
+      for (const char c : taken) shown += fmt::format("\\x{:02x}", static_cast<unsigned char>(c));
+    }
+    text.remove_prefix(taken.size());
+  }
+  return shown;
+}
+
+Table::Table(std::vector<Column> columns) : columns_(std::move(columns)) {
+  for (const Column& column : columns_) widths_.push_back(width_of(column.heading));
+}
+
+void Table::add(const std::vector<std::string>& cells) {
+  WEFT_CHECK(cells.size() == columns_.size(), cells.size(), columns_.size());
+  std::vector<std::string>& row = rows_.emplace_back();
+  for (std::size_t i = 0; i < cells.size(); ++i) {
+    row.push_back(visible(cells[i]));
+    widths_[i] = std::max(widths_[i], width_of(row.back()));
+  }
+}
+
+std::string Table::line(const std::vector<std::string>& cells) const {
+  std::string text;
+  for (std::size_t i = 0; i < cells.size(); ++i) {
+    const std::string blanks(widths_[i] - width_of(cells[i]), ' ');
+    if (i != 0) text += "  ";
+    text += columns_[i].align == Align::left ? cells[i] + blanks : blanks + cells[i];
+  }
+  text.erase(text.find_last_not_of(' ') + 1);
+  return text;
+}
+
+std::string Table::to_string() const {
+  std::vector<std::string> headings;
+  for (const Column& column : columns_) headings.push_back(column.heading);
+  std::string text = line(headings) + '\n';
+  for (const auto& row : rows_) text += line(row) + '\n';
+  return text;
+}
+
+void Table::print() const {
+  std::string text = to_string();
+  if (::isatty(STDOUT_FILENO) != 0) {
+    text.insert(text.find('\n'), "\x1b[0m");
+    text.insert(0, "\x1b[1m");
+  }
+  fmt::print("{}", text);
+}
+
+}  // namespace weft
