@@ -1,11 +1,23 @@
-/// `weft launch` and `weft inspect` as a person would use them.
+/// `weft launch` and `weft inspect` as a person would use them, and on what a person may meet.
 
 #include <gtest/gtest.h>
+#include <pty.h>
+#include <sys/prctl.h>
+#include <unistd.h>
 
+#include <chrono>
 #include <csignal>
+#include <cstring>
+#include <sstream>
 #include <string>
+#include <utility>
+
+#include <fmt/format.h>
 
 #include <weft/tests/support/app_process.hpp>
+#include <weft/tests/support/child_process.hpp>
+#include <weft/transport/board.hpp>
+#include <weft/transport/board_format.hpp>
 
 namespace weft {
 namespace {
@@ -18,20 +30,105 @@ std::string output_of(const std::vector<std::string>& words, int code = 0) {
   return process.output();
 }
 
+/// On 2 workers of 2 chips, where the program itself would have 4 of 1.
 AppProcess launch(const std::vector<std::string>& fault_app_arguments) {
-  std::vector<std::string> words{WEFT,         "launch", "-n", "2",       "--chips", "2",
-                                 "--topology", "2x2",    "--", FAULT_APP, "--json",  "/dev/null"};
+  std::vector<std::string> words{WEFT,        "launch", "-n",      "2",      "--chips",
+                                 "2",         "--",     FAULT_APP, "--json", "/dev/null",
+                                 "--workers", "4",      "--chips", "1"};
   words.insert(words.end(), fault_app_arguments.begin(), fault_app_arguments.end());
   return AppProcess(words);
 }
 
-TEST(WeftLaunch, SetsWorkersChipsAndTopologyAndTagsOutput) {
+/// `weft launch -- sh -c script`, as the leader of a session on a terminal of its own.
+class LaunchOnTerminal {
+ public:
+  explicit LaunchOnTerminal(const char* script) {
+    pid_ = ::forkpty(&terminal_, nullptr, nullptr, nullptr);
+    if (pid_ == 0) {
+      ::execl(WEFT, WEFT, "launch", "--", "/bin/sh", "-c", script, nullptr);
+      ::_exit(127);
+    }
+  }
+  ~LaunchOnTerminal() {
+    if (terminal_ >= 0) hang_up();
+    if (pid_ > 0) ::kill(pid_, SIGKILL);
+  }
+  LaunchOnTerminal(const LaunchOnTerminal&) = delete;
+  LaunchOnTerminal& operator=(const LaunchOnTerminal&) = delete;
+
+  void type(std::string_view keys) {
+    EXPECT_EQ(::write(terminal_, keys.data(), keys.size()), std::ssize(keys));
+  }
+  /// Reads the screen until `text` stands on it; false if the terminal is closed before.
+  bool shows(const std::string& text) {
+    char block[256];
+    while (screen_.find(text) == std::string::npos) {
+      const ssize_t count = ::read(terminal_, block, sizeof block);
+      if (count <= 0) return false;
+      screen_.append(block, static_cast<std::size_t>(count));
+    }
+    return true;
+  }
+  void hang_up() { ::close(std::exchange(terminal_, -1)); }
+  int wait() {
+    int status = 0;
+    ::waitpid(std::exchange(pid_, -1), &status, 0);
+    return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+  }
+  const std::string& screen() const { return screen_; }
+
+ private:
+  pid_t pid_ = -1;
+  int terminal_ = -1;
+  std::string screen_;
+};
+
+/// A board without a job: what it says is up to the test, which is the trainer's process.
+class ForgedBoard {
+ public:
+  explicit ForgedBoard(
+      std::chrono::system_clock::time_point started = std::chrono::system_clock::now(),
+      pid_t trainer = ::getpid())
+      : header_{.job = testing::unique_job(),
+                .name = "forged",
+                .run_dir = "/runs/forged",
+                .mesh_shape = {2, 1},
+                .axis_names = {"data", "model"},
+                .num_workers = 1,
+                .num_chips = 2,
+                .trainer_pid = trainer,
+                .started_unix_ns = std::chrono::nanoseconds(started.time_since_epoch()).count()},
+        board_(Board::create(header_)),
+        segment_(Segment::open(Board::segment_name(header_.job), false, 1)) {
+    board_.set_status(JobStatus::running);
+  }
+  ~ForgedBoard() { Segment::remove(Board::segment_name(header_.job)); }
+
+  const std::string& job() const { return header_.job; }
+  const Board& board() const { return board_; }
+  board_format::BoardHeaderV1& bytes() {
+    return *reinterpret_cast<board_format::BoardHeaderV1*>(segment_.data());
+  }
+  board_format::BoardRowV1& row(int index) {
+    return reinterpret_cast<board_format::BoardRowV1*>(&bytes() + 1)[index];
+  }
+  std::string status() const {
+    const auto json = nlohmann::json::parse(output_of({WEFT, "inspect", job(), "--json"}));
+    return json.at("status");
+  }
+
+ private:
+  BoardHeader header_;
+  Board board_;
+  Segment segment_;
+};
+
+TEST(WeftLaunch, SetsWorkersAndChipsAndTagsOutput) {
   AppProcess app = launch({"--mode", "mark"});
   const std::string job = app.job();
   const std::string line = app.wait_for_line("mark loop");
   EXPECT_EQ(line.find("[worker 1] mark loop"), 0U) << line;
   const auto board = nlohmann::json::parse(output_of({WEFT, "inspect", job, "--json"}));
-  EXPECT_EQ(board.at("mesh").at("shape"), (std::vector{2, 2}));
   EXPECT_EQ(board.at("workers"), 2);
   EXPECT_EQ(board.at("chips"), 4);
   ::kill(std::stoi(line.substr(line.rfind(' '))), SIGKILL);
@@ -40,8 +137,9 @@ TEST(WeftLaunch, SetsWorkersChipsAndTopologyAndTagsOutput) {
 }
 
 TEST(WeftLaunch, RunsTheMainJobOnOtherSizesThanItsOwn) {
-  AppProcess app({WEFT, "launch", "-n", "2", "--chips", "4", "--", DIGITS, "--epochs", "1"});
-  EXPECT_NE(app.wait_for_line("mesh (2,4) (\"data\",\"model\")"), "");
+  AppProcess app({WEFT, "launch", "-n", "2", "--chips", "4", "--topology", "4x2", "--", DIGITS,
+                  "--epochs", "1"});
+  EXPECT_NE(app.wait_for_line("mesh (4,2) (\"data\",\"model\")"), "");
   EXPECT_EQ(app.wait(), 0) << app.output();
 }
 
@@ -59,6 +157,62 @@ TEST(WeftLaunch, PassesAnInterruptOn) {
   ::kill(app.pid(), SIGTERM);
   EXPECT_EQ(app.wait(), 1);
   testing::expect_nothing_left(job);
+}
+
+TEST(WeftLaunch, LetsTheProgramReadTheTerminal) {
+  LaunchOnTerminal app("read line; echo got $line");
+  app.type("hello\n");
+  EXPECT_TRUE(app.shows("got hello")) << app.screen();
+  EXPECT_EQ(app.wait(), 0);
+}
+
+TEST(WeftLaunch, LeavesItToTheTerminalToInterruptTheProgram) {
+  LaunchOnTerminal app(
+      "trap 'n=$((n+1)); echo interrupted $n' INT; echo ready; until read line; do :; done; "
+      "echo end $n");
+  EXPECT_TRUE(app.shows("ready")) << app.screen();
+  app.type("\x03");
+  EXPECT_TRUE(app.shows("interrupted 1")) << app.screen();
+  app.type("go\n");
+  EXPECT_TRUE(app.shows("end 1")) << app.screen();
+  EXPECT_EQ(app.wait(), 0);
+}
+
+TEST(WeftLaunch, PassesOnAHangupThatTheProgramDoesntGet) {
+  LaunchOnTerminal app("echo ready; exec sleep 1000");
+  EXPECT_TRUE(app.shows("ready")) << app.screen();
+  app.hang_up();
+  EXPECT_EQ(app.wait(), 128 + SIGHUP);
+}
+
+TEST(WeftLaunch, LeavesIgnoredWhatWasIgnored) {
+  const std::string masks =
+      output_of({"/usr/bin/env", "--ignore-signal=HUP", WEFT, "launch", "--", "/bin/sh", "-c",
+                 "grep -h SigIgn /proc/self/status /proc/$PPID/status"});
+  std::istringstream words(masks);
+  std::string label, program, launch;
+  ASSERT_TRUE(words >> label >> program >> label >> launch) << masks;
+  constexpr auto kHangup = 1ULL << (SIGHUP - 1);
+  EXPECT_TRUE(std::stoull(program, nullptr, 16) & kHangup) << masks;
+  EXPECT_TRUE(std::stoull(launch, nullptr, 16) & kHangup) << masks;
+}
+
+TEST(WeftLaunch, StartsTheProgramWithNoSignalBlocked) {
+  EXPECT_EQ(output_of({WEFT, "launch", "--", "/bin/grep", "SigBlk", "/proc/self/status"}),
+            "SigBlk:\t0000000000000000\n");
+}
+
+TEST(WeftLaunch, WaitsForTheProgramWhereEndsOfChildrenWereIgnored) {
+  output_of(
+      {"/usr/bin/env", "--ignore-signal=CHLD", WEFT, "launch", "--", "/bin/sh", "-c", "exit 7"}, 7);
+}
+
+TEST(WeftLaunch, TakesTheExitCodeFromAFileThatEndsWithIt) {
+  AppProcess app({WEFT, "launch", "--", "/bin/sh", "-c",
+                  "echo $WEFT_LAUNCH_RESULT; echo 9 > $WEFT_LAUNCH_RESULT; exit 1"});
+  const pid_t launch = app.pid();
+  EXPECT_EQ(app.wait(), 9);
+  EXPECT_EQ(app.output().find(fmt::format("/proc/{}/fd/", launch)), 0U) << app.output();
 }
 
 TEST(WeftLaunch, SaysWhatItCantStart) {
@@ -98,6 +252,84 @@ TEST(WeftInspect, ShowsAJobThatIsDead) {
 
 TEST(WeftInspect, SaysThatThereIsNoSuchJob) {
   EXPECT_NE(output_of({WEFT, "inspect", "zzz"}, 1).find("no job \"zzz\""), std::string::npos);
+}
+
+TEST(WeftInspect, ListsTheOthersBesideABoardThatItCantRead) {
+  const ForgedBoard good;
+  ForgedBoard bad;
+  bad.bytes().status = 9;
+  const std::string list = output_of({WEFT, "inspect"});
+  EXPECT_NE(list.find(fmt::format("job {0}: board of job {0}: status is 9\n", bad.job())),
+            std::string::npos)
+      << list;
+  EXPECT_NE(list.find("\n" + good.job() + "  forged  "), std::string::npos) << list;
+  EXPECT_NE(output_of({WEFT, "inspect", bad.job()}, 1).find("status is 9"), std::string::npos);
+  output_of({WEFT, "inspect", good.job()});
+}
+
+TEST(WeftInspect, SaysWhichRowOfTheJobItCantRead) {
+  ForgedBoard board;
+  board.row(1).state = 200;
+  EXPECT_NE(output_of({WEFT, "inspect", board.job()}, 1).find("row 1"), std::string::npos);
+  EXPECT_NE(output_of({WEFT, "inspect", board.job(), "--json"}, 1).find("row 1"),
+            std::string::npos);
+}
+
+TEST(WeftInspect, ShowsAMeshThatCantBe) {
+  ForgedBoard board;
+  board.bytes().mesh_shape[0] = -7;
+  std::strcpy(board.bytes().axis_names[1], "data");
+  EXPECT_NE(output_of({WEFT, "inspect", board.job()}).find("mesh (-7,1) (\"data\",\"data\")  "),
+            std::string::npos);
+}
+
+TEST(WeftInspect, ShowsControlCharactersOfABoardAsText) {
+  ForgedBoard board;
+  std::strcpy(board.bytes().name, "a\x1b[2J");
+  std::strcpy(board.bytes().run_dir, "/runs\nrun folder /b");
+  std::strcpy(board.bytes().axis_names[0], "c\x9b");
+  board.board().trainer().error("d\x1b]0;");
+  board.board().device(0).enter_collective(1, "e\rf");
+  const std::string list = output_of({WEFT, "inspect"});
+  const std::string table = output_of({WEFT, "inspect", board.job()});
+  for (const char* text : {"a\\x1b[2J", "\"c\\x9b\""}) {
+    EXPECT_NE(list.find(text), std::string::npos) << list;
+    EXPECT_NE(table.find(text), std::string::npos) << table;
+  }
+  for (const char* text : {"/runs\\x0arun folder /b\n", "d\\x1b]0;", "in #1 e\\x0df"}) {
+    EXPECT_NE(table.find(text), std::string::npos) << table;
+  }
+  EXPECT_EQ((list + table).find_first_of("\x1b\x9b\r"), std::string::npos);
+  const auto json = nlohmann::json::parse(output_of({WEFT, "inspect", board.job(), "--json"}));
+  EXPECT_EQ(json.at("name"), "a\x1b[2J");
+  EXPECT_EQ(json.at("mesh").at("axes")[0], "c\uFFFD");
+}
+
+/// Its name is one that a program that reads /proc/<pid>/stat by blanks, or to the first
+/// parenthesis, takes for a zombie's.
+TEST(WeftInspect, TakesATrainerForAliveWhateverItsName) {
+  char name[16];
+  ::prctl(PR_GET_NAME, name);
+  ::prctl(PR_SET_NAME, "a) Z 1 (b");
+  EXPECT_EQ(ForgedBoard().status(), "running");
+  ::prctl(PR_SET_NAME, name);
+}
+
+TEST(WeftInspect, TakesAProcessThatStartedAfterTheJobForAnother) {
+  EXPECT_EQ(
+      ForgedBoard(std::chrono::system_clock::now() - std::chrono::hours(24 * 365 * 20)).status(),
+      "dead");
+}
+
+TEST(WeftInspect, TakesAZombieForDead) {
+  const pid_t child = ::fork();
+  if (child == 0) ::_exit(0);
+  siginfo_t ended;
+  ASSERT_EQ(::waitid(P_PID, static_cast<id_t>(child), &ended, WEXITED | WNOWAIT), 0);
+  const ForgedBoard board(std::chrono::system_clock::now(), child);
+  EXPECT_EQ(board.status(), "dead");
+  ::waitpid(child, nullptr, 0);
+  EXPECT_EQ(board.status(), "dead");
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include <weft/tools/weft/launch.hpp>
 
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -7,10 +8,10 @@
 #include <array>
 #include <atomic>
 #include <cerrno>
+#include <charconv>
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
-#include <fstream>
 #include <memory>
 #include <string>
 #include <vector>
@@ -31,35 +32,63 @@ struct Options {
   std::vector<std::string> command;
 };
 
+constexpr std::array kCaughtSignals = {SIGINT, SIGTERM, SIGHUP};
+
+/// Handlers reach only what is static.
 std::atomic<pid_t> program_pid{0};
 
-void pass_on(int signal) {
+/// What a terminal sends (Ctrl-C) comes from the kernel and has reached the program too, which is
+/// in the same process group; but for the hangup, that only the leader of the session gets.
+void pass_on(int signal, siginfo_t* info, void*) {
+  const int saved = errno;
+  const bool of_terminal = info->si_code > 0;
+  const bool for_leader = signal == SIGHUP && ::getsid(0) == ::getpid();
   const pid_t pid = program_pid.load();
-  if (pid > 0) ::kill(pid, signal);
+  if (pid > 0 && (!of_terminal || for_leader)) ::kill(pid, signal);
+  errno = saved;
 }
 
-/// A file of this process for the job's exit code, removed when it goes out of scope.
+bool is_ignored(int signal) {
+  struct sigaction action {};
+  ::sigaction(signal, nullptr, &action);
+  return action.sa_handler == SIG_IGN;
+}
+
+/// Signals that are ignored stay so (nohup), here and in the program; but for that of a child's
+/// end, which nobody could wait for then.
+void catch_signals() {
+  struct sigaction action {};
+  action.sa_sigaction = pass_on;
+  action.sa_flags = SA_SIGINFO | SA_RESTART;
+  for (const int signal : kCaughtSignals) {
+    if (!is_ignored(signal)) ::sigaction(signal, &action, nullptr);
+  }
+  ::signal(SIGCHLD, SIG_DFL);
+}
+
+/// A file in memory for the job's exit code. It has a path as long as this process lives, so that
+/// nothing is left however this process ends.
 class ResultFile {
  public:
-  ResultFile() {
-    const int fd = ::mkstemp(path_.data());
-    if (fd < 0) fail(Errc::io, "can't make {}: {}", path_, std::strerror(errno));
-    ::close(fd);
+  ResultFile() : fd_(::memfd_create("weft-launch-result", MFD_CLOEXEC)) {
+    if (fd_ < 0) fail(Errc::io, "memfd_create: {}", std::strerror(errno));
   }
-  ~ResultFile() { ::unlink(path_.c_str()); }
+  ~ResultFile() { ::close(fd_); }
   ResultFile(const ResultFile&) = delete;
   ResultFile& operator=(const ResultFile&) = delete;
 
-  const std::string& path() const { return path_; }
+  std::string path() const { return fmt::format("/proc/{}/fd/{}", ::getpid(), fd_); }
   /// 0 where no job of the program failed.
   int code() const {
+    std::array<char, 16> text{};
+    const ssize_t size = ::pread(fd_, text.data(), text.size(), 0);
     int code = 0;
-    std::ifstream(path_) >> code;
+    if (size > 0) std::from_chars(text.data(), text.data() + size, code);
     return code;
   }
 
  private:
-  std::string path_ = "/tmp/weft-launch-XXXXXX";
+  int fd_;
 };
 
 void set_variables(const Options& options, const ResultFile& result) {
@@ -69,30 +98,57 @@ void set_variables(const Options& options, const ResultFile& result) {
   ::setenv("WEFT_LAUNCH_RESULT", result.path().c_str(), 1);
 }
 
+/// The forked process, in which the signals caught are blocked.
+[[noreturn]] void become_program(pid_t launcher, const sigset_t& mask, char** words) {
+  ::prctl(PR_SET_PDEATHSIG, SIGTERM);
+  if (::getppid() != launcher) ::_exit(kCannotStart);
+  for (const int signal : kCaughtSignals) {
+    if (!is_ignored(signal)) ::signal(signal, SIG_DFL);
+  }
+  ::sigprocmask(SIG_SETMASK, &mask, nullptr);
+  ::execvp(words[0], words);
+  fmt::print(stderr, "weft launch: can't start {}: {}\n", words[0], std::strerror(errno));
+  ::_exit(kCannotStart);
+}
+
+/// No signal gets lost: those that come before the program's pid is known wait until it is.
+pid_t start(char** words) {
+  sigset_t caught;
+  ::sigemptyset(&caught);
+  for (const int signal : kCaughtSignals) ::sigaddset(&caught, signal);
+  sigset_t mask;
+  ::sigprocmask(SIG_BLOCK, &caught, &mask);
+  catch_signals();
+  const pid_t launcher = ::getpid();
+  const pid_t pid = ::fork();
+  if (pid < 0) fail(Errc::io, "fork: {}", std::strerror(errno));
+  if (pid == 0) become_program(launcher, mask, words);
+  program_pid.store(pid);
+  ::sigprocmask(SIG_SETMASK, &mask, nullptr);
+  return pid;
+}
+
+/// Waits for the program's end; its exit code, or 128 + the signal.
+int wait_for(pid_t pid) {
+  siginfo_t ended;
+  while (::waitid(P_PID, static_cast<id_t>(pid), &ended, WEXITED | WNOWAIT) < 0) {
+    if (errno != EINTR) fail(Errc::io, "waitid: {}", std::strerror(errno));
+  }
+  // Before it is reaped: its pid may become another's then.
+  program_pid.store(0);
+  ::waitpid(pid, nullptr, 0);
+  return ended.si_code == CLD_EXITED ? ended.si_status : 128 + ended.si_status;
+}
+
 int run(const Options& options) {
   const ResultFile result;
   set_variables(options, result);
   std::vector<char*> words;
   for (const std::string& word : options.command) words.push_back(const_cast<char*>(word.c_str()));
   words.push_back(nullptr);
-
-  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) ::signal(signal, pass_on);
-  const pid_t pid = ::fork();
-  if (pid < 0) fail(Errc::io, "fork: {}", std::strerror(errno));
-  if (pid == 0) {
-    ::prctl(PR_SET_PDEATHSIG, SIGTERM);
-    ::setpgid(0, 0);
-    for (const int signal : {SIGINT, SIGTERM, SIGHUP}) ::signal(signal, SIG_DFL);
-    ::execvp(words[0], words.data());
-    fmt::print(stderr, "weft launch: can't start {}: {}\n", words[0], std::strerror(errno));
-    ::_exit(kCannotStart);
-  }
-  program_pid.store(pid);
-  int status = 0;
-  while (::waitpid(pid, &status, 0) < 0 && errno == EINTR) {
-  }
-  if (const int code = result.code()) return code;
-  return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+  const int code = wait_for(start(words.data()));
+  const int code_of_job = result.code();
+  return code_of_job != 0 ? code_of_job : code;
 }
 
 }  // namespace
