@@ -1,13 +1,18 @@
 #include <weft/actors/log.hpp>
 
+#include <unistd.h>
+
 #include <array>
 #include <atomic>
 #include <cstdlib>
+#include <mutex>
 
 #include <spdlog/pattern_formatter.h>
+#include <spdlog/sinks/base_sink.h>
 #include <spdlog/sinks/basic_file_sink.h>
 #include <spdlog/sinks/stdout_sinks.h>
 
+#include <weft/actors/outlet.hpp>
 #include <weft/spmd/error.hpp>
 
 namespace weft {
@@ -35,6 +40,20 @@ class PlaceFlag : public spdlog::custom_flag_formatter {
   std::string who_;
 };
 
+/// Waits for no reader of stderr: where one has stopped, lines are lost, which the log file has.
+class ConsoleSink : public spdlog::sinks::base_sink<std::mutex> {
+ protected:
+  void sink_it_(const spdlog::details::log_msg& message) override {
+    spdlog::memory_buf_t line;
+    formatter_->format(message, line);
+    if (!stderr_.full()) stderr_.write({line.data(), line.size()});
+  }
+  void flush_() override { stderr_.flush(); }
+
+ private:
+  Outlet stderr_{STDERR_FILENO};
+};
+
 std::unique_ptr<spdlog::formatter> make_formatter(const std::string& who) {
   auto formatter = std::make_unique<spdlog::pattern_formatter>();
   formatter->add_flag<PlaceFlag>('*', who).set_pattern("%Y-%m-%dT%H:%M:%S.%f%z %l %n [%*] %v");
@@ -56,7 +75,7 @@ spdlog::level::level_enum console_level() {
 
 void init_logging(const LogOptions& options) {
   std::vector<spdlog::sink_ptr> sinks;
-  auto console = std::make_shared<spdlog::sinks::stderr_sink_mt>();
+  auto console = std::make_shared<ConsoleSink>();
   console->set_level(console_level());
   sinks.push_back(console);
   if (!options.file.empty()) {

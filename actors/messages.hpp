@@ -81,7 +81,7 @@ using TrainerActor =
                      caf::reacts_to<process_a, ProcessEnded>,
                      caf::reacts_to<deadline_a>,            // the time for all joins is over
                      caf::reacts_to<lost_a, std::int32_t>,  // a worker's link broke, a while ago
-                     caf::reacts_to<cancel_a, std::string>>;
+                     caf::reacts_to<cancel_a, std::uint8_t, std::string>>;  // an Errc, why
 
 struct DeviceLoad;
 struct DeviceRun;

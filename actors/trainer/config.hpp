@@ -79,4 +79,11 @@ struct RunConfig {
   std::uint64_t seed = 0;
 };
 
+struct TrainerOptions {
+  Config loop_config{};
+  ScalingConfig scaling{};
+  BackendConfig backend{};
+  RunConfig run{};
+};
+
 }  // namespace weft

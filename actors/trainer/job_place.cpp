@@ -14,6 +14,9 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <utility>
+
+#include <weft/spmd/error.hpp>
 
 namespace weft {
 namespace {
@@ -46,14 +49,23 @@ void make_private_folder(const std::string& path) {
   }
 }
 
-/// $XDG_RUNTIME_DIR/weft, or /tmp/weft-<uid> where there is none or it is too long for a socket.
-std::string control_root() {
+/// Makes $XDG_RUNTIME_DIR/weft, or /tmp/weft-<uid> where that can't be (a login without a session
+/// has the variable and no folder) or is too long for a socket.
+std::string make_control_root() {
   const char* runtime = std::getenv("XDG_RUNTIME_DIR");
-  if (runtime != nullptr && *runtime != '\0') {
+  if (runtime != nullptr && *runtime == '/') {
     const std::string root = std::string(runtime) + "/weft";
-    if (root.size() + kPlaceInRoot < sizeof(sockaddr_un::sun_path)) return root;
+    if (root.size() + kPlaceInRoot < sizeof(sockaddr_un::sun_path)) {
+      try {
+        make_private_folder(root);
+        return root;
+      } catch (const Error&) {
+      }
+    }
   }
-  return fmt::format("/tmp/weft-{}", ::geteuid());
+  const std::string root = fmt::format("/tmp/weft-{}", ::geteuid());
+  make_private_folder(root);
+  return root;
 }
 
 constexpr const char* kLockSuffix = ".lock";
@@ -83,22 +95,31 @@ void remove_job(const std::filesystem::path& folder) {
   std::filesystem::remove(folder.string() + kLockSuffix, ignored);
 }
 
-/// What jobs of this user left whose trainer was killed.
+bool is_id(const std::string& text) {
+  return text.size() == 32 && text.find_first_not_of("0123456789abcdef") == text.npos;
+}
+
+/// What jobs of this user left whose trainer was killed. What can't be swept now, and what isn't of
+/// a job, stays.
 void sweep_dead_jobs(const std::string& root) {
-  for (const auto& entry : std::filesystem::directory_iterator(root)) {
-    if (entry.path().extension() != kLockSuffix) continue;
-    const int lock = lock_file(entry.path().string(), LOCK_EX | LOCK_NB);
-    if (lock < 0) continue;
-    remove_job(entry.path().parent_path() / entry.path().stem());
-    ::close(lock);
+  std::error_code unreadable;
+  for (const auto& entry : std::filesystem::directory_iterator(root, unreadable)) {
+    const std::filesystem::path& path = entry.path();
+    if (path.extension() != kLockSuffix || !is_id(path.stem().string())) continue;
+    try {
+      const int lock = lock_file(path.string(), LOCK_EX | LOCK_NB);
+      if (lock < 0) continue;
+      remove_job(path.parent_path() / path.stem());
+      ::close(lock);
+    } catch (const Error&) {
+    }
   }
 }
 
 }  // namespace
 
 JobPlace::JobPlace() : id_(random_hex()), token_(random_hex()) {
-  const std::string root = control_root();
-  make_private_folder(root);
+  const std::string root = make_control_root();
   sweep_dead_jobs(root);
   // The lock comes first: what has no lock that is held is swept.
   lock_ = lock_file(root + "/" + id_ + kLockSuffix, LOCK_EX);
@@ -106,9 +127,10 @@ JobPlace::JobPlace() : id_(random_hex()), token_(random_hex()) {
   make_private_folder(folder_);
 }
 
-JobPlace::~JobPlace() {
+void JobPlace::remove() {
+  if (lock_ < 0) return;
   remove_job(folder_);
-  ::close(lock_);
+  ::close(std::exchange(lock_, -1));
 }
 
 Board JobPlace::make_board(const JobSpec& spec, const std::string& run_dir) const {

@@ -4,14 +4,22 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
+#include <cerrno>
 #include <chrono>
 #include <csignal>
+#include <cstring>
 #include <exception>
+#include <fstream>
 #include <thread>
 
+#include <fmt/ranges.h>
+
 #include <weft/actors/log.hpp>
+#include <weft/actors/outlet.hpp>
 #include <weft/actors/trainer/job_place.hpp>
 #include <weft/actors/trainer/run_folder.hpp>
+#include <weft/actors/trainer/signal_trap.hpp>
 #include <weft/actors/trainer/trainer_link.hpp>
 #include <weft/actors/trainer/wake_queue.hpp>
 #include <weft/actors/trainer/worker_process.hpp>
@@ -56,77 +64,121 @@ class JobRun {
   ~JobRun() { shutdown_logging(); }
 
   Result run(const BoundLoop& loop) {
-    for (const auto& callback : callbacks_) callback->on_start(result_.job);
+    call_back([&](Callback& callback) { callback.on_start(result_.job); });
     std::jthread local_worker;
-    if (spec_.num_workers == 0) {
-      local_worker = std::jthread([this, &loop] { run_local(loop); });
-    } else {
-      start_processes();
-    }
     try {
-      while (!ended_ || std::ranges::any_of(processes_, &WorkerProcess::running)) turn();
+      if (!thrown_ && spec_.num_workers == 0) {
+        local_runs_ = true;
+        local_worker = std::jthread([this, &loop] { run_local(loop); });
+      } else if (!thrown_) {
+        start_processes();
+      }
+      while (!over()) turn();
     } catch (...) {
-      link_->cancel("an exception in the trainer's process");  // or the local worker never ends
+      // Or the local worker never ends.
+      link_->cancel(Errc::cancelled, "an exception in the trainer's process");
       throw;
     }
-    if (local_worker.joinable()) local_worker.join();
-    folder_.write_result(result_);
-    for (const auto& callback : callbacks_) callback->on_end(result_);
+    if (!result_.error) result_.error = own_failure_;
+    on_disk([&] { folder_.write_result(result_); });
+    if (!result_.error) result_.error = own_failure_;
+    call_back([&](Callback& callback) { callback.on_end(result_); });
+    if (thrown_) std::rethrow_exception(thrown_);
     return std::move(result_);
   }
 
  private:
   void run_local(const BoundLoop& loop) {
-    const auto link = link_->local_worker(0);
-    run_worker(*link, 0, place_.token(), place_.id(), memory_, board_, loop, {});
+    {
+      const auto link = link_->local_worker(0);
+      run_worker(*link, 0, place_.token(), place_.id(), memory_, board_, loop, {});
+    }
+    local_runs_ = false;
+    local_ended_.wake();
   }
 
   void start_processes() {
+    std::ofstream(place_.earlier_fits_path()) << fmt::format("{}", fmt::join(earlier_fits_, "\n"));
     for (int worker = 0; worker < spec_.num_workers; ++worker) {
       const auto variables = to_variables({.job_id = place_.id(),
                                            .token = place_.token(),
                                            .coordinator_address = "unix:" + place_.socket_path(),
                                            .num_processes = spec_.num_workers,
                                            .process_index = worker,
-                                           .earlier_fits = earlier_fits_},
+                                           .earlier_fits_path = place_.earlier_fits_path()},
                                           spec_.mesh);
-      auto process = std::make_unique<WorkerProcess>(worker, variables);
+      auto process = std::make_unique<WorkerProcess>(worker, variables, stdout_, stderr_);
       link_->process_started(worker, process->pid());
       processes_.push_back(std::move(process));
     }
   }
 
+  bool over() const {
+    return ended_ && !local_runs_ && std::ranges::none_of(processes_, &WorkerProcess::running) &&
+           stdout_.empty() && stderr_.empty();
+  }
+
   /// Waits for whatever comes next, and deals with it.
   void turn() {
-    std::vector<pollfd> waits{{.fd = events_.fd(), .events = POLLIN, .revents = 0},
-                              {.fd = signals_.fd(), .events = POLLIN, .revents = 0}};
+    const auto room = [](const Outlet& outlet) {
+      return pollfd{.fd = outlet.empty() ? -1 : outlet.fd(), .events = POLLOUT, .revents = 0};
+    };
+    const auto bytes = [](int fd) { return pollfd{.fd = fd, .events = POLLIN, .revents = 0}; };
+    std::vector<pollfd> waits{room(stdout_), room(stderr_), bytes(events_.fd()),
+                              bytes(signals_.fd()), bytes(local_ended_.fd())};
+    const std::size_t first = waits.size();
     for (const auto& process : processes_) {
-      for (const int fd :
-           {process->running() ? process->pidfd() : -1, process->out(), process->err()}) {
-        waits.push_back({.fd = fd, .events = POLLIN, .revents = 0});
+      for (const int fd : {process->pidfd(), process->out(), process->err()}) {
+        waits.push_back(bytes(fd));
       }
     }
-    ::poll(waits.data(), waits.size(), milliseconds_left());
+    if (::poll(waits.data(), waits.size(), milliseconds_left()) < 0 && errno != EINTR) {
+      fail(Errc::io, "can't watch the workers: poll: {}", std::strerror(errno));
+    }
+    stdout_.flush();
+    stderr_.flush();
+    local_ended_.clear();
     for (std::size_t i = 0; i < processes_.size(); ++i) {
       WorkerProcess& process = *processes_[i];
       process.pump();
-      if (waits[2 + 3 * i].revents != 0) link_->process_ended(process.reap());
+      if (waits[first + 3 * i].revents != 0) link_->process_ended(process.reap());
     }
-    if (const int signal = signals_.take()) {
-      link_->cancel(
-          fmt::format("the trainer (pid {}) got SIG{}", ::getpid(), ::sigabbrev_np(signal)));
-    }
+    if (const int signal = signals_.take()) interrupted(signal);
     while (auto event = events_.pop()) handle(*event);
-    if (ended_ && Clock::now() >= *kill_at_) {
-      for (const auto& process : processes_) process->kill();
-    }
+    if (kill_at_ && Clock::now() >= *kill_at_) end_of_patience();
   }
 
   int milliseconds_left() const {
     if (!kill_at_) return -1;
     const auto left =
         std::chrono::ceil<std::chrono::milliseconds>(*kill_at_ - Clock::now()).count();
-    return static_cast<int>(std::max<decltype(left)>(left, 10));
+    return static_cast<int>(std::max<decltype(left)>(left, 0));
+  }
+
+  void interrupted(int signal) {
+    if (!ended_) {
+      return link_->cancel(Errc::cancelled, fmt::format("the trainer (pid {}) got SIG{}",
+                                                        ::getpid(), ::sigabbrev_np(signal)));
+    }
+    stdout_.drop();
+    stderr_.drop();
+    if (!local_runs_ || kill_at_) return;
+    // A thread that doesn't come back ends with its process only.
+    place_.remove();
+    ::signal(signal, SIG_DFL);
+    ::raise(signal);
+  }
+
+  /// The job has ended, but not all that ran it.
+  void end_of_patience() {
+    kill_at_.reset();
+    for (const auto& process : processes_) process->kill();
+    if (local_runs_) {
+      logger("weft.trainer")
+          ->warn(
+              "the job has ended, but its loop in this process has not returned: fit() waits "
+              "for it; a second signal ends the process");
+    }
   }
 
   void handle(const TrainerEvent& event) {
@@ -144,47 +196,71 @@ class JobRun {
     if (report.worker != 0) return;
     result_.metrics = Metrics::parse(report.metrics);
     result_.metrics_history.push_back(result_.metrics);
-    folder_.add(result_.metrics);
-    if (!report.checkpoint.empty()) {
-      result_.checkpoint = Checkpoint{report.checkpoint};
-      folder_.keep_checkpoints(spec_.checkpoints_to_keep);
+    if (!report.checkpoint.empty()) result_.checkpoint = Checkpoint{report.checkpoint};
+    on_disk([&] {
+      folder_.add_last(result_.metrics_history);
+      if (!report.checkpoint.empty()) folder_.keep_checkpoints(spec_.checkpoints_to_keep);
+    });
+    call_back([&](Callback& callback) { callback.on_report(result_.metrics); });
+  }
+
+  /// What the run folder doesn't take ends the job.
+  template <typename Write>
+  void on_disk(const Write& write) {
+    try {
+      write();
+    } catch (const Error& e) {
+      if (own_failure_) return;
+      own_failure_ = Failure{.code = e.code(), .message = e.what()};
+      link_->cancel(e.code(), e.what());
     }
-    for (const auto& callback : callbacks_) callback->on_report(result_.metrics);
+  }
+
+  /// What a callback throws ends the job and comes out of fit().
+  template <typename Call>
+  void call_back(const Call& call) {
+    try {
+      for (const auto& callback : callbacks_) call(*callback);
+    } catch (...) {
+      if (!thrown_) thrown_ = std::current_exception();
+      link_->cancel(Errc::cancelled, "a callback threw an exception");
+    }
   }
 
   const JobSpec& spec_;
   const std::vector<std::shared_ptr<Callback>>& callbacks_;
   const std::vector<std::string>& earlier_fits_;
-  SignalQueue signals_;  // before what has to be removed, whatever signal comes
+  SignalTrap signals_;  // before what has to be removed, whatever signal comes
   JobPlace place_;
   RunFolder folder_;
   Board board_;
   JobMemory memory_;
   WakeQueue<TrainerEvent> events_;
   std::unique_ptr<TrainerLink> link_;
+  Outlet stdout_{STDOUT_FILENO};
+  Outlet stderr_{STDERR_FILENO};
   std::vector<std::unique_ptr<WorkerProcess>> processes_;
+  WakeFd local_ended_;
+  std::atomic<bool> local_runs_ = false;
   Result result_;
+  std::optional<Failure> own_failure_;  ///< of this side of the link
+  std::exception_ptr thrown_;           ///< by a callback
   bool ended_ = false;
-  std::optional<Clock::time_point> kill_at_;
+  std::optional<Clock::time_point> kill_at_;  ///< once ended_, until it has come
 };
 
 }  // namespace
 
 Result run_job(const JobSpec& spec, const std::vector<std::shared_ptr<Callback>>& callbacks,
                const BoundLoop& loop, const std::vector<std::string>& earlier_fits) {
-  // The run is destroyed before an exception leaves: one that nobody catches must leave nothing.
-  std::exception_ptr thrown;
+  // Caught here so that the run is destroyed, and leaves nothing, before an exception that nobody
+  // catches ends the process.
   try {
     JobRun run(spec, callbacks, earlier_fits);
-    try {
-      return run.run(loop);
-    } catch (...) {
-      thrown = std::current_exception();
-    }
+    return run.run(loop);
   } catch (...) {
-    thrown = std::current_exception();
+    throw;
   }
-  std::rethrow_exception(thrown);
 }
 
 }  // namespace weft

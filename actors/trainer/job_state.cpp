@@ -172,8 +172,8 @@ Actions JobState::link_lost(int worker, const Whereabouts& where) {
   const auto& lost = workers_[static_cast<std::size_t>(worker)];
   if (over() || lost.gone || lost.ended) return {};
   return fail_with({.code = Errc::peer_lost,
-                    .message = fmt::format("{} lost its control connection{}, but its process "
-                                           "lives: it ends with the job",
+                    .message = fmt::format("{} lost its control connection{}, and its process "
+                                           "has not been seen to end: it ends with the job",
                                            name(worker), describe(where)),
                     .worker = worker,
                     .pid = lost.pid,

@@ -1,7 +1,9 @@
 #include <weft/actors/trainer/run_folder.hpp>
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 
@@ -15,7 +17,9 @@ namespace {
 namespace fs = std::filesystem;
 
 std::string csv_field(const Metrics& value) {
-  const std::string text = value.is_string() ? value.get<std::string>() : value.dump();
+  const std::string text = value.is_string()
+                               ? value.get<std::string>()
+                               : value.dump(-1, ' ', false, Metrics::error_handler_t::replace);
   if (text.find_first_of(",\"\n") == std::string::npos) return text;
   std::string quoted = "\"";
   for (const char c : text) {
@@ -25,10 +29,11 @@ std::string csv_field(const Metrics& value) {
   return quoted + "\"";
 }
 
-void append(const std::string& file, const std::string& text, std::ios::openmode mode) {
+void write(const std::string& file, const std::string& text, std::ios::openmode mode) {
+  errno = 0;
   std::ofstream out(file, mode);
   out << text;
-  if (!out.flush()) fail(Errc::io, "can't write {}", file);
+  if (!out.flush()) fail(Errc::io, "can't write {}: {}", file, std::strerror(errno));
 }
 
 Metrics to_json(const Failure& failure) {
@@ -68,44 +73,43 @@ RunFolder::RunFolder(const std::string& storage_path, const std::string& name,
   }
 }
 
-void RunFolder::add(const Metrics& metrics) {
-  rows_.push_back(metrics);
-  bool grown = false;
-  for (const auto& [key, value] : metrics.items()) {
-    if (std::ranges::find(columns_, key) != columns_.end()) continue;
-    columns_.push_back(key);
-    grown = true;
+void RunFolder::add_last(const std::vector<Metrics>& history) {
+  const std::size_t known = columns_.size();
+  for (const auto& [key, value] : history.back().items()) {
+    if (std::ranges::find(columns_, key) == columns_.end()) columns_.push_back(key);
   }
-  if (!grown) return write_row(metrics);
-  std::string header;
-  for (const std::string& column : columns_) {
-    header += (header.empty() ? "" : ",") + csv_field(column);
-  }
-  append(path_ + "/progress.csv", header + "\n", std::ios::trunc);
-  for (const Metrics& row : rows_) write_row(row);
+  const std::string file = path_ + "/progress.csv";
+  if (columns_.size() == known) return write(file, csv_row(history.back()), std::ios::app);
+  std::string text;
+  for (const std::string& column : columns_) text += (text.empty() ? "" : ",") + csv_field(column);
+  text += "\n";
+  for (const Metrics& metrics : history) text += csv_row(metrics);
+  write(file, text, std::ios::trunc);
 }
 
-void RunFolder::write_row(const Metrics& metrics) const {
-  std::string line;
+std::string RunFolder::csv_row(const Metrics& metrics) const {
+  std::string row;
   for (std::size_t i = 0; i < columns_.size(); ++i) {
-    if (i != 0) line += ',';
+    if (i != 0) row += ',';
     if (const auto found = metrics.find(columns_[i]); found != metrics.end()) {
-      line += csv_field(*found);
+      row += csv_field(*found);
     }
   }
-  append(path_ + "/progress.csv", line + "\n", std::ios::app);
+  return row + "\n";
 }
 
 void RunFolder::keep_checkpoints(int num_to_keep) const {
   if (num_to_keep == 0) return;
+  std::error_code error;
   std::vector<fs::path> found;
-  for (const auto& entry : fs::directory_iterator(path_)) {
+  for (const auto& entry : fs::directory_iterator(path_, error)) {
     if (entry.path().filename().string().starts_with("checkpoint_")) found.push_back(entry.path());
   }
   std::ranges::sort(found);
-  for (std::size_t i = 0; i + static_cast<std::size_t>(num_to_keep) < found.size(); ++i) {
-    fs::remove_all(found[i]);
+  for (std::size_t i = 0; !error && i + static_cast<std::size_t>(num_to_keep) < found.size(); ++i) {
+    fs::remove_all(found[i], error);
   }
+  if (error) fail(Errc::io, "can't remove old checkpoints in {}: {}", path_, error.message());
 }
 
 void RunFolder::write_result(const Result& result) const {
@@ -121,9 +125,11 @@ void RunFolder::write_result(const Result& result) const {
   if (result.checkpoint) json["checkpoint"] = result.checkpoint->path;
   if (result.error) json["error"] = to_json(*result.error);
   const std::string file = path_ + "/result.json";
-  append(file + ".new", json.dump(1, ' ', false, Metrics::error_handler_t::replace) + "\n",
-         std::ios::trunc);
-  fs::rename(file + ".new", file);
+  write(file + ".new", json.dump(1, ' ', false, Metrics::error_handler_t::replace) + "\n",
+        std::ios::trunc);
+  std::error_code error;
+  fs::rename(file + ".new", file, error);
+  if (error) fail(Errc::io, "can't write {}: {}", file, error.message());
 }
 
 Result read_result(const std::string& path) {

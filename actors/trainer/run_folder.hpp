@@ -16,19 +16,19 @@ class RunFolder {
 
   const std::string& path() const { return path_; }
 
-  /// Adds a line to progress.csv: a column per key of any report so far, in order of appearance.
-  void add(const Metrics& metrics);
+  /// Adds the last report of `history` to progress.csv: a column per key of any report so far, in
+  /// order of appearance. Throws io, as the others do.
+  void add_last(const std::vector<Metrics>& history);
   /// Removes the oldest checkpoint folders but `num_to_keep` (0: keeps all).
   void keep_checkpoints(int num_to_keep) const;
   /// result.json: the job, its mesh, metrics, metrics_history, error. Replaces it in one step.
   void write_result(const Result& result) const;
 
  private:
-  void write_row(const Metrics& metrics) const;
+  std::string csv_row(const Metrics& metrics) const;
 
   std::string path_;
   std::vector<std::string> columns_;
-  std::vector<Metrics> rows_;
 };
 
 /// What write_result() wrote. Throws io or corrupt, naming the file.

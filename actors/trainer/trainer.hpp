@@ -28,13 +28,6 @@ class TrainLoop {
   std::function<void(TrainContext&, const Config&)> loop_;
 };
 
-struct TrainerOptions {
-  Config loop_config{};
-  ScalingConfig scaling{};
-  BackendConfig backend{};
-  RunConfig run{};
-};
-
 /// One job. Workers are copies of this executable, started with the same arguments: what main()
 /// does before fit() is done in each of them as well.
 class Trainer {

@@ -213,9 +213,9 @@ TrainerActor::behavior_type trainer_behavior(Self self, const TrainerLinkOptions
         heard(self, "lost");
         carry_out(self, self->state.job->link_lost(worker, locate(*self->state.board, worker)));
       },
-      [self](cancel_a, const std::string& reason) {
+      [self](cancel_a, std::uint8_t code, const std::string& reason) {
         heard(self, "cancel");
-        carry_out(self, self->state.job->cancel(Errc::cancelled, reason));
+        carry_out(self, self->state.job->cancel(static_cast<Errc>(code), reason));
       },
   };
 }
@@ -241,8 +241,8 @@ class ActorTrainerLink : public TrainerLink {
   void process_ended(const ProcessEnded& ended) override {
     caf::anon_send(trainer_, process_a::value, ended);
   }
-  void cancel(const std::string& reason) override {
-    caf::anon_send(trainer_, cancel_a::value, reason);
+  void cancel(Errc code, const std::string& reason) override {
+    caf::anon_send(trainer_, cancel_a::value, static_cast<std::uint8_t>(code), reason);
   }
   std::unique_ptr<WorkerLink> local_worker(int worker) override {
     return make_worker_link(system_, trainer_, worker, timeout_);

@@ -7,8 +7,8 @@
 #include <string>
 
 #include <weft/actors/protocol.hpp>
+#include <weft/actors/trainer/job_spec.hpp>
 #include <weft/actors/trainer/result.hpp>
-#include <weft/actors/trainer/validate.hpp>
 #include <weft/actors/worker/worker_link.hpp>
 #include <weft/transport/board.hpp>
 #include <weft/transport/job_memory.hpp>
@@ -41,7 +41,7 @@ class TrainerLink {
 
   virtual void process_started(int worker, int pid) = 0;
   virtual void process_ended(const ProcessEnded& ended) = 0;
-  virtual void cancel(const std::string& reason) = 0;
+  virtual void cancel(Errc code, const std::string& reason) = 0;
   /// The line of a worker that is a thread of this process.
   virtual std::unique_ptr<WorkerLink> local_worker(int worker) = 0;
 };

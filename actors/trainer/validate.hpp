@@ -1,29 +1,12 @@
 #pragma once
 /// Turns the options of a Trainer into a job that can be started, or says why not.
 
-#include <cstdint>
-#include <optional>
 #include <string>
 
-#include <weft/actors/trainer/trainer.hpp>
+#include <weft/actors/trainer/config.hpp>
+#include <weft/actors/trainer/job_spec.hpp>
 
 namespace weft {
-
-/// A job, every contradiction ruled out.
-struct JobSpec {
-  std::string name;
-  std::string storage_path;  ///< absolute
-  int num_workers = 0;       ///< 0: the worker is this process
-  int chips_per_worker = 0;
-  std::optional<Mesh> mesh;  ///< nothing for backend "none"
-  double timeout_s = 0;
-  std::uint64_t seed = 0;
-  int checkpoints_to_keep = 0;
-
-  /// Workers that join: at least one.
-  int num_joins() const { return num_workers == 0 ? 1 : num_workers; }
-  int num_chips() const { return num_joins() * chips_per_worker; }
-};
 
 /// Throws invalid_argument, mesh_mismatch or unavailable; every message names the field, its value,
 /// what was expected and how to mend it. `program` names the job where the options don't.

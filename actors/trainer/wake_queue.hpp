@@ -1,9 +1,10 @@
 #pragma once
-/// What a thread that sleeps in poll() can be woken by: values from other threads, and signals.
+/// What wakes a thread that sleeps in poll(): values from other threads.
 
 #include <deque>
 #include <mutex>
 #include <optional>
+#include <utility>
 
 namespace weft {
 
@@ -51,21 +52,6 @@ class WakeQueue {
   WakeFd wake_;
   std::mutex mutex_;
   std::deque<T> values_;
-};
-
-/// While it lives, catches SIGINT, SIGTERM and SIGHUP (one that is ignored stays so: nohup), lets a
-/// write to a closed pipe be an error, and lets children be waited for. Then puts back what was
-/// there before. One per process at a time.
-class SignalQueue {
- public:
-  SignalQueue();
-  ~SignalQueue();
-  SignalQueue(const SignalQueue&) = delete;
-  SignalQueue& operator=(const SignalQueue&) = delete;
-
-  int fd() const;
-  /// The last signal caught since the call before; 0 for none.
-  int take();
 };
 
 }  // namespace weft

@@ -49,11 +49,27 @@ std::vector<std::string> merged_environment(const std::vector<std::string>& vari
   return merged;
 }
 
+/// Closed on destruction, but for an end that was taken.
 struct Pipe {
-  std::array<int, 2> ends{-1, -1};
   Pipe() {
     if (::pipe2(ends.data(), O_CLOEXEC) != 0) fail(Errc::io, "pipe: {}", std::strerror(errno));
   }
+  ~Pipe() {
+    for (const int end : ends) {
+      if (end >= 0) ::close(end);
+    }
+  }
+  Pipe(const Pipe&) = delete;
+  Pipe& operator=(const Pipe&) = delete;
+
+  int writer() const { return ends[1]; }
+  /// The end to read from, which doesn't block.
+  int take_reader() {
+    ::fcntl(ends[0], F_SETFL, O_NONBLOCK);
+    return std::exchange(ends[0], -1);
+  }
+
+  std::array<int, 2> ends{-1, -1};
 };
 
 /// Between fork and exec: only async-signal-safe calls.
@@ -73,42 +89,34 @@ struct Pipe {
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
   ::signal(SIGPIPE, SIG_DFL);
   ::execve("/proc/self/exe", arguments, variables);
-  ::_exit(127);
-}
-
-void write_all(int fd, std::string_view text) {
-  while (!text.empty()) {
-    const ssize_t written = ::write(fd, text.data(), text.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) return;
-    text.remove_prefix(static_cast<std::size_t>(written));
+  for (const char* part :
+       {"weft: can't start a copy of this program: execve: ", ::strerrordesc_np(errno), "\n"}) {
+    [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, part, std::strlen(part));
   }
+  ::_exit(127);
 }
 
 }  // namespace
 
-WorkerProcess::WorkerProcess(int worker, const std::vector<std::string>& variables)
+WorkerProcess::WorkerProcess(int worker, const std::vector<std::string>& variables, Outlet& out,
+                             Outlet& err)
     : worker_(worker) {
   std::vector<std::string> words = own_arguments();
   std::vector<std::string> environment = merged_environment(variables);
   const std::vector<char*> argv = pointers(words);
   const std::vector<char*> envp = pointers(environment);
-  const Pipe out;
-  const Pipe err;
+  Pipe out_pipe;
+  Pipe err_pipe;
   const pid_t parent = ::getpid();
   pid_ = ::fork();
   if (pid_ < 0) fail(Errc::io, "can't start worker {}: fork: {}", worker, std::strerror(errno));
   if (pid_ == 0) {
-    become_worker(parent, out.ends[1], err.ends[1], const_cast<char**>(argv.data()),
+    become_worker(parent, out_pipe.writer(), err_pipe.writer(), const_cast<char**>(argv.data()),
                   const_cast<char**>(envp.data()));
   }
   running_ = true;
-  ::close(out.ends[1]);
-  ::close(err.ends[1]);
-  out_ = {.fd = out.ends[0], .to = STDOUT_FILENO, .line = {}};
-  err_ = {.fd = err.ends[0], .to = STDERR_FILENO, .line = {}};
-  ::fcntl(out_.fd, F_SETFL, O_NONBLOCK);
-  ::fcntl(err_.fd, F_SETFL, O_NONBLOCK);
+  out_ = {.fd = out_pipe.take_reader(), .to = &out, .line = {}};
+  err_ = {.fd = err_pipe.take_reader(), .to = &err, .line = {}};
   pidfd_ = static_cast<int>(::syscall(SYS_pidfd_open, pid_, 0));
   if (pidfd_ < 0) {
     const std::string why = std::strerror(errno);
@@ -139,47 +147,53 @@ ProcessEnded WorkerProcess::reap() {
   while (::waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
   }
   running_ = false;
-  pump();
-  close(out_);
-  close(err_);
+  for (Stream* stream : {&out_, &err_}) {
+    while (read_block(*stream)) {
+    }
+    finish(*stream);
+  }
   return {.worker = worker_,
           .signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0,
           .exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 0};
 }
 
 void WorkerProcess::pump() {
-  pump(out_);
-  pump(err_);
-}
-
-void WorkerProcess::pump(Stream& stream) {
-  std::array<char, 65536> block;
-  while (stream.fd >= 0) {
-    const ssize_t count = ::read(stream.fd, block.data(), block.size());
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) return;
-    if (count == 0) return close(stream);
-    std::string_view rest(block.data(), static_cast<std::size_t>(count));
-    std::string tagged;
-    for (std::size_t end; (end = rest.find('\n')) != rest.npos; rest.remove_prefix(end + 1)) {
-      tagged += fmt::format("[worker {}] {}{}\n", worker_, stream.line, rest.substr(0, end));
-      stream.line.clear();
+  for (Stream* stream : {&out_, &err_}) {
+    while (wanted(*stream) >= 0 && read_block(*stream)) {
     }
-    stream.line += rest;
-    if (stream.line.size() > kLineBytesMax) {
-      tagged += fmt::format("[worker {}] {}\n", worker_, std::exchange(stream.line, {}));
-    }
-    write_all(stream.to, tagged);
   }
 }
 
-void WorkerProcess::close(Stream& stream) {
+/// False where there is nothing to read now, or will be never.
+bool WorkerProcess::read_block(Stream& stream) {
+  if (stream.fd < 0) return false;
+  std::array<char, 65536> block;
+  const ssize_t count = ::read(stream.fd, block.data(), block.size());
+  if (count < 0) return errno == EINTR;
+  if (count == 0) {
+    finish(stream);
+    return false;
+  }
+  std::string_view rest(block.data(), static_cast<std::size_t>(count));
+  std::string tagged;
+  for (std::size_t end; (end = rest.find('\n')) != rest.npos; rest.remove_prefix(end + 1)) {
+    tagged += fmt::format("[worker {}] {}{}\n", worker_, stream.line, rest.substr(0, end));
+    stream.line.clear();
+  }
+  stream.line += rest;
+  if (stream.line.size() > kLineBytesMax) {
+    tagged += fmt::format("[worker {}] {}\n", worker_, std::exchange(stream.line, {}));
+  }
+  stream.to->write(tagged);
+  return true;
+}
+
+void WorkerProcess::finish(Stream& stream) {
   if (stream.fd < 0) return;
-  if (!stream.line.empty())
-    write_all(stream.to, fmt::format("[worker {}] {}\n", worker_, stream.line));
-  stream.line.clear();
-  ::close(stream.fd);
-  stream.fd = -1;
+  if (!stream.line.empty()) {
+    stream.to->write(fmt::format("[worker {}] {}\n", worker_, std::exchange(stream.line, {})));
+  }
+  ::close(std::exchange(stream.fd, -1));
 }
 
 }  // namespace weft

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include <weft/actors/outlet.hpp>
 #include <weft/actors/protocol.hpp>
 
 namespace weft {
@@ -15,21 +16,21 @@ namespace weft {
 class WorkerProcess {
  public:
   /// Starts the copy with this program's arguments and `variables` ("NAME=value") added to the
-  /// environment; stdin is empty. Throws io.
-  WorkerProcess(int worker, const std::vector<std::string>& variables);
+  /// environment; stdin is empty. Its output goes to `out` and `err`, each line as "[worker 2]
+  /// line". Throws io.
+  WorkerProcess(int worker, const std::vector<std::string>& variables, Outlet& out, Outlet& err);
   ~WorkerProcess();
   WorkerProcess(const WorkerProcess&) = delete;
   WorkerProcess& operator=(const WorkerProcess&) = delete;
 
   pid_t pid() const { return pid_; }
   bool running() const { return running_; }
-  /// Readable once the process has ended.
-  int pidfd() const { return pidfd_; }
-  /// Its stdout and stderr; -1 once closed.
-  int out() const { return out_.fd; }
-  int err() const { return err_.fd; }
+  /// What to wait for in poll(); -1 for what is closed, or would not be read now.
+  int pidfd() const { return running_ ? pidfd_ : -1; }
+  int out() const { return wanted(out_); }
+  int err() const { return wanted(err_); }
 
-  /// Passes on what can be read, each line as "[worker 2] line".
+  /// Passes on what can be read, as far as the outlets take it.
   void pump();
   /// After pidfd() became readable: reaps, and passes on the rest of the output.
   ProcessEnded reap();
@@ -38,11 +39,12 @@ class WorkerProcess {
  private:
   struct Stream {
     int fd = -1;
-    int to = 1;
-    std::string line;
+    Outlet* to = nullptr;
+    std::string line;  ///< its beginning, while the end has not come
   };
-  void pump(Stream& stream);
-  void close(Stream& stream);
+  static int wanted(const Stream& stream) { return stream.to->full() ? -1 : stream.fd; }
+  bool read_block(Stream& stream);
+  void finish(Stream& stream);
 
   int worker_;
   pid_t pid_ = -1;

@@ -2,7 +2,6 @@
 
 #include <charconv>
 #include <cstdlib>
-#include <sstream>
 
 #include <fmt/ranges.h>
 
@@ -43,10 +42,7 @@ std::optional<WorkerEnvironment> worker_environment() {
                                 .coordinator_address = required("WEFT_COORDINATOR_ADDRESS"),
                                 .num_processes = required_number("WEFT_NUM_PROCESSES"),
                                 .process_index = required_number("WEFT_PROCESS_INDEX"),
-                                .earlier_fits = {}};
-  const char* earlier = std::getenv("WEFT_EARLIER_FITS");
-  std::istringstream paths(earlier != nullptr ? earlier : "");
-  for (std::string path; std::getline(paths, path);) environment.earlier_fits.push_back(path);
+                                .earlier_fits_path = required("WEFT_EARLIER_FITS")};
   if (environment.process_index >= environment.num_processes) {
     fail(Errc::invalid_argument,
          "WEFT_PROCESS_INDEX = {}: expected less than WEFT_NUM_PROCESSES = {}",
@@ -63,7 +59,7 @@ std::vector<std::string> to_variables(const WorkerEnvironment& environment,
       "WEFT_COORDINATOR_ADDRESS=" + environment.coordinator_address,
       fmt::format("WEFT_NUM_PROCESSES={}", environment.num_processes),
       fmt::format("WEFT_PROCESS_INDEX={}", environment.process_index),
-      fmt::format("WEFT_EARLIER_FITS={}", fmt::join(environment.earlier_fits, "\n")),
+      "WEFT_EARLIER_FITS=" + environment.earlier_fits_path,
       "WEFT_DEVICE=cpu",
   };
   if (mesh) {

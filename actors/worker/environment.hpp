@@ -22,9 +22,9 @@ struct WorkerEnvironment {
   std::string coordinator_address;
   int num_processes = 0;
   int process_index = 0;
-  /// How the fit() calls ended that main() made before the one this worker belongs to, in order:
-  /// a run folder, or "!code message".
-  std::vector<std::string> earlier_fits;
+  /// A file with how the fit() calls ended that main() made before the one this worker belongs to,
+  /// a line for each: a run folder, or "!code message".
+  std::string earlier_fits_path;
 };
 
 /// Nothing where this process isn't a worker. Throws invalid_argument for a set that is incomplete

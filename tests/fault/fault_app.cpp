@@ -3,8 +3,10 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <numeric>
 
@@ -32,7 +34,14 @@ struct Options {
   for (;;) ::pause();
 }
 
+[[noreturn]] void flood() {
+  fmt::print("mark flood {}\n", ::getpid());
+  for (;;) fmt::print("{}\n", std::string(1000, 'x'));
+}
+
 void misbehave(const std::string& mode) {
+  if (mode == "flood") flood();
+  if (mode == "fit_in_loop") weft::Trainer([](weft::TrainContext&) {}).fit();
   if (mode == "throw") throw std::runtime_error("boom");
   if (mode == "weft_error") weft::fail(weft::Errc::invalid_argument, "no such thing");
   if (mode == "exit_0") std::_Exit(0);
@@ -63,10 +72,19 @@ void loop(weft::TrainContext& ctx, const weft::Config& config) {
 /// Says which job it is, for a test that looks at its board.
 class Announce : public weft::Callback {
  public:
+  explicit Announce(bool lose_folder) : lose_folder_(lose_folder) {}
   void on_start(const weft::JobInfo& job) override {
     fmt::print("job {}\n", job.id);
     std::fflush(stdout);
+    folder_ = job.path;
   }
+  void on_report(const weft::Metrics&) override {
+    if (lose_folder_) std::filesystem::remove_all(folder_);
+  }
+
+ private:
+  bool lose_folder_;
+  std::string folder_;
 };
 
 /// A fit() that throws comes before the one that counts; the workers of that one must pass it by.
@@ -87,8 +105,11 @@ int run(const Options& options) {
                              {"victim", options.victim},
                              {"steps", options.steps}},
              .scaling = {.num_workers = options.workers, .chips_per_worker = options.chips},
-             .backend = {.timeout_s = options.timeout_s},
-             .run = {.name = "fault", .callbacks = {std::make_shared<Announce>()}}});
+             .backend = {.timeout_s = options.timeout_s,
+                         .spmd = {.mesh_shape = {std::max(options.workers, 1), options.chips},
+                                  .axis_names = {"data", "model"}}},
+             .run = {.name = "fault",
+                     .callbacks = {std::make_shared<Announce>(options.mode == "lose_folder")}}});
   const weft::Result result = trainer.fit();
   weft::Config json{{"ok", result.ok()}, {"path", result.path}};
   if (result.error) {

@@ -8,43 +8,17 @@
 #include <cstdlib>
 #include <random>
 
-#include <weft/tests/support/app_process.hpp>
+#include <weft/tests/fault/fault_process.hpp>
 #include <weft/transport/board.hpp>
 
 namespace weft {
 namespace {
 
 using testing::expect_nothing_left;
+using testing::expect_words;
+using testing::failure_of;
+using testing::FaultApp;
 using testing::wait_until;
-
-class FaultApp : public testing::AppProcess {
- public:
-  explicit FaultApp(const std::vector<std::string>& arguments) : AppProcess(words(arguments)) {}
-
- private:
-  static std::vector<std::string> words(const std::vector<std::string>& arguments) {
-    std::vector<std::string> all{FAULT_APP, "--json", "{json}"};
-    all.insert(all.end(), arguments.begin(), arguments.end());
-    return all;
-  }
-};
-
-/// Runs to the end; the result must be a failure, and nothing left.
-nlohmann::json failure_of(FaultApp& app) {
-  const std::string job = app.job();
-  EXPECT_EQ(app.wait(), 1) << app.output();
-  expect_nothing_left(job);
-  nlohmann::json result = app.result();
-  EXPECT_FALSE(result.at("ok")) << result;
-  return result;
-}
-
-void expect_words(const nlohmann::json& result, std::initializer_list<std::string_view> words) {
-  const auto message = result.at("message").get<std::string>();
-  for (const auto word : words) {
-    EXPECT_NE(message.find(word), std::string::npos) << "'" << word << "' isn't in: " << message;
-  }
-}
 
 TEST(Loss, ARunWithoutFaultsLeavesNothing) {
   FaultApp app({"--mode", "none"});
@@ -52,26 +26,6 @@ TEST(Loss, ARunWithoutFaultsLeavesNothing) {
   EXPECT_EQ(app.wait(), 0) << app.output();
   EXPECT_TRUE(app.result().at("ok"));
   expect_nothing_left(job);
-}
-
-TEST(Loss, AFitThatThrewIsNotTheWorkersOwn) {
-  FaultApp app({"--mode", "second_fit"});
-  EXPECT_EQ(app.wait(), 0) << app.output();
-}
-
-/// Nobody reads what it prints: the job goes on, and is cleaned up.
-TEST(Loss, AClosedStdoutIsNoReasonToLeaveAnything) {
-  FaultApp app({"--mode", "none"});
-  const std::string job = app.job();
-  app.close_output();
-  EXPECT_EQ(app.wait(), 0);
-  expect_nothing_left(job);
-}
-
-TEST(Loss, ARuntimeFolderTooLongForASocketIsPassedOver) {
-  testing::AppProcess app({FAULT_APP, "--json", "{json}"},
-                          {"XDG_RUNTIME_DIR=/tmp/" + std::string(200, 'x')});
-  EXPECT_EQ(app.wait(), 0) << app.output();
 }
 
 TEST(Loss, AnExceptionIsNamedWithWorkerAndStep) {
@@ -176,30 +130,6 @@ TEST(Loss, ALoopThatEndsEarlyIsADivergence) {
   const auto result = failure_of(app);
   EXPECT_EQ(result["code"], "program_divergence");
   expect_words(result, {"worker 1", "ended its loop after 3 programs"});
-}
-
-TEST(Loss, AnInterruptEndsTheJobAndCleansUp) {
-  for (const int signal : {SIGINT, SIGTERM}) {
-    FaultApp app({"--mode", "mark"});
-    app.job();
-    app.wait_for_line("mark loop");
-    ::kill(app.pid(), signal);
-    const auto result = failure_of(app);
-    EXPECT_EQ(result["code"], "cancelled");
-    expect_words(result, {"the trainer", signal == SIGINT ? "SIGINT" : "SIGTERM"});
-  }
-}
-
-TEST(Loss, WorkersEndWithATrainerThatIsKilledAndTheNextJobCleansUp) {
-  FaultApp app({"--mode", "mark"});
-  const std::string job = app.job();
-  app.wait_for_line("mark loop");
-  ::kill(app.pid(), SIGKILL);
-  EXPECT_EQ(app.wait(), 128 + SIGKILL);
-  wait_until([&] { return testing::processes_of(job).empty(); });
-  FaultApp next({"--mode", "none"});
-  EXPECT_EQ(next.wait(), 0) << next.output();
-  expect_nothing_left(job);
 }
 
 /// WEFT_KILLS (default 5) kills of a random worker at a random step; WEFT_SEED replays them.

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <poll.h>
 #include <sched.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -86,6 +87,14 @@ const std::string& AppProcess::job() {
     if (line.size() > 4) job_ = line.substr(4);
   }
   return job_;
+}
+
+bool AppProcess::output_blocked() const {
+  const int fd = ::open(fmt::format("/proc/{}/fd/1", pid_).c_str(), O_WRONLY | O_CLOEXEC);
+  pollfd room{.fd = fd, .events = POLLOUT, .revents = 0};
+  const bool blocked = ::poll(&room, 1, 0) == 0;
+  ::close(fd);
+  return blocked;
 }
 
 void AppProcess::close_output() { ::close(std::exchange(out_, -1)); }

@@ -26,6 +26,8 @@ class AppProcess {
   std::string wait_for_line(const std::string& text);
   /// The id in its line "job ...".
   const std::string& job();
+  /// Its next write to stdout would have to wait for a reader.
+  bool output_blocked() const;
   /// Reads no more of its output.
   void close_output();
   /// Waits for its end; the rest of its output is in output(). Returns the exit code, 128 + signal.

@@ -28,10 +28,15 @@ class RunFolderTest : public ::testing::Test {
 
 TEST_F(RunFolderTest, ProgressGetsAColumnPerKeyOfAnyReport) {
   RunFolder folder(root_, "run", "0123456789");
-  folder.add({{"loss", 0.5}, {"step", 1}});
-  folder.add({{"step", 2}, {"loss", 0.25}, {"note", "a,\"b\""}});
+  std::vector<Metrics> history;
+  for (const Metrics& metrics :
+       {Metrics{{"loss", 0.5}, {"step", 1}}, Metrics{{"loss", 0.375}, {"step", 2}},
+        Metrics{{"step", 3}, {"loss", 0.25}, {"note", "a,\"b\""}}}) {
+    history.push_back(metrics);
+    folder.add_last(history);
+  }
   EXPECT_EQ(text(folder.path() + "/progress.csv"),
-            "loss,step,note\n0.5,1,\n0.25,2,\"a,\"\"b\"\"\"\n");
+            "loss,step,note\n0.5,1,\n0.375,2,\n0.25,3,\"a,\"\"b\"\"\"\n");
 }
 
 TEST_F(RunFolderTest, AResultReadsBackAsItWasWritten) {

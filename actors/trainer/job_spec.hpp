@@ -1,0 +1,28 @@
+#pragma once
+/// What fit() runs.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include <weft/spmd/mesh/mesh.hpp>
+
+namespace weft {
+
+/// A job, every contradiction ruled out.
+struct JobSpec {
+  std::string name;
+  std::string storage_path;  ///< absolute
+  int num_workers = 0;       ///< 0: the worker is this process
+  int chips_per_worker = 0;
+  std::optional<Mesh> mesh;  ///< nothing for backend "none"
+  double timeout_s = 0;
+  std::uint64_t seed = 0;
+  int checkpoints_to_keep = 0;
+
+  /// Workers that join: at least one.
+  int num_joins() const { return num_workers == 0 ? 1 : num_workers; }
+  int num_chips() const { return num_joins() * chips_per_worker; }
+};
+
+}  // namespace weft

@@ -1,0 +1,46 @@
+#pragma once
+/// fault_app, watched by a test.
+
+#include <gtest/gtest.h>
+
+#include <initializer_list>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <weft/tests/support/app_process.hpp>
+
+namespace weft::testing {
+
+/// fault_app with these arguments.
+class FaultApp : public AppProcess {
+ public:
+  explicit FaultApp(const std::vector<std::string>& arguments) : AppProcess(words(arguments)) {}
+
+ private:
+  static std::vector<std::string> words(const std::vector<std::string>& arguments) {
+    std::vector<std::string> all{FAULT_APP, "--json", "{json}"};
+    all.insert(all.end(), arguments.begin(), arguments.end());
+    return all;
+  }
+};
+
+/// Runs to the end; the result must be a failure, and nothing left.
+inline nlohmann::json failure_of(FaultApp& app) {
+  const std::string job = app.job();
+  EXPECT_EQ(app.wait(), 1) << app.output();
+  expect_nothing_left(job);
+  nlohmann::json result = app.result();
+  EXPECT_FALSE(result.at("ok")) << result;
+  return result;
+}
+
+inline void expect_words(const nlohmann::json& result,
+                         std::initializer_list<std::string_view> words) {
+  const auto message = result.at("message").get<std::string>();
+  for (const auto word : words) {
+    EXPECT_NE(message.find(word), std::string::npos) << "'" << word << "' isn't in: " << message;
+  }
+}
+
+}  // namespace weft::testing
