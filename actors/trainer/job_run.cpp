@@ -91,7 +91,8 @@ class JobRun {
   void run_local(const BoundLoop& loop) {
     {
       const auto link = link_->local_worker(0);
-      run_worker(*link, 0, place_.token(), place_.id(), memory_, board_, loop, {});
+      run_worker(*link, {.worker = 0, .job_id = place_.id(), .token = place_.token()}, memory_,
+                 board_, loop, {});
     }
     local_runs_ = false;
     local_ended_.wake();

@@ -69,23 +69,24 @@ Mesh mesh_of(const Assignment& assignment) {
 /// Everything between join and the end of the loop.
 class WorkerSession {
  public:
-  WorkerSession(WorkerLink& link, int worker, const Assignment& assignment,
-                const std::string& job_id, JobMemory& memory, Board& board, StageClock& stages)
+  WorkerSession(WorkerLink& link, const WorkerIdentity& identity, const Assignment& assignment,
+                JobMemory& memory, Board& board, StageClock& stages)
       : link_(link),
-        worker_(worker),
+        worker_(identity.worker),
+        job_id_(identity.job_id),
         assignment_(assignment),
         board_(board),
         mesh_(mesh_of(assignment)),
         own_memory_(has_mesh()
                         ? std::nullopt
-                        : std::optional(JobMemory::anonymous({.job = job_id, .num_chips = 1}))),
+                        : std::optional(JobMemory::anonymous({.job = job_id_, .num_chips = 1}))),
         runtime_(mesh_, local_positions(), start_devices(own_memory_ ? *own_memory_ : memory),
-                 own_memory_ ? *own_memory_ : memory, link, board.worker(worker),
-                 {.worker = worker, .has_mesh = has_mesh(), .dump_dir = dump_dir()}) {
+                 own_memory_ ? *own_memory_ : memory, link, board.worker(worker_),
+                 {.worker = worker_, .has_mesh = has_mesh(), .dump_dir = dump_dir()}) {
     stages.ended("devices");
   }
 
-  void run(const std::string& job_id, const BoundLoop& loop, StageClock& stages) {
+  void run(const BoundLoop& loop, StageClock& stages) {
     Permits& permits = link_.permits();
     board_.worker(worker_).state(ActorState::idle);
     permits.wait_started();
@@ -94,7 +95,7 @@ class WorkerSession {
     board_.worker(worker_).state(ActorState::running);
     manual_seed(assignment_.seed);
     const RuntimeScope runtime_scope(runtime_);
-    WorkerContext context(worker_, job_id, assignment_, link_, runtime_, stages.take());
+    WorkerContext context(worker_, job_id_, assignment_, link_, runtime_, stages.take());
     const ContextScope context_scope(context);
     loop(context);
     runtime_.drain();
@@ -148,6 +149,7 @@ class WorkerSession {
 
   WorkerLink& link_;
   const int worker_;
+  const std::string job_id_;
   const Assignment assignment_;
   Board& board_;
   const Mesh mesh_;
@@ -164,9 +166,9 @@ void report_failed_checks(BoardWriter row) {
 
 }  // namespace
 
-bool run_worker(WorkerLink& link, int worker, const std::string& token, const std::string& job_id,
-                JobMemory& memory, Board& board, const BoundLoop& loop,
-                std::vector<BootstrapStage> stages_before) {
+bool run_worker(WorkerLink& link, const WorkerIdentity& identity, JobMemory& memory, Board& board,
+                const BoundLoop& loop, std::vector<BootstrapStage> stages_before) {
+  const int worker = identity.worker;
   const BoardWriter row = board.worker(worker);
   row.open(ActorKind::worker, worker, -1, ::getpid());
   row.state(ActorState::joining);
@@ -174,11 +176,12 @@ bool run_worker(WorkerLink& link, int worker, const std::string& token, const st
   LoopEnded ended{.worker = worker};
   std::optional<WorkerSession> session;
   try {
-    const Assignment assignment = link.join({.worker = worker, .pid = ::getpid(), .token = token});
+    const Assignment assignment =
+        link.join({.worker = worker, .pid = ::getpid(), .token = identity.token});
     link.permits().set_timeout(std::chrono::milliseconds(assignment.timeout_ms));
     stages.ended("join");
-    session.emplace(link, worker, assignment, job_id, memory, board, stages);
-    session->run(job_id, loop, stages);
+    session.emplace(link, identity, assignment, memory, board, stages);
+    session->run(loop, stages);
   } catch (...) {
     const ErrorText text = describe(std::current_exception());
     ended.error = static_cast<std::uint8_t>(text.code);
@@ -210,8 +213,9 @@ int run_worker_process(const WorkerEnvironment& environment, const BoundLoop& lo
     auto link = WorkerLink::connect(socket_path(environment.coordinator_address), worker,
                                     std::chrono::seconds(30));
     clock.ended("connect");
-    const bool good = run_worker(*link, worker, environment.token, environment.job_id, memory,
-                                 board, loop, clock.take());
+    const bool good = run_worker(
+        *link, {.worker = worker, .job_id = environment.job_id, .token = environment.token}, memory,
+        board, loop, clock.take());
     link.reset();
     shutdown_logging();
     return good ? 0 : 1;

@@ -16,11 +16,17 @@ namespace weft {
 /// The user's loop with its config bound.
 using BoundLoop = std::function<void(TrainContext&)>;
 
+/// What a worker knows before it joins.
+struct WorkerIdentity {
+  int worker = 0;
+  std::string job_id;
+  std::string token;
+};
+
 /// Joins by `link`, runs the loop and tells the trainer how it ended; true if it ended well.
-/// Throws nothing: what goes wrong is what the trainer is told.
-bool run_worker(WorkerLink& link, int worker, const std::string& token, const std::string& job_id,
-                JobMemory& memory, Board& board, const BoundLoop& loop,
-                std::vector<BootstrapStage> stages);
+/// `stages`: of the start-up so far. Throws nothing: what goes wrong is what the trainer is told.
+bool run_worker(WorkerLink& link, const WorkerIdentity& identity, JobMemory& memory, Board& board,
+                const BoundLoop& loop, std::vector<BootstrapStage> stages);
 
 /// The life of a worker process from fit() on: run_worker() with a connection and mappings of its
 /// own. Returns the exit code of the process.

@@ -8,6 +8,9 @@
 namespace weft {
 namespace {
 
+/// Every report stays in the trainer's memory, as part of the history.
+constexpr std::size_t kReportBytesMax = std::size_t{1} << 20;
+
 thread_local TrainContext* current_context = nullptr;
 
 }  // namespace
@@ -17,7 +20,16 @@ void WorkerContext::report(const Metrics& metrics, const std::optional<Checkpoin
     fail(Errc::invalid_argument, "report: metrics = {}: expected a JSON object, {{\"loss\": 0.5}}",
          metrics.dump());
   }
-  Report report{.worker = worker_, .step = step(), .metrics = metrics.dump()};
+  Report report{.worker = worker_,
+                .step = step(),
+                .metrics = metrics.dump(-1, ' ', false, Metrics::error_handler_t::replace)};
+  if (report.metrics.size() > kReportBytesMax) {
+    fail(Errc::invalid_argument,
+         "report: metrics of {} bytes as JSON: expected at most {}; report numbers, and save what "
+         "is "
+         "large in a checkpoint",
+         report.metrics.size(), kReportBytesMax);
+  }
   if (checkpoint) {
     std::error_code ignored;
     if (!std::filesystem::is_directory(checkpoint->path, ignored)) {

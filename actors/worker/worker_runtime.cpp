@@ -6,6 +6,7 @@
 
 #include <weft/actors/log.hpp>
 #include <weft/actors/worker/shard_copy.hpp>
+#include <weft/spmd/passes/partition.hpp>
 #include <weft/spmd/program/text.hpp>
 #include <weft/transport/format/plan_file.hpp>
 
@@ -41,11 +42,6 @@ std::uint64_t use(const BufferPtr& buffer, std::uint64_t run) {
   auto& placed = static_cast<ArenaBuffer&>(*buffer);
   placed.used_by(run);
   return placed.offset();
-}
-
-TensorType local_type(const Mesh& mesh, const TensorType& type, const Sharding& sharding) {
-  const auto local = sharding.local_shape(mesh, type.shape);
-  return {type.dtype, Shape(std::span(local).first(static_cast<std::size_t>(type.shape.size())))};
 }
 
 }  // namespace
@@ -170,7 +166,7 @@ BufferPtr WorkerRuntime::bind(const Binding& binding, const TensorType& type,
 
 BufferPtr WorkerRuntime::make_buffer(const TensorType& type, const Sharding& sharding,
                                      std::uint64_t host_writes_after) {
-  const std::int64_t bytes = local_type(mesh_, type, sharding).bytes();
+  const std::int64_t bytes = chip_type(type, sharding, mesh_).bytes();
   const std::uint64_t offset = pool_->allocate(bytes, host_writes_after);
   return std::make_shared<ArenaBuffer>(type, sharding, pool_, offset, bytes);
 }

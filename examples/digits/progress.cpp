@@ -46,7 +46,6 @@ void Progress::on_report(const weft::Metrics& metrics) {
 
 void Progress::on_end(const weft::Result& result) {
   if (terminal_ && steps_in_epoch_ != 0) fmt::print("\n");
-  if (!result.ok()) fmt::print(stderr, "failed: {}\n", result.error->message);
   if (result.ok() && result.metrics.contains("step_us")) {
     fmt::print("time per step: median {:.0f} us, p99 {:.0f} us\n",
                result.metrics["step_us"]["median"].get<double>(),

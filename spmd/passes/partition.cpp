@@ -45,15 +45,10 @@ class Partitioner {
     ValueId value;
   };
 
-  TensorType local_type(const TensorType& type, const Sharding& layout) const {
-    const auto local = layout.local_shape(mesh_, type.shape);
-    return {type.dtype, Shape(std::span(local).first(static_cast<std::size_t>(type.shape.size())))};
-  }
-
   void add_input(const ProgramInput& input) {
     Sharding closed = homes_[input.value];
     closed.open_mask = 0;
-    const ValueId value = chip_.add_input(local_type(program_.type(input.value), closed),
+    const ValueId value = chip_.add_input(chip_type(program_.type(input.value), closed, mesh_),
                                           input.kind, input.name, closed);
     versions_[input.value].push_back({closed_layout(closed.dims), value});
   }
@@ -146,7 +141,7 @@ class Partitioner {
   }
 
   ValueId emit(OpId op, std::span<const ValueId> operands, const Sharding& layout) {
-    const TensorType type = local_type(program_.type(program_.result(op)), layout);
+    const TensorType type = chip_type(program_.type(program_.result(op)), layout, mesh_);
     const auto attrs = program_.op_attrs(op);
     if (program_.kind(op) != OpKind::iota) {
       return chip_.add_op(program_.kind(op), operands, attrs, type, program_.op_locs[op]);
@@ -180,8 +175,8 @@ class Partitioner {
         }
         break;
       case OpKind::broadcast_in_dim:
-        if (partial[0] && local_type(program_.type(value), result).bytes() <=
-                              local_type(program_.type(operands[0]), wanted[0]).bytes()) {
+        if (partial[0] && chip_type(program_.type(value), result, mesh_).bytes() <=
+                              chip_type(program_.type(operands[0]), wanted[0], mesh_).bytes()) {
           sunk = {0};
         }
         break;
@@ -290,6 +285,12 @@ class Partitioner {
 };
 
 }  // namespace
+
+TensorType chip_type(const TensorType& global, const Sharding& sharding, const Mesh& mesh) {
+  const auto local = sharding.local_shape(mesh, global.shape);
+  return {global.dtype,
+          Shape(std::span(local).first(static_cast<std::size_t>(global.shape.size())))};
+}
 
 Program partition(const Program& program, const Mesh& mesh, std::span<const Sharding> shardings) {
   return Partitioner(program, mesh, shardings).run();

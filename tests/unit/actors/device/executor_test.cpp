@@ -7,6 +7,7 @@
 #include <random>
 #include <thread>
 
+#include <weft/spmd/passes/partition.hpp>
 #include <weft/spmd/program/builder.hpp>
 #include <weft/tests/support/executor_mesh.hpp>
 #include <weft/tests/support/expect_error.hpp>
@@ -162,12 +163,7 @@ void expect_collective(const Mesh& mesh, const TensorType& global, const Shardin
                        const TensorType& result, const Sharding& to, Op op) {
   Program program;
   Builder build(program);
-  const auto local_type = [&](const TensorType& type, const Sharding& sharding) {
-    const auto local = sharding.local_shape(mesh, type.shape);
-    return TensorType{type.dtype,
-                      Shape(std::span(local).first(static_cast<std::size_t>(type.shape.size())))};
-  };
-  const ValueId x = program.add_input(local_type(global, from), InputKind::data, "x", from);
+  const ValueId x = program.add_input(chip_type(global, from, mesh), InputKind::data, "x", from);
   program.add_output(op(build, x), "y", to);
   const Plan plan = make_plan(program, mesh, {&global, 1}, {&result, 1});
   Elements elements(static_cast<std::size_t>(global.num_elements()));
