@@ -1,6 +1,7 @@
 #pragma once
-/// Logging by spdlog: loggers weft.trainer, weft.worker, weft.device, weft.transport; every line
-/// says which worker and at which step.
+/// Logging by spdlog: loggers weft.trainer, weft.worker, weft.device, weft.transport. Every line
+/// says which process it is of ("trainer", also for a worker in the trainer's process, or "worker
+/// 3") and at which step that is: a worker's own, for the trainer the last that a worker asked for.
 
 #include <cstdint>
 #include <memory>

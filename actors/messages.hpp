@@ -52,6 +52,7 @@ using lease_a = caf::atom_constant<caf::atom("lease")>;
 using grant_a = caf::atom_constant<caf::atom("grant")>;
 using report_a = caf::atom_constant<caf::atom("report")>;
 using ended_a = caf::atom_constant<caf::atom("ended")>;
+using peer_ended_a = caf::atom_constant<caf::atom("peerended")>;
 using started_a = caf::atom_constant<caf::atom("started")>;
 using deadline_a = caf::atom_constant<caf::atom("deadline")>;
 using lost_a = caf::atom_constant<caf::atom("lost")>;
@@ -67,9 +68,9 @@ using WorkerActor = caf::typed_actor<
     caf::reacts_to<admit_a, std::uint32_t>,                 // programs below this sequence number
                                                             // may run
     caf::reacts_to<grant_a, std::uint64_t>,                 // steps below this one may run
-    caf::reacts_to<ended_a, std::int32_t, std::uint64_t>,   // whose loop ended, after runs
-    caf::reacts_to<cancel_a, std::string>,                  // the job has failed: why
-    caf::reacts_to<stop_a>>;                                // the job is over
+    caf::reacts_to<peer_ended_a, std::int32_t, std::uint64_t>,  // whose loop, after how many runs
+    caf::reacts_to<cancel_a, std::string>,                      // the job has failed: why
+    caf::reacts_to<stop_a>>;                                    // the job is over
 
 using TrainerActor =
     caf::typed_actor<caf::replies_to<join_a, JoinRequest, WorkerActor>::with<Assignment>,

@@ -8,6 +8,11 @@
 
 namespace weft {
 
+/// A worker may begin so many steps before the trainer has seen it again, ...
+inline constexpr std::uint64_t kLeaseSteps = 64;
+/// ... and asks for the next ones so many steps early, so that no step waits for the answer.
+inline constexpr std::uint64_t kLeaseAskedAhead = 32;
+
 /// A worker's first words.
 struct JoinRequest {
   std::int32_t worker = -1;

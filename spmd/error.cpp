@@ -25,12 +25,13 @@ std::string_view to_string(Errc code) noexcept {
     case Errc::peer_lost: return "peer_lost";
     case Errc::cancelled: return "cancelled";
     case Errc::unavailable: return "unavailable";
+    case Errc::loop_failed: return "loop_failed";
   }
   return "unknown";
 }
 
 Errc parse_errc(std::string_view name) {
-  for (auto code = Errc::invalid_argument; code <= Errc::unavailable;
+  for (auto code = Errc::invalid_argument; code <= Errc::loop_failed;
        code = static_cast<Errc>(static_cast<int>(code) + 1)) {
     if (to_string(code) == name) return code;
   }

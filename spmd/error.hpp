@@ -15,15 +15,16 @@ enum class Errc : std::uint8_t {
   invalid_argument = 1,    ///< a value the caller gave can't be used; the message names it
   mesh_mismatch = 2,       ///< sizes of workers, chips, topology and mesh contradict each other
   program_divergence = 3,  ///< two workers (or chips) don't run the same thing
-  not_found = 4,
-  io = 5,
-  corrupt = 6,  ///< bytes from outside failed verification
-  version = 7,  ///< written by a version that this one can't read
-  no_space = 8,
+  not_found = 4,           ///< a file, a job or a name that isn't there
+  io = 5,                  ///< the system refused; the message has its words
+  corrupt = 6,             ///< bytes from outside failed verification
+  version = 7,             ///< written by a version that this one can't read
+  no_space = 8,            ///< memory, /dev/shm or an arena is too small
   timeout = 9,
-  peer_lost = 10,
-  cancelled = 11,
+  peer_lost = 10,    ///< a worker ended, or was lost, before its time
+  cancelled = 11,    ///< from outside: a signal to the trainer
   unavailable = 12,  ///< this build or this machine hasn't got it
+  loop_failed = 13,  ///< the user's loop (or callback) threw an exception of its own
 };
 
 /// "invalid_argument", "mesh_mismatch", ...
@@ -51,7 +52,7 @@ template <typename... Args>
 /// Called with the text of a failed WEFT_CHECK before the process aborts. Must not throw.
 using CheckHook = void (*)(std::string_view text) noexcept;
 
-/// Installs the hook (the transport writes the text to the board); returns the one before.
+/// Installs the hook (a worker's writes the text to the board); returns the one before.
 CheckHook set_check_hook(CheckHook hook) noexcept;
 
 [[noreturn]] void check_failed(const char* file, int line, const char* condition,

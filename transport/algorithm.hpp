@@ -3,17 +3,17 @@
 ///
 /// With n chips and N bytes of the larger of source and destination, loads and stores are per chip:
 ///
-///   algorithm  for                          syncs  loads        stores   moves
-///   signal     barrier, or no bytes at all    1    0            0        nothing
-///   mailbox    all_reduce, N <= 16 KiB        1    N + n * N    2 * N    before the sync into its
-///              own mailbox; after it, reduces all mailboxes into its destination. Mailboxes
-///              alternate by the parity of the epoch, so no sync at the end.
-///   push       all_reduce                     2    N            N        chip r reduces slice r of
-///   all
-///              sources and stores it into all destinations (pulling back is slower).
-///   pull       all others                     2    N            <= N     each chip reads what it
-///   needs
-///              from the others' sources; the sync at the end frees them.
+///   algorithm  for                          syncs  loads     stores
+///   signal     barrier, or no bytes at all    1    0         0
+///   mailbox    all_reduce, N <= 16 KiB        1    N + n*N   2*N
+///   push       all_reduce                     2    N         N
+///   pull       all others                     2    N         <= N
+///
+/// mailbox: before the sync, copies into its own mailbox; after it, reduces all mailboxes into its
+/// destination. Mailboxes alternate by the parity of the epoch, so no sync at the end.
+/// push: chip r reduces slice r of all sources and stores it into all destinations (pulling back
+/// is slower).
+/// pull: each chip reads what it needs from the others' sources; the sync at the end frees them.
 
 #include <cstddef>
 #include <cstdint>

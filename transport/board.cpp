@@ -111,8 +111,7 @@ BoardHeader read_header(const Segment& segment) {
       board_bytes(format.num_workers, format.num_chips) > segment.capacity()) {
     fail(Errc::corrupt,
          "segment {} of {} bytes: header of {} bytes, rows of {} bytes, {} workers, {} chips, {} "
-         "axes "
-         "don't fit together",
+         "axes don't fit together",
          segment.name(), segment.capacity(), format.header_bytes, format.row_bytes,
          format.num_workers, format.num_chips, format.num_axes);
   }

@@ -2,11 +2,12 @@
 /// The board: one row per actor of a job in shared memory, readable from outside, alive or dead.
 ///
 /// Invariants:
-/// 1. A row has one writer: the thread that holds its BoardWriter.
+/// 1. A row has one writer at a time: the thread that holds its BoardWriter. Two others write at
+///    the end: the trainer the row of a worker whose process is gone, and the thread of a failed
+///    check the row of its worker, which aborts.
 /// 2. A row is guarded by a sequence word: odd while it is written. Readers copy and retry, a
-/// bounded
-///    number of times; a row whose writer died inside a write is returned as it stands, marked
-///    `torn`.
+///    bounded number of times; a row whose writer died inside a write is returned as it stands,
+///    marked `torn`.
 /// 3. The header is written before the magic number, and but for `status` never again.
 
 #include <cstdint>

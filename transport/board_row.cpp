@@ -2,7 +2,7 @@
 
 #include <sched.h>
 
-#include <cstring>
+#include <array>
 #include <ctime>
 
 namespace weft {
@@ -12,19 +12,14 @@ using board_format::BoardRowV1;
 
 template <std::size_t N>
 void put_text(std::uint64_t (&words)[N], std::string_view text) {
-  std::uint64_t copy[N] = {};
-  text = cut_text(text, sizeof(copy) - 1);
-  std::memcpy(copy, text.data(), text.size());
-  for (std::size_t i = 0; i < N; ++i) store_field(words[i], copy[i]);
+  const auto packed = pack_text<N>(text);
+  for (std::size_t i = 0; i < N; ++i) store_field(words[i], packed[i]);
 }
 template <std::size_t N>
 std::string get_text(const std::uint64_t (&words)[N]) {
-  char text[sizeof(words)];
-  for (std::size_t i = 0; i < N; ++i) {
-    const std::uint64_t word = load_field(words[i]);
-    std::memcpy(text + 8 * i, &word, sizeof(word));
-  }
-  return {text, strnlen(text, sizeof(text))};
+  std::array<std::uint64_t, N> packed;
+  for (std::size_t i = 0; i < N; ++i) packed[i] = load_field(words[i]);
+  return unpack_text(packed);
 }
 
 /// Keeps the sequence number odd while it lives. A number left odd by a writer that died is taken
@@ -178,13 +173,6 @@ void BoardWriter::leave_collective() const {
     store_field(row->state, static_cast<std::uint8_t>(ActorState::running));
     row.stamp();
   }
-}
-
-std::string_view cut_text(std::string_view text, std::size_t bytes_max) noexcept {
-  if (text.size() <= bytes_max) return text;
-  while (bytes_max > 0 && (static_cast<unsigned char>(text[bytes_max]) & 0xC0U) == 0x80U)
-    --bytes_max;
-  return text.substr(0, bytes_max);
 }
 
 void init_row(BoardRowV1& row, ActorKind kind, int worker, int chip) {

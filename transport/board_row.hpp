@@ -2,10 +2,10 @@
 /// Access to one row of a board; see board_format.hpp.
 
 #include <atomic>
-#include <string_view>
 
 #include <weft/transport/board.hpp>
 #include <weft/transport/board_format.hpp>
+#include <weft/transport/text_words.hpp>
 
 namespace weft {
 
@@ -20,9 +20,6 @@ template <typename T>
 T load_field(const T& field) {
   return std::atomic_ref<T>(const_cast<T&>(field)).load(std::memory_order_acquire);
 }
-
-/// At most `bytes_max` bytes of the text, no UTF-8 character split.
-std::string_view cut_text(std::string_view text, std::size_t bytes_max) noexcept;
 
 /// An actor that hasn't come yet.
 void init_row(board_format::BoardRowV1& row, ActorKind kind, int worker, int chip);

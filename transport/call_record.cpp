@@ -5,12 +5,10 @@
 
 #include <fmt/ranges.h>
 
-#include <weft/transport/board_row.hpp>
+#include <weft/transport/text_words.hpp>
 
 namespace weft {
 namespace {
-
-constexpr std::size_t kNameBytes = sizeof(CallRecord::name);
 
 /// The axes that the atoms are of; for a part of an axis "data:1", which of its atoms.
 std::vector<std::string> axes_of(AtomList atoms, const Mesh& mesh) {
@@ -36,14 +34,12 @@ std::vector<std::string> axes_of(AtomList atoms, const Mesh& mesh) {
 
 void write_record(CallRecord& record, std::uint64_t number, const CallWords& words,
                   std::uint64_t signature, std::string_view name) noexcept {
-  std::uint64_t name_words[CallRecord::kNameWordCount] = {};
-  name = cut_text(name, kNameBytes - 1);
-  std::memcpy(name_words, name.data(), name.size());
+  const auto name_words = pack_text<CallRecord::kNameWordCount>(name);
   record.number.store(number, std::memory_order_release);
   for (std::size_t i = 0; i < words.size(); ++i) {
     record.words[i].store(words[i], std::memory_order_relaxed);
   }
-  for (std::size_t i = 0; i < std::size(name_words); ++i) {
+  for (std::size_t i = 0; i < name_words.size(); ++i) {
     record.name[i].store(name_words[i], std::memory_order_relaxed);
   }
   record.signature.store(signature, std::memory_order_relaxed);
@@ -56,12 +52,11 @@ std::optional<RecordedCall> read_record(const CallRecord& record) {
   for (std::size_t i = 0; i < call.words.size(); ++i) {
     call.words[i] = record.words[i].load(std::memory_order_relaxed);
   }
-  char name[kNameBytes];
-  for (std::size_t i = 0; i < CallRecord::kNameWordCount; ++i) {
-    const std::uint64_t word = record.name[i].load(std::memory_order_relaxed);
-    std::memcpy(name + 8 * i, &word, sizeof(word));
+  std::array<std::uint64_t, CallRecord::kNameWordCount> name;
+  for (std::size_t i = 0; i < name.size(); ++i) {
+    name[i] = record.name[i].load(std::memory_order_relaxed);
   }
-  call.name.assign(name, strnlen(name, sizeof(name)));
+  call.name = unpack_text(name);
   const std::uint64_t signature = record.signature.load(std::memory_order_relaxed);
   if (signature != signature_of(call.number, call.words)) return std::nullopt;
   return call;

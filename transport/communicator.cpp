@@ -87,7 +87,7 @@ Communicator::Communicator(JobMemory& memory, const Mesh& mesh, int position, Bo
     fail(Errc::invalid_argument, "position = {}: mesh {} has positions 0 to {}", position,
          mesh.to_string(), mesh.size() - 1);
   }
-  chip_ = mesh.device_ids()[static_cast<std::size_t>(position)];
+  chip_ = mesh.device_at(position);
   count_ = memory.call_record(chip_).number.load(std::memory_order_relaxed);
 }
 
@@ -109,7 +109,7 @@ Communicator::Group& Communicator::find_group(AtomList atoms) {
   group->atoms = atoms;
   group->index = static_cast<int>(mesh_->index_in(position_, atoms));
   for (const int position : mesh_->group(position_, atoms)) {
-    const int chip = mesh_->device_ids()[static_cast<std::size_t>(position)];
+    const int chip = mesh_->device_at(position);
     group->chips.push_back(chip);
     group->lines.push_back(&memory_->group_line(mask, chip));
     group->arenas.push_back(memory_->arena(chip));

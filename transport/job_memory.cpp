@@ -2,14 +2,13 @@
 
 #include <sched.h>
 
-#include <algorithm>
-#include <cstring>
+#include <array>
 #include <new>
 
 #include <weft/spmd/error.hpp>
 #include <weft/transport/board.hpp>
-#include <weft/transport/board_row.hpp>
 #include <weft/transport/control_format.hpp>
+#include <weft/transport/text_words.hpp>
 #include <weft/transport/wait.hpp>
 
 namespace weft {
@@ -37,8 +36,7 @@ void require_valid(const JobMemoryOptions& options) {
   if (sizes_ok(options.num_chips, options.arena_capacity)) return;
   fail(Errc::invalid_argument,
        "job memory: num_chips = {}, arena_capacity = {}; expected 1 to {} chips and a multiple of "
-       "{} "
-       "bytes, at least {}",
+       "{} bytes, at least {}",
        options.num_chips, options.arena_capacity, kLocalChipCountMax, kArenaCapacityUnit,
        2 * kArenaCapacityUnit);
 }
@@ -166,10 +164,8 @@ void JobMemory::abort(std::string_view reason) {
   ControlHeader& header = control();
   AbortState none = AbortState::none;
   if (!header.abort_state.compare_exchange_strong(none, AbortState::writing_reason)) return;
-  std::uint64_t words[kReasonBytes / 8] = {};
-  reason = cut_text(reason, kReasonBytes - 1);
-  std::memcpy(words, reason.data(), reason.size());
-  for (std::size_t i = 0; i < std::size(words); ++i) {
+  const auto words = pack_text<kReasonBytes / 8>(reason);
+  for (std::size_t i = 0; i < words.size(); ++i) {
     header.abort_reason[i].store(words[i], std::memory_order_relaxed);
   }
   header.abort_state.store(AbortState::aborted, std::memory_order_release);
@@ -188,12 +184,11 @@ std::string JobMemory::abort_reason() const {
     if (i == kTryCount) return "aborted by a process that died before it said why";
     sched_yield();
   }
-  char text[kReasonBytes];
-  for (std::size_t i = 0; i < kReasonBytes / 8; ++i) {
-    const std::uint64_t word = header.abort_reason[i].load(std::memory_order_relaxed);
-    std::memcpy(text + 8 * i, &word, sizeof(word));
+  std::array<std::uint64_t, kReasonBytes / 8> words;
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    words[i] = header.abort_reason[i].load(std::memory_order_relaxed);
   }
-  return {text, strnlen(text, sizeof(text))};
+  return unpack_text(words);
 }
 
 /// Who goes to sleep just after this notices the abort at the end of its slice.

@@ -54,8 +54,7 @@ void require_private(const struct stat& status, const std::string& name) {
   if (lstat(path.c_str(), &status) != 0) fail(Errc::io, "segment {} exists already", path);
   fail(Errc::io,
        "segment {} exists already: it belongs to user {} and was last changed {} s ago; if no job "
-       "uses "
-       "it, remove it (rm {})",
+       "uses it, remove it (rm {})",
        path, status.st_uid, std::time(nullptr) - status.st_mtim.tv_sec, path);
 }
 

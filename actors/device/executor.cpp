@@ -75,7 +75,7 @@ struct Executor::State {
 
 Executor::Executor(JobMemory& memory, const Mesh& mesh, int position, BoardWriter board,
                    WaitPolicy policy) {
-  const int arena = mesh.device_ids()[static_cast<std::size_t>(position)];
+  const int arena = mesh.device_at(position);
   state_.reset(new State{.memory = memory,
                          .chip = {mesh, position, kernels::make_matmul_stream()},
                          .arena = arena,
@@ -91,8 +91,9 @@ std::shared_ptr<const LoadedPlan> Executor::load(const Plan& plan) {
   const std::size_t room = memory.buffers_offset() - kArenaTempOffset;
   if (plan.temp_bytes > room) {
     fail(Errc::no_space,
-         "the plan has {} bytes of temporaries; an arena of {} bytes has room for {}: raise "
-         "arena_capacity",
+         "the plan has {} bytes of temporaries, a chip's arena of {} bytes has room for {}: use "
+         "more "
+         "chips, shard more tensors, or take smaller batches",
          plan.temp_bytes, memory.arena_capacity(), room);
   }
   auto loaded = std::make_shared<const LoadedPlan>(load_plan(plan, state_->chip));

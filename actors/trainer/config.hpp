@@ -72,7 +72,7 @@ class Callback {
 
 struct RunConfig {
   std::string name{};                        ///< default: made from the program's name
-  std::string storage_path = "~/weft_runs";  ///< the run's folder is storage_path/name-jobid
+  std::string storage_path = "~/weft_runs";  ///< the run's folder is storage_path/name-time-id
   FailureConfig failure{};
   CheckpointConfig checkpoint{};
   std::vector<std::shared_ptr<Callback>> callbacks{};

@@ -45,6 +45,9 @@ class JobRun {
         board_(place_.make_board(spec, folder_.path())),
         memory_(place_.make_memory(spec.num_chips())) {
     init_logging({.who = "trainer", .file = folder_.path() + "/trainer.log"});
+    logger("weft.transport")
+        ->info("chip arenas: {} of {} bytes each, reserved as they are used", spec.num_chips(),
+               memory_.arena_capacity());
     result_.path = folder_.path();
     result_.job = {.id = place_.id(),
                    .name = spec.name,
@@ -224,7 +227,7 @@ class JobRun {
       for (const auto& callback : callbacks_) call(*callback);
     } catch (...) {
       if (!thrown_) thrown_ = std::current_exception();
-      link_->cancel(Errc::cancelled, "a callback threw an exception");
+      link_->cancel(Errc::loop_failed, "a callback threw an exception");
     }
   }
 

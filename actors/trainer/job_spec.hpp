@@ -1,6 +1,7 @@
 #pragma once
 /// What fit() runs.
 
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -23,6 +24,9 @@ struct JobSpec {
   /// Workers that join: at least one.
   int num_joins() const { return num_workers == 0 ? 1 : num_workers; }
   int num_chips() const { return num_joins() * chips_per_worker; }
+  std::chrono::milliseconds timeout() const {
+    return std::chrono::ceil<std::chrono::milliseconds>(std::chrono::duration<double>(timeout_s));
+  }
 };
 
 }  // namespace weft

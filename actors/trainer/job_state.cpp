@@ -51,20 +51,27 @@ std::string trimmed(const std::string& text) {
 JobState::JobState(int num_workers, std::uint64_t lease_steps)
     : workers_(static_cast<std::size_t>(num_workers)), lease_steps_(lease_steps) {}
 
-std::string JobState::name(int worker) const {
-  return fmt::format("worker {} (pid {})", worker, workers_[static_cast<std::size_t>(worker)].pid);
+JobState::Worker& JobState::at(int worker) { return workers_[static_cast<std::size_t>(worker)]; }
+const JobState::Worker& JobState::at(int worker) const {
+  return workers_[static_cast<std::size_t>(worker)];
 }
 
-void JobState::started(int worker, int pid) {
-  workers_[static_cast<std::size_t>(worker)].pid = pid;
+bool JobState::takes_part(int worker) const {
+  return worker >= 0 && worker < static_cast<int>(workers_.size()) && at(worker).joined;
 }
+
+std::string JobState::name(int worker) const {
+  return fmt::format("worker {} (pid {})", worker, at(worker).pid);
+}
+
+void JobState::started(int worker, int pid) { at(worker).pid = pid; }
 
 std::optional<std::string> JobState::refuse_join(int worker) const {
   if (worker < 0 || worker >= static_cast<int>(workers_.size())) {
     return fmt::format("worker {} can't join: this job has workers 0 to {}", worker,
                        workers_.size() - 1);
   }
-  if (workers_[static_cast<std::size_t>(worker)].joined) {
+  if (at(worker).joined) {
     return fmt::format("{} has joined already", name(worker));
   }
   if (phase_ != JobPhase::joining) return "the job is over";
@@ -72,7 +79,7 @@ std::optional<std::string> JobState::refuse_join(int worker) const {
 }
 
 Actions JobState::joined(int worker, int pid) {
-  auto& joining = workers_[static_cast<std::size_t>(worker)];
+  auto& joining = at(worker);
   joining.joined = true;
   joining.pid = pid;
   if (!std::ranges::all_of(workers_, &Worker::joined)) return {};
@@ -82,7 +89,7 @@ Actions JobState::joined(int worker, int pid) {
 }
 
 Actions JobState::program(const ProgramSeen& program) {
-  if (phase_ != JobPhase::running) return {};
+  if (phase_ != JobPhase::running || !takes_part(program.worker)) return {};
   auto& seen = pending_[program.sequence];
   if (!seen.empty() && (seen.front().fingerprint_low != program.fingerprint_low ||
                         seen.front().fingerprint_high != program.fingerprint_high)) {
@@ -110,7 +117,7 @@ Actions JobState::compare(const ProgramSeen& first, const ProgramSeen& second) {
                         name(first.worker), name(second.worker), first.run, line, first.worker,
                         trimmed(a), second.worker, trimmed(b)),
                     .worker = second.worker,
-                    .pid = workers_[static_cast<std::size_t>(second.worker)].pid});
+                    .pid = at(second.worker).pid});
 }
 
 Actions JobState::lease_wanted(std::uint64_t step) {
@@ -120,8 +127,8 @@ Actions JobState::lease_wanted(std::uint64_t step) {
 }
 
 Actions JobState::loop_ended(const LoopEnded& ended) {
-  if (over()) return {};
-  auto& worker = workers_[static_cast<std::size_t>(ended.worker)];
+  if (over() || !takes_part(ended.worker)) return {};
+  auto& worker = at(ended.worker);
   worker.ended = ended;
   if (ended.error != 0) {
     return fail_with({.code = static_cast<Errc>(ended.error),
@@ -152,7 +159,7 @@ Actions JobState::loop_ended(const LoopEnded& ended) {
 }
 
 Actions JobState::process_ended(const ProcessEnded& ended, const Whereabouts& where) {
-  auto& worker = workers_[static_cast<std::size_t>(ended.worker)];
+  auto& worker = at(ended.worker);
   worker.gone = true;
   if (over() || worker.ended) return {};
   const std::string how = ended.signal != 0 ? "was killed by " + signal_name(ended.signal)
@@ -169,7 +176,7 @@ Actions JobState::process_ended(const ProcessEnded& ended, const Whereabouts& wh
 }
 
 Actions JobState::link_lost(int worker, const Whereabouts& where) {
-  const auto& lost = workers_[static_cast<std::size_t>(worker)];
+  const auto& lost = at(worker);
   if (over() || lost.gone || lost.ended) return {};
   return fail_with({.code = Errc::peer_lost,
                     .message = fmt::format("{} lost its control connection{}, and its process "
@@ -186,7 +193,7 @@ Actions JobState::join_deadline(double timeout_s) {
   std::vector<std::string> missing;
   int first = -1;
   for (int w = 0; w < static_cast<int>(workers_.size()); ++w) {
-    if (workers_[static_cast<std::size_t>(w)].joined) continue;
+    if (at(w).joined) continue;
     missing.push_back(name(w));
     if (first < 0) first = w;
   }
@@ -196,7 +203,7 @@ Actions JobState::join_deadline(double timeout_s) {
                               "what runs before fit() in main() runs in every worker too",
                               missing.size(), workers_.size(), timeout_s, fmt::join(missing, ", ")),
        .worker = first,
-       .pid = workers_[static_cast<std::size_t>(first)].pid});
+       .pid = at(first).pid});
 }
 
 Actions JobState::cancel(Errc code, std::string message) {

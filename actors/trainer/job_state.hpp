@@ -40,7 +40,7 @@ struct Whereabouts {
 
 class JobState {
  public:
-  explicit JobState(int num_workers, std::uint64_t lease_steps = 64);
+  explicit JobState(int num_workers, std::uint64_t lease_steps = kLeaseSteps);
 
   /// A worker's process has been started.
   void started(int worker, int pid);
@@ -69,6 +69,10 @@ class JobState {
     std::optional<LoopEnded> ended;
     bool gone = false;
   };
+  Worker& at(int worker);
+  const Worker& at(int worker) const;
+  /// What comes over the wire names a worker that has joined, or is passed over.
+  bool takes_part(int worker) const;
   std::string name(int worker) const;
   Actions fail_with(Failure failure);
   Actions compare(const ProgramSeen& first, const ProgramSeen& second);

@@ -109,7 +109,10 @@ Result Trainer::fit() {
     note_thrown(e.code(), e.what());
     throw;
   } catch (const std::exception& e) {
-    note_thrown(Errc::cancelled, e.what());
+    note_thrown(Errc::loop_failed, e.what());
+    throw;
+  } catch (...) {
+    note_thrown(Errc::loop_failed, "an exception that is no std::exception");
     throw;
   }
 }

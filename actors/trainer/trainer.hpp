@@ -34,10 +34,12 @@ class Trainer {
  public:
   explicit Trainer(TrainLoop loop, TrainerOptions options = {});
 
-  /// Validates (throws invalid_argument, mesh_mismatch, unavailable or no_space before anything
-  /// starts), then runs the job to its end. A failed run is a Result with an error, not an
-  /// exception. In a worker process this call runs the loop and doesn't return; earlier calls of
-  /// main() return there what they returned in the trainer's process. Call it from the main thread.
+  /// Validates, then runs the job to its end. A failed run is a Result with an error, not an
+  /// exception. What is thrown: invalid_argument (also where another fit() of this process runs),
+  /// mesh_mismatch, unavailable, no_space or io before anything has started, and whatever a callback
+  /// threw. In a worker process this call runs the loop and doesn't return; earlier calls of main()
+  /// return there what they returned in the trainer's process (or throw it as a weft::Error). Call
+  /// it from the main thread.
   Result fit();
 
  private:

@@ -83,7 +83,7 @@ void send_to_all(Self self, const Action& action) {
       case Action::Kind::grant: self->send(worker, grant_a::value, action.number); break;
       case Action::Kind::loop_ended:
         if (rank != action.worker) {
-          self->send(worker, ended_a::value, std::int32_t{action.worker}, action.number);
+          self->send(worker, peer_ended_a::value, std::int32_t{action.worker}, action.number);
         }
         break;
       case Action::Kind::cancel: self->send(worker, cancel_a::value, action.text); break;
@@ -131,7 +131,7 @@ caf::result<Assignment> join(Self self, const JoinRequest& request, const Worker
   const JobSpec& spec = state.options.spec;
   Assignment assignment{.num_workers = spec.num_joins(),
                         .chips_per_worker = spec.chips_per_worker,
-                        .timeout_ms = static_cast<std::int64_t>(spec.timeout_s * 1000),
+                        .timeout_ms = spec.timeout().count(),
                         .seed = spec.seed,
                         .run_dir = state.options.run_dir};
   if (spec.mesh) {
@@ -173,8 +173,7 @@ TrainerActor::behavior_type trainer_behavior(Self self, const TrainerLinkOptions
   state.board->trainer().state(ActorState::joining);
   route_to_log(self, "weft.trainer");
   watch_links(self);
-  const auto joins = std::chrono::milliseconds(static_cast<long>(options.spec.timeout_s * 1000));
-  self->delayed_send(self, joins, deadline_a::value);
+  self->delayed_send(self, options.spec.timeout(), deadline_a::value);
   return {
       [self](join_a, const JoinRequest& request, const WorkerActor& worker) {
         heard(self, "join");
@@ -187,6 +186,7 @@ TrainerActor::behavior_type trainer_behavior(Self self, const TrainerLinkOptions
       [self](lease_a, std::uint64_t step) {
         heard(self, "lease");
         self->state.board->trainer().step(step);
+        set_log_step(step);
         carry_out(self, self->state.job->lease_wanted(step));
       },
       [self](report_a, const Report& report) {
@@ -223,7 +223,7 @@ TrainerActor::behavior_type trainer_behavior(Self self, const TrainerLinkOptions
 class ActorTrainerLink : public TrainerLink {
  public:
   ActorTrainerLink(const TrainerLinkOptions& options, JobMemory& memory, Board& board)
-      : timeout_(static_cast<long>(options.spec.timeout_s * 1000)),
+      : timeout_(options.spec.timeout()),
         trainer_(system_.caf().spawn(trainer_behavior, options, &memory, &board)) {
     if (options.socket_path.empty()) return;
     try {

@@ -36,8 +36,7 @@ int chips_given(const ScalingConfig& scaling) {
     if (resource != "TPU" && resource != "GPU" && resource != "CPU") {
       fail(Errc::invalid_argument,
            "scaling.resources_per_worker[\"{}\"]: expected \"TPU\", \"GPU\" or \"CPU\"; its amount "
-           "is "
-           "the number of chips per worker",
+           "is the number of chips per worker",
            resource);
     }
     if (amount < 1 || amount != std::floor(amount) || amount > kChipsPerHostMax) {
@@ -101,8 +100,7 @@ void check_placement(const ScalingConfig& scaling) {
     ::uname(&host);
     fail(Errc::unavailable,
          "scaling.placement_strategy = \"STRICT_SPREAD\" needs {} hosts for {} workers; hosts: "
-         "[{}]; "
-         "several hosts are not available in this version, use PACK",
+         "[{}]; several hosts are not available in this version, use PACK",
          scaling.num_workers, scaling.num_workers, host.nodename);
   }
 }
@@ -194,8 +192,7 @@ void check_run(const RunConfig& run) {
   if (!good_name || run.name.size() > 64 || run.name.starts_with('.')) {
     fail(Errc::invalid_argument,
          "run.name = \"{}\": expected up to 64 letters, digits, '-', '_' and '.', not beginning "
-         "with "
-         "'.': it names a folder",
+         "with '.': it names a folder",
          run.name);
   }
   if (run.storage_path.empty()) {

@@ -73,8 +73,7 @@ struct Pipe {
 };
 
 /// Between fork and exec: only async-signal-safe calls.
-[[noreturn]] void become_worker(pid_t parent, int out, int err, char** arguments,
-                                char** variables) {
+[[noreturn]] void exec_copy(pid_t parent, int out, int err, char** arguments, char** variables) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::getppid() != parent) ::_exit(127);
   ::setpgid(0, 0);
@@ -111,8 +110,8 @@ WorkerProcess::WorkerProcess(int worker, const std::vector<std::string>& variabl
   pid_ = ::fork();
   if (pid_ < 0) fail(Errc::io, "can't start worker {}: fork: {}", worker, std::strerror(errno));
   if (pid_ == 0) {
-    become_worker(parent, out_pipe.writer(), err_pipe.writer(), const_cast<char**>(argv.data()),
-                  const_cast<char**>(envp.data()));
+    exec_copy(parent, out_pipe.writer(), err_pipe.writer(), const_cast<char**>(argv.data()),
+              const_cast<char**>(envp.data()));
   }
   running_ = true;
   out_ = {.fd = out_pipe.take_reader(), .to = &out, .line = {}};

@@ -17,11 +17,12 @@ class BufferPool {
   /// Grows from memory.buffers_offset() on.
   BufferPool(JobMemory& memory, std::vector<int> chips);
 
-  /// Bytes are rounded up to 64. Devices do runs in order, so a block that a pending run still
-  /// reads can be given to a later run; the host may write only to what run `completed` and those
-  /// before it have left: `host_writes_after` is that run, or kDeviceWrites. Throws no_space.
-  std::uint64_t allocate(std::int64_t bytes, std::uint64_t host_writes_after);
+  /// For blocks that only devices write.
   static constexpr std::uint64_t kDeviceWrites = ~std::uint64_t{0};
+  /// Bytes are rounded up to 64. Devices do runs in order, so a block that a pending run still
+  /// reads can be given to a later run. A block that the host writes must have been left by all
+  /// runs up to `host_writes_after`, the last that has ended. Throws no_space.
+  std::uint64_t allocate(std::int64_t bytes, std::uint64_t host_writes_after);
   /// `last_run`: the last run that reads or writes the block.
   void free(std::uint64_t offset, std::int64_t bytes, std::uint64_t last_run);
 

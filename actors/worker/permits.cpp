@@ -54,14 +54,17 @@ void Permits::grant(std::uint64_t steps) {
   changed_.notify_all();
 }
 
-std::optional<std::string> Permits::loop_ended(int worker, std::uint64_t runs) {
+std::optional<LoopEnded> Permits::loop_ended(int worker, std::uint64_t runs) {
   const std::lock_guard lock(mutex_);
   if (runs < ended_runs_) {
     ended_runs_ = runs;
     ended_worker_ = worker;
   }
   if (begun_runs_ <= ended_runs_) return {};
-  return overtaken();
+  return LoopEnded{.step = begun_step_,
+                   .runs = begun_runs_,
+                   .error = static_cast<std::uint8_t>(Errc::program_divergence),
+                   .message = overtaken()};
 }
 
 void Permits::cancel(std::string reason) {
@@ -104,10 +107,12 @@ std::uint64_t Permits::granted() const {
   return granted_;
 }
 
-std::optional<ProgramSeen> Permits::begin_run(std::uint64_t run, std::uint32_t program) {
+std::optional<ProgramSeen> Permits::begin_run(std::uint64_t run, std::uint32_t program,
+                                              std::uint64_t step) {
   const std::lock_guard lock(mutex_);
   throw_if_cancelled();
   begun_runs_ = run;
+  begun_step_ = step;
   recent_.push_back(program);
   if (recent_.size() > kRecentRuns) recent_.pop_front();
   if (run > ended_runs_) throw Error(Errc::program_divergence, overtaken());

@@ -31,8 +31,9 @@ class Permits {
   std::optional<ProgramSeen> asked(std::uint32_t sequence, std::uint64_t run);
   void admit(std::uint64_t programs);
   void grant(std::uint64_t steps);
-  /// Says what is wrong if this worker has already begun a run that the other takes no part in.
-  std::optional<std::string> loop_ended(int worker, std::uint64_t runs);
+  /// What to tell the trainer, but for this worker's number, if it has already begun a run that the
+  /// other takes no part in.
+  std::optional<LoopEnded> loop_ended(int worker, std::uint64_t runs);
   void cancel(std::string reason);
   void stop();
 
@@ -45,10 +46,12 @@ class Permits {
   /// True once the job is over, false after the timeout; never throws.
   bool wait_stopped(std::chrono::milliseconds timeout);
   std::uint64_t granted() const;
-  /// Before run number `run` of program number `program` begins. Throws program_divergence if
-  /// another worker's loop has ended and takes no part in it, cancelled if the job has failed. What
-  /// it returns is to be shown to the trainer: another worker wants another program for this run.
-  std::optional<ProgramSeen> begin_run(std::uint64_t run, std::uint32_t program);
+  /// Before run number `run`, of program number `program`, begins at `step`. Throws
+  /// program_divergence if another worker's loop has ended and takes no part in it, cancelled if the
+  /// job has failed. What it returns is to be shown to the trainer: another worker wants another
+  /// program for this run.
+  std::optional<ProgramSeen> begin_run(std::uint64_t run, std::uint32_t program,
+                                       std::uint64_t step);
   bool cancelled() const;
 
  private:
@@ -68,6 +71,7 @@ class Permits {
   std::uint64_t admitted_ = 0;
   std::uint64_t granted_ = 0;
   std::uint64_t begun_runs_ = 0;
+  std::uint64_t begun_step_ = 0;
   std::deque<std::uint32_t> recent_;  // programs of the last runs, the newest last
   std::vector<ProgramSeen> shown_;
   std::uint32_t asked_sequence_ = 0;

@@ -20,6 +20,9 @@ using Clock = std::chrono::steady_clock;
 /// How long a worker waits for the trainer's last word before it leaves by itself.
 constexpr std::chrono::seconds kStopPatience{30};
 
+/// How long a worker tries to reach the trainer, which listens before it starts any worker.
+constexpr std::chrono::seconds kConnectPatience{30};
+
 /// Times the stages of the start-up.
 class StageClock {
  public:
@@ -39,7 +42,7 @@ class StageClock {
 };
 
 struct ErrorText {
-  Errc code = Errc::cancelled;
+  Errc code = Errc::loop_failed;
   std::string message;
 };
 
@@ -51,12 +54,12 @@ ErrorText describe(std::exception_ptr thrown) {
   } catch (const std::exception& e) {
     int status = 0;
     char* name = abi::__cxa_demangle(typeid(e).name(), nullptr, nullptr, &status);
-    ErrorText text{Errc::cancelled,
+    ErrorText text{Errc::loop_failed,
                    fmt::format("{}: {}", status == 0 ? name : "exception", e.what())};
     std::free(name);
     return text;
   } catch (...) {
-    return {Errc::cancelled, "an exception that is no std::exception"};
+    return {Errc::loop_failed, "an exception that is no std::exception"};
   }
 }
 
@@ -124,8 +127,8 @@ class WorkerSession {
         WaitPolicy::for_threads(mesh_.size(), std::chrono::milliseconds(assignment_.timeout_ms));
     std::vector<std::unique_ptr<DeviceLink>> devices;
     for (const int position : local_positions()) {
-      const int chip = has_mesh() ? mesh_.device_ids()[static_cast<std::size_t>(position)]
-                                  : worker_ * assignment_.chips_per_worker;
+      const int chip =
+          has_mesh() ? mesh_.device_at(position) : worker_ * assignment_.chips_per_worker;
       const BoardWriter row = board_.device(chip);
       row.open(ActorKind::device, worker_, chip, ::getpid());
       row.state(ActorState::starting);
@@ -210,8 +213,8 @@ int run_worker_process(const WorkerEnvironment& environment, const BoundLoop& lo
                   .file = fmt::format("{}/worker-{}.log", board.header().run_dir, worker)});
     report_failed_checks(board.worker(worker));
     clock.ended("map");
-    auto link = WorkerLink::connect(socket_path(environment.coordinator_address), worker,
-                                    std::chrono::seconds(30));
+    auto link =
+        WorkerLink::connect(socket_path(environment.coordinator_address), worker, kConnectPatience);
     clock.ended("connect");
     const bool good = run_worker(
         *link, {.worker = worker, .job_id = environment.job_id, .token = environment.token}, memory,

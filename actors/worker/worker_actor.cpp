@@ -36,12 +36,10 @@ WorkerActor::behavior_type worker_behavior(WorkerActor::stateful_pointer<WorkerS
       },
       [self](admit_a, std::uint32_t programs) { self->state.permits->admit(programs); },
       [self](grant_a, std::uint64_t steps) { self->state.permits->grant(steps); },
-      [self](ended_a, std::int32_t other, std::uint64_t runs) {
+      [self](peer_ended_a, std::int32_t other, std::uint64_t runs) {
         if (auto wrong = self->state.permits->loop_ended(other, runs)) {
-          self->send(self->state.trainer, ended_a::value,
-                     LoopEnded{.worker = self->state.worker,
-                               .error = static_cast<std::uint8_t>(Errc::program_divergence),
-                               .message = *wrong});
+          wrong->worker = self->state.worker;
+          self->send(self->state.trainer, ended_a::value, *wrong);
         }
       },
       [self](cancel_a, const std::string& reason) { self->state.permits->cancel(reason); },

@@ -26,8 +26,7 @@ void WorkerContext::report(const Metrics& metrics, const std::optional<Checkpoin
   if (report.metrics.size() > kReportBytesMax) {
     fail(Errc::invalid_argument,
          "report: metrics of {} bytes as JSON: expected at most {}; report numbers, and save what "
-         "is "
-         "large in a checkpoint",
+         "is large in a checkpoint",
          report.metrics.size(), kReportBytesMax);
   }
   if (checkpoint) {

@@ -58,7 +58,7 @@ WorkerRuntime::WorkerRuntime(const Mesh& mesh, std::vector<int> positions,
       options_(std::move(options)) {
   std::vector<int> chips;
   for (const int position : positions_) {
-    chips.push_back(mesh_.device_ids()[static_cast<std::size_t>(position)]);
+    chips.push_back(mesh_.device_at(position));
   }
   pool_ = std::make_shared<BufferPool>(memory_, std::move(chips));
 }
@@ -69,7 +69,7 @@ Runtime::RunResult WorkerRuntime::run(const Program& program, std::span<const Bi
   WEFT_CHECK(inputs.size() == program.inputs.size(), inputs.size(), program.inputs.size());
   const auto& [number, plan] = find_or_compile(program);
   if (runs_ >= kRunsUnderWay) wait_for_run(runs_ + 1 - kRunsUnderWay);
-  if (const auto known = link_.permits().begin_run(runs_ + 1, number)) {
+  if (const auto known = link_.permits().begin_run(runs_ + 1, number, step_)) {
     link_.show_program(*known);
     link_.permits().wait_admitted(known->sequence);
   }
@@ -97,7 +97,7 @@ Runtime::RunResult WorkerRuntime::run(const Program& program, std::span<const Bi
 
 const WorkerRuntime::Compiled& WorkerRuntime::find_or_compile(const Program& program) {
   const Fingerprint key = fingerprint(program);
-  const auto found = compiled_.find(key.to_string());
+  const auto found = compiled_.find(key);
   if (found != compiled_.end()) return found->second;
 
   board_.state(ActorState::compiling);
@@ -114,7 +114,7 @@ const WorkerRuntime::Compiled& WorkerRuntime::find_or_compile(const Program& pro
              key.to_string(), program.num_ops(), plan->program.num_ops(), plan->temp_bytes,
              std::chrono::duration<double, std::milli>(took).count());
   board_.state(ActorState::running);
-  return compiled_.emplace(key.to_string(), Compiled{number, std::move(plan)}).first->second;
+  return compiled_.emplace(key, Compiled{number, std::move(plan)}).first->second;
 }
 
 void WorkerRuntime::admit(const Program& program, const Fingerprint& key, std::uint32_t number) {
@@ -177,7 +177,7 @@ void WorkerRuntime::upload(const std::vector<std::byte>& global, const Buffer& b
   const auto sizes = buffer.sharding().local_shape(mesh_, type.shape);
   for (const int position : positions_) {
     const auto offsets = buffer.sharding().offsets(mesh_, position, type.shape);
-    std::byte* arena = memory_.arena(mesh_.device_ids()[static_cast<std::size_t>(position)]);
+    std::byte* arena = memory_.arena(mesh_.device_at(position));
     copy_shard(type, global.data(), {std::span(offsets).first(dims), std::span(sizes).first(dims)},
                arena + static_cast<const ArenaBuffer&>(buffer).offset());
   }
@@ -187,7 +187,7 @@ std::vector<std::byte> WorkerRuntime::read(const Buffer& buffer) {
   WEFT_CHECK(buffer.sharding().is_replicated());
   const auto& placed = static_cast<const ArenaBuffer&>(buffer);
   wait_for_run(placed.last_run());
-  const int chip = mesh_.device_ids()[static_cast<std::size_t>(positions_.front())];
+  const int chip = mesh_.device_at(positions_.front());
   const std::byte* begin = memory_.arena(chip) + placed.offset();
   return {begin, begin + buffer.type().bytes()};
 }
@@ -197,9 +197,7 @@ void WorkerRuntime::end_step() {
   set_log_step(step_);
   board_.step(step_);
   Permits& permits = link_.permits();
-  // Asked for early, so that no step waits for the trainer.
-  constexpr std::uint64_t kAhead = 32;
-  if (step_ + kAhead == permits.granted()) link_.want_lease(step_ + kAhead);
+  if (step_ + kLeaseAskedAhead == permits.granted()) link_.want_lease(step_ + kLeaseAskedAhead);
   if (step_ >= permits.granted()) {
     link_.want_lease(step_);
     permits.wait_granted(step_);

@@ -63,7 +63,7 @@ class WorkerRuntime : public Runtime {
   BoardWriter board_;
   const WorkerRuntimeOptions options_;
   std::shared_ptr<BufferPool> pool_;
-  std::map<std::string, Compiled> compiled_;  // by fingerprint
+  std::map<Fingerprint, Compiled> compiled_;
   std::uint64_t step_ = 0;
   std::uint64_t runs_ = 0;
 };

@@ -8,13 +8,13 @@
 #include <numbers>
 
 #include <fmt/format.h>
-#include <xxhash.h>
 #include <CLI/CLI.hpp>
 
 #include <weft/weft.hpp>
 
 #include <weft/examples/digits/digits_data.hpp>
 #include <weft/examples/digits/progress.hpp>
+#include <weft/examples/digits/report.hpp>
 
 namespace {
 
@@ -34,30 +34,6 @@ weft::Tensor pixels(const digits::Images& images) {
   return weft::to_device(images.pixels, {images.size(), digits::kPixels});
 }
 
-/// xxh3 of the names and elements of all parameters.
-std::string digest(const Mlp& net) {
-  XXH3_state_t* state = XXH3_createState();
-  XXH3_64bits_reset(state);
-  for (const weft::Parameter& parameter : net.parameters()) {
-    const std::vector<std::byte> bytes = parameter.to_bytes();
-    XXH3_64bits_update(state, parameter.name().data(), parameter.name().size());
-    XXH3_64bits_update(state, bytes.data(), bytes.size());
-  }
-  const auto hash = XXH3_64bits_digest(state);
-  XXH3_freeState(state);
-  return fmt::format("{:016x}", hash);
-}
-
-/// Median and 99th percentile of the steps' microseconds.
-weft::Metrics summary(std::vector<double> step_us) {
-  if (step_us.empty()) return {{"median", 0.0}, {"p99", 0.0}};
-  std::ranges::sort(step_us);
-  const auto at = [&](double q) {
-    return step_us[static_cast<std::size_t>(q * static_cast<double>(step_us.size() - 1))];
-  };
-  return {{"median", at(0.5)}, {"p99", at(0.99)}};
-}
-
 /// From `rate` down to 0 over `steps` along half a cosine.
 double cosine(double rate, std::uint64_t step, std::uint64_t steps) {
   const double part = static_cast<double>(step) / static_cast<double>(steps);
@@ -68,6 +44,11 @@ void train(weft::TrainContext& ctx, const weft::Config& config) {
   const digits::Dataset data = digits::load(config.at("data"));
   const auto batch_size = config.at("batch").get<std::int64_t>();
   const auto epochs = config.at("epochs").get<std::uint64_t>();
+  if (batch_size > data.train.size()) {
+    weft::fail(weft::Errc::invalid_argument,
+               "--batch = {}: expected at most the {} training images", batch_size,
+               data.train.size());
+  }
   Mlp net;
   weft::AdamW optimizer(net.parameters(), {.lr = kLearningRate, .weight_decay = 0.05});
 
@@ -104,12 +85,12 @@ void train(weft::TrainContext& ctx, const weft::Config& config) {
       step_us.push_back(took.count());
       if (step == steps) {
         metrics["test_accuracy"] = digits::accuracy(net(test_pixels).to_vector(), data.test.labels);
-        metrics["step_us"] = summary(step_us);
+        metrics["step_us"] = digits::summary(step_us);
       }
       ctx.report(metrics);
     }
   }
-  ctx.report({{"params_digest", digest(net)}, {"step_us", summary(step_us)}});
+  ctx.report({{"params_digest", digits::digest(net)}, {"step_us", digits::summary(step_us)}});
 }
 
 struct Arguments {
@@ -134,26 +115,6 @@ weft::SpmdConfig grid(const Arguments& arguments) {
   return {.mesh_shape = {arguments.chips / model, model}, .axis_names = {"data", "model"}};
 }
 
-weft::Metrics to_json(const weft::Result& result) {
-  const auto& history = result.metrics_history;
-  weft::Metrics json{{"mesh", nullptr},
-                     {"test_accuracy", nullptr},
-                     {"loss_history", weft::Metrics::array()},
-                     {"params_digest", result.metrics.value("params_digest", "")},
-                     {"step_us", result.metrics.value("step_us", weft::Metrics())},
-                     {"job", result.job.id},
-                     {"run_dir", result.path}};
-  if (const auto& mesh = result.job.mesh) {
-    json["mesh"] = {{"shape", mesh->shape()}, {"axes", mesh->axis_names()}};
-  }
-  for (const weft::Metrics& metrics : history) {
-    if (metrics.contains("loss")) json["loss_history"].push_back(metrics["loss"]);
-    if (metrics.contains("test_accuracy")) json["test_accuracy"] = metrics["test_accuracy"];
-  }
-  json["steps"] = json["loss_history"].size();
-  return json;
-}
-
 int run(const Arguments& arguments) {
   weft::Trainer trainer(
       train, {.loop_config = {{"data", arguments.data},
@@ -167,7 +128,8 @@ int run(const Arguments& arguments) {
                       .callbacks = {std::make_shared<digits::Progress>(arguments.epochs)},
                       .seed = arguments.seed}});
   const weft::Result result = trainer.fit();
-  if (!arguments.json.empty()) std::ofstream(arguments.json) << to_json(result).dump(1) << '\n';
+  if (!arguments.json.empty())
+    std::ofstream(arguments.json) << digits::to_json(result).dump(1) << '\n';
   return result.ok() ? 0 : 1;
 }
 
@@ -176,13 +138,18 @@ int run(const Arguments& arguments) {
 int main(int argc, char** argv) {
   Arguments arguments;
   CLI::App app{"Trains a classifier of hand-written digits on a mesh of chips."};
+  // `weft launch` decides over these; grid() has to know.
   app.add_option("--workers", arguments.workers, "worker processes; 0: all in this one")
+      ->envname("WEFT_LAUNCH_WORKERS")
       ->capture_default_str();
-  app.add_option("--chips", arguments.chips, "chips per worker")->capture_default_str();
-  app.add_option("--topology", arguments.topology, "grid of all chips, data x model, as 4x4");
+  app.add_option("--chips", arguments.chips, "chips per worker")
+      ->envname("WEFT_LAUNCH_CHIPS")
+      ->capture_default_str();
+  app.add_option("--topology", arguments.topology, "grid of all chips, data x model, as 4x4")
+      ->envname("WEFT_LAUNCH_TOPOLOGY");
   app.add_option("--epochs", arguments.epochs)->capture_default_str();
   app.add_option("--batch", arguments.batch, "images per step, over all chips")
-      ->check(CLI::Range(1, 1438))
+      ->check(CLI::PositiveNumber)
       ->capture_default_str();
   app.add_option("--seed", arguments.seed)->capture_default_str();
   app.add_option("--json", arguments.json, "file for the result");

@@ -31,6 +31,8 @@ class Mesh {
   const std::vector<std::int64_t>& shape() const { return shape_; }
   const std::vector<std::string>& axis_names() const { return axis_names_; }
   const std::vector<int>& device_ids() const { return device_ids_; }
+  /// Of the chip at `position`, from 0 to size() - 1.
+  int device_at(int position) const { return device_ids_[static_cast<std::size_t>(position)]; }
 
   /// Number of axes, number of chips.
   int num_axes() const { return static_cast<int>(shape_.size()); }

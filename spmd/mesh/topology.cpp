@@ -77,8 +77,7 @@ std::vector<std::int64_t> parallel_shape(const MeshRequest& request, std::int64_
   if (model != chips / data) {
     fail(Errc::mesh_mismatch,
          "data_parallel_size {} x model_parallel_size {} isn't the {} chips of {}; their product "
-         "must "
-         "be the number of chips (leave one out and it follows)",
+         "must be the number of chips (leave one out and it follows)",
          data, model, chips, workers_text(request.chips_per_worker));
   }
   return {data, model};

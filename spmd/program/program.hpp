@@ -3,6 +3,7 @@
 /// an op's operands come before it. The same structure holds the global program and a chip's
 /// program.
 
+#include <compare>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -90,7 +91,7 @@ struct Fingerprint {
   std::uint64_t low = 0;
   std::uint64_t high = 0;
   std::string to_string() const;  ///< 32 hex digits
-  friend bool operator==(const Fingerprint&, const Fingerprint&) = default;
+  friend auto operator<=>(const Fingerprint&, const Fingerprint&) = default;
 };
 Fingerprint fingerprint(const Program& program);
 

@@ -83,8 +83,8 @@ class Linear : public Module {
   Parameter bias;
 };
 
-/// Seed of the parameters' initial values and of every random op. One per thread; the trainer sets
-/// it from RunConfig::seed.
+/// Seed of the parameters' initial values. One per thread; the trainer sets it from
+/// RunConfig::seed.
 void manual_seed(std::uint64_t seed);
 
 }  // namespace weft

@@ -52,7 +52,7 @@ void check_result(const CollectiveCase& which, const Mesh& mesh, int position,
 /// Runs the cases one after another, each chip as fast as it can.
 void run_cases(const std::vector<CollectiveCase>& cases, const Mesh& mesh, JobMemory& memory,
                const Board& board, int position) {
-  const int chip = mesh.device_ids()[static_cast<std::size_t>(position)];
+  const int chip = mesh.device_at(position);
   Communicator communicator(memory, mesh, position, board.device(chip),
                             WaitPolicy::for_threads(mesh.size(), kDeadline));
   for (const CollectiveCase& which : cases) {
@@ -78,7 +78,7 @@ struct PolledTeam {
     std::vector<Chip> chips;
     std::vector<int> running;
     for (int position = 0; position < mesh.size(); ++position) {
-      const int chip = mesh.device_ids()[static_cast<std::size_t>(position)];
+      const int chip = mesh.device_at(position);
       memory.reserve(chip, 0, arena_capacity);
       chips.push_back(
           {std::make_unique<Communicator>(memory, mesh, position, BoardWriter(), WaitPolicy{}),

@@ -65,7 +65,7 @@ MeshPlan ExecutorMesh::load(const Plan& plan) {
     loaded.buffers.outputs.push_back(take(end, plan.program.type(output.value)));
   }
   for (int position = 0; position < mesh_.size(); ++position) {
-    const int chip = mesh_.device_ids()[static_cast<std::size_t>(position)];
+    const int chip = mesh_.device_at(position);
     memory_.reserve(chip, memory_.buffers_offset(), end - memory_.buffers_offset());
     loaded.chips.push_back(executor(position).load(plan));
   }
@@ -74,7 +74,7 @@ MeshPlan ExecutorMesh::load(const Plan& plan) {
 
 void ExecutorMesh::write_inputs(const MeshPlan& loaded, std::span<const Elements> inputs) {
   for (int position = 0; position < mesh_.size(); ++position) {
-    std::byte* arena = memory_.arena(mesh_.device_ids()[static_cast<std::size_t>(position)]);
+    std::byte* arena = memory_.arena(mesh_.device_at(position));
     for (std::size_t i = 0; i < inputs.size(); ++i) {
       const TensorType& type = loaded.plan.input_types[i];
       std::byte* bytes = arena + loaded.buffers.inputs[i];
@@ -128,7 +128,7 @@ ExecutorMesh::Outputs ExecutorMesh::run(const MeshPlan& loaded, std::span<const 
   Outputs outputs;
   const Program& program = loaded.plan.program;
   for (int position = 0; position < mesh_.size(); ++position) {
-    const std::byte* arena = memory_.arena(mesh_.device_ids()[static_cast<std::size_t>(position)]);
+    const std::byte* arena = memory_.arena(mesh_.device_at(position));
     auto& chip = outputs.emplace_back();
     for (std::size_t i = 0; i < program.outputs.size(); ++i) {
       const std::byte* begin = arena + loaded.buffers.outputs[i];

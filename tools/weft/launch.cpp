@@ -13,6 +13,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -26,7 +27,7 @@ namespace {
 constexpr int kCannotStart = 127;
 
 struct Options {
-  int workers = 1;
+  std::optional<int> workers;
   int chips = 0;
   std::string topology;
   std::vector<std::string> command;
@@ -92,7 +93,9 @@ class ResultFile {
 };
 
 void set_variables(const Options& options, const ResultFile& result) {
-  ::setenv("WEFT_LAUNCH_WORKERS", std::to_string(options.workers).c_str(), 1);
+  if (options.workers) {
+    ::setenv("WEFT_LAUNCH_WORKERS", std::to_string(*options.workers).c_str(), 1);
+  }
   if (options.chips != 0) ::setenv("WEFT_LAUNCH_CHIPS", std::to_string(options.chips).c_str(), 1);
   if (!options.topology.empty()) ::setenv("WEFT_LAUNCH_TOPOLOGY", options.topology.c_str(), 1);
   ::setenv("WEFT_LAUNCH_RESULT", result.path().c_str(), 1);
@@ -157,8 +160,7 @@ void add_launch(CLI::App& app, int& code) {
   auto options = std::make_shared<Options>();
   CLI::App* launch = app.add_subcommand("launch", "run a program's job on workers and chips");
   launch->add_option("-n,--workers", options->workers, "worker processes; 0: all in one process")
-      ->check(CLI::Range(0, 256))
-      ->capture_default_str();
+      ->check(CLI::Range(0, 256));
   launch->add_option("--chips", options->chips, "chips per worker")->check(CLI::Range(1, 256));
   launch->add_option("--topology", options->topology, "grid of all chips, as 4x4");
   launch->add_option("command", options->command, "the program and its arguments, after --")

@@ -22,7 +22,7 @@ class CommunicatorTest : public ::testing::Test {
  protected:
   void SetUp() override {
     for (int position = 0; position < mesh.size(); ++position) {
-      const int chip = mesh.device_ids()[static_cast<std::size_t>(position)];
+      const int chip = mesh.device_at(position);
       memory.reserve(chip, 0, kCapacity);
       chips.push_back(std::make_unique<Communicator>(memory, mesh, position, board.device(chip),
                                                      WaitPolicy{0, 1, milliseconds(30)}));

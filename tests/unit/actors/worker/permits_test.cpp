@@ -30,7 +30,7 @@ TEST(Permits, ACancelEndsAWaitWithItsReason) {
   Permits permits(kLong);
   std::jthread trainer([&] { permits.cancel("worker 3 was killed"); });
   expect_error(Errc::cancelled, {"worker 3 was killed"}, [&] { permits.wait_admitted(0); });
-  expect_error(Errc::cancelled, {"worker 3 was killed"}, [&] { permits.begin_run(1, 0); });
+  expect_error(Errc::cancelled, {"worker 3 was killed"}, [&] { permits.begin_run(1, 0, 7); });
   EXPECT_TRUE(permits.cancelled());
 }
 
@@ -42,30 +42,31 @@ TEST(Permits, ATimeoutSaysWhatWasWaitedFor) {
 
 TEST(Permits, ARunThatAnotherWorkerTakesNoPartInIsADivergence) {
   Permits permits(kLong);
-  permits.begin_run(1, 0);
+  permits.begin_run(1, 0, 7);
   EXPECT_FALSE(permits.loop_ended(2, 1));
   expect_error(Errc::program_divergence, {"worker 2", "after 1 programs"},
-               [&] { permits.begin_run(2, 0); });
+               [&] { permits.begin_run(2, 0, 7); });
 }
 
 TEST(Permits, NoticesARunThatHasBegunAlready) {
   Permits permits(kLong);
-  permits.begin_run(1, 0);
-  permits.begin_run(2, 0);
+  permits.begin_run(1, 0, 7);
+  permits.begin_run(2, 0, 7);
   const auto wrong = permits.loop_ended(2, 1);
   ASSERT_TRUE(wrong);
-  EXPECT_NE(wrong->find("number 2"), std::string::npos);
+  EXPECT_EQ(wrong->step, 7U);
+  EXPECT_NE(wrong->message.find("number 2"), std::string::npos);
 }
 
 /// Another worker asks for a new program in a run that this one makes with one it knows.
 TEST(Permits, ShowsTheKnownProgramOfARunThatIsAskedFor) {
   const auto start = [](Permits& permits) {
     permits.shown({.worker = 0, .sequence = 0, .run = 1, .text = "known"});
-    permits.begin_run(1, 0);
+    permits.begin_run(1, 0, 7);
   };
   Permits late(kLong);
   start(late);
-  late.begin_run(2, 0);
+  late.begin_run(2, 0, 7);
   const auto known = late.asked(1, 2);
   ASSERT_TRUE(known);
   EXPECT_EQ(known->sequence, 1U);
@@ -75,14 +76,14 @@ TEST(Permits, ShowsTheKnownProgramOfARunThatIsAskedFor) {
   Permits early(kLong);
   start(early);
   EXPECT_FALSE(early.asked(1, 2));
-  EXPECT_TRUE(early.begin_run(2, 0));
+  EXPECT_TRUE(early.begin_run(2, 0, 7));
 }
 
 TEST(Permits, ShowsNothingWhereItRunsTheNewProgramToo) {
   Permits permits(kLong);
   EXPECT_FALSE(permits.asked(0, 1));
   permits.shown({.worker = 0, .sequence = 0, .run = 1});
-  EXPECT_FALSE(permits.begin_run(1, 0));
+  EXPECT_FALSE(permits.begin_run(1, 0, 7));
 }
 
 }  // namespace

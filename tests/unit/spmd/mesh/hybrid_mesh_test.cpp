@@ -28,7 +28,7 @@ TEST(HybridMesh, AtomsOfOneTierStayOnOneHost) {
   const std::vector<Tier> tiers = hybrid.atom_tiers();
   ASSERT_EQ(static_cast<int>(tiers.size()), mesh.num_atoms() + 1);
   const auto host = [&](int position) {
-    return mesh.device_ids()[static_cast<std::size_t>(position)] / hybrid.chips_per_host();
+    return mesh.device_at(position) / hybrid.chips_per_host();
   };
   for (Atom atom = 1; atom <= mesh.num_atoms(); ++atom) {
     for (int position = 0; position < mesh.size(); ++position) {

@@ -1,0 +1,53 @@
+#include <weft/examples/digits/report.hpp>
+
+#include <algorithm>
+#include <cstddef>
+
+#include <fmt/format.h>
+#include <xxhash.h>
+
+namespace digits {
+
+std::string digest(const weft::Module& net) {
+  XXH3_state_t* state = XXH3_createState();
+  XXH3_64bits_reset(state);
+  for (const weft::Parameter& parameter : net.parameters()) {
+    const std::vector<std::byte> bytes = parameter.to_bytes();
+    XXH3_64bits_update(state, parameter.name().data(), parameter.name().size());
+    XXH3_64bits_update(state, bytes.data(), bytes.size());
+  }
+  const auto hash = XXH3_64bits_digest(state);
+  XXH3_freeState(state);
+  return fmt::format("{:016x}", hash);
+}
+
+weft::Metrics summary(std::vector<double> step_us) {
+  if (step_us.empty()) return {{"median", 0.0}, {"p99", 0.0}};
+  std::ranges::sort(step_us);
+  const auto at = [&](double q) {
+    return step_us[static_cast<std::size_t>(q * static_cast<double>(step_us.size() - 1))];
+  };
+  return {{"median", at(0.5)}, {"p99", at(0.99)}};
+}
+
+weft::Metrics to_json(const weft::Result& result) {
+  const auto& history = result.metrics_history;
+  weft::Metrics json{{"mesh", nullptr},
+                     {"test_accuracy", nullptr},
+                     {"loss_history", weft::Metrics::array()},
+                     {"params_digest", result.metrics.value("params_digest", "")},
+                     {"step_us", result.metrics.value("step_us", weft::Metrics())},
+                     {"job", result.job.id},
+                     {"run_dir", result.path}};
+  if (const auto& mesh = result.job.mesh) {
+    json["mesh"] = {{"shape", mesh->shape()}, {"axes", mesh->axis_names()}};
+  }
+  for (const weft::Metrics& metrics : history) {
+    if (metrics.contains("loss")) json["loss_history"].push_back(metrics["loss"]);
+    if (metrics.contains("test_accuracy")) json["test_accuracy"] = metrics["test_accuracy"];
+  }
+  json["steps"] = json["loss_history"].size();
+  return json;
+}
+
+}  // namespace digits
