@@ -75,6 +75,7 @@ spdlog::level::level_enum console_level() {
 }  // namespace
 
 void init_logging(const LogOptions& options) {
+  set_log_step(0);
   std::vector<spdlog::sink_ptr> sinks;
   auto console = std::make_shared<ConsoleSink>();
   console->set_level(console_level());

@@ -46,7 +46,7 @@ struct ProgramSeen {
 struct Report {
   std::int32_t worker = -1;
   std::uint64_t step = 0;
-  std::string metrics{};     ///< JSON
+  std::string metrics{};     ///< a JSON object as CBOR, which has NaN
   std::string checkpoint{};  ///< folder, or ""
 };
 

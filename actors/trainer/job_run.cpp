@@ -148,7 +148,7 @@ class JobRun {
       if (waits[first + 3 * i].revents != 0) link_->process_ended(process.reap());
     }
     if (const int signal = signals_.take()) interrupted(signal);
-    while (auto event = events_.pop()) handle(*event);
+    if (const auto event = events_.pop()) handle(*event);  // one: signals come in between
     if (kill_at_ && Clock::now() >= *kill_at_) end_of_patience();
   }
 
@@ -160,23 +160,30 @@ class JobRun {
   }
 
   void interrupted(int signal) {
-    if (!ended_) {
-      return link_->cancel(Errc::cancelled, fmt::format("the trainer (pid {}) got SIG{}",
-                                                        ::getpid(), ::sigabbrev_np(signal)));
+    if (!own_failure_) {
+      return fail_here({.code = Errc::cancelled,
+                        .message = fmt::format("the trainer (pid {}) got SIG{}", ::getpid(),
+                                               ::sigabbrev_np(signal))});
     }
     stdout_.drop();
     stderr_.drop();
-    if (!local_runs_ || kill_at_) return;
-    // A thread that doesn't come back ends with its process only.
+    second_signal_ = signal;
+    if (ended_ && !kill_at_) leave_if_stuck();
+  }
+
+  /// A thread that doesn't come back ends with its process only.
+  void leave_if_stuck() {
+    if (!local_runs_ || second_signal_ == 0) return;
     place_.remove();
-    ::signal(signal, SIG_DFL);
-    ::raise(signal);
+    ::signal(second_signal_, SIG_DFL);
+    ::raise(second_signal_);
   }
 
   /// The job has ended, but not all that ran it.
   void end_of_patience() {
     kill_at_.reset();
     for (const auto& process : processes_) process->kill();
+    leave_if_stuck();
     if (local_runs_) {
       logger("weft.trainer")
           ->warn(
@@ -198,13 +205,14 @@ class JobRun {
 
   void take_report(const Report& report) {
     if (report.worker != 0) return;
-    result_.metrics = Metrics::parse(report.metrics);
+    result_.metrics = Metrics::from_cbor(report.metrics);
     result_.metrics_history.push_back(result_.metrics);
     if (!report.checkpoint.empty()) result_.checkpoint = Checkpoint{report.checkpoint};
     on_disk([&] {
       folder_.add_last(result_.metrics_history);
       if (!report.checkpoint.empty()) folder_.keep_checkpoints(spec_.checkpoints_to_keep);
     });
+    if (own_failure_ || thrown_) return;
     call_back([&](Callback& callback) { callback.on_report(result_.metrics); });
   }
 
@@ -214,10 +222,15 @@ class JobRun {
     try {
       write();
     } catch (const Error& e) {
-      if (own_failure_) return;
-      own_failure_ = Failure{.code = e.code(), .message = e.what()};
-      link_->cancel(e.code(), e.what());
+      fail_here({.code = e.code(), .message = e.what()});
     }
+  }
+
+  /// A failure on this side of the link; the job may be over on the other side already.
+  void fail_here(Failure failure) {
+    if (own_failure_) return;
+    link_->cancel(failure.code, failure.message);
+    own_failure_ = std::move(failure);
   }
 
   /// What a callback throws ends the job and comes out of fit().
@@ -249,6 +262,7 @@ class JobRun {
   Result result_;
   std::optional<Failure> own_failure_;  ///< of this side of the link
   std::exception_ptr thrown_;           ///< by a callback
+  int second_signal_ = 0;
   bool ended_ = false;
   std::optional<Clock::time_point> kill_at_;  ///< once ended_, until it has come
 };

@@ -126,10 +126,19 @@ Actions JobState::lease_wanted(std::uint64_t step) {
   return {{.kind = Action::Kind::grant, .number = granted_}};
 }
 
-Actions JobState::loop_ended(const LoopEnded& ended) {
+Actions JobState::loop_ended(const LoopEnded& ended, const std::optional<Missing>& missing) {
   if (over() || !takes_part(ended.worker)) return {};
   auto& worker = at(ended.worker);
   worker.ended = ended;
+  if (missing && takes_part(missing->worker)) {
+    return fail_with(
+        {.code = static_cast<Errc>(ended.error),
+         .message = fmt::format("{} did not come{}: {}", name(missing->worker),
+                                missing->how.empty() ? "" : ", it " + missing->how, ended.message),
+         .worker = missing->worker,
+         .pid = at(missing->worker).pid,
+         .step = ended.step});
+  }
   if (ended.error != 0) {
     return fail_with({.code = static_cast<Errc>(ended.error),
                       .message = fmt::format("{} failed at step {}: {}", name(ended.worker),

@@ -38,6 +38,12 @@ struct Whereabouts {
   std::string collective{};
 };
 
+/// The worker for which a wait that has timed out was waiting.
+struct Missing {
+  int worker = -1;
+  std::string how{};  ///< "is stopped", or ""
+};
+
 class JobState {
  public:
   explicit JobState(int num_workers, std::uint64_t lease_steps = kLeaseSteps);
@@ -49,7 +55,8 @@ class JobState {
   Actions joined(int worker, int pid);
   Actions program(const ProgramSeen& program);
   Actions lease_wanted(std::uint64_t step);
-  Actions loop_ended(const LoopEnded& ended);
+  /// `missing`: for whom a worker whose error is a timeout has waited, if that is known.
+  Actions loop_ended(const LoopEnded& ended, const std::optional<Missing>& missing = {});
   Actions process_ended(const ProcessEnded& ended, const Whereabouts& where);
   /// The link to a worker broke, and its process did not end for it.
   Actions link_lost(int worker, const Whereabouts& where);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <cmath>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -16,7 +17,13 @@ namespace {
 
 namespace fs = std::filesystem;
 
+/// A new column writes the file anew; keys beyond these are in result.json only.
+constexpr std::size_t kColumnsMax = 256;
+
 std::string csv_field(const Metrics& value) {
+  if (value.is_number_float() && !std::isfinite(value.get<double>())) {
+    return fmt::format("{}", value.get<double>());
+  }
   const std::string text = value.is_string()
                                ? value.get<std::string>()
                                : value.dump(-1, ' ', false, Metrics::error_handler_t::replace);
@@ -76,6 +83,7 @@ RunFolder::RunFolder(const std::string& storage_path, const std::string& name,
 void RunFolder::add_last(const std::vector<Metrics>& history) {
   const std::size_t known = columns_.size();
   for (const auto& [key, value] : history.back().items()) {
+    if (columns_.size() == kColumnsMax) break;
     if (std::ranges::find(columns_, key) == columns_.end()) columns_.push_back(key);
   }
   const std::string file = path_ + "/progress.csv";

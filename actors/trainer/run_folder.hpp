@@ -16,8 +16,8 @@ class RunFolder {
 
   const std::string& path() const { return path_; }
 
-  /// Adds the last report of `history` to progress.csv: a column per key of any report so far, in
-  /// order of appearance. Throws io, as the others do.
+  /// Adds the last report of `history` to progress.csv: a column for each of the first 256 keys
+  /// of any report so far, in order of appearance. Throws io, as the others do.
   void add_last(const std::vector<Metrics>& history);
   /// Removes the oldest checkpoint folders but `num_to_keep` (0: keeps all).
   void keep_checkpoints(int num_to_keep) const;

@@ -97,6 +97,7 @@ Result Trainer::fit() {
     return outcome(earlier_fits.back());
   }
   try {
+    if (!loop_) fail(Errc::invalid_argument, "the loop is empty: give Trainer a function");
     open_standard_streams();
     apply_launch_variables(options_.scaling);
     const std::string program = std::filesystem::read_symlink("/proc/self/exe").filename().string();

@@ -20,9 +20,16 @@ class TrainLoop {
   template <std::invocable<TrainContext&> F>
   requires(!std::invocable<F, TrainContext&, const Config&>)
       TrainLoop(F loop)  // NOLINT(google-explicit-constructor)
-      : loop_([loop = std::move(loop)](TrainContext& ctx, const Config&) { loop(ctx); }) {}
+  {
+    if constexpr (requires { loop == nullptr; }) {
+      if (loop == nullptr) return;
+    }
+    loop_ = [loop = std::move(loop)](TrainContext& ctx, const Config&) { loop(ctx); };
+  }
 
   void operator()(TrainContext& ctx, const Config& config) const { loop_(ctx, config); }
+  /// False for an empty std::function or a null pointer.
+  explicit operator bool() const { return static_cast<bool>(loop_); }
 
  private:
   std::function<void(TrainContext&, const Config&)> loop_;
@@ -36,10 +43,10 @@ class Trainer {
 
   /// Validates, then runs the job to its end. A failed run is a Result with an error, not an
   /// exception. What is thrown: invalid_argument (also where another fit() of this process runs),
-  /// mesh_mismatch, unavailable, no_space or io before anything has started, and whatever a callback
-  /// threw. In a worker process this call runs the loop and doesn't return; earlier calls of main()
-  /// return there what they returned in the trainer's process (or throw it as a weft::Error). Call
-  /// it from the main thread.
+  /// mesh_mismatch, unavailable, no_space or io before anything has started, and whatever a
+  /// callback threw. In a worker process this call runs the loop and doesn't return; earlier calls
+  /// of main() return there what they returned in the trainer's process (or throw it as a
+  /// weft::Error). Call it from the main thread.
   Result fit();
 
  private:

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <fstream>
+#include <iterator>
 #include <map>
 #include <optional>
 
@@ -57,6 +59,33 @@ Whereabouts locate(const Board& board, int worker) {
     where.step = std::max(where.step, row.step);
   }
   return where;
+}
+
+/// 'T' for a process that is stopped, 'R' for one that runs; see proc(5).
+char process_state(int pid) {
+  std::ifstream file(fmt::format("/proc/{}/stat", pid));
+  const std::string stat{std::istreambuf_iterator<char>(file), {}};
+  const auto name_end = stat.rfind(") ");
+  return name_end == std::string::npos ? '?' : stat[name_end + 2];
+}
+
+/// Follows the waits from the chips of `worker` to the one that waits for nobody.
+std::optional<Missing> find_missing(const Board& board, int worker) {
+  std::map<int, ActorRow> chips;
+  const ActorRow* at = nullptr;
+  for (ActorRow& row : board.rows()) {
+    if (row.kind != ActorKind::device) continue;
+    const ActorRow& kept = chips.emplace(row.chip, std::move(row)).first->second;
+    if (kept.worker == worker && kept.waiting_for >= 0) at = &kept;
+  }
+  for (std::size_t hops = 0; at != nullptr && hops < chips.size(); ++hops) {
+    const auto next = chips.find(at->waiting_for);
+    if (next == chips.end()) break;
+    at = &next->second;
+  }
+  if (at == nullptr || at->worker == worker) return {};
+  const char state = process_state(at->pid);
+  return Missing{.worker = at->worker, .how = state == 'T' || state == 't' ? "is stopped" : ""};
 }
 
 /// A lost worker writes its rows no more: the trainer does.
@@ -195,7 +224,10 @@ TrainerActor::behavior_type trainer_behavior(Self self, const TrainerLinkOptions
       },
       [self](ended_a, const LoopEnded& ended) {
         heard(self, "ended");
-        carry_out(self, self->state.job->loop_ended(ended));
+        const bool timeout = ended.error == static_cast<std::uint8_t>(Errc::timeout);
+        carry_out(self, self->state.job->loop_ended(
+                            ended, timeout ? find_missing(*self->state.board, ended.worker)
+                                           : std::nullopt));
       },
       [self](started_a, std::int32_t worker, std::int32_t pid) {
         heard(self, "started");

@@ -18,9 +18,19 @@ namespace {
 constexpr int kWorkersMax = 256;
 constexpr int kChipsPerHostMax = 256;
 
-std::int64_t product(const std::vector<std::int64_t>& sizes) {
+/// Of sizes from 1 up. Throws where it is more than a host has chips, before it can overflow.
+std::int64_t product(const std::vector<std::int64_t>& sizes, const std::string& source) {
   std::int64_t count = 1;
-  for (const std::int64_t size : sizes) count *= size;
+  for (const std::int64_t size : sizes) {
+    if (size < 1) {
+      fail(Errc::invalid_argument, "{}: expected sizes of 1 or more", source);
+    }
+    if (size > kChipsPerHostMax / count) {
+      fail(Errc::invalid_argument, "{}: more chips than the {} that this version runs on a host",
+           source, kChipsPerHostMax);
+    }
+    count *= size;
+  }
   return count;
 }
 
@@ -125,11 +135,19 @@ void check_backend(const BackendConfig& backend) {
          "backend.spmd.partitioning_mode = \"{}\": expected \"auto\": annotations are propagated",
          backend.spmd.partitioning_mode);
   }
+  for (const auto& [field, size] :
+       {std::pair("data_parallel_size", backend.spmd.data_parallel_size),
+        std::pair("model_parallel_size", backend.spmd.model_parallel_size)}) {
+    if (size < 0 || size > kChipsPerHostMax) {
+      fail(Errc::invalid_argument, "backend.spmd.{} = {}: expected 1 to {}, or 0 for what is left",
+           field, size, kChipsPerHostMax);
+    }
+  }
   const bool sizes = !backend.spmd.mesh_shape.empty() || backend.spmd.data_parallel_size != 0 ||
                      backend.spmd.model_parallel_size != 0;
-  if (!is_spmd(backend) && sizes) {
+  if (!is_spmd(backend) && (sizes || !backend.spmd.axis_names.empty())) {
     fail(Errc::invalid_argument,
-         "backend.backend = \"none\" has no mesh, but backend.spmd gives sizes for one: leave "
+         "backend.backend = \"none\" has no mesh, but backend.spmd describes one: leave "
          "backend.spmd empty, or set backend.backend = \"spmd\"");
   }
 }
@@ -143,19 +161,19 @@ int resolve_chips(const TrainerOptions& options, int joins,
   std::int64_t total = 0;
   std::string source;
   if (!topology.empty()) {
-    total = product(topology);
     source = fmt::format("scaling.topology = \"{}\"", options.scaling.topology);
+    total = product(topology, source);
   } else if (!spmd.mesh_shape.empty()) {
-    total = product(spmd.mesh_shape);
     source = fmt::format("backend.spmd.mesh_shape = {{{}}}", fmt::join(spmd.mesh_shape, ", "));
+    total = product(spmd.mesh_shape, source);
   } else if (spmd.data_parallel_size > 0 && spmd.model_parallel_size > 0) {
-    total = spmd.data_parallel_size * spmd.model_parallel_size;
-    source = fmt::format("backend.spmd: data {} x model {}", spmd.data_parallel_size,
-                         spmd.model_parallel_size);
+    source = fmt::format("backend.spmd: data_parallel_size {} x model_parallel_size {}",
+                         spmd.data_parallel_size, spmd.model_parallel_size);
+    total = product({spmd.data_parallel_size, spmd.model_parallel_size}, source);
   } else {
     return 1;
   }
-  if (total < 1 || total % joins != 0) {
+  if (total % joins != 0) {
     fail(Errc::mesh_mismatch,
          "{} has {} chips, which can't be dealt evenly to scaling.num_workers = {}: give a number "
          "of workers that divides {}",
@@ -228,6 +246,7 @@ JobSpec validate(const TrainerOptions& options, const std::string& program) {
   check_accelerators(scaling);
   const std::vector<std::int64_t> topology =
       scaling.topology.empty() ? std::vector<std::int64_t>{} : parse_topology(scaling.topology);
+  product(topology, fmt::format("scaling.topology = \"{}\"", scaling.topology));
 
   JobSpec spec;
   spec.name = options.run.name.empty() ? program : options.run.name;
@@ -238,6 +257,14 @@ JobSpec validate(const TrainerOptions& options, const std::string& program) {
     fail(Errc::invalid_argument,
          "{} workers x {} chips = {} chips: this version runs up to {} on a host", spec.num_joins(),
          spec.chips_per_worker, spec.num_chips(), kChipsPerHostMax);
+  }
+  if (!is_spmd(options.backend) && !topology.empty() &&
+      product(topology, "scaling.topology") != spec.num_chips()) {
+    fail(
+        Errc::mesh_mismatch,
+        "scaling.topology = \"{}\" has other than the {} chips of workers x chips: leave it empty, "
+        "or change scaling.chips_per_worker",
+        scaling.topology, spec.num_chips());
   }
   if (is_spmd(options.backend)) {
     spec.mesh = resolve_mesh(options, spec.num_joins(), spec.chips_per_worker, topology);

@@ -47,9 +47,9 @@ class Permits {
   bool wait_stopped(std::chrono::milliseconds timeout);
   std::uint64_t granted() const;
   /// Before run number `run`, of program number `program`, begins at `step`. Throws
-  /// program_divergence if another worker's loop has ended and takes no part in it, cancelled if the
-  /// job has failed. What it returns is to be shown to the trainer: another worker wants another
-  /// program for this run.
+  /// program_divergence if another worker's loop has ended and takes no part in it, cancelled if
+  /// the job has failed. What it returns is to be shown to the trainer: another worker wants
+  /// another program for this run.
   std::optional<ProgramSeen> begin_run(std::uint64_t run, std::uint32_t program,
                                        std::uint64_t step);
   bool cancelled() const;

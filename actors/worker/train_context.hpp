@@ -37,9 +37,10 @@ class TrainContext {
 
   /// Steps (syncs) ended so far.
   virtual std::uint64_t step() const = 0;
-  /// Sends metrics (a JSON object, up to 1 MiB) to the trainer, after copying a checkpoint's folder
-  /// into the run's (the files of all workers into one). Worker 0's reports make the history;
-  /// all workers report a checkpoint the same number of times. Doesn't wait for the trainer. Throws invalid_argument, not_found or io.
+  /// Sends metrics (a JSON object, up to 1 MiB; NaN arrives as NaN, in result.json it is null) to
+  /// the trainer, after copying a checkpoint's folder into the run's (the files of all workers into
+  /// one). Worker 0's reports make the history; all workers report a checkpoint the same number of
+  /// times. Doesn't wait for the trainer. Throws invalid_argument, not_found or io.
   virtual void report(const Metrics& metrics, const std::optional<Checkpoint>& checkpoint = {}) = 0;
   /// The stages of this worker's start and how long each took.
   virtual const std::vector<BootstrapStage>& bootstrap_trace() const = 0;

@@ -1,5 +1,6 @@
 #include <weft/actors/worker/worker_context.hpp>
 
+#include <algorithm>
 #include <filesystem>
 
 #include <weft/actors/trainer/run_folder.hpp>
@@ -13,19 +14,30 @@ constexpr std::size_t kReportBytesMax = std::size_t{1} << 20;
 
 thread_local TrainContext* current_context = nullptr;
 
+/// A folder can't be copied into itself.
+void refuse_own_folder(const std::string& checkpoint, const std::string& run_dir) {
+  const auto from = std::filesystem::weakly_canonical(checkpoint);
+  const auto to = std::filesystem::weakly_canonical(run_dir);
+  if (std::mismatch(from.begin(), from.end(), to.begin(), to.end()).first != from.end()) return;
+  fail(
+      Errc::invalid_argument,
+      "report: checkpoint.path = \"{}\" holds the run's folder, into which it is copied: save to a "
+      "folder of its own",
+      checkpoint);
+}
+
 }  // namespace
 
 void WorkerContext::report(const Metrics& metrics, const std::optional<Checkpoint>& checkpoint) {
-  if (!metrics.is_object()) {
+  if (!metrics.is_object() && !metrics.is_null()) {
     fail(Errc::invalid_argument, "report: metrics = {}: expected a JSON object, {{\"loss\": 0.5}}",
-         metrics.dump());
+         metrics.dump(-1, ' ', false, Metrics::error_handler_t::replace));
   }
-  Report report{.worker = worker_,
-                .step = step(),
-                .metrics = metrics.dump(-1, ' ', false, Metrics::error_handler_t::replace)};
+  Report report{.worker = worker_, .step = step(), .metrics = {}};
+  Metrics::to_cbor(metrics.is_null() ? Metrics::object() : metrics, report.metrics);
   if (report.metrics.size() > kReportBytesMax) {
     fail(Errc::invalid_argument,
-         "report: metrics of {} bytes as JSON: expected at most {}; report numbers, and save what "
+         "report: metrics of {} bytes as CBOR: expected at most {}; report numbers, and save what "
          "is large in a checkpoint",
          report.metrics.size(), kReportBytesMax);
   }
@@ -35,6 +47,7 @@ void WorkerContext::report(const Metrics& metrics, const std::optional<Checkpoin
       fail(Errc::not_found, "report: checkpoint.path = \"{}\": expected a folder",
            checkpoint->path);
     }
+    refuse_own_folder(checkpoint->path, run_dir());
     report.checkpoint = store_checkpoint(run_dir(), checkpoints_++, checkpoint->path);
   }
   link_.report(report);

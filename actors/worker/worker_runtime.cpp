@@ -27,6 +27,7 @@ class ArenaBuffer : public Buffer {
   ArenaBuffer(const ArenaBuffer&) = delete;
   ArenaBuffer& operator=(const ArenaBuffer&) = delete;
 
+  bool is_of(const BufferPool& pool) const { return pool_.get() == &pool; }
   std::uint64_t offset() const { return offset_; }
   std::uint64_t last_run() const { return last_run_; }
   void used_by(std::uint64_t run) { last_run_ = run; }
@@ -67,6 +68,10 @@ WorkerRuntime::~WorkerRuntime() = default;
 
 Runtime::RunResult WorkerRuntime::run(const Program& program, std::span<const Binding> inputs) {
   WEFT_CHECK(inputs.size() == program.inputs.size(), inputs.size(), program.inputs.size());
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    const auto* buffer = std::get_if<BufferPtr>(&inputs[i]);
+    if (buffer != nullptr) require_own(**buffer, program.inputs[i].name);
+  }
   const auto& [number, plan] = find_or_compile(program);
   if (runs_ >= kRunsUnderWay) wait_for_run(runs_ + 1 - kRunsUnderWay);
   if (const auto known = link_.permits().begin_run(runs_ + 1, number, step_)) {
@@ -164,6 +169,14 @@ BufferPtr WorkerRuntime::bind(const Binding& binding, const TensorType& type,
   return buffer;
 }
 
+void WorkerRuntime::require_own(const Buffer& buffer, const std::string& name) const {
+  if (static_cast<const ArenaBuffer&>(buffer).is_of(*pool_)) return;
+  fail(Errc::invalid_argument,
+       "{} ({}) lies on the chips of a fit() that has ended: make tensors and modules inside the "
+       "loop, and take values out of it by report() or to_vector()",
+       name.empty() ? "a tensor" : name, buffer.type().to_string());
+}
+
 BufferPtr WorkerRuntime::make_buffer(const TensorType& type, const Sharding& sharding,
                                      std::uint64_t host_writes_after) {
   const std::int64_t bytes = chip_type(type, sharding, mesh_).bytes();
@@ -185,6 +198,7 @@ void WorkerRuntime::upload(const std::vector<std::byte>& global, const Buffer& b
 
 std::vector<std::byte> WorkerRuntime::read(const Buffer& buffer) {
   WEFT_CHECK(buffer.sharding().is_replicated());
+  require_own(buffer, "");
   const auto& placed = static_cast<const ArenaBuffer&>(buffer);
   wait_for_run(placed.last_run());
   const int chip = mesh_.device_at(positions_.front());

@@ -52,6 +52,8 @@ class WorkerRuntime : public Runtime {
   BufferPtr bind(const Binding& binding, const TensorType& type, const Sharding& sharding);
   BufferPtr make_buffer(const TensorType& type, const Sharding& sharding,
                         std::uint64_t host_writes_after);
+  /// Tensors may outlive the job on whose chips they lie.
+  void require_own(const Buffer& buffer, const std::string& name) const;
   void upload(const std::vector<std::byte>& global, const Buffer& buffer);
   void wait_for_run(std::uint64_t run) const;
 

@@ -52,6 +52,10 @@ Tensor linear(Operand x, const Tensor& weight, const Tensor& bias) {
     call.refuse("{} and the weight {} don't fit; it takes [...,in] and [out,in] of one dtype",
                 call.node(x)->label(), call.node(weight)->label());
   }
+  if (bias.defined() && call.type(bias).shape != Shape{matrix.shape[0]}) {
+    call.refuse("the bias {} doesn't fit the weight {}: it takes [out] and [out,in]",
+                call.node(bias)->label(), call.node(weight)->label());
+  }
   const ValueId lhs = call.value(x);
   const Tensor product = call.result(call->dot_general(
       lhs, call.value(weight),

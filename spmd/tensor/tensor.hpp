@@ -126,7 +126,8 @@ Tensor matmul(Operand a, Operand b);
 Tensor linear(Operand x, const Tensor& weight, const Tensor& bias);
 Tensor log_softmax(Operand x, int dim = -1);
 Tensor softmax(Operand x, int dim = -1);
-/// Mean over the global batch of -log_softmax(logits)[label]; logits f32[B,C], labels i32[B].
+/// Mean over the global batch of -log_softmax(logits)[label]; logits f32[B,C], labels i32[B] from 0
+/// to C - 1: another label adds 0 to the sum (values on chips can't be checked when it is traced).
 Tensor cross_entropy(Operand logits, const Tensor& labels);
 
 /// d loss / d wrt[i], of wrt[i]'s type, at the tensors' present values: take gradients before a

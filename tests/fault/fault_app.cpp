@@ -48,6 +48,7 @@ void misbehave(const std::string& mode) {
   if (mode == "exit_3") std::_Exit(3);
   if (mode == "segv") std::raise(SIGSEGV);
   if (mode == "check") WEFT_CHECK(1 + 1 == 3, mode);
+  if (mode == "stop") std::raise(SIGSTOP);
   if (mode == "mark") stop_at_mark("loop");
 }
 

@@ -94,6 +94,14 @@ TEST(Loss, AKillInsideACollectiveNamesTheCollective) {
   EXPECT_NE(result["collective"].get<std::string>().find("fault_app.cpp"), std::string::npos);
 }
 
+TEST(Loss, AStoppedWorkerIsNamedByTheTimeoutOfTheOthers) {
+  FaultApp app({"--mode", "stop", "--timeout", "3"});
+  const auto result = failure_of(app);
+  EXPECT_EQ(result["code"], "timeout");
+  EXPECT_EQ(result["worker"], 1);
+  expect_words(result, {"worker 1 (pid", "did not come, it is stopped", "all_reduce"});
+}
+
 TEST(Loss, AWorkerThatNeverJoinsIsNamedAfterTheTimeout) {
   FaultApp app({"--mode", "never_join", "--timeout", "1"});
   const auto result = failure_of(app);

@@ -1,5 +1,6 @@
 #include <weft/tools/weft/plan.hpp>
 
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <memory>
@@ -27,7 +28,8 @@ struct Options {
 
 Plan read_plan(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
-  if (!file) fail(Errc::not_found, "can't read the plan file {}", path);
+  if (!file || std::filesystem::is_directory(path))
+    fail(Errc::not_found, "can't read the plan file {}", path);
   const std::vector<char> bytes{std::istreambuf_iterator<char>(file), {}};
   return decode_plan(std::as_bytes(std::span(bytes)));
 }

@@ -80,6 +80,10 @@ TEST(Validate, RefusesWrongResources) {
 }
 
 TEST(Validate, QuotesAWrongTopology) {
+  for (const char* topology : {"65536x65537", "1048576x1048576x1048576x1048576"}) {
+    expect_refused(Errc::invalid_argument, {"scaling.topology", topology, "256"},
+                   {.scaling = {.num_workers = 0, .topology = topology}});
+  }
   for (const char* topology : {"4y4", "x4", "4x", "0x4", "-4", "4x4x4x4x"}) {
     expect_refused(Errc::invalid_argument, {"topology", topology},
                    {.scaling = {.num_workers = 4, .topology = topology}});

@@ -1,0 +1,113 @@
+/// fit() with the worker in this process, as a program sees it.
+
+#include <weft/weft.hpp>
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cmath>
+#include <csignal>
+#include <filesystem>
+#include <limits>
+#include <numeric>
+
+#include <fmt/format.h>
+
+namespace weft {
+namespace {
+
+class Fit : public ::testing::Test {
+ protected:
+  void TearDown() override { std::filesystem::remove_all(root_); }
+
+  Result fit(TrainLoop loop, std::vector<std::shared_ptr<Callback>> callbacks = {}) {
+    return Trainer(
+               std::move(loop),
+               {.scaling = {.num_workers = 0, .chips_per_worker = 2},
+                .run = {.name = "fit", .storage_path = root_, .callbacks = std::move(callbacks)}})
+        .fit();
+  }
+
+  const std::string root_ =
+      std::filesystem::temp_directory_path() / fmt::format("weft-fit-{}", ::getpid());
+};
+
+void expect_refused(const Result& result, Errc code, std::string_view words) {
+  ASSERT_TRUE(result.error);
+  EXPECT_EQ(result.error->code, code);
+  EXPECT_NE(result.error->message.find(words), std::string::npos) << result.error->message;
+}
+
+TEST_F(Fit, RefusesATensorOfAFitThatHasEnded) {
+  Tensor kept;
+  const Result first = fit([&](TrainContext&) {
+    kept = to_device(std::vector<float>{1, 2, 3, 4}, {4}) * 1.0;
+    sync();
+  });
+  ASSERT_TRUE(first.ok()) << first.error->message;
+  expect_refused(fit([&](TrainContext&) { (kept + 1.0).to_vector(); }), Errc::invalid_argument,
+                 "f32[4]) lies on the chips of a fit() that has ended");
+  expect_refused(fit([&](TrainContext&) { kept.to_vector(); }), Errc::invalid_argument,
+                 "f32[4]) lies on the chips of a fit() that has ended");
+}
+
+TEST_F(Fit, RefusesAnEmptyLoop) {
+  const std::function<void(TrainContext&)> loop;
+  EXPECT_THROW(fit(loop), Error);
+  EXPECT_THROW(fit(std::function<void(TrainContext&, const Config&)>()), Error);
+}
+
+TEST_F(Fit, BringsNanToTheCallbacks) {
+  struct Check : Callback {
+    void on_report(const Metrics& metrics) override {
+      seen = std::isnan(metrics.at("loss").get<double>());
+    }
+    bool seen = false;
+  };
+  const auto check = std::make_shared<Check>();
+  const Result result = fit(
+      [](TrainContext& ctx) {
+        ctx.report({{"loss", std::numeric_limits<double>::quiet_NaN()}});
+      },
+      {check});
+  EXPECT_TRUE(result.ok());
+  EXPECT_TRUE(check->seen);
+}
+
+/// The loop has ended long before its reports have all been dealt with.
+TEST_F(Fit, IsCancelledBetweenTheCallsOfASlowCallback) {
+  struct Interrupt : Callback {
+    void on_report(const Metrics&) override {
+      if (++calls == 2) std::raise(SIGINT);
+    }
+    int calls = 0;
+  };
+  const auto interrupt = std::make_shared<Interrupt>();
+  const Result result = fit(
+      [](TrainContext& ctx) {
+        for (int i = 0; i < 20; ++i) ctx.report({{"i", i}});
+      },
+      {interrupt});
+  expect_refused(result, Errc::cancelled, "SIGINT");
+  EXPECT_EQ(interrupt->calls, 2);
+  EXPECT_EQ(result.metrics_history.size(), 20U);
+}
+
+TEST_F(Fit, RefusesReportsThatItCantCarry) {
+  expect_refused(fit([](TrainContext& ctx) { ctx.report("\xff\xfe"); }), Errc::invalid_argument,
+                 "expected a JSON object");
+  expect_refused(fit([](TrainContext& ctx) {
+                   ctx.report({{"text", std::string(1 << 21, 'x')}});
+                 }),
+                 Errc::invalid_argument, "expected at most 1048576");
+  expect_refused(fit([](TrainContext& ctx) { ctx.report({}, Checkpoint{ctx.run_dir()}); }),
+                 Errc::invalid_argument, "save to a folder of its own");
+}
+
+TEST_F(Fit, TellsTheLoopsOwnExceptionFromACancelledJob) {
+  expect_refused(fit([](TrainContext&) { throw std::out_of_range("too far"); }), Errc::loop_failed,
+                 "std::out_of_range: too far");
+}
+
+}  // namespace
+}  // namespace weft
