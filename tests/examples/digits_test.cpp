@@ -14,7 +14,7 @@ namespace {
 using testing::AppProcess;
 
 nlohmann::json digits(std::vector<std::string> layout) {
-  std::vector<std::string> words{DIGITS, "--epochs", "2", "--seed", "7", "--json", "{json}"};
+  std::vector<std::string> words{DIGITS, "--epochs", "10", "--seed", "7", "--json", "{json}"};
   words.insert(words.end(), layout.begin(), layout.end());
   AppProcess app(words);
   EXPECT_EQ(app.wait(), 0) << app.output();
@@ -43,11 +43,11 @@ TEST(Digits, GivesOneLossCurveOnEveryLayoutAndTheSameBitsAgain) {
   };
   const auto reference =
       digits({"--workers", "1", "--chips", "1"}).at("loss_history").get<std::vector<double>>();
-  ASSERT_EQ(reference.size(), 88U);
+  ASSERT_EQ(reference.size(), 440U);
   for (const auto& [name, layout] : layouts) {
     SCOPED_TRACE(name);
     const nlohmann::json first = digits(layout);
-    EXPECT_EQ(first.at("steps"), 88);
+    EXPECT_EQ(first.at("steps"), 440);
     const auto losses = first.at("loss_history").get<std::vector<double>>();
     ASSERT_EQ(losses.size(), reference.size());
     for (std::size_t i = 0; i < losses.size(); ++i) {
