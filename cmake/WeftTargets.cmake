@@ -19,7 +19,7 @@ endif()
 
 # tests-<label> builds the tests of a label that the sanitizer presets run, and nothing else.
 if(WEFT_DEVELOPER)
-  foreach(label unit property conformance fuzz)
+  foreach(label unit fit property conformance fuzz)
     add_custom_target(tests-${label})
   endforeach()
 endif()
