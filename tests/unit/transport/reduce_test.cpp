@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <random>
 #include <vector>
 
 namespace weft {
@@ -106,6 +107,64 @@ TEST(Reduce, WritesEveryDestinationInPlace) {
       ASSERT_EQ(chips[q][i],
                 within ? 3000 + 3 * static_cast<double>(i) : static_cast<double>(1000 * q + i))
           << q << " " << i;
+    }
+  }
+}
+
+/// Arenas of random bits, in which every kind of number occurs; for floats all but NaNs, of which
+/// hardware may keep either.
+std::vector<std::vector<std::byte>> random_arenas(DType dtype, std::size_t num_arenas,
+                                                  std::size_t bytes, std::uint64_t seed) {
+  std::mt19937_64 random(seed);
+  std::vector<std::vector<std::byte>> arenas(num_arenas, std::vector<std::byte>(bytes));
+  for (std::vector<std::byte>& arena : arenas) {
+    for (std::byte& byte : arena) {
+      byte = static_cast<std::byte>(dtype == DType::pred ? random() % 2 : random() % 256);
+    }
+    const auto clear_exponent_bit = [&arena](std::size_t element_bytes, std::byte bit) {
+      for (std::size_t i = element_bytes - 1; i < arena.size(); i += element_bytes) {
+        arena[i] &= ~bit;
+      }
+    };
+    if (dtype == DType::bf16 || dtype == DType::f32 || dtype == DType::f64) {
+      clear_exponent_bit(static_cast<std::size_t>(byte_size(dtype)), std::byte{0x40});
+    }
+  }
+  return arenas;
+}
+
+TEST(Reduce, GivesTheSameBitsWithEveryInstructionSet) {
+  constexpr std::size_t kBytes = 1 << 13;
+  constexpr DType kDTypes[] = {DType::pred, DType::i32, DType::u32, DType::i64,
+                               DType::bf16, DType::f32, DType::f64};
+  constexpr ReduceKind kReduceKinds[] = {ReduceKind::add, ReduceKind::max, ReduceKind::min};
+  const auto run = [&](InstructionSet set, ReduceKind kind, DType dtype,
+                       std::vector<std::vector<std::byte>> arenas, std::int64_t count,
+                       bool everywhere) {
+    std::vector<std::byte*> bases;
+    for (std::vector<std::byte>& arena : arenas) bases.push_back(arena.data());
+    const std::span<std::byte* const> all = bases;
+    const auto offset = static_cast<std::size_t>(3 * byte_size(dtype));  // no vector's alignment
+    reduce(set, kind, dtype, {all, offset}, {everywhere ? all : all.last(1), offset}, count);
+    return arenas;
+  };
+  std::uint64_t seed = 0;
+  for (const DType dtype : kDTypes) {
+    for (const std::size_t num_arenas : {1U, 2U, 3U, 16U}) {
+      for (const std::int64_t count : {0, 1, 2, 7, 15, 16, 17, 31, 33, 64, 127, 129, 515}) {
+        const auto arenas = random_arenas(dtype, num_arenas, kBytes, ++seed);
+        for (const ReduceKind kind : kReduceKinds) {
+          for (const bool everywhere : {false, true}) {
+            const auto expected =
+                run(InstructionSet::portable, kind, dtype, arenas, count, everywhere);
+            for (const InstructionSet set : instruction_sets()) {
+              ASSERT_EQ(run(set, kind, dtype, arenas, count, everywhere), expected)
+                  << to_string(set) << " " << to_string(kind) << " " << to_string(dtype) << " of "
+                  << num_arenas << " x " << count << ", seed " << seed;
+            }
+          }
+        }
+      }
     }
   }
 }
