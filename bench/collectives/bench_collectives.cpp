@@ -1,0 +1,163 @@
+/// Collectives of weft and of others side by side: processes that live for the whole run, measured
+/// batch by batch in turn, next to what the machine allows.
+
+#include <algorithm>
+#include <fstream>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include <weft/bench/collectives/implementations.hpp>
+#include <weft/bench/collectives/measure.hpp>
+#include <weft/bench/collectives/report.hpp>
+#include <weft/spmd/error.hpp>
+
+namespace {
+
+using namespace weft;
+using namespace weft::bench;
+
+struct Options {
+  MeasureOptions measure = {};
+  std::vector<std::string> ops = {"all"};
+  std::vector<std::size_t> sizes = {8, 1024, 65536, 1 << 20, 16 << 20, 64 << 20};
+  std::string metric = "auto";
+  std::vector<std::string> peers = {};
+  std::string json_file = {};
+};
+
+std::vector<Op> parse_ops(const std::vector<std::string>& names) {
+  if (names == std::vector<std::string>{"all"}) {
+    return {Op::barrier,    Op::all_reduce, Op::reduce_scatter,
+            Op::all_gather, Op::all_to_all, Op::broadcast};
+  }
+  std::vector<Op> ops;
+  for (const std::string& name : names) ops.push_back(parse_op(name));
+  return ops;
+}
+
+/// Up to what the op can cut in equal parts.
+std::size_t round_bytes(Op op, std::size_t bytes, int ranks) {
+  if (op == Op::barrier) return 0;
+  const std::size_t unit = sizeof(float) * static_cast<std::size_t>(has_parts(op) ? ranks : 1);
+  return std::max<std::size_t>(1, (bytes + unit - 1) / unit) * unit;
+}
+
+/// From 64 KiB up a loop flatters: it moves no data between the cores.
+std::vector<Metric> metrics_of(const std::string& choice, Op op, std::size_t bytes) {
+  if (choice == "loop") return {Metric::loop};
+  if (choice == "cycle") return {Metric::cycle};
+  if (choice == "both" || op == Op::channel) return {Metric::loop, Metric::cycle};
+  return {bytes < 65536 ? Metric::loop : Metric::cycle};
+}
+
+Options parse(int argc, char** argv) {
+  Options options;
+  CLI::App app{"Measures collectives of weft and its peers side by side, between processes."};
+  app.add_option("--ranks", options.measure.ranks, "processes")->check(CLI::Range(2, 256));
+  app.add_option("--op", options.ops,
+                 "barrier, all_reduce, reduce_scatter, all_gather, all_to_all, broadcast, all, or "
+                 "channel; several with commas")
+      ->delimiter(',');
+  app.add_option("--sizes", options.sizes, "bytes of the larger of source and destination (8,64K)")
+      ->delimiter(',')
+      ->transform(CLI::AsSizeValue(false));
+  app.add_option("--metric", options.metric,
+                 "loop, cycle (and marginal), both; auto: loop below 64 KiB, cycle from there")
+      ->check(CLI::IsMember({"auto", "loop", "cycle", "both"}));
+  app.add_option("--rounds", options.measure.rounds, "batches per implementation")
+      ->check(CLI::Range(1, 10000));
+  app.add_option("--batch-ms", options.measure.batch_seconds, "length of a batch")
+      ->transform([](const std::string& ms) { return fmt::to_string(std::stod(ms) / 1e3); });
+  CLI::Option* peers =
+      app.add_option("--peers", options.peers,
+                     fmt::format("peers to measure beside weft: {}; none named: all",
+                                 fmt::join(peer_names(), ", ")))
+          ->delimiter(',')
+          ->expected(0, CLI::detail::expected_max_vector_size);
+  app.add_option("--json", options.json_file, "file for the results");
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    std::exit(app.exit(error));
+  }
+  std::erase(options.peers, "");
+  if (*peers && options.peers.empty()) options.peers = peer_names();
+  return options;
+}
+
+Measurement start(const Options& options, std::size_t bytes_max, const std::vector<Op>& ops,
+                  Meeting& meeting) {
+  Launch probe = limit_launch(0);
+  probe.name = "probe";
+  auto probe_team = std::make_unique<Team>(probe, 2, meeting);
+  std::vector<Launch> launches = {weft_launch(bytes_max), limit_launch(bytes_max)};
+  for (Launch& peer : peer_launches(options.peers, options.measure.ranks)) {
+    launches.push_back(std::move(peer));
+  }
+  std::vector<std::unique_ptr<Team>> teams;
+  for (const Launch& launch : launches) {
+    if (!std::ranges::any_of(ops, [&](Op op) { return std::ranges::count(launch.ops, op) > 0; })) {
+      continue;
+    }
+    try {
+      teams.push_back(std::make_unique<Team>(launch, options.measure.ranks, meeting));
+    } catch (const Error& error) {
+      if (error.code() == Errc::cancelled || launch.name == "weft") throw;
+      fmt::print(stderr, "left out: {}\n", error.what());
+    }
+  }
+  return {options.measure, std::move(probe_team), std::move(teams)};
+}
+
+std::vector<Row> measure(const Options& options) {
+  const std::vector<Op> ops = parse_ops(options.ops);
+  std::size_t bytes_max = 0;
+  for (const std::size_t bytes : options.sizes) {
+    bytes_max = std::max(bytes_max, round_bytes(Op::all_gather, bytes, options.measure.ranks));
+  }
+  Meeting meeting;
+  Measurement measurement = start(options, bytes_max, ops, meeting);
+  std::vector<Row> rows;
+  for (const Op op : ops) {
+    std::set<std::size_t> sizes;
+    for (const std::size_t bytes : options.sizes) {
+      sizes.insert(round_bytes(op, bytes, options.measure.ranks));
+    }
+    for (const std::size_t bytes : sizes) {
+      for (const Metric metric : metrics_of(options.metric, op, bytes)) {
+        const std::vector<Row> part = measurement.run(op, bytes, metric);
+        print_rows(part);
+        rows.insert(rows.end(), part.begin(), part.end());
+      }
+    }
+  }
+  return rows;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const Options options = parse(argc, argv);
+  try {
+    catch_signals();
+    const std::vector<Row> rows = measure(options);
+    if (!options.json_file.empty()) {
+      const std::vector<std::string> words(argv, argv + argc);
+      std::ofstream file(options.json_file);
+      file << report(rows, fmt::format("{}", fmt::join(words, " "))).dump(2) << "\n";
+      if (!file.flush()) fail(Errc::io, "can't write {}", options.json_file);
+    }
+    return std::ranges::all_of(rows, [](const Row& row) { return row.verified.value_or(true); })
+               ? 0
+               : 1;
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "bench_collectives: {}\n", error.what());
+    return 1;
+  }
+}

@@ -1,0 +1,23 @@
+#pragma once
+/// What bench_collectives can measure, and how each is started at its best.
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <weft/bench/collectives/team.hpp>
+
+namespace weft::bench {
+
+/// Also the best that the machine allows, `limit`, and two ranks of it as `probe`.
+Launch weft_launch(std::size_t bytes_max);
+Launch limit_launch(std::size_t bytes_max);
+
+/// Names that peer_launches() knows.
+std::vector<std::string> peer_names();
+/// Peers of these names ("ompi-tuned" is several settings, of which the best counts). Those that
+/// weren't built are named on stderr and left out. Throws invalid_argument for an unknown name.
+std::vector<Launch> peer_launches(std::span<const std::string> names, int ranks);
+
+}  // namespace weft::bench

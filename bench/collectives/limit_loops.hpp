@@ -1,0 +1,19 @@
+#pragma once
+/// The loads and stores that an op can't do without, as fast as one core does them.
+
+#include <cstddef>
+#include <span>
+
+namespace weft::bench {
+
+/// Sums `count` elements of all sources, from `begin` on, into all destinations.
+struct Reduction {
+  std::span<float* const> sources;
+  std::size_t source_begin = 0;
+  std::span<float* const> destinations;
+  std::size_t destination_begin = 0;
+  std::size_t count = 0;
+};
+void reduce(const Reduction& reduction);
+
+}  // namespace weft::bench

@@ -1,0 +1,183 @@
+/// What the machine allows: the loads and stores of an op without any synchronisation, and the
+/// exchange of a cache line.
+///
+/// An op of less than kExchangeBytes, and a barrier, is one exchange: every rank stores to its line
+/// and sees all others'. With more ranks than cores it is one sched_yield() per rank instead.
+/// Larger ones are the loads and stores alone. In a cycle they stand between two exchanges, since
+/// others must have written what is read; the baseline has the same two.
+
+#include <sched.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <vector>
+
+#include <weft/bench/collectives/limit_loops.hpp>
+#include <weft/bench/collectives/rank.hpp>
+#include <weft/transport/job_memory.hpp>
+#include <weft/transport/wait.hpp>
+
+namespace {
+
+using namespace weft;
+using namespace weft::bench;
+
+constexpr std::size_t kExchangeBytes = 4096;
+
+struct alignas(128) Line {
+  std::atomic<std::uint32_t> number;
+};
+
+class LimitRank : public Collectives {
+ public:
+  explicit LimitRank(const Place& place)
+      : rank_(static_cast<std::size_t>(place.rank)),
+        ranks_(static_cast<std::size_t>(place.ranks)),
+        spins_(core_each(place.ranks)),
+        memory_(JobMemory::open(place.job)) {
+    for (int rank = 0; rank < place.ranks; ++rank) {
+      memory_.reserve(rank, 0, kSourceOffset);
+      std::byte* arena = memory_.arena(rank);
+      lines_.push_back(&reinterpret_cast<Line*>(arena + kArenaTempOffset)->number);
+      sources_.push_back(reinterpret_cast<float*>(arena + kSourceOffset));
+    }
+    destinations_ = sources_;
+  }
+
+  void barrier() override {
+    exchange();
+    if (metric_ == Metric::cycle) exchange();
+  }
+
+  Buffers prepare(Op op, std::size_t bytes, Metric metric) override {
+    op_ = op;
+    metric_ = metric;
+    exchanges_ = op == Op::barrier || (metric == Metric::loop && bytes < kExchangeBytes);
+    if (exchanges_ || op == Op::probe) return {};
+    count_ = bytes / sizeof(float);
+    part_ = count_ / ranks_;
+    const Counts counts = counts_of(op, count_, static_cast<int>(ranks_));
+    const bool in_place = op == Op::all_reduce || op == Op::broadcast;
+    const std::size_t gap = in_place ? 0 : (counts.source + kLineFloats - 1) / kLineFloats;
+    for (std::size_t q = 0; q < ranks_; ++q) {
+      destinations_[q] = sources_[q] + gap * kLineFloats;
+    }
+    touch(kSourceOffset + (gap * kLineFloats + counts.destination) * sizeof(float));
+    return {{sources_[rank_], counts.source}, {destinations_[rank_], counts.destination}};
+  }
+
+  void run() override {
+    if (op_ == Op::probe) {
+      round_trip();
+    } else if (exchanges_) {
+      spins_ ? exchange() : static_cast<void>(sched_yield());
+    } else if (metric_ == Metric::cycle) {
+      exchange();
+      transfer();
+      exchange();
+    } else {
+      transfer();
+    }
+  }
+
+ private:
+  static constexpr std::size_t kSourceOffset = 2 * kArenaTempOffset;
+  static constexpr std::size_t kLineFloats = 16;
+
+  /// By its owner, before anybody measures.
+  void touch(std::size_t end) {
+    if (end <= touched_) return;
+    memory_.reserve(static_cast<int>(rank_), 0, end);
+    std::memset(sources_[rank_], 0, end - kSourceOffset);
+    touched_ = end;
+  }
+
+  void await(std::size_t rank) const {
+    const std::atomic<std::uint32_t>& line = *lines_[rank];
+    while (static_cast<std::int32_t>(line.load(std::memory_order_acquire) - number_) < 0) {
+      spins_ ? pause_cpu() : static_cast<void>(sched_yield());
+    }
+  }
+
+  void exchange() {
+    lines_[rank_]->store(++number_, std::memory_order_release);
+    for (std::size_t i = 1; i < ranks_; ++i) await((rank_ + i) % ranks_);
+  }
+
+  void round_trip() {
+    ++number_;
+    if (rank_ != 0) await(0);
+    lines_[rank_]->store(number_, std::memory_order_release);
+    if (rank_ == 0) await(1);
+  }
+
+  void transfer() {
+    switch (op_) {
+      case Op::all_reduce: return reduce_slice();
+      case Op::reduce_scatter:
+        return reduce({.sources = sources_,
+                       .source_begin = rank_ * part_,
+                       .destinations = std::span(destinations_).subspan(rank_, 1),
+                       .count = part_});
+      case Op::all_gather: return copy_parts(0);
+      case Op::all_to_all: return copy_parts(rank_ * part_);
+      case Op::broadcast:
+        if (rank_ != 0) copy(destinations_[rank_], sources_[0], count_);
+        return;
+      case Op::barrier:
+      case Op::channel:
+      case Op::probe: return;
+    }
+  }
+
+  /// Slices begin on cache lines.
+  void reduce_slice() {
+    const std::size_t even = (count_ + ranks_ - 1) / ranks_;
+    const std::size_t slice = (even + kLineFloats - 1) / kLineFloats * kLineFloats;
+    const std::size_t begin = std::min(count_, rank_ * slice);
+    const std::size_t end = std::min(count_, begin + slice);
+    reduce({.sources = sources_,
+            .source_begin = begin,
+            .destinations = destinations_,
+            .destination_begin = begin,
+            .count = end - begin});
+  }
+
+  void copy_parts(std::size_t offset) {
+    for (std::size_t q = 0; q < ranks_; ++q) {
+      copy(destinations_[rank_] + q * part_, sources_[q] + offset, part_);
+    }
+  }
+
+  static void copy(float* to, const float* from, std::size_t count) {
+    std::memcpy(to, from, count * sizeof(float));
+  }
+
+  std::size_t rank_;
+  std::size_t ranks_;
+  bool spins_;
+  JobMemory memory_;
+  std::vector<std::atomic<std::uint32_t>*> lines_;
+  std::vector<float*> sources_;
+  std::vector<float*> destinations_;
+  std::uint32_t number_ = 0;
+  std::size_t touched_ = 0;
+
+  Op op_ = Op::barrier;
+  Metric metric_ = Metric::loop;
+  bool exchanges_ = true;
+  std::size_t count_ = 0;
+  std::size_t part_ = 0;  ///< of a rank
+};
+
+}  // namespace
+
+int main() {
+  return run_rank([] {
+    const Place place = Place::from_environment();
+    LimitRank rank(place);
+    pin(place.rank, place.ranks);
+    serve(place.rank, place.ranks, rank);
+  });
+}

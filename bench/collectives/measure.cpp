@@ -1,0 +1,143 @@
+#include <weft/bench/collectives/measure.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <ranges>
+
+#include <weft/spmd/error.hpp>
+
+namespace weft::bench {
+namespace {
+
+constexpr double kNearSeconds = 250e-9;
+constexpr std::int64_t kRepetitionsMax = 1'000'000;
+
+double median(std::vector<double> values) {
+  std::ranges::sort(values);
+  const std::size_t middle = values.size() / 2;
+  return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
+}
+
+/// Times per call of the batches of one state.
+struct Samples {
+  std::vector<double> calls;
+  std::vector<double> marginals;
+};
+
+}  // namespace
+
+/// What one team did with one op at one size.
+struct Measurement::Series {
+  Team* team = nullptr;
+  Request request = {};
+  std::optional<bool> verified = {};
+  std::array<Samples, 2> samples = {};  ///< far, near
+  bool failed = false;
+
+  Reply run() {
+    const Reply reply = team->run(request);
+    if (reply.verified) verified = verified.value_or(true) && *reply.verified;
+    return reply;
+  }
+
+  void add_row(std::vector<Row>& rows, std::string metric, bool near,
+               const std::vector<double>& seconds) const {
+    if (seconds.empty()) return;
+    const auto [min, max] = std::ranges::minmax(seconds);
+    rows.push_back({.op = request.op,
+                    .bytes = request.bytes,
+                    .implementation = team->name(),
+                    .metric = std::move(metric),
+                    .state = near ? "near" : "far",
+                    .median_us = median(seconds) * 1e6,
+                    .min_us = min * 1e6,
+                    .max_us = max * 1e6,
+                    .batches = static_cast<int>(seconds.size()),
+                    .verified = verified});
+  }
+};
+
+/// The best of a few: a preempted probe says nothing.
+bool Measurement::near() {
+  constexpr Request kProbe{.op = Op::probe, .repetitions = 300};
+  double best = INFINITY;
+  for (int i = 0; i < 3; ++i) {
+    best = std::min(best, probe_->run(kProbe).seconds / static_cast<double>(kProbe.repetitions));
+  }
+  return best <= kNearSeconds;
+}
+
+/// Finds the repetitions that fill a batch.
+void Measurement::calibrate(Series& series) {
+  Request& request = series.request;
+  for (const double share : {0.02, 0.2, 1.0}) {
+    const Reply reply = series.run();
+    const double seconds = std::max(reply.seconds + reply.baseline_seconds, 1e-9);
+    const double wanted =
+        static_cast<double>(request.repetitions) * share * options_.batch_seconds / seconds;
+    request.repetitions =
+        std::clamp(static_cast<std::int64_t>(wanted), std::int64_t{2}, kRepetitionsMax);
+  }
+}
+
+void Measurement::add_batch(Series& series, int round, bool& near_before) {
+  series.request.round = round;
+  const Reply reply = series.run();
+  const bool near_after = near();
+  Samples& samples = series.samples[near_before && near_after ? 1 : 0];
+  near_before = near_after;
+  const auto repetitions = static_cast<double>(series.request.repetitions);
+  samples.calls.push_back(reply.seconds / repetitions);
+  if (series.request.metric == Metric::cycle && series.request.op != Op::channel) {
+    samples.marginals.push_back((reply.seconds - reply.baseline_seconds) / repetitions);
+  }
+}
+
+std::vector<Row> Measurement::run(Op op, std::size_t bytes, Metric metric) {
+  std::vector<Series> all;
+  for (const auto& team : teams_) {
+    if (!team->offers(op)) continue;
+    all.push_back({.team = team.get(), .request = {.op = op, .bytes = bytes, .metric = metric}});
+  }
+  const auto guarded = [this](Series& series, auto&& body) {
+    if (series.failed) return;
+    try {
+      body();
+    } catch (const Error& error) {
+      if (error.code() == Errc::cancelled || series.team->name() == "weft") throw;
+      fmt::print(stderr, "left out: {}\n", error.what());
+      series.failed = true;
+      std::erase_if(teams_, [&](const auto& team) { return team.get() == series.team; });
+    }
+  };
+  for (Series& series : all) guarded(series, [&] { calibrate(series); });
+  bool near_before = near();
+  for (int round = 0; round < options_.rounds; ++round) {
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      Series& series = all[round % 2 == 0 ? i : all.size() - 1 - i];
+      guarded(series, [&] { add_batch(series, round, near_before); });
+    }
+  }
+  std::erase_if(all, &Series::failed);
+
+  std::vector<Row> rows;
+  const std::string name = metric == Metric::loop ? "loop" : "cycle";
+  for (const bool near : {true, false}) {
+    for (const Series& series : all) series.add_row(rows, name, near, series.samples[near].calls);
+    for (const Series& series : all) {
+      series.add_row(rows, "marginal", near, series.samples[near].marginals);
+    }
+  }
+  for (Row& row : rows) {
+    row.ranks = options_.ranks;
+    const auto limit = std::ranges::find_if(rows, [&](const Row& other) {
+      return other.implementation == "limit" && other.metric == row.metric &&
+             other.state == row.state;
+    });
+    if (limit != rows.end()) row.limit_us = limit->median_us;
+  }
+  return rows;
+}
+
+}  // namespace weft::bench

@@ -1,0 +1,40 @@
+#pragma once
+/// What ranks write before an op and expect after it: small integers, so that a sum of floats is
+/// exact in any order.
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include <weft/bench/collectives/protocol.hpp>
+
+namespace weft::bench {
+
+/// Element i of a rank's tensor is (i + 5 * rank + seed) % 64.
+void fill(std::span<float> tensor, int rank, int seed);
+
+/// Reads all of it: the sum of its elements' bits.
+std::uint32_t checksum(std::span<const float> tensor);
+
+/// A rank's result of an op, all tensors filled with one seed.
+class Expected {
+ public:
+  Expected(Op op, int rank, int ranks, std::size_t count, int seed)
+      : op_(op), rank_(rank), ranks_(ranks), count_(count), seed_(seed) {}
+
+  /// Of the result's `count` elements.
+  std::uint32_t checksum() const;
+  bool equals(std::span<const float> result) const;
+
+ private:
+  template <typename Visit>
+  void visit_blocks(Visit&& visit) const;
+
+  Op op_;
+  int rank_;
+  int ranks_;
+  std::size_t count_;
+  int seed_;
+};
+
+}  // namespace weft::bench

@@ -1,0 +1,60 @@
+#pragma once
+/// The processes of a run, and the place where they meet.
+
+#include <sys/types.h>
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <weft/bench/collectives/protocol.hpp>
+
+namespace weft::bench {
+
+/// From now on SIGINT, SIGTERM and SIGHUP end every wait for a rank with an error, so that what the
+/// run has made is removed.
+void catch_signals();
+
+/// A child that ends with this process. Its output goes to stderr.
+class Process {
+ public:
+  using Environment = std::vector<std::pair<std::string, std::string>>;
+  /// Throws io.
+  Process(const std::vector<std::string>& command, const Environment& environment);
+  Process(Process&& other) noexcept : pid_(std::exchange(other.pid_, -1)) {}
+  Process& operator=(Process&&) = delete;
+  ~Process() { stop(); }
+
+  bool ended();
+  /// It has two seconds to end by itself, and two more after SIGTERM; then it is killed.
+  void stop();
+
+ private:
+  bool ends_within(std::chrono::milliseconds time);
+
+  pid_t pid_;
+};
+
+/// A folder with the socket that all ranks connect to; removed at the end.
+class Meeting {
+ public:
+  /// Throws io.
+  Meeting();
+  ~Meeting();
+  Meeting(const Meeting&) = delete;
+  Meeting& operator=(const Meeting&) = delete;
+
+  std::string socket_path() const { return folder_ + "/socket"; }
+  /// A new folder in it.
+  std::string make_folder(const std::string& name) const;
+  /// None: nobody came. Throws cancelled after a signal.
+  std::optional<Connection> accept(std::chrono::milliseconds timeout);
+
+ private:
+  std::string folder_;
+  int descriptor_;
+};
+
+}  // namespace weft::bench

@@ -1,0 +1,249 @@
+#include <weft/bench/collectives/rank.hpp>
+
+#include <sched.h>
+
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <utility>
+
+#include <nlohmann/json.hpp>
+
+#include <weft/bench/collectives/pattern.hpp>
+#include <weft/spmd/error.hpp>
+
+namespace weft::bench {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+template <typename Body>
+double seconds_of(Body&& body) {
+  const Clock::time_point start = Clock::now();
+  body();
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+/// Keeps the compiler from dropping what nobody looks at.
+void keep(std::uint32_t value) { asm volatile("" : : "r"(value) : "memory"); }
+
+std::string variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+cpu_set_t allowed_cores() {
+  cpu_set_t cores;
+  CPU_ZERO(&cores);
+  if (sched_getaffinity(0, sizeof(cores), &cores) != 0) CPU_SET(0, &cores);
+  return cores;
+}
+
+/// Times one request of a collective.
+class Batch {
+ public:
+  Batch(int rank, int ranks, Collectives& collectives, const Request& request)
+      : rank_(rank),
+        ranks_(ranks),
+        collectives_(collectives),
+        request_(request),
+        buffers_(collectives.prepare(request.op, request.bytes, request.metric)) {}
+
+  Reply run() {
+    Reply reply;
+    verify(request_.round);
+    if (request_.metric == Metric::loop) {
+      reply.seconds = time_loop();
+    } else if (request_.round % 2 == 0) {
+      reply.seconds = time_cycle();
+      reply.baseline_seconds = time_baseline();
+    } else {
+      reply.baseline_seconds = time_baseline();
+      reply.seconds = time_cycle();
+    }
+    if (!buffers_.destination.empty()) reply.verified = correct_;
+    return reply;
+  }
+
+ private:
+  Expected expected(int seed) const {
+    return {request_.op, rank_, ranks_, buffers_.destination.size(), seed};
+  }
+
+  /// One call on fresh values; what it touches is warm after it.
+  void verify(int seed) {
+    fill(buffers_.source, rank_, seed);
+    collectives_.barrier();
+    collectives_.run();
+    collectives_.barrier();
+    correct_ = expected(seed).equals(buffers_.destination);
+  }
+
+  template <typename Body>
+  double time(Body&& repetition) {
+    collectives_.barrier();
+    const double seconds = seconds_of([&] {
+      for (std::int64_t i = 0; i < request_.repetitions; ++i) repetition(static_cast<int>(i % 2));
+    });
+    // A reply wakes the bench: it must not get in the way of a rank that is still at it.
+    collectives_.barrier();
+    return seconds;
+  }
+
+  double time_loop() {
+    return time([this](int) { collectives_.run(); });
+  }
+
+  double time_cycle() {
+    const std::uint32_t sums[2] = {expected(0).checksum(), expected(1).checksum()};
+    return time([&](int seed) {
+      fill(buffers_.source, rank_, seed);
+      collectives_.run();
+      if (checksum(buffers_.destination) != sums[seed]) correct_ = false;
+    });
+  }
+
+  double time_baseline() {
+    return time([this](int seed) {
+      fill(buffers_.source, rank_, seed);
+      collectives_.barrier();
+      keep(checksum(buffers_.destination));
+    });
+  }
+
+  int rank_;
+  int ranks_;
+  Collectives& collectives_;
+  const Request& request_;
+  Buffers buffers_;
+  bool correct_ = true;
+};
+
+/// Times one request of a channel.
+class ChannelBatch {
+ public:
+  ChannelBatch(int rank, Collectives& collectives, const Request& request)
+      : rank_(rank), collectives_(collectives), request_(request) {
+    collectives.open_channel(request.bytes);
+    const std::size_t count = request.bytes / sizeof(float);
+    for (int seed = 0; seed < 2; ++seed) {
+      sums_[seed] = Expected(Op::broadcast, rank_, 2, count, seed).checksum();
+    }
+  }
+
+  Reply run() {
+    Reply reply;
+    const bool stream = request_.metric == Metric::loop;
+    collectives_.barrier();
+    reply.seconds = seconds_of([&] {
+      for (std::int64_t i = 0; i < request_.repetitions; ++i) {
+        const int seed = static_cast<int>(i % 2);
+        if (rank_ == 0) send(seed);
+        if (rank_ == 1 || !stream) receive(seed);
+        if (rank_ == 1 && !stream) send(seed);
+      }
+    });
+    collectives_.barrier();
+    reply.verified = correct_;
+    return reply;
+  }
+
+ private:
+  void send(int seed) {
+    fill(collectives_.loan(), 0, seed);
+    collectives_.send();
+  }
+  void receive(int seed) {
+    if (checksum(collectives_.receive()) != sums_[seed]) correct_ = false;
+    collectives_.release();
+  }
+
+  int rank_;
+  Collectives& collectives_;
+  const Request& request_;
+  std::uint32_t sums_[2] = {};
+  bool correct_ = true;
+};
+
+[[noreturn]] void fail_unavailable(std::string_view what) {
+  fail(Errc::unavailable, "this implementation has no {}", what);
+}
+
+}  // namespace
+
+Counts counts_of(Op op, std::size_t count, int ranks) {
+  const std::size_t part = count / static_cast<std::size_t>(ranks);
+  switch (op) {
+    case Op::all_reduce:
+    case Op::all_to_all:
+    case Op::broadcast: return {count, count};
+    case Op::reduce_scatter: return {count, part};
+    case Op::all_gather: return {part, count};
+    case Op::barrier:
+    case Op::channel:
+    case Op::probe: break;
+  }
+  return {};
+}
+
+Buffers Collectives::prepare(Op op, std::size_t, Metric) { fail_unavailable(to_string(op)); }
+void Collectives::run() { fail_unavailable("collectives"); }
+void Collectives::open_channel(std::size_t) { fail_unavailable("channel"); }
+std::span<float> Collectives::loan() { fail_unavailable("channel"); }
+void Collectives::send() { fail_unavailable("channel"); }
+std::span<const float> Collectives::receive() { fail_unavailable("channel"); }
+void Collectives::release() { fail_unavailable("channel"); }
+
+Place Place::from_environment() {
+  return {.rank = std::atoi(variable(kRankVariable).c_str()),
+          .ranks = std::atoi(variable(kRanksVariable).c_str()),
+          .job = variable(kJobVariable),
+          .folder = variable(kFolderVariable)};
+}
+
+bool core_each(int ranks) {
+  const cpu_set_t cores = allowed_cores();
+  return ranks <= CPU_COUNT(&cores);
+}
+
+void pin(int rank, int ranks) {
+  if (!core_each(ranks)) return;
+  const cpu_set_t cores = allowed_cores();
+  for (int core = 0, index = 0; core < CPU_SETSIZE; ++core) {
+    if (!CPU_ISSET(core, &cores) || index++ != rank) continue;
+    cpu_set_t own;
+    CPU_ZERO(&own);
+    CPU_SET(core, &own);
+    sched_setaffinity(0, sizeof(own), &own);
+    return;
+  }
+}
+
+void serve(int rank, int ranks, Collectives& collectives) {
+  Connection connection = Connection::open(variable(kSocketVariable));
+  connection.send(Hello{rank});
+  while (const auto message = connection.receive()) {
+    const auto request = message->get<Request>();
+    Reply reply;
+    try {
+      reply = request.op == Op::channel ? ChannelBatch(rank, collectives, request).run()
+                                        : Batch(rank, ranks, collectives, request).run();
+    } catch (const std::exception& error) {
+      reply.error = error.what();
+    }
+    connection.send(reply);
+  }
+}
+
+int run_rank(const std::function<void()>& body) {
+  try {
+    body();
+    return 0;
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "%s\n", error.what());
+    return 1;
+  }
+}
+
+}  // namespace weft::bench

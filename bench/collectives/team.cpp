@@ -1,0 +1,103 @@
+#include <weft/bench/collectives/team.hpp>
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <random>
+
+#include <nlohmann/json.hpp>
+
+#include <weft/spmd/error.hpp>
+#include <weft/transport/job_memory.hpp>
+
+namespace weft::bench {
+namespace {
+
+constexpr std::chrono::milliseconds kStartTimeout{60'000};
+
+/// 32 hex digits.
+std::string make_job() {
+  std::random_device random;
+  return fmt::format("{:08x}{:08x}{:08x}{:08x}", random(), random(), random(), random());
+}
+
+}  // namespace
+
+Team::Team(const Launch& launch, int ranks, Meeting& meeting)
+    : name_(launch.name), ops_(launch.ops), num_ranks_(ranks) {
+  ranks_.resize(static_cast<std::size_t>(ranks));
+  try {
+    launch_ranks(launch, meeting);
+  } catch (...) {
+    stop();
+    throw;
+  }
+}
+
+Team::~Team() { stop(); }
+
+void Team::stop() {
+  ranks_.clear();
+  for (Process& process : processes_) process.stop();
+  processes_.clear();
+  if (!job_.empty()) JobMemory::remove(job_);
+}
+
+void Team::launch_ranks(const Launch& launch, Meeting& meeting) {
+  Process::Environment environment = launch.environment;
+  environment.emplace_back(kSocketVariable, meeting.socket_path());
+  environment.emplace_back(kRanksVariable, fmt::to_string(num_ranks_));
+  environment.emplace_back(kFolderVariable, meeting.make_folder(name_));
+  if (launch.arena_capacity != 0) {
+    job_ = make_job();
+    JobMemory::create(
+        {.job = job_, .num_chips = num_ranks_, .arena_capacity = launch.arena_capacity});
+    environment.emplace_back(kJobVariable, job_);
+  }
+  environment.emplace_back(kRankVariable, "");
+  for (int rank = 0; rank < (launch.rank_each ? num_ranks_ : 1); ++rank) {
+    environment.back().second = fmt::to_string(rank);
+    processes_.emplace_back(launch.command, environment);
+  }
+  const auto deadline = std::chrono::steady_clock::now() + kStartTimeout;
+  for (int i = 0; i < num_ranks_; ++i) {
+    Connection connection = await_rank(meeting, deadline);
+    const auto hello = connection.receive();
+    if (!hello) fail(Errc::io, "{}: a rank left at once", name_);
+    ranks_.at(static_cast<std::size_t>(hello->get<Hello>().rank)).emplace(std::move(connection));
+  }
+}
+
+Connection Team::await_rank(Meeting& meeting, std::chrono::steady_clock::time_point deadline) {
+  for (;;) {
+    auto connection = meeting.accept(std::chrono::milliseconds(100));
+    if (connection) return std::move(*connection);
+    if (std::ranges::any_of(processes_, &Process::ended)) {
+      fail(Errc::unavailable, "{}: a process ended before all {} ranks were there", name_,
+           num_ranks_);
+    }
+    if (std::chrono::steady_clock::now() > deadline) {
+      fail(Errc::timeout, "{}: the {} ranks weren't there within {} s", name_, num_ranks_,
+           kStartTimeout.count() / 1000);
+    }
+  }
+}
+
+bool Team::offers(Op op) const { return std::ranges::find(ops_, op) != ops_.end(); }
+
+Reply Team::run(const Request& request) {
+  for (auto& rank : ranks_) rank->send(request);
+  Reply slowest;
+  for (std::size_t i = 0; i < ranks_.size(); ++i) {
+    const auto message = ranks_[i]->receive();
+    if (!message) fail(Errc::io, "{}: rank {} is gone", name_, i);
+    const auto reply = message->get<Reply>();
+    if (!reply.error.empty()) fail(Errc::unavailable, "{}: rank {}: {}", name_, i, reply.error);
+    slowest.seconds = std::max(slowest.seconds, reply.seconds);
+    slowest.baseline_seconds = std::max(slowest.baseline_seconds, reply.baseline_seconds);
+    if (reply.verified) slowest.verified = slowest.verified.value_or(true) && *reply.verified;
+  }
+  return slowest;
+}
+
+}  // namespace weft::bench
