@@ -129,6 +129,9 @@ int JobMemory::remove(std::string_view job) noexcept {
   try {
     int count = Segment::remove(control_name(job)) ? 1 : 0;
     if (Segment::remove(Board::segment_name(job))) ++count;
+    for (const std::string& name : Segment::list(fmt::format("weft-{}-channel-", job))) {
+      if (Segment::remove(name)) ++count;
+    }
     const std::string arenas = fmt::format("weft-{}-chip-", job);
     for (const std::string& name : Segment::list(arenas)) {
       if (name.find_first_not_of("0123456789", arenas.size()) == std::string::npos &&

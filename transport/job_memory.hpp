@@ -36,7 +36,8 @@ class JobMemory {
   /// Maps them. Throws not_found, version or corrupt.
   static JobMemory open(std::string_view job);
   static JobMemory anonymous(const JobMemoryOptions& options);
-  /// Removes every segment name of the job, the board's too. Returns how many there were.
+  /// Removes every segment name of the job, those of the board and of its channels too. Returns how
+  /// many there were.
   static int remove(std::string_view job) noexcept;
 
   int num_chips() const { return static_cast<int>(arenas_.size()); }

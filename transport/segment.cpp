@@ -242,6 +242,7 @@ std::byte* Segment::data() const { return static_cast<std::byte*>(state_->region
 std::size_t Segment::capacity() const { return state_->region.get_size(); }
 const std::string& Segment::name() const { return state_->name; }
 bool Segment::read_only() const { return state_->region.get_mode() == bip::read_only; }
+int Segment::descriptor() const { return state_->descriptor.get(); }
 
 void Segment::reserve(std::size_t offset, std::size_t bytes) {
   if (offset > capacity() || bytes > capacity() - offset) {

@@ -37,6 +37,7 @@ class Segment {
   std::size_t capacity() const;
   const std::string& name() const;  ///< empty: anonymous
   bool read_only() const;
+  int descriptor() const;  ///< of the file that is mapped; the segment closes it
 
   /// Makes [offset, offset + bytes) real, zero-filled where it is new. Throws no_space with what
   /// was needed, what /dev/shm has free and how to enlarge it; nothing has changed then.

@@ -53,6 +53,13 @@ std::vector<std::byte> make_envelope(const Format& format, std::span<const std::
   return envelope;
 }
 
+std::size_t said_body_bytes(std::span<const std::byte> bytes) noexcept {
+  Prefix prefix;
+  if (bytes.size() < sizeof prefix) return 0;
+  std::memcpy(&prefix, bytes.data(), sizeof prefix);
+  return prefix.body_bytes;
+}
+
 std::span<const std::byte> open_envelope(const Format& format, std::span<const std::byte> bytes) {
   if (reinterpret_cast<std::uintptr_t>(bytes.data()) % alignof(Prefix) != 0) {
     fail(Errc::invalid_argument, "{}: begins at {}, which is no multiple of {}", format.name,

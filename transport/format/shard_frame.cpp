@@ -71,6 +71,30 @@ ShardHeader read_header(const fb::TensorShard& shard) {
   return header;
 }
 
+/// Verifies what comes before the payload in `head`, and that the payload is within `frame`. Both
+/// begin with the frame's bytes, and `head` holds still.
+ShardView read_head(std::span<const std::byte> head, std::span<const std::byte> frame) {
+  const auto body = open_envelope(kShardFormat, head);
+  verify_body(body, fb::VerifyTensorShardBuffer, kShardFormat.name);
+  const auto& shard = *fb::GetTensorShard(body.data());
+
+  ShardView view{.header = read_header(shard), .payload_xxh3 = shard.payload_xxh3()};
+  const ShardLayout layout = layout_after(body.size(), view.header);
+  if (layout.payload_offset > head.size() ||
+      layout.payload_bytes > frame.size() - layout.payload_offset) {
+    fail(Errc::corrupt, "shard frame of '{}': {} bytes of {}", view.header.name, frame.size(),
+         layout.frame_bytes);
+  }
+  const std::size_t envelope_bytes = kEnvelopePrefixBytes + body.size();
+  const auto padding = head.first(layout.payload_offset).subspan(envelope_bytes);
+  if (std::ranges::any_of(padding, [](std::byte b) { return b != std::byte{0}; })) {
+    fail(Errc::corrupt, "shard frame of '{}': its padding isn't zero", view.header.name);
+  }
+  view.payload = frame.subspan(layout.payload_offset, layout.payload_bytes);
+  view.frame_bytes = layout.frame_bytes;
+  return view;
+}
+
 }  // namespace
 
 ShardLayout shard_layout(const ShardHeader& header) {
@@ -107,29 +131,19 @@ std::size_t write_shard_frame(const ShardHeader& header, std::span<const std::by
 
 ShardView read_shard_frame(std::span<const std::byte> bytes) {
   require_aligned(bytes.data());
-  const auto body = open_envelope(kShardFormat, bytes);
-  verify_body(body, fb::VerifyTensorShardBuffer, kShardFormat.name);
-  const auto& shard = *fb::GetTensorShard(body.data());
-
-  ShardView view{.header = read_header(shard), .payload_xxh3 = shard.payload_xxh3()};
-  const ShardLayout layout = layout_after(body.size(), view.header);
-  if (layout.payload_offset > bytes.size() ||
-      layout.payload_bytes > bytes.size() - layout.payload_offset) {
-    fail(Errc::corrupt, "shard frame of '{}': {} bytes of {}", view.header.name, bytes.size(),
-         layout.frame_bytes);
-  }
-  const std::size_t envelope_bytes = kEnvelopePrefixBytes + body.size();
-  const auto padding = bytes.first(layout.payload_offset).subspan(envelope_bytes);
-  if (std::ranges::any_of(padding, [](std::byte b) { return b != std::byte{0}; })) {
-    fail(Errc::corrupt, "shard frame of '{}': its padding isn't zero", view.header.name);
-  }
-  view.payload = bytes.subspan(layout.payload_offset, layout.payload_bytes);
-  view.frame_bytes = layout.frame_bytes;
+  ShardView view = read_head(bytes, bytes);
   if (const std::uint64_t sum = xxh3(view.payload); sum != view.payload_xxh3) {
     fail(Errc::corrupt, "shard frame of '{}': the payload's checksum is {:016x}, not {:016x}",
          view.header.name, sum, view.payload_xxh3);
   }
   return view;
+}
+
+ShardView view_shard_frame(std::span<const std::byte> bytes) {
+  require_aligned(bytes.data());
+  const std::size_t head_bytes = payload_offset_after(said_body_bytes(bytes));
+  const auto head = bytes.first(std::min(head_bytes, bytes.size()));
+  return read_head(std::vector<std::byte>(head.begin(), head.end()), bytes);
 }
 
 }  // namespace weft

@@ -128,6 +128,28 @@ TEST(ShardFrame, DamageBehindTheSealIsRefusedOrInRange) {
   EXPECT_GT(refused, 0);
 }
 
+TEST(ShardFrame, IsViewedInPlaceWithoutALookAtItsPayload) {
+  const AlignedCopy frame = sample_frame();
+  const std::size_t payload_offset = shard_layout(sample_header()).payload_offset;
+  frame.bytes()[payload_offset] ^= std::byte{1};
+  const ShardView view = view_shard_frame(frame.bytes());
+  EXPECT_EQ(view.header, sample_header());
+  EXPECT_EQ(view.payload.data(), frame.bytes().data() + payload_offset);
+  EXPECT_EQ(view.frame_bytes, frame.bytes().size());
+  testing::expect_error(Errc::corrupt, {"checksum"}, [&] { read_shard_frame(frame.bytes()); });
+}
+
+TEST(ShardFrame, IsViewedOnlyWhereAllButItsPayloadIsSound) {
+  expect_truncations_refused(sample_frame().bytes(), view_shard_frame);
+  const AlignedCopy frame = sample_frame();
+  for (std::size_t bit = 0; bit < 8 * shard_layout(sample_header()).payload_offset; ++bit) {
+    SCOPED_TRACE(bit);
+    frame.bytes()[bit / 8] ^= std::byte{1} << (bit % 8);
+    EXPECT_THROW(view_shard_frame(frame.bytes()), Error);
+    frame.bytes()[bit / 8] ^= std::byte{1} << (bit % 8);
+  }
+}
+
 TEST(ShardFrame, RefusesToWriteAShardThatLeavesItsTensor) {
   ShardHeader header = sample_header();
   header.offsets = {3, 3};

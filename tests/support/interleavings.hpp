@@ -1,0 +1,74 @@
+#pragma once
+/// Every interleaving of the threads of a small model.
+
+#include <cstddef>
+#include <functional>
+#include <map>
+#include <queue>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace weft::testing {
+
+/// A thread of a model. `step` appends every state that its next atomic step may lead to (several
+/// where it chooses), or none: it is blocked, or has ended.
+template <typename State>
+struct ModelThread {
+  std::string name;
+  std::function<void(const State& state, std::vector<State>& next)> step;
+};
+
+struct Exploration {
+  std::size_t state_count = 0;
+  std::string failure;  ///< empty: none. Else what is wrong, and the shortest schedule to it
+};
+
+/// Visits every state that the threads can reach together from `initial`, breadth first. `check` is
+/// given each and whether no thread has a step left in it; it says what is wrong, or nothing.
+/// States are ordered by <. Steps are sequentially consistent: what a weaker order of the machine
+/// allows has to be a step of its own.
+template <typename State>
+Exploration explore(const State& initial, const std::vector<ModelThread<State>>& threads,
+                    const std::function<std::string(const State& state, bool stuck)>& check) {
+  struct Origin {
+    const State* before;
+    std::size_t thread;
+  };
+  std::map<State, Origin> visited;
+  std::queue<const State*> open;
+  const auto visit = [&](const State& state, Origin origin) {
+    const auto [place, is_new] = visited.emplace(state, origin);
+    if (is_new) open.push(&place->first);
+  };
+  const auto schedule_to = [&](const State* state) {
+    std::vector<std::string_view> names;
+    for (const Origin* at = &visited.at(*state); at->before; at = &visited.at(*at->before)) {
+      names.push_back(threads[at->thread].name);
+    }
+    std::string schedule = "; schedule:";
+    for (auto name = names.rbegin(); name != names.rend(); ++name) {
+      schedule.append(" ").append(*name);
+    }
+    return schedule;
+  };
+
+  visit(initial, {nullptr, 0});
+  std::vector<State> next;
+  for (; !open.empty(); open.pop()) {
+    const State* state = open.front();
+    bool stuck = true;
+    for (std::size_t thread = 0; thread < threads.size(); ++thread) {
+      next.clear();
+      threads[thread].step(*state, next);
+      stuck = stuck && next.empty();
+      for (const State& after : next) visit(after, {state, thread});
+    }
+    if (const std::string wrong = check(*state, stuck); !wrong.empty()) {
+      return {visited.size(), wrong + schedule_to(state)};
+    }
+  }
+  return {visited.size(), {}};
+}
+
+}  // namespace weft::testing

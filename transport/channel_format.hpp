@@ -1,0 +1,84 @@
+#pragma once
+/// Format of a channel's segment, version 1 (native byte order, little-endian hosts):
+///
+///   channel = header side{writer} side{reader} lane{published} lane{returned} padding
+///             slot{slot_count}
+///   header  = ChannelHeader, 128 bytes
+///   side    = ChannelSide, 256 bytes
+///   lane    = word{slot_count + 1}
+///   word    = ChannelWord, 64 bytes
+///   slot    = slot_bytes, a multiple of 64; the first begins at a multiple of 128
+///
+/// Message n of a lane, counted from 1, stands in word (n - 1) % (slot_count + 1). Invariants:
+/// channel.cpp. A change of any of this needs a new version; golden file: channel-v1.bin.
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+
+namespace weft {
+
+inline constexpr std::uint64_t kChannelMagic = 0x316e'6863'7466'6577;  // "weftchn1"
+inline constexpr std::uint32_t kChannelVersion = 1;
+inline constexpr std::uint32_t kSlotCountMax = 256;
+inline constexpr std::uint64_t kSlotBytesMax = std::uint64_t{1} << 40;
+inline constexpr std::size_t kSlotAlignment = 64;  ///< what a shard frame wants
+
+struct ChannelHeader {
+  std::uint64_t magic;  ///< written last
+  std::uint32_t version;
+  std::uint32_t slot_count;
+  std::uint64_t slot_bytes;
+  std::byte reserved[104];
+};
+static_assert(sizeof(ChannelHeader) == 128);
+static_assert(std::is_trivially_copyable_v<ChannelHeader>);
+
+/// Also the number of the byte of the file that the side locks while it lives.
+enum class ChannelRole : std::uint32_t { writer = 0, reader = 1 };
+
+/// Written by the side itself.
+struct alignas(128) ChannelSide {
+  std::atomic<std::uint32_t> attached;  ///< 1: publishes `pid`; never 0 again
+  std::atomic<std::int32_t> pid;
+  std::atomic<std::uint32_t> asleep;  ///< 1: who sends a message has to wake this side
+  /// Number of the frame that the writer filled last; read once the writer is gone. On a line of its
+  /// own, since the reader reads `asleep` after every frame.
+  alignas(128) std::atomic<std::uint64_t> filling;
+};
+static_assert(sizeof(ChannelSide) == 256);
+
+/// A slot changes hands. Written by the side that sends it.
+struct alignas(64) ChannelWord {
+  /// Of the message, its low 32 bits; 0 before the first. Publishes the other fields, and what the
+  /// sender wrote or read in the slot.
+  std::atomic<std::uint32_t> number;
+  std::atomic<std::uint32_t> slot;   ///< or a ChannelEnd
+  std::atomic<std::uint64_t> bytes;  ///< of the frame in the slot; 0 in the lane `returned`
+};
+static_assert(sizeof(ChannelWord) == 64);
+static_assert(std::atomic<std::uint32_t>::is_always_lock_free);
+static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
+
+/// In place of a slot in the last message of a lane.
+enum class ChannelEnd : std::uint32_t {
+  abandoned = 0xffff'fffe,  ///< the side was destroyed before it had closed
+  closed = 0xffff'ffff,
+};
+
+constexpr std::size_t lane_offset(ChannelRole sender, std::uint32_t slot_count) {
+  const std::size_t lanes = sizeof(ChannelHeader) + 2 * sizeof(ChannelSide);
+  return lanes + static_cast<std::size_t>(sender) * (slot_count + 1) * sizeof(ChannelWord);
+}
+constexpr std::size_t slots_offset(std::uint32_t slot_count) {
+  // Both lanes together have an even number of words.
+  return lane_offset(ChannelRole::reader, slot_count) + (slot_count + 1) * sizeof(ChannelWord);
+}
+static_assert(slots_offset(1) % 128 == 0 && slots_offset(2) % 128 == 0);
+
+constexpr std::size_t channel_bytes(std::uint32_t slot_count, std::uint64_t slot_bytes) {
+  return slots_offset(slot_count) + slot_count * slot_bytes;
+}
+
+}  // namespace weft
