@@ -7,24 +7,105 @@
 
 #include <fmt/format.h>
 
+#include <weft/bench/collectives/rank.hpp>
 #include <weft/spmd/error.hpp>
 #include <weft/transport/job_memory.hpp>
 
 namespace weft::bench {
 namespace {
 
+using Words = std::vector<std::string>;
+
 const std::vector<Op> kCollectives = {Op::barrier,    Op::all_reduce, Op::reduce_scatter,
                                       Op::all_gather, Op::all_to_all, Op::broadcast};
+const std::vector<Op> kMpiOps = {Op::barrier,    Op::all_reduce, Op::reduce_scatter, Op::all_gather,
+                                 Op::all_to_all, Op::broadcast,  Op::channel};
+
+/// Large buffers in huge pages, and kept by the process when they are freed.
+const Process::Environment kKeepMemory = {{"MALLOC_MMAP_THRESHOLD_", "1073741824"},
+                                          {"MALLOC_TRIM_THRESHOLD_", "2147483647"},
+                                          {"MALLOC_TOP_PAD_", "67108864"},
+                                          {"GLIBC_TUNABLES", "glibc.malloc.hugetlb=1"}};
 
 /// Beside this program.
 std::string program(const std::string& name) {
   return std::filesystem::read_symlink("/proc/self/exe").parent_path() / name;
 }
 
-/// Room for a source and a destination.
 std::size_t arena_capacity(std::size_t bytes_max) {
   const std::size_t bytes = 2 * (bytes_max + 4 * kArenaTempOffset);
   return (bytes + kArenaCapacityUnit - 1) / kArenaCapacityUnit * kArenaCapacityUnit;
+}
+
+Words operator+(Words words, const Words& more) {
+  words.insert(words.end(), more.begin(), more.end());
+  return words;
+}
+
+/// Ranks bind themselves to cores.
+Launch open_mpi(int ranks, const Words& settings) {
+  return {.name = "ompi",
+          .command = Words{"mpirun.openmpi", "-n", fmt::to_string(ranks), "--allow-run-as-root",
+                           "--oversubscribe", "--bind-to", "none"} +
+                     settings + Words{program("bench_rank_ompi")},
+          .rank_each = false,
+          .ops = kMpiOps};
+}
+
+Launch tuned(Launch launch, const std::string& setting) {
+  launch.name += "-tuned";
+  launch.setting = setting;
+  launch.environment = kKeepMemory;
+  return launch;
+}
+
+std::vector<Launch> open_mpi_tuned(int ranks) {
+  const Words kShared = {"--mca", "pml", "ob1", "--mca", "btl", "vader,self"};
+  const Words kRing = {"--mca",
+                       "coll_tuned_use_dynamic_rules",
+                       "1",
+                       "--mca",
+                       "coll_tuned_allreduce_algorithm",
+                       "4",
+                       "--mca",
+                       "coll_tuned_allreduce_algorithm_segmentsize",
+                       "1048576"};
+  const Words kSharedCollectives = {"--mca", "coll_sm_priority", "100"};
+  const Words kYield = {"--mca", "mpi_yield_when_idle", "1"};
+  std::vector<Launch> launches = {
+      tuned(open_mpi(ranks, kShared), "memory"),
+      tuned(open_mpi(ranks, kShared + kRing), "memory, ring"),
+      tuned(open_mpi(ranks, kShared + kSharedCollectives), "memory, coll sm")};
+  if (!core_each(ranks)) {
+    launches.push_back(tuned(open_mpi(ranks, kShared + kYield), "memory, yield"));
+    launches.push_back(
+        tuned(open_mpi(ranks, kShared + kYield + kSharedCollectives), "memory, yield, coll sm"));
+  }
+  return launches;
+}
+
+Launch mpich(int ranks) {
+  return {.name = "mpich",
+          .command = {"mpirun.mpich", "-n", fmt::to_string(ranks), program("bench_rank_mpich")},
+          .rank_each = false,
+          .ops = kMpiOps};
+}
+
+struct Peer {
+  std::string name;
+  std::string program;
+  std::vector<Launch> (*launches)(int ranks);
+};
+
+const std::vector<Peer>& peers() {
+  static const std::vector<Peer> all = {
+      {"ompi", "bench_rank_ompi", [](int ranks) { return std::vector{open_mpi(ranks, {})}; }},
+      {"ompi-tuned", "bench_rank_ompi", open_mpi_tuned},
+      {"mpich", "bench_rank_mpich", [](int ranks) { return std::vector{mpich(ranks)}; }},
+      {"mpich-tuned", "bench_rank_mpich",
+       [](int ranks) { return std::vector{tuned(mpich(ranks), "memory")}; }},
+  };
+  return all;
 }
 
 }  // namespace
@@ -43,16 +124,27 @@ Launch limit_launch(std::size_t bytes_max) {
           .ops = kCollectives};
 }
 
-std::vector<std::string> peer_names() { return {}; }
+std::vector<std::string> peer_names() {
+  std::vector<std::string> names;
+  for (const Peer& peer : peers()) names.push_back(peer.name);
+  return names;
+}
 
-std::vector<Launch> peer_launches(std::span<const std::string> names, int) {
-  const std::vector<std::string> known = peer_names();
+std::vector<Launch> peer_launches(std::span<const std::string> names, int ranks) {
+  std::vector<Launch> launches;
   for (const std::string& name : names) {
-    if (std::ranges::find(known, name) == known.end()) {
-      fail(Errc::invalid_argument, "peer '{}': expected some of {}", name, fmt::join(known, ", "));
+    const auto peer = std::ranges::find(peers(), name, &Peer::name);
+    if (peer == peers().end()) {
+      fail(Errc::invalid_argument, "peer '{}': expected some of {}", name,
+           fmt::join(peer_names(), ", "));
     }
+    if (!std::filesystem::exists(program(peer->program))) {
+      fmt::print(stderr, "left out: {}: {} wasn't built\n", name, peer->program);
+      continue;
+    }
+    for (Launch& launch : peer->launches(ranks)) launches.push_back(std::move(launch));
   }
-  return {};
+  return launches;
 }
 
 }  // namespace weft::bench

@@ -5,12 +5,15 @@
 #include <cmath>
 #include <ranges>
 
+#include <weft/bench/collectives/rank.hpp>
 #include <weft/spmd/error.hpp>
 
 namespace weft::bench {
 namespace {
 
 constexpr double kNearSeconds = 250e-9;
+constexpr int kParts = 16;
+constexpr std::int64_t kRepetitionsMin = 3;
 constexpr std::int64_t kRepetitionsMax = 1'000'000;
 
 double median(std::vector<double> values) {
@@ -48,6 +51,7 @@ struct Measurement::Series {
     rows.push_back({.op = request.op,
                     .bytes = request.bytes,
                     .implementation = team->name(),
+                    .setting = team->setting(),
                     .metric = std::move(metric),
                     .state = near ? "near" : "far",
                     .median_us = median(seconds) * 1e6,
@@ -63,7 +67,7 @@ bool Measurement::near() {
   constexpr Request kProbe{.op = Op::probe, .repetitions = 300};
   double best = INFINITY;
   for (int i = 0; i < 3; ++i) {
-    best = std::min(best, probe_->run(kProbe).seconds / static_cast<double>(kProbe.repetitions));
+    best = std::min(best, probe_->run(kProbe).call_seconds);
   }
   return best <= kNearSeconds;
 }
@@ -73,11 +77,10 @@ void Measurement::calibrate(Series& series) {
   Request& request = series.request;
   for (const double share : {0.02, 0.2, 1.0}) {
     const Reply reply = series.run();
-    const double seconds = std::max(reply.seconds + reply.baseline_seconds, 1e-9);
-    const double wanted =
-        static_cast<double>(request.repetitions) * share * options_.batch_seconds / seconds;
+    const double seconds = std::max(reply.call_seconds + reply.baseline_seconds, 1e-9);
     request.repetitions =
-        std::clamp(static_cast<std::int64_t>(wanted), std::int64_t{2}, kRepetitionsMax);
+        std::clamp(static_cast<std::int64_t>(share * options_.batch_seconds / seconds),
+                   kRepetitionsMin, kRepetitionsMax);
   }
 }
 
@@ -87,10 +90,9 @@ void Measurement::add_batch(Series& series, int round, bool& near_before) {
   const bool near_after = near();
   Samples& samples = series.samples[near_before && near_after ? 1 : 0];
   near_before = near_after;
-  const auto repetitions = static_cast<double>(series.request.repetitions);
-  samples.calls.push_back(reply.seconds / repetitions);
+  samples.calls.push_back(reply.call_seconds);
   if (series.request.metric == Metric::cycle && series.request.op != Op::channel) {
-    samples.marginals.push_back((reply.seconds - reply.baseline_seconds) / repetitions);
+    samples.marginals.push_back(reply.call_seconds - reply.baseline_seconds);
   }
 }
 
@@ -98,7 +100,11 @@ std::vector<Row> Measurement::run(Op op, std::size_t bytes, Metric metric) {
   std::vector<Series> all;
   for (const auto& team : teams_) {
     if (!team->offers(op)) continue;
-    all.push_back({.team = team.get(), .request = {.op = op, .bytes = bytes, .metric = metric}});
+    all.push_back({.team = team.get(),
+                   .request = {.op = op,
+                               .bytes = bytes,
+                               .metric = metric,
+                               .parts = core_each(options_.ranks) ? kParts : 1}});
   }
   const auto guarded = [this](Series& series, auto&& body) {
     if (series.failed) return;

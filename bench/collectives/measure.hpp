@@ -18,6 +18,7 @@ struct Row {
   std::size_t bytes = 0;
   int ranks = 0;
   std::string implementation = {};
+  std::string setting = {};  ///< where an implementation runs in several
   /// loop, cycle, or marginal: a cycle less the same cycle with only a barrier.
   std::string metric = {};
   /// near: a cache line goes from core to core and back within kNearSeconds; far: it doesn't.

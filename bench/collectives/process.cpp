@@ -100,8 +100,8 @@ Meeting::~Meeting() {
   std::filesystem::remove_all(folder_, ignored);
 }
 
-std::string Meeting::make_folder(const std::string& name) const {
-  const std::string folder = folder_ + "/" + name;
+std::string Meeting::make_folder() {
+  const std::string folder = fmt::format("{}/{}", folder_, num_folders_++);
   std::filesystem::create_directory(folder);
   return folder;
 }

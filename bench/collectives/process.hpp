@@ -48,12 +48,13 @@ class Meeting {
 
   std::string socket_path() const { return folder_ + "/socket"; }
   /// A new folder in it.
-  std::string make_folder(const std::string& name) const;
+  std::string make_folder();
   /// None: nobody came. Throws cancelled after a signal.
   std::optional<Connection> accept(std::chrono::milliseconds timeout);
 
  private:
   std::string folder_;
+  int num_folders_ = 0;
   int descriptor_;
 };
 

@@ -45,6 +45,7 @@ void to_json(nlohmann::json& json, const Request& request) {
           {"bytes", request.bytes},
           {"metric", to_string(request.metric)},
           {"repetitions", request.repetitions},
+          {"parts", request.parts},
           {"round", request.round}};
 }
 
@@ -53,6 +54,7 @@ void from_json(const nlohmann::json& json, Request& request) {
   json.at("bytes").get_to(request.bytes);
   request.metric = json.at("metric") == "loop" ? Metric::loop : Metric::cycle;
   json.at("repetitions").get_to(request.repetitions);
+  json.at("parts").get_to(request.parts);
   json.at("round").get_to(request.round);
 }
 
@@ -61,13 +63,13 @@ void to_json(nlohmann::json& json, const Reply& reply) {
     json = {{"error", reply.error}};
     return;
   }
-  json = {{"seconds", reply.seconds}, {"baseline_seconds", reply.baseline_seconds}};
+  json = {{"call_seconds", reply.call_seconds}, {"baseline_seconds", reply.baseline_seconds}};
   if (reply.verified) json["verified"] = *reply.verified;
 }
 
 void from_json(const nlohmann::json& json, Reply& reply) {
   reply.error = json.value("error", "");
-  reply.seconds = json.value("seconds", 0.0);
+  reply.call_seconds = json.value("call_seconds", 0.0);
   reply.baseline_seconds = json.value("baseline_seconds", 0.0);
   if (json.contains("verified")) reply.verified = json.at("verified").get<bool>();
 }

@@ -56,11 +56,14 @@ struct Request {
   std::size_t bytes = 0;
   Metric metric = Metric::loop;
   std::int64_t repetitions = 1;
+  /// The repetitions are timed in so many parts, of which the median counts: one that was
+  /// interrupted says nothing. 1: their mean counts, where ranks take turns on a core anyway.
+  int parts = 1;
   int round = 0;
 };
 
 struct Reply {
-  double seconds = 0;                 ///< all repetitions
+  double call_seconds = 0;            ///< of one repetition
   double baseline_seconds = 0;        ///< cycle: the same with only a barrier
   std::optional<bool> verified = {};  ///< absent: there is no result to look at
   std::string error = {};             ///< why there is none of the above

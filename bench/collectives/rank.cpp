@@ -2,11 +2,13 @@
 
 #include <sched.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
 #include <utility>
+#include <vector>
 
 #include <nlohmann/json.hpp>
 
@@ -18,11 +20,26 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
+/// Median over the request's parts of the seconds that one repetition takes.
 template <typename Body>
-double seconds_of(Body&& body) {
-  const Clock::time_point start = Clock::now();
-  body();
-  return std::chrono::duration<double>(Clock::now() - start).count();
+double time_repetitions(const Request& request, Body&& repetition) {
+  const std::int64_t parts = std::min<std::int64_t>(request.parts, request.repetitions);
+  std::vector<double> seconds;
+  seconds.reserve(static_cast<std::size_t>(parts));
+  Clock::time_point start = Clock::now();
+  for (std::int64_t part = 0, i = 0; part < parts; ++part) {
+    const std::int64_t begin = i;
+    for (const std::int64_t end = request.repetitions * (part + 1) / parts; i < end; ++i) {
+      repetition(static_cast<int>(i % 2));
+    }
+    const Clock::time_point end = Clock::now();
+    seconds.push_back(std::chrono::duration<double>(end - start).count() /
+                      static_cast<double>(i - begin));
+    start = end;
+  }
+  const auto middle = seconds.begin() + static_cast<std::ptrdiff_t>(seconds.size() / 2);
+  std::ranges::nth_element(seconds, middle);
+  return *middle;
 }
 
 /// Keeps the compiler from dropping what nobody looks at.
@@ -54,13 +71,13 @@ class Batch {
     Reply reply;
     verify(request_.round);
     if (request_.metric == Metric::loop) {
-      reply.seconds = time_loop();
+      reply.call_seconds = time_loop();
     } else if (request_.round % 2 == 0) {
-      reply.seconds = time_cycle();
+      reply.call_seconds = time_cycle();
       reply.baseline_seconds = time_baseline();
     } else {
       reply.baseline_seconds = time_baseline();
-      reply.seconds = time_cycle();
+      reply.call_seconds = time_cycle();
     }
     if (!buffers_.destination.empty()) reply.verified = correct_;
     return reply;
@@ -83,9 +100,7 @@ class Batch {
   template <typename Body>
   double time(Body&& repetition) {
     collectives_.barrier();
-    const double seconds = seconds_of([&] {
-      for (std::int64_t i = 0; i < request_.repetitions; ++i) repetition(static_cast<int>(i % 2));
-    });
+    const double seconds = time_repetitions(request_, repetition);
     // A reply wakes the bench: it must not get in the way of a rank that is still at it.
     collectives_.barrier();
     return seconds;
@@ -136,13 +151,10 @@ class ChannelBatch {
     Reply reply;
     const bool stream = request_.metric == Metric::loop;
     collectives_.barrier();
-    reply.seconds = seconds_of([&] {
-      for (std::int64_t i = 0; i < request_.repetitions; ++i) {
-        const int seed = static_cast<int>(i % 2);
-        if (rank_ == 0) send(seed);
-        if (rank_ == 1 || !stream) receive(seed);
-        if (rank_ == 1 && !stream) send(seed);
-      }
+    reply.call_seconds = time_repetitions(request_, [&](int seed) {
+      if (rank_ == 0) send(seed);
+      if (rank_ == 1 || !stream) receive(seed);
+      if (rank_ == 1 && !stream) send(seed);
     });
     collectives_.barrier();
     reply.verified = correct_;

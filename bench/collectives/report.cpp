@@ -101,16 +101,17 @@ void print_rows(std::span<const Row> rows) {
   const Row* previous = nullptr;
   for (const Row& row : rows) {
     if (previous == nullptr || previous->metric != row.metric || previous->state != row.state) {
-      fmt::print("\n{:<36}{:>11}{:>11}{:>11}{:>9}{:>9}\n",
+      fmt::print("\n{:<44}{:>11}{:>11}{:>11}{:>9}{:>9}\n",
                  fmt::format("{} {} B, {} ranks, {}, {}", to_string(row.op), row.bytes, row.ranks,
                              row.metric, row.state),
                  "median us", "min", "max", "limit", "/ weft");
     }
     const Rivals rivals = rivals_of(row, rows);
     const bool compared = rivals.weft != nullptr && rivals.weft != &row;
-    fmt::print("  {:<34}{:>11.3f}{:>11.3f}{:>11.3f}{:>9}{:>9}{}\n",
-               row.implementation + (row.verified.value_or(true) ? "" : " WRONG"), row.median_us,
-               row.min_us, row.max_us, percent_of_limit(row),
+    const std::string setting = row.setting.empty() ? "" : fmt::format(" ({})", row.setting);
+    fmt::print("  {:<42}{:>11.3f}{:>11.3f}{:>11.3f}{:>9}{:>9}{}\n",
+               row.implementation + setting + (row.verified.value_or(true) ? "" : " WRONG"),
+               row.median_us, row.min_us, row.max_us, percent_of_limit(row),
                compared ? fmt::format("{:.2f}", row.median_us / rivals.weft->median_us) : "",
                rivals.best_peer == &row ? " *" : "");
     previous = &row;
@@ -125,6 +126,7 @@ json report(std::span<const Row> rows, const std::string& command) {
                        {"bytes", row.bytes},
                        {"ranks", row.ranks},
                        {"implementation", row.implementation},
+                       {"setting", row.setting},
                        {"metric", row.metric},
                        {"state", row.state},
                        {"median_us", row.median_us},

@@ -24,7 +24,7 @@ std::string make_job() {
 }  // namespace
 
 Team::Team(const Launch& launch, int ranks, Meeting& meeting)
-    : name_(launch.name), ops_(launch.ops), num_ranks_(ranks) {
+    : name_(launch.name), setting_(launch.setting), ops_(launch.ops), num_ranks_(ranks) {
   ranks_.resize(static_cast<std::size_t>(ranks));
   try {
     launch_ranks(launch, meeting);
@@ -47,7 +47,7 @@ void Team::launch_ranks(const Launch& launch, Meeting& meeting) {
   Process::Environment environment = launch.environment;
   environment.emplace_back(kSocketVariable, meeting.socket_path());
   environment.emplace_back(kRanksVariable, fmt::to_string(num_ranks_));
-  environment.emplace_back(kFolderVariable, meeting.make_folder(name_));
+  environment.emplace_back(kFolderVariable, meeting.make_folder());
   if (launch.arena_capacity != 0) {
     job_ = make_job();
     JobMemory::create(
@@ -63,7 +63,7 @@ void Team::launch_ranks(const Launch& launch, Meeting& meeting) {
   for (int i = 0; i < num_ranks_; ++i) {
     Connection connection = await_rank(meeting, deadline);
     const auto hello = connection.receive();
-    if (!hello) fail(Errc::io, "{}: a rank left at once", name_);
+    if (!hello) fail(Errc::io, "{}: a rank left at once", label());
     ranks_.at(static_cast<std::size_t>(hello->get<Hello>().rank)).emplace(std::move(connection));
   }
 }
@@ -73,14 +73,18 @@ Connection Team::await_rank(Meeting& meeting, std::chrono::steady_clock::time_po
     auto connection = meeting.accept(std::chrono::milliseconds(100));
     if (connection) return std::move(*connection);
     if (std::ranges::any_of(processes_, &Process::ended)) {
-      fail(Errc::unavailable, "{}: a process ended before all {} ranks were there", name_,
+      fail(Errc::unavailable, "{}: a process ended before all {} ranks were there", label(),
            num_ranks_);
     }
     if (std::chrono::steady_clock::now() > deadline) {
-      fail(Errc::timeout, "{}: the {} ranks weren't there within {} s", name_, num_ranks_,
+      fail(Errc::timeout, "{}: the {} ranks weren't there within {} s", label(), num_ranks_,
            kStartTimeout.count() / 1000);
     }
   }
+}
+
+std::string Team::label() const {
+  return setting_.empty() ? name_ : fmt::format("{} ({})", name_, setting_);
 }
 
 bool Team::offers(Op op) const { return std::ranges::find(ops_, op) != ops_.end(); }
@@ -90,10 +94,10 @@ Reply Team::run(const Request& request) {
   Reply slowest;
   for (std::size_t i = 0; i < ranks_.size(); ++i) {
     const auto message = ranks_[i]->receive();
-    if (!message) fail(Errc::io, "{}: rank {} is gone", name_, i);
+    if (!message) fail(Errc::io, "{}: rank {} is gone", label(), i);
     const auto reply = message->get<Reply>();
-    if (!reply.error.empty()) fail(Errc::unavailable, "{}: rank {}: {}", name_, i, reply.error);
-    slowest.seconds = std::max(slowest.seconds, reply.seconds);
+    if (!reply.error.empty()) fail(Errc::unavailable, "{}: rank {}: {}", label(), i, reply.error);
+    slowest.call_seconds = std::max(slowest.call_seconds, reply.call_seconds);
     slowest.baseline_seconds = std::max(slowest.baseline_seconds, reply.baseline_seconds);
     if (reply.verified) slowest.verified = slowest.verified.value_or(true) && *reply.verified;
   }

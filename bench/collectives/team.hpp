@@ -15,7 +15,8 @@ namespace weft::bench {
 
 /// How an implementation is started.
 struct Launch {
-  std::string name = {};  ///< "weft", "ompi-tuned"
+  std::string name = {};     ///< "weft", "ompi-tuned"
+  std::string setting = {};  ///< where a name has several: "memory, ring"
   std::vector<std::string> command = {};
   Process::Environment environment = {};
   /// The command is one rank; otherwise it starts all of them.
@@ -34,6 +35,9 @@ class Team {
   Team& operator=(const Team&) = delete;
 
   const std::string& name() const { return name_; }
+  const std::string& setting() const { return setting_; }
+  /// "ompi-tuned (memory, ring)".
+  std::string label() const;
   bool offers(Op op) const;
 
   /// The slowest rank's times; verified: by all that have a result. Throws unavailable with what a
@@ -46,6 +50,7 @@ class Team {
   void stop();
 
   std::string name_;
+  std::string setting_;
   std::vector<Op> ops_;
   int num_ranks_;
   std::string job_;  ///< of its JobMemory; empty: none
