@@ -1,4 +1,4 @@
-/// The arithmetic of reductions, by instruction set: chips x bytes of each, in and out of the caches.
+/// The arithmetic of reductions, by instruction set: chips x bytes of each, in and out of caches.
 
 #include <benchmark/benchmark.h>
 

@@ -1,154 +1,114 @@
 #include <weft/transport/algorithm.hpp>
 
-#include <algorithm>
-#include <array>
 #include <cstring>
 
 #include <weft/transport/control_format.hpp>
 #include <weft/transport/reduce.hpp>
+#include <weft/transport/transfers.hpp>
 
 namespace weft {
 namespace {
 
-void copy_bytes(std::byte* destination, const std::byte* source, std::size_t bytes) {
-  if (destination != source) std::memcpy(destination, source, bytes);
-}
+/// Above this all mailboxes together, which each chip loads, cost more than a second sync.
+constexpr std::uint64_t kAllMailboxesBytes = 4096;
+constexpr std::uint64_t kAllMailboxesBytesCrowded = 65536;
 
-std::size_t element_bytes(const CollectiveCall& call) {
-  return static_cast<std::size_t>(byte_size(call.dtype));
-}
+class Performer {
+ public:
+  Performer(const CollectiveCall& call, const GroupMemory& group) : call_(call), group_(group) {}
 
-void reduce_mailboxes(const CollectiveCall& call, const GroupMemory& group) {
-  const auto self = group.arenas.subspan(static_cast<std::size_t>(group.index), 1);
-  reduce(call.reduce, call.dtype, {group.mailboxes, 0}, {self, call.destination}, call.count);
-}
-
-/// Slices begin on cache lines, so that no two chips write to one.
-void push_slice(const CollectiveCall& call, const GroupMemory& group) {
-  const auto n = static_cast<std::int64_t>(group.arenas.size());
-  const std::int64_t unit = 64 / byte_size(call.dtype);
-  const std::int64_t slice = ((call.count + n - 1) / n + unit - 1) / unit * unit;
-  const std::int64_t begin = std::min(call.count, slice * group.index);
-  const std::int64_t end = std::min(call.count, begin + slice);
-  const std::size_t offset = static_cast<std::size_t>(begin) * element_bytes(call);
-  reduce(call.reduce, call.dtype, {group.arenas, call.source + offset},
-         {group.arenas, call.destination + offset}, end - begin);
-}
-
-void gather(const CollectiveCall& call, const GroupMemory& group) {
-  const std::size_t n = group.arenas.size();
-  const std::size_t row = static_cast<std::size_t>(call.count) * element_bytes(call);
-  std::byte* destination = group.arenas[static_cast<std::size_t>(group.index)] + call.destination;
-  for (std::size_t q = 0; q < n; ++q) {
-    const std::byte* source = group.arenas[q] + call.source;
-    for (std::size_t o = 0; o < static_cast<std::size_t>(call.outer); ++o) {
-      copy_bytes(destination + (o * n + q) * row, source + o * row, row);
+  void operator()(const Transfer& transfer) const {
+    const auto from = bases(transfer.from);
+    const auto to = bases(transfer.to);
+    if (transfer.from.member == kAllMembers) {
+      return reduce(call_.reduce, call_.dtype, {from, transfer.from.offset},
+                    {to, transfer.to.offset}, transfer.count);
     }
+    const std::byte* source = from[0] + transfer.from.offset;
+    std::byte* destination = to[0] + transfer.to.offset;
+    if (destination == source) return;
+    std::memcpy(destination, source,
+                static_cast<std::size_t>(transfer.count * byte_size(call_.dtype)));
   }
-}
 
-void reduce_scatter(const CollectiveCall& call, const GroupMemory& group) {
-  const std::size_t n = group.arenas.size();
-  const auto index = static_cast<std::size_t>(group.index);
-  const std::size_t row = static_cast<std::size_t>(call.count) * element_bytes(call);
-  const auto self = group.arenas.subspan(index, 1);
-  for (std::size_t o = 0; o < static_cast<std::size_t>(call.outer); ++o) {
-    reduce(call.reduce, call.dtype, {group.arenas, call.source + (o * n + index) * row},
-           {self, call.destination + o * row}, call.count);
+ private:
+  std::span<std::byte* const> bases(const Place& place) const {
+    const auto all = place.region == Place::Region::arena ? group_.arenas : group_.mailboxes;
+    return place.member == kAllMembers ? all
+                                       : all.subspan(static_cast<std::size_t>(place.member), 1);
   }
-}
 
-/// A block of `shape` elements within two larger row-major arrays.
-struct BlockCopy {
-  std::array<std::size_t, kDimCountMax> shape{};
-  std::array<std::size_t, kDimCountMax> source_stride{};
-  std::array<std::size_t, kDimCountMax> destination_stride{};
-  /// Dims from here on are contiguous in both arrays.
-  int contiguous_from = 0;
+  const CollectiveCall& call_;
+  const GroupMemory& group_;
 };
 
-void copy_block(const BlockCopy& block, int dim, std::byte* destination, const std::byte* source) {
-  const auto d = static_cast<std::size_t>(dim);
-  if (dim == block.contiguous_from) {
-    copy_bytes(destination, source, block.shape[d] * block.source_stride[d]);
-    return;
-  }
-  for (std::size_t i = 0; i < block.shape[d]; ++i) {
-    copy_block(block, dim + 1, destination + i * block.destination_stride[d],
-               source + i * block.source_stride[d]);
-  }
-}
+class Writer {
+ public:
+  Writer(int group_size, std::string& text) : group_size_(group_size), text_(text) {}
 
-/// Chip r gets part r of every operand; the part of chip q lies at place q along concat_dim.
-void all_to_all(const CollectiveCall& call, const GroupMemory& group) {
-  const std::size_t n = group.arenas.size();
-  const auto index = static_cast<std::size_t>(group.index);
-  const auto split = static_cast<std::size_t>(call.split_dim);
-  const auto concat = static_cast<std::size_t>(call.concat_dim);
-  BlockCopy block;
-  block.contiguous_from = std::max(call.split_dim, call.concat_dim);
-  std::size_t source_stride = element_bytes(call);
-  std::size_t destination_stride = source_stride;
-  for (int dim = call.shape.size() - 1; dim >= 0; --dim) {
-    const auto d = static_cast<std::size_t>(dim);
-    const auto size = static_cast<std::size_t>(call.shape[dim]);
-    block.shape[d] = d == split ? size / n : size;
-    block.source_stride[d] = source_stride;
-    block.destination_stride[d] = destination_stride;
-    source_stride *= size;
-    destination_stride *= d == concat ? block.shape[d] * n : block.shape[d];
+  void operator()(const Transfer& transfer) const {
+    text_ += fmt::format("  {} {} to {}: {} elements\n",
+                         transfer.from.member == kAllMembers ? "reduce" : "copy",
+                         name(transfer.from), name(transfer.to), transfer.count);
   }
-  const std::size_t source_offset = index * block.shape[split] * block.source_stride[split];
-  const std::size_t place = block.shape[concat] * block.destination_stride[concat];
-  std::byte* destination = group.arenas[index] + call.destination;
-  for (std::size_t q = 0; q < n; ++q) {
-    copy_block(block, 0, destination + q * place, group.arenas[q] + call.source + source_offset);
-  }
-}
 
-void fetch(const CollectiveCall& call, const GroupMemory& group, int from) {
-  copy_bytes(group.arenas[static_cast<std::size_t>(group.index)] + call.destination,
-             group.arenas[static_cast<std::size_t>(from)] + call.source,
-             static_cast<std::size_t>(call.count) * element_bytes(call));
-}
-
-void pull(const CollectiveCall& call, const GroupMemory& group) {
-  switch (call.kind) {
-    case CollectiveKind::all_gather: return gather(call, group);
-    case CollectiveKind::reduce_scatter: return reduce_scatter(call, group);
-    case CollectiveKind::all_to_all: return all_to_all(call, group);
-    case CollectiveKind::permute:
-      return fetch(call, group, call.from[static_cast<std::size_t>(group.index)]);
-    case CollectiveKind::broadcast: return fetch(call, group, call.from[0]);
-    case CollectiveKind::barrier:
-    case CollectiveKind::all_reduce: break;
+ private:
+  std::string name(const Place& place) const {
+    std::string members = std::to_string(std::max(place.member, 0));
+    if (place.member == kAllMembers) {
+      for (int member = 1; member < group_size_; ++member) members += fmt::format("+{}", member);
+    }
+    const bool arena = place.region == Place::Region::arena;
+    return fmt::format("{} {} @ {}", arena ? "arena" : "mailbox", members, place.offset);
   }
-  WEFT_CHECK(false, to_string(call.kind));
-}
+
+  int group_size_;
+  std::string& text_;
+};
 
 }  // namespace
 
-Algorithm choose_algorithm(const CollectiveCall& call, int group_size) {
+std::string_view to_string(Algorithm algorithm) noexcept {
+  switch (algorithm) {
+    case Algorithm::signal: return "signal";
+    case Algorithm::mailbox: return "mailbox";
+    case Algorithm::push: return "push";
+    case Algorithm::pull: return "pull";
+  }
+  return "unknown";
+}
+
+Algorithm choose_algorithm(const CollectiveCall& call, int group_size, bool crowded) {
   const std::uint64_t bytes = bytes_of(call, group_size).source;
   if (bytes == 0) return Algorithm::signal;
-  if (call.kind != CollectiveKind::all_reduce) return Algorithm::pull;
-  return bytes <= kMailboxBytes && group_size > 1 ? Algorithm::mailbox : Algorithm::push;
+  const std::uint64_t bytes_max = crowded ? kAllMailboxesBytesCrowded : kAllMailboxesBytes;
+  if (group_size > 1 && bytes <= kMailboxBytes &&
+      bytes * static_cast<std::uint64_t>(group_size) <= bytes_max) {
+    return Algorithm::mailbox;
+  }
+  return call.kind == CollectiveKind::all_reduce ? Algorithm::push : Algorithm::pull;
 }
 
 void prepare(Algorithm algorithm, const CollectiveCall& call, const GroupMemory& group) {
-  if (algorithm != Algorithm::mailbox) return;
-  const auto index = static_cast<std::size_t>(group.index);
-  copy_bytes(group.mailboxes[index], group.arenas[index] + call.source,
-             static_cast<std::size_t>(call.count) * element_bytes(call));
+  const Performer perform(call, group);
+  Transfers(algorithm, call, static_cast<int>(group.arenas.size()), group.index, perform).before();
 }
 
 void perform(Algorithm algorithm, const CollectiveCall& call, const GroupMemory& group) {
-  switch (algorithm) {
-    case Algorithm::signal: return;
-    case Algorithm::mailbox: return reduce_mailboxes(call, group);
-    case Algorithm::push: return push_slice(call, group);
-    case Algorithm::pull: return pull(call, group);
-  }
+  const Performer perform(call, group);
+  Transfers(algorithm, call, static_cast<int>(group.arenas.size()), group.index, perform).after();
+}
+
+std::string schedule(Algorithm algorithm, const CollectiveCall& call, int group_size, int index) {
+  std::string text = fmt::format("{}, {}, chip {} of {}:\n", to_string(call.kind),
+                                 to_string(algorithm), index, group_size);
+  const Writer write(group_size, text);
+  const Transfers transfers(algorithm, call, group_size, index, write);
+  transfers.before();
+  text += "  sync\n";
+  transfers.after();
+  if (has_exit_sync(algorithm)) text += "  sync\n";
+  return text;
 }
 
 }  // namespace weft

@@ -1,31 +1,35 @@
 #pragma once
 /// Algorithm: how the chips of a group carry a collective out. The one place where it is chosen.
 ///
-/// With n chips and N bytes of the larger of source and destination, loads and stores are per chip:
+/// With n chips, S bytes of source and D of destination, loads and stores are per chip:
 ///
-///   algorithm  for                          syncs  loads     stores
-///   signal     barrier, or no bytes at all    1    0         0
-///   mailbox    all_reduce, N <= 16 KiB        1    N + n*N   2*N
-///   push       all_reduce                     2    N         N
-///   pull       all others                     2    N         <= N
+///   algorithm  for                         syncs  loads                      stores
+///   signal     barrier, or no bytes          1    0                          0
+///   mailbox    small S (choose_algorithm)    1    S + what pull would load   S + D
+///   push       all_reduce                    2    S                          S
+///   pull       all others                    2    D; reduce_scatter: n*D     D
 ///
-/// mailbox: before the sync, copies into its own mailbox; after it, reduces all mailboxes into its
-/// destination. Mailboxes alternate by the parity of the epoch, so no sync at the end.
-/// push: chip r reduces slice r of all sources and stores it into all destinations (pulling back
-/// is slower).
+/// mailbox: before the sync, copies its source into its own mailbox; after it, reads what it needs
+/// from all mailboxes (all_reduce: n*S). Mailboxes alternate, so there is no sync at the end.
+/// push: chip r reduces slice r of all sources and stores it into all destinations. (To reduce it
+/// into one's own, and let the others fetch it, is 1.2 to 2 times slower.)
 /// pull: each chip reads what it needs from the others' sources; the sync at the end frees them.
 
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
+#include <vector>
 
 #include <weft/transport/collective_call.hpp>
 
 namespace weft {
 
 enum class Algorithm : std::uint8_t { signal, mailbox, push, pull };
+std::string_view to_string(Algorithm algorithm) noexcept;
 
-Algorithm choose_algorithm(const CollectiveCall& call, int group_size);
+/// `crowded`: the job has more chips than cores, so that a sync is a round of the scheduler.
+Algorithm choose_algorithm(const CollectiveCall& call, int group_size, bool crowded);
 constexpr bool has_exit_sync(Algorithm algorithm) {
   return algorithm == Algorithm::push || algorithm == Algorithm::pull;
 }
@@ -40,5 +44,14 @@ struct GroupMemory {
 /// The chip's part before the entry sync, and after it.
 void prepare(Algorithm algorithm, const CollectiveCall& call, const GroupMemory& group);
 void perform(Algorithm algorithm, const CollectiveCall& call, const GroupMemory& group);
+
+/// What prepare() and perform() of one chip do, as text: a line per sync and per transfer, with
+/// members by their place in the group and offsets in bytes.
+///
+///   all_reduce, push, chip 1 of 2:
+///     sync
+///     reduce arena 0+1 @ 64 to arena 0+1 @ 64: 4 elements
+///     sync
+std::string schedule(Algorithm algorithm, const CollectiveCall& call, int group_size, int index);
 
 }  // namespace weft

@@ -87,6 +87,8 @@ class BoardWriter {
   void error(std::string_view text) const;
   /// Without a time stamp: it is on the fast path of every collective.
   void enter_collective(std::uint64_t number, std::string_view name) const;
+  /// With the name that the row shows already.
+  void enter_collective_again(std::uint64_t number) const;
   /// The state becomes `waiting`, until leave_collective() makes it `running` again.
   void waiting_for(int chip) const;
   void leave_collective() const;

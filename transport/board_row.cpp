@@ -156,6 +156,13 @@ void BoardWriter::enter_collective(std::uint64_t number, std::string_view name) 
   put_text(row->collective_name, name);
 }
 
+void BoardWriter::enter_collective_again(std::uint64_t number) const {
+  if (!row_) return;
+  const RowEdit row(row_);
+  store_field(row->collective, number);
+  store_field(row->in_collective, std::uint8_t{1});
+}
+
 void BoardWriter::waiting_for(int chip) const {
   if (!row_) return;
   const RowEdit row(row_);

@@ -45,6 +45,11 @@ void write_record(CallRecord& record, std::uint64_t number, const CallWords& wor
   record.signature.store(signature, std::memory_order_relaxed);
 }
 
+void renew_record(CallRecord& record, std::uint64_t number, std::uint64_t signature) noexcept {
+  record.number.store(number, std::memory_order_release);
+  record.signature.store(signature, std::memory_order_relaxed);
+}
+
 std::optional<RecordedCall> read_record(const CallRecord& record) {
   RecordedCall call;
   call.number = record.number.load(std::memory_order_acquire);
@@ -58,7 +63,7 @@ std::optional<RecordedCall> read_record(const CallRecord& record) {
   }
   call.name = unpack_text(name);
   const std::uint64_t signature = record.signature.load(std::memory_order_relaxed);
-  if (signature != signature_of(call.number, call.words)) return std::nullopt;
+  if (signature != signature_of(call.number, digest_of(call.words))) return std::nullopt;
   return call;
 }
 

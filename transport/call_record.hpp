@@ -22,6 +22,9 @@ struct RecordedCall {
 void write_record(CallRecord& record, std::uint64_t number, const CallWords& words,
                   std::uint64_t signature, std::string_view name) noexcept;
 
+/// For the call that the record shows already.
+void renew_record(CallRecord& record, std::uint64_t number, std::uint64_t signature) noexcept;
+
 /// Absent where the chip is just writing another.
 std::optional<RecordedCall> read_record(const CallRecord& record);
 

@@ -150,7 +150,7 @@ void ChannelPort::await() {
     pause_cpu();
   }
   const Clock::time_point since = Clock::now();
-  for (int i = 0; !arrived(); ++i) {
+  while (!arrived()) {
     if (job_ != nullptr && job_->aborted()) {
       fail(Errc::peer_lost, "{}; the {} of {} was waiting for {}", job_->abort_reason(),
            to_string(role_), channel_->label(), awaited_text());
@@ -161,7 +161,7 @@ void ChannelPort::await() {
            getpid(), channel_->label(), std::chrono::duration<double>(waited).count(),
            awaited_text());
     }
-    if (i < policy_.yields) {
+    if (waited < policy_.yield_for) {
       sched_yield();
       continue;
     }

@@ -169,10 +169,14 @@ DecodedCall decode(const CallWords& words) {
           .details = words[6]};
 }
 
-std::uint64_t signature_of(std::uint64_t number, const CallWords& words) noexcept {
-  std::uint64_t hash = mix(0, number);
+std::uint64_t digest_of(const CallWords& words) noexcept {
+  std::uint64_t hash = 0;
   for (const std::uint64_t word : words) hash = mix(hash, word);
   return hash;
+}
+
+std::uint64_t signature_of(std::uint64_t number, std::uint64_t digest) noexcept {
+  return mix(digest, number);
 }
 
 }  // namespace weft

@@ -63,8 +63,10 @@ void require_valid(const CollectiveCall& call, int group_size, std::size_t arena
 /// A call without its name in words that processes can compare, and text can be made of.
 using CallWords = std::array<std::uint64_t, 7>;
 CallWords encode(const CollectiveCall& call);
-/// Equal for equal numbers and words; for others with a chance of 2^-64.
-std::uint64_t signature_of(std::uint64_t number, const CallWords& words) noexcept;
+/// Equal for equal words; for others with a chance of 2^-64.
+std::uint64_t digest_of(const CallWords& words) noexcept;
+/// Of the call with this digest as a chip's collective of this number.
+std::uint64_t signature_of(std::uint64_t number, std::uint64_t digest) noexcept;
 
 /// What encode() kept. `details` is a digest of shape, dims and `from`, 0 where the kind has none.
 struct DecodedCall {

@@ -8,15 +8,17 @@
 /// 3. A chip that announces epoch e has ended all its reads and writes of what the syncs before e
 ///    ordered: the store releases them, the peer's load acquires them.
 /// 4. From 2 and 3: once a chip has passed sync e, nobody reads any more what belongs to sync
-///    e - 1. So what there is per sync (signature, mailbox) exists twice, chosen by the parity of
+///    e - 1. So what there is per sync (signature, mailboxes) exists twice, chosen by the parity of
 ///    the epoch, and a collective whose results leave through mailboxes needs no sync at its end.
 /// 5. The signature of a call is stored before the epoch that announces it, and compared after that
 ///    epoch was seen, before anything of the peer's is used.
-/// 6. A waiter counts itself in `sleepers` before it looks at the epoch a last time and sleeps; the
-///    announcer looks at `sleepers` after it has stored the epoch; all four in the one order of
-///    seq_cst. So either the waiter sees the epoch, or the announcer sees the sleeper and wakes it.
-///    A process killed in its sleep leaves `sleepers` too high: that costs wake calls, nothing
-///    else.
+/// 6. All sleepers of a group sleep on one word, `woken` of its first chip, and are woken once per
+///    sync. A waiter counts itself in `sleepers` and reads `woken`, before it looks at the epochs a
+///    last time and sleeps while `woken` stays so; who has announced an epoch looks at all epochs,
+///    and if they are there at `sleepers`: if there are any it sets `woken` to the epoch and wakes.
+///    All of it is in the one order of seq_cst, so whoever is the last to announce sees that it is,
+///    and either the waiter sees that epoch, or the announcer sees the waiter. A process killed in
+///    its sleep leaves `sleepers` too high: that costs a call per sync, nothing else.
 /// 7. No sleep is longer than kSleepSlice, so an abort or a deadline is noticed without a wake.
 /// 8. A collective that threw divergence or was left by a timeout stays the chip's current one: it
 ///    announces nothing more, so that nobody can take later words for earlier ones.
@@ -26,8 +28,6 @@
 #include <sched.h>
 
 #include <algorithm>
-#include <array>
-#include <cstring>
 
 #include <weft/spmd/error.hpp>
 #include <weft/transport/call_record.hpp>
@@ -38,43 +38,19 @@ namespace {
 
 constexpr std::chrono::nanoseconds kSleepSlice = std::chrono::milliseconds(20);
 
+/// Spins that don't pause: a pause makes the exchange of a cache line a third slower.
+constexpr int kEagerSpins = 200;
+
+/// A yield that took longer gave the core to another program, for as long as the scheduler likes. A
+/// thread that wakes from sleep gets the core at once, so for some waits there are no yields.
+constexpr std::chrono::nanoseconds kLongYield = std::chrono::milliseconds(2);
+constexpr int kYieldsToSkip = 100;
+
 bool reached(std::uint32_t epoch, std::uint32_t awaited) {
   return static_cast<std::int32_t>(epoch - awaited) >= 0;
 }
 
-/// "all_reduce 'fc1.weight.grad'", cut to fit a row, without an allocation.
-struct Label {
-  Label(CollectiveKind kind, std::string_view name) {
-    add(to_string(kind));
-    if (name.empty()) return;
-    add(" '");
-    add(name.substr(0, std::min(name.size(), sizeof(text) - size - 1)));
-    add("'");
-  }
-  void add(std::string_view part) {
-    std::memcpy(text + size, part.data(), part.size());
-    size += part.size();
-  }
-
-  char text[96];
-  std::size_t size = 0;
-};
-
 }  // namespace
-
-/// The chips that differ only in `atoms`, in group order.
-struct Communicator::Group {
-  AtomList atoms;
-  int index = 0;  ///< of this chip
-  std::vector<int> chips;
-  std::vector<GroupLine*> lines;
-  std::vector<std::byte*> arenas;
-  std::array<std::vector<std::byte*>, 2> mailboxes;  ///< by the parity of the epoch
-
-  int size() const { return static_cast<int>(chips.size()); }
-  GroupLine& line() const { return *lines[static_cast<std::size_t>(index)]; }
-  GroupLine& line(int member) const { return *lines[static_cast<std::size_t>(member)]; }
-};
 
 Communicator::Communicator(JobMemory& memory, const Mesh& mesh, int position, BoardWriter board,
                            WaitPolicy policy)
@@ -93,91 +69,117 @@ Communicator::Communicator(JobMemory& memory, const Mesh& mesh, int position, Bo
 
 Communicator::~Communicator() = default;
 
-Communicator::Group& Communicator::find_group(AtomList atoms) {
+Group& Communicator::find_group(AtomList atoms) {
   for (const auto& group : groups_) {
     if (group->atoms == atoms) return *group;
   }
-  for (int i = 0; i < atoms.size(); ++i) {
-    if (atoms[i] == 0 || atoms[i] > mesh_->num_atoms() || atoms.prefix(i).contains(atoms[i])) {
-      fail(Errc::invalid_argument,
-           "collective over atoms {:#x}: expected distinct atoms of 1 to {}", atoms.bits(),
-           mesh_->num_atoms());
-    }
-  }
-  const AtomMask mask = atoms.mask();
-  auto group = std::make_unique<Group>();
-  group->atoms = atoms;
-  group->index = static_cast<int>(mesh_->index_in(position_, atoms));
-  for (const int position : mesh_->group(position_, atoms)) {
-    const int chip = mesh_->device_at(position);
-    group->chips.push_back(chip);
-    group->lines.push_back(&memory_->group_line(mask, chip));
-    group->arenas.push_back(memory_->arena(chip));
-    std::byte* mailboxes = memory_->mailboxes(mask, chip);
-    group->mailboxes[0].push_back(mailboxes);
-    group->mailboxes[1].push_back(mailboxes + kMailboxBytes);
-  }
-  if (group->size() > 1) memory_->reserve_mailboxes(mask, chip_);
+  auto group = std::make_unique<Group>(*memory_, *mesh_, position_, atoms);
+  if (group->size() > 1) memory_->reserve_mailboxes(atoms.mask(), chip_);
   return *groups_.emplace_back(std::move(group));
 }
 
+PreparedCall Communicator::prepare(const CollectiveCall& call) {
+  Group& group = find_group(call.atoms);
+  require_valid(call, group.size(), memory_->arena_capacity());
+  PreparedCall prepared;
+  prepared.id_ = ++prepared_count_;
+  prepared.call_ = call;
+  prepared.name_ = call.name;
+  prepared.call_.name = {};
+  prepared.group_ = &group;
+  prepared.algorithm_ = choose_algorithm(call, group.size(), memory_->crowded());
+  prepared.mailboxes_ = bytes_of(call, group.size()).source <= kLineMailboxBytes
+                            ? &group.line_mailboxes
+                            : &group.mailboxes;
+  prepared.words_ = encode(call);
+  prepared.digest_ = digest_of(prepared.words_);
+  prepared.label_ = call.name.empty() ? std::string(to_string(call.kind))
+                                      : fmt::format("{} '{}'", to_string(call.kind), call.name);
+  return prepared;
+}
+
 GroupMemory Communicator::group_memory() const {
-  return {group_->arenas, group_->mailboxes[epoch_ % 2], group_->index};
+  return {group_->arenas, (*current_->mailboxes_)[epoch_ % 2], group_->index};
 }
 
 void Communicator::start(const CollectiveCall& call) {
-  if (stage_ != Stage::idle) {
-    fail(Errc::invalid_argument, "chip {} can't start {} '{}' before {} has ended", chip_,
-         to_string(call.kind), call.name, describe_call());
-  }
-  Group& group = find_group(call.atoms);
-  require_valid(call, group.size(), memory_->arena_capacity());
-  group_ = &group;
-  call_ = call;
-  algorithm_ = choose_algorithm(call, group.size());
-  ++count_;
-  const CallWords words = encode(call);
-  signature_ = signature_of(count_, words);
-  write_record(memory_->call_record(chip_), count_, words, signature_, call.name);
-  const Label label(call.kind, call.name);
-  board_.enter_collective(count_, {label.text, label.size});
+  if (stage_ == Stage::idle) return start(unprepared_.emplace(prepare(call)));
+  fail(Errc::invalid_argument, "chip {} can't start {} '{}' before {} has ended", chip_,
+       to_string(call.kind), call.name, describe_call());
+}
 
-  epoch_ = group.line().epoch.load(std::memory_order_relaxed) + 1;
-  prepare(algorithm_, call_, group_memory());
-  group.line().signature[epoch_ % 2].store(signature_, std::memory_order_relaxed);
+void Communicator::start(const PreparedCall& call) {
+  if (stage_ != Stage::idle) {
+    fail(Errc::invalid_argument, "chip {} can't start {} before {} has ended", chip_, call.label_,
+         describe_call());
+  }
+  current_ = &call;
+  group_ = call.group_;
+  signature_ = signature_of(++count_, call.digest_);
+  record(call);
+  epoch_ = group_->line().epoch.load(std::memory_order_relaxed) + 1;
+  weft::prepare(call.algorithm_, call.call_, group_memory());
+  group_->line().signature[epoch_ % 2].store(signature_, std::memory_order_relaxed);
   stage_ = Stage::entry;
   announce();
+}
+
+/// For the others to read when something is wrong. Only the numbers are new where the chip calls
+/// the same again.
+void Communicator::record(const PreparedCall& call) {
+  CallRecord& record = memory_->call_record(chip_);
+  if (recorded_ == call.id_) {
+    renew_record(record, count_, signature_);
+    board_.enter_collective_again(count_);
+  } else {
+    write_record(record, count_, call.words_, signature_, call.name_);
+    board_.enter_collective(count_, call.label_);
+    recorded_ = call.id_;
+  }
 }
 
 void Communicator::announce() {
   arrived_ = 0;
   if (group_->size() == 1) return;
-  GroupLine& line = group_->line();
-  line.epoch.store(epoch_, std::memory_order_seq_cst);
-  if (line.sleepers.load(std::memory_order_seq_cst) != 0) wake_all(line.epoch);
+  group_->line().epoch.store(epoch_, std::memory_order_seq_cst);
+  if (all_arrived()) wake_sleepers();
 }
 
 /// Group index of the first peer that hasn't been seen at this epoch.
 int Communicator::awaited() const { return (group_->index + 1 + arrived_) % group_->size(); }
 
 bool Communicator::all_arrived() {
-  for (; arrived_ < group_->size() - 1; ++arrived_) {
-    const GroupLine& line = group_->line(awaited());
-    if (!reached(line.epoch.load(std::memory_order_acquire), epoch_)) return false;
-    if (stage_ == Stage::entry &&
-        line.signature[epoch_ % 2].load(std::memory_order_relaxed) != signature_) {
-      fail_divergence(awaited());
+  const int peers = group_->size() - 1;
+  while (arrived_ < peers &&
+         reached(group_->line(awaited()).epoch.load(std::memory_order_seq_cst), epoch_)) {
+    ++arrived_;
+  }
+  return arrived_ == peers;
+}
+
+void Communicator::wake_sleepers() const {
+  GroupLine& first = group_->line(0);
+  if (first.sleepers.load(std::memory_order_seq_cst) != 0 &&
+      first.woken.exchange(epoch_, std::memory_order_seq_cst) != epoch_) {
+    wake_all(first.woken);
+  }
+}
+
+void Communicator::require_same_call() const {
+  for (int member = 0; member < group_->size(); ++member) {
+    if (group_->line(member).signature[epoch_ % 2].load(std::memory_order_relaxed) != signature_) {
+      fail_divergence(member);
     }
   }
-  return true;
 }
 
 bool Communicator::poll() {
   if (stage_ == Stage::idle) return true;
   if (!all_arrived()) return still_waiting();
   if (stage_ == Stage::entry) {
-    perform(algorithm_, call_, group_memory());
-    if (!has_exit_sync(algorithm_) || group_->size() == 1) return finish();
+    require_same_call();
+    perform(current_->algorithm_, current_->call_, group_memory());
+    if (!has_exit_sync(current_->algorithm_) || group_->size() == 1) return finish();
     stage_ = Stage::exit;
     ++epoch_;
     announce();
@@ -195,46 +197,50 @@ bool Communicator::finish() {
 bool Communicator::still_waiting() const {
   if (memory_->aborted()) {
     fail(Errc::peer_lost, "{}; chip {} was in {} (step {}), waiting for chip {}",
-         memory_->abort_reason(), chip_, describe_call(), step_,
-         group_->chips[static_cast<std::size_t>(awaited())]);
+         memory_->abort_reason(), chip_, describe_call(), step_, group_->chip(awaited()));
   }
   return false;
 }
 
 void Communicator::wait() {
   std::optional<Clock::time_point> since;
-  while (!poll()) await_peer(since);
+  while (!poll()) await_peers(since);
 }
 
-/// Returns when the awaited peer has arrived or the job is aborted. `since` is set where a wait of
-/// this collective first lasts longer than its spins.
-void Communicator::await_peer(std::optional<Clock::time_point>& since) {
-  GroupLine& line = group_->line(awaited());
-  const auto arrived = [&line, this] {
-    return reached(line.epoch.load(std::memory_order_acquire), epoch_);
-  };
+/// Returns when all peers have arrived or the job is aborted. `since` is set where a wait of this
+/// collective first lasts longer than its spins.
+void Communicator::await_peers(std::optional<Clock::time_point>& since) {
   for (int i = 0; i < policy_.spins; ++i) {
-    if (arrived()) return;
-    pause_cpu();
+    if (all_arrived()) return;
+    if (i >= kEagerSpins) pause_cpu();
   }
   if (!since) since = Clock::now();
-  board_.waiting_for(group_->chips[static_cast<std::size_t>(awaited())]);
-  for (int i = 0; !arrived() && !memory_->aborted(); ++i) {
-    const Clock::duration waited = Clock::now() - *since;
-    if (waited >= policy_.deadline) fail_timeout(waited);
-    if (i < policy_.yields) {
+  board_.waiting_for(group_->chip(awaited()));
+  Clock::time_point now = *since;
+  while (!all_arrived() && !memory_->aborted()) {
+    if (now - *since >= policy_.deadline) fail_timeout(now - *since);
+    const Clock::time_point before = now;
+    if (now - *since < policy_.yield_for && yields_to_skip_ == 0) {
       sched_yield();
+      now = Clock::now();
+      if (now - before > kLongYield) yields_to_skip_ = kYieldsToSkip;
       continue;
     }
-    if (i > policy_.yields) find_divergence();
-    line.sleepers.fetch_add(1, std::memory_order_seq_cst);
-    const std::uint32_t epoch = line.epoch.load(std::memory_order_seq_cst);
-    if (!reached(epoch, epoch_)) {
-      sleep_on(line.epoch, epoch,
-               std::min<std::chrono::nanoseconds>(kSleepSlice, policy_.deadline - waited));
-    }
-    line.sleepers.fetch_sub(1, std::memory_order_relaxed);
+    yields_to_skip_ = std::max(0, yields_to_skip_ - 1);
+    sleep(policy_.deadline - (now - *since));
+    now = Clock::now();
+    if (now - before >= kSleepSlice) find_divergence();
   }
+}
+
+void Communicator::sleep(Clock::duration longest) {
+  GroupLine& first = group_->line(0);
+  first.sleepers.fetch_add(1, std::memory_order_seq_cst);
+  const std::uint32_t woken = first.woken.load(std::memory_order_seq_cst);
+  if (!all_arrived()) {
+    sleep_on(first.woken, woken, std::min<std::chrono::nanoseconds>(kSleepSlice, longest));
+  }
+  first.sleepers.fetch_sub(1, std::memory_order_relaxed);
 }
 
 /// A peer that is at this collective's number or beyond, but hasn't arrived, called something else
@@ -242,11 +248,11 @@ void Communicator::await_peer(std::optional<Clock::time_point>& since) {
 void Communicator::find_divergence() const {
   for (int i = arrived_; i < group_->size() - 1; ++i) {
     const int member = (group_->index + 1 + i) % group_->size();
-    const CallRecord& record =
-        memory_->call_record(group_->chips[static_cast<std::size_t>(member)]);
-    const std::optional<RecordedCall> call = read_record(record);
+    const std::optional<RecordedCall> call =
+        read_record(memory_->call_record(group_->chip(member)));
     if (!call || call->number < count_) continue;
-    if (call->number == count_ && signature_of(call->number, call->words) == signature_) continue;
+    if (call->number == count_ && signature_of(call->number, digest_of(call->words)) == signature_)
+      continue;
     // The record's number was acquired, so an epoch announced before it is visible now.
     const std::uint32_t epoch = group_->line(member).epoch.load(std::memory_order_acquire);
     if (!reached(epoch, epoch_)) fail_divergence(member);
@@ -254,11 +260,11 @@ void Communicator::find_divergence() const {
 }
 
 std::string Communicator::describe_call() const {
-  return to_string(RecordedCall{count_, encode(call_), std::string(call_.name)}, *mesh_);
+  return to_string(RecordedCall{count_, current_->words_, current_->name_}, *mesh_);
 }
 
 void Communicator::fail_divergence(int member) const {
-  const int chip = group_->chips[static_cast<std::size_t>(member)];
+  const int chip = group_->chip(member);
   const std::optional<RecordedCall> other = read_record(memory_->call_record(chip));
   fail(Errc::program_divergence, "at step {} chip {} called {}, but chip {} called {}", step_,
        chip_, describe_call(), chip,
@@ -270,7 +276,7 @@ void Communicator::fail_timeout(Clock::duration waited) const {
   for (int i = arrived_; i < group_->size() - 1; ++i) {
     const int member = (group_->index + 1 + i) % group_->size();
     if (reached(group_->line(member).epoch.load(std::memory_order_acquire), epoch_)) continue;
-    const int chip = group_->chips[static_cast<std::size_t>(member)];
+    const int chip = group_->chip(member);
     const std::optional<RecordedCall> last = read_record(memory_->call_record(chip));
     missing += fmt::format("{}chip {} (last called: {})", missing.empty() ? "" : ", ", chip,
                            last ? to_string(*last, *mesh_) : "changing just now");

@@ -1,6 +1,7 @@
 #pragma once
 /// Communicator: one chip's collectives over any subset of mesh axes, in place in the arenas.
 
+#include <array>
 #include <chrono>
 #include <cstdint>
 #include <memory>
@@ -13,10 +14,32 @@
 #include <weft/transport/algorithm.hpp>
 #include <weft/transport/board.hpp>
 #include <weft/transport/collective_call.hpp>
+#include <weft/transport/group.hpp>
 #include <weft/transport/job_memory.hpp>
 #include <weft/transport/wait.hpp>
 
 namespace weft {
+
+/// A call that a Communicator has checked and encoded, to be carried out many times. Movable; for
+/// the Communicator that made it, and while that lives.
+class PreparedCall {
+ public:
+  const CollectiveCall& call() const { return call_; }
+
+ private:
+  friend class Communicator;
+  PreparedCall() = default;
+
+  std::uint64_t id_ = 0;  ///< no two of a Communicator are alike
+  CollectiveCall call_;
+  std::string name_;  ///< of the call
+  Group* group_ = nullptr;
+  Algorithm algorithm_ = Algorithm::signal;
+  const std::array<std::vector<std::byte*>, 2>* mailboxes_ = nullptr;
+  CallWords words_{};
+  std::uint64_t digest_ = 0;  ///< of the words
+  std::string label_;         ///< for the board: "all_reduce 'fc1.weight.grad'"
+};
 
 /// Used by one thread at a time. One collective at a time. Sums are taken in group order: bitwise
 /// the same on every chip and in every run; bf16 is summed in f32 and rounded once.
@@ -33,9 +56,13 @@ class Communicator {
   /// Step number for errors and the board.
   void set_step(std::uint64_t step) { step_ = step; }
 
-  /// Announces this chip's arrival; doesn't wait. Throws invalid_argument for a call that can't be
-  /// carried out, or before the last one has ended (a collective that failed never ends), no_space
-  /// where the group's mailboxes find no memory; nothing was announced then.
+  /// Throws invalid_argument for a call that can't be carried out, no_space where the group's
+  /// mailboxes find no memory.
+  PreparedCall prepare(const CollectiveCall& call);
+  /// Announces this chip's arrival; doesn't wait. `call` must stay until the collective has ended.
+  /// Throws invalid_argument before the last one has ended (a collective that failed never ends).
+  void start(const PreparedCall& call);
+  /// Prepares and starts.
   void start(const CollectiveCall& call);
   /// Goes as far as it can without waiting; true: done, or nothing was started. Throws peer_lost
   /// (job aborted; the reason), program_divergence (another chip of the group called something
@@ -46,6 +73,10 @@ class Communicator {
   /// poll() throws. A chip that is missing because it called something else is program_divergence
   /// here.
   void wait();
+  void run(const PreparedCall& call) {
+    start(call);
+    wait();
+  }
   void run(const CollectiveCall& call) {
     start(call);
     wait();
@@ -57,17 +88,20 @@ class Communicator {
 
  private:
   using Clock = std::chrono::steady_clock;
-  struct Group;
   enum class Stage : std::uint8_t { idle, entry, exit };
 
   Group& find_group(AtomList atoms);
   GroupMemory group_memory() const;
+  void record(const PreparedCall& call);
   void announce();
   bool all_arrived();
+  void wake_sleepers() const;
+  void require_same_call() const;
   bool still_waiting() const;
   bool finish();
   int awaited() const;
-  void await_peer(std::optional<Clock::time_point>& since);
+  void await_peers(std::optional<Clock::time_point>& since);
+  void sleep(Clock::duration longest);
   void find_divergence() const;
   std::string describe_call() const;
   [[noreturn]] void fail_divergence(int member) const;
@@ -83,11 +117,16 @@ class Communicator {
   std::uint64_t count_ = 0;
   std::vector<std::unique_ptr<Group>> groups_;
 
+  std::uint64_t prepared_count_ = 0;
+  std::uint64_t recorded_ = 0;              ///< id of the call that the chip's record and row show
+  std::optional<PreparedCall> unprepared_;  ///< the last one that the caller didn't keep
+
+  int yields_to_skip_ = 0;
+
   // Of the collective under way.
   Stage stage_ = Stage::idle;
-  Algorithm algorithm_ = Algorithm::signal;
+  const PreparedCall* current_ = nullptr;
   Group* group_ = nullptr;
-  CollectiveCall call_;
   std::uint64_t signature_ = 0;
   std::uint32_t epoch_ = 0;  ///< of the sync under way
   int arrived_ = 0;          ///< peers, counted from the next in group order, seen at this epoch

@@ -20,8 +20,10 @@ inline constexpr std::uint64_t kControlMagic = 0x316c'7463'7466'6577;  // "weftc
 inline constexpr std::uint32_t kControlVersion = 1;
 /// Chips of one job on one host.
 inline constexpr int kLocalChipCountMax = 256;
-/// A collective of at most so many bytes goes through mailboxes.
+/// A mailbox. What goes through mailboxes, and not in place: algorithm.hpp.
 inline constexpr std::size_t kMailboxBytes = 16384;
+/// A mailbox for scalars, in the line that says that it is full.
+inline constexpr std::size_t kLineMailboxBytes = 16;
 
 enum class AbortState : std::uint32_t { none = 0, writing_reason = 1, aborted = 2 };
 
@@ -33,7 +35,8 @@ struct ControlHeader {
   std::uint32_t generation;
   std::atomic<AbortState> abort_state;  ///< `aborted` publishes abort_reason
   std::atomic<std::uint64_t> abort_reason[200 / 8];
-  std::byte reserved[4096 - 232];
+  std::uint32_t crowded;  ///< 1: there are more chips than cores
+  std::byte reserved[4096 - 236];
 };
 static_assert(sizeof(ControlHeader) == 4096);
 
@@ -49,14 +52,19 @@ struct alignas(128) CallRecord {
 };
 static_assert(sizeof(CallRecord) == 128);
 
-/// Written by one chip (but for `sleepers`), read by the chips of its group. Invariants:
-/// communicator.cpp.
+/// Read by the chips of a group; the first half is written by one. Invariants: communicator.cpp.
 struct alignas(128) GroupLine {
-  /// Number of syncs announced so far. Publishes the signature, and all that the chip read and
-  /// wrote in its arena and the others' before it.
+  /// Number of syncs announced so far. Publishes the signature, the mailboxes, and all that the
+  /// chip read and wrote in its arena and the others' before it.
   std::atomic<std::uint32_t> epoch;
-  std::atomic<std::uint32_t> sleepers;      ///< chips asleep on `epoch`
+  std::uint32_t zero;
   std::atomic<std::uint64_t> signature[2];  ///< of the call announced by epoch e, at e % 2
+  std::byte mailbox[2][kLineMailboxBytes];  ///< of epoch e, at e % 2
+
+  /// Of the group's first chip, and written by any of the group: the sync for which sleepers were
+  /// last woken, on which they sleep, and how many there are.
+  alignas(64) std::atomic<std::uint32_t> woken;
+  std::atomic<std::uint32_t> sleepers;
 };
 static_assert(sizeof(GroupLine) == 128);
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free);

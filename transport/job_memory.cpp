@@ -48,6 +48,8 @@ void write_control(Segment& segment, const JobMemoryOptions& options) {
   header->num_chips = options.num_chips;
   header->arena_capacity = options.arena_capacity;
   header->generation = 1;
+  const int num_cores = options.num_cores > 0 ? options.num_cores : usable_cores();
+  header->crowded = options.num_chips > num_cores ? 1 : 0;
 }
 
 /// Checks every size against the mapping.
@@ -151,6 +153,7 @@ ControlHeader& JobMemory::control() const {
 
 std::size_t JobMemory::arena_capacity() const { return control().arena_capacity; }
 std::uint32_t JobMemory::generation() const noexcept { return control().generation; }
+bool JobMemory::crowded() const noexcept { return control().crowded != 0; }
 
 void JobMemory::reserve(int chip, std::size_t offset, std::size_t bytes) {
   if (chip < 0 || chip >= num_chips() || offset > arena_capacity() ||
@@ -199,7 +202,7 @@ void JobMemory::wake_sleepers() const {
   for (std::size_t group = 0; group < group_mask_count(num_chips()); ++group) {
     for (int chip = 0; chip < num_chips(); ++chip) {
       GroupLine& line = group_line(static_cast<std::uint16_t>(group << 1), chip);
-      if (line.sleepers.load(std::memory_order_relaxed) != 0) wake_all(line.epoch);
+      if (line.sleepers.load(std::memory_order_relaxed) != 0) wake_all(line.woken);
     }
   }
 }

@@ -9,6 +9,13 @@
 #include <ctime>
 
 namespace weft {
+namespace {
+
+/// Where chips share cores, those awaited run while others yield; to sleep and be woken costs more
+/// than several rounds of that.
+constexpr std::chrono::microseconds kCrowdedYield{1000};
+
+}  // namespace
 
 void sleep_on(const std::atomic<std::uint32_t>& word, std::uint32_t expected,
               std::chrono::nanoseconds timeout) noexcept {
@@ -21,12 +28,15 @@ void wake_all(std::atomic<std::uint32_t>& word) noexcept {
   syscall(SYS_futex, &word, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
 }
 
-WaitPolicy WaitPolicy::for_threads(int threads, std::chrono::milliseconds deadline) {
+int usable_cores() noexcept {
   cpu_set_t cores;
-  const bool known = sched_getaffinity(0, sizeof(cores), &cores) == 0;
-  const bool core_each = known && threads <= CPU_COUNT(&cores);
-  return core_each ? WaitPolicy{.deadline = deadline}
-                   : WaitPolicy{.spins = 0, .yields = 3, .deadline = deadline};
+  return sched_getaffinity(0, sizeof(cores), &cores) == 0 ? CPU_COUNT(&cores) : 1;
+}
+
+WaitPolicy WaitPolicy::for_threads(int threads, std::chrono::milliseconds deadline) {
+  return threads <= usable_cores()
+             ? WaitPolicy{.deadline = deadline}
+             : WaitPolicy{.spins = 0, .yield_for = kCrowdedYield, .deadline = deadline};
 }
 
 }  // namespace weft

@@ -23,10 +23,13 @@ void sleep_on(const std::atomic<std::uint32_t>& word, std::uint32_t expected,
 /// Wakes all that sleep on the word.
 void wake_all(std::atomic<std::uint32_t>& word) noexcept;
 
+/// Cores that the calling thread may run on.
+int usable_cores() noexcept;
+
 /// How to wait: spin, then yield, then sleep in the kernel in bounded slices.
 struct WaitPolicy {
   int spins = 20000;  ///< about 0.5 ms: a sleep costs as much as 500 hand-overs of a spinning wait
-  int yields = 16;
+  std::chrono::microseconds yield_for{100};
   std::chrono::milliseconds deadline{1800 * 1000};
 
   /// No spinning where more threads than cores take part. `threads`: all of this host. To be called

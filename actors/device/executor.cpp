@@ -43,7 +43,7 @@ struct Executor::State {
   }
 
   /// False: the collective isn't done, and `wait` is false.
-  bool meet(const CollectiveCall& call, bool wait) {
+  bool meet(const PreparedCall& call, bool wait) {
     if (!std::exchange(in_collective, true)) communicator.start(call);
     if (wait) {
       communicator.wait();
@@ -96,7 +96,8 @@ std::shared_ptr<const LoadedPlan> Executor::load(const Plan& plan) {
          "chips, shard more tensors, or take smaller batches",
          plan.temp_bytes, memory.arena_capacity(), room);
   }
-  auto loaded = std::make_shared<const LoadedPlan>(load_plan(plan, state_->chip));
+  auto loaded =
+      std::make_shared<const LoadedPlan>(load_plan(plan, state_->chip, state_->communicator));
   state_->memory.reserve(state_->arena, kArenaTempOffset, plan.temp_bytes);
   if (state_->scratch.size() < loaded->scratch_bytes) {
     state_->scratch = kernels::AlignedBuffer(loaded->scratch_bytes);

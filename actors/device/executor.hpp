@@ -13,7 +13,7 @@ namespace weft {
 
 /// A plan with everything decided that doesn't change between runs: kernels, loop bounds, oneDNN
 /// primitives, collective calls, the values of constants. One per chip.
-class LoadedPlan;
+struct LoadedPlan;
 
 /// One chip; used by one thread at a time. CAF-free.
 class Executor {

@@ -90,7 +90,8 @@ LoadedPlan::Step compute_step(const Plan& plan, OpId op, const kernels::ChipCont
 
 }  // namespace
 
-LoadedPlan load_plan(const Plan& plan, const kernels::ChipContext& chip) {
+LoadedPlan load_plan(const Plan& plan, const kernels::ChipContext& chip,
+                     Communicator& communicator) {
   const Mesh& mesh = chip.mesh;
   if (plan.mesh_shape != mesh.shape() || plan.axis_names != mesh.axis_names()) {
     fail(Errc::mesh_mismatch, "the plan is for the mesh {}, this chip is in the mesh {}",
@@ -98,24 +99,22 @@ LoadedPlan load_plan(const Plan& plan, const kernels::ChipContext& chip) {
   }
   verify(plan, mesh);
   const Program& program = plan.program;
+  const std::vector<CollectiveSummary> summaries = collectives(plan, mesh);
   LoadedPlan loaded;
   loaded.num_inputs = program.inputs.size();
   loaded.num_outputs = program.outputs.size();
   for (OpId op = 0; op < program.num_ops(); ++op) {
     if (is_collective(program.kind(op))) {
       loaded.steps.push_back({.call = static_cast<std::int32_t>(loaded.calls.size())});
-      loaded.calls.push_back(collective_call(plan, op, chip));
+      CollectiveCall call = collective_call(plan, op, chip);
+      call.name = summaries.at(loaded.calls.size()).value;
+      loaded.calls.push_back(communicator.prepare(call));
     } else {
       loaded.steps.push_back(compute_step(plan, op, chip));
       loaded.scratch_bytes =
           std::max(loaded.scratch_bytes, loaded.steps.back().kernel.scratch_bytes);
     }
   }
-  for (CollectiveSummary& summary : collectives(plan, mesh)) {
-    loaded.names.push_back(std::move(summary.value));
-  }
-  WEFT_CHECK(loaded.names.size() == loaded.calls.size(), loaded.names.size());
-  for (std::size_t i = 0; i < loaded.names.size(); ++i) loaded.calls[i].name = loaded.names[i];
   return loaded;
 }
 

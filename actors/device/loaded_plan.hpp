@@ -4,7 +4,6 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <string>
 #include <vector>
 
 #include <weft/actors/device/executor.hpp>
@@ -12,12 +11,7 @@
 
 namespace weft {
 
-/// Movable only: the calls refer to the names.
-class LoadedPlan {
- public:
-  LoadedPlan() = default;
-  LoadedPlan(LoadedPlan&&) = default;
-
+struct LoadedPlan {
   struct Step {
     kernels::Kernel kernel{};
     std::array<Slot, kernels::kOperandCountMax> operands{};
@@ -27,15 +21,15 @@ class LoadedPlan {
   };
 
   std::vector<Step> steps;
-  std::vector<CollectiveCall> calls;  ///< their names lie in `names`
-  std::vector<std::string> names;
+  std::vector<PreparedCall> calls;
   std::size_t scratch_bytes = 0;
   std::size_t num_inputs = 0;
   std::size_t num_outputs = 0;
 };
 
 /// Throws mesh_mismatch where the plan is for another mesh, corrupt where it doesn't verify,
-/// unavailable for an op without a kernel.
-LoadedPlan load_plan(const Plan& plan, const kernels::ChipContext& chip);
+/// unavailable for an op without a kernel; and what Communicator::prepare() throws.
+LoadedPlan load_plan(const Plan& plan, const kernels::ChipContext& chip,
+                     Communicator& communicator);
 
 }  // namespace weft

@@ -117,7 +117,8 @@ TYPED_TEST(CollectiveFaults, AnAbortEndsEveryWait) {
 TEST(KilledProcess, IsNamedToEverySurvivor) {
   const Mesh mesh({4}, {"data"});
   ProcessTeam team(4, kCapacity, [&mesh](JobMemory& memory, const Board& board, int chip) {
-    Communicator communicator(memory, mesh, chip, board.device(chip), WaitPolicy{0, 1, kLong});
+    Communicator communicator(memory, mesh, chip, board.device(chip),
+                              WaitPolicy{.spins = 0, .yield_for = {}, .deadline = kLong});
     if (chip == 3) {  // which lives, but won't come
       while (!memory.aborted()) sched_yield();
       return;

@@ -23,7 +23,7 @@ using testing::expect_golden;
 using testing::unique_job;
 
 constexpr std::chrono::milliseconds kLong{60'000};
-constexpr WaitPolicy kSleepy{.spins = 0, .yields = 0, .deadline = kLong};
+constexpr WaitPolicy kSleepy{0, {}, kLong};
 
 void publish_text(ChannelWriter& writer, std::string_view text) {
   const std::span<std::byte> room = writer.loan(text.size());
@@ -208,7 +208,7 @@ TEST_F(ChannelTest, AWriterFindsOutThatItsReaderLeft) {
 }
 
 TEST_F(ChannelTest, NamesWhoWaitsForWhomAndForWhichFrame) {
-  constexpr WaitPolicy kShort{.spins = 1, .yields = 1, .deadline = std::chrono::milliseconds(50)};
+  constexpr WaitPolicy kShort{1, {}, std::chrono::milliseconds(50)};
   Channel channel = make(1);
   const std::string pid = fmt::format("(process {})", getpid());
   ChannelReader reader(channel, kShort);

@@ -24,8 +24,9 @@ class CommunicatorTest : public ::testing::Test {
     for (int position = 0; position < mesh.size(); ++position) {
       const int chip = mesh.device_at(position);
       memory.reserve(chip, 0, kCapacity);
-      chips.push_back(std::make_unique<Communicator>(memory, mesh, position, board.device(chip),
-                                                     WaitPolicy{0, 1, milliseconds(30)}));
+      chips.push_back(std::make_unique<Communicator>(
+          memory, mesh, position, board.device(chip),
+          WaitPolicy{.spins = 0, .yield_for = {}, .deadline = milliseconds(30)}));
     }
   }
   float* values(int chip, std::size_t offset) const {
