@@ -38,6 +38,7 @@ std::vector<Op> parse_ops(const std::vector<std::string>& names) {
   }
   std::vector<Op> ops;
   for (const std::string& name : names) ops.push_back(parse_op(name));
+  std::erase(ops, Op::probe);
   return ops;
 }
 
@@ -117,10 +118,15 @@ Measurement start(const Options& options, std::size_t bytes_max, const std::vect
 
 std::vector<Row> measure(const Options& options) {
   const std::vector<Op> ops = parse_ops(options.ops);
+  if (std::ranges::count(ops, Op::channel) > 0 && options.measure.ranks != 2) {
+    fail(Errc::invalid_argument, "--op channel with --ranks {}: a channel has 2 ends",
+         options.measure.ranks);
+  }
   std::size_t bytes_max = 0;
   for (const std::size_t bytes : options.sizes) {
     bytes_max = std::max(bytes_max, round_bytes(Op::all_gather, bytes, options.measure.ranks));
   }
+  const OnlyRun only_run;
   Meeting meeting;
   Measurement measurement = start(options, bytes_max, ops, meeting);
   std::vector<Row> rows;

@@ -18,7 +18,7 @@ using Words = std::vector<std::string>;
 
 const std::vector<Op> kCollectives = {Op::barrier,    Op::all_reduce, Op::reduce_scatter,
                                       Op::all_gather, Op::all_to_all, Op::broadcast};
-const std::vector<Op> kMpiOps = {Op::barrier,    Op::all_reduce, Op::reduce_scatter, Op::all_gather,
+const std::vector<Op> kAllOps = {Op::barrier,    Op::all_reduce, Op::reduce_scatter, Op::all_gather,
                                  Op::all_to_all, Op::broadcast,  Op::channel};
 
 /// Large buffers in huge pages, and kept by the process when they are freed.
@@ -27,19 +27,24 @@ const Process::Environment kKeepMemory = {{"MALLOC_MMAP_THRESHOLD_", "1073741824
                                           {"MALLOC_TOP_PAD_", "67108864"},
                                           {"GLIBC_TUNABLES", "glibc.malloc.hugetlb=1"}};
 
+/// Small messages have many slots.
+constexpr std::size_t kTensorBytesMin = 65536;
+
 /// Beside this program.
 std::string program(const std::string& name) {
   return std::filesystem::read_symlink("/proc/self/exe").parent_path() / name;
 }
 
+/// Room for a source and a destination, or for a channel's slots.
 std::size_t arena_capacity(std::size_t bytes_max) {
-  const std::size_t bytes = 2 * (bytes_max + 4 * kArenaTempOffset);
+  const std::size_t bytes = 3 * std::max(bytes_max, kTensorBytesMin) + 8 * kArenaTempOffset;
   return (bytes + kArenaCapacityUnit - 1) / kArenaCapacityUnit * kArenaCapacityUnit;
 }
 
-Words operator+(Words words, const Words& more) {
-  words.insert(words.end(), more.begin(), more.end());
-  return words;
+template <typename T>
+std::vector<T> operator+(std::vector<T> list, const std::vector<T>& more) {
+  list.insert(list.end(), more.begin(), more.end());
+  return list;
 }
 
 /// Ranks bind themselves to cores.
@@ -49,7 +54,7 @@ Launch open_mpi(int ranks, const Words& settings) {
                            "--oversubscribe", "--bind-to", "none"} +
                      settings + Words{program("bench_rank_ompi")},
           .rank_each = false,
-          .ops = kMpiOps};
+          .ops = kAllOps};
 }
 
 Launch tuned(Launch launch, const std::string& setting) {
@@ -88,7 +93,44 @@ Launch mpich(int ranks) {
   return {.name = "mpich",
           .command = {"mpirun.mpich", "-n", fmt::to_string(ranks), program("bench_rank_mpich")},
           .rank_each = false,
-          .ops = kMpiOps};
+          .ops = kAllOps};
+}
+
+Launch gloo(const std::string& way, const std::vector<Op>& ops) {
+  return {.name = "gloo",
+          .setting = way,
+          .command = {program("bench_rank_gloo"), way},
+          .environment = kKeepMemory,
+          .ops = ops};
+}
+
+std::vector<Launch> gloo_ways(int) {
+  return {gloo("ring", kCollectives), gloo("bcube", {Op::all_reduce}),
+          gloo("poll",
+               {Op::barrier, Op::all_reduce, Op::reduce_scatter, Op::all_gather, Op::broadcast})};
+}
+
+Launch torch(int) {
+  return {.name = "torch",
+          .command = {"/usr/bin/python3", program("bench_rank_torch.py")},
+          .environment = kKeepMemory + Process::Environment{{"OPENBLAS_CORETYPE", "SkylakeX"},
+                                                            {"OMP_WAIT_POLICY", "passive"},
+                                                            {"OMP_NUM_THREADS", "1"}},
+          .ops = {Op::barrier, Op::all_reduce, Op::all_gather, Op::all_to_all, Op::broadcast}};
+}
+
+Launch message_queue(int) {
+  return {.name = "message-queue",
+          .command = {program("bench_rank_message_queue")},
+          .environment = kKeepMemory,
+          .ops = {Op::channel}};
+}
+
+Launch iceoryx(int) {
+  return {.name = "iceoryx",
+          .command = {program("bench_rank_iceoryx")},
+          .daemon = {"iox-roudi", "-c", program("bench_iceoryx.toml"), "-l", "error", "-m", "off"},
+          .ops = {Op::channel}};
 }
 
 struct Peer {
@@ -97,13 +139,23 @@ struct Peer {
   std::vector<Launch> (*launches)(int ranks);
 };
 
+/// One setting is enough.
+template <Launch (*kLaunch)(int)>
+std::vector<Launch> one(int ranks) {
+  return {kLaunch(ranks)};
+}
+
 const std::vector<Peer>& peers() {
   static const std::vector<Peer> all = {
       {"ompi", "bench_rank_ompi", [](int ranks) { return std::vector{open_mpi(ranks, {})}; }},
       {"ompi-tuned", "bench_rank_ompi", open_mpi_tuned},
-      {"mpich", "bench_rank_mpich", [](int ranks) { return std::vector{mpich(ranks)}; }},
+      {"mpich", "bench_rank_mpich", one<mpich>},
       {"mpich-tuned", "bench_rank_mpich",
        [](int ranks) { return std::vector{tuned(mpich(ranks), "memory")}; }},
+      {"gloo", "bench_rank_gloo", gloo_ways},
+      {"torch", "bench_rank_torch.py", one<torch>},
+      {"message-queue", "bench_rank_message_queue", one<message_queue>},
+      {"iceoryx", "bench_rank_iceoryx", one<iceoryx>},
   };
   return all;
 }
@@ -114,14 +166,14 @@ Launch weft_launch(std::size_t bytes_max) {
   return {.name = "weft",
           .command = {program("bench_rank_weft")},
           .arena_capacity = arena_capacity(bytes_max),
-          .ops = kCollectives};
+          .ops = kAllOps};
 }
 
 Launch limit_launch(std::size_t bytes_max) {
   return {.name = "limit",
           .command = {program("bench_rank_limit")},
           .arena_capacity = arena_capacity(bytes_max),
-          .ops = kCollectives};
+          .ops = kAllOps};
 }
 
 std::vector<std::string> peer_names() {

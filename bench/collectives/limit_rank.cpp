@@ -5,6 +5,9 @@
 /// and sees all others'. With more ranks than cores it is one sched_yield() per rank instead.
 /// Larger ones are the loads and stores alone. In a cycle they stand between two exchanges, since
 /// others must have written what is read; the baseline has the same two.
+///
+/// A channel is slots in the sender's arena and a word each way. A sender that finds all of them
+/// free takes the first, which is in the cache; otherwise the one after the last.
 
 #include <sched.h>
 
@@ -24,9 +27,15 @@ using namespace weft;
 using namespace weft::bench;
 
 constexpr std::size_t kExchangeBytes = 4096;
+constexpr std::uint64_t kSlotsMin = 3;
+constexpr std::uint64_t kSlotsMax = 64;
+constexpr std::size_t kSlotsBytes = 65536;  ///< of all slots, where a message isn't larger
 
-struct alignas(128) Line {
-  std::atomic<std::uint32_t> number;
+/// Written by one rank, each word in a line of its own.
+struct Lines {
+  alignas(128) std::atomic<std::uint32_t> number;    ///< exchanges announced
+  alignas(128) std::atomic<std::uint64_t> sent;      ///< messages * kSlotsMax + the last one's slot
+  alignas(128) std::atomic<std::uint64_t> released;  ///< messages of the other rank
 };
 
 class LimitRank : public Collectives {
@@ -39,7 +48,7 @@ class LimitRank : public Collectives {
     for (int rank = 0; rank < place.ranks; ++rank) {
       memory_.reserve(rank, 0, kSourceOffset);
       std::byte* arena = memory_.arena(rank);
-      lines_.push_back(&reinterpret_cast<Line*>(arena + kArenaTempOffset)->number);
+      lines_.push_back(reinterpret_cast<Lines*>(arena + kArenaTempOffset));
       sources_.push_back(reinterpret_cast<float*>(arena + kSourceOffset));
     }
     destinations_ = sources_;
@@ -67,6 +76,32 @@ class LimitRank : public Collectives {
     return {{sources_[rank_], counts.source}, {destinations_[rank_], counts.destination}};
   }
 
+  void open_channel(std::size_t bytes) override {
+    metric_ = Metric::loop;
+    count_ = bytes / sizeof(float);
+    slots_ = std::clamp<std::uint64_t>(kSlotsBytes / bytes, kSlotsMin, kSlotsMax);
+    touch(kSourceOffset + slots_ * slot_stride() * sizeof(float));
+  }
+  std::span<float> loan() override {
+    const std::atomic<std::uint64_t>& released = lines_[1 - rank_]->released;
+    std::uint64_t free;
+    while ((free = slots_ - (sent_ - released.load(std::memory_order_acquire))) == 0) relax();
+    slot_ = free == slots_ ? 0 : (slot_ + 1) % slots_;
+    return slot(rank_, slot_);
+  }
+  void send() override {
+    lines_[rank_]->sent.store(++sent_ * kSlotsMax + slot_, std::memory_order_release);
+  }
+  std::span<const float> receive() override {
+    const std::atomic<std::uint64_t>& word = lines_[1 - rank_]->sent;
+    std::uint64_t sent;
+    while ((sent = word.load(std::memory_order_acquire)) / kSlotsMax == received_) relax();
+    // Messages that wait are in slots one after the other.
+    const std::uint64_t behind = sent / kSlotsMax - ++received_;
+    return slot(1 - rank_, (sent % kSlotsMax + slots_ - behind) % slots_);
+  }
+  void release() override { lines_[rank_]->released.store(received_, std::memory_order_release); }
+
   void run() override {
     if (op_ == Op::probe) {
       round_trip();
@@ -85,6 +120,11 @@ class LimitRank : public Collectives {
   static constexpr std::size_t kSourceOffset = 2 * kArenaTempOffset;
   static constexpr std::size_t kLineFloats = 16;
 
+  std::span<float> slot(std::size_t rank, std::uint64_t index) const {
+    return {sources_[rank] + index * slot_stride(), count_};
+  }
+  std::size_t slot_stride() const { return (count_ + kLineFloats - 1) / kLineFloats * kLineFloats; }
+
   /// By its owner, before anybody measures.
   void touch(std::size_t end) {
     if (end <= touched_) return;
@@ -93,22 +133,24 @@ class LimitRank : public Collectives {
     touched_ = end;
   }
 
+  void relax() const { spins_ ? pause_cpu() : static_cast<void>(sched_yield()); }
+
   void await(std::size_t rank) const {
-    const std::atomic<std::uint32_t>& line = *lines_[rank];
-    while (static_cast<std::int32_t>(line.load(std::memory_order_acquire) - number_) < 0) {
-      spins_ ? pause_cpu() : static_cast<void>(sched_yield());
+    const std::atomic<std::uint32_t>& number = lines_[rank]->number;
+    while (static_cast<std::int32_t>(number.load(std::memory_order_acquire) - number_) < 0) {
+      relax();
     }
   }
 
   void exchange() {
-    lines_[rank_]->store(++number_, std::memory_order_release);
+    lines_[rank_]->number.store(++number_, std::memory_order_release);
     for (std::size_t i = 1; i < ranks_; ++i) await((rank_ + i) % ranks_);
   }
 
   void round_trip() {
     ++number_;
     if (rank_ != 0) await(0);
-    lines_[rank_]->store(number_, std::memory_order_release);
+    lines_[rank_]->number.store(number_, std::memory_order_release);
     if (rank_ == 0) await(1);
   }
 
@@ -158,10 +200,14 @@ class LimitRank : public Collectives {
   std::size_t ranks_;
   bool spins_;
   JobMemory memory_;
-  std::vector<std::atomic<std::uint32_t>*> lines_;
+  std::vector<Lines*> lines_;
   std::vector<float*> sources_;
   std::vector<float*> destinations_;
   std::uint32_t number_ = 0;
+  std::uint64_t slots_ = kSlotsMin;
+  std::uint64_t slot_ = 0;  ///< of the last message sent
+  std::uint64_t sent_ = 0;
+  std::uint64_t received_ = 0;
   std::size_t touched_ = 0;
 
   Op op_ = Op::barrier;

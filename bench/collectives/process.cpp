@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <sys/file.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/time.h>
@@ -50,6 +51,20 @@ void catch_signals() {
   for (const int signal : {SIGINT, SIGTERM, SIGHUP}) sigaction(signal, &action, nullptr);
 }
 
+OnlyRun::OnlyRun() {
+  const std::string path = std::filesystem::temp_directory_path() / "weft-bench.lock";
+  descriptor_ = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+  if (descriptor_ < 0) fail(Errc::io, "can't open {}: {}", path, std::strerror(errno));
+  if (flock(descriptor_, LOCK_EX | LOCK_NB) == 0) return;
+  fmt::print(stderr, "waiting for another run of this bench to end\n");
+  if (flock(descriptor_, LOCK_EX) == 0) return;
+  const Errc code = errno == EINTR ? Errc::cancelled : Errc::io;
+  close(descriptor_);
+  fail(code, "can't lock {}: {}", path, std::strerror(errno));
+}
+
+OnlyRun::~OnlyRun() { close(descriptor_); }
+
 Process::Process(const std::vector<std::string>& command, const Environment& environment)
     : pid_(fork()) {
   if (pid_ < 0) fail(Errc::io, "can't fork: {}", std::strerror(errno));
@@ -70,11 +85,10 @@ bool Process::ends_within(std::chrono::milliseconds time) {
   return true;
 }
 
-void Process::stop() {
-  constexpr std::chrono::milliseconds kGrace{2000};
-  if (pid_ < 0 || ends_within(kGrace)) return;
+void Process::stop(std::chrono::milliseconds grace) {
+  if (pid_ < 0 || ends_within(grace)) return;
   kill(-pid_, SIGTERM);
-  if (ends_within(kGrace)) return;
+  if (ends_within(std::chrono::seconds(2))) return;
   kill(-pid_, SIGKILL);
   waitpid(std::exchange(pid_, -1), nullptr, 0);
 }

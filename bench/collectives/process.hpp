@@ -17,6 +17,19 @@ namespace weft::bench {
 /// run has made is removed.
 void catch_signals();
 
+/// Two runs at a time would measure each other: waits until this is the only one.
+class OnlyRun {
+ public:
+  /// Throws io; cancelled after a signal.
+  OnlyRun();
+  ~OnlyRun();
+  OnlyRun(const OnlyRun&) = delete;
+  OnlyRun& operator=(const OnlyRun&) = delete;
+
+ private:
+  int descriptor_;
+};
+
 /// A child that ends with this process. Its output goes to stderr.
 class Process {
  public:
@@ -25,11 +38,11 @@ class Process {
   Process(const std::vector<std::string>& command, const Environment& environment);
   Process(Process&& other) noexcept : pid_(std::exchange(other.pid_, -1)) {}
   Process& operator=(Process&&) = delete;
-  ~Process() { stop(); }
+  ~Process() { stop({}); }
 
   bool ended();
-  /// It has two seconds to end by itself, and two more after SIGTERM; then it is killed.
-  void stop();
+  /// It has `grace` to end by itself, and two seconds after SIGTERM; then it is killed.
+  void stop(std::chrono::milliseconds grace);
 
  private:
   bool ends_within(std::chrono::milliseconds time);

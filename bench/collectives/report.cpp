@@ -71,6 +71,7 @@ std::string commit() {
 }
 
 /// Of the rows in the same metric and state, the one of weft and the fastest peer's; null: none.
+/// A marginal below 0 is none: the peer's barrier takes longer than its op.
 struct Rivals {
   const Row* weft = nullptr;
   const Row* best_peer = nullptr;
@@ -82,7 +83,7 @@ Rivals rivals_of(const Row& row, std::span<const Row> rows) {
     if (other.metric != row.metric || other.state != row.state) continue;
     if (other.implementation == "weft") {
       rivals.weft = &other;
-    } else if (other.implementation != "limit" &&
+    } else if (other.implementation != "limit" && other.median_us > 0 &&
                (rivals.best_peer == nullptr || other.median_us < rivals.best_peer->median_us)) {
       rivals.best_peer = &other;
     }

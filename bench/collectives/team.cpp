@@ -38,8 +38,9 @@ Team::~Team() { stop(); }
 
 void Team::stop() {
   ranks_.clear();
-  for (Process& process : processes_) process.stop();
+  for (Process& process : processes_) process.stop(std::chrono::seconds(2));
   processes_.clear();
+  daemon_.reset();
   if (!job_.empty()) JobMemory::remove(job_);
 }
 
@@ -54,6 +55,7 @@ void Team::launch_ranks(const Launch& launch, Meeting& meeting) {
         {.job = job_, .num_chips = num_ranks_, .arena_capacity = launch.arena_capacity});
     environment.emplace_back(kJobVariable, job_);
   }
+  if (!launch.daemon.empty()) daemon_.emplace(launch.daemon, environment);
   environment.emplace_back(kRankVariable, "");
   for (int rank = 0; rank < (launch.rank_each ? num_ranks_ : 1); ++rank) {
     environment.back().second = fmt::to_string(rank);

@@ -23,6 +23,8 @@ struct Launch {
   bool rank_each = true;
   /// Bytes of a rank's arena in a JobMemory; 0: it has none.
   std::size_t arena_capacity = 0;
+  /// Has to run beside the ranks; empty: none.
+  std::vector<std::string> daemon = {};
   std::vector<Op> ops = {};
 };
 
@@ -54,6 +56,7 @@ class Team {
   std::vector<Op> ops_;
   int num_ranks_;
   std::string job_;  ///< of its JobMemory; empty: none
+  std::optional<Process> daemon_;
   std::vector<Process> processes_;
   std::vector<std::optional<Connection>> ranks_;
 };

@@ -1,8 +1,11 @@
 /// A rank of weft: a Communicator per process, tensors in the arenas.
 
 #include <cstring>
+#include <optional>
+#include <string>
 
 #include <weft/bench/collectives/rank.hpp>
+#include <weft/transport/channel.hpp>
 #include <weft/transport/communicator.hpp>
 
 namespace {
@@ -10,15 +13,62 @@ namespace {
 using namespace weft;
 using namespace weft::bench;
 
+/// Channels between ranks 0 and 1, one each way.
+class ChannelPair {
+ public:
+  /// `barrier` of both ranks.
+  template <typename Barrier>
+  ChannelPair(const Place& place, const JobMemory& memory, WaitPolicy policy, std::size_t bytes,
+              Barrier&& barrier)
+      : bytes_(bytes),
+        out_(Channel::create(
+            {.job = place.job, .name = std::to_string(place.rank), .slot_bytes = bytes})),
+        in_(open_after(barrier, place)),
+        writer_(out_, policy, &memory),
+        reader_(in_, policy, &memory) {
+    barrier();
+    Segment::remove(out_.segment().name());
+  }
+
+  std::size_t bytes() const { return bytes_; }
+  std::span<float> loan() {
+    const std::span<std::byte> frame = writer_.loan(bytes_);
+    return {reinterpret_cast<float*>(frame.data()), bytes_ / sizeof(float)};
+  }
+  void send() { writer_.publish(); }
+  std::span<const float> receive() {
+    frame_ = reader_.receive();
+    return {reinterpret_cast<const float*>(frame_->bytes().data()), bytes_ / sizeof(float)};
+  }
+  void release() { frame_.reset(); }
+
+ private:
+  template <typename Barrier>
+  static Channel open_after(Barrier&& barrier, const Place& place) {
+    barrier();
+    return Channel::open(place.job, std::to_string(1 - place.rank));
+  }
+
+  std::size_t bytes_;
+  Channel out_;
+  Channel in_;
+  ChannelWriter writer_;
+  ChannelReader reader_;
+  std::optional<ChannelFrame> frame_;
+};
+
 class WeftRank : public Collectives {
  public:
   WeftRank(const Place& place, WaitPolicy policy)
       : place_(place),
         memory_(JobMemory::open(place.job)),
+        policy_(policy),
         mesh_({place.ranks}, {"rank"}),
-        communicator_(memory_, mesh_, place.rank, {}, policy),
-        barrier_{.kind = CollectiveKind::barrier, .atoms = mesh_.axis_atoms(0), .name = "barrier"} {
-  }
+        board_(Board::anonymous({.job = place.job, .num_chips = place.ranks})),
+        communicator_(memory_, mesh_, place.rank, board_.device(place.rank), policy),
+        barrier_(communicator_.prepare(
+            {.kind = CollectiveKind::barrier, .atoms = mesh_.axis_atoms(0), .name = "barrier"})),
+        call_(barrier_) {}
 
   void barrier() override { run(barrier_); }
 
@@ -30,16 +80,27 @@ class WeftRank : public Collectives {
         in_place ? source : source + (counts.source * sizeof(float) + 63) / 64 * 64;
     const std::size_t end = destination + counts.destination * sizeof(float);
     if (end > touched_) touch(end);
-    call_ = make_call(op, counts);
-    call_.source = source;
-    call_.destination = destination;
+    CollectiveCall call = make_call(op, counts);
+    call.source = source;
+    call.destination = destination;
+    call_ = communicator_.prepare(call);
     return {{floats_at(source), counts.source}, {floats_at(destination), counts.destination}};
   }
 
   void run() override { run(call_); }
 
+  void open_channel(std::size_t bytes) override {
+    if (channels_ && channels_->bytes() == bytes) return;
+    channels_.reset();
+    channels_.emplace(place_, memory_, policy_, bytes, [this] { barrier(); });
+  }
+  std::span<float> loan() override { return channels_->loan(); }
+  void send() override { channels_->send(); }
+  std::span<const float> receive() override { return channels_->receive(); }
+  void release() override { channels_->release(); }
+
  private:
-  void run(const CollectiveCall& call) {
+  void run(const PreparedCall& call) {
     try {
       communicator_.run(call);
     } catch (const std::exception& error) {
@@ -60,8 +121,7 @@ class WeftRank : public Collectives {
   }
 
   CollectiveCall make_call(Op op, const Counts& counts) const {
-    CollectiveCall call = barrier_;
-    call.name = to_string(op);
+    CollectiveCall call{.atoms = mesh_.axis_atoms(0), .name = to_string(op)};
     call.count = static_cast<std::int64_t>(std::min(counts.source, counts.destination));
     switch (op) {
       case Op::all_reduce: call.kind = CollectiveKind::all_reduce; break;
@@ -84,10 +144,13 @@ class WeftRank : public Collectives {
 
   Place place_;
   JobMemory memory_;
+  WaitPolicy policy_;
   Mesh mesh_;
+  Board board_;  ///< a job's communicators write on one; who reads it is elsewhere
   Communicator communicator_;
-  CollectiveCall barrier_;
-  CollectiveCall call_;
+  PreparedCall barrier_;
+  PreparedCall call_;
+  std::optional<ChannelPair> channels_;
   std::size_t touched_ = 0;
 };
 
