@@ -1,0 +1,78 @@
+/// Bytes as the whole segment of a channel that the other side has left.
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+#include <functional>
+#include <memory>
+
+#include <weft/tests/fuzz/fuzz.hpp>
+#include <weft/transport/channel.hpp>
+#include <weft/transport/format/shard_frame.hpp>
+
+namespace weft {
+namespace {
+
+/// A channel is opened by its name: this one is planted, and its name removed at once.
+Channel open_planted(std::span<const std::byte> bytes) {
+  const std::string job = fmt::format("{:032x}", getpid());
+  const std::string name = Channel::segment_name(job, "planted");
+  const auto remove = [&](const Segment*) { Segment::remove(name); };
+  Segment segment = Segment::create(name, bytes.size());
+  const std::unique_ptr<Segment, decltype(remove)> at_end(&segment, remove);
+  segment.reserve(0, bytes.size());
+  std::ranges::copy(bytes, segment.data());
+  return Channel::open(job, "planted");
+}
+
+void touch(const Channel& channel, std::span<const std::byte> bytes) {
+  const Segment& segment = channel.segment();
+  WEFT_CHECK(bytes.data() >= segment.data() &&
+             bytes.data() + bytes.size() <= segment.data() + segment.capacity());
+  xxh3(bytes);
+}
+
+void read_all(Channel& channel) {
+  channel.side(ChannelRole::reader).attached = 0;
+  ChannelReader reader(channel, WaitPolicy{});
+  while (const auto frame = reader.try_receive()) {
+    touch(channel, frame->bytes());
+    read_or_refuse(frame->bytes(), [&](std::span<const std::byte> bytes) {
+      touch(channel, view_shard_frame(bytes).payload);
+    });
+  }
+}
+
+void write_all(Channel& channel) {
+  channel.side(ChannelRole::writer).attached = 0;
+  ChannelWriter writer(channel, WaitPolicy{});
+  for (std::uint32_t i = 0; i < 2 * channel.slot_count(); ++i) {
+    const auto room = writer.try_loan(channel.slot_bytes());
+    if (!room) return;
+    touch(channel, *room);
+    writer.publish();
+  }
+}
+
+void use(std::span<const std::byte> bytes, const std::function<void(Channel&)>& side) {
+  try {
+    Channel channel = open_planted(bytes);
+    side(channel);
+  } catch (const Error& error) {
+    WEFT_CHECK(error.code() == Errc::corrupt || error.code() == Errc::version ||
+                   error.code() == Errc::not_found || error.code() == Errc::peer_lost,
+               error.what());
+  }
+}
+
+}  // namespace
+}  // namespace weft
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  if (size == 0) return 0;
+  const auto bytes = std::as_bytes(std::span(data, size));
+  weft::use(bytes, weft::read_all);
+  weft::use(bytes, weft::write_all);
+  return 0;
+}
