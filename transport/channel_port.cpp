@@ -29,10 +29,6 @@
 namespace weft {
 namespace {
 
-/// Who takes the core for longer when it is yielded takes it every time; who wakes from sleep gets it
-/// back at once.
-constexpr std::chrono::nanoseconds kLongYield = std::chrono::milliseconds(2);
-
 /// Between two looks for a peer that died or a job that was aborted, which wake nobody.
 constexpr std::chrono::nanoseconds kSleepSlice = std::chrono::milliseconds(20);
 
@@ -159,8 +155,7 @@ void ChannelPort::await() {
       fail(Errc::peer_lost, "{}; the {} of {} was waiting for {}", job_->abort_reason(),
            to_string(role_), channel_->label(), awaited_text());
     }
-    const Clock::time_point now = Clock::now();
-    const Clock::duration waited = now - since;
+    const Clock::duration waited = Clock::now() - since;
     if (waited >= policy_.deadline) {
       fail(Errc::timeout, "the {} (process {}) of {} waited {:.3f} s for {}", to_string(role_),
            getpid(), channel_->label(), std::chrono::duration<double>(waited).count(),
@@ -168,7 +163,6 @@ void ChannelPort::await() {
     }
     if (waited < policy_.yield_for) {
       sched_yield();
-      if (Clock::now() - now > kLongYield) policy_.yield_for = {};
       continue;
     }
     sleep(std::min<std::chrono::nanoseconds>(kSleepSlice, policy_.deadline - waited));
