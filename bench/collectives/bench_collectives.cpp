@@ -12,6 +12,7 @@
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
+#include <weft/bench/collectives/chart.hpp>
 #include <weft/bench/collectives/implementations.hpp>
 #include <weft/bench/collectives/measure.hpp>
 #include <weft/bench/collectives/report.hpp>
@@ -29,6 +30,7 @@ struct Options {
   std::string metric = "auto";
   std::vector<std::string> peers = {};
   std::string json_file = {};
+  std::string svg_file = {};
 };
 
 std::vector<Op> parse_ops(const std::vector<std::string>& names) {
@@ -82,6 +84,7 @@ Options parse(int argc, char** argv) {
           ->delimiter(',')
           ->expected(0, CLI::detail::expected_max_vector_size);
   app.add_option("--json", options.json_file, "file for the results");
+  app.add_option("--svg", options.svg_file, "file for a picture of them");
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
@@ -146,6 +149,14 @@ std::vector<Row> measure(const Options& options) {
   return rows;
 }
 
+/// Nothing without a path.
+void write(const std::string& path, const std::string& text) {
+  if (path.empty()) return;
+  std::ofstream file(path);
+  file << text;
+  if (!file.flush()) fail(Errc::io, "can't write {}", path);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -153,12 +164,9 @@ int main(int argc, char** argv) {
   try {
     catch_signals();
     const std::vector<Row> rows = measure(options);
-    if (!options.json_file.empty()) {
-      const std::vector<std::string> words(argv, argv + argc);
-      std::ofstream file(options.json_file);
-      file << report(rows, fmt::format("{}", fmt::join(words, " "))).dump(2) << "\n";
-      if (!file.flush()) fail(Errc::io, "can't write {}", options.json_file);
-    }
+    const std::vector<std::string> words(argv, argv + argc);
+    write(options.json_file, report(rows, fmt::format("{}", fmt::join(words, " "))).dump(2) + "\n");
+    write(options.svg_file, draw_chart(rows));
     return std::ranges::all_of(rows, [](const Row& row) { return row.verified.value_or(true); })
                ? 0
                : 1;

@@ -187,7 +187,8 @@ class LimitRank : public Collectives {
   }
 
   void copy_parts(std::size_t offset) {
-    for (std::size_t q = 0; q < ranks_; ++q) {
+    for (std::size_t i = 0; i < ranks_; ++i) {
+      const std::size_t q = (rank_ + i) % ranks_;
       copy(destinations_[rank_] + q * part_, sources_[q] + offset, part_);
     }
   }
