@@ -10,15 +10,17 @@
 /// 4. From 2 and 3: once a chip has passed sync e, nobody reads any more what belongs to sync
 ///    e - 1. So what there is per sync (signature, mailboxes) exists twice, chosen by the parity of
 ///    the epoch, and a collective whose results leave through mailboxes needs no sync at its end.
-/// 5. The signature of a call is stored before the epoch that announces it, and compared after that
-///    epoch was seen, before anything of the peer's is used.
+/// 5. The signature of a call is announced in one word with the epoch, and compared before anything
+///    of the peer's is used. A peer that is an epoch further has compared ours: had it found
+///    another, it would not have gone on.
 /// 6. All sleepers of a group sleep on one word, `woken` of its first chip, and are woken once per
-///    sync. A waiter counts itself in `sleepers` and reads `woken`, before it looks at the epochs a
-///    last time and sleeps while `woken` stays so; who has announced an epoch looks at all epochs,
-///    and if they are there at `sleepers`: if there are any it sets `woken` to the epoch and wakes.
-///    All of it is in the one order of seq_cst, so whoever is the last to announce sees that it is,
-///    and either the waiter sees that epoch, or the announcer sees the waiter. A process killed in
-///    its sleep leaves `sleepers` too high: that costs a call per sync, nothing else.
+///    sync. A waiter counts itself in `sleepers` and reads `woken`; then comes a heavy fence; then
+///    it looks at the epochs a last time, and sleeps while `woken` stays so. Between announcing an
+///    epoch and looking at the others' there is a light fence; who finds all epochs there looks at
+///    `sleepers`, and if there are any sets `woken` to the epoch and wakes them. So a chip whose
+///    epoch a waiter missed looks after that waiter was counted, and so does whoever has seen that
+///    chip's epoch; one of them is the last to find all there. A process killed in its sleep leaves
+///    `sleepers` too high: that costs a call per sync, nothing else.
 /// 7. No sleep is longer than kSleepSlice, so an abort or a deadline is noticed without a wake.
 /// 8. A collective that threw divergence or was left by a timeout stays the chip's current one: it
 ///    announces nothing more, so that nobody can take later words for earlier ones.
@@ -46,8 +48,16 @@ constexpr int kEagerSpins = 200;
 constexpr std::chrono::nanoseconds kLongYield = std::chrono::milliseconds(2);
 constexpr int kYieldsToSkip = 100;
 
-bool reached(std::uint32_t epoch, std::uint32_t awaited) {
-  return static_cast<std::int32_t>(epoch - awaited) >= 0;
+std::uint64_t announcement(std::uint32_t epoch, std::uint64_t signature) {
+  return std::uint64_t{epoch} << 32 | (signature & 0xffff'ffffU);
+}
+std::uint32_t epoch_of(std::uint64_t announced) {
+  return static_cast<std::uint32_t>(announced >> 32);
+}
+
+bool has_reached(const GroupLine& line, std::uint32_t epoch) {
+  const std::uint32_t reached = epoch_of(line.announced.load(std::memory_order_acquire));
+  return static_cast<std::int32_t>(reached - epoch) >= 0;
 }
 
 }  // namespace
@@ -64,7 +74,8 @@ Communicator::Communicator(JobMemory& memory, const Mesh& mesh, int position, Bo
          mesh.to_string(), mesh.size() - 1);
   }
   chip_ = mesh.device_at(position);
-  count_ = memory.call_record(chip_).number.load(std::memory_order_relaxed);
+  record_ = &memory.call_record(chip_);
+  count_ = record_->number.load(std::memory_order_relaxed);
 }
 
 Communicator::~Communicator() = default;
@@ -116,23 +127,21 @@ void Communicator::start(const PreparedCall& call) {
   current_ = &call;
   group_ = call.group_;
   signature_ = signature_of(++count_, call.digest_);
-  record(call);
-  epoch_ = group_->line().epoch.load(std::memory_order_relaxed) + 1;
+  epoch_ = epoch_of(group_->line().announced.load(std::memory_order_relaxed)) + 1;
   weft::prepare(call.algorithm_, call.call_, group_memory());
-  group_->line().signature[epoch_ % 2].store(signature_, std::memory_order_relaxed);
   stage_ = Stage::entry;
   announce();
+  record(call);  // while the announcement is on its way
 }
 
 /// For the others to read when something is wrong. Only the numbers are new where the chip calls
 /// the same again.
 void Communicator::record(const PreparedCall& call) {
-  CallRecord& record = memory_->call_record(chip_);
   if (recorded_ == call.id_) {
-    renew_record(record, count_, signature_);
+    renew_record(*record_, count_, signature_);
     board_.enter_collective_again(count_);
   } else {
-    write_record(record, count_, call.words_, signature_, call.name_);
+    write_record(*record_, count_, call.words_, signature_, call.name_);
     board_.enter_collective(count_, call.label_);
     recorded_ = call.id_;
   }
@@ -141,8 +150,8 @@ void Communicator::record(const PreparedCall& call) {
 void Communicator::announce() {
   arrived_ = 0;
   if (group_->size() == 1) return;
-  group_->line().epoch.store(epoch_, std::memory_order_seq_cst);
-  if (all_arrived()) wake_sleepers();
+  group_->line().announced.store(announcement(epoch_, signature_), std::memory_order_release);
+  light_fence();
 }
 
 /// Group index of the first peer that hasn't been seen at this epoch.
@@ -150,40 +159,39 @@ int Communicator::awaited() const { return (group_->index + 1 + arrived_) % grou
 
 bool Communicator::all_arrived() {
   const int peers = group_->size() - 1;
-  while (arrived_ < peers &&
-         reached(group_->line(awaited()).epoch.load(std::memory_order_seq_cst), epoch_)) {
-    ++arrived_;
-  }
+  while (arrived_ < peers && has_reached(group_->line(awaited()), epoch_)) ++arrived_;
   return arrived_ == peers;
 }
 
 void Communicator::wake_sleepers() const {
   GroupLine& first = group_->line(0);
-  if (first.sleepers.load(std::memory_order_seq_cst) != 0 &&
+  if (first.sleepers.load(std::memory_order_relaxed) != 0 &&
       first.woken.exchange(epoch_, std::memory_order_seq_cst) != epoch_) {
     wake_all(first.woken);
   }
 }
 
 void Communicator::require_same_call() const {
+  const std::uint64_t expected = announcement(epoch_, signature_);
   for (int member = 0; member < group_->size(); ++member) {
-    if (group_->line(member).signature[epoch_ % 2].load(std::memory_order_relaxed) != signature_) {
-      fail_divergence(member);
-    }
+    const std::uint64_t announced = group_->line(member).announced.load(std::memory_order_relaxed);
+    if (announced != expected && epoch_of(announced) == epoch_) fail_divergence(member);
   }
 }
 
 bool Communicator::poll() {
   if (stage_ == Stage::idle) return true;
   if (!all_arrived()) return still_waiting();
+  wake_sleepers();
   if (stage_ == Stage::entry) {
-    require_same_call();
+    if (group_->size() > 1) require_same_call();
     perform(current_->algorithm_, current_->call_, group_memory());
     if (!has_exit_sync(current_->algorithm_) || group_->size() == 1) return finish();
     stage_ = Stage::exit;
     ++epoch_;
     announce();
     if (!all_arrived()) return still_waiting();
+    wake_sleepers();
   }
   return finish();
 }
@@ -237,6 +245,7 @@ void Communicator::sleep(Clock::duration longest) {
   GroupLine& first = group_->line(0);
   first.sleepers.fetch_add(1, std::memory_order_seq_cst);
   const std::uint32_t woken = first.woken.load(std::memory_order_seq_cst);
+  heavy_fence();
   if (!all_arrived()) {
     sleep_on(first.woken, woken, std::min<std::chrono::nanoseconds>(kSleepSlice, longest));
   }
@@ -244,18 +253,16 @@ void Communicator::sleep(Clock::duration longest) {
 }
 
 /// A peer that is at this collective's number or beyond, but hasn't arrived, called something else
-/// in its place: it is asleep in another group, and nobody would ever wake.
+/// in its place: it is asleep in another group, and nobody would ever wake. (It announces before it
+/// records, so an epoch announced with that number is visible once the number is.)
 void Communicator::find_divergence() const {
   for (int i = arrived_; i < group_->size() - 1; ++i) {
     const int member = (group_->index + 1 + i) % group_->size();
     const std::optional<RecordedCall> call =
         read_record(memory_->call_record(group_->chip(member)));
-    if (!call || call->number < count_) continue;
-    if (call->number == count_ && signature_of(call->number, digest_of(call->words)) == signature_)
-      continue;
-    // The record's number was acquired, so an epoch announced before it is visible now.
-    const std::uint32_t epoch = group_->line(member).epoch.load(std::memory_order_acquire);
-    if (!reached(epoch, epoch_)) fail_divergence(member);
+    if (call && call->number >= count_ && !has_reached(group_->line(member), epoch_)) {
+      fail_divergence(member);
+    }
   }
 }
 
@@ -264,8 +271,13 @@ std::string Communicator::describe_call() const {
 }
 
 void Communicator::fail_divergence(int member) const {
+  constexpr int kTryCount = 1000;  // it may have announced what it is just recording
   const int chip = group_->chip(member);
-  const std::optional<RecordedCall> other = read_record(memory_->call_record(chip));
+  std::optional<RecordedCall> other;
+  for (int i = 0; i < kTryCount && (!other || other->number < count_); ++i) {
+    other = read_record(memory_->call_record(chip));
+    sched_yield();
+  }
   fail(Errc::program_divergence, "at step {} chip {} called {}, but chip {} called {}", step_,
        chip_, describe_call(), chip,
        other ? to_string(*other, *mesh_) : "something that it has left since");
@@ -275,7 +287,7 @@ void Communicator::fail_timeout(Clock::duration waited) const {
   std::string missing;
   for (int i = arrived_; i < group_->size() - 1; ++i) {
     const int member = (group_->index + 1 + i) % group_->size();
-    if (reached(group_->line(member).epoch.load(std::memory_order_acquire), epoch_)) continue;
+    if (has_reached(group_->line(member), epoch_)) continue;
     const int chip = group_->chip(member);
     const std::optional<RecordedCall> last = read_record(memory_->call_record(chip));
     missing += fmt::format("{}chip {} (last called: {})", missing.empty() ? "" : ", ", chip,

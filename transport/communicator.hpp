@@ -111,6 +111,7 @@ class Communicator {
   const Mesh* mesh_;
   int position_;
   int chip_;
+  CallRecord* record_ = nullptr;
   BoardWriter board_;
   WaitPolicy policy_;
   std::uint64_t step_ = 0;

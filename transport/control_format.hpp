@@ -45,7 +45,7 @@ static_assert(sizeof(ControlHeader) == 4096);
 struct alignas(128) CallRecord {
   static constexpr std::size_t kWordCount = 7;
   static constexpr std::size_t kNameWordCount = 7;
-  std::atomic<std::uint64_t> number;  ///< released before anything else that its collective writes
+  std::atomic<std::uint64_t> number;  ///< released after the announcement of its collective
   std::atomic<std::uint64_t> words[kWordCount];
   std::atomic<std::uint64_t> name[kNameWordCount];
   std::atomic<std::uint64_t> signature;
@@ -53,20 +53,19 @@ struct alignas(128) CallRecord {
 static_assert(sizeof(CallRecord) == 128);
 
 /// Read by the chips of a group; the first half is written by one. Invariants: communicator.cpp.
-struct alignas(128) GroupLine {
-  /// Number of syncs announced so far. Publishes the signature, the mailboxes, and all that the
-  /// chip read and wrote in its arena and the others' before it.
-  std::atomic<std::uint32_t> epoch;
-  std::uint32_t zero;
-  std::atomic<std::uint64_t> signature[2];  ///< of the call announced by epoch e, at e % 2
+struct alignas(256) GroupLine {
+  /// Epoch, the number of syncs announced so far, in the upper half; in the lower what is left of
+  /// the signature of the call that the last of them is of. Publishes the mailboxes, and all that
+  /// the chip read and wrote in its arena and the others' before it.
+  std::atomic<std::uint64_t> announced;
   std::byte mailbox[2][kLineMailboxBytes];  ///< of epoch e, at e % 2
 
   /// Of the group's first chip, and written by any of the group: the sync for which sleepers were
   /// last woken, on which they sleep, and how many there are.
-  alignas(64) std::atomic<std::uint32_t> woken;
+  alignas(128) std::atomic<std::uint32_t> woken;
   std::atomic<std::uint32_t> sleepers;
 };
-static_assert(sizeof(GroupLine) == 128);
+static_assert(sizeof(GroupLine) == 256);
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
 static_assert(std::atomic<AbortState>::is_always_lock_free);
 

@@ -77,7 +77,9 @@ const ControlHeader& read_control(const Segment& segment) {
 }  // namespace
 
 JobMemory::JobMemory(Segment control, std::vector<Segment> arenas)
-    : control_(std::move(control)), arenas_(std::move(arenas)) {}
+    : control_(std::move(control)), arenas_(std::move(arenas)) {
+  register_light_fence();
+}
 
 JobMemory JobMemory::create(const JobMemoryOptions& options) {
   require_valid(options);

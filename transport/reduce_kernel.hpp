@@ -15,12 +15,14 @@ struct Loop {
   /// cache. More than these don't fit there, and are read in longer runs one by one.
   static constexpr std::size_t kFewSources = 4;
   static constexpr std::size_t kBytes = sizeof(Stored);
-  static Combined load(const std::byte* from, std::size_t bytes = kBytes) {
+  template <std::size_t bytes = kBytes>
+  static Combined load(const std::byte* from) {
     Stored values{};
     __builtin_memcpy(&values, from, bytes);
     return Element::widen(values);
   }
-  static void store(std::byte* to, Combined result, std::size_t bytes = kBytes) {
+  template <std::size_t bytes = kBytes>
+  static void store(std::byte* to, Combined result) {
     const Stored values = Element::narrow(result);
     __builtin_memcpy(to, &values, bytes);
   }
@@ -47,13 +49,29 @@ struct Loop {
     }
   }
 
-  static void remainder(const ReduceArgs& args, std::size_t at, std::size_t bytes) {
-    Combined result = load(args.sources[0] + args.source_offset + at, bytes);
+  /// Less than a vector, of a size that the compiler knows: copies of other sizes are calls.
+  template <std::size_t bytes>
+  [[gnu::always_inline]] static inline void part(const ReduceArgs& args, std::size_t at) {
+    Combined result = load<bytes>(args.sources[0] + args.source_offset + at);
     for (std::size_t q = 1; q < args.num_sources; ++q) {
-      result = Kind::combine(result, load(args.sources[q] + args.source_offset + at, bytes));
+      result = Kind::combine(result, load<bytes>(args.sources[q] + args.source_offset + at));
     }
     for (std::size_t q = 0; q < args.num_destinations; ++q) {
-      store(args.destinations[q] + args.destination_offset + at, result, bytes);
+      store<bytes>(args.destinations[q] + args.destination_offset + at, result);
+    }
+  }
+
+  /// The last `bytes`, less than twice `part_bytes`.
+  template <std::size_t part_bytes>
+  [[gnu::always_inline]] static inline void rest(const ReduceArgs& args, std::size_t at,
+                                                 std::size_t bytes) {
+    if (bytes >= part_bytes) {
+      part<part_bytes>(args, at);
+      at += part_bytes;
+      bytes -= part_bytes;
+    }
+    if constexpr (part_bytes > sizeof(typename Element::Stored)) {
+      if (bytes != 0) rest<part_bytes / 2>(args, at, bytes);
     }
   }
 
@@ -63,7 +81,7 @@ struct Loop {
     std::size_t at = 0;
     for (; bytes - at >= vectors * kBytes; at += vectors * kBytes) block<vectors>(args, at);
     for (; bytes - at >= kBytes; at += kBytes) block<1>(args, at);
-    if (at != bytes) remainder(args, at, bytes - at);
+    if (at != bytes) rest<kBytes / 2>(args, at, bytes - at);
   }
 
   /// Two chips are the most frequent case: their addresses stay in registers. Else the stores,

@@ -1,6 +1,7 @@
 #include <weft/transport/wait.hpp>
 
 #include <linux/futex.h>
+#include <linux/membarrier.h>
 #include <sched.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -15,7 +16,29 @@ namespace {
 /// than several rounds of that.
 constexpr std::chrono::microseconds kCrowdedYield{1000};
 
+/// A process that can't be interrupted by the heavy fence of another fences by itself each time.
+std::atomic<bool> heavy_fence_reaches_us{false};
+
 }  // namespace
+
+void register_light_fence() noexcept {
+  if (syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED, 0, 0) == 0) {
+    heavy_fence_reaches_us.store(true, std::memory_order_relaxed);
+  }
+}
+
+void light_fence() noexcept {
+  if (heavy_fence_reaches_us.load(std::memory_order_relaxed)) {
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+  } else {
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+  }
+}
+
+void heavy_fence() noexcept {
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0);
+}
 
 void sleep_on(const std::atomic<std::uint32_t>& word, std::uint32_t expected,
               std::chrono::nanoseconds timeout) noexcept {

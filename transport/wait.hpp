@@ -23,6 +23,14 @@ void sleep_on(const std::atomic<std::uint32_t>& word, std::uint32_t expected,
 /// Wakes all that sleep on the word.
 void wake_all(std::atomic<std::uint32_t>& word) noexcept;
 
+/// A fence in two parts, as asymmetric_thread_fence of P1202: what is stored before a heavy one is
+/// seen by what is loaded after a light one, or the other way round, as between two seq_cst fences.
+/// Only the heavy one costs, some microseconds. Across processes that have mapped a job's memory.
+void light_fence() noexcept;
+void heavy_fence() noexcept;
+/// Has to be called before this process relies on the light one; JobMemory does.
+void register_light_fence() noexcept;
+
 /// Cores that the calling thread may run on.
 int usable_cores() noexcept;
 

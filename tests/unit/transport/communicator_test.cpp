@@ -92,8 +92,8 @@ TEST_F(CommunicatorTest, NeedsNobodyInAGroupOfOne) {
 
 TEST_F(CommunicatorTest, GoesOnWhereAnEarlierOneOfTheChipStopped) {
   const CollectiveCall barrier = call(CollectiveKind::barrier, data, 0);
-  memory.group_line(data.mask(), 3).epoch = 0xffffffffU;  // wraps at the next
-  memory.group_line(data.mask(), 1).epoch = 0xffffffffU;
+  memory.group_line(data.mask(), 3).announced = 0xffffffffULL << 32;  // wraps at the next
+  memory.group_line(data.mask(), 1).announced = 0xffffffffULL << 32;
   for (int i = 0; i < 3; ++i) {
     chips[0] = std::make_unique<Communicator>(memory, mesh, 0, BoardWriter(), WaitPolicy{});
     chips[0]->start(barrier);
@@ -124,7 +124,7 @@ TEST_F(CommunicatorTest, AnnouncesNothingForACallThatCantBeCarriedOut) {
   bad.atoms = {1, 1};
   expect_error(Errc::invalid_argument, {"atoms"}, [&] { chips[0]->start(bad); });
   EXPECT_EQ(chips[0]->count(), 0U);
-  EXPECT_EQ(memory.group_line(all.mask(), 3).epoch, 0U);
+  EXPECT_EQ(memory.group_line(all.mask(), 3).announced, 0U);
   EXPECT_TRUE(chips[0]->poll());
 }
 

@@ -74,7 +74,7 @@ TEST_F(JobMemoryTest, GivesEveryGroupOfEveryChipItsOwnLineAndMailboxes) {
       const auto mask = static_cast<std::uint16_t>(group << 1);
       for (int chip = 0; chip < chips; ++chip) {
         GroupLine& line = memory.group_line(mask, chip);
-        EXPECT_EQ(line.epoch.load(), 0U);
+        EXPECT_EQ(line.announced.load(), 0U);
         EXPECT_EQ(reinterpret_cast<std::uintptr_t>(&line) % 128, 0U);
         places.insert(&line);
         memory.reserve_mailboxes(mask, chip);
