@@ -43,8 +43,8 @@ struct alignas(128) ChannelSide {
   std::atomic<std::uint32_t> attached;  ///< 1: publishes `pid`; never 0 again
   std::atomic<std::int32_t> pid;
   std::atomic<std::uint32_t> asleep;  ///< 1: who sends a message has to wake this side
-  /// Number of the frame that the writer filled last; read once the writer is gone. On a line of its
-  /// own, since the reader reads `asleep` after every frame.
+  /// Number of the frame that the writer filled last; read once the writer is gone. On a line of
+  /// its own, since the reader reads `asleep` after every frame.
   alignas(128) std::atomic<std::uint64_t> filling;
 };
 static_assert(sizeof(ChannelSide) == 256);

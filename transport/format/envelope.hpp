@@ -30,8 +30,8 @@ void seal_envelope(const Format& format, std::span<std::byte> envelope);
 /// A whole envelope around the body.
 std::vector<std::byte> make_envelope(const Format& format, std::span<const std::byte> body);
 
-/// How long the envelope that `bytes` begins with says its body is, unchecked; 0 where `bytes` is too
-/// short to say so.
+/// How long the envelope that `bytes` begins with says its body is, unchecked; 0 where `bytes` is
+/// too short to say so.
 std::size_t said_body_bytes(std::span<const std::byte> bytes) noexcept;
 /// The body of the envelope that `bytes`, 8-byte aligned, begins with; more may follow it. Throws
 /// version for another version of the format, corrupt for anything that isn't an intact envelope.

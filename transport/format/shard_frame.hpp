@@ -63,9 +63,9 @@ struct ShardView {
 /// the payload's checksum included: throws corrupt or version; invalid_argument where `bytes`
 /// doesn't begin at a multiple of 64. The bytes must not change while they are read.
 ShardView read_shard_frame(std::span<const std::byte> bytes);
-/// The same for a frame in memory that its writer may still reach (a channel's slot): what is before
-/// the payload is copied, and the copy is verified; the payload has its checked place, but nobody
-/// has looked at it.
+/// The same for a frame in memory that its writer may still reach (a channel's slot): what is
+/// before the payload is copied, and the copy is verified; the payload has its checked place, but
+/// nobody has looked at it.
 ShardView view_shard_frame(std::span<const std::byte> bytes);
 
 }  // namespace weft
