@@ -16,8 +16,8 @@
 /// 3. The store of a word's `number` publishes the word's other fields and all that the sender did
 ///    in the slot before: released there, acquired in take().
 /// 4. A word is written again only after it was taken. The sender of message n owns its slot, so
-///    at most slot_count - 1 others are away: n - slot_count of the n - 1 sent before came back, and
-///    at least as many were taken, first to last; among them the one that stood in this word,
+///    at most slot_count - 1 others are away: n - slot_count of the n - 1 sent before came back,
+///    and at least as many were taken, first to last; among them the one that stood in this word,
 ///    n - (slot_count + 1). An end is sent without a slot, and is why there is a word more than
 ///    slots.
 /// 5. No wake is lost: the waiter stores `asleep` and then loads `number`, the sender stores
