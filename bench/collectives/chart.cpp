@@ -44,8 +44,16 @@ std::string_view color_of(std::string_view name) {
 /// By implementation, then by size.
 using Curves = std::map<std::string, std::map<std::size_t, Row>>;
 
-bool is_headline(const Row& row) {
-  return row.metric == (row.bytes < 65536 || row.op == Op::channel ? "loop" : "marginal");
+/// The most telling of the metrics that there are of an op at a size.
+std::string_view headline_of(Op op, std::size_t bytes, std::span<const Row> rows) {
+  const auto has = [&](std::string_view metric) {
+    return std::ranges::any_of(rows, [&](const Row& row) {
+      return row.op == op && row.bytes == bytes && row.metric == metric;
+    });
+  };
+  const bool small = bytes < 65536 || op == Op::channel;
+  if (!small && has("marginal")) return "marginal";
+  return has("loop") && (small || !has("cycle")) ? "loop" : "cycle";
 }
 
 /// Of each size the state in which weft (or whoever there is) was measured more often.
@@ -56,7 +64,8 @@ Curves curves_of(Op op, std::span<const Row> rows) {
   }
   Curves curves;
   for (const Row& row : rows) {
-    if (row.op != op || !is_headline(row) || row.median_us <= 0) continue;
+    if (row.op != op || row.median_us <= 0) continue;
+    if (row.metric != headline_of(op, row.bytes, rows)) continue;
     const auto& states = batches[row.bytes];
     const auto usual =
         std::ranges::max_element(states, {}, [](const auto& state) { return state.second; });

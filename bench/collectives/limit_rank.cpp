@@ -26,7 +26,6 @@ namespace {
 using namespace weft;
 using namespace weft::bench;
 
-constexpr std::size_t kExchangeBytes = 4096;
 constexpr std::uint64_t kSlotsMin = 3;
 constexpr std::uint64_t kSlotsMax = 64;
 constexpr std::size_t kSlotsBytes = 65536;  ///< of all slots, where a message isn't larger

@@ -22,6 +22,13 @@ double median(std::vector<double> values) {
   return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
 }
 
+/// A root that streams need not wait for an exchange. Where ranks take turns on a core, what an
+/// exchange costs within a cycle is up to the scheduler.
+bool has_limit(Op op, std::size_t bytes, Metric metric, int ranks) {
+  if (metric == Metric::cycle) return core_each(ranks);
+  return op != Op::broadcast || bytes >= kExchangeBytes;
+}
+
 /// Times per call of the batches of one state.
 struct Samples {
   std::vector<double> calls;
@@ -45,8 +52,9 @@ struct Measurement::Series {
   }
 
   void add_row(std::vector<Row>& rows, std::string metric, bool near,
-               const std::vector<double>& seconds) const {
-    if (seconds.empty()) return;
+               const std::vector<double>& seconds, int rounds) const {
+    constexpr std::size_t kShareMin = 5;  // a fifth; fewer batches say nothing
+    if (seconds.empty() || kShareMin * seconds.size() < static_cast<std::size_t>(rounds)) return;
     const auto [min, max] = std::ranges::minmax(seconds);
     rows.push_back({.op = request.op,
                     .bytes = request.bytes,
@@ -91,7 +99,7 @@ void Measurement::add_batch(Series& series, int round, bool& near_before) {
   Samples& samples = series.samples[near_before && near_after ? 1 : 0];
   near_before = near_after;
   samples.calls.push_back(reply.call_seconds);
-  if (series.request.metric == Metric::cycle && series.request.op != Op::channel) {
+  if (reply.baseline_seconds > 0 && core_each(options_.ranks)) {
     samples.marginals.push_back(reply.call_seconds - reply.baseline_seconds);
   }
 }
@@ -100,6 +108,7 @@ std::vector<Row> Measurement::run(Op op, std::size_t bytes, Metric metric) {
   std::vector<Series> all;
   for (const auto& team : teams_) {
     if (!team->offers(op)) continue;
+    if (team->name() == "limit" && !has_limit(op, bytes, metric, options_.ranks)) continue;
     all.push_back({.team = team.get(),
                    .request = {.op = op,
                                .bytes = bytes,
@@ -130,9 +139,10 @@ std::vector<Row> Measurement::run(Op op, std::size_t bytes, Metric metric) {
   std::vector<Row> rows;
   const std::string name = metric == Metric::loop ? "loop" : "cycle";
   for (const bool near : {true, false}) {
-    for (const Series& series : all) series.add_row(rows, name, near, series.samples[near].calls);
+    for (const Series& series : all)
+      series.add_row(rows, name, near, series.samples[near].calls, options_.rounds);
     for (const Series& series : all) {
-      series.add_row(rows, "marginal", near, series.samples[near].marginals);
+      series.add_row(rows, "marginal", near, series.samples[near].marginals, options_.rounds);
     }
   }
   for (Row& row : rows) {

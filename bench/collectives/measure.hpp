@@ -19,7 +19,8 @@ struct Row {
   int ranks = 0;
   std::string implementation = {};
   std::string setting = {};  ///< where an implementation runs in several
-  /// loop, cycle, or marginal: a cycle less the same cycle with only a barrier.
+  /// loop, cycle, or marginal: a cycle less the same cycle with only a barrier, where every rank
+  /// has a core.
   std::string metric = {};
   /// near: a cache line goes from core to core and back within kNearSeconds; far: it doesn't.
   /// Times of one state only may be compared.

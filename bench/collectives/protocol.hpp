@@ -33,6 +33,9 @@ Op parse_op(std::string_view name);
 /// The op cuts its tensor into a part per rank.
 bool has_parts(Op op) noexcept;
 
+/// The limit of a loop of less than that is the exchange of a cache line.
+inline constexpr std::size_t kExchangeBytes = 4096;
+
 /// loop: calls back to back. cycle: every rank writes all of its tensor, calls, reads all of the
 /// result; and the same with a barrier in place of the call. A channel's loop is a stream, its
 /// cycle a message there and one back.
