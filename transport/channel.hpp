@@ -30,7 +30,7 @@ struct ChannelOptions {
   std::size_t slot_bytes = 0;
 };
 
-/// The memory of a channel. Thread-safe; outlives the writer and the reader on it.
+/// The memory of a channel. Thread-safe; outlives its writer and its reader, and isn't moved then.
 class Channel {
  public:
   /// "weft-<job>-channel-<name>", which JobMemory::remove(job) removes.

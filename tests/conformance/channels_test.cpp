@@ -143,7 +143,7 @@ TYPED_TEST(Channels, DeliverFramesOfEverySizeInOrder) {
         ++seed;
         SCOPED_TRACE(fmt::format("{} slots of {} bytes, {} spins, seed {}", slot_count, slot_bytes,
                                  policy.spins, seed));
-        constexpr std::uint64_t kCount = 500;
+        constexpr std::uint64_t kCount = 200;
         const std::vector<std::string> failures = TypeParam::run(
             options_of(slot_count, slot_bytes),
             [&](Channel& channel) { write_stream(channel, policy, seed, kCount); },
