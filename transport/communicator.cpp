@@ -30,6 +30,8 @@
 #include <sched.h>
 
 #include <algorithm>
+#include <cstring>
+#include <span>
 
 #include <weft/spmd/error.hpp>
 #include <weft/transport/call_record.hpp>
@@ -55,9 +57,11 @@ std::uint32_t epoch_of(std::uint64_t announced) {
   return static_cast<std::uint32_t>(announced >> 32);
 }
 
+bool has_reached(std::uint64_t announced, std::uint32_t epoch) {
+  return static_cast<std::int32_t>(epoch_of(announced) - epoch) >= 0;
+}
 bool has_reached(const GroupLine& line, std::uint32_t epoch) {
-  const std::uint32_t reached = epoch_of(line.announced.load(std::memory_order_acquire));
-  return static_cast<std::int32_t>(reached - epoch) >= 0;
+  return has_reached(line.announced.load(std::memory_order_acquire), epoch);
 }
 
 }  // namespace
@@ -99,9 +103,8 @@ PreparedCall Communicator::prepare(const CollectiveCall& call) {
   prepared.call_.name = {};
   prepared.group_ = &group;
   prepared.algorithm_ = choose_algorithm(call, group.size(), memory_->crowded());
-  prepared.mailboxes_ = bytes_of(call, group.size()).source <= kLineMailboxBytes
-                            ? &group.line_mailboxes
-                            : &group.mailboxes;
+  prepared.in_lines_ = prepared.algorithm_ == Algorithm::mailbox &&
+                       bytes_of(call, group.size()).source <= kLineMailboxBytes;
   prepared.words_ = encode(call);
   prepared.digest_ = digest_of(prepared.words_);
   prepared.label_ = call.name.empty() ? std::string(to_string(call.kind))
@@ -110,7 +113,8 @@ PreparedCall Communicator::prepare(const CollectiveCall& call) {
 }
 
 GroupMemory Communicator::group_memory() const {
-  return {group_->arenas, (*current_->mailboxes_)[epoch_ % 2], group_->index};
+  const auto& mailboxes = current_->in_lines_ ? group_->line_mailboxes : group_->mailboxes;
+  return {group_->arenas, mailboxes[epoch_ % 2], group_->index};
 }
 
 void Communicator::start(const CollectiveCall& call) {
@@ -127,8 +131,10 @@ void Communicator::start(const PreparedCall& call) {
   current_ = &call;
   group_ = call.group_;
   signature_ = signature_of(++count_, call.digest_);
-  epoch_ = epoch_of(group_->line().announced.load(std::memory_order_relaxed)) + 1;
-  weft::prepare(call.algorithm_, call.call_, group_memory());
+  epoch_ = epoch_of(group_->own->announced.load(std::memory_order_relaxed)) + 1;
+  if (call.algorithm_ == Algorithm::mailbox) {
+    weft::prepare(call.algorithm_, call.call_, group_memory());
+  }
   stage_ = Stage::entry;
   announce();
   record(call);  // while the announcement is on its way
@@ -150,21 +156,30 @@ void Communicator::record(const PreparedCall& call) {
 void Communicator::announce() {
   arrived_ = 0;
   if (group_->size() == 1) return;
-  group_->line().announced.store(announcement(epoch_, signature_), std::memory_order_release);
+  group_->own->announced.store(announcement(epoch_, signature_), std::memory_order_release);
   light_fence();
 }
 
 /// Group index of the first peer that hasn't been seen at this epoch.
-int Communicator::awaited() const { return (group_->index + 1 + arrived_) % group_->size(); }
+int Communicator::awaited() const { return group_->peers[arrived_]; }
 
 bool Communicator::all_arrived() {
-  const int peers = group_->size() - 1;
-  while (arrived_ < peers && has_reached(group_->line(awaited()), epoch_)) ++arrived_;
-  return arrived_ == peers;
+  for (; arrived_ < group_->peers.size(); ++arrived_) {
+    const int peer = group_->peers[arrived_];
+    const GroupLine& line = group_->line(peer);
+    const std::uint64_t announced = line.announced.load(std::memory_order_acquire);
+    if (!has_reached(announced, epoch_)) return false;
+    Arrival& arrival = group_->arrivals[static_cast<std::size_t>(peer)];
+    arrival.announced = announced;
+    if (current_->in_lines_) {
+      std::memcpy(arrival.mailbox.data(), line.mailbox[epoch_ % 2], kLineMailboxBytes);
+    }
+  }
+  return true;
 }
 
 void Communicator::wake_sleepers() const {
-  GroupLine& first = group_->line(0);
+  GroupLine& first = *group_->first;
   if (first.sleepers.load(std::memory_order_relaxed) != 0 &&
       first.woken.exchange(epoch_, std::memory_order_seq_cst) != epoch_) {
     wake_all(first.woken);
@@ -173,9 +188,9 @@ void Communicator::wake_sleepers() const {
 
 void Communicator::require_same_call() const {
   const std::uint64_t expected = announcement(epoch_, signature_);
-  for (int member = 0; member < group_->size(); ++member) {
-    const std::uint64_t announced = group_->line(member).announced.load(std::memory_order_relaxed);
-    if (announced != expected && epoch_of(announced) == epoch_) fail_divergence(member);
+  for (const int peer : group_->peers) {
+    const std::uint64_t announced = group_->arrivals[static_cast<std::size_t>(peer)].announced;
+    if (announced != expected && epoch_of(announced) == epoch_) fail_divergence(peer);
   }
 }
 
@@ -184,8 +199,10 @@ bool Communicator::poll() {
   if (!all_arrived()) return still_waiting();
   wake_sleepers();
   if (stage_ == Stage::entry) {
-    if (group_->size() > 1) require_same_call();
-    perform(current_->algorithm_, current_->call_, group_memory());
+    require_same_call();
+    if (current_->algorithm_ != Algorithm::signal) {
+      perform(current_->algorithm_, current_->call_, group_memory());
+    }
     if (!has_exit_sync(current_->algorithm_) || group_->size() == 1) return finish();
     stage_ = Stage::exit;
     ++epoch_;
@@ -242,7 +259,7 @@ void Communicator::await_peers(std::optional<Clock::time_point>& since) {
 }
 
 void Communicator::sleep(Clock::duration longest) {
-  GroupLine& first = group_->line(0);
+  GroupLine& first = *group_->first;
   first.sleepers.fetch_add(1, std::memory_order_seq_cst);
   const std::uint32_t woken = first.woken.load(std::memory_order_seq_cst);
   heavy_fence();
@@ -256,8 +273,7 @@ void Communicator::sleep(Clock::duration longest) {
 /// in its place: it is asleep in another group, and nobody would ever wake. (It announces before it
 /// records, so an epoch announced with that number is visible once the number is.)
 void Communicator::find_divergence() const {
-  for (int i = arrived_; i < group_->size() - 1; ++i) {
-    const int member = (group_->index + 1 + i) % group_->size();
+  for (const int member : std::span(group_->peers).subspan(arrived_)) {
     const std::optional<RecordedCall> call =
         read_record(memory_->call_record(group_->chip(member)));
     if (call && call->number >= count_ && !has_reached(group_->line(member), epoch_)) {
@@ -285,8 +301,7 @@ void Communicator::fail_divergence(int member) const {
 
 void Communicator::fail_timeout(Clock::duration waited) const {
   std::string missing;
-  for (int i = arrived_; i < group_->size() - 1; ++i) {
-    const int member = (group_->index + 1 + i) % group_->size();
+  for (const int member : std::span(group_->peers).subspan(arrived_)) {
     if (has_reached(group_->line(member), epoch_)) continue;
     const int chip = group_->chip(member);
     const std::optional<RecordedCall> last = read_record(memory_->call_record(chip));

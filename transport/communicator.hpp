@@ -35,7 +35,7 @@ class PreparedCall {
   std::string name_;  ///< of the call
   Group* group_ = nullptr;
   Algorithm algorithm_ = Algorithm::signal;
-  const std::array<std::vector<std::byte*>, 2>* mailboxes_ = nullptr;
+  bool in_lines_ = false;  ///< its mailboxes are those of the group's lines
   CallWords words_{};
   std::uint64_t digest_ = 0;  ///< of the words
   std::string label_;         ///< for the board: "all_reduce 'fc1.weight.grad'"
@@ -130,7 +130,7 @@ class Communicator {
   Group* group_ = nullptr;
   std::uint64_t signature_ = 0;
   std::uint32_t epoch_ = 0;  ///< of the sync under way
-  int arrived_ = 0;          ///< peers, counted from the next in group order, seen at this epoch
+  std::size_t arrived_ = 0;  ///< peers, counted from the next in group order, seen at this epoch
 };
 
 }  // namespace weft

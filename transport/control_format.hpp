@@ -1,10 +1,14 @@
 #pragma once
 /// Format of the control segment, version 1 (native byte order):
 ///
-///   control = header call_record{num_chips} group_line{num_masks}{num_chips}
-///   header      = ControlHeader, 4096 bytes
-///   call_record = CallRecord, 128 bytes: what a chip called last
-///   group_line  = GroupLine, 128 bytes: a chip's word in the group of `mask`
+///   control    = header chip{num_chips}
+///   header     = ControlHeader, 4096 bytes
+///   chip       = group_line{num_masks} gap call_record gap
+///   group_line = GroupLine, 128 bytes: the chip's word in the group of `mask`
+///   call_record = CallRecord, 128 bytes: what the chip called last
+///
+/// What a chip writes has pages of its own, to the end: processors fetch lines ahead, but not over
+/// the end of a page, and a line that is taken from its writer for nothing has to come back.
 ///
 /// A mask is an AtomMask without its bit 0, which no atom has: mask >> 1. Every atom is at least 2,
 /// so num_chips chips have at most floor(log2(num_chips)) atoms, and num_masks is 2 to that power.
@@ -53,7 +57,7 @@ struct alignas(128) CallRecord {
 static_assert(sizeof(CallRecord) == 128);
 
 /// Read by the chips of a group; the first half is written by one. Invariants: communicator.cpp.
-struct alignas(256) GroupLine {
+struct alignas(128) GroupLine {
   /// Epoch, the number of syncs announced so far, in the upper half; in the lower what is left of
   /// the signature of the call that the last of them is of. Publishes the mailboxes, and all that
   /// the chip read and wrote in its arena and the others' before it.
@@ -62,10 +66,10 @@ struct alignas(256) GroupLine {
 
   /// Of the group's first chip, and written by any of the group: the sync for which sleepers were
   /// last woken, on which they sleep, and how many there are.
-  alignas(128) std::atomic<std::uint32_t> woken;
+  alignas(64) std::atomic<std::uint32_t> woken;
   std::atomic<std::uint32_t> sleepers;
 };
-static_assert(sizeof(GroupLine) == 256);
+static_assert(sizeof(GroupLine) == 128);
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
 static_assert(std::atomic<AbortState>::is_always_lock_free);
 
@@ -73,10 +77,15 @@ constexpr std::size_t group_mask_count(int num_chips) {
   return std::size_t{1} << (std::bit_width(static_cast<unsigned>(num_chips)) - 1);
 }
 
+/// Of a chip: its lines, a gap of 128 bytes at least, its record at the end of whole pages.
+constexpr std::size_t control_bytes_per_chip(int num_chips) {
+  const std::size_t lines = group_mask_count(num_chips) * sizeof(GroupLine);
+  return (lines + 128 + sizeof(CallRecord) + 4095) / 4096 * 4096;
+}
+
 constexpr std::size_t control_bytes(int num_chips) {
-  const auto chips = static_cast<std::size_t>(num_chips);
-  return sizeof(ControlHeader) + chips * sizeof(CallRecord) +
-         group_mask_count(num_chips) * chips * sizeof(GroupLine);
+  return sizeof(ControlHeader) +
+         static_cast<std::size_t>(num_chips) * control_bytes_per_chip(num_chips);
 }
 
 }  // namespace weft

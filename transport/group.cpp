@@ -32,6 +32,17 @@ Group::Group(const JobMemory& memory, const Mesh& mesh, int position, AtomList g
       line_mailboxes[parity].push_back(line.mailbox[parity]);
     }
   }
+  own = lines[static_cast<std::size_t>(index)];
+  first = lines[0];
+  arrivals.resize(chips.size());
+  for (int i = 1; i < size(); ++i) {
+    const int peer = (index + i) % size();
+    const auto member = static_cast<std::size_t>(peer);
+    peers.push_back(peer);
+    for (std::vector<std::byte*>& mailboxes_seen : line_mailboxes) {
+      mailboxes_seen[member] = arrivals[member].mailbox.data();
+    }
+  }
 }
 
 }  // namespace weft

@@ -209,16 +209,21 @@ void JobMemory::wake_sleepers() const {
   }
 }
 
+std::byte* JobMemory::control_of(int chip) const {
+  WEFT_CHECK(chip >= 0 && chip < num_chips(), chip);
+  return control_.data() + sizeof(ControlHeader) +
+         static_cast<std::size_t>(chip) * control_bytes_per_chip(num_chips());
+}
+
 GroupLine& JobMemory::group_line(std::uint16_t mask, int chip) const {
   const std::size_t group = mask >> 1U;
-  WEFT_CHECK(group < group_mask_count(num_chips()) && chip >= 0 && chip < num_chips(), mask, chip);
-  auto* lines = reinterpret_cast<GroupLine*>(&call_record(0) + num_chips());
-  return lines[group * static_cast<std::size_t>(num_chips()) + static_cast<std::size_t>(chip)];
+  WEFT_CHECK(group < group_mask_count(num_chips()), mask);
+  return reinterpret_cast<GroupLine*>(control_of(chip))[group];
 }
 
 CallRecord& JobMemory::call_record(int chip) const {
-  WEFT_CHECK(chip >= 0 && chip < num_chips(), chip);
-  return reinterpret_cast<CallRecord*>(control_.data() + sizeof(ControlHeader))[chip];
+  std::byte* end = control_of(chip) + control_bytes_per_chip(num_chips());
+  return *(reinterpret_cast<CallRecord*>(end) - 1);
 }
 
 std::size_t JobMemory::mailboxes_offset(std::uint16_t mask) const {

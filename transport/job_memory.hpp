@@ -69,6 +69,7 @@ class JobMemory {
  private:
   JobMemory(Segment control, std::vector<Segment> arenas);
   ControlHeader& control() const;
+  std::byte* control_of(int chip) const;
   const Segment& segment(int chip) const { return arenas_.at(static_cast<std::size_t>(chip)); }
   std::size_t mailboxes_offset(std::uint16_t mask) const;
   void wake_sleepers() const;
