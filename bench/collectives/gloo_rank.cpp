@@ -87,21 +87,20 @@ class GlooRank : public Collectives {
  private:
   std::size_t part() const { return buffers_.source.size() / static_cast<std::size_t>(ranks_); }
 
-  /// Of the older kind; null: the newer ones do it.
+  /// Of the older kind; null: newer ones do it.
   std::unique_ptr<gloo::Algorithm> make_algorithm() {
     float* source = buffers_.source.data();
     float* destination = buffers_.destination.data();
     const int count = static_cast<int>(buffers_.source.size());
-    if (op_ == Op::reduce_scatter) {
-      return std::make_unique<gloo::ReduceScatterHalvingDoubling<float>>(
-          context_, std::vector{source}, count,
-          std::vector<int>(static_cast<std::size_t>(ranks_), static_cast<int>(part())));
-    }
     if (!polls_) return nullptr;
     switch (op_) {
       case Op::all_reduce:
         return std::make_unique<gloo::AllreduceHalvingDoubling<float>>(context_,
                                                                        std::vector{source}, count);
+      case Op::reduce_scatter:
+        return std::make_unique<gloo::ReduceScatterHalvingDoubling<float>>(
+            context_, std::vector{source}, count,
+            std::vector<int>(static_cast<std::size_t>(ranks_), static_cast<int>(part())));
       case Op::all_gather:
         return std::make_unique<gloo::AllgatherRing<float>>(
             context_, std::vector<const float*>{source}, destination, count);

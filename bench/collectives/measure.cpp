@@ -41,6 +41,7 @@ struct Samples {
 struct Measurement::Series {
   Team* team = nullptr;
   Request request = {};
+  double barrier_seconds = 0;  ///< cycle: of a barrier alone
   std::optional<bool> verified = {};
   std::array<Samples, 2> samples = {};  ///< far, near
   bool failed = false;
@@ -49,24 +50,6 @@ struct Measurement::Series {
     const Reply reply = team->run(request);
     if (reply.verified) verified = verified.value_or(true) && *reply.verified;
     return reply;
-  }
-
-  void add_row(std::vector<Row>& rows, std::string metric, bool near,
-               const std::vector<double>& seconds, int rounds) const {
-    constexpr std::size_t kShareMin = 5;  // a fifth; fewer batches say nothing
-    if (seconds.empty() || kShareMin * seconds.size() < static_cast<std::size_t>(rounds)) return;
-    const auto [min, max] = std::ranges::minmax(seconds);
-    rows.push_back({.op = request.op,
-                    .bytes = request.bytes,
-                    .implementation = team->name(),
-                    .setting = team->setting(),
-                    .metric = std::move(metric),
-                    .state = near ? "near" : "far",
-                    .median_us = median(seconds) * 1e6,
-                    .min_us = min * 1e6,
-                    .max_us = max * 1e6,
-                    .batches = static_cast<int>(seconds.size()),
-                    .verified = verified});
   }
 };
 
@@ -89,6 +72,10 @@ void Measurement::calibrate(Series& series) {
     request.repetitions =
         std::clamp(static_cast<std::int64_t>(share * options_.batch_seconds / seconds),
                    kRepetitionsMin, kRepetitionsMax);
+  }
+  if (request.metric == Metric::cycle && request.op != Op::channel) {
+    const Request barriers{.op = Op::barrier, .repetitions = 50, .parts = request.parts};
+    series.barrier_seconds = series.team->run(barriers).call_seconds;
   }
 }
 
@@ -135,18 +122,24 @@ std::vector<Row> Measurement::run(Op op, std::size_t bytes, Metric metric) {
     }
   }
   std::erase_if(all, &Series::failed);
+  return rows_of(all);
+}
 
+std::vector<Row> Measurement::rows_of(const std::vector<Series>& all) const {
   std::vector<Row> rows;
-  const std::string name = metric == Metric::loop ? "loop" : "cycle";
   for (const bool near : {true, false}) {
-    for (const Series& series : all)
-      series.add_row(rows, name, near, series.samples[near].calls, options_.rounds);
     for (const Series& series : all) {
-      series.add_row(rows, "marginal", near, series.samples[near].marginals, options_.rounds);
+      const bool loop = series.request.metric == Metric::loop;
+      add_row(rows, series, loop ? "loop" : "cycle", near, series.samples[near].calls);
+    }
+    for (const Series& series : all) {
+      const std::vector<double>& marginals = series.samples[near].marginals;
+      // What is left of a cycle is lost in the noise of a barrier that costs more.
+      if (marginals.empty() || median(marginals) <= series.barrier_seconds) continue;
+      add_row(rows, series, "marginal", near, marginals);
     }
   }
   for (Row& row : rows) {
-    row.ranks = options_.ranks;
     const auto limit = std::ranges::find_if(rows, [&](const Row& other) {
       return other.implementation == "limit" && other.metric == row.metric &&
              other.state == row.state;
@@ -154,6 +147,26 @@ std::vector<Row> Measurement::run(Op op, std::size_t bytes, Metric metric) {
     if (limit != rows.end()) row.limit_us = limit->median_us;
   }
   return rows;
+}
+
+void Measurement::add_row(std::vector<Row>& rows, const Series& series, std::string metric,
+                          bool near, const std::vector<double>& seconds) const {
+  constexpr std::size_t kShareMin = 5;  // a fifth; fewer batches say nothing
+  const auto rounds = static_cast<std::size_t>(options_.rounds);
+  if (seconds.empty() || kShareMin * seconds.size() < rounds) return;
+  const auto [min, max] = std::ranges::minmax(seconds);
+  rows.push_back({.op = series.request.op,
+                  .bytes = series.request.bytes,
+                  .ranks = options_.ranks,
+                  .implementation = series.team->name(),
+                  .setting = series.team->setting(),
+                  .metric = std::move(metric),
+                  .state = near ? "near" : "far",
+                  .median_us = median(seconds) * 1e6,
+                  .min_us = min * 1e6,
+                  .max_us = max * 1e6,
+                  .batches = static_cast<int>(seconds.size()),
+                  .verified = series.verified});
 }
 
 }  // namespace weft::bench

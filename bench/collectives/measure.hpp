@@ -20,7 +20,7 @@ struct Row {
   std::string implementation = {};
   std::string setting = {};  ///< where an implementation runs in several
   /// loop, cycle, or marginal: a cycle less the same cycle with only a barrier, where every rank
-  /// has a core.
+  /// has a core and a barrier costs less than what is left.
   std::string metric = {};
   /// near: a cache line goes from core to core and back within kNearSeconds; far: it doesn't.
   /// Times of one state only may be compared.
@@ -54,6 +54,9 @@ class Measurement {
   bool near();
   void calibrate(Series& series);
   void add_batch(Series& series, int round, bool& near_before);
+  std::vector<Row> rows_of(const std::vector<Series>& all) const;
+  void add_row(std::vector<Row>& rows, const Series& series, std::string metric, bool near,
+               const std::vector<double>& seconds) const;
 
   MeasureOptions options_;
   std::unique_ptr<Team> probe_;

@@ -36,7 +36,6 @@ class QueuePair {
       remove();
     }
   }
-  ~QueuePair() { remove(); }
   QueuePair(const QueuePair&) = delete;
   QueuePair& operator=(const QueuePair&) = delete;
 

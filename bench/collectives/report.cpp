@@ -70,8 +70,7 @@ std::string commit() {
   return std::string(line, std::string_view(line).find('\n'));
 }
 
-/// Of the rows in the same metric and state, the one of weft and the fastest peer's; null: none.
-/// A marginal below 0 is none: the peer's barrier takes longer than its op.
+/// Of the rows in the same metric and state, the one of weft and of the fastest peer that was right; null: none.
 struct Rivals {
   const Row* weft = nullptr;
   const Row* best_peer = nullptr;
@@ -83,7 +82,7 @@ Rivals rivals_of(const Row& row, std::span<const Row> rows) {
     if (other.metric != row.metric || other.state != row.state) continue;
     if (other.implementation == "weft") {
       rivals.weft = &other;
-    } else if (other.implementation != "limit" && other.median_us > 0 &&
+    } else if (other.implementation != "limit" && other.verified.value_or(true) &&
                (rivals.best_peer == nullptr || other.median_us < rivals.best_peer->median_us)) {
       rivals.best_peer = &other;
     }

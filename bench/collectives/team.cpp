@@ -91,14 +91,23 @@ std::string Team::label() const {
 
 bool Team::offers(Op op) const { return std::ranges::find(ops_, op) != ops_.end(); }
 
+Reply Team::reply_of(std::size_t rank) {
+  try {
+    const auto message = ranks_[rank]->receive();
+    if (!message) fail(Errc::io, "it is gone");
+    const auto reply = message->get<Reply>();
+    if (!reply.error.empty()) fail(Errc::unavailable, "{}", reply.error);
+    return reply;
+  } catch (const Error& error) {
+    fail(error.code(), "{}: rank {}: {}", label(), rank, error.what());
+  }
+}
+
 Reply Team::run(const Request& request) {
   for (auto& rank : ranks_) rank->send(request);
   Reply slowest;
   for (std::size_t i = 0; i < ranks_.size(); ++i) {
-    const auto message = ranks_[i]->receive();
-    if (!message) fail(Errc::io, "{}: rank {} is gone", label(), i);
-    const auto reply = message->get<Reply>();
-    if (!reply.error.empty()) fail(Errc::unavailable, "{}: rank {}: {}", label(), i, reply.error);
+    const Reply reply = reply_of(i);
     slowest.call_seconds = std::max(slowest.call_seconds, reply.call_seconds);
     slowest.baseline_seconds = std::max(slowest.baseline_seconds, reply.baseline_seconds);
     if (reply.verified) slowest.verified = slowest.verified.value_or(true) && *reply.verified;

@@ -48,6 +48,7 @@ class Team {
 
  private:
   void launch_ranks(const Launch& launch, Meeting& meeting);
+  Reply reply_of(std::size_t rank);
   Connection await_rank(Meeting& meeting, std::chrono::steady_clock::time_point deadline);
   void stop();
 
