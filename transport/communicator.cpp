@@ -269,16 +269,17 @@ void Communicator::sleep(Clock::duration longest) {
   first.sleepers.fetch_sub(1, std::memory_order_relaxed);
 }
 
-/// A peer that is at this collective's number or beyond, but hasn't arrived, called something else
-/// in its place: it is asleep in another group, and nobody would ever wake. (It announces before it
-/// records, so an epoch announced with that number is visible once the number is.)
+/// A peer that is at another collective of this number, or beyond, but hasn't arrived, called
+/// something else in its place: it is asleep in another group, and nobody would ever wake. (It
+/// announces before it records, so an epoch announced with that number is visible once the number
+/// is.) At the same collective, it may be long at work between entry and exit.
 void Communicator::find_divergence() const {
   for (const int member : std::span(group_->peers).subspan(arrived_)) {
     const std::optional<RecordedCall> call =
         read_record(memory_->call_record(group_->chip(member)));
-    if (call && call->number >= count_ && !has_reached(group_->line(member), epoch_)) {
-      fail_divergence(member);
-    }
+    if (!call || call->number < count_) continue;
+    const bool same = call->number == count_ && digest_of(call->words) == current_->digest_;
+    if (!same && !has_reached(group_->line(member), epoch_)) fail_divergence(member);
   }
 }
 

@@ -164,6 +164,18 @@ TEST_F(CommunicatorTest, NamesTheChipThatWentToAnotherGroup) {
                [&] { chips[0]->wait(); });
 }
 
+TEST_F(CommunicatorTest, WaitsAtTheExitForAChipThatIsStillAtWork) {
+  CollectiveCall reduce = call(CollectiveKind::all_reduce, data, 10'000);
+  reduce.destination = 1 << 16;
+  chips[0]->start(reduce);
+  chips[2]->start(reduce);
+  EXPECT_FALSE(chips[0]->poll());  // past the entry
+  // It sleeps long enough to look for a divergence: the other has the same call on its record.
+  expect_error(Errc::timeout, {"at its exit", "chip 1"}, [&] { chips[0]->wait(); });
+  EXPECT_TRUE(chips[2]->poll());
+  EXPECT_TRUE(chips[0]->poll());
+}
+
 TEST_F(CommunicatorTest, NamesTheChipThatLeftOneOut) {
   chips[0]->run(call(CollectiveKind::barrier, {}, 0));
   chips[0]->start(call(CollectiveKind::barrier, data, 0));
