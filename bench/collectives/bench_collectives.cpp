@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <fstream>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -29,6 +30,7 @@ struct Options {
   std::vector<std::size_t> sizes = {8, 1024, 65536, 1 << 20, 16 << 20, 64 << 20};
   std::string metric = "auto";
   std::vector<std::string> peers = {};
+  bool shared = false;
   std::string json_file = {};
   std::string svg_file = {};
 };
@@ -83,6 +85,8 @@ Options parse(int argc, char** argv) {
                                  fmt::join(peer_names(), ", ")))
           ->delimiter(',')
           ->expected(0, CLI::detail::expected_max_vector_size);
+  app.add_flag("--shared", options.shared,
+               "don't wait for another run to end: the times are worth nothing then");
   app.add_option("--json", options.json_file, "file for the results");
   app.add_option("--svg", options.svg_file, "file for a picture of them");
   try {
@@ -129,7 +133,8 @@ std::vector<Row> measure(const Options& options) {
   for (const std::size_t bytes : options.sizes) {
     bytes_max = std::max(bytes_max, round_bytes(Op::all_gather, bytes, options.measure.ranks));
   }
-  const OnlyRun only_run;
+  std::optional<OnlyRun> only_run;
+  if (!options.shared) only_run.emplace();
   Meeting meeting;
   Measurement measurement = start(options, bytes_max, ops, meeting);
   std::vector<Row> rows;

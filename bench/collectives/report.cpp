@@ -70,8 +70,8 @@ std::string commit() {
   return std::string(line, std::string_view(line).find('\n'));
 }
 
-/// Of the rows in the same metric and state, the one of weft and that of the fastest peer that was
-/// right; null: none.
+/// Of the rows in the same metric and state: weft's, and that of the fastest peer that was right.
+/// Null: there is none.
 struct Rivals {
   const Row* weft = nullptr;
   const Row* best_peer = nullptr;
