@@ -4,8 +4,6 @@
 
 #include <benchmark/benchmark.h>
 
-#include <pthread.h>
-
 #include <cstdint>
 #include <cstring>
 #include <numeric>
@@ -13,6 +11,7 @@
 #include <thread>
 #include <vector>
 
+#include <weft/bench/cores.hpp>
 #include <weft/spmd/error.hpp>
 #include <weft/transport/channel.hpp>
 #include <weft/transport/format/shard_frame.hpp>
@@ -29,21 +28,10 @@ WaitPolicy policy() {
   return chosen;
 }
 
-/// The n-th core that this process may run on; no-op where there are fewer.
+/// The n-th that this process may run on.
 void bind_to_core(int n) {
-  static const cpu_set_t allowed = [] {
-    cpu_set_t cores;
-    CPU_ZERO(&cores);
-    pthread_getaffinity_np(pthread_self(), sizeof cores, &cores);
-    return cores;
-  }();
-  for (int core = 0; core < CPU_SETSIZE; ++core) {
-    if (!CPU_ISSET(core, &allowed) || n-- != 0) continue;
-    cpu_set_t one;
-    CPU_ZERO(&one);
-    CPU_SET(core, &one);
-    pthread_setaffinity_np(pthread_self(), sizeof one, &one);
-  }
+  static const cpu_set_t allowed = bench::allowed_cores();
+  bench::bind_to_core(allowed, n);
 }
 
 /// Runs until the benchmark's side of its channels is gone.

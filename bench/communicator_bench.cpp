@@ -1,16 +1,14 @@
 /// Collectives between threads that are pinned to a core each: what a call costs back to back.
 /// Between processes, with peers: bench/collectives.
 
-#include <pthread.h>
-#include <sched.h>
-
-#include <memory>
-#include <thread>
+#include <array>
+#include <atomic>
+#include <chrono>
 
 #include <benchmark/benchmark.h>
 
+#include <weft/bench/cores.hpp>
 #include <weft/transport/communicator.hpp>
-#include <weft/transport/control_format.hpp>
 
 namespace weft {
 namespace {
@@ -27,10 +25,8 @@ struct Team {
 };
 
 void pin(int thread) {
-  cpu_set_t core;
-  CPU_ZERO(&core);
-  CPU_SET(static_cast<unsigned>(thread) % std::thread::hardware_concurrency(), &core);
-  pthread_setaffinity_np(pthread_self(), sizeof core, &core);
+  static const cpu_set_t allowed = bench::allowed_cores();
+  bench::bind_to_core(allowed, thread);
 }
 
 /// `ns`: per call. (The library's own figure is divided by the number of threads.)

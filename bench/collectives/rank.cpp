@@ -1,7 +1,5 @@
 #include <weft/bench/collectives/rank.hpp>
 
-#include <sched.h>
-
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -13,6 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include <weft/bench/collectives/pattern.hpp>
+#include <weft/bench/cores.hpp>
 #include <weft/spmd/error.hpp>
 
 namespace weft::bench {
@@ -48,13 +47,6 @@ void keep(std::uint32_t value) { asm volatile("" : : "r"(value) : "memory"); }
 std::string variable(const char* name) {
   const char* value = std::getenv(name);
   return value == nullptr ? "" : value;
-}
-
-cpu_set_t allowed_cores() {
-  cpu_set_t cores;
-  CPU_ZERO(&cores);
-  if (sched_getaffinity(0, sizeof(cores), &cores) != 0) CPU_SET(0, &cores);
-  return cores;
 }
 
 /// Times one request of a collective.
@@ -220,16 +212,7 @@ bool core_each(int ranks) {
 }
 
 void pin(int rank, int ranks) {
-  if (!core_each(ranks)) return;
-  const cpu_set_t cores = allowed_cores();
-  for (int core = 0, index = 0; core < CPU_SETSIZE; ++core) {
-    if (!CPU_ISSET(core, &cores) || index++ != rank) continue;
-    cpu_set_t own;
-    CPU_ZERO(&own);
-    CPU_SET(core, &own);
-    sched_setaffinity(0, sizeof(own), &own);
-    return;
-  }
+  if (core_each(ranks)) bind_to_core(allowed_cores(), rank);
 }
 
 void serve(int rank, int ranks, Collectives& collectives) {
