@@ -168,7 +168,8 @@ std::string Board::segment_name(std::string_view job) {
 std::vector<std::string> Board::jobs() {
   std::vector<std::string> jobs;
   for (const std::string& name : Segment::list(kPrefix)) {
-    if (name.ends_with(kSuffix) && name.size() > kPrefix.size() + kSuffix.size()) {
+    const bool channel = name.find("-channel-") != std::string::npos;  // one may be called "board"
+    if (!channel && name.ends_with(kSuffix) && name.size() > kPrefix.size() + kSuffix.size()) {
       jobs.push_back(name.substr(kPrefix.size(), name.size() - kPrefix.size() - kSuffix.size()));
     }
   }

@@ -13,6 +13,7 @@
 #include <weft/tests/support/expect_error.hpp>
 #include <weft/tests/support/golden.hpp>
 #include <weft/transport/board_format.hpp>
+#include <weft/transport/channel.hpp>
 
 namespace weft {
 namespace {
@@ -220,6 +221,12 @@ TEST_F(BoardTest, ListsTheJobsThatHaveOne) {
   Board::create(header_of(job));
   const std::vector<std::string> jobs = Board::jobs();
   EXPECT_NE(std::find(jobs.begin(), jobs.end(), job), jobs.end());
+}
+
+TEST_F(BoardTest, DoesntTakeAChannelForAJob) {
+  const Channel channel = Channel::create({.job = job, .name = "board", .slot_bytes = 64});
+  for (const std::string& name : Board::jobs()) EXPECT_EQ(name.find(job), std::string::npos);
+  EXPECT_EQ(JobMemory::remove(job), 1);
 }
 
 TEST_F(BoardTest, ThrowsNotFoundForAnUnknownJob) {
