@@ -10,7 +10,7 @@
 ///   slot    = slot_bytes, a multiple of 64; the first begins at a multiple of 128
 ///
 /// Message n of a lane, counted from 1, stands in word (n - 1) % (slot_count + 1). Invariants:
-/// channel.cpp. A change of any of this needs a new version; golden file: channel-v1.bin.
+/// channel_port.cpp. A change of any of this needs a new version; golden file: channel-v1.bin.
 
 #include <atomic>
 #include <cstddef>

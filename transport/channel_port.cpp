@@ -29,9 +29,6 @@
 namespace weft {
 namespace {
 
-/// Between two looks for a peer that died or a job that was aborted, which wake nobody.
-constexpr std::chrono::nanoseconds kSleepSlice = std::chrono::milliseconds(20);
-
 constexpr bool is_end(std::uint32_t slot) {
   return slot == static_cast<std::uint32_t>(ChannelEnd::closed) ||
          slot == static_cast<std::uint32_t>(ChannelEnd::abandoned);

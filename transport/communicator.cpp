@@ -8,8 +8,8 @@
 /// 3. A chip that announces epoch e has ended all its reads and writes of what the syncs before e
 ///    ordered: the store releases them, the peer's load acquires them.
 /// 4. From 2 and 3: once a chip has passed sync e, nobody reads any more what belongs to sync
-///    e - 1. So what there is per sync (signature, mailboxes) exists twice, chosen by the parity of
-///    the epoch, and a collective whose results leave through mailboxes needs no sync at its end.
+///    e - 1. So mailboxes exist twice, chosen by the parity of the epoch, and a collective whose
+///    results leave through them needs no sync at its end.
 /// 5. The signature of a call is announced in one word with the epoch, and compared before anything
 ///    of the peer's is used. A peer that is an epoch further has compared ours: had it found
 ///    another, it would not have gone on.
@@ -39,8 +39,6 @@
 
 namespace weft {
 namespace {
-
-constexpr std::chrono::nanoseconds kSleepSlice = std::chrono::milliseconds(20);
 
 /// Spins that don't pause: a pause makes the exchange of a cache line a third slower.
 constexpr int kEagerSpins = 200;
@@ -113,8 +111,8 @@ PreparedCall Communicator::prepare(const CollectiveCall& call) {
 }
 
 GroupMemory Communicator::group_memory() const {
-  const auto& mailboxes = current_->in_lines_ ? group_->line_mailboxes : group_->mailboxes;
-  return {group_->arenas, mailboxes[epoch_ % 2], group_->index};
+  const auto& mailboxes = current_->in_lines_ ? group().line_mailboxes : group().mailboxes;
+  return {group().arenas, mailboxes[epoch_ % 2], group().index};
 }
 
 void Communicator::start(const CollectiveCall& call) {
@@ -129,9 +127,8 @@ void Communicator::start(const PreparedCall& call) {
          describe_call());
   }
   current_ = &call;
-  group_ = call.group_;
   signature_ = signature_of(++count_, call.digest_);
-  epoch_ = epoch_of(group_->own->announced.load(std::memory_order_relaxed)) + 1;
+  epoch_ = epoch_of(group().own->announced.load(std::memory_order_relaxed)) + 1;
   if (call.algorithm_ == Algorithm::mailbox) {
     weft::prepare(call.algorithm_, call.call_, group_memory());
   }
@@ -155,21 +152,21 @@ void Communicator::record(const PreparedCall& call) {
 
 void Communicator::announce() {
   arrived_ = 0;
-  if (group_->size() == 1) return;
-  group_->own->announced.store(announcement(epoch_, signature_), std::memory_order_release);
+  if (group().size() == 1) return;
+  group().own->announced.store(announcement(epoch_, signature_), std::memory_order_release);
   light_fence();
 }
 
 /// Group index of the first peer that hasn't been seen at this epoch.
-int Communicator::awaited() const { return group_->peers[arrived_]; }
+int Communicator::awaited() const { return group().peers[arrived_]; }
 
 bool Communicator::all_arrived() {
-  for (; arrived_ < group_->peers.size(); ++arrived_) {
-    const int peer = group_->peers[arrived_];
-    const GroupLine& line = group_->line(peer);
+  for (; arrived_ < group().peers.size(); ++arrived_) {
+    const int peer = group().peers[arrived_];
+    const GroupLine& line = group().line(peer);
     const std::uint64_t announced = line.announced.load(std::memory_order_acquire);
     if (!has_reached(announced, epoch_)) return false;
-    Arrival& arrival = group_->arrivals[static_cast<std::size_t>(peer)];
+    Arrival& arrival = group().arrivals[static_cast<std::size_t>(peer)];
     arrival.announced = announced;
     if (current_->in_lines_) {
       std::memcpy(arrival.mailbox.data(), line.mailbox[epoch_ % 2], kLineMailboxBytes);
@@ -178,8 +175,14 @@ bool Communicator::all_arrived() {
   return true;
 }
 
+bool Communicator::pass_sync() {
+  if (!all_arrived()) return false;
+  wake_sleepers();
+  return true;
+}
+
 void Communicator::wake_sleepers() const {
-  GroupLine& first = *group_->first;
+  GroupLine& first = *group().first;
   if (first.sleepers.load(std::memory_order_relaxed) != 0 &&
       first.woken.exchange(epoch_, std::memory_order_seq_cst) != epoch_) {
     wake_all(first.woken);
@@ -188,27 +191,25 @@ void Communicator::wake_sleepers() const {
 
 void Communicator::require_same_call() const {
   const std::uint64_t expected = announcement(epoch_, signature_);
-  for (const int peer : group_->peers) {
-    const std::uint64_t announced = group_->arrivals[static_cast<std::size_t>(peer)].announced;
+  for (const int peer : group().peers) {
+    const std::uint64_t announced = group().arrivals[static_cast<std::size_t>(peer)].announced;
     if (announced != expected && epoch_of(announced) == epoch_) fail_divergence(peer);
   }
 }
 
 bool Communicator::poll() {
   if (stage_ == Stage::idle) return true;
-  if (!all_arrived()) return still_waiting();
-  wake_sleepers();
+  if (!pass_sync()) return still_waiting();
   if (stage_ == Stage::entry) {
     require_same_call();
     if (current_->algorithm_ != Algorithm::signal) {
       perform(current_->algorithm_, current_->call_, group_memory());
     }
-    if (!has_exit_sync(current_->algorithm_) || group_->size() == 1) return finish();
+    if (!has_exit_sync(current_->algorithm_) || group().size() == 1) return finish();
     stage_ = Stage::exit;
     ++epoch_;
     announce();
-    if (!all_arrived()) return still_waiting();
-    wake_sleepers();
+    if (!pass_sync()) return still_waiting();
   }
   return finish();
 }
@@ -222,7 +223,7 @@ bool Communicator::finish() {
 bool Communicator::still_waiting() const {
   if (memory_->aborted()) {
     fail(Errc::peer_lost, "{}; chip {} was in {} (step {}), waiting for chip {}",
-         memory_->abort_reason(), chip_, describe_call(), step_, group_->chip(awaited()));
+         memory_->abort_reason(), chip_, describe_call(), step_, group().chip(awaited()));
   }
   return false;
 }
@@ -240,7 +241,7 @@ void Communicator::await_peers(std::optional<Clock::time_point>& since) {
     if (i >= kEagerSpins) pause_cpu();
   }
   if (!since) since = Clock::now();
-  board_.waiting_for(group_->chip(awaited()));
+  board_.waiting_for(group().chip(awaited()));
   Clock::time_point now = *since;
   while (!all_arrived() && !memory_->aborted()) {
     if (now - *since >= policy_.deadline) fail_timeout(now - *since);
@@ -259,7 +260,7 @@ void Communicator::await_peers(std::optional<Clock::time_point>& since) {
 }
 
 void Communicator::sleep(Clock::duration longest) {
-  GroupLine& first = *group_->first;
+  GroupLine& first = *group().first;
   first.sleepers.fetch_add(1, std::memory_order_seq_cst);
   const std::uint32_t woken = first.woken.load(std::memory_order_seq_cst);
   heavy_fence();
@@ -274,12 +275,12 @@ void Communicator::sleep(Clock::duration longest) {
 /// announces before it records, so an epoch announced with that number is visible once the number
 /// is.) At the same collective, it may be long at work between entry and exit.
 void Communicator::find_divergence() const {
-  for (const int member : std::span(group_->peers).subspan(arrived_)) {
+  for (const int member : std::span(group().peers).subspan(arrived_)) {
     const std::optional<RecordedCall> call =
-        read_record(memory_->call_record(group_->chip(member)));
+        read_record(memory_->call_record(group().chip(member)));
     if (!call || call->number < count_) continue;
     const bool same = call->number == count_ && digest_of(call->words) == current_->digest_;
-    if (!same && !has_reached(group_->line(member), epoch_)) fail_divergence(member);
+    if (!same && !has_reached(group().line(member), epoch_)) fail_divergence(member);
   }
 }
 
@@ -289,7 +290,7 @@ std::string Communicator::describe_call() const {
 
 void Communicator::fail_divergence(int member) const {
   constexpr int kTryCount = 1000;  // it may have announced what it is just recording
-  const int chip = group_->chip(member);
+  const int chip = group().chip(member);
   std::optional<RecordedCall> other;
   for (int i = 0; i < kTryCount && (!other || other->number < count_); ++i) {
     other = read_record(memory_->call_record(chip));
@@ -302,9 +303,9 @@ void Communicator::fail_divergence(int member) const {
 
 void Communicator::fail_timeout(Clock::duration waited) const {
   std::string missing;
-  for (const int member : std::span(group_->peers).subspan(arrived_)) {
-    if (has_reached(group_->line(member), epoch_)) continue;
-    const int chip = group_->chip(member);
+  for (const int member : std::span(group().peers).subspan(arrived_)) {
+    if (has_reached(group().line(member), epoch_)) continue;
+    const int chip = group().chip(member);
     const std::optional<RecordedCall> last = read_record(memory_->call_record(chip));
     missing += fmt::format("{}chip {} (last called: {})", missing.empty() ? "" : ", ", chip,
                            last ? to_string(*last, *mesh_) : "changing just now");

@@ -1,7 +1,6 @@
 #pragma once
 /// Communicator: one chip's collectives over any subset of mesh axes, in place in the arenas.
 
-#include <array>
 #include <chrono>
 #include <cstdint>
 #include <memory>
@@ -23,16 +22,12 @@ namespace weft {
 /// A call that a Communicator has checked and encoded, to be carried out many times. Movable; for
 /// the Communicator that made it, and while that lives.
 class PreparedCall {
- public:
-  const CollectiveCall& call() const { return call_; }
-
- private:
   friend class Communicator;
   PreparedCall() = default;
 
   std::uint64_t id_ = 0;  ///< no two of a Communicator are alike
-  CollectiveCall call_;
-  std::string name_;  ///< of the call
+  CollectiveCall call_;   ///< but for its name, which needn't stay
+  std::string name_;
   Group* group_ = nullptr;
   Algorithm algorithm_ = Algorithm::signal;
   bool in_lines_ = false;  ///< its mailboxes are those of the group's lines
@@ -94,7 +89,9 @@ class Communicator {
   GroupMemory group_memory() const;
   void record(const PreparedCall& call);
   void announce();
+  Group& group() const { return *current_->group_; }
   bool all_arrived();
+  bool pass_sync();
   void wake_sleepers() const;
   void require_same_call() const;
   bool still_waiting() const;
@@ -127,7 +124,6 @@ class Communicator {
   // Of the collective under way.
   Stage stage_ = Stage::idle;
   const PreparedCall* current_ = nullptr;
-  Group* group_ = nullptr;
   std::uint64_t signature_ = 0;
   std::uint32_t epoch_ = 0;  ///< of the sync under way
   std::size_t arrived_ = 0;  ///< peers, counted from the next in group order, seen at this epoch

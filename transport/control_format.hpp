@@ -1,10 +1,10 @@
 #pragma once
 /// Format of the control segment, version 1 (native byte order):
 ///
-///   control    = header chip{num_chips}
-///   header     = ControlHeader, 4096 bytes
-///   chip       = group_line{num_masks} gap call_record gap
-///   group_line = GroupLine, 128 bytes: the chip's word in the group of `mask`
+///   control     = header chip{num_chips}
+///   header      = ControlHeader, 4096 bytes
+///   chip        = group_line{num_masks} gap call_record
+///   group_line  = GroupLine, 128 bytes: the chip's word in the group of `mask`
 ///   call_record = CallRecord, 128 bytes: what the chip called last
 ///
 /// What a chip writes has pages of its own, to the end: processors fetch lines ahead, but not over

@@ -48,8 +48,7 @@ void write_control(Segment& segment, const JobMemoryOptions& options) {
   header->num_chips = options.num_chips;
   header->arena_capacity = options.arena_capacity;
   header->generation = 1;
-  const int num_cores = options.num_cores > 0 ? options.num_cores : usable_cores();
-  header->crowded = options.num_chips > num_cores ? 1 : 0;
+  header->crowded = options.num_chips > usable_cores() ? 1 : 0;
 }
 
 /// Checks every size against the mapping.

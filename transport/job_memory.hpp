@@ -26,7 +26,6 @@ struct JobMemoryOptions {
   std::string job;                                    ///< 32 hex digits: unguessable
   int num_chips = 0;                                  ///< 1 to kLocalChipCountMax
   std::size_t arena_capacity = std::size_t{8} << 30;  ///< address space per chip, not memory
-  int num_cores = 0;  ///< for the chips of this host; 0: those that this thread may run on
 };
 
 /// Maps every arena of the job. Thread-safe.
@@ -56,7 +55,8 @@ class JobMemory {
   std::string abort_reason() const;
 
   std::uint32_t generation() const noexcept;
-  /// More chips than cores. The same for all, whatever cores each may use.
+  /// More chips than cores that the thread that made the memory may run on. The same for all,
+  /// whatever cores each may use.
   bool crowded() const noexcept;
 
   /// For the Communicator; see communicator.cpp.

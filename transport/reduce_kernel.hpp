@@ -10,54 +10,44 @@ template <typename Element, typename Kind>
 struct Loop {
   using Stored = Vector<typename Element::Stored, Element::kLanes>;
   using Combined = Vector<typename Element::Combined, Element::kLanes>;
-  static constexpr std::size_t kLanes = Element::kLanes;
+  static constexpr std::size_t kBytes = sizeof(Stored);
   /// Arenas begin on a page each, so all operands of an element fall into one set of the first
   /// cache. More than these don't fit there, and are read in longer runs one by one.
   static constexpr std::size_t kFewSources = 4;
-  static constexpr std::size_t kBytes = sizeof(Stored);
+
   template <std::size_t bytes = kBytes>
   static Combined load(const std::byte* from) {
     Stored values{};
     __builtin_memcpy(&values, from, bytes);
     return Element::widen(values);
   }
+
   template <std::size_t bytes = kBytes>
   static void store(std::byte* to, Combined result) {
     const Stored values = Element::narrow(result);
     __builtin_memcpy(to, &values, bytes);
   }
 
-  /// `vectors` whole vectors, at `at` bytes from where the operands begin. The results stay in
-  /// registers, or if there are more in the first-level cache, until all sources are in.
-  template <int vectors>
+  /// `vectors` vectors of `bytes` each, at `at` bytes from where the operands begin. The results
+  /// stay in registers, or if there are more in the first-level cache, until all sources are in.
+  /// Less than whole vectors have a size that the compiler knows: copies of other sizes are calls.
+  template <int vectors, std::size_t bytes = kBytes>
   [[gnu::always_inline]] static inline void block(const ReduceArgs& args, std::size_t at) {
     Combined results[vectors];
     const std::byte* first = args.sources[0] + args.source_offset + at;
 #pragma GCC unroll 8
-    for (int v = 0; v < vectors; ++v) results[v] = load(first + v * kBytes);
+    for (int v = 0; v < vectors; ++v) results[v] = load<bytes>(first + v * bytes);
     for (std::size_t q = 1; q < args.num_sources; ++q) {
       const std::byte* source = args.sources[q] + args.source_offset + at;
 #pragma GCC unroll 8
       for (int v = 0; v < vectors; ++v) {
-        results[v] = Kind::combine(results[v], load(source + v * kBytes));
+        results[v] = Kind::combine(results[v], load<bytes>(source + v * bytes));
       }
     }
     for (std::size_t q = 0; q < args.num_destinations; ++q) {
       std::byte* destination = args.destinations[q] + args.destination_offset + at;
 #pragma GCC unroll 8
-      for (int v = 0; v < vectors; ++v) store(destination + v * kBytes, results[v]);
-    }
-  }
-
-  /// Less than a vector, of a size that the compiler knows: copies of other sizes are calls.
-  template <std::size_t bytes>
-  [[gnu::always_inline]] static inline void part(const ReduceArgs& args, std::size_t at) {
-    Combined result = load<bytes>(args.sources[0] + args.source_offset + at);
-    for (std::size_t q = 1; q < args.num_sources; ++q) {
-      result = Kind::combine(result, load<bytes>(args.sources[q] + args.source_offset + at));
-    }
-    for (std::size_t q = 0; q < args.num_destinations; ++q) {
-      store<bytes>(args.destinations[q] + args.destination_offset + at, result);
+      for (int v = 0; v < vectors; ++v) store<bytes>(destination + v * bytes, results[v]);
     }
   }
 
@@ -66,7 +56,7 @@ struct Loop {
   [[gnu::always_inline]] static inline void rest(const ReduceArgs& args, std::size_t at,
                                                  std::size_t bytes) {
     if (bytes >= part_bytes) {
-      part<part_bytes>(args, at);
+      block<1, part_bytes>(args, at);
       at += part_bytes;
       bytes -= part_bytes;
     }

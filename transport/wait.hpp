@@ -34,7 +34,11 @@ void register_light_fence() noexcept;
 /// Cores that the calling thread may run on.
 int usable_cores() noexcept;
 
-/// How to wait: spin, then yield, then sleep in the kernel in bounded slices.
+/// Longest sleep of a wait: between two of them it looks for what wakes nobody, as an abort, a
+/// deadline or a peer that died.
+inline constexpr std::chrono::milliseconds kSleepSlice{20};
+
+/// How to wait: spin, then yield, then sleep in the kernel in slices of kSleepSlice.
 struct WaitPolicy {
   int spins = 20000;  ///< about 0.5 ms: a sleep costs as much as 500 hand-overs of a spinning wait
   std::chrono::microseconds yield_for{100};
