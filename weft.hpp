@@ -1,6 +1,8 @@
 #pragma once
 /// All of weft that a training program needs.
 
+#include <weft/actors/device/chip.hpp>
+#include <weft/actors/device/chip_array.hpp>
 #include <weft/actors/trainer/trainer.hpp>
 #include <weft/actors/worker/train_context.hpp>
 #include <weft/spmd/mesh/mesh.hpp>

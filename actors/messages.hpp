@@ -61,6 +61,7 @@ using cancel_a = caf::atom_constant<caf::atom("cancel")>;
 using stop_a = caf::atom_constant<caf::atom("stop")>;
 using load_a = caf::atom_constant<caf::atom("load")>;
 using run_a = caf::atom_constant<caf::atom("run")>;
+using call_a = caf::atom_constant<caf::atom("call")>;
 
 using WorkerActor = caf::typed_actor<
     caf::reacts_to<start_a>,                                // all have joined
@@ -86,13 +87,17 @@ using TrainerActor =
 
 struct DeviceLoad;
 struct DeviceRun;
+struct DeviceCall;
 /// Between a worker and its devices: one process, so plans and offsets go by pointer.
 using DeviceLoadPtr = std::shared_ptr<const DeviceLoad>;
 using DeviceRunPtr = std::shared_ptr<const DeviceRun>;
+using DeviceCallPtr = std::shared_ptr<const DeviceCall>;
 using DeviceActor =
-    caf::typed_actor<caf::reacts_to<load_a, DeviceLoadPtr>, caf::reacts_to<run_a, DeviceRunPtr>>;
+    caf::typed_actor<caf::reacts_to<load_a, DeviceLoadPtr>, caf::reacts_to<run_a, DeviceRunPtr>,
+                     caf::reacts_to<call_a, DeviceCallPtr>>;
 
 }  // namespace weft
 
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(weft::DeviceLoadPtr)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(weft::DeviceRunPtr)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(weft::DeviceCallPtr)

@@ -36,6 +36,15 @@ void guarded(DevicePointer self, const char* message, Work work) {
   }
 }
 
+template <typename Work>
+void run_numbered(DeviceState& state, std::uint64_t run, std::uint64_t step, Work work) {
+  state.step = step;
+  state.board.state(ActorState::running);
+  work();
+  state.board.state(ActorState::idle);
+  state.progress->complete(run);
+}
+
 DeviceActor::behavior_type device_behavior(DevicePointer self,
                                            std::shared_ptr<DeviceState> initial) {
   self->state = std::move(*initial);
@@ -44,17 +53,22 @@ DeviceActor::behavior_type device_behavior(DevicePointer self,
   return {
       [self](load_a, const DeviceLoadPtr& load) {
         guarded(self, "load", [&](DeviceState& state) {
-          WEFT_CHECK(load->program == state.plans.size(), load->program);
+          WEFT_CHECK(load->program >= state.plans.size(), load->program);
+          state.plans.resize(load->program);  // the numbers between are code of the loop's own
           state.plans.push_back(state.executor->load(*load->plan));
         });
       },
       [self](run_a, const DeviceRunPtr& run) {
         guarded(self, "run", [&](DeviceState& state) {
-          state.step = run->step;
-          state.board.state(ActorState::running);
-          state.executor->run(state.plans.at(run->program), run->step, run->buffers);
-          state.board.state(ActorState::idle);
-          state.progress->complete(run->run);
+          run_numbered(state, run->run, run->step, [&] {
+            state.executor->run(state.plans.at(run->program), run->step, run->buffers);
+          });
+        });
+      },
+      [self](call_a, const DeviceCallPtr& call) {
+        guarded(self, "call", [&](DeviceState& state) {
+          run_numbered(state, call->run, call->step,
+                       [&] { state.executor->call(call->step, call->local_index, call->body); });
         });
       },
   };
@@ -78,6 +92,9 @@ class ActorDeviceLink : public DeviceLink {
   }
   void run(std::shared_ptr<const DeviceRun> run) override {
     caf::anon_send(actor_, run_a::value, std::move(run));
+  }
+  void call(std::shared_ptr<const DeviceCall> call) override {
+    caf::anon_send(actor_, call_a::value, std::move(call));
   }
   const DeviceProgress& progress() const override { return *progress_; }
 

@@ -25,6 +25,15 @@ struct DeviceRun {
   Executor::Buffers buffers;
 };
 
+/// One run of code of the loop's own, numbered among the runs of plans. `body` must stay until it
+/// is complete.
+struct DeviceCall {
+  std::uint64_t run = 0;
+  std::uint64_t step = 0;
+  int local_index = 0;  ///< of the device among its worker's
+  const std::function<void(Chip&)>& body;
+};
+
 /// What ended a device's work, and in which step.
 using DeviceFailed = std::function<void(std::exception_ptr, std::uint64_t step)>;
 
@@ -55,6 +64,7 @@ class DeviceLink {
   virtual ~DeviceLink() = default;
   virtual void load(std::shared_ptr<const DeviceLoad> load) = 0;
   virtual void run(std::shared_ptr<const DeviceRun> run) = 0;
+  virtual void call(std::shared_ptr<const DeviceCall> call) = 0;
   virtual const DeviceProgress& progress() const = 0;
 };
 

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include <weft/actors/device/chip.hpp>
 #include <weft/actors/device/kernels/aligned_buffer.hpp>
 #include <weft/actors/device/loaded_plan.hpp>
 
@@ -14,6 +15,7 @@ struct Executor::State {
   std::byte* base;  ///< of its arena
   BoardWriter board;
   Communicator communicator;
+  Chip explicit_chip{memory, chip.mesh, chip.position, communicator};  ///< for code of the loop's
   kernels::AlignedBuffer scratch{};  ///< for the kernel that runs; enough for every loaded plan
 
   // The run in progress; no plan: none.
@@ -127,6 +129,14 @@ void Executor::run(std::shared_ptr<const LoadedPlan> plan, std::uint64_t step,
                    const Buffers& buffers) {
   start(std::move(plan), step, buffers);
   state_->advance(true);
+}
+
+void Executor::call(std::uint64_t step, int local_index, const std::function<void(Chip&)>& body) {
+  WEFT_CHECK(state_->plan == nullptr, step);
+  state_->communicator.set_step(step);
+  state_->board.step(step);
+  state_->explicit_chip.local_index_ = local_index;
+  body(state_->explicit_chip);
 }
 
 }  // namespace weft

@@ -2,6 +2,7 @@
 /// Executor: runs a plan on one chip, resumable at every collective.
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <vector>
@@ -14,6 +15,7 @@ namespace weft {
 /// A plan with everything decided that doesn't change between runs: kernels, loop bounds, oneDNN
 /// primitives, collective calls, the values of constants. One per chip.
 struct LoadedPlan;
+class Chip;
 
 /// One chip; used by one thread at a time. CAF-free.
 class Executor {
@@ -36,6 +38,9 @@ class Executor {
   bool resume();
   /// resume(), waiting in between as the policy says.
   void run(std::shared_ptr<const LoadedPlan> plan, std::uint64_t step, const Buffers& buffers);
+
+  /// Calls `body` for this chip, the worker's `local_index`-th. Throws what it throws.
+  void call(std::uint64_t step, int local_index, const std::function<void(Chip&)>& body);
 
  private:
   struct State;

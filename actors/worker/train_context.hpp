@@ -2,10 +2,13 @@
 /// TrainContext: what a training loop knows about its place in the job (ray.train.get_context()).
 
 #include <cstdint>
+#include <functional>
 #include <optional>
+#include <source_location>
 #include <string>
 #include <vector>
 
+#include <weft/actors/device/chip_array.hpp>
 #include <weft/actors/trainer/config.hpp>
 #include <weft/spmd/mesh/mesh.hpp>
 
@@ -42,8 +45,25 @@ class TrainContext {
   /// one). Worker 0's reports make the history; all workers report a checkpoint the same number of
   /// times. Doesn't wait for the trainer. Throws invalid_argument, not_found or io.
   virtual void report(const Metrics& metrics, const std::optional<Checkpoint>& checkpoint = {}) = 0;
+
+  /// For computations that aren't traced: runs `body` for every chip of this worker, each on the
+  /// chip's own thread, after everything that was synced; returns when all have ended. All workers
+  /// must call it, at the same line. What `body` throws fails the job, as what the loop throws.
+  virtual void on_each_chip(const std::function<void(Chip&)>& body,
+                            std::source_location where = std::source_location::current()) = 0;
+  /// `size` elements on every chip, in shared memory, where the collectives of on_each_chip() need
+  /// no copy; their values are arbitrary at first. All workers must allocate the same. Throws
+  /// invalid_argument, no_space.
+  template <typename T>
+  ChipArray<T> allocate(std::int64_t size) {
+    return ChipArray<T>(allocate_bytes(size, sizeof(T)), size);
+  }
+
   /// The stages of this worker's start and how long each took.
   virtual const std::vector<BootstrapStage>& bootstrap_trace() const = 0;
+
+ protected:
+  virtual ArenaPlace allocate_bytes(std::int64_t size, std::size_t element_bytes) = 0;
 };
 
 /// The context of the loop that this thread runs. Throws not_found outside a loop.

@@ -14,7 +14,7 @@ namespace weft {
 class WorkerContext : public TrainContext {
  public:
   WorkerContext(int worker, std::string job_id, const Assignment& assignment, WorkerLink& link,
-                const WorkerRuntime& runtime, std::vector<BootstrapStage> stages)
+                WorkerRuntime& runtime, std::vector<BootstrapStage> stages)
       : worker_(worker),
         job_id_(std::move(job_id)),
         assignment_(assignment),
@@ -36,14 +36,21 @@ class WorkerContext : public TrainContext {
   std::uint64_t seed() const override { return assignment_.seed; }
   std::uint64_t step() const override { return runtime_.steps(); }
   void report(const Metrics& metrics, const std::optional<Checkpoint>& checkpoint) override;
+  void on_each_chip(const std::function<void(Chip&)>& body, std::source_location where) override {
+    runtime_.call_on_chips(body, where);
+  }
   const std::vector<BootstrapStage>& bootstrap_trace() const override { return stages_; }
 
  private:
+  ArenaPlace allocate_bytes(std::int64_t size, std::size_t element_bytes) override {
+    return runtime_.allocate(size, element_bytes);
+  }
+
   const int worker_;
   const std::string job_id_;
   const Assignment assignment_;
   WorkerLink& link_;
-  const WorkerRuntime& runtime_;
+  WorkerRuntime& runtime_;
   const std::vector<BootstrapStage> stages_;
   int checkpoints_ = 0;
 };

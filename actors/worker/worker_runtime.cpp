@@ -17,15 +17,14 @@ constexpr std::uint64_t kRunsUnderWay = 2;
 /// A larger message would keep the socket from the others for too long.
 constexpr std::size_t kProgramTextBytesMax = 900'000;
 
-/// A buffer at one offset in the arenas of the worker's chips.
-class ArenaBuffer : public Buffer {
+/// A block of the pool.
+class Block {
  public:
-  ArenaBuffer(TensorType type, Sharding sharding, std::shared_ptr<BufferPool> pool,
-              std::uint64_t offset, std::int64_t bytes)
-      : Buffer(type, sharding), pool_(std::move(pool)), offset_(offset), bytes_(bytes) {}
-  ~ArenaBuffer() override { pool_->free(offset_, bytes_, last_run_); }
-  ArenaBuffer(const ArenaBuffer&) = delete;
-  ArenaBuffer& operator=(const ArenaBuffer&) = delete;
+  Block(std::shared_ptr<BufferPool> pool, std::int64_t bytes, std::uint64_t host_writes_after)
+      : pool_(std::move(pool)), bytes_(bytes), offset_(pool_->allocate(bytes, host_writes_after)) {}
+  ~Block() { pool_->free(offset_, bytes_, last_run_); }
+  Block(const Block&) = delete;
+  Block& operator=(const Block&) = delete;
 
   bool is_of(const BufferPool& pool) const { return pool_.get() == &pool; }
   std::uint64_t offset() const { return offset_; }
@@ -33,16 +32,24 @@ class ArenaBuffer : public Buffer {
   void used_by(std::uint64_t run) { last_run_ = run; }
 
  private:
-  std::shared_ptr<BufferPool> pool_;
-  std::uint64_t offset_;
-  std::int64_t bytes_;
+  const std::shared_ptr<BufferPool> pool_;
+  const std::int64_t bytes_;
+  const std::uint64_t offset_;
   std::uint64_t last_run_ = 0;
 };
 
+/// A buffer at one offset in the arenas of the worker's chips.
+struct ArenaBuffer : Buffer {
+  ArenaBuffer(const TensorType& type, const Sharding& sharding, std::shared_ptr<BufferPool> pool,
+              std::int64_t bytes, std::uint64_t host_writes_after)
+      : Buffer(type, sharding), block(std::move(pool), bytes, host_writes_after) {}
+  Block block;
+};
+
 std::uint64_t use(const BufferPtr& buffer, std::uint64_t run) {
-  auto& placed = static_cast<ArenaBuffer&>(*buffer);
-  placed.used_by(run);
-  return placed.offset();
+  Block& block = static_cast<ArenaBuffer&>(*buffer).block;
+  block.used_by(run);
+  return block.offset();
 }
 
 }  // namespace
@@ -73,13 +80,7 @@ Runtime::RunResult WorkerRuntime::run(const Program& program, std::span<const Bi
     if (buffer != nullptr) require_own(**buffer, program.inputs[i].name);
   }
   const auto& [number, plan] = find_or_compile(program);
-  if (runs_ >= kRunsUnderWay) wait_for_run(runs_ + 1 - kRunsUnderWay);
-  if (const auto known = link_.permits().begin_run(runs_ + 1, number, step_)) {
-    link_.show_program(*known);
-    link_.permits().wait_admitted(known->sequence);
-  }
-  ++runs_;
-
+  begin_run(number);
   auto request = std::make_shared<DeviceRun>();
   request->program = number;
   request->run = runs_;
@@ -100,6 +101,54 @@ Runtime::RunResult WorkerRuntime::run(const Program& program, std::span<const Bi
   return result;
 }
 
+void WorkerRuntime::begin_run(std::uint32_t program) {
+  if (runs_ >= kRunsUnderWay) wait_for_run(runs_ + 1 - kRunsUnderWay);
+  if (const auto known = link_.permits().begin_run(runs_ + 1, program, step_)) {
+    link_.show_program(*known);
+    link_.permits().wait_admitted(known->sequence);
+  }
+  ++runs_;
+}
+
+void WorkerRuntime::call_on_chips(const std::function<void(Chip&)>& body,
+                                  const std::source_location& where) {
+  begin_run(find_or_admit(where));
+  for (std::size_t i = 0; i < devices_.size(); ++i) {
+    devices_[i]->call(std::make_shared<DeviceCall>(runs_, step_, static_cast<int>(i), body));
+  }
+  std::exception_ptr failure;  // thrown when no device works on `body` any more
+  for (const auto& device : devices_) {
+    try {
+      device->progress().wait(runs_);
+    } catch (...) {
+      if (!failure) failure = std::current_exception();
+    }
+  }
+  if (failure) std::rethrow_exception(failure);
+}
+
+/// The line of the call stands for the program: it is what the workers must agree on.
+std::uint32_t WorkerRuntime::find_or_admit(const std::source_location& where) {
+  const std::string text = fmt::format("on_each_chip at {}:{}", where.file_name(), where.line());
+  const Fingerprint key{.low = std::hash<std::string>()(text), .high = 0};
+  const auto found = compiled_.find(key);
+  if (found != compiled_.end()) return found->second.number;
+  const std::uint32_t number = next_number();
+  if (options_.has_mesh) admit(text, key);
+  return compiled_.emplace(key, Compiled{number, nullptr}).first->second.number;
+}
+
+ArenaPlace WorkerRuntime::allocate(std::int64_t size, std::size_t element_bytes) {
+  const auto most = static_cast<std::int64_t>(memory_.arena_capacity() / element_bytes);
+  if (size < 0 || size > most) {
+    fail(Errc::invalid_argument, "allocate: size = {}: expected 0 to {}, what a chip's arena holds",
+         size, most);
+  }
+  const std::int64_t bytes = size * static_cast<std::int64_t>(element_bytes);
+  const auto block = std::make_shared<Block>(pool_, bytes, BufferPool::kDeviceWrites);
+  return {block->offset(), block, alive_};
+}
+
 const WorkerRuntime::Compiled& WorkerRuntime::find_or_compile(const Program& program) {
   const Fingerprint key = fingerprint(program);
   const auto found = compiled_.find(key);
@@ -107,10 +156,10 @@ const WorkerRuntime::Compiled& WorkerRuntime::find_or_compile(const Program& pro
 
   board_.state(ActorState::compiling);
   const auto begin = std::chrono::steady_clock::now();
-  const auto number = static_cast<std::uint32_t>(compiled_.size());
+  const std::uint32_t number = next_number();
   auto plan = std::make_shared<const Plan>(compile(program, mesh_));
   dump(program, *plan, number);
-  if (options_.has_mesh) admit(program, key, number);
+  if (options_.has_mesh) admit(to_text(program, mesh_), key);
   auto load = std::make_shared<const DeviceLoad>(DeviceLoad{number, plan});
   for (const auto& device : devices_) device->load(load);
   const auto took = std::chrono::steady_clock::now() - begin;
@@ -122,8 +171,8 @@ const WorkerRuntime::Compiled& WorkerRuntime::find_or_compile(const Program& pro
   return compiled_.emplace(key, Compiled{number, std::move(plan)}).first->second;
 }
 
-void WorkerRuntime::admit(const Program& program, const Fingerprint& key, std::uint32_t number) {
-  std::string text = to_text(program, mesh_);
+void WorkerRuntime::admit(std::string text, const Fingerprint& key) {
+  const std::uint32_t number = next_number();
   if (text.size() > kProgramTextBytesMax) {
     text.resize(kProgramTextBytesMax);
     text += "\n(cut)";
@@ -170,7 +219,7 @@ BufferPtr WorkerRuntime::bind(const Binding& binding, const TensorType& type,
 }
 
 void WorkerRuntime::require_own(const Buffer& buffer, const std::string& name) const {
-  if (static_cast<const ArenaBuffer&>(buffer).is_of(*pool_)) return;
+  if (static_cast<const ArenaBuffer&>(buffer).block.is_of(*pool_)) return;
   fail(Errc::invalid_argument,
        "{} ({}) lies on the chips of a fit() that has ended: make tensors and modules inside the "
        "loop, and take values out of it by report() or to_vector()",
@@ -180,8 +229,7 @@ void WorkerRuntime::require_own(const Buffer& buffer, const std::string& name) c
 BufferPtr WorkerRuntime::make_buffer(const TensorType& type, const Sharding& sharding,
                                      std::uint64_t host_writes_after) {
   const std::int64_t bytes = chip_type(type, sharding, mesh_).bytes();
-  const std::uint64_t offset = pool_->allocate(bytes, host_writes_after);
-  return std::make_shared<ArenaBuffer>(type, sharding, pool_, offset, bytes);
+  return std::make_shared<ArenaBuffer>(type, sharding, pool_, bytes, host_writes_after);
 }
 
 void WorkerRuntime::upload(const std::vector<std::byte>& global, const Buffer& buffer) {
@@ -192,17 +240,17 @@ void WorkerRuntime::upload(const std::vector<std::byte>& global, const Buffer& b
     const auto offsets = buffer.sharding().offsets(mesh_, position, type.shape);
     std::byte* arena = memory_.arena(mesh_.device_at(position));
     copy_shard(type, global.data(), {std::span(offsets).first(dims), std::span(sizes).first(dims)},
-               arena + static_cast<const ArenaBuffer&>(buffer).offset());
+               arena + static_cast<const ArenaBuffer&>(buffer).block.offset());
   }
 }
 
 std::vector<std::byte> WorkerRuntime::read(const Buffer& buffer) {
   WEFT_CHECK(buffer.sharding().is_replicated());
   require_own(buffer, "");
-  const auto& placed = static_cast<const ArenaBuffer&>(buffer);
-  wait_for_run(placed.last_run());
+  const Block& block = static_cast<const ArenaBuffer&>(buffer).block;
+  wait_for_run(block.last_run());
   const int chip = mesh_.device_at(positions_.front());
-  const std::byte* begin = memory_.arena(chip) + placed.offset();
+  const std::byte* begin = memory_.arena(chip) + block.offset();
   return {begin, begin + buffer.type().bytes()};
 }
 

@@ -2,11 +2,14 @@
 /// WorkerRuntime: runs the programs that a worker's loop traces, on the worker's chips.
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
+#include <source_location>
 #include <string>
 #include <vector>
 
+#include <weft/actors/device/chip_array.hpp>
 #include <weft/actors/worker/buffer_pool.hpp>
 #include <weft/actors/worker/worker_link.hpp>
 #include <weft/spmd/passes/plan.hpp>
@@ -36,18 +39,27 @@ class WorkerRuntime : public Runtime {
   std::vector<std::byte> read(const Buffer& buffer) override;
   void end_step() override;
 
+  /// See TrainContext.
+  void call_on_chips(const std::function<void(Chip&)>& body, const std::source_location& where);
+  ArenaPlace allocate(std::int64_t size, std::size_t element_bytes);
+
   /// Waits for every run. Throws what a device failed with.
   void drain();
   std::uint64_t steps() const { return step_; }
   std::uint64_t runs() const { return runs_; }
 
  private:
+  /// No plan: code of the loop's own.
   struct Compiled {
     std::uint32_t number = 0;
     std::shared_ptr<const Plan> plan;
   };
   const Compiled& find_or_compile(const Program& program);
-  void admit(const Program& program, const Fingerprint& fingerprint, std::uint32_t number);
+  std::uint32_t next_number() const { return static_cast<std::uint32_t>(compiled_.size()); }
+  void admit(std::string text, const Fingerprint& fingerprint);
+  std::uint32_t find_or_admit(const std::source_location& where);
+  /// Waits until another run may begin, and counts it.
+  void begin_run(std::uint32_t program);
   void dump(const Program& program, const Plan& plan, std::uint32_t number) const;
   BufferPtr bind(const Binding& binding, const TensorType& type, const Sharding& sharding);
   BufferPtr make_buffer(const TensorType& type, const Sharding& sharding,
@@ -65,6 +77,7 @@ class WorkerRuntime : public Runtime {
   BoardWriter board_;
   const WorkerRuntimeOptions options_;
   std::shared_ptr<BufferPool> pool_;
+  const std::shared_ptr<void> alive_ = std::make_shared<char>();
   std::map<Fingerprint, Compiled> compiled_;
   std::uint64_t step_ = 0;
   std::uint64_t runs_ = 0;

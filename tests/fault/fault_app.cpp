@@ -52,6 +52,13 @@ void misbehave(const std::string& mode) {
   if (mode == "mark") stop_at_mark("loop");
 }
 
+void add_up(weft::TrainContext& ctx, std::size_t size) {
+  ctx.on_each_chip([size](weft::Chip& chip) {
+    std::vector<float> ones(size, 1.0F);
+    chip.all_reduce(ones);
+  });
+}
+
 void loop(weft::TrainContext& ctx, const weft::Config& config) {
   const std::string mode = config["mode"];
   const bool victim = ctx.world_rank() == config["victim"].get<int>();
@@ -61,6 +68,8 @@ void loop(weft::TrainContext& ctx, const weft::Config& config) {
     const bool now = victim && ctx.step() == 3;
     if (now && mode == "return") return;
     if (now) misbehave(mode);
+    if (mode == "other_size" && ctx.step() == 3) add_up(ctx, victim ? 5 : 4);
+    if (now && mode == "chip_code") add_up(ctx, 4);
     const weft::Tensor x = weft::to_device(elements, {std::ssize(elements)});
     weft::mark_sharding(x, *ctx.mesh(), {{"data", "model"}});
     weft::Tensor total = weft::sum(x * x);

@@ -133,6 +133,20 @@ TEST(Loss, AProgramThatDivergesIsRefusedWithTheLine) {
   expect_words(result, {"worker 1", "fault_app.cpp"});
 }
 
+TEST(Loss, CodeForChipsThatOneWorkerAloneRunsIsRefusedWithTheLine) {
+  FaultApp app({"--mode", "chip_code"});
+  const auto result = failure_of(app);
+  EXPECT_EQ(result["code"], "program_divergence");
+  expect_words(result, {"on_each_chip at", "fault_app.cpp"});
+}
+
+TEST(Loss, CollectivesThatDisagreeAreNamedWithTheLine) {
+  FaultApp app({"--mode", "other_size"});
+  const auto result = failure_of(app);
+  EXPECT_EQ(result["code"], "program_divergence");
+  expect_words(result, {"all_reduce #4 'fault_app.cpp:", "f32 1 x 4", "f32 1 x 5"});
+}
+
 TEST(Loss, ALoopThatEndsEarlyIsADivergence) {
   FaultApp app({"--mode", "return"});
   const auto result = failure_of(app);

@@ -51,6 +51,57 @@ TEST_F(Fit, RefusesATensorOfAFitThatHasEnded) {
                  "f32[4]) lies on the chips of a fit() that has ended");
 }
 
+TEST_F(Fit, RunsCodeOnEachChipBetweenPrograms) {
+  std::vector<float> sums(2);
+  double traced = 0;
+  const Result result = fit([&](TrainContext& ctx) {
+    const Tensor before = to_device(std::vector<float>{1, 2, 3, 4}, {4}) * 2.0;
+    sync();
+    const ChipArray<float> array = ctx.allocate<float>(3);
+    ctx.on_each_chip([&](Chip& chip) {
+      const std::span<float> values = array.on(chip);
+      std::iota(values.begin(), values.end(), static_cast<float>(chip.position()));
+      chip.all_reduce(values);
+      sums[static_cast<std::size_t>(chip.local_index())] = values[2];
+    });
+    traced = sum(before).item();
+  });
+  ASSERT_TRUE(result.ok()) << result.error->message;
+  EXPECT_EQ(sums, (std::vector<float>{5, 5}));
+  EXPECT_EQ(traced, 20);
+}
+
+/// The other chip is inside a collective, or comes to it later; both must have left before the
+/// loop's variables go.
+TEST_F(Fit, FailsWithWhatCodeOnAChipThrows) {
+  for (const int thrower : {0, 1}) {
+    const Result result = fit([&](TrainContext& ctx) {
+      std::vector<int> mark(2);
+      ctx.on_each_chip([&](Chip& chip) {
+        if (chip.position() == thrower) throw std::runtime_error("boom");
+        chip.barrier();
+        mark[static_cast<std::size_t>(chip.local_index())] = 1;
+      });
+    });
+    expect_refused(result, Errc::loop_failed, "boom");
+  }
+}
+
+TEST_F(Fit, RefusesAnArrayOfAFitThatHasEnded) {
+  std::optional<ChipArray<float>> kept;
+  ASSERT_TRUE(fit([&](TrainContext& ctx) { kept = ctx.allocate<float>(4); }).ok());
+  expect_refused(
+      fit([&](TrainContext& ctx) { ctx.on_each_chip([&](Chip& chip) { kept->on(chip); }); }),
+      Errc::invalid_argument, "allocated in a fit() that has ended");
+}
+
+TEST_F(Fit, RefusesArraysThatNoArenaHolds) {
+  expect_refused(fit([](TrainContext& ctx) { ctx.allocate<double>(-1); }), Errc::invalid_argument,
+                 "size = -1: expected 0 to");
+  expect_refused(fit([](TrainContext& ctx) { ctx.allocate<double>(std::int64_t{1} << 62); }),
+                 Errc::invalid_argument, "size = 4611686018427387904: expected 0 to");
+}
+
 TEST_F(Fit, RefusesAnEmptyLoop) {
   const std::function<void(TrainContext&)> loop;
   EXPECT_THROW(fit(loop), Error);

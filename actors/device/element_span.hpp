@@ -1,0 +1,66 @@
+#pragma once
+/// Elements in memory, with their type: what the collectives of a Chip take.
+
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <ranges>
+#include <type_traits>
+
+#include <weft/spmd/program/type.hpp>
+
+namespace weft {
+
+/// The DType of a C++ type, if there is one. (C++20 has no type for bf16.)
+template <typename T>
+constexpr std::optional<DType> dtype_of() {
+  if constexpr (std::same_as<T, bool>) return DType::pred;
+  if constexpr (std::same_as<T, std::int32_t>) return DType::i32;
+  if constexpr (std::same_as<T, std::uint32_t>) return DType::u32;
+  if constexpr (std::same_as<T, std::int64_t>) return DType::i64;
+  if constexpr (std::same_as<T, float>) return DType::f32;
+  if constexpr (std::same_as<T, double>) return DType::f64;
+  return {};
+}
+
+/// A vector, array or span of such a type.
+template <typename Range>
+concept ElementRange = std::ranges::contiguous_range<Range> && std::ranges::sized_range<Range> &&
+    dtype_of<std::ranges::range_value_t<Range>>()
+.has_value();
+
+/// `Byte`: std::byte, or const std::byte for elements that are only read.
+template <typename Byte>
+class BasicElementSpan {
+ public:
+  template <ElementRange Range>
+  requires(std::is_const_v<Byte> ||
+           !std::is_const_v<std::remove_reference_t<std::ranges::range_reference_t<Range>>>)
+      BasicElementSpan(Range&& range)  // NOLINT(google-explicit-constructor): takes any range
+      : dtype_(*dtype_of<std::ranges::range_value_t<Range>>()),
+        data_(reinterpret_cast<Byte*>(std::ranges::data(range))),
+        size_(static_cast<std::int64_t>(std::ranges::size(range))) {}
+  /// `size` elements, such as those of a torch::Tensor or of type bf16.
+  BasicElementSpan(DType dtype, Byte* data, std::int64_t size)
+      : dtype_(dtype), data_(data), size_(size) {}
+  /// What may be written may be read.
+  template <std::same_as<std::byte> Writable>
+  requires std::is_const_v<Byte> BasicElementSpan(
+      const BasicElementSpan<Writable>& other)  // NOLINT(google-explicit-constructor)
+      : dtype_(other.dtype()), data_(other.data()), size_(other.size()) {}
+
+  DType dtype() const { return dtype_; }
+  Byte* data() const { return data_; }
+  std::int64_t size() const { return size_; }  ///< elements
+
+ private:
+  DType dtype_;
+  Byte* data_;
+  std::int64_t size_;
+};
+
+using ElementSpan = BasicElementSpan<std::byte>;
+using ConstElementSpan = BasicElementSpan<const std::byte>;
+
+}  // namespace weft
