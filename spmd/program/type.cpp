@@ -13,13 +13,6 @@ constexpr std::array<std::string_view, 7> kDTypeNames{"pred", "i32", "u32", "i64
 
 }  // namespace
 
-std::int64_t byte_size(DType dtype) noexcept {
-  constexpr std::array<std::int64_t, 7> kSizes{1, 4, 4, 8, 2, 4, 8};
-  const auto index = static_cast<std::size_t>(dtype);
-  WEFT_CHECK(index < kSizes.size(), index);
-  return kSizes[index];
-}
-
 std::string_view to_string(DType dtype) noexcept {
   const auto index = static_cast<std::size_t>(dtype);
   return index < kDTypeNames.size() ? kDTypeNames[index] : "unknown";

@@ -2,6 +2,7 @@
 /// TensorType: element type and static shape of a value.
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <initializer_list>
 #include <span>
@@ -16,7 +17,10 @@ namespace weft {
 enum class DType : std::uint8_t { pred = 0, i32 = 1, u32 = 2, i64 = 3, bf16 = 4, f32 = 5, f64 = 6 };
 
 /// Bytes of one element (pred: 1).
-std::int64_t byte_size(DType dtype) noexcept;
+constexpr std::int64_t byte_size(DType dtype) noexcept {
+  constexpr std::array<std::int64_t, 7> kSizes{1, 4, 4, 8, 2, 4, 8};
+  return kSizes[static_cast<std::size_t>(dtype)];
+}
 /// "f32"; StableHLO's names except `pred`.
 std::string_view to_string(DType dtype) noexcept;
 /// Throws invalid_argument for an unknown name.

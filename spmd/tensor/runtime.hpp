@@ -21,7 +21,7 @@ class Buffer {
   const Sharding& sharding() const { return sharding_; }
 
  protected:
-  Buffer(TensorType type, Sharding sharding) : type_(type), sharding_(sharding) {}
+  Buffer(const TensorType& type, const Sharding& sharding) : type_(type), sharding_(sharding) {}
 
  private:
   TensorType type_;
