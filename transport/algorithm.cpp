@@ -1,8 +1,10 @@
 #include <weft/transport/algorithm.hpp>
 
+#include <algorithm>
 #include <cstring>
 
 #include <weft/transport/control_format.hpp>
+#include <weft/transport/copy.hpp>
 #include <weft/transport/reduce.hpp>
 #include <weft/transport/transfers.hpp>
 
@@ -13,9 +15,13 @@ namespace {
 constexpr std::uint64_t kAllMailboxesBytes = 4096;
 constexpr std::uint64_t kAllMailboxesBytesCrowded = 65536;
 
+/// What goes to several destinations is read from memory once, then from the first cache.
+constexpr std::size_t kBlockBytes = 16384;
+
 class Performer {
  public:
-  Performer(const CollectiveCall& call, const GroupMemory& group) : call_(call), group_(group) {}
+  Performer(const CollectiveCall& call, const GroupMemory& group)
+      : call_(call), group_(group), past_caches_(leaves_caches()) {}
 
   void operator()(const Transfer& transfer) const {
     const auto from = bases(transfer.from);
@@ -24,14 +30,30 @@ class Performer {
       return reduce(call_.reduce, call_.dtype, {from, transfer.from.offset},
                     {to, transfer.to.offset}, transfer.count);
     }
-    const std::byte* source = from[0] + transfer.from.offset;
-    std::byte* destination = to[0] + transfer.to.offset;
-    if (destination == source) return;
-    std::memcpy(destination, source,
-                static_cast<std::size_t>(transfer.count * byte_size(call_.dtype)));
+    const auto bytes = static_cast<std::size_t>(transfer.count * byte_size(call_.dtype));
+    const std::size_t block = to.size() == 1 ? bytes : kBlockBytes;
+    for (std::size_t at = 0; at < bytes; at += block) {
+      const std::byte* source = from[0] + transfer.from.offset + at;
+      for (std::size_t i = 0; i < to.size(); ++i) {
+        // Not all begin with the same one.
+        std::byte* base = to[(static_cast<std::size_t>(group_.index) + i) % to.size()];
+        copy(base + transfer.to.offset + at, source, std::min(block, bytes - at));
+      }
+    }
   }
 
  private:
+  bool leaves_caches() const {
+    return call_.kind != CollectiveKind::all_reduce &&
+           bytes_of(call_, static_cast<int>(group_.arenas.size())).destination >= kPastCachesBytes;
+  }
+
+  void copy(std::byte* to, const std::byte* from, std::size_t bytes) const {
+    if (to == from) return;
+    if (past_caches_) return copy_past_caches(to, from, bytes);
+    std::memcpy(to, from, bytes);
+  }
+
   std::span<std::byte* const> bases(const Place& place) const {
     const auto all = place.region == Place::Region::arena ? group_.arenas : group_.mailboxes;
     return place.member == kAllMembers ? all
@@ -40,6 +62,7 @@ class Performer {
 
   const CollectiveCall& call_;
   const GroupMemory& group_;
+  bool past_caches_;
 };
 
 class Writer {
@@ -86,7 +109,12 @@ Algorithm choose_algorithm(const CollectiveCall& call, int group_size, bool crow
       bytes * static_cast<std::uint64_t>(group_size) <= bytes_max) {
     return Algorithm::mailbox;
   }
-  return call.kind == CollectiveKind::all_reduce ? Algorithm::push : Algorithm::pull;
+  switch (call.kind) {
+    case CollectiveKind::all_reduce:
+    case CollectiveKind::all_gather:
+    case CollectiveKind::broadcast: return Algorithm::push;
+    default: return Algorithm::pull;
+  }
 }
 
 void prepare(Algorithm algorithm, const CollectiveCall& call, const GroupMemory& group) {

@@ -6,13 +6,15 @@
 ///   algorithm  for                         syncs  loads                      stores
 ///   signal     barrier, or no bytes          1    0                          0
 ///   mailbox    small S (choose_algorithm)    1    S + what pull would load   S + D
-///   push       all_reduce                    2    S                          S
+///   push       all_reduce, all_gather        2    S                          D
+///              broadcast                     2    S/n                        D
 ///   pull       all others                    2    D; reduce_scatter: n*D     D
 ///
 /// mailbox: before the sync, copies its source into its own mailbox; after it, reads what it needs
 /// from all mailboxes (all_reduce: n*S). Mailboxes alternate, so there is no sync at the end.
-/// push: chip r reduces slice r of all sources and stores it into all destinations. (To reduce it
-/// into one's own, and let the others fetch it, is 1.2 to 2 times slower.)
+/// push: each chip stores into all destinations: its source (all_gather), or slice r of the sum
+/// (all_reduce) or of the root's source (broadcast), if it is the r-th. (To store it into one's own
+/// and let the others fetch it is 1.2 to 2 times slower.)
 /// pull: each chip reads what it needs from the others' sources; the sync at the end frees them.
 
 #include <cstddef>

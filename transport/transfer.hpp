@@ -19,7 +19,7 @@ struct Place {
   std::size_t offset = 0;
 };
 
-/// From more than one member: a reduction. To one that is the source: nothing to do.
+/// From all members: a reduction. Where a destination is the source, nothing is to be done.
 struct Transfer {
   Place from;
   Place to;

@@ -37,18 +37,21 @@ class Transfers {
     switch (call_.kind) {
       case CollectiveKind::barrier: return;
       case CollectiveKind::all_reduce:
-        return algorithm_ == Algorithm::push ? push_slice() : move(kAllMembers, 0, 0, call_.count);
-      case CollectiveKind::all_gather: return gather();
+        return pushes() ? push_slice(kAllMembers) : move(kAllMembers, 0, 0, call_.count);
+      case CollectiveKind::all_gather: return pushes() ? push_part() : gather();
       case CollectiveKind::reduce_scatter: return reduce_scatter();
       case CollectiveKind::all_to_all: return all_to_all();
       case CollectiveKind::permute:
         return move(call_.from[static_cast<std::size_t>(index_)], 0, 0, call_.count);
-      case CollectiveKind::broadcast: return move(call_.from[0], 0, 0, call_.count);
+      case CollectiveKind::broadcast:
+        return pushes() ? push_slice(call_.from[0]) : move(call_.from[0], 0, 0, call_.count);
     }
     WEFT_CHECK(false, static_cast<int>(call_.kind));
   }
 
  private:
+  bool pushes() const { return algorithm_ == Algorithm::push; }
+
   /// Into the chip's own destination; offsets within source and destination.
   void move(int from, std::size_t source, std::size_t destination, std::int64_t count) const {
     Place place{Place::Region::mailbox, from, source};
@@ -59,7 +62,7 @@ class Transfers {
   }
 
   /// Slices begin on cache lines, so that no two chips write to one.
-  void push_slice() const {
+  void push_slice(int from) const {
     const auto n = static_cast<std::int64_t>(n_);
     const std::int64_t unit = 64 / byte_size(call_.dtype);
     const std::int64_t slice = ((call_.count + n - 1) / n + unit - 1) / unit * unit;
@@ -67,9 +70,20 @@ class Transfers {
     const std::int64_t end = std::min(call_.count, begin + slice);
     if (begin == end) return;
     const auto offset = static_cast<std::size_t>(begin) * element_;
-    visit_(Transfer{{Place::Region::arena, kAllMembers, call_.source + offset},
+    visit_(Transfer{{Place::Region::arena, from, call_.source + offset},
                     {Place::Region::arena, kAllMembers, call_.destination + offset},
                     end - begin});
+  }
+
+  /// The chip's own part, which its caches still hold, into all destinations.
+  void push_part() const {
+    const auto index = static_cast<std::size_t>(index_);
+    for (std::size_t o = 0; o < outer(); ++o) {
+      visit_(Transfer{
+          {Place::Region::arena, index_, call_.source + o * row()},
+          {Place::Region::arena, kAllMembers, call_.destination + (o * n_ + index) * row()},
+          call_.count});
+    }
   }
 
   std::size_t row() const { return static_cast<std::size_t>(call_.count) * element_; }

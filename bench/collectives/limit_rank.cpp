@@ -18,6 +18,7 @@
 
 #include <weft/bench/collectives/limit_loops.hpp>
 #include <weft/bench/collectives/rank.hpp>
+#include <weft/transport/copy.hpp>
 #include <weft/transport/job_memory.hpp>
 #include <weft/transport/wait.hpp>
 
@@ -161,39 +162,59 @@ class LimitRank : public Collectives {
                        .source_begin = rank_ * part_,
                        .destinations = std::span(destinations_).subspan(rank_, 1),
                        .count = part_});
-      case Op::all_gather: return copy_parts(0);
-      case Op::all_to_all: return copy_parts(rank_ * part_);
-      case Op::broadcast:
-        if (rank_ != 0) copy(destinations_[rank_], sources_[0], count_);
-        return;
+      case Op::all_gather: return copy_to_all(sources_[rank_], rank_ * part_, part_);
+      case Op::all_to_all: return copy_parts();
+      case Op::broadcast: {
+        const std::size_t begin = std::min(count_, rank_ * slice());
+        return copy_to_all(sources_[0] + begin, begin, std::min(count_ - begin, slice()));
+      }
       case Op::barrier:
       case Op::channel:
       case Op::probe: return;
     }
   }
 
-  /// Slices begin on cache lines.
-  void reduce_slice() {
+  /// Of a rank. Slices begin on cache lines.
+  std::size_t slice() const {
     const std::size_t even = (count_ + ranks_ - 1) / ranks_;
-    const std::size_t slice = (even + kLineFloats - 1) / kLineFloats * kLineFloats;
-    const std::size_t begin = std::min(count_, rank_ * slice);
-    const std::size_t end = std::min(count_, begin + slice);
+    return (even + kLineFloats - 1) / kLineFloats * kLineFloats;
+  }
+
+  void reduce_slice() {
+    const std::size_t begin = std::min(count_, rank_ * slice());
     reduce({.sources = sources_,
             .source_begin = begin,
             .destinations = destinations_,
             .destination_begin = begin,
-            .count = end - begin});
+            .count = std::min(count_ - begin, slice())});
   }
 
-  void copy_parts(std::size_t offset) {
-    for (std::size_t i = 0; i < ranks_; ++i) {
-      const std::size_t q = (rank_ + i) % ranks_;
-      copy(destinations_[rank_] + q * part_, sources_[q] + offset, part_);
+  /// By blocks that stay in the first cache.
+  void copy_to_all(const float* from, std::size_t to, std::size_t count) const {
+    constexpr std::size_t kBlock = 4096;
+    for (std::size_t at = 0; at < count; at += kBlock) {
+      for (std::size_t i = 0; i < ranks_; ++i) {
+        float* destination = destinations_[(rank_ + i) % ranks_] + to + at;
+        if (destination != from + at) copy(destination, from + at, std::min(kBlock, count - at));
+      }
     }
   }
 
-  static void copy(float* to, const float* from, std::size_t count) {
-    std::memcpy(to, from, count * sizeof(float));
+  void copy_parts() const {
+    for (std::size_t i = 0; i < ranks_; ++i) {
+      const std::size_t q = (rank_ + i) % ranks_;
+      copy(destinations_[rank_] + q * part_, sources_[q] + rank_ * part_, part_);
+    }
+  }
+
+  void copy(float* to, const float* from, std::size_t count) const {
+    const std::size_t bytes = count * sizeof(float);
+    if (count_ * sizeof(float) < kPastCachesBytes) {
+      std::memcpy(to, from, bytes);
+    } else {
+      copy_past_caches(reinterpret_cast<std::byte*>(to), reinterpret_cast<const std::byte*>(from),
+                       bytes);
+    }
   }
 
   std::size_t rank_;

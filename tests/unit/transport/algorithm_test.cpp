@@ -39,8 +39,10 @@ TEST(Algorithm, IsChosenByKindBytesAndChips) {
   EXPECT_EQ(choose_algorithm(call, 2, false), Algorithm::push);
   call.count = 4097;  // more than a mailbox
   EXPECT_EQ(choose_algorithm(call, 2, true), Algorithm::push);
-  call.kind = CollectiveKind::all_gather;
+  call.kind = CollectiveKind::permute;
   EXPECT_EQ(choose_algorithm(call, 3, true), Algorithm::pull);
+  call.kind = CollectiveKind::all_gather;
+  EXPECT_EQ(choose_algorithm(call, 3, true), Algorithm::push);
   call.count = 10;
   EXPECT_EQ(choose_algorithm(call, 3, true), Algorithm::mailbox);
   call.count = 0;
@@ -68,10 +70,19 @@ TEST(Schedule, SaysWhatAChipReadsAndWrites) {
             "  reduce mailbox 0+1 @ 0 to arena 1 @ 4096: 20 elements\n");
   CollectiveCall gather = make_call(CollectiveKind::all_gather, 2, 5, false);
   gather.outer = 1;
-  EXPECT_EQ(schedule(Algorithm::pull, gather, 2, 1),
-            "all_gather, pull, chip 1 of 2:\n"
+  EXPECT_EQ(schedule(Algorithm::push, gather, 2, 1),
+            "all_gather, push, chip 1 of 2:\n"
             "  sync\n"
-            "  copy arena 1 @ 4096 to arena 1 @ 1048596: 5 elements\n"
+            "  copy arena 1 @ 4096 to arena 0+1 @ 1048596: 5 elements\n"
+            "  sync\n");
+  EXPECT_EQ(schedule(Algorithm::push, make_call(CollectiveKind::broadcast, 2, 20, true), 2, 0),
+            "broadcast, push, chip 0 of 2:\n"
+            "  sync\n"
+            "  copy arena 1 @ 4096 to arena 0+1 @ 4096: 16 elements\n"
+            "  sync\n");
+  EXPECT_EQ(schedule(Algorithm::pull, make_call(CollectiveKind::permute, 2, 5, false), 2, 1),
+            "permute, pull, chip 1 of 2:\n"
+            "  sync\n"
             "  copy arena 0 @ 4096 to arena 1 @ 1048576: 5 elements\n"
             "  sync\n");
   EXPECT_EQ(schedule(Algorithm::signal, make_call(CollectiveKind::barrier, 2, 0, true), 2, 0),
@@ -125,13 +136,14 @@ void for_every_schedule(const Body& body) {
                                        CollectiveKind::reduce_scatter, CollectiveKind::all_to_all,
                                        CollectiveKind::permute,        CollectiveKind::broadcast};
   for (const CollectiveKind kind : kKinds) {
-    const bool reduces_all = kind == CollectiveKind::all_reduce;
+    const bool can_be_in_place =
+        kind == CollectiveKind::all_reduce || kind == CollectiveKind::broadcast;
     for (const Algorithm algorithm :
-         {Algorithm::mailbox, reduces_all ? Algorithm::push : Algorithm::pull}) {
+         {Algorithm::mailbox, choose_algorithm(make_call(kind, 5, 1 << 20, false), 5, false)}) {
       for (int n = 1; n <= 5; ++n) {
         for (const std::int64_t count : {1, 16, 37}) {
           for (const bool in_place : {false, true}) {
-            if (in_place && !reduces_all && kind != CollectiveKind::broadcast) continue;
+            if (in_place && !can_be_in_place) continue;
             const CollectiveCall call = make_call(kind, n, count, in_place);
             SCOPED_TRACE(schedule(algorithm, call, n, 0));
             Phase before(n);
@@ -171,7 +183,7 @@ TEST(Schedule, NeverReadsWhatAnotherTransferWritesBetweenTheSameSyncs) {
   for_every_schedule([](const CollectiveCall& call, Algorithm algorithm, int, const Phase& before,
                         const Phase& after) {
     const bool own_part_stays = call.kind == CollectiveKind::broadcast &&
-                                algorithm == Algorithm::pull && call.source == call.destination;
+                                algorithm == Algorithm::push && call.source == call.destination;
     for (const Phase* phase : {&before, &after}) {
       for (const auto& [byte, access] : phase->bytes) {
         const auto [region, member, offset] = byte;
@@ -205,8 +217,9 @@ TEST(Schedule, LoadsAndStoresWhatTheTableOfAlgorithmsSays) {
       EXPECT_EQ(after.stores[chip], bytes.destination);
     }
     if (algorithm == Algorithm::push) {
-      EXPECT_EQ(all_loads, n * bytes.source);
-      EXPECT_EQ(all_stores, n * bytes.source);
+      const bool one_source = call.kind == CollectiveKind::broadcast;
+      EXPECT_EQ(all_loads, one_source ? bytes.source : n * bytes.source);
+      EXPECT_EQ(all_stores, n * bytes.destination);
     }
   });
 }
