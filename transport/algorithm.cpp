@@ -97,6 +97,7 @@ std::string_view to_string(Algorithm algorithm) noexcept {
     case Algorithm::mailbox: return "mailbox";
     case Algorithm::push: return "push";
     case Algorithm::pull: return "pull";
+    case Algorithm::share: return "share";
   }
   return "unknown";
 }
@@ -104,6 +105,7 @@ std::string_view to_string(Algorithm algorithm) noexcept {
 Algorithm choose_algorithm(const CollectiveCall& call, int group_size, bool crowded) {
   const std::uint64_t bytes = bytes_of(call, group_size).source;
   if (bytes == 0) return Algorithm::signal;
+  if (call.shared) return Algorithm::share;
   const std::uint64_t bytes_max = crowded ? kAllMailboxesBytesCrowded : kAllMailboxesBytes;
   if (group_size > 1 && bytes <= kMailboxBytes &&
       bytes * static_cast<std::uint64_t>(group_size) <= bytes_max) {

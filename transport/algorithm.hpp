@@ -9,6 +9,7 @@
 ///   push       all_reduce, all_gather        2    S                          D
 ///              broadcast                     2    S/n                        D
 ///   pull       all others                    2    D; reduce_scatter: n*D     D
+///   share      all_gather, shared            1    S                          S
 ///
 /// mailbox: before the sync, copies its source into its own mailbox; after it, reads what it needs
 /// from all mailboxes (all_reduce: n*S). Mailboxes alternate, so there is no sync at the end.
@@ -16,6 +17,7 @@
 /// (all_reduce) or of the root's source (broadcast), if it is the r-th. (To store it into one's own
 /// and let the others fetch it is 1.2 to 2 times slower.)
 /// pull: each chip reads what it needs from the others' sources; the sync at the end frees them.
+/// share: before the sync, each chip stores its part in the first chip's destination.
 
 #include <cstddef>
 #include <cstdint>
@@ -27,11 +29,15 @@
 
 namespace weft {
 
-enum class Algorithm : std::uint8_t { signal, mailbox, push, pull };
+enum class Algorithm : std::uint8_t { signal, mailbox, push, pull, share };
 std::string_view to_string(Algorithm algorithm) noexcept;
 
 /// `crowded`: the job has more chips than cores, so that a sync is a round of the scheduler.
 Algorithm choose_algorithm(const CollectiveCall& call, int group_size, bool crowded);
+/// Whether prepare() has anything to do.
+constexpr bool stores_before_entry(Algorithm algorithm) {
+  return algorithm == Algorithm::mailbox || algorithm == Algorithm::share;
+}
 constexpr bool has_exit_sync(Algorithm algorithm) {
   return algorithm == Algorithm::push || algorithm == Algorithm::pull;
 }

@@ -142,13 +142,17 @@ void require_valid(const CollectiveCall& call, int group_size, std::size_t arena
   if (reduces(call.kind) && call.dtype == DType::pred && call.reduce == ReduceKind::add) {
     fail_call(call, "pred can't be added: use max for \"any\", min for \"all\"");
   }
+  if (call.shared && call.kind != CollectiveKind::all_gather) {
+    fail_call(call, "shared: only the result of an all_gather can be");
+  }
   const CallBytes bytes = bytes_of(call, group_size);
   if (bytes.source != 0) require_ranges(call, bytes, arena_capacity);
 }
 
 CallWords encode(const CollectiveCall& call) {
   return {static_cast<std::uint64_t>(call.kind) | static_cast<std::uint64_t>(call.dtype) << 8 |
-              static_cast<std::uint64_t>(call.reduce) << 16,
+              static_cast<std::uint64_t>(call.reduce) << 16 |
+              static_cast<std::uint64_t>(call.shared) << 24,
           call.atoms.bits(),
           static_cast<std::uint64_t>(call.outer),
           static_cast<std::uint64_t>(call.count),
@@ -161,6 +165,7 @@ DecodedCall decode(const CallWords& words) {
   return {.kind = static_cast<CollectiveKind>(words[0] & 0xffU),
           .reduce = static_cast<ReduceKind>(words[0] >> 16 & 0xffU),
           .dtype = static_cast<DType>(words[0] >> 8 & 0xffU),
+          .shared = (words[0] >> 24 & 1U) != 0,
           .atoms = AtomList::from_bits(words[1]),
           .outer = static_cast<std::int64_t>(words[2]),
           .count = static_cast<std::int64_t>(words[3]),

@@ -45,6 +45,9 @@ struct CollectiveCall {
   /// permute: group index that each chip's value comes from, by group index. broadcast: [0] is the
   /// root.
   std::vector<int> from = {};
+  /// all_gather: the result is stored once, in the arena of the group's first chip. The caller sees
+  /// to it that nobody reads what was there before when the first chip calls.
+  bool shared = false;
   /// For errors and the board: "fc1.weight.grad". Must stay until the collective is done.
   std::string_view name = {};
 };
@@ -73,6 +76,7 @@ struct DecodedCall {
   CollectiveKind kind;
   ReduceKind reduce;
   DType dtype;
+  bool shared;
   AtomList atoms;
   std::int64_t outer;
   std::int64_t count;

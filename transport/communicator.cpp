@@ -129,7 +129,7 @@ void Communicator::start(const PreparedCall& call) {
   current_ = &call;
   signature_ = signature_of(++count_, call.digest_);
   epoch_ = epoch_of(group().own->announced.load(std::memory_order_relaxed)) + 1;
-  if (call.algorithm_ == Algorithm::mailbox) {
+  if (stores_before_entry(call.algorithm_)) {
     weft::prepare(call.algorithm_, call.call_, group_memory());
   }
   stage_ = Stage::entry;

@@ -24,6 +24,7 @@ class Transfers {
         visit_(visit) {}
 
   void before() const {
+    if (algorithm_ == Algorithm::share) return push_part(0);
     if (algorithm_ != Algorithm::mailbox) return;
     if (call_.kind == CollectiveKind::broadcast && call_.from[0] != index_) return;
     const std::uint64_t bytes = bytes_of(call_, static_cast<int>(n_)).source;
@@ -33,12 +34,12 @@ class Transfers {
   }
 
   void after() const {
-    if (algorithm_ == Algorithm::signal) return;
+    if (algorithm_ == Algorithm::signal || algorithm_ == Algorithm::share) return;
     switch (call_.kind) {
       case CollectiveKind::barrier: return;
       case CollectiveKind::all_reduce:
         return pushes() ? push_slice(kAllMembers) : move(kAllMembers, 0, 0, call_.count);
-      case CollectiveKind::all_gather: return pushes() ? push_part() : gather();
+      case CollectiveKind::all_gather: return pushes() ? push_part(kAllMembers) : gather();
       case CollectiveKind::reduce_scatter: return reduce_scatter();
       case CollectiveKind::all_to_all: return all_to_all();
       case CollectiveKind::permute:
@@ -75,14 +76,13 @@ class Transfers {
                     end - begin});
   }
 
-  /// The chip's own part, which its caches still hold, into all destinations.
-  void push_part() const {
+  /// The chip's own part, which its caches still hold, into the destination of `to`.
+  void push_part(int to) const {
     const auto index = static_cast<std::size_t>(index_);
     for (std::size_t o = 0; o < outer(); ++o) {
-      visit_(Transfer{
-          {Place::Region::arena, index_, call_.source + o * row()},
-          {Place::Region::arena, kAllMembers, call_.destination + (o * n_ + index) * row()},
-          call_.count});
+      visit_(Transfer{{Place::Region::arena, index_, call_.source + o * row()},
+                      {Place::Region::arena, to, call_.destination + (o * n_ + index) * row()},
+                      call_.count});
     }
   }
 

@@ -1,5 +1,6 @@
 #include <weft/actors/device/executor.hpp>
 
+#include <algorithm>
 #include <utility>
 
 #include <weft/actors/device/chip.hpp>
@@ -17,6 +18,8 @@ struct Executor::State {
   Communicator communicator;
   Chip explicit_chip{memory, chip.mesh, chip.position, communicator};  ///< for code of the loop's
   kernels::AlignedBuffer scratch{};  ///< for the kernel that runs; enough for every loaded plan
+  std::uint64_t temp_bytes = 0;      ///< of the loaded plans, the most
+  std::uint64_t shared_bytes = 0;
 
   // The run in progress; no plan: none.
   std::shared_ptr<const LoadedPlan> plan{};
@@ -24,13 +27,14 @@ struct Executor::State {
   std::size_t next = 0;        ///< step of the plan
   bool in_collective = false;  ///< step `next` was started, and has to be waited for
 
-  std::byte* address(const Slot& slot) const {
-    switch (slot.place) {
-      case Place::input: return base + buffers.inputs[slot.offset];
-      case Place::output: return base + buffers.outputs[slot.offset];
-      case Place::temp: break;
+  std::byte* address(const LoadedPlan::Operand& operand) const {
+    switch (operand.place) {
+      case Place::input: return base + buffers.inputs[operand.offset];
+      case Place::output: return base + buffers.outputs[operand.offset];
+      case Place::temp: return base + operand.offset;
+      case Place::shared: break;
     }
-    return base + kArenaTempOffset + slot.offset;
+    return memory.arena(operand.chip) + operand.offset;
   }
 
   void compute(const LoadedPlan::Step& step) {
@@ -89,18 +93,25 @@ Executor::Executor(JobMemory& memory, const Mesh& mesh, int position, BoardWrite
 Executor::~Executor() = default;
 
 std::shared_ptr<const LoadedPlan> Executor::load(const Plan& plan) {
-  const JobMemory& memory = state_->memory;
+  JobMemory& memory = state_->memory;
+  const std::uint64_t temp_bytes = std::max(state_->temp_bytes, plan.temp_bytes);
+  const std::uint64_t shared_bytes = std::max(state_->shared_bytes, plan.shared_bytes);
   const std::size_t room = memory.buffers_offset() - kArenaTempOffset;
-  if (plan.temp_bytes > room) {
+  if (temp_bytes + shared_bytes > room) {
     fail(Errc::no_space,
-         "the plan has {} bytes of temporaries, a chip's arena of {} bytes has room for {}: use "
-         "more "
-         "chips, shard more tensors, or take smaller batches",
-         plan.temp_bytes, memory.arena_capacity(), room);
+         "the plan has {} bytes of temporaries and {} of values that chips share, a chip's arena "
+         "of {} bytes has room for {}: use more chips, shard more tensors, or take smaller batches",
+         plan.temp_bytes, plan.shared_bytes, memory.arena_capacity(), room);
   }
-  auto loaded =
-      std::make_shared<const LoadedPlan>(load_plan(plan, state_->chip, state_->communicator));
-  state_->memory.reserve(state_->arena, kArenaTempOffset, plan.temp_bytes);
+  // Temporaries grow up and shared values down: a chip may still be in a plan before this one, with
+  // temporaries wherever that had them, when others store what they share into its arena.
+  const std::uint64_t shared_begin = memory.buffers_offset() - plan.shared_bytes;
+  auto loaded = std::make_shared<const LoadedPlan>(
+      load_plan(plan, state_->chip, state_->communicator, shared_begin));
+  memory.reserve(state_->arena, kArenaTempOffset, plan.temp_bytes);
+  for (const int chip : loaded->sharers) memory.reserve(chip, shared_begin, plan.shared_bytes);
+  state_->temp_bytes = temp_bytes;
+  state_->shared_bytes = shared_bytes;
   if (state_->scratch.size() < loaded->scratch_bytes) {
     state_->scratch = kernels::AlignedBuffer(loaded->scratch_bytes);
   }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include <weft/spmd/passes/lifetime.hpp>
 #include <weft/spmd/program/permute.hpp>
 
 namespace weft {
@@ -35,20 +36,53 @@ void set_permute(CollectiveCall& call, std::span<const std::int64_t> attrs,
   }
 }
 
-CollectiveCall collective_call(const Plan& plan, OpId op, const kernels::ChipContext& chip) {
-  const Program& program = plan.program;
-  const ValueId operand = program.op_operands(op)[0];
-  const ValueId result = program.result(op);
-  const auto attrs = program.op_attrs(op);
+/// Turns the ops of a plan into steps of one chip.
+class PlanLoader {
+ public:
+  PlanLoader(const Plan& plan, const kernels::ChipContext& chip, std::uint64_t shared_begin)
+      : plan_(plan), program_(plan.program), chip_(chip), shared_begin_(shared_begin) {}
+
+  CollectiveCall collective_call(OpId op) const;
+  LoadedPlan::Step compute_step(OpId op) const;
+  /// Where the chip finds a value.
+  LoadedPlan::Operand operand(ValueId value) const;
+
+ private:
+  const Plan& plan_;
+  const Program& program_;
+  const kernels::ChipContext& chip_;
+  std::uint64_t shared_begin_;
+};
+
+LoadedPlan::Operand PlanLoader::operand(ValueId value) const {
+  const Slot& slot = plan_.slots[value];
+  const int own = chip_.mesh.device_at(chip_.position);
+  switch (slot.place) {
+    case Place::input:
+    case Place::output: return {slot.place, own, slot.offset};
+    case Place::temp: return {slot.place, own, kArenaTempOffset + slot.offset};
+    case Place::shared: break;
+  }
+  const std::int64_t atoms = program_.op_attrs(program_.defining_op(value))[0];
+  const AtomList group = AtomList::from_bits(static_cast<std::uint64_t>(atoms));
+  const int first = chip_.mesh.group(chip_.position, group).front();
+  return {slot.place, chip_.mesh.device_at(first), shared_begin_ + slot.offset};
+}
+
+CollectiveCall PlanLoader::collective_call(OpId op) const {
+  const ValueId source = program_.op_operands(op)[0];
+  const ValueId result = program_.result(op);
+  const auto attrs = program_.op_attrs(op);
   CollectiveCall call;
-  call.dtype = program.type(operand).dtype;
-  call.source = kArenaTempOffset + plan.slots[operand].offset;
-  call.destination = kArenaTempOffset + plan.slots[result].offset;
-  const OpKind kind = program.kind(op);
+  call.dtype = program_.type(source).dtype;
+  call.source = operand(source).offset;
+  call.destination = operand(result).offset;
+  call.shared = plan_.slots[result].place == Place::shared;
+  const OpKind kind = program_.kind(op);
   if (kind == OpKind::collective_permute) {
     call.kind = CollectiveKind::permute;
-    call.count = program.shape(operand).num_elements();
-    set_permute(call, attrs, chip);
+    call.count = program_.shape(source).num_elements();
+    set_permute(call, attrs, chip_);
     return call;
   }
   call.atoms = AtomList::from_bits(static_cast<std::uint64_t>(attrs[0]));
@@ -56,21 +90,21 @@ CollectiveCall collective_call(const Plan& plan, OpId op, const kernels::ChipCon
     case OpKind::all_reduce:
       call.kind = CollectiveKind::all_reduce;
       call.reduce = static_cast<ReduceKind>(attrs[1]);
-      call.count = program.shape(operand).num_elements();
+      call.count = program_.shape(source).num_elements();
       break;
     case OpKind::all_gather:
       call.kind = CollectiveKind::all_gather;
-      set_runs(call, program.shape(operand), attrs[1]);
+      set_runs(call, program_.shape(source), attrs[1]);
       break;
     case OpKind::reduce_scatter:
       call.kind = CollectiveKind::reduce_scatter;
       call.reduce = static_cast<ReduceKind>(attrs[1]);
-      set_runs(call, program.shape(result), attrs[2]);
+      set_runs(call, program_.shape(result), attrs[2]);
       break;
     default:
       WEFT_CHECK(kind == OpKind::all_to_all, to_string(kind));
       call.kind = CollectiveKind::all_to_all;
-      call.shape = program.shape(operand);
+      call.shape = program_.shape(source);
       call.split_dim = static_cast<int>(attrs[1]);
       call.concat_dim = static_cast<int>(attrs[2]);
       break;
@@ -78,20 +112,20 @@ CollectiveCall collective_call(const Plan& plan, OpId op, const kernels::ChipCon
   return call;
 }
 
-LoadedPlan::Step compute_step(const Plan& plan, OpId op, const kernels::ChipContext& chip) {
+LoadedPlan::Step PlanLoader::compute_step(OpId op) const {
   LoadedPlan::Step step;
-  step.kernel = kernels::prepare(plan.program, op, chip);
-  for (const ValueId operand : plan.program.op_operands(op)) {
-    step.operands[static_cast<std::size_t>(step.num_operands++)] = plan.slots[operand];
+  step.kernel = kernels::prepare(program_, op, chip_);
+  for (const ValueId value : program_.op_operands(op)) {
+    step.operands[static_cast<std::size_t>(step.num_operands++)] = operand(value);
   }
-  step.result = plan.slots[plan.program.result(op)];
+  step.result = operand(program_.result(op));
   return step;
 }
 
 }  // namespace
 
-LoadedPlan load_plan(const Plan& plan, const kernels::ChipContext& chip,
-                     Communicator& communicator) {
+LoadedPlan load_plan(const Plan& plan, const kernels::ChipContext& chip, Communicator& communicator,
+                     std::uint64_t shared_begin) {
   const Mesh& mesh = chip.mesh;
   if (plan.mesh_shape != mesh.shape() || plan.axis_names != mesh.axis_names()) {
     fail(Errc::mesh_mismatch, "the plan is for the mesh {}, this chip is in the mesh {}",
@@ -99,21 +133,30 @@ LoadedPlan load_plan(const Plan& plan, const kernels::ChipContext& chip,
   }
   verify(plan, mesh);
   const Program& program = plan.program;
+  const PlanLoader loader(plan, chip, shared_begin);
   const std::vector<CollectiveSummary> summaries = collectives(plan, mesh);
   LoadedPlan loaded;
   loaded.num_inputs = program.inputs.size();
   loaded.num_outputs = program.outputs.size();
+  const auto add_call = [&](const CollectiveCall& call) {
+    loaded.steps.push_back({.call = static_cast<std::int32_t>(loaded.calls.size())});
+    loaded.calls.push_back(communicator.prepare(call));
+  };
   for (OpId op = 0; op < program.num_ops(); ++op) {
     if (is_collective(program.kind(op))) {
-      loaded.steps.push_back({.call = static_cast<std::int32_t>(loaded.calls.size())});
-      CollectiveCall call = collective_call(plan, op, chip);
+      CollectiveCall call = loader.collective_call(op);
       call.name = summaries.at(loaded.calls.size()).value;
-      loaded.calls.push_back(communicator.prepare(call));
+      if (call.shared) loaded.sharers.push_back(loader.operand(program.result(op)).chip);
+      add_call(call);
     } else {
-      loaded.steps.push_back(compute_step(plan, op, chip));
+      loaded.steps.push_back(loader.compute_step(op));
       loaded.scratch_bytes =
           std::max(loaded.scratch_bytes, loaded.steps.back().kernel.scratch_bytes);
     }
+  }
+  if (needs_final_barrier(plan, mesh)) {
+    const AtomList all = mesh.list(static_cast<AtomMask>((2U << mesh.num_atoms()) - 2));
+    add_call({.kind = CollectiveKind::barrier, .atoms = all, .name = "shared values are read"});
   }
   return loaded;
 }

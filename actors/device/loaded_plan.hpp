@@ -12,24 +12,32 @@
 namespace weft {
 
 struct LoadedPlan {
+  /// Where a chip finds a value: in the arena of `chip`, a number in the job's memory.
+  struct Operand {
+    Place place = Place::temp;
+    int chip = 0;
+    std::uint64_t offset = 0;  ///< in the arena; of an input or output, its number
+  };
   struct Step {
     kernels::Kernel kernel{};
-    std::array<Slot, kernels::kOperandCountMax> operands{};
+    std::array<Operand, kernels::kOperandCountMax> operands{};
     int num_operands = 0;
-    Slot result{};
+    Operand result{};
     std::int32_t call = -1;  ///< index in `calls`; -1: the kernel is run
   };
 
   std::vector<Step> steps;
   std::vector<PreparedCall> calls;
   std::size_t scratch_bytes = 0;
+  std::vector<int> sharers;  ///< chips whose arenas have the shared values that this chip reads
   std::size_t num_inputs = 0;
   std::size_t num_outputs = 0;
 };
 
-/// Throws mesh_mismatch where the plan is for another mesh, corrupt where it doesn't verify,
+/// `shared_begin`: where the region of shared values begins in every arena. Throws mesh_mismatch
+/// where the plan is for another mesh, corrupt where it doesn't verify,
 /// unavailable for an op without a kernel; and what Communicator::prepare() throws.
-LoadedPlan load_plan(const Plan& plan, const kernels::ChipContext& chip,
-                     Communicator& communicator);
+LoadedPlan load_plan(const Plan& plan, const kernels::ChipContext& chip, Communicator& communicator,
+                     std::uint64_t shared_begin);
 
 }  // namespace weft

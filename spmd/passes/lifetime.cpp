@@ -1,14 +1,61 @@
 #include <weft/spmd/passes/lifetime.hpp>
 
-namespace weft {
+#include <algorithm>
 
-std::vector<Lifetime> lifetimes_of(const Program& program) {
+namespace weft {
+namespace {
+
+/// All chips that differ only in these atoms meet in the op; 0: no chips do. (In a permute, only
+/// some may.)
+AtomMask meeting_atoms(const Program& program, OpId op) {
+  const OpKind kind = program.kind(op);
+  if (!is_collective(kind) || kind == OpKind::collective_permute) return 0;
+  return AtomList::from_bits(static_cast<std::uint64_t>(program.op_attrs(op)[0])).mask();
+}
+
+/// Of the chips that read a shared value.
+AtomMask readers(const Program& program, ValueId value) {
+  return meeting_atoms(program, program.defining_op(value));
+}
+
+}  // namespace
+
+std::vector<Lifetime> lifetimes_of(const Program& program, const std::vector<Slot>& slots) {
   std::vector<Lifetime> lifetimes(program.num_values());
   for (OpId op = 0; op < program.num_ops(); ++op) {
     for (const ValueId operand : program.op_operands(op)) lifetimes[operand].last = op;
     lifetimes[program.result(op)] = {op, op};
   }
+  for (ValueId value = 0; value < program.num_values(); ++value) {
+    if (slots[value].place != Place::shared) continue;
+    const AtomMask group = readers(program, value);
+    OpId& last = lifetimes[value].last;
+    do {
+      ++last;
+    } while (last < program.num_ops() && (group & ~meeting_atoms(program, last)) != 0);
+    last = std::min(last, program.num_ops() - 1);
+  }
   return lifetimes;
+}
+
+bool exclude_each_other(const Program& program, const std::vector<Slot>& slots,
+                        const std::vector<Lifetime>& lifetimes, ValueId a, ValueId b) {
+  if (slots[a].place != slots[b].place) return false;
+  if (lifetimes[a].overlaps(lifetimes[b])) return true;
+  return slots[a].place == Place::shared && readers(program, a) != readers(program, b);
+}
+
+bool needs_final_barrier(const Plan& plan, const Mesh& mesh) {
+  const Program& program = plan.program;
+  const auto all = static_cast<AtomMask>((2U << mesh.num_atoms()) - 2);
+  for (OpId op = program.num_ops(); op-- > 0;) {
+    if (meeting_atoms(program, op) == all) return false;
+    for (const ValueId operand : program.op_operands(op)) {
+      if (plan.slots[operand].place == Place::shared) return true;
+    }
+    if (plan.slots[program.result(op)].place == Place::shared) return true;
+  }
+  return false;
 }
 
 std::uint64_t slot_bytes(const TensorType& type) {

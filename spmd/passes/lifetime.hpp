@@ -1,10 +1,10 @@
 #pragma once
-/// Lifetimes of a plan's temporaries.
+/// Lifetimes of the values that a plan places itself.
 
 #include <cstdint>
 #include <vector>
 
-#include <weft/spmd/program/program.hpp>
+#include <weft/spmd/passes/plan.hpp>
 
 namespace weft {
 
@@ -17,8 +17,18 @@ struct Lifetime {
   bool overlaps(const Lifetime& other) const { return first <= other.last && other.first <= last; }
 };
 
-/// One per value.
-std::vector<Lifetime> lifetimes_of(const Program& program);
+/// One per value. A shared value's group reads it until its chips have met in a collective after
+/// the last op that reads it: the lifetime ends with that, or with the program.
+std::vector<Lifetime> lifetimes_of(const Program& program, const std::vector<Slot>& slots);
+
+/// Whether two values can't have the same bytes. Shared values of different groups can't: a chip
+/// meets those that read the one, not those that read the other.
+bool exclude_each_other(const Program& program, const std::vector<Slot>& slots,
+                        const std::vector<Lifetime>& lifetimes, ValueId a, ValueId b);
+
+/// The plan has shared values that some chip may still read when another has ended the program: all
+/// chips must meet before the next.
+bool needs_final_barrier(const Plan& plan, const Mesh& mesh);
 
 inline constexpr std::uint64_t kSlotAlignment = 64;
 

@@ -93,57 +93,82 @@ class CopyInsertion {
   std::vector<ValueId> output_values_;
 };
 
-struct Placed {
-  Lifetime lifetime;
-  std::uint64_t begin = 0;
-  std::uint64_t end = 0;
+/// Of the values of one region.
+class Placement {
+ public:
+  Placement(Plan& plan, Place region)
+      : plan_(plan), lifetimes_(lifetimes_of(plan.program, plan.slots)) {
+    for (ValueId value = 0; value < plan.program.num_values(); ++value) {
+      if (plan.slots[value].place == region) order_.push_back(value);
+    }
+    std::ranges::sort(order_, {}, [&](ValueId value) { return std::tuple(~bytes(value), value); });
+  }
+
+  /// Greedy by size, as TFLite's planner: the largest value first. Returns the region's size.
+  std::uint64_t place() {
+    std::uint64_t size = 0;
+    std::vector<ValueId> placed;  // in order of offset
+    for (const ValueId value : order_) {
+      const std::uint64_t offset = first_fit(placed, value);
+      plan_.slots[value].offset = offset;
+      size = std::max(size, offset + bytes(value));
+      placed.insert(
+          std::ranges::upper_bound(placed, offset, {},
+                                   [&](ValueId other) { return plan_.slots[other].offset; }),
+          value);
+    }
+    return size;
+  }
+
+  /// The largest sum of values live at once.
+  std::uint64_t bound() const {
+    std::vector<std::uint64_t> live(plan_.program.num_ops(), 0);
+    for (const ValueId value : order_) {
+      for (OpId op = lifetimes_[value].first; op <= lifetimes_[value].last; ++op) {
+        live[op] += bytes(value);
+      }
+    }
+    return live.empty() ? 0 : std::ranges::max(live);
+  }
+
+ private:
+  std::uint64_t bytes(ValueId value) const { return slot_bytes(plan_.program.type(value)); }
+
+  /// The lowest offset at which the value fits beside all that it excludes.
+  std::uint64_t first_fit(const std::vector<ValueId>& placed, ValueId value) const {
+    std::uint64_t offset = 0;
+    for (const ValueId other : placed) {
+      if (!exclude_each_other(plan_.program, plan_.slots, lifetimes_, value, other)) continue;
+      if (plan_.slots[other].offset >= offset + bytes(value)) break;
+      offset = std::max(offset, plan_.slots[other].offset + bytes(other));
+    }
+    return offset;
+  }
+
+  Plan& plan_;
+  std::vector<Lifetime> lifetimes_;
+  std::vector<ValueId> order_;
 };
 
-/// The lowest offset at which `bytes` fit beside all that lives at the same time. `placed` is in
-/// order of begin.
-std::uint64_t first_fit(const std::vector<Placed>& placed, const Lifetime& lifetime,
-                        std::uint64_t bytes) {
-  std::uint64_t offset = 0;
-  for (const Placed& other : placed) {
-    if (!other.lifetime.overlaps(lifetime)) continue;
-    if (other.begin >= offset + bytes) break;
-    offset = std::max(offset, other.end);
+/// What is gathered in order to be read, and not by another collective.
+void share_gathered(Plan& plan, const PlanOptions& options) {
+  const Program& program = plan.program;
+  for (OpId op = 0; op < program.num_ops(); ++op) {
+    const ValueId result = program.result(op);
+    const bool large = program.type(result).bytes() >= options.shared_bytes_min;
+    if (program.kind(op) == OpKind::all_gather && large) plan.slots[result].place = Place::shared;
   }
-  return offset;
-}
-
-/// Greedy by size, as TFLite's planner: the largest value first.
-void place_temporaries(Plan& plan) {
-  const std::vector<Lifetime> lifetimes = lifetimes_of(plan.program);
-  std::vector<ValueId> order;
-  for (ValueId value = 0; value < plan.program.num_values(); ++value) {
-    if (plan.slots[value].place == Place::temp) order.push_back(value);
-  }
-  const auto bytes = [&](ValueId value) { return slot_bytes(plan.program.type(value)); };
-  std::ranges::sort(order, {}, [&](ValueId value) { return std::tuple(~bytes(value), value); });
-  std::vector<Placed> placed;
-  for (const ValueId value : order) {
-    const std::uint64_t offset = first_fit(placed, lifetimes[value], bytes(value));
-    plan.slots[value].offset = offset;
-    plan.temp_bytes = std::max(plan.temp_bytes, offset + bytes(value));
-    const Placed entry{lifetimes[value], offset, offset + bytes(value)};
-    placed.insert(std::ranges::upper_bound(placed, offset, {}, &Placed::begin), entry);
-  }
-  std::vector<std::uint64_t> live_bytes(plan.program.num_ops(), 0);
-  for (const ValueId value : order) {
-    for (OpId op = lifetimes[value].first; op <= lifetimes[value].last; ++op) {
-      live_bytes[op] += bytes(value);
-    }
-  }
-  for (const std::uint64_t live : live_bytes) {
-    plan.temp_bytes_bound = std::max(plan.temp_bytes_bound, live);
+  for (OpId op = 0; op < program.num_ops(); ++op) {
+    if (!is_collective(program.kind(op))) continue;
+    for (const ValueId operand : program.op_operands(op)) plan.slots[operand].place = Place::temp;
   }
 }
 
 }  // namespace
 
 Plan make_plan(const Program& chip_program, const Mesh& mesh,
-               std::span<const TensorType> input_types, std::span<const TensorType> output_types) {
+               std::span<const TensorType> input_types, std::span<const TensorType> output_types,
+               const PlanOptions& options) {
   Plan plan;
   plan.program = CopyInsertion(chip_program).run();
   plan.input_types.assign(input_types.begin(), input_types.end());
@@ -157,11 +182,15 @@ Plan make_plan(const Program& chip_program, const Mesh& mesh,
   for (std::size_t i = 0; i < plan.program.outputs.size(); ++i) {
     plan.slots[plan.program.outputs[i].value] = {Place::output, i};
   }
-  place_temporaries(plan);
+  share_gathered(plan, options);
+  Placement temporaries(plan, Place::temp);
+  plan.temp_bytes = temporaries.place();
+  plan.temp_bytes_bound = temporaries.bound();
+  plan.shared_bytes = Placement(plan, Place::shared).place();
   return plan;
 }
 
-Plan compile(const Program& program, const Mesh& mesh) {
+Plan compile(const Program& program, const Mesh& mesh, const PlanOptions& options) {
   verify(program, mesh);
   const Program global = canonicalize(program, true);
   verify(global, mesh);
@@ -178,7 +207,7 @@ Plan compile(const Program& program, const Mesh& mesh) {
   for (const ProgramOutput& output : program.outputs) {
     output_types.push_back(program.type(output.value));
   }
-  Plan plan = make_plan(chip_program, mesh, input_types, output_types);
+  Plan plan = make_plan(chip_program, mesh, input_types, output_types, options);
   verify(plan, mesh);
   return plan;
 }

@@ -14,6 +14,7 @@ enum class Place : std::uint8_t {
   temp,    ///< at `offset` in the temporaries' region, the same on every chip
   input,   ///< in the buffer bound to input number `offset` for this run
   output,  ///< in the buffer bound to output number `offset` for this run
+  shared,  ///< once for a group of chips: at `offset` in the shared region of its first chip
 };
 
 struct Slot {
@@ -23,7 +24,7 @@ struct Slot {
 
 /// The same bytes for all chips. Operands and results of collectives are always temporaries, so
 /// their offsets are equal on all chips (make_plan inserts `copy` where an input or output takes
-/// part).
+/// part); the result of an all_gather may be shared.
 struct Plan {
   Program program;                       ///< the chip's program; ops in the order in which they run
   std::vector<TensorType> input_types;   ///< global
@@ -31,9 +32,16 @@ struct Plan {
   std::vector<Slot> slots;               ///< one per value
   std::uint64_t temp_bytes = 0;          ///< size of the temporaries' region, 64-byte aligned
   std::uint64_t temp_bytes_bound = 0;    ///< lower bound: largest sum of values live at once
+  std::uint64_t shared_bytes = 0;        ///< size of the region of shared values
 
   std::vector<std::int64_t> mesh_shape;
   std::vector<std::string> axis_names;
+};
+
+struct PlanOptions {
+  /// The result of an all_gather is shared from this size on: every chip stores its part, once,
+  /// instead of all parts. Smaller ones pass through mailboxes, in one sync less.
+  std::int64_t shared_bytes_min = 65536;
 };
 
 /// Places every value (greedy by size, first fit among overlapping intervals; each 64-byte
@@ -41,10 +49,12 @@ struct Plan {
 /// never shares bytes with its operands. An output is written where it is computed; a value that is
 /// output twice, or both input and output, gets a copy.
 Plan make_plan(const Program& chip_program, const Mesh& mesh,
-               std::span<const TensorType> input_types, std::span<const TensorType> output_types);
+               std::span<const TensorType> input_types, std::span<const TensorType> output_types,
+               const PlanOptions& options = {});
 
 /// Throws corrupt if two values that live at once overlap, a slot leaves its region or isn't
-/// aligned, or a collective touches anything but temporaries.
+/// aligned, or a collective touches anything but temporaries and, as an all_gather's result, shared
+/// values.
 void verify(const Plan& plan, const Mesh& mesh);
 
 /// One collective of a plan, for people and for tests.
@@ -58,6 +68,6 @@ std::vector<CollectiveSummary> collectives(const Plan& plan, const Mesh& mesh);
 
 /// canonicalize, propagate, partition, canonicalize, make_plan; every program on the way is
 /// verified.
-Plan compile(const Program& program, const Mesh& mesh);
+Plan compile(const Program& program, const Mesh& mesh, const PlanOptions& options = {});
 
 }  // namespace weft

@@ -39,6 +39,11 @@ void check_counts(const Plan& plan, const Mesh& mesh) {
   }
 }
 
+bool is_gathered(const Program& program, ValueId value) {
+  const OpId op = program.defining_op(value);
+  return op != kNoId && program.kind(op) == OpKind::all_gather;
+}
+
 void check_places(const Plan& plan, const Mesh& mesh) {
   const Program& program = plan.program;
   std::vector<Slot> bound(program.num_values());  // as inputs and outputs ask for
@@ -58,16 +63,21 @@ void check_places(const Plan& plan, const Mesh& mesh) {
   }
   for (ValueId value = 0; value < program.num_values(); ++value) {
     const Slot& slot = plan.slots[value];
-    const bool is_temp = bound[value].place == Place::temp;
-    if (slot.place != bound[value].place || (!is_temp && slot.offset != bound[value].offset)) {
+    const bool is_shared = slot.place == Place::shared;
+    if (is_shared && !is_gathered(program, value)) {
+      fail(Errc::corrupt, "plan: value %{} is shared, but not the result of an all_gather", value);
+    }
+    const bool is_bound = bound[value].place != Place::temp;
+    if ((is_bound || !is_shared) &&
+        (slot.place != bound[value].place || (is_bound && slot.offset != bound[value].offset))) {
       fail(Errc::corrupt, "plan: value %{} isn't where its input or output is bound", value);
     }
-    if (!is_temp) continue;
+    if (is_bound) continue;
     const std::uint64_t bytes = slot_bytes(program.type(value));
-    if (slot.offset % kSlotAlignment != 0 || slot.offset > plan.temp_bytes ||
-        bytes > plan.temp_bytes - slot.offset) {
+    const std::uint64_t region = is_shared ? plan.shared_bytes : plan.temp_bytes;
+    if (slot.offset % kSlotAlignment != 0 || slot.offset > region || bytes > region - slot.offset) {
       fail(Errc::corrupt, "plan: value %{} of {} bytes at {} isn't {}-byte aligned within {} bytes",
-           value, bytes, slot.offset, kSlotAlignment, plan.temp_bytes);
+           value, bytes, slot.offset, kSlotAlignment, region);
     }
   }
 }
@@ -83,14 +93,18 @@ void check_collectives(const Plan& plan) {
   for (OpId op = 0; op < program.num_ops(); ++op) {
     if (!is_collective(program.kind(op))) continue;
     for (const ValueId operand : program.op_operands(op)) check(op, operand);
-    check(op, program.result(op));
+    if (plan.slots[program.result(op)].place != Place::shared) check(op, program.result(op));
   }
 }
 
-/// Follows the ops with the set of what lives, by offset: a newcomer may touch neither neighbour.
-void check_overlaps(const Plan& plan) {
+[[noreturn]] void fail_overlap(ValueId a, ValueId b) {
+  fail(Errc::corrupt, "plan: %{} and %{} live at once and overlap", a, b);
+}
+
+/// Follows the ops with the set of what lives among the temporaries, by offset: a newcomer may
+/// touch neither neighbour.
+void check_temporaries(const Plan& plan, const std::vector<Lifetime>& lifetimes) {
   const Program& program = plan.program;
-  const std::vector<Lifetime> lifetimes = lifetimes_of(program);
   std::vector<std::vector<ValueId>> last_of(program.num_ops());
   std::map<std::uint64_t, ValueId> live;
   for (OpId op = 0; op < program.num_ops(); ++op) {
@@ -99,19 +113,35 @@ void check_overlaps(const Plan& plan) {
     if (plan.slots[value].place == Place::temp && bytes > 0) {
       const std::uint64_t begin = plan.slots[value].offset;
       const auto next = live.lower_bound(begin);
-      const auto clash = [&](ValueId other) {
-        fail(Errc::corrupt, "plan: %{} and %{} live at op {} and overlap at byte {}", other, value,
-             op, begin);
-      };
-      if (next != live.end() && next->first < begin + bytes) clash(next->second);
+      if (next != live.end() && next->first < begin + bytes) fail_overlap(next->second, value);
       if (next != live.begin()) {
         const auto& [offset, other] = *std::prev(next);
-        if (offset + slot_bytes(program.type(other)) > begin) clash(other);
+        if (offset + slot_bytes(program.type(other)) > begin) fail_overlap(other, value);
       }
       live.emplace(begin, value);
       last_of[lifetimes[value].last].push_back(value);
     }
     for (const ValueId dead : last_of[op]) live.erase(plan.slots[dead].offset);
+  }
+}
+
+/// There are few of them.
+void check_shared(const Plan& plan, const std::vector<Lifetime>& lifetimes) {
+  const Program& program = plan.program;
+  std::vector<ValueId> shared;
+  for (ValueId value = 0; value < program.num_values(); ++value) {
+    if (plan.slots[value].place != Place::shared) continue;
+    const std::uint64_t begin = plan.slots[value].offset;
+    const std::uint64_t end = begin + slot_bytes(program.type(value));
+    for (const ValueId other : shared) {
+      const std::uint64_t other_begin = plan.slots[other].offset;
+      const bool apart =
+          end <= other_begin || other_begin + slot_bytes(program.type(other)) <= begin;
+      if (!apart && exclude_each_other(program, plan.slots, lifetimes, value, other)) {
+        fail_overlap(other, value);
+      }
+    }
+    shared.push_back(value);
   }
 }
 
@@ -122,7 +152,9 @@ void verify(const Plan& plan, const Mesh& mesh) {
   check_counts(plan, mesh);
   check_places(plan, mesh);
   check_collectives(plan);
-  check_overlaps(plan);
+  const std::vector<Lifetime> lifetimes = lifetimes_of(plan.program, plan.slots);
+  check_temporaries(plan, lifetimes);
+  check_shared(plan, lifetimes);
 }
 
 }  // namespace weft

@@ -134,7 +134,9 @@ TEST(Executor, AgreesWithTheInterpreterOnRandomPrograms) {
     const std::vector<Elements> inputs = small_integers(program, random);
     const auto schedule = random.one_in(4) ? ExecutorMesh::Schedule::thread_per_chip
                                            : ExecutorMesh::Schedule::one_thread;
-    const Plan plan = compile(program, mesh);
+    // Nothing that a random program gathers is large: share all of it, or none.
+    const PlanOptions options{.shared_bytes_min = random.one_in(2) ? 0 : 65536};
+    const Plan plan = compile(program, mesh, options);
     ExecutorMesh chips(mesh);
     const auto loaded = chips.load(plan);
     const auto outputs = chips.run(loaded, inputs, schedule);

@@ -95,6 +95,7 @@ Json to_json(const Plan& plan, const Mesh& mesh) {
             {"outputs", to_json(outputs_of(plan, mesh), "updates")},
             {"temp_bytes", plan.temp_bytes},
             {"temp_bytes_bound", plan.temp_bytes_bound},
+            {"shared_bytes", plan.shared_bytes},
             {"collectives", Json::array()}};
   for (const CollectiveSummary& collective : collectives(plan, mesh)) {
     json["collectives"].push_back({{"kind", to_string(collective.kind)},
@@ -129,6 +130,9 @@ void print(const Plan& plan, const Mesh& mesh) {
   bytes.add({"outputs", std::to_string(chip_bytes(outputs)), ""});
   bytes.add({"temporaries", std::to_string(plan.temp_bytes),
              fmt::format("no plan needs fewer than {}", plan.temp_bytes_bound)});
+  if (plan.shared_bytes > 0) {
+    bytes.add({"shared", std::to_string(plan.shared_bytes), "once for a group of chips"});
+  }
   print(bytes);
   Table table({{"collectives"}, {"axes"}, {"bytes", Align::right}, {"of"}});
   for (const CollectiveSummary& collective : collectives(plan, mesh)) {

@@ -16,7 +16,7 @@ static_assert(sizeof(fb::OpKind) == sizeof(OpKind));
 static_assert(static_cast<int>(fb::OpKind::MAX) == static_cast<int>(OpKind::all_slice));
 static_assert(static_cast<int>(fb::ReduceKind::MAX) == static_cast<int>(ReduceKind::min));
 static_assert(static_cast<int>(fb::InputKind::MAX) == static_cast<int>(InputKind::runtime_scalar));
-static_assert(static_cast<int>(fb::Place::MAX) == static_cast<int>(Place::output));
+static_assert(static_cast<int>(fb::Place::MAX) == static_cast<int>(Place::shared));
 
 fb::Sharding write_sharding(const Sharding& sharding) {
   std::array<std::uint64_t, kDimCountMax> dims{};
@@ -201,16 +201,17 @@ void read_outputs(const fb::Plan& stored, const Mesh& mesh, Plan& plan) {
 }
 
 void read_slots(const fb::Plan& stored, Plan& plan) {
-  const std::array<std::uint64_t, 3> limits{plan.temp_bytes, plan.input_types.size(),
-                                            plan.output_types.size()};
+  const std::array<std::uint64_t, 4> limits{plan.temp_bytes, plan.input_types.size(),
+                                            plan.output_types.size(), plan.shared_bytes};
   require_size("slots", stored.slots()->size(), plan.program.num_values());
   for (const fb::Slot& slot : elements(*stored.slots())) {
     if (slot.place() > fb::Place::MAX) {
       refuse("there is no place {}", static_cast<int>(slot.place()));
     }
     const std::uint64_t limit = limits[static_cast<std::size_t>(slot.place())];
-    // A value without bytes may stand at the very end of the temporaries.
-    if (slot.offset() > limit || (slot.offset() == limit && slot.place() != fb::Place::temp)) {
+    const bool is_bound = slot.place() == fb::Place::input || slot.place() == fb::Place::output;
+    // A value without bytes may stand at the very end of its region.
+    if (slot.offset() > limit || (slot.offset() == limit && is_bound)) {
       refuse("a slot at {} of {}", slot.offset(), limit);
     }
     plan.slots.push_back({static_cast<Place>(slot.place()), slot.offset()});
@@ -261,7 +262,7 @@ std::vector<std::byte> encode_plan(const Plan& plan) {
       builder, fb::CreatePlan(builder, mesh_shape, axis_names, value_types, value_ops, slot_list,
                               op_kinds, operand_begin, operands, results, attr_begin, attrs,
                               op_locs, const_pool, constraint_list, locs, input_list, output_list,
-                              plan.temp_bytes, plan.temp_bytes_bound));
+                              plan.temp_bytes, plan.temp_bytes_bound, plan.shared_bytes));
   return make_envelope(kPlanFormat, body_of(builder));
 }
 
@@ -276,6 +277,7 @@ Plan decode_plan(std::span<const std::byte> bytes) {
   plan.axis_names = mesh.axis_names();
   plan.temp_bytes = stored.temp_bytes();
   plan.temp_bytes_bound = stored.temp_bytes_bound();
+  plan.shared_bytes = stored.shared_bytes();
   read_values(stored, plan.program);
   read_ops(stored, plan.program);
   const auto pool = std::as_bytes(elements(*stored.const_pool()));

@@ -19,6 +19,7 @@ namespace {
 using testing::ExecutorMesh;
 using testing::expect_error;
 using testing::join;
+using testing::MeshPlan;
 using testing::Mlp;
 using Schedule = ExecutorMesh::Schedule;
 
@@ -73,6 +74,30 @@ TEST(Executor, IsExactOnWholeNumbersOnEveryMesh) {
     ExecutorMesh chips(mesh);
     const auto outputs = chips.run(plan, inputs, Schedule::one_thread);
     EXPECT_EQ(join(plan, mesh, outputs), interpret(program, inputs));
+  }
+}
+
+/// Two programs in turn, so that one shares where the other has temporaries and values of its own,
+/// with chips that run ahead.
+TEST(Executor, SharesWhatIsGathered) {
+  const PlanOptions share_all{.shared_bytes_min = 0};
+  for (const Mesh& mesh : meshes()) {
+    SCOPED_TRACE(mesh.to_string());
+    Mlp fsdp;
+    fsdp.fc1 = fsdp.fc2 = PartitionSpec{{"data"}, {}};
+    if (mesh.has_axis("model")) fsdp.fc2 = PartitionSpec{{"model"}, {}};
+    const Program programs[] = {training_step(mesh), fsdp.program(mesh)};
+    ExecutorMesh chips(mesh);
+    const MeshPlan plans[] = {chips.load(compile(programs[0], mesh, share_all)),
+                              chips.load(compile(programs[1], mesh, share_all))};
+    EXPECT_EQ(plans[1].plan.shared_bytes > 0, mesh.size() > 1);
+    for (unsigned seed = 0; seed < 10; ++seed) {
+      const std::size_t turn = seed % 3 == 0 ? 0 : 1;
+      const auto inputs = random_inputs(programs[turn], seed, true);
+      const auto schedule = seed % 2 == 0 ? Schedule::one_thread : Schedule::thread_per_chip;
+      const auto outputs = chips.run(plans[turn], inputs, schedule);
+      ASSERT_EQ(join(plans[turn].plan, mesh, outputs), interpret(programs[turn], inputs));
+    }
   }
 }
 
@@ -153,6 +178,57 @@ TEST(Executor, TakesTurnsWithSeveralPlans) {
       const auto outputs = chips.run(*loaded, inputs, Schedule::thread_per_chip);
       EXPECT_EQ(join(loaded->plan, mesh, outputs), interpret(program, inputs));
     }
+  }
+}
+
+/// Gathers a chip's four numbers over `atoms` and negates what it got.
+Plan gather_plan(const Mesh& mesh, AtomList atoms) {
+  Program program;
+  Builder build(program);
+  const TensorType part{DType::f32, {4}};
+  const ValueId x = program.add_input(part, InputKind::data, "x", Sharding::closed());
+  const ValueId y = build.unary(OpKind::negate, build.all_gather(mesh, x, atoms, 0));
+  program.add_output(y, "y", Sharding::closed());
+  const TensorType whole = program.type(y);
+  return make_plan(program, mesh, {&part, 1}, {&whole, 1}, {.shared_bytes_min = 0});
+}
+
+/// No chip waits for the others to end a run: those of one row may be in the next run, which shares
+/// with those of its column, while another still reads what its row shared.
+TEST(Executor, KeepsWhatIsSharedUntilAllHaveReadIt) {
+  const Mesh mesh({2, 2}, {"data", "model"});
+  ExecutorMesh chips(mesh);
+  const MeshPlan plans[] = {chips.load(gather_plan(mesh, mesh.axis_atoms(0))),
+                            chips.load(gather_plan(mesh, mesh.axis_atoms(1)))};
+  constexpr std::uint64_t kRunCount = 200;
+  const auto number = [](int position, std::uint64_t run) {
+    return static_cast<float>(run * 10 + static_cast<std::uint64_t>(position));
+  };
+  std::vector<std::uint64_t> runs(4, 0);
+  const auto floats = [&](int position, std::uint64_t offset) {
+    return reinterpret_cast<float*>(chips.memory().arena(mesh.device_at(position)) + offset);
+  };
+  const auto start = [&](int position) {
+    const std::uint64_t run = runs[static_cast<std::size_t>(position)];
+    const MeshPlan& plan = plans[run % 2];
+    std::fill_n(floats(position, plan.buffers.inputs[0]), 4, number(position, run));
+    chips.executor(position).start(plan.chips[static_cast<std::size_t>(position)], run,
+                                   plan.buffers);
+  };
+  const auto check = [&](int position) {
+    const std::uint64_t run = runs[static_cast<std::size_t>(position)];
+    const float* got = floats(position, plans[run % 2].buffers.outputs[0]);
+    const auto group = mesh.group(position, mesh.axis_atoms(static_cast<int>(run % 2)));
+    for (std::size_t i = 0; i < 8; ++i) ASSERT_EQ(got[i], -number(group[i / 4], run)) << run;
+  };
+  for (int position = 0; position < 4; ++position) start(position);
+  std::minstd_rand random(1);
+  while (std::ranges::min(runs) < kRunCount) {
+    const int position = static_cast<int>(random() % 4);
+    std::uint64_t& run = runs[static_cast<std::size_t>(position)];
+    if (run == kRunCount || !chips.executor(position).resume()) continue;
+    ASSERT_NO_FATAL_FAILURE(check(position));
+    if (++run < kRunCount) start(position);
   }
 }
 

@@ -3,7 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 
+#include <weft/spmd/passes/lifetime.hpp>
+#include <weft/spmd/program/builder.hpp>
 #include <weft/spmd/program/text.hpp>
 #include <weft/tests/support/expect_error.hpp>
 #include <weft/tests/support/random_program.hpp>
@@ -159,6 +162,99 @@ TEST(Plan, ValuesThatLiveAtOnceAreDisjointInRandomPrograms) {
     bound += plan.temp_bytes_bound;
   }
   EXPECT_LE(static_cast<double>(bytes), 1.05 * static_cast<double>(bound));
+}
+
+const Mesh kGrid({2, 2}, {"data", "model"});
+const AtomList kData = kGrid.axis_atoms(0);
+const AtomList kModel = kGrid.axis_atoms(1);
+const AtomList kAll{1, 2};
+
+/// Gathers twice, over `first` and over `second`, and reads each at once; between them, and at the
+/// end, an all_reduce where its atoms aren't empty.
+Plan two_gathers(AtomList first, AtomList between, AtomList second, AtomList end) {
+  Program program;
+  Builder build(program);
+  ValueId x = program.add_input({DType::f32, {16, 4}}, InputKind::data, "x", Sharding::closed());
+  const auto meet = [&](AtomList atoms) {
+    if (!atoms.empty()) x = build.all_reduce(kGrid, x, atoms, ReduceKind::add);
+  };
+  const auto gather = [&](AtomList atoms, const char* name) {
+    const ValueId read = build.unary(OpKind::tanh, build.all_gather(kGrid, x, atoms, 0));
+    program.add_output(read, name, Sharding::closed());
+  };
+  meet(kAll);  // a collective's operand is a temporary
+  gather(first, "y");
+  meet(between);
+  gather(second, "z");
+  meet(end);
+  program.add_output(x, "x", Sharding::closed());
+  const TensorType part{DType::f32, {16, 4}};
+  const TensorType whole{DType::f32, {32, 4}};
+  const std::array outputs{whole, whole, part};
+  Plan plan = make_plan(program, kGrid, std::span(&part, 1), outputs, {.shared_bytes_min = 512});
+  verify(plan, kGrid);
+  return plan;
+}
+
+std::vector<ValueId> shared_values(const Plan& plan) {
+  std::vector<ValueId> values;
+  for (ValueId value = 0; value < plan.slots.size(); ++value) {
+    if (plan.slots[value].place == Place::shared) values.push_back(value);
+  }
+  return values;
+}
+
+TEST(PlanShared, ReusesBytesOnlyWhenTheGroupHasMet) {
+  constexpr std::uint64_t kOne = 512;  // bytes of a gathered value
+  EXPECT_EQ(two_gathers(kData, kData, kData, {}).shared_bytes, kOne);
+  EXPECT_EQ(two_gathers(kData, kAll, kData, {}).shared_bytes, kOne);
+  EXPECT_EQ(two_gathers(kData, {}, kData, {}).shared_bytes, 2 * kOne)
+      << "stored before the chips meet in the gather itself";
+  EXPECT_EQ(two_gathers(kData, kModel, kData, {}).shared_bytes, 2 * kOne) << "others met";
+  EXPECT_EQ(two_gathers(kData, kAll, kModel, {}).shared_bytes, 2 * kOne) << "others read";
+}
+
+TEST(PlanShared, EndsWithAMeetingOfAllChips) {
+  EXPECT_TRUE(needs_final_barrier(two_gathers(kData, kAll, kData, {}), kGrid));
+  EXPECT_TRUE(needs_final_barrier(two_gathers(kData, kAll, kData, kData), kGrid));
+  EXPECT_FALSE(needs_final_barrier(two_gathers(kData, {}, kData, kAll), kGrid));
+  EXPECT_FALSE(needs_final_barrier(chain(), kMesh));
+}
+
+TEST(PlanShared, LeavesSmallValuesAndOperandsOfCollectivesToEachChip) {
+  Program program;
+  Builder build(program);
+  const ValueId x =
+      program.add_input({DType::f32, {16, 4}}, InputKind::data, "x", Sharding::closed());
+  const ValueId gathered = build.all_gather(kGrid, build.copy(x), kData, 0);
+  program.add_output(build.all_reduce(kGrid, gathered, kModel, ReduceKind::add), "y",
+                     Sharding::closed());
+  const TensorType part{DType::f32, {16, 4}};
+  const TensorType whole{DType::f32, {32, 4}};
+  for (const std::int64_t least : {0, 65536}) {
+    const Plan plan = make_plan(program, kGrid, std::span(&part, 1), std::span(&whole, 1),
+                                {.shared_bytes_min = least});
+    verify(plan, kGrid);
+    EXPECT_EQ(shared_values(plan).size(), 0U);
+    EXPECT_EQ(plan.shared_bytes, 0U);
+  }
+}
+
+TEST(PlanVerify, RejectsSharedValuesThatAreReadWhileOthersAreStored) {
+  Plan plan = two_gathers(kData, kModel, kData, {});
+  const std::vector<ValueId> shared = shared_values(plan);
+  ASSERT_EQ(shared.size(), 2U);
+  plan.slots[shared[0]].offset = plan.slots[shared[1]].offset;
+  expect_error(Errc::corrupt, {"overlap"}, [&] { verify(plan, kGrid); });
+  plan.slots[shared[0]].offset = plan.shared_bytes;
+  expect_error(Errc::corrupt, {"within 1024 bytes"}, [&] { verify(plan, kGrid); });
+}
+
+TEST(PlanVerify, RejectsASharedValueThatIsNotGathered) {
+  Plan plan = chain();
+  plan.shared_bytes = 128;
+  plan.slots[2] = {Place::shared, 0};
+  expect_error(Errc::corrupt, {"%2 is shared"}, [&] { verify(plan, kMesh); });
 }
 
 TEST(PlanVerify, RejectsOverlap) {
