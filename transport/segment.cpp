@@ -120,12 +120,23 @@ std::size_t round_up(std::size_t value, std::size_t unit) {
   }
   const std::size_t free_bytes = folder.f_bavail * folder.f_frsize;
   const std::size_t total_bytes = folder.f_blocks * folder.f_frsize;
-  const std::size_t wanted_mib = round_up(total_bytes + bytes, kMiB) / kMiB;
+  // Not just what this call lacks, or the next one is told the same.
+  const std::size_t wanted_bytes = std::max(total_bytes + bytes, 2 * total_bytes);
+  const std::size_t wanted_mib = round_up(wanted_bytes, kMiB) / kMiB;
   fail(Errc::no_space,
        "segment {} needs {} bytes, {} has {} of {} bytes free; enlarge it: mount -o "
        "remount,size={}m "
        "{}, or in a container docker run --shm-size={}m",
        path_of(name), bytes, kFolder, free_bytes, total_bytes, wanted_mib, kFolder, wanted_mib);
+}
+
+[[noreturn]] void fail_no_file(const std::string& name) {
+  struct statvfs folder {};
+  statvfs(kFolder, &folder);
+  fail(Errc::no_space,
+       "segment {} can't be created: {} has {} of {} files free; allow more: mount -o "
+       "remount,nr_inodes={} {}",
+       path_of(name), kFolder, folder.f_favail, folder.f_files, 2 * folder.f_files, kFolder);
 }
 
 }  // namespace
@@ -169,6 +180,7 @@ Segment Segment::create(const std::string& name, std::size_t capacity) {
     }
   } catch (const bip::interprocess_exception& error) {
     if (error.get_error_code() == bip::already_exists_error) fail_exists(name);
+    if (error.get_native_error() == ENOSPC) fail_no_file(name);
     fail(Errc::io, "segment {} of {} bytes can't be created: {}", path_of(name), capacity,
          error.what());
   }

@@ -7,6 +7,7 @@
 #include <string>
 
 #include <weft/tests/support/app_process.hpp>
+#include <weft/tests/support/small_shm.hpp>
 
 namespace weft {
 namespace {
@@ -64,6 +65,23 @@ TEST(Digits, RefusesSizesThatContradictEachOther) {
   EXPECT_EQ(app.wait(), 2);
   EXPECT_NE(app.output().find("16"), std::string::npos) << app.output();
   EXPECT_NE(app.output().find("12"), std::string::npos) << app.output();
+}
+
+/// Full at each stage: the board, the control segment, mailboxes, buffers of the first chips and of
+/// later ones.
+TEST(Digits, SaysHowToEnlargeAFullShmAndLeavesNothing) {
+  for (const std::size_t kib : {8, 64, 256, 1024, 4096, 12288}) {
+    testing::in_own_shm(fmt::format("size={}k", kib), [kib] {
+      AppProcess app({DIGITS, "--epochs", "1"});
+      const int code = app.wait();
+      EXPECT_EQ(code, kib <= 64 ? 2 : 1) << "2: refused before anything ran";
+      for (const std::string& word :
+           {std::string(" needs "), fmt::format("of {} bytes free", kib * 1024),
+            std::string("mount -o remount,size="), std::string("docker run --shm-size=")}) {
+        EXPECT_NE(app.output().find(word), std::string::npos) << word << "\n" << app.output();
+      }
+    });
+  }
 }
 
 }  // namespace

@@ -2,12 +2,15 @@
 
 #include <gtest/gtest.h>
 
+#include <cstring>
 #include <set>
 #include <string>
 
 #include <weft/tests/support/child_process.hpp>
 #include <weft/tests/support/expect_error.hpp>
+#include <weft/tests/support/small_shm.hpp>
 #include <weft/transport/board.hpp>
+#include <weft/transport/channel.hpp>
 #include <weft/transport/control_format.hpp>
 
 namespace weft {
@@ -15,6 +18,7 @@ namespace {
 
 using testing::ChildProcess;
 using testing::expect_error;
+using testing::in_own_shm;
 using testing::unique_job;
 
 constexpr std::size_t kCapacity = std::size_t{1} << 20;
@@ -101,6 +105,50 @@ TEST_F(JobMemoryTest, RemovesWhatItMadeWhenItFails) {
   const Segment segment = Segment::create(taken, 4096);
   expect_error(Errc::io, {taken}, [&] { JobMemory::create(options()); });
   EXPECT_EQ(Segment::list("weft-" + job), std::vector<std::string>{taken});
+}
+
+/// Each writes to its segment as it is made, and none may before it has the memory.
+TEST_F(JobMemoryTest, WhatDoesNotFitIsNotMade) {
+  in_own_shm("size=8k", [this] {
+    const auto expect_refused = [&](const std::function<void()>& make) {
+      expect_error(Errc::no_space, {job, "of 8192 bytes free", "remount,size=1m", "--shm-size=1m"},
+                   make);
+    };
+    expect_refused([this] { JobMemory::create(options(3)); });
+    expect_refused([this] { Board::create({.job = job, .num_workers = 4, .num_chips = 16}); });
+    expect_refused([this] {
+      Channel::create({.job = job, .name = "rescue", .slot_count = 3, .slot_bytes = 4096});
+    });
+  });
+}
+
+/// The files of some chips could be made, not that of the last.
+TEST_F(JobMemoryTest, RemovesTheArenasThatFitWhenALaterOneDoesNot) {
+  in_own_shm("size=1m,nr_inodes=4", [this] {
+    expect_error(Errc::no_space, {"weft-" + job + "-chip-2", "nr_inodes"},
+                 [this] { JobMemory::create(options(3)); });
+  });
+}
+
+TEST_F(JobMemoryTest, AChipThatGetsNoMemoryLeavesTheOthersTheirs) {
+  in_own_shm("size=1m", [this] {
+    JobMemory memory = JobMemory::create(options(3));
+    const auto buffers = [&](int chip) { return memory.arena(chip) + memory.buffers_offset(); };
+    memory.reserve(0, memory.buffers_offset(), 500'000);
+    std::memset(buffers(0), 7, 500'000);
+    memory.reserve_mailboxes(0, 0);
+    expect_error(Errc::no_space, {"chip-1", "500000 bytes", "--shm-size=2m"},
+                 [&] { memory.reserve(1, memory.buffers_offset(), 500'000); });
+    memory.reserve(1, memory.buffers_offset(), 450'000);
+    std::memset(buffers(1), 8, 450'000);
+    memory.reserve_mailboxes(0, 1);
+    std::memset(memory.mailboxes(0, 1), 9, 2 * kMailboxBytes);
+    expect_error(Errc::no_space, {"chip-2", "32768 bytes", "has 12288 of 1048576 bytes free"},
+                 [&] { memory.reserve_mailboxes(0, 2); });
+    EXPECT_EQ(buffers(0)[499'999], std::byte{7});
+    EXPECT_EQ(buffers(1)[449'999], std::byte{8});
+    EXPECT_EQ(JobMemory::remove(job), 4);
+  });
 }
 
 TEST_F(JobMemoryTest, RefusesImpossibleSizes) {

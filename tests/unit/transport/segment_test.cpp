@@ -3,26 +3,25 @@
 #include <gtest/gtest.h>
 
 #include <fcntl.h>
-#include <sched.h>
 #include <sys/mman.h>
-#include <sys/mount.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstring>
 #include <fstream>
-#include <stdexcept>
 #include <string>
 
 #include <weft/tests/support/child_process.hpp>
 #include <weft/tests/support/expect_error.hpp>
+#include <weft/tests/support/small_shm.hpp>
 
 namespace weft {
 namespace {
 
 using testing::ChildProcess;
 using testing::expect_error;
+using testing::in_own_shm;
 using testing::unique_job;
 
 constexpr std::size_t kMiB = std::size_t{1} << 20;
@@ -82,6 +81,24 @@ TEST_F(SegmentTest, KeepsWhatWasWrittenWhenReservedAgain) {
   EXPECT_EQ(segment.data()[kMiB - 1], std::byte{0});
 }
 
+TEST_F(SegmentTest, GrowsUnderThoseWhoHaveMappedIt) {
+  Segment segment = Segment::create(name, 256 * kMiB);
+  segment.reserve(0, 4096);
+  const Segment other = Segment::open(name, false, 256 * kMiB);
+  std::byte* const live = segment.data();
+  std::byte* const seen = other.data();
+  live[100] = std::byte{7};
+  for (std::size_t end = kMiB; end <= 32 * kMiB; end *= 2) {
+    segment.reserve(0, end);
+    EXPECT_EQ(seen[end - 1], std::byte{0});
+    live[end - 1] = std::byte{8};
+    EXPECT_EQ(seen[end - 1], std::byte{8});
+    EXPECT_EQ(seen[100], std::byte{7});
+  }
+  EXPECT_EQ(segment.data(), live);
+  EXPECT_EQ(other.data(), seen);
+}
+
 TEST_F(SegmentTest, RefusesRangesBeyondTheCapacity) {
   Segment segment = Segment::anonymous(4096);
   expect_error(Errc::invalid_argument, {"4096"}, [&] { segment.reserve(4000, 97); });
@@ -122,6 +139,39 @@ TEST_F(SegmentTest, NamesTheOwnerAndTheAgeOfWhatIsInTheWay) {
   const Segment segment = Segment::create(name, 4096);
   expect_error(Errc::io, {name, fmt::format("user {}", geteuid()), " s ago"},
                [&] { Segment::create(name, 4096); });
+}
+
+/// A job's id can't be guessed, but who guessed it all the same gets no say.
+TEST_F(SegmentTest, TakesNoNameThatIsTaken) {
+  const auto expect_refused = [this](std::string_view word) {
+    expect_error(Errc::io, {path, "exists already", word, "rm " + path},
+                 [this] { Segment::create(name, 4096); });
+    struct stat status {};
+    EXPECT_EQ(lstat(path.c_str(), &status), 0) << "what was in the way is gone";
+    unlink(path.c_str());
+  };
+  const std::string own = fmt::format("user {}", geteuid());
+  plant(0600, 4096);
+  expect_refused(own);
+  ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
+  expect_refused(own);
+  ASSERT_EQ(symlink("/dev/shm/weft-nowhere", path.c_str()), 0);
+  expect_refused(own);
+  plant(0666, 4096);
+  if (chown(path.c_str(), 65534, 65534) != 0) GTEST_SKIP() << "only root can give a file away";
+  expect_refused("user 65534");
+}
+
+TEST_F(SegmentTest, IsPrivateWhateverTheUmask) {
+  for (const mode_t mask : {0U, 0777U}) {
+    const mode_t before = umask(mask);
+    const Segment segment = Segment::create(name, 4096);
+    umask(before);
+    struct stat status {};
+    ASSERT_EQ(stat(path.c_str(), &status), 0);
+    EXPECT_EQ(status.st_mode, S_IFREG | 0600U) << "umask " << mask;
+    Segment::remove(name);
+  }
 }
 
 TEST_F(SegmentTest, RefusesNamesThatArentOneFileName) {
@@ -168,47 +218,31 @@ TEST_F(SegmentTest, ListsNamesByPrefix) {
   EXPECT_TRUE(Segment::list(name + "-").empty());
 }
 
-/// In namespaces of its own, with a /dev/shm of 1 MiB.
-void in_small_shm(const std::function<void()>& body) {
-  const auto write = [](const char* file, const std::string& text) {
-    return static_cast<bool>((std::ofstream(file) << text).flush());
-  };
-  const std::string same_user = fmt::format("{0} {0} 1", geteuid());
-  const std::string same_group = fmt::format("{0} {0} 1", getegid());
-  if (unshare(CLONE_NEWUSER | CLONE_NEWNS) != 0 || !write("/proc/self/setgroups", "deny") ||
-      !write("/proc/self/uid_map", same_user) || !write("/proc/self/gid_map", same_group) ||
-      mount("tmpfs", "/dev/shm", "tmpfs", 0, "size=1m,mode=1777") != 0) {
-    throw std::runtime_error("skip");
-  }
-  body();
+TEST_F(SegmentTest, SaysHowToEnlargeAFullFolderAndChangesNothing) {
+  in_own_shm("size=1m", [this] {
+    Segment segment = Segment::create(name, 64 * kMiB);
+    segment.reserve(0, 4096);
+    segment.data()[0] = std::byte{5};
+    expect_error(Errc::no_space,
+                 {path, "2097152 bytes", "1044480 of 1048576 bytes free", "remount,size=3m",
+                  "--shm-size=3m"},
+                 [&] { segment.reserve(0, 2 * kMiB); });
+    segment.reserve(4096, kMiB - 4096);  // the rest is still there
+    EXPECT_EQ(segment.data()[0], std::byte{5});
+    std::memset(segment.data(), 1, kMiB);
+    expect_error(Errc::no_space, {"4096 bytes", "has 0 of", "size=2m"},
+                 [&] { segment.reserve(kMiB, 4096); });
+    Segment::remove(name);
+  });
 }
 
-TEST_F(SegmentTest, SaysHowToEnlargeAFullFolderAndChangesNothing) {
-  ChildProcess child([this] {
-    in_small_shm([this] {
-      Segment segment = Segment::create(name, 64 * kMiB);
-      segment.reserve(0, 4096);
-      segment.data()[0] = std::byte{5};
-      try {
-        segment.reserve(0, 2 * kMiB);
-        throw std::runtime_error("reserved more than there is");
-      } catch (const Error& error) {
-        const std::string message = error.what();
-        for (const char* word : {"2097152 bytes", "1044480 of 1048576 bytes free",
-                                 "remount,size=3m", "--shm-size=3m"}) {
-          if (message.find(word) == std::string::npos) {
-            throw std::runtime_error(fmt::format("'{}' isn't in: {}", word, message));
-          }
-        }
-        if (error.code() != Errc::no_space) throw std::runtime_error("not no_space");
-      }
-      segment.reserve(4096, kMiB - 4096);  // the rest is still there
-      if (segment.data()[0] != std::byte{5}) throw std::runtime_error("contents lost");
-    });
+TEST_F(SegmentTest, SaysThatThereIsNoRoomForAnotherFile) {
+  in_own_shm("size=1m,nr_inodes=2", [this] {
+    const Segment segment = Segment::create(name, 4096);
+    expect_error(Errc::no_space, {name + "-2", "nr_inodes=4"},
+                 [&] { Segment::create(name + "-2", 4096); });
+    Segment::remove(name);
   });
-  const std::string text = child.join();
-  if (text == "skip") GTEST_SKIP() << "no right to mount in a namespace of its own";
-  EXPECT_EQ(text, "");
 }
 
 }  // namespace
