@@ -46,6 +46,10 @@ class JobMemory {
   std::size_t buffers_offset() const { return arena_capacity() / 2; }
   /// See Segment::reserve; offsets within the arena.
   void reserve(int chip, std::size_t offset, std::size_t bytes);
+  /// See Segment::prefer_this_node: to be called by the thread that drives the chip.
+  void prefer_this_node(int chip) noexcept {
+    arenas_[static_cast<std::size_t>(chip)].prefer_this_node();
+  }
 
   /// Ends every wait of the job with Error{peer_lost}: `reason` (cut to 199 bytes) is what the
   /// error says. The first call wins; later ones change nothing. Async-signal-safe is not promised.

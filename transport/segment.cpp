@@ -2,12 +2,16 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <linux/mempolicy.h>
+#include <sched.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <ctime>
@@ -20,6 +24,7 @@
 #include <boost/interprocess/shared_memory_object.hpp>
 
 #include <weft/spmd/error.hpp>
+#include <weft/transport/huge_pages.hpp>
 
 namespace weft {
 namespace {
@@ -27,6 +32,10 @@ namespace {
 namespace bip = boost::interprocess;
 
 constexpr char kFolder[] = "/dev/shm";
+
+std::size_t round_up(std::size_t value, std::size_t unit) {
+  return (value + unit - 1) / unit * unit;
+}
 
 std::string path_of(const std::string& name) { return fmt::format("{}/{}", kFolder, name); }
 
@@ -85,6 +94,59 @@ class Descriptor {
   int value_;
 };
 
+/// Address space for a mapping, from a multiple of kHugePageBytes; freed unless it is mapped.
+class AddressRange {
+ public:
+  explicit AddressRange(std::size_t bytes) : bytes_(round_up(bytes, page_bytes())) {
+    const std::size_t found_bytes = bytes_ + kHugePageBytes;
+    void* found =
+        mmap(nullptr, found_bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (found == MAP_FAILED) {
+      fail(Errc::no_space, "no address space for a segment of {} bytes: {}", bytes,
+           std::strerror(errno));
+    }
+    auto* const first = static_cast<std::byte*>(found);
+    const std::size_t before = round_up(reinterpret_cast<std::uintptr_t>(found), kHugePageBytes) -
+                               reinterpret_cast<std::uintptr_t>(found);
+    begin_ = first + before;
+    if (before > 0) munmap(first, before);
+    munmap(begin_ + bytes_, kHugePageBytes - before);
+  }
+  AddressRange(const AddressRange&) = delete;
+  AddressRange& operator=(const AddressRange&) = delete;
+  ~AddressRange() {
+    if (begin_ != nullptr) munmap(begin_, bytes_);
+  }
+  void* begin() const { return begin_; }
+  void release() { begin_ = nullptr; }
+
+ private:
+  static std::size_t page_bytes() { return static_cast<std::size_t>(sysconf(_SC_PAGESIZE)); }
+
+  std::size_t bytes_;
+  std::byte* begin_ = nullptr;
+};
+
+bip::mapped_region map(const Descriptor& descriptor, bip::mode_t mode, std::size_t capacity) {
+  const Mappable file{descriptor.get(), mode};
+  if (capacity < kHugePageBytes) return {file, mode, 0, capacity, nullptr, MAP_NORESERVE};
+  AddressRange range(capacity);
+  bip::mapped_region region(file, mode, 0, capacity, range.begin(), MAP_NORESERVE | MAP_FIXED);
+  range.release();
+  ask_for_huge_pages(static_cast<std::byte*>(region.get_address()), capacity);
+  return region;
+}
+
+/// Where huge pages come by a write only; but not the last memory there is: of a folder that gets
+/// full by it, posix_fallocate() would have left everything as it was.
+bool wants_population(const std::string& name, int descriptor, std::size_t bytes) {
+  if (bytes < kHugePageBytes) return false;
+  if (name.empty()) return huge_pages_of_anonymous() == "advise";
+  struct statvfs folder {};
+  return huge_pages_of_shm() == "advise" && fstatvfs(descriptor, &folder) == 0 &&
+         folder.f_bavail * folder.f_frsize >= bytes;
+}
+
 /// Disjoint half-open ranges, merged where they touch: begin -> end.
 class RangeSet {
  public:
@@ -106,10 +168,6 @@ class RangeSet {
  private:
   std::map<std::size_t, std::size_t> ranges_;
 };
-
-std::size_t round_up(std::size_t value, std::size_t unit) {
-  return (value + unit - 1) / unit * unit;
-}
 
 [[noreturn]] void fail_no_space(const std::string& name, std::size_t bytes) {
   constexpr std::size_t kMiB = std::size_t{1} << 20;
@@ -145,7 +203,7 @@ struct Segment::State {
   State(std::string name_in, Descriptor descriptor_in, bip::mode_t mode, std::size_t capacity)
       : name(std::move(name_in)),
         descriptor(std::move(descriptor_in)),
-        region(Mappable{descriptor.get(), mode}, mode, 0, capacity, nullptr, MAP_NORESERVE) {}
+        region(map(descriptor, mode, capacity)) {}
 
   std::string name;
   Descriptor descriptor;
@@ -266,6 +324,7 @@ void Segment::reserve(std::size_t offset, std::size_t bytes) {
   if (bytes == 0) return;
   const std::lock_guard lock(state_->mutex);
   if (state_->reserved.contains(offset, offset + bytes)) return;
+  if (wants_population(name(), descriptor(), bytes)) populate_huge_pages(data() + offset, bytes);
   int error = EINTR;
   while (error == EINTR) {
     error = posix_fallocate(state_->descriptor.get(), static_cast<off_t>(offset),
@@ -277,6 +336,17 @@ void Segment::reserve(std::size_t offset, std::size_t bytes) {
          std::strerror(error));
   }
   state_->reserved.insert(offset, offset + bytes);
+}
+
+void Segment::prefer_this_node() noexcept {
+  constexpr std::size_t kBits = 64;
+  std::array<std::uint64_t, 16> nodes{};
+  unsigned core = 0;
+  unsigned node = 0;
+  if (getcpu(&core, &node) != 0 || node >= kBits * nodes.size()) return;
+  nodes[node / kBits] = std::uint64_t{1} << (node % kBits);
+  // The policy is of the file, not of the mapping. The kernel takes one bit less than it is told.
+  syscall(SYS_mbind, data(), capacity(), MPOL_PREFERRED, nodes.data(), kBits * nodes.size() + 1, 0);
 }
 
 }  // namespace weft

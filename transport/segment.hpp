@@ -13,7 +13,7 @@ namespace weft {
 /// Movable owner of a mapping (not of the name: names outlive processes and are removed by
 /// remove()). The whole capacity is mapped at once and never moves; memory behind it exists only
 /// where reserve() was called. Reading or writing what nobody reserved may raise SIGBUS when
-/// /dev/shm is full.
+/// /dev/shm is full. From 2 MiB up a mapping begins where a huge page may, and asks for them.
 class Segment {
  public:
   /// A new segment of mode 0600. Throws io if the name exists (naming its owner and age) or can't
@@ -43,6 +43,10 @@ class Segment {
   /// was needed, what /dev/shm has free and how to enlarge it; nothing has changed then.
   /// Thread-safe, and free of system calls where this object has reserved the range before.
   void reserve(std::size_t offset, std::size_t bytes);
+  /// From now on what anyone reserves or touches first, in any process, comes from the NUMA node on
+  /// which the calling thread runs, as long as that has free memory. Where the system refuses,
+  /// memory comes from the node of whoever is the first, as it does without this call.
+  void prefer_this_node() noexcept;
 
  private:
   struct State;

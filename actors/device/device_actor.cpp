@@ -48,6 +48,7 @@ void run_numbered(DeviceState& state, std::uint64_t run, std::uint64_t step, Wor
 DeviceActor::behavior_type device_behavior(DevicePointer self,
                                            std::shared_ptr<DeviceState> initial) {
   self->state = std::move(*initial);
+  self->state.executor->settle();  // this is the device's own thread already
   self->state.board.state(ActorState::idle);
   route_to_log(self, "weft.device");
   return {

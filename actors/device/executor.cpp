@@ -92,6 +92,8 @@ Executor::Executor(JobMemory& memory, const Mesh& mesh, int position, BoardWrite
 
 Executor::~Executor() = default;
 
+void Executor::settle() noexcept { state_->memory.prefer_this_node(state_->arena); }
+
 std::shared_ptr<const LoadedPlan> Executor::load(const Plan& plan) {
   JobMemory& memory = state_->memory;
   const std::uint64_t temp_bytes = std::max(state_->temp_bytes, plan.temp_bytes);

@@ -23,6 +23,9 @@ class Executor {
   Executor(JobMemory& memory, const Mesh& mesh, int position, BoardWriter board, WaitPolicy policy);
   ~Executor();
 
+  /// To be called first, by the thread that will run the plans: from here on the chip's arena gets
+  /// its memory from that thread's NUMA node, whichever thread reserves it.
+  void settle() noexcept;
   /// Reserves the plan's temporaries in the arena and prepares it. Throws no_space, unavailable (an
   /// op or dtype without a kernel, named with its location).
   std::shared_ptr<const LoadedPlan> load(const Plan& plan);

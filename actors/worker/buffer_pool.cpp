@@ -4,12 +4,16 @@
 #include <utility>
 
 #include <weft/spmd/error.hpp>
+#include <weft/transport/huge_pages.hpp>
 
 namespace weft {
 namespace {
 
-/// Memory is reserved in pieces of this many bytes, to keep system calls out of the steps.
-constexpr std::uint64_t kReserveBytes = std::uint64_t{1} << 20;
+/// Memory is reserved in pieces, to keep system calls out of the steps: of a huge page, save where
+/// that would be most of what a small job takes.
+std::uint64_t piece_bytes(std::uint64_t bytes) {
+  return bytes <= kHugePageBytes / 2 ? kHugePageBytes / 2 : kHugePageBytes;
+}
 
 std::int64_t rounded(std::int64_t bytes) {
   return (std::max<std::int64_t>(bytes, 1) + 63) / 64 * 64;
@@ -40,8 +44,9 @@ std::uint64_t BufferPool::allocate(std::int64_t bytes, std::uint64_t host_writes
          size, memory_.arena_capacity() - begin_, end_ - begin_);
   }
   if (end > reserved_) {
-    const std::uint64_t grown = std::min<std::uint64_t>(
-        (end + kReserveBytes - 1) / kReserveBytes * kReserveBytes, memory_.arena_capacity());
+    const std::uint64_t piece = piece_bytes(end - begin_);
+    const std::uint64_t grown =
+        std::min<std::uint64_t>((end + piece - 1) / piece * piece, memory_.arena_capacity());
     for (const int chip : chips_) memory_.reserve(chip, reserved_, grown - reserved_);
     reserved_ = grown;
   }

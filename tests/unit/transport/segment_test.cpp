@@ -3,8 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <fcntl.h>
+#include <linux/mempolicy.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -15,6 +17,7 @@
 #include <weft/tests/support/child_process.hpp>
 #include <weft/tests/support/expect_error.hpp>
 #include <weft/tests/support/small_shm.hpp>
+#include <weft/transport/huge_pages.hpp>
 
 namespace weft {
 namespace {
@@ -97,6 +100,105 @@ TEST_F(SegmentTest, GrowsUnderThoseWhoHaveMappedIt) {
   }
   EXPECT_EQ(segment.data(), live);
   EXPECT_EQ(other.data(), seen);
+}
+
+/// What the kernel says of a mapping.
+struct MappingFacts {
+  std::size_t huge_kib = 0;  ///< mapped as huge pages
+  bool asked = false;        ///< for huge pages
+};
+MappingFacts facts_of(const void* begin) {
+  MappingFacts facts;
+  std::ifstream file("/proc/self/smaps");
+  const std::string head = fmt::format("{:x}-", reinterpret_cast<std::uintptr_t>(begin));
+  bool here = false;
+  for (std::string line; std::getline(file, line);) {
+    if (line.starts_with(head)) here = true;
+    if (!here) continue;
+    if (line.starts_with("ShmemPmdMapped:")) facts.huge_kib = std::stoul(line.substr(15));
+    if (line.starts_with("VmFlags:")) {
+      facts.asked = line.find(" hg") != std::string::npos;
+      return facts;
+    }
+  }
+  ADD_FAILURE() << "no mapping begins at " << head;
+  return facts;
+}
+
+TEST_F(SegmentTest, BeginsWhereAHugePageMayAndAsksForThem) {
+  const Segment segment = Segment::create(name, 64 * kMiB);
+  const Segment opened = Segment::open(name, false, 1);
+  const Segment anonymous = Segment::anonymous(64 * kMiB + 4096);
+  for (const Segment* mapped : {&segment, &opened, &anonymous}) {
+    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(mapped->data()) % kHugePageBytes, 0U);
+    if (access("/sys/kernel/mm/transparent_hugepage", F_OK) == 0) {
+      EXPECT_TRUE(facts_of(mapped->data()).asked);
+    }
+  }
+}
+
+/// How often the system had no huge page for a file.
+std::size_t fallback_count() {
+  std::ifstream file("/proc/vmstat");
+  std::string key;
+  for (std::size_t value = 0; file >> key >> value;) {
+    if (key == "thp_file_fallback") return value;
+  }
+  return 0;
+}
+
+TEST_F(SegmentTest, LiesOnHugePagesWhereTheFolderAllowsThem) {
+  for (const std::string policy : {"never", "advise", "within_size", "always"}) {
+    in_own_shm(fmt::format("size=32m,huge={}", policy), [&] {
+      EXPECT_EQ(huge_pages_of_shm(), policy);
+      const std::size_t fallbacks = fallback_count();
+      Segment segment = Segment::create(name, 64 * kMiB);
+      segment.reserve(4096, 16 * kMiB);
+      std::memset(segment.data() + 4096, 1, 16 * kMiB);
+      const std::size_t huge_kib = facts_of(segment.data()).huge_kib;
+      if (policy == "never") {
+        EXPECT_EQ(huge_kib, 0U);
+      } else if (huge_kib == 0) {
+        EXPECT_GT(fallback_count(), fallbacks) << policy;
+      } else {
+        EXPECT_GE(huge_kib, 2048U) << policy;
+      }
+      Segment::remove(name);
+    });
+  }
+}
+
+/// Pages that come by the asking come before the reservation that would have been refused.
+TEST_F(SegmentTest, AFolderWithHugePagesIsFullWithoutASignalToo) {
+  for (const char* policy : {"advise", "within_size", "always"}) {
+    in_own_shm(fmt::format("size=8m,huge={}", policy), [&] {
+      Segment segment = Segment::create(name, 64 * kMiB);
+      expect_error(Errc::no_space, {"16777216 bytes", "8388608 of 8388608 bytes free"},
+                   [&] { segment.reserve(0, 16 * kMiB); });
+      segment.reserve(0, 6 * kMiB);
+      std::memset(segment.data(), 1, 6 * kMiB);
+      expect_error(Errc::no_space, {"2097152 of 8388608 bytes free", "--shm-size=18m"},
+                   [&] { segment.reserve(0, 10 * kMiB); });
+      EXPECT_EQ(segment.data()[6 * kMiB - 1], std::byte{1});
+      Segment::remove(name);
+    });
+  }
+}
+
+TEST_F(SegmentTest, PrefersTheNodeOfTheThreadThatSaysSo) {
+  Segment segment = Segment::create(name, 64 * kMiB);
+  const Segment opened = Segment::open(name, false, 1);
+  const auto policy_of = [](const Segment& mapped) {
+    int policy = -1;
+    if (syscall(SYS_get_mempolicy, &policy, nullptr, 0, mapped.data(), MPOL_F_ADDR) != 0) return -1;
+    return policy;
+  };
+  if (policy_of(segment) == -1) GTEST_SKIP() << "get_mempolicy isn't allowed";
+  segment.prefer_this_node();
+  EXPECT_EQ(policy_of(segment), MPOL_PREFERRED);
+  EXPECT_EQ(policy_of(opened), MPOL_PREFERRED) << "is of the file";
+  segment.reserve(0, 4 * kMiB);
+  EXPECT_EQ(opened.data()[0], std::byte{0});
 }
 
 TEST_F(SegmentTest, RefusesRangesBeyondTheCapacity) {
