@@ -390,6 +390,27 @@ void run_damaged(Channel& channel, int at, const std::function<void()>& damage) 
   }
 }
 
+/// As a killed process may leave it to the next that opens it.
+TEST_F(ChannelTest, NoFlippedBitOfAHeaderLeadsOutOfTheChannel) {
+  const Channel made = Channel::create(options());
+  std::byte* const header = made.segment().data();
+  int refused = 0;
+  for (std::size_t bit = 0; bit < 8 * sizeof(ChannelHeader); ++bit) {
+    SCOPED_TRACE(fmt::format("bit {}", bit));
+    header[bit / 8] ^= std::byte{1} << (bit % 8);
+    try {
+      const Channel opened = Channel::open(job, "rescue");
+      EXPECT_LE(opened.slot(opened.slot_count() - 1) + opened.slot_bytes(),
+                opened.segment().data() + opened.segment().capacity());
+    } catch (const Error& error) {
+      EXPECT_TRUE(error.code() == Errc::corrupt || error.code() == Errc::version) << error.what();
+      ++refused;
+    }
+    header[bit / 8] ^= std::byte{1} << (bit % 8);
+  }
+  EXPECT_GE(refused, 64 + 32) << "any bit of the magic number or of the version";
+}
+
 TEST_F(ChannelTest, NoFlippedBitOfALiveChannelLeadsOutOfIt) {
   const std::size_t bits = 8 * slots_offset(2);
   int refused = 0;
