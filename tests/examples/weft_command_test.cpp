@@ -1,4 +1,4 @@
-/// `weft launch` and `weft inspect` as a person would use them, and on what a person may meet.
+/// `weft launch`, `inspect` and `doctor` as a person would use them, and on what a person may meet.
 
 #include <gtest/gtest.h>
 #include <pty.h>
@@ -16,6 +16,7 @@
 
 #include <weft/tests/support/app_process.hpp>
 #include <weft/tests/support/child_process.hpp>
+#include <weft/tests/support/small_shm.hpp>
 #include <weft/transport/board.hpp>
 #include <weft/transport/board_format.hpp>
 
@@ -28,6 +29,24 @@ std::string output_of(const std::vector<std::string>& words, int code = 0) {
   AppProcess process(words);
   EXPECT_EQ(process.wait(), code) << process.output();
   return process.output();
+}
+
+TEST(WeftDoctor, SaysWhatSharedMemoryLacks) {
+  testing::in_own_shm("size=64m,huge=never", [] {
+    const std::string text = output_of({WEFT, "doctor"});
+    for (const char* words : {"64 of 64 MiB free", "remount,size=1024m", "--shm-size=1024m",
+                              "never in /dev/shm", "remount,huge=advise", "NUMA nodes", "usable"}) {
+      EXPECT_NE(text.find(words), std::string::npos) << words << "\n" << text;
+    }
+  });
+}
+
+TEST(WeftDoctor, HasNoAdviceWhereAllIsWell) {
+  testing::in_own_shm("size=2g,huge=within_size", [] {
+    const std::string text = output_of({WEFT, "doctor"});
+    EXPECT_NE(text.find("within_size in /dev/shm"), std::string::npos) << text;
+    EXPECT_EQ(text.find("mount"), std::string::npos) << text;
+  });
 }
 
 /// On 2 workers of 2 chips, where the program itself would have 4 of 1.

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
+#include <weft/tools/weft/doctor.hpp>
 #include <weft/tools/weft/inspect.hpp>
 #include <weft/tools/weft/launch.hpp>
 #include <weft/tools/weft/plan.hpp>
@@ -17,6 +18,7 @@ int main(int argc, char** argv) {
   weft::add_launch(app, code);
   weft::add_inspect(app, code);
   weft::add_plan(app, code);
+  weft::add_doctor(app, code);
   try {
     CLI11_PARSE(app, argc, argv);
   } catch (const std::exception& e) {
