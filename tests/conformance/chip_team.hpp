@@ -3,12 +3,16 @@
 
 #include <exception>
 #include <functional>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include <gtest/gtest.h>
+
 #include <weft/tests/support/child_process.hpp>
 #include <weft/transport/board.hpp>
+#include <weft/transport/control_format.hpp>
 #include <weft/transport/job_memory.hpp>
 
 namespace weft::testing {
@@ -26,13 +30,20 @@ inline void run_chip(JobMemory& memory, const Board& board, int chip, const Chip
   }
 }
 
-/// Both teams: a failure per chip, empty where it succeeded.
+/// Tells the job, before anybody uses it, whether it has more chips than cores.
+inline void set_crowded(JobMemory& memory, bool crowded) {
+  auto* lines = reinterpret_cast<std::byte*>(&memory.group_line(0, 0));
+  reinterpret_cast<ControlHeader*>(lines - sizeof(ControlHeader))->crowded = crowded ? 1 : 0;
+}
+
+/// Both teams: a failure per chip, empty where it succeeded. `crowded`: see set_crowded().
 struct ThreadTeam {
   static std::vector<std::string> run(int num_chips, std::size_t arena_capacity,
-                                      const ChipBody& body) {
+                                      const ChipBody& body, std::optional<bool> crowded = {}) {
     const std::string job = unique_job();
     JobMemory memory = JobMemory::anonymous(
         {.job = job, .num_chips = num_chips, .arena_capacity = arena_capacity});
+    if (crowded) set_crowded(memory, *crowded);
     const Board board = Board::anonymous({.job = job, .num_chips = num_chips});
     std::vector<std::string> failures(static_cast<std::size_t>(num_chips));
     std::vector<std::thread> threads;
@@ -53,10 +64,12 @@ struct ThreadTeam {
 /// A job whose processes are chips; its names are removed at the end.
 class ProcessTeam {
  public:
-  ProcessTeam(int num_chips, std::size_t arena_capacity, const ChipBody& body)
+  ProcessTeam(int num_chips, std::size_t arena_capacity, const ChipBody& body,
+              std::optional<bool> crowded = {})
       : memory_(JobMemory::create(
             {.job = job_, .num_chips = num_chips, .arena_capacity = arena_capacity})),
         board_(Board::create({.job = job_, .num_chips = num_chips})) {
+    if (crowded) set_crowded(memory_, *crowded);
     for (int chip = 0; chip < num_chips; ++chip) {
       chips_.emplace_back([this, chip, &body] {
         JobMemory memory = JobMemory::open(job_);
@@ -73,8 +86,8 @@ class ProcessTeam {
   ChildProcess& chip(int chip) { return chips_[static_cast<std::size_t>(chip)]; }
 
   static std::vector<std::string> run(int num_chips, std::size_t arena_capacity,
-                                      const ChipBody& body) {
-    ProcessTeam team(num_chips, arena_capacity, body);
+                                      const ChipBody& body, std::optional<bool> crowded = {}) {
+    ProcessTeam team(num_chips, arena_capacity, body, crowded);
     std::vector<std::string> failures;
     for (ChildProcess& chip : team.chips_) failures.push_back(chip.join());
     return failures;
@@ -86,5 +99,12 @@ class ProcessTeam {
   Board board_;
   std::vector<ChildProcess> chips_;
 };
+
+/// ThreadSanitizer sees no races between processes.
+#ifdef __SANITIZE_THREAD__
+using Teams = ::testing::Types<ThreadTeam>;
+#else
+using Teams = ::testing::Types<ThreadTeam, ProcessTeam>;
+#endif
 
 }  // namespace weft::testing

@@ -60,11 +60,6 @@ class CollectiveFaults : public ::testing::Test {
   const Mesh mesh{{4}, {"data"}};
 };
 
-#ifdef __SANITIZE_THREAD__
-using Teams = ::testing::Types<ThreadTeam>;
-#else
-using Teams = ::testing::Types<ThreadTeam, ProcessTeam>;
-#endif
 TYPED_TEST_SUITE(CollectiveFaults, Teams);
 
 TYPED_TEST(CollectiveFaults, EveryChipLearnsWhoCalledSomethingElse) {

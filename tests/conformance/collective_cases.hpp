@@ -1,0 +1,80 @@
+#pragma once
+/// Collectives to be tried: made, solved, and run by one chip after another.
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include <weft/spmd/mesh/mesh.hpp>
+#include <weft/tests/conformance/chip_team.hpp>
+#include <weft/tests/conformance/collective_oracle.hpp>
+#include <weft/transport/communicator.hpp>
+
+namespace weft::testing {
+
+/// Of a wait that would never end.
+inline constexpr std::chrono::milliseconds kDeadline{60'000};
+
+inline constexpr DType kDTypes[] = {DType::pred, DType::i32, DType::u32, DType::i64,
+                                    DType::bf16, DType::f32, DType::f64};
+/// All but barrier.
+inline constexpr CollectiveKind kDataKinds[] = {
+    CollectiveKind::all_reduce, CollectiveKind::all_gather, CollectiveKind::reduce_scatter,
+    CollectiveKind::all_to_all, CollectiveKind::permute,    CollectiveKind::broadcast};
+
+/// The device ids in reverse: a chip's number isn't its position.
+Mesh reversed_mesh(std::vector<std::int64_t> shape);
+
+/// A case of this kind whose source has about `count` elements where the kind has a choice. The
+/// seed chooses the rest.
+CollectiveCase make_case(CollectiveKind kind, DType dtype, AtomList atoms, int n,
+                         std::int64_t count, std::uint64_t seed);
+/// One whose bytes are in proportion to `count`.
+CollectiveCase make_row_case(CollectiveKind kind, DType dtype, AtomList atoms, int n,
+                             std::int64_t count, std::uint64_t seed);
+/// The greatest count of a row case that goes through the mailboxes of the lines, through mailboxes
+/// at all, and not past the caches.
+std::int64_t last_count_in_lines(CollectiveKind kind, DType dtype, AtomList atoms, int n);
+std::int64_t last_count_in_mailboxes(CollectiveKind kind, DType dtype, AtomList atoms, int n,
+                                     bool crowded);
+std::int64_t last_count_in_caches(CollectiveKind kind, DType dtype, AtomList atoms, int n);
+
+/// How many elements: fewer than `usual_max`, and one time in 16 fewer than `rare_max`.
+struct RandomSizes {
+  std::uint64_t usual_max = 200;
+  std::uint64_t rare_max = 6000;
+};
+/// Cases over random groups, parts of axes too; solved.
+std::vector<CollectiveCase> random_cases(const Mesh& mesh, std::size_t count, std::uint64_t seed,
+                                         const RandomSizes& sizes = {});
+
+/// Of arenas that hold each case.
+std::size_t capacity_for(const std::vector<CollectiveCase>& cases, const Mesh& mesh);
+
+/// Before a case, and after it: throws where the chip's result isn't what it should be.
+void place_operand(const CollectiveCase& which, int position, std::byte* arena);
+void check_result(const CollectiveCase& which, const Mesh& mesh, int position,
+                  const std::byte* arena);
+
+/// Runs the cases one after another, each chip as fast as it can.
+void run_cases(const std::vector<CollectiveCase>& cases, const Mesh& mesh, JobMemory& memory,
+               const Board& board, int position, const WaitPolicy& policy);
+
+template <typename Team>
+void expect_conforms(const Mesh& mesh, const std::vector<CollectiveCase>& cases,
+                     std::optional<bool> crowded = {}) {
+  const WaitPolicy policy = WaitPolicy::for_threads(mesh.size(), kDeadline);
+  const std::vector<std::string> failures = Team::run(
+      mesh.size(), capacity_for(cases, mesh),
+      [&](JobMemory& memory, const Board& board, int chip) {
+        run_cases(cases, mesh, memory, board, mesh.position_of(chip), policy);
+      },
+      crowded);
+  for (const std::string& failure : failures) EXPECT_EQ(failure, "");
+}
+
+}  // namespace weft::testing
