@@ -1,0 +1,330 @@
+/// A process dies by SIGKILL at every marked point of every collective. The others learn its name,
+/// and find in all arenas either what was there or what should come.
+///
+/// Where start() and poll() don't stop, the victim writes to a page that it has made read-only for
+/// itself, and dies of that: the others see what is half done.
+
+#include <gtest/gtest.h>
+
+#include <sched.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <csignal>
+#include <cstring>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include <weft/tests/conformance/chip_team.hpp>
+#include <weft/tests/conformance/collective_cases.hpp>
+#include <weft/transport/control_format.hpp>
+
+namespace weft::testing {
+namespace {
+
+constexpr int kChipCount = 4;
+constexpr std::size_t kPageBytes = 4096;
+constexpr std::byte kOld{0xa5};  ///< in the destinations
+
+enum class Mark {
+  before_start,
+  filling,  ///< its mailbox
+  announced,
+  all_announced,  ///< and nothing transferred
+  transferring,
+  transferred,  ///< and its exit not yet announced
+  ended,        ///< or waiting at the exit
+};
+constexpr std::string_view kMarkNames[] = {"before start",  "filling",      "announced",
+                                           "all announced", "transferring", "transferred",
+                                           "ended"};
+
+struct Kill {
+  Algorithm algorithm = Algorithm::signal;
+  bool in_lines = false;
+  CollectiveKind kind = CollectiveKind::barrier;
+  Mark mark = Mark::before_start;
+  int victim = 0;
+
+  std::string to_string() const {
+    return fmt::format("{} by {}{}, chip {} dies {}", weft::to_string(kind),
+                       weft::to_string(algorithm), in_lines ? " in lines" : "", victim,
+                       kMarkNames[static_cast<std::size_t>(mark)]);
+  }
+  std::string reason() const { return fmt::format("worker {} was killed by signal 9", victim); }
+};
+
+const Mesh& team_mesh() {
+  static const Mesh mesh({kChipCount}, {"data"});
+  return mesh;
+}
+
+CollectiveCase make_killed_case(const Kill& kill) {
+  const AtomList atoms = team_mesh().axis_atoms(0);
+  const auto of_count = [&](std::int64_t count) {
+    return make_row_case(kill.kind, DType::f32, atoms, kChipCount, count, 1);
+  };
+  CollectiveCase which = of_count(0);
+  if (kill.in_lines) {
+    which = of_count(last_count_in_lines(kill.kind, DType::f32, atoms, kChipCount));
+  } else if (kill.algorithm != Algorithm::signal) {
+    const std::int64_t last =
+        last_count_in_mailboxes(kill.kind, DType::f32, atoms, kChipCount, true);
+    which = of_count(has_exit_sync(kill.algorithm) ? 4 * last : last);
+  }
+  CollectiveCall& call = which.call;
+  if (kill.kind == CollectiveKind::broadcast) call.from = {kill.victim};
+  const std::uint64_t behind = call.source + bytes_of(call, kChipCount).source;
+  // In place as in training; else so that even the shortest result lies across a page's end.
+  call.destination = kill.kind == CollectiveKind::all_reduce && kill.algorithm == Algorithm::push
+                         ? call.source
+                         : (behind + kPageBytes - 1) / kPageBytes * kPageBytes + kPageBytes / 2;
+  solve(which, team_mesh());
+  return which;
+}
+
+bool exists(const Kill& kill) {
+  if (choose_algorithm(make_killed_case(kill).call, kChipCount, true) != kill.algorithm)
+    return false;
+  const bool whole_pages = kill.algorithm != Algorithm::signal && !kill.in_lines;
+  switch (kill.mark) {
+    case Mark::filling: return kill.algorithm == Algorithm::mailbox && whole_pages;
+    case Mark::transferring: return whole_pages;
+    // The first chip's line is also written where it wakes others.
+    case Mark::transferred: return has_exit_sync(kill.algorithm) && kill.victim != 0;
+    default: return true;
+  }
+}
+
+/// When it happened, for all processes of a team.
+struct Times {
+  std::atomic<std::int64_t> died;
+  std::atomic<std::int64_t> aborted;
+  std::atomic<std::int64_t> learned[kChipCount];
+};
+Times* times = nullptr;
+
+std::int64_t now_ns() { return std::chrono::steady_clock::now().time_since_epoch().count(); }
+
+[[noreturn]] void die() {
+  times->died = now_ns();
+  kill(getpid(), SIGKILL);
+  for (;;) pause();
+}
+
+/// The next write of this process to the page dies.
+void forbid_writing(const void* place) {
+  struct sigaction action {};
+  action.sa_handler = [](int) { die(); };
+  const auto address = reinterpret_cast<std::uintptr_t>(place) / kPageBytes * kPageBytes;
+  if (sigaction(SIGSEGV, &action, nullptr) != 0 ||
+      mprotect(reinterpret_cast<void*>(address), kPageBytes, PROT_READ) != 0) {
+    throw std::system_error(errno, std::generic_category(), "mprotect");
+  }
+}
+
+/// Whose arena the victim can't write to any more in the middle of its transfers, and where: in the
+/// middle of its own part, with which it begins.
+int half_done_chip(const Kill& kill) {
+  return kill.algorithm == Algorithm::push ? (kill.victim + 1) % kChipCount : kill.victim;
+}
+std::size_t half_done_offset(const Kill& kill, const CollectiveCall& call) {
+  const std::size_t bytes = bytes_of(call, kChipCount).destination;
+  const auto middle = bytes * static_cast<std::size_t>(2 * kill.victim + 1) / (2 * kChipCount);
+  return call.destination + std::max(middle, kPageBytes / 2);
+}
+
+void run_victim(const Kill& kill, const CollectiveCall& call, Communicator& communicator,
+                JobMemory& memory, const Board& board) {
+  const auto await_all = [&] {
+    for (int chip = 0; chip < kChipCount; ++chip) {
+      while (board.read(2 + chip).collective < communicator.count()) {
+        if (memory.aborted()) throw std::runtime_error(memory.abort_reason());
+        sched_yield();
+      }
+    }
+  };
+  const std::uint16_t mask = call.atoms.mask();
+  if (kill.mark == Mark::before_start) die();
+  if (kill.mark == Mark::filling) {
+    std::byte* mailboxes = memory.mailboxes(mask, kill.victim);
+    forbid_writing(mailboxes + kPageBytes);
+    forbid_writing(mailboxes + kMailboxBytes + kPageBytes);
+  }
+  communicator.start(call);
+  if (kill.mark == Mark::announced) die();
+  if (kill.mark == Mark::transferring) {
+    forbid_writing(memory.arena(half_done_chip(kill)) + half_done_offset(kill, call));
+  }
+  if (kill.mark == Mark::transferred) forbid_writing(&memory.group_line(mask, kill.victim));
+  await_all();
+  if (kill.mark == Mark::all_announced) die();
+  communicator.poll();
+  if (kill.mark == Mark::ended) die();
+  throw std::runtime_error("the victim lives");
+}
+
+/// What an arena's destination holds.
+struct Held {
+  bool old = false;
+  bool fresh = false;
+};
+/// Throws where an element is neither what it was nor what it should become.
+Held read_destination(const Kill& kill, const CollectiveCase& which, const JobMemory& memory,
+                      int chip) {
+  const std::vector<std::byte>& operand = which.operands[static_cast<std::size_t>(chip)];
+  const std::vector<std::byte>& result = which.results[static_cast<std::size_t>(chip)];
+  const std::byte* arena = memory.arena(chip);
+  const bool in_place = which.call.source == which.call.destination;
+  if (!in_place && !std::equal(operand.begin(), operand.end(), arena + which.call.source)) {
+    throw std::runtime_error(fmt::format("the source of chip {} has changed", chip));
+  }
+  const std::vector<std::byte> before =
+      in_place ? operand : std::vector<std::byte>(result.size(), kOld);
+  Held held;
+  for (std::size_t i = 0; i < result.size(); i += sizeof(float)) {
+    const std::byte* element = arena + which.call.destination + i;
+    const bool is_old = std::memcmp(element, before.data() + i, sizeof(float)) == 0;
+    const bool is_fresh = std::memcmp(element, result.data() + i, sizeof(float)) == 0;
+    if (!is_old && (!is_fresh || kill.mark < Mark::announced)) {
+      throw std::runtime_error(fmt::format("byte {} of chip {} is of no result", i, chip));
+    }
+    held.old = held.old || !is_fresh;
+    held.fresh = held.fresh || !is_old;
+  }
+  return held;
+}
+
+/// It may end what it is in, but not the next.
+void run_survivor(const Kill& kill, const CollectiveCase& which, Communicator& communicator,
+                  const JobMemory& memory, int chip) {
+  try {
+    communicator.run(which.call);
+    communicator.run(CollectiveCall{.atoms = which.call.atoms});
+  } catch (const Error& error) {
+    times->learned[chip] = now_ns();
+    const std::string_view message = error.what();
+    if (error.code() != Errc::peer_lost || message.find(kill.reason()) == message.npos) throw;
+    for (int other = 0; other < kChipCount; ++other) read_destination(kill, which, memory, other);
+    return;
+  }
+  throw std::runtime_error("it learned nothing");
+}
+
+/// The ways of waiting, one for each survivor.
+WaitPolicy policy_of(int chip) {
+  WaitPolicy policy{.deadline = kDeadline};
+  if (chip % 3 != 0) policy = WaitPolicy::for_threads(kChipCount, kDeadline);
+  if (chip % 3 == 2) policy.yield_for = {};
+  return policy;
+}
+
+/// Nothing of its result was left to the victim to do.
+bool could_end(const Kill& kill, int chip) {
+  if (kill.mark >= Mark::transferred) return true;
+  return kill.mark >= Mark::all_announced && chip != kill.victim &&
+         kill.algorithm != Algorithm::push;
+}
+
+struct Latency {
+  std::int64_t from_death = 0;
+  std::int64_t from_abort = 0;
+};
+
+void expect_survived(const Kill& kill, Latency& longest) {
+  SCOPED_TRACE(kill.to_string());
+  const Mesh& mesh = team_mesh();
+  const CollectiveCase which = make_killed_case(kill);
+  ProcessTeam team(
+      kChipCount, capacity_for({which}, mesh),
+      [&](JobMemory& memory, const Board& board, int chip) {
+        Communicator communicator(memory, mesh, chip, board.device(chip), policy_of(chip));
+        std::fill_n(memory.arena(chip) + which.call.destination,
+                    bytes_of(which.call, kChipCount).destination, kOld);
+        place_operand(which, chip, memory.arena(chip));
+        communicator.run(CollectiveCall{.atoms = which.call.atoms});
+        if (chip == kill.victim) run_victim(kill, which.call, communicator, memory, board);
+        if (chip != kill.victim) run_survivor(kill, which, communicator, memory, chip);
+      },
+      true);
+  EXPECT_EQ(team.chip(kill.victim).join(), "killed by signal 9");
+  times->aborted = now_ns();
+  team.memory().abort(kill.reason());
+  for (int chip = 0; chip < kChipCount; ++chip) {
+    if (chip == kill.victim) continue;
+    EXPECT_EQ(team.chip(chip).join(), "");
+    longest.from_death = std::max(longest.from_death, times->learned[chip] - times->died);
+    longest.from_abort = std::max(longest.from_abort, times->learned[chip] - times->aborted);
+  }
+  for (int chip = 0; chip < kChipCount; ++chip) {
+    const Held held = read_destination(kill, which, team.memory(), chip);
+    EXPECT_FALSE(held.old && could_end(kill, chip)) << "chip " << chip << " left its result undone";
+    if (kill.mark == Mark::transferring && chip == half_done_chip(kill)) {
+      EXPECT_TRUE(held.old && held.fresh) << "nothing is half done";
+    }
+  }
+}
+
+class KilledInACollective : public ::testing::Test {
+ protected:
+  KilledInACollective() {
+    void* pages =
+        mmap(nullptr, sizeof(Times), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (pages == MAP_FAILED) throw std::system_error(errno, std::generic_category(), "mmap");
+    times = new (pages) Times{};
+  }
+  ~KilledInACollective() override { munmap(times, sizeof(Times)); }
+
+  /// In every collective that is carried out so.
+  void expect_survived_at_every_mark(Kill kill) {
+    Latency longest;
+    int count = 0;
+    const auto at_every_mark = [&](CollectiveKind kind) {
+      for (std::size_t mark = 0; mark < std::size(kMarkNames); ++mark) {
+        for (const int victim : {0, 2}) {
+          kill.kind = kind;
+          kill.mark = static_cast<Mark>(mark);
+          kill.victim = victim;
+          if (!exists(kill)) continue;
+          expect_survived(kill, longest);
+          ++count;
+        }
+      }
+    };
+    if (kill.algorithm == Algorithm::signal) at_every_mark(CollectiveKind::barrier);
+    for (const CollectiveKind kind : kDataKinds) at_every_mark(kind);
+    EXPECT_GT(count, 0);
+    RecordProperty("kills", count);
+    RecordProperty("death_to_error_us_max", std::to_string(longest.from_death / 1000));
+    RecordProperty("abort_to_error_us_max", std::to_string(longest.from_abort / 1000));
+  }
+};
+
+#ifndef __SANITIZE_THREAD__
+TEST_F(KilledInACollective, BySignal) {
+  expect_survived_at_every_mark({.algorithm = Algorithm::signal});
+}
+
+TEST_F(KilledInACollective, ByMailboxInTheLines) {
+  expect_survived_at_every_mark({.algorithm = Algorithm::mailbox, .in_lines = true});
+}
+
+TEST_F(KilledInACollective, ByMailbox) {
+  expect_survived_at_every_mark({.algorithm = Algorithm::mailbox});
+}
+
+TEST_F(KilledInACollective, ByPush) {
+  expect_survived_at_every_mark({.algorithm = Algorithm::push});
+}
+
+TEST_F(KilledInACollective, ByPull) {
+  expect_survived_at_every_mark({.algorithm = Algorithm::pull});
+}
+#endif
+
+}  // namespace
+}  // namespace weft::testing
