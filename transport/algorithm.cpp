@@ -20,8 +20,10 @@ constexpr std::size_t kBlockBytes = 16384;
 
 class Performer {
  public:
-  Performer(const CollectiveCall& call, const GroupMemory& group)
-      : call_(call), group_(group), past_caches_(leaves_caches()) {}
+  Performer(Algorithm algorithm, const CollectiveCall& call, const GroupMemory& group)
+      : call_(call),
+        group_(group),
+        past_caches_(has_exit_sync(algorithm) && leaves_caches(call, group)) {}
 
   void operator()(const Transfer& transfer) const {
     const auto from = bases(transfer.from);
@@ -43,9 +45,9 @@ class Performer {
   }
 
  private:
-  bool leaves_caches() const {
-    return call_.kind != CollectiveKind::all_reduce &&
-           bytes_of(call_, static_cast<int>(group_.arenas.size())).destination >= kPastCachesBytes;
+  static bool leaves_caches(const CollectiveCall& call, const GroupMemory& group) {
+    return call.kind != CollectiveKind::all_reduce &&
+           bytes_of(call, static_cast<int>(group.arenas.size())).destination >= kPastCachesBytes;
   }
 
   void copy(std::byte* to, const std::byte* from, std::size_t bytes) const {
@@ -120,12 +122,12 @@ Algorithm choose_algorithm(const CollectiveCall& call, int group_size, bool crow
 }
 
 void prepare(Algorithm algorithm, const CollectiveCall& call, const GroupMemory& group) {
-  const Performer perform(call, group);
+  const Performer perform(algorithm, call, group);
   Transfers(algorithm, call, static_cast<int>(group.arenas.size()), group.index, perform).before();
 }
 
 void perform(Algorithm algorithm, const CollectiveCall& call, const GroupMemory& group) {
-  const Performer perform(call, group);
+  const Performer perform(algorithm, call, group);
   Transfers(algorithm, call, static_cast<int>(group.arenas.size()), group.index, perform).after();
 }
 

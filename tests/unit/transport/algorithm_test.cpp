@@ -43,6 +43,9 @@ TEST(Algorithm, IsChosenByKindBytesAndChips) {
   EXPECT_EQ(choose_algorithm(call, 3, true), Algorithm::pull);
   call.kind = CollectiveKind::all_gather;
   EXPECT_EQ(choose_algorithm(call, 3, true), Algorithm::push);
+  call.shared = true;
+  EXPECT_EQ(choose_algorithm(call, 3, true), Algorithm::share);
+  call.shared = false;
   call.count = 10;
   EXPECT_EQ(choose_algorithm(call, 3, true), Algorithm::mailbox);
   call.count = 0;
@@ -74,6 +77,10 @@ TEST(Schedule, SaysWhatAChipReadsAndWrites) {
             "all_gather, push, chip 1 of 2:\n"
             "  sync\n"
             "  copy arena 1 @ 4096 to arena 0+1 @ 1048596: 5 elements\n"
+            "  sync\n");
+  EXPECT_EQ(schedule(Algorithm::share, gather, 2, 1),
+            "all_gather, share, chip 1 of 2:\n"
+            "  copy arena 1 @ 4096 to arena 0 @ 1048596: 5 elements\n"
             "  sync\n");
   EXPECT_EQ(schedule(Algorithm::push, make_call(CollectiveKind::broadcast, 2, 20, true), 2, 0),
             "broadcast, push, chip 0 of 2:\n"

@@ -59,6 +59,7 @@ TEST(CollectiveCall, IsRefusedWhereItCantBeCarriedOut) {
     call.kind = CollectiveKind::all_gather;
     call.destination = call.source;
   });
+  expect_refused("shared", [](CollectiveCall& call) { call.shared = true; });
   expect_refused("any", [](CollectiveCall& call) { call.dtype = DType::pred; });
   expect_refused("from = []", [](CollectiveCall& call) { call.kind = CollectiveKind::broadcast; });
   expect_refused("from = [4]", [](CollectiveCall& call) {
@@ -94,11 +95,13 @@ TEST(CollectiveCall, ComesBackFromItsWords) {
   call.atoms = {2, 1};
   call.reduce = ReduceKind::min;
   call.dtype = DType::bf16;
+  call.shared = true;
   const DecodedCall decoded = decode(encode(call));
   EXPECT_EQ(decoded.kind, call.kind);
   EXPECT_EQ(decoded.reduce, call.reduce);
   EXPECT_EQ(decoded.dtype, call.dtype);
   EXPECT_EQ(decoded.atoms, call.atoms);
+  EXPECT_TRUE(decoded.shared);
   EXPECT_EQ(decoded.outer, 1);
   EXPECT_EQ(decoded.count, 100);
   EXPECT_EQ(decoded.source, 4096U);

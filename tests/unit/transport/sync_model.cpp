@@ -231,7 +231,8 @@ class Program {
   void perform(State& state, const Chip& chip) const {
     const std::uint8_t result = call(chip).result(chip.number);
     switch (call(chip).algorithm) {
-      case Algorithm::signal: return;
+      case Algorithm::signal:
+      case Algorithm::share: return;  // stored before the sync, in what the planner keeps apart
       case Algorithm::mailbox:
         for (std::size_t q = 0; q < n_; ++q) {
           if (q == self_) continue;
