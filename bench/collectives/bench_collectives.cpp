@@ -2,6 +2,7 @@
 /// batch by batch in turn, next to what the machine allows.
 
 #include <algorithm>
+#include <filesystem>
 #include <fstream>
 #include <memory>
 #include <optional>
@@ -169,7 +170,8 @@ int main(int argc, char** argv) {
   try {
     catch_signals();
     const std::vector<Row> rows = measure(options);
-    const std::vector<std::string> words(argv, argv + argc);
+    std::vector<std::string> words(argv, argv + argc);
+    words[0] = std::filesystem::path(words[0]).filename();
     write(options.json_file, report(rows, fmt::format("{}", fmt::join(words, " "))).dump(2) + "\n");
     write(options.svg_file, draw_chart(rows));
     return std::ranges::all_of(rows, [](const Row& row) { return row.verified.value_or(true); })
