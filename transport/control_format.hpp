@@ -66,10 +66,10 @@ struct alignas(128) GroupLine {
 
   /// Of the group's first chip, and written by any of the group: the sync for which sleepers were
   /// last woken, on which they sleep, and how many there are.
-  alignas(128) std::atomic<std::uint32_t> woken;
+  alignas(64) std::atomic<std::uint32_t> woken;
   std::atomic<std::uint32_t> sleepers;
 };
-static_assert(sizeof(GroupLine) == 256);
+static_assert(sizeof(GroupLine) == 128);
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
 static_assert(std::atomic<AbortState>::is_always_lock_free);
 
