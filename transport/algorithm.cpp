@@ -56,8 +56,8 @@ class Performer {
     std::memcpy(to, from, bytes);
   }
 
-  std::span<std::byte* const> bases(const Place& place) const {
-    const auto all = place.region == Place::Region::arena ? group_.arenas : group_.mailboxes;
+  std::span<std::byte* const> bases(const TransferEnd& place) const {
+    const auto all = place.region == TransferEnd::Region::arena ? group_.arenas : group_.mailboxes;
     return place.member == kAllMembers ? all
                                        : all.subspan(static_cast<std::size_t>(place.member), 1);
   }
@@ -78,12 +78,12 @@ class Writer {
   }
 
  private:
-  std::string name(const Place& place) const {
+  std::string name(const TransferEnd& place) const {
     std::string members = std::to_string(std::max(place.member, 0));
     if (place.member == kAllMembers) {
       for (int member = 1; member < group_size_; ++member) members += fmt::format("+{}", member);
     }
-    const bool arena = place.region == Place::Region::arena;
+    const bool arena = place.region == TransferEnd::Region::arena;
     return fmt::format("{} {} @ {}", arena ? "arena" : "mailbox", members, place.offset);
   }
 

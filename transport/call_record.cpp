@@ -80,7 +80,7 @@ std::string to_string(const RecordedCall& call, const Mesh& mesh) {
   }
   text += fmt::format("{} {} x {}, offset {} to {}", to_string(decoded.dtype), decoded.outer,
                       decoded.count, decoded.source, decoded.destination);
-  if (decoded.details != 0) text += fmt::format(", shape and order {:016x}", decoded.details);
+  if (decoded.details != 0) text += fmt::format(", details {:016x}", decoded.details);
   return text;
 }
 

@@ -16,8 +16,9 @@ struct ControlHeader;
 struct GroupLine;
 
 /// A chip's arena: its segment, in two regions whose places are the same in every arena.
-/// Temporaries begin at kArenaTempOffset (plans place values there: equal offsets on all chips);
-/// what lives longer than a run (parameters, inputs, outputs) begins at buffers_offset().
+/// What lives as long as a run begins at kArenaTempOffset: temporaries, from there up, and what
+/// chips share, from its end down. What lives longer begins at buffers_offset(): buffers from there
+/// up (parameters, inputs, outputs), and arrays from the end down.
 inline constexpr std::size_t kArenaTempOffset = 4096;
 /// A capacity is a multiple of this, so that both regions begin on a page.
 inline constexpr std::size_t kArenaCapacityUnit = 8192;

@@ -40,8 +40,9 @@ class Segment {
   int descriptor() const;  ///< of the file that is mapped; the segment closes it
 
   /// Makes [offset, offset + bytes) real, zero-filled where it is new. Throws no_space with what
-  /// was needed, what /dev/shm has free and how to enlarge it; nothing has changed then.
-  /// Thread-safe, and free of system calls where this object has reserved the range before.
+  /// was needed, what /dev/shm has free and how to enlarge it; nothing has changed then, save that
+  /// huge pages that could be had stay. Thread-safe, and free of system calls where this object has
+  /// reserved the range before.
   void reserve(std::size_t offset, std::size_t bytes);
   /// From now on what anyone reserves or touches first, in any process, comes from the NUMA node on
   /// which the calling thread runs, as long as that has free memory. Where the system refuses,

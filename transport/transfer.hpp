@@ -12,7 +12,8 @@ namespace weft {
 /// In place of a member's index: all of the group, in its order.
 inline constexpr int kAllMembers = -1;
 
-struct Place {
+/// Where a transfer reads or writes.
+struct TransferEnd {
   enum class Region : std::uint8_t { arena, mailbox };
   Region region = Region::arena;
   int member = 0;  ///< or kAllMembers
@@ -21,8 +22,8 @@ struct Place {
 
 /// From all members: a reduction. Where a destination is the source, nothing is to be done.
 struct Transfer {
-  Place from;
-  Place to;
+  TransferEnd from;
+  TransferEnd to;
   std::int64_t count = 0;  ///< of elements
 };
 

@@ -28,8 +28,8 @@ class Transfers {
     if (algorithm_ != Algorithm::mailbox) return;
     if (call_.kind == CollectiveKind::broadcast && call_.from[0] != index_) return;
     const std::uint64_t bytes = bytes_of(call_, static_cast<int>(n_)).source;
-    visit_(Transfer{{Place::Region::arena, index_, call_.source},
-                    {Place::Region::mailbox, index_, 0},
+    visit_(Transfer{{TransferEnd::Region::arena, index_, call_.source},
+                    {TransferEnd::Region::mailbox, index_, 0},
                     static_cast<std::int64_t>(bytes / element_)});
   }
 
@@ -55,11 +55,12 @@ class Transfers {
 
   /// Into the chip's own destination; offsets within source and destination.
   void move(int from, std::size_t source, std::size_t destination, std::int64_t count) const {
-    Place place{Place::Region::mailbox, from, source};
+    TransferEnd place{TransferEnd::Region::mailbox, from, source};
     if (algorithm_ != Algorithm::mailbox) {
-      place = {Place::Region::arena, from, call_.source + source};
+      place = {TransferEnd::Region::arena, from, call_.source + source};
     }
-    visit_(Transfer{place, {Place::Region::arena, index_, call_.destination + destination}, count});
+    visit_(Transfer{
+        place, {TransferEnd::Region::arena, index_, call_.destination + destination}, count});
   }
 
   /// Slices begin on cache lines, so that no two chips write to one.
@@ -71,8 +72,8 @@ class Transfers {
     const std::int64_t end = std::min(call_.count, begin + slice);
     if (begin == end) return;
     const auto offset = static_cast<std::size_t>(begin) * element_;
-    visit_(Transfer{{Place::Region::arena, from, call_.source + offset},
-                    {Place::Region::arena, kAllMembers, call_.destination + offset},
+    visit_(Transfer{{TransferEnd::Region::arena, from, call_.source + offset},
+                    {TransferEnd::Region::arena, kAllMembers, call_.destination + offset},
                     end - begin});
   }
 
@@ -80,9 +81,10 @@ class Transfers {
   void push_part(int to) const {
     const auto index = static_cast<std::size_t>(index_);
     for (std::size_t o = 0; o < outer(); ++o) {
-      visit_(Transfer{{Place::Region::arena, index_, call_.source + o * row()},
-                      {Place::Region::arena, to, call_.destination + (o * n_ + index) * row()},
-                      call_.count});
+      visit_(
+          Transfer{{TransferEnd::Region::arena, index_, call_.source + o * row()},
+                   {TransferEnd::Region::arena, to, call_.destination + (o * n_ + index) * row()},
+                   call_.count});
     }
   }
 

@@ -18,8 +18,9 @@ struct ArenaPlace {
   std::weak_ptr<void> job;      ///< ends with the arenas
 };
 
-/// `size()` elements on every chip of the mesh, each chip with values of its own. Made by
-/// TrainContext::allocate(); must end on the loop's thread. Collectives on it copy nothing.
+/// `size()` elements on every chip of the mesh, each chip with values of its own (symmetric memory
+/// of OpenSHMEM and torch.distributed). Made by TrainContext::allocate(), which has the rules; must
+/// end on the loop's thread.
 template <typename T>
 requires(dtype_of<T>().has_value()) class ChipArray {
  public:

@@ -4,6 +4,7 @@
 
 #include <caf/all.hpp>
 
+#include <weft/actors/failure.hpp>
 #include <weft/actors/log.hpp>
 
 namespace weft {
@@ -28,11 +29,13 @@ void guarded(DevicePointer self, const char* message, Work work) {
   if (state.progress->failed()) return;
   try {
     work(state);
-  } catch (const std::exception& e) {
-    state.board.error(e.what());
+  } catch (...) {
+    const std::exception_ptr thrown = std::current_exception();
+    const std::string text = describe(thrown).message;
+    state.board.error(text);
     state.board.state(ActorState::failed);
-    logger("weft.device")->info("{}", e.what());
-    state.progress->fail(std::current_exception(), state.step);
+    logger("weft.device")->info("{}", text);
+    state.progress->fail(thrown, state.step);
   }
 }
 
@@ -69,7 +72,7 @@ DeviceActor::behavior_type device_behavior(DevicePointer self,
       [self](call_a, const DeviceCallPtr& call) {
         guarded(self, "call", [&](DeviceState& state) {
           run_numbered(state, call->run, call->step,
-                       [&] { state.executor->call(call->step, call->local_index, call->body); });
+                       [&] { state.executor->call(call->step, call->body); });
         });
       },
   };

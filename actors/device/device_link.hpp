@@ -1,5 +1,5 @@
 #pragma once
-/// What a worker's loop sees of its devices: send a plan, start a run, wait for it.
+/// What a worker's loop sees of its devices: send a plan, start a run or a call, wait for it.
 
 #include <atomic>
 #include <cstdint>
@@ -30,7 +30,6 @@ struct DeviceRun {
 struct DeviceCall {
   std::uint64_t run = 0;
   std::uint64_t step = 0;
-  int local_index = 0;  ///< of the device among its worker's
   const std::function<void(Chip&)>& body;
 };
 

@@ -8,6 +8,7 @@
 #include <ranges>
 #include <type_traits>
 
+#include <weft/spmd/error.hpp>
 #include <weft/spmd/program/type.hpp>
 
 namespace weft {
@@ -41,9 +42,24 @@ class BasicElementSpan {
       : dtype_(*dtype_of<std::ranges::range_value_t<Range>>()),
         data_(reinterpret_cast<Byte*>(std::ranges::data(range))),
         size_(static_cast<std::int64_t>(std::ranges::size(range))) {}
-  /// `size` elements, such as those of a torch::Tensor or of type bf16.
+  /// One element.
+  template <typename T>
+  requires(dtype_of<std::remove_const_t<T>>().has_value() &&
+           (std::is_const_v<Byte> || !std::is_const_v<T>))
+      BasicElementSpan(T& element)  // NOLINT(google-explicit-constructor)
+      : dtype_(*dtype_of<std::remove_const_t<T>>()),
+        data_(reinterpret_cast<Byte*>(&element)),
+        size_(1) {}
+  /// `size` elements, such as those of a torch::Tensor or of type bf16. Throws invalid_argument for
+  /// a negative or impossible size, or no data.
   BasicElementSpan(DType dtype, Byte* data, std::int64_t size)
-      : dtype_(dtype), data_(data), size_(size) {}
+      : dtype_(dtype), data_(data), size_(size) {
+    constexpr std::int64_t kSizeMax = std::int64_t{1} << 48;
+    if (size < 0 || size > kSizeMax || (size > 0 && data == nullptr)) {
+      fail(Errc::invalid_argument, "elements: size = {}, data = {}: expected 0 to {} and memory",
+           size, static_cast<const void*>(data), kSizeMax);
+    }
+  }
   /// What may be written may be read.
   template <std::same_as<std::byte> Writable>
   requires std::is_const_v<Byte> BasicElementSpan(

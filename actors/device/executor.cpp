@@ -12,11 +12,12 @@ namespace weft {
 struct Executor::State {
   JobMemory& memory;
   kernels::ChipContext chip;
+  int local_index;
   int arena;        ///< the chip's number in the job's memory
   std::byte* base;  ///< of its arena
   BoardWriter board;
   Communicator communicator;
-  Chip explicit_chip{memory, chip.mesh, chip.position, communicator};  ///< for code of the loop's
+  Chip self{memory, chip.mesh, chip.position, local_index, communicator};  ///< to be called with
   kernels::AlignedBuffer scratch{};  ///< for the kernel that runs; enough for every loaded plan
   std::uint64_t temp_bytes = 0;      ///< of the loaded plans, the most
   std::uint64_t shared_bytes = 0;
@@ -80,14 +81,17 @@ struct Executor::State {
 };
 
 Executor::Executor(JobMemory& memory, const Mesh& mesh, int position, BoardWriter board,
-                   WaitPolicy policy) {
+                   WaitPolicy policy, int local_index) {
   const int arena = mesh.device_at(position);
-  state_.reset(new State{.memory = memory,
-                         .chip = {mesh, position, kernels::make_matmul_stream()},
-                         .arena = arena,
-                         .base = memory.arena(arena),
-                         .board = board,
-                         .communicator = Communicator(memory, mesh, position, board, policy)});
+  state_.reset(new State{
+      .memory = memory,
+      .chip = {mesh, position, kernels::make_matmul_stream()},
+      .local_index = local_index,
+      .arena = arena,
+      .base = memory.arena(arena),
+      .board = board,
+      .communicator = Communicator(memory, mesh, position, board, policy),
+  });
 }
 
 Executor::~Executor() = default;
@@ -96,22 +100,23 @@ void Executor::settle() noexcept { state_->memory.prefer_this_node(state_->arena
 
 std::shared_ptr<const LoadedPlan> Executor::load(const Plan& plan) {
   JobMemory& memory = state_->memory;
-  const std::uint64_t temp_bytes = std::max(state_->temp_bytes, plan.temp_bytes);
+  std::uint64_t temp_bytes = std::max(state_->temp_bytes, plan.temp_bytes);
   const std::uint64_t shared_bytes = std::max(state_->shared_bytes, plan.shared_bytes);
   const std::size_t room = memory.buffers_offset() - kArenaTempOffset;
+  if (shared_bytes > 0) temp_bytes = std::max<std::uint64_t>(temp_bytes, kStagingBytes);
   if (temp_bytes + shared_bytes > room) {
     fail(Errc::no_space,
          "the plan has {} bytes of temporaries and {} of values that chips share, a chip's arena "
          "of {} bytes has room for {}: use more chips, shard more tensors, or take smaller batches",
          plan.temp_bytes, plan.shared_bytes, memory.arena_capacity(), room);
   }
-  // Temporaries grow up and shared values down: a chip may still be in a plan before this one, with
-  // temporaries wherever that had them, when others store what they share into its arena.
+  // Temporaries grow up and shared values down: a chip may still be in a plan before this one, or
+  // in a call, with temporaries wherever that has them, when others store what they share there.
   const std::uint64_t shared_begin = memory.buffers_offset() - plan.shared_bytes;
   auto loaded = std::make_shared<const LoadedPlan>(
       load_plan(plan, state_->chip, state_->communicator, shared_begin));
   memory.reserve(state_->arena, kArenaTempOffset, plan.temp_bytes);
-  for (const int chip : loaded->sharers) memory.reserve(chip, shared_begin, plan.shared_bytes);
+  for (const int chip : loaded->shared_in) memory.reserve(chip, shared_begin, plan.shared_bytes);
   state_->temp_bytes = temp_bytes;
   state_->shared_bytes = shared_bytes;
   if (state_->scratch.size() < loaded->scratch_bytes) {
@@ -144,12 +149,11 @@ void Executor::run(std::shared_ptr<const LoadedPlan> plan, std::uint64_t step,
   state_->advance(true);
 }
 
-void Executor::call(std::uint64_t step, int local_index, const std::function<void(Chip&)>& body) {
+void Executor::call(std::uint64_t step, const std::function<void(Chip&)>& body) {
   WEFT_CHECK(state_->plan == nullptr, step);
   state_->communicator.set_step(step);
   state_->board.step(step);
-  state_->explicit_chip.local_index_ = local_index;
-  body(state_->explicit_chip);
+  body(state_->self);
 }
 
 }  // namespace weft

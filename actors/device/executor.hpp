@@ -1,5 +1,5 @@
 #pragma once
-/// Executor: runs a plan on one chip, resumable at every collective.
+/// Executor: runs plans on one chip, resumable at every collective, and code of the loop's own.
 
 #include <cstdint>
 #include <functional>
@@ -20,7 +20,9 @@ class Chip;
 /// One chip; used by one thread at a time. CAF-free.
 class Executor {
  public:
-  Executor(JobMemory& memory, const Mesh& mesh, int position, BoardWriter board, WaitPolicy policy);
+  /// `local_index`: of the chip among its worker's.
+  Executor(JobMemory& memory, const Mesh& mesh, int position, BoardWriter board, WaitPolicy policy,
+           int local_index = 0);
   ~Executor();
 
   /// To be called first, by the thread that will run the plans: from here on the chip's arena gets
@@ -42,8 +44,8 @@ class Executor {
   /// resume(), waiting in between as the policy says.
   void run(std::shared_ptr<const LoadedPlan> plan, std::uint64_t step, const Buffers& buffers);
 
-  /// Calls `body` for this chip, the worker's `local_index`-th. Throws what it throws.
-  void call(std::uint64_t step, int local_index, const std::function<void(Chip&)>& body);
+  /// Calls `body` for this chip. Throws what it throws.
+  void call(std::uint64_t step, const std::function<void(Chip&)>& body);
 
  private:
   struct State;

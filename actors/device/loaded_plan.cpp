@@ -146,7 +146,7 @@ LoadedPlan load_plan(const Plan& plan, const kernels::ChipContext& chip, Communi
     if (is_collective(program.kind(op))) {
       CollectiveCall call = loader.collective_call(op);
       call.name = summaries.at(loaded.calls.size()).value;
-      if (call.shared) loaded.sharers.push_back(loader.operand(program.result(op)).chip);
+      if (call.shared) loaded.shared_in.push_back(loader.operand(program.result(op)).chip);
       add_call(call);
     } else {
       loaded.steps.push_back(loader.compute_step(op));

@@ -29,7 +29,7 @@ struct LoadedPlan {
   std::vector<Step> steps;
   std::vector<PreparedCall> calls;
   std::size_t scratch_bytes = 0;
-  std::vector<int> sharers;  ///< chips whose arenas have the shared values that this chip reads
+  std::vector<int> shared_in;  ///< chips to whose arenas this one stores what it shares
   std::size_t num_inputs = 0;
   std::size_t num_outputs = 0;
 };

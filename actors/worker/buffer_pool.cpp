@@ -26,7 +26,8 @@ BufferPool::BufferPool(JobMemory& memory, std::vector<int> chips)
       chips_(std::move(chips)),
       begin_(memory.buffers_offset()),
       end_(begin_),
-      reserved_(begin_) {}
+      reserved_(begin_),
+      arrays_(memory.arena_capacity()) {}
 
 std::uint64_t BufferPool::allocate(std::int64_t bytes, std::uint64_t host_writes_after) {
   const std::int64_t size = rounded(bytes);
@@ -37,16 +38,10 @@ std::uint64_t BufferPool::allocate(std::int64_t bytes, std::uint64_t host_writes
     return offset;
   }
   const std::uint64_t end = end_ + static_cast<std::uint64_t>(size);
-  if (end > memory_.arena_capacity()) {
-    fail(Errc::no_space,
-         "a buffer of {} bytes doesn't fit: a chip's arena has {} bytes for buffers, {} are taken; "
-         "use more chips, or smaller batches",
-         size, memory_.arena_capacity() - begin_, end_ - begin_);
-  }
+  if (end > arrays_) fail_no_room("a buffer", size);
   if (end > reserved_) {
     const std::uint64_t piece = piece_bytes(end - begin_);
-    const std::uint64_t grown =
-        std::min<std::uint64_t>((end + piece - 1) / piece * piece, memory_.arena_capacity());
+    const std::uint64_t grown = std::min<std::uint64_t>((end + piece - 1) / piece * piece, arrays_);
     for (const int chip : chips_) memory_.reserve(chip, reserved_, grown - reserved_);
     reserved_ = grown;
   }
@@ -55,6 +50,33 @@ std::uint64_t BufferPool::allocate(std::int64_t bytes, std::uint64_t host_writes
 
 void BufferPool::free(std::uint64_t offset, std::int64_t bytes, std::uint64_t last_run) {
   free_[rounded(bytes)].push_back({offset, last_run});
+}
+
+std::uint64_t BufferPool::allocate_array(std::int64_t bytes) {
+  const std::int64_t size = rounded(bytes);
+  auto& blocks = free_arrays_[size];
+  if (!blocks.empty()) {
+    const std::uint64_t offset = blocks.front();
+    blocks.pop_front();
+    return offset;
+  }
+  if (static_cast<std::uint64_t>(size) > arrays_ - end_) fail_no_room("an array", size);
+  const std::uint64_t offset = arrays_ - static_cast<std::uint64_t>(size);
+  for (const int chip : chips_) memory_.reserve(chip, offset, static_cast<std::size_t>(size));
+  reserved_ = std::min(reserved_, offset);
+  return arrays_ = offset;
+}
+
+void BufferPool::free_array(std::uint64_t offset, std::int64_t bytes) {
+  free_arrays_[rounded(bytes)].push_back(offset);
+}
+
+void BufferPool::fail_no_room(const char* what, std::int64_t bytes) const {
+  fail(Errc::no_space,
+       "{} of {} bytes doesn't fit: a chip's arena has {} bytes for buffers and arrays, {} are "
+       "taken; use more chips, or smaller batches",
+       what, bytes, memory_.arena_capacity() - begin_,
+       end_ - begin_ + memory_.arena_capacity() - arrays_);
 }
 
 }  // namespace weft

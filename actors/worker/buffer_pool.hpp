@@ -12,6 +12,10 @@ namespace weft {
 
 /// Blocks have the same offset on all of the worker's chips. A freed block is used again for blocks
 /// of its size, oldest first. Used by the loop's thread.
+///
+/// Arrays have the same offset on the chips of all workers, as long as these allocate and free the
+/// same arrays in the same order. So they are apart from buffers, which each worker keeps as long
+/// as it likes: buffers grow up from the middle of an arena, arrays down from its end.
 class BufferPool {
  public:
   /// Grows from memory.buffers_offset() on.
@@ -26,17 +30,25 @@ class BufferPool {
   /// `last_run`: the last run that reads or writes the block.
   void free(std::uint64_t offset, std::int64_t bytes, std::uint64_t last_run);
 
+  /// Of an array; no run under way has used it. Throws no_space.
+  std::uint64_t allocate_array(std::int64_t bytes);
+  void free_array(std::uint64_t offset, std::int64_t bytes);
+
  private:
   struct Block {
     std::uint64_t offset = 0;
     std::uint64_t last_run = 0;
   };
+  [[noreturn]] void fail_no_room(const char* what, std::int64_t bytes) const;
+
   JobMemory& memory_;
   std::vector<int> chips_;
   std::uint64_t begin_;
   std::uint64_t end_;
   std::uint64_t reserved_;
   std::map<std::int64_t, std::deque<Block>> free_;  // by size
+  std::uint64_t arrays_;                            // where the last begins
+  std::map<std::int64_t, std::deque<std::uint64_t>> free_arrays_;
 };
 
 }  // namespace weft

@@ -48,12 +48,14 @@ class TrainContext {
 
   /// For computations that aren't traced: runs `body` for every chip of this worker, each on the
   /// chip's own thread, after everything that was synced; returns when all have ended. All workers
-  /// must call it, at the same line. What `body` throws fails the job, as what the loop throws.
+  /// must call it, at the same line. What `body` throws fails the job, as what the loop throws. In
+  /// `body` there are no tensors and no context: what it finds it leaves in variables of the loop.
+  /// Throws unavailable where the job has no mesh, invalid_argument off the loop's thread.
   virtual void on_each_chip(const std::function<void(Chip&)>& body,
                             std::source_location where = std::source_location::current()) = 0;
   /// `size` elements on every chip, in shared memory, where the collectives of on_each_chip() need
-  /// no copy; their values are arbitrary at first. All workers must allocate the same. Throws
-  /// invalid_argument, no_space.
+  /// no copy; their values are arbitrary at first. All workers must allocate and free the same
+  /// arrays in the same order. Throws invalid_argument, no_space.
   template <typename T>
   ChipArray<T> allocate(std::int64_t size) {
     return ChipArray<T>(allocate_bytes(size, sizeof(T)), size);

@@ -2,11 +2,11 @@
 
 #include <unistd.h>
 
-#include <cxxabi.h>
 #include <chrono>
 #include <cstdlib>
 #include <optional>
 
+#include <weft/actors/failure.hpp>
 #include <weft/actors/log.hpp>
 #include <weft/actors/worker/worker_context.hpp>
 #include <weft/actors/worker/worker_runtime.hpp>
@@ -40,28 +40,6 @@ class StageClock {
   std::vector<BootstrapStage> stages_;
   Clock::time_point begin_ = Clock::now();
 };
-
-struct ErrorText {
-  Errc code = Errc::loop_failed;
-  std::string message;
-};
-
-ErrorText describe(std::exception_ptr thrown) {
-  try {
-    std::rethrow_exception(std::move(thrown));
-  } catch (const Error& e) {
-    return {e.code(), e.what()};
-  } catch (const std::exception& e) {
-    int status = 0;
-    char* name = abi::__cxa_demangle(typeid(e).name(), nullptr, nullptr, &status);
-    ErrorText text{Errc::loop_failed,
-                   fmt::format("{}: {}", status == 0 ? name : "exception", e.what())};
-    std::free(name);
-    return text;
-  } catch (...) {
-    return {Errc::loop_failed, "an exception that is no std::exception"};
-  }
-}
 
 /// The mesh of the job; without a mesh, the one chip that a worker's own programs run on.
 Mesh mesh_of(const Assignment& assignment) {
@@ -127,22 +105,23 @@ class WorkerSession {
         WaitPolicy::for_threads(mesh_.size(), std::chrono::milliseconds(assignment_.timeout_ms));
     std::vector<std::unique_ptr<DeviceLink>> devices;
     for (const int position : local_positions()) {
+      const int local_index = static_cast<int>(devices.size());
       const int chip =
           has_mesh() ? mesh_.device_at(position) : worker_ * assignment_.chips_per_worker;
       const BoardWriter row = board_.device(chip);
       row.open(ActorKind::device, worker_, chip, ::getpid());
       row.state(ActorState::starting);
-      devices.push_back(
-          link_.start_device(std::make_unique<Executor>(memory, mesh_, position, row, policy), row,
-                             [this](std::exception_ptr failure, std::uint64_t step) {
-                               device_failed(std::move(failure), step);
-                             }));
+      devices.push_back(link_.start_device(
+          std::make_unique<Executor>(memory, mesh_, position, row, policy, local_index), row,
+          [this](std::exception_ptr failure, std::uint64_t step) {
+            device_failed(std::move(failure), step);
+          }));
     }
     return devices;
   }
   /// At once, from the device's thread: the loop may be busy elsewhere for long.
   void device_failed(std::exception_ptr failure, std::uint64_t step) {
-    const ErrorText text = describe(std::move(failure));
+    const Failure text = describe(std::move(failure));
     link_.loop_ended({.worker = worker_,
                       .step = step,
                       .runs = 0,
@@ -186,7 +165,7 @@ bool run_worker(WorkerLink& link, const WorkerIdentity& identity, JobMemory& mem
     session.emplace(link, identity, assignment, memory, board, stages);
     session->run(loop, stages);
   } catch (...) {
-    const ErrorText text = describe(std::current_exception());
+    const Failure text = describe(std::current_exception());
     ended.error = static_cast<std::uint8_t>(text.code);
     ended.message = text.message;
     row.error(text.message);

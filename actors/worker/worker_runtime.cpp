@@ -3,6 +3,7 @@
 #include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 
 #include <weft/actors/log.hpp>
 #include <weft/actors/worker/shard_copy.hpp>
@@ -17,14 +18,15 @@ constexpr std::uint64_t kRunsUnderWay = 2;
 /// A larger message would keep the socket from the others for too long.
 constexpr std::size_t kProgramTextBytesMax = 900'000;
 
-/// A block of the pool.
-class Block {
+/// A buffer at one offset in the arenas of the worker's chips.
+class ArenaBuffer : public Buffer {
  public:
-  Block(std::shared_ptr<BufferPool> pool, std::int64_t bytes, std::uint64_t host_writes_after)
-      : pool_(std::move(pool)), bytes_(bytes), offset_(pool_->allocate(bytes, host_writes_after)) {}
-  ~Block() { pool_->free(offset_, bytes_, last_run_); }
-  Block(const Block&) = delete;
-  Block& operator=(const Block&) = delete;
+  ArenaBuffer(const TensorType& type, const Sharding& sharding, std::shared_ptr<BufferPool> pool,
+              std::uint64_t offset, std::int64_t bytes)
+      : Buffer(type, sharding), pool_(std::move(pool)), offset_(offset), bytes_(bytes) {}
+  ~ArenaBuffer() override { pool_->free(offset_, bytes_, last_run_); }
+  ArenaBuffer(const ArenaBuffer&) = delete;
+  ArenaBuffer& operator=(const ArenaBuffer&) = delete;
 
   bool is_of(const BufferPool& pool) const { return pool_.get() == &pool; }
   std::uint64_t offset() const { return offset_; }
@@ -32,24 +34,16 @@ class Block {
   void used_by(std::uint64_t run) { last_run_ = run; }
 
  private:
-  const std::shared_ptr<BufferPool> pool_;
-  const std::int64_t bytes_;
-  const std::uint64_t offset_;
+  std::shared_ptr<BufferPool> pool_;
+  std::uint64_t offset_;
+  std::int64_t bytes_;
   std::uint64_t last_run_ = 0;
 };
 
-/// A buffer at one offset in the arenas of the worker's chips.
-struct ArenaBuffer : Buffer {
-  ArenaBuffer(const TensorType& type, const Sharding& sharding, std::shared_ptr<BufferPool> pool,
-              std::int64_t bytes, std::uint64_t host_writes_after)
-      : Buffer(type, sharding), block(std::move(pool), bytes, host_writes_after) {}
-  Block block;
-};
-
 std::uint64_t use(const BufferPtr& buffer, std::uint64_t run) {
-  Block& block = static_cast<ArenaBuffer&>(*buffer).block;
-  block.used_by(run);
-  return block.offset();
+  auto& placed = static_cast<ArenaBuffer&>(*buffer);
+  placed.used_by(run);
+  return placed.offset();
 }
 
 }  // namespace
@@ -80,29 +74,34 @@ Runtime::RunResult WorkerRuntime::run(const Program& program, std::span<const Bi
     if (buffer != nullptr) require_own(**buffer, program.inputs[i].name);
   }
   const auto& [number, plan] = find_or_compile(program);
-  begin_run(number);
+  await_room();
   auto request = std::make_shared<DeviceRun>();
   request->program = number;
-  request->run = runs_;
+  request->run = runs_ + 1;
   request->step = step_;
   RunResult result;
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     const auto& input = plan->program.inputs[i];
     result.input_buffers.push_back(bind(inputs[i], plan->input_types[i], input.sharding));
-    request->buffers.inputs.push_back(use(result.input_buffers.back(), runs_));
+    request->buffers.inputs.push_back(use(result.input_buffers.back(), request->run));
   }
   for (std::size_t i = 0; i < program.outputs.size(); ++i) {
     const auto& output = plan->program.outputs[i];
     result.outputs.push_back(
         make_buffer(plan->output_types[i], output.sharding, BufferPool::kDeviceWrites));
-    request->buffers.outputs.push_back(use(result.outputs.back(), runs_));
+    request->buffers.outputs.push_back(use(result.outputs.back(), request->run));
   }
+  begin_run(number);
   for (const auto& device : devices_) device->run(request);
   return result;
 }
 
-void WorkerRuntime::begin_run(std::uint32_t program) {
+void WorkerRuntime::await_room() const {
   if (runs_ >= kRunsUnderWay) wait_for_run(runs_ + 1 - kRunsUnderWay);
+}
+
+/// Comes after all that may fail: a run that is counted is awaited.
+void WorkerRuntime::begin_run(std::uint32_t program) {
   if (const auto known = link_.permits().begin_run(runs_ + 1, program, step_)) {
     link_.show_program(*known);
     link_.permits().wait_admitted(known->sequence);
@@ -112,10 +111,22 @@ void WorkerRuntime::begin_run(std::uint32_t program) {
 
 void WorkerRuntime::call_on_chips(const std::function<void(Chip&)>& body,
                                   const std::source_location& where) {
-  begin_run(find_or_admit(where));
-  for (std::size_t i = 0; i < devices_.size(); ++i) {
-    devices_[i]->call(std::make_shared<DeviceCall>(runs_, step_, static_cast<int>(i), body));
+  if (!options_.has_mesh) {
+    fail(Errc::unavailable,
+         "on_each_chip at {}:{}: the job has no mesh (BackendConfig.backend = \"none\"), so its "
+         "chips can't reach each other: use backend \"spmd\"",
+         where.file_name(), where.line());
   }
+  if (std::this_thread::get_id() != loop_thread_) {
+    fail(Errc::invalid_argument,
+         "on_each_chip at {}:{}: call it on the loop's thread, and not within a body of its own",
+         where.file_name(), where.line());
+  }
+  const std::uint32_t number = find_or_admit(where);
+  await_room();
+  const auto call = std::make_shared<DeviceCall>(runs_ + 1, step_, body);
+  begin_run(number);
+  for (const auto& device : devices_) device->call(call);
   std::exception_ptr failure;  // thrown when no device works on `body` any more
   for (const auto& device : devices_) {
     try {
@@ -134,7 +145,7 @@ std::uint32_t WorkerRuntime::find_or_admit(const std::source_location& where) {
   const auto found = compiled_.find(key);
   if (found != compiled_.end()) return found->second.number;
   const std::uint32_t number = next_number();
-  if (options_.has_mesh) admit(text, key);
+  admit(text, key);
   return compiled_.emplace(key, Compiled{number, nullptr}).first->second.number;
 }
 
@@ -145,8 +156,10 @@ ArenaPlace WorkerRuntime::allocate(std::int64_t size, std::size_t element_bytes)
          size, most);
   }
   const std::int64_t bytes = size * static_cast<std::int64_t>(element_bytes);
-  const auto block = std::make_shared<Block>(pool_, bytes, BufferPool::kDeviceWrites);
-  return {block->offset(), block, alive_};
+  const std::uint64_t offset = pool_->allocate_array(bytes);
+  const std::shared_ptr<void> block(
+      nullptr, [pool = pool_, offset, bytes](void*) { pool->free_array(offset, bytes); });
+  return {offset, block, alive_};
 }
 
 const WorkerRuntime::Compiled& WorkerRuntime::find_or_compile(const Program& program) {
@@ -212,14 +225,15 @@ BufferPtr WorkerRuntime::bind(const Binding& binding, const TensorType& type,
   }
   const auto& data = *std::get<HostData>(binding);
   WEFT_CHECK(static_cast<std::int64_t>(data.size()) == type.bytes(), data.size(), type.bytes());
-  const std::uint64_t completed = runs_ > kRunsUnderWay ? runs_ - kRunsUnderWay : 0;
+  const std::uint64_t run = runs_ + 1;
+  const std::uint64_t completed = run > kRunsUnderWay ? run - kRunsUnderWay : 0;
   auto buffer = make_buffer(type, sharding, completed);
   upload(data, *buffer);
   return buffer;
 }
 
 void WorkerRuntime::require_own(const Buffer& buffer, const std::string& name) const {
-  if (static_cast<const ArenaBuffer&>(buffer).block.is_of(*pool_)) return;
+  if (static_cast<const ArenaBuffer&>(buffer).is_of(*pool_)) return;
   fail(Errc::invalid_argument,
        "{} ({}) lies on the chips of a fit() that has ended: make tensors and modules inside the "
        "loop, and take values out of it by report() or to_vector()",
@@ -229,7 +243,8 @@ void WorkerRuntime::require_own(const Buffer& buffer, const std::string& name) c
 BufferPtr WorkerRuntime::make_buffer(const TensorType& type, const Sharding& sharding,
                                      std::uint64_t host_writes_after) {
   const std::int64_t bytes = chip_type(type, sharding, mesh_).bytes();
-  return std::make_shared<ArenaBuffer>(type, sharding, pool_, bytes, host_writes_after);
+  const std::uint64_t offset = pool_->allocate(bytes, host_writes_after);
+  return std::make_shared<ArenaBuffer>(type, sharding, pool_, offset, bytes);
 }
 
 void WorkerRuntime::upload(const std::vector<std::byte>& global, const Buffer& buffer) {
@@ -240,17 +255,17 @@ void WorkerRuntime::upload(const std::vector<std::byte>& global, const Buffer& b
     const auto offsets = buffer.sharding().offsets(mesh_, position, type.shape);
     std::byte* arena = memory_.arena(mesh_.device_at(position));
     copy_shard(type, global.data(), {std::span(offsets).first(dims), std::span(sizes).first(dims)},
-               arena + static_cast<const ArenaBuffer&>(buffer).block.offset());
+               arena + static_cast<const ArenaBuffer&>(buffer).offset());
   }
 }
 
 std::vector<std::byte> WorkerRuntime::read(const Buffer& buffer) {
   WEFT_CHECK(buffer.sharding().is_replicated());
   require_own(buffer, "");
-  const Block& block = static_cast<const ArenaBuffer&>(buffer).block;
-  wait_for_run(block.last_run());
+  const auto& placed = static_cast<const ArenaBuffer&>(buffer);
+  wait_for_run(placed.last_run());
   const int chip = mesh_.device_at(positions_.front());
-  const std::byte* begin = memory_.arena(chip) + block.offset();
+  const std::byte* begin = memory_.arena(chip) + placed.offset();
   return {begin, begin + buffer.type().bytes()};
 }
 

@@ -1,5 +1,6 @@
 #pragma once
-/// WorkerRuntime: runs the programs that a worker's loop traces, on the worker's chips.
+/// WorkerRuntime: runs the programs that a worker's loop traces, and code of its own, on the
+/// worker's chips.
 
 #include <cstdint>
 #include <functional>
@@ -7,6 +8,7 @@
 #include <memory>
 #include <source_location>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <weft/actors/device/chip_array.hpp>
@@ -58,7 +60,7 @@ class WorkerRuntime : public Runtime {
   std::uint32_t next_number() const { return static_cast<std::uint32_t>(compiled_.size()); }
   void admit(std::string text, const Fingerprint& fingerprint);
   std::uint32_t find_or_admit(const std::source_location& where);
-  /// Waits until another run may begin, and counts it.
+  void await_room() const;
   void begin_run(std::uint32_t program);
   void dump(const Program& program, const Plan& plan, std::uint32_t number) const;
   BufferPtr bind(const Binding& binding, const TensorType& type, const Sharding& sharding);
@@ -77,6 +79,7 @@ class WorkerRuntime : public Runtime {
   BoardWriter board_;
   const WorkerRuntimeOptions options_;
   std::shared_ptr<BufferPool> pool_;
+  const std::thread::id loop_thread_ = std::this_thread::get_id();
   const std::shared_ptr<void> alive_ = std::make_shared<char>();
   std::map<Fingerprint, Compiled> compiled_;
   std::uint64_t step_ = 0;

@@ -1,6 +1,7 @@
 /// Data parallelism by hand, for code that weft doesn't trace: a least-squares fit, where every
 /// chip has samples of its own and sums its gradient with the others'.
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <random>
@@ -53,7 +54,7 @@ void train(weft::TrainContext& ctx, const weft::Config& config) {
   std::vector<float> learnt;
   ctx.on_each_chip([&](weft::Chip& chip) {
     const auto samples = draw_samples(1000 + chip.position(), features, chip.position());
-    std::vector<std::int64_t> count{std::ssize(samples)};
+    auto count = static_cast<float>(samples.size());
     chip.all_reduce(count);  // any memory: copied to shared memory and back
 
     std::vector<float> weights(features);
@@ -62,7 +63,7 @@ void train(weft::TrainContext& ctx, const weft::Config& config) {
       find_gradient(samples, weights, gradient);
       chip.all_reduce(gradient);  // shared memory: summed where it lies
       for (std::size_t j = 0; j < features; ++j) {
-        weights[j] -= 0.5F * gradient[j] / static_cast<float>(count[0]);
+        weights[j] -= 0.5F * gradient[j] / count;
       }
     }
     if (chip.local_index() == 0) learnt = weights;  // the same on every chip, to the last bit
@@ -78,7 +79,7 @@ void train(weft::TrainContext& ctx, const weft::Config& config) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app("Fits a line by explicit collectives.");
+  CLI::App app("Fits a linear model by explicit collectives.");
   int workers = 2;
   int chips = 2;
   int features = 64;
@@ -89,7 +90,9 @@ int main(int argc, char** argv) {
   app.add_option("--features", features, "weights to learn")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
-  app.add_option("--steps", steps, "gradient steps")->capture_default_str();
+  app.add_option("--steps", steps, "gradient steps")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
   CLI11_PARSE(app, argc, argv);
 
   const weft::Result result =

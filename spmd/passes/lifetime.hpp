@@ -32,7 +32,7 @@ bool needs_final_barrier(const Plan& plan, const Mesh& mesh);
 
 inline constexpr std::uint64_t kSlotAlignment = 64;
 
-/// Bytes that a value takes among the temporaries.
+/// Bytes that a value takes in its region.
 std::uint64_t slot_bytes(const TensorType& type);
 
 }  // namespace weft

@@ -22,9 +22,9 @@ struct Slot {
   std::uint64_t offset = 0;
 };
 
-/// The same bytes for all chips. Operands and results of collectives are always temporaries, so
-/// their offsets are equal on all chips (make_plan inserts `copy` where an input or output takes
-/// part); the result of an all_gather may be shared.
+/// The same bytes for all chips. Operands and results of collectives are temporaries, so their
+/// offsets are equal on all chips (make_plan inserts `copy` where an input or output takes part);
+/// the result of an all_gather may be shared instead.
 struct Plan {
   Program program;                       ///< the chip's program; ops in the order in which they run
   std::vector<TensorType> input_types;   ///< global
@@ -39,15 +39,15 @@ struct Plan {
 };
 
 struct PlanOptions {
-  /// The result of an all_gather is shared from this size on: every chip stores its part, once,
-  /// instead of all parts. Smaller ones pass through mailboxes, in one sync less.
+  /// The result of an all_gather is shared from this size on: every chip stores its part once,
+  /// instead of once for each chip. For less it doesn't pay to keep it until all have met again.
   std::int64_t shared_bytes_min = 65536;
 };
 
 /// Places every value (greedy by size, first fit among overlapping intervals; each 64-byte
-/// aligned). A value lives from its op, constants too, to the last op that reads it; an op's result
-/// never shares bytes with its operands. An output is written where it is computed; a value that is
-/// output twice, or both input and output, gets a copy.
+/// aligned). A value lives from its op, constants too, to the last op that reads it (a shared one
+/// longer: lifetime.hpp); an op's result never shares bytes with its operands. An output is written
+/// where it is computed; a value that is output twice, or both input and output, gets a copy.
 Plan make_plan(const Program& chip_program, const Mesh& mesh,
                std::span<const TensorType> input_types, std::span<const TensorType> output_types,
                const PlanOptions& options = {});

@@ -50,7 +50,7 @@ ExecutorMesh::ExecutorMesh(const Mesh& mesh)
   const WaitPolicy policy = WaitPolicy::for_threads(mesh.size(), std::chrono::seconds(60));
   for (int position = 0; position < mesh_.size(); ++position) {
     executors_.push_back(
-        std::make_unique<Executor>(memory_, mesh_, position, BoardWriter(), policy));
+        std::make_unique<Executor>(memory_, mesh_, position, BoardWriter(), policy, position));
   }
 }
 

@@ -98,7 +98,7 @@ TEST(Schedule, SaysWhatAChipReadsAndWrites) {
 }
 
 /// A byte of a region of a member.
-using Byte = std::tuple<Place::Region, int, std::size_t>;
+using Byte = std::tuple<TransferEnd::Region, int, std::size_t>;
 
 /// What all chips of a group do between two syncs: who reads and who writes each byte.
 struct Phase {
@@ -113,7 +113,7 @@ struct Phase {
 
   void add(const Transfer& transfer, int chip, int n, std::size_t element) {
     const std::size_t size = static_cast<std::size_t>(transfer.count) * element;
-    const auto members = [n](const Place& place) {
+    const auto members = [n](const TransferEnd& place) {
       std::vector<int> all;
       for (int member = 0; member < n; ++member) all.push_back(member);
       return place.member == kAllMembers ? all : std::vector{place.member};
@@ -176,7 +176,7 @@ TEST(Schedule, WritesEveryByteOfEveryDestinationOnce) {
         for (const auto& [byte, access] : after.bytes) {
           if (access.writers == 0) continue;
           const auto [region, member, offset] = byte;
-          EXPECT_EQ(region, Place::Region::arena);
+          EXPECT_EQ(region, TransferEnd::Region::arena);
           EXPECT_EQ(access.writers, 1) << "member " << member << " @ " << offset;
           EXPECT_GE(offset, call.destination);
           EXPECT_LT(offset, call.destination + bytes_of(call, n).destination);

@@ -24,7 +24,7 @@ using testing::expect_error;
 void on_each_chip(ExecutorMesh& chips, const std::function<void(Chip&)>& body) {
   std::vector<std::thread> threads;
   for (int position = 0; position < chips.mesh().size(); ++position) {
-    threads.emplace_back([&, position] { chips.executor(position).call(0, position, body); });
+    threads.emplace_back([&, position] { chips.executor(position).call(0, body); });
   }
   for (std::thread& thread : threads) thread.join();
 }
@@ -201,6 +201,29 @@ TEST(Chip, ReducesBoolsAndBf16) {
   });
 }
 
+TEST(Chip, TakesScalarsAndNamesThatAreMadeAtRunTime) {
+  ExecutorMesh chips(Mesh({2, 2}, {"data", "model"}));
+  on_each_chip(chips, [](Chip& chip) {
+    double loss = chip.position();
+    chip.all_reduce(loss);
+    EXPECT_EQ(loss, 6);
+    const std::vector<std::string> axes = {std::string("da") + "ta"};
+    std::int64_t one = 1;
+    chip.all_reduce(one, axes);
+    EXPECT_EQ(one, 2);
+  });
+}
+
+/// All pieces of the smaller call are as those of the larger one.
+TEST(Chip, FindsSizesThatDifferThoughTheirPiecesAgree) {
+  ExecutorMesh chips(Mesh({2}, {"data"}));
+  on_each_chip(chips, [](Chip& chip) {
+    std::vector<float> values((kStagingBytes / sizeof(float)) << (1 + chip.position()));
+    expect_error(Errc::program_divergence, {"all_reduce", "'chip_test.cpp:"},
+                 [&] { chip.all_reduce(values); });
+  });
+}
+
 TEST(Chip, WorksOnPartsOfArrays) {
   ExecutorMesh chips(Mesh({2}, {"data"}));
   on_each_chip(chips, [&](Chip& chip) {
@@ -217,7 +240,7 @@ TEST(Chip, WorksOnPartsOfArrays) {
 
 TEST(Chip, RefusesWhatDoesntFit) {
   ExecutorMesh chips(Mesh({1}, {"data"}));
-  chips.executor(0).call(0, 0, [](Chip& chip) {
+  chips.executor(0).call(0, [](Chip& chip) {
     std::vector<float> four(4);
     std::vector<float> five(5);
     std::vector<std::int32_t> ints(4);
@@ -233,6 +256,14 @@ TEST(Chip, RefusesWhatDoesntFit) {
                  [&] { chip.broadcast(four, 1); });
     std::array<bool, 1> flag = {true};
     expect_error(Errc::invalid_argument, {"pred can't be added"}, [&] { chip.all_reduce(flag); });
+    expect_error(Errc::invalid_argument, {"overlap"},
+                 [&] { chip.permute(four, four, std::array{0}); });
+    expect_error(Errc::invalid_argument, {"size = -1"}, [&] {
+      chip.all_reduce({DType::f32, nullptr, -1});
+    });
+    expect_error(Errc::invalid_argument, {"size = 3, data ="}, [&] {
+      chip.all_reduce({DType::f32, nullptr, 3});
+    });
     chip.all_reduce(four);  // a refused call leaves the chip as it was
   });
   ExecutorMesh two(Mesh({2}, {"data"}));

@@ -87,6 +87,24 @@ TEST_F(Fit, FailsWithWhatCodeOnAChipThrows) {
   }
 }
 
+TEST_F(Fit, FailsWithAnythingThatCodeOnAChipThrows) {
+  expect_refused(fit([](TrainContext& ctx) { ctx.on_each_chip([](Chip&) { throw 7; }); }),
+                 Errc::loop_failed, "no std::exception");
+}
+
+TEST_F(Fit, RunsCodeOnChipsFromTheLoopAlone) {
+  expect_refused(fit([](TrainContext& ctx) {
+                   ctx.on_each_chip([&](Chip&) { ctx.on_each_chip([](Chip&) {}); });
+                 }),
+                 Errc::invalid_argument, "on the loop's thread");
+  const Result without_mesh = Trainer([](TrainContext& ctx) { ctx.on_each_chip([](Chip&) {}); },
+                                      {.scaling = {.num_workers = 0},
+                                       .backend = {.backend = "none"},
+                                       .run = {.name = "fit", .storage_path = root_}})
+                                  .fit();
+  expect_refused(without_mesh, Errc::unavailable, "no mesh");
+}
+
 TEST_F(Fit, RefusesAnArrayOfAFitThatHasEnded) {
   std::optional<ChipArray<float>> kept;
   ASSERT_TRUE(fit([&](TrainContext& ctx) { kept = ctx.allocate<float>(4); }).ok());

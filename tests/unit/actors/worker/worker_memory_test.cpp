@@ -23,6 +23,33 @@ TEST(BufferPool, BlocksAreAlignedAndDistinct) {
   EXPECT_EQ(pool.allocate(1, 0), b + 128);
 }
 
+TEST(BufferPool, ArraysLieWhereTheyDoWhateverBuffersThereAre) {
+  JobMemory job = memory();
+  BufferPool one(job, {0});
+  BufferPool other(job, {1});
+  other.allocate(1000, BufferPool::kDeviceWrites);
+  for (const std::int64_t bytes : {100, 1 << 20, 64}) {
+    EXPECT_EQ(one.allocate_array(bytes), other.allocate_array(bytes));
+  }
+  const std::uint64_t array = one.allocate_array(64);
+  EXPECT_EQ(array % 64, 0U);
+  one.free_array(array, 64);
+  EXPECT_NE(one.allocate(64, BufferPool::kDeviceWrites), array);
+  EXPECT_EQ(one.allocate_array(64), array);
+}
+
+TEST(BufferPool, BuffersAndArraysShareTheRoom) {
+  JobMemory job = memory();
+  BufferPool pool(job, {0});
+  pool.allocate(5 << 20, BufferPool::kDeviceWrites);
+  pool.allocate_array(2 << 20);
+  testing::expect_error(Errc::no_space, {"an array of 2097152 bytes", "8388608", "7340032"},
+                        [&] { pool.allocate_array(2 << 20); });
+  testing::expect_error(Errc::no_space, {"a buffer of 2097152 bytes"},
+                        [&] { pool.allocate(2 << 20, BufferPool::kDeviceWrites); });
+  pool.allocate(1 << 20, BufferPool::kDeviceWrites);
+}
+
 TEST(BufferPool, TheHostGetsABlockOnlyAfterItsLastRun) {
   JobMemory job = memory();
   BufferPool pool(job, {0});

@@ -1,0 +1,18 @@
+#pragma once
+/// What ended a loop or a device's work, as the trainer is told it.
+
+#include <exception>
+#include <string>
+
+#include <weft/spmd/error.hpp>
+
+namespace weft {
+
+struct Failure {
+  Errc code = Errc::loop_failed;
+  std::string message;
+};
+/// Of anything that can be thrown: an Error keeps its code, of another exception the type is named.
+Failure describe(std::exception_ptr thrown);
+
+}  // namespace weft
