@@ -1,7 +1,6 @@
 #include <weft/actors/device/chip.hpp>
 
 #include <algorithm>
-#include <cstring>
 #include <functional>
 #include <string>
 
@@ -196,12 +195,12 @@ void Chip::carry_out_staged(CollectiveCall& call, const Parts& parts, const std:
         arena_, call.source,
         call.destination - call.source + static_cast<std::size_t>(parts.in_destination) * bytes);
     for (std::int64_t part = 0; part < parts.in_source && (!is_broadcast || is_root); ++part) {
-      std::memcpy(staged(call.source, part), source + piece_of_part(part), bytes);
+      std::copy_n(source + piece_of_part(part), bytes, staged(call.source, part));
     }
     set_count(call, count, parts.group_size);
     this->call(call, where);
     for (std::int64_t part = 0; part < parts.in_destination && !is_root; ++part) {
-      std::memcpy(destination + piece_of_part(part), staged(call.destination, part), bytes);
+      std::copy_n(staged(call.destination, part), bytes, destination + piece_of_part(part));
     }
     done += count;
   } while (done < parts.count);
