@@ -90,7 +90,7 @@ std::uint64_t details_of(const CollectiveCall& call) {
   } else {
     for (const int index : call.from) hash = mix(hash, static_cast<std::uint64_t>(index) + 1);
   }
-  if (call.piece_of != 0) hash = mix(hash, static_cast<std::uint64_t>(call.piece_of));
+  if (call.tag != 0) hash = mix(hash, call.tag);
   return hash;
 }
 

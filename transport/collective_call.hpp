@@ -48,8 +48,8 @@ struct CollectiveCall {
   /// all_gather: the result is stored once, in the arena of the group's first chip. The caller sees
   /// to it that nobody reads what was there before when the first chip calls.
   bool shared = false;
-  /// Elements of a whole of which this is a piece; 0: it is none. Compared, but not used.
-  std::int64_t piece_of = 0;
+  /// What else the chips must agree on: compared, but not used. 0: nothing.
+  std::uint64_t tag = 0;
   /// For errors and the board: "fc1.weight.grad". Must stay until prepare() or start() returns.
   std::string_view name = {};
 };
@@ -73,7 +73,7 @@ std::uint64_t digest_of(const CallWords& words) noexcept;
 /// Of the call with this digest as a chip's collective of this number.
 std::uint64_t signature_of(std::uint64_t number, std::uint64_t digest) noexcept;
 
-/// What encode() kept. `details` is a digest of shape, dims, `from` and `piece_of`, 0 where there
+/// What encode() kept. `details` is a digest of shape, dims, `from` and `tag`, 0 where there
 /// is none of them.
 struct DecodedCall {
   CollectiveKind kind;

@@ -94,7 +94,8 @@ int Chip::group_index(const Axes& axes) const {
 }
 
 void Chip::barrier(const Axes& axes, Location where) {
-  call({.kind = CollectiveKind::barrier, .atoms = atoms_of(axes)}, where);
+  CollectiveCall barrier{.kind = CollectiveKind::barrier, .atoms = atoms_of(axes)};
+  call(barrier, where);
 }
 
 void Chip::all_reduce(ElementSpan values, const Axes& axes, ReduceKind reduce, Location where) {
@@ -177,7 +178,6 @@ void Chip::carry_out_staged(CollectiveCall& call, const Parts& parts, const std:
   const bool is_broadcast = call.kind == CollectiveKind::broadcast;
   const bool is_root = is_broadcast && mesh_.index_in(position_, call.atoms) == call.from[0];
 
-  call.piece_of = parts.count;
   call.source = kArenaTempOffset;
   std::int64_t done = 0;
   do {
@@ -198,7 +198,7 @@ void Chip::carry_out_staged(CollectiveCall& call, const Parts& parts, const std:
       std::copy_n(source + piece_of_part(part), bytes, staged(call.source, part));
     }
     set_count(call, count, parts.group_size);
-    this->call(call, where);
+    this->call(call, where, parts.count);
     for (std::int64_t part = 0; part < parts.in_destination && !is_root; ++part) {
       std::copy_n(staged(call.destination, part), bytes, destination + piece_of_part(part));
     }
@@ -213,12 +213,16 @@ std::optional<std::uint64_t> Chip::place_in_arena(const std::byte* data) const {
   return offset;
 }
 
-void Chip::call(const CollectiveCall& call, const Location& where) {
+void Chip::call(CollectiveCall& call, const Location& where, std::int64_t whole) {
+  constexpr std::uint64_t kOdd = 0x9e3779b97f4a7c15;  // spreads bodies over all words
+  call.tag = (body_ + 1) * kOdd + static_cast<std::uint64_t>(whole);
   const CallSite site{encode(call), where.file_name(), where.line()};
   auto found = prepared_.find(site);
   if (found == prepared_.end()) {
+    std::string name = describe(where);
+    if (whole != 0) name += fmt::format(", of {}", whole);
+    if (call.kind == CollectiveKind::broadcast) name += fmt::format(", root {}", call.from[0]);
     CollectiveCall named = call;
-    const std::string name = describe(where);
     named.name = name;
     found = prepared_.emplace(site, communicator_.prepare(named)).first;
   }

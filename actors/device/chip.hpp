@@ -103,7 +103,8 @@ class Chip {
                  const Location& where);
   void carry_out_staged(CollectiveCall& call, const Parts& parts, const std::byte* source,
                         std::byte* destination, const Location& where);
-  void call(const CollectiveCall& call, const Location& where);
+  /// `whole`: elements of which these are a piece; 0: they are all.
+  void call(CollectiveCall& call, const Location& where, std::int64_t whole = 0);
   std::byte* address(std::uint64_t offset) const { return memory_.arena(arena_) + offset; }
   std::optional<std::uint64_t> place_in_arena(const std::byte* data) const;
 
@@ -113,6 +114,7 @@ class Chip {
   const int local_index_;
   const int arena_;  ///< the chip's number in the job's memory
   Communicator& communicator_;
+  std::uint32_t body_ = 0;  ///< which of the loop's: its number among the programs
   std::unordered_map<CallSite, PreparedCall, CallSiteHash> prepared_;
 };
 

@@ -72,7 +72,7 @@ DeviceActor::behavior_type device_behavior(DevicePointer self,
       [self](call_a, const DeviceCallPtr& call) {
         guarded(self, "call", [&](DeviceState& state) {
           run_numbered(state, call->run, call->step,
-                       [&] { state.executor->call(call->step, call->body); });
+                       [&] { state.executor->call(call->step, call->program, call->body); });
         });
       },
   };

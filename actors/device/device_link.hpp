@@ -28,6 +28,7 @@ struct DeviceRun {
 /// One run of code of the loop's own, numbered among the runs of plans. `body` must stay until it
 /// is complete.
 struct DeviceCall {
+  std::uint32_t program = 0;
   std::uint64_t run = 0;
   std::uint64_t step = 0;
   const std::function<void(Chip&)>& body;

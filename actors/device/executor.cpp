@@ -149,10 +149,12 @@ void Executor::run(std::shared_ptr<const LoadedPlan> plan, std::uint64_t step,
   state_->advance(true);
 }
 
-void Executor::call(std::uint64_t step, const std::function<void(Chip&)>& body) {
+void Executor::call(std::uint64_t step, std::uint32_t program,
+                    const std::function<void(Chip&)>& body) {
   WEFT_CHECK(state_->plan == nullptr, step);
   state_->communicator.set_step(step);
   state_->board.step(step);
+  state_->self.body_ = program;
   body(state_->self);
 }
 

@@ -44,8 +44,9 @@ class Executor {
   /// resume(), waiting in between as the policy says.
   void run(std::shared_ptr<const LoadedPlan> plan, std::uint64_t step, const Buffers& buffers);
 
-  /// Calls `body` for this chip. Throws what it throws.
-  void call(std::uint64_t step, const std::function<void(Chip&)>& body);
+  /// Calls `body` for this chip, number `program` of what the loop runs: collectives of different
+  /// bodies are different. Throws what it throws.
+  void call(std::uint64_t step, std::uint32_t program, const std::function<void(Chip&)>& body);
 
  private:
   struct State;

@@ -68,7 +68,12 @@ std::uint64_t BufferPool::allocate_array(std::int64_t bytes) {
 }
 
 void BufferPool::free_array(std::uint64_t offset, std::int64_t bytes) {
-  free_arrays_[rounded(bytes)].push_back(offset);
+  const std::int64_t size = rounded(bytes);
+  if (offset == arrays_) {
+    arrays_ += static_cast<std::uint64_t>(size);
+  } else {
+    free_arrays_[size].push_back(offset);
+  }
 }
 
 void BufferPool::fail_no_room(const char* what, std::int64_t bytes) const {

@@ -30,7 +30,8 @@ class BufferPool {
   /// `last_run`: the last run that reads or writes the block.
   void free(std::uint64_t offset, std::int64_t bytes, std::uint64_t last_run);
 
-  /// Of an array; no run under way has used it. Throws no_space.
+  /// The last array's memory is free for all when it ends, another's for arrays of its size. No run
+  /// under way may use an array that ends. Throws no_space.
   std::uint64_t allocate_array(std::int64_t bytes);
   void free_array(std::uint64_t offset, std::int64_t bytes);
 

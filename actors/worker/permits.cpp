@@ -59,12 +59,13 @@ std::optional<LoopEnded> Permits::loop_ended(int worker, std::uint64_t runs) {
   if (runs < ended_runs_) {
     ended_runs_ = runs;
     ended_worker_ = worker;
+    changed_.notify_all();
   }
   if (begun_runs_ <= ended_runs_) return {};
   return LoopEnded{.step = begun_step_,
                    .runs = begun_runs_,
                    .error = static_cast<std::uint8_t>(Errc::program_divergence),
-                   .message = overtaken()};
+                   .message = overtaken(begun_runs_)};
 }
 
 void Permits::cancel(std::string reason) {
@@ -89,8 +90,11 @@ void Permits::wait_started() {
   wait("the other workers to join", [this] { return started_; });
 }
 
-void Permits::wait_admitted(std::uint64_t sequence) {
-  wait("all workers to show the same program", [&] { return admitted_ > sequence; });
+void Permits::wait_admitted(std::uint64_t sequence, std::uint64_t run) {
+  wait("all workers to show the same program",
+       [&] { return admitted_ > sequence || ended_runs_ < run; });
+  const std::lock_guard lock(mutex_);
+  if (admitted_ <= sequence) throw Error(Errc::program_divergence, overtaken(run));
 }
 
 void Permits::wait_granted(std::uint64_t step) {
@@ -115,7 +119,7 @@ std::optional<ProgramSeen> Permits::begin_run(std::uint64_t run, std::uint32_t p
   begun_step_ = step;
   recent_.push_back(program);
   if (recent_.size() > kRecentRuns) recent_.pop_front();
-  if (run > ended_runs_) throw Error(Errc::program_divergence, overtaken());
+  if (run > ended_runs_) throw Error(Errc::program_divergence, overtaken(run));
   return run == asked_run_ ? contradiction(program) : std::nullopt;
 }
 
@@ -140,11 +144,11 @@ void Permits::shown(ProgramSeen program) {
   shown_.push_back(std::move(program));
 }
 
-std::string Permits::overtaken() const {
+std::string Permits::overtaken(std::uint64_t run) const {
   return fmt::format(
       "worker {} ended its loop after {} programs, this worker runs number {}: every worker's loop "
       "must run the same programs",
-      ended_worker_, ended_runs_, begun_runs_);
+      ended_worker_, ended_runs_, run);
 }
 
 bool Permits::cancelled() const {

@@ -41,7 +41,9 @@ class Permits {
   void wait_started();
   /// Keeps what this worker shows, in order of sequence.
   void shown(ProgramSeen program);
-  void wait_admitted(std::uint64_t sequence);
+  /// For run number `run`. Throws program_divergence if another worker's loop has ended and takes
+  /// no part in it.
+  void wait_admitted(std::uint64_t sequence, std::uint64_t run);
   void wait_granted(std::uint64_t step);
   /// True once the job is over, false after the timeout; never throws.
   bool wait_stopped(std::chrono::milliseconds timeout);
@@ -58,7 +60,7 @@ class Permits {
   template <typename Predicate>
   void wait(const char* what, Predicate predicate);
   void throw_if_cancelled() const;
-  std::string overtaken() const;
+  std::string overtaken(std::uint64_t run) const;
   std::optional<ProgramSeen> contradiction(std::uint32_t program) const;
 
   mutable std::mutex mutex_;

@@ -55,7 +55,8 @@ class TrainContext {
                             std::source_location where = std::source_location::current()) = 0;
   /// `size` elements on every chip, in shared memory, where the collectives of on_each_chip() need
   /// no copy; their values are arbitrary at first. All workers must allocate and free the same
-  /// arrays in the same order. Throws invalid_argument, no_space.
+  /// arrays in the same order: of the last one the memory becomes free, of another it is kept for
+  /// arrays of its size. On the loop's thread. Throws invalid_argument, no_space.
   template <typename T>
   ChipArray<T> allocate(std::int64_t size) {
     return ChipArray<T>(allocate_bytes(size, sizeof(T)), size);

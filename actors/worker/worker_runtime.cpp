@@ -104,7 +104,7 @@ void WorkerRuntime::await_room() const {
 void WorkerRuntime::begin_run(std::uint32_t program) {
   if (const auto known = link_.permits().begin_run(runs_ + 1, program, step_)) {
     link_.show_program(*known);
-    link_.permits().wait_admitted(known->sequence);
+    link_.permits().wait_admitted(known->sequence, runs_ + 1);
   }
   ++runs_;
 }
@@ -117,14 +117,14 @@ void WorkerRuntime::call_on_chips(const std::function<void(Chip&)>& body,
          "chips can't reach each other: use backend \"spmd\"",
          where.file_name(), where.line());
   }
-  if (std::this_thread::get_id() != loop_thread_) {
-    fail(Errc::invalid_argument,
-         "on_each_chip at {}:{}: call it on the loop's thread, and not within a body of its own",
-         where.file_name(), where.line());
+  if (!body) {
+    fail(Errc::invalid_argument, "on_each_chip at {}:{}: body is empty", where.file_name(),
+         where.line());
   }
+  require_loop_thread("on_each_chip");
   const std::uint32_t number = find_or_admit(where);
   await_room();
-  const auto call = std::make_shared<DeviceCall>(runs_ + 1, step_, body);
+  const auto call = std::make_shared<DeviceCall>(number, runs_ + 1, step_, body);
   begin_run(number);
   for (const auto& device : devices_) device->call(call);
   std::exception_ptr failure;  // thrown when no device works on `body` any more
@@ -136,6 +136,12 @@ void WorkerRuntime::call_on_chips(const std::function<void(Chip&)>& body,
     }
   }
   if (failure) std::rethrow_exception(failure);
+}
+
+void WorkerRuntime::require_loop_thread(const char* what) const {
+  if (std::this_thread::get_id() == loop_thread_) return;
+  fail(Errc::invalid_argument, "{}: call it on the loop's thread, not on another or within a body",
+       what);
 }
 
 /// The line of the call stands for the program: it is what the workers must agree on.
@@ -150,6 +156,7 @@ std::uint32_t WorkerRuntime::find_or_admit(const std::source_location& where) {
 }
 
 ArenaPlace WorkerRuntime::allocate(std::int64_t size, std::size_t element_bytes) {
+  require_loop_thread("allocate");
   const auto most = static_cast<std::int64_t>(memory_.arena_capacity() / element_bytes);
   if (size < 0 || size > most) {
     fail(Errc::invalid_argument, "allocate: size = {}: expected 0 to {}, what a chip's arena holds",
@@ -198,7 +205,7 @@ void WorkerRuntime::admit(std::string text, const Fingerprint& key) {
                          .text = std::move(text)};
   link_.permits().shown(seen);
   link_.show_program(seen);
-  link_.permits().wait_admitted(number);
+  link_.permits().wait_admitted(number, runs_ + 1);
 }
 
 void WorkerRuntime::dump(const Program& program, const Plan& plan, std::uint32_t number) const {

@@ -60,6 +60,7 @@ class WorkerRuntime : public Runtime {
   std::uint32_t next_number() const { return static_cast<std::uint32_t>(compiled_.size()); }
   void admit(std::string text, const Fingerprint& fingerprint);
   std::uint32_t find_or_admit(const std::source_location& where);
+  void require_loop_thread(const char* what) const;
   void await_room() const;
   void begin_run(std::uint32_t program);
   void dump(const Program& program, const Plan& plan, std::uint32_t number) const;

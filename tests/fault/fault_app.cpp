@@ -70,6 +70,10 @@ void loop(weft::TrainContext& ctx, const weft::Config& config) {
     if (now) misbehave(mode);
     if (mode == "other_size" && ctx.step() == 3) add_up(ctx, victim ? 5 : 4);
     if (now && mode == "chip_code") add_up(ctx, 4);
+    if (mode == "return_before_new" && ctx.step() == 3) {
+      if (victim) return;
+      add_up(ctx, 4);
+    }
     const weft::Tensor x = weft::to_device(elements, {std::ssize(elements)});
     weft::mark_sharding(x, *ctx.mesh(), {{"data", "model"}});
     weft::Tensor total = weft::sum(x * x);

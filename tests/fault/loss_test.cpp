@@ -154,6 +154,13 @@ TEST(Loss, ALoopThatEndsEarlyIsADivergence) {
   expect_words(result, {"worker 1", "ended its loop after 3 programs"});
 }
 
+TEST(Loss, ALoopThatEndsBeforeANewProgramIsADivergence) {
+  FaultApp app({"--mode", "return_before_new"});
+  const auto result = failure_of(app);
+  EXPECT_EQ(result["code"], "program_divergence");
+  expect_words(result, {"worker 1 ended its loop after 3 programs", "number 4"});
+}
+
 /// WEFT_KILLS (default 5) kills of a random worker at a random step; WEFT_SEED replays them.
 TEST(Loss, RandomKillsEndCleanlyAndNameTheWorker) {
   const char* kills = std::getenv("WEFT_KILLS");

@@ -24,7 +24,7 @@ using testing::expect_error;
 void on_each_chip(ExecutorMesh& chips, const std::function<void(Chip&)>& body) {
   std::vector<std::thread> threads;
   for (int position = 0; position < chips.mesh().size(); ++position) {
-    threads.emplace_back([&, position] { chips.executor(position).call(0, body); });
+    threads.emplace_back([&, position] { chips.executor(position).call(0, 0, body); });
   }
   for (std::thread& thread : threads) thread.join();
 }
@@ -214,12 +214,23 @@ TEST(Chip, TakesScalarsAndNamesThatAreMadeAtRunTime) {
   });
 }
 
+TEST(Chip, TellsTheCallsOfDifferentBodiesApart) {
+  ExecutorMesh chips(Mesh({2}, {"data"}));
+  const std::function<void(Chip&)> body = [](Chip& chip) {
+    float one = 1;
+    expect_error(Errc::program_divergence, {"all_reduce"}, [&] { chip.all_reduce(one); });
+  };
+  std::thread other([&] { chips.executor(1).call(0, 1, body); });
+  chips.executor(0).call(0, 0, body);
+  other.join();
+}
+
 /// All pieces of the smaller call are as those of the larger one.
 TEST(Chip, FindsSizesThatDifferThoughTheirPiecesAgree) {
   ExecutorMesh chips(Mesh({2}, {"data"}));
   on_each_chip(chips, [](Chip& chip) {
     std::vector<float> values((kStagingBytes / sizeof(float)) << (1 + chip.position()));
-    expect_error(Errc::program_divergence, {"all_reduce", "'chip_test.cpp:"},
+    expect_error(Errc::program_divergence, {"'chip_test.cpp:", ", of 262144'", ", of 524288'"},
                  [&] { chip.all_reduce(values); });
   });
 }
@@ -240,7 +251,7 @@ TEST(Chip, WorksOnPartsOfArrays) {
 
 TEST(Chip, RefusesWhatDoesntFit) {
   ExecutorMesh chips(Mesh({1}, {"data"}));
-  chips.executor(0).call(0, [](Chip& chip) {
+  chips.executor(0).call(0, 0, [](Chip& chip) {
     std::vector<float> four(4);
     std::vector<float> five(5);
     std::vector<std::int32_t> ints(4);

@@ -22,16 +22,25 @@ TEST(Permits, WaitsUntilTheTrainerAllowsIt) {
     permits.grant(10);
   });
   permits.wait_started();
-  permits.wait_admitted(0);
+  permits.wait_admitted(0, 1);
   permits.wait_granted(9);
 }
 
 TEST(Permits, ACancelEndsAWaitWithItsReason) {
   Permits permits(kLong);
   std::jthread trainer([&] { permits.cancel("worker 3 was killed"); });
-  expect_error(Errc::cancelled, {"worker 3 was killed"}, [&] { permits.wait_admitted(0); });
+  expect_error(Errc::cancelled, {"worker 3 was killed"}, [&] { permits.wait_admitted(0, 1); });
   expect_error(Errc::cancelled, {"worker 3 was killed"}, [&] { permits.begin_run(1, 0, 7); });
   EXPECT_TRUE(permits.cancelled());
+}
+
+TEST(Permits, NobodyWaitsForAWorkerWhoseLoopHasEnded) {
+  Permits permits(std::chrono::hours(1));
+  std::jthread trainer([&] { permits.loop_ended(2, 4); });
+  expect_error(Errc::program_divergence, {"worker 2 ended its loop after 4", "number 5"},
+               [&] { permits.wait_admitted(0, 5); });
+  permits.admit(1);
+  permits.wait_admitted(0, 5);
 }
 
 TEST(Permits, ATimeoutSaysWhatWasWaitedFor) {

@@ -32,7 +32,10 @@ TEST(BufferPool, ArraysLieWhereTheyDoWhateverBuffersThereAre) {
     EXPECT_EQ(one.allocate_array(bytes), other.allocate_array(bytes));
   }
   const std::uint64_t array = one.allocate_array(64);
+  const std::uint64_t last = one.allocate_array(1000);
   EXPECT_EQ(array % 64, 0U);
+  one.free_array(last, 1000);
+  EXPECT_EQ(one.allocate_array(2048) + 2048, array) << "the last one's memory is free";
   one.free_array(array, 64);
   EXPECT_NE(one.allocate(64, BufferPool::kDeviceWrites), array);
   EXPECT_EQ(one.allocate_array(64), array);
