@@ -45,6 +45,7 @@ class Performer {
   }
 
  private:
+  /// What is shared is read at once, and what goes through a mailbox is small.
   static bool leaves_caches(const CollectiveCall& call, const GroupMemory& group) {
     return call.kind != CollectiveKind::all_reduce &&
            bytes_of(call, static_cast<int>(group.arenas.size())).destination >= kPastCachesBytes;

@@ -8,8 +8,6 @@
 namespace weft {
 namespace {
 
-constexpr std::uint64_t kOffsetAlignment = 64;
-
 constexpr std::uint64_t mix(std::uint64_t hash, std::uint64_t word) noexcept {
   hash = (hash ^ word) * 0x9fb21c651e98df25;  // odd, its bits about half ones
   return hash ^ (hash >> 32);

@@ -24,9 +24,12 @@ enum class CollectiveKind : std::uint8_t {
 };
 std::string_view to_string(CollectiveKind kind) noexcept;
 
+/// Of operands and results within an arena.
+inline constexpr std::uint64_t kOffsetAlignment = 64;
+
 /// One collective as every chip of the group calls it (all but `name` must be equal on all of them;
 /// the order of the group's chips is index_in(., atoms)). Offsets are bytes within the arena,
-/// 64-byte aligned, and the ranges must not overlap unless equal (all_reduce and broadcast only).
+/// aligned, and the ranges must not overlap unless equal (all_reduce and broadcast only).
 struct CollectiveCall {
   CollectiveKind kind = CollectiveKind::barrier;
   AtomList atoms;                       ///< the group: chips that differ only in these

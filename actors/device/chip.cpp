@@ -11,12 +11,11 @@
 namespace weft {
 namespace {
 
-constexpr std::size_t kAlignment = 64;
 /// A program whose sizes never repeat makes more call sites than can be of use again.
 constexpr std::size_t kPreparedCountMax = 4096;
 
 std::size_t rounded(std::size_t bytes) {
-  return (bytes + kAlignment - 1) / kAlignment * kAlignment;
+  return (bytes + kOffsetAlignment - 1) / kOffsetAlignment * kOffsetAlignment;
 }
 
 std::string describe(const std::source_location& where) {
@@ -169,7 +168,7 @@ void Chip::carry_out_staged(CollectiveCall& call, const Parts& parts, const std:
   const auto staged_parts =
       static_cast<std::size_t>(parts.in_source + (one_span ? 0 : parts.in_destination));
   const std::size_t room = std::min(kStagingBytes, memory_.buffers_offset() - kArenaTempOffset);
-  const std::size_t usable = room - (one_span ? 0 : kAlignment);  // the result is aligned
+  const std::size_t usable = room - (one_span ? 0 : kOffsetAlignment);  // the result is aligned
   const auto piece = static_cast<std::int64_t>(usable / (element * staged_parts));
   if (piece == 0) {
     fail(Errc::no_space, "{} at {}: an element of each of {} chips doesn't fit in {} bytes",
@@ -209,7 +208,7 @@ void Chip::carry_out_staged(CollectiveCall& call, const Parts& parts, const std:
 std::optional<std::uint64_t> Chip::place_in_arena(const std::byte* data) const {
   const auto arena = reinterpret_cast<std::uintptr_t>(memory_.arena(arena_));
   const std::uint64_t offset = reinterpret_cast<std::uintptr_t>(data) - arena;  // or beyond all
-  if (offset >= memory_.arena_capacity() || offset % kAlignment != 0) return {};
+  if (offset >= memory_.arena_capacity() || offset % kOffsetAlignment != 0) return {};
   return offset;
 }
 

@@ -15,8 +15,8 @@
 
 namespace weft {
 
-template <typename T>
-requires(dtype_of<T>().has_value()) class ChipArray;
+template <ChipElement T>
+class ChipArray;
 
 /// Of the arena, for operands and results from elsewhere. More is copied in pieces: larger ones
 /// would leave the caches before they are read again.
@@ -77,8 +77,8 @@ class Chip {
 
  private:
   friend class Executor;
-  template <typename T>
-  requires(dtype_of<T>().has_value()) friend class ChipArray;
+  template <ChipElement T>
+  friend class ChipArray;
 
   /// A collective as a line of the program calls it.
   struct CallSite {

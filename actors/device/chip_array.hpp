@@ -21,8 +21,8 @@ struct ArenaPlace {
 /// `size()` elements on every chip of the mesh, each chip with values of its own (symmetric memory
 /// of OpenSHMEM and torch.distributed). Made by TrainContext::allocate(), which has the rules; must
 /// end on the loop's thread.
-template <typename T>
-requires(dtype_of<T>().has_value()) class ChipArray {
+template <ChipElement T>
+class ChipArray {
  public:
   ChipArray(ArenaPlace place, std::int64_t size) : place_(std::move(place)), size_(size) {}
   ChipArray(ChipArray&&) noexcept = default;

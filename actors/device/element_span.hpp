@@ -25,11 +25,13 @@ constexpr std::optional<DType> dtype_of() {
   return {};
 }
 
+template <typename T>
+concept ChipElement = static_cast<bool>(dtype_of<T>());
+
 /// A vector, array or span of such a type.
 template <typename Range>
 concept ElementRange = std::ranges::contiguous_range<Range> && std::ranges::sized_range<Range> &&
-    dtype_of<std::ranges::range_value_t<Range>>()
-.has_value();
+    ChipElement<std::ranges::range_value_t<Range>>;
 
 /// `Byte`: std::byte, or const std::byte for elements that are only read.
 template <typename Byte>
@@ -44,8 +46,7 @@ class BasicElementSpan {
         size_(static_cast<std::int64_t>(std::ranges::size(range))) {}
   /// One element.
   template <typename T>
-  requires(dtype_of<std::remove_const_t<T>>().has_value() &&
-           (std::is_const_v<Byte> || !std::is_const_v<T>))
+  requires(ChipElement<std::remove_const_t<T>> && (std::is_const_v<Byte> || !std::is_const_v<T>))
       BasicElementSpan(T& element)  // NOLINT(google-explicit-constructor)
       : dtype_(*dtype_of<std::remove_const_t<T>>()),
         data_(reinterpret_cast<Byte*>(&element)),

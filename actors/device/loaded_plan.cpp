@@ -154,9 +154,8 @@ LoadedPlan load_plan(const Plan& plan, const kernels::ChipContext& chip, Communi
           std::max(loaded.scratch_bytes, loaded.steps.back().kernel.scratch_bytes);
     }
   }
-  if (needs_final_barrier(plan, mesh)) {
-    const AtomList all = mesh.list(static_cast<AtomMask>((2U << mesh.num_atoms()) - 2));
-    add_call({.kind = CollectiveKind::barrier, .atoms = all, .name = "shared values are read"});
+  if (const AtomMask all = final_meeting(plan, mesh); all != 0) {
+    add_call({.atoms = mesh.list(all), .name = "shared values are read"});
   }
   return loaded;
 }

@@ -57,7 +57,7 @@ class TrainContext {
   /// no copy; their values are arbitrary at first. All workers must allocate and free the same
   /// arrays in the same order: of the last one the memory becomes free, of another it is kept for
   /// arrays of its size. On the loop's thread. Throws invalid_argument, no_space.
-  template <typename T>
+  template <ChipElement T>
   ChipArray<T> allocate(std::int64_t size) {
     return ChipArray<T>(allocate_bytes(size, sizeof(T)), size);
   }

@@ -45,17 +45,17 @@ bool exclude_each_other(const Program& program, const std::vector<Slot>& slots,
   return slots[a].place == Place::shared && readers(program, a) != readers(program, b);
 }
 
-bool needs_final_barrier(const Plan& plan, const Mesh& mesh) {
+AtomMask final_meeting(const Plan& plan, const Mesh& mesh) {
   const Program& program = plan.program;
+  const auto is_shared = [&](ValueId value) { return plan.slots[value].place == Place::shared; };
   const auto all = static_cast<AtomMask>((2U << mesh.num_atoms()) - 2);
   for (OpId op = program.num_ops(); op-- > 0;) {
-    if (meeting_atoms(program, op) == all) return false;
-    for (const ValueId operand : program.op_operands(op)) {
-      if (plan.slots[operand].place == Place::shared) return true;
+    if (meeting_atoms(program, op) == all) return 0;
+    if (is_shared(program.result(op)) || std::ranges::any_of(program.op_operands(op), is_shared)) {
+      return all;
     }
-    if (plan.slots[program.result(op)].place == Place::shared) return true;
   }
-  return false;
+  return 0;
 }
 
 std::uint64_t slot_bytes(const TensorType& type) {

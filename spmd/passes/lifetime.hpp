@@ -26,9 +26,9 @@ std::vector<Lifetime> lifetimes_of(const Program& program, const std::vector<Slo
 bool exclude_each_other(const Program& program, const std::vector<Slot>& slots,
                         const std::vector<Lifetime>& lifetimes, ValueId a, ValueId b);
 
-/// The plan has shared values that some chip may still read when another has ended the program: all
-/// chips must meet before the next.
-bool needs_final_barrier(const Plan& plan, const Mesh& mesh);
+/// The atoms of all chips if some may still read a shared value when another has ended the program,
+/// so that they must meet before the next; else none.
+AtomMask final_meeting(const Plan& plan, const Mesh& mesh);
 
 inline constexpr std::uint64_t kSlotAlignment = 64;
 

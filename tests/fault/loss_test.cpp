@@ -126,39 +126,31 @@ TEST(Loss, AKillBeforeTheJoinIsNamed) {
   expect_words(failure_of(app), {"SIGKILL", "before it joined"});
 }
 
-TEST(Loss, AProgramThatDivergesIsRefusedWithTheLine) {
-  FaultApp app({"--mode", "diverge"});
+void expect_divergence(const std::string& mode, std::initializer_list<std::string_view> words) {
+  FaultApp app({"--mode", mode});
   const auto result = failure_of(app);
   EXPECT_EQ(result["code"], "program_divergence");
-  expect_words(result, {"worker 1", "fault_app.cpp"});
+  expect_words(result, words);
+}
+
+TEST(Loss, AProgramThatDivergesIsRefusedWithTheLine) {
+  expect_divergence("diverge", {"worker 1", "fault_app.cpp"});
 }
 
 TEST(Loss, CodeForChipsThatOneWorkerAloneRunsIsRefusedWithTheLine) {
-  FaultApp app({"--mode", "chip_code"});
-  const auto result = failure_of(app);
-  EXPECT_EQ(result["code"], "program_divergence");
-  expect_words(result, {"on_each_chip at", "fault_app.cpp"});
+  expect_divergence("chip_code", {"on_each_chip at", "fault_app.cpp"});
 }
 
 TEST(Loss, CollectivesThatDisagreeAreNamedWithTheLine) {
-  FaultApp app({"--mode", "other_size"});
-  const auto result = failure_of(app);
-  EXPECT_EQ(result["code"], "program_divergence");
-  expect_words(result, {"all_reduce #4 'fault_app.cpp:", "f32 1 x 4", "f32 1 x 5"});
+  expect_divergence("other_size", {"all_reduce #4 'fault_app.cpp:", "f32 1 x 4", "f32 1 x 5"});
 }
 
 TEST(Loss, ALoopThatEndsEarlyIsADivergence) {
-  FaultApp app({"--mode", "return"});
-  const auto result = failure_of(app);
-  EXPECT_EQ(result["code"], "program_divergence");
-  expect_words(result, {"worker 1", "ended its loop after 3 programs"});
+  expect_divergence("return", {"worker 1", "ended its loop after 3 programs"});
 }
 
 TEST(Loss, ALoopThatEndsBeforeANewProgramIsADivergence) {
-  FaultApp app({"--mode", "return_before_new"});
-  const auto result = failure_of(app);
-  EXPECT_EQ(result["code"], "program_divergence");
-  expect_words(result, {"worker 1 ended its loop after 3 programs", "number 4"});
+  expect_divergence("return_before_new", {"worker 1 ended its loop after 3 programs", "number 4"});
 }
 
 /// WEFT_KILLS (default 5) kills of a random worker at a random step; WEFT_SEED replays them.

@@ -215,10 +215,10 @@ TEST(PlanShared, ReusesBytesOnlyWhenTheGroupHasMet) {
 }
 
 TEST(PlanShared, EndsWithAMeetingOfAllChips) {
-  EXPECT_TRUE(needs_final_barrier(two_gathers(kData, kAll, kData, {}), kGrid));
-  EXPECT_TRUE(needs_final_barrier(two_gathers(kData, kAll, kData, kData), kGrid));
-  EXPECT_FALSE(needs_final_barrier(two_gathers(kData, {}, kData, kAll), kGrid));
-  EXPECT_FALSE(needs_final_barrier(chain(), kMesh));
+  EXPECT_EQ(final_meeting(two_gathers(kData, kAll, kData, {}), kGrid), kAll.mask());
+  EXPECT_EQ(final_meeting(two_gathers(kData, kAll, kData, kData), kGrid), kAll.mask());
+  EXPECT_EQ(final_meeting(two_gathers(kData, {}, kData, kAll), kGrid), 0);
+  EXPECT_EQ(final_meeting(chain(), kMesh), 0);
 }
 
 TEST(PlanShared, LeavesSmallValuesAndOperandsOfCollectivesToEachChip) {
