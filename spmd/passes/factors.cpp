@@ -130,6 +130,56 @@ FactorRule broadcast_rule(const Shape& from, std::span<const std::int64_t> dims,
   return rule.take(false);
 }
 
+/// `others`: operands without dims. Where `is_whole(dim)`, the dim passes through; elsewhere
+/// neither side can be cut.
+template <typename IsWhole>
+FactorRule window_rule(const Shape& from, std::size_t others, const Shape& to, IsWhole is_whole) {
+  RuleMaker rule;
+  rule.add_tensor(from);
+  for (std::size_t i = 0; i < others; ++i) rule.add_tensor({});
+  rule.add_tensor(to);
+  for (int dim = 0; dim < from.size(); ++dim) {
+    if (is_whole(static_cast<std::size_t>(dim))) {
+      const int factor = rule.add_factor(from[dim]);
+      rule.put(0, dim, factor);
+      rule.put(1 + others, dim, factor);
+    } else {
+      rule.put(0, dim, rule.add_factor(from[dim], FactorType::need_replication));
+      rule.put(1 + others, dim, rule.add_factor(to[dim], FactorType::need_replication));
+    }
+  }
+  return rule.take(false);
+}
+
+FactorRule slice_rule(const Shape& from, std::span<const std::int64_t> attrs, const Shape& to) {
+  return window_rule(from, 0, to, [&](std::size_t dim) { return is_whole_dim(attrs, dim, from); });
+}
+
+FactorRule pad_rule(const Shape& from, std::span<const std::int64_t> attrs, const Shape& to) {
+  const auto [low, high, interior] = triples(attrs);
+  return window_rule(from, 1, to, [&, low = low, high = high, interior = interior](std::size_t d) {
+    return low[d] == 0 && high[d] == 0 && interior[d] == 0;
+  });
+}
+
+FactorRule concatenate_rule(const Program& program, OpId op) {
+  const auto joined = static_cast<int>(program.op_attrs(op)[0]);
+  const Shape& to = program.shape(program.result(op));
+  const auto operands = program.op_operands(op);
+  RuleMaker rule;
+  for (const ValueId operand : operands) rule.add_tensor(program.shape(operand));
+  rule.add_tensor(to);
+  for (int dim = 0; dim < to.size(); ++dim) {
+    const int shared = dim == joined ? -1 : rule.add_factor(to[dim]);
+    for (std::size_t tensor = 0; tensor <= operands.size(); ++tensor) {
+      const Shape& shape = tensor < operands.size() ? program.shape(operands[tensor]) : to;
+      rule.put(tensor, dim,
+               dim == joined ? rule.add_factor(shape[dim], FactorType::need_replication) : shared);
+    }
+  }
+  return rule.take(false);
+}
+
 FactorRule dot_general_rule(const Shape& lhs, const Shape& rhs, const Shape& result,
                             std::span<const std::int64_t> attrs) {
   const DotDimsView dims = dot_dims(attrs);
@@ -199,6 +249,9 @@ FactorRule factor_rule(const Program& program, OpId op) {
     case OpKind::reshape: return reshape_rule(operand(0), result);
     case OpKind::transpose: return transpose_rule(operand(0), attrs, result);
     case OpKind::broadcast_in_dim: return broadcast_rule(operand(0), attrs, result);
+    case OpKind::slice: return slice_rule(operand(0), attrs, result);
+    case OpKind::pad: return pad_rule(operand(0), attrs, result);
+    case OpKind::concatenate: return concatenate_rule(program, op);
     case OpKind::dot_general: return dot_general_rule(operand(0), operand(1), result, attrs);
     case OpKind::reduce: return reduce_rule(operand(0), attrs, result);
     default: break;

@@ -6,6 +6,7 @@
 #include <weft/spmd/passes/assign.hpp>
 #include <weft/spmd/passes/reshard.hpp>
 #include <weft/spmd/program/builder.hpp>
+#include <weft/spmd/program/infer.hpp>
 
 namespace weft {
 namespace {
@@ -143,12 +144,30 @@ class Partitioner {
   ValueId emit(OpId op, std::span<const ValueId> operands, const Sharding& layout) {
     const TensorType type = chip_type(program_.type(program_.result(op)), layout, mesh_);
     const auto attrs = program_.op_attrs(op);
+    if (program_.kind(op) == OpKind::slice) {
+      const std::vector<std::int64_t> limited = limits_on_chip(op, operands[0]);
+      return chip_.add_op(OpKind::slice, operands, limited, type, program_.op_locs[op]);
+    }
     if (program_.kind(op) != OpKind::iota) {
       return chip_.add_op(program_.kind(op), operands, attrs, type, program_.op_locs[op]);
     }
     const AtomList atoms = layout.dims[static_cast<std::size_t>(attrs[0])];
     const std::array local_attrs{attrs[0], static_cast<std::int64_t>(atoms.bits())};
     return chip_.add_op(OpKind::iota, operands, local_attrs, type, program_.op_locs[op]);
+  }
+
+  /// The attributes of a slice: a dim that it leaves whole ends where the chip's part does.
+  std::vector<std::int64_t> limits_on_chip(OpId op, ValueId local) const {
+    const auto attrs = program_.op_attrs(op);
+    std::vector<std::int64_t> limited(attrs.begin(), attrs.end());
+    const Shape& whole = program_.shape(program_.op_operands(op)[0]);
+    const auto dims = static_cast<std::size_t>(whole.size());
+    for (std::size_t dim = 0; dim < dims; ++dim) {
+      if (is_whole_dim(attrs, dim, whole)) {
+        limited[dims + dim] = chip_.shape(local)[static_cast<int>(dim)];
+      }
+    }
+    return limited;
   }
 
   /// If the op is linear in operands that are still partial sums, nobody else reads them, and its
@@ -167,6 +186,7 @@ class Partitioner {
       case OpKind::negate:
       case OpKind::reshape:
       case OpKind::transpose:
+      case OpKind::slice:
         if (partial[0]) sunk = {0};
         break;
       case OpKind::reduce:

@@ -25,7 +25,10 @@ ValueId operand_cotangent(Builder& builder, const ForwardOp& op, std::size_t ind
   switch (op.kind) {
     case OpKind::reshape:
     case OpKind::transpose:
-    case OpKind::broadcast_in_dim: return shape_cotangent(builder, op, cotangent);
+    case OpKind::broadcast_in_dim:
+    case OpKind::slice:
+    case OpKind::pad:
+    case OpKind::concatenate: return shape_cotangent(builder, op, index, cotangent);
     case OpKind::dot_general: return dot_general_cotangent(builder, op, index, cotangent);
     case OpKind::reduce: return reduce_cotangent(builder, op, cotangent);
     case OpKind::copy: return cotangent;

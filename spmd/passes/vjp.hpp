@@ -31,7 +31,7 @@ ValueId operand_cotangent(Builder& builder, const ForwardOp& op, std::size_t ind
 
 // By family, for operand_cotangent.
 ValueId elementwise_cotangent(Builder& builder, const ForwardOp& op, std::size_t index, ValueId g);
-ValueId shape_cotangent(Builder& builder, const ForwardOp& op, ValueId g);
+ValueId shape_cotangent(Builder& builder, const ForwardOp& op, std::size_t index, ValueId g);
 ValueId reduce_cotangent(Builder& builder, const ForwardOp& op, ValueId g);
 ValueId dot_general_cotangent(Builder& builder, const ForwardOp& op, std::size_t index, ValueId g);
 

@@ -37,6 +37,8 @@ ValueId unary_cotangent(Builder& builder, const ForwardOp& op, ValueId g) {
     case OpKind::exponential: return f.mul(g, y);
     case OpKind::log: return f.div(g, x);
     case OpKind::tanh: return f.mul(g, f.sub(f.number(1), f.mul(y, y)));
+    case OpKind::sine: return f.mul(g, f.unary(OpKind::cosine, x));
+    case OpKind::cosine: return f.mul(g, f.neg(f.unary(OpKind::sine, x)));
     case OpKind::logistic: return f.mul(g, f.mul(y, f.sub(f.number(1), y)));
     case OpKind::sqrt: return f.div(f.mul(g, f.number(0.5)), y);
     case OpKind::rsqrt: return f.mul(f.mul(g, f.number(-0.5)), f.mul(y, f.mul(y, y)));

@@ -38,6 +38,63 @@ ValueId broadcast_cotangent(Builder& builder, const ForwardOp& op, ValueId g) {
   return builder.type(sum).shape == from ? sum : builder.reshape(sum, from);
 }
 
+/// Zeros before, behind and between, so that what was taken stands where it came from.
+ValueId slice_cotangent(Builder& builder, const ForwardOp& op, ValueId g) {
+  const TensorType from = builder.type(op.operands[0]);
+  const Shape to = builder.type(g).shape;
+  const ValueId zero = builder.constant(0, {from.dtype, {}});
+  const auto [start, limit, stride] = triples(op.attrs);
+  Dims high;
+  Dims interior;
+  for (int dim = 0; dim < to.size(); ++dim) {
+    const auto d = static_cast<std::size_t>(dim);
+    if (to[dim] == 0) return builder.broadcast_in_dim(zero, from.shape, {});
+    high.push_back(from.shape[dim] - start[d] - (to[dim] - 1) * stride[d] - 1);
+    interior.push_back(stride[d] - 1);
+  }
+  return builder.pad(g, zero, start, high, interior);
+}
+
+/// Of the padded operand: what of `g` stands where its elements do.
+ValueId unpadded(Builder& builder, const ForwardOp& op, ValueId g) {
+  const TensorType from = builder.type(op.operands[0]);
+  const auto [low, high, interior] = triples(op.attrs);
+  Dims start;
+  Dims limit;
+  Dims stride;
+  for (int dim = 0; dim < from.shape.size(); ++dim) {
+    const auto d = static_cast<std::size_t>(dim);
+    const std::int64_t size = from.shape[dim];
+    start.push_back(low[d]);
+    limit.push_back(low[d] + (size == 0 ? 0 : (size - 1) * (interior[d] + 1) + 1));
+    stride.push_back(interior[d] + 1);
+  }
+  return builder.slice(g, start, limit, stride);
+}
+
+/// Of the padding: what of `g` stands where no element does.
+ValueId padding_cotangent(Builder& builder, const ForwardOp& op, ValueId g) {
+  const auto sum = [&](ValueId value) {
+    const Dims all = consecutive(0, static_cast<std::size_t>(builder.type(value).shape.size()));
+    return builder.reduce(ReduceKind::add, value, all);
+  };
+  return builder.binary(OpKind::subtract, sum(g), sum(unpadded(builder, op, g)));
+}
+
+ValueId part_cotangent(Builder& builder, const ForwardOp& op, std::size_t index, ValueId g) {
+  const Shape whole = builder.type(g).shape;
+  const auto joined = static_cast<int>(op.attrs[0]);
+  const auto size_of = [&](std::size_t part) {
+    return builder.type(op.operands[part]).shape[joined];
+  };
+  Dims start(static_cast<std::size_t>(whole.size()), 0);
+  Dims limit(whole.begin(), whole.end());
+  std::int64_t& begin = start[static_cast<std::size_t>(joined)];
+  for (std::size_t part = 0; part < index; ++part) begin += size_of(part);
+  limit[static_cast<std::size_t>(joined)] = begin + size_of(index);
+  return builder.slice(g, start, limit, Dims(start.size(), 1));
+}
+
 /// One side of a dot_general: its dims by role, pairs of batch and contracting dims in the op's
 /// order.
 struct DotSide {
@@ -62,11 +119,15 @@ std::array<DotSide, 2> dot_sides(Builder& builder, const ForwardOp& op) {
 
 }  // namespace
 
-ValueId shape_cotangent(Builder& builder, const ForwardOp& op, ValueId g) {
+ValueId shape_cotangent(Builder& builder, const ForwardOp& op, std::size_t index, ValueId g) {
   const Shape shape = builder.type(op.operands[0]).shape;
   switch (op.kind) {
     case OpKind::reshape: return builder.reshape(g, shape);
     case OpKind::transpose: return builder.transpose(g, inverse(op.attrs));
+    case OpKind::slice: return slice_cotangent(builder, op, g);
+    case OpKind::pad:
+      return index == 0 ? unpadded(builder, op, g) : padding_cotangent(builder, op, g);
+    case OpKind::concatenate: return part_cotangent(builder, op, index, g);
     default: return broadcast_cotangent(builder, op, g);
   }
 }

@@ -10,11 +10,18 @@ namespace {
 
 std::int64_t packed(AtomList atoms) { return static_cast<std::int64_t>(atoms.bits()); }
 
+std::vector<std::int64_t> joined(std::span<const std::int64_t> a, std::span<const std::int64_t> b,
+                                 std::span<const std::int64_t> c) {
+  std::vector<std::int64_t> all;
+  for (const auto list : {a, b, c}) all.insert(all.end(), list.begin(), list.end());
+  return all;
+}
+
 }  // namespace
 
 void Builder::set_loc(std::string_view file_line) { loc_ = program_->intern_loc(file_line); }
 
-ValueId Builder::emit(OpKind kind, std::initializer_list<ValueId> operands,
+ValueId Builder::emit(OpKind kind, std::span<const ValueId> operands,
                       std::span<const std::int64_t> attrs, const TensorType& result,
                       const Mesh* mesh) {
   std::vector<TensorType> types;
@@ -24,8 +31,7 @@ ValueId Builder::emit(OpKind kind, std::initializer_list<ValueId> operands,
   }
   try {
     const TensorType inferred = infer_type({kind, types, attrs, result, mesh});
-    return program_->add_op(kind, std::span(operands.begin(), operands.size()), attrs, inferred,
-                            loc_);
+    return program_->add_op(kind, operands, attrs, inferred, loc_);
   } catch (const Error& error) {
     if (loc_ == 0) throw;
     fail(error.code(), "{} (at {})", error.what(), program_->locs[loc_]);
@@ -87,6 +93,30 @@ ValueId Builder::transpose(ValueId x, std::span<const std::int64_t> perm) {
 ValueId Builder::broadcast_in_dim(ValueId x, const Shape& shape,
                                   std::span<const std::int64_t> dims) {
   return emit(OpKind::broadcast_in_dim, {x}, dims, {type(x).dtype, shape});
+}
+
+ValueId Builder::slice(ValueId x, std::span<const std::int64_t> start,
+                       std::span<const std::int64_t> limit, std::span<const std::int64_t> stride) {
+  return emit(OpKind::slice, {x}, joined(start, limit, stride));
+}
+
+ValueId Builder::pad(ValueId x, ValueId padding, std::span<const std::int64_t> low,
+                     std::span<const std::int64_t> high, std::span<const std::int64_t> interior) {
+  return emit(OpKind::pad, {x, padding}, joined(low, high, interior));
+}
+
+ValueId Builder::concatenate(std::span<const ValueId> parts, int dim) {
+  std::vector<ValueId> left(parts.begin(), parts.end());
+  while (left.size() > kConcatenateCountMax) {
+    std::vector<ValueId> joints;
+    for (std::size_t i = 0; i < left.size(); i += kConcatenateCountMax) {
+      const std::size_t count = std::min(kConcatenateCountMax, left.size() - i);
+      joints.push_back(emit(OpKind::concatenate, std::span(left).subspan(i, count),
+                            std::array{std::int64_t{dim}}));
+    }
+    left = std::move(joints);
+  }
+  return emit(OpKind::concatenate, left, std::array{std::int64_t{dim}});
 }
 
 ValueId Builder::dot_general(ValueId lhs, ValueId rhs, const DotDims& dims) {

@@ -42,6 +42,16 @@ class Builder {
   /// `dims[i]` is the result dim of operand dim i (ascending); a 1-sized operand dim expands.
   ValueId broadcast_in_dim(ValueId x, const Shape& shape, std::span<const std::int64_t> dims);
 
+  /// x[start : limit : stride] of each dim.
+  ValueId slice(ValueId x, std::span<const std::int64_t> start, std::span<const std::int64_t> limit,
+                std::span<const std::int64_t> stride);
+  /// In each dim `low` times the scalar `padding` before x, `high` times behind it, `interior`
+  /// times between its elements.
+  ValueId pad(ValueId x, ValueId padding, std::span<const std::int64_t> low,
+              std::span<const std::int64_t> high, std::span<const std::int64_t> interior);
+  /// One part at least; their sizes differ in `dim` only.
+  ValueId concatenate(std::span<const ValueId> parts, int dim);
+
   struct DotDims {
     std::vector<std::int64_t> lhs_batch, rhs_batch, lhs_contracting, rhs_contracting;
   };
@@ -63,9 +73,13 @@ class Builder {
 
  private:
   /// Infers, then appends. `result` and `mesh` as in OpSignature (infer.hpp).
+  ValueId emit(OpKind kind, std::span<const ValueId> operands, std::span<const std::int64_t> attrs,
+               const TensorType& result = {}, const Mesh* mesh = nullptr);
   ValueId emit(OpKind kind, std::initializer_list<ValueId> operands,
                std::span<const std::int64_t> attrs, const TensorType& result = {},
-               const Mesh* mesh = nullptr);
+               const Mesh* mesh = nullptr) {
+    return emit(kind, std::span(operands.begin(), operands.size()), attrs, result, mesh);
+  }
 
   Program* program_;
   LocId loc_ = 0;

@@ -46,6 +46,8 @@ double unary(OpKind kind, double x) {
     case OpKind::exponential: return std::exp(x);
     case OpKind::log: return std::log(x);
     case OpKind::tanh: return std::tanh(x);
+    case OpKind::sine: return std::sin(x);
+    case OpKind::cosine: return std::cos(x);
     case OpKind::logistic: return 1 / (1 + std::exp(-x));
     case OpKind::sqrt: return std::sqrt(x);
     case OpKind::rsqrt: return 1 / std::sqrt(x);
@@ -107,6 +109,52 @@ Elements broadcast(const Elements& x, const Shape& from, const Shape& to, Dims d
     strides[static_cast<std::size_t>(dims[i])] = expands ? 0 : from_strides[i];
   }
   return take(x, offsets(to, strides));
+}
+
+/// Of the elements of `shape` at start + i * stride in each dim, within a row-major array of
+/// `whole`.
+std::vector<std::int64_t> places(const Shape& whole, const Shape& shape, Dims start, Dims stride) {
+  std::vector<std::int64_t> strides = row_major_strides(whole);
+  std::int64_t first = 0;
+  for (std::size_t dim = 0; dim < strides.size(); ++dim) {
+    first += start[dim] * strides[dim];
+    strides[dim] *= stride[dim];
+  }
+  std::vector<std::int64_t> result = offsets(shape, strides);
+  for (std::int64_t& place : result) place += first;
+  return result;
+}
+
+Elements slice(const Elements& x, const Shape& from, const Shape& to, Dims attrs) {
+  const auto [start, limit, stride] = triples(attrs);
+  return take(x, places(from, to, start, stride));
+}
+
+Elements pad(const Elements& x, double padding, const Shape& from, const Shape& to, Dims attrs) {
+  const auto [low, high, interior] = triples(attrs);
+  std::vector<std::int64_t> stride(interior.begin(), interior.end());
+  for (std::int64_t& step : stride) ++step;
+  Elements result(static_cast<std::size_t>(to.num_elements()), padding);
+  const std::vector<std::int64_t> where = places(to, from, low, stride);
+  for (std::size_t i = 0; i < x.size(); ++i) result[static_cast<std::size_t>(where[i])] = x[i];
+  return result;
+}
+
+Elements concatenate(const Program& program, OpId op, std::span<const Elements* const> operands) {
+  const Shape& to = program.shape(program.result(op));
+  const auto dim = static_cast<std::size_t>(program.op_attrs(op)[0]);
+  std::vector<std::int64_t> start(static_cast<std::size_t>(to.size()), 0);
+  const std::vector<std::int64_t> stride(start.size(), 1);
+  Elements result(static_cast<std::size_t>(to.num_elements()));
+  for (std::size_t part = 0; part < operands.size(); ++part) {
+    const Shape& shape = program.shape(program.op_operands(op)[part]);
+    const std::vector<std::int64_t> where = places(to, shape, start, stride);
+    for (std::size_t i = 0; i < where.size(); ++i) {
+      result[static_cast<std::size_t>(where[i])] = (*operands[part])[i];
+    }
+    start[dim] += shape[static_cast<int>(dim)];
+  }
+  return result;
 }
 
 Elements dot(const Elements& lhs, const Elements& rhs, const Shape& lhs_shape,
@@ -238,6 +286,10 @@ Elements evaluate(const Program& program, OpId op, std::span<const Elements* con
                   offsets(type.shape, pick(row_major_strides(operand_type(0).shape), attrs)));
     case OpKind::broadcast_in_dim:
       return broadcast(*operands[0], operand_type(0).shape, type.shape, attrs);
+    case OpKind::slice: return slice(*operands[0], operand_type(0).shape, type.shape, attrs);
+    case OpKind::pad:
+      return pad(*operands[0], operands[1]->front(), operand_type(0).shape, type.shape, attrs);
+    case OpKind::concatenate: return concatenate(program, op, operands);
     case OpKind::dot_general:
       return dot(*operands[0], *operands[1], operand_type(0).shape, operand_type(1).shape, attrs);
     case OpKind::reduce: return reduce(*operands[0], operand_type(0), attrs);

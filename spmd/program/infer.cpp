@@ -1,63 +1,12 @@
 #include <weft/spmd/program/infer.hpp>
 
-#include <algorithm>
-
-#include <fmt/ranges.h>
+#include <weft/spmd/program/infer_checks.hpp>
+#include <weft/spmd/program/infer_shape.hpp>
 
 namespace weft {
 namespace {
 
-using Dims = std::span<const std::int64_t>;
-
-template <typename... Args>
-[[noreturn]] void reject(const OpSignature& op, fmt::format_string<Args...> format,
-                         Args&&... args) {
-  std::string types;
-  for (const TensorType& type : op.operands)
-    types += (types.empty() ? "" : ", ") + type.to_string();
-  fail(Errc::invalid_argument, "{}({}): {}", to_string(op.kind), types,
-       fmt::format(format, std::forward<Args>(args)...));
-}
-
-void expect_counts(const OpSignature& op, std::size_t operands, std::size_t attrs) {
-  if (op.operands.size() != operands) {
-    reject(op, "has {} operands; it takes {}", op.operands.size(), operands);
-  }
-  if (op.attrs.size() != attrs) {
-    reject(op, "has {} attribute words; it takes {}", op.attrs.size(), attrs);
-  }
-}
-
-void expect_equal_operands(const OpSignature& op, std::size_t first) {
-  if (op.operands[first] != op.operands[first + 1]) {
-    reject(op,
-           "{} and {} differ; both must have one type (convert or broadcast_in_dim one of them)",
-           op.operands[first].to_string(), op.operands[first + 1].to_string());
-  }
-}
-
-int expect_dim(const OpSignature& op, std::int64_t dim, const Shape& shape) {
-  if (dim < 0 || dim >= shape.size()) {
-    reject(op, "dim {} is outside 0..{}", dim, shape.size() - 1);
-  }
-  return static_cast<int>(dim);
-}
-
-void expect_distinct(const OpSignature& op, Dims dims, const Shape& shape) {
-  std::uint32_t seen = 0;
-  for (const std::int64_t dim : dims) {
-    const std::uint32_t bit = 1U << expect_dim(op, dim, shape);
-    if ((seen & bit) != 0) reject(op, "dim {} is repeated in [{}]", dim, fmt::join(dims, ","));
-    seen |= bit;
-  }
-}
-
-void expect_ascending(const OpSignature& op, Dims dims, const Shape& shape) {
-  expect_distinct(op, dims, shape);
-  if (!std::is_sorted(dims.begin(), dims.end())) {
-    reject(op, "dims [{}] must ascend", fmt::join(dims, ","));
-  }
-}
+using namespace infer;
 
 void expect_reducible(const OpSignature& op, std::int64_t kind) {
   if (kind < 0 || kind > static_cast<std::int64_t>(ReduceKind::min)) {
@@ -154,52 +103,6 @@ TensorType infer_select(const OpSignature& op) {
            TensorType{DType::pred, op.operands[1].shape}.to_string());
   }
   return op.operands[1];
-}
-
-TensorType infer_reshape(const OpSignature& op) {
-  expect_counts(op, 1, 0);
-  const TensorType& x = op.operands[0];
-  if (op.result.dtype != x.dtype || op.result.num_elements() != x.num_elements()) {
-    reject(op, "result {} must have the operand's dtype and its {} elements", op.result.to_string(),
-           x.num_elements());
-  }
-  return op.result;
-}
-
-TensorType infer_transpose(const OpSignature& op) {
-  expect_counts(op, 1, op.attrs.size());
-  const TensorType& x = op.operands[0];
-  if (static_cast<int>(op.attrs.size()) != x.shape.size()) {
-    reject(op, "perm [{}] must name each of the {} dims once", fmt::join(op.attrs, ","),
-           x.shape.size());
-  }
-  expect_distinct(op, op.attrs, x.shape);
-  Shape shape = x.shape;
-  for (int dim = 0; dim < shape.size(); ++dim) {
-    shape[dim] = x.shape[static_cast<int>(op.attrs[static_cast<std::size_t>(dim)])];
-  }
-  return {x.dtype, shape};
-}
-
-TensorType infer_broadcast(const OpSignature& op) {
-  expect_counts(op, 1, op.attrs.size());
-  const TensorType& x = op.operands[0];
-  if (op.result.dtype != x.dtype) {
-    reject(op, "result {} has another dtype", op.result.to_string());
-  }
-  if (static_cast<int>(op.attrs.size()) != x.shape.size()) {
-    reject(op, "dims [{}] must give a result dim for each of the {} operand dims",
-           fmt::join(op.attrs, ","), x.shape.size());
-  }
-  expect_ascending(op, op.attrs, op.result.shape);
-  for (int dim = 0; dim < x.shape.size(); ++dim) {
-    const auto to = static_cast<int>(op.attrs[static_cast<std::size_t>(dim)]);
-    if (x.shape[dim] != 1 && x.shape[dim] != op.result.shape[to]) {
-      reject(op, "operand dim {} of size {} can't become dim {} of {}; sizes must agree or be 1",
-             dim, x.shape[dim], to, op.result.to_string());
-    }
-  }
-  return op.result;
 }
 
 void expect_pairs(const OpSignature& op, std::string_view what, Dims lhs_dims, Dims rhs_dims) {
@@ -328,9 +231,12 @@ TensorType infer_type(const OpSignature& op) {
     case OpKind::constant:
     case OpKind::iota: return infer_leaf(op);
     case OpKind::select: return infer_select(op);
-    case OpKind::reshape: return infer_reshape(op);
-    case OpKind::transpose: return infer_transpose(op);
-    case OpKind::broadcast_in_dim: return infer_broadcast(op);
+    case OpKind::reshape:
+    case OpKind::transpose:
+    case OpKind::broadcast_in_dim:
+    case OpKind::slice:
+    case OpKind::pad:
+    case OpKind::concatenate: return infer::shape_op(op);
     case OpKind::dot_general: return infer_dot(op);
     case OpKind::reduce: return infer_reduce(op);
     case OpKind::sharding_constraint: expect_counts(op, 1, 1); return op.operands[0];
@@ -353,6 +259,16 @@ bool is_atom_list(const Mesh& mesh, std::uint64_t bits) {
     seen = static_cast<AtomMask>(seen | (1U << atom));
   }
   return true;
+}
+
+std::array<std::span<const std::int64_t>, 3> triples(std::span<const std::int64_t> attrs) {
+  const std::size_t dims = attrs.size() / 3;
+  return {attrs.first(dims), attrs.subspan(dims, dims), attrs.last(dims)};
+}
+
+bool is_whole_dim(std::span<const std::int64_t> attrs, std::size_t dim, const Shape& from) {
+  const auto [start, limit, stride] = triples(attrs);
+  return start[dim] == 0 && limit[dim] == from[static_cast<int>(dim)] && stride[dim] == 1;
 }
 
 DotDimsView dot_dims(std::span<const std::int64_t> attrs) {

@@ -2,6 +2,7 @@
 /// Shape inference: what each op asks of its operands and attributes, and what it gives. Builder
 /// and verify share it.
 
+#include <array>
 #include <cstdint>
 #include <span>
 
@@ -30,6 +31,13 @@ TensorType infer_type(const OpSignature& op);
 
 /// Whether `bits` packs distinct atoms of the mesh without a gap.
 bool is_atom_list(const Mesh& mesh, std::uint64_t bits);
+
+/// The three lists in the attributes of a slice (start, limit, stride) and a pad (low, high,
+/// interior).
+std::array<std::span<const std::int64_t>, 3> triples(std::span<const std::int64_t> attrs);
+
+/// Whether a slice with these attributes leaves the dim as it is.
+bool is_whole_dim(std::span<const std::int64_t> attrs, std::size_t dim, const Shape& from);
 
 /// The attributes of a dot_general, in place.
 struct DotDimsView {

@@ -1,6 +1,7 @@
 #pragma once
 /// The operations of a Program, by StableHLO's names.
 
+#include <cstddef>
 #include <cstdint>
 #include <string_view>
 
@@ -22,6 +23,8 @@ enum class OpKind : std::uint16_t {
   sqrt = 17,
   rsqrt = 18,
   convert = 19,  ///< to the result's dtype
+  sine = 20,
+  cosine = 21,
   // Elementwise, two operands of equal shape.
   add = 30,
   subtract = 31,
@@ -38,6 +41,9 @@ enum class OpKind : std::uint16_t {
   reshape = 60,
   transpose = 61,         ///< {perm...}: result dim i is operand dim perm[i]
   broadcast_in_dim = 62,  ///< {result dim of each operand dim...}
+  slice = 63,             ///< {start.., limit.., stride..}, of each dim
+  pad = 64,               ///< (x, scalar) {low.., high.., interior..}, counts of it in each dim
+  concatenate = 65,       ///< {dim}; 1 to kConcatenateCountMax operands
   // Contraction and reduction.
   dot_general =
       70,       ///< {batch count, contracting count, lhs batch.., rhs batch.., lhs contracting..,
@@ -66,7 +72,10 @@ std::string_view to_string(OpKind kind) noexcept;
 /// Throws invalid_argument for an unknown name.
 OpKind parse_op_kind(std::string_view name);
 
-constexpr bool is_unary(OpKind kind) { return kind >= OpKind::negate && kind <= OpKind::convert; }
+/// Builder::concatenate takes more, several at a time.
+inline constexpr std::size_t kConcatenateCountMax = 8;
+
+constexpr bool is_unary(OpKind kind) { return kind >= OpKind::negate && kind <= OpKind::cosine; }
 constexpr bool is_binary(OpKind kind) { return kind >= OpKind::add && kind <= OpKind::logical_and; }
 constexpr bool is_elementwise(OpKind kind) {
   return is_unary(kind) || is_binary(kind) || kind == OpKind::select;

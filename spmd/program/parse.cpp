@@ -169,6 +169,9 @@ class Parser {
         return {static_cast<std::int64_t>(reader_.enumerator(CompareDirection::ge, "direction"))};
       case OpKind::transpose: name("perm"); return integers();
       case OpKind::broadcast_in_dim: name("dims"); return integers();
+      case OpKind::slice: return lists({"start", "limit", "stride"});
+      case OpKind::pad: return lists({"low", "high", "interior"});
+      case OpKind::concatenate: return {field("dim")};
       case OpKind::dot_general: return dot_attributes();
       case OpKind::reduce: {
         std::vector<std::int64_t> attrs{kind_field()};
@@ -192,6 +195,16 @@ class Parser {
       }
       default: return collective_attributes(kind);
     }
+  }
+
+  std::vector<std::int64_t> lists(std::initializer_list<std::string_view> names) {
+    std::vector<std::int64_t> attrs;
+    for (const std::string_view& list : names) {
+      if (&list != names.begin()) reader_.expect(",");
+      name(list);
+      append(attrs, integers());
+    }
+    return attrs;
   }
 
   std::vector<std::int64_t> dot_attributes() {

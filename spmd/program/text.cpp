@@ -109,6 +109,17 @@ class Printer {
         return fmt::format("direction = {}", to_string(static_cast<CompareDirection>(attrs[0])));
       case OpKind::transpose: return "perm = " + list(attrs);
       case OpKind::broadcast_in_dim: return "dims = " + list(attrs);
+      case OpKind::slice: {
+        const auto [start, limit, stride] = triples(attrs);
+        return fmt::format("start = {}, limit = {}, stride = {}", list(start), list(limit),
+                           list(stride));
+      }
+      case OpKind::pad: {
+        const auto [low, high, interior] = triples(attrs);
+        return fmt::format("low = {}, high = {}, interior = {}", list(low), list(high),
+                           list(interior));
+      }
+      case OpKind::concatenate: return fmt::format("dim = {}", attrs[0]);
       case OpKind::dot_general: {
         const DotDimsView dims = dot_dims(attrs);
         return (dims.lhs_batch.empty()

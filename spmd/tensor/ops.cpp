@@ -91,6 +91,8 @@ Tensor sqrt(Operand x) { return unary(OpKind::sqrt, x); }
 Tensor rsqrt(Operand x) { return unary(OpKind::rsqrt, x); }
 Tensor tanh(Operand x) { return unary(OpKind::tanh, x); }
 Tensor sigmoid(Operand x) { return unary(OpKind::logistic, x); }
+Tensor sin(Operand x) { return unary(OpKind::sine, x); }
+Tensor cos(Operand x) { return unary(OpKind::cosine, x); }
 Tensor abs(Operand x) { return unary(OpKind::abs, x); }
 
 Tensor relu(Operand x) {
@@ -161,6 +163,51 @@ Tensor broadcast_to(Operand x, const Shape& shape) {
     call.refuse("{} has more dims than [{}]", call.type(x).to_string(), fmt::join(shape, ","));
   }
   return call.result(call.spread(call.value(x), shape));
+}
+
+Tensor slice(Operand x, int dim, std::int64_t begin, std::int64_t end, std::int64_t step) {
+  Call call("slice", x.loc());
+  const Shape& shape = call.type(x).shape;
+  const int cut = call.dim_of(dim, shape.size());
+  if (step < 1) call.refuse("step = {}: expected 1 or more", step);
+  const std::int64_t size = shape[cut];
+  const auto place = [size](std::int64_t at) {
+    return std::clamp<std::int64_t>(at < 0 ? at + size : at, 0, size);
+  };
+  Dims start(static_cast<std::size_t>(shape.size()), 0);
+  Dims limit(shape.begin(), shape.end());
+  Dims stride(start.size(), 1);
+  const auto d = static_cast<std::size_t>(cut);
+  start[d] = place(begin);
+  limit[d] = std::max(start[d], place(end));
+  stride[d] = step;
+  return call.result(call->slice(call.value(x), start, limit, stride));
+}
+
+Tensor cat(const std::vector<Tensor>& tensors, int dim, std::source_location loc) {
+  Call call("cat", loc);
+  if (tensors.empty()) call.refuse("needs one tensor at least");
+  const int joined = call.dim_of(dim, tensors.front().shape().size());
+  std::vector<ValueId> parts;
+  for (const Tensor& tensor : tensors) parts.push_back(call.value(Operand(tensor, loc)));
+  return call.result(call->concatenate(parts, joined));
+}
+
+Tensor pad(Operand x, const std::vector<std::array<std::int64_t, 2>>& widths, double value) {
+  Call call("pad", x.loc());
+  const TensorType type = call.type(x);
+  if (static_cast<int>(widths.size()) != type.shape.size()) {
+    call.refuse("{} widths for the {} dims of {}: expected {{before, after}} for each",
+                widths.size(), type.shape.size(), type.to_string());
+  }
+  Dims low;
+  Dims high;
+  for (const auto& [before, after] : widths) {
+    low.push_back(before);
+    high.push_back(after);
+  }
+  const ValueId padding = call->constant(value, {type.dtype, {}});
+  return call.result(call->pad(call.value(x), padding, low, high, Dims(low.size(), 0)));
 }
 
 }  // namespace weft

@@ -2,6 +2,7 @@
 /// Lazy tensors: code reads as if each op ran at once; ops are recorded, and run at a sync
 /// (torch_xla's model).
 
+#include <array>
 #include <cstdint>
 #include <initializer_list>
 #include <memory>
@@ -104,6 +105,8 @@ Tensor sqrt(Operand x);
 Tensor rsqrt(Operand x);
 Tensor tanh(Operand x);
 Tensor sigmoid(Operand x);
+Tensor sin(Operand x);
+Tensor cos(Operand x);
 Tensor abs(Operand x);
 Tensor relu(Operand x);  ///< gradient 0 at 0, as torch
 Tensor cast(Operand x, DType dtype);
@@ -119,6 +122,11 @@ Tensor reshape(Operand x, std::initializer_list<std::int64_t> sizes);  ///< one 
 Tensor transpose(Operand x, int dim0, int dim1);
 Tensor permute(Operand x, std::vector<int> perm);
 Tensor broadcast_to(Operand x, const Shape& shape);
+/// Python's x[begin:end:step] of one dim, step > 0; cat is torch's, pad numpy's ({before, after}).
+Tensor slice(Operand x, int dim, std::int64_t begin, std::int64_t end, std::int64_t step = 1);
+Tensor cat(const std::vector<Tensor>& tensors, int dim = 0,
+           std::source_location loc = std::source_location::current());
+Tensor pad(Operand x, const std::vector<std::array<std::int64_t, 2>>& widths, double value = 0);
 
 /// torch.matmul for 2-d and batched operands of equal batch dims.
 Tensor matmul(Operand a, Operand b);

@@ -63,7 +63,9 @@ double magnitude_of(const Program& program, OpId op, std::span<const double> ope
     case OpKind::subtract: return operands[0] + operands[1];
     case OpKind::multiply: return operands[0] * operands[1];
     case OpKind::maximum:
-    case OpKind::minimum: return std::max(operands[0], operands[1]);
+    case OpKind::minimum:
+    case OpKind::pad: return std::max(operands[0], operands[1]);
+    case OpKind::concatenate: return std::ranges::max(operands);
     case OpKind::dot_general: {
       const Shape& lhs = program.shape(program.op_operands(op)[0]);
       double terms = 1;

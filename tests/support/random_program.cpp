@@ -98,7 +98,7 @@ class ProgramMaker {
   /// nullopt where the op that came up doesn't fit its operand.
   std::optional<ValueId> try_op() {
     const ValueId x = any_value();
-    switch (random_.below(14)) {
+    switch (random_.below(17)) {
       case 0: return made(b_.unary(OpKind::negate, x), magnitude(x));
       case 1:
         return made(b_.unary(random_.one_in(2) ? OpKind::abs : OpKind::sign, x), magnitude(x));
@@ -113,6 +113,9 @@ class ProgramMaker {
       case 10:
       case 11: return dot_general(x);
       case 12: return reduce(x);
+      case 13: return slice(x);
+      case 14: return pad(x);
+      case 15: return concatenate(x);
       default:
         return made(b_.sharding_constraint(x, any_sharding(program_.shape(x))), magnitude(x));
     }
@@ -172,6 +175,59 @@ class ProgramMaker {
     std::iota(perm.begin(), perm.end(), 0);
     for (std::size_t i = perm.size(); i > 1; --i) std::swap(perm[i - 1], perm[random_.below(i)]);
     return made(b_.transpose(x, perm), magnitude(x));
+  }
+
+  /// Mostly of one dim.
+  std::optional<ValueId> slice(ValueId x) {
+    const Shape& shape = program_.shape(x);
+    std::vector<std::int64_t> start;
+    std::vector<std::int64_t> limit;
+    std::vector<std::int64_t> stride;
+    for (const std::int64_t size : shape) {
+      const bool whole = size < 2 || !random_.one_in(2);
+      start.push_back(whole ? 0 : any_below(size));
+      limit.push_back(whole ? size : start.back() + 1 + any_below(size - start.back()));
+      stride.push_back(whole ? 1 : 1 + any_below(3));
+    }
+    return made(b_.slice(x, start, limit, stride), magnitude(x));
+  }
+
+  std::optional<ValueId> pad(ValueId x) {
+    std::array<std::vector<std::int64_t>, 3> counts;
+    std::vector<std::int64_t> sizes;
+    for (const std::int64_t size : program_.shape(x)) {
+      const bool grows = random_.one_in(2);
+      for (auto& list : counts) list.push_back(grows ? any_below(3) : 0);
+      sizes.push_back(size + counts[0].back() + counts[1].back() + (size - 1) * counts[2].back());
+    }
+    if (Shape(sizes).num_elements() > kElementCountMax) return std::nullopt;
+    const ValueId padding = b_.constant(static_cast<double>(random_.below(3)), {DType::f32, {}});
+    const ValueId value = b_.pad(x, padding, counts[0], counts[1], counts[2]);
+    return made(value, std::max(magnitude(x), 2.0));
+  }
+
+  std::optional<ValueId> concatenate(ValueId x) {
+    const Shape& shape = program_.shape(x);
+    if (shape.size() == 0) return std::nullopt;
+    const auto dim = static_cast<int>(any_below(shape.size()));
+    std::vector<ValueId> parts = {x};
+    double largest = magnitude(x);
+    std::int64_t elements = shape.num_elements();
+    for (const ValueId value : values_) {
+      Shape other = program_.shape(value);
+      if (other.size() != shape.size() || !random_.one_in(2)) continue;
+      other[dim] = shape[dim];
+      if (other != shape) continue;
+      elements += program_.shape(value).num_elements();
+      if (elements > kElementCountMax) break;
+      parts.push_back(value);
+      largest = std::max(largest, magnitude(value));
+    }
+    return made(b_.concatenate(parts, dim), largest);
+  }
+
+  std::int64_t any_below(std::int64_t bound) {
+    return static_cast<std::int64_t>(random_.below(static_cast<std::uint64_t>(bound)));
   }
 
   /// New dims among the old ones, which grow where they are 1.

@@ -111,6 +111,8 @@ Kernel elementwise(const Program& program, OpId op) {
     case OpKind::exponential: return floating(type, Exponential{});
     case OpKind::log: return floating(type, Log{});
     case OpKind::tanh: return floating(type, Tanh{});
+    case OpKind::sine: return floating(type, [](auto x) { return std::sin(x); });
+    case OpKind::cosine: return floating(type, [](auto x) { return std::cos(x); });
     case OpKind::logistic: return floating(type, Logistic{});
     case OpKind::sqrt: return floating(type, [](auto x) { return std::sqrt(x); });
     case OpKind::rsqrt: return floating(type, [](auto x) { return 1 / std::sqrt(x); });

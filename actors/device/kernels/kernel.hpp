@@ -11,7 +11,7 @@
 
 namespace weft::kernels {
 
-inline constexpr int kOperandCountMax = 3;
+inline constexpr int kOperandCountMax = kConcatenateCountMax;
 
 /// Dense row-major buffers. The result overlaps no operand.
 struct KernelArgs {

@@ -1,3 +1,4 @@
+#include <weft/actors/device/kernels/assemble.hpp>
 #include <weft/actors/device/kernels/dot_general.hpp>
 #include <weft/actors/device/kernels/elementwise.hpp>
 #include <weft/actors/device/kernels/leaf.hpp>
@@ -18,9 +19,12 @@ Kernel choose(const Program& program, OpId op, const ChipContext& chip) {
     case OpKind::reshape:
     case OpKind::transpose:
     case OpKind::broadcast_in_dim:
+    case OpKind::slice:
     case OpKind::sharding_constraint:
     case OpKind::copy:
     case OpKind::all_slice: return move_elements(program, op, chip);
+    case OpKind::pad:
+    case OpKind::concatenate: return assemble(program, op);
     default: return {};
   }
 }

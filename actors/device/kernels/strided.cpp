@@ -4,6 +4,7 @@
 #include <vector>
 
 #include <weft/actors/device/kernels/element.hpp>
+#include <weft/spmd/program/infer.hpp>
 
 namespace weft::kernels {
 namespace {
@@ -143,6 +144,14 @@ Kernel move_elements(const Program& program, OpId op, const ChipContext& chip) {
         view.strides[static_cast<std::size_t>(attrs[i])] = expands ? 0 : strides[i];
       }
       break;
+    case OpKind::slice: {
+      const auto [start, limit, stride] = triples(attrs);
+      for (std::size_t dim = 0; dim < start.size(); ++dim) {
+        view.strides[dim] = strides[dim] * stride[dim];
+        view.offset += strides[dim] * start[dim];
+      }
+      break;
+    }
     case OpKind::all_slice: {
       const auto dim = static_cast<int>(attrs[1]);
       const auto atoms = AtomList::from_bits(static_cast<std::uint64_t>(attrs[0]));

@@ -50,6 +50,17 @@ class Factors : public ::testing::Test {
   Mesh mesh_{{2, 2, 3}, {"x", "y", "z"}};  // atoms 1, 2, 3
 };
 
+TEST_F(Factors, WindowOpsCutOnlyTheDimsThatTheyLeaveWhole) {
+  const ValueId x = input({4, 6});
+  const ValueId zero = b_.constant(0, {DType::f32, {}});
+  EXPECT_EQ(text(b_.slice(x, Dims{0, 1}, Dims{4, 6}, Dims{1, 1})), "a.b -> a.c | a=4 b=6N c=5N");
+  EXPECT_EQ(text(b_.slice(x, Dims{0, 0}, Dims{4, 6}, Dims{2, 1})), "a.c -> b.c | a=4N b=2N c=6");
+  EXPECT_EQ(text(b_.pad(x, zero, Dims{1, 0}, Dims{0, 0}, Dims{0, 0})),
+            "a.c, -> b.c | a=4N b=5N c=6");
+  EXPECT_EQ(text(b_.concatenate(std::array{x, input({4, 2})}, 1)),
+            "a.b,a.c -> a.d | a=4 b=6N c=2N d=8N");
+}
+
 TEST_F(Factors, ElementwiseOpsShareEveryDim) {
   const ValueId x = input({4, 6});
   const ValueId predicate = input({4, 6}, DType::pred);

@@ -115,7 +115,8 @@ std::string name_of(const ::testing::TestParamInfo<OpKind>& info) {
 INSTANTIATE_TEST_SUITE_P(Ops, UnaryGrad,
                          ::testing::Values(OpKind::negate, OpKind::sign, OpKind::abs,
                                            OpKind::exponential, OpKind::log, OpKind::tanh,
-                                           OpKind::logistic, OpKind::sqrt, OpKind::rsqrt),
+                                           OpKind::sine, OpKind::cosine, OpKind::logistic,
+                                           OpKind::sqrt, OpKind::rsqrt),
                          name_of);
 
 class BinaryGrad : public ::testing::TestWithParam<OpKind> {};
@@ -165,6 +166,39 @@ TEST(Grad, OfReshapeTransposeAndCopy) {
   for (const auto& perm : perms) {
     expect_gradient({.shapes = {{2, 3, 4}}, .function = [&](Builder& b, auto x) {
                        return b.transpose(b.binary(OpKind::multiply, x[0], x[0]), perm);
+                     }});
+  }
+}
+
+TEST(Grad, OfSliceGoesBackToWhereItWasTaken) {
+  using Dims = std::vector<std::int64_t>;
+  for (const Dims& stride : {Dims{1, 1}, Dims{2, 1}, Dims{3, 2}}) {
+    expect_gradient(
+        {.shapes = {{5, 6}}, .function = [&](Builder& b, auto x) {
+           return b.slice(b.binary(OpKind::multiply, x[0], x[0]), Dims{1, 0}, Dims{5, 5}, stride);
+         }});
+  }
+  expect_gradient({.shapes = {{2, 3}}, .function = [](Builder& b, auto x) {
+                     return b.slice(x[0], Dims{1, 2}, Dims{1, 3}, Dims{1, 1});
+                   }});
+}
+
+TEST(Grad, OfPadIsWhatStandsAtTheElementsAndTheRest) {
+  using Dims = std::vector<std::int64_t>;
+  for (const Shape& shape : {Shape{2, 3}, Shape{1, 1}, Shape{0, 2}}) {
+    expect_gradient({.shapes = {shape, {}}, .function = [](Builder& b, auto x) {
+                       const ValueId y = b.unary(OpKind::tanh, x[0]);
+                       return b.pad(y, x[1], Dims{1, 0}, Dims{2, 1}, Dims{0, 2});
+                     }});
+  }
+}
+
+TEST(Grad, OfConcatenateGoesToTheParts) {
+  for (const int dim : {0, 1}) {
+    expect_gradient({.shapes = {{2, 3}, {2, 3}, {2, 3}}, .function = [dim](Builder& b, auto x) {
+                       const std::vector<ValueId> parts = {x[0], x[1], x[2], x[0]};
+                       const ValueId all = b.concatenate(parts, dim);
+                       return b.binary(OpKind::multiply, all, all);
                      }});
   }
 }

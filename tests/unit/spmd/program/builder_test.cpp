@@ -33,7 +33,7 @@ class BuilderTest : public ::testing::Test {
 };
 
 TEST(OpKind, NamesParseBack) {
-  EXPECT_EQ(testing::all_op_kinds().size(), 35U);
+  EXPECT_EQ(testing::all_op_kinds().size(), 40U);
   for (const OpKind kind : testing::all_op_kinds()) {
     EXPECT_EQ(parse_op_kind(to_string(kind)), kind);
   }
@@ -157,6 +157,32 @@ TEST_F(BuilderTest, ShapeOps) {
   });
   rejects({"broadcast_in_dim", "each of the 2"},
           [&] { builder_.broadcast_in_dim(y, {3}, Dims{0}); });
+}
+
+TEST_F(BuilderTest, WindowOps) {
+  const ValueId x = f32({4, 6});
+  const ValueId zero = builder_.constant(0, {DType::f32, {}});
+  const auto slice = [&](const Dims& start, const Dims& limit, const Dims& stride) {
+    return builder_.slice(x, start, limit, stride);
+  };
+  EXPECT_EQ(type(slice({1, 0}, {4, 6}, {2, 4})).shape, (Shape{2, 2}));
+  EXPECT_EQ(type(builder_.pad(x, zero, Dims{1, 0}, Dims{0, 2}, Dims{2, 0})).shape, (Shape{11, 8}));
+  EXPECT_EQ(type(builder_.concatenate(std::array{x, x}, 1)).shape, (Shape{4, 12}));
+  rejects({"slice(f32[4,6])", "[2:1:1] of dim 0"}, [&] { slice({2, 0}, {1, 6}, {1, 1}); });
+  rejects({"slice", "[0:7:1] of dim 1", "size 6"}, [&] { slice({0, 0}, {4, 7}, {1, 1}); });
+  rejects({"slice", "[0:4:0]"}, [&] { slice({0, 0}, {4, 6}, {0, 1}); });
+  rejects({"slice", "3 attribute words", "2 dims"}, [&] { slice({0}, {4}, {1}); });
+  rejects({"pad", "-1, 0, 0 of dim 0"}, [&] {
+    builder_.pad(x, zero, Dims{-1, 0}, Dims{0, 0}, Dims{0, 0});
+  });
+  rejects({"pad", "scalar of f32"}, [&] {
+    builder_.pad(x, x, Dims{0, 0}, Dims{0, 0}, Dims{0, 0});
+  });
+  rejects({"concatenate", "f32[4,6] and f32[4,5]", "dim 0"}, [&] {
+    builder_.concatenate(std::array{x, f32({4, 5})}, 0);
+  });
+  rejects({"concatenate", "dim 2"}, [&] { builder_.concatenate(std::array{x, x}, 2); });
+  rejects({"concatenate", "0 operands"}, [&] { builder_.concatenate({}, 0); });
 }
 
 TEST_F(BuilderTest, DotGeneral) {

@@ -99,6 +99,9 @@ Program every_op(const Mesh& mesh) {
   builder.broadcast_in_dim(lr, {2, 3}, {});
   builder.reshape(x, {2, 4, 6});
   builder.transpose(x, Dims{1, 0});
+  builder.slice(x, Dims{1, 0}, Dims{8, 6}, Dims{3, 1});
+  builder.pad(x, lr, Dims{1, 0}, Dims{0, 2}, Dims{2, 0});
+  builder.concatenate(std::array{x, w, x}, 0);
   builder.dot_general(
       x, w, {.lhs_batch = {}, .rhs_batch = {}, .lhs_contracting = {1}, .rhs_contracting = {1}});
   builder.dot_general(

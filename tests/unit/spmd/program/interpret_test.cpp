@@ -49,12 +49,40 @@ TEST_F(InterpretTest, Iota) {
   EXPECT_EQ(run(builder_.iota({DType::f32, {2, 3}}, 1)), (Elements{0, 1, 2, 0, 1, 2}));
 }
 
+TEST_F(InterpretTest, Slice) {
+  const ValueId x = f64({3, 4}, {0, 1, 2, 3, 10, 11, 12, 13, 20, 21, 22, 23});
+  EXPECT_EQ(run(builder_.slice(x, Dims{1, 0}, Dims{3, 4}, Dims{1, 1})),
+            (Elements{10, 11, 12, 13, 20, 21, 22, 23}));
+  EXPECT_EQ(run(builder_.slice(x, Dims{0, 1}, Dims{3, 4}, Dims{2, 2})), (Elements{1, 3, 21, 23}));
+  EXPECT_EQ(run(builder_.slice(x, Dims{2, 4}, Dims{3, 4}, Dims{1, 1})), (Elements{}));
+}
+
+TEST_F(InterpretTest, Pad) {
+  const ValueId x = f64({2, 2}, {1, 2, 3, 4});
+  const ValueId nine = builder_.constant(9, {DType::f64, {}});
+  EXPECT_EQ(run(builder_.pad(x, nine, Dims{1, 0}, Dims{0, 1}, Dims{0, 0})),
+            (Elements{9, 9, 9, 1, 2, 9, 3, 4, 9}));
+  EXPECT_EQ(run(builder_.pad(x, nine, Dims{0, 0}, Dims{0, 0}, Dims{1, 2})),
+            (Elements{1, 9, 9, 2, 9, 9, 9, 9, 3, 9, 9, 4}));
+}
+
+TEST_F(InterpretTest, Concatenate) {
+  const ValueId x = f64({2, 2}, {1, 2, 3, 4});
+  const ValueId y = f64({2, 1}, {5, 6});
+  EXPECT_EQ(run(builder_.concatenate(std::array{x, y, x}, 1)),
+            (Elements{1, 2, 5, 1, 2, 3, 4, 6, 3, 4}));
+  EXPECT_EQ(run(builder_.concatenate(std::array{x, x}, 0)), (Elements{1, 2, 3, 4, 1, 2, 3, 4}));
+  EXPECT_EQ(run(builder_.concatenate(std::vector<ValueId>(70, y), 0)).size(), 140U);
+}
+
 TEST_F(InterpretTest, Unary) {
   const ValueId x = f64({3}, {-2, 0, 4});
   const auto unary = [&](OpKind kind) { return run(builder_.unary(kind, x)); };
   EXPECT_EQ(unary(OpKind::negate), (Elements{2, 0, -4}));
   EXPECT_EQ(unary(OpKind::sign), (Elements{-1, 0, 1}));
   EXPECT_EQ(unary(OpKind::abs), (Elements{2, 0, 4}));
+  EXPECT_EQ(unary(OpKind::sine), (Elements{std::sin(-2.0), 0, std::sin(4.0)}));
+  EXPECT_EQ(unary(OpKind::cosine), (Elements{std::cos(-2.0), 1, std::cos(4.0)}));
   EXPECT_EQ(unary(OpKind::exponential), (Elements{std::exp(-2.0), 1, std::exp(4.0)}));
   EXPECT_EQ(unary(OpKind::tanh), (Elements{std::tanh(-2.0), 0, std::tanh(4.0)}));
   EXPECT_DOUBLE_EQ(unary(OpKind::logistic)[2], 0.98201379003790845);

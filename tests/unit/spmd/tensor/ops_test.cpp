@@ -100,6 +100,18 @@ TEST_F(Ops, ChangeShapes) {
   EXPECT_EQ(x.dim(-1), 3);
 }
 
+TEST_F(Ops, TakeAndJoinParts) {
+  const Tensor x = f32({1, 2, 3, 4, 5, 6}, {2, 3});
+  EXPECT_EQ(slice(x, 1, 1, 3).to_vector(), (Floats{2, 3, 5, 6}));
+  EXPECT_EQ(slice(x, -1, -2, 100).to_vector(), (Floats{2, 3, 5, 6}));
+  EXPECT_EQ(slice(x, 1, 0, 3, 2).to_vector(), (Floats{1, 3, 4, 6}));
+  EXPECT_EQ(slice(x, 0, 2, 1).shape(), (Shape{0, 3}));
+  EXPECT_EQ(cat({x, x}).shape(), (Shape{4, 3}));
+  EXPECT_EQ(cat({x, slice(x, 1, 0, 1)}, -1).to_vector(), (Floats{1, 2, 3, 1, 4, 5, 6, 4}));
+  EXPECT_EQ(pad(slice(x, 0, 0, 1), {{0, 1}, {1, 0}}, 9).to_vector(),
+            (Floats{9, 1, 2, 3, 9, 9, 9, 9}));
+}
+
 TEST_F(Ops, MultiplyMatrices) {
   const Tensor a = f32({1, 2, 3, 4, 5, 6}, {2, 3});
   const Tensor b = f32({1, 0, 0, 1, 1, 1}, {3, 2});
@@ -195,6 +207,16 @@ TEST_F(Ops, RefuseDimsThatDoNotExist) {
   expect_refusal({"transpose: dim 5"}, [&](int& line) { line = __LINE__, transpose(x, 0, 5); });
   expect_refusal({"reshape", "6 elements", "{4,-1}"}, [&](int& line) {
     line = __LINE__, reshape(x, {4, -1});
+  });
+  expect_refusal({"slice: dim 2 is outside"},
+                 [&](int& line) { line = __LINE__, slice(x, 2, 0, 1); });
+  expect_refusal({"slice: step = 0"}, [&](int& line) { line = __LINE__, slice(x, 0, 0, 1, 0); });
+  expect_refusal({"cat: needs one tensor"}, [&](int& line) { line = __LINE__, cat({}); });
+  expect_refusal({"concatenate", "f32[2,3] and f32[3,2]"}, [&](int& line) {
+    line = __LINE__, cat({x, transpose(x, 0, 1)});
+  });
+  expect_refusal({"pad: 1 widths for the 2 dims"}, [&](int& line) {
+    line = __LINE__, pad(x, {{0, 1}});
   });
   expect_error(Errc::invalid_argument, {"dim(2) of f32[2,3]"}, [&] { x.dim(2); });
 }

@@ -63,6 +63,69 @@ TEST(Strided, BroadcastAgreesWithTheInterpreter) {
   }
 }
 
+/// Attributes of a slice of x, and of a pad that could have made x's elements stand apart.
+struct Window {
+  std::vector<std::int64_t> start, limit, stride;
+
+  Window(std::mt19937& random, const Shape& shape) {
+    for (const std::int64_t size : shape) {
+      const auto most = static_cast<int>(size);
+      start.push_back(random_int(random, 0, most));
+      limit.push_back(random_int(random, static_cast<int>(start.back()), most));
+      stride.push_back(random_int(random, 1, 3));
+    }
+  }
+};
+
+TEST(Strided, SliceAgreesWithTheInterpreter) {
+  for (unsigned seed = 0; seed < kCases; ++seed) {
+    SCOPED_TRACE(fmt::format("seed {}", seed));
+    std::mt19937 random(seed);
+    KernelCase test;
+    const Shape shape = any_shape(random, kDimCountMax);
+    const Window window(random, shape);
+    const ValueId x = test.input({any_dtype(random), shape}, random, 0, 100);
+    test.output(test.build.slice(x, window.start, window.limit, window.stride));
+    expect_exact(test);
+  }
+}
+
+TEST(Assemble, PadAgreesWithTheInterpreter) {
+  for (unsigned seed = 0; seed < kCases; ++seed) {
+    SCOPED_TRACE(fmt::format("seed {}", seed));
+    std::mt19937 random(seed);
+    KernelCase test;
+    const Shape shape = random_shape(random, random_int(random, 0, 4), 0, 5);
+    std::array<std::vector<std::int64_t>, 3> counts;
+    for (int dim = 0; dim < shape.size(); ++dim) {
+      for (auto& list : counts) list.push_back(random_int(random, 0, 2));
+    }
+    const DType dtype = any_dtype(random);
+    const ValueId x = test.input({dtype, shape}, random, 0, 100);
+    const ValueId padding = test.input({dtype, {}}, random, 0, 100);
+    test.output(test.build.pad(x, padding, counts[0], counts[1], counts[2]));
+    expect_exact(test);
+  }
+}
+
+TEST(Assemble, ConcatenateAgreesWithTheInterpreter) {
+  for (unsigned seed = 0; seed < kCases; ++seed) {
+    SCOPED_TRACE(fmt::format("seed {}", seed));
+    std::mt19937 random(seed);
+    KernelCase test;
+    Shape shape = random_shape(random, random_int(random, 1, 4), 0, 5);
+    const int dim = random_int(random, 0, shape.size() - 1);
+    const DType dtype = any_dtype(random);
+    std::vector<ValueId> parts;
+    for (int part = random_int(random, 1, 10); part > 0; --part) {
+      shape[dim] = random_int(random, 0, 4);
+      parts.push_back(test.input({dtype, shape}, random, 0, 100));
+    }
+    test.output(test.build.concatenate(parts, dim));
+    expect_exact(test);
+  }
+}
+
 TEST(Strided, ReshapeAndCopyKeepTheElements) {
   for (const DType dtype : kDTypes) {
     SCOPED_TRACE(to_string(dtype));
