@@ -1,3 +1,5 @@
+#include <weft/spmd/tensor/functional.hpp>
+
 #include <numeric>
 
 #include <weft/spmd/tensor/call.hpp>

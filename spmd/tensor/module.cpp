@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include <weft/spmd/tensor/call.hpp>
+#include <weft/spmd/tensor/functional.hpp>
 #include <weft/spmd/tensor/philox.hpp>
 
 namespace weft {

@@ -1,3 +1,5 @@
+#include <weft/spmd/tensor/ops.hpp>
+
 #include <algorithm>
 #include <numeric>
 

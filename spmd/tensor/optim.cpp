@@ -4,6 +4,7 @@
 #include <limits>
 
 #include <weft/spmd/tensor/call.hpp>
+#include <weft/spmd/tensor/ops.hpp>
 
 namespace weft {
 namespace {

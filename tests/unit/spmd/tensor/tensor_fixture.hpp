@@ -8,7 +8,7 @@
 
 #include <fmt/format.h>
 
-#include <weft/spmd/tensor/tensor.hpp>
+#include <weft/spmd/tensor/functional.hpp>
 #include <weft/tests/support/expect_error.hpp>
 #include <weft/tests/support/interpret_runtime.hpp>
 

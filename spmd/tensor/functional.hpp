@@ -1,0 +1,18 @@
+#pragma once
+/// What models are made of, as functions (torch.nn.functional).
+
+#include <weft/spmd/tensor/ops.hpp>
+
+namespace weft {
+
+/// torch.matmul for 2-d and batched operands of equal batch dims.
+Tensor matmul(Operand a, Operand b);
+/// x[..., in] * weight[out, in]^T + bias[out]; bias may be an empty tensor.
+Tensor linear(Operand x, const Tensor& weight, const Tensor& bias);
+Tensor log_softmax(Operand x, int dim = -1);
+Tensor softmax(Operand x, int dim = -1);
+/// Mean over the global batch of -log_softmax(logits)[label]; logits f32[B,C], labels i32[B] from 0
+/// to C - 1: another label adds 0 to the sum (values on chips can't be checked when it is traced).
+Tensor cross_entropy(Operand logits, const Tensor& labels);
+
+}  // namespace weft
