@@ -1,5 +1,9 @@
 #include <weft/spmd/tensor/functional.hpp>
 
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numbers>
 #include <numeric>
 
 #include <weft/spmd/tensor/call.hpp>
@@ -19,6 +23,31 @@ Tensor shifted_below_zero(Call& call, const Operand& x, int dim) {
   const Tensor top = amax(x, {dim}, /*keepdim=*/true);
   call.trace().stop_gradient(call.value(top));
   return x - top;
+}
+
+/// The last dims of x, as many as the weight of a norm has; refuses a weight of other sizes.
+std::vector<int> normalized_dims(Call& call, const Operand& x, const Tensor& weight) {
+  const TensorType& type = call.type(x);
+  const TensorType& scale = call.type(weight);
+  const int first = type.shape.size() - scale.shape.size();
+  bool fits = first >= 0 && scale.shape.size() > 0 && type.dtype == scale.dtype;
+  std::vector<int> dims;
+  for (int dim = 0; fits && dim < scale.shape.size(); ++dim) {
+    fits = type.shape[first + dim] == scale.shape[dim];
+    dims.push_back(first + dim);
+  }
+  if (!fits) {
+    call.refuse("the weight {} isn't of the last dims of {}", call.node(weight)->label(),
+                call.node(x)->label());
+  }
+  return dims;
+}
+
+/// A loss compares element by element: what broadcasts would be a mistake.
+void expect_like(Call& call, const Operand& input, const Tensor& target) {
+  if (call.type(input) == call.type(target)) return;
+  call.refuse("{} and the target {} differ; both must have one type", call.type(input).to_string(),
+              call.type(target).to_string());
 }
 
 }  // namespace
@@ -65,6 +94,18 @@ Tensor linear(Operand x, const Tensor& weight, const Tensor& bias) {
   return bias.defined() ? product + bias : product;
 }
 
+Tensor gelu(Operand x) {
+  Call call("gelu", x.loc());
+  const double slope = std::sqrt(2 / std::numbers::pi);
+  const Tensor inner = (x + x * x * x * 0.044715) * slope;
+  return x * 0.5 * (tanh(inner) + 1);
+}
+
+Tensor silu(Operand x) {
+  Call call("silu", x.loc());
+  return x * sigmoid(x);
+}
+
 Tensor log_softmax(Operand x, int dim) {
   Call call("log_softmax", x.loc());
   const Tensor shifted = shifted_below_zero(call, x, dim);
@@ -77,18 +118,87 @@ Tensor softmax(Operand x, int dim) {
   return powers / sum(powers, {dim}, /*keepdim=*/true);
 }
 
+Tensor layer_norm(Operand x, const Tensor& weight, const Tensor& bias, double eps) {
+  Call call("layer_norm", x.loc());
+  const std::vector<int> dims = normalized_dims(call, x, weight);
+  if (bias.defined() && call.type(bias) != call.type(weight)) {
+    call.refuse("the bias {} isn't of the type of the weight {}", call.node(bias)->label(),
+                call.node(weight)->label());
+  }
+  const Tensor centered = x - mean(x, dims, /*keepdim=*/true);
+  const Tensor variance = mean(centered * centered, dims, /*keepdim=*/true);
+  const Tensor y = centered * rsqrt(variance + eps) * weight;
+  return bias.defined() ? y + bias : y;
+}
+
+Tensor rms_norm(Operand x, const Tensor& weight, double eps) {
+  Call call("rms_norm", x.loc());
+  const std::vector<int> dims = normalized_dims(call, x, weight);
+  return x * rsqrt(mean(x * x, dims, /*keepdim=*/true) + eps) * weight;
+}
+
+Tensor attention(Operand q, const Tensor& k, const Tensor& v, const AttentionOptions& options) {
+  Call call("attention", q.loc());
+  const TensorType query = call.type(q);
+  const TensorType& key = call.type(k);
+  const TensorType& value = call.type(v);
+  const auto fits = [](const Shape& a, const Shape& b, std::initializer_list<int> dims) {
+    return std::ranges::all_of(dims, [&](int dim) { return a[dim] == b[dim]; });
+  };
+  if (query.shape.size() != 4 || key.shape.size() != 4 || value.shape.size() != 4 ||
+      query.dtype != key.dtype || key.dtype != value.dtype ||
+      !fits(query.shape, key.shape, {0, 1, 3}) || !fits(key.shape, value.shape, {0, 1, 2})) {
+    call.refuse(
+        "q {}, k {} and v {} don't fit; it takes [B,H,S,K], [B,H,T,K] and [B,H,T,E] of one "
+        "dtype",
+        query.to_string(), key.to_string(), value.to_string());
+  }
+  const double scale = options.scale.value_or(1 / std::sqrt(static_cast<double>(query.shape[3])));
+  Tensor scores = matmul(q, transpose(Operand(k, q.loc()), 2, 3)) * scale;
+  if (options.causal) {
+    const Shape& shape = scores.shape();
+    const Tensor unseen = greater(iota(shape, 3), iota(shape, 2));
+    scores = where(unseen, -std::numeric_limits<double>::infinity(), scores);
+  }
+  return matmul(softmax(scores), v);
+}
+
 Tensor cross_entropy(Operand logits, const Tensor& labels) {
   Call call("cross_entropy", logits.loc());
-  const TensorType& type = call.type(logits);
-  if (type.shape.size() != 2 || call.type(labels) != TensorType{DType::i32, {type.shape[0]}}) {
-    call.refuse("logits {} and labels {} don't fit; it takes [batch,classes] and i32[batch]",
+  const TensorType type = call.type(logits);
+  const int classes = type.shape.size() - 1;
+  if (classes < 0 ||
+      call.type(labels) !=
+          TensorType{DType::i32, Shape(std::span(type.shape.begin(), type.shape.end() - 1))}) {
+    call.refuse("logits {} and labels {} don't fit; it takes [...,classes] and i32[...]",
                 type.to_string(), call.type(labels).to_string());
   }
   // The label is picked by comparing, not by gathering: each chip picks from the classes it has.
-  const std::int64_t batch = type.shape[0];
-  const Tensor is_label = equal(iota(type.shape, 1), reshape(labels, Shape{batch, 1}));
-  const Tensor picked = where(is_label, log_softmax(logits, 1), 0.0);
-  return sum(picked) * (-1.0 / static_cast<double>(batch));
+  Shape column = type.shape;
+  column[classes] = 1;
+  const Tensor is_label = equal(iota(type.shape, classes), reshape(labels, column));
+  const Tensor picked = where(is_label, log_softmax(logits, classes), 0.0);
+  return sum(picked) * (-1.0 / static_cast<double>(labels.num_elements()));
+}
+
+Tensor mse_loss(Operand input, const Tensor& target) {
+  Call call("mse_loss", input.loc());
+  expect_like(call, input, target);
+  const Tensor error = input - target;
+  return mean(error * error);
+}
+
+Tensor l1_loss(Operand input, const Tensor& target) {
+  Call call("l1_loss", input.loc());
+  expect_like(call, input, target);
+  return mean(abs(input - target));
+}
+
+Tensor binary_cross_entropy_with_logits(Operand logits, const Tensor& target) {
+  Call call("binary_cross_entropy_with_logits", logits.loc());
+  expect_like(call, logits, target);
+  // log(1 + e^x) without overflow, less x where the target is 1.
+  return mean(maximum(logits, 0.0) - logits * target + log(exp(-abs(logits)) + 1));
 }
 
 }  // namespace weft

@@ -1,6 +1,8 @@
 #pragma once
 /// What models are made of, as functions (torch.nn.functional).
 
+#include <optional>
+
 #include <weft/spmd/tensor/ops.hpp>
 
 namespace weft {
@@ -9,10 +11,36 @@ namespace weft {
 Tensor matmul(Operand a, Operand b);
 /// x[..., in] * weight[out, in]^T + bias[out]; bias may be an empty tensor.
 Tensor linear(Operand x, const Tensor& weight, const Tensor& bias);
+
+/// torch's gelu(approximate="tanh"): 0.5 x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))).
+Tensor gelu(Operand x);
+Tensor silu(Operand x);  ///< x * sigmoid(x)
 Tensor log_softmax(Operand x, int dim = -1);
 Tensor softmax(Operand x, int dim = -1);
-/// Mean over the global batch of -log_softmax(logits)[label]; logits f32[B,C], labels i32[B] from 0
-/// to C - 1: another label adds 0 to the sum (values on chips can't be checked when it is traced).
+
+/// torch.nn.functional.layer_norm over the last dims, those of `weight`: (x - mean) / sqrt(variance
+/// + eps) * weight + bias; bias may be an empty tensor.
+Tensor layer_norm(Operand x, const Tensor& weight, const Tensor& bias, double eps = 1e-5);
+/// x / sqrt(mean(x^2) + eps) * weight over the last dims, those of `weight` (B. Zhang, R. Sennrich,
+/// 2019).
+Tensor rms_norm(Operand x, const Tensor& weight, double eps = 1e-6);
+
+struct AttentionOptions {
+  bool causal = false;          ///< query i sees keys 0 to i
+  std::optional<double> scale;  ///< of the scores; 1/sqrt(K) by default
+};
+/// torch's scaled_dot_product_attention: softmax(q k^T * scale) v for q[B,H,S,K], k[B,H,T,K] and
+/// v[B,H,T,E]; gives [B,H,S,E].
+Tensor attention(Operand q, const Tensor& k, const Tensor& v, const AttentionOptions& options = {});
+
+// Losses: the mean over the elements of the global tensors, f32[].
+
+/// Mean of -log_softmax(logits)[label]; logits [..., classes], labels i32[...] from 0 to classes -
+/// 1: another label adds 0 to the sum (values on chips can't be checked when it is traced).
 Tensor cross_entropy(Operand logits, const Tensor& labels);
+Tensor mse_loss(Operand input, const Tensor& target);
+Tensor l1_loss(Operand input, const Tensor& target);
+/// torch's binary_cross_entropy_with_logits, targets from 0 to 1.
+Tensor binary_cross_entropy_with_logits(Operand logits, const Tensor& target);
 
 }  // namespace weft

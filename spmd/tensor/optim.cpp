@@ -1,6 +1,6 @@
 #include <weft/spmd/tensor/optim.hpp>
 
-#include <cmath>
+#include <array>
 #include <limits>
 
 #include <weft/spmd/tensor/call.hpp>
@@ -30,16 +30,6 @@ void expect_gradients(Call& call, std::span<const Tensor> grads,
   }
 }
 
-/// One state tensor for each parameter, zero at first.
-std::vector<Parameter> make_state(std::span<const Parameter> parameters, std::string_view name) {
-  std::vector<Parameter> states;
-  for (const Parameter& parameter : parameters) {
-    states.push_back(
-        make_opt_state(fmt::format("{}.{}", parameter.name(), name), 0, parameter.shape()));
-  }
-  return states;
-}
-
 /// State that nobody marked, and that isn't on the chips yet, is asked for as its parameter is or
 /// lies.
 void follow_sharding(const Parameter& state, const Parameter& parameter) {
@@ -50,74 +40,167 @@ void follow_sharding(const Parameter& state, const Parameter& parameter) {
 
 }  // namespace
 
-SGD::SGD(std::vector<Parameter> parameters, const Options& options)
-    : options_(options), parameters_(std::move(parameters)) {
-  expect_between("SGD: lr", options.lr, kInfinity);
-  expect_between("SGD: momentum", options.momentum, kInfinity);
-  expect_between("SGD: weight_decay", options.weight_decay, kInfinity);
-  if (options.nesterov && options.momentum == 0) {
-    fail(Errc::invalid_argument, "SGD: nesterov needs a momentum above 0");
-  }
-  if (options.momentum > 0) momentum_buffer_ = make_state(parameters_, "momentum_buffer");
-}
-
-void SGD::step(std::span<const Tensor> grads, std::source_location loc) {
-  Call call("SGD::step", loc);
-  expect_gradients(call, grads, parameters_);
-  const Tensor lr = scalar(options_.lr);
-  for (std::size_t i = 0; i < grads.size(); ++i) {
-    Parameter& p = parameters_[i];
-    Tensor direction = grads[i];
-    if (options_.weight_decay > 0) direction = direction + p * options_.weight_decay;
-    if (options_.momentum > 0) {
-      Parameter& buffer = momentum_buffer_[i];
-      follow_sharding(buffer, p);
-      const Tensor next = buffer * options_.momentum + direction;
-      direction = options_.nesterov ? direction + next * options_.momentum : next;
-      buffer.assign(next);
+Optimizer::Group& Optimizer::add_group(const std::vector<Parameter>& parameters, double lr,
+                                       std::span<const char* const> states) {
+  expect_between(fmt::format("{}: lr", name_), lr, kInfinity);
+  Group group{.lr = Scalar(lr), .slots = {}, .state = {}};
+  for (const Parameter& parameter : parameters) {
+    Slot& slot = group.slots.emplace_back(Slot{parameter, {}});
+    for (const char* state : states) {
+      slot.state.push_back(
+          make_opt_state(fmt::format("{}.{}", parameter.name(), state), 0, parameter.shape()));
     }
-    p.assign(p - lr * direction);
+  }
+  groups_.push_back(std::move(group));
+  return groups_.back();
+}
+
+void Optimizer::step(std::span<const Tensor> grads, std::source_location loc) {
+  Call call(step_name_, loc);
+  const std::vector<Parameter> all = parameters();
+  expect_gradients(call, grads, all);
+  std::size_t next = 0;
+  for (std::size_t i = 0; i < groups_.size(); ++i) {
+    const std::vector<Tensor> shared = begin(i);
+    for (Slot& slot : groups_[i].slots) {
+      for (const Parameter& state : slot.state) follow_sharding(state, slot.parameter);
+      update(i, slot, grads[next++], shared);
+    }
   }
 }
 
-AdamW::AdamW(std::vector<Parameter> parameters, const Options& options)
-    : options_(options), parameters_(std::move(parameters)) {
-  expect_between("AdamW: lr", options.lr, kInfinity);
-  expect_between("AdamW: beta1", options.beta1, 1);
-  expect_between("AdamW: beta2", options.beta2, 1);
-  expect_between("AdamW: eps", options.eps, kInfinity);
-  expect_between("AdamW: weight_decay", options.weight_decay, kInfinity);
-  exp_avg_ = make_state(parameters_, "exp_avg");
-  exp_avg_sq_ = make_state(parameters_, "exp_avg_sq");
-}
-
-void AdamW::step(std::span<const Tensor> grads, std::source_location loc) {
-  Call call("AdamW::step", loc);
-  expect_gradients(call, grads, parameters_);
-  ++steps_;
-  const auto t = static_cast<double>(steps_);
-  const Tensor decay = scalar(1 - options_.lr * options_.weight_decay);
-  const Tensor step_size = scalar(options_.lr / (1 - std::pow(options_.beta1, t)));
-  const Tensor correction = scalar(std::sqrt(1 - std::pow(options_.beta2, t)));
-  for (std::size_t i = 0; i < grads.size(); ++i) {
-    Parameter& p = parameters_[i];
-    follow_sharding(exp_avg_[i], p);
-    follow_sharding(exp_avg_sq_[i], p);
-    const Tensor& g = grads[i];
-    const Tensor m = exp_avg_[i] * options_.beta1 + g * (1 - options_.beta1);
-    const Tensor v = exp_avg_sq_[i] * options_.beta2 + g * g * (1 - options_.beta2);
-    const Tensor denominator = sqrt(v) / correction + options_.eps;
-    p.assign(p * decay - step_size * (m / denominator));
-    exp_avg_[i].assign(m);
-    exp_avg_sq_[i].assign(v);
+std::vector<Parameter> Optimizer::parameters() const {
+  std::vector<Parameter> all;
+  for (const Group& group : groups_) {
+    for (const Slot& slot : group.slots) all.push_back(slot.parameter);
   }
-}
-
-std::vector<Parameter> AdamW::state() const {
-  std::vector<Parameter> all = exp_avg_;
-  all.insert(all.end(), exp_avg_sq_.begin(), exp_avg_sq_.end());
   return all;
 }
+
+std::vector<Parameter> Optimizer::state() const {
+  std::vector<Parameter> all;
+  for (const Group& group : groups_) {
+    for (const Slot& slot : group.slots) {
+      all.insert(all.end(), slot.state.begin(), slot.state.end());
+    }
+    all.insert(all.end(), group.state.begin(), group.state.end());
+  }
+  return all;
+}
+
+void Optimizer::set_lr(double lr) {
+  for (std::size_t group = 0; group < groups_.size(); ++group) set_lr(lr, group);
+}
+
+void Optimizer::set_lr(double lr, std::size_t group) {
+  expect_between(fmt::format("{}: lr", name_), lr, kInfinity);
+  groups_.at(group).lr.set(lr);
+}
+
+SGD::SGD(const std::vector<Parameter>& parameters, const Options& options)
+    : SGD({{parameters, options}}) {}
+
+SGD::SGD(const std::vector<ParameterGroup<Options>>& groups) : Optimizer("SGD") {
+  static constexpr std::array kStates{"momentum_buffer"};
+  for (const auto& [parameters, options] : groups) {
+    expect_between("SGD: momentum", options.momentum, kInfinity);
+    expect_between("SGD: weight_decay", options.weight_decay, kInfinity);
+    if (options.nesterov && options.momentum == 0) {
+      fail(Errc::invalid_argument, "SGD: nesterov needs a momentum above 0");
+    }
+    options_.push_back(options);
+    add_group(parameters, options.lr, std::span(kStates).first(options.momentum > 0 ? 1 : 0));
+  }
+}
+
+void SGD::update(std::size_t group_index, Slot& slot, const Tensor& grad,
+                 std::span<const Tensor> /*shared*/) {
+  const Options& options = options_[group_index];
+  Parameter& p = slot.parameter;
+  Tensor direction = grad;
+  if (options.weight_decay > 0) direction = direction + p * options.weight_decay;
+  if (options.momentum > 0) {
+    const Tensor next = slot.state[0] * options.momentum + direction;
+    direction = options.nesterov ? direction + next * options.momentum : next;
+    slot.state[0].assign(next);
+  }
+  p.assign(p - group(group_index).lr * direction);
+}
+
+Adam::Adam(const std::vector<Parameter>& parameters, const Options& options)
+    : Adam({{parameters, options}}) {}
+
+Adam::Adam(const std::vector<ParameterGroup<Options>>& groups) : Adam("Adam", false, groups) {}
+
+Adam::Adam(std::string name, bool decoupled, const std::vector<ParameterGroup<Options>>& groups)
+    : Optimizer(name), decoupled_(decoupled) {
+  static constexpr std::array kStates{"exp_avg", "exp_avg_sq"};
+  for (const auto& [parameters, options] : groups) {
+    expect_between(fmt::format("{}: beta1", name), options.beta1, 1);
+    expect_between(fmt::format("{}: beta2", name), options.beta2, 1);
+    expect_between(fmt::format("{}: eps", name), options.eps, kInfinity);
+    expect_between(fmt::format("{}: weight_decay", name), options.weight_decay, kInfinity);
+    options_.push_back(options);
+    Group& group = add_group(parameters, options.lr, kStates);
+    if (parameters.empty()) continue;
+    // f64: 1 - beta2^step is lost to rounding in f32 when the step is large.
+    for (const char* state : {"bias_correction1", "bias_correction2"}) {
+      group.state.push_back(make_opt_state(fmt::format("{}.{}", parameters.front().name(), state),
+                                           0, {}, DType::f64));
+    }
+  }
+}
+
+std::vector<Tensor> Adam::begin(std::size_t group_index) {
+  const Group& group = this->group(group_index);
+  const Options& options = options_[group_index];
+  if (group.state.empty()) return {};
+  const auto advance = [](Parameter average, double beta) {
+    average.assign(average * beta + (1 - beta));
+    return average;
+  };
+  const Tensor correction1 = advance(group.state[0], options.beta1);
+  const Tensor correction2 = advance(group.state[1], options.beta2);
+  return {group.lr / cast(correction1, DType::f32), cast(sqrt(correction2), DType::f32),
+          1.0 - group.lr * options.weight_decay};
+}
+
+void Adam::update(std::size_t group_index, Slot& slot, const Tensor& grad,
+                  std::span<const Tensor> shared) {
+  const Tensor& step_size = shared[0];
+  const Tensor& correction = shared[1];
+  const Tensor& decay = shared[2];
+  const Options& options = options_[group_index];
+  Parameter& p = slot.parameter;
+  const bool l2 = !decoupled_ && options.weight_decay > 0;
+  const Tensor g = l2 ? grad + p * options.weight_decay : grad;
+  const Tensor m = slot.state[0] * options.beta1 + g * (1 - options.beta1);
+  const Tensor v = slot.state[1] * options.beta2 + g * g * (1 - options.beta2);
+  const Tensor kept = decoupled_ && options.weight_decay > 0 ? p * decay : p;
+  p.assign(kept - step_size * (m / (sqrt(v) / correction + options.eps)));
+  slot.state[0].assign(m);
+  slot.state[1].assign(v);
+}
+
+namespace {
+
+std::vector<ParameterGroup<Adam::Options>> as_adam(
+    const std::vector<ParameterGroup<AdamW::Options>>& groups) {
+  std::vector<ParameterGroup<Adam::Options>> result;
+  for (const auto& [parameters, options] : groups) {
+    const auto [lr, beta1, beta2, eps, weight_decay] = options;
+    result.push_back({parameters, {lr, beta1, beta2, eps, weight_decay}});
+  }
+  return result;
+}
+
+}  // namespace
+
+AdamW::AdamW(const std::vector<Parameter>& parameters, const Options& options)
+    : AdamW({{parameters, options}}) {}
+
+AdamW::AdamW(const std::vector<ParameterGroup<Options>>& groups)
+    : Adam("AdamW", true, as_adam(groups)) {}
 
 Tensor clip_by_global_norm(std::span<Tensor> grads, double max_norm, std::source_location loc) {
   Call call("clip_by_global_norm", loc);

@@ -4,14 +4,74 @@
 #include <cstdint>
 #include <source_location>
 #include <span>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include <weft/spmd/tensor/module.hpp>
 
 namespace weft {
 
+/// Parameters with options of their own, as torch's parameter groups.
+template <typename Options>
+struct ParameterGroup {
+  std::vector<Parameter> parameters;
+  Options options;
+};
+
+/// What all optimizers do. Learning rates are inputs of the program: a schedule (schedule.hpp) is
+/// `set_lr` before each step, and no step is a new program.
+class Optimizer {
+ public:
+  virtual ~Optimizer() = default;
+  Optimizer(const Optimizer&) = delete;
+  Optimizer& operator=(const Optimizer&) = delete;
+
+  /// Records the update of parameters and state; `grads[i]` belongs to parameters()[i]. State that
+  /// isn't marked is sharded as its parameter is. Throws invalid_argument for gradients that don't
+  /// fit.
+  void step(std::span<const Tensor> grads,
+            std::source_location loc = std::source_location::current());
+
+  /// Of all groups, in order.
+  std::vector<Parameter> parameters() const;
+  /// What it keeps from step to step ("fc1.weight.exp_avg"), for sharding and checkpoints.
+  std::vector<Parameter> state() const;
+
+  double lr(std::size_t group = 0) const { return groups_.at(group).lr.value(); }
+  /// From the next step() on. Throws invalid_argument for a negative rate.
+  void set_lr(double lr);
+  void set_lr(double lr, std::size_t group);
+
+ protected:
+  struct Slot {
+    Parameter parameter;
+    std::vector<Parameter> state;
+  };
+  struct Group {
+    Scalar lr;
+    std::vector<Slot> slots;
+    std::vector<Parameter> state;  // of the whole group
+  };
+
+  explicit Optimizer(std::string name) : name_(std::move(name)), step_name_(name_ + "::step") {}
+  /// Adds a group whose parameters each have these states, zero at first.
+  Group& add_group(const std::vector<Parameter>& parameters, double lr,
+                   std::span<const char* const> states);
+  const Group& group(std::size_t i) const { return groups_[i]; }
+  /// Comes before the updates of the group's parameters, which get what it returns as `shared`.
+  virtual std::vector<Tensor> begin(std::size_t /*group*/) { return {}; }
+  virtual void update(std::size_t group, Slot& slot, const Tensor& grad,
+                      std::span<const Tensor> shared) = 0;
+
+ private:
+  std::string name_;
+  std::string step_name_;
+  std::vector<Group> groups_;
+};
+
 /// torch.optim.SGD with momentum (I. Sutskever et al., 2013), without dampening.
-class SGD {
+class SGD : public Optimizer {
  public:
   struct Options {
     double lr = 1e-3;
@@ -21,26 +81,47 @@ class SGD {
   };
   /// Throws invalid_argument for options that torch refuses as well: a negative number, nesterov
   /// without momentum.
-  SGD(std::vector<Parameter> parameters, const Options& options);
-
-  /// Records the update of the parameters; `grads[i]` belongs to parameters[i]. The learning rate
-  /// is a runtime scalar. State that isn't marked is sharded as its parameter is.
-  void step(std::span<const Tensor> grads,
-            std::source_location loc = std::source_location::current());
-  void set_lr(double lr) { options_.lr = lr; }
-
-  /// "fc1.weight.momentum_buffer"; none without momentum.
-  const std::vector<Parameter>& state() const { return momentum_buffer_; }
+  SGD(const std::vector<Parameter>& parameters, const Options& options);
+  explicit SGD(const std::vector<ParameterGroup<Options>>& groups);
 
  private:
-  Options options_;
-  std::vector<Parameter> parameters_;
-  std::vector<Parameter> momentum_buffer_;
+  void update(std::size_t group, Slot& slot, const Tensor& grad,
+              std::span<const Tensor> shared) override;
+
+  std::vector<Options> options_;
 };
 
-/// torch.optim.AdamW (I. Loshchilov, F. Hutter, 2019): decoupled weight decay, bias correction.
-/// With weight_decay = 0 it is Adam.
-class AdamW {
+/// torch.optim.Adam (D. Kingma, J. Ba, 2015), with bias correction; weight decay is added to the
+/// gradient (L2). The corrections are kept on the chips, as moving averages of ones, which
+/// 1 - beta^step is: so that they are restored with the rest of the state.
+class Adam : public Optimizer {
+ public:
+  struct Options {
+    double lr = 1e-3;
+    double beta1 = 0.9;
+    double beta2 = 0.999;
+    double eps = 1e-8;
+    double weight_decay = 0;
+  };
+  /// Throws invalid_argument for options that torch refuses as well: a negative number, a beta of 1
+  /// or more.
+  Adam(const std::vector<Parameter>& parameters, const Options& options);
+  explicit Adam(const std::vector<ParameterGroup<Options>>& groups);
+
+ protected:
+  Adam(std::string name, bool decoupled, const std::vector<ParameterGroup<Options>>& groups);
+
+ private:
+  std::vector<Tensor> begin(std::size_t group) override;
+  void update(std::size_t group, Slot& slot, const Tensor& grad,
+              std::span<const Tensor> shared) override;
+
+  bool decoupled_;
+  std::vector<Options> options_;
+};
+
+/// torch.optim.AdamW (I. Loshchilov, F. Hutter, 2019): Adam with decoupled weight decay.
+class AdamW : public Adam {
  public:
   struct Options {
     double lr = 1e-3;
@@ -49,29 +130,8 @@ class AdamW {
     double eps = 1e-8;
     double weight_decay = 1e-2;
   };
-  /// Throws invalid_argument for options that torch refuses as well: a negative number, a beta of 1
-  /// or more.
-  AdamW(std::vector<Parameter> parameters, const Options& options);
-
-  /// Records the update of parameters and moments; `grads[i]` belongs to parameters[i]. The
-  /// learning rate and the bias corrections are runtime scalars: no step is a new program.
-  void step(std::span<const Tensor> grads,
-            std::source_location loc = std::source_location::current());
-  void set_lr(double lr) { options_.lr = lr; }
-
-  /// The moments, "fc1.weight.exp_avg" and "fc1.weight.exp_avg_sq", for sharding and checkpoints.
-  std::vector<Parameter> state() const;
-  /// Steps recorded so far. A training that goes on from a checkpoint sets it: the bias corrections
-  /// follow from it.
-  std::int64_t steps() const { return steps_; }
-  void set_steps(std::int64_t steps) { steps_ = steps; }
-
- private:
-  Options options_;
-  std::int64_t steps_ = 0;
-  std::vector<Parameter> parameters_;
-  std::vector<Parameter> exp_avg_;
-  std::vector<Parameter> exp_avg_sq_;
+  AdamW(const std::vector<Parameter>& parameters, const Options& options);
+  explicit AdamW(const std::vector<ParameterGroup<Options>>& groups);
 };
 
 /// torch.nn.utils.clip_grad_norm_: scales all gradients by one factor so that the norm of all their
