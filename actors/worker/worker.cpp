@@ -75,10 +75,11 @@ class WorkerSession {
     permits.wait_granted(0);
     board_.worker(worker_).state(ActorState::running);
     manual_seed(assignment_.seed);
-    const RuntimeScope runtime_scope(runtime_);
+    RuntimeScope runtime_scope(runtime_);
     WorkerContext context(worker_, job_id_, assignment_, link_, runtime_, stages.take());
     const ContextScope context_scope(context);
     loop(context);
+    runtime_scope.finish();
     runtime_.drain();
   }
 

@@ -67,13 +67,14 @@ WorkerRuntime::WorkerRuntime(const Mesh& mesh, std::vector<int> positions,
 
 WorkerRuntime::~WorkerRuntime() = default;
 
-Runtime::RunResult WorkerRuntime::run(const Program& program, std::span<const Binding> inputs) {
+Runtime::RunResult WorkerRuntime::run(const Program& program, const Fingerprint& key,
+                                      std::span<const Binding> inputs, const RunSite& site) {
   WEFT_CHECK(inputs.size() == program.inputs.size(), inputs.size(), program.inputs.size());
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     const auto* buffer = std::get_if<BufferPtr>(&inputs[i]);
     if (buffer != nullptr) require_own(**buffer, program.inputs[i].name);
   }
-  const auto& [number, plan] = find_or_compile(program);
+  const auto& [number, plan] = find_or_compile(program, key, site);
   await_room();
   auto request = std::make_shared<DeviceRun>();
   request->program = number;
@@ -147,12 +148,10 @@ void WorkerRuntime::require_loop_thread(const char* what) const {
 /// The line of the call stands for the program: it is what the workers must agree on.
 std::uint32_t WorkerRuntime::find_or_admit(const std::source_location& where) {
   const std::string text = fmt::format("on_each_chip at {}:{}", where.file_name(), where.line());
-  const Fingerprint key{.low = std::hash<std::string>()(text), .high = 0};
-  const auto found = compiled_.find(key);
-  if (found != compiled_.end()) return found->second.number;
-  const std::uint32_t number = next_number();
-  admit(text, key);
-  return compiled_.emplace(key, Compiled{number, nullptr}).first->second.number;
+  const auto found = bodies_.find(text);
+  if (found != bodies_.end()) return found->second;
+  admit(programs_, text, {.low = std::hash<std::string>()(text), .high = 0});
+  return bodies_.emplace(text, programs_++).first->second;
 }
 
 ArenaPlace WorkerRuntime::allocate(std::int64_t size, std::size_t element_bytes) {
@@ -169,17 +168,20 @@ ArenaPlace WorkerRuntime::allocate(std::int64_t size, std::size_t element_bytes)
   return {offset, block, alive_};
 }
 
-const WorkerRuntime::Compiled& WorkerRuntime::find_or_compile(const Program& program) {
-  const Fingerprint key = fingerprint(program);
-  const auto found = compiled_.find(key);
-  if (found != compiled_.end()) return found->second;
+const CompileCache::Entry& WorkerRuntime::find_or_compile(const Program& program,
+                                                          const Fingerprint& key,
+                                                          const RunSite& site) {
+  if (const CompileCache::Entry* found = cache_.find(program, key)) return *found;
 
   board_.state(ActorState::compiling);
+  if (const auto reason = cache_.explain(program, site)) {
+    logger("weft.worker")->warn("{}", *reason);
+  }
   const auto begin = std::chrono::steady_clock::now();
-  const std::uint32_t number = next_number();
+  const std::uint32_t number = programs_;
   auto plan = std::make_shared<const Plan>(compile(program, mesh_));
   dump(program, *plan, number);
-  if (options_.has_mesh) admit(to_text(program, mesh_), key);
+  if (options_.has_mesh) admit(number, to_text(program, mesh_), key);
   auto load = std::make_shared<const DeviceLoad>(DeviceLoad{number, plan});
   for (const auto& device : devices_) device->load(load);
   const auto took = std::chrono::steady_clock::now() - begin;
@@ -188,11 +190,11 @@ const WorkerRuntime::Compiled& WorkerRuntime::find_or_compile(const Program& pro
              key.to_string(), program.num_ops(), plan->program.num_ops(), plan->temp_bytes,
              std::chrono::duration<double, std::milli>(took).count());
   board_.state(ActorState::running);
-  return compiled_.emplace(key, Compiled{number, std::move(plan)}).first->second;
+  ++programs_;
+  return cache_.add(program, key, {number, std::move(plan)});
 }
 
-void WorkerRuntime::admit(std::string text, const Fingerprint& key) {
-  const std::uint32_t number = next_number();
+void WorkerRuntime::admit(std::uint32_t number, std::string text, const Fingerprint& key) {
   if (text.size() > kProgramTextBytesMax) {
     text.resize(kProgramTextBytesMax);
     text += "\n(cut)";

@@ -15,6 +15,7 @@
 #include <weft/actors/worker/buffer_pool.hpp>
 #include <weft/actors/worker/worker_link.hpp>
 #include <weft/spmd/passes/plan.hpp>
+#include <weft/spmd/tensor/compile_cache.hpp>
 #include <weft/spmd/tensor/runtime.hpp>
 #include <weft/transport/board.hpp>
 
@@ -37,7 +38,8 @@ class WorkerRuntime : public Runtime {
   ~WorkerRuntime() override;
 
   const Mesh* mesh() const override { return options_.has_mesh ? &mesh_ : nullptr; }
-  RunResult run(const Program& program, std::span<const Binding> inputs) override;
+  RunResult run(const Program& program, const Fingerprint& key, std::span<const Binding> inputs,
+                const RunSite& site) override;
   std::vector<std::byte> read(const Buffer& buffer) override;
   void end_step() override;
 
@@ -51,14 +53,9 @@ class WorkerRuntime : public Runtime {
   std::uint64_t runs() const { return runs_; }
 
  private:
-  /// No plan: code of the loop's own.
-  struct Compiled {
-    std::uint32_t number = 0;
-    std::shared_ptr<const Plan> plan;
-  };
-  const Compiled& find_or_compile(const Program& program);
-  std::uint32_t next_number() const { return static_cast<std::uint32_t>(compiled_.size()); }
-  void admit(std::string text, const Fingerprint& fingerprint);
+  const CompileCache::Entry& find_or_compile(const Program& program, const Fingerprint& key,
+                                             const RunSite& site);
+  void admit(std::uint32_t number, std::string text, const Fingerprint& fingerprint);
   std::uint32_t find_or_admit(const std::source_location& where);
   void require_loop_thread(const char* what) const;
   void await_room() const;
@@ -82,7 +79,9 @@ class WorkerRuntime : public Runtime {
   std::shared_ptr<BufferPool> pool_;
   const std::thread::id loop_thread_ = std::this_thread::get_id();
   const std::shared_ptr<void> alive_ = std::make_shared<char>();
-  std::map<Fingerprint, Compiled> compiled_;
+  CompileCache cache_;
+  std::map<std::string, std::uint32_t> bodies_;  // numbers of on_each_chip's, by place
+  std::uint32_t programs_ = 0;                   // numbered so far, bodies too
   std::uint64_t step_ = 0;
   std::uint64_t runs_ = 0;
 };

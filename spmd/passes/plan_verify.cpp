@@ -48,9 +48,10 @@ void check_places(const Plan& plan, const Mesh& mesh) {
   const Program& program = plan.program;
   std::vector<Slot> bound(program.num_values());  // as inputs and outputs ask for
   for (std::size_t i = 0; i < program.inputs.size(); ++i) {
-    const auto& [value, kind, name, sharding] = program.inputs[i];
-    check_boundary(name.c_str(), mesh, plan.input_types[i], program.type(value), sharding);
-    bound[value] = {Place::input, i};
+    const ProgramInput& input = program.inputs[i];
+    check_boundary(input.name.c_str(), mesh, plan.input_types[i], program.type(input.value),
+                   input.sharding);
+    bound[input.value] = {Place::input, i};
   }
   for (std::size_t i = 0; i < program.outputs.size(); ++i) {
     const auto& [value, name, sharding, updates] = program.outputs[i];

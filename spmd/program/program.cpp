@@ -15,11 +15,11 @@ std::string_view to_string(InputKind kind) noexcept {
 }
 
 ValueId Program::add_input(TensorType type, InputKind input_kind, std::string name,
-                           const Sharding& sharding) {
+                           const Sharding& sharding, LocId loc_id) {
   const ValueId value = num_values();
   value_types.push_back(type);
   value_ops.push_back(kNoId);
-  inputs.push_back({value, input_kind, std::move(name), sharding});
+  inputs.push_back({value, input_kind, std::move(name), sharding, loc_id});
   return value;
 }
 

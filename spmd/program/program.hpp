@@ -30,6 +30,7 @@ struct ProgramInput {
   InputKind kind = InputKind::data;
   std::string name;
   Sharding sharding;  ///< what is asked for (global program) or what it has (chip's program)
+  LocId loc = 0;      ///< where it was made; outside the fingerprint
 };
 
 struct ProgramOutput {
@@ -76,7 +77,8 @@ struct Program {
   const std::string& loc(OpId op) const { return locs[op_locs[op]]; }
 
   /// Appends without inference or checks (builder.hpp infers, verify.hpp checks).
-  ValueId add_input(TensorType type, InputKind kind, std::string name, const Sharding& sharding);
+  ValueId add_input(TensorType type, InputKind kind, std::string name, const Sharding& sharding,
+                    LocId loc = 0);
   ValueId add_op(OpKind kind, std::span<const ValueId> op_operands,
                  std::span<const std::int64_t> op_attrs, TensorType result_type, LocId loc = 0);
   void add_output(ValueId value, std::string name, const Sharding& sharding,

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include <weft/spmd/program/element.hpp>
 #include <weft/spmd/tensor/call.hpp>
 #include <weft/spmd/tensor/functional.hpp>
 #include <weft/spmd/tensor/philox.hpp>
@@ -47,11 +48,13 @@ Parameter make_parameter(std::string name, std::span<const float> elements, cons
   return Parameter(host_node(type, InputKind::param, std::move(name), std::as_bytes(elements)));
 }
 
-Parameter make_opt_state(std::string name, double value, const Shape& shape) {
-  const std::vector<float> elements(static_cast<std::size_t>(shape.num_elements()),
-                                    static_cast<float>(value));
-  return Parameter(host_node({DType::f32, shape}, InputKind::opt_state, std::move(name),
-                             std::as_bytes(std::span(elements))));
+Parameter make_opt_state(std::string name, double value, const Shape& shape, DType dtype) {
+  const TensorType type{dtype, shape};
+  std::vector<std::byte> elements(static_cast<std::size_t>(type.bytes()));
+  for (std::int64_t at = 0; at < type.bytes(); at += byte_size(dtype)) {
+    store_element(dtype, value, elements.data() + at);
+  }
+  return Parameter(host_node(type, InputKind::opt_state, std::move(name), elements));
 }
 
 std::vector<Tensor> grad(const Tensor& loss, std::span<const Parameter> wrt,

@@ -30,7 +30,8 @@ class Parameter : public Tensor {
 /// name.
 Parameter make_parameter(std::string name, std::span<const float> elements, const Shape& shape);
 /// Optimizer state: as a parameter, of another input kind.
-Parameter make_opt_state(std::string name, double value, const Shape& shape);
+Parameter make_opt_state(std::string name, double value, const Shape& shape,
+                         DType dtype = DType::f32);
 
 /// d loss / d wrt[i]; see grad in tensor.hpp.
 std::vector<Tensor> grad(const Tensor& loss, std::span<const Parameter> wrt,

@@ -19,13 +19,14 @@ Sharding TensorNode::input_sharding() const {
 }
 
 NodePtr host_node(const TensorType& type, InputKind kind, std::string name,
-                  std::span<const std::byte> elements) {
+                  std::span<const std::byte> elements, const std::source_location& loc) {
   WEFT_CHECK(static_cast<std::int64_t>(elements.size()) == type.bytes(), elements.size(),
              type.to_string());
   auto node = std::make_shared<TensorNode>();
   node->type = type;
   node->kind = kind;
   node->name = std::move(name);
+  node->loc = loc;
   node->storage = std::make_shared<const std::vector<std::byte>>(elements.begin(), elements.end());
   return node;
 }

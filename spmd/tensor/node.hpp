@@ -24,6 +24,7 @@ struct TensorNode {
   std::string name;                  ///< full name of a parameter or optimizer state, else empty
   std::variant<std::monostate, HostData, BufferPtr> storage;
   std::optional<Sharding> marked;  ///< asked for before it first lay on the chips
+  std::source_location loc{};      ///< of the call that brought it to the chips; line 0: unknown
 
   std::uint64_t trace = 0;      ///< the trace that the next two belong to
   ValueId value = kNoId;        ///< its current value
@@ -40,7 +41,7 @@ using NodePtr = std::shared_ptr<TensorNode>;
 
 /// A node with these elements on the host, as many bytes as the type has.
 NodePtr host_node(const TensorType& type, InputKind kind, std::string name,
-                  std::span<const std::byte> elements);
+                  std::span<const std::byte> elements, const std::source_location& loc = {});
 
 /// "train.cpp:41".
 std::string file_line(const std::source_location& loc);

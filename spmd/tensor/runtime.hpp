@@ -3,8 +3,10 @@
 
 #include <cstddef>
 #include <memory>
+#include <source_location>
 #include <span>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -35,6 +37,13 @@ using HostData = std::shared_ptr<const std::vector<std::byte>>;
 /// An input of a run: on the chips already, or to be cut and written by the runtime.
 using Binding = std::variant<BufferPtr, HostData>;
 
+/// The call of the user's that a program runs for.
+struct RunSite {
+  std::string_view function;  ///< "sync"
+  std::source_location loc;
+  int max_programs = 0;  ///< that may be compiled for it; 0: any number
+};
+
 /// Called by one thread: the one that runs the user's loop.
 class Runtime {
  public:
@@ -42,15 +51,16 @@ class Runtime {
 
   /// The mesh; null without the SPMD backend.
   virtual const Mesh* mesh() const = 0;
-  /// Compiles (or finds) and starts the program; doesn't wait for it. One binding per input, in
-  /// order; `input_buffers`: each input as it now lies on the chips (HostData became a buffer),
+  /// Compiles (or finds by `key`, its fingerprint) and starts the program; doesn't wait for it.
+  /// One binding per input, in order; `input_buffers`: each input as it now lies on the chips (HostData became a buffer),
   /// `outputs`: a buffer per output. An output that updates an input replaces it: the old buffer
   /// must not be read again.
   struct RunResult {
     std::vector<BufferPtr> input_buffers;
     std::vector<BufferPtr> outputs;
   };
-  virtual RunResult run(const Program& program, std::span<const Binding> inputs) = 0;
+  virtual RunResult run(const Program& program, const Fingerprint& key,
+                        std::span<const Binding> inputs, const RunSite& site) = 0;
   /// Waits for the buffer's value and copies the global tensor; the buffer's sharding must be
   /// replicated.
   virtual std::vector<std::byte> read(const Buffer& buffer) = 0;
@@ -68,6 +78,9 @@ class RuntimeScope {
   ~RuntimeScope();
   RuntimeScope(const RuntimeScope&) = delete;
   RuntimeScope& operator=(const RuntimeScope&) = delete;
+
+  /// Runs the step closures that are left. At the end of the loop, where it may throw.
+  void finish();
 
  private:
   std::unique_ptr<Trace> trace_;

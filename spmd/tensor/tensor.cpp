@@ -14,7 +14,13 @@ Tensor make_data(std::span<const Element> elements, const TensorType& type,
     fail(Errc::invalid_argument, "to_device: {} elements are given for {}, which has {} (at {})",
          elements.size(), type.to_string(), type.num_elements(), file_line(loc));
   }
-  return Tensor(host_node(type, InputKind::data, "", std::as_bytes(elements)));
+  return Tensor(host_node(type, InputKind::data, "", std::as_bytes(elements), loc));
+}
+
+std::vector<std::byte> bytes_of(double value) {
+  std::vector<std::byte> bytes(sizeof(float));
+  store_element(DType::f32, value, bytes.data());
+  return bytes;
 }
 
 }  // namespace
@@ -63,11 +69,17 @@ Tensor to_device(std::span<const std::int32_t> elements, const Shape& shape,
   return make_data(elements, {DType::i32, shape}, loc);
 }
 
-Tensor scalar(double value) {
-  const auto number = static_cast<float>(value);
-  return Tensor(host_node({DType::f32, {}}, InputKind::runtime_scalar, "",
-                          std::as_bytes(std::span(&number, 1))));
+Scalar::Scalar(double value)
+    : Tensor(host_node({DType::f32, {}}, InputKind::runtime_scalar, "", bytes_of(value))),
+      value_(value) {}
+
+void Scalar::set(double value) {
+  value_ = value;
+  node()->storage = std::make_shared<const std::vector<std::byte>>(bytes_of(value));
+  node()->trace = 0;  // what was recorded keeps the value of then
 }
+
+Scalar scalar(double value) { return Scalar(value); }
 
 std::vector<Tensor> grad(const Tensor& loss, std::span<const Tensor> wrt,
                          std::source_location loc) {
@@ -111,8 +123,8 @@ void mark_sharding(const Tensor& tensor, const Mesh& mesh, const PartitionSpec& 
 
 void sync(std::source_location loc) {
   Trace& trace = Trace::current(loc);
-  trace.run();
-  trace.runtime().end_step();
+  trace.run({"sync", loc});
+  trace.end_step();
 }
 
 }  // namespace weft

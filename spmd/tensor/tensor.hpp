@@ -47,6 +47,19 @@ class Tensor {
   std::shared_ptr<TensorNode> node_;
 };
 
+/// A number that changes from step to step (a learning rate): an input, so that a new value is no
+/// new program. f32[].
+class Scalar : public Tensor {
+ public:
+  explicit Scalar(double value);
+  double value() const { return value_; }
+  /// For the uses that are recorded after this, and the next calls of compiled functions.
+  void set(double value);
+
+ private:
+  double value_;
+};
+
 /// A tensor or number as an operand, with the place of the call. A number is a constant of the
 /// program: one that changes from step to step is `scalar(v)`, or every step is compiled anew.
 class Operand {
@@ -75,9 +88,7 @@ Tensor to_device(std::span<const float> elements, const Shape& shape,
                  std::source_location loc = std::source_location::current());
 Tensor to_device(std::span<const std::int32_t> elements, const Shape& shape,
                  std::source_location loc = std::source_location::current());
-/// A number that changes from step to step (learning rate): an input, so that a new value is no new
-/// program. f32[].
-Tensor scalar(double value);
+Scalar scalar(double value);
 /// A constant of the program.
 Tensor full(const Shape& shape, double value, DType dtype = DType::f32,
             std::source_location loc = std::source_location::current());

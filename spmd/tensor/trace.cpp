@@ -1,5 +1,6 @@
 #include <weft/spmd/tensor/trace.hpp>
 
+#include <algorithm>
 #include <atomic>
 
 #include <weft/spmd/error.hpp>
@@ -38,7 +39,8 @@ BufferPtr gather(Runtime& runtime, const TensorNode& node, const std::source_loc
   program.add_output(builder.sharding_constraint(shards, Sharding::closed()), "out.0",
                      Sharding::closed());
   const Binding input = binding(node);
-  return runtime.run(program, {&input, 1}).outputs.at(0);
+  const Fingerprint key = fingerprint(program);
+  return runtime.run(program, key, {&input, 1}, {"read", loc}).outputs.at(0);
 }
 
 }  // namespace
@@ -49,6 +51,8 @@ RuntimeScope::RuntimeScope(Runtime& runtime)
 }
 
 RuntimeScope::~RuntimeScope() { current_trace = outer_; }
+
+void RuntimeScope::finish() { trace_->finish(); }
 
 Trace& Trace::current(const std::source_location& loc) {
   if (current_trace == nullptr) {
@@ -89,8 +93,12 @@ ValueId Trace::add_input(const NodePtr& node, const std::source_location& loc) {
   }
   node->trace = serial_;
   node->input = static_cast<std::uint32_t>(inputs_.size());
-  node->value = program_.add_input(node->type, node->kind, std::move(name), node->input_sharding());
+  const LocId made = node->loc.line() == 0 ? 0 : program_.intern_loc(file_line(node->loc));
+  node->value =
+      program_.add_input(node->type, node->kind, std::move(name), node->input_sharding(), made);
   inputs_.push_back(node);
+  scalars_.push_back(node->kind == InputKind::runtime_scalar ? std::get<HostData>(node->storage)
+                                                             : nullptr);
   return node->value;
 }
 
@@ -118,44 +126,96 @@ void Trace::mark(TensorNode& node, const Sharding& sharding) {
   if (node.trace == serial_) program_.inputs[node.input].sharding = sharding;
 }
 
-void Trace::run(const TensorNode* whole) {
-  const std::vector<NodePtr> outputs = add_outputs(whole);
-  if (!outputs.empty()) {
-    std::vector<Binding> bindings;
-    bindings.reserve(inputs_.size());
-    for (const NodePtr& node : inputs_) bindings.push_back(binding(*node));
-    store(outputs, runtime_->run(program_, bindings));
+void Trace::run(const RunSite& site, const TensorNode* whole) {
+  add_parameter_outputs();
+  for (const auto& handle : recorded_) {
+    if (const NodePtr node = handle.lock()) add_output(node, node.get() == whole);
+  }
+  if (!outputs_.empty()) {
+    execute(program_, fingerprint(program_), bindings(), inputs_, outputs_, site);
   }
   reset();
 }
 
-std::vector<NodePtr> Trace::add_outputs(const TensorNode* whole) {
+TracedProgram Trace::run_function(const RunSite& site, std::span<const Tensor> results) {
+  add_parameter_outputs();
+  for (const Tensor& result : results) {
+    const NodePtr& node = result.node();
+    if (is_pending(*node) && node->input == kNoId) add_output(node, false);
+  }
+  TracedProgram traced{
+      .program = program_, .key = fingerprint(program_), .inputs = inputs_, .outputs = outputs_};
+  if (!outputs_.empty()) execute(program_, traced.key, bindings(), inputs_, outputs_, site);
+  reset();
+  return traced;
+}
+
+void Trace::run_again(const TracedProgram& traced, const RunSite& site) {
+  std::vector<Binding> bindings;
+  bindings.reserve(traced.inputs.size());
+  for (const NodePtr& node : traced.inputs) bindings.push_back(binding(*node));
+  execute(traced.program, traced.key, bindings, traced.inputs, traced.outputs, site);
+}
+
+std::vector<Binding> Trace::bindings() const {
+  std::vector<Binding> bindings;
+  bindings.reserve(inputs_.size());
+  for (std::size_t i = 0; i < inputs_.size(); ++i) {
+    bindings.push_back(scalars_[i] != nullptr ? Binding(scalars_[i]) : binding(*inputs_[i]));
+  }
+  return bindings;
+}
+
+void Trace::add_parameter_outputs() {
   program_.outputs.clear();  // those of a run that threw
-  std::vector<NodePtr> outputs;
+  outputs_.clear();
   for (const NodePtr& node : inputs_) {
     if (!is_pending(*node)) continue;
     program_.add_output(node->value, node->name, program_.inputs[node->input].sharding,
                         static_cast<std::int32_t>(node->input));
-    outputs.push_back(node);
+    outputs_.push_back(node);
   }
-  int count = 0;
-  for (const auto& handle : recorded_) {
-    NodePtr node = handle.lock();
-    if (node == nullptr) continue;
-    const bool closed = node.get() == whole || node->type.num_elements() == 1;
-    program_.add_output(node->value, fmt::format("out.{}", count++),
-                        closed ? Sharding::closed() : Sharding::open(node->type.shape.size()));
-    outputs.push_back(std::move(node));
-  }
-  return outputs;
 }
 
-void Trace::store(std::span<const NodePtr> outputs, const Runtime::RunResult& result) {
-  WEFT_CHECK(result.input_buffers.size() == inputs_.size(), result.input_buffers.size(),
-             inputs_.size());
+void Trace::add_output(const NodePtr& node, bool whole) {
+  if (std::ranges::find(outputs_, node) != outputs_.end()) return;
+  const bool closed = whole || node->type.num_elements() == 1;
+  const auto number = std::ranges::count(program_.outputs, -1, &ProgramOutput::updates);
+  program_.add_output(node->value, fmt::format("out.{}", number),
+                      closed ? Sharding::closed() : Sharding::open(node->type.shape.size()));
+  outputs_.push_back(node);
+}
+
+void Trace::execute(const Program& program, const Fingerprint& key,
+                    std::span<const Binding> bindings, std::span<const NodePtr> inputs,
+                    std::span<const NodePtr> outputs, const RunSite& site) {
+  const Runtime::RunResult result = runtime_->run(program, key, bindings, site);
+  ++run_count_;
+  WEFT_CHECK(result.input_buffers.size() == inputs.size(), result.input_buffers.size(),
+             inputs.size());
   WEFT_CHECK(result.outputs.size() == outputs.size(), result.outputs.size(), outputs.size());
-  for (std::size_t i = 0; i < inputs_.size(); ++i) inputs_[i]->storage = result.input_buffers[i];
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    // A scalar stays on the host, where its next value comes from.
+    if (inputs[i]->kind != InputKind::runtime_scalar) inputs[i]->storage = result.input_buffers[i];
+  }
   for (std::size_t i = 0; i < outputs.size(); ++i) outputs[i]->storage = result.outputs[i];
+}
+
+void Trace::end_step() {
+  runtime_->end_step();
+  run_closures(closures_before_);
+  closures_before_ = closures_.size();
+}
+
+void Trace::finish() { run_closures(closures_.size()); }
+
+void Trace::run_closures(std::size_t count) {
+  closures_before_ = 0;
+  for (; count > 0; --count) {
+    const std::function<void()> closure = std::move(closures_.front());
+    closures_.pop_front();
+    closure();
+  }
 }
 
 void Trace::reset() {
@@ -163,6 +223,8 @@ void Trace::reset() {
   program_ = Program{};
   builder_ = Builder(program_);
   inputs_.clear();
+  scalars_.clear();
+  outputs_.clear();
   recorded_.clear();
   stopped_.clear();
   names_.clear();
@@ -171,7 +233,16 @@ void Trace::reset() {
 }
 
 std::vector<std::byte> Trace::read(const NodePtr& node, const std::source_location& loc) {
-  if (current_trace != nullptr && current_trace->is_pending(*node)) current_trace->run(node.get());
+  if (current_trace != nullptr && current_trace->is_pending(*node)) {
+    if (const FunctionScope* function = current_trace->function();
+        function != nullptr && function->full_graph) {
+      fail(Errc::invalid_argument,
+           "a value is read at {}, in the middle of the function compiled at {} with full_graph: "
+           "return the tensor, and read it after the call",
+           file_line(loc), file_line(function->loc));
+    }
+    current_trace->run({"read", loc}, node.get());
+  }
   if (const auto* data = std::get_if<HostData>(&node->storage)) return **data;
   Runtime& runtime = current(loc).runtime();
   if (!std::holds_alternative<BufferPtr>(node->storage)) fail_lost(*node, loc);

@@ -3,6 +3,8 @@
 /// users see Tensor, and RuntimeScope in runtime.hpp.
 
 #include <cstdint>
+#include <deque>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <source_location>
@@ -17,6 +19,14 @@
 #include <weft/spmd/tensor/tensor.hpp>
 
 namespace weft {
+
+/// A program with the tensors that it reads and those that it makes or updates.
+struct TracedProgram {
+  Program program;
+  Fingerprint key;
+  std::vector<NodePtr> inputs;
+  std::vector<NodePtr> outputs;
+};
 
 /// One for each RuntimeScope, used by its thread.
 class Trace {
@@ -41,6 +51,16 @@ class Trace {
   const std::optional<Site>& site() const { return site_; }
   void enter(const Site& site);
   void leave() { site_.reset(); }
+  /// A function of weft::compile that is being traced.
+  struct FunctionScope {
+    std::source_location loc;
+    bool full_graph = false;
+  };
+  const FunctionScope* function() const { return function_ ? &*function_ : nullptr; }
+  void enter_function(const FunctionScope& scope) { function_ = scope; }
+  void leave_function() { function_.reset(); }
+  /// Unique among all traces of the process.
+  std::uint64_t id() const { return id_; }
 
   /// The node's value in this trace; at its first use a tensor on the host or the chips becomes an
   /// input. Throws invalid_argument for a tensor whose trace ended without a run.
@@ -61,23 +81,50 @@ class Trace {
   /// Runs what was recorded, if any tensor waits for it: its outputs are the assigned parameters
   /// and the tensors that are alive. The next op begins a new program. `whole` (may be null) comes
   /// out replicated, as tensors of one element do.
-  void run(const TensorNode* whole = nullptr);
+  void run(const RunSite& site, const TensorNode* whole = nullptr);
+  /// As run(), but of the tensors that are alive only these are outputs, and what ran is returned,
+  /// to be run again.
+  TracedProgram run_function(const RunSite& site, std::span<const Tensor> results);
+  /// Runs the program with what its inputs hold now; its outputs hold the new values then.
+  void run_again(const TracedProgram& traced, const RunSite& site);
+  /// Forgets what was recorded since the last run: parameters have their values of then.
+  void discard() { reset(); }
+  /// Programs that this trace has run.
+  std::uint64_t run_count() const { return run_count_; }
+
+  /// Ends a step, and runs the closures added in the steps before.
+  void end_step();
+  void add_closure(std::function<void()> closure) { closures_.push_back(std::move(closure)); }
+  /// Runs the closures that are left.
+  void finish();
 
  private:
   ValueId add_input(const NodePtr& node, const std::source_location& loc);
-  std::vector<NodePtr> add_outputs(const TensorNode* whole);
-  void store(std::span<const NodePtr> outputs, const Runtime::RunResult& result);
+  void add_parameter_outputs();
+  void add_output(const NodePtr& node, bool whole);
+  void execute(const Program& program, const Fingerprint& key, std::span<const Binding> bindings,
+               std::span<const NodePtr> inputs, std::span<const NodePtr> outputs,
+               const RunSite& site);
+  std::vector<Binding> bindings() const;
+  void run_closures(std::size_t count);
   void reset();
 
   Runtime* runtime_;
-  std::uint64_t serial_;
+  std::uint64_t serial_;  // of the program that is being recorded
+  const std::uint64_t id_ = serial_;
   Program program_;
   Builder builder_;
   std::optional<Site> site_;
+  std::optional<FunctionScope> function_;
   std::vector<NodePtr> inputs_;                      // in the program's order
+  std::vector<HostData> scalars_;                    // by input: value of a runtime scalar, or null
+  std::vector<NodePtr> outputs_;                     // in the program's order; while it is run
   std::vector<std::weak_ptr<TensorNode>> recorded_;  // in order of creation
   std::vector<ValueId> stopped_;
   std::unordered_set<std::string_view> names_;  // of the parameters among inputs_
+  std::uint64_t run_count_ = 0;
+  std::deque<std::function<void()>> closures_;
+  std::size_t closures_before_ = 0;  // of them, those of steps that have ended
   int data_count_ = 0;
   int scalar_count_ = 0;
 };

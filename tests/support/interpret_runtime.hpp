@@ -12,6 +12,7 @@
 
 #include <weft/spmd/program/element.hpp>
 #include <weft/spmd/program/interpret.hpp>
+#include <weft/spmd/tensor/node.hpp>
 #include <weft/spmd/tensor/runtime.hpp>
 
 namespace weft::testing {
@@ -51,13 +52,16 @@ class InterpretRuntime : public Runtime {
 
   const Mesh* mesh() const override { return mesh_ ? &*mesh_ : nullptr; }
 
-  RunResult run(const Program& program, std::span<const Binding> inputs) override {
+  RunResult run(const Program& program, const Fingerprint& key, std::span<const Binding> inputs,
+                const RunSite& site) override {
+    EXPECT_EQ(key, fingerprint(program));
     programs.push_back(program);
+    sites.push_back(fmt::format("{} at {}", site.function, file_line(site.loc)));
     std::vector<Elements> elements;
     for (std::size_t i = 0; i < inputs.size(); ++i) {
       elements.push_back(elements_of(program.type(program.inputs[i].value), inputs[i]));
     }
-    const Execution execution = execute(program, elements);
+    const Execution execution = execute(program, key, elements, site);
     RunResult result;
     for (std::size_t i = 0; i < inputs.size(); ++i) {
       result.input_buffers.push_back(place(inputs[i], program.type(program.inputs[i].value),
@@ -84,8 +88,9 @@ class InterpretRuntime : public Runtime {
 
   void end_step() override { ++steps; }
 
-  std::vector<Program> programs;  ///< that ran
-  int steps = 0;                  ///< that ended
+  std::vector<Program> programs;   ///< that ran
+  std::vector<std::string> sites;  ///< what they ran for
+  int steps = 0;                   ///< that ended
 
  protected:
   struct Execution {
@@ -94,7 +99,8 @@ class InterpretRuntime : public Runtime {
     std::vector<Sharding> output_shardings;
   };
 
-  virtual Execution execute(const Program& program, std::span<const Elements> inputs) {
+  virtual Execution execute(const Program& program, const Fingerprint& /*key*/,
+                            std::span<const Elements> inputs, const RunSite& /*site*/) {
     const auto settled = [](Sharding sharding) {
       sharding.open_mask = 0;
       return sharding;

@@ -1,10 +1,13 @@
 #pragma once
 /// A Runtime that compiles for a mesh and runs all its chips in the simulator.
 
-#include <map>
+#include <memory>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include <weft/spmd/passes/plan.hpp>
+#include <weft/spmd/tensor/compile_cache.hpp>
 #include <weft/tests/support/interpret_runtime.hpp>
 
 namespace weft::testing {
@@ -13,14 +16,20 @@ class SimulateRuntime : public InterpretRuntime {
  public:
   explicit SimulateRuntime(const Mesh& mesh) : InterpretRuntime(mesh) {}
 
-  std::map<std::string, Plan> plans;  ///< by fingerprint
+  std::vector<std::shared_ptr<const Plan>> plans;  ///< in the order in which they were compiled
+  std::vector<std::string> recompiles;             ///< why all but the first of a site were
 
  protected:
-  Execution execute(const Program& program, std::span<const Elements> inputs) override {
-    const std::string key = fingerprint(program).to_string();
-    auto found = plans.find(key);
-    if (found == plans.end()) found = plans.emplace(key, compile(program, *mesh())).first;
-    const Plan& plan = found->second;
+  Execution execute(const Program& program, const Fingerprint& key,
+                    std::span<const Elements> inputs, const RunSite& site) override {
+    const CompileCache::Entry* entry = cache_.find(program, key);
+    if (entry == nullptr) {
+      if (auto reason = cache_.explain(program, site)) recompiles.push_back(std::move(*reason));
+      plans.push_back(std::make_shared<const Plan>(compile(program, *mesh())));
+      entry =
+          &cache_.add(program, key, {static_cast<std::uint32_t>(plans.size() - 1), plans.back()});
+    }
+    const Plan& plan = *entry->plan;
     Execution execution{
         .outputs = simulate(plan.program, *mesh(), plan.input_types, plan.output_types, inputs),
         .input_shardings = {},
@@ -33,6 +42,9 @@ class SimulateRuntime : public InterpretRuntime {
     }
     return execution;
   }
+
+ private:
+  CompileCache cache_;
 };
 
 }  // namespace weft::testing

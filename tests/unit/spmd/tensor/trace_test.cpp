@@ -215,9 +215,10 @@ TEST_F(Trace, RefusesTheGradOfALossThatWasComputed) {
 /// Fails as often as it is told to.
 class FailingRuntime : public InterpretRuntime {
  public:
-  RunResult run(const Program& program, std::span<const Binding> inputs) override {
+  RunResult run(const Program& program, const Fingerprint& key, std::span<const Binding> inputs,
+                const RunSite& site) override {
     if (failures-- > 0) fail(Errc::timeout, "no answer");
-    return InterpretRuntime::run(program, inputs);
+    return InterpretRuntime::run(program, key, inputs, site);
   }
   int failures = 1;
 };

@@ -1,0 +1,211 @@
+#include <weft/spmd/tensor/compile.hpp>
+
+#include <algorithm>
+#include <exception>
+#include <optional>
+#include <unordered_map>
+
+#include <weft/spmd/tensor/call.hpp>
+
+namespace weft {
+namespace {
+
+/// Where a result comes from when a traced function is run again.
+struct ResultSource {
+  enum Kind { output, argument, held } kind = output;
+  std::size_t index = 0;  // of the program's outputs or of the arguments
+  NodePtr node;           // held: a parameter, or a tensor that was there before
+};
+
+/// An argument that the program reads.
+struct ArgumentUse {
+  std::size_t input;
+  std::size_t argument;
+  std::optional<std::size_t> output;  ///< that updates it
+};
+
+struct Traced {
+  TracedProgram program;
+  std::vector<ArgumentUse> arguments;
+  std::vector<ResultSource> results;
+  bool complete = false;  // one program did the whole call
+
+  /// Between calls neither arguments nor results are kept alive.
+  void release() {
+    for (const ArgumentUse& use : arguments) {
+      program.inputs[use.input] = nullptr;
+      if (use.output) program.outputs[*use.output] = nullptr;
+    }
+    for (const ResultSource& source : results) {
+      if (source.kind == ResultSource::output) program.outputs[source.index] = nullptr;
+    }
+  }
+};
+
+void append_bits(std::string& key, const void* bytes, std::size_t size) {
+  key.append(static_cast<const char*>(bytes), size);
+}
+
+/// Whatever makes another program of the same function.
+std::string signature(const std::vector<Tensor>& args, std::string key) {
+  for (std::size_t i = 0; i < args.size(); ++i) {
+    const NodePtr& node = node_of(args[i]);
+    const auto first = std::ranges::find(args, node, &Tensor::node) - args.begin();
+    const Sharding sharding = node->input_sharding();
+    key += fmt::format("{} {} {} {:x} {:x} {:x};", first, static_cast<int>(node->kind),
+                       node->type.to_string(), sharding.provenance, sharding.replicated,
+                       sharding.open_mask);
+    append_bits(key, sharding.dims.data(), sizeof(sharding.dims));
+  }
+  return key;
+}
+
+/// Says that a function is being traced; drops what it recorded if it throws.
+class TracingScope {
+ public:
+  TracingScope(Trace& trace, const Trace::FunctionScope& scope) : trace_(trace) {
+    trace.enter_function(scope);
+  }
+  ~TracingScope() {
+    trace_.leave_function();
+    if (std::uncaught_exceptions() > exceptions_) trace_.discard();
+  }
+  TracingScope(const TracingScope&) = delete;
+  TracingScope& operator=(const TracingScope&) = delete;
+
+ private:
+  Trace& trace_;
+  int exceptions_ = std::uncaught_exceptions();
+};
+
+}  // namespace
+
+struct CompiledFunction::Impl {
+  CompileOptions options;
+  std::source_location loc;
+  std::uint64_t trace_id = 0;  // whose runtime has the programs
+  std::unordered_map<std::string, Traced> by_signature;
+
+  RunSite site() const { return {"compile", loc, options.max_programs}; }
+
+  std::vector<Tensor> trace_call(Trace& trace, const std::vector<Tensor>& args, Traced& entry,
+                                 const std::function<std::vector<Tensor>()>& traced) const;
+  std::vector<Tensor> run_again(Trace& trace, const std::vector<Tensor>& args, Traced& entry) const;
+};
+
+CompiledFunction::CompiledFunction(const CompileOptions& options, const std::source_location& loc)
+    : impl_(std::make_unique<Impl>()) {
+  if (options.max_programs < 0) {
+    fail(Errc::invalid_argument,
+         "compile: max_programs = {}: expected 0 (any number) or more (at {})",
+         options.max_programs, file_line(loc));
+  }
+  impl_->options = options;
+  impl_->loc = loc;
+}
+
+CompiledFunction::~CompiledFunction() = default;
+
+std::vector<Tensor> CompiledFunction::call(const std::vector<Tensor>& args,
+                                           const std::string& host_values,
+                                           const std::function<std::vector<Tensor>()>& traced) {
+  Trace& trace = Trace::current(impl_->loc);
+  if (trace.function() != nullptr) return traced();  // part of the outer one
+  trace.run(impl_->site());                          // what was recorded before is no part of it
+  if (impl_->trace_id != trace.id()) {
+    impl_->trace_id = trace.id();
+    impl_->by_signature.clear();
+  }
+  Traced& entry = impl_->by_signature[signature(args, host_values)];
+  std::vector<Tensor> results = entry.complete ? impl_->run_again(trace, args, entry)
+                                               : impl_->trace_call(trace, args, entry, traced);
+  if (impl_->options.ends_step) trace.end_step();
+  return results;
+}
+
+std::vector<Tensor> CompiledFunction::Impl::trace_call(
+    Trace& trace, const std::vector<Tensor>& args, Traced& entry,
+    const std::function<std::vector<Tensor>()>& traced) const {
+  const TracingScope scope(trace, {.loc = loc, .full_graph = options.full_graph});
+  const std::uint64_t runs = trace.run_count();
+  std::vector<Tensor> results = traced();
+  for (const Tensor& result : results) node_of(result, loc);
+  entry.complete = trace.run_count() == runs;
+  entry.program = trace.run_function(site(), results);
+  entry.arguments.clear();
+  entry.results.clear();
+  const auto argument = [&](const NodePtr& node) {
+    return static_cast<std::size_t>(std::ranges::find(args, node, &Tensor::node) - args.begin());
+  };
+  const auto& inputs = entry.program.inputs;
+  const auto& outputs = entry.program.outputs;
+  for (const Tensor& result : results) {
+    const NodePtr& node = result.node();
+    const auto output = std::ranges::find(outputs, node);
+    if (output != outputs.end() && node->input == kNoId) {
+      entry.results.push_back(
+          {ResultSource::output, static_cast<std::size_t>(output - outputs.begin()), nullptr});
+    } else if (const std::size_t arg = argument(node); arg < args.size()) {
+      entry.results.push_back({ResultSource::argument, arg, nullptr});
+    } else {
+      entry.results.push_back({ResultSource::held, 0, node});
+    }
+  }
+  for (std::size_t input = 0; input < inputs.size(); ++input) {
+    const std::size_t arg = argument(inputs[input]);
+    if (arg == args.size()) continue;
+    ArgumentUse& use = entry.arguments.emplace_back(ArgumentUse{input, arg, {}});
+    const auto output = std::ranges::find(outputs, inputs[input]);
+    if (output != outputs.end()) use.output = static_cast<std::size_t>(output - outputs.begin());
+  }
+  entry.release();
+  return results;
+}
+
+std::vector<Tensor> CompiledFunction::Impl::run_again(Trace& trace, const std::vector<Tensor>& args,
+                                                      Traced& entry) const {
+  auto& [program, key, inputs, outputs] = entry.program;
+  for (const ArgumentUse& use : entry.arguments) {
+    inputs[use.input] = args[use.argument].node();
+    if (use.output) outputs[*use.output] = args[use.argument].node();
+  }
+  std::vector<Tensor> results;
+  for (const ResultSource& source : entry.results) {
+    switch (source.kind) {
+      case ResultSource::output: {
+        auto node = std::make_shared<TensorNode>();
+        node->type = program.type(program.outputs[source.index].value);
+        outputs[source.index] = node;
+        results.emplace_back(std::move(node));
+        break;
+      }
+      case ResultSource::argument: results.push_back(args[source.index]); break;
+      case ResultSource::held: results.emplace_back(source.node); break;
+    }
+  }
+  trace.run_again(entry.program, site());
+  entry.release();
+  return results;
+}
+
+StepScope::StepScope(std::source_location loc)
+    : loc_(loc), exceptions_(std::uncaught_exceptions()) {
+  Trace::current(loc).run({"StepScope", loc});
+}
+
+StepScope::~StepScope() noexcept(false) {
+  if (std::uncaught_exceptions() == exceptions_) sync(loc_);
+}
+
+void add_step_closure(std::function<void()> function, std::source_location loc) {
+  Call call("add_step_closure", loc);
+  if (const Trace::FunctionScope* scope = call.trace().function()) {
+    call.refuse(
+        "the function compiled at {} isn't called in every step; return the tensors from it, and "
+        "add the closure after the call",
+        file_line(scope->loc));
+  }
+  call.trace().add_closure(std::move(function));
+}
+
+}  // namespace weft

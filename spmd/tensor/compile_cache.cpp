@@ -1,0 +1,90 @@
+#include <weft/spmd/tensor/compile_cache.hpp>
+
+#include <algorithm>
+#include <span>
+#include <utility>
+
+#include <weft/spmd/error.hpp>
+#include <weft/spmd/program/difference.hpp>
+#include <weft/spmd/tensor/node.hpp>
+
+namespace weft {
+namespace {
+
+/// Programs kept of each site, to compare with: training, its last batch, evaluation, its last.
+constexpr std::size_t kHistoryLength = 4;
+
+std::string join(const std::vector<std::string>& causes) {
+  std::string text;
+  for (const std::string& cause : causes) text += (text.empty() ? "" : "; ") + cause;
+  return text;
+}
+
+/// Of all but the layouts of the inputs, and of what updates them.
+Fingerprint graph_key(Program program) {
+  for (ProgramInput& input : program.inputs) input.sharding = {};
+  for (ProgramOutput& output : program.outputs) {
+    if (output.updates >= 0) output.sharding = {};
+  }
+  return fingerprint(program);
+}
+
+/// Whether a plan whose inputs were asked for as `asked` may run the program: each of them is asked
+/// for in the same way, or as the plan has it.
+bool serves(std::span<const Sharding> asked, const Program& plan, const Program& program) {
+  for (std::size_t i = 0; i < asked.size(); ++i) {
+    const Sharding& wanted = program.inputs[i].sharding;
+    const bool settled = wanted.open_mask == 0 && wanted.same_layout(plan.inputs[i].sharding);
+    if (wanted != asked[i] && !settled) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+const CompileCache::Entry* CompileCache::find(const Program& program, const Fingerprint& key) {
+  if (const auto found = by_key_.find(key); found != by_key_.end()) return &found->second->entry;
+  const auto [begin, end] = by_graph_.equal_range(graph_key(program));
+  const auto serving = std::find_if(begin, end, [&](const auto& candidate) {
+    return serves(candidate.second.asked, candidate.second.entry.plan->program, program);
+  });
+  if (serving == end) return nullptr;
+  by_key_.emplace(key, &serving->second);
+  return &serving->second.entry;
+}
+
+std::optional<std::string> CompileCache::explain(const Program& program, const RunSite& site) {
+  const std::string place = fmt::format("{} at {}", site.function, file_line(site.loc));
+  History& history = sites_[place];
+  if (history.count == 0) {
+    ++history.count;
+    history.last.push_back(program);
+    return std::nullopt;
+  }
+  std::optional<Differences> nearest;
+  for (const Program& before : history.last) {
+    Differences found = differences(before, program);
+    if (!nearest || found.distance <= nearest->distance) nearest = std::move(found);
+  }
+  const std::string causes = join(nearest->causes);
+  if (site.max_programs > 0 && history.count >= site.max_programs) {
+    fail(Errc::invalid_argument, "{}: max_programs = {} and another program is needed: {}", place,
+         site.max_programs, causes);
+  }
+  std::string text = fmt::format("recompile #{} for the {}: {}", history.count, place, causes);
+  ++history.count;
+  history.last.push_back(program);
+  if (history.last.size() > kHistoryLength) history.last.pop_front();
+  return text;
+}
+
+const CompileCache::Entry& CompileCache::add(const Program& program, const Fingerprint& key,
+                                             const Entry& entry) {
+  Compiled compiled{.asked = {}, .entry = entry};
+  for (const ProgramInput& input : program.inputs) compiled.asked.push_back(input.sharding);
+  const auto added = by_graph_.emplace(graph_key(program), std::move(compiled));
+  by_key_.emplace(key, &added->second);
+  return added->second.entry;
+}
+
+}  // namespace weft

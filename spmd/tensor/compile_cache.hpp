@@ -1,0 +1,50 @@
+#pragma once
+/// CompileCache: the programs that a runtime has compiled, and why another one was needed.
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <weft/spmd/passes/plan.hpp>
+#include <weft/spmd/tensor/runtime.hpp>
+
+namespace weft {
+
+/// One for each runtime; used by its loop's thread.
+class CompileCache {
+ public:
+  struct Entry {
+    std::uint32_t number = 0;
+    std::shared_ptr<const Plan> plan;
+  };
+
+  /// Null if it has to be compiled; the pointer stays valid. A plan also serves a program that
+  /// differs only in inputs which now lie as the plan has put them: parameters, after the first
+  /// step, and other tensors that stay.
+  const Entry* find(const Program& program, const Fingerprint& key);
+  /// Comes before a program that find() hasn't got is compiled: says why, if another one of the
+  /// same site is here already ("recompile #3 for the sync() at train.cpp:41: ..."). Throws
+  /// invalid_argument, with that reason, where the site may have no more programs.
+  std::optional<std::string> explain(const Program& program, const RunSite& site);
+  const Entry& add(const Program& program, const Fingerprint& key, const Entry& entry);
+
+ private:
+  /// The programs that one line of the user's asked for.
+  struct History {
+    int count = 0;
+    std::deque<Program> last;
+  };
+  struct Compiled {
+    std::vector<Sharding> asked;  // of the inputs
+    Entry entry;
+  };
+  std::map<Fingerprint, const Compiled*> by_key_;
+  std::multimap<Fingerprint, Compiled> by_graph_;
+  std::map<std::string, History> sites_;
+};
+
+}  // namespace weft

@@ -1,0 +1,209 @@
+#include <weft/spmd/tensor/compile.hpp>
+
+#include <stdexcept>
+
+#include <gtest/gtest.h>
+
+#include <weft/spmd/tensor/optim.hpp>
+#include <weft/tests/support/simulate_runtime.hpp>
+#include <weft/tests/unit/spmd/tensor/tensor_fixture.hpp>
+
+namespace weft {
+namespace {
+
+using testing::expect_error;
+using testing::f32;
+using testing::SimulateRuntime;
+using Floats = std::vector<float>;
+
+class Compile : public ::testing::Test {
+ protected:
+  SimulateRuntime runtime_{Mesh({2, 2}, {"data", "model"})};
+  RuntimeScope scope_{runtime_};
+};
+
+TEST_F(Compile, TracesOnceForEachShapeAndRunsWhatItTraced) {
+  int traced = 0;
+  auto f = compile([&](const Tensor& x, const Tensor& y) {
+    ++traced;
+    return x * 2 + y;
+  });
+  EXPECT_EQ(f(f32({1, 2}, {2}), f32({10, 20}, {2})).to_vector(), (Floats{12, 24}));
+  EXPECT_EQ(f(f32({3, 4}, {2}), f32({1, 1}, {2})).to_vector(), (Floats{7, 9}));
+  EXPECT_EQ(traced, 1);
+  EXPECT_EQ(f(f32({1}, {1}), f32({0}, {1})).to_vector(), (Floats{2}));
+  EXPECT_EQ(traced, 2);
+  EXPECT_EQ(f(f32({5, 6}, {2}), f32({0, 0}, {2})).to_vector(), (Floats{10, 12}));
+  EXPECT_EQ(traced, 2);
+  EXPECT_EQ(runtime_.steps, 4);
+}
+
+TEST_F(Compile, TwoResultsAndOneOperandTwiceAndHostValues) {
+  auto f = compile([](const Tensor& x, const std::vector<Tensor>& more, int times) {
+    return std::tuple{x * times, more[0] - more[1]};
+  });
+  const Tensor a = f32({1, 2}, {2});
+  const auto [b, c] = f(a, std::vector{a, a}, 3);
+  EXPECT_EQ(b.to_vector(), (Floats{3, 6}));
+  EXPECT_EQ(c.to_vector(), (Floats{0, 0}));
+  // Other host values, and operands that are no longer one tensor, are other programs.
+  const auto [d, e] = f(a, std::vector{a, f32({5, 5}, {2})}, 4);
+  EXPECT_EQ(d.to_vector(), (Floats{4, 8}));
+  EXPECT_EQ(e.to_vector(), (Floats{-4, -3}));
+}
+
+/// Six steps of AdamW with a falling rate; the losses.
+template <typename MakeStep>
+std::vector<double> train(MakeStep make_step) {
+  manual_seed(3);
+  struct Net : Module {
+    Linear fc{*this, "fc", {.in_features = 2, .out_features = 1}};
+  } net;
+  AdamW optimizer(net.parameters(), {.lr = 0.1});
+  auto step = make_step([&](const Tensor& x, const Tensor& y) {
+    const Tensor error = net.fc(x) - y;
+    const Tensor loss = mean(error * error);
+    optimizer.step(grad(loss, net.parameters()));
+    return loss;
+  });
+  std::vector<double> losses;
+  for (int i = 0; i < 6; ++i) {
+    const auto t = static_cast<float>(i);
+    optimizer.set_lr(0.1 / (1 + i));
+    losses.push_back(step(f32({t, 1, 1, t}, {2, 2}), f32({1, -1}, {2, 1})).item());
+  }
+  return losses;
+}
+
+TEST_F(Compile, TrainsAsTheLazyLoopDoes) {
+  const std::vector<double> lazy = train([](auto body) {
+    return [body](const Tensor& x, const Tensor& y) {
+      const Tensor loss = body(x, y);
+      sync();
+      return loss;
+    };
+  });
+  const std::vector<double> compiled = train([](auto body) { return compile(body); });
+  EXPECT_EQ(lazy, compiled);
+  EXPECT_NE(lazy[1], lazy[0]);
+}
+
+TEST_F(Compile, AParameterMayBeAnArgumentAndAResult) {
+  Parameter w = make_parameter("w", Floats{1, 2}, {2});
+  auto grow = compile([](Parameter p) -> Tensor {
+    p.assign(p * 2);
+    return p;
+  });
+  EXPECT_EQ(grow(w).to_vector(), (Floats{2, 4}));
+  EXPECT_EQ(grow(w).to_vector(), (Floats{4, 8}));
+  EXPECT_EQ(w.to_vector(), (Floats{4, 8}));
+}
+
+TEST_F(Compile, WhatItReadsBesidesIsOfTheFirstCallButForScalarsAndParameters) {
+  Tensor table = f32({1, 1}, {2});
+  Scalar rate(2);
+  auto f = compile([&](const Tensor& x) { return x * rate + table; });
+  EXPECT_EQ(f(f32({1, 2}, {2})).to_vector(), (Floats{3, 5}));
+  table = f32({100, 100}, {2});
+  rate.set(3);
+  EXPECT_EQ(f(f32({1, 2}, {2})).to_vector(), (Floats{4, 7}));
+}
+
+TEST_F(Compile, OnlyWhatItReturnsComesOut) {
+  Tensor escaped;
+  auto f = compile([&](const Tensor& x) {
+    escaped = x * 3;
+    return x * 2;
+  });
+  f(f32({1, 2}, {2}));
+  EXPECT_EQ(runtime_.programs.back().outputs.size(), 1U);
+  expect_error(Errc::invalid_argument, {"was never computed"}, [&] { escaped.to_vector(); });
+}
+
+TEST_F(Compile, AReadInTheMiddleIsRefusedWithFullGraphAndElseTracesEveryTime) {
+  int calls = 0;
+  const auto body = [&](const Tensor& x) {
+    ++calls;
+    return sum(x).item() > 0 ? x : -x;
+  };
+  auto whole = compile(body, {.full_graph = true});
+  expect_error(Errc::invalid_argument,
+               {"a value is read at compile_test.cpp:", "compiled at compile_test.cpp:"},
+               [&] { whole(f32({1}, {1})); });
+  auto parts = compile(body);
+  calls = 0;
+  EXPECT_EQ(parts(f32({2}, {1})).item(), 2);
+  EXPECT_EQ(parts(f32({-3}, {1})).item(), 3);
+  EXPECT_EQ(calls, 2);
+}
+
+TEST_F(Compile, WhatThrowsLeavesNothingBehind) {
+  Parameter w = make_parameter("w", Floats{1, 2}, {2});
+  auto f = compile([&](bool fails) {
+    w.assign(w + 1);
+    if (fails) throw std::runtime_error("no");
+  });
+  EXPECT_THROW(f(true), std::runtime_error);
+  sync();
+  EXPECT_EQ(w.to_vector(), (Floats{1, 2}));
+  f(false);
+  EXPECT_EQ(w.to_vector(), (Floats{2, 3}));
+}
+
+TEST_F(Compile, ServesTheNextRuntimeAnew) {
+  auto f = compile([](const Tensor& x) { return x * 2; });
+  EXPECT_EQ(f(f32({1}, {1})).item(), 2);
+  SimulateRuntime other(Mesh({2}, {"data"}));
+  const RuntimeScope scope(other);
+  EXPECT_EQ(f(f32({4}, {1})).item(), 8);
+  EXPECT_EQ(other.plans.size(), 1U);
+}
+
+TEST_F(Compile, RefusesANegativeLimit) {
+  expect_error(Errc::invalid_argument, {"max_programs = -1", "compile_test.cpp:"},
+               [] { compile([] {}, {.max_programs = -1}); });
+}
+
+TEST_F(Compile, AStepScopeIsOneProgramAndOneStep) {
+  Parameter w = make_parameter("w", Floats{1}, {1});
+  const Tensor before = w * 5;
+  {
+    const StepScope step;
+    w.assign(w + 1);
+  }
+  EXPECT_EQ(runtime_.programs.size(), 2U);
+  EXPECT_EQ(runtime_.steps, 1);
+  EXPECT_EQ(before.item(), 5);
+  EXPECT_EQ(w.item(), 2);
+  EXPECT_THROW(
+      {
+        const StepScope step;
+        throw std::runtime_error("no");
+      },
+      std::runtime_error);
+  EXPECT_EQ(runtime_.steps, 1);
+}
+
+TEST_F(Compile, StepClosuresRunInOrderAfterALaterStep) {
+  std::vector<std::string> said;
+  for (int step = 0; step < 3; ++step) {
+    const Tensor loss = f32({static_cast<float>(step)}, {1}) * 2;
+    add_step_closure([&, step](double value) { said.push_back(fmt::format("{} {}", step, value)); },
+                     loss);
+    add_step_closure([&](const Tensor& value) { said.push_back(value.type().to_string()); }, loss);
+    sync();
+    EXPECT_EQ(said.size(), static_cast<std::size_t>(2 * step));
+  }
+  scope_.finish();
+  EXPECT_EQ(said, (std::vector<std::string>{"0 0", "f32[1]", "1 2", "f32[1]", "2 4", "f32[1]"}));
+}
+
+TEST_F(Compile, AStepClosureInACompiledFunctionIsRefused) {
+  auto f = compile([](const Tensor& x) { add_step_closure([](double) {}, x); });
+  expect_error(Errc::invalid_argument,
+               {"add_step_closure: the function compiled at compile_test.cpp:"},
+               [&] { f(f32({1}, {1})); });
+}
+
+}  // namespace
+}  // namespace weft

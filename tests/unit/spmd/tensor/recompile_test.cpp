@@ -1,0 +1,178 @@
+/// Programs that are compiled anew by mistake: what is said of each names the cause and the line.
+
+#include <gtest/gtest.h>
+
+#include <weft/spmd/tensor/compile.hpp>
+#include <weft/spmd/tensor/module.hpp>
+#include <weft/tests/support/simulate_runtime.hpp>
+#include <weft/tests/unit/spmd/tensor/tensor_fixture.hpp>
+
+namespace weft {
+namespace {
+
+using testing::expect_error;
+using testing::SimulateRuntime;
+using Floats = std::vector<float>;
+
+int line(std::source_location loc = std::source_location::current()) {
+  return static_cast<int>(loc.line());
+}
+
+class Recompile : public ::testing::Test {
+ protected:
+  /// The one message there is, with "L" for "recompile_test.cpp:".
+  std::string message() const {
+    EXPECT_EQ(runtime_.recompiles.size(), 1U) << ::testing::PrintToString(runtime_.recompiles);
+    std::string text = runtime_.recompiles.empty() ? "" : runtime_.recompiles.front();
+    constexpr std::string_view kFile = "recompile_test.cpp:";
+    for (std::size_t at = 0; (at = text.find(kFile)) != std::string::npos;) {
+      text.replace(at, kFile.size(), "L");
+    }
+    return text;
+  }
+
+  static Tensor data(std::int64_t rows, std::int64_t columns,
+                     std::source_location loc = std::source_location::current()) {
+    return to_device(Floats(static_cast<std::size_t>(rows * columns), 0.5F), {rows, columns}, loc);
+  }
+
+  SimulateRuntime runtime_{Mesh({2}, {"data"})};
+  RuntimeScope scope_{runtime_};
+  Parameter w_ = make_parameter("w", Floats{1, 2}, {2, 1});
+};
+
+TEST_F(Recompile, LastBatch) {
+  int made = 0;
+  int synced = 0;
+  for (const std::int64_t rows : {32, 32, 32, 14}) {
+    const Tensor x = data(rows, 2);
+    made = line();
+    w_.assign(w_ - 0.1 * grad(sum(matmul(x, w_)), std::vector{w_})[0]);
+    sync();
+    synced = line();
+  }
+  EXPECT_EQ(
+      message(),
+      fmt::format("recompile #1 for the sync at L{}: input 'data.0' f32[32,2] -> f32[14,2] at "
+                  "L{}: a last batch? leave it out (drop_last) or fill it up (pad_last)",
+                  synced, made));
+}
+
+TEST_F(Recompile, ConstantLearningRate) {
+  int updated = 0;
+  int synced = 0;
+  for (const double lr : {0.5, 0.25}) {
+    const Tensor g = grad(sum(matmul(data(4, 2), w_)), std::vector{w_})[0];
+    w_.assign(w_ - g * lr);
+    updated = line();
+    sync();
+    synced = line();
+  }
+  EXPECT_EQ(message(),
+            fmt::format("recompile #1 for the sync at L{}: constant 0.5 -> 0.25 at L{}: pass a "
+                        "number that changes as weft::scalar(v)",
+                        synced, updated));
+}
+
+TEST_F(Recompile, KeptHandle) {
+  Tensor kept;
+  int made = 0;
+  int synced = 0;
+  for (const bool keeps : {false, true}) {
+    const Tensor loss = sum(matmul(data(4, 2), w_));
+    {
+      const Tensor logits = matmul(data(4, 2), w_) + 1;
+      made = line();
+      if (keeps) kept = logits;
+    }
+    sync();
+    synced = line();
+  }
+  EXPECT_EQ(message(),
+            fmt::format("recompile #1 for the sync at L{}: output add f32[4,1] at L{} is "
+                        "new: its handle was kept alive; let it end before the sync()",
+                        synced, made));
+}
+
+TEST_F(Recompile, HostBranch) {
+  int first = 0;
+  int second = 0;
+  int synced = 0;
+  for (int step = 0; step < 2; ++step) {
+    const Tensor x = data(4, 2);
+    Tensor y;
+    if (step == 0) {
+      y = exp(x);
+      first = line();
+    } else {
+      y = tanh(x);
+      second = line();
+    }
+    sync();
+    synced = line();
+  }
+  EXPECT_EQ(message(),
+            fmt::format("recompile #1 for the sync at L{}: exponential f32[4,2] at L{} -> tanh "
+                        "f32[4,2] at L{}: a branch that the host takes? compute both sides and "
+                        "choose with where()",
+                        synced, first, second));
+}
+
+TEST_F(Recompile, GrowingSequence) {
+  int made = 0;
+  int synced = 0;
+  for (const std::int64_t length : {4, 6, 8}) {
+    const Tensor tokens = data(2, length);
+    made = line();
+    const Tensor y = tokens * 2;
+    sync();
+    synced = line();
+  }
+  ASSERT_EQ(runtime_.recompiles.size(), 2U);
+  runtime_.recompiles.erase(runtime_.recompiles.begin());
+  EXPECT_EQ(message(),
+            fmt::format("recompile #2 for the sync at L{}: input 'data.0' f32[2,6] -> f32[2,8] at "
+                        "L{}: a size that grows? pad it to a fixed one, and mask",
+                        synced, made));
+}
+
+TEST_F(Recompile, NothingIsSaidOfTheStepAfterTheFirst) {
+  for (int step = 0; step < 3; ++step) {
+    w_.assign(w_ - 0.1 * grad(sum(matmul(data(4, 2), w_)), std::vector{w_})[0]);
+    sync();
+  }
+  EXPECT_EQ(runtime_.plans.size(), 1U);
+  EXPECT_TRUE(runtime_.recompiles.empty());
+}
+
+TEST_F(Recompile, ComparesWithTheNearestProgramOfTheLine) {
+  // Training and evaluation by turns, then an evaluation of another size.
+  const auto run = [&](bool train, std::int64_t rows) {
+    const Tensor y = matmul(data(rows, 2), w_);
+    Tensor loss;
+    if (train) {
+      loss = sum(y * y);
+      w_.assign(w_ - 0.1 * grad(loss, std::vector{w_})[0]);
+    }
+    sync();
+  };
+  run(true, 4);
+  run(false, 6);
+  runtime_.recompiles.clear();
+  run(false, 8);
+  EXPECT_NE(message().find("input 'data.0' f32[6,2] -> f32[8,2]"), std::string::npos) << message();
+}
+
+TEST_F(Recompile, AFunctionMayHaveOnlySoManyPrograms) {
+  auto twice = compile([](const Tensor& x) { return x * 2; }, {.max_programs = 2});
+  EXPECT_EQ(twice(data(1, 2)).shape(), (Shape{1, 2}));
+  EXPECT_EQ(twice(data(2, 2)).shape(), (Shape{2, 2}));
+  expect_error(Errc::invalid_argument,
+               {"compile at recompile_test.cpp:", "max_programs = 2",
+                "input 'data.0' f32[2,2] -> f32[3,2] at recompile_test.cpp:"},
+               [&] { twice(data(3, 2)); });
+  EXPECT_EQ(twice(data(2, 2)).shape(), (Shape{2, 2}));
+}
+
+}  // namespace
+}  // namespace weft
