@@ -2,19 +2,19 @@
 /// one device; five annotations make it data- and model-parallel.
 
 #include <chrono>
-#include <cmath>
 #include <cstdio>
 #include <fstream>
-#include <numbers>
 
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
 #include <weft/weft.hpp>
 
+#include <weft/examples/common/batches.hpp>
+#include <weft/examples/common/layout.hpp>
+#include <weft/examples/common/progress.hpp>
+#include <weft/examples/common/report.hpp>
 #include <weft/examples/digits/digits_data.hpp>
-#include <weft/examples/digits/progress.hpp>
-#include <weft/examples/digits/report.hpp>
 
 namespace {
 
@@ -41,12 +41,6 @@ weft::Tensor pixels(const digits::Images& images) {
   return weft::to_device(images.pixels, {images.size(), digits::kPixels});
 }
 
-/// From `rate` down to 0 over `steps` along half a cosine.
-double cosine(double rate, std::uint64_t step, std::uint64_t steps) {
-  const double part = static_cast<double>(step) / static_cast<double>(steps);
-  return rate * 0.5 * (1 + std::cos(std::numbers::pi * part));
-}
-
 void train(weft::TrainContext& ctx, const weft::Config& config) {
   const digits::Dataset data = digits::load(config.at("data"));
   const auto batch_size = config.at("batch").get<std::int64_t>();
@@ -68,7 +62,7 @@ void train(weft::TrainContext& ctx, const weft::Config& config) {
 
   std::vector<double> step_us;
   for (std::uint64_t epoch = 1; epoch <= epochs; ++epoch) {
-    const auto order = digits::shuffled(data.train.size(), ctx.seed(), epoch);
+    const auto order = examples::shuffled(data.train.size(), ctx.seed(), epoch);
     const auto steps = data.train.size() / batch_size;
     for (std::int64_t step = 1; step <= steps; ++step) {
       const auto begin = std::chrono::steady_clock::now();
@@ -82,8 +76,8 @@ void train(weft::TrainContext& ctx, const weft::Config& config) {
       weft::mark_sharding(labels, mesh, {{"data"}});
 
       const weft::Tensor loss = weft::cross_entropy(net(x), labels);
-      optimizer.set_lr(
-          cosine(kLearningRate, ctx.step(), epochs * static_cast<std::uint64_t>(steps)));
+      optimizer.set_lr(weft::cosine_schedule(
+          ctx.step(), {.lr = kLearningRate, .steps = epochs * static_cast<std::uint64_t>(steps)}));
       optimizer.step(weft::grad(loss, net.parameters()));
       weft::sync();
 
@@ -92,19 +86,18 @@ void train(weft::TrainContext& ctx, const weft::Config& config) {
           std::chrono::steady_clock::now() - begin;
       step_us.push_back(took.count());
       if (step == steps) {
-        metrics["test_accuracy"] = digits::accuracy(net(test_pixels).to_vector(), data.test.labels);
-        metrics["step_us"] = digits::summary(step_us);
+        metrics["test_accuracy"] =
+            examples::accuracy(net(test_pixels).to_vector(), data.test.labels);
+        metrics["step_us"] = examples::summary(step_us);
       }
       ctx.report(metrics);
     }
   }
-  ctx.report({{"params_digest", digits::digest(net)}, {"step_us", digits::summary(step_us)}});
+  ctx.report({{"params_digest", examples::digest(net)}, {"step_us", examples::summary(step_us)}});
 }
 
 struct Arguments {
-  int workers = 4;
-  int chips = 4;
-  std::string topology;
+  examples::Layout layout;
   std::uint64_t epochs = 60;
   std::int64_t batch = 32;
   std::uint64_t seed = 0;
@@ -112,32 +105,19 @@ struct Arguments {
   std::string data = DIGITS_CSV;
 };
 
-/// Several workers get ("data", "model") by themselves; one process would get a single axis, so it
-/// is given the squarest grid.
-weft::SpmdConfig grid(const Arguments& arguments) {
-  if (!arguments.topology.empty() || arguments.workers > 1) return {};
-  std::int64_t model = 1;
-  for (std::int64_t m = 1; m * m <= arguments.chips; ++m) {
-    if (arguments.chips % m == 0) model = m;
-  }
-  return {.mesh_shape = {arguments.chips / model, model}, .axis_names = {"data", "model"}};
-}
-
 int run(const Arguments& arguments) {
   weft::Trainer trainer(
       train, {.loop_config = {{"data", arguments.data},
                               {"epochs", arguments.epochs},
                               {"batch", arguments.batch}},
-              .scaling = {.num_workers = arguments.workers,
-                          .chips_per_worker = arguments.chips,
-                          .topology = arguments.topology},
-              .backend = {.spmd = grid(arguments)},
+              .scaling = arguments.layout.scaling(),
+              .backend = {.spmd = arguments.layout.spmd()},
               .run = {.name = "digits",
-                      .callbacks = {std::make_shared<digits::Progress>(arguments.epochs)},
+                      .callbacks = {std::make_shared<examples::Progress>(arguments.epochs)},
                       .seed = arguments.seed}});
   const weft::Result result = trainer.fit();
   if (!arguments.json.empty())
-    std::ofstream(arguments.json) << digits::to_json(result).dump(1) << '\n';
+    std::ofstream(arguments.json) << examples::to_json(result).dump(1) << '\n';
   return result.ok() ? 0 : 1;
 }
 
@@ -146,15 +126,7 @@ int run(const Arguments& arguments) {
 int main(int argc, char** argv) {
   Arguments arguments;
   CLI::App app{"Trains a classifier of hand-written digits on a mesh of chips."};
-  // `weft launch` decides over these; grid() has to know.
-  app.add_option("--workers", arguments.workers, "worker processes; 0: all in this one")
-      ->envname("WEFT_LAUNCH_WORKERS")
-      ->capture_default_str();
-  app.add_option("--chips", arguments.chips, "chips per worker")
-      ->envname("WEFT_LAUNCH_CHIPS")
-      ->capture_default_str();
-  app.add_option("--topology", arguments.topology, "grid of all chips, data x model, as 4x4")
-      ->envname("WEFT_LAUNCH_TOPOLOGY");
+  arguments.layout.add_to(app);
   app.add_option("--epochs", arguments.epochs)->capture_default_str();
   app.add_option("--batch", arguments.batch, "images per step, over all chips")
       ->check(CLI::PositiveNumber)

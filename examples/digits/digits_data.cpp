@@ -116,15 +116,6 @@ Dataset load(const std::string& path) {
   return {.train = all.pick(train), .test = all.pick(test)};
 }
 
-std::vector<std::int64_t> shuffled(std::int64_t count, std::uint64_t seed, std::uint64_t epoch) {
-  std::vector<std::int64_t> order(static_cast<std::size_t>(count));
-  std::iota(order.begin(), order.end(), 0);
-  std::seed_seq words{seed, seed >> 32, epoch, epoch >> 32};
-  Random random(words);
-  for (std::size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[random() % i]);
-  return order;
-}
-
 Images augmented(Images images, std::uint64_t seed, std::uint64_t step) {
   std::seed_seq words{seed, seed >> 32, step, step >> 32, std::uint64_t{1}};
   Random random(words);
@@ -133,15 +124,6 @@ Images augmented(Images images, std::uint64_t seed, std::uint64_t step) {
     redraw(pixels.subspan(i * kPixels, kPixels), random);
   }
   return images;
-}
-
-double accuracy(std::span<const float> logits, std::span<const std::int32_t> labels) {
-  std::size_t right = 0;
-  for (std::size_t row = 0; row < labels.size(); ++row) {
-    const auto scores = logits.subspan(row * kClasses, kClasses);
-    right += std::ranges::max_element(scores) - scores.begin() == labels[row];
-  }
-  return static_cast<double>(right) / static_cast<double>(labels.size());
 }
 
 }  // namespace digits

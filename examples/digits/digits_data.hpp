@@ -1,5 +1,5 @@
 #pragma once
-/// The UCI optical digits: reading, the split into training and test images, and their order.
+/// The UCI optical digits: reading, and the split into training and test images.
 
 #include <cstdint>
 #include <span>
@@ -29,14 +29,8 @@ struct Dataset {
 /// Throws weft::Error{io} or {corrupt}, with the line, for a file that isn't 65 numbers a line.
 Dataset load(const std::string& path);
 
-/// A permutation of 0..count-1: a function of seed and epoch alone.
-std::vector<std::int64_t> shuffled(std::int64_t count, std::uint64_t seed, std::uint64_t epoch);
-
 /// The images, each slanted, turned, scaled and moved a little (shear to 0.3, 0.2 rad, 15 %, 0.7
 /// pixels), as other people would have written them. A function of the images, seed and step alone.
 Images augmented(Images images, std::uint64_t seed, std::uint64_t step);
-
-/// Share of the rows of `logits` whose largest entry is at the label.
-double accuracy(std::span<const float> logits, std::span<const std::int32_t> labels);
 
 }  // namespace digits

@@ -1,4 +1,4 @@
-#include <weft/examples/digits/report.hpp>
+#include <weft/examples/common/report.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 #include <xxhash.h>
 
-namespace digits {
+namespace examples {
 
 std::string digest(const weft::Module& net) {
   XXH3_state_t* state = XXH3_createState();
@@ -50,4 +50,4 @@ weft::Metrics to_json(const weft::Result& result) {
   return json;
 }
 
-}  // namespace digits
+}  // namespace examples

@@ -1,4 +1,4 @@
-#include <weft/examples/digits/progress.hpp>
+#include <weft/examples/common/progress.hpp>
 
 #include <unistd.h>
 
@@ -8,7 +8,7 @@
 
 #include <weft/actors/trainer/result.hpp>
 
-namespace digits {
+namespace examples {
 
 Progress::Progress(std::uint64_t epochs)
     : epochs_(epochs), terminal_(::isatty(STDOUT_FILENO) != 0) {}
@@ -54,4 +54,4 @@ void Progress::on_end(const weft::Result& result) {
   fmt::print("run folder: {}\n", result.path);
 }
 
-}  // namespace digits
+}  // namespace examples

@@ -5,7 +5,7 @@
 
 #include <weft/actors/trainer/config.hpp>
 
-namespace digits {
+namespace examples {
 
 /// On a terminal a bar grows within each epoch; elsewhere only whole lines are written.
 class Progress : public weft::Callback {
@@ -24,4 +24,4 @@ class Progress : public weft::Callback {
   double loss_sum_ = 0;
 };
 
-}  // namespace digits
+}  // namespace examples

@@ -6,7 +6,7 @@
 
 #include <weft/weft.hpp>
 
-namespace digits {
+namespace examples {
 
 /// xxh3 of the names and elements of all parameters, in hex: equal for equal runs.
 std::string digest(const weft::Module& net);
@@ -17,4 +17,4 @@ weft::Metrics summary(std::vector<double> step_us);
 /// The file that --json names.
 weft::Metrics to_json(const weft::Result& result);
 
-}  // namespace digits
+}  // namespace examples

@@ -1,0 +1,31 @@
+#include <weft/examples/common/layout.hpp>
+
+#include <cstdint>
+
+namespace examples {
+
+void Layout::add_to(CLI::App& app) {
+  app.add_option("--workers", workers, "worker processes; 0: all in this one")
+      ->envname("WEFT_LAUNCH_WORKERS")
+      ->capture_default_str();
+  app.add_option("--chips", chips, "chips per worker")
+      ->envname("WEFT_LAUNCH_CHIPS")
+      ->capture_default_str();
+  app.add_option("--topology", topology, "grid of all chips, data x model, as 4x4")
+      ->envname("WEFT_LAUNCH_TOPOLOGY");
+}
+
+weft::ScalingConfig Layout::scaling() const {
+  return {.num_workers = workers, .chips_per_worker = chips, .topology = topology};
+}
+
+weft::SpmdConfig Layout::spmd() const {
+  if (!topology.empty() || workers > 1) return {};
+  std::int64_t model = 1;
+  for (std::int64_t m = 1; m * m <= chips; ++m) {
+    if (chips % m == 0) model = m;
+  }
+  return {.mesh_shape = {chips / model, model}, .axis_names = {"data", "model"}};
+}
+
+}  // namespace examples
