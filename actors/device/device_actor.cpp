@@ -1,5 +1,6 @@
 #include <weft/actors/device/device_actor.hpp>
 
+#include <chrono>
 #include <vector>
 
 #include <caf/all.hpp>
@@ -16,6 +17,7 @@ struct DeviceState {
   std::shared_ptr<DeviceProgress> progress;
   std::vector<std::shared_ptr<const LoadedPlan>> plans;
   std::uint64_t step = 0;  // of the last run
+  std::chrono::steady_clock::time_point last_end = std::chrono::steady_clock::now();
   const char* name = "weft.device";
 };
 
@@ -41,9 +43,14 @@ void guarded(DevicePointer self, const char* message, Work work) {
 
 template <typename Work>
 void run_numbered(DeviceState& state, std::uint64_t run, std::uint64_t step, Work work) {
+  using Seconds = std::chrono::duration<double>;
   state.step = step;
   state.board.state(ActorState::running);
+  const auto begin = std::chrono::steady_clock::now();
   work();
+  const auto end = std::chrono::steady_clock::now();
+  state.progress->record(Seconds(end - begin).count(), Seconds(begin - state.last_end).count());
+  state.last_end = end;
   state.board.state(ActorState::idle);
   state.progress->complete(run);
 }

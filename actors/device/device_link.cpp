@@ -23,4 +23,15 @@ void DeviceProgress::wait(std::uint64_t run) const {
   }
 }
 
+void DeviceProgress::record(double ran, double idle) {
+  const std::scoped_lock lock(times_mutex_);
+  times_.ran.add(ran);
+  times_.idle.add(idle);
+}
+
+DeviceProgress::Times DeviceProgress::times() const {
+  const std::scoped_lock lock(times_mutex_);
+  return times_;
+}
+
 }  // namespace weft

@@ -6,8 +6,10 @@
 #include <exception>
 #include <functional>
 #include <memory>
+#include <mutex>
 
 #include <weft/actors/device/executor.hpp>
+#include <weft/spmd/tensor/metrics.hpp>
 
 namespace weft {
 
@@ -50,11 +52,21 @@ class DeviceProgress {
   /// Blocks until run number `run` is complete; throws what the device failed with.
   void wait(std::uint64_t run) const;
 
+  /// Seconds that the device ran, and was idle before it.
+  void record(double ran, double idle);
+  struct Times {
+    MetricData ran;
+    MetricData idle;
+  };
+  Times times() const;
+
  private:
   static constexpr std::uint64_t kFailed = ~std::uint64_t{0};
   /// Publishes everything the run wrote to the arena, or failure_.
   std::atomic<std::uint64_t> completed_{0};
   std::exception_ptr failure_;
+  mutable std::mutex times_mutex_;
+  Times times_;
   DeviceFailed on_failure_;
 };
 

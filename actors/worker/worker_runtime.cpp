@@ -14,6 +14,12 @@
 namespace weft {
 namespace {
 
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point begin) {
+  return std::chrono::duration<double>(Clock::now() - begin).count();
+}
+
 constexpr std::uint64_t kRunsUnderWay = 2;
 /// A larger message would keep the socket from the others for too long.
 constexpr std::size_t kProgramTextBytesMax = 900'000;
@@ -94,6 +100,7 @@ Runtime::RunResult WorkerRuntime::run(const Program& program, const Fingerprint&
   }
   begin_run(number);
   for (const auto& device : devices_) device->run(request);
+  ++executed_.at(number).runs;
   return result;
 }
 
@@ -171,26 +178,33 @@ ArenaPlace WorkerRuntime::allocate(std::int64_t size, std::size_t element_bytes)
 const CompileCache::Entry& WorkerRuntime::find_or_compile(const Program& program,
                                                           const Fingerprint& key,
                                                           const RunSite& site) {
-  if (const CompileCache::Entry* found = cache_.find(program, key)) return *found;
-
-  board_.state(ActorState::compiling);
-  if (const auto reason = cache_.explain(program, site)) {
-    logger("weft.worker")->warn("{}", *reason);
+  if (const CompileCache::Entry* found = cache_.find(program, key)) {
+    metrics().count("CachedCompile");
+    return *found;
   }
-  const auto begin = std::chrono::steady_clock::now();
+  metrics().count("UncachedCompile");
+  board_.state(ActorState::compiling);
+  const auto reason = cache_.explain(program, site);
+  // All workers have the same to say.
+  if (reason && options_.worker == 0) logger("weft.worker")->warn("{}", *reason);
+  const auto begin = Clock::now();
   const std::uint32_t number = programs_;
-  auto plan = std::make_shared<const Plan>(compile(program, mesh_));
-  dump(program, *plan, number);
+  auto plan = std::make_shared<const Plan>(compile(program, mesh_, {}, dump_passes(number)));
+  metrics().sample("CompileTime", MetricUnit::seconds, seconds_since(begin));
+  metrics().sample("ArenaBytes", MetricUnit::bytes, static_cast<double>(plan->temp_bytes));
+  metrics().sample("ArenaBytesBound", MetricUnit::bytes,
+                   static_cast<double>(plan->temp_bytes_bound));
+  if (dumps()) dump(fmt::format("plan-{}.weftplan", number), encode_plan(*plan));
   if (options_.has_mesh) admit(number, to_text(program, mesh_), key);
   auto load = std::make_shared<const DeviceLoad>(DeviceLoad{number, plan});
   for (const auto& device : devices_) device->load(load);
-  const auto took = std::chrono::steady_clock::now() - begin;
   logger("weft.worker")
       ->info("program {} ({}): {} ops, {} per chip, {} bytes of temporaries, {:.1f} ms", number,
              key.to_string(), program.num_ops(), plan->program.num_ops(), plan->temp_bytes,
-             std::chrono::duration<double, std::milli>(took).count());
+             1e3 * seconds_since(begin));
   board_.state(ActorState::running);
   ++programs_;
+  executed_[number].plan = plan;
   return cache_.add(program, key, {number, std::move(plan)});
 }
 
@@ -210,20 +224,24 @@ void WorkerRuntime::admit(std::uint32_t number, std::string text, const Fingerpr
   link_.permits().wait_admitted(number, runs_ + 1);
 }
 
-void WorkerRuntime::dump(const Program& program, const Plan& plan, std::uint32_t number) const {
-  if (options_.dump_dir.empty() || options_.worker != 0) return;
+bool WorkerRuntime::dumps() const { return !options_.dump_dir.empty() && options_.worker == 0; }
+
+/// What each pass gives, in order: program-2.1-canonicalize.txt.
+PassObserver WorkerRuntime::dump_passes(std::uint32_t number) const {
+  if (!dumps()) return {};
+  return [this, number, count = 0](std::string_view pass, const std::string& text) mutable {
+    dump(fmt::format("program-{}.{}-{}.txt", number, count++, pass),
+         std::as_bytes(std::span(text)));
+  };
+}
+
+void WorkerRuntime::dump(const std::string& name, std::span<const std::byte> bytes) const {
   const std::filesystem::path dir(options_.dump_dir);
   std::filesystem::create_directories(dir);
-  const auto write = [&](const std::string& name, std::string_view bytes) {
-    std::ofstream out(dir / name, std::ios::binary);
-    out.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
-    if (!out.flush()) fail(Errc::io, "WEFT_DUMP_TO: can't write {}", (dir / name).string());
-  };
-  write(fmt::format("program-{}.txt", number), to_text(program, mesh_));
-  write(fmt::format("plan-{}.txt", number), to_text(plan.program, mesh_));
-  const std::vector<std::byte> bytes = encode_plan(plan);
-  write(fmt::format("plan-{}.weftplan", number),
-        {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+  std::ofstream out(dir / name, std::ios::binary);
+  out.write(reinterpret_cast<const char*>(bytes.data()),
+            static_cast<std::streamsize>(bytes.size()));
+  if (!out.flush()) fail(Errc::io, "WEFT_DUMP_TO: can't write {}", (dir / name).string());
 }
 
 BufferPtr WorkerRuntime::bind(const Binding& binding, const TensorType& type,
@@ -257,6 +275,7 @@ BufferPtr WorkerRuntime::make_buffer(const TensorType& type, const Sharding& sha
 }
 
 void WorkerRuntime::upload(const std::vector<std::byte>& global, const Buffer& buffer) {
+  const auto begin = Clock::now();
   const TensorType& type = buffer.type();
   const auto dims = static_cast<std::size_t>(type.shape.size());
   const auto sizes = buffer.sharding().local_shape(mesh_, type.shape);
@@ -266,13 +285,20 @@ void WorkerRuntime::upload(const std::vector<std::byte>& global, const Buffer& b
     copy_shard(type, global.data(), {std::span(offsets).first(dims), std::span(sizes).first(dims)},
                arena + static_cast<const ArenaBuffer&>(buffer).offset());
   }
+  metrics().sample("TransferToDeviceTime", MetricUnit::seconds, seconds_since(begin));
+  const auto bytes = chip_type(type, buffer.sharding(), mesh_).bytes();
+  metrics().sample("OutboundData", MetricUnit::bytes,
+                   static_cast<double>(bytes) * static_cast<double>(positions_.size()));
 }
 
 std::vector<std::byte> WorkerRuntime::read(const Buffer& buffer) {
   WEFT_CHECK(buffer.sharding().is_replicated());
   require_own(buffer, "");
   const auto& placed = static_cast<const ArenaBuffer&>(buffer);
+  const auto begin_read = Clock::now();
   wait_for_run(placed.last_run());
+  metrics().sample("TransferFromDeviceTime", MetricUnit::seconds, seconds_since(begin_read));
+  metrics().sample("InboundData", MetricUnit::bytes, static_cast<double>(buffer.type().bytes()));
   const int chip = mesh_.device_at(positions_.front());
   const std::byte* begin = memory_.arena(chip) + placed.offset();
   return {begin, begin + buffer.type().bytes()};
@@ -288,6 +314,21 @@ void WorkerRuntime::end_step() {
     link_.want_lease(step_);
     permits.wait_granted(step_);
   }
+}
+
+void WorkerRuntime::collect_metrics() {
+  std::map<std::string, std::uint64_t> totals;
+  for (const auto& [number, executed] : executed_) {
+    for (const CollectiveSummary& collective : collectives(*executed.plan, mesh_)) {
+      const std::string name = fmt::format("Collective.{}.ici", to_string(collective.kind));
+      totals[name + ".Count"] += executed.runs;
+      totals[name + ".Bytes"] += executed.runs * static_cast<std::uint64_t>(collective.bytes);
+    }
+  }
+  for (const auto& [name, total] : totals) metrics().set(name, total);
+  const DeviceProgress::Times times = devices_.front()->progress().times();
+  metrics().set("ExecuteTime", times.ran);
+  metrics().set("StepGap", times.idle);
 }
 
 void WorkerRuntime::drain() { wait_for_run(runs_); }

@@ -42,6 +42,7 @@ class WorkerRuntime : public Runtime {
                 const RunSite& site) override;
   std::vector<std::byte> read(const Buffer& buffer) override;
   void end_step() override;
+  void collect_metrics() override;
 
   /// See TrainContext.
   void call_on_chips(const std::function<void(Chip&)>& body, const std::source_location& where);
@@ -60,7 +61,9 @@ class WorkerRuntime : public Runtime {
   void require_loop_thread(const char* what) const;
   void await_room() const;
   void begin_run(std::uint32_t program);
-  void dump(const Program& program, const Plan& plan, std::uint32_t number) const;
+  bool dumps() const;
+  PassObserver dump_passes(std::uint32_t number) const;
+  void dump(const std::string& name, std::span<const std::byte> bytes) const;
   BufferPtr bind(const Binding& binding, const TensorType& type, const Sharding& sharding);
   BufferPtr make_buffer(const TensorType& type, const Sharding& sharding,
                         std::uint64_t host_writes_after);
@@ -82,6 +85,11 @@ class WorkerRuntime : public Runtime {
   CompileCache cache_;
   std::map<std::string, std::uint32_t> bodies_;  // numbers of on_each_chip's, by place
   std::uint32_t programs_ = 0;                   // numbered so far, bodies too
+  struct Executed {
+    std::shared_ptr<const Plan> plan;
+    std::uint64_t runs = 0;
+  };
+  std::map<std::uint32_t, Executed> executed_;  // by program
   std::uint64_t step_ = 0;
   std::uint64_t runs_ = 0;
 };

@@ -208,7 +208,15 @@ class Partitioner {
         break;
       case OpKind::add:
       case OpKind::subtract:
-        if (partial[0] && partial[1] && unreduced(operands[0]) == unreduced(operands[1])) {
+        if (unreduced(operands[0]) != unreduced(operands[1])) break;
+        if (partial[0] && partial[1]) {
+          sunk = {0, 1};
+        } else if (const Sharding whole = without_atoms(result, unreduced(operands[0]));
+                   can_stay_unreduced(operands[0], whole, whole) &&
+                   can_stay_unreduced(operands[1], whole, whole)) {
+          // The sum is to be sharded over the very atoms that are pending: one reduce_scatter
+          // behind it does what each operand would have had to do.
+          wanted[0] = wanted[1] = result = whole;
           sunk = {0, 1};
         }
         break;
@@ -218,6 +226,19 @@ class Partitioner {
       wanted[i].unreduced = unreduced(operands[i]);
       result.unreduced = static_cast<AtomMask>(result.unreduced | wanted[i].unreduced);
     }
+  }
+
+  /// The layout with every dim cut before the first of the atoms.
+  static Sharding without_atoms(const Sharding& layout, AtomMask atoms) {
+    DimAtoms dims{};
+    for (std::size_t dim = 0; dim < dims.size(); ++dim) {
+      int kept = 0;
+      while (kept < layout.dims[dim].size() && ((atoms >> layout.dims[dim][kept]) & 1U) == 0) {
+        ++kept;
+      }
+      dims[dim] = layout.dims[dim].prefix(kept);
+    }
+    return closed_layout(dims);
   }
 
   /// Atoms over which the value was a partial result when it was made.

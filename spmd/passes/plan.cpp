@@ -1,12 +1,14 @@
 #include <weft/spmd/passes/plan.hpp>
 
 #include <algorithm>
+#include <array>
 #include <tuple>
 
 #include <weft/spmd/passes/canonicalize.hpp>
 #include <weft/spmd/passes/lifetime.hpp>
 #include <weft/spmd/passes/partition.hpp>
 #include <weft/spmd/passes/propagate.hpp>
+#include <weft/spmd/program/text.hpp>
 #include <weft/spmd/program/verify.hpp>
 
 namespace weft {
@@ -164,6 +166,29 @@ void share_gathered(Plan& plan, const PlanOptions& options) {
   }
 }
 
+/// A line for each value: how propagation left it.
+std::string shardings_text(const Program& program, const Mesh& mesh,
+                           std::span<const Sharding> shardings) {
+  std::string text;
+  for (ValueId value = 0; value < program.num_values(); ++value) {
+    text += fmt::format("%{}: {} {}\n", value, program.type(value).to_string(),
+                        shardings[value].to_string(mesh, program.shape(value).size()));
+  }
+  return text;
+}
+
+/// A line for each value: where it lies.
+std::string places_text(const Plan& plan) {
+  static constexpr std::array kNames{"temp", "input", "output", "shared"};
+  std::string text = fmt::format("temp {} bytes (at least {}), shared {} bytes\n", plan.temp_bytes,
+                                 plan.temp_bytes_bound, plan.shared_bytes);
+  for (ValueId value = 0; value < plan.slots.size(); ++value) {
+    const auto [place, offset] = plan.slots[value];
+    text += fmt::format("%{}: {} {}\n", value, kNames[static_cast<std::size_t>(place)], offset);
+  }
+  return text;
+}
+
 }  // namespace
 
 Plan make_plan(const Program& chip_program, const Mesh& mesh,
@@ -190,15 +215,21 @@ Plan make_plan(const Program& chip_program, const Mesh& mesh,
   return plan;
 }
 
-Plan compile(const Program& program, const Mesh& mesh, const PlanOptions& options) {
-  verify(program, mesh);
+Plan compile(const Program& program, const Mesh& mesh, const PlanOptions& options,
+             const PassObserver& observer) {
+  const auto passed = [&](std::string_view pass, const Program& result) {
+    if (observer) observer(pass, to_text(result, mesh));
+    verify(result, mesh);
+  };
+  passed("trace", program);
   const Program global = canonicalize(program, true);
-  verify(global, mesh);
+  passed("canonicalize", global);
   const std::vector<Sharding> shardings = propagate(global, mesh);
+  if (observer) observer("propagate", shardings_text(global, mesh, shardings));
   const Program partitioned = partition(global, mesh, shardings);
-  verify(partitioned, mesh);
+  passed("partition", partitioned);
   const Program chip_program = canonicalize(partitioned, false);
-  verify(chip_program, mesh);
+  passed("canonicalize-chip", chip_program);
   std::vector<TensorType> input_types;
   std::vector<TensorType> output_types;
   for (const ProgramInput& input : program.inputs) {
@@ -208,6 +239,7 @@ Plan compile(const Program& program, const Mesh& mesh, const PlanOptions& option
     output_types.push_back(program.type(output.value));
   }
   Plan plan = make_plan(chip_program, mesh, input_types, output_types, options);
+  if (observer) observer("plan", to_text(plan.program, mesh) + places_text(plan));
   verify(plan, mesh);
   return plan;
 }

@@ -2,7 +2,9 @@
 /// Plan: what one chip runs: a per-chip program with a place in memory for every value.
 
 #include <cstdint>
+#include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <weft/spmd/mesh/mesh.hpp>
@@ -66,8 +68,12 @@ struct CollectiveSummary {
 };
 std::vector<CollectiveSummary> collectives(const Plan& plan, const Mesh& mesh);
 
+/// Called with each pass's name and what it gave, as text.
+using PassObserver = std::function<void(std::string_view pass, const std::string& text)>;
+
 /// canonicalize, propagate, partition, canonicalize, make_plan; every program on the way is
 /// verified.
-Plan compile(const Program& program, const Mesh& mesh, const PlanOptions& options = {});
+Plan compile(const Program& program, const Mesh& mesh, const PlanOptions& options = {},
+             const PassObserver& observer = {});
 
 }  // namespace weft

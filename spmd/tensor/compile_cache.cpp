@@ -54,6 +54,7 @@ const CompileCache::Entry* CompileCache::find(const Program& program, const Fing
 }
 
 std::optional<std::string> CompileCache::explain(const Program& program, const RunSite& site) {
+  if (site.function.empty()) return std::nullopt;
   const std::string place = fmt::format("{} at {}", site.function, file_line(site.loc));
   History& history = sites_[place];
   if (history.count == 0) {

@@ -80,17 +80,17 @@ struct Results<std::tuple<T...>> {
 template <typename Function>
 template <typename... Args>
 auto Compiled<Function>::operator()(const Args&... args) {
-  using Result = std::invoke_result_t<Function&, const Args&...>;
+  using Returned = std::invoke_result_t<Function&, const Args&...>;
   std::vector<Tensor> tensors;
   std::string host_values;
   (compile_detail::append(args, tensors, host_values), ...);
-  if constexpr (std::is_void_v<Result>) {
+  if constexpr (std::is_void_v<Returned>) {
     core_->call(tensors, host_values, [&] {
       function_(args...);
       return std::vector<Tensor>{};
     });
   } else {
-    using Results = compile_detail::Results<Result>;
+    using Results = compile_detail::Results<Returned>;
     return Results::unpack(
         core_->call(tensors, host_values, [&] { return Results::pack(function_(args...)); }));
   }

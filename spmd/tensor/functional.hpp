@@ -26,8 +26,8 @@ Tensor layer_norm(Operand x, const Tensor& weight, const Tensor& bias, double ep
 Tensor rms_norm(Operand x, const Tensor& weight, double eps = 1e-6);
 
 struct AttentionOptions {
-  bool causal = false;          ///< query i sees keys 0 to i
-  std::optional<double> scale;  ///< of the scores; 1/sqrt(K) by default
+  bool causal = false;                         ///< query i sees keys 0 to i
+  std::optional<double> scale = std::nullopt;  ///< of the scores; 1/sqrt(K) by default
 };
 /// torch's scaled_dot_product_attention: softmax(q k^T * scale) v for q[B,H,S,K], k[B,H,T,K] and
 /// v[B,H,T,E]; gives [B,H,S,E].

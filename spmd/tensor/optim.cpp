@@ -69,20 +69,24 @@ void Optimizer::step(std::span<const Tensor> grads, std::source_location loc) {
   }
 }
 
+std::vector<Optimizer::Slot> Optimizer::slots() const {
+  std::vector<Slot> all;
+  for (const Group& group : groups_) {
+    all.insert(all.end(), group.slots.begin(), group.slots.end());
+  }
+  return all;
+}
+
 std::vector<Parameter> Optimizer::parameters() const {
   std::vector<Parameter> all;
-  for (const Group& group : groups_) {
-    for (const Slot& slot : group.slots) all.push_back(slot.parameter);
-  }
+  for (const Slot& slot : slots()) all.push_back(slot.parameter);
   return all;
 }
 
 std::vector<Parameter> Optimizer::state() const {
   std::vector<Parameter> all;
+  for (const Slot& slot : slots()) all.insert(all.end(), slot.state.begin(), slot.state.end());
   for (const Group& group : groups_) {
-    for (const Slot& slot : group.slots) {
-      all.insert(all.end(), slot.state.begin(), slot.state.end());
-    }
     all.insert(all.end(), group.state.begin(), group.state.end());
   }
   return all;

@@ -33,7 +33,13 @@ class Optimizer {
   void step(std::span<const Tensor> grads,
             std::source_location loc = std::source_location::current());
 
+  /// A parameter and what is kept of it, each of its shape.
+  struct Slot {
+    Parameter parameter;
+    std::vector<Parameter> state;
+  };
   /// Of all groups, in order.
+  std::vector<Slot> slots() const;
   std::vector<Parameter> parameters() const;
   /// What it keeps from step to step ("fc1.weight.exp_avg"), for sharding and checkpoints.
   std::vector<Parameter> state() const;
@@ -44,10 +50,6 @@ class Optimizer {
   void set_lr(double lr, std::size_t group);
 
  protected:
-  struct Slot {
-    Parameter parameter;
-    std::vector<Parameter> state;
-  };
   struct Group {
     Scalar lr;
     std::vector<Slot> slots;

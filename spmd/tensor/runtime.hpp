@@ -12,6 +12,7 @@
 
 #include <weft/spmd/mesh/mesh.hpp>
 #include <weft/spmd/program/program.hpp>
+#include <weft/spmd/tensor/metrics.hpp>
 
 namespace weft {
 
@@ -39,7 +40,7 @@ using Binding = std::variant<BufferPtr, HostData>;
 
 /// The call of the user's that a program runs for.
 struct RunSite {
-  std::string_view function;  ///< "sync"
+  std::string_view function;  ///< "sync"; empty for a program of weft's own
   std::source_location loc;
   int max_programs = 0;  ///< that may be compiled for it; 0: any number
 };
@@ -52,9 +53,9 @@ class Runtime {
   /// The mesh; null without the SPMD backend.
   virtual const Mesh* mesh() const = 0;
   /// Compiles (or finds by `key`, its fingerprint) and starts the program; doesn't wait for it.
-  /// One binding per input, in order; `input_buffers`: each input as it now lies on the chips (HostData became a buffer),
-  /// `outputs`: a buffer per output. An output that updates an input replaces it: the old buffer
-  /// must not be read again.
+  /// One binding per input, in order; `input_buffers`: each input as it now lies on the chips
+  /// (HostData became a buffer), `outputs`: a buffer per output. An output that updates an input
+  /// replaces it: the old buffer must not be read again.
   struct RunResult {
     std::vector<BufferPtr> input_buffers;
     std::vector<BufferPtr> outputs;
@@ -66,6 +67,13 @@ class Runtime {
   virtual std::vector<std::byte> read(const Buffer& buffer) = 0;
   /// Ends a step: waits for the lease of the next one. Called by sync().
   virtual void end_step() = 0;
+
+  MetricsTable& metrics() { return metrics_; }
+  /// Brings what others have measured into the table, before it is shown.
+  virtual void collect_metrics() {}
+
+ private:
+  MetricsTable metrics_;
 };
 
 class Trace;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <utility>
 
 #include <weft/spmd/error.hpp>
 
@@ -31,6 +32,7 @@ Binding binding(const TensorNode& node) {
 /// The value of a tensor that lies in shards, whole on every chip: a program of its own, so that
 /// what is being recorded isn't disturbed.
 BufferPtr gather(Runtime& runtime, const TensorNode& node, const std::source_location& loc) {
+  runtime.metrics().count("ReshardData");
   Program program;
   const ValueId shards =
       program.add_input(node.type, InputKind::data, "data.0", node.input_sharding());
@@ -40,7 +42,7 @@ BufferPtr gather(Runtime& runtime, const TensorNode& node, const std::source_loc
                      Sharding::closed());
   const Binding input = binding(node);
   const Fingerprint key = fingerprint(program);
-  return runtime.run(program, key, {&input, 1}, {"read", loc}).outputs.at(0);
+  return runtime.run(program, key, {&input, 1}, {{}, loc}).outputs.at(0);
 }
 
 }  // namespace
@@ -103,6 +105,7 @@ ValueId Trace::add_input(const NodePtr& node, const std::source_location& loc) {
 }
 
 Tensor Trace::record(ValueId value) {
+  ++tensor_count_;
   auto node = std::make_shared<TensorNode>();
   node->type = program_.type(value);
   node->trace = serial_;
@@ -189,6 +192,7 @@ void Trace::add_output(const NodePtr& node, bool whole) {
 void Trace::execute(const Program& program, const Fingerprint& key,
                     std::span<const Binding> bindings, std::span<const NodePtr> inputs,
                     std::span<const NodePtr> outputs, const RunSite& site) {
+  runtime_->metrics().count("CreateXlaTensor", std::exchange(tensor_count_, 0));
   const Runtime::RunResult result = runtime_->run(program, key, bindings, site);
   ++run_count_;
   WEFT_CHECK(result.input_buffers.size() == inputs.size(), result.input_buffers.size(),
@@ -202,6 +206,7 @@ void Trace::execute(const Program& program, const Fingerprint& key,
 }
 
 void Trace::end_step() {
+  runtime_->metrics().count("MarkStep");
   runtime_->end_step();
   run_closures(closures_before_);
   closures_before_ = closures_.size();
@@ -241,6 +246,7 @@ std::vector<std::byte> Trace::read(const NodePtr& node, const std::source_locati
            "return the tensor, and read it after the call",
            file_line(loc), file_line(function->loc));
     }
+    current_trace->runtime().metrics().forced_read(file_line(loc));
     current_trace->run({"read", loc}, node.get());
   }
   if (const auto* data = std::get_if<HostData>(&node->storage)) return **data;

@@ -123,6 +123,7 @@ class Trace {
   std::vector<ValueId> stopped_;
   std::unordered_set<std::string_view> names_;  // of the parameters among inputs_
   std::uint64_t run_count_ = 0;
+  std::uint64_t tensor_count_ = 0;  // recorded since the last run
   std::deque<std::function<void()>> closures_;
   std::size_t closures_before_ = 0;  // of them, those of steps that have ended
   int data_count_ = 0;

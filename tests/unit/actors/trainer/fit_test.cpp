@@ -71,6 +71,34 @@ TEST_F(Fit, RunsCodeOnEachChipBetweenPrograms) {
   EXPECT_EQ(traced, 20);
 }
 
+TEST_F(Fit, MeasuresWhatTheLoopDoes) {
+  std::string report;
+  const Result result = fit([&](TrainContext& ctx) {
+    Parameter w = make_parameter("w", std::vector<float>(8, 1.0F), {8});
+    auto step =
+        compile([&](const Tensor& x) { w.assign(w - 0.1 * grad(sum(x * w), std::vector{w})[0]); });
+    for (int i = 0; i < 5; ++i) {
+      const Tensor x = to_device(std::vector<float>(32, 1.0F), {4, 8});
+      mark_sharding(x, *ctx.mesh(), {{"data"}, {}});
+      step(x);
+    }
+    EXPECT_EQ(w.to_vector().front(), 1 - 5 * 0.1F * 4);
+    EXPECT_EQ(counter_value("UncachedCompile"), 1U);
+    EXPECT_EQ(counter_value("CachedCompile"), 4U);
+    EXPECT_EQ(counter_value("MarkStep"), 5U);
+    EXPECT_EQ(counter_value("Collective.all_reduce.ici.Count"), 5U);
+    EXPECT_EQ(counter_value("Collective.all_reduce.ici.Bytes"), 5U * 32);
+    EXPECT_EQ(metric_data("ExecuteTime").count, 5U);
+    EXPECT_EQ(metric_data("CompileTime").count, 1U);
+    // 4x8 floats in each step, and w once on each of the two chips, in the first.
+    EXPECT_EQ(metric_data("OutboundData").total, 5 * 128 + 2 * 32);
+    EXPECT_EQ(metric_data("InboundData").total, 32);
+    report = metrics_report();
+  });
+  ASSERT_TRUE(result.ok()) << result.error->message;
+  EXPECT_NE(report.find("Metric: ExecuteTime\n  TotalSamples: 5\n"), std::string::npos) << report;
+}
+
 /// The other chip is inside a collective, or comes to it later; both must have left before the
 /// loop's variables go.
 TEST_F(Fit, FailsWithWhatCodeOnAChipThrows) {

@@ -45,11 +45,11 @@ TEST_F(Recompile, LastBatch) {
   int made = 0;
   int synced = 0;
   for (const std::int64_t rows : {32, 32, 32, 14}) {
+    made = line() + 1;
     const Tensor x = data(rows, 2);
-    made = line();
     w_.assign(w_ - 0.1 * grad(sum(matmul(x, w_)), std::vector{w_})[0]);
+    synced = line() + 1;
     sync();
-    synced = line();
   }
   EXPECT_EQ(
       message(),
@@ -63,10 +63,10 @@ TEST_F(Recompile, ConstantLearningRate) {
   int synced = 0;
   for (const double lr : {0.5, 0.25}) {
     const Tensor g = grad(sum(matmul(data(4, 2), w_)), std::vector{w_})[0];
+    updated = line() + 1;
     w_.assign(w_ - g * lr);
-    updated = line();
+    synced = line() + 1;
     sync();
-    synced = line();
   }
   EXPECT_EQ(message(),
             fmt::format("recompile #1 for the sync at L{}: constant 0.5 -> 0.25 at L{}: pass a "
@@ -81,12 +81,12 @@ TEST_F(Recompile, KeptHandle) {
   for (const bool keeps : {false, true}) {
     const Tensor loss = sum(matmul(data(4, 2), w_));
     {
+      made = line() + 1;
       const Tensor logits = matmul(data(4, 2), w_) + 1;
-      made = line();
       if (keeps) kept = logits;
     }
+    synced = line() + 1;
     sync();
-    synced = line();
   }
   EXPECT_EQ(message(),
             fmt::format("recompile #1 for the sync at L{}: output add f32[4,1] at L{} is "
@@ -102,14 +102,14 @@ TEST_F(Recompile, HostBranch) {
     const Tensor x = data(4, 2);
     Tensor y;
     if (step == 0) {
+      first = line() + 1;
       y = exp(x);
-      first = line();
     } else {
+      second = line() + 1;
       y = tanh(x);
-      second = line();
     }
+    synced = line() + 1;
     sync();
-    synced = line();
   }
   EXPECT_EQ(message(),
             fmt::format("recompile #1 for the sync at L{}: exponential f32[4,2] at L{} -> tanh "
@@ -122,11 +122,11 @@ TEST_F(Recompile, GrowingSequence) {
   int made = 0;
   int synced = 0;
   for (const std::int64_t length : {4, 6, 8}) {
+    made = line() + 1;
     const Tensor tokens = data(2, length);
-    made = line();
     const Tensor y = tokens * 2;
+    synced = line() + 1;
     sync();
-    synced = line();
   }
   ASSERT_EQ(runtime_.recompiles.size(), 2U);
   runtime_.recompiles.erase(runtime_.recompiles.begin());

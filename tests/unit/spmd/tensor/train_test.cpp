@@ -3,8 +3,8 @@
 
 #include <gtest/gtest.h>
 
-#include <weft/spmd/tensor/fsdp.hpp>
 #include <weft/spmd/tensor/optim.hpp>
+#include <weft/spmd/tensor/presets.hpp>
 #include <weft/tests/support/simulate_runtime.hpp>
 #include <weft/tests/unit/spmd/tensor/tensor_fixture.hpp>
 

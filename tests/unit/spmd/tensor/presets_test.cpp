@@ -1,0 +1,253 @@
+/// Plans of the presets: the collectives that a compiled training step has, against what textbooks
+/// say of each kind of parallelism.
+
+#include <weft/spmd/tensor/presets.hpp>
+
+#include <algorithm>
+#include <map>
+
+#include <gtest/gtest.h>
+
+#include <weft/spmd/tensor/compile.hpp>
+#include <weft/tests/support/simulate_runtime.hpp>
+#include <weft/tests/unit/spmd/tensor/tensor_fixture.hpp>
+
+namespace weft {
+namespace {
+
+using testing::expect_error;
+using testing::SimulateRuntime;
+using Floats = std::vector<float>;
+using Style = TensorParallelStyle;
+
+constexpr std::int64_t kBatch = 8;
+constexpr std::int64_t kLength = 16;
+constexpr std::int64_t kSize = 32;
+constexpr std::int64_t kHeads = 4;
+
+struct Mlp : Module {
+  Linear fc1{*this, "fc1", {.in_features = kSize, .out_features = 64, .bias = false}};
+  Linear fc2{*this, "fc2", {.in_features = 64, .out_features = kSize, .bias = false}};
+  Tensor operator()(const Tensor& x) const { return fc2(relu(fc1(x))); }
+};
+
+/// One block of a GPT, without biases: each list below is about the large things.
+struct Block : Module {
+  Linear in{*this, "in", square()};  ///< so that gradients go back through the block
+  Linear q{*this, "q", square()}, k{*this, "k", square()}, v{*this, "v", square()};
+  Linear proj{*this, "proj", square()};
+  Linear up{*this, "up", {.in_features = kSize, .out_features = 4 * kSize, .bias = false}};
+  Linear down{*this, "down", {.in_features = 4 * kSize, .out_features = kSize, .bias = false}};
+
+  static Linear::Options square() {
+    return {.in_features = kSize, .out_features = kSize, .bias = false};
+  }
+  static Tensor heads(const Tensor& x) {
+    return permute(reshape(x, {kBatch, kLength, kHeads, kSize / kHeads}), {0, 2, 1, 3});
+  }
+  static Tensor normed(const Tensor& x) {
+    const Tensor ones = full({kSize}, 1);
+    return rms_norm(x, ones);
+  }
+  template <typename Residual>
+  Tensor forward(Tensor x, Residual residual) const {
+    x = residual(in(x));
+    const Tensor n = normed(x);
+    const Tensor mixed = attention(heads(q(n)), heads(k(n)), heads(v(n)), {.causal = true});
+    x = residual(x + proj(reshape(permute(mixed, {0, 2, 1, 3}), {kBatch, kLength, kSize})));
+    return residual(x + down(gelu(up(normed(x)))));
+  }
+};
+
+/// "2x all_reduce model 16384", sorted; small ones (the loss, a norm) left out.
+std::vector<std::string> collectives_of(const SimulateRuntime& runtime, std::int64_t least = 64) {
+  std::map<std::string, int> counts;
+  for (const CollectiveSummary& found : collectives(*runtime.plans.back(), *runtime.mesh())) {
+    if (found.bytes < least) continue;
+    ++counts[fmt::format("{} {} {}", to_string(found.kind), fmt::join(found.axes, ","),
+                         found.bytes)];
+  }
+  std::vector<std::string> lines;
+  for (const auto& [line, count] : counts) lines.push_back(fmt::format("{}x {}", count, line));
+  return lines;
+}
+
+using Lines = std::vector<std::string>;
+
+class Presets : public ::testing::Test {
+ protected:
+  /// Compiles one step of SGD on `net`.
+  template <typename Net, typename Forward>
+  Lines step_of(SimulateRuntime& runtime, Net& net, const Shape& shape, Forward forward,
+                bool momentum = false) {
+    SGD optimizer(net.parameters(), {.lr = 0.1, .momentum = momentum ? 0.9 : 0});
+    if (momentum) zero1(optimizer, *runtime.mesh());
+    const Tensor x = to_device(Floats(static_cast<std::size_t>(shape.num_elements()), 0.1F), shape);
+    data_parallel(std::vector{x}, *runtime.mesh());
+    const Tensor y = forward(x);
+    optimizer.step(grad(sum(y * y), net.parameters()));
+    sync();
+    return collectives_of(runtime);
+  }
+  Lines mlp_step(const Mesh& mesh, const std::function<void(Mlp&)>& annotate,
+                 bool momentum = false) {
+    SimulateRuntime runtime(mesh);
+    const RuntimeScope scope(runtime);
+    Mlp net;
+    annotate(net);
+    return step_of(
+        runtime, net, {64, kSize}, [&](const Tensor& x) { return net(x); }, momentum);
+  }
+  Lines block_step(
+      const Mesh& mesh, const std::function<void(Block&)>& annotate,
+      const std::function<Tensor(const Tensor&)>& residual = [](const Tensor& x) { return x; }) {
+    SimulateRuntime runtime(mesh);
+    const RuntimeScope scope(runtime);
+    Block net;
+    annotate(net);
+    return step_of(runtime, net, {kBatch, kLength, kSize},
+                   [&](const Tensor& x) { return net.forward(x, residual); });
+  }
+
+  static void megatron(const Module& net, const Mesh& mesh) {
+    tensor_parallel(net, mesh,
+                    {{"q", Style::columns},
+                     {"k", Style::columns},
+                     {"v", Style::columns},
+                     {"proj", Style::rows},
+                     {"up", Style::columns},
+                     {"down", Style::rows}});
+  }
+
+  const Mesh data_{{4}, {"data"}};
+  const Mesh both_{{2, 2}, {"data", "model"}};
+};
+
+// fc1.weight and fc2.weight have 64 * 32 * 4 = 8192 bytes each.
+TEST_F(Presets, DataParallelReducesEachGradient) {
+  EXPECT_EQ(mlp_step(data_, [](Mlp&) {}), (Lines{"2x all_reduce data 8192"}));
+}
+
+TEST_F(Presets, Zero1ScattersGradientsAndGathersParameters) {
+  EXPECT_EQ(mlp_step(
+                data_, [](Mlp&) {}, /*momentum=*/true),
+            (Lines{"2x all_gather data 8192", "2x reduce_scatter data 8192"}));
+}
+
+// The first layer's weight isn't needed to go back any further.
+TEST_F(Presets, FsdpGathersForwardAndScattersGradients) {
+  EXPECT_EQ(mlp_step(data_, [&](Mlp& net) { fsdp(net, data_); }),
+            (Lines{"2x all_gather data 8192", "2x reduce_scatter data 8192"}));
+}
+
+// An activation of a chip has 64 / 2 * 32 * 4 = 4096 bytes.
+TEST_F(Presets, TensorParallelMlpMeetsOnceForwardAndGradientsOverTheBatch) {
+  EXPECT_EQ(mlp_step(both_,
+                     [&](Mlp& net) {
+                       tensor_parallel(net, both_, {{"fc1", Style::columns}, {"fc2", Style::rows}});
+                     }),
+            (Lines{"2x all_reduce data 4096", "1x all_reduce model 4096"}));
+}
+
+// An activation of a chip has 4 * 16 * 32 * 4 = 8192 bytes: two all_reduces forward (behind proj and
+// down), two backward (before q, k, v and up).
+TEST_F(Presets, TensorParallelBlockMeetsTwiceInEachDirection) {
+  EXPECT_EQ(block_step(both_, [&](Block& net) { megatron(net, both_); }),
+            (Lines{"4x all_reduce data 2048", "1x all_reduce data 4096", "2x all_reduce data 8192",
+                   "4x all_reduce model 8192"}));
+}
+
+TEST_F(Presets, SequenceParallelBlockGathersAndScattersInstead) {
+  const Lines lines = block_step(
+      both_, [&](Block& net) { megatron(net, both_); },
+      [&](const Tensor& x) { return sequence_parallel(x, both_); });
+  EXPECT_EQ(lines,
+            (Lines{"4x all_gather model 8192", "4x all_reduce data 2048", "2x all_reduce data 8192",
+                   "1x all_reduce data,model 4096", "4x reduce_scatter model 8192"}));
+}
+
+TEST_F(Presets, FsdpTimesTensorParallelDoesBoth) {
+  EXPECT_EQ(mlp_step(both_,
+                     [&](Mlp& net) {
+                       tensor_parallel(net, both_, {{"fc1", Style::columns}, {"fc2", Style::rows}});
+                       fsdp(net, both_);
+                     }),
+            (Lines{"2x all_gather data 4096", "1x all_reduce model 4096",
+                   "2x reduce_scatter data 4096"}));
+}
+
+TEST_F(Presets, EveryKindGivesTheLossOfOneChip) {
+  const auto losses = [](const Mesh& mesh, const std::function<void(Mlp&)>& annotate, bool zero) {
+    SimulateRuntime runtime(mesh);
+    const RuntimeScope scope(runtime);
+    manual_seed(5);
+    Mlp net;
+    annotate(net);
+    AdamW optimizer(net.parameters(), {.lr = 0.01});
+    if (zero) zero1(optimizer, mesh);
+    std::vector<double> found;
+    for (int step = 0; step < 4; ++step) {
+      Floats elements(8 * kSize);
+      for (std::size_t i = 0; i < elements.size(); ++i) {
+        elements[i] = static_cast<float>((i * 7 + static_cast<std::size_t>(step)) % 11) / 11;
+      }
+      const Tensor x = to_device(elements, {8, kSize});
+      data_parallel(std::vector{x}, mesh);
+      const Tensor loss = mse_loss(net(x), x);
+      optimizer.step(grad(loss, net.parameters()));
+      sync();
+      found.push_back(loss.item());
+    }
+    return found;
+  };
+  const std::vector<double> expected = losses(
+      Mesh({1}, {"data"}), [](Mlp&) {}, false);
+  const std::vector<std::function<void(Mlp&)>> kinds{
+      [](Mlp&) {}, [&](Mlp& net) { fsdp(net, both_); },
+      [&](Mlp& net) {
+        tensor_parallel(net, both_, {{"fc1", Style::columns}, {"fc2", Style::rows}});
+      }};
+  for (std::size_t kind = 0; kind < kinds.size(); ++kind) {
+    for (const bool zero : {false, true}) {
+      const std::vector<double> found = losses(both_, kinds[kind], zero);
+      for (std::size_t step = 0; step < expected.size(); ++step) {
+        EXPECT_NEAR(found[step], expected[step], 1e-9) << "kind " << kind << " step " << step;
+      }
+    }
+  }
+}
+
+TEST_F(Presets, MarkAWholeModuleByTheNumberOfDims) {
+  SimulateRuntime runtime(both_);
+  const RuntimeScope scope(runtime);
+  Mlp net;
+  mark_sharding(net, both_, {{"data"}, {"model"}});
+  EXPECT_EQ(net.fc1.weight.node()->marked,
+            Sharding::from_spec(both_, {{"data"}, {"model"}}, net.fc1.weight.shape(), ""));
+  expect_error(Errc::invalid_argument,
+               {"no parameter of the module has 3 dims", "presets_test.cpp"}, [&] {
+                 mark_sharding(net, both_, {{}, {}, {}});
+               });
+}
+
+TEST_F(Presets, RefuseWhatFitsNothing) {
+  SimulateRuntime runtime(both_);
+  const RuntimeScope scope(runtime);
+  Mlp net;
+  expect_error(Errc::invalid_argument,
+               {"tensor_parallel: rule \"fc3\": no layer of that name", "presets_test.cpp:"}, [&] {
+                 tensor_parallel(net, both_, {{"fc3", Style::rows}});
+               });
+  expect_error(Errc::not_found, {"expert"}, [&] {
+    tensor_parallel(net, both_, {{"fc1", Style::rows}}, "expert");
+  });
+  expect_error(Errc::invalid_argument, {"data_parallel: a scalar has no batch"},
+               [&] { data_parallel(std::vector{to_device(Floats{1}, {})}, both_); });
+  expect_error(Errc::invalid_argument,
+               {"sequence_parallel: f32[2]: expected [batch, length, size]"}, [&] {
+                 sequence_parallel(to_device(Floats{1, 2}, {2}), both_);
+               });
+}
+
+}  // namespace
+}  // namespace weft
