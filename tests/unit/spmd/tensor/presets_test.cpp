@@ -149,8 +149,8 @@ TEST_F(Presets, TensorParallelMlpMeetsOnceForwardAndGradientsOverTheBatch) {
             (Lines{"2x all_reduce data 4096", "1x all_reduce model 4096"}));
 }
 
-// An activation of a chip has 4 * 16 * 32 * 4 = 8192 bytes: two all_reduces forward (behind proj and
-// down), two backward (before q, k, v and up).
+// An activation of a chip has 4 * 16 * 32 * 4 = 8192 bytes: two all_reduces forward (behind proj
+// and down), two backward (before q, k, v and up).
 TEST_F(Presets, TensorParallelBlockMeetsTwiceInEachDirection) {
   EXPECT_EQ(block_step(both_, [&](Block& net) { megatron(net, both_); }),
             (Lines{"4x all_reduce data 2048", "1x all_reduce data 4096", "2x all_reduce data 8192",
