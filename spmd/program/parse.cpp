@@ -125,7 +125,16 @@ class Parser {
         name("direction");
         return {static_cast<std::int64_t>(reader_.enumerator(CompareDirection::ge, "direction"))};
       case OpKind::transpose: name("perm"); return integers();
-      case OpKind::broadcast_in_dim: name("dims"); return integers();
+      case OpKind::broadcast_in_dim:
+      case OpKind::reverse: name("dims"); return integers();
+      case OpKind::rng_bit_generator: name("atoms"); return atoms_per_dim();
+      case OpKind::gather: return {atoms_field()};
+      case OpKind::scatter: {
+        const std::int64_t rows = field("rows");
+        reader_.expect(",");
+        return {rows, atoms_field()};
+      }
+      case OpKind::dynamic_slice: name("sizes"); return integers();
       case OpKind::slice: return lists({"start", "limit", "stride"});
       case OpKind::pad: return lists({"low", "high", "interior"});
       case OpKind::concatenate: return {field("dim")};

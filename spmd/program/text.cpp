@@ -91,6 +91,12 @@ class Printer {
                (attrs[1] == 0 ? "" : ", atoms = " + atoms_text(mesh_, attrs[1]));
       case OpKind::compare:
         return fmt::format("direction = {}", to_string(static_cast<CompareDirection>(attrs[0])));
+      case OpKind::rng_bit_generator: return "atoms = " + atoms_text(mesh_, attrs);
+      case OpKind::gather: return "atoms = " + atoms_text(mesh_, attrs[0]);
+      case OpKind::scatter:
+        return fmt::format("rows = {}, atoms = {}", attrs[0], atoms_text(mesh_, attrs[1]));
+      case OpKind::dynamic_slice: return "sizes = " + list(attrs);
+      case OpKind::reverse: return "dims = " + list(attrs);
       case OpKind::transpose: return "perm = " + list(attrs);
       case OpKind::broadcast_in_dim: return "dims = " + list(attrs);
       case OpKind::slice: {

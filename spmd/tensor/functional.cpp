@@ -77,6 +77,16 @@ Tensor softmax(Operand x, int dim) {
   return powers / sum(powers, {dim}, /*keepdim=*/true);
 }
 
+Tensor embedding(Operand weight, const Tensor& index) {
+  Call call("embedding", weight.loc());
+  if (call.type(weight).shape.size() == 0 || call.type(index).dtype != DType::i32) {
+    call.refuse("the weight {} and the index {} don't fit; it takes [rows,...] and i32[...]",
+                call.node(weight)->label(), call.node(index)->label());
+  }
+  const ValueId table = call.value(weight);
+  return call.result(call->gather(table, call.value(index)));
+}
+
 Tensor cross_entropy(Operand logits, const Tensor& labels) {
   Call call("cross_entropy", logits.loc());
   const TensorType& type = call.type(logits);

@@ -11,6 +11,10 @@ Tensor matmul(Operand a, Operand b);
 Tensor linear(Operand x, const Tensor& weight, const Tensor& bias);
 Tensor log_softmax(Operand x, int dim = -1);
 Tensor softmax(Operand x, int dim = -1);
+/// torch.nn.functional.embedding: weight[index] along dim 0, index i32 of any shape; index.shape +
+/// the weight's other dims. An index outside gives zeros (values on chips can't be checked when it
+/// is traced).
+Tensor embedding(Operand weight, const Tensor& index);
 /// Mean over the global batch of -log_softmax(logits)[label]; logits f32[B,C], labels i32[B] from 0
 /// to C - 1: another label adds 0 to the sum (values on chips can't be checked when it is traced).
 Tensor cross_entropy(Operand logits, const Tensor& labels);

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include <weft/spmd/program/philox.hpp>
 #include <weft/spmd/tensor/call.hpp>
 #include <weft/spmd/tensor/functional.hpp>
-#include <weft/spmd/tensor/philox.hpp>
 
 namespace weft {
 namespace {
