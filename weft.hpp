@@ -13,4 +13,5 @@
 #include <weft/spmd/tensor/module.hpp>
 #include <weft/spmd/tensor/ops.hpp>
 #include <weft/spmd/tensor/optim.hpp>
+#include <weft/spmd/tensor/random.hpp>
 #include <weft/spmd/tensor/tensor.hpp>

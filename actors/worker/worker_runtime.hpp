@@ -39,6 +39,7 @@ class WorkerRuntime : public Runtime {
   const Mesh* mesh() const override { return options_.has_mesh ? &mesh_ : nullptr; }
   RunResult run(const Program& program, std::span<const Binding> inputs) override;
   std::vector<std::byte> read(const Buffer& buffer) override;
+  std::uint64_t step() const override { return step_; }
   void end_step() override;
 
   /// See TrainContext.
@@ -47,7 +48,6 @@ class WorkerRuntime : public Runtime {
 
   /// Waits for every run. Throws what a device failed with.
   void drain();
-  std::uint64_t steps() const { return step_; }
   std::uint64_t runs() const { return runs_; }
 
  private:

@@ -1,5 +1,6 @@
 #include <weft/spmd/tensor/functional.hpp>
 
+#include <cmath>
 #include <numeric>
 
 #include <weft/spmd/tensor/call.hpp>
@@ -85,6 +86,21 @@ Tensor embedding(Operand weight, const Tensor& index) {
   }
   const ValueId table = call.value(weight);
   return call.result(call->gather(table, call.value(index)));
+}
+
+Tensor dropout(Operand x, double p) {
+  Call call("dropout", x.loc());
+  const TensorType type = call.type(x);
+  if (!(p >= 0 && p <= 1)) call.refuse("p = {}: expected a probability, from 0 to 1", p);
+  if (!is_floating(type.dtype)) {
+    call.refuse("{} isn't floating; cast it first", call.node(x)->label());
+  }
+  if (p == 0) return call.result(call.value(x));
+  if (p == 1) return call.result(call->constant(0, type));
+  const ValueId words = call.trace().random_bits(type.shape, call.loc());
+  const ValueId bound = call->constant(std::floor(p * 0x1p32), {DType::u32, type.shape});
+  const Tensor keeps = call.result(call->compare(CompareDirection::ge, words, bound));
+  return where(keeps, x * (1 / (1 - p)), 0.0);
 }
 
 Tensor cross_entropy(Operand logits, const Tensor& labels) {

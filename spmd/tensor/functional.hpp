@@ -15,6 +15,9 @@ Tensor softmax(Operand x, int dim = -1);
 /// the weight's other dims. An index outside gives zeros (values on chips can't be checked when it
 /// is traced).
 Tensor embedding(Operand weight, const Tensor& index);
+/// Each element is 0 with probability p, else x / (1 - p); numbers as in random.hpp. x is floating.
+/// For training only: leave it out in evaluation.
+Tensor dropout(Operand x, double p = 0.5);
 /// Mean over the global batch of -log_softmax(logits)[label]; logits f32[B,C], labels i32[B] from 0
 /// to C - 1: another label adds 0 to the sum (values on chips can't be checked when it is traced).
 Tensor cross_entropy(Operand logits, const Tensor& labels);

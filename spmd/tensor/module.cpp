@@ -6,18 +6,17 @@
 #include <weft/spmd/program/philox.hpp>
 #include <weft/spmd/tensor/call.hpp>
 #include <weft/spmd/tensor/functional.hpp>
+#include <weft/spmd/tensor/random.hpp>
 
 namespace weft {
 namespace {
-
-thread_local std::uint64_t thread_seed = 0;
 
 /// Uniform in +-bound, by the thread's seed and the parameter's name.
 std::vector<float> uniform_elements(std::string_view name, const Shape& shape, double bound) {
   const std::uint64_t stream = stream_of(name);
   std::vector<float> elements(static_cast<std::size_t>(shape.num_elements()));
   for (std::size_t i = 0; i < elements.size(); ++i) {
-    const float unit = uniform(random_word(thread_seed, stream, i));
+    const float unit = uniform(random_word(initial_seed(), stream, i));
     elements[i] = static_cast<float>(bound) * (2 * unit - 1);
   }
   return elements;
@@ -121,7 +120,5 @@ Linear::Linear(Module& parent, std::string name, const Options& options)
 Tensor Linear::operator()(const Tensor& x, std::source_location loc) const {
   return linear(Operand(x, loc), weight, bias);
 }
-
-void manual_seed(std::uint64_t seed) { thread_seed = seed; }
 
 }  // namespace weft

@@ -83,8 +83,4 @@ class Linear : public Module {
   Parameter bias;
 };
 
-/// Seed of the parameters' initial values. One per thread; the trainer sets it from
-/// RunConfig::seed.
-void manual_seed(std::uint64_t seed);
-
 }  // namespace weft

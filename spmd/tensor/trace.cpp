@@ -3,6 +3,7 @@
 #include <atomic>
 
 #include <weft/spmd/error.hpp>
+#include <weft/spmd/tensor/random.hpp>
 
 namespace weft {
 namespace {
@@ -94,6 +95,25 @@ ValueId Trace::add_input(const NodePtr& node, const std::source_location& loc) {
   return node->value;
 }
 
+ValueId Trace::random_bits(const Shape& shape, const std::source_location& loc) {
+  const std::uint64_t step = runtime_->step();
+  const std::uint64_t seed = initial_seed();
+  const PhiloxBlock words{static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32),
+                          0, static_cast<std::uint32_t>(step)};
+  const TensorType type{DType::u32, {4}};
+  // Only the words of the input differ from step to step: none is a new program.
+  if (random_state_ == nullptr || words != random_words_) {
+    random_state_ = host_node(type, InputKind::runtime_scalar, "", std::as_bytes(std::span(words)));
+    random_words_ = words;
+  }
+  if (step != random_step_) random_count_ = 0;
+  random_step_ = step;
+  const PhiloxBlock number{0, 0, random_count_++, 0};
+  const ValueId state = builder_.binary(OpKind::add, value_of(random_state_, loc),
+                                        builder_.constant(std::as_bytes(std::span(number)), type));
+  return builder_.rng_bit_generator(state, shape);
+}
+
 Tensor Trace::record(ValueId value) {
   auto node = std::make_shared<TensorNode>();
   node->type = program_.type(value);
@@ -164,6 +184,7 @@ void Trace::reset() {
   builder_ = Builder(program_);
   inputs_.clear();
   recorded_.clear();
+  random_state_.reset();
   stopped_.clear();
   names_.clear();
   data_count_ = 0;

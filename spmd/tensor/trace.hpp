@@ -12,6 +12,7 @@
 #include <vector>
 
 #include <weft/spmd/program/builder.hpp>
+#include <weft/spmd/program/philox.hpp>
 #include <weft/spmd/tensor/node.hpp>
 #include <weft/spmd/tensor/runtime.hpp>
 #include <weft/spmd/tensor/tensor.hpp>
@@ -58,6 +59,10 @@ class Trace {
   void stop_gradient(ValueId value) { stopped_.push_back(value); }
   std::span<const ValueId> stopped() const { return stopped_; }
 
+  /// u32 words that no other call gives, by the thread's seed, the runtime's step and the number of
+  /// calls that the step has made before.
+  ValueId random_bits(const Shape& shape, const std::source_location& loc);
+
   /// Runs what was recorded, if any tensor waits for it: its outputs are the assigned parameters
   /// and the tensors that are alive. The next op begins a new program. `whole` (may be null) comes
   /// out replicated, as tensors of one element do.
@@ -78,6 +83,10 @@ class Trace {
   std::vector<std::weak_ptr<TensorNode>> recorded_;  // in order of creation
   std::vector<ValueId> stopped_;
   std::unordered_set<std::string_view> names_;  // of the parameters among inputs_
+  NodePtr random_state_;                        // an input of this trace; null before it is needed
+  PhiloxBlock random_words_{};                  // its elements
+  std::uint64_t random_step_ = 0;               // the step that made `random_count_` calls
+  std::uint32_t random_count_ = 0;
   int data_count_ = 0;
   int scalar_count_ = 0;
 };
