@@ -12,8 +12,10 @@
 #include <weft/spmd/tensor/functional.hpp>
 #include <weft/spmd/tensor/metrics.hpp>
 #include <weft/spmd/tensor/module.hpp>
+#include <weft/spmd/tensor/nn.hpp>
 #include <weft/spmd/tensor/ops.hpp>
 #include <weft/spmd/tensor/optim.hpp>
 #include <weft/spmd/tensor/presets.hpp>
+#include <weft/spmd/tensor/random.hpp>
 #include <weft/spmd/tensor/schedule.hpp>
 #include <weft/spmd/tensor/tensor.hpp>

@@ -10,7 +10,7 @@
 #include <weft/actors/log.hpp>
 #include <weft/actors/worker/worker_context.hpp>
 #include <weft/actors/worker/worker_runtime.hpp>
-#include <weft/spmd/tensor/module.hpp>
+#include <weft/spmd/tensor/random.hpp>
 
 namespace weft {
 namespace {
@@ -83,7 +83,7 @@ class WorkerSession {
     runtime_.drain();
   }
 
-  std::uint64_t steps() const { return runtime_.steps(); }
+  std::uint64_t steps() const { return runtime_.step(); }
   std::uint64_t runs() const { return runtime_.runs(); }
 
  private:

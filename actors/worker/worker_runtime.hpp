@@ -41,6 +41,7 @@ class WorkerRuntime : public Runtime {
   RunResult run(const Program& program, const Fingerprint& key, std::span<const Binding> inputs,
                 const RunSite& site) override;
   std::vector<std::byte> read(const Buffer& buffer) override;
+  std::uint64_t step() const override { return step_; }
   void end_step() override;
   void collect_metrics() override;
 
@@ -50,7 +51,6 @@ class WorkerRuntime : public Runtime {
 
   /// Waits for every run. Throws what a device failed with.
   void drain();
-  std::uint64_t steps() const { return step_; }
   std::uint64_t runs() const { return runs_; }
 
  private:

@@ -162,6 +162,91 @@ FactorRule pad_rule(const Shape& from, std::span<const std::int64_t> attrs, cons
   });
 }
 
+FactorRule reverse_rule(const Shape& shape, std::span<const std::int64_t> dims) {
+  return window_rule(shape, 0, shape, [&](std::size_t dim) {
+    return std::ranges::count(dims, static_cast<std::int64_t>(dim)) == 0;
+  });
+}
+
+/// A dim that is taken whole begins at 0 whatever its start says.
+FactorRule dynamic_slice_rule(const Shape& from, const Shape& to) {
+  return window_rule(from, static_cast<std::size_t>(from.size()), to, [&](std::size_t dim) {
+    return from[static_cast<int>(dim)] == to[static_cast<int>(dim)];
+  });
+}
+
+/// A dim that the update fills passes through. Of the others each chip could write its own part,
+/// given the whole update; in this version they aren't cut.
+FactorRule dynamic_update_slice_rule(const Shape& whole, const Shape& update) {
+  const auto dims = static_cast<std::size_t>(whole.size());
+  RuleMaker rule;
+  rule.add_tensor(whole);
+  rule.add_tensor(update);
+  for (std::size_t i = 0; i < dims; ++i) rule.add_tensor({});
+  rule.add_tensor(whole);
+  for (int dim = 0; dim < whole.size(); ++dim) {
+    const bool filled = whole[dim] == update[dim];
+    const FactorType type = filled ? FactorType::pass_through : FactorType::need_replication;
+    const int factor = rule.add_factor(whole[dim], type);
+    rule.put(0, dim, factor);
+    rule.put(1, dim, filled ? factor : rule.add_factor(update[dim], type));
+    rule.put(2 + dims, dim, factor);
+  }
+  return rule.take(false);
+}
+
+/// The tensors of a gather and a scatter, by what they have: the index its own dims, `rows` the
+/// rows' dim and those of a row, `at_index` the dims of the index and those of a row.
+struct RowTensors {
+  std::size_t index, at_index, rows;
+};
+
+FactorRule row_rule(const Shape& index, const Shape& rows, RowTensors tensors,
+                    FactorType index_type, FactorType rows_type) {
+  RuleMaker rule;
+  std::vector<std::int64_t> dims(index.begin(), index.end());
+  dims.insert(dims.end(), rows.begin() + 1, rows.end());
+  const Shape at_index{std::span<const std::int64_t>(dims)};
+  for (std::size_t tensor = 0; tensor < 3; ++tensor) {
+    rule.add_tensor(tensor == tensors.index ? index : tensor == tensors.rows ? rows : at_index);
+  }
+  for (int dim = 0; dim < index.size(); ++dim) {
+    const int factor = rule.add_factor(index[dim], index_type);
+    rule.put(tensors.index, dim, factor);
+    rule.put(tensors.at_index, dim, factor);
+  }
+  rule.put(tensors.rows, 0, rule.add_factor(rows[0], rows_type));
+  for (int dim = 1; dim < rows.size(); ++dim) {
+    const int factor = rule.add_factor(rows[dim]);
+    rule.put(tensors.rows, dim, factor);
+    rule.put(tensors.at_index, index.size() + dim - 1, factor);
+  }
+  return rule.take(false);
+}
+
+/// A chip with some of the table's rows gives zeros for the others. pred can't be added.
+FactorRule gather_rule(const TensorType& table, const Shape& index) {
+  const bool adds = table.dtype != DType::pred;
+  return row_rule(index, table.shape, {.index = 1, .at_index = 2, .rows = 0},
+                  FactorType::pass_through,
+                  adds ? FactorType::reduction : FactorType::need_replication);
+}
+
+/// A chip drops what belongs to the rows of others; one with some of the updates adds only those.
+FactorRule scatter_rule(const Shape& index, const Shape& rows) {
+  return row_rule(index, rows, {.index = 0, .at_index = 1, .rows = 2}, FactorType::reduction,
+                  FactorType::pass_through);
+}
+
+FactorRule rng_rule(const Shape& state, const Shape& result) {
+  RuleMaker rule;
+  rule.add_tensor(state);
+  rule.add_tensor(result);
+  rule.put(0, 0, rule.add_factor(state[0], FactorType::need_replication));
+  for (int dim = 0; dim < result.size(); ++dim) rule.put(1, dim, rule.add_factor(result[dim]));
+  return rule.take(false);
+}
+
 FactorRule concatenate_rule(const Program& program, OpId op) {
   const auto joined = static_cast<int>(program.op_attrs(op)[0]);
   const Shape& to = program.shape(program.result(op));
@@ -252,6 +337,12 @@ FactorRule factor_rule(const Program& program, OpId op) {
     case OpKind::slice: return slice_rule(operand(0), attrs, result);
     case OpKind::pad: return pad_rule(operand(0), attrs, result);
     case OpKind::concatenate: return concatenate_rule(program, op);
+    case OpKind::reverse: return reverse_rule(result, attrs);
+    case OpKind::gather: return gather_rule(program.type(operands[0]), operand(1));
+    case OpKind::scatter: return scatter_rule(operand(0), result);
+    case OpKind::dynamic_slice: return dynamic_slice_rule(operand(0), result);
+    case OpKind::dynamic_update_slice: return dynamic_update_slice_rule(operand(0), operand(1));
+    case OpKind::rng_bit_generator: return rng_rule(operand(0), result);
     case OpKind::dot_general: return dot_general_rule(operand(0), operand(1), result, attrs);
     case OpKind::reduce: return reduce_rule(operand(0), attrs, result);
     default: break;

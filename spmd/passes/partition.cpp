@@ -87,7 +87,7 @@ class Partitioner {
     const ValueId result = program_.result(op);
     if (is_made_on_demand(result)) return;
     if (program_.kind(op) == OpKind::constant) {
-      versions_[result].push_back({Sharding::closed(), emit(op, {}, Sharding::closed())});
+      versions_[result].push_back({Sharding::closed(), emit(op, {}, {}, Sharding::closed())});
       return;
     }
     if (program_.kind(op) == OpKind::sharding_constraint) {
@@ -108,7 +108,7 @@ class Partitioner {
     for (std::size_t i = 0; i < operands.size(); ++i) {
       local_operands.push_back(request(operands[i], wanted[i]));
     }
-    versions_[result].push_back({layout, emit(op, local_operands, layout)});
+    versions_[result].push_back({layout, emit(op, local_operands, wanted, layout)});
   }
 
   std::vector<OpTensor> tensors(OpId op) const {
@@ -141,33 +141,47 @@ class Partitioner {
     }
   }
 
-  ValueId emit(OpId op, std::span<const ValueId> operands, const Sharding& layout) {
+  /// `wanted`: the operands' layouts; only gather reads them.
+  ValueId emit(OpId op, std::span<const ValueId> operands, std::span<const Sharding> wanted,
+               const Sharding& layout) {
     const TensorType type = chip_type(program_.type(program_.result(op)), layout, mesh_);
-    const auto attrs = program_.op_attrs(op);
-    if (program_.kind(op) == OpKind::slice) {
-      const std::vector<std::int64_t> limited = limits_on_chip(op, operands[0]);
-      return chip_.add_op(OpKind::slice, operands, limited, type, program_.op_locs[op]);
-    }
-    if (program_.kind(op) != OpKind::iota) {
-      return chip_.add_op(program_.kind(op), operands, attrs, type, program_.op_locs[op]);
-    }
-    const AtomList atoms = layout.dims[static_cast<std::size_t>(attrs[0])];
-    const std::array local_attrs{attrs[0], static_cast<std::int64_t>(atoms.bits())};
-    return chip_.add_op(OpKind::iota, operands, local_attrs, type, program_.op_locs[op]);
+    return chip_.add_op(program_.kind(op), operands,
+                        attrs_on_chip(op, operands, wanted, layout, type.shape), type,
+                        program_.op_locs[op]);
   }
 
-  /// The attributes of a slice: a dim that it leaves whole ends where the chip's part does.
-  std::vector<std::int64_t> limits_on_chip(OpId op, ValueId local) const {
-    const auto attrs = program_.op_attrs(op);
-    std::vector<std::int64_t> limited(attrs.begin(), attrs.end());
+  /// The op's attributes, where they speak of sizes and of places, for a chip's part.
+  std::vector<std::int64_t> attrs_on_chip(OpId op, std::span<const ValueId> operands,
+                                          std::span<const Sharding> wanted, const Sharding& layout,
+                                          const Shape& shape) const {
+    const auto given = program_.op_attrs(op);
+    std::vector<std::int64_t> attrs(given.begin(), given.end());
+    const auto atoms = [](const Sharding& sharding, std::size_t dim) {
+      return static_cast<std::int64_t>(sharding.dims[dim].bits());
+    };
+    switch (program_.kind(op)) {
+      case OpKind::slice: limit_to_chip(op, operands[0], attrs); break;
+      case OpKind::iota: attrs[1] = atoms(layout, static_cast<std::size_t>(attrs[0])); break;
+      case OpKind::gather: attrs[0] = atoms(wanted[0], 0); break;
+      case OpKind::scatter: attrs = {shape[0], atoms(layout, 0)}; break;
+      case OpKind::dynamic_slice: attrs.assign(shape.begin(), shape.end()); break;
+      case OpKind::rng_bit_generator:
+        for (std::size_t dim = 0; dim < attrs.size(); ++dim) attrs[dim] = atoms(layout, dim);
+        break;
+      default: break;
+    }
+    return attrs;
+  }
+
+  /// Of a slice: a dim that it leaves whole ends where the chip's part does.
+  void limit_to_chip(OpId op, ValueId local, std::vector<std::int64_t>& attrs) const {
     const Shape& whole = program_.shape(program_.op_operands(op)[0]);
     const auto dims = static_cast<std::size_t>(whole.size());
     for (std::size_t dim = 0; dim < dims; ++dim) {
-      if (is_whole_dim(attrs, dim, whole)) {
-        limited[dims + dim] = chip_.shape(local)[static_cast<int>(dim)];
+      if (is_whole_dim(program_.op_attrs(op), dim, whole)) {
+        attrs[dims + dim] = chip_.shape(local)[static_cast<int>(dim)];
       }
     }
-    return limited;
   }
 
   /// If the op is linear in operands that are still partial sums, nobody else reads them, and its
@@ -187,6 +201,8 @@ class Partitioner {
       case OpKind::reshape:
       case OpKind::transpose:
       case OpKind::slice:
+      case OpKind::reverse:
+      case OpKind::dynamic_slice:
         if (partial[0]) sunk = {0};
         break;
       case OpKind::reduce:
@@ -271,7 +287,7 @@ class Partitioner {
       for (const ValueId scalar : program_.op_operands(op)) {
         operands.push_back(request(scalar, Sharding::closed()));
       }
-      versions.push_back({layout, emit(op, operands, layout)});
+      versions.push_back({layout, emit(op, operands, {}, layout)});
       return versions.back().value;
     }
     const TensorType& type = program_.type(value);

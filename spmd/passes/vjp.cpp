@@ -14,8 +14,16 @@ ForwardOp forward_op(const Program& program, OpId op) {
 }
 
 bool has_vjp(OpKind kind) noexcept {
-  return kind != OpKind::constant && kind != OpKind::iota && kind != OpKind::sign &&
-         kind != OpKind::compare && kind != OpKind::logical_and;
+  switch (kind) {
+    case OpKind::constant:
+    case OpKind::iota:
+    case OpKind::rng_bit_generator:
+    case OpKind::sign:
+    case OpKind::is_finite:
+    case OpKind::compare:
+    case OpKind::logical_and: return false;
+    default: return true;
+  }
 }
 
 ValueId operand_cotangent(Builder& builder, const ForwardOp& op, std::size_t index,
@@ -28,7 +36,12 @@ ValueId operand_cotangent(Builder& builder, const ForwardOp& op, std::size_t ind
     case OpKind::broadcast_in_dim:
     case OpKind::slice:
     case OpKind::pad:
-    case OpKind::concatenate: return shape_cotangent(builder, op, index, cotangent);
+    case OpKind::concatenate:
+    case OpKind::reverse: return shape_cotangent(builder, op, index, cotangent);
+    case OpKind::gather:
+    case OpKind::scatter:
+    case OpKind::dynamic_slice:
+    case OpKind::dynamic_update_slice: return index_cotangent(builder, op, index, cotangent);
     case OpKind::dot_general: return dot_general_cotangent(builder, op, index, cotangent);
     case OpKind::reduce: return reduce_cotangent(builder, op, cotangent);
     case OpKind::copy: return cotangent;

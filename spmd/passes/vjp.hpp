@@ -19,8 +19,8 @@ struct ForwardOp {
 };
 ForwardOp forward_op(const Program& program, OpId op);
 
-/// False for kinds whose result carries no gradient to its operands: leaves, compare, logical_and,
-/// sign.
+/// False for kinds whose result carries no gradient to its operands: leaves, rng_bit_generator,
+/// compare, logical_and, is_finite, sign.
 bool has_vjp(OpKind kind) noexcept;
 
 /// Appends the cotangent of operand number `index`, given the result's. The operand is floating and
@@ -32,6 +32,7 @@ ValueId operand_cotangent(Builder& builder, const ForwardOp& op, std::size_t ind
 // By family, for operand_cotangent.
 ValueId elementwise_cotangent(Builder& builder, const ForwardOp& op, std::size_t index, ValueId g);
 ValueId shape_cotangent(Builder& builder, const ForwardOp& op, std::size_t index, ValueId g);
+ValueId index_cotangent(Builder& builder, const ForwardOp& op, std::size_t index, ValueId g);
 ValueId reduce_cotangent(Builder& builder, const ForwardOp& op, ValueId g);
 ValueId dot_general_cotangent(Builder& builder, const ForwardOp& op, std::size_t index, ValueId g);
 

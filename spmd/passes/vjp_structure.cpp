@@ -128,8 +128,27 @@ ValueId shape_cotangent(Builder& builder, const ForwardOp& op, std::size_t index
     case OpKind::pad:
       return index == 0 ? unpadded(builder, op, g) : padding_cotangent(builder, op, g);
     case OpKind::concatenate: return part_cotangent(builder, op, index, g);
+    case OpKind::reverse: return builder.reverse(g, op.attrs);
     default: return broadcast_cotangent(builder, op, g);
   }
+}
+
+ValueId index_cotangent(Builder& builder, const ForwardOp& op, std::size_t index, ValueId g) {
+  const TensorType type = builder.type(op.operands[index]);
+  const std::span<const ValueId> operands = op.operands;
+  switch (op.kind) {
+    case OpKind::gather: return builder.scatter(operands[1], g, type.shape[0]);
+    case OpKind::scatter: return builder.gather(g, operands[0]);
+    case OpKind::dynamic_slice:
+      return builder.dynamic_update_slice(builder.constant(0, type), g, operands.subspan(1));
+    default: break;
+  }
+  WEFT_CHECK(op.kind == OpKind::dynamic_update_slice, to_string(op.kind));
+  const auto starts = operands.subspan(2);
+  if (index == 1) return builder.dynamic_slice(g, starts, type.shape);
+  // Nothing of x is left where the update stands.
+  const ValueId zeros = builder.constant(0, builder.type(operands[1]));
+  return builder.dynamic_update_slice(g, zeros, starts);
 }
 
 ValueId reduce_cotangent(Builder& builder, const ForwardOp& op, ValueId g) {

@@ -60,6 +60,11 @@ ValueId Builder::iota(TensorType type, int dim) {
   return emit(OpKind::iota, {}, std::array<std::int64_t, 2>{dim, 0}, type);
 }
 
+ValueId Builder::rng_bit_generator(ValueId state, const Shape& shape) {
+  const std::vector<std::int64_t> atoms(static_cast<std::size_t>(shape.size()), 0);
+  return emit(OpKind::rng_bit_generator, {state}, atoms, {DType::u32, shape});
+}
+
 ValueId Builder::unary(OpKind kind, ValueId x) {
   WEFT_CHECK(is_unary(kind) && kind != OpKind::convert, to_string(kind));
   return emit(kind, {x}, {});
@@ -117,6 +122,33 @@ ValueId Builder::concatenate(std::span<const ValueId> parts, int dim) {
     left = std::move(joints);
   }
   return emit(OpKind::concatenate, left, std::array{std::int64_t{dim}});
+}
+
+ValueId Builder::reverse(ValueId x, std::span<const std::int64_t> dims) {
+  std::vector<std::int64_t> ascending(dims.begin(), dims.end());
+  std::sort(ascending.begin(), ascending.end());
+  return emit(OpKind::reverse, {x}, ascending);
+}
+
+ValueId Builder::gather(ValueId table, ValueId index) {
+  return emit(OpKind::gather, {table, index}, std::array{std::int64_t{0}});
+}
+
+ValueId Builder::scatter(ValueId index, ValueId updates, std::int64_t rows) {
+  return emit(OpKind::scatter, {index, updates}, std::array{rows, std::int64_t{0}});
+}
+
+ValueId Builder::dynamic_slice(ValueId x, std::span<const ValueId> starts,
+                               std::span<const std::int64_t> sizes) {
+  std::vector<ValueId> operands{x};
+  operands.insert(operands.end(), starts.begin(), starts.end());
+  return emit(OpKind::dynamic_slice, operands, sizes);
+}
+
+ValueId Builder::dynamic_update_slice(ValueId x, ValueId update, std::span<const ValueId> starts) {
+  std::vector<ValueId> operands{x, update};
+  operands.insert(operands.end(), starts.begin(), starts.end());
+  return emit(OpKind::dynamic_update_slice, operands, {});
 }
 
 ValueId Builder::dot_general(ValueId lhs, ValueId rhs, const DotDims& dims) {

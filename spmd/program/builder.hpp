@@ -28,8 +28,10 @@ class Builder {
   ValueId constant(double value, TensorType type);
   ValueId constant(std::span<const std::byte> elements, TensorType type);
   ValueId iota(TensorType type, int dim);
+  /// u32 words of Philox4x32-10, by the state u32[4] and their place alone (see OpKind).
+  ValueId rng_bit_generator(ValueId state, const Shape& shape);
 
-  /// negate .. rsqrt.
+  /// negate .. is_finite.
   ValueId unary(OpKind kind, ValueId x);
   ValueId convert(ValueId x, DType dtype);
   /// add .. power, logical_and: equal types.
@@ -51,6 +53,18 @@ class Builder {
               std::span<const std::int64_t> high, std::span<const std::int64_t> interior);
   /// One part at least; their sizes differ in `dim` only.
   ValueId concatenate(std::span<const ValueId> parts, int dim);
+  /// The elements of the dims (in any order) from the last to the first.
+  ValueId reverse(ValueId x, std::span<const std::int64_t> dims);
+
+  /// table[index] along dim 0: index.shape + the table's other dims; zeros for an index outside.
+  ValueId gather(ValueId table, ValueId index);
+  /// [rows, ..]: zeros, with updates[i] added to row index[i]; those outside are dropped.
+  ValueId scatter(ValueId index, ValueId updates, std::int64_t rows);
+  /// x[start : start + size] of each dim; `starts` are i32 scalars, clamped so that all lies in x.
+  ValueId dynamic_slice(ValueId x, std::span<const ValueId> starts,
+                        std::span<const std::int64_t> sizes);
+  /// x with `update` in the place of what dynamic_slice would take.
+  ValueId dynamic_update_slice(ValueId x, ValueId update, std::span<const ValueId> starts);
 
   struct DotDims {
     std::vector<std::int64_t> lhs_batch, rhs_batch, lhs_contracting, rhs_contracting;

@@ -6,6 +6,7 @@
 #include <limits>
 
 #include <weft/spmd/program/element.hpp>
+#include <weft/spmd/program/evaluate_index.hpp>
 #include <weft/spmd/program/infer.hpp>
 
 namespace weft {
@@ -21,14 +22,6 @@ std::vector<std::int64_t> pick(Dims values, Dims which) {
   std::vector<std::int64_t> picked;
   for (const std::int64_t i : which) picked.push_back(values[static_cast<std::size_t>(i)]);
   return picked;
-}
-
-Elements take(const Elements& elements, const std::vector<std::int64_t>& where) {
-  Elements taken;
-  taken.reserve(where.size());
-  for (const std::int64_t offset : where)
-    taken.push_back(elements[static_cast<std::size_t>(offset)]);
-  return taken;
 }
 
 double to_dtype(DType dtype, double x) {
@@ -111,20 +104,6 @@ Elements broadcast(const Elements& x, const Shape& from, const Shape& to, Dims d
   return take(x, offsets(to, strides));
 }
 
-/// Of the elements of `shape` at start + i * stride in each dim, within a row-major array of
-/// `whole`.
-std::vector<std::int64_t> places(const Shape& whole, const Shape& shape, Dims start, Dims stride) {
-  std::vector<std::int64_t> strides = row_major_strides(whole);
-  std::int64_t first = 0;
-  for (std::size_t dim = 0; dim < strides.size(); ++dim) {
-    first += start[dim] * strides[dim];
-    strides[dim] *= stride[dim];
-  }
-  std::vector<std::int64_t> result = offsets(shape, strides);
-  for (std::int64_t& place : result) place += first;
-  return result;
-}
-
 Elements slice(const Elements& x, const Shape& from, const Shape& to, Dims attrs) {
   const auto [start, limit, stride] = triples(attrs);
   return take(x, places(from, to, start, stride));
@@ -155,6 +134,20 @@ Elements concatenate(const Program& program, OpId op, std::span<const Elements* 
     start[dim] += shape[static_cast<int>(dim)];
   }
   return result;
+}
+
+Elements reverse(const Elements& x, const Shape& shape, Dims dims) {
+  const std::vector<std::int64_t> strides = row_major_strides(shape);
+  std::vector<std::int64_t> backward = strides;
+  std::int64_t last = 0;
+  for (const std::int64_t dim : dims) {
+    const auto d = static_cast<std::size_t>(dim);
+    last += (shape[static_cast<int>(dim)] - 1) * strides[d];
+    backward[d] = -strides[d];
+  }
+  std::vector<std::int64_t> where = offsets(shape, backward);
+  for (std::int64_t& place : where) place += last;
+  return take(x, where);
 }
 
 Elements dot(const Elements& lhs, const Elements& rhs, const Shape& lhs_shape,
@@ -221,7 +214,9 @@ Elements elementwise(const Program& program, OpId op, std::span<const Elements* 
   Elements result(operands[0]->size());
   for (std::size_t i = 0; i < result.size(); ++i) {
     const double x = (*operands[0])[i];
-    if (kind == OpKind::convert) {
+    if (kind == OpKind::is_finite) {
+      result[i] = std::isfinite(x) ? 1 : 0;
+    } else if (kind == OpKind::convert) {
       result[i] = to_dtype(dtype, x);
     } else if (is_unary(kind)) {
       result[i] = unary(kind, x);
@@ -263,6 +258,26 @@ std::vector<std::int64_t> offsets(Dims sizes, Dims strides) {
   return result;
 }
 
+std::vector<std::int64_t> places(const Shape& whole, const Shape& shape, Dims start, Dims stride) {
+  std::vector<std::int64_t> strides = row_major_strides(whole);
+  std::int64_t first = 0;
+  for (std::size_t dim = 0; dim < strides.size(); ++dim) {
+    first += start[dim] * strides[dim];
+    strides[dim] *= stride[dim];
+  }
+  std::vector<std::int64_t> result = offsets(shape, strides);
+  for (std::int64_t& place : result) place += first;
+  return result;
+}
+
+Elements take(const Elements& elements, const std::vector<std::int64_t>& where) {
+  Elements taken;
+  taken.reserve(where.size());
+  for (const std::int64_t offset : where)
+    taken.push_back(elements[static_cast<std::size_t>(offset)]);
+  return taken;
+}
+
 double combine(ReduceKind kind, double a, double b) {
   if (kind == ReduceKind::add) return a + b;
   if (std::isnan(a) || std::isnan(b)) return kNaN;
@@ -290,6 +305,12 @@ Elements evaluate(const Program& program, OpId op, std::span<const Elements* con
     case OpKind::pad:
       return pad(*operands[0], operands[1]->front(), operand_type(0).shape, type.shape, attrs);
     case OpKind::concatenate: return concatenate(program, op, operands);
+    case OpKind::reverse: return reverse(*operands[0], type.shape, attrs);
+    case OpKind::gather:
+    case OpKind::scatter:
+    case OpKind::dynamic_slice:
+    case OpKind::dynamic_update_slice: return evaluate_indexing(program, op, operands);
+    case OpKind::rng_bit_generator: return random_bits(type.shape, *operands[0]);
     case OpKind::dot_general:
       return dot(*operands[0], *operands[1], operand_type(0).shape, operand_type(1).shape, attrs);
     case OpKind::reduce: return reduce(*operands[0], operand_type(0), attrs);

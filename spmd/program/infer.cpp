@@ -1,6 +1,7 @@
 #include <weft/spmd/program/infer.hpp>
 
 #include <weft/spmd/program/infer_checks.hpp>
+#include <weft/spmd/program/infer_index.hpp>
 #include <weft/spmd/program/infer_shape.hpp>
 
 namespace weft {
@@ -73,6 +74,7 @@ TensorType infer_unary(const OpSignature& op) {
     reject(op, "needs a floating{} dtype; convert the operand first",
            takes_integers ? " or signed integer" : "");
   }
+  if (op.kind == OpKind::is_finite) return {DType::pred, x.shape};
   return x;
 }
 
@@ -236,7 +238,13 @@ TensorType infer_type(const OpSignature& op) {
     case OpKind::broadcast_in_dim:
     case OpKind::slice:
     case OpKind::pad:
-    case OpKind::concatenate: return infer::shape_op(op);
+    case OpKind::concatenate:
+    case OpKind::reverse: return infer::shape_op(op);
+    case OpKind::gather:
+    case OpKind::scatter:
+    case OpKind::dynamic_slice:
+    case OpKind::dynamic_update_slice:
+    case OpKind::rng_bit_generator: return infer::index_op(op);
     case OpKind::dot_general: return infer_dot(op);
     case OpKind::reduce: return infer_reduce(op);
     case OpKind::sharding_constraint: expect_counts(op, 1, 1); return op.operands[0];
@@ -269,6 +277,16 @@ std::array<std::span<const std::int64_t>, 3> triples(std::span<const std::int64_
 bool is_whole_dim(std::span<const std::int64_t> attrs, std::size_t dim, const Shape& from) {
   const auto [start, limit, stride] = triples(attrs);
   return start[dim] == 0 && limit[dim] == from[static_cast<int>(dim)] && stride[dim] == 1;
+}
+
+std::span<const std::int64_t> position_atoms(OpKind kind, std::span<const std::int64_t> attrs) {
+  switch (kind) {
+    case OpKind::rng_bit_generator:
+    case OpKind::gather: return attrs;
+    case OpKind::iota:
+    case OpKind::scatter: return attrs.subspan(1);
+    default: return {};
+  }
 }
 
 DotDimsView dot_dims(std::span<const std::int64_t> attrs) {

@@ -18,7 +18,7 @@ struct OpSignature {
   std::span<const TensorType> operands;
   std::span<const std::int64_t> attrs;
   /// What the result is to be, for the kinds whose attributes don't say it: constant, iota,
-  /// convert, reshape, broadcast_in_dim. Others don't read it.
+  /// rng_bit_generator, convert, reshape, broadcast_in_dim. Others don't read it.
   TensorType result;
   /// May be null for kinds without atoms and for collective_permute (whose atoms then go
   /// unchecked).
@@ -38,6 +38,10 @@ std::array<std::span<const std::int64_t>, 3> triples(std::span<const std::int64_
 
 /// Whether a slice with these attributes leaves the dim as it is.
 bool is_whole_dim(std::span<const std::int64_t> attrs, std::size_t dim, const Shape& from);
+
+/// The atom lists by which a chip's position takes part in its result: of iota, rng_bit_generator,
+/// gather and scatter. Empty for other kinds; zeros in a global program.
+std::span<const std::int64_t> position_atoms(OpKind kind, std::span<const std::int64_t> attrs);
 
 /// The attributes of a dot_general, in place.
 struct DotDimsView {

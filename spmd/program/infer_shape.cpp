@@ -100,6 +100,12 @@ TensorType pad(const OpSignature& op) {
   return {x.dtype, shape};
 }
 
+TensorType reverse(const OpSignature& op) {
+  expect_counts(op, 1, op.attrs.size());
+  expect_ascending(op, op.attrs, op.operands[0].shape);
+  return op.operands[0];
+}
+
 TensorType concatenate(const OpSignature& op) {
   if (op.operands.empty() || op.operands.size() > kConcatenateCountMax) {
     reject(op, "has {} operands; it takes 1 to {}", op.operands.size(), kConcatenateCountMax);
@@ -129,6 +135,7 @@ TensorType shape_op(const OpSignature& op) {
     case OpKind::broadcast_in_dim: return broadcast(op);
     case OpKind::slice: return slice(op);
     case OpKind::pad: return pad(op);
+    case OpKind::reverse: return reverse(op);
     default: return concatenate(op);
   }
 }

@@ -5,7 +5,7 @@
 
 namespace weft::infer {
 
-/// reshape, transpose, broadcast_in_dim, slice, pad, concatenate.
+/// reshape, transpose, broadcast_in_dim, slice, pad, concatenate, reverse.
 TensorType shape_op(const OpSignature& op);
 
 }  // namespace weft::infer

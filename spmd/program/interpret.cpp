@@ -1,6 +1,9 @@
 #include <weft/spmd/program/interpret.hpp>
 
+#include <algorithm>
+
 #include <weft/spmd/program/evaluate.hpp>
+#include <weft/spmd/program/infer.hpp>
 
 namespace weft {
 namespace {
@@ -27,8 +30,10 @@ std::vector<Elements> interpret(const Program& program, std::span<const Elements
   for (std::size_t i = 0; i < inputs.size(); ++i) values[program.inputs[i].value] = inputs[i];
   for (OpId op = 0; op < program.num_ops(); ++op) {
     const OpKind kind = program.kind(op);
-    const bool depends_on_chip = is_collective(kind) || kind == OpKind::all_slice ||
-                                 (kind == OpKind::iota && program.op_attrs(op)[1] != 0);
+    const auto atoms = position_atoms(kind, program.op_attrs(op));
+    const bool depends_on_chip =
+        is_collective(kind) || kind == OpKind::all_slice ||
+        std::ranges::any_of(atoms, [](std::int64_t bits) { return bits != 0; });
     if (depends_on_chip) {
       fail(Errc::invalid_argument,
            "interpret: op {} is {} of one chip's program; use simulate for such a program", op,

@@ -12,6 +12,11 @@ enum class OpKind : std::uint16_t {
   // Leaves.
   constant = 0,  ///< {byte offset in const_pool, bytes}; one element's bytes mean a splat
   iota = 1,      ///< {dim, atoms}; after partitioning + index_in(atoms) * local size of dim
+  /// (u32[4] state) {atoms of each dim..}: the words of Philox4x32-10. Element i of the whole
+  /// tensor, row-major, is word i % 4 of the block with key state[0..1] and counter (low and high
+  /// word of i / 4, state[2..3]), so that it depends on no sharding. Atoms: those that shard the
+  /// result in a chip's program, 0 in a global one.
+  rng_bit_generator = 2,
   // Elementwise, one operand.
   negate = 10,
   sign = 11,
@@ -25,6 +30,7 @@ enum class OpKind : std::uint16_t {
   convert = 19,  ///< to the result's dtype
   sine = 20,
   cosine = 21,
+  is_finite = 22,  ///< result pred
   // Elementwise, two operands of equal shape.
   add = 30,
   subtract = 31,
@@ -44,11 +50,25 @@ enum class OpKind : std::uint16_t {
   slice = 63,             ///< {start.., limit.., stride..}, of each dim
   pad = 64,               ///< (x, scalar) {low.., high.., interior..}, counts of it in each dim
   concatenate = 65,       ///< {dim}; 1 to kConcatenateCountMax operands
+  reverse = 66,           ///< {dims...}, ascending
   // Contraction and reduction.
   dot_general =
       70,       ///< {batch count, contracting count, lhs batch.., rhs batch.., lhs contracting..,
                 ///< rhs contracting..}; result dims: batch, lhs free, rhs free
   reduce = 71,  ///< {ReduceKind, dims...}; the dims are dropped
+  // Indexing by an i32 operand. `atoms` are those that shard dim 0 of the table (gather) or the
+  // result (scatter) in a chip's program, where it begins with row index_in(atoms) * rows on the
+  // chip; 0 in a global program.
+  /// (table [rows, row..], index) {atoms}: [index.., row..]. An index outside 0..rows-1 gives 0s:
+  /// the sum over chips that hold parts of the table is then what the whole table gives.
+  gather = 80,
+  /// (index, updates [index.., row..]) {rows, atoms}: [rows, row..], zeros to which the updates are
+  /// added in index order; those outside are dropped. StableHLO's has an operand to add to: chips
+  /// that hold parts of the index would each add it. Add it to the result instead.
+  scatter = 81,
+  dynamic_slice = 82,         ///< (x, start of each dim..) {size of each dim..}; scalar starts,
+                              ///< clamped to 0..dim-size
+  dynamic_update_slice = 83,  ///< (x, update, start of each dim..); starts as in dynamic_slice
   // Structural.
   sharding_constraint = 90,  ///< {index in Program::constraints}; identity
   copy = 91,                 ///< identity into a buffer of its own
@@ -75,7 +95,7 @@ OpKind parse_op_kind(std::string_view name);
 /// Builder::concatenate takes more, several at a time.
 inline constexpr std::size_t kConcatenateCountMax = 8;
 
-constexpr bool is_unary(OpKind kind) { return kind >= OpKind::negate && kind <= OpKind::cosine; }
+constexpr bool is_unary(OpKind kind) { return kind >= OpKind::negate && kind <= OpKind::is_finite; }
 constexpr bool is_binary(OpKind kind) { return kind >= OpKind::add && kind <= OpKind::logical_and; }
 constexpr bool is_elementwise(OpKind kind) {
   return is_unary(kind) || is_binary(kind) || kind == OpKind::select;

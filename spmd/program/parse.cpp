@@ -1,9 +1,7 @@
-#include <charconv>
-#include <cstring>
 #include <map>
 #include <type_traits>
 
-#include <weft/spmd/program/element.hpp>
+#include <weft/spmd/program/element_text.hpp>
 #include <weft/spmd/program/infer.hpp>
 #include <weft/spmd/program/sharding_reader.hpp>
 #include <weft/spmd/program/text.hpp>
@@ -14,47 +12,6 @@ namespace weft {
 namespace {
 
 std::int64_t packed(AtomList atoms) { return static_cast<std::int64_t>(atoms.bits()); }
-
-template <typename T>
-bool parse_whole(std::string_view text, T& value, int base = 10) {
-  std::from_chars_result result{};
-  const char* const end = text.data() + text.size();
-  if constexpr (std::is_floating_point_v<T>) {
-    result = std::from_chars(text.data(), end, value);
-  } else {
-    result = std::from_chars(text.data(), end, value, base);
-  }
-  return result.ec == std::errc() && result.ptr == end;
-}
-
-/// Appends the element's bytes; false where the text is no value of the dtype.
-bool append_element(DType dtype, std::string_view text, std::vector<std::byte>& bytes) {
-  std::array<std::byte, 8> element{};
-  std::uint64_t bits = 0;
-  std::int64_t integer = 0;
-  float narrow = 0;
-  double wide = 0;
-  if (is_floating(dtype) && text.starts_with("0x")) {
-    if (!parse_whole(text.substr(2), bits, 16)) return false;
-    std::memcpy(element.data(), &bits, element.size());
-  } else if (!is_floating(dtype)) {
-    if (!parse_whole(text, integer)) return false;
-    std::memcpy(element.data(), &integer, element.size());
-    if (dtype != DType::i64) {
-      store_element(dtype, static_cast<double>(integer), element.data());
-      if (load_element(dtype, element.data()) != static_cast<double>(integer)) return false;
-    }
-  } else if (dtype == DType::f64) {
-    if (!parse_whole(text, wide)) return false;
-    store_element(dtype, wide, element.data());
-  } else {
-    // As float, not by way of double: that would round twice.
-    if (!parse_whole(text, narrow)) return false;
-    store_element(dtype, narrow, element.data());
-  }
-  bytes.insert(bytes.end(), element.begin(), element.begin() + byte_size(dtype));
-  return true;
-}
 
 /// Recursive descent, a function per noun of the grammar (text.hpp). Attributes come in the order
 /// in which to_text writes them.
@@ -168,7 +125,16 @@ class Parser {
         name("direction");
         return {static_cast<std::int64_t>(reader_.enumerator(CompareDirection::ge, "direction"))};
       case OpKind::transpose: name("perm"); return integers();
-      case OpKind::broadcast_in_dim: name("dims"); return integers();
+      case OpKind::broadcast_in_dim:
+      case OpKind::reverse: name("dims"); return integers();
+      case OpKind::rng_bit_generator: name("atoms"); return atoms_per_dim();
+      case OpKind::gather: return {atoms_field()};
+      case OpKind::scatter: {
+        const std::int64_t rows = field("rows");
+        reader_.expect(",");
+        return {rows, atoms_field()};
+      }
+      case OpKind::dynamic_slice: name("sizes"); return integers();
       case OpKind::slice: return lists({"start", "limit", "stride"});
       case OpKind::pad: return lists({"low", "high", "interior"});
       case OpKind::concatenate: return {field("dim")};

@@ -1,6 +1,8 @@
 #include <cmath>
 
 #include <weft/spmd/program/evaluate.hpp>
+#include <weft/spmd/program/evaluate_index.hpp>
+#include <weft/spmd/program/infer.hpp>
 #include <weft/spmd/program/permute.hpp>
 
 namespace weft {
@@ -29,13 +31,6 @@ std::vector<std::int64_t> part_of(const Shape& whole, int dim, std::int64_t i, s
   std::array<std::int64_t, kDimCountMax> at{};
   at[index(dim)] = i * part[dim];
   return box(whole, part, at);
-}
-
-Elements gather(const Elements& from, const std::vector<std::int64_t>& where) {
-  Elements elements;
-  elements.reserve(where.size());
-  for (const std::int64_t offset : where) elements.push_back(from[index(offset)]);
-  return elements;
 }
 
 void scatter(Elements& to, const std::vector<std::int64_t>& where, const Elements& elements) {
@@ -78,16 +73,49 @@ class Simulation {
     if (program_.kind(op) == OpKind::all_slice) {
       const AtomList atoms = atoms_of(attrs[0]);
       const Shape& whole = program_.shape(program_.op_operands(op)[0]);
-      return gather(*operands[0], part_of(whole, static_cast<int>(attrs[1]),
-                                          mesh_.index_in(position, atoms), mesh_.count(atoms)));
+      return take(*operands[0], part_of(whole, static_cast<int>(attrs[1]),
+                                        mesh_.index_in(position, atoms), mesh_.count(atoms)));
     }
-    Elements result = evaluate(program_, op, operands);
-    if (program_.kind(op) == OpKind::iota) {
-      const std::int64_t first =
-          mesh_.index_in(position, atoms_of(attrs[1])) * shape[static_cast<int>(attrs[0])];
-      for (double& element : result) element += static_cast<double>(first);
+    switch (program_.kind(op)) {
+      case OpKind::iota: {
+        Elements result = evaluate(program_, op, operands);
+        shift(result, first(position, attrs[1], shape[static_cast<int>(attrs[0])]));
+        return result;
+      }
+      case OpKind::rng_bit_generator: return random_part(position, attrs, shape, *operands[0]);
+      case OpKind::gather: {
+        const Shape& table = program_.shape(program_.op_operands(op)[0]);
+        Elements rows = *operands[1];
+        shift(rows, -first(position, attrs[0], table[0]));
+        return evaluate(program_, op, std::array<const Elements*, 2>{operands[0], &rows});
+      }
+      case OpKind::scatter: {
+        Elements rows = *operands[0];
+        shift(rows, -first(position, attrs[1], attrs[0]));
+        return evaluate(program_, op, std::array<const Elements*, 2>{&rows, operands[1]});
+      }
+      default: return evaluate(program_, op, operands);
     }
-    return result;
+  }
+
+  /// Where the chip's part of a dim begins that `atoms` shard, `size` of it on each chip.
+  std::int64_t first(int position, std::int64_t atoms, std::int64_t size) const {
+    return mesh_.index_in(position, atoms_of(atoms)) * size;
+  }
+
+  static void shift(Elements& elements, std::int64_t by) {
+    for (double& element : elements) element += static_cast<double>(by);
+  }
+
+  /// The chip's part of what is drawn for the whole tensor.
+  Elements random_part(int position, Dims atoms, const Shape& part, const Elements& state) const {
+    Shape whole = part;
+    std::array<std::int64_t, kDimCountMax> at{};
+    for (int dim = 0; dim < part.size(); ++dim) {
+      whole[dim] *= mesh_.count(atoms_of(atoms[index(dim)]));
+      at[index(dim)] = first(position, atoms[index(dim)], part[dim]);
+    }
+    return take(random_bits(whole, state), box(whole, part, at));
   }
 
   ChipElements collective(OpId op, const ChipElements& x) const {
@@ -108,15 +136,15 @@ class Simulation {
           result.push_back(reduce(static_cast<ReduceKind>(attrs[1]), parts));
           break;
         case OpKind::reduce_scatter:
-          result.push_back(gather(reduce(static_cast<ReduceKind>(attrs[1]), parts),
-                                  part_of(operand_shape, static_cast<int>(attrs[2]), self, count)));
+          result.push_back(take(reduce(static_cast<ReduceKind>(attrs[1]), parts),
+                                part_of(operand_shape, static_cast<int>(attrs[2]), self, count)));
           break;
         case OpKind::all_gather:
           result.push_back(concatenate(parts, result_shape, static_cast<int>(attrs[1])));
           break;
         default:
           for (Elements& part : parts) {
-            part = gather(part, part_of(operand_shape, static_cast<int>(attrs[1]), self, count));
+            part = take(part, part_of(operand_shape, static_cast<int>(attrs[1]), self, count));
           }
           result.push_back(concatenate(parts, result_shape, static_cast<int>(attrs[2])));
       }
@@ -172,7 +200,7 @@ ChipElements cut(const Mesh& mesh, const Elements& whole, const Shape& global, c
                  const Sharding& sharding) {
   ChipElements shards;
   for (int position = 0; position < mesh.size(); ++position) {
-    shards.push_back(gather(whole, box(global, local, sharding.offsets(mesh, position, global))));
+    shards.push_back(take(whole, box(global, local, sharding.offsets(mesh, position, global))));
   }
   return shards;
 }

@@ -1,11 +1,8 @@
 #include <weft/spmd/program/text.hpp>
 
-#include <cmath>
-#include <cstring>
-
 #include <fmt/ranges.h>
 
-#include <weft/spmd/program/element.hpp>
+#include <weft/spmd/program/element_text.hpp>
 #include <weft/spmd/program/infer.hpp>
 
 namespace weft {
@@ -40,19 +37,6 @@ std::string atoms_text(const Mesh& mesh, Dims packed) {
 std::string atoms_text(const Mesh& mesh, std::int64_t packed) {
   const std::string text = atoms_text(mesh, Dims(&packed, 1));
   return text.substr(1, text.size() - 2);
-}
-
-/// The shortest text that parses back to the same bits: a NaN is given as its bits.
-std::string element_text(DType dtype, const std::byte* bytes) {
-  std::uint64_t bits = 0;
-  std::memcpy(&bits, bytes, static_cast<std::size_t>(byte_size(dtype)));
-  if (dtype == DType::i64) return fmt::format("{}", static_cast<std::int64_t>(bits));
-  const double value = load_element(dtype, bytes);
-  if (std::isnan(value)) return fmt::format("{:#x}", bits);
-  if (dtype == DType::bf16 || dtype == DType::f32) {
-    return fmt::format("{}", static_cast<float>(value));
-  }
-  return fmt::format("{}", value);
 }
 
 class Printer {
@@ -107,6 +91,12 @@ class Printer {
                (attrs[1] == 0 ? "" : ", atoms = " + atoms_text(mesh_, attrs[1]));
       case OpKind::compare:
         return fmt::format("direction = {}", to_string(static_cast<CompareDirection>(attrs[0])));
+      case OpKind::rng_bit_generator: return "atoms = " + atoms_text(mesh_, attrs);
+      case OpKind::gather: return "atoms = " + atoms_text(mesh_, attrs[0]);
+      case OpKind::scatter:
+        return fmt::format("rows = {}, atoms = {}", attrs[0], atoms_text(mesh_, attrs[1]));
+      case OpKind::dynamic_slice: return "sizes = " + list(attrs);
+      case OpKind::reverse: return "dims = " + list(attrs);
       case OpKind::transpose: return "perm = " + list(attrs);
       case OpKind::broadcast_in_dim: return "dims = " + list(attrs);
       case OpKind::slice: {

@@ -164,7 +164,7 @@ std::vector<Tensor> CompiledFunction::Impl::trace_call(
 
 std::vector<Tensor> CompiledFunction::Impl::run_again(Trace& trace, const std::vector<Tensor>& args,
                                                       Traced& entry) const {
-  auto& [program, key, inputs, outputs] = entry.program;
+  auto& [program, key, inputs, outputs, random_state] = entry.program;
   for (const ArgumentUse& use : entry.arguments) {
     inputs[use.input] = args[use.argument].node();
     if (use.output) outputs[*use.output] = args[use.argument].node();

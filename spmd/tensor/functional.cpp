@@ -163,6 +163,31 @@ Tensor attention(Operand q, const Tensor& k, const Tensor& v, const AttentionOpt
   return matmul(softmax(scores), v);
 }
 
+Tensor embedding(Operand weight, const Tensor& index) {
+  Call call("embedding", weight.loc());
+  if (call.type(weight).shape.size() == 0 || call.type(index).dtype != DType::i32) {
+    call.refuse("the weight {} and the index {} don't fit; it takes [rows,...] and i32[...]",
+                call.node(weight)->label(), call.node(index)->label());
+  }
+  const ValueId table = call.value(weight);
+  return call.result(call->gather(table, call.value(index)));
+}
+
+Tensor dropout(Operand x, double p) {
+  Call call("dropout", x.loc());
+  const TensorType type = call.type(x);
+  if (!(p >= 0 && p <= 1)) call.refuse("p = {}: expected a probability, from 0 to 1", p);
+  if (!is_floating(type.dtype)) {
+    call.refuse("{} isn't floating; cast it first", call.node(x)->label());
+  }
+  if (p == 0) return call.result(call.value(x));
+  if (p == 1) return call.result(call->constant(0, type));
+  const ValueId words = call.trace().random_bits(type.shape, call.loc());
+  const ValueId bound = call->constant(std::floor(p * 0x1p32), {DType::u32, type.shape});
+  const Tensor keeps = call.result(call->compare(CompareDirection::ge, words, bound));
+  return where(keeps, x * (1 / (1 - p)), 0.0);
+}
+
 Tensor cross_entropy(Operand logits, const Tensor& labels) {
   Call call("cross_entropy", logits.loc());
   const TensorType type = call.type(logits);

@@ -33,6 +33,14 @@ struct AttentionOptions {
 /// v[B,H,T,E]; gives [B,H,S,E].
 Tensor attention(Operand q, const Tensor& k, const Tensor& v, const AttentionOptions& options = {});
 
+/// torch.nn.functional.embedding: weight[index] along dim 0, index i32 of any shape; index.shape +
+/// the weight's other dims. An index outside gives zeros (values on chips can't be checked when it
+/// is traced).
+Tensor embedding(Operand weight, const Tensor& index);
+/// Each element is 0 with probability p, else x / (1 - p); numbers as in random.hpp. x is floating.
+/// For training only: leave it out in evaluation.
+Tensor dropout(Operand x, double p = 0.5);
+
 // Losses: the mean over the elements of the global tensors, f32[].
 
 /// Mean of -log_softmax(logits)[label]; logits [..., classes], labels i32[...] from 0 to classes -

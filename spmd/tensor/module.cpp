@@ -1,31 +1,11 @@
 #include <weft/spmd/tensor/module.hpp>
 
 #include <algorithm>
-#include <cmath>
 
 #include <weft/spmd/program/element.hpp>
 #include <weft/spmd/tensor/call.hpp>
-#include <weft/spmd/tensor/functional.hpp>
-#include <weft/spmd/tensor/philox.hpp>
 
 namespace weft {
-namespace {
-
-thread_local std::uint64_t thread_seed = 0;
-
-/// Uniform in +-bound, by the thread's seed and the parameter's name.
-std::vector<float> uniform_elements(std::string_view name, const Shape& shape, double bound) {
-  const std::uint64_t stream = stream_of(name);
-  std::vector<float> elements(static_cast<std::size_t>(shape.num_elements()));
-  for (std::size_t i = 0; i < elements.size(); ++i) {
-    const float unit = uniform(random_word(thread_seed, stream, i));
-    elements[i] = static_cast<float>(bound) * (2 * unit - 1);
-  }
-  return elements;
-}
-
-}  // namespace
-
 const std::string& Parameter::name() const { return node_of(*this)->name; }
 
 void Parameter::assign(const Tensor& value, std::source_location loc) {
@@ -81,6 +61,11 @@ std::vector<Parameter> Module::parameters() const {
   return all;
 }
 
+void Module::train(bool training) {
+  training_ = training;
+  for (Module* child : children_) child->train(training);
+}
+
 Parameter Module::add_parameter(std::string_view name, std::span<const float> elements,
                                 const Shape& shape) {
   expect_free(name);
@@ -88,7 +73,7 @@ Parameter Module::add_parameter(std::string_view name, std::span<const float> el
 }
 
 std::string Module::path(std::string_view name) const {
-  const std::string own = parent_ == nullptr ? name_ : parent_->path(name_);
+  const std::string own = path();
   return own.empty() ? std::string(name) : fmt::format("{}.{}", own, name);
 }
 
@@ -104,27 +89,5 @@ void Module::expect_free(std::string_view name) const {
     fail(Errc::invalid_argument, "Module: the name '{}' is taken; give each part its own", full);
   }
 }
-
-Linear::Linear(Module& parent, std::string name, const Options& options)
-    : Module(parent, std::move(name)) {
-  const auto [in, out, has_bias] = options;
-  if (in < 1 || out < 1) {
-    fail(Errc::invalid_argument,
-         "Linear '{}': in_features {} and out_features {} must be at least 1", path("weight"), in,
-         out);
-  }
-  const double bound = 1 / std::sqrt(static_cast<double>(in));
-  const auto add = [&](std::string_view parameter, const Shape& shape) {
-    return add_parameter(parameter, uniform_elements(path(parameter), shape, bound), shape);
-  };
-  weight = add("weight", {out, in});
-  if (has_bias) bias = add("bias", {out});
-}
-
-Tensor Linear::operator()(const Tensor& x, std::source_location loc) const {
-  return linear(Operand(x, loc), weight, bias);
-}
-
-void manual_seed(std::uint64_t seed) { thread_seed = seed; }
 
 }  // namespace weft

@@ -51,41 +51,28 @@ class Module {
   /// Own parameters in order of registration, then the children's; names are dotted paths.
   std::vector<Parameter> parameters() const;
 
+  /// Whether layers that behave otherwise in training (Dropout) do so: at first, yes. Sets it in
+  /// the whole module.
+  void train(bool training = true);
+  void eval() { train(false); }
+  bool is_training() const { return training_; }
+
  protected:
   /// The parameter `name` of this module.
   Parameter add_parameter(std::string_view name, std::span<const float> elements,
                           const Shape& shape);
-  /// The full name of this module's `name`.
+  /// The full name of this module's `name`, or its own.
   std::string path(std::string_view name) const;
+  std::string path() const { return parent_ == nullptr ? name_ : parent_->path(name_); }
 
  private:
   void expect_free(std::string_view name) const;
 
   Module* parent_ = nullptr;
   std::string name_;
+  bool training_ = true;
   std::vector<Parameter> parameters_;
   std::vector<Module*> children_;
 };
-
-/// torch.nn.Linear: weight f32[out_features, in_features], bias f32[out_features], both uniform in
-/// +-1/sqrt(in_features) from the seed and the parameter's name: the same on every mesh.
-class Linear : public Module {
- public:
-  struct Options {
-    std::int64_t in_features = 0;
-    std::int64_t out_features = 0;
-    bool bias = true;
-  };
-  Linear(Module& parent, std::string name, const Options& options);
-  Tensor operator()(const Tensor& x,
-                    std::source_location loc = std::source_location::current()) const;
-
-  Parameter weight;
-  Parameter bias;
-};
-
-/// Seed of the parameters' initial values. One per thread; the trainer sets it from
-/// RunConfig::seed.
-void manual_seed(std::uint64_t seed);
 
 }  // namespace weft

@@ -9,7 +9,7 @@ std::string TensorNode::label() const {
 }
 
 Sharding TensorNode::input_sharding() const {
-  if (type.num_elements() == 1) return Sharding::closed();
+  if (type.num_elements() == 1 || kind == InputKind::runtime_scalar) return Sharding::closed();
   if (const auto* buffer = std::get_if<BufferPtr>(&storage)) {
     Sharding sharding = (*buffer)->sharding();
     sharding.open_mask = 0;

@@ -76,7 +76,15 @@ Tensor maximum(Operand a, Operand b) { return binary(OpKind::maximum, a, b); }
 Tensor minimum(Operand a, Operand b) { return binary(OpKind::minimum, a, b); }
 Tensor pow(Operand a, Operand b) { return binary(OpKind::power, a, b); }
 Tensor equal(Operand a, Operand b) { return compare("equal", CompareDirection::eq, a, b); }
+Tensor not_equal(Operand a, Operand b) { return compare("not_equal", CompareDirection::ne, a, b); }
+Tensor less(Operand a, Operand b) { return compare("less", CompareDirection::lt, a, b); }
+Tensor less_equal(Operand a, Operand b) {
+  return compare("less_equal", CompareDirection::le, a, b);
+}
 Tensor greater(Operand a, Operand b) { return compare("greater", CompareDirection::gt, a, b); }
+Tensor greater_equal(Operand a, Operand b) {
+  return compare("greater_equal", CompareDirection::ge, a, b);
+}
 
 Tensor where(Operand condition, Operand on_true, Operand on_false) {
   Call call("where", condition.loc());
@@ -96,6 +104,11 @@ Tensor sigmoid(Operand x) { return unary(OpKind::logistic, x); }
 Tensor sin(Operand x) { return unary(OpKind::sine, x); }
 Tensor cos(Operand x) { return unary(OpKind::cosine, x); }
 Tensor abs(Operand x) { return unary(OpKind::abs, x); }
+
+Tensor isfinite(Operand x) {
+  Call call("isfinite", x.loc());
+  return call.result(call->unary(OpKind::is_finite, call.value(x)));
+}
 
 Tensor relu(Operand x) {
   Call call("relu", x.loc());
@@ -193,6 +206,50 @@ Tensor cat(const std::vector<Tensor>& tensors, int dim, std::source_location loc
   std::vector<ValueId> parts;
   for (const Tensor& tensor : tensors) parts.push_back(call.value(Operand(tensor, loc)));
   return call.result(call->concatenate(parts, joined));
+}
+
+Tensor flip(Operand x, const std::vector<int>& dims) {
+  Call call("flip", x.loc());
+  Dims reversed;
+  for (const int dim : dims) reversed.push_back(call.dim_of(dim, call.type(x).shape.size()));
+  return call.result(call->reverse(call.value(x), reversed));
+}
+
+Tensor narrow(Operand x, int dim, const Tensor& start, std::int64_t length) {
+  Call call("narrow", x.loc());
+  const Shape shape = call.type(x).shape;
+  const int cut = call.dim_of(dim, shape.size());
+  if (length < 0 || length > shape[cut]) {
+    call.refuse("length = {}: expected 0 to {}, the size of dim {}", length, shape[cut], dim);
+  }
+  if (call.type(start) != TensorType{DType::i32, {}}) {
+    call.refuse("start is {}: expected i32[]", call.node(start)->label());
+  }
+  Dims sizes(shape.begin(), shape.end());
+  sizes[static_cast<std::size_t>(cut)] = length;
+  const ValueId value = call.value(x);
+  std::vector<ValueId> starts(sizes.size(), call->constant(0, {DType::i32, {}}));
+  starts[static_cast<std::size_t>(cut)] = call.value(start);
+  return call.result(call->dynamic_slice(value, starts, sizes));
+}
+
+Tensor index_add(Operand x, const Tensor& index, const Tensor& source) {
+  Call call("index_add", x.loc());
+  const TensorType& to = call.type(x);
+  Dims expected(call.type(index).shape.begin(), call.type(index).shape.end());
+  if (to.shape.size() > 0) expected.insert(expected.end(), to.shape.begin() + 1, to.shape.end());
+  if (to.shape.size() == 0 || call.type(index).dtype != DType::i32 ||
+      call.type(source).dtype != to.dtype ||
+      !std::ranges::equal(call.type(source).shape, expected)) {
+    call.refuse(
+        "{}, index {} and source {} don't fit; it takes [rows,row...], i32[index...] and "
+        "[index...,row...]",
+        to.to_string(), call.type(index).to_string(), call.type(source).to_string());
+  }
+  const ValueId value = call.value(x);
+  const ValueId rows = call.value(index);
+  const ValueId sums = call->scatter(rows, call.value(source), to.shape[0]);
+  return call.result(call->binary(OpKind::add, value, sums));
 }
 
 Tensor pad(Operand x, const std::vector<std::array<std::int64_t, 2>>& widths, double value) {

@@ -21,7 +21,12 @@ Tensor maximum(Operand a, Operand b);
 Tensor minimum(Operand a, Operand b);
 Tensor pow(Operand a, Operand b);
 Tensor equal(Operand a, Operand b);
+Tensor not_equal(Operand a, Operand b);
+Tensor less(Operand a, Operand b);
+Tensor less_equal(Operand a, Operand b);
 Tensor greater(Operand a, Operand b);
+Tensor greater_equal(Operand a, Operand b);
+Tensor isfinite(Operand x);  ///< pred: neither infinite nor NaN
 Tensor where(Operand condition, Operand on_true, Operand on_false);
 Tensor exp(Operand x);
 Tensor log(Operand x);
@@ -51,5 +56,13 @@ Tensor slice(Operand x, int dim, std::int64_t begin, std::int64_t end, std::int6
 Tensor cat(const std::vector<Tensor>& tensors, int dim = 0,
            std::source_location loc = std::source_location::current());
 Tensor pad(Operand x, const std::vector<std::array<std::int64_t, 2>>& widths, double value = 0);
+/// The dims' elements from the last to the first.
+Tensor flip(Operand x, const std::vector<int>& dims);
+/// torch.narrow: `length` of one dim from `start` on, an i32[], clamped to 0..size-length. A start
+/// that changes from step to step is data, and no new program.
+Tensor narrow(Operand x, int dim, const Tensor& start, std::int64_t length);
+/// torch.index_add along dim 0: x with source[i] added to row index[i], index i32 of any shape,
+/// source of the shape index.shape + x's other dims. What an index outside x names is dropped.
+Tensor index_add(Operand x, const Tensor& index, const Tensor& source);
 
 }  // namespace weft

@@ -2,6 +2,7 @@
 /// What the tensor API asks of whoever runs its programs: a worker, or a test.
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <source_location>
 #include <span>
@@ -65,6 +66,8 @@ class Runtime {
   /// Waits for the buffer's value and copies the global tensor; the buffer's sharding must be
   /// replicated.
   virtual std::vector<std::byte> read(const Buffer& buffer) = 0;
+  /// The number of steps that have ended: the same on every worker.
+  virtual std::uint64_t step() const = 0;
   /// Ends a step: waits for the lease of the next one. Called by sync().
   virtual void end_step() = 0;
 

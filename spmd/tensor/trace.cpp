@@ -5,6 +5,7 @@
 #include <utility>
 
 #include <weft/spmd/error.hpp>
+#include <weft/spmd/tensor/random.hpp>
 
 namespace weft {
 namespace {
@@ -104,6 +105,29 @@ ValueId Trace::add_input(const NodePtr& node, const std::source_location& loc) {
   return node->value;
 }
 
+PhiloxBlock Trace::random_words() const {
+  const std::uint64_t seed = initial_seed();
+  return {static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32), 0,
+          static_cast<std::uint32_t>(runtime_->step())};
+}
+
+ValueId Trace::random_bits(const Shape& shape, const std::source_location& loc) {
+  const TensorType type{DType::u32, {4}};
+  const PhiloxBlock words = random_words();
+  // Only the words of the input differ from step to step: none is a new program.
+  if (random_state_ == nullptr || words != random_words_) {
+    random_state_ = host_node(type, InputKind::runtime_scalar, "", std::as_bytes(std::span(words)));
+    random_words_ = words;
+  }
+  const std::uint64_t step = runtime_->step();
+  if (step != random_step_) random_count_ = 0;
+  random_step_ = step;
+  const PhiloxBlock number{0, 0, random_count_++, 0};
+  const ValueId state = builder_.binary(OpKind::add, value_of(random_state_, loc),
+                                        builder_.constant(std::as_bytes(std::span(number)), type));
+  return builder_.rng_bit_generator(state, shape);
+}
+
 Tensor Trace::record(ValueId value) {
   ++tensor_count_;
   auto node = std::make_shared<TensorNode>();
@@ -154,6 +178,12 @@ TracedProgram Trace::run_function(const RunSite& site, std::span<const Tensor> r
 }
 
 void Trace::run_again(const TracedProgram& traced, const RunSite& site) {
+  if (traced.random_state != nullptr) {
+    const PhiloxBlock words = random_words();
+    const auto bytes = std::as_bytes(std::span(words));
+    traced.random_state->storage =
+        std::make_shared<const std::vector<std::byte>>(bytes.begin(), bytes.end());
+  }
   std::vector<Binding> bindings;
   bindings.reserve(traced.inputs.size());
   for (const NodePtr& node : traced.inputs) bindings.push_back(binding(*node));
@@ -231,6 +261,7 @@ void Trace::reset() {
   scalars_.clear();
   outputs_.clear();
   recorded_.clear();
+  random_state_.reset();
   stopped_.clear();
   names_.clear();
   data_count_ = 0;

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include <weft/spmd/program/builder.hpp>
+#include <weft/spmd/program/philox.hpp>
 #include <weft/spmd/tensor/node.hpp>
 #include <weft/spmd/tensor/runtime.hpp>
 #include <weft/spmd/tensor/tensor.hpp>
@@ -26,6 +27,7 @@ struct TracedProgram {
   Fingerprint key;
   std::vector<NodePtr> inputs;
   std::vector<NodePtr> outputs;
+  NodePtr random_state = nullptr;  ///< the input that random tensors come from; null if there are none
 };
 
 /// One for each RuntimeScope, used by its thread.
@@ -78,6 +80,10 @@ class Trace {
   void stop_gradient(ValueId value) { stopped_.push_back(value); }
   std::span<const ValueId> stopped() const { return stopped_; }
 
+  /// u32 words that no other call gives, by the thread's seed, the runtime's step and the number of
+  /// calls that the step has made before.
+  ValueId random_bits(const Shape& shape, const std::source_location& loc);
+
   /// Runs what was recorded, if any tensor waits for it: its outputs are the assigned parameters
   /// and the tensors that are alive. The next op begins a new program. `whole` (may be null) comes
   /// out replicated, as tensors of one element do.
@@ -106,6 +112,7 @@ class Trace {
                std::span<const NodePtr> inputs, std::span<const NodePtr> outputs,
                const RunSite& site);
   std::vector<Binding> bindings() const;
+  PhiloxBlock random_words() const;
   void run_closures(std::size_t count);
   void reset();
 
@@ -126,6 +133,10 @@ class Trace {
   std::uint64_t tensor_count_ = 0;  // recorded since the last run
   std::deque<std::function<void()>> closures_;
   std::size_t closures_before_ = 0;  // of them, those of steps that have ended
+  NodePtr random_state_;                        // an input of this trace; null before it is needed
+  PhiloxBlock random_words_{};                  // its elements
+  std::uint64_t random_step_ = 0;               // the step that made `random_count_` calls
+  std::uint32_t random_count_ = 0;
   int data_count_ = 0;
   int scalar_count_ = 0;
 };

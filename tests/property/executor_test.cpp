@@ -58,12 +58,15 @@ double magnitude_of(const Program& program, OpId op, std::span<const double> ope
     case OpKind::constant: return 2;
     case OpKind::iota: return elements(result);
     case OpKind::compare: return 1;
+    case OpKind::rng_bit_generator: return 1;  // compared with, never added
+    case OpKind::scatter: return operands[1] * elements(program.op_operands(op)[0]);
     case OpKind::select: return std::max(operands[1], operands[2]);
     case OpKind::add:
     case OpKind::subtract: return operands[0] + operands[1];
     case OpKind::multiply: return operands[0] * operands[1];
     case OpKind::maximum:
     case OpKind::minimum:
+    case OpKind::dynamic_update_slice:
     case OpKind::pad: return std::max(operands[0], operands[1]);
     case OpKind::concatenate: return std::ranges::max(operands);
     case OpKind::dot_general: {

@@ -86,6 +86,7 @@ class InterpretRuntime : public Runtime {
     return weft::testing::to_bytes(held.type(), held.elements);
   }
 
+  std::uint64_t step() const override { return static_cast<std::uint64_t>(steps); }
   void end_step() override { ++steps; }
 
   std::vector<Program> programs;   ///< that ran

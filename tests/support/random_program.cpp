@@ -98,7 +98,7 @@ class ProgramMaker {
   /// nullopt where the op that came up doesn't fit its operand.
   std::optional<ValueId> try_op() {
     const ValueId x = any_value();
-    switch (random_.below(17)) {
+    switch (random_.below(22)) {
       case 0: return made(b_.unary(OpKind::negate, x), magnitude(x));
       case 1:
         return made(b_.unary(random_.one_in(2) ? OpKind::abs : OpKind::sign, x), magnitude(x));
@@ -116,6 +116,11 @@ class ProgramMaker {
       case 13: return slice(x);
       case 14: return pad(x);
       case 15: return concatenate(x);
+      case 16: return reverse(x);
+      case 17: return gather(x);
+      case 18: return scatter(x);
+      case 19: return dynamic_slice(x);
+      case 20: return drop_some(x);
       default:
         return made(b_.sharding_constraint(x, any_sharding(program_.shape(x))), magnitude(x));
     }
@@ -224,6 +229,88 @@ class ProgramMaker {
       largest = std::max(largest, magnitude(value));
     }
     return made(b_.concatenate(parts, dim), largest);
+  }
+
+  std::optional<ValueId> reverse(ValueId x) {
+    std::vector<std::int64_t> dims;
+    for (int dim = 0; dim < program_.shape(x).size(); ++dim) {
+      if (random_.one_in(2)) dims.push_back(dim);
+    }
+    return made(b_.reverse(x, dims), magnitude(x));
+  }
+
+  /// Integers of which some are row numbers: an input of any sharding, or made by an op.
+  ValueId any_index(const Shape& shape) {
+    const TensorType type{DType::i32, shape};
+    if (random_.one_in(3))
+      return program_.add_input(type, InputKind::data, "in", any_sharding(shape));
+    if (random_.one_in(2)) {
+      std::vector<std::int32_t> table(static_cast<std::size_t>(shape.num_elements()));
+      std::ranges::generate(table, [&] { return static_cast<std::int32_t>(any_below(20)) - 2; });
+      return b_.constant(std::as_bytes(std::span(table)), type);
+    }
+    for (int i = 0; i < 4; ++i) {
+      const ValueId value = values_[random_.below(values_.size())];
+      if (program_.shape(value) == shape) return b_.convert(value, DType::i32);
+    }
+    return shape.size() > 0 ? b_.iota(type, static_cast<int>(any_below(shape.size())))
+                            : b_.constant(static_cast<double>(any_below(5)) - 1, type);
+  }
+
+  std::optional<ValueId> gather(ValueId table) {
+    const Shape& rows = program_.shape(table);
+    std::vector<std::int64_t> dims(random_.below(3));
+    std::ranges::generate(dims, [&] { return any_size(); });
+    const Shape index(dims);
+    if (rows.size() == 0 || rows.size() + index.size() > 5 ||
+        index.num_elements() * rows.num_elements() / rows[0] > kElementCountMax) {
+      return std::nullopt;
+    }
+    return made(b_.gather(table, any_index(index)), magnitude(table));
+  }
+
+  std::optional<ValueId> scatter(ValueId updates) {
+    const Shape& shape = program_.shape(updates);
+    const auto num_dims = static_cast<std::size_t>(any_below(std::min(shape.size(), 2) + 1));
+    const Shape index(std::span<const std::int64_t>(shape).first(num_dims));
+    const std::int64_t rows = any_size();
+    const double result = magnitude(updates) * static_cast<double>(index.num_elements());
+    if (result > kMagnitudeMax ||
+        shape.num_elements() / index.num_elements() * rows > kElementCountMax) {
+      return std::nullopt;
+    }
+    const ValueId indices = any_index(index);
+    return made(b_.scatter(indices, updates, rows), result);
+  }
+
+  /// Of a part of x, which half the time goes back elsewhere.
+  std::optional<ValueId> dynamic_slice(ValueId x) {
+    std::vector<std::int64_t> sizes;
+    std::vector<ValueId> starts;
+    std::vector<ValueId> other_starts;
+    for (const std::int64_t size : program_.shape(x)) {
+      sizes.push_back(random_.one_in(2) ? size : 1 + any_below(size));
+    }
+    for (std::size_t dim = 0; dim < sizes.size(); ++dim) {
+      starts.push_back(any_index({}));
+      other_starts.push_back(any_index({}));
+    }
+    const ValueId part = made(b_.dynamic_slice(x, starts, sizes), magnitude(x));
+    if (random_.one_in(2)) return part;
+    const ValueId whole = any_value_like(x);
+    return made(b_.dynamic_update_slice(whole, part, other_starts),
+                std::max(magnitude(x), magnitude(whole)));
+  }
+
+  /// Zero where the random bits say so.
+  std::optional<ValueId> drop_some(ValueId x) {
+    std::array<std::uint32_t, 4> words{};
+    std::ranges::generate(words, [&] { return static_cast<std::uint32_t>(random_.below(1000)); });
+    const ValueId state = b_.constant(std::as_bytes(std::span(words)), {DType::u32, {4}});
+    const TensorType bits{DType::u32, program_.shape(x)};
+    const ValueId keeps = b_.compare(CompareDirection::ge, b_.rng_bit_generator(state, bits.shape),
+                                     b_.constant(0x40000000, bits));
+    return made(b_.select(keeps, x, b_.constant(0, program_.type(x))), magnitude(x));
   }
 
   std::int64_t any_below(std::int64_t bound) {

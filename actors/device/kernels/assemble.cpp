@@ -4,7 +4,6 @@
 #include <vector>
 
 #include <weft/actors/device/kernels/element.hpp>
-#include <weft/actors/device/kernels/strided.hpp>
 #include <weft/spmd/program/infer.hpp>
 
 namespace weft::kernels {
@@ -62,6 +61,13 @@ std::vector<StridedView> parts_of(const Program& program, OpId op) {
 }
 
 }  // namespace
+
+Kernel put_view(const StridedView& view, DType dtype) {
+  return visit_dtype(dtype, [&]<typename T>(std::type_identity<T>) {
+    return Kernel{
+        [view](const KernelArgs& args) { put(as<T>(args.operands[0]), as<T>(args.result), view); }};
+  });
+}
 
 Kernel assemble(const Program& program, OpId op) {
   const TensorType& type = program.type(program.result(op));

@@ -39,6 +39,18 @@ Kernel floating(const TensorType& type, F f) {
   });
 }
 
+/// For floating dtypes only; the result is pred.
+Kernel is_finite(const TensorType& type) {
+  return visit_dtype(type.dtype, [&]<typename T>(std::type_identity<T>) -> Kernel {
+    if constexpr (kIsFloating<T>) {
+      // What is left of infinity and NaN is NaN.
+      return unary_loop<T, Pred>(type.num_elements(), [](auto x) { return x - x == 0; });
+    } else {
+      return {};
+    }
+  });
+}
+
 /// For all dtypes but pred.
 template <typename F>
 Kernel numeric(const TensorType& type, F f) {
@@ -116,6 +128,7 @@ Kernel elementwise(const Program& program, OpId op) {
     case OpKind::logistic: return floating(type, Logistic{});
     case OpKind::sqrt: return floating(type, [](auto x) { return std::sqrt(x); });
     case OpKind::rsqrt: return floating(type, [](auto x) { return 1 / std::sqrt(x); });
+    case OpKind::is_finite: return is_finite(type);
     case OpKind::convert: return convert(type, result.dtype);
     case OpKind::add: return numeric(type, Add{});
     case OpKind::subtract: return numeric(type, Subtract{});

@@ -1,8 +1,10 @@
 #include <weft/actors/device/kernels/assemble.hpp>
 #include <weft/actors/device/kernels/dot_general.hpp>
 #include <weft/actors/device/kernels/elementwise.hpp>
+#include <weft/actors/device/kernels/indexing.hpp>
 #include <weft/actors/device/kernels/leaf.hpp>
 #include <weft/actors/device/kernels/reduce.hpp>
+#include <weft/actors/device/kernels/rng.hpp>
 #include <weft/actors/device/kernels/strided.hpp>
 
 namespace weft::kernels {
@@ -20,11 +22,17 @@ Kernel choose(const Program& program, OpId op, const ChipContext& chip) {
     case OpKind::transpose:
     case OpKind::broadcast_in_dim:
     case OpKind::slice:
+    case OpKind::reverse:
     case OpKind::sharding_constraint:
     case OpKind::copy:
     case OpKind::all_slice: return move_elements(program, op, chip);
     case OpKind::pad:
     case OpKind::concatenate: return assemble(program, op);
+    case OpKind::gather:
+    case OpKind::scatter:
+    case OpKind::dynamic_slice:
+    case OpKind::dynamic_update_slice: return indexing(program, op, chip);
+    case OpKind::rng_bit_generator: return rng_bit_generator(program, op, chip);
     default: return {};
   }
 }

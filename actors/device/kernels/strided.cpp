@@ -152,6 +152,14 @@ Kernel move_elements(const Program& program, OpId op, const ChipContext& chip) {
       }
       break;
     }
+    case OpKind::reverse:
+      view.strides = strides;
+      for (const std::int64_t dim : attrs) {
+        std::int64_t& stride = view.strides[static_cast<std::size_t>(dim)];
+        view.offset += (result.shape[static_cast<int>(dim)] - 1) * stride;
+        stride = -stride;
+      }
+      break;
     case OpKind::all_slice: {
       const auto dim = static_cast<int>(attrs[1]);
       const auto atoms = AtomList::from_bits(static_cast<std::uint64_t>(attrs[0]));

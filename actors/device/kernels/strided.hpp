@@ -1,6 +1,6 @@
 #pragma once
 /// Ops that only take elements of their operand, as one mechanism: transpose, broadcast_in_dim,
-/// slice, all_slice, reshape, copy.
+/// slice, reverse, all_slice, reshape, copy.
 
 #include <array>
 #include <cstdint>
@@ -26,7 +26,7 @@ struct StridedView {
 /// Copies the view of operand 0 into a dense result.
 Kernel copy_view(const StridedView& view, DType dtype);
 
-/// transpose, broadcast_in_dim, slice, all_slice, reshape, copy, sharding_constraint.
+/// transpose, broadcast_in_dim, slice, reverse, all_slice, reshape, copy, sharding_constraint.
 Kernel move_elements(const Program& program, OpId op, const ChipContext& chip);
 
 }  // namespace weft::kernels

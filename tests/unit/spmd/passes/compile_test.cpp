@@ -97,6 +97,30 @@ TEST(Compile, FsdpGathersWeightsAndScattersGradients) {
   EXPECT_EQ(golden(fsdp, kData4), expected) << "the optimizer's state follows its parameter";
 }
 
+/// An embedding of 1024 rows and its gradient, for a batch that is cut in four.
+Lines embedding_golden(std::string_view weight) {
+  const std::string text = R"(program(%0: f32[1024,64] param "w" [ROWS, {}],
+      %1: i32[32] data "i" [{"data"}],
+      %2: f32[32,64] data "g" [{"data"}, {}]) {
+  %3 = gather %0, %1 {atoms = {}} : f32[32,64]
+  %4 = scatter %1, %2 {rows = 1024, atoms = {}} : f32[1024,64]
+  return %3 "y" [{"data"}, {}], %4 "w" [ROWS, {}] updates 0
+})";
+  std::string marked = text;
+  for (std::size_t at; (at = marked.find("ROWS")) != std::string::npos;) {
+    marked.replace(at, 4, weight);
+  }
+  return golden(marked, kData4Model2);
+}
+
+TEST(Compile, EmbeddingsOfAShardedTableMoveTheirResultNotTheTable) {
+  EXPECT_EQ(embedding_golden(R"({"model"})"), (Lines{
+                                                  "all_reduce model 2048 gather",
+                                                  "all_reduce data 131072 scatter",
+                                              }));
+  EXPECT_EQ(embedding_golden("{}"), (Lines{"all_reduce data 262144 scatter"}));
+}
+
 TEST(Compile, WithoutAPriorityShardedWeightsStayWhereThatMovesLess) {
   Mlp small = mlp(64);
   small.fc1 = small.fc2 = kRows;

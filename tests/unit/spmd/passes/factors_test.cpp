@@ -61,6 +61,29 @@ TEST_F(Factors, WindowOpsCutOnlyTheDimsThatTheyLeaveWhole) {
             "a.b,a.c -> a.d | a=4 b=6N c=2N d=8N");
 }
 
+TEST_F(Factors, ReverseAndDynamicSlicesCutOnlyTheDimsThatTheyLeaveWhole) {
+  const ValueId x = input({4, 6});
+  const ValueId start = input({}, DType::i32);
+  const std::array starts{start, start};
+  EXPECT_EQ(text(b_.reverse(x, Dims{1})), "a.b -> a.c | a=4 b=6N c=6N");
+  EXPECT_EQ(text(b_.dynamic_slice(x, starts, Dims{1, 6})), "a.c,, -> b.c | a=4N b=1N c=6");
+  EXPECT_EQ(text(b_.dynamic_update_slice(x, input({4, 2}), starts)),
+            "a.b,a.c,, -> a.b | a=4 b=6N c=2N");
+}
+
+TEST_F(Factors, GatherReducesTheRowsAndScatterTheIndex) {
+  const ValueId index = input({2, 3}, DType::i32);
+  const ValueId rows = b_.gather(input({8, 5}), index);
+  EXPECT_EQ(text(rows), "c.d,a.b -> a.b.d | a=2 b=3 c=8R d=5");
+  EXPECT_EQ(text(b_.scatter(index, rows, 8)), "a.b,a.b.d -> c.d | a=2R b=3R c=8 d=5");
+  EXPECT_EQ(text(b_.gather(input({8, 5}, DType::pred), index)),
+            "c.d,a.b -> a.b.d | a=2 b=3 c=8N d=5");
+}
+
+TEST_F(Factors, RandomBitsAreCutInEveryDim) {
+  EXPECT_EQ(text(b_.rng_bit_generator(input({4}, DType::u32), {4, 6})), "a -> b.c | a=4N b=4 c=6");
+}
+
 TEST_F(Factors, ElementwiseOpsShareEveryDim) {
   const ValueId x = input({4, 6});
   const ValueId predicate = input({4, 6}, DType::pred);

@@ -203,6 +203,55 @@ TEST(Grad, OfConcatenateGoesToTheParts) {
   }
 }
 
+TEST(Grad, OfReverseTurnsBack) {
+  for (const std::vector<std::int64_t>& dims : {std::vector<std::int64_t>{0}, {1}, {0, 1}, {}}) {
+    expect_gradient({.shapes = {{2, 3}}, .function = [&](Builder& b, auto x) {
+                       return b.reverse(b.binary(OpKind::multiply, x[0], x[0]), dims);
+                     }});
+  }
+}
+
+ValueId i32_constant(Builder& b, const std::vector<std::int32_t>& elements, const Shape& shape) {
+  return b.constant(std::as_bytes(std::span(elements)), {DType::i32, shape});
+}
+
+/// Rows that are taken once, twice and not at all, and indices outside.
+const std::vector<std::int32_t> kIndex{2, -1, 0, 2, 4, 7};
+
+TEST(Grad, OfGatherGoesToTheRowsTaken) {
+  for (const Shape& shape : {Shape{5}, Shape{5, 3}, Shape{5, 2, 2}, Shape{5, 0}}) {
+    expect_gradient({.shapes = {shape}, .function = [](Builder& b, auto x) {
+                       const ValueId square = b.binary(OpKind::multiply, x[0], x[0]);
+                       return b.gather(square, i32_constant(b, kIndex, {2, 3}));
+                     }});
+  }
+}
+
+TEST(Grad, OfScatterIsWhatStandsAtTheIndex) {
+  for (const Shape& shape : {Shape{2, 3}, Shape{2, 3, 4}}) {
+    expect_gradient({.shapes = {shape}, .function = [](Builder& b, auto x) {
+                       const ValueId sum = b.scatter(i32_constant(b, kIndex, {2, 3}), x[0], 5);
+                       return b.binary(OpKind::multiply, sum, sum);
+                     }});
+  }
+}
+
+TEST(Grad, OfDynamicSlices) {
+  for (const std::int32_t at : {-3, 0, 1, 9}) {
+    const auto starts = [at](Builder& b) {
+      return std::array{i32_constant(b, {at}, {}), i32_constant(b, {at + 1}, {})};
+    };
+    expect_gradient({.shapes = {{4, 5}}, .function = [&](Builder& b, auto x) {
+                       const ValueId square = b.binary(OpKind::multiply, x[0], x[0]);
+                       return b.dynamic_slice(square, starts(b), std::vector<std::int64_t>{2, 3});
+                     }});
+    expect_gradient({.shapes = {{4, 5}, {2, 3}}, .function = [&](Builder& b, auto x) {
+                       const ValueId y = b.dynamic_update_slice(x[0], x[1], starts(b));
+                       return b.binary(OpKind::multiply, y, y);
+                     }});
+  }
+}
+
 TEST(Grad, OfBroadcastSumsNewAndExpandedDims) {
   struct Broadcast {
     Shape from, to;

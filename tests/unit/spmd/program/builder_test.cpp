@@ -33,7 +33,7 @@ class BuilderTest : public ::testing::Test {
 };
 
 TEST(OpKind, NamesParseBack) {
-  EXPECT_EQ(testing::all_op_kinds().size(), 40U);
+  EXPECT_EQ(testing::all_op_kinds().size(), 47U);
   for (const OpKind kind : testing::all_op_kinds()) {
     EXPECT_EQ(parse_op_kind(to_string(kind)), kind);
   }
@@ -183,6 +183,73 @@ TEST_F(BuilderTest, WindowOps) {
   });
   rejects({"concatenate", "dim 2"}, [&] { builder_.concatenate(std::array{x, x}, 2); });
   rejects({"concatenate", "0 operands"}, [&] { builder_.concatenate({}, 0); });
+}
+
+TEST_F(BuilderTest, ReverseAndIsFinite) {
+  const ValueId x = f32({4, 6});
+  EXPECT_EQ(type(builder_.reverse(x, Dims{1, 0})), type(x));
+  EXPECT_EQ(type(builder_.unary(OpKind::is_finite, x)), (TensorType{DType::pred, {4, 6}}));
+  rejects({"reverse", "dim 2"}, [&] { builder_.reverse(x, Dims{2}); });
+  rejects({"reverse", "dim 1 is repeated"}, [&] { builder_.reverse(x, Dims{1, 1}); });
+  rejects({"is_finite(i32[2])", "floating"},
+          [&] { builder_.unary(OpKind::is_finite, input(DType::i32, {2})); });
+}
+
+TEST_F(BuilderTest, GatherAndScatter) {
+  const ValueId table = f32({10, 4, 6});
+  const ValueId index = input(DType::i32, {2, 3});
+  const ValueId rows = builder_.gather(table, index);
+  EXPECT_EQ(type(rows), (TensorType{DType::f32, {2, 3, 4, 6}}));
+  EXPECT_EQ(type(builder_.gather(table, input(DType::i32, {}))).shape, (Shape{4, 6}));
+  EXPECT_EQ(type(builder_.scatter(index, rows, 7)), (TensorType{DType::f32, {7, 4, 6}}));
+  EXPECT_EQ(type(builder_.scatter(index, f32({2, 3}), 0)).shape, (Shape{0}));
+  rejects({"gather", "index is f32[2]", "i32"}, [&] { builder_.gather(table, f32({2})); });
+  rejects({"gather(f32[], i32[2,3])", "no rows"}, [&] { builder_.gather(f32({}), index); });
+  rejects({"gather", "7 dims", "at most 6"}, [&] {
+    builder_.gather(table, input(DType::i32, {1, 1, 1, 1, 1}));
+  });
+  rejects({"scatter", "index is f32[2,3]"}, [&] { builder_.scatter(f32({2, 3}), rows, 7); });
+  rejects({"scatter", "dims of the index"}, [&] { builder_.scatter(index, table, 7); });
+  rejects({"scatter", "dims of the index"}, [&] { builder_.scatter(index, f32({2}), 7); });
+  rejects({"scatter", "-1 rows"}, [&] { builder_.scatter(index, rows, -1); });
+  rejects({"scatter", "pred can't be added"}, [&] {
+    builder_.scatter(index, input(DType::pred, {2, 3}), 7);
+  });
+}
+
+TEST_F(BuilderTest, DynamicSlices) {
+  const ValueId x = f32({4, 6});
+  const ValueId start = input(DType::i32, {});
+  const std::array starts{start, start};
+  const ValueId part = builder_.dynamic_slice(x, starts, Dims{4, 2});
+  EXPECT_EQ(type(part).shape, (Shape{4, 2}));
+  EXPECT_EQ(type(builder_.dynamic_update_slice(x, part, starts)), type(x));
+  rejects({"dynamic_slice", "sizes [4,7]", "f32[4,6]"}, [&] {
+    builder_.dynamic_slice(x, starts, Dims{4, 7});
+  });
+  rejects({"dynamic_slice", "sizes [4]"}, [&] { builder_.dynamic_slice(x, starts, Dims{4}); });
+  rejects({"dynamic_slice", "2 operands", "takes 3"}, [&] {
+    builder_.dynamic_slice(x, std::array{start}, Dims{4, 2});
+  });
+  rejects({"dynamic_slice", "start of dim 1 is i32[1]"}, [&] {
+    builder_.dynamic_slice(x, std::array{start, input(DType::i32, {1})}, Dims{4, 2});
+  });
+  rejects({"dynamic_update_slice", "sizes [5,6]"}, [&] {
+    builder_.dynamic_update_slice(x, f32({5, 6}), starts);
+  });
+  rejects({"dynamic_update_slice", "dtype f32"}, [&] {
+    builder_.dynamic_update_slice(x, input(DType::f64, {4, 2}), starts);
+  });
+  rejects({"dynamic_update_slice", "start of dim 0 is f32[]"}, [&] {
+    builder_.dynamic_update_slice(x, part, std::array{f32({}), start});
+  });
+}
+
+TEST_F(BuilderTest, RngBitGenerator) {
+  const ValueId state = input(DType::u32, {4});
+  EXPECT_EQ(type(builder_.rng_bit_generator(state, {3, 5})), (TensorType{DType::u32, {3, 5}}));
+  rejects({"rng_bit_generator", "u32[4]"},
+          [&] { builder_.rng_bit_generator(input(DType::u32, {3}), {5}); });
 }
 
 TEST_F(BuilderTest, DotGeneral) {

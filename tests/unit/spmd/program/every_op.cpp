@@ -46,6 +46,15 @@ void add_elementwise(Builder& builder, ValueId x) {
   builder.select(both, x, builder.convert(builder.convert(x, DType::bf16), DType::f32));
 }
 
+/// With atoms that shard what is indexed or drawn.
+void add_chips_indexing(Program& program, LocId loc, ValueId table, ValueId index, ValueId state) {
+  const ValueId rows = program.add_op(OpKind::gather, std::array{table, index}, Dims{0x21},
+                                      {DType::f32, {3, 6}}, loc);
+  program.add_op(OpKind::scatter, std::array{index, rows}, Dims{5, 0x3}, {DType::f32, {5, 6}}, loc);
+  program.add_op(OpKind::rng_bit_generator, std::array{state}, Dims{0x3, 0x21},
+                 {DType::u32, {2, 3}}, loc);
+}
+
 void add_collectives(const Mesh& mesh, Builder& builder, ValueId x) {
   const AtomList data = mesh.axis_atoms(0);
   const AtomList model = mesh.axis_atoms(1);
@@ -92,6 +101,10 @@ Program every_op(const Mesh& mesh) {
   add_constants(program, builder);
   add_elementwise(builder, x);
   // An input that comes after ops, as in a trace.
+  const ValueId table = program.add_input({DType::f32, {4, 6}}, InputKind::data, "t", {});
+  const ValueId index = program.add_input({DType::i32, {3}}, InputKind::data, "i", {});
+  const ValueId start = program.add_input({DType::i32, {}}, InputKind::data, "s", {});
+  const ValueId state = program.add_input({DType::u32, {4}}, InputKind::data, "r", {});
   const ValueId lr = program.add_input({DType::f32, {}}, InputKind::runtime_scalar, "lr", {});
   builder.set_loc(" a b/train.cpp:42 ");
   builder.iota({DType::u32, {3, 4}}, 1);
@@ -102,6 +115,13 @@ Program every_op(const Mesh& mesh) {
   builder.slice(x, Dims{1, 0}, Dims{8, 6}, Dims{3, 1});
   builder.pad(x, lr, Dims{1, 0}, Dims{0, 2}, Dims{2, 0});
   builder.concatenate(std::array{x, w, x}, 0);
+  builder.reverse(x, Dims{1, 0});
+  builder.scatter(index, builder.gather(table, index), 9);
+  builder.dynamic_update_slice(x, builder.dynamic_slice(x, std::array{start, start}, Dims{2, 6}),
+                               std::array{start, start});
+  builder.rng_bit_generator(state, {3, 5});
+  builder.rng_bit_generator(state, {});
+  add_chips_indexing(program, builder.loc(), table, index, state);
   builder.dot_general(
       x, w, {.lhs_batch = {}, .rhs_batch = {}, .lhs_contracting = {1}, .rhs_contracting = {1}});
   builder.dot_general(

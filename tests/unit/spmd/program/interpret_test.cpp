@@ -158,6 +158,58 @@ TEST_F(InterpretTest, ShapeOps) {
   EXPECT_EQ(run(builder_.sharding_constraint(x, Sharding::open(2))), (Elements{1, 2, 3, 4, 5, 6}));
 }
 
+TEST_F(InterpretTest, ReverseAndIsFinite) {
+  const ValueId x = f64({2, 3}, {1, 2, 3, 4, 5, 6});
+  EXPECT_EQ(run(builder_.reverse(x, Dims{1})), (Elements{3, 2, 1, 6, 5, 4}));
+  EXPECT_EQ(run(builder_.reverse(x, Dims{0})), (Elements{4, 5, 6, 1, 2, 3}));
+  EXPECT_EQ(run(builder_.reverse(x, Dims{0, 1})), (Elements{6, 5, 4, 3, 2, 1}));
+  EXPECT_EQ(run(builder_.reverse(x, {})), (Elements{1, 2, 3, 4, 5, 6}));
+  const ValueId y = f64({4}, {1, kInfinity, -kInfinity, NAN});
+  EXPECT_EQ(run(builder_.unary(OpKind::is_finite, y)), (Elements{1, 0, 0, 0}));
+}
+
+TEST_F(InterpretTest, GatherGivesZerosForAnIndexOutside) {
+  const ValueId table = f64({3, 2}, {1, 2, 3, 4, 5, 6});
+  const ValueId index = input(DType::i32, {2, 2}, {2, -1, 3, 0});
+  EXPECT_EQ(run(builder_.gather(table, index)), (Elements{5, 6, 0, 0, 0, 0, 1, 2}));
+  EXPECT_EQ(run(builder_.gather(table, input(DType::i32, {}, {1}))), (Elements{3, 4}));
+}
+
+TEST_F(InterpretTest, ScatterAddsWhatHasOneIndexAndDropsWhatIsOutside) {
+  const ValueId index = input(DType::i32, {5}, {1, 3, 1, -1, 0});
+  const ValueId updates = f64({5, 2}, {1, 2, 3, 4, 5, 6, 7, 8, 9, 10});
+  EXPECT_EQ(run(builder_.scatter(index, updates, 3)), (Elements{9, 10, 6, 8, 0, 0}));
+  const ValueId one = input(DType::i32, {}, {2});
+  EXPECT_EQ(run(builder_.scatter(one, f64({}, {7}), 3)), (Elements{0, 0, 7}));
+}
+
+TEST_F(InterpretTest, DynamicSlicesClampTheirStart) {
+  const ValueId x = f64({2, 4}, {1, 2, 3, 4, 5, 6, 7, 8});
+  const auto at = [&](double row, double column) {
+    return std::array{input(DType::i32, {}, {row}), input(DType::i32, {}, {column})};
+  };
+  EXPECT_EQ(run(builder_.dynamic_slice(x, at(0, 1), Dims{1, 2})), (Elements{2, 3}));
+  EXPECT_EQ(run(builder_.dynamic_slice(x, at(9, 3), Dims{1, 2})), (Elements{7, 8}));
+  EXPECT_EQ(run(builder_.dynamic_slice(x, at(-1, -9), Dims{2, 2})), (Elements{1, 2, 5, 6}));
+  const ValueId update = f64({2, 2}, {10, 20, 30, 40});
+  EXPECT_EQ(run(builder_.dynamic_update_slice(x, update, at(1, 1))),
+            (Elements{1, 10, 20, 4, 5, 30, 40, 8}));
+  EXPECT_EQ(run(builder_.dynamic_update_slice(x, update, at(0, 7))),
+            (Elements{1, 2, 10, 20, 5, 6, 30, 40}));
+}
+
+TEST_F(InterpretTest, RngBitGeneratorGivesThePublishedNumbersOfPhilox) {
+  // Those of philox_test.cpp: key {0, 0}, counter {0, 0, 0, 0}; the next block has counter 1.
+  const ValueId zeros = input(DType::u32, {4}, {0, 0, 0, 0});
+  const Elements words = run(builder_.rng_bit_generator(zeros, {2, 3}));
+  EXPECT_EQ(Elements(words.begin(), words.begin() + 4),
+            (Elements{0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8}));
+  const Elements flat = run(builder_.rng_bit_generator(zeros, {6}));
+  EXPECT_EQ(flat, words);
+  const ValueId other = input(DType::u32, {4}, {0, 0, 1, 0});
+  EXPECT_NE(run(builder_.rng_bit_generator(other, {6})), words);
+}
+
 TEST_F(InterpretTest, TransposesThreeDims) {
   const ValueId x = f64({2, 1, 3}, {1, 2, 3, 4, 5, 6});
   // result[i, j, k] = x[j, k, i]

@@ -165,7 +165,7 @@ TEST_F(VerifyTest, RefusesInputsAndOutputsThatAreNone) {
 
 TEST_F(VerifyTest, RefusesUpdatesThatDoNotFit) {
   const auto last = [](Program& p) -> ProgramOutput& { return p.outputs.back(); };
-  refuses({"updates input 4"}, [&](Program& p) { last(p).updates = 4; });
+  refuses({"updates input 8"}, [&](Program& p) { last(p).updates = 8; });
   refuses({"updates input -2"}, [&](Program& p) { last(p).updates = -2; });
   refuses({"updates \"x\"", "is data"}, [&](Program& p) { last(p).updates = 0; });
   refuses({"is i64[] but updates", "f32[5,6]"}, [&](Program& p) { last(p).updates = 1; });

@@ -16,6 +16,14 @@ using Floats = std::vector<float>;
 
 class Ops : public testing::TensorTest {};
 
+/// `body` notes its line and makes a call that is refused with these words and that line.
+void expect_refusal(std::initializer_list<std::string_view> words,
+                    const std::function<void(int& line)>& body) {
+  int line = 0;
+  const std::string message = expect_error(Errc::invalid_argument, words, [&] { body(line); });
+  EXPECT_TRUE(message.ends_with(fmt::format("(at ops_test.cpp:{})", line))) << message;
+}
+
 TEST_F(Ops, ComputeElementwise) {
   const Tensor a = f32({1, 4, -2}, {3});
   const Tensor b = f32({2, -3, -2}, {3});
@@ -71,6 +79,17 @@ TEST_F(Ops, CompareAndSelect) {
   EXPECT_EQ(where(greater(a, b), f32({7}, {1}), b).to_vector(), (Floats{1, 7, 4}));
 }
 
+TEST_F(Ops, CompareInEveryDirection) {
+  const Tensor a = f32({1, 2, 3, NAN}, {4});
+  const auto numbers = [](const Tensor& x) { return cast(x, DType::f32).to_vector(); };
+  EXPECT_EQ(numbers(not_equal(a, 2)), (Floats{1, 0, 1, 1}));
+  EXPECT_EQ(numbers(less(a, 2)), (Floats{1, 0, 0, 0}));
+  EXPECT_EQ(numbers(less_equal(a, 2)), (Floats{1, 1, 0, 0}));
+  EXPECT_EQ(numbers(greater(a, 2)), (Floats{0, 0, 1, 0}));
+  EXPECT_EQ(numbers(greater_equal(a, 2)), (Floats{0, 1, 1, 0}));
+  EXPECT_EQ(numbers(isfinite(f32({1, INFINITY, -INFINITY, NAN}, {4}))), (Floats{1, 0, 0, 0}));
+}
+
 TEST_F(Ops, MakeConstants) {
   EXPECT_EQ(full({2, 2}, 0.5).to_vector(), (Floats{0.5, 0.5, 0.5, 0.5}));
   EXPECT_EQ(cast(iota({2, 3}, -1), DType::f32).to_vector(), (Floats{0, 1, 2, 0, 1, 2}));
@@ -110,6 +129,50 @@ TEST_F(Ops, TakeAndJoinParts) {
   EXPECT_EQ(cat({x, slice(x, 1, 0, 1)}, -1).to_vector(), (Floats{1, 2, 3, 1, 4, 5, 6, 4}));
   EXPECT_EQ(pad(slice(x, 0, 0, 1), {{0, 1}, {1, 0}}, 9).to_vector(),
             (Floats{9, 1, 2, 3, 9, 9, 9, 9}));
+}
+
+TEST_F(Ops, FlipAndNarrow) {
+  const Tensor x = f32({1, 2, 3, 4, 5, 6}, {2, 3});
+  EXPECT_EQ(flip(x, {-1}).to_vector(), (Floats{3, 2, 1, 6, 5, 4}));
+  EXPECT_EQ(flip(x, {0, 1}).to_vector(), (Floats{6, 5, 4, 3, 2, 1}));
+  EXPECT_EQ(flip(x, {}).to_vector(), x.to_vector());
+  EXPECT_EQ(narrow(x, 1, i32({1}, {}), 2).to_vector(), (Floats{2, 3, 5, 6}));
+  EXPECT_EQ(narrow(x, -1, i32({9}, {}), 1).to_vector(), (Floats{3, 6}));
+  const Tensor g = grad(sum(narrow(x, 0, i32({1}, {}), 1)), std::vector{x})[0];
+  EXPECT_EQ(g.to_vector(), (Floats{0, 0, 0, 1, 1, 1}));
+}
+
+TEST_F(Ops, EmbeddingTakesRows) {
+  const Tensor weight = f32({1, 2, 3, 4, 5, 6}, {3, 2});
+  const Tensor y = embedding(weight, i32({2, 0, 2, 5}, {2, 2}));
+  EXPECT_EQ(y.shape(), (Shape{2, 2, 2}));
+  const Tensor g = grad(sum(y), std::vector{weight})[0];
+  EXPECT_EQ(y.to_vector(), (Floats{5, 6, 1, 2, 5, 6, 0, 0}));
+  EXPECT_EQ(g.to_vector(), (Floats{1, 1, 0, 0, 2, 2}));
+}
+
+TEST_F(Ops, IndexAddAddsToRows) {
+  const Tensor x = f32({1, 1, 1, 1, 1, 1}, {3, 2});
+  const Tensor source = f32({1, 2, 3, 4, 5, 6, 7, 8}, {4, 2});
+  const Tensor y = index_add(x, i32({2, 0, 2, -1}, {4}), source);
+  const auto g = grad(sum(y * f32({1, 2, 3}, {3, 1})), std::vector{x, source});
+  EXPECT_EQ(y.to_vector(), (Floats{4, 5, 1, 1, 7, 9}));
+  EXPECT_EQ(g[0].to_vector(), (Floats{1, 1, 2, 2, 3, 3}));
+  EXPECT_EQ(g[1].to_vector(), (Floats{3, 3, 1, 1, 3, 3, 0, 0}));
+}
+
+TEST_F(Ops, RefuseAnIndexThatDoesNotFit) {
+  const Tensor x = f32({1, 2, 3, 4, 5, 6}, {3, 2});
+  const Tensor index = i32({0, 1}, {2});
+  expect_refusal({"embedding: the weight f32[3,2] and the index f32[3,2]", "i32"},
+                 [&](int& line) { line = __LINE__, embedding(x, x); });
+  expect_refusal({"index_add: f32[3,2], index i32[2] and source f32[3,2]"},
+                 [&](int& line) { line = __LINE__, index_add(x, index, x); });
+  expect_refusal({"narrow: length = 4: expected 0 to 3"},
+                 [&](int& line) { line = __LINE__, narrow(x, 0, index, 4); });
+  expect_refusal({"narrow: start is i32[2]: expected i32[]"},
+                 [&](int& line) { line = __LINE__, narrow(x, 0, index, 1); });
+  expect_refusal({"flip: dim 2 is outside"}, [&](int& line) { line = __LINE__, flip(x, {2}); });
 }
 
 TEST_F(Ops, MultiplyMatrices) {
@@ -156,14 +219,6 @@ TEST_F(Ops, CrossEntropyHasTheGradientOfSoftmax) {
 TEST_F(Ops, ReluHasNoGradientAtZero) {
   const Tensor x = f32({-1, 0, 2}, {3});
   EXPECT_EQ(grad(sum(relu(x)), std::vector{x})[0].to_vector(), (Floats{0, 0, 1}));
-}
-
-/// `body` notes its line and makes a call that is refused with these words and that line.
-void expect_refusal(std::initializer_list<std::string_view> words,
-                    const std::function<void(int& line)>& body) {
-  int line = 0;
-  const std::string message = expect_error(Errc::invalid_argument, words, [&] { body(line); });
-  EXPECT_TRUE(message.ends_with(fmt::format("(at ops_test.cpp:{})", line))) << message;
 }
 
 TEST_F(Ops, RefuseShapesThatDoNotBroadcastNamingBothAndTheLine) {

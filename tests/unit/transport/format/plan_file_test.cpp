@@ -93,7 +93,7 @@ TEST(PlanFile, RefusesWhatIsOutOfRange) {
   expect_refused_for("operand_begin", [](Plan& p) { p.program.operand_begin[1] = 9; });
   expect_refused_for("attr_begin", [](Plan& p) { p.program.attr_begin.pop_back(); });
   expect_refused_for("op_locs has 3", [](Plan& p) { p.program.op_locs[0] = 3; });
-  expect_refused_for("op kind 2", [](Plan& p) { p.program.op_kinds[0] = OpKind(2); });
+  expect_refused_for("op kind 999", [](Plan& p) { p.program.op_kinds[0] = OpKind(999); });
   expect_refused_for("inputs has", [](Plan& p) { p.program.inputs[0].value = 7; });
   expect_refused_for("kind of input", [](Plan& p) { p.program.inputs[0].kind = InputKind(4); });
   expect_refused_for("outputs has", [](Plan& p) { p.program.outputs[0].value = kNoId; });

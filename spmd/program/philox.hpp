@@ -27,6 +27,13 @@ constexpr PhiloxBlock philox(PhiloxBlock counter, PhiloxKey key) {
   return counter;
 }
 
+/// Block `number` of rng_bit_generator: key = state[0..1], counter = (number, state[2..3]).
+constexpr PhiloxBlock generator_block(const PhiloxBlock& state, std::uint64_t number) {
+  return philox({static_cast<std::uint32_t>(number), static_cast<std::uint32_t>(number >> 32),
+                 state[2], state[3]},
+                {state[0], state[1]});
+}
+
 /// FNV-1a: tells the streams of differently named tensors apart, the same on every machine.
 constexpr std::uint64_t stream_of(std::string_view name) {
   std::uint64_t hash = 0xcbf29ce484222325;
@@ -41,8 +48,7 @@ constexpr std::uint32_t random_word(std::uint64_t seed, std::uint64_t stream,
                                     std::uint64_t element) {
   const auto low = [](std::uint64_t word) { return static_cast<std::uint32_t>(word); };
   const auto high = [](std::uint64_t word) { return static_cast<std::uint32_t>(word >> 32); };
-  return philox({low(element), high(element), low(stream), high(stream)},
-                {low(seed), high(seed)})[0];
+  return generator_block({low(seed), high(seed), low(stream), high(stream)}, element)[0];
 }
 
 /// Uniform in [0, 1): the upper 24 bits, all that a float holds.

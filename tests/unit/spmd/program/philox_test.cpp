@@ -1,4 +1,4 @@
-#include <weft/spmd/tensor/philox.hpp>
+#include <weft/spmd/program/philox.hpp>
 
 #include <set>
 

@@ -1,0 +1,18 @@
+#pragma once
+/// One element of a tensor as text, exact to the bit.
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <weft/spmd/program/type.hpp>
+
+namespace weft {
+
+/// The shortest text that parses back to the same bits: a NaN is given as its bits.
+std::string element_text(DType dtype, const std::byte* bytes);
+/// Appends the element's bytes; false where the text is no value of the dtype.
+bool append_element(DType dtype, std::string_view text, std::vector<std::byte>& bytes);
+
+}  // namespace weft
