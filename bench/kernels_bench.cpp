@@ -133,6 +133,52 @@ void add_matmul(std::int64_t m, std::int64_t k, std::int64_t n) {
   }
 }
 
+/// [batch,from,size,size] with 3x3 windows to `to` features, and the two gradients.
+void add_convolution(std::int64_t batch, std::int64_t from, std::int64_t to, std::int64_t size) {
+  const Shape x{batch, from, size, size};
+  const Shape w{to, from, 3, 3};
+  const Shape y{batch, to, size, size};
+  const WindowDim window{.low = 1, .high = 1};
+  const Convolution c{
+      .lhs = {0, 1, 2, 3}, .rhs = {1, 0, 2, 3}, .result = {0, 1, 2, 3}, .window = {window, window}};
+  Convolution back = c;
+  std::swap(back.rhs[0], back.rhs[1]);
+  back.reversed = true;
+  Convolution of_weights = c;
+  of_weights.lhs = {1, 0, 2, 3};
+  of_weights.rhs = {0, 1, 2, 3};
+  of_weights.result = {1, 0, 2, 3};
+  const std::string at = fmt::format("/{}x{}x{}x{}", batch, from, size, to);
+  const double flop = 2.0 * static_cast<double>(y.num_elements() * from * 9);
+  const auto convolve = [&](const std::string& name, const Shape& lhs, const Shape& rhs,
+                            const Convolution& convolution) {
+    add(
+        name + at,
+        [=](Builder& build, auto& input) {
+          build.convolution(input(lhs), input(rhs), convolution);
+        },
+        flop);
+  };
+  convolve("convolution", x, w, c);
+  convolve("convolution_back_to_data", y, w, back);
+  convolve("convolution_back_to_weights", x, y, of_weights);
+}
+
+/// Windows of 2x2, side by side.
+void add_pools(const Shape& shape) {
+  const std::string at = "/" + shape.to_string();
+  const WindowDim pair{.size = 2, .stride = 2};
+  for (const ReduceKind kind : {ReduceKind::add, ReduceKind::max}) {
+    add("reduce_window_" + std::string(to_string(kind)) + at, [=](Builder& build, auto& input) {
+      build.reduce_window(input(shape), {kind, {{}, {}, pair, pair}});
+    });
+  }
+  add("select_and_scatter" + at, [=](Builder& build, auto& input) {
+    const Shape windows{shape[0], shape[1], shape[2] / 2, shape[3] / 2};
+    build.select_and_scatter(input(shape), input(windows), {ReduceKind::max, {{}, {}, pair, pair}});
+  });
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -146,6 +192,9 @@ int main(int argc, char** argv) {
   add_matmul(64, 128, 64);
   add_matmul(64, 64, 10);
   add_matmul(512, 512, 512);
+  add_convolution(64, 1, 32, 28);
+  add_convolution(64, 32, 64, 14);
+  add_pools({64, 32, 28, 28});
   benchmark::Initialize(&argc, argv);
   if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 1;
   benchmark::RunSpecifiedBenchmarks();

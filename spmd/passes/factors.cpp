@@ -1,35 +1,13 @@
 #include <weft/spmd/passes/factors.hpp>
 
 #include <algorithm>
-#include <numeric>
 
+#include <weft/spmd/passes/rule_maker.hpp>
 #include <weft/spmd/program/infer.hpp>
+#include <weft/spmd/program/window.hpp>
 
 namespace weft {
 namespace {
-
-/// A rule under construction.
-class RuleMaker {
- public:
-  void add_tensor(const Shape& shape) {
-    rule_.dims.emplace_back(static_cast<std::size_t>(shape.size()));
-  }
-  int add_factor(std::int64_t size, FactorType type = FactorType::pass_through,
-                 ReduceKind reduce_kind = ReduceKind::add) {
-    rule_.factors.push_back({size, type, reduce_kind});
-    return static_cast<int>(rule_.factors.size()) - 1;
-  }
-  void put(std::size_t tensor, std::int64_t dim, int factor) {
-    rule_.dims[tensor][static_cast<std::size_t>(dim)].push_back(factor);
-  }
-  FactorRule take(bool elementwise) {
-    rule_.elementwise = elementwise;
-    return std::move(rule_);
-  }
-
- private:
-  FactorRule rule_;
-};
 
 /// Every dim of the result is a factor that all tensors have in the same place.
 FactorRule same_dims_rule(const Shape& shape, std::size_t num_operands, bool elementwise) {
@@ -40,68 +18,6 @@ FactorRule same_dims_rule(const Shape& shape, std::size_t num_operands, bool ele
     for (std::size_t tensor = 0; tensor <= num_operands; ++tensor) rule.put(tensor, dim, factor);
   }
   return rule.take(elementwise);
-}
-
-/// Walks a shape's dims from the major one, each taken in pieces from its major side.
-struct DimWalk {
-  std::size_t tensor;
-  const Shape& shape;
-  int dim = 0;
-  std::int64_t left = 1;  // of dim - 1, which is being taken
-
-  /// Moves on to a dim with something left; false at the end.
-  bool advance() {
-    while (left == 1 && dim < shape.size()) left = shape[dim++];
-    return left != 1;
-  }
-  void take(RuleMaker& rule, int factor, std::int64_t size) {
-    rule.put(tensor, dim - 1, factor);
-    left /= size;
-  }
-  /// Takes what is left of the dim as a factor that the other shape hasn't got.
-  std::int64_t take_alone(RuleMaker& rule) {
-    const std::int64_t size = left;
-    take(rule, rule.add_factor(size, FactorType::need_replication), size);
-    return size;
-  }
-};
-
-/// Both shapes are walked with running products. While the products are equal, the gcd of what is
-/// left of the two current dims is a factor of both; if it is 1, each side has factors of its own
-/// until the products meet again.
-FactorRule reshape_rule(const Shape& from, const Shape& to) {
-  RuleMaker rule;
-  rule.add_tensor(from);
-  rule.add_tensor(to);
-  DimWalk in{0, from};
-  DimWalk out{1, to};
-  if (from.num_elements() == 0) {
-    for (DimWalk* walk : {&in, &out}) {
-      while (walk->dim < walk->shape.size()) {
-        walk->left = walk->shape[walk->dim++];
-        rule.put(walk->tensor, walk->dim - 1,
-                 rule.add_factor(walk->left, FactorType::need_replication));
-      }
-    }
-    return rule.take(true);
-  }
-  while (in.advance() && out.advance()) {
-    if (const std::int64_t shared = std::gcd(in.left, out.left); shared > 1) {
-      const int factor = rule.add_factor(shared);
-      in.take(rule, factor, shared);
-      out.take(rule, factor, shared);
-      continue;
-    }
-    std::int64_t in_product = in.take_alone(rule);
-    std::int64_t out_product = out.take_alone(rule);
-    while (in_product != out_product) {
-      const bool in_is_behind = in_product < out_product;
-      DimWalk& behind = in_is_behind ? in : out;
-      WEFT_CHECK(behind.advance(), from.to_string(), to.to_string());
-      (in_is_behind ? in_product : out_product) *= behind.take_alone(rule);
-    }
-  }
-  return rule.take(true);
 }
 
 FactorRule transpose_rule(const Shape& from, std::span<const std::int64_t> perm, const Shape& to) {
@@ -318,6 +234,54 @@ FactorRule reduce_rule(const Shape& from, std::span<const std::int64_t> attrs, c
   return rule.take(false);
 }
 
+FactorRule convolution_rule(const Shape& lhs, const Shape& rhs, const Shape& result,
+                            const Convolution& c) {
+  RuleMaker rule;
+  const std::array<const Shape*, 3> shapes{&lhs, &rhs, &result};
+  const std::array sides{&c.lhs, &c.rhs, &c.result};
+  for (const Shape* shape : shapes) rule.add_tensor(*shape);
+  const auto size_of = [](const Shape& shape, std::int64_t dim) {
+    return shape[static_cast<int>(dim)];
+  };
+  const int batch = rule.add_factor(size_of(lhs, c.lhs[0]));
+  rule.put(0, c.lhs[0], batch);
+  rule.put(2, c.result[0], batch);
+  const int output = rule.add_factor(size_of(rhs, c.rhs[1]));
+  rule.put(1, c.rhs[1], output);
+  rule.put(2, c.result[1], output);
+  const int input = rule.add_factor(size_of(lhs, c.lhs[1]), FactorType::reduction);
+  rule.put(0, c.lhs[1], input);
+  rule.put(1, c.rhs[0], input);
+  if (!c.group.empty()) {
+    const int group = rule.add_factor(size_of(lhs, c.group[0]));
+    for (std::size_t tensor = 0; tensor < 3; ++tensor) rule.put(tensor, c.group[tensor], group);
+  }
+  for (std::size_t tensor = 0; tensor < 3; ++tensor) {
+    for (std::size_t i = 2; i < sides[tensor]->size(); ++i) {
+      const std::int64_t dim = (*sides[tensor])[i];
+      rule.put(tensor, dim,
+               rule.add_factor(size_of(*shapes[tensor], dim), FactorType::need_replication));
+    }
+  }
+  return rule.take(false);
+}
+
+/// The dims that no window joins pass through.
+FactorRule select_and_scatter_rule(const Shape& x, const Shape& y,
+                                   const WindowReduction& reduction) {
+  RuleMaker rule;
+  for (const Shape* shape : {&x, &y, &x}) rule.add_tensor(*shape);
+  for (int dim = 0; dim < x.size(); ++dim) {
+    const bool is_whole = reduction.dims[static_cast<std::size_t>(dim)] == WindowDim{};
+    const auto type = is_whole ? FactorType::pass_through : FactorType::need_replication;
+    const int factor = rule.add_factor(x[dim], type);
+    rule.put(0, dim, factor);
+    rule.put(1, dim, is_whole ? factor : rule.add_factor(y[dim], type));
+    rule.put(2, dim, factor);
+  }
+  return rule.take(false);
+}
+
 }  // namespace
 
 FactorRule factor_rule(const Program& program, OpId op) {
@@ -345,6 +309,14 @@ FactorRule factor_rule(const Program& program, OpId op) {
     case OpKind::rng_bit_generator: return rng_rule(operand(0), result);
     case OpKind::dot_general: return dot_general_rule(operand(0), operand(1), result, attrs);
     case OpKind::reduce: return reduce_rule(operand(0), attrs, result);
+    case OpKind::convolution:
+      return convolution_rule(operand(0), operand(1), result, convolution_of(attrs, operand(1)));
+    case OpKind::reduce_window:
+      return window_rule(operand(0), 0, result, [&](std::size_t dim) {
+        return window_reduction_of(attrs).dims[dim] == WindowDim{};
+      });
+    case OpKind::select_and_scatter:
+      return select_and_scatter_rule(operand(0), operand(1), window_reduction_of(attrs));
     default: break;
   }
   WEFT_CHECK(is_elementwise(kind), to_string(kind));

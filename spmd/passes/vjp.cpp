@@ -43,6 +43,9 @@ ValueId operand_cotangent(Builder& builder, const ForwardOp& op, std::size_t ind
     case OpKind::dynamic_slice:
     case OpKind::dynamic_update_slice: return index_cotangent(builder, op, index, cotangent);
     case OpKind::dot_general: return dot_general_cotangent(builder, op, index, cotangent);
+    case OpKind::convolution:
+    case OpKind::reduce_window:
+    case OpKind::select_and_scatter: return window_cotangent(builder, op, index, cotangent);
     case OpKind::reduce: return reduce_cotangent(builder, op, cotangent);
     case OpKind::copy: return cotangent;
     case OpKind::sharding_constraint: {

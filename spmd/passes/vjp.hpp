@@ -25,7 +25,7 @@ bool has_vjp(OpKind kind) noexcept;
 
 /// Appends the cotangent of operand number `index`, given the result's. The operand is floating and
 /// has_vjp(kind). Throws invalid_argument for a collective: it has none, because the global program
-/// is differentiated before it is partitioned.
+/// is differentiated before it is partitioned; and for what a select_and_scatter scatters.
 ValueId operand_cotangent(Builder& builder, const ForwardOp& op, std::size_t index,
                           ValueId cotangent);
 
@@ -35,5 +35,6 @@ ValueId shape_cotangent(Builder& builder, const ForwardOp& op, std::size_t index
 ValueId index_cotangent(Builder& builder, const ForwardOp& op, std::size_t index, ValueId g);
 ValueId reduce_cotangent(Builder& builder, const ForwardOp& op, ValueId g);
 ValueId dot_general_cotangent(Builder& builder, const ForwardOp& op, std::size_t index, ValueId g);
+ValueId window_cotangent(Builder& builder, const ForwardOp& op, std::size_t index, ValueId g);
 
 }  // namespace weft

@@ -176,6 +176,18 @@ ValueId Builder::reduce(ReduceKind kind, ValueId x, std::span<const std::int64_t
   return emit(OpKind::reduce, {x}, attrs);
 }
 
+ValueId Builder::convolution(ValueId lhs, ValueId rhs, const Convolution& convolution) {
+  return emit(OpKind::convolution, {lhs, rhs}, to_attrs(convolution));
+}
+
+ValueId Builder::reduce_window(ValueId x, const WindowReduction& reduction) {
+  return emit(OpKind::reduce_window, {x}, to_attrs(reduction));
+}
+
+ValueId Builder::select_and_scatter(ValueId x, ValueId y, const WindowReduction& reduction) {
+  return emit(OpKind::select_and_scatter, {x, y}, to_attrs(reduction));
+}
+
 ValueId Builder::sharding_constraint(ValueId x, const Sharding& sharding) {
   const std::array index{static_cast<std::int64_t>(program_->constraints.size())};
   program_->constraints.push_back(sharding);

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include <weft/spmd/program/program.hpp>
+#include <weft/spmd/program/window.hpp>
 
 namespace weft {
 
@@ -72,6 +73,12 @@ class Builder {
   ValueId dot_general(ValueId lhs, ValueId rhs, const DotDims& dims);
   /// Result dims: the operand's without `dims` (in any order).
   ValueId reduce(ReduceKind kind, ValueId x, std::span<const std::int64_t> dims);
+
+  /// The sizes in the windows come from rhs.
+  ValueId convolution(ValueId lhs, ValueId rhs, const Convolution& convolution);
+  ValueId reduce_window(ValueId x, const WindowReduction& reduction);
+  /// y: an element for each window of x.
+  ValueId select_and_scatter(ValueId x, ValueId y, const WindowReduction& reduction);
 
   ValueId sharding_constraint(ValueId x, const Sharding& sharding);
   ValueId copy(ValueId x);

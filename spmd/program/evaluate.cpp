@@ -7,6 +7,7 @@
 
 #include <weft/spmd/program/element.hpp>
 #include <weft/spmd/program/evaluate_index.hpp>
+#include <weft/spmd/program/evaluate_window.hpp>
 #include <weft/spmd/program/infer.hpp>
 
 namespace weft {
@@ -182,15 +183,6 @@ Elements dot(const Elements& lhs, const Elements& rhs, const Shape& lhs_shape,
   return result;
 }
 
-double neutral(ReduceKind kind, DType dtype) {
-  switch (kind) {
-    case ReduceKind::add: return 0;
-    case ReduceKind::max: return dtype == DType::pred ? 0 : to_dtype(dtype, -kInfinity);
-    case ReduceKind::min: return to_dtype(dtype, kInfinity);
-  }
-  return kNaN;
-}
-
 Elements reduce(const Elements& x, const TensorType& type, Dims attrs) {
   const auto kind = static_cast<ReduceKind>(attrs[0]);
   const Dims dropped = attrs.subspan(1);
@@ -278,6 +270,15 @@ Elements take(const Elements& elements, const std::vector<std::int64_t>& where) 
   return taken;
 }
 
+double neutral(ReduceKind kind, DType dtype) {
+  switch (kind) {
+    case ReduceKind::add: return 0;
+    case ReduceKind::max: return dtype == DType::pred ? 0 : to_dtype(dtype, -kInfinity);
+    case ReduceKind::min: return to_dtype(dtype, kInfinity);
+  }
+  return kNaN;
+}
+
 double combine(ReduceKind kind, double a, double b) {
   if (kind == ReduceKind::add) return a + b;
   if (std::isnan(a) || std::isnan(b)) return kNaN;
@@ -314,6 +315,9 @@ Elements evaluate(const Program& program, OpId op, std::span<const Elements* con
     case OpKind::dot_general:
       return dot(*operands[0], *operands[1], operand_type(0).shape, operand_type(1).shape, attrs);
     case OpKind::reduce: return reduce(*operands[0], operand_type(0), attrs);
+    case OpKind::convolution:
+    case OpKind::reduce_window:
+    case OpKind::select_and_scatter: return evaluate_window(program, op, operands);
     default: WEFT_CHECK(false, to_string(kind)); return {};
   }
 }

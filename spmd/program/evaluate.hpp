@@ -28,6 +28,10 @@ Elements take(const Elements& elements, const std::vector<std::int64_t>& where);
 /// a + b, max(a, b) or min(a, b); NaN wins in all.
 double combine(ReduceKind kind, double a, double b);
 
+/// What leaves every value of the dtype as it is: 0 for add, the smallest for max, the largest for
+/// min.
+double neutral(ReduceKind kind, DType dtype);
+
 /// The result of an op that needs no other chip, where position_atoms (infer.hpp) are none: they
 /// are not looked at. `operands` in the op's order.
 Elements evaluate(const Program& program, OpId op, std::span<const Elements* const> operands);

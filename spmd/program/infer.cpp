@@ -3,20 +3,12 @@
 #include <weft/spmd/program/infer_checks.hpp>
 #include <weft/spmd/program/infer_index.hpp>
 #include <weft/spmd/program/infer_shape.hpp>
+#include <weft/spmd/program/infer_window.hpp>
 
 namespace weft {
 namespace {
 
 using namespace infer;
-
-void expect_reducible(const OpSignature& op, std::int64_t kind) {
-  if (kind < 0 || kind > static_cast<std::int64_t>(ReduceKind::min)) {
-    reject(op, "{} is no ReduceKind", kind);
-  }
-  if (static_cast<ReduceKind>(kind) == ReduceKind::add && op.operands[0].dtype == DType::pred) {
-    reject(op, "pred can't be added; convert it first");
-  }
-}
 
 /// Number of chips that the atom list divides by.
 std::int64_t expect_atoms(const OpSignature& op, std::int64_t bits) {
@@ -247,6 +239,9 @@ TensorType infer_type(const OpSignature& op) {
     case OpKind::rng_bit_generator: return infer::index_op(op);
     case OpKind::dot_general: return infer_dot(op);
     case OpKind::reduce: return infer_reduce(op);
+    case OpKind::convolution:
+    case OpKind::reduce_window:
+    case OpKind::select_and_scatter: return infer::window_op(op);
     case OpKind::sharding_constraint: expect_counts(op, 1, 1); return op.operands[0];
     case OpKind::copy: expect_counts(op, 1, 0); return op.operands[0];
     case OpKind::collective_permute: return infer_permute(op);

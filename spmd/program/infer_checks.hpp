@@ -66,4 +66,13 @@ inline void expect_ascending(const OpSignature& op, Dims dims, const Shape& shap
   }
 }
 
+inline void expect_reducible(const OpSignature& op, std::int64_t kind) {
+  if (kind < 0 || kind > static_cast<std::int64_t>(ReduceKind::min)) {
+    reject(op, "{} is no ReduceKind", kind);
+  }
+  if (static_cast<ReduceKind>(kind) == ReduceKind::add && op.operands[0].dtype == DType::pred) {
+    reject(op, "pred can't be added; convert it first");
+  }
+}
+
 }  // namespace weft::infer

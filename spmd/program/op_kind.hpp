@@ -56,6 +56,14 @@ enum class OpKind : std::uint16_t {
       70,       ///< {batch count, contracting count, lhs batch.., rhs batch.., lhs contracting..,
                 ///< rhs contracting..}; result dims: batch, lhs free, rhs free
   reduce = 71,  ///< {ReduceKind, dims...}; the dims are dropped
+  convolution =
+      75,  ///< (lhs, rhs) {lhs dims.., rhs dims.., result dims.., stride.., low.., high..,
+           ///< lhs dilation.., rhs dilation.., reversed, group dims..}; see window.hpp
+  reduce_window =
+      76,  ///< {ReduceKind, size.., stride.., low.., high.., base dilation.., dilation..}
+  select_and_scatter =
+      77,  ///< (x, y) {as reduce_window}: zeros but for each window's y at its max (min) in x, the
+           ///< first in row-major order; what falls on one place is added up
   // Indexing by an i32 operand. `atoms` are those that shard dim 0 of the table (gather) or the
   // result (scatter) in a chip's program, where it begins with row index_in(atoms) * rows on the
   // chip; 0 in a global program.

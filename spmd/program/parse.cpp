@@ -146,6 +146,22 @@ class Parser {
         append(attrs, integers());
         return attrs;
       }
+      case OpKind::convolution: {
+        std::vector<std::int64_t> attrs = lists({"lhs", "rhs", "result"});
+        reader_.expect(",");
+        append(attrs, lists({"stride", "low", "high", "lhs_dilation", "rhs_dilation"}));
+        reader_.expect(",");
+        attrs.push_back(field("reversed"));
+        if (reader_.accept(",")) append(attrs, lists({"group"}));
+        return attrs;
+      }
+      case OpKind::reduce_window:
+      case OpKind::select_and_scatter: {
+        std::vector<std::int64_t> attrs{kind_field()};
+        reader_.expect(",");
+        append(attrs, lists({"size", "stride", "low", "high", "base_dilation", "dilation"}));
+        return attrs;
+      }
       case OpKind::sharding_constraint:
         name("sharding");
         program_.constraints.push_back(
@@ -163,12 +179,19 @@ class Parser {
     }
   }
 
+  /// Of equal length.
   std::vector<std::int64_t> lists(std::initializer_list<std::string_view> names) {
     std::vector<std::int64_t> attrs;
+    std::size_t length = 0;
     for (const std::string_view& list : names) {
-      if (&list != names.begin()) reader_.expect(",");
+      const bool is_first = &list == names.begin();
+      if (!is_first) reader_.expect(",");
+      const std::size_t place = reader_.place();
       name(list);
-      append(attrs, integers());
+      const std::vector<std::int64_t> words = integers();
+      if (is_first) length = words.size();
+      if (words.size() != length) reader_.fail_at(place, "the lists differ in length");
+      append(attrs, words);
     }
     return attrs;
   }

@@ -4,6 +4,7 @@
 
 #include <weft/spmd/program/element_text.hpp>
 #include <weft/spmd/program/infer.hpp>
+#include <weft/spmd/program/window.hpp>
 
 namespace weft {
 namespace {
@@ -119,6 +120,14 @@ class Printer {
       }
       case OpKind::reduce:
         return fmt::format("kind = {}, dims = {}", kind_name(attrs[0]), list(attrs.subspan(1)));
+      case OpKind::convolution: return convolution_text(op);
+      case OpKind::reduce_window:
+      case OpKind::select_and_scatter: {
+        const std::size_t dims = attrs.size() / 6;
+        return fmt::format("kind = {}", kind_name(attrs[0])) +
+               lists_text({"size", "stride", "low", "high", "base_dilation", "dilation"},
+                          attrs.subspan(1), dims);
+      }
       case OpKind::sharding_constraint:
         return "sharding = " + sharding(program_.constraints[static_cast<std::size_t>(attrs[0])],
                                         program_.result(op));
@@ -139,6 +148,29 @@ class Printer {
                            attrs[1], attrs[2]);
       default: return {};
     }
+  }
+
+  /// ", low = [0, 0], high = [1, 1]": lists of `count` words each.
+  static std::string lists_text(std::initializer_list<std::string_view> names, Dims words,
+                                std::size_t count) {
+    std::string text;
+    for (const std::string_view name : names) {
+      text += fmt::format(", {} = [{}]", name, fmt::join(words.first(count), ", "));
+      words = words.subspan(count);
+    }
+    return text;
+  }
+
+  std::string convolution_text(OpId op) const {
+    const Dims attrs = program_.op_attrs(op);
+    const std::size_t spatial = spatial_count(attrs.size());
+    const std::size_t flag = 3 * (2 + spatial) + 5 * spatial;
+    const Dims group = attrs.subspan(flag + 1);
+    return lists_text({"lhs", "rhs", "result"}, attrs, 2 + spatial).substr(2) +
+           lists_text({"stride", "low", "high", "lhs_dilation", "rhs_dilation"},
+                      attrs.subspan(3 * (2 + spatial)), spatial) +
+           fmt::format(", reversed = {}", attrs[flag]) +
+           (group.empty() ? std::string() : lists_text({"group"}, group, group.size()));
   }
 
   std::string constant_text(OpId op) const {

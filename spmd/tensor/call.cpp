@@ -31,7 +31,11 @@ NodePtr Call::node(const Operand& x) const {
 }
 
 ValueId Call::value(const Operand& x, DType dtype, const Shape& shape) {
-  if (!x.is_number()) return spread(value(x), shape);
+  if (!x.is_number()) {
+    const ValueId own = value(x);
+    const bool converts = trace_.builder().type(own).dtype != dtype;
+    return spread(converts ? trace_.builder().convert(own, dtype) : own, shape);
+  }
   if (!is_floating(dtype) && x.number() != std::trunc(x.number())) {
     refuse("the number {} can't be {}; cast the tensor to a floating dtype", x.number(),
            to_string(dtype));
@@ -48,12 +52,21 @@ ValueId Call::spread(ValueId value, const Shape& shape) {
   return builder.broadcast_in_dim(value, shape, dims);
 }
 
+Tensor Call::in_dtype(const Operand& x, DType dtype) {
+  if (!x.tensor().defined() || !is_floating(type(x).dtype)) return x.tensor();
+  return type(x).dtype == dtype ? x.tensor() : result(trace_.builder().convert(value(x), dtype));
+}
+
 DType Call::common_dtype(std::initializer_list<const Operand*> operands) const {
   const TensorType* first = nullptr;
   for (const Operand* x : operands) {
     if (x->is_number()) continue;
-    if (first == nullptr) first = &type(*x);
-    if (type(*x).dtype != first->dtype) {
+    const TensorType& own = type(*x);
+    if (first == nullptr) first = &own;
+    if (own.dtype == first->dtype) continue;
+    if (trace_.autocast() && is_floating(own.dtype) && is_floating(first->dtype)) {
+      if (byte_size(own.dtype) > byte_size(first->dtype)) first = &own;
+    } else {
       refuse("{} and {} differ in dtype; cast one of them", first->to_string(),
              type(*x).to_string());
     }

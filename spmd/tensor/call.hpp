@@ -44,7 +44,24 @@ class Call {
   ValueId spread(ValueId value, const Shape& shape);
   Tensor result(ValueId value) { return trace_.record(value); }
 
-  /// The dtype that the tensors among the operands share; f32 if all are numbers.
+  /// Under autocast: whether an op that runs in its dtype has an operand in f32, or one that runs in
+  /// f32 has a narrower one. Empty tensors don't count.
+  template <typename... Operands>
+  bool lowers(const Operands&... operands) const {
+    const auto dtype = trace_.autocast();
+    return dtype && (is_of(operands, DType::f32) || ...);
+  }
+  template <typename... Operands>
+  bool widens(const Operands&... operands) const {
+    const auto dtype = trace_.autocast();
+    return dtype && (is_of(operands, *dtype) || ...);
+  }
+  /// The tensor in autocast's dtype, or in f32; what is empty or not floating as it is.
+  Tensor lowered(const Operand& x) { return in_dtype(x, *trace_.autocast()); }
+  Tensor widened(const Operand& x) { return in_dtype(x, DType::f32); }
+
+  /// The dtype that the tensors among the operands share, under autocast the widest; f32 if all are
+  /// numbers.
   DType common_dtype(std::initializer_list<const Operand*> operands) const;
   /// The shape that numpy's rules broadcast the tensors among the operands to.
   Shape common_shape(std::initializer_list<const Operand*> operands) const;
@@ -55,6 +72,10 @@ class Call {
 
  private:
   Shape broadcast(const Shape& a, const Shape& b) const;
+  static bool is_of(const Operand& x, DType dtype) {
+    return !x.is_number() && x.tensor().defined() && x.tensor().type().dtype == dtype;
+  }
+  Tensor in_dtype(const Operand& x, DType dtype);
 
   Trace& trace_;
   bool outermost_;

@@ -54,6 +54,7 @@ void expect_like(Call& call, const Operand& input, const Tensor& target) {
 
 Tensor matmul(Operand a, Operand b) {
   Call call("matmul", a.loc());
+  if (call.lowers(a, b)) return matmul(call.lowered(a), call.lowered(b));
   const TensorType& left = call.type(a);
   const TensorType& right = call.type(b);
   const int batch = left.shape.size() - 2;
@@ -75,6 +76,9 @@ Tensor matmul(Operand a, Operand b) {
 
 Tensor linear(Operand x, const Tensor& weight, const Tensor& bias) {
   Call call("linear", x.loc());
+  if (call.lowers(x, weight, bias)) {
+    return linear(call.lowered(x), call.lowered(weight), call.lowered(bias));
+  }
   const TensorType& in = call.type(x);
   const TensorType& matrix = call.type(weight);
   const int last = in.shape.size() - 1;
@@ -108,18 +112,23 @@ Tensor silu(Operand x) {
 
 Tensor log_softmax(Operand x, int dim) {
   Call call("log_softmax", x.loc());
+  if (call.widens(x)) return log_softmax(call.widened(x), dim);
   const Tensor shifted = shifted_below_zero(call, x, dim);
   return shifted - log(sum(exp(shifted), {dim}, /*keepdim=*/true));
 }
 
 Tensor softmax(Operand x, int dim) {
   Call call("softmax", x.loc());
+  if (call.widens(x)) return softmax(call.widened(x), dim);
   const Tensor powers = exp(shifted_below_zero(call, x, dim));
   return powers / sum(powers, {dim}, /*keepdim=*/true);
 }
 
 Tensor layer_norm(Operand x, const Tensor& weight, const Tensor& bias, double eps) {
   Call call("layer_norm", x.loc());
+  if (call.widens(x, weight, bias)) {
+    return layer_norm(call.widened(x), call.widened(weight), call.widened(bias), eps);
+  }
   const std::vector<int> dims = normalized_dims(call, x, weight);
   if (bias.defined() && call.type(bias) != call.type(weight)) {
     call.refuse("the bias {} isn't of the type of the weight {}", call.node(bias)->label(),
@@ -133,12 +142,16 @@ Tensor layer_norm(Operand x, const Tensor& weight, const Tensor& bias, double ep
 
 Tensor rms_norm(Operand x, const Tensor& weight, double eps) {
   Call call("rms_norm", x.loc());
+  if (call.widens(x, weight)) return rms_norm(call.widened(x), call.widened(weight), eps);
   const std::vector<int> dims = normalized_dims(call, x, weight);
   return x * rsqrt(mean(x * x, dims, /*keepdim=*/true) + eps) * weight;
 }
 
 Tensor attention(Operand q, const Tensor& k, const Tensor& v, const AttentionOptions& options) {
   Call call("attention", q.loc());
+  if (call.lowers(q, k, v)) {
+    return attention(call.lowered(q), call.lowered(k), call.lowered(v), options);
+  }
   const TensorType query = call.type(q);
   const TensorType& key = call.type(k);
   const TensorType& value = call.type(v);
@@ -190,6 +203,7 @@ Tensor dropout(Operand x, double p) {
 
 Tensor cross_entropy(Operand logits, const Tensor& labels) {
   Call call("cross_entropy", logits.loc());
+  if (call.widens(logits)) return cross_entropy(call.widened(logits), labels);
   const TensorType type = call.type(logits);
   const int classes = type.shape.size() - 1;
   if (classes < 0 ||
@@ -208,6 +222,7 @@ Tensor cross_entropy(Operand logits, const Tensor& labels) {
 
 Tensor mse_loss(Operand input, const Tensor& target) {
   Call call("mse_loss", input.loc());
+  if (call.widens(input, target)) return mse_loss(call.widened(input), call.widened(target));
   expect_like(call, input, target);
   const Tensor error = input - target;
   return mean(error * error);
@@ -215,12 +230,16 @@ Tensor mse_loss(Operand input, const Tensor& target) {
 
 Tensor l1_loss(Operand input, const Tensor& target) {
   Call call("l1_loss", input.loc());
+  if (call.widens(input, target)) return l1_loss(call.widened(input), call.widened(target));
   expect_like(call, input, target);
   return mean(abs(input - target));
 }
 
 Tensor binary_cross_entropy_with_logits(Operand logits, const Tensor& target) {
   Call call("binary_cross_entropy_with_logits", logits.loc());
+  if (call.widens(logits, target)) {
+    return binary_cross_entropy_with_logits(call.widened(logits), call.widened(target));
+  }
   expect_like(call, logits, target);
   // log(1 + e^x) without overflow, less x where the target is 1.
   return mean(maximum(logits, 0.0) - logits * target + log(exp(-abs(logits)) + 1));

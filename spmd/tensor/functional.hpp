@@ -51,4 +51,45 @@ Tensor l1_loss(Operand input, const Tensor& target);
 /// torch's binary_cross_entropy_with_logits, targets from 0 to 1.
 Tensor binary_cross_entropy_with_logits(Operand logits, const Tensor& target);
 
+/// A number for height and width alike, or {height, width}.
+struct HeightWidth {
+  std::int64_t height = 1;
+  std::int64_t width = 1;
+
+  HeightWidth(std::int64_t both)  // NOLINT(google-explicit-constructor)
+      : height(both), width(both) {}
+  HeightWidth(std::int64_t h, std::int64_t w) : height(h), width(w) {}
+};
+
+struct Conv2dOptions {
+  HeightWidth stride = 1;
+  HeightWidth padding = 0;  ///< zeros on each of the two sides
+  HeightWidth dilation = 1;
+  std::int64_t groups = 1;
+};
+/// x[N,C,H,W], weight[O,C/groups,kh,kw], bias[O] (may be an empty tensor): result [N,O,H',W'] with
+/// H' = (H + 2 padding - dilation (kh - 1) - 1) / stride + 1. Weights aren't turned round, as in
+/// torch.
+Tensor conv2d(Operand x, const Tensor& weight, const Tensor& bias,
+              const Conv2dOptions& options = {});
+
+struct MaxPool2dOptions {
+  HeightWidth kernel_size;
+  std::optional<HeightWidth> stride = std::nullopt;  ///< kernel_size where there is none
+  HeightWidth padding = 0;                           ///< at most half of kernel_size
+  HeightWidth dilation = 1;
+};
+/// x[N,C,H,W]; padding is never the largest. The gradient goes to the first largest element of each
+/// window, in row-major order; it has no gradient of its own.
+Tensor max_pool2d(Operand x, const MaxPool2dOptions& options);
+
+struct AvgPool2dOptions {
+  HeightWidth kernel_size;
+  std::optional<HeightWidth> stride = std::nullopt;  ///< kernel_size where there is none
+  HeightWidth padding = 0;                           ///< at most half of kernel_size
+  bool count_include_pad = true;                     ///< padding counts as elements of 0
+};
+/// x[N,C,H,W] of a floating dtype.
+Tensor avg_pool2d(Operand x, const AvgPool2dOptions& options);
+
 }  // namespace weft

@@ -27,7 +27,7 @@ struct TracedProgram {
   Fingerprint key;
   std::vector<NodePtr> inputs;
   std::vector<NodePtr> outputs;
-  NodePtr random_state = nullptr;  ///< the input that random tensors come from; null if there are none
+  NodePtr random_state = nullptr;  ///< the input that random tensors come from, if there are any
 };
 
 /// One for each RuntimeScope, used by its thread.
@@ -61,6 +61,10 @@ class Trace {
   const FunctionScope* function() const { return function_ ? &*function_ : nullptr; }
   void enter_function(const FunctionScope& scope) { function_ = scope; }
   void leave_function() { function_.reset(); }
+  /// See AutocastScope.
+  std::optional<DType> autocast() const { return autocast_; }
+  void set_autocast(std::optional<DType> dtype) { autocast_ = dtype; }
+
   /// Unique among all traces of the process.
   std::uint64_t id() const { return id_; }
 
@@ -123,6 +127,7 @@ class Trace {
   Builder builder_;
   std::optional<Site> site_;
   std::optional<FunctionScope> function_;
+  std::optional<DType> autocast_;
   std::vector<NodePtr> inputs_;                      // in the program's order
   std::vector<HostData> scalars_;                    // by input: value of a runtime scalar, or null
   std::vector<NodePtr> outputs_;                     // in the program's order; while it is run
@@ -133,9 +138,9 @@ class Trace {
   std::uint64_t tensor_count_ = 0;  // recorded since the last run
   std::deque<std::function<void()>> closures_;
   std::size_t closures_before_ = 0;  // of them, those of steps that have ended
-  NodePtr random_state_;                        // an input of this trace; null before it is needed
-  PhiloxBlock random_words_{};                  // its elements
-  std::uint64_t random_step_ = 0;               // the step that made `random_count_` calls
+  NodePtr random_state_;             // an input of this trace; null before it is needed
+  PhiloxBlock random_words_{};       // its elements
+  std::uint64_t random_step_ = 0;    // the step that made `random_count_` calls
   std::uint32_t random_count_ = 0;
   int data_count_ = 0;
   int scalar_count_ = 0;

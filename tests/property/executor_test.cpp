@@ -11,6 +11,7 @@
 #include <weft/spmd/program/element.hpp>
 #include <weft/spmd/program/infer.hpp>
 #include <weft/spmd/program/text.hpp>
+#include <weft/spmd/program/window.hpp>
 #include <weft/tests/support/executor_mesh.hpp>
 #include <weft/tests/support/random_program.hpp>
 
@@ -76,6 +77,21 @@ double magnitude_of(const Program& program, OpId op, std::span<const double> ope
         terms *= static_cast<double>(lhs[static_cast<int>(dim)]);
       }
       return terms * operands[0] * operands[1];
+    }
+    case OpKind::convolution: {
+      const Shape& rhs = program.shape(program.op_operands(op)[1]);
+      const Convolution c = convolution_of(program.op_attrs(op), rhs);
+      double terms = static_cast<double>(rhs[static_cast<int>(c.rhs[0])]);
+      for (const WindowDim& window : c.window) terms *= static_cast<double>(window.size);
+      return terms * operands[0] * operands[1];
+    }
+    case OpKind::reduce_window:
+    case OpKind::select_and_scatter: {
+      double most = operands.back();
+      for (const WindowDim& window : window_reduction_of(program.op_attrs(op)).dims) {
+        most *= static_cast<double>(window.size);
+      }
+      return most;
     }
     case OpKind::reduce:
       return operands[0] * elements(program.op_operands(op)[0]) / elements(result);

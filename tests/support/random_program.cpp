@@ -98,7 +98,7 @@ class ProgramMaker {
   /// nullopt where the op that came up doesn't fit its operand.
   std::optional<ValueId> try_op() {
     const ValueId x = any_value();
-    switch (random_.below(22)) {
+    switch (random_.below(26)) {
       case 0: return made(b_.unary(OpKind::negate, x), magnitude(x));
       case 1:
         return made(b_.unary(random_.one_in(2) ? OpKind::abs : OpKind::sign, x), magnitude(x));
@@ -121,6 +121,10 @@ class ProgramMaker {
       case 18: return scatter(x);
       case 19: return dynamic_slice(x);
       case 20: return drop_some(x);
+      case 21:
+      case 22: return convolution(x);
+      case 23: return reduce_window(x);
+      case 24: return select_and_scatter(x);
       default:
         return made(b_.sharding_constraint(x, any_sharding(program_.shape(x))), magnitude(x));
     }
@@ -153,9 +157,7 @@ class ProgramMaker {
           static_cast<int>(random_.below(static_cast<std::uint64_t>(type.shape.size())));
       return made(b_.iota(type, dim), static_cast<double>(type.shape[dim]));
     }
-    std::vector<float> table(static_cast<std::size_t>(type.num_elements()));
-    std::ranges::generate(table, [&] { return static_cast<float>(random_.below(3)); });
-    return made(b_.constant(std::as_bytes(std::span(table)), type), 2);
+    return table(type.shape);
   }
 
   /// The dims' prime factors, grouped anew.
@@ -176,10 +178,7 @@ class ProgramMaker {
   }
 
   std::optional<ValueId> transpose(ValueId x) {
-    std::vector<std::int64_t> perm(static_cast<std::size_t>(program_.shape(x).size()));
-    std::iota(perm.begin(), perm.end(), 0);
-    for (std::size_t i = perm.size(); i > 1; --i) std::swap(perm[i - 1], perm[random_.below(i)]);
-    return made(b_.transpose(x, perm), magnitude(x));
+    return made(b_.transpose(x, any_order(program_.shape(x).size())), magnitude(x));
   }
 
   /// Mostly of one dim.
@@ -311,6 +310,118 @@ class ProgramMaker {
     const ValueId keeps = b_.compare(CompareDirection::ge, b_.rng_bit_generator(state, bits.shape),
                                      b_.constant(0x40000000, bits));
     return made(b_.select(keeps, x, b_.constant(0, program_.type(x))), magnitude(x));
+  }
+
+  ValueId table(const Shape& shape) {
+    std::vector<float> elements(static_cast<std::size_t>(shape.num_elements()));
+    std::ranges::generate(elements, [&] { return static_cast<float>(random_.below(3)); });
+    return made(b_.constant(std::as_bytes(std::span(elements)), {DType::f32, shape}), 2);
+  }
+
+  std::vector<std::int64_t> any_order(int num_dims) {
+    std::vector<std::int64_t> order(static_cast<std::size_t>(num_dims));
+    std::iota(order.begin(), order.end(), 0);
+    for (std::size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[random_.below(i)]);
+    return order;
+  }
+
+  /// With weights that are a value of the program, if one fits, or a table.
+  std::optional<ValueId> convolution(ValueId lhs) {
+    const Shape left = program_.shape(lhs);
+    if (left.size() < 3) return std::nullopt;
+    Convolution c{.lhs = any_order(left.size()),
+                  .rhs = any_order(left.size()),
+                  .result = any_order(left.size()),
+                  .window = std::vector<WindowDim>(static_cast<std::size_t>(left.size() - 2)),
+                  .reversed = random_.one_in(2)};
+    if (left.size() > 3 && random_.one_in(3)) {
+      for (auto* side : {&c.lhs, &c.rhs, &c.result}) {
+        c.group.push_back(side->back());
+        side->pop_back();
+      }
+      c.window.pop_back();
+    }
+    const auto size = [](const Shape& shape, std::int64_t dim) {
+      return shape[static_cast<int>(dim)];
+    };
+    ValueId rhs = any_value();
+    const Shape& right = program_.shape(rhs);
+    if (right.size() != left.size() || size(right, c.rhs[0]) != size(left, c.lhs[1]) ||
+        (!c.group.empty() && size(right, c.group[1]) != size(left, c.group[0]))) {
+      Shape shape = left;
+      for (int dim = 0; dim < shape.size(); ++dim) shape[dim] = 1 + any_below(3);
+      shape[static_cast<int>(c.rhs[0])] = size(left, c.lhs[1]);
+      if (!c.group.empty()) shape[static_cast<int>(c.group[1])] = size(left, c.group[0]);
+      rhs = table(shape);
+    }
+    double terms = static_cast<double>(size(left, c.lhs[1]));
+    std::int64_t elements = size(left, c.lhs[0]) * size(program_.shape(rhs), c.rhs[1]) *
+                            (c.group.empty() ? 1 : size(left, c.group[0]));
+    for (std::size_t i = 0; i < c.window.size(); ++i) {
+      const std::int64_t window = size(program_.shape(rhs), c.rhs[2 + i]);
+      c.window[i] = {.size = window,
+                     .stride = 1 + any_below(3),
+                     .low = any_below(4) - 1,
+                     .high = any_below(4) - 1,
+                     .base_dilation = 1 + any_below(4) / 3,
+                     .dilation = 1 + any_below(4) / 3};
+      terms *= static_cast<double>(window);
+      elements *= window_count(c.window[i], size(left, c.lhs[2 + i]));
+    }
+    const double result = terms * magnitude(lhs) * magnitude(rhs);
+    if (elements == 0 || elements > kElementCountMax || result > kMagnitudeMax) return std::nullopt;
+    return made(b_.convolution(lhs, rhs, c), result);
+  }
+
+  /// What windows a reduction has. Those of a maximum all hold an element: nothing's maximum is
+  /// infinite.
+  std::optional<WindowReduction> any_windows(const Shape& shape, ReduceKind kind) {
+    WindowReduction reduction{kind};
+    std::int64_t elements = 1;
+    for (const std::int64_t size : shape) {
+      WindowDim& window = reduction.dims.emplace_back();
+      if (random_.one_in(2)) {
+        window = {.size = 1 + any_below(3), .stride = 1 + any_below(3)};
+        window.low = any_below(window.size);
+        window.high = any_below(window.size);
+        if (kind == ReduceKind::add) {
+          window.base_dilation = 1 + any_below(2);
+          window.dilation = 1 + any_below(2);
+        }
+      }
+      elements *= window_count(window, size);
+    }
+    if (elements == 0 || elements > kElementCountMax) return std::nullopt;
+    return reduction;
+  }
+
+  static double terms(const WindowReduction& reduction) {
+    double product = 1;
+    for (const WindowDim& window : reduction.dims) product *= static_cast<double>(window.size);
+    return product;
+  }
+
+  std::optional<ValueId> reduce_window(ValueId x) {
+    constexpr ReduceKind kKinds[] = {ReduceKind::add, ReduceKind::max, ReduceKind::min};
+    const auto reduction = any_windows(program_.shape(x), kKinds[random_.below(3)]);
+    if (!reduction) return std::nullopt;
+    const double result =
+        reduction->kind == ReduceKind::add ? terms(*reduction) * magnitude(x) : magnitude(x);
+    if (result > kMagnitudeMax) return std::nullopt;
+    return made(b_.reduce_window(x, *reduction), result);
+  }
+
+  /// Scatters what another value has in the windows, or a table.
+  std::optional<ValueId> select_and_scatter(ValueId x) {
+    const ReduceKind kind = random_.one_in(2) ? ReduceKind::max : ReduceKind::min;
+    const auto reduction = any_windows(program_.shape(x), kind);
+    if (!reduction) return std::nullopt;
+    const ValueId like = any_value_like(x);
+    const double result = terms(*reduction) * std::max(magnitude(like), 2.0);
+    if (result > kMagnitudeMax) return std::nullopt;
+    const ValueId windows = made(b_.reduce_window(like, *reduction), magnitude(like));
+    const ValueId y = random_.one_in(2) ? windows : table(program_.shape(windows));
+    return made(b_.select_and_scatter(x, y, *reduction), result);
   }
 
   std::int64_t any_below(std::int64_t bound) {

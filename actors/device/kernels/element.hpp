@@ -4,6 +4,7 @@
 #include <bit>
 #include <cstdint>
 #include <cstring>
+#include <limits>
 #include <type_traits>
 
 #include <weft/spmd/program/type.hpp>
@@ -71,6 +72,20 @@ decltype(auto) visit_dtype(DType dtype, Visitor&& visit) {
     case DType::f64: return visit(std::type_identity<double>{});
   }
   fail(Errc::corrupt, "dtype {} is none of the known ones", static_cast<int>(dtype));
+}
+
+/// Smallest and largest value, infinities where the type has them.
+template <typename C>
+constexpr C lowest() {
+  using Limits = std::numeric_limits<C>;
+  if constexpr (Limits::has_infinity) return -Limits::infinity();
+  return Limits::lowest();
+}
+template <typename C>
+constexpr C highest() {
+  using Limits = std::numeric_limits<C>;
+  if constexpr (Limits::has_infinity) return Limits::infinity();
+  return Limits::max();
 }
 
 template <typename T>

@@ -1,9 +1,11 @@
 #include <weft/actors/device/kernels/assemble.hpp>
+#include <weft/actors/device/kernels/convolution.hpp>
 #include <weft/actors/device/kernels/dot_general.hpp>
 #include <weft/actors/device/kernels/elementwise.hpp>
 #include <weft/actors/device/kernels/indexing.hpp>
 #include <weft/actors/device/kernels/leaf.hpp>
 #include <weft/actors/device/kernels/reduce.hpp>
+#include <weft/actors/device/kernels/reduce_window.hpp>
 #include <weft/actors/device/kernels/rng.hpp>
 #include <weft/actors/device/kernels/strided.hpp>
 
@@ -18,6 +20,9 @@ Kernel choose(const Program& program, OpId op, const ChipContext& chip) {
     case OpKind::iota: return leaf(program, op, chip);
     case OpKind::dot_general: return dot_general(program, op, chip);
     case OpKind::reduce: return reduce(program, op);
+    case OpKind::convolution: return convolution(program, op, chip);
+    case OpKind::reduce_window: return reduce_window(program, op);
+    case OpKind::select_and_scatter: return select_and_scatter(program, op);
     case OpKind::reshape:
     case OpKind::transpose:
     case OpKind::broadcast_in_dim:

@@ -1,7 +1,6 @@
 #include <weft/actors/device/kernels/reduce.hpp>
 
 #include <algorithm>
-#include <limits>
 #include <vector>
 
 #include <weft/actors/device/kernels/arithmetic.hpp>
@@ -178,20 +177,6 @@ Kernel kernel(const TensorType& operand, std::span<const std::int64_t> dims, Com
       combine.rows(loops, as<T>(args.operands[0]), as<T>(args.result));
     }
   });
-}
-
-/// Smallest and largest value, infinities where the type has them.
-template <typename C>
-constexpr C lowest() {
-  using Limits = std::numeric_limits<C>;
-  if constexpr (Limits::has_infinity) return -Limits::infinity();
-  return Limits::lowest();
-}
-template <typename C>
-constexpr C highest() {
-  using Limits = std::numeric_limits<C>;
-  if constexpr (Limits::has_infinity) return Limits::infinity();
-  return Limits::max();
 }
 
 }  // namespace

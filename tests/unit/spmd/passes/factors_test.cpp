@@ -127,6 +127,28 @@ TEST_F(Factors, ReduceReducesByItsKind) {
   EXPECT_EQ(text(b_.reduce(ReduceKind::max, input({4}), Dims{0})), "a ->  | a=4Rmax");
 }
 
+TEST_F(Factors, ConvolutionReducesItsInputFeatures) {
+  const Convolution plain{
+      .lhs = {0, 1, 2}, .rhs = {1, 0, 2}, .result = {0, 1, 2}, .window = {{.low = 1, .high = 1}}};
+  EXPECT_EQ(text(b_.convolution(input({4, 6, 8}), input({2, 6, 3}), plain)),
+            "a.c.d,b.c.e -> a.b.f | a=4 b=2 c=6R d=8N e=3N f=8N");
+  const Convolution grouped{.lhs = {0, 2, 3},
+                            .rhs = {2, 1, 3},
+                            .result = {0, 2, 3},
+                            .window = {WindowDim{}},
+                            .group = {1, 0, 1}};
+  EXPECT_EQ(text(b_.convolution(input({4, 3, 2, 8}), input({3, 5, 2, 3}), grouped)),
+            "a.d.c.e,d.b.c.f -> a.d.b.g | a=4 b=5 c=2R d=3 e=8N f=3N g=6N");
+}
+
+TEST_F(Factors, WindowsCutOnlyTheDimsThatTheyLeaveAlone) {
+  const ValueId x = input({4, 6});
+  const WindowReduction pairs{ReduceKind::max, {{}, {.size = 2, .stride = 2}}};
+  const ValueId y = b_.reduce_window(x, pairs);
+  EXPECT_EQ(text(y), "a.b -> a.c | a=4 b=6N c=3N");
+  EXPECT_EQ(text(b_.select_and_scatter(x, y, pairs)), "a.b,a.c -> a.b | a=4 b=6N c=3N");
+}
+
 TEST_F(Factors, ReshapeSharesTheGcdWhileProductsAreEqual) {
   EXPECT_EQ(reshape({2, 4, 32}, {8, 32}), "a.b.c -> ab.c | a=2 b=4 c=32");
   EXPECT_EQ(reshape({8, 4}, {2, 16}), "ab.c -> a.bc | a=2 b=4 c=4");

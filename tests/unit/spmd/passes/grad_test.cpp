@@ -5,6 +5,7 @@
 #include <random>
 #include <string>
 
+#include <fmt/ranges.h>
 #include <gtest/gtest.h>
 
 #include <weft/spmd/passes/canonicalize.hpp>
@@ -329,6 +330,129 @@ TEST(Grad, OfReduce) {
   }
 }
 
+struct ConvolutionCase {
+  Shape lhs, rhs;
+  Convolution attrs;
+
+  std::string to_string() const {
+    return fmt::format("{} * {}, [{}]", lhs.to_string(), rhs.to_string(),
+                       fmt::join(to_attrs(attrs), ","));
+  }
+};
+
+/// Each thing that a window can do, alone and together; dims in any order; groups.
+std::vector<ConvolutionCase> convolutions() {
+  const Convolution row{
+      .lhs = {0, 1, 2}, .rhs = {1, 0, 2}, .result = {0, 1, 2}, .window = {WindowDim{}}};
+  std::vector<ConvolutionCase> cases;
+  const std::vector<WindowDim> windows{{},
+                                       {.stride = 2},
+                                       {.stride = 3, .low = 1},
+                                       {.low = 2, .high = 1},
+                                       {.low = -1, .high = -2},
+                                       {.base_dilation = 2},
+                                       {.dilation = 2},
+                                       {.stride = 2, .low = 1, .high = 3, .dilation = 2},
+                                       {.stride = 3, .low = 2, .base_dilation = 2},
+                                       {.stride = 2, .low = -1, .high = 2, .base_dilation = 3},
+                                       {.low = 5, .high = 4}};
+  for (const WindowDim& window : windows) {
+    for (const bool reversed : {false, true}) {
+      Convolution c = row;
+      c.window = {window};
+      c.reversed = reversed;
+      cases.push_back({{2, 3, 7}, {2, 3, 3}, c});
+    }
+  }
+  cases.push_back({{5, 2, 6, 3},
+                   {2, 4, 3, 2},
+                   {.lhs = {1, 3, 2, 0},
+                    .rhs = {2, 1, 3, 0},
+                    .result = {2, 0, 3, 1},
+                    .window = {{.stride = 2, .low = 1}, {.low = 1, .high = 1}}}});
+  cases.push_back({{2, 4, 3, 6},
+                   {4, 2, 3, 3},
+                   {.lhs = {0, 2, 3},
+                    .rhs = {2, 1, 3},
+                    .result = {0, 2, 3},
+                    .window = {{.stride = 2, .low = 1, .high = 1}},
+                    .group = {1, 0, 1}}});
+  cases.push_back({{4, 6, 2, 3},
+                   {3, 3, 2, 4},
+                   {.lhs = {2, 3, 1},
+                    .rhs = {1, 2, 0},
+                    .result = {1, 2, 3},
+                    .window = {{.low = 1, .dilation = 2}},
+                    .reversed = true,
+                    .group = {0, 3, 0}}});
+  cases.push_back({{2, 2, 4, 3, 4},
+                   {3, 2, 2, 2, 1},
+                   {.lhs = {0, 1, 2, 3, 4},
+                    .rhs = {1, 0, 2, 3, 4},
+                    .result = {0, 1, 2, 3, 4},
+                    .window = {{.stride = 2}, {.low = 1}, {.stride = 3}}}});
+  return cases;
+}
+
+TEST(Grad, OfConvolution) {
+  for (const ConvolutionCase& c : convolutions()) {
+    SCOPED_TRACE(c.to_string());
+    expect_gradient({.shapes = {c.lhs, c.rhs}, .function = [&](Builder& b, auto x) {
+                       return b.convolution(x[0], x[1], c.attrs);
+                     }});
+  }
+}
+
+/// The gradients of convolutions are convolutions, which have gradients too.
+TEST(Grad, OfGradientsOfConvolution) {
+  for (const ConvolutionCase& c : convolutions()) {
+    for (const std::size_t wrt : {0U, 1U}) {
+      SCOPED_TRACE(fmt::format("{}, wrt {}", c.to_string(), wrt));
+      expect_gradient({.shapes = {c.lhs, c.rhs}, .function = [&](Builder& b, auto x) {
+                         const ValueId y = b.convolution(x[0], x[1], c.attrs);
+                         std::vector<std::int64_t> all;
+                         for (int dim = 0; dim < b.type(y).shape.size(); ++dim) all.push_back(dim);
+                         const ValueId loss =
+                             b.reduce(ReduceKind::add, b.binary(OpKind::multiply, y, y), all);
+                         return grad(b, loss, std::vector{x[wrt]})[0];
+                       }});
+    }
+  }
+}
+
+TEST(Grad, OfConvolutionWithoutWindowsOrFeaturesIsZero) {
+  const Convolution row{
+      .lhs = {0, 1, 2}, .rhs = {1, 0, 2}, .result = {0, 1, 2}, .window = {WindowDim{}}};
+  for (const auto& [lhs, rhs] : std::vector<std::pair<Shape, Shape>>{
+           {{1, 1, 2}, {1, 1, 3}}, {{0, 1, 4}, {1, 1, 3}}, {{1, 0, 4}, {1, 0, 3}}}) {
+    expect_gradient({.shapes = {lhs, rhs}, .function = [&](Builder& b, auto x) {
+                       return b.convolution(x[0], x[1], row);
+                     }});
+  }
+}
+
+TEST(Grad, OfReduceWindow) {
+  const std::vector<WindowDim> windows{
+      {},
+      {.size = 2, .stride = 2},
+      {.size = 3, .low = 1, .high = 1},
+      {.size = 3, .stride = 2, .low = 2, .high = 2},
+      {.size = 2, .stride = 3, .low = -1},
+      {.size = 2, .stride = 3, .low = 1, .base_dilation = 2, .dilation = 3},
+  };
+  for (const ReduceKind kind : {ReduceKind::add, ReduceKind::max, ReduceKind::min}) {
+    for (const WindowDim& window : windows) {
+      // A window between the elements holds nothing: its maximum has no difference quotient.
+      if (kind != ReduceKind::add && window.base_dilation > 1) continue;
+      SCOPED_TRACE(fmt::format("[{}]", fmt::join(to_attrs(WindowReduction{kind, {window}}), ",")));
+      expect_gradient({.shapes = {{2, 7, 4}}, .function = [&](Builder& b, auto x) {
+                         const ValueId y = b.unary(OpKind::tanh, x[0]);
+                         return b.reduce_window(y, {kind, {{}, window, {.size = 2, .stride = 2}}});
+                       }});
+    }
+  }
+}
+
 TEST(Grad, OfConvertComesBackInTheOperandsDtype) {
   Program program;
   Builder builder(program);
@@ -375,6 +499,13 @@ TEST(Grad, OfTiesIsShared) {
   EXPECT_EQ(gradients({{4, 1, 1, 2}},
                       [&](Builder& b, auto x) { return b.reduce(ReduceKind::min, x[0], all); }),
             (std::vector<Elements>{{0, 0.5, 0.5, 0}}));
+}
+
+TEST(Grad, OfTiesInAWindowGoesToTheFirst) {
+  const WindowReduction pairs{ReduceKind::max, {{.size = 2}}};
+  EXPECT_EQ(gradients({{4, 4, 1, 4, 4}},
+                      [&](Builder& b, auto x) { return b.reduce_window(x[0], pairs); }),
+            (std::vector<Elements>{{1, 1, 0, 2, 0}}));
 }
 
 TEST(Grad, OfPowerIsFiniteAtZero) {
@@ -488,6 +619,21 @@ TEST(Grad, RefusesAnIntegerWrt) {
   const ValueId i = program.add_input({DType::i32, {3}}, InputKind::data, "i", Sharding::closed());
   EXPECT_EQ(refusal(program, x, i),
             "grad: wrt[0] is i32[3], an input; only floating values have a gradient");
+}
+
+TEST(Grad, RefusesTheSecondGradientOfAMaximumOverWindows) {
+  Program program;
+  Builder builder(program);
+  const ValueId x = program.add_input(f64({4}), InputKind::data, "x", Sharding::closed());
+  const std::vector<std::int64_t> all{0};
+  builder.set_loc("train.cpp:7");
+  const ValueId top = builder.reduce_window(x, {ReduceKind::max, {{.size = 2}}});
+  const ValueId square = builder.binary(OpKind::multiply, top, top);
+  const ValueId g = grad(builder, builder.reduce(ReduceKind::add, square, all), std::vector{x})[0];
+  const ValueId loss = builder.reduce(ReduceKind::add, g, all);
+  EXPECT_EQ(refusal(program, loss, x),
+            "grad: select_and_scatter has no gradient, so that max and min over windows have no "
+            "second one (at train.cpp:7)");
 }
 
 TEST(Grad, RefusesCollectives) {

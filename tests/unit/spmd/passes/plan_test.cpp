@@ -98,6 +98,26 @@ TEST(Plan, ConstantsHaveSlotsToo) {
   EXPECT_EQ(plan.temp_bytes, 64U);
 }
 
+TEST(Plan, ConvolutionsOfABatchMeetOnceForEachWeight) {
+  const Plan plan = plan_of(R"(program(%0: f32[8,2,6] data "x" [{"data"}, {}, {}],
+        %1: f32[4,2,3] param "w" [{}, {}, {}], %2: f32[8,4,4] data "g" [{"data"}, {}, {}]) {
+  %3 = convolution %0, %1 {lhs = [0, 1, 2], rhs = [1, 0, 2], result = [0, 1, 2],
+       stride = [1], low = [0], high = [0], lhs_dilation = [1], rhs_dilation = [1],
+       reversed = 0} : f32[8,4,4]
+  %4 = convolution %2, %1 {lhs = [0, 1, 2], rhs = [0, 1, 2], result = [0, 1, 2],
+       stride = [1], low = [2], high = [2], lhs_dilation = [1], rhs_dilation = [1],
+       reversed = 1} : f32[8,2,6]
+  %5 = convolution %0, %2 {lhs = [1, 0, 2], rhs = [0, 1, 2], result = [1, 0, 2],
+       stride = [1], low = [0], high = [0], lhs_dilation = [1], rhs_dilation = [1],
+       reversed = 0} : f32[4,2,3]
+  return %3 "y" [{?}, {?}, {?}], %4 "dx" [{?}, {?}, {?}], %5 "dw" [{}, {}, {}]
+})");
+  EXPECT_EQ(count(plan, OpKind::all_reduce), 1U);
+  for (const OpKind kind : plan.program.op_kinds) {
+    EXPECT_TRUE(!is_collective(kind) || kind == OpKind::all_reduce) << to_string(kind);
+  }
+}
+
 TEST(Plan, SummarizesItsCollectives) {
   const Mesh mesh({2, 4}, {"data", "model"});
   const Program program = parse_program(R"(program(

@@ -33,7 +33,7 @@ class BuilderTest : public ::testing::Test {
 };
 
 TEST(OpKind, NamesParseBack) {
-  EXPECT_EQ(testing::all_op_kinds().size(), 47U);
+  EXPECT_EQ(testing::all_op_kinds().size(), 50U);
   for (const OpKind kind : testing::all_op_kinds()) {
     EXPECT_EQ(parse_op_kind(to_string(kind)), kind);
   }
@@ -281,6 +281,97 @@ TEST_F(BuilderTest, Reduce) {
   rejects({"reduce", "repeated"}, [&] { builder_.reduce(ReduceKind::add, x, Dims{1, 1}); });
   rejects({"reduce", "pred can't be added"},
           [&] { builder_.reduce(ReduceKind::add, input(DType::pred, {2}), Dims{0}); });
+}
+
+/// x[N,C,H,W] with w[O,C,kh,kw].
+const Convolution kPlain{.lhs = {0, 1, 2, 3},
+                         .rhs = {1, 0, 2, 3},
+                         .result = {0, 1, 2, 3},
+                         .window = {WindowDim{}, WindowDim{}}};
+
+TEST_F(BuilderTest, Convolution) {
+  const ValueId x = f32({2, 3, 8, 9});
+  const ValueId w = f32({5, 3, 3, 2});
+  const auto shape = [&](const Convolution& c) {
+    return type(builder_.convolution(x, w, c)).shape;
+  };
+  EXPECT_EQ(shape(kPlain), (Shape{2, 5, 6, 8}));
+  Convolution c = kPlain;
+  c.result = {3, 0, 1, 2};
+  EXPECT_EQ(shape(c), (Shape{5, 6, 8, 2}));
+  c = kPlain;
+  c.window = {{.stride = 2, .low = 1, .high = 1}, {.low = -1, .high = -4, .base_dilation = 2}};
+  EXPECT_EQ(shape(c), (Shape{2, 5, 4, 11}));
+  c.window = {{.dilation = 4}, {.dilation = 7}};
+  EXPECT_EQ(shape(c), (Shape{2, 5, 0, 2}));
+  c.window = {{.low = -9}, {}};
+  EXPECT_EQ(shape(c), (Shape{2, 5, 0, 8}));
+  const Convolution grouped{.lhs = {0, 2, 3},
+                            .rhs = {3, 0, 2},
+                            .result = {1, 2, 3},
+                            .window = {WindowDim{}},
+                            .group = {1, 1, 0}};
+  EXPECT_EQ(type(builder_.convolution(f32({2, 3, 4, 9}), f32({5, 3, 2, 4}), grouped)).shape,
+            (Shape{3, 2, 5, 8}));
+}
+
+TEST_F(BuilderTest, RefusesConvolutionsThatDoNotFit) {
+  const ValueId x = f32({2, 3, 8, 9});
+  const ValueId w = f32({5, 3, 3, 2});
+  const auto refused = [&](const Convolution& bad, std::initializer_list<std::string_view> words) {
+    rejects(words, [&] { builder_.convolution(x, w, bad); });
+  };
+  Convolution c = kPlain;
+  c.rhs = {0, 1, 2, 3};
+  refused(c, {"convolution(f32[2,3,8,9], f32[5,3,3,2])", "feature dims 1 (size 3) and 0 (size 5)"});
+  c.rhs = {1, 0, 2, 2};
+  refused(c, {"[1,0,2,2] must name each of the 4 dims of rhs once"});
+  c = kPlain;
+  c.lhs = {0, 1, 2, 4};
+  refused(c, {"[0,1,2,4]", "4 dims of lhs"});
+  c = kPlain;
+  c.window[1].stride = 0;
+  refused(c, {"dim 3 has windows of size 2, stride 0"});
+  c = kPlain;
+  c.window[0].low = std::int64_t{1} << 41;
+  refused(c, {"dim 2", "2^40"});
+  refused({.lhs = {0}, .rhs = {0}, .result = {0}}, {"4 attribute words", "1 to 3 spatial"});
+  rejects({"one dtype"}, [&] { builder_.convolution(x, input(DType::f64, {5, 3, 3, 2}), kPlain); });
+  const ValueId empty = f32({5, 3, 0, 2});
+  rejects({"dim 2 has windows of size 0"}, [&] { builder_.convolution(x, empty, kPlain); });
+  c = kPlain;
+  c.lhs = {0, 2, 3};
+  c.rhs = {3, 0, 2};
+  c.result = {1, 2, 3};
+  c.window = {WindowDim{}};
+  c.group = {1, 1, 0};
+  const ValueId groups = f32({2, 3, 4, 9});
+  const ValueId one_group = f32({5, 1, 2, 4});
+  rejects({"group dims 1 (size 3) and 1 (size 1)"},
+          [&] { builder_.convolution(groups, one_group, c); });
+}
+
+TEST_F(BuilderTest, ReduceWindowAndSelectAndScatter) {
+  const ValueId x = f32({2, 7});
+  const WindowReduction pairs{ReduceKind::max, {{}, {.size = 2, .stride = 2}}};
+  const ValueId y = builder_.reduce_window(x, pairs);
+  EXPECT_EQ(type(y).shape, (Shape{2, 3}));
+  EXPECT_EQ(type(builder_.select_and_scatter(x, y, pairs)), type(x));
+  const WindowDim full{.size = 3, .low = 2, .high = 2, .base_dilation = 2, .dilation = 3};
+  EXPECT_EQ(type(builder_.reduce_window(x, {ReduceKind::add, {{}, full}})).shape, (Shape{2, 11}));
+  const ValueId predicates = input(DType::pred, {2});
+  const auto refused = [&](std::initializer_list<std::string_view> words, ValueId value,
+                           const WindowReduction& reduction) {
+    rejects(words, [&] { builder_.reduce_window(value, reduction); });
+  };
+  refused({"reduce_window(f32[2,7])", "7 attribute words", "2 dims"}, x, {ReduceKind::add, {{}}});
+  refused({"dim 1 has windows of size 0"}, x, {ReduceKind::add, {{}, {.size = 0}}});
+  refused({"pred can't be added"}, predicates, {ReduceKind::add, {{}}});
+  rejects({"select_and_scatter", "max or min", "add of f32"}, [&] {
+    builder_.select_and_scatter(x, y, {ReduceKind::add, pairs.dims});
+  });
+  rejects({"select_and_scatter", "second operand must be f32[2,3]"},
+          [&] { builder_.select_and_scatter(x, x, pairs); });
 }
 
 TEST_F(BuilderTest, Collectives) {

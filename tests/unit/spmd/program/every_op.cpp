@@ -55,6 +55,29 @@ void add_chips_indexing(Program& program, LocId loc, ValueId table, ValueId inde
                  {DType::u32, {2, 3}}, loc);
 }
 
+void add_windows(Builder& builder) {
+  const ValueId image = builder.constant(1, {DType::f32, {2, 3, 8, 9}});
+  const ValueId kernel = builder.constant(2, {DType::f32, {4, 3, 3, 2}});
+  const WindowDim tall{.stride = 2, .low = 1, .high = 2};
+  const WindowDim wide{.low = -1, .base_dilation = 2, .dilation = 3};
+  builder.convolution(image, kernel,
+                      {.lhs = {0, 1, 2, 3},
+                       .rhs = {1, 0, 2, 3},
+                       .result = {3, 0, 1, 2},
+                       .window = {tall, wide},
+                       .reversed = true});
+  builder.convolution(image, kernel,
+                      {.lhs = {2, 0, 3},
+                       .rhs = {3, 0, 2},
+                       .result = {1, 2, 3},
+                       .window = {WindowDim{}},
+                       .group = {1, 1, 0}});
+  const WindowDim pair{.size = 2, .stride = 2, .high = 1};
+  builder.reduce_window(image, {ReduceKind::add, {{}, {}, {.size = 3, .dilation = 2}, wide}});
+  const WindowReduction largest{ReduceKind::max, {{}, {}, pair, pair}};
+  builder.select_and_scatter(image, builder.reduce_window(image, largest), largest);
+}
+
 void add_collectives(const Mesh& mesh, Builder& builder, ValueId x) {
   const AtomList data = mesh.axis_atoms(0);
   const AtomList model = mesh.axis_atoms(1);
@@ -126,6 +149,7 @@ Program every_op(const Mesh& mesh) {
       x, w, {.lhs_batch = {}, .rhs_batch = {}, .lhs_contracting = {1}, .rhs_contracting = {1}});
   builder.dot_general(
       x, x, {.lhs_batch = {0}, .rhs_batch = {0}, .lhs_contracting = {1}, .rhs_contracting = {1}});
+  add_windows(builder);
   builder.set_loc("");
   builder.reduce(ReduceKind::max, x, Dims{1, 0});
   builder.sharding_constraint(x, rich);

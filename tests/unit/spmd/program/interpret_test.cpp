@@ -253,6 +253,88 @@ TEST_F(InterpretTest, ReducesNothingToTheNeutralElement) {
   EXPECT_EQ(run(builder_.reduce(ReduceKind::min, predicates, Dims{0})), (Elements{1}));
 }
 
+/// A row x[1,1,n] with weights w[1,1,k].
+Convolution row(const WindowDim& window, bool reversed) {
+  return {.lhs = {0, 1, 2},
+          .rhs = {0, 1, 2},
+          .result = {0, 1, 2},
+          .window = {window},
+          .reversed = reversed};
+}
+
+TEST_F(InterpretTest, ConvolutionOfARow) {
+  const ValueId x = f64({1, 1, 4}, {1, 2, 3, 4});
+  const ValueId w = f64({1, 1, 3}, {100, 10, 1});
+  const auto of = [&](const WindowDim& window, bool reversed = false) {
+    return run(builder_.convolution(x, w, row(window, reversed)));
+  };
+  EXPECT_EQ(of({}), (Elements{123, 234}));
+  EXPECT_EQ(of({}, true), (Elements{321, 432}));
+  EXPECT_EQ(of({.low = 1, .high = 1}), (Elements{12, 123, 234, 340}));
+  EXPECT_EQ(of({.stride = 2, .low = 2}), (Elements{1, 123}));
+  EXPECT_EQ(of({.low = -1}), (Elements{234}));
+  EXPECT_EQ(of({.high = -1}), (Elements{123}));
+  EXPECT_EQ(of({.base_dilation = 2}), (Elements{102, 20, 203, 30, 304}));
+  EXPECT_EQ(of({.low = 1, .high = 1, .dilation = 2}), (Elements{24, 130}));
+  EXPECT_EQ(of({.high = -3}), (Elements{}));
+}
+
+TEST_F(InterpretTest, ConvolutionSumsFeaturesAndKeepsBatchesAndGroupsApart) {
+  // x[batch, feature, 2, 2], w[output, feature, 1, 2].
+  const ValueId x = f64({2, 2, 2, 2}, {1, 2, 3, 4, 5, 6, 7, 8, 10, 20, 30, 40, 50, 60, 70, 80});
+  const ValueId w = f64({2, 2, 1, 2}, {1, 0, 0, 1, 1, 1, -1, 0});
+  const Convolution plain{.lhs = {0, 1, 2, 3},
+                          .rhs = {1, 0, 2, 3},
+                          .result = {0, 1, 2, 3},
+                          .window = {WindowDim{}, WindowDim{}}};
+  EXPECT_EQ(run(builder_.convolution(x, w, plain)),
+            (Elements{1 + 6, 3 + 8, 3 - 5, 7 - 7, 10 + 60, 30 + 80, 30 - 50, 70 - 70}));
+  Convolution moved = plain;
+  moved.result = {3, 0, 1, 2};
+  EXPECT_EQ(run(builder_.convolution(x, w, moved)), (Elements{7, 70, 11, 110, -2, -20, 0, 0}));
+  // x[batch, group, feature, 2], w[group, output, feature, 1]; result [batch, output, group, 2].
+  const Convolution grouped{.lhs = {0, 2, 3},
+                            .rhs = {2, 1, 3},
+                            .result = {0, 1, 3},
+                            .window = {WindowDim{}},
+                            .group = {1, 0, 2}};
+  EXPECT_EQ(run(builder_.convolution(x, f64({2, 1, 2, 1}, {1, 10, 2, 0}), grouped)),
+            (Elements{31, 42, 10, 12, 310, 420, 100, 120}));
+}
+
+TEST_F(InterpretTest, ReduceWindow) {
+  const ValueId x = f64({5}, {3, -1, 4, 1, 5});
+  const auto of = [&](ReduceKind kind, const WindowDim& window) {
+    return run(builder_.reduce_window(x, {kind, {window}}));
+  };
+  EXPECT_EQ(of(ReduceKind::add, {.size = 2}), (Elements{2, 3, 5, 6}));
+  EXPECT_EQ(of(ReduceKind::max, {.size = 3, .stride = 2}), (Elements{4, 5}));
+  EXPECT_EQ(of(ReduceKind::min, {.size = 2, .stride = 2, .low = 1}), (Elements{3, -1, 1}));
+  EXPECT_EQ(of(ReduceKind::add, {.size = 2, .dilation = 3}), (Elements{4, 4}));
+  EXPECT_EQ(of(ReduceKind::add, {.size = 3, .high = -3, .base_dilation = 2}),
+            (Elements{2, -1, 3, 4}));
+  EXPECT_EQ(of(ReduceKind::max, {.low = 1}), (Elements{-kInfinity, 3, -1, 4, 1, 5}));
+  const ValueId square = f64({2, 3}, {1, 2, 3, 4, 5, 6});
+  EXPECT_EQ(run(builder_.reduce_window(square, {ReduceKind::add, {{.size = 2}, {.size = 2}}})),
+            (Elements{12, 16}));
+}
+
+TEST_F(InterpretTest, SelectAndScatterAddsToTheFirstExtremum) {
+  const auto of = [&](ReduceKind kind, const Elements& x, const Elements& y,
+                      const WindowDim& window) {
+    const ValueId values = f64({static_cast<std::int64_t>(x.size())}, x);
+    const ValueId added = f64({static_cast<std::int64_t>(y.size())}, y);
+    return run(builder_.select_and_scatter(values, added, {kind, {window}}));
+  };
+  EXPECT_EQ(of(ReduceKind::max, {1, 5, 2, 5}, {10, 20, 30}, {.size = 2}), (Elements{0, 30, 0, 30}));
+  EXPECT_EQ(of(ReduceKind::min, {1, 1, 1, 1}, {10, 20}, {.size = 2, .stride = 2}),
+            (Elements{10, 0, 20, 0}));
+  EXPECT_EQ(of(ReduceKind::max, {1, NAN, NAN, 9}, {10, 20, 30}, {.size = 2}),
+            (Elements{0, 30, 30, 0}));
+  EXPECT_EQ(of(ReduceKind::max, {1, 2}, {10, 20, 30, 40}, {.size = 1, .low = 1, .high = 1}),
+            (Elements{20, 30}));
+}
+
 TEST_F(InterpretTest, RefusesAChipsProgram) {
   const Mesh mesh({2}, {"x"});
   const ValueId x = f64({2}, {1, 2});

@@ -66,6 +66,11 @@ TEST(Text, PrintsAttributesByName) {
         "{values = [0.1, -0, inf, 1e-45, 3.4028235e+38, 0xffc00005]} : f32[6]",
         "{value = 2.5} : bf16[2,2]", "{batch = [0] x [0], contracting = [1] x [1]} : f32[8]",
         "{kind = max, dims = [0, 1]} : f32[]",
+        "{lhs = [0, 1, 2, 3], rhs = [1, 0, 2, 3], result = [3, 0, 1, 2], stride = [2, 1], "
+        "low = [1, -1], high = [2, 0], lhs_dilation = [1, 2], rhs_dilation = [1, 3], reversed = 1}",
+        "rhs_dilation = [1], reversed = 0, group = [1, 1, 0]}",
+        "{kind = add, size = [1, 1, 3, 1], stride = [1, 1, 1, 1], low = [0, 0, 0, -1], "
+        "high = [0, 0, 0, 0], base_dilation = [1, 1, 1, 2], dilation = [1, 1, 2, 3]}",
         R"({sharding = [{?}, {"data":1}] unreduced{"model"} reduce=min replicated{"data":0}})",
         R"({from = [{"data":0}, {}], to = [{"model"}, {}]})"}) {
     EXPECT_NE(text.find(line), std::string::npos) << line << " isn't in\n" << text;
@@ -106,6 +111,10 @@ const BadText kMistakes[] = {
      "'sum' is no reduce kind"},
     {"%1 = dot_general %0, %0 {contracting = [0] x []} : f32[]", "line 2, column 40",
      "differ in length"},
+    {"%1 = slice %0 {start = [0], limit = [8, 8], stride = [1]} : f32[8]", "line 2, column 29",
+     "differ in length"},
+    {"%1 = convolution %0, %0 {lhs = [0], rhs = [0, 1], result = [0]} : f32[8]",
+     "line 2, column 37", "differ in length"},
     {"%1 = sharding_constraint %0 {sharding = [{}, {}]} : f32[8]", "line 2, column 41",
      "more than 1 dims"},
     {"%1 = sharding_constraint %0 {sharding = [{}] priority{\"data\"=16}} : f32[8]",

@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include <weft/spmd/tensor/nn.hpp>
 #include <weft/spmd/tensor/random.hpp>
 #include <weft/tests/unit/spmd/tensor/tensor_fixture.hpp>
 

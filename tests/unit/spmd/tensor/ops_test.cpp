@@ -10,6 +10,7 @@ namespace {
 
 using testing::expect_error;
 using testing::expect_near;
+using testing::expect_refusal;
 using testing::f32;
 using testing::i32;
 using Floats = std::vector<float>;

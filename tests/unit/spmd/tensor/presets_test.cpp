@@ -8,7 +8,8 @@
 
 #include <gtest/gtest.h>
 
-#include <weft/spmd/tensor/compile.hpp>
+#include <weft/spmd/tensor/nn.hpp>
+#include <weft/spmd/tensor/random.hpp>
 #include <weft/tests/support/simulate_runtime.hpp>
 #include <weft/tests/unit/spmd/tensor/tensor_fixture.hpp>
 

@@ -3,7 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
+#include <source_location>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <fmt/format.h>
@@ -35,6 +38,18 @@ inline void expect_near(const Tensor& tensor, const std::vector<double>& expecte
   for (std::size_t i = 0; i < expected.size(); ++i) {
     EXPECT_NEAR(elements[i], expected[i], 1e-6) << "element " << i;
   }
+}
+
+/// `body` notes its line and makes a call that is refused with these words and that line of the
+/// file.
+inline void expect_refusal(std::initializer_list<std::string_view> words,
+                           const std::function<void(int& line)>& body,
+                           const std::source_location& here = std::source_location::current()) {
+  int line = 0;
+  const std::string message = expect_error(Errc::invalid_argument, words, [&] { body(line); });
+  std::string_view file = here.file_name();
+  file.remove_prefix(file.rfind('/') + 1);
+  EXPECT_TRUE(message.ends_with(fmt::format("(at {}:{})", file, line))) << message;
 }
 
 }  // namespace weft::testing
