@@ -9,9 +9,11 @@
 #include <weft/spmd/mesh/partition_spec.hpp>
 #include <weft/spmd/mesh/topology.hpp>
 #include <weft/spmd/tensor/autocast.hpp>
+#include <weft/spmd/tensor/checkpoint.hpp>
 #include <weft/spmd/tensor/compile.hpp>
 #include <weft/spmd/tensor/functional.hpp>
 #include <weft/spmd/tensor/metrics.hpp>
+#include <weft/spmd/tensor/micro_batches.hpp>
 #include <weft/spmd/tensor/module.hpp>
 #include <weft/spmd/tensor/multi_head_attention.hpp>
 #include <weft/spmd/tensor/nn.hpp>
@@ -22,3 +24,4 @@
 #include <weft/spmd/tensor/schedule.hpp>
 #include <weft/spmd/tensor/sequential.hpp>
 #include <weft/spmd/tensor/tensor.hpp>
+#include <weft/spmd/tensor/visualize.hpp>

@@ -86,6 +86,7 @@ class Canonicalizer {
     key.push_back(static_cast<std::int64_t>(new_operands.size()));
     key.insert(key.end(), new_operands.begin(), new_operands.end());
     key.insert(key.end(), new_attrs.begin(), new_attrs.end());
+    if (program_.kind(op) == OpKind::optimization_barrier) key.push_back(op);
     const auto [place, is_new] = numbered_.try_emplace(std::move(key), kNoId);
     if (is_new) place->second = emit(op, new_operands, new_attrs);
     return place->second;

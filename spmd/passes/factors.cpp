@@ -294,7 +294,8 @@ FactorRule factor_rule(const Program& program, OpId op) {
     case OpKind::constant:
     case OpKind::iota: return same_dims_rule(result, 0, false);
     case OpKind::sharding_constraint:
-    case OpKind::copy: return same_dims_rule(result, 1, true);
+    case OpKind::copy:
+    case OpKind::optimization_barrier: return same_dims_rule(result, 1, true);
     case OpKind::reshape: return reshape_rule(operand(0), result);
     case OpKind::transpose: return transpose_rule(operand(0), attrs, result);
     case OpKind::broadcast_in_dim: return broadcast_rule(operand(0), attrs, result);

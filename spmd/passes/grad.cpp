@@ -1,7 +1,10 @@
 #include <weft/spmd/passes/grad.hpp>
 
 #include <algorithm>
+#include <numeric>
 #include <string>
+#include <unordered_map>
+#include <utility>
 
 #include <weft/spmd/error.hpp>
 #include <weft/spmd/passes/vjp.hpp>
@@ -21,11 +24,14 @@ std::string describe(const Program& program, ValueId value) {
 class BackwardWalk {
  public:
   BackwardWalk(Builder& builder, ValueId loss, std::span<const ValueId> wrt,
-               std::span<const ValueId> stop)
+               std::span<const ValueId> stop, std::span<const RematRegion> regions)
       : builder_(builder),
         op_count_(builder.program().num_ops()),
         wrt_(wrt),
-        addends_(builder.program().num_values()) {
+        regions_(regions.begin(), regions.end()),
+        addends_(builder.program().num_values()),
+        again_(builder.program().num_values()) {
+    std::iota(again_.begin(), again_.end(), ValueId{0});
     mark_active(stop);
     if (active_[loss]) {
       if (const OpId op = builder.program().defining_op(loss); op != kNoId) {
@@ -73,12 +79,59 @@ class BackwardWalk {
     const ForwardOp op = forward_op(builder_.program(), id);
     const ValueId cotangent = sum(op.result);
     if (cotangent == kNoId) return;
+    compute_again(id);
+    ForwardOp values = op;  // as they are computed again, if they are
+    for (ValueId& operand : values.operands) operand = again_[operand];
+    values.result = again_[op.result];
     builder_.set_loc(builder_.program().op_locs[id]);
     // Last operand first: the walk goes backward, and sum() turns the order round.
     for (std::size_t i = op.operands.size(); i-- > 0;) {
       if (!active_[op.operands[i]]) continue;
-      addends_[op.operands[i]].push_back(operand_cotangent(builder_, op, i, cotangent));
+      addends_[op.operands[i]].push_back(operand_cotangent(builder_, values, i, cotangent));
     }
+  }
+
+  /// Clones the ops of the region that the op is in, once: the walk comes to the regions from the
+  /// last to the first, and leaves behind those in which there is nothing to do.
+  void compute_again(OpId id) {
+    while (!regions_.empty() && regions_.back().begin > id) regions_.pop_back();
+    if (regions_.empty() || id >= regions_.back().end) return;
+    const RematRegion region = std::move(regions_.back());
+    regions_.pop_back();
+    std::unordered_map<ValueId, ValueId> behind_barrier;
+    for (OpId op = region.begin; op < region.end; ++op) {
+      if (!is_saved(region, op)) clone(op, region, behind_barrier);
+    }
+  }
+
+  bool is_saved(const RematRegion& region, OpId op) const {
+    const Program& program = builder_.program();
+    const OpKind kind = program.kind(op);
+    return (region.save_dots && (kind == OpKind::dot_general || kind == OpKind::convolution)) ||
+           std::ranges::binary_search(region.saved, program.result(op));
+  }
+
+  /// What comes from outside is taken from behind a barrier, or the clone would be merged with what
+  /// it was made from.
+  void clone(OpId op, const RematRegion& region,
+             std::unordered_map<ValueId, ValueId>& behind_barrier) {
+    const ForwardOp original = forward_op(builder_.program(), op);
+    builder_.set_loc(builder_.program().op_locs[op]);
+    std::vector<ValueId> operands;
+    for (const ValueId operand : original.operands) {
+      const OpId from = builder_.program().defining_op(operand);
+      const bool inside = from != kNoId && from >= region.begin;
+      if (inside && again_[operand] != operand) {
+        operands.push_back(again_[operand]);
+        continue;
+      }
+      auto& hidden = behind_barrier.try_emplace(operand, kNoId).first->second;
+      if (hidden == kNoId) hidden = builder_.optimization_barrier(operand);
+      operands.push_back(hidden);
+    }
+    Program& program = builder_.program();
+    again_[original.result] = program.add_op(original.kind, operands, original.attrs,
+                                             program.type(original.result), program.op_locs[op]);
   }
 
   /// The cotangent of a value: its addends, in op order; kNoId if it has none.
@@ -105,13 +158,15 @@ class BackwardWalk {
   std::span<const ValueId> wrt_;
   std::vector<bool> stopped_;                  // by value
   std::vector<bool> active_;                   // by value
+  std::vector<RematRegion> regions_;           // that the walk has yet to come to
   std::vector<std::vector<ValueId>> addends_;  // cotangents by value, latest op first
+  std::vector<ValueId> again_;                 // by value: itself, or as it is computed again
 };
 
 }  // namespace
 
 std::vector<ValueId> grad(Builder& builder, ValueId loss, std::span<const ValueId> wrt,
-                          std::span<const ValueId> stop) {
+                          std::span<const ValueId> stop, std::span<const RematRegion> regions) {
   const Program& program = builder.program();
   const TensorType type = program.type(loss);
   if (!is_floating(type.dtype) || type.shape.size() != 0) {
@@ -126,7 +181,7 @@ std::vector<ValueId> grad(Builder& builder, ValueId loss, std::span<const ValueI
     }
   }
   const LocId caller = builder.loc();
-  std::vector<ValueId> grads = BackwardWalk(builder, loss, wrt, stop).run();
+  std::vector<ValueId> grads = BackwardWalk(builder, loss, wrt, stop, regions).run();
   builder.set_loc(caller);
   return grads;
 }

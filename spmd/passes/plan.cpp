@@ -15,7 +15,7 @@ namespace weft {
 namespace {
 
 /// Rebuilds a chip's program with copies, so that collectives touch neither inputs nor outputs and
-/// each output is the result of an op of its own.
+/// each output is the result of an op of its own; without barriers, which have done their work.
 class CopyInsertion {
  public:
   explicit CopyInsertion(const Program& program)
@@ -27,11 +27,11 @@ class CopyInsertion {
         output_values_(program.outputs.size(), kNoId) {
     for (OpId op = 0; op < program.num_ops(); ++op) {
       if (!is_collective(program.kind(op))) continue;
-      for (const ValueId operand : program.op_operands(op)) in_collective_[operand] = true;
+      for (const ValueId operand : program.op_operands(op)) in_collective_[source(operand)] = true;
       in_collective_[program.result(op)] = true;
     }
     for (std::size_t i = 0; i < program.outputs.size(); ++i) {
-      outputs_of_[program.outputs[i].value].push_back(i);
+      outputs_of_[source(program.outputs[i].value)].push_back(i);
     }
   }
 
@@ -43,6 +43,7 @@ class CopyInsertion {
           result_.add_input(program_.type(input.value), input.kind, input.name, input.sharding);
     }
     for (OpId op = 0; op < program_.num_ops(); ++op) {
+      if (program_.kind(op) == OpKind::optimization_barrier) continue;
       add_op(op);
       add_outputs(program_.result(op), !in_collective_[program_.result(op)]);
     }
@@ -55,9 +56,20 @@ class CopyInsertion {
   }
 
  private:
+  /// The value that barriers have hidden.
+  ValueId source(ValueId value) const {
+    OpId op = program_.defining_op(value);
+    while (op != kNoId && program_.kind(op) == OpKind::optimization_barrier) {
+      value = program_.op_operands(op)[0];
+      op = program_.defining_op(value);
+    }
+    return value;
+  }
+
   void add_op(OpId op) {
     std::vector<ValueId> operands;
-    for (const ValueId operand : program_.op_operands(op)) {
+    for (const ValueId use : program_.op_operands(op)) {
+      const ValueId operand = source(use);
       operands.push_back(is_collective(program_.kind(op)) ? temp(operand) : value_of_[operand]);
     }
     const ValueId result = program_.result(op);

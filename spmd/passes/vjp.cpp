@@ -47,7 +47,8 @@ ValueId operand_cotangent(Builder& builder, const ForwardOp& op, std::size_t ind
     case OpKind::reduce_window:
     case OpKind::select_and_scatter: return window_cotangent(builder, op, index, cotangent);
     case OpKind::reduce: return reduce_cotangent(builder, op, cotangent);
-    case OpKind::copy: return cotangent;
+    case OpKind::copy:
+    case OpKind::optimization_barrier: return cotangent;
     case OpKind::sharding_constraint: {
       const Sharding sharding =
           builder.program().constraints[static_cast<std::size_t>(op.attrs[0])];

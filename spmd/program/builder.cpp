@@ -194,6 +194,10 @@ ValueId Builder::sharding_constraint(ValueId x, const Sharding& sharding) {
   return emit(OpKind::sharding_constraint, {x}, index);
 }
 
+ValueId Builder::optimization_barrier(ValueId x) {
+  return emit(OpKind::optimization_barrier, {x}, {});
+}
+
 ValueId Builder::copy(ValueId x) { return emit(OpKind::copy, {x}, {}); }
 
 ValueId Builder::all_reduce(const Mesh& mesh, ValueId x, AtomList atoms, ReduceKind kind) {

@@ -81,6 +81,7 @@ class Builder {
   ValueId select_and_scatter(ValueId x, ValueId y, const WindowReduction& reduction);
 
   ValueId sharding_constraint(ValueId x, const Sharding& sharding);
+  ValueId optimization_barrier(ValueId x);
   ValueId copy(ValueId x);
 
   // Collectives, for per-chip programs: sizes follow from the mesh.

@@ -296,7 +296,8 @@ Elements evaluate(const Program& program, OpId op, std::span<const Elements* con
     case OpKind::iota: return iota(type.shape, attrs[0]);
     case OpKind::reshape:
     case OpKind::sharding_constraint:
-    case OpKind::copy: return *operands[0];
+    case OpKind::copy:
+    case OpKind::optimization_barrier: return *operands[0];
     case OpKind::transpose:
       return take(*operands[0],
                   offsets(type.shape, pick(row_major_strides(operand_type(0).shape), attrs)));

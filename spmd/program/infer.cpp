@@ -243,7 +243,8 @@ TensorType infer_type(const OpSignature& op) {
     case OpKind::reduce_window:
     case OpKind::select_and_scatter: return infer::window_op(op);
     case OpKind::sharding_constraint: expect_counts(op, 1, 1); return op.operands[0];
-    case OpKind::copy: expect_counts(op, 1, 0); return op.operands[0];
+    case OpKind::copy:
+    case OpKind::optimization_barrier: expect_counts(op, 1, 0); return op.operands[0];
     case OpKind::collective_permute: return infer_permute(op);
     case OpKind::all_reduce:
     case OpKind::all_gather:

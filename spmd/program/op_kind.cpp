@@ -54,6 +54,7 @@ constexpr std::array kNames = std::to_array<std::pair<OpKind, std::string_view>>
     {OpKind::select_and_scatter, "select_and_scatter"},
     {OpKind::sharding_constraint, "sharding_constraint"},
     {OpKind::copy, "copy"},
+    {OpKind::optimization_barrier, "optimization_barrier"},
     {OpKind::all_reduce, "all_reduce"},
     {OpKind::all_gather, "all_gather"},
     {OpKind::reduce_scatter, "reduce_scatter"},

@@ -78,8 +78,9 @@ enum class OpKind : std::uint16_t {
                               ///< clamped to 0..dim-size
   dynamic_update_slice = 83,  ///< (x, update, start of each dim..); starts as in dynamic_slice
   // Structural.
-  sharding_constraint = 90,  ///< {index in Program::constraints}; identity
-  copy = 91,                 ///< identity into a buffer of its own
+  sharding_constraint = 90,   ///< {index in Program::constraints}; identity
+  copy = 91,                  ///< identity into a buffer of its own
+  optimization_barrier = 92,  ///< identity; is never merged with another, nor what is made of it
   // Collectives; only in per-chip programs. Atom lists are AtomList::bits().
   all_reduce = 100,      ///< {atoms, ReduceKind}
   all_gather = 101,      ///< {atoms, dim}

@@ -14,12 +14,11 @@ class Trace;
 /// While it lives, matmul, linear, conv2d and attention of this thread take their f32 operands as
 /// `dtype` and give it, with sums in f32; norms, softmax and losses take their operands as f32; of
 /// two operands of different floating dtypes an op converts the narrower one. Gradients are of the
-/// tensors' own dtypes, and bf16 has f32's range: there is no loss to scale. Throws invalid_argument
-/// for a dtype but bf16 and f32, which switches it off.
+/// tensors' own dtypes, and bf16 has f32's range: there is no loss to scale. Throws
+/// invalid_argument for a dtype but bf16 and f32, which switches it off.
 class AutocastScope {
  public:
-  explicit AutocastScope(DType dtype,
-                         std::source_location loc = std::source_location::current());
+  explicit AutocastScope(DType dtype, std::source_location loc = std::source_location::current());
   ~AutocastScope();
   AutocastScope(const AutocastScope&) = delete;
   AutocastScope& operator=(const AutocastScope&) = delete;

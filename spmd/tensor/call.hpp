@@ -44,8 +44,8 @@ class Call {
   ValueId spread(ValueId value, const Shape& shape);
   Tensor result(ValueId value) { return trace_.record(value); }
 
-  /// Under autocast: whether an op that runs in its dtype has an operand in f32, or one that runs in
-  /// f32 has a narrower one. Empty tensors don't count.
+  /// Under autocast: whether an op that runs in its dtype has an operand in f32, or one that runs
+  /// in f32 has a narrower one. Empty tensors don't count.
   template <typename... Operands>
   bool lowers(const Operands&... operands) const {
     const auto dtype = trace_.autocast();

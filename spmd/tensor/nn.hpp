@@ -88,7 +88,7 @@ class Conv2d : public Module {
     std::int64_t in_channels = 0;
     std::int64_t out_channels = 0;
     HeightWidth kernel_size = 1;
-    Conv2dOptions window;
+    Conv2dOptions window = {};
     bool bias = true;
   };
   Conv2d(Module& parent, std::string name, const Options& options);

@@ -94,8 +94,8 @@ std::vector<Tensor> grad(const Tensor& loss, std::span<const Tensor> wrt,
   std::vector<ValueId> values;
   for (const Tensor& tensor : wrt) values.push_back(call.value(tensor));
   std::vector<Tensor> grads;
-  for (const ValueId value :
-       grad(call.trace().builder(), node->value, values, call.trace().stopped())) {
+  for (const ValueId value : grad(call.trace().builder(), node->value, values,
+                                  call.trace().stopped(), call.trace().regions().all())) {
     grads.push_back(call.result(value));
   }
   return grads;

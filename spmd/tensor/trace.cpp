@@ -170,8 +170,11 @@ TracedProgram Trace::run_function(const RunSite& site, std::span<const Tensor> r
     const NodePtr& node = result.node();
     if (is_pending(*node) && node->input == kNoId) add_output(node, false);
   }
-  TracedProgram traced{
-      .program = program_, .key = fingerprint(program_), .inputs = inputs_, .outputs = outputs_};
+  TracedProgram traced{.program = program_,
+                       .key = fingerprint(program_),
+                       .inputs = inputs_,
+                       .outputs = outputs_,
+                       .random_state = random_state_};
   if (!outputs_.empty()) execute(program_, traced.key, bindings(), inputs_, outputs_, site);
   reset();
   return traced;
@@ -261,6 +264,7 @@ void Trace::reset() {
   scalars_.clear();
   outputs_.clear();
   recorded_.clear();
+  regions_.clear();
   random_state_.reset();
   stopped_.clear();
   names_.clear();

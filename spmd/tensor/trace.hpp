@@ -15,20 +15,13 @@
 
 #include <weft/spmd/program/builder.hpp>
 #include <weft/spmd/program/philox.hpp>
+#include <weft/spmd/tensor/checkpoint_regions.hpp>
 #include <weft/spmd/tensor/node.hpp>
 #include <weft/spmd/tensor/runtime.hpp>
 #include <weft/spmd/tensor/tensor.hpp>
+#include <weft/spmd/tensor/traced_program.hpp>
 
 namespace weft {
-
-/// A program with the tensors that it reads and those that it makes or updates.
-struct TracedProgram {
-  Program program;
-  Fingerprint key;
-  std::vector<NodePtr> inputs;
-  std::vector<NodePtr> outputs;
-  NodePtr random_state = nullptr;  ///< the input that random tensors come from, if there are any
-};
 
 /// One for each RuntimeScope, used by its thread.
 class Trace {
@@ -84,6 +77,8 @@ class Trace {
   void stop_gradient(ValueId value) { stopped_.push_back(value); }
   std::span<const ValueId> stopped() const { return stopped_; }
 
+  CheckpointRegions& regions() { return regions_; }
+
   /// u32 words that no other call gives, by the thread's seed, the runtime's step and the number of
   /// calls that the step has made before.
   ValueId random_bits(const Shape& shape, const std::source_location& loc);
@@ -134,6 +129,7 @@ class Trace {
   std::vector<std::weak_ptr<TensorNode>> recorded_;  // in order of creation
   std::vector<ValueId> stopped_;
   std::unordered_set<std::string_view> names_;  // of the parameters among inputs_
+  CheckpointRegions regions_;
   std::uint64_t run_count_ = 0;
   std::uint64_t tensor_count_ = 0;  // recorded since the last run
   std::deque<std::function<void()>> closures_;

@@ -30,6 +30,7 @@ Kernel choose(const Program& program, OpId op, const ChipContext& chip) {
     case OpKind::reverse:
     case OpKind::sharding_constraint:
     case OpKind::copy:
+    case OpKind::optimization_barrier:
     case OpKind::all_slice: return move_elements(program, op, chip);
     case OpKind::pad:
     case OpKind::concatenate: return assemble(program, op);

@@ -99,6 +99,38 @@ TEST_F(Fit, MeasuresWhatTheLoopDoes) {
   EXPECT_NE(report.find("Metric: ExecuteTime\n  TotalSamples: 5\n"), std::string::npos) << report;
 }
 
+TEST_F(Fit, FindsPlansThatAnEarlierRunHasKept) {
+  const std::string folder = root_ + "/plans";
+  ::setenv("WEFT_COMPILE_CACHE", folder.c_str(), 1);
+  std::vector<std::uint64_t> hits;
+  std::vector<std::uint64_t> compiles;
+  const auto run = [&] {
+    std::vector<float> values;
+    const Result result = fit([&](TrainContext&) {
+      Parameter w = make_parameter("w", std::vector<float>{1, 2, 3, 4}, {4});
+      for (int step = 0; step < 3; ++step) {
+        w.assign(w * 2 + 1);
+        sync();
+      }
+      values = w.to_vector();
+      hits.push_back(counter_value("PersistentCacheHit"));
+      compiles.push_back(metric_data("CompileTime").count);
+    });
+    EXPECT_TRUE(result.ok()) << result.error->message;
+    EXPECT_EQ(values, (std::vector<float>{15, 23, 31, 39}));
+  };
+  run();
+  run();
+  for (const auto& file : std::filesystem::directory_iterator(folder)) {
+    std::filesystem::resize_file(file.path(), std::filesystem::file_size(file.path()) / 2);
+  }
+  run();  // warns, compiles, and mends them
+  run();
+  ::unsetenv("WEFT_COMPILE_CACHE");
+  EXPECT_EQ(hits, (std::vector<std::uint64_t>{0, 1, 0, 1}));
+  EXPECT_EQ(compiles, (std::vector<std::uint64_t>{1, 0, 1, 0}));
+}
+
 /// The other chip is inside a collective, or comes to it later; both must have left before the
 /// loop's variables go.
 TEST_F(Fit, FailsWithWhatCodeOnAChipThrows) {

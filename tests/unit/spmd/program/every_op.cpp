@@ -154,7 +154,7 @@ Program every_op(const Mesh& mesh) {
   builder.reduce(ReduceKind::max, x, Dims{1, 0});
   builder.sharding_constraint(x, rich);
   add_collectives(mesh, builder, x);
-  program.add_output(builder.copy(x), "y", rows);
+  program.add_output(builder.optimization_barrier(builder.copy(x)), "y", rows);
   program.add_output(builder.copy(w), "w", Sharding::open(2), 1);
   program.add_output(m, "m", {}, 2);
   return program;

@@ -90,6 +90,22 @@ TEST_F(Compile, TrainsAsTheLazyLoopDoes) {
   EXPECT_NE(lazy[1], lazy[0]);
 }
 
+TEST_F(Compile, RandomNumbersAreThoseOfTheStep) {
+  const auto draw = [] { return rand({4}); };
+  auto compiled = compile(draw);
+  std::vector<Floats> found;
+  for (int step = 0; step < 3; ++step) found.push_back(compiled().to_vector());
+  EXPECT_NE(found[0], found[1]);
+  EXPECT_NE(found[1], found[2]);
+  SimulateRuntime other(Mesh({3}, {"data"}));
+  const RuntimeScope scope(other);
+  for (int step = 0; step < 3; ++step) {
+    const Tensor lazy = draw();
+    sync();
+    EXPECT_EQ(lazy.to_vector(), found[static_cast<std::size_t>(step)]) << "step " << step;
+  }
+}
+
 TEST_F(Compile, AParameterMayBeAnArgumentAndAResult) {
   Parameter w = make_parameter("w", Floats{1, 2}, {2});
   auto grow = compile([](Parameter p) -> Tensor {

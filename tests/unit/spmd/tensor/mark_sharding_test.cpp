@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include <weft/spmd/tensor/optim.hpp>
+#include <weft/spmd/tensor/visualize.hpp>
 #include <weft/tests/unit/spmd/tensor/tensor_fixture.hpp>
 
 namespace weft {
@@ -114,6 +115,26 @@ TEST_F(MarkSharding, MomentsKeepAMarkOfTheirOwn) {
     if (input.kind != InputKind::opt_state || last().shape(input.value).size() == 0) continue;
     EXPECT_EQ(input.sharding, spec({{"data"}}, {2})) << input.name;
   }
+}
+
+TEST_F(MarkSharding, IsShownAsAGridOfChips) {
+  const Parameter w = make_parameter("w", Floats(32), {4, 8});
+  mark_sharding(w, mesh_, {{"model"}, {}});
+  EXPECT_EQ(visualize_tensor_sharding(w),
+            "'w' f32[4,8] [{\"model\"}, {}]\n"
+            "rows of dim 0: 2, columns of dim 1: 8\n"
+            "| 0 2 |\n"
+            "| 1 3 |\n");
+  const Tensor x = to_device(Floats(64), {2, 8, 4});
+  mark_sharding(x, mesh_, {{}, {"data"}, {"model"}});
+  EXPECT_EQ(visualize_tensor_sharding(x),
+            "f32[2,8,4] [{}, {\"data\"}, {\"model\"}]\n"
+            "rows of dim 1: 4, columns of dim 2: 2\n"
+            "| 0 | 1 |\n"
+            "| 2 | 3 |\n");
+  EXPECT_EQ(visualize_tensor_sharding(scalar(1)), "f32[] []\n| 0 1 2 3 |\n");
+  expect_error(Errc::invalid_argument, {"f32[4,8] is yet to be computed", "mark_sharding_test.cpp"},
+               [&] { visualize_tensor_sharding(w + 1); });
 }
 
 TEST_F(MarkSharding, RefusalsNameTensorPlaceAndSizes) {

@@ -135,7 +135,7 @@ TEST(Linear, RefusesSizesBelowOne) {
   struct Bad : Module {
     Linear fc{*this, "fc", {.in_features = 0, .out_features = 1}};
   };
-  expect_error(Errc::invalid_argument, {"fc", "in_features 0"}, [] { Bad(); });
+  expect_error(Errc::invalid_argument, {"fc", "in_features = 0"}, [] { Bad(); });
 }
 
 using LinearOps = testing::TensorTest;

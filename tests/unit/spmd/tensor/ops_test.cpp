@@ -17,14 +17,6 @@ using Floats = std::vector<float>;
 
 class Ops : public testing::TensorTest {};
 
-/// `body` notes its line and makes a call that is refused with these words and that line.
-void expect_refusal(std::initializer_list<std::string_view> words,
-                    const std::function<void(int& line)>& body) {
-  int line = 0;
-  const std::string message = expect_error(Errc::invalid_argument, words, [&] { body(line); });
-  EXPECT_TRUE(message.ends_with(fmt::format("(at ops_test.cpp:{})", line))) << message;
-}
-
 TEST_F(Ops, ComputeElementwise) {
   const Tensor a = f32({1, 4, -2}, {3});
   const Tensor b = f32({2, -3, -2}, {3});

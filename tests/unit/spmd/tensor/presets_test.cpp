@@ -8,6 +8,7 @@
 
 #include <gtest/gtest.h>
 
+#include <weft/spmd/tensor/micro_batches.hpp>
 #include <weft/spmd/tensor/nn.hpp>
 #include <weft/spmd/tensor/random.hpp>
 #include <weft/tests/support/simulate_runtime.hpp>
@@ -175,6 +176,29 @@ TEST_F(Presets, FsdpTimesTensorParallelDoesBoth) {
                      }),
             (Lines{"2x all_gather data 4096", "1x all_reduce model 4096",
                    "2x reduce_scatter data 4096"}));
+}
+
+TEST_F(Presets, MicroBatchesReduceOncePerStep) {
+  const auto step = [&](std::int64_t count) {
+    SimulateRuntime runtime(data_);
+    const RuntimeScope scope(runtime);
+    manual_seed(2);
+    Mlp net;
+    SGD optimizer(net.parameters(), {.lr = 0.1});
+    const Tensor x = to_device(Floats(64 * kSize, 0.1F), {64, kSize});
+    data_parallel(std::vector{x}, data_);
+    const auto [loss, grads] = micro_batches(
+        count, std::vector{x}, net.parameters(),
+        [&](std::span<const Tensor> part) { return mse_loss(net(part[0]), part[0]); });
+    optimizer.step(grads);
+    sync();
+    return std::pair(collectives_of(runtime), loss.item());
+  };
+  const auto whole = step(1);
+  const auto parts = step(4);
+  EXPECT_EQ(whole.first, (Lines{"2x all_reduce data 8192"}));
+  EXPECT_EQ(parts.first, whole.first);
+  EXPECT_NEAR(parts.second, whole.second, 1e-9);
 }
 
 TEST_F(Presets, EveryKindGivesTheLossOfOneChip) {

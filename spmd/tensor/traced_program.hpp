@@ -1,0 +1,20 @@
+#pragma once
+/// TracedProgram: what a trace has run, to be run again. For the files of this folder.
+
+#include <vector>
+
+#include <weft/spmd/program/program.hpp>
+#include <weft/spmd/tensor/node.hpp>
+
+namespace weft {
+
+/// A program with the tensors that it reads and those that it makes or updates.
+struct TracedProgram {
+  Program program;
+  Fingerprint key;
+  std::vector<NodePtr> inputs;
+  std::vector<NodePtr> outputs;
+  NodePtr random_state = nullptr;  ///< the input that random tensors come from, if there are any
+};
+
+}  // namespace weft
