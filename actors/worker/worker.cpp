@@ -63,7 +63,10 @@ class WorkerSession {
                         : std::optional(JobMemory::anonymous({.job = job_id_, .num_chips = 1}))),
         runtime_(mesh_, local_positions(), start_devices(own_memory_ ? *own_memory_ : memory),
                  own_memory_ ? *own_memory_ : memory, link, board.worker(worker_),
-                 {.worker = worker_, .has_mesh = has_mesh(), .dump_dir = dump_dir()}) {
+                 {.worker = worker_,
+                  .has_mesh = has_mesh(),
+                  .dump_dir = variable("WEFT_DUMP_TO"),
+                  .plan_dir = variable("WEFT_COMPILE_CACHE")}) {
     stages.ended("devices");
   }
 
@@ -88,9 +91,9 @@ class WorkerSession {
 
  private:
   bool has_mesh() const { return !assignment_.mesh_shape.empty(); }
-  static std::string dump_dir() {
-    const char* dir = std::getenv("WEFT_DUMP_TO");
-    return dir != nullptr ? dir : "";
+  static std::string variable(const char* name) {
+    const char* value = std::getenv(name);
+    return value != nullptr ? value : "";
   }
   /// Chips are dealt to workers in order of their ids.
   std::vector<int> local_positions() const {

@@ -63,7 +63,8 @@ WorkerRuntime::WorkerRuntime(const Mesh& mesh, std::vector<int> positions,
       memory_(memory),
       link_(link),
       board_(board),
-      options_(std::move(options)) {
+      options_(std::move(options)),
+      store_(options_.plan_dir, mesh_) {
   std::vector<int> chips;
   for (const int position : positions_) {
     chips.push_back(mesh_.device_at(position));
@@ -189,8 +190,7 @@ const CompileCache::Entry& WorkerRuntime::find_or_compile(const Program& program
   if (reason && options_.worker == 0) logger("weft.worker")->warn("{}", *reason);
   const auto begin = Clock::now();
   const std::uint32_t number = programs_;
-  auto plan = std::make_shared<const Plan>(compile(program, mesh_, {}, dump_passes(number)));
-  metrics().sample("CompileTime", MetricUnit::seconds, seconds_since(begin));
+  auto plan = load_or_compile(program, key, number);
   metrics().sample("ArenaBytes", MetricUnit::bytes, static_cast<double>(plan->temp_bytes));
   metrics().sample("ArenaBytesBound", MetricUnit::bytes,
                    static_cast<double>(plan->temp_bytes_bound));
@@ -206,6 +206,21 @@ const CompileCache::Entry& WorkerRuntime::find_or_compile(const Program& program
   ++programs_;
   executed_[number].plan = plan;
   return cache_.add(program, key, {number, std::move(plan)});
+}
+
+std::shared_ptr<const Plan> WorkerRuntime::load_or_compile(const Program& program,
+                                                           const Fingerprint& key,
+                                                           std::uint32_t number) {
+  if (store_.is_on()) {
+    auto plan = store_.load(key, program);
+    metrics().count(plan ? "PersistentCacheHit" : "PersistentCacheMiss");
+    if (plan) return plan;
+  }
+  const auto begin = Clock::now();
+  auto plan = std::make_shared<const Plan>(compile(program, mesh_, {}, dump_passes(number)));
+  metrics().sample("CompileTime", MetricUnit::seconds, seconds_since(begin));
+  if (options_.worker == 0) store_.keep(key, *plan);
+  return plan;
 }
 
 void WorkerRuntime::admit(std::uint32_t number, std::string text, const Fingerprint& key) {

@@ -13,6 +13,7 @@
 
 #include <weft/actors/device/chip_array.hpp>
 #include <weft/actors/worker/buffer_pool.hpp>
+#include <weft/actors/worker/plan_store.hpp>
 #include <weft/actors/worker/worker_link.hpp>
 #include <weft/spmd/passes/plan.hpp>
 #include <weft/spmd/tensor/compile_cache.hpp>
@@ -25,6 +26,7 @@ struct WorkerRuntimeOptions {
   int worker = 0;
   bool has_mesh = true;  ///< false: the loop sees no mesh, and its programs are its own
   std::string dump_dir;  ///< from WEFT_DUMP_TO; "" for none
+  std::string plan_dir;  ///< from WEFT_COMPILE_CACHE; "" for none
 };
 
 /// Used by the loop's thread. At most two runs are under way: run() waits for the one before.
@@ -56,6 +58,8 @@ class WorkerRuntime : public Runtime {
  private:
   const CompileCache::Entry& find_or_compile(const Program& program, const Fingerprint& key,
                                              const RunSite& site);
+  std::shared_ptr<const Plan> load_or_compile(const Program& program, const Fingerprint& key,
+                                              std::uint32_t number);
   void admit(std::uint32_t number, std::string text, const Fingerprint& fingerprint);
   std::uint32_t find_or_admit(const std::source_location& where);
   void require_loop_thread(const char* what) const;
@@ -82,6 +86,7 @@ class WorkerRuntime : public Runtime {
   std::shared_ptr<BufferPool> pool_;
   const std::thread::id loop_thread_ = std::this_thread::get_id();
   const std::shared_ptr<void> alive_ = std::make_shared<char>();
+  const PlanStore store_;
   CompileCache cache_;
   std::map<std::string, std::uint32_t> bodies_;  // numbers of on_each_chip's, by place
   std::uint32_t programs_ = 0;                   // numbered so far, bodies too

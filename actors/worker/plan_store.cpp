@@ -1,0 +1,91 @@
+#include <weft/actors/worker/plan_store.hpp>
+
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <vector>
+
+#include <fmt/ranges.h>
+
+#include <weft/actors/log.hpp>
+#include <weft/spmd/error.hpp>
+#include <weft/transport/format/plan_file.hpp>
+
+namespace weft {
+namespace {
+
+/// What compiles is part of the executable: its size and the time it was written tell two builds
+/// apart.
+std::string executable_id() {
+  std::error_code failed;
+  const std::filesystem::path self = std::filesystem::canonical("/proc/self/exe", failed);
+  const auto size = std::filesystem::file_size(self, failed);
+  const auto written = std::filesystem::last_write_time(self, failed);
+  return fmt::format("{} {} {}", self.string(), size, written.time_since_epoch().count());
+}
+
+/// Of the values that inputs or outputs are.
+template <typename Side>
+std::vector<TensorType> types_of(const Program& program, const std::vector<Side>& side) {
+  std::vector<TensorType> types;
+  for (const auto& each : side) types.push_back(program.type(each.value));
+  return types;
+}
+
+}  // namespace
+
+PlanStore::PlanStore(std::string folder, const Mesh& mesh)
+    : folder_(std::move(folder)), mesh_(mesh) {
+  if (!is_on()) return;
+  std::vector<int> devices;
+  for (int position = 0; position < mesh.size(); ++position) {
+    devices.push_back(mesh.device_at(position));
+  }
+  const std::string text =
+      fmt::format("{} {} {}", mesh.to_string(), fmt::join(devices, ","), executable_id());
+  suffix_ = fmt::format("{:016x}", std::hash<std::string>()(text));
+}
+
+std::string PlanStore::path(const Fingerprint& key) const {
+  return fmt::format("{}/{}-{}.weftplan", folder_, key.to_string(), suffix_);
+}
+
+std::shared_ptr<const Plan> PlanStore::load(const Fingerprint& key, const Program& program) const {
+  if (!is_on()) return nullptr;
+  std::ifstream in(path(key), std::ios::binary);
+  if (!in) return nullptr;
+  const std::vector<char> bytes{std::istreambuf_iterator<char>(in), {}};
+  try {
+    auto plan = std::make_shared<Plan>(decode_plan(std::as_bytes(std::span(bytes))));
+    verify(*plan, mesh_);
+    if (types_of(program, program.inputs) != plan->input_types ||
+        types_of(program, program.outputs) != plan->output_types) {
+      fail(Errc::corrupt, "is the plan of another program");
+    }
+    return plan;
+  } catch (const Error& error) {
+    logger("weft.worker")->warn("{}: {}; it is compiled anew", path(key), error.what());
+    return nullptr;
+  }
+}
+
+void PlanStore::keep(const Fingerprint& key, const Plan& plan) const {
+  if (!is_on()) return;
+  std::error_code failed;
+  std::filesystem::create_directories(folder_, failed);
+  const std::string name = path(key);
+  const std::string temporary = fmt::format("{}.{}", name, ::getpid());
+  const std::vector<std::byte> bytes = encode_plan(plan);
+  std::ofstream out(temporary, std::ios::binary);
+  out.write(reinterpret_cast<const char*>(bytes.data()),
+            static_cast<std::streamsize>(bytes.size()));
+  out.close();
+  if (out) std::filesystem::rename(temporary, name, failed);
+  if (out && !failed) return;
+  std::filesystem::remove(temporary, failed);
+  logger("weft.worker")->warn("WEFT_COMPILE_CACHE: can't write {}", name);
+}
+
+}  // namespace weft
