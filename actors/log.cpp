@@ -63,7 +63,9 @@ std::unique_ptr<spdlog::formatter> make_formatter(const std::string& who) {
 
 spdlog::level::level_enum console_level() {
   const char* text = std::getenv("WEFT_LOG");
-  if (text == nullptr || *text == '\0') return spdlog::level::warn;
+  if (text == nullptr || *text == '\0') {
+    return debug_level() > 0 ? spdlog::level::info : spdlog::level::warn;
+  }
   const auto level = spdlog::level::from_str(text);
   if (level == spdlog::level::off && std::string_view(text) != "off") {
     fail(Errc::invalid_argument,
@@ -73,6 +75,15 @@ spdlog::level::level_enum console_level() {
 }
 
 }  // namespace
+
+int debug_level() {
+  const char* text = std::getenv("WEFT_DEBUG");
+  const std::string_view level = text == nullptr || *text == '\0' ? "0" : text;
+  if (level.size() != 1 || level[0] < '0' || level[0] > '3') {
+    fail(Errc::invalid_argument, "WEFT_DEBUG = \"{}\": expected 0, 1, 2 or 3", level);
+  }
+  return level[0] - '0';
+}
 
 void init_logging(const LogOptions& options) {
   set_log_step(0);

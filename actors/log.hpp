@@ -17,9 +17,13 @@ struct LogOptions {
 };
 
 /// Sets the four loggers up: the file, and stderr from the level of WEFT_LOG (trace, debug, info,
-/// warn, error, off; default warn). Throws io if the file can't be opened, invalid_argument for
-/// another WEFT_LOG.
+/// warn, error, off; default warn, and info where WEFT_DEBUG is set). Throws io if the file can't
+/// be opened, invalid_argument for another WEFT_LOG or WEFT_DEBUG.
 void init_logging(const LogOptions& options);
+
+/// WEFT_DEBUG: 1 says why programs are compiled, 2 why they run, 3 what the passes make of them; 0
+/// where it isn't set. Throws invalid_argument for another value.
+int debug_level();
 
 /// The step that log lines of this process show.
 void set_log_step(std::uint64_t step) noexcept;

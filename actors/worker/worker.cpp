@@ -66,7 +66,8 @@ class WorkerSession {
                  {.worker = worker_,
                   .has_mesh = has_mesh(),
                   .dump_dir = variable("WEFT_DUMP_TO"),
-                  .plan_dir = variable("WEFT_COMPILE_CACHE")}) {
+                  .plan_dir = variable("WEFT_COMPILE_CACHE"),
+                  .debug = debug_level()}) {
     stages.ended("devices");
   }
 

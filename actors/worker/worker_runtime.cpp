@@ -16,6 +16,14 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
+/// "the sync at train.cpp:41"
+std::string describe(const RunSite& site) {
+  if (site.function.empty()) return "a read of a sharded tensor";
+  const std::string_view file = site.loc.file_name();
+  return fmt::format("the {} at {}:{}", site.function, file.substr(file.rfind('/') + 1),
+                     site.loc.line());
+}
+
 double seconds_since(Clock::time_point begin) {
   return std::chrono::duration<double>(Clock::now() - begin).count();
 }
@@ -74,6 +82,12 @@ WorkerRuntime::WorkerRuntime(const Mesh& mesh, std::vector<int> positions,
 
 WorkerRuntime::~WorkerRuntime() = default;
 
+template <typename... Args>
+void WorkerRuntime::debug(int level, fmt::format_string<Args...> format, Args&&... args) const {
+  if (options_.debug < level || options_.worker != 0) return;
+  logger("weft.worker")->info("{}", fmt::format(format, std::forward<Args>(args)...));
+}
+
 Runtime::RunResult WorkerRuntime::run(const Program& program, const Fingerprint& key,
                                       std::span<const Binding> inputs, const RunSite& site) {
   WEFT_CHECK(inputs.size() == program.inputs.size(), inputs.size(), program.inputs.size());
@@ -82,6 +96,7 @@ Runtime::RunResult WorkerRuntime::run(const Program& program, const Fingerprint&
     if (buffer != nullptr) require_own(**buffer, program.inputs[i].name);
   }
   const auto& [number, plan] = find_or_compile(program, key, site);
+  debug(2, "program {} runs for {}", number, describe(site));
   await_room();
   auto request = std::make_shared<DeviceRun>();
   request->program = number;
@@ -190,6 +205,7 @@ const CompileCache::Entry& WorkerRuntime::find_or_compile(const Program& program
   if (reason && options_.worker == 0) logger("weft.worker")->warn("{}", *reason);
   const auto begin = Clock::now();
   const std::uint32_t number = programs_;
+  debug(1, "program {} is new: {}", number, reason ? *reason : "the first for " + describe(site));
   auto plan = load_or_compile(program, key, number);
   metrics().sample("ArenaBytes", MetricUnit::bytes, static_cast<double>(plan->temp_bytes));
   metrics().sample("ArenaBytesBound", MetricUnit::bytes,
@@ -243,8 +259,10 @@ bool WorkerRuntime::dumps() const { return !options_.dump_dir.empty() && options
 
 /// What each pass gives, in order: program-2.1-canonicalize.txt.
 PassObserver WorkerRuntime::dump_passes(std::uint32_t number) const {
-  if (!dumps()) return {};
+  if (!dumps() && options_.debug < 3) return {};
   return [this, number, count = 0](std::string_view pass, const std::string& text) mutable {
+    debug(3, "program {} after {}:\n{}", number, pass, text);
+    if (!dumps()) return;
     dump(fmt::format("program-{}.{}-{}.txt", number, count++, pass),
          std::as_bytes(std::span(text)));
   };

@@ -27,6 +27,7 @@ struct WorkerRuntimeOptions {
   bool has_mesh = true;  ///< false: the loop sees no mesh, and its programs are its own
   std::string dump_dir;  ///< from WEFT_DUMP_TO; "" for none
   std::string plan_dir;  ///< from WEFT_COMPILE_CACHE; "" for none
+  int debug = 0;         ///< from WEFT_DEBUG
 };
 
 /// Used by the loop's thread. At most two runs are under way: run() waits for the one before.
@@ -65,6 +66,9 @@ class WorkerRuntime : public Runtime {
   void require_loop_thread(const char* what) const;
   void await_room() const;
   void begin_run(std::uint32_t program);
+  /// Says it if WEFT_DEBUG is `level` or more, on one worker: all have the same to say.
+  template <typename... Args>
+  void debug(int level, fmt::format_string<Args...> format, Args&&... args) const;
   bool dumps() const;
   PassObserver dump_passes(std::uint32_t number) const;
   void dump(const std::string& name, std::span<const std::byte> bytes) const;

@@ -13,6 +13,8 @@
 
 #include <fmt/format.h>
 
+#include <weft/tests/support/expect_error.hpp>
+
 namespace weft {
 namespace {
 
@@ -97,6 +99,29 @@ TEST_F(Fit, MeasuresWhatTheLoopDoes) {
   });
   ASSERT_TRUE(result.ok()) << result.error->message;
   EXPECT_NE(report.find("Metric: ExecuteTime\n  TotalSamples: 5\n"), std::string::npos) << report;
+}
+
+TEST_F(Fit, SaysWhyProgramsAreCompiledAndRun) {
+  ::setenv("WEFT_DEBUG", "3", 1);
+  ::testing::internal::CaptureStderr();
+  const Result result = fit([&](TrainContext&) {
+    Parameter w = make_parameter("w", std::vector<float>{1, 2}, {2});
+    for (int step = 0; step < 2; ++step) {
+      w.assign(w * 2);
+      sync();
+    }
+  });
+  const std::string log = ::testing::internal::GetCapturedStderr();
+  ::setenv("WEFT_DEBUG", "4", 1);
+  testing::expect_error(Errc::invalid_argument, {"WEFT_DEBUG = \"4\": expected 0, 1, 2 or 3"},
+                        [&] { fit([](TrainContext&) {}); });
+  ::unsetenv("WEFT_DEBUG");
+  ASSERT_TRUE(result.ok()) << result.error->message;
+  for (const char* words :
+       {"program 0 is new: the first for the sync at fit_test.cpp:",
+        "program 0 runs for the sync at fit_test.cpp:", "program 0 after propagate:\n%0: f32[2]"}) {
+    EXPECT_NE(log.find(words), std::string::npos) << words << "\n" << log;
+  }
 }
 
 TEST_F(Fit, FindsPlansThatAnEarlierRunHasKept) {
