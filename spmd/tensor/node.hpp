@@ -9,6 +9,7 @@
 #include <span>
 #include <string>
 #include <variant>
+#include <vector>
 
 #include <weft/spmd/program/program.hpp>
 #include <weft/spmd/tensor/runtime.hpp>
@@ -25,6 +26,15 @@ struct TensorNode {
   std::variant<std::monostate, HostData, BufferPtr> storage;
   std::optional<Sharding> marked;  ///< asked for before it first lay on the chips
   std::source_location loc{};      ///< of the call that brought it to the chips; line 0: unknown
+
+  /// Of a value that was computed because something was read in the middle of a step, in which no
+  /// gradient flows back through it from then on: where, and from which tensors.
+  struct Cut {
+    std::source_location loc;
+    std::uint64_t step = 0;
+    std::vector<std::weak_ptr<const TensorNode>> from;
+  };
+  Cut cut{};
 
   std::uint64_t trace = 0;      ///< the trace that the next two belong to
   ValueId value = kNoId;        ///< its current value

@@ -92,7 +92,17 @@ std::vector<Tensor> grad(const Tensor& loss, std::span<const Tensor> wrt,
         node->label());
   }
   std::vector<ValueId> values;
-  for (const Tensor& tensor : wrt) values.push_back(call.value(tensor));
+  std::vector<NodePtr> nodes;
+  for (const Tensor& tensor : wrt) {
+    values.push_back(call.value(tensor));
+    nodes.push_back(call.node(tensor));
+  }
+  if (const TensorNode* cut = call.trace().cut_from(nodes, node->value)) {
+    call.refuse(
+        "the loss depends on {}, through which no gradient flows since a value was read at {}: "
+        "take the gradient first, and read after it",
+        cut->label(), file_line(cut->cut.loc));
+  }
   std::vector<Tensor> grads;
   for (const ValueId value : grad(call.trace().builder(), node->value, values,
                                   call.trace().stopped(), call.trace().regions().all())) {

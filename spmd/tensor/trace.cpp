@@ -5,6 +5,7 @@
 #include <utility>
 
 #include <weft/spmd/error.hpp>
+#include <weft/spmd/passes/vjp.hpp>
 #include <weft/spmd/tensor/random.hpp>
 
 namespace weft {
@@ -160,8 +161,53 @@ void Trace::run(const RunSite& site, const TensorNode* whole) {
   }
   if (!outputs_.empty()) {
     execute(program_, fingerprint(program_), bindings(), inputs_, outputs_, site);
+    if (whole != nullptr) note_cut(site.loc);
   }
   reset();
+}
+
+/// The outputs are inputs of what is recorded next.
+void Trace::note_cut(const std::source_location& loc) const {
+  std::vector<NodePtr> input_of(program_.num_values());
+  for (std::size_t i = 0; i < inputs_.size(); ++i) input_of[program_.inputs[i].value] = inputs_[i];
+  for (const NodePtr& node : outputs_) {
+    if (node->is_state() || !is_floating(node->type.dtype)) continue;
+    node->cut = {loc, runtime_->step(), {}};
+    std::vector<bool> seen(program_.num_values(), false);
+    std::vector<ValueId> open{node->value};
+    while (!open.empty()) {
+      const ValueId value = open.back();
+      open.pop_back();
+      if (seen[value]) continue;
+      seen[value] = true;
+      if (const OpId op = program_.defining_op(value); op != kNoId) {
+        if (!has_vjp(program_.kind(op))) continue;
+        const auto operands = program_.op_operands(op);
+        open.insert(open.end(), operands.begin(), operands.end());
+      } else if (const NodePtr& input = input_of[value]; input != nullptr) {
+        auto& from = node->cut.from;
+        from.push_back(input);
+        from.insert(from.end(), input->cut.from.begin(), input->cut.from.end());
+      }
+    }
+  }
+}
+
+const TensorNode* Trace::cut_from(std::span<const NodePtr> wrt, ValueId loss) const {
+  std::vector<bool> reached(program_.num_values(), false);
+  reached[loss] = true;
+  for (OpId op = program_.num_ops(); op-- > 0;) {
+    if (!reached[program_.result(op)] || !has_vjp(program_.kind(op))) continue;
+    for (const ValueId operand : program_.op_operands(op)) reached[operand] = true;
+  }
+  for (std::size_t i = 0; i < inputs_.size(); ++i) {
+    const TensorNode::Cut& cut = inputs_[i]->cut;
+    if (!reached[program_.inputs[i].value] || cut.step != runtime_->step()) continue;
+    for (const auto& from : cut.from) {
+      if (std::ranges::find(wrt, from.lock()) != wrt.end()) return inputs_[i].get();
+    }
+  }
+  return nullptr;
 }
 
 TracedProgram Trace::run_function(const RunSite& site, std::span<const Tensor> results) {

@@ -78,6 +78,9 @@ class Trace {
   std::span<const ValueId> stopped() const { return stopped_; }
 
   CheckpointRegions& regions() { return regions_; }
+  /// An input that the loss depends on and that was computed from one of `wrt` before something was
+  /// read; null if there is none.
+  const TensorNode* cut_from(std::span<const NodePtr> wrt, ValueId loss) const;
 
   /// u32 words that no other call gives, by the thread's seed, the runtime's step and the number of
   /// calls that the step has made before.
@@ -113,6 +116,7 @@ class Trace {
   std::vector<Binding> bindings() const;
   PhiloxBlock random_words() const;
   void run_closures(std::size_t count);
+  void note_cut(const std::source_location& loc) const;
   void reset();
 
   Runtime* runtime_;
