@@ -1,0 +1,267 @@
+/// The compiler's own time: to trace a training step of a GPT, to compile it, and to find it again.
+/// No chip runs anything here.
+
+#include <chrono>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <benchmark/benchmark.h>
+
+#include <weft/spmd/passes/plan.hpp>
+#include <weft/spmd/tensor/compile.hpp>
+#include <weft/spmd/tensor/compile_cache.hpp>
+#include <weft/spmd/tensor/multi_head_attention.hpp>
+#include <weft/spmd/tensor/nn.hpp>
+#include <weft/spmd/tensor/optim.hpp>
+#include <weft/spmd/tensor/presets.hpp>
+
+namespace {
+
+using namespace weft;
+
+struct NoBuffer : Buffer {
+  NoBuffer(const TensorType& type, const Sharding& sharding) : Buffer(type, sharding) {}
+};
+
+/// Compiles what it hasn't compiled, and runs nothing: buffers without bytes stand for results.
+class CompilingRuntime : public Runtime {
+ public:
+  explicit CompilingRuntime(const Mesh& mesh) : mesh_(mesh) {}
+
+  const Mesh* mesh() const override { return &mesh_; }
+  RunResult run(const Program& program, const Fingerprint& key, std::span<const Binding> inputs,
+                const RunSite& /*site*/) override {
+    const CompileCache::Entry* entry = cache_.find(program, key);
+    if (entry == nullptr) {
+      last_ = program;
+      const auto plan = std::make_shared<const Plan>(weft::compile(program, mesh_));
+      entry = &cache_.add(program, key, {number_++, plan});
+    }
+    const Program& plan = entry->plan->program;
+    RunResult result;
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+      const auto* buffer = std::get_if<BufferPtr>(&inputs[i]);
+      result.input_buffers.push_back(
+          buffer != nullptr
+              ? *buffer
+              : std::make_shared<NoBuffer>(entry->plan->input_types[i], plan.inputs[i].sharding));
+    }
+    for (std::size_t i = 0; i < plan.outputs.size(); ++i) {
+      result.outputs.push_back(
+          std::make_shared<NoBuffer>(entry->plan->output_types[i], plan.outputs[i].sharding));
+    }
+    ran_ = std::chrono::steady_clock::now();
+    return result;
+  }
+  std::vector<std::byte> read(const Buffer& buffer) override {
+    return std::vector<std::byte>(static_cast<std::size_t>(buffer.type().bytes()));
+  }
+  std::uint64_t step() const override { return 0; }
+  void end_step() override {}
+
+  const Program& last_compiled() const { return last_; }
+  std::chrono::steady_clock::time_point ran() const { return ran_; }  ///< when run() last ended
+
+ private:
+  Mesh mesh_;
+  CompileCache cache_;
+  Program last_;
+  std::uint32_t number_ = 0;
+  std::chrono::steady_clock::time_point ran_;
+};
+
+constexpr std::int64_t kBatch = 64;
+constexpr std::int64_t kLength = 64;
+constexpr std::int64_t kSize = 128;
+constexpr std::int64_t kHeads = 64;
+constexpr std::int64_t kVocabulary = 256;
+
+Linear::Options linear_of(std::int64_t in, std::int64_t out) {
+  return {.in_features = in, .out_features = out};
+}
+
+struct Block : Module {
+  Block(Module& parent, const std::string& name) : Module(parent, name) {}
+  LayerNorm ln1{*this, "ln1", {.size = kSize}};
+  Linear q_proj{*this, "q_proj", linear_of(kSize, kSize)};
+  Linear k_proj{*this, "k_proj", linear_of(kSize, kSize)};
+  Linear v_proj{*this, "v_proj", linear_of(kSize, kSize)};
+  Linear o_proj{*this, "o_proj", linear_of(kSize, kSize)};
+  LayerNorm ln2{*this, "ln2", {.size = kSize}};
+  Linear up{*this, "up", linear_of(kSize, 4 * kSize)};
+  Linear down{*this, "down", linear_of(4 * kSize, kSize)};
+
+  Tensor operator()(const Tensor& x) const {
+    const Tensor normed = ln1(x);
+    const auto heads = [&](const Linear& project) { return split_heads(project(normed), kHeads); };
+    const Tensor y = x + o_proj(merge_heads(attention(heads(q_proj), heads(k_proj), heads(v_proj),
+                                                      {.causal = true})));
+    return y + down(gelu(up(ln2(y))));
+  }
+};
+
+/// A GPT that is trained with AdamW, tensor parallelism over "model" and FSDP over "data".
+struct Gpt : Module {
+  explicit Gpt(int num_layers) {
+    for (int i = 0; i < num_layers; ++i) {
+      layers.push_back(std::make_unique<Block>(*this, "layer" + std::to_string(i)));
+    }
+  }
+
+  void shard(const Mesh& mesh) const {
+    using enum TensorParallelStyle;
+    tensor_parallel(*this, mesh,
+                    {{"q_proj", columns},
+                     {"k_proj", columns},
+                     {"v_proj", columns},
+                     {"o_proj", rows},
+                     {"up", columns},
+                     {"down", rows},
+                     {"wte", columns}});
+    fsdp(*this, mesh);
+  }
+  Tensor loss(const Tensor& tokens, const Tensor& labels) const {
+    Tensor x = wte(tokens);
+    for (const auto& layer : layers) x = (*layer)(x);
+    return cross_entropy(linear(ln_f(x), wte.weight, {}), labels);
+  }
+
+  Embedding wte{*this, "wte", {.num_embeddings = kVocabulary, .embedding_dim = kSize}};
+  std::vector<std::unique_ptr<Block>> layers;
+  LayerNorm ln_f{*this, "ln_f", {.size = kSize}};
+};
+
+Tensor make_tokens(const Mesh& mesh) {
+  const std::vector<std::int32_t> zeros(static_cast<std::size_t>(kBatch * kLength));
+  const Tensor tokens = to_device(zeros, {kBatch, kLength});
+  data_parallel({&tokens, 1}, mesh);
+  return tokens;
+}
+
+/// What a loop has.
+struct Training {
+  explicit Training(const Mesh& mesh, int num_layers)
+      : runtime(mesh), scope(runtime), net(num_layers), optimizer(net.parameters(), {}) {
+    net.shard(mesh);
+  }
+
+  Tensor record() {
+    const Tensor loss = net.loss(make_tokens(*runtime.mesh()), make_tokens(*runtime.mesh()));
+    optimizer.step(grad(loss, net.parameters()));
+    return loss;
+  }
+  /// A step, so that parameters lie on the chips; the program that it compiled.
+  const Program& first_step() {
+    const Tensor loss = record();
+    weft::sync();
+    return runtime.last_compiled();
+  }
+
+  CompilingRuntime runtime;
+  RuntimeScope scope;
+  Gpt net;
+  AdamW optimizer;
+};
+
+const Mesh& small_mesh() {
+  static const Mesh mesh({4, 4}, {"data", "model"});
+  return mesh;
+}
+
+void per_op(benchmark::State& state, double ops) {
+  state.counters["ops"] = ops;
+  state.counters["per_op"] = benchmark::Counter(
+      ops, benchmark::Counter::kIsIterationInvariantRate | benchmark::Counter::kInvert);
+}
+
+/// The tensor calls alone, on two small tensors.
+void trace_add(benchmark::State& state) {
+  constexpr int kOps = 1000;
+  CompilingRuntime runtime(small_mesh());
+  for (auto _ : state) {
+    const RuntimeScope scope(runtime);
+    const Tensor y = to_device(std::vector<float>(4), {4});
+    Tensor x = y;
+    for (int i = 0; i < kOps; ++i) x = x + y;
+    benchmark::DoNotOptimize(x);
+  }
+  per_op(state, kOps);
+}
+
+/// A step of the training, with the gradients and the update.
+void trace_step(benchmark::State& state) {
+  Training training(small_mesh(), static_cast<int>(state.range(0)));
+  const double ops = training.first_step().num_ops();
+  for (auto _ : state) {
+    {
+      const RuntimeScope scope(training.runtime);
+      benchmark::DoNotOptimize(training.record());
+    }
+  }
+  per_op(state, ops);
+}
+
+void compile_cold(benchmark::State& state) {
+  const auto side = state.range(1);
+  const Mesh mesh({side, side}, {"data", "model"});
+  Training training(mesh, static_cast<int>(state.range(0)));
+  const Program program = training.first_step();
+  for (auto _ : state) benchmark::DoNotOptimize(weft::compile(program, mesh));
+  per_op(state, program.num_ops());
+  state.counters["chips"] = mesh.size();
+}
+
+/// From sync() to the end of the runtime's run(): fingerprint, lookup, bindings.
+void sync_hit(benchmark::State& state) {
+  Training training(small_mesh(), static_cast<int>(state.range(0)));
+  const double ops = training.first_step().num_ops();
+  for (auto _ : state) {
+    const Tensor loss = training.record();
+    const auto begin = std::chrono::steady_clock::now();
+    weft::sync();
+    state.SetIterationTime(std::chrono::duration<double>(training.runtime.ran() - begin).count());
+  }
+  per_op(state, ops);
+}
+
+/// The same of a function that weft::compile has traced.
+void call_hit(benchmark::State& state) {
+  Training training(small_mesh(), static_cast<int>(state.range(0)));
+  auto step = weft::compile([&](const Tensor& tokens, const Tensor& labels) {
+    const Tensor loss = training.net.loss(tokens, labels);
+    training.optimizer.step(grad(loss, training.net.parameters()));
+    return loss;
+  });
+  const Mesh& mesh = small_mesh();
+  for (int i = 0; i < 2; ++i) step(make_tokens(mesh), make_tokens(mesh));
+  for (auto _ : state) {
+    const Tensor tokens = make_tokens(mesh);
+    const Tensor labels = make_tokens(mesh);
+    const auto begin = std::chrono::steady_clock::now();
+    benchmark::DoNotOptimize(step(tokens, labels));
+    state.SetIterationTime(std::chrono::duration<double>(training.runtime.ran() - begin).count());
+  }
+  per_op(state, training.runtime.last_compiled().num_ops());
+}
+
+// Numbers of layers that make programs of about 2,500 and 5,000 ops.
+constexpr int kLayersOf2500 = 4;
+constexpr int kLayersOf5000 = 9;
+
+BENCHMARK(trace_add)->Unit(benchmark::kMicrosecond);
+BENCHMARK(trace_step)->Arg(kLayersOf2500)->Unit(benchmark::kMicrosecond);
+BENCHMARK(compile_cold)
+    ->ArgNames({"layers", "side"})
+    ->Args({kLayersOf2500, 4})
+    ->Args({kLayersOf5000, 4})
+    ->Args({kLayersOf5000, 16})
+    ->Args({kLayersOf5000, 64})
+    ->Unit(benchmark::kMillisecond);
+BENCHMARK(sync_hit)->Arg(kLayersOf2500)->UseManualTime()->Unit(benchmark::kMicrosecond);
+BENCHMARK(call_hit)->Arg(kLayersOf2500)->UseManualTime()->Unit(benchmark::kMicrosecond);
+
+}  // namespace
+
+BENCHMARK_MAIN();
