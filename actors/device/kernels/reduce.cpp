@@ -109,7 +109,7 @@ class RunSum<T, F> {
   static constexpr int kWidth = 16 / sizeof(C);
 
   void add_vector(std::size_t v, const T* x) {
-    Vector elements;
+    Vector elements{};
     for (int j = 0; j < kWidth; ++j) elements[j] = load(x[j]);
     sums_[v] = f_(sums_[v], elements);
   }
