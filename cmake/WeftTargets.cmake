@@ -50,10 +50,11 @@ endfunction()
 
 # weft_test(<name> LABELS ... SOURCES ... LIBRARIES ...): a GoogleTest program and its ctest. The
 # label `caf` says that the test runs actors: Debian's CAF isn't instrumented, so ThreadSanitizer
-# would take its atomics for races, and there is no such test under it.
+# would take its atomics for races, and there is no such test under it. Nor is there one with the
+# label `pure`, which has no thread.
 function(weft_test name)
   cmake_parse_arguments(arg "" "TIMEOUT" "LABELS;SOURCES;LIBRARIES" ${ARGN})
-  if(WEFT_SANITIZE MATCHES thread AND "caf" IN_LIST arg_LABELS)
+  if(WEFT_SANITIZE MATCHES thread AND ("caf" IN_LIST arg_LABELS OR "pure" IN_LIST arg_LABELS))
     return()
   endif()
   weft_program(${name} SOURCES ${arg_SOURCES} LIBRARIES ${arg_LIBRARIES} GTest::gtest_main)
