@@ -274,7 +274,7 @@ class ProgramMaker {
     const Shape index(std::span<const std::int64_t>(shape).first(num_dims));
     const std::int64_t rows = any_size();
     const double result = magnitude(updates) * static_cast<double>(index.num_elements());
-    if (result > kMagnitudeMax ||
+    if (result > kMagnitudeMax || shape.size() - index.size() >= kDimCountMax ||
         shape.num_elements() / index.num_elements() * rows > kElementCountMax) {
       return std::nullopt;
     }
