@@ -78,8 +78,7 @@ class Comparison {
   Comparison(const Program& before, const Program& after) : before_(before), after_(after) {}
 
   Differences run() {
-    const std::size_t same_types = compare_inputs();
-    if (same_types == 0) {  // else all that follows from an input differs as well
+    if (compare_inputs() == 0) {  // else all that follows from an input differs as well
       compare_ops();
       compare_outputs();
       // A layout may differ beside another cause without being one: a parameter's is settled by the

@@ -116,7 +116,8 @@ std::vector<Tensor> CompiledFunction::call(const std::vector<Tensor>& args,
     impl_->trace_id = trace.id();
     impl_->by_signature.clear();
   }
-  Traced& entry = impl_->by_signature[signature(args, host_values)];
+  const std::string autocast = trace.autocast() ? std::string(to_string(*trace.autocast())) : "";
+  Traced& entry = impl_->by_signature[signature(args, autocast + ";" + host_values)];
   std::vector<Tensor> results = entry.complete ? impl_->run_again(trace, args, entry)
                                                : impl_->trace_call(trace, args, entry, traced);
   if (impl_->options.ends_step) trace.end_step();
@@ -130,7 +131,7 @@ std::vector<Tensor> CompiledFunction::Impl::trace_call(
   const std::uint64_t runs = trace.run_count();
   std::vector<Tensor> results = traced();
   for (const Tensor& result : results) node_of(result, loc);
-  entry.complete = trace.run_count() == runs;
+  const bool complete = trace.run_count() == runs;
   entry.program = trace.run_function(site(), results);
   entry.arguments.clear();
   entry.results.clear();
@@ -159,12 +160,13 @@ std::vector<Tensor> CompiledFunction::Impl::trace_call(
     if (output != outputs.end()) use.output = static_cast<std::size_t>(output - outputs.begin());
   }
   entry.release();
+  entry.complete = complete;
   return results;
 }
 
 std::vector<Tensor> CompiledFunction::Impl::run_again(Trace& trace, const std::vector<Tensor>& args,
                                                       Traced& entry) const {
-  auto& [program, key, inputs, outputs, random_state] = entry.program;
+  auto& [program, key, inputs, outputs, random_state, random_calls] = entry.program;
   for (const ArgumentUse& use : entry.arguments) {
     inputs[use.input] = args[use.argument].node();
     if (use.output) outputs[*use.output] = args[use.argument].node();
@@ -173,10 +175,12 @@ std::vector<Tensor> CompiledFunction::Impl::run_again(Trace& trace, const std::v
   for (const ResultSource& source : entry.results) {
     switch (source.kind) {
       case ResultSource::output: {
-        auto node = std::make_shared<TensorNode>();
-        node->type = program.type(program.outputs[source.index].value);
-        outputs[source.index] = node;
-        results.emplace_back(std::move(node));
+        NodePtr& node = outputs[source.index];
+        if (node == nullptr) {
+          node = std::make_shared<TensorNode>();
+          node->type = program.type(program.outputs[source.index].value);
+        }
+        results.emplace_back(node);
         break;
       }
       case ResultSource::argument: results.push_back(args[source.index]); break;

@@ -1,6 +1,8 @@
 #pragma once
 /// The templates of compile.hpp: how arguments and results become lists of tensors and back.
 
+#include <typeinfo>
+
 #include <weft/spmd/tensor/compile.hpp>
 
 namespace weft {
@@ -42,11 +44,14 @@ void append(const T& value, std::vector<Tensor>& tensors, std::string& host_valu
     tensors.insert(tensors.end(), value.begin(), value.end());
     host_values += std::to_string(value.size()) + " tensors;";
   } else if constexpr (std::is_arithmetic_v<T>) {
-    host_values += std::to_string(value) + ";";
+    // To the bit: another number is another program.
+    host_values += typeid(T).name();
+    host_values.append(reinterpret_cast<const char*>(&value), sizeof(value));
   } else {
     static_assert(std::convertible_to<T, std::string>,
                   "compile: arguments are tensors, vectors of them, numbers and strings");
-    host_values += std::string(value) + ";";
+    const std::string text(value);
+    host_values += std::to_string(text.size()) + " letters:" + text;
   }
 }
 

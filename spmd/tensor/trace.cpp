@@ -106,24 +106,25 @@ ValueId Trace::add_input(const NodePtr& node, const std::source_location& loc) {
   return node->value;
 }
 
-PhiloxBlock Trace::random_words() const {
+/// What the random bits of a program start from: all that changes from step to step, so that none
+/// is a new program.
+HostData Trace::random_words() {
+  const std::uint64_t step = runtime_->step();
+  if (step != random_step_) random_count_ = 0;
+  random_step_ = step;
   const std::uint64_t seed = initial_seed();
-  return {static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32), 0,
-          static_cast<std::uint32_t>(runtime_->step())};
+  const PhiloxBlock words{static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32),
+                          random_count_, static_cast<std::uint32_t>(step)};
+  const auto bytes = std::as_bytes(std::span(words));
+  return std::make_shared<const std::vector<std::byte>>(bytes.begin(), bytes.end());
 }
 
 ValueId Trace::random_bits(const Shape& shape, const std::source_location& loc) {
   const TensorType type{DType::u32, {4}};
-  const PhiloxBlock words = random_words();
-  // Only the words of the input differ from step to step: none is a new program.
-  if (random_state_ == nullptr || words != random_words_) {
-    random_state_ = host_node(type, InputKind::runtime_scalar, "", std::as_bytes(std::span(words)));
-    random_words_ = words;
+  if (random_state_ == nullptr) {
+    random_state_ = host_node(type, InputKind::runtime_scalar, "", *random_words());
   }
-  const std::uint64_t step = runtime_->step();
-  if (step != random_step_) random_count_ = 0;
-  random_step_ = step;
-  const PhiloxBlock number{0, 0, random_count_++, 0};
+  const PhiloxBlock number{0, 0, random_calls_++, 0};
   const ValueId state = builder_.binary(OpKind::add, value_of(random_state_, loc),
                                         builder_.constant(std::as_bytes(std::span(number)), type));
   return builder_.rng_bit_generator(state, shape);
@@ -155,6 +156,12 @@ void Trace::mark(TensorNode& node, const Sharding& sharding) {
 }
 
 void Trace::run(const RunSite& site, const TensorNode* whole) {
+  if (function_ && function_->full_graph) {
+    fail(Errc::invalid_argument,
+         "{} at {} is in the middle of the function compiled at {} with full_graph: return the "
+         "tensor, and read it after the call, which ends the step",
+         site.function, file_line(site.loc), file_line(function_->loc));
+  }
   add_parameter_outputs();
   for (const auto& handle : recorded_) {
     if (const NodePtr node = handle.lock()) add_output(node, node.get() == whole);
@@ -166,6 +173,10 @@ void Trace::run(const RunSite& site, const TensorNode* whole) {
   reset();
 }
 
+bool Trace::carries_gradient(OpId op) const {
+  return has_vjp(program_.kind(op)) && is_floating(program_.type(program_.result(op)).dtype);
+}
+
 /// The outputs are inputs of what is recorded next.
 void Trace::note_cut(const std::source_location& loc) const {
   std::vector<NodePtr> input_of(program_.num_values());
@@ -173,6 +184,7 @@ void Trace::note_cut(const std::source_location& loc) const {
   for (const NodePtr& node : outputs_) {
     if (node->is_state() || !is_floating(node->type.dtype)) continue;
     node->cut = {loc, runtime_->step(), {}};
+    auto& from = node->cut.from;
     std::vector<bool> seen(program_.num_values(), false);
     std::vector<ValueId> open{node->value};
     while (!open.empty()) {
@@ -181,15 +193,21 @@ void Trace::note_cut(const std::source_location& loc) const {
       if (seen[value]) continue;
       seen[value] = true;
       if (const OpId op = program_.defining_op(value); op != kNoId) {
-        if (!has_vjp(program_.kind(op))) continue;
+        if (!carries_gradient(op)) continue;
         const auto operands = program_.op_operands(op);
         open.insert(open.end(), operands.begin(), operands.end());
       } else if (const NodePtr& input = input_of[value]; input != nullptr) {
-        auto& from = node->cut.from;
         from.push_back(input);
+        if (input->cut.step != node->cut.step) continue;
         from.insert(from.end(), input->cut.from.begin(), input->cut.from.end());
       }
     }
+    // Each once: what is read in a loop would list them more and more often.
+    std::ranges::sort(from, std::owner_less<>());
+    const auto same = [](const auto& a, const auto& b) {
+      return !a.owner_before(b) && !b.owner_before(a);
+    };
+    from.erase(std::unique(from.begin(), from.end(), same), from.end());
   }
 }
 
@@ -197,7 +215,7 @@ const TensorNode* Trace::cut_from(std::span<const NodePtr> wrt, ValueId loss) co
   std::vector<bool> reached(program_.num_values(), false);
   reached[loss] = true;
   for (OpId op = program_.num_ops(); op-- > 0;) {
-    if (!reached[program_.result(op)] || !has_vjp(program_.kind(op))) continue;
+    if (!reached[program_.result(op)] || !carries_gradient(op)) continue;
     for (const ValueId operand : program_.op_operands(op)) reached[operand] = true;
   }
   for (std::size_t i = 0; i < inputs_.size(); ++i) {
@@ -220,19 +238,17 @@ TracedProgram Trace::run_function(const RunSite& site, std::span<const Tensor> r
                        .key = fingerprint(program_),
                        .inputs = inputs_,
                        .outputs = outputs_,
-                       .random_state = random_state_};
+                       .random_state = random_state_,
+                       .random_calls = random_calls_};
   if (!outputs_.empty()) execute(program_, traced.key, bindings(), inputs_, outputs_, site);
   reset();
   return traced;
 }
 
 void Trace::run_again(const TracedProgram& traced, const RunSite& site) {
-  if (traced.random_state != nullptr) {
-    const PhiloxBlock words = random_words();
-    const auto bytes = std::as_bytes(std::span(words));
-    traced.random_state->storage =
-        std::make_shared<const std::vector<std::byte>>(bytes.begin(), bytes.end());
-  }
+  if (traced.outputs.empty()) return;
+  if (traced.random_state != nullptr) traced.random_state->storage = random_words();
+  random_count_ += traced.random_calls;
   std::vector<Binding> bindings;
   bindings.reserve(traced.inputs.size());
   for (const NodePtr& node : traced.inputs) bindings.push_back(binding(*node));
@@ -302,6 +318,11 @@ void Trace::run_closures(std::size_t count) {
   }
 }
 
+void Trace::discard() {
+  random_calls_ = 0;
+  reset();
+}
+
 void Trace::reset() {
   serial_ = next_serial();
   program_ = Program{};
@@ -312,6 +333,7 @@ void Trace::reset() {
   recorded_.clear();
   regions_.clear();
   random_state_.reset();
+  random_count_ += std::exchange(random_calls_, 0);
   stopped_.clear();
   names_.clear();
   data_count_ = 0;
@@ -320,13 +342,6 @@ void Trace::reset() {
 
 std::vector<std::byte> Trace::read(const NodePtr& node, const std::source_location& loc) {
   if (current_trace != nullptr && current_trace->is_pending(*node)) {
-    if (const FunctionScope* function = current_trace->function();
-        function != nullptr && function->full_graph) {
-      fail(Errc::invalid_argument,
-           "a value is read at {}, in the middle of the function compiled at {} with full_graph: "
-           "return the tensor, and read it after the call",
-           file_line(loc), file_line(function->loc));
-    }
     current_trace->runtime().metrics().forced_read(file_line(loc));
     current_trace->run({"read", loc}, node.get());
   }

@@ -96,7 +96,7 @@ class Trace {
   /// Runs the program with what its inputs hold now; its outputs hold the new values then.
   void run_again(const TracedProgram& traced, const RunSite& site);
   /// Forgets what was recorded since the last run: parameters have their values of then.
-  void discard() { reset(); }
+  void discard();
   /// Programs that this trace has run.
   std::uint64_t run_count() const { return run_count_; }
 
@@ -114,8 +114,9 @@ class Trace {
                std::span<const NodePtr> inputs, std::span<const NodePtr> outputs,
                const RunSite& site);
   std::vector<Binding> bindings() const;
-  PhiloxBlock random_words() const;
+  HostData random_words();
   void run_closures(std::size_t count);
+  bool carries_gradient(OpId op) const;
   void note_cut(const std::source_location& loc) const;
   void reset();
 
@@ -139,8 +140,8 @@ class Trace {
   std::deque<std::function<void()>> closures_;
   std::size_t closures_before_ = 0;  // of them, those of steps that have ended
   NodePtr random_state_;             // an input of this trace; null before it is needed
-  PhiloxBlock random_words_{};       // its elements
-  std::uint64_t random_step_ = 0;    // the step that made `random_count_` calls
+  std::uint32_t random_calls_ = 0;   // for random bits, in this trace
+  std::uint64_t random_step_ = 0;    // the step whose traces made `random_count_` of them before
   std::uint32_t random_count_ = 0;
   int data_count_ = 0;
   int scalar_count_ = 0;

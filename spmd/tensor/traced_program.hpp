@@ -1,6 +1,7 @@
 #pragma once
 /// TracedProgram: what a trace has run, to be run again. For the files of this folder.
 
+#include <cstdint>
 #include <vector>
 
 #include <weft/spmd/program/program.hpp>
@@ -15,6 +16,7 @@ struct TracedProgram {
   std::vector<NodePtr> inputs;
   std::vector<NodePtr> outputs;
   NodePtr random_state = nullptr;  ///< the input that random tensors come from, if there are any
+  std::uint32_t random_calls = 0;  ///< for random bits
 };
 
 }  // namespace weft

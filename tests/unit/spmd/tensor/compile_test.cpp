@@ -90,6 +90,42 @@ TEST_F(Compile, TrainsAsTheLazyLoopDoes) {
   EXPECT_NE(lazy[1], lazy[0]);
 }
 
+TEST_F(Compile, HostValuesCountToTheBit) {
+  auto f = compile([](const Tensor& x, double factor) {
+    return std::tuple{x * factor, x * factor};
+  });
+  const Tensor x = f32({1e8F}, {1});
+  for (const double factor : {1e-7, 2e-7, 1e-7}) {
+    const auto [a, b] = f(x, factor);
+    EXPECT_NEAR(a.item(), 1e8 * factor, 1e-3);
+    EXPECT_EQ(b.item(), a.item());
+  }
+}
+
+TEST_F(Compile, WhatCouldNotBeCompiledIsTriedAgain) {
+  auto f = compile([](const Tensor& x) { return x * 2; }, {.max_programs = 1});
+  EXPECT_EQ(f(f32({1}, {1})).item(), 2);
+  for (int i = 0; i < 2; ++i) {
+    expect_error(Errc::invalid_argument, {"max_programs = 1"}, [&] { f(f32({1, 2}, {2})); });
+  }
+  auto nothing = compile([](const Tensor&) {});
+  nothing(f32({1}, {1}));
+  nothing(f32({1}, {1}));
+}
+
+TEST_F(Compile, RandomNumbersAreNotRepeatedBesideTheFunction) {
+  auto compiled = compile([] { return rand({4}); }, {.ends_step = false});
+  std::vector<std::vector<Floats>> found;
+  for (int step = 0; step < 3; ++step) {
+    found.push_back({compiled().to_vector(), rand({4}).to_vector(), compiled().to_vector()});
+    EXPECT_NE(found.back()[0], found.back()[1]);
+    EXPECT_NE(found.back()[0], found.back()[2]);
+    EXPECT_NE(found.back()[1], found.back()[2]);
+    sync();
+  }
+  EXPECT_NE(found[0], found[1]);
+}
+
 TEST_F(Compile, RandomNumbersAreThoseOfTheStep) {
   const auto draw = [] { return rand({4}); };
   auto compiled = compile(draw);
@@ -146,7 +182,7 @@ TEST_F(Compile, AReadInTheMiddleIsRefusedWithFullGraphAndElseTracesEveryTime) {
   };
   auto whole = compile(body, {.full_graph = true});
   expect_error(Errc::invalid_argument,
-               {"a value is read at compile_test.cpp:", "compiled at compile_test.cpp:"},
+               {"read at compile_test.cpp:", "function compiled at compile_test.cpp:"},
                [&] { whole(f32({1}, {1})); });
   auto parts = compile(body);
   calls = 0;
