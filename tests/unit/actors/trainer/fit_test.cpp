@@ -8,6 +8,7 @@
 #include <cmath>
 #include <csignal>
 #include <filesystem>
+#include <latch>
 #include <limits>
 #include <numeric>
 
@@ -228,18 +229,22 @@ TEST_F(Fit, BringsNanToTheCallbacks) {
   EXPECT_TRUE(check->seen);
 }
 
-/// The loop has ended long before its reports have all been dealt with.
+/// The first call waits until the loop has reported all that it will: the signal meets a loop that
+/// has ended, and reports that wait for the callback.
 TEST_F(Fit, IsCancelledBetweenTheCallsOfASlowCallback) {
   struct Interrupt : Callback {
     void on_report(const Metrics&) override {
+      reported.wait();
       if (++calls == 2) std::raise(SIGINT);
     }
+    std::latch reported{1};
     int calls = 0;
   };
   const auto interrupt = std::make_shared<Interrupt>();
   const Result result = fit(
-      [](TrainContext& ctx) {
+      [&interrupt](TrainContext& ctx) {
         for (int i = 0; i < 20; ++i) ctx.report({{"i", i}});
+        interrupt->reported.count_down();
       },
       {interrupt});
   expect_refused(result, Errc::cancelled, "SIGINT");
