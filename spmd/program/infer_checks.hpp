@@ -75,4 +75,19 @@ inline void expect_reducible(const OpSignature& op, std::int64_t kind) {
   }
 }
 
+/// Atoms of the mesh, each once; none in a global program, which has no mesh to look at.
+inline void expect_atom_lists(const OpSignature& op, Dims lists) {
+  AtomMask seen = 0;
+  for (const std::int64_t bits : lists) {
+    if (bits == 0) continue;
+    WEFT_CHECK(op.mesh != nullptr);
+    const auto word = static_cast<std::uint64_t>(bits);
+    if (!is_atom_list(*op.mesh, word) || (AtomList::from_bits(word).mask() & seen) != 0) {
+      reject(op, "{:#x} isn't a list of atoms of mesh {} that no other dim uses", word,
+             op.mesh->to_string());
+    }
+    seen = static_cast<AtomMask>(seen | AtomList::from_bits(word).mask());
+  }
+}
+
 }  // namespace weft::infer

@@ -7,21 +7,6 @@
 namespace weft::infer {
 namespace {
 
-/// Atoms of the mesh, each once; none in a global program, which has no mesh to look at.
-void expect_atom_lists(const OpSignature& op, Dims lists) {
-  AtomMask seen = 0;
-  for (const std::int64_t bits : lists) {
-    if (bits == 0) continue;
-    WEFT_CHECK(op.mesh != nullptr);
-    const auto word = static_cast<std::uint64_t>(bits);
-    if (!is_atom_list(*op.mesh, word) || (AtomList::from_bits(word).mask() & seen) != 0) {
-      reject(op, "{:#x} isn't a list of atoms of mesh {} that no other dim uses", word,
-             op.mesh->to_string());
-    }
-    seen = static_cast<AtomMask>(seen | AtomList::from_bits(word).mask());
-  }
-}
-
 void expect_index(const OpSignature& op, std::size_t operand) {
   if (op.operands[operand].dtype != DType::i32) {
     reject(op, "the index is {}; it must be i32", op.operands[operand].to_string());

@@ -118,47 +118,10 @@ std::vector<Stage> stages(const TensorType& type, const Matrices& matrices, DTyp
   return list;
 }
 
-/// Exact in integers, and the reference in f64; k ascending.
-template <typename T>
-void multiply(const Matmul& matmul, int dim, const T* lhs, const T* rhs, T*& result) {
-  if (dim < matmul.batch.size()) {
-    const auto d = static_cast<std::size_t>(dim);
-    for (std::int64_t i = 0; i < matmul.batch[dim]; ++i) {
-      multiply(matmul, dim + 1, lhs + i * matmul.lhs.batch[d], rhs + i * matmul.rhs.batch[d],
-               result);
-    }
-    return;
-  }
-  for (std::int64_t i = 0; i < matmul.m; ++i, result += matmul.n) {
-    std::fill_n(result, matmul.n, T{0});
-    for (std::int64_t k = 0; k < matmul.k; ++k) {
-      const T a = lhs[i * matmul.lhs.row + k * matmul.lhs.column];
-      const T* b = rhs + k * matmul.rhs.row;
-      for (std::int64_t j = 0; j < matmul.n; ++j) {
-        result[j] = Add{}(result[j], Multiply{}(a, b[j * matmul.rhs.column]));
-      }
-    }
-  }
-}
-
 Kernel zeros(const TensorType& type) {
   return {[bytes = type.bytes()](const KernelArgs& args) {
     std::fill_n(args.result, bytes, std::byte{0});
   }};
-}
-
-MatmulFunction matmul_function(const Matmul& matmul, DType dtype, const ChipContext& chip) {
-  if (dtype == DType::f32) return prepare_matmul(matmul, chip.stream);
-  return visit_dtype(dtype, [&]<typename T>(std::type_identity<T>) -> MatmulFunction {
-    if constexpr (std::is_same_v<T, Compute<T>>) {
-      return [matmul](const std::byte* lhs, const std::byte* rhs, std::byte* result) {
-        T* out = as<T>(result);
-        multiply(matmul, 0, as<T>(lhs), as<T>(rhs), out);
-      };
-    } else {
-      return nullptr;
-    }
-  });
 }
 
 }  // namespace
@@ -184,7 +147,7 @@ Kernel dot_general(const Program& program, OpId op, const ChipContext& chip) {
   const Matrices right = matrices(rhs.shape, rhs_batch, rhs_contracting, rhs_free);
   matmul.lhs = left.place;
   matmul.rhs = right.place;
-  const MatmulFunction run = matmul_function(matmul, dtype, chip);
+  const MatmulFunction run = prepare_matmul(matmul, dtype, chip);
   if (!run) return {};
 
   Scratch scratch;

@@ -1,6 +1,10 @@
 #include <weft/actors/device/kernels/matmul.hpp>
 
+#include <algorithm>
+
 #include <weft/actors/device/kernels/aligned_buffer.hpp>
+#include <weft/actors/device/kernels/arithmetic.hpp>
+#include <weft/actors/device/kernels/element.hpp>
 #include <weft/actors/device/kernels/onednn.hpp>
 
 namespace weft::kernels {
@@ -18,9 +22,30 @@ dnnl::memory::desc describe(const Shape& batch, const Strides& batch_strides, st
   return {sizes, dnnl::memory::data_type::f32, strides};
 }
 
-}  // namespace
+/// Exact in integers, and the reference in f64; k ascending.
+template <typename T>
+void multiply(const Matmul& matmul, int dim, const T* lhs, const T* rhs, T*& result) {
+  if (dim < matmul.batch.size()) {
+    const auto d = static_cast<std::size_t>(dim);
+    for (std::int64_t i = 0; i < matmul.batch[dim]; ++i) {
+      multiply(matmul, dim + 1, lhs + i * matmul.lhs.batch[d], rhs + i * matmul.rhs.batch[d],
+               result);
+    }
+    return;
+  }
+  for (std::int64_t i = 0; i < matmul.m; ++i, result += matmul.n) {
+    std::fill_n(result, matmul.n, T{0});
+    for (std::int64_t k = 0; k < matmul.k; ++k) {
+      const T a = lhs[i * matmul.lhs.row + k * matmul.lhs.column];
+      const T* b = rhs + k * matmul.rhs.row;
+      for (std::int64_t j = 0; j < matmul.n; ++j) {
+        result[j] = Add{}(result[j], Multiply{}(a, b[j * matmul.rhs.column]));
+      }
+    }
+  }
+}
 
-MatmulFunction prepare_matmul(const Matmul& matmul, std::shared_ptr<MatmulStream> stream) {
+MatmulFunction by_onednn(const Matmul& matmul, std::shared_ptr<MatmulStream> stream) {
   Strides result_strides{};
   std::int64_t stride = matmul.m * matmul.n;
   for (int dim = matmul.batch.size() - 1; dim >= 0; --dim) {
@@ -51,6 +76,22 @@ MatmulFunction prepare_matmul(const Matmul& matmul, std::shared_ptr<MatmulStream
     fail(Errc::unavailable, "oneDNN has no matmul of {}x{} by {}x{}: {}", matmul.m, matmul.k,
          matmul.k, matmul.n, error.what());
   }
+}
+
+}  // namespace
+
+MatmulFunction prepare_matmul(const Matmul& matmul, DType dtype, const ChipContext& chip) {
+  if (dtype == DType::f32) return by_onednn(matmul, chip.stream);
+  return visit_dtype(dtype, [&]<typename T>(std::type_identity<T>) -> MatmulFunction {
+    if constexpr (std::is_same_v<T, Compute<T>>) {
+      return [matmul](const std::byte* lhs, const std::byte* rhs, std::byte* result) {
+        T* out = as<T>(result);
+        multiply(matmul, 0, as<T>(lhs), as<T>(rhs), out);
+      };
+    } else {
+      return nullptr;
+    }
+  });
 }
 
 }  // namespace weft::kernels

@@ -1,5 +1,5 @@
 #pragma once
-/// Batched matrix multiplication in f32 by oneDNN.
+/// Batched matrix multiplication: by oneDNN in f32, by plain loops in other dtypes.
 
 #include <functional>
 #include <memory>
@@ -28,7 +28,7 @@ struct Matmul {
 using MatmulFunction =
     std::function<void(const std::byte* lhs, const std::byte* rhs, std::byte* result)>;
 
-/// Runs on the calling thread alone, whatever OpenMP is set to there.
-MatmulFunction prepare_matmul(const Matmul& matmul, std::shared_ptr<MatmulStream> stream);
+/// Runs on the calling thread alone, whatever OpenMP is set to there. Null for bf16 and pred.
+MatmulFunction prepare_matmul(const Matmul& matmul, DType dtype, const ChipContext& chip);
 
 }  // namespace weft::kernels
