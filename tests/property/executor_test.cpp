@@ -127,17 +127,6 @@ std::vector<Elements> small_integers(const Program& program, Random& random) {
   return inputs;
 }
 
-std::vector<Mesh> meshes() {
-  return {Mesh({1}, {"a"}),
-          Mesh({2}, {"a"}),
-          Mesh({3}, {"a"}),
-          Mesh({4}, {"a"}),
-          Mesh({2, 2}, {"a", "b"}, {2, 0, 3, 1}),
-          Mesh({6}, {"a"}),
-          Mesh({2, 4}, {"a", "b"}),
-          Mesh({2, 2, 2}, {"a", "b", "c"}, {7, 6, 5, 4, 3, 2, 1, 0})};
-}
-
 std::vector<std::uint64_t> seeds(std::uint64_t count) {
   if (const char* seed = std::getenv("WEFT_TEST_SEED")) return {std::stoull(seed)};
   std::vector<std::uint64_t> seeds;
@@ -146,7 +135,7 @@ std::vector<std::uint64_t> seeds(std::uint64_t count) {
 }
 
 TEST(Executor, AgreesWithTheInterpreterOnRandomPrograms) {
-  const std::vector<Mesh> all = meshes();
+  const std::vector<Mesh> all = testing::small_meshes();
   for (const std::uint64_t seed : seeds(3000)) {
     Random random(seed);
     const Mesh& mesh = all[random.below(all.size())];

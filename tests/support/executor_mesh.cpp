@@ -42,6 +42,17 @@ std::uint64_t take(std::uint64_t& end, const TensorType& type) {
 
 }  // namespace
 
+std::vector<Mesh> small_meshes() {
+  return {Mesh({1}, {"a"}),
+          Mesh({2}, {"a"}),
+          Mesh({3}, {"a"}),
+          Mesh({4}, {"a"}),
+          Mesh({2, 2}, {"a", "b"}, {2, 0, 3, 1}),
+          Mesh({6}, {"a"}),
+          Mesh({2, 4}, {"a", "b"}),
+          Mesh({2, 2, 2}, {"a", "b", "c"}, {7, 6, 5, 4, 3, 2, 1, 0})};
+}
+
 ExecutorMesh::ExecutorMesh(const Mesh& mesh)
     : mesh_(mesh),
       memory_(JobMemory::anonymous({.job = std::string(32, '0'),

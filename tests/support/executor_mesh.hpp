@@ -12,6 +12,9 @@
 
 namespace weft::testing {
 
+/// Of 1 to 8 chips, with 1 to 3 axes; in some the devices stand in another order.
+std::vector<Mesh> small_meshes();
+
 /// A plan that is loaded on all chips of a mesh.
 struct MeshPlan {
   Plan plan;

@@ -42,24 +42,7 @@ class ProgramMaker {
     }
   }
 
-  /// Each atom goes to a random dim, if it divides it, or to none.
-  Sharding any_sharding(const Shape& shape) {
-    Sharding sharding;
-    std::vector<Atom> atoms(static_cast<std::size_t>(mesh_.num_atoms()));
-    std::iota(atoms.begin(), atoms.end(), Atom{1});
-    for (std::size_t i = atoms.size(); i > 1; --i) std::swap(atoms[i - 1], atoms[random_.below(i)]);
-    const int priority = static_cast<int>(random_.below(3));
-    for (const Atom atom : atoms) {
-      if (shape.size() == 0 || random_.one_in(3)) continue;
-      const auto dim = random_.below(static_cast<std::uint64_t>(shape.size()));
-      const std::int64_t parts = mesh_.count(sharding.dims[dim]) * mesh_.atom_size(atom);
-      if (shape[static_cast<int>(dim)] % parts != 0) continue;
-      sharding.dims[dim].push_back(atom);
-      sharding.set_priority(atom, priority);
-    }
-    if (random_.one_in(2)) sharding.open_mask = Sharding::open(shape.size()).open_mask;
-    return random_.one_in(4) ? Sharding::open(shape.size()) : sharding;
-  }
+  Sharding any_sharding(const Shape& shape) { return random_sharding(mesh_, shape, random_); }
 
   void add_input() {
     const Shape shape = any_shape();
@@ -526,6 +509,24 @@ class ProgramMaker {
 };
 
 }  // namespace
+
+Sharding random_sharding(const Mesh& mesh, const Shape& shape, Random& random) {
+  Sharding sharding;
+  std::vector<Atom> atoms(static_cast<std::size_t>(mesh.num_atoms()));
+  std::iota(atoms.begin(), atoms.end(), Atom{1});
+  for (std::size_t i = atoms.size(); i > 1; --i) std::swap(atoms[i - 1], atoms[random.below(i)]);
+  const int priority = static_cast<int>(random.below(3));
+  for (const Atom atom : atoms) {
+    if (shape.size() == 0 || random.one_in(3)) continue;
+    const auto dim = random.below(static_cast<std::uint64_t>(shape.size()));
+    const std::int64_t parts = mesh.count(sharding.dims[dim]) * mesh.atom_size(atom);
+    if (shape[static_cast<int>(dim)] % parts != 0) continue;
+    sharding.dims[dim].push_back(atom);
+    sharding.set_priority(atom, priority);
+  }
+  if (random.one_in(2)) sharding.open_mask = Sharding::open(shape.size()).open_mask;
+  return random.one_in(4) ? Sharding::open(shape.size()) : sharding;
+}
 
 Program random_program(const Mesh& mesh, Random& random) {
   return ProgramMaker(mesh, random).run();

@@ -22,6 +22,9 @@ class Random {
   std::mt19937_64 engine_;
 };
 
+/// Each atom goes to a random dim, if it divides it, or to none.
+Sharding random_sharding(const Mesh& mesh, const Shape& shape, Random& random);
+
 /// 2 to 20 ops on values of 0 to 4 dims, of every kind that keeps small integers exact; the sums
 /// stay below 2^50 for inputs in -2..2. Inputs, outputs and constraints are sharded at random: by
 /// whole axes or parts of one, open or closed, by priorities 0 to 2.
