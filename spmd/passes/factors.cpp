@@ -320,6 +320,7 @@ FactorRule factor_rule(const Program& program, OpId op) {
       return select_and_scatter_rule(operand(0), operand(1), window_reduction_of(attrs));
     default: break;
   }
+  if (is_composite(kind)) return composite_rule(program, op);
   WEFT_CHECK(is_elementwise(kind), to_string(kind));
   return same_dims_rule(result, operands.size(), true);
 }

@@ -164,6 +164,7 @@ class Partitioner {
       case OpKind::iota: attrs[1] = atoms(layout, static_cast<std::size_t>(attrs[0])); break;
       case OpKind::gather: attrs[0] = atoms(wanted[0], 0); break;
       case OpKind::scatter: attrs = {shape[0], atoms(layout, 0)}; break;
+      case OpKind::attention: attrs[2] = atoms(layout, 2); break;
       case OpKind::dynamic_slice: attrs.assign(shape.begin(), shape.end()); break;
       case OpKind::rng_bit_generator:
         for (std::size_t dim = 0; dim < attrs.size(); ++dim) attrs[dim] = atoms(layout, dim);

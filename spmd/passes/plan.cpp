@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <tuple>
 
 #include <weft/spmd/passes/canonicalize.hpp>
+#include <weft/spmd/passes/expand.hpp>
 #include <weft/spmd/passes/lifetime.hpp>
 #include <weft/spmd/passes/partition.hpp>
 #include <weft/spmd/passes/propagate.hpp>
@@ -234,9 +236,15 @@ Plan compile(const Program& program, const Mesh& mesh, const PlanOptions& option
     verify(result, mesh);
   };
   passed("trace", program);
-  const Program global = canonicalize(program, true);
+  Program global = canonicalize(program, true);
   passed("canonicalize", global);
-  const std::vector<Sharding> shardings = propagate(global, mesh);
+  std::vector<Sharding> shardings = propagate(global, mesh);
+  // What is expanded lets shardings through that reach other composites.
+  while (const std::optional<Program> expanded = expand(global, shardings)) {
+    global = canonicalize(*expanded, true);
+    passed("expand", global);
+    shardings = propagate(global, mesh);
+  }
   if (observer) observer("propagate", shardings_text(global, mesh, shardings));
   const Program partitioned = partition(global, mesh, shardings);
   passed("partition", partitioned);

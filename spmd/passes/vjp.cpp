@@ -29,6 +29,7 @@ bool has_vjp(OpKind kind) noexcept {
 ValueId operand_cotangent(Builder& builder, const ForwardOp& op, std::size_t index,
                           ValueId cotangent) {
   WEFT_CHECK(has_vjp(op.kind) && index < op.operands.size(), to_string(op.kind), index);
+  if (is_composite(op.kind)) return composite_cotangent(builder, op, index, cotangent);
   if (is_elementwise(op.kind)) return elementwise_cotangent(builder, op, index, cotangent);
   switch (op.kind) {
     case OpKind::reshape:

@@ -36,5 +36,6 @@ ValueId index_cotangent(Builder& builder, const ForwardOp& op, std::size_t index
 ValueId reduce_cotangent(Builder& builder, const ForwardOp& op, ValueId g);
 ValueId dot_general_cotangent(Builder& builder, const ForwardOp& op, std::size_t index, ValueId g);
 ValueId window_cotangent(Builder& builder, const ForwardOp& op, std::size_t index, ValueId g);
+ValueId composite_cotangent(Builder& builder, const ForwardOp& op, std::size_t index, ValueId g);
 
 }  // namespace weft

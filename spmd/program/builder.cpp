@@ -188,6 +188,34 @@ ValueId Builder::select_and_scatter(ValueId x, ValueId y, const WindowReduction&
   return emit(OpKind::select_and_scatter, {x, y}, to_attrs(reduction));
 }
 
+ValueId Builder::softmax(ValueId x) { return emit(OpKind::softmax, {x}, {}); }
+
+ValueId Builder::log_softmax(ValueId x) { return emit(OpKind::log_softmax, {x}, {}); }
+
+ValueId Builder::softmax_grad(OpKind kind, ValueId y, ValueId g) {
+  WEFT_CHECK(kind == OpKind::softmax_grad || kind == OpKind::log_softmax_grad, to_string(kind));
+  return emit(kind, {y, g}, {});
+}
+
+ValueId Builder::normalize(ValueId x, const Normalization& normalization) {
+  return emit(OpKind::normalize, {x}, to_attrs(normalization));
+}
+
+ValueId Builder::normalize_grad(ValueId x, ValueId g, const Normalization& normalization) {
+  return emit(OpKind::normalize_grad, {x, g}, to_attrs(normalization));
+}
+
+ValueId Builder::attention(ValueId q, ValueId k, ValueId v, const AttentionForm& form) {
+  std::vector<std::int64_t> attrs = to_attrs(form);
+  attrs.push_back(0);
+  return emit(OpKind::attention, {q, k, v}, attrs);
+}
+
+ValueId Builder::attention_grad(ValueId q, ValueId k, ValueId v, ValueId y, ValueId g,
+                                const AttentionForm& form) {
+  return emit(OpKind::attention_grad, {q, k, v, y, g}, to_attrs(form));
+}
+
 ValueId Builder::sharding_constraint(ValueId x, const Sharding& sharding) {
   const std::array index{static_cast<std::int64_t>(program_->constraints.size())};
   program_->constraints.push_back(sharding);

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include <weft/spmd/program/composite.hpp>
 #include <weft/spmd/program/program.hpp>
 #include <weft/spmd/program/window.hpp>
 
@@ -79,6 +80,21 @@ class Builder {
   ValueId reduce_window(ValueId x, const WindowReduction& reduction);
   /// y: an element for each window of x.
   ValueId select_and_scatter(ValueId x, ValueId y, const WindowReduction& reduction);
+
+  // Composites (op_kind.hpp): one kernel each.
+  /// Over the last dim.
+  ValueId softmax(ValueId x);
+  ValueId log_softmax(ValueId x);
+  /// softmax_grad, log_softmax_grad: the operand's cotangent, given the result y and its, g.
+  ValueId softmax_grad(OpKind kind, ValueId y, ValueId g);
+  /// Along the last dim.
+  ValueId normalize(ValueId x, const Normalization& normalization);
+  ValueId normalize_grad(ValueId x, ValueId g, const Normalization& normalization);
+  /// q[B,H,S,K], k[B,H,T,K], v[B,H,T,E]: [B,H,S,E].
+  ValueId attention(ValueId q, ValueId k, ValueId v, const AttentionForm& form);
+  /// Of q, k and v in one, [B,H,S+T+T,K]; E is K.
+  ValueId attention_grad(ValueId q, ValueId k, ValueId v, ValueId y, ValueId g,
+                         const AttentionForm& form);
 
   ValueId sharding_constraint(ValueId x, const Sharding& sharding);
   ValueId optimization_barrier(ValueId x);

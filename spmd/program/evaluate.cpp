@@ -6,6 +6,7 @@
 #include <limits>
 
 #include <weft/spmd/program/element.hpp>
+#include <weft/spmd/program/evaluate_composite.hpp>
 #include <weft/spmd/program/evaluate_index.hpp>
 #include <weft/spmd/program/evaluate_window.hpp>
 #include <weft/spmd/program/infer.hpp>
@@ -319,8 +320,10 @@ Elements evaluate(const Program& program, OpId op, std::span<const Elements* con
     case OpKind::convolution:
     case OpKind::reduce_window:
     case OpKind::select_and_scatter: return evaluate_window(program, op, operands);
-    default: WEFT_CHECK(false, to_string(kind)); return {};
+    default: break;
   }
+  WEFT_CHECK(is_composite(kind), to_string(kind));
+  return evaluate_composite(program, op, operands);
 }
 
 }  // namespace weft

@@ -1,6 +1,7 @@
 #include <weft/spmd/program/infer.hpp>
 
 #include <weft/spmd/program/infer_checks.hpp>
+#include <weft/spmd/program/infer_composite.hpp>
 #include <weft/spmd/program/infer_index.hpp>
 #include <weft/spmd/program/infer_shape.hpp>
 #include <weft/spmd/program/infer_window.hpp>
@@ -242,6 +243,14 @@ TensorType infer_type(const OpSignature& op) {
     case OpKind::convolution:
     case OpKind::reduce_window:
     case OpKind::select_and_scatter: return infer::window_op(op);
+    case OpKind::softmax:
+    case OpKind::softmax_grad:
+    case OpKind::log_softmax:
+    case OpKind::log_softmax_grad:
+    case OpKind::normalize:
+    case OpKind::normalize_grad:
+    case OpKind::attention:
+    case OpKind::attention_grad: return infer::composite_op(op);
     case OpKind::sharding_constraint: expect_counts(op, 1, 1); return op.operands[0];
     case OpKind::copy:
     case OpKind::optimization_barrier: expect_counts(op, 1, 0); return op.operands[0];
@@ -281,6 +290,7 @@ std::span<const std::int64_t> position_atoms(OpKind kind, std::span<const std::i
     case OpKind::gather: return attrs;
     case OpKind::iota:
     case OpKind::scatter: return attrs.subspan(1);
+    case OpKind::attention: return attrs.subspan(2);
     default: return {};
   }
 }

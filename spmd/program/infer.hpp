@@ -40,7 +40,7 @@ std::array<std::span<const std::int64_t>, 3> triples(std::span<const std::int64_
 bool is_whole_dim(std::span<const std::int64_t> attrs, std::size_t dim, const Shape& from);
 
 /// The atom lists by which a chip's position takes part in its result: of iota, rng_bit_generator,
-/// gather and scatter. Empty for other kinds; zeros in a global program.
+/// gather, scatter and attention. Empty for other kinds; zeros in a global program.
 std::span<const std::int64_t> position_atoms(OpKind kind, std::span<const std::int64_t> attrs);
 
 /// The attributes of a dot_general, in place.

@@ -61,6 +61,14 @@ constexpr std::array kNames = std::to_array<std::pair<OpKind, std::string_view>>
     {OpKind::all_to_all, "all_to_all"},
     {OpKind::collective_permute, "collective_permute"},
     {OpKind::all_slice, "all_slice"},
+    {OpKind::softmax, "softmax"},
+    {OpKind::softmax_grad, "softmax_grad"},
+    {OpKind::log_softmax, "log_softmax"},
+    {OpKind::log_softmax_grad, "log_softmax_grad"},
+    {OpKind::normalize, "normalize"},
+    {OpKind::normalize_grad, "normalize_grad"},
+    {OpKind::attention, "attention"},
+    {OpKind::attention_grad, "attention_grad"},
 });
 
 }  // namespace

@@ -90,6 +90,22 @@ enum class OpKind : std::uint16_t {
       104,          ///< {from atoms of each dim.., to atoms of each dim..}: a value sharded
                     ///< by `from` becomes sharded by `to`, equal parts (permute.hpp)
   all_slice = 105,  ///< {atoms, dim}: this chip's part, no traffic
+  // Composites: what primitives could say too (decompose.hpp), as one op that has a kernel. Of a
+  // floating dtype; composite.hpp has the attributes. `_grad`: the cotangent of the operand.
+  softmax = 110,           ///< over the last dim
+  softmax_grad = 111,      ///< (result, its cotangent)
+  log_softmax = 112,       ///< over the last dim
+  log_softmax_grad = 113,  ///< (result, its cotangent)
+  normalize = 114,       ///< {center, eps}: (x - mean) / sqrt(mean square of that + eps) along the
+                         ///< last dim; center = 0 leaves the mean in (rms norm)
+  normalize_grad = 115,  ///< (operand, the result's cotangent) {center, eps}
+  /// (q[B,H,S,K], k[B,H,T,K], v[B,H,T,E]) {causal, scale, atoms}: softmax(scale q k^T) v, as
+  /// [B,H,S,E]; causal: query i sees keys 0..i. Atoms: those that shard S in a chip's program,
+  /// where query 0 is number index_in(atoms) * S on the chip; 0 in a global one.
+  attention = 116,
+  /// (q, k, v, result, its cotangent) {causal, scale}, K = E: the cotangents of q, k and v, one
+  /// behind the other, as [B,H,S+T+T,K].
+  attention_grad = 117,
 };
 
 enum class CompareDirection : std::uint8_t { eq, ne, lt, le, gt, ge };
@@ -112,6 +128,10 @@ constexpr bool is_elementwise(OpKind kind) {
 /// Has to meet other chips. all_slice doesn't.
 constexpr bool is_collective(OpKind kind) {
   return kind >= OpKind::all_reduce && kind <= OpKind::collective_permute;
+}
+
+constexpr bool is_composite(OpKind kind) {
+  return kind >= OpKind::softmax && kind <= OpKind::attention_grad;
 }
 
 }  // namespace weft

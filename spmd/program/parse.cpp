@@ -142,8 +142,7 @@ class Parser {
       case OpKind::reduce: {
         std::vector<std::int64_t> attrs{kind_field()};
         reader_.expect(",");
-        name("dims");
-        append(attrs, integers());
+        append(attrs, lists({"dims"}));
         return attrs;
       }
       case OpKind::convolution: {
@@ -175,8 +174,21 @@ class Parser {
         append(attrs, atoms_per_dim());
         return attrs;
       }
+      case OpKind::normalize:
+      case OpKind::normalize_grad: return flag_and_number("center", "eps");
+      case OpKind::attention:
+      case OpKind::attention_grad: return flag_and_number("causal", "scale");
       default: return collective_attributes(kind);
     }
+  }
+
+  std::vector<std::int64_t> flag_and_number(std::string_view flag, std::string_view number) {
+    std::vector<std::int64_t> attrs{field(flag)};
+    reader_.expect(",");
+    name(number);
+    attrs.push_back(reader_.f64_bits());
+    if (reader_.accept(",")) attrs.push_back(atoms_field());
+    return attrs;
   }
 
   /// Of equal length.

@@ -1,6 +1,7 @@
 #include <cmath>
 
 #include <weft/spmd/program/evaluate.hpp>
+#include <weft/spmd/program/evaluate_composite.hpp>
 #include <weft/spmd/program/evaluate_index.hpp>
 #include <weft/spmd/program/infer.hpp>
 #include <weft/spmd/program/permute.hpp>
@@ -94,6 +95,8 @@ class Simulation {
         shift(rows, -first(position, attrs[1], attrs[0]));
         return evaluate(program_, op, std::array<const Elements*, 2>{&rows, operands[1]});
       }
+      case OpKind::attention:
+        return evaluate_composite(program_, op, operands, first(position, attrs[2], shape[2]));
       default: return evaluate(program_, op, operands);
     }
   }

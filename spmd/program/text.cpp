@@ -146,8 +146,21 @@ class Printer {
       case OpKind::all_to_all:
         return fmt::format("atoms = {}, split = {}, concat = {}", atoms_text(mesh_, attrs[0]),
                            attrs[1], attrs[2]);
+      case OpKind::normalize:
+      case OpKind::normalize_grad:
+        return fmt::format("center = {}, eps = {}", attrs[0], number_text(attrs[1]));
+      case OpKind::attention:
+        return fmt::format("causal = {}, scale = {}, atoms = {}", attrs[0], number_text(attrs[1]),
+                           atoms_text(mesh_, attrs[2]));
+      case OpKind::attention_grad:
+        return fmt::format("causal = {}, scale = {}", attrs[0], number_text(attrs[1]));
       default: return {};
     }
+  }
+
+  /// Of an f64 that an attribute holds.
+  static std::string number_text(const std::int64_t& bits) {
+    return element_text(DType::f64, std::as_bytes(std::span(&bits, 1)).data());
   }
 
   /// ", low = [0, 0], high = [1, 1]": lists of `count` words each.

@@ -1,7 +1,9 @@
 #include <weft/spmd/program/text_reader.hpp>
 
 #include <algorithm>
+#include <bit>
 #include <charconv>
+#include <cmath>
 
 namespace weft {
 namespace {
@@ -45,6 +47,18 @@ std::string_view TextReader::number() {
   while (at_ < text_.size() && !ends(text_[at_])) ++at_;
   if (at_ == begin) fail_at(begin, "expected a number, found {}", found());
   return text_.substr(begin, at_ - begin);
+}
+
+std::int64_t TextReader::f64_bits() {
+  const std::size_t begin = place();
+  const std::string_view text = number();
+  double value = 0;
+  const char* const end = text.data() + text.size();
+  const auto [last, error] = std::from_chars(text.data(), end, value);
+  if (error != std::errc() || last != end || !std::isfinite(value)) {
+    fail_at(begin, "'{}' is no finite number", text);
+  }
+  return std::bit_cast<std::int64_t>(value);
 }
 
 std::int64_t TextReader::integer() {

@@ -26,6 +26,8 @@ class TextReader {
   /// What fills up to white space or one of ",]}": a number in any form.
   std::string_view number();
   std::int64_t integer();
+  /// The bits of a finite number, as f64.
+  std::int64_t f64_bits();
   /// An integer of 32 bits.
   std::int32_t small_integer();
   /// One of the enumerators 0..last, by the name that to_string gives it; `what` names the enum.

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <numbers>
 #include <numeric>
 
@@ -17,30 +16,36 @@ std::vector<std::int64_t> leading_dims(int count) {
   return dims;
 }
 
-/// x - amax(x) along `dim`. The maximum counts as a constant: what would flow back through it
-/// cancels.
-Tensor shifted_below_zero(Call& call, const Operand& x, int dim) {
-  const Tensor top = amax(x, {dim}, /*keepdim=*/true);
-  call.trace().stop_gradient(call.value(top));
-  return x - top;
+/// `rows` of x with `dim` turned to the end, where its rows are.
+template <typename RowOp>
+Tensor along_dim(Call& call, const Operand& x, int dim, RowOp rows) {
+  const int num_dims = call.type(x).shape.size();
+  const int axis = call.dim_of(dim, num_dims);
+  if (axis == num_dims - 1) return call.result(rows(call.value(x)));
+  const Tensor turned = transpose(x, axis, -1);
+  return transpose(call.result(rows(call.value(turned))), axis, -1);
 }
 
-/// The last dims of x, as many as the weight of a norm has; refuses a weight of other sizes.
-std::vector<int> normalized_dims(Call& call, const Operand& x, const Tensor& weight) {
-  const TensorType& type = call.type(x);
+/// x normalized over its last dims, as many as the weight of a norm has; refuses a weight of other
+/// sizes.
+Tensor normalized(Call& call, const Operand& x, const Tensor& weight,
+                  const Normalization& normalization) {
+  const TensorType type = call.type(x);
   const TensorType& scale = call.type(weight);
   const int first = type.shape.size() - scale.shape.size();
   bool fits = first >= 0 && scale.shape.size() > 0 && type.dtype == scale.dtype;
-  std::vector<int> dims;
   for (int dim = 0; fits && dim < scale.shape.size(); ++dim) {
     fits = type.shape[first + dim] == scale.shape[dim];
-    dims.push_back(first + dim);
   }
   if (!fits) {
     call.refuse("the weight {} isn't of the last dims of {}", call.node(weight)->label(),
                 call.node(x)->label());
   }
-  return dims;
+  if (scale.shape.size() == 1) return call.result(call->normalize(call.value(x), normalization));
+  std::vector<std::int64_t> rows(type.shape.begin(), type.shape.begin() + first);
+  rows.push_back(scale.shape.num_elements());
+  const ValueId flat = call->reshape(call.value(x), Shape(std::span<const std::int64_t>(rows)));
+  return call.result(call->reshape(call->normalize(flat, normalization), type.shape));
 }
 
 /// A loss compares element by element: what broadcasts would be a mistake.
@@ -113,15 +118,13 @@ Tensor silu(Operand x) {
 Tensor log_softmax(Operand x, int dim) {
   Call call("log_softmax", x.loc());
   if (call.widens(x)) return log_softmax(call.widened(x), dim);
-  const Tensor shifted = shifted_below_zero(call, x, dim);
-  return shifted - log(sum(exp(shifted), {dim}, /*keepdim=*/true));
+  return along_dim(call, x, dim, [&](ValueId rows) { return call->log_softmax(rows); });
 }
 
 Tensor softmax(Operand x, int dim) {
   Call call("softmax", x.loc());
   if (call.widens(x)) return softmax(call.widened(x), dim);
-  const Tensor powers = exp(shifted_below_zero(call, x, dim));
-  return powers / sum(powers, {dim}, /*keepdim=*/true);
+  return along_dim(call, x, dim, [&](ValueId rows) { return call->softmax(rows); });
 }
 
 Tensor layer_norm(Operand x, const Tensor& weight, const Tensor& bias, double eps) {
@@ -129,22 +132,18 @@ Tensor layer_norm(Operand x, const Tensor& weight, const Tensor& bias, double ep
   if (call.widens(x, weight, bias)) {
     return layer_norm(call.widened(x), call.widened(weight), call.widened(bias), eps);
   }
-  const std::vector<int> dims = normalized_dims(call, x, weight);
+  const Tensor y = normalized(call, x, weight, {.center = true, .eps = eps}) * weight;
   if (bias.defined() && call.type(bias) != call.type(weight)) {
     call.refuse("the bias {} isn't of the type of the weight {}", call.node(bias)->label(),
                 call.node(weight)->label());
   }
-  const Tensor centered = x - mean(x, dims, /*keepdim=*/true);
-  const Tensor variance = mean(centered * centered, dims, /*keepdim=*/true);
-  const Tensor y = centered * rsqrt(variance + eps) * weight;
   return bias.defined() ? y + bias : y;
 }
 
 Tensor rms_norm(Operand x, const Tensor& weight, double eps) {
   Call call("rms_norm", x.loc());
   if (call.widens(x, weight)) return rms_norm(call.widened(x), call.widened(weight), eps);
-  const std::vector<int> dims = normalized_dims(call, x, weight);
-  return x * rsqrt(mean(x * x, dims, /*keepdim=*/true) + eps) * weight;
+  return normalized(call, x, weight, {.center = false, .eps = eps}) * weight;
 }
 
 Tensor attention(Operand q, const Tensor& k, const Tensor& v, const AttentionOptions& options) {
@@ -167,13 +166,10 @@ Tensor attention(Operand q, const Tensor& k, const Tensor& v, const AttentionOpt
         query.to_string(), key.to_string(), value.to_string());
   }
   const double scale = options.scale.value_or(1 / std::sqrt(static_cast<double>(query.shape[3])));
-  Tensor scores = matmul(q, transpose(Operand(k, q.loc()), 2, 3)) * scale;
-  if (options.causal) {
-    const Shape& shape = scores.shape();
-    const Tensor unseen = greater(iota(shape, 3), iota(shape, 2));
-    scores = where(unseen, -std::numeric_limits<double>::infinity(), scores);
-  }
-  return matmul(softmax(scores), v);
+  const ValueId queries = call.value(q);
+  const ValueId keys = call.value(k);
+  return call.result(
+      call->attention(queries, keys, call.value(v), {.causal = options.causal, .scale = scale}));
 }
 
 Tensor embedding(Operand weight, const Tensor& index) {

@@ -1,4 +1,5 @@
 #include <weft/actors/device/kernels/assemble.hpp>
+#include <weft/actors/device/kernels/attention.hpp>
 #include <weft/actors/device/kernels/convolution.hpp>
 #include <weft/actors/device/kernels/dot_general.hpp>
 #include <weft/actors/device/kernels/elementwise.hpp>
@@ -7,6 +8,7 @@
 #include <weft/actors/device/kernels/reduce.hpp>
 #include <weft/actors/device/kernels/reduce_window.hpp>
 #include <weft/actors/device/kernels/rng.hpp>
+#include <weft/actors/device/kernels/row.hpp>
 #include <weft/actors/device/kernels/strided.hpp>
 
 namespace weft::kernels {
@@ -39,6 +41,14 @@ Kernel choose(const Program& program, OpId op, const ChipContext& chip) {
     case OpKind::dynamic_slice:
     case OpKind::dynamic_update_slice: return indexing(program, op, chip);
     case OpKind::rng_bit_generator: return rng_bit_generator(program, op, chip);
+    case OpKind::softmax:
+    case OpKind::softmax_grad:
+    case OpKind::log_softmax:
+    case OpKind::log_softmax_grad:
+    case OpKind::normalize:
+    case OpKind::normalize_grad: return row_op(program, op);
+    case OpKind::attention:
+    case OpKind::attention_grad: return attention(program, op, chip);
     default: return {};
   }
 }

@@ -149,6 +149,21 @@ TEST_F(Factors, WindowsCutOnlyTheDimsThatTheyLeaveAlone) {
   EXPECT_EQ(text(b_.select_and_scatter(x, y, pairs)), "a.b,a.c -> a.b | a=4 b=6N c=3N");
 }
 
+TEST_F(Factors, CompositesCutRowsFromOneAnotherButNotARow) {
+  const ValueId x = input({4, 6, 8});
+  EXPECT_EQ(text(b_.softmax(x)), "a.b.c -> a.b.c | a=4 b=6 c=8N");
+  EXPECT_EQ(text(b_.normalize_grad(x, x, {})), "a.b.c,a.b.c -> a.b.c | a=4 b=6 c=8N");
+  const ValueId q = input({2, 3, 5, 4});
+  const ValueId k = input({2, 3, 7, 4});
+  const ValueId y = b_.attention(q, k, k, {});
+  EXPECT_EQ(text(y),
+            "a.b.c.d,a.b.e.f,a.b.g.h -> a.b.c.i | a=2 b=3 c=5 d=4N e=7N f=4N g=7N h=4N "
+            "i=4N");
+  EXPECT_EQ(text(b_.attention_grad(q, k, k, y, q, {})),
+            "a.b.c.d,a.b.e.f,a.b.g.h,a.b.c.i,a.b.c.j -> a.b.k.l | a=2 b=3 c=5N d=4N e=7N f=4N g=7N "
+            "h=4N i=4N j=4N k=19N l=4N");
+}
+
 TEST_F(Factors, ReshapeSharesTheGcdWhileProductsAreEqual) {
   EXPECT_EQ(reshape({2, 4, 32}, {8, 32}), "a.b.c -> ab.c | a=2 b=4 c=32");
   EXPECT_EQ(reshape({8, 4}, {2, 16}), "ab.c -> a.bc | a=2 b=4 c=4");

@@ -613,6 +613,56 @@ TEST(Grad, RefusesALossThatIsNotAFloatingScalarAndNamesItsTypeAndPlace) {
       "sum or mean");
 }
 
+TEST(Grad, OfRowComposites) {
+  for (const Shape& shape : {Shape{5}, Shape{3, 4}, Shape{2, 1, 3}}) {
+    SCOPED_TRACE(shape.to_string());
+    expect_gradient(
+        {.shapes = {shape}, .function = [](Builder& b, auto x) { return b.softmax(x[0]); }});
+    expect_gradient(
+        {.shapes = {shape}, .function = [](Builder& b, auto x) { return b.log_softmax(x[0]); }});
+    for (const bool center : {false, true}) {
+      expect_gradient({.shapes = {shape}, .function = [=](Builder& b, auto x) {
+                         return b.normalize(x[0], {.center = center, .eps = 0.1});
+                       }});
+    }
+  }
+}
+
+TEST(Grad, OfTheGradientsOfRowComposites) {
+  const Shape shape{3, 4};
+  for (const OpKind kind : {OpKind::softmax_grad, OpKind::log_softmax_grad}) {
+    expect_gradient({.shapes = {shape, shape}, .function = [=](Builder& b, auto x) {
+                       return b.softmax_grad(kind, x[0], x[1]);
+                     }});
+  }
+  for (const bool center : {false, true}) {
+    const Normalization form{.center = center, .eps = 0.1};
+    expect_gradient({.shapes = {shape, shape}, .function = [=](Builder& b, auto x) {
+                       return b.normalize_grad(x[0], x[1], form);
+                     }});
+    // One value as both operands, and a cotangent that depends on it.
+    expect_gradient({.shapes = {shape}, .function = [=](Builder& b, auto x) {
+                       const ValueId back = b.normalize_grad(x[0], x[0], form);
+                       return b.binary(OpKind::multiply, back, b.softmax(x[0]));
+                     }});
+  }
+}
+
+TEST(Grad, OfAttention) {
+  for (const bool causal : {false, true}) {
+    const AttentionForm form{.causal = causal, .scale = 0.7};
+    const auto attend = [=](Builder& b, std::span<const ValueId> x) {
+      return b.attention(x[0], x[1], x[2], form);
+    };
+    expect_gradient({.shapes = {{2, 1, 3, 4}, {2, 1, 5, 4}, {2, 1, 5, 4}}, .function = attend});
+    // Without a kernel for the gradient.
+    expect_gradient({.shapes = {{1, 2, 3, 4}, {1, 2, 2, 4}, {1, 2, 2, 3}}, .function = attend});
+    expect_gradient({.shapes = {{1, 1, 3, 2}}, .function = [=](Builder& b, auto x) {
+                       return b.attention(x[0], x[0], x[0], form);
+                     }});
+  }
+}
+
 TEST(Grad, RefusesAnIntegerWrt) {
   Program program;
   const ValueId x = program.add_input(f64({}), InputKind::data, "x", Sharding::closed());

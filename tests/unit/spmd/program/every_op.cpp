@@ -78,6 +78,22 @@ void add_windows(Builder& builder) {
   builder.select_and_scatter(image, builder.reduce_window(image, largest), largest);
 }
 
+void add_composites(Program& program, Builder& builder, ValueId x) {
+  const ValueId y = builder.softmax(x);
+  builder.softmax_grad(OpKind::softmax_grad, y, x);
+  builder.softmax_grad(OpKind::log_softmax_grad, builder.log_softmax(x), x);
+  builder.normalize(x, {.center = false, .eps = 0});
+  builder.normalize_grad(x, y, {.center = true, .eps = 0.1});
+  const ValueId q = builder.constant(1, {DType::bf16, {2, 3, 5, 4}});
+  const ValueId k = builder.constant(1, {DType::bf16, {2, 3, 7, 4}});
+  const AttentionForm form{.causal = true, .scale = -1.0 / 3};
+  const ValueId mixed = builder.attention(q, k, k, form);
+  builder.attention_grad(q, k, k, mixed, q, form);
+  std::vector<std::int64_t> attrs = to_attrs(form);
+  attrs.push_back(0x21);
+  program.add_op(OpKind::attention, std::array{q, k, k}, attrs, program.type(q), builder.loc());
+}
+
 void add_collectives(const Mesh& mesh, Builder& builder, ValueId x) {
   const AtomList data = mesh.axis_atoms(0);
   const AtomList model = mesh.axis_atoms(1);
@@ -150,6 +166,7 @@ Program every_op(const Mesh& mesh) {
   builder.dot_general(
       x, x, {.lhs_batch = {0}, .rhs_batch = {0}, .lhs_contracting = {1}, .rhs_contracting = {1}});
   add_windows(builder);
+  add_composites(program, builder, x);
   builder.set_loc("");
   builder.reduce(ReduceKind::max, x, Dims{1, 0});
   builder.sharding_constraint(x, rich);

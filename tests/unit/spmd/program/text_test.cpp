@@ -115,6 +115,8 @@ const BadText kMistakes[] = {
      "differ in length"},
     {"%1 = convolution %0, %0 {lhs = [0], rhs = [0, 1], result = [0]} : f32[8]",
      "line 2, column 37", "differ in length"},
+    {"%1 = normalize %0 {center = 1, eps = inf} : f32[8]", "line 2, column 38",
+     "'inf' is no finite number"},
     {"%1 = sharding_constraint %0 {sharding = [{}, {}]} : f32[8]", "line 2, column 41",
      "more than 1 dims"},
     {"%1 = sharding_constraint %0 {sharding = [{}] priority{\"data\"=16}} : f32[8]",

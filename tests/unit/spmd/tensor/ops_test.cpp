@@ -194,6 +194,28 @@ TEST_F(Ops, SoftmaxStaysFiniteForLargeLogits) {
   expect_near(softmax(x, 0), {0.5, 1, 0.5, 0});
 }
 
+TEST_F(Ops, NormsGoOverTheDimsOfTheirWeight) {
+  const Tensor x = f32({1, 1, 3, 3, 0, 4, 8, 4}, {2, 2, 2});
+  const Tensor weight = f32({1, 2, 3, 4}, {2, 2});
+  const double r = 1 / std::sqrt(8.0);
+  expect_near(layer_norm(x, weight, f32({0, 0, 0, 10}, {2, 2}), 0),
+              {-1, -2, 3, 14, -4 * r, 0, 12 * r, 10});
+  expect_near(layer_norm(x, f32({1, 1}, {2}), Tensor(), 1e-9), {0, 0, 0, 0, -1, 1, 1, -1});
+  const double s = 1 / std::sqrt(5.0);
+  const double t = 1 / std::sqrt(24.0);
+  expect_near(rms_norm(x, weight, 0), {s, 2 * s, 9 * s, 12 * s, 0, 8 * t, 24 * t, 16 * t});
+}
+
+TEST_F(Ops, AttentionIsScaledByTheSizeOfAKey) {
+  const float ln3 = std::log(3.0F);
+  const Tensor q = f32({ln3, 0, 0, 0, 0, 0, 0, 0}, {1, 1, 2, 4});
+  const Tensor k = f32({0, 0, 0, 0, 2, 0, 0, 0}, {1, 1, 2, 4});
+  const Tensor v = f32({4, 8}, {1, 1, 2, 1});
+  expect_near(attention(q, k, v), {7, 6});
+  expect_near(attention(q, k, v, {.causal = true}), {4, 6});
+  expect_near(attention(q, k, v, {.scale = 0.0}), {6, 6});
+}
+
 TEST_F(Ops, CrossEntropyIsTheMeanOverTheBatch) {
   const Tensor logits = f32({0, 0, 0, 2, 1, 0}, {2, 3});
   const double row1 = std::log(std::exp(2) + std::exp(1) + 1) - 1;
@@ -250,6 +272,9 @@ TEST_F(Ops, RefuseDimsThatDoNotExist) {
                  [&](int& line) { line = __LINE__, sum(x, {2}); });
   expect_refusal({"amax: dims {0,-2} name one dim twice"}, [&](int& line) {
     line = __LINE__, amax(x, {0, -2});
+  });
+  expect_refusal({"layer_norm: the weight", "last dims"}, [&](int& line) {
+    line = __LINE__, layer_norm(x, f32({1, 1}, {1, 2}), Tensor());
   });
   expect_refusal({"log_softmax: dim -3"}, [&](int& line) { line = __LINE__, log_softmax(x, -3); });
   expect_refusal({"transpose: dim 5"}, [&](int& line) { line = __LINE__, transpose(x, 0, 5); });

@@ -1,0 +1,172 @@
+#include <weft/actors/device/kernels/row.hpp>
+
+#include <cmath>
+
+#include <weft/actors/device/kernels/arithmetic.hpp>
+#include <weft/actors/device/kernels/element.hpp>
+#include <weft/actors/device/kernels/math.hpp>
+#include <weft/actors/device/kernels/run_sum.hpp>
+#include <weft/actors/device/kernels/vectorize.hpp>
+#include <weft/spmd/program/composite.hpp>
+
+namespace weft::kernels {
+namespace {
+
+/// One row of the operands (`b` is `a` where there is only one), and buffers of its size.
+template <typename T>
+struct Row {
+  const T* a;
+  const T* b;
+  T* result;
+  Compute<T>* buffer;
+  Compute<T>* other;
+  std::int64_t size;
+};
+
+template <typename T>
+Compute<T> sum_of(const T* x, std::int64_t size) {
+  return combine_run(x, size, Compute<T>{0}, Add{});
+}
+
+/// Leaves the powers e^(x - the largest x) in the buffer; gives the largest x and their sum.
+template <typename T>
+std::pair<Compute<T>, Compute<T>> powers(const Row<T>& row) {
+  using C = Compute<T>;
+  const C top = combine_run(row.a, row.size, lowest<C>(), Maximum{});
+  for (std::int64_t i = 0; i < row.size; ++i) row.buffer[i] = Exponential{}(load(row.a[i]) - top);
+  return {top, sum_of(row.buffer, row.size)};
+}
+
+struct Softmax {
+  template <typename T>
+  void operator()(const Row<T>& row) const {
+    const auto [top, sum] = powers(row);
+    const auto share = 1 / sum;
+    for (std::int64_t i = 0; i < row.size; ++i) row.result[i] = store<T>(row.buffer[i] * share);
+  }
+};
+
+struct LogSoftmax {
+  template <typename T>
+  void operator()(const Row<T>& row) const {
+    const auto [top, sum] = powers(row);
+    const auto log_sum = std::log(sum);
+    for (std::int64_t i = 0; i < row.size; ++i) {
+      row.result[i] = store<T>((load(row.a[i]) - top) - log_sum);
+    }
+  }
+};
+
+struct SoftmaxGrad {
+  template <typename T>
+  void operator()(const Row<T>& row) const {
+    for (std::int64_t i = 0; i < row.size; ++i) row.buffer[i] = load(row.a[i]) * load(row.b[i]);
+    const auto along = sum_of(row.buffer, row.size);
+    for (std::int64_t i = 0; i < row.size; ++i) {
+      row.result[i] = store<T>(load(row.a[i]) * (load(row.b[i]) - along));
+    }
+  }
+};
+
+struct LogSoftmaxGrad {
+  template <typename T>
+  void operator()(const Row<T>& row) const {
+    const auto sum = sum_of(row.b, row.size);
+    for (std::int64_t i = 0; i < row.size; ++i) {
+      row.result[i] = store<T>(load(row.b[i]) - Exponential{}(load(row.a[i])) * sum);
+    }
+  }
+};
+
+struct Normalize {
+  Normalization normalization;
+
+  /// Leaves x - mean in the buffer; gives what normalizes it.
+  template <typename T>
+  Compute<T> center(const Row<T>& row) const {
+    using C = Compute<T>;
+    const C share = 1 / static_cast<C>(row.size);
+    const C mean = normalization.center ? sum_of(row.a, row.size) * share : C{0};
+    for (std::int64_t i = 0; i < row.size; ++i) {
+      const C x = load(row.a[i]) - mean;
+      row.buffer[i] = x;
+      row.other[i] = x * x;
+    }
+    const C square = sum_of(row.other, row.size) * share;
+    return 1 / std::sqrt(square + static_cast<C>(normalization.eps));
+  }
+
+  template <typename T>
+  void operator()(const Row<T>& row) const {
+    const auto scale = center(row);
+    for (std::int64_t i = 0; i < row.size; ++i) row.result[i] = store<T>(row.buffer[i] * scale);
+  }
+};
+
+struct NormalizeGrad {
+  Normalize forward;
+
+  template <typename T>
+  void operator()(const Row<T>& row) const {
+    using C = Compute<T>;
+    const C scale = forward.center(row);
+    const C share = 1 / static_cast<C>(row.size);
+    for (std::int64_t i = 0; i < row.size; ++i) {
+      row.buffer[i] *= scale;
+      row.other[i] = row.buffer[i] * load(row.b[i]);
+    }
+    const C mean = forward.normalization.center ? sum_of(row.b, row.size) * share : C{0};
+    const C along = sum_of(row.other, row.size) * share;
+    for (std::int64_t i = 0; i < row.size; ++i) {
+      row.result[i] = store<T>(scale * ((load(row.b[i]) - mean) - row.buffer[i] * along));
+    }
+  }
+};
+
+/// Calls `body` for each row.
+template <typename T, typename Body>
+Kernel for_rows(const Program& program, OpId op, Body body) {
+  const Shape& shape = program.shape(program.result(op));
+  const auto leading =
+      std::span<const std::int64_t>(shape).first(static_cast<std::size_t>(shape.size() - 1));
+  const std::int64_t count = Shape(leading).num_elements();
+  const std::int64_t size = shape[shape.size() - 1];
+  const std::size_t last = program.op_operands(op).size() - 1;
+  Kernel kernel = vectorized([=](const KernelArgs& args) {
+    auto* buffer = as<Compute<T>>(args.scratch);
+    Row<T> row{as<T>(args.operands[0]), as<T>(args.operands[last]),
+               as<T>(args.result),      buffer,
+               buffer + size,           size};
+    for (std::int64_t i = 0; i < count; ++i) {
+      body(row);
+      row.a += size;
+      row.b += size;
+      row.result += size;
+    }
+  });
+  kernel.scratch_bytes = 2 * static_cast<std::size_t>(size) * sizeof(Compute<T>);
+  return kernel;
+}
+
+}  // namespace
+
+Kernel row_op(const Program& program, OpId op) {
+  const auto attrs = program.op_attrs(op);
+  const DType dtype = program.type(program.result(op)).dtype;
+  return visit_dtype(dtype, [&]<typename T>(std::type_identity<T>) -> Kernel {
+    if constexpr (kIsFloating<T>) {
+      switch (program.kind(op)) {
+        case OpKind::softmax: return for_rows<T>(program, op, Softmax{});
+        case OpKind::log_softmax: return for_rows<T>(program, op, LogSoftmax{});
+        case OpKind::softmax_grad: return for_rows<T>(program, op, SoftmaxGrad{});
+        case OpKind::log_softmax_grad: return for_rows<T>(program, op, LogSoftmaxGrad{});
+        case OpKind::normalize: return for_rows<T>(program, op, Normalize{normalization_of(attrs)});
+        default: return for_rows<T>(program, op, NormalizeGrad{{normalization_of(attrs)}});
+      }
+    } else {
+      return {};
+    }
+  });
+}
+
+}  // namespace weft::kernels

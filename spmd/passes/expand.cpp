@@ -1,0 +1,60 @@
+#include <weft/spmd/passes/expand.hpp>
+
+#include <algorithm>
+
+#include <weft/spmd/passes/decompose.hpp>
+#include <weft/spmd/passes/factors.hpp>
+
+namespace weft {
+namespace {
+
+bool is_cut(const Program& program, OpId op, std::span<const Sharding> shardings) {
+  if (!is_composite(program.kind(op))) return false;
+  const FactorRule rule = factor_rule(program, op);
+  const auto operands = program.op_operands(op);
+  for (std::size_t i = 0; i < operands.size(); ++i) {
+    for (std::size_t dim = 0; dim < rule.dims[i].size(); ++dim) {
+      const bool needs_whole = std::ranges::any_of(rule.dims[i][dim], [&](int factor) {
+        return rule.factors[static_cast<std::size_t>(factor)].type == FactorType::need_replication;
+      });
+      if (needs_whole && !shardings[operands[i]].dims[dim].empty()) return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace
+
+std::optional<Program> expand(const Program& program, std::span<const Sharding> shardings) {
+  std::vector<bool> cut(program.num_ops());
+  for (OpId op = 0; op < program.num_ops(); ++op) cut[op] = is_cut(program, op, shardings);
+  if (std::ranges::none_of(cut, [](bool is) { return is; })) return std::nullopt;
+
+  Program result;
+  Builder builder(result);
+  result.const_pool = program.const_pool;
+  result.constraints = program.constraints;
+  result.locs = program.locs;
+  std::vector<ValueId> value_of(program.num_values(), kNoId);
+  for (const ProgramInput& input : program.inputs) {
+    value_of[input.value] = result.add_input(program.type(input.value), input.kind, input.name,
+                                             input.sharding, input.loc);
+  }
+  for (OpId op = 0; op < program.num_ops(); ++op) {
+    const OpKind kind = program.kind(op);
+    const auto attrs = program.op_attrs(op);
+    std::vector<ValueId> operands;
+    for (const ValueId operand : program.op_operands(op)) operands.push_back(value_of[operand]);
+    builder.set_loc(program.op_locs[op]);
+    const ValueId value = program.result(op);
+    value_of[value] =
+        cut[op] ? decompose(builder, kind, operands, attrs)
+                : result.add_op(kind, operands, attrs, program.type(value), program.op_locs[op]);
+  }
+  for (const ProgramOutput& output : program.outputs) {
+    result.add_output(value_of[output.value], output.name, output.sharding, output.updates);
+  }
+  return result;
+}
+
+}  // namespace weft

@@ -1,0 +1,143 @@
+// Composites, partitioned by random shardings, simulated and run by the real executor == the
+// reference interpreter, within rounding. WEFT_TEST_SEED=<seed> runs one case again.
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdlib>
+
+#include <weft/spmd/program/builder.hpp>
+#include <weft/spmd/program/text.hpp>
+#include <weft/tests/support/executor_mesh.hpp>
+#include <weft/tests/support/random_program.hpp>
+
+namespace weft {
+namespace {
+
+using testing::ExecutorMesh;
+using testing::Random;
+
+/// One composite and its gradients, of inputs and with outputs of random shardings.
+class CompositeMaker {
+ public:
+  CompositeMaker(const Mesh& mesh, Random& random) : mesh_(mesh), random_(random) {}
+
+  Program run() {
+    if (random_.one_in(2)) {
+      attention();
+    } else {
+      rows();
+    }
+    return std::move(program_);
+  }
+
+ private:
+  std::int64_t any_size() {
+    constexpr std::int64_t kSizes[] = {1, 2, 3, 4, 6, 8, 12, 16};
+    return kSizes[random_.below(std::size(kSizes))];
+  }
+
+  ValueId input(const Shape& shape) {
+    return program_.add_input({DType::f32, shape}, InputKind::data, "in",
+                              testing::random_sharding(mesh_, shape, random_));
+  }
+
+  void output(ValueId value) {
+    program_.add_output(value, "out",
+                        testing::random_sharding(mesh_, program_.shape(value), random_));
+  }
+
+  void rows() {
+    std::vector<std::int64_t> dims(1 + random_.below(3));
+    for (std::int64_t& size : dims) size = any_size();
+    const Shape shape{std::span<const std::int64_t>(dims)};
+    const ValueId x = input(shape);
+    const ValueId g = input(shape);
+    const Normalization normalization{.center = random_.one_in(2), .eps = 0.1};
+    switch (random_.below(3)) {
+      case 0: {
+        const ValueId y = b_.softmax(x);
+        output(y);
+        output(b_.softmax_grad(OpKind::softmax_grad, y, g));
+        break;
+      }
+      case 1: {
+        const ValueId y = b_.log_softmax(x);
+        output(y);
+        output(b_.softmax_grad(OpKind::log_softmax_grad, y, g));
+        break;
+      }
+      default:
+        output(b_.normalize(x, normalization));
+        output(b_.normalize_grad(x, g, normalization));
+    }
+  }
+
+  void attention() {
+    const std::int64_t batch = 1 + static_cast<std::int64_t>(random_.below(4));
+    const std::int64_t heads = 1 + static_cast<std::int64_t>(random_.below(4));
+    const std::int64_t size = any_size();
+    const Shape keys{batch, heads, any_size(), size};
+    const ValueId q = input({batch, heads, any_size(), size});
+    const ValueId k = input(keys);
+    const ValueId v = input(keys);
+    const AttentionForm form{.causal = random_.one_in(2), .scale = 0.5};
+    const ValueId y = b_.attention(q, k, v, form);
+    output(y);
+    const ValueId g = input(program_.shape(y));
+    output(b_.attention_grad(q, k, v, y, g, form));
+  }
+
+  const Mesh& mesh_;
+  Random& random_;
+  Program program_;
+  Builder b_{program_};
+};
+
+void expect_near(const std::vector<Elements>& actual, const std::vector<Elements>& expected,
+                 double tolerance, const std::string& what) {
+  ASSERT_EQ(actual.size(), expected.size());
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    ASSERT_EQ(actual[i].size(), expected[i].size());
+    for (std::size_t j = 0; j < expected[i].size(); ++j) {
+      ASSERT_NEAR(actual[i][j], expected[i][j], tolerance)
+          << "element " << j << " of output " << i << " of " << what;
+    }
+  }
+}
+
+void check(std::uint64_t seed) {
+  static const std::vector<Mesh> meshes = testing::small_meshes();
+  Random random(seed);
+  const Mesh& mesh = meshes[random.below(meshes.size())];
+  const Program program = CompositeMaker(mesh, random).run();
+  std::vector<Elements> inputs;
+  for (const ProgramInput& input : program.inputs) {
+    Elements& elements = inputs.emplace_back();
+    for (std::int64_t i = 0; i < program.type(input.value).num_elements(); ++i) {
+      elements.push_back(static_cast<double>(random.below(9)) / 4 - 1);
+    }
+  }
+  const auto expected = interpret(program, inputs);
+  const Plan plan = compile(program, mesh);
+  const std::string what = fmt::format("seed {}, mesh {}\n{}plan\n{}", seed, mesh.to_string(),
+                                       to_text(program, mesh), to_text(plan.program, mesh));
+  // A decomposition has its constants in f32.
+  ASSERT_NO_FATAL_FAILURE(
+      expect_near(simulate(plan.program, mesh, plan.input_types, plan.output_types, inputs),
+                  expected, 1e-6, what));
+  ExecutorMesh chips(mesh);
+  const auto outputs = chips.run(plan, inputs, ExecutorMesh::Schedule::one_thread);
+  ASSERT_NO_FATAL_FAILURE(expect_near(testing::join(plan, mesh, outputs), expected, 1e-5, what));
+}
+
+TEST(Composite, AgreesWithTheInterpreterHoweverItIsSharded) {
+  if (const char* seed = std::getenv("WEFT_TEST_SEED")) {
+    check(std::stoull(seed));
+    return;
+  }
+  for (std::uint64_t seed = 0; seed < 2000; ++seed) ASSERT_NO_FATAL_FAILURE(check(seed));
+}
+
+}  // namespace
+}  // namespace weft
