@@ -10,6 +10,7 @@
 
 #include <weft/actors/device/kernels/aligned_buffer.hpp>
 #include <weft/actors/device/kernels/kernel.hpp>
+#include <weft/spmd/passes/decompose.hpp>
 #include <weft/spmd/program/builder.hpp>
 
 namespace {
@@ -47,6 +48,31 @@ class OneOp {
   kernels::KernelArgs args_;
   std::vector<kernels::AlignedBuffer> buffers_;
   std::int64_t bytes_ = 0;
+};
+
+/// The ops of a program from one on, each with its buffers.
+class AllOps {
+ public:
+  AllOps(const Program& program, OpId first) {
+    for (OpId op = first; op < program.num_ops(); ++op) {
+      Program one;
+      std::vector<ValueId> operands;
+      for (const ValueId operand : program.op_operands(op)) {
+        operands.push_back(one.add_input(program.type(operand), InputKind::data, "x", {}));
+      }
+      one.const_pool = program.const_pool;
+      one.add_op(program.kind(op), operands, program.op_attrs(op),
+                 program.type(program.result(op)));
+      ops_.emplace_back(std::move(one));
+    }
+  }
+
+  void run() const {
+    for (const OneOp& op : ops_) op.run();
+  }
+
+ private:
+  std::vector<OneOp> ops_;
 };
 
 using MakeOp = std::function<void(Builder&, const std::function<ValueId(Shape)>& input)>;
@@ -179,6 +205,58 @@ void add_pools(const Shape& shape) {
   });
 }
 
+/// Each composite, beside its decomposition op by op (`_decomposed`): the sum of what each takes.
+void add_composite(const std::string& name, const MakeOp& make) {
+  add(name, make);
+  benchmark::RegisterBenchmark((name + "_decomposed").c_str(), [make](benchmark::State& state) {
+    Program program;
+    Builder build(program);
+    make(build, [&](const Shape& shape) {
+      return program.add_input({DType::f32, shape}, InputKind::data, "x", {});
+    });
+    const OpId op = program.num_ops() - 1;
+    const auto ids = program.op_operands(op);
+    const auto words = program.op_attrs(op);
+    const std::vector<ValueId> operands(ids.begin(), ids.end());
+    const std::vector<std::int64_t> attrs(words.begin(), words.end());
+    decompose(build, program.kind(op), operands, attrs);
+    const AllOps ops(program, op + 1);
+    for (auto _ : state) {
+      ops.run();
+      benchmark::ClobberMemory();
+    }
+  });
+}
+
+void add_rows(const Shape& shape) {
+  const std::string at = "/" + shape.to_string();
+  add_composite("softmax" + at, [=](Builder& build, auto& input) { build.softmax(input(shape)); });
+  add_composite("log_softmax" + at,
+                [=](Builder& build, auto& input) { build.log_softmax(input(shape)); });
+  add_composite("log_softmax_grad" + at, [=](Builder& build, auto& input) {
+    build.softmax_grad(OpKind::log_softmax_grad, input(shape), input(shape));
+  });
+  add_composite("normalize" + at,
+                [=](Builder& build, auto& input) { build.normalize(input(shape), {}); });
+  add_composite("normalize_grad" + at, [=](Builder& build, auto& input) {
+    build.normalize_grad(input(shape), input(shape), {});
+  });
+}
+
+void add_attention(const Shape& shape) {
+  for (const bool causal : {false, true}) {
+    const std::string at = fmt::format("{}/{}", causal ? "_causal" : "", shape.to_string());
+    const AttentionForm form{.causal = causal, .scale = 0.1};
+    add_composite("attention" + at, [=](Builder& build, auto& input) {
+      build.attention(input(shape), input(shape), input(shape), form);
+    });
+    add_composite("attention_grad" + at, [=](Builder& build, auto& input) {
+      const ValueId q = input(shape);
+      build.attention_grad(q, input(shape), input(shape), input(shape), input(shape), form);
+    });
+  }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -195,6 +273,12 @@ int main(int argc, char** argv) {
   add_convolution(64, 1, 32, 28);
   add_convolution(64, 32, 64, 14);
   add_pools({64, 32, 28, 28});
+  add_rows({1024, 768});
+  add_rows({64, 32768});
+  add_attention({2, 8, 512, 64});
+  add_attention({1, 4, 2048, 64});
+  add_attention({2, 8, 512, 16});
+  add_attention({2, 8, 512, 128});
   benchmark::Initialize(&argc, argv);
   if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 1;
   benchmark::RunSpecifiedBenchmarks();
