@@ -16,7 +16,7 @@ struct ShardBox {
 };
 
 /// Copies the box out of row-major `global` to contiguous row-major `shard`. Both have the type's
-/// element size; the box lies inside the type's shape.
+/// element size. What of the box lies behind the type's shape is zeros.
 void copy_shard(const TensorType& type, const std::byte* global, const ShardBox& box,
                 std::byte* shard);
 

@@ -62,7 +62,6 @@ Sharding Sharding::from_spec(const Mesh& mesh, const PartitionSpec& spec,
   Sharding sharding;
   std::vector<bool> axis_used(static_cast<std::size_t>(mesh.num_axes()), false);
   for (std::size_t dim = 0; dim < shape.size(); ++dim) {
-    std::int64_t parts = 1;
     for (const std::string& name : spec.dims()[dim].names()) {
       const int axis = mesh.axis_index(name);
       if (axis < 0) {
@@ -75,18 +74,9 @@ Sharding Sharding::from_spec(const Mesh& mesh, const PartitionSpec& spec,
              spec.to_string(), name);
       }
       axis_used[static_cast<std::size_t>(axis)] = true;
-      parts *= mesh.shape()[static_cast<std::size_t>(axis)];
       const AtomList atoms = mesh.axis_atoms(axis);
       sharding.dims[dim].append(atoms);
       for (int i = 0; i < atoms.size(); ++i) sharding.set_priority(atoms[i], priority);
-    }
-    if (shape[dim] % parts != 0) {
-      fail(
-          Errc::invalid_argument,
-          "{}: dim {} of shape [{}] has size {}, which the {} parts of PartitionSpec {} on mesh {} "
-          "don't divide; use a size that is a multiple of {}, or leave the dim unsharded",
-          what, dim, fmt::join(shape, ","), shape[dim], parts, spec.to_string(), mesh.to_string(),
-          parts);
     }
   }
   return sharding;
@@ -114,8 +104,7 @@ std::array<std::int64_t, kDimCountMax> Sharding::local_shape(
   std::array<std::int64_t, kDimCountMax> local{};
   for (std::size_t dim = 0; dim < shape.size(); ++dim) {
     const std::int64_t parts = mesh.count(dims[dim]);
-    WEFT_CHECK(shape[dim] % parts == 0, dim, shape[dim], parts);
-    local[dim] = shape[dim] / parts;
+    local[dim] = (shape[dim] + parts - 1) / parts;
   }
   return local;
 }

@@ -33,8 +33,8 @@ struct alignas(64) Sharding {
   static Sharding open(int num_dims);
   /// Every dim closed and unsharded.
   static Sharding closed() { return {}; }
-  /// Closed, as the spec says. Throws invalid_argument where spec and shape differ in length, an
-  /// axis is unknown or used twice, or an axis doesn't divide its dim; `what` names the tensor.
+  /// Closed, as the spec says. Throws invalid_argument where spec and shape differ in length, or an
+  /// axis is unknown or used twice; `what` names the tensor.
   static Sharding from_spec(const Mesh& mesh, const PartitionSpec& spec,
                             std::span<const std::int64_t> shape, std::string_view what,
                             int priority = 0);
@@ -48,7 +48,8 @@ struct alignas(64) Sharding {
 
   /// Same dims and unreduced atoms (openness and provenance set aside).
   bool same_layout(const Sharding& other) const;
-  /// Shape of a chip's shard of a tensor of this global shape.
+  /// Shape of a chip's shard of a tensor of this global shape. Where a dim isn't divided, it is
+  /// rounded up: the last shards hold padding behind the tensor's elements, or nothing else.
   std::array<std::int64_t, kDimCountMax> local_shape(const Mesh& mesh,
                                                      std::span<const std::int64_t> shape) const;
   /// Offsets of a position's shard in the global tensor.

@@ -29,7 +29,10 @@ std::optional<Program> expand(const Program& program, std::span<const Sharding> 
   std::vector<bool> cut(program.num_ops());
   for (OpId op = 0; op < program.num_ops(); ++op) cut[op] = is_cut(program, op, shardings);
   if (std::ranges::none_of(cut, [](bool is) { return is; })) return std::nullopt;
+  return expand(program, cut);
+}
 
+Program expand(const Program& program, const std::vector<bool>& expanded) {
   Program result;
   Builder builder(result);
   result.const_pool = program.const_pool;
@@ -47,9 +50,9 @@ std::optional<Program> expand(const Program& program, std::span<const Sharding> 
     for (const ValueId operand : program.op_operands(op)) operands.push_back(value_of[operand]);
     builder.set_loc(program.op_locs[op]);
     const ValueId value = program.result(op);
-    value_of[value] =
-        cut[op] ? decompose(builder, kind, operands, attrs)
-                : result.add_op(kind, operands, attrs, program.type(value), program.op_locs[op]);
+    value_of[value] = expanded[op] ? decompose(builder, kind, operands, attrs)
+                                   : result.add_op(kind, operands, attrs, program.type(value),
+                                                   program.op_locs[op]);
   }
   for (const ProgramOutput& output : program.outputs) {
     result.add_output(value_of[output.value], output.name, output.sharding, output.updates);

@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <span>
+#include <vector>
 
 #include <weft/spmd/mesh/sharding.hpp>
 #include <weft/spmd/program/program.hpp>
@@ -14,5 +15,8 @@ namespace weft {
 /// sums are exchanged then, and the row isn't gathered. nullopt if there is none. `shardings`: one
 /// per value of the program, a global one. The result is to be canonicalized and propagated again.
 std::optional<Program> expand(const Program& program, std::span<const Sharding> shardings);
+
+/// The program with the decomposition in the place of every composite that `expanded`, by op, names.
+Program expand(const Program& program, const std::vector<bool>& expanded);
 
 }  // namespace weft

@@ -8,6 +8,7 @@
 #include <weft/spmd/passes/canonicalize.hpp>
 #include <weft/spmd/passes/expand.hpp>
 #include <weft/spmd/passes/lifetime.hpp>
+#include <weft/spmd/passes/pad_uneven.hpp>
 #include <weft/spmd/passes/partition.hpp>
 #include <weft/spmd/passes/propagate.hpp>
 #include <weft/spmd/program/text.hpp>
@@ -238,6 +239,10 @@ Plan compile(const Program& program, const Mesh& mesh, const PlanOptions& option
   passed("trace", program);
   Program global = canonicalize(program, true);
   passed("canonicalize", global);
+  if (const std::optional<Program> even = pad_uneven(global, mesh)) {
+    global = canonicalize(*even, true);
+    passed("pad", global);
+  }
   std::vector<Sharding> shardings = propagate(global, mesh);
   // What is expanded lets shardings through that reach other composites.
   while (const std::optional<Program> expanded = expand(global, shardings)) {

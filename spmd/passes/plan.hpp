@@ -71,7 +71,7 @@ std::vector<CollectiveSummary> collectives(const Plan& plan, const Mesh& mesh);
 /// Called with each pass's name and what it gave, as text.
 using PassObserver = std::function<void(std::string_view pass, const std::string& text)>;
 
-/// canonicalize, propagate (with expand, as long as there is something to), partition,
+/// canonicalize, pad_uneven, propagate (with expand, as long as there is something to), partition,
 /// canonicalize, make_plan; every program on the way is verified.
 Plan compile(const Program& program, const Mesh& mesh, const PlanOptions& options = {},
              const PassObserver& observer = {});

@@ -2,6 +2,7 @@
 #include <map>
 
 #include <weft/spmd/passes/lifetime.hpp>
+#include <weft/spmd/passes/partition.hpp>
 #include <weft/spmd/passes/plan.hpp>
 #include <weft/spmd/program/verify.hpp>
 
@@ -12,11 +13,7 @@ namespace {
 void check_boundary(const char* what, const Mesh& mesh, const TensorType& global,
                     const TensorType& local, const Sharding& sharding) {
   const int num_dims = global.shape.size();
-  bool fits = local.dtype == global.dtype && local.shape.size() == num_dims;
-  for (int dim = 0; fits && dim < num_dims; ++dim) {
-    fits = local.shape[dim] * mesh.count(sharding.dims[static_cast<std::size_t>(dim)]) ==
-           global.shape[dim];
-  }
+  const bool fits = local.shape.size() == num_dims && local == chip_type(global, sharding, mesh);
   if (!fits) {
     fail(Errc::corrupt, "plan: {} is {} on a chip, which isn't {} cut by {}", what,
          local.to_string(), global.to_string(), sharding.to_string(mesh, num_dims));

@@ -1,4 +1,6 @@
+#include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include <weft/spmd/program/evaluate.hpp>
 #include <weft/spmd/program/evaluate_composite.hpp>
@@ -189,8 +191,9 @@ class Simulation {
 void check_shard(const Mesh& mesh, std::string_view name, const TensorType& global,
                  const TensorType& local, const Sharding& sharding) {
   bool fits = global.dtype == local.dtype && global.shape.size() == local.shape.size();
-  for (int dim = 0; fits && dim < global.shape.size(); ++dim) {
-    fits = global.shape[dim] == local.shape[dim] * mesh.count(sharding.dims[index(dim)]);
+  if (fits) {
+    const auto shard = sharding.local_shape(mesh, global.shape);
+    fits = std::ranges::equal(local.shape, std::span(shard).first(index(local.shape.size())));
   }
   if (!fits) {
     fail(Errc::invalid_argument,
@@ -199,22 +202,37 @@ void check_shard(const Mesh& mesh, std::string_view name, const TensorType& glob
   }
 }
 
-ChipElements cut(const Mesh& mesh, const Elements& whole, const Shape& global, const Shape& local,
-                 const Sharding& sharding) {
+/// The shape of the shards put together: the global one, or with padding behind it.
+Shape stored_shape(const Mesh& mesh, const Shape& local, const Sharding& sharding) {
+  Shape stored = local;
+  for (int dim = 0; dim < local.size(); ++dim) stored[dim] *= mesh.count(sharding.dims[index(dim)]);
+  return stored;
+}
+
+/// Nothing may depend on what lies in the padding, so it isn't zero.
+ChipElements cut(const Mesh& mesh, const Elements& whole, const TensorType& global,
+                 const Shape& local, const Sharding& sharding) {
+  const Shape stored = stored_shape(mesh, local, sharding);
+  Elements padded(index(stored.num_elements()),
+                  is_floating(global.dtype) ? std::numeric_limits<double>::quiet_NaN() : 1);
+  const std::array<std::int64_t, kDimCountMax> origin{};
+  scatter(padded, box(stored, global.shape, origin), whole);
   ChipElements shards;
   for (int position = 0; position < mesh.size(); ++position) {
-    shards.push_back(take(whole, box(global, local, sharding.offsets(mesh, position, global))));
+    shards.push_back(
+        take(padded, box(stored, local, sharding.offsets(mesh, position, global.shape))));
   }
   return shards;
 }
 
 Elements join(const Mesh& mesh, const ChipElements& shards, const Shape& global, const Shape& local,
               const Sharding& sharding, std::string_view name) {
-  Elements whole(index(global.num_elements()));
+  const Shape stored = stored_shape(mesh, local, sharding);
+  Elements whole(index(stored.num_elements()));
   std::vector<bool> written(whole.size(), false);
   for (int position = 0; position < mesh.size(); ++position) {
     const Elements& shard = shards[index(position)];
-    const auto where = box(global, local, sharding.offsets(mesh, position, global));
+    const auto where = box(stored, local, sharding.offsets(mesh, position, global));
     for (std::size_t i = 0; i < where.size(); ++i) {
       double& element = whole[index(where[i])];
       const bool agrees = element == shard[i] || (std::isnan(element) && std::isnan(shard[i]));
@@ -223,7 +241,8 @@ Elements join(const Mesh& mesh, const ChipElements& shards, const Shape& global,
       written[index(where[i])] = true;
     }
   }
-  return whole;
+  const std::array<std::int64_t, kDimCountMax> origin{};
+  return take(whole, box(stored, global, origin));
 }
 
 }  // namespace
@@ -249,7 +268,7 @@ std::vector<Elements> simulate(const Program& chip_program, const Mesh& mesh,
            input.name, input_types[i].to_string(), inputs[i].size());
     }
     values[input.value] =
-        cut(mesh, inputs[i], input_types[i].shape, chip_program.shape(input.value), input.sharding);
+        cut(mesh, inputs[i], input_types[i], chip_program.shape(input.value), input.sharding);
   }
   const Simulation simulation(chip_program, mesh);
   for (OpId op = 0; op < chip_program.num_ops(); ++op) {

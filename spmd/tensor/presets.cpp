@@ -108,10 +108,6 @@ void tensor_parallel(const Module& module, const Mesh& mesh,
       any = true;
       const Sharding before = asked(parameter);
       if ((before.used() & atoms.mask()) != 0) continue;
-      if (parameter.shape()[dim] % mesh.count(atoms) != 0) {
-        call.refuse("{}: dim {} isn't a multiple of the {} chips of axis \"{}\"",
-                    parameter.node()->label(), dim, mesh.count(atoms), axis);
-      }
       ask(call, parameter, with_atoms(before, dim, atoms, kTensorParallelPriority));
     }
     if (!any) call.refuse("rule \"{}\": no layer of that name has a weight", layer);

@@ -23,6 +23,21 @@ std::vector<std::byte> bytes_of(double value) {
   return bytes;
 }
 
+/// A batch's padding would take part in means; what a program computes is padded by pad_uneven.
+void expect_even(const Call& call, const TensorNode& data, const Mesh& mesh,
+                        const Sharding& sharding) {
+  const Shape& shape = data.type.shape;
+  for (int dim = 0; dim < shape.size(); ++dim) {
+    const std::int64_t parts = mesh.count(sharding.dims[static_cast<std::size_t>(dim)]);
+    if (shape[dim] % parts == 0) continue;
+    call.refuse(
+        "{}: dim {} has size {}, which the {} parts of {} on mesh {} don't divide; leave out the "
+        "last, smaller batch, fill it up to a multiple of {}, or leave the dim unsharded",
+        data.label(), dim, shape[dim], parts, sharding.to_string(mesh, shape.size()),
+        mesh.to_string(), parts);
+  }
+}
+
 }  // namespace
 
 const TensorType& Tensor::type() const { return node_of(*this)->type; }
@@ -125,6 +140,7 @@ void mark_sharding(const Tensor& tensor, const Mesh& mesh, const PartitionSpec& 
                   node->label(), present.to_string(mesh, tensor.shape().size()));
     }
   } else if (std::holds_alternative<HostData>(node->storage)) {
+    if (!node->is_state()) expect_even(call, *node, mesh, sharding);
     call.trace().mark(*node, sharding);
   } else {
     call.trace().assign(*node, call->sharding_constraint(call.value(tensor), sharding));

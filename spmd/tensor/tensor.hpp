@@ -101,8 +101,9 @@ std::vector<Tensor> grad(const Tensor& loss, std::span<const Tensor> wrt,
                          std::source_location loc = std::source_location::current());
 
 /// Says how the tensor is to be sharded: data and parameters before their first sync, or any traced
-/// value (a constraint). Throws invalid_argument for a spec that doesn't fit (see
-/// Sharding::from_spec), and for a tensor that already lies on the chips in another way.
+/// value (a constraint). A dim that the parts don't divide is padded on the chips, except of data.
+/// Throws invalid_argument for a spec that doesn't fit (see Sharding::from_spec), for data whose
+/// dim isn't divided, and for a tensor that already lies on the chips in another way.
 void mark_sharding(const Tensor& tensor, const Mesh& mesh, const PartitionSpec& spec,
                    std::source_location loc = std::source_location::current());
 

@@ -45,7 +45,8 @@ std::string visualize_tensor_sharding(const Tensor& tensor, std::source_location
   };
   const auto parts = [&](int dim) {
     return dim < 0 || size(dim) == 0 ? std::size_t{1}
-                                     : static_cast<std::size_t>(shape[dim] / size(dim));
+                                     : static_cast<std::size_t>(mesh->count(
+                                           sharding.dims[static_cast<std::size_t>(dim)]));
   };
   std::vector<std::vector<std::string>> cells(parts(row_dim),
                                               std::vector<std::string>(parts(column_dim)));

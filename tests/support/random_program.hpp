@@ -22,7 +22,7 @@ class Random {
   std::mt19937_64 engine_;
 };
 
-/// Each atom goes to a random dim, if it divides it, or to none.
+/// Each atom goes to a random dim, seldom to one that it doesn't divide, or to none.
 Sharding random_sharding(const Mesh& mesh, const Shape& shape, Random& random);
 
 /// 2 to 20 ops on values of 0 to 4 dims, of every kind that keeps small integers exact; the sums

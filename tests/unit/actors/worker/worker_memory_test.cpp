@@ -77,21 +77,23 @@ TEST(BufferPool, SaysWhenTheArenaIsFull) {
                         [&] { pool.allocate(16777216, BufferPool::kDeviceWrites); });
 }
 
-/// Every box of a 3-d tensor against indexing by hand.
+/// Every box of a 3-d tensor, and those that reach beyond it, against indexing by hand.
 TEST(ShardCopy, CutsEveryBox) {
   const TensorType type{DType::i32, {3, 4, 5}};
   std::vector<std::int32_t> global(60);
   std::iota(global.begin(), global.end(), 0);
   const auto check = [&](std::array<std::int64_t, 3> offsets, std::array<std::int64_t, 3> sizes) {
-    std::vector<std::int32_t> shard(static_cast<std::size_t>(sizes[0] * sizes[1] * sizes[2]));
+    std::vector<std::int32_t> shard(static_cast<std::size_t>(sizes[0] * sizes[1] * sizes[2]), -1);
     copy_shard(type, reinterpret_cast<const std::byte*>(global.data()), {offsets, sizes},
                reinterpret_cast<std::byte*>(shard.data()));
     std::size_t at = 0;
     for (std::int64_t i = 0; i < sizes[0]; ++i) {
       for (std::int64_t j = 0; j < sizes[1]; ++j) {
         for (std::int64_t k = 0; k < sizes[2]; ++k) {
-          const std::int64_t index = ((offsets[0] + i) * 4 + offsets[1] + j) * 5 + offsets[2] + k;
-          ASSERT_EQ(shard[at++], global[static_cast<std::size_t>(index)]);
+          const std::array at_dim{offsets[0] + i, offsets[1] + j, offsets[2] + k};
+          const bool inside = at_dim[0] < 3 && at_dim[1] < 4 && at_dim[2] < 5;
+          const std::int64_t index = (at_dim[0] * 4 + at_dim[1]) * 5 + at_dim[2];
+          ASSERT_EQ(shard[at++], inside ? global[static_cast<std::size_t>(index)] : 0);
         }
       }
     }
@@ -99,9 +101,9 @@ TEST(ShardCopy, CutsEveryBox) {
   for (std::int64_t a = 0; a < 3; ++a) {
     for (std::int64_t b = 0; b < 4; ++b) {
       for (std::int64_t c = 0; c < 5; ++c) {
-        for (std::int64_t x = 0; x <= 3 - a; ++x) {
-          for (std::int64_t y = 0; y <= 4 - b; ++y) {
-            for (std::int64_t z = 0; z <= 5 - c; ++z) check({a, b, c}, {x, y, z});
+        for (std::int64_t x = 0; x <= 4 - a; ++x) {
+          for (std::int64_t y = 0; y <= 6 - b; ++y) {
+            for (std::int64_t z = 0; z <= 7 - c; ++z) check({a, b, c}, {x, y, z});
           }
         }
       }

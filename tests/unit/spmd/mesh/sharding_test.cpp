@@ -1,5 +1,7 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include <weft/spmd/mesh/sharding.hpp>
 #include <weft/tests/support/expect_error.hpp>
 #include <weft/tests/unit/spmd/mesh/small_meshes.hpp>
@@ -64,11 +66,17 @@ TEST(Sharding, RejectsAxisUsedTwice) {
   });
 }
 
-TEST(Sharding, RejectsDimThatIsNotDivided) {
-  expect_error(Errc::invalid_argument,
-               {"x: ", "dim 1", "[8,6]", "size 6", "4 parts", "multiple of 4"}, [] {
-                 Sharding::from_spec(kMesh, {{}, {"data"}}, Sizes{8, 6}, "x");
-               });
+TEST(Sharding, RoundsUpDimThatIsNotDivided) {
+  const Sizes shape{8, 6};
+  const Sharding sharding = Sharding::from_spec(kMesh, {{}, {"data"}}, shape, "x");
+  EXPECT_EQ(sharding.local_shape(kMesh, shape)[1], 2);
+  std::vector<std::int64_t> begins;
+  for (int position = 0; position < kMesh.size(); ++position) {
+    begins.push_back(sharding.offsets(kMesh, position, shape)[1]);
+  }
+  std::ranges::sort(begins);
+  begins.erase(std::unique(begins.begin(), begins.end()), begins.end());
+  EXPECT_EQ(begins, (Sizes{0, 2, 4, 6}));
 }
 
 TEST(Sharding, RejectsPriorityOutOfRange) {

@@ -1,0 +1,352 @@
+#include <weft/spmd/passes/pad_uneven.hpp>
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <map>
+#include <numeric>
+#include <tuple>
+
+#include <weft/spmd/passes/canonicalize.hpp>
+#include <weft/spmd/passes/expand.hpp>
+#include <weft/spmd/passes/factors.hpp>
+#include <weft/spmd/program/builder.hpp>
+#include <weft/spmd/program/evaluate.hpp>
+#include <weft/spmd/program/infer.hpp>
+
+namespace weft {
+namespace {
+
+std::int64_t round_up(std::int64_t size, std::int64_t multiple) {
+  return (size + multiple - 1) / multiple * multiple;
+}
+
+/// An update lies as what it updates.
+const Sharding& stored_sharding(const Program& program, const ProgramOutput& output) {
+  return output.updates < 0 ? output.sharding
+                            : program.inputs[static_cast<std::size_t>(output.updates)].sharding;
+}
+
+/// The shape that the shards have together.
+Shape stored_shape(const Shape& shape, const Sharding& sharding, const Mesh& mesh) {
+  Shape stored = shape;
+  for (int dim = 0; dim < shape.size(); ++dim) {
+    stored[dim] = round_up(shape[dim], mesh.count(sharding.dims[static_cast<std::size_t>(dim)]));
+  }
+  return stored;
+}
+
+/// What an op does beyond its factors: a random number goes by its place in the whole, a table has
+/// the elements that it has, and a division of integers by what lies in the padding would trap.
+bool takes_padding(const Program& program, OpId op) {
+  switch (program.kind(op)) {
+    case OpKind::rng_bit_generator: return false;
+    case OpKind::constant:
+      return program.op_attrs(op)[1] == byte_size(program.type(program.result(op)).dtype);
+    case OpKind::divide: return is_floating(program.type(program.result(op)).dtype);
+    default: return true;
+  }
+}
+
+/// Per factor: whether the op may be given more of it. Then it is all that its dims consist of.
+std::vector<bool> growing_factors(const Program& program, OpId op, const FactorRule& rule) {
+  std::vector<bool> grows(rule.factors.size(), takes_padding(program, op));
+  for (std::size_t factor = 0; factor < grows.size(); ++factor) {
+    if (rule.factors[factor].type == FactorType::need_replication) grows[factor] = false;
+  }
+  for (const auto& tensor : rule.dims) {
+    for (const std::vector<int>& dim : tensor) {
+      if (dim.size() == 1) continue;
+      for (const int factor : dim) grows[static_cast<std::size_t>(factor)] = false;
+    }
+  }
+  if (program.kind(op) == OpKind::broadcast_in_dim) {
+    const Shape& from = program.shape(program.op_operands(op)[0]);
+    const Shape& to = program.shape(program.result(op));
+    for (int dim = 0; dim < from.size(); ++dim) {
+      // What is expanded stays 1.
+      if (from[dim] == to[static_cast<int>(program.op_attrs(op)[static_cast<std::size_t>(dim)])]) {
+        continue;
+      }
+      for (const int factor : rule.dims[0][static_cast<std::size_t>(dim)]) {
+        grows[static_cast<std::size_t>(factor)] = false;
+      }
+    }
+  }
+  return grows;
+}
+
+/// Of each dim of each value, what its size is to be a multiple of.
+class Multiples {
+ public:
+  Multiples(const Program& program, const Mesh& mesh)
+      : program_(program), mesh_(mesh), multiples_(program.num_values()) {
+    for (auto& dims : multiples_) dims.fill(1);
+    for (const ProgramInput& input : program.inputs) mark(input.value, input.sharding);
+    for (const ProgramOutput& output : program.outputs) {
+      mark(output.value, stored_sharding(program, output));
+    }
+    for (OpId op = 0; op < program.num_ops(); ++op) {
+      if (program.kind(op) != OpKind::sharding_constraint) continue;
+      mark(program.result(op),
+           program.constraints[static_cast<std::size_t>(program.op_attrs(op)[0])]);
+    }
+    if (uneven_) spread();
+  }
+
+  /// Whether any dim isn't divided.
+  bool uneven() const { return uneven_; }
+  const FactorRule& rule(OpId op) const { return rules_[op]; }
+  const std::vector<bool>& grows(OpId op) const { return grows_[op]; }
+
+  std::int64_t padded_size(ValueId value, int dim) const {
+    return round_up(program_.shape(value)[dim], multiples_[value][static_cast<std::size_t>(dim)]);
+  }
+
+  /// The factor's size once its dims are padded.
+  std::int64_t padded_size(OpId op, std::size_t factor) const {
+    std::int64_t size = rules_[op].factors[factor].size;
+    if (!grows_[op][factor]) return size;
+    for_dims_of(op, factor, [&](ValueId value, std::size_t dim) {
+      size = std::max(size, padded_size(value, static_cast<int>(dim)));
+    });
+    return size;
+  }
+
+ private:
+  void mark(ValueId value, const Sharding& sharding) {
+    const Shape& shape = program_.shape(value);
+    for (int dim = 0; dim < shape.size(); ++dim) {
+      const auto d = static_cast<std::size_t>(dim);
+      const std::int64_t parts = mesh_.count(sharding.dims[d]);
+      multiples_[value][d] = std::lcm(multiples_[value][d], parts);
+      uneven_ = uneven_ || shape[dim] % parts != 0;
+    }
+  }
+
+  /// Along factors, there and back, until nothing changes.
+  void spread() {
+    for (OpId op = 0; op < program_.num_ops(); ++op) {
+      rules_.push_back(factor_rule(program_, op));
+      grows_.push_back(growing_factors(program_, op, rules_.back()));
+    }
+    for (bool changed = true; changed;) {
+      changed = false;
+      for (OpId op = 0; op < program_.num_ops(); ++op) changed |= join(op);
+      for (OpId op = program_.num_ops(); op-- > 0;) changed |= join(op);
+    }
+  }
+
+  bool join(OpId op) {
+    bool changed = false;
+    for (std::size_t factor = 0; factor < grows_[op].size(); ++factor) {
+      if (!grows_[op][factor]) continue;
+      std::int64_t multiple = 1;
+      for_dims_of(op, factor, [&](ValueId value, std::size_t dim) {
+        multiple = std::lcm(multiple, multiples_[value][dim]);
+      });
+      for_dims_of(op, factor, [&](ValueId value, std::size_t dim) {
+        changed |= multiples_[value][dim] != multiple;
+        multiples_[value][dim] = multiple;
+      });
+    }
+    return changed;
+  }
+
+  template <typename F>
+  void for_dims_of(OpId op, std::size_t factor, F f) const {
+    const auto operands = program_.op_operands(op);
+    const auto& tensors = rules_[op].dims;
+    for (std::size_t tensor = 0; tensor < tensors.size(); ++tensor) {
+      const ValueId value = tensor < operands.size() ? operands[tensor] : program_.result(op);
+      for (std::size_t dim = 0; dim < tensors[tensor].size(); ++dim) {
+        if (std::ranges::count(tensors[tensor][dim], static_cast<int>(factor)) > 0) f(value, dim);
+      }
+    }
+  }
+
+  const Program& program_;
+  const Mesh& mesh_;
+  bool uneven_ = false;
+  std::vector<std::array<std::int64_t, kDimCountMax>> multiples_;  // by value
+  std::vector<FactorRule> rules_;                                  // by op
+  std::vector<std::vector<bool>> grows_;                           // by op and factor
+};
+
+class Padder {
+ public:
+  Padder(const Program& program, const Mesh& mesh, const Multiples& multiples)
+      : program_(program),
+        mesh_(mesh),
+        multiples_(multiples),
+        builder_(result_),
+        versions_(program.num_values()) {
+    result_.const_pool = program.const_pool;
+    result_.constraints = program.constraints;
+    result_.locs = program.locs;
+  }
+
+  Program run() {
+    for (const ProgramInput& input : program_.inputs) {
+      const auto& [dtype, shape] = program_.type(input.value);
+      versions_[input.value].push_back(
+          result_.add_input({dtype, stored_shape(shape, input.sharding, mesh_)}, input.kind,
+                            input.name, input.sharding, input.loc));
+    }
+    for (OpId op = 0; op < program_.num_ops(); ++op) add_op(op);
+    builder_.set_loc(LocId{0});
+    for (const ProgramOutput& output : program_.outputs) {
+      const Shape stored =
+          stored_shape(program_.shape(output.value), stored_sharding(program_, output), mesh_);
+      result_.add_output(version(output.value, stored), output.name, output.sharding,
+                         output.updates);
+    }
+    return std::move(result_);
+  }
+
+ private:
+  void add_op(OpId op) {
+    builder_.set_loc(program_.op_locs[op]);
+    const auto operands = program_.op_operands(op);
+    std::vector<ValueId> padded;
+    for (std::size_t i = 0; i < operands.size(); ++i) {
+      padded.push_back(neutral_outside(op, i, version(operands[i], padded_shape(op, i))));
+    }
+    const ValueId value = program_.result(op);
+    const TensorType type{program_.type(value).dtype, padded_shape(op, operands.size())};
+    versions_[value].push_back(result_.add_op(program_.kind(op), padded,
+                                              padded_attrs(op, padded, type.shape), type,
+                                              program_.op_locs[op]));
+  }
+
+  /// Of an operand, or of the result behind them, as the op takes or makes it.
+  Shape padded_shape(OpId op, std::size_t tensor) const {
+    const auto operands = program_.op_operands(op);
+    const ValueId value = tensor < operands.size() ? operands[tensor] : program_.result(op);
+    Shape shape = program_.shape(value);
+    const auto& dims = multiples_.rule(op).dims[tensor];
+    for (std::size_t dim = 0; dim < dims.size(); ++dim) {
+      if (dims[dim].size() != 1) continue;
+      shape[static_cast<int>(dim)] =
+          multiples_.padded_size(op, static_cast<std::size_t>(dims[dim].front()));
+    }
+    return shape;
+  }
+
+  /// Attributes that speak of sizes.
+  std::vector<std::int64_t> padded_attrs(OpId op, std::span<const ValueId> operands,
+                                         const Shape& shape) const {
+    const auto given = program_.op_attrs(op);
+    std::vector<std::int64_t> attrs(given.begin(), given.end());
+    switch (program_.kind(op)) {
+      case OpKind::slice: {
+        const Shape& whole = program_.shape(program_.op_operands(op)[0]);
+        const auto dims = static_cast<std::size_t>(whole.size());
+        for (std::size_t dim = 0; dim < dims; ++dim) {
+          if (!is_whole_dim(given, dim, whole)) continue;
+          attrs[dims + dim] = result_.shape(operands[0])[static_cast<int>(dim)];
+        }
+        break;
+      }
+      case OpKind::dynamic_slice: attrs.assign(shape.begin(), shape.end()); break;
+      case OpKind::scatter: attrs[0] = shape[0]; break;
+      default: break;
+    }
+    return attrs;
+  }
+
+  /// The operand with the neutral element in the padding of dims that the op reduces.
+  ValueId neutral_outside(OpId op, std::size_t operand, ValueId padded) {
+    const FactorRule& rule = multiples_.rule(op);
+    const Shape& shape = program_.shape(program_.op_operands(op)[operand]);
+    for (int dim = 0; dim < shape.size(); ++dim) {
+      const std::vector<int>& factors = rule.dims[operand][static_cast<std::size_t>(dim)];
+      if (factors.size() != 1 || result_.shape(padded)[dim] == shape[dim]) continue;
+      const Factor& factor = rule.factors[static_cast<std::size_t>(factors.front())];
+      if (factor.type != FactorType::reduction) continue;
+      padded = masked(padded, dim, shape[dim], factor.reduce_kind);
+    }
+    return padded;
+  }
+
+  ValueId masked(ValueId value, int dim, std::int64_t size, ReduceKind kind) {
+    const auto [place, is_new] = masked_.try_emplace({value, dim, kind}, kNoId);
+    if (!is_new) return place->second;
+    const TensorType type = result_.type(value);
+    const TensorType index{
+        type.shape[dim] <= std::numeric_limits<std::int32_t>::max() ? DType::i32 : DType::i64,
+        type.shape};
+    const ValueId inside = builder_.compare(CompareDirection::lt, builder_.iota(index, dim),
+                                            builder_.constant(static_cast<double>(size), index));
+    place->second =
+        builder_.select(inside, value, builder_.constant(neutral(kind, type.dtype), type));
+    return place->second;
+  }
+
+  /// The value with this shape: padded with zeros, or cut.
+  ValueId version(ValueId value, const Shape& shape) {
+    std::vector<ValueId>& versions = versions_[value];
+    const auto same =
+        std::ranges::find_if(versions, [&](ValueId made) { return result_.shape(made) == shape; });
+    if (same != versions.end()) return *same;
+    const Shape made = result_.shape(versions.front());
+    std::vector<std::int64_t> start(static_cast<std::size_t>(shape.size()), 0);
+    std::vector<std::int64_t> kept;
+    std::vector<std::int64_t> added;
+    for (int dim = 0; dim < shape.size(); ++dim) {
+      kept.push_back(std::min(made[dim], shape[dim]));
+      added.push_back(shape[dim] - kept.back());
+    }
+    const std::vector<std::int64_t> ones(start.size(), 1);
+    ValueId other = versions.front();
+    if (Shape(kept) != made) other = builder_.slice(other, start, kept, ones);
+    if (Shape(kept) != shape) {
+      const ValueId zero = builder_.constant(0, {result_.type(other).dtype, {}});
+      other = builder_.pad(other, zero, start, added, start);
+    }
+    versions.push_back(other);
+    return other;
+  }
+
+  const Program& program_;
+  const Mesh& mesh_;
+  const Multiples& multiples_;
+  Program result_;
+  Builder builder_;
+  std::vector<std::vector<ValueId>> versions_;  // by old value; the first is as it was made
+  std::map<std::tuple<ValueId, int, ReduceKind>, ValueId> masked_;
+};
+
+/// A composite that needs a dim whole which is to be padded wouldn't know where it ends.
+bool is_padded_where_whole(const Program& program, OpId op, const Multiples& multiples) {
+  if (!is_composite(program.kind(op))) return false;
+  const FactorRule& rule = multiples.rule(op);
+  const auto operands = program.op_operands(op);
+  for (std::size_t i = 0; i < operands.size(); ++i) {
+    for (int dim = 0; dim < program.shape(operands[i]).size(); ++dim) {
+      const auto factor = static_cast<std::size_t>(rule.dims[i][static_cast<std::size_t>(dim)][0]);
+      if (rule.factors[factor].type == FactorType::need_replication &&
+          multiples.padded_size(operands[i], dim) != program.shape(operands[i])[dim]) {
+        return true;
+      }
+    }
+  }
+  return false;
+}
+
+}  // namespace
+
+std::optional<Program> pad_uneven(const Program& program, const Mesh& mesh) {
+  const Multiples multiples(program, mesh);
+  if (!multiples.uneven()) return std::nullopt;
+  std::vector<bool> expanded(program.num_ops());
+  for (OpId op = 0; op < program.num_ops(); ++op) {
+    expanded[op] = is_padded_where_whole(program, op, multiples);
+  }
+  if (std::ranges::count(expanded, true) > 0) {
+    return pad_uneven(canonicalize(expand(program, expanded), true), mesh);
+  }
+  return Padder(program, mesh, multiples).run();
+}
+
+}  // namespace weft
