@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include <weft/spmd/passes/bucket.hpp>
 #include <weft/spmd/passes/lifetime.hpp>
 #include <weft/spmd/program/permute.hpp>
 
@@ -43,6 +44,8 @@ class PlanLoader {
       : plan_(plan), program_(plan.program), chip_(chip), shared_begin_(shared_begin) {}
 
   CollectiveCall collective_call(OpId op) const;
+  /// All of the bucket's operands, what lies between them included.
+  CollectiveCall bucket_call(const Bucket& bucket) const;
   LoadedPlan::Step compute_step(OpId op) const;
   /// Where the chip finds a value.
   LoadedPlan::Operand operand(ValueId value) const;
@@ -112,6 +115,14 @@ CollectiveCall PlanLoader::collective_call(OpId op) const {
   return call;
 }
 
+CollectiveCall PlanLoader::bucket_call(const Bucket& bucket) const {
+  CollectiveCall call = collective_call(bucket.first);
+  const CollectiveCall last = collective_call(bucket.first + bucket.count - 1);
+  call.count =
+      static_cast<std::int64_t>(last.source - call.source) / byte_size(call.dtype) + last.count;
+  return call;
+}
+
 LoadedPlan::Step PlanLoader::compute_step(OpId op) const {
   LoadedPlan::Step step;
   step.kernel = kernels::prepare(program_, op, chip_);
@@ -142,9 +153,13 @@ LoadedPlan load_plan(const Plan& plan, const kernels::ChipContext& chip, Communi
     loaded.steps.push_back({.call = static_cast<std::int32_t>(loaded.calls.size())});
     loaded.calls.push_back(communicator.prepare(call));
   };
+  const std::vector<Bucket> all_reduces = buckets(program);
+  auto bucket = all_reduces.begin();
   for (OpId op = 0; op < program.num_ops(); ++op) {
     if (is_collective(program.kind(op))) {
-      CollectiveCall call = loader.collective_call(op);
+      const bool reduces = program.kind(op) == OpKind::all_reduce;
+      CollectiveCall call = reduces ? loader.bucket_call(*bucket) : loader.collective_call(op);
+      if (reduces) op += bucket++->count - 1;
       call.name = summaries.at(loaded.calls.size()).value;
       if (call.shared) loaded.shared_in.push_back(loader.operand(program.result(op)).chip);
       add_call(call);

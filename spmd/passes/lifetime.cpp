@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include <weft/spmd/passes/bucket.hpp>
+
 namespace weft {
 namespace {
 
@@ -18,6 +20,23 @@ AtomMask readers(const Program& program, ValueId value) {
   return meeting_atoms(program, program.defining_op(value));
 }
 
+/// A bucket's operands are read together, and its results are written together, as one range each.
+void join_lifetimes(const Program& program, const Bucket& bucket,
+                    std::vector<Lifetime>& lifetimes) {
+  const OpId last = bucket.first + bucket.count - 1;
+  Lifetime operands{bucket.first, last};
+  Lifetime results{bucket.first, last};
+  for (OpId op = bucket.first; op <= last; ++op) {
+    const Lifetime& operand = lifetimes[program.op_operands(op)[0]];
+    operands = {std::min(operands.first, operand.first), std::max(operands.last, operand.last)};
+    results.last = std::max(results.last, lifetimes[program.result(op)].last);
+  }
+  for (OpId op = bucket.first; op <= last; ++op) {
+    lifetimes[program.op_operands(op)[0]] = operands;
+    lifetimes[program.result(op)] = results;
+  }
+}
+
 }  // namespace
 
 std::vector<Lifetime> lifetimes_of(const Program& program, const std::vector<Slot>& slots) {
@@ -26,6 +45,7 @@ std::vector<Lifetime> lifetimes_of(const Program& program, const std::vector<Slo
     for (const ValueId operand : program.op_operands(op)) lifetimes[operand].last = op;
     lifetimes[program.result(op)] = {op, op};
   }
+  for (const Bucket& bucket : buckets(program)) join_lifetimes(program, bucket, lifetimes);
   for (ValueId value = 0; value < program.num_values(); ++value) {
     if (slots[value].place != Place::shared) continue;
     const AtomMask group = readers(program, value);

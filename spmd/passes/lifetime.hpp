@@ -9,7 +9,8 @@
 namespace weft {
 
 /// Ops, both included, between which a value's bytes must be its own: from the op that makes it to
-/// the last that reads it. An input's is from op 0.
+/// the last that reads it. An input's is from op 0. What lies in one range with others, of a
+/// bucket, lives as long as the range.
 struct Lifetime {
   OpId first = 0;
   OpId last = 0;

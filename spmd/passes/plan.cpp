@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <optional>
 #include <tuple>
 
+#include <weft/spmd/passes/bucket.hpp>
 #include <weft/spmd/passes/canonicalize.hpp>
 #include <weft/spmd/passes/expand.hpp>
 #include <weft/spmd/passes/lifetime.hpp>
@@ -116,23 +118,26 @@ class Placement {
   Placement(Plan& plan, Place region)
       : plan_(plan), lifetimes_(lifetimes_of(plan.program, plan.slots)) {
     for (ValueId value = 0; value < plan.program.num_values(); ++value) {
-      if (plan.slots[value].place == region) order_.push_back(value);
+      if (plan.slots[value].place == region) blocks_.push_back({value});
     }
-    std::ranges::sort(order_, {}, [&](ValueId value) { return std::tuple(~bytes(value), value); });
+    if (region == Place::temp) join_buckets();
+    std::ranges::sort(blocks_, {},
+                      [&](const Block& block) { return std::tuple(~bytes(block), block.front()); });
   }
 
   /// Greedy by size, as TFLite's planner: the largest value first. Returns the region's size.
   std::uint64_t place() {
     std::uint64_t size = 0;
     std::vector<ValueId> placed;  // in order of offset
-    for (const ValueId value : order_) {
-      const std::uint64_t offset = first_fit(placed, value);
-      plan_.slots[value].offset = offset;
-      size = std::max(size, offset + bytes(value));
-      placed.insert(
-          std::ranges::upper_bound(placed, offset, {},
-                                   [&](ValueId other) { return plan_.slots[other].offset; }),
-          value);
+    const auto offset_of = [&](ValueId value) { return plan_.slots[value].offset; };
+    for (const Block& block : blocks_) {
+      std::uint64_t offset = first_fit(placed, block);
+      for (const ValueId value : block) {
+        plan_.slots[value].offset = offset;
+        placed.insert(std::ranges::upper_bound(placed, offset, {}, offset_of), value);
+        offset += bytes(value);
+      }
+      size = std::max(size, offset);
     }
     return size;
   }
@@ -140,23 +145,53 @@ class Placement {
   /// The largest sum of values live at once.
   std::uint64_t bound() const {
     std::vector<std::uint64_t> live(plan_.program.num_ops(), 0);
-    for (const ValueId value : order_) {
-      for (OpId op = lifetimes_[value].first; op <= lifetimes_[value].last; ++op) {
-        live[op] += bytes(value);
-      }
+    for (const Block& block : blocks_) {
+      const auto [first, last] = lifetimes_[block.front()];
+      for (OpId op = first; op <= last; ++op) live[op] += bytes(block);
     }
     return live.empty() ? 0 : std::ranges::max(live);
   }
 
  private:
-  std::uint64_t bytes(ValueId value) const { return slot_bytes(plan_.program.type(value)); }
+  /// Values that lie one behind the other; they live equally long.
+  using Block = std::vector<ValueId>;
 
-  /// The lowest offset at which the value fits beside all that it excludes.
-  std::uint64_t first_fit(const std::vector<ValueId>& placed, ValueId value) const {
+  void join_buckets() {
+    const Program& program = plan_.program;
+    std::vector<bool> joined(program.num_values(), false);
+    std::vector<Block> ranges;
+    for (const Bucket& bucket : buckets(program)) {
+      if (bucket.count == 1) continue;
+      Block operands;
+      Block results;
+      for (OpId op = bucket.first; op < bucket.first + bucket.count; ++op) {
+        operands.push_back(program.op_operands(op)[0]);
+        results.push_back(program.result(op));
+        joined[operands.back()] = joined[results.back()] = true;
+      }
+      ranges.push_back(std::move(operands));
+      ranges.push_back(std::move(results));
+    }
+    std::erase_if(blocks_, [&](const Block& block) { return joined[block.front()]; });
+    std::ranges::move(ranges, std::back_inserter(blocks_));
+  }
+
+  std::uint64_t bytes(ValueId value) const { return slot_bytes(plan_.program.type(value)); }
+  std::uint64_t bytes(const Block& block) const {
+    std::uint64_t sum = 0;
+    for (const ValueId value : block) sum += bytes(value);
+    return sum;
+  }
+
+  /// The lowest offset at which the block fits beside all that it excludes.
+  std::uint64_t first_fit(const std::vector<ValueId>& placed, const Block& block) const {
     std::uint64_t offset = 0;
+    const std::uint64_t size = bytes(block);
     for (const ValueId other : placed) {
-      if (!exclude_each_other(plan_.program, plan_.slots, lifetimes_, value, other)) continue;
-      if (plan_.slots[other].offset >= offset + bytes(value)) break;
+      if (!exclude_each_other(plan_.program, plan_.slots, lifetimes_, block.front(), other)) {
+        continue;
+      }
+      if (plan_.slots[other].offset >= offset + size) break;
       offset = std::max(offset, plan_.slots[other].offset + bytes(other));
     }
     return offset;
@@ -164,7 +199,7 @@ class Placement {
 
   Plan& plan_;
   std::vector<Lifetime> lifetimes_;
-  std::vector<ValueId> order_;
+  std::vector<Block> blocks_;
 };
 
 /// What is gathered in order to be read, and not by another collective.
@@ -210,7 +245,7 @@ Plan make_plan(const Program& chip_program, const Mesh& mesh,
                std::span<const TensorType> input_types, std::span<const TensorType> output_types,
                const PlanOptions& options) {
   Plan plan;
-  plan.program = CopyInsertion(chip_program).run();
+  plan.program = fill_buckets(CopyInsertion(chip_program).run());
   plan.input_types.assign(input_types.begin(), input_types.end());
   plan.output_types.assign(output_types.begin(), output_types.end());
   plan.mesh_shape = mesh.shape();

@@ -59,12 +59,12 @@ Plan make_plan(const Program& chip_program, const Mesh& mesh,
 /// values.
 void verify(const Plan& plan, const Mesh& mesh);
 
-/// One collective of a plan, for people and for tests.
+/// One collective of a plan, for people and for tests; a bucket (bucket.hpp) is one.
 struct CollectiveSummary {
   OpKind kind;
   std::vector<std::string> axes;
   std::int64_t bytes = 0;  ///< of the chip's operand (all_gather: of its result)
-  std::string value;       ///< "dot_general at digits.cpp:41"
+  std::string value;       ///< "dot_general at digits.cpp:41", "dot_general at .. and 3 more"
 };
 std::vector<CollectiveSummary> collectives(const Plan& plan, const Mesh& mesh);
 

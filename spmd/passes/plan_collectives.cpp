@@ -1,3 +1,6 @@
+#include <algorithm>
+
+#include <weft/spmd/passes/bucket.hpp>
 #include <weft/spmd/passes/plan.hpp>
 
 namespace weft {
@@ -60,13 +63,18 @@ std::string origin(const Program& program, ValueId value) {
 std::vector<CollectiveSummary> collectives(const Plan& plan, const Mesh& mesh) {
   const Program& program = plan.program;
   std::vector<CollectiveSummary> summaries;
+  std::vector<OpId> ends(program.num_ops());  // of the bucket that begins here
+  for (const auto [first, count] : buckets(program)) ends[first] = first + count;
   for (OpId op = 0; op < program.num_ops(); ++op) {
     if (!is_collective(program.kind(op))) continue;
     const ValueId operand = program.op_operands(op)[0];
     const bool grows = program.kind(op) == OpKind::all_gather;
-    summaries.push_back({program.kind(op), axes_of(mesh, group_atoms(program, op)),
-                         program.type(grows ? program.result(op) : operand).bytes(),
-                         origin(program, operand)});
+    CollectiveSummary& summary = summaries.emplace_back(
+        program.kind(op), axes_of(mesh, group_atoms(program, op)),
+        program.type(grows ? program.result(op) : operand).bytes(), origin(program, operand));
+    const OpId end = std::max(ends[op], op + 1);
+    if (end > op + 1) summary.value += fmt::format(" and {} more", end - op - 1);
+    while (op + 1 < end) summary.bytes += program.type(program.result(++op)).bytes();
   }
   return summaries;
 }

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <map>
 
+#include <weft/spmd/passes/bucket.hpp>
 #include <weft/spmd/passes/lifetime.hpp>
 #include <weft/spmd/passes/partition.hpp>
 #include <weft/spmd/passes/plan.hpp>
@@ -80,6 +81,14 @@ void check_places(const Plan& plan, const Mesh& mesh) {
   }
 }
 
+void check_behind(const Plan& plan, ValueId before, ValueId value) {
+  if (plan.slots[value].offset ==
+      plan.slots[before].offset + slot_bytes(plan.program.type(before))) {
+    return;
+  }
+  fail(Errc::corrupt, "plan: %{} isn't right behind %{}, with which it is reduced", value, before);
+}
+
 void check_collectives(const Plan& plan) {
   const Program& program = plan.program;
   const auto check = [&](OpId op, ValueId value) {
@@ -93,6 +102,12 @@ void check_collectives(const Plan& plan) {
     for (const ValueId operand : program.op_operands(op)) check(op, operand);
     if (plan.slots[program.result(op)].place != Place::shared) check(op, program.result(op));
   }
+  for (const auto [first, count] : buckets(program)) {
+    for (OpId op = first + 1; op < first + count; ++op) {
+      check_behind(plan, program.op_operands(op - 1)[0], program.op_operands(op)[0]);
+      check_behind(plan, program.result(op - 1), program.result(op));
+    }
+  }
 }
 
 [[noreturn]] void fail_overlap(ValueId a, ValueId b) {
@@ -103,12 +118,14 @@ void check_collectives(const Plan& plan) {
 /// touch neither neighbour.
 void check_temporaries(const Plan& plan, const std::vector<Lifetime>& lifetimes) {
   const Program& program = plan.program;
+  std::vector<std::vector<ValueId>> first_of(program.num_ops());
   std::vector<std::vector<ValueId>> last_of(program.num_ops());
+  for (const ValueId value : program.results) first_of[lifetimes[value].first].push_back(value);
   std::map<std::uint64_t, ValueId> live;
   for (OpId op = 0; op < program.num_ops(); ++op) {
-    const ValueId value = program.result(op);
-    const std::uint64_t bytes = slot_bytes(program.type(value));
-    if (plan.slots[value].place == Place::temp && bytes > 0) {
+    for (const ValueId value : first_of[op]) {
+      const std::uint64_t bytes = slot_bytes(program.type(value));
+      if (plan.slots[value].place != Place::temp || bytes == 0) continue;
       const std::uint64_t begin = plan.slots[value].offset;
       const auto next = live.lower_bound(begin);
       if (next != live.end() && next->first < begin + bytes) fail_overlap(next->second, value);

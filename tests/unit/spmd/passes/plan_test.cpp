@@ -165,8 +165,8 @@ void expect_disjoint(const Plan& plan) {
     for (std::size_t i = 1; i < live.size(); ++i) ASSERT_LE(live[i - 1].second, live[i].first);
     most = std::max(most, sum);
   }
-  EXPECT_EQ(plan.temp_bytes_bound, most);
-  EXPECT_GE(plan.temp_bytes, most);
+  EXPECT_GE(plan.temp_bytes_bound, most);  // what is in a bucket lives longer
+  EXPECT_GE(plan.temp_bytes, plan.temp_bytes_bound);
 }
 
 TEST(Plan, ValuesThatLiveAtOnceAreDisjointInRandomPrograms) {

@@ -126,8 +126,8 @@ class Presets : public ::testing::Test {
 };
 
 // fc1.weight and fc2.weight have 64 * 32 * 4 = 8192 bytes each.
-TEST_F(Presets, DataParallelReducesEachGradient) {
-  EXPECT_EQ(mlp_step(data_, [](Mlp&) {}), (Lines{"2x all_reduce data 8192"}));
+TEST_F(Presets, DataParallelReducesAllGradientsAsOne) {
+  EXPECT_EQ(mlp_step(data_, [](Mlp&) {}), (Lines{"1x all_reduce data 16384"}));
 }
 
 TEST_F(Presets, Zero1ScattersGradientsAndGathersParameters) {
@@ -148,24 +148,22 @@ TEST_F(Presets, TensorParallelMlpMeetsOnceForwardAndGradientsOverTheBatch) {
                      [&](Mlp& net) {
                        tensor_parallel(net, both_, {{"fc1", Style::columns}, {"fc2", Style::rows}});
                      }),
-            (Lines{"2x all_reduce data 4096", "1x all_reduce model 4096"}));
+            (Lines{"1x all_reduce data 8192", "1x all_reduce model 4096"}));
 }
 
 // An activation of a chip has 4 * 16 * 32 * 4 = 8192 bytes: two all_reduces forward (behind proj
 // and down), two backward (before q, k, v and up).
 TEST_F(Presets, TensorParallelBlockMeetsTwiceInEachDirection) {
   EXPECT_EQ(block_step(both_, [&](Block& net) { megatron(net, both_); }),
-            (Lines{"4x all_reduce data 2048", "1x all_reduce data 4096", "2x all_reduce data 8192",
-                   "4x all_reduce model 8192"}));
+            (Lines{"1x all_reduce data 28672", "4x all_reduce model 8192"}));
 }
 
 TEST_F(Presets, SequenceParallelBlockGathersAndScattersInstead) {
   const Lines lines = block_step(
       both_, [&](Block& net) { megatron(net, both_); },
       [&](const Tensor& x) { return sequence_parallel(x, both_); });
-  EXPECT_EQ(lines,
-            (Lines{"4x all_gather model 8192", "4x all_reduce data 2048", "2x all_reduce data 8192",
-                   "1x all_reduce data,model 4096", "4x reduce_scatter model 8192"}));
+  EXPECT_EQ(lines, (Lines{"4x all_gather model 8192", "1x all_reduce data 24576",
+                          "1x all_reduce data,model 4096", "4x reduce_scatter model 8192"}));
 }
 
 TEST_F(Presets, FsdpTimesTensorParallelDoesBoth) {
@@ -196,7 +194,7 @@ TEST_F(Presets, MicroBatchesReduceOncePerStep) {
   };
   const auto whole = step(1);
   const auto parts = step(4);
-  EXPECT_EQ(whole.first, (Lines{"2x all_reduce data 8192"}));
+  EXPECT_EQ(whole.first, (Lines{"1x all_reduce data 16388"}));
   EXPECT_EQ(parts.first, whole.first);
   EXPECT_NEAR(parts.second, whole.second, 1e-9);
 }
