@@ -16,7 +16,8 @@ namespace weft {
 /// per value of the program, a global one. The result is to be canonicalized and propagated again.
 std::optional<Program> expand(const Program& program, std::span<const Sharding> shardings);
 
-/// The program with the decomposition in the place of every composite that `expanded`, by op, names.
+/// The program with the decomposition in the place of every composite for which `expanded`, by op,
+/// is true.
 Program expand(const Program& program, const std::vector<bool>& expanded);
 
 }  // namespace weft

@@ -25,7 +25,7 @@ std::vector<std::byte> bytes_of(double value) {
 
 /// A batch's padding would take part in means; what a program computes is padded by pad_uneven.
 void expect_even(const Call& call, const TensorNode& data, const Mesh& mesh,
-                        const Sharding& sharding) {
+                 const Sharding& sharding) {
   const Shape& shape = data.type.shape;
   for (int dim = 0; dim < shape.size(); ++dim) {
     const std::int64_t parts = mesh.count(sharding.dims[static_cast<std::size_t>(dim)]);

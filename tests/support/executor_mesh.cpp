@@ -17,8 +17,8 @@ constexpr std::size_t kArenaCapacity = std::size_t{64} << 20;
 
 constexpr std::size_t kPadding = std::numeric_limits<std::size_t>::max();
 
-/// Row-major indices, in the global tensor, of the elements of a position's shard; kPadding for what
-/// lies behind it.
+/// Row-major indices, in the global tensor, of the elements of a position's shard; kPadding for
+/// what lies behind it.
 std::vector<std::size_t> shard_indices(const Sharding& sharding, const Mesh& mesh, int position,
                                        const Shape& global) {
   const auto local = sharding.local_shape(mesh, global);
