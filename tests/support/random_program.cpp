@@ -532,4 +532,16 @@ Program random_program(const Mesh& mesh, Random& random) {
   return ProgramMaker(mesh, random).run();
 }
 
+std::vector<Elements> small_integers(const Program& program, Random& random) {
+  std::vector<Elements> inputs;
+  for (const ProgramInput& input : program.inputs) {
+    Elements& elements = inputs.emplace_back();
+    const bool is_pred = program.type(input.value).dtype == DType::pred;
+    for (std::int64_t i = 0; i < program.type(input.value).num_elements(); ++i) {
+      elements.push_back(is_pred ? random.one_in(2) : static_cast<double>(random.below(5)) - 2);
+    }
+  }
+  return inputs;
+}
+
 }  // namespace weft::testing

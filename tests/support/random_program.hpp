@@ -3,8 +3,10 @@
 
 #include <cstdint>
 #include <random>
+#include <vector>
 
 #include <weft/spmd/mesh/mesh.hpp>
+#include <weft/spmd/program/interpret.hpp>
 #include <weft/spmd/program/program.hpp>
 
 namespace weft::testing {
@@ -29,5 +31,8 @@ Sharding random_sharding(const Mesh& mesh, const Shape& shape, Random& random);
 /// stay below 2^50 for inputs in -2..2. Inputs, outputs and constraints are sharded at random: by
 /// whole axes or parts of one, open or closed, by priorities 0 to 2.
 Program random_program(const Mesh& mesh, Random& random);
+
+/// Inputs of a program: integers in -2..2; of a pred 0 and 1.
+std::vector<Elements> small_integers(const Program& program, Random& random);
 
 }  // namespace weft::testing

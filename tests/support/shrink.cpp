@@ -1,0 +1,157 @@
+#include <weft/tests/support/shrink.hpp>
+
+#include <span>
+#include <utility>
+#include <vector>
+
+namespace weft::testing {
+namespace {
+
+/// The program with these outputs, with value `by` (kNoId: a new input that lies so) where
+/// `replaced` was, and without what they don't need.
+Program rebuilt(const Program& program, std::span<const ProgramOutput> outputs,
+                ValueId replaced = kNoId, ValueId by = kNoId, const Sharding& sharding = {}) {
+  const auto source = [&](ValueId value) { return value == replaced && by != kNoId ? by : value; };
+  std::vector<bool> live(program.num_values(), false);
+  for (const ProgramOutput& output : outputs) {
+    live[source(output.value)] = true;
+    if (output.updates >= 0) {
+      live[program.inputs[static_cast<std::size_t>(output.updates)].value] = true;
+    }
+  }
+  for (OpId op = program.num_ops(); op-- > 0;) {
+    if (!live[program.result(op)] || program.result(op) == replaced) continue;
+    for (const ValueId operand : program.op_operands(op)) live[source(operand)] = true;
+  }
+
+  Program result;
+  result.const_pool = program.const_pool;
+  std::vector<ValueId> made(program.num_values(), kNoId);
+  std::vector<std::int32_t> input_number;
+  for (const ProgramInput& input : program.inputs) {
+    input_number.push_back(static_cast<std::int32_t>(result.inputs.size()));
+    if (!live[input.value]) continue;
+    made[input.value] =
+        result.add_input(program.type(input.value), input.kind, input.name, input.sharding);
+  }
+  if (replaced != kNoId && live[replaced]) {
+    made[replaced] = result.add_input(program.type(replaced), InputKind::data, "in", sharding);
+  }
+  for (OpId op = 0; op < program.num_ops(); ++op) {
+    const ValueId value = program.result(op);
+    if (!live[value] || value == replaced) continue;
+    std::vector<ValueId> operands;
+    for (const ValueId operand : program.op_operands(op)) operands.push_back(made[source(operand)]);
+    std::vector<std::int64_t> attrs(program.op_attrs(op).begin(), program.op_attrs(op).end());
+    if (program.kind(op) == OpKind::sharding_constraint) {
+      result.constraints.push_back(program.constraints[static_cast<std::size_t>(attrs[0])]);
+      attrs[0] = static_cast<std::int64_t>(result.constraints.size()) - 1;
+    }
+    made[value] = result.add_op(program.kind(op), operands, attrs, program.type(value));
+  }
+  for (const ProgramOutput& output : outputs) {
+    const std::int32_t updates =
+        output.updates < 0 ? -1 : input_number[static_cast<std::size_t>(output.updates)];
+    result.add_output(made[source(output.value)], output.name, output.sharding, updates);
+  }
+  return result;
+}
+
+class Shrinker {
+ public:
+  Shrinker(Program program, const Fails& fails) : program_(std::move(program)), fails_(fails) {}
+
+  Program run() {
+    while (end_sooner() || drop_an_output() || drop_an_op() || drop_a_sharding()) {
+    }
+    return std::move(program_);
+  }
+
+ private:
+  bool accept(Program candidate) {
+    if (!fails_(candidate)) return false;
+    program_ = std::move(candidate);
+    return true;
+  }
+
+  /// One value alone is the output, the earliest that fails.
+  bool end_sooner() {
+    for (ValueId value = 0; value < program_.num_values(); ++value) {
+      const int num_dims = program_.shape(value).size();
+      for (const Sharding& sharding : {Sharding::closed(), Sharding::open(num_dims)}) {
+        Program candidate = rebuilt(program_, std::vector{ProgramOutput{value, "out", sharding}});
+        if (candidate.num_ops() < program_.num_ops() && accept(std::move(candidate))) return true;
+      }
+    }
+    return false;
+  }
+
+  bool drop_an_output() {
+    for (std::size_t i = 0; i < program_.outputs.size(); ++i) {
+      std::vector<ProgramOutput> outputs = program_.outputs;
+      if (std::exchange(outputs[i].updates, -1) >= 0 && accept(rebuilt(program_, outputs))) {
+        return true;
+      }
+      outputs.erase(outputs.begin() + static_cast<std::ptrdiff_t>(i));
+      if (!outputs.empty() && accept(rebuilt(program_, outputs))) return true;
+    }
+    return false;
+  }
+
+  bool drop_an_op() {
+    for (OpId op = program_.num_ops(); op-- > 0;) {
+      const ValueId value = program_.result(op);
+      const TensorType& type = program_.type(value);
+      for (const ValueId operand : program_.op_operands(op)) {
+        if (program_.type(operand) != type) continue;
+        if (accept(rebuilt(program_, program_.outputs, value, operand))) return true;
+      }
+      // Inputs are filled with small integers of either sign.
+      if (type.dtype == DType::u32) continue;
+      for (const Sharding& sharding : {Sharding::closed(), Sharding::open(type.shape.size())}) {
+        if (accept(rebuilt(program_, program_.outputs, value, kNoId, sharding))) return true;
+      }
+    }
+    return false;
+  }
+
+  bool drop_a_sharding() {
+    for (std::size_t i = 0; i < shardings(program_).size(); ++i) {
+      if (*shardings(program_)[i] == Sharding::closed()) continue;
+      Program candidate = program_;
+      Sharding& sharding = *shardings(candidate)[i];
+      sharding = Sharding::closed();
+      if (accept(candidate)) return true;
+      sharding = *shardings(program_)[i];
+      if (std::exchange(sharding.open_mask, std::uint8_t{0}) != 0 && accept(candidate)) return true;
+      for (std::size_t dim = 0; dim < sharding.dims.size(); ++dim) {
+        const AtomList atoms = sharding.dims[dim];
+        if (atoms.empty()) continue;
+        sharding = *shardings(program_)[i];
+        sharding.dims[dim] = atoms.prefix(atoms.size() - 1);
+        sharding.set_priority(atoms.back(), 0);
+        if (accept(candidate)) return true;
+      }
+    }
+    return false;
+  }
+
+  static std::vector<Sharding*> shardings(Program& program) {
+    std::vector<Sharding*> all;
+    for (ProgramInput& input : program.inputs) all.push_back(&input.sharding);
+    for (Sharding& constraint : program.constraints) all.push_back(&constraint);
+    for (ProgramOutput& output : program.outputs) all.push_back(&output.sharding);
+    return all;
+  }
+
+  Program program_;
+  const Fails& fails_;
+};
+
+}  // namespace
+
+Program shrink(Program program, const Fails& fails) {
+  return Shrinker(std::move(program), fails).run();
+}
+
+}  // namespace weft::testing
