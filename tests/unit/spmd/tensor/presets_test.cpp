@@ -61,6 +61,29 @@ struct Block : Module {
   }
 };
 
+constexpr std::int64_t kChannels = 8;
+constexpr std::int64_t kImage = 8;  // pixels, in both directions
+
+/// Two convolutions with an activation between them, a pool and a linear layer.
+struct ConvBlock : Module {
+  Conv2d in{*this, "in", channels(4, kChannels)};  ///< as a Block's
+  Conv2d conv1{*this, "conv1", channels(kChannels, 2 * kChannels)};
+  Conv2d conv2{*this, "conv2", channels(2 * kChannels, kChannels)};
+  Linear fc{*this, "fc", {.in_features = 16 * kChannels, .out_features = 16, .bias = false}};
+
+  static Conv2d::Options channels(std::int64_t in, std::int64_t out) {
+    return {.in_channels = in,
+            .out_channels = out,
+            .kernel_size = 3,
+            .window = {.padding = 1},
+            .bias = false};
+  }
+  Tensor operator()(const Tensor& x) const {
+    const Tensor pooled = max_pool2d(conv2(relu(conv1(in(x)))), {.kernel_size = 2});
+    return fc(reshape(pooled, {-1, 16 * kChannels}));
+  }
+};
+
 /// "2x all_reduce model 16384", sorted; small ones (the loss, a norm) left out.
 std::vector<std::string> collectives_of(const SimulateRuntime& runtime, std::int64_t least = 64) {
   std::map<std::string, int> counts;
@@ -109,6 +132,17 @@ class Presets : public ::testing::Test {
     annotate(net);
     return step_of(runtime, net, {kBatch, kLength, kSize},
                    [&](const Tensor& x) { return net.forward(x, residual); });
+  }
+
+  Lines conv_step(
+      const Mesh& mesh, const std::function<void(ConvBlock&)>& annotate = [](ConvBlock&) {},
+      bool momentum = false) {
+    SimulateRuntime runtime(mesh);
+    const RuntimeScope scope(runtime);
+    ConvBlock net;
+    annotate(net);
+    return step_of(
+        runtime, net, {16, 4, kImage, kImage}, [&](const Tensor& x) { return net(x); }, momentum);
   }
 
   static void megatron(const Module& net, const Mesh& mesh) {
@@ -174,6 +208,40 @@ TEST_F(Presets, FsdpTimesTensorParallelDoesBoth) {
                      }),
             (Lines{"2x all_gather data 4096", "1x all_reduce model 4096",
                    "2x reduce_scatter data 4096"}));
+}
+
+// in has 8 * 4 * 3 * 3 * 4 = 1152 bytes, conv1 and conv2 16 * 8 * 3 * 3 * 4 = 4608 each, fc
+// 16 * 128 * 4 = 8192.
+TEST_F(Presets, DataParallelConvolutionsReduceEachGradient) {
+  EXPECT_EQ(conv_step(data_), (Lines{"1x all_reduce data 1152", "2x all_reduce data 4608",
+                                     "1x all_reduce data 8192"}));
+}
+
+TEST_F(Presets, Zero1ConvolutionsScatterGradientsAndGatherParameters) {
+  EXPECT_EQ(conv_step(
+                data_, [](ConvBlock&) {}, /*momentum=*/true),
+            (Lines{"1x all_gather data 1152", "2x all_gather data 4608", "1x all_gather data 8192",
+                   "1x reduce_scatter data 1152", "2x reduce_scatter data 4608",
+                   "1x reduce_scatter data 8192"}));
+}
+
+TEST_F(Presets, FsdpConvolutionsGatherForwardAndScatterGradients) {
+  EXPECT_EQ(conv_step(data_, [&](ConvBlock& net) { fsdp(net, data_); }),
+            (Lines{"1x all_gather data 1152", "2x all_gather data 4608", "1x all_gather data 8192",
+                   "1x reduce_scatter data 1152", "2x reduce_scatter data 4608",
+                   "1x reduce_scatter data 8192"}));
+}
+
+// conv1 is cut by the channels that it makes, conv2 by those that it takes. What they take and make
+// together has 8 * 8 * 8 * 8 * 4 = 16384 bytes on a chip.
+TEST_F(Presets, ChannelParallelConvolutionsMeetOnceInEachDirection) {
+  EXPECT_EQ(
+      conv_step(both_,
+                [&](ConvBlock& net) {
+                  tensor_parallel(net, both_, {{"conv1", Style::columns}, {"conv2", Style::rows}});
+                }),
+      (Lines{"1x all_reduce data 1152", "2x all_reduce data 2304", "1x all_reduce data 8192",
+             "2x all_reduce model 16384"}));
 }
 
 TEST_F(Presets, MicroBatchesReduceOncePerStep) {
