@@ -43,8 +43,8 @@ PlanStore::PlanStore(std::string folder, const Mesh& mesh)
   for (int position = 0; position < mesh.size(); ++position) {
     devices.push_back(mesh.device_at(position));
   }
-  const std::string text =
-      fmt::format("{} {} {}", mesh.to_string(), fmt::join(devices, ","), executable_id());
+  const std::string text = fmt::format("{} {} {} {}", mesh.to_string(), fmt::join(devices, ","),
+                                       mesh.dcn_atoms(), executable_id());
   suffix_ = fmt::format("{:016x}", std::hash<std::string>()(text));
 }
 

@@ -208,6 +208,12 @@ AtomList Mesh::list(AtomMask mask) const {
   return atoms;
 }
 
+Mesh Mesh::with_dcn_atoms(AtomMask atoms) const {
+  Mesh mesh = *this;
+  mesh.dcn_atoms_ = atoms;
+  return mesh;
+}
+
 std::string Mesh::to_string() const {
   return fmt::format("({}) ({})", fmt::join(shape_, ","), quoted(axis_names_));
 }

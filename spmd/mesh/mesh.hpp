@@ -68,6 +68,11 @@ class Mesh {
   /// The atoms of the mask in ascending order.
   AtomList list(AtomMask mask) const;
 
+  /// The atoms that cross the network between hosts; none unless a HybridMesh has made the mesh.
+  AtomMask dcn_atoms() const { return dcn_atoms_; }
+  /// This mesh, whose `atoms` cross the network.
+  Mesh with_dcn_atoms(AtomMask atoms) const;
+
   /// "(4,4) (\"data\",\"model\")".
   std::string to_string() const;
   /// The grid of device ids with the axes' names, one row a line.
@@ -83,6 +88,7 @@ class Mesh {
   std::vector<std::int64_t> atom_size_;    // [0] unused
   std::vector<std::int64_t> atom_stride_;  // in positions
   std::vector<int> atom_axis_;
+  AtomMask dcn_atoms_ = 0;
 };
 
 }  // namespace weft

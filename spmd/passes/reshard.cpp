@@ -26,14 +26,15 @@ int common_prefix(AtomList a, AtomList b) {
 /// Steps under way from a layout to a target.
 class Route {
  public:
-  Route(const Mesh& mesh, const Sharding& from, const Sharding& to)
-      : mesh_(&mesh), at_(from), to_(to) {}
+  Route(const Mesh& mesh, const Shape& shape, const Sharding& from, const Sharding& to)
+      : mesh_(&mesh), shape_(shape), at_(from), to_(to) {}
 
   const std::vector<ReshardStep>& steps() const { return steps_; }
 
   void reduce() {
     while (slice() || reduce_scatter()) {
     }
+    scatter_within_hosts();
     const AtomMask rest = pending();
     if (rest == 0) return;
     at_.unreduced = to_.unreduced;
@@ -84,6 +85,22 @@ class Route {
     const AtomMask mask = pending();
     return append_to_some_dim(OpKind::reduce_scatter,
                               [&](Atom atom) { return contains(mask, atom); });
+  }
+
+  /// Where a reduction crosses the network, each chip of a host takes a part of it over; move()
+  /// gathers the parts again.
+  void scatter_within_hosts() {
+    const AtomList within = mesh_->list(without(pending(), mesh_->dcn_atoms()));
+    if (within.empty() || within.mask() == pending()) return;
+    for (int dim = 0; dim < shape_.size(); ++dim) {
+      AtomList& atoms = at_.dims[static_cast<std::size_t>(dim)];
+      const AtomList joined = concatenated(atoms, within);
+      if (shape_[dim] % mesh_->count(joined) != 0) continue;
+      atoms = joined;
+      at_.unreduced = without(at_.unreduced, within.mask());
+      push(OpKind::reduce_scatter, within, dim);
+      return;
+    }
   }
 
   template <typename Wanted>
@@ -196,6 +213,7 @@ class Route {
   }
 
   const Mesh* mesh_;
+  Shape shape_;
   Sharding at_;
   Sharding to_;
   std::vector<ReshardStep> steps_;
@@ -206,7 +224,7 @@ class Route {
 std::vector<ReshardStep> reshard_steps(const Mesh& mesh, const TensorType& type,
                                        const Sharding& from, const Sharding& to) {
   WEFT_CHECK(without(to.unreduced, from.unreduced) == 0, from.unreduced, to.unreduced);
-  Route straight(mesh, from, to);
+  Route straight(mesh, type.shape, from, to);
   straight.reduce();
   Route permuted = straight;
   straight.move();

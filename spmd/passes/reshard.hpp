@@ -21,10 +21,12 @@ struct ReshardStep {
 
 /// Steps from one layout to the other, in order; none if the layouts are the same. Works for any
 /// two layouts where `to.unreduced` is part of `from.unreduced`. Partial results first:
-/// reduce_scatter where the target shards a dim by the atom, else all_reduce. Then slices, which
-/// cost nothing; all_to_all for atoms that change dim; all_gather for what is left; before those a
-/// collective_permute where putting other atoms in an atom's place makes the whole cheaper. The
-/// order follows Shardy's reshard_to_collectives.
+/// reduce_scatter where the target shards a dim by the atom, else all_reduce; one that crosses the
+/// network (Mesh::dcn_atoms) as reduce_scatter within hosts, in a dim that divides so, and
+/// all_reduce of a chip's part between them. Then slices, which cost nothing; all_to_all for atoms
+/// that change dim; all_gather for what is left; before those a collective_permute where putting
+/// other atoms in an atom's place makes the whole cheaper. The order follows Shardy's
+/// reshard_to_collectives.
 std::vector<ReshardStep> reshard_steps(const Mesh& mesh, const TensorType& type,
                                        const Sharding& from, const Sharding& to);
 

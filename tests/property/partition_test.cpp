@@ -6,6 +6,7 @@
 #include <array>
 #include <cstdlib>
 
+#include <weft/spmd/mesh/hybrid_mesh.hpp>
 #include <weft/spmd/passes/plan.hpp>
 #include <weft/spmd/program/builder.hpp>
 #include <weft/spmd/program/interpret.hpp>
@@ -68,6 +69,11 @@ Mesh mesh_of(std::vector<std::int64_t> shape) {
   return Mesh(std::move(shape), {names.begin(), names.begin() + num_axes});
 }
 
+Mesh hybrid_mesh(std::vector<std::int64_t> ici, std::vector<std::int64_t> dcn) {
+  const Mesh flat = mesh_of(ici);
+  return HybridMesh{std::move(ici), std::move(dcn), flat.axis_names()}.mesh();
+}
+
 AxisNames axis_names(const std::vector<std::string>& names) {
   switch (names.size()) {
     case 1: return {names[0]};
@@ -122,6 +128,12 @@ TEST(Partition, ReshardsFromEveryLayoutToEveryOther) {
   for (const auto& shape : std::vector<std::vector<std::int64_t>>{{4}, {2, 3}, {4, 2}, {2, 2, 2}}) {
     ASSERT_NO_FATAL_FAILURE(check_all_reshards(mesh_of(shape)));
   }
+}
+
+TEST(Partition, ReshardsFromEveryLayoutToEveryOtherBetweenHosts) {
+  ASSERT_NO_FATAL_FAILURE(check_all_reshards(hybrid_mesh({4}, {2})));
+  ASSERT_NO_FATAL_FAILURE(check_all_reshards(hybrid_mesh({2, 2}, {2, 1})));
+  ASSERT_NO_FATAL_FAILURE(check_all_reshards(hybrid_mesh({1, 3}, {2, 1})));
 }
 
 Mlp small_mlp(const Mesh& mesh) {
@@ -194,9 +206,10 @@ TEST(Partition, AgreesForSampledSpecsOnThreeAxes) {
 }
 
 TEST(Partition, AgreesForRandomPrograms) {
-  const std::vector<Mesh> meshes{mesh_of({1}),       mesh_of({2}), mesh_of({3}), mesh_of({4}),
-                                 mesh_of({2, 2}),    mesh_of({6}), mesh_of({8}), mesh_of({4, 2}),
-                                 mesh_of({2, 2, 2}), mesh_of({16})};
+  const std::vector<Mesh> meshes{mesh_of({1}),  mesh_of({2}),          mesh_of({3}),
+                                 mesh_of({4}),  mesh_of({2, 2}),       mesh_of({6}),
+                                 mesh_of({8}),  mesh_of({4, 2}),       mesh_of({2, 2, 2}),
+                                 mesh_of({16}), hybrid_mesh({4}, {2}), hybrid_mesh({2, 2}, {3, 1})};
   for (const std::uint64_t seed : seeds(8000)) {
     Random random(seed);
     const Mesh& mesh = meshes[random.below(meshes.size())];

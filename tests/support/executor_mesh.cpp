@@ -8,6 +8,7 @@
 #include <random>
 #include <thread>
 
+#include <weft/spmd/mesh/hybrid_mesh.hpp>
 #include <weft/spmd/program/element.hpp>
 
 namespace weft::testing {
@@ -57,7 +58,8 @@ std::vector<Mesh> small_meshes() {
           Mesh({2, 2}, {"a", "b"}, {2, 0, 3, 1}),
           Mesh({6}, {"a"}),
           Mesh({2, 4}, {"a", "b"}),
-          Mesh({2, 2, 2}, {"a", "b", "c"}, {7, 6, 5, 4, 3, 2, 1, 0})};
+          Mesh({2, 2, 2}, {"a", "b", "c"}, {7, 6, 5, 4, 3, 2, 1, 0}),
+          HybridMesh{{2, 2}, {2, 1}, {"a", "b"}}.mesh()};
 }
 
 ExecutorMesh::ExecutorMesh(const Mesh& mesh)

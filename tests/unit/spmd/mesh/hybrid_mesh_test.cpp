@@ -40,6 +40,13 @@ TEST(HybridMesh, AtomsOfOneTierStayOnOneHost) {
   }
 }
 
+TEST(HybridMesh, TellsTheMeshWhatCrossesTheNetwork) {
+  const Mesh mesh = HybridMesh{{2, 4}, {3, 1}, {"data", "model"}}.mesh();
+  EXPECT_EQ(mesh.dcn_atoms(), AtomList{1}.mask());
+  EXPECT_NE(mesh, Mesh(mesh.shape(), mesh.axis_names(), mesh.device_ids()));
+  EXPECT_EQ(Mesh({6}, {"data"}).dcn_atoms(), 0);
+}
+
 TEST(HybridMesh, RejectsListsOfOtherLengths) {
   expect_error(Errc::mesh_mismatch, {"ici (2,2) has 2", "dcn (2) has 1", "axis_names has 2"}, [] {
     HybridMesh{{2, 2}, {2}, {"x", "y"}}.validate();

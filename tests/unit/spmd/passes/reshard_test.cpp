@@ -4,6 +4,8 @@
 
 #include <fmt/ranges.h>
 
+#include <weft/spmd/mesh/hybrid_mesh.hpp>
+
 namespace weft {
 namespace {
 
@@ -21,9 +23,10 @@ Sharding layout(AtomList rows, AtomList columns, AtomMask unreduced = 0) {
 AtomMask mask(AtomList atoms) { return atoms.mask(); }
 
 /// "all_gather 2,1 of 0": the atoms and the dim; all_to_all: "of 1 to 0".
-std::vector<std::string> steps(const Sharding& from, const Sharding& to) {
+std::vector<std::string> steps(const Sharding& from, const Sharding& to, const Mesh& mesh = kMesh,
+                               const TensorType& type = kType) {
   std::vector<std::string> lines;
-  for (const ReshardStep& step : reshard_steps(kMesh, kType, from, to)) {
+  for (const ReshardStep& step : reshard_steps(mesh, type, from, to)) {
     std::vector<int> atoms;
     for (int i = 0; i < step.atoms.size(); ++i) atoms.push_back(step.atoms[i]);
     std::string line = fmt::format("{} {}", to_string(step.kind), fmt::join(atoms, ","));
@@ -106,6 +109,40 @@ TEST(Reshard, ReducesInFullWhereTheDimHasAnotherAtom) {
 TEST(Reshard, KeepsWhatTheTargetKeepsUnreduced) {
   EXPECT_EQ(steps(layout({}, {}, mask({1, 2})), layout({3}, {}, mask({2}))),
             (Lines{"all_slice 3 of 0", "all_reduce 1"}));
+}
+
+// Atom 1 crosses the network; 2, 3 and 4 don't.
+const Mesh kHybrid = HybridMesh{{4, 2}, {2, 1}, {"data", "model"}}.mesh();
+
+TEST(Reshard, ReducesWithinHostsThenBetweenThem) {
+  EXPECT_EQ(steps(layout({}, {}, mask({1, 2, 3})), layout({}, {}), kHybrid),
+            (Lines{"reduce_scatter 2,3 of 0", "all_reduce 1", "all_gather 2,3 of 0"}));
+  EXPECT_EQ(
+      steps(layout({}, {4}, mask({1, 2})), layout({}, {}), kHybrid),
+      (Lines{"reduce_scatter 2 of 0", "all_reduce 1", "all_gather 2 of 0", "all_gather 4 of 1"}));
+}
+
+TEST(Reshard, ReducesAtOnceWhatStaysWithinOneTier) {
+  EXPECT_EQ(steps(layout({}, {}, mask({2, 3})), layout({}, {}), kHybrid),
+            (Lines{"all_reduce 2,3"}));
+  EXPECT_EQ(steps(layout({}, {}, mask({1})), layout({}, {}), kHybrid), (Lines{"all_reduce 1"}));
+}
+
+TEST(Reshard, ReducesBetweenHostsWhatIsScatteredWithinThem) {
+  EXPECT_EQ(steps(layout({}, {}, mask({1, 2, 3})), layout({2, 3}, {}), kHybrid),
+            (Lines{"reduce_scatter 2,3 of 0", "all_reduce 1"}));
+}
+
+TEST(Reshard, ScattersWithinHostsInADimThatDivides) {
+  const Sharding partial = layout({}, {}, mask({1, 2, 3}));
+  EXPECT_EQ(steps(partial, layout({}, {}), kHybrid, {DType::f32, {6, 12}}),
+            (Lines{"reduce_scatter 2,3 of 1", "all_reduce 1", "all_gather 2,3 of 1"}));
+  EXPECT_EQ(steps(partial, layout({}, {}), kHybrid, {DType::f32, {6, 6}}),
+            (Lines{"all_reduce 1,2,3"}));
+  // 12 rows are 6 on a chip, which 4 chips don't divide.
+  EXPECT_EQ(
+      steps(layout({4}, {}, mask({1, 2, 3})), layout({4}, {}), kHybrid, {DType::f32, {12, 6}}),
+      (Lines{"all_reduce 1,2,3"}));
 }
 
 TEST(Reshard, CostsBytesReceivedAndAMeetingPerCollective) {

@@ -8,6 +8,7 @@
 
 #include <gtest/gtest.h>
 
+#include <weft/spmd/mesh/hybrid_mesh.hpp>
 #include <weft/spmd/tensor/micro_batches.hpp>
 #include <weft/spmd/tensor/nn.hpp>
 #include <weft/spmd/tensor/random.hpp>
@@ -242,6 +243,31 @@ TEST_F(Presets, ChannelParallelConvolutionsMeetOnceInEachDirection) {
                 }),
       (Lines{"1x all_reduce data 1152", "2x all_reduce data 2304", "1x all_reduce data 8192",
              "2x all_reduce model 16384"}));
+}
+
+// Of 4 chips in 2 hosts: the network carries half of each gradient for each chip.
+TEST_F(Presets, DataParallelHostsReduceAPartOfEachGradientBetweenThem) {
+  const Mesh hosts = HybridMesh{{2}, {2}, {"data"}}.mesh();
+  EXPECT_EQ(mlp_step(hosts, [](Mlp&) {}),
+            (Lines{"2x all_gather data:1 8192", "2x all_reduce data:0 4096",
+                   "2x reduce_scatter data:1 8192"}));
+  EXPECT_EQ(
+      conv_step(hosts),
+      (Lines{"1x all_gather data:1 1152", "2x all_gather data:1 4608", "1x all_gather data:1 8192",
+             "2x all_reduce data:0 2304", "1x all_reduce data:0 4096", "1x all_reduce data:0 576",
+             "1x reduce_scatter data:1 1152", "2x reduce_scatter data:1 4608",
+             "1x reduce_scatter data:1 8192"}));
+}
+
+// Only data crosses the network.
+TEST_F(Presets, TensorParallelHostsReduceActivationsWithinThem) {
+  const Mesh hosts = HybridMesh{{2, 2}, {2, 1}, {"data", "model"}}.mesh();
+  EXPECT_EQ(mlp_step(hosts,
+                     [&](Mlp& net) {
+                       tensor_parallel(net, hosts, {{"fc1", Style::columns}, {"fc2", Style::rows}});
+                     }),
+            (Lines{"2x all_gather data:1 4096", "2x all_reduce data:0 2048",
+                   "1x all_reduce model 2048", "2x reduce_scatter data:1 4096"}));
 }
 
 TEST_F(Presets, MicroBatchesReduceOncePerStep) {
