@@ -7,6 +7,7 @@
 #include <string>
 
 #include <weft/tests/support/app_process.hpp>
+#include <weft/tests/support/golden.hpp>
 #include <weft/tests/support/small_shm.hpp>
 
 namespace weft {
@@ -14,7 +15,7 @@ namespace {
 
 using testing::AppProcess;
 
-/// 12 steps of a small one.
+/// 12 steps of a small one; tests/golden/torch/char_gpt.py trains the same.
 nlohmann::json char_gpt(const std::vector<std::string>& options) {
   std::vector<std::string> words{CHAR_GPT, "--layers", "2",     "--size",   "32", "--heads",
                                  "4",      "--length", "16",    "--batch",  "8",  "--steps",
@@ -53,6 +54,20 @@ TEST(CharGpt, GivesOneLossCurveUnderEveryKindOfParallelism) {
     for (std::size_t i = 0; i < found.size(); ++i) {
       EXPECT_NEAR(found[i], reference[i], 1e-3 * reference[i]) << "step " << i;
     }
+  }
+}
+
+TEST(CharGpt, LearnsAsTorchDoes) {
+  const auto losses = [](const nlohmann::json& json) {
+    return json.at("loss_history").get<std::vector<double>>();
+  };
+  const std::vector<double> expected =
+      losses(nlohmann::json::parse(testing::read_golden("torch/char_gpt.json")));
+  const std::vector<double> found =
+      losses(char_gpt({"--workers", "0", "--chips", "4", "--tp", "--text", LICENSE}));
+  ASSERT_EQ(found.size(), expected.size());
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    EXPECT_NEAR(found[i], expected[i], 1e-5 * expected[i]) << "step " << i;
   }
 }
 
