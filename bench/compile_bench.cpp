@@ -16,6 +16,7 @@
 #include <weft/spmd/tensor/nn.hpp>
 #include <weft/spmd/tensor/optim.hpp>
 #include <weft/spmd/tensor/presets.hpp>
+#include <weft/spmd/tensor/trace.hpp>
 
 namespace {
 
@@ -176,16 +177,20 @@ void per_op(benchmark::State& state, double ops) {
       ops, benchmark::Counter::kIsIterationInvariantRate | benchmark::Counter::kInvert);
 }
 
+/// Forgets what was recorded, as a sync would after a run.
+void discard() { Trace::current(std::source_location::current()).discard(); }
+
 /// The tensor calls alone, on two small tensors.
 void trace_add(benchmark::State& state) {
   constexpr int kOps = 1000;
   CompilingRuntime runtime(small_mesh());
+  const RuntimeScope scope(runtime);
+  const Tensor y = to_device(std::vector<float>(4), {4});
   for (auto _ : state) {
-    const RuntimeScope scope(runtime);
-    const Tensor y = to_device(std::vector<float>(4), {4});
     Tensor x = y;
     for (int i = 0; i < kOps; ++i) x = x + y;
     benchmark::DoNotOptimize(x);
+    discard();
   }
   per_op(state, kOps);
 }
@@ -195,10 +200,8 @@ void trace_step(benchmark::State& state) {
   Training training(small_mesh(), static_cast<int>(state.range(0)));
   const double ops = training.first_step().num_ops();
   for (auto _ : state) {
-    {
-      const RuntimeScope scope(training.runtime);
-      benchmark::DoNotOptimize(training.record());
-    }
+    benchmark::DoNotOptimize(training.record());
+    discard();
   }
   per_op(state, ops);
 }
