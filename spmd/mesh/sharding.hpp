@@ -20,8 +20,8 @@ enum class ReduceKind : std::uint8_t { add, max, min };
 /// "add", "max", "min".
 std::string_view to_string(ReduceKind kind) noexcept;
 
-/// One cache line. The atoms in the dims, in `unreduced` and in `replicated` are disjoint.
-struct alignas(64) Sharding {
+/// The atoms in the dims, in `unreduced` and in `replicated` are disjoint.
+struct Sharding {
   std::array<AtomList, kDimCountMax> dims{};  ///< atoms that shard each dim, major to minor
   std::uint64_t provenance = 0;  ///< nibble per atom: user priority by which it got here
   AtomMask unreduced = 0;        ///< atoms over which the value is still a partial result
