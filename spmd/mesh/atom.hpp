@@ -2,6 +2,7 @@
 /// Atoms: each mesh axis split into the prime factors of its size, so that a part of an axis is
 /// again a list of atoms and a list of atoms fits in one word.
 
+#include <algorithm>
 #include <bit>
 #include <cstdint>
 #include <initializer_list>
@@ -38,7 +39,9 @@ class AtomList {
 
   constexpr AtomMask mask() const {
     AtomMask mask = 0;
-    for (int i = 0; i < size(); ++i) mask = static_cast<AtomMask>(mask | (1U << (*this)[i]));
+    for (std::uint64_t left = bits_; left != 0; left >>= 4) {
+      mask = static_cast<AtomMask>(mask | (1U << (left & 15U)));
+    }
     return mask;
   }
   constexpr bool contains(Atom atom) const { return (mask() >> atom) & 1U; }
@@ -51,6 +54,10 @@ class AtomList {
     return count >= 16 ? AtomList{} : from_bits(bits_ >> (4 * count));
   }
   constexpr bool is_prefix_of(AtomList other) const { return other.prefix(size()) == *this; }
+  /// How many atoms both begin with.
+  constexpr int common_prefix(AtomList other) const {
+    return std::min({size(), other.size(), std::countr_zero(bits_ ^ other.bits_) / 4});
+  }
 
   constexpr void push_back(Atom atom) { bits_ |= static_cast<std::uint64_t>(atom) << (4 * size()); }
   constexpr void append(AtomList other) {

@@ -17,12 +17,6 @@ AtomList concatenated(AtomList first, AtomList second) {
 /// The last `count` atoms.
 AtomList suffix(AtomList atoms, int count) { return atoms.suffix_from(atoms.size() - count); }
 
-int common_prefix(AtomList a, AtomList b) {
-  int count = 0;
-  while (count < std::min(a.size(), b.size()) && a[count] == b[count]) ++count;
-  return count;
-}
-
 /// Steps under way from a layout to a target.
 class Route {
  public:
@@ -63,7 +57,7 @@ class Route {
 
   /// Atoms at the end of a dim that the target hasn't got there.
   int excess(std::size_t dim) const {
-    return at_.dims[dim].size() - common_prefix(at_.dims[dim], to_.dims[dim]);
+    return at_.dims[dim].size() - at_.dims[dim].common_prefix(to_.dims[dim]);
   }
 
   /// The longest run of atoms that `wanted` admits among those that the target has next in the dim.
@@ -224,6 +218,7 @@ class Route {
 std::vector<ReshardStep> reshard_steps(const Mesh& mesh, const TensorType& type,
                                        const Sharding& from, const Sharding& to) {
   WEFT_CHECK(without(to.unreduced, from.unreduced) == 0, from.unreduced, to.unreduced);
+  if (from.same_layout(to)) return {};
   Route straight(mesh, type.shape, from, to);
   straight.reduce();
   Route permuted = straight;
