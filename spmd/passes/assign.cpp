@@ -18,7 +18,11 @@ struct Candidate {
 class Assignment {
  public:
   Assignment(const FactorRule& rule, const Mesh& mesh, const std::vector<OpTensor>& tensors)
-      : rule_(rule), mesh_(mesh), tensors_(tensors), atoms_(rule.factors.size()) {
+      : rule_(rule),
+        mesh_(mesh),
+        tensors_(tensors),
+        atoms_(rule.factors.size()),
+        costs_(tensors.size()) {
     for (std::size_t tensor = 0; tensor < tensors.size(); ++tensor) add_candidates(tensor);
   }
 
@@ -71,11 +75,11 @@ class Assignment {
     return false;
   }
 
-  std::optional<Candidate> best_candidate(bool contested) const {
+  std::optional<Candidate> best_candidate(bool contested) {
     std::optional<Candidate> best;
     std::tuple<int, std::int64_t, FactorType, int, int, std::uint64_t> best_rank;
     for (const Candidate& candidate : candidates_) {
-      if (!fits(candidate)) continue;
+      if ((best && candidate.priority > best->priority) || !fits(candidate)) continue;
       const FactorType type = rule_.factors[static_cast<std::size_t>(candidate.factor)].type;
       const std::tuple rank(candidate.priority, contested ? cost_with(candidate) : 0, type,
                             -candidate.atoms.size(), candidate.factor, candidate.atoms.bits());
@@ -113,21 +117,29 @@ class Assignment {
   }
 
   /// Cost of all reshards around the op if the candidate were taken and nothing else after it.
-  std::int64_t cost_with(const Candidate& candidate) const {
+  std::int64_t cost_with(const Candidate& candidate) {
     std::vector<AtomList> atoms = atoms_;
     atoms[static_cast<std::size_t>(candidate.factor)] = candidate.atoms;
     std::int64_t cost = 0;
     for (std::size_t tensor = 0; tensor < tensors_.size(); ++tensor) {
-      const auto& [type, sharding, free] = tensors_[tensor];
-      if (free) continue;
-      Sharding home;
-      home.dims = sharding.dims;
-      const Sharding layout = assigned_layout(rule_, atoms, tensor);
-      const bool is_result = tensor + 1 == tensors_.size();
-      const Sharding& from = is_result ? layout : home;
-      const Sharding& to = is_result ? home : layout;
-      cost += reshard_cost(mesh_, type, from, reshard_steps(mesh_, type, from, to));
+      if (!tensors_[tensor].free) cost += cost_of(tensor, assigned_layout(rule_, atoms, tensor));
     }
+    return cost;
+  }
+
+  /// Cost of the tensor's reshards. Most candidates leave most tensors as another one did.
+  std::int64_t cost_of(std::size_t tensor, const Sharding& layout) {
+    const auto known = std::ranges::find_if(
+        costs_[tensor], [&](const auto& entry) { return entry.first.same_layout(layout); });
+    if (known != costs_[tensor].end()) return known->second;
+    const TensorType& type = tensors_[tensor].type;
+    Sharding home;
+    home.dims = tensors_[tensor].sharding.dims;
+    const bool is_result = tensor + 1 == tensors_.size();
+    const Sharding& from = is_result ? layout : home;
+    const Sharding& to = is_result ? home : layout;
+    const std::int64_t cost = reshard_cost(mesh_, type, from, reshard_steps(mesh_, type, from, to));
+    costs_[tensor].emplace_back(layout, cost);
     return cost;
   }
 
@@ -135,7 +147,8 @@ class Assignment {
   const Mesh& mesh_;
   const std::vector<OpTensor>& tensors_;
   std::vector<Candidate> candidates_;
-  std::vector<AtomList> atoms_;  // by factor
+  std::vector<AtomList> atoms_;                                        // by factor
+  std::vector<std::vector<std::pair<Sharding, std::int64_t>>> costs_;  // by tensor: of each layout
 };
 
 }  // namespace
