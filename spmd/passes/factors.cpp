@@ -327,35 +327,36 @@ FactorRule factor_rule(const Program& program, OpId op) {
 
 Projection project(const FactorRule& rule, const Mesh& mesh, std::size_t tensor,
                    const DimAtoms& dims) {
-  Projection projection;
-  projection.atoms.resize(rule.factors.size());
+  Projection projection{.atoms = FactorAtoms(rule.factors.size())};
   for (std::size_t dim = 0; dim < rule.dims[tensor].size(); ++dim) {
-    int taken = 0;
-    for (const int id : rule.dims[tensor][dim]) {
-      const Factor& factor = rule.factors[static_cast<std::size_t>(id)];
-      AtomList& atoms = projection.atoms[static_cast<std::size_t>(id)];
-      std::int64_t parts = 1;
-      for (; taken < dims[dim].size() && parts < factor.size; ++taken) {
-        parts *= mesh.atom_size(dims[dim][taken]);
-        if (factor.size % parts != 0) break;
-        atoms.push_back(dims[dim][taken]);
-      }
-      if (!is_full(mesh, factor, atoms)) break;
-    }
-    if (taken < dims[dim].size()) {
+    if (project_dim(rule, mesh, rule.dims[tensor][dim], dims[dim], projection.atoms)) {
       projection.overflow_dims = static_cast<std::uint8_t>(projection.overflow_dims | (1U << dim));
     }
   }
   return projection;
 }
 
+bool project_dim(const FactorRule& rule, const Mesh& mesh, const DimFactors& factors,
+                 AtomList dim_atoms, FactorAtoms& atoms) {
+  int taken = 0;
+  for (const std::size_t id : factors) {
+    const Factor& factor = rule.factors[id];
+    std::int64_t parts = 1;
+    for (; taken < dim_atoms.size() && parts < factor.size; ++taken) {
+      parts *= mesh.atom_size(dim_atoms[taken]);
+      if (factor.size % parts != 0) break;
+      atoms[id].push_back(dim_atoms[taken]);
+    }
+    if (!is_full(mesh, factor, atoms[id])) break;
+  }
+  return taken < dim_atoms.size();
+}
+
 DimAtoms unproject(const FactorRule& rule, std::size_t tensor,
-                   const std::vector<AtomList>& factor_atoms) {
+                   std::span<const AtomList> factor_atoms) {
   DimAtoms dims{};
   for (std::size_t dim = 0; dim < rule.dims[tensor].size(); ++dim) {
-    for (const int factor : rule.dims[tensor][dim]) {
-      dims[dim].append(factor_atoms[static_cast<std::size_t>(factor)]);
-    }
+    for (const std::size_t factor : rule.dims[tensor][dim]) dims[dim].append(factor_atoms[factor]);
   }
   return dims;
 }

@@ -20,6 +20,7 @@ enum class Round {
 };
 constexpr Round kRounds[] = {Round::single_use_elementwise, Round::elementwise, Round::pass_through,
                              Round::all_factors, Round::broadcasts_forward};
+constexpr int kRoundCount = static_cast<int>(std::size(kRounds));
 constexpr int kPriorityMax = 15;
 
 /// What ties tensors to one another: an op, or an output and the value it is.
@@ -28,6 +29,7 @@ struct Node {
   std::vector<std::uint32_t> tensors;  // ids of shardings
   bool is_broadcast = false;
   bool single_use = false;
+  int done = -1;  // the last stage() that a visit left nothing to do in; -1: none
 };
 
 /// A factor's atoms, to be given to all tensors of a node that have the factor.
@@ -46,8 +48,7 @@ struct Candidate {
 class CommonAtoms {
  public:
   void add(AtomList atoms) {
-    int same = 0;
-    while (same < std::min(atoms.size(), atoms_.size()) && atoms[same] == atoms_[same]) ++same;
+    const int same = atoms.common_prefix(atoms_);
     const bool parts = same < atoms.size() && same < atoms_.size();
     if (parts) atoms_ = atoms_.prefix(same);
     if (!parts && !parted_ && atoms.size() > atoms_.size()) atoms_ = atoms;
@@ -70,8 +71,9 @@ class Propagation {
   }
 
   std::vector<Sharding> run() {
+    const unsigned priorities = priorities_used();
     for (priority_ = 0; priority_ <= kPriorityMax; ++priority_) {
-      if (!occurs(priority_)) continue;
+      if (((priorities >> priority_) & 1U) == 0) continue;
       for (const Round round : kRounds) {
         round_ = round;
         to_fixpoint();
@@ -125,7 +127,10 @@ class Propagation {
     node.rule.dims.resize(2);
     for (int dim = 0; dim < shape.size(); ++dim) {
       node.rule.factors.push_back({.size = shape[dim]});
-      for (auto& dims : node.rule.dims) dims.push_back({dim});
+      for (auto& dims : node.rule.dims) {
+        dims.push_back({});
+        dims[static_cast<std::size_t>(dim)].push_back(static_cast<std::uint8_t>(dim));
+      }
     }
     nodes_.push_back(std::move(node));
   }
@@ -141,14 +146,16 @@ class Propagation {
     }
   }
 
-  bool occurs(int priority) const {
-    return priority == 0 || std::ranges::any_of(shardings_, [&](const Sharding& sharding) {
-             const AtomList used = mesh_.list(sharding.used());
-             for (int i = 0; i < used.size(); ++i) {
-               if (sharding.priority(used[i]) == priority) return true;
-             }
-             return false;
-           });
+  /// Bit p: an atom came by priority p. Propagation brings no others. 0 always counts.
+  unsigned priorities_used() const {
+    unsigned priorities = 1;
+    for (const Sharding& sharding : shardings_) {
+      const AtomMask used = sharding.used();
+      for (int atom = 1; used >> atom != 0; ++atom) {
+        if ((used >> atom) & 1U) priorities |= 1U << sharding.priority(static_cast<Atom>(atom));
+      }
+    }
+    return priorities;
   }
 
   void to_fixpoint() {
@@ -162,16 +169,33 @@ class Propagation {
     }
   }
 
-  void visit(const Node& node) {
+  void visit(Node& node) {
+    const int now = stage(node);
+    if (node.done == now) return;
+    node.done = now;
     const auto& factors = node.rule.factors;
-    if (std::ranges::none_of(factors, [&](const Factor& f) { return may_propagate(node, f); })) {
+    const bool is_sharded = std::ranges::any_of(
+        node.tensors, [&](std::uint32_t tensor) { return shardings_[tensor].used() != 0; });
+    if (!is_sharded || std::ranges::none_of(factors, [&](const Factor& factor) {
+          return may_propagate(node, factor);
+        })) {
       return;
     }
-    for (const Candidate& candidate : candidates(node)) {
+    find_candidates(node);
+    for (const Candidate& candidate : candidates_) {
       for (std::size_t tensor = 0; tensor < node.tensors.size(); ++tensor) {
         extend(node, tensor, candidate);
       }
     }
+  }
+
+  /// The same in rounds that would do the same with the node, if its tensors haven't changed.
+  int stage(const Node& node) const {
+    const Round first = node.single_use ? Round::single_use_elementwise : Round::elementwise;
+    const Round last = node.is_broadcast ? Round::broadcasts_forward : Round::all_factors;
+    const Round round = node.rule.elementwise ? std::min(round_, first)
+                                              : std::clamp(round_, Round::elementwise, last);
+    return kRoundCount * priority_ + static_cast<int>(round);
   }
 
   bool may_propagate(const Node& node, const Factor& factor) const {
@@ -196,35 +220,34 @@ class Propagation {
     return project(node.rule, mesh_, tensor, dims);
   }
 
-  std::vector<Candidate> candidates(const Node& node) const {
-    std::vector<Projection> projections;
+  /// Into `candidates_`, in the order in which they are to be tried.
+  void find_candidates(const Node& node) {
+    projections_.clear();
     for (std::size_t tensor = 0; tensor < node.tensors.size(); ++tensor) {
-      projections.push_back(project_visible(node, tensor));
+      projections_.push_back(project_visible(node, tensor));
     }
-    std::vector<Candidate> found;
+    candidates_.clear();
     for (std::size_t factor = 0; factor < node.rule.factors.size(); ++factor) {
       if (!may_propagate(node, node.rule.factors[factor])) continue;
       CommonAtoms common;
-      for (const Projection& projection : projections) common.add(projection.atoms[factor]);
+      for (const Projection& projection : projections_) common.add(projection.atoms[factor]);
       if (common.atoms().empty()) continue;
       Candidate candidate;
       candidate.factor = static_cast<int>(factor);
       candidate.atoms = common.atoms();
-      set_source(node, projections, candidate);
-      found.push_back(candidate);
+      set_source(node, candidate);
+      candidates_.push_back(candidate);
     }
-    std::ranges::sort(found, {}, &Candidate::rank);
-    return found;
+    std::ranges::sort(candidates_, {}, &Candidate::rank);
   }
 
   /// The source is the largest tensor that has all the atoms; an atom's priority is the best by
   /// which it reached any.
-  void set_source(const Node& node, const std::vector<Projection>& projections,
-                  Candidate& candidate) const {
+  void set_source(const Node& node, Candidate& candidate) const {
     const auto factor = static_cast<std::size_t>(candidate.factor);
     candidate.priority.fill(kPriorityMax);
     for (std::size_t tensor = 0; tensor < node.tensors.size(); ++tensor) {
-      const AtomList atoms = projections[tensor].atoms[factor];
+      const AtomList atoms = projections_[tensor].atoms[factor];
       const Sharding& sharding = shardings_[node.tensors[tensor]];
       for (int i = 0; i < std::min(atoms.size(), candidate.atoms.size()); ++i) {
         int& best = candidate.priority[atoms[i]];
@@ -241,59 +264,50 @@ class Propagation {
   static std::int64_t num_elements(const Node& node, std::size_t tensor) {
     std::int64_t size = 1;
     for (const auto& factors : node.rule.dims[tensor]) {
-      for (const int factor : factors) {
-        size *= node.rule.factors[static_cast<std::size_t>(factor)].size;
+      for (const std::size_t factor : factors) {
+        size *= node.rule.factors[factor].size;
       }
     }
     return size;
   }
 
-  /// Adds the candidate's atoms to the tensor, up to the first that it can't take.
+  /// Adds the candidate's atoms to the tensor, up to the first that it can't take, by appending
+  /// them to the dim that has the factor.
   void extend(const Node& node, std::size_t tensor, const Candidate& candidate) {
     const bool is_result = tensor + 1 == node.tensors.size();
     if (node.is_broadcast && is_result && round_ < Round::broadcasts_forward) return;
-    const auto dim = open_dim(node, tensor, candidate.factor);
-    if (dim < 0) return;
+    const auto& dims = node.rule.dims[tensor];
+    const auto at = std::ranges::find_if(dims, [&](const DimFactors& factors) {
+      return std::ranges::find(factors, candidate.factor) != factors.end();
+    });
+    const auto dim = static_cast<std::size_t>(at - dims.begin());
     Sharding& sharding = shardings_[node.tensors[tensor]];
-    const AtomList has = project(node.rule, mesh_, tensor, sharding.dims)
-                             .atoms[static_cast<std::size_t>(candidate.factor)];
-    if (!has.is_prefix_of(candidate.atoms)) return;
+    if (at == dims.end() || !sharding.is_open(static_cast<int>(dim))) return;
+    // Atoms that a later priority brings stay as the user gave them.
+    if (visible(sharding, dim) != sharding.dims[dim]) return;
+    FactorAtoms atoms(node.rule.factors.size());
+    if (project_dim(node.rule, mesh_, *at, sharding.dims[dim], atoms)) return;
+    const AtomList has = atoms[static_cast<std::size_t>(candidate.factor)];
+    if (has == candidate.atoms || !has.is_prefix_of(candidate.atoms)) return;
+    const bool majors_full = std::all_of(
+        at->begin(), std::ranges::find(*at, candidate.factor),
+        [&](std::size_t major) { return is_full(mesh_, node.rule.factors[major], atoms[major]); });
+    if (!majors_full) return;
     bool changed = false;
     for (int i = has.size(); i < candidate.atoms.size(); ++i) {
       const Atom atom = candidate.atoms[i];
       const unsigned taken = sharding.used() | sharding.replicated | sharding.unreduced;
       if ((taken >> atom) & 1U) break;
-      sharding.dims[static_cast<std::size_t>(dim)].push_back(atom);
+      sharding.dims[dim].push_back(atom);
       sharding.set_priority(atom, candidate.priority[atom]);
       changed = true;
     }
     if (changed) enqueue(node.tensors[tensor]);
   }
 
-  /// The dim of the tensor that has the factor, if atoms may be added to the factor by appending
-  /// them to the dim; else -1.
-  int open_dim(const Node& node, std::size_t tensor, int factor) const {
-    const Sharding& sharding = shardings_[node.tensors[tensor]];
-    for (std::size_t dim = 0; dim < node.rule.dims[tensor].size(); ++dim) {
-      const auto& factors = node.rule.dims[tensor][dim];
-      const auto place = std::ranges::find(factors, factor);
-      if (place == factors.end()) continue;
-      if (!sharding.is_open(static_cast<int>(dim))) return -1;
-      // Atoms that a later priority brings stay as the user gave them.
-      if (visible(sharding, dim) != sharding.dims[dim]) return -1;
-      const Projection projection = project(node.rule, mesh_, tensor, sharding.dims);
-      if ((projection.overflow_dims >> dim) & 1U) return -1;
-      const bool majors_full = std::all_of(factors.begin(), place, [&](int major) {
-        const auto id = static_cast<std::size_t>(major);
-        return is_full(mesh_, node.rule.factors[id], projection.atoms[id]);
-      });
-      return majors_full ? static_cast<int>(dim) : -1;
-    }
-    return -1;
-  }
-
   void enqueue(std::uint32_t tensor) {
     for (const std::uint32_t node : nodes_of_[tensor]) {
+      nodes_[node].done = -1;
       if (queued_[node]) continue;
       queued_[node] = true;
       queue_.push_back(node);
@@ -307,7 +321,9 @@ class Propagation {
   std::vector<Node> nodes_;
   std::vector<std::vector<std::uint32_t>> nodes_of_;  // by sharding
   std::deque<std::uint32_t> queue_;
-  std::vector<bool> queued_;  // by node
+  std::vector<bool> queued_;             // by node
+  std::vector<Projection> projections_;  // of the node that is visited, by tensor
+  std::vector<Candidate> candidates_;    // of the node that is visited
   Round round_ = Round::single_use_elementwise;
   int priority_ = 0;
 };

@@ -14,13 +14,15 @@ class RuleMaker {
   void add_tensor(const Shape& shape) {
     rule_.dims.emplace_back(static_cast<std::size_t>(shape.size()));
   }
+  /// Its number, below kFactorCountMax.
   int add_factor(std::int64_t size, FactorType type = FactorType::pass_through,
                  ReduceKind reduce_kind = ReduceKind::add) {
+    WEFT_CHECK(rule_.factors.size() < kFactorCountMax, rule_.factors.size());
     rule_.factors.push_back({size, type, reduce_kind});
     return static_cast<int>(rule_.factors.size()) - 1;
   }
   void put(std::size_t tensor, std::int64_t dim, int factor) {
-    rule_.dims[tensor][static_cast<std::size_t>(dim)].push_back(factor);
+    rule_.dims[tensor][static_cast<std::size_t>(dim)].push_back(static_cast<std::uint8_t>(factor));
   }
   FactorRule take(bool elementwise) {
     rule_.elementwise = elementwise;
