@@ -58,11 +58,8 @@ std::vector<Lifetime> lifetimes_of(const Program& program, const std::vector<Slo
   return lifetimes;
 }
 
-bool exclude_each_other(const Program& program, const std::vector<Slot>& slots,
-                        const std::vector<Lifetime>& lifetimes, ValueId a, ValueId b) {
-  if (slots[a].place != slots[b].place) return false;
-  if (lifetimes[a].overlaps(lifetimes[b])) return true;
-  return slots[a].place == Place::shared && readers(program, a) != readers(program, b);
+bool groups_differ(const Program& program, ValueId a, ValueId b) {
+  return readers(program, a) != readers(program, b);
 }
 
 AtomMask final_meeting(const Plan& plan, const Mesh& mesh) {

@@ -22,10 +22,17 @@ struct Lifetime {
 /// the last op that reads it: the lifetime ends with that, or with the program.
 std::vector<Lifetime> lifetimes_of(const Program& program, const std::vector<Slot>& slots);
 
+/// Of two shared values: whether they are gathered by different groups of chips.
+bool groups_differ(const Program& program, ValueId a, ValueId b);
+
 /// Whether two values can't have the same bytes. Shared values of different groups can't: a chip
-/// meets those that read the one, not those that read the other.
-bool exclude_each_other(const Program& program, const std::vector<Slot>& slots,
-                        const std::vector<Lifetime>& lifetimes, ValueId a, ValueId b);
+/// meets those that read the one, not those that read the other. Placement asks this of most pairs.
+inline bool exclude_each_other(const Program& program, const std::vector<Slot>& slots,
+                               const std::vector<Lifetime>& lifetimes, ValueId a, ValueId b) {
+  if (slots[a].place != slots[b].place) return false;
+  if (lifetimes[a].overlaps(lifetimes[b])) return true;
+  return slots[a].place == Place::shared && groups_differ(program, a, b);
+}
 
 /// The atoms of all chips if some may still read a shared value when another has ended the program,
 /// so that they must meet before the next; else none.

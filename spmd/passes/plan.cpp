@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <iterator>
 #include <optional>
 #include <tuple>
 
@@ -117,25 +116,44 @@ class Placement {
  public:
   Placement(Plan& plan, Place region)
       : plan_(plan), lifetimes_(lifetimes_of(plan.program, plan.slots)) {
-    for (ValueId value = 0; value < plan.program.num_values(); ++value) {
-      if (plan.slots[value].place == region) blocks_.push_back({value});
+    const Program& program = plan.program;
+    for (ValueId value = 0; value < program.num_values(); ++value) {
+      bytes_.push_back(slot_bytes(program.type(value)));
     }
-    if (region == Place::temp) join_buckets();
+    std::vector<bool> in_bucket(program.num_values(), false);
+    const auto add_range = [&](const Bucket& bucket, auto value_of) {
+      begin_block();
+      for (OpId op = bucket.first; op < bucket.first + bucket.count; ++op) {
+        add(value_of(op));
+        in_bucket[value_of(op)] = true;
+      }
+    };
+    for (const Bucket& bucket : buckets(program)) {
+      if (bucket.count == 1 || region != Place::temp) continue;
+      add_range(bucket, [&](OpId op) { return program.op_operands(op)[0]; });
+      add_range(bucket, [&](OpId op) { return program.result(op); });
+    }
+    for (ValueId value = 0; value < program.num_values(); ++value) {
+      if (plan.slots[value].place != region || in_bucket[value]) continue;
+      begin_block();
+      add(value);
+    }
     std::ranges::sort(blocks_, {},
-                      [&](const Block& block) { return std::tuple(~bytes(block), block.front()); });
+                      [&](const Block& block) { return std::tuple(~block.bytes, front(block)); });
   }
 
-  /// Greedy by size, as TFLite's planner: the largest value first. Returns the region's size.
+  /// Greedy by size, as TFLite's planner: the largest block first. Returns the region's size.
   std::uint64_t place() {
     std::uint64_t size = 0;
     std::vector<ValueId> placed;  // in order of offset
     const auto offset_of = [&](ValueId value) { return plan_.slots[value].offset; };
     for (const Block& block : blocks_) {
       std::uint64_t offset = first_fit(placed, block);
-      for (const ValueId value : block) {
+      for (std::size_t i = block.begin; i < block.end; ++i) {
+        const ValueId value = values_[i];
         plan_.slots[value].offset = offset;
         placed.insert(std::ranges::upper_bound(placed, offset, {}, offset_of), value);
-        offset += bytes(value);
+        offset += bytes_[value];
       }
       size = std::max(size, offset);
     }
@@ -144,61 +162,49 @@ class Placement {
 
   /// The largest sum of values live at once.
   std::uint64_t bound() const {
-    std::vector<std::uint64_t> live(plan_.program.num_ops(), 0);
+    std::vector<std::uint64_t> change(plan_.program.num_ops() + 1, 0);  // at each op, modulo 2^64
     for (const Block& block : blocks_) {
-      const auto [first, last] = lifetimes_[block.front()];
-      for (OpId op = first; op <= last; ++op) live[op] += bytes(block);
+      change[lifetimes_[front(block)].first] += block.bytes;
+      change[lifetimes_[front(block)].last + 1] -= block.bytes;
     }
-    return live.empty() ? 0 : std::ranges::max(live);
+    std::uint64_t live = 0;
+    std::uint64_t most = 0;
+    for (const std::uint64_t by : change) most = std::max(most, live += by);
+    return most;
   }
 
  private:
-  /// Values that lie one behind the other; they live equally long.
-  using Block = std::vector<ValueId>;
+  /// Values that lie one behind the other and live equally long: of a bucket, or one alone.
+  struct Block {
+    std::size_t begin = 0, end = 0;  // in values_
+    std::uint64_t bytes = 0;
+  };
 
-  void join_buckets() {
-    const Program& program = plan_.program;
-    std::vector<bool> joined(program.num_values(), false);
-    std::vector<Block> ranges;
-    for (const Bucket& bucket : buckets(program)) {
-      if (bucket.count == 1) continue;
-      Block operands;
-      Block results;
-      for (OpId op = bucket.first; op < bucket.first + bucket.count; ++op) {
-        operands.push_back(program.op_operands(op)[0]);
-        results.push_back(program.result(op));
-        joined[operands.back()] = joined[results.back()] = true;
-      }
-      ranges.push_back(std::move(operands));
-      ranges.push_back(std::move(results));
-    }
-    std::erase_if(blocks_, [&](const Block& block) { return joined[block.front()]; });
-    std::ranges::move(ranges, std::back_inserter(blocks_));
+  void begin_block() { blocks_.push_back({values_.size(), values_.size(), 0}); }
+  void add(ValueId value) {
+    values_.push_back(value);
+    ++blocks_.back().end;
+    blocks_.back().bytes += bytes_[value];
   }
-
-  std::uint64_t bytes(ValueId value) const { return slot_bytes(plan_.program.type(value)); }
-  std::uint64_t bytes(const Block& block) const {
-    std::uint64_t sum = 0;
-    for (const ValueId value : block) sum += bytes(value);
-    return sum;
-  }
+  ValueId front(const Block& block) const { return values_[block.begin]; }
 
   /// The lowest offset at which the block fits beside all that it excludes.
   std::uint64_t first_fit(const std::vector<ValueId>& placed, const Block& block) const {
     std::uint64_t offset = 0;
-    const std::uint64_t size = bytes(block);
     for (const ValueId other : placed) {
-      if (!exclude_each_other(plan_.program, plan_.slots, lifetimes_, block.front(), other)) {
+      if (plan_.slots[other].offset >= offset + block.bytes) break;
+      if (!exclude_each_other(plan_.program, plan_.slots, lifetimes_, front(block), other)) {
         continue;
       }
-      if (plan_.slots[other].offset >= offset + size) break;
-      offset = std::max(offset, plan_.slots[other].offset + bytes(other));
+      offset = std::max(offset, plan_.slots[other].offset + bytes_[other]);
     }
     return offset;
   }
 
   Plan& plan_;
   std::vector<Lifetime> lifetimes_;
+  std::vector<std::uint64_t> bytes_;  // by value
+  std::vector<ValueId> values_;
   std::vector<Block> blocks_;
 };
 
