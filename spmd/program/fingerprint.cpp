@@ -5,26 +5,25 @@
 namespace weft {
 namespace {
 
-/// Two 64-bit lanes; every word passes both through a bijective finalizer (splitmix64, S. Vigna),
-/// and the lanes feed each other. Not keyed: it tells programs apart, it doesn't resist attacks.
+/// Two 64-bit lanes that don't wait for each other. A step of either is bijective in its state and
+/// in the word, so that programs that differ in one word have digests that do; the end mixes all
+/// bits (splitmix64's finalizer, S. Vigna). Not keyed: it tells programs apart, it doesn't resist
+/// attacks.
 class Digest {
  public:
   void add(std::uint64_t word) {
-    low_ = mix(low_ ^ word);
-    high_ = mix(std::rotl(high_, 23) + word * 0x9fb21c651e98df25U + low_);
+    low_ = (low_ ^ word) * 0x9fb21c651e98df25U;
+    low_ ^= low_ >> 32;
+    high_ = std::rotl(high_ + word, 29) * 0xd6e8feb86659fd93U;
   }
+  /// Two numbers below 2^32.
+  void add_pair(std::uint64_t first, std::uint64_t second) { add(first | second << 32); }
   void add_signed(std::int64_t word) { add(static_cast<std::uint64_t>(word)); }
 
   void add_bytes(std::span<const std::byte> bytes) {
     add(bytes.size());
-    std::uint64_t word = 0;
-    for (std::size_t i = 0; i < bytes.size(); ++i) {
-      word |= std::to_integer<std::uint64_t>(bytes[i]) << (8 * (i % 8));
-      if (i % 8 == 7 || i + 1 == bytes.size()) {
-        add(word);
-        word = 0;
-      }
-    }
+    for (; bytes.size() >= 8; bytes = bytes.subspan(8)) add(word_of(bytes.first(8)));
+    if (!bytes.empty()) add(word_of(bytes));
   }
 
   void add_sharding(const Sharding& sharding) {
@@ -36,14 +35,25 @@ class Digest {
   }
 
   void add_type(const TensorType& type) {
-    add(static_cast<std::uint64_t>(type.dtype) << 32 |
-        static_cast<std::uint64_t>(type.shape.size()));
+    add_pair(static_cast<std::uint64_t>(type.dtype), static_cast<std::uint64_t>(type.shape.size()));
     for (const std::int64_t dim : type.shape) add_signed(dim);
   }
 
-  Fingerprint result() const { return {low_, high_}; }
+  Fingerprint result() const {
+    const std::uint64_t low = mix(low_);
+    return {low, mix(high_ ^ low)};
+  }
 
  private:
+  /// Up to 8 bytes, the first the lowest.
+  static std::uint64_t word_of(std::span<const std::byte> bytes) {
+    std::uint64_t word = 0;
+    for (std::size_t i = 0; i < bytes.size(); ++i) {
+      word |= std::to_integer<std::uint64_t>(bytes[i]) << (8 * i);
+    }
+    return word;
+  }
+
   static std::uint64_t mix(std::uint64_t x) {
     x += 0x9e3779b97f4a7c15U;
     x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9U;
@@ -68,7 +78,6 @@ void add_attrs(Digest& digest, const Program& program, OpId op) {
       digest.add_sharding(program.constraints[static_cast<std::size_t>(attrs[0])]);
       return;
     default:
-      digest.add(attrs.size());
       for (const std::int64_t attr : attrs) digest.add_signed(attr);
   }
 }
@@ -81,10 +90,12 @@ Fingerprint fingerprint(const Program& program) {
   for (const TensorType& type : program.value_types) digest.add_type(type);
   digest.add(program.num_ops());
   for (OpId op = 0; op < program.num_ops(); ++op) {
-    digest.add(static_cast<std::uint64_t>(program.kind(op)));
-    digest.add(program.result(op));
-    digest.add(program.op_operands(op).size());
-    for (const ValueId operand : program.op_operands(op)) digest.add(operand);
+    const auto operands = program.op_operands(op);
+    digest.add_pair(static_cast<std::uint64_t>(program.kind(op)), program.result(op));
+    digest.add_pair(operands.size(), program.op_attrs(op).size());
+    for (std::size_t i = 0; i < operands.size(); i += 2) {
+      digest.add_pair(operands[i], i + 1 < operands.size() ? operands[i + 1] : kNoId);
+    }
     add_attrs(digest, program, op);
   }
   digest.add(program.inputs.size());
