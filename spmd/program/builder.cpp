@@ -24,13 +24,13 @@ void Builder::set_loc(std::string_view file_line) { loc_ = program_->intern_loc(
 ValueId Builder::emit(OpKind kind, std::span<const ValueId> operands,
                       std::span<const std::int64_t> attrs, const TensorType& result,
                       const Mesh* mesh) {
-  std::vector<TensorType> types;
+  operand_types_.clear();
   for (const ValueId operand : operands) {
     WEFT_CHECK(operand < program_->num_values(), operand, program_->num_values());
-    types.push_back(type(operand));
+    operand_types_.push_back(type(operand));
   }
   try {
-    const TensorType inferred = infer_type({kind, types, attrs, result, mesh});
+    const TensorType inferred = infer_type({kind, operand_types_, attrs, result, mesh});
     return program_->add_op(kind, operands, attrs, inferred, loc_);
   } catch (const Error& error) {
     if (loc_ == 0) throw;

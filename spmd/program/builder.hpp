@@ -121,6 +121,7 @@ class Builder {
 
   Program* program_;
   LocId loc_ = 0;
+  std::vector<TensorType> operand_types_;  // of the op that is being made
 };
 
 }  // namespace weft

@@ -86,9 +86,13 @@ std::string_view to_string(CompareDirection direction) noexcept {
 }
 
 std::string_view to_string(OpKind kind) noexcept {
-  const auto found = std::find_if(kNames.begin(), kNames.end(),
-                                  [&](const auto& entry) { return entry.first == kind; });
-  return found == kNames.end() ? "unknown" : found->second;
+  static constexpr auto kNameOf = [] {
+    std::array<std::string_view, 128> names{};
+    for (const auto& [known, name] : kNames) names[static_cast<std::size_t>(known)] = name;
+    return names;
+  }();
+  const auto number = static_cast<std::size_t>(kind);
+  return number < kNameOf.size() && !kNameOf[number].empty() ? kNameOf[number] : "unknown";
 }
 
 OpKind parse_op_kind(std::string_view name) {

@@ -1,8 +1,25 @@
 #include <weft/spmd/program/program.hpp>
 
 #include <algorithm>
+#include <functional>
 
 namespace weft {
+namespace {
+
+/// `list` may lie in `to` itself: an op made from another one.
+template <typename T>
+void append(std::vector<T>& to, std::span<const T> list) {
+  const bool is_inside =
+      !std::less<>{}(list.data(), to.data()) && std::less<>{}(list.data(), to.data() + to.size());
+  if (!is_inside) {
+    to.insert(to.end(), list.begin(), list.end());
+    return;
+  }
+  const auto begin = static_cast<std::size_t>(list.data() - to.data());
+  for (std::size_t i = 0; i < list.size(); ++i) to.push_back(T{to[begin + i]});
+}
+
+}  // namespace
 
 std::string_view to_string(InputKind kind) noexcept {
   switch (kind) {
@@ -26,17 +43,14 @@ ValueId Program::add_input(TensorType type, InputKind input_kind, std::string na
 ValueId Program::add_op(OpKind op_kind, std::span<const ValueId> op_operands,
                         std::span<const std::int64_t> op_attrs, TensorType result_type,
                         LocId loc_id) {
-  // Copies, because the spans may lie in the arrays that grow here (an op made from another one).
-  const std::vector<ValueId> new_operands(op_operands.begin(), op_operands.end());
-  const std::vector<std::int64_t> new_attrs(op_attrs.begin(), op_attrs.end());
   const ValueId value = num_values();
   value_types.push_back(result_type);
   value_ops.push_back(num_ops());
   op_kinds.push_back(op_kind);
-  operands.insert(operands.end(), new_operands.begin(), new_operands.end());
+  append(operands, op_operands);
   operand_begin.push_back(static_cast<std::uint32_t>(operands.size()));
   results.push_back(value);
-  attrs.insert(attrs.end(), new_attrs.begin(), new_attrs.end());
+  append(attrs, op_attrs);
   attr_begin.push_back(static_cast<std::uint32_t>(attrs.size()));
   op_locs.push_back(loc_id);
   return value;
@@ -53,6 +67,23 @@ LocId Program::intern_loc(std::string_view text) {
   if (found != locs.rend()) return static_cast<LocId>(locs.rend() - found - 1);
   locs.emplace_back(text);
   return static_cast<LocId>(locs.size() - 1);
+}
+
+void Program::clear() {
+  value_types.clear();
+  value_ops.clear();
+  op_kinds.clear();
+  operand_begin.assign(1, 0);
+  operands.clear();
+  results.clear();
+  attr_begin.assign(1, 0);
+  attrs.clear();
+  op_locs.clear();
+  const_pool.clear();
+  constraints.clear();
+  locs.assign(1, "");
+  inputs.clear();
+  outputs.clear();
 }
 
 }  // namespace weft

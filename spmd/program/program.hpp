@@ -85,6 +85,8 @@ struct Program {
                   std::int32_t updates = -1);
   /// The id of a "file:line" text.
   LocId intern_loc(std::string_view text);
+  /// As it was made, but for the memory of the tables, which the next program finds there.
+  void clear();
 };
 
 /// 128-bit digest of everything but the locations; equal programs have equal fingerprints.

@@ -25,7 +25,7 @@ void Call::expect_mesh(const Mesh& mesh) const {
        own == nullptr ? "without a mesh" : "on " + own->to_string(), file_line(loc()));
 }
 
-NodePtr Call::node(const Operand& x) const {
+const NodePtr& Call::node(const Operand& x) const {
   if (x.is_number()) refuse("needs a tensor, not the number {}", x.number());
   return node_of(x.tensor(), loc());
 }
@@ -45,8 +45,8 @@ ValueId Call::value(const Operand& x, DType dtype, const Shape& shape) {
 
 ValueId Call::spread(ValueId value, const Shape& shape) {
   Builder& builder = trace_.builder();
+  if (builder.type(value).shape == shape) return value;
   const Shape from = builder.type(value).shape;
-  if (from == shape) return value;
   std::vector<std::int64_t> dims(static_cast<std::size_t>(from.size()));
   std::iota(dims.begin(), dims.end(), shape.size() - from.size());
   return builder.broadcast_in_dim(value, shape, dims);

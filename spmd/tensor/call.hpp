@@ -35,7 +35,7 @@ class Call {
   /// Throws mesh_mismatch unless the program will run on this mesh: shardings name its atoms.
   void expect_mesh(const Mesh& mesh) const;
   /// The operand's node; refuses a number and a tensor without a value.
-  NodePtr node(const Operand& x) const;
+  const NodePtr& node(const Operand& x) const;
   const TensorType& type(const Operand& x) const { return node(x)->type; }
   ValueId value(const Operand& x) { return trace_.value_of(node(x), loc()); }
   /// The operand spread to this shape; a number becomes a constant of the dtype.

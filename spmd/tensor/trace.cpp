@@ -72,7 +72,7 @@ Trace::Trace(Runtime& runtime) : runtime_(&runtime), serial_(next_serial()), bui
 
 void Trace::enter(const Site& site) {
   site_ = site;
-  builder_.set_loc(file_line(site.loc));
+  builder_.set_loc(locs_.intern(program_, site.loc));
 }
 
 ValueId Trace::value_of(const NodePtr& node, const std::source_location& loc) {
@@ -97,7 +97,7 @@ ValueId Trace::add_input(const NodePtr& node, const std::source_location& loc) {
   }
   node->trace = serial_;
   node->input = static_cast<std::uint32_t>(inputs_.size());
-  const LocId made = node->loc.line() == 0 ? 0 : program_.intern_loc(file_line(node->loc));
+  const LocId made = node->loc.line() == 0 ? 0 : locs_.intern(program_, node->loc);
   node->value =
       program_.add_input(node->type, node->kind, std::move(name), node->input_sharding(), made);
   inputs_.push_back(node);
@@ -132,7 +132,8 @@ ValueId Trace::random_bits(const Shape& shape, const std::source_location& loc) 
 
 Tensor Trace::record(ValueId value) {
   ++tensor_count_;
-  auto node = std::make_shared<TensorNode>();
+  // Not make_shared: recorded_ would keep the memory of nodes that are gone.
+  NodePtr node(new TensorNode);
   node->type = program_.type(value);
   node->trace = serial_;
   node->value = value;
@@ -325,8 +326,9 @@ void Trace::discard() {
 
 void Trace::reset() {
   serial_ = next_serial();
-  program_ = Program{};
+  program_.clear();
   builder_ = Builder(program_);
+  locs_.clear();
   inputs_.clear();
   scalars_.clear();
   outputs_.clear();

@@ -1,6 +1,5 @@
 #pragma once
-/// Trace: the program that a thread's tensor calls are recording. For the files of this folder;
-/// users see Tensor, and RuntimeScope in runtime.hpp.
+/// Trace: the program that a thread's tensor calls are recording. For the files of this folder.
 
 #include <cstdint>
 #include <deque>
@@ -16,6 +15,7 @@
 #include <weft/spmd/program/builder.hpp>
 #include <weft/spmd/program/philox.hpp>
 #include <weft/spmd/tensor/checkpoint_regions.hpp>
+#include <weft/spmd/tensor/loc_table.hpp>
 #include <weft/spmd/tensor/node.hpp>
 #include <weft/spmd/tensor/runtime.hpp>
 #include <weft/spmd/tensor/tensor.hpp>
@@ -57,7 +57,6 @@ class Trace {
   /// See AutocastScope.
   std::optional<DType> autocast() const { return autocast_; }
   void set_autocast(std::optional<DType> dtype) { autocast_ = dtype; }
-
   /// Unique among all traces of the process.
   std::uint64_t id() const { return id_; }
 
@@ -125,6 +124,7 @@ class Trace {
   const std::uint64_t id_ = serial_;
   Program program_;
   Builder builder_;
+  LocTable locs_;
   std::optional<Site> site_;
   std::optional<FunctionScope> function_;
   std::optional<DType> autocast_;
