@@ -171,11 +171,10 @@ FactorRule concatenate_rule(const Program& program, OpId op) {
   for (const ValueId operand : operands) rule.add_tensor(program.shape(operand));
   rule.add_tensor(to);
   for (int dim = 0; dim < to.size(); ++dim) {
-    const int shared = dim == joined ? -1 : rule.add_factor(to[dim]);
+    if (dim == joined) continue;  // a factor for each part would be as many as there are parts
+    const int factor = rule.add_factor(to[dim]);
     for (std::size_t tensor = 0; tensor <= operands.size(); ++tensor) {
-      const Shape& shape = tensor < operands.size() ? program.shape(operands[tensor]) : to;
-      rule.put(tensor, dim,
-               dim == joined ? rule.add_factor(shape[dim], FactorType::need_replication) : shared);
+      rule.put(tensor, dim, factor);
     }
   }
   return rule.take(false);

@@ -29,7 +29,8 @@ inline constexpr std::size_t kDimFactorCountMax = 15;
 using DimFactors = InplaceVector<std::uint8_t, kDimFactorCountMax>;
 
 /// dims[tensor][dim] lists factors, major to minor; tensors are the operands, then the result.
-/// Sizes multiply to the dim's size. A factor occurs at most once in a tensor.
+/// Sizes multiply to the dim's size; a dim without factors can't be cut. A factor occurs at most
+/// once in a tensor.
 struct FactorRule {
   std::vector<Factor> factors;
   std::vector<InplaceVector<DimFactors, kDimCountMax>> dims;

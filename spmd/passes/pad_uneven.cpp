@@ -55,7 +55,7 @@ std::vector<bool> growing_factors(const Program& program, OpId op, const FactorR
     if (rule.factors[factor].type == FactorType::need_replication) grows[factor] = false;
   }
   for (const auto& tensor : rule.dims) {
-    for (const std::vector<int>& dim : tensor) {
+    for (const auto& dim : tensor) {
       if (dim.size() == 1) continue;
       for (const int factor : dim) grows[static_cast<std::size_t>(factor)] = false;
     }
@@ -228,7 +228,7 @@ class Padder {
     for (std::size_t dim = 0; dim < dims.size(); ++dim) {
       if (dims[dim].size() != 1) continue;
       shape[static_cast<int>(dim)] =
-          multiples_.padded_size(op, static_cast<std::size_t>(dims[dim].front()));
+          multiples_.padded_size(op, static_cast<std::size_t>(dims[dim][0]));
     }
     return shape;
   }
@@ -260,9 +260,9 @@ class Padder {
     const FactorRule& rule = multiples_.rule(op);
     const Shape& shape = program_.shape(program_.op_operands(op)[operand]);
     for (int dim = 0; dim < shape.size(); ++dim) {
-      const std::vector<int>& factors = rule.dims[operand][static_cast<std::size_t>(dim)];
+      const auto& factors = rule.dims[operand][static_cast<std::size_t>(dim)];
       if (factors.size() != 1 || result_.shape(padded)[dim] == shape[dim]) continue;
-      const Factor& factor = rule.factors[static_cast<std::size_t>(factors.front())];
+      const Factor& factor = rule.factors[static_cast<std::size_t>(factors[0])];
       if (factor.type != FactorType::reduction) continue;
       padded = masked(padded, dim, shape[dim], factor.reduce_kind);
     }

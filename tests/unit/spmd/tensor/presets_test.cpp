@@ -213,9 +213,8 @@ TEST_F(Presets, FsdpTimesTensorParallelDoesBoth) {
 
 // in has 8 * 4 * 3 * 3 * 4 = 1152 bytes, conv1 and conv2 16 * 8 * 3 * 3 * 4 = 4608 each, fc
 // 16 * 128 * 4 = 8192.
-TEST_F(Presets, DataParallelConvolutionsReduceEachGradient) {
-  EXPECT_EQ(conv_step(data_), (Lines{"1x all_reduce data 1152", "2x all_reduce data 4608",
-                                     "1x all_reduce data 8192"}));
+TEST_F(Presets, DataParallelConvolutionsReduceAllGradientsAsOne) {
+  EXPECT_EQ(conv_step(data_), (Lines{"1x all_reduce data 18560"}));
 }
 
 TEST_F(Presets, Zero1ConvolutionsScatterGradientsAndGatherParameters) {
@@ -241,22 +240,20 @@ TEST_F(Presets, ChannelParallelConvolutionsMeetOnceInEachDirection) {
                 [&](ConvBlock& net) {
                   tensor_parallel(net, both_, {{"conv1", Style::columns}, {"conv2", Style::rows}});
                 }),
-      (Lines{"1x all_reduce data 1152", "2x all_reduce data 2304", "1x all_reduce data 8192",
-             "2x all_reduce model 16384"}));
+      (Lines{"1x all_reduce data 13952", "2x all_reduce model 16384"}));
 }
 
 // Of 4 chips in 2 hosts: the network carries half of each gradient for each chip.
 TEST_F(Presets, DataParallelHostsReduceAPartOfEachGradientBetweenThem) {
   const Mesh hosts = HybridMesh{{2}, {2}, {"data"}}.mesh();
   EXPECT_EQ(mlp_step(hosts, [](Mlp&) {}),
-            (Lines{"2x all_gather data:1 8192", "2x all_reduce data:0 4096",
+            (Lines{"2x all_gather data:1 8192", "1x all_reduce data:0 8192",
                    "2x reduce_scatter data:1 8192"}));
   EXPECT_EQ(
       conv_step(hosts),
       (Lines{"1x all_gather data:1 1152", "2x all_gather data:1 4608", "1x all_gather data:1 8192",
-             "2x all_reduce data:0 2304", "1x all_reduce data:0 4096", "1x all_reduce data:0 576",
-             "1x reduce_scatter data:1 1152", "2x reduce_scatter data:1 4608",
-             "1x reduce_scatter data:1 8192"}));
+             "1x all_reduce data:0 9280", "1x reduce_scatter data:1 1152",
+             "2x reduce_scatter data:1 4608", "1x reduce_scatter data:1 8192"}));
 }
 
 // Only data crosses the network.
@@ -266,7 +263,7 @@ TEST_F(Presets, TensorParallelHostsReduceActivationsWithinThem) {
                      [&](Mlp& net) {
                        tensor_parallel(net, hosts, {{"fc1", Style::columns}, {"fc2", Style::rows}});
                      }),
-            (Lines{"2x all_gather data:1 4096", "2x all_reduce data:0 2048",
+            (Lines{"2x all_gather data:1 4096", "1x all_reduce data:0 4096",
                    "1x all_reduce model 2048", "2x reduce_scatter data:1 4096"}));
 }
 
