@@ -9,6 +9,7 @@
 #include <weft/actors/worker/shard_copy.hpp>
 #include <weft/spmd/passes/partition.hpp>
 #include <weft/spmd/program/text.hpp>
+#include <weft/spmd/tensor/node.hpp>
 #include <weft/transport/format/plan_file.hpp>
 
 namespace weft {
@@ -19,10 +20,20 @@ using Clock = std::chrono::steady_clock;
 /// "the sync at train.cpp:41"
 std::string describe(const RunSite& site) {
   if (site.function.empty()) return "a read of a sharded tensor";
-  const std::string_view file = site.loc.file_name();
-  return fmt::format("the {} at {}:{}", site.function, file.substr(file.rfind('/') + 1),
-                     site.loc.line());
+  return fmt::format("the {} at {}", site.function, file_line(site.loc));
 }
+
+/// The board says so as long as it lasts, however it ends.
+class Compiling {
+ public:
+  explicit Compiling(BoardWriter board) : board_(board) { board_.state(ActorState::compiling); }
+  ~Compiling() { board_.state(ActorState::running); }
+  Compiling(const Compiling&) = delete;
+  Compiling& operator=(const Compiling&) = delete;
+
+ private:
+  BoardWriter board_;
+};
 
 double seconds_since(Clock::time_point begin) {
   return std::chrono::duration<double>(Clock::now() - begin).count();
@@ -199,7 +210,7 @@ const CompileCache::Entry& WorkerRuntime::find_or_compile(const Program& program
     return *found;
   }
   metrics().count("UncachedCompile");
-  board_.state(ActorState::compiling);
+  const Compiling compiling(board_);
   const auto reason = cache_.explain(program, site);
   // All workers have the same to say.
   if (reason && options_.worker == 0) logger("weft.worker")->warn("{}", *reason);
@@ -218,7 +229,6 @@ const CompileCache::Entry& WorkerRuntime::find_or_compile(const Program& program
       ->info("program {} ({}): {} ops, {} per chip, {} bytes of temporaries, {:.1f} ms", number,
              key.to_string(), program.num_ops(), plan->program.num_ops(), plan->temp_bytes,
              1e3 * seconds_since(begin));
-  board_.state(ActorState::running);
   ++programs_;
   executed_[number].plan = plan;
   return cache_.add(program, key, {number, std::move(plan)});

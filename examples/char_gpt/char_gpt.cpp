@@ -121,8 +121,11 @@ void annotate(Gpt& net, const weft::AdamW& optimizer, const weft::Mesh& mesh,
     };
   }
   if (options.tensor_parallel) {
+    // Vocabularies are seldom a multiple of the chips: tokens and head are padded then.
     weft::tensor_parallel(net, mesh,
-                          {{"q_proj", Style::columns},
+                          {{"tokens", Style::columns},
+                           {"head", Style::columns},
+                           {"q_proj", Style::columns},
                            {"k_proj", Style::columns},
                            {"v_proj", Style::columns},
                            {"out_proj", Style::rows},

@@ -36,8 +36,11 @@ std::int64_t bytes(const Program& program, OpId op) {
   return program.type(program.result(op)).bytes();
 }
 
+/// What an optimizer does with a gradient before it is reduced: clip, scale by the rate, convert.
+constexpr int kBroughtForwardMax = 8;
+
 /// Takes up an all_reduce as soon as its operand is there, and keeps it back until a result of its
-/// bucket is read. The bucket then gets what else can be computed without that result.
+/// bucket is read. The bucket then gets what else is nearly there.
 class Filling {
  public:
   explicit Filling(const Program& program)
@@ -46,7 +49,9 @@ class Filling {
         value_of_(program.num_values(), kNoId),
         reduction_of_(program.num_values(), kNoId) {
     for (OpId op = 0; op < program.num_ops(); ++op) {
-      if (is_kept_back(op)) reduction_of_[program.op_operands(op)[0]] = op;
+      if (!is_kept_back(op)) continue;
+      reduction_of_[program.op_operands(op)[0]] = op;
+      kept_back_.push_back(op);
     }
     result_.const_pool = program.const_pool;
     result_.constraints = program.constraints;
@@ -98,19 +103,38 @@ class Filling {
   }
 
   /// Emits the bucket of an all_reduce whose result is to be read, first bringing forward what
-  /// makes the operands of others like it, as long as it has room and they don't wait too.
+  /// little is left to do for the operands of others like it, as long as it has room.
   void complete(OpId awaited) {
-    std::vector<bool> waits(program_.num_values(), false);
-    for (OpId op = 0; op < program_.num_ops() && !is_emitted(awaited); ++op) {
-      if (is_emitted(op)) continue;
-      const auto operands = program_.op_operands(op);
-      waits[program_.result(op)] =
-          is_kept_back(op) ||
-          std::ranges::any_of(operands, [&](ValueId operand) { return waits[operand]; });
-      if (!is_kept_back(op) || waits[operands[0]] || !are_alike(program_, awaited, op)) continue;
-      emit_all_before(operands[0]);
+    for (const OpId op : kept_back_) {
+      if (is_emitted(awaited)) return;
+      const ValueId operand = program_.op_operands(op)[0];
+      if (value_of_[operand] != kNoId || !are_alike(program_, awaited, op)) continue;
+      int ops_left = kBroughtForwardMax;
+      if (is_near(operand, ops_left)) emit_all_before(operand);
     }
     if (!is_emitted(awaited)) flush(filling_with(awaited));
+  }
+
+  /// Whether the value takes no more than `ops_left` ops, elementwise ones or a reduce_scatter
+  /// within hosts. Whatever computes more, as the next micro-batch does, would need its memory
+  /// before its turn.
+  bool is_near(ValueId value, int& ops_left) const {
+    if (value_of_[value] != kNoId) return true;
+    const OpId op = program_.defining_op(value);
+    const OpKind kind = program_.kind(op);
+    switch (kind) {
+      case OpKind::constant:
+      case OpKind::copy:
+      case OpKind::reshape:
+      case OpKind::broadcast_in_dim:
+      case OpKind::all_slice:
+      case OpKind::reduce_scatter: break;
+      default:
+        if (!is_elementwise(kind)) return false;
+    }
+    if (ops_left-- == 0) return false;
+    return std::ranges::all_of(program_.op_operands(op),
+                               [&](ValueId operand) { return is_near(operand, ops_left); });
   }
 
   /// The value's op, and those that it needs, in the program's order.
@@ -141,6 +165,7 @@ class Filling {
   Program result_;
   std::vector<ValueId> value_of_;   // by old value
   std::vector<OpId> reduction_of_;  // by old value: the all_reduce that reads it, if kept back
+  std::vector<OpId> kept_back_;
   Buckets filling_;
 };
 

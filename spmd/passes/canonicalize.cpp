@@ -17,8 +17,8 @@ class Canonicalizer {
 
   Program run() {
     for (const ProgramInput& input : program_.inputs) {
-      value_of_[input.value] =
-          result_.add_input(program_.type(input.value), input.kind, input.name, input.sharding);
+      value_of_[input.value] = result_.add_input(program_.type(input.value), input.kind, input.name,
+                                                 input.sharding, input.loc);
     }
     const std::vector<bool> live = live_ops();
     for (OpId op = 0; op < program_.num_ops(); ++op) {

@@ -1,5 +1,5 @@
 #pragma once
-/// Clean-up of a traced program before it is partitioned.
+/// Clean-up of a program: of a global one before it is partitioned, of a chip's after that.
 
 #include <weft/spmd/program/program.hpp>
 

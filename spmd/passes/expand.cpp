@@ -29,10 +29,10 @@ std::optional<Program> expand(const Program& program, std::span<const Sharding> 
   std::vector<bool> cut(program.num_ops());
   for (OpId op = 0; op < program.num_ops(); ++op) cut[op] = is_cut(program, op, shardings);
   if (std::ranges::none_of(cut, [](bool is) { return is; })) return std::nullopt;
-  return expand(program, cut);
+  return expand_ops(program, cut);
 }
 
-Program expand(const Program& program, const std::vector<bool>& expanded) {
+Program expand_ops(const Program& program, const std::vector<bool>& expanded) {
   Program result;
   Builder builder(result);
   result.const_pool = program.const_pool;

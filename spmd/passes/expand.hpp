@@ -18,6 +18,6 @@ std::optional<Program> expand(const Program& program, std::span<const Sharding> 
 
 /// The program with the decomposition in the place of every composite for which `expanded`, by op,
 /// is true.
-Program expand(const Program& program, const std::vector<bool>& expanded);
+Program expand_ops(const Program& program, const std::vector<bool>& expanded);
 
 }  // namespace weft

@@ -36,14 +36,13 @@ Shape stored_shape(const Shape& shape, const Sharding& sharding, const Mesh& mes
   return stored;
 }
 
-/// What an op does beyond its factors: a random number goes by its place in the whole, a table has
-/// the elements that it has, and a division of integers by what lies in the padding would trap.
+/// What an op does beyond its factors: a random number goes by its place in the whole, and a table
+/// has the elements that it has.
 bool takes_padding(const Program& program, OpId op) {
   switch (program.kind(op)) {
     case OpKind::rng_bit_generator: return false;
     case OpKind::constant:
       return program.op_attrs(op)[1] == byte_size(program.type(program.result(op)).dtype);
-    case OpKind::divide: return is_floating(program.type(program.result(op)).dtype);
     default: return true;
   }
 }
@@ -344,7 +343,7 @@ std::optional<Program> pad_uneven(const Program& program, const Mesh& mesh) {
     expanded[op] = is_padded_where_whole(program, op, multiples);
   }
   if (std::ranges::count(expanded, true) > 0) {
-    return pad_uneven(canonicalize(expand(program, expanded), true), mesh);
+    return pad_uneven(canonicalize(expand_ops(program, expanded), true), mesh);
   }
   return Padder(program, mesh, multiples).run();
 }

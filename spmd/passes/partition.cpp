@@ -50,7 +50,7 @@ class Partitioner {
     Sharding closed = homes_[input.value];
     closed.open_mask = 0;
     const ValueId value = chip_.add_input(chip_type(program_.type(input.value), closed, mesh_),
-                                          input.kind, input.name, closed);
+                                          input.kind, input.name, closed, input.loc);
     versions_[input.value].push_back({closed_layout(closed.dims), value});
   }
 

@@ -43,8 +43,8 @@ class CopyInsertion {
     result_.const_pool = program_.const_pool;
     result_.locs = program_.locs;
     for (const ProgramInput& input : program_.inputs) {
-      value_of_[input.value] =
-          result_.add_input(program_.type(input.value), input.kind, input.name, input.sharding);
+      value_of_[input.value] = result_.add_input(program_.type(input.value), input.kind, input.name,
+                                                 input.sharding, input.loc);
     }
     for (OpId op = 0; op < program_.num_ops(); ++op) {
       if (program_.kind(op) == OpKind::optimization_barrier) continue;

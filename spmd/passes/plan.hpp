@@ -46,17 +46,19 @@ struct PlanOptions {
   std::int64_t shared_bytes_min = 65536;
 };
 
-/// Places every value (greedy by size, first fit among overlapping intervals; each 64-byte
-/// aligned). A value lives from its op, constants too, to the last op that reads it (a shared one
-/// longer: lifetime.hpp); an op's result never shares bytes with its operands. An output is written
-/// where it is computed; a value that is output twice, or both input and output, gets a copy.
+/// Inserts copies, drops barriers, brings all_reduces together (fill_buckets), and places every
+/// value (greedy by size, first fit among overlapping intervals; each 64-byte aligned). A value
+/// lives from its op, constants too, to the last op that reads it (a shared one longer:
+/// lifetime.hpp); an op's result never shares bytes with its operands. An output is written where
+/// it is computed; a value that is output twice, or both input and output, gets a copy.
 Plan make_plan(const Program& chip_program, const Mesh& mesh,
                std::span<const TensorType> input_types, std::span<const TensorType> output_types,
                const PlanOptions& options = {});
 
-/// Throws corrupt if two values that live at once overlap, a slot leaves its region or isn't
-/// aligned, or a collective touches anything but temporaries and, as an all_gather's result, shared
-/// values.
+/// Throws corrupt if the plan is for another mesh, an input or output on a chip isn't a shard of
+/// its global type, two values that live at once overlap, a slot leaves its region or isn't
+/// aligned, a bucket isn't one range, or a collective touches anything but temporaries and, as an
+/// all_gather's result, shared values.
 void verify(const Plan& plan, const Mesh& mesh);
 
 /// One collective of a plan, for people and for tests; a bucket (bucket.hpp) is one.
@@ -72,7 +74,8 @@ std::vector<CollectiveSummary> collectives(const Plan& plan, const Mesh& mesh);
 using PassObserver = std::function<void(std::string_view pass, const std::string& text)>;
 
 /// canonicalize, pad_uneven, propagate (with expand, as long as there is something to), partition,
-/// canonicalize, make_plan; every program on the way is verified.
+/// canonicalize, make_plan; what pad_uneven and expand change is canonicalized again, and every
+/// program on the way is verified.
 Plan compile(const Program& program, const Mesh& mesh, const PlanOptions& options = {},
              const PassObserver& observer = {});
 

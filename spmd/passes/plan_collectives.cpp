@@ -44,7 +44,7 @@ std::vector<std::string> axes_of(const Mesh& mesh, AtomMask mask) {
 /// The op or input that the value comes from, whatever copied or moved it in between.
 std::string origin(const Program& program, ValueId value) {
   OpId op = program.defining_op(value);
-  while (op != kNoId && program.kind(op) >= OpKind::copy) {
+  while (op != kNoId && moves_only(program.kind(op))) {
     value = program.op_operands(op)[0];
     op = program.defining_op(value);
   }

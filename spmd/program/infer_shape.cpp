@@ -91,8 +91,8 @@ TensorType pad(const OpSignature& op) {
     const std::int64_t gaps = std::max<std::int64_t>(shape[dim] - 1, 0);
     for (const std::int64_t count : {low[d], high[d], interior[d]}) {
       if (count < 0 || count > kMost / (gaps + 1)) {
-        reject(op, "padding {}, {}, {} of dim {}: expected counts from 0 on", low[d], high[d],
-               interior[d], dim);
+        reject(op, "padding {}, {}, {} of dim {}: expected counts from 0 to {}", low[d], high[d],
+               interior[d], dim, kMost / (gaps + 1));
       }
     }
     shape[dim] += low[d] + high[d] + gaps * interior[d];

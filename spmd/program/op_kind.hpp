@@ -130,6 +130,12 @@ constexpr bool is_collective(OpKind kind) {
   return kind >= OpKind::all_reduce && kind <= OpKind::collective_permute;
 }
 
+/// The result holds the operand's elements, or other chips', as they are.
+constexpr bool moves_only(OpKind kind) {
+  return kind == OpKind::copy || kind == OpKind::optimization_barrier ||
+         kind == OpKind::all_slice || is_collective(kind);
+}
+
 constexpr bool is_composite(OpKind kind) {
   return kind >= OpKind::softmax && kind <= OpKind::attention_grad;
 }

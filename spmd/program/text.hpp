@@ -9,14 +9,16 @@
 ///   }
 ///
 /// Grammar; white space stands anywhere between tokens, attributes in the order of to_text:
-///   program    = "program(" [input {"," input}] ")" "{" {op} "return" [output {"," output}] "}"
-///   input      = value ":" type input-kind string sharding
-///   op         = value "=" op-kind [value {"," value}] ["{" attributes "}"] ":" type ["//"
-///   location] output     = value string sharding ["updates" input-number] sharding   = "[" [dim
-///   {"," dim}] "]" ["unreduced" atoms] ["reduce=" reduce-kind]
-///                ["replicated" atoms] ["priority{" part "=" number {"," part "=" number} "}"]
-///   dim        = "{" [part {"," part}] ["?"] "}"        atoms = "{" part {"," part} "}"
-///   part       = axis-name [":" number]                 an axis, or one atom of it
+///   program  = "program(" [input {"," input}] ")" "{" {op} "return" [output {"," output}] "}"
+///   input    = value ":" type input-kind string sharding
+///   op       = value "=" op-kind [value {"," value}] ["{" attributes "}"] ":" type [place]
+///   place    = "//" location
+///   output   = value string sharding ["updates" input-number]
+///   sharding = "[" [dim {"," dim}] "]" ["unreduced" atoms] ["reduce=" reduce-kind]
+///              ["replicated" atoms] ["priority{" part "=" number {"," part "=" number} "}"]
+///   dim      = "{" [part {"," part}] ["?"] "}"
+///   atoms    = "{" part {"," part} "}"
+///   part     = axis-name [":" number], an axis, or one atom of it
 /// `%n` is the value's id. Strings escape `"`, `\` and control characters (`\xNN`); a NaN is its
 /// bits.
 

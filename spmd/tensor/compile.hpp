@@ -72,7 +72,7 @@ class StepScope {
 /// were added: at the end of a later step, so that nothing waits, or of the loop. It gets doubles
 /// for tensors of one element, or the tensors if it takes those.
 template <typename Function, std::same_as<Tensor>... Tensors>
-void add_step_closure(Function function, const Tensors&... tensors);
+void add_step_closure(Function function, const Operand& first, const Tensors&... others);
 void add_step_closure(std::function<void()> function,
                       std::source_location loc = std::source_location::current());
 

@@ -45,6 +45,7 @@ void append(const T& value, std::vector<Tensor>& tensors, std::string& host_valu
     host_values += std::to_string(value.size()) + " tensors;";
   } else if constexpr (std::is_arithmetic_v<T>) {
     // To the bit: another number is another program.
+    static_assert(sizeof(T) <= 8, "compile: a long double has bytes that mean nothing");
     host_values += typeid(T).name();
     host_values.append(reinterpret_cast<const char*>(&value), sizeof(value));
   } else {
@@ -108,14 +109,18 @@ Compiled<Function> compile(Function function, const CompileOptions& options,
 }
 
 template <typename Function, std::same_as<Tensor>... Tensors>
-void add_step_closure(Function function, const Tensors&... tensors) {
-  add_step_closure(std::function<void()>([function = std::move(function), tensors...]() mutable {
-    if constexpr (std::is_invocable_v<Function&, const Tensors&...>) {
-      function(tensors...);
-    } else {
-      function(tensors.item()...);
-    }
-  }));
+void add_step_closure(Function function, const Operand& first, const Tensors&... others) {
+  const std::source_location loc = first.loc();
+  add_step_closure(
+      std::function<void()>(
+          [function = std::move(function), first = first.tensor(), others..., loc]() mutable {
+            if constexpr (std::is_invocable_v<Function&, const Tensor&, const Tensors&...>) {
+              function(first, others...);
+            } else {
+              function(first.item(loc), others.item(loc)...);
+            }
+          }),
+      loc);
 }
 
 }  // namespace weft

@@ -79,13 +79,19 @@ std::vector<Optimizer::Slot> Optimizer::slots() const {
 
 std::vector<Parameter> Optimizer::parameters() const {
   std::vector<Parameter> all;
-  for (const Slot& slot : slots()) all.push_back(slot.parameter);
+  for (const Group& group : groups_) {
+    for (const Slot& slot : group.slots) all.push_back(slot.parameter);
+  }
   return all;
 }
 
 std::vector<Parameter> Optimizer::state() const {
   std::vector<Parameter> all;
-  for (const Slot& slot : slots()) all.insert(all.end(), slot.state.begin(), slot.state.end());
+  for (const Group& group : groups_) {
+    for (const Slot& slot : group.slots) {
+      all.insert(all.end(), slot.state.begin(), slot.state.end());
+    }
+  }
   for (const Group& group : groups_) {
     all.insert(all.end(), group.state.begin(), group.state.end());
   }

@@ -47,7 +47,21 @@ Sharding with_largest_dim(const Sharding& sharding, const Shape& shape, const Me
     if (taken || shape[dim] % mesh.count(atoms) != 0) continue;
     if (best < 0 || shape[dim] > shape[best]) best = dim;
   }
-  return best < 0 ? sharding : with_atoms(sharding, best, atoms, kFsdpPriority);
+  if (best < 0) return sharding;
+  Sharding cut = with_atoms(sharding, best, atoms, kFsdpPriority);
+  cut.replicated = static_cast<AtomMask>(cut.replicated & ~atoms.mask());  // as zero1 leaves it
+  return cut;
+}
+
+/// The atoms go to the dim; what fsdp has put there finds another one. A dim that was marked by
+/// hand stays as it is.
+Sharding with_parallel_dim(const Sharding& sharding, const Shape& shape, const Mesh& mesh, int dim,
+                           AtomList atoms) {
+  const AtomList there = sharding.dims[static_cast<std::size_t>(dim)];
+  if (there.empty()) return with_atoms(sharding, dim, atoms, kTensorParallelPriority);
+  if (sharding.priority(there[0]) != kFsdpPriority) return sharding;
+  const Sharding cut = with_atoms(sharding, dim, atoms, kTensorParallelPriority);
+  return with_largest_dim(cut, shape, mesh, there);
 }
 
 /// "q_proj" of "block.q_proj.weight".
@@ -108,7 +122,7 @@ void tensor_parallel(const Module& module, const Mesh& mesh,
       any = true;
       const Sharding before = asked(parameter);
       if ((before.used() & atoms.mask()) != 0) continue;
-      ask(call, parameter, with_atoms(before, dim, atoms, kTensorParallelPriority));
+      ask(call, parameter, with_parallel_dim(before, parameter.shape(), mesh, dim, atoms));
     }
     if (!any) call.refuse("rule \"{}\": no layer of that name has a weight", layer);
   }

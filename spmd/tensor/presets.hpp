@@ -3,8 +3,9 @@
 /// they are sharded, and propagation does the rest. They go together in any order; what is marked
 /// by hand decides before tensor_parallel (user priority 1), and that before fsdp and zero1 (2).
 ///
-/// All throw mesh_mismatch for a mesh that isn't the loop's, not_found for an axis that it hasn't
-/// got, and invalid_argument for a tensor that already lies on the chips in another way.
+/// All throw mesh_mismatch for a mesh that isn't the loop's, not_found or, where a PartitionSpec
+/// names it, invalid_argument for an axis that it hasn't got, and invalid_argument for a tensor
+/// that already lies on the chips in another way.
 
 #include <source_location>
 #include <span>
@@ -18,7 +19,7 @@
 namespace weft {
 
 /// Every parameter of the module that has as many dims as the spec; throws invalid_argument if none
-/// has, or where an axis doesn't divide one.
+/// has.
 void mark_sharding(const Module& module, const Mesh& mesh, const PartitionSpec& spec,
                    std::source_location loc = std::source_location::current());
 

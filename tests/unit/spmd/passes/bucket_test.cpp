@@ -57,6 +57,18 @@ TEST(Bucket, BringsForwardWhatNeedsNoSumOfTheBucket) {
   EXPECT_EQ(counts(fill_buckets(step.program)), (std::vector<OpId>{3}));
 }
 
+/// Each is a product, which would be kept until its turn comes.
+TEST(Bucket, ComputesNothingLargeBeforeItsTurn) {
+  Reductions step;
+  for (int i = 0; i < 3; ++i) {
+    const ValueId x = step.gradient(5);
+    const ValueId product = step.build.dot_general(
+        x, x, {.lhs_batch = {}, .rhs_batch = {}, .lhs_contracting = {}, .rhs_contracting = {}});
+    step.output(step.build.unary(OpKind::negate, step.sum(product)));
+  }
+  EXPECT_EQ(counts(fill_buckets(step.program)), (std::vector<OpId>{1, 1, 1}));
+}
+
 TEST(Bucket, EndsWhereAResultIsRead) {
   Reductions step;
   const ValueId first = step.sum(step.gradient(5));

@@ -53,8 +53,9 @@ TEST(Compile, DataParallelReducesEachGradientAndTheLoss) {
   Mlp dp = mlp(64);
   dp.fc1 = dp.fc2 = kReplicated;
   const Lines expected{
-      "all_reduce data 8388612 reduce and 1 more",     // the loss and fc2.weight
-      "all_reduce data 16793600 multiply and 1 more",  // fc1.bias and fc1.weight
+      "all_reduce data 8388612 reduce and 1 more",  // the loss and fc2.weight
+      "all_reduce data 16384 multiply",             // fc1.bias, updated before what follows
+      "all_reduce data 16777216 multiply",          // fc1.weight
   };
   EXPECT_EQ(golden(dp, kData4), expected);
   dp.fc1 = dp.fc2 = std::nullopt;
@@ -68,7 +69,8 @@ TEST(Compile, MegatronReducesOnceForwardAndOnceBackward) {
   const Lines without_input_gradient{
       "all_reduce model 32768 dot_general",
       "all_reduce data 4194308 reduce and 1 more",
-      "all_reduce data 8396800 multiply and 1 more",
+      "all_reduce data 8192 multiply",
+      "all_reduce data 8388608 multiply",
   };
   EXPECT_EQ(golden(tp, kData4Model2), without_input_gradient);
   tp.input_gradient = true;

@@ -117,8 +117,9 @@ TEST(Expand, ReducesNumbersOfARowThatIsCutInsteadOfGatheringIt) {
   EXPECT_EQ(count(plan, OpKind::log_softmax), 0U);
   // The gradient's row is cut only once the first op lets the sharding through.
   EXPECT_EQ(count(plan, OpKind::log_softmax_grad), 0U);
-  EXPECT_EQ(collectives_of(plan),
-            (std::vector<std::string>{"all_reduce model 8", "all_reduce model 16"}));
+  EXPECT_EQ(
+      collectives_of(plan),
+      (std::vector<std::string>{"all_reduce model 8", "all_reduce model 8", "all_reduce model 8"}));
 }
 
 TEST(Expand, CutsQueriesButNotKeys) {

@@ -267,6 +267,76 @@ TEST_F(Presets, TensorParallelHostsReduceActivationsWithinThem) {
                    "1x all_reduce model 2048", "2x reduce_scatter data:1 4096"}));
 }
 
+/// What is asked of the weight [64, 32] of a layer after the calls.
+Sharding asked_after(const std::function<void(const Mlp&, const Optimizer&)>& annotate,
+                     const Mesh& mesh) {
+  SimulateRuntime runtime(mesh);
+  const RuntimeScope scope(runtime);
+  const Mlp net;
+  const SGD optimizer(net.parameters(), {.lr = 0.1, .momentum = 0.9});
+  annotate(net, optimizer);
+  return net.fc1.weight.node()->marked.value_or(Sharding::closed());
+}
+
+TEST_F(Presets, GoTogetherInAnyOrder) {
+  const auto tp = [&](const Mlp& net) { tensor_parallel(net, both_, {{"fc1", Style::columns}}); };
+  const Sharding tp_fsdp = asked_after(
+      [&](const Mlp& net, const Optimizer&) {
+        tp(net);
+        fsdp(net, both_);
+      },
+      both_);
+  const Sharding fsdp_tp = asked_after(
+      [&](const Mlp& net, const Optimizer&) {
+        fsdp(net, both_);
+        tp(net);
+      },
+      both_);
+  EXPECT_EQ(tp_fsdp.to_string(both_, 2), fsdp_tp.to_string(both_, 2));
+  const Sharding alone =
+      asked_after([&](const Mlp& net, const Optimizer&) { fsdp(net, data_); }, data_);
+  const Sharding behind_zero1 = asked_after(
+      [&](const Mlp& net, const Optimizer& optimizer) {
+        zero1(optimizer, data_);
+        fsdp(net, data_);
+      },
+      data_);
+  EXPECT_EQ(behind_zero1.to_string(data_, 2), alone.to_string(data_, 2));
+}
+
+TEST_F(Presets, LeaveWhatIsMarkedByHand) {
+  const Sharding marked = asked_after(
+      [&](const Mlp& net, const Optimizer&) {
+        mark_sharding(net.fc1.weight, both_, {{"data"}, {}});
+        tensor_parallel(net, both_, {{"fc1", Style::columns}});
+      },
+      both_);
+  const Shape shape{64, kSize};
+  EXPECT_EQ(marked, Sharding::from_spec(both_, {{"data"}, {}}, shape, ""));
+}
+
+/// A region is computed again when its turn comes, and a micro-batch when the one before it is
+/// through: the all_reduces of tensor parallelism must not bring them forward.
+TEST_F(Presets, MicroBatchesUnderTensorParallelismTakeTheMemoryOfOne) {
+  const auto temp_bytes = [&](std::int64_t count) {
+    SimulateRuntime runtime(both_);
+    const RuntimeScope scope(runtime);
+    Block net;
+    megatron(net, both_);
+    SGD optimizer(net.parameters(), {.lr = 0.1});
+    const Tensor x = to_device(Floats(static_cast<std::size_t>(count * kBatch * kLength * kSize)),
+                               {count * kBatch, kLength, kSize});
+    const auto [loss, grads] =
+        micro_batches(count, std::vector{x}, net.parameters(), [&](std::span<const Tensor> part) {
+          return mean(net.forward(part[0], [](const Tensor& y) { return y; }));
+        });
+    optimizer.step(grads);
+    sync();
+    return runtime.plans.back()->temp_bytes;
+  };
+  EXPECT_LT(static_cast<double>(temp_bytes(8)), 1.5 * static_cast<double>(temp_bytes(2)));
+}
+
 TEST_F(Presets, MicroBatchesReduceOncePerStep) {
   const auto step = [&](std::int64_t count) {
     SimulateRuntime runtime(data_);
