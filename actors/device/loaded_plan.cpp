@@ -157,9 +157,14 @@ LoadedPlan load_plan(const Plan& plan, const kernels::ChipContext& chip, Communi
   auto bucket = all_reduces.begin();
   for (OpId op = 0; op < program.num_ops(); ++op) {
     if (is_collective(program.kind(op))) {
-      const bool reduces = program.kind(op) == OpKind::all_reduce;
-      CollectiveCall call = reduces ? loader.bucket_call(*bucket) : loader.collective_call(op);
-      if (reduces) op += bucket++->count - 1;
+      CollectiveCall call;
+      if (program.kind(op) == OpKind::all_reduce) {
+        call = loader.bucket_call(*bucket);
+        op = bucket->first + bucket->count - 1;
+        ++bucket;
+      } else {
+        call = loader.collective_call(op);
+      }
       call.name = summaries.at(loaded.calls.size()).value;
       if (call.shared) loaded.shared_in.push_back(loader.operand(program.result(op)).chip);
       add_call(call);

@@ -24,7 +24,7 @@ std::string describe(const Program& program, ValueId value) {
 class BackwardWalk {
  public:
   BackwardWalk(Builder& builder, ValueId loss, std::span<const ValueId> wrt,
-               std::span<const ValueId> stop, std::span<const RematRegion> regions)
+               std::span<const RematRegion> regions)
       : builder_(builder),
         op_count_(builder.program().num_ops()),
         wrt_(wrt),
@@ -32,7 +32,7 @@ class BackwardWalk {
         addends_(builder.program().num_values()),
         again_(builder.program().num_values()) {
     std::iota(again_.begin(), again_.end(), ValueId{0});
-    mark_active(stop);
+    mark_active();
     if (active_[loss]) {
       if (const OpId op = builder.program().defining_op(loss); op != kNoId) {
         builder.set_loc(builder.program().op_locs[op]);
@@ -53,10 +53,8 @@ class BackwardWalk {
 
  private:
   /// Active values depend on a wrt through differentiable ops on floating values.
-  void mark_active(std::span<const ValueId> stop) {
+  void mark_active() {
     const Program& program = builder_.program();
-    stopped_.assign(program.num_values(), false);
-    for (const ValueId value : stop) stopped_[value] = true;
     active_.assign(program.num_values(), false);
     for (const ValueId value : wrt_) active_[value] = true;
     for (OpId op = 0; op < op_count_; ++op) {
@@ -68,7 +66,7 @@ class BackwardWalk {
   bool reaches_wrt(OpId op) const {
     const Program& program = builder_.program();
     const ValueId result = program.result(op);
-    if (stopped_[result] || !has_vjp(program.kind(op))) return false;
+    if (!has_vjp(program.kind(op))) return false;
     if (!is_floating(program.type(result).dtype)) return false;
     const auto operands = program.op_operands(op);
     return std::any_of(operands.begin(), operands.end(), [&](ValueId v) { return active_[v]; });
@@ -156,7 +154,6 @@ class BackwardWalk {
   Builder& builder_;
   const OpId op_count_;
   std::span<const ValueId> wrt_;
-  std::vector<bool> stopped_;                  // by value
   std::vector<bool> active_;                   // by value
   std::vector<RematRegion> regions_;           // that the walk has yet to come to
   std::vector<std::vector<ValueId>> addends_;  // cotangents by value, latest op first
@@ -166,7 +163,7 @@ class BackwardWalk {
 }  // namespace
 
 std::vector<ValueId> grad(Builder& builder, ValueId loss, std::span<const ValueId> wrt,
-                          std::span<const ValueId> stop, std::span<const RematRegion> regions) {
+                          std::span<const RematRegion> regions) {
   const Program& program = builder.program();
   const TensorType type = program.type(loss);
   if (!is_floating(type.dtype) || type.shape.size() != 0) {
@@ -181,7 +178,7 @@ std::vector<ValueId> grad(Builder& builder, ValueId loss, std::span<const ValueI
     }
   }
   const LocId caller = builder.loc();
-  std::vector<ValueId> grads = BackwardWalk(builder, loss, wrt, stop, regions).run();
+  std::vector<ValueId> grads = BackwardWalk(builder, loss, wrt, regions).run();
   builder.set_loc(caller);
   return grads;
 }

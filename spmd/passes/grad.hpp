@@ -20,12 +20,10 @@ struct RematRegion {
 /// Appends ops that compute d loss / d wrt[i] and returns their values (one per wrt, of its type).
 /// `loss` is a floating scalar. One backward walk; cotangents of a value are added in op order; a
 /// wrt that the loss doesn't depend on gets zeros. New ops carry the location of the op they come
-/// from. Values in `stop` count as constants: nothing flows through them. The `regions`, in order
-/// and apart from each other, are computed again when the walk comes to them. Throws
-/// invalid_argument for a loss that isn't a floating scalar or a wrt that isn't floating, naming
-/// its type and location.
+/// from. The `regions`, in order and apart from each other, are computed again when the walk comes
+/// to them. Throws invalid_argument for a loss that isn't a floating scalar or a wrt that isn't
+/// floating, naming its type and location.
 std::vector<ValueId> grad(Builder& builder, ValueId loss, std::span<const ValueId> wrt,
-                          std::span<const ValueId> stop = {},
                           std::span<const RematRegion> regions = {});
 
 }  // namespace weft

@@ -49,8 +49,8 @@ class Partitioner {
   void add_input(const ProgramInput& input) {
     Sharding closed = homes_[input.value];
     closed.open_mask = 0;
-    const ValueId value = chip_.add_input(chip_type(program_.type(input.value), closed, mesh_),
-                                          input.kind, input.name, closed, input.loc);
+    const ValueId value = chip_.add_input(even_type(program_.type(input.value), closed), input.kind,
+                                          input.name, closed, input.loc);
     versions_[input.value].push_back({closed_layout(closed.dims), value});
   }
 
@@ -81,6 +81,16 @@ class Partitioner {
       }
     }
     return closed;
+  }
+
+  /// pad_uneven has left no dim that isn't divided.
+  TensorType even_type(const TensorType& global, const Sharding& layout) const {
+    const TensorType type = chip_type(global, layout, mesh_);
+    for (int dim = 0; dim < global.shape.size(); ++dim) {
+      const std::int64_t parts = mesh_.count(layout.dims[static_cast<std::size_t>(dim)]);
+      WEFT_CHECK(type.shape[dim] * parts == global.shape[dim], dim, global.shape[dim], parts);
+    }
+    return type;
   }
 
   void lower(OpId op) {
@@ -144,7 +154,7 @@ class Partitioner {
   /// `wanted`: the operands' layouts; only gather reads them.
   ValueId emit(OpId op, std::span<const ValueId> operands, std::span<const Sharding> wanted,
                const Sharding& layout) {
-    const TensorType type = chip_type(program_.type(program_.result(op)), layout, mesh_);
+    const TensorType type = even_type(program_.type(program_.result(op)), layout);
     return chip_.add_op(program_.kind(op), operands,
                         attrs_on_chip(op, operands, wanted, layout, type.shape), type,
                         program_.op_locs[op]);

@@ -69,9 +69,9 @@ std::vector<CollectiveSummary> collectives(const Plan& plan, const Mesh& mesh) {
     if (!is_collective(program.kind(op))) continue;
     const ValueId operand = program.op_operands(op)[0];
     const bool grows = program.kind(op) == OpKind::all_gather;
-    CollectiveSummary& summary = summaries.emplace_back(
+    CollectiveSummary& summary = summaries.emplace_back(CollectiveSummary{
         program.kind(op), axes_of(mesh, group_atoms(program, op)),
-        program.type(grows ? program.result(op) : operand).bytes(), origin(program, operand));
+        program.type(grows ? program.result(op) : operand).bytes(), origin(program, operand)});
     const OpId end = std::max(ends[op], op + 1);
     if (end > op + 1) summary.value += fmt::format(" and {} more", end - op - 1);
     while (op + 1 < end) summary.bytes += program.type(program.result(++op)).bytes();

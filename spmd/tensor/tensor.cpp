@@ -119,8 +119,8 @@ std::vector<Tensor> grad(const Tensor& loss, std::span<const Tensor> wrt,
         cut->label(), file_line(cut->cut.loc));
   }
   std::vector<Tensor> grads;
-  for (const ValueId value : grad(call.trace().builder(), node->value, values,
-                                  call.trace().stopped(), call.trace().regions().all())) {
+  for (const ValueId value :
+       grad(call.trace().builder(), node->value, values, call.trace().regions().all())) {
     grads.push_back(call.result(value));
   }
   return grads;

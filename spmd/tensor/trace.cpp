@@ -336,7 +336,6 @@ void Trace::reset() {
   regions_.clear();
   random_state_.reset();
   random_count_ += std::exchange(random_calls_, 0);
-  stopped_.clear();
   names_.clear();
   data_count_ = 0;
   scalar_count_ = 0;

@@ -72,10 +72,6 @@ class Trace {
   /// Asks for this sharding of a node on the host, whether or not it is an input already.
   void mark(TensorNode& node, const Sharding& sharding);
 
-  /// Nothing flows back through `value` in a later grad.
-  void stop_gradient(ValueId value) { stopped_.push_back(value); }
-  std::span<const ValueId> stopped() const { return stopped_; }
-
   CheckpointRegions& regions() { return regions_; }
   /// An input that the loss depends on and that was computed from one of `wrt` before something was
   /// read; null if there is none.
@@ -132,8 +128,7 @@ class Trace {
   std::vector<HostData> scalars_;                    // by input: value of a runtime scalar, or null
   std::vector<NodePtr> outputs_;                     // in the program's order; while it is run
   std::vector<std::weak_ptr<TensorNode>> recorded_;  // in order of creation
-  std::vector<ValueId> stopped_;
-  std::unordered_set<std::string_view> names_;  // of the parameters among inputs_
+  std::unordered_set<std::string_view> names_;       // of the parameters among inputs_
   CheckpointRegions regions_;
   std::uint64_t run_count_ = 0;
   std::uint64_t tensor_count_ = 0;  // recorded since the last run

@@ -553,19 +553,6 @@ TEST(Grad, OfAnIntermediateValueAndOfWhatItComesFrom) {
   EXPECT_EQ(interpret(program, std::vector<Elements>{{3}}), (std::vector<Elements>{{18}, {108}}));
 }
 
-TEST(Grad, StopsAtAStoppedValue) {
-  Program program;
-  Builder builder(program);
-  const ValueId x = program.add_input(f64({}), InputKind::data, "x", Sharding::closed());
-  const ValueId y = builder.unary(OpKind::negate, x);
-  const ValueId loss = builder.binary(OpKind::multiply, x, y);
-  const std::vector stop{y};
-  for (const ValueId g : grad(builder, loss, std::vector{x, y}, stop)) {
-    program.add_output(g, "grad", Sharding::closed());
-  }
-  EXPECT_EQ(interpret(program, std::vector<Elements>{{3}}), (std::vector<Elements>{{-3}, {3}}));
-}
-
 TEST(Grad, AppendsNothingOffThePathToWrt) {
   Program program;
   Builder builder(program);

@@ -115,35 +115,36 @@ class Presets : public ::testing::Test {
     sync();
     return collectives_of(runtime);
   }
-  Lines mlp_step(const Mesh& mesh, const std::function<void(Mlp&)>& annotate,
-                 bool momentum = false) {
+  /// ... of a net that `annotate` has marked.
+  template <typename Net, typename Forward>
+  Lines annotated_step(const Mesh& mesh, const std::function<void(Net&)>& annotate,
+                       const Shape& shape, Forward forward, bool momentum = false) {
     SimulateRuntime runtime(mesh);
     const RuntimeScope scope(runtime);
-    Mlp net;
+    Net net;
     annotate(net);
     return step_of(
-        runtime, net, {64, kSize}, [&](const Tensor& x) { return net(x); }, momentum);
+        runtime, net, shape, [&](const Tensor& x) { return forward(net, x); }, momentum);
+  }
+  Lines mlp_step(const Mesh& mesh, const std::function<void(Mlp&)>& annotate,
+                 bool momentum = false) {
+    return annotated_step<Mlp>(
+        mesh, annotate, {64, kSize}, [](const Mlp& net, const Tensor& x) { return net(x); },
+        momentum);
   }
   Lines block_step(
       const Mesh& mesh, const std::function<void(Block&)>& annotate,
       const std::function<Tensor(const Tensor&)>& residual = [](const Tensor& x) { return x; }) {
-    SimulateRuntime runtime(mesh);
-    const RuntimeScope scope(runtime);
-    Block net;
-    annotate(net);
-    return step_of(runtime, net, {kBatch, kLength, kSize},
-                   [&](const Tensor& x) { return net.forward(x, residual); });
+    return annotated_step<Block>(
+        mesh, annotate, {kBatch, kLength, kSize},
+        [&](const Block& net, const Tensor& x) { return net.forward(x, residual); });
   }
-
   Lines conv_step(
       const Mesh& mesh, const std::function<void(ConvBlock&)>& annotate = [](ConvBlock&) {},
       bool momentum = false) {
-    SimulateRuntime runtime(mesh);
-    const RuntimeScope scope(runtime);
-    ConvBlock net;
-    annotate(net);
-    return step_of(
-        runtime, net, {16, 4, kImage, kImage}, [&](const Tensor& x) { return net(x); }, momentum);
+    return annotated_step<ConvBlock>(
+        mesh, annotate, {16, 4, kImage, kImage},
+        [](const ConvBlock& net, const Tensor& x) { return net(x); }, momentum);
   }
 
   static void megatron(const Module& net, const Mesh& mesh) {
