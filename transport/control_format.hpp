@@ -1,10 +1,11 @@
 #pragma once
-/// Format of the control segment, version 1 (native byte order):
+/// Format of the control segment, version 2 (native byte order):
 ///
 ///   control     = header chip{num_chips}
 ///   header      = ControlHeader, 4096 bytes
-///   chip        = group_line{num_masks} gap call_record
+///   chip        = group_line{num_masks} commit_line gap call_record
 ///   group_line  = GroupLine, 128 bytes: the chip's word in the group of `mask`
+///   commit_line = CommitLine, 128 bytes: how far the chip's state has come
 ///   call_record = CallRecord, 128 bytes: what the chip called last
 ///
 /// What a chip writes has pages of its own, to the end: processors fetch lines ahead, but not over
@@ -21,7 +22,7 @@
 namespace weft {
 
 inline constexpr std::uint64_t kControlMagic = 0x316c'7463'7466'6577;  // "weftctl1"
-inline constexpr std::uint32_t kControlVersion = 1;
+inline constexpr std::uint32_t kControlVersion = 2;
 /// Chips of one job on one host.
 inline constexpr int kLocalChipCountMax = 256;
 /// A mailbox. What goes through mailboxes, and not in place: algorithm.hpp.
@@ -36,7 +37,7 @@ struct ControlHeader {
   std::uint32_t version;
   std::int32_t num_chips;
   std::uint64_t arena_capacity;
-  std::uint32_t generation;
+  std::atomic<std::uint32_t> generation;
   std::atomic<AbortState> abort_state;  ///< `aborted` publishes abort_reason
   std::atomic<std::uint64_t> abort_reason[200 / 8];
   std::uint32_t crowded;  ///< 1: there are more chips than cores
@@ -70,6 +71,15 @@ struct alignas(128) GroupLine {
   std::atomic<std::uint32_t> sleepers;
 };
 static_assert(sizeof(GroupLine) == 128);
+
+/// Written by one chip, read by all: see commits.hpp.
+struct alignas(128) CommitLine {
+  std::atomic<std::uint64_t> step;
+  /// Written by any chip that waits for this one.
+  alignas(64) std::atomic<std::uint32_t> woken;
+  std::atomic<std::uint32_t> sleepers;
+};
+static_assert(sizeof(CommitLine) == 128);
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
 static_assert(std::atomic<AbortState>::is_always_lock_free);
 
@@ -78,9 +88,10 @@ constexpr std::size_t group_mask_count(int num_chips) {
 }
 
 /// Of a chip: its lines, a gap of 128 bytes at least, its record at the end of whole pages.
+/// Behind the lines of its groups stands the line of its commits.
 constexpr std::size_t control_bytes_per_chip(int num_chips) {
   const std::size_t lines = group_mask_count(num_chips) * sizeof(GroupLine);
-  return (lines + 128 + sizeof(CallRecord) + 4095) / 4096 * 4096;
+  return (lines + sizeof(CommitLine) + 128 + sizeof(CallRecord) + 4095) / 4096 * 4096;
 }
 
 constexpr std::size_t control_bytes(int num_chips) {

@@ -26,6 +26,11 @@ std::size_t all_mailbox_bytes(int num_chips) {
   return group_mask_count(num_chips) * 2 * kMailboxBytes;
 }
 
+/// The arena, and what lies behind it.
+std::size_t segment_bytes(int num_chips, std::size_t arena_capacity) {
+  return arena_capacity + all_mailbox_bytes(num_chips) + kDirectoryBytes;
+}
+
 bool sizes_ok(std::int64_t num_chips, std::size_t arena_capacity) {
   return num_chips >= 1 && num_chips <= kLocalChipCountMax &&
          arena_capacity >= 2 * kArenaCapacityUnit && arena_capacity % kArenaCapacityUnit == 0 &&
@@ -47,7 +52,7 @@ void write_control(Segment& segment, const JobMemoryOptions& options) {
   header->version = kControlVersion;
   header->num_chips = options.num_chips;
   header->arena_capacity = options.arena_capacity;
-  header->generation = 1;
+  header->generation.store(1, std::memory_order_relaxed);
   header->crowded = options.num_chips > usable_cores() ? 1 : 0;
 }
 
@@ -94,7 +99,7 @@ JobMemory JobMemory::create(const JobMemoryOptions& options) {
     std::vector<Segment> arenas;
     for (int chip = 0; chip < options.num_chips; ++chip) {
       arenas.push_back(make(arena_name(options.job, chip),
-                            options.arena_capacity + all_mailbox_bytes(options.num_chips)));
+                            segment_bytes(options.num_chips, options.arena_capacity)));
     }
     JobMemory memory(std::move(control), std::move(arenas));
     memory.control().magic.store(kControlMagic, std::memory_order_release);
@@ -111,7 +116,7 @@ JobMemory JobMemory::open(std::string_view job) {
   std::vector<Segment> arenas;
   for (int chip = 0; chip < header.num_chips; ++chip) {
     arenas.push_back(Segment::open(arena_name(job, chip), false,
-                                   header.arena_capacity + all_mailbox_bytes(header.num_chips)));
+                                   segment_bytes(header.num_chips, header.arena_capacity)));
   }
   return JobMemory(std::move(control), std::move(arenas));
 }
@@ -122,8 +127,7 @@ JobMemory JobMemory::anonymous(const JobMemoryOptions& options) {
   write_control(control, options);
   std::vector<Segment> arenas;
   for (int chip = 0; chip < options.num_chips; ++chip) {
-    arenas.push_back(
-        Segment::anonymous(options.arena_capacity + all_mailbox_bytes(options.num_chips)));
+    arenas.push_back(Segment::anonymous(segment_bytes(options.num_chips, options.arena_capacity)));
   }
   return JobMemory(std::move(control), std::move(arenas));
 }
@@ -153,8 +157,23 @@ ControlHeader& JobMemory::control() const {
 }
 
 std::size_t JobMemory::arena_capacity() const { return control().arena_capacity; }
-std::uint32_t JobMemory::generation() const noexcept { return control().generation; }
+std::uint32_t JobMemory::generation() const noexcept {
+  return control().generation.load(std::memory_order_acquire);
+}
 bool JobMemory::crowded() const noexcept { return control().crowded != 0; }
+
+void JobMemory::begin_generation(std::uint64_t step) {
+  for (int chip = 0; chip < num_chips(); ++chip) {
+    for (std::size_t group = 0; group < group_mask_count(num_chips()); ++group) {
+      new (&group_line(static_cast<std::uint16_t>(group << 1), chip)) GroupLine{};
+    }
+    new (&call_record(chip)) CallRecord{};
+    new (&commit_line(chip)) CommitLine{};
+    commit_line(chip).step.store(step, std::memory_order_relaxed);
+  }
+  control().abort_state.store(AbortState::none, std::memory_order_relaxed);
+  control().generation.fetch_add(1, std::memory_order_release);
+}
 
 void JobMemory::reserve(int chip, std::size_t offset, std::size_t bytes) {
   if (chip < 0 || chip >= num_chips() || offset > arena_capacity() ||
@@ -206,6 +225,7 @@ void JobMemory::wake_sleepers() const {
       if (line.sleepers.load(std::memory_order_relaxed) != 0) wake_all(line.woken);
     }
   }
+  for (int chip = 0; chip < num_chips(); ++chip) wake_all(commit_line(chip).woken);
 }
 
 std::byte* JobMemory::control_of(int chip) const {
@@ -218,6 +238,11 @@ GroupLine& JobMemory::group_line(std::uint16_t mask, int chip) const {
   const std::size_t group = mask >> 1U;
   WEFT_CHECK(group < group_mask_count(num_chips()), mask);
   return reinterpret_cast<GroupLine*>(control_of(chip))[group];
+}
+
+CommitLine& JobMemory::commit_line(int chip) const {
+  return *reinterpret_cast<CommitLine*>(control_of(chip) +
+                                        group_mask_count(num_chips()) * sizeof(GroupLine));
 }
 
 CallRecord& JobMemory::call_record(int chip) const {
@@ -235,6 +260,15 @@ std::byte* JobMemory::mailboxes(std::uint16_t mask, int chip) const {
 
 void JobMemory::reserve_mailboxes(std::uint16_t mask, int chip) {
   arenas_.at(static_cast<std::size_t>(chip)).reserve(mailboxes_offset(mask), 2 * kMailboxBytes);
+}
+
+std::size_t JobMemory::directory_offset() const {
+  return arena_capacity() + all_mailbox_bytes(num_chips());
+}
+
+void JobMemory::reserve_directory(int chip, std::size_t offset, std::size_t bytes) {
+  WEFT_CHECK(offset + bytes <= kDirectoryBytes, offset, bytes);
+  arenas_.at(static_cast<std::size_t>(chip)).reserve(directory_offset() + offset, bytes);
 }
 
 }  // namespace weft

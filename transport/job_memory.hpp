@@ -12,6 +12,7 @@
 namespace weft {
 
 struct CallRecord;
+struct CommitLine;
 struct ControlHeader;
 struct GroupLine;
 
@@ -20,6 +21,8 @@ struct GroupLine;
 /// chips share, from its end down. What lives longer begins at buffers_offset(): buffers from there
 /// up (parameters, inputs, outputs), and arrays from the end down.
 inline constexpr std::size_t kArenaTempOffset = 4096;
+/// Behind the arena of a worker's first chip lies its state directory: address space for it.
+inline constexpr std::size_t kDirectoryBytes = std::size_t{16} << 20;
 /// A capacity is a multiple of this, so that both regions begin on a page.
 inline constexpr std::size_t kArenaCapacityUnit = 8192;
 
@@ -59,10 +62,18 @@ class JobMemory {
   /// Empty: not aborted.
   std::string abort_reason() const;
 
+  /// Begins the job's next generation, in which every chip's state is at `step` and no collective
+  /// has been called: for the trainer, while no process uses the memory for anything.
+  void begin_generation(std::uint64_t step);
   std::uint32_t generation() const noexcept;
   /// More chips than cores that the thread that made the memory may run on. The same for all,
   /// whatever cores each may use.
   bool crowded() const noexcept;
+
+  /// For Commits and StateDirectory.
+  CommitLine& commit_line(int chip) const;
+  std::byte* directory(int chip) const { return arena(chip) + directory_offset(); }
+  void reserve_directory(int chip, std::size_t offset, std::size_t bytes);
 
   /// For the Communicator; see communicator.cpp.
   GroupLine& group_line(std::uint16_t mask, int chip) const;
@@ -77,6 +88,7 @@ class JobMemory {
   std::byte* control_of(int chip) const;
   const Segment& segment(int chip) const { return arenas_.at(static_cast<std::size_t>(chip)); }
   std::size_t mailboxes_offset(std::uint16_t mask) const;
+  std::size_t directory_offset() const;
   void wake_sleepers() const;
 
   Segment control_;

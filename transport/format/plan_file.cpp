@@ -14,20 +14,8 @@ using flatbuffers::Offset;
 
 static_assert(sizeof(fb::OpKind) == sizeof(OpKind));
 static_assert(static_cast<int>(fb::OpKind::MAX) == static_cast<int>(OpKind::attention_grad));
-static_assert(static_cast<int>(fb::ReduceKind::MAX) == static_cast<int>(ReduceKind::min));
 static_assert(static_cast<int>(fb::InputKind::MAX) == static_cast<int>(InputKind::runtime_scalar));
 static_assert(static_cast<int>(fb::Place::MAX) == static_cast<int>(Place::shared));
-
-fb::Sharding write_sharding(const Sharding& sharding) {
-  std::array<std::uint64_t, kDimCountMax> dims{};
-  std::ranges::transform(sharding.dims, dims.begin(), &AtomList::bits);
-  return {dims,
-          sharding.provenance,
-          sharding.unreduced,
-          sharding.replicated,
-          sharding.open_mask,
-          static_cast<fb::ReduceKind>(sharding.reduce_kind)};
-}
 
 Offset<fb::Input> write_input(FlatBufferBuilder& builder, const ProgramInput& input,
                               const TensorType& global) {
@@ -103,37 +91,6 @@ Mesh read_mesh(const fb::Plan& stored) {
   }
 }
 
-AtomList read_atoms(std::uint64_t bits, const Mesh& mesh) {
-  const AtomList atoms = AtomList::from_bits(bits);
-  for (int i = 0; i < atoms.size(); ++i) {
-    if (atoms[i] < 1 || atoms[i] > mesh.num_atoms()) {
-      refuse("a sharding names atom {} of {}", atoms[i], mesh.num_atoms());
-    }
-  }
-  return atoms;
-}
-
-Sharding read_sharding(const fb::Sharding& stored, const Mesh& mesh) {
-  const unsigned atoms = (2U << mesh.num_atoms()) - 2;
-  if (((stored.unreduced() | stored.replicated()) & ~atoms) != 0 ||
-      stored.open_mask() >> kDimCountMax != 0) {
-    refuse("a sharding's masks {:#x}, {:#x} and {:#x} have bits of no atom or dim",
-           stored.unreduced(), stored.replicated(), stored.open_mask());
-  }
-  if (stored.reduce_kind() > fb::ReduceKind::MAX) {
-    refuse("there is no reduction {}", static_cast<int>(stored.reduce_kind()));
-  }
-  Sharding sharding{.dims = {},
-                    .provenance = stored.provenance(),
-                    .unreduced = stored.unreduced(),
-                    .replicated = stored.replicated(),
-                    .open_mask = stored.open_mask(),
-                    .reduce_kind = static_cast<ReduceKind>(stored.reduce_kind())};
-  std::ranges::transform(*stored.dims(), sharding.dims.begin(),
-                         [&](std::uint64_t bits) { return read_atoms(bits, mesh); });
-  return sharding;
-}
-
 void read_values(const fb::Plan& stored, Program& program) {
   for (const fb::TensorType& type : elements(*stored.value_types())) {
     program.value_types.push_back(read_type(type, kPlanFormat.name));
@@ -176,10 +133,11 @@ void read_inputs(const fb::Plan& stored, const Mesh& mesh, Plan& plan) {
     if (input->kind() > fb::InputKind::MAX) {
       refuse("there is no kind of input {}", static_cast<int>(input->kind()));
     }
-    plan.program.inputs.push_back({.value = value,
-                                   .kind = static_cast<InputKind>(input->kind()),
-                                   .name = input->name()->str(),
-                                   .sharding = read_sharding(*input->sharding(), mesh)});
+    plan.program.inputs.push_back(
+        {.value = value,
+         .kind = static_cast<InputKind>(input->kind()),
+         .name = input->name()->str(),
+         .sharding = read_sharding(*input->sharding(), mesh, kPlanFormat.name)});
     plan.input_types.push_back(read_type(*input->type(), kPlanFormat.name));
   }
 }
@@ -192,10 +150,11 @@ void read_outputs(const fb::Plan& stored, const Mesh& mesh, Plan& plan) {
     if (output->updates() < -1 || output->updates() >= inputs) {
       refuse("an output updates input {} of {}", output->updates(), inputs);
     }
-    plan.program.outputs.push_back({.value = value,
-                                    .name = output->name()->str(),
-                                    .sharding = read_sharding(*output->sharding(), mesh),
-                                    .updates = output->updates()});
+    plan.program.outputs.push_back(
+        {.value = value,
+         .name = output->name()->str(),
+         .sharding = read_sharding(*output->sharding(), mesh, kPlanFormat.name),
+         .updates = output->updates()});
     plan.output_types.push_back(read_type(*output->type(), kPlanFormat.name));
   }
 }
@@ -283,7 +242,7 @@ Plan decode_plan(std::span<const std::byte> bytes) {
   const auto pool = std::as_bytes(elements(*stored.const_pool()));
   plan.program.const_pool.assign(pool.begin(), pool.end());
   for (const fb::Sharding& sharding : elements(*stored.constraints())) {
-    plan.program.constraints.push_back(read_sharding(sharding, mesh));
+    plan.program.constraints.push_back(read_sharding(sharding, mesh, kPlanFormat.name));
   }
   read_inputs(stored, mesh, plan);
   read_outputs(stored, mesh, plan);

@@ -7,6 +7,7 @@ namespace {
 
 static_assert(static_cast<int>(fb::DType::MIN) == static_cast<int>(DType::pred));
 static_assert(static_cast<int>(fb::DType::MAX) == static_cast<int>(DType::f64));
+static_assert(static_cast<int>(fb::ReduceKind::MAX) == static_cast<int>(ReduceKind::min));
 
 Shape read_shape(std::span<const std::int64_t> sizes, std::string_view what) {
   try {
@@ -14,6 +15,16 @@ Shape read_shape(std::span<const std::int64_t> sizes, std::string_view what) {
   } catch (const Error& error) {
     fail(Errc::corrupt, "{}: {}", what, error.what());
   }
+}
+
+AtomList read_atoms(std::uint64_t bits, const Mesh& mesh, std::string_view what) {
+  const AtomList atoms = AtomList::from_bits(bits);
+  for (int i = 0; i < atoms.size(); ++i) {
+    if (atoms[i] < 1 || atoms[i] > mesh.num_atoms()) {
+      fail(Errc::corrupt, "{}: a sharding names atom {} of {}", what, atoms[i], mesh.num_atoms());
+    }
+  }
+  return atoms;
 }
 
 }  // namespace
@@ -34,6 +45,39 @@ TensorType read_type(const fb::TensorType& type, std::string_view what) {
   }
   return {static_cast<DType>(type.dtype()),
           read_shape({type.dims()->data(), type.dim_count()}, what)};
+}
+
+fb::Sharding write_sharding(const Sharding& sharding) {
+  std::array<std::uint64_t, kDimCountMax> dims{};
+  std::ranges::transform(sharding.dims, dims.begin(), &AtomList::bits);
+  return {dims,
+          sharding.provenance,
+          sharding.unreduced,
+          sharding.replicated,
+          sharding.open_mask,
+          static_cast<fb::ReduceKind>(sharding.reduce_kind)};
+}
+
+Sharding read_sharding(const fb::Sharding& stored, const Mesh& mesh, std::string_view what) {
+  const unsigned atoms = (2U << mesh.num_atoms()) - 2;
+  if (((stored.unreduced() | stored.replicated()) & ~atoms) != 0 ||
+      stored.open_mask() >> kDimCountMax != 0) {
+    fail(Errc::corrupt, "{}: a sharding's masks {:#x}, {:#x} and {:#x} have bits of no atom or dim",
+         what, stored.unreduced(), stored.replicated(), stored.open_mask());
+  }
+  if (stored.reduce_kind() > fb::ReduceKind::MAX) {
+    fail(Errc::corrupt, "{}: there is no reduction {}", what,
+         static_cast<int>(stored.reduce_kind()));
+  }
+  Sharding sharding{.dims = {},
+                    .provenance = stored.provenance(),
+                    .unreduced = stored.unreduced(),
+                    .replicated = stored.replicated(),
+                    .open_mask = stored.open_mask(),
+                    .reduce_kind = static_cast<ReduceKind>(stored.reduce_kind())};
+  std::ranges::transform(*stored.dims(), sharding.dims.begin(),
+                         [&](std::uint64_t bits) { return read_atoms(bits, mesh, what); });
+  return sharding;
 }
 
 Shape read_dims(const flatbuffers::Vector<std::int64_t>& dims, const TensorType& type,

@@ -1,5 +1,6 @@
 #pragma once
-/// The fields that several formats have: tensor types, and the part of a tensor that is a shard.
+/// The fields that several formats have: tensor types, shardings, and the part of a tensor that is
+/// a shard.
 /// Reading throws corrupt, with `what` in front, unless every value is in range.
 
 #include <cstdint>
@@ -11,6 +12,8 @@
 
 #include <weft_schema/tensor_generated.h>
 #include <weft/spmd/error.hpp>
+#include <weft/spmd/mesh/mesh.hpp>
+#include <weft/spmd/mesh/sharding.hpp>
 #include <weft/spmd/program/type.hpp>
 
 namespace weft {
@@ -37,6 +40,10 @@ std::vector<T> read_numbers(const flatbuffers::Vector<T>& vector, std::string_vi
 
 fb::TensorType write_type(const TensorType& type);
 TensorType read_type(const fb::TensorType& type, std::string_view what);
+
+fb::Sharding write_sharding(const Sharding& sharding);
+/// Its atoms are those of the mesh.
+Sharding read_sharding(const fb::Sharding& stored, const Mesh& mesh, std::string_view what);
 
 /// Offsets or sizes, one per dim of `type`, each >= 0.
 Shape read_dims(const flatbuffers::Vector<std::int64_t>& dims, const TensorType& type,

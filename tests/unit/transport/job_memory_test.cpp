@@ -185,7 +185,7 @@ TEST_F(JobMemoryTest, VerifiesWhatItOpens) {
   format.magic = 12345;
   expect_refused(Errc::corrupt);
   format.magic = kControlMagic;
-  format.version = 2;
+  format.version = kControlVersion + 1;
   expect_refused(Errc::version);
   format.version = kControlVersion;
   format.num_chips = 100;

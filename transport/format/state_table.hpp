@@ -1,0 +1,35 @@
+#pragma once
+/// State table: where a worker's chips have the tensors that a job keeps from step to step.
+///
+///   state table = envelope(StateTable)           (schema/state.fbs)
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <weft/spmd/mesh/mesh.hpp>
+#include <weft/spmd/program/program.hpp>
+#include <weft/transport/format/envelope.hpp>
+
+namespace weft {
+
+inline constexpr Format kStateTableFormat{"state table", "weftstat", 1};
+
+struct StateEntry {
+  std::string name{};
+  TensorType type{};  ///< global
+  Sharding sharding{};
+  std::uint64_t offset = 0;  ///< of the chip's shard in its arena, the same on the worker's chips
+
+  bool operator==(const StateEntry&) const = default;
+};
+
+std::vector<std::byte> encode_state_table(std::span<const StateEntry> state);
+
+/// Throws corrupt or version. Every type and sharding of the result is in range; that the shards
+/// lie in an arena is for the caller to check. `bytes`, 8-byte aligned, begins with the table.
+std::vector<StateEntry> decode_state_table(std::span<const std::byte> bytes, const Mesh& mesh);
+
+}  // namespace weft
