@@ -8,7 +8,7 @@
 
 namespace weft {
 
-Failure describe(std::exception_ptr thrown) {
+Thrown describe(std::exception_ptr thrown) {
   try {
     std::rethrow_exception(std::move(thrown));
   } catch (const Error& e) {
@@ -16,8 +16,8 @@ Failure describe(std::exception_ptr thrown) {
   } catch (const std::exception& e) {
     int status = 0;
     char* name = abi::__cxa_demangle(typeid(e).name(), nullptr, nullptr, &status);
-    Failure failure{Errc::loop_failed,
-                    fmt::format("{}: {}", status == 0 ? name : "exception", e.what())};
+    Thrown failure{Errc::loop_failed,
+                   fmt::format("{}: {}", status == 0 ? name : "exception", e.what())};
     std::free(name);
     return failure;
   } catch (...) {

@@ -8,11 +8,11 @@
 
 namespace weft {
 
-struct Failure {
+struct Thrown {
   Errc code = Errc::loop_failed;
   std::string message;
 };
 /// Of anything that can be thrown: an Error keeps its code, of another exception the type is named.
-Failure describe(std::exception_ptr thrown);
+Thrown describe(std::exception_ptr thrown);
 
 }  // namespace weft

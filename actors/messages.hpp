@@ -22,21 +22,27 @@ typename Inspector::result_type inspect(Inspector& f, JoinRequest& x) {
 }
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, Assignment& x) {
-  return f(caf::meta::type_name("weft::assignment/1"), x.mesh_shape, x.axis_names, x.num_workers,
-           x.chips_per_worker, x.timeout_ms, x.seed, x.run_dir);
+  return f(caf::meta::type_name("weft::assignment/2"), x.mesh_shape, x.axis_names, x.num_workers,
+           x.chips_per_worker, x.timeout_ms, x.seed, x.run_dir, x.recovers);
 }
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, ProgramSeen& x) {
-  return f(caf::meta::type_name("weft::program/1"), x.worker, x.sequence, x.run, x.fingerprint_low,
-           x.fingerprint_high, x.text);
+  return f(caf::meta::type_name("weft::program/2"), x.worker, x.generation, x.sequence, x.run,
+           x.fingerprint_low, x.fingerprint_high, x.text);
 }
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, Report& x) {
-  return f(caf::meta::type_name("weft::report/1"), x.worker, x.step, x.metrics, x.checkpoint);
+  return f(caf::meta::type_name("weft::report/2"), x.worker, x.generation, x.step, x.number,
+           x.metrics, x.checkpoint);
+}
+template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, Start& x) {
+  return f(caf::meta::type_name("weft::start/1"), x.generation, x.step, x.reports);
 }
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, LoopEnded& x) {
-  return f(caf::meta::type_name("weft::ended/1"), x.worker, x.step, x.runs, x.error, x.message);
+  return f(caf::meta::type_name("weft::ended/2"), x.worker, x.generation, x.step, x.runs, x.error,
+           x.message);
 }
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, ProcessEnded& x) {
@@ -58,18 +64,22 @@ using deadline_a = caf::atom_constant<caf::atom("deadline")>;
 using lost_a = caf::atom_constant<caf::atom("lost")>;
 using process_a = caf::atom_constant<caf::atom("process")>;
 using cancel_a = caf::atom_constant<caf::atom("cancel")>;
+using unwind_a = caf::atom_constant<caf::atom("unwind")>;
+using unwound_a = caf::atom_constant<caf::atom("unwound")>;
+using restart_a = caf::atom_constant<caf::atom("restart")>;
 using stop_a = caf::atom_constant<caf::atom("stop")>;
 using load_a = caf::atom_constant<caf::atom("load")>;
 using run_a = caf::atom_constant<caf::atom("run")>;
 using call_a = caf::atom_constant<caf::atom("call")>;
 
 using WorkerActor = caf::typed_actor<
-    caf::reacts_to<start_a>,                                // all have joined
+    caf::reacts_to<start_a, Start>,                         // all are there
     caf::reacts_to<asked_a, std::uint32_t, std::uint64_t>,  // another's new program: sequence, run
     caf::reacts_to<admit_a, std::uint32_t>,                 // programs below this sequence number
                                                             // may run
     caf::reacts_to<grant_a, std::uint64_t>,                 // steps below this one may run
     caf::reacts_to<peer_ended_a, std::int32_t, std::uint64_t>,  // whose loop, after how many runs
+    caf::reacts_to<unwind_a, std::string>,                      // a worker is lost: who and how
     caf::reacts_to<cancel_a, std::string>,                      // the job has failed: why
     caf::reacts_to<stop_a>>;                                    // the job is over
 
@@ -78,10 +88,12 @@ using TrainerActor =
                      caf::reacts_to<program_a, ProgramSeen>,
                      caf::reacts_to<lease_a, std::uint64_t>,  // the step a worker wants to begin
                      caf::reacts_to<report_a, Report>, caf::reacts_to<ended_a, LoopEnded>,
+                     caf::reacts_to<unwound_a, std::int32_t, std::uint64_t>,  // from a generation
                      // From its own process only.
                      caf::reacts_to<started_a, std::int32_t, std::int32_t>,  // worker, pid
                      caf::reacts_to<process_a, ProcessEnded>,
-                     caf::reacts_to<deadline_a>,            // the time for all joins is over
+                     caf::reacts_to<deadline_a, std::uint64_t>,  // to gather, in a generation
+                     caf::reacts_to<restart_a, std::int32_t>,    // a worker's process is due
                      caf::reacts_to<lost_a, std::int32_t>,  // a worker's link broke, a while ago
                      caf::reacts_to<cancel_a, std::uint8_t, std::string>>;  // an Errc, why
 

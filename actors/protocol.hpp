@@ -29,6 +29,7 @@ struct Assignment {
   std::int64_t timeout_ms = 0;
   std::uint64_t seed = 0;
   std::string run_dir{};
+  bool recovers = false;  ///< the job survives losses
 };
 
 /// A program that a worker meets for the first time: its `sequence`-th, wanted for its `run`-th
@@ -36,6 +37,7 @@ struct Assignment {
 /// one, that one.
 struct ProgramSeen {
   std::int32_t worker = -1;
+  std::uint64_t generation = 1;
   std::uint32_t sequence = 0;
   std::uint64_t run = 0;
   std::uint64_t fingerprint_low = 0;
@@ -43,16 +45,27 @@ struct ProgramSeen {
   std::string text{};  ///< one line an op; to name the first that differs
 };
 
+/// Its number: how many the worker made at this step before it, in the same generation.
 struct Report {
   std::int32_t worker = -1;
+  std::uint64_t generation = 1;
   std::uint64_t step = 0;
+  std::uint32_t number = 0;
   std::string metrics{};     ///< a JSON object as CBOR, which has NaN
   std::string checkpoint{};  ///< folder, or ""
+};
+
+/// To all workers, when all are there: their loops begin.
+struct Start {
+  std::uint64_t generation = 1;
+  std::uint64_t step = 0;     ///< steps that earlier generations have taken
+  std::uint64_t reports = 0;  ///< of worker 0 that the trainer has got
 };
 
 /// The end of a worker's loop: by return, or by the error whose code (an Errc) isn't 0.
 struct LoopEnded {
   std::int32_t worker = -1;
+  std::uint64_t generation = 1;
   std::uint64_t step = 0;
   std::uint64_t runs = 0;  ///< programs started
   std::uint8_t error = 0;

@@ -110,13 +110,14 @@ SystemConfig::SystemConfig() {
   std::istringstream no_file;
   parse({}, no_file);
   add_message_type<JoinRequest>("weft::join/1");
-  add_message_type<Assignment>("weft::assignment/1");
-  add_message_type<ProgramSeen>("weft::program/1");
-  add_message_type<Report>("weft::report/1");
-  add_message_type<LoopEnded>("weft::ended/1");
+  add_message_type<Assignment>("weft::assignment/2");
+  add_message_type<ProgramSeen>("weft::program/2");
+  add_message_type<Report>("weft::report/2");
+  add_message_type<Start>("weft::start/1");
+  add_message_type<LoopEnded>("weft::ended/2");
   add_message_type<ProcessEnded>("weft::process/1");
-  add_message_type<WorkerActor>("weft::worker/1");
-  add_message_type<TrainerActor>("weft::trainer/1");
+  add_message_type<WorkerActor>("weft::worker/2");
+  add_message_type<TrainerActor>("weft::trainer/2");
 }
 
 System::System()

@@ -72,7 +72,8 @@ DeviceActor::behavior_type device_behavior(DevicePointer self,
       [self](run_a, const DeviceRunPtr& run) {
         guarded(self, "run", [&](DeviceState& state) {
           run_numbered(state, run->run, run->step, [&] {
-            state.executor->run(state.plans.at(run->program), run->step, run->buffers);
+            state.executor->run(state.plans.at(run->program), run->step, run->buffers,
+                                run->commits);
           });
         });
       },

@@ -24,6 +24,7 @@ struct DeviceRun {
   std::uint32_t program = 0;
   std::uint64_t run = 0;
   std::uint64_t step = 0;
+  std::uint64_t commits = 0;  ///< see Executor::start
   Executor::Buffers buffers;
 };
 

@@ -6,6 +6,7 @@
 #include <weft/actors/device/chip.hpp>
 #include <weft/actors/device/kernels/aligned_buffer.hpp>
 #include <weft/actors/device/loaded_plan.hpp>
+#include <weft/transport/commits.hpp>
 
 namespace weft {
 
@@ -17,6 +18,7 @@ struct Executor::State {
   std::byte* base;  ///< of its arena
   BoardWriter board;
   Communicator communicator;
+  Commits commits;
   Chip self{memory, chip.mesh, chip.position, local_index, communicator};  ///< to be called with
   kernels::AlignedBuffer scratch{};  ///< for the kernel that runs; enough for every loaded plan
   std::uint64_t temp_bytes = 0;      ///< of the loaded plans, the most
@@ -25,6 +27,7 @@ struct Executor::State {
   // The run in progress; no plan: none.
   std::shared_ptr<const LoadedPlan> plan{};
   Buffers buffers{};
+  std::uint64_t commits_step = 0;
   std::size_t next = 0;        ///< step of the plan
   bool in_collective = false;  ///< step `next` was started, and has to be waited for
 
@@ -61,11 +64,19 @@ struct Executor::State {
     return true;
   }
 
+  /// False: others still need what the plan is about to write over, and `wait` is false.
+  bool may_update(bool wait) {
+    if (!wait) return commits.reached(commits_step);
+    commits.wait(commits_step);
+    return true;
+  }
+
   /// What it throws ends the run.
   bool advance(bool wait) try {
     WEFT_CHECK(plan != nullptr);
     for (; next < plan->steps.size(); ++next) {
       const LoadedPlan::Step& step = plan->steps[next];
+      if (next == plan->first_update && !may_update(wait)) return false;
       if (step.call < 0) {
         compute(step);
       } else if (!meet(plan->calls[static_cast<std::size_t>(step.call)], wait)) {
@@ -91,6 +102,7 @@ Executor::Executor(JobMemory& memory, const Mesh& mesh, int position, BoardWrite
       .base = memory.arena(arena),
       .board = board,
       .communicator = Communicator(memory, mesh, position, board, policy),
+      .commits = Commits(memory, mesh, position, board, policy),
   });
 }
 
@@ -126,7 +138,7 @@ std::shared_ptr<const LoadedPlan> Executor::load(const Plan& plan) {
 }
 
 void Executor::start(std::shared_ptr<const LoadedPlan> plan, std::uint64_t step,
-                     const Buffers& buffers) {
+                     const Buffers& buffers, std::uint64_t commits) {
   WEFT_CHECK(state_->plan == nullptr, step);
   if (buffers.inputs.size() != plan->num_inputs || buffers.outputs.size() != plan->num_outputs) {
     fail(Errc::invalid_argument,
@@ -139,13 +151,15 @@ void Executor::start(std::shared_ptr<const LoadedPlan> plan, std::uint64_t step,
   state_->in_collective = false;
   state_->communicator.set_step(step);
   state_->board.step(step);
+  state_->commits_step = commits;
+  state_->commits.commit(commits);
 }
 
 bool Executor::resume() { return state_->advance(false); }
 
 void Executor::run(std::shared_ptr<const LoadedPlan> plan, std::uint64_t step,
-                   const Buffers& buffers) {
-  start(std::move(plan), step, buffers);
+                   const Buffers& buffers, std::uint64_t commits) {
+  start(std::move(plan), step, buffers, commits);
   state_->advance(true);
 }
 

@@ -37,12 +37,16 @@ class Executor {
     std::vector<std::uint64_t> inputs;
     std::vector<std::uint64_t> outputs;
   };
-  void start(std::shared_ptr<const LoadedPlan> plan, std::uint64_t step, const Buffers& buffers);
+  /// `commits`: the step that the chip commits by this run; it waits for all others to have
+  /// committed that before it writes what updates an input (commits.hpp).
+  void start(std::shared_ptr<const LoadedPlan> plan, std::uint64_t step, const Buffers& buffers,
+             std::uint64_t commits = 0);
   /// Runs until done (true) or until it would have to wait in a collective (false). Throws as
   /// Communicator::poll.
   bool resume();
   /// resume(), waiting in between as the policy says.
-  void run(std::shared_ptr<const LoadedPlan> plan, std::uint64_t step, const Buffers& buffers);
+  void run(std::shared_ptr<const LoadedPlan> plan, std::uint64_t step, const Buffers& buffers,
+           std::uint64_t commits = 0);
 
   /// Calls `body` for this chip, number `program` of what the loop runs: collectives of different
   /// bodies are different. Throws what it throws.

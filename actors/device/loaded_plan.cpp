@@ -1,6 +1,7 @@
 #include <weft/actors/device/loaded_plan.hpp>
 
 #include <algorithm>
+#include <limits>
 
 #include <weft/spmd/passes/bucket.hpp>
 #include <weft/spmd/passes/lifetime.hpp>
@@ -149,6 +150,7 @@ LoadedPlan load_plan(const Plan& plan, const kernels::ChipContext& chip, Communi
   LoadedPlan loaded;
   loaded.num_inputs = program.inputs.size();
   loaded.num_outputs = program.outputs.size();
+  loaded.first_update = std::numeric_limits<std::size_t>::max();
   const auto add_call = [&](const CollectiveCall& call) {
     loaded.steps.push_back({.call = static_cast<std::int32_t>(loaded.calls.size())});
     loaded.calls.push_back(communicator.prepare(call));
@@ -170,6 +172,10 @@ LoadedPlan load_plan(const Plan& plan, const kernels::ChipContext& chip, Communi
       add_call(call);
     } else {
       loaded.steps.push_back(loader.compute_step(op));
+      const LoadedPlan::Operand& result = loaded.steps.back().result;
+      if (result.place == Place::output && program.outputs[result.offset].updates >= 0) {
+        loaded.first_update = std::min(loaded.first_update, loaded.steps.size() - 1);
+      }
       loaded.scratch_bytes =
           std::max(loaded.scratch_bytes, loaded.steps.back().kernel.scratch_bytes);
     }

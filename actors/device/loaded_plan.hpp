@@ -29,7 +29,8 @@ struct LoadedPlan {
   std::vector<Step> steps;
   std::vector<PreparedCall> calls;
   std::size_t scratch_bytes = 0;
-  std::vector<int> shared_in;  ///< chips to whose arenas this one stores what it shares
+  std::vector<int> shared_in;    ///< chips to whose arenas this one stores what it shares
+  std::size_t first_update = 0;  ///< the first step that writes what updates an input
   std::size_t num_inputs = 0;
   std::size_t num_outputs = 0;
 };

@@ -44,8 +44,18 @@ struct BackendConfig {
   SpmdConfig spmd{};
 };
 
+/// What becomes of a job that loses a worker: one that is killed, exits, hangs, or whose loop
+/// throws what another try may not. The job goes on at the step that all chips have reached: every
+/// loop is entered again, finds that step in ctx.step(), and its parameters and optimizer state as
+/// they were; the loops of the other workers are left by an exception (peer_lost) first. So a loop
+/// that may be entered again begins at ctx.step(), takes its data and learning rate from the step,
+/// keeps what it needs in parameters, and reports after sync().
 struct FailureConfig {
-  int max_failures = 0;  ///< more is refused in this version
+  int max_failures = 0;            ///< losses that the job survives; -1: any number
+  std::string restart = "worker";  ///< "worker": the lost one; "group": all processes; "none"
+  /// Seconds before a worker that is lost again, with no step taken in between, is started again;
+  /// twice as long each time, up to a minute.
+  double backoff_s = 0.1;
 };
 
 struct CheckpointConfig {

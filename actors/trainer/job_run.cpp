@@ -104,17 +104,21 @@ class JobRun {
   void start_processes() {
     std::ofstream(place_.earlier_fits_path()) << fmt::format("{}", fmt::join(earlier_fits_, "\n"));
     for (int worker = 0; worker < spec_.num_workers; ++worker) {
-      const auto variables = to_variables({.job_id = place_.id(),
-                                           .token = place_.token(),
-                                           .coordinator_address = "unix:" + place_.socket_path(),
-                                           .num_processes = spec_.num_workers,
-                                           .process_index = worker,
-                                           .earlier_fits_path = place_.earlier_fits_path()},
-                                          spec_.mesh);
-      auto process = std::make_unique<WorkerProcess>(worker, variables, stdout_, stderr_);
-      link_->process_started(worker, process->pid());
-      processes_.push_back(std::move(process));
+      processes_.push_back(start_process(worker));
     }
+  }
+
+  std::unique_ptr<WorkerProcess> start_process(int worker) {
+    const auto variables = to_variables({.job_id = place_.id(),
+                                         .token = place_.token(),
+                                         .coordinator_address = "unix:" + place_.socket_path(),
+                                         .num_processes = spec_.num_workers,
+                                         .process_index = worker,
+                                         .earlier_fits_path = place_.earlier_fits_path()},
+                                        spec_.mesh);
+    auto process = std::make_unique<WorkerProcess>(worker, variables, stdout_, stderr_);
+    link_->process_started(worker, process->pid());
+    return process;
   }
 
   bool over() const {
@@ -195,16 +199,31 @@ class JobRun {
   void handle(const TrainerEvent& event) {
     switch (event.kind) {
       case TrainerEvent::Kind::report: take_report(event.report); break;
+      case TrainerEvent::Kind::kill: process_of(event.worker)->kill(); break;
+      case TrainerEvent::Kind::restart: start_again(event.worker); break;
       case TrainerEvent::Kind::ended:
         ended_ = true;
         result_.error = event.failure;
+        result_.failures = event.survived;
         kill_at_ = Clock::now() + (event.failure ? kGraceFailed : kGraceEnded);
         break;
     }
   }
 
+  std::unique_ptr<WorkerProcess>& process_of(int worker) {
+    return processes_.at(static_cast<std::size_t>(worker));
+  }
+
+  void start_again(int worker) {
+    if (ended_ || own_failure_ || thrown_) return;
+    try {
+      process_of(worker) = start_process(worker);
+    } catch (const Error& e) {
+      fail_here({.code = e.code(), .message = e.what(), .worker = worker});
+    }
+  }
+
   void take_report(const Report& report) {
-    if (report.worker != 0) return;
     result_.metrics = Metrics::from_cbor(report.metrics);
     result_.metrics_history.push_back(result_.metrics);
     if (!report.checkpoint.empty()) result_.checkpoint = Checkpoint{report.checkpoint};

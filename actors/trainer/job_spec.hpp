@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 
+#include <weft/actors/trainer/recovery.hpp>
 #include <weft/spmd/mesh/mesh.hpp>
 
 namespace weft {
@@ -20,6 +21,7 @@ struct JobSpec {
   double timeout_s = 0;
   std::uint64_t seed = 0;
   int checkpoints_to_keep = 0;
+  RecoveryPolicy recovery;
 
   /// Workers that join: at least one.
   int num_joins() const { return num_workers == 0 ? 1 : num_workers; }

@@ -48,16 +48,14 @@ std::string trimmed(const std::string& text) {
 
 }  // namespace
 
-JobState::JobState(int num_workers, std::uint64_t lease_steps)
-    : workers_(static_cast<std::size_t>(num_workers)), lease_steps_(lease_steps) {}
+JobState::JobState(int num_workers, RecoveryPolicy policy, std::uint64_t lease_steps)
+    : workers_(static_cast<std::size_t>(num_workers)),
+      recovery_(policy),
+      lease_steps_(lease_steps) {}
 
-JobState::Worker& JobState::at(int worker) { return workers_[static_cast<std::size_t>(worker)]; }
-const JobState::Worker& JobState::at(int worker) const {
-  return workers_[static_cast<std::size_t>(worker)];
-}
-
-bool JobState::takes_part(int worker) const {
-  return worker >= 0 && worker < static_cast<int>(workers_.size()) && at(worker).joined;
+bool JobState::takes_part(int worker, std::uint64_t generation) const {
+  return phase_ == JobPhase::running && generation == generation_ && worker >= 0 &&
+         worker < static_cast<int>(workers_.size()) && at(worker).place == Place::looping;
 }
 
 std::string JobState::name(int worker) const {
@@ -71,25 +69,43 @@ std::optional<std::string> JobState::refuse_join(int worker) const {
     return fmt::format("worker {} can't join: this job has workers 0 to {}", worker,
                        workers_.size() - 1);
   }
-  if (at(worker).joined) {
+  if (over()) return "the job is over";
+  if (at(worker).place != Place::starting)
     return fmt::format("{} has joined already", name(worker));
-  }
-  if (phase_ != JobPhase::joining) return "the job is over";
   return {};
 }
 
-Actions JobState::joined(int worker, int pid) {
-  auto& joining = at(worker);
-  joining.joined = true;
-  joining.pid = pid;
-  if (!std::ranges::all_of(workers_, &Worker::joined)) return {};
+Actions JobState::joined(int worker, int pid, std::uint64_t committed) {
+  at(worker).pid = pid;
+  at(worker).place = Place::ready;
+  return start_if_gathered(committed);
+}
+
+Actions JobState::unwound(int worker, std::uint64_t generation, std::uint64_t committed) {
+  if (phase_ != JobPhase::gathering || generation != generation_ ||
+      at(worker).place != Place::unwinding) {
+    return {};
+  }
+  at(worker).place = Place::ready;
+  return start_if_gathered(committed);
+}
+
+Actions JobState::start_if_gathered(std::uint64_t committed) {
+  const auto is_ready = [](const Worker& worker) { return worker.place == Place::ready; };
+  if (phase_ != JobPhase::gathering || !std::ranges::all_of(workers_, is_ready)) return {};
   phase_ = JobPhase::running;
-  granted_ = lease_steps_;
-  return {{.kind = Action::Kind::grant, .number = granted_}, {.kind = Action::Kind::start}};
+  for (Worker& worker : workers_) {
+    worker.place = Place::looping;
+    worker.ended.reset();
+  }
+  pending_.clear();
+  granted_ = committed + lease_steps_;
+  return {{.kind = Action::Kind::start, .number = committed},
+          {.kind = Action::Kind::grant, .number = granted_}};
 }
 
 Actions JobState::program(const ProgramSeen& program) {
-  if (phase_ != JobPhase::running || !takes_part(program.worker)) return {};
+  if (!takes_part(program.worker, program.generation)) return {};
   auto& seen = pending_[program.sequence];
   if (!seen.empty() && (seen.front().fingerprint_low != program.fingerprint_low ||
                         seen.front().fingerprint_high != program.fingerprint_high)) {
@@ -126,27 +142,30 @@ Actions JobState::lease_wanted(std::uint64_t step) {
   return {{.kind = Action::Kind::grant, .number = granted_}};
 }
 
-Actions JobState::loop_ended(const LoopEnded& ended, const std::optional<Missing>& missing) {
-  if (over() || !takes_part(ended.worker)) return {};
+Actions JobState::loop_ended(const LoopEnded& ended, std::uint64_t committed,
+                             const std::optional<Missing>& missing) {
+  if (!takes_part(ended.worker, ended.generation)) return {};
   auto& worker = at(ended.worker);
-  worker.ended = ended;
-  if (missing && takes_part(missing->worker)) {
-    return fail_with(
+  if (missing && takes_part(missing->worker, generation_)) {
+    return lose(
         {.code = static_cast<Errc>(ended.error),
          .message = fmt::format("{} did not come{}: {}", name(missing->worker),
                                 missing->how.empty() ? "" : ", it " + missing->how, ended.message),
          .worker = missing->worker,
          .pid = at(missing->worker).pid,
-         .step = ended.step});
+         .step = ended.step},
+        true, committed);
   }
   if (ended.error != 0) {
-    return fail_with({.code = static_cast<Errc>(ended.error),
-                      .message = fmt::format("{} failed at step {}: {}", name(ended.worker),
-                                             ended.step, ended.message),
-                      .worker = ended.worker,
-                      .pid = worker.pid,
-                      .step = ended.step});
+    return lose({.code = static_cast<Errc>(ended.error),
+                 .message = fmt::format("{} failed at step {}: {}", name(ended.worker), ended.step,
+                                        ended.message),
+                 .worker = ended.worker,
+                 .pid = worker.pid,
+                 .step = ended.step},
+                true, committed);
   }
+  worker.ended = ended;
   for (const auto& other : workers_) {
     if (!other.ended || other.ended->runs == ended.runs) continue;
     return fail_with(
@@ -167,42 +186,69 @@ Actions JobState::loop_ended(const LoopEnded& ended, const std::optional<Missing
   return actions;
 }
 
-Actions JobState::process_ended(const ProcessEnded& ended, const Whereabouts& where) {
+Actions JobState::process_ended(const ProcessEnded& ended, const Whereabouts& where,
+                                std::uint64_t committed) {
   auto& worker = at(ended.worker);
-  worker.gone = true;
-  if (over() || worker.ended) return {};
+  if (over()) return {};
+  if (worker.place == Place::dying) {
+    worker.place = Place::starting;
+    return {
+        {.kind = Action::Kind::restart, .worker = ended.worker, .number = recovery_.delay_ms()}};
+  }
+  if (worker.ended) {
+    worker.place = Place::left;
+    return {};
+  }
   const std::string how = ended.signal != 0 ? "was killed by " + signal_name(ended.signal)
                                             : fmt::format("exited with code {}", ended.exit_code);
-  const std::string when = worker.joined ? describe(where) : " before it joined";
-  return fail_with({.code = Errc::peer_lost,
-                    .message = fmt::format("{} {}{}", name(ended.worker), how, when),
-                    .worker = ended.worker,
-                    .pid = worker.pid,
-                    .signal = ended.signal,
-                    .exit_code = ended.exit_code,
-                    .step = where.step,
-                    .collective = where.collective});
+  const bool joined = worker.place != Place::starting;
+  return lose({.code = Errc::peer_lost,
+               .message = fmt::format("{} {}{}", name(ended.worker), how,
+                                      joined ? describe(where) : " before it joined"),
+               .worker = ended.worker,
+               .pid = worker.pid,
+               .signal = ended.signal,
+               .exit_code = ended.exit_code,
+               .step = where.step,
+               .collective = where.collective},
+              false, committed);
 }
 
-Actions JobState::link_lost(int worker, const Whereabouts& where) {
-  const auto& lost = at(worker);
-  if (over() || lost.gone || lost.ended) return {};
-  return fail_with({.code = Errc::peer_lost,
-                    .message = fmt::format("{} lost its control connection{}, and its process "
-                                           "has not been seen to end: it ends with the job",
-                                           name(worker), describe(where)),
-                    .worker = worker,
-                    .pid = lost.pid,
-                    .step = where.step,
-                    .collective = where.collective});
+Actions JobState::link_lost(int worker, const Whereabouts& where, std::uint64_t committed) {
+  const Worker& lost = at(worker);
+  const bool linked =
+      lost.place == Place::ready || lost.place == Place::looping || lost.place == Place::unwinding;
+  if (over() || !linked || lost.ended) return {};
+  return lose({.code = Errc::peer_lost,
+               .message = fmt::format("{} lost its control connection{}, and its process has not "
+                                      "been seen to end",
+                                      name(worker), describe(where)),
+               .worker = worker,
+               .pid = lost.pid,
+               .step = where.step,
+               .collective = where.collective},
+              true, committed);
 }
 
-Actions JobState::join_deadline(double timeout_s) {
-  if (phase_ != JobPhase::joining) return {};
+Actions JobState::hung(int worker, const std::string& how, const Whereabouts& where,
+                       std::uint64_t committed) {
+  const Place place = at(worker).place;
+  if (over() || (place != Place::looping && place != Place::unwinding)) return {};
+  return lose({.code = Errc::timeout,
+               .message = fmt::format("{} hangs{}: {}", name(worker), describe(where), how),
+               .worker = worker,
+               .pid = at(worker).pid,
+               .step = where.step,
+               .collective = where.collective},
+              true, committed);
+}
+
+Actions JobState::gather_deadline(std::uint64_t generation, double timeout_s) {
+  if (phase_ != JobPhase::gathering || generation != generation_) return {};
   std::vector<std::string> missing;
   int first = -1;
   for (int w = 0; w < static_cast<int>(workers_.size()); ++w) {
-    if (at(w).joined) continue;
+    if (at(w).place == Place::ready) continue;
     missing.push_back(name(w));
     if (first < 0) first = w;
   }
@@ -218,6 +264,37 @@ Actions JobState::join_deadline(double timeout_s) {
 Actions JobState::cancel(Errc code, std::string message) {
   if (over()) return {};
   return fail_with({.code = code, .message = std::move(message)});
+}
+
+Actions JobState::lose(Failure failure, bool alive, std::uint64_t committed) {
+  if (const auto refusal = recovery_.refuse(failure, committed)) {
+    failure.message += *refusal;
+    return fail_with(std::move(failure));
+  }
+  Actions actions;
+  if (phase_ == JobPhase::running) {
+    phase_ = JobPhase::gathering;
+    ++generation_;
+    actions.push_back({.kind = Action::Kind::unwind, .text = failure.message});
+  }
+  at(failure.worker).place = alive ? Place::dying : Place::left;
+  for (int w = 0; w < static_cast<int>(workers_.size()); ++w) {
+    Worker& worker = at(w);
+    worker.ended.reset();
+    const bool here = worker.place == Place::ready || worker.place == Place::looping ||
+                      worker.place == Place::unwinding;
+    if (here && recovery_.restart() == Restart::group) worker.place = Place::dying;
+    if (worker.place == Place::looping) worker.place = Place::unwinding;
+    if (worker.place == Place::dying && (w == failure.worker || here)) {
+      actions.push_back({.kind = Action::Kind::kill, .worker = w});
+    }
+    if (worker.place == Place::left) {
+      worker.place = Place::starting;
+      actions.push_back(
+          {.kind = Action::Kind::restart, .worker = w, .number = recovery_.delay_ms()});
+    }
+  }
+  return actions;
 }
 
 Actions JobState::fail_with(Failure failure) {

@@ -2,11 +2,18 @@
 /// The trainer's protocol as a pure state machine: events in, actions out. No clock, no I/O, no
 /// actor: a deadline is an event, and whoever owns the state carries the actions out.
 ///
+/// A job runs in generations. In each the workers gather, run their loops from the same step on,
+/// and end them together; or one is lost, the others unwind their loops, the lost one is started
+/// again, and all gather in the next generation.
+///
 /// Invariants:
 /// 1. The first failure is kept; what it brings down is not reported in its place.
 /// 2. A program runs only after every worker has shown the same one under the same sequence number.
-/// 3. Leases only grow, and are the same for all workers.
-/// 4. After `cancel` or `stop` no other action follows.
+/// 3. Within a generation leases only grow, and are the same for all workers.
+/// 4. A generation starts when every worker is there and none runs anything: at the step that all
+///    chips have committed (commits.hpp).
+/// 5. What a worker says of another generation than the one that runs is passed over.
+/// 6. After `cancel` or `stop` no other action follows.
 
 #include <cstdint>
 #include <map>
@@ -15,20 +22,33 @@
 #include <vector>
 
 #include <weft/actors/protocol.hpp>
+#include <weft/actors/trainer/recovery.hpp>
 #include <weft/actors/trainer/result.hpp>
 
 namespace weft {
 
-enum class JobPhase : std::uint8_t { joining, running, succeeded, failed };
+enum class JobPhase : std::uint8_t { gathering, running, succeeded, failed };
 
-/// To be sent to every worker that has joined.
+/// To be sent to every worker that has joined; but for `restart` and `kill`, which are for the
+/// processes.
 struct Action {
-  enum class Kind : std::uint8_t { start, asked, admit, grant, loop_ended, cancel, stop };
+  enum class Kind : std::uint8_t {
+    start,       ///< the generation begins, at step `number`
+    asked,       ///< a new program of `worker` for run `number`
+    admit,       ///< programs below `number`
+    grant,       ///< steps below `number`
+    loop_ended,  ///< that of `worker`, after `number` programs
+    unwind,      ///< the generation is over, `text` says why
+    kill,        ///< the process of `worker`
+    restart,     ///< the process of `worker`, in `number` milliseconds
+    cancel,      ///< the job has failed, `text` says why
+    stop,        ///< the job is over
+  };
   Kind kind = Kind::start;
-  int worker = -1;           ///< asked, loop_ended: by whom; the others are told
-  std::uint64_t number = 0;  ///< admit, grant: the bound; asked: the run; loop_ended: programs run
+  int worker = -1;
+  std::uint64_t number = 0;
   std::uint32_t sequence = 0;  ///< asked
-  std::string text{};          ///< cancel: why
+  std::string text{};
 };
 using Actions = std::vector<Action>;
 
@@ -46,48 +66,75 @@ struct Missing {
 
 class JobState {
  public:
-  explicit JobState(int num_workers, std::uint64_t lease_steps = kLeaseSteps);
+  explicit JobState(int num_workers, RecoveryPolicy policy = {},
+                    std::uint64_t lease_steps = kLeaseSteps);
 
   /// A worker's process has been started.
   void started(int worker, int pid);
   /// Why the join is refused; nothing for a good one, which is then to be told by joined().
   std::optional<std::string> refuse_join(int worker) const;
-  Actions joined(int worker, int pid);
+  /// `committed`, here and below: the step that all chips have committed.
+  Actions joined(int worker, int pid, std::uint64_t committed = 0);
+  /// The worker has left the loop of a generation before this one.
+  Actions unwound(int worker, std::uint64_t generation, std::uint64_t committed);
   Actions program(const ProgramSeen& program);
   Actions lease_wanted(std::uint64_t step);
   /// `missing`: for whom a worker whose error is a timeout has waited, if that is known.
-  Actions loop_ended(const LoopEnded& ended, const std::optional<Missing>& missing = {});
-  Actions process_ended(const ProcessEnded& ended, const Whereabouts& where);
+  Actions loop_ended(const LoopEnded& ended, std::uint64_t committed = 0,
+                     const std::optional<Missing>& missing = {});
+  Actions process_ended(const ProcessEnded& ended, const Whereabouts& where,
+                        std::uint64_t committed = 0);
   /// The link to a worker broke, and its process did not end for it.
-  Actions link_lost(int worker, const Whereabouts& where);
-  /// The time for all joins is over.
-  Actions join_deadline(double timeout_s);
+  Actions link_lost(int worker, const Whereabouts& where, std::uint64_t committed = 0);
+  /// The worker is alive, but others have waited for it for too long; `how` it is: "is stopped".
+  Actions hung(int worker, const std::string& how, const Whereabouts& where,
+               std::uint64_t committed);
+  /// The time to gather in `generation` is over.
+  Actions gather_deadline(std::uint64_t generation, double timeout_s);
   /// From outside: a signal to the trainer, for instance.
   Actions cancel(Errc code, std::string message);
 
   JobPhase phase() const { return phase_; }
   bool over() const { return phase_ == JobPhase::succeeded || phase_ == JobPhase::failed; }
+  std::uint64_t generation() const { return generation_; }
+  /// What ended the job.
   const std::optional<Failure>& failure() const { return failure_; }
+  /// Those that the job has survived.
+  const std::vector<Failure>& survived() const { return recovery_.failures(); }
 
  private:
+  enum class Place : std::uint8_t {
+    starting,   ///< its process has been started, or is about to be
+    ready,      ///< joined, or unwound
+    looping,    ///< in the loop of this generation, or at its end
+    unwinding,  ///< still in the loop of the generation before
+    dying,      ///< is being killed, to be started again
+    left,       ///< its loop ended well, and its process too
+  };
   struct Worker {
     int pid = 0;
-    bool joined = false;
+    Place place = Place::starting;
     std::optional<LoopEnded> ended;
-    bool gone = false;
   };
-  Worker& at(int worker);
-  const Worker& at(int worker) const;
-  /// What comes over the wire names a worker that has joined, or is passed over.
-  bool takes_part(int worker) const;
+  Worker& at(int worker) { return workers_[static_cast<std::size_t>(worker)]; }
+  const Worker& at(int worker) const { return workers_[static_cast<std::size_t>(worker)]; }
+  /// What comes over the wire names a worker in the loop of the generation that runs, or is passed
+  /// over.
+  bool takes_part(int worker, std::uint64_t generation) const;
   std::string name(int worker) const;
-  Actions fail_with(Failure failure);
+  Actions start_if_gathered(std::uint64_t committed);
   Actions compare(const ProgramSeen& first, const ProgramSeen& second);
+  /// The job goes on without the worker, until it has come again; or fails. `alive`: its process
+  /// has to be killed.
+  Actions lose(Failure failure, bool alive, std::uint64_t committed);
+  Actions fail_with(Failure failure);
 
   std::vector<Worker> workers_;
+  Recovery recovery_;
   std::uint64_t lease_steps_;
   std::uint64_t granted_ = 0;
-  JobPhase phase_ = JobPhase::joining;
+  std::uint64_t generation_ = 1;
+  JobPhase phase_ = JobPhase::gathering;
   std::optional<Failure> failure_;
   /// Programs shown by some workers and not yet by all, by sequence number.
   std::map<std::uint32_t, std::vector<ProgramSeen>> pending_;

@@ -19,7 +19,7 @@ struct JobInfo {
   std::optional<Mesh> mesh;
 };
 
-/// The first cause of a failed run.
+/// The first cause of a failed run, or of a loss that a run has survived.
 struct Failure {
   Errc code = Errc::cancelled;
   std::string message{};  ///< the whole of it in one sentence
@@ -36,6 +36,7 @@ struct Result {
   std::vector<Metrics> metrics_history;  ///< worker 0's reports in order
   std::optional<Checkpoint> checkpoint;  ///< the last one reported
   std::optional<Failure> error;
+  std::vector<Failure> failures;  ///< that the run has survived, in order (FailureConfig)
   std::string path;
   JobInfo job;
 

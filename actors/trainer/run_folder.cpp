@@ -132,6 +132,8 @@ void RunFolder::write_result(const Result& result) const {
   }
   if (result.checkpoint) json["checkpoint"] = result.checkpoint->path;
   if (result.error) json["error"] = to_json(*result.error);
+  json["failures"] = Metrics::array();
+  for (const Failure& failure : result.failures) json["failures"].push_back(to_json(failure));
   const std::string file = path_ + "/result.json";
   write(file + ".new", json.dump(1, ' ', false, Metrics::error_handler_t::replace) + "\n",
         std::ios::trunc);
@@ -161,14 +163,19 @@ Result read_result(const std::string& path) {
     }
     if (json.contains("checkpoint")) result.checkpoint = Checkpoint{json["checkpoint"]};
     if (json.contains("error")) result.error = to_failure(json["error"]);
+    for (const Metrics& failure : json.at("failures")) {
+      result.failures.push_back(to_failure(failure));
+    }
     return result;
   } catch (const nlohmann::json::exception& e) {
     fail(Errc::corrupt, "{}: {}", file, e.what());
   }
 }
 
-std::string store_checkpoint(const std::string& run_dir, int index, const std::string& from) {
-  const std::string to = fmt::format("{}/checkpoint_{:06}", run_dir, index);
+std::string store_checkpoint(const std::string& run_dir, std::uint64_t step, std::uint32_t report,
+                             const std::string& from) {
+  const std::string number = report == 0 ? "" : fmt::format("-{}", report);
+  const std::string to = fmt::format("{}/checkpoint_{:06}{}", run_dir, step, number);
   std::error_code error;
   fs::create_directories(to, error);
   if (!error) {

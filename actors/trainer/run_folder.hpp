@@ -1,6 +1,7 @@
 #pragma once
 /// The folder of a run: progress.csv, result.json, checkpoints, logs.
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -34,7 +35,9 @@ class RunFolder {
 /// What write_result() wrote. Throws io or corrupt, naming the file.
 Result read_result(const std::string& path);
 
-/// Copies a checkpoint's files into the `index`-th checkpoint folder of a run; returns its path.
-std::string store_checkpoint(const std::string& run_dir, int index, const std::string& from);
+/// Copies a checkpoint's files into the folder of a run that is for report number `report` of this
+/// step: "checkpoint_000640", or "checkpoint_000640-1"; returns its path.
+std::string store_checkpoint(const std::string& run_dir, std::uint64_t step, std::uint32_t report,
+                             const std::string& from);
 
 }  // namespace weft

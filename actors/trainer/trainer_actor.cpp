@@ -6,13 +6,16 @@
 #include <iterator>
 #include <map>
 #include <optional>
+#include <set>
 
 #include <caf/all.hpp>
 
 #include <weft/actors/log.hpp>
 #include <weft/actors/system.hpp>
 #include <weft/actors/trainer/job_state.hpp>
+#include <weft/actors/trainer/report_filter.hpp>
 #include <weft/actors/worker/worker_actor.hpp>
+#include <weft/transport/commits.hpp>
 
 namespace weft {
 namespace {
@@ -23,6 +26,8 @@ struct TrainerState {
   JobMemory* memory = nullptr;
   Board* board = nullptr;
   std::map<int, WorkerActor> workers;
+  std::set<int> due;  ///< to be started again, once the link to the process before is gone
+  ReportFilter reports;
   const char* name = "weft.trainer";
 };
 
@@ -98,9 +103,15 @@ void mark_lost(const Board& board, int worker) {
 }
 
 void send_to_all(Self self, const Action& action) {
-  for (const auto& [rank, worker] : self->state.workers) {
+  const auto& state = self->state;
+  for (const auto& [rank, worker] : state.workers) {
     switch (action.kind) {
-      case Action::Kind::start: self->send(worker, start_a::value); break;
+      case Action::Kind::start:
+        self->send(worker, start_a::value,
+                   Start{.generation = state.job->generation(),
+                         .step = action.number,
+                         .reports = state.reports.count()});
+        break;
       case Action::Kind::asked:
         if (rank != action.worker) {
           self->send(worker, asked_a::value, action.sequence, action.number);
@@ -115,34 +126,88 @@ void send_to_all(Self self, const Action& action) {
           self->send(worker, peer_ended_a::value, std::int32_t{action.worker}, action.number);
         }
         break;
+      case Action::Kind::unwind: self->send(worker, unwind_a::value, action.text); break;
       case Action::Kind::cancel: self->send(worker, cancel_a::value, action.text); break;
       case Action::Kind::stop: self->send(worker, stop_a::value); break;
+      case Action::Kind::kill:
+      case Action::Kind::restart: break;
     }
+  }
+}
+
+void arm_deadline(Self self) {
+  const auto& state = self->state;
+  self->delayed_send(self, state.options.spec.timeout(), deadline_a::value,
+                     state.job->generation());
+}
+
+/// While nobody uses the job's memory.
+void begin_generation(Self self, std::uint64_t step) {
+  auto& state = self->state;
+  const std::uint64_t generation = state.job->generation();
+  state.reports.begin_generation(generation, step);
+  if (generation > 1) {
+    state.memory->begin_generation(step);
+    logger("weft.trainer")->warn("the job goes on at step {}", step);
+  }
+  state.board->trainer().state(ActorState::running);
+  state.board->set_status(JobStatus::running);
+}
+
+void unwind(Self self, const std::string& why) {
+  auto& state = self->state;
+  logger("weft.trainer")->warn("{}; the others wait for it to come again", why);
+  state.board->trainer().state(ActorState::joining);
+  // The waits end first: a loop may be inside one.
+  state.memory->abort(why);
+  arm_deadline(self);
+}
+
+void finish(Self self) {
+  auto& state = self->state;
+  const auto& failure = state.job->failure();
+  if (failure) {
+    logger("weft.trainer")->error("{}", failure->message);
+    state.board->trainer().error(failure->message);
+  }
+  state.board->trainer().state(failure ? ActorState::failed : ActorState::ended);
+  state.board->set_status(failure ? JobStatus::failed : JobStatus::succeeded);
+  state.options.on_event(
+      {.kind = TrainerEvent::Kind::ended, .failure = failure, .survived = state.job->survived()});
+}
+
+void start_again(Self self, int worker) {
+  auto& state = self->state;
+  if (state.job->over()) return;
+  if (state.workers.contains(worker)) {
+    state.due.insert(worker);  // all that the process has sent has to have come
+  } else {
+    state.options.on_event({.kind = TrainerEvent::Kind::restart, .worker = worker});
   }
 }
 
 void carry_out(Self self, const Actions& actions) {
   auto& state = self->state;
   for (const Action& action : actions) {
-    // The waits end first: a cancelled loop may be inside one.
-    if (action.kind == Action::Kind::cancel) state.memory->abort(action.text);
+    switch (action.kind) {
+      case Action::Kind::start: begin_generation(self, action.number); break;
+      case Action::Kind::unwind: unwind(self, action.text); break;
+      case Action::Kind::kill:
+        state.options.on_event({.kind = TrainerEvent::Kind::kill, .worker = action.worker});
+        break;
+      case Action::Kind::restart:
+        self->delayed_send(self, std::chrono::milliseconds(action.number), restart_a::value,
+                           std::int32_t{action.worker});
+        break;
+      case Action::Kind::cancel: state.memory->abort(action.text); break;
+      default: break;
+    }
     send_to_all(self, action);
-    const bool ends = action.kind == Action::Kind::cancel || action.kind == Action::Kind::stop;
-    if (action.kind == Action::Kind::start) {
-      state.board->trainer().state(ActorState::running);
-      state.board->set_status(JobStatus::running);
-    }
-    if (!ends) continue;
-    const auto& failure = state.job->failure();
-    if (failure) {
-      logger("weft.trainer")->error("{}", failure->message);
-      state.board->trainer().error(failure->message);
-    }
-    state.board->trainer().state(failure ? ActorState::failed : ActorState::ended);
-    state.board->set_status(failure ? JobStatus::failed : JobStatus::succeeded);
-    state.options.on_event({.kind = TrainerEvent::Kind::ended, .failure = failure});
+    if (action.kind == Action::Kind::cancel || action.kind == Action::Kind::stop) finish(self);
   }
 }
+
+std::uint64_t committed(Self self) { return common_step(*self->state.memory); }
 
 caf::result<Assignment> join(Self self, const JoinRequest& request, const WorkerActor& worker) {
   auto& state = self->state;
@@ -155,19 +220,20 @@ caf::result<Assignment> join(Self self, const JoinRequest& request, const Worker
     return caf::make_error(caf::sec::invalid_argument, *refusal);
   }
   logger("weft.trainer")->info("worker {} (pid {}) joined", request.worker, request.pid);
-  state.workers.emplace(request.worker, worker);
+  state.workers.insert_or_assign(request.worker, worker);
   self->monitor(worker);
   const JobSpec& spec = state.options.spec;
   Assignment assignment{.num_workers = spec.num_joins(),
                         .chips_per_worker = spec.chips_per_worker,
                         .timeout_ms = spec.timeout().count(),
                         .seed = spec.seed,
-                        .run_dir = state.options.run_dir};
+                        .run_dir = state.options.run_dir,
+                        .recovers = spec.recovery.max_failures != 0};
   if (spec.mesh) {
     assignment.mesh_shape = spec.mesh->shape();
     assignment.axis_names = spec.mesh->axis_names();
   }
-  carry_out(self, state.job->joined(request.worker, request.pid));
+  carry_out(self, state.job->joined(request.worker, request.pid, committed(self)));
   return assignment;
 }
 
@@ -177,19 +243,23 @@ void heard(Self self, const char* message) {
 
 void process_ended(Self self, const ProcessEnded& ended) {
   const Board& board = *self->state.board;
-  const Actions actions = self->state.job->process_ended(ended, locate(board, ended.worker));
+  const Actions actions =
+      self->state.job->process_ended(ended, locate(board, ended.worker), committed(self));
   if (!actions.empty()) mark_lost(board, ended.worker);
   carry_out(self, actions);
 }
 
-void watch_links(Self self) {
-  self->set_down_handler([self](caf::scheduled_actor*, caf::down_msg& down) {
-    for (const auto& [rank, worker] : self->state.workers) {
-      if (caf::actor_cast<caf::actor_addr>(worker) != down.source) continue;
-      logger("weft.trainer")->info("lost the link to worker {}", rank);
-      self->delayed_send(self, kLinkGrace, lost_a::value, std::int32_t{rank});
-    }
+void link_down(Self self, const caf::down_msg& down) {
+  auto& state = self->state;
+  const auto lost = std::ranges::find_if(state.workers, [&](const auto& entry) {
+    return caf::actor_cast<caf::actor_addr>(entry.second) == down.source;
   });
+  if (lost == state.workers.end()) return;
+  const int worker = lost->first;
+  state.workers.erase(lost);
+  logger("weft.trainer")->info("lost the link to worker {}", worker);
+  if (state.due.erase(worker) != 0) return start_again(self, worker);
+  self->delayed_send(self, kLinkGrace, lost_a::value, std::int32_t{worker});
 }
 
 TrainerActor::behavior_type trainer_behavior(Self self, const TrainerLinkOptions& options,
@@ -198,11 +268,12 @@ TrainerActor::behavior_type trainer_behavior(Self self, const TrainerLinkOptions
   state.options = options;
   state.memory = memory;
   state.board = board;
-  state.job.emplace(options.spec.num_joins());
+  state.job.emplace(options.spec.num_joins(), options.spec.recovery);
   state.board->trainer().state(ActorState::joining);
   route_to_log(self, "weft.trainer");
-  watch_links(self);
-  self->delayed_send(self, options.spec.timeout(), deadline_a::value);
+  self->set_down_handler(
+      [self](caf::scheduled_actor*, caf::down_msg& down) { link_down(self, down); });
+  arm_deadline(self);
   return {
       [self](join_a, const JoinRequest& request, const WorkerActor& worker) {
         heard(self, "join");
@@ -220,14 +291,21 @@ TrainerActor::behavior_type trainer_behavior(Self self, const TrainerLinkOptions
       },
       [self](report_a, const Report& report) {
         heard(self, "report");
+        // Worker 0's reports are the run's.
+        if (report.worker != 0 || !self->state.reports.is_new(report)) return;
         self->state.options.on_event({.kind = TrainerEvent::Kind::report, .report = report});
       },
       [self](ended_a, const LoopEnded& ended) {
         heard(self, "ended");
         const bool timeout = ended.error == static_cast<std::uint8_t>(Errc::timeout);
-        carry_out(self, self->state.job->loop_ended(
-                            ended, timeout ? find_missing(*self->state.board, ended.worker)
-                                           : std::nullopt));
+        carry_out(self,
+                  self->state.job->loop_ended(
+                      ended, committed(self),
+                      timeout ? find_missing(*self->state.board, ended.worker) : std::nullopt));
+      },
+      [self](unwound_a, std::int32_t worker, std::uint64_t generation) {
+        heard(self, "unwound");
+        carry_out(self, self->state.job->unwound(worker, generation, committed(self)));
       },
       [self](started_a, std::int32_t worker, std::int32_t pid) {
         heard(self, "started");
@@ -237,13 +315,20 @@ TrainerActor::behavior_type trainer_behavior(Self self, const TrainerLinkOptions
         heard(self, "process");
         process_ended(self, ended);
       },
-      [self](deadline_a) {
+      [self](deadline_a, std::uint64_t generation) {
         heard(self, "deadline");
-        carry_out(self, self->state.job->join_deadline(self->state.options.spec.timeout_s));
+        const double timeout_s = self->state.options.spec.timeout_s;
+        carry_out(self, self->state.job->gather_deadline(generation, timeout_s));
+      },
+      [self](restart_a, std::int32_t worker) {
+        heard(self, "restart");
+        start_again(self, worker);
       },
       [self](lost_a, std::int32_t worker) {
         heard(self, "lost");
-        carry_out(self, self->state.job->link_lost(worker, locate(*self->state.board, worker)));
+        if (self->state.workers.contains(worker)) return;  // it has come again
+        carry_out(self, self->state.job->link_lost(worker, locate(*self->state.board, worker),
+                                                   committed(self)));
       },
       [self](cancel_a, std::uint8_t code, const std::string& reason) {
         heard(self, "cancel");

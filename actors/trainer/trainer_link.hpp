@@ -16,10 +16,12 @@
 namespace weft {
 
 struct TrainerEvent {
-  enum class Kind : std::uint8_t { report, ended };
+  enum class Kind : std::uint8_t { report, kill, restart, ended };
   Kind kind = Kind::report;
   Report report{};                   ///< report
+  int worker = -1;                   ///< kill, restart: whose process
   std::optional<Failure> failure{};  ///< ended
+  std::vector<Failure> survived{};   ///< ended
 };
 
 struct TrainerLinkOptions {

@@ -203,6 +203,35 @@ std::string expand_home(const std::string& path) {
   return home + path.substr(1);
 }
 
+RecoveryPolicy resolve_recovery(const FailureConfig& failure, int num_workers) {
+  if (failure.max_failures < -1) {
+    fail(Errc::invalid_argument,
+         "run.failure.max_failures = {}: expected 0 or more, or -1 for any number",
+         failure.max_failures);
+  }
+  if (failure.max_failures != 0 && num_workers == 0) {
+    fail(Errc::invalid_argument,
+         "run.failure.max_failures = {} with scaling.num_workers = 0: a worker in this process "
+         "can't be started again; set num_workers to 1 or more, or max_failures to 0",
+         failure.max_failures);
+  }
+  if (!(failure.backoff_s >= 0) || failure.backoff_s > 60) {
+    fail(Errc::invalid_argument, "run.failure.backoff_s = {}: expected seconds, from 0 to 60",
+         failure.backoff_s);
+  }
+  static constexpr std::pair<const char*, Restart> kRestarts[] = {
+      {"worker", Restart::worker}, {"group", Restart::group}, {"none", Restart::none}};
+  for (const auto& [name, restart] : kRestarts) {
+    if (failure.restart == name) {
+      return {.max_failures = failure.max_failures,
+              .restart = restart,
+              .backoff_ms = static_cast<std::uint64_t>(failure.backoff_s * 1000)};
+    }
+  }
+  fail(Errc::invalid_argument,
+       "run.failure.restart = \"{}\": expected \"worker\", \"group\" or \"none\"", failure.restart);
+}
+
 void check_run(const RunConfig& run) {
   const bool good_name = std::ranges::all_of(run.name, [](unsigned char c) {
     return std::isalnum(c) != 0 || c == '-' || c == '_' || c == '.';
@@ -215,11 +244,6 @@ void check_run(const RunConfig& run) {
   }
   if (run.storage_path.empty()) {
     fail(Errc::invalid_argument, "run.storage_path = \"\": expected a folder, as \"~/weft_runs\"");
-  }
-  if (run.failure.max_failures != 0) {
-    fail(Errc::unavailable,
-         "run.failure.max_failures = {}: this version ends a job at its first failure; set it to 0",
-         run.failure.max_failures);
   }
   if (run.checkpoint.num_to_keep < 0) {
     fail(Errc::invalid_argument,
@@ -272,6 +296,7 @@ JobSpec validate(const TrainerOptions& options, const std::string& program) {
   spec.timeout_s = options.backend.timeout_s;
   spec.seed = options.run.seed;
   spec.checkpoints_to_keep = options.run.checkpoint.num_to_keep;
+  spec.recovery = resolve_recovery(options.run.failure, scaling.num_workers);
   return spec;
 }
 

@@ -21,24 +21,68 @@ std::int64_t rounded(std::int64_t bytes) {
 
 }  // namespace
 
-BufferPool::BufferPool(JobMemory& memory, std::vector<int> chips)
+BufferPool::BufferPool(JobMemory& memory, std::vector<int> chips, std::vector<Range> taken)
     : memory_(memory),
       chips_(std::move(chips)),
       begin_(memory.buffers_offset()),
       end_(begin_),
-      reserved_(begin_),
-      arrays_(memory.arena_capacity()) {}
+      arrays_(memory.arena_capacity()) {
+  std::ranges::sort(taken, {}, &Range::begin);
+  for (const Range& range : taken) {
+    if (range.begin > end_) gaps_.push_back({end_, range.begin});
+    end_ = std::max(end_, range.end);
+  }
+  reserved_ = end_;
+}
+
+BufferPool::Range BufferPool::block(std::uint64_t offset, std::int64_t bytes) {
+  return {offset, offset + static_cast<std::uint64_t>(rounded(bytes))};
+}
+
+template <typename Predicate>
+std::optional<std::uint64_t> BufferPool::take(FreeBlocks& free, std::int64_t size,
+                                              Predicate may_use) {
+  auto& blocks = free[size];
+  if (blocks.empty() || !may_use(blocks.front())) return {};
+  const std::uint64_t offset = blocks.front().offset;
+  blocks.pop_front();
+  return offset;
+}
 
 std::uint64_t BufferPool::allocate(std::int64_t bytes, std::uint64_t host_writes_after) {
   const std::int64_t size = rounded(bytes);
-  auto& blocks = free_[size];
-  if (!blocks.empty() && blocks.front().last_run <= host_writes_after) {
-    const std::uint64_t offset = blocks.front().offset;
-    blocks.pop_front();
-    return offset;
+  const auto may_use = [&](const Block& block) { return block.last_run <= host_writes_after; };
+  if (const auto offset = take(free_, size, may_use)) return *offset;
+  return grow(size);
+}
+
+std::uint64_t BufferPool::allocate_state(std::int64_t bytes) {
+  const std::int64_t size = rounded(bytes);
+  const auto may_use = [&](const Block& block) { return block.step < step_; };
+  if (const auto offset = take(free_state_, size, may_use)) return *offset;
+  return grow(size);
+}
+
+std::uint64_t BufferPool::allocate_state_for_host(std::int64_t bytes, std::uint64_t committed,
+                                                  std::uint64_t host_writes_after) {
+  const std::int64_t size = rounded(bytes);
+  const auto may_use = [&](const Block& block) {
+    return block.step < committed && block.last_run <= host_writes_after;
+  };
+  if (const auto offset = take(free_state_, size, may_use)) return *offset;
+  return grow(size);
+}
+
+/// New memory: out of the first gap that is large enough, or behind all that there is.
+std::uint64_t BufferPool::grow(std::int64_t bytes) {
+  const auto size = static_cast<std::uint64_t>(bytes);
+  for (Range& gap : gaps_) {
+    if (gap.end - gap.begin < size) continue;
+    for (const int chip : chips_) memory_.reserve(chip, gap.begin, size);
+    return std::exchange(gap.begin, gap.begin + size);
   }
-  const std::uint64_t end = end_ + static_cast<std::uint64_t>(size);
-  if (end > arrays_) fail_no_room("a buffer", size);
+  const std::uint64_t end = end_ + size;
+  if (end > arrays_) fail_no_room("a buffer", bytes);
   if (end > reserved_) {
     const std::uint64_t piece = piece_bytes(end - begin_);
     const std::uint64_t grown = std::min<std::uint64_t>((end + piece - 1) / piece * piece, arrays_);
@@ -48,8 +92,12 @@ std::uint64_t BufferPool::allocate(std::int64_t bytes, std::uint64_t host_writes
   return std::exchange(end_, end);
 }
 
+void BufferPool::free_state(std::uint64_t offset, std::int64_t bytes, std::uint64_t last_run) {
+  free_state_[rounded(bytes)].push_back({offset, last_run, step_});
+}
+
 void BufferPool::free(std::uint64_t offset, std::int64_t bytes, std::uint64_t last_run) {
-  free_[rounded(bytes)].push_back({offset, last_run});
+  free_[rounded(bytes)].push_back({.offset = offset, .last_run = last_run});
 }
 
 std::uint64_t BufferPool::allocate_array(std::int64_t bytes) {

@@ -13,7 +13,8 @@ constexpr std::size_t kRecentRuns = 4096;
 template <typename Predicate>
 void Permits::wait(const char* what, Predicate predicate) {
   std::unique_lock lock(mutex_);
-  const bool held = changed_.wait_for(lock, timeout_, [&] { return cancelled_ || predicate(); });
+  const bool held =
+      changed_.wait_for(lock, timeout_, [&] { return cancelled_ || unwinding_ || predicate(); });
   throw_if_cancelled();
   if (!held) {
     fail(Errc::timeout, "waited {} s for the trainer: {} (backend.timeout_s)",
@@ -23,6 +24,7 @@ void Permits::wait(const char* what, Predicate predicate) {
 
 void Permits::throw_if_cancelled() const {
   if (cancelled_) throw Error(Errc::cancelled, reason_);
+  if (unwinding_) throw Error(Errc::peer_lost, reason_);
 }
 
 void Permits::set_timeout(std::chrono::milliseconds timeout) {
@@ -30,10 +32,22 @@ void Permits::set_timeout(std::chrono::milliseconds timeout) {
   timeout_ = timeout;
 }
 
-void Permits::start() {
+void Permits::start(const Start& start) {
   {
     const std::lock_guard lock(mutex_);
-    started_ = true;
+    unwinding_ = false;
+    now_ = {};
+    now_.started = start;
+  }
+  changed_.notify_all();
+}
+
+void Permits::unwind(std::string reason) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (stopped_ || cancelled_) return;
+    unwinding_ = true;
+    reason_ = std::move(reason);
   }
   changed_.notify_all();
 }
@@ -41,7 +55,7 @@ void Permits::start() {
 void Permits::admit(std::uint64_t programs) {
   {
     const std::lock_guard lock(mutex_);
-    admitted_ = std::max(admitted_, programs);
+    now_.admitted = std::max(now_.admitted, programs);
   }
   changed_.notify_all();
 }
@@ -49,23 +63,23 @@ void Permits::admit(std::uint64_t programs) {
 void Permits::grant(std::uint64_t steps) {
   {
     const std::lock_guard lock(mutex_);
-    granted_ = std::max(granted_, steps);
+    now_.granted = std::max(now_.granted, steps);
   }
   changed_.notify_all();
 }
 
 std::optional<LoopEnded> Permits::loop_ended(int worker, std::uint64_t runs) {
   const std::lock_guard lock(mutex_);
-  if (runs < ended_runs_) {
-    ended_runs_ = runs;
-    ended_worker_ = worker;
+  if (runs < now_.ended_runs) {
+    now_.ended_runs = runs;
+    now_.ended_worker = worker;
     changed_.notify_all();
   }
-  if (begun_runs_ <= ended_runs_) return {};
-  return LoopEnded{.step = begun_step_,
-                   .runs = begun_runs_,
+  if (now_.begun_runs <= now_.ended_runs) return {};
+  return LoopEnded{.step = now_.begun_step,
+                   .runs = now_.begun_runs,
                    .error = static_cast<std::uint8_t>(Errc::program_divergence),
-                   .message = overtaken(begun_runs_)};
+                   .message = overtaken(now_.begun_runs)};
 }
 
 void Permits::cancel(std::string reason) {
@@ -86,74 +100,90 @@ void Permits::stop() {
   changed_.notify_all();
 }
 
-void Permits::wait_started() {
-  wait("the other workers to join", [this] { return started_; });
+Start Permits::wait_started(std::uint64_t after) {
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock,
+                [&] { return cancelled_ || (now_.started && now_.started->generation > after); });
+  throw_if_cancelled();
+  return *now_.started;
 }
 
 void Permits::wait_admitted(std::uint64_t sequence, std::uint64_t run) {
   wait("all workers to show the same program",
-       [&] { return admitted_ > sequence || ended_runs_ < run; });
+       [&] { return now_.admitted > sequence || now_.ended_runs < run; });
   const std::lock_guard lock(mutex_);
-  if (admitted_ <= sequence) throw Error(Errc::program_divergence, overtaken(run));
+  if (now_.admitted <= sequence) throw Error(Errc::program_divergence, overtaken(run));
 }
 
 void Permits::wait_granted(std::uint64_t step) {
-  wait("the lease of the next steps", [&] { return granted_ > step; });
+  wait("the lease of the next steps", [&] { return now_.granted > step; });
 }
 
-bool Permits::wait_stopped(std::chrono::milliseconds timeout) {
+Permits::Verdict Permits::wait_verdict(std::chrono::milliseconds patience) {
   std::unique_lock lock(mutex_);
-  return changed_.wait_for(lock, timeout, [this] { return stopped_ || cancelled_; });
+  changed_.wait_for(lock, patience, [this] { return stopped_ || cancelled_ || unwinding_; });
+  if (cancelled_) return Verdict::cancelled;
+  return unwinding_ ? Verdict::unwound : Verdict::stopped;
 }
 
 std::uint64_t Permits::granted() const {
   const std::lock_guard lock(mutex_);
-  return granted_;
+  return now_.granted;
 }
 
 std::optional<ProgramSeen> Permits::begin_run(std::uint64_t run, std::uint32_t program,
                                               std::uint64_t step) {
   const std::lock_guard lock(mutex_);
   throw_if_cancelled();
-  begun_runs_ = run;
-  begun_step_ = step;
-  recent_.push_back(program);
-  if (recent_.size() > kRecentRuns) recent_.pop_front();
-  if (run > ended_runs_) throw Error(Errc::program_divergence, overtaken(run));
-  return run == asked_run_ ? contradiction(program) : std::nullopt;
+  now_.begun_runs = run;
+  now_.begun_step = step;
+  now_.recent.push_back(program);
+  if (now_.recent.size() > kRecentRuns) now_.recent.pop_front();
+  if (run > now_.ended_runs) throw Error(Errc::program_divergence, overtaken(run));
+  return run == now_.asked_run ? contradiction(program) : std::nullopt;
 }
 
 std::optional<ProgramSeen> Permits::asked(std::uint32_t sequence, std::uint64_t run) {
   const std::lock_guard lock(mutex_);
-  asked_sequence_ = sequence;
-  asked_run_ = run;
-  if (run > begun_runs_ || begun_runs_ - run >= recent_.size()) return {};
-  return contradiction(recent_[recent_.size() - 1 - (begun_runs_ - run)]);
+  now_.asked_sequence = sequence;
+  now_.asked_run = run;
+  if (run > now_.begun_runs || now_.begun_runs - run >= now_.recent.size()) return {};
+  return contradiction(now_.recent[now_.recent.size() - 1 - (now_.begun_runs - run)]);
 }
 
 std::optional<ProgramSeen> Permits::contradiction(std::uint32_t program) const {
-  if (program >= asked_sequence_) return {};
-  ProgramSeen known = shown_.at(program);
-  known.sequence = asked_sequence_;
-  known.run = asked_run_;
+  if (program >= now_.asked_sequence) return {};
+  ProgramSeen known = now_.shown.at(program);
+  known.sequence = now_.asked_sequence;
+  known.run = now_.asked_run;
   return known;
 }
 
 void Permits::shown(ProgramSeen program) {
   const std::lock_guard lock(mutex_);
-  shown_.push_back(std::move(program));
+  now_.shown.push_back(std::move(program));
 }
 
 std::string Permits::overtaken(std::uint64_t run) const {
   return fmt::format(
       "worker {} ended its loop after {} programs, this worker runs number {}: every worker's loop "
       "must run the same programs",
-      ended_worker_, ended_runs_, run);
+      now_.ended_worker, now_.ended_runs, run);
 }
 
 bool Permits::cancelled() const {
   const std::lock_guard lock(mutex_);
   return cancelled_;
+}
+
+bool Permits::unwinding() const {
+  const std::lock_guard lock(mutex_);
+  return unwinding_;
+}
+
+std::uint64_t Permits::generation() const {
+  const std::lock_guard lock(mutex_);
+  return now_.started ? now_.started->generation : 0;
 }
 
 }  // namespace weft

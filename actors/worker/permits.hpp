@@ -16,15 +16,19 @@
 
 namespace weft {
 
-/// Thread-safe. Every wait throws cancelled with the trainer's reason once the job has failed, and
-/// timeout, saying what was waited for, after `timeout`.
+/// Thread-safe. Every wait throws cancelled with the trainer's reason once the job has failed, or
+/// peer_lost once the generation is over because a worker was lost; and timeout, saying what was
+/// waited for, after `timeout`.
 class Permits {
  public:
   explicit Permits(std::chrono::milliseconds timeout) : timeout_(timeout) {}
   void set_timeout(std::chrono::milliseconds timeout);
 
   // By the worker's actor.
-  void start();
+  /// A generation begins: nothing that was allowed before it counts.
+  void start(const Start& start);
+  /// The generation is over.
+  void unwind(std::string reason);
   /// Another worker wants its new program number `sequence` for run number `run`. What to show the
   /// trainer if this worker has made that run with a program it knew; if it is to come, begin_run()
   /// will say it.
@@ -38,15 +42,17 @@ class Permits {
   void stop();
 
   // By the loop's thread.
-  void wait_started();
+  /// Waits for a generation later than `after`: the trainer has the deadline.
+  Start wait_started(std::uint64_t after = 0);
   /// Keeps what this worker shows, in order of sequence.
   void shown(ProgramSeen program);
   /// For run number `run`. Throws program_divergence if another worker's loop has ended and takes
   /// no part in it.
   void wait_admitted(std::uint64_t sequence, std::uint64_t run);
   void wait_granted(std::uint64_t step);
-  /// True once the job is over, false after the timeout; never throws.
-  bool wait_stopped(std::chrono::milliseconds timeout);
+  /// Waits for the trainer's last word on this generation; `stopped` after `patience`, too.
+  enum class Verdict { stopped, cancelled, unwound };
+  Verdict wait_verdict(std::chrono::milliseconds patience);
   std::uint64_t granted() const;
   /// Before run number `run`, of program number `program`, begins at `step`. Throws
   /// program_divergence if another worker's loop has ended and takes no part in it, cancelled if
@@ -55,6 +61,8 @@ class Permits {
   std::optional<ProgramSeen> begin_run(std::uint64_t run, std::uint32_t program,
                                        std::uint64_t step);
   bool cancelled() const;
+  bool unwinding() const;
+  std::uint64_t generation() const;
 
  private:
   template <typename Predicate>
@@ -63,23 +71,29 @@ class Permits {
   std::string overtaken(std::uint64_t run) const;
   std::optional<ProgramSeen> contradiction(std::uint32_t program) const;
 
+  /// What belongs to one generation.
+  struct Generation {
+    std::optional<Start> started;
+    std::uint64_t admitted = 0;
+    std::uint64_t granted = 0;
+    std::uint64_t begun_runs = 0;
+    std::uint64_t begun_step = 0;
+    std::deque<std::uint32_t> recent;  // programs of the last runs, the newest last
+    std::vector<ProgramSeen> shown;
+    std::uint32_t asked_sequence = 0;
+    std::uint64_t asked_run = 0;  // 0: nothing asked
+    int ended_worker = -1;
+    std::uint64_t ended_runs = std::numeric_limits<std::uint64_t>::max();
+  };
+
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   std::chrono::milliseconds timeout_;
-  bool started_ = false;
   bool stopped_ = false;
   bool cancelled_ = false;
+  bool unwinding_ = false;
   std::string reason_;
-  std::uint64_t admitted_ = 0;
-  std::uint64_t granted_ = 0;
-  std::uint64_t begun_runs_ = 0;
-  std::uint64_t begun_step_ = 0;
-  std::deque<std::uint32_t> recent_;  // programs of the last runs, the newest last
-  std::vector<ProgramSeen> shown_;
-  std::uint32_t asked_sequence_ = 0;
-  std::uint64_t asked_run_ = 0;  // 0: nothing asked
-  int ended_worker_ = -1;
-  std::uint64_t ended_runs_ = std::numeric_limits<std::uint64_t>::max();
+  Generation now_;
 };
 
 }  // namespace weft

@@ -8,6 +8,7 @@
 
 #include <weft/actors/failure.hpp>
 #include <weft/actors/log.hpp>
+#include <weft/actors/worker/report_log.hpp>
 #include <weft/actors/worker/worker_context.hpp>
 #include <weft/actors/worker/worker_runtime.hpp>
 #include <weft/spmd/tensor/random.hpp>
@@ -17,8 +18,12 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// How long a worker waits for the trainer's last word before it leaves by itself.
-constexpr std::chrono::seconds kStopPatience{30};
+/// How long a worker whose loop has failed waits for the trainer's last word before it leaves by
+/// itself.
+constexpr std::chrono::seconds kFailedPatience{30};
+/// One whose loop has ended well may be needed again until all others have ended theirs; should the
+/// trainer die, the worker ends with it.
+constexpr std::chrono::hours kEndedPatience{24 * 365};
 
 /// How long a worker tries to reach the trainer, which listens before it starts any worker.
 constexpr std::chrono::seconds kConnectPatience{30};
@@ -47,15 +52,17 @@ Mesh mesh_of(const Assignment& assignment) {
   return Mesh(assignment.mesh_shape, assignment.axis_names);
 }
 
-/// Everything between join and the end of the loop.
+/// The loop of one generation, with all that it needs: when this is destroyed, nothing of the
+/// worker touches the job's memory any more.
 class WorkerSession {
  public:
   WorkerSession(WorkerLink& link, const WorkerIdentity& identity, const Assignment& assignment,
-                JobMemory& memory, Board& board, StageClock& stages)
+                const Start& start, JobMemory& memory, Board& board)
       : link_(link),
         worker_(identity.worker),
         job_id_(identity.job_id),
         assignment_(assignment),
+        generation_(start.generation),
         board_(board),
         mesh_(mesh_of(assignment)),
         own_memory_(has_mesh()
@@ -67,20 +74,17 @@ class WorkerSession {
                   .has_mesh = has_mesh(),
                   .dump_dir = variable("WEFT_DUMP_TO"),
                   .plan_dir = variable("WEFT_COMPILE_CACHE"),
-                  .debug = debug_level()}) {
-    stages.ended("devices");
-  }
+                  .debug = debug_level(),
+                  .generation = start.generation,
+                  .resume_step = start.step}) {}
 
-  void run(const BoundLoop& loop, StageClock& stages) {
-    Permits& permits = link_.permits();
-    board_.worker(worker_).state(ActorState::idle);
-    permits.wait_started();
-    stages.ended("others joined");
-    permits.wait_granted(0);
+  void run(const BoundLoop& loop, ReportLog& reports, StageClock& stages) {
+    stages.ended("devices");
+    link_.permits().wait_granted(runtime_.step());
     board_.worker(worker_).state(ActorState::running);
     manual_seed(assignment_.seed);
     RuntimeScope runtime_scope(runtime_);
-    WorkerContext context(worker_, job_id_, assignment_, link_, runtime_, stages.take());
+    WorkerContext context(worker_, job_id_, assignment_, link_, runtime_, reports, stages.take());
     const ContextScope context_scope(context);
     loop(context);
     runtime_scope.finish();
@@ -126,8 +130,9 @@ class WorkerSession {
   }
   /// At once, from the device's thread: the loop may be busy elsewhere for long.
   void device_failed(std::exception_ptr failure, std::uint64_t step) {
-    const Failure text = describe(std::move(failure));
+    const Thrown text = describe(std::move(failure));
     link_.loop_ended({.worker = worker_,
+                      .generation = generation_,
                       .step = step,
                       .runs = 0,
                       .error = static_cast<std::uint8_t>(text.code),
@@ -138,6 +143,7 @@ class WorkerSession {
   const int worker_;
   const std::string job_id_;
   const Assignment assignment_;
+  const std::uint64_t generation_;
   Board& board_;
   const Mesh mesh_;
   std::optional<JobMemory> own_memory_;
@@ -153,38 +159,102 @@ void report_failed_checks(BoardWriter row) {
 
 }  // namespace
 
-bool run_worker(WorkerLink& link, const WorkerIdentity& identity, JobMemory& memory, Board& board,
-                const BoundLoop& loop, std::vector<BootstrapStage> stages_before) {
-  const int worker = identity.worker;
-  const BoardWriter row = board.worker(worker);
-  row.open(ActorKind::worker, worker, -1, ::getpid());
-  row.state(ActorState::joining);
-  StageClock stages(std::move(stages_before));
-  LoopEnded ended{.worker = worker};
-  std::optional<WorkerSession> session;
-  try {
-    const Assignment assignment =
-        link.join({.worker = worker, .pid = ::getpid(), .token = identity.token});
-    link.permits().set_timeout(std::chrono::milliseconds(assignment.timeout_ms));
-    stages.ended("join");
-    session.emplace(link, identity, assignment, memory, board, stages);
-    session->run(loop, stages);
-  } catch (...) {
-    const Failure text = describe(std::current_exception());
+namespace {
+
+/// Runs the loop in one generation after the other, until the trainer says that that was all.
+class WorkerLife {
+ public:
+  WorkerLife(WorkerLink& link, const WorkerIdentity& identity, JobMemory& memory, Board& board,
+             const BoundLoop& loop, std::vector<BootstrapStage> stages)
+      : link_(link),
+        identity_(identity),
+        memory_(memory),
+        board_(board),
+        loop_(loop),
+        row_(board.worker(identity.worker)),
+        stages_(std::move(stages)) {}
+
+  bool run() {
+    row_.open(ActorKind::worker, identity_.worker, -1, ::getpid());
+    row_.state(ActorState::joining);
+    LoopEnded ended{.worker = identity_.worker};
+    try {
+      assignment_ =
+          link_.join({.worker = identity_.worker, .pid = ::getpid(), .token = identity_.token});
+      link_.permits().set_timeout(std::chrono::milliseconds(assignment_.timeout_ms));
+      stages_.ended("join");
+      row_.state(ActorState::idle);
+    } catch (...) {
+      note(ended, std::current_exception());
+      return finish(ended) == Permits::Verdict::stopped && ended.error == 0;
+    }
+    for (std::uint64_t generation = 0;;) {
+      ended = {.worker = identity_.worker};
+      try {
+        const Start start = link_.permits().wait_started(generation);
+        generation = ended.generation = start.generation;
+        stages_.ended("others joined");
+        run_generation(start, ended);
+      } catch (...) {
+        note(ended, std::current_exception());
+      }
+      if (finish(ended) != Permits::Verdict::unwound) {
+        return ended.error == 0 && !link_.permits().cancelled();
+      }
+      link_.unwound(generation + 1);
+    }
+  }
+
+ private:
+  void run_generation(const Start& start, LoopEnded& ended) {
+    ReportLog reports(assignment_.recovers && identity_.worker == 0 ? identity_.report_log : "");
+    for (const Report& report : reports.after(start.reports)) link_.report(report);
+    WorkerSession session(link_, identity_, assignment_, start, memory_, board_);
+    try {
+      session.run(loop_, reports, stages_);
+    } catch (...) {
+      note(ended, std::current_exception());
+    }
+    ended.step = session.steps();
+    ended.runs = session.runs();
+  }
+
+  void note(LoopEnded& ended, std::exception_ptr thrown) {
+    const Thrown text = describe(std::move(thrown));
     ended.error = static_cast<std::uint8_t>(text.code);
     ended.message = text.message;
-    row.error(text.message);
   }
-  if (session) {
-    ended.step = session->steps();
-    ended.runs = session->runs();
+
+  /// Tells how the loop ended, unless it had to be left: that a loop doesn't notice it, or ends
+  /// with another error for it, is no failure of its own.
+  Permits::Verdict finish(const LoopEnded& ended) {
+    if (link_.permits().unwinding()) {
+      row_.state(ActorState::idle);
+      return Permits::Verdict::unwound;
+    }
+    const bool good = ended.error == 0;
+    if (!good) row_.error(ended.message);
+    row_.state(good ? ActorState::ended : ActorState::failed);
+    link_.loop_ended(ended);
+    logger("weft.worker")->info("loop ended: {}", good ? "well" : ended.message);
+    return link_.permits().wait_verdict(good ? kEndedPatience : kFailedPatience);
   }
-  const bool good = ended.error == 0;
-  row.state(good ? ActorState::ended : ActorState::failed);
-  link.loop_ended(ended);
-  logger("weft.worker")->info("loop ended: {}", good ? "well" : ended.message);
-  link.permits().wait_stopped(kStopPatience);
-  return good && !link.permits().cancelled();
+
+  WorkerLink& link_;
+  const WorkerIdentity& identity_;
+  JobMemory& memory_;
+  Board& board_;
+  const BoundLoop& loop_;
+  const BoardWriter row_;
+  StageClock stages_;
+  Assignment assignment_;
+};
+
+}  // namespace
+
+bool run_worker(WorkerLink& link, const WorkerIdentity& identity, JobMemory& memory, Board& board,
+                const BoundLoop& loop, std::vector<BootstrapStage> stages) {
+  return WorkerLife(link, identity, memory, board, loop, std::move(stages)).run();
 }
 
 int run_worker_process(const WorkerEnvironment& environment, const BoundLoop& loop) {
@@ -200,9 +270,13 @@ int run_worker_process(const WorkerEnvironment& environment, const BoundLoop& lo
     auto link =
         WorkerLink::connect(socket_path(environment.coordinator_address), worker, kConnectPatience);
     clock.ended("connect");
-    const bool good = run_worker(
-        *link, {.worker = worker, .job_id = environment.job_id, .token = environment.token}, memory,
-        board, loop, clock.take());
+    const bool good =
+        run_worker(*link,
+                   {.worker = worker,
+                    .job_id = environment.job_id,
+                    .token = environment.token,
+                    .report_log = socket_path(environment.coordinator_address) + ".reports"},
+                   memory, board, loop, clock.take());
     link.reset();
     shutdown_logging();
     return good ? 0 : 1;

@@ -21,6 +21,7 @@ struct WorkerIdentity {
   int worker = 0;
   std::string job_id;
   std::string token;
+  std::string report_log{};  ///< a file; "" where the process outlives no loss
 };
 
 /// Joins by `link`, runs the loop and tells the trainer how it ended; true if it ended well.

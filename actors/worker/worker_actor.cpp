@@ -28,7 +28,8 @@ WorkerActor::behavior_type worker_behavior(WorkerActor::stateful_pointer<WorkerS
     self->state.permits->cancel("the trainer is gone");
   });
   return {
-      [self](start_a) { self->state.permits->start(); },
+      [self](start_a, const Start& start) { self->state.permits->start(start); },
+      [self](unwind_a, const std::string& reason) { self->state.permits->unwind(reason); },
       [self](asked_a, std::uint32_t sequence, std::uint64_t run) {
         if (const auto known = self->state.permits->asked(sequence, run)) {
           self->send(self->state.trainer, program_a::value, *known);
@@ -39,6 +40,7 @@ WorkerActor::behavior_type worker_behavior(WorkerActor::stateful_pointer<WorkerS
       [self](peer_ended_a, std::int32_t other, std::uint64_t runs) {
         if (auto wrong = self->state.permits->loop_ended(other, runs)) {
           wrong->worker = self->state.worker;
+          wrong->generation = self->state.permits->generation();
           self->send(self->state.trainer, ended_a::value, *wrong);
         }
       },
@@ -55,6 +57,7 @@ class ActorWorkerLink : public WorkerLink {
         own_(std::move(own)),
         system_(system),
         trainer_(trainer),
+        rank_(worker),
         worker_(system.caf().spawn(worker_behavior, worker, shared_permits(), trainer)),
         timeout_(timeout) {}
 
@@ -79,6 +82,9 @@ class ActorWorkerLink : public WorkerLink {
   void loop_ended(const LoopEnded& ended) override {
     caf::anon_send(trainer_, ended_a::value, ended);
   }
+  void unwound(std::uint64_t generation) override {
+    caf::anon_send(trainer_, unwound_a::value, std::int32_t{rank_}, generation);
+  }
   std::unique_ptr<DeviceLink> start_device(std::unique_ptr<Executor> executor, BoardWriter board,
                                            DeviceFailed on_failure) override {
     return spawn_device(system_, std::move(executor), board, std::move(on_failure));
@@ -88,6 +94,7 @@ class ActorWorkerLink : public WorkerLink {
   std::unique_ptr<System> own_;
   System& system_;
   TrainerActor trainer_;
+  int rank_;
   WorkerActor worker_;
   std::chrono::milliseconds timeout_;
 };

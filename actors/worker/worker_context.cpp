@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <utility>
 
 #include <weft/actors/trainer/run_folder.hpp>
 #include <weft/spmd/error.hpp>
@@ -33,7 +34,12 @@ void WorkerContext::report(const Metrics& metrics, const std::optional<Checkpoin
     fail(Errc::invalid_argument, "report: metrics = {}: expected a JSON object, {{\"loss\": 0.5}}",
          metrics.dump(-1, ' ', false, Metrics::error_handler_t::replace));
   }
-  Report report{.worker = worker_, .step = step(), .metrics = {}};
+  if (std::exchange(report_step_, step()) != step()) report_number_ = 0;
+  Report report{.worker = worker_,
+                .generation = runtime_.generation(),
+                .step = step(),
+                .number = report_number_,
+                .metrics = {}};
   Metrics::to_cbor(metrics.is_null() ? Metrics::object() : metrics, report.metrics);
   if (report.metrics.size() > kReportBytesMax) {
     fail(Errc::invalid_argument,
@@ -48,8 +54,10 @@ void WorkerContext::report(const Metrics& metrics, const std::optional<Checkpoin
            checkpoint->path);
     }
     refuse_own_folder(checkpoint->path, run_dir());
-    report.checkpoint = store_checkpoint(run_dir(), checkpoints_++, checkpoint->path);
+    report.checkpoint = store_checkpoint(run_dir(), step(), report_number_, checkpoint->path);
   }
+  ++report_number_;
+  reports_.add(report);
   link_.report(report);
 }
 

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include <weft/actors/protocol.hpp>
+#include <weft/actors/worker/report_log.hpp>
 #include <weft/actors/worker/train_context.hpp>
 #include <weft/actors/worker/worker_link.hpp>
 #include <weft/actors/worker/worker_runtime.hpp>
@@ -14,12 +15,13 @@ namespace weft {
 class WorkerContext : public TrainContext {
  public:
   WorkerContext(int worker, std::string job_id, const Assignment& assignment, WorkerLink& link,
-                WorkerRuntime& runtime, std::vector<BootstrapStage> stages)
+                WorkerRuntime& runtime, ReportLog& reports, std::vector<BootstrapStage> stages)
       : worker_(worker),
         job_id_(std::move(job_id)),
         assignment_(assignment),
         link_(link),
         runtime_(runtime),
+        reports_(reports),
         stages_(std::move(stages)) {}
 
   const Mesh* mesh() const override { return runtime_.mesh(); }
@@ -51,8 +53,10 @@ class WorkerContext : public TrainContext {
   const Assignment assignment_;
   WorkerLink& link_;
   WorkerRuntime& runtime_;
+  ReportLog& reports_;
   const std::vector<BootstrapStage> stages_;
-  int checkpoints_ = 0;
+  std::uint64_t report_step_ = 0;    // of the last report
+  std::uint32_t report_number_ = 0;  // of the next report at that step
 };
 
 /// While it lives, get_context() on this thread is `context`.

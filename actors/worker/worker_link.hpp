@@ -30,6 +30,8 @@ class WorkerLink {
   virtual void want_lease(std::uint64_t step) = 0;
   virtual void report(const Report& report) = 0;
   virtual void loop_ended(const LoopEnded& ended) = 0;
+  /// The loop of the generation before `generation` is left, and nothing of it runs any more.
+  virtual void unwound(std::uint64_t generation) = 0;
   virtual std::unique_ptr<DeviceLink> start_device(std::unique_ptr<Executor> executor,
                                                    BoardWriter board, DeviceFailed on_failure) = 0;
 

@@ -1,16 +1,16 @@
 #include <weft/actors/worker/worker_runtime.hpp>
 
+#include <algorithm>
 #include <chrono>
-#include <filesystem>
-#include <fstream>
 #include <functional>
 
 #include <weft/actors/log.hpp>
+#include <weft/actors/worker/arena_buffer.hpp>
 #include <weft/actors/worker/shard_copy.hpp>
 #include <weft/spmd/passes/partition.hpp>
 #include <weft/spmd/program/text.hpp>
 #include <weft/spmd/tensor/node.hpp>
-#include <weft/transport/format/plan_file.hpp>
+#include <weft/transport/commits.hpp>
 
 namespace weft {
 namespace {
@@ -43,28 +43,6 @@ constexpr std::uint64_t kRunsUnderWay = 2;
 /// A larger message would keep the socket from the others for too long.
 constexpr std::size_t kProgramTextBytesMax = 900'000;
 
-/// A buffer at one offset in the arenas of the worker's chips.
-class ArenaBuffer : public Buffer {
- public:
-  ArenaBuffer(const TensorType& type, const Sharding& sharding, std::shared_ptr<BufferPool> pool,
-              std::uint64_t offset, std::int64_t bytes)
-      : Buffer(type, sharding), pool_(std::move(pool)), offset_(offset), bytes_(bytes) {}
-  ~ArenaBuffer() override { pool_->free(offset_, bytes_, last_run_); }
-  ArenaBuffer(const ArenaBuffer&) = delete;
-  ArenaBuffer& operator=(const ArenaBuffer&) = delete;
-
-  bool is_of(const BufferPool& pool) const { return pool_.get() == &pool; }
-  std::uint64_t offset() const { return offset_; }
-  std::uint64_t last_run() const { return last_run_; }
-  void used_by(std::uint64_t run) { last_run_ = run; }
-
- private:
-  std::shared_ptr<BufferPool> pool_;
-  std::uint64_t offset_;
-  std::int64_t bytes_;
-  std::uint64_t last_run_ = 0;
-};
-
 std::uint64_t use(const BufferPtr& buffer, std::uint64_t run) {
   auto& placed = static_cast<ArenaBuffer&>(*buffer);
   placed.used_by(run);
@@ -83,21 +61,27 @@ WorkerRuntime::WorkerRuntime(const Mesh& mesh, std::vector<int> positions,
       link_(link),
       board_(board),
       options_(std::move(options)),
-      store_(options_.plan_dir, mesh_) {
+      store_(options_.plan_dir, mesh_),
+      listing_(options_.worker == 0 ? options_.dump_dir : "",
+               options_.worker == 0 ? options_.debug : 0) {
   std::vector<int> chips;
   for (const int position : positions_) {
     chips.push_back(mesh_.device_at(position));
   }
-  pool_ = std::make_shared<BufferPool>(memory_, std::move(chips));
+  std::vector<BufferPool::Range> taken;
+  if (options_.has_mesh) {
+    state_.emplace(memory_, mesh_, chips.front(), options_.resume_step);
+    taken = state_->taken();
+  }
+  pool_ = std::make_shared<BufferPool>(memory_, std::move(chips), std::move(taken));
+  if (state_) state_->hold(pool_);
+  step_ = commits_ = options_.resume_step;
+  pool_->begin_step(step_);
+  board_.step(step_);
+  set_log_step(step_);
 }
 
 WorkerRuntime::~WorkerRuntime() = default;
-
-template <typename... Args>
-void WorkerRuntime::debug(int level, fmt::format_string<Args...> format, Args&&... args) const {
-  if (options_.debug < level || options_.worker != 0) return;
-  logger("weft.worker")->info("{}", fmt::format(format, std::forward<Args>(args)...));
-}
 
 Runtime::RunResult WorkerRuntime::run(const Program& program, const Fingerprint& key,
                                       std::span<const Binding> inputs, const RunSite& site) {
@@ -107,28 +91,53 @@ Runtime::RunResult WorkerRuntime::run(const Program& program, const Fingerprint&
     if (buffer != nullptr) require_own(**buffer, program.inputs[i].name);
   }
   const auto& [number, plan] = find_or_compile(program, key, site);
-  debug(2, "program {} runs for {}", number, describe(site));
+  listing_.debug(2, "program {} runs for {}", number, describe(site));
   await_room();
+  const bool updates =
+      std::ranges::any_of(program.outputs, [](const auto& output) { return output.updates >= 0; });
+  if (site.ends_step || updates) commit(updates);
   auto request = std::make_shared<DeviceRun>();
   request->program = number;
   request->run = runs_ + 1;
   request->step = step_;
+  request->commits = commits_;
   RunResult result;
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     const auto& input = plan->program.inputs[i];
-    result.input_buffers.push_back(bind(inputs[i], plan->input_types[i], input.sharding));
+    result.input_buffers.push_back(bind(inputs[i], plan->input_types[i], input));
     request->buffers.inputs.push_back(use(result.input_buffers.back(), request->run));
   }
   for (std::size_t i = 0; i < program.outputs.size(); ++i) {
     const auto& output = plan->program.outputs[i];
-    result.outputs.push_back(
-        make_buffer(plan->output_types[i], output.sharding, BufferPool::kDeviceWrites));
+    result.outputs.push_back(make_output(plan->output_types[i], output));
     request->buffers.outputs.push_back(use(result.outputs.back(), request->run));
   }
   begin_run(number);
   for (const auto& device : devices_) device->run(request);
+  note_updates(program, result);
   ++executed_.at(number).runs;
   return result;
+}
+
+/// From the next run on the state of this step is what the job can go back to.
+void WorkerRuntime::commit(bool updates) {
+  if (!state_) return;
+  if (step_ > 0) state_->write(step_, updates);
+  commits_ = step_;
+}
+
+void WorkerRuntime::note_updates(const Program& program, const RunResult& result) {
+  if (!state_) return;
+  for (std::size_t i = 0; i < program.outputs.size(); ++i) {
+    const std::int32_t input = program.outputs[i].updates;
+    if (input < 0) continue;
+    state_->updated(program.inputs[static_cast<std::size_t>(input)].name,
+                    std::static_pointer_cast<ArenaBuffer>(result.outputs[i]));
+  }
+}
+
+BufferPtr WorkerRuntime::take_restored(const std::string& name, const TensorType& type) {
+  return state_ ? state_->take(name, type) : nullptr;
 }
 
 void WorkerRuntime::await_room() const {
@@ -216,12 +225,13 @@ const CompileCache::Entry& WorkerRuntime::find_or_compile(const Program& program
   if (reason && options_.worker == 0) logger("weft.worker")->warn("{}", *reason);
   const auto begin = Clock::now();
   const std::uint32_t number = programs_;
-  debug(1, "program {} is new: {}", number, reason ? *reason : "the first for " + describe(site));
+  listing_.debug(1, "program {} is new: {}", number,
+                 reason ? *reason : "the first for " + describe(site));
   auto plan = load_or_compile(program, key, number);
   metrics().sample("ArenaBytes", MetricUnit::bytes, static_cast<double>(plan->temp_bytes));
   metrics().sample("ArenaBytesBound", MetricUnit::bytes,
                    static_cast<double>(plan->temp_bytes_bound));
-  if (dumps()) dump(fmt::format("plan-{}.weftplan", number), encode_plan(*plan));
+  listing_.dump_plan(number, *plan);
   if (options_.has_mesh) admit(number, to_text(program, mesh_), key);
   auto load = std::make_shared<const DeviceLoad>(DeviceLoad{number, plan});
   for (const auto& device : devices_) device->load(load);
@@ -243,7 +253,7 @@ std::shared_ptr<const Plan> WorkerRuntime::load_or_compile(const Program& progra
     if (plan) return plan;
   }
   const auto begin = Clock::now();
-  auto plan = std::make_shared<const Plan>(compile(program, mesh_, {}, dump_passes(number)));
+  auto plan = std::make_shared<const Plan>(compile(program, mesh_, {}, listing_.passes(number)));
   metrics().sample("CompileTime", MetricUnit::seconds, seconds_since(begin));
   if (options_.worker == 0) store_.keep(key, *plan);
   return plan;
@@ -255,6 +265,7 @@ void WorkerRuntime::admit(std::uint32_t number, std::string text, const Fingerpr
     text += "\n(cut)";
   }
   const ProgramSeen seen{.worker = options_.worker,
+                         .generation = options_.generation,
                          .sequence = number,
                          .run = runs_ + 1,
                          .fingerprint_low = key.low,
@@ -265,41 +276,40 @@ void WorkerRuntime::admit(std::uint32_t number, std::string text, const Fingerpr
   link_.permits().wait_admitted(number, runs_ + 1);
 }
 
-bool WorkerRuntime::dumps() const { return !options_.dump_dir.empty() && options_.worker == 0; }
-
-/// What each pass gives, in order: program-2.1-canonicalize.txt.
-PassObserver WorkerRuntime::dump_passes(std::uint32_t number) const {
-  if (!dumps() && options_.debug < 3) return {};
-  return [this, number, count = 0](std::string_view pass, const std::string& text) mutable {
-    debug(3, "program {} after {}:\n{}", number, pass, text);
-    if (!dumps()) return;
-    dump(fmt::format("program-{}.{}-{}.txt", number, count++, pass),
-         std::as_bytes(std::span(text)));
-  };
-}
-
-void WorkerRuntime::dump(const std::string& name, std::span<const std::byte> bytes) const {
-  const std::filesystem::path dir(options_.dump_dir);
-  std::filesystem::create_directories(dir);
-  std::ofstream out(dir / name, std::ios::binary);
-  out.write(reinterpret_cast<const char*>(bytes.data()),
-            static_cast<std::streamsize>(bytes.size()));
-  if (!out.flush()) fail(Errc::io, "WEFT_DUMP_TO: can't write {}", (dir / name).string());
+template <typename Allocate>
+BufferPtr WorkerRuntime::make_buffer(const TensorType& type, const Sharding& sharding,
+                                     bool is_state, Allocate allocate) {
+  const std::int64_t bytes = chip_type(type, sharding, mesh_).bytes();
+  return std::make_shared<ArenaBuffer>(type, sharding, pool_,
+                                       is_state ? BlockKind::state : BlockKind::plain,
+                                       allocate(bytes), bytes);
 }
 
 BufferPtr WorkerRuntime::bind(const Binding& binding, const TensorType& type,
-                              const Sharding& sharding) {
+                              const ProgramInput& input) {
   if (const auto* buffer = std::get_if<BufferPtr>(&binding)) {
-    WEFT_CHECK((*buffer)->sharding().same_layout(sharding), type.to_string());
+    WEFT_CHECK((*buffer)->sharding().same_layout(input.sharding), type.to_string());
     return *buffer;
   }
   const auto& data = *std::get<HostData>(binding);
   WEFT_CHECK(static_cast<std::int64_t>(data.size()) == type.bytes(), data.size(), type.bytes());
   const std::uint64_t run = runs_ + 1;
   const std::uint64_t completed = run > kRunsUnderWay ? run - kRunsUnderWay : 0;
-  auto buffer = make_buffer(type, sharding, completed);
+  const bool is_state = input.kind == InputKind::param || input.kind == InputKind::opt_state;
+  auto buffer = make_buffer(type, input.sharding, is_state, [&](std::int64_t bytes) {
+    return is_state ? pool_->allocate_state_for_host(bytes, common_step(memory_), completed)
+                    : pool_->allocate(bytes, completed);
+  });
   upload(data, *buffer);
   return buffer;
+}
+
+BufferPtr WorkerRuntime::make_output(const TensorType& type, const ProgramOutput& output) {
+  const bool is_state = output.updates >= 0;
+  return make_buffer(type, output.sharding, is_state, [&](std::int64_t bytes) {
+    return is_state ? pool_->allocate_state(bytes)
+                    : pool_->allocate(bytes, BufferPool::kDeviceWrites);
+  });
 }
 
 void WorkerRuntime::require_own(const Buffer& buffer, const std::string& name) const {
@@ -308,13 +318,6 @@ void WorkerRuntime::require_own(const Buffer& buffer, const std::string& name) c
        "{} ({}) lies on the chips of a fit() that has ended: make tensors and modules inside the "
        "loop, and take values out of it by report() or to_vector()",
        name.empty() ? "a tensor" : name, buffer.type().to_string());
-}
-
-BufferPtr WorkerRuntime::make_buffer(const TensorType& type, const Sharding& sharding,
-                                     std::uint64_t host_writes_after) {
-  const std::int64_t bytes = chip_type(type, sharding, mesh_).bytes();
-  const std::uint64_t offset = pool_->allocate(bytes, host_writes_after);
-  return std::make_shared<ArenaBuffer>(type, sharding, pool_, offset, bytes);
 }
 
 void WorkerRuntime::upload(const std::vector<std::byte>& global, const Buffer& buffer) {
@@ -349,6 +352,7 @@ std::vector<std::byte> WorkerRuntime::read(const Buffer& buffer) {
 
 void WorkerRuntime::end_step() {
   ++step_;
+  pool_->begin_step(step_);
   set_log_step(step_);
   board_.step(step_);
   Permits& permits = link_.permits();

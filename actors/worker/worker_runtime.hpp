@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <source_location>
 #include <string>
 #include <thread>
@@ -14,6 +15,8 @@
 #include <weft/actors/device/chip_array.hpp>
 #include <weft/actors/worker/buffer_pool.hpp>
 #include <weft/actors/worker/plan_store.hpp>
+#include <weft/actors/worker/program_listing.hpp>
+#include <weft/actors/worker/state_keeper.hpp>
 #include <weft/actors/worker/worker_link.hpp>
 #include <weft/spmd/passes/plan.hpp>
 #include <weft/spmd/tensor/compile_cache.hpp>
@@ -28,6 +31,9 @@ struct WorkerRuntimeOptions {
   std::string dump_dir;  ///< from WEFT_DUMP_TO; "" for none
   std::string plan_dir;  ///< from WEFT_COMPILE_CACHE; "" for none
   int debug = 0;         ///< from WEFT_DEBUG
+  std::uint64_t generation = 1;
+  /// The loop takes the place of one that was interrupted after so many steps; 0: it is the first.
+  std::uint64_t resume_step = 0;
 };
 
 /// Used by the loop's thread. At most two runs are under way: run() waits for the one before.
@@ -44,6 +50,7 @@ class WorkerRuntime : public Runtime {
   RunResult run(const Program& program, const Fingerprint& key, std::span<const Binding> inputs,
                 const RunSite& site) override;
   std::vector<std::byte> read(const Buffer& buffer) override;
+  BufferPtr take_restored(const std::string& name, const TensorType& type) override;
   std::uint64_t step() const override { return step_; }
   void end_step() override;
   void collect_metrics() override;
@@ -55,6 +62,7 @@ class WorkerRuntime : public Runtime {
   /// Waits for every run. Throws what a device failed with.
   void drain();
   std::uint64_t runs() const { return runs_; }
+  std::uint64_t generation() const { return options_.generation; }
 
  private:
   const CompileCache::Entry& find_or_compile(const Program& program, const Fingerprint& key,
@@ -66,15 +74,13 @@ class WorkerRuntime : public Runtime {
   void require_loop_thread(const char* what) const;
   void await_room() const;
   void begin_run(std::uint32_t program);
-  /// Says it if WEFT_DEBUG is `level` or more, on one worker: all have the same to say.
-  template <typename... Args>
-  void debug(int level, fmt::format_string<Args...> format, Args&&... args) const;
-  bool dumps() const;
-  PassObserver dump_passes(std::uint32_t number) const;
-  void dump(const std::string& name, std::span<const std::byte> bytes) const;
-  BufferPtr bind(const Binding& binding, const TensorType& type, const Sharding& sharding);
-  BufferPtr make_buffer(const TensorType& type, const Sharding& sharding,
-                        std::uint64_t host_writes_after);
+  BufferPtr bind(const Binding& binding, const TensorType& type, const ProgramInput& input);
+  BufferPtr make_output(const TensorType& type, const ProgramOutput& output);
+  template <typename Allocate>
+  BufferPtr make_buffer(const TensorType& type, const Sharding& sharding, bool is_state,
+                        Allocate allocate);
+  void commit(bool updates);
+  void note_updates(const Program& program, const RunResult& result);
   /// Tensors may outlive the job on whose chips they lie.
   void require_own(const Buffer& buffer, const std::string& name) const;
   void upload(const std::vector<std::byte>& global, const Buffer& buffer);
@@ -87,10 +93,12 @@ class WorkerRuntime : public Runtime {
   WorkerLink& link_;
   BoardWriter board_;
   const WorkerRuntimeOptions options_;
+  std::optional<StateKeeper> state_;  // absent without a mesh
   std::shared_ptr<BufferPool> pool_;
   const std::thread::id loop_thread_ = std::this_thread::get_id();
   const std::shared_ptr<void> alive_ = std::make_shared<char>();
   const PlanStore store_;
+  const ProgramListing listing_;
   CompileCache cache_;
   std::map<std::string, std::uint32_t> bodies_;  // numbers of on_each_chip's, by place
   std::uint32_t programs_ = 0;                   // numbered so far, bodies too
@@ -100,6 +108,7 @@ class WorkerRuntime : public Runtime {
   };
   std::map<std::uint32_t, Executed> executed_;  // by program
   std::uint64_t step_ = 0;
+  std::uint64_t commits_ = 0;  // by the runs from here on
   std::uint64_t runs_ = 0;
 };
 

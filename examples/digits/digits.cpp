@@ -60,14 +60,16 @@ void train(weft::TrainContext& ctx, const weft::Config& config) {
   weft::mark_sharding(net.fc2.weight, mesh, {{}, {"model"}});  // by rows
   const weft::Tensor test_pixels = pixels(data.test);
 
+  const auto steps = static_cast<std::uint64_t>(data.train.size() / batch_size);
   std::vector<double> step_us;
-  for (std::uint64_t epoch = 1; epoch <= epochs; ++epoch) {
+  // All that a step needs follows from its number: after a loss the loop goes on at any.
+  while (ctx.step() < epochs * steps) {
+    const std::uint64_t epoch = ctx.step() / steps + 1;
     const auto order = examples::shuffled(data.train.size(), ctx.seed(), epoch);
-    const auto steps = data.train.size() / batch_size;
-    for (std::int64_t step = 1; step <= steps; ++step) {
+    for (std::uint64_t step = ctx.step() % steps; step < steps; ++step) {
       const auto begin = std::chrono::steady_clock::now();
-      const auto indices = std::span(order).subspan(
-          static_cast<std::size_t>((step - 1) * batch_size), static_cast<std::size_t>(batch_size));
+      const auto indices = std::span(order).subspan(step * static_cast<std::size_t>(batch_size),
+                                                    static_cast<std::size_t>(batch_size));
       const digits::Images batch =
           digits::augmented(data.train.pick(indices), ctx.seed(), ctx.step());
       const weft::Tensor x = pixels(batch);
@@ -76,8 +78,8 @@ void train(weft::TrainContext& ctx, const weft::Config& config) {
       weft::mark_sharding(labels, mesh, {{"data"}});
 
       const weft::Tensor loss = weft::cross_entropy(net(x), labels);
-      optimizer.set_lr(weft::cosine_schedule(
-          ctx.step(), {.lr = kLearningRate, .steps = epochs * static_cast<std::uint64_t>(steps)}));
+      optimizer.set_lr(
+          weft::cosine_schedule(ctx.step(), {.lr = kLearningRate, .steps = epochs * steps}));
       optimizer.step(weft::grad(loss, net.parameters()));
       weft::sync();
 
@@ -85,7 +87,7 @@ void train(weft::TrainContext& ctx, const weft::Config& config) {
       const std::chrono::duration<double, std::micro> took =
           std::chrono::steady_clock::now() - begin;
       step_us.push_back(took.count());
-      if (step == steps) {
+      if (step + 1 == steps) {
         metrics["test_accuracy"] =
             examples::accuracy(net(test_pixels).to_vector(), data.test.labels);
         metrics["step_us"] = examples::summary(step_us);
@@ -101,6 +103,7 @@ struct Arguments {
   std::uint64_t epochs = 60;
   std::int64_t batch = 32;
   std::uint64_t seed = 0;
+  int max_failures = 0;
   std::string json;
   std::string data = DIGITS_CSV;
 };
@@ -113,6 +116,7 @@ int run(const Arguments& arguments) {
               .scaling = arguments.layout.scaling(),
               .backend = {.spmd = arguments.layout.spmd()},
               .run = {.name = "digits",
+                      .failure = {.max_failures = arguments.max_failures},
                       .callbacks = {std::make_shared<examples::Progress>(arguments.epochs)},
                       .seed = arguments.seed}});
   const weft::Result result = trainer.fit();
@@ -132,6 +136,8 @@ int main(int argc, char** argv) {
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
   app.add_option("--seed", arguments.seed)->capture_default_str();
+  app.add_option("--max-failures", arguments.max_failures,
+                 "losses of a worker that the run survives; -1: any number");
   app.add_option("--json", arguments.json, "file for the result");
   app.add_option("--data", arguments.data, "file of the images")->capture_default_str();
   CLI11_PARSE(app, argc, argv);

@@ -86,7 +86,10 @@ struct CompiledFunction::Impl {
   std::uint64_t trace_id = 0;  // whose runtime has the programs
   std::unordered_map<std::string, Traced> by_signature;
 
-  RunSite site() const { return {"compile", loc, options.max_programs}; }
+  /// `ends_step`: of the run.
+  RunSite site(bool ends_step) const {
+    return {"compile", loc, options.max_programs, ends_step && options.ends_step};
+  }
 
   std::vector<Tensor> trace_call(Trace& trace, const std::vector<Tensor>& args, Traced& entry,
                                  const std::function<std::vector<Tensor>()>& traced) const;
@@ -111,7 +114,7 @@ std::vector<Tensor> CompiledFunction::call(const std::vector<Tensor>& args,
                                            const std::function<std::vector<Tensor>()>& traced) {
   Trace& trace = Trace::current(impl_->loc);
   if (trace.function() != nullptr) return traced();  // part of the outer one
-  trace.run(impl_->site());                          // what was recorded before is no part of it
+  trace.run(impl_->site(false));                     // what was recorded before is no part of it
   if (impl_->trace_id != trace.id()) {
     impl_->trace_id = trace.id();
     impl_->by_signature.clear();
@@ -132,7 +135,7 @@ std::vector<Tensor> CompiledFunction::Impl::trace_call(
   std::vector<Tensor> results = traced();
   for (const Tensor& result : results) node_of(result, loc);
   const bool complete = trace.run_count() == runs;
-  entry.program = trace.run_function(site(), results);
+  entry.program = trace.run_function(site(true), results);
   entry.arguments.clear();
   entry.results.clear();
   const auto argument = [&](const NodePtr& node) {
@@ -187,7 +190,7 @@ std::vector<Tensor> CompiledFunction::Impl::run_again(Trace& trace, const std::v
       case ResultSource::held: results.emplace_back(source.node); break;
     }
   }
-  trace.run_again(entry.program, site());
+  trace.run_again(entry.program, site(true));
   entry.release();
   return results;
 }

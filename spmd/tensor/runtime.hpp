@@ -44,6 +44,7 @@ struct RunSite {
   std::string_view function;  ///< "sync"; empty for a program of weft's own
   std::source_location loc;
   int max_programs = 0;  ///< that may be compiled for it; 0: any number
+  bool ends_step = false;
 };
 
 /// Called by one thread: the one that runs the user's loop.
@@ -66,6 +67,13 @@ class Runtime {
   /// Waits for the buffer's value and copies the global tensor; the buffer's sharding must be
   /// replicated.
   virtual std::vector<std::byte> read(const Buffer& buffer) = 0;
+  /// What the job has kept of a parameter or optimizer state of this name from a loop that was
+  /// interrupted, for the loop that takes its place: the next call gives null, as it does where
+  /// there is nothing. Throws invalid_argument where that has another type.
+  virtual BufferPtr take_restored(const std::string& name, const TensorType& type) {
+    (void)name, (void)type;
+    return nullptr;
+  }
   /// The number of steps that have ended: the same on every worker.
   virtual std::uint64_t step() const = 0;
   /// Ends a step: waits for the lease of the next one. Called by sync().

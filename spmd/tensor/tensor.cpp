@@ -149,7 +149,7 @@ void mark_sharding(const Tensor& tensor, const Mesh& mesh, const PartitionSpec& 
 
 void sync(std::source_location loc) {
   Trace& trace = Trace::current(loc);
-  trace.run({"sync", loc});
+  trace.run({.function = "sync", .loc = loc, .ends_step = true});
   trace.end_step();
 }
 

@@ -81,7 +81,17 @@ ValueId Trace::value_of(const NodePtr& node, const std::source_location& loc) {
   return add_input(node, loc);
 }
 
+/// A loop that goes on where another was interrupted makes its parameters anew: what they were is
+/// found by their names.
+void Trace::restore(TensorNode& node) {
+  if (!node.is_state() || !std::holds_alternative<HostData>(node.storage)) return;
+  if (BufferPtr kept = runtime_->take_restored(node.name, node.type)) {
+    node.storage = std::move(kept);
+  }
+}
+
 ValueId Trace::add_input(const NodePtr& node, const std::source_location& loc) {
+  restore(*node);
   std::string name = node->name;
   switch (node->kind) {
     case InputKind::data: name = fmt::format("data.{}", data_count_++); break;
@@ -346,6 +356,7 @@ std::vector<std::byte> Trace::read(const NodePtr& node, const std::source_locati
     current_trace->runtime().metrics().forced_read(file_line(loc));
     current_trace->run({"read", loc}, node.get());
   }
+  if (current_trace != nullptr) current_trace->restore(*node);
   if (const auto* data = std::get_if<HostData>(&node->storage)) return **data;
   Runtime& runtime = current(loc).runtime();
   if (!std::holds_alternative<BufferPtr>(node->storage)) fail_lost(*node, loc);

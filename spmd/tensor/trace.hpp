@@ -102,6 +102,7 @@ class Trace {
   void finish();
 
  private:
+  void restore(TensorNode& node);
   ValueId add_input(const NodePtr& node, const std::source_location& loc);
   void add_parameter_outputs();
   void add_output(const NodePtr& node, bool whole);

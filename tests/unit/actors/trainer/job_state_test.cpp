@@ -34,7 +34,7 @@ ProgramSeen seen(int worker, std::uint64_t fingerprint, std::string text) {
 TEST(JobState, StartsOnceAllHaveJoined) {
   JobState job(2);
   EXPECT_TRUE(job.joined(1, 11).empty());
-  EXPECT_EQ(kinds(job.joined(0, 10)), (std::vector{Kind::grant, Kind::start}));
+  EXPECT_EQ(kinds(job.joined(0, 10)), (std::vector{Kind::start, Kind::grant}));
   EXPECT_EQ(job.phase(), JobPhase::running);
 }
 
@@ -73,9 +73,9 @@ TEST(JobState, NamesTheFirstLineOfADivergingProgram) {
 }
 
 TEST(JobState, GrowsLeasesAndNeverShrinksThem) {
-  JobState job(1, 10);
+  JobState job(1, {}, 10);
   const Actions start = job.joined(0, 1);
-  EXPECT_EQ(start[0].number, 10U);
+  EXPECT_EQ(start[1].number, 10U);
   const Actions more = job.lease_wanted(5);
   ASSERT_EQ(kinds(more), std::vector{Kind::grant});
   EXPECT_EQ(more[0].number, 15U);
@@ -133,7 +133,7 @@ TEST(JobState, NamesAllThatHaveNotJoinedInTime) {
   JobState job(3);
   for (int w = 0; w < 3; ++w) job.started(w, 100 + w);
   job.joined(1, 101);
-  EXPECT_EQ(kinds(job.join_deadline(5)), std::vector{Kind::cancel});
+  EXPECT_EQ(kinds(job.gather_deadline(1, 5)), std::vector{Kind::cancel});
   EXPECT_EQ(job.failure()->code, Errc::timeout);
   EXPECT_NE(job.failure()->message.find("worker 0 (pid 100), worker 2 (pid 102)"),
             std::string::npos);
@@ -141,7 +141,7 @@ TEST(JobState, NamesAllThatHaveNotJoinedInTime) {
 
 TEST(JobState, TheDeadlineMeansNothingOnceAllHaveJoined) {
   JobState job = joined(2);
-  EXPECT_TRUE(job.join_deadline(5).empty());
+  EXPECT_TRUE(job.gather_deadline(1, 5).empty());
 }
 
 TEST(JobState, ABrokenLinkCountsOnlyWhileTheProcessLives) {

@@ -76,7 +76,9 @@ TEST_F(RunFolderTest, KeepsTheNewestCheckpoints) {
   RunFolder folder(root_, "run", "0123456789");
   fs::create_directories(root_ + "/made/sub");
   std::ofstream(root_ + "/made/sub/weights") << "w";
-  for (int i = 0; i < 3; ++i) store_checkpoint(folder.path(), i, root_ + "/made");
+  for (std::uint64_t step = 0; step < 3; ++step) {
+    store_checkpoint(folder.path(), step, 0, root_ + "/made");
+  }
   EXPECT_EQ(text(folder.path() + "/checkpoint_000002/sub/weights"), "w");
   folder.keep_checkpoints(1);
   EXPECT_FALSE(fs::exists(folder.path() + "/checkpoint_000001"));

@@ -150,9 +150,24 @@ TEST(Validate, ChecksNameAndFolders) {
   expect_refused(Errc::invalid_argument, {"callbacks"}, {.run = {.callbacks = {nullptr}}});
 }
 
-TEST(Validate, SaysThatRecoveryIsUnavailable) {
-  expect_refused(Errc::unavailable, {"max_failures = 3"},
-                 {.run = {.failure = {.max_failures = 3}}});
+TEST(Validate, NamesWhatIsWrongWithTheFailureConfig) {
+  const auto expect = [](std::initializer_list<std::string_view> words,
+                         const FailureConfig& failure, int workers = 2) {
+    expect_refused(Errc::invalid_argument, words,
+                   {.scaling = {.num_workers = workers}, .run = {.failure = failure}});
+  };
+  expect({"max_failures = -2", "-1 for any number"}, {.max_failures = -2});
+  expect({"max_failures = 3", "num_workers = 0"}, {.max_failures = 3}, 0);
+  expect({"restart = \"all\"", "\"group\""}, {.restart = "all"});
+  expect({"backoff_s = -1", "0 to 60"}, {.backoff_s = -1});
+}
+
+TEST(Validate, TakesTheFailureConfigOver) {
+  const JobSpec spec = validate(
+      {.run = {.failure = {.max_failures = -1, .restart = "group", .backoff_s = 0.5}}}, "app");
+  EXPECT_EQ(spec.recovery.max_failures, -1);
+  EXPECT_EQ(spec.recovery.restart, Restart::group);
+  EXPECT_EQ(spec.recovery.backoff_ms, 500U);
 }
 
 }  // namespace

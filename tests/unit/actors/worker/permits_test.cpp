@@ -17,7 +17,7 @@ constexpr milliseconds kLong{60'000};
 TEST(Permits, WaitsUntilTheTrainerAllowsIt) {
   Permits permits(kLong);
   std::jthread trainer([&] {
-    permits.start();
+    permits.start({});
     permits.admit(1);
     permits.grant(10);
   });
@@ -46,7 +46,7 @@ TEST(Permits, NobodyWaitsForAWorkerWhoseLoopHasEnded) {
 TEST(Permits, ATimeoutSaysWhatWasWaitedFor) {
   Permits permits(milliseconds(1));
   expect_error(Errc::timeout, {"lease", "0.001 s"}, [&] { permits.wait_granted(0); });
-  EXPECT_FALSE(permits.wait_stopped(milliseconds(1)));
+  EXPECT_EQ(permits.wait_verdict(milliseconds(1)), Permits::Verdict::stopped);
 }
 
 TEST(Permits, ARunThatAnotherWorkerTakesNoPartInIsADivergence) {

@@ -1,0 +1,60 @@
+#include <weft/actors/trainer/recovery.hpp>
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+namespace weft {
+namespace {
+
+/// The same failure so often before the first step has been taken is the program's own.
+constexpr int kStartFailuresMax = 3;
+constexpr std::uint64_t kDelayMaxMs = 60'000;
+
+/// What would come again at the same place, however often it is tried.
+bool is_wrong_use(Errc code) {
+  switch (code) {
+    case Errc::invalid_argument:
+    case Errc::mesh_mismatch:
+    case Errc::program_divergence:
+    case Errc::not_found:
+    case Errc::corrupt:
+    case Errc::version:
+    case Errc::unavailable:
+    case Errc::cancelled: return true;
+    default: return false;
+  }
+}
+
+bool are_alike(const Failure& a, const Failure& b) {
+  return a.worker == b.worker && a.code == b.code && a.signal == b.signal &&
+         a.exit_code == b.exit_code;
+}
+
+}  // namespace
+
+std::optional<std::string> Recovery::refuse(const Failure& failure, std::uint64_t committed) {
+  if (policy_.restart == Restart::none || policy_.max_failures == 0) return "";
+  if (is_wrong_use(failure.code)) return "; it would fail so again, and is not started again";
+  if (policy_.max_failures > 0 && std::ssize(failures_) >= policy_.max_failures) {
+    return fmt::format("; run.failure.max_failures = {} failures came before it",
+                       policy_.max_failures);
+  }
+  const bool progress = failures_.empty() || committed > last_step_;
+  alike_ = !progress && are_alike(failures_.back(), failure) ? alike_ + 1 : 1;
+  if (committed == 0 && alike_ == kStartFailuresMax) {
+    return fmt::format("; it failed so {} times before the first step", alike_);
+  }
+  in_a_row_ = progress ? 1 : in_a_row_ + 1;
+  last_step_ = committed;
+  failures_.push_back(failure);
+  return {};
+}
+
+std::uint64_t Recovery::delay_ms() const {
+  if (in_a_row_ < 2) return 0;
+  const int doublings = std::min(in_a_row_ - 2, 20);
+  return std::min(policy_.backoff_ms << doublings, kDelayMaxMs);
+}
+
+}  // namespace weft

@@ -1,0 +1,48 @@
+#pragma once
+/// Recovery: which failures a job survives, and how soon it tries again. Pure.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <weft/actors/trainer/result.hpp>
+
+namespace weft {
+
+enum class Restart : std::uint8_t {
+  worker,  ///< the lost worker is started again, the others keep their processes
+  group,   ///< all are
+  none,
+};
+
+/// FailureConfig, checked.
+struct RecoveryPolicy {
+  int max_failures = 0;  ///< -1: any number
+  Restart restart = Restart::worker;
+  std::uint64_t backoff_ms = 0;
+};
+
+class Recovery {
+ public:
+  explicit Recovery(RecoveryPolicy policy) : policy_(policy) {}
+
+  /// Nothing where the job survives the failure, which is taken down then; else why not, to be
+  /// added to its message: "" where no failure is survived. `committed`: the step that the job
+  /// would go on at.
+  std::optional<std::string> refuse(const Failure& failure, std::uint64_t committed);
+  /// How long to wait before the worker that was lost last is started again.
+  std::uint64_t delay_ms() const;
+  Restart restart() const { return policy_.restart; }
+  /// Those that were survived.
+  const std::vector<Failure>& failures() const { return failures_; }
+
+ private:
+  RecoveryPolicy policy_;
+  std::vector<Failure> failures_;
+  std::uint64_t last_step_ = 0;  ///< committed at the last failure
+  int in_a_row_ = 0;             ///< failures since a step was taken
+  int alike_ = 0;                ///< of them the last ones that are alike
+};
+
+}  // namespace weft

@@ -1,0 +1,50 @@
+#pragma once
+/// StateKeeper: knows where the worker's chips have the job's state, writes it down for whoever
+/// takes the worker's place, and finds again what was written down.
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include <weft/actors/worker/arena_buffer.hpp>
+#include <weft/transport/state_directory.hpp>
+
+namespace weft {
+
+/// State is what runs have made of parameters and optimizer state: what no run has updated yet, the
+/// loop makes again as it was. Used by the loop's thread.
+class StateKeeper {
+ public:
+  /// `chip`: the first of the worker's. Finds the state that `resume_step` steps have left; 0:
+  /// there is none yet. Throws corrupt or version where its directory isn't sound.
+  StateKeeper(JobMemory& memory, const Mesh& mesh, int chip, std::uint64_t resume_step);
+
+  /// What the found state takes of the arenas, to be kept out of the pool.
+  std::vector<BufferPool::Range> taken() const;
+  /// Makes the found state buffers of the pool, which must outlive no user of them.
+  void hold(const std::shared_ptr<BufferPool>& pool);
+  /// The found tensor of this name; null for none, and for the second who asks. Throws
+  /// invalid_argument for another type.
+  BufferPtr take(const std::string& name, const TensorType& type);
+
+  /// A run has been started that writes the tensor's next version to `buffer`.
+  void updated(const std::string& name, const std::shared_ptr<ArenaBuffer>& buffer);
+  /// Writes down where the state of `step` lies. `forget`: not what nobody has any more; only where
+  /// the next run waits for the others' commits, as the directory has few slots.
+  void write(std::uint64_t step, bool forget);
+
+ private:
+  std::int64_t bytes_of(const StateEntry& entry) const;
+
+  const Mesh& mesh_;
+  StateDirectory directory_;
+  const std::uint64_t resume_step_;
+  std::vector<StateEntry> entries_;
+  std::vector<std::weak_ptr<ArenaBuffer>> buffers_;      // of the entries
+  std::unordered_map<std::string, std::size_t> places_;  // of the entries, by name
+  std::unordered_map<std::string, std::shared_ptr<ArenaBuffer>> found_;
+};
+
+}  // namespace weft
