@@ -104,7 +104,7 @@ Start Permits::wait_started(std::uint64_t after) {
   std::unique_lock lock(mutex_);
   changed_.wait(lock,
                 [&] { return cancelled_ || (now_.started && now_.started->generation > after); });
-  throw_if_cancelled();
+  if (cancelled_) throw Error(Errc::cancelled, reason_);
   return *now_.started;
 }
 

@@ -42,7 +42,8 @@ class Permits {
   void stop();
 
   // By the loop's thread.
-  /// Waits for a generation later than `after`: the trainer has the deadline.
+  /// Waits for a generation later than `after`, which may be over already: the trainer has the
+  /// deadline.
   Start wait_started(std::uint64_t after = 0);
   /// Keeps what this worker shows, in order of sequence.
   void shown(ProgramSeen program);
