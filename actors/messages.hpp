@@ -67,6 +67,7 @@ using cancel_a = caf::atom_constant<caf::atom("cancel")>;
 using unwind_a = caf::atom_constant<caf::atom("unwind")>;
 using unwound_a = caf::atom_constant<caf::atom("unwound")>;
 using restart_a = caf::atom_constant<caf::atom("restart")>;
+using tick_a = caf::atom_constant<caf::atom("tick")>;
 using stop_a = caf::atom_constant<caf::atom("stop")>;
 using load_a = caf::atom_constant<caf::atom("load")>;
 using run_a = caf::atom_constant<caf::atom("run")>;
@@ -93,6 +94,7 @@ using TrainerActor =
                      caf::reacts_to<started_a, std::int32_t, std::int32_t>,  // worker, pid
                      caf::reacts_to<process_a, ProcessEnded>,
                      caf::reacts_to<deadline_a, std::uint64_t>,  // to gather, in a generation
+                     caf::reacts_to<tick_a>,                     // time to look for hangs
                      caf::reacts_to<restart_a, std::int32_t>,    // a worker's process is due
                      caf::reacts_to<lost_a, std::int32_t>,  // a worker's link broke, a while ago
                      caf::reacts_to<cancel_a, std::uint8_t, std::string>>;  // an Errc, why

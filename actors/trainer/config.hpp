@@ -56,6 +56,9 @@ struct FailureConfig {
   /// Seconds before a worker that is lost again, with no step taken in between, is started again;
   /// twice as long each time, up to a minute.
   double backoff_s = 0.1;
+  /// Seconds that a worker which others wait for may stand still before it counts as lost: where
+  /// it was goes to its log, then it is killed. 0: backend.timeout_s ends such a wait.
+  double hang_timeout_s = 0;
 };
 
 struct CheckpointConfig {

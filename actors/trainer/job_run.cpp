@@ -9,6 +9,7 @@
 #include <chrono>
 #include <csignal>
 #include <cstring>
+#include <deque>
 #include <exception>
 #include <fstream>
 #include <thread>
@@ -32,6 +33,8 @@ using Clock = std::chrono::steady_clock;
 /// How long processes may take to end after the job has, before they are killed.
 constexpr std::chrono::milliseconds kGraceFailed{1000};
 constexpr std::chrono::milliseconds kGraceEnded{10000};
+/// How long a process that hangs may take to say where.
+constexpr std::chrono::milliseconds kStackPatience{200};
 
 /// The parts of a running job; destroyed in the reverse of the order in which they were made.
 class JobRun {
@@ -153,13 +156,16 @@ class JobRun {
     }
     if (const int signal = signals_.take()) interrupted(signal);
     if (const auto event = events_.pop()) handle(*event);  // one: signals come in between
+    kill_stuck();
     if (kill_at_ && Clock::now() >= *kill_at_) end_of_patience();
   }
 
   int milliseconds_left() const {
-    if (!kill_at_) return -1;
-    const auto left =
-        std::chrono::ceil<std::chrono::milliseconds>(*kill_at_ - Clock::now()).count();
+    std::optional<Clock::time_point> next = kill_at_;
+    if (!stuck_.empty())
+      next = std::min(next.value_or(stuck_.front().kill_at), stuck_.front().kill_at);
+    if (!next) return -1;
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(*next - Clock::now()).count();
     return static_cast<int>(std::max<decltype(left)>(left, 0));
   }
 
@@ -199,7 +205,7 @@ class JobRun {
   void handle(const TrainerEvent& event) {
     switch (event.kind) {
       case TrainerEvent::Kind::report: take_report(event.report); break;
-      case TrainerEvent::Kind::kill: process_of(event.worker)->kill(); break;
+      case TrainerEvent::Kind::kill: kill(*process_of(event.worker), event.dump_stack); break;
       case TrainerEvent::Kind::restart: start_again(event.worker); break;
       case TrainerEvent::Kind::ended:
         ended_ = true;
@@ -212,6 +218,22 @@ class JobRun {
 
   std::unique_ptr<WorkerProcess>& process_of(int worker) {
     return processes_.at(static_cast<std::size_t>(worker));
+  }
+
+  void kill(WorkerProcess& process, bool dump_stack) {
+    if (!dump_stack) return process.kill();
+    process.ask_for_stack();
+    stuck_.push_back({process.pid(), Clock::now() + kStackPatience});
+  }
+
+  /// Those that have had the time to say where they are.
+  void kill_stuck() {
+    while (!stuck_.empty() && Clock::now() >= stuck_.front().kill_at) {
+      for (const auto& process : processes_) {
+        if (process->pid() == stuck_.front().pid) process->kill();
+      }
+      stuck_.pop_front();
+    }
   }
 
   void start_again(int worker) {
@@ -283,6 +305,11 @@ class JobRun {
   std::exception_ptr thrown_;           ///< by a callback
   int second_signal_ = 0;
   bool ended_ = false;
+  struct Stuck {
+    pid_t pid;
+    Clock::time_point kill_at;
+  };
+  std::deque<Stuck> stuck_;  ///< processes that were asked for their stacks, in order
   std::optional<Clock::time_point> kill_at_;  ///< once ended_, until it has come
 };
 

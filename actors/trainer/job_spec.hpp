@@ -22,12 +22,17 @@ struct JobSpec {
   std::uint64_t seed = 0;
   int checkpoints_to_keep = 0;
   RecoveryPolicy recovery;
+  double hang_timeout_s = 0;  ///< 0: hangs aren't looked for
 
   /// Workers that join: at least one.
   int num_joins() const { return num_workers == 0 ? 1 : num_workers; }
   int num_chips() const { return num_joins() * chips_per_worker; }
-  std::chrono::milliseconds timeout() const {
-    return std::chrono::ceil<std::chrono::milliseconds>(std::chrono::duration<double>(timeout_s));
+  std::chrono::milliseconds timeout() const { return milliseconds(timeout_s); }
+  std::chrono::milliseconds hang_timeout() const { return milliseconds(hang_timeout_s); }
+
+ private:
+  static std::chrono::milliseconds milliseconds(double seconds) {
+    return std::chrono::ceil<std::chrono::milliseconds>(std::chrono::duration<double>(seconds));
   }
 };
 

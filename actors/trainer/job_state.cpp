@@ -230,17 +230,40 @@ Actions JobState::link_lost(int worker, const Whereabouts& where, std::uint64_t 
               true, committed);
 }
 
+std::vector<int> JobState::awaited() const {
+  const bool some_ended =
+      std::ranges::any_of(workers_, [](const Worker& w) { return w.ended.has_value(); });
+  const auto is_awaited = [&](int w) {
+    if (at(w).place == Place::unwinding) return true;
+    if (at(w).place != Place::looping || at(w).ended) return false;
+    return some_ended || std::ranges::any_of(pending_, [w](const auto& program) {
+             return std::ranges::find(program.second, w, &ProgramSeen::worker) ==
+                    program.second.end();
+           });
+  };
+  std::vector<int> workers;
+  for (int w = 0; w < static_cast<int>(workers_.size()); ++w) {
+    if (is_awaited(w)) workers.push_back(w);
+  }
+  return workers;
+}
+
 Actions JobState::hung(int worker, const std::string& how, const Whereabouts& where,
                        std::uint64_t committed) {
   const Place place = at(worker).place;
   if (over() || (place != Place::looping && place != Place::unwinding)) return {};
-  return lose({.code = Errc::timeout,
-               .message = fmt::format("{} hangs{}: {}", name(worker), describe(where), how),
-               .worker = worker,
-               .pid = at(worker).pid,
-               .step = where.step,
-               .collective = where.collective},
-              true, committed);
+  Actions actions =
+      lose({.code = Errc::timeout,
+            .message = fmt::format("{} hangs{}: {}", name(worker), describe(where), how),
+            .worker = worker,
+            .pid = at(worker).pid,
+            .step = where.step,
+            .collective = where.collective},
+           true, committed);
+  for (Action& action : actions) {
+    if (action.kind == Action::Kind::kill && action.worker == worker) action.number = 1;
+  }
+  return actions;
 }
 
 Actions JobState::gather_deadline(std::uint64_t generation, double timeout_s) {

@@ -39,7 +39,7 @@ struct Action {
     grant,       ///< steps below `number`
     loop_ended,  ///< that of `worker`, after `number` programs
     unwind,      ///< the generation is over, `text` says why
-    kill,        ///< the process of `worker`
+    kill,        ///< the process of `worker`; `number` 1: it hangs, and may say where
     restart,     ///< the process of `worker`, in `number` milliseconds
     cancel,      ///< the job has failed, `text` says why
     stop,        ///< the job is over
@@ -94,6 +94,9 @@ class JobState {
   /// From outside: a signal to the trainer, for instance.
   Actions cancel(Errc code, std::string message);
 
+  /// Workers that others wait for: to show a program, or to leave or end their loops.
+  std::vector<int> awaited() const;
+  int pid(int worker) const { return at(worker).pid; }
   JobPhase phase() const { return phase_; }
   bool over() const { return phase_ == JobPhase::succeeded || phase_ == JobPhase::failed; }
   std::uint64_t generation() const { return generation_; }

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <fstream>
-#include <iterator>
 #include <map>
 #include <optional>
 #include <set>
@@ -12,8 +10,10 @@
 
 #include <weft/actors/log.hpp>
 #include <weft/actors/system.hpp>
+#include <weft/actors/trainer/hang_watch.hpp>
 #include <weft/actors/trainer/job_state.hpp>
 #include <weft/actors/trainer/report_filter.hpp>
+#include <weft/actors/trainer/whereabouts.hpp>
 #include <weft/actors/worker/worker_actor.hpp>
 #include <weft/transport/commits.hpp>
 
@@ -28,6 +28,7 @@ struct TrainerState {
   std::map<int, WorkerActor> workers;
   std::set<int> due;  ///< to be started again, once the link to the process before is gone
   ReportFilter reports;
+  std::optional<HangWatch> hangs;
   const char* name = "weft.trainer";
 };
 
@@ -35,6 +36,9 @@ using Self = TrainerActor::stateful_pointer<TrainerState>;
 
 /// How long a process may outlive its control connection before that counts as a loss.
 constexpr std::chrono::seconds kLinkGrace{1};
+
+/// How often hangs are looked for.
+constexpr std::chrono::milliseconds kHangTick{200};
 
 /// As long for every wrong token as for the right one.
 bool same_token(const std::string& a, const std::string& b) {
@@ -44,62 +48,6 @@ bool same_token(const std::string& a, const std::string& b) {
         static_cast<unsigned char>(b[i]) ^ static_cast<unsigned char>(i < a.size() ? a[i] : '\0');
   }
   return difference == 0;
-}
-
-/// "all_reduce 'x'" and 812 -> "all_reduce #812 'x'".
-std::string numbered(const ActorRow& row) {
-  const auto space = row.collective_name.find(' ');
-  const std::string kind = row.collective_name.substr(0, space);
-  const std::string rest = space == std::string::npos ? "" : row.collective_name.substr(space);
-  return fmt::format("{} #{}{}", kind, row.collective, rest);
-}
-
-/// Where the board saw a worker and its chips last.
-Whereabouts locate(const Board& board, int worker) {
-  Whereabouts where;
-  for (const ActorRow& row : board.rows()) {
-    if (row.worker != worker || row.kind == ActorKind::trainer) continue;
-    // A loop runs ahead of its chips: the step is that of the chip that is inside a collective.
-    if (row.in_collective) return {.step = row.step, .collective = numbered(row)};
-    where.step = std::max(where.step, row.step);
-  }
-  return where;
-}
-
-/// 'T' for a process that is stopped, 'R' for one that runs; see proc(5).
-char process_state(int pid) {
-  std::ifstream file(fmt::format("/proc/{}/stat", pid));
-  const std::string stat{std::istreambuf_iterator<char>(file), {}};
-  const auto name_end = stat.rfind(") ");
-  return name_end == std::string::npos ? '?' : stat[name_end + 2];
-}
-
-/// Follows the waits from the chips of `worker` to the one that waits for nobody.
-std::optional<Missing> find_missing(const Board& board, int worker) {
-  std::map<int, ActorRow> chips;
-  const ActorRow* at = nullptr;
-  for (ActorRow& row : board.rows()) {
-    if (row.kind != ActorKind::device) continue;
-    const ActorRow& kept = chips.emplace(row.chip, std::move(row)).first->second;
-    if (kept.worker == worker && kept.waiting_for >= 0) at = &kept;
-  }
-  for (std::size_t hops = 0; at != nullptr && hops < chips.size(); ++hops) {
-    const auto next = chips.find(at->waiting_for);
-    if (next == chips.end()) break;
-    at = &next->second;
-  }
-  if (at == nullptr || at->worker == worker) return {};
-  const char state = process_state(at->pid);
-  return Missing{.worker = at->worker, .how = state == 'T' || state == 't' ? "is stopped" : ""};
-}
-
-/// A lost worker writes its rows no more: the trainer does.
-void mark_lost(const Board& board, int worker) {
-  for (const ActorRow& row : board.rows()) {
-    if (row.worker != worker) continue;
-    if (row.kind == ActorKind::worker) board.worker(worker).state(ActorState::lost);
-    if (row.kind == ActorKind::device) board.device(row.chip).state(ActorState::lost);
-  }
 }
 
 void send_to_all(Self self, const Action& action) {
@@ -160,6 +108,7 @@ void unwind(Self self, const std::string& why) {
   state.board->trainer().state(ActorState::joining);
   // The waits end first: a loop may be inside one.
   state.memory->abort(why);
+  if (state.hangs) state.hangs->forget();
   arm_deadline(self);
 }
 
@@ -186,6 +135,8 @@ void start_again(Self self, int worker) {
   }
 }
 
+std::uint64_t committed(Self self) { return common_step(*self->state.memory); }
+
 void carry_out(Self self, const Actions& actions) {
   auto& state = self->state;
   for (const Action& action : actions) {
@@ -193,7 +144,9 @@ void carry_out(Self self, const Actions& actions) {
       case Action::Kind::start: begin_generation(self, action.number); break;
       case Action::Kind::unwind: unwind(self, action.text); break;
       case Action::Kind::kill:
-        state.options.on_event({.kind = TrainerEvent::Kind::kill, .worker = action.worker});
+        state.options.on_event({.kind = TrainerEvent::Kind::kill,
+                                .worker = action.worker,
+                                .dump_stack = action.number != 0});
         break;
       case Action::Kind::restart:
         self->delayed_send(self, std::chrono::milliseconds(action.number), restart_a::value,
@@ -207,7 +160,28 @@ void carry_out(Self self, const Actions& actions) {
   }
 }
 
-std::uint64_t committed(Self self) { return common_step(*self->state.memory); }
+/// For whom a worker waited that gave up.
+std::optional<Missing> missing(Self self, const LoopEnded& ended) {
+  if (ended.error != static_cast<std::uint8_t>(Errc::timeout)) return {};
+  const auto worker = find_awaited(self->state.board->rows(), ended.worker);
+  if (!worker) return {};
+  return Missing{*worker, describe_process(self->state.job->pid(*worker))};
+}
+
+/// Looks for workers that hang: where they are is written into their logs before they are killed.
+void look_for_hangs(Self self) {
+  auto& state = self->state;
+  if (state.job->over()) return;
+  const Board& board = *state.board;
+  for (const int worker :
+       state.hangs->observe(board.rows(), state.job->awaited(), std::chrono::steady_clock::now())) {
+    const std::string how =
+        fmt::format("others have waited {} s for it, and it {}", state.options.spec.hang_timeout_s,
+                    describe_process(state.job->pid(worker)));
+    carry_out(self, state.job->hung(worker, how, locate(board, worker), committed(self)));
+  }
+  self->delayed_send(self, kHangTick, tick_a::value);
+}
 
 caf::result<Assignment> join(Self self, const JoinRequest& request, const WorkerActor& worker) {
   auto& state = self->state;
@@ -274,6 +248,10 @@ TrainerActor::behavior_type trainer_behavior(Self self, const TrainerLinkOptions
   self->set_down_handler(
       [self](caf::scheduled_actor*, caf::down_msg& down) { link_down(self, down); });
   arm_deadline(self);
+  if (options.spec.hang_timeout_s > 0) {
+    state.hangs.emplace(options.spec.hang_timeout());
+    self->delayed_send(self, kHangTick, tick_a::value);
+  }
   return {
       [self](join_a, const JoinRequest& request, const WorkerActor& worker) {
         heard(self, "join");
@@ -297,11 +275,7 @@ TrainerActor::behavior_type trainer_behavior(Self self, const TrainerLinkOptions
       },
       [self](ended_a, const LoopEnded& ended) {
         heard(self, "ended");
-        const bool timeout = ended.error == static_cast<std::uint8_t>(Errc::timeout);
-        carry_out(self,
-                  self->state.job->loop_ended(
-                      ended, committed(self),
-                      timeout ? find_missing(*self->state.board, ended.worker) : std::nullopt));
+        carry_out(self, self->state.job->loop_ended(ended, committed(self), missing(self, ended)));
       },
       [self](unwound_a, std::int32_t worker, std::uint64_t generation) {
         heard(self, "unwound");
@@ -320,6 +294,7 @@ TrainerActor::behavior_type trainer_behavior(Self self, const TrainerLinkOptions
         const double timeout_s = self->state.options.spec.timeout_s;
         carry_out(self, self->state.job->gather_deadline(generation, timeout_s));
       },
+      [self](tick_a) { look_for_hangs(self); },
       [self](restart_a, std::int32_t worker) {
         heard(self, "restart");
         start_again(self, worker);

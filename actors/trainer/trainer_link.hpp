@@ -20,6 +20,7 @@ struct TrainerEvent {
   Kind kind = Kind::report;
   Report report{};                   ///< report
   int worker = -1;                   ///< kill, restart: whose process
+  bool dump_stack = false;           ///< kill: after it has said where it is
   std::optional<Failure> failure{};  ///< ended
   std::vector<Failure> survived{};   ///< ended
 };

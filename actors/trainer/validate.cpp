@@ -219,6 +219,12 @@ RecoveryPolicy resolve_recovery(const FailureConfig& failure, int num_workers) {
     fail(Errc::invalid_argument, "run.failure.backoff_s = {}: expected seconds, from 0 to 60",
          failure.backoff_s);
   }
+  if (failure.hang_timeout_s != 0 && !(failure.hang_timeout_s >= 0.5)) {
+    fail(Errc::invalid_argument,
+         "run.failure.hang_timeout_s = {}: expected seconds, 0.5 or more, or 0 to wait for "
+         "backend.timeout_s",
+         failure.hang_timeout_s);
+  }
   static constexpr std::pair<const char*, Restart> kRestarts[] = {
       {"worker", Restart::worker}, {"group", Restart::group}, {"none", Restart::none}};
   for (const auto& [name, restart] : kRestarts) {
@@ -297,6 +303,7 @@ JobSpec validate(const TrainerOptions& options, const std::string& program) {
   spec.seed = options.run.seed;
   spec.checkpoints_to_keep = options.run.checkpoint.num_to_keep;
   spec.recovery = resolve_recovery(options.run.failure, scaling.num_workers);
+  spec.hang_timeout_s = options.run.failure.hang_timeout_s;
   return spec;
 }
 

@@ -139,6 +139,10 @@ void WorkerProcess::kill() const {
   if (::kill(-pid_, SIGKILL) != 0) ::kill(pid_, SIGKILL);
 }
 
+void WorkerProcess::ask_for_stack() const {
+  if (running_) ::syscall(SYS_tgkill, pid_, pid_, SIGQUIT);
+}
+
 ProcessEnded WorkerProcess::reap() {
   // What the worker has started ends with it; until it is reaped, its group is surely its own.
   ::kill(-pid_, SIGKILL);

@@ -35,6 +35,8 @@ class WorkerProcess {
   /// After pidfd() became readable: reaps, and passes on the rest of the output.
   ProcessEnded reap();
   void kill() const;
+  /// Asks its main thread for its stack (stack_dump.hpp); one that is stopped can't answer.
+  void ask_for_stack() const;
 
  private:
   struct Stream {

@@ -9,6 +9,7 @@
 #include <weft/actors/failure.hpp>
 #include <weft/actors/log.hpp>
 #include <weft/actors/worker/report_log.hpp>
+#include <weft/actors/worker/stack_dump.hpp>
 #include <weft/actors/worker/worker_context.hpp>
 #include <weft/actors/worker/worker_runtime.hpp>
 #include <weft/spmd/tensor/random.hpp>
@@ -263,8 +264,9 @@ int run_worker_process(const WorkerEnvironment& environment, const BoundLoop& lo
     JobMemory memory = JobMemory::open(environment.job_id);
     Board board = Board::open(environment.job_id, false);
     const int worker = environment.process_index;
-    init_logging({.who = fmt::format("worker {}", worker),
-                  .file = fmt::format("{}/worker-{}.log", board.header().run_dir, worker)});
+    const std::string log = fmt::format("{}/worker-{}.log", board.header().run_dir, worker);
+    init_logging({.who = fmt::format("worker {}", worker), .file = log});
+    dump_stack_on_sigquit(log);
     report_failed_checks(board.worker(worker));
     clock.ended("map");
     auto link =

@@ -1,14 +1,17 @@
-/// A program whose victim worker misbehaves at step 3 in the way that --mode names. What the job
-/// came to is written to --json.
+/// A program whose victim worker misbehaves at step 3 in the way that --mode names; with
+/// --max-failures only the first time. What the job came to is written to --json.
 
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <mutex>
 #include <numeric>
+#include <thread>
 
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
@@ -24,6 +27,9 @@ struct Options {
   int chips = 2;
   double timeout_s = 60;
   std::uint64_t steps = 8;
+  int max_failures = 0;
+  std::string restart = "worker";
+  double hang_timeout_s = 0;
   std::string json;
 };
 
@@ -39,7 +45,20 @@ struct Options {
   for (;;) fmt::print("{}\n", std::string(1000, 'x'));
 }
 
+[[noreturn]] void spin() {
+  for (std::atomic<bool> forever = true;;) forever = !forever;
+}
+
+[[noreturn]] void deadlock() {
+  std::mutex mutex;
+  const std::lock_guard first(mutex);
+  std::jthread([&] { const std::lock_guard second(mutex); }).join();
+  std::abort();
+}
+
 void misbehave(const std::string& mode) {
+  if (mode == "spin") spin();
+  if (mode == "deadlock") deadlock();
   if (mode == "flood") flood();
   if (mode == "fit_in_loop") weft::Trainer([](weft::TrainContext&) {}).fit();
   if (mode == "throw") throw std::runtime_error("boom");
@@ -59,13 +78,22 @@ void add_up(weft::TrainContext& ctx, std::size_t size) {
   });
 }
 
+/// Leaves the file that says that it was.
+bool first_time(const std::string& file) {
+  if (std::filesystem::exists(file)) return false;
+  std::ofstream(file) << "once";
+  return true;
+}
+
 void loop(weft::TrainContext& ctx, const weft::Config& config) {
   const std::string mode = config["mode"];
   const bool victim = ctx.world_rank() == config["victim"].get<int>();
+  const std::string once = config["once"];
+  weft::Parameter sum = weft::make_parameter("sum", std::vector<float>{0}, {1});
   std::vector<float> elements(static_cast<std::size_t>(ctx.num_devices()) * 4);
   std::iota(elements.begin(), elements.end(), 0.0F);
   while (ctx.step() < config["steps"].get<std::uint64_t>()) {
-    const bool now = victim && ctx.step() == 3;
+    const bool now = victim && ctx.step() == 3 && (once.empty() || first_time(once));
     if (now && mode == "return") return;
     if (now) misbehave(mode);
     if (mode == "other_size" && ctx.step() == 3) add_up(ctx, victim ? 5 : 4);
@@ -78,8 +106,9 @@ void loop(weft::TrainContext& ctx, const weft::Config& config) {
     weft::mark_sharding(x, *ctx.mesh(), {{"data", "model"}});
     weft::Tensor total = weft::sum(x * x);
     if (now && mode == "diverge") total = weft::sum(x * x * 2.0);
+    sum.assign(sum + total);
     weft::sync();
-    ctx.report({{"total", total.item()}});
+    ctx.report({{"step", ctx.step()}, {"total", total.item()}, {"sum", sum.to_vector()[0]}});
   }
 }
 
@@ -117,15 +146,24 @@ int run(const Options& options) {
   weft::Trainer trainer(
       loop, {.loop_config = {{"mode", options.mode},
                              {"victim", options.victim},
+                             {"once", options.max_failures != 0 ? options.json + ".once" : ""},
                              {"steps", options.steps}},
              .scaling = {.num_workers = options.workers, .chips_per_worker = options.chips},
              .backend = {.timeout_s = options.timeout_s,
                          .spmd = {.mesh_shape = {std::max(options.workers, 1), options.chips},
                                   .axis_names = {"data", "model"}}},
              .run = {.name = "fault",
+                     .failure = {.max_failures = options.max_failures,
+                                 .restart = options.restart,
+                                 .hang_timeout_s = options.hang_timeout_s},
                      .callbacks = {std::make_shared<Announce>(options.mode == "lose_folder")}}});
   const weft::Result result = trainer.fit();
-  weft::Config json{{"ok", result.ok()}, {"path", result.path}};
+  std::filesystem::remove(options.json + ".once");
+  weft::Config json{
+      {"ok", result.ok()}, {"path", result.path}, {"history", result.metrics_history}};
+  for (const weft::Failure& failure : result.failures) {
+    json["failures"].push_back(failure.message);
+  }
   if (result.error) {
     json["code"] = weft::to_string(result.error->code);
     json["message"] = result.error->message;
@@ -150,6 +188,9 @@ int main(int argc, char** argv) {
   app.add_option("--chips", options.chips);
   app.add_option("--timeout", options.timeout_s);
   app.add_option("--steps", options.steps);
+  app.add_option("--max-failures", options.max_failures);
+  app.add_option("--restart", options.restart);
+  app.add_option("--hang-timeout", options.hang_timeout_s);
   app.add_option("--json", options.json)->required();
   CLI11_PARSE(app, argc, argv);
   return run(options);

@@ -6,9 +6,11 @@
 
 #include <csignal>
 #include <cstdlib>
+#include <fstream>
+#include <iterator>
 #include <random>
 
-#include <weft/tests/support/app_process.hpp>
+#include <weft/tests/fault/fault_process.hpp>
 #include <weft/transport/board.hpp>
 
 namespace weft {
@@ -16,6 +18,9 @@ namespace {
 
 using testing::AppProcess;
 using testing::expect_nothing_left;
+using testing::expect_words;
+using testing::failure_of;
+using testing::FaultApp;
 using testing::wait_until;
 using Json = nlohmann::json;
 
@@ -167,6 +172,60 @@ TEST(Recovery, ASurvivorDuringTheRecovery) {
   wait_until([&] { return run.over() || (run.pid(0) != 0 && run.pid(0) != pid); });
   run.kill(1);
   run.expect_undisturbed_result();
+}
+
+/// Worker 1 misbehaves once, at step 3. The run must go on as if nothing had been, and say what was.
+Json expect_survives(const std::string& mode, std::initializer_list<std::string_view> words,
+                     std::vector<std::string> more = {}) {
+  static const Json undisturbed = [] {
+    FaultApp app({"--mode", "none"});
+    EXPECT_EQ(app.wait(), 0) << app.output();
+    return app.result().at("history");
+  }();
+  std::vector<std::string> words_of_app{"--mode", mode, "--max-failures", "1"};
+  words_of_app.insert(words_of_app.end(), more.begin(), more.end());
+  FaultApp app(words_of_app);
+  const std::string job = app.job();
+  EXPECT_EQ(app.wait(), 0) << app.output();
+  const Json result = app.result();
+  EXPECT_EQ(result.at("history"), undisturbed) << app.output();
+  const Json failures = result.value("failures", Json::array());
+  EXPECT_EQ(failures.size(), 1U) << failures;
+  if (!failures.empty()) expect_words({{"message", failures[0]}}, words);
+  expect_nothing_left(job);
+  return result;
+}
+
+TEST(Recovery, SurvivesWhatEndsAWorkerAndNamesIt) {
+  expect_survives("segv", {"worker 1", "signal 11 (SIGSEGV)", "step 3"});
+  expect_survives("check", {"worker 1", "SIGABRT"});
+  expect_survives("exit_0", {"worker 1", "exited with code 0", "step 3"});
+  expect_survives("throw", {"worker 1", "std::runtime_error: boom", "step 3"});
+}
+
+TEST(Recovery, SurvivesAHangAndSaysWhatItWas) {
+  const std::vector<std::string> timeout{"--hang-timeout", "1"};
+  expect_survives("stop", {"worker 1", "hangs", "waited 1 s", "is stopped"}, timeout);
+  expect_survives("spin", {"worker 1", "hangs", "runs, and makes no step"}, timeout);
+  const Json result = expect_survives("deadlock", {"worker 1", "hangs", "sleeps"}, timeout);
+  std::ifstream log(result.at("path").get<std::string>() + "/worker-1.log");
+  const std::string text{std::istreambuf_iterator<char>(log), {}};
+  EXPECT_NE(text.find("the stack of this thread"), std::string::npos);
+  EXPECT_NE(text.find("fault_app("), std::string::npos) << text;
+}
+
+TEST(Recovery, StartsTheWholeGroupAgainWhereThatIsAskedFor) {
+  expect_survives("segv", {"worker 1"}, {"--restart", "group"});
+}
+
+TEST(Recovery, IsNotTriedWhereTheSameWouldComeAgain) {
+  FaultApp app({"--mode", "weft_error", "--max-failures", "3"});
+  expect_words(failure_of(app), {"no such thing", "is not started again"});
+}
+
+TEST(Recovery, EndsAfterMaxFailures) {
+  FaultApp app({"--mode", "segv", "--max-failures", "1", "--victim", "1", "--restart", "none"});
+  expect_words(failure_of(app), {"worker 1", "SIGSEGV"});
 }
 
 }  // namespace
