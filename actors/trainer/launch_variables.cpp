@@ -20,7 +20,8 @@ void read_number(const char* name, int& value) {
 
 }  // namespace
 
-void apply_launch_variables(ScalingConfig& scaling) {
+void apply_launch_variables(ScalingConfig& scaling, FailureConfig& failure) {
+  read_number("WEFT_LAUNCH_MAX_FAILURES", failure.max_failures);
   read_number("WEFT_LAUNCH_WORKERS", scaling.num_workers);
   if (std::getenv("WEFT_LAUNCH_CHIPS") != nullptr) {
     read_number("WEFT_LAUNCH_CHIPS", scaling.chips_per_worker);

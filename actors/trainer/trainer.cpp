@@ -99,7 +99,7 @@ Result Trainer::fit() {
   try {
     if (!loop_) fail(Errc::invalid_argument, "the loop is empty: give Trainer a function");
     open_standard_streams();
-    apply_launch_variables(options_.scaling);
+    apply_launch_variables(options_.scaling, options_.run.failure);
     const std::string program = std::filesystem::read_symlink("/proc/self/exe").filename().string();
     Result result =
         run_job(validate(options_, program), options_.run.callbacks, loop, earlier_fits);

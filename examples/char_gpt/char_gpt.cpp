@@ -178,7 +178,7 @@ void train(weft::TrainContext& ctx, const weft::Config& config) {
     return loss;
   });
   std::vector<double> step_us;
-  for (std::uint64_t i = 0; i < options.steps; ++i) {
+  while (ctx.step() < options.steps) {
     const auto begin = std::chrono::steady_clock::now();
     const auto [ids, next] = text.batch(options.batch, options.length, ctx.seed(), ctx.step());
     const weft::Shape shape{options.batch, options.length};

@@ -54,7 +54,7 @@ void train(weft::TrainContext& ctx, const weft::Config& config) {
   const mnist::Images test = mnist::load(folder, "t10k");
   const auto batch_size = config.at("batch").get<std::int64_t>();
   const auto epochs = config.at("epochs").get<std::uint64_t>();
-  const std::int64_t steps = images.size() / batch_size;
+  const auto steps = static_cast<std::uint64_t>(images.size() / batch_size);
   if (steps == 0) {
     weft::fail(weft::Errc::invalid_argument, "--batch = {}: expected at most the {} images of {}",
                batch_size, images.size(), folder);
@@ -95,15 +95,15 @@ void train(weft::TrainContext& ctx, const weft::Config& config) {
   };
 
   std::vector<double> step_us;
-  for (std::uint64_t epoch = 1; epoch <= epochs; ++epoch) {
+  while (ctx.step() < epochs * steps) {
+    const std::uint64_t epoch = ctx.step() / steps + 1;
     const auto order = examples::shuffled(images.size(), ctx.seed(), epoch);
-    for (std::int64_t i = 0; i < steps; ++i) {
+    for (std::uint64_t i = ctx.step() % steps; i < steps; ++i) {
       const auto begin = std::chrono::steady_clock::now();
-      const auto indices = std::span(order).subspan(static_cast<std::size_t>(i * batch_size),
+      const auto indices = std::span(order).subspan(i * static_cast<std::size_t>(batch_size),
                                                     static_cast<std::size_t>(batch_size));
-      optimizer.set_lr(weft::cosine_schedule(
-          ctx.step(),
-          {.lr = config.at("lr"), .steps = epochs * static_cast<std::uint64_t>(steps)}));
+      optimizer.set_lr(
+          weft::cosine_schedule(ctx.step(), {.lr = config.at("lr"), .steps = epochs * steps}));
       const weft::Tensor labels = weft::to_device(images.labels_of(indices), {batch_size});
       const weft::Tensor loss = step(place(images, indices), labels);
       weft::Metrics metrics{{"step", ctx.step()}, {"epoch", epoch}, {"loss", loss.item()}};

@@ -169,6 +169,17 @@ TEST(WeftLaunch, ReturnsTheExitCodeOfTheFirstCause) {
   EXPECT_EQ(launch({"--mode", "throw"}).wait(), 1);
 }
 
+/// The program asks for 1; what the command line says goes before that.
+TEST(WeftLaunch, SaysHowManyLossesAJobSurvives) {
+  const auto exit_code = [](const char* max_failures) {
+    AppProcess app({WEFT, "launch", "-n", "2", "--max-failures", max_failures, "--", FAULT_APP,
+                    "--workers", "2", "--mode", "segv", "--max-failures", "1", "--json", "{json}"});
+    return app.wait();
+  };
+  EXPECT_EQ(exit_code("0"), 128 + SIGSEGV);
+  EXPECT_EQ(exit_code("-1"), 0);
+}
+
 TEST(WeftLaunch, PassesAnInterruptOn) {
   AppProcess app = launch({"--mode", "mark"});
   const std::string job = app.job();

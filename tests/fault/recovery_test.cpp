@@ -174,7 +174,8 @@ TEST(Recovery, ASurvivorDuringTheRecovery) {
   run.expect_undisturbed_result();
 }
 
-/// Worker 1 misbehaves once, at step 3. The run must go on as if nothing had been, and say what was.
+/// Worker 1 misbehaves once, at step 3. The run must go on as if nothing had been, and say what
+/// was.
 Json expect_survives(const std::string& mode, std::initializer_list<std::string_view> words,
                      std::vector<std::string> more = {}) {
   static const Json undisturbed = [] {

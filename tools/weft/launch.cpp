@@ -30,6 +30,7 @@ struct Options {
   std::optional<int> workers;
   int chips = 0;
   std::string topology;
+  std::optional<int> max_failures;
   std::vector<std::string> command;
 };
 
@@ -98,6 +99,9 @@ void set_variables(const Options& options, const ResultFile& result) {
   }
   if (options.chips != 0) ::setenv("WEFT_LAUNCH_CHIPS", std::to_string(options.chips).c_str(), 1);
   if (!options.topology.empty()) ::setenv("WEFT_LAUNCH_TOPOLOGY", options.topology.c_str(), 1);
+  if (options.max_failures) {
+    ::setenv("WEFT_LAUNCH_MAX_FAILURES", std::to_string(*options.max_failures).c_str(), 1);
+  }
   ::setenv("WEFT_LAUNCH_RESULT", result.path().c_str(), 1);
 }
 
@@ -163,6 +167,10 @@ void add_launch(CLI::App& app, int& code) {
       ->check(CLI::Range(0, 256));
   launch->add_option("--chips", options->chips, "chips per worker")->check(CLI::Range(1, 256));
   launch->add_option("--topology", options->topology, "grid of all chips, as 4x4");
+  launch
+      ->add_option("--max-failures", options->max_failures,
+                   "losses of a worker that the job survives; -1: any number")
+      ->check(CLI::Range(-1, 1'000'000));
   launch->add_option("command", options->command, "the program and its arguments, after --")
       ->required();
   launch->callback([options, &code] { code = run(*options); });
