@@ -3,6 +3,9 @@
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <type_traits>
 
 #include <weft/spmd/error.hpp>
 
@@ -11,11 +14,16 @@ namespace weft {
 /// For plain values. Growing beyond N is an internal error.
 template <typename T, std::size_t N>
 class InplaceVector {
+  static_assert(std::is_trivially_copyable_v<T> && N < 256);
+
  public:
   using value_type = T;
 
-  InplaceVector() = default;
-  explicit InplaceVector(std::size_t size) : size_(size) { WEFT_CHECK(size <= N, size, N); }
+  InplaceVector() {}
+  explicit InplaceVector(std::size_t size) : size_(static_cast<std::uint8_t>(size)) {
+    WEFT_CHECK(size <= N, size, N);
+    std::uninitialized_value_construct_n(elements_.data(), size);
+  }
 
   std::size_t size() const { return size_; }
   T& operator[](std::size_t i) { return elements_[i]; }
@@ -29,12 +37,14 @@ class InplaceVector {
 
   void push_back(const T& element) {
     WEFT_CHECK(size_ < N, size_, N);
-    elements_[size_++] = element;
+    std::construct_at(elements_.data() + size_++, element);
   }
 
  private:
-  std::size_t size_ = 0;
-  std::array<T, N> elements_{};  // those from size_ on have never been set
+  std::uint8_t size_ = 0;
+  union {  // so that those from size_ on are never set
+    std::array<T, N> elements_;
+  };
 };
 
 }  // namespace weft

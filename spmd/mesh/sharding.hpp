@@ -2,6 +2,7 @@
 /// Sharding: a PartitionSpec in terms of atoms, with what propagation and partitioning need to
 /// know. The representation follows Shardy's TensorSharding, with sub-axes replaced by atoms.
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <span>
@@ -42,7 +43,11 @@ struct Sharding {
   bool is_open(int dim) const { return (open_mask >> dim) & 1U; }
   /// Atoms used by the dims.
   AtomMask used() const;
-  bool is_replicated() const { return used() == 0 && unreduced == 0; }
+  /// Whether any dim is cut.
+  bool is_sharded() const {
+    return std::ranges::any_of(dims, [](AtomList atoms) { return !atoms.empty(); });
+  }
+  bool is_replicated() const { return !is_sharded() && unreduced == 0; }
   int priority(Atom atom) const { return static_cast<int>((provenance >> (4 * atom)) & 15U); }
   void set_priority(Atom atom, int priority);
 

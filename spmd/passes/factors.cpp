@@ -294,7 +294,7 @@ FactorRule factor_rule(const Program& program, OpId op) {
     case OpKind::iota: return same_dims_rule(result, 0, false);
     case OpKind::sharding_constraint:
     case OpKind::copy:
-    case OpKind::optimization_barrier: return same_dims_rule(result, 1, true);
+    case OpKind::optimization_barrier: return identity_rule(result);
     case OpKind::reshape: return reshape_rule(operand(0), result);
     case OpKind::transpose: return transpose_rule(operand(0), attrs, result);
     case OpKind::broadcast_in_dim: return broadcast_rule(operand(0), attrs, result);
@@ -324,6 +324,8 @@ FactorRule factor_rule(const Program& program, OpId op) {
   return same_dims_rule(result, operands.size(), true);
 }
 
+FactorRule identity_rule(const Shape& shape) { return same_dims_rule(shape, 1, true); }
+
 Projection project(const FactorRule& rule, const Mesh& mesh, std::size_t tensor,
                    const DimAtoms& dims) {
   Projection projection{.atoms = FactorAtoms(rule.factors.size())};
@@ -336,7 +338,7 @@ Projection project(const FactorRule& rule, const Mesh& mesh, std::size_t tensor,
 }
 
 bool project_dim(const FactorRule& rule, const Mesh& mesh, const DimFactors& factors,
-                 AtomList dim_atoms, FactorAtoms& atoms) {
+                 AtomList dim_atoms, std::span<AtomList> atoms) {
   int taken = 0;
   for (const std::size_t id : factors) {
     const Factor& factor = rule.factors[id];
@@ -346,7 +348,7 @@ bool project_dim(const FactorRule& rule, const Mesh& mesh, const DimFactors& fac
       if (factor.size % parts != 0) break;
       atoms[id].push_back(dim_atoms[taken]);
     }
-    if (!is_full(mesh, factor, atoms[id])) break;
+    if (parts != factor.size) break;
   }
   return taken < dim_atoms.size();
 }

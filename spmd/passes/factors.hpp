@@ -39,6 +39,8 @@ struct FactorRule {
 
 /// The rule of an op of a global program; collectives have none.
 FactorRule factor_rule(const Program& program, OpId op);
+/// Of an elementwise op with one operand, of this shape.
+FactorRule identity_rule(const Shape& shape);
 
 /// Atoms that shard each dim of a tensor, major to minor.
 using DimAtoms = std::array<AtomList, kDimCountMax>;
@@ -60,7 +62,7 @@ Projection project(const FactorRule& rule, const Mesh& mesh, std::size_t tensor,
                    const DimAtoms& dims);
 /// Of one dim: fills in its factors, and returns whether the last atoms fit none.
 bool project_dim(const FactorRule& rule, const Mesh& mesh, const DimFactors& factors,
-                 AtomList dim_atoms, FactorAtoms& atoms);
+                 AtomList dim_atoms, std::span<AtomList> atoms);
 /// The inverse: each dim gets the atoms of its factors.
 DimAtoms unproject(const FactorRule& rule, std::size_t tensor,
                    std::span<const AtomList> factor_atoms);

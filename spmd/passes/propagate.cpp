@@ -1,11 +1,11 @@
 #include <weft/spmd/passes/propagate.hpp>
 
 #include <algorithm>
-#include <array>
 #include <deque>
+#include <span>
 #include <tuple>
 
-#include <weft/spmd/passes/factors.hpp>
+#include <weft/spmd/passes/factor_rules.hpp>
 
 namespace weft {
 namespace {
@@ -25,8 +25,8 @@ constexpr int kPriorityMax = 15;
 
 /// What ties tensors to one another: an op, or an output and the value it is.
 struct Node {
-  FactorRule rule;
-  std::vector<std::uint32_t> tensors;  // ids of shardings
+  const FactorRule* rule = nullptr;
+  std::span<const std::uint32_t> tensors;  // ids of shardings
   bool is_broadcast = false;
   bool single_use = false;
   int done = -1;  // the last stage() that a visit left nothing to do in; -1: none
@@ -36,7 +36,6 @@ struct Node {
 struct Candidate {
   int factor = 0;
   AtomList atoms;
-  std::array<int, kAtomCountMax + 1> priority{};  // the best by which each atom came to any tensor
   std::int64_t source_size = 0;
   std::size_t source_tensor = 0;
 
@@ -65,8 +64,7 @@ class Propagation {
  public:
   Propagation(const Program& program, const Mesh& mesh) : program_(program), mesh_(mesh) {
     seed();
-    for (OpId op = 0; op < program.num_ops(); ++op) add_op(op);
-    for (std::uint32_t output = 0; output < program.outputs.size(); ++output) add_output(output);
+    add_nodes();
     index_nodes();
   }
 
@@ -100,39 +98,40 @@ class Propagation {
     for (const ProgramOutput& output : program_.outputs) ++use_count_[output.value];
   }
 
+  void add_nodes() {
+    const std::size_t num_outputs = program_.outputs.size();
+    tensors_.reserve(program_.operands.size() + program_.num_ops() + 2 * num_outputs);
+    output_rules_.reserve(num_outputs);
+    nodes_.reserve(program_.num_ops() + num_outputs);
+    for (OpId op = 0; op < program_.num_ops(); ++op) add_op(op);
+    for (std::uint32_t output = 0; output < num_outputs; ++output) add_output(output);
+  }
+
   void add_op(OpId op) {
-    Node node;
-    node.rule = factor_rule(program_, op);
     const auto operands = program_.op_operands(op);
-    node.tensors.assign(operands.begin(), operands.end());
-    node.tensors.push_back(program_.result(op));
-    node.is_broadcast = program_.kind(op) == OpKind::broadcast_in_dim;
-    node.single_use = std::ranges::all_of(operands, [&](ValueId operand) {
-      return use_count_[operand] == 1 || program_.shape(operand).size() == 0;
-    });
-    nodes_.push_back(std::move(node));
+    const std::size_t first = tensors_.size();
+    tensors_.insert(tensors_.end(), operands.begin(), operands.end());
+    tensors_.push_back(program_.result(op));
+    nodes_.push_back({.rule = &rules_.of(op),
+                      .tensors = std::span(tensors_).subspan(first),
+                      .is_broadcast = program_.kind(op) == OpKind::broadcast_in_dim,
+                      .single_use = std::ranges::all_of(operands, [&](ValueId operand) {
+                        return use_count_[operand] == 1 || program_.shape(operand).size() == 0;
+                      })});
   }
 
   /// An output is one edge with its value; with the input instead that it updates, if any.
   void add_output(std::uint32_t index) {
     const ProgramOutput& output = program_.outputs[index];
-    Node node;
-    node.tensors = {output.value,
-                    output.updates < 0
-                        ? program_.num_values() + index
-                        : program_.inputs[static_cast<std::size_t>(output.updates)].value};
-    node.single_use = use_count_[output.value] == 1;
-    const Shape& shape = program_.shape(output.value);
-    node.rule.elementwise = true;
-    node.rule.dims.resize(2);
-    for (int dim = 0; dim < shape.size(); ++dim) {
-      node.rule.factors.push_back({.size = shape[dim]});
-      for (auto& dims : node.rule.dims) {
-        dims.push_back({});
-        dims[static_cast<std::size_t>(dim)].push_back(static_cast<std::uint8_t>(dim));
-      }
-    }
-    nodes_.push_back(std::move(node));
+    const std::size_t first = tensors_.size();
+    tensors_.push_back(output.value);
+    tensors_.push_back(output.updates < 0
+                           ? program_.num_values() + index
+                           : program_.inputs[static_cast<std::size_t>(output.updates)].value);
+    output_rules_.push_back(identity_rule(program_.shape(output.value)));
+    nodes_.push_back({.rule = &output_rules_.back(),
+                      .tensors = std::span(tensors_).subspan(first),
+                      .single_use = use_count_[output.value] == 1});
   }
 
   void index_nodes() {
@@ -173,9 +172,9 @@ class Propagation {
     const int now = stage(node);
     if (node.done == now) return;
     node.done = now;
-    const auto& factors = node.rule.factors;
+    const auto& factors = node.rule->factors;
     const bool is_sharded = std::ranges::any_of(
-        node.tensors, [&](std::uint32_t tensor) { return shardings_[tensor].used() != 0; });
+        node.tensors, [&](std::uint32_t tensor) { return shardings_[tensor].is_sharded(); });
     if (!is_sharded || std::ranges::none_of(factors, [&](const Factor& factor) {
           return may_propagate(node, factor);
         })) {
@@ -193,14 +192,14 @@ class Propagation {
   int stage(const Node& node) const {
     const Round first = node.single_use ? Round::single_use_elementwise : Round::elementwise;
     const Round last = node.is_broadcast ? Round::broadcasts_forward : Round::all_factors;
-    const Round round = node.rule.elementwise ? std::min(round_, first)
-                                              : std::clamp(round_, Round::elementwise, last);
+    const Round round = node.rule->elementwise ? std::min(round_, first)
+                                               : std::clamp(round_, Round::elementwise, last);
     return kRoundCount * priority_ + static_cast<int>(round);
   }
 
   bool may_propagate(const Node& node, const Factor& factor) const {
     if (factor.type == FactorType::need_replication) return false;
-    if (node.rule.elementwise) return round_ >= Round::elementwise || node.single_use;
+    if (node.rule->elementwise) return round_ >= Round::elementwise || node.single_use;
     if (round_ == Round::pass_through) return factor.type == FactorType::pass_through;
     return round_ > Round::pass_through;
   }
@@ -213,59 +212,68 @@ class Propagation {
     return atoms.prefix(count);
   }
 
-  Projection project_visible(const Node& node, std::size_t tensor) const {
-    const Sharding& sharding = shardings_[node.tensors[tensor]];
-    DimAtoms dims{};
-    for (std::size_t dim = 0; dim < dims.size(); ++dim) dims[dim] = visible(sharding, dim);
-    return project(node.rule, mesh_, tensor, dims);
+  /// Into `projections_`.
+  void project_visible(const Node& node) {
+    const std::size_t num_factors = node.rule->factors.size();
+    projections_.assign(node.tensors.size() * num_factors, {});
+    for (std::size_t tensor = 0; tensor < node.tensors.size(); ++tensor) {
+      const auto& dims = node.rule->dims[tensor];
+      for (std::size_t dim = 0; dim < dims.size(); ++dim) {
+        project_dim(*node.rule, mesh_, dims[dim], visible(shardings_[node.tensors[tensor]], dim),
+                    std::span(projections_).subspan(tensor * num_factors, num_factors));
+      }
+    }
+  }
+  AtomList projection(const Node& node, std::size_t tensor, std::size_t factor) const {
+    return projections_[tensor * node.rule->factors.size() + factor];
   }
 
   /// Into `candidates_`, in the order in which they are to be tried.
   void find_candidates(const Node& node) {
-    projections_.clear();
-    for (std::size_t tensor = 0; tensor < node.tensors.size(); ++tensor) {
-      projections_.push_back(project_visible(node, tensor));
-    }
+    project_visible(node);
     candidates_.clear();
-    for (std::size_t factor = 0; factor < node.rule.factors.size(); ++factor) {
-      if (!may_propagate(node, node.rule.factors[factor])) continue;
+    for (std::size_t factor = 0; factor < node.rule->factors.size(); ++factor) {
+      if (!may_propagate(node, node.rule->factors[factor])) continue;
       CommonAtoms common;
-      for (const Projection& projection : projections_) common.add(projection.atoms[factor]);
+      for (std::size_t tensor = 0; tensor < node.tensors.size(); ++tensor) {
+        common.add(projection(node, tensor, factor));
+      }
       if (common.atoms().empty()) continue;
-      Candidate candidate;
-      candidate.factor = static_cast<int>(factor);
-      candidate.atoms = common.atoms();
-      set_source(node, candidate);
-      candidates_.push_back(candidate);
+      candidates_.push_back({.factor = static_cast<int>(factor), .atoms = common.atoms()});
+      set_source(node, candidates_.back());
     }
     std::ranges::sort(candidates_, {}, &Candidate::rank);
   }
 
-  /// The source is the largest tensor that has all the atoms; an atom's priority is the best by
-  /// which it reached any.
+  /// The largest tensor that has all the atoms.
   void set_source(const Node& node, Candidate& candidate) const {
     const auto factor = static_cast<std::size_t>(candidate.factor);
-    candidate.priority.fill(kPriorityMax);
     for (std::size_t tensor = 0; tensor < node.tensors.size(); ++tensor) {
-      const AtomList atoms = projections_[tensor].atoms[factor];
-      const Sharding& sharding = shardings_[node.tensors[tensor]];
-      for (int i = 0; i < std::min(atoms.size(), candidate.atoms.size()); ++i) {
-        int& best = candidate.priority[atoms[i]];
-        best = std::min(best, sharding.priority(atoms[i]));
-      }
+      if (!candidate.atoms.is_prefix_of(projection(node, tensor, factor))) continue;
       const std::int64_t size = num_elements(node, tensor);
-      if (candidate.atoms.is_prefix_of(atoms) && size > candidate.source_size) {
-        candidate.source_size = size;
-        candidate.source_tensor = tensor;
-      }
+      if (size <= candidate.source_size) continue;
+      candidate.source_size = size;
+      candidate.source_tensor = tensor;
     }
+  }
+
+  /// The best by which the candidate's atom number `i` reached any tensor.
+  int priority(const Node& node, const Candidate& candidate, int i) const {
+    int best = kPriorityMax;
+    for (std::size_t tensor = 0; tensor < node.tensors.size(); ++tensor) {
+      const auto factor = static_cast<std::size_t>(candidate.factor);
+      if (i >= projection(node, tensor, factor).size()) continue;
+      const Sharding& sharding = shardings_[node.tensors[tensor]];
+      best = std::min(best, sharding.priority(candidate.atoms[i]));
+    }
+    return best;
   }
 
   static std::int64_t num_elements(const Node& node, std::size_t tensor) {
     std::int64_t size = 1;
-    for (const auto& factors : node.rule.dims[tensor]) {
+    for (const auto& factors : node.rule->dims[tensor]) {
       for (const std::size_t factor : factors) {
-        size *= node.rule.factors[factor].size;
+        size *= node.rule->factors[factor].size;
       }
     }
     return size;
@@ -276,7 +284,7 @@ class Propagation {
   void extend(const Node& node, std::size_t tensor, const Candidate& candidate) {
     const bool is_result = tensor + 1 == node.tensors.size();
     if (node.is_broadcast && is_result && round_ < Round::broadcasts_forward) return;
-    const auto& dims = node.rule.dims[tensor];
+    const auto& dims = node.rule->dims[tensor];
     const auto at = std::ranges::find_if(dims, [&](const DimFactors& factors) {
       return std::ranges::find(factors, candidate.factor) != factors.end();
     });
@@ -285,13 +293,13 @@ class Propagation {
     if (at == dims.end() || !sharding.is_open(static_cast<int>(dim))) return;
     // Atoms that a later priority brings stay as the user gave them.
     if (visible(sharding, dim) != sharding.dims[dim]) return;
-    FactorAtoms atoms(node.rule.factors.size());
-    if (project_dim(node.rule, mesh_, *at, sharding.dims[dim], atoms)) return;
+    FactorAtoms atoms(node.rule->factors.size());
+    if (project_dim(*node.rule, mesh_, *at, sharding.dims[dim], atoms)) return;
     const AtomList has = atoms[static_cast<std::size_t>(candidate.factor)];
     if (has == candidate.atoms || !has.is_prefix_of(candidate.atoms)) return;
     const bool majors_full = std::all_of(
         at->begin(), std::ranges::find(*at, candidate.factor),
-        [&](std::size_t major) { return is_full(mesh_, node.rule.factors[major], atoms[major]); });
+        [&](std::size_t major) { return is_full(mesh_, node.rule->factors[major], atoms[major]); });
     if (!majors_full) return;
     bool changed = false;
     for (int i = has.size(); i < candidate.atoms.size(); ++i) {
@@ -299,7 +307,7 @@ class Propagation {
       const unsigned taken = sharding.used() | sharding.replicated | sharding.unreduced;
       if ((taken >> atom) & 1U) break;
       sharding.dims[dim].push_back(atom);
-      sharding.set_priority(atom, candidate.priority[atom]);
+      sharding.set_priority(atom, priority(node, candidate, i));
       changed = true;
     }
     if (changed) enqueue(node.tensors[tensor]);
@@ -318,12 +326,15 @@ class Propagation {
   const Mesh& mesh_;
   std::vector<Sharding> shardings_;  // of the values, then of the outputs
   std::vector<std::uint32_t> use_count_;
+  FactorRules rules_{program_};
+  std::vector<FactorRule> output_rules_;
+  std::vector<std::uint32_t> tensors_;  // of the nodes, one after the other
   std::vector<Node> nodes_;
   std::vector<std::vector<std::uint32_t>> nodes_of_;  // by sharding
   std::deque<std::uint32_t> queue_;
-  std::vector<bool> queued_;             // by node
-  std::vector<Projection> projections_;  // of the node that is visited, by tensor
-  std::vector<Candidate> candidates_;    // of the node that is visited
+  std::vector<bool> queued_;           // by node
+  std::vector<AtomList> projections_;  // of the node that is visited: its factors, tensor by tensor
+  std::vector<Candidate> candidates_;  // of the node that is visited
   Round round_ = Round::single_use_elementwise;
   int priority_ = 0;
 };

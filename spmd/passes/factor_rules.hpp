@@ -1,0 +1,32 @@
+#pragma once
+/// FactorRules: the factor rules of a program's ops, each made once. Most ops of a training step,
+/// above all the optimizer's, are like many others.
+
+#include <cstddef>
+#include <unordered_map>
+
+#include <weft/spmd/passes/factors.hpp>
+
+namespace weft {
+
+/// The program must stay as it is.
+class FactorRules {
+ public:
+  explicit FactorRules(const Program& program) : rules_(0, Hash{program}, Alike{program}) {}
+
+  /// Stays where it is as long as this lives.
+  const FactorRule& of(OpId op);
+
+ private:
+  struct Hash {
+    const Program& program;
+    std::size_t operator()(OpId op) const;
+  };
+  struct Alike {
+    const Program& program;
+    bool operator()(OpId a, OpId b) const;
+  };
+  std::unordered_map<OpId, FactorRule, Hash, Alike> rules_;  // by one op of those that are alike
+};
+
+}  // namespace weft
