@@ -56,6 +56,7 @@ class Filling {
     result_.const_pool = program.const_pool;
     result_.constraints = program.constraints;
     result_.locs = program.locs;
+    result_.reserve(program);
   }
 
   Program run() {

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <map>
+#include <unordered_map>
+
+#include <weft/spmd/program/word_hash.hpp>
 
 namespace weft {
 namespace {
@@ -13,6 +16,8 @@ class Canonicalizer {
         split_constants_(split_constants),
         value_of_(program.num_values(), kNoId) {
     result_.locs = program.locs;
+    result_.reserve(program);
+    numbered_.reserve(program.num_ops());
   }
 
   Program run() {
@@ -79,17 +84,24 @@ class Canonicalizer {
   ValueId number(OpId op) {
     const std::vector<ValueId> new_operands = operands(op);
     const std::vector<std::int64_t> new_attrs = attrs(op);
-    const TensorType& type = program_.type(program_.result(op));
-    std::vector<std::int64_t> key{static_cast<std::int64_t>(program_.kind(op)),
-                                  static_cast<std::int64_t>(type.dtype), type.shape.size()};
-    key.insert(key.end(), type.shape.begin(), type.shape.end());
-    key.push_back(static_cast<std::int64_t>(new_operands.size()));
-    key.insert(key.end(), new_operands.begin(), new_operands.end());
-    key.insert(key.end(), new_attrs.begin(), new_attrs.end());
-    if (program_.kind(op) == OpKind::optimization_barrier) key.push_back(op);
-    const auto [place, is_new] = numbered_.try_emplace(std::move(key), kNoId);
-    if (is_new) place->second = emit(op, new_operands, new_attrs);
-    return place->second;
+    if (program_.kind(op) == OpKind::optimization_barrier) {
+      return emit(op, new_operands, new_attrs);
+    }
+    WordHash hash;
+    hash.add(program_.kind(op));
+    hash.add_all<ValueId>(new_operands);
+    hash.add_all<std::int64_t>(new_attrs);
+    const auto [first, last] = numbered_.equal_range(hash.value());
+    const auto equal = std::find_if(first, last, [&](const auto& entry) {
+      const OpId other = entry.second;
+      return result_.kind(other) == program_.kind(op) &&
+             result_.type(result_.result(other)) == program_.type(program_.result(op)) &&
+             std::ranges::equal(result_.op_operands(other), new_operands) &&
+             std::ranges::equal(result_.op_attrs(other), new_attrs);
+    });
+    if (equal != last) return result_.result(equal->second);
+    numbered_.emplace(hash.value(), result_.num_ops());
+    return emit(op, new_operands, new_attrs);
   }
 
   /// The op's attributes, those that index a side table adapted to the new program's.
@@ -126,8 +138,8 @@ class Canonicalizer {
   const Program& program_;
   const bool split_constants_;
   Program result_;
-  std::vector<ValueId> value_of_;  // by old value
-  std::map<std::vector<std::int64_t>, ValueId> numbered_;
+  std::vector<ValueId> value_of_;                        // by old value
+  std::unordered_multimap<std::size_t, OpId> numbered_;  // new ops by their hash
   std::map<std::vector<std::byte>, std::int64_t> constants_;
 };
 

@@ -38,6 +38,7 @@ Program expand_ops(const Program& program, const std::vector<bool>& expanded) {
   result.const_pool = program.const_pool;
   result.constraints = program.constraints;
   result.locs = program.locs;
+  result.reserve(program);
   std::vector<ValueId> value_of(program.num_values(), kNoId);
   for (const ProgramInput& input : program.inputs) {
     value_of[input.value] = result.add_input(program.type(input.value), input.kind, input.name,

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include <weft/spmd/program/word_hash.hpp>
+
 namespace weft {
 
 const FactorRule& FactorRules::of(OpId op) {
@@ -11,17 +13,14 @@ const FactorRule& FactorRules::of(OpId op) {
 }
 
 std::size_t FactorRules::Hash::operator()(OpId op) const {
-  auto hash = static_cast<std::size_t>(program.kind(op));
-  const auto add = [&](std::int64_t number) {
-    hash = (hash ^ static_cast<std::size_t>(number)) * 0x9fb21c651e98df25U;
-    hash ^= hash >> 32;
-  };
-  std::ranges::for_each(program.op_attrs(op), add);
+  WordHash hash;
+  hash.add(program.kind(op));
+  hash.add_all(program.op_attrs(op));
   for (const ValueId operand : program.op_operands(op)) {
-    std::ranges::for_each(program.shape(operand), add);
+    hash.add_all<std::int64_t>(program.shape(operand));
   }
-  std::ranges::for_each(program.shape(program.result(op)), add);
-  return hash;
+  hash.add_all<std::int64_t>(program.shape(program.result(op)));
+  return hash.value();
 }
 
 bool FactorRules::Alike::operator()(OpId a, OpId b) const {

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include <weft/spmd/passes/assign.hpp>
+#include <weft/spmd/passes/factor_rules.hpp>
 #include <weft/spmd/passes/reshard.hpp>
 #include <weft/spmd/program/builder.hpp>
 #include <weft/spmd/program/infer.hpp>
@@ -28,6 +29,7 @@ class Partitioner {
         use_count_(program.num_values(), 0) {
     chip_.const_pool = program.const_pool;
     chip_.locs = program.locs;
+    chip_.reserve(program);
     for (const ValueId operand : program.operands) ++use_count_[operand];
     for (const ProgramOutput& output : program.outputs) ++use_count_[output.value];
   }
@@ -105,7 +107,7 @@ class Partitioner {
       versions_[result].push_back({layout, request(program_.op_operands(op)[0], layout)});
       return;
     }
-    const FactorRule rule = factor_rule(program_, op);
+    const FactorRule& rule = rules_.of(op);
     const auto assignment = assign_factors(rule, mesh_, tensors(op));
     const auto operands = program_.op_operands(op);
     std::vector<Sharding> wanted;
@@ -346,6 +348,7 @@ class Partitioner {
   const Program& program_;
   const Mesh& mesh_;
   std::span<const Sharding> homes_;
+  FactorRules rules_{program_};
   Program chip_;
   Builder builder_;
   std::vector<std::vector<Version>> versions_;  // by global value; the first is as it was made

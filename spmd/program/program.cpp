@@ -69,6 +69,18 @@ LocId Program::intern_loc(std::string_view text) {
   return static_cast<LocId>(locs.size() - 1);
 }
 
+void Program::reserve(const Program& other) {
+  value_types.reserve(other.value_types.size());
+  value_ops.reserve(other.value_ops.size());
+  op_kinds.reserve(other.op_kinds.size());
+  operand_begin.reserve(other.operand_begin.size());
+  operands.reserve(other.operands.size());
+  results.reserve(other.results.size());
+  attr_begin.reserve(other.attr_begin.size());
+  attrs.reserve(other.attrs.size());
+  op_locs.reserve(other.op_locs.size());
+}
+
 void Program::clear() {
   value_types.clear();
   value_ops.clear();

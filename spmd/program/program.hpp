@@ -85,6 +85,8 @@ struct Program {
                   std::int32_t updates = -1);
   /// The id of a "file:line" text.
   LocId intern_loc(std::string_view text);
+  /// Makes room for as many values and ops as the other has: a pass makes about as many.
+  void reserve(const Program& other);
   /// As it was made, but for the memory of the tables, which the next program finds there.
   void clear();
 };

@@ -140,8 +140,9 @@ void check_tables(const Program& program, OpId op) {
   }
 }
 
-void check_op(const Program& program, const Mesh& mesh, OpId op) {
-  std::vector<TensorType> types;
+/// `types`: room for those of the operands.
+void check_op(const Program& program, const Mesh& mesh, OpId op, std::vector<TensorType>& types) {
+  types.clear();
   for (const ValueId operand : program.op_operands(op)) {
     if (operand >= program.num_values()) {
       fail(Errc::corrupt, "operand %{} doesn't exist; there are {} values", operand,
@@ -164,6 +165,7 @@ void check_op(const Program& program, const Mesh& mesh, OpId op) {
 }
 
 void check_ops(const Program& program, const Mesh& mesh) {
+  std::vector<TensorType> types;
   for (OpId op = 0; op < program.num_ops(); ++op) {
     const auto what = [&] {
       const std::string& loc = program.loc(op);
@@ -171,7 +173,7 @@ void check_ops(const Program& program, const Mesh& mesh) {
                          loc.empty() ? "" : " at ", loc);
     };
     try {
-      check_op(program, mesh, op);
+      check_op(program, mesh, op, types);
     } catch (const Error& error) {
       corrupt("{}: {}", what(), error.what());
     }
