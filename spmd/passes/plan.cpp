@@ -146,17 +146,17 @@ class Placement {
   /// Greedy by size, as TFLite's planner: the largest block first. Returns the region's size.
   std::uint64_t place() {
     std::uint64_t size = 0;
-    std::vector<ValueId> placed;  // in order of offset
-    const auto offset_of = [&](ValueId value) { return plan_.slots[value].offset; };
+    std::vector<Range> placed;  // in order of offset
     for (const Block& block : blocks_) {
-      std::uint64_t offset = first_fit(placed, block);
+      const std::uint64_t begin = first_fit(placed, block);
+      const Range range{begin, begin + block.bytes, front(block)};
+      placed.insert(std::ranges::upper_bound(placed, begin, {}, &Range::begin), range);
+      size = std::max(size, range.end);
+      std::uint64_t offset = begin;
       for (std::size_t i = block.begin; i < block.end; ++i) {
-        const ValueId value = values_[i];
-        plan_.slots[value].offset = offset;
-        placed.insert(std::ranges::upper_bound(placed, offset, {}, offset_of), value);
-        offset += bytes_[value];
+        plan_.slots[values_[i]].offset = offset;
+        offset += bytes_[values_[i]];
       }
-      size = std::max(size, offset);
     }
     return size;
   }
@@ -181,6 +181,12 @@ class Placement {
     std::uint64_t bytes = 0;
   };
 
+  /// Where a block lies; `value` is its first.
+  struct Range {
+    std::uint64_t begin = 0, end = 0;
+    ValueId value = kNoId;
+  };
+
   void begin_block() { blocks_.push_back({values_.size(), values_.size(), 0}); }
   void add(ValueId value) {
     values_.push_back(value);
@@ -190,14 +196,14 @@ class Placement {
   ValueId front(const Block& block) const { return values_[block.begin]; }
 
   /// The lowest offset at which the block fits beside all that it excludes.
-  std::uint64_t first_fit(const std::vector<ValueId>& placed, const Block& block) const {
+  std::uint64_t first_fit(const std::vector<Range>& placed, const Block& block) const {
     std::uint64_t offset = 0;
-    for (const ValueId other : placed) {
-      if (plan_.slots[other].offset >= offset + block.bytes) break;
-      if (!exclude_each_other(plan_.program, plan_.slots, lifetimes_, front(block), other)) {
-        continue;
+    for (const Range& other : placed) {
+      if (other.begin >= offset + block.bytes) break;
+      if (other.end > offset &&
+          exclude_each_other(plan_.program, plan_.slots, lifetimes_, front(block), other.value)) {
+        offset = other.end;
       }
-      offset = std::max(offset, plan_.slots[other].offset + bytes_[other]);
     }
     return offset;
   }
