@@ -243,6 +243,17 @@ void add_rows(const Shape& shape) {
   });
 }
 
+void add_losses(const Shape& shape) {
+  const std::string at = "/" + shape.to_string();
+  const auto labels = [=](Builder& build) { return build.constant(7, {DType::i32, {shape[0]}}); };
+  add_composite("cross_entropy" + at, [=](Builder& build, auto& input) {
+    build.cross_entropy(input(shape), labels(build));
+  });
+  add_composite("cross_entropy_grad" + at, [=](Builder& build, auto& input) {
+    build.cross_entropy_grad(input(shape), labels(build), input({shape[0]}));
+  });
+}
+
 void add_attention(const Shape& shape) {
   for (const bool causal : {false, true}) {
     const std::string at = fmt::format("{}/{}", causal ? "_causal" : "", shape.to_string());
@@ -275,6 +286,8 @@ int main(int argc, char** argv) {
   add_pools({64, 32, 28, 28});
   add_rows({1024, 768});
   add_rows({64, 32768});
+  add_losses({1024, 76});
+  add_losses({64, 32768});
   add_attention({2, 8, 512, 64});
   add_attention({1, 4, 2048, 64});
   add_attention({2, 8, 512, 16});

@@ -90,6 +90,34 @@ ValueId normalize_grad(Builder& builder, ValueId x, ValueId g, const Normalizati
   return r.mul(scale, r.sub(level, r.mul(y, r.spread(r.mean(r.mul(g, y))))));
 }
 
+/// The label is picked by comparing, not by gathering: each chip picks from the classes it has.
+ValueId is_label(Builder& builder, Rows& r, ValueId x, ValueId labels) {
+  const Shape& shape = builder.type(x).shape;
+  const ValueId classes = builder.iota({DType::i32, shape}, shape.size() - 1);
+  return builder.compare(CompareDirection::eq, classes, r.spread(labels));
+}
+
+ValueId cross_entropy(Builder& builder, ValueId x, ValueId labels) {
+  Rows r(builder, x);
+  const ValueId picked = builder.select(is_label(builder, r, x, labels), log_softmax(builder, x),
+                                        builder.constant(0, builder.type(x)));
+  return r.unary(OpKind::negate, r.reduce(ReduceKind::add, picked));
+}
+
+ValueId cross_entropy_grad(Builder& builder, ValueId x, ValueId labels, ValueId g) {
+  Rows r(builder, x);
+  const TensorType type = builder.type(x);
+  const TensorType label = builder.type(labels);
+  const auto classes = static_cast<double>(type.shape[type.shape.size() - 1]);
+  const ValueId is_class = builder.binary(
+      OpKind::logical_and,
+      builder.compare(CompareDirection::ge, labels, builder.constant(0, label)),
+      builder.compare(CompareDirection::lt, labels, builder.constant(classes, label)));
+  const ValueId weight = builder.select(is_class, g, builder.constant(0, builder.type(g)));
+  const ValueId target = builder.convert(is_label(builder, r, x, labels), type.dtype);
+  return r.mul(r.sub(softmax(builder, x), target), r.spread(weight));
+}
+
 /// The products of two matrices for each batch and head, over the dims given of both.
 ValueId product(Builder& builder, ValueId a, std::int64_t a_dim, ValueId b, std::int64_t b_dim) {
   return builder.dot_general(a, b,
@@ -148,6 +176,9 @@ ValueId decompose(Builder& builder, OpKind kind, std::span<const ValueId> operan
     case OpKind::attention:
       return product(builder, attention_weights(builder, a, operands[1], attention_form_of(attrs)),
                      3, operands[2], 2);
+    case OpKind::cross_entropy: return cross_entropy(builder, a, operands[1]);
+    case OpKind::cross_entropy_grad:
+      return cross_entropy_grad(builder, a, operands[1], operands[2]);
     default: break;
   }
   WEFT_CHECK(kind == OpKind::attention_grad, to_string(kind));

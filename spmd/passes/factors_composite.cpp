@@ -3,15 +3,28 @@
 namespace weft {
 namespace {
 
-/// Every dim passes through but the last.
-FactorRule row_rule(const Shape& shape, std::size_t num_tensors) {
+/// Of the operands and the result.
+std::vector<const Shape*> shapes_of(const Program& program, OpId op) {
+  std::vector<const Shape*> tensors;
+  for (const ValueId operand : program.op_operands(op)) tensors.push_back(&program.shape(operand));
+  tensors.push_back(&program.shape(program.result(op)));
+  return tensors;
+}
+
+/// Every dim passes through but that of a row: the last of the first operand, which tensors with
+/// one element for each row haven't got.
+FactorRule row_rule(const Program& program, OpId op) {
+  const std::vector<const Shape*> tensors = shapes_of(program, op);
   RuleMaker rule;
-  for (std::size_t tensor = 0; tensor < num_tensors; ++tensor) rule.add_tensor(shape);
-  for (int dim = 0; dim < shape.size(); ++dim) {
-    const bool is_last = dim + 1 == shape.size();
+  for (const Shape* shape : tensors) rule.add_tensor(*shape);
+  const Shape& rows = *tensors[0];
+  for (int dim = 0; dim < rows.size(); ++dim) {
+    const bool is_last = dim + 1 == rows.size();
     const int factor = rule.add_factor(
-        shape[dim], is_last ? FactorType::need_replication : FactorType::pass_through);
-    for (std::size_t tensor = 0; tensor < num_tensors; ++tensor) rule.put(tensor, dim, factor);
+        rows[dim], is_last ? FactorType::need_replication : FactorType::pass_through);
+    for (std::size_t tensor = 0; tensor < tensors.size(); ++tensor) {
+      if (dim < tensors[tensor]->size()) rule.put(tensor, dim, factor);
+    }
   }
   return rule.take(false);
 }
@@ -21,9 +34,7 @@ FactorRule row_rule(const Shape& shape, std::size_t num_tensors) {
 /// those for its queries: one result can't be both.
 FactorRule attention_rule(const Program& program, OpId op) {
   constexpr int kQueries = 2;
-  std::vector<const Shape*> tensors;
-  for (const ValueId operand : program.op_operands(op)) tensors.push_back(&program.shape(operand));
-  tensors.push_back(&program.shape(program.result(op)));
+  const std::vector<const Shape*> tensors = shapes_of(program, op);
   const bool is_grad = program.kind(op) == OpKind::attention_grad;
   RuleMaker rule;
   for (const Shape* shape : tensors) rule.add_tensor(*shape);
@@ -51,7 +62,7 @@ FactorRule composite_rule(const Program& program, OpId op) {
   if (kind == OpKind::attention || kind == OpKind::attention_grad) {
     return attention_rule(program, op);
   }
-  return row_rule(program.shape(program.result(op)), program.op_operands(op).size() + 1);
+  return row_rule(program, op);
 }
 
 }  // namespace weft

@@ -44,6 +44,8 @@ ValueId composite_cotangent(Builder& builder, const ForwardOp& op, std::size_t i
     case OpKind::normalize:
       return builder.normalize_grad(op.operands[0], g, normalization_of(op.attrs));
     case OpKind::attention: return attention_cotangent(builder, op, index, g);
+    case OpKind::cross_entropy:
+      return builder.cross_entropy_grad(op.operands[0], op.operands[1], g);
     default: return decomposed_cotangent(builder, op, index, g);
   }
 }

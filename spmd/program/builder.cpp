@@ -216,6 +216,14 @@ ValueId Builder::attention_grad(ValueId q, ValueId k, ValueId v, ValueId y, Valu
   return emit(OpKind::attention_grad, {q, k, v, y, g}, to_attrs(form));
 }
 
+ValueId Builder::cross_entropy(ValueId x, ValueId labels) {
+  return emit(OpKind::cross_entropy, {x, labels}, {});
+}
+
+ValueId Builder::cross_entropy_grad(ValueId x, ValueId labels, ValueId g) {
+  return emit(OpKind::cross_entropy_grad, {x, labels, g}, {});
+}
+
 ValueId Builder::sharding_constraint(ValueId x, const Sharding& sharding) {
   const std::array index{static_cast<std::int64_t>(program_->constraints.size())};
   program_->constraints.push_back(sharding);

@@ -95,6 +95,9 @@ class Builder {
   /// Of q, k and v in one, [B,H,S+T+T,K]; E is K.
   ValueId attention_grad(ValueId q, ValueId k, ValueId v, ValueId y, ValueId g,
                          const AttentionForm& form);
+  /// x[.., C], labels i32[..]: [..].
+  ValueId cross_entropy(ValueId x, ValueId labels);
+  ValueId cross_entropy_grad(ValueId x, ValueId labels, ValueId g);
 
   ValueId sharding_constraint(ValueId x, const Sharding& sharding);
   ValueId optimization_barrier(ValueId x);

@@ -90,6 +90,26 @@ Elements row_op(OpKind kind, std::span<const std::int64_t> attrs, Row a, Row b) 
   return normalize_grad(a, b, normalization_of(attrs));
 }
 
+/// `g` is empty for the losses themselves, one for each row; else their cotangent.
+Elements cross_entropy(const Elements& x, const Elements& labels, const Elements& g,
+                       std::size_t classes) {
+  Elements result;
+  for (std::size_t row = 0; row < labels.size(); ++row) {
+    const Elements rates = log_softmax(Row(x).subspan(row * classes, classes));
+    const double label = labels[row];
+    const bool is_class = label >= 0 && label < static_cast<double>(classes);
+    if (g.empty()) {
+      result.push_back(is_class ? -rates[static_cast<std::size_t>(label)] : 0);
+      continue;
+    }
+    for (std::size_t i = 0; i < classes; ++i) {
+      const double target = static_cast<double>(i) == label ? 1 : 0;
+      result.push_back(is_class ? (std::exp(rates[i]) - target) * g[row] : 0);
+    }
+  }
+  return result;
+}
+
 /// Rows of the operands, by head (of all batches) and place.
 struct Heads {
   std::int64_t heads, queries, keys, key_size, value_size;
@@ -174,6 +194,10 @@ Elements evaluate_composite(const Program& program, OpId op,
     return kind == OpKind::attention ? attention(heads, operands) : attention_grad(heads, operands);
   }
   const auto size = index(shape[shape.size() - 1]);
+  if (kind == OpKind::cross_entropy || kind == OpKind::cross_entropy_grad) {
+    const bool is_grad = kind == OpKind::cross_entropy_grad;
+    return cross_entropy(*operands[0], *operands[1], is_grad ? *operands[2] : Elements{}, size);
+  }
   const Row a(*operands[0]);
   const Row b(*operands.back());
   Elements result;

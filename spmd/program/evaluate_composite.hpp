@@ -8,8 +8,8 @@
 
 namespace weft {
 
-/// softmax .. attention_grad. `first_query`: the number of an attention's query 0; atoms are not
-/// looked at.
+/// softmax .. cross_entropy_grad. `first_query`: the number of an attention's query 0; atoms are
+/// not looked at.
 Elements evaluate_composite(const Program& program, OpId op,
                             std::span<const Elements* const> operands,
                             std::int64_t first_query = 0);

@@ -250,7 +250,9 @@ TensorType infer_type(const OpSignature& op) {
     case OpKind::normalize:
     case OpKind::normalize_grad:
     case OpKind::attention:
-    case OpKind::attention_grad: return infer::composite_op(op);
+    case OpKind::attention_grad:
+    case OpKind::cross_entropy:
+    case OpKind::cross_entropy_grad: return infer::composite_op(op);
     case OpKind::sharding_constraint: expect_counts(op, 1, 1); return op.operands[0];
     case OpKind::copy:
     case OpKind::optimization_barrier: expect_counts(op, 1, 0); return op.operands[0];

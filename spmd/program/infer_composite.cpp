@@ -14,6 +14,14 @@ void expect_flag(const OpSignature& op, std::string_view name) {
   }
 }
 
+const TensorType& expect_rows(const OpSignature& op) {
+  const TensorType& x = op.operands[0];
+  if (!is_floating(x.dtype) || x.shape.size() == 0) {
+    reject(op, "needs a floating dtype and one dim at least");
+  }
+  return x;
+}
+
 /// Of softmax and normalize, and of their gradients.
 TensorType row_op(const OpSignature& op) {
   const bool normalizes = op.kind == OpKind::normalize || op.kind == OpKind::normalize_grad;
@@ -21,10 +29,7 @@ TensorType row_op(const OpSignature& op) {
       op.kind == OpKind::softmax || op.kind == OpKind::log_softmax || op.kind == OpKind::normalize;
   expect_counts(op, is_forward ? 1 : 2, normalizes ? 2 : 0);
   if (!is_forward) expect_equal_operands(op, 0);
-  const TensorType& x = op.operands[0];
-  if (!is_floating(x.dtype) || x.shape.size() == 0) {
-    reject(op, "needs a floating dtype and one dim at least");
-  }
+  const TensorType& x = expect_rows(op);
   if (!normalizes) return x;
   expect_flag(op, "center");
   const double eps = normalization_of(op.attrs).eps;
@@ -71,12 +76,29 @@ TensorType attention_grad(const OpSignature& op) {
   return {y.dtype, {b, h, s + 2 * t, k}};
 }
 
+TensorType cross_entropy(const OpSignature& op) {
+  const bool is_grad = op.kind == OpKind::cross_entropy_grad;
+  expect_counts(op, is_grad ? 3 : 2, 0);
+  const TensorType& x = expect_rows(op);
+  const Shape rows(std::span(x.shape.begin(), x.shape.end() - 1));
+  if (op.operands[1] != TensorType{DType::i32, rows}) {
+    reject(op, "takes [..,classes] and labels i32[..]");
+  }
+  const TensorType losses{x.dtype, rows};
+  if (is_grad && op.operands[2] != losses) {
+    reject(op, "the cotangent must be {}", losses.to_string());
+  }
+  return is_grad ? x : losses;
+}
+
 }  // namespace
 
 TensorType composite_op(const OpSignature& op) {
   switch (op.kind) {
     case OpKind::attention: return attention(op);
     case OpKind::attention_grad: return attention_grad(op);
+    case OpKind::cross_entropy:
+    case OpKind::cross_entropy_grad: return cross_entropy(op);
     default: return row_op(op);
   }
 }

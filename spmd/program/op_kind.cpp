@@ -69,6 +69,8 @@ constexpr std::array kNames = std::to_array<std::pair<OpKind, std::string_view>>
     {OpKind::normalize_grad, "normalize_grad"},
     {OpKind::attention, "attention"},
     {OpKind::attention_grad, "attention_grad"},
+    {OpKind::cross_entropy, "cross_entropy"},
+    {OpKind::cross_entropy_grad, "cross_entropy_grad"},
 });
 
 }  // namespace

@@ -106,6 +106,10 @@ enum class OpKind : std::uint16_t {
   /// (q, k, v, result, its cotangent) {causal, scale}, K = E: the cotangents of q, k and v, one
   /// behind the other, as [B,H,S+T+T,K].
   attention_grad = 117,
+  /// (x[.., C], labels i32[..]): of each row, the log of the sum of e^x less x at the label, as
+  /// [..]; 0 where the label isn't in 0..C-1.
+  cross_entropy = 118,
+  cross_entropy_grad = 119,  ///< (x, labels, the result's cotangent)
 };
 
 enum class CompareDirection : std::uint8_t { eq, ne, lt, le, gt, ge };
@@ -137,7 +141,7 @@ constexpr bool moves_only(OpKind kind) {
 }
 
 constexpr bool is_composite(OpKind kind) {
-  return kind >= OpKind::softmax && kind <= OpKind::attention_grad;
+  return kind >= OpKind::softmax && kind <= OpKind::cross_entropy_grad;
 }
 
 }  // namespace weft

@@ -12,7 +12,7 @@
 namespace weft {
 
 /// While it lives, ops are recorded as coming from `loc`. Where calls nest (cross_entropy calls
-/// log_softmax) name and place are those of the outermost, which is the user's.
+/// mean) name and place are those of the outermost, which is the user's.
 class Call {
  public:
   /// Throws not_found outside of a RuntimeScope.

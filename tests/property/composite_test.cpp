@@ -23,10 +23,10 @@ class CompositeMaker {
   CompositeMaker(const Mesh& mesh, Random& random) : mesh_(mesh), random_(random) {}
 
   Program run() {
-    if (random_.one_in(2)) {
-      attention();
-    } else {
-      rows();
+    switch (random_.below(3)) {
+      case 0: attention(); break;
+      case 1: losses(); break;
+      default: rows();
     }
     return std::move(program_);
   }
@@ -71,6 +71,18 @@ class CompositeMaker {
         output(b_.normalize(x, normalization));
         output(b_.normalize_grad(x, g, normalization));
     }
+  }
+
+  /// Labels that are no class among them.
+  void losses() {
+    std::vector<std::int64_t> dims(random_.below(3));
+    for (std::int64_t& size : dims) size = any_size();
+    const Shape rows{std::span<const std::int64_t>(dims)};
+    dims.push_back(any_size());
+    const ValueId x = input(Shape{std::span<const std::int64_t>(dims)});
+    const ValueId labels = b_.convert(input(rows), DType::i32);
+    output(b_.cross_entropy(x, labels));
+    output(b_.cross_entropy_grad(x, labels, input(rows)));
   }
 
   void attention() {

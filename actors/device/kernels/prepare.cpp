@@ -47,6 +47,8 @@ Kernel choose(const Program& program, OpId op, const ChipContext& chip) {
     case OpKind::log_softmax_grad:
     case OpKind::normalize:
     case OpKind::normalize_grad: return row_op(program, op);
+    case OpKind::cross_entropy:
+    case OpKind::cross_entropy_grad: return cross_entropy(program, op);
     case OpKind::attention:
     case OpKind::attention_grad: return attention(program, op, chip);
     default: return {};

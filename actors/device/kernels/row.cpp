@@ -1,5 +1,6 @@
 #include <weft/actors/device/kernels/row.hpp>
 
+#include <algorithm>
 #include <cmath>
 
 #include <weft/actors/device/kernels/arithmetic.hpp>
@@ -30,17 +31,17 @@ Compute<T> sum_of(const T* x, std::int64_t size) {
 
 /// Leaves the powers e^(x - the largest x) in the buffer; gives the largest x and their sum.
 template <typename T>
-std::pair<Compute<T>, Compute<T>> powers(const Row<T>& row) {
+std::pair<Compute<T>, Compute<T>> powers(const T* x, std::int64_t size, Compute<T>* buffer) {
   using C = Compute<T>;
-  const C top = combine_run(row.a, row.size, lowest<C>(), Maximum{});
-  for (std::int64_t i = 0; i < row.size; ++i) row.buffer[i] = Exponential{}(load(row.a[i]) - top);
-  return {top, sum_of(row.buffer, row.size)};
+  const C top = combine_run(x, size, lowest<C>(), Maximum{});
+  for (std::int64_t i = 0; i < size; ++i) buffer[i] = Exponential{}(load(x[i]) - top);
+  return {top, sum_of(buffer, size)};
 }
 
 struct Softmax {
   template <typename T>
   void operator()(const Row<T>& row) const {
-    const auto [top, sum] = powers(row);
+    const auto [top, sum] = powers(row.a, row.size, row.buffer);
     const auto share = 1 / sum;
     for (std::int64_t i = 0; i < row.size; ++i) row.result[i] = store<T>(row.buffer[i] * share);
   }
@@ -49,7 +50,7 @@ struct Softmax {
 struct LogSoftmax {
   template <typename T>
   void operator()(const Row<T>& row) const {
-    const auto [top, sum] = powers(row);
+    const auto [top, sum] = powers(row.a, row.size, row.buffer);
     const auto log_sum = std::log(sum);
     for (std::int64_t i = 0; i < row.size; ++i) {
       row.result[i] = store<T>((load(row.a[i]) - top) - log_sum);
@@ -148,6 +149,47 @@ Kernel for_rows(const Program& program, OpId op, Body body) {
   return kernel;
 }
 
+template <typename T>
+Kernel losses(std::int64_t count, std::int64_t classes) {
+  return vectorized([=](const KernelArgs& args) {
+    const T* x = as<T>(args.operands[0]);
+    const auto* labels = as<std::int32_t>(args.operands[1]);
+    T* result = as<T>(args.result);
+    for (std::int64_t row = 0; row < count; ++row, x += classes) {
+      Compute<T> loss{0};
+      if (const std::int64_t label = labels[row]; label >= 0 && label < classes) {
+        const auto [top, sum] = powers(x, classes, as<Compute<T>>(args.scratch));
+        loss = std::log(sum) - (load(x[label]) - top);
+      }
+      result[row] = store<T>(loss);
+    }
+  });
+}
+
+/// (softmax(x) - 1 at the label) g.
+template <typename T>
+Kernel losses_grad(std::int64_t count, std::int64_t classes) {
+  return vectorized([=](const KernelArgs& args) {
+    using C = Compute<T>;
+    const T* x = as<T>(args.operands[0]);
+    const auto* labels = as<std::int32_t>(args.operands[1]);
+    const T* g = as<T>(args.operands[2]);
+    T* result = as<T>(args.result);
+    C* buffer = as<C>(args.scratch);
+    for (std::int64_t row = 0; row < count; ++row, x += classes, result += classes) {
+      const std::int64_t label = labels[row];
+      if (label < 0 || label >= classes) {
+        std::fill_n(result, classes, store<T>(C{0}));
+        continue;
+      }
+      const C slope = load(g[row]);
+      const C share = 1 / powers(x, classes, buffer).second;
+      for (std::int64_t i = 0; i < classes; ++i) result[i] = store<T>(buffer[i] * share * slope);
+      result[label] = store<T>((buffer[label] * share - 1) * slope);
+    }
+  });
+}
+
 }  // namespace
 
 Kernel row_op(const Program& program, OpId op) {
@@ -163,6 +205,23 @@ Kernel row_op(const Program& program, OpId op) {
         case OpKind::normalize: return for_rows<T>(program, op, Normalize{normalization_of(attrs)});
         default: return for_rows<T>(program, op, NormalizeGrad{{normalization_of(attrs)}});
       }
+    } else {
+      return {};
+    }
+  });
+}
+
+Kernel cross_entropy(const Program& program, OpId op) {
+  const auto operands = program.op_operands(op);
+  const auto& [dtype, shape] = program.type(operands[0]);
+  const std::int64_t count = program.type(operands[1]).num_elements();
+  const std::int64_t classes = shape[shape.size() - 1];
+  return visit_dtype(dtype, [&]<typename T>(std::type_identity<T>) -> Kernel {
+    if constexpr (kIsFloating<T>) {
+      const bool is_grad = program.kind(op) == OpKind::cross_entropy_grad;
+      Kernel kernel = is_grad ? losses_grad<T>(count, classes) : losses<T>(count, classes);
+      kernel.scratch_bytes = static_cast<std::size_t>(classes) * sizeof(Compute<T>);
+      return kernel;
     } else {
       return {};
     }

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <random>
 
 #include <weft/spmd/passes/decompose.hpp>
@@ -21,8 +22,8 @@ const Mesh kMesh({4, 2}, {"data", "model"});
 struct OneComposite {
   Program program;
   Builder build{program};
-  ValueId input(const Shape& shape) {
-    return program.add_input({DType::f64, shape}, InputKind::data, "x", {});
+  ValueId input(const Shape& shape, DType dtype = DType::f64) {
+    return program.add_input({dtype, shape}, InputKind::data, "x", {});
   }
 };
 
@@ -33,7 +34,8 @@ void expect_same_decomposition(Program program) {
   std::vector<Elements> inputs;
   for (const ProgramInput& input : program.inputs) {
     Elements& elements = inputs.emplace_back(program.type(input.value).num_elements());
-    std::ranges::generate(elements, [&] { return any(random); });
+    const bool whole = program.type(input.value).dtype == DType::i32;
+    std::ranges::generate(elements, [&] { return whole ? std::round(any(random)) : any(random); });
   }
   const OpId op = program.num_ops() - 1;
   const std::vector<ValueId> operands(program.op_operands(op).begin(),
@@ -67,6 +69,15 @@ TEST(Decompose, GivesWhatTheCompositeDoes) {
       check([&](Builder& b, ValueId x, ValueId g) { b.normalize_grad(x, g, form); });
     }
   }
+  // Half of the labels, of -2 to 2, are no class.
+  OneComposite loss;
+  loss.build.cross_entropy(loss.input({3, 4, 2}), loss.input({3, 4}, DType::i32));
+  expect_same_decomposition(loss.program);
+  OneComposite slope;
+  const ValueId logits = slope.input({3, 4, 2});
+  const ValueId labels = slope.input({3, 4}, DType::i32);
+  slope.build.cross_entropy_grad(logits, labels, slope.input({3, 4}));
+  expect_same_decomposition(slope.program);
   for (const bool causal : {false, true}) {
     const AttentionForm form{.causal = causal, .scale = 0.7};
     OneComposite forward;
@@ -117,6 +128,20 @@ TEST(Expand, ReducesNumbersOfARowThatIsCutInsteadOfGatheringIt) {
   EXPECT_EQ(count(plan, OpKind::log_softmax), 0U);
   // The gradient's row is cut only once the first op lets the sharding through.
   EXPECT_EQ(count(plan, OpKind::log_softmax_grad), 0U);
+  EXPECT_EQ(
+      collectives_of(plan),
+      (std::vector<std::string>{"all_reduce model 8", "all_reduce model 8", "all_reduce model 8"}));
+}
+
+TEST(Expand, OfACrossEntropyWithCutClassesReducesThreeNumbersOfARow) {
+  const Plan plan = plan_of(R"(program(%0: f32[8,64] data "x" [{"data"}, {"model"}],
+        %1: i32[8] data "labels" [{"data"}], %2: f32[8] data "g" [{"data"}]) {
+  %3 = cross_entropy %0, %1 : f32[8]
+  %4 = cross_entropy_grad %0, %1, %2 : f32[8,64]
+  return %3 "losses" [{?}], %4 "dx" [{?}, {?}]
+})");
+  EXPECT_EQ(count(plan, OpKind::cross_entropy), 0U);
+  EXPECT_EQ(count(plan, OpKind::cross_entropy_grad), 0U);
   EXPECT_EQ(
       collectives_of(plan),
       (std::vector<std::string>{"all_reduce model 8", "all_reduce model 8", "all_reduce model 8"}));

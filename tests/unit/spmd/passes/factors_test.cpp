@@ -158,6 +158,11 @@ TEST_F(Factors, CompositesCutRowsFromOneAnotherButNotARow) {
   const ValueId x = input({4, 6, 8});
   EXPECT_EQ(text(b_.softmax(x)), "a.b.c -> a.b.c | a=4 b=6 c=8N");
   EXPECT_EQ(text(b_.normalize_grad(x, x, {})), "a.b.c,a.b.c -> a.b.c | a=4 b=6 c=8N");
+  const ValueId labels = b_.constant(0, {DType::i32, {4, 6}});
+  const ValueId losses = b_.cross_entropy(x, labels);
+  EXPECT_EQ(text(losses), "a.b.c,a.b -> a.b | a=4 b=6 c=8N");
+  EXPECT_EQ(text(b_.cross_entropy_grad(x, labels, losses)),
+            "a.b.c,a.b,a.b -> a.b.c | a=4 b=6 c=8N");
   const ValueId q = input({2, 3, 5, 4});
   const ValueId k = input({2, 3, 7, 4});
   const ValueId y = b_.attention(q, k, k, {});

@@ -615,6 +615,21 @@ TEST(Grad, OfRowComposites) {
   }
 }
 
+ValueId labels(Builder& b, std::vector<std::int32_t> of_rows) {
+  return b.constant(std::as_bytes(std::span(of_rows)),
+                    {DType::i32, {static_cast<std::int64_t>(of_rows.size())}});
+}
+
+TEST(Grad, OfCrossEntropy) {
+  const Shape logits{4, 3};
+  expect_gradient({.shapes = {logits}, .function = [](Builder& b, auto x) {
+                     return b.cross_entropy(x[0], labels(b, {2, 0, -100, 3}));
+                   }});
+  expect_gradient({.shapes = {logits, {4}}, .function = [](Builder& b, auto x) {
+                     return b.cross_entropy_grad(x[0], labels(b, {2, 0, -100, 3}), x[1]);
+                   }});
+}
+
 TEST(Grad, OfTheGradientsOfRowComposites) {
   const Shape shape{3, 4};
   for (const OpKind kind : {OpKind::softmax_grad, OpKind::log_softmax_grad}) {

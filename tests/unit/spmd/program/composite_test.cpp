@@ -53,6 +53,15 @@ TEST_F(Composites, SoftmaxOfARow) {
                   {-1, 1});
 }
 
+TEST_F(Composites, CrossEntropyIsTheLogOfTheSumLessTheLabelsElement) {
+  const double ln3 = std::log(3.0);
+  const ValueId x = f64({4, 2}, {7, 7 + ln3, 1000, 1000 + ln3, 1, 2, 1, 2});
+  const ValueId labels = input(DType::i32, {4}, {0, 1, -1, 2});
+  expect_elements(b_.cross_entropy(x, labels), {std::log(4.0), std::log(4.0 / 3), 0, 0});
+  const ValueId g = f64({4}, {8, 4, 5, 6});
+  expect_elements(b_.cross_entropy_grad(x, labels, g), {-6, 6, 1, -1, 0, 0, 0, 0});
+}
+
 TEST_F(Composites, NormalizeMakesTheMeanSquareOne) {
   const ValueId x = f64({2}, {1, 7});
   expect_elements(b_.normalize(x, {.center = true, .eps = 0}), {-1, 1});
@@ -85,6 +94,19 @@ TEST_F(Composites, OfRowsNeedAFloatingRow) {
           [&] { b_.softmax_grad(OpKind::softmax_grad, x, f64({3})); });
   rejects({"normalize", "eps is -1", "0 or more"}, [&] { b_.normalize(x, {.eps = -1}); });
   rejects({"normalize_grad", "eps is nan"}, [&] { b_.normalize_grad(x, x, {.eps = NAN}); });
+}
+
+TEST_F(Composites, CrossEntropyNeedsALabelForEachRow) {
+  const ValueId x = f64({2, 3});
+  const ValueId labels = input(DType::i32, {2});
+  EXPECT_EQ(type(b_.cross_entropy(x, labels)), (TensorType{DType::f64, {2}}));
+  rejects({"cross_entropy(f64[2,3], i32[3])", "labels i32[..]"},
+          [&] { b_.cross_entropy(x, input(DType::i32, {3})); });
+  rejects({"cross_entropy", "labels i32[..]"},
+          [&] { b_.cross_entropy(x, input(DType::i64, {2})); });
+  rejects({"cross_entropy", "floating dtype"}, [&] { b_.cross_entropy(labels, labels); });
+  rejects({"cross_entropy_grad", "cotangent must be f64[2]"},
+          [&] { b_.cross_entropy_grad(x, labels, input(DType::f32, {2})); });
 }
 
 TEST_F(Composites, AttentionNeedsHeadsThatFit) {

@@ -84,6 +84,8 @@ void add_composites(Program& program, Builder& builder, ValueId x) {
   builder.softmax_grad(OpKind::log_softmax_grad, builder.log_softmax(x), x);
   builder.normalize(x, {.center = false, .eps = 0});
   builder.normalize_grad(x, y, {.center = true, .eps = 0.1});
+  const ValueId labels = builder.constant(5, {DType::i32, {8}});
+  builder.cross_entropy_grad(x, labels, builder.cross_entropy(x, labels));
   const ValueId q = builder.constant(1, {DType::bf16, {2, 3, 5, 4}});
   const ValueId k = builder.constant(1, {DType::bf16, {2, 3, 7, 4}});
   const AttentionForm form{.causal = true, .scale = -1.0 / 3};

@@ -45,6 +45,25 @@ TEST(Row, AgreesWithTheReference) {
   }
 }
 
+TEST(Row, CrossEntropyAgreesWithTheReference) {
+  for (unsigned seed = 0; seed < 120; ++seed) {
+    std::mt19937 random(seed);
+    const DType dtype = std::array{DType::f32, DType::bf16, DType::f64}[seed / 2 % 3];
+    SCOPED_TRACE(fmt::format("seed {}: {}", seed, to_string(dtype)));
+    KernelCase test;
+    const Shape shape = any_rows(random);
+    const Shape rows(std::span(shape.begin(), shape.end() - 1));
+    const ValueId x = test.input({dtype, shape}, random, -3, 3);
+    const ValueId labels = test.input({DType::i32, rows}, random, -1, 20, true);
+    const ValueId g = test.input({dtype, rows}, random, -1, 1);
+    const bool is_grad = seed % 2 == 1;
+    test.output(is_grad ? test.build.cross_entropy_grad(x, labels, g)
+                        : test.build.cross_entropy(x, labels));
+    const double rounding = dtype == DType::bf16 ? epsilon(dtype) : 0;
+    expect_near(test, 1e-5 + rounding * 1.01, is_grad ? 1e-3 : 1);
+  }
+}
+
 TEST(Row, SoftmaxOfExtremeRows) {
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
   const Elements elements{1e30, -1e30, 0, -kInfinity, 5, 5, 88, -100, 3, kInfinity, 0, 0};
