@@ -28,20 +28,22 @@ struct Executor::State {
   std::shared_ptr<const LoadedPlan> plan{};
   Buffers buffers{};
   std::uint64_t commits_step = 0;
-  std::size_t next = 0;        ///< step of the plan
+  std::vector<kernels::KernelArgs> loop_args{};  ///< of the loop that runs, at its tile
+  std::size_t next = 0;                          ///< step of the plan
   bool in_collective = false;  ///< step `next` was started, and has to be waited for
 
-  std::byte* address(const LoadedPlan::Operand& operand) const {
+  std::byte* address(const LoadedPlan::Operand& operand) {
     switch (operand.place) {
       case Place::input: return base + buffers.inputs[operand.offset];
       case Place::output: return base + buffers.outputs[operand.offset];
       case Place::temp: return base + operand.offset;
+      case Place::tile: return scratch.data() + operand.offset;
       case Place::shared: break;
     }
     return memory.arena(operand.chip) + operand.offset;
   }
 
-  void compute(const LoadedPlan::Step& step) {
+  kernels::KernelArgs args_of(const LoadedPlan::Step& step) {
     kernels::KernelArgs args;
     for (int i = 0; i < step.num_operands; ++i) {
       const auto operand = static_cast<std::size_t>(i);
@@ -49,7 +51,30 @@ struct Executor::State {
     }
     args.result = address(step.result);
     args.scratch = scratch.data();
-    step.kernel.run(args);
+    return args;
+  }
+
+  void compute(const LoadedPlan::Loop& loop) {
+    for (const LoadedPlan::Step& fill : loop.fills) {
+      kernels::KernelArgs args = args_of(fill);
+      args.count_max = LoadedPlan::kTileSize;
+      fill.kernel.run(args);
+    }
+    loop_args.clear();
+    for (const LoadedPlan::Step& step : loop.steps) loop_args.push_back(args_of(step));
+    for (std::int64_t left = loop.num_elements; left > 0; left -= LoadedPlan::kTileSize) {
+      for (std::size_t i = 0; i < loop.steps.size(); ++i) {
+        const LoadedPlan::Step& step = loop.steps[i];
+        kernels::KernelArgs& args = loop_args[i];
+        args.count_max = std::min(left, LoadedPlan::kTileSize);
+        step.kernel.run(args);
+        for (int operand = 0; operand < step.num_operands; ++operand) {
+          const auto o = static_cast<std::size_t>(operand);
+          args.operands[o] += step.operands[o].tile_bytes;
+        }
+        args.result += step.result.tile_bytes;
+      }
+    }
   }
 
   /// False: the collective isn't done, and `wait` is false.
@@ -77,8 +102,10 @@ struct Executor::State {
     for (; next < plan->steps.size(); ++next) {
       const LoadedPlan::Step& step = plan->steps[next];
       if (next == plan->first_update && !may_update(wait)) return false;
-      if (step.call < 0) {
-        compute(step);
+      if (step.loop >= 0) {
+        compute(plan->loops[static_cast<std::size_t>(step.loop)]);
+      } else if (step.call < 0) {
+        step.kernel.run(args_of(step));
       } else if (!meet(plan->calls[static_cast<std::size_t>(step.call)], wait)) {
         return false;
       }

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <limits>
+#include <map>
 
 #include <weft/spmd/passes/bucket.hpp>
+#include <weft/spmd/passes/fuse.hpp>
 #include <weft/spmd/passes/lifetime.hpp>
 #include <weft/spmd/program/permute.hpp>
 
@@ -42,12 +44,16 @@ void set_permute(CollectiveCall& call, std::span<const std::int64_t> attrs,
 class PlanLoader {
  public:
   PlanLoader(const Plan& plan, const kernels::ChipContext& chip, std::uint64_t shared_begin)
-      : plan_(plan), program_(plan.program), chip_(chip), shared_begin_(shared_begin) {}
+      : plan_(plan), program_(plan.program), chip_(chip), shared_begin_(shared_begin) {
+    for (const Slot& slot : plan.slots) tiled_.push_back(slot.place == Place::tile);
+  }
 
   CollectiveCall collective_call(OpId op) const;
   /// All of the bucket's operands, what lies between them included.
   CollectiveCall bucket_call(const Bucket& bucket) const;
   LoadedPlan::Step compute_step(OpId op) const;
+  LoadedPlan::Loop loop(const FusedLoop& fused) const;
+  bool is_tiled(ValueId value) const { return tiled_[value]; }
   /// Where the chip finds a value.
   LoadedPlan::Operand operand(ValueId value) const;
 
@@ -56,6 +62,7 @@ class PlanLoader {
   const Program& program_;
   const kernels::ChipContext& chip_;
   std::uint64_t shared_begin_;
+  std::vector<bool> tiled_;  // by value
 };
 
 LoadedPlan::Operand PlanLoader::operand(ValueId value) const {
@@ -65,6 +72,7 @@ LoadedPlan::Operand PlanLoader::operand(ValueId value) const {
     case Place::input:
     case Place::output: return {slot.place, own, slot.offset};
     case Place::temp: return {slot.place, own, kArenaTempOffset + slot.offset};
+    case Place::tile: return {slot.place, own, 0};
     case Place::shared: break;
   }
   const std::int64_t atoms = program_.op_attrs(program_.defining_op(value))[0];
@@ -134,6 +142,42 @@ LoadedPlan::Step PlanLoader::compute_step(OpId op) const {
   return step;
 }
 
+LoadedPlan::Loop PlanLoader::loop(const FusedLoop& fused) const {
+  LoadedPlan::Loop loop;
+  loop.num_elements = program_.type(program_.result(fused.first)).num_elements();
+  const std::map<ValueId, std::uint32_t> buffers = tile_buffers(program_, fused, tiled_);
+  const auto tile_bytes = [&](ValueId value) {
+    return static_cast<std::uint64_t>(LoadedPlan::kTileSize *
+                                      byte_size(program_.type(value).dtype));
+  };
+  std::uint64_t buffer_bytes = 0;
+  for (const auto& [value, buffer] : buffers) {
+    buffer_bytes = std::max(buffer_bytes, tile_bytes(value));
+  }
+  const auto place = [&](ValueId value, LoadedPlan::Operand& operand) {
+    if (tiled_[value]) {
+      operand.offset = buffers.at(value) * buffer_bytes;
+      loop.scratch_bytes = std::max(loop.scratch_bytes, operand.offset + buffer_bytes);
+    } else {
+      operand.tile_bytes = tile_bytes(value);
+    }
+  };
+  for (const auto& [value, buffer] : buffers) {
+    const OpId maker = program_.defining_op(value);
+    if (!program_.is_fill(maker)) continue;
+    loop.fills.push_back(compute_step(maker));
+    place(value, loop.fills.back().result);
+  }
+  for (OpId op = fused.first; op < fused.first + fused.count; ++op) {
+    if (!is_elementwise(program_.kind(op))) continue;
+    LoadedPlan::Step& step = loop.steps.emplace_back(compute_step(op));
+    const auto operands = program_.op_operands(op);
+    for (std::size_t i = 0; i < operands.size(); ++i) place(operands[i], step.operands[i]);
+    place(program_.result(op), step.result);
+  }
+  return loop;
+}
+
 }  // namespace
 
 LoadedPlan load_plan(const Plan& plan, const kernels::ChipContext& chip, Communicator& communicator,
@@ -155,8 +199,29 @@ LoadedPlan load_plan(const Plan& plan, const kernels::ChipContext& chip, Communi
     loaded.steps.push_back({.call = static_cast<std::int32_t>(loaded.calls.size())});
     loaded.calls.push_back(communicator.prepare(call));
   };
+  const auto note_update = [&](const LoadedPlan::Operand& result) {
+    if (result.place != Place::output || program.outputs[result.offset].updates < 0) return;
+    loaded.first_update = std::min(loaded.first_update, loaded.steps.size() - 1);
+  };
+  const auto add_step = [&](OpId op) {
+    loaded.steps.push_back(loader.compute_step(op));
+    note_update(loaded.steps.back().result);
+    loaded.scratch_bytes = std::max(loaded.scratch_bytes, loaded.steps.back().kernel.scratch_bytes);
+  };
+  const auto add_loop = [&](const FusedLoop& fused) {
+    for (OpId op = fused.first; op < fused.first + fused.count; ++op) {
+      const bool is_stored = !loader.is_tiled(program.result(op));
+      if (program.is_fill(op) && is_stored) add_step(op);
+    }
+    loaded.steps.push_back({.loop = static_cast<std::int32_t>(loaded.loops.size())});
+    loaded.loops.push_back(loader.loop(fused));
+    for (const LoadedPlan::Step& step : loaded.loops.back().steps) note_update(step.result);
+    loaded.scratch_bytes = std::max(loaded.scratch_bytes, loaded.loops.back().scratch_bytes);
+  };
   const std::vector<Bucket> all_reduces = buckets(program);
+  const std::vector<FusedLoop> loops = fused_loops(program);
   auto bucket = all_reduces.begin();
+  auto loop = loops.begin();
   for (OpId op = 0; op < program.num_ops(); ++op) {
     if (is_collective(program.kind(op))) {
       CollectiveCall call;
@@ -170,14 +235,12 @@ LoadedPlan load_plan(const Plan& plan, const kernels::ChipContext& chip, Communi
       call.name = summaries.at(loaded.calls.size()).value;
       if (call.shared) loaded.shared_in.push_back(loader.operand(program.result(op)).chip);
       add_call(call);
-    } else {
-      loaded.steps.push_back(loader.compute_step(op));
-      const LoadedPlan::Operand& result = loaded.steps.back().result;
-      if (result.place == Place::output && program.outputs[result.offset].updates >= 0) {
-        loaded.first_update = std::min(loaded.first_update, loaded.steps.size() - 1);
-      }
-      loaded.scratch_bytes =
-          std::max(loaded.scratch_bytes, loaded.steps.back().kernel.scratch_bytes);
+    } else if (is_elementwise(program.kind(op))) {
+      add_loop(*loop);
+      op = loop->first + loop->count - 1;
+      ++loop;
+    } else if (!loader.is_tiled(program.result(op))) {
+      add_step(op);
     }
   }
   if (const AtomMask all = final_meeting(plan, mesh); all != 0) {

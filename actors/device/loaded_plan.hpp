@@ -12,22 +12,35 @@
 namespace weft {
 
 struct LoadedPlan {
-  /// Where a chip finds a value: in the arena of `chip`, a number in the job's memory.
+  /// Where a chip finds a value: in the arena of `chip`, a number in the job's memory; a tile of
+  /// it in the executor's scratch memory.
   struct Operand {
     Place place = Place::temp;
     int chip = 0;
-    std::uint64_t offset = 0;  ///< in the arena; of an input or output, its number
+    std::uint64_t offset = 0;      ///< in that memory; of an input or output, its number
+    std::uint64_t tile_bytes = 0;  ///< in a loop: from one tile to the next
   };
   struct Step {
     kernels::Kernel kernel{};
     std::array<Operand, kernels::kOperandCountMax> operands{};
     int num_operands = 0;
     Operand result{};
-    std::int32_t call = -1;  ///< index in `calls`; -1: the kernel is run
+    std::int32_t call = -1;  ///< index in `calls`
+    std::int32_t loop = -1;  ///< index in `loops`; neither: the kernel is run
   };
+  /// Steps that are run tile by tile, after the fills that they read, of which one tile is made.
+  struct Loop {
+    std::vector<Step> fills;
+    std::vector<Step> steps;
+    std::int64_t num_elements = 0;
+    std::size_t scratch_bytes = 0;  ///< of their tiles
+  };
+  /// Elements of a tile: 2 KiB of f32, so that some ten of them lie in a core's nearest cache.
+  static constexpr std::int64_t kTileSize = 512;
 
   std::vector<Step> steps;
   std::vector<PreparedCall> calls;
+  std::vector<Loop> loops;
   std::size_t scratch_bytes = 0;
   std::vector<int> shared_in;    ///< chips to whose arenas this one stores what it shares
   std::size_t first_update = 0;  ///< the first step that writes what updates an input

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include <weft/spmd/passes/bucket.hpp>
+#include <weft/spmd/passes/fuse.hpp>
 
 namespace weft {
 namespace {
@@ -37,6 +38,25 @@ void join_lifetimes(const Program& program, const Bucket& bucket,
   }
 }
 
+/// The ops of a loop take turns: on its last tile the first still reads, on its first tile the last
+/// already writes. A fill's scalar is read where the fill is.
+void join_lifetimes(const Program& program, const FusedLoop& loop,
+                    std::vector<Lifetime>& lifetimes) {
+  const OpId last = loop.first + loop.count - 1;
+  const auto read = [&](ValueId value) {
+    lifetimes[value].last = std::max(lifetimes[value].last, last);
+  };
+  for (OpId op = loop.first; op <= last; ++op) {
+    lifetimes[program.result(op)].first = loop.first;
+    for (const ValueId operand : program.op_operands(op)) {
+      read(operand);
+      const OpId maker = program.defining_op(operand);
+      if (maker == kNoId || !program.is_fill(maker)) continue;
+      for (const ValueId scalar : program.op_operands(maker)) read(scalar);
+    }
+  }
+}
+
 }  // namespace
 
 std::vector<Lifetime> lifetimes_of(const Program& program, const std::vector<Slot>& slots) {
@@ -45,6 +65,7 @@ std::vector<Lifetime> lifetimes_of(const Program& program, const std::vector<Slo
     for (const ValueId operand : program.op_operands(op)) lifetimes[operand].last = op;
     lifetimes[program.result(op)] = {op, op};
   }
+  for (const FusedLoop& loop : fused_loops(program)) join_lifetimes(program, loop, lifetimes);
   for (const Bucket& bucket : buckets(program)) join_lifetimes(program, bucket, lifetimes);
   for (ValueId value = 0; value < program.num_values(); ++value) {
     if (slots[value].place != Place::shared) continue;

@@ -10,7 +10,7 @@ namespace weft {
 
 /// Ops, both included, between which a value's bytes must be its own: from the op that makes it to
 /// the last that reads it. An input's is from op 0. What lies in one range with others, of a
-/// bucket, lives as long as the range.
+/// bucket, lives as long as the range; what a loop reads or makes (fuse.hpp), through all of it.
 struct Lifetime {
   OpId first = 0;
   OpId last = 0;

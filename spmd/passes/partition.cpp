@@ -139,18 +139,10 @@ class Partitioner {
     return op != kNoId && program_.kind(op) == OpKind::constant;
   }
 
-  /// Values that a chip makes in whatever layout is wanted, where it is wanted: splats, iotas and
-  /// broadcasts of a scalar.
+  /// Values that a chip makes in whatever layout is wanted, where it is wanted: fills and iotas.
   bool is_made_on_demand(ValueId value) const {
     const OpId op = program_.defining_op(value);
-    if (op == kNoId) return false;
-    switch (program_.kind(op)) {
-      case OpKind::constant:
-        return program_.op_attrs(op)[1] == byte_size(program_.type(value).dtype);
-      case OpKind::iota: return true;
-      case OpKind::broadcast_in_dim: return program_.shape(program_.op_operands(op)[0]).size() == 0;
-      default: return false;
-    }
+    return op != kNoId && (program_.kind(op) == OpKind::iota || program_.is_fill(op));
   }
 
   /// `wanted`: the operands' layouts; only gather reads them.

@@ -8,6 +8,7 @@
 #include <weft/spmd/passes/bucket.hpp>
 #include <weft/spmd/passes/canonicalize.hpp>
 #include <weft/spmd/passes/expand.hpp>
+#include <weft/spmd/passes/fuse.hpp>
 #include <weft/spmd/passes/lifetime.hpp>
 #include <weft/spmd/passes/pad_uneven.hpp>
 #include <weft/spmd/passes/partition.hpp>
@@ -242,7 +243,7 @@ std::string shardings_text(const Program& program, const Mesh& mesh,
 
 /// A line for each value: where it lies.
 std::string places_text(const Plan& plan) {
-  static constexpr std::array kNames{"temp", "input", "output", "shared"};
+  static constexpr std::array kNames{"temp", "input", "output", "shared", "tile"};
   std::string text = fmt::format("temp {} bytes (at least {}), shared {} bytes\n", plan.temp_bytes,
                                  plan.temp_bytes_bound, plan.shared_bytes);
   for (ValueId value = 0; value < plan.slots.size(); ++value) {
@@ -264,6 +265,10 @@ Plan make_plan(const Program& chip_program, const Mesh& mesh,
   plan.mesh_shape = mesh.shape();
   plan.axis_names = mesh.axis_names();
   plan.slots.resize(plan.program.num_values());
+  const std::vector<bool> tiled = tiled_values(plan.program);
+  for (ValueId value = 0; value < tiled.size(); ++value) {
+    if (tiled[value]) plan.slots[value].place = Place::tile;
+  }
   for (std::size_t i = 0; i < plan.program.inputs.size(); ++i) {
     plan.slots[plan.program.inputs[i].value] = {Place::input, i};
   }

@@ -17,6 +17,7 @@ enum class Place : std::uint8_t {
   input,   ///< in the buffer bound to input number `offset` for this run
   output,  ///< in the buffer bound to output number `offset` for this run
   shared,  ///< once for a group of chips: at `offset` in the shared region of its first chip
+  tile,    ///< never whole in memory: in the loops that make and read it (fuse.hpp)
 };
 
 struct Slot {
@@ -47,8 +48,8 @@ struct PlanOptions {
 };
 
 /// Inserts copies, drops barriers, brings all_reduces together (fill_buckets), and places every
-/// value (greedy by size, first fit among overlapping intervals; each 64-byte aligned). A value
-/// lives from its op, constants too, to the last op that reads it (a shared one longer:
+/// value but those of loops (greedy by size, first fit among overlapping intervals; each 64-byte
+/// aligned). A value lives from its op, constants too, to the last op that reads it (some longer:
 /// lifetime.hpp); an op's result never shares bytes with its operands. An output is written where
 /// it is computed; a value that is output twice, or both input and output, gets a copy.
 Plan make_plan(const Program& chip_program, const Mesh& mesh,
@@ -57,8 +58,8 @@ Plan make_plan(const Program& chip_program, const Mesh& mesh,
 
 /// Throws corrupt if the plan is for another mesh, an input or output on a chip isn't a shard of
 /// its global type, two values that live at once overlap, a slot leaves its region or isn't
-/// aligned, a bucket isn't one range, or a collective touches anything but temporaries and, as an
-/// all_gather's result, shared values.
+/// aligned, what isn't of a loop has no slot, a bucket isn't one range, or a collective touches
+/// anything but temporaries and, as an all_gather's result, shared values.
 void verify(const Plan& plan, const Mesh& mesh);
 
 /// One collective of a plan, for people and for tests; a bucket (bucket.hpp) is one.

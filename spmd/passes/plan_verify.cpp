@@ -2,6 +2,7 @@
 #include <map>
 
 #include <weft/spmd/passes/bucket.hpp>
+#include <weft/spmd/passes/fuse.hpp>
 #include <weft/spmd/passes/lifetime.hpp>
 #include <weft/spmd/passes/partition.hpp>
 #include <weft/spmd/passes/plan.hpp>
@@ -60,8 +61,13 @@ void check_places(const Plan& plan, const Mesh& mesh) {
     }
     bound[value] = {Place::output, i};
   }
+  const std::vector<bool> tiled = tiled_values(program);
   for (ValueId value = 0; value < program.num_values(); ++value) {
     const Slot& slot = plan.slots[value];
+    if (slot.place == Place::tile) {
+      if (tiled[value]) continue;
+      fail(Errc::corrupt, "plan: value %{} has no place, but isn't of one loop alone", value);
+    }
     const bool is_shared = slot.place == Place::shared;
     if (is_shared && !is_gathered(program, value)) {
       fail(Errc::corrupt, "plan: value %{} is shared, but not the result of an all_gather", value);

@@ -31,6 +31,14 @@ std::string_view to_string(InputKind kind) noexcept {
   return "unknown";
 }
 
+bool Program::is_fill(OpId op) const {
+  switch (kind(op)) {
+    case OpKind::constant: return op_attrs(op)[1] == byte_size(type(result(op)).dtype);
+    case OpKind::broadcast_in_dim: return shape(op_operands(op)[0]).size() == 0;
+    default: return false;
+  }
+}
+
 ValueId Program::add_input(TensorType type, InputKind input_kind, std::string name,
                            const Sharding& sharding, LocId loc_id) {
   const ValueId value = num_values();

@@ -73,6 +73,8 @@ struct Program {
   std::span<const std::int64_t> op_attrs(OpId op) const {
     return std::span(attrs).subspan(attr_begin[op], attr_begin[op + 1] - attr_begin[op]);
   }
+  /// One element everywhere: a constant of that, or a scalar that is spread.
+  bool is_fill(OpId op) const;
   /// The "file:line" of an op, "" if unknown.
   const std::string& loc(OpId op) const { return locs[op_locs[op]]; }
 

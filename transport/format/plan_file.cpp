@@ -16,7 +16,7 @@ static_assert(sizeof(fb::OpKind) == sizeof(OpKind));
 static_assert(static_cast<int>(fb::OpKind::MAX) ==
               static_cast<int>(OpKind::cross_entropy_grad));
 static_assert(static_cast<int>(fb::InputKind::MAX) == static_cast<int>(InputKind::runtime_scalar));
-static_assert(static_cast<int>(fb::Place::MAX) == static_cast<int>(Place::shared));
+static_assert(static_cast<int>(fb::Place::MAX) == static_cast<int>(Place::tile));
 
 Offset<fb::Input> write_input(FlatBufferBuilder& builder, const ProgramInput& input,
                               const TensorType& global) {
@@ -161,8 +161,8 @@ void read_outputs(const fb::Plan& stored, const Mesh& mesh, Plan& plan) {
 }
 
 void read_slots(const fb::Plan& stored, Plan& plan) {
-  const std::array<std::uint64_t, 4> limits{plan.temp_bytes, plan.input_types.size(),
-                                            plan.output_types.size(), plan.shared_bytes};
+  const std::array<std::uint64_t, 5> limits{plan.temp_bytes, plan.input_types.size(),
+                                            plan.output_types.size(), plan.shared_bytes, 0};
   require_size("slots", stored.slots()->size(), plan.program.num_values());
   for (const fb::Slot& slot : elements(*stored.slots())) {
     if (slot.place() > fb::Place::MAX) {

@@ -1,5 +1,7 @@
 #include <weft/actors/device/kernels/elementwise.hpp>
 
+#include <algorithm>
+
 #include <weft/actors/device/kernels/arithmetic.hpp>
 #include <weft/actors/device/kernels/element.hpp>
 #include <weft/actors/device/kernels/math.hpp>
@@ -9,8 +11,9 @@ namespace weft::kernels {
 namespace {
 
 template <typename T, typename R, typename F>
-Kernel unary_loop(std::int64_t count, F f) {
-  return vectorized([count, f](const KernelArgs& args) {
+Kernel unary_loop(std::int64_t size, F f) {
+  return vectorized([size, f](const KernelArgs& args) {
+    const std::int64_t count = std::min(size, args.count_max);
     const T* x = as<T>(args.operands[0]);
     R* result = as<R>(args.result);
     for (std::int64_t i = 0; i < count; ++i) result[i] = store<R>(f(load(x[i])));
@@ -18,8 +21,9 @@ Kernel unary_loop(std::int64_t count, F f) {
 }
 
 template <typename T, typename R, typename F>
-Kernel binary_loop(std::int64_t count, F f) {
-  return vectorized([count, f](const KernelArgs& args) {
+Kernel binary_loop(std::int64_t size, F f) {
+  return vectorized([size, f](const KernelArgs& args) {
+    const std::int64_t count = std::min(size, args.count_max);
     const T* a = as<T>(args.operands[0]);
     const T* b = as<T>(args.operands[1]);
     R* result = as<R>(args.result);
@@ -87,7 +91,8 @@ Kernel compare(const TensorType& type, CompareDirection direction) {
 
 Kernel select(const TensorType& type) {
   return visit_dtype(type.dtype, [&]<typename T>(std::type_identity<T>) {
-    return vectorized([count = type.num_elements()](const KernelArgs& args) {
+    return vectorized([size = type.num_elements()](const KernelArgs& args) {
+      const std::int64_t count = std::min(size, args.count_max);
       const Pred* predicate = as<Pred>(args.operands[0]);
       const T* on_true = as<T>(args.operands[1]);
       const T* on_false = as<T>(args.operands[2]);

@@ -3,7 +3,9 @@
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
+#include <limits>
 #include <memory>
 
 #include <weft/spmd/mesh/mesh.hpp>
@@ -18,6 +20,8 @@ struct KernelArgs {
   std::array<const std::byte*, kOperandCountMax> operands{};
   std::byte* result = nullptr;
   std::byte* scratch = nullptr;  ///< Kernel::scratch_bytes, 64-byte aligned
+  /// Of an elementwise op or a fill: no more elements than these are computed.
+  std::int64_t count_max = std::numeric_limits<std::int64_t>::max();
 };
 
 /// Everything that depends only on the op and the chip was decided in prepare(). Runs on the

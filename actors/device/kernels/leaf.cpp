@@ -10,23 +10,13 @@ namespace weft::kernels {
 namespace {
 
 Kernel constant(const Program& program, OpId op) {
-  const TensorType& type = program.type(program.result(op));
   const auto attrs = program.op_attrs(op);
   const auto elements =
       std::span(program.const_pool)
           .subspan(static_cast<std::size_t>(attrs[0]), static_cast<std::size_t>(attrs[1]));
-  if (attrs[1] != byte_size(type.dtype)) {
-    return {[bytes = std::vector(elements.begin(), elements.end())](const KernelArgs& args) {
-      std::ranges::copy(bytes, args.result);
-    }};
-  }
-  return visit_dtype(type.dtype, [&]<typename T>(std::type_identity<T>) {
-    T splat;
-    std::memcpy(&splat, elements.data(), sizeof splat);
-    return Kernel{[splat, count = type.num_elements()](const KernelArgs& args) {
-      std::fill_n(as<T>(args.result), count, splat);
-    }};
-  });
+  return {[bytes = std::vector(elements.begin(), elements.end())](const KernelArgs& args) {
+    std::ranges::copy(bytes, args.result);
+  }};
 }
 
 Kernel iota(const Program& program, OpId op, const ChipContext& chip) {
@@ -51,6 +41,22 @@ Kernel iota(const Program& program, OpId op, const ChipContext& chip) {
 }
 
 }  // namespace
+
+Kernel fill(const Program& program, OpId op) {
+  const TensorType& type = program.type(program.result(op));
+  const bool is_constant = program.kind(op) == OpKind::constant;
+  return visit_dtype(type.dtype, [&]<typename T>(std::type_identity<T>) {
+    T splat{};
+    if (is_constant) {
+      std::memcpy(&splat, &program.const_pool[static_cast<std::size_t>(program.op_attrs(op)[0])],
+                  sizeof splat);
+    }
+    return Kernel{[=, size = type.num_elements()](const KernelArgs& args) {
+      const T element = is_constant ? splat : *as<T>(args.operands[0]);
+      std::fill_n(as<T>(args.result), std::min(size, args.count_max), element);
+    }};
+  });
+}
 
 Kernel leaf(const Program& program, OpId op, const ChipContext& chip) {
   return program.kind(op) == OpKind::iota ? iota(program, op, chip) : constant(program, op);

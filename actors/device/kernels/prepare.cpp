@@ -17,6 +17,7 @@ namespace {
 Kernel choose(const Program& program, OpId op, const ChipContext& chip) {
   const OpKind kind = program.kind(op);
   if (is_elementwise(kind)) return elementwise(program, op);
+  if (program.is_fill(op)) return fill(program, op);
   switch (kind) {
     case OpKind::constant:
     case OpKind::iota: return leaf(program, op, chip);

@@ -77,6 +77,61 @@ TEST(Executor, IsExactOnWholeNumbersOnEveryMesh) {
   }
 }
 
+/// Elementwise ops of a few sizes at random, fills and sums between them; some are outputs.
+Program loops(std::mt19937& random) {
+  const auto below = [&](std::size_t end) { return std::size_t{random()} % end; };
+  Program program;
+  Builder b(program);
+  const Shape shape{std::array<std::int64_t, 4>{1, 511, 512, 1543}[below(4)]};
+  const auto input = [&](const Shape& of) {
+    return program.add_input({DType::f32, of}, InputKind::data, "x", Sharding::closed());
+  };
+  const ValueId scalar = input({});
+  std::vector<ValueId> made{input(shape), input(shape)};
+  const auto any = [&] {
+    return made[made.size() - 1 - below(std::min<std::size_t>(made.size(), 4))];
+  };
+  while (made.size() < 16) {
+    ValueId next = any();
+    switch (below(8)) {
+      case 0: next = b.constant(static_cast<double>(below(4)), {DType::f32, shape}); break;
+      case 1: next = b.broadcast_in_dim(scalar, shape, {}); break;
+      case 2: {
+        const ValueId top = b.reduce(ReduceKind::max, next, std::array<std::int64_t, 1>{0});
+        next = b.broadcast_in_dim(b.binary(OpKind::minimum, top, scalar), shape, {});
+        break;
+      }
+      case 3:
+        next = b.convert(b.convert(b.unary(OpKind::sign, next), DType::bf16), DType::f32);
+        break;
+      case 4: next = b.select(b.compare(CompareDirection::lt, next, any()), any(), any()); break;
+      case 5: next = b.binary(OpKind::add, next, any()); break;
+      case 6: next = b.binary(OpKind::subtract, next, any()); break;
+      default: next = b.unary(OpKind::negate, next);
+    }
+    made.push_back(next);
+    if (below(4) == 0) program.add_output(next, "y", Sharding::closed());
+  }
+  program.add_output(made.back(), "y", Sharding::closed());
+  return program;
+}
+
+TEST(Executor, IsExactInLoopsOverSeveralOps) {
+  const Mesh mesh({1}, {"data"});
+  ExecutorMesh chips(mesh);
+  std::size_t tiled = 0;
+  for (unsigned seed = 0; seed < 300; ++seed) {
+    std::mt19937 random(seed);
+    const Program program = loops(random);
+    const Plan plan = compile(program, mesh);
+    tiled += static_cast<std::size_t>(std::ranges::count(plan.slots, Place::tile, &Slot::place));
+    const auto inputs = random_inputs(program, seed, true);
+    const auto outputs = chips.run(plan, inputs, Schedule::one_thread);
+    ASSERT_EQ(join(plan, mesh, outputs), interpret(program, inputs)) << "seed " << seed;
+  }
+  EXPECT_GT(tiled, 1000U);
+}
+
 /// Two programs in turn, so that one shares where the other has temporaries and values of its own,
 /// with chips that run ahead.
 TEST(Executor, SharesWhatIsGathered) {

@@ -28,10 +28,10 @@ std::size_t count(const Plan& plan, OpKind kind) {
 // Four values in a row, each needed by the next only: two of them live at once.
 Plan chain() {
   return plan_of(R"(program(%0: f32[32] data "x" [{}]) {
-  %1 = tanh %0 : f32[32]
-  %2 = negate %1 : f32[32]
-  %3 = abs %2 : f32[32]
-  %4 = exponential %3 : f32[32]
+  %1 = reverse %0 {dims = [0]} : f32[32]
+  %2 = reverse %1 {dims = [0]} : f32[32]
+  %3 = reverse %2 {dims = [0]} : f32[32]
+  %4 = reverse %3 {dims = [0]} : f32[32]
   return %4 "y" [{}]
 })");
 }
@@ -91,7 +91,7 @@ TEST(Plan, CopiesAnInputOnceForAllItsCollectives) {
 TEST(Plan, ConstantsHaveSlotsToo) {
   const Plan plan = plan_of(R"(program(%0: f32[4] data "x" [{}]) {
   %1 = constant {value = 2} : f32[4]
-  %2 = add %0, %1 : f32[4]
+  %2 = concatenate %0, %1 {dim = 0} : f32[8]
   return %2 "y" [{}]
 })");
   EXPECT_EQ(plan.slots[1].place, Place::temp);
@@ -275,6 +275,24 @@ TEST(PlanVerify, RejectsASharedValueThatIsNotGathered) {
   plan.shared_bytes = 128;
   plan.slots[2] = {Place::shared, 0};
   expect_error(Errc::corrupt, {"%2 is shared"}, [&] { verify(plan, kMesh); });
+}
+
+TEST(Plan, GivesNoPlaceToWhatOnlyALoopReads) {
+  const Plan plan = plan_of(R"(program(%0: f32[4] data "x" [{}]) {
+  %1 = constant {value = 2} : f32[4]
+  %2 = add %0, %1 : f32[4]
+  %3 = tanh %2 : f32[4]
+  return %3 "y" [{}]
+})");
+  EXPECT_EQ(plan.slots[1].place, Place::tile);
+  EXPECT_EQ(plan.slots[2].place, Place::tile);
+  EXPECT_EQ(plan.temp_bytes, 0U);
+}
+
+TEST(PlanVerify, RejectsAValueWithoutAPlaceThatIsReadOutsideOfLoops) {
+  Plan plan = chain();
+  plan.slots[2].place = Place::tile;
+  expect_error(Errc::corrupt, {"%2 has no place"}, [&] { verify(plan, kMesh); });
 }
 
 TEST(PlanVerify, RejectsOverlap) {
