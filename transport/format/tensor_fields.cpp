@@ -1,6 +1,7 @@
 #include <weft/transport/format/tensor_fields.hpp>
 
 #include <algorithm>
+#include <bit>
 
 namespace weft {
 namespace {
@@ -77,6 +78,11 @@ Sharding read_sharding(const fb::Sharding& stored, const Mesh& mesh, std::string
                     .reduce_kind = static_cast<ReduceKind>(stored.reduce_kind())};
   std::ranges::transform(*stored.dims(), sharding.dims.begin(),
                          [&](std::uint64_t bits) { return read_atoms(bits, mesh, what); });
+  int atom_count = 0;
+  for (const AtomList& list : sharding.dims) atom_count += list.size();
+  if (atom_count != std::popcount(sharding.used())) {
+    fail(Errc::corrupt, "{}: a sharding's dims have atoms twice", what);
+  }
   return sharding;
 }
 

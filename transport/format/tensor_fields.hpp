@@ -42,7 +42,7 @@ fb::TensorType write_type(const TensorType& type);
 TensorType read_type(const fb::TensorType& type, std::string_view what);
 
 fb::Sharding write_sharding(const Sharding& sharding);
-/// Its atoms are those of the mesh.
+/// Its atoms are those of the mesh, and each is in its dims once at most.
 Sharding read_sharding(const fb::Sharding& stored, const Mesh& mesh, std::string_view what);
 
 /// Offsets or sizes, one per dim of `type`, each >= 0.

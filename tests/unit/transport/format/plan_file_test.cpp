@@ -114,6 +114,8 @@ TEST(PlanFile, RefusesAShardingThatIsNotOfItsMesh) {
   expect_refused_for("atom 0 of 1", [](Plan& p) {
     p.program.inputs[0].sharding.dims[1] = AtomList::from_bits(0x10);
   });
+  expect_refused_for("atoms twice",
+                     [](Plan& p) { p.program.inputs[0].sharding.dims[1] = AtomList{1}; });
   expect_refused_for("masks", [](Plan& p) { p.program.inputs[0].sharding.unreduced = 1; });
   expect_refused_for("masks", [](Plan& p) { p.program.inputs[0].sharding.replicated = 4; });
   expect_refused_for("masks", [](Plan& p) { p.program.inputs[0].sharding.open_mask = 64; });

@@ -1,0 +1,88 @@
+#include <weft/transport/format/state_table.hpp>
+
+#include <functional>
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include <weft/tests/support/golden.hpp>
+#include <weft/tests/unit/transport/format/damage.hpp>
+#include <weft/tests/unit/transport/format/sample_state.hpp>
+
+namespace weft {
+namespace {
+
+using testing::AlignedCopy;
+using testing::expect_golden;
+using testing::read_golden;
+
+std::vector<StateEntry> decode(std::span<const std::byte> bytes) {
+  return decode_state_table(bytes, sample_state_mesh());
+}
+
+/// Encodes the sample after `spoil` has had its first tensor, and expects that reading it says
+/// `why`.
+void expect_refused_for(std::string_view why, const std::function<void(StateEntry&)>& spoil) {
+  std::vector<StateEntry> state = sample_state();
+  spoil(state.front());
+  testing::expect_error(Errc::corrupt, {"state table", why},
+                        [&] { decode(encode_state_table(state)); });
+}
+
+TEST(StateTable, ReadsWhatWasWritten) {
+  EXPECT_EQ(decode(encode_state_table(sample_state())), sample_state());
+  EXPECT_EQ(decode(encode_state_table({})), std::vector<StateEntry>{});
+}
+
+TEST(StateTable, MayBeFollowedByAnything) {
+  std::vector<std::byte> bytes = encode_state_table(sample_state());
+  bytes.resize(bytes.size() + 100, std::byte{0xff});
+  EXPECT_EQ(decode(bytes), sample_state());
+}
+
+TEST(StateTable, BytesAreThoseOfVersionOne) {
+  expect_golden("state-v1.bin", as_text(encode_state_table(sample_state())));
+}
+
+TEST(StateTable, ReadsVersionOne) {
+  const std::string golden = read_golden("state-v1.bin");
+  EXPECT_EQ(decode(AlignedCopy(std::as_bytes(std::span(golden))).bytes()), sample_state());
+}
+
+TEST(StateTable, RefusesEveryTruncation) {
+  expect_truncations_refused(encode_state_table(sample_state()), decode);
+}
+
+TEST(StateTable, RefusesEveryFlippedBit) {
+  expect_bit_flips_refused(encode_state_table(sample_state()), decode);
+}
+
+TEST(StateTable, DamageBehindTheSealIsRefusedOrInRange) {
+  const auto accepted = [](const std::vector<StateEntry>& state) {
+    EXPECT_EQ(decode(encode_state_table(state)), state);
+  };
+  const int refused =
+      flip_behind_the_seal(kStateTableFormat, encode_state_table(sample_state()), decode, accepted);
+  EXPECT_GT(refused, 0);
+}
+
+TEST(StateTable, RefusesWhatIsOutOfRange) {
+  expect_refused_for("dtype 7", [](StateEntry& e) { e.type.dtype = DType(7); });
+  expect_refused_for("2^53", [](StateEntry& e) { e.type.shape[0] = std::int64_t{1} << 52; });
+  expect_refused_for("atom 3 of 2", [](StateEntry& e) { e.sharding.dims[0] = AtomList{3}; });
+  expect_refused_for("atom 0 of 2",
+                     [](StateEntry& e) { e.sharding.dims[0] = AtomList::from_bits(0x10); });
+  expect_refused_for("atoms twice", [](StateEntry& e) { e.sharding.dims[1] = AtomList{2, 2}; });
+  expect_refused_for("atoms twice", [](StateEntry& e) { e.sharding.dims[0] = AtomList{1, 2}; });
+  expect_refused_for("masks", [](StateEntry& e) { e.sharding.replicated = 8; });
+  expect_refused_for("reduction 3", [](StateEntry& e) { e.sharding.reduce_kind = ReduceKind(3); });
+}
+
+TEST(StateTable, NamesTheVersionThatItCantRead) {
+  std::vector<std::byte> bytes = encode_state_table(sample_state());
+  bytes[8] = std::byte{2};
+  testing::expect_error(Errc::version, {"state table", "version 2"}, [&] { decode(bytes); });
+}
+
+}  // namespace
+}  // namespace weft
