@@ -221,5 +221,36 @@ TEST_F(JobMemoryTest, IsAbortedEvenIfWhoAbortedDiedBeforeSayingWhy) {
   EXPECT_NE(memory.abort_reason().find("died"), std::string::npos);
 }
 
+TEST_F(JobMemoryTest, AGenerationBeginsAsIfNothingHadBeenCalled) {
+  JobMemory memory = JobMemory::create(options());
+  EXPECT_EQ(memory.generation(), 1U);
+  for (int chip = 0; chip < 3; ++chip) {
+    for (const std::uint16_t mask : {std::uint16_t{0}, std::uint16_t{2}}) {
+      memory.group_line(mask, chip).announced = 7;
+      memory.group_line(mask, chip).sleepers = 1;
+    }
+    memory.call_record(chip).number = 7;
+    memory.commit_line(chip).step = static_cast<std::uint64_t>(10 + chip);
+    memory.commit_line(chip).sleepers = 1;  // of a process that was killed in its sleep
+  }
+  memory.abort("worker 1 was killed");
+  memory.begin_generation(10);
+  const JobMemory opened = JobMemory::open(job);
+  EXPECT_EQ(opened.generation(), 2U);
+  EXPECT_FALSE(opened.aborted());
+  EXPECT_EQ(opened.abort_reason(), "");
+  for (int chip = 0; chip < 3; ++chip) {
+    for (const std::uint16_t mask : {std::uint16_t{0}, std::uint16_t{2}}) {
+      EXPECT_EQ(opened.group_line(mask, chip).announced, 0U);
+      EXPECT_EQ(opened.group_line(mask, chip).sleepers, 0U);
+    }
+    EXPECT_EQ(opened.call_record(chip).number, 0U);
+    EXPECT_EQ(opened.commit_line(chip).step, 10U);
+    EXPECT_EQ(opened.commit_line(chip).sleepers, 0U);
+  }
+  memory.abort("worker 2 was killed");
+  EXPECT_EQ(opened.abort_reason(), "worker 2 was killed");
+}
+
 }  // namespace
 }  // namespace weft
