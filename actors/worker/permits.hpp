@@ -42,8 +42,8 @@ class Permits {
   void stop();
 
   // By the loop's thread.
-  /// Waits for a generation later than `after`, which may be over already: the trainer has the
-  /// deadline.
+  /// Waits for a generation later than `after`: the trainer has the deadline. Returns it even if it
+  /// is over already, as its worker has to leave it by its number.
   Start wait_started(std::uint64_t after = 0);
   /// Keeps what this worker shows, in order of sequence.
   void shown(ProgramSeen program);

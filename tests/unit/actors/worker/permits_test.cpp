@@ -95,5 +95,86 @@ TEST(Permits, ShowsNothingWhereItRunsTheNewProgramToo) {
   EXPECT_FALSE(permits.begin_run(1, 0, 7));
 }
 
+TEST(Permits, AGenerationBeginsWithoutWhatWasAllowedBefore) {
+  Permits permits(milliseconds(1));
+  permits.start({.generation = 1});
+  permits.admit(5);
+  permits.grant(100);
+  permits.shown({.worker = 0, .sequence = 0, .run = 1});
+  permits.begin_run(1, 0, 7);
+  permits.asked(1, 2);
+  permits.loop_ended(2, 4);
+  permits.unwind("worker 2 was killed");
+  permits.start({.generation = 2, .step = 7});
+  EXPECT_EQ(permits.generation(), 2U);
+  EXPECT_EQ(permits.granted(), 0U);
+  expect_error(Errc::timeout, {"lease"}, [&] { permits.wait_granted(7); });
+  expect_error(Errc::timeout, {"same program"}, [&] { permits.wait_admitted(0, 5); });
+  EXPECT_FALSE(permits.begin_run(2, 0, 7)) << "what was asked was of the generation before";
+  EXPECT_FALSE(permits.begin_run(5, 0, 7));
+}
+
+TEST(Permits, TheEndOfAGenerationEndsItsWaits) {
+  Permits permits(kLong);
+  permits.start({.generation = 1});
+  std::jthread trainer([&] { permits.unwind("worker 3 was killed"); });
+  expect_error(Errc::peer_lost, {"worker 3 was killed"}, [&] { permits.wait_granted(0); });
+  expect_error(Errc::peer_lost, {"worker 3 was killed"}, [&] { permits.wait_admitted(0, 1); });
+  expect_error(Errc::peer_lost, {"worker 3 was killed"}, [&] { permits.begin_run(1, 0, 7); });
+  EXPECT_TRUE(permits.unwinding());
+  permits.start({.generation = 2});
+  EXPECT_FALSE(permits.unwinding());
+  EXPECT_FALSE(permits.begin_run(1, 0, 7));
+}
+
+TEST(Permits, WaitsForTheGenerationAfterItsOwn) {
+  Permits permits(kLong);
+  permits.start({.generation = 1});
+  permits.unwind("worker 3 was killed");
+  std::jthread trainer([&] { permits.start({.generation = 2, .step = 7, .reports = 4}); });
+  const Start start = permits.wait_started(1);
+  EXPECT_EQ(start.generation, 2U);
+  EXPECT_EQ(start.step, 7U);
+  EXPECT_EQ(start.reports, 4U);
+}
+
+/// Its worker has to say that it has left it, or nobody goes on.
+TEST(Permits, AGenerationThatIsOverBeforeItWasNoticedHasBegunAllTheSame) {
+  Permits permits(kLong);
+  permits.start({.generation = 1});
+  permits.unwind("worker 3 was killed");
+  permits.start({.generation = 2});
+  permits.unwind("worker 4 was killed");
+  EXPECT_EQ(permits.wait_started(1).generation, 2U);
+  expect_error(Errc::peer_lost, {"worker 4"}, [&] { permits.wait_granted(0); });
+}
+
+TEST(Permits, ACancelIsTheLastWord) {
+  Permits permits(kLong);
+  permits.start({.generation = 1});
+  permits.unwind("worker 3 was killed");
+  permits.cancel("it can't be started again");
+  permits.unwind("worker 4 was killed");
+  expect_error(Errc::cancelled, {"can't be started"}, [&] { permits.wait_started(1); });
+  expect_error(Errc::cancelled, {"can't be started"}, [&] { permits.wait_started(0); });
+  expect_error(Errc::cancelled, {"can't be started"}, [&] { permits.wait_granted(0); });
+}
+
+TEST(Permits, TheVerdictIsTheTrainersLastWord) {
+  Permits good(kLong), lost(kLong), failed(kLong);
+  std::jthread trainer([&] {
+    good.stop();
+    lost.unwind("worker 3 was killed");
+    failed.unwind("worker 3 was killed");
+    failed.cancel("it can't be started again");
+  });
+  EXPECT_EQ(good.wait_verdict(kLong), Permits::Verdict::stopped);
+  EXPECT_EQ(lost.wait_verdict(kLong), Permits::Verdict::unwound);
+  trainer.join();
+  EXPECT_EQ(failed.wait_verdict(kLong), Permits::Verdict::cancelled);
+  good.unwind("worker 3 was killed");
+  EXPECT_EQ(good.wait_verdict(kLong), Permits::Verdict::stopped) << "the job is over";
+}
+
 }  // namespace
 }  // namespace weft
