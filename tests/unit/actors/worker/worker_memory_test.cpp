@@ -1,6 +1,8 @@
 #include <gtest/gtest.h>
 
+#include <cstring>
 #include <numeric>
+#include <random>
 
 #include <weft/actors/worker/buffer_pool.hpp>
 #include <weft/actors/worker/shard_copy.hpp>
@@ -75,6 +77,83 @@ TEST(BufferPool, SaysWhenTheArenaIsFull) {
   BufferPool pool(job, {0});
   testing::expect_error(Errc::no_space, {"arena", "16777216"},
                         [&] { pool.allocate(16777216, BufferPool::kDeviceWrites); });
+}
+
+TEST(BufferPool, StateThatIsFreedStaysForTheRestOfItsStep) {
+  JobMemory job = memory();
+  BufferPool pool(job, {0});
+  pool.begin_step(3);
+  const auto block = pool.allocate_state(64);
+  pool.free_state(block, 64, 1);
+  EXPECT_NE(pool.allocate_state(64), block);
+  pool.begin_step(4);
+  EXPECT_NE(pool.allocate_state(128), block);
+  EXPECT_EQ(pool.allocate_state(64), block);
+  EXPECT_NE(pool.allocate_state(64), block);
+}
+
+TEST(BufferPool, TheHostGetsStateOnceNobodyCanGoBackToIt) {
+  JobMemory job = memory();
+  BufferPool pool(job, {0});
+  pool.begin_step(3);
+  const auto block = pool.allocate_state(64);
+  pool.free_state(block, 64, 5);
+  pool.begin_step(9);
+  EXPECT_NE(pool.allocate_state_for_host(64, 3, 9), block) << "version 3 is what all would go to";
+  EXPECT_NE(pool.allocate_state_for_host(64, 4, 4), block) << "run 5 still reads it";
+  EXPECT_EQ(pool.allocate_state_for_host(64, 4, 5), block);
+}
+
+TEST(BufferPool, StateAndOthersNeverChangePlaces) {
+  JobMemory job = memory();
+  BufferPool pool(job, {0});
+  const auto state = pool.allocate_state(64);
+  const auto plain = pool.allocate(64, BufferPool::kDeviceWrites);
+  pool.free_state(state, 64, 1);
+  pool.free(plain, 64, 1);
+  pool.begin_step(1);
+  EXPECT_EQ(pool.allocate(64, BufferPool::kDeviceWrites), plain);
+  EXPECT_NE(pool.allocate(64, BufferPool::kDeviceWrites), state);
+  EXPECT_EQ(pool.allocate_state(64), state);
+}
+
+TEST(BufferPool, FillsTheGapsFirst) {
+  JobMemory job = memory();
+  const std::uint64_t base = job.buffers_offset();
+  BufferPool pool(job, {0}, {{base + 256, base + 320}, {base + 128, base + 192}});
+  const auto allocate = [&](std::int64_t bytes) {
+    return pool.allocate(bytes, BufferPool::kDeviceWrites) - base;
+  };
+  EXPECT_EQ(allocate(64), 0U);
+  EXPECT_EQ(allocate(128), 320U) << "too large for any gap";
+  EXPECT_EQ(allocate(1), 64U);
+  EXPECT_EQ(pool.allocate_state(64) - base, 192U);
+  EXPECT_EQ(allocate(64), 448U);
+}
+
+TEST(BufferPool, NeverGivesOutWhatIsTaken) {
+  JobMemory job = memory();
+  std::mt19937 chance(1);
+  for (int round = 0; round < 100; ++round) {
+    std::vector<BufferPool::Range> used;
+    for (int i = 0; i < 10; ++i) {
+      const std::uint64_t begin = job.buffers_offset() + 64 * (chance() % 100);
+      used.push_back(BufferPool::block(begin, 1 + chance() % 500));
+    }
+    BufferPool pool(job, {0, 1}, used);
+    for (int i = 0; i < 50; ++i) {
+      const auto bytes = static_cast<std::int64_t>(1 + chance() % 500);
+      const auto offset = pool.allocate(bytes, BufferPool::kDeviceWrites);
+      const BufferPool::Range got = BufferPool::block(offset, bytes);
+      ASSERT_GE(got.begin, job.buffers_offset());
+      for (const BufferPool::Range& range : used) {
+        // The first ten may overlap each other.
+        ASSERT_TRUE(got.end <= range.begin || got.begin >= range.end) << round << ", " << i;
+      }
+      used.push_back(got);
+      std::memset(job.arena(1) + got.begin, 1, got.end - got.begin);
+    }
+  }
 }
 
 /// Every box of a 3-d tensor, and those that reach beyond it, against indexing by hand.

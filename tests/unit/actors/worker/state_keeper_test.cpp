@@ -1,0 +1,159 @@
+#include <weft/actors/worker/state_keeper.hpp>
+
+#include <gtest/gtest.h>
+
+#include <weft/spmd/passes/partition.hpp>
+#include <weft/tests/support/expect_error.hpp>
+
+namespace weft {
+namespace {
+
+using testing::expect_error;
+
+const TensorType kWeight{DType::f32, {8, 4}};
+const TensorType kScalar{DType::i64, {}};
+
+/// One process of a worker after the other, in the same memory.
+class StateKeeperTest : public ::testing::Test {
+ protected:
+  struct Process {
+    Process(JobMemory& memory, const Mesh& of, std::uint64_t resume_step)
+        : mesh(of),
+          keeper(memory, mesh, 0, resume_step),
+          pool(std::make_shared<BufferPool>(memory, std::vector{0}, keeper.taken())) {
+      keeper.hold(pool);
+    }
+    /// A run writes the next version of the tensor.
+    std::shared_ptr<ArenaBuffer> update(const std::string& name, const TensorType& type,
+                                        const Sharding& sharding = Sharding::closed()) {
+      const std::int64_t bytes = chip_type(type, sharding, mesh).bytes();
+      auto buffer = std::make_shared<ArenaBuffer>(type, sharding, pool, BlockKind::state,
+                                                  pool->allocate_state(bytes), bytes);
+      keeper.updated(name, buffer);
+      return buffer;
+    }
+    std::uint64_t offset_of(const std::string& name, const TensorType& type) {
+      const BufferPtr buffer = keeper.take(name, type);
+      return buffer ? static_cast<const ArenaBuffer&>(*buffer).offset() : 0;
+    }
+
+    const Mesh& mesh;
+    StateKeeper keeper;
+    std::shared_ptr<BufferPool> pool;
+  };
+
+  const Mesh mesh{{2}, {"data"}};
+  JobMemory memory =
+      JobMemory::anonymous({.job = "", .num_chips = 2, .arena_capacity = std::size_t{1} << 20});
+  Process first{memory, mesh, 0};
+};
+
+TEST_F(StateKeeperTest, FindsWhatItsPredecessorWroteDown) {
+  Sharding by_data;
+  by_data.dims[0] = AtomList{1};
+  const auto weight = first.update("w", kWeight, by_data);
+  const auto count = first.update("t", kScalar);
+  first.keeper.write(1, false);
+  Process second(memory, mesh, 1);
+  const BufferPtr found = second.keeper.take("w", kWeight);
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->type(), kWeight);
+  EXPECT_EQ(found->sharding(), by_data);
+  EXPECT_EQ(static_cast<const ArenaBuffer&>(*found).offset(), weight->offset());
+  EXPECT_EQ(second.offset_of("t", kScalar), count->offset());
+}
+
+TEST_F(StateKeeperTest, GivesATensorOnce) {
+  const auto weight = first.update("w", kWeight);
+  first.keeper.write(1, false);
+  Process second(memory, mesh, 1);
+  EXPECT_TRUE(second.keeper.take("w", kWeight));
+  EXPECT_FALSE(second.keeper.take("w", kWeight));
+  EXPECT_FALSE(second.keeper.take("other", kWeight));
+}
+
+TEST_F(StateKeeperTest, NamesBothTypesWhereTheyDiffer) {
+  const auto weight = first.update("w", kWeight);
+  first.keeper.write(7, false);
+  Process second(memory, mesh, 7);
+  expect_error(Errc::invalid_argument, {"'w' is f32[8,5]", "the 7 steps", "left it as f32[8,4]"},
+               [&] {
+                 second.keeper.take("w", {DType::f32, {8, 5}});
+               });
+  expect_error(Errc::invalid_argument, {"bf16[8,4]", "f32[8,4]"}, [&] {
+    second.keeper.take("w", {DType::bf16, {8, 4}});
+  });
+}
+
+TEST_F(StateKeeperTest, BeginsWithNothingAtStepZero) {
+  const auto weight = first.update("w", kWeight);
+  first.keeper.write(1, false);
+  Process second(memory, mesh, 0);
+  EXPECT_TRUE(second.keeper.taken().empty());
+  EXPECT_FALSE(second.keeper.take("w", kWeight));
+}
+
+TEST_F(StateKeeperTest, FindsTheVersionThatTheJobGoesOnAt) {
+  auto weight = first.update("w", kWeight);
+  const std::uint64_t at_one = weight->offset();
+  first.keeper.write(1, false);
+  weight = first.update("w", kWeight);
+  ASSERT_NE(weight->offset(), at_one);
+  first.keeper.write(2, false);
+  EXPECT_EQ(Process(memory, mesh, 2).offset_of("w", kWeight), weight->offset());
+  EXPECT_EQ(Process(memory, mesh, 1).offset_of("w", kWeight), 0U) << "it has been forgotten";
+}
+
+TEST_F(StateKeeperTest, WhatIsFoundIsNotAllocatedToAnother) {
+  const auto padding = first.pool->allocate(64, BufferPool::kDeviceWrites);
+  const auto weight = first.update("w", kWeight);
+  first.keeper.write(1, false);
+  Process second(memory, mesh, 1);
+  EXPECT_EQ(second.pool->allocate_state(64), padding) << "what isn't state is free";
+  for (int i = 0; i < 100; ++i) {
+    EXPECT_GE(second.pool->allocate_state(64), weight->offset() + 128);
+  }
+}
+
+TEST_F(StateKeeperTest, ForgetsWhatNobodyHasAnyMore) {
+  const auto kept = first.update("kept", kScalar);
+  const std::uint64_t dropped = first.update("dropped", kWeight)->offset();
+  const auto last = first.update("last", kWeight);
+  first.keeper.write(1, false);
+  Process second(memory, mesh, 1);
+  EXPECT_EQ(second.offset_of("dropped", kWeight), dropped) << "it was not to be forgotten yet";
+  second.keeper.write(2, true);
+  Process third(memory, mesh, 2);
+  EXPECT_FALSE(third.keeper.take("dropped", kWeight));
+  EXPECT_EQ(third.offset_of("kept", kScalar), kept->offset());
+  EXPECT_EQ(third.offset_of("last", kWeight), last->offset());
+}
+
+TEST_F(StateKeeperTest, KnowsThePlacesOfTheRestOnceItHasForgottenOne) {
+  first.update("dropped", kWeight);
+  auto weight = first.update("w", kWeight);
+  first.keeper.write(1, true);
+  weight = first.update("w", kWeight);
+  const auto added = first.update("added", kScalar);
+  first.keeper.write(2, true);
+  Process second(memory, mesh, 2);
+  EXPECT_EQ(second.offset_of("w", kWeight), weight->offset());
+  EXPECT_EQ(second.offset_of("added", kScalar), added->offset());
+}
+
+/// A loop makes its parameters one after the other, and may run before it has made them all.
+TEST_F(StateKeeperTest, WhatWasFoundIsKeptUntilItIsAskedFor) {
+  const auto weight = first.update("w", kWeight);
+  const auto moment = first.update("m", kWeight);
+  first.keeper.write(1, false);
+  Process second(memory, mesh, 1);
+  second.keeper.take("w", kWeight);
+  const auto next = second.update("w", kWeight);
+  second.keeper.write(2, true);
+  Process third(memory, mesh, 2);
+  EXPECT_EQ(third.offset_of("w", kWeight), next->offset());
+  EXPECT_EQ(third.offset_of("m", kWeight), moment->offset());
+}
+
+}  // namespace
+}  // namespace weft
