@@ -1,0 +1,318 @@
+/// JobState where the job survives losses.
+
+#include <gtest/gtest.h>
+
+#include <weft/actors/trainer/job_state.hpp>
+
+namespace weft {
+namespace {
+
+using Kind = Action::Kind;
+
+constexpr RecoveryPolicy kAnyNumber{.max_failures = -1, .backoff_ms = 500};
+constexpr RecoveryPolicy kGroup{.max_failures = -1, .restart = Restart::group};
+
+/// "unwind, kill 1, restart 2".
+std::string words(const Actions& actions) {
+  std::string text;
+  for (const Action& action : actions) {
+    if (!text.empty()) text += ", ";
+    switch (action.kind) {
+      case Kind::start: text += fmt::format("start at {}", action.number); break;
+      case Kind::grant: text += fmt::format("grant {}", action.number); break;
+      case Kind::unwind: text += "unwind"; break;
+      case Kind::kill: text += fmt::format("kill {}", action.worker); break;
+      case Kind::restart: text += fmt::format("restart {}", action.worker); break;
+      case Kind::cancel: text += "cancel"; break;
+      case Kind::stop: text += "stop"; break;
+      case Kind::asked: text += "asked"; break;
+      case Kind::admit: text += "admit"; break;
+      case Kind::loop_ended: text += "loop ended"; break;
+    }
+  }
+  return text;
+}
+
+class JobRecoveryTest : public ::testing::Test {
+ protected:
+  JobState running(RecoveryPolicy policy = kAnyNumber) {
+    JobState job(3, policy, 10);
+    for (int worker = 0; worker < 3; ++worker) job.started(worker, 100 + worker);
+    for (int worker = 0; worker < 3; ++worker) job.joined(worker, 100 + worker);
+    EXPECT_EQ(job.phase(), JobPhase::running);
+    return job;
+  }
+  /// It lost worker 1 at step 7, and the others are still in their loops.
+  JobState unwinding() {
+    JobState job = running();
+    job.process_ended(killed(1), {.step = 8}, 7);
+    return job;
+  }
+  static ProcessEnded killed(int worker) { return {.worker = worker, .signal = 9}; }
+  static LoopEnded failed(int worker, Errc code, std::uint64_t generation = 1) {
+    return {.worker = worker,
+            .generation = generation,
+            .step = 8,
+            .runs = 9,
+            .error = static_cast<std::uint8_t>(code),
+            .message = "what() says"};
+  }
+  static LoopEnded ended(int worker, std::uint64_t generation = 1) {
+    return {.worker = worker, .generation = generation, .step = 9, .runs = 9};
+  }
+};
+
+TEST_F(JobRecoveryTest, AKilledWorkerEndsTheGenerationAndIsStartedAgain) {
+  JobState job = running();
+  const Actions actions = job.process_ended(killed(1), {.step = 8}, 7);
+  EXPECT_EQ(words(actions), "unwind, restart 1");
+  EXPECT_EQ(actions[0].text, "worker 1 (pid 101) was killed by signal 9 (SIGKILL) at step 8");
+  EXPECT_EQ(actions[1].number, 0U) << "the first time at once";
+  EXPECT_EQ(job.phase(), JobPhase::gathering);
+  EXPECT_EQ(job.generation(), 2U);
+  EXPECT_FALSE(job.failure());
+  ASSERT_EQ(job.survived().size(), 1U);
+  EXPECT_EQ(job.survived()[0].signal, 9);
+}
+
+TEST_F(JobRecoveryTest, GoesOnAtTheCommonStepOnceAllAreThere) {
+  JobState job = unwinding();
+  EXPECT_EQ(words(job.unwound(0, 2, 7)), "");
+  job.started(1, 201);
+  EXPECT_FALSE(job.refuse_join(1));
+  EXPECT_EQ(words(job.joined(1, 201, 7)), "") << "worker 2 is still in its loop";
+  EXPECT_EQ(words(job.unwound(2, 2, 8)), "start at 8, grant 18");
+  EXPECT_EQ(job.phase(), JobPhase::running);
+  EXPECT_EQ(job.generation(), 2U);
+}
+
+TEST_F(JobRecoveryTest, TheLastOfAllMayBeTheOneThatWasLost) {
+  JobState job = unwinding();
+  job.unwound(0, 2, 7);
+  job.unwound(2, 2, 7);
+  EXPECT_EQ(words(job.joined(1, 201, 7)), "start at 7, grant 17");
+}
+
+TEST_F(JobRecoveryTest, TheOthersHaveJoinedAlready) {
+  const JobState job = unwinding();
+  EXPECT_TRUE(job.refuse_join(0));
+  EXPECT_TRUE(job.refuse_join(2));
+  EXPECT_FALSE(job.refuse_join(1));
+}
+
+TEST_F(JobRecoveryTest, PassesOverWhatIsSaidOfAGenerationThatIsOver) {
+  JobState job = unwinding();
+  EXPECT_EQ(words(job.loop_ended(failed(0, Errc::peer_lost), 7)), "");
+  EXPECT_EQ(words(job.loop_ended(ended(2), 7)), "");
+  EXPECT_EQ(words(job.program({.worker = 0, .run = 1, .text = "x"})), "");
+  EXPECT_EQ(words(job.lease_wanted(8)), "");
+  EXPECT_EQ(words(job.unwound(0, 1, 7)), "");
+  EXPECT_EQ(words(job.unwound(0, 3, 7)), "");
+  EXPECT_EQ(words(job.unwound(1, 2, 7)), "") << "the lost one";
+  EXPECT_EQ(words(job.gather_deadline(1, 5)), "");
+  job.unwound(0, 2, 7);
+  job.unwound(2, 2, 7);
+  job.joined(1, 201, 7);
+  ASSERT_EQ(job.phase(), JobPhase::running);
+  EXPECT_EQ(words(job.loop_ended(failed(0, Errc::peer_lost), 7)), "");
+  EXPECT_EQ(words(job.loop_ended(ended(2), 7)), "");
+  EXPECT_EQ(words(job.program({.worker = 0, .run = 1, .text = "x"})), "");
+  EXPECT_EQ(words(job.unwound(0, 2, 7)), "");
+  EXPECT_EQ(words(job.gather_deadline(2, 5)), "");
+  EXPECT_EQ(words(job.program({.worker = 0, .generation = 2, .run = 1, .text = "x"})), "asked");
+}
+
+TEST_F(JobRecoveryTest, AProgramIsShownAgainInEveryGeneration) {
+  JobState job = running();
+  job.program({.worker = 0, .run = 1, .fingerprint_low = 7});
+  job.program({.worker = 1, .run = 1, .fingerprint_low = 7});
+  job.process_ended(killed(1), {}, 0);
+  job.unwound(0, 2, 0);
+  job.unwound(2, 2, 0);
+  job.joined(1, 201, 0);
+  const auto seen = [](int worker) {
+    return ProgramSeen{.worker = worker, .generation = 2, .run = 1, .fingerprint_low = 8};
+  };
+  EXPECT_EQ(words(job.program(seen(2))), "asked");
+  EXPECT_EQ(words(job.program(seen(0))), "");
+  EXPECT_EQ(words(job.program(seen(1))), "admit");
+}
+
+TEST_F(JobRecoveryTest, AWorkerThatIsLostWhileTheyGatherIsStartedAgainToo) {
+  JobState job = unwinding();
+  EXPECT_EQ(words(job.process_ended(killed(0), {}, 7)), "restart 0") << "in its loop";
+  job.unwound(2, 2, 7);
+  EXPECT_EQ(words(job.process_ended(killed(2), {}, 7)), "restart 2") << "out of it";
+  EXPECT_EQ(words(job.process_ended(killed(1), {}, 7)), "restart 1") << "before it came";
+  EXPECT_EQ(job.survived().back().message,
+            "worker 1 (pid 101) was killed by signal 9 (SIGKILL) before it joined");
+  EXPECT_EQ(job.generation(), 2U) << "which hasn't begun";
+  for (const int worker : {0, 1}) EXPECT_EQ(words(job.joined(worker, 300, 7)), "");
+  EXPECT_EQ(words(job.joined(2, 300, 7)), "start at 7, grant 17");
+  EXPECT_EQ(job.survived().size(), 4U);
+}
+
+TEST_F(JobRecoveryTest, ALossBeforeTheFirstGenerationEndsNone) {
+  JobState job(2, kAnyNumber);
+  job.joined(0, 100);
+  EXPECT_EQ(words(job.process_ended(killed(1), {})), "restart 1");
+  EXPECT_EQ(job.generation(), 1U);
+  EXPECT_EQ(words(job.joined(1, 201)), "start at 0, grant 64");
+}
+
+TEST_F(JobRecoveryTest, WaitsLongerFromLossToLoss) {
+  JobState job = unwinding();
+  EXPECT_EQ(job.process_ended(killed(0), {}, 7).at(0).number, 500U);
+  EXPECT_EQ(job.process_ended(killed(2), {}, 7).at(0).number, 1000U);
+}
+
+TEST_F(JobRecoveryTest, TheLossAfterTheNextGenerationEndsThatOne) {
+  JobState job = unwinding();
+  job.unwound(0, 2, 7);
+  job.unwound(2, 2, 7);
+  job.joined(1, 201, 7);
+  EXPECT_EQ(words(job.process_ended(killed(2), {}, 9)), "unwind, restart 2");
+  EXPECT_EQ(job.generation(), 3U);
+  EXPECT_EQ(words(job.unwound(0, 2, 9)), "");
+  job.unwound(0, 3, 9);
+  job.unwound(1, 3, 9);
+  EXPECT_EQ(words(job.joined(2, 202, 9)), "start at 9, grant 19");
+}
+
+TEST_F(JobRecoveryTest, AWorkerWhoseLoopFailedIsKilledFirst) {
+  JobState job = running();
+  EXPECT_EQ(words(job.loop_ended(failed(1, Errc::loop_failed), 7)), "unwind, kill 1");
+  EXPECT_EQ(job.survived().at(0).message, "worker 1 (pid 101) failed at step 8: what() says");
+  EXPECT_TRUE(job.refuse_join(1)) << "its process is still there";
+  EXPECT_EQ(words(job.link_lost(1, {}, 7)), "") << "nothing new";
+  EXPECT_EQ(words(job.process_ended(killed(1), {}, 7)), "restart 1");
+  EXPECT_EQ(job.survived().size(), 1U);
+  EXPECT_FALSE(job.refuse_join(1));
+}
+
+TEST_F(JobRecoveryTest, TheWorkerThatATimeoutWaitedForIsTheLostOne) {
+  JobState job = running();
+  EXPECT_EQ(
+      words(job.loop_ended(failed(0, Errc::timeout), 7, Missing{.worker = 2, .how = "is stopped"})),
+      "unwind, kill 2");
+  EXPECT_EQ(job.survived().at(0).message,
+            "worker 2 (pid 102) did not come, it is stopped: what() says");
+  job.unwound(0, 2, 7);
+  job.unwound(1, 2, 7);
+  job.process_ended(killed(2), {}, 7);
+  EXPECT_EQ(words(job.joined(2, 202, 7)), "start at 7, grant 17");
+}
+
+TEST_F(JobRecoveryTest, AGroupIsStartedAgainAsAWhole) {
+  JobState job = running(kGroup);
+  EXPECT_EQ(words(job.process_ended(killed(1), {}, 7)), "unwind, kill 0, restart 1, kill 2");
+  EXPECT_EQ(words(job.unwound(0, 2, 7)), "") << "too late for that";
+  EXPECT_EQ(words(job.process_ended(killed(0), {}, 7)), "restart 0");
+  EXPECT_EQ(words(job.process_ended(killed(2), {}, 7)), "restart 2");
+  EXPECT_EQ(job.survived().size(), 1U);
+  job.joined(0, 200, 7);
+  job.joined(1, 201, 7);
+  EXPECT_EQ(words(job.joined(2, 202, 7)), "start at 7, grant 17");
+}
+
+TEST_F(JobRecoveryTest, AGroupKillsTheOneWhoseLoopFailedToo) {
+  JobState job = running(kGroup);
+  EXPECT_EQ(words(job.loop_ended(failed(1, Errc::loop_failed), 7)),
+            "unwind, kill 0, kill 1, kill 2");
+}
+
+TEST_F(JobRecoveryTest, AGroupKillsNobodyTwice) {
+  JobState job = running(kGroup);
+  job.process_ended(killed(1), {}, 7);
+  EXPECT_EQ(words(job.process_ended(killed(1), {}, 7)), "restart 1") << "again, before it joined";
+}
+
+TEST_F(JobRecoveryTest, AWorkerWhoseLoopEndedWellComesAgainForALossOfAnother) {
+  JobState job = running();
+  job.loop_ended(ended(0), 9);
+  EXPECT_EQ(words(job.process_ended({.worker = 0}, {}, 9)), "") << "no loss";
+  job.loop_ended(ended(2), 9);
+  EXPECT_EQ(words(job.process_ended(killed(1), {}, 9)), "unwind, restart 0, restart 1");
+  EXPECT_FALSE(job.refuse_join(0));
+  EXPECT_EQ(words(job.unwound(2, 2, 9)), "") << "its process waited for the others' end";
+  EXPECT_EQ(words(job.joined(0, 200, 9)), "");
+  EXPECT_EQ(words(job.joined(1, 201, 9)), "start at 9, grant 19");
+  EXPECT_EQ(words(job.loop_ended(ended(1, 2), 9)), "loop ended")
+      << "the ends of the generation before don't count";
+  EXPECT_EQ(job.phase(), JobPhase::running);
+  job.loop_ended(ended(0, 2), 9);
+  EXPECT_EQ(words(job.loop_ended(ended(2, 2), 9)), "loop ended, stop");
+  EXPECT_EQ(job.phase(), JobPhase::succeeded);
+}
+
+TEST_F(JobRecoveryTest, AWorkerWhoseLoopEndedWellIsLostAsAnyOtherOnceItIsNeededAgain) {
+  JobState job = running();
+  job.loop_ended(ended(2), 9);
+  job.process_ended(killed(1), {}, 9);
+  EXPECT_EQ(words(job.process_ended(killed(2), {}, 9)), "restart 2");
+  job.unwound(0, 2, 9);
+  job.joined(1, 201, 9);
+  EXPECT_EQ(words(job.joined(2, 202, 9)), "start at 9, grant 19");
+}
+
+TEST_F(JobRecoveryTest, ADivergenceIsNeverSurvived) {
+  JobState traced = running();
+  traced.program({.worker = 0, .run = 1, .fingerprint_low = 7, .text = "a"});
+  EXPECT_EQ(words(traced.program({.worker = 1, .run = 1, .fingerprint_low = 8, .text = "b"})),
+            "cancel");
+  JobState shorter = running();
+  shorter.loop_ended(ended(0), 9);
+  LoopEnded longer = ended(1);
+  longer.runs = 10;
+  EXPECT_EQ(words(shorter.loop_ended(longer, 9)), "cancel");
+  JobState told = running();
+  EXPECT_EQ(words(told.loop_ended(failed(1, Errc::program_divergence), 7)), "cancel");
+  for (const JobState& job : {traced, shorter, told}) {
+    EXPECT_EQ(job.failure()->code, Errc::program_divergence);
+    EXPECT_TRUE(job.survived().empty());
+  }
+}
+
+TEST_F(JobRecoveryTest, SaysWhyAFailureIsNotSurvived) {
+  JobState job = running({.max_failures = 1});
+  job.process_ended(killed(1), {}, 7);
+  EXPECT_EQ(words(job.process_ended(killed(0), {.step = 8}, 7)), "cancel");
+  EXPECT_EQ(job.failure()->message,
+            "worker 0 (pid 100) was killed by signal 9 (SIGKILL) at step 8; "
+            "run.failure.max_failures = 1 failures came before it");
+  EXPECT_EQ(job.survived().size(), 1U);
+  EXPECT_TRUE(job.refuse_join(1)) << "the job is over";
+  EXPECT_EQ(words(job.process_ended(killed(2), {}, 7)), "");
+}
+
+TEST_F(JobRecoveryTest, ThoseThatDontComeAgainInTimeAreNamed) {
+  JobState job = unwinding();
+  job.unwound(0, 2, 7);
+  EXPECT_EQ(words(job.gather_deadline(2, 5)), "cancel");
+  EXPECT_NE(job.failure()->message.find("2 of 3 workers"), std::string::npos);
+  EXPECT_NE(job.failure()->message.find("worker 1 (pid 101), worker 2 (pid 102)"),
+            std::string::npos);
+}
+
+TEST_F(JobRecoveryTest, AWorkerWithoutALinkIsKilledFirst) {
+  JobState job = running();
+  EXPECT_EQ(words(job.link_lost(1, {.step = 8}, 7)), "unwind, kill 1");
+  EXPECT_EQ(words(job.link_lost(1, {.step = 8}, 7)), "");
+  EXPECT_EQ(words(job.link_lost(0, {.step = 8}, 7)), "kill 0") << "another, while they gather";
+  EXPECT_EQ(words(job.process_ended(killed(1), {}, 7)), "restart 1");
+  EXPECT_EQ(words(job.link_lost(1, {}, 7)), "") << "it hasn't joined yet";
+}
+
+TEST_F(JobRecoveryTest, AWorkerThatHangsIsKilledFirst) {
+  JobState job = running();
+  EXPECT_EQ(words(job.hung(1, "it is stopped", {.step = 8}, 7)), "unwind, kill 1");
+  EXPECT_EQ(job.survived().at(0).code, Errc::timeout);
+  EXPECT_EQ(job.survived().at(0).message, "worker 1 (pid 101) hangs at step 8: it is stopped");
+  EXPECT_EQ(words(job.hung(1, "it is stopped", {}, 7)), "");
+  EXPECT_EQ(words(job.hung(0, "it is stopped", {}, 7)), "kill 0") << "it doesn't leave its loop";
+  job.unwound(2, 2, 7);
+  EXPECT_EQ(words(job.hung(2, "it is stopped", {}, 7)), "") << "it has left its loop";
+}
+
+}  // namespace
+}  // namespace weft

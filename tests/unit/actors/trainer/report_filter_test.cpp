@@ -1,0 +1,85 @@
+#include <weft/actors/trainer/report_filter.hpp>
+
+#include <gtest/gtest.h>
+
+namespace weft {
+namespace {
+
+Report report(std::uint64_t generation, std::uint64_t step, std::uint32_t number,
+              std::string metrics, std::string checkpoint = {}) {
+  return {.worker = 0,
+          .generation = generation,
+          .step = step,
+          .number = number,
+          .metrics = std::move(metrics),
+          .checkpoint = std::move(checkpoint)};
+}
+
+TEST(ReportFilter, LetsAllOfTheFirstGenerationThrough) {
+  ReportFilter filter;
+  filter.begin_generation(1, 0);
+  EXPECT_TRUE(filter.is_new(report(1, 0, 0, "same")));
+  EXPECT_TRUE(filter.is_new(report(1, 0, 1, "same")));
+  EXPECT_TRUE(filter.is_new(report(1, 1, 0, "same")));
+  EXPECT_EQ(filter.count(), 3U);
+}
+
+TEST(ReportFilter, AStepThatIsTakenAgainReportsOnce) {
+  ReportFilter filter;
+  for (std::uint64_t step = 1; step <= 6; ++step) {
+    EXPECT_TRUE(filter.is_new(report(1, step, 0, "loss " + std::to_string(step))));
+  }
+  filter.begin_generation(2, 4);
+  EXPECT_FALSE(filter.is_new(report(2, 5, 0, "loss 5")));
+  EXPECT_FALSE(filter.is_new(report(2, 6, 0, "took 7 ms"))) << "whatever it says";
+  EXPECT_TRUE(filter.is_new(report(2, 6, 1, "one more")));
+  EXPECT_TRUE(filter.is_new(report(2, 7, 0, "loss 7")));
+  EXPECT_EQ(filter.count(), 10U) << "new or not";
+}
+
+/// The worker was lost with reports on their way; its log sends them in the next generation.
+TEST(ReportFilter, TakesWhatComesLateFromAnEarlierGeneration) {
+  ReportFilter filter;
+  EXPECT_TRUE(filter.is_new(report(1, 3, 0, "loss")));
+  filter.begin_generation(2, 4);
+  EXPECT_TRUE(filter.is_new(report(1, 4, 0, "loss")));
+  EXPECT_TRUE(filter.is_new(report(1, 5, 0, "loss")));
+  EXPECT_FALSE(filter.is_new(report(1, 5, 0, "loss")));
+  EXPECT_FALSE(filter.is_new(report(2, 5, 0, "loss")));
+}
+
+TEST(ReportFilter, WhatALoopReportsBeforeItsStepsIsKnownByItsMetrics) {
+  ReportFilter filter;
+  EXPECT_TRUE(filter.is_new(report(1, 0, 0, "parameters: 1000")));
+  EXPECT_TRUE(filter.is_new(report(1, 5, 0, "loss 5")));
+  filter.begin_generation(2, 5);
+  EXPECT_FALSE(filter.is_new(report(2, 5, 0, "parameters: 1000")));
+  EXPECT_TRUE(filter.is_new(report(2, 5, 1, "goes on")));
+  EXPECT_TRUE(filter.is_new(report(2, 5, 2, "goes on"))) << "made twice in this generation";
+  EXPECT_FALSE(filter.is_new(report(2, 5, 3, "loss 5")));
+  filter.begin_generation(3, 5);
+  EXPECT_FALSE(filter.is_new(report(3, 5, 0, "parameters: 1000")));
+  EXPECT_FALSE(filter.is_new(report(3, 5, 1, "goes on")));
+}
+
+TEST(ReportFilter, ANewReportAtTheStepTakesNoOthersPlace) {
+  ReportFilter filter;
+  EXPECT_TRUE(filter.is_new(report(1, 5, 0, "a")));
+  filter.begin_generation(2, 5);
+  EXPECT_TRUE(filter.is_new(report(2, 5, 0, "b")));
+  filter.begin_generation(3, 4);
+  EXPECT_FALSE(filter.is_new(report(3, 5, 0, "a")));
+  EXPECT_FALSE(filter.is_new(report(3, 5, 1, "b")));
+  EXPECT_TRUE(filter.is_new(report(3, 5, 2, "c")));
+}
+
+TEST(ReportFilter, ACheckpointIsPartOfWhatWasReported) {
+  ReportFilter filter;
+  EXPECT_TRUE(filter.is_new(report(1, 0, 0, "{}", "checkpoint_000000")));
+  filter.begin_generation(2, 0);
+  EXPECT_FALSE(filter.is_new(report(2, 0, 0, "{}", "checkpoint_000000")));
+  EXPECT_TRUE(filter.is_new(report(2, 0, 1, "{}", "checkpoint_000001")));
+}
+
+}  // namespace
+}  // namespace weft
