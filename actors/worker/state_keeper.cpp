@@ -9,8 +9,14 @@ namespace weft {
 
 StateKeeper::StateKeeper(JobMemory& memory, const Mesh& mesh, int chip, std::uint64_t resume_step)
     : mesh_(mesh), directory_(memory, mesh, chip), resume_step_(resume_step) {
-  if (resume_step == 0) return;
-  if (auto state = directory_.read(resume_step)) entries_ = std::move(*state);
+  if (resume_step > 0) {
+    auto state = directory_.read(resume_step);
+    if (!state) {
+      fail(Errc::corrupt, "the state directory of chip {} doesn't know step {}, to go on at", chip,
+           resume_step);
+    }
+    entries_ = std::move(*state);
+  }
   directory_.keep_only(resume_step);
 }
 

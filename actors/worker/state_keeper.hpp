@@ -18,7 +18,8 @@ namespace weft {
 class StateKeeper {
  public:
   /// `chip`: the first of the worker's. Finds the state that `resume_step` steps have left; 0:
-  /// there is none yet. Throws corrupt or version where its directory isn't sound.
+  /// there is none yet. Throws corrupt or version where its directory isn't sound, or doesn't have
+  /// that.
   StateKeeper(JobMemory& memory, const Mesh& mesh, int chip, std::uint64_t resume_step);
 
   /// What the found state takes of the arenas, to be kept out of the pool.
