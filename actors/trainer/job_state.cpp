@@ -62,14 +62,20 @@ std::string JobState::name(int worker) const {
   return fmt::format("worker {} (pid {})", worker, at(worker).pid);
 }
 
-void JobState::started(int worker, int pid) { at(worker).pid = pid; }
+void JobState::started(int worker, int pid) {
+  at(worker).pid = pid;
+  ended_pids_.erase(pid);
+}
 
-std::optional<std::string> JobState::refuse_join(int worker) const {
+std::optional<std::string> JobState::refuse_join(int worker, int pid) const {
   if (worker < 0 || worker >= static_cast<int>(workers_.size())) {
     return fmt::format("worker {} can't join: this job has workers 0 to {}", worker,
                        workers_.size() - 1);
   }
   if (over()) return "the job is over";
+  if (ended_pids_.contains(pid)) {
+    return fmt::format("the process of worker {} (pid {}) has ended", worker, pid);
+  }
   if (at(worker).place != Place::starting)
     return fmt::format("{} has joined already", name(worker));
   return {};
@@ -190,6 +196,7 @@ Actions JobState::process_ended(const ProcessEnded& ended, const Whereabouts& wh
                                 std::uint64_t committed) {
   auto& worker = at(ended.worker);
   if (over()) return {};
+  ended_pids_.insert(worker.pid);
   if (worker.place == Place::dying) {
     worker.place = Place::starting;
     return {

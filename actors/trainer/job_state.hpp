@@ -18,6 +18,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -72,7 +73,7 @@ class JobState {
   /// A worker's process has been started.
   void started(int worker, int pid);
   /// Why the join is refused; nothing for a good one, which is then to be told by joined().
-  std::optional<std::string> refuse_join(int worker) const;
+  std::optional<std::string> refuse_join(int worker, int pid) const;
   /// `committed`, here and below: the step that all chips have committed.
   Actions joined(int worker, int pid, std::uint64_t committed = 0);
   /// The worker has left the loop of a generation before this one.
@@ -133,6 +134,7 @@ class JobState {
   Actions fail_with(Failure failure);
 
   std::vector<Worker> workers_;
+  std::set<int> ended_pids_;  ///< processes whose joins may still be on their way
   Recovery recovery_;
   std::uint64_t lease_steps_;
   std::uint64_t granted_ = 0;

@@ -189,7 +189,7 @@ caf::result<Assignment> join(Self self, const JoinRequest& request, const Worker
     logger("weft.trainer")->warn("refused a join as worker {}: wrong token", request.worker);
     return caf::make_error(caf::sec::invalid_argument, std::string("wrong job token"));
   }
-  if (const auto refusal = state.job->refuse_join(request.worker)) {
+  if (const auto refusal = state.job->refuse_join(request.worker, request.pid)) {
     logger("weft.trainer")->warn("refused a join: {}", *refusal);
     return caf::make_error(caf::sec::invalid_argument, *refusal);
   }

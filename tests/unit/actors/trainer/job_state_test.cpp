@@ -40,13 +40,26 @@ TEST(JobState, StartsOnceAllHaveJoined) {
 
 TEST(JobState, RefusesAJoinThatIsOutOfRangeOrSecondOrLate) {
   JobState job(2);
-  EXPECT_NE(job.refuse_join(2)->find("workers 0 to 1"), std::string::npos);
-  EXPECT_TRUE(job.refuse_join(-1));
-  EXPECT_FALSE(job.refuse_join(0));
+  EXPECT_NE(job.refuse_join(2, 12)->find("workers 0 to 1"), std::string::npos);
+  EXPECT_TRUE(job.refuse_join(-1, 9));
+  EXPECT_FALSE(job.refuse_join(0, 10));
   job.joined(0, 10);
-  EXPECT_NE(job.refuse_join(0)->find("joined already"), std::string::npos);
+  EXPECT_NE(job.refuse_join(0, 20)->find("joined already"), std::string::npos);
   job.cancel(Errc::cancelled, "enough");
-  EXPECT_TRUE(job.refuse_join(1));
+  EXPECT_TRUE(job.refuse_join(1, 11));
+}
+
+TEST(JobState, RefusesTheJoinOfAProcessThatHasEnded) {
+  JobState job(2, {.max_failures = 1});
+  for (int w = 0; w < 2; ++w) job.started(w, 10 + w);
+  job.joined(0, 10);
+  // The join was on its way when the process was killed.
+  EXPECT_EQ(kinds(job.process_ended({.worker = 1, .signal = 9}, {})), std::vector{Kind::restart});
+  EXPECT_NE(job.refuse_join(1, 11)->find("has ended"), std::string::npos);
+  job.started(1, 21);
+  EXPECT_TRUE(job.refuse_join(1, 11));
+  EXPECT_FALSE(job.refuse_join(1, 21));
+  EXPECT_EQ(kinds(job.joined(1, 21)), (std::vector{Kind::start, Kind::grant}));
 }
 
 TEST(JobState, AdmitsAProgramOnlyWhenAllHaveShownIt) {
