@@ -6,16 +6,15 @@
 namespace weft {
 
 void ReportFilter::begin_generation(std::uint64_t generation, std::uint64_t step) {
-  generation_ = generation;
-  first_step_ = step;
+  first_steps_[generation] = step;
 }
 
 bool ReportFilter::is_new(const Report& report) {
   ++count_;
   const std::hash<std::string> hash;
   const Seen seen{report.generation, hash(report.metrics) ^ hash(report.checkpoint) << 1};
-  const bool is_again = report.generation == generation_ && generation_ > 1;
-  if (is_again && report.step <= first_step_) {
+  const bool is_again = report.generation > 1 && first_steps_.contains(report.generation);
+  if (is_again && report.step <= first_steps_.at(report.generation)) {
     const auto same = [&](const auto& before) {
       return before.second.generation < report.generation && before.second.digest == seen.digest;
     };

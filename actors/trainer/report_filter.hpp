@@ -27,8 +27,8 @@ class ReportFilter {
     std::uint64_t digest = 0;
   };
   std::map<std::pair<std::uint64_t, std::uint32_t>, Seen> seen_;  // by step and number
-  std::uint64_t generation_ = 1;
-  std::uint64_t first_step_ = 0;
+  /// By generation: a report may come in a later one than it was made in, out of the log.
+  std::map<std::uint64_t, std::uint64_t> first_steps_;
   std::uint64_t count_ = 0;
 };
 

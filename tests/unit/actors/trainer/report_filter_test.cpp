@@ -81,5 +81,19 @@ TEST(ReportFilter, ACheckpointIsPartOfWhatWasReported) {
   EXPECT_TRUE(filter.is_new(report(2, 0, 1, "{}", "checkpoint_000001")));
 }
 
+/// A loop that goes on at a step numbers the reports that it makes there anew.
+TEST(ReportFilter, PassesWhatAnEarlierGenerationReportedAtItsFirstStep) {
+  ReportFilter filter;
+  filter.begin_generation(1, 0);
+  EXPECT_TRUE(filter.is_new(report(1, 1, 0, "after step 0")));
+  // Generation 2 goes on at step 1 and reports in its middle; that is lost on its way, and comes
+  // out of the log when generation 3 has begun.
+  filter.begin_generation(2, 1);
+  filter.begin_generation(3, 2);
+  EXPECT_TRUE(filter.is_new(report(2, 1, 0, "in step 1")));
+  EXPECT_TRUE(filter.is_new(report(2, 2, 0, "after step 1")));
+  EXPECT_FALSE(filter.is_new(report(3, 2, 0, "after step 1")));
+}
+
 }  // namespace
 }  // namespace weft
