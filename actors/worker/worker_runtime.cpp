@@ -119,10 +119,11 @@ Runtime::RunResult WorkerRuntime::run(const Program& program, const Fingerprint&
   return result;
 }
 
-/// From the next run on the state of this step is what the job can go back to.
+/// From the next run on the state of this step is what the job can go back to. Once: what another
+/// run of the step finds is no version any more. That of the first step is in place.
 void WorkerRuntime::commit(bool updates) {
-  if (!state_) return;
-  if (step_ > 0) state_->write(step_, updates);
+  if (!state_ || commits_ == step_) return;
+  state_->write(step_, updates);
   commits_ = step_;
 }
 
