@@ -1,0 +1,76 @@
+// Jobs that lose workers at random moments, simulated: every one ends as an undisturbed one, or
+// for a reason that it has. WEFT_TEST_SEED=<seed> simulates one job again,
+// WEFT_TEST_FAILURES=<count> as many jobs as it takes to lose so many workers.
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <string>
+#include <utility>
+
+#include <weft/tests/support/recovery_sim.hpp>
+
+namespace weft {
+namespace {
+
+using testing::BrokenRule;
+using testing::SimResult;
+using testing::simulate_recovery;
+
+TEST(RecoverySim, NoLossIsSeenInWhatAJobLeaves) {
+  if (const char* seed = std::getenv("WEFT_TEST_SEED")) {
+    const SimResult result = simulate_recovery(std::stoull(seed));
+    EXPECT_TRUE(result.violation.empty()) << result.violation;
+    return;
+  }
+  const char* count = std::getenv("WEFT_TEST_FAILURES");
+  const std::uint64_t least = count != nullptr ? std::stoull(count) : 20'000;
+  std::uint64_t failures = 0, jobs = 0, succeeded = 0, events = 0, largest = 0;
+  for (std::uint64_t seed = 0; failures < least; ++seed) {
+    const SimResult result = simulate_recovery(seed);
+    ASSERT_TRUE(result.violation.empty()) << result.violation;
+    failures += result.failures;
+    events += result.events;
+    succeeded += result.succeeded ? 1U : 0U;
+    largest += result.workers == 64 ? 1U : 0U;
+    ++jobs;
+  }
+  RecordProperty("failures", std::to_string(failures));
+  RecordProperty("jobs", std::to_string(jobs));
+  RecordProperty("succeeded", std::to_string(succeeded));
+  RecordProperty("jobs_of_64_workers", std::to_string(largest));
+  RecordProperty("events", std::to_string(events));
+  EXPECT_GT(largest, 0U);
+  EXPECT_GT(succeeded, jobs / 2);
+}
+
+/// The jobs that it takes to find it; 0: none.
+std::uint64_t jobs_to_find(BrokenRule rule) {
+  constexpr std::uint64_t kMost = 3000;
+  for (std::uint64_t seed = 0; seed < kMost; ++seed) {
+    if (!simulate_recovery(seed, rule).violation.empty()) return seed + 1;
+  }
+  return 0;
+}
+
+TEST(RecoverySim, FindsEveryRuleThatIsBroken) {
+  constexpr std::pair<const char*, BrokenRule> kRules[] = {
+      {"update_waits", BrokenRule::update_waits},
+      {"resume_at_least", BrokenRule::resume_at_least},
+      {"commit_on_chip", BrokenRule::commit_on_chip},
+      {"one_commit_per_step", BrokenRule::one_commit_per_step},
+      {"age_of_blocks", BrokenRule::age_of_blocks},
+      {"reset_of_commits", BrokenRule::reset_of_commits},
+      {"filter", BrokenRule::filter},
+      {"wait_for_link", BrokenRule::wait_for_link},
+      {"wait_for_unwound", BrokenRule::wait_for_unwound},
+  };
+  for (const auto& [name, rule] : kRules) {
+    const std::uint64_t jobs = jobs_to_find(rule);
+    EXPECT_NE(jobs, 0U) << name;
+    RecordProperty(name, std::to_string(jobs));
+  }
+}
+
+}  // namespace
+}  // namespace weft

@@ -1,0 +1,152 @@
+#include <weft/tests/support/recovery_model.hpp>
+
+#include <algorithm>
+#include <utility>
+
+namespace weft::testing {
+namespace {
+
+std::uint64_t mix(std::uint64_t a, std::uint64_t b) {
+  std::uint64_t x = (a ^ (b + 0x9e3779b97f4a7c15U + (a << 6) + (a >> 2))) * 0xbf58476d1ce4e5b9U;
+  return x ^ (x >> 29);
+}
+
+constexpr SimValues kInitial{101, 102, 103};
+
+}  // namespace
+
+bool SimRun::any_update() const {
+  return std::ranges::any_of(updates, [](bool update) { return update; });
+}
+
+std::uint64_t metrics_of_run(std::size_t step, std::size_t run) {
+  return 1000 * (step + 1) + run + 1;
+}
+
+std::uint64_t metrics_of_step(std::size_t step) { return 1000 * (step + 1); }
+
+SimScript::SimScript(int num_chips, Random& random) {
+  greets = random.one_in(2);
+  if (greets) reports.push_back(kSimGreeting);
+  for (std::size_t k = 1; k < kSimTensors; ++k) {
+    first_use[k] = random.one_in(3) ? random.below(12) : 0;
+  }
+  const std::uint64_t quiet = 2 + random.below(8);   // one step in so many runs nothing
+  const std::uint64_t frozen = 2 + random.below(6);  // one run in so many updates nothing
+  const std::uint64_t twice = 1 + random.below(4);   // one step in so many has two runs or three
+  const std::uint64_t meets = 1 + random.below(4);   // one run in so many has a collective
+  const std::size_t num_steps = 3 + random.below(num_chips > 32 ? 12 : 24);
+  steps.resize(num_steps);
+  for (std::size_t s = 0; s < num_steps; ++s) {
+    if (random.one_in(quiet)) continue;
+    const std::size_t runs = random.one_in(twice) ? 2 + random.below(2) : 1;
+    for (std::size_t r = 0; r < runs; ++r) {
+      SimRun run{.program = static_cast<std::uint32_t>(random.below(4))};
+      run.ends_step = r + 1 == runs && !random.one_in(8);
+      if (random.one_in(meets)) {
+        run.group = random.one_in(2) ? num_chips : std::min(2, num_chips);
+      }
+      if (!random.one_in(frozen)) {
+        for (std::size_t k = 0; k < kSimTensors; ++k) {
+          run.updates[k] = uses(s, k) && (k == 0 || random.one_in(2));
+        }
+      }
+      run.reports = random.one_in(4);
+      steps[s].push_back(run);
+    }
+  }
+  SimValues values = kInitial;
+  expected.resize(num_steps + 1);
+  for (std::size_t s = 0; s < num_steps; ++s) {
+    for (std::size_t r = 0; r < steps[s].size(); ++r) {
+      expected[s].push_back(values);
+      values = apply(s, r, values);
+      if (steps[s][r].reports) reports.push_back(metrics_of_run(s, r));
+    }
+    if (steps[s].empty()) expected[s].push_back(values);
+    reports.push_back(metrics_of_step(s));
+  }
+  expected[num_steps].push_back(values);
+}
+
+SimValues SimScript::apply(std::size_t step, std::size_t run, const SimValues& in) const {
+  std::uint64_t all = mix(step, run);
+  for (std::size_t k = 0; k < kSimTensors; ++k) {
+    if (uses(step, k)) all = mix(all, in[k]);
+  }
+  SimValues out = in;
+  for (std::size_t k = 0; k < kSimTensors; ++k) {
+    if (steps[step][run].updates[k]) out[k] = mix(all, in[k] + k) | 1;  // 0: being written
+  }
+  return out;
+}
+
+std::optional<SimPlaces> SimDirectory::read(std::uint64_t step) const {
+  for (const Slot& slot : slots_) {
+    if (slot.table && slot.first <= step && step <= slot.last) return slot.table;
+  }
+  return {};
+}
+
+SimPlaces SimDirectory::open(std::uint64_t step) {
+  last_ = 3;
+  written_ = {};
+  if (step == 0) return kSimNowhere;
+  const auto found = read(step);
+  bool kept = false;
+  for (std::size_t i = 0; i < slots_.size(); ++i) {
+    Slot& slot = slots_[i];
+    if (!kept && slot.table && slot.first <= step && step <= slot.last) {
+      kept = true;
+      last_ = i;
+      slot.last = step;
+    } else {
+      slot.first = kNoStep;
+    }
+  }
+  return found.value_or(kSimNowhere);
+}
+
+bool SimDirectory::write(std::uint64_t step, const SimPlaces& places) {
+  if (written_[last_] == places && slots_[last_].first <= step) {
+    slots_[last_].last = step;
+    return false;
+  }
+  last_ = (last_ + 1) % slots_.size();
+  slots_[last_].first = kNoStep;
+  return true;
+}
+
+void SimDirectory::finish(std::uint64_t step, const SimPlaces& places) {
+  slots_[last_] = {step, step, places};
+  written_[last_] = places;
+}
+
+int SimPool::take() {
+  const int block = free_.front().block;
+  free_.pop_front();
+  return block;
+}
+
+int SimPool::grow() {
+  while (std::ranges::find(taken_, next_) != taken_.end()) ++next_;
+  return next_++;
+}
+
+int SimPool::allocate(std::uint64_t step, bool any_age) {
+  if (!free_.empty() && (any_age || free_.front().step < step)) return take();
+  return grow();
+}
+
+int SimPool::allocate_for_host(std::uint64_t committed, std::uint64_t completed_run) {
+  const auto may_use = [&](const Free& block) {
+    return block.step < committed && block.last_run <= completed_run;
+  };
+  return !free_.empty() && may_use(free_.front()) ? take() : grow();
+}
+
+void SimPool::free(int block, std::uint64_t step, std::uint64_t last_run) {
+  free_.push_back({block, step, last_run});
+}
+
+}  // namespace weft::testing

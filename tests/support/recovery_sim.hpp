@@ -1,0 +1,44 @@
+#pragma once
+/// A simulated job that loses workers at random moments: the trainer's own JobState and
+/// ReportFilter, driven as trainer_actor.cpp does, with workers, chips, links and processes that
+/// are small models of the real ones. One thread, no clock: a seed says all that happens.
+///
+/// What is checked, at every event:
+/// 1. A chip reads only the version that its run is of; at the end each has what an undisturbed job
+///    leaves. So no step is skipped or taken twice, and nothing is overwritten too soon.
+/// 2. A generation starts while nothing of another runs, with its version whole on every chip.
+/// 3. No worker is ahead of the trainer's lease.
+/// 4. Worker 0's reports come out once each, in order.
+/// 5. No fault counts as two failures, no living process is refused, and the job ends: well, or for
+///    a reason that it has.
+
+#include <cstdint>
+#include <string>
+
+namespace weft::testing {
+
+/// A rule of the protocol that the simulated job breaks, to show that this is found.
+enum class BrokenRule : std::uint8_t {
+  none,
+  update_waits,         ///< a chip writes over state only when all have committed
+  resume_at_least,      ///< a job goes on at the least of all commits
+  commit_on_chip,       ///< a chip commits, and not its loop, which is ahead
+  one_commit_per_step,  ///< a step's second run writes no directory of the first one's state
+  age_of_blocks,        ///< state is free only after the step that freed it
+  reset_of_commits,     ///< commits begin anew with a generation
+  filter,               ///< reports go through the filter
+  wait_for_link,        ///< a process is started when nothing of the one before can come any more
+  wait_for_unwound,     ///< a worker has unwound when its chips have
+};
+
+struct SimResult {
+  std::string violation;       ///< with the last events; "": all is well
+  std::uint64_t failures = 0;  ///< that the trainer saw
+  std::uint64_t events = 0;
+  bool succeeded = false;
+  int workers = 0;
+};
+
+SimResult simulate_recovery(std::uint64_t seed, BrokenRule broken = BrokenRule::none);
+
+}  // namespace weft::testing

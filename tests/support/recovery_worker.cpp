@@ -1,0 +1,331 @@
+// The loops of a simulated job's workers: WorkerLife and WorkerRuntime, turn by turn. What waits is
+// parked, and woken when what it waits for may have come.
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include <weft/tests/support/recovery_world.hpp>
+
+namespace weft::testing {
+
+void SimJob::to_trainer(const SimWorker& worker, Event event) {
+  if (!worker.linked) return;
+  event.worker = static_cast<int>(&worker - workers_.data());
+  event.life = worker.life;
+  event.generation = worker.generation;
+  const bool in_turn =
+      event.what != What::lease && event.what != What::program && event.what != What::ended;
+  std::uint64_t at = std::max(worker.sent, now_ + some(20));
+  if (!late_ || in_turn) {
+    workers_[static_cast<std::size_t>(event.worker)].sent = at;
+  } else if (random_.one_in(8)) {
+    at += random_.below(2000);
+  }
+  post(at - now_, event);
+}
+
+/// Permits.
+void SimJob::at_worker(const Event& event) {
+  SimWorker& worker = workers_[static_cast<std::size_t>(event.worker)];
+  switch (event.what) {
+    case What::start:
+      worker.unwinding = false;
+      worker.admitted = worker.granted = 0;
+      worker.start_generation = event.generation;
+      worker.start_step = event.a;
+      worker.start_reports = event.b;
+      break;
+    case What::admit: worker.admitted = std::max(worker.admitted, event.a); break;
+    case What::grant: worker.granted = std::max(worker.granted, event.a); break;
+    case What::unwind: worker.unwinding = true; break;
+    case What::trainer_gone: worker.trainer_gone = true; break;
+    default: worker.at = SimWorker::At::waiting; break;  // assigned
+  }
+  wake(event.worker);
+}
+
+void SimJob::wake(int index) {
+  SimWorker& worker = workers_[static_cast<std::size_t>(index)];
+  if (!worker.alive || !std::exchange(worker.parked, false)) return;
+  post(some(4) * worker.pace, {.what = What::loop, .worker = index, .life = worker.life});
+}
+
+void SimJob::loop_turn(int index) {
+  SimWorker& worker = workers_[static_cast<std::size_t>(index)];
+  worker.parked = true;
+  if (worker.stopped) return;
+  const bool in_loop = worker.at >= SimWorker::At::open && worker.at <= SimWorker::At::drain;
+  if (in_loop && worker.throws) {
+    worker.throws = false;
+    leave(worker, Errc::loop_failed);
+    return wake(index);
+  }
+  if (advance(index) && worker.alive) wake(index);
+}
+
+/// To the end of the session, which waits until its chips have done, or passed over, what they got.
+void SimJob::leave(SimWorker& worker, Errc error, int missing) {
+  worker.missing = missing;
+  worker.error = static_cast<std::uint8_t>(error);
+  worker.at = SimWorker::At::close;
+}
+
+bool SimJob::advance(int index) {
+  using At = SimWorker::At;
+  SimWorker& worker = workers_[static_cast<std::size_t>(index)];
+  const bool over = worker.trainer_gone || worker.unwinding;
+  const auto own = [&](auto is) {
+    const auto first = chips_.begin() + index * chips_each_;
+    return std::all_of(first, first + chips_each_, is);
+  };
+  /// A wait for the trainer: over, or ready.
+  const auto permitted = [&](bool ready, At next) {
+    if (over) {
+      leave(worker, worker.trainer_gone ? Errc::cancelled : Errc::peer_lost);
+      return true;
+    }
+    if (ready) worker.at = next;
+    return ready;
+  };
+  switch (worker.at) {
+    case At::boot:
+      worker.at = At::joining;
+      to_trainer(worker, {.what = What::join});
+      return worker.trainer_gone;
+    case At::joining:
+    case At::waiting:
+      if (worker.trainer_gone) {
+        end_process(index, 0);
+        return true;
+      }
+      if (worker.at == At::joining || worker.start_generation <= worker.generation) return false;
+      worker.generation = worker.start_generation;
+      worker.at = index == 0 ? At::resend : At::open;
+      return true;
+    case At::resend:
+      for (std::size_t i = worker.start_reports; i < log_.size(); ++i) {
+        to_trainer(worker, {.what = What::report, .a = i});
+      }
+      worker.at = At::open;
+      return true;
+    case At::open: open_session(index); return true;
+    case At::granted: return permitted(worker.granted > worker.step, At::greet);
+    case At::greet:
+      worker.at = At::step;
+      if (script_.greets) make_report(worker, kSimGreeting, At::step);
+      return true;
+    case At::step: take_step(worker); return true;
+    case At::program: {
+      const std::uint32_t program = script_.steps[worker.step][worker.index].program;
+      worker.at = At::room;
+      if (std::ranges::find(worker.programs, program) != worker.programs.end()) return true;
+      worker.programs.push_back(program);
+      to_trainer(worker, {.what = What::program,
+                          .a = worker.programs.size() - 1,
+                          .b = worker.runs + 1,
+                          .c = program});
+      worker.at = At::admitted;
+      return true;
+    }
+    case At::admitted: return permitted(worker.admitted >= worker.programs.size(), At::room);
+    case At::room: return has_room(index);
+    case At::directory:
+      worker.directory.finish(worker.step, worker.entries);
+      worker.at = At::launch;
+      return true;
+    case At::launch:
+      if (over) return permitted(false, At::launch);
+      launch(index);
+      return true;
+    case At::report:
+      log_.push_back({.generation = worker.generation,
+                      .step = worker.step,
+                      .number = worker.report_number++,
+                      .metrics = worker.metrics});
+      worker.at = At::send;
+      return true;
+    case At::send:
+      to_trainer(worker, {.what = What::report, .a = log_.size() - 1});
+      worker.at = worker.after_report;
+      return true;
+    case At::end_step: {
+      ++worker.step;
+      worker.index = 0;
+      const std::uint64_t ahead = lease_steps_ / 2;
+      if (worker.step + ahead == worker.granted) {
+        to_trainer(worker, {.what = What::lease, .a = worker.step + ahead});
+      }
+      if (worker.step >= worker.granted) {
+        to_trainer(worker, {.what = What::lease, .a = worker.step});
+      }
+      worker.at = At::lease;
+      return true;
+    }
+    case At::lease:
+      if (worker.step >= worker.granted && !permitted(false, At::step)) return false;
+      if (worker.at == At::lease) make_report(worker, metrics_of_step(worker.step - 1), At::step);
+      return true;
+    case At::drain:
+      if (!own([&](const SimChip& chip) { return chip.failed || chip.done >= worker.runs; })) {
+        return false;
+      }
+      for (int c = index * chips_each_; c < (index + 1) * chips_each_; ++c) {
+        const SimChip& chip = chips_[static_cast<std::size_t>(c)];
+        if (chip.failed) {
+          leave(worker, chip.error, chip.missing);
+          return true;
+        }
+        check_inputs(c, {.step = worker.step, .in = worker.places});
+      }
+      worker.at = At::close;
+      return true;
+    case At::close: {
+      const bool idle = own([](const SimChip& chip) { return chip.queue.empty(); });
+      if (!idle && !broken(BrokenRule::wait_for_unwound)) return false;
+      worker.at = At::finish;
+      return true;
+    }
+    case At::finish:
+      worker.at = worker.unwinding ? At::unwound : At::verdict;
+      if (worker.at == At::verdict) {
+        to_trainer(worker, {.what = What::ended,
+                            .a = worker.error,
+                            .b = worker.runs,
+                            .c = static_cast<std::uint64_t>(worker.missing)});
+      }
+      return true;
+    case At::verdict:
+      if (worker.trainer_gone) {
+        end_process(index, 0);
+      } else if (worker.unwinding) {
+        worker.at = At::unwound;
+      } else {
+        return false;
+      }
+      return true;
+    case At::unwound:
+      worker.at = At::waiting;
+      worker.generation += 1;  // in the message
+      to_trainer(worker, {.what = What::unwound});
+      worker.generation -= 1;
+      return true;
+    case At::gone: return false;
+  }
+  return false;
+}
+
+void SimJob::open_session(int index) {
+  SimWorker& worker = workers_[static_cast<std::size_t>(index)];
+  worker.step = worker.commits = worker.start_step;
+  worker.entries = worker.places = worker.directory.open(worker.step);
+  worker.pool = SimPool(worker.entries);
+  worker.runs = worker.index = worker.report_number = 0;
+  worker.report_step = 0;
+  worker.error = 0;
+  worker.missing = -1;
+  worker.last_run = {};
+  worker.programs.clear();
+  for (int c = index * chips_each_; c < (index + 1) * chips_each_; ++c) {
+    SimChip& chip = chips_[static_cast<std::size_t>(c)];
+    chip.queue.clear();
+    chip.at = SimChip::At::begin;
+    chip.done = 0;
+    chip.failed = false;
+    chip.parked = true;
+  }
+  worker.at = SimWorker::At::granted;
+}
+
+/// To the next run of the step, or to its end, or to that of the loop.
+void SimJob::take_step(SimWorker& worker) {
+  using At = SimWorker::At;
+  if (worker.step == script_.steps.size()) {
+    for (std::size_t k = 0; k < kSimTensors; ++k) {
+      const auto index = static_cast<int>(&worker - workers_.data());
+      if (worker.places[k] < 0) bind(index, k);
+    }
+    worker.at = At::drain;
+    return;
+  }
+  if (worker.step >= granted_) violated(fmt::format("step {} is not granted", worker.step));
+  worker.at = worker.index == script_.steps[worker.step].size() ? At::end_step : At::program;
+}
+
+/// For two runs under way; then the commit of the step.
+bool SimJob::has_room(int index) {
+  SimWorker& worker = workers_[static_cast<std::size_t>(index)];
+  const std::uint64_t needed = worker.runs < 2 ? 0 : worker.runs - 1;
+  for (int c = index * chips_each_; c < (index + 1) * chips_each_; ++c) {
+    const SimChip& chip = chips_[static_cast<std::size_t>(c)];
+    if (chip.failed) {
+      leave(worker, chip.error, chip.missing);
+      return true;
+    }
+    if (chip.done < needed) return false;
+  }
+  worker.at = SimWorker::At::launch;
+  const SimRun& run = script_.steps[worker.step][worker.index];
+  if (!run.ends_step && !run.any_update()) return true;
+  const bool again = worker.commits == worker.step && !broken(BrokenRule::one_commit_per_step);
+  worker.commits = worker.step;
+  if (worker.step > 0 && !again && worker.directory.write(worker.step, worker.entries)) {
+    worker.at = SimWorker::At::directory;
+  }
+  return true;
+}
+
+/// The host writes a tensor that no run has updated as it was in the beginning.
+void SimJob::bind(int index, std::size_t tensor) {
+  SimWorker& worker = workers_[static_cast<std::size_t>(index)];
+  const std::uint64_t completed = worker.runs < 2 ? 0 : worker.runs - 1;
+  const int place = worker.pool.allocate_for_host(committed(), completed);
+  worker.places[tensor] = place;
+  for (int c = index * chips_each_; c < (index + 1) * chips_each_; ++c) {
+    block(chips_[static_cast<std::size_t>(c)], place) = script_.expected[0][0][tensor];
+  }
+}
+
+void SimJob::launch(int index) {
+  using At = SimWorker::At;
+  SimWorker& worker = workers_[static_cast<std::size_t>(index)];
+  const SimRun& run = script_.steps[worker.step][worker.index];
+  SimLaunch launch{.run = ++worker.runs,
+                   .commits = worker.commits,
+                   .step = worker.step,
+                   .index = worker.index,
+                   .out = kSimNowhere};
+  for (std::size_t k = 0; k < kSimTensors; ++k) {
+    if (!script_.uses(worker.step, k)) continue;
+    if (worker.places[k] < 0) bind(index, k);
+    worker.last_run[k] = static_cast<int>(worker.runs);
+  }
+  launch.in = worker.places;
+  for (std::size_t k = 0; k < kSimTensors; ++k) {
+    if (!run.updates[k]) continue;
+    launch.out[k] = worker.pool.allocate(worker.step, broken(BrokenRule::age_of_blocks));
+  }
+  for (std::size_t k = 0; k < kSimTensors; ++k) {
+    if (!run.updates[k]) continue;
+    worker.pool.free(worker.places[k], worker.step, worker.runs);
+    worker.places[k] = worker.entries[k] = launch.out[k];
+  }
+  for (int c = index * chips_each_; c < (index + 1) * chips_each_; ++c) {
+    if (broken(BrokenRule::commit_on_chip)) commit(c, launch.commits);
+    chips_[static_cast<std::size_t>(c)].queue.push_back(launch);
+    wake_chip(c);
+  }
+  const std::uint64_t metrics = metrics_of_run(worker.step, worker.index++);
+  worker.at = At::step;
+  if (run.reports) make_report(worker, metrics, At::step);
+}
+
+/// Two turns: to the file, and to the trainer. Only worker 0's count.
+void SimJob::make_report(SimWorker& worker, std::uint64_t metrics, SimWorker::At then) {
+  if (std::exchange(worker.report_step, worker.step) != worker.step) worker.report_number = 0;
+  worker.metrics = metrics;
+  worker.after_report = then;
+  worker.at = &worker == workers_.data() ? SimWorker::At::report : then;
+}
+
+}  // namespace weft::testing

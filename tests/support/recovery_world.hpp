@@ -1,0 +1,228 @@
+#pragma once
+/// A simulated job: recovery_sim.cpp has its trainer, recovery_faults.cpp its processes and links,
+/// recovery_worker.cpp its loops and recovery_chip.cpp its chips.
+
+#include <map>
+#include <queue>
+#include <set>
+#include <stdexcept>
+#include <string>
+
+#include <weft/actors/trainer/job_state.hpp>
+#include <weft/actors/trainer/report_filter.hpp>
+#include <weft/tests/support/recovery_model.hpp>
+#include <weft/tests/support/recovery_sim.hpp>
+
+namespace weft::testing {
+
+inline constexpr std::uint64_t kSimNever = ~std::uint64_t{0};
+/// How long others wait for a worker that hangs.
+inline constexpr std::uint64_t kSimHangPatience = 500;
+
+enum class What : std::uint8_t {
+  // A step of a worker's loop or of a chip.
+  loop,
+  chip,
+  // To the trainer, from a worker.
+  join,
+  program,
+  lease,
+  report,
+  ended,
+  unwound,
+  link_down,
+  // To the trainer, from its process and its timers.
+  process_started,
+  process_ended,
+  restart_due,
+  link_lost,
+  deadline,
+  hang_seen,
+  // From the trainer, to a worker.
+  assigned,
+  start,
+  admit,
+  grant,
+  unwind,
+  trainer_gone,
+  // From the trainer, to its process.
+  kill,
+  start_process,
+};
+
+struct Event {
+  std::uint64_t time = 0, order = 0;
+  What what = What::loop;
+  int worker = -1;  ///< or chip
+  int life = 0;     ///< of the worker that it is from or to
+  std::uint64_t generation = 0, a = 0, b = 0, c = 0;
+  bool operator>(const Event& other) const {
+    return time != other.time ? time > other.time : order > other.order;
+  }
+};
+
+struct SimLaunch {
+  std::uint64_t run = 0, commits = 0;
+  std::size_t step = 0, index = 0;
+  SimPlaces in{}, out{};
+};
+
+struct SimChip {
+  // In the job's memory.
+  std::uint64_t commit = 0;
+  std::uint64_t met = 0;  ///< the last run in whose collective it has been
+  std::vector<std::uint64_t> blocks;
+  // In the process.
+  enum class At : std::uint8_t { begin, read, meet, meeting, update, write, store };
+  At at = At::begin;
+  std::deque<SimLaunch> queue;
+  std::uint64_t done = 0;
+  std::size_t tensor = 0;
+  bool failed = false;
+  Errc error{};
+  int missing = -1;  ///< the worker that it has waited for too long
+  bool parked = true;
+};
+
+struct SimWorker {
+  enum class At : std::uint8_t {
+    boot,
+    joining,
+    waiting,
+    resend,
+    open,
+    granted,
+    greet,
+    step,
+    program,
+    admitted,
+    room,
+    directory,
+    launch,
+    report,
+    send,
+    end_step,
+    lease,
+    drain,
+    close,
+    finish,
+    verdict,
+    unwound,
+    gone,
+  };
+  // Beyond the process.
+  int life = 0;
+  bool alive = false;
+  bool linked = false;              ///< its messages reach the trainer
+  std::vector<std::uint64_t> cut;   ///< of each life: what would come later doesn't
+  std::uint64_t sent = 0, got = 0;  ///< when the last message comes, each way
+  SimDirectory directory;
+  // Permits.
+  std::uint64_t start_generation = 0, start_step = 0, start_reports = 0, admitted = 0, granted = 0;
+  bool unwinding = false, trainer_gone = false;
+  // The loop.
+  std::uint64_t pace = 1;
+  At at = At::gone;
+  bool parked = true, stopped = false, throws = false;
+  std::uint64_t generation = 0;
+  std::uint64_t step = 0, commits = 0, runs = 0;
+  std::size_t index = 0;
+  SimPool pool;
+  SimPlaces entries = kSimNowhere;  ///< of the directory
+  SimPlaces places = kSimNowhere;
+  SimPlaces last_run{};
+  std::vector<std::uint32_t> programs;
+  std::uint64_t report_step = 0, metrics = 0;
+  std::uint32_t report_number = 0;
+  At after_report = At::step;
+  std::uint8_t error = 0;
+  int missing = -1;
+};
+
+class SimJob {
+ public:
+  SimJob(std::uint64_t seed, BrokenRule broken);
+  SimResult run();
+
+ private:
+  struct Violation : std::runtime_error {
+    using std::runtime_error::runtime_error;
+  };
+  [[noreturn]] void violated(const std::string& what) const;
+  bool broken(BrokenRule rule) const { return broken_ == rule; }
+
+  // recovery_sim.cpp
+  void post(std::uint64_t delay, Event event);
+  std::uint64_t some(std::uint64_t typical);
+  void handle(const Event& event);
+  bool has_ended(int worker) const;
+  bool is_lost(const Event& event) const;
+  void at_trainer(const Event& event);
+  void carry_out(const Actions& actions);
+  void send_to_all(What what, std::uint64_t a);
+  void begin_generation(std::uint64_t step);
+  void start_again(int worker);
+  void take_report(const Event& event);
+  void check_end() const;
+  std::string trace() const;
+
+  // recovery_faults.cpp
+  void start_process(int worker);
+  void end_process(int worker, int signal);
+  void break_link(int worker, bool at_once);
+  void inject_fault(int worker);
+
+  // recovery_worker.cpp and recovery_chip.cpp
+  void to_trainer(const SimWorker& worker, Event event);
+  void at_worker(const Event& event);
+  void loop_turn(int index);
+  bool advance(int index);  ///< false: waits
+  void leave(SimWorker& worker, Errc error, int missing = -1);
+  void open_session(int index);
+  void take_step(SimWorker& worker);
+  bool has_room(int index);
+  void launch(int index);
+  void bind(int index, std::size_t tensor);
+  void make_report(SimWorker& worker, std::uint64_t metrics, SimWorker::At then);
+  void wake(int worker);
+  void wake_chip(int chip);
+  void wake_chips();
+  void chip_turn(int chip);
+  bool advance_chip(int index);
+  void fail_chip(int chip, Errc error, int missing);
+  void commit(int chip, std::uint64_t step);
+  bool group_met(int chip, const SimLaunch& launch, int group) const;
+  void check_inputs(int chip, const SimLaunch& launch) const;
+  std::uint64_t& block(SimChip& chip, int block) const;
+  std::uint64_t committed() const;
+
+  const std::uint64_t seed_;
+  const BrokenRule broken_;
+  Random random_;
+  int num_workers_ = 0, chips_each_ = 0;
+  std::uint64_t lease_steps_ = 0, deadline_ = 0;
+  bool late_ = false;  ///< leases, programs and ends of loops may come out of turn
+  RecoveryPolicy policy_;
+  SimScript script_;
+  JobState job_;
+  ReportFilter filter_;
+  std::vector<SimWorker> workers_;
+  std::vector<SimChip> chips_;
+  std::vector<SimReport> log_;  ///< worker 0's file
+  std::uint64_t least_ = 0;     ///< commit
+  bool aborted_ = false;
+
+  // The trainer's actor and process.
+  std::map<int, int> links_;  ///< the lives that have joined
+  std::set<int> due_;
+  std::uint64_t granted_ = 0;
+  std::size_t delivered_ = 0;
+  std::uint64_t process_lane_ = 0, event_lane_ = 0;
+
+  std::uint64_t faults_left_ = 0, faults_ = 0, next_fault_ = 0, fault_gap_ = 1;
+  std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
+  std::vector<Event> recent_;  ///< a ring
+  std::uint64_t now_ = 0, order_ = 0, count_ = 0;
+};
+
+}  // namespace weft::testing
