@@ -76,8 +76,9 @@ std::optional<std::string> JobState::refuse_join(int worker, int pid) const {
   if (ended_pids_.contains(pid)) {
     return fmt::format("the process of worker {} (pid {}) has ended", worker, pid);
   }
-  if (at(worker).place != Place::starting)
+  if (at(worker).place != Place::starting) {
     return fmt::format("{} has joined already", name(worker));
+  }
   return {};
 }
 

@@ -13,8 +13,7 @@ using flatbuffers::FlatBufferBuilder;
 using flatbuffers::Offset;
 
 static_assert(sizeof(fb::OpKind) == sizeof(OpKind));
-static_assert(static_cast<int>(fb::OpKind::MAX) ==
-              static_cast<int>(OpKind::cross_entropy_grad));
+static_assert(static_cast<int>(fb::OpKind::MAX) == static_cast<int>(OpKind::cross_entropy_grad));
 static_assert(static_cast<int>(fb::InputKind::MAX) == static_cast<int>(InputKind::runtime_scalar));
 static_assert(static_cast<int>(fb::Place::MAX) == static_cast<int>(Place::tile));
 

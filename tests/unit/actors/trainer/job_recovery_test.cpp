@@ -79,7 +79,7 @@ TEST_F(JobRecoveryTest, GoesOnAtTheCommonStepOnceAllAreThere) {
   JobState job = unwinding();
   EXPECT_EQ(words(job.unwound(0, 2, 7)), "");
   job.started(1, 201);
-  EXPECT_FALSE(job.refuse_join(1));
+  EXPECT_FALSE(job.refuse_join(1, 900));
   EXPECT_EQ(words(job.joined(1, 201, 7)), "") << "worker 2 is still in its loop";
   EXPECT_EQ(words(job.unwound(2, 2, 8)), "start at 8, grant 18");
   EXPECT_EQ(job.phase(), JobPhase::running);
@@ -95,9 +95,9 @@ TEST_F(JobRecoveryTest, TheLastOfAllMayBeTheOneThatWasLost) {
 
 TEST_F(JobRecoveryTest, TheOthersHaveJoinedAlready) {
   const JobState job = unwinding();
-  EXPECT_TRUE(job.refuse_join(0));
-  EXPECT_TRUE(job.refuse_join(2));
-  EXPECT_FALSE(job.refuse_join(1));
+  EXPECT_TRUE(job.refuse_join(0, 900));
+  EXPECT_TRUE(job.refuse_join(2, 900));
+  EXPECT_FALSE(job.refuse_join(1, 900));
 }
 
 TEST_F(JobRecoveryTest, PassesOverWhatIsSaidOfAGenerationThatIsOver) {
@@ -183,11 +183,11 @@ TEST_F(JobRecoveryTest, AWorkerWhoseLoopFailedIsKilledFirst) {
   JobState job = running();
   EXPECT_EQ(words(job.loop_ended(failed(1, Errc::loop_failed), 7)), "unwind, kill 1");
   EXPECT_EQ(job.survived().at(0).message, "worker 1 (pid 101) failed at step 8: what() says");
-  EXPECT_TRUE(job.refuse_join(1)) << "its process is still there";
+  EXPECT_TRUE(job.refuse_join(1, 900)) << "its process is still there";
   EXPECT_EQ(words(job.link_lost(1, {}, 7)), "") << "nothing new";
   EXPECT_EQ(words(job.process_ended(killed(1), {}, 7)), "restart 1");
   EXPECT_EQ(job.survived().size(), 1U);
-  EXPECT_FALSE(job.refuse_join(1));
+  EXPECT_FALSE(job.refuse_join(1, 900));
 }
 
 TEST_F(JobRecoveryTest, TheWorkerThatATimeoutWaitedForIsTheLostOne) {
@@ -233,7 +233,7 @@ TEST_F(JobRecoveryTest, AWorkerWhoseLoopEndedWellComesAgainForALossOfAnother) {
   EXPECT_EQ(words(job.process_ended({.worker = 0}, {}, 9)), "") << "no loss";
   job.loop_ended(ended(2), 9);
   EXPECT_EQ(words(job.process_ended(killed(1), {}, 9)), "unwind, restart 0, restart 1");
-  EXPECT_FALSE(job.refuse_join(0));
+  EXPECT_FALSE(job.refuse_join(0, 900));
   EXPECT_EQ(words(job.unwound(2, 2, 9)), "") << "its process waited for the others' end";
   EXPECT_EQ(words(job.joined(0, 200, 9)), "");
   EXPECT_EQ(words(job.joined(1, 201, 9)), "start at 9, grant 19");
@@ -281,7 +281,7 @@ TEST_F(JobRecoveryTest, SaysWhyAFailureIsNotSurvived) {
             "worker 0 (pid 100) was killed by signal 9 (SIGKILL) at step 8; "
             "run.failure.max_failures = 1 failures came before it");
   EXPECT_EQ(job.survived().size(), 1U);
-  EXPECT_TRUE(job.refuse_join(1)) << "the job is over";
+  EXPECT_TRUE(job.refuse_join(1, 900)) << "the job is over";
   EXPECT_EQ(words(job.process_ended(killed(2), {}, 7)), "");
 }
 
