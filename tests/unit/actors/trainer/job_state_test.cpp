@@ -85,6 +85,14 @@ TEST(JobState, NamesTheFirstLineOfADivergingProgram) {
   EXPECT_NE(failure.message.find("train.cpp:6"), std::string::npos);
 }
 
+/// The numbers of inputs follow from where they are used first.
+TEST(JobState, NamesTheOpThatDivergesRatherThanAnInputThatFollowsIt) {
+  JobState job = joined(2);
+  job.program(seen(0, 7, "  %1: f32 param \"w\"\n  %0 = iota  // train.cpp:4"));
+  job.program(seen(1, 8, "  %2: f32 param \"w\"\n  %0 = constant  // train.cpp:6"));
+  EXPECT_NE(job.failure()->message.find("train.cpp:6"), std::string::npos);
+}
+
 TEST(JobState, GrowsLeasesAndNeverShrinksThem) {
   JobState job(1, {}, 10);
   const Actions start = job.joined(0, 1);
