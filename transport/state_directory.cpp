@@ -51,8 +51,8 @@ void StateDirectory::write(std::uint64_t step, std::span<const StateEntry> state
   }
   last_ = (last_ + 1) % kDirectorySlotCount;
   DirectorySlot& next = slot(last_);
-  next.first.store(kNoStep, std::memory_order_relaxed);
-  std::atomic_thread_fence(std::memory_order_seq_cst);  // a kill may come between any two stores
+  // A kill may come between any two stores: those that follow stay behind this one.
+  next.first.exchange(kNoStep, std::memory_order_acq_rel);
   // In the steady state versions take turns in the same places, and the table is there already.
   if (!holds(last_)) store(last_, state);
   next.last.store(step, std::memory_order_relaxed);
