@@ -162,8 +162,10 @@ class JobRun {
 
   int milliseconds_left() const {
     std::optional<Clock::time_point> next = kill_at_;
-    if (!stuck_.empty())
-      next = std::min(next.value_or(stuck_.front().kill_at), stuck_.front().kill_at);
+    if (!stuck_.empty()) {
+      const Clock::time_point first = stuck_.front().kill_at;
+      next = std::min(next.value_or(first), first);
+    }
     if (!next) return -1;
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(*next - Clock::now()).count();
     return static_cast<int>(std::max<decltype(left)>(left, 0));

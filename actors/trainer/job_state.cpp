@@ -112,10 +112,7 @@ Actions JobState::start_if_gathered(std::uint64_t committed) {
   const auto is_ready = [](const Worker& worker) { return worker.place == Place::ready; };
   if (phase_ != JobPhase::gathering || !std::ranges::all_of(workers_, is_ready)) return {};
   phase_ = JobPhase::running;
-  for (Worker& worker : workers_) {
-    worker.place = Place::looping;
-    worker.ended.reset();
-  }
+  for (Worker& worker : workers_) worker.place = Place::looping;
   pending_.clear();
   granted_ = committed + lease_steps_;
   return {{.kind = Action::Kind::start, .number = committed},

@@ -51,8 +51,8 @@ class Permits {
   /// no part in it.
   void wait_admitted(std::uint64_t sequence, std::uint64_t run);
   void wait_granted(std::uint64_t step);
-  /// Waits for the trainer's last word on this generation; `stopped` after `patience`, too.
   enum class Verdict { stopped, cancelled, unwound };
+  /// Waits for the trainer's last word on this generation; `stopped` after `patience`, too.
   Verdict wait_verdict(std::chrono::milliseconds patience);
   std::uint64_t granted() const;
   /// Before run number `run`, of program number `program`, begins at `step`. Throws

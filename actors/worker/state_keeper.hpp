@@ -24,7 +24,7 @@ class StateKeeper {
 
   /// What the found state takes of the arenas, to be kept out of the pool.
   std::vector<BufferPool::Range> taken() const;
-  /// Makes the found state buffers of the pool, which must outlive no user of them.
+  /// Makes buffers of the found state, which go back to the pool.
   void hold(const std::shared_ptr<BufferPool>& pool);
   /// The found tensor of this name; null for none, and for the second who asks. Throws
   /// invalid_argument for another type.

@@ -298,8 +298,10 @@ BufferPtr WorkerRuntime::bind(const Binding& binding, const TensorType& type,
   const std::uint64_t completed = run > kRunsUnderWay ? run - kRunsUnderWay : 0;
   const bool is_state = input.kind == InputKind::param || input.kind == InputKind::opt_state;
   auto buffer = make_buffer(type, input.sharding, is_state, [&](std::int64_t bytes) {
-    return is_state ? pool_->allocate_state_for_host(bytes, common_step(memory_), completed)
-                    : pool_->allocate(bytes, completed);
+    if (!is_state) return pool_->allocate(bytes, completed);
+    // Without a mesh no other chip needs an older version.
+    const std::uint64_t committed = state_ ? common_step(memory_) : step_;
+    return pool_->allocate_state_for_host(bytes, committed, completed);
   });
   upload(data, *buffer);
   return buffer;

@@ -86,9 +86,9 @@ struct CompiledFunction::Impl {
   std::uint64_t trace_id = 0;  // whose runtime has the programs
   std::unordered_map<std::string, Traced> by_signature;
 
-  /// `ends_step`: of the run.
-  RunSite site(bool ends_step) const {
-    return {"compile", loc, options.max_programs, ends_step && options.ends_step};
+  /// `is_own`: of a run of the function, not of what was recorded before it.
+  RunSite site(bool is_own) const {
+    return {"compile", loc, options.max_programs, is_own && options.ends_step};
   }
 
   std::vector<Tensor> trace_call(Trace& trace, const std::vector<Tensor>& args, Traced& entry,
