@@ -41,8 +41,8 @@ typename Inspector::result_type inspect(Inspector& f, Start& x) {
 }
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, LoopEnded& x) {
-  return f(caf::meta::type_name("weft::ended/2"), x.worker, x.generation, x.step, x.runs, x.error,
-           x.message);
+  return f(caf::meta::type_name("weft::ended/3"), x.worker, x.generation, x.step, x.runs, x.error,
+           x.message, x.preempted);
 }
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, ProcessEnded& x) {
@@ -68,6 +68,11 @@ using unwind_a = caf::atom_constant<caf::atom("unwind")>;
 using unwound_a = caf::atom_constant<caf::atom("unwound")>;
 using restart_a = caf::atom_constant<caf::atom("restart")>;
 using tick_a = caf::atom_constant<caf::atom("tick")>;
+using preempt_a = caf::atom_constant<caf::atom("preempt")>;
+using pause_a = caf::atom_constant<caf::atom("pause")>;
+using paused_a = caf::atom_constant<caf::atom("paused")>;
+using end_at_a = caf::atom_constant<caf::atom("endat")>;
+using grace_a = caf::atom_constant<caf::atom("grace")>;
 using stop_a = caf::atom_constant<caf::atom("stop")>;
 using load_a = caf::atom_constant<caf::atom("load")>;
 using run_a = caf::atom_constant<caf::atom("run")>;
@@ -80,6 +85,8 @@ using WorkerActor = caf::typed_actor<
                                                             // may run
     caf::reacts_to<grant_a, std::uint64_t>,                 // steps below this one may run
     caf::reacts_to<peer_ended_a, std::int32_t, std::uint64_t>,  // whose loop, after how many runs
+    caf::reacts_to<pause_a>,                                    // no further step may begin
+    caf::reacts_to<end_at_a, std::uint64_t>,                    // the step at which loops end
     caf::reacts_to<unwind_a, std::string>,                      // a worker is lost: who and how
     caf::reacts_to<cancel_a, std::string>,                      // the job has failed: why
     caf::reacts_to<stop_a>>;                                    // the job is over
@@ -90,7 +97,11 @@ using TrainerActor =
                      caf::reacts_to<lease_a, std::uint64_t>,  // the step a worker wants to begin
                      caf::reacts_to<report_a, Report>, caf::reacts_to<ended_a, LoopEnded>,
                      caf::reacts_to<unwound_a, std::int32_t, std::uint64_t>,  // from a generation
+                     // A worker, its generation, and the first step that it doesn't begin.
+                     caf::reacts_to<paused_a, std::int32_t, std::uint64_t, std::uint64_t>,
+                     caf::reacts_to<preempt_a, std::string>,  // who has been asked to end, and how
                      // From its own process only.
+                     caf::reacts_to<grace_a>,  // the time to end is over
                      caf::reacts_to<started_a, std::int32_t, std::int32_t>,  // worker, pid
                      caf::reacts_to<process_a, ProcessEnded>,
                      caf::reacts_to<deadline_a, std::uint64_t>,  // to gather, in a generation

@@ -70,6 +70,7 @@ struct LoopEnded {
   std::uint64_t runs = 0;  ///< programs started
   std::uint8_t error = 0;
   std::string message{};
+  bool preempted = false;  ///< by return, as the loop was told to
 };
 
 /// The end of a worker's process, as its parent sees it.

@@ -90,6 +90,10 @@ struct RunConfig {
   CheckpointConfig checkpoint{};
   std::vector<std::shared_ptr<Callback>> callbacks{};
   std::uint64_t seed = 0;
+  /// Seconds from SIGTERM (preemption) to the end of all processes: the loops come to one step,
+  /// where ctx.reached_preemption() tells them to save a checkpoint and return. 0: SIGTERM cancels
+  /// at once, as SIGINT and SIGHUP do. Kubernetes kills after 30 s, so does Slurm.
+  double grace_s = 25;
 };
 
 struct TrainerOptions {

@@ -172,10 +172,14 @@ class JobRun {
   }
 
   void interrupted(int signal) {
-    if (!own_failure_) {
-      return fail_here({.code = Errc::cancelled,
-                        .message = fmt::format("the trainer (pid {}) got SIG{}", ::getpid(),
-                                               ::sigabbrev_np(signal))});
+    const std::string got =
+        fmt::format("the trainer (pid {}) got SIG{}", ::getpid(), ::sigabbrev_np(signal));
+    if (signal == SIGTERM && !preempted_ && !own_failure_) {
+      preempted_ = true;
+      return link_->preempt(got);
+    }
+    if (!own_failure_ && !(preempted_ && ended_)) {
+      return fail_here({.code = Errc::cancelled, .message = got});
     }
     stdout_.drop();
     stderr_.drop();
@@ -305,6 +309,7 @@ class JobRun {
   Result result_;
   std::optional<Failure> own_failure_;  ///< of this side of the link
   std::exception_ptr thrown_;           ///< by a callback
+  bool preempted_ = false;
   int second_signal_ = 0;
   bool ended_ = false;
   struct Stuck {

@@ -23,12 +23,14 @@ struct JobSpec {
   int checkpoints_to_keep = 0;
   RecoveryPolicy recovery;
   double hang_timeout_s = 0;  ///< 0: hangs aren't looked for
+  double grace_s = 0;         ///< 0: a preempted job is cancelled
 
   /// Workers that join: at least one.
   int num_joins() const { return num_workers == 0 ? 1 : num_workers; }
   int num_chips() const { return num_joins() * chips_per_worker; }
   std::chrono::milliseconds timeout() const { return milliseconds(timeout_s); }
   std::chrono::milliseconds hang_timeout() const { return milliseconds(hang_timeout_s); }
+  std::chrono::milliseconds grace() const { return milliseconds(grace_s); }
 
  private:
   static std::chrono::milliseconds milliseconds(double seconds) {

@@ -2,10 +2,11 @@
 
 #include <algorithm>
 #include <cstring>
-#include <sstream>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+
+#include <weft/actors/trainer/listing_difference.hpp>
 
 namespace weft {
 namespace {
@@ -20,36 +21,6 @@ std::string signal_name(int signal) {
   const char* name = ::sigabbrev_np(signal);
   return name != nullptr ? fmt::format("signal {} (SIG{})", signal, name)
                          : fmt::format("signal {}", signal);
-}
-
-struct Difference {
-  int line = 0;
-  std::string first, second;
-};
-
-/// What a line says: of an input not its number, which depends on the ops before its first use.
-std::string said_of(std::string line) {
-  if (line.find(" = ") != line.npos) return line;
-  const auto number = line.find('%');
-  if (number == line.npos) return line;
-  const auto end = line.find_first_not_of("0123456789", number + 1);
-  return line.erase(number, end - number);
-}
-
-/// The first line in which two listings differ.
-Difference first_difference(const std::string& first, const std::string& second) {
-  std::istringstream a(first), b(second);
-  Difference difference;
-  for (;;) {
-    ++difference.line;
-    const bool more_a = static_cast<bool>(std::getline(a, difference.first));
-    const bool more_b = static_cast<bool>(std::getline(b, difference.second));
-    if (!more_a) difference.first = "(end)";
-    if (!more_b) difference.second = "(end)";
-    if (!more_a || !more_b || said_of(difference.first) != said_of(difference.second)) {
-      return difference;
-    }
-  }
 }
 
 std::string trimmed(const std::string& text) {
@@ -112,11 +83,16 @@ Actions JobState::start_if_gathered(std::uint64_t committed) {
   const auto is_ready = [](const Worker& worker) { return worker.place == Place::ready; };
   if (phase_ != JobPhase::gathering || !std::ranges::all_of(workers_, is_ready)) return {};
   phase_ = JobPhase::running;
-  for (Worker& worker : workers_) worker.place = Place::looping;
+  for (Worker& worker : workers_) {
+    worker.place = Place::looping;
+    worker.paused.reset();
+  }
   pending_.clear();
   granted_ = committed + lease_steps_;
-  return {{.kind = Action::Kind::start, .number = committed},
-          {.kind = Action::Kind::grant, .number = granted_}};
+  Actions actions{{.kind = Action::Kind::start, .number = committed},
+                  {.kind = Action::Kind::grant, .number = granted_}};
+  if (preempted_) actions.push_back({.kind = Action::Kind::pause});
+  return actions;
 }
 
 Actions JobState::program(const ProgramSeen& program) {
@@ -152,7 +128,7 @@ Actions JobState::compare(const ProgramSeen& first, const ProgramSeen& second) {
 }
 
 Actions JobState::lease_wanted(std::uint64_t step) {
-  if (phase_ != JobPhase::running || step + lease_steps_ <= granted_) return {};
+  if (phase_ != JobPhase::running || preempted_ || step + lease_steps_ <= granted_) return {};
   granted_ = step + lease_steps_;
   return {{.kind = Action::Kind::grant, .number = granted_}};
 }
@@ -171,6 +147,13 @@ Actions JobState::loop_ended(const LoopEnded& ended, std::uint64_t committed,
          .step = ended.step},
         true, committed);
   }
+  if (preempted_ && ended.error == static_cast<std::uint8_t>(Errc::cancelled)) {
+    return fail_with({.code = Errc::cancelled,
+                      .message = fmt::format("{}; {}: return where ctx.reached_preemption() is "
+                                             "true, and save a checkpoint first",
+                                             *preempted_, ended.message),
+                      .step = ended.step});
+  }
   if (ended.error != 0) {
     return lose({.code = static_cast<Errc>(ended.error),
                  .message = fmt::format("{} failed at step {}: {}", name(ended.worker), ended.step,
@@ -180,6 +163,7 @@ Actions JobState::loop_ended(const LoopEnded& ended, std::uint64_t committed,
                  .step = ended.step},
                 true, committed);
   }
+  const bool was_paused = worker.paused.has_value();
   worker.ended = ended;
   for (const auto& other : workers_) {
     if (!other.ended || other.ended->runs == ended.runs) continue;
@@ -195,10 +179,25 @@ Actions JobState::loop_ended(const LoopEnded& ended, std::uint64_t committed,
   }
   Actions actions{{.kind = Action::Kind::loop_ended, .worker = ended.worker, .number = ended.runs}};
   if (std::ranges::all_of(workers_, [](const Worker& w) { return w.ended.has_value(); })) {
-    phase_ = JobPhase::succeeded;
+    end_well();
     actions.push_back({.kind = Action::Kind::stop});
+  } else if (preempted_ && !was_paused) {
+    for (Action& action : end_if_paused()) actions.push_back(std::move(action));
   }
   return actions;
+}
+
+/// A loop that has returned because it was to is not done.
+void JobState::end_well() {
+  phase_ = JobPhase::succeeded;
+  const auto early =
+      std::ranges::find_if(workers_, [](const auto& w) { return w.ended->preempted; });
+  if (early == workers_.end()) return;
+  phase_ = JobPhase::failed;
+  failure_ = {
+      .code = Errc::cancelled,
+      .message = fmt::format("{}; all loops ended at step {}", *preempted_, early->ended->step),
+      .step = early->ended->step};
 }
 
 Actions JobState::process_ended(const ProcessEnded& ended, const Whereabouts& where,
@@ -298,6 +297,38 @@ Actions JobState::gather_deadline(std::uint64_t generation, double timeout_s) {
                               missing.size(), workers_.size(), timeout_s, fmt::join(missing, ", ")),
        .worker = first,
        .pid = at(first).pid});
+}
+
+Actions JobState::preempt(std::string why) {
+  if (over() || preempted_) return {};
+  if (phase_ == JobPhase::gathering && generation_ == 1) return cancel(Errc::cancelled, why);
+  preempted_ = std::move(why);
+  if (phase_ != JobPhase::running) return {};
+  return {{.kind = Action::Kind::pause}};
+}
+
+Actions JobState::paused(int worker, std::uint64_t generation, std::uint64_t step) {
+  if (!preempted_ || !takes_part(worker, generation) || at(worker).ended) return {};
+  at(worker).paused = step;
+  return end_if_paused();
+}
+
+/// A worker whose loop is done may be gone, and has no more to say.
+Actions JobState::end_if_paused() {
+  std::uint64_t last = 0;
+  for (const Worker& worker : workers_) {
+    if (!worker.ended && !worker.paused) return {};
+    last = std::max(last, worker.ended ? worker.ended->step : *worker.paused);
+  }
+  return {{.kind = Action::Kind::end_at, .number = last}};
+}
+
+Actions JobState::grace_over(double grace_s) {
+  if (over()) return {};
+  return fail_with({.code = Errc::cancelled,
+                    .message = fmt::format("{}; its loops had not ended in time for run.grace_s = "
+                                           "{}",
+                                           *preempted_, grace_s)});
 }
 
 Actions JobState::cancel(Errc code, std::string message) {

@@ -14,6 +14,7 @@
 ///    chips have committed (commits.hpp).
 /// 5. What a worker says of another generation than the one that runs is passed over.
 /// 6. After `cancel` or `stop` no other action follows.
+/// 7. A job that is preempted ends at one step: the first that no worker has begun.
 
 #include <cstdint>
 #include <map>
@@ -23,35 +24,13 @@
 #include <vector>
 
 #include <weft/actors/protocol.hpp>
+#include <weft/actors/trainer/action.hpp>
 #include <weft/actors/trainer/recovery.hpp>
 #include <weft/actors/trainer/result.hpp>
 
 namespace weft {
 
 enum class JobPhase : std::uint8_t { gathering, running, succeeded, failed };
-
-/// To be sent to every worker that has joined; but for `restart` and `kill`, which are for the
-/// processes.
-struct Action {
-  enum class Kind : std::uint8_t {
-    start,       ///< the generation begins, at step `number`
-    asked,       ///< a new program of `worker` for run `number`
-    admit,       ///< programs below `number`
-    grant,       ///< steps below `number`
-    loop_ended,  ///< that of `worker`, after `number` programs
-    unwind,      ///< the generation is over, `text` says why
-    kill,        ///< the process of `worker`; `number` 1: it hangs, and may say where
-    restart,     ///< the process of `worker`, in `number` milliseconds
-    cancel,      ///< the job has failed, `text` says why
-    stop,        ///< the job is over
-  };
-  Kind kind = Kind::start;
-  int worker = -1;
-  std::uint64_t number = 0;
-  std::uint32_t sequence = 0;  ///< asked
-  std::string text{};
-};
-using Actions = std::vector<Action>;
 
 /// What the board says of a worker that is gone.
 struct Whereabouts {
@@ -92,7 +71,13 @@ class JobState {
                std::uint64_t committed);
   /// The time to gather in `generation` is over.
   Actions gather_deadline(std::uint64_t generation, double timeout_s);
-  /// From outside: a signal to the trainer, for instance.
+  /// The job is to end soon, and why: its loops save what they have at the step where they end.
+  Actions preempt(std::string why);
+  /// The worker begins neither this step nor a later one.
+  Actions paused(int worker, std::uint64_t generation, std::uint64_t step);
+  /// The time that a preempted job has is over.
+  Actions grace_over(double grace_s);
+  /// From outside: an interrupt, for instance.
   Actions cancel(Errc code, std::string message);
 
   /// Workers that others wait for: to show a program, or to leave or end their loops.
@@ -119,6 +104,7 @@ class JobState {
     int pid = 0;
     Place place = Place::starting;
     std::optional<LoopEnded> ended;
+    std::optional<std::uint64_t> paused;  ///< at this step
   };
   Worker& at(int worker) { return workers_[static_cast<std::size_t>(worker)]; }
   const Worker& at(int worker) const { return workers_[static_cast<std::size_t>(worker)]; }
@@ -132,6 +118,8 @@ class JobState {
   /// has to be killed.
   Actions lose(Failure failure, bool alive, std::uint64_t committed);
   Actions fail_with(Failure failure);
+  void end_well();
+  Actions end_if_paused();
 
   std::vector<Worker> workers_;
   std::set<int> ended_pids_;  ///< processes whose joins may still be on their way
@@ -141,6 +129,7 @@ class JobState {
   std::uint64_t generation_ = 1;
   JobPhase phase_ = JobPhase::gathering;
   std::optional<Failure> failure_;
+  std::optional<std::string> preempted_;  ///< why
   /// Programs shown by some workers and not yet by all, by sequence number.
   std::map<std::uint32_t, std::vector<ProgramSeen>> pending_;
 };

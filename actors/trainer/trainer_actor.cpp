@@ -37,6 +37,9 @@ using Self = TrainerActor::stateful_pointer<TrainerState>;
 /// How long a process may outlive its control connection before that counts as a loss.
 constexpr std::chrono::seconds kLinkGrace{1};
 
+/// Of the time that a preempted job has, what is left to end its processes in.
+constexpr std::chrono::milliseconds kEndingGrace{1000};
+
 /// How often hangs are looked for.
 constexpr std::chrono::milliseconds kHangTick{200};
 
@@ -69,6 +72,8 @@ void send_to_all(Self self, const Action& action) {
         self->send(worker, admit_a::value, static_cast<std::uint32_t>(action.number));
         break;
       case Action::Kind::grant: self->send(worker, grant_a::value, action.number); break;
+      case Action::Kind::pause: self->send(worker, pause_a::value); break;
+      case Action::Kind::end_at: self->send(worker, end_at_a::value, action.number); break;
       case Action::Kind::loop_ended:
         if (rank != action.worker) {
           self->send(worker, peer_ended_a::value, std::int32_t{action.worker}, action.number);
@@ -211,6 +216,15 @@ caf::result<Assignment> join(Self self, const JoinRequest& request, const Worker
   return assignment;
 }
 
+void preempt(Self self, const std::string& why) {
+  auto& state = self->state;
+  const auto grace = state.options.spec.grace();
+  if (grace.count() == 0) return carry_out(self, state.job->cancel(Errc::cancelled, why));
+  logger("weft.trainer")->warn("{}; the loops end at the next step", why);
+  carry_out(self, state.job->preempt(why));
+  self->delayed_send(self, grace - std::min(kEndingGrace, grace / 2), grace_a::value);
+}
+
 void heard(Self self, const char* message) {
   self->state.board->trainer().message(message, self->mailbox().size());
 }
@@ -281,6 +295,18 @@ TrainerActor::behavior_type trainer_behavior(Self self, const TrainerLinkOptions
         heard(self, "unwound");
         carry_out(self, self->state.job->unwound(worker, generation, committed(self)));
       },
+      [self](paused_a, std::int32_t worker, std::uint64_t generation, std::uint64_t step) {
+        heard(self, "paused");
+        carry_out(self, self->state.job->paused(worker, generation, step));
+      },
+      [self](preempt_a, const std::string& why) {
+        heard(self, "preempt");
+        preempt(self, why);
+      },
+      [self](grace_a) {
+        heard(self, "grace");
+        carry_out(self, self->state.job->grace_over(self->state.options.spec.grace_s));
+      },
       [self](started_a, std::int32_t worker, std::int32_t pid) {
         heard(self, "started");
         self->state.job->started(worker, pid);
@@ -332,6 +358,9 @@ class ActorTrainerLink : public TrainerLink {
   }
   void process_ended(const ProcessEnded& ended) override {
     caf::anon_send(trainer_, process_a::value, ended);
+  }
+  void preempt(const std::string& reason) override {
+    caf::anon_send(trainer_, preempt_a::value, reason);
   }
   void cancel(Errc code, const std::string& reason) override {
     caf::anon_send(trainer_, cancel_a::value, static_cast<std::uint8_t>(code), reason);

@@ -44,6 +44,8 @@ class TrainerLink {
 
   virtual void process_started(int worker, int pid) = 0;
   virtual void process_ended(const ProcessEnded& ended) = 0;
+  /// The job is to end within JobSpec::grace_s, its loops at one step.
+  virtual void preempt(const std::string& reason) = 0;
   virtual void cancel(Errc code, const std::string& reason) = 0;
   /// The line of a worker that is a thread of this process.
   virtual std::unique_ptr<WorkerLink> local_worker(int worker) = 0;

@@ -17,6 +17,7 @@ namespace {
 
 constexpr int kWorkersMax = 256;
 constexpr int kChipsPerHostMax = 256;
+constexpr double kGraceSecondsMax = 86'400;
 
 /// Of sizes from 1 up. Throws where it is more than a host has chips, before it can overflow.
 std::int64_t product(const std::vector<std::int64_t>& sizes, const std::string& source) {
@@ -304,6 +305,12 @@ JobSpec validate(const TrainerOptions& options, const std::string& program) {
   spec.checkpoints_to_keep = options.run.checkpoint.num_to_keep;
   spec.recovery = resolve_recovery(options.run.failure, scaling.num_workers);
   spec.hang_timeout_s = options.run.failure.hang_timeout_s;
+  spec.grace_s = options.run.grace_s;
+  if (!(spec.grace_s >= 0) || spec.grace_s > kGraceSecondsMax) {
+    fail(Errc::invalid_argument,
+         "run.grace_s = {}: expected seconds, from 0 (SIGTERM cancels the job) to {}", spec.grace_s,
+         kGraceSecondsMax);
+  }
   return spec;
 }
 

@@ -38,6 +38,7 @@ void Permits::start(const Start& start) {
     unwinding_ = false;
     now_ = {};
     now_.started = start;
+    now_.step = start.step;
   }
   changed_.notify_all();
 }
@@ -64,6 +65,21 @@ void Permits::grant(std::uint64_t steps) {
   {
     const std::lock_guard lock(mutex_);
     now_.granted = std::max(now_.granted, steps);
+  }
+  changed_.notify_all();
+}
+
+std::uint64_t Permits::pause() {
+  const std::lock_guard lock(mutex_);
+  now_.paused = true;
+  return now_.step + 1;
+}
+
+void Permits::end_at(std::uint64_t step) {
+  {
+    const std::lock_guard lock(mutex_);
+    now_.end_at = step;
+    now_.granted = std::max(now_.granted, step + 1);
   }
   changed_.notify_all();
 }
@@ -115,8 +131,26 @@ void Permits::wait_admitted(std::uint64_t sequence, std::uint64_t run) {
   if (now_.admitted <= sequence) throw Error(Errc::program_divergence, overtaken(run));
 }
 
-void Permits::wait_granted(std::uint64_t step) {
-  wait("the lease of the next steps", [&] { return now_.granted > step; });
+void Permits::begin_step(std::uint64_t step) {
+  wait("the lease of the next steps", [&] {
+    const bool may = now_.end_at || (step < now_.granted && (!now_.paused || step <= now_.step));
+    if (may) now_.step = step;
+    return may;
+  });
+  const std::lock_guard lock(mutex_);
+  if (!now_.end_at || step <= *now_.end_at) return;
+  fail(Errc::cancelled, "the loop went on after step {}, at which all were to end", *now_.end_at);
+}
+
+bool Permits::reached_preemption() {
+  const std::lock_guard lock(mutex_);
+  now_.knows_preemption = now_.end_at && now_.step >= *now_.end_at;
+  return now_.knows_preemption;
+}
+
+bool Permits::knows_preemption() const {
+  const std::lock_guard lock(mutex_);
+  return now_.knows_preemption;
 }
 
 Permits::Verdict Permits::wait_verdict(std::chrono::milliseconds patience) {

@@ -35,6 +35,9 @@ class Permits {
   std::optional<ProgramSeen> asked(std::uint32_t sequence, std::uint64_t run);
   void admit(std::uint64_t programs);
   void grant(std::uint64_t steps);
+  /// No step begins until end_at() says at which the loops end. The first one that doesn't.
+  std::uint64_t pause();
+  void end_at(std::uint64_t step);
   /// What to tell the trainer, but for this worker's number, if it has already begun a run that the
   /// other takes no part in.
   std::optional<LoopEnded> loop_ended(int worker, std::uint64_t runs);
@@ -50,7 +53,11 @@ class Permits {
   /// For run number `run`. Throws program_divergence if another worker's loop has ended and takes
   /// no part in it.
   void wait_admitted(std::uint64_t sequence, std::uint64_t run);
-  void wait_granted(std::uint64_t step);
+  /// Before the loop begins a step. Throws cancelled behind the step at which it should have ended.
+  void begin_step(std::uint64_t step);
+  /// Whether the loop is at the step at which all end; it knows then.
+  bool reached_preemption();
+  bool knows_preemption() const;
   enum class Verdict { stopped, cancelled, unwound };
   /// Waits for the trainer's last word on this generation; `stopped` after `patience`, too.
   Verdict wait_verdict(std::chrono::milliseconds patience);
@@ -77,6 +84,10 @@ class Permits {
     std::optional<Start> started;
     std::uint64_t admitted = 0;
     std::uint64_t granted = 0;
+    std::uint64_t step = 0;  // the last begun
+    bool paused = false;
+    std::optional<std::uint64_t> end_at;
+    bool knows_preemption = false;
     std::uint64_t begun_runs = 0;
     std::uint64_t begun_step = 0;
     std::deque<std::uint32_t> recent;  // programs of the last runs, the newest last

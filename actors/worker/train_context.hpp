@@ -40,6 +40,10 @@ class TrainContext {
 
   /// Steps (syncs) ended so far.
   virtual std::uint64_t step() const = 0;
+  /// True once the job has been asked to end (SIGTERM to the program, `weft launch` or a worker),
+  /// at the same step in every worker: save a checkpoint, report() it, and return, within
+  /// RunConfig::grace_s of the signal. A loop that goes on ends with the next sync.
+  virtual bool reached_preemption() const = 0;
   /// Sends metrics (a JSON object, up to 1 MiB; NaN arrives as NaN, in result.json it is null) to
   /// the trainer, after copying a checkpoint's folder into the run's (the files of all workers into
   /// one). Worker 0's reports make the history; all workers report a checkpoint the same number of

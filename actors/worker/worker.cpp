@@ -10,6 +10,7 @@
 #include <weft/actors/log.hpp>
 #include <weft/actors/worker/report_log.hpp>
 #include <weft/actors/worker/stack_dump.hpp>
+#include <weft/actors/worker/term_watch.hpp>
 #include <weft/actors/worker/worker_context.hpp>
 #include <weft/actors/worker/worker_runtime.hpp>
 #include <weft/spmd/tensor/random.hpp>
@@ -81,7 +82,7 @@ class WorkerSession {
 
   void run(const BoundLoop& loop, ReportLog& reports, StageClock& stages) {
     stages.ended("devices");
-    link_.permits().wait_granted(runtime_.step());
+    link_.permits().begin_step(runtime_.step());
     board_.worker(worker_).state(ActorState::running);
     manual_seed(assignment_.seed);
     RuntimeScope runtime_scope(runtime_);
@@ -218,6 +219,7 @@ class WorkerLife {
     }
     ended.step = session.steps();
     ended.runs = session.runs();
+    ended.preempted = ended.error == 0 && link_.permits().knows_preemption();
   }
 
   void note(LoopEnded& ended, std::exception_ptr thrown) {
@@ -271,6 +273,9 @@ int run_worker_process(const WorkerEnvironment& environment, const BoundLoop& lo
     clock.ended("map");
     auto link =
         WorkerLink::connect(socket_path(environment.coordinator_address), worker, kConnectPatience);
+    const TermWatch preemption([&link, worker] {
+      link->preempt(fmt::format("worker {} (pid {}) got SIGTERM", worker, ::getpid()));
+    });
     clock.ended("connect");
     const bool good =
         run_worker(*link,

@@ -44,6 +44,12 @@ WorkerActor::behavior_type worker_behavior(WorkerActor::stateful_pointer<WorkerS
           self->send(self->state.trainer, ended_a::value, *wrong);
         }
       },
+      [self](pause_a) {
+        const std::uint64_t step = self->state.permits->pause();
+        self->send(self->state.trainer, paused_a::value, std::int32_t{self->state.worker},
+                   self->state.permits->generation(), step);
+      },
+      [self](end_at_a, std::uint64_t step) { self->state.permits->end_at(step); },
       [self](cancel_a, const std::string& reason) { self->state.permits->cancel(reason); },
       [self](stop_a) { self->state.permits->stop(); },
   };
@@ -79,6 +85,9 @@ class ActorWorkerLink : public WorkerLink {
   }
   void want_lease(std::uint64_t step) override { caf::anon_send(trainer_, lease_a::value, step); }
   void report(const Report& report) override { caf::anon_send(trainer_, report_a::value, report); }
+  void preempt(const std::string& reason) override {
+    caf::anon_send(trainer_, preempt_a::value, reason);
+  }
   void loop_ended(const LoopEnded& ended) override {
     caf::anon_send(trainer_, ended_a::value, ended);
   }

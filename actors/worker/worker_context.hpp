@@ -37,6 +37,7 @@ class WorkerContext : public TrainContext {
   const std::string& run_dir() const override { return assignment_.run_dir; }
   std::uint64_t seed() const override { return assignment_.seed; }
   std::uint64_t step() const override { return runtime_.step(); }
+  bool reached_preemption() const override { return link_.permits().reached_preemption(); }
   void report(const Metrics& metrics, const std::optional<Checkpoint>& checkpoint) override;
   void on_each_chip(const std::function<void(Chip&)>& body, std::source_location where) override {
     runtime_.call_on_chips(body, where);

@@ -359,11 +359,10 @@ void WorkerRuntime::end_step() {
   set_log_step(step_);
   board_.step(step_);
   Permits& permits = link_.permits();
-  if (step_ + kLeaseAskedAhead == permits.granted()) link_.want_lease(step_ + kLeaseAskedAhead);
-  if (step_ >= permits.granted()) {
-    link_.want_lease(step_);
-    permits.wait_granted(step_);
-  }
+  const std::uint64_t granted = permits.granted();
+  if (step_ + kLeaseAskedAhead == granted) link_.want_lease(step_ + kLeaseAskedAhead);
+  if (step_ >= granted) link_.want_lease(step_);
+  permits.begin_step(step_);
 }
 
 void WorkerRuntime::collect_metrics() {

@@ -181,7 +181,7 @@ TEST(WeftLaunch, SaysHowManyLossesAJobSurvives) {
 }
 
 TEST(WeftLaunch, PassesAnInterruptOn) {
-  AppProcess app = launch({"--mode", "mark"});
+  AppProcess app = launch({"--mode", "mark", "--grace", "0"});
   const std::string job = app.job();
   app.wait_for_line("mark loop");
   ::kill(app.pid(), SIGTERM);

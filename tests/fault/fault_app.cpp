@@ -30,6 +30,7 @@ struct Options {
   int max_failures = 0;
   std::string restart = "worker";
   double hang_timeout_s = 0;
+  double grace_s = 25;
   std::string json;
 };
 
@@ -85,6 +86,15 @@ bool first_time(const std::string& file) {
   return true;
 }
 
+/// The file of this worker in the checkpoint says at which step it was written, and what it has.
+void save(weft::TrainContext& ctx, const weft::Tensor& sum) {
+  const std::string folder = fmt::format("{}/saved-{}", ctx.run_dir(), ctx.world_rank());
+  std::filesystem::create_directory(folder);
+  std::ofstream(fmt::format("{}/{}", folder, ctx.world_rank()))
+      << fmt::format("{} {}", ctx.step(), sum.to_vector()[0]);
+  ctx.report({}, weft::Checkpoint{folder});
+}
+
 void loop(weft::TrainContext& ctx, const weft::Config& config) {
   const std::string mode = config["mode"];
   const bool victim = ctx.world_rank() == config["victim"].get<int>();
@@ -93,6 +103,7 @@ void loop(weft::TrainContext& ctx, const weft::Config& config) {
   std::vector<float> elements(static_cast<std::size_t>(ctx.num_devices()) * 4);
   std::iota(elements.begin(), elements.end(), 0.0F);
   while (ctx.step() < config["steps"].get<std::uint64_t>()) {
+    if (mode == "saves" && ctx.reached_preemption()) return save(ctx, sum);
     const bool now = victim && ctx.step() == 3 && (once.empty() || first_time(once));
     if (now && mode == "return") return;
     if (now) misbehave(mode);
@@ -156,7 +167,8 @@ int run(const Options& options) {
                      .failure = {.max_failures = options.max_failures,
                                  .restart = options.restart,
                                  .hang_timeout_s = options.hang_timeout_s},
-                     .callbacks = {std::make_shared<Announce>(options.mode == "lose_folder")}}});
+                     .callbacks = {std::make_shared<Announce>(options.mode == "lose_folder")},
+                     .grace_s = options.grace_s}});
   const weft::Result result = trainer.fit();
   std::filesystem::remove(options.json + ".once");
   weft::Config json{
@@ -164,6 +176,7 @@ int run(const Options& options) {
   for (const weft::Failure& failure : result.failures) {
     json["failures"].push_back(failure.message);
   }
+  if (result.checkpoint) json["checkpoint"] = result.checkpoint->path;
   if (result.error) {
     json["code"] = weft::to_string(result.error->code);
     json["message"] = result.error->message;
@@ -191,6 +204,7 @@ int main(int argc, char** argv) {
   app.add_option("--max-failures", options.max_failures);
   app.add_option("--restart", options.restart);
   app.add_option("--hang-timeout", options.hang_timeout_s);
+  app.add_option("--grace", options.grace_s);
   app.add_option("--json", options.json)->required();
   CLI11_PARSE(app, argc, argv);
   return run(options);

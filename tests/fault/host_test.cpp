@@ -92,14 +92,14 @@ TEST(Host, ARunFolderThatIsLostIsAnErrorInTheResult) {
 }
 
 TEST(Host, AnInterruptEndsTheJobAndCleansUp) {
-  for (const int signal : {SIGINT, SIGTERM}) {
-    FaultApp app({"--mode", "mark"});
+  for (const int signal : {SIGINT, SIGHUP, SIGTERM}) {
+    FaultApp app({"--mode", "mark", "--grace", "0"});
     app.job();
     app.wait_for_line("mark loop");
     ::kill(app.pid(), signal);
     const auto result = failure_of(app);
     EXPECT_EQ(result["code"], "cancelled");
-    expect_words(result, {"the trainer", signal == SIGINT ? "SIGINT" : "SIGTERM"});
+    expect_words(result, {"the trainer", "got SIG", ::sigabbrev_np(signal)});
   }
 }
 

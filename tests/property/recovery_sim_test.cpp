@@ -25,22 +25,25 @@ TEST(RecoverySim, NoLossIsSeenInWhatAJobLeaves) {
   }
   const char* count = std::getenv("WEFT_TEST_FAILURES");
   const std::uint64_t least = count != nullptr ? std::stoull(count) : 20'000;
-  std::uint64_t failures = 0, jobs = 0, succeeded = 0, events = 0, largest = 0;
+  std::uint64_t failures = 0, jobs = 0, succeeded = 0, preempted = 0, events = 0, largest = 0;
   for (std::uint64_t seed = 0; failures < least; ++seed) {
     const SimResult result = simulate_recovery(seed);
     ASSERT_TRUE(result.violation.empty()) << result.violation;
     failures += result.failures;
     events += result.events;
     succeeded += result.succeeded ? 1U : 0U;
+    preempted += result.preempted ? 1U : 0U;
     largest += result.workers == 64 ? 1U : 0U;
     ++jobs;
   }
   RecordProperty("failures", std::to_string(failures));
   RecordProperty("jobs", std::to_string(jobs));
   RecordProperty("succeeded", std::to_string(succeeded));
+  RecordProperty("preempted", std::to_string(preempted));
   RecordProperty("jobs_of_64_workers", std::to_string(largest));
   RecordProperty("events", std::to_string(events));
   EXPECT_GT(largest, 0U);
+  EXPECT_GT(preempted, jobs / 20);
   EXPECT_GT(succeeded, jobs / 2);
 }
 
@@ -64,6 +67,7 @@ TEST(RecoverySim, FindsEveryRuleThatIsBroken) {
       {"filter", BrokenRule::filter},
       {"wait_for_link", BrokenRule::wait_for_link},
       {"wait_for_unwound", BrokenRule::wait_for_unwound},
+      {"common_end", BrokenRule::common_end},
   };
   for (const auto& [name, rule] : kRules) {
     const std::uint64_t jobs = jobs_to_find(rule);

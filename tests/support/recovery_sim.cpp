@@ -16,14 +16,11 @@ constexpr std::uint64_t kLongDeadline = 1'000'000'000;
 constexpr std::uint64_t kLinkGrace = 40;
 
 constexpr const char* kNames[] = {
-    "loop",          "chip",          "join",
-    "program",       "lease",         "report",
-    "ended",         "unwound",       "link down",
-    "process began", "process ended", "restart due",
-    "link lost",     "deadline",      "hang seen",
-    "assigned",      "start",         "admit",
-    "grant",         "unwind",        "trainer is gone",
-    "kill",          "start process",
+    "loop",        "chip",          "join",     "program",   "lease",         "report",
+    "ended",       "unwound",       "paused",   "link down", "process began", "process ended",
+    "restart due", "link lost",     "deadline", "hang seen", "assigned",      "start",
+    "admit",       "grant",         "pause",    "end at",    "unwind",        "trainer is gone",
+    "kill",        "start process",
 };
 
 int draw_workers(Random& random) {
@@ -57,6 +54,8 @@ SimJob::SimJob(std::uint64_t seed, BrokenRule broken)
   faults_left_ = 1 + random_.below(40);
   fault_gap_ = (std::uint64_t{4} << random_.below(10)) * (1 + chips_.size() / 8);
   next_fault_ = random_.below(2 * fault_gap_);
+  Random preemption(~seed);  // of its own: one that comes leaves the rest of the job as it is
+  if (preemption.one_in(4)) preempt_at_ = preemption.below(4000 * (1 + chips_.size() / 8));
 }
 
 SimResult SimJob::run() {
@@ -74,6 +73,7 @@ SimResult SimJob::run() {
       recent_[count_ % kRecentEvents] = event;
       if (++count_ == 20'000'000) violated("the job doesn't end");
       handle(event);
+      if (count_ >= preempt_at_) carry_out(job_.preempt("preempted"));
       if (faults_left_ == 0) continue;
       const int worker = event.what == What::chip ? event.worker / chips_each_ : event.worker;
       if (count_ >= next_fault_) {
@@ -89,6 +89,7 @@ SimResult SimJob::run() {
   result.failures = job_.survived().size() + (job_.failure() ? 1 : 0);
   result.events = count_;
   result.succeeded = job_.phase() == JobPhase::succeeded;
+  result.preempted = std::ranges::any_of(workers_, &SimWorker::preempted);
   result.workers = num_workers_;
   return result;
 }
@@ -147,7 +148,7 @@ bool SimJob::is_lost(const Event& event) const {
   if (event.what == What::loop || event.what == What::chip) {
     return !worker.alive || event.life != worker.life;
   }
-  if (event.what >= What::join && event.what <= What::unwound) {
+  if (event.what >= What::join && event.what <= What::paused) {
     return event.time > worker.cut[static_cast<std::size_t>(event.life)];
   }
   if (event.what >= What::assigned && event.what <= What::trainer_gone) {
@@ -165,6 +166,8 @@ void SimJob::handle(const Event& event) {
     case What::start:
     case What::admit:
     case What::grant:
+    case What::pause:
+    case What::end_at:
     case What::unwind:
     case What::trainer_gone: return at_worker(event);
     case What::kill: return end_process(event.worker, 9);
@@ -200,14 +203,17 @@ void SimJob::at_trainer(const Event& event) {
     case What::ended: {
       const LoopEnded ended{.worker = w,
                             .generation = event.generation,
+                            .step = event.a >> 16,
                             .runs = event.b,
-                            .error = static_cast<std::uint8_t>(event.a)};
+                            .error = static_cast<std::uint8_t>(event.a),
+                            .preempted = (event.a >> 8 & 1) != 0};
       std::optional<Missing> missing;
       if (event.c != kSimNever)
         missing = {.worker = static_cast<int>(event.c), .how = "is stopped"};
       return carry_out(job_.loop_ended(ended, committed(), missing));
     }
     case What::unwound: return carry_out(job_.unwound(w, event.generation, committed()));
+    case What::paused: return carry_out(job_.paused(w, event.generation, event.a));
     case What::link_down: {
       const auto link = links_.find(w);
       if (link == links_.end() || link->second != event.life) return;
@@ -272,6 +278,8 @@ void SimJob::carry_out(const Actions& actions) {
         granted_ = action.number;
         send_to_all(What::grant, action.number);
         break;
+      case Kind::pause: send_to_all(What::pause, 0); break;
+      case Kind::end_at: send_to_all(What::end_at, action.number); break;
       case Kind::admit: send_to_all(What::admit, action.number); break;
       case Kind::kill: to_process(What::kill, action.worker); break;
       case Kind::restart:
@@ -354,7 +362,11 @@ void SimJob::check_end() const {
                           lost == static_cast<std::uint64_t>(policy_.max_failures) &&
                           lost < faults_;
     const bool too_late = says("have not joined") && deadline_ != kLongDeadline;
-    if (!too_many && !too_late && !says("before the first step")) violated(failure->message);
+    if (says("all loops ended at step")) return check_preempted_end();
+    const bool too_soon = failure->message == "preempted" && job_.generation() == 1;
+    if (!too_many && !too_late && !too_soon && !says("before the first step")) {
+      violated(failure->message);
+    }
     return;
   }
   for (int c = 0; c < static_cast<int>(chips_.size()); ++c) {
@@ -363,6 +375,22 @@ void SimJob::check_end() const {
     check_inputs(c, {.step = worker.step, .in = worker.places});
   }
   if (delivered_ != script_.reports.size()) violated("a report is missing");
+}
+
+void SimJob::check_preempted_end() const {
+  const std::uint64_t step = workers_.front().step;
+  for (const SimWorker& worker : workers_) {
+    if (worker.step != step) violated("preempted loops end at different steps");
+  }
+  for (int c = 0; c < static_cast<int>(chips_.size()); ++c) {
+    const SimWorker& worker = workers_[static_cast<std::size_t>(c / chips_each_)];
+    check_inputs(c, {.step = step, .in = worker.places});
+  }
+  const auto before = [&](std::uint64_t metrics) { return metrics < metrics_of_step(step); };
+  const auto made = static_cast<std::size_t>(std::ranges::count_if(script_.reports, before));
+  // Those of a step that a generation before had begun may have come.
+  const bool more = delivered_ > made && job_.generation() == 1;
+  if (delivered_ < made || more) violated("a report is missing, or there is one more");
 }
 
 SimResult simulate_recovery(std::uint64_t seed, BrokenRule broken) {

@@ -9,7 +9,8 @@
 /// 2. A generation starts while nothing of another runs, with its version whole on every chip.
 /// 3. No worker is ahead of the trainer's lease.
 /// 4. Worker 0's reports come out once each, in order.
-/// 5. No fault counts as two failures, no living process is refused, and the job ends: well, or for
+/// 5. A job that is preempted ends all its loops at one step, which every chip has whole.
+/// 6. No fault counts as two failures, no living process is refused, and the job ends: well, or for
 ///    a reason that it has.
 
 #include <cstdint>
@@ -29,6 +30,7 @@ enum class BrokenRule : std::uint8_t {
   filter,               ///< reports go through the filter
   wait_for_link,        ///< a process is started when nothing of the one before can come any more
   wait_for_unwound,     ///< a worker has unwound when its chips have
+  common_end,           ///< a preempted loop ends at the step that the trainer says, not at its own
 };
 
 struct SimResult {
@@ -36,6 +38,7 @@ struct SimResult {
   std::uint64_t failures = 0;  ///< that the trainer saw
   std::uint64_t events = 0;
   bool succeeded = false;
+  bool preempted = false;  ///< its loops ended early, as they were told to
   int workers = 0;
 };
 

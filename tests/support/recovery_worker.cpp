@@ -32,17 +32,37 @@ void SimJob::at_worker(const Event& event) {
     case What::start:
       worker.unwinding = false;
       worker.admitted = worker.granted = 0;
+      worker.begun = event.a;
+      worker.paused = worker.preempted = false;
+      worker.end_at = kSimNever;
       worker.start_generation = event.generation;
       worker.start_step = event.a;
       worker.start_reports = event.b;
       break;
     case What::admit: worker.admitted = std::max(worker.admitted, event.a); break;
     case What::grant: worker.granted = std::max(worker.granted, event.a); break;
+    case What::pause:
+      worker.paused = true;
+      if (broken(BrokenRule::common_end)) worker.end_at = worker.begun + 1;
+      std::swap(worker.generation, worker.start_generation);  // in the message
+      to_trainer(worker, {.what = What::paused, .a = worker.begun + 1});
+      std::swap(worker.generation, worker.start_generation);
+      break;
+    case What::end_at:
+      if (!broken(BrokenRule::common_end)) worker.end_at = event.a;
+      break;
     case What::unwind: worker.unwinding = true; break;
     case What::trainer_gone: worker.trainer_gone = true; break;
     default: worker.at = SimWorker::At::waiting; break;  // assigned
   }
   wake(event.worker);
+}
+
+bool SimJob::may_begin(SimWorker& worker) {
+  const bool held = worker.paused && worker.step > worker.begun;
+  if (worker.end_at == kSimNever && (held || worker.step >= worker.granted)) return false;
+  worker.begun = worker.step;
+  return true;
 }
 
 void SimJob::wake(int index) {
@@ -110,7 +130,7 @@ bool SimJob::advance(int index) {
       worker.at = At::open;
       return true;
     case At::open: open_session(index); return true;
-    case At::granted: return permitted(worker.granted > worker.step, At::greet);
+    case At::granted: return permitted(may_begin(worker), At::greet);
     case At::greet:
       worker.at = At::step;
       if (script_.greets) make_report(worker, kSimGreeting, At::step);
@@ -163,7 +183,7 @@ bool SimJob::advance(int index) {
       return true;
     }
     case At::lease:
-      if (worker.step >= worker.granted && !permitted(false, At::step)) return false;
+      if (!may_begin(worker) && !permitted(false, At::step)) return false;
       if (worker.at == At::lease) make_report(worker, metrics_of_step(worker.step - 1), At::step);
       return true;
     case At::drain:
@@ -190,7 +210,7 @@ bool SimJob::advance(int index) {
       worker.at = worker.unwinding ? At::unwound : At::verdict;
       if (worker.at == At::verdict) {
         to_trainer(worker, {.what = What::ended,
-                            .a = worker.error,
+                            .a = worker.error | (worker.preempted ? 256U : 0U) | worker.step << 16,
                             .b = worker.runs,
                             .c = static_cast<std::uint64_t>(worker.missing)});
       }
@@ -240,7 +260,8 @@ void SimJob::open_session(int index) {
 /// To the next run of the step, or to its end, or to that of the loop.
 void SimJob::take_step(SimWorker& worker) {
   using At = SimWorker::At;
-  if (worker.step == script_.steps.size()) {
+  worker.preempted = worker.step < script_.steps.size() && worker.step >= worker.end_at;
+  if (worker.step == script_.steps.size() || worker.preempted) {
     for (std::size_t k = 0; k < kSimTensors; ++k) {
       const auto index = static_cast<int>(&worker - workers_.data());
       if (worker.places[k] < 0) bind(index, k);
@@ -248,6 +269,7 @@ void SimJob::take_step(SimWorker& worker) {
     worker.at = At::drain;
     return;
   }
+  if (worker.step > worker.begun) violated("a step that has not begun");
   if (worker.step >= granted_) violated(fmt::format("step {} is not granted", worker.step));
   worker.at = worker.index == script_.steps[worker.step].size() ? At::end_step : At::program;
 }

@@ -30,6 +30,7 @@ enum class What : std::uint8_t {
   report,
   ended,
   unwound,
+  paused,
   link_down,
   // To the trainer, from its process and its timers.
   process_started,
@@ -43,6 +44,8 @@ enum class What : std::uint8_t {
   start,
   admit,
   grant,
+  pause,
+  end_at,
   unwind,
   trainer_gone,
   // From the trainer, to its process.
@@ -119,6 +122,8 @@ struct SimWorker {
   SimDirectory directory;
   // Permits.
   std::uint64_t start_generation = 0, start_step = 0, start_reports = 0, admitted = 0, granted = 0;
+  std::uint64_t begun = 0, end_at = kSimNever;
+  bool paused = false, preempted = false;
   bool unwinding = false, trainer_gone = false;
   // The loop.
   std::uint64_t pace = 1;
@@ -164,6 +169,7 @@ class SimJob {
   void start_again(int worker);
   void take_report(const Event& event);
   void check_end() const;
+  void check_preempted_end() const;
   std::string trace() const;
 
   // recovery_faults.cpp
@@ -177,6 +183,7 @@ class SimJob {
   void at_worker(const Event& event);
   void loop_turn(int index);
   bool advance(int index);  ///< false: waits
+  static bool may_begin(SimWorker& worker);
   void leave(SimWorker& worker, Errc error, int missing = -1);
   void open_session(int index);
   void take_step(SimWorker& worker);
@@ -219,6 +226,7 @@ class SimJob {
   std::size_t delivered_ = 0;
   std::uint64_t process_lane_ = 0, event_lane_ = 0;
 
+  std::uint64_t preempt_at_ = kSimNever;  ///< the event
   std::uint64_t faults_left_ = 0, faults_ = 0, next_fault_ = 0, fault_gap_ = 1;
   std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
   std::vector<Event> recent_;  ///< a ring

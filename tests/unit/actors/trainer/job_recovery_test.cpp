@@ -20,6 +20,8 @@ std::string words(const Actions& actions) {
     switch (action.kind) {
       case Kind::start: text += fmt::format("start at {}", action.number); break;
       case Kind::grant: text += fmt::format("grant {}", action.number); break;
+      case Kind::pause: text += "pause"; break;
+      case Kind::end_at: text += fmt::format("end at {}", action.number); break;
       case Kind::unwind: text += "unwind"; break;
       case Kind::kill: text += fmt::format("kill {}", action.worker); break;
       case Kind::restart: text += fmt::format("restart {}", action.worker); break;

@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <limits>
+
 #include <weft/tests/support/expect_error.hpp>
 
 namespace weft {
@@ -160,6 +162,13 @@ TEST(Validate, NamesWhatIsWrongWithTheFailureConfig) {
   expect({"max_failures = 3", "num_workers = 0"}, {.max_failures = 3}, 0);
   expect({"restart = \"all\"", "\"group\""}, {.restart = "all"});
   expect({"backoff_s = -1", "0 to 60"}, {.backoff_s = -1});
+}
+
+TEST(Validate, NamesAGraceThatIsNoTime) {
+  expect_refused(Errc::invalid_argument, {"run.grace_s = -1", "from 0"}, {.run = {.grace_s = -1}});
+  expect_refused(Errc::invalid_argument, {"run.grace_s = inf"},
+                 {.run = {.grace_s = std::numeric_limits<double>::infinity()}});
+  EXPECT_EQ(validate({.run = {.grace_s = 0.5}}, "app").grace(), std::chrono::milliseconds(500));
 }
 
 TEST(Validate, TakesTheFailureConfigOver) {

@@ -23,7 +23,7 @@ TEST(Permits, WaitsUntilTheTrainerAllowsIt) {
   });
   permits.wait_started();
   permits.wait_admitted(0, 1);
-  permits.wait_granted(9);
+  permits.begin_step(9);
 }
 
 TEST(Permits, ACancelEndsAWaitWithItsReason) {
@@ -45,7 +45,7 @@ TEST(Permits, NobodyWaitsForAWorkerWhoseLoopHasEnded) {
 
 TEST(Permits, ATimeoutSaysWhatWasWaitedFor) {
   Permits permits(milliseconds(1));
-  expect_error(Errc::timeout, {"lease", "0.001 s"}, [&] { permits.wait_granted(0); });
+  expect_error(Errc::timeout, {"lease", "0.001 s"}, [&] { permits.begin_step(0); });
   EXPECT_EQ(permits.wait_verdict(milliseconds(1)), Permits::Verdict::stopped);
 }
 
@@ -108,7 +108,7 @@ TEST(Permits, AGenerationBeginsWithoutWhatWasAllowedBefore) {
   permits.start({.generation = 2, .step = 7});
   EXPECT_EQ(permits.generation(), 2U);
   EXPECT_EQ(permits.granted(), 0U);
-  expect_error(Errc::timeout, {"lease"}, [&] { permits.wait_granted(7); });
+  expect_error(Errc::timeout, {"lease"}, [&] { permits.begin_step(7); });
   expect_error(Errc::timeout, {"same program"}, [&] { permits.wait_admitted(0, 5); });
   EXPECT_FALSE(permits.begin_run(2, 0, 7)) << "what was asked was of the generation before";
   EXPECT_FALSE(permits.begin_run(5, 0, 7));
@@ -118,7 +118,7 @@ TEST(Permits, TheEndOfAGenerationEndsItsWaits) {
   Permits permits(kLong);
   permits.start({.generation = 1});
   std::jthread trainer([&] { permits.unwind("worker 3 was killed"); });
-  expect_error(Errc::peer_lost, {"worker 3 was killed"}, [&] { permits.wait_granted(0); });
+  expect_error(Errc::peer_lost, {"worker 3 was killed"}, [&] { permits.begin_step(0); });
   expect_error(Errc::peer_lost, {"worker 3 was killed"}, [&] { permits.wait_admitted(0, 1); });
   expect_error(Errc::peer_lost, {"worker 3 was killed"}, [&] { permits.begin_run(1, 0, 7); });
   EXPECT_TRUE(permits.unwinding());
@@ -146,7 +146,7 @@ TEST(Permits, AGenerationThatIsOverBeforeItWasNoticedHasBegunAllTheSame) {
   permits.start({.generation = 2});
   permits.unwind("worker 4 was killed");
   EXPECT_EQ(permits.wait_started(1).generation, 2U);
-  expect_error(Errc::peer_lost, {"worker 4"}, [&] { permits.wait_granted(0); });
+  expect_error(Errc::peer_lost, {"worker 4"}, [&] { permits.begin_step(0); });
 }
 
 TEST(Permits, ACancelIsTheLastWord) {
@@ -157,7 +157,7 @@ TEST(Permits, ACancelIsTheLastWord) {
   permits.unwind("worker 4 was killed");
   expect_error(Errc::cancelled, {"can't be started"}, [&] { permits.wait_started(1); });
   expect_error(Errc::cancelled, {"can't be started"}, [&] { permits.wait_started(0); });
-  expect_error(Errc::cancelled, {"can't be started"}, [&] { permits.wait_granted(0); });
+  expect_error(Errc::cancelled, {"can't be started"}, [&] { permits.begin_step(0); });
 }
 
 TEST(Permits, TheVerdictIsTheTrainersLastWord) {

@@ -1,0 +1,146 @@
+/// Jobs that are asked to end by SIGTERM: all their loops do so at one step, with what they had.
+
+#include <gtest/gtest.h>
+
+#include <csignal>
+#include <fstream>
+#include <sstream>
+
+#include <weft/tests/fault/fault_process.hpp>
+#include <weft/transport/board.hpp>
+
+namespace weft {
+namespace {
+
+using testing::expect_nothing_left;
+using testing::expect_words;
+using testing::failure_of;
+using testing::FaultApp;
+using testing::wait_until;
+using Json = nlohmann::json;
+
+constexpr const char* kForEver = "1000000000";
+
+/// An app that runs until it is told to end, and its board.
+class EndlessApp : public FaultApp {
+ public:
+  explicit EndlessApp(std::vector<std::string> more)
+      : FaultApp(words(std::move(more))), board_(Board::open(job().substr(0, 32), true)) {}
+
+  ActorRow worker(int rank) const { return board_.read(1 + rank); }
+  void wait_for_step(std::uint64_t step) const {
+    wait_until([&] { return worker(0).step >= step; });
+  }
+
+ private:
+  static std::vector<std::string> words(std::vector<std::string> more) {
+    more.insert(more.end(), {"--steps", kForEver});
+    return more;
+  }
+  Board board_;
+};
+
+/// In each worker's file of the checkpoint.
+struct Saved {
+  std::uint64_t step = 0;
+  float sum = 0;
+};
+
+std::vector<Saved> saved(const Json& result, int workers) {
+  std::vector<Saved> all(static_cast<std::size_t>(workers));
+  for (int w = 0; w < workers; ++w) {
+    std::ifstream file(fmt::format("{}/{}", result.at("checkpoint").get<std::string>(), w));
+    Saved& one = all[static_cast<std::size_t>(w)];
+    EXPECT_TRUE(file >> one.step >> one.sum) << w;
+  }
+  return all;
+}
+
+void expect_saved_at_one_step(FaultApp& app, std::initializer_list<std::string_view> words) {
+  const Json result = failure_of(app);
+  EXPECT_EQ(result.at("code"), "cancelled");
+  expect_words(result, words);
+  const std::uint64_t step = result.at("step");
+  EXPECT_GE(step, 4U);  // a worker begins a step while another is still in the one before
+  // Of 3 workers x 2 chips 24 elements, of which each step adds the squares' sum.
+  float sum = 0;
+  for (std::uint64_t s = 0; s < step; ++s) sum += 4324;
+  for (const Saved& one : saved(result, 3)) {
+    EXPECT_EQ(one.step, step);
+    EXPECT_EQ(one.sum, sum);
+  }
+  // A report a step, and that of the checkpoint.
+  EXPECT_EQ(result.at("history").size(), step + 1);
+}
+
+TEST(Preemption, EndsAllLoopsAtOneStep) {
+  EndlessApp app({"--mode", "saves"});
+  app.wait_for_step(5);
+  ::kill(app.pid(), SIGTERM);
+  expect_saved_at_one_step(app, {"the trainer", "got SIGTERM", "all loops ended at step"});
+}
+
+TEST(Preemption, MayReachAWorkerFirst) {
+  EndlessApp app({"--mode", "saves"});
+  app.wait_for_step(5);
+  ::kill(app.worker(2).pid, SIGTERM);
+  expect_saved_at_one_step(app, {"worker 2", "got SIGTERM", "all loops ended at step"});
+}
+
+TEST(Preemption, MayReachEveryProcess) {
+  EndlessApp app({"--mode", "saves"});
+  app.wait_for_step(5);
+  for (int w = 0; w < 3; ++w) ::kill(app.worker(w).pid, SIGTERM);
+  ::kill(app.pid(), SIGTERM);
+  expect_saved_at_one_step(app, {"got SIGTERM", "all loops ended at step"});
+}
+
+TEST(Preemption, SurvivesALossToo) {
+  EndlessApp app({"--mode", "saves", "--max-failures", "-1"});
+  app.wait_for_step(5);
+  ::kill(app.worker(1).pid, SIGKILL);
+  ::kill(app.pid(), SIGTERM);
+  expect_saved_at_one_step(app, {"got SIGTERM", "all loops ended at step"});
+}
+
+TEST(Preemption, SaysWhatALoopShouldDoThatDoesNotLook) {
+  EndlessApp app({"--mode", "none"});
+  app.wait_for_step(5);
+  ::kill(app.pid(), SIGTERM);
+  const Json result = failure_of(app);
+  EXPECT_EQ(result.at("code"), "cancelled");
+  expect_words(result, {"got SIGTERM", "went on after step", "ctx.reached_preemption()"});
+}
+
+TEST(Preemption, EndsWithItsGrace) {
+  FaultApp app({"--mode", "mark", "--grace", "0.2"});
+  app.job();
+  app.wait_for_line("mark loop");
+  ::kill(app.pid(), SIGTERM);
+  const Json result = failure_of(app);
+  EXPECT_EQ(result.at("code"), "cancelled");
+  expect_words(result, {"got SIGTERM", "had not ended in time", "run.grace_s = 0.2"});
+}
+
+TEST(Preemption, EndsAtASecondSignal) {
+  FaultApp app({"--mode", "mark", "--grace", "3600"});
+  app.job();
+  app.wait_for_line("mark loop");
+  ::kill(app.pid(), SIGTERM);
+  app.wait_for_line("the loops end at the next step");
+  ::kill(app.pid(), SIGINT);
+  expect_words(failure_of(app), {"got SIGINT"});
+}
+
+TEST(Preemption, EndsALoopInTheTrainersProcess) {
+  EndlessApp app({"--mode", "saves", "--workers", "0", "--victim", "0"});
+  app.wait_for_step(5);
+  ::kill(app.pid(), SIGTERM);
+  const Json result = failure_of(app);
+  EXPECT_EQ(result.at("code"), "cancelled");
+  expect_words(result, {"all loops ended at step"});
+  EXPECT_EQ(saved(result, 1)[0].step, result.at("step"));
+}
+
+}  // namespace
+}  // namespace weft
