@@ -46,7 +46,8 @@ typename Inspector::result_type inspect(Inspector& f, LoopEnded& x) {
 }
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, ProcessEnded& x) {
-  return f(caf::meta::type_name("weft::process/1"), x.worker, x.signal, x.exit_code);
+  return f(caf::meta::type_name("weft::process/2"), x.worker, x.signal, x.exit_code,
+           x.out_of_memory);
 }
 
 using join_a = caf::atom_constant<caf::atom("join")>;

@@ -78,6 +78,7 @@ struct ProcessEnded {
   std::int32_t worker = -1;
   std::int32_t signal = 0;
   std::int32_t exit_code = 0;
+  bool out_of_memory = false;  ///< while it lived, the kernel killed a process for want of memory
 };
 
 }  // namespace weft

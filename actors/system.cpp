@@ -115,7 +115,7 @@ SystemConfig::SystemConfig() {
   add_message_type<Report>("weft::report/2");
   add_message_type<Start>("weft::start/1");
   add_message_type<LoopEnded>("weft::ended/3");
-  add_message_type<ProcessEnded>("weft::process/1");
+  add_message_type<ProcessEnded>("weft::process/2");
   add_message_type<WorkerActor>("weft::worker/3");
   add_message_type<TrainerActor>("weft::trainer/3");
 }

@@ -1,6 +1,7 @@
 #include <weft/actors/trainer/job_state.hpp>
 
 #include <algorithm>
+#include <csignal>
 #include <cstring>
 
 #include <fmt/format.h>
@@ -16,6 +17,10 @@ std::string describe(const Whereabouts& where) {
   return fmt::format(" at step {}{}", where.step,
                      where.collective.empty() ? "" : ", in " + where.collective);
 }
+
+constexpr const char* kOutOfMemory =
+    "; meanwhile the kernel killed a process for want of memory (oom_kill in /proc/vmstat): give "
+    "the job more, or let a worker need less";
 
 std::string signal_name(int signal) {
   const char* name = ::sigabbrev_np(signal);
@@ -217,16 +222,18 @@ Actions JobState::process_ended(const ProcessEnded& ended, const Whereabouts& wh
   const std::string how = ended.signal != 0 ? "was killed by " + signal_name(ended.signal)
                                             : fmt::format("exited with code {}", ended.exit_code);
   const bool joined = worker.place != Place::starting;
-  return lose({.code = Errc::peer_lost,
-               .message = fmt::format("{} {}{}", name(ended.worker), how,
-                                      joined ? describe(where) : " before it joined"),
-               .worker = ended.worker,
-               .pid = worker.pid,
-               .signal = ended.signal,
-               .exit_code = ended.exit_code,
-               .step = where.step,
-               .collective = where.collective},
-              false, committed);
+  return lose(
+      {.code = Errc::peer_lost,
+       .message = fmt::format("{} {}{}{}", name(ended.worker), how,
+                              joined ? describe(where) : " before it joined",
+                              ended.signal == SIGKILL && ended.out_of_memory ? kOutOfMemory : ""),
+       .worker = ended.worker,
+       .pid = worker.pid,
+       .signal = ended.signal,
+       .exit_code = ended.exit_code,
+       .step = where.step,
+       .collective = where.collective},
+      false, committed);
 }
 
 Actions JobState::link_lost(int worker, const Whereabouts& where, std::uint64_t committed) {

@@ -49,6 +49,16 @@ std::vector<std::string> merged_environment(const std::vector<std::string>& vari
   return merged;
 }
 
+/// Processes that the kernel has killed for want of memory; 0 where it doesn't say.
+long oom_kills() {
+  std::ifstream in("/proc/vmstat");
+  std::string name;
+  for (long count = 0; in >> name >> count;) {
+    if (name == "oom_kill") return count;
+  }
+  return 0;
+}
+
 /// Closed on destruction, but for an end that was taken.
 struct Pipe {
   Pipe() {
@@ -99,7 +109,7 @@ struct Pipe {
 
 WorkerProcess::WorkerProcess(int worker, const std::vector<std::string>& variables, Outlet& out,
                              Outlet& err)
-    : worker_(worker) {
+    : worker_(worker), oom_kills_(oom_kills()) {
   std::vector<std::string> words = own_arguments();
   std::vector<std::string> environment = merged_environment(variables);
   const std::vector<char*> argv = pointers(words);
@@ -157,7 +167,8 @@ ProcessEnded WorkerProcess::reap() {
   }
   return {.worker = worker_,
           .signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0,
-          .exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 0};
+          .exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 0,
+          .out_of_memory = oom_kills() > oom_kills_};
 }
 
 void WorkerProcess::pump() {

@@ -52,6 +52,7 @@ class WorkerProcess {
   pid_t pid_ = -1;
   int pidfd_ = -1;
   bool running_ = false;
+  long oom_kills_;  ///< of the machine, when the process was started
   Stream out_;
   Stream err_;
 };

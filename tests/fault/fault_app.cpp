@@ -31,6 +31,7 @@ struct Options {
   std::string restart = "worker";
   double hang_timeout_s = 0;
   double grace_s = 25;
+  std::string storage = "~/weft_runs";
   std::string json;
 };
 
@@ -57,7 +58,17 @@ struct Options {
   std::abort();
 }
 
+/// Until it gets no more, once the test has let it go on.
+[[noreturn]] void eat_memory() {
+  fmt::print("mark oom {}\n", ::getpid());
+  std::fflush(stdout);
+  std::raise(SIGSTOP);
+  for (std::vector<std::string> eaten;;) eaten.emplace_back(std::size_t{1} << 20, 'x');
+}
+
 void misbehave(const std::string& mode) {
+  if (mode == "oom") eat_memory();
+  if (mode == "bad_alloc") std::string(std::string().max_size() / 2, 'x');
   if (mode == "spin") spin();
   if (mode == "deadlock") deadlock();
   if (mode == "flood") flood();
@@ -164,6 +175,7 @@ int run(const Options& options) {
                          .spmd = {.mesh_shape = {std::max(options.workers, 1), options.chips},
                                   .axis_names = {"data", "model"}}},
              .run = {.name = "fault",
+                     .storage_path = options.storage,
                      .failure = {.max_failures = options.max_failures,
                                  .restart = options.restart,
                                  .hang_timeout_s = options.hang_timeout_s},
@@ -205,6 +217,7 @@ int main(int argc, char** argv) {
   app.add_option("--restart", options.restart);
   app.add_option("--hang-timeout", options.hang_timeout_s);
   app.add_option("--grace", options.grace_s);
+  app.add_option("--storage", options.storage);
   app.add_option("--json", options.json)->required();
   CLI11_PARSE(app, argc, argv);
   return run(options);

@@ -24,8 +24,9 @@ namespace weft::testing {
 
 inline constexpr std::string_view kNoNamespace = "no right to mount in a namespace of its own: ";
 
-/// Moves this process to a namespace in which `options` ("size=1m") say what /dev/shm has.
-inline void mount_own_shm(const std::string& options) {
+/// Moves this process to a namespace in which `folder` is a file system of its own, of which
+/// `options` ("size=1m") say what it has.
+inline void mount_own(const std::string& folder, const std::string& options) {
   const auto write = [](const char* file, const std::string& text) { std::ofstream(file) << text; };
   const auto must = [](bool done, const char* what) {
     if (!done)
@@ -41,7 +42,7 @@ inline void mount_own_shm(const std::string& options) {
     must(unshare(CLONE_NEWNS) == 0, "unshare");
   }
   must(mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0, "mount --make-rprivate");
-  must(mount("tmpfs", "/dev/shm", "tmpfs", 0, (options + ",mode=1777").c_str()) == 0, "mount");
+  must(mount("tmpfs", folder.c_str(), "tmpfs", 0, (options + ",mode=1777").c_str()) == 0, "mount");
 }
 
 /// Runs `body` with its expectations in a fork with a /dev/shm of its own, and expects that it
@@ -49,7 +50,7 @@ inline void mount_own_shm(const std::string& options) {
 inline void in_own_shm(const std::string& options, const std::function<void()>& body) {
   SCOPED_TRACE("/dev/shm with " + options);
   ChildProcess child([&] {
-    mount_own_shm(options);
+    mount_own("/dev/shm", options);
     body();
     const std::unique_ptr<DIR, int (*)(DIR*)> folder(opendir("/dev/shm"), closedir);
     while (const dirent* entry = readdir(folder.get())) {

@@ -133,6 +133,18 @@ TEST(JobState, NamesWorkerPidSignalStepAndCollectiveOfALoss) {
   EXPECT_EQ(job.failure()->code, Errc::peer_lost);
 }
 
+TEST(JobState, SaysThatTheKernelHadNoMemory) {
+  const auto message = [](const ProcessEnded& ended) {
+    JobState job = joined(3);
+    job.process_ended(ended, {.step = 7});
+    return job.failure()->message;
+  };
+  const std::string word = "for want of memory";
+  EXPECT_NE(message({.worker = 2, .signal = 9, .out_of_memory = true}).find(word), word.npos);
+  EXPECT_EQ(message({.worker = 2, .signal = 9}).find(word), word.npos);
+  EXPECT_EQ(message({.worker = 2, .signal = 11, .out_of_memory = true}).find(word), word.npos);
+}
+
 TEST(JobState, KeepsTheFirstCause) {
   JobState job = joined(2);
   job.process_ended({.worker = 1, .signal = 11}, {});
