@@ -22,8 +22,8 @@ typename Inspector::result_type inspect(Inspector& f, JoinRequest& x) {
 }
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, Assignment& x) {
-  return f(caf::meta::type_name("weft::assignment/2"), x.mesh_shape, x.axis_names, x.num_workers,
-           x.chips_per_worker, x.timeout_ms, x.seed, x.run_dir, x.recovers);
+  return f(caf::meta::type_name("weft::assignment/3"), x.mesh_shape, x.axis_names, x.num_workers,
+           x.chips_per_worker, x.timeout_ms, x.seed, x.run_dir, x.recovers, x.keeps_state);
 }
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, ProgramSeen& x) {
@@ -37,7 +37,7 @@ typename Inspector::result_type inspect(Inspector& f, Report& x) {
 }
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, Start& x) {
-  return f(caf::meta::type_name("weft::start/1"), x.generation, x.step, x.reports);
+  return f(caf::meta::type_name("weft::start/2"), x.generation, x.step, x.reports, x.checkpoint);
 }
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, LoopEnded& x) {

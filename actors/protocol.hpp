@@ -29,7 +29,8 @@ struct Assignment {
   std::int64_t timeout_ms = 0;
   std::uint64_t seed = 0;
   std::string run_dir{};
-  bool recovers = false;  ///< the job survives losses
+  bool recovers = false;    ///< the job survives losses
+  bool keeps_state = true;  ///< FailureConfig::state_versions is 2
 };
 
 /// A program that a worker meets for the first time: its `sequence`-th, wanted for its `run`-th
@@ -60,6 +61,7 @@ struct Start {
   std::uint64_t generation = 1;
   std::uint64_t step = 0;     ///< steps that earlier generations have taken
   std::uint64_t reports = 0;  ///< of worker 0 that the trainer has got
+  std::string checkpoint{};   ///< to be loaded before; "" for none
 };
 
 /// The end of a worker's loop: by return, or by the error whose code (an Errc) isn't 0.

@@ -110,10 +110,10 @@ SystemConfig::SystemConfig() {
   std::istringstream no_file;
   parse({}, no_file);
   add_message_type<JoinRequest>("weft::join/1");
-  add_message_type<Assignment>("weft::assignment/2");
+  add_message_type<Assignment>("weft::assignment/3");
   add_message_type<ProgramSeen>("weft::program/2");
   add_message_type<Report>("weft::report/2");
-  add_message_type<Start>("weft::start/1");
+  add_message_type<Start>("weft::start/2");
   add_message_type<LoopEnded>("weft::ended/3");
   add_message_type<ProcessEnded>("weft::process/2");
   add_message_type<WorkerActor>("weft::worker/3");

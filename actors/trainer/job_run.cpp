@@ -210,7 +210,7 @@ class JobRun {
 
   void handle(const TrainerEvent& event) {
     switch (event.kind) {
-      case TrainerEvent::Kind::report: take_report(event.report); break;
+      case TrainerEvent::Kind::report: take_report(event.report, event.whole_checkpoint); break;
       case TrainerEvent::Kind::kill: kill(*process_of(event.worker), event.dump_stack); break;
       case TrainerEvent::Kind::restart: start_again(event.worker); break;
       case TrainerEvent::Kind::ended:
@@ -251,13 +251,13 @@ class JobRun {
     }
   }
 
-  void take_report(const Report& report) {
+  void take_report(const Report& report, const std::string& whole) {
     result_.metrics = Metrics::from_cbor(report.metrics);
     result_.metrics_history.push_back(result_.metrics);
     if (!report.checkpoint.empty()) result_.checkpoint = Checkpoint{report.checkpoint};
     on_disk([&] {
       folder_.add_last(result_.metrics_history);
-      if (!report.checkpoint.empty()) folder_.keep_checkpoints(spec_.checkpoints_to_keep);
+      if (!report.checkpoint.empty()) folder_.keep_checkpoints(spec_.checkpoints_to_keep, whole);
     });
     if (own_failure_ || thrown_) return;
     call_back([&](Callback& callback) { callback.on_report(result_.metrics); });

@@ -23,7 +23,8 @@ struct JobSpec {
   int checkpoints_to_keep = 0;
   RecoveryPolicy recovery;
   double hang_timeout_s = 0;  ///< 0: hangs aren't looked for
-  double grace_s = 0;         ///< 0: a preempted job is cancelled
+  int state_versions = 2;
+  double grace_s = 0;  ///< 0: a preempted job is cancelled
 
   /// Workers that join: at least one.
   int num_joins() const { return num_workers == 0 ? 1 : num_workers; }

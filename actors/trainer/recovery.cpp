@@ -43,7 +43,7 @@ std::optional<std::string> Recovery::refuse(const Failure& failure, std::uint64_
   const bool progress = failures_.empty() || committed > last_step_;
   alike_ = !progress && are_alike(failures_.back(), failure) ? alike_ + 1 : 1;
   if (committed == 0 && alike_ == kStartFailuresMax) {
-    return fmt::format("; it failed so {} times before the first step", alike_);
+    return fmt::format("; it failed so {} times, and no step was kept", alike_);
   }
   in_a_row_ = progress ? 1 : in_a_row_ + 1;
   last_step_ = committed;

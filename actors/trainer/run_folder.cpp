@@ -106,7 +106,7 @@ std::string RunFolder::csv_row(const Metrics& metrics) const {
   return row + "\n";
 }
 
-void RunFolder::keep_checkpoints(int num_to_keep) const {
+void RunFolder::keep_checkpoints(int num_to_keep, const std::string& whole) const {
   if (num_to_keep == 0) return;
   std::error_code error;
   std::vector<fs::path> found;
@@ -115,7 +115,7 @@ void RunFolder::keep_checkpoints(int num_to_keep) const {
   }
   std::ranges::sort(found);
   for (std::size_t i = 0; !error && i + static_cast<std::size_t>(num_to_keep) < found.size(); ++i) {
-    fs::remove_all(found[i], error);
+    if (found[i] != whole) fs::remove_all(found[i], error);
   }
   if (error) fail(Errc::io, "can't remove old checkpoints in {}: {}", path_, error.message());
 }
@@ -173,15 +173,27 @@ Result read_result(const std::string& path) {
 }
 
 std::string store_checkpoint(const std::string& run_dir, std::uint64_t step, std::uint32_t report,
-                             const std::string& from) {
+                             int worker, const std::string& from) {
   const std::string number = report == 0 ? "" : fmt::format("-{}", report);
   const std::string to = fmt::format("{}/checkpoint_{:06}{}", run_dir, step, number);
-  std::error_code error;
-  fs::create_directories(to, error);
-  if (!error) {
-    fs::copy(from, to, fs::copy_options::recursive | fs::copy_options::overwrite_existing, error);
+  const fs::path part = fmt::format("{}/.part-{}", run_dir, worker);
+  try {
+    fs::remove_all(part);  // of a worker that was killed
+    fs::copy(from, part, fs::copy_options::recursive);
+    fs::create_directories(to);
+    const std::vector<fs::directory_entry> entries(fs::recursive_directory_iterator(part), {});
+    for (const auto& entry : entries) {
+      const fs::path place = to / entry.path().lexically_relative(part);
+      if (entry.is_directory()) {
+        fs::create_directories(place);
+      } else {
+        fs::rename(entry.path(), place);
+      }
+    }
+    fs::remove_all(part);
+  } catch (const fs::filesystem_error& e) {
+    fail(Errc::io, "can't copy the checkpoint {} to {}: {}", from, to, e.code().message());
   }
-  if (error) fail(Errc::io, "can't copy the checkpoint {} to {}: {}", from, to, error.message());
   return to;
 }
 

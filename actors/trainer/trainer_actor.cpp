@@ -10,6 +10,7 @@
 
 #include <weft/actors/log.hpp>
 #include <weft/actors/system.hpp>
+#include <weft/actors/trainer/checkpoint_tally.hpp>
 #include <weft/actors/trainer/hang_watch.hpp>
 #include <weft/actors/trainer/job_state.hpp>
 #include <weft/actors/trainer/report_filter.hpp>
@@ -28,6 +29,7 @@ struct TrainerState {
   std::map<int, WorkerActor> workers;
   std::set<int> due;  ///< to be started again, once the link to the process before is gone
   ReportFilter reports;
+  std::optional<CheckpointTally> checkpoints;
   std::optional<HangWatch> hangs;
   const char* name = "weft.trainer";
 };
@@ -53,6 +55,12 @@ bool same_token(const std::string& a, const std::string& b) {
   return difference == 0;
 }
 
+/// Where the state isn't kept.
+std::string checkpoint_to_load(const TrainerState& state) {
+  const auto& last = state.checkpoints->last();
+  return state.options.spec.state_versions == 1 && last ? last->path : "";
+}
+
 void send_to_all(Self self, const Action& action) {
   const auto& state = self->state;
   for (const auto& [rank, worker] : state.workers) {
@@ -61,7 +69,8 @@ void send_to_all(Self self, const Action& action) {
         self->send(worker, start_a::value,
                    Start{.generation = state.job->generation(),
                          .step = action.number,
-                         .reports = state.reports.count()});
+                         .reports = state.reports.count(),
+                         .checkpoint = checkpoint_to_load(state)});
         break;
       case Action::Kind::asked:
         if (rank != action.worker) {
@@ -99,9 +108,15 @@ void begin_generation(Self self, std::uint64_t step) {
   auto& state = self->state;
   const std::uint64_t generation = state.job->generation();
   state.reports.begin_generation(generation, step);
+  state.checkpoints->begin_generation(step);
   if (generation > 1) {
     state.memory->begin_generation(step);
-    logger("weft.trainer")->warn("the job goes on at step {}", step);
+    const bool kept = state.options.spec.state_versions == 2;
+    const std::string checkpoint = checkpoint_to_load(state);
+    logger("weft.trainer")
+        ->warn("the job goes on at step {}{}{}", step,
+               kept ? "" : ", as run.failure.state_versions = 1: that of its last checkpoint ",
+               !kept && checkpoint.empty() ? "(there is none yet)" : checkpoint);
   }
   state.board->trainer().state(ActorState::running);
   state.board->set_status(JobStatus::running);
@@ -140,7 +155,12 @@ void start_again(Self self, int worker) {
   }
 }
 
-std::uint64_t committed(Self self) { return common_step(*self->state.memory); }
+/// The step that the job would go on at.
+std::uint64_t committed(Self self) {
+  const auto& state = self->state;
+  if (state.options.spec.state_versions == 2) return common_step(*state.memory);
+  return state.checkpoints->last() ? state.checkpoints->last()->step : 0;
+}
 
 void carry_out(Self self, const Actions& actions) {
   auto& state = self->state;
@@ -207,7 +227,8 @@ caf::result<Assignment> join(Self self, const JoinRequest& request, const Worker
                         .timeout_ms = spec.timeout().count(),
                         .seed = spec.seed,
                         .run_dir = state.options.run_dir,
-                        .recovers = spec.recovery.max_failures != 0};
+                        .recovers = spec.recovery.max_failures != 0,
+                        .keeps_state = spec.state_versions == 2};
   if (spec.mesh) {
     assignment.mesh_shape = spec.mesh->shape();
     assignment.axis_names = spec.mesh->axis_names();
@@ -223,6 +244,17 @@ void preempt(Self self, const std::string& why) {
   logger("weft.trainer")->warn("{}; the loops end at the next step", why);
   carry_out(self, state.job->preempt(why));
   self->delayed_send(self, grace - std::min(kEndingGrace, grace / 2), grace_a::value);
+}
+
+/// Worker 0's reports are the run's.
+void take_report(Self self, const Report& report) {
+  auto& state = self->state;
+  state.checkpoints->reported(report);
+  if (report.worker != 0 || !state.reports.is_new(report)) return;
+  const auto& whole = state.checkpoints->last();
+  state.options.on_event({.kind = TrainerEvent::Kind::report,
+                          .report = report,
+                          .whole_checkpoint = whole ? whole->path : ""});
 }
 
 void heard(Self self, const char* message) {
@@ -257,6 +289,7 @@ TrainerActor::behavior_type trainer_behavior(Self self, const TrainerLinkOptions
   state.memory = memory;
   state.board = board;
   state.job.emplace(options.spec.num_joins(), options.spec.recovery);
+  state.checkpoints.emplace(options.spec.num_joins());
   state.board->trainer().state(ActorState::joining);
   route_to_log(self, "weft.trainer");
   self->set_down_handler(
@@ -283,9 +316,7 @@ TrainerActor::behavior_type trainer_behavior(Self self, const TrainerLinkOptions
       },
       [self](report_a, const Report& report) {
         heard(self, "report");
-        // Worker 0's reports are the run's.
-        if (report.worker != 0 || !self->state.reports.is_new(report)) return;
-        self->state.options.on_event({.kind = TrainerEvent::Kind::report, .report = report});
+        take_report(self, report);
       },
       [self](ended_a, const LoopEnded& ended) {
         heard(self, "ended");

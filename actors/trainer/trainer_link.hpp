@@ -19,6 +19,7 @@ struct TrainerEvent {
   enum class Kind : std::uint8_t { report, kill, restart, ended };
   Kind kind = Kind::report;
   Report report{};                   ///< report
+  std::string whole_checkpoint{};    ///< report: the last that all workers had a part in, or ""
   int worker = -1;                   ///< kill, restart: whose process
   bool dump_stack = false;           ///< kill: after it has said where it is
   std::optional<Failure> failure{};  ///< ended

@@ -305,6 +305,13 @@ JobSpec validate(const TrainerOptions& options, const std::string& program) {
   spec.checkpoints_to_keep = options.run.checkpoint.num_to_keep;
   spec.recovery = resolve_recovery(options.run.failure, scaling.num_workers);
   spec.hang_timeout_s = options.run.failure.hang_timeout_s;
+  spec.state_versions = options.run.failure.state_versions;
+  if (spec.state_versions != 1 && spec.state_versions != 2) {
+    fail(Errc::invalid_argument,
+         "run.failure.state_versions = {}: expected 2, or 1 to save memory and go on at the last "
+         "checkpoint",
+         spec.state_versions);
+  }
   spec.grace_s = options.run.grace_s;
   if (!(spec.grace_s >= 0) || spec.grace_s > kGraceSecondsMax) {
     fail(Errc::invalid_argument,

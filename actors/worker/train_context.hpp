@@ -40,6 +40,9 @@ class TrainContext {
 
   /// Steps (syncs) ended so far.
   virtual std::uint64_t step() const = 0;
+  /// What to load before the loop begins at step(): set where a worker was lost and the state of
+  /// the steps before is not kept (FailureConfig::state_versions = 1).
+  virtual const std::optional<Checkpoint>& checkpoint() const = 0;
   /// True once the job has been asked to end (SIGTERM to the program, `weft launch` or a worker),
   /// at the same step in every worker: save a checkpoint, report() it, and return, within
   /// RunConfig::grace_s of the signal. A loop that goes on ends with the next sync.

@@ -65,6 +65,7 @@ class WorkerSession {
         job_id_(identity.job_id),
         assignment_(assignment),
         generation_(start.generation),
+        checkpoint_(start.checkpoint),
         board_(board),
         mesh_(mesh_of(assignment)),
         own_memory_(has_mesh()
@@ -78,7 +79,8 @@ class WorkerSession {
                   .plan_dir = variable("WEFT_COMPILE_CACHE"),
                   .debug = debug_level(),
                   .generation = start.generation,
-                  .resume_step = start.step}) {}
+                  .resume_step = start.step,
+                  .keeps_state = assignment.keeps_state}) {}
 
   void run(const BoundLoop& loop, ReportLog& reports, StageClock& stages) {
     stages.ended("devices");
@@ -86,7 +88,8 @@ class WorkerSession {
     board_.worker(worker_).state(ActorState::running);
     manual_seed(assignment_.seed);
     RuntimeScope runtime_scope(runtime_);
-    WorkerContext context(worker_, job_id_, assignment_, link_, runtime_, reports, stages.take());
+    WorkerContext context(worker_, job_id_, assignment_, checkpoint_, link_, runtime_, reports,
+                          stages.take());
     const ContextScope context_scope(context);
     loop(context);
     runtime_scope.finish();
@@ -146,6 +149,7 @@ class WorkerSession {
   const std::string job_id_;
   const Assignment assignment_;
   const std::uint64_t generation_;
+  const std::string checkpoint_;
   Board& board_;
   const Mesh mesh_;
   std::optional<JobMemory> own_memory_;

@@ -54,7 +54,8 @@ void WorkerContext::report(const Metrics& metrics, const std::optional<Checkpoin
            checkpoint->path);
     }
     refuse_own_folder(checkpoint->path, run_dir());
-    report.checkpoint = store_checkpoint(run_dir(), step(), report_number_, checkpoint->path);
+    report.checkpoint =
+        store_checkpoint(run_dir(), step(), report_number_, worker_, checkpoint->path);
   }
   ++report_number_;
   reports_.add(report);

@@ -14,11 +14,13 @@ namespace weft {
 
 class WorkerContext : public TrainContext {
  public:
-  WorkerContext(int worker, std::string job_id, const Assignment& assignment, WorkerLink& link,
-                WorkerRuntime& runtime, ReportLog& reports, std::vector<BootstrapStage> stages)
+  WorkerContext(int worker, std::string job_id, const Assignment& assignment,
+                const std::string& checkpoint, WorkerLink& link, WorkerRuntime& runtime,
+                ReportLog& reports, std::vector<BootstrapStage> stages)
       : worker_(worker),
         job_id_(std::move(job_id)),
         assignment_(assignment),
+        checkpoint_(checkpoint.empty() ? std::nullopt : std::optional(Checkpoint{checkpoint})),
         link_(link),
         runtime_(runtime),
         reports_(reports),
@@ -37,6 +39,7 @@ class WorkerContext : public TrainContext {
   const std::string& run_dir() const override { return assignment_.run_dir; }
   std::uint64_t seed() const override { return assignment_.seed; }
   std::uint64_t step() const override { return runtime_.step(); }
+  const std::optional<Checkpoint>& checkpoint() const override { return checkpoint_; }
   bool reached_preemption() const override { return link_.permits().reached_preemption(); }
   void report(const Metrics& metrics, const std::optional<Checkpoint>& checkpoint) override;
   void on_each_chip(const std::function<void(Chip&)>& body, std::source_location where) override {
@@ -52,6 +55,7 @@ class WorkerContext : public TrainContext {
   const int worker_;
   const std::string job_id_;
   const Assignment assignment_;
+  const std::optional<Checkpoint> checkpoint_;
   WorkerLink& link_;
   WorkerRuntime& runtime_;
   ReportLog& reports_;

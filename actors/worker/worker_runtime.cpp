@@ -7,6 +7,7 @@
 #include <weft/actors/log.hpp>
 #include <weft/actors/worker/arena_buffer.hpp>
 #include <weft/actors/worker/shard_copy.hpp>
+#include <weft/spmd/passes/donate.hpp>
 #include <weft/spmd/passes/partition.hpp>
 #include <weft/spmd/program/text.hpp>
 #include <weft/spmd/tensor/node.hpp>
@@ -69,7 +70,7 @@ WorkerRuntime::WorkerRuntime(const Mesh& mesh, std::vector<int> positions,
     chips.push_back(mesh_.device_at(position));
   }
   std::vector<BufferPool::Range> taken;
-  if (options_.has_mesh) {
+  if (options_.has_mesh && options_.keeps_state) {
     state_.emplace(memory_, mesh_, chips.front(), options_.resume_step);
     taken = state_->taken();
   }
@@ -107,16 +108,30 @@ Runtime::RunResult WorkerRuntime::run(const Program& program, const Fingerprint&
     result.input_buffers.push_back(bind(inputs[i], plan->input_types[i], input));
     request->buffers.inputs.push_back(use(result.input_buffers.back(), request->run));
   }
+  Executed& executed = executed_.at(number);
   for (std::size_t i = 0; i < program.outputs.size(); ++i) {
     const auto& output = plan->program.outputs[i];
-    result.outputs.push_back(make_output(plan->output_types[i], output));
+    const auto updated = static_cast<std::size_t>(output.updates);
+    if (executed.donated[i] && may_donate(inputs[updated])) {
+      metrics().count("DonateBuffer");
+      result.outputs.push_back(result.input_buffers[updated]);
+    } else {
+      result.outputs.push_back(make_output(plan->output_types[i], output));
+    }
     request->buffers.outputs.push_back(use(result.outputs.back(), request->run));
   }
   begin_run(number);
   for (const auto& device : devices_) device->run(request);
   note_updates(program, result);
-  ++executed_.at(number).runs;
+  ++executed.runs;
   return result;
+}
+
+/// Where no older version is kept, and nobody but the tensor and the binding has the buffer.
+bool WorkerRuntime::may_donate(const Binding& binding) const {
+  if (state_) return false;
+  const auto* buffer = std::get_if<BufferPtr>(&binding);
+  return buffer == nullptr || buffer->use_count() <= 3;
 }
 
 /// From the next run on the state of this step is what the job can go back to. Once: what another
@@ -241,7 +256,7 @@ const CompileCache::Entry& WorkerRuntime::find_or_compile(const Program& program
              key.to_string(), program.num_ops(), plan->program.num_ops(), plan->temp_bytes,
              1e3 * seconds_since(begin));
   ++programs_;
-  executed_[number].plan = plan;
+  executed_[number] = {.plan = plan, .donated = donated_updates(plan->program)};
   return cache_.add(program, key, {number, std::move(plan)});
 }
 
@@ -296,19 +311,18 @@ BufferPtr WorkerRuntime::bind(const Binding& binding, const TensorType& type,
   WEFT_CHECK(static_cast<std::int64_t>(data.size()) == type.bytes(), data.size(), type.bytes());
   const std::uint64_t run = runs_ + 1;
   const std::uint64_t completed = run > kRunsUnderWay ? run - kRunsUnderWay : 0;
-  const bool is_state = input.kind == InputKind::param || input.kind == InputKind::opt_state;
+  const bool is_state =
+      state_ && (input.kind == InputKind::param || input.kind == InputKind::opt_state);
   auto buffer = make_buffer(type, input.sharding, is_state, [&](std::int64_t bytes) {
-    if (!is_state) return pool_->allocate(bytes, completed);
-    // Without a mesh no other chip needs an older version.
-    const std::uint64_t committed = state_ ? common_step(memory_) : step_;
-    return pool_->allocate_state_for_host(bytes, committed, completed);
+    return is_state ? pool_->allocate_state_for_host(bytes, common_step(memory_), completed)
+                    : pool_->allocate(bytes, completed);
   });
   upload(data, *buffer);
   return buffer;
 }
 
 BufferPtr WorkerRuntime::make_output(const TensorType& type, const ProgramOutput& output) {
-  const bool is_state = output.updates >= 0;
+  const bool is_state = state_ && output.updates >= 0;
   return make_buffer(type, output.sharding, is_state, [&](std::int64_t bytes) {
     return is_state ? pool_->allocate_state(bytes)
                     : pool_->allocate(bytes, BufferPool::kDeviceWrites);

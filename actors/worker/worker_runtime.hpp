@@ -34,6 +34,7 @@ struct WorkerRuntimeOptions {
   std::uint64_t generation = 1;
   /// The loop takes the place of one that was interrupted after so many steps; 0: it is the first.
   std::uint64_t resume_step = 0;
+  bool keeps_state = true;  ///< two versions, for a loop that takes this one's place
 };
 
 /// Used by the loop's thread. At most two runs are under way: run() waits for the one before.
@@ -76,6 +77,7 @@ class WorkerRuntime : public Runtime {
   void begin_run(std::uint32_t program);
   BufferPtr bind(const Binding& binding, const TensorType& type, const ProgramInput& input);
   BufferPtr make_output(const TensorType& type, const ProgramOutput& output);
+  bool may_donate(const Binding& binding) const;
   template <typename Allocate>
   BufferPtr make_buffer(const TensorType& type, const Sharding& sharding, bool is_state,
                         Allocate allocate);
@@ -93,7 +95,7 @@ class WorkerRuntime : public Runtime {
   WorkerLink& link_;
   BoardWriter board_;
   const WorkerRuntimeOptions options_;
-  std::optional<StateKeeper> state_;  // absent without a mesh
+  std::optional<StateKeeper> state_;  // absent without a mesh, and where none is kept
   std::shared_ptr<BufferPool> pool_;
   const std::thread::id loop_thread_ = std::this_thread::get_id();
   const std::shared_ptr<void> alive_ = std::make_shared<char>();
@@ -104,6 +106,7 @@ class WorkerRuntime : public Runtime {
   std::uint32_t programs_ = 0;                   // numbered so far, bodies too
   struct Executed {
     std::shared_ptr<const Plan> plan;
+    std::vector<bool> donated;  // by output: may be written over the input that it updates
     std::uint64_t runs = 0;
   };
   std::map<std::uint32_t, Executed> executed_;  // by program

@@ -31,6 +31,8 @@ struct Options {
   std::string restart = "worker";
   double hang_timeout_s = 0;
   double grace_s = 25;
+  int state_versions = 2;
+  std::uint64_t save_every = 0;
   std::string storage = "~/weft_runs";
   std::string json;
 };
@@ -106,11 +108,25 @@ void save(weft::TrainContext& ctx, const weft::Tensor& sum) {
   ctx.report({}, weft::Checkpoint{folder});
 }
 
+/// What save() saved of the sum.
+float saved_sum(const weft::TrainContext& ctx) {
+  if (!ctx.checkpoint()) return 0;
+  std::ifstream file(fmt::format("{}/{}", ctx.checkpoint()->path, ctx.world_rank()));
+  std::uint64_t step = 0;
+  float sum = 0;
+  if (!(file >> step >> sum) || step != ctx.step()) {
+    weft::fail(weft::Errc::corrupt, "the checkpoint {} isn't of step {}", ctx.checkpoint()->path,
+               ctx.step());
+  }
+  return sum;
+}
+
 void loop(weft::TrainContext& ctx, const weft::Config& config) {
   const std::string mode = config["mode"];
   const bool victim = ctx.world_rank() == config["victim"].get<int>();
   const std::string once = config["once"];
-  weft::Parameter sum = weft::make_parameter("sum", std::vector<float>{0}, {1});
+  weft::Parameter sum = weft::make_parameter("sum", std::vector<float>{saved_sum(ctx)}, {1});
+  const auto save_every = config["save_every"].get<std::uint64_t>();
   std::vector<float> elements(static_cast<std::size_t>(ctx.num_devices()) * 4);
   std::iota(elements.begin(), elements.end(), 0.0F);
   while (ctx.step() < config["steps"].get<std::uint64_t>()) {
@@ -131,6 +147,7 @@ void loop(weft::TrainContext& ctx, const weft::Config& config) {
     sum.assign(sum + total);
     weft::sync();
     ctx.report({{"step", ctx.step()}, {"total", total.item()}, {"sum", sum.to_vector()[0]}});
+    if (save_every != 0 && ctx.step() % save_every == 0) save(ctx, sum);
   }
 }
 
@@ -169,6 +186,7 @@ int run(const Options& options) {
       loop, {.loop_config = {{"mode", options.mode},
                              {"victim", options.victim},
                              {"once", options.max_failures != 0 ? options.json + ".once" : ""},
+                             {"save_every", options.save_every},
                              {"steps", options.steps}},
              .scaling = {.num_workers = options.workers, .chips_per_worker = options.chips},
              .backend = {.timeout_s = options.timeout_s,
@@ -178,7 +196,8 @@ int run(const Options& options) {
                      .storage_path = options.storage,
                      .failure = {.max_failures = options.max_failures,
                                  .restart = options.restart,
-                                 .hang_timeout_s = options.hang_timeout_s},
+                                 .hang_timeout_s = options.hang_timeout_s,
+                                 .state_versions = options.state_versions},
                      .callbacks = {std::make_shared<Announce>(options.mode == "lose_folder")},
                      .grace_s = options.grace_s}});
   const weft::Result result = trainer.fit();
@@ -217,6 +236,8 @@ int main(int argc, char** argv) {
   app.add_option("--restart", options.restart);
   app.add_option("--hang-timeout", options.hang_timeout_s);
   app.add_option("--grace", options.grace_s);
+  app.add_option("--state-versions", options.state_versions);
+  app.add_option("--save-every", options.save_every);
   app.add_option("--storage", options.storage);
   app.add_option("--json", options.json)->required();
   CLI11_PARSE(app, argc, argv);

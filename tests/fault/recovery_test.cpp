@@ -219,6 +219,27 @@ TEST(Recovery, StartsTheWholeGroupAgainWhereThatIsAskedFor) {
   expect_survives("segv", {"worker 1"}, {"--restart", "group"});
 }
 
+/// The loops lose the steps since the last checkpoint, and take them again to the same end.
+TEST(Recovery, GoesOnAtACheckpointWhereOneVersionIsKept) {
+  const std::vector<std::string> words{"--mode",         "none", "--state-versions", "1",
+                                       "--steps",        "60",   "--save-every",     "8",
+                                       "--max-failures", "-1"};
+  FaultApp undisturbed(words);
+  ASSERT_EQ(undisturbed.wait(), 0) << undisturbed.output();
+  for (const bool has_checkpoint : {true, false}) {
+    FaultApp app(words);
+    const std::string job = app.job();
+    const Board board = Board::open(job, true);
+    wait_until([&] { return board.read(2).step >= (has_checkpoint ? 20U : 3U); });
+    ::kill(board.read(2).pid, SIGKILL);
+    EXPECT_EQ(app.wait(), 0) << app.output();
+    EXPECT_EQ(app.result().at("history"), undisturbed.result().at("history"));
+    const char* where = has_checkpoint ? "that of its last checkpoint /" : "(there is none yet)";
+    EXPECT_NE(app.output().find(where), std::string::npos) << app.output();
+    expect_nothing_left(job);
+  }
+}
+
 TEST(Recovery, IsNotTriedWhereTheSameWouldComeAgain) {
   FaultApp app({"--mode", "weft_error", "--max-failures", "3"});
   expect_words(failure_of(app), {"no such thing", "is not started again"});

@@ -364,7 +364,7 @@ void SimJob::check_end() const {
     const bool too_late = says("have not joined") && deadline_ != kLongDeadline;
     if (says("all loops ended at step")) return check_preempted_end();
     const bool too_soon = failure->message == "preempted" && job_.generation() == 1;
-    if (!too_many && !too_late && !too_soon && !says("before the first step")) {
+    if (!too_many && !too_late && !too_soon && !says("no step was kept")) {
       violated(failure->message);
     }
     return;

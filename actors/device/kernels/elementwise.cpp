@@ -16,6 +16,7 @@ Kernel unary_loop(std::int64_t size, F f) {
     const std::int64_t count = std::min(size, args.count_max);
     const T* x = as<T>(args.operands[0]);
     R* result = as<R>(args.result);
+#pragma GCC ivdep  // the result may lie where an operand does, element for element
     for (std::int64_t i = 0; i < count; ++i) result[i] = store<R>(f(load(x[i])));
   });
 }
@@ -27,6 +28,7 @@ Kernel binary_loop(std::int64_t size, F f) {
     const T* a = as<T>(args.operands[0]);
     const T* b = as<T>(args.operands[1]);
     R* result = as<R>(args.result);
+#pragma GCC ivdep  // the result may lie where an operand does, element for element
     for (std::int64_t i = 0; i < count; ++i) result[i] = store<R>(f(load(a[i]), load(b[i])));
   });
 }
@@ -97,6 +99,7 @@ Kernel select(const TensorType& type) {
       const T* on_true = as<T>(args.operands[1]);
       const T* on_false = as<T>(args.operands[2]);
       T* result = as<T>(args.result);
+#pragma GCC ivdep  // the result may lie where an operand does, element for element
       for (std::int64_t i = 0; i < count; ++i) {
         // Both are read first: a conditional load would keep the loop from being vectorised.
         const T yes = on_true[i];

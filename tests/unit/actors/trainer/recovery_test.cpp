@@ -61,7 +61,7 @@ TEST(Recovery, TheSameFailureThreeTimesBeforeTheFirstStepIsTheProgramsOwn) {
   Recovery recovery(any_number());
   EXPECT_FALSE(recovery.refuse(killed(1), 0));
   EXPECT_FALSE(recovery.refuse(killed(1), 0));
-  EXPECT_EQ(recovery.refuse(killed(1), 0), "; it failed so 3 times before the first step");
+  EXPECT_EQ(recovery.refuse(killed(1), 0), "; it failed so 3 times, and no step was kept");
 }
 
 TEST(Recovery, FailuresThatDifferMayStillBeChance) {

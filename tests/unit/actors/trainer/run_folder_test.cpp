@@ -77,7 +77,7 @@ TEST_F(RunFolderTest, KeepsTheNewestCheckpoints) {
   fs::create_directories(root_ + "/made/sub");
   std::ofstream(root_ + "/made/sub/weights") << "w";
   for (std::uint64_t step = 0; step < 3; ++step) {
-    store_checkpoint(folder.path(), step, 0, root_ + "/made");
+    store_checkpoint(folder.path(), step, 0, 1, root_ + "/made");
   }
   EXPECT_EQ(text(folder.path() + "/checkpoint_000002/sub/weights"), "w");
   folder.keep_checkpoints(1);

@@ -22,16 +22,22 @@ class TorchFit : public ::testing::TestWithParam<TorchCase> {
  protected:
   void TearDown() override { std::filesystem::remove_all(root_); }
 
-  void expect_on(const SpmdConfig& mesh) {
+  void expect_on(const SpmdConfig& mesh, int state_versions = 2) {
     TorchTraining training;
-    const Result result =
-        Trainer([&](TrainContext& ctx) { training = train(GetParam(), ctx.mesh()); },
-                {.scaling = {.num_workers = 0},
-                 .backend = {.spmd = mesh},
-                 .run = {.name = "torch", .storage_path = root_}})
-            .fit();
+    std::string report;
+    const auto loop = [&](TrainContext& ctx) {
+      training = train(GetParam(), ctx.mesh());
+      report = metrics_report();
+    };
+    const Result result = Trainer(loop, {.scaling = {.num_workers = 0},
+                                         .backend = {.spmd = mesh},
+                                         .run = {.name = "torch",
+                                                 .storage_path = root_,
+                                                 .failure = {.state_versions = state_versions}}})
+                              .fit();
     ASSERT_TRUE(result.ok()) << result.error->message;
     expect_as_torch(GetParam(), training);
+    EXPECT_EQ(report.find("DonateBuffer") != report.npos, state_versions == 1) << report;
   }
 
   const std::string root_ =
@@ -48,6 +54,10 @@ TEST_P(TorchFit, GivesThemWithDataParallelism) {
 
 TEST_P(TorchFit, GivesThemWithDataAndTensorParallelism) {
   expect_on({.mesh_shape = {2, 2}, .axis_names = {"data", "model"}});
+}
+
+TEST_P(TorchFit, GivesThemWhereUpdatesAreWrittenOverWhatTheyUpdate) {
+  expect_on({.mesh_shape = {2, 2}, .axis_names = {"data", "model"}}, 1);
 }
 
 INSTANTIATE_TEST_SUITE_P(All, TorchFit, ::testing::ValuesIn(testing::torch_cases()),

@@ -162,6 +162,7 @@ TEST(Validate, NamesWhatIsWrongWithTheFailureConfig) {
   expect({"max_failures = 3", "num_workers = 0"}, {.max_failures = 3}, 0);
   expect({"restart = \"all\"", "\"group\""}, {.restart = "all"});
   expect({"backoff_s = -1", "0 to 60"}, {.backoff_s = -1});
+  expect({"state_versions = 3", "expected 2, or 1"}, {.state_versions = 3});
 }
 
 TEST(Validate, NamesAGraceThatIsNoTime) {
