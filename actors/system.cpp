@@ -1,7 +1,7 @@
 #include <weft/actors/system.hpp>
 
+#include <fcntl.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -13,13 +13,21 @@
 #include <caf/io/all.hpp>
 #include <caf/io/basp_broker.hpp>
 #include <caf/io/middleman_actor_impl.hpp>
+#include <caf/io/network/acceptor_impl.hpp>
 #include <caf/io/network/default_multiplexer.hpp>
-#include <caf/io/network/doorman_impl.hpp>
 
+#include <weft/actors/door.hpp>
 #include <weft/actors/log.hpp>
 #include <weft/spmd/error.hpp>
 
 namespace weft {
+
+/// What the sockets' actor finds beside the path that it is asked for; set before it is asked.
+struct ControlSocket {
+  std::shared_ptr<Door> door;  ///< of who listens
+  Preamble preamble{};         ///< of who dials
+};
+
 namespace {
 
 namespace net = caf::io::network;
@@ -35,20 +43,26 @@ bool make_address(const char* path, sockaddr_un& address) {
   return true;
 }
 
-/// Accepts a connection only from a process of this user: whoever speaks BASP is trusted wholly.
-class UnixDoorman : public net::doorman_impl {
+/// Accepts what has proven itself at the door, in place of accept().
+struct FromTheDoor {
+  std::shared_ptr<Door> door;
+
+  bool try_accept(net::native_socket& result, net::native_socket) const {
+    result = door->take();
+    return result >= 0;
+  }
+};
+
+class UnixDoorman : public caf::io::doorman {
  public:
-  UnixDoorman(net::default_multiplexer& multiplexer, int socket)
-      : net::doorman_impl(multiplexer, socket) {}
+  /// `proven`: a descriptor of its own for door->fd().
+  UnixDoorman(net::default_multiplexer& multiplexer, int proven, std::shared_ptr<Door> door)
+      : caf::io::doorman(net::accept_hdl_from_socket(proven)),
+        acceptor_(multiplexer, proven, FromTheDoor{std::move(door)}) {}
 
   bool new_connection() override {
-    if (detached()) return false;
     const int peer = acceptor_.accepted_socket();
-    ucred credentials{};
-    socklen_t size = sizeof credentials;
-    if (::getsockopt(peer, SOL_SOCKET, SO_PEERCRED, &credentials, &size) != 0 ||
-        credentials.uid != ::geteuid()) {
-      logger("weft.trainer")->warn("refused a connection of uid {}", credentials.uid);
+    if (detached()) {
       ::close(peer);
       return false;
     }
@@ -58,14 +72,26 @@ class UnixDoorman : public net::doorman_impl {
     parent()->add_scribe(std::move(scribe));
     return caf::io::doorman::new_connection(&multiplexer, handle);
   }
+  void graceful_shutdown() override {
+    acceptor_.graceful_shutdown();
+    detach(&acceptor_.backend(), false);
+  }
+  void launch() override { acceptor_.start(this); }
+  void add_to_loop() override { acceptor_.activate(this); }
+  void remove_from_loop() override { acceptor_.passivate(); }
   std::uint16_t port() const override { return kSocketKey; }
   std::string addr() const override { return "unix"; }
+
+ private:
+  net::acceptor_impl<FromTheDoor> acceptor_;
 };
 
 /// CAF's middleman actor with Unix sockets in place of TCP ("host" is a path).
 class UnixMiddlemanActor : public caf::io::middleman_actor_impl {
  public:
-  using middleman_actor_impl::middleman_actor_impl;
+  UnixMiddlemanActor(caf::actor_config& config, caf::actor basp,
+                     std::shared_ptr<const ControlSocket> control)
+      : middleman_actor_impl(config, std::move(basp)), control_(std::move(control)) {}
   const char* name() const override { return "weft.sockets"; }
 
  protected:
@@ -73,7 +99,10 @@ class UnixMiddlemanActor : public caf::io::middleman_actor_impl {
     sockaddr_un address;
     if (!make_address(path.c_str(), address)) return caf::sec::invalid_argument;
     const int fd = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (fd < 0 || ::connect(fd, reinterpret_cast<sockaddr*>(&address), sizeof address) != 0) {
+    const Preamble& preamble = control_->preamble;
+    if (fd < 0 || ::connect(fd, reinterpret_cast<sockaddr*>(&address), sizeof address) != 0 ||
+        ::send(fd, preamble.data(), preamble.size(), MSG_NOSIGNAL) !=
+            static_cast<ssize_t>(preamble.size())) {
       const std::string why = std::strerror(errno);
       if (fd >= 0) ::close(fd);
       return caf::make_error(caf::sec::cannot_connect_to_node, path, why);
@@ -82,22 +111,20 @@ class UnixMiddlemanActor : public caf::io::middleman_actor_impl {
   }
 
   caf::expected<caf::io::doorman_ptr> open(std::uint16_t, const char* path, bool) override {
-    sockaddr_un address;
-    if (!make_address(path, address)) return caf::sec::invalid_argument;
-    const int fd = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (fd < 0 || ::bind(fd, reinterpret_cast<sockaddr*>(&address), sizeof address) != 0 ||
-        ::chmod(path, 0600) != 0 || ::listen(fd, SOMAXCONN) != 0) {
-      const std::string why = std::strerror(errno);
-      if (fd >= 0) ::close(fd);
-      return caf::make_error(caf::sec::cannot_open_port, std::string(path), why);
+    const int proven = ::fcntl(control_->door->fd(), F_DUPFD_CLOEXEC, 0);
+    if (proven < 0) {
+      return caf::make_error(caf::sec::cannot_open_port, std::string(path),
+                             std::string(std::strerror(errno)));
     }
-    return caf::make_counted<UnixDoorman>(multiplexer(), fd);
+    return caf::make_counted<UnixDoorman>(multiplexer(), proven, control_->door);
   }
 
  private:
   net::default_multiplexer& multiplexer() {
     return static_cast<net::default_multiplexer&>(system().middleman().backend());
   }
+
+  std::shared_ptr<const ControlSocket> control_;
 };
 
 }  // namespace
@@ -121,13 +148,18 @@ SystemConfig::SystemConfig() {
 }
 
 System::System()
-    : system_(config_),
+    : control_(std::make_shared<ControlSocket>()),
+      system_(config_),
       sockets_(system_.spawn<UnixMiddlemanActor, caf::detached + caf::hidden>(
-          system_.middleman().named_broker<caf::io::basp_broker>(caf::atom("BASP")))) {}
+          system_.middleman().named_broker<caf::io::basp_broker>(caf::atom("BASP")), control_)) {}
 
-System::~System() { caf::anon_send_exit(sockets_, caf::exit_reason::kill); }
+System::~System() {
+  if (control_->door) control_->door->close();
+  caf::anon_send_exit(sockets_, caf::exit_reason::kill);
+}
 
-void System::publish(const TrainerActor& trainer, const std::string& path) {
+void System::publish(const TrainerActor& trainer, const std::string& path, std::string_view token) {
+  control_->door = std::make_shared<Door>(path, token);
   caf::scoped_actor self{system_};
   self->request(sockets_, std::chrono::seconds(10), caf::publish_atom::value, kSocketKey,
                 caf::actor_cast<caf::strong_actor_ptr>(trainer),
@@ -138,7 +170,9 @@ void System::publish(const TrainerActor& trainer, const std::string& path) {
                });
 }
 
-TrainerActor System::dial(const std::string& path, std::chrono::milliseconds timeout) {
+TrainerActor System::dial(const std::string& path, std::string_view token,
+                          std::chrono::milliseconds timeout) {
+  control_->preamble = make_preamble(token);
   caf::scoped_actor self{system_};
   TrainerActor trainer;
   self->request(sockets_, timeout, caf::connect_atom::value, path, kSocketKey)
@@ -159,6 +193,12 @@ TrainerActor System::dial(const std::string& path, std::chrono::milliseconds tim
             if (error == caf::sec::request_timeout) {
               fail(Errc::timeout, "no answer from the trainer at {} for {} ms", path,
                    timeout.count());
+            }
+            if (error == caf::sec::disconnect_during_handshake) {
+              fail(Errc::io,
+                   "the trainer at {} closed the connection before a word: WEFT_JOB_TOKEN isn't "
+                   "its job's, or it is of another version of weft; its log says which",
+                   path);
             }
             fail(Errc::io, "control socket {}: {}", path, caf::to_string(error));
           });

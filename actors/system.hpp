@@ -3,7 +3,9 @@
 /// carries BASP between the processes of a job.
 
 #include <chrono>
+#include <memory>
 #include <string>
+#include <string_view>
 
 #include <caf/actor_system.hpp>
 #include <caf/actor_system_config.hpp>
@@ -20,6 +22,8 @@ class SystemConfig : public caf::actor_system_config {
   SystemConfig();
 };
 
+struct ControlSocket;
+
 /// Every actor has to have quit before this is destroyed.
 class System {
  public:
@@ -30,13 +34,15 @@ class System {
 
   caf::actor_system& caf() { return system_; }
 
-  /// Accepts connections of this user's processes on a socket of mode 0600. Throws io.
-  void publish(const TrainerActor& trainer, const std::string& path);
+  /// Accepts connections at a Door. Throws io.
+  void publish(const TrainerActor& trainer, const std::string& path, std::string_view token);
   /// Throws timeout, io, or version where the other side speaks another interface.
-  TrainerActor dial(const std::string& path, std::chrono::milliseconds timeout);
+  TrainerActor dial(const std::string& path, std::string_view token,
+                    std::chrono::milliseconds timeout);
 
  private:
   SystemConfig config_;
+  std::shared_ptr<ControlSocket> control_;
   caf::actor_system system_;
   caf::io::middleman_actor sockets_;
 };

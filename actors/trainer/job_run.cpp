@@ -67,7 +67,11 @@ class JobRun {
          .on_event = [this](TrainerEvent event) { events_.push(std::move(event)); }},
         memory_, board_);
   }
-  ~JobRun() { shutdown_logging(); }
+  ~JobRun() {
+    processes_.clear();
+    link_.reset();  // while there is a log for its last words
+    shutdown_logging();
+  }
 
   Result run(const BoundLoop& loop) {
     call_back([&](Callback& callback) { callback.on_start(result_.job); });

@@ -8,6 +8,7 @@
 
 #include <caf/all.hpp>
 
+#include <weft/actors/door.hpp>
 #include <weft/actors/log.hpp>
 #include <weft/actors/system.hpp>
 #include <weft/actors/trainer/checkpoint_tally.hpp>
@@ -44,16 +45,6 @@ constexpr std::chrono::milliseconds kEndingGrace{1000};
 
 /// How often hangs are looked for.
 constexpr std::chrono::milliseconds kHangTick{200};
-
-/// As long for every wrong token as for the right one.
-bool same_token(const std::string& a, const std::string& b) {
-  unsigned difference = a.size() == b.size() ? 0 : 1;
-  for (std::size_t i = 0; i < b.size(); ++i) {
-    difference |=
-        static_cast<unsigned char>(b[i]) ^ static_cast<unsigned char>(i < a.size() ? a[i] : '\0');
-  }
-  return difference == 0;
-}
 
 /// Where the state isn't kept.
 std::string checkpoint_to_load(const TrainerState& state) {
@@ -210,7 +201,7 @@ void look_for_hangs(Self self) {
 
 caf::result<Assignment> join(Self self, const JoinRequest& request, const WorkerActor& worker) {
   auto& state = self->state;
-  if (!same_token(request.token, state.options.token)) {
+  if (!same_secret(request.token, state.options.token)) {
     logger("weft.trainer")->warn("refused a join as worker {}: wrong token", request.worker);
     return caf::make_error(caf::sec::invalid_argument, std::string("wrong job token"));
   }
@@ -376,7 +367,7 @@ class ActorTrainerLink : public TrainerLink {
         trainer_(system_.caf().spawn(trainer_behavior, options, &memory, &board)) {
     if (options.socket_path.empty()) return;
     try {
-      system_.publish(trainer_, options.socket_path);
+      system_.publish(trainer_, options.socket_path, options.token);
     } catch (...) {
       quit();  // or the system would wait for the actor for ever
       throw;

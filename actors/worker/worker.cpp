@@ -275,12 +275,12 @@ int run_worker_process(const WorkerEnvironment& environment, const BoundLoop& lo
     dump_stack_on_sigquit(log);
     report_failed_checks(board.worker(worker));
     clock.ended("map");
-    auto link =
-        WorkerLink::connect(socket_path(environment.coordinator_address), worker, kConnectPatience);
-    const TermWatch preemption([&link, worker] {
+    auto link = WorkerLink::connect(socket_path(environment.coordinator_address), environment.token,
+                                    worker, kConnectPatience);
+    clock.ended("connect");
+    std::optional<TermWatch> preemption(std::in_place, [&link, worker] {
       link->preempt(fmt::format("worker {} (pid {}) got SIGTERM", worker, ::getpid()));
     });
-    clock.ended("connect");
     const bool good =
         run_worker(*link,
                    {.worker = worker,
@@ -288,6 +288,7 @@ int run_worker_process(const WorkerEnvironment& environment, const BoundLoop& lo
                     .token = environment.token,
                     .report_log = socket_path(environment.coordinator_address) + ".reports"},
                    memory, board, loop, clock.take());
+    preemption.reset();  // it uses the link
     link.reset();
     shutdown_logging();
     return good ? 0 : 1;

@@ -115,11 +115,12 @@ std::unique_ptr<WorkerLink> make_worker_link(System& system, const TrainerActor&
   return std::make_unique<ActorWorkerLink>(nullptr, system, trainer, worker, timeout);
 }
 
-std::unique_ptr<WorkerLink> WorkerLink::connect(const std::string& socket_path, int worker,
+std::unique_ptr<WorkerLink> WorkerLink::connect(const std::string& socket_path,
+                                                const std::string& token, int worker,
                                                 std::chrono::milliseconds timeout) {
   auto system = std::make_unique<System>();
   System& reference = *system;
-  const TrainerActor trainer = reference.dial(socket_path, timeout);
+  const TrainerActor trainer = reference.dial(socket_path, token, timeout);
   return std::make_unique<ActorWorkerLink>(std::move(system), reference, trainer, worker, timeout);
 }
 

@@ -18,7 +18,8 @@ namespace weft {
 class WorkerLink {
  public:
   /// Connects to the trainer's socket, with an actor system of its own. Throws as System::dial.
-  static std::unique_ptr<WorkerLink> connect(const std::string& socket_path, int worker,
+  static std::unique_ptr<WorkerLink> connect(const std::string& socket_path,
+                                             const std::string& token, int worker,
                                              std::chrono::milliseconds timeout);
   virtual ~WorkerLink() = default;
 

@@ -1,0 +1,217 @@
+#include <weft/actors/door.hpp>
+
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include <fmt/ranges.h>
+
+#include <weft/actors/log.hpp>
+#include <weft/spmd/error.hpp>
+
+namespace weft {
+namespace {
+
+constexpr std::string_view kMagic = "weftdoor";
+constexpr std::uint32_t kVersion = 1;
+constexpr std::size_t kTokenOffset = kPreambleBytes - kTokenBytes;
+
+int listen_at(const std::string& path) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  if (path.size() >= sizeof address.sun_path) {
+    fail(Errc::invalid_argument, "control socket {}: expected a path of at most {} bytes, not {}",
+         path, sizeof address.sun_path - 1, path.size());
+  }
+  path.copy(address.sun_path, path.size());
+  const int fd = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  if (fd < 0 || ::bind(fd, reinterpret_cast<sockaddr*>(&address), sizeof address) != 0 ||
+      ::chmod(path.c_str(), 0600) != 0 || ::listen(fd, SOMAXCONN) != 0) {
+    const std::string why = std::strerror(errno);
+    if (fd >= 0) ::close(fd);
+    fail(Errc::io, "control socket {}: {}", path, why);
+  }
+  return fd;
+}
+
+std::string_view text(const Preamble& preamble) { return {preamble.data(), preamble.size()}; }
+
+}  // namespace
+
+Preamble make_preamble(std::string_view token) {
+  if (token.size() != kTokenBytes) {
+    fail(Errc::invalid_argument,
+         "the job's token (WEFT_JOB_TOKEN) has {} characters, expected {}: start workers with the "
+         "variables that the trainer gives them",
+         token.size(), kTokenBytes);
+  }
+  Preamble preamble{};
+  kMagic.copy(preamble.data(), kMagic.size());
+  std::memcpy(preamble.data() + kMagic.size(), &kVersion, sizeof kVersion);
+  token.copy(preamble.data() + kTokenOffset, kTokenBytes);
+  return preamble;
+}
+
+bool same_secret(std::string_view given, std::string_view expected) noexcept {
+  unsigned difference = given.size() == expected.size() ? 0 : 1;
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    const char byte = i < given.size() ? given[i] : '\0';
+    difference |= static_cast<unsigned char>(expected[i]) ^ static_cast<unsigned char>(byte);
+  }
+  return difference == 0;
+}
+
+std::string_view to_string(Refusal refusal) noexcept {
+  switch (refusal) {
+    case Refusal::other_user: return "another user";
+    case Refusal::other_protocol: return "no preamble of weft";
+    case Refusal::other_version: return "another version of weft";
+    case Refusal::wrong_token: return "a wrong token";
+    case Refusal::closed_early: return "closed before its preamble was whole";
+    case Refusal::late: return "no whole preamble in time";
+    case Refusal::crowded: return "no whole preamble at once, while others waited";
+  }
+  return "?";
+}
+
+Door::Door(const std::string& path, std::string_view token, const DoorLimits& limits)
+    : expected_(make_preamble(token)), limits_(limits), listener_(listen_at(path)) {
+  thread_ = std::thread([this] { serve(); });
+}
+
+int Door::take() { return proven_.pop().value_or(-1); }
+
+void Door::close() {
+  {
+    const std::lock_guard lock(mutex_);
+    if (closing_) return;
+    closing_ = true;
+  }
+  wake_.wake();
+  thread_.join();
+  ::close(listener_);
+  for (const Peer& peer : unproven_) ::close(peer.fd);
+  for (int fd = take(); fd >= 0; fd = take()) ::close(fd);
+  std::vector<std::string> counts;
+  for (std::size_t i = 0; i < kRefusalCount; ++i) {
+    if (refused_[i] == 0) continue;
+    counts.push_back(fmt::format("{} ({})", refused_[i], to_string(static_cast<Refusal>(i))));
+  }
+  if (counts.empty()) return;
+  logger("weft.trainer")->warn("connections refused in all: {}", fmt::join(counts, ", "));
+}
+
+std::array<std::uint64_t, kRefusalCount> Door::refused() const {
+  const std::lock_guard lock(mutex_);
+  return refused_;
+}
+
+void Door::serve() {
+  for (;;) {
+    std::vector<pollfd> waits{
+        {.fd = wake_.fd(), .events = POLLIN, .revents = 0},
+        {.fd = full() || starved_ ? -1 : listener_, .events = POLLIN, .revents = 0}};
+    const std::size_t first = waits.size();
+    for (const Peer& peer : unproven_) {
+      waits.push_back({.fd = peer.fd, .events = POLLIN, .revents = 0});
+    }
+    if (::poll(waits.data(), waits.size(), milliseconds_left()) < 0 && errno != EINTR) {
+      return logger("weft.trainer")
+          ->error("the control socket takes no more workers: poll: {}", std::strerror(errno));
+    }
+    if (waits[0].revents != 0) return;
+    std::vector<Peer> waiting;
+    for (std::size_t i = 0; i < unproven_.size(); ++i) {
+      if (waits[first + i].revents == 0 || !settle(unproven_[i])) waiting.push_back(unproven_[i]);
+    }
+    unproven_ = std::move(waiting);
+    close_late();
+    starved_ = false;
+    if (waits[1].revents != 0) accept_one();
+  }
+}
+
+/// Until the oldest connection's time is over.
+int Door::milliseconds_left() const {
+  const bool hurry = full() || starved_;
+  const auto patience = hurry ? limits_.patience_when_full : limits_.patience;
+  if (unproven_.empty()) return starved_ ? static_cast<int>(patience.count()) : -1;
+  const auto left = std::chrono::ceil<std::chrono::milliseconds>(unproven_.front().since +
+                                                                 patience - Clock::now());
+  return static_cast<int>(std::max<std::int64_t>(left.count(), 0));
+}
+
+/// One at a time: those that are there already are heard in between.
+void Door::accept_one() {
+  const int fd = ::accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
+  if (fd < 0) {
+    starved_ = errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM;
+    return;
+  }
+  ucred credentials{.pid = 0, .uid = ~0U, .gid = ~0U};
+  socklen_t size = sizeof credentials;
+  const int known = ::getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &credentials, &size);
+  Peer peer{.fd = fd, .pid = credentials.pid, .uid = credentials.uid, .since = Clock::now()};
+  if (known != 0 || credentials.uid != ::geteuid()) return refuse(peer, Refusal::other_user);
+  if (!settle(peer)) unproven_.push_back(peer);
+}
+
+/// Reads what has come, and no byte behind the preamble. True where that settled the matter.
+bool Door::settle(Peer& peer) {
+  while (peer.got < kPreambleBytes) {
+    const ssize_t count =
+        ::recv(peer.fd, peer.bytes.data() + peer.got, kPreambleBytes - peer.got, MSG_DONTWAIT);
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return false;
+    if (count <= 0) return refuse(peer, Refusal::closed_early), true;
+    peer.got += static_cast<std::size_t>(count);
+  }
+  const std::string_view given = text(peer.bytes);
+  const std::string_view expected = text(expected_);
+  if (!given.starts_with(kMagic)) {
+    refuse(peer, Refusal::other_protocol);
+  } else if (given.substr(0, kTokenOffset) != expected.substr(0, kTokenOffset)) {
+    refuse(peer, Refusal::other_version);
+  } else if (!same_secret(given.substr(kTokenOffset), expected.substr(kTokenOffset))) {
+    refuse(peer, Refusal::wrong_token);
+  } else {
+    proven_.push(peer.fd);
+  }
+  return true;
+}
+
+void Door::close_late() {
+  const bool hurry = full() || starved_;
+  const auto patience = hurry ? limits_.patience_when_full : limits_.patience;
+  const auto now = Clock::now();
+  const auto in_time = std::ranges::find_if(
+      unproven_, [&](const Peer& peer) { return now - peer.since < patience; });
+  for (auto peer = unproven_.begin(); peer != in_time; ++peer) {
+    refuse(*peer, now - peer->since < limits_.patience ? Refusal::crowded : Refusal::late);
+  }
+  unproven_.erase(unproven_.begin(), in_time);
+}
+
+void Door::refuse(const Peer& peer, Refusal refusal) {
+  bool first = false;
+  {
+    const std::lock_guard lock(mutex_);
+    first = refused_[static_cast<std::size_t>(refusal)]++ == 0;
+  }
+  ::close(peer.fd);
+  if (!first) return;
+  logger("weft.trainer")
+      ->warn(
+          "refused a connection ({}) of uid {}, pid {}; more of this kind are only counted, until "
+          "the job ends",
+          to_string(refusal), peer.uid, peer.pid);
+}
+
+}  // namespace weft

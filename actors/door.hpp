@@ -1,0 +1,107 @@
+#pragma once
+/// Door: a job's control socket up to the point where a process has proven that it is of the job.
+/// BASP trusts its peers wholly, and one malformed frame ends it; it reads from no other.
+///
+/// What a worker writes straight after connect(), and the door waits for:
+///
+///   preamble = "weftdoor" version:u32 token:char[32]       44 bytes, native byte order
+
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+#include <weft/actors/trainer/wake_queue.hpp>
+
+namespace weft {
+
+inline constexpr std::size_t kTokenBytes = 32;
+inline constexpr std::size_t kPreambleBytes = 12 + kTokenBytes;
+using Preamble = std::array<char, kPreambleBytes>;
+
+/// Throws invalid_argument for a token of another length.
+Preamble make_preamble(std::string_view token);
+
+/// Takes as long for every wrong secret as for the right one.
+bool same_secret(std::string_view given, std::string_view expected) noexcept;
+
+/// Why a connection was closed at the door.
+enum class Refusal : std::uint8_t {
+  other_user = 0,
+  other_protocol = 1,
+  other_version = 2,
+  wrong_token = 3,
+  closed_early = 4,
+  late = 5,     ///< it hadn't said enough when its time was over
+  crowded = 6,  ///< the same, in less time: others wait, or descriptors have run out
+};
+inline constexpr std::size_t kRefusalCount = 7;
+std::string_view to_string(Refusal refusal) noexcept;
+
+struct DoorLimits {
+  /// Connections that haven't proven anything; more wait in the socket's queue.
+  std::size_t unproven_count_max = 64;
+  std::chrono::milliseconds patience{5000};
+  /// Where as many are there as may be: a worker writes its preamble at once.
+  std::chrono::milliseconds patience_when_full{100};
+};
+
+/// Thread-safe. A thread of its own accepts, reads and closes; it never waits for a peer, and no
+/// one waits for it. The first refusal of each kind goes to the log, and the counts when it closes.
+class Door {
+ public:
+  /// Listens at `path`, with mode 0600. Throws io; invalid_argument for a path or token of a wrong
+  /// length.
+  Door(const std::string& path, std::string_view token, const DoorLimits& limits = {});
+  ~Door() { close(); }
+  Door(const Door&) = delete;
+  Door& operator=(const Door&) = delete;
+
+  /// Readable where take() has something.
+  int fd() const { return proven_.fd(); }
+  /// A connection that has proven itself, which the caller owns; -1 where there is none.
+  int take();
+  /// Ends the listening and whatever waits; the second call does nothing.
+  void close();
+
+  std::array<std::uint64_t, kRefusalCount> refused() const;
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  /// A connection, and what has come of its preamble.
+  struct Peer {
+    int fd;
+    int pid;
+    unsigned uid;
+    Clock::time_point since;
+    std::size_t got = 0;
+    Preamble bytes{};
+  };
+
+  void serve();
+  bool full() const { return unproven_.size() >= limits_.unproven_count_max; }
+  int milliseconds_left() const;
+  void accept_one();
+  bool settle(Peer& peer);
+  void close_late();
+  void refuse(const Peer& peer, Refusal refusal);
+
+  const Preamble expected_;
+  const DoorLimits limits_;
+  int listener_ = -1;
+  std::vector<Peer> unproven_;  ///< by age; of the thread
+  bool starved_ = false;        ///< no descriptors were left; of the thread
+  bool closing_ = false;        ///< guarded by mutex_
+  mutable std::mutex mutex_;
+  std::array<std::uint64_t, kRefusalCount> refused_{};  ///< guarded by mutex_
+  WakeQueue<int> proven_;
+  WakeFd wake_;
+  std::thread thread_;
+};
+
+}  // namespace weft

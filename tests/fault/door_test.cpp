@@ -1,0 +1,226 @@
+/// Strangers at the control socket of a job that runs: they change nothing, and are named.
+
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstring>
+#include <deque>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <random>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include <weft/tests/fault/fault_process.hpp>
+
+namespace weft {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::expect_nothing_left;
+using testing::FaultApp;
+using Json = nlohmann::json;
+
+constexpr uid_t kNobody = 65534;
+
+fs::path folder_of(const std::string& job) {
+  const char* runtime = std::getenv("XDG_RUNTIME_DIR");
+  const std::string root = runtime != nullptr ? std::string(runtime) + "/weft"
+                                              : fmt::format("/tmp/weft-{}", ::geteuid());
+  return fs::path(root) / job;
+}
+
+/// What a process of a job shows: as root also to a test that isn't one.
+std::string token_of(const std::string& job) {
+  const auto processes = testing::processes_of(job);
+  if (processes.empty()) return {};
+  std::ifstream file(fmt::format("/proc/{}/environ", processes.front()), std::ios::binary);
+  for (std::string variable; std::getline(file, variable, '\0');) {
+    if (variable.starts_with("WEFT_JOB_TOKEN=")) return variable.substr(variable.find('=') + 1);
+  }
+  return {};
+}
+
+class Stranger {
+ public:
+  explicit Stranger(const fs::path& socket) : fd_(::socket(AF_UNIX, SOCK_STREAM, 0)) {
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    socket.string().copy(address.sun_path, sizeof address.sun_path - 1);
+    connected_ = ::connect(fd_, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0;
+  }
+  Stranger(Stranger&& other) noexcept
+      : fd_(std::exchange(other.fd_, -1)), connected_(other.connected_) {}
+  ~Stranger() {
+    if (fd_ >= 0) ::close(fd_);
+  }
+
+  bool connected() const { return connected_; }
+  /// How much of it the other side has taken.
+  std::size_t say(std::string_view words) const {
+    std::size_t said = 0;
+    while (said < words.size()) {
+      const ssize_t count = ::send(fd_, words.data() + said, words.size() - said, MSG_NOSIGNAL);
+      if (count <= 0) break;
+      said += static_cast<std::size_t>(count);
+    }
+    return said;
+  }
+  /// What comes until `bytes` are there, or the other side has closed.
+  std::string hear(std::size_t bytes) const {
+    std::string heard(bytes, '\0');
+    const ssize_t count = ::recv(fd_, heard.data(), bytes, MSG_WAITALL);
+    heard.resize(static_cast<std::size_t>(std::max<ssize_t>(count, 0)));
+    return heard;
+  }
+
+ private:
+  int fd_;
+  bool connected_;
+};
+
+std::string preamble(std::string_view magic, std::uint32_t version, std::string_view token) {
+  std::string words(magic);
+  words.append(reinterpret_cast<const char*>(&version), sizeof version);
+  return words.append(token);
+}
+
+/// 32 bytes: operation, two of padding, flags; then payload_len, operation_data, two actors, in
+/// network order. It ends a process that gives it to CAF 0.17.6.
+std::string basp(char operation, std::uint32_t payload_bytes, char operation_data) {
+  std::string frame(32, '\0');
+  frame[0] = operation;
+  for (int i = 0; i < 4; ++i) {
+    frame[static_cast<std::size_t>(4 + i)] = static_cast<char>(payload_bytes >> (24 - 8 * i));
+  }
+  frame[15] = operation_data;
+  return frame;
+}
+
+void expect_takes_random_bytes(const fs::path& socket, std::size_t bytes) {
+  std::mt19937_64 random(bytes);
+  std::string block(1 << 16, '\0');
+  for (std::size_t said = 0; said < bytes;) {
+    for (std::size_t i = 0; i < block.size(); i += 8) {
+      const std::uint64_t word = random();
+      std::memcpy(block.data() + i, &word, sizeof word);
+    }
+    const Stranger stranger(socket);
+    ASSERT_TRUE(stranger.connected()) << "the job doesn't listen any more";
+    said += stranger.say(block);
+  }
+}
+
+/// Those that say nothing more are kept, as many as `silent` holds at the end.
+void expect_takes_handshakes(const fs::path& socket, int count, std::deque<Stranger>& silent) {
+  const std::string token(32, 'f');
+  const std::string wrong = preamble("weftdoor", 1, token);
+  const std::vector<std::string> whole{
+      basp(1, 0, 0),            // a client's handshake without a payload
+      basp(0, 0, 3),            // a server's handshake without a payload
+      basp(2, 0xfffffff0U, 0),  // a message of 4 GiB
+      basp(0, 0, 3) + basp(1, 0, 0),
+      preamble("WEFTDOOR", 1, token) + basp(1, 0, 0),
+      preamble("weftdoor", 9, token) + basp(1, 0, 0),
+      wrong,
+      wrong + basp(1, 0, 0),
+  };
+  for (int i = 0; i < count; ++i) {
+    Stranger stranger(socket);
+    ASSERT_TRUE(stranger.connected()) << "the job doesn't listen any more";
+    const auto kind = static_cast<std::size_t>(i) % 10;
+    if (kind < whole.size()) {
+      stranger.say(whole[kind]);
+    } else {
+      stranger.say(wrong.substr(0, static_cast<std::size_t>(i) % wrong.size()));
+      if (kind == whole.size()) silent.push_back(std::move(stranger));
+    }
+  }
+}
+
+/// The right words, from another user to whom the way was opened.
+void expect_refuses_another_user(const fs::path& folder, const std::string& words) {
+  const fs::path socket = folder / "control";
+  fs::permissions(folder.parent_path(), fs::perms(0755));
+  fs::permissions(folder, fs::perms(0755));
+  fs::permissions(socket, fs::perms(0666));
+  const pid_t child = ::fork();
+  if (child == 0) {
+    if (::setgid(kNobody) != 0 || ::setuid(kNobody) != 0) ::_exit(1);
+    const Stranger stranger(socket);
+    if (!stranger.connected()) ::_exit(2);
+    stranger.say(words);
+    ::_exit(stranger.hear(1).empty() ? 0 : 3);
+  }
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  fs::permissions(socket, fs::perms(0600));
+  fs::permissions(folder, fs::perms(0700));
+  fs::permissions(folder.parent_path(), fs::perms(0700));
+  EXPECT_EQ(WIFEXITED(status) ? WEXITSTATUS(status) : -1, 0);
+}
+
+std::size_t times(const std::string& text, const std::string& words) {
+  std::size_t found = 0;
+  for (auto at = text.find(words); at != text.npos; at = text.find(words, at + 1)) ++found;
+  return found;
+}
+
+/// A worker waits at its mark while strangers come. It is killed while some of them still hold the
+/// line, and the one that takes its place has to come in past them.
+TEST(Door, StrangersChangeNoBitOfTheResult) {
+  FaultApp calm({"--mode", "none", "--max-failures", "1"});
+  ASSERT_EQ(calm.wait(), 0) << calm.output();
+  FaultApp app({"--mode", "mark", "--max-failures", "1"});
+  const std::string job = app.job();
+  const std::string mark = app.wait_for_line("mark loop");
+  const fs::path socket = folder_of(job) / "control";
+  {
+    const Stranger friendly(socket);  // so that it is the token that the others lack
+    friendly.say(preamble("weftdoor", 1, token_of(job)));
+    ASSERT_EQ(friendly.hear(32).size(), 32U);
+  }
+  std::deque<Stranger> silent;
+  expect_takes_random_bytes(socket, 10'000'000);
+  expect_takes_handshakes(socket, 1000, silent);
+  ::kill(std::stoi(mark.substr(mark.rfind(' '))), SIGKILL);
+  EXPECT_EQ(app.wait(), 0) << app.output();
+  const Json result = app.result();
+  EXPECT_EQ(result.at("history"), calm.result().at("history")) << app.output();
+  expect_nothing_left(job);
+
+  std::ifstream file(result.at("path").get<std::string>() + "/trainer.log");
+  const std::string log{std::istreambuf_iterator<char>(file), {}};
+  for (const char* kind : {"no preamble of weft", "another version of weft", "a wrong token",
+                           "closed before its preamble was whole"}) {
+    EXPECT_EQ(times(log, fmt::format("refused a connection ({})", kind)), 1U) << kind << '\n'
+                                                                              << log;
+  }
+  EXPECT_LE(times(log, "refused a connection"), 6U) << log;
+  EXPECT_EQ(times(log, "connections refused in all"), 1U) << log;
+}
+
+TEST(Door, AnotherUserIsRefusedEvenWithTheRightToken) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root can be another user";
+  FaultApp app({"--mode", "mark", "--max-failures", "1"});
+  const std::string job = app.job();
+  const std::string mark = app.wait_for_line("mark loop");
+  for (int i = 0; i < 3; ++i) {
+    expect_refuses_another_user(folder_of(job), preamble("weftdoor", 1, token_of(job)));
+  }
+  ::kill(std::stoi(mark.substr(mark.rfind(' '))), SIGKILL);
+  EXPECT_EQ(app.wait(), 0) << app.output();
+  std::ifstream file(app.result().at("path").get<std::string>() + "/trainer.log");
+  const std::string log{std::istreambuf_iterator<char>(file), {}};
+  EXPECT_EQ(times(log, fmt::format("refused a connection (another user) of uid {}", kNobody)), 1U);
+  EXPECT_EQ(times(log, "connections refused in all: 3 (another user)"), 1U) << log;
+}
+
+}  // namespace
+}  // namespace weft
