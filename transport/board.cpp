@@ -13,6 +13,7 @@ namespace {
 using board_format::BoardHeaderV1;
 using board_format::BoardRowV1;
 using board_format::kAxisCountMax;
+using board_format::kLifeByte;
 using board_format::kRowCountMax;
 
 constexpr std::string_view kPrefix = "weft-";
@@ -140,12 +141,19 @@ Board Board::create(const BoardHeader& header) {
   const std::string name = segment_name(header.job);
   Segment segment = Segment::create(name, board_bytes(header.num_workers, header.num_chips));
   try {
+    auto life = LifeLock::take(segment, kLifeByte);
     write_board(segment, header);
+    Board board(std::move(segment), header);
+    board.life_ = std::move(life);
+    return board;
   } catch (...) {
     Segment::remove(name);
     throw;
   }
-  return Board(std::move(segment), header);
+}
+
+bool Board::is_held(std::string_view job) {
+  return LifeLock::is_held(Segment::open(segment_name(job), true, 1), kLifeByte);
 }
 
 Board Board::open(std::string_view job, bool read_only) {

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include <weft/spmd/mesh/mesh.hpp>
+#include <weft/transport/life_lock.hpp>
 #include <weft/transport/segment.hpp>
 
 namespace weft {
@@ -104,6 +105,10 @@ class Board {
   /// Jobs of this user that have a board.
   static std::vector<std::string> jobs();
 
+  /// Whether the process lives that made the job's board, by the kernel's word. Throws as open().
+  static bool is_held(std::string_view job);
+
+  /// Holds a lock on the board as long as it exists.
   static Board create(const BoardHeader& header);
   /// Throws not_found, version or corrupt: every size and count is checked against the mapping.
   static Board open(std::string_view job, bool read_only);
@@ -127,6 +132,7 @@ class Board {
 
   Segment segment_;
   BoardHeader header_;
+  std::optional<LifeLock> life_;  ///< of who made it
 };
 
 }  // namespace weft

@@ -18,6 +18,8 @@ inline constexpr std::uint64_t kMagic = 0x3164'7262'7466'6577;  // "weftbrd1"
 inline constexpr std::uint32_t kVersion = 1;
 inline constexpr int kAxisCountMax = 16;
 inline constexpr int kRowCountMax = 1 << 16;
+/// Of the file: locked by the process that made the board, as long as that lives.
+inline constexpr std::uint32_t kLifeByte = 0;
 
 struct BoardHeaderV1 {
   std::uint64_t magic;  ///< written last

@@ -22,17 +22,22 @@ struct flock lock_of(std::uint32_t byte) {
   return lock;
 }
 
-}  // namespace
-
-std::optional<LifeLock> LifeLock::take(const Segment& segment, std::uint32_t byte) {
-  // Such a lock belongs to an open file, and dup() makes no new one. The path finds the file that
-  // is mapped, even if its name is gone or is another's by now.
+/// Such a lock belongs to an open file, and dup() makes no new one. The path finds the file that is
+/// mapped, even if its name is gone or is another's by now.
+int open_again(const Segment& segment) {
   const std::string path = fmt::format("/proc/self/fd/{}", segment.descriptor());
-  LifeLock lock(open(path.c_str(), O_RDWR | O_CLOEXEC));
-  if (lock.descriptor_ < 0) {
+  const int descriptor = open(path.c_str(), O_RDWR | O_CLOEXEC);
+  if (descriptor < 0) {
     fail(Errc::io, "segment '{}' can't be opened again for a lock ({}): {}", segment.name(), path,
          std::strerror(errno));
   }
+  return descriptor;
+}
+
+}  // namespace
+
+std::optional<LifeLock> LifeLock::take(const Segment& segment, std::uint32_t byte) {
+  LifeLock lock(open_again(segment));
   struct flock wanted = lock_of(byte);
   if (fcntl(lock.descriptor_, F_OFD_SETLK, &wanted) == 0) return lock;
   if (errno == EAGAIN || errno == EACCES) return std::nullopt;
@@ -49,6 +54,10 @@ LifeLock& LifeLock::operator=(LifeLock&& other) noexcept {
 
 LifeLock::~LifeLock() {
   if (descriptor_ >= 0) close(descriptor_);
+}
+
+bool LifeLock::is_held(const Segment& segment, std::uint32_t byte) {
+  return LifeLock(open_again(segment)).another_holds(byte);
 }
 
 bool LifeLock::another_holds(std::uint32_t byte) const {

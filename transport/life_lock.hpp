@@ -16,6 +16,9 @@ class LifeLock {
   /// Absent: another holds the byte. Throws io where the system refuses.
   static std::optional<LifeLock> take(const Segment& segment, std::uint32_t byte);
 
+  /// Whether anybody holds the byte, without taking it. Throws io.
+  static bool is_held(const Segment& segment, std::uint32_t byte);
+
   LifeLock(LifeLock&& other) noexcept;
   LifeLock& operator=(LifeLock&& other) noexcept;
   ~LifeLock();

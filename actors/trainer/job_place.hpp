@@ -6,6 +6,7 @@
 
 #include <weft/actors/trainer/job_spec.hpp>
 #include <weft/transport/board.hpp>
+#include <weft/transport/job_folder.hpp>
 #include <weft/transport/job_memory.hpp>
 
 namespace weft {
@@ -13,9 +14,8 @@ namespace weft {
 /// Ids and tokens are 128 random bits in hex.
 class JobPlace {
  public:
-  /// Makes the control folder, mode 0700: $XDG_RUNTIME_DIR/weft/<id>, or /tmp/weft-<uid>/<id>
-  /// where that can't be, and beside it <id>.lock, locked as long as this process lives. Removes
-  /// what jobs have left whose lock nobody holds. Throws io.
+  /// Makes the job's folder and lock in the control root (job_folder.hpp). Removes what jobs have
+  /// left there whose lock nobody holds. Throws io.
   JobPlace();
   ~JobPlace() { remove(); }
   JobPlace(const JobPlace&) = delete;
@@ -23,9 +23,9 @@ class JobPlace {
 
   const std::string& id() const { return id_; }
   const std::string& token() const { return token_; }
-  std::string socket_path() const { return folder_ + "/control"; }
+  std::string socket_path() const { return folder_in(root_, id_) + "/control"; }
   /// Where the workers read how this process's fit() calls before ended.
-  std::string earlier_fits_path() const { return folder_ + "/earlier_fits"; }
+  std::string earlier_fits_path() const { return folder_in(root_, id_) + "/earlier_fits"; }
 
   /// Throw no_space or io; what they made is removed with the place.
   Board make_board(const JobSpec& spec, const std::string& run_dir) const;
@@ -37,8 +37,8 @@ class JobPlace {
  private:
   std::string id_;
   std::string token_;
-  std::string folder_;
-  int lock_ = -1;
+  std::string root_;
+  JobLock lock_;
 };
 
 }  // namespace weft

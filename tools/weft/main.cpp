@@ -10,6 +10,7 @@
 #include <weft/tools/weft/inspect.hpp>
 #include <weft/tools/weft/launch.hpp>
 #include <weft/tools/weft/plan.hpp>
+#include <weft/tools/weft/sweep.hpp>
 
 int main(int argc, char** argv) {
   CLI::App app{"SPMD training for C++: launches jobs and looks into them."};
@@ -18,6 +19,7 @@ int main(int argc, char** argv) {
   weft::add_launch(app, code);
   weft::add_inspect(app, code);
   weft::add_plan(app, code);
+  weft::add_sweep(app, code);
   weft::add_doctor(app, code);
   try {
     CLI11_PARSE(app, argc, argv);

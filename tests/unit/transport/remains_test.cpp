@@ -1,0 +1,175 @@
+#include <weft/transport/remains.hpp>
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <optional>
+
+#include <weft/tests/support/child_process.hpp>
+#include <weft/transport/board.hpp>
+#include <weft/transport/job_folder.hpp>
+#include <weft/transport/job_memory.hpp>
+
+namespace weft {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::unique_job;
+
+/// A job's id, a control root that this process alone uses, and what lies there of the job.
+class RemainsTest : public ::testing::Test {
+ protected:
+  RemainsTest() {
+    fs::create_directories(runtime);
+    ::setenv("XDG_RUNTIME_DIR", runtime.c_str(), 1);
+    root = make_control_root();
+  }
+  ~RemainsTest() override {
+    for (const std::string& name : Segment::list("weft-" + job)) Segment::remove(name);
+    ::unsetenv("XDG_RUNTIME_DIR");
+    fs::remove_all(runtime);
+  }
+
+  std::optional<JobRemains> find() const {
+    for (const JobRemains& remains : find_remains()) {
+      if (remains.job == job) return remains;
+    }
+    return {};
+  }
+  JobLife life() const { return find().value_or(JobRemains{}).life; }
+  /// Makes all that the job has as old as if it had been there for hours.
+  void age() const {
+    const timespec long_ago[2] = {{1'000'000'000, 0}, {1'000'000'000, 0}};
+    for (const std::string& name : Segment::list("weft-" + job)) {
+      ASSERT_EQ(::utimensat(AT_FDCWD, ("/dev/shm/" + name).c_str(), long_ago, 0), 0);
+    }
+    ::utimensat(AT_FDCWD, folder_in(root, job).c_str(), long_ago, 0);
+  }
+  void plant_memory() const {
+    JobMemory::create({.job = job, .num_chips = 2, .arena_capacity = 2 * kArenaCapacityUnit});
+    Segment::create("weft-" + job + "-channel-rescue", 4096);
+  }
+
+  fs::path runtime = fs::path("/tmp") / ("weft-remains-" + unique_job());
+  std::string root;
+  std::string job = unique_job();
+};
+
+TEST_F(RemainsTest, AJobThatLeftNothingIsNotThere) { EXPECT_FALSE(find()); }
+
+TEST_F(RemainsTest, WhatNobodyHoldsIsDeadAndAllOfItIsRemoved) {
+  plant_memory();
+  Segment::create("weft-" + job + "-of-another-version", 4096);
+  { const JobLock lock = JobLock::take(root, job); }
+  make_private_folder(folder_in(root, job));
+  std::ofstream(folder_in(root, job) + "/control") << "x";
+  const auto remains = find();
+  ASSERT_TRUE(remains);
+  EXPECT_EQ(remains->life, JobLife::dead) << remains->why;
+  EXPECT_EQ(remains->segments.size(), 5U);
+  EXPECT_GT(remains->bytes, 0U);
+  EXPECT_EQ(remains->roots, std::vector{root});
+  EXPECT_EQ(remove_remains(*remains), std::vector<std::string>{});
+  EXPECT_FALSE(find());
+  EXPECT_TRUE(fs::is_empty(root));
+}
+
+TEST_F(RemainsTest, AJobWhoseLockIsHeldLives) {
+  plant_memory();
+  age();
+  const JobLock lock = JobLock::take(root, job);
+  const auto remains = find();
+  ASSERT_TRUE(remains);
+  EXPECT_EQ(remains->life, JobLife::alive);
+  EXPECT_NE(remains->why.find(lock_in(root, job)), std::string::npos) << remains->why;
+  EXPECT_EQ(remove_remains(*remains).size(), 5U);
+  EXPECT_EQ(find()->segments, remains->segments);
+}
+
+/// Its control root is where this process doesn't look, or in another container.
+TEST_F(RemainsTest, AJobWhoseBoardIsLockedLives) {
+  std::optional<Board> board = Board::create({.job = job, .num_chips = 1});
+  age();
+  EXPECT_EQ(find()->why, "its board is locked");
+  EXPECT_TRUE(Board::is_held(job));
+  board.reset();
+  EXPECT_FALSE(Board::is_held(job));
+  EXPECT_EQ(life(), JobLife::dead);
+}
+
+TEST_F(RemainsTest, AJobWhoseMemoryAProcessHasOpenLives) {
+  plant_memory();
+  age();
+  std::optional<Segment> segment = Segment::open("weft-" + job + "-chip-1", true, 1);
+  EXPECT_EQ(find()->why, fmt::format("process {} has its memory open", ::getpid()));
+  segment.reset();
+  EXPECT_EQ(life(), JobLife::dead);
+}
+
+TEST_F(RemainsTest, AJobThatStartsHasTime) {
+  plant_memory();
+  EXPECT_EQ(life(), JobLife::starting);
+  EXPECT_EQ(remove_remains(*find()).size(), 4U);
+  age();
+  EXPECT_EQ(life(), JobLife::dead);
+}
+
+/// What lived when it was found, or came to life since, is looked at again.
+TEST_F(RemainsTest, RemovalBelievesNoOldNews) {
+  plant_memory();
+  age();
+  auto remains = find();
+  ASSERT_EQ(remains->life, JobLife::dead);
+  const Board board = Board::create({.job = job, .num_chips = 1});
+  EXPECT_FALSE(remove_remains(*remains).empty());
+  remains->life = JobLife::dead;
+  EXPECT_EQ(find()->segments.size(), 5U);
+}
+
+TEST_F(RemainsTest, ADamagedBoardIsNoReasonToStay) {
+  plant_memory();
+  Segment::create("weft-" + job + "-board", 1);
+  age();
+  EXPECT_EQ(life(), JobLife::dead);
+  EXPECT_EQ(remove_remains(*find()), std::vector<std::string>{});
+}
+
+TEST_F(RemainsTest, NamesThatAreNoJobsAreLeftAlone) {
+  const std::vector<std::string> names{"weft-" + job.substr(1) + "-control", "weft-" + job,
+                                       "weft-" + job + "x-control", "welt-" + job + "-control"};
+  for (const std::string& name : names) Segment::create(name, 4096);
+  std::ofstream(root + "/notes.lock") << "mine";
+  age();
+  EXPECT_FALSE(find());
+  EXPECT_TRUE(fs::exists(root + "/notes.lock"));
+  for (const std::string& name : names) EXPECT_TRUE(Segment::remove(name));
+}
+
+TEST_F(RemainsTest, WhatIsOfAnotherUserIsNotSeen) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root can give a file away";
+  plant_memory();
+  age();
+  for (const std::string& name : Segment::list("weft-" + job)) {
+    ASSERT_EQ(::chown(("/dev/shm/" + name).c_str(), 65534, 65534), 0);
+  }
+  EXPECT_FALSE(find());
+  for (const char* part : {"control", "chip-0", "chip-1", "channel-rescue"}) {
+    EXPECT_TRUE(Segment::remove("weft-" + job + "-" + part));
+  }
+}
+
+TEST_F(RemainsTest, ARootThatOthersMayEnterIsNotLookedAt) {
+  { const JobLock lock = JobLock::take(root, job); }
+  EXPECT_TRUE(find());
+  fs::permissions(root, fs::perms(0755));
+  EXPECT_FALSE(find());
+}
+
+}  // namespace
+}  // namespace weft

@@ -1,0 +1,119 @@
+#include <weft/tools/weft/sweep.hpp>
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <nlohmann/json.hpp>
+
+#include <weft/tools/weft/table.hpp>
+#include <weft/transport/remains.hpp>
+
+namespace weft {
+namespace {
+
+using Json = nlohmann::json;
+
+struct Options {
+  std::vector<std::string> jobs;
+  bool dry_run = false;
+  bool json = false;
+};
+
+/// A job, and what has become of it.
+struct Swept {
+  JobRemains remains;
+  bool removed = false;
+  std::vector<std::string> left;  ///< what couldn't be removed
+};
+
+Json to_json(const Swept& swept) {
+  const JobRemains& remains = swept.remains;
+  return {{"job", remains.job},     {"state", to_string(remains.life)},
+          {"why", remains.why},     {"segments", remains.segments},
+          {"bytes", remains.bytes}, {"folders", remains.roots},
+          {"left", swept.left},     {"removed", swept.removed}};
+}
+
+std::string outcome(const Swept& swept, bool dry_run) {
+  if (swept.remains.life != JobLife::dead) return "kept: " + swept.remains.why;
+  if (dry_run) return "would be removed";
+  return swept.removed ? "removed"
+                       : fmt::format("can't be removed: {}", fmt::join(swept.left, ", "));
+}
+
+void print(const std::vector<Swept>& all, const Options& options) {
+  if (options.json) {
+    Json json = Json::array();
+    for (const Swept& swept : all) json.push_back(to_json(swept));
+    fmt::print("{}\n", json.dump(1, ' ', false, Json::error_handler_t::replace));
+    return;
+  }
+  Table table({{"job"}, {"state"}, {"segments", Align::right}, {"MiB", Align::right}, {"outcome"}});
+  for (const Swept& swept : all) {
+    const JobRemains& remains = swept.remains;
+    table.add({remains.job, std::string(to_string(remains.life)),
+               std::to_string(remains.segments.size()),
+               fmt::format("{:.1f}", static_cast<double>(remains.bytes) / (1 << 20)),
+               outcome(swept, options.dry_run)});
+  }
+  if (table.empty()) {
+    fmt::print("nothing is left of any job\n");
+  } else {
+    table.print();
+  }
+}
+
+/// Whether each job that was asked for is there and dead; says of each other what it is.
+bool all_dead(const std::vector<JobRemains>& found, const std::vector<std::string>& asked) {
+  bool all = true;
+  for (const std::string& job : asked) {
+    const auto remains = std::ranges::find(found, job, &JobRemains::job);
+    if (remains == found.end()) {
+      fmt::print(stderr, "job {}: nothing is there of it; `weft sweep --dry-run` lists what is\n",
+                 visible(job));
+    } else if (remains->life != JobLife::dead) {
+      fmt::print(stderr, "job {}: it is {}: {}\n", job, to_string(remains->life),
+                 visible(remains->why));
+    } else {
+      continue;
+    }
+    all = false;
+  }
+  return all;
+}
+
+int run(const Options& options) {
+  const std::vector<JobRemains> found = find_remains();
+  bool good = all_dead(found, options.jobs);
+  std::vector<Swept> all;
+  for (const JobRemains& remains : found) {
+    if (!options.jobs.empty() && std::ranges::count(options.jobs, remains.job) == 0) continue;
+    Swept& swept = all.emplace_back(Swept{.remains = remains, .left = {}});
+    if (remains.life != JobLife::dead || options.dry_run) continue;
+    swept.left = remove_remains(remains);
+    swept.removed = swept.left.empty();
+    good = good && swept.removed;
+  }
+  print(all, options);
+  return good ? 0 : 1;
+}
+
+}  // namespace
+
+void add_sweep(CLI::App& app, int& code) {
+  auto options = std::make_shared<Options>();
+  CLI::App* sweep = app.add_subcommand("sweep", "remove what dead jobs of this user have left");
+  sweep->add_option("job", options->jobs, "ids; default: every job that is dead");
+  sweep->add_flag("--dry-run", options->dry_run, "only say what would be removed");
+  sweep->add_flag("--json", options->json, "as JSON");
+  sweep->footer(
+      "A job is dead where no process holds its lock or has its memory open. Exit code: 0, or 1 "
+      "where something\ncould not be removed, or a job that was named is not there or not dead.");
+  sweep->callback([options, &code] { code = run(*options); });
+}
+
+}  // namespace weft
