@@ -94,7 +94,8 @@ void write_board(Segment& segment, const BoardHeader& header) {
   store_field(format.magic, board_format::kMagic);
 }
 
-/// Checks every size and count against the mapping.
+/// Checks every size and count against the mapping. They are loaded once: another process could
+/// change them after the check.
 BoardHeader read_header(const Segment& segment) {
   const auto& format = *reinterpret_cast<const BoardHeaderV1*>(segment.data());
   const std::uint64_t magic = load_field(format.magic);
@@ -106,25 +107,27 @@ BoardHeader read_header(const Segment& segment) {
     fail(Errc::version, "segment {}: board of version {}, this program reads version {}",
          segment.name(), format.version, board_format::kVersion);
   }
+  const std::int32_t num_workers = load_field(format.num_workers);
+  const std::int32_t num_chips = load_field(format.num_chips);
+  const std::int32_t num_axes = load_field(format.num_axes);
   if (format.header_bytes != sizeof(BoardHeaderV1) || format.row_bytes != sizeof(BoardRowV1) ||
-      !counts_ok(format.num_workers, format.num_chips) || format.num_axes < 0 ||
-      format.num_axes > kAxisCountMax ||
-      board_bytes(format.num_workers, format.num_chips) > segment.capacity()) {
+      !counts_ok(num_workers, num_chips) || num_axes < 0 || num_axes > kAxisCountMax ||
+      board_bytes(num_workers, num_chips) > segment.capacity()) {
     fail(Errc::corrupt,
          "segment {} of {} bytes: header of {} bytes, rows of {} bytes, {} workers, {} chips, {} "
          "axes don't fit together",
-         segment.name(), segment.capacity(), format.header_bytes, format.row_bytes,
-         format.num_workers, format.num_chips, format.num_axes);
+         segment.name(), segment.capacity(), format.header_bytes, format.row_bytes, num_workers,
+         num_chips, num_axes);
   }
   BoardHeader header;
   header.job = text_of(format.job);
   header.name = text_of(format.name);
   header.run_dir = text_of(format.run_dir);
-  header.num_workers = format.num_workers;
-  header.num_chips = format.num_chips;
+  header.num_workers = num_workers;
+  header.num_chips = num_chips;
   header.trainer_pid = format.trainer_pid;
   header.started_unix_ns = format.started_unix_ns;
-  for (int i = 0; i < format.num_axes; ++i) {
+  for (int i = 0; i < num_axes; ++i) {
     header.mesh_shape.push_back(format.mesh_shape[i]);
     header.axis_names.push_back(text_of(format.axis_names[i]));
   }
@@ -227,17 +230,41 @@ void* Board::row(int index) const {
          static_cast<std::size_t>(index) * sizeof(BoardRowV1);
 }
 
+bool Board::is_own(const ActorRow& row) const {
+  const int worker = row.index - 1;
+  const int chip = worker - header_.num_workers;
+  if (row.waiting_for < -1 || row.waiting_for >= header_.num_chips) return false;
+  if (worker < 0) return row.kind == ActorKind::trainer && row.worker == -1 && row.chip == -1;
+  if (chip < 0) return row.kind == ActorKind::worker && row.worker == worker && row.chip == -1;
+  return row.kind == ActorKind::device && row.chip == chip && row.worker >= -1 &&
+         row.worker < header_.num_workers;
+}
+
 ActorRow Board::read(int index) const {
   if (index < 0 || index >= num_rows()) {
     fail(Errc::invalid_argument, "board: row {} of {}", index, num_rows());
   }
   ActorRow copy = read_row(*static_cast<const BoardRowV1*>(row(index)));
   copy.index = index;
-  if (copy.kind > ActorKind::device || copy.state > ActorState::lost) {
-    fail(Errc::corrupt, "board of job {}: row {} has kind {} and state {}", header_.job, index,
-         static_cast<int>(copy.kind), static_cast<int>(copy.state));
+  if (copy.state > ActorState::lost || !is_own(copy)) {
+    fail(Errc::corrupt,
+         "board of job {}: row {} is of kind {}, worker {}, chip {}, in state {}, waits for chip "
+         "{}: no such row stands there among {} workers and {} chips",
+         header_.job, index, static_cast<int>(copy.kind), copy.worker, copy.chip,
+         static_cast<int>(copy.state), copy.waiting_for, header_.num_workers, header_.num_chips);
   }
   return copy;
+}
+
+std::vector<ActorRow> Board::readable_rows() const {
+  std::vector<ActorRow> rows;
+  for (int i = 0; i < num_rows(); ++i) {
+    try {
+      rows.push_back(read(i));
+    } catch (const Error&) {
+    }
+  }
+  return rows;
 }
 
 std::vector<ActorRow> Board::rows() const {

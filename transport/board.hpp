@@ -122,13 +122,17 @@ class Board {
   BoardWriter trainer() const { return writer(0); }
   BoardWriter worker(int worker) const;
   BoardWriter device(int chip) const;
+  /// Throws corrupt for what no writer of that row writes.
   ActorRow read(int index) const;
   std::vector<ActorRow> rows() const;
+  /// All but those that read() refuses: for who goes on, whatever a worker has written there.
+  std::vector<ActorRow> readable_rows() const;
 
  private:
   Board(Segment segment, BoardHeader header);
   void* row(int index) const;
   BoardWriter writer(int index) const;
+  bool is_own(const ActorRow& row) const;
 
   Segment segment_;
   BoardHeader header_;

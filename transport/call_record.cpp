@@ -15,7 +15,7 @@ std::vector<std::string> axes_of(AtomList atoms, const Mesh& mesh) {
   std::vector<std::string> axes;
   for (int i = 0; i < atoms.size();) {
     const Atom atom = atoms[i];
-    if (atom > mesh.num_atoms()) return {"unknown atoms"};
+    if (atom == 0 || atom > mesh.num_atoms()) return {"unknown atoms"};
     const int axis = mesh.atom_axis(atom);
     const std::string& name = mesh.axis_names()[static_cast<std::size_t>(axis)];
     const AtomList whole = mesh.axis_atoms(axis);

@@ -3,6 +3,7 @@
 #include <sched.h>
 
 #include <array>
+#include <atomic>
 #include <new>
 
 #include <weft/spmd/error.hpp>
@@ -56,8 +57,19 @@ void write_control(Segment& segment, const JobMemoryOptions& options) {
   header->crowded = options.num_chips > usable_cores() ? 1 : 0;
 }
 
+/// What a header says of the segments; loaded once, as another process could change it meanwhile.
+struct Sizes {
+  std::int32_t num_chips;
+  std::uint64_t arena_capacity;
+};
+
+template <typename T>
+T load_once(const T& field) {
+  return std::atomic_ref<T>(const_cast<T&>(field)).load(std::memory_order_relaxed);
+}
+
 /// Checks every size against the mapping.
-const ControlHeader& read_control(const Segment& segment) {
+Sizes read_control(const Segment& segment) {
   const auto& header = *reinterpret_cast<const ControlHeader*>(segment.data());
   const std::uint64_t magic = header.magic.load(std::memory_order_acquire);
   if (magic == 0) fail(Errc::not_found, "segment {} is still being made", segment.name());
@@ -69,19 +81,20 @@ const ControlHeader& read_control(const Segment& segment) {
     fail(Errc::version, "segment {}: version {}, this program reads version {}", segment.name(),
          header.version, kControlVersion);
   }
-  if (!sizes_ok(header.num_chips, header.arena_capacity) ||
-      segment.capacity() < control_bytes(header.num_chips)) {
+  const Sizes sizes{load_once(header.num_chips), load_once(header.arena_capacity)};
+  if (!sizes_ok(sizes.num_chips, sizes.arena_capacity) ||
+      segment.capacity() < control_bytes(sizes.num_chips)) {
     fail(Errc::corrupt,
          "segment {} of {} bytes: {} chips with arenas of {} bytes don't fit together",
-         segment.name(), segment.capacity(), header.num_chips, header.arena_capacity);
+         segment.name(), segment.capacity(), sizes.num_chips, sizes.arena_capacity);
   }
-  return header;
+  return sizes;
 }
 
 }  // namespace
 
-JobMemory::JobMemory(Segment control, std::vector<Segment> arenas)
-    : control_(std::move(control)), arenas_(std::move(arenas)) {
+JobMemory::JobMemory(Segment control, std::vector<Segment> arenas, std::size_t arena_capacity)
+    : control_(std::move(control)), arenas_(std::move(arenas)), arena_capacity_(arena_capacity) {
   register_light_fence();
 }
 
@@ -101,7 +114,7 @@ JobMemory JobMemory::create(const JobMemoryOptions& options) {
       arenas.push_back(make(arena_name(options.job, chip),
                             segment_bytes(options.num_chips, options.arena_capacity)));
     }
-    JobMemory memory(std::move(control), std::move(arenas));
+    JobMemory memory(std::move(control), std::move(arenas), options.arena_capacity);
     memory.control().magic.store(kControlMagic, std::memory_order_release);
     return memory;
   } catch (...) {
@@ -112,13 +125,13 @@ JobMemory JobMemory::create(const JobMemoryOptions& options) {
 
 JobMemory JobMemory::open(std::string_view job) {
   Segment control = Segment::open(control_name(job), false, sizeof(ControlHeader));
-  const ControlHeader& header = read_control(control);
+  const Sizes sizes = read_control(control);
   std::vector<Segment> arenas;
-  for (int chip = 0; chip < header.num_chips; ++chip) {
+  for (int chip = 0; chip < sizes.num_chips; ++chip) {
     arenas.push_back(Segment::open(arena_name(job, chip), false,
-                                   segment_bytes(header.num_chips, header.arena_capacity)));
+                                   segment_bytes(sizes.num_chips, sizes.arena_capacity)));
   }
-  return JobMemory(std::move(control), std::move(arenas));
+  return JobMemory(std::move(control), std::move(arenas), sizes.arena_capacity);
 }
 
 JobMemory JobMemory::anonymous(const JobMemoryOptions& options) {
@@ -129,7 +142,7 @@ JobMemory JobMemory::anonymous(const JobMemoryOptions& options) {
   for (int chip = 0; chip < options.num_chips; ++chip) {
     arenas.push_back(Segment::anonymous(segment_bytes(options.num_chips, options.arena_capacity)));
   }
-  return JobMemory(std::move(control), std::move(arenas));
+  return JobMemory(std::move(control), std::move(arenas), options.arena_capacity);
 }
 
 int JobMemory::remove(std::string_view job) noexcept {
@@ -156,7 +169,6 @@ ControlHeader& JobMemory::control() const {
   return *reinterpret_cast<ControlHeader*>(control_.data());
 }
 
-std::size_t JobMemory::arena_capacity() const { return control().arena_capacity; }
 std::uint32_t JobMemory::generation() const noexcept {
   return control().generation.load(std::memory_order_acquire);
 }

@@ -46,7 +46,7 @@ class JobMemory {
 
   int num_chips() const { return static_cast<int>(arenas_.size()); }
   std::byte* arena(int chip) const { return segment(chip).data(); }
-  std::size_t arena_capacity() const;
+  std::size_t arena_capacity() const { return arena_capacity_; }
   std::size_t buffers_offset() const { return arena_capacity() / 2; }
   /// See Segment::reserve; offsets within the arena.
   void reserve(int chip, std::size_t offset, std::size_t bytes);
@@ -83,7 +83,7 @@ class JobMemory {
   void reserve_mailboxes(std::uint16_t mask, int chip);
 
  private:
-  JobMemory(Segment control, std::vector<Segment> arenas);
+  JobMemory(Segment control, std::vector<Segment> arenas, std::size_t arena_capacity);
   ControlHeader& control() const;
   std::byte* control_of(int chip) const;
   const Segment& segment(int chip) const { return arenas_.at(static_cast<std::size_t>(chip)); }
@@ -93,6 +93,7 @@ class JobMemory {
 
   Segment control_;
   std::vector<Segment> arenas_;
+  std::size_t arena_capacity_;  ///< as it was when it was checked
 };
 
 }  // namespace weft

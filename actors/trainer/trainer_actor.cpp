@@ -179,7 +179,7 @@ void carry_out(Self self, const Actions& actions) {
 /// For whom a worker waited that gave up.
 std::optional<Missing> missing(Self self, const LoopEnded& ended) {
   if (ended.error != static_cast<std::uint8_t>(Errc::timeout)) return {};
-  const auto worker = find_awaited(self->state.board->rows(), ended.worker);
+  const auto worker = find_awaited(self->state.board->readable_rows(), ended.worker);
   if (!worker) return {};
   return Missing{*worker, describe_process(self->state.job->pid(*worker))};
 }
@@ -189,8 +189,8 @@ void look_for_hangs(Self self) {
   auto& state = self->state;
   if (state.job->over()) return;
   const Board& board = *state.board;
-  for (const int worker :
-       state.hangs->observe(board.rows(), state.job->awaited(), std::chrono::steady_clock::now())) {
+  for (const int worker : state.hangs->observe(board.readable_rows(), state.job->awaited(),
+                                               std::chrono::steady_clock::now())) {
     const std::string how =
         fmt::format("others have waited {} s for it, and it {}", state.options.spec.hang_timeout_s,
                     describe_process(state.job->pid(worker)));

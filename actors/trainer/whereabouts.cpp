@@ -22,7 +22,7 @@ std::string numbered(const ActorRow& row) {
 
 Whereabouts locate(const Board& board, int worker) {
   Whereabouts where;
-  for (const ActorRow& row : board.rows()) {
+  for (const ActorRow& row : board.readable_rows()) {
     if (row.worker != worker || row.kind == ActorKind::trainer) continue;
     // A loop runs ahead of its chips: the step is that of the chip that is inside a collective.
     if (row.in_collective) return {.step = row.step, .collective = numbered(row)};
@@ -68,7 +68,7 @@ std::string describe_process(int pid) {
 }
 
 void mark_lost(const Board& board, int worker) {
-  for (const ActorRow& row : board.rows()) {
+  for (const ActorRow& row : board.readable_rows()) {
     if (row.worker != worker) continue;
     if (row.kind == ActorKind::worker) board.worker(worker).state(ActorState::lost);
     if (row.kind == ActorKind::device) board.device(row.chip).state(ActorState::lost);

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <sched.h>
 
+#include <algorithm>
 #include <csignal>
 #include <cstdlib>
 #include <fstream>
@@ -12,6 +13,7 @@
 
 #include <weft/tests/fault/fault_process.hpp>
 #include <weft/transport/board.hpp>
+#include <weft/transport/board_format.hpp>
 
 namespace weft {
 namespace {
@@ -213,6 +215,24 @@ TEST(Recovery, SurvivesAHangAndSaysWhatItWas) {
   const std::string text{std::istreambuf_iterator<char>(log), {}};
   EXPECT_NE(text.find("the stack of this thread"), std::string::npos);
   EXPECT_NE(text.find("fault_app("), std::string::npos) << text;
+}
+
+/// As a stray pointer in a worker would: the trainer says where a lost worker was by the board.
+TEST(Recovery, SurvivesABoardThatAWorkerHasWrittenOver) {
+  FaultApp calm({"--mode", "none"});
+  ASSERT_EQ(calm.wait(), 0) << calm.output();
+  FaultApp app({"--mode", "mark", "--max-failures", "1"});
+  const std::string job = app.job();
+  const std::string mark = app.wait_for_line("mark loop");
+  {
+    const Segment board = Segment::open(Board::segment_name(job), false, 1);
+    std::fill(board.data() + sizeof(board_format::BoardHeaderV1), board.data() + board.capacity(),
+              std::byte{0xa4});
+  }
+  ::kill(std::stoi(mark.substr(mark.rfind(' '))), SIGKILL);
+  EXPECT_EQ(app.wait(), 0) << app.output();
+  EXPECT_EQ(app.result().at("history"), calm.result().at("history")) << app.output();
+  expect_nothing_left(job);
 }
 
 TEST(Recovery, StartsTheWholeGroupAgainWhereThatIsAskedFor) {

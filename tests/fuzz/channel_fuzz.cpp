@@ -1,13 +1,9 @@
 /// Bytes as the whole segment of a channel that the other side has left.
 
-#include <unistd.h>
-
-#include <algorithm>
-#include <cstring>
 #include <functional>
-#include <memory>
 
 #include <weft/tests/fuzz/fuzz.hpp>
+#include <weft/tests/fuzz/planted.hpp>
 #include <weft/transport/channel.hpp>
 #include <weft/transport/format/shard_frame.hpp>
 
@@ -16,13 +12,8 @@ namespace {
 
 /// A channel is opened by its name: this one is planted, and its name removed at once.
 Channel open_planted(std::span<const std::byte> bytes) {
-  const std::string job = fmt::format("{:032x}", getpid());
-  const std::string name = Channel::segment_name(job, "planted");
-  const auto remove = [&](const Segment*) { Segment::remove(name); };
-  Segment segment = Segment::create(name, bytes.size());
-  const std::unique_ptr<Segment, decltype(remove)> at_end(&segment, remove);
-  segment.reserve(0, bytes.size());
-  std::ranges::copy(bytes, segment.data());
+  const std::string job = testing::planted_job();
+  const testing::Planted planted(Channel::segment_name(job, "planted"), bytes);
   return Channel::open(job, "planted");
 }
 

@@ -272,6 +272,32 @@ TEST_F(BoardTest, RefusesValuesThatNoWriterWrites) {
   expect_error(Errc::corrupt, {"status"}, [&] { board.status(); });
 }
 
+TEST_F(BoardTest, RefusesARowThatSaysItIsAnother) {
+  const Board board = Board::create(header_of(job));
+  const Segment segment = bytes();
+  const int first_device = 1 + board.header().num_workers;
+  const auto expect_corrupt = [&](int index, auto&& damage) {
+    const BoardRowV1 good = row(segment, index);
+    damage(row(segment, index));
+    expect_error(Errc::corrupt, {job, fmt::format("row {}", index)}, [&] { board.read(index); });
+    EXPECT_EQ(board.readable_rows().size(), static_cast<std::size_t>(board.num_rows() - 1));
+    row(segment, index) = good;
+    board.read(index);
+  };
+  expect_corrupt(0, [](BoardRowV1& row) { row.kind = 1; });
+  expect_corrupt(0, [](BoardRowV1& row) { row.worker = 0; });
+  expect_corrupt(1, [](BoardRowV1& row) { row.kind = 2; });
+  expect_corrupt(1, [](BoardRowV1& row) { row.worker = 1; });
+  expect_corrupt(1, [](BoardRowV1& row) { row.chip = 0; });
+  expect_corrupt(first_device, [](BoardRowV1& row) { row.kind = 77; });
+  expect_corrupt(first_device, [](BoardRowV1& row) { row.chip = 1; });
+  expect_corrupt(first_device, [](BoardRowV1& row) { row.chip = 0x7fffffff; });
+  expect_corrupt(first_device, [](BoardRowV1& row) { row.worker = 0x7fffffff; });
+  expect_corrupt(first_device, [](BoardRowV1& row) { row.worker = -2; });
+  expect_corrupt(first_device, [](BoardRowV1& row) { row.waiting_for = 0x7fffffff; });
+  expect_corrupt(first_device, [](BoardRowV1& row) { row.waiting_for = -2; });
+}
+
 TEST_F(BoardTest, HasTheBytesOfVersion1) {
   Board board = Board::create(header_of(job));
   board.set_status(JobStatus::running);

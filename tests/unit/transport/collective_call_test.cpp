@@ -3,10 +3,13 @@
 #include <gtest/gtest.h>
 
 #include <functional>
+#include <memory>
 #include <set>
 #include <vector>
 
 #include <weft/tests/support/expect_error.hpp>
+#include <weft/transport/call_record.hpp>
+#include <weft/transport/control_format.hpp>
 
 namespace weft {
 namespace {
@@ -148,6 +151,24 @@ TEST(CollectiveCall, HasASignatureOfAllButItsName) {
   add(1, all_to_all({4, 2}, 1, 0));
   add(1, all_to_all({4, 4}, 0, 1));
   EXPECT_EQ(signatures.size(), 15U);
+}
+
+/// Its words come from another process, and are shown when something is wrong.
+TEST(CallRecord, ShowsWordsThatNoCallHas) {
+  const Mesh mesh({2, 2}, {"data", "model"});
+  const auto shown = [&](const CallWords& words) {
+    auto record = std::make_unique<CallRecord>();
+    write_record(*record, 3, words, signature_of(3, digest_of(words)), "g");
+    return to_string(read_record(*record).value(), mesh);
+  };
+  CallWords words = encode(all_reduce());
+  EXPECT_EQ(shown(words), "all_reduce #3 'g' over {data}: add f32 1 x 100, offset 4096 to 8192");
+  for (const std::uint64_t atoms : {0x10ULL, 0x101ULL, 0x3ULL, ~0ULL}) {
+    words[1] = atoms;
+    EXPECT_NE(shown(words).find("over {unknown atoms}"), std::string::npos) << shown(words);
+  }
+  words[0] = 0xffffff;
+  EXPECT_EQ(shown(words).find("unknown #3"), 0U) << shown(words);
 }
 
 }  // namespace

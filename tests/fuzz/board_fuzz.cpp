@@ -1,0 +1,41 @@
+/// Bytes as the whole segment of a board, read as `weft inspect` and the trainer do.
+
+#include <weft/tests/fuzz/fuzz.hpp>
+#include <weft/tests/fuzz/planted.hpp>
+#include <weft/transport/board.hpp>
+
+namespace weft {
+namespace {
+
+void read(const Board& board) {
+  const BoardHeader& header = board.header();
+  WEFT_CHECK(header.mesh_shape.size() == header.axis_names.size());
+  WEFT_CHECK(header.name.size() <= 256 && header.run_dir.size() <= 1024);
+  for (const ActorRow& row : board.readable_rows()) {
+    WEFT_CHECK(row.worker < header.num_workers && row.chip < header.num_chips);
+    WEFT_CHECK(row.waiting_for < header.num_chips);
+    WEFT_CHECK(to_string(row.kind) != "unknown" && to_string(row.state) != "unknown");
+    WEFT_CHECK(row.last_error.size() <= 256 && row.last_message.size() <= 96);
+  }
+  read_or_refuse({}, [&](auto) { board.rows(); });
+  read_or_refuse({}, [&](auto) { WEFT_CHECK(to_string(board.status()) != "unknown"); });
+}
+
+}  // namespace
+}  // namespace weft
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  if (size == 0) return 0;
+  const std::string job = weft::testing::planted_job();
+  const weft::testing::Planted planted(weft::Board::segment_name(job),
+                                       std::as_bytes(std::span(data, size)));
+  try {
+    weft::read(weft::Board::open(job, true));
+  } catch (const weft::Error& error) {
+    const weft::Errc code = error.code();
+    WEFT_CHECK(
+        code == weft::Errc::corrupt || code == weft::Errc::version || code == weft::Errc::not_found,
+        error.what());
+  }
+  return 0;
+}
