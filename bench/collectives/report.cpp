@@ -1,74 +1,16 @@
 #include <weft/bench/collectives/report.hpp>
 
-#include <sys/utsname.h>
-#include <unistd.h>
-
-#include <algorithm>
 #include <cstdio>
-#include <ctime>
-#include <filesystem>
-#include <fstream>
-#include <map>
-#include <memory>
-#include <sstream>
 
-#include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
+
+#include <weft/bench/machine.hpp>
 
 namespace weft::bench {
 namespace {
 
 using nlohmann::json;
-
-std::string first_line(const std::filesystem::path& path) {
-  std::string line;
-  std::ifstream file(path);
-  std::getline(file, line);
-  return line;
-}
-
-std::string cpu_model() {
-  std::ifstream file("/proc/cpuinfo");
-  for (std::string line; std::getline(file, line);) {
-    if (line.starts_with("model name")) return line.substr(line.find(':') + 2);
-  }
-  return "unknown";
-}
-
-/// Of core 0: {"L1 Data": "32K", "L2 Unified": "512K", ...}.
-json caches() {
-  json sizes = json::object();
-  std::error_code missing;
-  for (const auto& entry :
-       std::filesystem::directory_iterator("/sys/devices/system/cpu/cpu0/cache", missing)) {
-    if (!std::filesystem::exists(entry.path() / "level")) continue;
-    const std::string name = fmt::format("L{} {}", first_line(entry.path() / "level"),
-                                         first_line(entry.path() / "type"));
-    sizes[name] = first_line(entry.path() / "size");
-  }
-  return sizes;
-}
-
-json machine() {
-  utsname system{};
-  uname(&system);
-  return {{"cpu", cpu_model()},
-          {"cores", sysconf(_SC_NPROCESSORS_ONLN)},
-          {"kernel", fmt::format("{} {}", system.sysname, system.release)},
-          {"caches", caches()},
-          {"load", first_line("/proc/loadavg")}};
-}
-
-/// Of the sources that this program was built from; "-dirty": not of a commit.
-std::string commit() {
-  constexpr char kCommand[] =
-      "git -C " WEFT_SOURCE_DIR " describe --always --dirty --abbrev=12 --exclude '*' 2>/dev/null";
-  const std::unique_ptr<FILE, int (*)(FILE*)> pipe(popen(kCommand, "r"), pclose);
-  char line[128] = "";
-  if (pipe == nullptr || std::fgets(line, sizeof(line), pipe.get()) == nullptr) return "unknown";
-  return std::string(line, std::string_view(line).find('\n'));
-}
 
 /// Of the rows in the same metric and state: weft's, and that of the fastest peer that was right.
 /// Null: there is none.
@@ -137,11 +79,9 @@ json report(std::span<const Row> rows, const std::string& command) {
                        {"limit_us", row.limit_us ? json(*row.limit_us) : json()},
                        {"verified", row.verified ? json(*row.verified) : json()}});
   }
-  return {{"commit", commit()},
-          {"machine", machine()},
-          {"command", command},
-          {"date", fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)))},
-          {"results", std::move(results)}};
+  json whole = describe_run(command);
+  whole["results"] = std::move(results);
+  return whole;
 }
 
 }  // namespace weft::bench

@@ -1,0 +1,18 @@
+#pragma once
+/// What a benchmark's figures depend on, to stand beside them.
+
+#include <string>
+#include <vector>
+
+#include <nlohmann/json_fwd.hpp>
+
+namespace weft::bench {
+
+/// {commit, machine, command, date}. A commit with "-dirty": the sources are not of a commit.
+nlohmann::json describe_run(const std::string& command);
+
+/// {median, p90, min, max}, of samples that are in any order; null for none.
+nlohmann::json summarize(std::vector<double> samples);
+double median(std::vector<double> samples);
+
+}  // namespace weft::bench

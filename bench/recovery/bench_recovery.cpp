@@ -1,0 +1,204 @@
+/// How long a job that has lost a worker takes to its next step; beside it, torchrun.
+
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include <weft/bench/machine.hpp>
+#include <weft/bench/recovery/losses.hpp>
+#include <weft/bench/recovery/torch_job.hpp>
+#include <weft/bench/recovery/training.hpp>
+
+namespace {
+
+using namespace weft;
+using namespace weft::bench;
+using nlohmann::json;
+
+struct Options {
+  int workers = 4;
+  int chips = 4;
+  int kills = 30;
+  std::uint64_t seed = 1;
+  bool torch = false;
+  int torch_kills = 10;
+  int save_every = 10;
+  std::string json_file = {};
+};
+
+struct Setting {
+  std::string name;
+  FailureConfig failure;
+};
+
+/// Every setting of weft that is measured. That a worker waits for backoff_s is only so where it is
+/// lost twice with no step in between.
+std::vector<Setting> settings() {
+  return {{"backoff_s = 0.1 (default)", {.max_failures = -1}},
+          {"backoff_s = 0", {.max_failures = -1, .backoff_s = 0}},
+          {"restart = group", {.max_failures = -1, .restart = "group"}}};
+}
+
+template <typename Sample, typename Field>
+json summary_of(const std::vector<Sample>& samples, Field field) {
+  std::vector<double> values;
+  for (const Sample& sample : samples) values.push_back(static_cast<double>(field(sample)));
+  return summarize(std::move(values));
+}
+
+template <typename Sample>
+json samples_of(const std::vector<Sample>& samples) {
+  json values = json::array();
+  for (const Sample& sample : samples) values.push_back(sample.stepped_ms);
+  return values;
+}
+
+json row_of(const std::string& setting, const std::vector<Loss>& losses) {
+  const auto part = [&](const char* name, auto field) {
+    return json{{"part", name}, {"ms", summary_of(losses, field)}};
+  };
+  return {{"implementation", "weft"},
+          {"setting", setting},
+          {"kills", losses.size()},
+          {"first_step_ms", summary_of(losses, [](auto& l) { return l.stepped_ms; })},
+          {"steps_again", summary_of(losses, [](auto& l) { return l.steps_again; })},
+          {"parts",
+           {part("notice", [](auto& l) { return l.noticed_ms; }),
+            part("start process", [](auto& l) { return l.started_ms - l.noticed_ms; }),
+            part("gather", [](auto& l) { return l.resumed_ms - l.started_ms; }),
+            part("first step", [](auto& l) { return l.stepped_ms - l.resumed_ms; })}},
+          {"samples_ms", samples_of(losses)}};
+}
+
+json row_of(const std::string& setting, const std::vector<TorchLoss>& losses) {
+  return {{"implementation", "torchrun"},
+          {"setting", setting},
+          {"kills", losses.size()},
+          {"first_step_ms", summary_of(losses, [](auto& l) { return l.stepped_ms; })},
+          {"steps_again", summary_of(losses, [](auto& l) { return l.steps_lost; })},
+          {"samples_ms", samples_of(losses)}};
+}
+
+void print_row(const json& row) {
+  const auto print = [](const std::string& name, const json& figures) {
+    fmt::print("  {:<46}{:>9.1f}{:>9.1f}{:>9.1f}{:>9.1f}\n", name, figures["median"].get<double>(),
+               figures["p90"].get<double>(), figures["min"].get<double>(),
+               figures["max"].get<double>());
+  };
+  fmt::print("\n{:<48}{:>9}{:>9}{:>9}{:>9}\n",
+             fmt::format("{}, {}, {} kills", row["implementation"].get<std::string>(),
+                         row["setting"].get<std::string>(), row["kills"].get<int>()),
+             "median", "p90", "min", "max");
+  print("kill to first step, ms", row["first_step_ms"]);
+  for (const json& part : row.value("parts", json::array())) {
+    print("  " + part["part"].get<std::string>(), part["ms"]);
+  }
+  print("steps again", row["steps_again"]);
+  std::fflush(stdout);
+}
+
+/// In a worker, which is a copy of this process, nothing behind its own fit() is reached.
+std::vector<json> measure_weft(const Options& options, const std::string& folder) {
+  std::vector<json> rows;
+  std::vector<std::shared_ptr<LossMaker>> makers;
+  for (const Setting& setting : settings()) {
+    makers.push_back(std::make_shared<LossMaker>(options.kills, options.seed));
+    train({.workers = options.workers,
+           .chips = options.chips,
+           .steps = LossMaker::steps_of_job(options.kills),
+           .failure = setting.failure,
+           .storage_path = folder},
+          {makers.back()});
+  }
+  for (std::size_t i = 0; i < makers.size(); ++i) {
+    const std::string name = settings()[i].name;
+    if (std::ssize(makers[i]->losses()) != options.kills) {
+      fail(Errc::loop_failed, "{}: after {} of {} kills: {}", name, makers[i]->losses().size(),
+           options.kills, makers[i]->why());
+    }
+    rows.push_back(row_of(name, makers[i]->losses()));
+    print_row(rows.back());
+  }
+  return rows;
+}
+
+std::vector<json> measure_torch(const Options& options, const std::string& folder) {
+  if (!has_torch()) {
+    fmt::print(stderr, "left out: torchrun: python3 has no torch (python3-torch)\n");
+    return {};
+  }
+  std::vector<json> rows;
+  for (const std::string interval : {"", "0.1"}) {
+    const std::string place = fmt::format("{}/torch{}", folder, interval);
+    std::filesystem::create_directories(place);
+    const auto losses = lose_torch_ranks({.ranks = options.workers,
+                                          .kills = options.torch_kills,
+                                          .save_every = options.save_every,
+                                          .interval = interval,
+                                          .folder = place,
+                                          .seed = options.seed});
+    rows.push_back(
+        row_of(fmt::format("monitor_interval = {}, saves every {} steps",
+                           interval.empty() ? "5 (default)" : interval, options.save_every),
+               losses));
+    print_row(rows.back());
+  }
+  return rows;
+}
+
+Options parse(int argc, char** argv) {
+  Options options;
+  CLI::App app{"Measures how soon a job makes its next step after a worker is killed."};
+  app.add_option("--workers", options.workers)->check(CLI::Range(1, 64))->capture_default_str();
+  app.add_option("--chips", options.chips, "per worker")->capture_default_str();
+  app.add_option("--kills", options.kills, "of each setting")
+      ->check(CLI::Range(1, 10000))
+      ->capture_default_str();
+  app.add_option("--seed", options.seed)->capture_default_str();
+  app.add_flag("--peers", options.torch, "measure torchrun too, with as many ranks as workers");
+  app.add_option("--peer-kills", options.torch_kills)->capture_default_str();
+  app.add_option("--save-every", options.save_every, "steps between torchrun's checkpoints")
+      ->check(CLI::Range(1, 1000))
+      ->capture_default_str();
+  app.add_option("--json", options.json_file, "file for the results");
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    std::exit(app.exit(error));
+  }
+  return options;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const Options options = parse(argc, argv);
+  const std::string folder =
+      std::filesystem::temp_directory_path() / fmt::format("weft-bench-recovery-{}", ::getpid());
+  int code = 0;
+  ::setenv("WEFT_LOG", "error", 0);  // a warning per loss is expected
+  try {
+    std::vector<json> rows = measure_weft(options, folder);
+    if (options.torch) {
+      for (json& row : measure_torch(options, folder)) rows.push_back(std::move(row));
+    }
+    std::vector<std::string> words(argv, argv + argc);
+    words[0] = std::filesystem::path(words[0]).filename();
+    json whole = describe_run(fmt::format("{}", fmt::join(words, " ")));
+    whole["results"] = rows;
+    if (!options.json_file.empty()) std::ofstream(options.json_file) << whole.dump(2) << '\n';
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "bench_recovery: {}\n", error.what());
+    code = 1;
+  }
+  std::error_code ignored;
+  std::filesystem::remove_all(folder, ignored);
+  return code;
+}
