@@ -23,7 +23,8 @@ typename Inspector::result_type inspect(Inspector& f, JoinRequest& x) {
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, Assignment& x) {
   return f(caf::meta::type_name("weft::assignment/3"), x.mesh_shape, x.axis_names, x.num_workers,
-           x.chips_per_worker, x.timeout_ms, x.seed, x.run_dir, x.recovers, x.keeps_state);
+           x.chips_per_worker, x.timeout_ms, x.seed, x.run_dir, x.recovers, x.keeps_state,
+           x.check_replicas_every);
 }
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, ProgramSeen& x) {
@@ -34,6 +35,11 @@ template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, Report& x) {
   return f(caf::meta::type_name("weft::report/2"), x.worker, x.generation, x.step, x.number,
            x.metrics, x.checkpoint);
+}
+template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, StateHashes& x) {
+  return f(caf::meta::type_name("weft::hashes/1"), x.worker, x.generation, x.step, x.num_tensors,
+           x.tensors, x.pieces, x.hashes);
 }
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, Start& x) {
@@ -58,6 +64,7 @@ using admit_a = caf::atom_constant<caf::atom("admit")>;
 using lease_a = caf::atom_constant<caf::atom("lease")>;
 using grant_a = caf::atom_constant<caf::atom("grant")>;
 using report_a = caf::atom_constant<caf::atom("report")>;
+using hashes_a = caf::atom_constant<caf::atom("hashes")>;
 using ended_a = caf::atom_constant<caf::atom("ended")>;
 using peer_ended_a = caf::atom_constant<caf::atom("peerended")>;
 using started_a = caf::atom_constant<caf::atom("started")>;
@@ -96,7 +103,8 @@ using TrainerActor =
     caf::typed_actor<caf::replies_to<join_a, JoinRequest, WorkerActor>::with<Assignment>,
                      caf::reacts_to<program_a, ProgramSeen>,
                      caf::reacts_to<lease_a, std::uint64_t>,  // the step a worker wants to begin
-                     caf::reacts_to<report_a, Report>, caf::reacts_to<ended_a, LoopEnded>,
+                     caf::reacts_to<report_a, Report>, caf::reacts_to<hashes_a, StateHashes>,
+                     caf::reacts_to<ended_a, LoopEnded>,
                      caf::reacts_to<unwound_a, std::int32_t, std::uint64_t>,  // from a generation
                      // A worker, its generation, and the first step that it doesn't begin.
                      caf::reacts_to<paused_a, std::int32_t, std::uint64_t, std::uint64_t>,

@@ -31,6 +31,7 @@ struct Assignment {
   std::string run_dir{};
   bool recovers = false;    ///< the job survives losses
   bool keeps_state = true;  ///< FailureConfig::state_versions is 2
+  std::uint64_t check_replicas_every = 0;
 };
 
 /// A program that a worker meets for the first time: its `sequence`-th, wanted for its `run`-th
@@ -54,6 +55,19 @@ struct Report {
   std::uint32_t number = 0;
   std::string metrics{};     ///< a JSON object as CBOR, which has NaN
   std::string checkpoint{};  ///< folder, or ""
+};
+
+/// What a worker's chips hold of the state that `step` steps have made; in several messages where
+/// there is much of it. `pieces` and `hashes` have a word per tensor and chip, those of a tensor
+/// together: chips with the same piece of a tensor must have the same hash of it.
+struct StateHashes {
+  std::int32_t worker = -1;
+  std::uint64_t generation = 1;
+  std::uint64_t step = 0;
+  std::uint64_t num_tensors = 0;       ///< of all the messages together
+  std::vector<std::string> tensors{};  ///< of this one
+  std::vector<std::uint64_t> pieces{};
+  std::vector<std::uint64_t> hashes{};
 };
 
 /// To all workers, when all are there: their loops begin.

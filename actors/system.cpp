@@ -144,6 +144,7 @@ SystemConfig::SystemConfig() {
   add_message_type<LoopEnded>("weft::ended/3");
   add_message_type<ProcessEnded>("weft::process/2");
   add_message_type<WorkerActor>("weft::worker/3");
+  add_message_type<StateHashes>("weft::hashes/1");
   add_message_type<TrainerActor>("weft::trainer/3");
 }
 

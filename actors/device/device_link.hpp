@@ -26,6 +26,7 @@ struct DeviceRun {
   std::uint64_t step = 0;
   std::uint64_t commits = 0;  ///< see Executor::start
   Executor::Buffers buffers;
+  std::shared_ptr<StateHash> hash{};  ///< to be added to before the run; mostly null
 };
 
 /// One run of code of the loop's own, numbered among the runs of plans. `body` must stay until it

@@ -6,6 +6,7 @@
 #include <weft/actors/device/chip.hpp>
 #include <weft/actors/device/kernels/aligned_buffer.hpp>
 #include <weft/actors/device/loaded_plan.hpp>
+#include <weft/actors/device/state_hash.hpp>
 #include <weft/transport/commits.hpp>
 
 namespace weft {
@@ -189,6 +190,8 @@ void Executor::run(std::shared_ptr<const LoadedPlan> plan, std::uint64_t step,
   start(std::move(plan), step, buffers, commits);
   state_->advance(true);
 }
+
+void Executor::add_to(StateHash& hash) { hash.add(state_->local_index, state_->base); }
 
 void Executor::call(std::uint64_t step, std::uint32_t program,
                     const std::function<void(Chip&)>& body) {

@@ -16,6 +16,7 @@ namespace weft {
 /// primitives, collective calls, the values of constants. One per chip.
 struct LoadedPlan;
 class Chip;
+class StateHash;
 
 /// One chip; used by one thread at a time. CAF-free.
 class Executor {
@@ -47,6 +48,9 @@ class Executor {
   /// resume(), waiting in between as the policy says.
   void run(std::shared_ptr<const LoadedPlan> plan, std::uint64_t step, const Buffers& buffers,
            std::uint64_t commits = 0);
+
+  /// Adds what the chip holds of the state.
+  void add_to(StateHash& hash);
 
   /// Calls `body` for this chip, number `program` of what the loop runs: collectives of different
   /// bodies are different. Throws what it throws.

@@ -98,6 +98,9 @@ struct RunConfig {
   /// where ctx.reached_preemption() tells them to save a checkpoint and return. 0: SIGTERM cancels
   /// at once, as SIGINT and SIGHUP do. Kubernetes kills after 30 s, so does Slurm.
   double grace_s = 25;
+  /// Every so many steps, what chips hold of the same parameters and optimizer state is compared,
+  /// bit for bit; a difference ends the job. 0: never.
+  int check_replicas_every = 0;
 };
 
 struct TrainerOptions {

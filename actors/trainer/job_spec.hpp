@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 
+#include <weft/actors/protocol.hpp>
 #include <weft/actors/trainer/recovery.hpp>
 #include <weft/spmd/mesh/mesh.hpp>
 
@@ -22,9 +23,10 @@ struct JobSpec {
   std::uint64_t seed = 0;
   int checkpoints_to_keep = 0;
   RecoveryPolicy recovery;
-  double hang_timeout_s = 0;  ///< 0: hangs aren't looked for
   int state_versions = 2;
-  double grace_s = 0;  ///< 0: a preempted job is cancelled
+  double grace_s = 0;                      ///< 0: a preempted job is cancelled
+  double hang_timeout_s = 0;               ///< 0: hangs aren't looked for
+  std::uint64_t check_replicas_every = 0;  ///< steps; 0: never
 
   /// Workers that join: at least one.
   int num_joins() const { return num_workers == 0 ? 1 : num_workers; }
@@ -38,5 +40,8 @@ struct JobSpec {
     return std::chrono::ceil<std::chrono::milliseconds>(std::chrono::duration<double>(seconds));
   }
 };
+
+/// What a worker of the job must know.
+Assignment assignment_of(const JobSpec& spec, const std::string& run_dir);
 
 }  // namespace weft

@@ -338,9 +338,13 @@ Actions JobState::grace_over(double grace_s) {
                                            *preempted_, grace_s)});
 }
 
-Actions JobState::cancel(Errc code, std::string message) {
+Actions JobState::cancel(Errc code, std::string message, int worker, std::uint64_t step) {
   if (over()) return {};
-  return fail_with({.code = code, .message = std::move(message)});
+  return fail_with({.code = code,
+                    .message = std::move(message),
+                    .worker = worker,
+                    .pid = worker < 0 ? 0 : at(worker).pid,
+                    .step = step});
 }
 
 Actions JobState::lose(Failure failure, bool alive, std::uint64_t committed) {

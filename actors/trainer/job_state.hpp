@@ -78,7 +78,7 @@ class JobState {
   /// The time that a preempted job has is over.
   Actions grace_over(double grace_s);
   /// From outside: an interrupt, for instance.
-  Actions cancel(Errc code, std::string message);
+  Actions cancel(Errc code, std::string message, int worker = -1, std::uint64_t step = 0);
 
   /// Workers that others wait for: to show a program, or to leave or end their loops.
   std::vector<int> awaited() const;

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <map>
 #include <optional>
 #include <set>
 
@@ -14,8 +13,10 @@
 #include <weft/actors/trainer/checkpoint_tally.hpp>
 #include <weft/actors/trainer/hang_watch.hpp>
 #include <weft/actors/trainer/job_state.hpp>
+#include <weft/actors/trainer/replica_check.hpp>
 #include <weft/actors/trainer/report_filter.hpp>
 #include <weft/actors/trainer/whereabouts.hpp>
+#include <weft/actors/trainer/worker_group_actor.hpp>
 #include <weft/actors/worker/worker_actor.hpp>
 #include <weft/transport/commits.hpp>
 
@@ -27,11 +28,12 @@ struct TrainerState {
   TrainerLinkOptions options;
   JobMemory* memory = nullptr;
   Board* board = nullptr;
-  std::map<int, WorkerActor> workers;
+  WorkerGroup workers;
   std::set<int> due;  ///< to be started again, once the link to the process before is gone
   ReportFilter reports;
   std::optional<CheckpointTally> checkpoints;
   std::optional<HangWatch> hangs;
+  std::optional<ReplicaCheck> replicas;
   const char* name = "weft.trainer";
 };
 
@@ -52,42 +54,6 @@ std::string checkpoint_to_load(const TrainerState& state) {
   return state.options.spec.state_versions == 1 && last ? last->path : "";
 }
 
-void send_to_all(Self self, const Action& action) {
-  const auto& state = self->state;
-  for (const auto& [rank, worker] : state.workers) {
-    switch (action.kind) {
-      case Action::Kind::start:
-        self->send(worker, start_a::value,
-                   Start{.generation = state.job->generation(),
-                         .step = action.number,
-                         .reports = state.reports.count(),
-                         .checkpoint = checkpoint_to_load(state)});
-        break;
-      case Action::Kind::asked:
-        if (rank != action.worker) {
-          self->send(worker, asked_a::value, action.sequence, action.number);
-        }
-        break;
-      case Action::Kind::admit:
-        self->send(worker, admit_a::value, static_cast<std::uint32_t>(action.number));
-        break;
-      case Action::Kind::grant: self->send(worker, grant_a::value, action.number); break;
-      case Action::Kind::pause: self->send(worker, pause_a::value); break;
-      case Action::Kind::end_at: self->send(worker, end_at_a::value, action.number); break;
-      case Action::Kind::loop_ended:
-        if (rank != action.worker) {
-          self->send(worker, peer_ended_a::value, std::int32_t{action.worker}, action.number);
-        }
-        break;
-      case Action::Kind::unwind: self->send(worker, unwind_a::value, action.text); break;
-      case Action::Kind::cancel: self->send(worker, cancel_a::value, action.text); break;
-      case Action::Kind::stop: self->send(worker, stop_a::value); break;
-      case Action::Kind::kill:
-      case Action::Kind::restart: break;
-    }
-  }
-}
-
 void arm_deadline(Self self) {
   const auto& state = self->state;
   self->delayed_send(self, state.options.spec.timeout(), deadline_a::value,
@@ -100,6 +66,7 @@ void begin_generation(Self self, std::uint64_t step) {
   const std::uint64_t generation = state.job->generation();
   state.reports.begin_generation(generation, step);
   state.checkpoints->begin_generation(step);
+  state.replicas->forget();
   if (generation > 1) {
     state.memory->begin_generation(step);
     const bool kept = state.options.spec.state_versions == 2;
@@ -109,6 +76,10 @@ void begin_generation(Self self, std::uint64_t step) {
                kept ? "" : ", as run.failure.state_versions = 1: that of its last checkpoint ",
                !kept && checkpoint.empty() ? "(there is none yet)" : checkpoint);
   }
+  state.workers.tell(Start{.generation = generation,
+                           .step = step,
+                           .reports = state.reports.count(),
+                           .checkpoint = checkpoint_to_load(state)});
   state.board->trainer().state(ActorState::running);
   state.board->set_status(JobStatus::running);
 }
@@ -139,7 +110,7 @@ void finish(Self self) {
 void start_again(Self self, int worker) {
   auto& state = self->state;
   if (state.job->over()) return;
-  if (state.workers.contains(worker)) {
+  if (state.workers.has(worker)) {
     state.due.insert(worker);  // all that the process has sent has to have come
   } else {
     state.options.on_event({.kind = TrainerEvent::Kind::restart, .worker = worker});
@@ -171,7 +142,7 @@ void carry_out(Self self, const Actions& actions) {
       case Action::Kind::cancel: state.memory->abort(action.text); break;
       default: break;
     }
-    send_to_all(self, action);
+    state.workers.tell(action);
     if (action.kind == Action::Kind::cancel || action.kind == Action::Kind::stop) finish(self);
   }
 }
@@ -210,22 +181,10 @@ caf::result<Assignment> join(Self self, const JoinRequest& request, const Worker
     return caf::make_error(caf::sec::invalid_argument, *refusal);
   }
   logger("weft.trainer")->info("worker {} (pid {}) joined", request.worker, request.pid);
-  state.workers.insert_or_assign(request.worker, worker);
+  state.workers.add(request.worker, worker);
   self->monitor(worker);
-  const JobSpec& spec = state.options.spec;
-  Assignment assignment{.num_workers = spec.num_joins(),
-                        .chips_per_worker = spec.chips_per_worker,
-                        .timeout_ms = spec.timeout().count(),
-                        .seed = spec.seed,
-                        .run_dir = state.options.run_dir,
-                        .recovers = spec.recovery.max_failures != 0,
-                        .keeps_state = spec.state_versions == 2};
-  if (spec.mesh) {
-    assignment.mesh_shape = spec.mesh->shape();
-    assignment.axis_names = spec.mesh->axis_names();
-  }
   carry_out(self, state.job->joined(request.worker, request.pid, committed(self)));
-  return assignment;
+  return assignment_of(state.options.spec, state.options.run_dir);
 }
 
 void preempt(Self self, const std::string& why) {
@@ -248,6 +207,14 @@ void take_report(Self self, const Report& report) {
                           .whole_checkpoint = whole ? whole->path : ""});
 }
 
+void compare_replicas(Self self, const StateHashes& hashes) {
+  JobState& job = *self->state.job;
+  if (hashes.generation != job.generation()) return;
+  if (const auto fault = self->state.replicas->add(hashes)) {
+    carry_out(self, job.cancel(Errc::corrupt, fault->message, fault->worker, fault->step));
+  }
+}
+
 void heard(Self self, const char* message) {
   self->state.board->trainer().message(message, self->mailbox().size());
 }
@@ -262,12 +229,9 @@ void process_ended(Self self, const ProcessEnded& ended) {
 
 void link_down(Self self, const caf::down_msg& down) {
   auto& state = self->state;
-  const auto lost = std::ranges::find_if(state.workers, [&](const auto& entry) {
-    return caf::actor_cast<caf::actor_addr>(entry.second) == down.source;
-  });
-  if (lost == state.workers.end()) return;
-  const int worker = lost->first;
-  state.workers.erase(lost);
+  const std::optional<int> lost = state.workers.remove(down.source);
+  if (!lost) return;
+  const int worker = *lost;
   logger("weft.trainer")->info("lost the link to worker {}", worker);
   if (state.due.erase(worker) != 0) return start_again(self, worker);
   self->delayed_send(self, kLinkGrace, lost_a::value, std::int32_t{worker});
@@ -281,6 +245,7 @@ TrainerActor::behavior_type trainer_behavior(Self self, const TrainerLinkOptions
   state.board = board;
   state.job.emplace(options.spec.num_joins(), options.spec.recovery);
   state.checkpoints.emplace(options.spec.num_joins());
+  state.replicas.emplace(options.spec.num_joins(), options.spec.chips_per_worker);
   state.board->trainer().state(ActorState::joining);
   route_to_log(self, "weft.trainer");
   self->set_down_handler(
@@ -308,6 +273,10 @@ TrainerActor::behavior_type trainer_behavior(Self self, const TrainerLinkOptions
       [self](report_a, const Report& report) {
         heard(self, "report");
         take_report(self, report);
+      },
+      [self](hashes_a, const StateHashes& hashes) {
+        heard(self, "hashes");
+        compare_replicas(self, hashes);
       },
       [self](ended_a, const LoopEnded& ended) {
         heard(self, "ended");
@@ -349,7 +318,7 @@ TrainerActor::behavior_type trainer_behavior(Self self, const TrainerLinkOptions
       },
       [self](lost_a, std::int32_t worker) {
         heard(self, "lost");
-        if (self->state.workers.contains(worker)) return;  // it has come again
+        if (self->state.workers.has(worker)) return;  // it has come again
         carry_out(self, self->state.job->link_lost(worker, locate(*self->state.board, worker),
                                                    committed(self)));
       },

@@ -226,6 +226,12 @@ RecoveryPolicy resolve_recovery(const FailureConfig& failure, int num_workers) {
          "backend.timeout_s",
          failure.hang_timeout_s);
   }
+  if (failure.state_versions != 1 && failure.state_versions != 2) {
+    fail(Errc::invalid_argument,
+         "run.failure.state_versions = {}: expected 2, or 1 to save memory and go on at the last "
+         "checkpoint",
+         failure.state_versions);
+  }
   static constexpr std::pair<const char*, Restart> kRestarts[] = {
       {"worker", Restart::worker}, {"group", Restart::group}, {"none", Restart::none}};
   for (const auto& [name, restart] : kRestarts) {
@@ -239,7 +245,7 @@ RecoveryPolicy resolve_recovery(const FailureConfig& failure, int num_workers) {
        "run.failure.restart = \"{}\": expected \"worker\", \"group\" or \"none\"", failure.restart);
 }
 
-void check_run(const RunConfig& run) {
+void check_run(const RunConfig& run, bool has_mesh) {
   const bool good_name = std::ranges::all_of(run.name, [](unsigned char c) {
     return std::isalnum(c) != 0 || c == '-' || c == '_' || c == '.';
   });
@@ -257,6 +263,29 @@ void check_run(const RunConfig& run) {
          "run.checkpoint.num_to_keep = {}: expected 1 or more, or 0 to keep all",
          run.checkpoint.num_to_keep);
   }
+  if (run.check_replicas_every < 0) {
+    fail(Errc::invalid_argument,
+         "run.check_replicas_every = {}: expected a number of steps, 1 or more, or 0 to compare "
+         "nothing",
+         run.check_replicas_every);
+  }
+  if (run.check_replicas_every > 0 && !has_mesh) {
+    fail(Errc::invalid_argument,
+         "run.check_replicas_every = {} with backend.backend = \"none\": without a mesh no two "
+         "chips hold the same; set it to 0, or backend.backend to \"spmd\"",
+         run.check_replicas_every);
+  }
+  if (run.check_replicas_every > 0 && run.failure.state_versions == 1) {
+    fail(Errc::invalid_argument,
+         "run.check_replicas_every = {} with run.failure.state_versions = 1: what is compared has "
+         "to lie still while a step runs; set state_versions to 2, or check_replicas_every to 0",
+         run.check_replicas_every);
+  }
+  if (!(run.grace_s >= 0) || run.grace_s > kGraceSecondsMax) {
+    fail(Errc::invalid_argument,
+         "run.grace_s = {}: expected seconds, from 0 (SIGTERM cancels the job) to {}", run.grace_s,
+         kGraceSecondsMax);
+  }
   for (const auto& callback : run.callbacks) {
     if (!callback) fail(Errc::invalid_argument, "run.callbacks holds a null pointer");
   }
@@ -273,7 +302,7 @@ JobSpec validate(const TrainerOptions& options, const std::string& program) {
   }
   check_placement(scaling);
   check_backend(options.backend);
-  check_run(options.run);
+  check_run(options.run, is_spmd(options.backend));
   check_accelerators(scaling);
   const std::vector<std::int64_t> topology =
       scaling.topology.empty() ? std::vector<std::int64_t>{} : parse_topology(scaling.topology);
@@ -306,18 +335,8 @@ JobSpec validate(const TrainerOptions& options, const std::string& program) {
   spec.recovery = resolve_recovery(options.run.failure, scaling.num_workers);
   spec.hang_timeout_s = options.run.failure.hang_timeout_s;
   spec.state_versions = options.run.failure.state_versions;
-  if (spec.state_versions != 1 && spec.state_versions != 2) {
-    fail(Errc::invalid_argument,
-         "run.failure.state_versions = {}: expected 2, or 1 to save memory and go on at the last "
-         "checkpoint",
-         spec.state_versions);
-  }
   spec.grace_s = options.run.grace_s;
-  if (!(spec.grace_s >= 0) || spec.grace_s > kGraceSecondsMax) {
-    fail(Errc::invalid_argument,
-         "run.grace_s = {}: expected seconds, from 0 (SIGTERM cancels the job) to {}", spec.grace_s,
-         kGraceSecondsMax);
-  }
+  spec.check_replicas_every = static_cast<std::uint64_t>(options.run.check_replicas_every);
   return spec;
 }
 

@@ -67,6 +67,14 @@ void StateKeeper::updated(const std::string& name, const std::shared_ptr<ArenaBu
   buffers_[place->second] = buffer;
 }
 
+std::vector<StateEntry> StateKeeper::live() const {
+  std::vector<StateEntry> live;
+  for (std::size_t i = 0; i < entries_.size(); ++i) {
+    if (!buffers_[i].expired()) live.push_back(entries_[i]);
+  }
+  return live;
+}
+
 void StateKeeper::write(std::uint64_t step, bool forget) {
   const auto is_gone = [](const auto& buffer) { return buffer.expired(); };
   if (forget && std::ranges::any_of(buffers_, is_gone)) {

@@ -32,6 +32,8 @@ class StateKeeper {
 
   /// A run has been started that writes the tensor's next version to `buffer`.
   void updated(const std::string& name, const std::shared_ptr<ArenaBuffer>& buffer);
+  /// What runs have made so far of what the loop still has.
+  std::vector<StateEntry> live() const;
   /// Writes down where the state of `step` lies. `forget`: not what nobody has any more; only where
   /// the next run waits for the others' commits, as the directory has few slots.
   void write(std::uint64_t step, bool forget);

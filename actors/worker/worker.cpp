@@ -80,7 +80,8 @@ class WorkerSession {
                   .debug = debug_level(),
                   .generation = start.generation,
                   .resume_step = start.step,
-                  .keeps_state = assignment.keeps_state}) {}
+                  .keeps_state = assignment.keeps_state,
+                  .check_replicas_every = assignment.check_replicas_every}) {}
 
   void run(const BoundLoop& loop, ReportLog& reports, StageClock& stages) {
     stages.ended("devices");

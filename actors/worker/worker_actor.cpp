@@ -88,6 +88,9 @@ class ActorWorkerLink : public WorkerLink {
   void preempt(const std::string& reason) override {
     caf::anon_send(trainer_, preempt_a::value, reason);
   }
+  void state_hashed(const StateHashes& hashes) override {
+    caf::anon_send(trainer_, hashes_a::value, hashes);
+  }
   void loop_ended(const LoopEnded& ended) override {
     caf::anon_send(trainer_, ended_a::value, ended);
   }

@@ -13,8 +13,8 @@
 
 namespace weft {
 
-/// Used by the loop's thread, but for loop_ended() and preempt(), which any thread may call. No
-/// call waits, but for join().
+/// Used by the loop's thread, but for loop_ended(), preempt() and state_hashed(), which any thread
+/// may call. No call waits, but for join().
 class WorkerLink {
  public:
   /// Connects to the trainer's socket, with an actor system of its own. Throws as System::dial.
@@ -32,6 +32,7 @@ class WorkerLink {
   virtual void report(const Report& report) = 0;
   /// The job is to end, as `reason` says.
   virtual void preempt(const std::string& reason) = 0;
+  virtual void state_hashed(const StateHashes& hashes) = 0;
   virtual void loop_ended(const LoopEnded& ended) = 0;
   /// The loop of the generation before `generation` is left, and nothing of it runs any more.
   virtual void unwound(std::uint64_t generation) = 0;

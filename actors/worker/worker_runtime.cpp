@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <chrono>
-#include <functional>
 
 #include <weft/actors/log.hpp>
 #include <weft/actors/worker/arena_buffer.hpp>
 #include <weft/actors/worker/shard_copy.hpp>
+#include <weft/actors/worker/state_messages.hpp>
 #include <weft/spmd/passes/donate.hpp>
 #include <weft/spmd/passes/partition.hpp>
 #include <weft/spmd/program/text.hpp>
@@ -96,8 +96,8 @@ Runtime::RunResult WorkerRuntime::run(const Program& program, const Fingerprint&
   await_room();
   const bool updates =
       std::ranges::any_of(program.outputs, [](const auto& output) { return output.updates >= 0; });
-  if (site.ends_step || updates) commit(updates);
   auto request = std::make_shared<DeviceRun>();
+  if (site.ends_step || updates) request->hash = commit(updates);
   request->program = number;
   request->run = runs_ + 1;
   request->step = step_;
@@ -136,10 +136,17 @@ bool WorkerRuntime::may_donate(const Binding& binding) const {
 
 /// From the next run on the state of this step is what the job can go back to. Once: what another
 /// run of the step finds is no version any more. That of the first step is in place.
-void WorkerRuntime::commit(bool updates) {
-  if (!state_ || commits_ == step_) return;
+std::shared_ptr<StateHash> WorkerRuntime::commit(bool updates) {
+  if (!state_ || commits_ == step_) return nullptr;
   state_->write(step_, updates);
   commits_ = step_;
+  const std::uint64_t every = options_.check_replicas_every;
+  if (every == 0 || step_ % every != 0) return nullptr;
+  const auto tell = [&link = link_, worker = options_.worker,
+                     generation = options_.generation](const StateHash& hash) {
+    for (const auto& message : to_messages(hash, worker, generation)) link.state_hashed(message);
+  };
+  return std::make_shared<StateHash>(step_, state_->live(), mesh_, positions_, tell);
 }
 
 void WorkerRuntime::note_updates(const Program& program, const RunResult& result) {
@@ -167,64 +174,6 @@ void WorkerRuntime::begin_run(std::uint32_t program) {
     link_.permits().wait_admitted(known->sequence, runs_ + 1);
   }
   ++runs_;
-}
-
-void WorkerRuntime::call_on_chips(const std::function<void(Chip&)>& body,
-                                  const std::source_location& where) {
-  if (!options_.has_mesh) {
-    fail(Errc::unavailable,
-         "on_each_chip at {}:{}: the job has no mesh (BackendConfig.backend = \"none\"), so its "
-         "chips can't reach each other: use backend \"spmd\"",
-         where.file_name(), where.line());
-  }
-  if (!body) {
-    fail(Errc::invalid_argument, "on_each_chip at {}:{}: body is empty", where.file_name(),
-         where.line());
-  }
-  require_loop_thread("on_each_chip");
-  const std::uint32_t number = find_or_admit(where);
-  await_room();
-  const auto call = std::make_shared<DeviceCall>(number, runs_ + 1, step_, body);
-  begin_run(number);
-  for (const auto& device : devices_) device->call(call);
-  std::exception_ptr failure;  // thrown when no device works on `body` any more
-  for (const auto& device : devices_) {
-    try {
-      device->progress().wait(runs_);
-    } catch (...) {
-      if (!failure) failure = std::current_exception();
-    }
-  }
-  if (failure) std::rethrow_exception(failure);
-}
-
-void WorkerRuntime::require_loop_thread(const char* what) const {
-  if (std::this_thread::get_id() == loop_thread_) return;
-  fail(Errc::invalid_argument, "{}: call it on the loop's thread, not on another or within a body",
-       what);
-}
-
-/// The line of the call stands for the program: it is what the workers must agree on.
-std::uint32_t WorkerRuntime::find_or_admit(const std::source_location& where) {
-  const std::string text = fmt::format("on_each_chip at {}:{}", where.file_name(), where.line());
-  const auto found = bodies_.find(text);
-  if (found != bodies_.end()) return found->second;
-  admit(programs_, text, {.low = std::hash<std::string>()(text), .high = 0});
-  return bodies_.emplace(text, programs_++).first->second;
-}
-
-ArenaPlace WorkerRuntime::allocate(std::int64_t size, std::size_t element_bytes) {
-  require_loop_thread("allocate");
-  const auto most = static_cast<std::int64_t>(memory_.arena_capacity() / element_bytes);
-  if (size < 0 || size > most) {
-    fail(Errc::invalid_argument, "allocate: size = {}: expected 0 to {}, what a chip's arena holds",
-         size, most);
-  }
-  const std::int64_t bytes = size * static_cast<std::int64_t>(element_bytes);
-  const std::uint64_t offset = pool_->allocate_array(bytes);
-  const std::shared_ptr<void> block(
-      nullptr, [pool = pool_, offset, bytes](void*) { pool->free_array(offset, bytes); });
-  return {offset, block, alive_};
 }
 
 const CompileCache::Entry& WorkerRuntime::find_or_compile(const Program& program,

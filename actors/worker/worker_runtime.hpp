@@ -34,7 +34,8 @@ struct WorkerRuntimeOptions {
   std::uint64_t generation = 1;
   /// The loop takes the place of one that was interrupted after so many steps; 0: it is the first.
   std::uint64_t resume_step = 0;
-  bool keeps_state = true;  ///< two versions, for a loop that takes this one's place
+  bool keeps_state = true;                 ///< two versions, for a loop that takes this one's place
+  std::uint64_t check_replicas_every = 0;  ///< steps; 0: never
 };
 
 /// Used by the loop's thread. At most two runs are under way: run() waits for the one before.
@@ -81,7 +82,8 @@ class WorkerRuntime : public Runtime {
   template <typename Allocate>
   BufferPtr make_buffer(const TensorType& type, const Sharding& sharding, bool is_state,
                         Allocate allocate);
-  void commit(bool updates);
+  /// Returns what the run is to hash; mostly null.
+  std::shared_ptr<StateHash> commit(bool updates);
   void note_updates(const Program& program, const RunResult& result);
   /// Tensors may outlive the job on whose chips they lie.
   void require_own(const Buffer& buffer, const std::string& name) const;

@@ -7,6 +7,7 @@
 #include <atomic>
 #include <csignal>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <mutex>
@@ -16,6 +17,7 @@
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
+#include <weft/transport/state_directory.hpp>
 #include <weft/weft.hpp>
 
 namespace {
@@ -34,6 +36,7 @@ struct Options {
   int state_versions = 2;
   std::uint64_t save_every = 0;
   std::string storage = "~/weft_runs";
+  int check_replicas_every = 0;
   std::string json;
 };
 
@@ -79,7 +82,7 @@ void misbehave(const std::string& mode) {
   if (mode == "weft_error") weft::fail(weft::Errc::invalid_argument, "no such thing");
   if (mode == "exit_0") std::_Exit(0);
   if (mode == "exit_3") std::_Exit(3);
-  if (mode == "segv") std::raise(SIGSEGV);
+  if (mode == "segv" || mode == "segv_flip") std::raise(SIGSEGV);
   if (mode == "check") WEFT_CHECK(1 + 1 == 3, mode);
   if (mode == "stop") std::raise(SIGSTOP);
   if (mode == "mark") stop_at_mark("loop");
@@ -89,6 +92,32 @@ void add_up(weft::TrainContext& ctx, std::size_t size) {
   ctx.on_each_chip([size](weft::Chip& chip) {
     std::vector<float> ones(size, 1.0F);
     chip.all_reduce(ones);
+  });
+}
+
+/// Turns a bit of what the last chip of the victim holds of `sum`, which all chips have.
+void flip(weft::TrainContext& ctx, const weft::Parameter& sum, bool victim) {
+  const float value = sum.to_vector()[0];
+  const int chips = ctx.num_local_devices();
+  const int first = ctx.world_rank() * chips;
+  const weft::Mesh& mesh = *ctx.mesh();
+  const std::uint64_t step = ctx.step();
+  weft::JobMemory memory = weft::JobMemory::open(ctx.job_id());
+  ctx.on_each_chip([&](weft::Chip& chip) {
+    if (!victim || chip.local_index() != chips - 1) return;
+    // Nothing says yet where this version lies, but it has the place of an earlier one.
+    const weft::StateDirectory directory(memory, mesh, first);
+    for (std::uint64_t earlier = step - 1; earlier > step - 4; --earlier) {
+      const auto state = directory.read(earlier);
+      if (!state || state->empty()) continue;
+      std::byte* bytes = memory.arena(first + chips - 1) + state->front().offset;
+      float held = 0;
+      std::memcpy(&held, bytes, sizeof held);
+      if (held != value) continue;
+      bytes[0] ^= std::byte{1};
+      return;
+    }
+    weft::fail(weft::Errc::not_found, "'sum' lies where it never did");
   });
 }
 
@@ -136,6 +165,7 @@ void loop(weft::TrainContext& ctx, const weft::Config& config) {
     if (now) misbehave(mode);
     if (mode == "other_size" && ctx.step() == 3) add_up(ctx, victim ? 5 : 4);
     if (now && mode == "chip_code") add_up(ctx, 4);
+    if (mode.ends_with("flip") && ctx.step() == 5) flip(ctx, sum, victim);
     if (mode == "return_before_new" && ctx.step() == 3) {
       if (victim) return;
       add_up(ctx, 4);
@@ -199,7 +229,8 @@ int run(const Options& options) {
                                  .hang_timeout_s = options.hang_timeout_s,
                                  .state_versions = options.state_versions},
                      .callbacks = {std::make_shared<Announce>(options.mode == "lose_folder")},
-                     .grace_s = options.grace_s}});
+                     .grace_s = options.grace_s,
+                     .check_replicas_every = options.check_replicas_every}});
   const weft::Result result = trainer.fit();
   std::filesystem::remove(options.json + ".once");
   weft::Config json{
@@ -239,6 +270,7 @@ int main(int argc, char** argv) {
   app.add_option("--state-versions", options.state_versions);
   app.add_option("--save-every", options.save_every);
   app.add_option("--storage", options.storage);
+  app.add_option("--check-replicas-every", options.check_replicas_every);
   app.add_option("--json", options.json)->required();
   CLI11_PARSE(app, argc, argv);
   return run(options);

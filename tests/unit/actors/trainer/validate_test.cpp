@@ -165,11 +165,27 @@ TEST(Validate, NamesWhatIsWrongWithTheFailureConfig) {
   expect({"state_versions = 3", "expected 2, or 1"}, {.state_versions = 3});
 }
 
+TEST(Validate, NamesACheckOfReplicasThatDoNotLieStill) {
+  expect_refused(Errc::invalid_argument, {"check_replicas_every = 5", "state_versions to 2"},
+                 {.run = {.failure = {.state_versions = 1}, .check_replicas_every = 5}});
+}
+
 TEST(Validate, NamesAGraceThatIsNoTime) {
   expect_refused(Errc::invalid_argument, {"run.grace_s = -1", "from 0"}, {.run = {.grace_s = -1}});
   expect_refused(Errc::invalid_argument, {"run.grace_s = inf"},
                  {.run = {.grace_s = std::numeric_limits<double>::infinity()}});
   EXPECT_EQ(validate({.run = {.grace_s = 0.5}}, "app").grace(), std::chrono::milliseconds(500));
+}
+
+TEST(Validate, ComparesReplicasWhereThereAreSome) {
+  EXPECT_EQ(spec({}).check_replicas_every, 0U);
+  EXPECT_EQ(spec({.run = {.check_replicas_every = 50}}).check_replicas_every, 50U);
+  expect_refused(Errc::invalid_argument,
+                 {"run.check_replicas_every = -1", "1 or more, or 0 to compare nothing"},
+                 {.run = {.check_replicas_every = -1}});
+  expect_refused(Errc::invalid_argument,
+                 {"run.check_replicas_every = 5", "backend.backend = \"none\"", "\"spmd\""},
+                 {.backend = {.backend = "none"}, .run = {.check_replicas_every = 5}});
 }
 
 TEST(Validate, TakesTheFailureConfigOver) {

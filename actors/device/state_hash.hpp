@@ -1,0 +1,49 @@
+#pragma once
+/// StateHash: what a worker's chips hold of the job's state at one step, as hashes that tell
+/// whether two chips hold the same.
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include <weft/spmd/mesh/mesh.hpp>
+#include <weft/transport/format/state_table.hpp>
+
+namespace weft {
+
+/// Each chip adds its own on its own thread, before it runs what makes the next version: until then
+/// nothing writes to this one.
+class StateHash {
+ public:
+  /// `positions`: of the worker's chips. `on_complete` is called by the last chip that adds.
+  StateHash(std::uint64_t step, std::vector<StateEntry> tensors, const Mesh& mesh,
+            std::vector<int> positions, std::function<void(const StateHash&)> on_complete);
+
+  void add(int local_index, const std::byte* arena);
+
+  std::uint64_t step() const { return step_; }
+  const std::vector<StateEntry>& tensors() const { return tensors_; }
+  int num_chips() const { return static_cast<int>(positions_.size()); }
+  /// When all have added. Chips with the same piece of a tensor hold the same where their hashes
+  /// are equal.
+  std::uint64_t piece(std::size_t tensor, int chip) const { return pieces_[at(tensor, chip)]; }
+  std::uint64_t hash(std::size_t tensor, int chip) const { return hashes_[at(tensor, chip)]; }
+
+ private:
+  std::size_t at(std::size_t tensor, int chip) const {
+    return tensor * positions_.size() + static_cast<std::size_t>(chip);
+  }
+
+  const std::uint64_t step_;
+  const std::vector<StateEntry> tensors_;
+  const Mesh mesh_;
+  const std::vector<int> positions_;
+  const std::function<void(const StateHash&)> on_complete_;
+  std::vector<std::uint64_t> pieces_;
+  std::vector<std::uint64_t> hashes_;
+  std::atomic<int> missing_;  ///< chips; what brings it to 0 has seen all that they wrote
+};
+
+}  // namespace weft

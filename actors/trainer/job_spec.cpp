@@ -1,0 +1,21 @@
+#include <weft/actors/trainer/job_spec.hpp>
+
+namespace weft {
+
+Assignment assignment_of(const JobSpec& spec, const std::string& run_dir) {
+  Assignment assignment{.num_workers = spec.num_joins(),
+                        .chips_per_worker = spec.chips_per_worker,
+                        .timeout_ms = spec.timeout().count(),
+                        .seed = spec.seed,
+                        .run_dir = run_dir,
+                        .recovers = spec.recovery.max_failures != 0,
+                        .keeps_state = spec.state_versions == 2,
+                        .check_replicas_every = spec.check_replicas_every};
+  if (spec.mesh) {
+    assignment.mesh_shape = spec.mesh->shape();
+    assignment.axis_names = spec.mesh->axis_names();
+  }
+  return assignment;
+}
+
+}  // namespace weft
