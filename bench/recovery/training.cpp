@@ -75,7 +75,8 @@ Result train(const Training& training, std::vector<std::shared_ptr<Callback>> ca
                    .run = {.name = "bench",
                            .storage_path = training.storage_path,
                            .failure = training.failure,
-                           .callbacks = std::move(callbacks)}});
+                           .callbacks = std::move(callbacks),
+                           .check_replicas_every = training.check_replicas_every}});
   return trainer.fit();
 }
 

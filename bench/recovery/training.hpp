@@ -15,6 +15,7 @@ struct Training {
   int chips = 4;  ///< of each worker
   std::uint64_t steps = 200;
   FailureConfig failure = {};
+  int check_replicas_every = 0;
   std::string storage_path = {};
 };
 
