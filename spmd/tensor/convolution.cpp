@@ -43,12 +43,47 @@ std::vector<WindowDim> windows(const Call& call, const Operand& x, const HeightW
   return dims;
 }
 
+/// So much padding that the result has the input's height and width.
+std::vector<WindowDim> same_windows(const Call& call, const Operand& x, const HeightWidth& size,
+                                    const Conv2dOptions& options) {
+  const auto is = [](const HeightWidth& value, std::int64_t both) {
+    return value.height == both && value.width == both;
+  };
+  if (!is(options.stride, 1) || !is(options.padding, 0)) {
+    call.refuse(
+        "same_padding with stride = {{{}, {}}} and padding = {{{}, {}}}: expected stride 1 and no "
+        "other padding",
+        options.stride.height, options.stride.width, options.padding.height, options.padding.width);
+  }
+  expect_from(call, "dilation", options.dilation, 1);
+  // Of windows that fit in any case: only their size is looked at.
+  const HeightWidth all{options.dilation.height * (size.height - 1),
+                        options.dilation.width * (size.width - 1)};
+  std::vector<WindowDim> dims = windows(call, x, size, 1, all, options.dilation);
+  for (const auto& [dim, total] : {std::pair(&dims[0], all.height), {&dims[1], all.width}}) {
+    dim->low = total / 2;
+    dim->high = total - dim->low;
+  }
+  return dims;
+}
+
+/// Adds what lies beyond `size` elements and their padding of a window that begins before that.
+void round_up(WindowDim& dim, std::int64_t size) {
+  const std::int64_t window = dilated(dim.size, dim.dilation);
+  const std::int64_t rest = (size + dim.low + dim.high - window) % dim.stride;
+  const std::int64_t next = size + dim.low + dim.high - window - rest + dim.stride;
+  if (rest != 0 && next < size + dim.low) dim.high += dim.stride - rest;
+}
+
 /// Of a pool: of all four dims.
 std::vector<WindowDim> pool_windows(const Call& call, const Operand& x, const HeightWidth& size,
                                     const HeightWidth& stride, const HeightWidth& padding,
-                                    const HeightWidth& dilation) {
+                                    const HeightWidth& dilation, bool ceil_mode) {
   expect_images(call, x);
-  const std::vector<WindowDim> spatial = windows(call, x, size, stride, padding, dilation);
+  std::vector<WindowDim> spatial = windows(call, x, size, stride, padding, dilation);
+  for (int dim = 0; ceil_mode && dim < 2; ++dim) {
+    round_up(spatial[static_cast<std::size_t>(dim)], call.type(x).shape[2 + dim]);
+  }
   if (padding.height > size.height / 2 || padding.width > size.width / 2) {
     call.refuse("padding = {{{}, {}}}: expected at most half of kernel_size {{{}, {}}}",
                 padding.height, padding.width, size.height, size.width);
@@ -88,11 +123,14 @@ Tensor conv2d(Operand x, const Tensor& weight, const Tensor& bias, const Conv2dO
     call.refuse("the bias {} doesn't fit the weight {}: it takes [O] and [O,C/groups,kh,kw]",
                 call.node(bias)->label(), call.node(weight)->label());
   }
-  Convolution convolution{.lhs = {0, 1, 2, 3},
-                          .rhs = {1, 0, 2, 3},
-                          .result = {0, 1, 2, 3},
-                          .window = windows(call, x, {kernel.shape[2], kernel.shape[3]},
-                                            options.stride, options.padding, options.dilation)};
+  const HeightWidth size{kernel.shape[2], kernel.shape[3]};
+  Convolution convolution{
+      .lhs = {0, 1, 2, 3},
+      .rhs = {1, 0, 2, 3},
+      .result = {0, 1, 2, 3},
+      .window = options.same_padding
+                    ? same_windows(call, x, size, options)
+                    : windows(call, x, size, options.stride, options.padding, options.dilation)};
   ValueId lhs = call.value(x);
   ValueId rhs = call.value(weight);
   if (groups > 1) {
@@ -121,24 +159,38 @@ Tensor max_pool2d(Operand x, const MaxPool2dOptions& options) {
   Call call("max_pool2d", x.loc());
   const auto dims =
       pool_windows(call, x, options.kernel_size, options.stride.value_or(options.kernel_size),
-                   options.padding, options.dilation);
+                   options.padding, options.dilation, options.ceil_mode);
   return call.result(call->reduce_window(call.value(x), {ReduceKind::max, dims}));
 }
 
 Tensor avg_pool2d(Operand x, const AvgPool2dOptions& options) {
   Call call("avg_pool2d", x.loc());
   const HeightWidth& size = options.kernel_size;
-  const auto dims = pool_windows(call, x, size, options.stride.value_or(size), options.padding, 1);
+  const auto dims = pool_windows(call, x, size, options.stride.value_or(size), options.padding, 1,
+                                 options.ceil_mode);
   const TensorType type = call.type(x);
   if (!is_floating(type.dtype)) {
     call.refuse("{} isn't of a floating dtype; cast it", call.node(x)->label());
   }
   const Tensor total = call.result(call->reduce_window(call.value(x), {ReduceKind::add, dims}));
+  const HeightWidth& padding = options.padding;
+  std::array<WindowDim, 2> counted{dims[2], dims[3]};
+  Shape counts{type.shape[2], type.shape[3]};
   if (options.count_include_pad) {
-    return total / static_cast<double>(size.height * size.width);
+    if (counted[0].high == padding.height && counted[1].high == padding.width) {
+      return total / static_cast<double>(size.height * size.width);
+    }
+    // What ceil_mode adds behind the padding doesn't count.
+    counts = {counts[0] + 2 * padding.height, counts[1] + 2 * padding.width};
+    for (const auto& [dim, pad] :
+         {std::pair(&counted[0], padding.height), {&counted[1], padding.width}}) {
+      dim->low = 0;
+      dim->high -= pad;
+    }
   }
-  const ValueId ones = call->constant(1, {type.dtype, {type.shape[2], type.shape[3]}});
-  return total / call.result(call->reduce_window(ones, {ReduceKind::add, {dims[2], dims[3]}}));
+  const ValueId ones = call->constant(1, {type.dtype, counts});
+  return total /
+         call.result(call->reduce_window(ones, {ReduceKind::add, {counted[0], counted[1]}}));
 }
 
 }  // namespace weft

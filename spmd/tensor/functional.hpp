@@ -66,6 +66,8 @@ struct Conv2dOptions {
   HeightWidth padding = 0;  ///< zeros on each of the two sides
   HeightWidth dilation = 1;
   std::int64_t groups = 1;
+  /// torch's padding = "same": as many zeros as keep H and W, an odd one below and to the right.
+  bool same_padding = false;
 };
 /// x[N,C,H,W], weight[O,C/groups,kh,kw], bias[O] (may be an empty tensor): result [N,O,H',W'] with
 /// H' = (H + 2 padding - dilation (kh - 1) - 1) / stride + 1. Weights aren't turned round, as in
@@ -78,6 +80,7 @@ struct MaxPool2dOptions {
   std::optional<HeightWidth> stride = std::nullopt;  ///< kernel_size where there is none
   HeightWidth padding = 0;                           ///< at most half of kernel_size
   HeightWidth dilation = 1;
+  bool ceil_mode = false;  ///< windows that begin in x or before it, and end beyond it, count too
 };
 /// x[N,C,H,W]; padding is never the largest. The gradient goes to the first largest element of each
 /// window, in row-major order; it has no gradient of its own.
@@ -88,6 +91,7 @@ struct AvgPool2dOptions {
   std::optional<HeightWidth> stride = std::nullopt;  ///< kernel_size where there is none
   HeightWidth padding = 0;                           ///< at most half of kernel_size
   bool count_include_pad = true;                     ///< padding counts as elements of 0
+  bool ceil_mode = false;                            ///< as for max_pool2d
 };
 /// x[N,C,H,W] of a floating dtype.
 Tensor avg_pool2d(Operand x, const AvgPool2dOptions& options);

@@ -16,11 +16,12 @@ using Floats = std::vector<float>;
 class ConvolutionOps : public testing::TensorTest {
  protected:
   /// 1, 2, 3, ...
-  static Tensor counting(const Shape& shape) {
+  static Tensor counting(const Shape& shape, float first = 1) {
     Floats elements(static_cast<std::size_t>(shape.num_elements()));
-    std::iota(elements.begin(), elements.end(), 1.0F);
+    std::iota(elements.begin(), elements.end(), first);
     return f32(elements, shape);
   }
+  static Tensor counting_from_0(const Shape& shape) { return counting(shape, 0); }
 };
 
 TEST_F(ConvolutionOps, Conv2dSlidesTheWeightsAsTheyAre) {
@@ -33,6 +34,25 @@ TEST_F(ConvolutionOps, Conv2dSlidesTheWeightsAsTheyAre) {
   EXPECT_EQ(conv2d(x, w, {}, {.dilation = 2}).to_vector(), (Floats{9731}));
   EXPECT_EQ(conv2d(x, w, {}, {.stride = {2, 1}, .padding = {1, 0}}).to_vector(),
             (Floats{2100, 3200, 8754, 9865}));
+}
+
+/// What torch gives for padding="same".
+TEST_F(ConvolutionOps, Conv2dKeepsHeightAndWidth) {
+  const Conv2dOptions same{.same_padding = true};
+  const Tensor w = f32({1, 2, 3, 4}, {1, 1, 2, 2});
+  EXPECT_EQ(conv2d(counting_from_0({1, 1, 4, 4}), w, {}, same).to_vector(),
+            (Floats{34, 44, 54, 24, 74, 84, 94, 40, 114, 124, 134, 56, 38, 41, 44, 15}));
+  const Tensor wide = f32({0, 1, 2, 3, 4, 5}, {1, 1, 2, 3});
+  const Tensor y =
+      conv2d(counting_from_0({1, 1, 5, 6}), wide, {}, {.dilation = 2, .same_padding = true});
+  EXPECT_EQ(y.to_vector(),
+            (Floats{64,  73,  100, 112, 64,  71,  122, 134, 182, 197, 110, 118, 194, 206, 272,
+                    287, 158, 166, 266, 278, 362, 377, 206, 214, 58,  61,  64,  67,  22,  23}));
+  expect_refusal({"conv2d: same_padding with stride = {2, 2}", "expected stride 1"},
+                 [&](int& line) {
+                   const Conv2dOptions strided{.stride = 2, .same_padding = true};
+                   line = __LINE__, conv2d(counting_from_0({1, 1, 4, 4}), w, {}, strided);
+                 });
 }
 
 TEST_F(ConvolutionOps, Conv2dSumsTheChannelsOfAGroup) {
@@ -86,6 +106,39 @@ TEST_F(ConvolutionOps, AvgPool2dCountsThePaddingUnlessToldNotTo) {
   EXPECT_EQ(
       grad(sum(avg_pool2d(x, {.kernel_size = 2, .stride = 1})), std::vector{x})[0].to_vector(),
       (Floats{0.25, 0.5, 0.5, 0.25, 0.25, 0.5, 0.5, 0.25}));
+}
+
+/// What torch gives.
+TEST_F(ConvolutionOps, PoolsCountWindowsThatEndBeyondTheImage) {
+  const Tensor x = counting_from_0({1, 1, 5, 5});
+  EXPECT_EQ(max_pool2d(x, {.kernel_size = 2, .ceil_mode = true}).to_vector(),
+            (Floats{6, 8, 9, 16, 18, 19, 21, 23, 24}));
+  EXPECT_EQ(max_pool2d(x, {.kernel_size = 3, .padding = 1, .ceil_mode = true}).to_vector(),
+            (Floats{6, 9, 21, 24}));
+  EXPECT_EQ(
+      max_pool2d(counting_from_0({1, 1, 4, 4}), {.kernel_size = 2, .stride = 3, .ceil_mode = true})
+          .to_vector(),
+      (Floats{5, 7, 13, 15}));
+  EXPECT_EQ(
+      max_pool2d(counting_from_0({1, 1, 3, 3}), {.kernel_size = 1, .stride = 3, .ceil_mode = true})
+          .to_vector(),
+      (Floats{0}))
+      << "no window begins beyond the image";
+  for (const bool include : {true, false}) {
+    EXPECT_EQ(avg_pool2d(x, {.kernel_size = 2, .count_include_pad = include, .ceil_mode = true})
+                  .to_vector(),
+              (Floats{3, 5, 6.5, 13, 15, 16.5, 20.5, 22.5, 24}));
+  }
+  AvgPool2dOptions padded{.kernel_size = 3, .stride = 2, .padding = 1, .ceil_mode = true};
+  const Tensor even = counting_from_0({1, 1, 6, 6});
+  const Floats sums{14, 30, 42, 16, 75, 126, 144, 51, 147, 234, 252, 87, 61, 96, 102, 35};
+  const Floats counts{9, 9, 9, 6, 9, 9, 9, 6, 9, 9, 9, 6, 6, 6, 6, 4};
+  const Floats with_pad = avg_pool2d(even, padded).to_vector();
+  ASSERT_EQ(with_pad.size(), sums.size());
+  for (std::size_t i = 0; i < sums.size(); ++i) EXPECT_FLOAT_EQ(with_pad[i], sums[i] / counts[i]);
+  padded.count_include_pad = false;
+  EXPECT_EQ(avg_pool2d(even, padded).to_vector(),
+            (Floats{3.5, 5, 7, 8, 12.5, 14, 16, 17, 24.5, 26, 28, 29, 30.5, 32, 34, 35}));
 }
 
 TEST_F(ConvolutionOps, RefuseShapesThatDoNotFit) {
