@@ -1,22 +1,19 @@
 #include <weft/spmd/program/program.hpp>
 
 #include <algorithm>
-#include <functional>
 
 namespace weft {
 namespace {
 
-/// `list` may lie in `to` itself: an op made from another one.
+/// `list` may lie in `to` itself, an op made from another one: it must not move while it is read.
 template <typename T>
 void append(std::vector<T>& to, std::span<const T> list) {
-  const bool is_inside =
-      !std::less<>{}(list.data(), to.data()) && std::less<>{}(list.data(), to.data() + to.size());
-  if (!is_inside) {
-    to.insert(to.end(), list.begin(), list.end());
-    return;
+  if (to.capacity() - to.size() < list.size()) {
+    const std::vector<T> copy(list.begin(), list.end());
+    to.reserve(2 * (to.size() + copy.size()));
+    return append(to, std::span<const T>(copy));
   }
-  const auto begin = static_cast<std::size_t>(list.data() - to.data());
-  for (std::size_t i = 0; i < list.size(); ++i) to.push_back(T{to[begin + i]});
+  for (const T& element : list) to.push_back(element);
 }
 
 }  // namespace

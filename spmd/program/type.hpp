@@ -48,7 +48,13 @@ class Shape {
   /// "64x128"; "" for a scalar.
   std::string to_string() const;
 
-  friend bool operator==(const Shape&, const Shape&) = default;  // unused dims stay 0
+  friend bool operator==(const Shape& a, const Shape& b) {
+    if (a.size_ != b.size_) return false;
+    for (int dim = 0; dim < a.size_; ++dim) {
+      if (a[dim] != b[dim]) return false;
+    }
+    return true;
+  }
 
  private:
   std::array<std::int64_t, kDimCountMax> dims_{};

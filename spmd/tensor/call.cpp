@@ -25,9 +25,9 @@ void Call::expect_mesh(const Mesh& mesh) const {
        own == nullptr ? "without a mesh" : "on " + own->to_string(), file_line(loc()));
 }
 
-const NodePtr& Call::node(const Operand& x) const {
+void Call::refuse_operand(const Operand& x) const {
   if (x.is_number()) refuse("needs a tensor, not the number {}", x.number());
-  return node_of(x.tensor(), loc());
+  fail_undefined(loc());
 }
 
 ValueId Call::value(const Operand& x, DType dtype, const Shape& shape) {
@@ -53,6 +53,7 @@ ValueId Call::spread(ValueId value, const Shape& shape) {
 }
 
 Tensor Call::in_dtype(const Operand& x, DType dtype) {
+  if (x.is_number()) refuse_operand(x);
   if (!x.tensor().defined() || !is_floating(type(x).dtype)) return x.tensor();
   return type(x).dtype == dtype ? x.tensor() : result(trace_.builder().convert(value(x), dtype));
 }

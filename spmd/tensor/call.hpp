@@ -35,7 +35,10 @@ class Call {
   /// Throws mesh_mismatch unless the program will run on this mesh: shardings name its atoms.
   void expect_mesh(const Mesh& mesh) const;
   /// The operand's node; refuses a number and a tensor without a value.
-  const NodePtr& node(const Operand& x) const;
+  const NodePtr& node(const Operand& x) const {
+    if (x.is_number() || !x.tensor().defined()) refuse_operand(x);
+    return x.tensor().node();
+  }
   const TensorType& type(const Operand& x) const { return node(x)->type; }
   ValueId value(const Operand& x) { return trace_.value_of(node(x), loc()); }
   /// The operand spread to this shape; a number becomes a constant of the dtype.
@@ -71,6 +74,7 @@ class Call {
   std::vector<std::int64_t> dims_of(const std::vector<int>& dims, int num_dims) const;
 
  private:
+  [[noreturn]] void refuse_operand(const Operand& x) const;
   Shape broadcast(const Shape& a, const Shape& b) const;
   static bool is_of(const Operand& x, DType dtype) {
     return !x.is_number() && x.tensor().defined() && x.tensor().type().dtype == dtype;

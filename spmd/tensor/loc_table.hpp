@@ -17,16 +17,22 @@ class LocTable {
  public:
   /// The id of "train.cpp:41".
   LocId intern(Program& program, const std::source_location& loc) {
-    const auto [place, is_new] = ids_.try_emplace({loc.file_name(), loc.line()}, 0);
+    const Line line{loc.file_name(), loc.line()};
+    if (line == last_) return last_id_;
+    const auto [place, is_new] = ids_.try_emplace(line, 0);
     if (is_new) place->second = program.intern_loc(file_line(loc));
-    return place->second;
+    last_ = line;
+    return last_id_ = place->second;
   }
-  void clear() { ids_.clear(); }
+  void clear() {
+    ids_.clear();
+    last_ = {};
+  }
 
  private:
   struct Line {
-    const char* file;
-    std::uint_least32_t number;
+    const char* file = nullptr;
+    std::uint_least32_t number = 0;
     friend bool operator==(const Line&, const Line&) = default;
   };
   struct Hash {
@@ -35,6 +41,8 @@ class LocTable {
     }
   };
   std::unordered_map<Line, LocId, Hash> ids_;
+  Line last_;  // a line mostly has several ops
+  LocId last_id_ = 0;
 };
 
 }  // namespace weft

@@ -36,12 +36,14 @@ std::string file_line(const std::source_location& loc) {
   return fmt::format("{}:{}", path.substr(path.rfind('/') + 1), loc.line());
 }
 
+void fail_undefined(const std::optional<std::source_location>& loc) {
+  fail(Errc::invalid_argument,
+       "a tensor without a value (default-constructed) is used; assign one to it first{}",
+       loc ? fmt::format(" (at {})", file_line(*loc)) : "");
+}
+
 const NodePtr& node_of(const Tensor& tensor, const std::optional<std::source_location>& loc) {
-  if (!tensor.defined()) {
-    fail(Errc::invalid_argument,
-         "a tensor without a value (default-constructed) is used; assign one to it first{}",
-         loc ? fmt::format(" (at {})", file_line(*loc)) : "");
-  }
+  if (!tensor.defined()) fail_undefined(loc);
   return tensor.node();
 }
 

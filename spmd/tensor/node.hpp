@@ -56,7 +56,8 @@ NodePtr host_node(const TensorType& type, InputKind kind, std::string name,
 /// "train.cpp:41".
 std::string file_line(const std::source_location& loc);
 
-/// Throws invalid_argument, naming `loc` if it is known, for a handle without a value.
+/// Throws invalid_argument for a handle without a value, naming `loc` if it is known.
+[[noreturn]] void fail_undefined(const std::optional<std::source_location>& loc);
 const NodePtr& node_of(const Tensor& tensor, const std::optional<std::source_location>& loc = {});
 
 }  // namespace weft

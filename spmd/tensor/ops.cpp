@@ -24,6 +24,10 @@ struct Operands {
 
 /// Both in one type.
 Operands operands(Call& call, const Operand& a, const Operand& b) {
+  if (!a.is_number() && !b.is_number() && call.type(a) == call.type(b)) {
+    const ValueId left = call.value(a);
+    return {left, call.value(b)};
+  }
   if (a.is_number() && b.is_number()) call.refuse("needs a tensor among its operands");
   const DType dtype = call.common_dtype({&a, &b});
   const Shape shape = call.common_shape({&a, &b});

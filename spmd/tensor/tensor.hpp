@@ -60,25 +60,26 @@ class Scalar : public Tensor {
   double value_;
 };
 
-/// A tensor or number as an operand, with the place of the call. A number is a constant of the
-/// program: one that changes from step to step is `scalar(v)`, or every step is compiled anew.
+/// A tensor or number as an operand, with the place of the call: for parameters of functions only,
+/// as it refers to the tensor. A number is a constant of the program: one that changes from step to
+/// step is `scalar(v)`, or every step is compiled anew.
 class Operand {
  public:
   Operand(const Tensor& tensor,  // NOLINT(google-explicit-constructor)
           std::source_location loc = std::source_location::current())
-      : tensor_(tensor), loc_(loc) {}
+      : tensor_(&tensor), loc_(loc) {}
   Operand(double number,  // NOLINT(google-explicit-constructor)
           std::source_location loc = std::source_location::current())
-      : is_number_(true), number_(number), loc_(loc) {}
+      : number_(number), loc_(loc) {}
 
-  bool is_number() const { return is_number_; }
-  const Tensor& tensor() const { return tensor_; }
+  bool is_number() const { return tensor_ == nullptr; }
+  /// Of one that isn't a number.
+  const Tensor& tensor() const { return *tensor_; }
   double number() const { return number_; }
   const std::source_location& loc() const { return loc_; }
 
  private:
-  Tensor tensor_;
-  bool is_number_ = false;
+  const Tensor* tensor_ = nullptr;  // of a number
   double number_ = 0;
   std::source_location loc_;
 };

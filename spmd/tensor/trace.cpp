@@ -142,13 +142,12 @@ ValueId Trace::random_bits(const Shape& shape, const std::source_location& loc) 
 
 Tensor Trace::record(ValueId value) {
   ++tensor_count_;
-  // Not make_shared: recorded_ would keep the memory of nodes that are gone.
-  NodePtr node(new TensorNode);
+  if (recorded_ == nodes_.size()) nodes_.push_back(std::make_shared<TensorNode>());
+  const NodePtr& node = nodes_[recorded_++];
   node->type = program_.type(value);
   node->trace = serial_;
   node->value = value;
-  recorded_.push_back(node);
-  return Tensor(std::move(node));
+  return Tensor(node);
 }
 
 void Trace::assign(TensorNode& node, ValueId value) {
@@ -174,8 +173,8 @@ void Trace::run(const RunSite& site, const TensorNode* whole) {
          site.function, file_line(site.loc), file_line(function_->loc));
   }
   add_parameter_outputs();
-  for (const auto& handle : recorded_) {
-    if (const NodePtr node = handle.lock()) add_output(node, node.get() == whole);
+  for (std::size_t i = 0; i < recorded_; ++i) {
+    if (nodes_[i].use_count() > 1) add_output(nodes_[i], nodes_[i].get() == whole);
   }
   if (!outputs_.empty()) {
     execute(program_, fingerprint(program_), bindings(), inputs_, outputs_, site);
@@ -342,8 +341,10 @@ void Trace::reset() {
   inputs_.clear();
   scalars_.clear();
   outputs_.clear();
-  recorded_.clear();
   regions_.clear();
+  // Nobody but their handles has them from here on.
+  std::erase_if(nodes_, [](const NodePtr& node) { return node.use_count() > 1; });
+  recorded_ = 0;
   random_state_.reset();
   random_count_ += std::exchange(random_calls_, 0);
   names_.clear();

@@ -125,11 +125,14 @@ class Trace {
   std::optional<Site> site_;
   std::optional<FunctionScope> function_;
   std::optional<DType> autocast_;
-  std::vector<NodePtr> inputs_;                      // in the program's order
-  std::vector<HostData> scalars_;                    // by input: value of a runtime scalar, or null
-  std::vector<NodePtr> outputs_;                     // in the program's order; while it is run
-  std::vector<std::weak_ptr<TensorNode>> recorded_;  // in order of creation
-  std::unordered_set<std::string_view> names_;       // of the parameters among inputs_
+  std::vector<NodePtr> inputs_;    // in the program's order
+  std::vector<HostData> scalars_;  // by input: value of a runtime scalar, or null
+  std::vector<NodePtr> outputs_;   // in the program's order; while it is run
+  // The recorded tensors in order of creation, then nodes to be used again: those of programs
+  // before that nobody has any more.
+  std::vector<NodePtr> nodes_;
+  std::size_t recorded_ = 0;
+  std::unordered_set<std::string_view> names_;  // of the parameters among inputs_
   CheckpointRegions regions_;
   std::uint64_t run_count_ = 0;
   std::uint64_t tensor_count_ = 0;  // recorded since the last run
