@@ -1,6 +1,7 @@
 #include <weft/actors/device/executor.hpp>
 
 #include <algorithm>
+#include <cstring>
 #include <utility>
 
 #include <weft/actors/device/chip.hpp>
@@ -30,13 +31,16 @@ struct Executor::State {
   Buffers buffers{};
   std::uint64_t commits_step = 0;
   std::vector<kernels::KernelArgs> loop_args{};  ///< of the loop that runs, at its tile
-  std::size_t next = 0;                          ///< step of the plan
-  bool in_collective = false;  ///< step `next` was started, and has to be waited for
+  kernels::AlignedBuffer held{LoadedPlan::kHeldBytes};
+  bool holds = false;                 ///< some outputs are in `held` instead of in their places
+  std::vector<std::byte*> outputs{};  ///< where they are
+  std::size_t next = 0;               ///< step of the plan
+  bool in_collective = false;         ///< step `next` was started, and has to be waited for
 
   std::byte* address(const LoadedPlan::Operand& operand) {
     switch (operand.place) {
       case Place::input: return base + buffers.inputs[operand.offset];
-      case Place::output: return base + buffers.outputs[operand.offset];
+      case Place::output: return outputs[operand.offset];
       case Place::temp: return base + operand.offset;
       case Place::tile: return scratch.data() + operand.offset;
       case Place::shared: break;
@@ -90,10 +94,31 @@ struct Executor::State {
     return true;
   }
 
+  void place_outputs() {
+    outputs.clear();
+    for (const std::uint64_t offset : buffers.outputs) outputs.push_back(base + offset);
+    for (const LoadedPlan::Held& output : plan->held) {
+      outputs[output.output] = held.data() + output.offset;
+    }
+    holds = !plan->held.empty();
+  }
+
+  void release_held() {
+    for (const LoadedPlan::Held& output : plan->held) {
+      std::byte* place = base + buffers.outputs[output.output];
+      std::memcpy(place, std::exchange(outputs[output.output], place), output.bytes);
+    }
+    holds = false;
+  }
+
   /// False: others still need what the plan is about to write over, and `wait` is false.
   bool may_update(bool wait) {
-    if (!wait) return commits.reached(commits_step);
-    commits.wait(commits_step);
+    if (wait) {
+      commits.wait(commits_step);
+    } else if (!commits.reached(commits_step)) {
+      return false;
+    }
+    if (holds) release_held();
     return true;
   }
 
@@ -111,6 +136,7 @@ struct Executor::State {
         return false;
       }
     }
+    if (next == plan->first_update && !may_update(wait)) return false;
     plan.reset();
     return true;
   } catch (...) {
@@ -175,6 +201,7 @@ void Executor::start(std::shared_ptr<const LoadedPlan> plan, std::uint64_t step,
   }
   state_->plan = std::move(plan);
   state_->buffers = buffers;
+  state_->place_outputs();
   state_->next = 0;
   state_->in_collective = false;
   state_->communicator.set_step(step);

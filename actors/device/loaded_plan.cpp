@@ -178,6 +178,39 @@ LoadedPlan::Loop PlanLoader::loop(const FusedLoop& fused) const {
   return loop;
 }
 
+/// A step writes the next version of a parameter or of optimizer state.
+struct Update {
+  std::size_t step = 0;
+  std::size_t output = 0;
+  std::size_t bytes = 0;
+};
+
+/// Behind the collectives nobody waits: by them, all chips have come as far. So what an optimizer
+/// counts before it has any gradient is held back until then.
+void place_wait(LoadedPlan& loaded, const std::vector<Update>& updates) {
+  loaded.first_update = updates.empty() ? std::numeric_limits<std::size_t>::max()  // never
+                                        : loaded.steps.size();
+  std::size_t last_call = 0;
+  for (std::size_t step = 0; step < loaded.steps.size(); ++step) {
+    if (loaded.steps[step].call >= 0) last_call = step;
+  }
+  std::size_t held = 0;
+  for (const Update& update : updates) {
+    if (update.step >= last_call || held + update.bytes > LoadedPlan::kHeldBytes) {
+      loaded.first_update = update.step;
+      break;
+    }
+    loaded.held.push_back({update.output, held, update.bytes});
+    held += (update.bytes + 63) / 64 * 64;
+  }
+  // What the step at the wait writes is in place at once.
+  std::erase_if(loaded.held, [&](const LoadedPlan::Held& output) {
+    return std::ranges::any_of(updates, [&](const Update& update) {
+      return update.output == output.output && update.step >= loaded.first_update;
+    });
+  });
+}
+
 }  // namespace
 
 LoadedPlan load_plan(const Plan& plan, const kernels::ChipContext& chip, Communicator& communicator,
@@ -194,14 +227,15 @@ LoadedPlan load_plan(const Plan& plan, const kernels::ChipContext& chip, Communi
   LoadedPlan loaded;
   loaded.num_inputs = program.inputs.size();
   loaded.num_outputs = program.outputs.size();
-  loaded.first_update = std::numeric_limits<std::size_t>::max();
   const auto add_call = [&](const CollectiveCall& call) {
     loaded.steps.push_back({.call = static_cast<std::int32_t>(loaded.calls.size())});
     loaded.calls.push_back(communicator.prepare(call));
   };
+  std::vector<Update> updates;
   const auto note_update = [&](const LoadedPlan::Operand& result) {
     if (result.place != Place::output || program.outputs[result.offset].updates < 0) return;
-    loaded.first_update = std::min(loaded.first_update, loaded.steps.size() - 1);
+    const std::int64_t bytes = program.type(program.outputs[result.offset].value).bytes();
+    updates.push_back({loaded.steps.size() - 1, result.offset, static_cast<std::size_t>(bytes)});
   };
   const auto add_step = [&](OpId op) {
     loaded.steps.push_back(loader.compute_step(op));
@@ -246,6 +280,7 @@ LoadedPlan load_plan(const Plan& plan, const kernels::ChipContext& chip, Communi
   if (const AtomMask all = final_meeting(plan, mesh); all != 0) {
     add_call({.atoms = mesh.list(all), .name = "shared values are read"});
   }
+  place_wait(loaded, updates);
   return loaded;
 }
 
