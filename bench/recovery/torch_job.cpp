@@ -28,7 +28,7 @@ constexpr int kStepsMax = 60;
 
 std::vector<std::string> command(const TorchJob& job) {
   std::vector<std::string> words{kPython, "-m", "torch.distributed.run"};
-  words.insert(words.end(), {"--nnodes=1", "--standalone"});
+  words.insert(words.end(), {"--nnodes=1", "--standalone", "--log_dir=" + job.folder});
   words.push_back(fmt::format("--nproc_per_node={}", job.ranks));
   words.push_back(fmt::format("--max_restarts={}", job.kills + 1));
   // Python 3.11 finds no name for its defaults, 0; the next best is a mapping without these ranks.
