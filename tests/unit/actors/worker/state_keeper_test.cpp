@@ -129,6 +129,18 @@ TEST_F(StateKeeperTest, ForgetsWhatNobodyHasAnyMore) {
   EXPECT_EQ(third.offset_of("last", kWeight), last->offset());
 }
 
+TEST_F(StateKeeperTest, GivesOutWhatIsStillHad) {
+  const auto weight = first.update("w", kWeight);
+  auto count = first.update("t", kScalar);
+  EXPECT_EQ(first.keeper.live().size(), 2U);
+  count.reset();  // its block may be another's soon
+  const auto live = first.keeper.live();
+  ASSERT_EQ(live.size(), 1U);
+  EXPECT_EQ(live[0].name, "w");
+  EXPECT_EQ(live[0].type, kWeight);
+  EXPECT_EQ(live[0].offset, weight->offset());
+}
+
 TEST_F(StateKeeperTest, KnowsThePlacesOfTheRestOnceItHasForgottenOne) {
   first.update("dropped", kWeight);
   auto weight = first.update("w", kWeight);
