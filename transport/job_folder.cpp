@@ -91,7 +91,7 @@ std::vector<std::string> jobs_in(const std::string& root) {
     }
   }
   std::ranges::sort(jobs);
-  jobs.erase(std::ranges::unique(jobs).begin(), jobs.end());
+  jobs.erase(std::unique(jobs.begin(), jobs.end()), jobs.end());
   return jobs;
 }
 
