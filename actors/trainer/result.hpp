@@ -32,7 +32,7 @@ struct Failure {
 };
 
 struct Result {
-  Metrics metrics;                       ///< of the last report of worker 0
+  Metrics metrics = Metrics::object();   ///< of the last report of worker 0
   std::vector<Metrics> metrics_history;  ///< worker 0's reports in order
   std::optional<Checkpoint> checkpoint;  ///< the last one reported
   std::optional<Failure> error;

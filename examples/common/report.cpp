@@ -38,7 +38,9 @@ weft::Metrics to_json(const weft::Result& result) {
                      {"params_digest", result.metrics.value("params_digest", "")},
                      {"step_us", result.metrics.value("step_us", weft::Metrics())},
                      {"job", result.job.id},
-                     {"run_dir", result.path}};
+                     {"run_dir", result.path},
+                     {"error", nullptr}};
+  if (result.error) json["error"] = result.error->message;
   if (const auto& mesh = result.job.mesh) {
     json["mesh"] = {{"shape", mesh->shape()}, {"axes", mesh->axis_names()}};
   }

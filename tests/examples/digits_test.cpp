@@ -69,6 +69,13 @@ TEST(Digits, RefusesSizesThatContradictEachOther) {
 
 /// Full at each stage: the board, the control segment, mailboxes, buffers of the first chips and of
 /// later ones.
+TEST(Digits, WritesItsJsonWhereItFailsBeforeItReports) {
+  AppProcess app({DIGITS, "--workers", "0", "--chips", "5", "--epochs", "1", "--json", "{json}"});
+  EXPECT_EQ(app.wait(), 1) << app.output();
+  const auto error = app.result().at("error").get<std::string>();
+  EXPECT_NE(error.find("dim 0 has size 32"), std::string::npos) << error;
+}
+
 TEST(Digits, SaysHowToEnlargeAFullShmAndLeavesNothing) {
   for (const std::size_t kib : {8, 64, 256, 1024, 4096, 12288}) {
     testing::in_own_shm(fmt::format("size={}k", kib), [kib] {
