@@ -54,6 +54,7 @@ std::vector<Variant> variants(const Options& options, int workers) {
                    program,
                    {"--max-failures", "3", "--hang-timeout", "5"}});
   }
+  all.push_back({"state_versions = 1", program, {"--state-versions", "1"}});
   all.push_back({"check_replicas_every = 10", program, {"--check-replicas-every", "10"}});
   if (!options.without.empty()) all.push_back({"without versions and commits", options.without});
   return all;
