@@ -16,7 +16,7 @@ struct Action {
     admit,       ///< programs below `number`
     grant,       ///< steps below `number`
     pause,       ///< no further step may begin
-    end_at,      ///< the loops end at step `number`
+    end_at,      ///< from step `number` on the loops are told to end
     loop_ended,  ///< that of `worker`, after `number` programs
     unwind,      ///< the generation is over, `text` says why
     kill,        ///< the process of `worker`; `number` 1: it hangs, and may say where

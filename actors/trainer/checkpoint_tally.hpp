@@ -25,6 +25,8 @@ class CheckpointTally {
   void begin_generation(std::uint64_t step);
   /// The latest that all workers have reported.
   const std::optional<Whole>& last() const { return last_; }
+  /// "" for none.
+  std::string last_path() const { return last_ ? last_->path : ""; }
 
  private:
   struct Part {

@@ -221,6 +221,10 @@ class JobRun {
         ended_ = true;
         result_.error = event.failure;
         result_.failures = event.survived;
+        // What is named is whole, where all workers save.
+        if (!event.whole_checkpoint.empty()) {
+          result_.checkpoint = Checkpoint{event.whole_checkpoint};
+        }
         kill_at_ = Clock::now() + (event.failure ? kGraceFailed : kGraceEnded);
         break;
     }
@@ -261,7 +265,9 @@ class JobRun {
     if (!report.checkpoint.empty()) result_.checkpoint = Checkpoint{report.checkpoint};
     on_disk([&] {
       folder_.add_last(result_.metrics_history);
-      if (!report.checkpoint.empty()) folder_.keep_checkpoints(spec_.checkpoints_to_keep, whole);
+      if (report.checkpoint.empty()) return;
+      const std::string& needed = whole.empty() ? report.checkpoint : whole;
+      folder_.keep_checkpoints(spec_.checkpoints_to_keep, needed);
     });
     if (own_failure_ || thrown_) return;
     call_back([&](Callback& callback) { callback.on_report(result_.metrics); });

@@ -152,13 +152,6 @@ Actions JobState::loop_ended(const LoopEnded& ended, std::uint64_t committed,
          .step = ended.step},
         true, committed);
   }
-  if (preempted_ && ended.error == static_cast<std::uint8_t>(Errc::cancelled)) {
-    return fail_with({.code = Errc::cancelled,
-                      .message = fmt::format("{}; {}: return where ctx.reached_preemption() is "
-                                             "true, and save a checkpoint first",
-                                             *preempted_, ended.message),
-                      .step = ended.step});
-  }
   if (ended.error != 0) {
     return lose({.code = static_cast<Errc>(ended.error),
                  .message = fmt::format("{} failed at step {}: {}", name(ended.worker), ended.step,
@@ -332,10 +325,11 @@ Actions JobState::end_if_paused() {
 
 Actions JobState::grace_over(double grace_s) {
   if (over()) return {};
-  return fail_with({.code = Errc::cancelled,
-                    .message = fmt::format("{}; its loops had not ended in time for run.grace_s = "
-                                           "{}",
-                                           *preempted_, grace_s)});
+  return fail_with(
+      {.code = Errc::cancelled,
+       .message = fmt::format("{}; its loops had not ended in time for run.grace_s = {}: save a "
+                              "checkpoint and return where ctx.reached_preemption() is true",
+                              *preempted_, grace_s)});
 }
 
 Actions JobState::cancel(Errc code, std::string message, int worker, std::uint64_t step) {

@@ -14,7 +14,7 @@
 ///    chips have committed (commits.hpp).
 /// 5. What a worker says of another generation than the one that runs is passed over.
 /// 6. After `cancel` or `stop` no other action follows.
-/// 7. A job that is preempted ends at one step: the first that no worker has begun.
+/// 7. The loops of a preempted job are told to end at one step: the first that none has begun.
 
 #include <cstdint>
 #include <map>
@@ -84,6 +84,7 @@ class JobState {
   std::vector<int> awaited() const;
   int pid(int worker) const { return at(worker).pid; }
   JobPhase phase() const { return phase_; }
+  bool preempted() const { return preempted_.has_value(); }
   bool over() const { return phase_ == JobPhase::succeeded || phase_ == JobPhase::failed; }
   std::uint64_t generation() const { return generation_; }
   /// What ended the job.

@@ -22,7 +22,7 @@ std::optional<ReplicaFault> ReplicaCheck::add(const StateHashes& hashes) {
       hashes.hashes.size() != words) {
     return ReplicaFault{
         .step = hashes.step,
-        .worker = hashes.worker,
+        .worker = hashes.worker >= 0 && hashes.worker < num_workers_ ? hashes.worker : -1,
         .message = fmt::format("worker {} sent {} hashes of {} tensors on {} chips at step {}",
                                hashes.worker, hashes.hashes.size(), hashes.tensors.size(),
                                chips_per_worker_, hashes.step)};
@@ -90,10 +90,12 @@ std::vector<ReplicaCheck::Chips> ReplicaCheck::sides_of(const std::vector<Shard>
 
 ReplicaFault ReplicaCheck::describe(const std::vector<Chips>& sides) const {
   ReplicaFault fault;
-  if (sides[0].size() == sides[1].size()) {
+  std::size_t all = 0;
+  for (const Chips& side : sides) all += side.size();
+  if (2 * sides[0].size() <= all) {
     std::vector<std::string> parts;
     for (const Chips& side : sides) parts.push_back(name(side));
-    fault.message = fmt::format("{}, and no side has more", fmt::join(parts, " against "));
+    fault.message = fmt::format("{}, and no side is the most", fmt::join(parts, " against "));
     return fault;
   }
   Chips few;

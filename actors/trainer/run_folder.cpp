@@ -7,6 +7,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <sstream>
 
 #include <fmt/chrono.h>
 
@@ -65,6 +66,15 @@ Failure to_failure(const Metrics& json) {
           .collective = json.at("collective")};
 }
 
+/// Step and number of "checkpoint_000640-1": from 10^6 on the names aren't in the order of steps.
+std::pair<std::uint64_t, std::uint64_t> checkpoint_order(const fs::path& path) {
+  std::istringstream name(path.filename().string().substr(std::strlen("checkpoint_")));
+  std::uint64_t step = 0, number = 0;
+  char dash = 0;
+  name >> step >> dash >> number;
+  return {step, number};
+}
+
 }  // namespace
 
 RunFolder::RunFolder(const std::string& storage_path, const std::string& name,
@@ -106,16 +116,16 @@ std::string RunFolder::csv_row(const Metrics& metrics) const {
   return row + "\n";
 }
 
-void RunFolder::keep_checkpoints(int num_to_keep, const std::string& whole) const {
+void RunFolder::keep_checkpoints(int num_to_keep, const std::string& needed) const {
   if (num_to_keep == 0) return;
   std::error_code error;
   std::vector<fs::path> found;
   for (const auto& entry : fs::directory_iterator(path_, error)) {
     if (entry.path().filename().string().starts_with("checkpoint_")) found.push_back(entry.path());
   }
-  std::ranges::sort(found);
+  std::ranges::sort(found, {}, checkpoint_order);
   for (std::size_t i = 0; !error && i + static_cast<std::size_t>(num_to_keep) < found.size(); ++i) {
-    if (found[i] != whole) fs::remove_all(found[i], error);
+    if (checkpoint_order(found[i]) < checkpoint_order(needed)) fs::remove_all(found[i], error);
   }
   if (error) fail(Errc::io, "can't remove old checkpoints in {}: {}", path_, error.message());
 }
@@ -172,10 +182,10 @@ Result read_result(const std::string& path) {
   }
 }
 
-std::string store_checkpoint(const std::string& run_dir, std::uint64_t step, std::uint32_t report,
+std::string store_checkpoint(const std::string& run_dir, std::uint64_t step, std::uint32_t number,
                              int worker, const std::string& from) {
-  const std::string number = report == 0 ? "" : fmt::format("-{}", report);
-  const std::string to = fmt::format("{}/checkpoint_{:06}{}", run_dir, step, number);
+  const std::string suffix = number == 0 ? "" : fmt::format("-{}", number);
+  const std::string to = fmt::format("{}/checkpoint_{:06}{}", run_dir, step, suffix);
   const fs::path part = fmt::format("{}/.part-{}", run_dir, worker);
   try {
     fs::remove_all(part);  // of a worker that was killed

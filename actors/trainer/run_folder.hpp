@@ -20,8 +20,9 @@ class RunFolder {
   /// Adds the last report of `history` to progress.csv: a column for each of the first 256 keys
   /// of any report so far, in order of appearance. Throws io, as the others do.
   void add_last(const std::vector<Metrics>& history);
-  /// Removes the oldest checkpoint folders but `num_to_keep` (0: keeps all) and `whole`.
-  void keep_checkpoints(int num_to_keep, const std::string& whole = "") const;
+  /// Removes the oldest checkpoint folders but `num_to_keep` (0: keeps all), of those before the
+  /// checkpoint `needed`.
+  void keep_checkpoints(int num_to_keep, const std::string& needed) const;
   /// result.json: the job, its mesh, metrics, metrics_history, error. Replaces it in one step.
   void write_result(const Result& result) const;
 
@@ -35,10 +36,10 @@ class RunFolder {
 /// What write_result() wrote. Throws io or corrupt, naming the file.
 Result read_result(const std::string& path);
 
-/// Copies the files of a worker's checkpoint into the folder of a run that is for report number
-/// `report` of this step: "checkpoint_000640", or "checkpoint_000640-1"; returns its path. A file
-/// is there whole or not at all, whenever the worker is killed.
-std::string store_checkpoint(const std::string& run_dir, std::uint64_t step, std::uint32_t report,
+/// Copies the files of a worker's checkpoint, its `number`-th of this step, into the folder of a
+/// run that is for all workers': "checkpoint_000640", or "checkpoint_000640-1"; returns its path. A
+/// file is there whole or not at all, whenever the worker is killed.
+std::string store_checkpoint(const std::string& run_dir, std::uint64_t step, std::uint32_t number,
                              int worker, const std::string& from);
 
 }  // namespace weft

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <csignal>
 #include <optional>
 #include <set>
 
@@ -50,8 +51,7 @@ constexpr std::chrono::milliseconds kHangTick{200};
 
 /// Where the state isn't kept.
 std::string checkpoint_to_load(const TrainerState& state) {
-  const auto& last = state.checkpoints->last();
-  return state.options.spec.state_versions == 1 && last ? last->path : "";
+  return state.options.spec.state_versions == 1 ? state.checkpoints->last_path() : "";
 }
 
 void arm_deadline(Self self) {
@@ -103,8 +103,10 @@ void finish(Self self) {
   }
   state.board->trainer().state(failure ? ActorState::failed : ActorState::ended);
   state.board->set_status(failure ? JobStatus::failed : JobStatus::succeeded);
-  state.options.on_event(
-      {.kind = TrainerEvent::Kind::ended, .failure = failure, .survived = state.job->survived()});
+  state.options.on_event({.kind = TrainerEvent::Kind::ended,
+                          .whole_checkpoint = state.checkpoints->last_path(),
+                          .failure = failure,
+                          .survived = state.job->survived()});
 }
 
 void start_again(Self self, int worker) {
@@ -191,8 +193,11 @@ void preempt(Self self, const std::string& why) {
   auto& state = self->state;
   const auto grace = state.options.spec.grace();
   if (grace.count() == 0) return carry_out(self, state.job->cancel(Errc::cancelled, why));
-  logger("weft.trainer")->warn("{}; the loops end at the next step", why);
+  const bool is_first = !state.job->over() && !state.job->preempted();
   carry_out(self, state.job->preempt(why));
+  if (!is_first || state.job->over()) return;
+  logger("weft.trainer")
+      ->warn("{}; its loops are asked to end within {} s", why, state.options.spec.grace_s);
   self->delayed_send(self, grace - std::min(kEndingGrace, grace / 2), grace_a::value);
 }
 
@@ -201,10 +206,9 @@ void take_report(Self self, const Report& report) {
   auto& state = self->state;
   state.checkpoints->reported(report);
   if (report.worker != 0 || !state.reports.is_new(report)) return;
-  const auto& whole = state.checkpoints->last();
   state.options.on_event({.kind = TrainerEvent::Kind::report,
                           .report = report,
-                          .whole_checkpoint = whole ? whole->path : ""});
+                          .whole_checkpoint = state.checkpoints->last_path()});
 }
 
 void compare_replicas(Self self, const StateHashes& hashes) {
@@ -220,6 +224,10 @@ void heard(Self self, const char* message) {
 }
 
 void process_ended(Self self, const ProcessEnded& ended) {
+  // Before it could pass it on.
+  if (ended.signal == SIGTERM) {
+    preempt(self, fmt::format("worker {} was ended by SIGTERM", ended.worker));
+  }
   const Board& board = *self->state.board;
   const Actions actions =
       self->state.job->process_ended(ended, locate(board, ended.worker), committed(self));

@@ -19,7 +19,7 @@ struct TrainerEvent {
   enum class Kind : std::uint8_t { report, kill, restart, ended };
   Kind kind = Kind::report;
   Report report{};                   ///< report
-  std::string whole_checkpoint{};    ///< report: the last that all workers had a part in, or ""
+  std::string whole_checkpoint{};    ///< report, ended: the last that all workers reported, or ""
   int worker = -1;                   ///< kill, restart: whose process
   bool dump_stack = false;           ///< kill: after it has said where it is
   std::optional<Failure> failure{};  ///< ended

@@ -35,7 +35,8 @@ class Permits {
   std::optional<ProgramSeen> asked(std::uint32_t sequence, std::uint64_t run);
   void admit(std::uint64_t programs);
   void grant(std::uint64_t steps);
-  /// No step begins until end_at() says at which the loops end. The first one that doesn't.
+  /// No step begins until end_at() says from which on the loop is told to end. The first one that
+  /// doesn't.
   std::uint64_t pause();
   void end_at(std::uint64_t step);
   /// What to tell the trainer, but for this worker's number, if it has already begun a run that the
@@ -53,9 +54,9 @@ class Permits {
   /// For run number `run`. Throws program_divergence if another worker's loop has ended and takes
   /// no part in it.
   void wait_admitted(std::uint64_t sequence, std::uint64_t run);
-  /// Before the loop begins a step. Throws cancelled behind the step at which it should have ended.
+  /// Before the loop begins a step.
   void begin_step(std::uint64_t step);
-  /// Whether the loop is at the step at which all end; it knows then.
+  /// Whether the loop is to end; it knows then.
   bool reached_preemption();
   bool knows_preemption() const;
   enum class Verdict { stopped, cancelled, unwound };

@@ -44,8 +44,8 @@ class TrainContext {
   /// the steps before is not kept (FailureConfig::state_versions = 1).
   virtual const std::optional<Checkpoint>& checkpoint() const = 0;
   /// True once the job has been asked to end (SIGTERM to the program, `weft launch` or a worker),
-  /// at the same step in every worker: save a checkpoint, report() it, and return, within
-  /// RunConfig::grace_s of the signal. A loop that goes on ends with the next sync.
+  /// from the same step on in every worker: save a checkpoint, report() it, and return, within
+  /// RunConfig::grace_s of the signal. All workers must ask at the same steps.
   virtual bool reached_preemption() const = 0;
   /// Sends metrics (a JSON object, up to 1 MiB; NaN arrives as NaN, in result.json it is null) to
   /// the trainer, after copying a checkpoint's folder into the run's (the files of all workers into

@@ -34,7 +34,7 @@ void WorkerContext::report(const Metrics& metrics, const std::optional<Checkpoin
     fail(Errc::invalid_argument, "report: metrics = {}: expected a JSON object, {{\"loss\": 0.5}}",
          metrics.dump(-1, ' ', false, Metrics::error_handler_t::replace));
   }
-  if (std::exchange(report_step_, step()) != step()) report_number_ = 0;
+  if (std::exchange(report_step_, step()) != step()) report_number_ = checkpoint_number_ = 0;
   Report report{.worker = worker_,
                 .generation = runtime_.generation(),
                 .step = step(),
@@ -55,7 +55,7 @@ void WorkerContext::report(const Metrics& metrics, const std::optional<Checkpoin
     }
     refuse_own_folder(checkpoint->path, run_dir());
     report.checkpoint =
-        store_checkpoint(run_dir(), step(), report_number_, worker_, checkpoint->path);
+        store_checkpoint(run_dir(), step(), checkpoint_number_++, worker_, checkpoint->path);
   }
   ++report_number_;
   reports_.add(report);

@@ -60,8 +60,9 @@ class WorkerContext : public TrainContext {
   WorkerRuntime& runtime_;
   ReportLog& reports_;
   const std::vector<BootstrapStage> stages_;
-  std::uint64_t report_step_ = 0;    // of the last report
-  std::uint32_t report_number_ = 0;  // of the next report at that step
+  std::uint64_t report_step_ = 0;        // of the last report
+  std::uint32_t report_number_ = 0;      // of the next report at that step
+  std::uint32_t checkpoint_number_ = 0;  // of the next checkpoint, that all workers count alike
 };
 
 /// While it lives, get_context() on this thread is `context`.

@@ -20,10 +20,18 @@ void expect_from(const Call& call, std::string_view name, const HeightWidth& val
   }
 }
 
+/// Adds what lies beyond `size` elements and their padding of a window that begins before that.
+void round_up(WindowDim& dim, std::int64_t size) {
+  const std::int64_t span = size + dim.low + dim.high - dilated(dim.size, dim.dilation);
+  const std::int64_t rest = (span % dim.stride + dim.stride) % dim.stride;
+  const std::int64_t next = span - rest + dim.stride;
+  if (rest != 0 && next < size + dim.low) dim.high += dim.stride - rest;
+}
+
 /// Windows over height and width of x[N,C,H,W]; one at least fits.
 std::vector<WindowDim> windows(const Call& call, const Operand& x, const HeightWidth& size,
                                const HeightWidth& stride, const HeightWidth& padding,
-                               const HeightWidth& dilation) {
+                               const HeightWidth& dilation, bool ceil_mode = false) {
   expect_from(call, "kernel_size", size, 1);
   expect_from(call, "stride", stride, 1);
   expect_from(call, "padding", padding, 0);
@@ -31,10 +39,13 @@ std::vector<WindowDim> windows(const Call& call, const Operand& x, const HeightW
   const auto window = [](std::int64_t k, std::int64_t s, std::int64_t p, std::int64_t d) {
     return WindowDim{.size = k, .stride = s, .low = p, .high = p, .dilation = d};
   };
-  const std::vector<WindowDim> dims{
-      window(size.height, stride.height, padding.height, dilation.height),
-      window(size.width, stride.width, padding.width, dilation.width)};
+  std::vector<WindowDim> dims{window(size.height, stride.height, padding.height, dilation.height),
+                              window(size.width, stride.width, padding.width, dilation.width)};
   const Shape& shape = call.type(x).shape;
+  if (ceil_mode) {
+    round_up(dims[0], shape[2]);
+    round_up(dims[1], shape[3]);
+  }
   if (window_count(dims[0], shape[2]) < 1 || window_count(dims[1], shape[3]) < 1) {
     call.refuse("{} with padding {{{}, {}}} is smaller than a window of {}x{}",
                 call.node(x)->label(), padding.height, padding.width,
@@ -67,23 +78,13 @@ std::vector<WindowDim> same_windows(const Call& call, const Operand& x, const He
   return dims;
 }
 
-/// Adds what lies beyond `size` elements and their padding of a window that begins before that.
-void round_up(WindowDim& dim, std::int64_t size) {
-  const std::int64_t window = dilated(dim.size, dim.dilation);
-  const std::int64_t rest = (size + dim.low + dim.high - window) % dim.stride;
-  const std::int64_t next = size + dim.low + dim.high - window - rest + dim.stride;
-  if (rest != 0 && next < size + dim.low) dim.high += dim.stride - rest;
-}
-
 /// Of a pool: of all four dims.
 std::vector<WindowDim> pool_windows(const Call& call, const Operand& x, const HeightWidth& size,
                                     const HeightWidth& stride, const HeightWidth& padding,
                                     const HeightWidth& dilation, bool ceil_mode) {
   expect_images(call, x);
-  std::vector<WindowDim> spatial = windows(call, x, size, stride, padding, dilation);
-  for (int dim = 0; ceil_mode && dim < 2; ++dim) {
-    round_up(spatial[static_cast<std::size_t>(dim)], call.type(x).shape[2 + dim]);
-  }
+  const std::vector<WindowDim> spatial =
+      windows(call, x, size, stride, padding, dilation, ceil_mode);
   if (padding.height > size.height / 2 || padding.width > size.width / 2) {
     call.refuse("padding = {{{}, {}}}: expected at most half of kernel_size {{{}, {}}}",
                 padding.height, padding.width, size.height, size.width);

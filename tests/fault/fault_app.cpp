@@ -35,6 +35,8 @@ struct Options {
   double grace_s = 25;
   int state_versions = 2;
   std::uint64_t save_every = 0;
+  std::uint64_t ask_every = 1;
+  bool first_reports = false;
   std::string storage = "~/weft_runs";
   int check_replicas_every = 0;
   std::string json;
@@ -156,10 +158,12 @@ void loop(weft::TrainContext& ctx, const weft::Config& config) {
   const std::string once = config["once"];
   weft::Parameter sum = weft::make_parameter("sum", std::vector<float>{saved_sum(ctx)}, {1});
   const auto save_every = config["save_every"].get<std::uint64_t>();
+  const auto ask_every = config["ask_every"].get<std::uint64_t>();
   std::vector<float> elements(static_cast<std::size_t>(ctx.num_devices()) * 4);
   std::iota(elements.begin(), elements.end(), 0.0F);
   while (ctx.step() < config["steps"].get<std::uint64_t>()) {
-    if (mode == "saves" && ctx.reached_preemption()) return save(ctx, sum);
+    const bool asks = mode == "saves" && ctx.step() % ask_every == 0;
+    if (asks && ctx.reached_preemption()) return save(ctx, sum);
     const bool now = victim && ctx.step() == 3 && (once.empty() || first_time(once));
     if (now && mode == "return") return;
     if (now) misbehave(mode);
@@ -176,7 +180,9 @@ void loop(weft::TrainContext& ctx, const weft::Config& config) {
     if (now && mode == "diverge") total = weft::sum(x * x * 2.0);
     sum.assign(sum + total);
     weft::sync();
-    ctx.report({{"step", ctx.step()}, {"total", total.item()}, {"sum", sum.to_vector()[0]}});
+    const weft::Metrics metrics{
+        {"step", ctx.step()}, {"total", total.item()}, {"sum", sum.to_vector()[0]}};
+    if (ctx.world_rank() == 0 || !config["first_reports"]) ctx.report(metrics);
     if (save_every != 0 && ctx.step() % save_every == 0) save(ctx, sum);
   }
 }
@@ -217,6 +223,8 @@ int run(const Options& options) {
                              {"victim", options.victim},
                              {"once", options.max_failures != 0 ? options.json + ".once" : ""},
                              {"save_every", options.save_every},
+                             {"first_reports", options.first_reports},
+                             {"ask_every", options.ask_every},
                              {"steps", options.steps}},
              .scaling = {.num_workers = options.workers, .chips_per_worker = options.chips},
              .backend = {.timeout_s = options.timeout_s,
@@ -269,6 +277,8 @@ int main(int argc, char** argv) {
   app.add_option("--grace", options.grace_s);
   app.add_option("--state-versions", options.state_versions);
   app.add_option("--save-every", options.save_every);
+  app.add_option("--ask-every", options.ask_every);
+  app.add_flag("--first-reports", options.first_reports, "worker 0 alone reports metrics");
   app.add_option("--storage", options.storage);
   app.add_option("--check-replicas-every", options.check_replicas_every);
   app.add_option("--json", options.json)->required();

@@ -103,13 +103,37 @@ TEST(Preemption, SurvivesALossToo) {
   expect_saved_at_one_step(app, {"got SIGTERM", "all loops ended at step"});
 }
 
-TEST(Preemption, SaysWhatALoopShouldDoThatDoesNotLook) {
-  EndlessApp app({"--mode", "none"});
+TEST(Preemption, GathersOneCheckpointWhereOneWorkerAloneReportsMetrics) {
+  EndlessApp app({"--mode", "saves", "--first-reports"});
   app.wait_for_step(5);
   ::kill(app.pid(), SIGTERM);
+  expect_saved_at_one_step(app, {"got SIGTERM", "all loops ended at step"});
+}
+
+/// Loops that make several steps between their questions see it at the next.
+TEST(Preemption, WaitsForLoopsThatAskSeldom) {
+  EndlessApp app({"--mode", "saves", "--ask-every", "7"});
+  app.wait_for_step(5);
+  ::kill(app.pid(), SIGTERM);
+  expect_saved_at_one_step(app, {"got SIGTERM", "all loops ended at step"});
+}
+
+TEST(Preemption, MayReachAWorkerBeforeItCanPassItOn) {
+  FaultApp app({"--mode", "never_join", "--max-failures", "5"});
+  const std::string job = app.job();
+  const Board board = Board::open(job, true);
+  pid_t late = 0;  // the one that is no other's
+  wait_until([&] {
+    const pid_t first = board.read(1).pid, third = board.read(3).pid;
+    for (const pid_t pid : testing::processes_of(job)) {
+      if (first > 0 && third > 0 && pid != first && pid != third) late = pid;
+    }
+    return late != 0;
+  });
+  ::kill(late, SIGTERM);
   const Json result = failure_of(app);
   EXPECT_EQ(result.at("code"), "cancelled");
-  expect_words(result, {"got SIGTERM", "went on after step", "ctx.reached_preemption()"});
+  expect_words(result, {"worker 1 was ended by SIGTERM"});
 }
 
 TEST(Preemption, EndsWithItsGrace) {
@@ -119,7 +143,8 @@ TEST(Preemption, EndsWithItsGrace) {
   ::kill(app.pid(), SIGTERM);
   const Json result = failure_of(app);
   EXPECT_EQ(result.at("code"), "cancelled");
-  expect_words(result, {"got SIGTERM", "had not ended in time", "run.grace_s = 0.2"});
+  expect_words(result, {"got SIGTERM", "had not ended in time", "run.grace_s = 0.2",
+                        "ctx.reached_preemption()"});
 }
 
 TEST(Preemption, EndsAtASecondSignal) {
@@ -127,7 +152,7 @@ TEST(Preemption, EndsAtASecondSignal) {
   app.job();
   app.wait_for_line("mark loop");
   ::kill(app.pid(), SIGTERM);
-  app.wait_for_line("the loops end at the next step");
+  app.wait_for_line("its loops are asked to end");
   ::kill(app.pid(), SIGINT);
   expect_words(failure_of(app), {"got SIGINT"});
 }

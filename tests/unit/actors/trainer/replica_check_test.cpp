@@ -53,7 +53,7 @@ TEST(ReplicaCheck, BlamesNobodyWhereItCantBeTold) {
   check.add(hashes(0, {5, 5}));
   const auto fault = check.add(hashes(1, {6, 6}));
   expect_words(fault,
-               {"chips 0, 1 (worker 0) against chips 2, 3 (worker 1), and no side has more"});
+               {"chips 0, 1 (worker 0) against chips 2, 3 (worker 1), and no side is the most"});
   EXPECT_EQ(fault->worker, -1);
 }
 
@@ -103,7 +103,18 @@ TEST(ReplicaCheck, ForgetsWhatAnEarlierGenerationHasTold) {
 TEST(ReplicaCheck, RefusesHashesOfOtherChips) {
   ReplicaCheck check(2, 2);
   expect_words(check.add(hashes(1, {5, 5, 5}, {0, 0, 0})), {"worker 1", "3 hashes", "2 chips"});
-  EXPECT_TRUE(check.add(hashes(2, {5, 5})));
+  const auto stranger = check.add(hashes(2, {5, 5}));
+  ASSERT_TRUE(stranger);
+  EXPECT_EQ(stranger->worker, -1);
+}
+
+TEST(ReplicaCheck, BlamesNobodyWhereNoneIsTheMost) {
+  ReplicaCheck check(2, 2);
+  check.add(hashes(0, {5, 5}));
+  const auto fault = check.add(hashes(1, {6, 7}));
+  expect_words(fault, {"chips 0, 1 (worker 0) against chip 2 (worker 1) against chip 3 (worker 1)",
+                       "no side is the most"});
+  EXPECT_EQ(fault->worker, -1);
 }
 
 }  // namespace

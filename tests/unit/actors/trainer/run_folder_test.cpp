@@ -80,9 +80,25 @@ TEST_F(RunFolderTest, KeepsTheNewestCheckpoints) {
     store_checkpoint(folder.path(), step, 0, 1, root_ + "/made");
   }
   EXPECT_EQ(text(folder.path() + "/checkpoint_000002/sub/weights"), "w");
-  folder.keep_checkpoints(1);
+  folder.keep_checkpoints(1, folder.path() + "/checkpoint_000002");
   EXPECT_FALSE(fs::exists(folder.path() + "/checkpoint_000001"));
   EXPECT_TRUE(fs::exists(folder.path() + "/checkpoint_000002"));
+}
+
+TEST_F(RunFolderTest, KeepsTheCheckpointThatIsNeededAndCountsByStep) {
+  RunFolder folder(root_, "run", "0123456789");
+  const auto path = [&](const std::string& name) { return folder.path() + "/checkpoint_" + name; };
+  for (const auto* name : {"999998", "999999-2", "999999-10", "1000000", "1000001"}) {
+    fs::create_directories(path(name));
+  }
+  folder.keep_checkpoints(1, path("999999-10"));
+  EXPECT_FALSE(fs::exists(path("999998")));
+  EXPECT_FALSE(fs::exists(path("999999-2")));
+  EXPECT_TRUE(fs::exists(path("999999-10")));
+  EXPECT_TRUE(fs::exists(path("1000000")));
+  folder.keep_checkpoints(1, path("1000001"));
+  EXPECT_FALSE(fs::exists(path("1000000")));
+  EXPECT_TRUE(fs::exists(path("1000001")));
 }
 
 TEST_F(RunFolderTest, NamesAFolderThatCantBeMade) {

@@ -124,6 +124,8 @@ TEST_F(ConvolutionOps, PoolsCountWindowsThatEndBeyondTheImage) {
           .to_vector(),
       (Floats{0}))
       << "no window begins beyond the image";
+  const MaxPool2dOptions larger{.kernel_size = 3, .stride = HeightWidth{3, 1}, .ceil_mode = true};
+  EXPECT_EQ(max_pool2d(counting_from_0({1, 1, 2, 5}), larger).to_vector(), (Floats{7, 8, 9}));
   for (const bool include : {true, false}) {
     EXPECT_EQ(avg_pool2d(x, {.kernel_size = 2, .count_include_pad = include, .ceil_mode = true})
                   .to_vector(),
