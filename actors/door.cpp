@@ -1,5 +1,8 @@
 #include <weft/actors/door.hpp>
 
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -43,6 +46,33 @@ int listen_at(const std::string& path) {
 
 std::string_view text(const Preamble& preamble) { return {preamble.data(), preamble.size()}; }
 
+/// Some of what has come, and no byte behind `into`.
+TlsProgress receive(int fd, std::span<char> into, std::size_t& count) {
+  const ssize_t got = ::recv(fd, into.data(), into.size(), MSG_DONTWAIT);
+  const bool none = got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR);
+  if (none) return TlsProgress::wants_read;
+  count = static_cast<std::size_t>(std::max<ssize_t>(got, 0));
+  return got > 0 ? TlsProgress::done : TlsProgress::lost;
+}
+
+/// "address 10.0.0.7:4711".
+std::string name_of(const sockaddr_storage& address, socklen_t size) {
+  char host[NI_MAXHOST] = "?";
+  char port[NI_MAXSERV] = "?";
+  ::getnameinfo(reinterpret_cast<const sockaddr*>(&address), size, host, sizeof host, port,
+                sizeof port, NI_NUMERICHOST | NI_NUMERICSERV);
+  return fmt::format("address {}:{}", host, port);
+}
+
+Refusal refusal_of(TlsFault fault) {
+  switch (fault) {
+    case TlsFault::no_certificate: return Refusal::no_certificate;
+    case TlsFault::foreign_certificate: return Refusal::foreign_certificate;
+    case TlsFault::outdated_certificate: return Refusal::outdated_certificate;
+    default: return Refusal::no_tls;
+  }
+}
+
 }  // namespace
 
 Preamble make_preamble(std::string_view token) {
@@ -77,12 +107,24 @@ std::string_view to_string(Refusal refusal) noexcept {
     case Refusal::closed_early: return "closed before its preamble was whole";
     case Refusal::late: return "no whole preamble in time";
     case Refusal::crowded: return "no whole preamble at once, while others waited";
+    case Refusal::no_tls: return "no TLS 1.3, or one that it broke off";
+    case Refusal::no_certificate: return "no certificate";
+    case Refusal::foreign_certificate: return "a certificate of another CA or purpose";
+    case Refusal::outdated_certificate: return "a certificate that isn't valid today";
   }
   return "?";
 }
 
 Door::Door(const std::string& path, std::string_view token, const DoorLimits& limits)
     : expected_(make_preamble(token)), limits_(limits), listener_(listen_at(path)) {
+  thread_ = std::thread([this] { serve(); });
+}
+
+Door::Door(TlsEntrance entrance, std::string_view token, const DoorLimits& limits)
+    : expected_(make_preamble(token)),
+      limits_(limits),
+      listener_(entrance.listener),
+      entrance_(std::move(entrance)) {
   thread_ = std::thread([this] { serve(); });
 }
 
@@ -97,7 +139,10 @@ void Door::close() {
   wake_.wake();
   thread_.join();
   ::close(listener_);
-  for (const Peer& peer : unproven_) ::close(peer.fd);
+  for (const Peer& peer : unproven_) {
+    if (!peer.tls) ::close(peer.fd);
+  }
+  unproven_.clear();
   for (int fd = take(); fd >= 0; fd = take()) ::close(fd);
   std::vector<std::string> counts;
   for (std::size_t i = 0; i < kRefusalCount; ++i) {
@@ -120,7 +165,7 @@ void Door::serve() {
         {.fd = full() || starved_ ? -1 : listener_, .events = POLLIN, .revents = 0}};
     const std::size_t first = waits.size();
     for (const Peer& peer : unproven_) {
-      waits.push_back({.fd = peer.fd, .events = POLLIN, .revents = 0});
+      waits.push_back({.fd = peer.fd, .events = peer.waits_for, .revents = 0});
     }
     if (::poll(waits.data(), waits.size(), milliseconds_left()) < 0 && errno != EINTR) {
       return logger("weft.trainer")
@@ -129,7 +174,9 @@ void Door::serve() {
     if (waits[0].revents != 0) return;
     std::vector<Peer> waiting;
     for (std::size_t i = 0; i < unproven_.size(); ++i) {
-      if (waits[first + i].revents == 0 || !settle(unproven_[i])) waiting.push_back(unproven_[i]);
+      if (waits[first + i].revents == 0 || !settle(unproven_[i])) {
+        waiting.push_back(std::move(unproven_[i]));
+      }
     }
     unproven_ = std::move(waiting);
     close_late();
@@ -150,29 +197,59 @@ int Door::milliseconds_left() const {
 
 /// One at a time: those that are there already are heard in between.
 void Door::accept_one() {
-  const int fd = ::accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
+  sockaddr_storage address{};
+  socklen_t address_size = sizeof address;
+  const int fd = ::accept4(listener_, reinterpret_cast<sockaddr*>(&address), &address_size,
+                           SOCK_CLOEXEC | SOCK_NONBLOCK);
   if (fd < 0) {
     starved_ = errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM;
     return;
   }
-  ucred credentials{.pid = 0, .uid = ~0U, .gid = ~0U};
-  socklen_t size = sizeof credentials;
-  const int known = ::getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &credentials, &size);
-  Peer peer{.fd = fd, .pid = credentials.pid, .uid = credentials.uid, .since = Clock::now()};
-  if (known != 0 || credentials.uid != ::geteuid()) return refuse(peer, Refusal::other_user);
-  if (!settle(peer)) unproven_.push_back(peer);
+  Peer peer{.fd = fd, .who = {}, .since = Clock::now(), .waits_for = POLLIN};
+  if (entrance_) {
+    const int on = 1;
+    ::setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+    peer.who = name_of(address, address_size);
+    peer.tls.emplace(entrance_->context, fd);
+  } else {
+    ucred credentials{.pid = 0, .uid = ~0U, .gid = ~0U};
+    socklen_t size = sizeof credentials;
+    const int known = ::getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &credentials, &size);
+    peer.who = fmt::format("uid {}, pid {}", credentials.uid, credentials.pid);
+    if (known != 0 || credentials.uid != ::geteuid()) return refuse(peer, Refusal::other_user);
+  }
+  if (!settle(peer)) unproven_.push_back(std::move(peer));
 }
 
 /// Reads what has come, and no byte behind the preamble. True where that settled the matter.
 bool Door::settle(Peer& peer) {
-  while (peer.got < kPreambleBytes) {
-    const ssize_t count =
-        ::recv(peer.fd, peer.bytes.data() + peer.got, kPreambleBytes - peer.got, MSG_DONTWAIT);
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return false;
-    if (count <= 0) return refuse(peer, Refusal::closed_early), true;
-    peer.got += static_cast<std::size_t>(count);
+  if (peer.tls && !peer.has_shaken_hands) {
+    const TlsProgress progress = peer.tls->handshake();
+    if (progress != TlsProgress::done) return settle(peer, progress);
+    peer.has_shaken_hands = true;
   }
+  while (peer.got < kPreambleBytes) {
+    const std::span<char> rest = std::span(peer.bytes).subspan(peer.got);
+    std::size_t count = 0;
+    const TlsProgress progress =
+        peer.tls ? peer.tls->read(rest, count) : receive(peer.fd, rest, count);
+    if (progress != TlsProgress::done) return settle(peer, progress);
+    peer.got += count;
+  }
+  judge(peer);
+  return true;
+}
+
+/// The same, where there was nothing to read.
+bool Door::settle(Peer& peer, TlsProgress progress) {
+  peer.waits_for = progress == TlsProgress::wants_write ? POLLOUT : POLLIN;
+  if (progress == TlsProgress::wants_read || progress == TlsProgress::wants_write) return false;
+  refuse(peer,
+         progress == TlsProgress::failed ? refusal_of(peer.tls->fault()) : Refusal::closed_early);
+  return true;
+}
+
+void Door::judge(Peer& peer) {
   const std::string_view given = text(peer.bytes);
   const std::string_view expected = text(expected_);
   if (!given.starts_with(kMagic)) {
@@ -182,9 +259,17 @@ bool Door::settle(Peer& peer) {
   } else if (!same_secret(given.substr(kTokenOffset), expected.substr(kTokenOffset))) {
     refuse(peer, Refusal::wrong_token);
   } else {
-    proven_.push(peer.fd);
+    let_in(peer);
   }
-  return true;
+}
+
+void Door::let_in(Peer& peer) {
+  if (!peer.tls) return proven_.push(peer.fd);
+  try {
+    proven_.push(entrance_->bridge->add(std::move(*peer.tls)));
+  } catch (const Error&) {
+    refuse(peer, Refusal::crowded);  // no descriptor is left
+  }
 }
 
 void Door::close_late() {
@@ -199,19 +284,22 @@ void Door::close_late() {
   unproven_.erase(unproven_.begin(), in_time);
 }
 
-void Door::refuse(const Peer& peer, Refusal refusal) {
+void Door::refuse(Peer& peer, Refusal refusal) {
   bool first = false;
   {
     const std::lock_guard lock(mutex_);
     first = refused_[static_cast<std::size_t>(refusal)]++ == 0;
   }
-  ::close(peer.fd);
+  if (peer.tls) {
+    peer.tls.reset();
+  } else {
+    ::close(peer.fd);
+  }
   if (!first) return;
   logger("weft.trainer")
       ->warn(
-          "refused a connection ({}) of uid {}, pid {}; more of this kind are only counted, until "
-          "the job ends",
-          to_string(refusal), peer.uid, peer.pid);
+          "refused a connection ({}) of {}; more of this kind are only counted, until the job ends",
+          to_string(refusal), peer.who);
 }
 
 }  // namespace weft

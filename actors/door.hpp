@@ -2,7 +2,8 @@
 /// Door: a job's control socket up to the point where a process has proven that it is of the job.
 /// BASP trusts its peers wholly, and one malformed frame ends it; it reads from no other.
 ///
-/// What a worker writes straight after connect(), and the door waits for:
+/// What a worker writes straight after connect(), or after the handshake of TLS, and the door waits
+/// for:
 ///
 ///   preamble = "weftdoor" version:u32 token:char[32]       44 bytes, native byte order
 
@@ -10,12 +11,16 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <mutex>
+#include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <thread>
 #include <vector>
 
+#include <weft/actors/tls_bridge.hpp>
 #include <weft/actors/trainer/wake_queue.hpp>
 
 namespace weft {
@@ -39,8 +44,12 @@ enum class Refusal : std::uint8_t {
   closed_early = 4,
   late = 5,     ///< it hadn't said enough when its time was over
   crowded = 6,  ///< the same, in less time: others wait, or descriptors have run out
+  no_tls = 7,
+  no_certificate = 8,
+  foreign_certificate = 9,
+  outdated_certificate = 10,
 };
-inline constexpr std::size_t kRefusalCount = 7;
+inline constexpr std::size_t kRefusalCount = 11;
 std::string_view to_string(Refusal refusal) noexcept;
 
 struct DoorLimits {
@@ -51,6 +60,17 @@ struct DoorLimits {
   std::chrono::milliseconds patience_when_full{100};
 };
 
+/// Where connections come over TCP and have to speak TLS: the bridge gives the plain end of those
+/// that have proven themselves.
+struct TlsEntrance {
+  int listener;  ///< the door's from now on, non-blocking
+  TlsContext context;
+  std::shared_ptr<TlsBridge> bridge;
+};
+
+/// What a worker needs that has a network between it and the door.
+inline constexpr DoorLimits kTlsDoorLimits{.patience_when_full = std::chrono::milliseconds(500)};
+
 /// Thread-safe. A thread of its own accepts, reads and closes; it never waits for a peer, and no
 /// one waits for it. The first refusal of each kind goes to the log, and the counts when it closes.
 class Door {
@@ -58,6 +78,8 @@ class Door {
   /// Listens at `path`, with mode 0600. Throws io; invalid_argument for a path or token of a wrong
   /// length.
   Door(const std::string& path, std::string_view token, const DoorLimits& limits = {});
+  /// Throws invalid_argument for a token of a wrong length.
+  Door(TlsEntrance entrance, std::string_view token, const DoorLimits& limits = kTlsDoorLimits);
   ~Door() { close(); }
   Door(const Door&) = delete;
   Door& operator=(const Door&) = delete;
@@ -76,9 +98,11 @@ class Door {
   /// A connection, and what has come of its preamble.
   struct Peer {
     int fd;
-    int pid;
-    unsigned uid;
+    std::string who;  ///< for the log
     Clock::time_point since;
+    std::optional<TlsSession> tls{};  ///< it owns fd then
+    bool has_shaken_hands = false;
+    short waits_for;  ///< of poll()
     std::size_t got = 0;
     Preamble bytes{};
   };
@@ -88,15 +112,19 @@ class Door {
   int milliseconds_left() const;
   void accept_one();
   bool settle(Peer& peer);
+  bool settle(Peer& peer, TlsProgress progress);
+  void judge(Peer& peer);
+  void let_in(Peer& peer);
   void close_late();
-  void refuse(const Peer& peer, Refusal refusal);
+  void refuse(Peer& peer, Refusal refusal);
 
   const Preamble expected_;
   const DoorLimits limits_;
   int listener_ = -1;
-  std::vector<Peer> unproven_;  ///< by age; of the thread
-  bool starved_ = false;        ///< no descriptors were left; of the thread
-  bool closing_ = false;        ///< guarded by mutex_
+  const std::optional<TlsEntrance> entrance_;  ///< none: a Unix socket
+  std::vector<Peer> unproven_;                 ///< by age; of the thread
+  bool starved_ = false;                       ///< no descriptors were left; of the thread
+  bool closing_ = false;                       ///< guarded by mutex_
   mutable std::mutex mutex_;
   std::array<std::uint64_t, kRefusalCount> refused_{};  ///< guarded by mutex_
   WakeQueue<int> proven_;

@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstring>
 #include <sstream>
+#include <utility>
 
 #include <caf/all.hpp>
 #include <caf/io/all.hpp>
@@ -18,6 +19,7 @@
 
 #include <weft/actors/door.hpp>
 #include <weft/actors/log.hpp>
+#include <weft/actors/tls_sockets.hpp>
 #include <weft/spmd/error.hpp>
 
 namespace weft {
@@ -26,6 +28,13 @@ namespace weft {
 struct ControlSocket {
   std::shared_ptr<Door> door;  ///< of who listens
   Preamble preamble{};         ///< of who dials
+  int dialled = -1;            ///< of who has dialled already, over TLS: the bridge's plain end
+  /// Has to carry what actors have sent last: it goes after the actor system.
+  std::shared_ptr<TlsBridge> bridge;
+
+  ~ControlSocket() {
+    if (dialled >= 0) ::close(dialled);
+  }
 };
 
 namespace {
@@ -90,12 +99,14 @@ class UnixDoorman : public caf::io::doorman {
 class UnixMiddlemanActor : public caf::io::middleman_actor_impl {
  public:
   UnixMiddlemanActor(caf::actor_config& config, caf::actor basp,
-                     std::shared_ptr<const ControlSocket> control)
+                     std::shared_ptr<ControlSocket> control)
       : middleman_actor_impl(config, std::move(basp)), control_(std::move(control)) {}
   const char* name() const override { return "weft.sockets"; }
 
  protected:
   caf::expected<caf::io::scribe_ptr> connect(const std::string& path, std::uint16_t) override {
+    if (control_->dialled >= 0)
+      return multiplexer().new_scribe(std::exchange(control_->dialled, -1));
     sockaddr_un address;
     if (!make_address(path.c_str(), address)) return caf::sec::invalid_argument;
     const int fd = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -124,7 +135,7 @@ class UnixMiddlemanActor : public caf::io::middleman_actor_impl {
     return static_cast<net::default_multiplexer&>(system().middleman().backend());
   }
 
-  std::shared_ptr<const ControlSocket> control_;
+  std::shared_ptr<ControlSocket> control_;
 };
 
 }  // namespace
@@ -161,47 +172,78 @@ System::~System() {
 
 void System::publish(const TrainerActor& trainer, const std::string& path, std::string_view token) {
   control_->door = std::make_shared<Door>(path, token);
+  publish_at_door(trainer, path);
+}
+
+std::string System::publish(const TrainerActor& trainer, const TlsConfig& tls,
+                            std::string_view token) {
+  const TlsAddress address = parse_tls_address(tls.listen, "backend.tls.listen");
+  TlsContext context(tls, TlsSide::server);
+  control_->bridge = std::make_shared<TlsBridge>();
+  const TlsListener listener = listen_tls(address);
+  control_->door =
+      std::make_shared<Door>(TlsEntrance{listener.fd, std::move(context), control_->bridge}, token);
+  const std::string place = fmt::format("tls://{}:{}", address.host, listener.port);
+  publish_at_door(trainer, place);
+  return place;
+}
+
+void System::publish_at_door(const TrainerActor& trainer, const std::string& place) {
   caf::scoped_actor self{system_};
   self->request(sockets_, std::chrono::seconds(10), caf::publish_atom::value, kSocketKey,
                 caf::actor_cast<caf::strong_actor_ptr>(trainer),
-                system_.message_types(caf::detail::type_list<TrainerActor>{}), path, false)
+                system_.message_types(caf::detail::type_list<TrainerActor>{}), place, false)
       .receive([](std::uint16_t) {},
                [&](const caf::error& error) {
-                 fail(Errc::io, "control socket {}: {}", path, caf::to_string(error));
+                 fail(Errc::io, "control socket {}: {}", place, caf::to_string(error));
                });
 }
 
 TrainerActor System::dial(const std::string& path, std::string_view token,
                           std::chrono::milliseconds timeout) {
   control_->preamble = make_preamble(token);
+  return ask(path, timeout);
+}
+
+TrainerActor System::dial(const TlsAddress& address, const TlsConfig& tls, std::string_view token,
+                          std::chrono::milliseconds timeout) {
+  const Preamble preamble = make_preamble(token);
+  const TlsContext context(tls, TlsSide::client);
+  control_->bridge = std::make_shared<TlsBridge>();
+  control_->dialled = control_->bridge->add(
+      dial_tls(address, context, {preamble.data(), preamble.size()}, timeout));
+  return ask(fmt::format("tls://{}:{}", address.host, address.port), timeout);
+}
+
+TrainerActor System::ask(const std::string& place, std::chrono::milliseconds timeout) {
   caf::scoped_actor self{system_};
   TrainerActor trainer;
-  self->request(sockets_, timeout, caf::connect_atom::value, path, kSocketKey)
+  self->request(sockets_, timeout, caf::connect_atom::value, place, kSocketKey)
       .receive(
           [&](const caf::node_id&, caf::strong_actor_ptr& actor,
               const std::set<std::string>& interfaces) {
-            if (!actor) fail(Errc::io, "nobody answers at the control socket {}", path);
+            if (!actor) fail(Errc::io, "nobody answers at the control socket {}", place);
             if (!system_.assignable(
                     interfaces, system_.message_types(caf::detail::type_list<TrainerActor>{}))) {
               fail(Errc::version,
                    "the trainer at {} speaks another version of weft; start trainer and workers "
                    "from one build",
-                   path);
+                   place);
             }
             trainer = caf::actor_cast<TrainerActor>(actor);
           },
           [&](const caf::error& error) {
             if (error == caf::sec::request_timeout) {
-              fail(Errc::timeout, "no answer from the trainer at {} for {} ms", path,
+              fail(Errc::timeout, "no answer from the trainer at {} for {} ms", place,
                    timeout.count());
             }
             if (error == caf::sec::disconnect_during_handshake) {
               fail(Errc::io,
                    "the trainer at {} closed the connection before a word: WEFT_JOB_TOKEN isn't "
                    "its job's, or it is of another version of weft; its log says which",
-                   path);
+                   place);
             }
-            fail(Errc::io, "control socket {}: {}", path, caf::to_string(error));
+            fail(Errc::io, "control socket {}: {}", place, caf::to_string(error));
           });
   return trainer;
 }

@@ -1,6 +1,6 @@
 #pragma once
 /// The actor system of a weft process: CAF's options, the message types, and the Unix socket that
-/// carries BASP between the processes of a job.
+/// carries BASP between the processes of a job, as it is or over TLS.
 
 #include <chrono>
 #include <memory>
@@ -13,6 +13,7 @@
 #include <caf/io/middleman_actor.hpp>
 
 #include <weft/actors/messages.hpp>
+#include <weft/actors/tls.hpp>
 
 namespace weft {
 
@@ -36,11 +37,19 @@ class System {
 
   /// Accepts connections at a Door. Throws io.
   void publish(const TrainerActor& trainer, const std::string& path, std::string_view token);
+  /// The same over TLS, at tls.listen. Returns where that is, "tls://host:port". Throws as
+  /// TlsContext too.
+  std::string publish(const TrainerActor& trainer, const TlsConfig& tls, std::string_view token);
   /// Throws timeout, io, or version where the other side speaks another interface.
   TrainerActor dial(const std::string& path, std::string_view token,
                     std::chrono::milliseconds timeout);
+  TrainerActor dial(const TlsAddress& address, const TlsConfig& tls, std::string_view token,
+                    std::chrono::milliseconds timeout);
 
  private:
+  void publish_at_door(const TrainerActor& trainer, const std::string& place);
+  TrainerActor ask(const std::string& place, std::chrono::milliseconds timeout);
+
   SystemConfig config_;
   std::shared_ptr<ControlSocket> control_;
   caf::actor_system system_;

@@ -9,6 +9,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include <weft/actors/tls.hpp>
+
 namespace weft {
 
 /// Passed to the loop as given to the Trainer.
@@ -42,6 +44,8 @@ struct BackendConfig {
   std::string backend = "spmd";  ///< or its aliases "xla", "xla_tpu"; "none": no mesh
   double timeout_s = 1800;       ///< for all joins together, and for any wait inside a step
   SpmdConfig spmd{};
+  /// With its three files set, control goes over mutual TLS at tls.listen, not by a Unix socket.
+  TlsConfig tls{};
 };
 
 /// What becomes of a job that loses a worker: one that is killed, exits, hangs, or whose loop

@@ -118,10 +118,11 @@ class JobRun {
   std::unique_ptr<WorkerProcess> start_process(int worker) {
     const auto variables = to_variables({.job_id = place_.id(),
                                          .token = place_.token(),
-                                         .coordinator_address = "unix:" + place_.socket_path(),
+                                         .coordinator_address = link_->address(),
                                          .num_processes = spec_.num_workers,
                                          .process_index = worker,
-                                         .earlier_fits_path = place_.earlier_fits_path()},
+                                         .earlier_fits_path = place_.earlier_fits_path(),
+                                         .tls = spec_.tls},
                                         spec_.mesh);
     auto process = std::make_unique<WorkerProcess>(worker, variables, stdout_, stderr_);
     link_->process_started(worker, process->pid());

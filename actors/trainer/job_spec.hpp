@@ -7,6 +7,7 @@
 #include <string>
 
 #include <weft/actors/protocol.hpp>
+#include <weft/actors/tls.hpp>
 #include <weft/actors/trainer/recovery.hpp>
 #include <weft/spmd/mesh/mesh.hpp>
 
@@ -27,6 +28,7 @@ struct JobSpec {
   double grace_s = 0;                      ///< 0: a preempted job is cancelled
   double hang_timeout_s = 0;               ///< 0: hangs aren't looked for
   std::uint64_t check_replicas_every = 0;  ///< steps; 0: never
+  TlsConfig tls;                           ///< not wanted: a Unix socket
 
   /// Workers that join: at least one.
   int num_joins() const { return num_workers == 0 ? 1 : num_workers; }

@@ -344,13 +344,15 @@ class ActorTrainerLink : public TrainerLink {
         trainer_(system_.caf().spawn(trainer_behavior, options, &memory, &board)) {
     if (options.socket_path.empty()) return;
     try {
-      system_.publish(trainer_, options.socket_path, options.token);
+      listen(options);
     } catch (...) {
       quit();  // or the system would wait for the actor for ever
       throw;
     }
   }
   ~ActorTrainerLink() override { quit(); }
+
+  const std::string& address() const override { return address_; }
 
   void process_started(int worker, int pid) override {
     caf::anon_send(trainer_, started_a::value, std::int32_t{worker}, std::int32_t{pid});
@@ -369,11 +371,22 @@ class ActorTrainerLink : public TrainerLink {
   }
 
  private:
+  void listen(const TrainerLinkOptions& options) {
+    const TlsConfig& tls = options.spec.tls;
+    if (!tls.wanted()) {
+      system_.publish(trainer_, options.socket_path, options.token);
+      address_ = "unix:" + options.socket_path;
+      return;
+    }
+    address_ = system_.publish(trainer_, tls, options.token);
+    logger("weft.trainer")->info("control at {}", address_);
+  }
   void quit() { caf::anon_send_exit(trainer_, caf::exit_reason::user_shutdown); }
 
   System system_;
   std::chrono::milliseconds timeout_;
   TrainerActor trainer_;
+  std::string address_;
 };
 
 }  // namespace

@@ -43,6 +43,8 @@ class TrainerLink {
                                             Board& board);
   virtual ~TrainerLink() = default;
 
+  /// Where workers reach it: "unix:/path" or "tls://host:port"; "" where it doesn't listen.
+  virtual const std::string& address() const = 0;
   virtual void process_started(int worker, int pid) = 0;
   virtual void process_ended(const ProcessEnded& ended) = 0;
   /// The job is to end within JobSpec::grace_s, its loops at one step.

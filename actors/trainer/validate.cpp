@@ -126,7 +126,19 @@ bool is_spmd(const BackendConfig& backend) {
        backend.backend);
 }
 
+void check_tls(const TlsConfig& tls) {
+  parse_tls_address(tls.listen, "backend.tls.listen");
+  if (tls.wanted()) return require_sound(tls);
+  if (tls.listen != TlsConfig{}.listen) {
+    fail(Errc::invalid_argument,
+         "backend.tls.listen = \"{}\", but there is no backend.tls.certificate: set certificate, "
+         "key and ca too, or leave it out (control then goes by a Unix socket)",
+         tls.listen);
+  }
+}
+
 void check_backend(const BackendConfig& backend) {
+  check_tls(backend.tls);
   if (!(backend.timeout_s > 0) || backend.timeout_s > 1e6) {
     fail(Errc::invalid_argument, "backend.timeout_s = {}: expected seconds, from above 0 to 1e6",
          backend.timeout_s);
@@ -337,6 +349,7 @@ JobSpec validate(const TrainerOptions& options, const std::string& program) {
   spec.state_versions = options.run.failure.state_versions;
   spec.grace_s = options.run.grace_s;
   spec.check_replicas_every = static_cast<std::uint64_t>(options.run.check_replicas_every);
+  spec.tls = options.backend.tls;
   return spec;
 }
 

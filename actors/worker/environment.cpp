@@ -2,6 +2,7 @@
 
 #include <charconv>
 #include <cstdlib>
+#include <filesystem>
 
 #include <fmt/ranges.h>
 
@@ -11,6 +12,7 @@ namespace weft {
 namespace {
 
 constexpr std::string_view kUnixScheme = "unix:";
+constexpr std::string_view kTlsScheme = "tls://";
 
 std::string required(const char* name) {
   const char* value = std::getenv(name);
@@ -48,6 +50,11 @@ std::optional<WorkerEnvironment> worker_environment() {
          "WEFT_PROCESS_INDEX = {}: expected less than WEFT_NUM_PROCESSES = {}",
          environment.process_index, environment.num_processes);
   }
+  if (environment.coordinator_address.starts_with(kTlsScheme)) {
+    environment.tls.certificate = required("WEFT_TLS_CERTIFICATE");
+    environment.tls.key = required("WEFT_TLS_KEY");
+    environment.tls.ca = required("WEFT_TLS_CA");
+  }
   return environment;
 }
 
@@ -62,6 +69,11 @@ std::vector<std::string> to_variables(const WorkerEnvironment& environment,
       "WEFT_EARLIER_FITS=" + environment.earlier_fits_path,
       "WEFT_DEVICE=cpu",
   };
+  if (environment.tls.wanted()) {
+    variables.push_back("WEFT_TLS_CERTIFICATE=" + environment.tls.certificate);
+    variables.push_back("WEFT_TLS_KEY=" + environment.tls.key);
+    variables.push_back("WEFT_TLS_CA=" + environment.tls.ca);
+  }
   if (mesh) {
     const auto size = [&](const char* axis) {
       return mesh->has_axis(axis) ? mesh->axis_size(axis) : 1;
@@ -76,11 +88,24 @@ std::vector<std::string> to_variables(const WorkerEnvironment& environment,
 std::string socket_path(const std::string& coordinator_address) {
   if (!coordinator_address.starts_with(kUnixScheme)) {
     fail(Errc::invalid_argument,
-         "WEFT_COORDINATOR_ADDRESS = \"{}\": expected unix:/path (workers on other hosts are not "
-         "available in this version)",
+         "WEFT_COORDINATOR_ADDRESS = \"{}\": expected unix:/path, or tls://host:port (workers on "
+         "other hosts are not available in this version)",
          coordinator_address);
   }
   return coordinator_address.substr(kUnixScheme.size());
+}
+
+TlsAddress tls_address(const std::string& coordinator_address) {
+  if (!coordinator_address.starts_with(kTlsScheme)) {
+    fail(Errc::invalid_argument, "WEFT_COORDINATOR_ADDRESS = \"{}\": expected tls://host:port",
+         coordinator_address);
+  }
+  return parse_tls_address(std::string_view(coordinator_address).substr(kTlsScheme.size()),
+                           "WEFT_COORDINATOR_ADDRESS");
+}
+
+std::string WorkerEnvironment::report_log_path() const {
+  return (std::filesystem::path(earlier_fits_path).parent_path() / "control.reports").string();
 }
 
 }  // namespace weft

@@ -276,19 +276,17 @@ int run_worker_process(const WorkerEnvironment& environment, const BoundLoop& lo
     dump_stack_on_sigquit(log);
     report_failed_checks(board.worker(worker));
     clock.ended("map");
-    auto link = WorkerLink::connect(socket_path(environment.coordinator_address), environment.token,
-                                    worker, kConnectPatience);
+    auto link = WorkerLink::connect(environment, kConnectPatience);
     clock.ended("connect");
     std::optional<TermWatch> preemption(std::in_place, [&link, worker] {
       link->preempt(fmt::format("worker {} (pid {}) got SIGTERM", worker, ::getpid()));
     });
-    const bool good =
-        run_worker(*link,
-                   {.worker = worker,
-                    .job_id = environment.job_id,
-                    .token = environment.token,
-                    .report_log = socket_path(environment.coordinator_address) + ".reports"},
-                   memory, board, loop, clock.take());
+    const bool good = run_worker(*link,
+                                 {.worker = worker,
+                                  .job_id = environment.job_id,
+                                  .token = environment.token,
+                                  .report_log = environment.report_log_path()},
+                                 memory, board, loop, clock.take());
     preemption.reset();  // it uses the link
     link.reset();
     shutdown_logging();

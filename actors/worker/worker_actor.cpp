@@ -118,13 +118,17 @@ std::unique_ptr<WorkerLink> make_worker_link(System& system, const TrainerActor&
   return std::make_unique<ActorWorkerLink>(nullptr, system, trainer, worker, timeout);
 }
 
-std::unique_ptr<WorkerLink> WorkerLink::connect(const std::string& socket_path,
-                                                const std::string& token, int worker,
+std::unique_ptr<WorkerLink> WorkerLink::connect(const WorkerEnvironment& environment,
                                                 std::chrono::milliseconds timeout) {
+  const std::string& address = environment.coordinator_address;
+  const bool over_tls = environment.tls.wanted();
   auto system = std::make_unique<System>();
   System& reference = *system;
-  const TrainerActor trainer = reference.dial(socket_path, token, timeout);
-  return std::make_unique<ActorWorkerLink>(std::move(system), reference, trainer, worker, timeout);
+  const TrainerActor trainer =
+      over_tls ? reference.dial(tls_address(address), environment.tls, environment.token, timeout)
+               : reference.dial(socket_path(address), environment.token, timeout);
+  return std::make_unique<ActorWorkerLink>(std::move(system), reference, trainer,
+                                           environment.process_index, timeout);
 }
 
 }  // namespace weft

@@ -9,6 +9,7 @@
 
 #include <weft/actors/device/device_link.hpp>
 #include <weft/actors/protocol.hpp>
+#include <weft/actors/worker/environment.hpp>
 #include <weft/actors/worker/permits.hpp>
 
 namespace weft {
@@ -17,9 +18,9 @@ namespace weft {
 /// may call. No call waits, but for join().
 class WorkerLink {
  public:
-  /// Connects to the trainer's socket, with an actor system of its own. Throws as System::dial.
-  static std::unique_ptr<WorkerLink> connect(const std::string& socket_path,
-                                             const std::string& token, int worker,
+  /// Connects to the trainer, with an actor system of its own. Throws as System::dial, and as
+  /// require_sound().
+  static std::unique_ptr<WorkerLink> connect(const WorkerEnvironment& environment,
                                              std::chrono::milliseconds timeout);
   virtual ~WorkerLink() = default;
 

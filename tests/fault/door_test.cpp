@@ -10,21 +10,21 @@
 #include <cstring>
 #include <deque>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <random>
 #include <utility>
 
-#include <fmt/format.h>
-
-#include <weft/tests/fault/fault_process.hpp>
+#include <weft/tests/fault/strangers.hpp>
 
 namespace weft {
 namespace {
 
 namespace fs = std::filesystem;
+using testing::basp;
 using testing::expect_nothing_left;
 using testing::FaultApp;
+using testing::preamble;
+using testing::times;
+using testing::variable_of;
 using Json = nlohmann::json;
 
 constexpr uid_t kNobody = 65534;
@@ -34,17 +34,6 @@ fs::path folder_of(const std::string& job) {
   const std::string root = runtime != nullptr ? std::string(runtime) + "/weft"
                                               : fmt::format("/tmp/weft-{}", ::geteuid());
   return fs::path(root) / job;
-}
-
-/// What a process of a job shows: as root also to a test that isn't one.
-std::string token_of(const std::string& job) {
-  const auto processes = testing::processes_of(job);
-  if (processes.empty()) return {};
-  std::ifstream file(fmt::format("/proc/{}/environ", processes.front()), std::ios::binary);
-  for (std::string variable; std::getline(file, variable, '\0');) {
-    if (variable.starts_with("WEFT_JOB_TOKEN=")) return variable.substr(variable.find('=') + 1);
-  }
-  return {};
 }
 
 class Stranger {
@@ -84,24 +73,6 @@ class Stranger {
   int fd_;
   bool connected_;
 };
-
-std::string preamble(std::string_view magic, std::uint32_t version, std::string_view token) {
-  std::string words(magic);
-  words.append(reinterpret_cast<const char*>(&version), sizeof version);
-  return words.append(token);
-}
-
-/// 32 bytes: operation, two of padding, flags; then payload_len, operation_data, two actors, in
-/// network order. It ends a process that gives it to CAF 0.17.6.
-std::string basp(char operation, std::uint32_t payload_bytes, char operation_data) {
-  std::string frame(32, '\0');
-  frame[0] = operation;
-  for (int i = 0; i < 4; ++i) {
-    frame[static_cast<std::size_t>(4 + i)] = static_cast<char>(payload_bytes >> (24 - 8 * i));
-  }
-  frame[15] = operation_data;
-  return frame;
-}
 
 void expect_takes_random_bytes(const fs::path& socket, std::size_t bytes) {
   std::mt19937_64 random(bytes);
@@ -166,12 +137,6 @@ void expect_refuses_another_user(const fs::path& folder, const std::string& word
   EXPECT_EQ(WIFEXITED(status) ? WEXITSTATUS(status) : -1, 0);
 }
 
-std::size_t times(const std::string& text, const std::string& words) {
-  std::size_t found = 0;
-  for (auto at = text.find(words); at != text.npos; at = text.find(words, at + 1)) ++found;
-  return found;
-}
-
 /// A worker waits at its mark while strangers come. It is killed while some of them still hold the
 /// line, and the one that takes its place has to come in past them.
 TEST(Door, StrangersChangeNoBitOfTheResult) {
@@ -183,20 +148,19 @@ TEST(Door, StrangersChangeNoBitOfTheResult) {
   const fs::path socket = folder_of(job) / "control";
   {
     const Stranger friendly(socket);  // so that it is the token that the others lack
-    friendly.say(preamble("weftdoor", 1, token_of(job)));
+    friendly.say(preamble("weftdoor", 1, variable_of(job, "WEFT_JOB_TOKEN")));
     ASSERT_EQ(friendly.hear(32).size(), 32U);
   }
   std::deque<Stranger> silent;
   expect_takes_random_bytes(socket, 10'000'000);
   expect_takes_handshakes(socket, 1000, silent);
-  ::kill(std::stoi(mark.substr(mark.rfind(' '))), SIGKILL);
+  ::kill(testing::marked(mark), SIGKILL);
   EXPECT_EQ(app.wait(), 0) << app.output();
   const Json result = app.result();
   EXPECT_EQ(result.at("history"), calm.result().at("history")) << app.output();
   expect_nothing_left(job);
 
-  std::ifstream file(result.at("path").get<std::string>() + "/trainer.log");
-  const std::string log{std::istreambuf_iterator<char>(file), {}};
+  const std::string log = testing::trainer_log(result);
   for (const char* kind : {"no preamble of weft", "another version of weft", "a wrong token",
                            "closed before its preamble was whole"}) {
     EXPECT_EQ(times(log, fmt::format("refused a connection ({})", kind)), 1U) << kind << '\n'
@@ -212,12 +176,12 @@ TEST(Door, AnotherUserIsRefusedEvenWithTheRightToken) {
   const std::string job = app.job();
   const std::string mark = app.wait_for_line("mark loop");
   for (int i = 0; i < 3; ++i) {
-    expect_refuses_another_user(folder_of(job), preamble("weftdoor", 1, token_of(job)));
+    expect_refuses_another_user(folder_of(job),
+                                preamble("weftdoor", 1, variable_of(job, "WEFT_JOB_TOKEN")));
   }
-  ::kill(std::stoi(mark.substr(mark.rfind(' '))), SIGKILL);
+  ::kill(testing::marked(mark), SIGKILL);
   EXPECT_EQ(app.wait(), 0) << app.output();
-  std::ifstream file(app.result().at("path").get<std::string>() + "/trainer.log");
-  const std::string log{std::istreambuf_iterator<char>(file), {}};
+  const std::string log = testing::trainer_log(app.result());
   EXPECT_EQ(times(log, fmt::format("refused a connection (another user) of uid {}", kNobody)), 1U);
   EXPECT_EQ(times(log, "connections refused in all: 3 (another user)"), 1U) << log;
 }

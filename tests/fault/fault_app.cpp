@@ -39,6 +39,7 @@ struct Options {
   bool first_reports = false;
   std::string storage = "~/weft_runs";
   int check_replicas_every = 0;
+  weft::TlsConfig tls{};
   std::string json;
 };
 
@@ -229,7 +230,8 @@ int run(const Options& options) {
              .scaling = {.num_workers = options.workers, .chips_per_worker = options.chips},
              .backend = {.timeout_s = options.timeout_s,
                          .spmd = {.mesh_shape = {std::max(options.workers, 1), options.chips},
-                                  .axis_names = {"data", "model"}}},
+                                  .axis_names = {"data", "model"}},
+                         .tls = options.tls},
              .run = {.name = "fault",
                      .storage_path = options.storage,
                      .failure = {.max_failures = options.max_failures,
@@ -281,6 +283,9 @@ int main(int argc, char** argv) {
   app.add_flag("--first-reports", options.first_reports, "worker 0 alone reports metrics");
   app.add_option("--storage", options.storage);
   app.add_option("--check-replicas-every", options.check_replicas_every);
+  app.add_option("--tls-certificate", options.tls.certificate);
+  app.add_option("--tls-key", options.tls.key);
+  app.add_option("--tls-ca", options.tls.ca);
   app.add_option("--json", options.json)->required();
   CLI11_PARSE(app, argc, argv);
   return run(options);

@@ -49,7 +49,7 @@ floor() {
 floor spmd "$standard" '<fmt/.*>' '<weft/spmd/.*>'
 floor transport "$standard" "$posix" '<(fmt|flatbuffers|boost/interprocess)/.*>' \
   '<weft_schema/.*>' '<weft/(spmd|transport)/.*>'
-floor actors "$standard" "$posix" '<(fmt|spdlog|nlohmann|caf|oneapi)/.*>' \
+floor actors "$standard" "$posix" '<(fmt|spdlog|nlohmann|caf|oneapi|openssl)/.*>' \
   '<weft/(spmd|transport|actors)/.*>'
 
 say 'spmd/ holds values: no thread, clock, file or chance' < <(
