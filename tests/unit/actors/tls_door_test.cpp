@@ -102,6 +102,7 @@ TEST_F(TlsDoorTest, WithoutAGoodCertificateNobodyComesIn) {
   EXPECT_EQ(answer(authority.issue(folder, "served", {.usage = "serverAuth"})), "");
   EXPECT_EQ(answer(authority.issue(folder, "old", {.from_days = -9, .to_days = -1})), "");
   EXPECT_EQ(answer(authority.issue(folder, "new", {.from_days = 1, .to_days = 9})), "");
+  wait_for_refusals(5);
   EXPECT_EQ(count(Refusal::no_certificate), 1U);
   EXPECT_EQ(count(Refusal::foreign_certificate), 2U);
   EXPECT_EQ(count(Refusal::outdated_certificate), 2U);
@@ -112,6 +113,7 @@ TEST_F(TlsDoorTest, ACertificateWithoutTheTokenIsNotEnough) {
   open();
   EXPECT_EQ(answer(ours, preamble(std::string(kTokenBytes, 'f'))), "");
   EXPECT_EQ(answer(ours, std::string(kPreambleBytes, 'x')), "");
+  wait_for_refusals(2);
   EXPECT_EQ(count(Refusal::wrong_token), 1U);
   EXPECT_EQ(count(Refusal::other_protocol), 1U);
   expect_error(Errc::io, {"closed the connection before a word", "WEFT_JOB_TOKEN"},
