@@ -1,19 +1,15 @@
 /// Strangers at the control socket of a job that runs: they change nothing, and are named.
 
 #include <gtest/gtest.h>
-#include <sys/socket.h>
-#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <csignal>
-#include <cstring>
 #include <deque>
 #include <filesystem>
-#include <random>
-#include <utility>
 
 #include <weft/tests/fault/strangers.hpp>
+#include <weft/tests/support/stranger.hpp>
 
 namespace weft {
 namespace {
@@ -24,6 +20,7 @@ using testing::expect_nothing_left;
 using testing::FaultApp;
 using testing::preamble;
 using testing::times;
+using testing::UnixStranger;
 using testing::variable_of;
 using Json = nlohmann::json;
 
@@ -36,63 +33,11 @@ fs::path folder_of(const std::string& job) {
   return fs::path(root) / job;
 }
 
-class Stranger {
- public:
-  explicit Stranger(const fs::path& socket) : fd_(::socket(AF_UNIX, SOCK_STREAM, 0)) {
-    sockaddr_un address{};
-    address.sun_family = AF_UNIX;
-    socket.string().copy(address.sun_path, sizeof address.sun_path - 1);
-    connected_ = ::connect(fd_, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0;
-  }
-  Stranger(Stranger&& other) noexcept
-      : fd_(std::exchange(other.fd_, -1)), connected_(other.connected_) {}
-  ~Stranger() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-
-  bool connected() const { return connected_; }
-  /// How much of it the other side has taken.
-  std::size_t say(std::string_view words) const {
-    std::size_t said = 0;
-    while (said < words.size()) {
-      const ssize_t count = ::send(fd_, words.data() + said, words.size() - said, MSG_NOSIGNAL);
-      if (count <= 0) break;
-      said += static_cast<std::size_t>(count);
-    }
-    return said;
-  }
-  /// What comes until `bytes` are there, or the other side has closed.
-  std::string hear(std::size_t bytes) const {
-    std::string heard(bytes, '\0');
-    const ssize_t count = ::recv(fd_, heard.data(), bytes, MSG_WAITALL);
-    heard.resize(static_cast<std::size_t>(std::max<ssize_t>(count, 0)));
-    return heard;
-  }
-
- private:
-  int fd_;
-  bool connected_;
-};
-
-void expect_takes_random_bytes(const fs::path& socket, std::size_t bytes) {
-  std::mt19937_64 random(bytes);
-  std::string block(1 << 16, '\0');
-  for (std::size_t said = 0; said < bytes;) {
-    for (std::size_t i = 0; i < block.size(); i += 8) {
-      const std::uint64_t word = random();
-      std::memcpy(block.data() + i, &word, sizeof word);
-    }
-    const Stranger stranger(socket);
-    ASSERT_TRUE(stranger.connected()) << "the job doesn't listen any more";
-    said += stranger.say(block);
-  }
-}
-
-/// Those that say nothing more are kept, as many as `silent` holds at the end.
-void expect_takes_handshakes(const fs::path& socket, int count, std::deque<Stranger>& silent) {
+/// Handshakes with which a worker would not come.
+void expect_takes_handshakes(const fs::path& socket, int count, std::deque<UnixStranger>& silent) {
   const std::string token(32, 'f');
   const std::string wrong = preamble("weftdoor", 1, token);
-  const std::vector<std::string> whole{
+  const std::vector<std::string> wholes{
       basp(1, 0, 0),            // a client's handshake without a payload
       basp(0, 0, 3),            // a server's handshake without a payload
       basp(2, 0xfffffff0U, 0),  // a message of 4 GiB
@@ -102,17 +47,7 @@ void expect_takes_handshakes(const fs::path& socket, int count, std::deque<Stran
       wrong,
       wrong + basp(1, 0, 0),
   };
-  for (int i = 0; i < count; ++i) {
-    Stranger stranger(socket);
-    ASSERT_TRUE(stranger.connected()) << "the job doesn't listen any more";
-    const auto kind = static_cast<std::size_t>(i) % 10;
-    if (kind < whole.size()) {
-      stranger.say(whole[kind]);
-    } else {
-      stranger.say(wrong.substr(0, static_cast<std::size_t>(i) % wrong.size()));
-      if (kind == whole.size()) silent.push_back(std::move(stranger));
-    }
-  }
+  testing::expect_takes_handshakes(socket, count, wholes, wrong, silent);
 }
 
 /// The right words, from another user to whom the way was opened.
@@ -124,7 +59,7 @@ void expect_refuses_another_user(const fs::path& folder, const std::string& word
   const pid_t child = ::fork();
   if (child == 0) {
     if (::setgid(kNobody) != 0 || ::setuid(kNobody) != 0) ::_exit(1);
-    const Stranger stranger(socket);
+    const UnixStranger stranger(socket);
     if (!stranger.connected()) ::_exit(2);
     stranger.say(words);
     ::_exit(stranger.hear(1).empty() ? 0 : 3);
@@ -147,12 +82,12 @@ TEST(Door, StrangersChangeNoBitOfTheResult) {
   const std::string mark = app.wait_for_line("mark loop");
   const fs::path socket = folder_of(job) / "control";
   {
-    const Stranger friendly(socket);  // so that it is the token that the others lack
+    const UnixStranger friendly(socket);  // so that it is the token that the others lack
     friendly.say(preamble("weftdoor", 1, variable_of(job, "WEFT_JOB_TOKEN")));
     ASSERT_EQ(friendly.hear(32).size(), 32U);
   }
-  std::deque<Stranger> silent;
-  expect_takes_random_bytes(socket, 10'000'000);
+  std::deque<UnixStranger> silent;
+  testing::expect_takes_random_bytes<UnixStranger>(socket, 10'000'000);
   expect_takes_handshakes(socket, 1000, silent);
   ::kill(testing::marked(mark), SIGKILL);
   EXPECT_EQ(app.wait(), 0) << app.output();

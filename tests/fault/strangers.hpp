@@ -2,10 +2,15 @@
 /// What a test needs that comes to a job's door as a stranger.
 
 #include <cstdint>
+#include <cstring>
+#include <deque>
 #include <fstream>
 #include <iterator>
+#include <random>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -49,6 +54,41 @@ inline pid_t marked(const std::string& line) { return std::stoi(line.substr(line
 inline std::string trainer_log(const nlohmann::json& result) {
   std::ifstream file(result.at("path").get<std::string>() + "/trainer.log");
   return {std::istreambuf_iterator<char>(file), {}};
+}
+
+/// A `Caller` for each 64 KiB of them.
+template <typename Caller, typename Place>
+void expect_takes_random_bytes(const Place& place, std::size_t bytes) {
+  std::mt19937_64 random(bytes);
+  std::string block(1 << 16, '\0');
+  for (std::size_t said = 0; said < bytes;) {
+    for (std::size_t i = 0; i < block.size(); i += 8) {
+      const std::uint64_t word = random();
+      std::memcpy(block.data() + i, &word, sizeof word);
+    }
+    const Caller caller(place);
+    ASSERT_TRUE(caller.connected()) << "the job doesn't listen any more";
+    said += caller.say(block);
+  }
+}
+
+/// In turn each of `wholes`, then two beginnings of `cut`. Those that say nothing more are kept, as
+/// many as `silent` holds at the end.
+template <typename Caller, typename Place>
+void expect_takes_handshakes(const Place& place, int count, const std::vector<std::string>& wholes,
+                             const std::string& cut, std::deque<Caller>& silent) {
+  for (int i = 0; i < count; ++i) {
+    Caller caller(place);
+    ASSERT_TRUE(caller.connected()) << "the job doesn't listen any more";
+    const auto number = static_cast<std::size_t>(i);
+    const std::size_t kind = number % (wholes.size() + 2);
+    if (kind < wholes.size()) {
+      caller.say(wholes[kind]);
+    } else {
+      caller.say(std::string_view(cut).substr(0, number % cut.size()));
+      if (kind == wholes.size()) silent.push_back(std::move(caller));
+    }
+  }
 }
 
 inline std::size_t times(std::string_view text, std::string_view words) {

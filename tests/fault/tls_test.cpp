@@ -3,10 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <csignal>
-#include <cstring>
 #include <deque>
 #include <filesystem>
-#include <random>
 
 #include <weft/tests/fault/strangers.hpp>
 #include <weft/tests/support/certificates.hpp>
@@ -97,25 +95,11 @@ std::string record(std::uint16_t bytes, std::string_view body) {
   return text.append(body);
 }
 
-void expect_takes_random_bytes(std::uint16_t port, std::size_t bytes) {
-  std::mt19937_64 random(bytes);
-  std::string block(1 << 16, '\0');
-  for (std::size_t said = 0; said < bytes;) {
-    for (std::size_t i = 0; i < block.size(); i += 8) {
-      const std::uint64_t word = random();
-      std::memcpy(block.data() + i, &word, sizeof word);
-    }
-    const TcpStranger stranger(port);
-    ASSERT_TRUE(stranger.connected()) << "the job doesn't listen any more";
-    said += stranger.say(block);
-  }
-}
-
-/// Those that say nothing more are kept, as many as `silent` holds at the end.
+/// Handshakes with which a worker would not come.
 void expect_takes_handshakes(std::uint16_t port, int count, std::deque<TcpStranger>& silent) {
   const std::string junk(512, '\x5a');
   const std::string hello = std::string("\x01\x00\x01\xfc\x03\x03", 6) + junk.substr(6);
-  const std::vector<std::string> whole{
+  const std::vector<std::string> wholes{
       basp(1, 0, 0),
       basp(0, 0, 3),
       preamble("weftdoor", 1, kWrong) + basp(2, 0xfffffff0U, 0),
@@ -125,17 +109,7 @@ void expect_takes_handshakes(std::uint16_t port, int count, std::deque<TcpStrang
       record(0xffff, junk),
       "GET / HTTP/1.1\r\n\r\n",
   };
-  for (int i = 0; i < count; ++i) {
-    TcpStranger stranger(port);
-    ASSERT_TRUE(stranger.connected()) << "the job doesn't listen any more";
-    const auto kind = static_cast<std::size_t>(i) % 10;
-    if (kind < whole.size()) {
-      stranger.say(whole[kind]);
-    } else {
-      stranger.say(record(512, hello).substr(0, static_cast<std::size_t>(i) % 500));
-      if (kind == whole.size()) silent.push_back(std::move(stranger));
-    }
-  }
+  testing::expect_takes_handshakes(port, count, wholes, record(512, hello), silent);
 }
 
 /// A worker waits at its mark while strangers come. It is killed while some of them still hold the
@@ -146,7 +120,7 @@ TEST_F(Tls, StrangersChangeNoBitOfTheResult) {
   const std::string mark = app.wait_for_line("mark loop");
   const std::uint16_t port = port_of(job);
   std::deque<TcpStranger> silent;
-  expect_takes_random_bytes(port, 10'000'000);
+  testing::expect_takes_random_bytes<TcpStranger>(port, 10'000'000);
   expect_takes_handshakes(port, 1000, silent);
   ::kill(testing::marked(mark), SIGKILL);
   EXPECT_EQ(app.wait(), 0) << app.output();
