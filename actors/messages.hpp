@@ -94,10 +94,10 @@ using WorkerActor = caf::typed_actor<
     caf::reacts_to<grant_a, std::uint64_t>,                 // steps below this one may run
     caf::reacts_to<peer_ended_a, std::int32_t, std::uint64_t>,  // whose loop, after how many runs
     caf::reacts_to<pause_a>,                                    // no further step may begin
-    caf::reacts_to<end_at_a, std::uint64_t>,                    // the step at which loops end
-    caf::reacts_to<unwind_a, std::string>,                      // a worker is lost: who and how
-    caf::reacts_to<cancel_a, std::string>,                      // the job has failed: why
-    caf::reacts_to<stop_a>>;                                    // the job is over
+    caf::reacts_to<end_at_a, std::uint64_t>,  // the step from which on loops are told to end
+    caf::reacts_to<unwind_a, std::string>,    // a worker is lost: who and how
+    caf::reacts_to<cancel_a, std::string>,    // the job has failed: why
+    caf::reacts_to<stop_a>>;                  // the job is over
 
 using TrainerActor =
     caf::typed_actor<caf::replies_to<join_a, JoinRequest, WorkerActor>::with<Assignment>,

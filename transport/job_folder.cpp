@@ -21,9 +21,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t kIdLength = 32;
 /// "/<id>/control" and the end of the string.
-constexpr std::size_t kPlaceInRoot = 1 + kIdLength + 8 + 1;
+constexpr std::size_t kPlaceInRoot = 1 + kJobIdLength + 8 + 1;
 
 bool is_private_folder(const std::string& path) {
   struct stat found {};
@@ -42,7 +41,7 @@ std::string root_in_runtime() {
 }  // namespace
 
 bool is_job_id(std::string_view text) noexcept {
-  return text.size() == kIdLength && text.find_first_not_of("0123456789abcdef") == text.npos;
+  return text.size() == kJobIdLength && text.find_first_not_of("0123456789abcdef") == text.npos;
 }
 
 void make_private_folder(const std::string& path) {

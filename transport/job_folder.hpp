@@ -5,6 +5,7 @@
 ///   root/<job>/          mode 0700: the control socket and what goes with it
 ///   root/<job>.lock      an flock; the kernel drops it with the process, however that ends
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -12,6 +13,7 @@
 namespace weft {
 
 /// An id is 128 random bits in hex.
+inline constexpr std::size_t kJobIdLength = 32;
 bool is_job_id(std::string_view text) noexcept;
 
 /// Makes $XDG_RUNTIME_DIR/weft, or /tmp/weft-<uid> where that can't be (a login without a session

@@ -22,12 +22,11 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view kFolder = "/dev/shm/";
 constexpr std::string_view kPrefix = "weft-";
-constexpr std::size_t kIdLength = 32;
 
 /// The job of "weft-<job>-..."; "" where that is something else's name.
 std::string job_of(std::string_view segment) {
   if (!segment.starts_with(kPrefix)) return {};
-  const std::string_view job = segment.substr(kPrefix.size(), kIdLength);
+  const std::string_view job = segment.substr(kPrefix.size(), kJobIdLength);
   const std::string_view rest = segment.substr(kPrefix.size() + job.size());
   return is_job_id(job) && rest.starts_with('-') ? std::string(job) : std::string();
 }

@@ -9,7 +9,7 @@ Assignment assignment_of(const JobSpec& spec, const std::string& run_dir) {
                         .seed = spec.seed,
                         .run_dir = run_dir,
                         .recovers = spec.recovery.max_failures != 0,
-                        .keeps_state = spec.state_versions == 2,
+                        .keeps_state = spec.keeps_state,
                         .check_replicas_every = spec.check_replicas_every};
   if (spec.mesh) {
     assignment.mesh_shape = spec.mesh->shape();

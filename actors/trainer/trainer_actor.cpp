@@ -51,7 +51,7 @@ constexpr std::chrono::milliseconds kHangTick{200};
 
 /// Where the state isn't kept.
 std::string checkpoint_to_load(const TrainerState& state) {
-  return state.options.spec.state_versions == 1 ? state.checkpoints->last_path() : "";
+  return state.options.spec.keeps_state ? "" : state.checkpoints->last_path();
 }
 
 void arm_deadline(Self self) {
@@ -67,10 +67,10 @@ void begin_generation(Self self, std::uint64_t step) {
   state.reports.begin_generation(generation, step);
   state.checkpoints->begin_generation(step);
   state.replicas->forget();
+  const std::string checkpoint = checkpoint_to_load(state);
   if (generation > 1) {
     state.memory->begin_generation(step);
-    const bool kept = state.options.spec.state_versions == 2;
-    const std::string checkpoint = checkpoint_to_load(state);
+    const bool kept = state.options.spec.keeps_state;
     logger("weft.trainer")
         ->warn("the job goes on at step {}{}{}", step,
                kept ? "" : ", as run.failure.state_versions = 1: that of its last checkpoint ",
@@ -79,7 +79,7 @@ void begin_generation(Self self, std::uint64_t step) {
   state.workers.tell(Start{.generation = generation,
                            .step = step,
                            .reports = state.reports.count(),
-                           .checkpoint = checkpoint_to_load(state)});
+                           .checkpoint = checkpoint});
   state.board->trainer().state(ActorState::running);
   state.board->set_status(JobStatus::running);
 }
@@ -122,7 +122,7 @@ void start_again(Self self, int worker) {
 /// The step that the job would go on at.
 std::uint64_t committed(Self self) {
   const auto& state = self->state;
-  if (state.options.spec.state_versions == 2) return common_step(*state.memory);
+  if (state.options.spec.keeps_state) return common_step(*state.memory);
   return state.checkpoints->last() ? state.checkpoints->last()->step : 0;
 }
 
@@ -193,9 +193,9 @@ void preempt(Self self, const std::string& why) {
   auto& state = self->state;
   const auto grace = state.options.spec.grace();
   if (grace.count() == 0) return carry_out(self, state.job->cancel(Errc::cancelled, why));
-  const bool is_first = !state.job->over() && !state.job->preempted();
+  if (state.job->over() || state.job->preempted()) return;
   carry_out(self, state.job->preempt(why));
-  if (!is_first || state.job->over()) return;
+  if (state.job->over()) return;
   logger("weft.trainer")
       ->warn("{}; its loops are asked to end within {} s", why, state.options.spec.grace_s);
   self->delayed_send(self, grace - std::min(kEndingGrace, grace / 2), grace_a::value);

@@ -346,7 +346,7 @@ JobSpec validate(const TrainerOptions& options, const std::string& program) {
   spec.checkpoints_to_keep = options.run.checkpoint.num_to_keep;
   spec.recovery = resolve_recovery(options.run.failure, scaling.num_workers);
   spec.hang_timeout_s = options.run.failure.hang_timeout_s;
-  spec.state_versions = options.run.failure.state_versions;
+  spec.keeps_state = options.run.failure.state_versions == 2;
   spec.grace_s = options.run.grace_s;
   spec.check_replicas_every = static_cast<std::uint64_t>(options.run.check_replicas_every);
   spec.tls = options.backend.tls;

@@ -64,8 +64,7 @@ class WorkerSession {
         worker_(identity.worker),
         job_id_(identity.job_id),
         assignment_(assignment),
-        generation_(start.generation),
-        checkpoint_(start.checkpoint),
+        start_(start),
         board_(board),
         mesh_(mesh_of(assignment)),
         own_memory_(has_mesh()
@@ -89,8 +88,8 @@ class WorkerSession {
     board_.worker(worker_).state(ActorState::running);
     manual_seed(assignment_.seed);
     RuntimeScope runtime_scope(runtime_);
-    WorkerContext context(worker_, job_id_, assignment_, checkpoint_, link_, runtime_, reports,
-                          stages.take());
+    WorkerContext context(worker_, job_id_, assignment_, start_.checkpoint, link_, runtime_,
+                          reports, stages.take());
     const ContextScope context_scope(context);
     loop(context);
     runtime_scope.finish();
@@ -138,7 +137,7 @@ class WorkerSession {
   void device_failed(std::exception_ptr failure, std::uint64_t step) {
     const Thrown text = describe(std::move(failure));
     link_.loop_ended({.worker = worker_,
-                      .generation = generation_,
+                      .generation = start_.generation,
                       .step = step,
                       .runs = 0,
                       .error = static_cast<std::uint8_t>(text.code),
@@ -149,8 +148,7 @@ class WorkerSession {
   const int worker_;
   const std::string job_id_;
   const Assignment assignment_;
-  const std::uint64_t generation_;
-  const std::string checkpoint_;
+  const Start start_;
   Board& board_;
   const Mesh mesh_;
   std::optional<JobMemory> own_memory_;

@@ -50,6 +50,13 @@ std::uint64_t use(const BufferPtr& buffer, std::uint64_t run) {
   return placed.offset();
 }
 
+/// Whether a result may be written over what the binding has: only the tensor, the binding and the
+/// run's result refer to it.
+bool may_donate(const Binding& binding) {
+  const auto* buffer = std::get_if<BufferPtr>(&binding);
+  return buffer == nullptr || buffer->use_count() <= 3;
+}
+
 }  // namespace
 
 WorkerRuntime::WorkerRuntime(const Mesh& mesh, std::vector<int> positions,
@@ -127,13 +134,6 @@ Runtime::RunResult WorkerRuntime::run(const Program& program, const Fingerprint&
   return result;
 }
 
-/// Where no older version is kept, and nobody but the tensor and the binding has the buffer.
-bool WorkerRuntime::may_donate(const Binding& binding) const {
-  if (state_) return false;
-  const auto* buffer = std::get_if<BufferPtr>(&binding);
-  return buffer == nullptr || buffer->use_count() <= 3;
-}
-
 /// From the next run on the state of this step is what the job can go back to. Once: what another
 /// run of the step finds is no version any more. That of the first step is in place.
 std::shared_ptr<StateHash> WorkerRuntime::commit(bool updates) {
@@ -205,7 +205,10 @@ const CompileCache::Entry& WorkerRuntime::find_or_compile(const Program& program
              key.to_string(), program.num_ops(), plan->program.num_ops(), plan->temp_bytes,
              1e3 * seconds_since(begin));
   ++programs_;
-  executed_[number] = {.plan = plan, .donated = donated_updates(plan->program)};
+  // Of a state that is kept, no version is written over.
+  executed_[number] = {.plan = plan,
+                       .donated = state_ ? std::vector<bool>(plan->program.outputs.size())
+                                         : donated_updates(plan->program)};
   return cache_.add(program, key, {number, std::move(plan)});
 }
 

@@ -78,7 +78,6 @@ class WorkerRuntime : public Runtime {
   void begin_run(std::uint32_t program);
   BufferPtr bind(const Binding& binding, const TensorType& type, const ProgramInput& input);
   BufferPtr make_output(const TensorType& type, const ProgramOutput& output);
-  bool may_donate(const Binding& binding) const;
   template <typename Allocate>
   BufferPtr make_buffer(const TensorType& type, const Sharding& sharding, bool is_state,
                         Allocate allocate);

@@ -48,6 +48,7 @@ class Shape {
   /// "64x128"; "" for a scalar.
   std::string to_string() const;
 
+  /// Of the dims that there are: a default would compare the room for all kDimCountMax.
   friend bool operator==(const Shape& a, const Shape& b) {
     if (a.size_ != b.size_) return false;
     for (int dim = 0; dim < a.size_; ++dim) {

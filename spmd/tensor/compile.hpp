@@ -73,6 +73,8 @@ class StepScope {
 /// for tensors of one element, or the tensors if it takes those.
 template <typename Function, std::same_as<Tensor>... Tensors>
 void add_step_closure(Function function, const Operand& first, const Tensors&... others);
+template <typename Function, std::same_as<Tensor>... Tensors>
+void add_step_closure(Function function, double first, const Tensors&... others) = delete;
 void add_step_closure(std::function<void()> function,
                       std::source_location loc = std::source_location::current());
 

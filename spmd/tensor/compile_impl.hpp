@@ -112,15 +112,14 @@ template <typename Function, std::same_as<Tensor>... Tensors>
 void add_step_closure(Function function, const Operand& first, const Tensors&... others) {
   const std::source_location loc = first.loc();
   add_step_closure(
-      std::function<void()>([function = std::move(function),
-                             first = first.is_number() ? Tensor() : first.tensor(), others...,
-                             loc]() mutable {
-        if constexpr (std::is_invocable_v<Function&, const Tensor&, const Tensors&...>) {
-          function(first, others...);
-        } else {
-          function(first.item(loc), others.item(loc)...);
-        }
-      }),
+      std::function<void()>(
+          [function = std::move(function), first = first.tensor(), others..., loc]() mutable {
+            if constexpr (std::is_invocable_v<Function&, const Tensor&, const Tensors&...>) {
+              function(first, others...);
+            } else {
+              function(first.item(loc), others.item(loc)...);
+            }
+          }),
       loc);
 }
 
