@@ -250,8 +250,8 @@ void call_hit(benchmark::State& state) {
 }
 
 // Numbers of layers that make programs of about 2,500 and 5,000 ops.
-constexpr int kLayersOf2500 = 4;
-constexpr int kLayersOf5000 = 9;
+constexpr int kLayersOf2500 = 5;
+constexpr int kLayersOf5000 = 10;
 
 BENCHMARK(trace_add)->Unit(benchmark::kMicrosecond);
 BENCHMARK(trace_step)->Arg(kLayersOf2500)->Unit(benchmark::kMicrosecond);

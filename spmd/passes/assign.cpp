@@ -1,10 +1,12 @@
 #include <weft/spmd/passes/assign.hpp>
 
 #include <algorithm>
+#include <cstdint>
 #include <optional>
 #include <tuple>
 
 #include <weft/spmd/passes/reshard.hpp>
+#include <weft/spmd/program/word_hash.hpp>
 
 namespace weft {
 namespace {
@@ -23,21 +25,23 @@ class Assignment {
         tensors_(tensors),
         atoms_(rule.factors.size()),
         costs_(tensors.size()) {
-    for (std::size_t tensor = 0; tensor < tensors.size(); ++tensor) add_candidates(tensor);
+    for (std::size_t tensor = 0; tensor < tensors.size(); ++tensor) add_candidates(tensor, false);
+    contested_ = is_contested();
+    if (!contested_) return;
+    for (std::size_t tensor = 0; tensor < tensors.size(); ++tensor) add_candidates(tensor, true);
   }
 
   std::vector<AtomList> run() {
-    const bool contested = is_contested();
-    while (const std::optional<Candidate> best = best_candidate(contested)) {
+    while (const std::optional<Candidate> best = best_candidate()) {
       atoms_[static_cast<std::size_t>(best->factor)] = best->atoms;
     }
     return std::move(atoms_);
   }
 
  private:
-  /// What the tensor has of each factor, and each prefix of it: a prefix may have come by a better
-  /// priority, or be all that is still to be had.
-  void add_candidates(std::size_t tensor) {
+  /// What the tensor has of each factor. Where that is contested, each prefix of it too: a prefix
+  /// may have come by a better priority, or be all that is still to be had.
+  void add_candidates(std::size_t tensor, bool prefixes) {
     const Sharding& sharding = tensors_[tensor].sharding;
     const Projection projection = project(rule_, mesh_, tensor, sharding.dims);
     for (std::size_t factor = 0; factor < rule_.factors.size(); ++factor) {
@@ -46,6 +50,7 @@ class Assignment {
       int priority = 0;
       for (int count = 1; count <= atoms.size(); ++count) {
         priority = std::max(priority, sharding.priority(atoms[count - 1]));
+        if (!prefixes && count < atoms.size()) continue;
         add_candidate({static_cast<int>(factor), atoms.prefix(count), priority});
       }
     }
@@ -75,13 +80,13 @@ class Assignment {
     return false;
   }
 
-  std::optional<Candidate> best_candidate(bool contested) {
+  std::optional<Candidate> best_candidate() {
     std::optional<Candidate> best;
     std::tuple<int, std::int64_t, FactorType, int, int, std::uint64_t> best_rank;
     for (const Candidate& candidate : candidates_) {
       if ((best && candidate.priority > best->priority) || !fits(candidate)) continue;
       const FactorType type = rule_.factors[static_cast<std::size_t>(candidate.factor)].type;
-      const std::tuple rank(candidate.priority, contested ? cost_with(candidate) : 0, type,
+      const std::tuple rank(candidate.priority, contested_ ? cost_with(candidate) : 0, type,
                             -candidate.atoms.size(), candidate.factor, candidate.atoms.bits());
       if (!best || rank < best_rank) {
         best = candidate;
@@ -147,15 +152,29 @@ class Assignment {
   const Mesh& mesh_;
   const std::vector<OpTensor>& tensors_;
   std::vector<Candidate> candidates_;
+  bool contested_ = false;
   std::vector<AtomList> atoms_;                                        // by factor
   std::vector<std::vector<std::pair<Sharding, std::int64_t>>> costs_;  // by tensor: of each layout
 };
 
 }  // namespace
 
-std::vector<AtomList> assign_factors(const FactorRule& rule, const Mesh& mesh,
-                                     const std::vector<OpTensor>& tensors) {
-  return Assignment(rule, mesh, tensors).run();
+const std::vector<AtomList>& FactorAssignments::of(const FactorRule& rule,
+                                                   std::vector<OpTensor> tensors) {
+  const auto [place, is_new] = assignments_.try_emplace({&rule, std::move(tensors)});
+  if (is_new) place->second = Assignment(rule, mesh_, place->first.tensors).run();
+  return place->second;
+}
+
+/// Types go with the rule.
+std::size_t FactorAssignments::Hash::operator()(const Key& key) const {
+  WordHash hash;
+  hash.add(reinterpret_cast<std::uintptr_t>(key.rule));
+  for (const OpTensor& tensor : key.tensors) {
+    for (const AtomList atoms : tensor.sharding.dims) hash.add(atoms.bits());
+    hash.add(tensor.sharding.provenance);
+  }
+  return hash.value();
 }
 
 Sharding assigned_layout(const FactorRule& rule, const std::vector<AtomList>& assignment,

@@ -1,6 +1,8 @@
 #pragma once
 /// Factor assignment: which atoms cut each factor of an op, so that all its tensors agree.
 
+#include <cstddef>
+#include <unordered_map>
 #include <vector>
 
 #include <weft/spmd/passes/factors.hpp>
@@ -12,14 +14,37 @@ struct OpTensor {
   TensorType type;
   Sharding sharding;
   bool free = false;  ///< made in any layout without traffic (constants): costs nothing
+
+  friend bool operator==(const OpTensor&, const OpTensor&) = default;
 };
 
+/// The assignments of a program's ops, each made once: the layers of a network are alike.
+///
 /// One atom list per factor; an atom serves one factor, and its factor's size is divided.
 /// Candidates are what the tensors have; where they compete for an atom, the best user priority by
 /// which it got there wins, then the lowest cost of the reshards that follow, then pass-through
 /// before reduction.
-std::vector<AtomList> assign_factors(const FactorRule& rule, const Mesh& mesh,
-                                     const std::vector<OpTensor>& tensors);
+class FactorAssignments {
+ public:
+  explicit FactorAssignments(const Mesh& mesh) : mesh_(mesh) {}
+
+  /// Stays where it is as long as this lives; the rule has to as well.
+  const std::vector<AtomList>& of(const FactorRule& rule, std::vector<OpTensor> tensors);
+
+ private:
+  struct Key {
+    const FactorRule* rule;
+    std::vector<OpTensor> tensors;
+
+    friend bool operator==(const Key&, const Key&) = default;
+  };
+  struct Hash {
+    std::size_t operator()(const Key& key) const;
+  };
+
+  const Mesh& mesh_;
+  std::unordered_map<Key, std::vector<AtomList>, Hash> assignments_;
+};
 
 /// Layout of a tensor of the op under an assignment; the result is unreduced over the atoms of the
 /// reduction factors.

@@ -108,7 +108,7 @@ class Partitioner {
       return;
     }
     const FactorRule& rule = rules_.of(op);
-    const auto assignment = assign_factors(rule, mesh_, tensors(op));
+    const std::vector<AtomList>& assignment = assignments_.of(rule, tensors(op));
     const auto operands = program_.op_operands(op);
     std::vector<Sharding> wanted;
     for (std::size_t i = 0; i < operands.size(); ++i) {
@@ -341,6 +341,7 @@ class Partitioner {
   const Mesh& mesh_;
   std::span<const Sharding> homes_;
   FactorRules rules_{program_};
+  FactorAssignments assignments_{mesh_};
   Program chip_;
   Builder builder_;
   std::vector<std::vector<Version>> versions_;  // by global value; the first is as it was made
