@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <memory>
 #include <type_traits>
 
@@ -25,7 +26,10 @@ class InplaceVector {
     std::uninitialized_value_construct_n(elements_.data(), size);
   }
 
+  InplaceVector(std::initializer_list<T> elements) { append_range(elements); }
+
   std::size_t size() const { return size_; }
+  bool empty() const { return size_ == 0; }
   T& operator[](std::size_t i) { return elements_[i]; }
   const T& operator[](std::size_t i) const { return elements_[i]; }
   T* data() { return elements_.data(); }
@@ -38,6 +42,10 @@ class InplaceVector {
   void push_back(const T& element) {
     WEFT_CHECK(size_ < N, size_, N);
     std::construct_at(elements_.data() + size_++, element);
+  }
+  template <typename Range>
+  void append_range(const Range& range) {
+    for (const T& element : range) push_back(element);
   }
 
  private:

@@ -29,7 +29,7 @@ class BackwardWalk {
         op_count_(builder.program().num_ops()),
         wrt_(wrt),
         regions_(regions.begin(), regions.end()),
-        addends_(builder.program().num_values()),
+        last_addend_(builder.program().num_values(), kNoId),
         again_(builder.program().num_values()) {
     std::iota(again_.begin(), again_.end(), ValueId{0});
     mark_active();
@@ -37,7 +37,7 @@ class BackwardWalk {
       if (const OpId op = builder.program().defining_op(loss); op != kNoId) {
         builder.set_loc(builder.program().op_locs[op]);
       }
-      addends_[loss].push_back(builder.constant(1, builder.type(loss)));
+      add(loss, builder.constant(1, builder.type(loss)));
     }
   }
 
@@ -52,6 +52,13 @@ class BackwardWalk {
   }
 
  private:
+  /// Of a value's cotangent. The lists of all values lie in one vector; each begins at its last
+  /// addend, which is that of the first op.
+  struct Addend {
+    ValueId cotangent;
+    std::uint32_t before;  ///< the next of the list, or kNoId
+  };
+
   /// Active values depend on a wrt through differentiable ops on floating values.
   void mark_active() {
     const Program& program = builder_.program();
@@ -74,18 +81,19 @@ class BackwardWalk {
 
   void visit(OpId id) {
     if (!reaches_wrt(id)) return;
-    const ForwardOp op = forward_op(builder_.program(), id);
-    const ValueId cotangent = sum(op.result);
+    const ValueId cotangent = sum(builder_.program().result(id));
     if (cotangent == kNoId) return;
     compute_again(id);
-    ForwardOp values = op;  // as they are computed again, if they are
-    for (ValueId& operand : values.operands) operand = again_[operand];
-    values.result = again_[op.result];
+    copy_op(builder_.program(), id, op_);
+    operands_ = op_.operands;
+    // As they are computed again, if they are.
+    for (ValueId& operand : op_.operands) operand = again_[operand];
+    op_.result = again_[op_.result];
     builder_.set_loc(builder_.program().op_locs[id]);
     // Last operand first: the walk goes backward, and sum() turns the order round.
-    for (std::size_t i = op.operands.size(); i-- > 0;) {
-      if (!active_[op.operands[i]]) continue;
-      addends_[op.operands[i]].push_back(operand_cotangent(builder_, values, i, cotangent));
+    for (std::size_t i = operands_.size(); i-- > 0;) {
+      if (!active_[operands_[i]]) continue;
+      add(operands_[i], operand_cotangent(builder_, op_, i, cotangent));
     }
   }
 
@@ -113,7 +121,8 @@ class BackwardWalk {
   /// it was made from.
   void clone(OpId op, const RematRegion& region,
              std::unordered_map<ValueId, ValueId>& behind_barrier) {
-    const ForwardOp original = forward_op(builder_.program(), op);
+    ForwardOp original;
+    copy_op(builder_.program(), op, original);
     builder_.set_loc(builder_.program().op_locs[op]);
     std::vector<ValueId> operands;
     for (const ValueId operand : original.operands) {
@@ -132,18 +141,22 @@ class BackwardWalk {
                                              program.type(original.result), program.op_locs[op]);
   }
 
+  void add(ValueId value, ValueId cotangent) {
+    addends_.push_back({cotangent, last_addend_[value]});
+    last_addend_[value] = static_cast<std::uint32_t>(addends_.size() - 1);
+  }
+
   /// The cotangent of a value: its addends, in op order; kNoId if it has none.
   ValueId sum(ValueId value) {
-    std::vector<ValueId>& addends = addends_[value];
-    if (addends.empty()) return kNoId;
+    if (last_addend_[value] == kNoId) return kNoId;
+    Addend& total = addends_[last_addend_[value]];
     const Program& program = builder_.program();
-    builder_.set_loc(program.op_locs[program.defining_op(addends.back())]);
-    while (addends.size() > 1) {
-      const ValueId first = addends.back();
-      addends.pop_back();
-      addends.back() = builder_.binary(OpKind::add, first, addends.back());
+    builder_.set_loc(program.op_locs[program.defining_op(total.cotangent)]);
+    while (total.before != kNoId) {
+      const Addend& next = addends_[total.before];
+      total = {builder_.binary(OpKind::add, total.cotangent, next.cotangent), next.before};
     }
-    return addends.front();
+    return total.cotangent;
   }
 
   ValueId zeros(ValueId value) {
@@ -154,10 +167,13 @@ class BackwardWalk {
   Builder& builder_;
   const OpId op_count_;
   std::span<const ValueId> wrt_;
-  std::vector<bool> active_;                   // by value
-  std::vector<RematRegion> regions_;           // that the walk has yet to come to
-  std::vector<std::vector<ValueId>> addends_;  // cotangents by value, latest op first
-  std::vector<ValueId> again_;                 // by value: itself, or as it is computed again
+  std::vector<bool> active_;          // by value
+  std::vector<RematRegion> regions_;  // that the walk has yet to come to
+  std::vector<Addend> addends_;
+  std::vector<std::uint32_t> last_addend_;  // by value: its list's head in addends_, or kNoId
+  std::vector<ValueId> again_;              // by value: itself, or as it is computed again
+  ForwardOp op_;                            // that visit() is at
+  std::vector<ValueId> operands_;           // its own
 };
 
 }  // namespace

@@ -4,13 +4,13 @@
 
 namespace weft {
 
-ForwardOp forward_op(const Program& program, OpId op) {
+void copy_op(const Program& program, OpId op, ForwardOp& copy) {
   const auto operands = program.op_operands(op);
   const auto attrs = program.op_attrs(op);
-  return {.kind = program.kind(op),
-          .operands = {operands.begin(), operands.end()},
-          .attrs = {attrs.begin(), attrs.end()},
-          .result = program.result(op)};
+  copy.kind = program.kind(op);
+  copy.operands.assign(operands.begin(), operands.end());
+  copy.attrs.assign(attrs.begin(), attrs.end());
+  copy.result = program.result(op);
 }
 
 bool has_vjp(OpKind kind) noexcept {

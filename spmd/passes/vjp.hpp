@@ -17,7 +17,8 @@ struct ForwardOp {
   std::vector<std::int64_t> attrs;
   ValueId result;
 };
-ForwardOp forward_op(const Program& program, OpId op);
+/// Into `copy`, whose room is used again.
+void copy_op(const Program& program, OpId op, ForwardOp& copy);
 
 /// False for kinds whose result carries no gradient to its operands: leaves, rng_bit_generator,
 /// compare, logical_and, is_finite, sign.

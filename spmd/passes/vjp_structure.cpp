@@ -8,17 +8,21 @@
 namespace weft {
 namespace {
 
-using Dims = std::vector<std::int64_t>;
-
-Dims consecutive(std::size_t first, std::size_t count) {
-  Dims dims(count);
+DimList consecutive(std::size_t first, std::size_t count) {
+  DimList dims(count);
   std::iota(dims.begin(), dims.end(), static_cast<std::int64_t>(first));
   return dims;
 }
 
+DimList dim_list(std::span<const std::int64_t> dims) {
+  DimList list;
+  list.append_range(dims);
+  return list;
+}
+
 /// The permutation that undoes `perm`.
-Dims inverse(const Dims& perm) {
-  Dims result(perm.size());
+DimList inverse(std::span<const std::int64_t> perm) {
+  DimList result(perm.size());
   for (std::size_t i = 0; i < perm.size(); ++i) {
     result[static_cast<std::size_t>(perm[i])] = static_cast<std::int64_t>(i);
   }
@@ -28,12 +32,11 @@ Dims inverse(const Dims& perm) {
 ValueId broadcast_cotangent(Builder& builder, const ForwardOp& op, ValueId g) {
   const Shape from = builder.type(op.operands[0]).shape;
   const Shape to = builder.type(g).shape;
-  Dims summed = free_dims(to.size(), op.attrs, {});
+  DimList summed = free_dims(to.size(), op.attrs, {});
   for (int i = 0; i < from.size(); ++i) {
     const std::int64_t dim = op.attrs[static_cast<std::size_t>(i)];
     if (from[i] != to[static_cast<int>(dim)]) summed.push_back(dim);
   }
-  std::sort(summed.begin(), summed.end());
   const ValueId sum = summed.empty() ? g : builder.reduce(ReduceKind::add, g, summed);
   return builder.type(sum).shape == from ? sum : builder.reshape(sum, from);
 }
@@ -44,8 +47,8 @@ ValueId slice_cotangent(Builder& builder, const ForwardOp& op, ValueId g) {
   const Shape to = builder.type(g).shape;
   const ValueId zero = builder.constant(0, {from.dtype, {}});
   const auto [start, limit, stride] = triples(op.attrs);
-  Dims high;
-  Dims interior;
+  DimList high;
+  DimList interior;
   for (int dim = 0; dim < to.size(); ++dim) {
     const auto d = static_cast<std::size_t>(dim);
     if (to[dim] == 0) return builder.broadcast_in_dim(zero, from.shape, {});
@@ -59,9 +62,9 @@ ValueId slice_cotangent(Builder& builder, const ForwardOp& op, ValueId g) {
 ValueId unpadded(Builder& builder, const ForwardOp& op, ValueId g) {
   const TensorType from = builder.type(op.operands[0]);
   const auto [low, high, interior] = triples(op.attrs);
-  Dims start;
-  Dims limit;
-  Dims stride;
+  DimList start;
+  DimList limit;
+  DimList stride;
   for (int dim = 0; dim < from.shape.size(); ++dim) {
     const auto d = static_cast<std::size_t>(dim);
     const std::int64_t size = from.shape[dim];
@@ -75,7 +78,7 @@ ValueId unpadded(Builder& builder, const ForwardOp& op, ValueId g) {
 /// Of the padding: what of `g` stands where no element does.
 ValueId padding_cotangent(Builder& builder, const ForwardOp& op, ValueId g) {
   const auto sum = [&](ValueId value) {
-    const Dims all = consecutive(0, static_cast<std::size_t>(builder.type(value).shape.size()));
+    const DimList all = consecutive(0, static_cast<std::size_t>(builder.type(value).shape.size()));
     return builder.reduce(ReduceKind::add, value, all);
   };
   return builder.binary(OpKind::subtract, sum(g), sum(unpadded(builder, op, g)));
@@ -87,29 +90,32 @@ ValueId part_cotangent(Builder& builder, const ForwardOp& op, std::size_t index,
   const auto size_of = [&](std::size_t part) {
     return builder.type(op.operands[part]).shape[joined];
   };
-  Dims start(static_cast<std::size_t>(whole.size()), 0);
-  Dims limit(whole.begin(), whole.end());
+  DimList start(static_cast<std::size_t>(whole.size()));
+  DimList limit;
+  limit.append_range(whole);
+  DimList stride;
+  for (int dim = 0; dim < whole.size(); ++dim) stride.push_back(1);
   std::int64_t& begin = start[static_cast<std::size_t>(joined)];
   for (std::size_t part = 0; part < index; ++part) begin += size_of(part);
   limit[static_cast<std::size_t>(joined)] = begin + size_of(index);
-  return builder.slice(g, start, limit, Dims(start.size(), 1));
+  return builder.slice(g, start, limit, stride);
 }
 
 /// One side of a dot_general: its dims by role, pairs of batch and contracting dims in the op's
 /// order.
 struct DotSide {
   ValueId value;
-  Dims batch;
-  Dims contracting;
-  Dims free;
+  DimList batch;
+  DimList contracting;
+  DimList free;
 };
 
 std::array<DotSide, 2> dot_sides(Builder& builder, const ForwardOp& op) {
   const auto side = [&](ValueId value, std::span<const std::int64_t> batch,
                         std::span<const std::int64_t> contracting) {
     return DotSide{.value = value,
-                   .batch = {batch.begin(), batch.end()},
-                   .contracting = {contracting.begin(), contracting.end()},
+                   .batch = dim_list(batch),
+                   .contracting = dim_list(contracting),
                    .free = free_dims(builder.type(value).shape.size(), batch, contracting)};
   };
   const DotDimsView dims = dot_dims(op.attrs);
@@ -154,8 +160,8 @@ ValueId index_cotangent(Builder& builder, const ForwardOp& op, std::size_t index
 ValueId reduce_cotangent(Builder& builder, const ForwardOp& op, ValueId g) {
   const ValueId x = op.operands[0];
   const TensorType type = builder.type(x);
-  const Dims dims(op.attrs.begin() + 1, op.attrs.end());
-  const Dims kept = free_dims(type.shape.size(), dims, {});
+  const std::span<const std::int64_t> dims = std::span(op.attrs).subspan(1);
+  const DimList kept = free_dims(type.shape.size(), dims, {});
   if (static_cast<ReduceKind>(op.attrs[0]) == ReduceKind::add) {
     return builder.broadcast_in_dim(g, type.shape, kept);
   }
@@ -177,29 +183,29 @@ ValueId dot_general_cotangent(Builder& builder, const ForwardOp& op, std::size_t
   // g's dims are: batch, free of lhs, free of rhs. Contract it with the other side over what only
   // that side had.
   const std::size_t lhs_free = sides[0].free.size();
-  const Dims g_batch = consecutive(0, batches);
-  const Dims g_other = consecutive(index == 0 ? batches + lhs_free : batches, other.free.size());
+  const DimList g_batch = consecutive(0, batches);
+  const DimList g_other = consecutive(index == 0 ? batches + lhs_free : batches, other.free.size());
 
   // The product's dims, as dims of `mine`: batch, then `mine.free` (from g) and the contracting
   // dims (from the other side, in its order), the side that stands left first.
-  Dims by_other_dim = consecutive(0, mine.contracting.size());
+  DimList by_other_dim = consecutive(0, mine.contracting.size());
   std::sort(by_other_dim.begin(), by_other_dim.end(), [&](std::int64_t a, std::int64_t b) {
     return other.contracting[static_cast<std::size_t>(a)] <
            other.contracting[static_cast<std::size_t>(b)];
   });
-  Dims from_other;
+  DimList from_other;
   for (const std::int64_t i : by_other_dim) {
     from_other.push_back(mine.contracting[static_cast<std::size_t>(i)]);
   }
-  const auto product_dims = [&](const Dims& left, const Dims& right) {
-    Dims dims = mine.batch;
-    dims.insert(dims.end(), left.begin(), left.end());
-    dims.insert(dims.end(), right.begin(), right.end());
+  const auto product_dims = [&](const DimList& left, const DimList& right) {
+    DimList dims = mine.batch;
+    dims.append_range(left);
+    dims.append_range(right);
     return dims;
   };
 
   // Either order is right; one of them often needs no transpose.
-  const Dims other_first = product_dims(from_other, mine.free);
+  const DimList other_first = product_dims(from_other, mine.free);
   if (std::is_sorted(other_first.begin(), other_first.end())) {
     return builder.dot_general(other.value, g,
                                {.lhs_batch = other.batch,
@@ -212,7 +218,7 @@ ValueId dot_general_cotangent(Builder& builder, const ForwardOp& op, std::size_t
                                                .rhs_batch = other.batch,
                                                .lhs_contracting = g_other,
                                                .rhs_contracting = other.free});
-  const Dims g_first = product_dims(mine.free, from_other);
+  const DimList g_first = product_dims(mine.free, from_other);
   if (std::is_sorted(g_first.begin(), g_first.end())) return product;
   return builder.transpose(product, inverse(g_first));
 }

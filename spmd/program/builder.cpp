@@ -160,11 +160,12 @@ ValueId Builder::dot_general(ValueId lhs, ValueId rhs, const DotDims& dims) {
          type(lhs).to_string(), type(rhs).to_string(), dims.lhs_batch.size(), dims.rhs_batch.size(),
          dims.lhs_contracting.size(), dims.rhs_contracting.size(), program_->locs[loc_]);
   }
-  std::vector<std::int64_t> attrs{static_cast<std::int64_t>(dims.lhs_batch.size()),
-                                  static_cast<std::int64_t>(dims.lhs_contracting.size())};
+  InplaceVector<std::int64_t, 2 + 4 * kDimCountMax> attrs{
+      static_cast<std::int64_t>(dims.lhs_batch.size()),
+      static_cast<std::int64_t>(dims.lhs_contracting.size())};
   for (const auto* list :
        {&dims.lhs_batch, &dims.rhs_batch, &dims.lhs_contracting, &dims.rhs_contracting}) {
-    attrs.insert(attrs.end(), list->begin(), list->end());
+    attrs.append_range(*list);
   }
   return emit(OpKind::dot_general, {lhs, rhs}, attrs);
 }

@@ -69,7 +69,7 @@ class Builder {
   ValueId dynamic_update_slice(ValueId x, ValueId update, std::span<const ValueId> starts);
 
   struct DotDims {
-    std::vector<std::int64_t> lhs_batch, rhs_batch, lhs_contracting, rhs_contracting;
+    DimList lhs_batch, rhs_batch, lhs_contracting, rhs_contracting;
   };
   ValueId dot_general(ValueId lhs, ValueId rhs, const DotDims& dims);
   /// Result dims: the operand's without `dims` (in any order).

@@ -187,7 +187,7 @@ Elements dot(const Elements& lhs, const Elements& rhs, const Shape& lhs_shape,
 Elements reduce(const Elements& x, const TensorType& type, Dims attrs) {
   const auto kind = static_cast<ReduceKind>(attrs[0]);
   const Dims dropped = attrs.subspan(1);
-  const std::vector<std::int64_t> kept = free_dims(type.shape.size(), {}, dropped);
+  const DimList kept = free_dims(type.shape.size(), {}, dropped);
   const std::vector<std::int64_t> strides = row_major_strides(type.shape);
   const auto inner = offsets(pick(type.shape, dropped), pick(strides, dropped));
   Elements result;

@@ -126,8 +126,9 @@ TensorType infer_dot(const OpSignature& op) {
   }
   const DotDimsView dims = dot_dims(op.attrs);
   const auto distinct = [&](const Shape& shape, Dims batch, Dims contracting) {
-    std::vector<std::int64_t> all(batch.begin(), batch.end());
-    all.insert(all.end(), contracting.begin(), contracting.end());
+    InplaceVector<std::int64_t, 2 * kDimCountMax> all;
+    all.append_range(batch);
+    all.append_range(contracting);
     expect_distinct(op, all, shape);
   };
   distinct(lhs.shape, dims.lhs_batch, dims.lhs_contracting);
@@ -135,7 +136,7 @@ TensorType infer_dot(const OpSignature& op) {
   expect_pairs(op, "batch", dims.lhs_batch, dims.rhs_batch);
   expect_pairs(op, "contracting", dims.lhs_contracting, dims.rhs_contracting);
 
-  std::vector<std::int64_t> shape;
+  InplaceVector<std::int64_t, 3 * kDimCountMax> shape;
   const auto append = [&](const Shape& from, Dims which) {
     for (const std::int64_t dim : which) shape.push_back(from[static_cast<int>(dim)]);
   };
@@ -155,7 +156,7 @@ TensorType infer_reduce(const OpSignature& op) {
   const TensorType& x = op.operands[0];
   const Dims dims = op.attrs.subspan(1);
   expect_ascending(op, dims, x.shape);
-  std::vector<std::int64_t> shape;
+  DimList shape;
   for (int dim = 0; dim < x.shape.size(); ++dim) {
     if (std::find(dims.begin(), dims.end(), dim) == dims.end()) shape.push_back(x.shape[dim]);
   }
@@ -305,11 +306,11 @@ DotDimsView dot_dims(std::span<const std::int64_t> attrs) {
           dims.subspan(2 * batch + contracting, contracting)};
 }
 
-std::vector<std::int64_t> free_dims(int num_dims, Dims batch, Dims contracting) {
+DimList free_dims(int num_dims, Dims batch, Dims contracting) {
   const auto has = [](Dims dims, std::int64_t dim) {
     return std::find(dims.begin(), dims.end(), dim) != dims.end();
   };
-  std::vector<std::int64_t> result;
+  DimList result;
   for (std::int64_t dim = 0; dim < num_dims; ++dim) {
     if (!has(batch, dim) && !has(contracting, dim)) result.push_back(dim);
   }

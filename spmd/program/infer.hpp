@@ -50,7 +50,7 @@ struct DotDimsView {
 /// `attrs` as infer_type accepts them.
 DotDimsView dot_dims(std::span<const std::int64_t> attrs);
 /// The dims below `num_dims` that are in neither list, ascending.
-std::vector<std::int64_t> free_dims(int num_dims, std::span<const std::int64_t> batch,
-                                    std::span<const std::int64_t> contracting);
+DimList free_dims(int num_dims, std::span<const std::int64_t> batch,
+                  std::span<const std::int64_t> contracting);
 
 }  // namespace weft

@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 
+#include <weft/spmd/inplace_vector.hpp>
 #include <weft/spmd/mesh/sharding.hpp>
 
 namespace weft {
@@ -26,6 +27,9 @@ std::string_view to_string(DType dtype) noexcept;
 /// Throws invalid_argument for an unknown name.
 DType parse_dtype(std::string_view name);
 constexpr bool is_floating(DType dtype) { return dtype >= DType::bf16; }
+
+/// Numbers of dims.
+using DimList = InplaceVector<std::int64_t, kDimCountMax>;
 
 /// Up to kDimCountMax sizes, each >= 0, in place.
 class Shape {

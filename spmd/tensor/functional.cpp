@@ -10,8 +10,8 @@
 namespace weft {
 namespace {
 
-std::vector<std::int64_t> leading_dims(int count) {
-  std::vector<std::int64_t> dims(static_cast<std::size_t>(count));
+DimList leading_dims(int count) {
+  DimList dims(static_cast<std::size_t>(count));
   std::iota(dims.begin(), dims.end(), 0);
   return dims;
 }

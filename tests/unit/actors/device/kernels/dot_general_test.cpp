@@ -18,8 +18,8 @@ constexpr std::array kNumeric{DType::f32, DType::bf16, DType::f64,
 /// (in this order) takes.
 struct Side {
   Shape shape;
-  std::vector<std::int64_t> batch;
-  std::vector<std::int64_t> contracting;
+  DimList batch;
+  DimList contracting;
 };
 
 Side any_side(std::mt19937& random, const Shape& batch, const Shape& contracting,
