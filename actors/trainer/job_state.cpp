@@ -275,6 +275,8 @@ Actions JobState::hung(int worker, const std::string& how, const Whereabouts& wh
             .step = where.step,
             .collective = where.collective},
            true, committed);
+  // Where it hangs is worth as much to a job that fails.
+  if (over()) actions.insert(actions.begin(), {.kind = Action::Kind::kill, .worker = worker});
   for (Action& action : actions) {
     if (action.kind == Action::Kind::kill && action.worker == worker) action.number = 1;
   }

@@ -206,15 +206,26 @@ TEST(Recovery, SurvivesWhatEndsAWorkerAndNamesIt) {
   expect_survives("throw", {"worker 1", "std::runtime_error: boom", "step 3"});
 }
 
-TEST(Recovery, SurvivesAHangAndSaysWhatItWas) {
-  const std::vector<std::string> timeout{"--hang-timeout", "1"};
-  expect_survives("stop", {"worker 1", "hangs", "waited 1 s", "is stopped"}, timeout);
-  expect_survives("spin", {"worker 1", "hangs", "runs, and makes no step"}, timeout);
-  const Json result = expect_survives("deadlock", {"worker 1", "hangs", "sleeps"}, timeout);
+/// That of the loop's thread of worker 1.
+void expect_stack(const Json& result) {
   std::ifstream log(result.at("path").get<std::string>() + "/worker-1.log");
   const std::string text{std::istreambuf_iterator<char>(log), {}};
   EXPECT_NE(text.find("the stack of this thread"), std::string::npos);
   EXPECT_NE(text.find("fault_app("), std::string::npos) << text;
+}
+
+TEST(Recovery, SurvivesAHangAndSaysWhatItWas) {
+  const std::vector<std::string> timeout{"--hang-timeout", "1"};
+  expect_survives("stop", {"worker 1", "hangs", "waited 1 s", "is stopped"}, timeout);
+  expect_survives("spin", {"worker 1", "hangs", "runs, and makes no step"}, timeout);
+  expect_stack(expect_survives("deadlock", {"worker 1", "hangs", "sleeps"}, timeout));
+}
+
+TEST(Recovery, AHangThatEndsAJobSaysWhereItWas) {
+  FaultApp app({"--mode", "deadlock", "--hang-timeout", "1"});
+  const Json result = failure_of(app);
+  expect_words(result, {"worker 1", "hangs", "sleeps"});
+  expect_stack(result);
 }
 
 /// As a stray pointer in a worker would: the trainer says where a lost worker was by the board.

@@ -316,5 +316,12 @@ TEST_F(JobRecoveryTest, AWorkerThatHangsIsKilledFirst) {
   EXPECT_EQ(words(job.hung(2, "it is stopped", {}, 7)), "") << "it has left its loop";
 }
 
+TEST_F(JobRecoveryTest, AWorkerThatHangsSaysWhereToAJobThatFails) {
+  JobState job = running({.max_failures = 0});
+  const Actions actions = job.hung(1, "it is stopped", {.step = 8}, 7);
+  EXPECT_EQ(words(actions), "kill 1, cancel");
+  EXPECT_EQ(actions.at(0).number, 1U);
+}
+
 }  // namespace
 }  // namespace weft
