@@ -65,8 +65,9 @@ class TlsBridge::Lane {
             .revents = 0};
   }
   pollfd tls_wait() const {
+    const bool room = plain_gone_ || !to_plain_.full();
     const bool in =
-        !tls_gone_ && (writing_wants_read_ || (!tls_ended_ && (plain_gone_ || !to_plain_.full())));
+        !tls_gone_ && (writing_wants_read_ || (!tls_ended_ && !reading_wants_write_ && room));
     const bool out = !tls_gone_ && (writing_wants_write_ || reading_wants_write_);
     const int events = (in ? POLLIN : 0) | (out ? POLLOUT : 0);
     return {.fd = events == 0 ? -1 : tls_.fd(), .events = static_cast<short>(events), .revents = 0};
@@ -108,8 +109,8 @@ class TlsBridge::Lane {
   }
 
   bool write_tls() {
-    if (tls_gone_) to_tls_.clear();
-    if (tls_gone_ || said_end_ || (to_tls_.empty() && !plain_ended_)) return false;
+    if (tls_gone_ || tls_deaf_) to_tls_.clear();
+    if (tls_gone_ || tls_deaf_ || said_end_ || (to_tls_.empty() && !plain_ended_)) return false;
     std::size_t count = 0;
     const bool end = to_tls_.empty();
     const TlsProgress progress = end ? tls_.end_writing() : tls_.write(to_tls_.held(), count);
@@ -117,7 +118,9 @@ class TlsBridge::Lane {
     writing_wants_read_ = progress == TlsProgress::wants_read;
     writing_wants_write_ = progress == TlsProgress::wants_write;
     said_end_ = end && progress == TlsProgress::done;
-    return settle(progress);
+    // What it has said before it was lost is still to be read.
+    tls_deaf_ = progress == TlsProgress::lost && !tls_ended_;
+    return tls_deaf_ || settle(progress);
   }
 
   bool read_tls() {
@@ -135,7 +138,10 @@ class TlsBridge::Lane {
       case TlsProgress::wants_read:
       case TlsProgress::wants_write: return false;
       case TlsProgress::done: return true;
-      case TlsProgress::ended: tls_ended_ = true; return true;
+      case TlsProgress::ended:
+        tls_ended_ = true;
+        tls_gone_ = tls_deaf_;
+        return true;
       case TlsProgress::failed:
         logger("weft.transport")->warn("a control connection over TLS has failed: {}", tls_.why());
         [[fallthrough]];
@@ -172,6 +178,7 @@ class TlsBridge::Lane {
   bool plain_gone_ = false;
   bool plain_told_ = false;  ///< that TLS has ended
   bool tls_ended_ = false;
+  bool tls_deaf_ = false;  ///< nothing can be sent there, but something may still come
   bool tls_gone_ = false;
   bool said_end_ = false;  ///< to the other side of TLS, that the plain end has ended
   bool writing_wants_read_ = false;

@@ -21,7 +21,8 @@ inline constexpr std::size_t kBridgeBytes = std::size_t{64} << 10;
 /// Thread-safe. One thread carries the bytes of all connections, both ways:
 /// 1. It sleeps in poll() unless there is a byte to move and room for it.
 /// 2. A connection holds at most kBridgeBytes in each direction; who writes more waits, others not.
-/// 3. Each direction ends for itself, behind its last byte. A connection that is lost ends both.
+/// 3. Each direction ends for itself, behind its last byte. A connection that is lost ends both,
+///    once what has come is delivered.
 class TlsBridge {
  public:
   /// `linger`: how long a connection whose plain end is closed waits for the other side's end.

@@ -76,6 +76,9 @@ TlsContext::TlsContext(const TlsConfig& tls, TlsSide side) : side_(side) {
   WEFT_CHECK(context != nullptr);
   SSL_CTX_set_verify(context, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, nullptr);
   SSL_CTX_set_mode(context, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
+  // Else one read goes on for as long as there are records without a byte for us, such as updates
+  // of keys.
+  SSL_CTX_clear_mode(context, SSL_MODE_AUTO_RETRY);
   // A session that is resumed would skip the certificates.
   SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
   SSL_CTX_set_num_tickets(context, 0);

@@ -1,6 +1,7 @@
 #pragma once
 /// TLS 1.3 over a connected stream socket, between two sides that have certificates of one CA. No
-/// call waits or raises SIGPIPE, and none leaves anything in OpenSSL's error queue.
+/// call waits, raises SIGPIPE or goes on for as long as the other side likes, and none leaves
+/// anything in OpenSSL's error queue.
 
 #include <cstddef>
 #include <cstdint>

@@ -1,14 +1,18 @@
 #pragma once
 /// Who speaks TLS at a port of this host without being a worker.
 
+#include <sys/socket.h>
+
 #include <algorithm>
 #include <cstdint>
+#include <cstdlib>
 #include <memory>
 #include <string>
 #include <string_view>
 
 #include <openssl/ssl.h>
 
+#include <weft/actors/tls_session.hpp>
 #include <weft/tests/support/stranger.hpp>
 
 namespace weft::testing {
@@ -32,5 +36,51 @@ inline std::string answer_to(std::uint16_t port, const std::string& certificate,
   const int count = SSL_read(session.get(), heard, sizeof heard);
   return {heard, static_cast<std::size_t>(std::max(count, 0))};
 }
+
+/// A client with a good certificate, which hears nothing, over a socket pair.
+class KeyUpdater {
+ public:
+  KeyUpdater(const TlsContext& server, const TlsContext& client)
+      : KeyUpdater(server, client, socket_pair()) {}
+
+  TlsSession& server() { return server_; }
+  /// Asks for other keys up to so often. Returns how often the connection has taken that.
+  int update(int count_max) const {
+    int count = 0;
+    while (count < count_max && SSL_key_update(client_.get(), SSL_KEY_UPDATE_REQUESTED) == 1 &&
+           SSL_do_handshake(client_.get()) == 1) {
+      ++count;
+    }
+    return count;
+  }
+  void say(std::string_view words) const {
+    SSL_write(client_.get(), words.data(), static_cast<int>(words.size()));
+  }
+
+ private:
+  struct Ends {
+    int server;
+    int client;
+  };
+  static Ends socket_pair() {
+    int ends[2];
+    if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends) != 0) {
+      std::abort();
+    }
+    return {ends[0], ends[1]};
+  }
+  KeyUpdater(const TlsContext& server, const TlsContext& client, const Ends& ends)
+      : server_(server, ends.server), client_(SSL_new(client.get()), SSL_free) {
+    SSL_set_fd(client_.get(), ends.client);
+    SSL_set_connect_state(client_.get());
+    BIO_set_close(SSL_get_rbio(client_.get()), BIO_CLOSE);
+    while (SSL_do_handshake(client_.get()) != 1 || server_.handshake() != TlsProgress::done) {
+      server_.handshake();
+    }
+  }
+
+  TlsSession server_;
+  std::unique_ptr<SSL, void (*)(SSL*)> client_;
+};
 
 }  // namespace weft::testing

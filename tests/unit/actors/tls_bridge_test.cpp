@@ -1,7 +1,9 @@
 #include <weft/actors/tls_bridge.hpp>
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <poll.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -14,6 +16,7 @@
 
 #include <weft/tests/support/certificates.hpp>
 #include <weft/tests/support/child_process.hpp>
+#include <weft/tests/support/tls_stranger.hpp>
 
 namespace weft {
 namespace {
@@ -38,6 +41,7 @@ class End {
   void hang_up() {
     if (fd_ >= 0) ::close(std::exchange(fd_, -1));
   }
+  int fd() const { return fd_; }
   void end_writing() const { ::shutdown(fd_, SHUT_WR); }
   void say(std::string_view words) const {
     while (!words.empty()) {
@@ -161,6 +165,33 @@ TEST_F(TlsBridgeTest, ThePlainEndsCloseWithTheConnection) {
   EXPECT_EQ(victim.hear_all(), "");
 }
 
+/// More than the bridge and a plain end hold, less than they and a socket pair of TLS do.
+std::size_t more_than_room(int fd) {
+  int buffer = 0;
+  socklen_t size = sizeof buffer;
+  ::getsockopt(fd, SOL_SOCKET, SO_SNDBUF, &buffer, &size);
+  return static_cast<std::size_t>(buffer) + 2 * kBridgeBytes + (std::size_t{16} << 10);
+}
+
+/// The other side has said its last and is gone, before it could be told something.
+TEST_F(TlsBridgeTest, WhatCameBeforeALossIsNotLostWithIt) {
+  Sessions dying = sessions();
+  const End survivor(here_.add(std::move(dying.server)));
+  const std::string block = random_bytes(1 << 14, 8);
+  std::size_t said = 0;
+  for (const std::size_t enough = more_than_room(survivor.fd()); said < enough;) {
+    std::size_t count = 0;
+    dying.client.write(block, count);
+    said += count;
+  }
+  { const TlsSession dies = std::move(dying.client); }
+  survivor.say("too late");
+  for (int unread = 1; unread != 0; ::ioctl(survivor.fd(), TIOCOUTQ, &unread)) {
+    std::this_thread::yield();
+  }
+  EXPECT_EQ(survivor.hear_all().size(), said);
+}
+
 TEST_F(TlsBridgeTest, WhoDoesNotReadHoldsNobodyElseUp) {
   const Ends slow = connect();
   const Ends quick = connect();
@@ -200,6 +231,12 @@ TEST_F(TlsBridgeTest, SleepsWhereNothingCanMove) {
   const End deaf(here_.add(std::move(unread.server)));
   std::size_t count = 0;
   EXPECT_EQ(unread.client.write(std::string(1000, 'x'), count), TlsProgress::done);
+  // It asks for other keys, on and on, and there is no room for the answer.
+  testing::KeyUpdater asks(server_, client_);
+  while (::send(asks.server().fd(), "x", 1, MSG_DONTWAIT | MSG_NOSIGNAL) == 1) {
+  }
+  EXPECT_GT(asks.update(100), 1);
+  const End asked(here_.add(std::move(asks.server())));
 
   constexpr int kPings = 300;
   const auto ping = [&] {
