@@ -25,12 +25,15 @@ struct TlsAddress {
   std::uint16_t port = 0;
 };
 
-/// Of "host:port"; `field` stands in the message. Throws invalid_argument.
+/// Of "host:port", or "[address]:port" of IPv6; `field` stands in the message. Throws
+/// invalid_argument.
 TlsAddress parse_tls_address(std::string_view text, std::string_view field);
+/// What parse_tls_address() reads.
+std::string to_string(const TlsAddress& address);
 
 /// Throws invalid_argument, naming field, file and mend, unless all three files can be read, the
-/// key is the certificate's and is private, the certificate is valid today, is signed by the CA and
-/// may be a server's and a client's.
+/// key is the certificate's and is private, the certificate is valid today, is signed by the CA,
+/// may be a server's and a client's, and all of it is strong enough for this machine's OpenSSL.
 void require_sound(const TlsConfig& tls);
 
 }  // namespace weft

@@ -9,6 +9,7 @@
 #include <openssl/ec.h>
 #include <openssl/evp.h>
 #include <openssl/pem.h>
+#include <openssl/rsa.h>
 #include <openssl/x509.h>
 #include <openssl/x509v3.h>
 
@@ -32,6 +33,10 @@ void add_extension(X509* certificate, int which, const std::string& value) {
   X509_EXTENSION_free(extension);
 }
 
+EVP_PKEY* make_key(int rsa_bits) {
+  return rsa_bits == 0 ? EVP_EC_gen("P-256") : EVP_RSA_gen(static_cast<unsigned>(rsa_bits));
+}
+
 /// Unsigned; the key isn't taken over.
 X509* make_certificate(const std::string& name, EVP_PKEY* key, const X509_NAME* issuer,
                        const IssueOptions& options) {
@@ -52,12 +57,16 @@ X509* make_certificate(const std::string& name, EVP_PKEY* key, const X509_NAME* 
 }  // namespace
 
 struct Authority::State {
-  EVP_PKEY* key = EVP_EC_gen("P-256");
+  EVP_PKEY* key;
   X509* certificate = nullptr;
 };
 
-Authority::Authority(const std::string& name) : state_(std::make_unique<State>()) {
+Authority::Authority(const std::string& name, const AuthorityOptions& options)
+    : state_(std::make_unique<State>(make_key(options.rsa_bits))) {
   state_->certificate = make_certificate(name, state_->key, nullptr, {});
+  if (!options.usage.empty()) {
+    add_extension(state_->certificate, NID_ext_key_usage, options.usage);
+  }
   add_extension(state_->certificate, NID_basic_constraints, "critical,CA:TRUE");
   X509_sign(state_->certificate, state_->key, EVP_sha256());
 }
@@ -73,7 +82,7 @@ TlsConfig Authority::issue(const std::string& folder, const std::string& name,
   TlsConfig tls{.certificate = folder + "/" + name + ".crt",
                 .key = folder + "/" + name + ".key",
                 .ca = folder + "/ca.crt"};
-  EVP_PKEY* key = EVP_EC_gen("P-256");
+  EVP_PKEY* key = make_key(options.rsa_bits);
   X509* certificate =
       make_certificate(name, key, X509_get_subject_name(state_->certificate), options);
   if (!options.usage.empty()) add_extension(certificate, NID_ext_key_usage, options.usage);

@@ -15,12 +15,18 @@ struct IssueOptions {
   long to_days = 1;
   std::string usage{};  ///< extendedKeyUsage; "": any
   bool encrypted = false;
+  int rsa_bits = 0;  ///< of the key; 0: P-256
+};
+
+struct AuthorityOptions {
+  std::string usage{};  ///< as IssueOptions's
+  int rsa_bits = 0;     ///< of its key; 0: P-256
 };
 
 /// Signs certificates with a key of its own.
 class Authority {
  public:
-  explicit Authority(const std::string& name);
+  explicit Authority(const std::string& name, const AuthorityOptions& options = {});
   ~Authority();
   Authority(const Authority&) = delete;
   Authority& operator=(const Authority&) = delete;

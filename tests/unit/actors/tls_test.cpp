@@ -6,6 +6,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 
 #include <weft/actors/trainer/validate.hpp>
 #include <weft/actors/worker/environment.hpp>
@@ -70,6 +71,28 @@ TEST_F(TlsTest, AFileOfAnotherKindIsNamed) {
                  authority.issue(folder, "locked", {.encrypted = true}));
 }
 
+TEST_F(TlsTest, ABundleThatIsBrokenFurtherDownIsRefused) {
+  TlsConfig tls = sound;
+  std::ifstream file(tls.ca);
+  const std::string good{std::istreambuf_iterator<char>(file), {}};
+  const std::string broken = "-----BEGIN CERTIFICATE-----\nnone\n-----END CERTIFICATE-----\n";
+  tls.ca = write("bundle", "a comment\n" + good + good);
+  require_sound(tls);
+  tls.ca = write("bundle", good + broken);
+  expect_refused({"backend.tls.ca", "/bundle", "can't be read", "after 1"}, tls);
+  tls.ca = write("bundle", broken + good);
+  expect_refused({"backend.tls.ca", "/bundle", "can't be read", "after 0"}, tls);
+}
+
+TEST_F(TlsTest, WhatIsNoFileIsNotWaitedFor) {
+  TlsConfig tls = sound;
+  tls.ca = folder + "/pipe";
+  ASSERT_EQ(::mkfifo(tls.ca.c_str(), 0600), 0);
+  expect_refused({"backend.tls.ca", "/pipe", "isn't a file"}, tls);
+  tls.ca = folder;
+  expect_refused({"backend.tls.ca", "isn't a file"}, tls);
+}
+
 TEST_F(TlsTest, AKeyThatOthersMayReadIsRefused) {
   for (const unsigned mode : {0640U, 0604U, 0660U}) {
     fs::permissions(sound.key, fs::perms(mode));
@@ -104,6 +127,21 @@ TEST_F(TlsTest, ACertificateForOneSideOnlyIsRefused) {
   }
 }
 
+TEST_F(TlsTest, AnAuthorityForOneSideOnlyIsRefused) {
+  for (const char* usage : {"serverAuth", "clientAuth"}) {
+    const Authority one_sided(usage, {.usage = usage});
+    expect_refused({"backend.tls.certificate", "both sides"},
+                   one_sided.issue(folder + "/one-sided", "node"));
+  }
+}
+
+TEST_F(TlsTest, AKeyThatIsTooShortIsRefused) {
+  expect_refused({"backend.tls.certificate", "too weak", "key too weak"},
+                 authority.issue(folder, "short", {.rsa_bits = 512}));
+  expect_refused({"backend.tls.certificate", "too weak", "key too weak"},
+                 Authority("weak", {.rsa_bits = 512}).issue(folder + "/weak", "node"));
+}
+
 TEST_F(TlsTest, ValidationComesBeforeTheJob) {
   const auto refused = [](std::initializer_list<std::string_view> words, const TlsConfig& tls) {
     expect_error(Errc::invalid_argument, words,
@@ -112,11 +150,20 @@ TEST_F(TlsTest, ValidationComesBeforeTheJob) {
   EXPECT_EQ(validate({.backend = {.tls = sound}}, "program").tls, sound);
   refused({"backend.tls.key"}, {.certificate = sound.certificate});
   refused({"backend.tls.listen", "0.0.0.0:0", "certificate"}, {.listen = "0.0.0.0:0"});
-  for (const char* listen : {"", ":1", "host", "host:", "host:x", "host:65536", "a:b:1"}) {
+  for (const char* listen : {"", ":1", "host", "host:", "host:x", "host:65536", "a:b:1", "::1:0",
+                             "[::1]", "[]:0", "[::1:0", "[host]:0", "[::1]0", "[::1] :0"}) {
     TlsConfig tls = sound;
     tls.listen = listen;
     refused({"backend.tls.listen", listen, "127.0.0.1:0"}, tls);
   }
+}
+
+TEST_F(TlsTest, AnAddressIsReadAsItIsWritten) {
+  for (const char* text : {"127.0.0.1:0", "node7:4711", "[::1]:0", "[fe80::1%eth0]:65535"}) {
+    EXPECT_EQ(to_string(parse_tls_address(text, "backend.tls.listen")), text);
+  }
+  EXPECT_EQ(parse_tls_address("[::1]:80", "backend.tls.listen").host, "::1");
+  EXPECT_EQ(tls_address("tls://[::1]:4711").host, "::1");
 }
 
 TEST_F(TlsTest, AWorkersAddressIsOfOneOfTwoKinds) {
