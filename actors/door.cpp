@@ -17,6 +17,7 @@
 #include <fmt/ranges.h>
 
 #include <weft/actors/log.hpp>
+#include <weft/actors/tls_sockets.hpp>
 #include <weft/spmd/error.hpp>
 
 namespace weft {
@@ -55,13 +56,14 @@ TlsProgress receive(int fd, std::span<char> into, std::size_t& count) {
   return got > 0 ? TlsProgress::done : TlsProgress::lost;
 }
 
-/// "address 10.0.0.7:4711".
+/// "address 10.0.0.7:4711", "address [fd00::7]:4711".
 std::string name_of(const sockaddr_storage& address, socklen_t size) {
   char host[NI_MAXHOST] = "?";
   char port[NI_MAXSERV] = "?";
   ::getnameinfo(reinterpret_cast<const sockaddr*>(&address), size, host, sizeof host, port,
                 sizeof port, NI_NUMERICHOST | NI_NUMERICSERV);
-  return fmt::format("address {}:{}", host, port);
+  const bool ipv6 = address.ss_family == AF_INET6;
+  return fmt::format("address {}{}{}:{}", ipv6 ? "[" : "", host, ipv6 ? "]" : "", port);
 }
 
 Refusal refusal_of(TlsFault fault) {
@@ -209,6 +211,7 @@ void Door::accept_one() {
   if (entrance_) {
     const int on = 1;
     ::setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+    notice_dead_host(fd);
     peer.who = name_of(address, address_size);
     peer.tls.emplace(entrance_->context, fd);
   } else {

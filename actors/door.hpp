@@ -68,8 +68,10 @@ struct TlsEntrance {
   std::shared_ptr<TlsBridge> bridge;
 };
 
-/// What a worker needs that has a network between it and the door.
-inline constexpr DoorLimits kTlsDoorLimits{.patience_when_full = std::chrono::milliseconds(500)};
+/// For a door that anybody on the network may come to: a crowd that fills the socket's queue (4096)
+/// has passed in 4 s, and a worker that is near has its time.
+inline constexpr DoorLimits kTlsDoorLimits{.unproven_count_max = 256,
+                                           .patience_when_full = std::chrono::milliseconds(250)};
 
 /// Thread-safe. A thread of its own accepts, reads and closes; it never waits for a peer, and no
 /// one waits for it. The first refusal of each kind goes to the log, and the counts when it closes.

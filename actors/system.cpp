@@ -183,7 +183,7 @@ std::string System::publish(const TrainerActor& trainer, const TlsConfig& tls,
   const TlsListener listener = listen_tls(address);
   control_->door =
       std::make_shared<Door>(TlsEntrance{listener.fd, std::move(context), control_->bridge}, token);
-  const std::string place = fmt::format("tls://{}:{}", address.host, listener.port);
+  const std::string place = "tls://" + to_string({.host = address.host, .port = listener.port});
   publish_at_door(trainer, place);
   return place;
 }
@@ -212,7 +212,7 @@ TrainerActor System::dial(const TlsAddress& address, const TlsConfig& tls, std::
   control_->bridge = std::make_shared<TlsBridge>();
   control_->dialled = control_->bridge->add(
       dial_tls(address, context, {preamble.data(), preamble.size()}, timeout));
-  return ask(fmt::format("tls://{}:{}", address.host, address.port), timeout);
+  return ask("tls://" + to_string(address), timeout);
 }
 
 TrainerActor System::ask(const std::string& place, std::chrono::milliseconds timeout) {

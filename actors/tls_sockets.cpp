@@ -22,8 +22,14 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// A door that is crowded closes whom it has no time for, for no fault of theirs.
+/// A door that is crowded closes whom it has no time for, for no fault of theirs: so often what has
+/// been said to it may have been in vain, and after so long it is tried again.
 constexpr int kDials = 3;
+constexpr int kPauseMs = 20;
+
+constexpr int kIdleSeconds = 30;
+constexpr int kProbeSeconds = 10;
+constexpr int kProbes = 3;
 
 struct FreeAddresses {
   void operator()(addrinfo* addresses) const { ::freeaddrinfo(addresses); }
@@ -38,8 +44,8 @@ Addresses look_up(const TlsAddress& address, bool to_listen) {
   const int error =
       ::getaddrinfo(address.host.c_str(), fmt::format("{}", address.port).c_str(), &hints, &found);
   if (error != 0) {
-    fail(Errc::io, "tls://{}:{}: {}; name a host that this one can resolve", address.host,
-         address.port, ::gai_strerror(error));
+    fail(Errc::io, "tls://{}: {}; name a host that this one can resolve", to_string(address),
+         ::gai_strerror(error));
   }
   return Addresses(found);
 }
@@ -68,8 +74,14 @@ struct Dial {
   Clock::time_point deadline;
 
   [[noreturn]] void late() const {
-    fail(Errc::timeout, "no answer from the trainer at tls://{}:{} for {} ms", address.host,
-         address.port, timeout.count());
+    fail(Errc::timeout, "no answer from the trainer at tls://{} for {} ms", to_string(address),
+         timeout.count());
+  }
+  /// When an address that says nothing is given up for the sake of those behind it.
+  Clock::time_point share(const addrinfo* at) const {
+    int addresses = 0;
+    for (; at != nullptr; at = at->ai_next) ++addresses;
+    return Clock::now() + (deadline - Clock::now()) / addresses;
   }
 };
 
@@ -79,21 +91,20 @@ int connect(const Dial& dial) {
   for (const addrinfo* at = addresses.get(); at != nullptr; at = at->ai_next) {
     const int fd =
         ::socket(at->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, at->ai_protocol);
-    if (fd < 0) continue;
-    error = ::connect(fd, at->ai_addr, at->ai_addrlen) == 0 ? 0 : errno;
+    error = fd >= 0 && ::connect(fd, at->ai_addr, at->ai_addrlen) == 0 ? 0 : errno;
     if (error == EINPROGRESS) {
-      if (!wait_for(fd, POLLOUT, dial.deadline)) {
-        ::close(fd);
-        dial.late();
-      }
       socklen_t size = sizeof error;
-      ::getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &size);
+      if (wait_for(fd, POLLOUT, dial.share(at))) {
+        ::getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &size);
+      } else {
+        error = ETIMEDOUT;
+      }
     }
     if (error == 0) return fd;
-    ::close(fd);
+    if (fd >= 0) ::close(fd);
   }
-  fail(Errc::io, "control socket tls://{}:{}: {}", dial.address.host, dial.address.port,
-       std::strerror(error));
+  if (Clock::now() >= dial.deadline) dial.late();
+  fail(Errc::io, "control socket tls://{}: {}", to_string(dial.address), std::strerror(error));
 }
 
 /// Calls it until it is done. False where the other side has closed the connection.
@@ -108,21 +119,30 @@ bool complete(const Dial& dial, const TlsSession& tls, const std::function<TlsPr
       case TlsProgress::lost: return false;
       case TlsProgress::failed:
         fail(Errc::io,
-             "the trainer at tls://{}:{} and this worker don't take each other's certificates: {}; "
+             "the trainer at tls://{} and this worker don't take each other's certificates: {}; "
              "give both backend.tls files of one CA",
-             dial.address.host, dial.address.port, tls.why());
+             to_string(dial.address), tls.why());
     }
     if (!wait_for(tls.fd(), events, dial.deadline)) dial.late();
   }
 }
 
+TlsSession shake_hands(const Dial& dial) {
+  for (;;) {
+    const int fd = connect(dial);
+    TlsSession tls(dial.context, fd);
+    const int on = 1;
+    ::setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+    notice_dead_host(fd);
+    if (complete(dial, tls, [&] { return tls.handshake(); })) return tls;
+    if (Clock::now() >= dial.deadline) dial.late();
+    ::poll(nullptr, 0, kPauseMs);
+  }
+}
+
 /// Nothing where the other side has closed the connection.
 std::optional<TlsSession> try_once(const Dial& dial) {
-  const int fd = connect(dial);
-  TlsSession tls(dial.context, fd);
-  const int on = 1;
-  ::setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-  if (!complete(dial, tls, [&] { return tls.handshake(); })) return {};
+  TlsSession tls = shake_hands(dial);
   for (std::string_view rest = dial.words; !rest.empty();) {
     std::size_t count = 0;
     if (!complete(dial, tls, [&] { return tls.write(rest, count); })) return {};
@@ -133,6 +153,18 @@ std::optional<TlsSession> try_once(const Dial& dial) {
 }
 
 }  // namespace
+
+void notice_dead_host(int fd) {
+  const auto set = [fd](int level, int name, int value) {
+    ::setsockopt(fd, level, name, &value, sizeof value);
+  };
+  set(SOL_SOCKET, SO_KEEPALIVE, 1);
+  set(IPPROTO_TCP, TCP_KEEPIDLE, kIdleSeconds);
+  set(IPPROTO_TCP, TCP_KEEPINTVL, kProbeSeconds);
+  set(IPPROTO_TCP, TCP_KEEPCNT, kProbes);
+  // Keepalive says nothing while bytes are unanswered, which may be for a quarter of an hour.
+  set(IPPROTO_TCP, TCP_USER_TIMEOUT, (kIdleSeconds + kProbes * kProbeSeconds) * 1000);
+}
 
 TlsListener listen_tls(const TlsAddress& address) {
   const Addresses addresses = look_up(address, true);
@@ -147,9 +179,9 @@ TlsListener listen_tls(const TlsAddress& address) {
     const std::string why = std::strerror(errno);
     if (fd >= 0) ::close(fd);
     fail(Errc::io,
-         "backend.tls.listen = \"{}:{}\": {}; name an address of this host, and a port that is "
-         "free or 0",
-         address.host, address.port, why);
+         "backend.tls.listen = \"{}\": {}; name an address of this host, and a port that is free "
+         "or 0",
+         to_string(address), why);
   }
   const in_port_t port = bound.ss_family == AF_INET6
                              ? reinterpret_cast<const sockaddr_in6&>(bound).sin6_port
@@ -164,9 +196,10 @@ TlsSession dial_tls(const TlsAddress& address, const TlsContext& context, std::s
     if (auto tls = try_once(dial)) return std::move(*tls);
   }
   fail(Errc::io,
-       "the trainer at tls://{}:{} closed the connection before a word: WEFT_JOB_TOKEN isn't its "
-       "job's, or it is of another version of weft; its log says which",
-       address.host, address.port);
+       "the trainer at tls://{} closed the connection before a word: WEFT_JOB_TOKEN isn't its "
+       "job's, it is of another version of weft, or it doesn't take this worker's certificate; its "
+       "log says which",
+       to_string(address));
 }
 
 }  // namespace weft

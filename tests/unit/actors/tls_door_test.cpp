@@ -1,5 +1,8 @@
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <netinet/tcp.h>
 #include <poll.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -150,6 +153,104 @@ TEST_F(TlsDoorTest, SilenceHasAnEnd) {
   const TcpStranger silent(address.port);
   wait_for_refusals(1);
   EXPECT_EQ(count(Refusal::late), 1U);
+}
+
+/// As many as a listening socket's queue takes, none of which says a whole word of TLS.
+TEST_F(TlsDoorTest, ACrowdThatFillsTheQueueKeepsNobodyOut) {
+  rlimit before{};
+  ::getrlimit(RLIMIT_NOFILE, &before);
+  rlimit most = before;
+  most.rlim_cur = most.rlim_max;
+  ::setrlimit(RLIMIT_NOFILE, &most);
+  open(kTlsDoorLimits);
+  std::vector<TcpStranger> crowd;
+  for (int i = 0; i < SOMAXCONN; ++i) crowd.emplace_back(address.port).say("\x16\x03\x01");
+  const auto greeter = greet();
+  dial(ours, preamble());
+  crowd.clear();
+  ::setrlimit(RLIMIT_NOFILE, &before);
+}
+
+TEST_F(TlsDoorTest, AWorkerComesAgainWhereThereWasNoTimeForIt) {
+  const TlsListener listener = listen_tls({.host = "127.0.0.1", .port = 0});
+  address.port = listener.port;
+  const std::jthread busy([&] {
+    for (int i = 0; i < 9;) {
+      if (const int fd = ::accept(listener.fd, nullptr, nullptr); fd >= 0) i += ::close(fd) == 0;
+    }
+    door.emplace(TlsEntrance{listener.fd, TlsContext(ours, TlsSide::server), bridge}, kToken,
+                 kPatient);
+    const auto greeter = greet();
+  });
+  dial(ours, preamble());
+}
+
+int option_of(int fd, int level, int name) {
+  int value = -1;
+  socklen_t size = sizeof value;
+  ::getsockopt(fd, level, name, &value, &size);
+  return value;
+}
+
+void expect_notices_a_dead_host(int fd) {
+  EXPECT_EQ(option_of(fd, SOL_SOCKET, SO_KEEPALIVE), 1);
+  EXPECT_EQ(option_of(fd, IPPROTO_TCP, TCP_KEEPIDLE), 30);
+  EXPECT_EQ(option_of(fd, IPPROTO_TCP, TCP_KEEPINTVL), 10);
+  EXPECT_EQ(option_of(fd, IPPROTO_TCP, TCP_KEEPCNT), 3);
+  EXPECT_EQ(option_of(fd, IPPROTO_TCP, TCP_USER_TIMEOUT), 60'000);
+}
+
+/// The other end, which this process has too, of a connection.
+int other_end(int fd) {
+  sockaddr_in own{};
+  socklen_t size = sizeof own;
+  ::getsockname(fd, reinterpret_cast<sockaddr*>(&own), &size);
+  for (int other = 0; other < 4096; ++other) {
+    sockaddr_in peer{};
+    size = sizeof peer;
+    const bool connected = ::getpeername(other, reinterpret_cast<sockaddr*>(&peer), &size) == 0;
+    if (connected && peer.sin_family == AF_INET && peer.sin_port == own.sin_port) return other;
+  }
+  return -1;
+}
+
+TEST_F(TlsDoorTest, BothSidesNoticeADeadHost) {
+  open();
+  {
+    const auto greeter = greet();
+    expect_notices_a_dead_host(dial(ours, preamble()).fd());
+  }
+  const TcpStranger silent(address.port);
+  int accepted = -1;
+  while (accepted < 0) accepted = other_end(silent.fd());
+  expect_notices_a_dead_host(accepted);
+}
+
+TEST_F(TlsDoorTest, AnAddressMayBeOfIpv6) {
+  address = parse_tls_address("[::1]:0", "backend.tls.listen");
+  const TlsListener listener = listen_tls(address);
+  address.port = listener.port;
+  door.emplace(TlsEntrance{listener.fd, TlsContext(ours, TlsSide::server), bridge}, kToken,
+               kPatient);
+  const auto greeter = greet();
+  dial(ours, preamble());
+  expect_error(Errc::io, {fmt::format("backend.tls.listen = \"[::1]:{}\"", listener.port)},
+               [&] { listen_tls(address); });
+}
+
+TEST_F(TlsDoorTest, WhoHasNoDescriptorLeftIsTold) {
+  open();
+  const TlsContext context(ours, TlsSide::client);
+  rlimit before{};
+  ::getrlimit(RLIMIT_NOFILE, &before);
+  rlimit none = before;
+  const int lowest_free = ::fcntl(0, F_DUPFD, 0);
+  ::close(lowest_free);
+  none.rlim_cur = static_cast<rlim_t>(lowest_free);
+  ::setrlimit(RLIMIT_NOFILE, &none);
+  expect_error(Errc::io, {"127.0.0.1", "Too many open files"},
+               [&] { dial_tls(address, context, preamble(), std::chrono::seconds(30)); });
+  ::setrlimit(RLIMIT_NOFILE, &before);
 }
 
 TEST_F(TlsDoorTest, AWorkerGoesToNobodyElse) {
