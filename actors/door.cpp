@@ -4,6 +4,7 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -26,6 +27,15 @@ namespace {
 constexpr std::string_view kMagic = "weftdoor";
 constexpr std::uint32_t kVersion = 1;
 constexpr std::size_t kTokenOffset = kPreambleBytes - kTokenBytes;
+
+/// The job needs them too, for a worker that has to be started again.
+DoorLimits leave_descriptors(DoorLimits limits) {
+  rlimit most{};
+  ::getrlimit(RLIMIT_NOFILE, &most);
+  const auto quarter = std::max<std::size_t>(most.rlim_cur / 4, 1);
+  limits.unproven_count_max = std::min(limits.unproven_count_max, quarter);
+  return limits;
+}
 
 int listen_at(const std::string& path) {
   sockaddr_un address{};
@@ -118,13 +128,15 @@ std::string_view to_string(Refusal refusal) noexcept {
 }
 
 Door::Door(const std::string& path, std::string_view token, const DoorLimits& limits)
-    : expected_(make_preamble(token)), limits_(limits), listener_(listen_at(path)) {
+    : expected_(make_preamble(token)),
+      limits_(leave_descriptors(limits)),
+      listener_(listen_at(path)) {
   thread_ = std::thread([this] { serve(); });
 }
 
 Door::Door(TlsEntrance entrance, std::string_view token, const DoorLimits& limits)
     : expected_(make_preamble(token)),
-      limits_(limits),
+      limits_(leave_descriptors(limits)),
       listener_(entrance.listener),
       entrance_(std::move(entrance)) {
   thread_ = std::thread([this] { serve(); });

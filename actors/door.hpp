@@ -53,7 +53,8 @@ inline constexpr std::size_t kRefusalCount = 11;
 std::string_view to_string(Refusal refusal) noexcept;
 
 struct DoorLimits {
-  /// Connections that haven't proven anything; more wait in the socket's queue.
+  /// Connections that haven't proven anything; more wait in the socket's queue. Never more than a
+  /// quarter of the descriptors that the process may have.
   std::size_t unproven_count_max = 64;
   std::chrono::milliseconds patience{5000};
   /// Where as many are there as may be: a worker writes its preamble at once.

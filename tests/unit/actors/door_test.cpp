@@ -157,6 +157,20 @@ TEST_F(DoorTest, ACrowdMakesRoom) {
   EXPECT_GE(count(door, Refusal::crowded), 9U);
 }
 
+TEST_F(DoorTest, LeavesMostDescriptorsToTheJob) {
+  rlimit before{};
+  ::getrlimit(RLIMIT_NOFILE, &before);
+  rlimit few = before;
+  few.rlim_cur = 100;
+  ::setrlimit(RLIMIT_NOFILE, &few);
+  Door door(socket_path(), kToken, {.patience = hours(1), .patience_when_full = milliseconds(1)});
+  std::vector<Client> crowd;
+  for (int i = 0; i < 25; ++i) crowd.emplace_back("");
+  crowd.front().wait_until_closed();
+  EXPECT_GE(count(door, Refusal::crowded), 1U);
+  ::setrlimit(RLIMIT_NOFILE, &before);
+}
+
 TEST_F(DoorTest, OutlivesALackOfDescriptors) {
   Door door(socket_path(), kToken, {.patience_when_full = milliseconds(1)});
   Client worker;
