@@ -286,6 +286,7 @@ int main(int argc, char** argv) {
   app.add_option("--tls-certificate", options.tls.certificate);
   app.add_option("--tls-key", options.tls.key);
   app.add_option("--tls-ca", options.tls.ca);
+  app.add_option("--tls-listen", options.tls.listen);
   app.add_option("--json", options.json)->required();
   CLI11_PARSE(app, argc, argv);
   return run(options);

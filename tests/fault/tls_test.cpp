@@ -61,6 +61,14 @@ TEST_F(Tls, AJobComesToTheSameResult) {
   testing::expect_nothing_left(job);
 }
 
+TEST_F(Tls, AJobMayListenAtIpv6) {
+  auto words = arguments("none");
+  words.insert(words.end(), {"--tls-listen", "[::1]:0"});
+  FaultApp app(words);
+  EXPECT_EQ(app.wait(), 0) << app.output();
+  EXPECT_EQ(times(testing::trainer_log(app.result()), "control at tls://[::1]:"), 1U);
+}
+
 TEST_F(Tls, OnlyCertificatesOfTheAuthorityComeIn) {
   FaultApp app(arguments("mark"));
   const std::string job = app.job();
