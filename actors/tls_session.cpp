@@ -82,7 +82,9 @@ TlsContext::TlsContext(const TlsConfig& tls, TlsSide side) : side_(side) {
   // A session that is resumed would skip the certificates.
   SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
   SSL_CTX_set_num_tickets(context, 0);
+  // Both, or the machine's openssl.cnf may say another.
   if (SSL_CTX_set_min_proto_version(context, TLS1_3_VERSION) != 1 ||
+      SSL_CTX_set_max_proto_version(context, TLS1_3_VERSION) != 1 ||
       SSL_CTX_use_certificate_chain_file(context, tls.certificate.c_str()) != 1 ||
       SSL_CTX_use_PrivateKey_file(context, tls.key.c_str(), SSL_FILETYPE_PEM) != 1 ||
       SSL_CTX_check_private_key(context) != 1 ||

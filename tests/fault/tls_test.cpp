@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <csignal>
+#include <cstdlib>
 #include <deque>
 #include <filesystem>
 
@@ -67,6 +68,17 @@ TEST_F(Tls, AJobMayListenAtIpv6) {
   FaultApp app(words);
   EXPECT_EQ(app.wait(), 0) << app.output();
   EXPECT_EQ(times(testing::trainer_log(app.result()), "control at tls://[::1]:"), 1U);
+}
+
+/// Its openssl.cnf says what programs do that don't say it themselves.
+TEST_F(Tls, AMachineWhoseOpensslPrefersTls12RunsAJob) {
+  const std::string file = folder + "/openssl.cnf";
+  std::ofstream(file) << "openssl_conf = all\n[all]\nssl_conf = ssl\n[ssl]\n"
+                         "system_default = tls\n[tls]\nMaxProtocol = TLSv1.2\n";
+  ::setenv("OPENSSL_CONF", file.c_str(), 1);
+  FaultApp app(arguments("none"));
+  ::unsetenv("OPENSSL_CONF");
+  EXPECT_EQ(app.wait(), 0) << app.output();
 }
 
 TEST_F(Tls, OnlyCertificatesOfTheAuthorityComeIn) {
