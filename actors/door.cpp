@@ -134,12 +134,14 @@ Door::Door(const std::string& path, std::string_view token, const DoorLimits& li
   thread_ = std::thread([this] { serve(); });
 }
 
-Door::Door(TlsEntrance entrance, std::string_view token, const DoorLimits& limits)
+Door::Door(TlsEntrance entrance, std::string_view token, const DoorLimits& limits) try
     : expected_(make_preamble(token)),
       limits_(leave_descriptors(limits)),
       listener_(entrance.listener),
       entrance_(std::move(entrance)) {
   thread_ = std::thread([this] { serve(); });
+} catch (...) {
+  ::close(entrance.listener);
 }
 
 int Door::take() { return proven_.pop().value_or(-1); }

@@ -254,6 +254,14 @@ TEST_F(TlsDoorTest, WhoHasNoDescriptorLeftIsTold) {
   ::setrlimit(RLIMIT_NOFILE, &before);
 }
 
+TEST_F(TlsDoorTest, ADoorThatCannotBeMadeLeavesNoSocket) {
+  const TlsListener listener = listen_tls({.host = "127.0.0.1", .port = 0});
+  expect_error(Errc::invalid_argument, {"WEFT_JOB_TOKEN", "5 characters"}, [&] {
+    const Door none(TlsEntrance{listener.fd, TlsContext(ours, TlsSide::server), bridge}, "short");
+  });
+  EXPECT_EQ(::fcntl(listener.fd, F_GETFD), -1);
+}
+
 TEST_F(TlsDoorTest, AWorkerGoesToNobodyElse) {
   open();
   const TlsConfig theirs = Authority("theirs").issue(folder + "/theirs", "x");
