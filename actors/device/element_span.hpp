@@ -4,26 +4,14 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <ranges>
 #include <type_traits>
 
 #include <weft/spmd/error.hpp>
+#include <weft/spmd/program/bf16.hpp>
 #include <weft/spmd/program/type.hpp>
 
 namespace weft {
-
-/// The DType of a C++ type, if there is one. (C++20 has no type for bf16.)
-template <typename T>
-constexpr std::optional<DType> dtype_of() {
-  if constexpr (std::same_as<T, bool>) return DType::pred;
-  if constexpr (std::same_as<T, std::int32_t>) return DType::i32;
-  if constexpr (std::same_as<T, std::uint32_t>) return DType::u32;
-  if constexpr (std::same_as<T, std::int64_t>) return DType::i64;
-  if constexpr (std::same_as<T, float>) return DType::f32;
-  if constexpr (std::same_as<T, double>) return DType::f64;
-  return {};
-}
 
 template <typename T>
 concept ChipElement = static_cast<bool>(dtype_of<T>());
@@ -51,7 +39,7 @@ class BasicElementSpan {
       : dtype_(*dtype_of<std::remove_const_t<T>>()),
         data_(reinterpret_cast<Byte*>(&element)),
         size_(1) {}
-  /// `size` elements, such as those of a torch::Tensor or of type bf16. Throws invalid_argument for
+  /// `size` elements, such as those of a torch::Tensor. Throws invalid_argument for
   /// a negative or impossible size, or no data.
   BasicElementSpan(DType dtype, Byte* data, std::int64_t size)
       : dtype_(dtype), data_(data), size_(size) {

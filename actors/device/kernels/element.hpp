@@ -1,32 +1,15 @@
 #pragma once
 /// C++ types of the dtypes, and the choice of one at run time.
 
-#include <bit>
 #include <cstdint>
 #include <cstring>
 #include <limits>
 #include <type_traits>
 
+#include <weft/spmd/program/bf16.hpp>
 #include <weft/spmd/program/type.hpp>
 
 namespace weft::kernels {
-
-/// The upper half of a float; computed with as float, rounded to nearest even when stored.
-struct Bf16 {
-  std::uint16_t bits;
-
-  Bf16() = default;
-  explicit Bf16(float value) {
-    const auto word = std::bit_cast<std::uint32_t>(value);
-    // Adding to a NaN could carry into the sign: keep its upper half, made quiet.
-    const std::uint32_t nan = (word >> 16) | 0x40U;
-    const std::uint32_t rounded = (word + 0x7fffU + ((word >> 16) & 1U)) >> 16;
-    bits = static_cast<std::uint16_t>(value != value ? nan : rounded);
-  }
-  explicit operator float() const {
-    return std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16);
-  }
-};
 
 /// 0 or 1.
 enum class Pred : std::uint8_t {};
