@@ -55,6 +55,7 @@ class Filling {
     }
     result_.const_pool = program.const_pool;
     result_.constraints = program.constraints;
+    result_.custom_targets = program.custom_targets;
     result_.locs = program.locs;
     result_.reserve(program);
   }

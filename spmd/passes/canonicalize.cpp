@@ -110,6 +110,9 @@ class Canonicalizer {
     std::vector<std::int64_t> attrs(old.begin(), old.end());
     if (program_.kind(op) == OpKind::constant) attrs[0] = constant_offset(old[0], old[1]);
     if (program_.kind(op) == OpKind::sharding_constraint) attrs[0] = constraint_index(old[0]);
+    if (program_.kind(op) == OpKind::custom_call) {
+      attrs[0] = result_.intern_target(program_.custom_target(op));
+    }
     return attrs;
   }
 

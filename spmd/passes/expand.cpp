@@ -37,6 +37,7 @@ Program expand_ops(const Program& program, const std::vector<bool>& expanded) {
   Builder builder(result);
   result.const_pool = program.const_pool;
   result.constraints = program.constraints;
+  result.custom_targets = program.custom_targets;
   result.locs = program.locs;
   result.reserve(program);
   std::vector<ValueId> value_of(program.num_values(), kNoId);

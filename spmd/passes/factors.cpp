@@ -317,6 +317,7 @@ FactorRule factor_rule(const Program& program, OpId op) {
       });
     case OpKind::select_and_scatter:
       return select_and_scatter_rule(operand(0), operand(1), window_reduction_of(attrs));
+    case OpKind::custom_call: return custom_rule(program, op);
     default: break;
   }
   if (is_composite(kind)) return composite_rule(program, op);

@@ -36,11 +36,12 @@ Shape stored_shape(const Shape& shape, const Sharding& sharding, const Mesh& mes
   return stored;
 }
 
-/// What an op does beyond its factors: a random number goes by its place in the whole, and a table
-/// has the elements that it has.
+/// What an op does beyond its factors: a random number goes by its place in the whole, a table has
+/// the elements that it has, and what a custom_call does with its operands only its kernel knows.
 bool takes_padding(const Program& program, OpId op) {
   switch (program.kind(op)) {
-    case OpKind::rng_bit_generator: return false;
+    case OpKind::rng_bit_generator:
+    case OpKind::custom_call: return false;
     case OpKind::constant:
       return program.op_attrs(op)[1] == byte_size(program.type(program.result(op)).dtype);
     default: return true;
@@ -182,6 +183,7 @@ class Padder {
         versions_(program.num_values()) {
     result_.const_pool = program.const_pool;
     result_.constraints = program.constraints;
+    result_.custom_targets = program.custom_targets;
     result_.locs = program.locs;
   }
 

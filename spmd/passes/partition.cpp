@@ -28,6 +28,7 @@ class Partitioner {
         versions_(program.num_values()),
         use_count_(program.num_values(), 0) {
     chip_.const_pool = program.const_pool;
+    chip_.custom_targets = program.custom_targets;
     chip_.locs = program.locs;
     chip_.reserve(program);
     for (const ValueId operand : program.operands) ++use_count_[operand];

@@ -42,6 +42,7 @@ class CopyInsertion {
 
   Program run() {
     result_.const_pool = program_.const_pool;
+    result_.custom_targets = program_.custom_targets;
     result_.locs = program_.locs;
     result_.reserve(program_);
     for (const ProgramInput& input : program_.inputs) {

@@ -38,6 +38,9 @@ class RuleMaker {
 /// until the products meet again.
 FactorRule reshape_rule(const Shape& from, const Shape& to);
 
+/// Of a custom_call, as its target says.
+FactorRule custom_rule(const Program& program, OpId op);
+
 /// Of softmax .. attention_grad: rows pass through, and what a row is made of isn't cut.
 FactorRule composite_rule(const Program& program, OpId op);
 

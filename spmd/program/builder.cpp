@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include <weft/spmd/program/custom_rule.hpp>
 #include <weft/spmd/program/element.hpp>
 #include <weft/spmd/program/infer.hpp>
 
@@ -223,6 +224,15 @@ ValueId Builder::cross_entropy(ValueId x, ValueId labels) {
 
 ValueId Builder::cross_entropy_grad(ValueId x, ValueId labels, ValueId g) {
   return emit(OpKind::cross_entropy_grad, {x, labels, g}, {});
+}
+
+ValueId Builder::custom_call(const CustomTarget& target, std::span<const ValueId> operands,
+                             const TensorType& result) {
+  const CustomRule rule = parse_custom_rule(target.rule);
+  std::vector<TensorType> types;
+  for (const ValueId operand : operands) types.push_back(type(operand));
+  check_custom_result(rule, factor_sizes(rule, types), result);
+  return emit(OpKind::custom_call, operands, std::array{program_->intern_target(target)}, result);
 }
 
 ValueId Builder::sharding_constraint(ValueId x, const Sharding& sharding) {

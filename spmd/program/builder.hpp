@@ -99,6 +99,10 @@ class Builder {
   ValueId cross_entropy(ValueId x, ValueId labels);
   ValueId cross_entropy_grad(ValueId x, ValueId labels, ValueId g);
 
+  /// The operands and the result as the target's rule has them.
+  ValueId custom_call(const CustomTarget& target, std::span<const ValueId> operands,
+                      const TensorType& result);
+
   ValueId sharding_constraint(ValueId x, const Sharding& sharding);
   ValueId optimization_barrier(ValueId x);
   ValueId copy(ValueId x);

@@ -29,9 +29,10 @@ std::string describe(const Program& program, const ProgramInput& input) {
 }
 
 std::string describe_op(const Program& program, OpId op) {
-  return fmt::format("{} {}{}", to_string(program.kind(op)),
-                     program.type(program.result(op)).to_string(),
-                     at(program, program.op_locs[op]));
+  const bool is_custom = program.kind(op) == OpKind::custom_call;
+  return fmt::format(
+      "{} {}{}", is_custom ? program.custom_target(op).name : to_string(program.kind(op)),
+      program.type(program.result(op)).to_string(), at(program, program.op_locs[op]));
 }
 
 std::string describe(const Program& program, const ProgramOutput& output) {
@@ -167,6 +168,7 @@ class Comparison {
         }
         return true;
       case OpKind::sharding_constraint: return true;  // with the other shardings
+      case OpKind::custom_call: return before_.custom_target(op) == after_.custom_target(op);
       default: return std::ranges::equal(before_.op_attrs(op), after_.op_attrs(op));
     }
   }

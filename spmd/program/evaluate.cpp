@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include <weft/spmd/program/custom_call.hpp>
 #include <weft/spmd/program/element.hpp>
 #include <weft/spmd/program/evaluate_composite.hpp>
 #include <weft/spmd/program/evaluate_index.hpp>
@@ -226,6 +227,30 @@ Elements elementwise(const Program& program, OpId op, std::span<const Elements* 
   return result;
 }
 
+/// By the op's own kernel, on elements of the dtypes that the program has.
+Elements custom(const Program& program, OpId op, std::span<const Elements* const> operands) {
+  std::vector<std::vector<std::byte>> bytes;
+  std::vector<const std::byte*> places;
+  for (std::size_t i = 0; i < operands.size(); ++i) {
+    const TensorType& type = program.type(program.op_operands(op)[i]);
+    std::byte* element = bytes.emplace_back(static_cast<std::size_t>(type.bytes())).data();
+    places.push_back(element);
+    for (const double value : *operands[i]) {
+      store_element(type.dtype, value, element);
+      element += byte_size(type.dtype);
+    }
+  }
+  const TensorType& type = program.type(program.result(op));
+  std::vector<std::byte> made(static_cast<std::size_t>(type.bytes()));
+  BoundCustomCall(program, op).run(places, made.data());
+  Elements result(static_cast<std::size_t>(type.num_elements()));
+  for (std::size_t i = 0; i < result.size(); ++i) {
+    const std::size_t offset = i * static_cast<std::size_t>(byte_size(type.dtype));
+    result[i] = load_element(type.dtype, made.data() + offset);
+  }
+  return result;
+}
+
 }  // namespace
 
 std::vector<std::int64_t> row_major_strides(const Shape& shape) {
@@ -320,6 +345,7 @@ Elements evaluate(const Program& program, OpId op, std::span<const Elements* con
     case OpKind::convolution:
     case OpKind::reduce_window:
     case OpKind::select_and_scatter: return evaluate_window(program, op, operands);
+    case OpKind::custom_call: return custom(program, op, operands);
     default: break;
   }
   WEFT_CHECK(is_composite(kind), to_string(kind));

@@ -77,6 +77,10 @@ void add_attrs(Digest& digest, const Program& program, OpId op) {
     case OpKind::sharding_constraint:
       digest.add_sharding(program.constraints[static_cast<std::size_t>(attrs[0])]);
       return;
+    case OpKind::custom_call:
+      digest.add_bytes(std::as_bytes(std::span(program.custom_target(op).name)));
+      digest.add_bytes(std::as_bytes(std::span(program.custom_target(op).rule)));
+      return;
     default:
       for (const std::int64_t attr : attrs) digest.add_signed(attr);
   }

@@ -163,6 +163,15 @@ TensorType infer_reduce(const OpSignature& op) {
   return {x.dtype, Shape(Dims(shape))};
 }
 
+/// How the operands and the result fit together says the target (custom_rule.hpp).
+TensorType infer_custom(const OpSignature& op) {
+  if (op.operands.empty() || op.operands.size() > kCustomOperandCountMax) {
+    reject(op, "has {} operands; it takes 1 to {}", op.operands.size(), kCustomOperandCountMax);
+  }
+  expect_counts(op, op.operands.size(), 1);
+  return op.result;
+}
+
 TensorType infer_permute(const OpSignature& op) {
   const TensorType& x = op.operands.size() == 1 ? op.operands[0] : op.result;
   const auto num_dims = static_cast<std::size_t>(x.shape.size());
@@ -257,6 +266,7 @@ TensorType infer_type(const OpSignature& op) {
     case OpKind::sharding_constraint: expect_counts(op, 1, 1); return op.operands[0];
     case OpKind::copy:
     case OpKind::optimization_barrier: expect_counts(op, 1, 0); return op.operands[0];
+    case OpKind::custom_call: return infer_custom(op);
     case OpKind::collective_permute: return infer_permute(op);
     case OpKind::all_reduce:
     case OpKind::all_gather:

@@ -18,7 +18,7 @@ struct OpSignature {
   std::span<const TensorType> operands;
   std::span<const std::int64_t> attrs;
   /// What the result is to be, for the kinds whose attributes don't say it: constant, iota,
-  /// rng_bit_generator, convert, reshape, broadcast_in_dim. Others don't read it.
+  /// rng_bit_generator, convert, reshape, broadcast_in_dim, custom_call. Others don't read it.
   TensorType result;
   /// May be null for kinds without atoms and for collective_permute (whose atoms then go
   /// unchecked).

@@ -55,6 +55,7 @@ constexpr std::array kNames = std::to_array<std::pair<OpKind, std::string_view>>
     {OpKind::sharding_constraint, "sharding_constraint"},
     {OpKind::copy, "copy"},
     {OpKind::optimization_barrier, "optimization_barrier"},
+    {OpKind::custom_call, "custom_call"},
     {OpKind::all_reduce, "all_reduce"},
     {OpKind::all_gather, "all_gather"},
     {OpKind::reduce_scatter, "reduce_scatter"},

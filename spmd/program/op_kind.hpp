@@ -81,6 +81,7 @@ enum class OpKind : std::uint16_t {
   sharding_constraint = 90,   ///< {index in Program::constraints}; identity
   copy = 91,                  ///< identity into a buffer of its own
   optimization_barrier = 92,  ///< identity; is never merged with another, nor what is made of it
+  custom_call = 93,  ///< {index in Program::custom_targets}: a function of the program's own
   // Collectives; only in per-chip programs. Atom lists are AtomList::bits().
   all_reduce = 100,      ///< {atoms, ReduceKind}
   all_gather = 101,      ///< {atoms, dim}
@@ -123,6 +124,7 @@ OpKind parse_op_kind(std::string_view name);
 
 /// Builder::concatenate takes more, several at a time.
 inline constexpr std::size_t kConcatenateCountMax = 8;
+inline constexpr std::size_t kCustomOperandCountMax = 8;
 
 constexpr bool is_unary(OpKind kind) { return kind >= OpKind::negate && kind <= OpKind::is_finite; }
 constexpr bool is_binary(OpKind kind) { return kind >= OpKind::add && kind <= OpKind::logical_and; }

@@ -139,12 +139,7 @@ class Parser {
       case OpKind::pad: return lists({"low", "high", "interior"});
       case OpKind::concatenate: return {field("dim")};
       case OpKind::dot_general: return dot_attributes();
-      case OpKind::reduce: {
-        std::vector<std::int64_t> attrs{kind_field()};
-        reader_.expect(",");
-        append(attrs, lists({"dims"}));
-        return attrs;
-      }
+      case OpKind::reduce: return kind_and_lists({"dims"});
       case OpKind::convolution: {
         std::vector<std::int64_t> attrs = lists({"lhs", "rhs", "result"});
         reader_.expect(",");
@@ -155,17 +150,14 @@ class Parser {
         return attrs;
       }
       case OpKind::reduce_window:
-      case OpKind::select_and_scatter: {
-        std::vector<std::int64_t> attrs{kind_field()};
-        reader_.expect(",");
-        append(attrs, lists({"size", "stride", "low", "high", "base_dilation", "dilation"}));
-        return attrs;
-      }
+      case OpKind::select_and_scatter:
+        return kind_and_lists({"size", "stride", "low", "high", "base_dilation", "dilation"});
       case OpKind::sharding_constraint:
         name("sharding");
         program_.constraints.push_back(
             read_sharding(reader_, mesh_, operands.empty() ? 0 : operands[0].shape.size()));
         return {static_cast<std::int64_t>(program_.constraints.size()) - 1};
+      case OpKind::custom_call: return {custom_target()};
       case OpKind::collective_permute: {
         name("from");
         std::vector<std::int64_t> attrs = atoms_per_dim();
@@ -191,15 +183,31 @@ class Parser {
     return attrs;
   }
 
+  std::int64_t custom_target() {
+    name("target");
+    CustomTarget target{reader_.string(), ""};
+    reader_.expect(",");
+    name("rule");
+    target.rule = reader_.string();
+    return program_.intern_target(target);
+  }
+
+  std::vector<std::int64_t> kind_and_lists(std::initializer_list<std::string_view> names) {
+    std::vector<std::int64_t> attrs{kind_field()};
+    reader_.expect(",");
+    append(attrs, lists(names));
+    return attrs;
+  }
+
   /// Of equal length.
   std::vector<std::int64_t> lists(std::initializer_list<std::string_view> names) {
     std::vector<std::int64_t> attrs;
     std::size_t length = 0;
-    for (const std::string_view& list : names) {
-      const bool is_first = &list == names.begin();
+    for (const std::string_view& each : names) {
+      const bool is_first = &each == names.begin();
       if (!is_first) reader_.expect(",");
       const std::size_t place = reader_.place();
-      name(list);
+      name(each);
       const std::vector<std::int64_t> words = integers();
       if (is_first) length = words.size();
       if (words.size() != length) reader_.fail_at(place, "the lists differ in length");
@@ -237,21 +245,16 @@ class Parser {
       reader_.fail_at(reader_.place(), "{} has no attributes", to_string(kind));
     }
     std::vector<std::int64_t> attrs{atoms_field()};
-    const auto next = [&](std::int64_t value) { attrs.push_back(value); };
     reader_.expect(",");
+    const auto both = [&](std::int64_t first, std::string_view second) {
+      reader_.expect(",");
+      attrs.insert(attrs.end(), {first, field(second)});
+    };
     switch (kind) {
-      case OpKind::all_reduce: next(kind_field()); break;
-      case OpKind::reduce_scatter:
-        next(kind_field());
-        reader_.expect(",");
-        next(field("dim"));
-        break;
-      case OpKind::all_to_all:
-        next(field("split"));
-        reader_.expect(",");
-        next(field("concat"));
-        break;
-      default: next(field("dim"));
+      case OpKind::all_reduce: attrs.push_back(kind_field()); break;
+      case OpKind::reduce_scatter: both(kind_field(), "dim"); break;
+      case OpKind::all_to_all: both(field("split"), "concat"); break;
+      default: attrs.push_back(field("dim"));
     }
     return attrs;
   }
@@ -264,11 +267,7 @@ class Parser {
       return {};
     }
     name("values");
-    reader_.expect("[");
-    if (reader_.accept("]")) return {};
-    do elements.push_back(reader_.number());
-    while (reader_.accept(","));
-    reader_.expect("]");
+    list([&] { elements.push_back(reader_.number()); });
     return {};
   }
 
@@ -288,11 +287,7 @@ class Parser {
 
   std::vector<std::int64_t> atoms_per_dim() {
     std::vector<std::int64_t> all;
-    reader_.expect("[");
-    if (reader_.accept("]")) return all;
-    do all.push_back(packed(read_atoms(reader_, mesh_)));
-    while (reader_.accept(","));
-    reader_.expect("]");
+    list([&] { all.push_back(packed(read_atoms(reader_, mesh_))); });
     return all;
   }
 
@@ -325,13 +320,18 @@ class Parser {
   }
 
   std::vector<std::int64_t> integers() {
-    std::vector<std::int64_t> list;
+    std::vector<std::int64_t> all;
+    list([&] { all.push_back(reader_.integer()); });
+    return all;
+  }
+
+  template <typename Read>
+  void list(Read read) {
     reader_.expect("[");
-    if (reader_.accept("]")) return list;
-    do list.push_back(reader_.integer());
+    if (reader_.accept("]")) return;
+    do read();
     while (reader_.accept(","));
     reader_.expect("]");
-    return list;
   }
 
   // Values.

@@ -66,6 +66,13 @@ void Program::add_output(ValueId value, std::string name, const Sharding& shardi
   outputs.push_back({value, std::move(name), sharding, updates});
 }
 
+std::int64_t Program::intern_target(const CustomTarget& target) {
+  const auto found = std::ranges::find(custom_targets, target);
+  const std::int64_t index = found - custom_targets.begin();
+  if (found == custom_targets.end()) custom_targets.push_back(target);
+  return index;
+}
+
 LocId Program::intern_loc(std::string_view text) {
   // From the back: the line of the op before is the likeliest.
   const auto found = std::find(locs.rbegin(), locs.rend(), text);
@@ -98,6 +105,7 @@ void Program::clear() {
   op_locs.clear();
   const_pool.clear();
   constraints.clear();
+  custom_targets.clear();
   locs.assign(1, "");
   inputs.clear();
   outputs.clear();

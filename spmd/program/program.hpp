@@ -40,6 +40,14 @@ struct ProgramOutput {
   std::int32_t updates = -1;  ///< index of the param or opt_state input whose next version this is
 };
 
+/// What a custom_call calls. The function is found by the name (custom_call.hpp).
+struct CustomTarget {
+  std::string name;
+  std::string rule;  ///< see CustomRule
+
+  friend bool operator==(const CustomTarget&, const CustomTarget&) = default;
+};
+
 struct Program {
   // Values: type and defining op (kNoId: an input).
   std::vector<TensorType> value_types;
@@ -55,7 +63,8 @@ struct Program {
   // Side tables.
   std::vector<std::byte> const_pool;  // each constant aligned to 8 bytes
   std::vector<Sharding> constraints;
-  std::vector<std::string> locs{""};  // "train.cpp:41"
+  std::vector<CustomTarget> custom_targets;  // each once
+  std::vector<std::string> locs{""};         // "train.cpp:41"
   std::vector<ProgramInput> inputs;
   std::vector<ProgramOutput> outputs;
 
@@ -75,6 +84,10 @@ struct Program {
   }
   /// One element everywhere: a constant of that, or a scalar that is spread.
   bool is_fill(OpId op) const;
+  /// Of a custom_call.
+  const CustomTarget& custom_target(OpId op) const {
+    return custom_targets[static_cast<std::size_t>(op_attrs(op)[0])];
+  }
   /// The "file:line" of an op, "" if unknown.
   const std::string& loc(OpId op) const { return locs[op_locs[op]]; }
 
@@ -85,6 +98,8 @@ struct Program {
                  std::span<const std::int64_t> op_attrs, TensorType result_type, LocId loc = 0);
   void add_output(ValueId value, std::string name, const Sharding& sharding,
                   std::int32_t updates = -1);
+  /// The index of a target.
+  std::int64_t intern_target(const CustomTarget& target);
   /// The id of a "file:line" text.
   LocId intern_loc(std::string_view text);
   /// Makes room for as many values and ops as the other has: a pass makes about as many.

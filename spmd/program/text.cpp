@@ -131,6 +131,9 @@ class Printer {
       case OpKind::sharding_constraint:
         return "sharding = " + sharding(program_.constraints[static_cast<std::size_t>(attrs[0])],
                                         program_.result(op));
+      case OpKind::custom_call:
+        return fmt::format("target = {}, rule = {}", quoted(program_.custom_target(op).name),
+                           quoted(program_.custom_target(op).rule));
       case OpKind::collective_permute:
         return "from = " + atoms_text(mesh_, attrs.first(attrs.size() / 2)) +
                ", to = " + atoms_text(mesh_, attrs.last(attrs.size() / 2));

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include <weft/spmd/program/custom_rule.hpp>
 #include <weft/spmd/program/infer.hpp>
 
 namespace weft {
@@ -123,7 +124,7 @@ void check_sharding(const Mesh& mesh, const Sharding& sharding, int num_dims,
   }
 }
 
-void check_tables(const Program& program, OpId op) {
+void check_tables(const Program& program, OpId op, std::span<const TensorType> operands) {
   const std::span<const std::int64_t> attrs = program.op_attrs(op);
   if (program.kind(op) == OpKind::constant) {
     const auto pool = static_cast<std::int64_t>(program.const_pool.size());
@@ -131,6 +132,14 @@ void check_tables(const Program& program, OpId op) {
       fail(Errc::corrupt, "bytes {} + {} aren't in the constant pool of {}, aligned to 8", attrs[0],
            attrs[1], pool);
     }
+  }
+  if (program.kind(op) == OpKind::custom_call) {
+    const auto count = static_cast<std::int64_t>(program.custom_targets.size());
+    if (attrs[0] < 0 || attrs[0] >= count) {
+      fail(Errc::corrupt, "custom target {} is outside the table of {}", attrs[0], count);
+    }
+    const CustomRule rule = parse_custom_rule(program.custom_target(op).rule);
+    check_custom_result(rule, factor_sizes(rule, operands), program.type(program.result(op)));
   }
   if (program.kind(op) == OpKind::sharding_constraint) {
     const auto count = static_cast<std::int64_t>(program.constraints.size());
@@ -161,7 +170,7 @@ void check_op(const Program& program, const Mesh& mesh, OpId op, std::vector<Ten
     fail(Errc::corrupt, "the result is {}, but its value has type {}", inferred.to_string(),
          result.to_string());
   }
-  check_tables(program, op);
+  check_tables(program, op, types);
 }
 
 void check_ops(const Program& program, const Mesh& mesh) {

@@ -190,6 +190,11 @@ std::vector<std::byte> encode_plan(const Plan& plan) {
   for (std::size_t i = 0; i < program.outputs.size(); ++i) {
     outputs.push_back(write_output(builder, program.outputs[i], plan.output_types.at(i)));
   }
+  std::vector<Offset<fb::CustomTarget>> targets;
+  for (const CustomTarget& target : program.custom_targets) {
+    const auto name = builder.CreateString(target.name);
+    targets.push_back(fb::CreateCustomTarget(builder, name, builder.CreateString(target.rule)));
+  }
   const auto types = map(program.value_types, write_type);
   const auto kinds =
       map(program.op_kinds, [](OpKind kind) { return static_cast<fb::OpKind>(kind); });
@@ -217,11 +222,13 @@ std::vector<std::byte> encode_plan(const Plan& plan) {
   const auto locs = builder.CreateVectorOfStrings(program.locs);
   const auto input_list = builder.CreateVector(inputs);
   const auto output_list = builder.CreateVector(outputs);
+  const auto target_list = targets.empty() ? 0 : builder.CreateVector(targets);
   fb::FinishPlanBuffer(
-      builder, fb::CreatePlan(builder, mesh_shape, axis_names, value_types, value_ops, slot_list,
-                              op_kinds, operand_begin, operands, results, attr_begin, attrs,
-                              op_locs, const_pool, constraint_list, locs, input_list, output_list,
-                              plan.temp_bytes, plan.temp_bytes_bound, plan.shared_bytes));
+      builder,
+      fb::CreatePlan(builder, mesh_shape, axis_names, value_types, value_ops, slot_list, op_kinds,
+                     operand_begin, operands, results, attr_begin, attrs, op_locs, const_pool,
+                     constraint_list, locs, input_list, output_list, plan.temp_bytes,
+                     plan.temp_bytes_bound, plan.shared_bytes, target_list));
   return make_envelope(kPlanFormat, body_of(builder));
 }
 
@@ -243,6 +250,11 @@ Plan decode_plan(std::span<const std::byte> bytes) {
   plan.program.const_pool.assign(pool.begin(), pool.end());
   for (const fb::Sharding& sharding : elements(*stored.constraints())) {
     plan.program.constraints.push_back(read_sharding(sharding, mesh, kPlanFormat.name));
+  }
+  if (stored.custom_targets() != nullptr) {
+    for (const fb::CustomTarget* target : *stored.custom_targets()) {
+      plan.program.custom_targets.push_back({target->name()->str(), target->rule()->str()});
+    }
   }
   read_inputs(stored, mesh, plan);
   read_outputs(stored, mesh, plan);

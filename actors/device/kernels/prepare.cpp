@@ -1,6 +1,7 @@
 #include <weft/actors/device/kernels/assemble.hpp>
 #include <weft/actors/device/kernels/attention.hpp>
 #include <weft/actors/device/kernels/convolution.hpp>
+#include <weft/actors/device/kernels/custom_call.hpp>
 #include <weft/actors/device/kernels/dot_general.hpp>
 #include <weft/actors/device/kernels/elementwise.hpp>
 #include <weft/actors/device/kernels/indexing.hpp>
@@ -50,6 +51,7 @@ Kernel choose(const Program& program, OpId op, const ChipContext& chip) {
     case OpKind::normalize_grad: return row_op(program, op);
     case OpKind::cross_entropy:
     case OpKind::cross_entropy_grad: return cross_entropy(program, op);
+    case OpKind::custom_call: return custom_call(program, op);
     case OpKind::attention:
     case OpKind::attention_grad: return attention(program, op, chip);
     default: return {};

@@ -60,6 +60,18 @@ TEST_F(Factors, WindowOpsCutOnlyTheDimsThatTheyLeaveWhole) {
   EXPECT_EQ(text(b_.concatenate(std::array{x, input({4, 2})}, 1)), "a.,a. -> a. | a=4");
 }
 
+TEST_F(Factors, ACustomCallHasThoseOfItsRule) {
+  const ValueId x = input({4, 6});
+  const auto call = [&](const char* rule, const Shape& result) {
+    const CustomTarget target{"op", rule};
+    return text(b_.custom_call(target, std::array{x, input({6})}, {DType::f32, result}));
+  };
+  EXPECT_EQ(call("i j, j -> i j", {4, 6}), "a.b,b -> a.b | a=4 b=6");
+  EXPECT_EQ(call("i j, j -> i j need_replication={j}", {4, 6}), "a.b,b -> a.b | a=4 b=6N");
+  EXPECT_EQ(call("i j, j -> i reduction={j}", {4}), "a.b,b -> a | a=4 b=6R");
+  EXPECT_EQ(call("i j, j -> k", {2}), "a.b,b -> c | a=4N b=6N c=2N");
+}
+
 TEST_F(Factors, AConcatenationMayHaveAnyNumberOfParts) {
   const std::vector<ValueId> parts(100, input({4, 1}));
   const ValueId whole = b_.concatenate(parts, 1);

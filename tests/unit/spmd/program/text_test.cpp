@@ -50,6 +50,7 @@ TEST(Text, TripKeepsEveryArray) {
   EXPECT_EQ(parsed.op_locs, program.op_locs);
   EXPECT_EQ(parsed.const_pool, program.const_pool);
   EXPECT_EQ(parsed.constraints, program.constraints);
+  EXPECT_EQ(parsed.custom_targets, program.custom_targets);
   EXPECT_EQ(parsed.locs, program.locs);
 }
 

@@ -1,5 +1,6 @@
 #include <weft/transport/format/plan_file.hpp>
 
+#include <algorithm>
 #include <functional>
 #include <string>
 
@@ -46,6 +47,22 @@ TEST(PlanFile, ReadsWhatWasWritten) {
   EXPECT_EQ(read.temp_bytes_bound, plan.temp_bytes_bound);
   EXPECT_NO_THROW(verify(read, mesh_of(read)));
   EXPECT_EQ(as_text(encode_plan(read)), as_text(encode_plan(plan)));
+}
+
+TEST(PlanFile, KeepsWhatACustomCallCalls) {
+  Plan plan = sample_plan();
+  // In the place of x^T x.
+  plan.program.op_kinds[0] = OpKind::custom_call;
+  plan.program.custom_targets = {{"other", "s -> s"}, {"gram", "b i, b j -> i j reduction={b}"}};
+  plan.program.attrs.erase(plan.program.attrs.begin(),
+                           plan.program.attrs.begin() + plan.program.attr_begin[1] - 1);
+  const std::uint32_t fewer = plan.program.attr_begin[1] - 1;
+  for (std::uint32_t& begin : plan.program.attr_begin) begin -= std::min(begin, fewer);
+  plan.program.attrs[0] = 1;
+  const Plan read = decode_plan(encode_plan(plan));
+  EXPECT_NO_THROW(verify(read, mesh_of(read)));
+  EXPECT_EQ(read.program.custom_targets, plan.program.custom_targets);
+  EXPECT_EQ(fingerprint(read.program), fingerprint(plan.program));
 }
 
 TEST(PlanFile, BytesAreThoseOfVersionOne) {

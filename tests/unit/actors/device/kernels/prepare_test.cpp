@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <weft/spmd/program/builder.hpp>
+#include <weft/tests/support/expect_error.hpp>
 #include <weft/tests/unit/actors/device/kernels/kernel_case.hpp>
 
 namespace weft::kernels {
@@ -21,6 +23,23 @@ TEST(Prepare, NamesWhatHasNoKernel) {
     const std::string text = error.what();
     EXPECT_NE(text.find("exponential of pred[3] at train.cpp:41"), std::string::npos) << text;
   }
+}
+
+TEST(Prepare, NamesACustomCallThatIsNotRegistered) {
+  Program program;
+  const TensorType type{DType::f32, {3}};
+  const ValueId x = program.add_input(type, InputKind::data, "x", {});
+  Builder builder(program);
+  builder.set_loc("train.cpp:41");
+  builder.custom_call({"nobody", "s -> s"}, std::array{x}, type);
+  const Mesh mesh({1}, {"data"});
+  weft::testing::expect_error(
+      Errc::not_found,
+      {"custom_call 'nobody' at train.cpp:41: this process has no op of that name with the "
+       "sharding_rule \"s -> s\""},
+      [&] {
+        prepare(program, 0, {mesh, 0, make_matmul_stream()});
+      });
 }
 
 }  // namespace

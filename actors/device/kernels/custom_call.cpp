@@ -1,0 +1,15 @@
+#include <weft/actors/device/kernels/custom_call.hpp>
+
+#include <weft/spmd/program/custom_call.hpp>
+
+namespace weft::kernels {
+
+static_assert(kCustomOperandCountMax <= kOperandCountMax);
+
+Kernel custom_call(const Program& program, OpId op) {
+  return {[call = BoundCustomCall(program, op)](const KernelArgs& args) {
+    call.run(args.operands, args.result);
+  }};
+}
+
+}  // namespace weft::kernels

@@ -1,0 +1,81 @@
+#pragma once
+/// Custom ops for tests, on small integers exact in every dtype that has them.
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include <weft/spmd/program/custom_call.hpp>
+#include <weft/spmd/program/custom_rule.hpp>
+
+namespace weft::testing {
+
+/// Calls `body` with an element of the operand's type, which is f32, f64 or i64.
+template <typename Body>
+void with_element(const CustomCall& call, Body body) {
+  switch (call.operand_type(0).dtype) {
+    case DType::f64: return body(double{});
+    case DType::i64: return body(std::int64_t{});
+    default: return body(float{});
+  }
+}
+
+/// 2 x + w + 1 for rows x and one row w.
+inline void affine_kernel(const CustomCall& call) {
+  with_element(call, [&]<typename T>(T) {
+    const auto x = call.operand<T>(0);
+    const auto w = call.operand<T>(1);
+    const auto y = call.result<T>();
+    for (std::size_t i = 0; i < y.size(); ++i) y[i] = 2 * x[i] + w[i % w.size()] + 1;
+  });
+}
+
+/// The sums of a row's elements up to each.
+inline void prefix_sum_kernel(const CustomCall& call) {
+  with_element(call, [&]<typename T>(T) {
+    const auto x = call.operand<T>(0);
+    const auto y = call.result<T>();
+    const Shape& shape = call.operand_type(0).shape;
+    const auto size = static_cast<std::size_t>(shape[shape.size() - 1]);
+    for (std::size_t i = 0; i < y.size(); ++i) y[i] = x[i] + (i % size == 0 ? T{0} : y[i - 1]);
+  });
+}
+
+/// The sum of the squares of each row's elements.
+inline void square_sum_kernel(const CustomCall& call) {
+  with_element(call, [&]<typename T>(T) {
+    const auto x = call.operand<T>(0);
+    const auto y = call.result<T>();
+    std::ranges::fill(y, T{0});
+    for (std::size_t i = 0; i < x.size(); ++i) y[i / (x.size() / y.size())] += x[i] * x[i];
+  });
+}
+
+/// Of operands with this many dims, 1 at least: "a b s, s -> a b s" for affine, and so on.
+enum class CustomKind : std::uint8_t { affine, prefix_sum, square_sum };
+inline CustomTarget custom_target(CustomKind kind, int num_dims) {
+  constexpr std::string_view kRows[] = {"", "a ", "a b ", "a b c ", "a b c d ", "a b c d e "};
+  const std::string row(kRows[num_dims - 1]);
+  CustomFunction function;
+  switch (kind) {
+    case CustomKind::affine:
+      function.target = {"affine", row + "s, s -> " + row + "s"};
+      function.kernel = affine_kernel;
+      break;
+    case CustomKind::prefix_sum:
+      function.target = {"prefix_sum", row + "s -> " + row + "s need_replication={s}"};
+      function.kernel = prefix_sum_kernel;
+      break;
+    case CustomKind::square_sum:
+      function.target = {"square_sum", row + "s -> " + row + " reduction={s}"};
+      function.kernel = square_sum_kernel;
+      break;
+  }
+  function.target.name += std::to_string(num_dims);
+  function.target.rule = to_text(parse_custom_rule(function.target.rule));
+  return register_custom_function(function).target;
+}
+
+}  // namespace weft::testing
