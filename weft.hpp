@@ -11,6 +11,7 @@
 #include <weft/spmd/tensor/autocast.hpp>
 #include <weft/spmd/tensor/checkpoint.hpp>
 #include <weft/spmd/tensor/compile.hpp>
+#include <weft/spmd/tensor/custom_op.hpp>
 #include <weft/spmd/tensor/functional.hpp>
 #include <weft/spmd/tensor/metrics.hpp>
 #include <weft/spmd/tensor/micro_batches.hpp>

@@ -24,10 +24,11 @@ std::string describe(const Program& program, ValueId value) {
 class BackwardWalk {
  public:
   BackwardWalk(Builder& builder, ValueId loss, std::span<const ValueId> wrt,
-               std::span<const RematRegion> regions)
+               std::span<const RematRegion> regions, const CustomVjpRule& custom)
       : builder_(builder),
         op_count_(builder.program().num_ops()),
         wrt_(wrt),
+        custom_(custom),
         regions_(regions.begin(), regions.end()),
         last_addend_(builder.program().num_values(), kNoId),
         again_(builder.program().num_values()) {
@@ -90,10 +91,21 @@ class BackwardWalk {
     for (ValueId& operand : op_.operands) operand = again_[operand];
     op_.result = again_[op_.result];
     builder_.set_loc(builder_.program().op_locs[id]);
+    if (op_.kind == OpKind::custom_call) return visit_custom(cotangent);
     // Last operand first: the walk goes backward, and sum() turns the order round.
     for (std::size_t i = operands_.size(); i-- > 0;) {
       if (!active_[operands_[i]]) continue;
       add(operands_[i], operand_cotangent(builder_, op_, i, cotangent));
+    }
+  }
+
+  void visit_custom(ValueId cotangent) {
+    if (!custom_) fail(Errc::invalid_argument, "grad: nobody knows the gradient of a custom_call");
+    const std::vector<ValueId> cotangents = custom_(op_, cotangent);
+    for (std::size_t i = operands_.size(); i-- > 0;) {
+      if (!active_[operands_[i]] || cotangents[i] == kNoId) continue;
+      const bool is_input = builder_.program().defining_op(cotangents[i]) == kNoId;
+      add(operands_[i], is_input ? builder_.copy(cotangents[i]) : cotangents[i]);
     }
   }
 
@@ -167,6 +179,7 @@ class BackwardWalk {
   Builder& builder_;
   const OpId op_count_;
   std::span<const ValueId> wrt_;
+  const CustomVjpRule& custom_;
   std::vector<bool> active_;          // by value
   std::vector<RematRegion> regions_;  // that the walk has yet to come to
   std::vector<Addend> addends_;
@@ -179,7 +192,7 @@ class BackwardWalk {
 }  // namespace
 
 std::vector<ValueId> grad(Builder& builder, ValueId loss, std::span<const ValueId> wrt,
-                          std::span<const RematRegion> regions) {
+                          std::span<const RematRegion> regions, const CustomVjpRule& custom) {
   const Program& program = builder.program();
   const TensorType type = program.type(loss);
   if (!is_floating(type.dtype) || type.shape.size() != 0) {
@@ -194,7 +207,7 @@ std::vector<ValueId> grad(Builder& builder, ValueId loss, std::span<const ValueI
     }
   }
   const LocId caller = builder.loc();
-  std::vector<ValueId> grads = BackwardWalk(builder, loss, wrt, regions).run();
+  std::vector<ValueId> grads = BackwardWalk(builder, loss, wrt, regions, custom).run();
   builder.set_loc(caller);
   return grads;
 }

@@ -1,9 +1,11 @@
 #pragma once
 /// Reverse-mode differentiation as a trace transform on the global program.
 
+#include <functional>
 #include <span>
 #include <vector>
 
+#include <weft/spmd/passes/vjp.hpp>
 #include <weft/spmd/program/builder.hpp>
 
 namespace weft {
@@ -17,13 +19,17 @@ struct RematRegion {
   std::vector<ValueId> saved = {};
 };
 
+/// Appends the cotangents of all operands of a custom_call, given its result's; kNoId for none.
+using CustomVjpRule = std::function<std::vector<ValueId>(const ForwardOp& op, ValueId cotangent)>;
+
 /// Appends ops that compute d loss / d wrt[i] and returns their values (one per wrt, of its type).
 /// `loss` is a floating scalar. One backward walk; cotangents of a value are added in op order; a
 /// wrt that the loss doesn't depend on gets zeros. New ops carry the location of the op they come
 /// from. The `regions`, in order and apart from each other, are computed again when the walk comes
-/// to them. Throws invalid_argument for a loss that isn't a floating scalar or a wrt that isn't
-/// floating, naming its type and location.
+/// to them. Custom_calls are left to `custom`. Throws invalid_argument for a loss that isn't a
+/// floating scalar or a wrt that isn't floating, naming its type and location.
 std::vector<ValueId> grad(Builder& builder, ValueId loss, std::span<const ValueId> wrt,
-                          std::span<const RematRegion> regions = {});
+                          std::span<const RematRegion> regions = {},
+                          const CustomVjpRule& custom = {});
 
 }  // namespace weft

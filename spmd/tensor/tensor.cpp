@@ -3,6 +3,7 @@
 #include <weft/spmd/passes/grad.hpp>
 #include <weft/spmd/program/element.hpp>
 #include <weft/spmd/tensor/call.hpp>
+#include <weft/spmd/tensor/custom_gradient.hpp>
 
 namespace weft {
 namespace {
@@ -119,8 +120,11 @@ std::vector<Tensor> grad(const Tensor& loss, std::span<const Tensor> wrt,
         cut->label(), file_line(cut->cut.loc));
   }
   std::vector<Tensor> grads;
+  const auto custom = [&](const ForwardOp& op, ValueId cotangent) {
+    return custom_cotangents(call.trace(), op, cotangent);
+  };
   for (const ValueId value :
-       grad(call.trace().builder(), node->value, values, call.trace().regions().all())) {
+       grad(call.trace().builder(), node->value, values, call.trace().regions().all(), custom)) {
     grads.push_back(call.result(value));
   }
   return grads;

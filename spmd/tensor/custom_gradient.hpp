@@ -1,0 +1,14 @@
+#pragma once
+/// The gradient of a custom op. For the files of this folder.
+
+#include <vector>
+
+#include <weft/spmd/passes/vjp.hpp>
+#include <weft/spmd/tensor/trace.hpp>
+
+namespace weft {
+
+/// A CustomVjpRule (passes/grad.hpp): by the vjp that the op was registered with.
+std::vector<ValueId> custom_cotangents(Trace& trace, const ForwardOp& op, ValueId cotangent);
+
+}  // namespace weft

@@ -1,0 +1,110 @@
+#include <weft/spmd/tensor/custom_op.hpp>
+
+#include <weft/spmd/program/custom_rule.hpp>
+#include <weft/spmd/tensor/autocast.hpp>
+#include <weft/spmd/tensor/call.hpp>
+#include <weft/spmd/tensor/custom_gradient.hpp>
+
+namespace weft {
+namespace {
+
+TensorType result_type_of(const CustomOp& op, const CustomRule& rule,
+                          std::span<const TensorType> operands) {
+  const std::vector<std::int64_t> sizes = factor_sizes(rule, operands);
+  if (op.result_type != nullptr) {
+    const TensorType type = op.result_type(operands);
+    try {
+      check_custom_result(rule, sizes, type);
+    } catch (const Error& error) {
+      fail(error.code(), "result_type: {}", error.what());
+    }
+    return type;
+  }
+  std::vector<std::int64_t> shape;
+  for (const std::size_t factor : rule.dims.back()) {
+    if (sizes[factor] < 0) {
+      fail(Errc::invalid_argument,
+           "sharding_rule \"{}\": no operand has the factor {} of the result, so its size isn't "
+           "known; say it with a result_type",
+           op.sharding_rule, rule.factors[factor].name);
+    }
+    shape.push_back(sizes[factor]);
+  }
+  const TensorType type{operands[0].dtype, Shape(std::span<const std::int64_t>(shape))};
+  check_custom_result(rule, sizes, type);
+  return type;
+}
+
+/// In the dtypes that the operands have, whatever autocast() is around.
+std::vector<Tensor> call_vjp(const CustomFunction& function, const CustomVjp& vjp,
+                             std::string_view where) try {
+  const AutocastScope as_it_is(DType::f32);
+  return function.vjp(vjp);
+} catch (const Error& error) {
+  fail(error.code(), "{}: vjp: {}", where, error.what());
+}
+
+}  // namespace
+
+Tensor custom_call(const CustomOp& op, const std::vector<Tensor>& operands,
+                   std::source_location loc) {
+  Call call("custom_call", loc);
+  std::vector<TensorType> types;
+  for (const Tensor& operand : operands) types.push_back(call.type(operand));
+  std::vector<ValueId> values;
+  CustomTarget target;
+  TensorType result;
+  try {
+    if (op.name.empty()) fail(Errc::invalid_argument, "name: is empty; expected a name");
+    if (op.kernel == nullptr) fail(Errc::invalid_argument, "kernel: is null; expected a function");
+    const CustomRule rule =
+        make_custom_rule(op.sharding_rule, op.need_replication_factors, op.reduction_factors);
+    result = result_type_of(op, rule, types);
+    target = {op.name, to_text(rule)};
+    register_custom_function({target, op.kernel, op.vjp});
+  } catch (const Error& error) {
+    call.refuse("op '{}': {}", op.name, error.what());
+  }
+  for (const Tensor& operand : operands) values.push_back(call.value(operand));
+  return call.result(call->custom_call(target, values, result));
+}
+
+std::vector<ValueId> custom_cotangents(Trace& trace, const ForwardOp& op, ValueId cotangent) {
+  const Program& program = trace.builder().program();
+  const CustomTarget target = program.custom_targets[static_cast<std::size_t>(op.attrs[0])];
+  const CustomFunction* function = find_custom_function(target);
+  WEFT_CHECK(function != nullptr, target.name);
+  const std::string where =
+      fmt::format("grad: op '{}' (at {})", target.name, program.locs[trace.builder().loc()]);
+  if (function->vjp == nullptr) {
+    fail(Errc::invalid_argument,
+         "{} has no gradient: give the CustomOp a vjp, or leave it out of what the loss depends on",
+         where);
+  }
+  CustomVjp vjp{.operands = {}, .result = trace.record(op.result), .cotangent = {}};
+  vjp.cotangent = trace.record(cotangent);
+  for (const ValueId operand : op.operands) vjp.operands.push_back(trace.record(operand));
+  const std::vector<Tensor> given = call_vjp(*function, vjp, where);
+  if (given.size() != op.operands.size()) {
+    fail(Errc::invalid_argument,
+         "{}: vjp gives {} tensors for {} operands; it gives one for each, an empty Tensor() where "
+         "there is no gradient",
+         where, given.size(), op.operands.size());
+  }
+  std::vector<ValueId> cotangents;
+  for (std::size_t i = 0; i < given.size(); ++i) {
+    if (!given[i].defined()) {
+      cotangents.push_back(kNoId);
+      continue;
+    }
+    if (given[i].type() != vjp.operands[i].type()) {
+      fail(Errc::invalid_argument,
+           "{}: vjp gives {} for operand {}, which is {}; a cotangent has its operand's type",
+           where, given[i].type().to_string(), i, vjp.operands[i].type().to_string());
+    }
+    cotangents.push_back(trace.value_of(given[i].node(), std::source_location::current()));
+  }
+  return cotangents;
+}
+
+}  // namespace weft
