@@ -6,6 +6,7 @@
 #include <optional>
 
 #include <weft/spmd/program/builder.hpp>
+#include <weft/tests/support/custom_ops.hpp>
 
 namespace weft::testing {
 namespace {
@@ -81,7 +82,7 @@ class ProgramMaker {
   /// nullopt where the op that came up doesn't fit its operand.
   std::optional<ValueId> try_op() {
     const ValueId x = any_value();
-    switch (random_.below(26)) {
+    switch (random_.below(28)) {
       case 0: return made(b_.unary(OpKind::negate, x), magnitude(x));
       case 1:
         return made(b_.unary(random_.one_in(2) ? OpKind::abs : OpKind::sign, x), magnitude(x));
@@ -108,6 +109,8 @@ class ProgramMaker {
       case 22: return convolution(x);
       case 23: return reduce_window(x);
       case 24: return select_and_scatter(x);
+      case 25:
+      case 26: return custom_call(x);
       default:
         return made(b_.sharding_constraint(x, any_sharding(program_.shape(x))), magnitude(x));
     }
@@ -471,6 +474,34 @@ class ProgramMaker {
     const double result = kind == ReduceKind::add ? terms * magnitude(x) : magnitude(x);
     if (result > kMagnitudeMax) return std::nullopt;
     return made(b_.reduce(kind, x, dims), result);
+  }
+
+  std::optional<ValueId> custom_call(ValueId x) {
+    const TensorType type = program_.type(x);
+    const int num_dims = type.shape.size();
+    if (num_dims == 0) return std::nullopt;
+    const std::int64_t row = type.shape[num_dims - 1];
+    switch (random_.below(3)) {
+      case 0: {
+        const CustomTarget target = custom_target(CustomKind::affine, num_dims);
+        if (magnitude(x) > kMagnitudeMax / 4) return std::nullopt;
+        return made(b_.custom_call(target, std::array{x, table({row})}, type),
+                    2 * magnitude(x) + 3);
+      }
+      case 1: {
+        const double result = magnitude(x) * static_cast<double>(row);
+        if (result > kMagnitudeMax) return std::nullopt;
+        const CustomTarget target = custom_target(CustomKind::prefix_sum, num_dims);
+        return made(b_.custom_call(target, std::array{x}, type), result);
+      }
+      default: {
+        const double result = magnitude(x) * magnitude(x) * static_cast<double>(row);
+        if (result > kMagnitudeMax) return std::nullopt;
+        const Shape rows(std::span(type.shape.begin(), type.shape.end() - 1));
+        const CustomTarget target = custom_target(CustomKind::square_sum, num_dims);
+        return made(b_.custom_call(target, std::array{x}, {type.dtype, rows}), result);
+      }
+    }
   }
 
   /// Half of what nobody uses, and the newest value in any case.
