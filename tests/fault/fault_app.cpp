@@ -153,6 +153,19 @@ float saved_sum(const weft::TrainContext& ctx) {
   return sum;
 }
 
+std::atomic<bool> square_throws{false};
+
+/// x * x, as an op of the program's own.
+weft::Tensor square(const weft::Tensor& x, const char* name) {
+  const weft::CustomOp op{
+      .name = name, .sharding_rule = "i -> i", .kernel = [](const weft::CustomCall& call) {
+        if (square_throws) throw std::runtime_error("boom");
+        std::ranges::transform(call.operand<float>(0), call.result<float>().begin(),
+                               [](float element) { return element * element; });
+      }};
+  return weft::custom_call(op, {x});
+}
+
 void loop(weft::TrainContext& ctx, const weft::Config& config) {
   const std::string mode = config["mode"];
   const bool victim = ctx.world_rank() == config["victim"].get<int>();
@@ -179,6 +192,11 @@ void loop(weft::TrainContext& ctx, const weft::Config& config) {
     weft::mark_sharding(x, *ctx.mesh(), {{"data", "model"}});
     weft::Tensor total = weft::sum(x * x);
     if (now && mode == "diverge") total = weft::sum(x * x * 2.0);
+    if (mode.starts_with("custom")) {
+      if (now && mode == "custom_throw") square_throws = true;
+      const bool diverges = now && mode == "custom_diverge";
+      total = weft::sum(square(x, diverges ? "other_square" : "square"));
+    }
     sum.assign(sum + total);
     weft::sync();
     const weft::Metrics metrics{

@@ -495,7 +495,7 @@ class ProgramMaker {
         return made(b_.custom_call(target, std::array{x}, type), result);
       }
       default: {
-        const double result = magnitude(x) * magnitude(x) * static_cast<double>(row);
+        const double result = (magnitude(x) * magnitude(x) + 1) * static_cast<double>(row);
         if (result > kMagnitudeMax) return std::nullopt;
         const Shape rows(std::span(type.shape.begin(), type.shape.end() - 1));
         const CustomTarget target = custom_target(CustomKind::square_sum, num_dims);

@@ -47,6 +47,8 @@ TEST_F(Donate, NorALaterOpOfItsLoop) {
 
 TEST_F(Donate, AnOpThatIsNotElementwiseReadsWhatItHasWrittenOver) {
   EXPECT_FALSE(donated(b_.reverse(x_, std::array<std::int64_t, 1>{0})));
+  const CustomTarget custom{"op", "s -> s"};
+  EXPECT_FALSE(donated(b_.custom_call(custom, std::array{x_}, program_.type(x_))));
 }
 
 TEST_F(Donate, AFillIsMadeByEachLoopThatReadsIt) {

@@ -3,96 +3,30 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cmath>
 
 #include <weft/spmd/tensor/autocast.hpp>
 #include <weft/spmd/tensor/checkpoint.hpp>
-#include <weft/spmd/tensor/module.hpp>
 #include <weft/tests/support/simulate_runtime.hpp>
+#include <weft/tests/unit/spmd/tensor/custom_ops.hpp>
 #include <weft/tests/unit/spmd/tensor/tensor_fixture.hpp>
 
 namespace weft {
 namespace {
 
+using testing::calls;
 using testing::expect_near;
 using testing::expect_refusal;
 using testing::f32;
+using testing::kCounted;
+using testing::kCumsum;
+using testing::kRowNorm;
+using testing::kSoftClip;
+using testing::numbers;
 using testing::SimulateRuntime;
+using testing::soft_clip;
 using testing::TensorTest;
 using Floats = std::vector<float>;
-
-/// In f32 or f64.
-template <typename T>
-void soft_clip(const CustomCall& call) {
-  const auto x = call.operand<T>(0);
-  const auto limit = call.operand<T>(1);
-  const auto y = call.result<T>();
-  for (std::size_t i = 0; i < y.size(); ++i) {
-    const T most = limit[i % limit.size()];
-    y[i] = most * std::tanh(x[i] / most);
-  }
-}
-
-const CustomOp kSoftClip{.name = "soft_clip",
-                         .sharding_rule = "b s, s -> b s",
-                         .kernel =
-                             [](const CustomCall& call) {
-                               call.operand_type(0).dtype == DType::f64 ? soft_clip<double>(call)
-                                                                        : soft_clip<float>(call);
-                             },
-                         .vjp = [](const CustomVjp& v) -> std::vector<Tensor> {
-                           const Tensor ratio = v.result / v.operands[1];
-                           const Tensor slope = 1.0 - ratio * ratio;
-                           const Tensor of_limit = ratio - v.operands[0] / v.operands[1] * slope;
-                           return {v.cotangent * slope, sum(v.cotangent * of_limit, {0})};
-                         }};
-
-/// The same of ordinary ops.
-Tensor soft_clip(const Tensor& x, const Tensor& limit) { return limit * tanh(x / limit); }
-
-/// y[b] = sum over s of x[b,s] * x[b,s]: by parts of a row.
-const CustomOp kRowNorm{.name = "row_norm",
-                        .sharding_rule = "b s -> b",
-                        .reduction_factors = {"s"},
-                        .kernel =
-                            [](const CustomCall& call) {
-                              const auto x = call.operand<float>(0);
-                              const auto y = call.result<float>();
-                              std::ranges::fill(y, 0.0F);
-                              for (std::size_t i = 0; i < x.size(); ++i) {
-                                y[i / (x.size() / y.size())] += x[i] * x[i];
-                              }
-                            },
-                        .vjp = [](const CustomVjp& v) -> std::vector<Tensor> {
-                          const Tensor& x = v.operands[0];
-                          return {2.0 * x * reshape(v.cotangent, {x.dim(0), 1})};
-                        }};
-
-/// The sums of a row's elements up to each.
-const CustomOp kCumsum{.name = "cumsum",
-                       .sharding_rule = "b s -> b s",
-                       .need_replication_factors = {"s"},
-                       .kernel =
-                           [](const CustomCall& call) {
-                             const auto x = call.operand<float>(0);
-                             const auto y = call.result<float>();
-                             const auto size =
-                                 static_cast<std::size_t>(call.result_type().shape[1]);
-                             for (std::size_t i = 0; i < y.size(); ++i) {
-                               y[i] = x[i] + (i % size == 0 ? 0.0F : y[i - 1]);
-                             }
-                           },
-                       .vjp = [](const CustomVjp& v) -> std::vector<Tensor> {
-                         return {flip(custom_call(kCumsum, {flip(v.cotangent, {1})}), {1})};
-                       }};
-
-Floats numbers(std::size_t count) {
-  Floats elements;
-  for (std::size_t i = 0; i < count; ++i)
-    elements.push_back(static_cast<float>(i * 5 % 13) / 4 - 1);
-  return elements;
-}
 
 std::int64_t count(const Program& program, OpKind kind) {
   return std::ranges::count(program.op_kinds, kind);
@@ -290,17 +224,6 @@ TEST_F(CustomOpTest, RefusesAGradientThatThereIsNot) {
   refuses("vjp: grad: ", op);
 }
 
-std::atomic<int> calls{0};
-const CustomOp kCounted{
-    .name = "counted",
-    .sharding_rule = "b s -> b s",
-    .kernel =
-        [](const CustomCall& call) {
-          ++calls;
-          std::ranges::copy(call.operand<float>(0), call.result<float>().begin());
-        },
-    .vjp = [](const CustomVjp& v) -> std::vector<Tensor> { return {v.cotangent * v.result}; }};
-
 TEST(CustomOp, IsRunOnceForEqualCallsAndNotForNobody) {
   SimulateRuntime runtime(Mesh({1}, {"data"}));
   const RuntimeScope scope(runtime);
@@ -361,87 +284,6 @@ TEST(CustomOp, TakesBf16) {
       }};
   const Tensor x = cast(f32({1, 2.5F, -3, 4}, {4}), DType::bf16);
   expect_near(cast(custom_call(twice, {x}), DType::f32), {2, 5, -6, 8});
-}
-
-struct Trained {
-  Floats w;
-  Floats limit;
-  double loss = 0;
-  std::vector<CollectiveSummary> met;
-};
-
-/// Two steps of a net with every kind of factor, in custom or in ordinary ops. `spec`: of w[6,5].
-Trained train(bool custom, const Mesh& mesh, const PartitionSpec& spec, bool shards_data) {
-  SimulateRuntime runtime(mesh);
-  const RuntimeScope scope(runtime);
-  Parameter w = make_parameter("w", numbers(30), {6, 5});
-  Parameter limit = make_parameter("limit", Floats{1, 2, 3, 4, 5}, {5});
-  mark_sharding(w, mesh, spec);
-  Trained trained;
-  for (int step = 0; step < 2; ++step) {
-    const Tensor x = f32(numbers(48), {8, 6});
-    if (shards_data) mark_sharding(x, mesh, {{"data"}, {}});
-    const Tensor hidden = matmul(x, w);
-    const Tensor clipped =
-        custom ? custom_call(kSoftClip, {hidden, limit}) : soft_clip(hidden, limit);
-    const Tensor norms = custom ? custom_call(kRowNorm, {clipped}) : sum(clipped * clipped, {1});
-    Tensor loss = mean(norms);
-    const std::vector<Tensor> grads = grad(loss, std::vector<Tensor>{w, limit});
-    w.assign(w - 0.01 * grads[0]);
-    limit.assign(limit - 0.01 * grads[1]);
-    sync();
-    trained.loss = loss.item();
-  }
-  trained.w = w.to_vector();
-  trained.limit = limit.to_vector();
-  trained.met = collectives(*runtime.plans.front(), mesh);
-  return trained;
-}
-
-/// 5 columns over 2 or 4 chips are padded: the op gets what there is of them, whole.
-TEST(CustomOp, TrainsAsOrdinaryOpsDoUnderEverySharding) {
-  const Mesh mesh({2, 2}, {"data", "model"});
-  const Trained expected = train(false, mesh, {{}, {}}, false);
-  const auto close = [](const Floats& a, const Floats& b) {
-    ASSERT_EQ(a.size(), b.size());
-    for (std::size_t i = 0; i < a.size(); ++i) EXPECT_NEAR(a[i], b[i], 1e-5) << i;
-  };
-  for (const PartitionSpec& spec : std::vector<PartitionSpec>{{{}, {}},
-                                                              {{"data"}, {}},
-                                                              {{}, {"model"}},
-                                                              {{"model"}, {"data"}},
-                                                              {{}, {"data", "model"}},
-                                                              {{"data", "model"}, {}}}) {
-    for (const bool shards_data : {false, true}) {
-      const Trained trained = train(true, mesh, spec, shards_data);
-      close(trained.w, expected.w);
-      close(trained.limit, expected.limit);
-      EXPECT_NEAR(trained.loss, expected.loss, 1e-5);
-    }
-  }
-}
-
-/// What `op` of x[4,8] meets, x sharded by `spec`.
-std::vector<OpKind> met(const CustomOp& op, const PartitionSpec& spec) {
-  const Mesh mesh({2, 2}, {"data", "model"});
-  SimulateRuntime runtime(mesh);
-  const RuntimeScope scope(runtime);
-  const Tensor x = f32(numbers(32), {4, 8});
-  mark_sharding(x, mesh, spec);
-  const Tensor y = custom_call(op, {x});
-  sync();
-  std::vector<OpKind> kinds;
-  for (const CollectiveSummary& call : collectives(*runtime.plans.front(), mesh)) {
-    kinds.push_back(call.kind);
-  }
-  return kinds;
-}
-
-TEST(CustomOp, MeetsOthersAsItsRuleSays) {
-  EXPECT_EQ(met(kCounted, {{"data"}, {"model"}}), (std::vector<OpKind>{}));
-  EXPECT_EQ(met(kCumsum, {{"data"}, {}}), (std::vector<OpKind>{}));
-  EXPECT_EQ(met(kCumsum, {{"data"}, {"model"}}), (std::vector<OpKind>{OpKind::all_gather}));
-  EXPECT_EQ(met(kRowNorm, {{"data"}, {"model"}}), (std::vector<OpKind>{OpKind::all_reduce}));
 }
 
 TEST(CustomOp, IsFoundByNameInTheCompileCache) {
