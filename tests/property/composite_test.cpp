@@ -4,10 +4,10 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <cstdlib>
 
 #include <weft/spmd/program/builder.hpp>
 #include <weft/spmd/program/text.hpp>
+#include <weft/tests/property/seeds.hpp>
 #include <weft/tests/support/executor_mesh.hpp>
 #include <weft/tests/support/random_program.hpp>
 
@@ -144,11 +144,7 @@ void check(std::uint64_t seed) {
 }
 
 TEST(Composite, AgreesWithTheInterpreterHoweverItIsSharded) {
-  if (const char* seed = std::getenv("WEFT_TEST_SEED")) {
-    check(std::stoull(seed));
-    return;
-  }
-  for (std::uint64_t seed = 0; seed < 2000; ++seed) ASSERT_NO_FATAL_FAILURE(check(seed));
+  for (const std::uint64_t seed : testing::seeds(2000)) ASSERT_NO_FATAL_FAILURE(check(seed));
 }
 
 }  // namespace

@@ -5,13 +5,13 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <cstring>
 
 #include <weft/spmd/program/element.hpp>
 #include <weft/spmd/program/infer.hpp>
 #include <weft/spmd/program/text.hpp>
 #include <weft/spmd/program/window.hpp>
+#include <weft/tests/property/seeds.hpp>
 #include <weft/tests/support/executor_mesh.hpp>
 #include <weft/tests/support/random_program.hpp>
 #include <weft/tests/support/shrink.hpp>
@@ -120,13 +120,6 @@ DType any_exact_dtype(const Program& program, Random& random) {
   return random.one_in(2) ? DType::f64 : DType::i64;
 }
 
-std::vector<std::uint64_t> seeds(std::uint64_t count) {
-  if (const char* seed = std::getenv("WEFT_TEST_SEED")) return {std::stoull(seed)};
-  std::vector<std::uint64_t> seeds;
-  for (std::uint64_t seed = 0; seed < count; ++seed) seeds.push_back(seed);
-  return seeds;
-}
-
 /// Whether the executor computes what the program says, twice; says where not.
 ::testing::AssertionResult agrees(const Program& program, const Mesh& mesh, std::uint64_t seed) {
   Random random(seed);
@@ -152,7 +145,7 @@ std::vector<std::uint64_t> seeds(std::uint64_t count) {
 
 TEST(Executor, AgreesWithTheInterpreterOnRandomPrograms) {
   const std::vector<Mesh> all = testing::small_meshes();
-  for (const std::uint64_t seed : seeds(3000)) {
+  for (const std::uint64_t seed : testing::seeds(3000)) {
     Random random(seed);
     const Mesh& mesh = all[random.below(all.size())];
     const Program made = testing::random_program(mesh, random);

@@ -4,13 +4,13 @@
 #include <gtest/gtest.h>
 
 #include <array>
-#include <cstdlib>
 
 #include <weft/spmd/mesh/hybrid_mesh.hpp>
 #include <weft/spmd/passes/plan.hpp>
 #include <weft/spmd/program/builder.hpp>
 #include <weft/spmd/program/interpret.hpp>
 #include <weft/spmd/program/text.hpp>
+#include <weft/tests/property/seeds.hpp>
 #include <weft/tests/support/mlp.hpp>
 #include <weft/tests/support/random_program.hpp>
 #include <weft/tests/support/shrink.hpp>
@@ -174,18 +174,10 @@ TEST(Partition, AgreesForAllSpecsOnAllMeshesOfTwoAxes) {
   }
 }
 
-/// The seeds to run: `count` of them, or the one that WEFT_TEST_SEED names.
-std::vector<std::uint64_t> seeds(std::uint64_t count) {
-  if (const char* seed = std::getenv("WEFT_TEST_SEED")) return {std::stoull(seed)};
-  std::vector<std::uint64_t> seeds;
-  for (std::uint64_t seed = 0; seed < count; ++seed) seeds.push_back(seed);
-  return seeds;
-}
-
 TEST(Partition, AgreesForSampledSpecsOnThreeAxes) {
   const Mesh mesh = mesh_of({2, 2, 2});
   const std::vector<PartitionSpec> specs = all_specs(mesh, 2);
-  for (const std::uint64_t seed : seeds(1000)) {
+  for (const std::uint64_t seed : testing::seeds(1000)) {
     Random random(seed);
     const auto any_spec = [&]() -> std::optional<PartitionSpec> {
       if (random.below(4) == 0) return std::nullopt;
@@ -210,7 +202,7 @@ TEST(Partition, AgreesForRandomPrograms) {
                                  mesh_of({4}),  mesh_of({2, 2}),       mesh_of({6}),
                                  mesh_of({8}),  mesh_of({4, 2}),       mesh_of({2, 2, 2}),
                                  mesh_of({16}), hybrid_mesh({4}, {2}), hybrid_mesh({2, 2}, {3, 1})};
-  for (const std::uint64_t seed : seeds(8000)) {
+  for (const std::uint64_t seed : testing::seeds(8000)) {
     Random random(seed);
     const Mesh& mesh = meshes[random.below(meshes.size())];
     ASSERT_TRUE(agrees_or_shrinks(testing::random_program(mesh, random), mesh, seed));

@@ -1,0 +1,20 @@
+#pragma once
+/// The seeds that a property is tried with.
+
+#include <cstdint>
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+namespace weft::testing {
+
+/// `count` of them; more with WEFT_TEST_TIMES=<factor>; only the one that WEFT_TEST_SEED names.
+inline std::vector<std::uint64_t> seeds(std::uint64_t count) {
+  if (const char* seed = std::getenv("WEFT_TEST_SEED")) return {std::stoull(seed)};
+  const char* times = std::getenv("WEFT_TEST_TIMES");
+  std::vector<std::uint64_t> seeds(times != nullptr ? count * std::stoull(times) : count);
+  for (std::uint64_t seed = 0; seed < seeds.size(); ++seed) seeds[seed] = seed;
+  return seeds;
+}
+
+}  // namespace weft::testing
