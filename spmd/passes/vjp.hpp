@@ -26,7 +26,7 @@ bool has_vjp(OpKind kind) noexcept;
 
 /// Appends the cotangent of operand number `index`, given the result's. The operand is floating and
 /// has_vjp(kind). Throws invalid_argument for a collective: it has none, because the global program
-/// is differentiated before it is partitioned; and for what a select_and_scatter scatters.
+/// is differentiated before it is partitioned.
 ValueId operand_cotangent(Builder& builder, const ForwardOp& op, std::size_t index,
                           ValueId cotangent);
 

@@ -1,3 +1,6 @@
+#include <algorithm>
+#include <limits>
+
 #include <weft/spmd/error.hpp>
 #include <weft/spmd/passes/vjp.hpp>
 #include <weft/spmd/program/window.hpp>
@@ -68,6 +71,83 @@ ValueId reduce_window_cotangent(Builder& builder, const ForwardOp& op, ValueId g
   return builder.reduce_window(g, reduction);
 }
 
+/// An operand as windows see it: their elements, by their place in the window.
+class WindowParts {
+ public:
+  WindowParts(Builder& builder, ValueId x, double padding, std::span<const WindowDim> dims,
+              const Shape& windows)
+      : builder_(builder), dims_(dims), windows_(windows) {
+    const TensorType type = builder.type(x);
+    DimList low, high, interior;
+    for (std::size_t dim = 0; dim < dims.size(); ++dim) {
+      const WindowDim& w = dims[dim];
+      const auto d = static_cast<int>(dim);
+      const std::int64_t end =
+          dilated(windows[d], w.stride) + dilated(w.size, w.dilation) - 1 - w.low;
+      low.push_back(std::max<std::int64_t>(w.low, 0));
+      high.push_back(std::max<std::int64_t>(end - dilated(type.shape[d], w.base_dilation), 0));
+      interior.push_back(w.base_dilation - 1);
+    }
+    padded_ = builder.pad(x, builder.constant(padding, {type.dtype, {}}), low, high, interior);
+  }
+
+  /// Element `place` of each window.
+  ValueId at(const DimList& place) const {
+    DimList start, limit, stride;
+    for (std::size_t dim = 0; dim < dims_.size(); ++dim) {
+      const WindowDim& w = dims_[dim];
+      start.push_back(place[dim] * w.dilation + std::max<std::int64_t>(-w.low, 0));
+      limit.push_back(start[dim] + dilated(windows_[static_cast<int>(dim)], w.stride));
+      stride.push_back(w.stride);
+    }
+    return builder_.slice(padded_, start, limit, stride);
+  }
+
+ private:
+  Builder& builder_;
+  std::span<const WindowDim> dims_;
+  const Shape windows_;
+  ValueId padded_;
+};
+
+/// The next place in a window, in row-major order; false behind the last.
+bool next_place(DimList& place, std::span<const WindowDim> dims) {
+  for (std::size_t dim = dims.size(); dim-- > 0;) {
+    if (++place[dim] < dims[dim].size) return true;
+    place[dim] = 0;
+  }
+  return false;
+}
+
+/// What of `g` each window gets back: what lies where its element was selected. Padding is -inf (of
+/// a minimum inf), and an element that is so too isn't told from it.
+ValueId scattered_cotangent(Builder& builder, const ForwardOp& op, ValueId g) {
+  const WindowReduction reduction = window_reduction_of(op.attrs);
+  const bool max = reduction.kind == ReduceKind::max;
+  const Shape windows = builder.type(op.operands[1]).shape;
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  const WindowParts x(builder, op.operands[0], max ? -kInfinity : kInfinity, reduction.dims,
+                      windows);
+  const WindowParts from(builder, g, 0, reduction.dims, windows);
+  DimList place(reduction.dims.size());
+  ValueId best = x.at(place);
+  ValueId result = from.at(place);
+  while (next_place(place, reduction.dims)) {
+    const ValueId next = x.at(place);
+    const ValueId found = from.at(place);
+    const ValueId first_nan =
+        builder.binary(OpKind::logical_and, builder.compare(CompareDirection::ne, next, next),
+                       builder.compare(CompareDirection::eq, best, best));
+    const ValueId better =
+        builder.compare(max ? CompareDirection::gt : CompareDirection::lt, next, best);
+    for (const ValueId beats : {first_nan, better}) {
+      best = builder.select(beats, next, best);
+      result = builder.select(beats, found, result);
+    }
+  }
+  return result;
+}
+
 }  // namespace
 
 ValueId window_cotangent(Builder& builder, const ForwardOp& op, std::size_t index, ValueId g) {
@@ -81,10 +161,7 @@ ValueId window_cotangent(Builder& builder, const ForwardOp& op, std::size_t inde
   switch (op.kind) {
     case OpKind::convolution: return convolution_cotangent(builder, op, index, g);
     case OpKind::reduce_window: return reduce_window_cotangent(builder, op, g);
-    default:
-      fail(Errc::invalid_argument,
-           "grad: {} has no gradient, so that max and min over windows have no second one (at {})",
-           to_string(op.kind), builder.program().locs[builder.loc()]);
+    default: return scattered_cotangent(builder, op, g);
   }
 }
 

@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <functional>
+#include <numeric>
 #include <random>
 #include <string>
 
@@ -431,17 +432,18 @@ TEST(Grad, OfConvolutionWithoutWindowsOrFeaturesIsZero) {
   }
 }
 
+const std::vector<WindowDim> kWindows{
+    {},
+    {.size = 2, .stride = 2},
+    {.size = 3, .low = 1, .high = 1},
+    {.size = 3, .stride = 2, .low = 2, .high = 2},
+    {.size = 2, .stride = 3, .low = -1},
+    {.size = 2, .stride = 3, .low = 1, .base_dilation = 2, .dilation = 3},
+};
+
 TEST(Grad, OfReduceWindow) {
-  const std::vector<WindowDim> windows{
-      {},
-      {.size = 2, .stride = 2},
-      {.size = 3, .low = 1, .high = 1},
-      {.size = 3, .stride = 2, .low = 2, .high = 2},
-      {.size = 2, .stride = 3, .low = -1},
-      {.size = 2, .stride = 3, .low = 1, .base_dilation = 2, .dilation = 3},
-  };
   for (const ReduceKind kind : {ReduceKind::add, ReduceKind::max, ReduceKind::min}) {
-    for (const WindowDim& window : windows) {
+    for (const WindowDim& window : kWindows) {
       // A window between the elements holds nothing: its maximum has no difference quotient.
       if (kind != ReduceKind::add && window.base_dilation > 1) continue;
       SCOPED_TRACE(fmt::format("[{}]", fmt::join(to_attrs(WindowReduction{kind, {window}}), ",")));
@@ -451,6 +453,29 @@ TEST(Grad, OfReduceWindow) {
                        }});
     }
   }
+}
+
+TEST(Grad, OfSelectAndScatter) {
+  for (const ReduceKind kind : {ReduceKind::max, ReduceKind::min}) {
+    for (const WindowDim& window : kWindows) {
+      const WindowReduction reduction{kind, {{}, window, {.size = 2, .stride = 2}}};
+      SCOPED_TRACE(fmt::format("[{}]", fmt::join(to_attrs(reduction), ",")));
+      expect_gradient({.shapes = {{2, 7, 4}, {2, window_count(window, 7), 2}},
+                       .function = [&](Builder& b, auto x) {
+                         return b.select_and_scatter(x[0], x[1], reduction);
+                       }});
+    }
+  }
+}
+
+TEST(Grad, OfTheGradientOfAMaximumOverWindows) {
+  const WindowReduction threes{ReduceKind::max, {{}, {.size = 3, .low = 1, .high = 1}}};
+  const std::vector<std::int64_t> all{0, 1};
+  expect_gradient({.shapes = {{2, 5}}, .function = [&](Builder& b, auto x) {
+                     const ValueId top =
+                         b.unary(OpKind::exponential, b.reduce_window(x[0], threes));
+                     return grad(b, b.reduce(ReduceKind::add, top, all), x)[0];
+                   }});
 }
 
 TEST(Grad, OfConvertComesBackInTheOperandsDtype) {
@@ -506,6 +531,25 @@ TEST(Grad, OfTiesInAWindowGoesToTheFirst) {
   EXPECT_EQ(gradients({{4, 4, 1, 4, 4}},
                       [&](Builder& b, auto x) { return b.reduce_window(x[0], pairs); }),
             (std::vector<Elements>{{1, 1, 0, 2, 0}}));
+}
+
+/// Scattering is linear in what is scattered: its gradient is its transpose, <S y, g> = <y, S' g>.
+TEST(Grad, OfSelectAndScatterSelectsAlike) {
+  constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  const Elements y{1, 2, 3, 4};
+  const Elements g{10, 20, 30, 40, 50};
+  for (const Elements& x : {Elements{4, 4, 1, 4, 4}, Elements{kNan, 5, kNan, kNan, 2},
+                            Elements{-kInfinity, -kInfinity, 0, 1, 0}}) {
+    SCOPED_TRACE(fmt::format("{}", fmt::join(x, " ")));
+    const auto scattered = gradients({y, g}, [&](Builder& b, auto in) {
+      const ValueId at = b.constant(std::as_bytes(std::span(x)), f64({5}));
+      const WindowReduction pairs{ReduceKind::max, {{.size = 2}}};
+      return b.binary(OpKind::multiply, b.select_and_scatter(at, in[0], pairs), in[1]);
+    });
+    EXPECT_EQ(std::inner_product(y.begin(), y.end(), scattered[0].begin(), 0.0),
+              std::inner_product(g.begin(), g.end(), scattered[1].begin(), 0.0));
+  }
 }
 
 TEST(Grad, OfPowerIsFiniteAtZero) {
@@ -671,21 +715,6 @@ TEST(Grad, RefusesAnIntegerWrt) {
   const ValueId i = program.add_input({DType::i32, {3}}, InputKind::data, "i", Sharding::closed());
   EXPECT_EQ(refusal(program, x, i),
             "grad: wrt[0] is i32[3], an input; only floating values have a gradient");
-}
-
-TEST(Grad, RefusesTheSecondGradientOfAMaximumOverWindows) {
-  Program program;
-  Builder builder(program);
-  const ValueId x = program.add_input(f64({4}), InputKind::data, "x", Sharding::closed());
-  const std::vector<std::int64_t> all{0};
-  builder.set_loc("train.cpp:7");
-  const ValueId top = builder.reduce_window(x, {ReduceKind::max, {{.size = 2}}});
-  const ValueId square = builder.binary(OpKind::multiply, top, top);
-  const ValueId g = grad(builder, builder.reduce(ReduceKind::add, square, all), std::vector{x})[0];
-  const ValueId loss = builder.reduce(ReduceKind::add, g, all);
-  EXPECT_EQ(refusal(program, loss, x),
-            "grad: select_and_scatter has no gradient, so that max and min over windows have no "
-            "second one (at train.cpp:7)");
 }
 
 TEST(Grad, RefusesCollectives) {
