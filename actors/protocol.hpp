@@ -30,7 +30,7 @@ struct Assignment {
   std::uint64_t seed = 0;
   std::string run_dir{};
   bool recovers = false;    ///< the job survives losses
-  bool keeps_state = true;  ///< FailureConfig::state_versions is 2
+  bool keeps_state = true;  ///< two versions: to go on from, or to compare
   std::uint64_t check_replicas_every = 0;
 };
 

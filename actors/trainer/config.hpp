@@ -65,7 +65,8 @@ struct FailureConfig {
   double hang_timeout_s = 0;
   /// 2: what a step updates lies beside what it was, so that no step is lost. 1: over it, which
   /// takes half the memory; after a loss the loops begin again at the last checkpoint that all
-  /// workers have reported, which they load from ctx.checkpoint(), or at step 0.
+  /// workers have reported, which they load from ctx.checkpoint(), or at step 0. A job that
+  /// survives no loss has one, unless its replicas are checked.
   int state_versions = 2;
 };
 

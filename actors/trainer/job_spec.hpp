@@ -24,7 +24,7 @@ struct JobSpec {
   std::uint64_t seed = 0;
   int checkpoints_to_keep = 0;
   RecoveryPolicy recovery;
-  bool keeps_state = true;                 ///< FailureConfig::state_versions is 2
+  bool keeps_state = true;                 ///< two versions: to go on from, or to compare
   double grace_s = 0;                      ///< 0: a preempted job is cancelled
   double hang_timeout_s = 0;               ///< 0: hangs aren't looked for
   std::uint64_t check_replicas_every = 0;  ///< steps; 0: never

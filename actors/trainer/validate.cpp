@@ -346,9 +346,11 @@ JobSpec validate(const TrainerOptions& options, const std::string& program) {
   spec.checkpoints_to_keep = options.run.checkpoint.num_to_keep;
   spec.recovery = resolve_recovery(options.run.failure, scaling.num_workers);
   spec.hang_timeout_s = options.run.failure.hang_timeout_s;
-  spec.keeps_state = options.run.failure.state_versions == 2;
   spec.grace_s = options.run.grace_s;
   spec.check_replicas_every = static_cast<std::uint64_t>(options.run.check_replicas_every);
+  const bool recovers = spec.recovery.max_failures != 0 && spec.recovery.restart != Restart::none;
+  spec.keeps_state =
+      options.run.failure.state_versions == 2 && (recovers || spec.check_replicas_every > 0);
   spec.tls = options.backend.tls;
   return spec;
 }

@@ -31,7 +31,6 @@ struct Options {
   int rounds = 40;
   int steps = 200;
   int warmup = 40;  ///< steps that don't count
-  std::string without = {};
   std::string json_file = {};
 };
 
@@ -42,7 +41,7 @@ struct Variant {
   std::vector<double> step_us = {};  ///< of each round, the median
 };
 
-std::vector<Variant> variants(const Options& options, int workers) {
+std::vector<Variant> variants(int workers) {
   const std::string program =
       std::filesystem::read_symlink("/proc/self/exe").replace_filename("bench_training");
   std::vector<Variant> all{{"plain", program}};
@@ -53,10 +52,11 @@ std::vector<Variant> variants(const Options& options, int workers) {
     all.push_back({"max_failures = 3, hang_timeout_s = 5",
                    program,
                    {"--max-failures", "3", "--hang-timeout", "5"}});
+    all.push_back({"max_failures = 3, state_versions = 1",
+                   program,
+                   {"--max-failures", "3", "--state-versions", "1"}});
   }
-  all.push_back({"state_versions = 1", program, {"--state-versions", "1"}});
   all.push_back({"check_replicas_every = 10", program, {"--check-replicas-every", "10"}});
-  if (!options.without.empty()) all.push_back({"without versions and commits", options.without});
   return all;
 }
 
@@ -113,7 +113,7 @@ std::vector<json> measure(const std::string& layout, const Options& options,
     fail(Errc::invalid_argument, "--layouts {}: expected workers x chips, as 4x4; 0x4: one process",
          layout);
   }
-  std::vector<Variant> all = variants(options, workers);
+  std::vector<Variant> all = variants(workers);
   for (int round = 0; round < options.rounds; ++round) {
     for (std::size_t i = 0; i < all.size(); ++i) {
       Variant& variant = all[(i + static_cast<std::size_t>(round)) % all.size()];
@@ -145,10 +145,6 @@ Options parse(int argc, char** argv) {
   app.add_option("--rounds", options.rounds)->check(CLI::Range(1, 1000))->capture_default_str();
   app.add_option("--steps", options.steps, "of each run")->capture_default_str();
   app.add_option("--warmup", options.warmup, "of them, that don't count")->capture_default_str();
-  app.add_option("--without", options.without,
-                 "bench_training of a build that keeps no versions of the state: one whose "
-                 "WorkerRuntime makes no StateKeeper")
-      ->check(CLI::ExistingFile);
   app.add_option("--json", options.json_file, "file for the results");
   try {
     app.parse(argc, argv);

@@ -53,7 +53,9 @@ const CustomFunction& register_custom_function(const CustomFunction& function) {
       }
       if (known->kernel != function.kernel || known->vjp != function.vjp) {
         fail(Errc::invalid_argument,
-             "name: '{}' is registered with another {} already; give one of the two another name",
+             "name: '{}' is registered with another {} already; give one of the two another name, "
+             "or "
+             "declare the op inline if it is in a header",
              function.target.name, known->kernel != function.kernel ? "kernel" : "vjp");
       }
       return *known;

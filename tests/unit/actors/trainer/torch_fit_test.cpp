@@ -22,7 +22,7 @@ class TorchFit : public ::testing::TestWithParam<TorchCase> {
  protected:
   void TearDown() override { std::filesystem::remove_all(root_); }
 
-  void expect_on(const SpmdConfig& mesh, int state_versions = 2) {
+  void expect_on(const SpmdConfig& mesh, int check_replicas_every = 0) {
     TorchTraining training;
     std::string report;
     const auto loop = [&](TrainContext& ctx) {
@@ -33,11 +33,11 @@ class TorchFit : public ::testing::TestWithParam<TorchCase> {
                                          .backend = {.spmd = mesh},
                                          .run = {.name = "torch",
                                                  .storage_path = root_,
-                                                 .failure = {.state_versions = state_versions}}})
+                                                 .check_replicas_every = check_replicas_every}})
                               .fit();
     ASSERT_TRUE(result.ok()) << result.error->message;
     expect_as_torch(GetParam(), training);
-    EXPECT_EQ(report.find("DonateBuffer") != report.npos, state_versions == 1) << report;
+    EXPECT_EQ(report.find("DonateBuffer") != report.npos, check_replicas_every == 0) << report;
   }
 
   const std::string root_ =
@@ -56,7 +56,7 @@ TEST_P(TorchFit, GivesThemWithDataAndTensorParallelism) {
   expect_on({.mesh_shape = {2, 2}, .axis_names = {"data", "model"}});
 }
 
-TEST_P(TorchFit, GivesThemWhereUpdatesAreWrittenOverWhatTheyUpdate) {
+TEST_P(TorchFit, GivesThemWhereUpdatesLieBesideWhatTheyUpdate) {
   expect_on({.mesh_shape = {2, 2}, .axis_names = {"data", "model"}}, 1);
 }
 
