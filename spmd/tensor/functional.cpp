@@ -4,7 +4,9 @@
 #include <cmath>
 #include <numbers>
 #include <numeric>
+#include <string_view>
 
+#include <weft/spmd/program/element.hpp>
 #include <weft/spmd/tensor/call.hpp>
 
 namespace weft {
@@ -144,6 +146,78 @@ Tensor rms_norm(Operand x, const Tensor& weight, double eps) {
   Call call("rms_norm", x.loc());
   if (call.widens(x, weight)) return rms_norm(call.widened(x), call.widened(weight), eps);
   return normalized(call, x, weight, {.center = false, .eps = eps}) * weight;
+}
+
+BatchStatistics batch_statistics(Operand x) {
+  Call call("batch_statistics", x.loc());
+  if (call.widens(x)) return batch_statistics(call.widened(x));
+  const Shape& shape = call.type(x).shape;
+  if (shape.size() < 2) {
+    call.refuse("{} has no dim C; it takes [N,C] or [N,C,...]", call.node(x)->label());
+  }
+  std::vector<int> others{0};
+  for (int dim = 2; dim < shape.size(); ++dim) others.push_back(dim);
+  const Tensor center = mean(x, others, true);
+  const Tensor off = x - center;
+  return {reshape(center, {shape[1]}), mean(off * off, others)};
+}
+
+Tensor batch_norm(Operand x, const BatchStatistics& statistics, const Tensor& weight,
+                  const Tensor& bias, double eps) {
+  Call call("batch_norm", x.loc());
+  const auto& [mean, variance] = statistics;
+  if (call.widens(x, mean, variance, weight, bias)) {
+    return batch_norm(call.widened(x), {call.widened(mean), call.widened(variance)},
+                      call.widened(weight), call.widened(bias), eps);
+  }
+  const TensorType& type = call.type(x);
+  if (type.shape.size() < 2) {
+    call.refuse("{} has no dim C; it takes [N,C] or [N,C,...]", call.node(x)->label());
+  }
+  const TensorType channels{type.dtype, {type.shape[1]}};
+  DimList sizes{type.shape[1]};
+  for (int dim = 2; dim < type.shape.size(); ++dim) sizes.push_back(1);
+  const auto spread = [&](const Tensor& tensor, std::string_view what) {
+    if (call.type(tensor) != channels) {
+      call.refuse("the {} {} isn't {}, one element for each channel of {}", what,
+                  call.node(tensor)->label(), channels.to_string(), call.node(x)->label());
+    }
+    return reshape(tensor, Shape(std::span<const std::int64_t>(sizes)));
+  };
+  const Tensor scale = rsqrt(spread(variance, "variance") + eps) * spread(weight, "weight");
+  const Tensor y = (x - spread(mean, "mean")) * scale;
+  return bias.defined() ? y + spread(bias, "bias") : y;
+}
+
+Tensor rope(Operand x, double base) {
+  Call call("rope", x.loc());
+  if (call.widens(x)) return rope(call.widened(x), base);
+  const TensorType type = call.type(x);
+  const int last = type.shape.size() - 1;
+  if (last < 1 || type.shape[last] % 2 != 0 || !is_floating(type.dtype) || !(base > 0)) {
+    call.refuse("{} and base {}: it takes floating [...,S,K], K even, and a base above 0",
+                call.node(x)->label(), base);
+  }
+  const std::int64_t half = type.shape[last] / 2;
+  const TensorType table{type.dtype, {type.shape[last - 1], 2 * half}};
+  const auto constant = [&](auto element) {
+    std::vector<std::byte> bytes(static_cast<std::size_t>(table.bytes()));
+    std::byte* place = bytes.data();
+    for (std::int64_t s = 0; s < table.shape[0]; ++s) {
+      for (std::int64_t i = 0; i < 2 * half; ++i) {
+        const auto pair = static_cast<double>(i % half);
+        const double rate = std::pow(base, -pair / static_cast<double>(half));
+        store_element(type.dtype, element(static_cast<double>(s) * rate, i < half), place);
+        place += byte_size(type.dtype);
+      }
+    }
+    return call.result(call->constant(bytes, table));
+  };
+  const Tensor cosines = constant([](double angle, bool) { return std::cos(angle); });
+  const Tensor sines =
+      constant([](double angle, bool first) { return first ? -std::sin(angle) : std::sin(angle); });
+  const Tensor swapped = cat({slice(x, last, half, 2 * half), slice(x, last, 0, half)}, last);
+  return x * cosines + swapped * sines;
 }
 
 Tensor attention(Operand q, const Tensor& k, const Tensor& v, const AttentionOptions& options) {

@@ -25,6 +25,23 @@ Tensor layer_norm(Operand x, const Tensor& weight, const Tensor& bias, double ep
 /// 2019).
 Tensor rms_norm(Operand x, const Tensor& weight, double eps = 1e-6);
 
+struct BatchStatistics {
+  Tensor mean;      ///< [C]
+  Tensor variance;  ///< [C], of the batch itself (biased)
+};
+/// Of x[N,C,...] over all dims but C: of the global batch, however it is sharded (torch's
+/// SyncBatchNorm).
+BatchStatistics batch_statistics(Operand x);
+/// torch.nn.functional.batch_norm of x[N,C,...]: (x - mean) / sqrt(variance + eps) * weight[C] +
+/// bias[C]; bias may be an empty tensor. The statistics are the batch's own in training, and what
+/// training has kept of them in evaluation.
+Tensor batch_norm(Operand x, const BatchStatistics& statistics, const Tensor& weight,
+                  const Tensor& bias, double eps = 1e-5);
+
+/// Rotary position embedding (J. Su et al., 2021) of x[...,S,K], K even: at position s the pair
+/// (x[i], x[i + K/2]) is turned by the angle s * base^(-2i/K), as GPT-NeoX pairs them.
+Tensor rope(Operand x, double base = 10000);
+
 struct AttentionOptions {
   bool causal = false;                         ///< query i sees keys 0 to i
   std::optional<double> scale = std::nullopt;  ///< of the scores; 1/sqrt(K) by default

@@ -280,6 +280,21 @@ def op_cases():
     case("l1_loss", F.l1_loss, input=matrix, target=target)
     case("mse_loss", F.mse_loss, input=matrix, target=target)
     case("cross_entropy", F.cross_entropy, input=3 * matrix, target=torch.tensor([5, 0, 2, 2]))
+
+    def batch_norm(x, scale, bias):
+        return F.batch_norm(x, None, None, scale, bias, training=True)
+
+    case("batch_norm", batch_norm, x=normal(4, 3, 5, 2), scale=normal(3), bias=normal(3))
+    case("batch_norm_2_dims", batch_norm, x=normal(6, 3), scale=normal(3), bias=normal(3))
+
+    def rope(x):  # torch has none
+        half = x.shape[-1] // 2
+        angle = torch.outer(torch.arange(x.shape[-2]), 100.0 ** (-torch.arange(half) / half))
+        first, second = x.chunk(2, -1)
+        return torch.cat([first * angle.cos() - second * angle.sin(),
+                          second * angle.cos() + first * angle.sin()], -1)
+
+    case("rope", rope, x=normal(2, 3, 5, 6))
     write("ops", tensors)
 
 

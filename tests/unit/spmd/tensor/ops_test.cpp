@@ -266,6 +266,31 @@ TEST_F(Ops, RefuseATensorWithoutAValue) {
   expect_error(Errc::invalid_argument, {"without a value"}, [&] { none.shape(); });
 }
 
+TEST_F(Ops, BatchNormTakesTheStatisticsThatItIsGiven) {
+  const Tensor x = f32({1, 2, 3, 4, 5, 6, 7, 8}, {2, 2, 2});
+  const BatchStatistics batch = batch_statistics(x);
+  expect_near(batch.mean, {3.5, 5.5});
+  expect_near(batch.variance, {4.25, 4.25});
+  const Tensor y = batch_norm(x, {f32({1, 2}, {2}), f32({4, 0}, {2})}, f32({2, 3}, {2}), {}, 0.25);
+  const double r = 2 / std::sqrt(4.25);
+  expect_near(y, {0, r, 6, 12, 4 * r, 5 * r, 30, 36});
+}
+
+TEST_F(Ops, BatchNormAndRopeSayWhatTheyTake) {
+  const Tensor x = f32({1, 2, 3, 4, 5, 6}, {2, 3});
+  const Tensor three = f32({1, 1, 1}, {3});
+  expect_refusal({"batch_statistics: ", "[N,C,...]"},
+                 [&](int& line) { line = __LINE__, batch_statistics(three); });
+  expect_refusal({"batch_norm: the weight ", "isn't f32[3], one element for each channel of "},
+                 [&](int& line) {
+                   line = __LINE__, batch_norm(x, {three, three}, f32({1, 1}, {2}), {});
+                 });
+  expect_refusal({"rope: ", "K even"}, [&](int& line) { line = __LINE__, rope(x); });
+  expect_refusal({"rope: ", "base 0"}, [&](int& line) {
+    line = __LINE__, rope(f32({1, 2}, {1, 2}), 0);
+  });
+}
+
 TEST_F(Ops, RefuseDimsThatDoNotExist) {
   const Tensor x = f32({1, 2, 3, 4, 5, 6}, {2, 3});
   expect_refusal({"sum: dim 2 is outside of a tensor of 2 dims"},

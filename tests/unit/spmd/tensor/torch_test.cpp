@@ -81,6 +81,9 @@ std::vector<OpCase> op_cases() {
   const auto layer_norm_of = [](Operands& of, const Tensor&) {
     return layer_norm(of["x"], of["scale"], of["bias"]);
   };
+  const auto batch_norm_of = [](Operands& of, const Tensor&) {
+    return batch_norm(of["x"], batch_statistics(of["x"]), of["scale"], of["bias"]);
+  };
   return {
       {"gelu", [](Operands& of, const Tensor&) { return gelu(of["x"]); }},
       {"silu", [](Operands& of, const Tensor&) { return silu(of["x"]); }},
@@ -89,6 +92,9 @@ std::vector<OpCase> op_cases() {
       {"log_softmax", [](Operands& of, const Tensor&) { return log_softmax(of["x"]); }},
       {"layer_norm", layer_norm_of},
       {"layer_norm_2_dims", layer_norm_of},
+      {"batch_norm", batch_norm_of},
+      {"batch_norm_2_dims", batch_norm_of},
+      {"rope", [](Operands& of, const Tensor&) { return rope(of["x"], 100); }},
       {"embedding", [](Operands& of, const Tensor& x) { return embedding(of["table"], x); }},
       conv2d_case("conv2d", {}),
       conv2d_case("conv2d_stride_padding", {.stride = {2, 3}, .padding = {1, 2}}),
