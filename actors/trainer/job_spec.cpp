@@ -8,7 +8,7 @@ Assignment assignment_of(const JobSpec& spec, const std::string& run_dir) {
                         .timeout_ms = spec.timeout().count(),
                         .seed = spec.seed,
                         .run_dir = run_dir,
-                        .recovers = spec.recovery.max_failures != 0,
+                        .recovers = spec.recovery.recovers(),
                         .keeps_state = spec.keeps_state,
                         .check_replicas_every = spec.check_replicas_every};
   if (spec.mesh) {

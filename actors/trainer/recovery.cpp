@@ -34,7 +34,7 @@ bool are_alike(const Failure& a, const Failure& b) {
 }  // namespace
 
 std::optional<std::string> Recovery::refuse(const Failure& failure, std::uint64_t committed) {
-  if (policy_.restart == Restart::none || policy_.max_failures == 0) return "";
+  if (!policy_.recovers()) return "";
   if (is_wrong_use(failure.code)) return "; it would fail so again, and is not started again";
   if (policy_.max_failures > 0 && std::ssize(failures_) >= policy_.max_failures) {
     return fmt::format("; run.failure.max_failures = {} failures came before it",

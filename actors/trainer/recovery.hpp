@@ -21,6 +21,9 @@ struct RecoveryPolicy {
   int max_failures = 0;  ///< -1: any number
   Restart restart = Restart::worker;
   std::uint64_t backoff_ms = 0;
+
+  /// Whether there is a loss that the job survives.
+  bool recovers() const { return max_failures != 0 && restart != Restart::none; }
 };
 
 class Recovery {

@@ -348,9 +348,8 @@ JobSpec validate(const TrainerOptions& options, const std::string& program) {
   spec.hang_timeout_s = options.run.failure.hang_timeout_s;
   spec.grace_s = options.run.grace_s;
   spec.check_replicas_every = static_cast<std::uint64_t>(options.run.check_replicas_every);
-  const bool recovers = spec.recovery.max_failures != 0 && spec.recovery.restart != Restart::none;
-  spec.keeps_state =
-      options.run.failure.state_versions == 2 && (recovers || spec.check_replicas_every > 0);
+  spec.keeps_state = options.run.failure.state_versions == 2 &&
+                     (spec.recovery.recovers() || spec.check_replicas_every > 0);
   spec.tls = options.backend.tls;
   return spec;
 }

@@ -104,6 +104,7 @@ class BackwardWalk {
     const std::vector<ValueId> cotangents = custom_(op_, cotangent);
     for (std::size_t i = operands_.size(); i-- > 0;) {
       if (!active_[operands_[i]] || cotangents[i] == kNoId) continue;
+      // sum() takes its place in the source from the op that has made an addend.
       const bool is_input = builder_.program().defining_op(cotangents[i]) == kNoId;
       add(operands_[i], is_input ? builder_.copy(cotangents[i]) : cotangents[i]);
     }
@@ -185,8 +186,8 @@ class BackwardWalk {
   std::vector<Addend> addends_;
   std::vector<std::uint32_t> last_addend_;  // by value: its list's head in addends_, or kNoId
   std::vector<ValueId> again_;              // by value: itself, or as it is computed again
-  ForwardOp op_;                            // that visit() is at
-  std::vector<ValueId> operands_;           // its own
+  ForwardOp op_;                            // that visit() is at, as it is computed again
+  std::vector<ValueId> operands_;           // of that op, as they were
 };
 
 }  // namespace

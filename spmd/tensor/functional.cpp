@@ -6,7 +6,6 @@
 #include <numeric>
 #include <string_view>
 
-#include <weft/spmd/program/element.hpp>
 #include <weft/spmd/tensor/call.hpp>
 
 namespace weft {
@@ -55,6 +54,15 @@ void expect_like(Call& call, const Operand& input, const Tensor& target) {
   if (call.type(input) == call.type(target)) return;
   call.refuse("{} and the target {} differ; both must have one type", call.type(input).to_string(),
               call.type(target).to_string());
+}
+
+/// That of [N,C] or [N,C,...].
+const TensorType& batch_type(Call& call, const Operand& x) {
+  const TensorType& type = call.type(x);
+  if (type.shape.size() < 2) {
+    call.refuse("{} has no dim C; it takes [N,C] or [N,C,...]", call.node(x)->label());
+  }
+  return type;
 }
 
 }  // namespace
@@ -151,10 +159,7 @@ Tensor rms_norm(Operand x, const Tensor& weight, double eps) {
 BatchStatistics batch_statistics(Operand x) {
   Call call("batch_statistics", x.loc());
   if (call.widens(x)) return batch_statistics(call.widened(x));
-  const Shape& shape = call.type(x).shape;
-  if (shape.size() < 2) {
-    call.refuse("{} has no dim C; it takes [N,C] or [N,C,...]", call.node(x)->label());
-  }
+  const Shape& shape = batch_type(call, x).shape;
   std::vector<int> others{0};
   for (int dim = 2; dim < shape.size(); ++dim) others.push_back(dim);
   const Tensor center = mean(x, others, true);
@@ -170,10 +175,7 @@ Tensor batch_norm(Operand x, const BatchStatistics& statistics, const Tensor& we
     return batch_norm(call.widened(x), {call.widened(mean), call.widened(variance)},
                       call.widened(weight), call.widened(bias), eps);
   }
-  const TensorType& type = call.type(x);
-  if (type.shape.size() < 2) {
-    call.refuse("{} has no dim C; it takes [N,C] or [N,C,...]", call.node(x)->label());
-  }
+  const TensorType& type = batch_type(call, x);
   const TensorType channels{type.dtype, {type.shape[1]}};
   DimList sizes{type.shape[1]};
   for (int dim = 2; dim < type.shape.size(); ++dim) sizes.push_back(1);
@@ -199,25 +201,13 @@ Tensor rope(Operand x, double base) {
                 call.node(x)->label(), base);
   }
   const std::int64_t half = type.shape[last] / 2;
-  const TensorType table{type.dtype, {type.shape[last - 1], 2 * half}};
-  const auto constant = [&](auto element) {
-    std::vector<std::byte> bytes(static_cast<std::size_t>(table.bytes()));
-    std::byte* place = bytes.data();
-    for (std::int64_t s = 0; s < table.shape[0]; ++s) {
-      for (std::int64_t i = 0; i < 2 * half; ++i) {
-        const auto pair = static_cast<double>(i % half);
-        const double rate = std::pow(base, -pair / static_cast<double>(half));
-        store_element(type.dtype, element(static_cast<double>(s) * rate, i < half), place);
-        place += byte_size(type.dtype);
-      }
-    }
-    return call.result(call->constant(bytes, table));
-  };
-  const Tensor cosines = constant([](double angle, bool) { return std::cos(angle); });
-  const Tensor sines =
-      constant([](double angle, bool first) { return first ? -std::sin(angle) : std::sin(angle); });
-  const Tensor swapped = cat({slice(x, last, half, 2 * half), slice(x, last, 0, half)}, last);
-  return x * cosines + swapped * sines;
+  const Tensor rates = exp(iota({half}, 0, DType::f64) * (-std::log(base) / double(half)));
+  const Tensor angles = iota({type.shape[last - 1], half}, 0, DType::f64) * rates;
+  const Tensor c = cast(cos(angles), type.dtype);
+  const Tensor s = cast(sin(angles), type.dtype);
+  const Tensor first = slice(x, last, 0, half);
+  const Tensor second = slice(x, last, half, 2 * half);
+  return cat({first * c - second * s, second * c + first * s}, last);
 }
 
 Tensor attention(Operand q, const Tensor& k, const Tensor& v, const AttentionOptions& options) {

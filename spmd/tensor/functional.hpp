@@ -39,7 +39,8 @@ Tensor batch_norm(Operand x, const BatchStatistics& statistics, const Tensor& we
                   const Tensor& bias, double eps = 1e-5);
 
 /// Rotary position embedding (J. Su et al., 2021) of x[...,S,K], K even: at position s the pair
-/// (x[i], x[i + K/2]) is turned by the angle s * base^(-2i/K), as GPT-NeoX pairs them.
+/// (x[i], x[i + K/2]) is turned by the angle s * base^(-2i/K), as GPT-NeoX pairs them. Angles are
+/// made in f64 on the chips; what several layers need of them is made once.
 Tensor rope(Operand x, double base = 10000);
 
 struct AttentionOptions {
