@@ -41,12 +41,16 @@ std::byte* StateDirectory::table(int index) const {
   return reinterpret_cast<std::byte*>(&slot(index)) + sizeof(DirectorySlot);
 }
 
-void StateDirectory::write(std::uint64_t step, std::span<const StateEntry> state) {
-  const auto holds = [&](int index) {
-    const auto& held = written_[static_cast<std::size_t>(index)];
-    return held && std::ranges::equal(*held, state);
-  };
-  if (holds(last_) && slot(last_).first.load(std::memory_order_relaxed) <= step) {
+bool StateDirectory::holds(int index, std::span<const StateEntry> state,
+                           std::uint64_t revision) const {
+  const auto& written = written_[static_cast<std::size_t>(index)];
+  return written && written->revision == revision &&
+         std::ranges::equal(written->offsets, state, {}, {}, &StateEntry::offset);
+}
+
+void StateDirectory::write(std::uint64_t step, std::span<const StateEntry> state,
+                           std::uint64_t revision) {
+  if (holds(last_, state, revision) && slot(last_).first.load(std::memory_order_relaxed) <= step) {
     return slot(last_).last.store(step, std::memory_order_release);
   }
   last_ = (last_ + 1) % kDirectorySlotCount;
@@ -54,12 +58,12 @@ void StateDirectory::write(std::uint64_t step, std::span<const StateEntry> state
   // A kill may come between any two stores: those that follow stay behind this one.
   next.first.exchange(kNoStep, std::memory_order_acq_rel);
   // In the steady state versions take turns in the same places, and the table is there already.
-  if (!holds(last_)) store(last_, state);
+  if (!holds(last_, state, revision)) store(last_, state, revision);
   next.last.store(step, std::memory_order_relaxed);
   next.first.store(step, std::memory_order_release);
 }
 
-void StateDirectory::store(int index, std::span<const StateEntry> state) {
+void StateDirectory::store(int index, std::span<const StateEntry> state, std::uint64_t revision) {
   const std::vector<std::byte> bytes = encode_state_table(state);
   if (bytes.size() > kSlotBytes - sizeof(DirectorySlot)) {
     fail(Errc::no_space,
@@ -69,11 +73,12 @@ void StateDirectory::store(int index, std::span<const StateEntry> state) {
   }
   memory_.reserve_directory(chip_, static_cast<std::size_t>(index) * kSlotBytes,
                             sizeof(DirectorySlot) + bytes.size());
-  auto& held = written_[static_cast<std::size_t>(index)];
-  held.reset();
+  auto& written = written_[static_cast<std::size_t>(index)];
+  written.reset();
   std::memcpy(table(index), bytes.data(), bytes.size());
   slot(index).bytes.store(bytes.size(), std::memory_order_relaxed);
-  held.emplace(state.begin(), state.end());
+  written.emplace(Written{.revision = revision});
+  for (const StateEntry& entry : state) written->offsets.push_back(entry.offset);
 }
 
 std::optional<int> StateDirectory::find(std::uint64_t step) const {

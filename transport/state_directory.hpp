@@ -31,8 +31,9 @@ class StateDirectory {
   StateDirectory(JobMemory& memory, const Mesh& mesh, int chip);
 
   /// Says where version `step` lies; steps only grow. Versions with the same places take one slot.
-  /// Throws no_space where there are too many tensors for a slot, or for the memory.
-  void write(std::uint64_t step, std::span<const StateEntry> state);
+  /// `revision`: states of one revision differ in offsets only. Throws no_space where there are too
+  /// many tensors for a slot, or for the memory.
+  void write(std::uint64_t step, std::span<const StateEntry> state, std::uint64_t revision);
   /// What was written for `step`; nothing if that isn't there. Throws corrupt or version where the
   /// table isn't sound, or a shard wouldn't lie in the arena's region for buffers.
   std::optional<std::vector<StateEntry>> read(std::uint64_t step) const;
@@ -44,7 +45,12 @@ class StateDirectory {
   DirectorySlot& slot(int index) const;
   std::byte* table(int index) const;
   std::optional<int> find(std::uint64_t step) const;
-  void store(int index, std::span<const StateEntry> state);
+  struct Written {
+    std::uint64_t revision = 0;
+    std::vector<std::uint64_t> offsets{};
+  };
+  bool holds(int index, std::span<const StateEntry> state, std::uint64_t revision) const;
+  void store(int index, std::span<const StateEntry> state, std::uint64_t revision);
   void require_in_arena(const StateEntry& entry) const;
 
   JobMemory& memory_;
@@ -52,7 +58,7 @@ class StateDirectory {
   const int chip_;
   int last_ = kDirectorySlotCount - 1;  ///< the slot that was written last
   /// What the slots hold: nothing where this object hasn't written it.
-  std::array<std::optional<std::vector<StateEntry>>, kDirectorySlotCount> written_;
+  std::array<std::optional<Written>, kDirectorySlotCount> written_;
 };
 
 }  // namespace weft

@@ -54,17 +54,23 @@ BufferPtr StateKeeper::take(const std::string& name, const TensorType& type) {
   return found_.extract(found).mapped();
 }
 
-void StateKeeper::updated(const std::string& name, const std::shared_ptr<ArenaBuffer>& buffer) {
-  const auto [place, is_new] = places_.try_emplace(name, entries_.size());
+std::size_t StateKeeper::place(const std::string& name, const TensorType& type,
+                               const Sharding& sharding) {
+  const auto [found, is_new] = places_.try_emplace(name, entries_.size());
   if (is_new) {
     entries_.emplace_back(StateEntry{.name = name});
     buffers_.emplace_back();
   }
-  StateEntry& entry = entries_[place->second];
-  entry.type = buffer->type();
-  entry.sharding = buffer->sharding();
-  entry.offset = buffer->offset();
-  buffers_[place->second] = buffer;
+  StateEntry& entry = entries_[found->second];
+  if (is_new || entry.type != type || entry.sharding != sharding) ++revision_;
+  entry.type = type;
+  entry.sharding = sharding;
+  return found->second;
+}
+
+void StateKeeper::updated(std::size_t place, const std::shared_ptr<ArenaBuffer>& buffer) {
+  entries_[place].offset = buffer->offset();
+  buffers_[place] = buffer;
 }
 
 std::vector<StateEntry> StateKeeper::live() const {
@@ -76,23 +82,26 @@ std::vector<StateEntry> StateKeeper::live() const {
 }
 
 void StateKeeper::write(std::uint64_t step, bool forget) {
-  const auto is_gone = [](const auto& buffer) { return buffer.expired(); };
-  if (forget && std::ranges::any_of(buffers_, is_gone)) {
-    std::size_t kept = 0;
-    for (std::size_t i = 0; i < entries_.size(); ++i) {
-      if (buffers_[i].expired()) continue;
-      if (kept != i) {
-        entries_[kept] = std::move(entries_[i]);
-        buffers_[kept] = std::move(buffers_[i]);
-      }
-      ++kept;
+  const auto is_dropped = [](const auto& buffer) { return buffer.expired(); };
+  if (forget && std::ranges::any_of(buffers_, is_dropped)) forget_dropped();
+  directory_.write(step, entries_, revision_);
+}
+
+void StateKeeper::forget_dropped() {
+  std::size_t kept = 0;
+  for (std::size_t i = 0; i < entries_.size(); ++i) {
+    if (buffers_[i].expired()) continue;
+    if (kept != i) {
+      entries_[kept] = std::move(entries_[i]);
+      buffers_[kept] = std::move(buffers_[i]);
     }
-    entries_.resize(kept);
-    buffers_.resize(kept);
-    places_.clear();
-    for (std::size_t i = 0; i < kept; ++i) places_.emplace(entries_[i].name, i);
+    ++kept;
   }
-  directory_.write(step, entries_);
+  entries_.resize(kept);
+  buffers_.resize(kept);
+  places_.clear();
+  for (std::size_t i = 0; i < kept; ++i) places_.emplace(entries_[i].name, i);
+  ++revision_;
 }
 
 }  // namespace weft

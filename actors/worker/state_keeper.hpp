@@ -30,8 +30,13 @@ class StateKeeper {
   /// invalid_argument for another type.
   BufferPtr take(const std::string& name, const TensorType& type);
 
-  /// A run has been started that writes the tensor's next version to `buffer`.
-  void updated(const std::string& name, const std::shared_ptr<ArenaBuffer>& buffer);
+  /// Changes when a tensor is written down for the first time, forgotten, or has got another type
+  /// or sharding.
+  std::uint64_t revision() const { return revision_; }
+  /// The number of the tensor, good for this revision; the next version of it is to be as given.
+  std::size_t place(const std::string& name, const TensorType& type, const Sharding& sharding);
+  /// A run has been started that writes the next version of the tensor in this place to `buffer`.
+  void updated(std::size_t place, const std::shared_ptr<ArenaBuffer>& buffer);
   /// What runs have made so far of what the loop still has.
   std::vector<StateEntry> live() const;
   /// Writes down where the state of `step` lies. `forget`: not what nobody has any more; only where
@@ -39,11 +44,13 @@ class StateKeeper {
   void write(std::uint64_t step, bool forget);
 
  private:
+  void forget_dropped();
   std::int64_t bytes_of(const StateEntry& entry) const;
 
   const Mesh& mesh_;
   StateDirectory directory_;
   const std::uint64_t resume_step_;
+  std::uint64_t revision_ = 1;
   std::vector<StateEntry> entries_;
   std::vector<std::weak_ptr<ArenaBuffer>> buffers_;      // of the entries
   std::unordered_map<std::string, std::size_t> places_;  // of the entries, by name

@@ -111,25 +111,25 @@ Runtime::RunResult WorkerRuntime::run(const Program& program, const Fingerprint&
   request->commits = commits_;
   RunResult result;
   for (std::size_t i = 0; i < inputs.size(); ++i) {
-    const auto& input = plan->program.inputs[i];
-    result.input_buffers.push_back(bind(inputs[i], plan->input_types[i], input));
+    result.input_buffers.push_back(bind(*plan, i, inputs[i]));
     request->buffers.inputs.push_back(use(result.input_buffers.back(), request->run));
   }
   Executed& executed = executed_.at(number);
   for (std::size_t i = 0; i < program.outputs.size(); ++i) {
-    const auto& output = plan->program.outputs[i];
-    const auto updated = static_cast<std::size_t>(output.updates);
+    const auto updated = static_cast<std::size_t>(plan->program.outputs[i].updates);
     if (executed.donated[i] && may_donate(inputs[updated])) {
       metrics().count("DonateBuffer");
       result.outputs.push_back(result.input_buffers[updated]);
+    } else if (state_ && plan->program.outputs[i].updates >= 0) {
+      result.outputs.push_back(next_version(*plan, i, result.input_buffers[updated]));
     } else {
-      result.outputs.push_back(make_output(plan->output_types[i], output));
+      result.outputs.push_back(make_output(*plan, i));
     }
     request->buffers.outputs.push_back(use(result.outputs.back(), request->run));
   }
   begin_run(number);
   for (const auto& device : devices_) device->run(request);
-  note_updates(program, result);
+  note_updates(executed, result);
   ++executed.runs;
   return result;
 }
@@ -149,13 +149,24 @@ std::shared_ptr<StateHash> WorkerRuntime::commit(bool updates) {
   return std::make_shared<StateHash>(step_, state_->live(), mesh_, positions_, tell);
 }
 
-void WorkerRuntime::note_updates(const Program& program, const RunResult& result) {
+void WorkerRuntime::note_updates(Executed& executed, const RunResult& result) {
   if (!state_) return;
+  const Program& program = executed.plan->program;
+  if (executed.places_revision != state_->revision()) {
+    executed.places.clear();
+    for (std::size_t i = 0; i < program.outputs.size(); ++i) {
+      const ProgramOutput& output = program.outputs[i];
+      if (output.updates < 0) continue;
+      const std::string& name = program.inputs[static_cast<std::size_t>(output.updates)].name;
+      executed.places.push_back(
+          state_->place(name, executed.plan->output_types[i], output.sharding));
+    }
+    executed.places_revision = state_->revision();
+  }
+  auto place = executed.places.begin();
   for (std::size_t i = 0; i < program.outputs.size(); ++i) {
-    const std::int32_t input = program.outputs[i].updates;
-    if (input < 0) continue;
-    state_->updated(program.inputs[static_cast<std::size_t>(input)].name,
-                    std::static_pointer_cast<ArenaBuffer>(result.outputs[i]));
+    if (program.outputs[i].updates < 0) continue;
+    state_->updated(*place++, std::static_pointer_cast<ArenaBuffer>(result.outputs[i]));
   }
 }
 
@@ -244,17 +255,9 @@ void WorkerRuntime::admit(std::uint32_t number, std::string text, const Fingerpr
   link_.permits().wait_admitted(number, runs_ + 1);
 }
 
-template <typename Allocate>
-BufferPtr WorkerRuntime::make_buffer(const TensorType& type, const Sharding& sharding,
-                                     bool is_state, Allocate allocate) {
-  const std::int64_t bytes = chip_type(type, sharding, mesh_).bytes();
-  return std::make_shared<ArenaBuffer>(type, sharding, pool_,
-                                       is_state ? BlockKind::state : BlockKind::plain,
-                                       allocate(bytes), bytes);
-}
-
-BufferPtr WorkerRuntime::bind(const Binding& binding, const TensorType& type,
-                              const ProgramInput& input) {
+BufferPtr WorkerRuntime::bind(const Plan& plan, std::size_t i, const Binding& binding) {
+  const TensorType& type = plan.input_types[i];
+  const ProgramInput& input = plan.program.inputs[i];
   if (const auto* buffer = std::get_if<BufferPtr>(&binding)) {
     WEFT_CHECK((*buffer)->sharding().same_layout(input.sharding), type.to_string());
     return *buffer;
@@ -265,20 +268,37 @@ BufferPtr WorkerRuntime::bind(const Binding& binding, const TensorType& type,
   const std::uint64_t completed = run > kRunsUnderWay ? run - kRunsUnderWay : 0;
   const bool is_state =
       state_ && (input.kind == InputKind::param || input.kind == InputKind::opt_state);
-  auto buffer = make_buffer(type, input.sharding, is_state, [&](std::int64_t bytes) {
-    return is_state ? pool_->allocate_state_for_host(bytes, common_step(memory_), completed)
-                    : pool_->allocate(bytes, completed);
-  });
+  const std::int64_t bytes = plan.program.type(input.value).bytes();
+  const std::uint64_t offset =
+      is_state ? pool_->allocate_state_for_host(bytes, common_step(memory_), completed)
+               : pool_->allocate(bytes, completed);
+  const BlockKind kind = is_state ? BlockKind::state : BlockKind::plain;
+  auto buffer = std::make_shared<ArenaBuffer>(type, input.sharding, pool_, kind, offset, bytes);
   upload(data, *buffer);
   return buffer;
 }
 
-BufferPtr WorkerRuntime::make_output(const TensorType& type, const ProgramOutput& output) {
-  const bool is_state = state_ && output.updates >= 0;
-  return make_buffer(type, output.sharding, is_state, [&](std::int64_t bytes) {
-    return is_state ? pool_->allocate_state(bytes)
-                    : pool_->allocate(bytes, BufferPool::kDeviceWrites);
-  });
+BufferPtr WorkerRuntime::make_output(const Plan& plan, std::size_t i) {
+  const ProgramOutput& output = plan.program.outputs[i];
+  const std::int64_t bytes = plan.program.type(output.value).bytes();
+  const std::uint64_t offset = pool_->allocate(bytes, BufferPool::kDeviceWrites);
+  return std::make_shared<ArenaBuffer>(plan.output_types[i], output.sharding, pool_,
+                                       BlockKind::plain, offset, bytes);
+}
+
+BufferPtr WorkerRuntime::next_version(const Plan& plan, std::size_t i, const BufferPtr& now) {
+  const ProgramOutput& output = plan.program.outputs[i];
+  auto before = std::static_pointer_cast<ArenaBuffer>(now);
+  const bool is_alike =
+      plan.output_types[i] == before->type() && output.sharding == before->sharding();
+  std::shared_ptr<ArenaBuffer> next = before->take_before(step_);
+  if (!is_alike || next == nullptr) {
+    const std::int64_t bytes = plan.program.type(output.value).bytes();
+    next = std::make_shared<ArenaBuffer>(plan.output_types[i], output.sharding, pool_,
+                                         BlockKind::state, pool_->allocate_state(bytes), bytes);
+  }
+  if (is_alike) next->replaces(std::move(before), step_);
+  return next;
 }
 
 void WorkerRuntime::require_own(const Buffer& buffer, const std::string& name) const {

@@ -67,6 +67,13 @@ class WorkerRuntime : public Runtime {
   std::uint64_t generation() const { return options_.generation; }
 
  private:
+  struct Executed {
+    std::shared_ptr<const Plan> plan;
+    std::vector<bool> donated;          // by output: may be written over the input that it updates
+    std::vector<std::size_t> places{};  // of what its outputs update, in order, in the state kept
+    std::uint64_t places_revision = 0;
+    std::uint64_t runs = 0;
+  };
   const CompileCache::Entry& find_or_compile(const Program& program, const Fingerprint& key,
                                              const RunSite& site);
   std::shared_ptr<const Plan> load_or_compile(const Program& program, const Fingerprint& key,
@@ -76,14 +83,12 @@ class WorkerRuntime : public Runtime {
   void require_loop_thread(const char* what) const;
   void await_room() const;
   void begin_run(std::uint32_t program);
-  BufferPtr bind(const Binding& binding, const TensorType& type, const ProgramInput& input);
-  BufferPtr make_output(const TensorType& type, const ProgramOutput& output);
-  template <typename Allocate>
-  BufferPtr make_buffer(const TensorType& type, const Sharding& sharding, bool is_state,
-                        Allocate allocate);
+  BufferPtr bind(const Plan& plan, std::size_t input, const Binding& binding);
+  BufferPtr make_output(const Plan& plan, std::size_t output);
+  BufferPtr next_version(const Plan& plan, std::size_t output, const BufferPtr& before);
   /// Returns what the run is to hash; mostly null.
   std::shared_ptr<StateHash> commit(bool updates);
-  void note_updates(const Program& program, const RunResult& result);
+  void note_updates(Executed& executed, const RunResult& result);
   /// Tensors may outlive the job on whose chips they lie.
   void require_own(const Buffer& buffer, const std::string& name) const;
   void upload(const std::vector<std::byte>& global, const Buffer& buffer);
@@ -105,12 +110,7 @@ class WorkerRuntime : public Runtime {
   CompileCache cache_;
   std::map<std::string, std::uint32_t> bodies_;  // numbers of on_each_chip's, by place
   std::uint32_t programs_ = 0;                   // numbered so far, bodies too
-  struct Executed {
-    std::shared_ptr<const Plan> plan;
-    std::vector<bool> donated;  // by output: may be written over the input that it updates
-    std::uint64_t runs = 0;
-  };
-  std::map<std::uint32_t, Executed> executed_;  // by program
+  std::map<std::uint32_t, Executed> executed_;   // by program
   std::uint64_t step_ = 0;
   std::uint64_t commits_ = 0;  // by the runs from here on
   std::uint64_t runs_ = 0;

@@ -19,6 +19,8 @@ using State = std::vector<StateEntry>;
 constexpr std::size_t kCapacity = std::size_t{1} << 20;
 constexpr std::size_t kSlotBytes = kDirectoryBytes / kDirectorySlotCount;
 constexpr int kChip = 1;
+/// Of the states that a test writes: they differ in their places alone.
+constexpr std::uint64_t kRevision = 1;
 
 class StateDirectoryTest : public ::testing::Test {
  protected:
@@ -36,7 +38,7 @@ class StateDirectoryTest : public ::testing::Test {
   /// What is written for a first version is refused when it is read, for this.
   void expect_corrupt(std::initializer_list<std::string_view> words, const State& state) {
     StateDirectory writer(memory, mesh, kChip);
-    writer.write(1, state);
+    writer.write(1, state, kRevision);
     expect_error(Errc::corrupt, words, [&] { directory.read(1); });
   }
 
@@ -48,8 +50,8 @@ class StateDirectoryTest : public ::testing::Test {
 
 TEST_F(StateDirectoryTest, ReadsWhatWasWrittenForAStep) {
   EXPECT_FALSE(directory.read(0));
-  directory.write(3, state(0));
-  directory.write(4, state(1));
+  directory.write(3, state(0), kRevision);
+  directory.write(4, state(1), kRevision);
   EXPECT_EQ(directory.read(3), state(0));
   EXPECT_EQ(directory.read(4), state(1));
   EXPECT_FALSE(directory.read(0));
@@ -58,21 +60,21 @@ TEST_F(StateDirectoryTest, ReadsWhatWasWrittenForAStep) {
 }
 
 TEST_F(StateDirectoryTest, KnowsAJobWithoutState) {
-  directory.write(1, {});
+  directory.write(1, {}, kRevision);
   EXPECT_EQ(directory.read(1), State{});
 }
 
 TEST_F(StateDirectoryTest, IsOfItsChipAlone) {
   StateDirectory other(memory, mesh, kChip + 1);
-  directory.write(1, state(0));
+  directory.write(1, state(0), kRevision);
   EXPECT_FALSE(other.read(1));
 }
 
 TEST_F(StateDirectoryTest, VersionsInTheSamePlacesTakeOneSlot) {
-  for (std::uint64_t step = 1; step <= 100; ++step) directory.write(step, state(0));
-  directory.write(101, state(1));
-  directory.write(102, state(2));
-  directory.write(103, state(3));
+  for (std::uint64_t step = 1; step <= 100; ++step) directory.write(step, state(0), kRevision);
+  directory.write(101, state(1), kRevision);
+  directory.write(102, state(2), kRevision);
+  directory.write(103, state(3), kRevision);
   EXPECT_EQ(directory.read(1), state(0));
   EXPECT_EQ(directory.read(100), state(0));
   EXPECT_EQ(directory.read(101), state(1));
@@ -81,7 +83,7 @@ TEST_F(StateDirectoryTest, VersionsInTheSamePlacesTakeOneSlot) {
 
 TEST_F(StateDirectoryTest, HasTheLastFour) {
   for (std::uint64_t step = 1; step <= 20; ++step) {
-    directory.write(step, state(step));
+    directory.write(step, state(step), kRevision);
     for (std::uint64_t back = 0; back < step; ++back) {
       const auto expected = back < 4 ? std::optional(state(step - back)) : std::nullopt;
       ASSERT_EQ(directory.read(step - back), expected) << step << " - " << back;
@@ -91,33 +93,44 @@ TEST_F(StateDirectoryTest, HasTheLastFour) {
 
 TEST_F(StateDirectoryTest, TablesThatTakeTurnsAreWrittenOnce) {
   std::uint64_t step = 1;
-  for (; step <= 4; ++step) directory.write(step, state(step % 2));
+  for (; step <= 4; ++step) directory.write(step, state(step % 2), kRevision);
   for (int slot = 0; slot < kDirectorySlotCount; ++slot) table(slot)[0] ^= std::byte{1};
-  for (; step <= 12; ++step) directory.write(step, state(step % 2));
+  for (; step <= 12; ++step) directory.write(step, state(step % 2), kRevision);
   for (int slot = 0; slot < kDirectorySlotCount; ++slot) table(slot)[0] ^= std::byte{1};
   for (; step <= 20; ++step) {
-    directory.write(step, state(step % 2));
+    directory.write(step, state(step % 2), kRevision);
     for (std::uint64_t back = 0; back < 4; ++back) {
       ASSERT_EQ(directory.read(step - back), state((step - back) % 2));
     }
   }
 }
 
+TEST_F(StateDirectoryTest, AnotherRevisionIsWrittenWhereverItLies) {
+  State renamed = state(0);
+  renamed[0].name = "fc2.weight";
+  directory.write(1, state(0), kRevision);
+  directory.write(2, renamed, kRevision + 1);
+  directory.write(3, state(0), kRevision + 2);
+  EXPECT_EQ(directory.read(1), state(0));
+  EXPECT_EQ(directory.read(2), renamed);
+  EXPECT_EQ(directory.read(3), state(0));
+}
+
 TEST_F(StateDirectoryTest, StepsThatAreToBeTakenAgainAreForgotten) {
-  for (std::uint64_t step = 1; step <= 10; ++step) directory.write(step, state(0));
-  directory.write(11, state(1));
+  for (std::uint64_t step = 1; step <= 10; ++step) directory.write(step, state(0), kRevision);
+  directory.write(11, state(1), kRevision);
   directory.keep_only(7);
   EXPECT_EQ(directory.read(7), state(0));
   EXPECT_FALSE(directory.read(8));
   EXPECT_FALSE(directory.read(11));
-  directory.write(8, state(0));
-  directory.write(9, state(2));
+  directory.write(8, state(0), kRevision);
+  directory.write(9, state(2), kRevision);
   EXPECT_EQ(directory.read(8), state(0));
   EXPECT_EQ(directory.read(9), state(2));
 }
 
 TEST_F(StateDirectoryTest, KeepsNothingOfAStepThatItHasNot) {
-  directory.write(5, state(0));
+  directory.write(5, state(0), kRevision);
   directory.keep_only(6);
   EXPECT_FALSE(directory.read(5));
   EXPECT_FALSE(directory.read(6));
@@ -129,14 +142,14 @@ TEST_F(StateDirectoryTest, ASuccessorGoesOn) {
     SCOPED_TRACE(last);
     StateDirectory first(memory, mesh, kChip);
     first.keep_only(0);
-    for (std::uint64_t step = 1; step <= last; ++step) first.write(step, state(step));
+    for (std::uint64_t step = 1; step <= last; ++step) first.write(step, state(step), kRevision);
     StateDirectory successor(memory, mesh, kChip);
     EXPECT_EQ(successor.read(last), state(last));
     successor.keep_only(last);
-    for (std::uint64_t i = 1; i <= 3; ++i) successor.write(last + i, state(40 + i));
+    for (std::uint64_t i = 1; i <= 3; ++i) successor.write(last + i, state(40 + i), kRevision);
     EXPECT_EQ(successor.read(last), state(last)) << "three versions ahead";
     EXPECT_EQ(successor.read(last + 3), state(43));
-    successor.write(last + 4, state(44));
+    successor.write(last + 4, state(44), kRevision);
     EXPECT_EQ(successor.read(last + 4), state(44));
     EXPECT_FALSE(successor.read(last));
   }
@@ -151,7 +164,7 @@ TEST(StateDirectory, OutlivesItsProcess) {
   };
   testing::ChildProcess child([&] {
     JobMemory opened = JobMemory::open(job);
-    StateDirectory(opened, mesh, 0).write(9, state);
+    StateDirectory(opened, mesh, 0).write(9, state, kRevision);
   });
   EXPECT_EQ(child.join(), "");
   EXPECT_EQ(StateDirectory(memory, mesh, 0).read(9), state);
@@ -159,16 +172,16 @@ TEST(StateDirectory, OutlivesItsProcess) {
 }
 
 TEST_F(StateDirectoryTest, SaysHowManyTensorsAreTooMany) {
-  directory.write(1, state(0));
+  directory.write(1, state(0), kRevision);
   State many(40'000, state(0).front());
   expect_error(Errc::no_space, {"40000 tensors", "room for 4194240"},
-               [&] { directory.write(2, many); });
+               [&] { directory.write(2, many, kRevision + 1); });
   EXPECT_EQ(directory.read(1), state(0));
   EXPECT_FALSE(directory.read(2));
 }
 
 TEST_F(StateDirectoryTest, RefusesATableThatIsNone) {
-  directory.write(1, state(0));
+  directory.write(1, state(0), kRevision);
   word(0, 2) = kSlotBytes - 63;
   expect_error(Errc::corrupt, {"chip 1", "4194241 bytes"}, [&] { directory.read(1); });
   word(0, 2) = ~std::uint64_t{0};
@@ -188,9 +201,9 @@ TEST_F(StateDirectoryTest, RefusesShardsThatLieNowhere) {
     return state;
   };
   const std::uint64_t bytes = 8 * 64 * 4;
-  directory.write(1, lying_at(kCapacity - bytes));
+  directory.write(1, lying_at(kCapacity - bytes), kRevision);
   EXPECT_TRUE(directory.read(1));
-  directory.write(2, lying_at(memory.buffers_offset()));
+  directory.write(2, lying_at(memory.buffers_offset()), kRevision);
   EXPECT_TRUE(directory.read(2));
   for (const std::uint64_t offset :
        {kCapacity - bytes + 64, kCapacity, kCapacity + 64, memory.buffers_offset() - 64,
@@ -208,12 +221,12 @@ TEST(StateDirectory, RefusesAShardingThatDividesByMoreThanThereAre) {
   State state{{"w", {DType::f64, {std::int64_t{1} << 53}}, {}, memory.buffers_offset()}};
   state[0].sharding.dims[0] = AtomList::from_bits(0x1111'1111'1111'1111);
   StateDirectory directory(memory, mesh, 0);
-  directory.write(1, state);
+  directory.write(1, state, kRevision);
   expect_error(Errc::corrupt, {"atoms twice"}, [&] { directory.read(1); });
 }
 
 TEST_F(StateDirectoryTest, RefusesEveryFlippedBitOfATable) {
-  directory.write(1, state(0));
+  directory.write(1, state(0), kRevision);
   for (std::uint64_t bit = 0; bit < 8 * word(0, 2); ++bit) {
     std::byte& damaged = table(0)[bit / 8];
     damaged ^= std::byte{1} << (bit % 8);
@@ -224,7 +237,7 @@ TEST_F(StateDirectoryTest, RefusesEveryFlippedBitOfATable) {
 }
 
 TEST_F(StateDirectoryTest, BearsAnyWordsBeforeItsTables) {
-  for (std::uint64_t step = 1; step <= 4; ++step) directory.write(step, state(step));
+  for (std::uint64_t step = 1; step <= 4; ++step) directory.write(step, state(step), kRevision);
   const std::vector<std::uint64_t> words = {0, 1, 2, 3, 4, 64, kSlotBytes, ~std::uint64_t{0}};
   std::mt19937 chance(1);
   for (int round = 0; round < 1000; ++round) {

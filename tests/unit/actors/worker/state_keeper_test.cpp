@@ -29,7 +29,7 @@ class StateKeeperTest : public ::testing::Test {
       const std::int64_t bytes = chip_type(type, sharding, mesh).bytes();
       auto buffer = std::make_shared<ArenaBuffer>(type, sharding, pool, BlockKind::state,
                                                   pool->allocate_state(bytes), bytes);
-      keeper.updated(name, buffer);
+      keeper.updated(keeper.place(name, type, sharding), buffer);
       return buffer;
     }
     std::uint64_t offset_of(const std::string& name, const TensorType& type) {
@@ -151,6 +151,30 @@ TEST_F(StateKeeperTest, KnowsThePlacesOfTheRestOnceItHasForgottenOne) {
   Process second(memory, mesh, 2);
   EXPECT_EQ(second.offset_of("w", kWeight), weight->offset());
   EXPECT_EQ(second.offset_of("added", kScalar), added->offset());
+}
+
+TEST_F(StateKeeperTest, ARevisionIsOfNamesTypesAndShardings) {
+  auto weight = first.update("w", kWeight);
+  auto count = first.update("t", kScalar);
+  const std::uint64_t begin = first.keeper.revision();
+  weight = first.update("w", kWeight);
+  first.keeper.write(1, true);
+  EXPECT_EQ(first.keeper.revision(), begin) << "only its place has changed";
+  const auto changes = [&](const auto& change) {
+    const std::uint64_t before = first.keeper.revision();
+    change();
+    return first.keeper.revision() != before;
+  };
+  EXPECT_TRUE(changes([&] { weight = first.update("w", {DType::bf16, {8, 4}}); }));
+  Sharding by_data;
+  by_data.dims[0] = AtomList{1};
+  EXPECT_TRUE(changes([&] { weight = first.update("w", {DType::bf16, {8, 4}}, by_data); }));
+  count.reset();
+  EXPECT_FALSE(changes([&] { first.keeper.write(2, false); }));
+  EXPECT_TRUE(changes([&] { first.keeper.write(3, true); })) << "forgotten";
+  EXPECT_TRUE(changes([&] { count = first.update("t", kScalar); }));
+  Process second(memory, mesh, 3);
+  EXPECT_EQ(second.offset_of("w", {DType::bf16, {8, 4}}), weight->offset());
 }
 
 /// A loop makes its parameters one after the other, and may run before it has made them all.

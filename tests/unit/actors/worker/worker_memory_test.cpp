@@ -3,7 +3,9 @@
 #include <cstring>
 #include <numeric>
 #include <random>
+#include <set>
 
+#include <weft/actors/worker/arena_buffer.hpp>
 #include <weft/actors/worker/buffer_pool.hpp>
 #include <weft/actors/worker/shard_copy.hpp>
 #include <weft/tests/support/expect_error.hpp>
@@ -102,6 +104,71 @@ TEST(BufferPool, TheHostGetsStateOnceNobodyCanGoBackToIt) {
   EXPECT_NE(pool.allocate_state_for_host(64, 3, 9), block) << "version 3 is what all would go to";
   EXPECT_NE(pool.allocate_state_for_host(64, 4, 4), block) << "run 5 still reads it";
   EXPECT_EQ(pool.allocate_state_for_host(64, 4, 5), block);
+}
+
+class Versions : public ::testing::Test {
+ protected:
+  using Version = std::shared_ptr<ArenaBuffer>;
+  Version version() {
+    return std::make_shared<ArenaBuffer>(TensorType{DType::f32, {16}}, Sharding::closed(), pool,
+                                         BlockKind::state, pool->allocate_state(64), 64);
+  }
+  /// What a run in `step` writes the next version to.
+  Version update(const Version& now, std::uint64_t step) {
+    pool->begin_step(step);
+    Version next = now->take_before(step);
+    if (next == nullptr) next = version();
+    next->replaces(now, step);
+    return next;
+  }
+
+  JobMemory job = memory();
+  std::shared_ptr<BufferPool> pool = std::make_shared<BufferPool>(job, std::vector{0});
+};
+
+TEST_F(Versions, TwoBuffersTakeTurns) {
+  Version now = version();
+  const std::uint64_t even = now->offset();
+  now = update(now, 1);
+  const std::uint64_t odd = now->offset();
+  EXPECT_NE(odd, even);
+  for (std::uint64_t step = 2; step < 10; ++step) {
+    now = update(now, step);
+    EXPECT_EQ(now->offset(), step % 2 == 0 ? even : odd);
+  }
+}
+
+TEST_F(Versions, WhatAStepBeganWithStaysThroughIt) {
+  Version now = version();
+  for (std::uint64_t step = 1; step < 10; ++step) {
+    const std::uint64_t begin = now->offset();
+    for (int run = 0; run < 3; ++run) {
+      now = update(now, step);
+      EXPECT_NE(now->offset(), begin) << step;
+    }
+  }
+}
+
+TEST_F(Versions, ThatOneStillHasIsNotWrittenOver) {
+  Version now = version();
+  const Version kept = now;
+  for (std::uint64_t step = 1; step < 10; ++step) {
+    now = update(now, step);
+    EXPECT_NE(now->offset(), kept->offset()) << step;
+  }
+}
+
+TEST_F(Versions, TheirBlocksAreFreeOnceTheLastIsDropped) {
+  Version now = version();
+  std::set<std::uint64_t> taken{now->offset()};
+  for (std::uint64_t step = 1; step < 4; ++step) {
+    now = update(now, step);
+    taken.insert(now->offset());
+  }
+  now.reset();
+  pool->begin_step(4);
+  const std::set<std::uint64_t> again{pool->allocate_state(64), pool->allocate_state(64)};
+  EXPECT_EQ(again, taken);
 }
 
 TEST(BufferPool, StateAndOthersNeverChangePlaces) {
