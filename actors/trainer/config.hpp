@@ -63,10 +63,10 @@ struct FailureConfig {
   /// Seconds that a worker which others wait for may stand still before it counts as lost: where
   /// it was goes to its log, then it is killed. 0: backend.timeout_s ends such a wait.
   double hang_timeout_s = 0;
-  /// 2: what a step updates lies beside what it was, so that no step is lost. 1: over it, which
-  /// takes half the memory; after a loss the loops begin again at the last checkpoint that all
-  /// workers have reported, which they load from ctx.checkpoint(), or at step 0. A job that
-  /// survives no loss has one, unless its replicas are checked.
+  /// 2: what a step updates lies beside what it was, with one of the workers that hold it alike, so
+  /// that no step is lost. 1: over it, for less memory; after a loss the loops begin again at the
+  /// last checkpoint that all workers have reported, which they load from ctx.checkpoint(), or at
+  /// step 0. A job that survives no loss has one, unless its replicas are checked.
   int state_versions = 2;
 };
 

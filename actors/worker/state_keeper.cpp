@@ -1,23 +1,86 @@
 #include <weft/actors/worker/state_keeper.hpp>
 
 #include <algorithm>
+#include <cstring>
+#include <map>
 
 #include <weft/spmd/error.hpp>
 #include <weft/spmd/passes/partition.hpp>
+#include <weft/transport/format/envelope.hpp>
 
 namespace weft {
+namespace {
 
-StateKeeper::StateKeeper(JobMemory& memory, const Mesh& mesh, int chip, std::uint64_t resume_step)
-    : mesh_(mesh), directory_(memory, mesh, chip), resume_step_(resume_step) {
+std::vector<StateEntry> read_state(const StateDirectory& directory, int chip, std::uint64_t step) {
+  auto state = directory.read(step);
+  if (!state) {
+    fail(Errc::corrupt, "the state directory of chip {} doesn't know step {}, to go on at", chip,
+         step);
+  }
+  return std::move(*state);
+}
+
+/// Of the positions that hold this one's shard, the one whose worker keeps the version that is
+/// updated. Tensors are spread by their names, that no worker has to keep all.
+int keeper_of(const std::string& name, const Sharding& sharding, const Mesh& mesh, int position) {
+  const std::vector<int> replicas = sharding.replicas(mesh, position);
+  return replicas[xxh3(std::as_bytes(std::span(name))) % replicas.size()];
+}
+
+}  // namespace
+
+StateKeeper::StateKeeper(JobMemory& memory, const Mesh& mesh, std::span<const int> positions,
+                         std::uint64_t resume_step)
+    : memory_(memory),
+      mesh_(mesh),
+      positions_(positions.begin(), positions.end()),
+      directory_(memory, mesh, first_chip(positions.front())),
+      resume_step_(resume_step) {
   if (resume_step > 0) {
-    auto state = directory_.read(resume_step);
-    if (!state) {
-      fail(Errc::corrupt, "the state directory of chip {} doesn't know step {}, to go on at", chip,
-           resume_step);
-    }
-    entries_ = std::move(*state);
+    entries_ = read_state(directory_, first_chip(positions_.front()), resume_step);
+    copy_from_keepers();
   }
   directory_.keep_only(resume_step);
+}
+
+/// Where the directory of the worker is that has the chip at this position.
+int StateKeeper::first_chip(int position) const {
+  const int chip = mesh_.device_at(position);
+  return chip - chip % static_cast<int>(positions_.size());
+}
+
+bool StateKeeper::keeps(const std::string& name, const Sharding& sharding) const {
+  return std::ranges::any_of(positions_, [&](int position) {
+    return keeper_of(name, sharding, mesh_, position) == position;
+  });
+}
+
+/// Brings what other workers keep to where this one had it. It stays there until every chip has
+/// committed the step after, this worker's too.
+void StateKeeper::copy_from_keepers() {
+  std::map<int, std::vector<StateEntry>> kept;  // by directory
+  const auto copy = [&](const StateEntry& entry, int position) {
+    const int keeper = keeper_of(entry.name, entry.sharding, mesh_, position);
+    const int first = first_chip(keeper);
+    if (!kept.contains(first)) {
+      kept[first] = read_state(StateDirectory(memory_, mesh_, first), first, resume_step_);
+    }
+    const auto source = std::ranges::find(kept[first], entry.name, &StateEntry::name);
+    if (source == kept[first].end()) return false;
+    if (source->type != entry.type || !source->sharding.same_layout(entry.sharding)) {
+      fail(Errc::corrupt, "the state directories of chips {} and {} differ in '{}' of step {}",
+           first, first_chip(positions_.front()), entry.name, resume_step_);
+    }
+    std::memcpy(memory_.arena(mesh_.device_at(position)) + entry.offset,
+                memory_.arena(mesh_.device_at(keeper)) + source->offset,
+                static_cast<std::size_t>(bytes_of(entry)));
+    return true;
+  };
+  // What its keeper's loop has no more, no program of all workers can have.
+  std::erase_if(entries_, [&](const StateEntry& entry) {
+    return !keeps(entry.name, entry.sharding) &&
+           !std::ranges::all_of(positions_, [&](int at) { return copy(entry, at); });
+  });
 }
 
 std::int64_t StateKeeper::bytes_of(const StateEntry& entry) const {
@@ -68,9 +131,12 @@ std::size_t StateKeeper::place(const std::string& name, const TensorType& type,
   return found->second;
 }
 
-void StateKeeper::updated(std::size_t place, const std::shared_ptr<ArenaBuffer>& buffer) {
-  entries_[place].offset = buffer->offset();
-  buffers_[place] = buffer;
+void StateKeeper::updated(std::size_t place, const BufferPtr& buffer) {
+  std::weak_ptr<Buffer>& known = buffers_[place];
+  const bool is_known = !known.owner_before(buffer) && !buffer.owner_before(known);
+  if (is_known) return;  // as where one is written over
+  entries_[place].offset = static_cast<const ArenaBuffer&>(*buffer).offset();
+  known = buffer;
 }
 
 std::vector<StateEntry> StateKeeper::live() const {

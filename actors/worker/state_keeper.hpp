@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -14,13 +15,20 @@
 namespace weft {
 
 /// State is what runs have made of parameters and optimizer state: what no run has updated yet, the
-/// loop makes again as it was. Used by the loop's thread.
+/// loop makes again as it was. Of the workers that hold the same shards of a tensor one keeps the
+/// version that is updated, until the next is everywhere; the others write over it, and copy it
+/// from there where the job goes on at it. Used by the loop's thread.
 class StateKeeper {
  public:
-  /// `chip`: the first of the worker's. Finds the state that `resume_step` steps have left; 0:
-  /// there is none yet. Throws corrupt or version where its directory isn't sound, or doesn't have
+  /// `positions`: of the worker's chips; all workers have as many, dealt out in order of their ids.
+  /// Finds the state that `resume_step` steps have left, and brings it into the arenas of these; 0:
+  /// there is none yet. Throws corrupt or version where a directory isn't sound, or doesn't have
   /// that.
-  StateKeeper(JobMemory& memory, const Mesh& mesh, int chip, std::uint64_t resume_step);
+  StateKeeper(JobMemory& memory, const Mesh& mesh, std::span<const int> positions,
+              std::uint64_t resume_step);
+
+  /// Whether this worker keeps the version of a tensor that is updated.
+  bool keeps(const std::string& name, const Sharding& sharding) const;
 
   /// What the found state takes of the arenas, to be kept out of the pool.
   std::vector<BufferPool::Range> taken() const;
@@ -36,7 +44,7 @@ class StateKeeper {
   /// The number of the tensor, good for this revision; the next version of it is to be as given.
   std::size_t place(const std::string& name, const TensorType& type, const Sharding& sharding);
   /// A run has been started that writes the next version of the tensor in this place to `buffer`.
-  void updated(std::size_t place, const std::shared_ptr<ArenaBuffer>& buffer);
+  void updated(std::size_t place, const BufferPtr& buffer);
   /// What runs have made so far of what the loop still has.
   std::vector<StateEntry> live() const;
   /// Writes down where the state of `step` lies. `forget`: not what nobody has any more; only where
@@ -46,13 +54,17 @@ class StateKeeper {
  private:
   void forget_dropped();
   std::int64_t bytes_of(const StateEntry& entry) const;
+  int first_chip(int position) const;
+  void copy_from_keepers();
 
+  JobMemory& memory_;
   const Mesh& mesh_;
+  const std::vector<int> positions_;
   StateDirectory directory_;
   const std::uint64_t resume_step_;
   std::uint64_t revision_ = 1;
   std::vector<StateEntry> entries_;
-  std::vector<std::weak_ptr<ArenaBuffer>> buffers_;      // of the entries
+  std::vector<std::weak_ptr<Buffer>> buffers_;           // of the entries
   std::unordered_map<std::string, std::size_t> places_;  // of the entries, by name
   std::unordered_map<std::string, std::shared_ptr<ArenaBuffer>> found_;
 };

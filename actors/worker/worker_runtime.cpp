@@ -78,7 +78,7 @@ WorkerRuntime::WorkerRuntime(const Mesh& mesh, std::vector<int> positions,
   }
   std::vector<BufferPool::Range> taken;
   if (options_.has_mesh && options_.keeps_state) {
-    state_.emplace(memory_, mesh_, chips.front(), options_.resume_step);
+    state_.emplace(memory_, mesh_, positions_, options_.resume_step);
     taken = state_->taken();
   }
   pool_ = std::make_shared<BufferPool>(memory_, std::move(chips), std::move(taken));
@@ -115,10 +115,11 @@ Runtime::RunResult WorkerRuntime::run(const Program& program, const Fingerprint&
     request->buffers.inputs.push_back(use(result.input_buffers.back(), request->run));
   }
   Executed& executed = executed_.at(number);
+  std::uint64_t donated = 0;
   for (std::size_t i = 0; i < program.outputs.size(); ++i) {
     const auto updated = static_cast<std::size_t>(plan->program.outputs[i].updates);
     if (executed.donated[i] && may_donate(inputs[updated])) {
-      metrics().count("DonateBuffer");
+      ++donated;
       result.outputs.push_back(result.input_buffers[updated]);
     } else if (state_ && plan->program.outputs[i].updates >= 0) {
       result.outputs.push_back(next_version(*plan, i, result.input_buffers[updated]));
@@ -127,6 +128,7 @@ Runtime::RunResult WorkerRuntime::run(const Program& program, const Fingerprint&
     }
     request->buffers.outputs.push_back(use(result.outputs.back(), request->run));
   }
+  if (donated > 0) metrics().count("DonateBuffer", donated);
   begin_run(number);
   for (const auto& device : devices_) device->run(request);
   note_updates(executed, result);
@@ -166,7 +168,7 @@ void WorkerRuntime::note_updates(Executed& executed, const RunResult& result) {
   auto place = executed.places.begin();
   for (std::size_t i = 0; i < program.outputs.size(); ++i) {
     if (program.outputs[i].updates < 0) continue;
-    state_->updated(*place++, std::static_pointer_cast<ArenaBuffer>(result.outputs[i]));
+    state_->updated(*place++, result.outputs[i]);
   }
 }
 
@@ -216,11 +218,20 @@ const CompileCache::Entry& WorkerRuntime::find_or_compile(const Program& program
              key.to_string(), program.num_ops(), plan->program.num_ops(), plan->temp_bytes,
              1e3 * seconds_since(begin));
   ++programs_;
-  // Of a state that is kept, no version is written over.
-  executed_[number] = {.plan = plan,
-                       .donated = state_ ? std::vector<bool>(plan->program.outputs.size())
-                                         : donated_updates(plan->program)};
+  executed_[number] = {.plan = plan, .donated = donated_updates(plan->program)};
+  keep_versions(executed_[number]);
   return cache_.add(program, key, {number, std::move(plan)});
+}
+
+/// No version that this worker keeps is written over.
+void WorkerRuntime::keep_versions(Executed& executed) const {
+  if (!state_) return;
+  const Program& program = executed.plan->program;
+  for (std::size_t i = 0; i < program.outputs.size(); ++i) {
+    if (!executed.donated[i]) continue;
+    const auto updated = static_cast<std::size_t>(program.outputs[i].updates);
+    executed.donated[i] = !state_->keeps(program.inputs[updated].name, program.outputs[i].sharding);
+  }
 }
 
 std::shared_ptr<const Plan> WorkerRuntime::load_or_compile(const Program& program,

@@ -78,6 +78,7 @@ class WorkerRuntime : public Runtime {
                                              const RunSite& site);
   std::shared_ptr<const Plan> load_or_compile(const Program& program, const Fingerprint& key,
                                               std::uint32_t number);
+  void keep_versions(Executed& executed) const;
   void admit(std::uint32_t number, std::string text, const Fingerprint& fingerprint);
   std::uint32_t find_or_admit(const std::source_location& where);
   void require_loop_thread(const char* what) const;

@@ -52,6 +52,7 @@ class Mesh {
   /// Atoms 1..num_atoms(); see atom.hpp. Within an axis larger primes are major; an axis of size 1
   /// has no atoms.
   int num_atoms() const { return static_cast<int>(atom_size_.size()) - 1; }
+  AtomMask all_atoms() const { return static_cast<AtomMask>((2U << num_atoms()) - 2); }
   std::int64_t atom_size(Atom atom) const { return atom_size_[atom]; }
   int atom_axis(Atom atom) const { return atom_axis_[atom]; }
   AtomList axis_atoms(int axis) const { return axis_atoms_[static_cast<std::size_t>(axis)]; }

@@ -118,6 +118,11 @@ std::array<std::int64_t, kDimCountMax> Sharding::offsets(
   return offsets;
 }
 
+std::vector<int> Sharding::replicas(const Mesh& mesh, int position) const {
+  const int apart = used() | unreduced | mesh.dcn_atoms();
+  return mesh.group(position, mesh.list(static_cast<AtomMask>(mesh.all_atoms() & ~apart)));
+}
+
 std::string Sharding::to_string(const Mesh& mesh, int num_dims) const {
   std::string text = "[";
   for (int dim = 0; dim < num_dims; ++dim) {

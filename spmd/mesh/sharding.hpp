@@ -8,6 +8,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <weft/spmd/mesh/atom.hpp>
 #include <weft/spmd/mesh/mesh.hpp>
@@ -60,6 +61,9 @@ struct Sharding {
   /// Offsets of a position's shard in the global tensor.
   std::array<std::int64_t, kDimCountMax> offsets(const Mesh& mesh, int position,
                                                  std::span<const std::int64_t> shape) const;
+  /// The positions whose chips hold the same shard as this one's, itself among them, in one order
+  /// for all. A chip of another host isn't among them.
+  std::vector<int> replicas(const Mesh& mesh, int position) const;
   /// `[{"data"}, {"model":0?}] unreduced{"data"} reduce=max replicated{..} priority{"model"=1}`: an
   /// axis by its name, one atom of it as name:number, ? = open; what is empty or default is left
   /// out.

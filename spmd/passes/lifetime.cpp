@@ -86,7 +86,7 @@ bool groups_differ(const Program& program, ValueId a, ValueId b) {
 AtomMask final_meeting(const Plan& plan, const Mesh& mesh) {
   const Program& program = plan.program;
   const auto is_shared = [&](ValueId value) { return plan.slots[value].place == Place::shared; };
-  const auto all = static_cast<AtomMask>((2U << mesh.num_atoms()) - 2);
+  const AtomMask all = mesh.all_atoms();
   for (OpId op = program.num_ops(); op-- > 0;) {
     if (meeting_atoms(program, op) == all) return 0;
     if (is_shared(program.result(op)) || std::ranges::any_of(program.op_operands(op), is_shared)) {

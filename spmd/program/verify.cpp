@@ -105,7 +105,7 @@ void check_sharding(const Mesh& mesh, const Sharding& sharding, int num_dims,
   }
   use(sharding.unreduced);
   use(sharding.replicated);
-  const std::uint32_t known = (2U << mesh.num_atoms()) - 2;
+  const AtomMask known = mesh.all_atoms();
   if ((seen & ~known) != 0) {
     corrupt("{}: the sharding has atoms {:#x}; mesh {} has 1..{}", what, seen, mesh.to_string(),
             mesh.num_atoms());

@@ -68,6 +68,8 @@ TEST(RecoverySim, FindsEveryRuleThatIsBroken) {
       {"wait_for_link", BrokenRule::wait_for_link},
       {"wait_for_unwound", BrokenRule::wait_for_unwound},
       {"common_end", BrokenRule::common_end},
+      {"one_keeps", BrokenRule::one_keeps},
+      {"copy_of_kept", BrokenRule::copy_of_kept},
   };
   for (const auto& [name, rule] : kRules) {
     const std::uint64_t jobs = jobs_to_find(rule);

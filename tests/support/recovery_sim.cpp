@@ -54,7 +54,11 @@ SimJob::SimJob(std::uint64_t seed, BrokenRule broken)
   faults_left_ = 1 + random_.below(40);
   fault_gap_ = (std::uint64_t{4} << random_.below(10)) * (1 + chips_.size() / 8);
   next_fault_ = random_.below(2 * fault_gap_);
-  Random preemption(~seed);  // of its own: one that comes leaves the rest of the job as it is
+  Random alike(seed + 1);  // of its own, as is the preemption's: each leaves the rest as it is
+  for (auto& keeper : keepers_) {
+    if (alike.one_in(2)) keeper = static_cast<int>(alike.below(workers_.size()));
+  }
+  Random preemption(~seed);
   if (preemption.one_in(4)) preempt_at_ = preemption.below(4000 * (1 + chips_.size() / 8));
 }
 
@@ -308,7 +312,7 @@ void SimJob::begin_generation(std::uint64_t step) {
       const std::uint64_t value = !made                     ? script_.expected[0][0][k]
                                   : at < chip.blocks.size() ? chip.blocks[at]
                                                             : 0;
-      if (value == script_.expected[step][0][k]) continue;
+      if (value == script_.expected[step][0][k] || writes_over(c / chips_each_, k)) continue;
       violated(fmt::format("chip {} doesn't have tensor {} of version {}", c, k, step));
     }
   }

@@ -31,6 +31,8 @@ enum class BrokenRule : std::uint8_t {
   wait_for_link,        ///< a process is started when nothing of the one before can come any more
   wait_for_unwound,     ///< a worker has unwound when its chips have
   common_end,           ///< a preempted loop ends at the step that the trainer says, not at its own
+  one_keeps,            ///< of those that hold a tensor alike, one doesn't write over its version
+  copy_of_kept,         ///< the others begin a generation with a copy of that
 };
 
 struct SimResult {

@@ -240,6 +240,9 @@ void SimJob::open_session(int index) {
   worker.step = worker.commits = worker.start_step;
   worker.entries = worker.places = worker.directory.open(worker.step);
   worker.pool = SimPool(worker.entries);
+  for (std::size_t k = 0; k < kSimTensors; ++k) {
+    if (worker.entries[k] >= 0 && writes_over(index, k)) copy_from_keeper(index, k);
+  }
   worker.runs = worker.index = worker.report_number = 0;
   worker.report_step = 0;
   worker.error = 0;
@@ -255,6 +258,25 @@ void SimJob::open_session(int index) {
     chip.parked = true;
   }
   worker.at = SimWorker::At::granted;
+}
+
+/// Whether the worker writes a tensor over the version before, as another one keeps that.
+bool SimJob::writes_over(int worker, std::size_t tensor) const {
+  const std::optional<int> keeper = keepers_[tensor];
+  return keeper && (*keeper != worker || broken(BrokenRule::one_keeps));
+}
+
+void SimJob::copy_from_keeper(int index, std::size_t tensor) {
+  const SimWorker& worker = workers_[static_cast<std::size_t>(index)];
+  const int keeper = *keepers_[tensor];
+  if (keeper == index || broken(BrokenRule::copy_of_kept)) return;
+  const auto kept = workers_[static_cast<std::size_t>(keeper)].directory.read(worker.step);
+  if (!kept) violated(fmt::format("worker {} has nothing of step {} to copy", keeper, worker.step));
+  SimChip& source = chips_[static_cast<std::size_t>(keeper * chips_each_)];
+  const std::uint64_t value = block(source, (*kept)[tensor]);
+  for (int c = index * chips_each_; c < (index + 1) * chips_each_; ++c) {
+    block(chips_[static_cast<std::size_t>(c)], worker.entries[tensor]) = value;
+  }
 }
 
 /// To the next run of the step, or to its end, or to that of the loop.
@@ -325,11 +347,13 @@ void SimJob::launch(int index) {
   launch.in = worker.places;
   for (std::size_t k = 0; k < kSimTensors; ++k) {
     if (!run.updates[k]) continue;
-    launch.out[k] = worker.pool.allocate(worker.step, broken(BrokenRule::age_of_blocks));
+    launch.out[k] = writes_over(index, k)
+                        ? launch.in[k]
+                        : worker.pool.allocate(worker.step, broken(BrokenRule::age_of_blocks));
   }
   for (std::size_t k = 0; k < kSimTensors; ++k) {
     if (!run.updates[k]) continue;
-    worker.pool.free(worker.places[k], worker.step, worker.runs);
+    if (!writes_over(index, k)) worker.pool.free(worker.places[k], worker.step, worker.runs);
     worker.places[k] = worker.entries[k] = launch.out[k];
   }
   for (int c = index * chips_each_; c < (index + 1) * chips_each_; ++c) {

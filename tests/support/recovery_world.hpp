@@ -81,6 +81,7 @@ struct SimChip {
   std::deque<SimLaunch> queue;
   std::uint64_t done = 0;
   std::size_t tensor = 0;
+  SimValues results{};  ///< of the run
   bool failed = false;
   Errc error{};
   int missing = -1;  ///< the worker that it has waited for too long
@@ -190,16 +191,19 @@ class SimJob {
   bool has_room(int index);
   void launch(int index);
   void bind(int index, std::size_t tensor);
+  bool writes_over(int worker, std::size_t tensor) const;
+  void copy_from_keeper(int index, std::size_t tensor);
   void make_report(SimWorker& worker, std::uint64_t metrics, SimWorker::At then);
   void wake(int worker);
   void wake_chip(int chip);
   void wake_chips();
   void chip_turn(int chip);
   bool advance_chip(int index);
+  SimValues results_of(int index, const SimLaunch& launch);
   void fail_chip(int chip, Errc error, int missing);
   void commit(int chip, std::uint64_t step);
   bool group_met(int chip, const SimLaunch& launch, int group) const;
-  void check_inputs(int chip, const SimLaunch& launch) const;
+  void check_inputs(int chip, const SimLaunch& launch, std::size_t written = 0) const;
   std::uint64_t& block(SimChip& chip, int block) const;
   std::uint64_t committed() const;
 
@@ -211,6 +215,7 @@ class SimJob {
   bool late_ = false;  ///< leases, programs and ends of loops may come out of turn
   RecoveryPolicy policy_;
   SimScript script_;
+  std::array<std::optional<int>, kSimTensors> keepers_;  ///< of what workers hold alike
   JobState job_;
   ReportFilter filter_;
   std::vector<SimWorker> workers_;

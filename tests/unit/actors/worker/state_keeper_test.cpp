@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <array>
+
 #include <weft/spmd/passes/partition.hpp>
 #include <weft/tests/support/expect_error.hpp>
 
@@ -17,10 +20,11 @@ const TensorType kScalar{DType::i64, {}};
 class StateKeeperTest : public ::testing::Test {
  protected:
   struct Process {
-    Process(JobMemory& memory, const Mesh& of, std::uint64_t resume_step)
+    Process(JobMemory& memory, const Mesh& of, std::uint64_t resume_step,
+            std::vector<int> positions = {0, 1})
         : mesh(of),
-          keeper(memory, mesh, 0, resume_step),
-          pool(std::make_shared<BufferPool>(memory, std::vector{0}, keeper.taken())) {
+          keeper(memory, mesh, positions, resume_step),
+          pool(std::make_shared<BufferPool>(memory, std::move(positions), keeper.taken())) {
       keeper.hold(pool);
     }
     /// A run writes the next version of the tensor.
@@ -189,6 +193,115 @@ TEST_F(StateKeeperTest, WhatWasFoundIsKeptUntilItIsAskedFor) {
   Process third(memory, mesh, 2);
   EXPECT_EQ(third.offset_of("w", kWeight), next->offset());
   EXPECT_EQ(third.offset_of("m", kWeight), moment->offset());
+}
+
+/// Two workers with two chips each. Of what they hold alike, one keeps the version before.
+class StateOfTwoWorkers : public StateKeeperTest {
+ protected:
+  static constexpr std::uint64_t kStep = 5;
+  Process worker(int index, std::uint64_t resume_step = 0) {
+    return {two, grid, resume_step, {2 * index, 2 * index + 1}};
+  }
+  float* shard(int chip, std::uint64_t offset) {
+    return reinterpret_cast<float*>(two.arena(chip) + offset);
+  }
+  void fill(int chip, const ArenaBuffer& buffer, float value) {
+    const std::int64_t bytes = chip_type(buffer.type(), buffer.sharding(), grid).bytes();
+    std::fill_n(shard(chip, buffer.offset()), bytes / 4, value);
+  }
+  static Sharding over(std::initializer_list<Atom> atoms) {
+    Sharding sharding;
+    sharding.dims[0] = AtomList(atoms);
+    return sharding;
+  }
+
+  const Mesh grid{{2, 2}, {"data", "model"}};
+  JobMemory two =
+      JobMemory::anonymous({.job = "", .num_chips = 4, .arena_capacity = std::size_t{1} << 20});
+};
+
+TEST_F(StateOfTwoWorkers, OneKeepsWhatBothHold) {
+  Process zero = worker(0);
+  Process one = worker(1);
+  int kept_by_zero = 0;
+  for (int i = 0; i < 100; ++i) {
+    const std::string name = "w" + std::to_string(i);
+    const Sharding by_model = over({2});
+    EXPECT_NE(zero.keeper.keeps(name, by_model), one.keeper.keeps(name, by_model)) << name;
+    const Sharding whole = Sharding::closed();
+    EXPECT_NE(zero.keeper.keeps(name, whole), one.keeper.keeps(name, whole)) << name;
+    kept_by_zero += zero.keeper.keeps(name, by_model) ? 1 : 0;
+  }
+  EXPECT_GT(kept_by_zero, 25);
+  EXPECT_LT(kept_by_zero, 75);
+}
+
+TEST_F(StateOfTwoWorkers, EachKeepsWhatItAloneHolds) {
+  Process zero = worker(0);
+  Process one = worker(1);
+  for (const Sharding& sharding : {over({1}), over({1, 2}), over({2, 1})}) {
+    EXPECT_TRUE(zero.keeper.keeps("w", sharding));
+    EXPECT_TRUE(one.keeper.keeps("w", sharding));
+  }
+}
+
+/// Chip c's shard by model is of (c % 2): whoever keeps a tensor, the other gets it from there, and
+/// not what it has begun to write over it.
+TEST_F(StateOfTwoWorkers, WhoKeepsNoVersionCopiesIt) {
+  const Sharding by_model = over({2});
+  for (int i = 0; i < 8; ++i) {
+    SCOPED_TRACE(i);
+    const std::string name = "w" + std::to_string(i);
+    std::array<std::uint64_t, 2> offsets{};
+    {
+      std::array<Process, 2> workers{worker(0), worker(1)};
+      // They needn't have it in the same place.
+      const auto more = workers[1].update("more", kWeight, over({1, 2}));
+      for (int w = 0; w < 2; ++w) {
+        Process& process = workers[static_cast<std::size_t>(w)];
+        const auto weight = process.update(name, kWeight, by_model);
+        offsets[static_cast<std::size_t>(w)] = weight->offset();
+        const bool keeps = process.keeper.keeps(name, by_model);
+        for (const int model : {0, 1}) {
+          fill(2 * w + model, *weight, keeps ? 1.0F + static_cast<float>(model) : 99.0F);
+        }
+        process.keeper.write(kStep, true);
+      }
+      EXPECT_NE(offsets[0], offsets[1]);
+    }
+    std::array<Process, 2> again{worker(0, kStep), worker(1, kStep)};
+    for (const int chip : {0, 1, 2, 3}) {
+      const auto w = static_cast<std::size_t>(chip / 2);
+      const float* elements = shard(chip, offsets[w]);
+      EXPECT_EQ(elements[0], 1.0F + static_cast<float>(chip % 2)) << chip;
+      EXPECT_EQ(elements[15], elements[0]) << chip;
+    }
+    for (Process& process : again) EXPECT_TRUE(process.keeper.take(name, kWeight));
+  }
+}
+
+TEST_F(StateOfTwoWorkers, WhatItsKeeperHasDroppedIsForgotten) {
+  std::array<Process, 2> workers{worker(0), worker(1)};
+  const bool first_keeps = workers[0].keeper.keeps("w", Sharding::closed());
+  Process& keeper = workers[first_keeps ? 0 : 1];
+  Process& other = workers[first_keeps ? 1 : 0];
+  keeper.update("w", kWeight);
+  const auto weight = other.update("w", kWeight);
+  const auto shards = other.update("shards", kWeight, over({1}));
+  keeper.keeper.write(kStep, true);
+  other.keeper.write(kStep, true);
+  Process again = worker(first_keeps ? 1 : 0, kStep);
+  EXPECT_FALSE(again.keeper.take("w", kWeight));
+  EXPECT_TRUE(again.keeper.take("shards", kWeight));
+}
+
+TEST_F(StateOfTwoWorkers, SaysWhichDirectoryDoesNotKnowTheStep) {
+  std::array<Process, 2> workers{worker(0), worker(1)};
+  const bool first_keeps = workers[0].keeper.keeps("w", Sharding::closed());
+  const auto weight = workers[first_keeps ? 1 : 0].update("w", kWeight);
+  workers[first_keeps ? 1 : 0].keeper.write(kStep, true);
+  expect_error(Errc::corrupt, {first_keeps ? "chip 0" : "chip 2", "step 5"},
+               [&] { worker(first_keeps ? 1 : 0, kStep); });
 }
 
 }  // namespace

@@ -149,6 +149,35 @@ TEST(Sharding, ShardsTileTheTensorExactly) {
   }
 }
 
+TEST(Sharding, ReplicasHoldTheSameShard) {
+  const Sizes shape{24, 24};
+  for (const Mesh& mesh : small_meshes()) {
+    for (const AtomList atoms : atom_lists(mesh)) {
+      Sharding sharding;
+      sharding.dims[1] = atoms;
+      for (int position = 0; position < mesh.size(); ++position) {
+        std::vector<int> same;
+        for (int other = 0; other < mesh.size(); ++other) {
+          if (sharding.offsets(mesh, other, shape) == sharding.offsets(mesh, position, shape)) {
+            same.push_back(other);
+          }
+        }
+        EXPECT_EQ(sharding.replicas(mesh, position), same)
+            << mesh.to_string() << sharding.to_string(mesh, 2) << position;
+      }
+    }
+  }
+}
+
+TEST(Sharding, ReplicasAreOnOneHost) {
+  const Mesh hybrid = kMesh.with_dcn_atoms(0b0010);  // the major half of "data"
+  Sharding by_model;
+  by_model.dims[0] = {3};
+  EXPECT_EQ(by_model.replicas(hybrid, 0), (std::vector<int>{0, 2}));
+  EXPECT_EQ(by_model.replicas(hybrid, 7), (std::vector<int>{5, 7}));
+  EXPECT_EQ(Sharding::closed().replicas(hybrid, 5), (std::vector<int>{4, 5, 6, 7}));
+}
+
 TEST(Sharding, PrintsAxesAndParts) {
   Sharding sharding;
   sharding.dims[0] = {1, 2};
