@@ -48,10 +48,11 @@ bool StateDirectory::holds(int index, std::span<const StateEntry> state,
          std::ranges::equal(written->offsets, state, {}, {}, &StateEntry::offset);
 }
 
-void StateDirectory::write(std::uint64_t step, std::span<const StateEntry> state,
+bool StateDirectory::write(std::uint64_t step, std::span<const StateEntry> state,
                            std::uint64_t revision) {
   if (holds(last_, state, revision) && slot(last_).first.load(std::memory_order_relaxed) <= step) {
-    return slot(last_).last.store(step, std::memory_order_release);
+    slot(last_).last.store(step, std::memory_order_release);
+    return false;
   }
   last_ = (last_ + 1) % kDirectorySlotCount;
   DirectorySlot& next = slot(last_);
@@ -61,6 +62,7 @@ void StateDirectory::write(std::uint64_t step, std::span<const StateEntry> state
   if (!holds(last_, state, revision)) store(last_, state, revision);
   next.last.store(step, std::memory_order_relaxed);
   next.first.store(step, std::memory_order_release);
+  return true;
 }
 
 void StateDirectory::store(int index, std::span<const StateEntry> state, std::uint64_t revision) {

@@ -30,10 +30,10 @@ class StateDirectory {
   /// `chip`: its number in the memory. Both must outlive it.
   StateDirectory(JobMemory& memory, const Mesh& mesh, int chip);
 
-  /// Says where version `step` lies; steps only grow. Versions with the same places take one slot.
-  /// `revision`: states of one revision differ in offsets only. Throws no_space where there are too
-  /// many tensors for a slot, or for the memory.
-  void write(std::uint64_t step, std::span<const StateEntry> state, std::uint64_t revision);
+  /// Says where version `step` lies; steps only grow. Versions with the same places take one slot:
+  /// false, or another one: true. `revision`: states of one revision differ in offsets only. Throws
+  /// no_space where there are too many tensors for a slot, or for the memory.
+  bool write(std::uint64_t step, std::span<const StateEntry> state, std::uint64_t revision);
   /// What was written for `step`; nothing if that isn't there. Throws corrupt or version where the
   /// table isn't sound, or a shard wouldn't lie in the arena's region for buffers.
   std::optional<std::vector<StateEntry>> read(std::uint64_t step) const;

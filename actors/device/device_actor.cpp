@@ -73,8 +73,7 @@ DeviceActor::behavior_type device_behavior(DevicePointer self,
         guarded(self, "run", [&](DeviceState& state) {
           run_numbered(state, run->run, run->step, [&] {
             if (run->hash) state.executor->add_to(*run->hash);
-            state.executor->run(state.plans.at(run->program), run->step, run->buffers,
-                                run->commits);
+            state.executor->run(state.plans.at(run->program), run->step, run->buffers, run->commit);
           });
         });
       },

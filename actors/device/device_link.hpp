@@ -24,7 +24,7 @@ struct DeviceRun {
   std::uint32_t program = 0;
   std::uint64_t run = 0;
   std::uint64_t step = 0;
-  std::uint64_t commits = 0;  ///< see Executor::start
+  RunCommit commit{};
   Executor::Buffers buffers;
   std::shared_ptr<StateHash> hash{};  ///< to be added to before the run; mostly null
 };

@@ -29,7 +29,7 @@ struct Executor::State {
   // The run in progress; no plan: none.
   std::shared_ptr<const LoadedPlan> plan{};
   Buffers buffers{};
-  std::uint64_t commits_step = 0;
+  RunCommit commit{};
   std::vector<kernels::KernelArgs> loop_args{};  ///< of the loop that runs, at its tile
   kernels::AlignedBuffer held{LoadedPlan::kHeldBytes};
   bool holds = false;                 ///< some outputs are in `held` instead of in their places
@@ -114,8 +114,8 @@ struct Executor::State {
   /// False: others still need what the plan is about to write over, and `wait` is false.
   bool may_update(bool wait) {
     if (wait) {
-      commits.wait(commits_step);
-    } else if (!commits.reached(commits_step)) {
+      commits.wait(commit.step);
+    } else if (!commits.reached(commit.step)) {
       return false;
     }
     if (holds) release_held();
@@ -136,7 +136,8 @@ struct Executor::State {
         return false;
       }
     }
-    if (next == plan->first_update && !may_update(wait)) return false;
+    const bool has_to_wait = next == plan->first_update || commit.is_awaited;
+    if (has_to_wait && !may_update(wait)) return false;
     plan.reset();
     return true;
   } catch (...) {
@@ -192,7 +193,7 @@ std::shared_ptr<const LoadedPlan> Executor::load(const Plan& plan) {
 }
 
 void Executor::start(std::shared_ptr<const LoadedPlan> plan, std::uint64_t step,
-                     const Buffers& buffers, std::uint64_t commits) {
+                     const Buffers& buffers, RunCommit commit) {
   WEFT_CHECK(state_->plan == nullptr, step);
   if (buffers.inputs.size() != plan->num_inputs || buffers.outputs.size() != plan->num_outputs) {
     fail(Errc::invalid_argument,
@@ -206,15 +207,15 @@ void Executor::start(std::shared_ptr<const LoadedPlan> plan, std::uint64_t step,
   state_->in_collective = false;
   state_->communicator.set_step(step);
   state_->board.step(step);
-  state_->commits_step = commits;
-  state_->commits.commit(commits);
+  state_->commit = commit;
+  state_->commits.commit(commit.step);
 }
 
 bool Executor::resume() { return state_->advance(false); }
 
 void Executor::run(std::shared_ptr<const LoadedPlan> plan, std::uint64_t step,
-                   const Buffers& buffers, std::uint64_t commits) {
-  start(std::move(plan), step, buffers, commits);
+                   const Buffers& buffers, RunCommit commit) {
+  start(std::move(plan), step, buffers, commit);
   state_->advance(true);
 }
 

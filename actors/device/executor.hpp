@@ -18,6 +18,13 @@ struct LoadedPlan;
 class Chip;
 class StateHash;
 
+/// The step that the chip commits by a run. It waits for all others to have committed that before
+/// it writes what updates an input, and before the run ends if that `is_awaited` (commits.hpp).
+struct RunCommit {
+  std::uint64_t step = 0;
+  bool is_awaited = false;
+};
+
 /// One chip; used by one thread at a time. CAF-free.
 class Executor {
  public:
@@ -38,16 +45,14 @@ class Executor {
     std::vector<std::uint64_t> inputs;
     std::vector<std::uint64_t> outputs;
   };
-  /// `commits`: the step that the chip commits by this run; it waits for all others to have
-  /// committed that before it writes what updates an input (commits.hpp).
   void start(std::shared_ptr<const LoadedPlan> plan, std::uint64_t step, const Buffers& buffers,
-             std::uint64_t commits = 0);
+             RunCommit commit = {});
   /// Runs until done (true) or until it would have to wait in a collective (false). Throws as
   /// Communicator::poll.
   bool resume();
   /// resume(), waiting in between as the policy says.
   void run(std::shared_ptr<const LoadedPlan> plan, std::uint64_t step, const Buffers& buffers,
-           std::uint64_t commits = 0);
+           RunCommit commit = {});
 
   /// Adds what the chip holds of the state.
   void add_to(StateHash& hash);

@@ -58,29 +58,40 @@ bool StateKeeper::keeps(const std::string& name, const Sharding& sharding) const
 /// Brings what other workers keep to where this one had it. It stays there until every chip has
 /// committed the step after, this worker's too.
 void StateKeeper::copy_from_keepers() {
-  std::map<int, std::vector<StateEntry>> kept;  // by directory
-  const auto copy = [&](const StateEntry& entry, int position) {
-    const int keeper = keeper_of(entry.name, entry.sharding, mesh_, position);
-    const int first = first_chip(keeper);
-    if (!kept.contains(first)) {
-      kept[first] = read_state(StateDirectory(memory_, mesh_, first), first, resume_step_);
+  std::map<int, std::unordered_map<std::string, StateEntry>> states;  // by directory, by name
+  const auto find_at = [&](int position, const StateEntry& entry) -> const StateEntry* {
+    const int first = first_chip(position);
+    const auto [state, is_new] = states.try_emplace(first);
+    if (is_new) {
+      const StateDirectory directory(memory_, mesh_, first);
+      for (StateEntry& found : read_state(directory, first, resume_step_)) {
+        state->second.emplace(found.name, std::move(found));
+      }
     }
-    const auto source = std::ranges::find(kept[first], entry.name, &StateEntry::name);
-    if (source == kept[first].end()) return false;
-    if (source->type != entry.type || !source->sharding.same_layout(entry.sharding)) {
+    const auto found = state->second.find(entry.name);
+    if (found == state->second.end()) return nullptr;
+    if (found->second.type != entry.type || !found->second.sharding.same_layout(entry.sharding)) {
       fail(Errc::corrupt, "the state directories of chips {} and {} differ in '{}' of step {}",
            first, first_chip(positions_.front()), entry.name, resume_step_);
     }
-    std::memcpy(memory_.arena(mesh_.device_at(position)) + entry.offset,
-                memory_.arena(mesh_.device_at(keeper)) + source->offset,
-                static_cast<std::size_t>(bytes_of(entry)));
-    return true;
+    return &found->second;
   };
-  // What its keeper's loop has no more, no program of all workers can have.
+  // What one worker's loop has no more, no program of all workers can have.
   std::erase_if(entries_, [&](const StateEntry& entry) {
-    return !keeps(entry.name, entry.sharding) &&
-           !std::ranges::all_of(positions_, [&](int at) { return copy(entry, at); });
+    return std::ranges::any_of(positions_, [&](int position) {
+      return std::ranges::any_of(entry.sharding.replicas(mesh_, position),
+                                 [&](int replica) { return find_at(replica, entry) == nullptr; });
+    });
   });
+  for (const StateEntry& entry : entries_) {
+    if (keeps(entry.name, entry.sharding)) continue;
+    for (const int position : positions_) {
+      const int keeper = keeper_of(entry.name, entry.sharding, mesh_, position);
+      std::memcpy(memory_.arena(mesh_.device_at(position)) + entry.offset,
+                  memory_.arena(mesh_.device_at(keeper)) + find_at(keeper, entry)->offset,
+                  static_cast<std::size_t>(bytes_of(entry)));
+    }
+  }
 }
 
 std::int64_t StateKeeper::bytes_of(const StateEntry& entry) const {
@@ -107,14 +118,19 @@ void StateKeeper::hold(const std::shared_ptr<BufferPool>& pool) {
 
 BufferPtr StateKeeper::take(const std::string& name, const TensorType& type) {
   const auto found = found_.find(name);
-  if (found == found_.end()) return nullptr;
+  if (found == found_.end() || found->second.use_count() > 1) return nullptr;
   if (found->second->type() != type) {
     fail(Errc::invalid_argument,
          "'{}' is {}, but the {} steps that were taken before a worker was lost left it as {}: a "
          "loop that goes on at ctx.step() must make the parameters that it had",
          name, type.to_string(), resume_step_, found->second->type().to_string());
   }
-  return found_.extract(found).mapped();
+  return in_first_step_ ? found->second : found_.extract(found).mapped();
+}
+
+void StateKeeper::end_first_step() {
+  in_first_step_ = false;
+  std::erase_if(found_, [](const auto& tensor) { return tensor.second.use_count() > 1; });
 }
 
 std::size_t StateKeeper::place(const std::string& name, const TensorType& type,
@@ -131,10 +147,11 @@ std::size_t StateKeeper::place(const std::string& name, const TensorType& type,
   return found->second;
 }
 
-void StateKeeper::updated(std::size_t place, const BufferPtr& buffer) {
+void StateKeeper::lies_in(std::size_t place, const BufferPtr& buffer) {
   std::weak_ptr<Buffer>& known = buffers_[place];
   const bool is_known = !known.owner_before(buffer) && !buffer.owner_before(known);
   if (is_known) return;  // as where one is written over
+  if (!found_.empty()) found_.erase(entries_[place].name);
   entries_[place].offset = static_cast<const ArenaBuffer&>(*buffer).offset();
   known = buffer;
 }
@@ -147,10 +164,10 @@ std::vector<StateEntry> StateKeeper::live() const {
   return live;
 }
 
-void StateKeeper::write(std::uint64_t step, bool forget) {
+bool StateKeeper::write(std::uint64_t step) {
   const auto is_dropped = [](const auto& buffer) { return buffer.expired(); };
-  if (forget && std::ranges::any_of(buffers_, is_dropped)) forget_dropped();
-  directory_.write(step, entries_, revision_);
+  if (std::ranges::any_of(buffers_, is_dropped)) forget_dropped();
+  return directory_.write(step, entries_, revision_);
 }
 
 void StateKeeper::forget_dropped() {

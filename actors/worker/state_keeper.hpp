@@ -14,8 +14,8 @@
 
 namespace weft {
 
-/// State is what runs have made of parameters and optimizer state: what no run has updated yet, the
-/// loop makes again as it was. Of the workers that hold the same shards of a tensor one keeps the
+/// State is the parameters and optimizer state that runs have had: what none has had yet, the loop
+/// makes again as it was. Of the workers that hold the same shards of a tensor one keeps the
 /// version that is updated, until the next is everywhere; the others write over it, and copy it
 /// from there where the job goes on at it. Used by the loop's thread.
 class StateKeeper {
@@ -34,22 +34,26 @@ class StateKeeper {
   std::vector<BufferPool::Range> taken() const;
   /// Makes buffers of the found state, which go back to the pool.
   void hold(const std::shared_ptr<BufferPool>& pool);
-  /// The found tensor of this name; null for none, and for the second who asks. Throws
-  /// invalid_argument for another type.
+  /// The found tensor of this name; null for none, and for the second who asks while the first has
+  /// it. Throws invalid_argument for another type.
   BufferPtr take(const std::string& name, const TensorType& type);
+  /// What has been taken is gone for good; until here it was the next one's when it was dropped.
+  void end_first_step();
 
   /// Changes when a tensor is written down for the first time, forgotten, or has got another type
   /// or sharding.
   std::uint64_t revision() const { return revision_; }
   /// The number of the tensor, good for this revision; the next version of it is to be as given.
   std::size_t place(const std::string& name, const TensorType& type, const Sharding& sharding);
-  /// A run has been started that writes the next version of the tensor in this place to `buffer`.
-  void updated(std::size_t place, const BufferPtr& buffer);
+  /// A run has been started that writes the next version of the tensor in this place to `buffer`,
+  /// or is the first to read it there.
+  void lies_in(std::size_t place, const BufferPtr& buffer);
   /// What runs have made so far of what the loop still has.
   std::vector<StateEntry> live() const;
-  /// Writes down where the state of `step` lies. `forget`: not what nobody has any more; only where
-  /// the next run waits for the others' commits, as the directory has few slots.
-  void write(std::uint64_t step, bool forget);
+  /// Writes down where the state of `step` lies: what somebody still has. True: not where that of
+  /// the step before does, so that the next run has to wait for the others' commits, as the
+  /// directory has few slots.
+  bool write(std::uint64_t step);
 
  private:
   void forget_dropped();
@@ -64,9 +68,10 @@ class StateKeeper {
   const std::uint64_t resume_step_;
   std::uint64_t revision_ = 1;
   std::vector<StateEntry> entries_;
-  std::vector<std::weak_ptr<Buffer>> buffers_;           // of the entries
-  std::unordered_map<std::string, std::size_t> places_;  // of the entries, by name
-  std::unordered_map<std::string, std::shared_ptr<ArenaBuffer>> found_;
+  std::vector<std::weak_ptr<Buffer>> buffers_;                           // of the entries
+  std::unordered_map<std::string, std::size_t> places_;                  // of the entries, by name
+  std::unordered_map<std::string, std::shared_ptr<ArenaBuffer>> found_;  // and not taken yet
+  bool in_first_step_ = true;
 };
 
 }  // namespace weft

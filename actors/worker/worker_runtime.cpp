@@ -9,6 +9,7 @@
 #include <weft/actors/worker/state_messages.hpp>
 #include <weft/spmd/passes/donate.hpp>
 #include <weft/spmd/passes/partition.hpp>
+#include <weft/spmd/passes/settle.hpp>
 #include <weft/spmd/program/text.hpp>
 #include <weft/spmd/tensor/node.hpp>
 #include <weft/transport/commits.hpp>
@@ -48,6 +49,10 @@ std::uint64_t use(const BufferPtr& buffer, std::uint64_t run) {
   auto& placed = static_cast<ArenaBuffer&>(*buffer);
   placed.used_by(run);
   return placed.offset();
+}
+
+bool is_state(const ProgramInput& input) {
+  return input.kind == InputKind::param || input.kind == InputKind::opt_state;
 }
 
 /// Whether a result may be written over what the binding has: only the tensor, the binding and the
@@ -101,15 +106,15 @@ Runtime::RunResult WorkerRuntime::run(const Program& program, const Fingerprint&
   const auto& [number, plan] = find_or_compile(program, key, site);
   listing_.debug(2, "program {} runs for {}", number, describe(site));
   await_room();
-  const bool updates =
-      std::ranges::any_of(program.outputs, [](const auto& output) { return output.updates >= 0; });
   auto request = std::make_shared<DeviceRun>();
-  if (site.ends_step || updates) request->hash = commit(updates);
+  const auto updates = [](const ProgramOutput& output) { return output.updates >= 0; };
+  if (site.ends_step || std::ranges::any_of(program.outputs, updates)) commit(*request);
   request->program = number;
   request->run = runs_ + 1;
   request->step = step_;
-  request->commits = commits_;
+  request->commit.step = commits_;
   RunResult result;
+  result.input_buffers.reserve(inputs.size());
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     result.input_buffers.push_back(bind(*plan, i, inputs[i]));
     request->buffers.inputs.push_back(use(result.input_buffers.back(), request->run));
@@ -131,29 +136,37 @@ Runtime::RunResult WorkerRuntime::run(const Program& program, const Fingerprint&
   if (donated > 0) metrics().count("DonateBuffer", donated);
   begin_run(number);
   for (const auto& device : devices_) device->run(request);
-  note_updates(executed, result);
+  note_state(executed, inputs, result);
   ++executed.runs;
   return result;
 }
 
-/// From the next run on the state of this step is what the job can go back to. Once: what another
+/// From this run on the state of this step is what the job can go back to. Once: what another
 /// run of the step finds is no version any more. That of the first step is in place.
-std::shared_ptr<StateHash> WorkerRuntime::commit(bool updates) {
-  if (!state_ || commits_ == step_) return nullptr;
-  state_->write(step_, updates);
+void WorkerRuntime::commit(DeviceRun& run) {
+  if (!state_ || commits_ == step_) return;
+  run.commit.is_awaited = state_->write(step_);
   commits_ = step_;
   const std::uint64_t every = options_.check_replicas_every;
-  if (every == 0 || step_ % every != 0) return nullptr;
+  if (every == 0 || step_ % every != 0) return;
   const auto tell = [&link = link_, worker = options_.worker,
                      generation = options_.generation](const StateHash& hash) {
     for (const auto& message : to_messages(hash, worker, generation)) link.state_hashed(message);
   };
-  return std::make_shared<StateHash>(step_, state_->live(), mesh_, positions_, tell);
+  run.hash = std::make_shared<StateHash>(step_, state_->live(), mesh_, positions_, tell);
 }
 
-void WorkerRuntime::note_updates(Executed& executed, const RunResult& result) {
+void WorkerRuntime::note_state(Executed& executed, std::span<const Binding> inputs,
+                               const RunResult& result) {
   if (!state_) return;
   const Program& program = executed.plan->program;
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    const ProgramInput& input = program.inputs[i];
+    if (!is_state(input) || std::holds_alternative<BufferPtr>(inputs[i])) continue;
+    const std::size_t place =
+        state_->place(input.name, executed.plan->input_types[i], input.sharding);
+    state_->lies_in(place, result.input_buffers[i]);
+  }
   if (executed.places_revision != state_->revision()) {
     executed.places.clear();
     for (std::size_t i = 0; i < program.outputs.size(); ++i) {
@@ -168,7 +181,7 @@ void WorkerRuntime::note_updates(Executed& executed, const RunResult& result) {
   auto place = executed.places.begin();
   for (std::size_t i = 0; i < program.outputs.size(); ++i) {
     if (program.outputs[i].updates < 0) continue;
-    state_->updated(*place++, result.outputs[i]);
+    state_->lies_in(*place++, result.outputs[i]);
   }
 }
 
@@ -243,7 +256,8 @@ std::shared_ptr<const Plan> WorkerRuntime::load_or_compile(const Program& progra
     if (plan) return plan;
   }
   const auto begin = Clock::now();
-  auto plan = std::make_shared<const Plan>(compile(program, mesh_, {}, listing_.passes(number)));
+  auto plan =
+      std::make_shared<const Plan>(compile_settled(program, mesh_, listing_.passes(number)));
   metrics().sample("CompileTime", MetricUnit::seconds, seconds_since(begin));
   if (options_.worker == 0) store_.keep(key, *plan);
   return plan;
@@ -277,13 +291,12 @@ BufferPtr WorkerRuntime::bind(const Plan& plan, std::size_t i, const Binding& bi
   WEFT_CHECK(static_cast<std::int64_t>(data.size()) == type.bytes(), data.size(), type.bytes());
   const std::uint64_t run = runs_ + 1;
   const std::uint64_t completed = run > kRunsUnderWay ? run - kRunsUnderWay : 0;
-  const bool is_state =
-      state_ && (input.kind == InputKind::param || input.kind == InputKind::opt_state);
   const std::int64_t bytes = plan.program.type(input.value).bytes();
+  const bool is_kept = state_ && is_state(input);
   const std::uint64_t offset =
-      is_state ? pool_->allocate_state_for_host(bytes, common_step(memory_), completed)
-               : pool_->allocate(bytes, completed);
-  const BlockKind kind = is_state ? BlockKind::state : BlockKind::plain;
+      is_kept ? pool_->allocate_state_for_host(bytes, common_step(memory_), completed)
+              : pool_->allocate(bytes, completed);
+  const BlockKind kind = is_kept ? BlockKind::state : BlockKind::plain;
   auto buffer = std::make_shared<ArenaBuffer>(type, input.sharding, pool_, kind, offset, bytes);
   upload(data, *buffer);
   return buffer;
@@ -351,6 +364,7 @@ std::vector<std::byte> WorkerRuntime::read(const Buffer& buffer) {
 }
 
 void WorkerRuntime::end_step() {
+  if (state_ && step_ == options_.resume_step) state_->end_first_step();
   ++step_;
   pool_->begin_step(step_);
   set_log_step(step_);

@@ -86,10 +86,9 @@ class WorkerRuntime : public Runtime {
   void begin_run(std::uint32_t program);
   BufferPtr bind(const Plan& plan, std::size_t input, const Binding& binding);
   BufferPtr make_output(const Plan& plan, std::size_t output);
-  BufferPtr next_version(const Plan& plan, std::size_t output, const BufferPtr& before);
-  /// Returns what the run is to hash; mostly null.
-  std::shared_ptr<StateHash> commit(bool updates);
-  void note_updates(Executed& executed, const RunResult& result);
+  BufferPtr next_version(const Plan& plan, std::size_t output, const BufferPtr& now);
+  void commit(DeviceRun& run);
+  void note_state(Executed& executed, std::span<const Binding> inputs, const RunResult& result);
   /// Tensors may outlive the job on whose chips they lie.
   void require_own(const Buffer& buffer, const std::string& name) const;
   void upload(const std::vector<std::byte>& global, const Buffer& buffer);

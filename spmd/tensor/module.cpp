@@ -6,6 +6,15 @@
 #include <weft/spmd/tensor/call.hpp>
 
 namespace weft {
+namespace {
+
+Parameter made(NodePtr node) {
+  Trace::claim_kept(*node);
+  return Parameter(std::move(node));
+}
+
+}  // namespace
+
 const std::string& Parameter::name() const { return node_of(*this)->name; }
 
 void Parameter::assign(const Tensor& value, std::source_location loc) {
@@ -25,7 +34,7 @@ Parameter make_parameter(std::string name, std::span<const float> elements, cons
     fail(Errc::invalid_argument, "parameter '{}': {} elements are given for {}, which has {}", name,
          elements.size(), type.to_string(), type.num_elements());
   }
-  return Parameter(host_node(type, InputKind::param, std::move(name), std::as_bytes(elements)));
+  return made(host_node(type, InputKind::param, std::move(name), std::as_bytes(elements)));
 }
 
 Parameter make_opt_state(std::string name, double value, const Shape& shape, DType dtype) {
@@ -34,7 +43,7 @@ Parameter make_opt_state(std::string name, double value, const Shape& shape, DTy
   for (std::int64_t at = 0; at < type.bytes(); at += byte_size(dtype)) {
     store_element(dtype, value, elements.data() + at);
   }
-  return Parameter(host_node(type, InputKind::opt_state, std::move(name), elements));
+  return made(host_node(type, InputKind::opt_state, std::move(name), elements));
 }
 
 std::vector<Tensor> grad(const Tensor& loss, std::span<const Parameter> wrt,

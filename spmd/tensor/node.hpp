@@ -25,7 +25,8 @@ struct TensorNode {
   std::string name;                  ///< full name of a parameter or optimizer state, else empty
   std::variant<std::monostate, HostData, BufferPtr> storage;
   std::optional<Sharding> marked;  ///< asked for before it first lay on the chips
-  std::source_location loc{};      ///< of the call that brought it to the chips; line 0: unknown
+  BufferPtr kept{};  ///< what a loop that was interrupted has left of it, to its first use
+  std::source_location loc{};  ///< of the call that brought it to the chips; line 0: unknown
 
   /// Of a value that was computed because something was read in the middle of a step, in which no
   /// gradient flows back through it from then on: where, and from which tensors.

@@ -68,8 +68,9 @@ class Runtime {
   /// replicated.
   virtual std::vector<std::byte> read(const Buffer& buffer) = 0;
   /// What the job has kept of a parameter or optimizer state of this name from a loop that was
-  /// interrupted, for the loop that takes its place: the next call gives null, as it does where
-  /// there is nothing. Throws invalid_argument where that has another type.
+  /// interrupted, for the loop that takes its place; null where there is nothing. It is for one
+  /// tensor: the next call gives null, unless what the first gave was dropped before the loop's
+  /// first step ended. Throws invalid_argument where that has another type.
   virtual BufferPtr take_restored(const std::string& name, const TensorType& type) {
     (void)name, (void)type;
     return nullptr;

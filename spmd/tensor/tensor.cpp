@@ -139,7 +139,7 @@ void mark_sharding(const Tensor& tensor, const Mesh& mesh, const PartitionSpec& 
   const Sharding sharding = Sharding::from_spec(mesh, spec, tensor.shape(), what);
   if (const auto* buffer = std::get_if<BufferPtr>(&node->storage)) {
     const Sharding& present = (*buffer)->sharding();
-    if (!present.same_layout(sharding)) {
+    if (tensor.num_elements() > 1 && !present.same_layout(sharding)) {
       call.refuse("{} already lies on the chips as {}; mark it before its first sync",
                   node->label(), present.to_string(mesh, tensor.shape().size()));
     }

@@ -82,12 +82,17 @@ ValueId Trace::value_of(const NodePtr& node, const std::source_location& loc) {
 }
 
 /// A loop that goes on where another was interrupted makes its parameters anew: what they were is
-/// found by their names.
+/// found by their names, for the first of a name. It is claimed when the parameter is made, as the
+/// next of that name may be another one, and put in place at the first use: marks come before that.
+void Trace::claim_kept(TensorNode& node) {
+  if (current_trace == nullptr) return;
+  node.kept = current_trace->runtime_->take_restored(node.name, node.type);
+}
+
 void Trace::restore(TensorNode& node) {
   if (!node.is_state() || !std::holds_alternative<HostData>(node.storage)) return;
-  if (BufferPtr kept = runtime_->take_restored(node.name, node.type)) {
-    node.storage = std::move(kept);
-  }
+  if (node.kept == nullptr) node.kept = runtime_->take_restored(node.name, node.type);
+  if (node.kept != nullptr) node.storage = std::move(node.kept);
 }
 
 ValueId Trace::add_input(const NodePtr& node, const std::source_location& loc) {
@@ -162,7 +167,7 @@ bool Trace::is_pending(const TensorNode& node) const {
 
 void Trace::mark(TensorNode& node, const Sharding& sharding) {
   node.marked = sharding;
-  if (node.trace == serial_) program_.inputs[node.input].sharding = sharding;
+  if (node.trace == serial_) program_.inputs[node.input].sharding = node.input_sharding();
 }
 
 void Trace::run(const RunSite& site, const TensorNode* whole) {

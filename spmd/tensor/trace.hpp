@@ -71,6 +71,8 @@ class Trace {
   bool is_pending(const TensorNode& node) const;
   /// Asks for this sharding of a node on the host, whether or not it is an input already.
   void mark(TensorNode& node, const Sharding& sharding);
+  /// Of what has just been made: what the job has kept of it, where its loop was interrupted.
+  static void claim_kept(TensorNode& node);
 
   CheckpointRegions& regions() { return regions_; }
   /// An input that the loss depends on and that was computed from one of `wrt` before something was
@@ -85,8 +87,7 @@ class Trace {
   /// and the tensors that are alive. The next op begins a new program. `whole` (may be null) comes
   /// out replicated, as tensors of one element do.
   void run(const RunSite& site, const TensorNode* whole = nullptr);
-  /// As run(), but of the tensors that are alive only these are outputs, and what ran is returned,
-  /// to be run again.
+  /// As run(), but of the tensors alive only these are outputs; returns what ran, for run_again().
   TracedProgram run_function(const RunSite& site, std::span<const Tensor> results);
   /// Runs the program with what its inputs hold now; its outputs hold the new values then.
   void run_again(const TracedProgram& traced, const RunSite& site);

@@ -1,4 +1,4 @@
-/// A program whose victim worker misbehaves at step 3 in the way that --mode names; with
+/// A program whose victim worker misbehaves at step --at in the way that --mode names; with
 /// --max-failures only the first time. What the job came to is written to --json.
 
 #include <unistd.h>
@@ -28,6 +28,7 @@ struct Options {
   int workers = 3;
   int chips = 2;
   double timeout_s = 60;
+  std::uint64_t at = 3;
   std::uint64_t steps = 8;
   int max_failures = 0;
   std::string restart = "worker";
@@ -166,8 +167,58 @@ weft::Tensor square(const weft::Tensor& x, const char* name) {
   return weft::custom_call(op, {x});
 }
 
+/// Six steps of training with an optimizer of their own, four that evaluate and update nothing or
+/// `count`, and again; `frozen` is never updated, has its elements from the first step alone, and
+/// its layout from what that asks.
+void epochs(weft::TrainContext& ctx, const weft::Config& config) {
+  constexpr std::uint64_t kEpoch = 10, kTraining = 6;
+  const bool victim = ctx.world_rank() == config["victim"].get<int>();
+  const auto begin_step = [&] {
+    if (victim && ctx.step() == config["at"] && first_time(config["once"])) std::raise(SIGKILL);
+  };
+  std::vector<float> elements(12 * static_cast<std::size_t>(ctx.num_devices()));
+  std::iota(elements.begin(), elements.end(), ctx.step() == 0 ? 0.5F : 100.0F);
+  const std::int64_t size = std::ssize(elements);
+  const weft::Parameter frozen = weft::make_parameter("frozen", elements, {size});
+  const weft::Parameter weight =
+      weft::make_parameter("weight", std::vector<float>{1, 2, 3, 4}, {4});
+  weft::Parameter count = weft::make_parameter("count", std::vector<float>{0}, {1});
+  const auto data = [&] {
+    std::vector<float> pixels(elements.size(), 0.1F * static_cast<float>(ctx.step() + 1));
+    weft::Tensor x = weft::to_device(pixels, {size});
+    weft::mark_sharding(x, *ctx.mesh(), {{"data"}});
+    return x;
+  };
+  const auto report = [&](const weft::Tensor& value) {
+    ctx.report({{"step", ctx.step()}, {"value", value.item()}, {"weight", weight.to_vector()}});
+  };
+  while (ctx.step() < config["steps"].get<std::uint64_t>()) {
+    if (ctx.step() % kEpoch < kTraining) {
+      weft::SGD optimizer({weight}, {.lr = 0.01, .momentum = 0.9});
+      do {
+        begin_step();
+        const weft::Tensor factor =
+            ctx.step() == 0 ? weft::mean(frozen * data()) : weft::mean(frozen * frozen) * 1e-4;
+        const weft::Tensor loss = factor * weft::sum(weight * weight);
+        optimizer.step(weft::grad(loss, std::vector<weft::Parameter>{weight}));
+        weft::sync();
+        report(loss);
+      } while (ctx.step() % kEpoch < kTraining);
+    }
+    const bool counts = ctx.step() / kEpoch % 2 == 1;
+    while (ctx.step() % kEpoch >= kTraining) {
+      begin_step();
+      const weft::Tensor value = weft::sum(data() * frozen) + weft::sum(weight) + weft::sum(count);
+      if (counts) count.assign(count + 1);
+      weft::sync();
+      report(value);
+    }
+  }
+}
+
 void loop(weft::TrainContext& ctx, const weft::Config& config) {
   const std::string mode = config["mode"];
+  if (mode == "epochs") return epochs(ctx, config);
   const bool victim = ctx.world_rank() == config["victim"].get<int>();
   const std::string once = config["once"];
   weft::Parameter sum = weft::make_parameter("sum", std::vector<float>{saved_sum(ctx)}, {1});
@@ -178,7 +229,7 @@ void loop(weft::TrainContext& ctx, const weft::Config& config) {
   while (ctx.step() < config["steps"].get<std::uint64_t>()) {
     const bool asks = mode == "saves" && ctx.step() % ask_every == 0;
     if (asks && ctx.reached_preemption()) return save(ctx, sum);
-    const bool now = victim && ctx.step() == 3 && (once.empty() || first_time(once));
+    const bool now = victim && ctx.step() == config["at"] && (once.empty() || first_time(once));
     if (now && mode == "return") return;
     if (now) misbehave(mode);
     if (mode == "other_size" && ctx.step() == 3) add_up(ctx, victim ? 5 : 4);
@@ -240,6 +291,7 @@ int run(const Options& options) {
   weft::Trainer trainer(
       loop, {.loop_config = {{"mode", options.mode},
                              {"victim", options.victim},
+                             {"at", options.at},
                              {"once", options.max_failures != 0 ? options.json + ".once" : ""},
                              {"save_every", options.save_every},
                              {"first_reports", options.first_reports},
@@ -290,6 +342,7 @@ int main(int argc, char** argv) {
   app.add_option("--workers", options.workers);
   app.add_option("--chips", options.chips);
   app.add_option("--timeout", options.timeout_s);
+  app.add_option("--at", options.at, "step");
   app.add_option("--steps", options.steps);
   app.add_option("--max-failures", options.max_failures);
   app.add_option("--restart", options.restart);

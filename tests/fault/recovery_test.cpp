@@ -206,6 +206,22 @@ TEST(Recovery, SurvivesWhatEndsAWorkerAndNamesIt) {
   expect_survives("throw", {"worker 1", "std::runtime_error: boom", "step 3"});
 }
 
+/// What is kept of a loop's state is what it had at that step, whether the next steps use it or
+/// not: parameters that are never updated, too, and no optimizer state of an epoch that is over.
+TEST(Recovery, FindsWhatTheLoopHadAtThatStep) {
+  const auto history = [](std::vector<std::string> more) {
+    std::vector<std::string> words{"--mode", "epochs", "--steps", "40"};
+    words.insert(words.end(), more.begin(), more.end());
+    FaultApp app(words);
+    EXPECT_EQ(app.wait(), 0) << app.output();
+    return app.result().at("history");
+  };
+  const Json undisturbed = history({"--at", "99"});
+  for (const char* at : {"1", "4", "6", "7", "9", "10", "17", "19", "20", "29"}) {
+    EXPECT_EQ(history({"--max-failures", "1", "--at", at}), undisturbed) << at;
+  }
+}
+
 /// That of the loop's thread of worker 1.
 void expect_stack(const Json& result) {
   std::ifstream log(result.at("path").get<std::string>() + "/worker-1.log");

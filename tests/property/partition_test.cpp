@@ -7,6 +7,7 @@
 
 #include <weft/spmd/mesh/hybrid_mesh.hpp>
 #include <weft/spmd/passes/plan.hpp>
+#include <weft/spmd/passes/settle.hpp>
 #include <weft/spmd/program/builder.hpp>
 #include <weft/spmd/program/interpret.hpp>
 #include <weft/spmd/program/text.hpp>
@@ -206,6 +207,20 @@ TEST(Partition, AgreesForRandomPrograms) {
     Random random(seed);
     const Mesh& mesh = meshes[random.below(meshes.size())];
     ASSERT_TRUE(agrees_or_shrinks(testing::random_program(mesh, random), mesh, seed));
+  }
+}
+
+/// One that asks for parameters as the first step's plan has left them, as a loop does that takes
+/// another's place.
+TEST(Partition, ALaterStepComesToTheSamePlan) {
+  const std::vector<Mesh> meshes{mesh_of({4}), mesh_of({2, 2}), mesh_of({6}), mesh_of({4, 2})};
+  for (const std::uint64_t seed : testing::seeds(2000)) {
+    Random random(seed);
+    const Mesh& mesh = meshes[random.below(meshes.size())];
+    const Program program = testing::random_program(mesh, random);
+    const Plan first = compile_settled(program, mesh);
+    const Plan later = compile_settled(settled(program, first), mesh);
+    ASSERT_EQ(to_text(later.program, mesh), to_text(first.program, mesh)) << "seed " << seed;
   }
 }
 

@@ -33,7 +33,7 @@ class StateKeeperTest : public ::testing::Test {
       const std::int64_t bytes = chip_type(type, sharding, mesh).bytes();
       auto buffer = std::make_shared<ArenaBuffer>(type, sharding, pool, BlockKind::state,
                                                   pool->allocate_state(bytes), bytes);
-      keeper.updated(keeper.place(name, type, sharding), buffer);
+      keeper.lies_in(keeper.place(name, type, sharding), buffer);
       return buffer;
     }
     std::uint64_t offset_of(const std::string& name, const TensorType& type) {
@@ -57,7 +57,7 @@ TEST_F(StateKeeperTest, FindsWhatItsPredecessorWroteDown) {
   by_data.dims[0] = AtomList{1};
   const auto weight = first.update("w", kWeight, by_data);
   const auto count = first.update("t", kScalar);
-  first.keeper.write(1, false);
+  first.keeper.write(1);
   Process second(memory, mesh, 1);
   const BufferPtr found = second.keeper.take("w", kWeight);
   ASSERT_TRUE(found);
@@ -69,16 +69,44 @@ TEST_F(StateKeeperTest, FindsWhatItsPredecessorWroteDown) {
 
 TEST_F(StateKeeperTest, GivesATensorOnce) {
   const auto weight = first.update("w", kWeight);
-  first.keeper.write(1, false);
+  first.keeper.write(1);
   Process second(memory, mesh, 1);
-  EXPECT_TRUE(second.keeper.take("w", kWeight));
+  const BufferPtr taken = second.keeper.take("w", kWeight);
+  EXPECT_TRUE(taken);
   EXPECT_FALSE(second.keeper.take("w", kWeight));
   EXPECT_FALSE(second.keeper.take("other", kWeight));
 }
 
+/// A loop may make its model twice before it trains it; a model that is made in a later step is
+/// another one.
+TEST_F(StateKeeperTest, WhatIsDroppedInTheFirstStepIsTheNextOnes) {
+  const auto weight = first.update("w", kWeight);
+  const auto moment = first.update("m", kWeight);
+  first.keeper.write(1);
+  Process second(memory, mesh, 1);
+  BufferPtr taken = second.keeper.take("w", kWeight);
+  taken.reset();
+  taken = second.keeper.take("w", kWeight);
+  EXPECT_TRUE(taken);
+  second.keeper.end_first_step();
+  taken.reset();
+  EXPECT_FALSE(second.keeper.take("w", kWeight));
+  EXPECT_TRUE(second.keeper.take("m", kWeight)) << "which nobody has asked for yet";
+  EXPECT_FALSE(second.keeper.take("m", kWeight));
+}
+
+TEST_F(StateKeeperTest, WhatHasBeenUpdatedIsNoLongerThere) {
+  const auto weight = first.update("w", kWeight);
+  first.keeper.write(1);
+  Process second(memory, mesh, 1);
+  second.keeper.take("w", kWeight);
+  const auto next = second.update("w", kWeight);
+  EXPECT_FALSE(second.keeper.take("w", kWeight));
+}
+
 TEST_F(StateKeeperTest, NamesBothTypesWhereTheyDiffer) {
   const auto weight = first.update("w", kWeight);
-  first.keeper.write(7, false);
+  first.keeper.write(7);
   Process second(memory, mesh, 7);
   expect_error(Errc::invalid_argument, {"'w' is f32[8,5]", "the 7 steps", "left it as f32[8,4]"},
                [&] {
@@ -91,7 +119,7 @@ TEST_F(StateKeeperTest, NamesBothTypesWhereTheyDiffer) {
 
 TEST_F(StateKeeperTest, BeginsWithNothingAtStepZero) {
   const auto weight = first.update("w", kWeight);
-  first.keeper.write(1, false);
+  first.keeper.write(1);
   Process second(memory, mesh, 0);
   EXPECT_TRUE(second.keeper.taken().empty());
   EXPECT_FALSE(second.keeper.take("w", kWeight));
@@ -100,10 +128,10 @@ TEST_F(StateKeeperTest, BeginsWithNothingAtStepZero) {
 TEST_F(StateKeeperTest, FindsTheVersionThatTheJobGoesOnAt) {
   auto weight = first.update("w", kWeight);
   const std::uint64_t at_one = weight->offset();
-  first.keeper.write(1, false);
+  first.keeper.write(1);
   weight = first.update("w", kWeight);
   ASSERT_NE(weight->offset(), at_one);
-  first.keeper.write(2, false);
+  first.keeper.write(2);
   EXPECT_EQ(Process(memory, mesh, 2).offset_of("w", kWeight), weight->offset());
   testing::expect_error(Errc::corrupt, {"chip 0", "step 1"}, [&] { Process(memory, mesh, 1); });
 }
@@ -111,7 +139,7 @@ TEST_F(StateKeeperTest, FindsTheVersionThatTheJobGoesOnAt) {
 TEST_F(StateKeeperTest, WhatIsFoundIsNotAllocatedToAnother) {
   const auto padding = first.pool->allocate(64, BufferPool::kDeviceWrites);
   const auto weight = first.update("w", kWeight);
-  first.keeper.write(1, false);
+  first.keeper.write(1);
   Process second(memory, mesh, 1);
   EXPECT_EQ(second.pool->allocate_state(64), padding) << "what isn't state is free";
   for (int i = 0; i < 100; ++i) {
@@ -121,16 +149,13 @@ TEST_F(StateKeeperTest, WhatIsFoundIsNotAllocatedToAnother) {
 
 TEST_F(StateKeeperTest, ForgetsWhatNobodyHasAnyMore) {
   const auto kept = first.update("kept", kScalar);
-  const std::uint64_t dropped = first.update("dropped", kWeight)->offset();
+  first.update("dropped", kWeight);
   const auto last = first.update("last", kWeight);
-  first.keeper.write(1, false);
+  EXPECT_TRUE(first.keeper.write(1));
   Process second(memory, mesh, 1);
-  EXPECT_EQ(second.offset_of("dropped", kWeight), dropped) << "it was not to be forgotten yet";
-  second.keeper.write(2, true);
-  Process third(memory, mesh, 2);
-  EXPECT_FALSE(third.keeper.take("dropped", kWeight));
-  EXPECT_EQ(third.offset_of("kept", kScalar), kept->offset());
-  EXPECT_EQ(third.offset_of("last", kWeight), last->offset());
+  EXPECT_FALSE(second.keeper.take("dropped", kWeight));
+  EXPECT_EQ(second.offset_of("kept", kScalar), kept->offset());
+  EXPECT_EQ(second.offset_of("last", kWeight), last->offset());
 }
 
 TEST_F(StateKeeperTest, GivesOutWhatIsStillHad) {
@@ -148,13 +173,24 @@ TEST_F(StateKeeperTest, GivesOutWhatIsStillHad) {
 TEST_F(StateKeeperTest, KnowsThePlacesOfTheRestOnceItHasForgottenOne) {
   first.update("dropped", kWeight);
   auto weight = first.update("w", kWeight);
-  first.keeper.write(1, true);
+  first.keeper.write(1);
   weight = first.update("w", kWeight);
   const auto added = first.update("added", kScalar);
-  first.keeper.write(2, true);
+  first.keeper.write(2);
   Process second(memory, mesh, 2);
   EXPECT_EQ(second.offset_of("w", kWeight), weight->offset());
   EXPECT_EQ(second.offset_of("added", kScalar), added->offset());
+}
+
+TEST_F(StateKeeperTest, SaysWhetherAStepsStateLiesElsewhere) {
+  auto weight = first.update("w", kWeight);
+  EXPECT_TRUE(first.keeper.write(1));
+  EXPECT_FALSE(first.keeper.write(2));
+  weight = first.update("w", kWeight);
+  EXPECT_TRUE(first.keeper.write(3));
+  EXPECT_FALSE(first.keeper.write(4));
+  weight.reset();
+  EXPECT_TRUE(first.keeper.write(5));
 }
 
 TEST_F(StateKeeperTest, ARevisionIsOfNamesTypesAndShardings) {
@@ -162,7 +198,7 @@ TEST_F(StateKeeperTest, ARevisionIsOfNamesTypesAndShardings) {
   auto count = first.update("t", kScalar);
   const std::uint64_t begin = first.keeper.revision();
   weight = first.update("w", kWeight);
-  first.keeper.write(1, true);
+  first.keeper.write(1);
   EXPECT_EQ(first.keeper.revision(), begin) << "only its place has changed";
   const auto changes = [&](const auto& change) {
     const std::uint64_t before = first.keeper.revision();
@@ -174,8 +210,7 @@ TEST_F(StateKeeperTest, ARevisionIsOfNamesTypesAndShardings) {
   by_data.dims[0] = AtomList{1};
   EXPECT_TRUE(changes([&] { weight = first.update("w", {DType::bf16, {8, 4}}, by_data); }));
   count.reset();
-  EXPECT_FALSE(changes([&] { first.keeper.write(2, false); }));
-  EXPECT_TRUE(changes([&] { first.keeper.write(3, true); })) << "forgotten";
+  EXPECT_TRUE(changes([&] { first.keeper.write(3); })) << "forgotten";
   EXPECT_TRUE(changes([&] { count = first.update("t", kScalar); }));
   Process second(memory, mesh, 3);
   EXPECT_EQ(second.offset_of("w", {DType::bf16, {8, 4}}), weight->offset());
@@ -185,11 +220,11 @@ TEST_F(StateKeeperTest, ARevisionIsOfNamesTypesAndShardings) {
 TEST_F(StateKeeperTest, WhatWasFoundIsKeptUntilItIsAskedFor) {
   const auto weight = first.update("w", kWeight);
   const auto moment = first.update("m", kWeight);
-  first.keeper.write(1, false);
+  first.keeper.write(1);
   Process second(memory, mesh, 1);
   second.keeper.take("w", kWeight);
   const auto next = second.update("w", kWeight);
-  second.keeper.write(2, true);
+  second.keeper.write(2);
   Process third(memory, mesh, 2);
   EXPECT_EQ(third.offset_of("w", kWeight), next->offset());
   EXPECT_EQ(third.offset_of("m", kWeight), moment->offset());
@@ -265,7 +300,7 @@ TEST_F(StateOfTwoWorkers, WhoKeepsNoVersionCopiesIt) {
         for (const int model : {0, 1}) {
           fill(2 * w + model, *weight, keeps ? 1.0F + static_cast<float>(model) : 99.0F);
         }
-        process.keeper.write(kStep, true);
+        process.keeper.write(kStep);
       }
       EXPECT_NE(offsets[0], offsets[1]);
     }
@@ -288,18 +323,26 @@ TEST_F(StateOfTwoWorkers, WhatItsKeeperHasDroppedIsForgotten) {
   keeper.update("w", kWeight);
   const auto weight = other.update("w", kWeight);
   const auto shards = other.update("shards", kWeight, over({1}));
-  keeper.keeper.write(kStep, true);
-  other.keeper.write(kStep, true);
+  keeper.keeper.write(kStep);
+  other.keeper.write(kStep);
   Process again = worker(first_keeps ? 1 : 0, kStep);
   EXPECT_FALSE(again.keeper.take("w", kWeight));
   EXPECT_TRUE(again.keeper.take("shards", kWeight));
+}
+
+TEST_F(StateOfTwoWorkers, WhatItsKeeperAloneHasIsForgottenToo) {
+  std::array<Process, 2> workers{worker(0), worker(1)};
+  const int keeper = workers[0].keeper.keeps("w", Sharding::closed()) ? 0 : 1;
+  const auto weight = workers[static_cast<std::size_t>(keeper)].update("w", kWeight);
+  for (Process& process : workers) process.keeper.write(kStep);
+  EXPECT_FALSE(worker(keeper, kStep).keeper.take("w", kWeight));
 }
 
 TEST_F(StateOfTwoWorkers, SaysWhichDirectoryDoesNotKnowTheStep) {
   std::array<Process, 2> workers{worker(0), worker(1)};
   const bool first_keeps = workers[0].keeper.keeps("w", Sharding::closed());
   const auto weight = workers[first_keeps ? 1 : 0].update("w", kWeight);
-  workers[first_keeps ? 1 : 0].keeper.write(kStep, true);
+  workers[first_keeps ? 1 : 0].keeper.write(kStep);
   expect_error(Errc::corrupt, {first_keeps ? "chip 0" : "chip 2", "step 5"},
                [&] { worker(first_keeps ? 1 : 0, kStep); });
 }

@@ -40,6 +40,15 @@ TEST_F(MarkSharding, OfHostDataMayFollowItsFirstUse) {
   EXPECT_EQ(last().inputs[0].sharding, spec({{}, {"model"}}, {2, 2}));
 }
 
+TEST_F(MarkSharding, OfOneElementCutsNothing) {
+  Parameter w = make_parameter("w", Floats{1}, {1});
+  const Tensor y = w + 1;
+  mark_sharding(w, mesh_, {{"data"}});
+  sync();
+  EXPECT_EQ(last().inputs[0].sharding, Sharding::closed());
+  mark_sharding(w, mesh_, {{"data"}});
+}
+
 TEST_F(MarkSharding, OfAParameterHoldsForItsUpdate) {
   Parameter w = make_parameter("w", Floats{1, 2, 3, 4}, {2, 2});
   mark_sharding(w, mesh_, {{"model"}, {"data"}});
