@@ -12,6 +12,7 @@
 #include <fstream>
 #include <mutex>
 #include <numeric>
+#include <optional>
 #include <thread>
 
 #include <fmt/format.h>
@@ -167,9 +168,9 @@ weft::Tensor square(const weft::Tensor& x, const char* name) {
   return weft::custom_call(op, {x});
 }
 
-/// Six steps of training with an optimizer of their own, four that evaluate and update nothing or
-/// `count`, and again; `frozen` is never updated, has its elements from the first step alone, and
-/// its layout from what that asks.
+/// Six steps of training with an optimizer of their own, four that evaluate, and again. Those come
+/// when the optimizer is gone, and update nothing, or before, and update `count`. `frozen` is never
+/// updated, has its elements from the first step alone, and its layout by what that asks.
 void epochs(weft::TrainContext& ctx, const weft::Config& config) {
   constexpr std::uint64_t kEpoch = 10, kTraining = 6;
   const bool victim = ctx.world_rank() == config["victim"].get<int>();
@@ -193,19 +194,19 @@ void epochs(weft::TrainContext& ctx, const weft::Config& config) {
     ctx.report({{"step", ctx.step()}, {"value", value.item()}, {"weight", weight.to_vector()}});
   };
   while (ctx.step() < config["steps"].get<std::uint64_t>()) {
-    if (ctx.step() % kEpoch < kTraining) {
-      weft::SGD optimizer({weight}, {.lr = 0.01, .momentum = 0.9});
-      do {
-        begin_step();
-        const weft::Tensor factor =
-            ctx.step() == 0 ? weft::mean(frozen * data()) : weft::mean(frozen * frozen) * 1e-4;
-        const weft::Tensor loss = factor * weft::sum(weight * weight);
-        optimizer.step(weft::grad(loss, std::vector<weft::Parameter>{weight}));
-        weft::sync();
-        report(loss);
-      } while (ctx.step() % kEpoch < kTraining);
-    }
     const bool counts = ctx.step() / kEpoch % 2 == 1;
+    std::optional<weft::SGD> optimizer;
+    optimizer.emplace(std::vector{weight}, weft::SGD::Options{.lr = 0.01, .momentum = 0.9});
+    while (ctx.step() % kEpoch < kTraining) {
+      begin_step();
+      const weft::Tensor factor =
+          ctx.step() == 0 ? weft::mean(frozen * data()) : weft::mean(frozen * frozen) * 1e-4;
+      const weft::Tensor loss = factor * weft::sum(weight * weight);
+      optimizer->step(weft::grad(loss, std::vector<weft::Parameter>{weight}));
+      weft::sync();
+      report(loss);
+    }
+    if (!counts) optimizer.reset();
     while (ctx.step() % kEpoch >= kTraining) {
       begin_step();
       const weft::Tensor value = weft::sum(data() * frozen) + weft::sum(weight) + weft::sum(count);
