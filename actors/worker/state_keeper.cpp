@@ -128,6 +128,11 @@ BufferPtr StateKeeper::take(const std::string& name, const TensorType& type) {
   return in_first_step_ ? found->second : found_.extract(found).mapped();
 }
 
+void StateKeeper::used(std::span<const ProgramInput> inputs) {
+  if (found_.empty()) return;
+  for (const ProgramInput& input : inputs) found_.erase(input.name);
+}
+
 void StateKeeper::end_first_step() {
   in_first_step_ = false;
   std::erase_if(found_, [](const auto& tensor) { return tensor.second.use_count() > 1; });
@@ -151,7 +156,6 @@ void StateKeeper::lies_in(std::size_t place, const BufferPtr& buffer) {
   std::weak_ptr<Buffer>& known = buffers_[place];
   const bool is_known = !known.owner_before(buffer) && !buffer.owner_before(known);
   if (is_known) return;  // as where one is written over
-  if (!found_.empty()) found_.erase(entries_[place].name);
   entries_[place].offset = static_cast<const ArenaBuffer&>(*buffer).offset();
   known = buffer;
 }

@@ -37,7 +37,9 @@ class StateKeeper {
   /// The found tensor of this name; null for none, and for the second who asks while the first has
   /// it. Throws invalid_argument for another type.
   BufferPtr take(const std::string& name, const TensorType& type);
-  /// What has been taken is gone for good; until here it was the next one's when it was dropped.
+  /// What has been taken is gone for good once it is used, or the first step has ended: until then
+  /// it is the next one's if it is dropped.
+  void used(std::span<const ProgramInput> inputs);
   void end_first_step();
 
   /// Changes when a tensor is written down for the first time, forgotten, or has got another type

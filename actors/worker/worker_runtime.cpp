@@ -113,6 +113,7 @@ Runtime::RunResult WorkerRuntime::run(const Program& program, const Fingerprint&
   request->run = runs_ + 1;
   request->step = step_;
   request->commit.step = commits_;
+  if (state_) state_->used(program.inputs);
   RunResult result;
   result.input_buffers.reserve(inputs.size());
   for (std::size_t i = 0; i < inputs.size(); ++i) {
@@ -163,9 +164,8 @@ void WorkerRuntime::note_state(Executed& executed, std::span<const Binding> inpu
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     const ProgramInput& input = program.inputs[i];
     if (!is_state(input) || std::holds_alternative<BufferPtr>(inputs[i])) continue;
-    const std::size_t place =
-        state_->place(input.name, executed.plan->input_types[i], input.sharding);
-    state_->lies_in(place, result.input_buffers[i]);
+    state_->lies_in(state_->place(input.name, executed.plan->input_types[i], input.sharding),
+                    result.input_buffers[i]);
   }
   if (executed.places_revision != state_->revision()) {
     executed.places.clear();

@@ -95,13 +95,17 @@ TEST_F(StateKeeperTest, WhatIsDroppedInTheFirstStepIsTheNextOnes) {
   EXPECT_FALSE(second.keeper.take("m", kWeight));
 }
 
-TEST_F(StateKeeperTest, WhatHasBeenUpdatedIsNoLongerThere) {
+TEST_F(StateKeeperTest, WhatHasBeenUsedIsNoLongerThere) {
   const auto weight = first.update("w", kWeight);
+  const auto moment = first.update("m", kWeight);
   first.keeper.write(1);
   Process second(memory, mesh, 1);
-  second.keeper.take("w", kWeight);
-  const auto next = second.update("w", kWeight);
+  const BufferPtr taken = second.keeper.take("w", kWeight);
+  const std::vector<ProgramInput> inputs{{.kind = InputKind::param, .name = "w", .sharding = {}}};
+  second.keeper.used(inputs);
+  EXPECT_EQ(taken.use_count(), 1) << "its next version may be written over it";
   EXPECT_FALSE(second.keeper.take("w", kWeight));
+  EXPECT_TRUE(second.keeper.take("m", kWeight));
 }
 
 TEST_F(StateKeeperTest, NamesBothTypesWhereTheyDiffer) {
