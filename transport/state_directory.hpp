@@ -7,9 +7,9 @@
 ///   directory = slot{kDirectorySlotCount}
 ///   slot      = DirectorySlot, 64 bytes, then a state table (format/state_table.hpp)
 ///
-/// A worker is never more than kDirectorySlotCount - 1 versions ahead of the least commit
-/// (commits.hpp) that it can still be asked to go back to: two runs may be under way, and the
-/// second waits to write until all others have begun it.
+/// A worker is never more than kDirectorySlotCount - 1 tables ahead of the least commit
+/// (commits.hpp) that it can still be asked to go back to: two runs may be under way, and one that
+/// updates state, or whose step has another table, waits until all others have begun it.
 
 #include <array>
 #include <cstdint>

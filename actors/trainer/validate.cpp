@@ -289,8 +289,8 @@ void check_run(const RunConfig& run, bool has_mesh) {
   }
   if (run.check_replicas_every > 0 && run.failure.state_versions == 1) {
     fail(Errc::invalid_argument,
-         "run.check_replicas_every = {} with run.failure.state_versions = 1: what is compared has "
-         "to lie still while a step runs; set state_versions to 2, or check_replicas_every to 0",
+         "run.check_replicas_every = {} with run.failure.state_versions = 1: what is compared is "
+         "the state that is kept; set state_versions to 2, or check_replicas_every to 0",
          run.check_replicas_every);
   }
   if (!(run.grace_s >= 0) || run.grace_s > kGraceSecondsMax) {

@@ -72,7 +72,7 @@ class StateKeeper {
   std::vector<StateEntry> entries_;
   std::vector<std::weak_ptr<Buffer>> buffers_;                           // of the entries
   std::unordered_map<std::string, std::size_t> places_;                  // of the entries, by name
-  std::unordered_map<std::string, std::shared_ptr<ArenaBuffer>> found_;  // and not taken yet
+  std::unordered_map<std::string, std::shared_ptr<ArenaBuffer>> found_;  // and not used yet
   bool in_first_step_ = true;
 };
 

@@ -51,10 +51,6 @@ std::uint64_t use(const BufferPtr& buffer, std::uint64_t run) {
   return placed.offset();
 }
 
-bool is_state(const ProgramInput& input) {
-  return input.kind == InputKind::param || input.kind == InputKind::opt_state;
-}
-
 /// Whether a result may be written over what the binding has: only the tensor, the binding and the
 /// run's result refer to it.
 bool may_donate(const Binding& binding) {
@@ -163,7 +159,7 @@ void WorkerRuntime::note_state(Executed& executed, std::span<const Binding> inpu
   const Program& program = executed.plan->program;
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     const ProgramInput& input = program.inputs[i];
-    if (!is_state(input) || std::holds_alternative<BufferPtr>(inputs[i])) continue;
+    if (!is_state(input.kind) || std::holds_alternative<BufferPtr>(inputs[i])) continue;
     state_->lies_in(state_->place(input.name, executed.plan->input_types[i], input.sharding),
                     result.input_buffers[i]);
   }
@@ -292,7 +288,7 @@ BufferPtr WorkerRuntime::bind(const Plan& plan, std::size_t i, const Binding& bi
   const std::uint64_t run = runs_ + 1;
   const std::uint64_t completed = run > kRunsUnderWay ? run - kRunsUnderWay : 0;
   const std::int64_t bytes = plan.program.type(input.value).bytes();
-  const bool is_kept = state_ && is_state(input);
+  const bool is_kept = state_ && is_state(input.kind);
   const std::uint64_t offset =
       is_kept ? pool_->allocate_state_for_host(bytes, common_step(memory_), completed)
               : pool_->allocate(bytes, completed);
@@ -312,16 +308,16 @@ BufferPtr WorkerRuntime::make_output(const Plan& plan, std::size_t i) {
 
 BufferPtr WorkerRuntime::next_version(const Plan& plan, std::size_t i, const BufferPtr& now) {
   const ProgramOutput& output = plan.program.outputs[i];
-  auto before = std::static_pointer_cast<ArenaBuffer>(now);
+  auto current = std::static_pointer_cast<ArenaBuffer>(now);
   const bool is_alike =
-      plan.output_types[i] == before->type() && output.sharding == before->sharding();
-  std::shared_ptr<ArenaBuffer> next = before->take_before(step_);
+      plan.output_types[i] == current->type() && output.sharding == current->sharding();
+  std::shared_ptr<ArenaBuffer> next = current->take_before(step_);
   if (!is_alike || next == nullptr) {
     const std::int64_t bytes = plan.program.type(output.value).bytes();
     next = std::make_shared<ArenaBuffer>(plan.output_types[i], output.sharding, pool_,
                                          BlockKind::state, pool_->allocate_state(bytes), bytes);
   }
-  if (is_alike) next->replaces(std::move(before), step_);
+  if (is_alike) next->replaces(std::move(current), step_);
   return next;
 }
 

@@ -20,9 +20,7 @@ Program settled(const Program& program, const Plan& plan) {
     next.inputs[input].sharding = sharding;
   };
   for (std::size_t i = 0; i < next.inputs.size(); ++i) {
-    const InputKind kind = next.inputs[i].kind;
-    if (kind != InputKind::param && kind != InputKind::opt_state) continue;
-    settle(i, plan.program.inputs[i].sharding);
+    if (is_state(next.inputs[i].kind)) settle(i, plan.program.inputs[i].sharding);
   }
   for (std::size_t i = 0; i < next.outputs.size(); ++i) {
     const auto updated = static_cast<std::size_t>(next.outputs[i].updates);

@@ -21,6 +21,10 @@ inline constexpr std::uint32_t kNoId = 0xffffffffU;
 
 enum class InputKind : std::uint8_t { param, opt_state, data, runtime_scalar };
 std::string_view to_string(InputKind kind) noexcept;
+/// Whether it is kept from step to step under its name.
+constexpr bool is_state(InputKind kind) {
+  return kind == InputKind::param || kind == InputKind::opt_state;
+}
 
 /// Line of the user's source that a value comes from; interned, 0 is unknown.
 using LocId = std::uint32_t;

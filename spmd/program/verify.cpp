@@ -216,7 +216,7 @@ void check_update(const Program& program, const ProgramOutput& output, std::stri
             program.inputs.size());
   }
   const ProgramInput& input = program.inputs[static_cast<std::size_t>(output.updates)];
-  if (input.kind != InputKind::param && input.kind != InputKind::opt_state) {
+  if (!is_state(input.kind)) {
     corrupt("{} updates \"{}\", which is {}; only param and opt_state have versions", what,
             input.name, to_string(input.kind));
   }

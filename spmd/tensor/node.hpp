@@ -41,7 +41,7 @@ struct TensorNode {
   ValueId value = kNoId;        ///< its current value
   std::uint32_t input = kNoId;  ///< the program input that it is, if it is one
 
-  bool is_state() const { return kind == InputKind::param || kind == InputKind::opt_state; }
+  bool is_state() const { return weft::is_state(kind); }
   /// What a program asks of it as an input: how it lies on the chips, closed; before that, what was
   /// marked; else propagation decides.
   Sharding input_sharding() const;

@@ -165,7 +165,7 @@ TEST(Validate, NamesWhatIsWrongWithTheFailureConfig) {
   expect({"state_versions = 3", "expected 2, or 1"}, {.state_versions = 3});
 }
 
-TEST(Validate, NamesACheckOfReplicasThatDoNotLieStill) {
+TEST(Validate, NamesACheckOfReplicasThatAreNotKept) {
   expect_refused(Errc::invalid_argument, {"check_replicas_every = 5", "state_versions to 2"},
                  {.run = {.failure = {.state_versions = 1}, .check_replicas_every = 5}});
 }
