@@ -72,8 +72,11 @@ DeviceActor::behavior_type device_behavior(DevicePointer self,
       [self](run_a, const DeviceRunPtr& run) {
         guarded(self, "run", [&](DeviceState& state) {
           run_numbered(state, run->run, run->step, [&] {
-            if (run->hash) state.executor->add_to(*run->hash);
-            state.executor->run(state.plans.at(run->program), run->step, run->buffers, run->commit);
+            Executor& executor = *state.executor;
+            if (run->hash) executor.add_to(*run->hash);
+            const auto chip = static_cast<std::size_t>(executor.local_index());
+            executor.run(state.plans.at(run->program), run->step, run->buffers.at(chip),
+                         run->commit);
           });
         });
       },

@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <vector>
 
 #include <weft/actors/device/executor.hpp>
 #include <weft/spmd/tensor/metrics.hpp>
@@ -25,8 +26,8 @@ struct DeviceRun {
   std::uint64_t run = 0;
   std::uint64_t step = 0;
   RunCommit commit{};
-  Executor::Buffers buffers;
-  std::shared_ptr<StateHash> hash{};  ///< to be added to before the run; mostly null
+  std::vector<Executor::Buffers> buffers;  ///< by chip of the worker
+  std::shared_ptr<StateHash> hash{};       ///< to be added to before the run; mostly null
 };
 
 /// One run of code of the loop's own, numbered among the runs of plans. `body` must stay until it

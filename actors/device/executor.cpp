@@ -163,6 +163,8 @@ Executor::Executor(JobMemory& memory, const Mesh& mesh, int position, BoardWrite
 
 Executor::~Executor() = default;
 
+int Executor::local_index() const { return state_->local_index; }
+
 void Executor::settle() noexcept { state_->memory.prefer_this_node(state_->arena); }
 
 std::shared_ptr<const LoadedPlan> Executor::load(const Plan& plan) {

@@ -32,6 +32,7 @@ class Executor {
   Executor(JobMemory& memory, const Mesh& mesh, int position, BoardWriter board, WaitPolicy policy,
            int local_index = 0);
   ~Executor();
+  int local_index() const;
 
   /// To be called first, by the thread that will run the plans: from here on the chip's arena gets
   /// its memory from that thread's NUMA node, whichever thread reserves it.

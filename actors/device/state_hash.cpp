@@ -58,7 +58,7 @@ class Elements {
 
 }  // namespace
 
-StateHash::StateHash(std::uint64_t step, std::vector<StateEntry> tensors, const Mesh& mesh,
+StateHash::StateHash(std::uint64_t step, std::vector<HashedTensor> tensors, const Mesh& mesh,
                      std::vector<int> positions, std::function<void(const StateHash&)> on_complete)
     : step_(step),
       tensors_(std::move(tensors)),
@@ -72,11 +72,12 @@ StateHash::StateHash(std::uint64_t step, std::vector<StateEntry> tensors, const 
 void StateHash::add(int local_index, const std::byte* arena) {
   const int position = positions_[static_cast<std::size_t>(local_index)];
   for (std::size_t t = 0; t < tensors_.size(); ++t) {
-    const StateEntry& tensor = tensors_[t];
+    const HashedTensor& tensor = tensors_[t];
     const auto sizes = tensor.sharding.local_shape(mesh_, tensor.type.shape);
     const auto offsets = tensor.sharding.offsets(mesh_, position, tensor.type.shape);
     pieces_[at(t, local_index)] = xxh3(std::as_bytes(std::span(offsets)));
-    hashes_[at(t, local_index)] = Elements(tensor.type, sizes, offsets).hash(arena + tensor.offset);
+    const std::byte* shard = arena + tensor.offsets[static_cast<std::size_t>(local_index)];
+    hashes_[at(t, local_index)] = Elements(tensor.type, sizes, offsets).hash(shard);
   }
   if (missing_.fetch_sub(1, std::memory_order_acq_rel) == 1) on_complete_(*this);
 }

@@ -6,25 +6,35 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <string>
 #include <vector>
 
 #include <weft/spmd/mesh/mesh.hpp>
-#include <weft/transport/format/state_table.hpp>
+#include <weft/spmd/mesh/sharding.hpp>
+#include <weft/spmd/program/type.hpp>
 
 namespace weft {
+
+/// A tensor of the state, and where each of the worker's chips has its shard of it.
+struct HashedTensor {
+  std::string name;
+  TensorType type;  ///< global
+  Sharding sharding;
+  std::vector<std::uint64_t> offsets;  ///< in the arena, by chip
+};
 
 /// Each chip adds its own on its own thread, before it runs what makes the next version: until then
 /// nothing writes to this one.
 class StateHash {
  public:
   /// `positions`: of the worker's chips. `on_complete` is called by the last chip that adds.
-  StateHash(std::uint64_t step, std::vector<StateEntry> tensors, const Mesh& mesh,
+  StateHash(std::uint64_t step, std::vector<HashedTensor> tensors, const Mesh& mesh,
             std::vector<int> positions, std::function<void(const StateHash&)> on_complete);
 
   void add(int local_index, const std::byte* arena);
 
   std::uint64_t step() const { return step_; }
-  const std::vector<StateEntry>& tensors() const { return tensors_; }
+  const std::vector<HashedTensor>& tensors() const { return tensors_; }
   int num_chips() const { return static_cast<int>(positions_.size()); }
   /// When all have added. Chips with the same piece of a tensor hold the same where their hashes
   /// are equal.
@@ -37,7 +47,7 @@ class StateHash {
   }
 
   const std::uint64_t step_;
-  const std::vector<StateEntry> tensors_;
+  const std::vector<HashedTensor> tensors_;
   const Mesh mesh_;
   const std::vector<int> positions_;
   const std::function<void(const StateHash&)> on_complete_;

@@ -20,8 +20,8 @@ std::vector<StateEntry> read_state(const StateDirectory& directory, int chip, st
   return std::move(*state);
 }
 
-/// Of the positions that hold this one's shard, the one whose worker keeps the version that is
-/// updated. Tensors are spread by their names, that no worker has to keep all.
+/// Of the positions that hold this one's shard, the one whose chip keeps the version that is
+/// updated. Tensors are spread by their names, that no chip has to keep all.
 int keeper_of(const std::string& name, const Sharding& sharding, const Mesh& mesh, int position) {
   const std::vector<int> replicas = sharding.replicas(mesh, position);
   return replicas[xxh3(std::as_bytes(std::span(name))) % replicas.size()];
@@ -49,13 +49,16 @@ int StateKeeper::first_chip(int position) const {
   return chip - chip % static_cast<int>(positions_.size());
 }
 
-bool StateKeeper::keeps(const std::string& name, const Sharding& sharding) const {
-  return std::ranges::any_of(positions_, [&](int position) {
-    return keeper_of(name, sharding, mesh_, position) == position;
-  });
+ChipSet StateKeeper::overwriters(const std::string& name, const Sharding& sharding) const {
+  ChipSet chips;
+  for (const int position : positions_) {
+    chips.push_back(keeper_of(name, sharding, mesh_, position) != position);
+  }
+  const bool is_none = std::ranges::find(chips, true) == chips.end();
+  return is_none ? ChipSet() : chips;
 }
 
-/// Brings what other workers keep to where this one had it. It stays there until every chip has
+/// Brings what other chips keep to where this worker had it. It stays there until every chip has
 /// committed the step after, this worker's too.
 void StateKeeper::copy_from_keepers() {
   std::map<int, std::unordered_map<std::string, StateEntry>> states;  // by directory, by name
@@ -84,9 +87,9 @@ void StateKeeper::copy_from_keepers() {
     });
   });
   for (const StateEntry& entry : entries_) {
-    if (keeps(entry.name, entry.sharding)) continue;
     for (const int position : positions_) {
       const int keeper = keeper_of(entry.name, entry.sharding, mesh_, position);
+      if (keeper == position) continue;
       std::memcpy(memory_.arena(mesh_.device_at(position)) + entry.offset,
                   memory_.arena(mesh_.device_at(keeper)) + find_at(keeper, entry)->offset,
                   static_cast<std::size_t>(bytes_of(entry)));
@@ -156,14 +159,21 @@ void StateKeeper::lies_in(std::size_t place, const BufferPtr& buffer) {
   std::weak_ptr<Buffer>& known = buffers_[place];
   const bool is_known = !known.owner_before(buffer) && !buffer.owner_before(known);
   if (is_known) return;  // as where one is written over
-  entries_[place].offset = static_cast<const ArenaBuffer&>(*buffer).offset();
+  entries_[place].offset = static_cast<const ArenaBuffer&>(*buffer).block_offset();
   known = buffer;
 }
 
-std::vector<StateEntry> StateKeeper::live() const {
-  std::vector<StateEntry> live;
+std::vector<HashedTensor> StateKeeper::live() const {
+  std::vector<HashedTensor> live;
   for (std::size_t i = 0; i < entries_.size(); ++i) {
-    if (!buffers_[i].expired()) live.push_back(entries_[i]);
+    const BufferPtr buffer = buffers_[i].lock();
+    if (buffer == nullptr) continue;
+    const auto& placed = static_cast<const ArenaBuffer&>(*buffer);
+    HashedTensor& tensor = live.emplace_back(
+        HashedTensor{entries_[i].name, entries_[i].type, entries_[i].sharding, {}});
+    for (std::size_t chip = 0; chip < positions_.size(); ++chip) {
+      tensor.offsets.push_back(placed.offset(chip));
+    }
   }
   return live;
 }

@@ -9,15 +9,16 @@
 #include <unordered_map>
 #include <vector>
 
+#include <weft/actors/device/state_hash.hpp>
 #include <weft/actors/worker/arena_buffer.hpp>
 #include <weft/transport/state_directory.hpp>
 
 namespace weft {
 
 /// State is the parameters and optimizer state that runs have had: what none has had yet, the loop
-/// makes again as it was. Of the workers that hold the same shards of a tensor one keeps the
-/// version that is updated, until the next is everywhere; the others write over it, and copy it
-/// from there where the job goes on at it. Used by the loop's thread.
+/// makes again as it was. Of the chips that hold the same shard of a tensor one keeps the version
+/// that is updated, until the next is everywhere; the others write over it, and copy it from there
+/// where the job goes on at it. Used by the loop's thread.
 class StateKeeper {
  public:
   /// `positions`: of the worker's chips; all workers have as many, dealt out in order of their ids.
@@ -27,8 +28,9 @@ class StateKeeper {
   StateKeeper(JobMemory& memory, const Mesh& mesh, std::span<const int> positions,
               std::uint64_t resume_step);
 
-  /// Whether this worker keeps the version of a tensor that is updated.
-  bool keeps(const std::string& name, const Sharding& sharding) const;
+  /// The worker's chips that write over the version of a tensor that is updated, as another chip
+  /// keeps it.
+  ChipSet overwriters(const std::string& name, const Sharding& sharding) const;
 
   /// What the found state takes of the arenas, to be kept out of the pool.
   std::vector<BufferPool::Range> taken() const;
@@ -51,7 +53,7 @@ class StateKeeper {
   /// or is the first to read it there.
   void lies_in(std::size_t place, const BufferPtr& buffer);
   /// What runs have made so far of what the loop still has.
-  std::vector<StateEntry> live() const;
+  std::vector<HashedTensor> live() const;
   /// Writes down where the state of `step` lies: what somebody still has. True: not where that of
   /// the step before does, so that the next run has to wait for the others' commits, as the
   /// directory has few slots.

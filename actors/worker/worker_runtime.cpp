@@ -6,8 +6,6 @@
 #include <weft/actors/log.hpp>
 #include <weft/actors/worker/arena_buffer.hpp>
 #include <weft/actors/worker/shard_copy.hpp>
-#include <weft/actors/worker/state_messages.hpp>
-#include <weft/spmd/passes/donate.hpp>
 #include <weft/spmd/passes/partition.hpp>
 #include <weft/spmd/passes/settle.hpp>
 #include <weft/spmd/program/text.hpp>
@@ -45,17 +43,14 @@ constexpr std::uint64_t kRunsUnderWay = 2;
 /// A larger message would keep the socket from the others for too long.
 constexpr std::size_t kProgramTextBytesMax = 900'000;
 
-std::uint64_t use(const BufferPtr& buffer, std::uint64_t run) {
+/// The run uses it as the next of its inputs or outputs.
+void use(const BufferPtr& buffer, DeviceRun& run,
+         std::vector<std::uint64_t> Executor::Buffers::*offsets) {
   auto& placed = static_cast<ArenaBuffer&>(*buffer);
-  placed.used_by(run);
-  return placed.offset();
-}
-
-/// Whether a result may be written over what the binding has: only the tensor, the binding and the
-/// run's result refer to it.
-bool may_donate(const Binding& binding) {
-  const auto* buffer = std::get_if<BufferPtr>(&binding);
-  return buffer == nullptr || buffer->use_count() <= 3;
+  placed.used_by(run.run);
+  for (std::size_t chip = 0; chip < run.buffers.size(); ++chip) {
+    (run.buffers[chip].*offsets).push_back(placed.offset(chip));
+  }
 }
 
 }  // namespace
@@ -109,26 +104,30 @@ Runtime::RunResult WorkerRuntime::run(const Program& program, const Fingerprint&
   request->run = runs_ + 1;
   request->step = step_;
   request->commit.step = commits_;
+  request->buffers.resize(devices_.size());
+  for (Executor::Buffers& buffers : request->buffers) {
+    buffers.inputs.reserve(inputs.size());
+    buffers.outputs.reserve(program.outputs.size());
+  }
   if (state_) state_->used(program.inputs);
   RunResult result;
   result.input_buffers.reserve(inputs.size());
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     result.input_buffers.push_back(bind(*plan, i, inputs[i]));
-    request->buffers.inputs.push_back(use(result.input_buffers.back(), request->run));
+    use(result.input_buffers.back(), *request, &Executor::Buffers::inputs);
   }
   Executed& executed = executed_.at(number);
   std::uint64_t donated = 0;
   for (std::size_t i = 0; i < program.outputs.size(); ++i) {
-    const auto updated = static_cast<std::size_t>(plan->program.outputs[i].updates);
-    if (executed.donated[i] && may_donate(inputs[updated])) {
-      ++donated;
-      result.outputs.push_back(result.input_buffers[updated]);
-    } else if (state_ && plan->program.outputs[i].updates >= 0) {
-      result.outputs.push_back(next_version(*plan, i, result.input_buffers[updated]));
-    } else {
+    if (plan->program.outputs[i].updates < 0) {
       result.outputs.push_back(make_output(*plan, i));
+    } else {
+      const auto updated = static_cast<std::size_t>(plan->program.outputs[i].updates);
+      const BufferPtr& now = result.input_buffers[updated];
+      result.outputs.push_back(next_version(executed, i, inputs[updated], now));
+      if (result.outputs.back() == now) ++donated;
     }
-    request->buffers.outputs.push_back(use(result.outputs.back(), request->run));
+    use(result.outputs.back(), *request, &Executor::Buffers::outputs);
   }
   if (donated > 0) metrics().count("DonateBuffer", donated);
   begin_run(number);
@@ -136,53 +135,6 @@ Runtime::RunResult WorkerRuntime::run(const Program& program, const Fingerprint&
   note_state(executed, inputs, result);
   ++executed.runs;
   return result;
-}
-
-/// From this run on the state of this step is what the job can go back to. Once: what another
-/// run of the step finds is no version any more. That of the first step is in place.
-void WorkerRuntime::commit(DeviceRun& run) {
-  if (!state_ || commits_ == step_) return;
-  run.commit.is_awaited = state_->write(step_);
-  commits_ = step_;
-  const std::uint64_t every = options_.check_replicas_every;
-  if (every == 0 || step_ % every != 0) return;
-  const auto tell = [&link = link_, worker = options_.worker,
-                     generation = options_.generation](const StateHash& hash) {
-    for (const auto& message : to_messages(hash, worker, generation)) link.state_hashed(message);
-  };
-  run.hash = std::make_shared<StateHash>(step_, state_->live(), mesh_, positions_, tell);
-}
-
-void WorkerRuntime::note_state(Executed& executed, std::span<const Binding> inputs,
-                               const RunResult& result) {
-  if (!state_) return;
-  const Program& program = executed.plan->program;
-  for (std::size_t i = 0; i < inputs.size(); ++i) {
-    const ProgramInput& input = program.inputs[i];
-    if (!is_state(input.kind) || std::holds_alternative<BufferPtr>(inputs[i])) continue;
-    state_->lies_in(state_->place(input.name, executed.plan->input_types[i], input.sharding),
-                    result.input_buffers[i]);
-  }
-  if (executed.places_revision != state_->revision()) {
-    executed.places.clear();
-    for (std::size_t i = 0; i < program.outputs.size(); ++i) {
-      const ProgramOutput& output = program.outputs[i];
-      if (output.updates < 0) continue;
-      const std::string& name = program.inputs[static_cast<std::size_t>(output.updates)].name;
-      executed.places.push_back(
-          state_->place(name, executed.plan->output_types[i], output.sharding));
-    }
-    executed.places_revision = state_->revision();
-  }
-  auto place = executed.places.begin();
-  for (std::size_t i = 0; i < program.outputs.size(); ++i) {
-    if (program.outputs[i].updates < 0) continue;
-    state_->lies_in(*place++, result.outputs[i]);
-  }
-}
-
-BufferPtr WorkerRuntime::take_restored(const std::string& name, const TensorType& type) {
-  return state_ ? state_->take(name, type) : nullptr;
 }
 
 void WorkerRuntime::await_room() const {
@@ -227,20 +179,8 @@ const CompileCache::Entry& WorkerRuntime::find_or_compile(const Program& program
              key.to_string(), program.num_ops(), plan->program.num_ops(), plan->temp_bytes,
              1e3 * seconds_since(begin));
   ++programs_;
-  executed_[number] = {.plan = plan, .donated = donated_updates(plan->program)};
-  keep_versions(executed_[number]);
+  executed_[number] = {.plan = plan, .overwriters = overwriters(plan->program)};
   return cache_.add(program, key, {number, std::move(plan)});
-}
-
-/// No version that this worker keeps is written over.
-void WorkerRuntime::keep_versions(Executed& executed) const {
-  if (!state_) return;
-  const Program& program = executed.plan->program;
-  for (std::size_t i = 0; i < program.outputs.size(); ++i) {
-    if (!executed.donated[i]) continue;
-    const auto updated = static_cast<std::size_t>(program.outputs[i].updates);
-    executed.donated[i] = !state_->keeps(program.inputs[updated].name, program.outputs[i].sharding);
-  }
 }
 
 std::shared_ptr<const Plan> WorkerRuntime::load_or_compile(const Program& program,
@@ -306,21 +246,6 @@ BufferPtr WorkerRuntime::make_output(const Plan& plan, std::size_t i) {
                                        BlockKind::plain, offset, bytes);
 }
 
-BufferPtr WorkerRuntime::next_version(const Plan& plan, std::size_t i, const BufferPtr& now) {
-  const ProgramOutput& output = plan.program.outputs[i];
-  auto current = std::static_pointer_cast<ArenaBuffer>(now);
-  const bool is_alike =
-      plan.output_types[i] == current->type() && output.sharding == current->sharding();
-  std::shared_ptr<ArenaBuffer> next = current->take_before(step_);
-  if (!is_alike || next == nullptr) {
-    const std::int64_t bytes = plan.program.type(output.value).bytes();
-    next = std::make_shared<ArenaBuffer>(plan.output_types[i], output.sharding, pool_,
-                                         BlockKind::state, pool_->allocate_state(bytes), bytes);
-  }
-  if (is_alike) next->replaces(std::move(current), step_);
-  return next;
-}
-
 void WorkerRuntime::require_own(const Buffer& buffer, const std::string& name) const {
   if (static_cast<const ArenaBuffer&>(buffer).is_of(*pool_)) return;
   fail(Errc::invalid_argument,
@@ -334,11 +259,12 @@ void WorkerRuntime::upload(const std::vector<std::byte>& global, const Buffer& b
   const TensorType& type = buffer.type();
   const auto dims = static_cast<std::size_t>(type.shape.size());
   const auto sizes = buffer.sharding().local_shape(mesh_, type.shape);
-  for (const int position : positions_) {
-    const auto offsets = buffer.sharding().offsets(mesh_, position, type.shape);
-    std::byte* arena = memory_.arena(mesh_.device_at(position));
+  const auto& placed = static_cast<const ArenaBuffer&>(buffer);
+  for (std::size_t i = 0; i < positions_.size(); ++i) {
+    const auto offsets = buffer.sharding().offsets(mesh_, positions_[i], type.shape);
+    std::byte* arena = memory_.arena(mesh_.device_at(positions_[i]));
     copy_shard(type, global.data(), {std::span(offsets).first(dims), std::span(sizes).first(dims)},
-               arena + static_cast<const ArenaBuffer&>(buffer).offset());
+               arena + placed.offset(i));
   }
   metrics().sample("TransferToDeviceTime", MetricUnit::seconds, seconds_since(begin));
   const auto bytes = chip_type(type, buffer.sharding(), mesh_).bytes();
@@ -355,7 +281,7 @@ std::vector<std::byte> WorkerRuntime::read(const Buffer& buffer) {
   metrics().sample("TransferFromDeviceTime", MetricUnit::seconds, seconds_since(begin_read));
   metrics().sample("InboundData", MetricUnit::bytes, static_cast<double>(buffer.type().bytes()));
   const int chip = mesh_.device_at(positions_.front());
-  const std::byte* begin = memory_.arena(chip) + placed.offset();
+  const std::byte* begin = memory_.arena(chip) + placed.offset(0);
   return {begin, begin + buffer.type().bytes()};
 }
 

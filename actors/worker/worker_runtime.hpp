@@ -69,7 +69,7 @@ class WorkerRuntime : public Runtime {
  private:
   struct Executed {
     std::shared_ptr<const Plan> plan;
-    std::vector<bool> donated;          // by output: may be written over the input that it updates
+    std::vector<ChipSet> overwriters;   // by output: may write it over the input that it updates
     std::vector<std::size_t> places{};  // of what its outputs update, in order, in the state kept
     std::uint64_t places_revision = 0;
     std::uint64_t runs = 0;
@@ -78,7 +78,7 @@ class WorkerRuntime : public Runtime {
                                              const RunSite& site);
   std::shared_ptr<const Plan> load_or_compile(const Program& program, const Fingerprint& key,
                                               std::uint32_t number);
-  void keep_versions(Executed& executed) const;
+  std::vector<ChipSet> overwriters(const Program& program) const;
   void admit(std::uint32_t number, std::string text, const Fingerprint& fingerprint);
   std::uint32_t find_or_admit(const std::source_location& where);
   void require_loop_thread(const char* what) const;
@@ -86,7 +86,8 @@ class WorkerRuntime : public Runtime {
   void begin_run(std::uint32_t program);
   BufferPtr bind(const Plan& plan, std::size_t input, const Binding& binding);
   BufferPtr make_output(const Plan& plan, std::size_t output);
-  BufferPtr next_version(const Plan& plan, std::size_t output, const BufferPtr& now);
+  BufferPtr next_version(const Executed& executed, std::size_t output, const Binding& binding,
+                         const BufferPtr& now);
   void commit(DeviceRun& run);
   void note_state(Executed& executed, std::span<const Binding> inputs, const RunResult& result);
   /// Tensors may outlive the job on whose chips they lie.

@@ -56,7 +56,7 @@ SimJob::SimJob(std::uint64_t seed, BrokenRule broken)
   next_fault_ = random_.below(2 * fault_gap_);
   Random alike(seed + 1);  // of its own, as is the preemption's: each leaves the rest as it is
   for (auto& keeper : keepers_) {
-    if (alike.one_in(2)) keeper = static_cast<int>(alike.below(workers_.size()));
+    if (alike.one_in(2)) keeper = static_cast<int>(alike.below(chips_.size()));
   }
   Random preemption(~seed);
   if (preemption.one_in(4)) preempt_at_ = preemption.below(4000 * (1 + chips_.size() / 8));
@@ -312,7 +312,7 @@ void SimJob::begin_generation(std::uint64_t step) {
       const std::uint64_t value = !made                     ? script_.expected[0][0][k]
                                   : at < chip.blocks.size() ? chip.blocks[at]
                                                             : 0;
-      if (value == script_.expected[step][0][k] || writes_over(c / chips_each_, k)) continue;
+      if (value == script_.expected[step][0][k] || writes_over(c, k)) continue;
       violated(fmt::format("chip {} doesn't have tensor {} of version {}", c, k, step));
     }
   }
@@ -376,7 +376,7 @@ void SimJob::check_end() const {
   for (int c = 0; c < static_cast<int>(chips_.size()); ++c) {
     const SimWorker& worker = workers_[static_cast<std::size_t>(c / chips_each_)];
     if (worker.step != script_.steps.size()) violated("the job ends before its last step");
-    check_inputs(c, {.step = worker.step, .in = worker.places});
+    check_inputs(c, {.step = worker.step, .in = places_of(c)});
   }
   if (delivered_ != script_.reports.size()) violated("a report is missing");
 }
@@ -387,8 +387,7 @@ void SimJob::check_preempted_end() const {
     if (worker.step != step) violated("preempted loops end at different steps");
   }
   for (int c = 0; c < static_cast<int>(chips_.size()); ++c) {
-    const SimWorker& worker = workers_[static_cast<std::size_t>(c / chips_each_)];
-    check_inputs(c, {.step = step, .in = worker.places});
+    check_inputs(c, {.step = step, .in = places_of(c)});
   }
   const auto before = [&](std::uint64_t metrics) { return metrics < metrics_of_step(step); };
   const auto made = static_cast<std::size_t>(std::ranges::count_if(script_.reports, before));

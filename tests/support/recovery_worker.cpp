@@ -196,7 +196,7 @@ bool SimJob::advance(int index) {
           leave(worker, chip.error, chip.missing);
           return true;
         }
-        check_inputs(c, {.step = worker.step, .in = worker.places});
+        check_inputs(c, {.step = worker.step, .in = places_of(c)});
       }
       worker.at = At::close;
       return true;
@@ -238,10 +238,12 @@ bool SimJob::advance(int index) {
 void SimJob::open_session(int index) {
   SimWorker& worker = workers_[static_cast<std::size_t>(index)];
   worker.step = worker.commits = worker.start_step;
-  worker.entries = worker.places = worker.directory.open(worker.step);
+  worker.entries = worker.places = worker.over = worker.directory.open(worker.step);
   worker.pool = SimPool(worker.entries);
-  for (std::size_t k = 0; k < kSimTensors; ++k) {
-    if (worker.entries[k] >= 0 && writes_over(index, k)) copy_from_keeper(index, k);
+  for (int c = index * chips_each_; c < (index + 1) * chips_each_; ++c) {
+    for (std::size_t k = 0; k < kSimTensors; ++k) {
+      if (worker.entries[k] >= 0 && writes_over(c, k)) copy_from_keeper(c, k);
+    }
   }
   worker.runs = worker.index = worker.report_number = 0;
   worker.report_step = 0;
@@ -260,23 +262,53 @@ void SimJob::open_session(int index) {
   worker.at = SimWorker::At::granted;
 }
 
-/// Whether the worker writes a tensor over the version before, as another one keeps that.
-bool SimJob::writes_over(int worker, std::size_t tensor) const {
+/// Whether the chip writes a tensor over the version before, as another one keeps that.
+bool SimJob::writes_over(int chip, std::size_t tensor) const {
   const std::optional<int> keeper = keepers_[tensor];
-  return keeper && (*keeper != worker || broken(BrokenRule::one_keeps));
+  return keeper && (*keeper != chip || broken(BrokenRule::one_keeps));
+}
+
+bool SimJob::all_write_over(int index, std::size_t tensor) const {
+  for (int c = index * chips_each_; c < (index + 1) * chips_each_; ++c) {
+    if (!writes_over(c, tensor)) return false;
+  }
+  return true;
+}
+
+SimPlaces SimJob::places_of(int chip) const {
+  const SimWorker& worker = workers_[static_cast<std::size_t>(chip / chips_each_)];
+  SimPlaces places = worker.places;
+  for (std::size_t k = 0; k < kSimTensors; ++k) {
+    if (writes_over(chip, k)) places[k] = worker.over[k];
+  }
+  return places;
+}
+
+/// Where the chips of a worker that keep a tensor write its next version: where it was before, or,
+/// if that is too early, elsewhere. Where the others are is nobody else's.
+int SimJob::next_place(SimWorker& worker, std::size_t tensor) {
+  const bool any_age = broken(BrokenRule::age_of_blocks);
+  const int now = worker.places[tensor];
+  const int over = worker.over[tensor];
+  const bool has_left = now != over && (any_age || worker.left[tensor] < worker.step);
+  const int next = has_left ? over : worker.pool.allocate(worker.step, any_age);
+  if (now == over) {
+    worker.left[tensor] = worker.step;
+  } else {
+    worker.pool.free(now, worker.step, worker.runs);
+  }
+  return next;
 }
 
 void SimJob::copy_from_keeper(int index, std::size_t tensor) {
-  const SimWorker& worker = workers_[static_cast<std::size_t>(index)];
+  const SimWorker& worker = workers_[static_cast<std::size_t>(index / chips_each_)];
   const int keeper = *keepers_[tensor];
   if (keeper == index || broken(BrokenRule::copy_of_kept)) return;
-  const auto kept = workers_[static_cast<std::size_t>(keeper)].directory.read(worker.step);
-  if (!kept) violated(fmt::format("worker {} has nothing of step {} to copy", keeper, worker.step));
-  SimChip& source = chips_[static_cast<std::size_t>(keeper * chips_each_)];
-  const std::uint64_t value = block(source, (*kept)[tensor]);
-  for (int c = index * chips_each_; c < (index + 1) * chips_each_; ++c) {
-    block(chips_[static_cast<std::size_t>(c)], worker.entries[tensor]) = value;
-  }
+  const SimWorker& other = workers_[static_cast<std::size_t>(keeper / chips_each_)];
+  const auto kept = other.directory.read(worker.step);
+  if (!kept) violated(fmt::format("chip {} has nothing of step {} to copy", keeper, worker.step));
+  block(chips_[static_cast<std::size_t>(index)], worker.entries[tensor]) =
+      block(chips_[static_cast<std::size_t>(keeper)], (*kept)[tensor]);
 }
 
 /// To the next run of the step, or to its end, or to that of the loop.
@@ -324,7 +356,7 @@ void SimJob::bind(int index, std::size_t tensor) {
   SimWorker& worker = workers_[static_cast<std::size_t>(index)];
   const std::uint64_t completed = worker.runs < 2 ? 0 : worker.runs - 1;
   const int place = worker.pool.allocate_for_host(committed(), completed);
-  worker.places[tensor] = place;
+  worker.places[tensor] = worker.over[tensor] = place;
   for (int c = index * chips_each_; c < (index + 1) * chips_each_; ++c) {
     block(chips_[static_cast<std::size_t>(c)], place) = script_.expected[0][0][tensor];
   }
@@ -344,20 +376,22 @@ void SimJob::launch(int index) {
     if (worker.places[k] < 0) bind(index, k);
     worker.last_run[k] = static_cast<int>(worker.runs);
   }
-  launch.in = worker.places;
-  for (std::size_t k = 0; k < kSimTensors; ++k) {
-    if (!run.updates[k]) continue;
-    launch.out[k] = writes_over(index, k)
-                        ? launch.in[k]
-                        : worker.pool.allocate(worker.step, broken(BrokenRule::age_of_blocks));
+  std::vector<SimPlaces> before;
+  for (int c = index * chips_each_; c < (index + 1) * chips_each_; ++c) {
+    before.push_back(places_of(c));
   }
   for (std::size_t k = 0; k < kSimTensors; ++k) {
     if (!run.updates[k]) continue;
-    if (!writes_over(index, k)) worker.pool.free(worker.places[k], worker.step, worker.runs);
-    worker.places[k] = worker.entries[k] = launch.out[k];
+    if (!all_write_over(index, k)) worker.places[k] = next_place(worker, k);
+    worker.entries[k] = worker.places[k];
   }
   for (int c = index * chips_each_; c < (index + 1) * chips_each_; ++c) {
     if (broken(BrokenRule::commit_on_chip)) commit(c, launch.commits);
+    launch.in = before[static_cast<std::size_t>(c - index * chips_each_)];
+    const SimPlaces after = places_of(c);
+    for (std::size_t k = 0; k < kSimTensors; ++k) {
+      if (run.updates[k]) launch.out[k] = after[k];
+    }
     chips_[static_cast<std::size_t>(c)].queue.push_back(launch);
     wake_chip(c);
   }

@@ -134,8 +134,10 @@ struct SimWorker {
   std::uint64_t step = 0, commits = 0, runs = 0;
   std::size_t index = 0;
   SimPool pool;
-  SimPlaces entries = kSimNowhere;  ///< of the directory
-  SimPlaces places = kSimNowhere;
+  SimPlaces entries = kSimNowhere;                ///< of the directory
+  SimPlaces places = kSimNowhere;                 ///< of chips that keep the version before
+  SimPlaces over = kSimNowhere;                   ///< of those that write over it
+  std::array<std::uint64_t, kSimTensors> left{};  ///< in which step the others left that
   SimPlaces last_run{};
   std::vector<std::uint32_t> programs;
   std::uint64_t report_step = 0, metrics = 0;
@@ -191,8 +193,11 @@ class SimJob {
   bool has_room(int index);
   void launch(int index);
   void bind(int index, std::size_t tensor);
-  bool writes_over(int worker, std::size_t tensor) const;
-  void copy_from_keeper(int index, std::size_t tensor);
+  bool writes_over(int chip, std::size_t tensor) const;
+  bool all_write_over(int index, std::size_t tensor) const;
+  SimPlaces places_of(int chip) const;
+  int next_place(SimWorker& worker, std::size_t tensor);
+  void copy_from_keeper(int chip, std::size_t tensor);
   void make_report(SimWorker& worker, std::uint64_t metrics, SimWorker::At then);
   void wake(int worker);
   void wake_chip(int chip);
@@ -215,7 +220,7 @@ class SimJob {
   bool late_ = false;  ///< leases, programs and ends of loops may come out of turn
   RecoveryPolicy policy_;
   SimScript script_;
-  std::array<std::optional<int>, kSimTensors> keepers_;  ///< of what workers hold alike
+  std::array<std::optional<int>, kSimTensors> keepers_;  ///< of what chips hold alike
   JobState job_;
   ReportFilter filter_;
   std::vector<SimWorker> workers_;

@@ -12,15 +12,16 @@ namespace {
 
 using Floats = std::vector<float>;
 
-std::vector<StateEntry> one(const Mesh& mesh, const Shape& shape, const PartitionSpec& spec) {
+std::vector<HashedTensor> one(const Mesh& mesh, const Shape& shape, const PartitionSpec& spec) {
   return {{.name = "w",
            .type = {DType::f32, shape},
-           .sharding = Sharding::from_spec(mesh, spec, shape, "w")}};
+           .sharding = Sharding::from_spec(mesh, spec, shape, "w"),
+           .offsets = std::vector<std::uint64_t>(static_cast<std::size_t>(mesh.size()))}};
 }
 
 /// Of the chips at all positions of the mesh, which hold these elements.
 struct Hashed {
-  Hashed(const Mesh& mesh, std::vector<StateEntry> state, const std::vector<Floats>& held)
+  Hashed(const Mesh& mesh, std::vector<HashedTensor> state, const std::vector<Floats>& held)
       : hash(3, std::move(state), mesh, positions(mesh), [this](const StateHash&) { ++complete; }) {
     for (int chip = 0; chip < mesh.size(); ++chip) {
       EXPECT_EQ(complete, 0);
@@ -90,6 +91,14 @@ TEST(StateHash, PassesOverShardsThatAreAllPadding) {
   const Hashed hashed(mesh, one(mesh, {5}, {{"model"}}), held);
   EXPECT_TRUE(hashed.same_piece(3, 7));
   EXPECT_TRUE(hashed.same(3, 7));
+}
+
+TEST(StateHash, ReadsItWhereEachChipHasIt) {
+  const Mesh mesh({2}, {"data"});
+  auto state = one(mesh, {2}, {{}});
+  state[0].offsets[1] = 2 * sizeof(float);
+  EXPECT_TRUE(Hashed(mesh, state, {{1, 2, 3, 4}, {3, 4, 1, 2}}).same(0, 1));
+  EXPECT_FALSE(Hashed(mesh, state, {{1, 2, 3, 4}, {1, 2, 3, 4}}).same(0, 1));
 }
 
 TEST(StateHash, TakesChipsThatAddAtTheSameTime) {

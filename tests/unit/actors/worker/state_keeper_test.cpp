@@ -38,7 +38,7 @@ class StateKeeperTest : public ::testing::Test {
     }
     std::uint64_t offset_of(const std::string& name, const TensorType& type) {
       const BufferPtr buffer = keeper.take(name, type);
-      return buffer ? static_cast<const ArenaBuffer&>(*buffer).offset() : 0;
+      return buffer ? static_cast<const ArenaBuffer&>(*buffer).block_offset() : 0;
     }
 
     const Mesh& mesh;
@@ -63,8 +63,8 @@ TEST_F(StateKeeperTest, FindsWhatItsPredecessorWroteDown) {
   ASSERT_TRUE(found);
   EXPECT_EQ(found->type(), kWeight);
   EXPECT_EQ(found->sharding(), by_data);
-  EXPECT_EQ(static_cast<const ArenaBuffer&>(*found).offset(), weight->offset());
-  EXPECT_EQ(second.offset_of("t", kScalar), count->offset());
+  EXPECT_EQ(static_cast<const ArenaBuffer&>(*found).block_offset(), weight->block_offset());
+  EXPECT_EQ(second.offset_of("t", kScalar), count->block_offset());
 }
 
 TEST_F(StateKeeperTest, GivesATensorOnce) {
@@ -131,12 +131,12 @@ TEST_F(StateKeeperTest, BeginsWithNothingAtStepZero) {
 
 TEST_F(StateKeeperTest, FindsTheVersionThatTheJobGoesOnAt) {
   auto weight = first.update("w", kWeight);
-  const std::uint64_t at_one = weight->offset();
+  const std::uint64_t at_one = weight->block_offset();
   first.keeper.write(1);
   weight = first.update("w", kWeight);
-  ASSERT_NE(weight->offset(), at_one);
+  ASSERT_NE(weight->block_offset(), at_one);
   first.keeper.write(2);
-  EXPECT_EQ(Process(memory, mesh, 2).offset_of("w", kWeight), weight->offset());
+  EXPECT_EQ(Process(memory, mesh, 2).offset_of("w", kWeight), weight->block_offset());
   testing::expect_error(Errc::corrupt, {"chip 0", "step 1"}, [&] { Process(memory, mesh, 1); });
 }
 
@@ -147,7 +147,7 @@ TEST_F(StateKeeperTest, WhatIsFoundIsNotAllocatedToAnother) {
   Process second(memory, mesh, 1);
   EXPECT_EQ(second.pool->allocate_state(64), padding) << "what isn't state is free";
   for (int i = 0; i < 100; ++i) {
-    EXPECT_GE(second.pool->allocate_state(64), weight->offset() + 128);
+    EXPECT_GE(second.pool->allocate_state(64), weight->block_offset() + 128);
   }
 }
 
@@ -158,8 +158,8 @@ TEST_F(StateKeeperTest, ForgetsWhatNobodyHasAnyMore) {
   EXPECT_TRUE(first.keeper.write(1));
   Process second(memory, mesh, 1);
   EXPECT_FALSE(second.keeper.take("dropped", kWeight));
-  EXPECT_EQ(second.offset_of("kept", kScalar), kept->offset());
-  EXPECT_EQ(second.offset_of("last", kWeight), last->offset());
+  EXPECT_EQ(second.offset_of("kept", kScalar), kept->block_offset());
+  EXPECT_EQ(second.offset_of("last", kWeight), last->block_offset());
 }
 
 TEST_F(StateKeeperTest, GivesOutWhatIsStillHad) {
@@ -171,7 +171,7 @@ TEST_F(StateKeeperTest, GivesOutWhatIsStillHad) {
   ASSERT_EQ(live.size(), 1U);
   EXPECT_EQ(live[0].name, "w");
   EXPECT_EQ(live[0].type, kWeight);
-  EXPECT_EQ(live[0].offset, weight->offset());
+  EXPECT_EQ(live[0].offsets, std::vector(2, weight->block_offset()));
 }
 
 TEST_F(StateKeeperTest, KnowsThePlacesOfTheRestOnceItHasForgottenOne) {
@@ -182,8 +182,8 @@ TEST_F(StateKeeperTest, KnowsThePlacesOfTheRestOnceItHasForgottenOne) {
   const auto added = first.update("added", kScalar);
   first.keeper.write(2);
   Process second(memory, mesh, 2);
-  EXPECT_EQ(second.offset_of("w", kWeight), weight->offset());
-  EXPECT_EQ(second.offset_of("added", kScalar), added->offset());
+  EXPECT_EQ(second.offset_of("w", kWeight), weight->block_offset());
+  EXPECT_EQ(second.offset_of("added", kScalar), added->block_offset());
 }
 
 TEST_F(StateKeeperTest, SaysWhetherAStepsStateLiesElsewhere) {
@@ -217,7 +217,7 @@ TEST_F(StateKeeperTest, ARevisionIsOfNamesTypesAndShardings) {
   EXPECT_TRUE(changes([&] { first.keeper.write(3); })) << "forgotten";
   EXPECT_TRUE(changes([&] { count = first.update("t", kScalar); }));
   Process second(memory, mesh, 3);
-  EXPECT_EQ(second.offset_of("w", {DType::bf16, {8, 4}}), weight->offset());
+  EXPECT_EQ(second.offset_of("w", {DType::bf16, {8, 4}}), weight->block_offset());
 }
 
 /// A loop makes its parameters one after the other, and may run before it has made them all.
@@ -230,11 +230,11 @@ TEST_F(StateKeeperTest, WhatWasFoundIsKeptUntilItIsAskedFor) {
   const auto next = second.update("w", kWeight);
   second.keeper.write(2);
   Process third(memory, mesh, 2);
-  EXPECT_EQ(third.offset_of("w", kWeight), next->offset());
-  EXPECT_EQ(third.offset_of("m", kWeight), moment->offset());
+  EXPECT_EQ(third.offset_of("w", kWeight), next->block_offset());
+  EXPECT_EQ(third.offset_of("m", kWeight), moment->block_offset());
 }
 
-/// Two workers with two chips each. Of what they hold alike, one keeps the version before.
+/// Two workers with two chips each. Of the chips that hold a shard one keeps the version before.
 class StateOfTwoWorkers : public StateKeeperTest {
  protected:
   static constexpr std::uint64_t kStep = 5;
@@ -246,7 +246,19 @@ class StateOfTwoWorkers : public StateKeeperTest {
   }
   void fill(int chip, const ArenaBuffer& buffer, float value) {
     const std::int64_t bytes = chip_type(buffer.type(), buffer.sharding(), grid).bytes();
-    std::fill_n(shard(chip, buffer.offset()), bytes / 4, value);
+    std::fill_n(shard(chip, buffer.block_offset()), bytes / 4, value);
+  }
+  /// The chips that keep the tensor.
+  std::vector<int> keepers(const std::string& name, const Sharding& sharding) {
+    std::vector<int> keepers;
+    for (const int index : {0, 1}) {
+      const ChipSet overwriters = worker(index).keeper.overwriters(name, sharding);
+      for (const int chip : {0, 1}) {
+        const bool writes_over = !overwriters.empty() && overwriters[std::size_t(chip)];
+        if (!writes_over) keepers.push_back(2 * index + chip);
+      }
+    }
+    return keepers;
   }
   static Sharding over(std::initializer_list<Atom> atoms) {
     Sharding sharding;
@@ -259,28 +271,28 @@ class StateOfTwoWorkers : public StateKeeperTest {
       JobMemory::anonymous({.job = "", .num_chips = 4, .arena_capacity = std::size_t{1} << 20});
 };
 
-TEST_F(StateOfTwoWorkers, OneKeepsWhatBothHold) {
-  Process zero = worker(0);
-  Process one = worker(1);
-  int kept_by_zero = 0;
+TEST_F(StateOfTwoWorkers, OneKeepsWhatSeveralHold) {
+  std::array<int, 4> kept{};
   for (int i = 0; i < 100; ++i) {
     const std::string name = "w" + std::to_string(i);
-    const Sharding by_model = over({2});
-    EXPECT_NE(zero.keeper.keeps(name, by_model), one.keeper.keeps(name, by_model)) << name;
-    const Sharding whole = Sharding::closed();
-    EXPECT_NE(zero.keeper.keeps(name, whole), one.keeper.keeps(name, whole)) << name;
-    kept_by_zero += zero.keeper.keeps(name, by_model) ? 1 : 0;
+    const auto whole = keepers(name, Sharding::closed());
+    ASSERT_EQ(whole.size(), 1U) << name;
+    ++kept[static_cast<std::size_t>(whole[0])];
+    const auto by_model = keepers(name, over({2}));
+    ASSERT_EQ(by_model.size(), 2U) << name;
+    EXPECT_NE(by_model[0] % 2, by_model[1] % 2) << name;
   }
-  EXPECT_GT(kept_by_zero, 25);
-  EXPECT_LT(kept_by_zero, 75);
+  for (const int count : kept) {
+    EXPECT_GT(count, 10);
+    EXPECT_LT(count, 40);
+  }
 }
 
 TEST_F(StateOfTwoWorkers, EachKeepsWhatItAloneHolds) {
-  Process zero = worker(0);
-  Process one = worker(1);
-  for (const Sharding& sharding : {over({1}), over({1, 2}), over({2, 1})}) {
-    EXPECT_TRUE(zero.keeper.keeps("w", sharding));
-    EXPECT_TRUE(one.keeper.keeps("w", sharding));
+  const std::vector<int> all{0, 1, 2, 3};
+  for (const Sharding& sharding : {over({1, 2}), over({2, 1})}) {
+    EXPECT_EQ(keepers("w", sharding), all);
+    EXPECT_TRUE(worker(0).keeper.overwriters("w", sharding).empty());
   }
 }
 
@@ -288,9 +300,10 @@ TEST_F(StateOfTwoWorkers, EachKeepsWhatItAloneHolds) {
 /// not what it has begun to write over it.
 TEST_F(StateOfTwoWorkers, WhoKeepsNoVersionCopiesIt) {
   const Sharding by_model = over({2});
-  for (int i = 0; i < 8; ++i) {
+  for (int i = 0; i < 16; ++i) {
     SCOPED_TRACE(i);
     const std::string name = "w" + std::to_string(i);
+    const std::vector<int> kept_by = keepers(name, by_model);
     std::array<std::uint64_t, 2> offsets{};
     {
       std::array<Process, 2> workers{worker(0), worker(1)};
@@ -299,10 +312,11 @@ TEST_F(StateOfTwoWorkers, WhoKeepsNoVersionCopiesIt) {
       for (int w = 0; w < 2; ++w) {
         Process& process = workers[static_cast<std::size_t>(w)];
         const auto weight = process.update(name, kWeight, by_model);
-        offsets[static_cast<std::size_t>(w)] = weight->offset();
-        const bool keeps = process.keeper.keeps(name, by_model);
+        offsets[static_cast<std::size_t>(w)] = weight->block_offset();
         for (const int model : {0, 1}) {
-          fill(2 * w + model, *weight, keeps ? 1.0F + static_cast<float>(model) : 99.0F);
+          const int chip = 2 * w + model;
+          const bool keeps = std::ranges::count(kept_by, chip) > 0;
+          fill(chip, *weight, keeps ? 1.0F + static_cast<float>(model) : 99.0F);
         }
         process.keeper.write(kStep);
       }
@@ -321,34 +335,42 @@ TEST_F(StateOfTwoWorkers, WhoKeepsNoVersionCopiesIt) {
 
 TEST_F(StateOfTwoWorkers, WhatItsKeeperHasDroppedIsForgotten) {
   std::array<Process, 2> workers{worker(0), worker(1)};
-  const bool first_keeps = workers[0].keeper.keeps("w", Sharding::closed());
-  Process& keeper = workers[first_keeps ? 0 : 1];
-  Process& other = workers[first_keeps ? 1 : 0];
-  keeper.update("w", kWeight);
+  const int keeper = keepers("w", Sharding::closed())[0] / 2;
+  Process& other = workers[static_cast<std::size_t>(1 - keeper)];
+  workers[static_cast<std::size_t>(keeper)].update("w", kWeight);
   const auto weight = other.update("w", kWeight);
   const auto shards = other.update("shards", kWeight, over({1}));
-  keeper.keeper.write(kStep);
-  other.keeper.write(kStep);
-  Process again = worker(first_keeps ? 1 : 0, kStep);
+  for (Process& process : workers) process.keeper.write(kStep);
+  Process again = worker(1 - keeper, kStep);
   EXPECT_FALSE(again.keeper.take("w", kWeight));
   EXPECT_TRUE(again.keeper.take("shards", kWeight));
 }
 
 TEST_F(StateOfTwoWorkers, WhatItsKeeperAloneHasIsForgottenToo) {
   std::array<Process, 2> workers{worker(0), worker(1)};
-  const int keeper = workers[0].keeper.keeps("w", Sharding::closed()) ? 0 : 1;
+  const int keeper = keepers("w", Sharding::closed())[0] / 2;
   const auto weight = workers[static_cast<std::size_t>(keeper)].update("w", kWeight);
   for (Process& process : workers) process.keeper.write(kStep);
   EXPECT_FALSE(worker(keeper, kStep).keeper.take("w", kWeight));
 }
 
 TEST_F(StateOfTwoWorkers, SaysWhichDirectoryDoesNotKnowTheStep) {
-  std::array<Process, 2> workers{worker(0), worker(1)};
-  const bool first_keeps = workers[0].keeper.keeps("w", Sharding::closed());
-  const auto weight = workers[first_keeps ? 1 : 0].update("w", kWeight);
-  workers[first_keeps ? 1 : 0].keeper.write(kStep);
-  expect_error(Errc::corrupt, {first_keeps ? "chip 0" : "chip 2", "step 5"},
-               [&] { worker(first_keeps ? 1 : 0, kStep); });
+  Process only = worker(1);
+  const auto weight = only.update("w", kWeight);
+  only.keeper.write(kStep);
+  expect_error(Errc::corrupt, {"chip 0", "step 5"}, [&] { worker(1, kStep); });
+}
+
+/// The hash that replicas are compared by is of what each chip has, wherever.
+TEST_F(StateOfTwoWorkers, GivesOutWhereEachChipHasIt) {
+  Process process = worker(0);
+  auto now = process.update("w", kWeight);
+  const auto next = process.update("w", kWeight);
+  const std::uint64_t before = now->block_offset();
+  next->replaces(std::move(now), 1, {true, false});
+  const auto live = process.keeper.live();
+  ASSERT_EQ(live.size(), 1U);
+  EXPECT_EQ(live[0].offsets, (std::vector{before, next->block_offset()}));
 }
 
 }  // namespace

@@ -8,10 +8,11 @@ namespace {
 TEST(StateMessages, HaveEveryTensorOfEveryChipOnce) {
   constexpr std::size_t kTensors = kHashesPerMessage / 2 + 1;  // one more than fit into a message
   const Mesh mesh({2}, {"data"});
-  std::vector<StateEntry> state(kTensors);
+  std::vector<HashedTensor> state(kTensors);
   for (std::size_t t = 0; t < kTensors; ++t) {
     state[t].name = std::to_string(t);
     state[t].type = {DType::f32, {1}};
+    state[t].offsets = {0, 0};
   }
   StateHash hash(9, std::move(state), mesh, {0, 1}, [](const StateHash&) {});
   const float ones = 1;

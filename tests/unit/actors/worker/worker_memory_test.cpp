@@ -1,14 +1,17 @@
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cstring>
 #include <numeric>
 #include <random>
 #include <set>
+#include <utility>
 
 #include <weft/actors/worker/arena_buffer.hpp>
 #include <weft/actors/worker/buffer_pool.hpp>
 #include <weft/actors/worker/shard_copy.hpp>
 #include <weft/tests/support/expect_error.hpp>
+#include <weft/tests/support/random_program.hpp>
 
 namespace weft {
 namespace {
@@ -114,37 +117,37 @@ class Versions : public ::testing::Test {
                                          BlockKind::state, pool->allocate_state(64), 64);
   }
   /// What a run in `step` writes the next version to.
-  Version update(const Version& now, std::uint64_t step) {
+  Version update(const Version& now, std::uint64_t step, const ChipSet& overwriters = {}) {
     pool->begin_step(step);
-    Version next = now->take_before(step);
+    Version next = now->take_before(step, overwriters);
     if (next == nullptr) next = version();
-    next->replaces(now, step);
+    next->replaces(now, step, overwriters);
     return next;
   }
 
   JobMemory job = memory();
-  std::shared_ptr<BufferPool> pool = std::make_shared<BufferPool>(job, std::vector{0});
+  std::shared_ptr<BufferPool> pool = std::make_shared<BufferPool>(job, std::vector{0, 1});
 };
 
 TEST_F(Versions, TwoBuffersTakeTurns) {
   Version now = version();
-  const std::uint64_t even = now->offset();
+  const std::uint64_t even = now->block_offset();
   now = update(now, 1);
-  const std::uint64_t odd = now->offset();
+  const std::uint64_t odd = now->block_offset();
   EXPECT_NE(odd, even);
   for (std::uint64_t step = 2; step < 10; ++step) {
     now = update(now, step);
-    EXPECT_EQ(now->offset(), step % 2 == 0 ? even : odd);
+    EXPECT_EQ(now->block_offset(), step % 2 == 0 ? even : odd);
   }
 }
 
 TEST_F(Versions, WhatAStepBeganWithStaysThroughIt) {
   Version now = version();
   for (std::uint64_t step = 1; step < 10; ++step) {
-    const std::uint64_t begin = now->offset();
+    const std::uint64_t begin = now->block_offset();
     for (int run = 0; run < 3; ++run) {
       now = update(now, step);
-      EXPECT_NE(now->offset(), begin) << step;
+      EXPECT_NE(now->block_offset(), begin) << step;
     }
   }
 }
@@ -154,21 +157,88 @@ TEST_F(Versions, ThatOneStillHasIsNotWrittenOver) {
   const Version kept = now;
   for (std::uint64_t step = 1; step < 10; ++step) {
     now = update(now, step);
-    EXPECT_NE(now->offset(), kept->offset()) << step;
+    EXPECT_NE(now->block_offset(), kept->block_offset()) << step;
   }
 }
 
 TEST_F(Versions, TheirBlocksAreFreeOnceTheLastIsDropped) {
   Version now = version();
-  std::set<std::uint64_t> taken{now->offset()};
+  std::set<std::uint64_t> taken{now->block_offset()};
   for (std::uint64_t step = 1; step < 4; ++step) {
     now = update(now, step);
-    taken.insert(now->offset());
+    taken.insert(now->block_offset());
   }
   now.reset();
   pool->begin_step(4);
   const std::set<std::uint64_t> again{pool->allocate_state(64), pool->allocate_state(64)};
   EXPECT_EQ(again, taken);
+}
+
+/// Chip 1 writes over what it has, chip 0 keeps it.
+class VersionsOfTwoChips : public Versions {
+ protected:
+  const ChipSet one{false, true};
+};
+
+TEST_F(VersionsOfTwoChips, WhoWritesOverItStaysWhereItIs) {
+  Version now = version();
+  const std::uint64_t even = now->block_offset();
+  now = update(now, 1, one);
+  const std::uint64_t odd = now->block_offset();
+  EXPECT_NE(odd, even);
+  for (std::uint64_t step = 2; step < 10; ++step) {
+    now = update(now, step, one);
+    EXPECT_EQ(now->offset(0), step % 2 == 0 ? even : odd);
+    EXPECT_EQ(now->offset(1), even);
+  }
+  EXPECT_TRUE(now->may_overwrite(one));
+  EXPECT_FALSE(now->may_overwrite({true, false})) << "they have it in different blocks";
+}
+
+/// Nor is the block that it stays in the host's before its last run has ended.
+TEST_F(VersionsOfTwoChips, RunsUseWhatIsWrittenOverToo) {
+  Version now = version();
+  const std::uint64_t even = now->block_offset();
+  now->used_by(1);
+  now = update(now, 1, one);
+  now->used_by(7);
+  now.reset();
+  pool->begin_step(9);
+  EXPECT_NE(pool->allocate_state_for_host(64, 9, 6), even);
+  EXPECT_EQ(pool->allocate_state_for_host(64, 9, 7), even);
+}
+
+/// On no chip is anything written to where it has what a handle refers to, another tensor, or what
+/// the step began with and the chip keeps.
+TEST_F(VersionsOfTwoChips, NothingIsWrittenOverThatIsStillNeeded) {
+  using Places = std::array<std::uint64_t, 2>;
+  const auto places_of = [](const Version& of) { return Places{of->offset(0), of->offset(1)}; };
+  testing::Random random(5);
+  std::array<Version, 2> tensors{version(), version()};
+  std::vector<std::pair<Version, Places>> handles;
+  for (std::uint64_t step = 1; step < 2000; ++step) {
+    const std::array begin{tensors[0]->offset(0), tensors[1]->offset(0)};
+    for (std::uint64_t runs = random.below(4); runs > 0; --runs) {
+      Version& now = tensors[runs % 2];
+      const Version& other = tensors[1 - runs % 2];
+      const bool is_kept = random.one_in(4);
+      if (is_kept) handles.emplace_back(now, places_of(now));
+      const bool may = !is_kept && now->may_overwrite(one) && !random.one_in(4);
+      now = update(now, step, may ? one : ChipSet());
+      EXPECT_NE(now->offset(0), begin[0]) << step;
+      EXPECT_NE(now->offset(0), begin[1]) << step;
+      for (const std::size_t chip : {0, 1}) {
+        EXPECT_NE(now->offset(chip), other->offset(chip)) << step;
+        for (const auto& [handle, places] : handles) {
+          EXPECT_EQ(handle->offset(chip), places[chip]) << step;
+          EXPECT_NE(now->offset(chip), places[chip]) << step;
+        }
+      }
+      if (!handles.empty() && random.one_in(3)) {
+        handles.erase(handles.begin() + static_cast<std::ptrdiff_t>(random.below(handles.size())));
+      }
+    }
+  }
 }
 
 TEST(BufferPool, StateAndOthersNeverChangePlaces) {
