@@ -141,6 +141,16 @@ void StateKeeper::end_first_step() {
   std::erase_if(found_, [](const auto& tensor) { return tensor.second.use_count() > 1; });
 }
 
+void StateKeeper::require_only(const std::string& name) const {
+  const auto found = places_.find(name);
+  if (found == places_.end() || buffers_[found->second].expired()) return;
+  fail(Errc::invalid_argument,
+       "two parameters, or states of optimizers, are named '{}': a job that survives losses finds "
+       "by its name what a loop had; name the root modules of two models apart, as in "
+       "Module(\"teacher\"), or drop the first before the second is used",
+       name);
+}
+
 std::size_t StateKeeper::place(const std::string& name, const TensorType& type,
                                const Sharding& sharding) {
   const auto [found, is_new] = places_.try_emplace(name, entries_.size());

@@ -44,6 +44,9 @@ class StateKeeper {
   void used(std::span<const ProgramInput> inputs);
   void end_first_step();
 
+  /// Throws invalid_argument where the loop still has another tensor of this name.
+  void require_only(const std::string& name) const;
+
   /// Changes when a tensor is written down for the first time, forgotten, or has got another type
   /// or sharding.
   std::uint64_t revision() const { return revision_; }

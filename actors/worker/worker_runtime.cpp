@@ -229,6 +229,7 @@ BufferPtr WorkerRuntime::bind(const Plan& plan, std::size_t i, const Binding& bi
   const std::uint64_t completed = run > kRunsUnderWay ? run - kRunsUnderWay : 0;
   const std::int64_t bytes = plan.program.type(input.value).bytes();
   const bool is_kept = state_ && is_state(input.kind);
+  if (is_kept) state_->require_only(input.name);
   const std::uint64_t offset =
       is_kept ? pool_->allocate_state_for_host(bytes, common_step(memory_), completed)
               : pool_->allocate(bytes, completed);

@@ -11,6 +11,7 @@
 #include <latch>
 #include <limits>
 #include <numeric>
+#include <optional>
 
 #include <fmt/format.h>
 
@@ -23,11 +24,13 @@ class Fit : public ::testing::Test {
  protected:
   void TearDown() override { std::filesystem::remove_all(root_); }
 
-  Result fit(TrainLoop loop, std::vector<std::shared_ptr<Callback>> callbacks = {}) {
-    return Trainer(
-               std::move(loop),
-               {.scaling = {.num_workers = 0, .chips_per_worker = 2},
-                .run = {.name = "fit", .storage_path = root_, .callbacks = std::move(callbacks)}})
+  Result fit(TrainLoop loop, std::vector<std::shared_ptr<Callback>> callbacks = {},
+             int check_replicas_every = 0) {
+    return Trainer(std::move(loop), {.scaling = {.num_workers = 0, .chips_per_worker = 2},
+                                     .run = {.name = "fit",
+                                             .storage_path = root_,
+                                             .callbacks = std::move(callbacks),
+                                             .check_replicas_every = check_replicas_every}})
         .fit();
   }
 
@@ -52,6 +55,28 @@ TEST_F(Fit, RefusesATensorOfAFitThatHasEnded) {
                  "f32[4]) lies on the chips of a fit() that has ended");
   expect_refused(fit([&](TrainContext&) { kept.to_vector(); }), Errc::invalid_argument,
                  "f32[4]) lies on the chips of a fit() that has ended");
+}
+
+/// Of a job that keeps what its loops have: it is found by names.
+TEST_F(Fit, RefusesASecondParameterOfANameThatOneHas) {
+  const auto use = [](Parameter& parameter) {
+    parameter.assign(parameter + 1);
+    sync();
+  };
+  const auto two = [&](bool at_a_time) {
+    return [&use, at_a_time](TrainContext&) {
+      std::optional<Parameter> first = make_parameter("w", std::vector<float>{1, 2}, {2});
+      use(*first);
+      Parameter second = make_parameter("w", std::vector<float>{3, 4}, {2});
+      if (!at_a_time) first.reset();
+      use(second);
+      EXPECT_EQ(second.to_vector(), (std::vector<float>{4, 5}));
+    };
+  };
+  expect_refused(fit(two(true), {}, 1), Errc::invalid_argument,
+                 "two parameters, or states of optimizers, are named 'w'");
+  EXPECT_TRUE(fit(two(false), {}, 1).ok());
+  EXPECT_TRUE(fit(two(true)).ok()) << "which keeps nothing";
 }
 
 TEST_F(Fit, RunsCodeOnEachChipBetweenPrograms) {
