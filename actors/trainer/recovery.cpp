@@ -7,7 +7,8 @@
 namespace weft {
 namespace {
 
-/// The same failure so often before the first step has been taken is the program's own.
+/// So many failures of one kind before the first step has been taken are the program's own,
+/// whatever came between them: workers may fail in turn.
 constexpr int kStartFailuresMax = 3;
 constexpr std::uint64_t kDelayMaxMs = 60'000;
 
@@ -40,11 +41,11 @@ std::optional<std::string> Recovery::refuse(const Failure& failure, std::uint64_
     return fmt::format("; run.failure.max_failures = {} failures came before it",
                        policy_.max_failures);
   }
-  const bool progress = failures_.empty() || committed > last_step_;
-  alike_ = !progress && are_alike(failures_.back(), failure) ? alike_ + 1 : 1;
-  if (committed == 0 && alike_ == kStartFailuresMax) {
-    return fmt::format("; it failed so {} times, and no step was kept", alike_);
+  const auto is_alike = [&](const Failure& other) { return are_alike(other, failure); };
+  if (committed == 0 && 1 + std::ranges::count_if(failures_, is_alike) == kStartFailuresMax) {
+    return fmt::format("; it failed so {} times, and no step was kept", kStartFailuresMax);
   }
+  const bool progress = failures_.empty() || committed > last_step_;
   in_a_row_ = progress ? 1 : in_a_row_ + 1;
   last_step_ = committed;
   failures_.push_back(failure);

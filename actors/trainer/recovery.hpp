@@ -45,7 +45,6 @@ class Recovery {
   std::vector<Failure> failures_;
   std::uint64_t last_step_ = 0;  ///< committed at the last failure
   int in_a_row_ = 0;             ///< failures since a step was taken
-  int alike_ = 0;                ///< of them the last ones that are alike
 };
 
 }  // namespace weft

@@ -77,8 +77,16 @@ TEST(Recovery, FailuresThatDifferMayStillBeChance) {
     EXPECT_FALSE(recovery.refuse(alike, 0));
     EXPECT_FALSE(recovery.refuse(alike, 0));
     EXPECT_FALSE(recovery.refuse(other, 0)) << field;
-    EXPECT_FALSE(recovery.refuse(alike, 0)) << field;
+    EXPECT_TRUE(recovery.refuse(alike, 0)) << field;
   }
+}
+
+TEST(Recovery, WorkersThatFailInTurnFailAlike) {
+  Recovery recovery(any_number());
+  for (const int worker : {0, 1, 2, 1, 0, 2}) {
+    EXPECT_FALSE(recovery.refuse(killed(worker), 0)) << worker;
+  }
+  EXPECT_EQ(recovery.refuse(killed(2), 0), "; it failed so 3 times, and no step was kept");
 }
 
 TEST(Recovery, AfterTheFirstStepTheSameFailureIsNoReason) {
