@@ -63,7 +63,7 @@ struct FailureConfig {
   /// Seconds that a worker which others wait for may stand still before it counts as lost: where
   /// it was goes to its log, then it is killed. 0: backend.timeout_s ends such a wait.
   double hang_timeout_s = 0;
-  /// 2: what a step updates lies beside what it was, with one of the workers that hold it alike, so
+  /// 2: what a step updates lies beside what it was, with one of the chips that hold it alike, so
   /// that no step is lost. 1: over it, for less memory; after a loss the loops begin again at the
   /// last checkpoint that all workers have reported, which they load from ctx.checkpoint(), or at
   /// step 0. A job that survives no loss has one, unless its replicas are checked.

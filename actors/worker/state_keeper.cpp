@@ -20,6 +20,10 @@ std::vector<StateEntry> read_state(const StateDirectory& directory, int chip, st
   return std::move(*state);
 }
 
+bool is_same(const std::weak_ptr<Buffer>& known, const BufferPtr& buffer) {
+  return !known.owner_before(buffer) && !buffer.owner_before(known);
+}
+
 /// Of the positions that hold this one's shard, the one whose chip keeps the version that is
 /// updated. Tensors are spread by their names, that no chip has to keep all.
 int keeper_of(const std::string& name, const Sharding& sharding, const Mesh& mesh, int position) {
@@ -81,10 +85,11 @@ void StateKeeper::copy_from_keepers() {
   };
   // What one worker's loop has no more, no program of all workers can have.
   std::erase_if(entries_, [&](const StateEntry& entry) {
-    return std::ranges::any_of(positions_, [&](int position) {
-      return std::ranges::any_of(entry.sharding.replicas(mesh_, position),
-                                 [&](int replica) { return find_at(replica, entry) == nullptr; });
-    });
+    bool all_have = true;
+    for (int position = 0; position < mesh_.size(); ++position) {
+      all_have = all_have && find_at(position, entry) != nullptr;
+    }
+    return !all_have;
   });
   for (const StateEntry& entry : entries_) {
     for (const int position : positions_) {
@@ -131,9 +136,19 @@ BufferPtr StateKeeper::take(const std::string& name, const TensorType& type) {
   return in_first_step_ ? found->second : found_.extract(found).mapped();
 }
 
+void StateKeeper::require_untaken(const std::string& name) const {
+  if (!found_.contains(name)) return;
+  fail(Errc::invalid_argument,
+       "'{}' is used, but what was kept of it when a worker was lost is had by another parameter "
+       "of this name, which the loop made before and hasn't used: drop that, or name it apart",
+       name);
+}
+
 void StateKeeper::used(std::span<const ProgramInput> inputs) {
   if (found_.empty()) return;
-  for (const ProgramInput& input : inputs) found_.erase(input.name);
+  for (const ProgramInput& input : inputs) {
+    if (is_state(input.kind)) found_.erase(input.name);
+  }
 }
 
 void StateKeeper::end_first_step() {
@@ -141,14 +156,19 @@ void StateKeeper::end_first_step() {
   std::erase_if(found_, [](const auto& tensor) { return tensor.second.use_count() > 1; });
 }
 
-void StateKeeper::require_only(const std::string& name) const {
+std::optional<std::size_t> StateKeeper::find(const std::string& name) const {
   const auto found = places_.find(name);
-  if (found == places_.end() || buffers_[found->second].expired()) return;
+  return found == places_.end() ? std::nullopt : std::optional(found->second);
+}
+
+void StateKeeper::require_same(std::size_t place, const BufferPtr& buffer) const {
+  const std::weak_ptr<Buffer>& known = buffers_[place];
+  if (is_same(known, buffer) || known.expired()) return;
   fail(Errc::invalid_argument,
-       "two parameters, or states of optimizers, are named '{}': a job that survives losses finds "
-       "by its name what a loop had; name the root modules of two models apart, as in "
-       "Module(\"teacher\"), or drop the first before the second is used",
-       name);
+       "two parameters, or states of optimizers, are named '{}' and used in turn: by its name a "
+       "job that survives losses, or compares replicas, knows what a loop has; name the root "
+       "modules of two models apart, as in Module(\"teacher\"), or use the first no more",
+       entries_[place].name);
 }
 
 std::size_t StateKeeper::place(const std::string& name, const TensorType& type,
@@ -167,8 +187,7 @@ std::size_t StateKeeper::place(const std::string& name, const TensorType& type,
 
 void StateKeeper::lies_in(std::size_t place, const BufferPtr& buffer) {
   std::weak_ptr<Buffer>& known = buffers_[place];
-  const bool is_known = !known.owner_before(buffer) && !buffer.owner_before(known);
-  if (is_known) return;  // as where one is written over
+  if (is_same(known, buffer)) return;  // as where one is written over
   entries_[place].offset = static_cast<const ArenaBuffer&>(*buffer).block_offset();
   known = buffer;
 }

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <unordered_map>
@@ -39,21 +40,25 @@ class StateKeeper {
   /// The found tensor of this name; null for none, and for the second who asks while the first has
   /// it. Throws invalid_argument for another type.
   BufferPtr take(const std::string& name, const TensorType& type);
-  /// What has been taken is gone for good once it is used, or the first step has ended: until then
-  /// it is the next one's if it is dropped.
+  /// Throws invalid_argument where another tensor has taken what was kept for this one's name, and
+  /// has not been used.
+  void require_untaken(const std::string& name) const;
+  /// What has been taken is gone for good once it is used, or the first step has ended or been
+  /// committed: until then it is the next one's if it is dropped.
   void used(std::span<const ProgramInput> inputs);
   void end_first_step();
-
-  /// Throws invalid_argument where the loop still has another tensor of this name.
-  void require_only(const std::string& name) const;
 
   /// Changes when a tensor is written down for the first time, forgotten, or has got another type
   /// or sharding.
   std::uint64_t revision() const { return revision_; }
   /// The number of the tensor, good for this revision; the next version of it is to be as given.
   std::size_t place(const std::string& name, const TensorType& type, const Sharding& sharding);
+  /// That of a tensor which has been given one.
+  std::optional<std::size_t> find(const std::string& name) const;
+  /// Throws invalid_argument where the loop has another tensor, of the same name, in that place.
+  void require_same(std::size_t place, const BufferPtr& buffer) const;
   /// A run has been started that writes the next version of the tensor in this place to `buffer`,
-  /// or is the first to read it there.
+  /// or reads it there.
   void lies_in(std::size_t place, const BufferPtr& buffer);
   /// What runs have made so far of what the loop still has.
   std::vector<HashedTensor> live() const;

@@ -59,7 +59,9 @@ BufferPtr WorkerRuntime::next_version(const Executed& executed, std::size_t i,
 /// From this run on the state of this step is what the job can go back to. Once: what another
 /// run of the step finds is no version any more. That of the first step is in place.
 void WorkerRuntime::commit(DeviceRun& run) {
-  if (!state_ || commits_ == step_) return;
+  if (!state_) return;
+  if (step_ == options_.resume_step) state_->end_first_step();
+  if (commits_ == step_) return;
   run.commit.is_awaited = state_->write(step_);
   commits_ = step_;
   const std::uint64_t every = options_.check_replicas_every;
@@ -71,31 +73,54 @@ void WorkerRuntime::commit(DeviceRun& run) {
   run.hash = std::make_shared<StateHash>(step_, state_->live(), mesh_, positions_, tell);
 }
 
+/// What is known of the state by a tensor's name is that tensor, not another.
+void WorkerRuntime::require_known(const Executed& executed, std::span<const Binding> inputs) const {
+  if (!state_) return;
+  const Program& program = executed.plan->program;
+  const bool has_places = executed.places_revision == state_->revision();
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    const ProgramInput& input = program.inputs[i];
+    if (!is_state(input.kind)) continue;
+    if (const auto* buffer = std::get_if<BufferPtr>(&inputs[i])) {
+      const auto place = has_places ? std::optional(executed.places[i]) : state_->find(input.name);
+      if (place) state_->require_same(*place, *buffer);
+    } else {
+      state_->require_untaken(input.name);
+    }
+  }
+}
+
 void WorkerRuntime::note_state(Executed& executed, std::span<const Binding> inputs,
                                const RunResult& result) {
   if (!state_) return;
   const Program& program = executed.plan->program;
-  for (std::size_t i = 0; i < inputs.size(); ++i) {
-    const ProgramInput& input = program.inputs[i];
-    if (!is_state(input.kind) || std::holds_alternative<BufferPtr>(inputs[i])) continue;
-    state_->lies_in(state_->place(input.name, executed.plan->input_types[i], input.sharding),
-                    result.input_buffers[i]);
-  }
   if (executed.places_revision != state_->revision()) {
-    executed.places.clear();
+    executed.places.assign(inputs.size(), 0);
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+      const ProgramInput& input = program.inputs[i];
+      if (!is_state(input.kind)) continue;
+      const auto known = state_->find(input.name);
+      const bool is_known = known && std::holds_alternative<BufferPtr>(inputs[i]);
+      executed.places[i] =
+          is_known ? *known
+                   : state_->place(input.name, executed.plan->input_types[i], input.sharding);
+    }
     for (std::size_t i = 0; i < program.outputs.size(); ++i) {
       const ProgramOutput& output = program.outputs[i];
       if (output.updates < 0) continue;
       const std::string& name = program.inputs[static_cast<std::size_t>(output.updates)].name;
-      executed.places.push_back(
-          state_->place(name, executed.plan->output_types[i], output.sharding));
+      state_->place(name, executed.plan->output_types[i], output.sharding);
     }
     executed.places_revision = state_->revision();
   }
-  auto place = executed.places.begin();
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    if (!is_state(program.inputs[i].kind)) continue;
+    state_->lies_in(executed.places[i], result.input_buffers[i]);
+  }
   for (std::size_t i = 0; i < program.outputs.size(); ++i) {
     if (program.outputs[i].updates < 0) continue;
-    state_->lies_in(*place++, result.outputs[i]);
+    state_->lies_in(executed.places[static_cast<std::size_t>(program.outputs[i].updates)],
+                    result.outputs[i]);
   }
 }
 

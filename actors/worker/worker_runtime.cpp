@@ -95,6 +95,8 @@ Runtime::RunResult WorkerRuntime::run(const Program& program, const Fingerprint&
     if (buffer != nullptr) require_own(**buffer, program.inputs[i].name);
   }
   const auto& [number, plan] = find_or_compile(program, key, site);
+  Executed& executed = executed_.at(number);
+  require_known(executed, inputs);
   listing_.debug(2, "program {} runs for {}", number, describe(site));
   await_room();
   auto request = std::make_shared<DeviceRun>();
@@ -116,7 +118,6 @@ Runtime::RunResult WorkerRuntime::run(const Program& program, const Fingerprint&
     result.input_buffers.push_back(bind(*plan, i, inputs[i]));
     use(result.input_buffers.back(), *request, &Executor::Buffers::inputs);
   }
-  Executed& executed = executed_.at(number);
   std::uint64_t donated = 0;
   for (std::size_t i = 0; i < program.outputs.size(); ++i) {
     if (plan->program.outputs[i].updates < 0) {
@@ -229,7 +230,6 @@ BufferPtr WorkerRuntime::bind(const Plan& plan, std::size_t i, const Binding& bi
   const std::uint64_t completed = run > kRunsUnderWay ? run - kRunsUnderWay : 0;
   const std::int64_t bytes = plan.program.type(input.value).bytes();
   const bool is_kept = state_ && is_state(input.kind);
-  if (is_kept) state_->require_only(input.name);
   const std::uint64_t offset =
       is_kept ? pool_->allocate_state_for_host(bytes, common_step(memory_), completed)
               : pool_->allocate(bytes, completed);

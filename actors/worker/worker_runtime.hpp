@@ -70,7 +70,7 @@ class WorkerRuntime : public Runtime {
   struct Executed {
     std::shared_ptr<const Plan> plan;
     std::vector<ChipSet> overwriters;   // by output: may write it over the input that it updates
-    std::vector<std::size_t> places{};  // of what its outputs update, in order, in the state kept
+    std::vector<std::size_t> places{};  // in the state kept, by input; of data nothing
     std::uint64_t places_revision = 0;
     std::uint64_t runs = 0;
   };
@@ -89,6 +89,7 @@ class WorkerRuntime : public Runtime {
   BufferPtr next_version(const Executed& executed, std::size_t output, const Binding& binding,
                          const BufferPtr& now);
   void commit(DeviceRun& run);
+  void require_known(const Executed& executed, std::span<const Binding> inputs) const;
   void note_state(Executed& executed, std::span<const Binding> inputs, const RunResult& result);
   /// Tensors may outlive the job on whose chips they lie.
   void require_own(const Buffer& buffer, const std::string& name) const;

@@ -357,12 +357,19 @@ void Trace::reset() {
   scalar_count_ = 0;
 }
 
-std::vector<std::byte> Trace::read(const NodePtr& node, const std::source_location& loc) {
+std::vector<std::byte> Trace::read(const NodePtr& of, const std::source_location& loc) {
+  NodePtr node = of;
   if (current_trace != nullptr && current_trace->is_pending(*node)) {
     current_trace->runtime().metrics().forced_read(file_line(loc));
     current_trace->run({"read", loc}, node.get());
   }
-  if (current_trace != nullptr) current_trace->restore(*node);
+  if (current_trace != nullptr && node->is_state() &&
+      std::holds_alternative<HostData>(node->storage)) {
+    // What was kept is put in place at its first use by a program: marks may come before that.
+    if (of->kept == nullptr) claim_kept(*of);
+    node = std::make_shared<TensorNode>(*of);
+    current_trace->restore(*node);
+  }
   if (const auto* data = std::get_if<HostData>(&node->storage)) return **data;
   Runtime& runtime = current(loc).runtime();
   if (!std::holds_alternative<BufferPtr>(node->storage)) fail_lost(*node, loc);

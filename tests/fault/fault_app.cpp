@@ -169,7 +169,9 @@ weft::Tensor square(const weft::Tensor& x, const char* name) {
 }
 
 /// Six steps of training with an optimizer of their own, four that evaluate, and again. Those come
-/// when the optimizer is gone, and update nothing, or before, and update `count`. `frozen` is never
+/// when the optimizer is gone, and update nothing, or before, and update `count`. The optimizer is
+/// made anew behind a run of the step, that of the last epoch still there; with mode "twin" a
+/// parameter named as `weight` is made before it, and never used. `frozen` is never
 /// updated, has its elements from the first step alone, and its layout by what that asks.
 void epochs(weft::TrainContext& ctx, const weft::Config& config) {
   constexpr std::uint64_t kEpoch = 10, kTraining = 6;
@@ -181,9 +183,12 @@ void epochs(weft::TrainContext& ctx, const weft::Config& config) {
   std::iota(elements.begin(), elements.end(), ctx.step() == 0 ? 0.5F : 100.0F);
   const std::int64_t size = std::ssize(elements);
   const weft::Parameter frozen = weft::make_parameter("frozen", elements, {size});
+  std::optional<weft::Parameter> twin;
+  if (config["mode"] == "twin") twin = weft::make_parameter("weight", std::vector<float>(4), {4});
   const weft::Parameter weight =
       weft::make_parameter("weight", std::vector<float>{1, 2, 3, 4}, {4});
   weft::Parameter count = weft::make_parameter("count", std::vector<float>{0}, {1});
+  weft::Parameter seen = weft::make_parameter("seen", std::vector<float>{0}, {1});
   const auto data = [&] {
     std::vector<float> pixels(elements.size(), 0.1F * static_cast<float>(ctx.step() + 1));
     weft::Tensor x = weft::to_device(pixels, {size});
@@ -193,12 +198,20 @@ void epochs(weft::TrainContext& ctx, const weft::Config& config) {
   const auto report = [&](const weft::Tensor& value) {
     ctx.report({{"step", ctx.step()}, {"value", value.item()}, {"weight", weight.to_vector()}});
   };
+  std::optional<weft::SGD> optimizer;
+  const auto make_optimizer = [&] {
+    optimizer.emplace(std::vector{weight}, weft::SGD::Options{.lr = 0.01, .momentum = 0.9});
+  };
   while (ctx.step() < config["steps"].get<std::uint64_t>()) {
     const bool counts = ctx.step() / kEpoch % 2 == 1;
-    std::optional<weft::SGD> optimizer;
-    optimizer.emplace(std::vector{weight}, weft::SGD::Options{.lr = 0.01, .momentum = 0.9});
+    if (!optimizer) make_optimizer();
     while (ctx.step() % kEpoch < kTraining) {
       begin_step();
+      if (ctx.step() % kEpoch == 0) {
+        seen.assign(seen + weft::sum(weight));
+        seen.item();
+        make_optimizer();
+      }
       const weft::Tensor factor =
           ctx.step() == 0 ? weft::mean(frozen * data()) : weft::mean(frozen * frozen) * 1e-4;
       const weft::Tensor loss = factor * weft::sum(weight * weight);
@@ -219,7 +232,7 @@ void epochs(weft::TrainContext& ctx, const weft::Config& config) {
 
 void loop(weft::TrainContext& ctx, const weft::Config& config) {
   const std::string mode = config["mode"];
-  if (mode == "epochs") return epochs(ctx, config);
+  if (mode == "epochs" || mode == "twin") return epochs(ctx, config);
   const bool victim = ctx.world_rank() == config["victim"].get<int>();
   const std::string once = config["once"];
   weft::Parameter sum = weft::make_parameter("sum", std::vector<float>{saved_sum(ctx)}, {1});

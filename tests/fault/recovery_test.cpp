@@ -217,9 +217,17 @@ TEST(Recovery, FindsWhatTheLoopHadAtThatStep) {
     return app.result().at("history");
   };
   const Json undisturbed = history({"--at", "99"});
-  for (const char* at : {"1", "4", "6", "7", "9", "10", "17", "19", "20", "29"}) {
+  for (const char* at : {"1", "4", "6", "7", "9", "10", "17", "19", "20", "21", "29"}) {
     EXPECT_EQ(history({"--max-failures", "1", "--at", at}), undisturbed) << at;
   }
+}
+
+/// What was kept is the first's of that name, which the loop doesn't use.
+TEST(Recovery, NamesAParameterWhoseNameAnotherHas) {
+  FaultApp calm({"--mode", "twin", "--steps", "8", "--at", "99"});
+  EXPECT_EQ(calm.wait(), 0) << calm.output();
+  FaultApp app({"--mode", "twin", "--steps", "8", "--max-failures", "1", "--at", "4"});
+  expect_words(failure_of(app), {"'weight' is used", "another parameter of this name"});
 }
 
 /// That of the loop's thread of worker 1.

@@ -89,6 +89,17 @@ TEST(Recovery, WorkersThatFailInTurnFailAlike) {
   EXPECT_EQ(recovery.refuse(killed(2), 0), "; it failed so 3 times, and no step was kept");
 }
 
+/// As in a job with one version of the state and no checkpoint yet.
+TEST(Recovery, StepsThatWereTakenCountThoughNoneIsKept) {
+  Recovery recovery(any_number());
+  Failure late = killed(1);
+  late.step = 15;
+  for (int i = 0; i < 10; ++i) EXPECT_FALSE(recovery.refuse(late, 0));
+  EXPECT_FALSE(recovery.refuse(killed(1), 0));
+  EXPECT_FALSE(recovery.refuse(killed(1), 0));
+  EXPECT_TRUE(recovery.refuse(killed(1), 0));
+}
+
 TEST(Recovery, AfterTheFirstStepTheSameFailureIsNoReason) {
   Recovery recovery(any_number());
   for (int i = 0; i < 10; ++i) EXPECT_FALSE(recovery.refuse(killed(1), 7));

@@ -101,11 +101,24 @@ TEST_F(StateKeeperTest, WhatHasBeenUsedIsNoLongerThere) {
   first.keeper.write(1);
   Process second(memory, mesh, 1);
   const BufferPtr taken = second.keeper.take("w", kWeight);
-  const std::vector<ProgramInput> inputs{{.kind = InputKind::param, .name = "w", .sharding = {}}};
+  const std::vector<ProgramInput> inputs{{.kind = InputKind::param, .name = "w", .sharding = {}},
+                                         {.kind = InputKind::data, .name = "m", .sharding = {}}};
   second.keeper.used(inputs);
   EXPECT_EQ(taken.use_count(), 1) << "its next version may be written over it";
   EXPECT_FALSE(second.keeper.take("w", kWeight));
   EXPECT_TRUE(second.keeper.take("m", kWeight));
+}
+
+TEST_F(StateKeeperTest, NamesWhatAnotherHasTaken) {
+  const auto weight = first.update("w", kWeight);
+  first.keeper.write(1);
+  Process second(memory, mesh, 1);
+  const BufferPtr taken = second.keeper.take("w", kWeight);
+  expect_error(Errc::invalid_argument, {"'w' is used", "another parameter of this name"},
+               [&] { second.keeper.require_untaken("w"); });
+  EXPECT_NO_THROW(second.keeper.require_untaken("other"));
+  second.keeper.end_first_step();
+  EXPECT_NO_THROW(second.keeper.require_untaken("w")) << "it is the other's";
 }
 
 TEST_F(StateKeeperTest, NamesBothTypesWhereTheyDiffer) {
@@ -339,10 +352,13 @@ TEST_F(StateOfTwoWorkers, WhatItsKeeperHasDroppedIsForgotten) {
   Process& other = workers[static_cast<std::size_t>(1 - keeper)];
   workers[static_cast<std::size_t>(keeper)].update("w", kWeight);
   const auto weight = other.update("w", kWeight);
-  const auto shards = other.update("shards", kWeight, over({1}));
+  const auto alone = other.update("alone", kWeight, over({1, 2}));
+  const std::array shards{workers[0].update("shards", kWeight, over({1, 2})),
+                          workers[1].update("shards", kWeight, over({1, 2}))};
   for (Process& process : workers) process.keeper.write(kStep);
   Process again = worker(1 - keeper, kStep);
   EXPECT_FALSE(again.keeper.take("w", kWeight));
+  EXPECT_FALSE(again.keeper.take("alone", kWeight)) << "the other worker has lost its shards";
   EXPECT_TRUE(again.keeper.take("shards", kWeight));
 }
 

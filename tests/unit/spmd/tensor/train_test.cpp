@@ -198,5 +198,29 @@ TEST(Fsdp, RefusesAModuleThatLiesOnTheChipsAndAnAxisThatThereIsNot) {
                [&] { fsdp(net, mesh); });
 }
 
+/// Has kept every parameter of a loop that was interrupted, all of ones.
+struct KeepingRuntime : InterpretRuntime {
+  using InterpretRuntime::InterpretRuntime;
+  BufferPtr take_restored(const std::string&, const TensorType& type) override {
+    return std::make_shared<testing::ElementBuffer>(
+        type, Sharding::closed(), Elements(static_cast<std::size_t>(type.num_elements()), 1));
+  }
+};
+
+/// As it may in a loop that nothing has interrupted.
+TEST(Fsdp, MayComeAfterParametersThatWereKeptHaveBeenRead) {
+  const Mesh mesh({2}, {"data"});
+  KeepingRuntime runtime(mesh);
+  const RuntimeScope scope(runtime);
+  Mlp net;
+  const Parameter weight = net.parameters().front();
+  EXPECT_EQ(weight.to_vector().front(), 1);
+  EXPECT_EQ(weight.to_vector().front(), 1) << "and again";
+  fsdp(net, mesh);
+  const Tensor y = net(make_batch(0).x);
+  sync();
+  EXPECT_EQ(weight.to_vector().front(), 1);
+}
+
 }  // namespace
 }  // namespace weft
