@@ -67,8 +67,8 @@ class ArenaBuffer : public Buffer {
     if (overwritten_ != nullptr) overwritten_->used_by(run);
   }
 
-  /// Whether these chips may write the next version over this one: all of them have it in one
-  /// block, which no other chip has it in.
+  /// Whether these chips may write the next version over this one: where some have it in another
+  /// block than the rest, they are those.
   bool may_overwrite(const ChipSet& chips) const {
     return overwritten_ == nullptr || overwriters_ == chips;
   }
@@ -84,7 +84,7 @@ class ArenaBuffer : public Buffer {
   }
   /// The version before this one, if it may be written over: nobody else has it, and it was
   /// replaced before `step`, which the chips commit before they write. `overwriters` won't, as they
-  /// write over this one. To be asked once.
+  /// write over this one. To be asked once: this lets go of it.
   std::shared_ptr<ArenaBuffer> take_before(std::uint64_t step, const ChipSet& overwriters) {
     auto before = std::move(before_);
     const bool may_write =
