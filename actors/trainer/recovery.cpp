@@ -7,8 +7,8 @@
 namespace weft {
 namespace {
 
-/// So many failures of one kind, of one worker, before the first step has been taken are the
-/// program's own, whatever came between them: workers may fail in turn.
+/// So many failures of one kind, of one worker in one step, while no step is kept are the program's
+/// own, whatever came between them: workers may fail in turn.
 constexpr int kStartFailuresMax = 3;
 constexpr std::uint64_t kDelayMaxMs = 60'000;
 
@@ -27,12 +27,12 @@ bool is_wrong_use(Errc code) {
   }
 }
 
-/// A loop may be a step ahead of what is kept.
-bool is_at_start(const Failure& failure) { return failure.step <= 1; }
+/// The first two steps are one: a loop may be a step ahead of its chips.
+std::uint64_t step_of(const Failure& failure) { return std::max<std::uint64_t>(failure.step, 1); }
 
 bool are_alike(const Failure& a, const Failure& b) {
-  return a.worker == b.worker && a.code == b.code && a.signal == b.signal &&
-         a.exit_code == b.exit_code;
+  return a.worker == b.worker && step_of(a) == step_of(b) && a.code == b.code &&
+         a.signal == b.signal && a.exit_code == b.exit_code;
 }
 
 }  // namespace
@@ -44,11 +44,8 @@ std::optional<std::string> Recovery::refuse(const Failure& failure, std::uint64_
     return fmt::format("; run.failure.max_failures = {} failures came before it",
                        policy_.max_failures);
   }
-  const auto is_alike = [&](const Failure& other) {
-    return is_at_start(other) && are_alike(other, failure);
-  };
-  if (committed == 0 && is_at_start(failure) &&
-      1 + std::ranges::count_if(failures_, is_alike) == kStartFailuresMax) {
+  const auto is_alike = [&](const Failure& other) { return are_alike(other, failure); };
+  if (committed == 0 && 1 + std::ranges::count_if(failures_, is_alike) == kStartFailuresMax) {
     return fmt::format("; it failed so {} times, and no step was kept", kStartFailuresMax);
   }
   const bool progress = failures_.empty() || committed > last_step_;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <map>
+#include <ranges>
 
 #include <weft/spmd/error.hpp>
 #include <weft/spmd/passes/partition.hpp>
@@ -85,11 +86,8 @@ void StateKeeper::copy_from_keepers() {
   };
   // What one worker's loop has no more, no program of all workers can have.
   std::erase_if(entries_, [&](const StateEntry& entry) {
-    bool all_have = true;
-    for (int position = 0; position < mesh_.size(); ++position) {
-      all_have = all_have && find_at(position, entry) != nullptr;
-    }
-    return !all_have;
+    const auto lacks = [&](int position) { return find_at(position, entry) == nullptr; };
+    return std::ranges::any_of(std::views::iota(0, mesh_.size()), lacks);
   });
   for (const StateEntry& entry : entries_) {
     for (const int position : positions_) {

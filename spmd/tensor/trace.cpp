@@ -24,6 +24,11 @@ Binding binding(const TensorNode& node) {
   return std::get<HostData>(node.storage);
 }
 
+/// Whether its value is still the loop's own: what was kept of it takes that one's place.
+bool may_be_kept(const TensorNode& node) {
+  return node.is_state() && std::holds_alternative<HostData>(node.storage);
+}
+
 [[noreturn]] void fail_lost(const TensorNode& node, const std::source_location& loc) {
   fail(Errc::invalid_argument,
        "{} was never computed: it was recorded on another thread, or in a loop that ended before a "
@@ -90,7 +95,7 @@ void Trace::claim_kept(TensorNode& node) {
 }
 
 void Trace::restore(TensorNode& node) {
-  if (!node.is_state() || !std::holds_alternative<HostData>(node.storage)) return;
+  if (!may_be_kept(node)) return;
   if (node.kept == nullptr) node.kept = runtime_->take_restored(node.name, node.type);
   if (node.kept != nullptr) node.storage = std::move(node.kept);
 }
@@ -363,8 +368,7 @@ std::vector<std::byte> Trace::read(const NodePtr& of, const std::source_location
     current_trace->runtime().metrics().forced_read(file_line(loc));
     current_trace->run({"read", loc}, node.get());
   }
-  if (current_trace != nullptr && node->is_state() &&
-      std::holds_alternative<HostData>(node->storage)) {
+  if (current_trace != nullptr && may_be_kept(*node)) {
     // What was kept is put in place at its first use by a program: marks may come before that.
     if (of->kept == nullptr) claim_kept(*of);
     node = std::make_shared<TensorNode>(*of);

@@ -170,9 +170,9 @@ weft::Tensor square(const weft::Tensor& x, const char* name) {
 
 /// Six steps of training with an optimizer of their own, four that evaluate, and again. Those come
 /// when the optimizer is gone, and update nothing, or before, and update `count`. The optimizer is
-/// made anew behind a run of the step, that of the last epoch still there; with mode "twin" a
-/// parameter named as `weight` is made before it, and never used. `frozen` is never
-/// updated, has its elements from the first step alone, and its layout by what that asks.
+/// made anew behind a run of the step, that of the last epoch still there. `frozen` is never
+/// updated, has its elements from the first step alone, and its layout by what that asks. With mode
+/// "twin" a parameter named as `weight` is made before it, and never used.
 void epochs(weft::TrainContext& ctx, const weft::Config& config) {
   constexpr std::uint64_t kEpoch = 10, kTraining = 6;
   const bool victim = ctx.world_rank() == config["victim"].get<int>();

@@ -61,18 +61,21 @@ TEST(Recovery, TheSameFailureThreeTimesBeforeTheFirstStepIsTheProgramsOwn) {
   Recovery recovery(any_number());
   EXPECT_FALSE(recovery.refuse(killed(1), 0));
   EXPECT_FALSE(recovery.refuse(killed(1), 0));
-  EXPECT_EQ(recovery.refuse(killed(1), 0), "; it failed so 3 times, and no step was kept");
+  Failure ahead = killed(1);
+  ahead.step = 1;
+  EXPECT_EQ(recovery.refuse(ahead, 0), "; it failed so 3 times, and no step was kept");
 }
 
 TEST(Recovery, FailuresThatDifferMayStillBeChance) {
   const Failure alike = killed(1);
   Failure other = alike;
-  for (int field = 0; field < 4; ++field) {
+  for (int field = 0; field < 5; ++field) {
     other = alike;
     if (field == 0) other.worker = 2;
     if (field == 1) other.signal = 11;
     if (field == 2) other.exit_code = 3;
     if (field == 3) other.code = Errc::timeout;
+    if (field == 4) other.step = 2;
     Recovery recovery(any_number());
     EXPECT_FALSE(recovery.refuse(alike, 0));
     EXPECT_FALSE(recovery.refuse(alike, 0));
@@ -92,12 +95,13 @@ TEST(Recovery, WorkersThatFailInTurnFailAlike) {
 /// As in a job with one version of the state and no checkpoint yet.
 TEST(Recovery, StepsThatWereTakenCountThoughNoneIsKept) {
   Recovery recovery(any_number());
-  Failure late = killed(1);
-  late.step = 15;
-  for (int i = 0; i < 10; ++i) EXPECT_FALSE(recovery.refuse(late, 0));
-  EXPECT_FALSE(recovery.refuse(killed(1), 0));
-  EXPECT_FALSE(recovery.refuse(killed(1), 0));
-  EXPECT_TRUE(recovery.refuse(killed(1), 0));
+  Failure failure = killed(1);
+  for (failure.step = 10; failure.step < 20; ++failure.step) {
+    EXPECT_FALSE(recovery.refuse(failure, 0));
+  }
+  failure.step = 15;
+  EXPECT_FALSE(recovery.refuse(failure, 0));
+  EXPECT_TRUE(recovery.refuse(failure, 0));
 }
 
 TEST(Recovery, AfterTheFirstStepTheSameFailureIsNoReason) {
