@@ -3,11 +3,16 @@
 
 #include <weft/actors/device/chip.hpp>
 #include <weft/actors/device/chip_array.hpp>
+#include <weft/actors/job/job.hpp>
+#include <weft/actors/job/loop.hpp>
+#include <weft/actors/job/worker_main.hpp>
+#include <weft/actors/log_sink.hpp>
 #include <weft/actors/trainer/trainer.hpp>
 #include <weft/actors/worker/train_context.hpp>
 #include <weft/spmd/mesh/mesh.hpp>
 #include <weft/spmd/mesh/partition_spec.hpp>
 #include <weft/spmd/mesh/topology.hpp>
+#include <weft/spmd/tensor/anomaly.hpp>
 #include <weft/spmd/tensor/autocast.hpp>
 #include <weft/spmd/tensor/checkpoint.hpp>
 #include <weft/spmd/tensor/compile.hpp>

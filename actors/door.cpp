@@ -1,5 +1,6 @@
 #include <weft/actors/door.hpp>
 
+#include <fcntl.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -17,6 +18,8 @@
 
 #include <fmt/ranges.h>
 
+#include <weft/actors/abi.hpp>
+#include <weft/actors/job_thread.hpp>
 #include <weft/actors/log.hpp>
 #include <weft/actors/tls_sockets.hpp>
 #include <weft/spmd/error.hpp>
@@ -25,7 +28,6 @@ namespace weft {
 namespace {
 
 constexpr std::string_view kMagic = "weftdoor";
-constexpr std::uint32_t kVersion = 1;
 constexpr std::size_t kTokenOffset = kPreambleBytes - kTokenBytes;
 
 /// The job needs them too, for a worker that has to be started again.
@@ -96,7 +98,7 @@ Preamble make_preamble(std::string_view token) {
   }
   Preamble preamble{};
   kMagic.copy(preamble.data(), kMagic.size());
-  std::memcpy(preamble.data() + kMagic.size(), &kVersion, sizeof kVersion);
+  std::memcpy(preamble.data() + kMagic.size(), &kAbi, sizeof kAbi);
   token.copy(preamble.data() + kTokenOffset, kTokenBytes);
   return preamble;
 }
@@ -131,7 +133,7 @@ Door::Door(const std::string& path, std::string_view token, const DoorLimits& li
     : expected_(make_preamble(token)),
       limits_(leave_descriptors(limits)),
       listener_(listen_at(path)) {
-  thread_ = std::thread([this] { serve(); });
+  thread_ = start_job_thread("weft.door", [this] { serve(); });
 }
 
 Door::Door(TlsEntrance entrance, std::string_view token, const DoorLimits& limits) try
@@ -139,12 +141,22 @@ Door::Door(TlsEntrance entrance, std::string_view token, const DoorLimits& limit
       limits_(leave_descriptors(limits)),
       listener_(entrance.listener),
       entrance_(std::move(entrance)) {
-  thread_ = std::thread([this] { serve(); });
+  thread_ = start_job_thread("weft.door", [this] { serve(); });
 } catch (...) {
   ::close(entrance.listener);
 }
 
 int Door::take() { return proven_.pop().value_or(-1); }
+
+void Door::hang_up(pid_t pid) {
+  const std::lock_guard lock(mutex_);
+  const auto [begin, end] = links_.equal_range(pid);
+  for (auto link = begin; link != end; ++link) {
+    ::shutdown(link->second, SHUT_RD);
+    ::close(link->second);
+  }
+  links_.erase(begin, end);
+}
 
 void Door::close() {
   {
@@ -159,6 +171,8 @@ void Door::close() {
     if (!peer.tls) ::close(peer.fd);
   }
   unproven_.clear();
+  for (const auto& [pid, link] : links_) ::close(link);
+  links_.clear();
   for (int fd = take(); fd >= 0; fd = take()) ::close(fd);
   std::vector<std::string> counts;
   for (std::size_t i = 0; i < kRefusalCount; ++i) {
@@ -281,7 +295,18 @@ void Door::judge(Peer& peer) {
 }
 
 void Door::let_in(Peer& peer) {
-  if (!peer.tls) return proven_.push(peer.fd);
+  if (!peer.tls) {
+    ucred from{};
+    socklen_t size = sizeof from;
+    const int copy = ::fcntl(peer.fd, F_DUPFD_CLOEXEC, 0);
+    if (copy >= 0 && ::getsockopt(peer.fd, SOL_SOCKET, SO_PEERCRED, &from, &size) == 0) {
+      const std::lock_guard lock(mutex_);
+      links_.emplace(from.pid, copy);
+    } else if (copy >= 0) {
+      ::close(copy);
+    }
+    return proven_.push(peer.fd);
+  }
   try {
     proven_.push(entrance_->bridge->add(std::move(*peer.tls)));
   } catch (const Error&) {

@@ -7,10 +7,13 @@
 ///
 ///   preamble = "weftdoor" version:u32 token:char[32]       44 bytes, native byte order
 
+#include <sys/types.h>
+
 #include <array>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -21,7 +24,7 @@
 #include <vector>
 
 #include <weft/actors/tls_bridge.hpp>
-#include <weft/actors/trainer/wake_queue.hpp>
+#include <weft/actors/wake_queue.hpp>
 
 namespace weft {
 
@@ -91,6 +94,9 @@ class Door {
   int fd() const { return proven_.fd(); }
   /// A connection that has proven itself, which the caller owns; -1 where there is none.
   int take();
+  /// That process has ended: what it has sent can still be read, then its connection over a Unix
+  /// socket ends, though a child of it may hold it open too.
+  void hang_up(pid_t pid);
   /// Ends the listening and whatever waits; the second call does nothing.
   void close();
 
@@ -129,10 +135,11 @@ class Door {
   bool starved_ = false;                       ///< no descriptors were left; of the thread
   bool closing_ = false;                       ///< guarded by mutex_
   mutable std::mutex mutex_;
+  std::multimap<pid_t, int> links_;  ///< guarded by mutex_; duplicates of those let in, to hang up
   std::array<std::uint64_t, kRefusalCount> refused_{};  ///< guarded by mutex_
   WakeQueue<int> proven_;
   WakeFd wake_;
-  std::thread thread_;
+  std::jthread thread_;
 };
 
 }  // namespace weft

@@ -6,18 +6,20 @@
 
 #include <fmt/format.h>
 
+#include <weft/transport/utf8.hpp>
+
 namespace weft {
 
 Thrown describe(std::exception_ptr thrown) {
   try {
     std::rethrow_exception(std::move(thrown));
   } catch (const Error& e) {
-    return {e.code(), e.what()};
+    return {e.code(), as_utf8(e.what())};
   } catch (const std::exception& e) {
     int status = 0;
     char* name = abi::__cxa_demangle(typeid(e).name(), nullptr, nullptr, &status);
     Thrown failure{Errc::loop_failed,
-                   fmt::format("{}: {}", status == 0 ? name : "exception", e.what())};
+                   fmt::format("{}: {}", status == 0 ? name : "exception", as_utf8(e.what()))};
     std::free(name);
     return failure;
   } catch (...) {

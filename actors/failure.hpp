@@ -13,6 +13,7 @@ struct Thrown {
   std::string message;
 };
 /// Of anything that can be thrown: an Error keeps its code, of another exception the type is named.
+/// The message is UTF-8.
 Thrown describe(std::exception_ptr thrown);
 
 }  // namespace weft

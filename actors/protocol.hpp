@@ -20,6 +20,18 @@ struct JoinRequest {
   std::string token{};  ///< from WEFT_JOB_TOKEN
 };
 
+/// Which loop a job runs. A named one is found by its name, in the object that holds it; for one
+/// without a name main() runs again in the worker, up to the fit() call of the same identity.
+struct LoopIdentity {
+  std::string name{};    ///< "": it has none
+  std::string site{};    ///< "train.cpp:12": of the Loop; of the fit() call where it has no name
+  std::string object{};  ///< path of the library that holds it; "": the executable
+  std::string build{};   ///< of that object
+  std::string type{};    ///< of a loop without a name
+  std::uint64_t offset = 0;     ///< in its object, of a function without a name
+  std::string config_digest{};  ///< XXH3 of loop_config
+};
+
 /// The trainer's answer: all that a worker must know.
 struct Assignment {
   std::vector<std::int64_t> mesh_shape{};  ///< empty: no mesh
@@ -32,6 +44,8 @@ struct Assignment {
   bool recovers = false;    ///< the job survives losses
   bool keeps_state = true;  ///< two versions: to go on from, or to compare
   std::uint64_t check_replicas_every = 0;
+  LoopIdentity loop{};
+  std::string loop_config{};  ///< CBOR; of a named loop
 };
 
 /// A program that a worker meets for the first time: its `sequence`-th, wanted for its `run`-th
@@ -45,6 +59,7 @@ struct ProgramSeen {
   std::uint64_t fingerprint_low = 0;
   std::uint64_t fingerprint_high = 0;
   std::string text{};  ///< one line an op; to name the first that differs
+  std::string site{};  ///< what it runs for: "the sync at train.cpp:41"
 };
 
 /// Its number: how many the worker made at this step before it, in the same generation.
@@ -70,15 +85,28 @@ struct StateHashes {
   std::vector<std::uint64_t> hashes{};
 };
 
+/// What a worker's loop brings to its chips for its `run`-th run, as hashes: those of all workers
+/// are to be the same.
+struct DataHashes {
+  std::int32_t worker = -1;
+  std::uint64_t generation = 1;
+  std::uint64_t step = 0;
+  std::uint64_t run = 0;
+  std::vector<std::string> tensors{};  ///< name, type and line of each
+  std::vector<std::uint64_t> hashes{};
+};
+
 /// To all workers, when all are there: their loops begin.
 struct Start {
   std::uint64_t generation = 1;
   std::uint64_t step = 0;     ///< steps that earlier generations have taken
   std::uint64_t reports = 0;  ///< of worker 0 that the trainer has got
   std::string checkpoint{};   ///< to be loaded before; "" for none
+  bool asks = false;          ///< loops have asked whether they are to end
 };
 
-/// The end of a worker's loop: by return, or by the error whose code (an Errc) isn't 0.
+/// The end of a worker's loop: by return, or by the error whose code (an Errc) isn't 0. Generation
+/// 0: the worker has joined, and can't run the loop.
 struct LoopEnded {
   std::int32_t worker = -1;
   std::uint64_t generation = 1;
@@ -86,15 +114,19 @@ struct LoopEnded {
   std::uint64_t runs = 0;  ///< programs started
   std::uint8_t error = 0;
   std::string message{};
-  bool preempted = false;  ///< by return, as the loop was told to
+  bool preempted = false;  ///< as it was told to: by return, or ...
+  bool left = false;       ///< ... by Preempted, as it didn't ask
+  std::string last{};      ///< what the last of the programs ran for; "" for none
 };
 
 /// The end of a worker's process, as its parent sees it.
 struct ProcessEnded {
   std::int32_t worker = -1;
+  std::int32_t pid = 0;
   std::int32_t signal = 0;
   std::int32_t exit_code = 0;
   bool out_of_memory = false;  ///< while it lived, the kernel killed a process for want of memory
+  bool status_taken = false;   ///< somebody else has waited for it: how it ended isn't known
 };
 
 }  // namespace weft

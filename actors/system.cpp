@@ -16,6 +16,7 @@
 #include <caf/io/middleman_actor_impl.hpp>
 #include <caf/io/network/acceptor_impl.hpp>
 #include <caf/io/network/default_multiplexer.hpp>
+#include <caf/thread_hook.hpp>
 
 #include <weft/actors/door.hpp>
 #include <weft/actors/log.hpp>
@@ -138,9 +139,22 @@ class UnixMiddlemanActor : public caf::io::middleman_actor_impl {
   std::shared_ptr<ControlSocket> control_;
 };
 
+/// CAF's threads log to the log of the job that they are of.
+class LogHook : public caf::thread_hook {
+ public:
+  explicit LogHook(std::shared_ptr<JobLog> log) : log_(std::move(log)) {}
+  void init(caf::actor_system&) override {}
+  void thread_started() override { set_thread_log(log_); }
+  void thread_terminates() override { set_thread_log(nullptr); }
+
+ private:
+  std::shared_ptr<JobLog> log_;
+};
+
 }  // namespace
 
 SystemConfig::SystemConfig() {
+  add_thread_hook<LogHook>(current_log());
   load<caf::io::middleman>();
   set("scheduler.policy", caf::atom("sharing"));
   set("scheduler.max-threads", 2);
@@ -148,26 +162,35 @@ SystemConfig::SystemConfig() {
   std::istringstream no_file;
   parse({}, no_file);
   add_message_type<JoinRequest>("weft::join/1");
-  add_message_type<Assignment>("weft::assignment/3");
-  add_message_type<ProgramSeen>("weft::program/2");
+  add_message_type<LoopIdentity>("weft::loop/1");
+  add_message_type<Assignment>("weft::assignment/4");
+  add_message_type<ProgramSeen>("weft::program/3");
   add_message_type<Report>("weft::report/2");
-  add_message_type<Start>("weft::start/2");
-  add_message_type<LoopEnded>("weft::ended/3");
-  add_message_type<ProcessEnded>("weft::process/2");
-  add_message_type<WorkerActor>("weft::worker/3");
+  add_message_type<Start>("weft::start/3");
+  add_message_type<LoopEnded>("weft::ended/4");
+  add_message_type<ProcessEnded>("weft::process/3");
+  add_message_type<WorkerActor>("weft::worker/4");
   add_message_type<StateHashes>("weft::hashes/1");
-  add_message_type<TrainerActor>("weft::trainer/3");
+  add_message_type<DataHashes>("weft::data/1");
+  add_message_type<TrainerActor>("weft::trainer/4");
 }
 
 System::System()
-    : control_(std::make_shared<ControlSocket>()),
+    : starting_(std::in_place, "weft.caf"),
+      control_(std::make_shared<ControlSocket>()),
       system_(config_),
       sockets_(system_.spawn<UnixMiddlemanActor, caf::detached + caf::hidden>(
-          system_.middleman().named_broker<caf::io::basp_broker>(caf::atom("BASP")), control_)) {}
+          system_.middleman().named_broker<caf::io::basp_broker>(caf::atom("BASP")), control_)) {
+  starting_.reset();
+}
 
 System::~System() {
   if (control_->door) control_->door->close();
   caf::anon_send_exit(sockets_, caf::exit_reason::kill);
+}
+
+void System::hang_up(pid_t pid) {
+  if (control_->door) control_->door->hang_up(pid);
 }
 
 void System::publish(const TrainerActor& trainer, const std::string& path, std::string_view token) {

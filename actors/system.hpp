@@ -2,8 +2,11 @@
 /// The actor system of a weft process: CAF's options, the message types, and the Unix socket that
 /// carries BASP between the processes of a job, as it is or over TLS.
 
+#include <sys/types.h>
+
 #include <chrono>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -12,6 +15,7 @@
 #include <caf/fwd.hpp>
 #include <caf/io/middleman_actor.hpp>
 
+#include <weft/actors/job_thread.hpp>
 #include <weft/actors/messages.hpp>
 #include <weft/actors/tls.hpp>
 
@@ -40,6 +44,9 @@ class System {
   /// The same over TLS, at tls.listen. Returns where that is, "tls://host:port". Throws as
   /// TlsContext too.
   std::string publish(const TrainerActor& trainer, const TlsConfig& tls, std::string_view token);
+  /// The process has ended: what it has sent is still read, then its connection is closed, though
+  /// another process may hold it open too.
+  void hang_up(pid_t pid);
   /// Throws timeout, io, or version where the other side speaks another interface.
   TrainerActor dial(const std::string& path, std::string_view token,
                     std::chrono::milliseconds timeout);
@@ -50,6 +57,7 @@ class System {
   void publish_at_door(const TrainerActor& trainer, const std::string& place);
   TrainerActor ask(const std::string& place, std::chrono::milliseconds timeout);
 
+  std::optional<StartingThreads> starting_;  // while the members below start theirs
   SystemConfig config_;
   std::shared_ptr<ControlSocket> control_;
   caf::actor_system system_;

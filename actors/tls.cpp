@@ -38,6 +38,9 @@ using StoreContext = std::unique_ptr<X509_STORE_CTX, Freed<X509_STORE_CTX_free>>
 void free_chain(STACK_OF(X509) * chain) { sk_X509_pop_free(chain, X509_free); }
 using Chain = std::unique_ptr<STACK_OF(X509), Freed<free_chain>>;
 
+/// All the CAs that a system trusts take 200 KB.
+constexpr off_t kPemBytesMax = 16 << 20;
+
 /// A file that a field names, and how to say what is wrong with it.
 struct Named {
   std::string field;
@@ -56,6 +59,9 @@ struct Named {
     struct stat status {};
     if (::fstat(fd, &status) != 0 || !S_ISREG(status.st_mode)) {
       refuse("isn't a file; it is read more than once, so name a PEM file");
+    }
+    if (status.st_size > kPemBytesMax) {
+      refuse("has {} bytes, expected a PEM file of at most {}", status.st_size, kPemBytesMax);
     }
     return file;
   }

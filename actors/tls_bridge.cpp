@@ -11,6 +11,7 @@
 #include <optional>
 #include <utility>
 
+#include <weft/actors/job_thread.hpp>
 #include <weft/actors/log.hpp>
 #include <weft/spmd/error.hpp>
 
@@ -189,7 +190,7 @@ class TlsBridge::Lane {
 };
 
 TlsBridge::TlsBridge(std::chrono::milliseconds linger) : linger_(linger) {
-  thread_ = std::thread([this] { serve(); });
+  thread_ = start_job_thread("weft.tls", [this] { serve(); });
 }
 
 TlsBridge::~TlsBridge() { close(); }

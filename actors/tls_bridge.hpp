@@ -12,7 +12,7 @@
 #include <vector>
 
 #include <weft/actors/tls_session.hpp>
-#include <weft/actors/trainer/wake_queue.hpp>
+#include <weft/actors/wake_queue.hpp>
 
 namespace weft {
 
@@ -54,7 +54,7 @@ class TlsBridge {
   WakeQueue<std::unique_ptr<Lane>> added_;
   WakeFd closing_;
   std::atomic<std::uint64_t> wakes_{0};  ///< publishes nothing
-  std::thread thread_;
+  std::jthread thread_;
 };
 
 }  // namespace weft

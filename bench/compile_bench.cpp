@@ -57,6 +57,7 @@ class CompilingRuntime : public Runtime {
     ran_ = std::chrono::steady_clock::now();
     return result;
   }
+  void warn(const std::string& /*text*/) override {}
   std::vector<std::byte> read(const Buffer& buffer) override {
     return std::vector<std::byte>(static_cast<std::size_t>(buffer.type().bytes()));
   }

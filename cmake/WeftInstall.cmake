@@ -7,6 +7,8 @@ add_library(weft::weft ALIAS weft_weft)
 set_target_properties(weft_weft PROPERTIES EXPORT_NAME weft)
 get_property(libraries GLOBAL PROPERTY WEFT_LIBRARIES)
 target_link_libraries(weft_weft INTERFACE ${libraries})
+# So that the stack of a worker that hangs has names.
+target_link_options(weft_weft INTERFACE -rdynamic)
 install(TARGETS weft_weft EXPORT weft)
 
 # Headers that say caf:: stay here: users of the library don't need CAF's.
@@ -22,5 +24,5 @@ configure_package_config_file(cmake/weftConfig.cmake.in ${PROJECT_BINARY_DIR}/we
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/weftConfigVersion.cmake
   COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/weftConfig.cmake ${PROJECT_BINARY_DIR}/weftConfigVersion.cmake
-  cmake/FindCAF.cmake cmake/FindDNNL.cmake DESTINATION ${package_dir})
+  cmake/FindCAF.cmake cmake/FindDNNL.cmake cmake/WeftAddWorker.cmake DESTINATION ${package_dir})
 install(EXPORT weft NAMESPACE weft:: FILE weftTargets.cmake DESTINATION ${package_dir})

@@ -159,6 +159,8 @@ bool Board::is_held(std::string_view job) {
   return LifeLock::is_held(Segment::open(segment_name(job), true, 1), kLifeByte);
 }
 
+bool Board::is_held() const { return LifeLock::is_held(segment_, kLifeByte); }
+
 Board Board::open(std::string_view job, bool read_only) {
   Segment segment = Segment::open(segment_name(job), read_only, sizeof(BoardHeaderV1));
   BoardHeader header = read_header(segment);

@@ -114,6 +114,9 @@ class Board {
   static Board open(std::string_view job, bool read_only);
   static Board anonymous(const BoardHeader& header);
 
+  /// The same of this board, which another process made. Throws io.
+  bool is_held() const;
+
   const BoardHeader& header() const { return header_; }
   JobStatus status() const;
   void set_status(JobStatus status);

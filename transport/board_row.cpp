@@ -5,6 +5,8 @@
 #include <array>
 #include <ctime>
 
+#include <weft/transport/utf8.hpp>
+
 namespace weft {
 namespace {
 
@@ -19,7 +21,7 @@ template <std::size_t N>
 std::string get_text(const std::uint64_t (&words)[N]) {
   std::array<std::uint64_t, N> packed;
   for (std::size_t i = 0; i < N; ++i) packed[i] = load_field(words[i]);
-  return unpack_text(packed);
+  return as_utf8(unpack_text(packed));
 }
 
 /// Keeps the sequence number odd while it lives. A number left odd by a writer that died is taken

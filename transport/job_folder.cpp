@@ -83,8 +83,9 @@ std::vector<std::string> control_roots() {
 std::vector<std::string> jobs_in(const std::string& root) {
   std::vector<std::string> jobs;
   std::error_code unreadable;
-  for (const auto& entry : fs::directory_iterator(root, unreadable)) {
-    const fs::path name = entry.path().filename();
+  for (fs::directory_iterator entry(root, unreadable), end; !unreadable && entry != end;
+       entry.increment(unreadable)) {
+    const fs::path name = entry->path().filename();
     if (is_job_id(name.stem().string()) && (name.extension() == ".lock" || !name.has_extension())) {
       jobs.push_back(name.stem().string());
     }
@@ -98,7 +99,8 @@ JobLock JobLock::lock(const std::string& path, int operation) {
   for (;;) {
     JobLock held;
     held.descriptor_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
-    if (held.descriptor_ < 0) fail(Errc::io, "can't make {}: {}", path, std::strerror(errno));
+    if (held.descriptor_ < 0)
+      fail(Errc::io, "can't open the lock {}: {}", path, std::strerror(errno));
     if (::flock(held.descriptor_, operation) != 0) return {};
     struct stat found {};
     // A sweeper may have removed the file between open and lock.

@@ -165,6 +165,11 @@ int JobMemory::remove(std::string_view job) noexcept {
   }
 }
 
+void JobMemory::remove_names() const noexcept {
+  Segment::remove(control_.name());
+  for (const Segment& arena : arenas_) Segment::remove(arena.name());
+}
+
 ControlHeader& JobMemory::control() const {
   return *reinterpret_cast<ControlHeader*>(control_.data());
 }

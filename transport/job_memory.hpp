@@ -43,6 +43,9 @@ class JobMemory {
   /// Removes every segment name of the job, those of the board and of its channels too. Returns how
   /// many there were.
   static int remove(std::string_view job) noexcept;
+  /// Removes the names of this memory's segments: nobody can open them any more, and the kernel
+  /// frees them with the last process that has, however that ends. For when none joins any more.
+  void remove_names() const noexcept;
 
   int num_chips() const { return static_cast<int>(arenas_.size()); }
   std::byte* arena(int chip) const { return segment(chip).data(); }

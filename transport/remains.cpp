@@ -99,12 +99,22 @@ bool has_lock_file(const JobRemains& remains) {
 void judge(JobRemains& remains, const std::map<std::string, int>& processes) {
   remains.life = JobLife::alive;
   const auto process = processes.find(remains.job);
-  if (const auto root = locked_in(remains)) {
+  std::optional<std::string> root;
+  std::string no_lock;
+  try {
+    root = locked_in(remains);
+  } catch (const Error& e) {
+    no_lock = e.what();
+  }
+  if (root) {
     remains.why = fmt::format("{} is locked", lock_in(*root, remains.job));
   } else if (board_is_held(remains.job)) {
     remains.why = "its board is locked";
   } else if (process != processes.end()) {
     remains.why = fmt::format("process {} has its memory open", process->second);
+  } else if (!no_lock.empty()) {
+    remains.life = JobLife::unknown;
+    remains.why = fmt::format("{}: see what that is, and remove it", no_lock);
   } else if (const auto age = age_s(remains); !has_lock_file(remains) && age < kStartingSeconds) {
     remains.life = JobLife::starting;
     remains.why = fmt::format("nobody holds it, but it has changed {} s ago", age);
@@ -112,6 +122,21 @@ void judge(JobRemains& remains, const std::map<std::string, int>& processes) {
     remains.life = JobLife::dead;
     remains.why = "nobody holds its lock, and no process has its memory open";
   }
+}
+
+/// Those that there are; absent where one can't be had.
+std::optional<std::vector<JobLock>> take_locks(const JobRemains& remains) {
+  std::vector<JobLock> locks;
+  for (const std::string& root : remains.roots) {
+    if (::access(lock_in(root, remains.job).c_str(), F_OK) != 0) continue;
+    try {
+      locks.push_back(JobLock::try_take(root, remains.job));
+    } catch (const Error&) {
+      return {};
+    }
+    if (!locks.back()) return {};
+  }
+  return locks;
 }
 
 std::map<std::string, JobRemains> find_unjudged() {
@@ -144,6 +169,7 @@ std::string_view to_string(JobLife life) noexcept {
     case JobLife::alive: return "alive";
     case JobLife::starting: return "starting";
     case JobLife::dead: return "dead";
+    case JobLife::unknown: return "unknown";
   }
   return "?";
 }
@@ -163,12 +189,7 @@ std::vector<std::string> remove_remains(const JobRemains& remains) {
   JobRemains now = remains;
   judge(now, processes_by_job());
   if (now.life == JobLife::dead) {
-    std::vector<JobLock> locks;
-    for (const std::string& root : now.roots) {
-      if (::access(lock_in(root, now.job).c_str(), F_OK) != 0) continue;
-      locks.push_back(JobLock::try_take(root, now.job));
-    }
-    if (std::ranges::all_of(locks, [](const JobLock& lock) { return bool(lock); })) {
+    if (const auto locks = take_locks(now)) {
       for (const std::string& name : now.segments) Segment::remove(name);
       for (const std::string& root : now.roots) remove_job(root, now.job);
     }

@@ -11,7 +11,12 @@ namespace weft {
 /// A job that has neither lock nor process counts as starting as long as it has something younger.
 inline constexpr std::int64_t kStartingSeconds = 60;
 
-enum class JobLife : std::uint8_t { alive = 0, starting = 1, dead = 2 };
+enum class JobLife : std::uint8_t {
+  alive = 0,
+  starting = 1,
+  dead = 2,
+  unknown = 3,  ///< its lock can't be asked for: somebody else has put something there
+};
 std::string_view to_string(JobLife life) noexcept;
 
 /// What one job of this user has in /dev/shm and in the control roots (job_folder.hpp).
@@ -26,11 +31,11 @@ struct JobRemains {
 
 /// Of all jobs of this user, by id. A job lives if a process holds its lock, or the lock that its
 /// trainer has on its board, or has one of its segments open; the kernel says so, and no number in
-/// a file. Throws io.
+/// a file. Throws io where there is nothing to look at.
 std::vector<JobRemains> find_remains();
 
 /// Looks again whether it is dead, and removes all that it has. Returns what could not be removed,
-/// as paths; all of it where the job lives.
+/// as paths; all of it where the job isn't dead.
 std::vector<std::string> remove_remains(const JobRemains& remains);
 
 }  // namespace weft

@@ -5,6 +5,7 @@
 #include <linux/mempolicy.h>
 #include <sched.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <sys/syscall.h>
@@ -197,6 +198,16 @@ class RangeSet {
        path_of(name), kFolder, folder.f_favail, folder.f_files, 2 * folder.f_files, kFolder);
 }
 
+/// A file that grows beyond the limit ends the process by a signal.
+void require_file_size(const std::string& name, std::size_t capacity) {
+  rlimit most{};
+  if (getrlimit(RLIMIT_FSIZE, &most) != 0 || most.rlim_cur >= capacity) return;
+  fail(Errc::no_space,
+       "segment {}: a sparse file of {} bytes is larger than the {} that files of this process may "
+       "have: ulimit -f unlimited",
+       path_of(name), capacity, most.rlim_cur);
+}
+
 }  // namespace
 
 struct Segment::State {
@@ -220,6 +231,7 @@ Segment::~Segment() = default;
 Segment Segment::create(const std::string& name, std::size_t capacity) {
   require_file_name(name);
   if (capacity == 0) fail(Errc::invalid_argument, "segment {}: capacity is 0", name);
+  require_file_size(name, capacity);
   try {
     const bip::shared_memory_object object(bip::create_only, name.c_str(), bip::read_write,
                                            bip::permissions(0600));

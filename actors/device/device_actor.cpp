@@ -5,7 +5,9 @@
 
 #include <caf/all.hpp>
 
+#include <weft/actors/device/messages.hpp>
 #include <weft/actors/failure.hpp>
+#include <weft/actors/job_thread.hpp>
 #include <weft/actors/log.hpp>
 
 namespace weft {
@@ -18,6 +20,7 @@ struct DeviceState {
   std::vector<std::shared_ptr<const LoadedPlan>> plans;
   std::uint64_t step = 0;  // of the last run
   std::chrono::steady_clock::time_point last_end = std::chrono::steady_clock::now();
+  std::shared_ptr<JobLog> log = current_log();  ///< of the thread that makes it
   const char* name = "weft.device";
 };
 
@@ -59,6 +62,8 @@ DeviceActor::behavior_type device_behavior(DevicePointer self,
                                            std::shared_ptr<DeviceState> initial) {
   self->state = std::move(*initial);
   self->state.executor->settle();  // this is the device's own thread already
+  set_thread_log(self->state.log);
+  name_this_thread("weft.chip");
   self->state.board.state(ActorState::idle);
   route_to_log(self, "weft.device");
   return {
@@ -66,7 +71,7 @@ DeviceActor::behavior_type device_behavior(DevicePointer self,
         guarded(self, "load", [&](DeviceState& state) {
           WEFT_CHECK(load->program >= state.plans.size(), load->program);
           state.plans.resize(load->program);  // the numbers between are code of the loop's own
-          state.plans.push_back(state.executor->load(*load->plan));
+          state.plans.push_back(state.executor->load(*load->plan, load->checks));
         });
       },
       [self](run_a, const DeviceRunPtr& run) {
@@ -127,6 +132,7 @@ std::unique_ptr<DeviceLink> spawn_device(System& system, std::unique_ptr<Executo
   state->executor = std::move(executor);
   state->board = board;
   state->progress = std::make_shared<DeviceProgress>(std::move(on_failure));
+  const StartingThreads starting("weft.chip");
   return std::make_unique<ActorDeviceLink>(system, std::move(state));
 }
 

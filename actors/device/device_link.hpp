@@ -18,6 +18,7 @@ namespace weft {
 struct DeviceLoad {
   std::uint32_t program = 0;
   std::shared_ptr<const Plan> plan;
+  bool checks = false;  ///< see Executor::load
 };
 
 /// One run of a plan. Runs are numbered 1, 2, ...; a device does them in order.

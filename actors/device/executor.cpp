@@ -167,7 +167,7 @@ int Executor::local_index() const { return state_->local_index; }
 
 void Executor::settle() noexcept { state_->memory.prefer_this_node(state_->arena); }
 
-std::shared_ptr<const LoadedPlan> Executor::load(const Plan& plan) {
+std::shared_ptr<const LoadedPlan> Executor::load(const Plan& plan, bool checks) {
   JobMemory& memory = state_->memory;
   std::uint64_t temp_bytes = std::max(state_->temp_bytes, plan.temp_bytes);
   const std::uint64_t shared_bytes = std::max(state_->shared_bytes, plan.shared_bytes);
@@ -183,7 +183,7 @@ std::shared_ptr<const LoadedPlan> Executor::load(const Plan& plan) {
   // in a call, with temporaries wherever that has them, when others store what they share there.
   const std::uint64_t shared_begin = memory.buffers_offset() - plan.shared_bytes;
   auto loaded = std::make_shared<const LoadedPlan>(
-      load_plan(plan, state_->chip, state_->communicator, shared_begin));
+      load_plan(plan, state_->chip, state_->communicator, shared_begin, checks));
   memory.reserve(state_->arena, kArenaTempOffset, plan.temp_bytes);
   for (const int chip : loaded->shared_in) memory.reserve(chip, shared_begin, plan.shared_bytes);
   state_->temp_bytes = temp_bytes;

@@ -38,8 +38,9 @@ class Executor {
   /// its memory from that thread's NUMA node, whichever thread reserves it.
   void settle() noexcept;
   /// Reserves the plan's temporaries in the arena and prepares it. Throws no_space, unavailable (an
-  /// op or dtype without a kernel, named with its location).
-  std::shared_ptr<const LoadedPlan> load(const Plan& plan);
+  /// op or dtype without a kernel, named with its location). `checks`: a run fails at the first op
+  /// that gives a NaN or an infinity (kernels/anomaly.hpp).
+  std::shared_ptr<const LoadedPlan> load(const Plan& plan, bool checks = false);
 
   /// Offsets in the arena of the buffers of the plan's inputs and outputs, in order.
   struct Buffers {

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <limits>
 #include <map>
+#include <utility>
 
+#include <weft/actors/device/kernels/anomaly.hpp>
 #include <weft/spmd/passes/bucket.hpp>
 #include <weft/spmd/passes/fuse.hpp>
 #include <weft/spmd/passes/lifetime.hpp>
@@ -43,8 +45,13 @@ void set_permute(CollectiveCall& call, std::span<const std::int64_t> attrs,
 /// Turns the ops of a plan into steps of one chip.
 class PlanLoader {
  public:
-  PlanLoader(const Plan& plan, const kernels::ChipContext& chip, std::uint64_t shared_begin)
-      : plan_(plan), program_(plan.program), chip_(chip), shared_begin_(shared_begin) {
+  PlanLoader(const Plan& plan, const kernels::ChipContext& chip, std::uint64_t shared_begin,
+             bool checks)
+      : plan_(plan),
+        program_(plan.program),
+        chip_(chip),
+        shared_begin_(shared_begin),
+        checks_(checks) {
     for (const Slot& slot : plan.slots) tiled_.push_back(slot.place == Place::tile);
   }
 
@@ -62,6 +69,7 @@ class PlanLoader {
   const Program& program_;
   const kernels::ChipContext& chip_;
   std::uint64_t shared_begin_;
+  bool checks_;
   std::vector<bool> tiled_;  // by value
 };
 
@@ -135,6 +143,7 @@ CollectiveCall PlanLoader::bucket_call(const Bucket& bucket) const {
 LoadedPlan::Step PlanLoader::compute_step(OpId op) const {
   LoadedPlan::Step step;
   step.kernel = kernels::prepare(program_, op, chip_);
+  if (checks_) step.kernel = kernels::checked(std::move(step.kernel), program_, op);
   for (const ValueId value : program_.op_operands(op)) {
     step.operands[static_cast<std::size_t>(step.num_operands++)] = operand(value);
   }
@@ -214,7 +223,7 @@ void place_wait(LoadedPlan& loaded, const std::vector<Update>& updates) {
 }  // namespace
 
 LoadedPlan load_plan(const Plan& plan, const kernels::ChipContext& chip, Communicator& communicator,
-                     std::uint64_t shared_begin) {
+                     std::uint64_t shared_begin, bool checks) {
   const Mesh& mesh = chip.mesh;
   if (plan.mesh_shape != mesh.shape() || plan.axis_names != mesh.axis_names()) {
     fail(Errc::mesh_mismatch, "the plan is for the mesh {}, this chip is in the mesh {}",
@@ -222,7 +231,7 @@ LoadedPlan load_plan(const Plan& plan, const kernels::ChipContext& chip, Communi
   }
   verify(plan, mesh);
   const Program& program = plan.program;
-  const PlanLoader loader(plan, chip, shared_begin);
+  const PlanLoader loader(plan, chip, shared_begin, checks);
   const std::vector<CollectiveSummary> summaries = collectives(plan, mesh);
   LoadedPlan loaded;
   loaded.num_inputs = program.inputs.size();

@@ -60,10 +60,11 @@ struct LoadedPlan {
   std::size_t num_outputs = 0;
 };
 
+/// `checks`: kernels look for NaN and infinity.
 /// `shared_begin`: where the region of shared values begins in every arena. Throws mesh_mismatch
 /// where the plan is for another mesh, corrupt where it doesn't verify,
 /// unavailable for an op without a kernel; and what Communicator::prepare() throws.
 LoadedPlan load_plan(const Plan& plan, const kernels::ChipContext& chip, Communicator& communicator,
-                     std::uint64_t shared_begin);
+                     std::uint64_t shared_begin, bool checks = false);
 
 }  // namespace weft

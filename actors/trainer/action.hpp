@@ -7,8 +7,8 @@
 
 namespace weft {
 
-/// To be sent to every worker that has joined; but for `restart` and `kill`, which are for the
-/// processes.
+/// To be sent to every worker that has joined; but for `delay`, `restart` and `kill`, which are for
+/// the processes.
 struct Action {
   enum class Kind : std::uint8_t {
     start,       ///< the generation begins, at step `number`
@@ -20,7 +20,8 @@ struct Action {
     loop_ended,  ///< that of `worker`, after `number` programs
     unwind,      ///< the generation is over, `text` says why
     kill,        ///< the process of `worker`; `number` 1: it hangs, and may say where
-    restart,     ///< the process of `worker`, in `number` milliseconds
+    delay,       ///< restart_due() of `worker` in `number` milliseconds
+    restart,     ///< the process of `worker`, once its link is gone
     cancel,      ///< the job has failed, `text` says why
     stop,        ///< the job is over
   };
@@ -28,7 +29,7 @@ struct Action {
   int worker = -1;
   std::uint64_t number = 0;
   std::uint32_t sequence = 0;  ///< asked
-  std::string text{};
+  std::string text{};          ///< of loop_ended: what the last program ran for
 };
 using Actions = std::vector<Action>;
 

@@ -1,5 +1,6 @@
 #pragma once
-/// CheckpointTally: which checkpoint of a run every worker has a part in. Pure.
+/// CheckpointTally: which checkpoint of a run every worker has a part in. Pure,
+/// and of bounded size.
 
 #include <map>
 #include <optional>
@@ -34,7 +35,7 @@ class CheckpointTally {
     std::set<int> workers{};
   };
   std::size_t num_workers_;
-  std::map<std::string, Part> parts_;  ///< by path: reported by some
+  std::map<std::string, Part> parts_;  ///< by path: reported by some, not before the last whole one
   std::optional<Whole> last_;
 };
 

@@ -2,9 +2,12 @@
 /// What a job is made of: Ray Train's ScalingConfig, TorchConfig and RunConfig in weft's terms.
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <nlohmann/json.hpp>
@@ -29,6 +32,13 @@ struct ScalingConfig {
   std::string accelerator_type{};                        ///< "" or "CPU" in this version
   std::string placement_strategy =
       "PACK";  ///< PACK, SPREAD, STRICT_PACK, STRICT_SPREAD, over hosts
+  /// The CPUs that worker processes may use; default: those of the thread that calls fit() or
+  /// start().
+  std::vector<int> affinity{};
+  /// For a program that can't call weft::worker_main() first in its main(): the absolute path of
+  /// one that does, which weft_add_worker() of weft's CMake package makes, or
+  /// weft::plugin_worker(). Default: this program's executable.
+  std::string worker_executable{};
 };
 
 /// The mesh, where workers x chips or the topology shouldn't decide it; make_mesh() has the rules.
@@ -55,13 +65,17 @@ struct BackendConfig {
 /// that may be entered again begins at ctx.step(), takes its data and learning rate from the step,
 /// keeps what it needs in parameters, and reports after sync().
 struct FailureConfig {
-  int max_failures = 0;            ///< losses that the job survives; -1: any number
+  /// Losses that the job survives; -1: any number. Workers that are lost before the loops have
+  /// begun again are one loss, unless one of them is lost twice.
+  int max_failures = 0;
   std::string restart = "worker";  ///< "worker": the lost one; "group": all processes; "none"
   /// Seconds before a worker that is lost again, with no step taken in between, is started again;
   /// twice as long each time, up to a minute.
   double backoff_s = 0.1;
-  /// Seconds that a worker which others wait for may stand still before it counts as lost: where
-  /// it was goes to its log, then it is killed. 0: backend.timeout_s ends such a wait.
+  /// Seconds that a worker which others wait for may stand still before it counts as lost, or all
+  /// workers together, with no step, run or report: where they were goes to their logs, then they
+  /// are killed. More than a loop ever spends in its own code between steps. 0: after a minute a
+  /// warning says who stands still, and backend.timeout_s ends waits for others.
   double hang_timeout_s = 0;
   /// 2: what a step updates lies beside what it was, with one of the chips that hold it alike, so
   /// that no step is lost. 1: over it, for less memory; after a loss the loops begin again at the
@@ -82,8 +96,9 @@ struct Checkpoint {
 struct JobInfo;
 struct Result;
 
-/// Told of a run's progress, in the process and on the thread that called fit(). What a callback
-/// throws cancels the job and comes out of fit().
+/// Told of a run's progress, in the process and on the thread that called fit(), or on the job's
+/// own where start() did. What a callback throws cancels the job and comes out of fit() or
+/// result().
 class Callback {
  public:
   virtual ~Callback() = default;
@@ -100,12 +115,22 @@ struct RunConfig {
   std::vector<std::shared_ptr<Callback>> callbacks{};
   std::uint64_t seed = 0;
   /// Seconds from SIGTERM (preemption) to the end of all processes: the loops come to one step,
-  /// where ctx.reached_preemption() tells them to save a checkpoint and return. 0: SIGTERM cancels
-  /// at once, as SIGINT and SIGHUP do. Kubernetes kills after 30 s, so does Slurm.
+  /// where ctx.reached_preemption() tells them to save a checkpoint and return; where no loop asks
+  /// that, they are left at the step after it. 0: SIGTERM cancels at once, as SIGINT and SIGHUP do.
+  /// Kubernetes kills after 30 s, so does Slurm.
   double grace_s = 25;
   /// Every so many steps, what chips hold of the same parameters and optimizer state is compared,
   /// bit for bit; a difference ends the job. 0: never.
   int check_replicas_every = 0;
+  /// Whether SIGTERM preempts the job, and SIGINT and SIGHUP cancel it, while it runs. Default: in
+  /// fit() yes, in start() no. false leaves all signals to the program.
+  std::optional<bool> handle_signals{};
+  /// Handlers that the program had for them are called too, at once; Result::signal says which
+  /// came.
+  bool chain_signals = true;
+  /// Told of each line that a worker process prints, without its end, in place of this program's
+  /// streams; on the thread of the callbacks, with the same meaning of what it throws.
+  std::function<void(int worker, bool err, std::string_view line)> output{};
 };
 
 struct TrainerOptions {

@@ -1,6 +1,7 @@
 #include <weft/actors/trainer/hang_watch.hpp>
 
 #include <set>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -8,29 +9,50 @@
 
 namespace weft {
 
-std::vector<int> HangWatch::observe(std::span<const ActorRow> rows, std::span<const int> awaited,
-                                    Time now) {
-  std::map<int, std::string> shown;
-  for (const ActorRow& row : rows) {
+void HangWatch::look(const HangView& view, Time now) {
+  std::map<int, Seen> shown;
+  for (const ActorRow& row : view.rows) {
     if (row.kind == ActorKind::trainer) continue;
+    Seen& seen = shown[row.worker];
     // Not the time stamp: who waits renews it.
-    shown[row.worker] += fmt::format("{} {} {} {} {};", row.pid, static_cast<int>(row.state),
-                                     row.step, row.collective, row.waiting_for);
+    seen.rows += fmt::format("{} {} {} {} {};", row.pid, static_cast<int>(row.state), row.step,
+                             row.collective, row.waiting_for);
+    if (row.kind != ActorKind::worker) continue;
+    seen.ended = row.state == ActorState::ended;
+    if (row.state == ActorState::compiling && view.core_time) {
+      seen.rows += fmt::format("{};", view.core_time(row.pid));
+    }
   }
-  for (auto& [worker, text] : shown) {
+  bool moved = !last_move_ || std::exchange(messages_, view.messages) != view.messages;
+  for (auto& [worker, now_shown] : shown) {
     Seen& seen = seen_[worker];
-    if (seen.rows != text) seen = {.rows = std::move(text), .since = now};
+    if (seen.rows == now_shown.rows) continue;
+    seen = std::move(now_shown);
+    seen.since = now;
+    moved = true;
   }
-  std::set<int> missing(awaited.begin(), awaited.end());
+  if (moved) last_move_ = now;
+}
+
+Hang HangWatch::observe(const HangView& view, Time now) {
+  look(view, now);
+  std::set<int> missing(view.awaited.begin(), view.awaited.end());
   for (const auto& [worker, seen] : seen_) {
-    if (const auto found = find_awaited(rows, worker)) missing.insert(*found);
+    if (const auto found = find_awaited(view.rows, worker)) missing.insert(*found);
   }
-  std::vector<int> hung;
-  for (const int worker : missing) {
-    const auto seen = seen_.find(worker);
-    if (seen != seen_.end() && now - seen->second.since >= timeout_) hung.push_back(worker);
+  Hang hang;
+  hang.all = missing.empty() && view.running && now - *last_move_ >= timeout_;
+  for (auto& [worker, seen] : seen_) {
+    const bool hangs =
+        hang.all ? !seen.ended : missing.contains(worker) && now - seen.since >= timeout_;
+    if (hangs && !std::exchange(seen.told, true)) hang.workers.push_back(worker);
   }
-  return hung;
+  return hang;
+}
+
+void HangWatch::forget() {
+  seen_.clear();
+  last_move_.reset();
 }
 
 }  // namespace weft

@@ -6,7 +6,11 @@
 #include <array>
 #include <cerrno>
 #include <chrono>
+#include <cstdlib>
 #include <cstring>
+#include <map>
+#include <mutex>
+#include <utility>
 
 #include <weft/spmd/error.hpp>
 
@@ -23,20 +27,67 @@ std::string random_hex() {
   return text;
 }
 
+/// The jobs that this process holds. Of who calls exit() no destructor runs, so that looks here.
+class HeldJobs {
+ public:
+  /// Never destroyed: threads with jobs may outlive static objects.
+  static HeldJobs& all() {
+    static HeldJobs* const held = [] {
+      std::atexit([] { all().remove_all(); });
+      std::at_quick_exit([] { all().remove_all(); });
+      return new HeldJobs;
+    }();
+    return *held;
+  }
+
+  void add(const std::string& root, const std::string& id, JobLock lock) {
+    const std::lock_guard guard(mutex_);
+    jobs_[id] = {.root = root, .owner = ::getpid(), .lock = std::move(lock)};
+  }
+  void remove(const std::string& id) {
+    const std::lock_guard guard(mutex_);
+    const auto job = jobs_.find(id);
+    // A forked child has a copy of what its parent goes on with.
+    if (job == jobs_.end() || job->second.owner != ::getpid()) return;
+    remove_job(job->second.root, id);
+    jobs_.erase(job);
+  }
+
+ private:
+  struct Held {
+    std::string root;
+    pid_t owner = 0;
+    JobLock lock;
+  };
+
+  void remove_all() {
+    // In a child that was forked while another thread had it, nobody gives it back.
+    const std::unique_lock guard(mutex_, std::chrono::seconds(1));
+    if (!guard) return;
+    for (const auto& [id, job] : jobs_) {
+      if (job.owner == ::getpid()) remove_job(job.root, id);
+    }
+  }
+
+  std::timed_mutex mutex_;
+  std::map<std::string, Held> jobs_;
+};
+
 }  // namespace
 
 JobPlace::JobPlace() : id_(random_hex()), token_(random_hex()), root_(make_control_root()) {
   sweep_dead_jobs(root_);
   // The lock comes first: what has no lock that is held is swept.
-  lock_ = JobLock::take(root_, id_);
-  make_private_folder(folder_in(root_, id_));
+  HeldJobs::all().add(root_, id_, JobLock::take(root_, id_));
+  try {
+    make_private_folder(folder_in(root_, id_));
+  } catch (...) {
+    remove();
+    throw;
+  }
 }
 
-void JobPlace::remove() {
-  if (!lock_) return;
-  remove_job(root_, id_);
-  lock_ = JobLock();
-}
+void JobPlace::remove() { HeldJobs::all().remove(id_); }
 
 Board JobPlace::make_board(const JobSpec& spec, const std::string& run_dir) const {
   BoardHeader header{.job = id_,

@@ -1,6 +1,7 @@
 #pragma once
 /// JobPlace: what a job owns on this host outside its processes: its id, its control folder, its
-/// segments. All of it is removed when the place is destroyed.
+/// segments. All of it is removed when the place is destroyed, or the process calls exit() before.
+/// A forked child, which has a copy, removes nothing.
 
 #include <string>
 
@@ -23,22 +24,22 @@ class JobPlace {
 
   const std::string& id() const { return id_; }
   const std::string& token() const { return token_; }
-  std::string socket_path() const { return folder_in(root_, id_) + "/control"; }
-  /// Where the workers read how this process's fit() calls before ended.
-  std::string earlier_fits_path() const { return folder_in(root_, id_) + "/earlier_fits"; }
+  std::string socket_path() const { return folder() + "/control"; }
+  /// The job's control folder.
+  std::string folder() const { return folder_in(root_, id_); }
 
   /// Throw no_space or io; what they made is removed with the place.
   Board make_board(const JobSpec& spec, const std::string& run_dir) const;
   JobMemory make_memory(int num_chips) const;
 
-  /// Ends what the job owns, before the time for that where the process must go at once.
+  /// Ends what the job owns, before the time for that where the process must go at once. From any
+  /// thread.
   void remove();
 
  private:
   std::string id_;
   std::string token_;
   std::string root_;
-  JobLock lock_;
 };
 
 }  // namespace weft

@@ -1,37 +1,17 @@
 #include <weft/actors/trainer/job_state.hpp>
 
 #include <algorithm>
-#include <csignal>
-#include <cstring>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
+#include <weft/actors/trainer/failure_text.hpp>
 #include <weft/actors/trainer/listing_difference.hpp>
 
 namespace weft {
 namespace {
 
-/// " at step 204, in all_reduce #812 'fc1.weight.grad'".
-std::string describe(const Whereabouts& where) {
-  return fmt::format(" at step {}{}", where.step,
-                     where.collective.empty() ? "" : ", in " + where.collective);
-}
-
-constexpr const char* kOutOfMemory =
-    "; meanwhile the kernel killed a process for want of memory (oom_kill in /proc/vmstat): give "
-    "the job more, or let a worker need less";
-
-std::string signal_name(int signal) {
-  const char* name = ::sigabbrev_np(signal);
-  return name != nullptr ? fmt::format("signal {} (SIG{})", signal, name)
-                         : fmt::format("signal {}", signal);
-}
-
-std::string trimmed(const std::string& text) {
-  const auto begin = text.find_first_not_of(' ');
-  return begin == std::string::npos ? text : text.substr(begin);
-}
+/// Of a worker that never joins so many processes are started.
+constexpr int kStartsInVainMax = 10;
 
 }  // namespace
 
@@ -51,17 +31,21 @@ std::string JobState::name(int worker) const {
 
 void JobState::started(int worker, int pid) {
   at(worker).pid = pid;
+  at(worker).is_started = true;
   ended_pids_.erase(pid);
 }
 
-std::optional<std::string> JobState::refuse_join(int worker, int pid) const {
+std::optional<std::string> JobState::refuse_join(int worker, std::optional<int> pid) const {
   if (worker < 0 || worker >= static_cast<int>(workers_.size())) {
     return fmt::format("worker {} can't join: this job has workers 0 to {}", worker,
                        workers_.size() - 1);
   }
   if (over()) return "the job is over";
-  if (ended_pids_.contains(pid)) {
-    return fmt::format("the process of worker {} (pid {}) has ended", worker, pid);
+  if (pid && ended_pids_.contains(*pid)) {
+    return fmt::format("the process of worker {} (pid {}) has ended", worker, *pid);
+  }
+  if (pid && at(worker).is_started && at(worker).pid != *pid) {
+    return fmt::format("pid {} isn't the process that was started as {}", *pid, name(worker));
   }
   if (at(worker).place != Place::starting) {
     return fmt::format("{} has joined already", name(worker));
@@ -72,6 +56,7 @@ std::optional<std::string> JobState::refuse_join(int worker, int pid) const {
 Actions JobState::joined(int worker, int pid, std::uint64_t committed) {
   at(worker).pid = pid;
   at(worker).place = Place::ready;
+  at(worker).in_vain = 0;
   return start_if_gathered(committed);
 }
 
@@ -88,6 +73,7 @@ Actions JobState::start_if_gathered(std::uint64_t committed) {
   const auto is_ready = [](const Worker& worker) { return worker.place == Place::ready; };
   if (phase_ != JobPhase::gathering || !std::ranges::all_of(workers_, is_ready)) return {};
   phase_ = JobPhase::running;
+  recovery_.resumed(committed);
   for (Worker& worker : workers_) {
     worker.place = Place::looping;
     worker.paused.reset();
@@ -120,16 +106,11 @@ Actions JobState::program(const ProgramSeen& program) {
 }
 
 Actions JobState::compare(const ProgramSeen& first, const ProgramSeen& second) {
-  const auto [line, a, b] = first_difference(first.text, second.text);
-  return fail_with({.code = Errc::program_divergence,
-                    .message = fmt::format(
-                        "{} and {} traced different programs for run {}; the first line that "
-                        "differs is {}: worker {}: `{}`, worker {}: `{}`; every worker's loop "
-                        "must do the same tensor operations in the same order",
-                        name(first.worker), name(second.worker), first.run, line, first.worker,
-                        trimmed(a), second.worker, trimmed(b)),
-                    .worker = second.worker,
-                    .pid = at(second.worker).pid});
+  return fail_with(
+      {.code = Errc::program_divergence,
+       .message = describe_divergence(first, name(first.worker), second, name(second.worker)),
+       .worker = second.worker,
+       .pid = at(second.worker).pid});
 }
 
 Actions JobState::lease_wanted(std::uint64_t step) {
@@ -140,6 +121,7 @@ Actions JobState::lease_wanted(std::uint64_t step) {
 
 Actions JobState::loop_ended(const LoopEnded& ended, std::uint64_t committed,
                              const std::optional<Missing>& missing) {
+  if (ended.generation == 0) return unfit(ended, committed);
   if (!takes_part(ended.worker, ended.generation)) return {};
   auto& worker = at(ended.worker);
   if (missing && takes_part(missing->worker, generation_)) {
@@ -165,17 +147,17 @@ Actions JobState::loop_ended(const LoopEnded& ended, std::uint64_t committed,
   worker.ended = ended;
   for (const auto& other : workers_) {
     if (!other.ended || other.ended->runs == ended.runs) continue;
-    return fail_with(
-        {.code = Errc::program_divergence,
-         .message = fmt::format("{} ended its loop after {} programs, {} after {}: every worker's "
-                                "loop must run the same programs",
-                                name(ended.worker), ended.runs, name(other.ended->worker),
-                                other.ended->runs),
-         .worker = ended.worker,
-         .pid = worker.pid,
-         .step = ended.step});
+    return fail_with({.code = Errc::program_divergence,
+                      .message = describe_uneven(ended, name(ended.worker), *other.ended,
+                                                 name(other.ended->worker)),
+                      .worker = ended.worker,
+                      .pid = worker.pid,
+                      .step = ended.step});
   }
-  Actions actions{{.kind = Action::Kind::loop_ended, .worker = ended.worker, .number = ended.runs}};
+  Actions actions{{.kind = Action::Kind::loop_ended,
+                   .worker = ended.worker,
+                   .number = ended.runs,
+                   .text = ended.last}};
   if (std::ranges::all_of(workers_, [](const Worker& w) { return w.ended.has_value(); })) {
     end_well();
     actions.push_back({.kind = Action::Kind::stop});
@@ -185,17 +167,19 @@ Actions JobState::loop_ended(const LoopEnded& ended, std::uint64_t committed,
   return actions;
 }
 
-/// A loop that has returned because it was to is not done.
-void JobState::end_well() {
-  phase_ = JobPhase::succeeded;
-  const auto early =
-      std::ranges::find_if(workers_, [](const auto& w) { return w.ended->preempted; });
-  if (early == workers_.end()) return;
-  phase_ = JobPhase::failed;
-  failure_ = {
-      .code = Errc::cancelled,
-      .message = fmt::format("{}; all loops ended at step {}", *preempted_, early->ended->step),
-      .step = early->ended->step};
+/// It has joined, and can't run the job's loop.
+Actions JobState::unfit(const LoopEnded& ended, std::uint64_t committed) {
+  const bool known = ended.worker >= 0 && ended.worker < static_cast<int>(workers_.size());
+  if (over() || !known) return {};
+  const Worker& worker = at(ended.worker);
+  // The last one that joins has started the generation by it.
+  const bool has_joined = worker.place == Place::ready || worker.place == Place::looping;
+  if (!has_joined || worker.ended) return {};
+  return lose({.code = static_cast<Errc>(ended.error),
+               .message = ended.message,
+               .worker = ended.worker,
+               .pid = worker.pid},
+              true, committed);
 }
 
 Actions JobState::process_ended(const ProcessEnded& ended, const Whereabouts& where,
@@ -203,30 +187,30 @@ Actions JobState::process_ended(const ProcessEnded& ended, const Whereabouts& wh
   auto& worker = at(ended.worker);
   if (over()) return {};
   ended_pids_.insert(worker.pid);
-  if (worker.place == Place::dying) {
-    worker.place = Place::starting;
-    return {
-        {.kind = Action::Kind::restart, .worker = ended.worker, .number = recovery_.delay_ms()}};
-  }
+  worker.is_started = false;
+  if (worker.place == Place::dying) return {come_again(ended.worker)};
   if (worker.ended) {
     worker.place = Place::left;
     return {};
   }
-  const std::string how = ended.signal != 0 ? "was killed by " + signal_name(ended.signal)
-                                            : fmt::format("exited with code {}", ended.exit_code);
   const bool joined = worker.place != Place::starting;
-  return lose(
-      {.code = Errc::peer_lost,
-       .message = fmt::format("{} {}{}{}", name(ended.worker), how,
-                              joined ? describe(where) : " before it joined",
-                              ended.signal == SIGKILL && ended.out_of_memory ? kOutOfMemory : ""),
-       .worker = ended.worker,
-       .pid = worker.pid,
-       .signal = ended.signal,
-       .exit_code = ended.exit_code,
-       .step = where.step,
-       .collective = where.collective},
-      false, committed);
+  if (!joined) ++worker.in_vain;
+  Failure failure{.code = Errc::peer_lost,
+                  .message = fmt::format("{} {}{}{}", name(ended.worker), describe(ended),
+                                         joined ? describe(where) : " before it joined",
+                                         out_of_memory_advice(ended)),
+                  .worker = ended.worker,
+                  .pid = worker.pid,
+                  .signal = ended.signal,
+                  .exit_code = ended.exit_code,
+                  .step = where.step,
+                  .collective = where.collective};
+  if (worker.in_vain < kStartsInVainMax) return lose(std::move(failure), false, committed);
+  failure.message += fmt::format(
+      "; so did {} of its processes in a row, and it is not started again: what runs before fit() "
+      "in main() runs in every worker too",
+      kStartsInVainMax);
+  return fail_with(std::move(failure));
 }
 
 Actions JobState::link_lost(int worker, const Whereabouts& where, std::uint64_t committed) {
@@ -243,6 +227,14 @@ Actions JobState::link_lost(int worker, const Whereabouts& where, std::uint64_t 
                .step = where.step,
                .collective = where.collective},
               true, committed);
+}
+
+std::vector<int> JobState::unwinding() const {
+  std::vector<int> workers;
+  for (int w = 0; w < static_cast<int>(workers_.size()); ++w) {
+    if (at(w).place == Place::unwinding) workers.push_back(w);
+  }
+  return workers;
 }
 
 std::vector<int> JobState::awaited() const {
@@ -263,75 +255,37 @@ std::vector<int> JobState::awaited() const {
   return workers;
 }
 
-Actions JobState::hung(int worker, const std::string& how, const Whereabouts& where,
+Actions JobState::hung(std::span<const Sighting> hanging, const std::string& why,
                        std::uint64_t committed) {
-  const Place place = at(worker).place;
-  if (over() || (place != Place::looping && place != Place::unwinding)) return {};
-  Actions actions =
-      lose({.code = Errc::timeout,
-            .message = fmt::format("{} hangs{}: {}", name(worker), describe(where), how),
-            .worker = worker,
-            .pid = at(worker).pid,
-            .step = where.step,
-            .collective = where.collective},
-           true, committed);
-  // Where it hangs is worth as much to a job that fails.
-  if (over()) actions.insert(actions.begin(), {.kind = Action::Kind::kill, .worker = worker});
-  for (Action& action : actions) {
-    if (action.kind == Action::Kind::kill && action.worker == worker) action.number = 1;
+  Actions all;
+  for (const Sighting& seen : hanging) {
+    const Place place = at(seen.worker).place;
+    if (over() || (place != Place::looping && place != Place::unwinding)) continue;
+    Actions actions = lose({.code = Errc::timeout,
+                            .message = fmt::format("{} hangs{}: {}, and it {}", name(seen.worker),
+                                                   describe(seen.where), why, seen.process),
+                            .worker = seen.worker,
+                            .pid = at(seen.worker).pid,
+                            .step = seen.where.step,
+                            .collective = seen.where.collective},
+                           true, committed);
+    if (over()) {
+      // Where they hang is worth as much to a job that fails.
+      for (const Sighting& other : hanging) {
+        all.push_back({.kind = Action::Kind::kill, .worker = other.worker});
+      }
+      failure_->message += also_hanging(hanging, seen.worker);
+      actions.back().text = failure_->message;
+    }
+    for (Action& action : actions) all.push_back(std::move(action));
   }
-  return actions;
-}
-
-Actions JobState::gather_deadline(std::uint64_t generation, double timeout_s) {
-  if (phase_ != JobPhase::gathering || generation != generation_) return {};
-  std::vector<std::string> missing;
-  int first = -1;
-  for (int w = 0; w < static_cast<int>(workers_.size()); ++w) {
-    if (at(w).place == Place::ready) continue;
-    missing.push_back(name(w));
-    if (first < 0) first = w;
+  const auto hangs = [&](int worker) {
+    return std::ranges::find(hanging, worker, &Sighting::worker) != hanging.end();
+  };
+  for (Action& action : all) {
+    if (action.kind == Action::Kind::kill && hangs(action.worker)) action.number = 1;
   }
-  return fail_with(
-      {.code = Errc::timeout,
-       .message = fmt::format("{} of {} workers have not joined within backend.timeout_s = {}: {}; "
-                              "what runs before fit() in main() runs in every worker too",
-                              missing.size(), workers_.size(), timeout_s, fmt::join(missing, ", ")),
-       .worker = first,
-       .pid = at(first).pid});
-}
-
-Actions JobState::preempt(std::string why) {
-  if (over() || preempted_) return {};
-  if (phase_ == JobPhase::gathering && generation_ == 1) return cancel(Errc::cancelled, why);
-  preempted_ = std::move(why);
-  if (phase_ != JobPhase::running) return {};
-  return {{.kind = Action::Kind::pause}};
-}
-
-Actions JobState::paused(int worker, std::uint64_t generation, std::uint64_t step) {
-  if (!preempted_ || !takes_part(worker, generation) || at(worker).ended) return {};
-  at(worker).paused = step;
-  return end_if_paused();
-}
-
-/// A worker whose loop is done may be gone, and has no more to say.
-Actions JobState::end_if_paused() {
-  std::uint64_t last = 0;
-  for (const Worker& worker : workers_) {
-    if (!worker.ended && !worker.paused) return {};
-    last = std::max(last, worker.ended ? worker.ended->step : *worker.paused);
-  }
-  return {{.kind = Action::Kind::end_at, .number = last}};
-}
-
-Actions JobState::grace_over(double grace_s) {
-  if (over()) return {};
-  return fail_with(
-      {.code = Errc::cancelled,
-       .message = fmt::format("{}; its loops had not ended in time for run.grace_s = {}: save a "
-                              "checkpoint and return where ctx.reached_preemption() is true",
-                              *preempted_, grace_s)});
+  return all;
 }
 
 Actions JobState::cancel(Errc code, std::string message, int worker, std::uint64_t step) {
@@ -344,7 +298,9 @@ Actions JobState::cancel(Errc code, std::string message, int worker, std::uint64
 }
 
 Actions JobState::lose(Failure failure, bool alive, std::uint64_t committed) {
-  if (const auto refusal = recovery_.refuse(failure, committed)) {
+  const auto refusal = recovery_.refuse(failure, committed);
+  if (const auto how = end_of_preempted(failure, !refusal)) return end_preempted(*how, failure);
+  if (refusal) {
     failure.message += *refusal;
     return fail_with(std::move(failure));
   }
@@ -365,13 +321,22 @@ Actions JobState::lose(Failure failure, bool alive, std::uint64_t committed) {
     if (worker.place == Place::dying && (w == failure.worker || here)) {
       actions.push_back({.kind = Action::Kind::kill, .worker = w});
     }
-    if (worker.place == Place::left) {
-      worker.place = Place::starting;
-      actions.push_back(
-          {.kind = Action::Kind::restart, .worker = w, .number = recovery_.delay_ms()});
-    }
+    if (worker.place == Place::left) actions.push_back(come_again(w));
   }
   return actions;
+}
+
+Action JobState::come_again(int worker) {
+  const std::uint64_t delay = preempted_ ? 0 : recovery_.delay_ms();
+  at(worker).place = delay == 0 ? Place::starting : Place::due;
+  if (delay == 0) return {.kind = Action::Kind::restart, .worker = worker};
+  return {.kind = Action::Kind::delay, .worker = worker, .number = delay};
+}
+
+Actions JobState::restart_due(int worker) {
+  if (over() || at(worker).place != Place::due) return {};
+  at(worker).place = Place::starting;
+  return {{.kind = Action::Kind::restart, .worker = worker}};
 }
 
 Actions JobState::fail_with(Failure failure) {

@@ -14,12 +14,15 @@
 ///    chips have committed (commits.hpp).
 /// 5. What a worker says of another generation than the one that runs is passed over.
 /// 6. After `cancel` or `stop` no other action follows.
-/// 7. The loops of a preempted job are told to end at one step: the first that none has begun.
+/// 7. The loops of a preempted job are told to end at one step: the first that none has begun. It
+///    waits for no backoff, and starts nobody for loops that don't ask whether to end.
+/// 8. Workers that are lost while all gather are one incident (recovery.hpp).
 
 #include <cstdint>
 #include <map>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -27,22 +30,11 @@
 #include <weft/actors/trainer/action.hpp>
 #include <weft/actors/trainer/recovery.hpp>
 #include <weft/actors/trainer/result.hpp>
+#include <weft/actors/trainer/sighting.hpp>
 
 namespace weft {
 
 enum class JobPhase : std::uint8_t { gathering, running, succeeded, failed };
-
-/// What the board says of a worker that is gone.
-struct Whereabouts {
-  std::uint64_t step = 0;
-  std::string collective{};
-};
-
-/// The worker for which a wait that has timed out was waiting.
-struct Missing {
-  int worker = -1;
-  std::string how{};  ///< "is stopped", or ""
-};
 
 class JobState {
  public:
@@ -52,7 +44,8 @@ class JobState {
   /// A worker's process has been started.
   void started(int worker, int pid);
   /// Why the join is refused; nothing for a good one, which is then to be told by joined().
-  std::optional<std::string> refuse_join(int worker, int pid) const;
+  /// `pid`: of who joins; nothing where the process that was started may have started another.
+  std::optional<std::string> refuse_join(int worker, std::optional<int> pid = {}) const;
   /// `committed`, here and below: the step that all chips have committed.
   Actions joined(int worker, int pid, std::uint64_t committed = 0);
   /// The worker has left the loop of a generation before this one.
@@ -66,20 +59,28 @@ class JobState {
                         std::uint64_t committed = 0);
   /// The link to a worker broke, and its process did not end for it.
   Actions link_lost(int worker, const Whereabouts& where, std::uint64_t committed = 0);
-  /// The worker is alive, but others have waited for it for too long; `how` it is: "is stopped".
-  Actions hung(int worker, const std::string& how, const Whereabouts& where,
-               std::uint64_t committed);
+  /// These workers are alive, but don't move, and `why` that is too long.
+  Actions hung(std::span<const Sighting> hanging, const std::string& why, std::uint64_t committed);
+  /// The time that a lost worker had to wait for is over.
+  Actions restart_due(int worker);
   /// The time to gather in `generation` is over.
-  Actions gather_deadline(std::uint64_t generation, double timeout_s);
+  /// `sightings`: of those that are unwinding(), as in grace_over().
+  Actions gather_deadline(std::uint64_t generation, double timeout_s,
+                          std::span<const Sighting> sightings = {});
+  /// A loop has asked whether it is to end: loops of later generations will, too.
+  void asks() { asks_ = true; }
+  bool has_asked() const { return asks_; }
   /// The job is to end soon, and why: its loops save what they have at the step where they end.
   Actions preempt(std::string why);
   /// The worker begins neither this step nor a later one.
   Actions paused(int worker, std::uint64_t generation, std::uint64_t step);
   /// The time that a preempted job has is over.
-  Actions grace_over(double grace_s);
+  Actions grace_over(double grace_s, std::span<const Sighting> sightings = {});
   /// From outside: an interrupt, for instance.
   Actions cancel(Errc code, std::string message, int worker = -1, std::uint64_t step = 0);
 
+  /// Those that haven't left the loop of the generation before.
+  std::vector<int> unwinding() const;
   /// Workers that others wait for: to show a program, or to leave or end their loops.
   std::vector<int> awaited() const;
   int pid(int worker) const { return at(worker).pid; }
@@ -91,9 +92,11 @@ class JobState {
   const std::optional<Failure>& failure() const { return failure_; }
   /// Those that the job has survived.
   const std::vector<Failure>& survived() const { return recovery_.failures(); }
+  int incidents() const { return recovery_.incidents(); }
 
  private:
   enum class Place : std::uint8_t {
+    due,        ///< its process is to be started when restart_due() says so
     starting,   ///< its process has been started, or is about to be
     ready,      ///< joined, or unwound
     looping,    ///< in the loop of this generation, or at its end
@@ -103,14 +106,15 @@ class JobState {
   };
   struct Worker {
     int pid = 0;
+    bool is_started = false;  ///< pid is of a process that hasn't been seen to end
     Place place = Place::starting;
     std::optional<LoopEnded> ended;
     std::optional<std::uint64_t> paused;  ///< at this step
+    int in_vain = 0;  ///< processes that have ended before they joined, in a row
   };
   Worker& at(int worker) { return workers_[static_cast<std::size_t>(worker)]; }
   const Worker& at(int worker) const { return workers_[static_cast<std::size_t>(worker)]; }
-  /// What comes over the wire names a worker in the loop of the generation that runs, or is passed
-  /// over.
+  /// Whether it is of a worker in the loop of the generation that runs; else it is passed over.
   bool takes_part(int worker, std::uint64_t generation) const;
   std::string name(int worker) const;
   Actions start_if_gathered(std::uint64_t committed);
@@ -118,6 +122,13 @@ class JobState {
   /// The job goes on without the worker, until it has come again; or fails. `alive`: its process
   /// has to be killed.
   Actions lose(Failure failure, bool alive, std::uint64_t committed);
+  Actions unfit(const LoopEnded& ended, std::uint64_t committed);
+  /// The worker's process is gone, and is started again.
+  Action come_again(int worker);
+  std::string also_hanging(std::span<const Sighting> hanging, int but) const;
+  std::string missing_text(std::span<const Sighting> sightings) const;
+  Actions end_preempted(const std::string& how, const Failure& lost = {});
+  std::optional<std::string> end_of_preempted(const Failure& lost, bool is_survived) const;
   Actions fail_with(Failure failure);
   void end_well();
   Actions end_if_paused();
@@ -131,6 +142,7 @@ class JobState {
   JobPhase phase_ = JobPhase::gathering;
   std::optional<Failure> failure_;
   std::optional<std::string> preempted_;  ///< why
+  bool asks_ = false;
   /// Programs shown by some workers and not yet by all, by sequence number.
   std::map<std::uint32_t, std::vector<ProgramSeen>> pending_;
 };

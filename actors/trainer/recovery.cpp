@@ -40,7 +40,8 @@ bool are_alike(const Failure& a, const Failure& b) {
 std::optional<std::string> Recovery::refuse(const Failure& failure, std::uint64_t committed) {
   if (!policy_.recovers()) return "";
   if (is_wrong_use(failure.code)) return "; it would fail so again, and is not started again";
-  if (policy_.max_failures > 0 && std::ssize(failures_) >= policy_.max_failures) {
+  const bool is_next = incident_.empty() || incident_.contains(failure.worker);
+  if (is_next && policy_.max_failures > 0 && incidents_ >= policy_.max_failures) {
     return fmt::format("; run.failure.max_failures = {} failures came before it",
                        policy_.max_failures);
   }
@@ -48,11 +49,21 @@ std::optional<std::string> Recovery::refuse(const Failure& failure, std::uint64_
   if (committed == 0 && 1 + std::ranges::count_if(failures_, is_alike) == kStartFailuresMax) {
     return fmt::format("; it failed so {} times, and no step was kept", kStartFailuresMax);
   }
-  const bool progress = failures_.empty() || committed > last_step_;
-  in_a_row_ = progress ? 1 : in_a_row_ + 1;
-  last_step_ = committed;
+  if (is_next) {
+    const bool progress = incidents_ == 0 || committed > last_step_;
+    in_a_row_ = progress ? 1 : in_a_row_ + 1;
+    last_step_ = committed;
+    ++incidents_;
+    incident_.clear();
+  }
+  incident_.insert(failure.worker);
   failures_.push_back(failure);
   return {};
+}
+
+void Recovery::resumed(std::uint64_t step) {
+  incident_.clear();
+  last_step_ = step;
 }
 
 std::uint64_t Recovery::delay_ms() const {

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -18,7 +19,7 @@ enum class Restart : std::uint8_t {
 
 /// FailureConfig, checked.
 struct RecoveryPolicy {
-  int max_failures = 0;  ///< -1: any number
+  int max_failures = 0;  ///< incidents; -1: any number
   Restart restart = Restart::worker;
   std::uint64_t backoff_ms = 0;
 
@@ -26,6 +27,9 @@ struct RecoveryPolicy {
   bool recovers() const { return max_failures != 0 && restart != Restart::none; }
 };
 
+/// Workers that are lost before the loops of the next generation begin are one incident: that is
+/// what max_failures counts, and what is waited for longer where it repeats. The same worker, lost
+/// again meanwhile, is the next one.
 class Recovery {
  public:
   explicit Recovery(RecoveryPolicy policy) : policy_(policy) {}
@@ -34,17 +38,22 @@ class Recovery {
   /// added to its message: "" where no failure is survived. `committed`: the step that the job
   /// would go on at.
   std::optional<std::string> refuse(const Failure& failure, std::uint64_t committed);
+  /// All are there again, and begin at this step.
+  void resumed(std::uint64_t step);
   /// How long to wait before the worker that was lost last is started again.
   std::uint64_t delay_ms() const;
   Restart restart() const { return policy_.restart; }
   /// Those that were survived.
   const std::vector<Failure>& failures() const { return failures_; }
+  int incidents() const { return incidents_; }
 
  private:
   RecoveryPolicy policy_;
   std::vector<Failure> failures_;
-  std::uint64_t last_step_ = 0;  ///< committed at the last failure
-  int in_a_row_ = 0;             ///< failures since a step was taken
+  std::set<int> incident_;  ///< the workers of the one under way
+  int incidents_ = 0;
+  std::uint64_t last_step_ = 0;  ///< at which the job went on, or would have, after the last one
+  int in_a_row_ = 0;             ///< incidents since a step was taken
 };
 
 }  // namespace weft

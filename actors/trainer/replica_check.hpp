@@ -9,27 +9,26 @@
 #include <vector>
 
 #include <weft/actors/protocol.hpp>
+#include <weft/actors/trainer/data_check.hpp>
+#include <weft/actors/trainer/replica_fault.hpp>
 
 namespace weft {
-
-/// Where replicas differ first.
-struct ReplicaFault {
-  std::uint64_t step = 0;
-  int worker = -1;  ///< the only one that differs from the most; -1 where that can't be told
-  std::string message;
-};
 
 /// A step's state is compared when all workers have told of it. In a generation each worker tells
 /// of its steps in order, so what is found first is the first.
 class ReplicaCheck {
  public:
   ReplicaCheck(int num_workers, int chips_per_worker)
-      : num_workers_(num_workers), chips_per_worker_(chips_per_worker) {}
+      : num_workers_(num_workers), chips_per_worker_(chips_per_worker), data_(num_workers) {}
 
   /// What has come in the generation before is for nothing.
-  void forget() { steps_.clear(); }
+  void forget() {
+    steps_.clear();
+    data_.forget();
+  }
   /// What doesn't fit together, as hashes for other chips than the worker has, is a fault too.
   std::optional<ReplicaFault> add(const StateHashes& hashes);
+  std::optional<ReplicaFault> add(const DataHashes& hashes) { return data_.add(hashes); }
 
  private:
   struct Shard {
@@ -53,6 +52,7 @@ class ReplicaCheck {
   int num_workers_;
   int chips_per_worker_;
   std::map<std::uint64_t, Step> steps_;
+  DataCheck data_;
 };
 
 }  // namespace weft

@@ -1,12 +1,14 @@
 #include <weft/actors/trainer/run_folder.hpp>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <chrono>
 #include <cmath>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <sstream>
 
 #include <fmt/chrono.h>
@@ -37,11 +39,42 @@ std::string csv_field(const Metrics& value) {
   return quoted + "\"";
 }
 
+/// Why a run's folder isn't there; "" if it is.
+std::string missing(const std::string& folder) {
+  std::error_code ignored;
+  if (fs::is_directory(folder, ignored)) return {};
+  return fmt::format(
+      "the run's folder {} was removed while the job ran: leave it there until the job has ended",
+      folder);
+}
+
 void write(const std::string& file, const std::string& text, std::ios::openmode mode) {
   errno = 0;
   std::ofstream out(file, mode);
   out << text;
-  if (!out.flush()) fail(Errc::io, "can't write {}: {}", file, std::strerror(errno));
+  if (out.flush()) return;
+  const std::string reason = std::strerror(errno);
+  const std::string why = missing(fs::path(file).parent_path());
+  fail(Errc::io, "can't write {}: {}", file, why.empty() ? reason : why);
+}
+
+std::string read(const std::string& file) {
+  std::ifstream in(file, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+/// The rows of a CSV without its head, each with so many empty fields more.
+std::string rows_with(std::size_t more, const std::string& csv) {
+  std::string rows;
+  bool quoted = false, in_head = true;
+  for (const char c : csv) {
+    if (c == '"') quoted = !quoted;
+    const bool ends = c == '\n' && !quoted;
+    if (ends && !in_head) rows.append(more, ',');
+    if (!in_head) rows += c;
+    if (ends) in_head = false;
+  }
+  return rows;
 }
 
 Metrics to_json(const Failure& failure) {
@@ -66,6 +99,15 @@ Failure to_failure(const Metrics& json) {
           .collective = json.at("collective")};
 }
 
+constexpr std::array<std::string_view, 6> kEndedBy = {"loops",  "failure", "stop",
+                                                      "cancel", "signal",  "callback"};
+
+EndedBy parse_ended_by(const std::string& text) {
+  const auto found = std::ranges::find(kEndedBy, text);
+  if (found == kEndedBy.end()) fail(Errc::corrupt, "ended_by = \"{}\"", text);
+  return static_cast<EndedBy>(found - kEndedBy.begin());
+}
+
 /// Step and number of "checkpoint_000640-1": from 10^6 on the names aren't in the order of steps.
 std::pair<std::uint64_t, std::uint64_t> checkpoint_order(const fs::path& path) {
   std::istringstream name(path.filename().string().substr(std::strlen("checkpoint_")));
@@ -76,6 +118,10 @@ std::pair<std::uint64_t, std::uint64_t> checkpoint_order(const fs::path& path) {
 }
 
 }  // namespace
+
+std::string_view to_string(EndedBy ended_by) noexcept {
+  return kEndedBy.at(static_cast<std::size_t>(ended_by));
+}
 
 RunFolder::RunFolder(const std::string& storage_path, const std::string& name,
                      const std::string& job_id) {
@@ -90,18 +136,21 @@ RunFolder::RunFolder(const std::string& storage_path, const std::string& name,
   }
 }
 
-void RunFolder::add_last(const std::vector<Metrics>& history) {
+void RunFolder::require() const {
+  if (const std::string why = missing(path_); !why.empty()) fail(Errc::io, "{}", why);
+}
+
+void RunFolder::add(const Metrics& report) {
   const std::size_t known = columns_.size();
-  for (const auto& [key, value] : history.back().items()) {
+  for (const auto& [key, value] : report.items()) {
     if (columns_.size() == kColumnsMax) break;
     if (std::ranges::find(columns_, key) == columns_.end()) columns_.push_back(key);
   }
   const std::string file = path_ + "/progress.csv";
-  if (columns_.size() == known) return write(file, csv_row(history.back()), std::ios::app);
+  if (columns_.size() == known) return write(file, csv_row(report), std::ios::app);
   std::string text;
   for (const std::string& column : columns_) text += (text.empty() ? "" : ",") + csv_field(column);
-  text += "\n";
-  for (const Metrics& metrics : history) text += csv_row(metrics);
+  text += "\n" + rows_with(columns_.size() - known, read(file)) + csv_row(report);
   write(file, text, std::ios::trunc);
 }
 
@@ -135,7 +184,11 @@ void RunFolder::write_result(const Result& result) const {
                {"name", result.job.name},
                {"num_workers", result.job.num_workers},
                {"ok", result.ok()},
+               {"ended_by", to_string(result.ended_by)},
+               {"signal", result.signal},
+               {"loop_config_xxh3", result.config_digest},
                {"metrics", result.metrics},
+               {"worker_metrics", result.worker_metrics},
                {"metrics_history", result.metrics_history}};
   if (result.job.mesh) {
     json["mesh"] = {{"shape", result.job.mesh->shape()}, {"axes", result.job.mesh->axis_names()}};
@@ -171,6 +224,10 @@ Result read_result(const std::string& path) {
       result.job.mesh.emplace(mesh->at("shape").get<std::vector<std::int64_t>>(),
                               mesh->at("axes").get<std::vector<std::string>>());
     }
+    result.ended_by = parse_ended_by(json.at("ended_by").get<std::string>());
+    result.signal = json.at("signal");
+    result.config_digest = json.at("loop_config_xxh3");
+    result.worker_metrics = json.at("worker_metrics").get<std::vector<Metrics>>();
     if (json.contains("checkpoint")) result.checkpoint = Checkpoint{json["checkpoint"]};
     if (json.contains("error")) result.error = to_failure(json["error"]);
     for (const Metrics& failure : json.at("failures")) {
@@ -202,7 +259,9 @@ std::string store_checkpoint(const std::string& run_dir, std::uint64_t step, std
     }
     fs::remove_all(part);
   } catch (const fs::filesystem_error& e) {
-    fail(Errc::io, "can't copy the checkpoint {} to {}: {}", from, to, e.code().message());
+    const std::string why = missing(run_dir);
+    fail(Errc::io, "can't copy the checkpoint {} to {}: {}", from, to,
+         why.empty() ? e.code().message() : why);
   }
   return to;
 }

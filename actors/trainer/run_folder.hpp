@@ -17,9 +17,12 @@ class RunFolder {
 
   const std::string& path() const { return path_; }
 
-  /// Adds the last report of `history` to progress.csv: a column for each of the first 256 keys
-  /// of any report so far, in order of appearance. Throws io, as the others do.
-  void add_last(const std::vector<Metrics>& history);
+  /// Throws io if something has removed it.
+  void require() const;
+
+  /// Adds a report to progress.csv: a column for each of the first 256 keys of any report so far,
+  /// in order of appearance. Throws io, as the others do.
+  void add(const Metrics& report);
   /// Removes the oldest checkpoint folders but `num_to_keep` (0: keeps all), of those before the
   /// checkpoint `needed`.
   void keep_checkpoints(int num_to_keep, const std::string& needed) const;

@@ -1,67 +1,36 @@
 #include <weft/actors/trainer/trainer.hpp>
 
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <atomic>
-#include <cstdio>
-#include <cstdlib>
 #include <filesystem>
-#include <fstream>
+#include <functional>
+#include <optional>
+#include <utility>
 
-#include <weft/actors/log.hpp>
-#include <weft/actors/trainer/job_run.hpp>
-#include <weft/actors/trainer/launch_variables.hpp>
-#include <weft/actors/trainer/run_folder.hpp>
+#include <weft/actors/job/elf_object.hpp>
+#include <weft/actors/job/job_control.hpp>
+#include <weft/actors/job/job_request.hpp>
+#include <weft/actors/job/job_run.hpp>
+#include <weft/actors/job/launch_variables.hpp>
+#include <weft/actors/job/nameless_fit.hpp>
+#include <weft/actors/job/weft_copies.hpp>
+#include <weft/actors/job/worker_entry.hpp>
+#include <weft/actors/trainer/launch_mesh.hpp>
 #include <weft/actors/trainer/validate.hpp>
-#include <weft/actors/worker/environment.hpp>
-#include <weft/actors/worker/worker.hpp>
+#include <weft/actors/worker/worker_context.hpp>
 
 namespace weft {
 namespace {
 
-/// How the fit() calls of this process have ended so far: by a result, in this run folder; or by an
-/// error, as "!code message".
-std::vector<std::string> earlier_fits;
+/// A debugger's session has no time limit.
+constexpr double kNoLimitSeconds = 1e6;
 
-void note_thrown(Errc code, std::string message) {
-  std::ranges::replace(message, '\n', ' ');
-  earlier_fits.push_back(fmt::format("!{} {}", to_string(code), message));
+std::string text_of(const std::source_location& where) {
+  const std::string_view file = where.file_name();
+  return fmt::format("{}:{}", file.substr(file.rfind('/') + 1), where.line());
 }
-
-/// What a fit() call returned, or throws what it threw.
-Result outcome(const std::string& fit) {
-  if (!fit.starts_with('!')) return read_result(fit);
-  const auto space = fit.find(' ');
-  throw Error(parse_errc(fit.substr(1, space - 1)), fit.substr(space + 1));
-}
-
-std::vector<std::string> lines_of(const std::string& path) {
-  std::ifstream file(path);
-  if (!file) fail(Errc::io, "WEFT_EARLIER_FITS = {}: can't read the file", path);
-  std::vector<std::string> lines;
-  for (std::string line; std::getline(file, line);) lines.push_back(line);
-  return lines;
-}
-
-/// Signals and the worker's variables are the process's, so its jobs run one after the other.
-class OnlyFit {
- public:
-  OnlyFit() {
-    if (running_.test_and_set()) {
-      fail(Errc::invalid_argument,
-           "fit() was called while another fit() of this process runs: call it when that one has "
-           "returned, or in a process of its own");
-    }
-  }
-  ~OnlyFit() { running_.clear(); }
-  OnlyFit(const OnlyFit&) = delete;
-  OnlyFit& operator=(const OnlyFit&) = delete;
-
- private:
-  static inline std::atomic_flag running_;
-};
 
 /// A closed stdout would make the next file of the job the one that is printed to.
 void open_standard_streams() {
@@ -70,52 +39,173 @@ void open_standard_streams() {
   }
 }
 
-/// Runs the worker that this process is and ends the process.
-[[noreturn]] void become_worker(const WorkerEnvironment& environment, const BoundLoop& loop) {
-  std::fflush(stdout);
-  ::dup2(kWorkerStdout, STDOUT_FILENO);
-  ::close(kWorkerStdout);
-  const int code = run_worker_process(environment, loop);
-  // No destructor of main()'s or of a static object may wait for what the job has left.
-  std::fflush(nullptr);
-  std::_Exit(code);
+/// What a job runs, and how its call is told from others.
+struct What {
+  const Loop* named;  ///< null: `nameless`
+  const TrainLoop& nameless;
+  const TrainerOptions& options;
+  LoopIdentity identity;
+  std::string site;  ///< of the fit() or start() call
+};
+
+void require_outside_a_loop(const std::string& site) {
+  if (const auto inside = site_of_this_threads_loop()) {
+    fail(Errc::invalid_argument,
+         "fit() at {} was called inside a training loop, that of the job of {}, whose chips wait "
+         "for it: return from the loop first, or start the other job on a thread of its own",
+         site, *inside);
+  }
+}
+
+/// Where a worker process is to find a loop that has a name. The object stays loaded from now on:
+/// the job runs its code.
+LoopIdentity identity_of(const Loop& loop, const TrainerOptions& options) {
+  loop.require_findable();
+  loop.check(options.loop_config);
+  LoopIdentity identity{
+      .name = loop.name(), .site = loop.site(), .config_digest = digest_of(options.loop_config)};
+  if (const auto object = object_of(loop.address())) {
+    identity.object = object->path;
+    identity.build = object->build;
+    if (!object->path.empty()) {
+      ::dlopen(object->path.c_str(), RTLD_NOW | RTLD_NOLOAD | RTLD_NODELETE);
+    }
+  }
+  return identity;
+}
+
+void require_worker_main(const Loop& loop, const TrainerOptions& options) {
+  if (called_worker_main() || !options.scaling.worker_executable.empty()) return;
+  fail(
+      Errc::invalid_argument,
+      "loop \"{}\" with scaling.num_workers = {}: its worker processes begin in this program's "
+      "main(), which doesn't call weft::worker_main(): add `weft::worker_main(argc, argv);` as its "
+      "first line, or set scaling.worker_executable (docs/embedding.md)",
+      loop.name(), options.scaling.num_workers);
+}
+
+JobRequest request_of(What what) {
+  TrainerOptions options = what.options;
+  apply_launch_variables(options.scaling, options.run.failure);
+  apply_launch_mesh(options.backend.spmd);
+  const std::string program = std::filesystem::read_symlink("/proc/self/exe").filename().string();
+  JobRequest request{.spec = validate(options, program),
+                     .loop = std::move(what.identity),
+                     .loop_config = {},
+                     .local = {},
+                     .nameless = nullptr,
+                     .command = nullptr,
+                     .callbacks = options.run.callbacks,
+                     .output = options.run.output};
+  request.handles_signals = options.run.handle_signals.value_or(true);
+  request.chains_signals = options.run.chain_signals;
+  Config::to_cbor(options.loop_config, request.loop_config);
+  if (options.scaling.num_workers == 0) {
+    const Config& config = options.loop_config;
+    if (const Loop* named = what.named) {
+      request.local = [named, config](TrainContext& ctx) { named->run(ctx, config); };
+    } else {
+      request.local = [loop = what.nameless, config](TrainContext& ctx) { loop(ctx, config); };
+    }
+    return request;
+  }
+  if (what.named != nullptr) {
+    require_worker_main(*what.named, options);
+  } else {
+    request.nameless = std::make_shared<const NamelessFit>(what.nameless, request.loop);
+  }
+  request.command = std::make_shared<const WorkerCommand>(options.scaling, what.named != nullptr);
+  if (request.command->is_wrapped()) {
+    request.spec.timeout_s = kNoLimitSeconds;
+    request.spec.hang_timeout_s = 0;
+  }
+  if (request.command->is_other_executable() && request.loop.object.empty()) {
+    request.loop.build.clear();  // the other executable is another build
+  }
+  return request;
+}
+
+Result run_to_end(const JobRequest& request, std::stop_token stop, const std::string& site) {
+  JobControl control;
+  const std::stop_callback on_stop(std::move(stop), [&] {
+    control.stop(fmt::format("the stop token of fit() at {} was triggered", site));
+  });
+  return run_job(request, control);
+}
+
+/// A job whose worker is this thread, or that began before this process came to be one.
+Result fit_or_note(const What& what, std::stop_token stop) {
+  std::optional<JobRequest> request;  // until the outcome is noted, no other such fit() may begin
+  try {
+    request = request_of(what);
+    Result result = run_to_end(*request, std::move(stop), what.site);
+    note_result(what.identity, result);
+    return result;
+  } catch (const Error& e) {
+    note_thrown(what.identity, e.code(), e.what());
+    throw;
+  } catch (const std::exception& e) {
+    note_thrown(what.identity, Errc::loop_failed, e.what());
+    throw;
+  } catch (...) {
+    note_thrown(what.identity, Errc::loop_failed, "an exception that is no std::exception");
+    throw;
+  }
 }
 
 }  // namespace
 
+Trainer::Trainer(const Loop& loop, TrainerOptions options)
+    : named_(&loop), loop_([](TrainContext&) {}), options_(std::move(options)) {}
+
 Trainer::Trainer(TrainLoop loop, TrainerOptions options)
     : loop_(std::move(loop)), options_(std::move(options)) {}
 
-Result Trainer::fit() {
-  const OnlyFit only;
-  const BoundLoop loop = [this](TrainContext& ctx) { loop_(ctx, options_.loop_config); };
-  if (const auto environment = worker_environment()) {
-    const auto before = lines_of(environment->earlier_fits_path);
-    const std::size_t index = earlier_fits.size();
-    if (index == before.size()) become_worker(*environment, loop);
-    earlier_fits.push_back(before[index]);
-    return outcome(earlier_fits.back());
+Result Trainer::fit(std::stop_token stop, std::source_location where) {
+  const std::string site = text_of(where);
+  require_outside_a_loop(site);
+  require_own_weft();
+  open_standard_streams();
+  if (named_ == nullptr && !loop_) {
+    fail(Errc::invalid_argument, "the loop is empty: give Trainer a function");
   }
-  try {
-    if (!loop_) fail(Errc::invalid_argument, "the loop is empty: give Trainer a function");
-    open_standard_streams();
-    apply_launch_variables(options_.scaling, options_.run.failure);
-    const std::string program = std::filesystem::read_symlink("/proc/self/exe").filename().string();
-    Result result =
-        run_job(validate(options_, program), options_.run.callbacks, loop, earlier_fits);
-    earlier_fits.push_back(result.path);
-    note_exit_code(result);
-    return result;
-  } catch (const Error& e) {
-    note_thrown(e.code(), e.what());
-    throw;
-  } catch (const std::exception& e) {
-    note_thrown(Errc::loop_failed, e.what());
-    throw;
-  } catch (...) {
-    note_thrown(Errc::loop_failed, "an exception that is no std::exception");
-    throw;
+  const What what{named_, loop_, options_,
+                  named_ != nullptr ? identity_of(*named_, options_)
+                                    : identity_of(loop_, options_.loop_config, site),
+                  site};
+  if (const auto& worker = this_worker(); worker && worker->loop.empty()) {
+    return pass_or_become_worker(*worker, loop_, options_.loop_config, what.identity);
   }
+  return fit_or_note(what, std::move(stop));
+}
+
+Job Trainer::start(std::source_location where) {
+  const std::string site = text_of(where);
+  require_outside_a_loop(site);
+  require_own_weft();
+  open_standard_streams();
+  if (named_ == nullptr && options_.scaling.num_workers != 0) {
+    fail(Errc::invalid_argument,
+         "start() at {} with scaling.num_workers = {}: its worker processes would run main() again "
+         "and not know what has become of this job; give the loop a name, `static weft::Loop "
+         "train_loop{{\"train\", train}};` at namespace scope, and call weft::worker_main(argc, "
+         "argv) first in main()",
+         site, options_.scaling.num_workers);
+  }
+  if (const auto& worker = this_worker(); worker && worker->loop.empty()) {
+    fail(Errc::invalid_argument,
+         "start() at {} in worker {} of a job whose loop has no name, for which main() runs again: "
+         "give that loop a name too",
+         site, worker->process_index);
+  }
+  JobRequest request =
+      request_of({named_, loop_, options_,
+                  named_ != nullptr ? identity_of(*named_, options_)
+                                    : identity_of(loop_, options_.loop_config, site),
+                  site});
+  request.handles_signals = options_.run.handle_signals.value_or(false);
+  request.logs_to_console = false;
+  return Job::start(std::move(request));
 }
 
 }  // namespace weft

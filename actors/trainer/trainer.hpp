@@ -1,55 +1,42 @@
 #pragma once
 /// Trainer: runs a loop on every worker of a mesh (Ray Train's TorchTrainer).
 
-#include <concepts>
-#include <functional>
+#include <source_location>
+#include <stop_token>
 
+#include <weft/actors/job/job.hpp>
+#include <weft/actors/job/loop.hpp>
 #include <weft/actors/trainer/config.hpp>
 #include <weft/actors/trainer/result.hpp>
-#include <weft/actors/worker/train_context.hpp>
+#include <weft/actors/trainer/train_loop.hpp>
 
 namespace weft {
 
-/// The loop that every worker runs: `void(TrainContext&, const Config&)` or `void(TrainContext&)`.
-/// It runs in other processes: what it changes by reference stays there, and its results go by
-/// report(). Numbers come from the Config rather than from captures.
-class TrainLoop {
- public:
-  template <std::invocable<TrainContext&, const Config&> F>
-  TrainLoop(F loop) : loop_(std::move(loop)) {}  // NOLINT(google-explicit-constructor)
-  template <std::invocable<TrainContext&> F>
-  requires(!std::invocable<F, TrainContext&, const Config&>)
-      TrainLoop(F loop)  // NOLINT(google-explicit-constructor)
-  {
-    if constexpr (requires { loop == nullptr; }) {
-      if (loop == nullptr) return;
-    }
-    loop_ = [loop = std::move(loop)](TrainContext& ctx, const Config&) { loop(ctx); };
-  }
-
-  void operator()(TrainContext& ctx, const Config& config) const { loop_(ctx, config); }
-  /// False for an empty std::function or a null pointer.
-  explicit operator bool() const { return static_cast<bool>(loop_); }
-
- private:
-  std::function<void(TrainContext&, const Config&)> loop_;
-};
-
-/// One job. Workers are copies of this executable, started with the same arguments: what main()
-/// does before fit() is done in each of them as well.
+/// Jobs of one loop. A loop with a name (Loop) may run in any number of jobs at once, started on
+/// any thread, in a program that calls weft::worker_main() first. For one without, main() runs
+/// again in each worker process, with the same arguments, up to the same fit() call.
 class Trainer {
  public:
+  explicit Trainer(const Loop& loop, TrainerOptions options = {});
   explicit Trainer(TrainLoop loop, TrainerOptions options = {});
 
-  /// Validates, then runs the job to its end. A failed run is a Result with an error, not an
-  /// exception. What is thrown: invalid_argument (also where another fit() of this process runs),
-  /// mesh_mismatch, unavailable, no_space or io before anything has started, and whatever a
-  /// callback threw. In a worker process this call runs the loop and doesn't return; earlier calls
-  /// of main() return there what they returned in the trainer's process (or throw it as a
-  /// weft::Error). Call it from the main thread.
-  Result fit();
+  /// Validates, then runs a job to its end. A job that fails, or is told to end (by `stop`, as
+  /// Job::stop() does, or by a signal), gives a Result with an error, not an exception. What is
+  /// thrown: invalid_argument, mesh_mismatch, not_found, unavailable, version, no_space or io
+  /// before anything has started, and whatever a callback threw.
+  ///
+  /// A loop without a name, in a worker process: the call of the job runs the loop and doesn't
+  /// return; calls before it return there what they returned in the trainer's process (or throw it
+  /// as a weft::Error). One such job with workers runs at a time.
+  Result fit(std::stop_token stop = {},
+             std::source_location where = std::source_location::current());
+
+  /// The same in the background, for loops with names, or without workers (num_workers = 0). Throws
+  /// what fit() throws before anything has started.
+  Job start(std::source_location where = std::source_location::current());
 
  private:
+  const Loop* named_ = nullptr;
   TrainLoop loop_;
   TrainerOptions options_;
 };

@@ -1,53 +1,29 @@
-#include <weft/actors/trainer/trainer_link.hpp>
+#include <weft/actors/trainer/trainer_actor.hpp>
 
 #include <algorithm>
 #include <chrono>
 #include <csignal>
+#include <map>
 #include <optional>
-#include <set>
 
 #include <caf/all.hpp>
 
 #include <weft/actors/door.hpp>
 #include <weft/actors/log.hpp>
-#include <weft/actors/system.hpp>
-#include <weft/actors/trainer/checkpoint_tally.hpp>
-#include <weft/actors/trainer/hang_watch.hpp>
-#include <weft/actors/trainer/job_state.hpp>
-#include <weft/actors/trainer/replica_check.hpp>
-#include <weft/actors/trainer/report_filter.hpp>
+#include <weft/actors/trainer/trainer_state_actor.hpp>
 #include <weft/actors/trainer/whereabouts.hpp>
-#include <weft/actors/trainer/worker_group_actor.hpp>
 #include <weft/actors/worker/worker_actor.hpp>
 #include <weft/transport/commits.hpp>
 
 namespace weft {
+namespace trainer_actor {
 namespace {
-
-struct TrainerState {
-  std::optional<JobState> job;
-  TrainerLinkOptions options;
-  JobMemory* memory = nullptr;
-  Board* board = nullptr;
-  WorkerGroup workers;
-  std::set<int> due;  ///< to be started again, once the link to the process before is gone
-  ReportFilter reports;
-  std::optional<CheckpointTally> checkpoints;
-  std::optional<HangWatch> hangs;
-  std::optional<ReplicaCheck> replicas;
-  const char* name = "weft.trainer";
-};
-
-using Self = TrainerActor::stateful_pointer<TrainerState>;
 
 /// How long a process may outlive its control connection before that counts as a loss.
 constexpr std::chrono::seconds kLinkGrace{1};
 
 /// Of the time that a preempted job has, what is left to end its processes in.
 constexpr std::chrono::milliseconds kEndingGrace{1000};
-
-/// How often hangs are looked for.
-constexpr std::chrono::milliseconds kHangTick{200};
 
 /// Where the state isn't kept.
 std::string checkpoint_to_load(const TrainerState& state) {
@@ -64,10 +40,10 @@ void arm_deadline(Self self) {
 void begin_generation(Self self, std::uint64_t step) {
   auto& state = self->state;
   const std::uint64_t generation = state.job->generation();
-  state.reports.begin_generation(generation, step);
+  const std::string checkpoint = checkpoint_to_load(state);
+  state.reports.begin_generation(generation, step, checkpoint);
   state.checkpoints->begin_generation(step);
   state.replicas->forget();
-  const std::string checkpoint = checkpoint_to_load(state);
   if (generation > 1) {
     state.memory->begin_generation(step);
     const bool kept = state.options.spec.keeps_state;
@@ -76,12 +52,15 @@ void begin_generation(Self self, std::uint64_t step) {
                kept ? "" : ", as run.failure.state_versions = 1: that of its last checkpoint ",
                !kept && checkpoint.empty() ? "(there is none yet)" : checkpoint);
   }
+  if (!state.options.spec.recovery.recovers()) state.memory->remove_names();  // all have joined
   state.workers.tell(Start{.generation = generation,
                            .step = step,
                            .reports = state.reports.count(),
-                           .checkpoint = checkpoint});
+                           .checkpoint = checkpoint,
+                           .asks = state.job->has_asked()});
   state.board->trainer().state(ActorState::running);
   state.board->set_status(JobStatus::running);
+  state.options.on_event({.kind = TrainerEvent::Kind::started});
 }
 
 void unwind(Self self, const std::string& why) {
@@ -90,7 +69,7 @@ void unwind(Self self, const std::string& why) {
   state.board->trainer().state(ActorState::joining);
   // The waits end first: a loop may be inside one.
   state.memory->abort(why);
-  if (state.hangs) state.hangs->forget();
+  state.hangs->forget();
   arm_deadline(self);
 }
 
@@ -98,28 +77,43 @@ void finish(Self self) {
   auto& state = self->state;
   const auto& failure = state.job->failure();
   if (failure) {
-    logger("weft.trainer")->error("{}", failure->message);
+    const bool cancelled = failure->code == Errc::cancelled;
+    logger("weft.trainer")
+        ->log(cancelled ? spdlog::level::info : spdlog::level::err, "{}", failure->message);
     state.board->trainer().error(failure->message);
   }
   state.board->trainer().state(failure ? ActorState::failed : ActorState::ended);
   state.board->set_status(failure ? JobStatus::failed : JobStatus::succeeded);
+  std::vector<std::string> worker_metrics(static_cast<std::size_t>(state.options.spec.num_joins()));
+  for (auto& [worker, metrics] : state.last_metrics) {
+    worker_metrics.at(static_cast<std::size_t>(worker)) = std::move(metrics);
+  }
   state.options.on_event({.kind = TrainerEvent::Kind::ended,
                           .whole_checkpoint = state.checkpoints->last_path(),
                           .failure = failure,
-                          .survived = state.job->survived()});
+                          .survived = state.job->survived(),
+                          .worker_metrics = std::move(worker_metrics)});
 }
 
+void restart(Self self, int worker) {
+  auto& state = self->state;
+  state.due.erase(worker);
+  state.workers.remove(worker);
+  state.options.on_event({.kind = TrainerEvent::Kind::restart, .worker = worker});
+}
+
+/// All that the process has sent has to have come. Its link ends with it, unless another process
+/// that it has forked has it open too.
 void start_again(Self self, int worker) {
   auto& state = self->state;
   if (state.job->over()) return;
-  if (state.workers.has(worker)) {
-    state.due.insert(worker);  // all that the process has sent has to have come
-  } else {
-    state.options.on_event({.kind = TrainerEvent::Kind::restart, .worker = worker});
-  }
+  if (!state.workers.has(worker)) return restart(self, worker);
+  state.due[worker] = ++state.last_due;
+  self->delayed_send(self, kLinkGrace, overdue_a::value, std::int32_t{worker}, state.last_due);
 }
 
-/// The step that the job would go on at.
+}  // namespace
+
 std::uint64_t committed(Self self) {
   const auto& state = self->state;
   if (state.options.spec.keeps_state) return common_step(*state.memory);
@@ -133,14 +127,19 @@ void carry_out(Self self, const Actions& actions) {
       case Action::Kind::start: begin_generation(self, action.number); break;
       case Action::Kind::unwind: unwind(self, action.text); break;
       case Action::Kind::kill:
+        if (state.options.spec.num_workers == 0) break;  // a thread of this process
         state.options.on_event({.kind = TrainerEvent::Kind::kill,
                                 .worker = action.worker,
                                 .dump_stack = action.number != 0});
         break;
-      case Action::Kind::restart:
+      case Action::Kind::delay:
+        logger("weft.trainer")
+            ->warn("worker {} is started again in {} ms: no step was taken since the last loss",
+                   action.worker, action.number);
         self->delayed_send(self, std::chrono::milliseconds(action.number), restart_a::value,
                            std::int32_t{action.worker});
         break;
+      case Action::Kind::restart: start_again(self, action.worker); break;
       case Action::Kind::cancel: state.memory->abort(action.text); break;
       default: break;
     }
@@ -149,28 +148,7 @@ void carry_out(Self self, const Actions& actions) {
   }
 }
 
-/// For whom a worker waited that gave up.
-std::optional<Missing> missing(Self self, const LoopEnded& ended) {
-  if (ended.error != static_cast<std::uint8_t>(Errc::timeout)) return {};
-  const auto worker = find_awaited(self->state.board->readable_rows(), ended.worker);
-  if (!worker) return {};
-  return Missing{*worker, describe_process(self->state.job->pid(*worker))};
-}
-
-/// Looks for workers that hang: where they are is written into their logs before they are killed.
-void look_for_hangs(Self self) {
-  auto& state = self->state;
-  if (state.job->over()) return;
-  const Board& board = *state.board;
-  for (const int worker : state.hangs->observe(board.readable_rows(), state.job->awaited(),
-                                               std::chrono::steady_clock::now())) {
-    const std::string how =
-        fmt::format("others have waited {} s for it, and it {}", state.options.spec.hang_timeout_s,
-                    describe_process(state.job->pid(worker)));
-    carry_out(self, state.job->hung(worker, how, locate(board, worker), committed(self)));
-  }
-  self->delayed_send(self, kHangTick, tick_a::value);
-}
+namespace {
 
 caf::result<Assignment> join(Self self, const JoinRequest& request, const WorkerActor& worker) {
   auto& state = self->state;
@@ -178,7 +156,10 @@ caf::result<Assignment> join(Self self, const JoinRequest& request, const Worker
     logger("weft.trainer")->warn("refused a join as worker {}: wrong token", request.worker);
     return caf::make_error(caf::sec::invalid_argument, std::string("wrong job token"));
   }
-  if (const auto refusal = state.job->refuse_join(request.worker, request.pid)) {
+  const auto refusal = state.options.any_process_joins
+                           ? state.job->refuse_join(request.worker)
+                           : state.job->refuse_join(request.worker, request.pid);
+  if (refusal) {
     logger("weft.trainer")->warn("refused a join: {}", *refusal);
     return caf::make_error(caf::sec::invalid_argument, *refusal);
   }
@@ -186,7 +167,7 @@ caf::result<Assignment> join(Self self, const JoinRequest& request, const Worker
   state.workers.add(request.worker, worker);
   self->monitor(worker);
   carry_out(self, state.job->joined(request.worker, request.pid, committed(self)));
-  return assignment_of(state.options.spec, state.options.run_dir);
+  return state.options.assignment;
 }
 
 void preempt(Self self, const std::string& why) {
@@ -205,22 +186,30 @@ void preempt(Self self, const std::string& why) {
 void take_report(Self self, const Report& report) {
   auto& state = self->state;
   state.checkpoints->reported(report);
+  state.last_metrics[report.worker] = report.metrics;
   if (report.worker != 0 || !state.reports.is_new(report)) return;
   state.options.on_event({.kind = TrainerEvent::Kind::report,
                           .report = report,
                           .whole_checkpoint = state.checkpoints->last_path()});
 }
 
-void compare_replicas(Self self, const StateHashes& hashes) {
+/// What it is about has joined: a process that was refused, or one that was lost, has no say.
+bool from_a_member(Self self) { return self->state.workers.has(self->current_sender()); }
+
+void heard(Self self, const char* message) {
+  ++self->state.messages;
+  self->state.board->trainer().message(message, self->mailbox().size());
+}
+
+/// What workers hold or upload: a difference ends the job.
+template <typename Hashes>
+void compare(Self self, const Hashes& hashes) {
+  heard(self, "hashes");
   JobState& job = *self->state.job;
   if (hashes.generation != job.generation()) return;
   if (const auto fault = self->state.replicas->add(hashes)) {
-    carry_out(self, job.cancel(Errc::corrupt, fault->message, fault->worker, fault->step));
+    carry_out(self, job.cancel(fault->code, fault->message, fault->worker, fault->step));
   }
-}
-
-void heard(Self self, const char* message) {
-  self->state.board->trainer().message(message, self->mailbox().size());
 }
 
 void process_ended(Self self, const ProcessEnded& ended) {
@@ -241,7 +230,10 @@ void link_down(Self self, const caf::down_msg& down) {
   if (!lost) return;
   const int worker = *lost;
   logger("weft.trainer")->info("lost the link to worker {}", worker);
-  if (state.due.erase(worker) != 0) return start_again(self, worker);
+  if (state.due.contains(worker)) {
+    state.due.erase(worker);
+    return start_again(self, worker);
+  }
   self->delayed_send(self, kLinkGrace, lost_a::value, std::int32_t{worker});
 }
 
@@ -259,10 +251,7 @@ TrainerActor::behavior_type trainer_behavior(Self self, const TrainerLinkOptions
   self->set_down_handler(
       [self](caf::scheduled_actor*, caf::down_msg& down) { link_down(self, down); });
   arm_deadline(self);
-  if (options.spec.hang_timeout_s > 0) {
-    state.hangs.emplace(options.spec.hang_timeout());
-    self->delayed_send(self, kHangTick, tick_a::value);
-  }
+  begin_to_look_for_hangs(self);
   return {
       [self](join_a, const JoinRequest& request, const WorkerActor& worker) {
         heard(self, "join");
@@ -270,41 +259,51 @@ TrainerActor::behavior_type trainer_behavior(Self self, const TrainerLinkOptions
       },
       [self](program_a, const ProgramSeen& program) {
         heard(self, "program");
+        if (!from_a_member(self)) return;
         carry_out(self, self->state.job->program(program));
       },
       [self](lease_a, std::uint64_t step) {
         heard(self, "lease");
+        if (!from_a_member(self)) return;
         self->state.board->trainer().step(step);
         set_log_step(step);
         carry_out(self, self->state.job->lease_wanted(step));
       },
       [self](report_a, const Report& report) {
         heard(self, "report");
+        if (!from_a_member(self)) return;
         take_report(self, report);
       },
       [self](hashes_a, const StateHashes& hashes) {
-        heard(self, "hashes");
-        compare_replicas(self, hashes);
+        if (from_a_member(self)) compare(self, hashes);
+      },
+      [self](data_a, const DataHashes& hashes) {
+        if (from_a_member(self)) compare(self, hashes);
       },
       [self](ended_a, const LoopEnded& ended) {
         heard(self, "ended");
+        if (!from_a_member(self)) return;
         carry_out(self, self->state.job->loop_ended(ended, committed(self), missing(self, ended)));
       },
       [self](unwound_a, std::int32_t worker, std::uint64_t generation) {
         heard(self, "unwound");
+        if (!from_a_member(self)) return;
         carry_out(self, self->state.job->unwound(worker, generation, committed(self)));
       },
       [self](paused_a, std::int32_t worker, std::uint64_t generation, std::uint64_t step) {
         heard(self, "paused");
+        if (!from_a_member(self)) return;
         carry_out(self, self->state.job->paused(worker, generation, step));
       },
+      [self](asks_a) { self->state.job->asks(); },
       [self](preempt_a, const std::string& why) {
         heard(self, "preempt");
         preempt(self, why);
       },
       [self](grace_a) {
         heard(self, "grace");
-        carry_out(self, self->state.job->grace_over(self->state.options.spec.grace_s));
+        const double grace_s = self->state.options.spec.grace_s;
+        carry_out(self, self->state.job->grace_over(grace_s, sightings_of_unwinding(self)));
       },
       [self](started_a, std::int32_t worker, std::int32_t pid) {
         heard(self, "started");
@@ -317,12 +316,19 @@ TrainerActor::behavior_type trainer_behavior(Self self, const TrainerLinkOptions
       [self](deadline_a, std::uint64_t generation) {
         heard(self, "deadline");
         const double timeout_s = self->state.options.spec.timeout_s;
-        carry_out(self, self->state.job->gather_deadline(generation, timeout_s));
+        carry_out(self, self->state.job->gather_deadline(generation, timeout_s,
+                                                         sightings_of_unwinding(self)));
       },
       [self](tick_a) { look_for_hangs(self); },
       [self](restart_a, std::int32_t worker) {
         heard(self, "restart");
-        start_again(self, worker);
+        carry_out(self, self->state.job->restart_due(worker));
+      },
+      [self](overdue_a, std::int32_t worker, std::uint64_t number) {
+        heard(self, "overdue");
+        const auto due = self->state.due.find(worker);
+        if (self->state.job->over() || due == self->state.due.end()) return;
+        if (due->second == number) restart(self, worker);
       },
       [self](lost_a, std::int32_t worker) {
         heard(self, "lost");
@@ -337,63 +343,12 @@ TrainerActor::behavior_type trainer_behavior(Self self, const TrainerLinkOptions
   };
 }
 
-class ActorTrainerLink : public TrainerLink {
- public:
-  ActorTrainerLink(const TrainerLinkOptions& options, JobMemory& memory, Board& board)
-      : timeout_(options.spec.timeout()),
-        trainer_(system_.caf().spawn(trainer_behavior, options, &memory, &board)) {
-    if (options.socket_path.empty()) return;
-    try {
-      listen(options);
-    } catch (...) {
-      quit();  // or the system would wait for the actor for ever
-      throw;
-    }
-  }
-  ~ActorTrainerLink() override { quit(); }
-
-  const std::string& address() const override { return address_; }
-
-  void process_started(int worker, int pid) override {
-    caf::anon_send(trainer_, started_a::value, std::int32_t{worker}, std::int32_t{pid});
-  }
-  void process_ended(const ProcessEnded& ended) override {
-    caf::anon_send(trainer_, process_a::value, ended);
-  }
-  void preempt(const std::string& reason) override {
-    caf::anon_send(trainer_, preempt_a::value, reason);
-  }
-  void cancel(Errc code, const std::string& reason) override {
-    caf::anon_send(trainer_, cancel_a::value, static_cast<std::uint8_t>(code), reason);
-  }
-  std::unique_ptr<WorkerLink> local_worker(int worker) override {
-    return make_worker_link(system_, trainer_, worker, timeout_);
-  }
-
- private:
-  void listen(const TrainerLinkOptions& options) {
-    const TlsConfig& tls = options.spec.tls;
-    if (!tls.wanted()) {
-      system_.publish(trainer_, options.socket_path, options.token);
-      address_ = "unix:" + options.socket_path;
-      return;
-    }
-    address_ = system_.publish(trainer_, tls, options.token);
-    logger("weft.trainer")->info("control at {}", address_);
-  }
-  void quit() { caf::anon_send_exit(trainer_, caf::exit_reason::user_shutdown); }
-
-  System system_;
-  std::chrono::milliseconds timeout_;
-  TrainerActor trainer_;
-  std::string address_;
-};
-
 }  // namespace
+}  // namespace trainer_actor
 
-std::unique_ptr<TrainerLink> TrainerLink::start(TrainerLinkOptions options, JobMemory& memory,
-                                                Board& board) {
-  return std::make_unique<ActorTrainerLink>(options, memory, board);
+TrainerActor spawn_trainer(System& system, const TrainerLinkOptions& options, JobMemory& memory,
+                           Board& board) {
+  return system.caf().spawn(trainer_actor::trainer_behavior, options, &memory, &board);
 }
 
 }  // namespace weft

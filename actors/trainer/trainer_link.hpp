@@ -16,21 +16,23 @@
 namespace weft {
 
 struct TrainerEvent {
-  enum class Kind : std::uint8_t { report, kill, restart, ended };
-  Kind kind = Kind::report;
+  enum class Kind : std::uint8_t { started, report, kill, restart, ended };
+  Kind kind = Kind::started;         ///< started: the loops begin, for the first time or again
   Report report{};                   ///< report
   std::string whole_checkpoint{};    ///< report, ended: the last that all workers reported, or ""
   int worker = -1;                   ///< kill, restart: whose process
   bool dump_stack = false;           ///< kill: after it has said where it is
   std::optional<Failure> failure{};  ///< ended
   std::vector<Failure> survived{};   ///< ended
+  std::vector<std::string> worker_metrics{};  ///< ended: of each worker's last report, or ""
 };
 
 struct TrainerLinkOptions {
   JobSpec spec;
+  Assignment assignment;  ///< of every worker
   std::string token;
-  std::string run_dir;
-  std::string socket_path;  ///< "" where the only worker is in this process
+  bool any_process_joins = false;  ///< not only those that process_started() tells of
+  std::string socket_path;         ///< "" where the only worker is in this process
   /// Called on the trainer actor's thread.
   std::function<void(TrainerEvent)> on_event;
 };

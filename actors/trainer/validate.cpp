@@ -11,6 +11,7 @@
 #include <fmt/ranges.h>
 
 #include <weft/spmd/mesh/topology.hpp>
+#include <weft/transport/open_files.hpp>
 
 namespace weft {
 namespace {
@@ -303,6 +304,19 @@ void check_run(const RunConfig& run, bool has_mesh) {
   }
 }
 
+void require_open_files(const JobSpec& spec) {
+  const std::size_t needed =
+      open_files_of_job(spec.num_workers, spec.num_chips(), spec.tls.wanted());
+  const OpenFiles files = count_open_files();
+  if (needed <= files.left()) return;
+  fail(
+      Errc::no_space,
+      "{} workers and {} chips need {} open files, but this process may open {} more ({} are open, "
+      "ulimit -n is {}); allow them where it is started, or have fewer workers: {}",
+      spec.num_workers, spec.num_chips(), needed, files.left(), files.open, files.limit,
+      how_to_allow_open_files(files.open + needed, files));
+}
+
 }  // namespace
 
 JobSpec validate(const TrainerOptions& options, const std::string& program) {
@@ -351,6 +365,7 @@ JobSpec validate(const TrainerOptions& options, const std::string& program) {
   spec.keeps_state = options.run.failure.state_versions == 2 &&
                      (spec.recovery.recovers() || spec.check_replicas_every > 0);
   spec.tls = options.backend.tls;
+  require_open_files(spec);
   return spec;
 }
 

@@ -4,6 +4,7 @@
 #include <fstream>
 #include <iterator>
 #include <map>
+#include <sstream>
 
 #include <fmt/format.h>
 
@@ -16,6 +17,11 @@ std::string numbered(const ActorRow& row) {
   const std::string kind = row.collective_name.substr(0, space);
   const std::string rest = space == std::string::npos ? "" : row.collective_name.substr(space);
   return fmt::format("{} #{}{}", kind, row.collective, rest);
+}
+
+std::string read_of_process(int pid, const char* name) {
+  std::ifstream file(fmt::format("/proc/{}/{}", pid, name));
+  return std::string{std::istreambuf_iterator<char>(file), {}};
 }
 
 }  // namespace
@@ -49,11 +55,7 @@ std::optional<int> find_awaited(std::span<const ActorRow> rows, int worker) {
 }
 
 std::string describe_process(int pid) {
-  const auto read = [&](const char* name) {
-    std::ifstream file(fmt::format("/proc/{}/{}", pid, name));
-    return std::string{std::istreambuf_iterator<char>(file), {}};
-  };
-  const std::string stat = read("stat");
+  const std::string stat = read_of_process(pid, "stat");
   const auto name_end = stat.rfind(") ");
   switch (name_end == std::string::npos ? '?' : stat[name_end + 2]) {
     case 'T':
@@ -63,8 +65,21 @@ std::string describe_process(int pid) {
     case 'S': break;
     default: return "is gone";
   }
-  const std::string call = read("wchan");
+  const std::string call = read_of_process(pid, "wchan");
   return call.empty() || call == "0" ? "sleeps" : fmt::format("sleeps in {}", call);
+}
+
+std::uint64_t core_time(int pid) {
+  const std::string stat = read_of_process(pid, "stat");
+  const auto name_end = stat.rfind(") ");
+  if (name_end == std::string::npos) return 0;
+  // State, ten numbers, then the ticks as user and as system; see proc(5).
+  std::istringstream fields(stat.substr(name_end + 2));
+  std::string skipped;
+  for (int i = 0; i < 11; ++i) fields >> skipped;
+  std::uint64_t user = 0, system = 0;
+  fields >> user >> system;
+  return user + system;
 }
 
 void mark_lost(const Board& board, int worker) {

@@ -1,11 +1,12 @@
 #pragma once
 /// What the board and the system say of a worker.
 
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
 
-#include <weft/actors/trainer/job_state.hpp>
+#include <weft/actors/trainer/sighting.hpp>
 #include <weft/transport/board.hpp>
 
 namespace weft {
@@ -20,6 +21,9 @@ std::optional<int> find_awaited(std::span<const ActorRow> rows, int worker);
 /// What a process does that doesn't come: "is stopped", "runs, and makes no step", "sleeps in
 /// futex_wait"; see proc(5).
 std::string describe_process(int pid);
+
+/// Time that a process has had of all cores, in ticks of the kernel; 0 where it is gone.
+std::uint64_t core_time(int pid);
 
 /// A lost worker writes its rows no more: the trainer does.
 void mark_lost(const Board& board, int worker);

@@ -14,6 +14,12 @@ std::optional<int> WorkerGroup::remove(const caf::actor_addr& actor) {
   return workers_.extract(found).key();
 }
 
+bool WorkerGroup::has(const caf::strong_actor_ptr& actor) const {
+  return actor != nullptr && std::ranges::any_of(workers_, [&](const auto& entry) {
+           return caf::actor_cast<caf::strong_actor_ptr>(entry.second) == actor;
+         });
+}
+
 void WorkerGroup::tell(const Start& start) const {
   for (const auto& [rank, worker] : workers_) caf::anon_send(worker, start_a::value, start);
 }
@@ -35,7 +41,8 @@ void WorkerGroup::tell(const Action& action) const {
       case Kind::end_at: caf::anon_send(worker, end_at_a::value, action.number); break;
       case Kind::loop_ended:
         if (rank != action.worker) {
-          caf::anon_send(worker, peer_ended_a::value, std::int32_t{action.worker}, action.number);
+          caf::anon_send(worker, peer_ended_a::value, std::int32_t{action.worker}, action.number,
+                         action.text);
         }
         break;
       case Kind::unwind: caf::anon_send(worker, unwind_a::value, action.text); break;
@@ -43,6 +50,7 @@ void WorkerGroup::tell(const Action& action) const {
       case Kind::stop: caf::anon_send(worker, stop_a::value); break;
       case Kind::start:  // has a message of its own
       case Kind::kill:
+      case Kind::delay:
       case Kind::restart: break;
     }
   }

@@ -15,6 +15,8 @@ class WorkerGroup {
   /// In the place of the one before, if there is one.
   void add(int rank, const WorkerActor& worker) { workers_.insert_or_assign(rank, worker); }
   bool has(int rank) const { return workers_.contains(rank); }
+  bool has(const caf::strong_actor_ptr& actor) const;
+  void remove(int rank) { workers_.erase(rank); }
   /// Whose actor it was; nothing for one that has been replaced.
   std::optional<int> remove(const caf::actor_addr& actor);
 

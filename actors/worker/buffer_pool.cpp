@@ -49,7 +49,29 @@ std::optional<std::uint64_t> BufferPool::take(FreeBlocks& free, std::int64_t siz
   return offset;
 }
 
+bool BufferPool::keep_returned(const Returned& block) {
+  if (std::this_thread::get_id() == owner_) return false;
+  const std::lock_guard lock(returned_mutex_);
+  returned_.push_back(block);
+  has_returned_.store(true, std::memory_order_relaxed);
+  return true;
+}
+
+void BufferPool::take_returned() {
+  if (!has_returned_.load(std::memory_order_relaxed)) return;
+  std::vector<Returned> returned;
+  {
+    const std::lock_guard lock(returned_mutex_);
+    returned.swap(returned_);
+    has_returned_.store(false, std::memory_order_relaxed);
+  }
+  for (const Returned& block : returned) {
+    (this->*block.free)(block.offset, block.bytes, block.last_run);
+  }
+}
+
 std::uint64_t BufferPool::allocate(std::int64_t bytes, std::uint64_t host_writes_after) {
+  take_returned();
   const std::int64_t size = rounded(bytes);
   const auto may_use = [&](const Block& block) { return block.last_run <= host_writes_after; };
   if (const auto offset = take(free_, size, may_use)) return *offset;
@@ -57,6 +79,7 @@ std::uint64_t BufferPool::allocate(std::int64_t bytes, std::uint64_t host_writes
 }
 
 std::uint64_t BufferPool::allocate_state(std::int64_t bytes) {
+  take_returned();
   const std::int64_t size = rounded(bytes);
   const auto may_use = [&](const Block& block) { return block.step < step_; };
   if (const auto offset = take(free_state_, size, may_use)) return *offset;
@@ -65,6 +88,7 @@ std::uint64_t BufferPool::allocate_state(std::int64_t bytes) {
 
 std::uint64_t BufferPool::allocate_state_for_host(std::int64_t bytes, std::uint64_t committed,
                                                   std::uint64_t host_writes_after) {
+  take_returned();
   const std::int64_t size = rounded(bytes);
   const auto may_use = [&](const Block& block) {
     return block.step < committed && block.last_run <= host_writes_after;
@@ -93,14 +117,17 @@ std::uint64_t BufferPool::grow(std::int64_t bytes) {
 }
 
 void BufferPool::free_state(std::uint64_t offset, std::int64_t bytes, std::uint64_t last_run) {
+  if (keep_returned({&BufferPool::free_state, offset, bytes, last_run})) return;
   free_state_[rounded(bytes)].push_back({offset, last_run, step_});
 }
 
 void BufferPool::free(std::uint64_t offset, std::int64_t bytes, std::uint64_t last_run) {
+  if (keep_returned({&BufferPool::free, offset, bytes, last_run})) return;
   free_[rounded(bytes)].push_back({.offset = offset, .last_run = last_run});
 }
 
 std::uint64_t BufferPool::allocate_array(std::int64_t bytes) {
+  take_returned();
   const std::int64_t size = rounded(bytes);
   auto& blocks = free_arrays_[size];
   if (!blocks.empty()) {
@@ -115,7 +142,8 @@ std::uint64_t BufferPool::allocate_array(std::int64_t bytes) {
   return arrays_ = offset;
 }
 
-void BufferPool::free_array(std::uint64_t offset, std::int64_t bytes) {
+void BufferPool::free_array(std::uint64_t offset, std::int64_t bytes, std::uint64_t last_run) {
+  if (keep_returned({&BufferPool::free_array, offset, bytes, last_run})) return;
   const std::int64_t size = rounded(bytes);
   if (offset == arrays_) {
     arrays_ += static_cast<std::uint64_t>(size);

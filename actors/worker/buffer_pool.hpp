@@ -1,10 +1,13 @@
 #pragma once
 /// BufferPool: places in the arenas of a worker's chips for what outlives a run.
 
+#include <atomic>
 #include <cstdint>
 #include <deque>
 #include <map>
+#include <mutex>
 #include <optional>
+#include <thread>
 #include <vector>
 
 #include <weft/transport/job_memory.hpp>
@@ -12,7 +15,8 @@
 namespace weft {
 
 /// Blocks have the same offset on all of the worker's chips. A freed block is used again for blocks
-/// of its size, oldest first. Used by the loop's thread.
+/// of its size, oldest first. Used by the thread that made it, the loop's; but blocks may be freed
+/// by any thread, as tensors are let go by any: those of others wait until the loop's allocates.
 ///
 /// State, what a job keeps from step to step, has blocks of its own: one that is freed in a step
 /// holds a version that the job may still go back to, until every chip has committed the step after
@@ -54,7 +58,7 @@ class BufferPool {
   /// The last array's memory is free for all when it ends, another's for arrays of its size. No run
   /// under way may use an array that ends. Throws no_space.
   std::uint64_t allocate_array(std::int64_t bytes);
-  void free_array(std::uint64_t offset, std::int64_t bytes);
+  void free_array(std::uint64_t offset, std::int64_t bytes, std::uint64_t last_run = 0);
 
  private:
   struct Block {
@@ -64,6 +68,16 @@ class BufferPool {
   };
   using FreeBlocks = std::map<std::int64_t, std::deque<Block>>;  // by size
   /// The oldest free block of the size, if it satisfies `may_use`.
+  /// What free(), free_state() and free_array() are told.
+  struct Returned {
+    void (BufferPool::*free)(std::uint64_t, std::int64_t, std::uint64_t);
+    std::uint64_t offset = 0;
+    std::int64_t bytes = 0;
+    std::uint64_t last_run = 0;
+  };
+  /// Whether this is another thread, for which it is kept.
+  bool keep_returned(const Returned& block);
+  void take_returned();
   template <typename Predicate>
   static std::optional<std::uint64_t> take(FreeBlocks& blocks, std::int64_t size,
                                            Predicate may_use);
@@ -81,6 +95,10 @@ class BufferPool {
   FreeBlocks free_state_;
   std::uint64_t arrays_;  // where the last begins
   std::map<std::int64_t, std::deque<std::uint64_t>> free_arrays_;
+  const std::thread::id owner_ = std::this_thread::get_id();
+  std::mutex returned_mutex_;
+  std::vector<Returned> returned_;         // by other threads
+  std::atomic<bool> has_returned_{false};  // a hint: what there is, is found under the mutex
 };
 
 }  // namespace weft

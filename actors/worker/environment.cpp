@@ -2,7 +2,7 @@
 
 #include <charconv>
 #include <cstdlib>
-#include <filesystem>
+#include <cstring>
 
 #include <fmt/ranges.h>
 
@@ -14,12 +14,18 @@ namespace {
 constexpr std::string_view kUnixScheme = "unix:";
 constexpr std::string_view kTlsScheme = "tls://";
 
-std::string required(const char* name) {
+std::string variable(const char* name) {
   const char* value = std::getenv(name);
-  if (value == nullptr || *value == '\0') {
+  return value == nullptr ? "" : value;
+}
+
+std::string required(const char* name) {
+  std::string value = variable(name);
+  if (value.empty()) {
     fail(Errc::invalid_argument,
-         "{} is not set, but WEFT_PROCESS_INDEX is: a worker needs both; unset WEFT_PROCESS_INDEX "
-         "to start a trainer",
+         "{} is not set, but WEFT_JOB_TOKEN is: a worker needs both; unset WEFT_JOB_TOKEN to start "
+         "a "
+         "trainer",
          name);
   }
   return value;
@@ -38,13 +44,14 @@ int required_number(const char* name) {
 }  // namespace
 
 std::optional<WorkerEnvironment> worker_environment() {
-  if (std::getenv("WEFT_PROCESS_INDEX") == nullptr) return {};
+  if (variable("WEFT_JOB_TOKEN").empty()) return {};
   WorkerEnvironment environment{.job_id = required("WEFT_JOB_ID"),
                                 .token = required("WEFT_JOB_TOKEN"),
                                 .coordinator_address = required("WEFT_COORDINATOR_ADDRESS"),
                                 .num_processes = required_number("WEFT_NUM_PROCESSES"),
                                 .process_index = required_number("WEFT_PROCESS_INDEX"),
-                                .earlier_fits_path = required("WEFT_EARLIER_FITS")};
+                                .job_folder = required("WEFT_JOB_FOLDER"),
+                                .loop = variable("WEFT_LOOP")};
   if (environment.process_index >= environment.num_processes) {
     fail(Errc::invalid_argument,
          "WEFT_PROCESS_INDEX = {}: expected less than WEFT_NUM_PROCESSES = {}",
@@ -58,6 +65,13 @@ std::optional<WorkerEnvironment> worker_environment() {
   return environment;
 }
 
+void forget_worker_environment() noexcept {
+  for (const char* name : {"WEFT_JOB_TOKEN", "WEFT_LOOP", "WEFT_LOOP_OBJECT", "WEFT_LOOP_BUILD"}) {
+    // Not unsetenv(), which moves what another thread's getenv() may be reading.
+    if (char* value = std::getenv(name)) std::memset(value, 0, std::strlen(value));
+  }
+}
+
 std::vector<std::string> to_variables(const WorkerEnvironment& environment,
                                       const std::optional<Mesh>& mesh) {
   std::vector<std::string> variables{
@@ -66,7 +80,10 @@ std::vector<std::string> to_variables(const WorkerEnvironment& environment,
       "WEFT_COORDINATOR_ADDRESS=" + environment.coordinator_address,
       fmt::format("WEFT_NUM_PROCESSES={}", environment.num_processes),
       fmt::format("WEFT_PROCESS_INDEX={}", environment.process_index),
-      "WEFT_EARLIER_FITS=" + environment.earlier_fits_path,
+      "WEFT_JOB_FOLDER=" + environment.job_folder,
+      "WEFT_LOOP=" + environment.loop,
+      "WEFT_LOOP_OBJECT=" + environment.loop_object,
+      "WEFT_LOOP_BUILD=" + environment.loop_build,
       "WEFT_DEVICE=cpu",
   };
   if (environment.tls.wanted()) {
@@ -102,10 +119,6 @@ TlsAddress tls_address(const std::string& coordinator_address) {
   }
   return parse_tls_address(std::string_view(coordinator_address).substr(kTlsScheme.size()),
                            "WEFT_COORDINATOR_ADDRESS");
-}
-
-std::string WorkerEnvironment::report_log_path() const {
-  return (std::filesystem::path(earlier_fits_path).parent_path() / "control.reports").string();
 }
 
 }  // namespace weft

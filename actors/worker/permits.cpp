@@ -1,5 +1,8 @@
 #include <weft/actors/worker/permits.hpp>
 
+#include <utility>
+
+#include <weft/actors/worker/preempted.hpp>
 #include <weft/spmd/error.hpp>
 
 namespace weft {
@@ -84,18 +87,20 @@ void Permits::end_at(std::uint64_t step) {
   changed_.notify_all();
 }
 
-std::optional<LoopEnded> Permits::loop_ended(int worker, std::uint64_t runs) {
+std::optional<LoopEnded> Permits::loop_ended(int worker, std::uint64_t runs, std::string last) {
   const std::lock_guard lock(mutex_);
   if (runs < now_.ended_runs) {
     now_.ended_runs = runs;
     now_.ended_worker = worker;
+    now_.ended_last = std::move(last);
     changed_.notify_all();
   }
   if (now_.begun_runs <= now_.ended_runs) return {};
   return LoopEnded{.step = now_.begun_step,
                    .runs = now_.begun_runs,
                    .error = static_cast<std::uint8_t>(Errc::program_divergence),
-                   .message = overtaken(now_.begun_runs)};
+                   .message = overtaken(now_.begun_runs, to_string(now_.begun_site)),
+                   .last = to_string(now_.begun_site)};
 }
 
 void Permits::cancel(std::string reason) {
@@ -128,21 +133,34 @@ void Permits::wait_admitted(std::uint64_t sequence, std::uint64_t run) {
   wait("all workers to show the same program",
        [&] { return now_.admitted > sequence || now_.ended_runs < run; });
   const std::lock_guard lock(mutex_);
-  if (now_.admitted <= sequence) throw Error(Errc::program_divergence, overtaken(run));
+  if (now_.admitted > sequence) return;
+  const std::string site = now_.shown.empty() ? "" : now_.shown.back().site;
+  throw Error(Errc::program_divergence, overtaken(run, site));
 }
 
 void Permits::begin_step(std::uint64_t step) {
+  bool leaves = false;
   wait("the lease of the next steps", [&] {
     const bool may = now_.end_at || (step < now_.granted && (!now_.paused || step <= now_.step));
     if (may) now_.step = step;
+    const bool asks = now_.has_asked || (now_.started && now_.started->asks);
+    leaves = may && now_.end_at && step > *now_.end_at && !asks;
+    if (leaves) now_.knows_preemption = true;
     return may;
   });
+  if (leaves) throw Preempted();
 }
 
 bool Permits::reached_preemption() {
-  const std::lock_guard lock(mutex_);
-  now_.knows_preemption = now_.end_at && now_.step >= *now_.end_at;
-  return now_.knows_preemption;
+  std::function<void()> tell;
+  bool reached = false;
+  {
+    const std::lock_guard lock(mutex_);
+    if (!std::exchange(now_.has_asked, true)) tell = std::exchange(on_first_question_, nullptr);
+    reached = now_.knows_preemption = now_.end_at && now_.step >= *now_.end_at;
+  }
+  if (tell) tell();
+  return reached;
 }
 
 bool Permits::knows_preemption() const {
@@ -163,14 +181,17 @@ std::uint64_t Permits::granted() const {
 }
 
 std::optional<ProgramSeen> Permits::begin_run(std::uint64_t run, std::uint32_t program,
-                                              std::uint64_t step) {
+                                              std::uint64_t step, const RunSite& site) {
   const std::lock_guard lock(mutex_);
   throw_if_cancelled();
   now_.begun_runs = run;
   now_.begun_step = step;
+  now_.begun_site = site;
   now_.recent.push_back(program);
   if (now_.recent.size() > kRecentRuns) now_.recent.pop_front();
-  if (run > now_.ended_runs) throw Error(Errc::program_divergence, overtaken(run));
+  if (run > now_.ended_runs) {
+    throw Error(Errc::program_divergence, overtaken(run, to_string(site)));
+  }
   return run == now_.asked_run ? contradiction(program) : std::nullopt;
 }
 
@@ -187,6 +208,7 @@ std::optional<ProgramSeen> Permits::contradiction(std::uint32_t program) const {
   ProgramSeen known = now_.shown.at(program);
   known.sequence = now_.asked_sequence;
   known.run = now_.asked_run;
+  if (now_.asked_run == now_.begun_runs) known.site = to_string(now_.begun_site);
   return known;
 }
 
@@ -195,11 +217,13 @@ void Permits::shown(ProgramSeen program) {
   now_.shown.push_back(std::move(program));
 }
 
-std::string Permits::overtaken(std::uint64_t run) const {
+std::string Permits::overtaken(std::uint64_t run, const std::string& site) const {
   return fmt::format(
-      "worker {} ended its loop after {} programs, this worker runs number {}: every worker's loop "
-      "must run the same programs",
-      now_.ended_worker, now_.ended_runs, run);
+      "worker {} ended its loop after {} programs{}, this worker runs number {}{}: every worker's "
+      "loop must run the same programs{}",
+      now_.ended_worker, now_.ended_runs,
+      now_.ended_last.empty() ? "" : ", the last for " + now_.ended_last, run,
+      site.empty() ? "" : " for " + site, is_read(site) ? kReadsAreCollective : "");
 }
 
 bool Permits::cancelled() const {

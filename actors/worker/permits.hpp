@@ -6,6 +6,7 @@
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <limits>
 #include <mutex>
 #include <optional>
@@ -13,6 +14,7 @@
 #include <vector>
 
 #include <weft/actors/protocol.hpp>
+#include <weft/spmd/tensor/runtime.hpp>
 
 namespace weft {
 
@@ -23,6 +25,9 @@ class Permits {
  public:
   explicit Permits(std::chrono::milliseconds timeout) : timeout_(timeout) {}
   void set_timeout(std::chrono::milliseconds timeout);
+
+  /// To be called when a loop asks for the first time whether it is to end.
+  void on_first_question(std::function<void()> call) { on_first_question_ = std::move(call); }
 
   // By the worker's actor.
   /// A generation begins: nothing that was allowed before it counts.
@@ -41,7 +46,7 @@ class Permits {
   void end_at(std::uint64_t step);
   /// What to tell the trainer, but for this worker's number, if it has already begun a run that the
   /// other takes no part in.
-  std::optional<LoopEnded> loop_ended(int worker, std::uint64_t runs);
+  std::optional<LoopEnded> loop_ended(int worker, std::uint64_t runs, std::string last = "");
   void cancel(std::string reason);
   void stop();
 
@@ -54,7 +59,8 @@ class Permits {
   /// For run number `run`. Throws program_divergence if another worker's loop has ended and takes
   /// no part in it.
   void wait_admitted(std::uint64_t sequence, std::uint64_t run);
-  /// Before the loop begins a step.
+  /// Before the loop begins a step. Throws Preempted after the step at which it was to end, where
+  /// no loop asks whether it is.
   void begin_step(std::uint64_t step);
   /// Whether the loop is to end; it knows then.
   bool reached_preemption();
@@ -67,8 +73,8 @@ class Permits {
   /// program_divergence if another worker's loop has ended and takes no part in it, cancelled if
   /// the job has failed. What it returns is to be shown to the trainer: another worker wants
   /// another program for this run.
-  std::optional<ProgramSeen> begin_run(std::uint64_t run, std::uint32_t program,
-                                       std::uint64_t step);
+  std::optional<ProgramSeen> begin_run(std::uint64_t run, std::uint32_t program, std::uint64_t step,
+                                       const RunSite& site = {});
   bool cancelled() const;
   bool unwinding() const;
   std::uint64_t generation() const;
@@ -77,7 +83,7 @@ class Permits {
   template <typename Predicate>
   void wait(const char* what, Predicate predicate);
   void throw_if_cancelled() const;
-  std::string overtaken(std::uint64_t run) const;
+  std::string overtaken(std::uint64_t run, const std::string& site) const;
   std::optional<ProgramSeen> contradiction(std::uint32_t program) const;
 
   /// What belongs to one generation.
@@ -88,14 +94,17 @@ class Permits {
     std::uint64_t step = 0;  // the last begun
     bool paused = false;
     std::optional<std::uint64_t> end_at;
+    bool has_asked = false;
     bool knows_preemption = false;
     std::uint64_t begun_runs = 0;
     std::uint64_t begun_step = 0;
+    RunSite begun_site;
     std::deque<std::uint32_t> recent;  // programs of the last runs, the newest last
     std::vector<ProgramSeen> shown;
     std::uint32_t asked_sequence = 0;
     std::uint64_t asked_run = 0;  // 0: nothing asked
     int ended_worker = -1;
+    std::string ended_last;
     std::uint64_t ended_runs = std::numeric_limits<std::uint64_t>::max();
   };
 
@@ -106,6 +115,7 @@ class Permits {
   bool cancelled_ = false;
   bool unwinding_ = false;
   std::string reason_;
+  std::function<void()> on_first_question_;
   Generation now_;
 };
 

@@ -4,13 +4,13 @@
 
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <vector>
 
 #include <fmt/ranges.h>
 
 #include <weft/actors/log.hpp>
 #include <weft/spmd/error.hpp>
+#include <weft/transport/format/file_bytes.hpp>
 #include <weft/transport/format/plan_file.hpp>
 
 namespace weft {
@@ -54,11 +54,8 @@ std::string PlanStore::path(const Fingerprint& key) const {
 
 std::shared_ptr<const Plan> PlanStore::load(const Fingerprint& key, const Program& program) const {
   if (!is_on()) return nullptr;
-  std::ifstream in(path(key), std::ios::binary);
-  if (!in) return nullptr;
-  const std::vector<char> bytes{std::istreambuf_iterator<char>(in), {}};
   try {
-    auto plan = std::make_shared<Plan>(decode_plan(std::as_bytes(std::span(bytes))));
+    auto plan = std::make_shared<Plan>(decode_plan(read_file_bytes(path(key), kPlanBytesMax)));
     verify(*plan, mesh_);
     if (types_of(program, program.inputs) != plan->input_types ||
         types_of(program, program.outputs) != plan->output_types) {
@@ -66,6 +63,7 @@ std::shared_ptr<const Plan> PlanStore::load(const Fingerprint& key, const Progra
     }
     return plan;
   } catch (const Error& error) {
+    if (error.code() == Errc::not_found) return nullptr;
     logger("weft.worker")->warn("{}: {}; it is compiled anew", path(key), error.what());
     return nullptr;
   }

@@ -5,7 +5,8 @@
 #include <cerrno>
 #include <csignal>
 
-#include <weft/actors/trainer/wake_queue.hpp>
+#include <weft/actors/job_thread.hpp>
+#include <weft/actors/wake_queue.hpp>
 
 namespace weft {
 namespace {
@@ -39,6 +40,7 @@ bool has_action(void (*handler)(int)) {
 
 TermWatch::TermWatch(std::function<void()> on_term) {
   term_wake().clear();
+  const StartingThreads starting("weft.term");
   thread_ = std::jthread([on_term = std::move(on_term)](const std::stop_token& stop) {
     pollfd wait{.fd = term_wake().fd(), .events = POLLIN, .revents = 0};
     while (!stop.stop_requested()) {

@@ -10,6 +10,7 @@
 
 #include <weft/actors/device/chip_array.hpp>
 #include <weft/actors/trainer/config.hpp>
+#include <weft/actors/worker/preempted.hpp>
 #include <weft/spmd/mesh/mesh.hpp>
 
 namespace weft {
@@ -45,13 +46,16 @@ class TrainContext {
   virtual const std::optional<Checkpoint>& checkpoint() const = 0;
   /// True once the job has been asked to end (SIGTERM to the program, `weft launch` or a worker),
   /// from the same step on in every worker: save a checkpoint, report() it, and return, within
-  /// RunConfig::grace_s of the signal. All workers must ask at the same steps.
+  /// RunConfig::grace_s of the signal. All workers must ask at the same steps. Where none of the
+  /// job's loops has ever asked, the sync after the first such step throws Preempted.
   virtual bool reached_preemption() const = 0;
   /// Sends metrics (a JSON object, up to 1 MiB; NaN arrives as NaN, in result.json it is null) to
   /// the trainer, after copying a checkpoint's folder into the run's (the files of all workers into
   /// one). Worker 0's reports make the history; all workers report a checkpoint the same number of
-  /// times. Doesn't wait for the trainer. Throws invalid_argument, not_found or io.
-  virtual void report(const Metrics& metrics, const std::optional<Checkpoint>& checkpoint = {}) = 0;
+  /// times. Doesn't wait for the trainer, but runs the step closures of the steps before: what they
+  /// report comes first. Throws invalid_argument, not_found or io.
+  virtual void report(const Metrics& metrics, const std::optional<Checkpoint>& checkpoint = {},
+                      std::source_location where = std::source_location::current()) = 0;
 
   /// For computations that aren't traced: runs `body` for every chip of this worker, each on the
   /// chip's own thread, after everything that was synced; returns when all have ended. All workers
@@ -65,15 +69,31 @@ class TrainContext {
   /// arrays in the same order: of the last one the memory becomes free, of another it is kept for
   /// arrays of its size. On the loop's thread. Throws invalid_argument, no_space.
   template <ChipElement T>
-  ChipArray<T> allocate(std::int64_t size) {
-    return ChipArray<T>(allocate_bytes(size, sizeof(T)), size);
+  ChipArray<T> allocate(std::int64_t size,
+                        std::source_location where = std::source_location::current()) {
+    return ChipArray<T>(allocate_bytes(size, sizeof(T), where), size);
   }
 
   /// The stages of this worker's start and how long each took.
   virtual const std::vector<BootstrapStage>& bootstrap_trace() const = 0;
 
  protected:
-  virtual ArenaPlace allocate_bytes(std::int64_t size, std::size_t element_bytes) = 0;
+  virtual ArenaPlace allocate_bytes(std::int64_t size, std::size_t element_bytes,
+                                    const std::source_location& where) = 0;
+};
+
+/// While it lives, get_context() on this thread is `context`: for threads that the loop starts, to
+/// ask for rank, seed, folders or reached_preemption(). What runs, reports or allocates stays
+/// with the loop's own thread.
+class ContextScope {
+ public:
+  explicit ContextScope(TrainContext& context);
+  ~ContextScope();
+  ContextScope(const ContextScope&) = delete;
+  ContextScope& operator=(const ContextScope&) = delete;
+
+ private:
+  TrainContext* before_;
 };
 
 /// The context of the loop that this thread runs. Throws not_found outside a loop.

@@ -8,6 +8,7 @@
 
 #include <weft/actors/failure.hpp>
 #include <weft/actors/log.hpp>
+#include <weft/actors/worker/preempted.hpp>
 #include <weft/actors/worker/report_log.hpp>
 #include <weft/actors/worker/stack_dump.hpp>
 #include <weft/actors/worker/term_watch.hpp>
@@ -80,7 +81,11 @@ class WorkerSession {
                   .generation = start.generation,
                   .resume_step = start.step,
                   .keeps_state = assignment.keeps_state,
-                  .check_replicas_every = assignment.check_replicas_every}) {}
+                  .check_replicas_every = assignment.check_replicas_every,
+                  .check_data = has_mesh() && assignment.num_workers > 1
+                                    ? data_checks(variable("WEFT_CHECK_DATA"))
+                                    : DataChecks::never,
+                  .detect_anomaly = is_on("WEFT_DETECT_ANOMALY")}) {}
 
   void run(const BoundLoop& loop, ReportLog& reports, StageClock& stages) {
     stages.ended("devices");
@@ -91,19 +96,29 @@ class WorkerSession {
     WorkerContext context(worker_, job_id_, assignment_, start_.checkpoint, link_, runtime_,
                           reports, stages.take());
     const ContextScope context_scope(context);
-    loop(context);
+    try {
+      loop(context);
+    } catch (const Preempted&) {
+      left_ = true;
+    }
     runtime_scope.finish();
     runtime_.drain();
   }
 
   std::uint64_t steps() const { return runtime_.step(); }
   std::uint64_t runs() const { return runtime_.runs(); }
+  bool left() const { return left_; }
+  std::string last_site() const { return to_string(runtime_.last_site()); }
 
  private:
   bool has_mesh() const { return !assignment_.mesh_shape.empty(); }
   static std::string variable(const char* name) {
     const char* value = std::getenv(name);
     return value != nullptr ? value : "";
+  }
+  static bool is_on(const char* name) {
+    const std::string value = variable(name);
+    return !value.empty() && value != "0";
   }
   /// Chips are dealt to workers in order of their ids.
   std::vector<int> local_positions() const {
@@ -153,6 +168,7 @@ class WorkerSession {
   const Mesh mesh_;
   std::optional<JobMemory> own_memory_;
   WorkerRuntime runtime_;
+  bool left_ = false;
 };
 
 /// Writes the text of a failed WEFT_CHECK to this process's row before it aborts.
@@ -170,25 +186,20 @@ namespace {
 class WorkerLife {
  public:
   WorkerLife(WorkerLink& link, const WorkerIdentity& identity, JobMemory& memory, Board& board,
-             const BoundLoop& loop, std::vector<BootstrapStage> stages)
+             const ResolveLoop& resolve, std::vector<BootstrapStage> stages)
       : link_(link),
         identity_(identity),
         memory_(memory),
         board_(board),
-        loop_(loop),
+        resolve_(resolve),
         row_(board.worker(identity.worker)),
         stages_(std::move(stages)) {}
 
   bool run() {
-    row_.open(ActorKind::worker, identity_.worker, -1, ::getpid());
-    row_.state(ActorState::joining);
-    LoopEnded ended{.worker = identity_.worker};
+    if (!join()) return false;
+    LoopEnded ended{.worker = identity_.worker, .generation = 0};
     try {
-      assignment_ =
-          link_.join({.worker = identity_.worker, .pid = ::getpid(), .token = identity_.token});
-      link_.permits().set_timeout(std::chrono::milliseconds(assignment_.timeout_ms));
-      stages_.ended("join");
-      row_.state(ActorState::idle);
+      loop_ = resolve_(assignment_);
     } catch (...) {
       note(ended, std::current_exception());
       return finish(ended) == Permits::Verdict::stopped && ended.error == 0;
@@ -211,6 +222,22 @@ class WorkerLife {
   }
 
  private:
+  /// Who is refused touches nothing of the job: another process may be the worker.
+  bool join() {
+    try {
+      assignment_ =
+          link_.join({.worker = identity_.worker, .pid = ::getpid(), .token = identity_.token});
+    } catch (const std::exception& e) {
+      logger("weft.worker")->info("{}", e.what());  // the trainer has said why, or is gone
+      return false;
+    }
+    link_.permits().set_timeout(std::chrono::milliseconds(assignment_.timeout_ms));
+    stages_.ended("join");
+    row_.open(ActorKind::worker, identity_.worker, -1, ::getpid());
+    row_.state(ActorState::idle);
+    return true;
+  }
+
   void run_generation(const Start& start, LoopEnded& ended) {
     ReportLog reports(assignment_.recovers && identity_.worker == 0 ? identity_.report_log : "");
     for (const Report& report : reports.after(start.reports)) link_.report(report);
@@ -222,7 +249,9 @@ class WorkerLife {
     }
     ended.step = session.steps();
     ended.runs = session.runs();
+    ended.last = session.last_site();
     ended.preempted = ended.error == 0 && link_.permits().knows_preemption();
+    ended.left = session.left();
   }
 
   void note(LoopEnded& ended, std::exception_ptr thrown) {
@@ -250,7 +279,8 @@ class WorkerLife {
   const WorkerIdentity& identity_;
   JobMemory& memory_;
   Board& board_;
-  const BoundLoop& loop_;
+  const ResolveLoop& resolve_;
+  BoundLoop loop_;
   const BoardWriter row_;
   StageClock stages_;
   Assignment assignment_;
@@ -259,18 +289,21 @@ class WorkerLife {
 }  // namespace
 
 bool run_worker(WorkerLink& link, const WorkerIdentity& identity, JobMemory& memory, Board& board,
-                const BoundLoop& loop, std::vector<BootstrapStage> stages) {
-  return WorkerLife(link, identity, memory, board, loop, std::move(stages)).run();
+                const ResolveLoop& resolve, std::vector<BootstrapStage> stages) {
+  return WorkerLife(link, identity, memory, board, resolve, std::move(stages)).run();
 }
 
-int run_worker_process(const WorkerEnvironment& environment, const BoundLoop& loop) {
+int run_worker_process(const WorkerEnvironment& environment, const ResolveLoop& resolve) {
   try {
     StageClock clock({});
     JobMemory memory = JobMemory::open(environment.job_id);
     Board board = Board::open(environment.job_id, false);
     const int worker = environment.process_index;
     const std::string log = fmt::format("{}/worker-{}.log", board.header().run_dir, worker);
-    init_logging({.who = fmt::format("worker {}", worker), .file = log});
+    set_process_log(JobLog::open({.who = fmt::format("worker {}", worker),
+                                  .file = log,
+                                  .job = environment.job_id,
+                                  .worker = worker}));
     dump_stack_on_sigquit(log);
     report_failed_checks(board.worker(worker));
     clock.ended("map");
@@ -284,10 +317,10 @@ int run_worker_process(const WorkerEnvironment& environment, const BoundLoop& lo
                                   .job_id = environment.job_id,
                                   .token = environment.token,
                                   .report_log = environment.report_log_path()},
-                                 memory, board, loop, clock.take());
+                                 memory, board, resolve, clock.take());
     preemption.reset();  // it uses the link
     link.reset();
-    shutdown_logging();
+    set_process_log(nullptr);
     return good ? 0 : 1;
   } catch (const std::exception& e) {
     fmt::print(stderr, "weft worker {}: {}\n", environment.process_index, e.what());

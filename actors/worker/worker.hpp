@@ -24,13 +24,17 @@ struct WorkerIdentity {
   std::string report_log{};  ///< a file; "" where the process outlives no loss
 };
 
+/// The loop to run, once the trainer has said which. What it throws the trainer is told, and no
+/// loop runs.
+using ResolveLoop = std::function<BoundLoop(const Assignment&)>;
+
 /// Joins by `link`, runs the loop and tells the trainer how it ended; true if it ended well.
 /// `stages`: of the start-up so far. Throws nothing: what goes wrong is what the trainer is told.
 bool run_worker(WorkerLink& link, const WorkerIdentity& identity, JobMemory& memory, Board& board,
-                const BoundLoop& loop, std::vector<BootstrapStage> stages);
+                const ResolveLoop& resolve, std::vector<BootstrapStage> stages);
 
-/// The life of a worker process from fit() on: run_worker() with a connection and mappings of its
-/// own. Returns the exit code of the process.
-int run_worker_process(const WorkerEnvironment& environment, const BoundLoop& loop);
+/// The life of a worker process from its start on: run_worker() with a connection and mappings of
+/// its own. Returns the exit code of the process.
+int run_worker_process(const WorkerEnvironment& environment, const ResolveLoop& resolve);
 
 }  // namespace weft

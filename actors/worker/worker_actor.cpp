@@ -37,8 +37,8 @@ WorkerActor::behavior_type worker_behavior(WorkerActor::stateful_pointer<WorkerS
       },
       [self](admit_a, std::uint32_t programs) { self->state.permits->admit(programs); },
       [self](grant_a, std::uint64_t steps) { self->state.permits->grant(steps); },
-      [self](peer_ended_a, std::int32_t other, std::uint64_t runs) {
-        if (auto wrong = self->state.permits->loop_ended(other, runs)) {
+      [self](peer_ended_a, std::int32_t other, std::uint64_t runs, const std::string& last) {
+        if (auto wrong = self->state.permits->loop_ended(other, runs, last)) {
           wrong->worker = self->state.worker;
           wrong->generation = self->state.permits->generation();
           self->send(self->state.trainer, ended_a::value, *wrong);
@@ -65,7 +65,9 @@ class ActorWorkerLink : public WorkerLink {
         trainer_(trainer),
         rank_(worker),
         worker_(system.caf().spawn(worker_behavior, worker, shared_permits(), trainer)),
-        timeout_(timeout) {}
+        timeout_(timeout) {
+    permits().on_first_question([trainer] { caf::anon_send(trainer, asks_a::value); });
+  }
 
   ~ActorWorkerLink() override { caf::anon_send_exit(worker_, caf::exit_reason::user_shutdown); }
 
@@ -81,21 +83,28 @@ class ActorWorkerLink : public WorkerLink {
     return assignment;
   }
   void show_program(const ProgramSeen& program) override {
-    caf::anon_send(trainer_, program_a::value, program);
+    caf::send_as(worker_, trainer_, program_a::value, program);
   }
-  void want_lease(std::uint64_t step) override { caf::anon_send(trainer_, lease_a::value, step); }
-  void report(const Report& report) override { caf::anon_send(trainer_, report_a::value, report); }
+  void want_lease(std::uint64_t step) override {
+    caf::send_as(worker_, trainer_, lease_a::value, step);
+  }
+  void report(const Report& report) override {
+    caf::send_as(worker_, trainer_, report_a::value, report);
+  }
   void preempt(const std::string& reason) override {
-    caf::anon_send(trainer_, preempt_a::value, reason);
+    caf::send_as(worker_, trainer_, preempt_a::value, reason);
   }
   void state_hashed(const StateHashes& hashes) override {
-    caf::anon_send(trainer_, hashes_a::value, hashes);
+    caf::send_as(worker_, trainer_, hashes_a::value, hashes);
+  }
+  void data_hashed(const DataHashes& hashes) override {
+    caf::send_as(worker_, trainer_, data_a::value, hashes);
   }
   void loop_ended(const LoopEnded& ended) override {
-    caf::anon_send(trainer_, ended_a::value, ended);
+    caf::send_as(worker_, trainer_, ended_a::value, ended);
   }
   void unwound(std::uint64_t generation) override {
-    caf::anon_send(trainer_, unwound_a::value, std::int32_t{rank_}, generation);
+    caf::send_as(worker_, trainer_, unwound_a::value, std::int32_t{rank_}, generation);
   }
   std::unique_ptr<DeviceLink> start_device(std::unique_ptr<Executor> executor, BoardWriter board,
                                            DeviceFailed on_failure) override {

@@ -1,17 +1,23 @@
 #include <weft/actors/worker/worker_context.hpp>
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <utility>
 
+#include <weft/actors/log.hpp>
 #include <weft/actors/trainer/run_folder.hpp>
 #include <weft/spmd/error.hpp>
+#include <weft/spmd/tensor/node.hpp>
 
 namespace weft {
 namespace {
 
 /// Every report stays in the trainer's memory, as part of the history.
 constexpr std::size_t kReportBytesMax = std::size_t{1} << 20;
+
+/// Of ctx.step(), in one step.
+constexpr std::uint64_t kAskedWarned = 10'000'000;
 
 thread_local TrainContext* current_context = nullptr;
 
@@ -29,11 +35,46 @@ void refuse_own_folder(const std::string& checkpoint, const std::string& run_dir
 
 }  // namespace
 
-void WorkerContext::report(const Metrics& metrics, const std::optional<Checkpoint>& checkpoint) {
+/// A loop that waits for a step to end which nothing ends asks without end.
+std::uint64_t WorkerContext::step() const {
+  const std::uint64_t step = runtime_.step();
+  if (std::exchange(asked_step_, step) != step) asked_ = 0;
+  if (++asked_ == kAskedWarned) {
+    runtime_.warn(fmt::format(
+        "ctx.step() has been asked {} times in step {}: what ends a step is sync(), or a compiled "
+        "function; without them a loop over ctx.step() never ends",
+        kAskedWarned, step));
+  }
+  return step;
+}
+
+void WorkerContext::look_for_nan(const Metrics& metrics, const std::source_location& where) {
+  // The reports of worker 0 are the run's.
+  if (worker_ != 0 || warned_of_nan_ || !metrics.is_object()) return;
+  for (const auto& [key, value] : metrics.items()) {
+    if (!value.is_number_float() || std::isfinite(value.get<double>())) continue;
+    warned_of_nan_ = true;
+    const double number = value.get<double>();
+    const char* what = std::isnan(number) ? "nan" : number > 0 ? "inf" : "-inf";
+    logger("weft.worker")
+        ->warn(
+            "worker {} reports {} = {} at step {} ({}): run the program again with "
+            "WEFT_DETECT_ANOMALY=1, or weft::detect_anomaly in the loop, and the first op that "
+            "gives such a number is named with its line",
+            worker_, key, what, step(), file_line(where));
+    return;
+  }
+}
+
+void WorkerContext::report(const Metrics& metrics, const std::optional<Checkpoint>& checkpoint,
+                           std::source_location where) {
+  runtime_.require_loop_thread("report", where);
   if (!metrics.is_object() && !metrics.is_null()) {
     fail(Errc::invalid_argument, "report: metrics = {}: expected a JSON object, {{\"loss\": 0.5}}",
          metrics.dump(-1, ' ', false, Metrics::error_handler_t::replace));
   }
+  look_for_nan(metrics, where);
+  run_step_closures();
   if (std::exchange(report_step_, step()) != step()) report_number_ = checkpoint_number_ = 0;
   Report report{.worker = worker_,
                 .generation = runtime_.generation(),
@@ -60,6 +101,12 @@ void WorkerContext::report(const Metrics& metrics, const std::optional<Checkpoin
   ++report_number_;
   reports_.add(report);
   link_.report(report);
+}
+
+std::optional<std::string> site_of_this_threads_loop() {
+  const auto* context = dynamic_cast<const WorkerContext*>(current_context);
+  if (context == nullptr) return {};
+  return context->site();
 }
 
 ContextScope::ContextScope(TrainContext& context) : before_(current_context) {

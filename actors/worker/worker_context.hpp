@@ -1,6 +1,7 @@
 #pragma once
 /// The TrainContext of a worker, and the place where a thread finds it.
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -38,19 +39,24 @@ class WorkerContext : public TrainContext {
   const std::string& job_id() const override { return job_id_; }
   const std::string& run_dir() const override { return assignment_.run_dir; }
   std::uint64_t seed() const override { return assignment_.seed; }
-  std::uint64_t step() const override { return runtime_.step(); }
+  std::uint64_t step() const override;
   const std::optional<Checkpoint>& checkpoint() const override { return checkpoint_; }
   bool reached_preemption() const override { return link_.permits().reached_preemption(); }
-  void report(const Metrics& metrics, const std::optional<Checkpoint>& checkpoint) override;
+  void report(const Metrics& metrics, const std::optional<Checkpoint>& checkpoint,
+              std::source_location where) override;
   void on_each_chip(const std::function<void(Chip&)>& body, std::source_location where) override {
     runtime_.call_on_chips(body, where);
   }
   const std::vector<BootstrapStage>& bootstrap_trace() const override { return stages_; }
+  const std::string& site() const { return assignment_.loop.site; }
 
  private:
-  ArenaPlace allocate_bytes(std::int64_t size, std::size_t element_bytes) override {
-    return runtime_.allocate(size, element_bytes);
+  ArenaPlace allocate_bytes(std::int64_t size, std::size_t element_bytes,
+                            const std::source_location& where) override {
+    return runtime_.allocate(size, element_bytes, where);
   }
+  /// Warns of a number that isn't finite, once.
+  void look_for_nan(const Metrics& metrics, const std::source_location& where);
 
   const int worker_;
   const std::string job_id_;
@@ -63,18 +69,12 @@ class WorkerContext : public TrainContext {
   std::uint64_t report_step_ = 0;        // of the last report
   std::uint32_t report_number_ = 0;      // of the next report at that step
   std::uint32_t checkpoint_number_ = 0;  // of the next checkpoint, that all workers count alike
+  bool warned_of_nan_ = false;
+  mutable std::uint64_t asked_step_ = 0;  // what step() said last
+  mutable std::uint64_t asked_ = 0;       // how often it has said that
 };
 
-/// While it lives, get_context() on this thread is `context`.
-class ContextScope {
- public:
-  explicit ContextScope(TrainContext& context);
-  ~ContextScope();
-  ContextScope(const ContextScope&) = delete;
-  ContextScope& operator=(const ContextScope&) = delete;
-
- private:
-  TrainContext* before_;
-};
+/// Where the job of the loop that this thread runs was started, or its Loop is; nothing outside.
+std::optional<std::string> site_of_this_threads_loop();
 
 }  // namespace weft

@@ -34,6 +34,7 @@ class WorkerLink {
   /// The job is to end, as `reason` says.
   virtual void preempt(const std::string& reason) = 0;
   virtual void state_hashed(const StateHashes& hashes) = 0;
+  virtual void data_hashed(const DataHashes& hashes) = 0;
   virtual void loop_ended(const LoopEnded& ended) = 0;
   /// The loop of the generation before `generation` is left, and nothing of it runs any more.
   virtual void unwound(std::uint64_t generation) = 0;

@@ -1,14 +1,18 @@
 #include <weft/actors/worker/worker_runtime.hpp>
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <chrono>
 
 #include <weft/actors/log.hpp>
 #include <weft/actors/worker/arena_buffer.hpp>
 #include <weft/actors/worker/shard_copy.hpp>
+#include <weft/actors/worker/unused_axes.hpp>
 #include <weft/spmd/passes/partition.hpp>
 #include <weft/spmd/passes/settle.hpp>
 #include <weft/spmd/program/text.hpp>
+#include <weft/spmd/tensor/loop_threads.hpp>
 #include <weft/spmd/tensor/node.hpp>
 #include <weft/transport/commits.hpp>
 
@@ -16,12 +20,6 @@ namespace weft {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-
-/// "the sync at train.cpp:41"
-std::string describe(const RunSite& site) {
-  if (site.function.empty()) return "a read of a sharded tensor";
-  return fmt::format("the {} at {}", site.function, file_line(site.loc));
-}
 
 /// The board says so as long as it lasts, however it ends.
 class Compiling {
@@ -65,9 +63,11 @@ WorkerRuntime::WorkerRuntime(const Mesh& mesh, std::vector<int> positions,
       link_(link),
       board_(board),
       options_(std::move(options)),
+      loop_thread_(::gettid()),
       store_(options_.plan_dir, mesh_),
       listing_(options_.worker == 0 ? options_.dump_dir : "",
                options_.worker == 0 ? options_.debug : 0) {
+  set_thread_number([] { return int{::gettid()}; });
   std::vector<int> chips;
   for (const int position : positions_) {
     chips.push_back(mesh_.device_at(position));
@@ -92,12 +92,15 @@ Runtime::RunResult WorkerRuntime::run(const Program& program, const Fingerprint&
   WEFT_CHECK(inputs.size() == program.inputs.size(), inputs.size(), program.inputs.size());
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     const auto* buffer = std::get_if<BufferPtr>(&inputs[i]);
-    if (buffer != nullptr) require_own(**buffer, program.inputs[i].name);
+    if (buffer != nullptr) require_own(**buffer, program.inputs[i].name, &site.loc);
   }
-  const auto& [number, plan] = find_or_compile(program, key, site);
+  const auto& [known, plan] = find_or_compile(program, key, site);
+  const bool checks = site.detects_anomaly || options_.detect_anomaly;
+  const std::uint32_t number = checks ? find_checked(known, site) : known;
   Executed& executed = executed_.at(number);
   require_known(executed, inputs);
-  listing_.debug(2, "program {} runs for {}", number, describe(site));
+  if (is_due(options_.check_data, executed.runs + 1)) tell_data(program, inputs);
+  listing_.debug(2, "program {} runs for {}", number, to_string(site));
   await_room();
   auto request = std::make_shared<DeviceRun>();
   const auto updates = [](const ProgramOutput& output) { return output.updates >= 0; };
@@ -131,11 +134,20 @@ Runtime::RunResult WorkerRuntime::run(const Program& program, const Fingerprint&
     use(result.outputs.back(), *request, &Executor::Buffers::outputs);
   }
   if (donated > 0) metrics().count("DonateBuffer", donated);
-  begin_run(number);
+  begin_run(number, site);
   for (const auto& device : devices_) device->run(request);
   note_state(executed, inputs, result);
   ++executed.runs;
   return result;
+}
+
+void WorkerRuntime::tell_data(const Program& program, std::span<const Binding> inputs) {
+  DataHashes hashes = hash_data(program, inputs);
+  hashes.worker = options_.worker;
+  hashes.generation = options_.generation;
+  hashes.step = step_;
+  hashes.run = runs_ + 1;
+  link_.data_hashed(hashes);
 }
 
 void WorkerRuntime::await_room() const {
@@ -143,12 +155,13 @@ void WorkerRuntime::await_room() const {
 }
 
 /// Comes after all that may fail: a run that is counted is awaited.
-void WorkerRuntime::begin_run(std::uint32_t program) {
-  if (const auto known = link_.permits().begin_run(runs_ + 1, program, step_)) {
+void WorkerRuntime::begin_run(std::uint32_t program, const RunSite& site) {
+  if (const auto known = link_.permits().begin_run(runs_ + 1, program, step_, site)) {
     link_.show_program(*known);
     link_.permits().wait_admitted(known->sequence, runs_ + 1);
   }
   ++runs_;
+  last_site_ = site;
 }
 
 const CompileCache::Entry& WorkerRuntime::find_or_compile(const Program& program,
@@ -166,13 +179,14 @@ const CompileCache::Entry& WorkerRuntime::find_or_compile(const Program& program
   const auto begin = Clock::now();
   const std::uint32_t number = programs_;
   listing_.debug(1, "program {} is new: {}", number,
-                 reason ? *reason : "the first for " + describe(site));
+                 reason ? *reason : "the first for " + to_string(site));
   auto plan = load_or_compile(program, key, number);
   metrics().sample("ArenaBytes", MetricUnit::bytes, static_cast<double>(plan->temp_bytes));
   metrics().sample("ArenaBytesBound", MetricUnit::bytes,
                    static_cast<double>(plan->temp_bytes_bound));
   listing_.dump_plan(number, *plan);
-  if (options_.has_mesh) admit(number, to_text(program, mesh_), key);
+  say_unused_axes(*plan, site);
+  if (options_.has_mesh) admit(number, to_text(program, mesh_), key, site);
   auto load = std::make_shared<const DeviceLoad>(DeviceLoad{number, plan});
   for (const auto& device : devices_) device->load(load);
   logger("weft.worker")
@@ -182,6 +196,32 @@ const CompileCache::Entry& WorkerRuntime::find_or_compile(const Program& program
   ++programs_;
   executed_[number] = {.plan = plan, .overwriters = overwriters(plan->program)};
   return cache_.add(program, key, {number, std::move(plan)});
+}
+
+/// Once in a job.
+void WorkerRuntime::say_unused_axes(const Plan& plan, const RunSite& site) {
+  if (axes_said_ || options_.worker != 0 || options_.resume_step != 0) return;
+  const auto hint = hint_at_unused_axes(plan, mesh_, to_string(site));
+  if (!hint) return;
+  axes_said_ = true;
+  logger("weft.worker")->warn("{}", *hint);
+}
+
+/// The same plan under another number, loaded with checks.
+std::uint32_t WorkerRuntime::find_checked(std::uint32_t program, const RunSite& site) {
+  const auto [found, is_new] = checked_.try_emplace(program, programs_);
+  if (!is_new) return found->second;
+  const std::uint32_t number = programs_;
+  if (options_.has_mesh) {
+    const std::string text = fmt::format("program {} with detect_anomaly", program);
+    admit(number, text, {.low = program, .high = ~std::uint64_t{0}}, site);
+  }
+  const Executed& plain = executed_.at(program);
+  auto load = std::make_shared<const DeviceLoad>(DeviceLoad{number, plain.plan, true});
+  for (const auto& device : devices_) device->load(load);
+  executed_[number] = {.plan = plain.plan, .overwriters = plain.overwriters};
+  ++programs_;
+  return number;
 }
 
 std::shared_ptr<const Plan> WorkerRuntime::load_or_compile(const Program& program,
@@ -200,7 +240,8 @@ std::shared_ptr<const Plan> WorkerRuntime::load_or_compile(const Program& progra
   return plan;
 }
 
-void WorkerRuntime::admit(std::uint32_t number, std::string text, const Fingerprint& key) {
+void WorkerRuntime::admit(std::uint32_t number, std::string text, const Fingerprint& key,
+                          const RunSite& site) {
   if (text.size() > kProgramTextBytesMax) {
     text.resize(kProgramTextBytesMax);
     text += "\n(cut)";
@@ -211,7 +252,8 @@ void WorkerRuntime::admit(std::uint32_t number, std::string text, const Fingerpr
                          .run = runs_ + 1,
                          .fingerprint_low = key.low,
                          .fingerprint_high = key.high,
-                         .text = std::move(text)};
+                         .text = std::move(text),
+                         .site = to_string(site)};
   link_.permits().shown(seen);
   link_.show_program(seen);
   link_.permits().wait_admitted(number, runs_ + 1);
@@ -247,12 +289,15 @@ BufferPtr WorkerRuntime::make_output(const Plan& plan, std::size_t i) {
                                        BlockKind::plain, offset, bytes);
 }
 
-void WorkerRuntime::require_own(const Buffer& buffer, const std::string& name) const {
+void WorkerRuntime::require_own(const Buffer& buffer, const std::string& name,
+                                const std::source_location* where) const {
   if (static_cast<const ArenaBuffer&>(buffer).is_of(*pool_)) return;
   fail(Errc::invalid_argument,
-       "{} ({}) lies on the chips of a fit() that has ended: make tensors and modules inside the "
-       "loop, and take values out of it by report() or to_vector()",
-       name.empty() ? "a tensor" : name, buffer.type().to_string());
+       "{} ({}) lies on the chips of a fit() that has ended, or that another thread runs: make "
+       "tensors and modules inside the loop, and take values out of it by report() or "
+       "to_vector(){}",
+       name.empty() ? "a tensor" : name, buffer.type().to_string(),
+       where == nullptr ? "" : fmt::format(" (at {})", file_line(*where)));
 }
 
 void WorkerRuntime::upload(const std::vector<std::byte>& global, const Buffer& buffer) {
@@ -275,7 +320,7 @@ void WorkerRuntime::upload(const std::vector<std::byte>& global, const Buffer& b
 
 std::vector<std::byte> WorkerRuntime::read(const Buffer& buffer) {
   WEFT_CHECK(buffer.sharding().is_replicated());
-  require_own(buffer, "");
+  require_own(buffer, "", nullptr);
   const auto& placed = static_cast<const ArenaBuffer&>(buffer);
   const auto begin_read = Clock::now();
   wait_for_run(placed.last_run());
@@ -312,6 +357,19 @@ void WorkerRuntime::collect_metrics() {
   const DeviceProgress::Times times = devices_.front()->progress().times();
   metrics().set("ExecuteTime", times.ran);
   metrics().set("StepGap", times.idle);
+}
+
+void WorkerRuntime::warn(const std::string& text) {
+  if (options_.worker == 0) logger("weft.worker")->warn("{}", text);
+}
+
+void WorkerRuntime::require_loop_thread(const char* what, const std::source_location& where) const {
+  const int here = ::gettid();
+  if (here == loop_thread_) return;
+  fail(Errc::invalid_argument,
+       "{}: call it on the loop's thread, which is {}: this is thread {}, another one or that of a "
+       "body of on_each_chip (at {})",
+       what, loop_thread_, here, file_line(where));
 }
 
 void WorkerRuntime::drain() { wait_for_run(runs_); }

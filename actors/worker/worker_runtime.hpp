@@ -9,11 +9,11 @@
 #include <optional>
 #include <source_location>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include <weft/actors/device/chip_array.hpp>
 #include <weft/actors/worker/buffer_pool.hpp>
+#include <weft/actors/worker/data_hashes.hpp>
 #include <weft/actors/worker/plan_store.hpp>
 #include <weft/actors/worker/program_listing.hpp>
 #include <weft/actors/worker/state_keeper.hpp>
@@ -36,6 +36,8 @@ struct WorkerRuntimeOptions {
   std::uint64_t resume_step = 0;
   bool keeps_state = true;                 ///< two versions, for a loop that takes this one's place
   std::uint64_t check_replicas_every = 0;  ///< steps; 0: never
+  DataChecks check_data = DataChecks::never;
+  bool detect_anomaly = false;  ///< from WEFT_DETECT_ANOMALY
 };
 
 /// Used by the loop's thread. At most two runs are under way: run() waits for the one before.
@@ -56,15 +58,23 @@ class WorkerRuntime : public Runtime {
   std::uint64_t step() const override { return step_; }
   void end_step() override;
   void collect_metrics() override;
+  /// All workers have the same to say: the first says it.
+  void warn(const std::string& text) override;
 
   /// See TrainContext.
   void call_on_chips(const std::function<void(Chip&)>& body, const std::source_location& where);
-  ArenaPlace allocate(std::int64_t size, std::size_t element_bytes);
+  ArenaPlace allocate(std::int64_t size, std::size_t element_bytes,
+                      const std::source_location& where);
+
+  /// Throws invalid_argument, naming both threads.
+  void require_loop_thread(const char* what, const std::source_location& where) const;
 
   /// Waits for every run. Throws what a device failed with.
   void drain();
   std::uint64_t runs() const { return runs_; }
   std::uint64_t generation() const { return options_.generation; }
+  /// What the last run was for.
+  const RunSite& last_site() const { return last_site_; }
 
  private:
   struct Executed {
@@ -78,12 +88,15 @@ class WorkerRuntime : public Runtime {
                                              const RunSite& site);
   std::shared_ptr<const Plan> load_or_compile(const Program& program, const Fingerprint& key,
                                               std::uint32_t number);
+  void say_unused_axes(const Plan& plan, const RunSite& site);
   std::vector<ChipSet> overwriters(const Program& program) const;
-  void admit(std::uint32_t number, std::string text, const Fingerprint& fingerprint);
+  std::uint32_t find_checked(std::uint32_t program, const RunSite& site);
+  void admit(std::uint32_t number, std::string text, const Fingerprint& fingerprint,
+             const RunSite& site);
   std::uint32_t find_or_admit(const std::source_location& where);
-  void require_loop_thread(const char* what) const;
+  void tell_data(const Program& program, std::span<const Binding> inputs);
   void await_room() const;
-  void begin_run(std::uint32_t program);
+  void begin_run(std::uint32_t program, const RunSite& site);
   BufferPtr bind(const Plan& plan, std::size_t input, const Binding& binding);
   BufferPtr make_output(const Plan& plan, std::size_t output);
   BufferPtr next_version(const Executed& executed, std::size_t output, const Binding& binding,
@@ -92,7 +105,8 @@ class WorkerRuntime : public Runtime {
   void require_known(const Executed& executed, std::span<const Binding> inputs) const;
   void note_state(Executed& executed, std::span<const Binding> inputs, const RunResult& result);
   /// Tensors may outlive the job on whose chips they lie.
-  void require_own(const Buffer& buffer, const std::string& name) const;
+  void require_own(const Buffer& buffer, const std::string& name,
+                   const std::source_location* where) const;
   void upload(const std::vector<std::byte>& global, const Buffer& buffer);
   void wait_for_run(std::uint64_t run) const;
 
@@ -105,17 +119,20 @@ class WorkerRuntime : public Runtime {
   const WorkerRuntimeOptions options_;
   std::optional<StateKeeper> state_;  // absent without a mesh, and where none is kept
   std::shared_ptr<BufferPool> pool_;
-  const std::thread::id loop_thread_ = std::this_thread::get_id();
+  const int loop_thread_;  // gettid
   const std::shared_ptr<void> alive_ = std::make_shared<char>();
   const PlanStore store_;
   const ProgramListing listing_;
   CompileCache cache_;
   std::map<std::string, std::uint32_t> bodies_;  // numbers of on_each_chip's, by place
-  std::uint32_t programs_ = 0;                   // numbered so far, bodies too
-  std::map<std::uint32_t, Executed> executed_;   // by program
+  bool axes_said_ = false;
+  std::uint32_t programs_ = 0;                      // numbered so far, bodies too
+  std::map<std::uint32_t, Executed> executed_;      // by program
+  std::map<std::uint32_t, std::uint32_t> checked_;  // by program, that which detects anomalies
   std::uint64_t step_ = 0;
   std::uint64_t commits_ = 0;  // by the runs from here on
   std::uint64_t runs_ = 0;
+  RunSite last_site_;
 };
 
 }  // namespace weft

@@ -26,6 +26,7 @@ struct Options {
   int workers = 4;
   int chips = 4;
   int kills = 30;
+  int at_once = 1;
   std::uint64_t seed = 1;
   bool torch = false;
   int torch_kills = 10;
@@ -109,7 +110,7 @@ std::vector<json> measure_weft(const Options& options, const std::string& folder
   std::vector<json> rows;
   std::vector<std::shared_ptr<LossMaker>> makers;
   for (const Setting& setting : settings()) {
-    makers.push_back(std::make_shared<LossMaker>(options.kills, options.seed));
+    makers.push_back(std::make_shared<LossMaker>(options.kills, options.seed, options.at_once));
     train({.workers = options.workers,
            .chips = options.chips,
            .steps = LossMaker::steps_of_job(options.kills),
@@ -160,6 +161,9 @@ Options parse(int argc, char** argv) {
   app.add_option("--chips", options.chips, "per worker")->capture_default_str();
   app.add_option("--kills", options.kills, "of each setting")
       ->check(CLI::Range(1, 10000))
+      ->capture_default_str();
+  app.add_option("--at-once", options.at_once, "workers that are killed together; all at most")
+      ->check(CLI::Range(1, 64))
       ->capture_default_str();
   app.add_option("--seed", options.seed)->capture_default_str();
   app.add_flag("--peers", options.torch, "measure torchrun too, with as many ranks as workers");

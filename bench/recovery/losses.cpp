@@ -27,13 +27,14 @@ constexpr int kStepsMax = 25;
 
 class Watcher {
  public:
-  Watcher(const std::string& job, std::uint64_t seed, std::stop_token stop)
+  Watcher(const std::string& job, std::uint64_t seed, int at_once, std::stop_token stop)
       : board_(Board::open(job, true)),
         memory_(JobMemory::open(job)),
+        at_once_(at_once),
         stop_(std::move(stop)),
         random_(seed) {}
 
-  /// One kill, when the job has been left alone for a while.
+  /// One kill, of a worker or several, when the job has been left alone for a while.
   Loss kill_one() {
     const std::uint64_t until = common_step(memory_) + draw(kStepsMin, kStepsMax);
     wait([&] { return common_step(memory_) >= until; }, "run undisturbed");
@@ -45,8 +46,12 @@ class Watcher {
     const std::uint32_t generation = memory_.generation();
     const std::uint64_t taken = steps_ended();
     const Clock::time_point begin = Clock::now();
-    if (victim.pid <= 0 || ::kill(victim.pid, SIGKILL) != 0) {
-      fail(Errc::peer_lost, "worker {} (pid {}) can't be killed", loss.victim, victim.pid);
+    for (int i = 0; i < at_once_; ++i) {
+      const int worker = (loss.victim + i) % board_.header().num_workers;
+      const int pid = board_.read(1 + worker).pid;
+      if (pid <= 0 || ::kill(pid, SIGKILL) != 0) {
+        fail(Errc::peer_lost, "worker {} (pid {}) can't be killed", worker, pid);
+      }
     }
     const auto passed = [&](auto condition, const char* what) {
       wait(condition, what);
@@ -89,6 +94,7 @@ class Watcher {
 
   Board board_;
   JobMemory memory_;
+  const int at_once_;
   std::stop_token stop_;
   std::mt19937_64 random_;
 };
@@ -111,7 +117,7 @@ void LossMaker::on_end(const Result& result) {
 
 void LossMaker::run(const std::string& job, std::stop_token stop) {
   try {
-    Watcher watcher(job, seed_, std::move(stop));
+    Watcher watcher(job, seed_, at_once_, std::move(stop));
     while (std::ssize(losses_) < kills_) losses_.push_back(watcher.kill_one());
   } catch (const Error& e) {
     why_ = e.what();

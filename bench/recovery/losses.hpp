@@ -21,10 +21,12 @@ struct Loss {
   std::uint64_t steps_again = 0;  ///< that had been begun before the kill
 };
 
-/// To be told of the job by fit(). Workers are picked at random, and killed at random instants.
+/// To be told of the job by fit(). Workers are picked at random, and killed at random instants, so
+/// many of them at once.
 class LossMaker : public Callback {
  public:
-  LossMaker(int kills, std::uint64_t seed) : kills_(kills), seed_(seed) {}
+  LossMaker(int kills, std::uint64_t seed, int at_once = 1)
+      : kills_(kills), seed_(seed), at_once_(at_once) {}
   /// Enough for a job that loses workers so often.
   static std::uint64_t steps_of_job(int kills);
 
@@ -40,6 +42,7 @@ class LossMaker : public Callback {
 
   int kills_;
   std::uint64_t seed_;
+  int at_once_;
   std::vector<Loss> losses_;  // written by the thread
   std::string why_;
   std::jthread thread_;

@@ -13,6 +13,7 @@
 #include <weft/weft.hpp>
 
 #include <weft/examples/char_gpt/text.hpp>
+#include <weft/examples/common/checkpoint.hpp>
 #include <weft/examples/common/layout.hpp>
 #include <weft/examples/common/report.hpp>
 
@@ -179,6 +180,7 @@ void train(weft::TrainContext& ctx, const weft::Config& config) {
   });
   std::vector<double> step_us;
   while (ctx.step() < options.steps) {
+    if (ctx.reached_preemption()) return examples::save(ctx, net);
     const auto begin = std::chrono::steady_clock::now();
     const auto [ids, next] = text.batch(options.batch, options.length, ctx.seed(), ctx.step());
     const weft::Shape shape{options.batch, options.length};
@@ -266,7 +268,7 @@ int main(int argc, char** argv) {
                                           .callbacks = {std::make_shared<Show>(options.steps)},
                                           .seed = seed}});
     const weft::Result result = trainer.fit();
-    if (!json.empty()) std::ofstream(json) << examples::to_json(result).dump(1) << '\n';
+    if (!json.empty()) std::ofstream(json) << examples::to_json(result) << '\n';
     return result.ok() ? 0 : 1;
   } catch (const weft::Error& e) {
     fmt::print(stderr, "char_gpt: {}\n", e.what());

@@ -30,7 +30,7 @@ weft::Metrics summary(std::vector<double> step_us) {
   return {{"median", at(0.5)}, {"p99", at(0.99)}};
 }
 
-weft::Metrics to_json(const weft::Result& result) {
+std::string to_json(const weft::Result& result) {
   const auto& history = result.metrics_history;
   weft::Metrics json{{"mesh", nullptr},
                      {"test_accuracy", nullptr},
@@ -49,7 +49,8 @@ weft::Metrics to_json(const weft::Result& result) {
     if (metrics.contains("test_accuracy")) json["test_accuracy"] = metrics["test_accuracy"];
   }
   json["steps"] = json["loss_history"].size();
-  return json;
+  // The name of a folder may be any bytes.
+  return json.dump(1, ' ', false, weft::Metrics::error_handler_t::replace);
 }
 
 }  // namespace examples

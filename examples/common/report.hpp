@@ -14,7 +14,7 @@ std::string digest(const weft::Module& net);
 /// Median and 99th percentile of the steps' microseconds.
 weft::Metrics summary(std::vector<double> step_us);
 
-/// The file that --json names.
-weft::Metrics to_json(const weft::Result& result);
+/// What the file that --json names holds.
+std::string to_json(const weft::Result& result);
 
 }  // namespace examples

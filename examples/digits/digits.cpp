@@ -11,6 +11,7 @@
 #include <weft/weft.hpp>
 
 #include <weft/examples/common/batches.hpp>
+#include <weft/examples/common/checkpoint.hpp>
 #include <weft/examples/common/layout.hpp>
 #include <weft/examples/common/progress.hpp>
 #include <weft/examples/common/report.hpp>
@@ -67,6 +68,7 @@ void train(weft::TrainContext& ctx, const weft::Config& config) {
     const std::uint64_t epoch = ctx.step() / steps + 1;
     const auto order = examples::shuffled(data.train.size(), ctx.seed(), epoch);
     for (std::uint64_t step = ctx.step() % steps; step < steps; ++step) {
+      if (ctx.reached_preemption()) return examples::save(ctx, net);
       const auto begin = std::chrono::steady_clock::now();
       const auto indices = std::span(order).subspan(step * static_cast<std::size_t>(batch_size),
                                                     static_cast<std::size_t>(batch_size));
@@ -120,8 +122,7 @@ int run(const Arguments& arguments) {
                       .callbacks = {std::make_shared<examples::Progress>(arguments.epochs)},
                       .seed = arguments.seed}});
   const weft::Result result = trainer.fit();
-  if (!arguments.json.empty())
-    std::ofstream(arguments.json) << examples::to_json(result).dump(1) << '\n';
+  if (!arguments.json.empty()) std::ofstream(arguments.json) << examples::to_json(result) << '\n';
   return result.ok() ? 0 : 1;
 }
 

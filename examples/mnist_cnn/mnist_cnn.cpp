@@ -11,6 +11,7 @@
 #include <weft/weft.hpp>
 
 #include <weft/examples/common/batches.hpp>
+#include <weft/examples/common/checkpoint.hpp>
 #include <weft/examples/common/layout.hpp>
 #include <weft/examples/common/progress.hpp>
 #include <weft/examples/common/report.hpp>
@@ -99,6 +100,7 @@ void train(weft::TrainContext& ctx, const weft::Config& config) {
     const std::uint64_t epoch = ctx.step() / steps + 1;
     const auto order = examples::shuffled(images.size(), ctx.seed(), epoch);
     for (std::uint64_t i = ctx.step() % steps; i < steps; ++i) {
+      if (ctx.reached_preemption()) return examples::save(ctx, net);
       const auto begin = std::chrono::steady_clock::now();
       const auto indices = std::span(order).subspan(i * static_cast<std::size_t>(batch_size),
                                                     static_cast<std::size_t>(batch_size));
@@ -151,7 +153,7 @@ int main(int argc, char** argv) {
                         .callbacks = {std::make_shared<examples::Progress>(epochs)},
                         .seed = seed}});
     const weft::Result result = trainer.fit();
-    if (!json.empty()) std::ofstream(json) << examples::to_json(result).dump(1) << '\n';
+    if (!json.empty()) std::ofstream(json) << examples::to_json(result) << '\n';
     return result.ok() ? 0 : 1;
   } catch (const weft::Error& e) {
     fmt::print(stderr, "mnist_cnn: {}\n", e.what());

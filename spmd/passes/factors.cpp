@@ -294,6 +294,7 @@ FactorRule factor_rule(const Program& program, OpId op) {
     case OpKind::iota: return same_dims_rule(result, 0, false);
     case OpKind::sharding_constraint:
     case OpKind::copy:
+    case OpKind::check_index:
     case OpKind::optimization_barrier: return identity_rule(result);
     case OpKind::reshape: return reshape_rule(operand(0), result);
     case OpKind::transpose: return transpose_rule(operand(0), attrs, result);

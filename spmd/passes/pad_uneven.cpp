@@ -256,7 +256,8 @@ class Padder {
     return attrs;
   }
 
-  /// The operand with the neutral element in the padding of dims that the op reduces.
+  /// The operand with the neutral element in the padding of dims that the op reduces, and with an
+  /// index in that of what the op checks.
   ValueId neutral_outside(OpId op, std::size_t operand, ValueId padded) {
     const FactorRule& rule = multiples_.rule(op);
     const Shape& shape = program_.shape(program_.op_operands(op)[operand]);
@@ -264,8 +265,11 @@ class Padder {
       const auto& factors = rule.dims[operand][static_cast<std::size_t>(dim)];
       if (factors.size() != 1 || result_.shape(padded)[dim] == shape[dim]) continue;
       const Factor& factor = rule.factors[static_cast<std::size_t>(factors[0])];
-      if (factor.type != FactorType::reduction) continue;
-      padded = masked(padded, dim, shape[dim], factor.reduce_kind);
+      if (program_.kind(op) == OpKind::check_index) {
+        padded = masked(padded, dim, shape[dim], ReduceKind::add);  // 0 is an index
+      } else if (factor.type == FactorType::reduction) {
+        padded = masked(padded, dim, shape[dim], factor.reduce_kind);
+      }
     }
     return padded;
   }

@@ -20,6 +20,7 @@ bool has_vjp(OpKind kind) noexcept {
     case OpKind::rng_bit_generator:
     case OpKind::sign:
     case OpKind::is_finite:
+    case OpKind::check_index:
     case OpKind::compare:
     case OpKind::logical_and: return false;
     default: return true;

@@ -247,6 +247,10 @@ ValueId Builder::optimization_barrier(ValueId x) {
 
 ValueId Builder::copy(ValueId x) { return emit(OpKind::copy, {x}, {}); }
 
+ValueId Builder::check_index(ValueId index, std::int64_t limit, std::int64_t ignored) {
+  return emit(OpKind::check_index, {index}, std::array{limit, ignored});
+}
+
 ValueId Builder::all_reduce(const Mesh& mesh, ValueId x, AtomList atoms, ReduceKind kind) {
   return emit(OpKind::all_reduce, {x}, std::array{packed(atoms), static_cast<std::int64_t>(kind)},
               {}, &mesh);

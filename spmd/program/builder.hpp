@@ -106,6 +106,7 @@ class Builder {
   ValueId sharding_constraint(ValueId x, const Sharding& sharding);
   ValueId optimization_barrier(ValueId x);
   ValueId copy(ValueId x);
+  ValueId check_index(ValueId index, std::int64_t limit, std::int64_t ignored = 0);
 
   // Collectives, for per-chip programs: sizes follow from the mesh.
   ValueId all_reduce(const Mesh& mesh, ValueId x, AtomList atoms, ReduceKind kind);

@@ -334,6 +334,7 @@ Elements evaluate(const Program& program, OpId op, std::span<const Elements* con
       return pad(*operands[0], operands[1]->front(), operand_type(0).shape, type.shape, attrs);
     case OpKind::concatenate: return concatenate(program, op, operands);
     case OpKind::reverse: return reverse(*operands[0], type.shape, attrs);
+    case OpKind::check_index:
     case OpKind::gather:
     case OpKind::scatter:
     case OpKind::dynamic_slice:

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include <weft/spmd/program/evaluate.hpp>
+#include <weft/spmd/program/index_check.hpp>
 #include <weft/spmd/program/philox.hpp>
 
 namespace weft {
@@ -47,6 +48,14 @@ Elements scatter(const Elements& index, const Elements& updates, const Shape& ro
   return result;
 }
 
+Elements checked(const Elements& index, const IndexCheck& check) {
+  for (const double i : index) {
+    const auto value = static_cast<std::int64_t>(i);
+    if (!check.allows(value)) check.refuse(value);
+  }
+  return index;
+}
+
 /// Where a part of x lies that begins at `starts`, each clamped so that the part lies within.
 std::vector<std::int64_t> window(const Shape& whole, const Shape& part,
                                  std::span<const Elements* const> starts) {
@@ -67,6 +76,7 @@ Elements evaluate_indexing(const Program& program, OpId op,
   const Elements& second = operands.size() > 1 ? *operands[1] : first;
   const Shape& whole = program.shape(program.op_operands(op)[0]);
   switch (program.kind(op)) {
+    case OpKind::check_index: return checked(first, IndexCheck(program, op));
     case OpKind::gather: return gather(first, second, whole);
     case OpKind::scatter: return scatter(first, second, shape);
     case OpKind::dynamic_slice: return take(first, window(whole, shape, operands.subspan(1)));

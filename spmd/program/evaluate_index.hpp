@@ -7,7 +7,7 @@
 
 namespace weft {
 
-/// gather, scatter, dynamic_slice, dynamic_update_slice. Atoms are not looked at.
+/// check_index, gather, scatter, dynamic_slice, dynamic_update_slice. Atoms are not looked at.
 Elements evaluate_indexing(const Program& program, OpId op,
                            std::span<const Elements* const> operands);
 

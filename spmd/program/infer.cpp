@@ -267,6 +267,7 @@ TensorType infer_type(const OpSignature& op) {
     case OpKind::copy:
     case OpKind::optimization_barrier: expect_counts(op, 1, 0); return op.operands[0];
     case OpKind::custom_call: return infer_custom(op);
+    case OpKind::check_index: return infer::index_op(op);
     case OpKind::collective_permute: return infer_permute(op);
     case OpKind::all_reduce:
     case OpKind::all_gather:

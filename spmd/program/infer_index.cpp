@@ -90,6 +90,12 @@ TensorType dynamic_update_slice(const OpSignature& op) {
   return op.operands[0];
 }
 
+TensorType check_index(const OpSignature& op) {
+  expect_counts(op, 1, 2);
+  if (op.operands[0].dtype != DType::i32) reject(op, "the index must be i32");
+  return op.operands[0];
+}
+
 TensorType rng_bit_generator(const OpSignature& op) {
   expect_counts(op, 1, static_cast<std::size_t>(op.result.shape.size()));
   expect_atom_lists(op, op.attrs);
@@ -104,6 +110,7 @@ TensorType rng_bit_generator(const OpSignature& op) {
 
 TensorType index_op(const OpSignature& op) {
   switch (op.kind) {
+    case OpKind::check_index: return check_index(op);
     case OpKind::gather: return gather(op);
     case OpKind::scatter: return scatter(op);
     case OpKind::dynamic_slice: return dynamic_slice(op);

@@ -6,7 +6,7 @@
 
 namespace weft::infer {
 
-/// gather, scatter, dynamic_slice, dynamic_update_slice, rng_bit_generator.
+/// check_index, gather, scatter, dynamic_slice, dynamic_update_slice, rng_bit_generator.
 TensorType index_op(const OpSignature& op);
 
 }  // namespace weft::infer

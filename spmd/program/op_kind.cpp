@@ -56,6 +56,7 @@ constexpr std::array kNames = std::to_array<std::pair<OpKind, std::string_view>>
     {OpKind::copy, "copy"},
     {OpKind::optimization_barrier, "optimization_barrier"},
     {OpKind::custom_call, "custom_call"},
+    {OpKind::check_index, "check_index"},
     {OpKind::all_reduce, "all_reduce"},
     {OpKind::all_gather, "all_gather"},
     {OpKind::reduce_scatter, "reduce_scatter"},

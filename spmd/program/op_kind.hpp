@@ -82,6 +82,7 @@ enum class OpKind : std::uint16_t {
   copy = 91,                  ///< identity into a buffer of its own
   optimization_barrier = 92,  ///< identity; is never merged with another, nor what is made of it
   custom_call = 93,  ///< {index in Program::custom_targets}: a function of the program's own
+  check_index = 94,  ///< (i32 index) {limit, ignored}: identity, or a failure (index_check.hpp)
   // Collectives; only in per-chip programs. Atom lists are AtomList::bits().
   all_reduce = 100,      ///< {atoms, ReduceKind}
   all_gather = 101,      ///< {atoms, dim}

@@ -13,8 +13,7 @@ namespace {
 
 std::int64_t packed(AtomList atoms) { return static_cast<std::int64_t>(atoms.bits()); }
 
-/// Recursive descent, a function per noun of the grammar (text.hpp). Attributes come in the order
-/// in which to_text writes them.
+/// Recursive descent, a function per noun of the grammar (text.hpp), attributes in to_text's order.
 class Parser {
  public:
   Parser(std::string_view text, const Mesh& mesh) : reader_(text), mesh_(mesh) {}
@@ -128,6 +127,7 @@ class Parser {
       case OpKind::broadcast_in_dim:
       case OpKind::reverse: name("dims"); return integers();
       case OpKind::rng_bit_generator: name("atoms"); return atoms_per_dim();
+      case OpKind::check_index: name("limit_ignored"); return integers();
       case OpKind::gather: return {atoms_field()};
       case OpKind::scatter: {
         const std::int64_t rows = field("rows");

@@ -93,6 +93,7 @@ class Printer {
       case OpKind::compare:
         return fmt::format("direction = {}", to_string(static_cast<CompareDirection>(attrs[0])));
       case OpKind::rng_bit_generator: return "atoms = " + atoms_text(mesh_, attrs);
+      case OpKind::check_index: return "limit_ignored = " + list(attrs);
       case OpKind::gather: return "atoms = " + atoms_text(mesh_, attrs[0]);
       case OpKind::scatter:
         return fmt::format("rows = {}, atoms = {}", attrs[0], atoms_text(mesh_, attrs[1]));

@@ -52,9 +52,9 @@ std::string signature(const std::vector<Tensor>& args, std::string key) {
     const NodePtr& node = node_of(args[i]);
     const auto first = std::ranges::find(args, node, &Tensor::node) - args.begin();
     const Sharding sharding = node->input_sharding();
-    key += fmt::format("{} {} {} {:x} {:x} {:x};", first, static_cast<int>(node->kind),
+    key += fmt::format("{} {} {} {:x} {:x} {:x} {};", first, static_cast<int>(node->kind),
                        node->type.to_string(), sharding.provenance, sharding.replicated,
-                       sharding.open_mask);
+                       sharding.open_mask, node->has_ignored);
     append_bits(key, sharding.dims.data(), sizeof(sharding.dims));
   }
   return key;
@@ -63,7 +63,7 @@ std::string signature(const std::vector<Tensor>& args, std::string key) {
 /// Says that a function is being traced; drops what it recorded if it throws.
 class TracingScope {
  public:
-  TracingScope(Trace& trace, const Trace::FunctionScope& scope) : trace_(trace) {
+  TracingScope(Trace& trace, const TracedFunction& scope) : trace_(trace) {
     trace.enter_function(scope);
   }
   ~TracingScope() {
@@ -206,7 +206,7 @@ StepScope::~StepScope() noexcept(false) {
 
 void add_step_closure(std::function<void()> function, std::source_location loc) {
   Call call("add_step_closure", loc);
-  if (const Trace::FunctionScope* scope = call.trace().function()) {
+  if (const TracedFunction* scope = call.trace().function()) {
     call.refuse(
         "the function compiled at {} isn't called in every step; return the tensors from it, and "
         "add the closure after the call",

@@ -243,7 +243,8 @@ Tensor embedding(Operand weight, const Tensor& index) {
                 call.node(weight)->label(), call.node(index)->label());
   }
   const ValueId table = call.value(weight);
-  return call.result(call->gather(table, call.value(index)));
+  const ValueId checked = call->check_index(call.value(index), call.type(weight).shape[0]);
+  return call.result(call->gather(table, checked));
 }
 
 Tensor dropout(Operand x, double p) {
@@ -261,9 +262,9 @@ Tensor dropout(Operand x, double p) {
   return where(keeps, x * (1 / (1 - p)), 0.0);
 }
 
-Tensor cross_entropy(Operand logits, const Tensor& labels) {
+Tensor cross_entropy(Operand logits, const Tensor& labels, const CrossEntropyOptions& options) {
   Call call("cross_entropy", logits.loc());
-  if (call.widens(logits)) return cross_entropy(call.widened(logits), labels);
+  if (call.widens(logits)) return cross_entropy(call.widened(logits), labels, options);
   const TensorType type = call.type(logits);
   const int classes = type.shape.size() - 1;
   if (classes < 0 ||
@@ -273,7 +274,14 @@ Tensor cross_entropy(Operand logits, const Tensor& labels) {
                 type.to_string(), call.type(labels).to_string());
   }
   const ValueId x = call.value(logits);
-  return mean(call.result(call->cross_entropy(x, call.value(labels))));
+  const ValueId given = call.value(labels);
+  const bool ignores = options.ignore_index || call.trace().has_ignored(given);
+  const std::int32_t ignored = options.ignore_index.value_or(kIgnoreIndex);
+  const ValueId checked = call->check_index(given, type.shape[classes], ignores ? ignored : 0);
+  const Tensor losses = call.result(call->cross_entropy(x, checked));
+  if (!ignores) return mean(losses);
+  const Tensor counts = not_equal(labels, double(ignored));
+  return sum(where(counts, losses, 0.0)) / sum(cast(counts, type.dtype));
 }
 
 Tensor mse_loss(Operand input, const Tensor& target) {

@@ -52,8 +52,7 @@ struct AttentionOptions {
 Tensor attention(Operand q, const Tensor& k, const Tensor& v, const AttentionOptions& options = {});
 
 /// torch.nn.functional.embedding: weight[index] along dim 0, index i32 of any shape; index.shape +
-/// the weight's other dims. An index outside gives zeros (values on chips can't be checked when it
-/// is traced).
+/// the weight's other dims. An index outside ends the run, with its value and this call's line.
 Tensor embedding(Operand weight, const Tensor& index);
 /// Each element is 0 with probability p, else x / (1 - p); numbers as in random.hpp. x is floating.
 /// For training only: leave it out in evaluation.
@@ -61,9 +60,14 @@ Tensor dropout(Operand x, double p = 0.5);
 
 // Losses: the mean over the elements of the global tensors, f32[].
 
+struct CrossEntropyOptions {
+  /// Labels that are left out, of the mean too. Where there is none, -100 is, as in torch, if the
+  /// labels come from a to_device() of that trace that has some.
+  std::optional<std::int32_t> ignore_index{};
+};
 /// Mean of -log_softmax(logits)[label]; logits [..., classes], labels i32[...] from 0 to classes -
-/// 1: another label adds 0 to the sum (values on chips can't be checked when it is traced).
-Tensor cross_entropy(Operand logits, const Tensor& labels);
+/// 1. Another label ends the run, with its value and the line of this call.
+Tensor cross_entropy(Operand logits, const Tensor& labels, const CrossEntropyOptions& options = {});
 Tensor mse_loss(Operand input, const Tensor& target);
 Tensor l1_loss(Operand input, const Tensor& target);
 /// torch's binary_cross_entropy_with_logits, targets from 0 to 1.

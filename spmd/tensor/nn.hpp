@@ -28,7 +28,7 @@ class Linear : public Module {
 };
 
 /// torch.nn.Embedding: weight f32[num_embeddings, embedding_dim], normal. Of i32[...] from 0 to
-/// num_embeddings - 1 it gives [..., embedding_dim]; another index gives zeros.
+/// num_embeddings - 1 it gives [..., embedding_dim]; another index ends the run.
 class Embedding : public Module {
  public:
   struct Options {

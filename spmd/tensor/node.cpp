@@ -36,6 +36,14 @@ std::string file_line(const std::source_location& loc) {
   return fmt::format("{}:{}", path.substr(path.rfind('/') + 1), loc.line());
 }
 
+std::string to_string(const RunSite& site) {
+  if (site.loc.line() == 0) return "";
+  return fmt::format("the {} at {}", site.function.empty() ? "read" : site.function,
+                     file_line(site.loc));
+}
+
+bool is_read(std::string_view site) { return site.starts_with("the read at "); }
+
 void fail_undefined(const std::optional<std::source_location>& loc) {
   fail(Errc::invalid_argument,
        "a tensor without a value (default-constructed) is used; assign one to it first{}",

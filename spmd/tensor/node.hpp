@@ -25,7 +25,8 @@ struct TensorNode {
   std::string name;                  ///< full name of a parameter or optimizer state, else empty
   std::variant<std::monostate, HostData, BufferPtr> storage;
   std::optional<Sharding> marked;  ///< asked for before it first lay on the chips
-  BufferPtr kept{};  ///< what a loop that was interrupted has left of it, to its first use
+  BufferPtr kept{};          ///< what a loop that was interrupted has left of it, to its first use
+  bool has_ignored = false;  ///< labels, some of which are kIgnoreIndex
   std::source_location loc{};  ///< of the call that brought it to the chips; line 0: unknown
 
   /// Of a value that was computed because something was read in the middle of a step, in which no
@@ -36,6 +37,10 @@ struct TensorNode {
     std::vector<std::weak_ptr<const TensorNode>> from;
   };
   Cut cut{};
+
+  /// Of what was recorded: by which call, on which thread (gettid).
+  std::source_location recorded{};
+  int thread = 0;
 
   std::uint64_t trace = 0;      ///< the trace that the next two belong to
   ValueId value = kNoId;        ///< its current value

@@ -130,6 +130,10 @@ Tensor sum(Operand x, std::vector<int> dims, bool keepdim) {
 
 Tensor mean(Operand x, std::vector<int> dims, bool keepdim) {
   Call call("mean", x.loc());
+  if (call.type(x).num_elements() == 0) {
+    call.refuse("{} has no elements, and their mean would be NaN; leave an empty batch out",
+                call.node(x)->label());
+  }
   const Tensor total = reduce("mean", ReduceKind::add, x, dims, keepdim);
   const auto count = static_cast<double>(call.type(x).num_elements());
   return total * (static_cast<double>(total.num_elements()) / count);

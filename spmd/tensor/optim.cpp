@@ -1,5 +1,6 @@
 #include <weft/spmd/tensor/optim.hpp>
 
+#include <algorithm>
 #include <array>
 #include <limits>
 
@@ -55,6 +56,15 @@ Optimizer::Group& Optimizer::add_group(const std::vector<Parameter>& parameters,
   return groups_.back();
 }
 
+void Optimizer::expect_parameters(const std::source_location& loc) const {
+  const auto has_parameters = [](const Group& group) { return !group.slots.empty(); };
+  if (std::ranges::any_of(groups_, has_parameters)) return;
+  fail(Errc::invalid_argument,
+       "{}: it got an empty parameter list; give it what is to be trained, as module.parameters() "
+       "of a module whose layers are made with *this (at {})",
+       name_, file_line(loc));
+}
+
 void Optimizer::step(std::span<const Tensor> grads, std::source_location loc) {
   Call call(step_name_, loc);
   const std::vector<Parameter> all = parameters();
@@ -107,10 +117,11 @@ void Optimizer::set_lr(double lr, std::size_t group) {
   groups_.at(group).lr.set(lr);
 }
 
-SGD::SGD(const std::vector<Parameter>& parameters, const Options& options)
-    : SGD({{parameters, options}}) {}
+SGD::SGD(const std::vector<Parameter>& parameters, const Options& options, std::source_location loc)
+    : SGD({{parameters, options}}, loc) {}
 
-SGD::SGD(const std::vector<ParameterGroup<Options>>& groups) : Optimizer("SGD") {
+SGD::SGD(const std::vector<ParameterGroup<Options>>& groups, std::source_location loc)
+    : Optimizer("SGD") {
   static constexpr std::array kStates{"momentum_buffer"};
   for (const auto& [parameters, options] : groups) {
     expect_between("SGD: momentum", options.momentum, kInfinity);
@@ -121,6 +132,7 @@ SGD::SGD(const std::vector<ParameterGroup<Options>>& groups) : Optimizer("SGD") 
     options_.push_back(options);
     add_group(parameters, options.lr, std::span(kStates).first(options.momentum > 0 ? 1 : 0));
   }
+  expect_parameters(loc);
 }
 
 void SGD::update(std::size_t group_index, Slot& slot, const Tensor& grad,
@@ -137,12 +149,15 @@ void SGD::update(std::size_t group_index, Slot& slot, const Tensor& grad,
   p.assign(p - group(group_index).lr * direction);
 }
 
-Adam::Adam(const std::vector<Parameter>& parameters, const Options& options)
-    : Adam({{parameters, options}}) {}
+Adam::Adam(const std::vector<Parameter>& parameters, const Options& options,
+           std::source_location loc)
+    : Adam({{parameters, options}}, loc) {}
 
-Adam::Adam(const std::vector<ParameterGroup<Options>>& groups) : Adam("Adam", false, groups) {}
+Adam::Adam(const std::vector<ParameterGroup<Options>>& groups, std::source_location loc)
+    : Adam("Adam", false, groups, loc) {}
 
-Adam::Adam(std::string name, bool decoupled, const std::vector<ParameterGroup<Options>>& groups)
+Adam::Adam(std::string name, bool decoupled, const std::vector<ParameterGroup<Options>>& groups,
+           const std::source_location& loc)
     : Optimizer(name), decoupled_(decoupled) {
   static constexpr std::array kStates{"exp_avg", "exp_avg_sq"};
   for (const auto& [parameters, options] : groups) {
@@ -159,6 +174,7 @@ Adam::Adam(std::string name, bool decoupled, const std::vector<ParameterGroup<Op
                                            0, {}, DType::f64));
     }
   }
+  expect_parameters(loc);
 }
 
 std::vector<Tensor> Adam::begin(std::size_t group_index) {
@@ -206,11 +222,12 @@ std::vector<ParameterGroup<Adam::Options>> as_adam(
 
 }  // namespace
 
-AdamW::AdamW(const std::vector<Parameter>& parameters, const Options& options)
-    : AdamW({{parameters, options}}) {}
+AdamW::AdamW(const std::vector<Parameter>& parameters, const Options& options,
+             std::source_location loc)
+    : AdamW({{parameters, options}}, loc) {}
 
-AdamW::AdamW(const std::vector<ParameterGroup<Options>>& groups)
-    : Adam("AdamW", true, as_adam(groups)) {}
+AdamW::AdamW(const std::vector<ParameterGroup<Options>>& groups, std::source_location loc)
+    : Adam("AdamW", true, as_adam(groups), loc) {}
 
 Tensor clip_by_global_norm(std::span<Tensor> grads, double max_norm, std::source_location loc) {
   Call call("clip_by_global_norm", loc);

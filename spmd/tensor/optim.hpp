@@ -19,8 +19,7 @@ struct ParameterGroup {
   Options options;
 };
 
-/// What all optimizers do. Learning rates are inputs of the program: a schedule (schedule.hpp) is
-/// `set_lr` before each step, and no step is a new program.
+/// Learning rates are inputs of the program: a schedule (schedule.hpp) calls set_lr() in each step.
 class Optimizer {
  public:
   virtual ~Optimizer() = default;
@@ -61,6 +60,7 @@ class Optimizer {
   Group& add_group(const std::vector<Parameter>& parameters, double lr,
                    std::span<const char* const> states);
   const Group& group(std::size_t i) const { return groups_[i]; }
+  void expect_parameters(const std::source_location& loc) const;
   /// Comes before the updates of the group's parameters, which get what it returns as `shared`.
   virtual std::vector<Tensor> begin(std::size_t /*group*/) { return {}; }
   virtual void update(std::size_t group, Slot& slot, const Tensor& grad,
@@ -82,9 +82,11 @@ class SGD : public Optimizer {
     bool nesterov = false;
   };
   /// Throws invalid_argument for options that torch refuses as well: a negative number, nesterov
-  /// without momentum.
-  SGD(const std::vector<Parameter>& parameters, const Options& options);
-  explicit SGD(const std::vector<ParameterGroup<Options>>& groups);
+  /// without momentum; and where no group has a parameter.
+  SGD(const std::vector<Parameter>& parameters, const Options& options,
+      std::source_location loc = std::source_location::current());
+  explicit SGD(const std::vector<ParameterGroup<Options>>& groups,
+               std::source_location loc = std::source_location::current());
 
  private:
   void update(std::size_t group, Slot& slot, const Tensor& grad,
@@ -105,13 +107,15 @@ class Adam : public Optimizer {
     double eps = 1e-8;
     double weight_decay = 0;
   };
-  /// Throws invalid_argument for options that torch refuses as well: a negative number, a beta of 1
-  /// or more.
-  Adam(const std::vector<Parameter>& parameters, const Options& options);
-  explicit Adam(const std::vector<ParameterGroup<Options>>& groups);
+  /// Throws as SGD does, and for a beta of 1 or more.
+  Adam(const std::vector<Parameter>& parameters, const Options& options,
+       std::source_location loc = std::source_location::current());
+  explicit Adam(const std::vector<ParameterGroup<Options>>& groups,
+                std::source_location loc = std::source_location::current());
 
  protected:
-  Adam(std::string name, bool decoupled, const std::vector<ParameterGroup<Options>>& groups);
+  Adam(std::string name, bool decoupled, const std::vector<ParameterGroup<Options>>& groups,
+       const std::source_location& loc);
 
  private:
   std::vector<Tensor> begin(std::size_t group) override;
@@ -132,8 +136,10 @@ class AdamW : public Adam {
     double eps = 1e-8;
     double weight_decay = 1e-2;
   };
-  AdamW(const std::vector<Parameter>& parameters, const Options& options);
-  explicit AdamW(const std::vector<ParameterGroup<Options>>& groups);
+  AdamW(const std::vector<Parameter>& parameters, const Options& options,
+        std::source_location loc = std::source_location::current());
+  explicit AdamW(const std::vector<ParameterGroup<Options>>& groups,
+                 std::source_location loc = std::source_location::current());
 };
 
 /// torch.nn.utils.clip_grad_norm_: scales all gradients by one factor so that the norm of all their

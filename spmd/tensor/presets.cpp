@@ -106,6 +106,11 @@ void data_parallel(std::span<const Tensor> batch, const Mesh& mesh, const std::s
   }
 }
 
+void data_parallel(std::initializer_list<Tensor> batch, const Mesh& mesh, const std::string& axis,
+                   std::source_location loc) {
+  data_parallel(std::span(batch.begin(), batch.size()), mesh, axis, loc);
+}
+
 void tensor_parallel(const Module& module, const Mesh& mesh,
                      const std::vector<TensorParallelRule>& rules, const std::string& axis,
                      std::source_location loc) {

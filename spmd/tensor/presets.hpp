@@ -7,6 +7,7 @@
 /// names it, invalid_argument for an axis that it hasn't got, and invalid_argument for a tensor
 /// that already lies on the chips in another way.
 
+#include <initializer_list>
 #include <source_location>
 #include <span>
 #include <string>
@@ -25,6 +26,10 @@ void mark_sharding(const Module& module, const Mesh& mesh, const PartitionSpec& 
 
 /// Data parallelism: the batch's dim 0 over `axis`. Gradients are all-reduced.
 void data_parallel(std::span<const Tensor> batch, const Mesh& mesh,
+                   const std::string& axis = "data",
+                   std::source_location loc = std::source_location::current());
+/// As in data_parallel({x, labels}, mesh).
+void data_parallel(std::initializer_list<Tensor> batch, const Mesh& mesh,
                    const std::string& axis = "data",
                    std::source_location loc = std::source_location::current());
 

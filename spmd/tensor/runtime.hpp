@@ -45,7 +45,17 @@ struct RunSite {
   std::source_location loc;
   int max_programs = 0;  ///< that may be compiled for it; 0: any number
   bool ends_step = false;
+  bool detects_anomaly = false;  ///< see detect_anomaly
 };
+/// "the sync at train.cpp:41"; "" for a site without a place.
+std::string to_string(const RunSite& site);
+/// Whether that is the site of a read.
+bool is_read(std::string_view site);
+/// What to say of workers of which one reads.
+inline constexpr const char* kReadsAreCollective =
+    "; reads are collective: item(), to_vector() and to_bytes() of what isn't computed yet, or "
+    "lies "
+    "in shards, are calls for every worker, whatever it does with the value";
 
 /// Called by one thread: the one that runs the user's loop.
 class Runtime {
@@ -80,6 +90,9 @@ class Runtime {
   /// Ends a step: waits for the lease of the next one. Called by sync().
   virtual void end_step() = 0;
 
+  /// Says it to the user: a mistake that isn't an error.
+  virtual void warn(const std::string& text) = 0;
+
   MetricsTable& metrics() { return metrics_; }
   /// Brings what others have measured into the table, before it is shown.
   virtual void collect_metrics() {}
@@ -104,7 +117,12 @@ class RuntimeScope {
 
  private:
   std::unique_ptr<Trace> trace_;
+  int thread_;
   Trace* outer_;  // the thread's trace before
 };
+
+/// Runs the step closures of the calling thread's loop that belong to steps that have ended: what
+/// the loop says next comes after what they say. Nothing in a closure, and outside of a loop.
+void run_step_closures();
 
 }  // namespace weft

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cstring>
 
 #include <weft/spmd/passes/grad.hpp>
@@ -14,6 +15,12 @@ Tensor make_data(std::span<const Element> elements, const TensorType& type,
   if (static_cast<std::int64_t>(elements.size()) != type.num_elements()) {
     fail(Errc::invalid_argument, "to_device: {} elements are given for {}, which has {} (at {})",
          elements.size(), type.to_string(), type.num_elements(), file_line(loc));
+  }
+  if (elements.empty()) {
+    fail(Errc::invalid_argument,
+         "to_device: {} has no elements, and a mean over none is NaN; leave an empty batch out (at "
+         "{})",
+         type.to_string(), file_line(loc));
   }
   return Tensor(host_node(type, InputKind::data, "", std::as_bytes(elements), loc));
 }
@@ -82,7 +89,9 @@ Tensor to_device(std::span<const float> elements, const Shape& shape, std::sourc
 
 Tensor to_device(std::span<const std::int32_t> elements, const Shape& shape,
                  std::source_location loc) {
-  return make_data(elements, {DType::i32, shape}, loc);
+  Tensor labels = make_data(elements, {DType::i32, shape}, loc);
+  labels.node()->has_ignored = std::ranges::find(elements, kIgnoreIndex) != elements.end();
+  return labels;
 }
 
 Scalar::Scalar(double value)

@@ -84,6 +84,9 @@ class Operand {
   std::source_location loc_;
 };
 
+/// torch's ignore_index: a label that cross_entropy leaves out.
+inline constexpr std::int32_t kIgnoreIndex = -100;
+
 // Making tensors. The data are global: every worker passes the same.
 Tensor to_device(std::span<const float> elements, const Shape& shape,
                  std::source_location loc = std::source_location::current());

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include <weft/spmd/error.hpp>
-#include <weft/spmd/passes/vjp.hpp>
+#include <weft/spmd/tensor/loop_threads.hpp>
 #include <weft/spmd/tensor/random.hpp>
 
 namespace weft {
@@ -29,13 +29,6 @@ bool may_be_kept(const TensorNode& node) {
   return node.is_state() && std::holds_alternative<HostData>(node.storage);
 }
 
-[[noreturn]] void fail_lost(const TensorNode& node, const std::source_location& loc) {
-  fail(Errc::invalid_argument,
-       "{} was never computed: it was recorded on another thread, or in a loop that ended before a "
-       "sync (at {})",
-       node.label(), file_line(loc));
-}
-
 /// The value of a tensor that lies in shards, whole on every chip: a program of its own, so that
 /// what is being recorded isn't disturbed.
 BufferPtr gather(Runtime& runtime, const TensorNode& node, const std::source_location& loc) {
@@ -55,27 +48,37 @@ BufferPtr gather(Runtime& runtime, const TensorNode& node, const std::source_loc
 }  // namespace
 
 RuntimeScope::RuntimeScope(Runtime& runtime)
-    : trace_(std::make_unique<Trace>(runtime)), outer_(current_trace) {
+    : trace_(std::make_unique<Trace>(runtime)),
+      thread_(this_thread_number()),
+      outer_(current_trace) {
   current_trace = trace_.get();
+  LoopThreads::add(thread_);
 }
 
-RuntimeScope::~RuntimeScope() { current_trace = outer_; }
+RuntimeScope::~RuntimeScope() {
+  LoopThreads::remove(thread_);
+  current_trace = outer_;
+}
 
 void RuntimeScope::finish() { trace_->finish(); }
 
-Trace& Trace::current(const std::source_location& loc) {
-  if (current_trace == nullptr) {
-    fail(Errc::not_found,
-         "no runtime on this thread records tensor ops; call them from a training loop, which "
-         "Trainer::fit runs, or inside a weft::RuntimeScope (at {})",
-         file_line(loc));
-  }
-  return *current_trace;
+void run_step_closures() {
+  if (current_trace != nullptr) current_trace->catch_up();
 }
 
-Trace::Trace(Runtime& runtime) : runtime_(&runtime), serial_(next_serial()), builder_(program_) {}
+Trace& Trace::current(const std::source_location& loc) {
+  if (current_trace != nullptr) return *current_trace;
+  fail_off_thread(loc);
+}
 
-void Trace::enter(const Site& site) {
+Trace::Trace(Runtime& runtime)
+    : runtime_(&runtime),
+      serial_(next_serial()),
+      builder_(program_),
+      thread_(this_thread_number()),
+      watch_(runtime) {}
+
+void Trace::enter(const TraceSite& site) {
   site_ = site;
   builder_.set_loc(locs_.intern(program_, site.loc));
 }
@@ -157,6 +160,9 @@ Tensor Trace::record(ValueId value) {
   node->type = program_.type(value);
   node->trace = serial_;
   node->value = value;
+  node->thread = thread_;
+  if (site_) node->recorded = site_->loc;
+  watch_.recorded(program_.num_ops(), node->recorded);
   return Tensor(node);
 }
 
@@ -191,61 +197,6 @@ void Trace::run(const RunSite& site, const TensorNode* whole) {
     if (whole != nullptr) note_cut(site.loc);
   }
   reset();
-}
-
-bool Trace::carries_gradient(OpId op) const {
-  return has_vjp(program_.kind(op)) && is_floating(program_.type(program_.result(op)).dtype);
-}
-
-/// The outputs are inputs of what is recorded next.
-void Trace::note_cut(const std::source_location& loc) const {
-  std::vector<NodePtr> input_of(program_.num_values());
-  for (std::size_t i = 0; i < inputs_.size(); ++i) input_of[program_.inputs[i].value] = inputs_[i];
-  for (const NodePtr& node : outputs_) {
-    if (node->is_state() || !is_floating(node->type.dtype)) continue;
-    node->cut = {loc, runtime_->step(), {}};
-    auto& from = node->cut.from;
-    std::vector<bool> seen(program_.num_values(), false);
-    std::vector<ValueId> open{node->value};
-    while (!open.empty()) {
-      const ValueId value = open.back();
-      open.pop_back();
-      if (seen[value]) continue;
-      seen[value] = true;
-      if (const OpId op = program_.defining_op(value); op != kNoId) {
-        if (!carries_gradient(op)) continue;
-        const auto operands = program_.op_operands(op);
-        open.insert(open.end(), operands.begin(), operands.end());
-      } else if (const NodePtr& input = input_of[value]; input != nullptr) {
-        from.push_back(input);
-        if (input->cut.step != node->cut.step) continue;
-        from.insert(from.end(), input->cut.from.begin(), input->cut.from.end());
-      }
-    }
-    // Each once: what is read in a loop would list them more and more often.
-    std::ranges::sort(from, std::owner_less<>());
-    const auto same = [](const auto& a, const auto& b) {
-      return !a.owner_before(b) && !b.owner_before(a);
-    };
-    from.erase(std::unique(from.begin(), from.end(), same), from.end());
-  }
-}
-
-const TensorNode* Trace::cut_from(std::span<const NodePtr> wrt, ValueId loss) const {
-  std::vector<bool> reached(program_.num_values(), false);
-  reached[loss] = true;
-  for (OpId op = program_.num_ops(); op-- > 0;) {
-    if (!reached[program_.result(op)] || !carries_gradient(op)) continue;
-    for (const ValueId operand : program_.op_operands(op)) reached[operand] = true;
-  }
-  for (std::size_t i = 0; i < inputs_.size(); ++i) {
-    const TensorNode::Cut& cut = inputs_[i]->cut;
-    if (!reached[program_.inputs[i].value] || cut.step != runtime_->step()) continue;
-    for (const auto& from : cut.from) {
-      if (std::ranges::find(wrt, from.lock()) != wrt.end()) return inputs_[i].get();
-    }
-  }
-  return nullptr;
 }
 
 TracedProgram Trace::run_function(const RunSite& site, std::span<const Tensor> results) {
@@ -298,6 +249,7 @@ void Trace::add_parameter_outputs() {
 void Trace::add_output(const NodePtr& node, bool whole) {
   if (std::ranges::find(outputs_, node) != outputs_.end()) return;
   const bool closed = whole || node->type.num_elements() == 1;
+  if (!closed) watch_.output(program_, node->value);
   const auto number = std::ranges::count(program_.outputs, -1, &ProgramOutput::updates);
   program_.add_output(node->value, fmt::format("out.{}", number),
                       closed ? Sharding::closed() : Sharding::open(node->type.shape.size()));
@@ -307,9 +259,12 @@ void Trace::add_output(const NodePtr& node, bool whole) {
 void Trace::execute(const Program& program, const Fingerprint& key,
                     std::span<const Binding> bindings, std::span<const NodePtr> inputs,
                     std::span<const NodePtr> outputs, const RunSite& site) {
+  RunSite checked = site;
+  checked.detects_anomaly = detects_anomaly_;
   runtime_->metrics().count("CreateXlaTensor", std::exchange(tensor_count_, 0));
-  const Runtime::RunResult result = runtime_->run(program, key, bindings, site);
+  const Runtime::RunResult result = runtime_->run(program, key, bindings, checked);
   ++run_count_;
+  watch_.ran(site);
   WEFT_CHECK(result.input_buffers.size() == inputs.size(), result.input_buffers.size(),
              inputs.size());
   WEFT_CHECK(result.outputs.size() == outputs.size(), result.outputs.size(), outputs.size());
@@ -323,8 +278,13 @@ void Trace::execute(const Program& program, const Fingerprint& key,
 void Trace::end_step() {
   runtime_->metrics().count("MarkStep");
   runtime_->end_step();
+  watch_.step_ended();
   run_closures(closures_before_);
   closures_before_ = closures_.size();
+}
+
+void Trace::catch_up() {
+  if (!in_closure_) run_closures(closures_before_);
 }
 
 void Trace::finish() { run_closures(closures_.size()); }
@@ -334,6 +294,8 @@ void Trace::run_closures(std::size_t count) {
   for (; count > 0; --count) {
     const std::function<void()> closure = std::move(closures_.front());
     closures_.pop_front();
+    in_closure_ = true;
+    const std::shared_ptr<void> left(nullptr, [this](void*) { in_closure_ = false; });
     closure();
   }
 }
@@ -379,7 +341,12 @@ std::vector<std::byte> Trace::read(const NodePtr& of, const std::source_location
   if (!std::holds_alternative<BufferPtr>(node->storage)) fail_lost(*node, loc);
   BufferPtr buffer = std::get<BufferPtr>(node->storage);
   if (!buffer->sharding().is_replicated()) buffer = gather(runtime, *node, loc);
-  return runtime.read(*buffer);
+  try {
+    return runtime.read(*buffer);
+  } catch (const Error& error) {
+    if (error.code() != Errc::invalid_argument) throw;
+    throw Error(error.code(), fmt::format("{} (at {})", error.what(), file_line(loc)));
+  }
 }
 
 }  // namespace weft

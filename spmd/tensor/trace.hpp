@@ -18,6 +18,7 @@
 #include <weft/spmd/tensor/loc_table.hpp>
 #include <weft/spmd/tensor/node.hpp>
 #include <weft/spmd/tensor/runtime.hpp>
+#include <weft/spmd/tensor/step_watch.hpp>
 #include <weft/spmd/tensor/tensor.hpp>
 #include <weft/spmd/tensor/traced_program.hpp>
 
@@ -30,7 +31,7 @@ class Trace {
   Trace(const Trace&) = delete;
   Trace& operator=(const Trace&) = delete;
 
-  /// The calling thread's. Throws not_found, naming `loc`, outside of a RuntimeScope.
+  /// The calling thread's. Outside of a RuntimeScope it throws as fail_off_thread().
   static Trace& current(const std::source_location& loc);
   /// The tensor's row-major elements; runs what was recorded if they haven't been computed. What is
   /// on the host is read without a runtime.
@@ -38,25 +39,17 @@ class Trace {
 
   Runtime& runtime() { return *runtime_; }
   Builder& builder() { return builder_; }
-  /// The call that is being recorded; see Call.
-  struct Site {
-    std::string_view function;
-    std::source_location loc;
-  };
-  const std::optional<Site>& site() const { return site_; }
-  void enter(const Site& site);
+  const std::optional<TraceSite>& site() const { return site_; }
+  void enter(const TraceSite& site);
   void leave() { site_.reset(); }
-  /// A function of weft::compile that is being traced.
-  struct FunctionScope {
-    std::source_location loc;
-    bool full_graph = false;
-  };
-  const FunctionScope* function() const { return function_ ? &*function_ : nullptr; }
-  void enter_function(const FunctionScope& scope) { function_ = scope; }
+  const TracedFunction* function() const { return function_ ? &*function_ : nullptr; }
+  void enter_function(const TracedFunction& scope) { function_ = scope; }
   void leave_function() { function_.reset(); }
-  /// See AutocastScope.
+  /// See AutocastScope and detect_anomaly().
   std::optional<DType> autocast() const { return autocast_; }
   void set_autocast(std::optional<DType> dtype) { autocast_ = dtype; }
+  bool detects_anomaly() const { return detects_anomaly_; }
+  void set_detects_anomaly(bool on) { detects_anomaly_ = on; }
   /// Unique among all traces of the process.
   std::uint64_t id() const { return id_; }
 
@@ -74,6 +67,8 @@ class Trace {
   /// Of what has just been made: what the job has kept of it, where its loop was interrupted.
   static void claim_kept(TensorNode& node);
 
+  /// Whether the labels, or data that they are made of, have some that cross_entropy ignores.
+  bool has_ignored(ValueId labels) const;
   CheckpointRegions& regions() { return regions_; }
   /// An input that the loss depends on and that was computed from one of `wrt` before something was
   /// read; null if there is none.
@@ -93,12 +88,13 @@ class Trace {
   void run_again(const TracedProgram& traced, const RunSite& site);
   /// Forgets what was recorded since the last run: parameters have their values of then.
   void discard();
-  /// Programs that this trace has run.
   std::uint64_t run_count() const { return run_count_; }
 
   /// Ends a step, and runs the closures added in the steps before.
   void end_step();
   void add_closure(std::function<void()> closure) { closures_.push_back(std::move(closure)); }
+  /// Runs the closures of the steps that have ended, unless this is called by one of them.
+  void catch_up();
   /// Runs the closures that are left.
   void finish();
 
@@ -123,9 +119,10 @@ class Trace {
   Program program_;
   Builder builder_;
   LocTable locs_;
-  std::optional<Site> site_;
-  std::optional<FunctionScope> function_;
+  std::optional<TraceSite> site_;
+  std::optional<TracedFunction> function_;
   std::optional<DType> autocast_;
+  bool detects_anomaly_ = false;
   std::vector<NodePtr> inputs_;    // in the program's order
   std::vector<HostData> scalars_;  // by input: value of a runtime scalar, or null
   std::vector<NodePtr> outputs_;   // in the program's order; while it is run
@@ -139,12 +136,15 @@ class Trace {
   std::uint64_t tensor_count_ = 0;  // recorded since the last run
   std::deque<std::function<void()>> closures_;
   std::size_t closures_before_ = 0;  // of them, those of steps that have ended
-  NodePtr random_state_;             // an input of this trace; null before it is needed
-  std::uint32_t random_calls_ = 0;   // for random bits, in this trace
-  std::uint64_t random_step_ = 0;    // the step whose traces made `random_count_` of them before
+  bool in_closure_ = false;
+  NodePtr random_state_;            // an input of this trace; null before it is needed
+  std::uint32_t random_calls_ = 0;  // for random bits, in this trace
+  std::uint64_t random_step_ = 0;   // the step whose traces made `random_count_` of them before
   std::uint32_t random_count_ = 0;
   int data_count_ = 0;
   int scalar_count_ = 0;
+  const int thread_;
+  StepWatch watch_;
 };
 
 }  // namespace weft

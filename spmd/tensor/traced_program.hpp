@@ -2,12 +2,26 @@
 /// TracedProgram: what a trace has run, to be run again. For the files of this folder.
 
 #include <cstdint>
+#include <source_location>
+#include <string_view>
 #include <vector>
 
 #include <weft/spmd/program/program.hpp>
 #include <weft/spmd/tensor/node.hpp>
 
 namespace weft {
+
+/// The call that is being recorded; see Call.
+struct TraceSite {
+  std::string_view function;
+  std::source_location loc;
+};
+
+/// A function of weft::compile that is being traced.
+struct TracedFunction {
+  std::source_location loc;
+  bool full_graph = false;
+};
 
 /// A program with the tensors that it reads and those that it makes or updates.
 struct TracedProgram {

@@ -36,7 +36,7 @@ fs::path folder_of(const std::string& job) {
 /// Handshakes with which a worker would not come.
 void expect_takes_handshakes(const fs::path& socket, int count, std::deque<UnixStranger>& silent) {
   const std::string token(32, 'f');
-  const std::string wrong = preamble("weftdoor", 1, token);
+  const std::string wrong = preamble("weftdoor", kAbi, token);
   const std::vector<std::string> wholes{
       basp(1, 0, 0),            // a client's handshake without a payload
       basp(0, 0, 3),            // a server's handshake without a payload
@@ -83,7 +83,7 @@ TEST(Door, StrangersChangeNoBitOfTheResult) {
   const fs::path socket = folder_of(job) / "control";
   {
     const UnixStranger friendly(socket);  // so that it is the token that the others lack
-    friendly.say(preamble("weftdoor", 1, variable_of(job, "WEFT_JOB_TOKEN")));
+    friendly.say(preamble("weftdoor", kAbi, app.token()));
     ASSERT_EQ(friendly.hear(32).size(), 32U);
   }
   std::deque<UnixStranger> silent;
@@ -111,8 +111,7 @@ TEST(Door, AnotherUserIsRefusedEvenWithTheRightToken) {
   const std::string job = app.job();
   const std::string mark = app.wait_for_line("mark loop");
   for (int i = 0; i < 3; ++i) {
-    expect_refuses_another_user(folder_of(job),
-                                preamble("weftdoor", 1, variable_of(job, "WEFT_JOB_TOKEN")));
+    expect_refuses_another_user(folder_of(job), preamble("weftdoor", kAbi, app.token()));
   }
   ::kill(testing::marked(mark), SIGKILL);
   EXPECT_EQ(app.wait(), 0) << app.output();

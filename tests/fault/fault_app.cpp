@@ -1,10 +1,12 @@
 /// A program whose victim worker misbehaves at step --at in the way that --mode names; with
 /// --max-failures only the first time. What the job came to is written to --json.
 
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
@@ -18,6 +20,7 @@
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
+#include <weft/tests/fault/misbehave.hpp>
 #include <weft/transport/state_directory.hpp>
 #include <weft/weft.hpp>
 
@@ -38,60 +41,14 @@ struct Options {
   int state_versions = 2;
   std::uint64_t save_every = 0;
   std::uint64_t ask_every = 1;
+  double backoff_s = 0.1;
+  int deaths = 0;
   bool first_reports = false;
   std::string storage = "~/weft_runs";
   int check_replicas_every = 0;
   weft::TlsConfig tls{};
   std::string json;
 };
-
-/// Tells the test where this worker is, and stays there until it is killed.
-[[noreturn]] void stop_at_mark(const char* mark) {
-  fmt::print("mark {} {}\n", mark, ::getpid());
-  std::fflush(stdout);
-  for (;;) ::pause();
-}
-
-[[noreturn]] void flood() {
-  fmt::print("mark flood {}\n", ::getpid());
-  for (;;) fmt::print("{}\n", std::string(1000, 'x'));
-}
-
-[[noreturn]] void spin() {
-  for (std::atomic<bool> forever = true;;) forever = !forever;
-}
-
-[[noreturn]] void deadlock() {
-  std::mutex mutex;
-  const std::lock_guard first(mutex);
-  std::jthread([&] { const std::lock_guard second(mutex); }).join();
-  std::abort();
-}
-
-/// Until it gets no more, once the test has let it go on.
-[[noreturn]] void eat_memory() {
-  fmt::print("mark oom {}\n", ::getpid());
-  std::fflush(stdout);
-  std::raise(SIGSTOP);
-  for (std::vector<std::string> eaten;;) eaten.emplace_back(std::size_t{1} << 20, 'x');
-}
-
-void misbehave(const std::string& mode) {
-  if (mode == "oom") eat_memory();
-  if (mode == "bad_alloc") std::string(std::string().max_size() / 2, 'x');
-  if (mode == "spin") spin();
-  if (mode == "deadlock") deadlock();
-  if (mode == "flood") flood();
-  if (mode == "fit_in_loop") weft::Trainer([](weft::TrainContext&) {}).fit();
-  if (mode == "throw") throw std::runtime_error("boom");
-  if (mode == "weft_error") weft::fail(weft::Errc::invalid_argument, "no such thing");
-  if (mode == "exit_0") std::_Exit(0);
-  if (mode == "exit_3") std::_Exit(3);
-  if (mode == "segv" || mode == "segv_flip") std::raise(SIGSEGV);
-  if (mode == "check") WEFT_CHECK(1 + 1 == 3, mode);
-  if (mode == "stop") std::raise(SIGSTOP);
-  if (mode == "mark") stop_at_mark("loop");
-}
 
 void add_up(weft::TrainContext& ctx, std::size_t size) {
   ctx.on_each_chip([size](weft::Chip& chip) {
@@ -100,6 +57,9 @@ void add_up(weft::TrainContext& ctx, std::size_t size) {
   });
 }
 
+/// Opened before the loops run, when it loses its names.
+std::optional<weft::JobMemory> memory_to_flip;
+
 /// Turns a bit of what the last chip of the victim holds of `sum`, which all chips have.
 void flip(weft::TrainContext& ctx, const weft::Parameter& sum, bool victim) {
   const float value = sum.to_vector()[0];
@@ -107,7 +67,7 @@ void flip(weft::TrainContext& ctx, const weft::Parameter& sum, bool victim) {
   const int first = ctx.world_rank() * chips;
   const weft::Mesh& mesh = *ctx.mesh();
   const std::uint64_t step = ctx.step();
-  weft::JobMemory memory = weft::JobMemory::open(ctx.job_id());
+  weft::JobMemory& memory = memory_to_flip.value();
   ctx.on_each_chip([&](weft::Chip& chip) {
     if (!victim || chip.local_index() != chips - 1) return;
     // Nothing says yet where this version lies, but it has the place of an earlier one.
@@ -131,6 +91,16 @@ bool first_time(const std::string& file) {
   if (std::filesystem::exists(file)) return false;
   std::ofstream(file) << "once";
   return true;
+}
+
+/// Ends the process if it is one of the first so many that the victim's successors are.
+void die_again(const std::string& once, int deaths) {
+  const std::string file = once + ".deaths";
+  int before = 0;
+  std::ifstream(file) >> before;
+  if (!std::filesystem::exists(once) || before == deaths) return;
+  std::ofstream(file) << before + 1;
+  std::_Exit(3);
 }
 
 /// The file of this worker in the checkpoint says at which step it was written, and what it has.
@@ -230,6 +200,16 @@ void epochs(weft::TrainContext& ctx, const weft::Config& config) {
   }
 }
 
+/// One label, on the last chip, is no class.
+weft::Tensor label_loss(const weft::TrainContext& ctx) {
+  const std::int64_t size = ctx.num_devices();
+  std::vector<std::int32_t> labels(static_cast<std::size_t>(size), 1);
+  labels.back() = 12;
+  const weft::Tensor given = weft::to_device(labels, {size});
+  weft::mark_sharding(given, *ctx.mesh(), {{"data", "model"}});
+  return weft::cross_entropy(weft::iota({size, 10}, 1, weft::DType::f32), given);
+}
+
 void loop(weft::TrainContext& ctx, const weft::Config& config) {
   const std::string mode = config["mode"];
   if (mode == "epochs" || mode == "twin") return epochs(ctx, config);
@@ -246,6 +226,12 @@ void loop(weft::TrainContext& ctx, const weft::Config& config) {
     const bool now = victim && ctx.step() == config["at"] && (once.empty() || first_time(once));
     if (now && mode == "return") return;
     if (now) misbehave(mode);
+    if (now && config["deaths"] > 0) std::raise(SIGKILL);
+    if (mode == "all_sleep" && ctx.step() == 3 &&
+        (once.empty() || first_time(fmt::format("{}.{}", once, ctx.world_rank())))) {
+      for (;;) ::pause();
+    }
+    if (now && mode == "other_data") elements.back() += 1;
     if (mode == "other_size" && ctx.step() == 3) add_up(ctx, victim ? 5 : 4);
     if (now && mode == "chip_code") add_up(ctx, 4);
     if (mode.ends_with("flip") && ctx.step() == 5) flip(ctx, sum, victim);
@@ -256,6 +242,9 @@ void loop(weft::TrainContext& ctx, const weft::Config& config) {
     const weft::Tensor x = weft::to_device(elements, {std::ssize(elements)});
     weft::mark_sharding(x, *ctx.mesh(), {{"data", "model"}});
     weft::Tensor total = weft::sum(x * x);
+    if (now && mode == "read_alone") total.item();
+    if (ctx.step() >= config["at"] && mode == "nan") total = weft::log(-total);
+    if (ctx.step() == config["at"] && mode == "label") total = total + label_loss(ctx);
     if (now && mode == "diverge") total = weft::sum(x * x * 2.0);
     if (mode.starts_with("custom")) {
       if (now && mode == "custom_throw") square_throws = true;
@@ -269,24 +258,43 @@ void loop(weft::TrainContext& ctx, const weft::Config& config) {
     if (ctx.world_rank() == 0 || !config["first_reports"]) ctx.report(metrics);
     if (save_every != 0 && ctx.step() % save_every == 0) save(ctx, sum);
   }
+  if (mode != "ends_again") return;
+  // No two times of it are alike, and all have it before the victim is lost.
+  ctx.report({{"time", std::chrono::steady_clock::now().time_since_epoch().count()}});
+  add_up(ctx, 4);
+  if (victim && first_time(once)) std::raise(SIGKILL);
 }
 
 /// Says which job it is, for a test that looks at its board.
 class Announce : public weft::Callback {
  public:
-  explicit Announce(bool lose_folder) : lose_folder_(lose_folder) {}
+  explicit Announce(const std::string& mode) : mode_(mode) {}
   void on_start(const weft::JobInfo& job) override {
     fmt::print("job {}\n", job.id);
     std::fflush(stdout);
     folder_ = job.path;
+    job_ = job.id;
+    if (mode_.ends_with("flip")) memory_to_flip = weft::JobMemory::open(job.id);
   }
   void on_report(const weft::Metrics&) override {
-    if (lose_folder_) std::filesystem::remove_all(folder_);
+    if (mode_ == "lose_folder") std::filesystem::remove_all(folder_);
+    if (mode_ == "exit_in_callback") std::exit(5);
+    if (mode_ == "fork_in_callback") fork_child();
   }
 
  private:
-  bool lose_folder_;
+  /// A child that ends as programs do, and not by exec or _exit(), has nothing of the job's.
+  void fork_child() const {
+    const pid_t child = ::fork();
+    if (child == 0) std::exit(0);
+    ::waitpid(child, nullptr, 0);
+    weft::JobMemory::open(job_);
+    weft::Board::open(job_, true);
+  }
+
+  std::string mode_;
   std::string folder_;
+  std::string job_;
 };
 
 /// A fit() that throws comes before the one that counts; the workers of that one must pass it by.
@@ -299,9 +307,16 @@ void fit_in_vain() {
 
 int run(const Options& options) {
   if (options.mode == "second_fit") fit_in_vain();
+  // A worker takes it out of its environment when it comes to fit().
+  const char* token = std::getenv("WEFT_JOB_TOKEN");
+  if (token != nullptr) std::ofstream(options.json + ".token") << token;
   const char* index = std::getenv("WEFT_PROCESS_INDEX");
   const bool victim = index != nullptr && std::atoi(index) == options.victim;
+  if (index != nullptr && options.mode.ends_with("flip")) {
+    memory_to_flip = weft::JobMemory::open(std::getenv("WEFT_JOB_ID"));
+  }
   if (victim && options.mode == "never_join") stop_at_mark("main");
+  if (victim && options.deaths > 0) die_again(options.json + ".once", options.deaths);
   weft::Trainer trainer(
       loop, {.loop_config = {{"mode", options.mode},
                              {"victim", options.victim},
@@ -310,6 +325,7 @@ int run(const Options& options) {
                              {"save_every", options.save_every},
                              {"first_reports", options.first_reports},
                              {"ask_every", options.ask_every},
+                             {"deaths", options.deaths},
                              {"steps", options.steps}},
              .scaling = {.num_workers = options.workers, .chips_per_worker = options.chips},
              .backend = {.timeout_s = options.timeout_s,
@@ -320,13 +336,19 @@ int run(const Options& options) {
                      .storage_path = options.storage,
                      .failure = {.max_failures = options.max_failures,
                                  .restart = options.restart,
+                                 .backoff_s = options.backoff_s,
                                  .hang_timeout_s = options.hang_timeout_s,
                                  .state_versions = options.state_versions},
-                     .callbacks = {std::make_shared<Announce>(options.mode == "lose_folder")},
+                     .callbacks = {std::make_shared<Announce>(options.mode)},
                      .grace_s = options.grace_s,
                      .check_replicas_every = options.check_replicas_every}});
   const weft::Result result = trainer.fit();
   std::filesystem::remove(options.json + ".once");
+  std::filesystem::remove(options.json + ".token");
+  std::filesystem::remove(options.json + ".once.deaths");
+  for (int w = 0; w < options.workers; ++w) {
+    std::filesystem::remove(fmt::format("{}.once.{}", options.json, w));
+  }
   weft::Config json{
       {"ok", result.ok()}, {"path", result.path}, {"history", result.metrics_history}};
   for (const weft::Failure& failure : result.failures) {
@@ -365,6 +387,9 @@ int main(int argc, char** argv) {
   app.add_option("--state-versions", options.state_versions);
   app.add_option("--save-every", options.save_every);
   app.add_option("--ask-every", options.ask_every);
+  app.add_option("--backoff", options.backoff_s);
+  app.add_option("--deaths", options.deaths,
+                 "at --at the victim is killed, and so many of its successors before they join");
   app.add_flag("--first-reports", options.first_reports, "worker 0 alone reports metrics");
   app.add_option("--storage", options.storage);
   app.add_option("--check-replicas-every", options.check_replicas_every);

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <fstream>
 #include <initializer_list>
 #include <string>
 #include <string_view>
@@ -15,7 +16,17 @@ namespace weft::testing {
 /// fault_app with these arguments.
 class FaultApp : public AppProcess {
  public:
-  explicit FaultApp(const std::vector<std::string>& arguments) : AppProcess(words(arguments)) {}
+  explicit FaultApp(const std::vector<std::string>& arguments,
+                    const std::vector<std::string>& variables = {})
+      : AppProcess(words(arguments), variables) {}
+
+  /// The job's secret, once a worker has come to its loop.
+  std::string token() const {
+    std::ifstream file(json_path() + ".token");
+    std::string token;
+    file >> token;
+    return token;
+  }
 
  private:
   static std::vector<std::string> words(const std::vector<std::string>& arguments) {

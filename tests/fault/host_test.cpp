@@ -6,9 +6,13 @@
 #include <csignal>
 #include <filesystem>
 #include <fstream>
+#include <memory>
+#include <string>
+#include <vector>
 
 #include <weft/tests/fault/fault_process.hpp>
 #include <weft/transport/board.hpp>
+#include <weft/transport/segment.hpp>
 
 namespace weft {
 namespace {
@@ -29,7 +33,7 @@ TEST(Host, AFitThatThrewIsNotTheWorkersOwn) {
 TEST(Host, AFitInsideAFitIsRefused) {
   for (const char* workers : {"0", "2"}) {
     FaultApp app({"--mode", "fit_in_loop", "--victim", "0", "--workers", workers});
-    expect_words(failure_of(app), {"another fit() of this process runs"});
+    expect_words(failure_of(app), {"inside a training loop", "fault_app.cpp"});
   }
 }
 
@@ -40,6 +44,21 @@ TEST(Host, AClosedStdoutIsNoReasonToLeaveAnything) {
   app.close_output();
   EXPECT_EQ(app.wait(), 0);
   expect_nothing_left(job);
+}
+
+/// The host writes the result as JSON, which takes UTF-8 only.
+TEST(Host, ABoardThatWasScribbledOnIsNoReasonToThrow) {
+  FaultApp app({"--mode", "mark"});
+  const Board board = Board::open(app.job(), false);
+  const std::string mark = app.wait_for_line("mark loop");
+  for (const int chip : {2, 3}) board.device(chip).enter_collective(7, "\xff\xfe '\x9b'");
+  ::kill(std::stoi(mark.substr(mark.rfind(' '))), SIGKILL);
+  expect_words(failure_of(app), {"worker 1", "signal 9 (SIGKILL)", "\\xff\\xfe #7 '\\x9b'"});
+}
+
+TEST(Host, WhatALoopThrowsReachesItAsUtf8) {
+  FaultApp app({"--mode", "throw_bytes"});
+  expect_words(failure_of(app), {"worker 1", "std::runtime_error: boom \\xff"});
 }
 
 /// A pager that has stopped reading must not stop the supervision.
@@ -59,6 +78,30 @@ TEST(Host, ClosedStreamsAreNotTakenForFilesOfTheJob) {
       {"/bin/sh", "-c", "exec \"$@\" <&- >&- 2>&-", "sh", FAULT_APP, "--json", "{json}"});
   EXPECT_EQ(app.wait(), 0);
   EXPECT_TRUE(app.result().at("ok"));
+}
+
+/// The limit that the error names is enough, and the next lower one is refused as well; a worker
+/// that is lost and started again takes no more.
+TEST(Host, TooFewOpenFilesAreRefusedWithTheNumberThatIsEnough) {
+  const auto run_at = [](int limit, const char* workers) {
+    return std::make_unique<AppProcess>(std::vector<std::string>{
+        "/bin/sh", "-c", fmt::format("ulimit -S -n {}; exec \"$@\"", limit), "sh", FAULT_APP,
+        "--json", "{json}", "--workers", workers, "--mode", *workers == '0' ? "none" : "segv",
+        "--max-failures", *workers == '0' ? "0" : "1"});
+  };
+  for (const char* workers : {"0", "2", "7"}) {
+    const auto few = run_at(16, workers);
+    EXPECT_NE(few->wait(), 0);
+    const std::string text = few->output();
+    const auto command = text.rfind("ulimit -n ");
+    ASSERT_NE(command, text.npos) << text;
+    const int enough = std::stoi(text.substr(command + 10));
+    const auto refused = run_at(enough - 1, workers);
+    EXPECT_NE(refused->wait(), 0);
+    EXPECT_NE(refused->output().find(fmt::format("ulimit -n is {}", enough - 1)), text.npos);
+    const auto allowed = run_at(enough, workers);
+    EXPECT_EQ(allowed->wait(), 0) << allowed->output();
+  }
 }
 
 TEST(Host, ARuntimeFolderTooLongForASocketIsPassedOver) {
@@ -88,7 +131,20 @@ TEST(Host, ARunFolderThatIsLostIsAnErrorInTheResult) {
   FaultApp app({"--mode", "lose_folder"});
   const auto result = failure_of(app);
   EXPECT_EQ(result["code"], "io");
-  expect_words(result, {"progress.csv", "No such file or directory"});
+  expect_words(result, {"progress.csv", "the run's folder", "was removed while the job ran"});
+}
+
+/// It reports nothing meanwhile, and the successor of a lost worker would have no place for its
+/// log.
+TEST(Host, ARunFolderThatIsLostBeforeAWorkerComesAgainIsNamed) {
+  FaultApp app({"--mode", "mark", "--at", "0", "--max-failures", "-1"});
+  const std::string job = app.job();
+  const std::string mark = app.wait_for_line("mark loop");
+  std::filesystem::remove_all(Board::open(job, true).header().run_dir);
+  ::kill(std::stoi(mark.substr(mark.rfind(' '))), SIGKILL);
+  const auto result = failure_of(app);
+  EXPECT_EQ(result["code"], "io");
+  expect_words(result, {"the run's folder", "was removed while the job ran"});
 }
 
 TEST(Host, AnInterruptEndsTheJobAndCleansUp) {
@@ -112,6 +168,49 @@ TEST(Host, ALoopThatDoesNotReturnEndsWithItsProcessAtTheSecondInterrupt) {
   ::kill(app.pid(), SIGINT);
   EXPECT_EQ(app.wait(), 128 + SIGINT);
   expect_nothing_left(job);
+}
+
+TEST(Host, AnExitInACallbackLeavesNothing) {
+  for (const char* workers : {"0", "3"}) {
+    FaultApp app({"--mode", "exit_in_callback", "--workers", workers});
+    const std::string job = app.job();
+    EXPECT_EQ(app.wait(), 5) << app.output();
+    wait_until([&] { return testing::processes_of(job).empty(); });
+    expect_nothing_left(job);
+  }
+}
+
+TEST(Host, AForkedChildThatExitsTakesNothingFromTheJob) {
+  FaultApp app({"--mode", "fork_in_callback", "--max-failures", "1"});
+  EXPECT_EQ(app.wait(), 0) << app.output();
+  EXPECT_TRUE(app.result().at("ok"));
+}
+
+/// No process is told of any of these in time: the kernel frees the memory, which has no name any
+/// more. The board stays for `weft inspect`, until the next job.
+TEST(Host, ATrainerThatIsKilledLeavesNoTensors) {
+  for (const int signal : {SIGKILL, SIGSEGV, SIGABRT, SIGQUIT, SIGXCPU}) {
+    for (const char* workers : {"0", "3"}) {
+      const char* victim = *workers == '0' ? "0" : "1";
+      AppProcess app({"/bin/sh", "-c", "ulimit -c 0; exec \"$@\"", "sh", FAULT_APP, "--json",
+                      "{json}", "--mode", "mark", "--workers", workers, "--victim", victim});
+      const std::string job = app.job();
+      app.wait_for_line("mark loop");
+      ::kill(app.pid(), signal);
+      EXPECT_EQ(app.wait(), 128 + signal);
+      wait_until([&] { return testing::processes_of(job).empty(); });
+      EXPECT_EQ(Segment::list("weft-" + job), std::vector{Board::segment_name(job)});
+    }
+  }
+  FaultApp next({"--mode", "none"});
+  EXPECT_EQ(next.wait(), 0) << next.output();
+}
+
+TEST(Host, ALimitOfFileSizesIsAnErrorThatNamesIt) {
+  AppProcess app(
+      {"/bin/sh", "-c", "ulimit -f 100000; exec \"$@\" 2>&1", "sh", FAULT_APP, "--json", "{json}"});
+  EXPECT_NE(app.wait(), 128 + SIGXFSZ);
+  EXPECT_NE(app.output().find("ulimit -f unlimited"), std::string::npos) << app.output();
 }
 
 TEST(Host, WorkersEndWithATrainerThatIsKilledAndTheNextJobCleansUp) {

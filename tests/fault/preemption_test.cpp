@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <csignal>
+#include <filesystem>
 #include <fstream>
 #include <sstream>
 
@@ -12,6 +13,8 @@
 namespace weft {
 namespace {
 
+namespace fs = std::filesystem;
+using testing::AppProcess;
 using testing::expect_nothing_left;
 using testing::expect_words;
 using testing::failure_of;
@@ -28,6 +31,9 @@ class EndlessApp : public FaultApp {
       : FaultApp(words(std::move(more))), board_(Board::open(job().substr(0, 32), true)) {}
 
   ActorRow worker(int rank) const { return board_.read(1 + rank); }
+  bool over() const {
+    return board_.status() == JobStatus::succeeded || board_.status() == JobStatus::failed;
+  }
   void wait_for_step(std::uint64_t step) const {
     wait_until([&] { return worker(0).step >= step; });
   }
@@ -116,6 +122,97 @@ TEST(Preemption, WaitsForLoopsThatAskSeldom) {
   app.wait_for_step(5);
   ::kill(app.pid(), SIGTERM);
   expect_saved_at_one_step(app, {"got SIGTERM", "all loops ended at step"});
+}
+
+/// timeout(1), systemd and Slurm send it to a program and to its group, or to all processes.
+TEST(Preemption, MayComeAsOftenAsItLikes) {
+  EndlessApp app({"--mode", "saves"});
+  app.wait_for_step(5);
+  for (int w = 0; w < 3; ++w) ::kill(app.worker(w).pid, SIGTERM);
+  wait_until([&] {
+    ::kill(app.pid(), SIGTERM);
+    return app.over();
+  });
+  expect_saved_at_one_step(app, {"got SIGTERM", "all loops ended at step"});
+}
+
+/// Asks, saves its parameters, reports the checkpoint, and ends: as users of weft learn it.
+TEST(Preemption, EndsDigitsWithItsParametersSaved) {
+  AppProcess app(
+      {DIGITS, "--epochs", "1000000", "--workers", "2", "--chips", "2", "--json", "{json}"});
+  const std::string job = app.job().substr(0, 32);
+  const Board board = Board::open(job, true);
+  wait_until([&] { return board.read(1).step >= 5; });
+  ::kill(app.pid(), SIGTERM);
+  EXPECT_EQ(app.wait(), 1) << app.output();
+  const Json result = app.result();
+  expect_words({{"message", result.at("error")}}, {"got SIGTERM", "all loops ended at step"});
+  const auto steps = result.at("steps").get<std::uint64_t>();
+  const fs::path checkpoint =
+      result.at("run_dir").get<std::string>() + fmt::format("/checkpoint_{:06}", steps);
+  EXPECT_EQ(fs::file_size(checkpoint / "fc1.weight"), 64U * 128 * sizeof(float));
+  EXPECT_EQ(fs::file_size(checkpoint / "fc3.bias"), 10 * sizeof(float));
+  expect_nothing_left(job);
+}
+
+TEST(Preemption, EndsLoopsThatNeverAskAtTheirNextStep) {
+  EndlessApp app({"--save-every", "2", "--grace", "3600"});
+  app.wait_for_step(5);
+  ::kill(app.pid(), SIGTERM);
+  const Json result = failure_of(app);
+  EXPECT_EQ(result.at("code"), "cancelled");
+  expect_words(result, {"got SIGTERM", "all loops were ended", "reached_preemption()"});
+  const std::uint64_t step = result.at("step");
+  std::uint64_t reports = 0;
+  for (const Json& metrics : result.at("history")) reports += metrics.contains("sum") ? 1U : 0U;
+  EXPECT_EQ(reports, step - 1) << "the last step's would have come behind the sync that was left";
+  EXPECT_TRUE(result.contains("checkpoint")) << "that there is";
+}
+
+TEST(Preemption, EndsALoopThatNeverAsksInTheTrainersProcess) {
+  EndlessApp app({"--workers", "0", "--grace", "3600"});
+  app.wait_for_step(5);
+  ::kill(app.pid(), SIGTERM);
+  expect_words(failure_of(app), {"got SIGTERM", "all loops were ended"});
+}
+
+/// Worker 1 is killed at step 3, and again before it joins: it would be started in a minute.
+class BackoffApp : public EndlessApp {
+ public:
+  explicit BackoffApp(std::vector<std::string> more) : EndlessApp(words(std::move(more))) {
+    wait_for_line("worker 1 is started again in 60000 ms");
+    ::kill(pid(), SIGTERM);
+  }
+
+ private:
+  static std::vector<std::string> words(std::vector<std::string> more) {
+    more.insert(more.end(), {"--max-failures", "-1", "--backoff", "60", "--grace", "3600",
+                             "--save-every", "2"});
+    return more;
+  }
+};
+
+TEST(Preemption, DuringTheBackoffSavesWhatTheLoopsHave) {
+  BackoffApp app({"--mode", "saves", "--deaths", "1"});
+  const Json result = failure_of(app);
+  expect_words(result, {"got SIGTERM", "all loops ended at step"});
+  for (const Saved& one : saved(result, 3)) EXPECT_EQ(one.step, result.at("step"));
+}
+
+TEST(Preemption, DuringTheBackoffEndsWithTheCheckpointThatThereIs) {
+  BackoffApp app({"--mode", "saves", "--deaths", "2"});
+  const Json result = failure_of(app);
+  EXPECT_EQ(result.at("code"), "cancelled");
+  expect_words(result, {"got SIGTERM", "worker 1", "exited with code 3", "not waited for"});
+  for (const Saved& one : saved(result, 3)) EXPECT_EQ(one.step, 2U);
+}
+
+TEST(Preemption, DuringTheBackoffEndsLoopsThatNeverAsk) {
+  BackoffApp app({"--deaths", "1"});
+  const Json result = failure_of(app);
+  EXPECT_EQ(result.at("code"), "cancelled");
+  expect_words(result, {"got SIGTERM", "no loop asks ctx.reached_preemption()"});
+  for (const Saved& one : saved(result, 3)) EXPECT_EQ(one.step, 2U);
 }
 
 TEST(Preemption, MayReachAWorkerBeforeItCanPassItOn) {

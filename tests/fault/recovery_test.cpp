@@ -29,11 +29,9 @@ using Json = nlohmann::json;
 constexpr int kWorkers = 4;
 constexpr std::uint64_t kSteps = 132;
 
-std::vector<std::string> digits(std::vector<std::string> more = {}) {
-  std::vector<std::string> words{DIGITS, "--epochs", "3",      "--workers",      "4", "--chips",
-                                 "2",    "--json",   "{json}", "--max-failures", "-1"};
-  words.insert(words.end(), more.begin(), more.end());
-  return words;
+std::vector<std::string> digits(const std::string& max_failures = "-1") {
+  return {DIGITS, "--epochs", "3",      "--workers",      "4",         "--chips",
+          "2",    "--json",   "{json}", "--max-failures", max_failures};
 }
 
 const Json& undisturbed() {
@@ -48,8 +46,8 @@ const Json& undisturbed() {
 /// A run of digits and its board.
 class DigitsRun {
  public:
-  explicit DigitsRun(std::vector<std::string> more = {})
-      : app_(digits(std::move(more))),
+  explicit DigitsRun(const std::string& max_failures = "-1")
+      : app_(digits(max_failures)),
         job_(app_.job().substr(0, 32)),
         board_(Board::open(job_, true)) {}
 
@@ -147,11 +145,13 @@ TEST(Recovery, TwoWorkersAtOnce) {
   run.expect_undisturbed_result();
 }
 
-TEST(Recovery, AllWorkersAtOnce) {
-  DigitsRun run;
+TEST(Recovery, AllWorkersAtOnceAreOneFailure) {
+  DigitsRun run("1");
   wait_until([&] { return run.step() >= 20; });
   for (int w = 0; w < kWorkers; ++w) run.kill(w);
   run.expect_undisturbed_result();
+  EXPECT_EQ(run.app().output().find("is started again in"), std::string::npos)
+      << run.app().output();
 }
 
 /// Each time as soon as it has come again: the second and third are kills during recovery.
@@ -230,26 +230,65 @@ TEST(Recovery, NamesAParameterWhoseNameAnotherHas) {
   expect_words(failure_of(app), {"'weight' is used", "another parameter of this name"});
 }
 
-/// That of the loop's thread of worker 1.
-void expect_stack(const Json& result) {
+/// That of the loop's thread of worker 1; the trainer tells it with names as in the source.
+void expect_stack(const Json& result, const std::string& output) {
+  EXPECT_NE(output.find("weft::Trainer::fit("), std::string::npos) << output;
   std::ifstream log(result.at("path").get<std::string>() + "/worker-1.log");
   const std::string text{std::istreambuf_iterator<char>(log), {}};
   EXPECT_NE(text.find("the stack of this thread"), std::string::npos);
-  EXPECT_NE(text.find("fault_app("), std::string::npos) << text;
+  EXPECT_NE(text.find("fault_app(_ZN4weft"), std::string::npos) << text;
 }
 
 TEST(Recovery, SurvivesAHangAndSaysWhatItWas) {
   const std::vector<std::string> timeout{"--hang-timeout", "1"};
   expect_survives("stop", {"worker 1", "hangs", "waited 1 s", "is stopped"}, timeout);
   expect_survives("spin", {"worker 1", "hangs", "runs, and makes no step"}, timeout);
-  expect_stack(expect_survives("deadlock", {"worker 1", "hangs", "sleeps"}, timeout));
+  expect_survives("deadlock", {"worker 1", "hangs", "sleeps", "worker-1.log"}, timeout);
+}
+
+/// Nobody waits for it: the trainer sees that no step comes.
+TEST(Recovery, SurvivesAHangOfTheOnlyWorker) {
+  FaultApp calm({"--mode", "none", "--workers", "1"});
+  ASSERT_EQ(calm.wait(), 0) << calm.output();
+  FaultApp app({"--mode", "deadlock", "--workers", "1", "--victim", "0", "--hang-timeout", "1",
+                "--max-failures", "1"});
+  ASSERT_EQ(app.wait(), 0) << app.output();
+  EXPECT_EQ(app.result().at("history"), calm.result().at("history"));
+  expect_words({{"message", app.result().at("failures").at(0)}},
+               {"worker 0", "hangs at step 3", "no worker of the job has made a step", "for 1 s",
+                "sleeps", "its stack is in", "worker-0.log"});
+}
+
+TEST(Recovery, SurvivesAHangOfAllWorkers) {
+  FaultApp app({"--mode", "all_sleep", "--hang-timeout", "1", "--max-failures", "1"});
+  ASSERT_EQ(app.wait(), 0) << app.output();
+  const Json failures = app.result().at("failures");
+  ASSERT_EQ(failures.size(), 3U) << failures;
+  for (int w = 0; w < 3; ++w) {
+    expect_words({{"message", failures.at(static_cast<std::size_t>(w))}},
+                 {fmt::format("worker {} ", w), "hangs at step 3", "no worker of the job", "sleeps",
+                  "its stack is in"});
+  }
+}
+
+TEST(Recovery, AHangOfAllThatEndsAJobNamesEachWorker) {
+  FaultApp app({"--mode", "all_sleep", "--hang-timeout", "1"});
+  const Json result = failure_of(app);
+  EXPECT_EQ(result.at("code"), "timeout");
+  expect_words(result, {"worker 0", "so does worker 1", "worker 2", "hangs at step 3", "sleeps"});
+}
+
+TEST(Recovery, AHangInTheTrainersProcessEndsTheJob) {
+  FaultApp app({"--mode", "naps", "--workers", "0", "--victim", "0", "--hang-timeout", "1"});
+  expect_words(failure_of(app), {"worker 0", "hangs at step 3", "is a thread of this process"});
 }
 
 TEST(Recovery, AHangThatEndsAJobSaysWhereItWas) {
   FaultApp app({"--mode", "deadlock", "--hang-timeout", "1"});
   const Json result = failure_of(app);
-  expect_words(result, {"worker 1", "hangs", "sleeps"});
-  expect_stack(result);
+  expect_words(result, {"worker 1", "hangs", "sleeps", "its stack is in",
+                        result.at("path").get<std::string>() + "/worker-1.log"});
+  expect_stack(result, app.output());
 }
 
 /// As a stray pointer in a worker would: the trainer says where a lost worker was by the board.
@@ -268,6 +307,19 @@ TEST(Recovery, SurvivesABoardThatAWorkerHasWrittenOver) {
   EXPECT_EQ(app.wait(), 0) << app.output();
   EXPECT_EQ(app.result().at("history"), calm.result().at("history")) << app.output();
   expect_nothing_left(job);
+}
+
+/// It doesn't leave its loop, as it makes no sync.
+TEST(Recovery, NamesASurvivorThatSleepsInItsOwnCode) {
+  FaultApp app({"--mode", "mark", "--workers", "2", "--max-failures", "-1", "--timeout", "5"});
+  const Board board = Board::open(app.job(), true);
+  app.wait_for_line("mark loop");
+  ::kill(board.read(1).pid, SIGKILL);
+  const Json result = failure_of(app);
+  EXPECT_EQ(result.at("code"), "timeout");
+  EXPECT_EQ(result.at("worker"), 1);
+  expect_words(result, {"1 of 2 workers are not there within backend.timeout_s = 5: worker 1",
+                        "has not left its loop at step 3", "sleeps", "its next sync or read"});
 }
 
 TEST(Recovery, StartsTheWholeGroupAgainWhereThatIsAskedFor) {
@@ -295,9 +347,28 @@ TEST(Recovery, GoesOnAtACheckpointWhereOneVersionIsKept) {
   }
 }
 
+/// The loops are entered again behind the last step's checkpoint, and report their end again.
+TEST(Recovery, TheLastReportCountsOnceWhereOneVersionIsKept) {
+  FaultApp app({"--mode", "ends_again", "--at", "99", "--state-versions", "1", "--save-every", "8",
+                "--max-failures", "1", "--workers", "2"});
+  EXPECT_EQ(app.wait(), 0) << app.output();
+  const Json result = app.result();
+  EXPECT_EQ(result.at("failures").size(), 1U);
+  EXPECT_NE(app.output().find("goes on at step 8"), std::string::npos) << app.output();
+  EXPECT_EQ(result.at("history").size(), 8U + 1 + 1) << result.at("history");
+}
+
 TEST(Recovery, IsNotTriedWhereTheSameWouldComeAgain) {
   FaultApp app({"--mode", "weft_error", "--max-failures", "3"});
   expect_words(failure_of(app), {"no such thing", "is not started again"});
+}
+
+TEST(Recovery, GivesUpAWorkerThatNeverJoinsAgain) {
+  FaultApp app({"--mode", "none", "--max-failures", "-1", "--backoff", "0", "--deaths", "1000"});
+  const Json result = failure_of(app);
+  EXPECT_EQ(result.at("code"), "peer_lost");
+  expect_words(result, {"worker 1", "exited with code 3 before it joined",
+                        "10 of its processes in a row", "not started again"});
 }
 
 TEST(Recovery, EndsAfterMaxFailures) {

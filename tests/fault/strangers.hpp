@@ -14,6 +14,7 @@
 
 #include <fmt/format.h>
 
+#include <weft/actors/abi.hpp>
 #include <weft/tests/fault/fault_process.hpp>
 
 namespace weft::testing {

@@ -2,6 +2,7 @@
 /// own, where no other test's job would sweep it, and every call names its job.
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <csignal>
 #include <filesystem>
@@ -94,6 +95,27 @@ TEST_F(Sweep, DoesNotTouchAJobThatLivesWhereverItsLockIs) {
   EXPECT_EQ(app.wait(), 0) << app.output();
   EXPECT_EQ(app.result().at("history").size(), 8U);
   EXPECT_EQ(segments(), 0U);
+}
+
+/// A folder and a link that lie where locks do are named, and end nothing but the exit code.
+TEST_F(Sweep, IsNotEndedByWhatIsNoneOfWeft) {
+  kill_trainer();
+  const fs::path root = runtime / "here" / "weft";
+  const std::string folder(32, 'a');
+  const std::string link(32, 'b');
+  fs::create_directory(root / (folder + ".lock"));
+  fs::create_symlink(runtime, root / (link + ".lock"));
+  ASSERT_EQ(::mkfifo((root / (std::string(32, 'c') + ".lock")).c_str(), 0600), 0);
+  const auto [code, printed] = sweep({job, folder, link}, here);
+  EXPECT_EQ(code, 1);
+  for (const std::string& other : {folder, link}) {
+    const std::string lock = "can't open the lock " + (root / (other + ".lock")).string();
+    EXPECT_NE(printed.find(other + "  unknown "), std::string::npos) << printed;
+    EXPECT_NE(printed.find(lock), std::string::npos) << printed;
+  }
+  EXPECT_EQ(segments(), 0U);
+  AppProcess next({FAULT_APP, "--json", "{json}"}, {here});
+  EXPECT_EQ(next.wait(), 0) << next.output();
 }
 
 /// A job is not dead while one of its processes can still write to its memory.

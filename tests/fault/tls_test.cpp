@@ -88,12 +88,12 @@ TEST_F(Tls, OnlyCertificatesOfTheAuthorityComeIn) {
   const std::uint16_t port = port_of(job);
   const TlsConfig theirs = Authority("theirs").issue(folder + "/theirs", "x");
   const TlsConfig old = authority.issue(folder, "old", {.from_days = -9, .to_days = -1});
-  const std::string words = preamble("weftdoor", 1, variable_of(job, "WEFT_JOB_TOKEN"));
+  const std::string words = preamble("weftdoor", kAbi, app.token());
   for (int i = 0; i < 2; ++i) {
     EXPECT_EQ(answer_to(port, "", "", words), "");
     EXPECT_EQ(answer_to(port, theirs.certificate, theirs.key, words), "");
     EXPECT_EQ(answer_to(port, old.certificate, old.key, words), "");
-    EXPECT_EQ(answer_to(port, ours.certificate, ours.key, preamble("weftdoor", 1, kWrong)), "");
+    EXPECT_EQ(answer_to(port, ours.certificate, ours.key, preamble("weftdoor", kAbi, kWrong)), "");
   }
   EXPECT_EQ(answer_to(port, ours.certificate, ours.key, words).size(), 32U);
   ::kill(testing::marked(mark), SIGKILL);
@@ -122,7 +122,7 @@ void expect_takes_handshakes(std::uint16_t port, int count, std::deque<TcpStrang
   const std::vector<std::string> wholes{
       basp(1, 0, 0),
       basp(0, 0, 3),
-      preamble("weftdoor", 1, kWrong) + basp(2, 0xfffffff0U, 0),
+      preamble("weftdoor", kAbi, kWrong) + basp(2, 0xfffffff0U, 0),
       record(512, hello),  // of a client's hello, junk behind the version
       record(512, junk),
       record(0, ""),

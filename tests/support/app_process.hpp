@@ -35,6 +35,7 @@ class AppProcess {
   const std::string& output() const { return output_; }
   /// What it wrote to {json}; null if nothing.
   nlohmann::json result() const;
+  const std::string& json_path() const { return json_; }
 
  private:
   bool read_more();

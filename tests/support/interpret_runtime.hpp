@@ -88,10 +88,12 @@ class InterpretRuntime : public Runtime {
 
   std::uint64_t step() const override { return static_cast<std::uint64_t>(steps); }
   void end_step() override { ++steps; }
+  void warn(const std::string& text) override { warnings.push_back(text); }
 
   std::vector<Program> programs;   ///< that ran
   std::vector<std::string> sites;  ///< what they ran for
   int steps = 0;                   ///< that ended
+  std::vector<std::string> warnings;
 
  protected:
   struct Execution {

@@ -2,68 +2,13 @@
 // parked, and woken when what it waits for may have come.
 
 #include <algorithm>
+#include <utility>
 
 #include <fmt/format.h>
 
 #include <weft/tests/support/recovery_world.hpp>
 
 namespace weft::testing {
-
-void SimJob::to_trainer(const SimWorker& worker, Event event) {
-  if (!worker.linked) return;
-  event.worker = static_cast<int>(&worker - workers_.data());
-  event.life = worker.life;
-  event.generation = worker.generation;
-  const bool in_turn =
-      event.what != What::lease && event.what != What::program && event.what != What::ended;
-  std::uint64_t at = std::max(worker.sent, now_ + some(20));
-  if (!late_ || in_turn) {
-    workers_[static_cast<std::size_t>(event.worker)].sent = at;
-  } else if (random_.one_in(8)) {
-    at += random_.below(2000);
-  }
-  post(at - now_, event);
-}
-
-/// Permits.
-void SimJob::at_worker(const Event& event) {
-  SimWorker& worker = workers_[static_cast<std::size_t>(event.worker)];
-  switch (event.what) {
-    case What::start:
-      worker.unwinding = false;
-      worker.admitted = worker.granted = 0;
-      worker.begun = event.a;
-      worker.paused = worker.preempted = false;
-      worker.end_at = kSimNever;
-      worker.start_generation = event.generation;
-      worker.start_step = event.a;
-      worker.start_reports = event.b;
-      break;
-    case What::admit: worker.admitted = std::max(worker.admitted, event.a); break;
-    case What::grant: worker.granted = std::max(worker.granted, event.a); break;
-    case What::pause:
-      worker.paused = true;
-      if (broken(BrokenRule::common_end)) worker.end_at = worker.begun + 1;
-      std::swap(worker.generation, worker.start_generation);  // in the message
-      to_trainer(worker, {.what = What::paused, .a = worker.begun + 1});
-      std::swap(worker.generation, worker.start_generation);
-      break;
-    case What::end_at:
-      if (!broken(BrokenRule::common_end)) worker.end_at = event.a;
-      break;
-    case What::unwind: worker.unwinding = true; break;
-    case What::trainer_gone: worker.trainer_gone = true; break;
-    default: worker.at = SimWorker::At::waiting; break;  // assigned
-  }
-  wake(event.worker);
-}
-
-bool SimJob::may_begin(SimWorker& worker) {
-  const bool held = worker.paused && worker.step > worker.begun;
-  if (worker.end_at == kSimNever && (held || worker.step >= worker.granted)) return false;
-  worker.begun = worker.step;
-  return true;
-}
 
 void SimJob::wake(int index) {
   SimWorker& worker = workers_[static_cast<std::size_t>(index)];
@@ -184,6 +129,11 @@ bool SimJob::advance(int index) {
     }
     case At::lease:
       if (!may_begin(worker) && !permitted(false, At::step)) return false;
+      if (worker.at == At::lease && has_to_leave(worker)) {
+        worker.preempted = worker.was_ended = true;
+        worker.at = At::drain;
+        return true;
+      }
       if (worker.at == At::lease) make_report(worker, metrics_of_step(worker.step - 1), At::step);
       return true;
     case At::drain:
@@ -210,7 +160,8 @@ bool SimJob::advance(int index) {
       worker.at = worker.unwinding ? At::unwound : At::verdict;
       if (worker.at == At::verdict) {
         to_trainer(worker, {.what = What::ended,
-                            .a = worker.error | (worker.preempted ? 256U : 0U) | worker.step << 16,
+                            .a = worker.error | (worker.preempted ? 256U : 0U) |
+                                 (worker.was_ended ? 512U : 0U) | worker.step << 16,
                             .b = worker.runs,
                             .c = static_cast<std::uint64_t>(worker.missing)});
       }
@@ -314,7 +265,10 @@ void SimJob::copy_from_keeper(int index, std::size_t tensor) {
 /// To the next run of the step, or to its end, or to that of the loop.
 void SimJob::take_step(SimWorker& worker) {
   using At = SimWorker::At;
-  worker.preempted = worker.step < script_.steps.size() && worker.step >= worker.end_at;
+  const bool asks = ask_every_ != 0 && worker.step < script_.steps.size() && worker.index == 0 &&
+                    worker.step % ask_every_ == 0;
+  if (asks && !std::exchange(worker.has_asked, true)) to_trainer(worker, {.what = What::asks});
+  worker.preempted = asks && worker.step >= worker.end_at;
   if (worker.step == script_.steps.size() || worker.preempted) {
     for (std::size_t k = 0; k < kSimTensors; ++k) {
       const auto index = static_cast<int>(&worker - workers_.data());
@@ -324,7 +278,9 @@ void SimJob::take_step(SimWorker& worker) {
     return;
   }
   if (worker.step > worker.begun) violated("a step that has not begun");
-  if (worker.step >= granted_) violated(fmt::format("step {} is not granted", worker.step));
+  // One that is told to end has its grace as its limit.
+  if (worker.step >= granted_ && worker.end_at == kSimNever)
+    violated(fmt::format("step {} is not granted", worker.step));
   worker.at = worker.index == script_.steps[worker.step].size() ? At::end_step : At::program;
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 /// A simulated job: recovery_sim.cpp has its trainer, recovery_faults.cpp its processes and links,
-/// recovery_worker.cpp its loops and recovery_chip.cpp its chips.
+/// recovery_worker.cpp its loops, recovery_permits.cpp what these may do and recovery_chip.cpp its
+/// chips; recovery_end.cpp looks at what is left.
 
 #include <map>
 #include <queue>
@@ -16,6 +17,8 @@
 namespace weft::testing {
 
 inline constexpr std::uint64_t kSimNever = ~std::uint64_t{0};
+/// To gather, in most jobs.
+inline constexpr std::uint64_t kLongDeadline = 1'000'000'000;
 /// How long others wait for a worker that hangs.
 inline constexpr std::uint64_t kSimHangPatience = 500;
 
@@ -31,6 +34,7 @@ enum class What : std::uint8_t {
   ended,
   unwound,
   paused,
+  asks,
   link_down,
   // To the trainer, from its process and its timers.
   process_started,
@@ -125,6 +129,7 @@ struct SimWorker {
   std::uint64_t start_generation = 0, start_step = 0, start_reports = 0, admitted = 0, granted = 0;
   std::uint64_t begun = 0, end_at = kSimNever;
   bool paused = false, preempted = false;
+  bool loops_ask = false, has_asked = false, was_ended = false;
   bool unwinding = false, trainer_gone = false;
   // The loop.
   std::uint64_t pace = 1;
@@ -171,9 +176,12 @@ class SimJob {
   void begin_generation(std::uint64_t step);
   void start_again(int worker);
   void take_report(const Event& event);
+  std::string trace() const;
+
+  // recovery_end.cpp
+  void count_incidents();
   void check_end() const;
   void check_preempted_end() const;
-  std::string trace() const;
 
   // recovery_faults.cpp
   void start_process(int worker);
@@ -181,12 +189,13 @@ class SimJob {
   void break_link(int worker, bool at_once);
   void inject_fault(int worker);
 
-  // recovery_worker.cpp and recovery_chip.cpp
+  // recovery_worker.cpp, recovery_permits.cpp and recovery_chip.cpp
   void to_trainer(const SimWorker& worker, Event event);
   void at_worker(const Event& event);
   void loop_turn(int index);
   bool advance(int index);  ///< false: waits
   static bool may_begin(SimWorker& worker);
+  static bool has_to_leave(const SimWorker& worker);
   void leave(SimWorker& worker, Errc error, int missing = -1);
   void open_session(int index);
   void take_step(SimWorker& worker);
@@ -237,6 +246,10 @@ class SimJob {
   std::uint64_t process_lane_ = 0, event_lane_ = 0;
 
   std::uint64_t preempt_at_ = kSimNever;  ///< the event
+  std::uint64_t ask_every_ = 1;           ///< steps; 0: loops don't ask whether to end
+  std::set<int> lost_;                    ///< since the last generation began
+  std::size_t losses_ = 0;
+  int incidents_ = 0;
   std::uint64_t faults_left_ = 0, faults_ = 0, next_fault_ = 0, fault_gap_ = 1;
   std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
   std::vector<Event> recent_;  ///< a ring

@@ -11,6 +11,7 @@
 
 #include <weft/tools/weft/table.hpp>
 #include <weft/transport/huge_pages.hpp>
+#include <weft/transport/open_files.hpp>
 #include <weft/transport/wait.hpp>
 
 namespace weft {
@@ -20,6 +21,8 @@ constexpr char kShm[] = "/dev/shm";
 constexpr std::size_t kMiB = std::size_t{1} << 20;
 /// What Docker gives a container unasked is 64 MiB.
 constexpr std::size_t kSmallShmBytes = 1024 * kMiB;
+/// More are refused on one host.
+constexpr int kWorkersMax = 256;
 
 struct Finding {
   std::string what;
@@ -67,6 +70,26 @@ Finding look_at_nodes() {
   return {"NUMA nodes", count > 0 ? std::to_string(count) : "unknown"};
 }
 
+/// Clears `usable` where the smallest job can't open its files.
+Finding look_at_open_files(bool& usable) {
+  const OpenFiles files = count_open_files();
+  const auto needed = [&](int workers) {
+    return files.open + open_files_of_job(workers, workers, false);
+  };
+  int workers = 0;
+  while (workers < kWorkersMax && needed(workers + 1) <= files.limit) ++workers;
+  Finding finding{"open files",
+                  fmt::format("{} allowed: up to {} workers of a chip", files.limit, workers)};
+  if (workers == 0) usable = false;
+  const int wanted = std::clamp(usable_cores(), 1, kWorkersMax);
+  if (workers < wanted) {
+    finding.advice =
+        fmt::format("{}a worker for each core needs {}: {}", workers == 0 ? "no job can run: " : "",
+                    needed(wanted), how_to_allow_open_files(needed(wanted), files));
+  }
+  return finding;
+}
+
 }  // namespace
 
 void add_doctor(CLI::App& app, int& code) {
@@ -74,8 +97,9 @@ void add_doctor(CLI::App& app, int& code) {
   command->callback([&code] {
     bool usable = false;
     Table table({{"what"}, {"found"}, {"advice"}});
-    for (const Finding& finding : {look_at_shm(usable), look_at_huge_pages(), look_at_nodes(),
-                                   Finding{"cores", fmt::format("{} usable", usable_cores())}}) {
+    for (const Finding& finding :
+         {look_at_shm(usable), look_at_open_files(usable), look_at_huge_pages(), look_at_nodes(),
+          Finding{"cores", fmt::format("{} usable", usable_cores())}}) {
       table.add({finding.what, finding.found, finding.advice});
     }
     table.print();

@@ -1,5 +1,5 @@
 #pragma once
-/// `weft doctor`: what this machine has for a job's memory, and what would make it better.
+/// `weft doctor`: what this machine has for jobs, and what would make it better.
 
 #include <CLI/CLI.hpp>
 

@@ -13,7 +13,6 @@
 #include <nlohmann/json.hpp>
 
 #include <weft/spmd/error.hpp>
-#include <weft/tools/weft/liveness.hpp>
 #include <weft/tools/weft/table.hpp>
 #include <weft/transport/board.hpp>
 
@@ -35,12 +34,11 @@ double seconds_since(std::int64_t boottime_ns) {
          (static_cast<double>(now.tv_nsec) - static_cast<double>(boottime_ns)) / 1e9;
 }
 
-/// "dead" where the board's last word isn't the end, but the trainer's process is gone.
+/// "dead" where the board's last word isn't the end, but nobody holds it any more.
 std::string status_text(const Board& board) {
   const JobStatus status = board.status();
-  const BoardHeader& header = board.header();
   const bool over = status == JobStatus::succeeded || status == JobStatus::failed;
-  if (!over && !runs_since(header.trainer_pid, header.started_unix_ns)) return "dead";
+  if (!over && !board.is_held()) return "dead";
   return std::string(to_string(status));
 }
 

@@ -30,6 +30,7 @@ struct Options {
   std::optional<int> workers;
   int chips = 0;
   std::string topology;
+  std::string mesh;
   std::optional<int> max_failures;
   std::vector<std::string> command;
 };
@@ -99,6 +100,7 @@ void set_variables(const Options& options, const ResultFile& result) {
   }
   if (options.chips != 0) ::setenv("WEFT_LAUNCH_CHIPS", std::to_string(options.chips).c_str(), 1);
   if (!options.topology.empty()) ::setenv("WEFT_LAUNCH_TOPOLOGY", options.topology.c_str(), 1);
+  if (!options.mesh.empty()) ::setenv("WEFT_LAUNCH_MESH", options.mesh.c_str(), 1);
   if (options.max_failures) {
     ::setenv("WEFT_LAUNCH_MAX_FAILURES", std::to_string(*options.max_failures).c_str(), 1);
   }
@@ -167,6 +169,7 @@ void add_launch(CLI::App& app, int& code) {
       ->check(CLI::Range(0, 256));
   launch->add_option("--chips", options->chips, "chips per worker")->check(CLI::Range(1, 256));
   launch->add_option("--topology", options->topology, "grid of all chips, as 4x4");
+  launch->add_option("--mesh", options->mesh, "axes of the mesh, as data=4 or data=2,model=2");
   launch
       ->add_option("--max-failures", options->max_failures,
                    "losses of a worker that the job survives; -1: any number")

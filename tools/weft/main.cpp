@@ -11,6 +11,7 @@
 #include <weft/tools/weft/launch.hpp>
 #include <weft/tools/weft/plan.hpp>
 #include <weft/tools/weft/sweep.hpp>
+#include <weft/tools/weft/table.hpp>
 
 int main(int argc, char** argv) {
   CLI::App app{"SPMD training for C++: launches jobs and looks into them."};
@@ -24,7 +25,7 @@ int main(int argc, char** argv) {
   try {
     CLI11_PARSE(app, argc, argv);
   } catch (const std::exception& e) {
-    fmt::print(stderr, "weft: {}\n", e.what());
+    fmt::print(stderr, "weft: {}\n", weft::visible(e.what()));
     return 2;
   }
   return code;

@@ -1,8 +1,5 @@
 #include <weft/tools/weft/plan.hpp>
 
-#include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <memory>
 #include <string>
 #include <vector>
@@ -11,9 +8,9 @@
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
-#include <weft/spmd/error.hpp>
 #include <weft/spmd/passes/plan.hpp>
 #include <weft/tools/weft/table.hpp>
+#include <weft/transport/format/file_bytes.hpp>
 #include <weft/transport/format/plan_file.hpp>
 
 namespace weft {
@@ -25,14 +22,6 @@ struct Options {
   std::string file;
   bool json = false;
 };
-
-Plan read_plan(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file || std::filesystem::is_directory(path))
-    fail(Errc::not_found, "can't read the plan file {}", path);
-  const std::vector<char> bytes{std::istreambuf_iterator<char>(file), {}};
-  return decode_plan(std::as_bytes(std::span(bytes)));
-}
 
 /// An input or an output, as both are shown.
 struct Boundary {
@@ -151,11 +140,11 @@ void add_plan(CLI::App& app, int& code) {
   command->add_option("file", options->file, "a plan file, as WEFT_DUMP_TO writes it")->required();
   command->add_flag("--json", options->json, "as JSON");
   command->callback([options, &code] {
-    const Plan plan = read_plan(options->file);
+    const Plan plan = decode_plan(read_file_bytes(options->file, kPlanBytesMax));
     const Mesh mesh(plan.mesh_shape, plan.axis_names);
     verify(plan, mesh);
     if (options->json) {
-      fmt::print("{}\n", to_json(plan, mesh).dump(1));
+      fmt::print("{}\n", to_json(plan, mesh).dump(1, ' ', false, Json::error_handler_t::replace));
     } else {
       print(plan, mesh);
     }

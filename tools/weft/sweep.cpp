@@ -93,6 +93,7 @@ int run(const Options& options) {
   for (const JobRemains& remains : found) {
     if (!options.jobs.empty() && std::ranges::count(options.jobs, remains.job) == 0) continue;
     Swept& swept = all.emplace_back(Swept{.remains = remains, .left = {}});
+    good = good && remains.life != JobLife::unknown;
     if (remains.life != JobLife::dead || options.dry_run) continue;
     swept.left = remove_remains(remains);
     swept.removed = swept.left.empty();
@@ -112,7 +113,9 @@ void add_sweep(CLI::App& app, int& code) {
   sweep->add_flag("--json", options->json, "as JSON");
   sweep->footer(
       "A job is dead where no process holds its lock or has its memory open. Exit code: 0, or 1 "
-      "where something\ncould not be removed, or a job that was named is not there or not dead.");
+      "where something\ncould not be removed, a lock could not be asked for, or a job that was "
+      "named "
+      "is not there or not dead.");
   sweep->callback([options, &code] { code = run(*options); });
 }
 

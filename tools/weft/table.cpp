@@ -9,31 +9,10 @@
 #include <fmt/format.h>
 
 #include <weft/spmd/error.hpp>
+#include <weft/transport/utf8.hpp>
 
 namespace weft {
 namespace {
-
-struct Character {
-  char32_t point = 0;
-  std::size_t bytes = 0;  ///< 0: not UTF-8
-};
-
-/// Decodes the beginning of a text that isn't empty. Overlong forms and surrogates aren't UTF-8.
-Character first_character(std::string_view text) {
-  constexpr char32_t kSmallest[] = {0, 0, 0x80, 0x800, 0x10000};
-  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
-  if (byte(0) < 0x80) return {.point = byte(0), .bytes = 1};
-  const std::size_t bytes = byte(0) < 0xc0 ? 0 : byte(0) < 0xe0 ? 2 : byte(0) < 0xf0 ? 3 : 4;
-  if (bytes == 0 || byte(0) >= 0xf8 || bytes > text.size()) return {};
-  char32_t point = byte(0) & (0x7fU >> bytes);
-  for (std::size_t i = 1; i < bytes; ++i) {
-    if ((byte(i) & 0xc0U) != 0x80) return {};
-    point = point << 6U | (byte(i) & 0x3fU);
-  }
-  const bool surrogate = point >= 0xd800 && point < 0xe000;
-  if (point < kSmallest[bytes] || point > 0x10ffff || surrogate) return {};
-  return {.point = point, .bytes = bytes};
-}
 
 /// Columns that a text without control characters takes.
 std::size_t width_of(std::string_view text) {

@@ -15,6 +15,8 @@ namespace weft {
 inline constexpr Format kPlanFormat{"plan file", "weftplan", 1};
 /// A mesh read from a file has at most so many chips.
 inline constexpr std::int64_t kPlanChipCountMax = 1 << 16;
+/// A file that is larger isn't read.
+inline constexpr std::size_t kPlanBytesMax = std::size_t{1} << 30;
 
 std::vector<std::byte> encode_plan(const Plan& plan);
 

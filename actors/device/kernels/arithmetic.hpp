@@ -60,14 +60,14 @@ struct Divide {
 struct Maximum {
   template <typename C>
   C operator()(C a, C b) const {
-    return (a >= b) | (a != a) ? a : b;
+    return ((a >= b) | (a != a)) ? a : b;
   }
 };
 
 struct Minimum {
   template <typename C>
   C operator()(C a, C b) const {
-    return (a <= b) | (a != a) ? a : b;
+    return ((a <= b) | (a != a)) ? a : b;
   }
 };
 

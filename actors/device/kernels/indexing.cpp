@@ -1,12 +1,15 @@
 #include <weft/actors/device/kernels/indexing.hpp>
 
 #include <algorithm>
+#include <span>
+#include <utility>
 
 #include <weft/actors/device/kernels/arithmetic.hpp>
 #include <weft/actors/device/kernels/assemble.hpp>
 #include <weft/actors/device/kernels/element.hpp>
 #include <weft/actors/device/kernels/strided.hpp>
 #include <weft/actors/device/kernels/vectorize.hpp>
+#include <weft/spmd/program/index_check.hpp>
 
 namespace weft::kernels {
 namespace {
@@ -69,6 +72,16 @@ Kernel scatter(std::int64_t index_count, const Rows& rows) {
   return kernel;
 }
 
+Kernel check_index(IndexCheck check, std::int64_t count) {
+  return {[check = std::move(check), count](const KernelArgs& args) {
+    const std::span index(as<std::int32_t>(args.operands[0]), static_cast<std::size_t>(count));
+    for (const std::int32_t i : index) {
+      if (!check.allows(i)) check.refuse(i);
+    }
+    std::ranges::copy(index, as<std::int32_t>(args.result));
+  }};
+}
+
 /// Where in a dense `whole` a part lies that is asked to begin at scalar operands, as bytes.
 struct Window {
   Strides strides{};  ///< in bytes
@@ -125,6 +138,8 @@ Kernel indexing(const Program& program, OpId op, const ChipContext& chip) {
   const TensorType& result = program.type(program.result(op));
   const auto attrs = program.op_attrs(op);
   switch (program.kind(op)) {
+    case OpKind::check_index:
+      return check_index(IndexCheck(program, op), operand(0).num_elements());
     case OpKind::gather: {
       const Rows rows(operand(0).shape, attrs[0], chip);
       return gather(operand(1).num_elements(), rows, rows.size * byte_size(result.dtype));

@@ -1,8 +1,6 @@
 #pragma once
 /// oneDNN on a chip's thread, for the kernels that it computes.
 
-#include <omp.h>
-
 #include <array>
 #include <initializer_list>
 #include <memory>
@@ -11,6 +9,10 @@
 
 #include <weft/actors/device/kernels/kernel.hpp>
 #include <weft/spmd/error.hpp>
+
+// Of libgomp, on which Debian's oneDNN runs. Its header is g++'s own, and clang has none.
+extern "C" int omp_get_max_threads() noexcept;
+extern "C" void omp_set_num_threads(int) noexcept;
 
 namespace weft::kernels {
 

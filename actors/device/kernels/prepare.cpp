@@ -38,6 +38,7 @@ Kernel choose(const Program& program, OpId op, const ChipContext& chip) {
     case OpKind::all_slice: return move_elements(program, op, chip);
     case OpKind::pad:
     case OpKind::concatenate: return assemble(program, op);
+    case OpKind::check_index:
     case OpKind::gather:
     case OpKind::scatter:
     case OpKind::dynamic_slice:

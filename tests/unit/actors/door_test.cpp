@@ -203,13 +203,12 @@ TEST_F(DoorTest, ClosingEndsWhatWaits) {
 
 TEST_F(DoorTest, SaysOfEachKindOnceAndCounts) {
   const std::string log = socket_path() + ".log";
-  init_logging({.who = "trainer", .file = log});
+  const LogScope scope(JobLog::open({.who = "trainer", .file = log}));
   {
     Door door(socket_path(), kToken, kPatient);
     for (int i = 0; i < 3; ++i) Client(std::string(100, 'x')).wait_until_closed();
     for (int i = 0; i < 2; ++i) Client(preamble(std::string(32, '0'))).wait_until_closed();
   }
-  shutdown_logging();
   std::ifstream file(log);
   const std::string text{std::istreambuf_iterator<char>(file), {}};
   const auto times = [&](const std::string& words) {

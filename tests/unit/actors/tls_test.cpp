@@ -91,6 +91,9 @@ TEST_F(TlsTest, WhatIsNoFileIsNotWaitedFor) {
   expect_refused({"backend.tls.ca", "/pipe", "isn't a file"}, tls);
   tls.ca = folder;
   expect_refused({"backend.tls.ca", "isn't a file"}, tls);
+  tls.ca = write("huge", "");
+  fs::resize_file(tls.ca, std::uintmax_t{1} << 40);
+  expect_refused({"backend.tls.ca", "/huge", "has 1099511627776 bytes"}, tls);
 }
 
 TEST_F(TlsTest, AKeyThatOthersMayReadIsRefused) {

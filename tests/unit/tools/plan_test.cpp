@@ -1,9 +1,15 @@
 #include <weft/tools/weft/plan.hpp>
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
+#include <filesystem>
+#include <fstream>
 #include <string>
 #include <vector>
+
+#include <fmt/format.h>
 
 #include <weft/tests/support/expect_error.hpp>
 #include <weft/tests/support/golden.hpp>
@@ -41,6 +47,29 @@ TEST(PlanCommand, RefusesAnotherFile) {
   testing::expect_error(Errc::corrupt, {"plan file"},
                         [&] { app.parse("plan " + golden_file("shard-v1.bin")); });
   testing::expect_error(Errc::not_found, {"no-such-file"}, [&] { app.parse("plan no-such-file"); });
+}
+
+/// Of what a person may name, a fifo would wait for a writer, and /dev/zero never ends.
+TEST(PlanCommand, RefusesWhatIsNoPlainFile) {
+  const std::string folder = ::testing::TempDir() + fmt::format("weft-plan-{}", ::getpid());
+  std::filesystem::create_directory(folder);
+  ASSERT_EQ(::mkfifo((folder + "/fifo").c_str(), 0600), 0);
+  std::filesystem::create_symlink("loop", folder + "/loop");
+  std::ofstream(folder + "/huge");
+  std::filesystem::resize_file(folder + "/huge", std::uintmax_t{1} << 40);
+  CLI::App app;
+  int code = 0;
+  add_plan(app, code);
+  const auto expect_refused = [&](Errc errc, const std::string& file, const char* why) {
+    testing::expect_error(errc, {file, why}, [&] { app.parse("plan " + file); });
+  };
+  expect_refused(Errc::invalid_argument, "/dev/zero", "is a device");
+  expect_refused(Errc::invalid_argument, folder + "/fifo", "is a fifo");
+  expect_refused(Errc::invalid_argument, folder, "is a folder");
+  expect_refused(Errc::invalid_argument, folder + "/huge", "more than 1073741824 bytes");
+  expect_refused(Errc::io, folder + "/loop", "Too many levels of symbolic links");
+  expect_refused(Errc::not_found, folder + "/huge/x", "Not a directory");
+  std::filesystem::remove_all(folder);
 }
 
 }  // namespace

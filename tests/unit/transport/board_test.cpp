@@ -6,6 +6,7 @@
 
 #include <atomic>
 #include <cstring>
+#include <optional>
 #include <string>
 #include <thread>
 
@@ -52,6 +53,27 @@ class BoardTest : public ::testing::Test {
 
   std::string job = unique_job();
 };
+
+TEST_F(BoardTest, IsHeldAsLongAsWhoMadeItHasIt) {
+  std::optional<Board> made = Board::create(header_of(job));
+  const Board board = Board::open(job, true);
+  EXPECT_TRUE(board.is_held());
+  made.reset();
+  EXPECT_FALSE(board.is_held());
+}
+
+/// JSON takes no other bytes.
+TEST_F(BoardTest, ShowsWhatIsNotUtf8InARowAsText) {
+  const Board board = Board::create(header_of(job));
+  board.worker(0).error(
+      "a\xff"
+      "b");
+  board.worker(0).message("\xc3(", 1);
+  board.device(0).enter_collective(1, "all_reduce '\x9b'");
+  EXPECT_EQ(board.read(1).last_error, "a\\xffb");
+  EXPECT_EQ(board.read(1).last_message, "\\xc3(");
+  EXPECT_EQ(board.read(3).collective_name, "all_reduce '\\x9b'");
+}
 
 TEST_F(BoardTest, ShowsItsHeaderToAnotherProcess) {
   Board::create(header_of(job));

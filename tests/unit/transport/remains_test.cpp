@@ -140,6 +140,46 @@ TEST_F(RemainsTest, ADamagedBoardIsNoReasonToStay) {
   EXPECT_EQ(remove_remains(*find()), std::vector<std::string>{});
 }
 
+/// Whatever lies there, the jobs beside it are found, and what is none of weft's stays.
+TEST_F(RemainsTest, ALockThatIsNoFileIsNamedAndKept) {
+  plant_memory();
+  age();
+  const std::string other = unique_job();
+  { const JobLock lock = JobLock::take(root, other); }
+  const std::string lock = lock_in(root, job);
+  for (const bool folder : {true, false}) {
+    if (folder) {
+      fs::create_directory(lock);
+    } else {
+      std::ofstream(root + "/notes") << "mine";
+      fs::create_symlink(root + "/notes", lock);
+    }
+    const auto remains = find();
+    ASSERT_TRUE(remains);
+    EXPECT_EQ(remains->life, JobLife::unknown);
+    EXPECT_NE(remains->why.find(lock), std::string::npos) << remains->why;
+    EXPECT_EQ(remove_remains(*remains).size(), 5U);
+    const auto all = find_remains();
+    const auto beside = std::ranges::find(all, other, &JobRemains::job);
+    ASSERT_NE(beside, all.end());
+    EXPECT_EQ(beside->life, JobLife::dead) << beside->why;
+    fs::remove(lock);
+  }
+  EXPECT_EQ(life(), JobLife::dead);
+}
+
+TEST_F(RemainsTest, AFifoOrABrokenLinkForALockKeepsNothing) {
+  plant_memory();
+  age();
+  ASSERT_EQ(::mkfifo(lock_in(root, job).c_str(), 0600), 0);
+  EXPECT_EQ(life(), JobLife::dead);
+  fs::remove(lock_in(root, job));
+  fs::create_symlink("/nowhere/at/all", lock_in(root, job));
+  EXPECT_EQ(life(), JobLife::dead);
+  EXPECT_EQ(remove_remains(*find()), std::vector<std::string>{});
+  EXPECT_TRUE(fs::is_empty(root));
+}
+
 TEST_F(RemainsTest, NamesThatAreNoJobsAreLeftAlone) {
   const std::vector<std::string> names{"weft-" + job.substr(1) + "-control", "weft-" + job,
                                        "weft-" + job + "x-control", "welt-" + job + "-control"};

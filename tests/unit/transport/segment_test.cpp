@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <linux/mempolicy.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -336,6 +337,21 @@ TEST_F(SegmentTest, SaysHowToEnlargeAFullFolderAndChangesNothing) {
                  [&] { segment.reserve(kMiB, 4096); });
     Segment::remove(name);
   });
+}
+
+/// A process that makes a file grow beyond it is killed.
+TEST_F(SegmentTest, NamesALimitOfFileSizesThatIsTooLow) {
+  rlimit before{};
+  ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
+  rlimit low = before;
+  low.rlim_cur = kMiB;
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &low), 0);
+  Segment::create(name, kMiB);
+  Segment::remove(name);
+  expect_error(Errc::no_space, {path, "1048577", "ulimit -f unlimited"},
+               [&] { Segment::create(name, kMiB + 1); });
+  setrlimit(RLIMIT_FSIZE, &before);
+  EXPECT_NE(access(path.c_str(), F_OK), 0);
 }
 
 TEST_F(SegmentTest, SaysThatThereIsNoRoomForAnotherFile) {

@@ -32,6 +32,16 @@ TEST(CheckpointTally, KeepsTheLatest) {
   EXPECT_EQ(tally.last()->step, 16U);
 }
 
+TEST(CheckpointTally, IsBoundedWhereOneWorkerAloneReports) {
+  CheckpointTally tally(2);
+  for (std::uint64_t step = 1; step <= 5000; ++step) tally.reported(report(0, step));
+  tally.reported(report(1, 4000));
+  EXPECT_FALSE(tally.last()) << "it was dropped long ago";
+  tally.reported(report(1, 4999));
+  ASSERT_TRUE(tally.last());
+  EXPECT_EQ(tally.last()->step, 4999U);
+}
+
 TEST(CheckpointTally, ForgetsWhatIsMadeAgain) {
   CheckpointTally tally(2);
   tally.reported(report(0, 16));

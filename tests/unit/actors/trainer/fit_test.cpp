@@ -8,9 +8,14 @@
 #include <cmath>
 #include <csignal>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <latch>
 #include <limits>
 #include <numeric>
+#include <optional>
+#include <thread>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -52,8 +57,10 @@ TEST_F(Fit, RefusesATensorOfAFitThatHasEnded) {
   ASSERT_TRUE(first.ok()) << first.error->message;
   expect_refused(fit([&](TrainContext&) { (kept + 1.0).to_vector(); }), Errc::invalid_argument,
                  "f32[4]) lies on the chips of a fit() that has ended");
-  expect_refused(fit([&](TrainContext&) { kept.to_vector(); }), Errc::invalid_argument,
+  const Result read = fit([&](TrainContext&) { kept.to_vector(); });
+  expect_refused(read, Errc::invalid_argument,
                  "f32[4]) lies on the chips of a fit() that has ended");
+  expect_refused(read, Errc::invalid_argument, "(at fit_test.cpp:");
 }
 
 /// Of a job that keeps what its loops have: it is known by its name. A handle may still refer to
@@ -78,6 +85,151 @@ TEST_F(Fit, RefusesTwoParametersOfOneNameThatAreUsedInTurn) {
                  "two parameters, or states of optimizers, are named 'w' and used in turn");
   EXPECT_TRUE(fit(two(false), {}, 1).ok());
   EXPECT_TRUE(fit(two(true)).ok()) << "which keeps nothing";
+}
+
+TEST_F(Fit, ReportsAtTheEndComeAfterThoseOfStepClosures) {
+  const Result result = fit([&](TrainContext& ctx) {
+    for (int step = 0; step < 3; ++step) {
+      const Tensor loss = to_device(std::vector<float>{1, 2}, {2}) * double(step);
+      add_step_closure([&ctx](double value) { ctx.report({{"loss", value}}); }, sum(loss));
+      sync();
+    }
+    ctx.report({{"done", true}});
+  });
+  ASSERT_TRUE(result.ok()) << result.error->message;
+  const std::vector<Metrics> expected{
+      {{"loss", 0.0}}, {{"loss", 3.0}}, {{"loss", 6.0}}, {{"done", true}}};
+  EXPECT_EQ(result.metrics_history, expected);
+}
+
+TEST_F(Fit, RefusesALabelThatIsNoClassWithItsLine) {
+  const int line = __LINE__ + 4;
+  const Result result = fit([&](TrainContext& ctx) {
+    const Tensor labels = to_device(std::vector<std::int32_t>{0, 1, 2, 7}, {4});
+    mark_sharding(labels, *ctx.mesh(), {{"data"}});
+    const Tensor loss = cross_entropy(iota({4, 3}, 1, DType::f32), labels);
+    sync();
+    loss.item();
+  });
+  expect_refused(result, Errc::invalid_argument, "a label or index is 7: expected 0 to 2");
+  expect_refused(result, Errc::invalid_argument, fmt::format("fit_test.cpp:{}", line));
+}
+
+TEST_F(Fit, RefusesCallsOffTheLoopsThreadNamingBoth) {
+  using Call = std::function<void(TrainContext&)>;
+  for (const Call& call :
+       std::vector<Call>{[](TrainContext& ctx) { ctx.report({}); },
+                         [](TrainContext& ctx) { ctx.on_each_chip([](Chip&) {}); },
+                         [](TrainContext&) { sync(); }}) {
+    int loop = 0;
+    const Result result = fit([&](TrainContext& ctx) {
+      loop = ::gettid();
+      std::exception_ptr thrown;
+      std::jthread([&] {
+        try {
+          call(ctx);
+        } catch (...) {
+          thrown = std::current_exception();
+        }
+      }).join();
+      if (thrown) std::rethrow_exception(thrown);
+    });
+    expect_refused(result, Errc::invalid_argument, "this is thread ");
+    expect_refused(result, Errc::invalid_argument, fmt::format("which is {}: ", loop));
+    expect_refused(result, Errc::invalid_argument, "(at fit_test.cpp:");
+  }
+}
+
+TEST_F(Fit, TensorsMayBeLetGoOnAnotherThread) {
+  const Result result = fit([&](TrainContext&) {
+    for (int step = 0; step < 50; ++step) {
+      std::vector<Tensor> kept;
+      for (int i = 0; i < 8; ++i) kept.push_back(to_device(std::vector<float>{1, 2}, {2}) * 2.0);
+      sync();
+      EXPECT_EQ(kept.back().to_vector(), (std::vector<float>{2, 4}));
+      const std::jthread other([gone = std::exchange(kept, {})]() mutable { gone.clear(); });
+      const Tensor next = to_device(std::vector<float>{3}, {1}) * 2.0;
+      sync();
+      EXPECT_EQ(next.item(), 6);
+    }
+  });
+  EXPECT_TRUE(result.ok()) << result.error->message;
+}
+
+std::string log_of(const Result& result) {
+  std::ifstream file(result.path + "/trainer.log");
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+TEST_F(Fit, WarnsOfALoopThatWaitsForAStepThatNothingEnds) {
+  const Result result = fit([&](TrainContext& ctx) {
+    for (int i = 0; ctx.step() < 1 && i < 10'000'100; ++i) continue;
+  });
+  ASSERT_TRUE(result.ok()) << result.error->message;
+  EXPECT_NE(log_of(result).find("ctx.step() has been asked 10000000 times in step 0"),
+            std::string::npos);
+}
+
+TEST_F(Fit, WarnsOnceOfAReportThatIsNotFinite) {
+  const Result result = fit([&](TrainContext& ctx) {
+    ctx.report({{"loss", 0.5}});
+    ctx.report({{"loss", -INFINITY}});
+    ctx.report({{"loss", NAN}});
+  });
+  const std::string log = log_of(result);
+  const auto first = log.find("worker 0 reports loss = -inf at step 0 (fit_test.cpp:");
+  ASSERT_NE(first, std::string::npos) << log;
+  EXPECT_EQ(log.find("reports loss", first + 20), std::string::npos);
+}
+
+/// One in the forward pass, and one in the backward pass.
+TEST_F(Fit, DetectAnomalyNamesTheFirstOpThatGivesANaN) {
+  int line = 0;
+  const auto run = [&](bool detects, double value) {
+    return fit([&, detects, value](TrainContext& ctx) {
+      Parameter w = make_parameter("w", std::vector<float>{1, float(value)}, {2});
+      std::optional<AnomalyScope> scope;
+      if (detects) scope.emplace();
+      line = __LINE__ + 1;
+      const Tensor roots = sqrt(w - 1.0);
+      const Tensor loss = sum(tanh(roots) * 2.0);
+      w.assign(w - grad(loss, std::vector{w})[0]);
+      sync();
+      ctx.report({{"loss", loss.item()}});
+    });
+  };
+  EXPECT_TRUE(run(false, 0).ok());
+  const Result nan = run(true, 0);
+  expect_refused(nan, Errc::invalid_argument, "detect_anomaly: sqrt gives a nan in f32[2]");
+  expect_refused(nan, Errc::invalid_argument, fmt::format("(at fit_test.cpp:{})", line));
+  const Result infinity = run(true, 2);  // 1 / sqrt(0), in the gradient
+  expect_refused(infinity, Errc::invalid_argument,
+                 "gives an infinity in f32[2], its operands are finite");
+  expect_refused(infinity, Errc::invalid_argument, fmt::format("(at fit_test.cpp:{})", line));
+}
+
+TEST_F(Fit, DetectAnomalyNamesAnInputThatHasANaN) {
+  const Result result = fit([&](TrainContext&) {
+    const auto scope = detect_anomaly();
+    const Tensor x = to_device(std::vector<float>{1, NAN}, {2});
+    const Tensor y = x * 2.0;
+    sync();
+    y.to_vector();
+  });
+  expect_refused(result, Errc::invalid_argument,
+                 "detect_anomaly: multiply reads 'data.0' of fit_test.cpp:");
+}
+
+TEST_F(Fit, DetectAnomalyLeavesMasksOfInfinityAlone) {
+  const Result result = fit([&](TrainContext&) {
+    const auto scope = detect_anomaly();
+    const Tensor x = to_device(std::vector<float>{1, 2}, {2});
+    const Tensor masked = where(greater(x, 1.5), x, -std::numeric_limits<double>::infinity());
+    const Tensor y = softmax(masked, 0);
+    sync();
+    EXPECT_EQ(y.to_vector(), (std::vector<float>{0, 1}));
+  });
+  EXPECT_TRUE(result.ok()) << result.error->message;
 }
 
 TEST_F(Fit, RunsCodeOnEachChipBetweenPrograms) {
@@ -276,6 +428,21 @@ TEST_F(Fit, IsCancelledBetweenTheCallsOfASlowCallback) {
   expect_refused(result, Errc::cancelled, "SIGINT");
   EXPECT_EQ(interrupt->calls, 2);
   EXPECT_EQ(result.metrics_history.size(), 20U);
+}
+
+TEST_F(Fit, KeepsTheLastReportsAndWritesAll) {
+  constexpr std::size_t kReports = 2 * kHistoryMax + 7;
+  const Result result = fit([](TrainContext& ctx) {
+    for (std::size_t i = 0; i < kReports; ++i) ctx.report({{"i", i}});
+  });
+  ASSERT_TRUE(result.ok()) << result.error->message;
+  ASSERT_EQ(result.metrics_history.size(), kHistoryMax);
+  EXPECT_EQ(result.metrics_history.front()["i"], kReports - kHistoryMax);
+  EXPECT_EQ(result.metrics_history.back()["i"], kReports - 1);
+  std::ifstream progress(result.path + "/progress.csv");
+  std::size_t lines = 0;
+  for (std::string line; std::getline(progress, line);) ++lines;
+  EXPECT_EQ(lines, 1 + kReports);
 }
 
 TEST_F(Fit, RefusesReportsThatItCantCarry) {

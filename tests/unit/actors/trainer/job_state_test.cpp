@@ -38,6 +38,34 @@ TEST(JobState, StartsOnceAllHaveJoined) {
   EXPECT_EQ(job.phase(), JobPhase::running);
 }
 
+TEST(JobState, RefusesAJoinOfAnotherProcessThanTheOneThatWasStarted) {
+  JobState job(2);
+  job.started(0, 100);
+  EXPECT_TRUE(job.refuse_join(0, 101).has_value());
+  EXPECT_FALSE(job.refuse_join(0).has_value());  // a debugger may have started it
+  EXPECT_FALSE(job.refuse_join(0, 100).has_value());
+  EXPECT_FALSE(job.refuse_join(1, 102).has_value());  // its start hasn't been told yet
+}
+
+TEST(JobState, AWorkerThatCannotRunTheLoopFailsTheJobBeforeTheOthersJoin) {
+  JobState job(2);
+  job.joined(0, 100);
+  job.loop_ended({.worker = 1, .generation = 0, .error = 1, .message = "never joined"});
+  EXPECT_FALSE(job.over());
+  job.loop_ended({.worker = 0, .generation = 0, .error = 1, .message = "no loop"});
+  ASSERT_TRUE(job.over());
+  EXPECT_EQ(job.failure()->message, "no loop");
+}
+
+TEST(JobState, TheLastWorkerToJoinMayBeUnableToRunTheLoopToo) {
+  JobState job(1);
+  job.joined(0, 100);
+  EXPECT_EQ(job.phase(), JobPhase::running);
+  job.loop_ended({.worker = 0, .generation = 0, .error = 1, .message = "no loop"});
+  ASSERT_TRUE(job.over());
+  EXPECT_EQ(job.failure()->message, "no loop");
+}
+
 TEST(JobState, RefusesAJoinThatIsOutOfRangeOrSecondOrLate) {
   JobState job(2);
   EXPECT_NE(job.refuse_join(2, 12)->find("workers 0 to 1"), std::string::npos);
@@ -168,7 +196,8 @@ TEST(JobState, NamesAllThatHaveNotJoinedInTime) {
   job.joined(1, 101);
   EXPECT_EQ(kinds(job.gather_deadline(1, 5)), std::vector{Kind::cancel});
   EXPECT_EQ(job.failure()->code, Errc::timeout);
-  EXPECT_NE(job.failure()->message.find("worker 0 (pid 100), worker 2 (pid 102)"),
+  EXPECT_NE(job.failure()->message.find(
+                "worker 0 (pid 100) has not joined, worker 2 (pid 102) has not joined"),
             std::string::npos);
 }
 

@@ -26,7 +26,9 @@ TEST(Recovery, SurvivesNothingUnlessItIsTold) {
 TEST(Recovery, SurvivesSoManyFailuresWhateverIsBetweenThem) {
   Recovery recovery({.max_failures = 2});
   EXPECT_FALSE(recovery.refuse(killed(0), 5));
+  recovery.resumed(5);
   EXPECT_FALSE(recovery.refuse(killed(1), 500));
+  recovery.resumed(500);
   EXPECT_EQ(recovery.refuse(killed(2), 5000),
             "; run.failure.max_failures = 2 failures came before it");
   ASSERT_EQ(recovery.failures().size(), 2U);
@@ -118,6 +120,38 @@ TEST(Recovery, WaitsTwiceAsLongEachTimeUpToAMinute) {
   }
   for (int i = 0; i < 100; ++i) ASSERT_FALSE(recovery.refuse(killed(0), 7));
   EXPECT_EQ(recovery.delay_ms(), 60'000U);
+}
+
+TEST(Recovery, WorkersThatAreLostTogetherAreOneIncident) {
+  RecoveryPolicy policy = any_number(1000);
+  policy.max_failures = 1;
+  Recovery recovery(policy);
+  for (const int worker : {2, 0, 3, 1}) {
+    ASSERT_FALSE(recovery.refuse(killed(worker), 7)) << worker;
+    EXPECT_EQ(recovery.delay_ms(), 0U) << worker;
+  }
+  EXPECT_EQ(recovery.incidents(), 1);
+  EXPECT_EQ(recovery.failures().size(), 4U) << "each is told";
+  EXPECT_TRUE(recovery.refuse(killed(0), 7)) << "lost again meanwhile";
+}
+
+TEST(Recovery, TheSameWorkerLostAgainMeanwhileIsTheNextIncident) {
+  Recovery recovery(any_number(1000));
+  for (const int worker : {0, 1, 2}) ASSERT_FALSE(recovery.refuse(killed(worker), 7));
+  for (const int worker : {0, 1, 2}) {
+    ASSERT_FALSE(recovery.refuse(killed(worker), 7));
+    EXPECT_EQ(recovery.delay_ms(), 1000U) << worker;
+  }
+  EXPECT_EQ(recovery.incidents(), 2);
+}
+
+TEST(Recovery, ALossOfAnotherAfterTheJobHasGoneOnIsTheNextIncident) {
+  Recovery recovery(any_number(1000));
+  ASSERT_FALSE(recovery.refuse(killed(0), 7));
+  recovery.resumed(8);  // the others came a step further
+  ASSERT_FALSE(recovery.refuse(killed(1), 8));
+  EXPECT_EQ(recovery.incidents(), 2);
+  EXPECT_EQ(recovery.delay_ms(), 1000U) << "no step was taken";
 }
 
 TEST(Recovery, AStepThatWasTakenEndsTheRow) {

@@ -81,6 +81,66 @@ TEST(ReportFilter, ACheckpointIsPartOfWhatWasReported) {
   EXPECT_TRUE(filter.is_new(report(2, 0, 1, "{}", "checkpoint_000001")));
 }
 
+/// As where one version of the state is kept: the loop goes on behind the report of a checkpoint,
+/// and what it reports then isn't the same in each word.
+TEST(ReportFilter, TheLastReportMadeAgainBehindACheckpointCountsOnce) {
+  ReportFilter filter;
+  filter.begin_generation(1, 0);
+  EXPECT_TRUE(filter.is_new(report(1, 8, 0, "loss")));
+  EXPECT_TRUE(filter.is_new(report(1, 8, 1, "{}", "checkpoint_000008")));
+  EXPECT_TRUE(filter.is_new(report(1, 8, 2, "took 7 ms")));
+  filter.begin_generation(2, 8, "checkpoint_000008");
+  EXPECT_FALSE(filter.is_new(report(2, 8, 0, "took 9 ms")));
+  EXPECT_TRUE(filter.is_new(report(2, 8, 1, "took 9 ms in all")));
+  filter.begin_generation(3, 8, "checkpoint_000008");
+  EXPECT_FALSE(filter.is_new(report(3, 8, 0, "took 8 ms")));
+  EXPECT_FALSE(filter.is_new(report(3, 8, 1, "took 8 ms in all")));
+  EXPECT_TRUE(filter.is_new(report(3, 9, 0, "took 8 ms")));
+}
+
+TEST(ReportFilter, AGreetingTakesNoPlaceBehindACheckpoint) {
+  ReportFilter filter;
+  filter.begin_generation(1, 0);
+  EXPECT_TRUE(filter.is_new(report(1, 0, 0, "parameters: 1000")));
+  EXPECT_TRUE(filter.is_new(report(1, 8, 0, "{}", "checkpoint_000008")));
+  EXPECT_TRUE(filter.is_new(report(1, 8, 1, "took 7 ms")));
+  filter.begin_generation(2, 8, "checkpoint_000008");
+  EXPECT_FALSE(filter.is_new(report(2, 8, 0, "parameters: 1000")));
+  EXPECT_FALSE(filter.is_new(report(2, 8, 1, "took 9 ms")));
+  EXPECT_TRUE(filter.is_new(report(2, 8, 2, "one more")));
+}
+
+TEST(ReportFilter, ACheckpointMadeAgainCountsOnceWhateverItsMetrics) {
+  ReportFilter filter;
+  filter.begin_generation(1, 0);
+  EXPECT_TRUE(filter.is_new(report(1, 8, 0, "took 7 ms", "checkpoint_000008")));
+  filter.begin_generation(2, 8, "checkpoint_000008");
+  EXPECT_FALSE(filter.is_new(report(2, 8, 0, "took 9 ms", "checkpoint_000008")));
+}
+
+TEST(ReportFilter, WhatALoopReportsBeforeItsFirstStepOfAllIsKnownByItsPlace) {
+  ReportFilter filter;
+  filter.begin_generation(1, 0);
+  EXPECT_TRUE(filter.is_new(report(1, 0, 0, "at 12:00")));
+  filter.begin_generation(2, 0);
+  EXPECT_FALSE(filter.is_new(report(2, 0, 0, "at 12:01")));
+  EXPECT_TRUE(filter.is_new(report(2, 0, 1, "at 12:02")));
+}
+
+TEST(ReportFilter, PassesEveryReportOfALongRunAndRemembersItsEnd) {
+  constexpr std::uint64_t kSteps = 100'000;
+  ReportFilter filter;
+  filter.begin_generation(1, 0);
+  EXPECT_TRUE(filter.is_new(report(1, 0, 0, "parameters: 1000")));
+  for (std::uint64_t step = 1; step <= kSteps; ++step) {
+    ASSERT_TRUE(filter.is_new(report(1, step, 0, std::to_string(step)))) << step;
+  }
+  filter.begin_generation(2, kSteps - 1);
+  EXPECT_FALSE(filter.is_new(report(2, kSteps - 1, 0, "parameters: 1000")));
+  EXPECT_FALSE(filter.is_new(report(2, kSteps, 0, "again")));
+  EXPECT_TRUE(filter.is_new(report(2, kSteps + 1, 0, "on")));
+}
+
 /// A loop that goes on at a step numbers the reports that it makes there anew.
 TEST(ReportFilter, PassesWhatAnEarlierGenerationReportedAtItsFirstStep) {
   ReportFilter filter;

@@ -28,15 +28,25 @@ class RunFolderTest : public ::testing::Test {
 
 TEST_F(RunFolderTest, ProgressGetsAColumnPerKeyOfAnyReport) {
   RunFolder folder(root_, "run", "0123456789");
-  std::vector<Metrics> history;
   for (const Metrics& metrics :
        {Metrics{{"loss", 0.5}, {"step", 1}}, Metrics{{"loss", 0.375}, {"step", 2}},
-        Metrics{{"step", 3}, {"loss", 0.25}, {"note", "a,\"b\""}}}) {
-    history.push_back(metrics);
-    folder.add_last(history);
+        Metrics{{"step", 3}, {"loss", 0.25}, {"note", "a,\"b\"\nc"}},
+        Metrics{{"step", 4}, {"x", 1}, {"y", 2}}}) {
+    folder.add(metrics);
   }
   EXPECT_EQ(text(folder.path() + "/progress.csv"),
-            "loss,step,note\n0.5,1,\n0.375,2,\n0.25,3,\"a,\"\"b\"\"\"\n");
+            "loss,step,note,x,y\n0.5,1,,,\n0.375,2,,,\n0.25,3,\"a,\"\"b\"\"\nc\",,\n,4,,1,2\n");
+}
+
+TEST_F(RunFolderTest, SaysThatItWasRemoved) {
+  RunFolder folder(root_, "run", "0123456789");
+  folder.require();
+  fs::remove_all(folder.path());
+  const std::string was_removed = folder.path() + " was removed while the job ran";
+  testing::expect_error(Errc::io, {was_removed.c_str()}, [&] { folder.require(); });
+  testing::expect_error(Errc::io, {"progress.csv", was_removed.c_str()}, [&] {
+    folder.add({{"a", 1}});
+  });
 }
 
 TEST_F(RunFolderTest, AResultReadsBackAsItWasWritten) {

@@ -3,6 +3,7 @@
 #include <weft/actors/trainer/validate.hpp>
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
 #include <limits>
 
@@ -186,6 +187,20 @@ TEST(Validate, ComparesReplicasWhereThereAreSome) {
   expect_refused(Errc::invalid_argument,
                  {"run.check_replicas_every = 5", "backend.backend = \"none\"", "\"spmd\""},
                  {.backend = {.backend = "none"}, .run = {.check_replicas_every = 5}});
+}
+
+TEST(Validate, NamesTheOpenFilesThatAJobNeeds) {
+  rlimit before{};
+  ::getrlimit(RLIMIT_NOFILE, &before);
+  rlimit few = before;
+  few.rlim_cur = 200;
+  ::setrlimit(RLIMIT_NOFILE, &few);
+  expect_refused(
+      Errc::no_space,
+      {"128 workers and 256 chips need 920 open files", "ulimit -n is 200", "ulimit -n "},
+      {.scaling = {.num_workers = 128, .chips_per_worker = 2}});
+  EXPECT_EQ(spec({.scaling = {.num_workers = 16}}).num_chips(), 16);
+  ::setrlimit(RLIMIT_NOFILE, &before);
 }
 
 TEST(Validate, TakesTheFailureConfigOver) {

@@ -5,6 +5,7 @@
 #include <numeric>
 #include <random>
 #include <set>
+#include <thread>
 #include <utility>
 
 #include <weft/actors/worker/arena_buffer.hpp>
@@ -28,6 +29,40 @@ TEST(BufferPool, BlocksAreAlignedAndDistinct) {
   EXPECT_EQ(a % 64, 0U);
   EXPECT_EQ(b, a + 64);
   EXPECT_EQ(pool.allocate(1, 0), b + 128);
+}
+
+TEST(BufferPool, BlocksThatOtherThreadsFreeAreUsedAgain) {
+  JobMemory job = memory();
+  BufferPool pool(job, {0, 1});
+  const auto block = pool.allocate(100, BufferPool::kDeviceWrites);
+  const auto state = pool.allocate_state(100);
+  const auto array = pool.allocate_array(100);
+  std::vector<std::jthread> threads;
+  threads.emplace_back([&] { pool.free(block, 100, 1); });
+  threads.emplace_back([&] { pool.free_state(state, 100, 1); });
+  threads.emplace_back([&] { pool.free_array(array, 100); });
+  threads.clear();
+  EXPECT_EQ(pool.allocate(100, BufferPool::kDeviceWrites), block);
+  pool.begin_step(1);
+  EXPECT_EQ(pool.allocate_state(100), state);
+  EXPECT_EQ(pool.allocate_array(100), array);
+}
+
+TEST(BufferPool, ManyThreadsMayFree) {
+  JobMemory job = memory();
+  BufferPool pool(job, {0});
+  constexpr int kBlocks = 2000;
+  std::vector<std::uint64_t> blocks;
+  for (int i = 0; i < kBlocks; ++i) blocks.push_back(pool.allocate(64, BufferPool::kDeviceWrites));
+  std::vector<std::jthread> threads;
+  for (std::size_t t = 0; t < 4; ++t) {
+    threads.emplace_back([&, t] {
+      for (std::size_t i = t; i < kBlocks; i += 4) pool.free(blocks[i], 64, 0);
+    });
+  }
+  std::set<std::uint64_t> again;
+  for (int i = 0; i < kBlocks; ++i) again.insert(pool.allocate(64, BufferPool::kDeviceWrites));
+  EXPECT_EQ(again.size(), std::size_t{kBlocks}) << "none is given out twice";
 }
 
 TEST(BufferPool, ArraysLieWhereTheyDoWhateverBuffersThereAre) {

@@ -33,7 +33,7 @@ class BuilderTest : public ::testing::Test {
 };
 
 TEST(OpKind, NamesParseBack) {
-  EXPECT_EQ(testing::all_op_kinds().size(), 62U);
+  EXPECT_EQ(testing::all_op_kinds().size(), 63U);
   for (const OpKind kind : testing::all_op_kinds()) {
     EXPECT_EQ(parse_op_kind(to_string(kind)), kind);
   }

@@ -158,6 +158,7 @@ Program every_op(const Mesh& mesh) {
   builder.concatenate(std::array{x, w, x}, 0);
   builder.reverse(x, Dims{1, 0});
   builder.scatter(index, builder.gather(table, index), 9);
+  builder.check_index(index, 5, -100);
   builder.dynamic_update_slice(x, builder.dynamic_slice(x, std::array{start, start}, Dims{2, 6}),
                                std::array{start, start});
   builder.rng_bit_generator(state, {3, 5});

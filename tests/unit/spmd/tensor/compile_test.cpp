@@ -1,5 +1,6 @@
 #include <weft/spmd/tensor/compile.hpp>
 
+#include <algorithm>
 #include <stdexcept>
 
 #include <gtest/gtest.h>
@@ -250,6 +251,45 @@ TEST_F(Compile, StepClosuresRunInOrderAfterALaterStep) {
   }
   scope_.finish();
   EXPECT_EQ(said, (std::vector<std::string>{"0 0", "f32[1]", "1 2", "f32[1]", "2 4", "f32[1]"}));
+}
+
+TEST_F(Compile, LabelsToBeIgnoredAreAnotherProgram) {
+  const Tensor logits = f32({0, 0, 2, 1}, {2, 2});
+  auto loss = compile([&](const Tensor& labels) { return cross_entropy(logits, labels); });
+  const double row0 = std::log(2);
+  const double row1 = std::log(1 + std::exp(1));
+  for (int turn = 0; turn < 2; ++turn) {
+    EXPECT_NEAR(loss(testing::i32({0, 1}, {2})).item(), (row0 + row1) / 2, 1e-6);
+    EXPECT_NEAR(loss(testing::i32({-100, 1}, {2})).item(), row1, 1e-6);
+  }
+}
+
+TEST_F(Compile, AKeptValueThatItsMarkDoesNotDivideIsGatheredAndWarnedOf) {
+  const auto gathers = [&](bool keeps) {
+    Parameter w = make_parameter("w", Floats{0}, {1});
+    const Tensor x = f32({1, 2, 3, 4, 5}, {5});
+    Tensor y = x * 2;
+    mark_sharding(y, *runtime_.mesh(), {{"data"}});
+    w.assign(w + sum(y));
+    if (!keeps) y = Tensor();
+    sync();
+    return std::ranges::count(runtime_.plans.back()->program.op_kinds, OpKind::all_gather);
+  };
+  EXPECT_EQ(gathers(false), 0);
+  EXPECT_TRUE(runtime_.warnings.empty());
+  EXPECT_EQ(gathers(true), 1);
+  EXPECT_EQ(runtime_.warnings.size(), 1U);
+}
+
+TEST_F(Compile, IndicesInPaddingAreNotChecked) {
+  const Mesh& mesh = *runtime_.mesh();
+  const Tensor table = f32({0, 1, 2, 3, 4, 5}, {6});
+  const Tensor index = testing::i32({1, 2, 3, 4, 5, 6, 2}, {7}) * 1;
+  mark_sharding(index, mesh, {{"data", "model"}});
+  const Tensor rows = embedding(table, index - 1);  // -1 where there is no row
+  const Tensor sum = weft::sum(rows);
+  sync();
+  EXPECT_EQ(sum.item(), 16);
 }
 
 /// What has been a number since before the step needs no closure.

@@ -71,6 +71,21 @@ TEST_F(MarkSharding, OfATracedValueIsAConstraintOnWhatFollows) {
   EXPECT_EQ(last().outputs[0].value, operand);
 }
 
+TEST_F(MarkSharding, OfAComputedValueThatIsKeptAndDoesNotDivideIsWarnedOfOnce) {
+  const auto step = [&](std::int64_t size) {
+    Tensor y = f32(Floats(static_cast<std::size_t>(size), 1), {size}) * 2;
+    mark_sharding(y, mesh_, {{"data"}});
+    sync();
+  };
+  step(4);
+  EXPECT_TRUE(runtime_.warnings.empty());
+  for (int i = 0; i < 3; ++i) step(5);
+  ASSERT_EQ(runtime_.warnings.size(), 1U);
+  for (const char* word : {"f32[5]", "mark_sharding_test.cpp:", "2 parts don't divide dim 0"}) {
+    EXPECT_NE(runtime_.warnings[0].find(word), std::string::npos) << runtime_.warnings[0];
+  }
+}
+
 TEST_F(MarkSharding, OfWhatLiesOnTheChipsIsRefusedUnlessItLiesSo) {
   const Tensor x = f32({1, 2}, {2});
   mark_sharding(x, mesh_, {{"data"}});

@@ -40,6 +40,18 @@ TEST_F(Ops, ComputeElementwise) {
   expect_near(pow(2.0, positive), {2, 16, std::pow(2, 0.25)});
 }
 
+TEST_F(Ops, RefuseAnEmptyBatch) {
+  expect_refusal({"to_device: f32[0,3] has no elements"}, [](int& line) {
+    line = __LINE__ + 1;
+    to_device(Floats{}, {0, 3});
+  });
+  expect_refusal({"mean: f32[0] has no elements"}, [](int& line) {
+    const Tensor x = f32({1, 2}, {2});
+    line = __LINE__ + 1;
+    mean(slice(x, 0, 0, 0));
+  });
+}
+
 TEST_F(Ops, TakeNumbersOnEitherSideInTheTensorsDtype) {
   const Tensor x = f32({1, 2}, {2});
   EXPECT_EQ((10 - x).to_vector(), (Floats{9, 8}));
@@ -137,11 +149,11 @@ TEST_F(Ops, FlipAndNarrow) {
 
 TEST_F(Ops, EmbeddingTakesRows) {
   const Tensor weight = f32({1, 2, 3, 4, 5, 6}, {3, 2});
-  const Tensor y = embedding(weight, i32({2, 0, 2, 5}, {2, 2}));
+  const Tensor y = embedding(weight, i32({2, 0, 2, 1}, {2, 2}));
   EXPECT_EQ(y.shape(), (Shape{2, 2, 2}));
   const Tensor g = grad(sum(y), std::vector{weight})[0];
-  EXPECT_EQ(y.to_vector(), (Floats{5, 6, 1, 2, 5, 6, 0, 0}));
-  EXPECT_EQ(g.to_vector(), (Floats{1, 1, 0, 0, 2, 2}));
+  EXPECT_EQ(y.to_vector(), (Floats{5, 6, 1, 2, 5, 6, 3, 4}));
+  EXPECT_EQ(g.to_vector(), (Floats{1, 1, 1, 1, 2, 2}));
 }
 
 TEST_F(Ops, IndexAddAddsToRows) {
@@ -220,6 +232,57 @@ TEST_F(Ops, CrossEntropyIsTheMeanOverTheBatch) {
   const Tensor logits = f32({0, 0, 0, 2, 1, 0}, {2, 3});
   const double row1 = std::log(std::exp(2) + std::exp(1) + 1) - 1;
   EXPECT_NEAR(cross_entropy(logits, i32({2, 1}, {2})).item(), (std::log(3) + row1) / 2, 1e-6);
+}
+
+TEST_F(Ops, CrossEntropyRefusesALabelThatIsNoClass) {
+  for (const std::int32_t label : {3, -1, 1000}) {
+    testing::InterpretRuntime runtime(Mesh({1}, {"data"}));
+    const RuntimeScope scope(runtime);
+    const Tensor logits = f32({0, 0, 0, 2, 1, 0}, {2, 3});
+    expect_refusal({"a label or index is ", fmt::format("{}: expected 0 to 2", label)},
+                   [&](int& line) {
+                     line = __LINE__ + 1;
+                     const Tensor loss = cross_entropy(logits, i32({1, label}, {2}));
+                     sync();
+                   });
+  }
+}
+
+TEST_F(Ops, CrossEntropyLeavesIgnoredLabelsOutOfTheMean) {
+  const Tensor logits = f32({0, 0, 0, 2, 1, 0, 5, 1, 1}, {3, 3});
+  const double row1 = std::log(std::exp(2) + std::exp(1) + 1) - 1;
+  const double row0 = std::log(3);
+  EXPECT_NEAR(cross_entropy(logits, i32({2, 1, -100}, {3})).item(), (row0 + row1) / 2, 1e-6);
+  // Also where they are made of data that has some.
+  const Tensor longer = i32({7, 2, -100, -100}, {4});
+  EXPECT_NEAR(cross_entropy(logits, slice(longer, 0, 1, 4)).item(), row0, 1e-6);
+  const Tensor labels = i32({2, 1, 0}, {3});
+  EXPECT_NEAR(cross_entropy(logits, labels, {.ignore_index = 0}).item(), (row0 + row1) / 2, 1e-6);
+  const Tensor loss = cross_entropy(logits, i32({-100, 1, -100}, {3}));
+  const Floats g = grad(loss, std::vector{logits})[0].to_vector();
+  EXPECT_EQ(Floats(g.begin(), g.begin() + 3), (Floats{0, 0, 0}));
+  EXPECT_NEAR(g[4], std::exp(-row1) - 1, 1e-6);
+  EXPECT_TRUE(std::isnan(cross_entropy(logits, i32({-100, -100, -100}, {3})).item())) << "as torch";
+}
+
+TEST_F(Ops, CrossEntropySaysHowToIgnoreLabelsThatAreComputed) {
+  const Tensor logits = f32({0, 0, 0, 2, 1, 0}, {2, 3});
+  const Tensor shift = f32({-101, 0}, {2});
+  const Tensor labels = i32({1, 1}, {2}) + cast(shift, DType::i32);
+  expect_refusal({"-100: expected 0 to 2; ", "{.ignore_index = -100}"}, [&](int& line) {
+    line = __LINE__ + 1;
+    const Tensor loss = cross_entropy(logits, labels);
+    sync();
+  });
+}
+
+TEST_F(Ops, EmbeddingRefusesAnIndexOutsideTheTable) {
+  const Tensor table = f32({0, 1, 2, 3, 4, 5}, {3, 2});
+  expect_refusal({"a label or index is 3: expected 0 to 2"}, [&](int& line) {
+    line = __LINE__ + 1;
+    const Tensor rows = embedding(table, i32({0, 3}, {2}));
+    sync();
+  });
 }
 
 TEST_F(Ops, CrossEntropyHasTheGradientOfSoftmax) {

@@ -146,6 +146,18 @@ TEST_F(AdamWTest, RefusesGradientsThatDoNotBelong) {
                [&] { optimizer.step(std::vector<Tensor>{full({3}, 1)}); });
 }
 
+TEST(Optimizer, RefusesAnEmptyParameterList) {
+  const std::vector<Parameter> none;
+  testing::expect_refusal({"AdamW: it got an empty parameter list"}, [&](int& line) {
+    line = __LINE__ + 1;
+    AdamW(none, {});
+  });
+  testing::expect_refusal({"SGD: it got an empty parameter list"}, [&](int& line) {
+    line = __LINE__ + 1;
+    const SGD optimizer(std::vector<ParameterGroup<SGD::Options>>{{none, {.lr = 1}}});
+  });
+}
+
 TEST(AdamWOptions, RefusesWhatTorchRefuses) {
   const auto make = [](const AdamW::Options& options) { return [=] { AdamW({}, options); }; };
   expect_error(Errc::invalid_argument, {"AdamW: lr = -1"}, make({.lr = -1}));

@@ -338,6 +338,16 @@ TEST_F(Presets, MicroBatchesUnderTensorParallelismTakeTheMemoryOfOne) {
   EXPECT_LT(static_cast<double>(temp_bytes(8)), 1.5 * static_cast<double>(temp_bytes(2)));
 }
 
+TEST_F(Presets, DataParallelTakesAListOfTensors) {
+  SimulateRuntime runtime(data_);
+  const RuntimeScope scope(runtime);
+  const Tensor x = to_device(Floats(64, 0.1F), {64});
+  const Tensor y = to_device(Floats(64, 0.2F), {64});
+  data_parallel({x, y}, data_);
+  EXPECT_EQ(x.node()->marked, Sharding::from_spec(data_, {{"data"}}, x.shape(), "x"));
+  EXPECT_EQ(y.node()->marked, x.node()->marked);
+}
+
 TEST_F(Presets, MicroBatchesReduceOncePerStep) {
   const auto step = [&](std::int64_t count) {
     SimulateRuntime runtime(data_);

@@ -1,7 +1,10 @@
+#include <unistd.h>
+
 #include <thread>
 
 #include <gtest/gtest.h>
 
+#include <weft/spmd/tensor/loop_threads.hpp>
 #include <weft/spmd/tensor/module.hpp>
 #include <weft/tests/unit/spmd/tensor/tensor_fixture.hpp>
 
@@ -293,6 +296,59 @@ TEST(TraceScope, ATensorThatWasNeverComputedCannotBeUsedLater) {
   const RuntimeScope scope(runtime);
   expect_error(Errc::invalid_argument, {"f32[1] was never computed"}, [&] { lost + 1; });
   expect_error(Errc::invalid_argument, {"f32[1] was never computed"}, [&] { lost.item(); });
+}
+
+TEST(TraceScope, ATensorOfAnotherThreadIsRefusedWithBothThreadsAndLines) {
+  set_thread_number([] { return int{::gettid()}; });
+  InterpretRuntime here;
+  const RuntimeScope scope(here);
+  const int line = __LINE__ + 1;
+  const Tensor y = f32({1}, {1}) + 1;
+  std::jthread([&] {
+    InterpretRuntime there;
+    const RuntimeScope own(there);
+    const std::string message =
+        expect_error(Errc::invalid_argument,
+                     {"f32[1] was recorded at trace_test.cpp:", " on thread ", "this is thread "},
+                     [&] { y + 1; });
+    EXPECT_NE(message.find(fmt::format("trace_test.cpp:{} on thread", line)), std::string::npos);
+  }).join();
+}
+
+TEST(TraceScope, ASyncOnAThreadWithoutALoopNamesBothThreads) {
+  set_thread_number([] { return int{::gettid()}; });
+  InterpretRuntime here;
+  const RuntimeScope scope(here);
+  const auto loop = fmt::format("the loop's thread, which is {}:", ::gettid());
+  std::jthread([&] {
+    testing::expect_refusal({fmt::format("this is thread {}", ::gettid()), loop}, [](int& line) {
+      line = __LINE__ + 1;
+      sync();
+    });
+  }).join();
+}
+
+TEST_F(Trace, WarnsOnceOfALoopThatNeverSyncs) {
+  Tensor x = f32({1}, {1});
+  for (int i = 0; i < 20'100; ++i) x = x + 1;
+  ASSERT_EQ(runtime_.warnings.size(), 1U);
+  EXPECT_NE(runtime_.warnings[0].find("20000 ops are recorded, the last at trace_test.cpp:"),
+            std::string::npos)
+      << runtime_.warnings[0];
+  EXPECT_TRUE(runtime_.programs.empty());
+}
+
+TEST_F(Trace, WarnsOnceOfReadsThatEndNoStep) {
+  const Tensor x = f32({1}, {1});
+  for (int i = 0; i < 10'100; ++i) (x + 1).item();
+  ASSERT_EQ(runtime_.warnings.size(), 1U);
+  EXPECT_NE(runtime_.warnings[0].find("10000 programs have run in step 0, the last for the read at "
+                                      "trace_test.cpp:"),
+            std::string::npos)
+      << runtime_.warnings[0];
+  sync();
+  for (int i = 0; i < 100; ++i) (x + 1).item();
+  EXPECT_EQ(runtime_.warnings.size(), 1U);
 }
 
 TEST(TraceScope, EachThreadRecordsItsOwnProgram) {

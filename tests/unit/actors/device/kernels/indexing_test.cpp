@@ -45,6 +45,13 @@ TEST(Indexing, GatherAgreesWithTheInterpreter) {
   });
 }
 
+TEST(Indexing, CheckIndexAgreesWithTheInterpreter) {
+  expect_exact_cases([](std::mt19937& random, KernelCase& test) {
+    const Shape shape = random_shape(random, random_int(random, 0, 3), 0, 5);
+    test.output(test.build.check_index(test.input({DType::i32, shape}, random, 0, 6), 7, -100));
+  });
+}
+
 TEST(Indexing, ScatterAgreesWithTheInterpreter) {
   expect_exact_cases([](std::mt19937& random, KernelCase& test) {
     const Shape row = random_shape(random, random_int(random, 0, 2), 0, 5);

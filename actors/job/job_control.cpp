@@ -1,0 +1,70 @@
+#include <weft/actors/job/job_control.hpp>
+
+#include <utility>
+
+namespace weft {
+
+void JobControl::stop(std::string why) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (phase_ != Job::Phase::ended) phase_ = Job::Phase::stopping;
+  }
+  commands_.push({Kind::stop, std::move(why)});
+}
+
+void JobControl::cancel(std::string why) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (phase_ != Job::Phase::ended) phase_ = Job::Phase::stopping;
+  }
+  commands_.push({Kind::cancel, std::move(why)});
+}
+
+Job::Phase JobControl::phase() const {
+  const std::lock_guard lock(mutex_);
+  return phase_;
+}
+
+Metrics JobControl::latest() const {
+  const std::lock_guard lock(mutex_);
+  return latest_;
+}
+
+JobInfo JobControl::info() const {
+  const std::lock_guard lock(mutex_);
+  return info_;
+}
+
+bool JobControl::wait_ended(std::optional<std::chrono::nanoseconds> timeout) const {
+  std::unique_lock lock(mutex_);
+  const auto has_ended = [this] { return phase_ == Job::Phase::ended; };
+  if (timeout) return changed_.wait_for(lock, *timeout, has_ended);
+  changed_.wait(lock, has_ended);
+  return true;
+}
+
+void JobControl::begin(JobInfo info) {
+  const std::lock_guard lock(mutex_);
+  info_ = std::move(info);
+}
+
+void JobControl::runs() {
+  const std::lock_guard lock(mutex_);
+  if (phase_ == Job::Phase::starting) phase_ = Job::Phase::running;
+}
+
+void JobControl::reported(const Metrics& metrics) {
+  const std::lock_guard lock(mutex_);
+  latest_ = metrics;
+}
+
+void JobControl::ended() {
+  {
+    const std::lock_guard lock(mutex_);
+    phase_ = Job::Phase::ended;
+    ended_.wake();
+  }
+  changed_.notify_all();
+}
+
+}  // namespace weft

@@ -1,0 +1,53 @@
+#pragma once
+/// JobControl: what other threads may do to a running job, and see of it.
+
+#include <condition_variable>
+#include <cstdint>
+#include <exception>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+
+#include <weft/actors/job/job.hpp>
+#include <weft/actors/wake_queue.hpp>
+
+namespace weft {
+
+/// Thread-safe.
+class JobControl {
+ public:
+  enum class Kind : std::uint8_t { stop, cancel };
+  struct Command {
+    Kind kind = Kind::stop;
+    std::string why;
+  };
+
+  // By whoever has the job.
+  void stop(std::string why);
+  void cancel(std::string why);
+  Job::Phase phase() const;
+  Metrics latest() const;
+  JobInfo info() const;
+  /// Until the job has ended; false where `timeout` was over before.
+  bool wait_ended(std::optional<std::chrono::nanoseconds> timeout) const;
+  int ended_fd() const { return ended_.fd(); }
+
+  // By the thread that runs it.
+  WakeQueue<Command>& commands() { return commands_; }
+  void begin(JobInfo info);
+  void runs();
+  void reported(const Metrics& metrics);
+  void ended();
+
+ private:
+  WakeQueue<Command> commands_;
+  WakeFd ended_;
+  mutable std::mutex mutex_;
+  mutable std::condition_variable changed_;
+  Job::Phase phase_ = Job::Phase::starting;
+  Metrics latest_;
+  JobInfo info_;
+};
+
+}  // namespace weft

@@ -1,0 +1,34 @@
+#pragma once
+/// JobRequest: all that one run of a job needs, checked.
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <weft/actors/job/worker_command.hpp>
+#include <weft/actors/protocol.hpp>
+#include <weft/actors/trainer/job_spec.hpp>
+#include <weft/actors/worker/worker.hpp>
+
+namespace weft {
+
+class NamelessFit;
+
+struct JobRequest {
+  JobSpec spec;
+  LoopIdentity loop;
+  std::string loop_config;  ///< CBOR
+  BoundLoop local;          ///< the loop, where it runs in this process
+  /// Held while the job runs, where main() runs again in its workers; else null.
+  std::shared_ptr<const NamelessFit> nameless;
+  std::shared_ptr<const WorkerCommand> command;  ///< null where there are no processes
+  std::vector<std::shared_ptr<Callback>> callbacks;
+  std::function<void(int worker, bool err, std::string_view line)> output;
+  bool handles_signals = true;
+  bool chains_signals = true;
+  bool logs_to_console = true;  ///< where WEFT_LOG isn't set
+};
+
+}  // namespace weft

@@ -1,0 +1,207 @@
+#include <weft/actors/job/nameless_fit.hpp>
+
+#include <cxxabi.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstdlib>
+#include <fstream>
+#include <mutex>
+#include <set>
+#include <span>
+#include <thread>
+#include <vector>
+
+#include <weft/actors/job/elf_object.hpp>
+#include <weft/actors/job/worker_entry.hpp>
+#include <weft/actors/trainer/run_folder.hpp>
+#include <weft/actors/worker/worker.hpp>
+#include <weft/spmd/error.hpp>
+#include <weft/transport/format/envelope.hpp>
+
+namespace weft {
+namespace {
+
+using Json = Config;
+
+/// How long a thread whose fit() call isn't the job's waits for the thread whose call is.
+constexpr std::chrono::seconds kParkedPatience{5};
+
+/// A call that has ended. `outcome`: the run's folder, or "!code message".
+struct EndedFit {
+  LoopIdentity identity;
+  std::string outcome;
+};
+
+std::mutex mutex;
+std::vector<EndedFit> ended_fits;   ///< guarded by mutex; in a worker, those of the trainer
+std::set<std::size_t> passed_fits;  ///< guarded by mutex; in a worker, by index
+std::atomic_flag nameless_runs;     ///< a job of a loop without a name, with processes
+std::atomic_flag is_worker;         ///< a thread of this process runs the job's loop
+
+Json to_json(const LoopIdentity& identity) {
+  return {{"site", identity.site},
+          {"type", identity.type},
+          {"offset", identity.offset},
+          {"config", identity.config_digest}};
+}
+
+LoopIdentity parse_identity(const Json& json) {
+  return {.site = json.at("site"),
+          .type = json.at("type"),
+          .offset = json.at("offset"),
+          .config_digest = json.at("config")};
+}
+
+bool are_same(const LoopIdentity& a, const LoopIdentity& b) {
+  return a.site == b.site && a.type == b.type && a.offset == b.offset &&
+         a.config_digest == b.config_digest;
+}
+
+std::string demangled(const std::string& type) {
+  int status = 0;
+  char* name = abi::__cxa_demangle(type.c_str(), nullptr, nullptr, &status);
+  const std::string text = status == 0 ? name : type;
+  std::free(name);
+  return text;
+}
+
+/// "fit() #2 at train.cpp:40 (loop of main::{lambda()#1}, config 8f3a...)".
+std::string describe(const LoopIdentity& identity, std::size_t number) {
+  return fmt::format("fit() #{} at {} (loop of {}{}, config {:.8})", number, identity.site,
+                     demangled(identity.type),
+                     identity.offset == 0 ? "" : fmt::format(" at +{:#x}", identity.offset),
+                     identity.config_digest);
+}
+
+/// What the trainer has written; read once, as the folder goes with the job.
+struct WorkerFits {
+  LoopIdentity job;
+};
+const WorkerFits& fits_of(const WorkerEnvironment& environment) {
+  static const WorkerFits fits = [&] {
+    const std::string path = environment.fits_path();
+    std::ifstream file(path);
+    const Json json = Json::parse(file, nullptr, false);
+    if (json.is_discarded()) {
+      fail(Errc::io, "WEFT_JOB_FOLDER: can't read {}", path);
+    }
+    for (const Json& fit : json.at("ended")) {
+      ended_fits.push_back({parse_identity(fit.at("fit")), fit.at("outcome")});
+    }
+    return WorkerFits{parse_identity(json.at("job"))};
+  }();
+  return fits;
+}
+
+/// What a fit() call returned, or throws what it threw.
+Result outcome_of(const std::string& outcome) {
+  if (!outcome.starts_with('!')) return read_result(outcome);
+  const auto space = outcome.find(' ');
+  throw Error(parse_errc(outcome.substr(1, space - 1)), outcome.substr(space + 1));
+}
+
+bool is_main_thread() { return ::gettid() == ::getpid(); }
+
+/// The process is one worker: what else comes here waits for its end.
+[[noreturn]] void become_worker(const WorkerEnvironment& environment, const ResolveLoop& resolve) {
+  if (is_worker.test_and_set()) {
+    for (;;) ::pause();
+  }
+  begin_worker_output();
+  end_worker_process(run_worker_process(environment, resolve));
+}
+
+void note(const LoopIdentity& identity, std::string outcome) {
+  const std::lock_guard lock(mutex);
+  ended_fits.push_back({identity, std::move(outcome)});
+}
+
+}  // namespace
+
+std::string digest_of(const Config& config) {
+  const std::vector<std::uint8_t> bytes = Config::to_cbor(config);
+  return fmt::format("{:016x}", xxh3(std::as_bytes(std::span(bytes))));
+}
+
+LoopIdentity identity_of(const TrainLoop& loop, const Config& config, std::string_view site) {
+  LoopIdentity identity{
+      .site = std::string(site), .type = loop.type(), .config_digest = digest_of(config)};
+  if (loop.address() != nullptr) {
+    const auto object = object_of(loop.address());
+    const auto address = reinterpret_cast<std::uintptr_t>(loop.address());
+    identity.offset = address - (object ? object->base : 0);
+  }
+  return identity;
+}
+
+NamelessFit::NamelessFit(const TrainLoop& loop, const LoopIdentity& identity)
+    : identity_(identity) {
+  if (loop.has_captures() && !is_main_thread()) {
+    fail(Errc::invalid_argument,
+         "fit() at {}: on a thread other than main()'s, a loop with captures (or a std::function) "
+         "can't be told from another one in the worker processes: give the loop a name, "
+         "`static weft::Loop train_loop{{\"train\", train}};` at namespace scope, and call "
+         "weft::worker_main(argc, argv) first in main()",
+         identity.site);
+  }
+  if (nameless_runs.test_and_set()) {
+    fail(Errc::invalid_argument,
+         "fit() at {}: another fit() of this process runs, and its loop has no name either: worker "
+         "processes would find the wrong one; give the loops names, "
+         "`static weft::Loop train_loop{{\"train\", train}};` at namespace scope, and call "
+         "weft::worker_main(argc, argv) first in main()",
+         identity.site);
+  }
+}
+
+NamelessFit::~NamelessFit() { nameless_runs.clear(); }
+
+std::string NamelessFit::to_text() const {
+  const std::lock_guard lock(mutex);
+  Json json{{"job", to_json(identity_)}, {"ended", Json::array()}};
+  for (const EndedFit& fit : ended_fits) {
+    json["ended"].push_back({{"fit", to_json(fit.identity)}, {"outcome", fit.outcome}});
+  }
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+void note_result(const LoopIdentity& identity, const Result& result) {
+  note(identity, result.path);
+}
+
+void note_thrown(const LoopIdentity& identity, Errc code, std::string_view message) {
+  note(identity, fmt::format("!{} {}", to_string(code), message));
+}
+
+Result pass_or_become_worker(const WorkerEnvironment& environment, const TrainLoop& loop,
+                             const Config& config, const LoopIdentity& identity) {
+  std::unique_lock lock(mutex);
+  const LoopIdentity job = fits_of(environment).job;
+  for (std::size_t i = 0; i < ended_fits.size(); ++i) {
+    if (!are_same(ended_fits[i].identity, identity) || !passed_fits.insert(i).second) continue;
+    const std::string outcome = ended_fits[i].outcome;
+    lock.unlock();
+    return outcome_of(outcome);
+  }
+  const std::size_t number = ended_fits.size() + 1;
+  const std::size_t own_number = passed_fits.size() + 1;
+  lock.unlock();
+  if (are_same(identity, job)) {
+    become_worker(environment, [&](const Assignment&) -> BoundLoop {
+      return [&](TrainContext& ctx) { loop(ctx, config); };
+    });
+  }
+  if (!is_main_thread()) std::this_thread::sleep_for(kParkedPatience);
+  become_worker(environment, [&](const Assignment&) -> BoundLoop {
+    fail(Errc::invalid_argument,
+         "worker {} came to {}, its job is {}: main() runs again in each worker and has to come to "
+         "the same call there; name the loop, `static weft::Loop train_loop{{\"train\", train}};` "
+         "at namespace scope, and call weft::worker_main(argc, argv) first in main()",
+         environment.process_index, describe(identity, own_number), describe(job, number));
+  });
+}
+
+}  // namespace weft

@@ -1,0 +1,18 @@
+#pragma once
+/// The words for workers that hang.
+
+#include <string>
+
+#include <weft/actors/trainer/hang_watch.hpp>
+#include <weft/actors/trainer/job_spec.hpp>
+#include <weft/actors/trainer/sighting.hpp>
+
+namespace weft {
+
+/// "others have waited 5 s for it".
+std::string describe(const Hang& hang, double seconds);
+
+/// With where the process (`pid`) of a worker that hangs writes its stack, or would if it is asked.
+Sighting with_stack(Sighting seen, int pid, const JobSpec& spec, const std::string& run_dir);
+
+}  // namespace weft

@@ -1,0 +1,71 @@
+#include <weft/actors/trainer/trainer_link.hpp>
+
+#include <caf/all.hpp>
+
+#include <weft/actors/log.hpp>
+#include <weft/actors/trainer/trainer_actor.hpp>
+#include <weft/actors/worker/worker_actor.hpp>
+
+namespace weft {
+namespace {
+
+class ActorTrainerLink : public TrainerLink {
+ public:
+  ActorTrainerLink(const TrainerLinkOptions& options, JobMemory& memory, Board& board)
+      : timeout_(options.spec.timeout()), trainer_(spawn_trainer(system_, options, memory, board)) {
+    if (options.socket_path.empty()) return;
+    try {
+      listen(options);
+    } catch (...) {
+      quit();  // or the system would wait for the actor for ever
+      throw;
+    }
+  }
+  ~ActorTrainerLink() override { quit(); }
+
+  const std::string& address() const override { return address_; }
+
+  void process_started(int worker, int pid) override {
+    caf::anon_send(trainer_, started_a::value, std::int32_t{worker}, std::int32_t{pid});
+  }
+  void process_ended(const ProcessEnded& ended) override {
+    system_.hang_up(ended.pid);
+    caf::anon_send(trainer_, process_a::value, ended);
+  }
+  void preempt(const std::string& reason) override {
+    caf::anon_send(trainer_, preempt_a::value, reason);
+  }
+  void cancel(Errc code, const std::string& reason) override {
+    caf::anon_send(trainer_, cancel_a::value, static_cast<std::uint8_t>(code), reason);
+  }
+  std::unique_ptr<WorkerLink> local_worker(int worker) override {
+    return make_worker_link(system_, trainer_, worker, timeout_);
+  }
+
+ private:
+  void listen(const TrainerLinkOptions& options) {
+    const TlsConfig& tls = options.spec.tls;
+    if (!tls.wanted()) {
+      system_.publish(trainer_, options.socket_path, options.token);
+      address_ = "unix:" + options.socket_path;
+      return;
+    }
+    address_ = system_.publish(trainer_, tls, options.token);
+    logger("weft.trainer")->info("control at {}", address_);
+  }
+  void quit() { caf::anon_send_exit(trainer_, caf::exit_reason::user_shutdown); }
+
+  System system_;
+  std::chrono::milliseconds timeout_;
+  TrainerActor trainer_;
+  std::string address_;
+};
+
+}  // namespace
+
+std::unique_ptr<TrainerLink> TrainerLink::start(TrainerLinkOptions options, JobMemory& memory,
+                                                Board& board) {
+  return std::make_unique<ActorTrainerLink>(options, memory, board);
+}
+
+}  // namespace weft

@@ -1,0 +1,59 @@
+#pragma once
+/// What the parts of the trainer's actor share.
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <caf/all.hpp>
+
+#include <weft/actors/messages.hpp>
+#include <weft/actors/trainer/checkpoint_tally.hpp>
+#include <weft/actors/trainer/hang_watch.hpp>
+#include <weft/actors/trainer/job_state.hpp>
+#include <weft/actors/trainer/replica_check.hpp>
+#include <weft/actors/trainer/report_filter.hpp>
+#include <weft/actors/trainer/sighting.hpp>
+#include <weft/actors/trainer/trainer_link.hpp>
+#include <weft/actors/trainer/worker_group_actor.hpp>
+
+namespace weft::trainer_actor {
+
+struct TrainerState {
+  std::optional<JobState> job;
+  TrainerLinkOptions options;
+  JobMemory* memory = nullptr;
+  Board* board = nullptr;
+  WorkerGroup workers;
+  std::map<int, std::string> last_metrics;  ///< by worker: of its last report
+  /// By worker: to be started again, once the link to the process before is gone. Numbered.
+  std::map<int, std::uint64_t> due;
+  std::uint64_t last_due = 0;
+  ReportFilter reports;
+  std::optional<CheckpointTally> checkpoints;
+  std::optional<HangWatch> hangs;
+  std::uint64_t messages = 0;  ///< got
+  std::optional<ReplicaCheck> replicas;
+  const char* name = "weft.trainer";
+};
+
+using Self = TrainerActor::stateful_pointer<TrainerState>;
+
+/// The step that the job would go on at.
+std::uint64_t committed(Self self);
+void carry_out(Self self, const Actions& actions);
+
+// trainer_hangs_actor.cpp
+/// Where a worker is, and what its process does.
+Sighting sight(Self self, int worker);
+std::vector<Sighting> sightings_of_unwinding(Self self);
+/// For whom a worker waited that gave up.
+std::optional<Missing> missing(Self self, const LoopEnded& ended);
+/// Now, and again in a while.
+void look_for_hangs(Self self);
+/// For the first time.
+void begin_to_look_for_hangs(Self self);
+
+}  // namespace weft::trainer_actor

@@ -1,0 +1,185 @@
+/// A service with training jobs in it: it starts, lists, watches and stops them on request, several
+/// at once, answers while they train, and ends them cleanly when it is told to end (SIGTERM).
+///
+///   curl -X POST localhost:8080/jobs -d '{"steps": 2000}'   {"job":"93ef4a..."}
+///   curl localhost:8080/jobs                                all of them
+///   curl localhost:8080/jobs/93ef4a                         one: its phase, last report, result
+///   curl -X DELETE localhost:8080/jobs/93ef4a               stops it
+
+#include <pthread.h>
+
+#include <csignal>
+#include <map>
+#include <mutex>
+#include <string>
+#include <thread>
+
+#include <fmt/format.h>
+#include <httplib.h>
+#include <CLI/CLI.hpp>
+
+#include <weft/weft.hpp>
+
+/// What a request may say; a key that isn't here is refused.
+struct FitConfig {
+  int steps = 200;
+  int workers = 2;
+  double rate = 0.02;
+};
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(FitConfig, steps, workers, rate)
+
+/// Fits a line to points on y = 3 x - 2, by gradient descent over all chips.
+void fit_line(weft::TrainContext& ctx, const FitConfig& config) {
+  std::vector<float> x(64);
+  std::vector<float> y(x.size());
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    x[i] = static_cast<float>(i) / 32 - 1;
+    y[i] = 3 * x[i] - 2;
+  }
+  const weft::Parameter slope = weft::make_parameter("slope", std::vector<float>{0}, {1});
+  const weft::Parameter offset = weft::make_parameter("offset", std::vector<float>{0}, {1});
+  const std::vector parameters{slope, offset};
+  weft::SGD optimizer(parameters, {.lr = config.rate});
+  while (ctx.step() < static_cast<std::uint64_t>(config.steps) && !ctx.reached_preemption()) {
+    const weft::Tensor inputs = weft::to_device(x, {std::ssize(x)});
+    const weft::Tensor targets = weft::to_device(y, {std::ssize(y)});
+    weft::mark_sharding(inputs, *ctx.mesh(), {{"data"}});
+    weft::mark_sharding(targets, *ctx.mesh(), {{"data"}});
+    const weft::Tensor error = inputs * slope + offset - targets;
+    const weft::Tensor loss = weft::mean(error * error);
+    optimizer.step(weft::grad(loss, parameters));
+    weft::sync();
+    ctx.report({{"step", ctx.step()}, {"loss", loss.item()}});
+  }
+  ctx.report(
+      {{"step", ctx.step()}, {"slope", slope.to_vector()[0]}, {"offset", offset.to_vector()[0]}});
+}
+
+static weft::Loop fit_loop{"fit_line", fit_line};
+
+/// The jobs of this service, by id; those that have ended too. Thread-safe.
+class Jobs {
+ public:
+  std::string start(const weft::Config& config, const std::string& storage) {
+    weft::Job job = weft::Trainer{fit_loop,
+                                  {.loop_config = config,
+                                   .scaling = {.num_workers = config.value("workers", 2)},
+                                   .backend = {.timeout_s = 30},
+                                   .run = {.name = "fit_line",
+                                           .storage_path = storage,
+                                           .failure = {.max_failures = 3},
+                                           .grace_s = 10}}}
+                        .start();
+    const std::lock_guard lock(mutex_);
+    const std::string id = job.info().id;
+    jobs_.emplace(id, std::move(job));
+    return id;
+  }
+  weft::Config list() const {
+    const std::lock_guard lock(mutex_);
+    weft::Config all = weft::Config::array();
+    for (const auto& [id, job] : jobs_) all.push_back(describe(job));
+    return all;
+  }
+  /// Null for a job that isn't there.
+  weft::Config show(const std::string& id) const {
+    const std::lock_guard lock(mutex_);
+    const auto job = jobs_.find(id);
+    return job == jobs_.end() ? weft::Config() : describe(job->second);
+  }
+  bool stop(const std::string& id) {
+    const std::lock_guard lock(mutex_);
+    const auto job = jobs_.find(id);
+    if (job == jobs_.end()) return false;
+    job->second.stop();
+    return true;
+  }
+  /// All of them at once.
+  void end() {
+    const std::lock_guard lock(mutex_);
+    for (auto& [id, job] : jobs_) job.stop();
+    for (auto& [id, job] : jobs_) job.wait();
+  }
+
+ private:
+  static weft::Config describe(const weft::Job& job) {
+    weft::Config json{{"job", job.info().id}, {"latest", job.latest()}};
+    if (job.phase() != weft::Job::Phase::ended) {
+      json["phase"] = job.phase() == weft::Job::Phase::stopping ? "stopping" : "running";
+      return json;
+    }
+    const weft::Result result = job.result();
+    json["phase"] = "ended";
+    json["ok"] = result.ok();
+    json["ended_by"] = weft::to_string(result.ended_by);
+    json["losses_survived"] = result.failures.size();
+    if (result.error) json["error"] = result.error->message;
+    return json;
+  }
+
+  mutable std::mutex mutex_;
+  std::map<std::string, weft::Job> jobs_;
+};
+
+void answer(httplib::Response& response, int status, const weft::Config& json) {
+  response.status = status;
+  response.set_content(json.dump(-1, ' ', false, weft::Config::error_handler_t::replace) + "\n",
+                       "application/json");
+}
+
+void add_routes(httplib::Server& server, Jobs& jobs, const std::string& storage) {
+  server.Post("/jobs", [&jobs, storage](const auto& request, auto& response) {
+    try {
+      answer(response, 201, {{"job", jobs.start(weft::Config::parse(request.body), storage)}});
+    } catch (const std::exception& e) {
+      answer(response, 400, {{"error", e.what()}});
+    }
+  });
+  server.Get("/jobs", [&jobs](const auto&, auto& response) { answer(response, 200, jobs.list()); });
+  server.Get("/jobs/([0-9a-f]+)", [&jobs](const auto& request, auto& response) {
+    const weft::Config job = jobs.show(request.matches[1]);
+    if (job.is_null()) return answer(response, 404, {{"error", "no such job"}});
+    answer(response, 200, job);
+  });
+  server.Delete("/jobs/([0-9a-f]+)", [&jobs](const auto& request, auto& response) {
+    if (!jobs.stop(request.matches[1])) return answer(response, 404, {{"error", "no such job"}});
+    answer(response, 202, {{"job", request.matches[1].str()}});
+  });
+}
+
+int main(int argc, char** argv) {
+  weft::worker_main(argc, argv);  // a worker of a job goes no further: the port is opened once
+  int port = 8080;
+  std::string storage = "~/weft_runs";
+  CLI::App app{"Trains on request."};
+  app.add_option("--port", port, "0: any that is free");
+  app.add_option("--storage", storage, "where the runs' folders are made");
+  CLI11_PARSE(app, argc, argv);
+
+  // Signals are this program's: start() leaves them alone. One thread waits for them.
+  sigset_t ends;
+  sigemptyset(&ends);
+  sigaddset(&ends, SIGTERM);
+  sigaddset(&ends, SIGINT);
+  pthread_sigmask(SIG_BLOCK, &ends, nullptr);
+
+  Jobs jobs;
+  httplib::Server server;
+  add_routes(server, jobs, storage);
+  port = port == 0 ? server.bind_to_any_port("127.0.0.1")
+                   : (server.bind_to_port("127.0.0.1", port) ? port : -1);
+  if (port < 0) {
+    fmt::print(stderr, "can't listen at 127.0.0.1: is the port taken?\n");
+    return 1;
+  }
+  fmt::print("listening at http://127.0.0.1:{}\n", port);
+  std::fflush(stdout);
+  std::jthread([&] {
+    int signal = 0;
+    sigwait(&ends, &signal);
+    server.stop();
+  }).detach();
+  server.listen_after_bind();
+  jobs.end();
+  fmt::print("all jobs have ended\n");
+}

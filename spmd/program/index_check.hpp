@@ -1,0 +1,26 @@
+#pragma once
+/// IndexCheck: which values of an index check_index lets pass.
+
+#include <cstdint>
+#include <string>
+
+#include <weft/spmd/program/program.hpp>
+
+namespace weft {
+
+struct IndexCheck {
+  std::int64_t limit;    ///< 0..limit-1 pass,
+  std::int64_t ignored;  ///< and this; 0: nothing else
+  std::string loc;       ///< of the op
+
+  IndexCheck(const Program& program, OpId op)
+      : limit(program.op_attrs(op)[0]), ignored(program.op_attrs(op)[1]), loc(program.loc(op)) {}
+
+  bool allows(std::int64_t index) const {
+    return (index >= 0 && index < limit) || (index == ignored && ignored != 0);
+  }
+  /// Throws invalid_argument, naming the index and the op's line.
+  [[noreturn]] void refuse(std::int64_t index) const;
+};
+
+}  // namespace weft

@@ -1,0 +1,82 @@
+#include <weft/spmd/tensor/loop_threads.hpp>
+
+#include <array>
+#include <atomic>
+
+#include <fmt/ranges.h>
+
+#include <weft/spmd/error.hpp>
+
+namespace weft {
+namespace {
+
+constexpr std::size_t kLoopsNamed = 64;
+
+std::atomic<ThreadNumber> number_of_thread{nullptr};
+
+/// 0 where there is none.
+std::array<std::atomic<int>, kLoopsNamed> loops{};
+
+/// In the first place that has `before`; in none if there is none.
+void replace(int before, int after) {
+  for (std::atomic<int>& loop : loops) {
+    int expected = before;
+    if (loop.compare_exchange_strong(expected, after)) return;
+  }
+}
+
+}  // namespace
+
+void set_thread_number(ThreadNumber function) { number_of_thread = function; }
+
+int this_thread_number() {
+  const ThreadNumber number = number_of_thread;
+  return number != nullptr ? number() : 0;
+}
+
+void LoopThreads::add(int thread) { replace(0, thread); }
+
+void LoopThreads::remove(int thread) {
+  if (thread != 0) replace(thread, 0);
+}
+
+std::vector<int> LoopThreads::all() {
+  std::vector<int> threads;
+  for (const std::atomic<int>& loop : loops) {
+    if (const int thread = loop; thread != 0) threads.push_back(thread);
+  }
+  return threads;
+}
+
+void fail_off_thread(const std::source_location& loc) {
+  const std::vector<int> loops = LoopThreads::all();
+  if (loops.empty()) {
+    fail(Errc::not_found,
+         "no runtime on this thread records tensor ops; call them from a training loop, which "
+         "Trainer::fit runs, or inside a weft::RuntimeScope (at {})",
+         file_line(loc));
+  }
+  fail(Errc::invalid_argument,
+       "tensor ops, sync() and what reads a tensor belong on the loop's thread, which is {}: this "
+       "is "
+       "thread {} (at {})",
+       fmt::join(loops, ", "), this_thread_number(), file_line(loc));
+}
+
+void fail_lost(const TensorNode& node, const std::source_location& loc) {
+  const int here = this_thread_number();
+  const std::string made = node.recorded.line() == 0 ? "" : " at " + file_line(node.recorded);
+  if (node.thread != 0 && node.thread != here) {
+    fail(Errc::invalid_argument,
+         "{} was recorded{} on thread {}, this is thread {}: a thread can't use what another "
+         "records; each loop has tensors of its own (at {})",
+         node.label(), made, node.thread, here, file_line(loc));
+  }
+  fail(
+      Errc::invalid_argument,
+      "{} was never computed: it was recorded{} in a loop that ended, or in a function that threw, "
+      "before a sync (at {})",
+      node.label(), made, file_line(loc));
+}
+
+}  // namespace weft

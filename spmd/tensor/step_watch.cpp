@@ -1,0 +1,51 @@
+#include <weft/spmd/tensor/step_watch.hpp>
+
+#include <utility>
+
+#include <weft/spmd/error.hpp>
+#include <weft/spmd/tensor/node.hpp>
+
+namespace weft {
+
+void StepWatch::note_ops(std::uint32_t ops, const std::source_location& loc) {
+  const std::string text = fmt::format(
+      "{} ops are recorded, the last at {}, and no sync() has come: until then nothing of them is "
+      "computed, and the step doesn't end; call sync() in the loop, or a compiled function",
+      ops, file_line(loc));
+  if (std::exchange(ops_noted_at_, kOpsMax) == kOpsMax) fail(Errc::invalid_argument, "{}", text);
+  runtime_.warn(text);
+}
+
+void StepWatch::note_runs(const RunSite& site) {
+  if (std::exchange(warned_of_runs_, true)) return;
+  runtime_.warn(fmt::format(
+      "{} programs have run in step {}, the last for the {} at {}, and none has ended it: sync() "
+      "does, item() and to_vector() don't; without it a loop over ctx.step() never ends",
+      runs_, runtime_.step(), site.function, file_line(site.loc)));
+}
+
+/// An output is stored in its own size: where its mark would pad it, it is gathered instead. To
+/// keep a handle, so as to read it, is right; so this is no error.
+void StepWatch::output(const Program& program, ValueId value) {
+  const OpId op = program.defining_op(value);
+  if (op == kNoId || program.kind(op) != OpKind::sharding_constraint) return;
+  const Mesh* mesh = runtime_.mesh();
+  if (mesh == nullptr) return;
+  const auto& [dtype, shape] = program.type(value);
+  const Sharding& marked = program.constraints[static_cast<std::size_t>(program.op_attrs(op)[0])];
+  for (int dim = 0; dim < shape.size(); ++dim) {
+    const std::int64_t parts = mesh->count(marked.dims[static_cast<std::size_t>(dim)]);
+    if (shape[dim] % parts == 0) continue;
+    if (!uneven_.insert(program.loc(op)).second) return;
+    runtime_.warn(fmt::format(
+        "{} is marked {} at {}, whose {} parts don't divide dim {}, and is alive at the end of the "
+        "step: it is gathered whole on every chip, in every step; let its handle go before, or "
+        "mark "
+        "a dim that the parts divide",
+        program.type(value).to_string(), marked.to_string(*mesh, shape.size()), program.loc(op),
+        parts, dim));
+    return;
+  }
+}
+
+}  // namespace weft

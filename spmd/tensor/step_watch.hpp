@@ -1,0 +1,47 @@
+#pragma once
+/// StepWatch: notices what a loop does in its steps that is allowed, and hardly meant. For the
+/// files of this folder.
+
+#include <cstdint>
+#include <set>
+#include <source_location>
+#include <string>
+
+#include <weft/spmd/program/program.hpp>
+#include <weft/spmd/tensor/runtime.hpp>
+
+namespace weft {
+
+/// Of one trace. Each warning comes once; of uneven outputs once for each line.
+class StepWatch {
+ public:
+  explicit StepWatch(Runtime& runtime) : runtime_(runtime) {}
+
+  /// So many ops are recorded since the last run, the last at `loc`. Throws invalid_argument for
+  /// more than kOpsMax: before the memory is full.
+  void recorded(std::uint32_t ops, const std::source_location& loc) {
+    if (ops >= ops_noted_at_) note_ops(ops, loc);
+  }
+  void ran(const RunSite& site) {
+    if (++runs_ == kRunsWarned) note_runs(site);
+  }
+  void step_ended() { runs_ = 0; }
+  /// `value` is kept as an output that nobody says how to lay out.
+  void output(const Program& program, ValueId value);
+
+  static constexpr std::uint32_t kOpsWarned = 20'000;
+  static constexpr std::uint32_t kOpsMax = 2'000'000;
+  static constexpr std::uint64_t kRunsWarned = 10'000;
+
+ private:
+  void note_ops(std::uint32_t ops, const std::source_location& loc);
+  void note_runs(const RunSite& site);
+
+  Runtime& runtime_;
+  std::uint32_t ops_noted_at_ = kOpsWarned;
+  std::uint64_t runs_ = 0;  // in this step
+  bool warned_of_runs_ = false;
+  std::set<std::string> uneven_;  // lines
+};
+
+}  // namespace weft

@@ -1,0 +1,27 @@
+/// A program without weft that loads a plug-in: plain_host LIBRARY [REPLACEMENT]. With a
+/// replacement that file takes the library's place once it is loaded.
+
+#include <dlfcn.h>
+
+#include <cstdio>
+#include <thread>
+
+#include <weft/tests/embed/hosts/line_filter.hpp>
+
+int main(int argc, char** argv) {
+  void* library = argc > 1 ? dlopen(argv[1], RTLD_NOW | RTLD_LOCAL) : nullptr;
+  const auto fit_line =
+      library != nullptr ? reinterpret_cast<FitLine>(dlsym(library, "fit_line")) : nullptr;
+  if (fit_line == nullptr) {
+    std::fprintf(stderr, "%s\n", dlerror());
+    return 1;
+  }
+  if (argc > 2 && std::rename(argv[2], argv[1]) != 0) return 1;
+  // Two jobs at once, from threads that the plug-in has not made.
+  double results[2] = {};
+  std::jthread one([&] { results[0] = fit_line(7, 2); });
+  std::jthread other([&] { results[1] = fit_line(9, 1); });
+  one.join();
+  other.join();
+  std::printf("results %g %g\n", results[0], results[1]);
+}

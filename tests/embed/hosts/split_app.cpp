@@ -1,0 +1,18 @@
+/// An application that doesn't call weft::worker_main(): its workers are another program, which
+/// weft_add_worker() makes of the library with its loops.
+
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+
+#include <weft/tests/embed/hosts/split_loops.hpp>
+
+int main() {
+  const auto own = std::filesystem::read_symlink("/proc/self/exe");
+  const weft::Result result =
+      weft::Trainer{split_loop,
+                    {.scaling = {.num_workers = 2, .worker_executable = own.string() + "-worker"},
+                     .run = {.name = "split", .storage_path = std::getenv("WEFT_TEST_STORAGE")}}}
+          .fit();
+  std::printf("%s\n", result.ok() ? "right" : result.error->message.c_str());
+}

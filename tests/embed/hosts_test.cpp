@@ -1,0 +1,144 @@
+/// Hosts of other kinds than a command line: plug-ins, a program whose workers are another one, a
+/// server.
+
+#include <gtest/gtest.h>
+#include <httplib.h>
+
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+
+#include <fmt/format.h>
+
+#include <weft/tests/support/app_process.hpp>
+
+namespace weft {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::AppProcess;
+using testing::wait_until;
+
+const std::string kStorage = (fs::temp_directory_path() / "weft-embed").string();
+const std::vector<std::string> kVariables{"WEFT_TEST_STORAGE=" + kStorage};
+
+TEST(Plugin, RunsJobsInAHostWithoutWeft) {
+  AppProcess app({PLAIN_HOST, PLUGIN}, kVariables);
+  EXPECT_EQ(app.wait(), 0) << app.output();
+  EXPECT_NE(app.output().find("results 7 9"), std::string::npos) << app.output();
+}
+
+TEST(Plugin, RunsJobsBesideThoseOfAHostWithAnotherCopyOfWeft) {
+  for (int round = 0; round < 5; ++round) {
+    AppProcess app({WEFT_HOST, PLUGIN}, kVariables);
+    EXPECT_EQ(app.wait(), 0) << app.output();
+    EXPECT_NE(app.output().find("results 100 7"), std::string::npos) << app.output();
+  }
+}
+
+/// The worker would run other code than the trainer has.
+TEST(Plugin, ThatWasReplacedWhileItIsLoadedIsRefused) {
+  const fs::path folder = fs::temp_directory_path() / fmt::format("weft-plugin-{}", ::getpid());
+  fs::create_directories(folder);
+  fs::copy_file(PLUGIN, folder / "plugin.so");
+  fs::copy_file(OTHER_PLUGIN, folder / "other.so");
+  AppProcess app({PLAIN_HOST, folder / "plugin.so", folder / "other.so"}, kVariables);
+  EXPECT_EQ(app.wait(), 0) << app.output();
+  EXPECT_NE(app.output().find("results -1 -1"), std::string::npos) << app.output();
+  EXPECT_NE(app.output().find("the file changed while the application ran; start it again"),
+            std::string::npos)
+      << app.output();
+  fs::remove_all(folder);
+}
+
+TEST(Worker, OfALibraryIsMadeByWeftAddWorker) {
+  AppProcess app({SPLIT_APP}, kVariables);
+  EXPECT_EQ(app.wait(), 0) << app.output();
+  EXPECT_NE(app.output().find("right"), std::string::npos) << app.output();
+}
+
+/// The example, and what it answers.
+class Server {
+ public:
+  Server() : app_({SERVER, "--port", "0", "--storage", kStorage}) {
+    const std::string line = app_.wait_for_line("listening at ");
+    port_ = std::stoi(line.substr(line.rfind(':') + 1));
+    client_.emplace("127.0.0.1", port_);
+  }
+  nlohmann::json get(const std::string& path) { return parse(client_->Get(path)); }
+  nlohmann::json post(const std::string& path, const std::string& body) {
+    return parse(client_->Post(path, body, "application/json"));
+  }
+  nlohmann::json remove(const std::string& path) { return parse(client_->Delete(path)); }
+  AppProcess& app() { return app_; }
+
+ private:
+  static nlohmann::json parse(const httplib::Result& answer) {
+    return answer ? nlohmann::json::parse(answer->body) : nlohmann::json();
+  }
+
+  AppProcess app_;
+  int port_ = 0;
+  std::optional<httplib::Client> client_;
+};
+
+TEST(Server, TrainsSeveralJobsAtOnceAndAnswersMeanwhile) {
+  Server server;
+  std::vector<std::string> jobs;
+  for (int i = 0; i < 3; ++i) {
+    jobs.push_back(server.post("/jobs", R"({"steps": 300, "workers": 2})").at("job"));
+  }
+  EXPECT_EQ(server.get("/jobs").size(), 3U);
+  for (const std::string& job : jobs) {
+    wait_until([&] { return server.get("/jobs/" + job).at("phase") == "ended"; });
+    const nlohmann::json shown = server.get("/jobs/" + job);
+    EXPECT_TRUE(shown.at("ok")) << shown;
+    EXPECT_NEAR(shown.at("latest").at("slope").get<double>(), 3.0, 0.5) << shown;
+    testing::expect_nothing_left(job);
+  }
+}
+
+TEST(Server, StopsAJobOnRequest) {
+  Server server;
+  const std::string job = server.post("/jobs", R"({"steps": 1000000})").at("job");
+  wait_until([&] { return !server.get("/jobs/" + job).at("latest").is_null(); });
+  server.remove("/jobs/" + job);
+  wait_until([&] { return server.get("/jobs/" + job).at("phase") == "ended"; });
+  EXPECT_EQ(server.get("/jobs/" + job).at("ended_by"), "stop");
+}
+
+TEST(Server, SaysWhatIsWrongWithARequest) {
+  Server server;
+  const std::string refusal = server.post("/jobs", R"({"stpes": 3})").at("error");
+  EXPECT_NE(refusal.find("stpes"), std::string::npos) << refusal;
+  EXPECT_FALSE(server.post("/jobs", "{").at("error").get<std::string>().empty());
+  EXPECT_EQ(server.get("/jobs/123abc").at("error"), "no such job");
+}
+
+TEST(Server, EndsItsJobsCleanlyAtSigterm) {
+  Server server;
+  std::vector<std::string> jobs;
+  for (int i = 0; i < 2; ++i) {
+    jobs.push_back(server.post("/jobs", R"({"steps": 1000000})").at("job"));
+    wait_until([&] { return !server.get("/jobs/" + jobs.back()).at("latest").is_null(); });
+  }
+  ::kill(server.app().pid(), SIGTERM);
+  EXPECT_EQ(server.app().wait(), 0) << server.app().output();
+  EXPECT_NE(server.app().output().find("all jobs have ended"), std::string::npos);
+  for (const std::string& job : jobs) testing::expect_nothing_left(job);
+}
+
+/// A killed worker costs a service nothing but a few milliseconds.
+TEST(Server, AJobOutlivesItsWorkers) {
+  Server server;
+  const std::string job = server.post("/jobs", R"({"steps": 3000})").at("job");
+  wait_until([&] { return !server.get("/jobs/" + job).at("latest").is_null(); });
+  ::kill(testing::processes_of(job).front(), SIGKILL);
+  wait_until([&] { return server.get("/jobs/" + job).at("phase") == "ended"; });
+  const nlohmann::json shown = server.get("/jobs/" + job);
+  EXPECT_TRUE(shown.at("ok")) << shown;
+  EXPECT_EQ(shown.at("losses_survived"), 1);
+}
+
+}  // namespace
+}  // namespace weft

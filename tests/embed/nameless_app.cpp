@@ -1,0 +1,145 @@
+/// A program that doesn't call weft::worker_main(), and calls fit() in the way that its argument
+/// names. Prints a line "right", "refused: ..." or "wrong: ..." for each fit().
+
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <future>
+#include <string>
+#include <thread>
+
+#include <weft/weft.hpp>
+
+namespace {
+
+using weft::Config;
+using weft::TrainContext;
+
+template <int kAmount>
+void add(TrainContext& ctx, const Config&) {
+  weft::Parameter sum = weft::make_parameter("sum", std::vector<float>{1}, {1});
+  while (ctx.step() < 5) {
+    sum.assign(sum + static_cast<double>(kAmount));
+    weft::sync();
+  }
+  ctx.report({{"sum", sum.to_vector()[0]}});
+}
+
+weft::TrainerOptions options(int workers = 2) {
+  return {.scaling = {.num_workers = workers},
+          .backend = {.timeout_s = 30},
+          .run = {.name = "nameless", .storage_path = std::getenv("WEFT_TEST_STORAGE")}};
+}
+
+/// `fit` gives the Result of a loop that adds `amount` five times.
+template <typename Fit>
+void tell(int amount, Fit fit) {
+  std::string line;
+  try {
+    const weft::Result result = fit();
+    if (!result.ok()) {
+      line = "refused: " + result.error->message;
+    } else {
+      line = result.metrics["sum"] == 1 + 5 * amount ? "right" : "wrong: " + result.metrics.dump();
+    }
+  } catch (const weft::Error& e) {
+    line = std::string("refused: ") + e.what();
+  }
+  std::printf("%s\n", line.c_str());
+  std::fflush(stdout);
+}
+
+/// Two threads, two loops: which of them a worker comes to first is chance.
+void race() {
+  auto one = std::async(std::launch::async,
+                        [] { tell(1, [] { return weft::Trainer(add<1>, options()).fit(); }); });
+  auto other = std::async(std::launch::async, [] {
+    tell(100, [] { return weft::Trainer(add<100>, options()).fit(); });
+  });
+  one.get();
+  other.get();
+}
+
+/// The same line and the same type: only the capture differs.
+void captures() {
+  const auto run = [](int amount) {
+    tell(amount, [amount] {
+      return weft::Trainer(
+                 [amount](TrainContext& ctx) { amount == 1 ? add<1>(ctx, {}) : add<100>(ctx, {}); },
+                 options())
+          .fit();
+    });
+  };
+  std::thread one(run, 1);
+  std::thread other(run, 100);
+  one.join();
+  other.join();
+}
+
+/// main() goes another way in a worker than in the trainer.
+void branches() {
+  if (std::getenv("WEFT_PROCESS_INDEX") != nullptr) {
+    tell(100, [] { return weft::Trainer(add<100>, options()).fit(); });
+  } else {
+    tell(1, [] { return weft::Trainer(add<1>, options()).fit(); });
+  }
+}
+
+/// The config is another one in each process.
+void other_config() {
+  weft::TrainerOptions with_pid = options();
+  with_pid.loop_config = {{"pid", ::getpid()}};
+  tell(1, [&] { return weft::Trainer(add<1>, with_pid).fit(); });
+}
+
+/// main() runs on in the workers while fit() is on its way on another thread.
+void background() {
+  std::thread fit([] { tell(1, [] { return weft::Trainer(add<1>, options()).fit(); }); });
+  fit.join();
+}
+
+void one_after_the_other() {
+  tell(1, [] { return weft::Trainer(add<1>, options(0)).fit(); });
+  tell(100, [] { return weft::Trainer(add<100>, options(2)).fit(); });
+  tell(1, [] { return weft::Trainer(add<1>, options(1)).fit(); });
+}
+
+weft::Loop named{"named", add<1>};
+
+void named_loop() {
+  tell(1, [] { return weft::Trainer(named, options()).fit(); });
+}
+
+void start() {
+  tell(1, [] { return weft::Trainer(add<1>, options()).start().result(); });
+}
+
+/// A program of weft's own that each worker starts before its fit(): it is no worker.
+void grandchild(const char* program) {
+  tell(1, [&] {
+    return weft::Trainer(
+               [program](TrainContext& ctx, const Config& config) {
+                 const std::string command = std::string(program) + " one_after_the_other";
+                 if (std::system(command.c_str()) != 0) weft::fail(weft::Errc::io, "it failed");
+                 add<1>(ctx, config);
+               },
+               options())
+        .fit();
+  });
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const std::string mode = argc > 1 ? argv[1] : "";
+  if (mode == "race") race();
+  if (mode == "captures") captures();
+  if (mode == "branches") branches();
+  if (mode == "other_config") other_config();
+  if (mode == "background") background();
+  if (mode == "one_after_the_other") one_after_the_other();
+  if (mode == "named") named_loop();
+  if (mode == "start") start();
+  if (mode == "grandchild") grandchild(argv[0]);
+}

@@ -1,0 +1,74 @@
+#include <weft/tests/fault/misbehave.hpp>
+
+#include <sched.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <csignal>
+#include <cstdlib>
+#include <mutex>
+#include <thread>
+
+#include <fmt/format.h>
+
+#include <weft/transport/board.hpp>
+#include <weft/weft.hpp>
+
+namespace {
+
+[[noreturn]] void flood() {
+  fmt::print("mark flood {}\n", ::getpid());
+  for (;;) fmt::print("{}\n", std::string(1000, 'x'));
+}
+
+[[noreturn]] void spin() {
+  for (std::atomic<bool> forever = true;;) forever = !forever;
+}
+
+[[noreturn]] void deadlock() {
+  std::mutex mutex;
+  const std::lock_guard first(mutex);
+  std::jthread([&] { const std::lock_guard second(mutex); }).join();
+  std::abort();
+}
+
+/// Until the job has failed, which for a loop in the trainer's process isn't the end of the loop.
+void nap() {
+  const weft::Board board = weft::Board::open(weft::get_context().job_id(), true);
+  while (board.status() != weft::JobStatus::failed) ::sched_yield();
+}
+
+/// Until it gets no more, once the test has let it go on.
+[[noreturn]] void eat_memory() {
+  fmt::print("mark oom {}\n", ::getpid());
+  std::fflush(stdout);
+  std::raise(SIGSTOP);
+  for (std::vector<std::string> eaten;;) eaten.emplace_back(std::size_t{1} << 20, 'x');
+}
+
+}  // namespace
+
+void stop_at_mark(const char* mark) {
+  fmt::print("mark {} {}\n", mark, ::getpid());
+  std::fflush(stdout);
+  for (;;) ::pause();
+}
+
+void misbehave(const std::string& mode) {
+  if (mode == "oom") eat_memory();
+  if (mode == "bad_alloc") std::string(std::string().max_size() / 2, 'x');
+  if (mode == "spin") spin();
+  if (mode == "naps") nap();
+  if (mode == "deadlock") deadlock();
+  if (mode == "flood") flood();
+  if (mode == "fit_in_loop") weft::Trainer([](weft::TrainContext&) {}).fit();
+  if (mode == "throw") throw std::runtime_error("boom");
+  if (mode == "throw_bytes") throw std::runtime_error("boom \xff");
+  if (mode == "weft_error") weft::fail(weft::Errc::invalid_argument, "no such thing");
+  if (mode == "exit_0") std::_Exit(0);
+  if (mode == "exit_3") std::_Exit(3);
+  if (mode == "segv" || mode == "segv_flip") std::raise(SIGSEGV);
+  if (mode == "check") WEFT_CHECK(1 + 1 == 3, mode);
+  if (mode == "stop") std::raise(SIGSTOP);
+  if (mode == "mark") stop_at_mark("loop");
+}

@@ -1,0 +1,75 @@
+// What must hold of a simulated job's failures, and of its end.
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include <weft/tests/support/recovery_world.hpp>
+
+namespace weft::testing {
+
+/// Losses of different workers while all gather are one.
+void SimJob::count_incidents() {
+  for (; losses_ < job_.survived().size(); ++losses_) {
+    const int worker = job_.survived()[losses_].worker;
+    if (lost_.empty() || lost_.contains(worker)) {
+      lost_.clear();
+      ++incidents_;
+    }
+    lost_.insert(worker);
+  }
+  if (job_.incidents() != incidents_)
+    violated(fmt::format("{} incidents, not {}", job_.incidents(), incidents_));
+}
+
+void SimJob::check_end() const {
+  const std::uint64_t lost = job_.survived().size();
+  if (lost > faults_) {
+    std::string counted = "more failures than faults:";
+    for (const Failure& failure : job_.survived()) counted += fmt::format(" {};", failure.message);
+    violated(counted);
+  }
+  if (const auto& failure = job_.failure()) {
+    const auto says = [&](const char* words) {
+      return failure->message.find(words) != std::string::npos;
+    };
+    const bool too_many =
+        says("run.failure.max_failures") && incidents_ == policy_.max_failures && lost < faults_;
+    const bool too_late = says("are not there within") && deadline_ != kLongDeadline;
+    if (says("all loops ended at step") || says("all loops were ended")) {
+      return check_preempted_end();
+    }
+    const bool too_soon = failure->message == "preempted" && job_.generation() == 1;
+    const bool in_vain = says("preempted; ") && failure->code == Errc::cancelled && lost > 0 &&
+                         ((says("no loop asks") && !job_.has_asked()) ||
+                          (says("not the first loss") && policy_.backoff_ms > 0));
+    if (!too_many && !too_late && !too_soon && !in_vain && !says("no step was kept")) {
+      violated(failure->message);
+    }
+    return;
+  }
+  for (int c = 0; c < static_cast<int>(chips_.size()); ++c) {
+    const SimWorker& worker = workers_[static_cast<std::size_t>(c / chips_each_)];
+    if (worker.step != script_.steps.size()) violated("the job ends before its last step");
+    check_inputs(c, {.step = worker.step, .in = places_of(c)});
+  }
+  if (delivered_ != script_.reports.size()) violated("a report is missing");
+}
+
+void SimJob::check_preempted_end() const {
+  const std::uint64_t step = workers_.front().step;
+  for (const SimWorker& worker : workers_) {
+    if (worker.step != step) violated("preempted loops end at different steps");
+  }
+  for (int c = 0; c < static_cast<int>(chips_.size()); ++c) {
+    check_inputs(c, {.step = step, .in = places_of(c)});
+  }
+  const auto before = [&](std::uint64_t metrics) { return metrics < metrics_of_step(step); };
+  auto made = static_cast<std::size_t>(std::ranges::count_if(script_.reports, before));
+  if (workers_.front().was_ended) --made;  // in the sync of its last step, which it reports after
+  // Those of a step that a generation before had begun may have come.
+  const bool more = delivered_ > made && job_.generation() == 1;
+  if (delivered_ < made || more) violated("a report is missing, or there is one more");
+}
+
+}  // namespace weft::testing

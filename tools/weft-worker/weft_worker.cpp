@@ -1,0 +1,61 @@
+/// weft-worker: a worker process for loops in shared libraries whose host program doesn't call
+/// weft::worker_main(). It has no weft of its own: it loads the library and calls the entry of the
+/// weft inside, which it finds by that copy's ELF note. Started by a Trainer with
+/// scaling.worker_executable = weft::plugin_worker().
+
+#include <dlfcn.h>
+
+#include <cstdlib>
+#include <exception>
+#include <string>
+
+#include <fmt/format.h>
+
+#include <weft/actors/job/elf_object.hpp>
+#include <weft/spmd/error.hpp>
+
+namespace {
+
+using Entry = void (*)();
+
+std::string required(const char* name) {
+  const char* value = std::getenv(name);
+  if (value == nullptr || *value == '\0') {
+    weft::fail(weft::Errc::invalid_argument,
+               "{} is not set: this program is started by a weft::Trainer, for a loop in a shared "
+               "library",
+               name);
+  }
+  return value;
+}
+
+/// Of the library itself, else of a libweft that it has brought.
+Entry find_entry(const std::string& library) {
+  Entry found = nullptr;
+  for (const weft::WeftCopy& copy : weft::weft_copies()) {
+    if (copy.entry == 0) continue;
+    found = reinterpret_cast<Entry>(copy.entry);
+    if (copy.object.path == library) break;
+  }
+  if (found == nullptr) {
+    weft::fail(weft::Errc::not_found, "{} holds no weft, and has loaded none", library);
+  }
+  return found;
+}
+
+}  // namespace
+
+int main() {
+  try {
+    const std::string library = required("WEFT_LOOP_OBJECT");
+    // Before any constructor of another build runs.
+    weft::require_build(library, required("WEFT_LOOP_BUILD"));
+    if (::dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE) == nullptr) {
+      weft::fail(weft::Errc::not_found, "can't load {}: {}", library, ::dlerror());
+    }
+    find_entry(library)();
+  } catch (const std::exception& e) {
+    fmt::print(stderr, "weft-worker: {}\n", e.what());
+  }
+  return 1;
+}

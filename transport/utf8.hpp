@@ -1,0 +1,22 @@
+#pragma once
+/// UTF-8 in what others wrote: any bytes may come from a file, shared memory or an exception, and
+/// JSON takes none but these.
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+namespace weft {
+
+struct Character {
+  char32_t point = 0;
+  std::size_t bytes = 0;  ///< 0: not UTF-8
+};
+
+/// Decodes the beginning of a text that isn't empty. Overlong forms and surrogates aren't UTF-8.
+Character first_character(std::string_view text) noexcept;
+
+/// The text with every byte that isn't UTF-8 written as \x9b.
+std::string as_utf8(std::string_view text);
+
+}  // namespace weft
