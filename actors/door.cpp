@@ -57,6 +57,12 @@ int listen_at(const std::string& path) {
   return fd;
 }
 
+/// Whether every process has closed the other end.
+bool is_closed(int fd) {
+  pollfd state{.fd = fd, .events = 0, .revents = 0};
+  return ::poll(&state, 1, 0) == 1 && (state.revents & POLLHUP) != 0;
+}
+
 std::string_view text(const Preamble& preamble) { return {preamble.data(), preamble.size()}; }
 
 /// Some of what has come, and no byte behind `into`.
@@ -301,6 +307,7 @@ void Door::let_in(Peer& peer) {
     const int copy = ::fcntl(peer.fd, F_DUPFD_CLOEXEC, 0);
     if (copy >= 0 && ::getsockopt(peer.fd, SOL_SOCKET, SO_PEERCRED, &from, &size) == 0) {
       const std::lock_guard lock(mutex_);
+      close_ended_links();
       links_.emplace(from.pid, copy);
     } else if (copy >= 0) {
       ::close(copy);
@@ -312,6 +319,15 @@ void Door::let_in(Peer& peer) {
   } catch (const Error&) {
     refuse(peer, Refusal::crowded);  // no descriptor is left
   }
+}
+
+/// Those of processes that hang_up() isn't told of: they ended before they had joined.
+void Door::close_ended_links() {
+  std::erase_if(links_, [](const auto& link) {
+    const bool ended = is_closed(link.second);
+    if (ended) ::close(link.second);
+    return ended;
+  });
 }
 
 void Door::close_late() {

@@ -124,6 +124,7 @@ class Door {
   bool settle(Peer& peer, TlsProgress progress);
   void judge(Peer& peer);
   void let_in(Peer& peer);
+  void close_ended_links();
   void close_late();
   void refuse(Peer& peer, Refusal refusal);
 

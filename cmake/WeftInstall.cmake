@@ -1,4 +1,4 @@
-# weft::weft, and what find_package(weft) needs from an install tree.
+# weft::weft, weft::shared, and what find_package(weft) needs from an install tree.
 
 include(CMakePackageConfigHelpers)
 
@@ -10,6 +10,26 @@ target_link_libraries(weft_weft INTERFACE ${libraries})
 # So that the stack of a worker that hangs has names.
 target_link_options(weft_weft INTERFACE -rdynamic)
 install(TARGETS weft_weft EXPORT weft)
+
+# libweft.so, one weft for all plug-ins of a process. It exports namespace weft and nothing else.
+set(exports ${PROJECT_SOURCE_DIR}/cmake/libweft.map)
+list(TRANSFORM libraries REPLACE "(.+)" "$<TARGET_OBJECTS:\\1>" OUTPUT_VARIABLE objects)
+add_library(weft_shared SHARED ${objects})
+add_library(weft::shared ALIAS weft_shared)
+set_target_properties(weft_shared PROPERTIES
+  EXPORT_NAME shared OUTPUT_NAME weft LINKER_LANGUAGE CXX
+  VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR}
+  LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib LINK_DEPENDS ${exports})
+# Of the archives nothing is left to take but what they are linked with.
+target_link_libraries(weft_shared PRIVATE ${libraries} weft_options
+  INTERFACE fmt::fmt nlohmann_json::nlohmann_json)
+target_link_options(weft_shared PRIVATE -Wl,--version-script=${exports} -Wl,--build-id
+  INTERFACE -rdynamic)
+target_compile_features(weft_shared INTERFACE cxx_std_20)
+target_include_directories(weft_shared INTERFACE
+  $<BUILD_INTERFACE:${PROJECT_BINARY_DIR}/include>
+  $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+install(TARGETS weft_shared EXPORT weft)
 
 # Headers that say caf:: stay here: users of the library don't need CAF's.
 install(DIRECTORY spmd transport actors DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/weft

@@ -74,9 +74,11 @@ struct FailureConfig {
   double backoff_s = 0.1;
   /// Seconds that a worker which others wait for may stand still before it counts as lost, or all
   /// workers together, with no step, run or report: where they were goes to their logs, then they
-  /// are killed. More than a loop ever spends in its own code between steps. 0: after a minute a
-  /// warning says who stands still, and backend.timeout_s ends waits for others.
+  /// are killed. More than a loop ever spends in its own code between steps. 0: nobody is killed,
+  /// and backend.timeout_s ends waits for others.
   double hang_timeout_s = 0;
+  /// Without hang_timeout_s, seconds until a warning says who stands still. 0: none.
+  double hang_warning_s = 60;
   /// 2: what a step updates lies beside what it was, with one of the chips that hold it alike, so
   /// that no step is lost. 1: over it, for less memory; after a loss the loops begin again at the
   /// last checkpoint that all workers have reported, which they load from ctx.checkpoint(), or at

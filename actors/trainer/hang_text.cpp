@@ -14,7 +14,7 @@ Sighting with_stack(Sighting seen, int pid, const JobSpec& spec, const std::stri
   if (spec.num_workers == 0) {
     seen.process = "is a thread of this process";
   } else if (seen.process != "is stopped") {  // or it can't say it
-    const std::string how = spec.hang_timeout_s > 0
+    const std::string how = spec.hangs_are_losses()
                                 ? "its stack is in"
                                 : fmt::format("`kill -QUIT {}` writes its stack to", pid);
     seen.process += fmt::format("; {} {}/worker-{}.log", how, run_dir, seen.worker);

@@ -26,7 +26,8 @@ struct JobSpec {
   RecoveryPolicy recovery;
   bool keeps_state = true;                 ///< two versions: to go on from, or to compare
   double grace_s = 0;                      ///< 0: a preempted job is cancelled
-  double hang_timeout_s = 0;               ///< 0: hangs aren't looked for
+  double hang_timeout_s = 0;               ///< 0: hangs are no losses
+  double hang_warning_s = 0;               ///< 0: none, nor where hangs are losses
   std::uint64_t check_replicas_every = 0;  ///< steps; 0: never
   TlsConfig tls;                           ///< not wanted: a Unix socket
 
@@ -34,7 +35,10 @@ struct JobSpec {
   int num_joins() const { return num_workers == 0 ? 1 : num_workers; }
   int num_chips() const { return num_joins() * chips_per_worker; }
   std::chrono::milliseconds timeout() const { return milliseconds(timeout_s); }
-  std::chrono::milliseconds hang_timeout() const { return milliseconds(hang_timeout_s); }
+  bool hangs_are_losses() const { return hang_timeout_s > 0; }
+  /// Until something is done about a hang, in seconds; 0: nothing ever is.
+  double hang_patience_s() const { return hangs_are_losses() ? hang_timeout_s : hang_warning_s; }
+  std::chrono::milliseconds hang_patience() const { return milliseconds(hang_patience_s()); }
   std::chrono::milliseconds grace() const { return milliseconds(grace_s); }
 
  private:

@@ -118,6 +118,7 @@ JobRequest request_of(What what) {
   if (request.command->is_wrapped()) {
     request.spec.timeout_s = kNoLimitSeconds;
     request.spec.hang_timeout_s = 0;
+    request.spec.hang_warning_s = 0;
   }
   if (request.command->is_other_executable() && request.loop.object.empty()) {
     request.loop.build.clear();  // the other executable is another build

@@ -69,7 +69,7 @@ void unwind(Self self, const std::string& why) {
   state.board->trainer().state(ActorState::joining);
   // The waits end first: a loop may be inside one.
   state.memory->abort(why);
-  state.hangs->forget();
+  if (state.hangs) state.hangs->forget();
   arm_deadline(self);
 }
 

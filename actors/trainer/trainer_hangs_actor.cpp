@@ -10,25 +10,28 @@
 namespace weft::trainer_actor {
 namespace {
 
-/// How often hangs are looked for, and where that isn't asked for, and after how long they are
-/// told.
+/// How often hangs are looked for.
 constexpr std::chrono::milliseconds kHangTick{200};
-constexpr std::chrono::milliseconds kHangWarningTick{2000};
-constexpr std::chrono::duration<int> kHangWarning{60};
+constexpr std::chrono::milliseconds kPatientHangTick{2000};
+
+/// Whoever waits a minute may as well wait for two seconds more.
+std::chrono::milliseconds tick_of(const JobSpec& spec) {
+  return spec.hangs_are_losses() || spec.hang_patience() < 10 * kPatientHangTick ? kHangTick
+                                                                                 : kPatientHangTick;
+}
 
 /// A hang is a loss where that is asked for: where the workers are is written into their logs
 /// before they are killed. Else it is told.
 void deal_with(Self self, const Hang& hang) {
   auto& state = self->state;
   const JobSpec& spec = state.options.spec;
-  const std::string why =
-      describe(hang, spec.hang_timeout_s > 0 ? spec.hang_timeout_s : double{kHangWarning.count()});
+  const std::string why = describe(hang, spec.hang_patience_s());
   std::vector<Sighting> hanging;
   for (const int worker : hang.workers) {
     hanging.push_back(with_stack(sight(self, worker), state.job->pid(worker), spec,
                                  state.options.assignment.run_dir));
   }
-  if (spec.hang_timeout_s > 0) {
+  if (spec.hangs_are_losses()) {
     return carry_out(self, state.job->hung(hanging, why, committed(self)));
   }
   for (const Sighting& seen : hanging) {
@@ -70,15 +73,15 @@ void look_for_hangs(Self self) {
                                           .core_time = core_time},
                                          std::chrono::steady_clock::now());
   if (!hang.workers.empty()) deal_with(self, hang);
-  const bool soon = state.options.spec.hang_timeout_s > 0;
-  self->delayed_send(self, soon ? kHangTick : kHangWarningTick, tick_a::value);
+  self->delayed_send(self, tick_of(state.options.spec), tick_a::value);
 }
 
 void begin_to_look_for_hangs(Self self) {
   auto& state = self->state;
   const JobSpec& spec = state.options.spec;
-  state.hangs.emplace(spec.hang_timeout_s > 0 ? spec.hang_timeout() : kHangWarning);
-  self->delayed_send(self, kHangTick, tick_a::value);
+  if (spec.hang_patience_s() == 0) return;
+  state.hangs.emplace(spec.hang_patience());
+  self->delayed_send(self, tick_of(spec), tick_a::value);
 }
 
 }  // namespace weft::trainer_actor

@@ -33,8 +33,8 @@ struct TrainerState {
   std::uint64_t last_due = 0;
   ReportFilter reports;
   std::optional<CheckpointTally> checkpoints;
-  std::optional<HangWatch> hangs;
-  std::uint64_t messages = 0;  ///< got
+  std::optional<HangWatch> hangs;  ///< none where nothing is done about them
+  std::uint64_t messages = 0;      ///< got
   std::optional<ReplicaCheck> replicas;
   const char* name = "weft.trainer";
 };

@@ -239,6 +239,11 @@ RecoveryPolicy resolve_recovery(const FailureConfig& failure, int num_workers) {
          "backend.timeout_s",
          failure.hang_timeout_s);
   }
+  if (failure.hang_warning_s != 0 && !(failure.hang_warning_s >= 0.5)) {
+    fail(Errc::invalid_argument,
+         "run.failure.hang_warning_s = {}: expected seconds, 0.5 or more, or 0 for no warning",
+         failure.hang_warning_s);
+  }
   if (failure.state_versions != 1 && failure.state_versions != 2) {
     fail(Errc::invalid_argument,
          "run.failure.state_versions = {}: expected 2, or 1 to save memory and go on at the last "
@@ -360,6 +365,7 @@ JobSpec validate(const TrainerOptions& options, const std::string& program) {
   spec.checkpoints_to_keep = options.run.checkpoint.num_to_keep;
   spec.recovery = resolve_recovery(options.run.failure, scaling.num_workers);
   spec.hang_timeout_s = options.run.failure.hang_timeout_s;
+  spec.hang_warning_s = options.run.failure.hang_warning_s;
   spec.grace_s = options.run.grace_s;
   spec.check_replicas_every = static_cast<std::uint64_t>(options.run.check_replicas_every);
   spec.keeps_state = options.run.failure.state_versions == 2 &&

@@ -51,10 +51,43 @@ TEST(Plugin, ThatWasReplacedWhileItIsLoadedIsRefused) {
   fs::remove_all(folder);
 }
 
+TEST(Plugin, SharesLibweftWithItsHost) {
+  AppProcess app({SHARED_HOST, SHARED_PLUGIN}, kVariables);
+  EXPECT_EQ(app.wait(), 0) << app.output();
+  EXPECT_NE(app.output().find("results 100 7"), std::string::npos) << app.output();
+}
+
+TEST(Plugin, ThatBringsLibweftRunsJobsInAHostWithoutWeft) {
+  AppProcess app({PLAIN_HOST, SHARED_PLUGIN}, kVariables);
+  EXPECT_EQ(app.wait(), 0) << app.output();
+  EXPECT_NE(app.output().find("results 7 9"), std::string::npos) << app.output();
+}
+
+/// The dynamic linker takes the host's weft for the plug-in's too, and that is another version.
+TEST(Plugin, ThatWouldRunAnotherVersionOfWeftIsRefused) {
+  AppProcess app({INTERPOSING_HOST, OPEN_PLUGIN}, kVariables);
+  EXPECT_EQ(app.wait(), 0) << app.output();
+  EXPECT_NE(app.output().find("results -1 -1"), std::string::npos) << app.output();
+  for (const char* words : {"two versions of weft in this process: ", "embed_open_plugin",
+                            "that of the executable, which is 999", "--exclude-libs,ALL"}) {
+    EXPECT_NE(app.output().find(words), std::string::npos) << words << ": " << app.output();
+  }
+}
+
 TEST(Worker, OfALibraryIsMadeByWeftAddWorker) {
   AppProcess app({SPLIT_APP}, kVariables);
   EXPECT_EQ(app.wait(), 0) << app.output();
   EXPECT_NE(app.output().find("right"), std::string::npos) << app.output();
+}
+
+/// As one that was linked to an archive of loops of which the linker dropped them.
+TEST(Worker, WithoutTheLoopIsRefusedWithWhatItHas) {
+  AppProcess app({SPLIT_APP, WEFT_HOST}, kVariables);
+  EXPECT_EQ(app.wait(), 0) << app.output();
+  for (const char* words : {"no loop \"split.loop\" in worker", "it has: host.own;",
+                            "linkers drop it unless they get --whole-archive"}) {
+    EXPECT_NE(app.output().find(words), std::string::npos) << words << ": " << app.output();
+  }
 }
 
 /// The example, and what it answers.

@@ -37,6 +37,7 @@ struct Options {
   int max_failures = 0;
   std::string restart = "worker";
   double hang_timeout_s = 0;
+  double hang_warning_s = 60;
   double grace_s = 25;
   int state_versions = 2;
   std::uint64_t save_every = 0;
@@ -279,6 +280,7 @@ class Announce : public weft::Callback {
   void on_report(const weft::Metrics&) override {
     if (mode_ == "lose_folder") std::filesystem::remove_all(folder_);
     if (mode_ == "exit_in_callback") std::exit(5);
+    if (mode_ == "quick_exit_in_callback") std::quick_exit(5);
     if (mode_ == "fork_in_callback") fork_child();
   }
 
@@ -338,6 +340,7 @@ int run(const Options& options) {
                                  .restart = options.restart,
                                  .backoff_s = options.backoff_s,
                                  .hang_timeout_s = options.hang_timeout_s,
+                                 .hang_warning_s = options.hang_warning_s,
                                  .state_versions = options.state_versions},
                      .callbacks = {std::make_shared<Announce>(options.mode)},
                      .grace_s = options.grace_s,
@@ -383,6 +386,7 @@ int main(int argc, char** argv) {
   app.add_option("--max-failures", options.max_failures);
   app.add_option("--restart", options.restart);
   app.add_option("--hang-timeout", options.hang_timeout_s);
+  app.add_option("--hang-warning", options.hang_warning_s);
   app.add_option("--grace", options.grace_s);
   app.add_option("--state-versions", options.state_versions);
   app.add_option("--save-every", options.save_every);

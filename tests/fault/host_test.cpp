@@ -171,12 +171,14 @@ TEST(Host, ALoopThatDoesNotReturnEndsWithItsProcessAtTheSecondInterrupt) {
 }
 
 TEST(Host, AnExitInACallbackLeavesNothing) {
-  for (const char* workers : {"0", "3"}) {
-    FaultApp app({"--mode", "exit_in_callback", "--workers", workers});
-    const std::string job = app.job();
-    EXPECT_EQ(app.wait(), 5) << app.output();
-    wait_until([&] { return testing::processes_of(job).empty(); });
-    expect_nothing_left(job);
+  for (const char* mode : {"exit_in_callback", "quick_exit_in_callback"}) {
+    for (const char* workers : {"0", "3"}) {
+      FaultApp app({"--mode", mode, "--workers", workers});
+      const std::string job = app.job();
+      EXPECT_EQ(app.wait(), 5) << app.output();
+      wait_until([&] { return testing::processes_of(job).empty(); });
+      expect_nothing_left(job);
+    }
   }
 }
 

@@ -69,6 +69,10 @@ void misbehave(const std::string& mode) {
   if (mode == "exit_3") std::_Exit(3);
   if (mode == "segv" || mode == "segv_flip") std::raise(SIGSEGV);
   if (mode == "check") WEFT_CHECK(1 + 1 == 3, mode);
+  if (mode == "default_sigterm") {
+    std::signal(SIGTERM, SIG_DFL);
+    stop_at_mark("loop");
+  }
   if (mode == "stop") std::raise(SIGSTOP);
   if (mode == "mark") stop_at_mark("loop");
 }

@@ -233,6 +233,20 @@ TEST(Preemption, MayReachAWorkerBeforeItCanPassItOn) {
   expect_words(result, {"worker 1 was ended by SIGTERM"});
 }
 
+/// Its program has put the default action back, which ends it there.
+TEST(Preemption, AWorkerThatSIGTERMKillsInItsLoopIsNoFailure) {
+  FaultApp app({"--mode", "default_sigterm", "--grace", "3600", "--max-failures", "0"});
+  app.job();
+  const std::string mark = app.wait_for_line("mark loop");
+  ::kill(app.pid(), SIGTERM);
+  app.wait_for_line("its loops are asked to end");
+  ::kill(std::stoi(mark.substr(mark.rfind(' '))), SIGTERM);
+  const Json result = failure_of(app);
+  EXPECT_EQ(result.at("code"), "cancelled");
+  expect_words(result, {"got SIGTERM", "worker 1", "was killed by signal 15 (SIGTERM) at step 3",
+                        "before its loop could end"});
+}
+
 TEST(Preemption, EndsWithItsGrace) {
   FaultApp app({"--mode", "mark", "--grace", "0.2"});
   app.job();

@@ -278,6 +278,22 @@ TEST(Recovery, AHangOfAllThatEndsAJobNamesEachWorker) {
   expect_words(result, {"worker 0", "so does worker 1", "worker 2", "hangs at step 3", "sleeps"});
 }
 
+TEST(Recovery, AHangIsWarnedOfWhereItIsNoLoss) {
+  FaultApp app({"--mode", "all_sleep", "--hang-warning", "1"});
+  app.job();
+  for (int w = 0; w < 3; ++w) {
+    const std::string line = app.wait_for_line(fmt::format("worker {} may hang", w));
+    expect_words({{"message", line}},
+                 {"at step 3", "no worker of the job has made a step", "for 1 s", "sleeps",
+                  "`kill -QUIT", fmt::format("worker-{}.log", w), "hang_timeout_s"});
+  }
+  ::kill(app.pid(), SIGINT);
+  EXPECT_EQ(failure_of(app).at("code"), "cancelled");
+  const std::string& output = app.output();
+  const auto told = output.find("worker 0 may hang");
+  EXPECT_EQ(output.find("worker 0 may hang", told + 1), std::string::npos) << "each hang once";
+}
+
 TEST(Recovery, AHangInTheTrainersProcessEndsTheJob) {
   FaultApp app({"--mode", "naps", "--workers", "0", "--victim", "0", "--hang-timeout", "1"});
   expect_words(failure_of(app), {"worker 0", "hangs at step 3", "is a thread of this process"});

@@ -15,7 +15,8 @@ void read(const Board& board) {
     WEFT_CHECK(row.worker < header.num_workers && row.chip < header.num_chips);
     WEFT_CHECK(row.waiting_for < header.num_chips);
     WEFT_CHECK(to_string(row.kind) != "unknown" && to_string(row.state) != "unknown");
-    WEFT_CHECK(row.last_error.size() <= 256 && row.last_message.size() <= 96);
+    // Four times what a row holds: a byte that isn't UTF-8 is read as "\x9b".
+    WEFT_CHECK(row.last_error.size() <= 4 * 256 && row.last_message.size() <= 4 * 96);
   }
   read_or_refuse({}, [&](auto) { board.rows(); });
   read_or_refuse({}, [&](auto) { WEFT_CHECK(to_string(board.status()) != "unknown"); });

@@ -1,5 +1,6 @@
-# Configures, builds and runs the project SOURCE in the folder WORK, which it empties first, with
-# the arguments OPTIONS for CMake. INSTALL, a build folder, is installed for the project to find.
+# Configures the project SOURCE in the folder WORK, which it empties first, with the arguments
+# OPTIONS for CMake, and builds and runs its programs TARGETS. INSTALL, a build folder, is installed
+# for the project to find.
 
 function(run)
   execute_process(COMMAND ${ARGV} COMMAND_ERROR_IS_FATAL ANY)
@@ -12,6 +13,8 @@ if(INSTALL)
   list(APPEND OPTIONS -DCMAKE_PREFIX_PATH=${WORK}/prefix)
 endif()
 run(${CMAKE_COMMAND} -G Ninja -S ${SOURCE} -B ${WORK}/build ${OPTIONS})
-run(${CMAKE_COMMAND} --build ${WORK}/build --target consumer)
-file(GLOB_RECURSE consumer ${WORK}/build/consumer)
-run(${consumer})
+foreach(target IN LISTS TARGETS)
+  run(${CMAKE_COMMAND} --build ${WORK}/build --target ${target})
+  file(GLOB_RECURSE program ${WORK}/build/${target})
+  run(${program})
+endforeach()

@@ -1,5 +1,6 @@
 /// A program without weft that loads a plug-in: plain_host LIBRARY [REPLACEMENT]. With a
-/// replacement that file takes the library's place once it is loaded.
+/// replacement that file takes the library's place once it is loaded. As interposing_host it
+/// exports the anchor of a weft of another version.
 
 #include <dlfcn.h>
 
@@ -7,6 +8,13 @@
 #include <thread>
 
 #include <weft/tests/embed/hosts/line_filter.hpp>
+
+#ifdef EMBED_INTERPOSES
+extern "C" {
+extern const unsigned weft_anchor __attribute__((visibility("default")));
+const unsigned weft_anchor = 999;
+}
+#endif
 
 int main(int argc, char** argv) {
   void* library = argc > 1 ? dlopen(argv[1], RTLD_NOW | RTLD_LOCAL) : nullptr;

@@ -1,5 +1,5 @@
 /// An application that doesn't call weft::worker_main(): its workers are another program, which
-/// weft_add_worker() makes of the library with its loops.
+/// weft_add_worker() makes of the library with its loops. split_app [WORKER]: or that one.
 
 #include <cstdio>
 #include <cstdlib>
@@ -7,12 +7,14 @@
 
 #include <weft/tests/embed/hosts/split_loops.hpp>
 
-int main() {
+int main(int argc, char** argv) {
   const auto own = std::filesystem::read_symlink("/proc/self/exe");
   const weft::Result result =
-      weft::Trainer{split_loop,
-                    {.scaling = {.num_workers = 2, .worker_executable = own.string() + "-worker"},
-                     .run = {.name = "split", .storage_path = std::getenv("WEFT_TEST_STORAGE")}}}
+      weft::Trainer{
+          split_loop,
+          {.scaling = {.num_workers = 2,
+                       .worker_executable = argc > 1 ? argv[1] : own.string() + "-worker"},
+           .run = {.name = "split", .storage_path = std::getenv("WEFT_TEST_STORAGE")}}}
           .fit();
   std::printf("%s\n", result.ok() ? "right" : result.error->message.c_str());
 }

@@ -188,6 +188,21 @@ TEST_F(DoorTest, OutlivesALackOfDescriptors) {
   ::close(wait_for_proven(door));
 }
 
+TEST_F(DoorTest, KeepsNoDescriptorOfWhoHungUp) {
+  Door door(socket_path(), kToken, kPatient);
+  const auto open_files = [] {
+    return std::distance(std::filesystem::directory_iterator("/proc/self/fd"), {});
+  };
+  const auto come_and_go = [&] {
+    Client worker(preamble());
+    ::close(wait_for_proven(door));
+  };
+  come_and_go();
+  const auto before = open_files();
+  for (int i = 0; i < 20; ++i) come_and_go();
+  EXPECT_EQ(open_files(), before);
+}
+
 TEST_F(DoorTest, ClosingEndsWhatWaits) {
   Door door(socket_path(), kToken, kPatient);
   const Client silent("");
