@@ -9,6 +9,7 @@
 
 #include <benchmark/benchmark.h>
 
+#include <weft/spmd/ops/fingerprint.hpp>
 #include <weft/spmd/passes/plan.hpp>
 #include <weft/spmd/passes/settle.hpp>
 #include <weft/spmd/tensor/compile.hpp>

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include <weft/actors/device/kernels/anomaly.hpp>
+#include <weft/spmd/ops/row.hpp>
 #include <weft/spmd/passes/bucket.hpp>
 #include <weft/spmd/passes/fuse.hpp>
 #include <weft/spmd/passes/lifetime.hpp>

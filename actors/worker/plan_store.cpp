@@ -10,6 +10,7 @@
 
 #include <weft/actors/log.hpp>
 #include <weft/spmd/error.hpp>
+#include <weft/spmd/ops/fingerprint.hpp>
 #include <weft/transport/format/file_bytes.hpp>
 #include <weft/transport/format/plan_file.hpp>
 

@@ -6,6 +6,7 @@
 #include <string>
 
 #include <weft/spmd/mesh/mesh.hpp>
+#include <weft/spmd/ops/fingerprint.hpp>
 #include <weft/spmd/passes/plan.hpp>
 
 namespace weft {

@@ -9,9 +9,10 @@
 #include <weft/actors/worker/arena_buffer.hpp>
 #include <weft/actors/worker/shard_copy.hpp>
 #include <weft/actors/worker/unused_axes.hpp>
+#include <weft/spmd/ops/fingerprint.hpp>
 #include <weft/spmd/passes/partition.hpp>
 #include <weft/spmd/passes/settle.hpp>
-#include <weft/spmd/program/text.hpp>
+#include <weft/spmd/text/text.hpp>
 #include <weft/spmd/tensor/loop_threads.hpp>
 #include <weft/spmd/tensor/node.hpp>
 #include <weft/transport/commits.hpp>

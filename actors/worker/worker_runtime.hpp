@@ -18,6 +18,7 @@
 #include <weft/actors/worker/program_listing.hpp>
 #include <weft/actors/worker/state_keeper.hpp>
 #include <weft/actors/worker/worker_link.hpp>
+#include <weft/spmd/ops/fingerprint.hpp>
 #include <weft/spmd/passes/plan.hpp>
 #include <weft/spmd/tensor/compile_cache.hpp>
 #include <weft/spmd/tensor/runtime.hpp>

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include <weft/spmd/ops/row.hpp>
+
 namespace weft {
 namespace {
 
@@ -117,23 +119,12 @@ class Filling {
     if (!is_emitted(awaited)) flush(filling_with(awaited));
   }
 
-  /// Whether the value takes no more than `ops_left` ops, elementwise ones or a reduce_scatter
-  /// within hosts. Whatever computes more, as the next micro-batch does, would need its memory
-  /// before its turn.
+  /// Whether the value takes no more than `ops_left` ops, each of which costs little. Whatever
+  /// computes more, as the next micro-batch does, would need its memory before its turn.
   bool is_near(ValueId value, int& ops_left) const {
     if (value_of_[value] != kNoId) return true;
     const OpId op = program_.defining_op(value);
-    const OpKind kind = program_.kind(op);
-    switch (kind) {
-      case OpKind::constant:
-      case OpKind::copy:
-      case OpKind::reshape:
-      case OpKind::broadcast_in_dim:
-      case OpKind::all_slice:
-      case OpKind::reduce_scatter: break;
-      default:
-        if (!is_elementwise(kind)) return false;
-    }
+    if (!row(program_.kind(op)).traits->near) return false;
     if (ops_left-- == 0) return false;
     return std::ranges::all_of(program_.op_operands(op),
                                [&](ValueId operand) { return is_near(operand, ops_left); });

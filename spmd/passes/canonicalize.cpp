@@ -4,6 +4,7 @@
 #include <map>
 #include <unordered_map>
 
+#include <weft/spmd/ops/row.hpp>
 #include <weft/spmd/program/word_hash.hpp>
 
 namespace weft {
@@ -53,12 +54,7 @@ class Canonicalizer {
   bool made_per_use(ValueId value) const {
     const OpId op = program_.defining_op(value);
     if (!split_constants_ || op == kNoId) return false;
-    switch (program_.kind(op)) {
-      case OpKind::constant:
-      case OpKind::iota: return true;
-      case OpKind::broadcast_in_dim: return program_.shape(program_.op_operands(op)[0]).size() == 0;
-      default: return false;
-    }
+    return row(program_.kind(op)).traits->on_demand || program_.is_fill(op);
   }
 
   /// The new value that stands for one use of the old one.
@@ -84,7 +80,7 @@ class Canonicalizer {
   ValueId number(OpId op) {
     const std::vector<ValueId> new_operands = operands(op);
     const std::vector<std::int64_t> new_attrs = attrs(op);
-    if (program_.kind(op) == OpKind::optimization_barrier) {
+    if (row(program_.kind(op)).traits->unique) {
       return emit(op, new_operands, new_attrs);
     }
     WordHash hash;
@@ -108,10 +104,11 @@ class Canonicalizer {
   std::vector<std::int64_t> attrs(OpId op) {
     const auto old = program_.op_attrs(op);
     std::vector<std::int64_t> attrs(old.begin(), old.end());
-    if (program_.kind(op) == OpKind::constant) attrs[0] = constant_offset(old[0], old[1]);
-    if (program_.kind(op) == OpKind::sharding_constraint) attrs[0] = constraint_index(old[0]);
-    if (program_.kind(op) == OpKind::custom_call) {
-      attrs[0] = result_.intern_target(program_.custom_target(op));
+    switch (table_of(program_.kind(op))) {
+      case Form::elements: attrs[0] = constant_offset(old[0], old[1]); break;
+      case Form::constraint: attrs[0] = constraint_index(old[0]); break;
+      case Form::target: attrs[0] = result_.intern_target(program_.custom_target(op)); break;
+      default: break;
     }
     return attrs;
   }

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include <weft/spmd/passes/decompose.hpp>
+#include <weft/spmd/ops/builder.hpp>
 #include <weft/spmd/passes/factors.hpp>
 
 namespace weft {

@@ -1,13 +1,14 @@
 #include <weft/spmd/passes/grad.hpp>
 
 #include <algorithm>
+#include <array>
 #include <numeric>
 #include <string>
 #include <unordered_map>
 #include <utility>
 
 #include <weft/spmd/error.hpp>
-#include <weft/spmd/passes/vjp.hpp>
+#include <weft/spmd/ops/attribute_views.hpp>
 
 namespace weft {
 namespace {
@@ -18,6 +19,16 @@ std::string describe(const Program& program, ValueId value) {
   const std::string type = program.type(value).to_string();
   if (op == kNoId) return type + ", an input";
   return program.loc(op).empty() ? type : type + " at " + program.loc(op);
+}
+
+/// Into `copy`, whose room is used again.
+void copy_op(const Program& program, OpId op, ForwardOp& copy) {
+  const auto operands = program.op_operands(op);
+  const auto attrs = program.op_attrs(op);
+  copy.kind = program.kind(op);
+  copy.operands.assign(operands.begin(), operands.end());
+  copy.attrs.assign(attrs.begin(), attrs.end());
+  copy.result = program.result(op);
 }
 
 /// The backward walk over the ops that the program had when it began.
@@ -74,7 +85,7 @@ class BackwardWalk {
   bool reaches_wrt(OpId op) const {
     const Program& program = builder_.program();
     const ValueId result = program.result(op);
-    if (!has_vjp(program.kind(op))) return false;
+    if (!has_gradient(program.kind(op))) return false;
     if (!is_floating(program.type(result).dtype)) return false;
     const auto operands = program.op_operands(op);
     return std::any_of(operands.begin(), operands.end(), [&](ValueId v) { return active_[v]; });
@@ -91,12 +102,36 @@ class BackwardWalk {
     for (ValueId& operand : op_.operands) operand = again_[operand];
     op_.result = again_[op_.result];
     builder_.set_loc(builder_.program().op_locs[id]);
-    if (op_.kind == OpKind::custom_call) return visit_custom(cotangent);
+    if (row(op_.kind).gradient->how == Gradient::How::target) return visit_custom(cotangent);
     // Last operand first: the walk goes backward, and sum() turns the order round.
     for (std::size_t i = operands_.size(); i-- > 0;) {
       if (!active_[operands_[i]]) continue;
-      add(operands_[i], operand_cotangent(builder_, op_, i, cotangent));
+      add(operands_[i], operand_cotangent(i, cotangent));
     }
+  }
+
+  ValueId operand_cotangent(std::size_t index, ValueId cotangent) {
+    const Gradient& gradient = *row(op_.kind).gradient;
+    if (gradient.how == Gradient::How::refused) {
+      fail(Errc::invalid_argument,
+           "grad: {} has no gradient; differentiate the global program, before it is partitioned",
+           to_string(op_.kind));
+    }
+    const ValueId made =
+        gradient.function != nullptr ? gradient.function(builder_, op_, index, cotangent) : kNoId;
+    return made != kNoId ? made : by_decomposition(index, cotangent);
+  }
+
+  /// For the ops that have no kernel for their gradient: that of what they decompose to.
+  ValueId by_decomposition(std::size_t index, ValueId cotangent) {
+    // Copies, so that what the operands have in common counts for this one alone.
+    std::vector<ValueId> copies;
+    for (const ValueId operand : op_.operands) copies.push_back(builder_.copy(operand));
+    const ValueId result = decompose(builder_, op_.kind, copies, op_.attrs);
+    const ValueId weighted = builder_.binary(OpKind::multiply, result, builder_.copy(cotangent));
+    const DimList all = consecutive_dims(0, builder_.type(weighted).shape.size());
+    const ValueId sum = builder_.reduce(ReduceKind::add, weighted, all);
+    return grad(builder_, sum, std::array{copies[index]})[0];
   }
 
   void visit_custom(ValueId cotangent) {
@@ -126,7 +161,7 @@ class BackwardWalk {
   bool is_saved(const RematRegion& region, OpId op) const {
     const Program& program = builder_.program();
     const OpKind kind = program.kind(op);
-    return (region.save_dots && (kind == OpKind::dot_general || kind == OpKind::convolution)) ||
+    return (region.save_dots && row(kind).traits->product) ||
            std::ranges::binary_search(region.saved, program.result(op));
   }
 

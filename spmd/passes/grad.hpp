@@ -5,8 +5,8 @@
 #include <span>
 #include <vector>
 
-#include <weft/spmd/passes/vjp.hpp>
-#include <weft/spmd/program/builder.hpp>
+#include <weft/spmd/ops/builder.hpp>
+#include <weft/spmd/ops/row.hpp>
 
 namespace weft {
 

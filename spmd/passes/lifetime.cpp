@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include <weft/spmd/ops/row.hpp>
 #include <weft/spmd/passes/bucket.hpp>
 #include <weft/spmd/passes/fuse.hpp>
 

@@ -7,12 +7,12 @@
 #include <numeric>
 #include <tuple>
 
+#include <weft/spmd/ops/builder.hpp>
+#include <weft/spmd/ops/elements.hpp>
+#include <weft/spmd/ops/infer.hpp>
 #include <weft/spmd/passes/canonicalize.hpp>
 #include <weft/spmd/passes/expand.hpp>
 #include <weft/spmd/passes/factors.hpp>
-#include <weft/spmd/program/builder.hpp>
-#include <weft/spmd/program/evaluate.hpp>
-#include <weft/spmd/program/infer.hpp>
 
 namespace weft {
 namespace {
@@ -36,16 +36,9 @@ Shape stored_shape(const Shape& shape, const Sharding& sharding, const Mesh& mes
   return stored;
 }
 
-/// What an op does beyond its factors: a random number goes by its place in the whole, a table has
-/// the elements that it has, and what a custom_call does with its operands only its kernel knows.
 bool takes_padding(const Program& program, OpId op) {
-  switch (program.kind(op)) {
-    case OpKind::rng_bit_generator:
-    case OpKind::custom_call: return false;
-    case OpKind::constant:
-      return program.op_attrs(op)[1] == byte_size(program.type(program.result(op)).dtype);
-    default: return true;
-  }
+  const Pads pads = *row(program.kind(op)).pads;
+  return pads == Pads::if_fill ? program.is_fill(op) : pads != Pads::no;
 }
 
 /// Per factor: whether the op may be given more of it. Then it is all that its dims consist of.
@@ -60,7 +53,7 @@ std::vector<bool> growing_factors(const Program& program, OpId op, const FactorR
       for (const int factor : dim) grows[static_cast<std::size_t>(factor)] = false;
     }
   }
-  if (program.kind(op) == OpKind::broadcast_in_dim) {
+  if (*row(program.kind(op)).spreads == Spreads::broadcast) {
     const Shape& from = program.shape(program.op_operands(op)[0]);
     const Shape& to = program.shape(program.result(op));
     for (int dim = 0; dim < from.size(); ++dim) {
@@ -234,26 +227,12 @@ class Padder {
     return shape;
   }
 
-  /// Attributes that speak of sizes.
+  /// The attributes, which may speak of sizes.
   std::vector<std::int64_t> padded_attrs(OpId op, std::span<const ValueId> operands,
                                          const Shape& shape) const {
-    const auto given = program_.op_attrs(op);
-    std::vector<std::int64_t> attrs(given.begin(), given.end());
-    switch (program_.kind(op)) {
-      case OpKind::slice: {
-        const Shape& whole = program_.shape(program_.op_operands(op)[0]);
-        const auto dims = static_cast<std::size_t>(whole.size());
-        for (std::size_t dim = 0; dim < dims; ++dim) {
-          if (!is_whole_dim(given, dim, whole)) continue;
-          attrs[dims + dim] = result_.shape(operands[0])[static_cast<int>(dim)];
-        }
-        break;
-      }
-      case OpKind::dynamic_slice: attrs.assign(shape.begin(), shape.end()); break;
-      case OpKind::scatter: attrs[0] = shape[0]; break;
-      default: break;
-    }
-    return attrs;
+    InplaceVector<const Shape*, kOperandCountMax> shapes;
+    for (const ValueId operand : operands) shapes.push_back(&result_.shape(operand));
+    return attrs_of_part(program_, op, {.operands = shapes, .result = shape});
   }
 
   /// The operand with the neutral element in the padding of dims that the op reduces, and with an
@@ -265,8 +244,8 @@ class Padder {
       const auto& factors = rule.dims[operand][static_cast<std::size_t>(dim)];
       if (factors.size() != 1 || result_.shape(padded)[dim] == shape[dim]) continue;
       const Factor& factor = rule.factors[static_cast<std::size_t>(factors[0])];
-      if (program_.kind(op) == OpKind::check_index) {
-        padded = masked(padded, dim, shape[dim], ReduceKind::add);  // 0 is an index
+      if (*row(program_.kind(op)).pads == Pads::with_zeros) {
+        padded = masked(padded, dim, shape[dim], ReduceKind::add);
       } else if (factor.type == FactorType::reduction) {
         padded = masked(padded, dim, shape[dim], factor.reduce_kind);
       }

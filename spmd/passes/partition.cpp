@@ -2,12 +2,12 @@
 
 #include <algorithm>
 #include <optional>
+#include <utility>
 
+#include <weft/spmd/ops/builder.hpp>
 #include <weft/spmd/passes/assign.hpp>
 #include <weft/spmd/passes/factor_rules.hpp>
 #include <weft/spmd/passes/reshard.hpp>
-#include <weft/spmd/program/builder.hpp>
-#include <weft/spmd/program/infer.hpp>
 
 namespace weft {
 namespace {
@@ -143,7 +143,9 @@ class Partitioner {
   /// Values that a chip makes in whatever layout is wanted, where it is wanted: fills and iotas.
   bool is_made_on_demand(ValueId value) const {
     const OpId op = program_.defining_op(value);
-    return op != kNoId && (program_.kind(op) == OpKind::iota || program_.is_fill(op));
+    if (op == kNoId) return false;
+    return program_.is_fill(op) ||
+           (row(program_.kind(op)).traits->on_demand && !is_constant(value));
   }
 
   /// `wanted`: the operands' layouts; only gather reads them.
@@ -159,35 +161,11 @@ class Partitioner {
   std::vector<std::int64_t> attrs_on_chip(OpId op, std::span<const ValueId> operands,
                                           std::span<const Sharding> wanted, const Sharding& layout,
                                           const Shape& shape) const {
-    const auto given = program_.op_attrs(op);
-    std::vector<std::int64_t> attrs(given.begin(), given.end());
-    const auto atoms = [](const Sharding& sharding, std::size_t dim) {
-      return static_cast<std::int64_t>(sharding.dims[dim].bits());
-    };
-    switch (program_.kind(op)) {
-      case OpKind::slice: limit_to_chip(op, operands[0], attrs); break;
-      case OpKind::iota: attrs[1] = atoms(layout, static_cast<std::size_t>(attrs[0])); break;
-      case OpKind::gather: attrs[0] = atoms(wanted[0], 0); break;
-      case OpKind::scatter: attrs = {shape[0], atoms(layout, 0)}; break;
-      case OpKind::attention: attrs[2] = atoms(layout, 2); break;
-      case OpKind::dynamic_slice: attrs.assign(shape.begin(), shape.end()); break;
-      case OpKind::rng_bit_generator:
-        for (std::size_t dim = 0; dim < attrs.size(); ++dim) attrs[dim] = atoms(layout, dim);
-        break;
-      default: break;
-    }
-    return attrs;
-  }
-
-  /// Of a slice: a dim that it leaves whole ends where the chip's part does.
-  void limit_to_chip(OpId op, ValueId local, std::vector<std::int64_t>& attrs) const {
-    const Shape& whole = program_.shape(program_.op_operands(op)[0]);
-    const auto dims = static_cast<std::size_t>(whole.size());
-    for (std::size_t dim = 0; dim < dims; ++dim) {
-      if (is_whole_dim(program_.op_attrs(op), dim, whole)) {
-        attrs[dims + dim] = chip_.shape(local)[static_cast<int>(dim)];
-      }
-    }
+    InplaceVector<const Shape*, kOperandCountMax> shapes;
+    for (const ValueId operand : operands) shapes.push_back(&chip_.shape(operand));
+    return attrs_of_part(
+        program_, op,
+        {.operands = shapes, .result = shape, .operand_layouts = wanted, .result_layout = &layout});
   }
 
   /// If the op is linear in operands that are still partial sums, nobody else reads them, and its
@@ -196,58 +174,49 @@ class Partitioner {
   void sink_unreduced(OpId op, std::vector<Sharding>& wanted, Sharding& result) const {
     const auto operands = program_.op_operands(op);
     const ValueId value = program_.result(op);
-    const bool is_float = is_floating(program_.type(value).dtype);
-    std::vector<bool> partial;
-    for (std::size_t i = 0; i < operands.size(); ++i) {
-      partial.push_back(can_stay_unreduced(operands[i], wanted[i], result));
-    }
-    std::vector<std::size_t> sunk;
-    switch (program_.kind(op)) {
-      case OpKind::negate:
-      case OpKind::reshape:
-      case OpKind::transpose:
-      case OpKind::slice:
-      case OpKind::reverse:
-      case OpKind::dynamic_slice:
-        if (partial[0]) sunk = {0};
-        break;
-      case OpKind::reduce:
-        if (partial[0] && program_.op_attrs(op)[0] == static_cast<std::int64_t>(ReduceKind::add)) {
-          sunk = {0};
+    const DType dtype = program_.type(value).dtype;
+    const Linearity& linear = *row(program_.kind(op)).linear;
+    if (linear.holds != nullptr && !linear.holds(program_.op_attrs(op), dtype)) return;
+    using In = Linearity::In;
+    InplaceVector<std::size_t, kOperandCountMax> sunk;
+    if (linear.in == In::first || linear.in == In::one) {
+      const std::size_t candidates = linear.in == In::first ? 1 : operands.size();
+      for (std::size_t i = 0; i < candidates && sunk.empty(); ++i) {
+        const bool grows = chip_type(program_.type(value), result, mesh_).bytes() >
+                           chip_type(program_.type(operands[i]), wanted[i], mesh_).bytes();
+        if (!grows && can_stay_unreduced(operands[i], wanted[i], result)) sunk.push_back(i);
+      }
+    } else if (linear.in == In::all_together && unreduced_alike(operands)) {
+      const auto stay = [&](auto layout_of) {
+        for (std::size_t i = 0; i < operands.size(); ++i) {
+          if (!can_stay_unreduced(operands[i], layout_of(i), result)) return false;
         }
-        break;
-      case OpKind::broadcast_in_dim:
-        if (partial[0] && chip_type(program_.type(value), result, mesh_).bytes() <=
-                              chip_type(program_.type(operands[0]), wanted[0], mesh_).bytes()) {
-          sunk = {0};
+        return true;
+      };
+      const Sharding whole = without_atoms(result, unreduced(operands[0]));
+      const bool as_it_is = stay([&](std::size_t i) { return wanted[i]; });
+      if (!as_it_is) {
+        // The sum is to be sharded over the very atoms that are pending: one reduce_scatter
+        // behind it does what each operand would have had to do.
+        const Sharding before = std::exchange(result, whole);
+        if (stay([&](std::size_t) { return whole; })) {
+          std::ranges::fill(wanted, whole);
+        } else {
+          result = before;
+          return;
         }
-        break;
-      case OpKind::multiply:
-        if (partial[0] || partial[1]) sunk = {partial[0] ? std::size_t{0} : std::size_t{1}};
-        break;
-      case OpKind::divide:
-        if (partial[0] && is_float) sunk = {0};
-        break;
-      case OpKind::add:
-      case OpKind::subtract:
-        if (unreduced(operands[0]) != unreduced(operands[1])) break;
-        if (partial[0] && partial[1]) {
-          sunk = {0, 1};
-        } else if (const Sharding whole = without_atoms(result, unreduced(operands[0]));
-                   can_stay_unreduced(operands[0], whole, whole) &&
-                   can_stay_unreduced(operands[1], whole, whole)) {
-          // The sum is to be sharded over the very atoms that are pending: one reduce_scatter
-          // behind it does what each operand would have had to do.
-          wanted[0] = wanted[1] = result = whole;
-          sunk = {0, 1};
-        }
-        break;
-      default: break;
+      }
+      for (std::size_t i = 0; i < operands.size(); ++i) sunk.push_back(i);
     }
     for (const std::size_t i : sunk) {
       wanted[i].unreduced = unreduced(operands[i]);
       result.unreduced = static_cast<AtomMask>(result.unreduced | wanted[i].unreduced);
     }
+  }
+
+  bool unreduced_alike(std::span<const ValueId> operands) const {
+    return std::ranges::all_of(
+        operands, [&](ValueId operand) { return unreduced(operand) == unreduced(operands[0]); });
   }
 
   /// The layout with every dim cut before the first of the atoms.

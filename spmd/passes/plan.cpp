@@ -5,6 +5,8 @@
 #include <optional>
 #include <tuple>
 
+#include <weft/spmd/ops/row.hpp>
+#include <weft/spmd/ops/verify.hpp>
 #include <weft/spmd/passes/bucket.hpp>
 #include <weft/spmd/passes/canonicalize.hpp>
 #include <weft/spmd/passes/expand.hpp>
@@ -13,8 +15,7 @@
 #include <weft/spmd/passes/pad_uneven.hpp>
 #include <weft/spmd/passes/partition.hpp>
 #include <weft/spmd/passes/propagate.hpp>
-#include <weft/spmd/program/text.hpp>
-#include <weft/spmd/program/verify.hpp>
+#include <weft/spmd/text/text.hpp>
 
 namespace weft {
 namespace {

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include <weft/spmd/ops/row.hpp>
 #include <weft/spmd/passes/bucket.hpp>
 #include <weft/spmd/passes/plan.hpp>
 

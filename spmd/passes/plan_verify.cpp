@@ -1,12 +1,13 @@
 #include <algorithm>
 #include <map>
 
+#include <weft/spmd/ops/row.hpp>
+#include <weft/spmd/ops/verify.hpp>
 #include <weft/spmd/passes/bucket.hpp>
 #include <weft/spmd/passes/fuse.hpp>
 #include <weft/spmd/passes/lifetime.hpp>
 #include <weft/spmd/passes/partition.hpp>
 #include <weft/spmd/passes/plan.hpp>
-#include <weft/spmd/program/verify.hpp>
 
 namespace weft {
 namespace {

@@ -114,7 +114,7 @@ class Propagation {
     tensors_.push_back(program_.result(op));
     nodes_.push_back({.rule = &rules_.of(op),
                       .tensors = std::span(tensors_).subspan(first),
-                      .is_broadcast = program_.kind(op) == OpKind::broadcast_in_dim,
+                      .is_broadcast = *row(program_.kind(op)).spreads == Spreads::broadcast,
                       .single_use = std::ranges::all_of(operands, [&](ValueId operand) {
                         return use_count_[operand] == 1 || program_.shape(operand).size() == 0;
                       })});

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include <weft/spmd/ops/row.hpp>
+
 namespace weft {
 namespace {
 

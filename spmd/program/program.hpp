@@ -3,7 +3,6 @@
 /// an op's operands come before it. The same structure holds the global program and a chip's
 /// program.
 
-#include <compare>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -47,7 +46,7 @@ struct ProgramOutput {
 /// What a custom_call calls. The function is found by the name (custom_call.hpp).
 struct CustomTarget {
   std::string name;
-  std::string rule;  ///< see CustomRule
+  std::string rule;  ///< the grammar is in rules/rule_text.hpp
 
   friend bool operator==(const CustomTarget&, const CustomTarget&) = default;
 };
@@ -111,15 +110,5 @@ struct Program {
   /// As it was made, but for the memory of the tables, which the next program finds there.
   void clear();
 };
-
-/// 128-bit digest of everything but the locations; equal programs have equal fingerprints.
-/// Names of inputs and outputs take part.
-struct Fingerprint {
-  std::uint64_t low = 0;
-  std::uint64_t high = 0;
-  std::string to_string() const;  ///< 32 hex digits
-  friend auto operator<=>(const Fingerprint&, const Fingerprint&) = default;
-};
-Fingerprint fingerprint(const Program& program);
 
 }  // namespace weft

@@ -1,6 +1,6 @@
 #include <weft/spmd/program/window_axes.hpp>
 
-#include <weft/spmd/program/evaluate.hpp>
+#include <weft/spmd/ops/elements.hpp>
 
 namespace weft {
 

@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <span>
 
+#include <weft/spmd/ops/fingerprint.hpp>
+
 namespace weft {
 
 class WordHash {

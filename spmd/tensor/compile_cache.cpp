@@ -5,7 +5,8 @@
 #include <utility>
 
 #include <weft/spmd/error.hpp>
-#include <weft/spmd/program/difference.hpp>
+#include <weft/spmd/ops/fingerprint.hpp>
+#include <weft/spmd/text/difference.hpp>
 #include <weft/spmd/tensor/node.hpp>
 
 namespace weft {

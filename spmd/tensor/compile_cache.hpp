@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include <weft/spmd/ops/fingerprint.hpp>
 #include <weft/spmd/passes/plan.hpp>
 #include <weft/spmd/tensor/runtime.hpp>
 

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include <weft/spmd/passes/vjp.hpp>
+#include <weft/spmd/ops/row.hpp>
 #include <weft/spmd/tensor/trace.hpp>
 
 namespace weft {

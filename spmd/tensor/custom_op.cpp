@@ -1,6 +1,6 @@
 #include <weft/spmd/tensor/custom_op.hpp>
 
-#include <weft/spmd/program/custom_rule.hpp>
+#include <weft/spmd/rules/custom_rule.hpp>
 #include <weft/spmd/tensor/autocast.hpp>
 #include <weft/spmd/tensor/call.hpp>
 #include <weft/spmd/tensor/custom_gradient.hpp>
@@ -8,7 +8,7 @@
 namespace weft {
 namespace {
 
-TensorType result_type_of(const CustomOp& op, const CustomRule& rule,
+TensorType result_type_of(const CustomOp& op, const RuleText& rule,
                           std::span<const TensorType> operands) {
   const std::vector<std::int64_t> sizes = factor_sizes(rule, operands);
   if (op.result_type != nullptr) {
@@ -21,12 +21,12 @@ TensorType result_type_of(const CustomOp& op, const CustomRule& rule,
     return type;
   }
   std::vector<std::int64_t> shape;
-  for (const std::size_t factor : rule.dims.back()) {
+  for (const std::size_t factor : rule.result()) {
     if (sizes[factor] < 0) {
       fail(Errc::invalid_argument,
            "sharding_rule \"{}\": no operand has the factor {} of the result, so its size isn't "
            "known; say it with a result_type",
-           op.sharding_rule, rule.factors[factor].name);
+           op.sharding_rule, rule.names[factor].name);
     }
     shape.push_back(sizes[factor]);
   }
@@ -57,7 +57,7 @@ Tensor custom_call(const CustomOp& op, const std::vector<Tensor>& operands,
   try {
     if (op.name.empty()) fail(Errc::invalid_argument, "name: is empty; expected a name");
     if (op.kernel == nullptr) fail(Errc::invalid_argument, "kernel: is null; expected a function");
-    const CustomRule rule =
+    const RuleText rule =
         make_custom_rule(op.sharding_rule, op.need_replication_factors, op.reduction_factors);
     result = result_type_of(op, rule, types);
     target = {op.name, to_text(rule)};

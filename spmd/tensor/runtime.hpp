@@ -12,6 +12,7 @@
 #include <vector>
 
 #include <weft/spmd/mesh/mesh.hpp>
+#include <weft/spmd/ops/fingerprint.hpp>
 #include <weft/spmd/program/program.hpp>
 #include <weft/spmd/tensor/metrics.hpp>
 

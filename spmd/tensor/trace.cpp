@@ -5,6 +5,7 @@
 #include <utility>
 
 #include <weft/spmd/error.hpp>
+#include <weft/spmd/ops/fingerprint.hpp>
 #include <weft/spmd/tensor/loop_threads.hpp>
 #include <weft/spmd/tensor/random.hpp>
 

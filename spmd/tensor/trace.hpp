@@ -12,7 +12,7 @@
 #include <unordered_set>
 #include <vector>
 
-#include <weft/spmd/program/builder.hpp>
+#include <weft/spmd/ops/builder.hpp>
 #include <weft/spmd/program/philox.hpp>
 #include <weft/spmd/tensor/checkpoint_regions.hpp>
 #include <weft/spmd/tensor/loc_table.hpp>

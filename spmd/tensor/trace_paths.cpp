@@ -2,13 +2,13 @@
 
 #include <algorithm>
 
-#include <weft/spmd/passes/vjp.hpp>
+#include <weft/spmd/ops/row.hpp>
 #include <weft/spmd/tensor/trace.hpp>
 
 namespace weft {
 
 bool Trace::carries_gradient(OpId op) const {
-  return has_vjp(program_.kind(op)) && is_floating(program_.type(program_.result(op)).dtype);
+  return has_gradient(program_.kind(op)) && is_floating(program_.type(program_.result(op)).dtype);
 }
 
 /// The outputs are inputs of what is recorded next.

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include <weft/spmd/ops/fingerprint.hpp>
 #include <weft/spmd/program/program.hpp>
 #include <weft/spmd/tensor/node.hpp>
 

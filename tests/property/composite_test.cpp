@@ -5,8 +5,8 @@
 
 #include <cmath>
 
-#include <weft/spmd/program/builder.hpp>
-#include <weft/spmd/program/text.hpp>
+#include <weft/spmd/ops/builder.hpp>
+#include <weft/spmd/text/text.hpp>
 #include <weft/tests/property/seeds.hpp>
 #include <weft/tests/support/executor_mesh.hpp>
 #include <weft/tests/support/random_program.hpp>

@@ -7,9 +7,10 @@
 #include <algorithm>
 #include <cstring>
 
+#include <weft/spmd/ops/attribute_views.hpp>
 #include <weft/spmd/program/element.hpp>
-#include <weft/spmd/program/infer.hpp>
-#include <weft/spmd/program/text.hpp>
+#include <weft/spmd/ops/infer.hpp>
+#include <weft/spmd/text/text.hpp>
 #include <weft/spmd/program/window.hpp>
 #include <weft/tests/property/seeds.hpp>
 #include <weft/tests/support/executor_mesh.hpp>

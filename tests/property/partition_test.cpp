@@ -8,9 +8,9 @@
 #include <weft/spmd/mesh/hybrid_mesh.hpp>
 #include <weft/spmd/passes/plan.hpp>
 #include <weft/spmd/passes/settle.hpp>
-#include <weft/spmd/program/builder.hpp>
-#include <weft/spmd/program/interpret.hpp>
-#include <weft/spmd/program/text.hpp>
+#include <weft/spmd/ops/builder.hpp>
+#include <weft/spmd/reference/interpret.hpp>
+#include <weft/spmd/text/text.hpp>
 #include <weft/tests/property/seeds.hpp>
 #include <weft/tests/support/mlp.hpp>
 #include <weft/tests/support/random_program.hpp>

@@ -8,9 +8,9 @@
 #include <algorithm>
 
 #include <weft/spmd/passes/plan.hpp>
-#include <weft/spmd/program/interpret.hpp>
-#include <weft/spmd/program/text.hpp>
-#include <weft/spmd/program/verify.hpp>
+#include <weft/spmd/reference/interpret.hpp>
+#include <weft/spmd/text/text.hpp>
+#include <weft/spmd/ops/verify.hpp>
 #include <weft/tests/support/random_program.hpp>
 
 namespace weft {

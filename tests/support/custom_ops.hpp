@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include <weft/spmd/program/custom_call.hpp>
-#include <weft/spmd/program/custom_rule.hpp>
+#include <weft/spmd/rules/custom_rule.hpp>
 
 namespace weft::testing {
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include <weft/actors/device/executor.hpp>
-#include <weft/spmd/program/interpret.hpp>
+#include <weft/spmd/reference/interpret.hpp>
 
 namespace weft::testing {
 

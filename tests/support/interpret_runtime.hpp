@@ -10,8 +10,9 @@
 #include <utility>
 #include <vector>
 
+#include <weft/spmd/ops/fingerprint.hpp>
 #include <weft/spmd/program/element.hpp>
-#include <weft/spmd/program/interpret.hpp>
+#include <weft/spmd/reference/interpret.hpp>
 #include <weft/spmd/tensor/node.hpp>
 #include <weft/spmd/tensor/runtime.hpp>
 

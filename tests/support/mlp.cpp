@@ -2,7 +2,7 @@
 
 #include <array>
 
-#include <weft/spmd/program/builder.hpp>
+#include <weft/spmd/ops/builder.hpp>
 
 namespace weft::testing {
 namespace {

@@ -5,7 +5,7 @@
 #include <numeric>
 #include <optional>
 
-#include <weft/spmd/program/builder.hpp>
+#include <weft/spmd/ops/builder.hpp>
 #include <weft/tests/support/custom_ops.hpp>
 
 namespace weft::testing {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include <weft/spmd/mesh/mesh.hpp>
-#include <weft/spmd/program/interpret.hpp>
+#include <weft/spmd/reference/interpret.hpp>
 #include <weft/spmd/program/program.hpp>
 
 namespace weft::testing {

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include <weft/spmd/ops/fingerprint.hpp>
 #include <weft/spmd/passes/plan.hpp>
 #include <weft/spmd/tensor/compile_cache.hpp>
 #include <weft/tests/support/interpret_runtime.hpp>

@@ -9,6 +9,7 @@
 
 #include <weft/actors/device/kernels/element.hpp>
 #include <weft/spmd/error.hpp>
+#include <weft/spmd/ops/row.hpp>
 
 namespace weft::kernels {
 namespace {

@@ -4,7 +4,9 @@
 #include <vector>
 
 #include <weft/actors/device/kernels/element.hpp>
-#include <weft/spmd/program/infer.hpp>
+#include <weft/actors/device/kernels/prepares.hpp>
+#include <weft/spmd/ops/attribute_views.hpp>
+#include <weft/spmd/ops/infer.hpp>
 
 namespace weft::kernels {
 namespace {
@@ -83,5 +85,8 @@ Kernel assemble(const Program& program, OpId op) {
         }};
   });
 }
+
+constexpr Prepare prepares::pad = prepare_by<assemble>;
+constexpr Prepare prepares::concatenate = prepare_by<assemble>;
 
 }  // namespace weft::kernels

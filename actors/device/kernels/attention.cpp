@@ -8,10 +8,11 @@
 #include <weft/actors/device/kernels/element.hpp>
 #include <weft/actors/device/kernels/math.hpp>
 #include <weft/actors/device/kernels/matmul.hpp>
+#include <weft/actors/device/kernels/prepares.hpp>
 #include <weft/actors/device/kernels/run_sum.hpp>
 #include <weft/actors/device/kernels/through_f32.hpp>
 #include <weft/actors/device/kernels/vectorize.hpp>
-#include <weft/spmd/program/composite.hpp>
+#include <weft/spmd/ops/attribute_views.hpp>
 
 namespace weft::kernels {
 namespace {
@@ -356,5 +357,8 @@ Kernel attention(const Program& program, OpId op, const ChipContext& chip) {
     default: return {};
   }
 }
+
+constexpr Prepare prepares::attention = prepare_by<kernels::attention>;
+constexpr Prepare prepares::attention_grad = prepare_by<kernels::attention>;
 
 }  // namespace weft::kernels

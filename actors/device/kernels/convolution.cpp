@@ -6,6 +6,7 @@
 #include <weft/actors/device/kernels/arithmetic.hpp>
 #include <weft/actors/device/kernels/element.hpp>
 #include <weft/actors/device/kernels/onednn_convolution.hpp>
+#include <weft/actors/device/kernels/prepares.hpp>
 #include <weft/actors/device/kernels/strided.hpp>
 #include <weft/actors/device/kernels/through_f32.hpp>
 #include <weft/actors/device/kernels/vectorize.hpp>
@@ -232,5 +233,7 @@ Kernel convolution(const Program& program, OpId op, const ChipContext& chip) {
                                           });
   return narrow ? through_f32(program, op, kernel) : kernel;
 }
+
+constexpr Prepare prepares::convolution = prepare_by<kernels::convolution>;
 
 }  // namespace weft::kernels

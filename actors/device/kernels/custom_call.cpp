@@ -1,5 +1,6 @@
 #include <weft/actors/device/kernels/custom_call.hpp>
 
+#include <weft/actors/device/kernels/prepares.hpp>
 #include <weft/spmd/program/custom_call.hpp>
 
 namespace weft::kernels {
@@ -11,5 +12,7 @@ Kernel custom_call(const Program& program, OpId op) {
     call.run(args.operands, args.result);
   }};
 }
+
+constexpr Prepare prepares::custom_call = prepare_by<kernels::custom_call>;
 
 }  // namespace weft::kernels

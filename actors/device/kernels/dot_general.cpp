@@ -8,8 +8,10 @@
 #include <weft/actors/device/kernels/element.hpp>
 #include <weft/actors/device/kernels/elementwise.hpp>
 #include <weft/actors/device/kernels/matmul.hpp>
+#include <weft/actors/device/kernels/prepares.hpp>
 #include <weft/actors/device/kernels/strided.hpp>
-#include <weft/spmd/program/infer.hpp>
+#include <weft/spmd/ops/attribute_views.hpp>
+#include <weft/spmd/ops/infer.hpp>
 
 namespace weft::kernels {
 namespace {
@@ -165,5 +167,7 @@ Kernel dot_general(const Program& program, OpId op, const ChipContext& chip) {
           },
           scratch.bytes()};
 }
+
+constexpr Prepare prepares::dot_general = prepare_by<kernels::dot_general>;
 
 }  // namespace weft::kernels

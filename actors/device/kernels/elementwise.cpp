@@ -5,10 +5,24 @@
 #include <weft/actors/device/kernels/arithmetic.hpp>
 #include <weft/actors/device/kernels/element.hpp>
 #include <weft/actors/device/kernels/math.hpp>
+#include <weft/actors/device/kernels/prepares.hpp>
 #include <weft/actors/device/kernels/vectorize.hpp>
 
 namespace weft::kernels {
 namespace {
+
+struct Sine {
+  auto operator()(auto x) const { return std::sin(x); }
+};
+struct Cosine {
+  auto operator()(auto x) const { return std::cos(x); }
+};
+struct Sqrt {
+  auto operator()(auto x) const { return std::sqrt(x); }
+};
+struct Rsqrt {
+  auto operator()(auto x) const { return 1 / std::sqrt(x); }
+};
 
 template <typename T, typename R, typename F>
 Kernel unary_loop(std::int64_t size, F f) {
@@ -121,38 +135,69 @@ Kernel convert(const TensorType& from, DType to) {
   });
 }
 
-Kernel elementwise(const Program& program, OpId op) {
-  const TensorType& type = program.type(program.op_operands(op)[0]);
-  const TensorType& result = program.type(program.result(op));
-  switch (program.kind(op)) {
-    case OpKind::negate: return numeric(type, Negate{});
-    case OpKind::sign: return numeric(type, Sign{});
-    case OpKind::abs: return numeric(type, Abs{});
-    case OpKind::exponential: return floating(type, Exponential{});
-    case OpKind::log: return floating(type, Log{});
-    case OpKind::tanh: return floating(type, Tanh{});
-    case OpKind::sine: return floating(type, [](auto x) { return std::sin(x); });
-    case OpKind::cosine: return floating(type, [](auto x) { return std::cos(x); });
-    case OpKind::logistic: return floating(type, Logistic{});
-    case OpKind::sqrt: return floating(type, [](auto x) { return std::sqrt(x); });
-    case OpKind::rsqrt: return floating(type, [](auto x) { return 1 / std::sqrt(x); });
-    case OpKind::is_finite: return is_finite(type);
-    case OpKind::convert: return convert(type, result.dtype);
-    case OpKind::add: return numeric(type, Add{});
-    case OpKind::subtract: return numeric(type, Subtract{});
-    case OpKind::multiply: return numeric(type, Multiply{});
-    case OpKind::divide: return numeric(type, Divide{});
-    case OpKind::maximum: return numeric(type, Maximum{});
-    case OpKind::minimum: return numeric(type, Minimum{});
-    case OpKind::power: return numeric(type, Power{});
-    case OpKind::compare:
-      return compare(type, static_cast<CompareDirection>(program.op_attrs(op)[0]));
-    case OpKind::logical_and:
-      if (type.dtype != DType::pred) return {};
-      return binary_loop<Pred, Pred>(type.num_elements(), [](bool a, bool b) { return a && b; });
-    case OpKind::select: return select(result);
-    default: return {};
-  }
+namespace {
+
+// By op. The type is that of the first operand.
+
+const TensorType& operand_of(const Program& program, OpId op) {
+  return program.type(program.op_operands(op)[0]);
 }
+
+template <typename F>
+Kernel floating_op(const Program& program, OpId op) {
+  return floating(operand_of(program, op), F{});
+}
+
+template <typename F>
+Kernel numeric_op(const Program& program, OpId op) {
+  return numeric(operand_of(program, op), F{});
+}
+
+Kernel finiteness(const Program& program, OpId op) { return is_finite(operand_of(program, op)); }
+
+Kernel conversion(const Program& program, OpId op) {
+  return convert(operand_of(program, op), program.type(program.result(op)).dtype);
+}
+
+Kernel comparison(const Program& program, OpId op) {
+  const auto direction = static_cast<CompareDirection>(program.op_attrs(op)[0]);
+  return compare(operand_of(program, op), direction);
+}
+
+Kernel conjunction(const Program& program, OpId op) {
+  const TensorType& type = operand_of(program, op);
+  if (type.dtype != DType::pred) return {};
+  return binary_loop<Pred, Pred>(type.num_elements(), [](bool a, bool b) { return a && b; });
+}
+
+Kernel selection(const Program& program, OpId op) {
+  return select(program.type(program.result(op)));
+}
+
+}  // namespace
+
+constexpr Prepare prepares::negate = prepare_by<numeric_op<Negate>>;
+constexpr Prepare prepares::sign = prepare_by<numeric_op<Sign>>;
+constexpr Prepare prepares::abs = prepare_by<numeric_op<Abs>>;
+constexpr Prepare prepares::exponential = prepare_by<floating_op<Exponential>>;
+constexpr Prepare prepares::log = prepare_by<floating_op<Log>>;
+constexpr Prepare prepares::tanh = prepare_by<floating_op<Tanh>>;
+constexpr Prepare prepares::sine = prepare_by<floating_op<Sine>>;
+constexpr Prepare prepares::cosine = prepare_by<floating_op<Cosine>>;
+constexpr Prepare prepares::logistic = prepare_by<floating_op<Logistic>>;
+constexpr Prepare prepares::sqrt = prepare_by<floating_op<Sqrt>>;
+constexpr Prepare prepares::rsqrt = prepare_by<floating_op<Rsqrt>>;
+constexpr Prepare prepares::is_finite = prepare_by<finiteness>;
+constexpr Prepare prepares::convert = prepare_by<conversion>;
+constexpr Prepare prepares::add = prepare_by<numeric_op<Add>>;
+constexpr Prepare prepares::subtract = prepare_by<numeric_op<Subtract>>;
+constexpr Prepare prepares::multiply = prepare_by<numeric_op<Multiply>>;
+constexpr Prepare prepares::divide = prepare_by<numeric_op<Divide>>;
+constexpr Prepare prepares::maximum = prepare_by<numeric_op<Maximum>>;
+constexpr Prepare prepares::minimum = prepare_by<numeric_op<Minimum>>;
+constexpr Prepare prepares::power = prepare_by<numeric_op<Power>>;
+constexpr Prepare prepares::compare = prepare_by<comparison>;
+constexpr Prepare prepares::logical_and = prepare_by<conjunction>;
+constexpr Prepare prepares::select = prepare_by<selection>;
 
 }  // namespace weft::kernels

@@ -1,12 +1,9 @@
 #pragma once
-/// Elementwise ops: one flat loop each.
+/// Conversion between dtypes, which other kernels use too.
 
 #include <weft/actors/device/kernels/kernel.hpp>
 
 namespace weft::kernels {
-
-/// negate .. convert, add .. logical_and, select. Empty `run`: no kernel for the dtype.
-Kernel elementwise(const Program& program, OpId op);
 
 Kernel convert(const TensorType& from, DType to);
 

@@ -1,4 +1,4 @@
-#include <weft/actors/device/kernels/indexing.hpp>
+/// Ops that a value tells where to take elements or to put them.
 
 #include <algorithm>
 #include <span>
@@ -7,6 +7,7 @@
 #include <weft/actors/device/kernels/arithmetic.hpp>
 #include <weft/actors/device/kernels/assemble.hpp>
 #include <weft/actors/device/kernels/element.hpp>
+#include <weft/actors/device/kernels/prepares.hpp>
 #include <weft/actors/device/kernels/strided.hpp>
 #include <weft/actors/device/kernels/vectorize.hpp>
 #include <weft/spmd/program/index_check.hpp>
@@ -129,34 +130,46 @@ Kernel dynamic_update_slice(const TensorType& whole, const Shape& part) {
   }};
 }
 
+const TensorType& operand(const Program& program, OpId op, std::size_t i) {
+  return program.type(program.op_operands(op)[i]);
+}
+
+Kernel prepare_check(const Program& program, OpId op) {
+  return check_index(IndexCheck(program, op), operand(program, op, 0).num_elements());
+}
+
+Kernel prepare_gather(const Program& program, OpId op, const ChipContext& chip) {
+  const TensorType& table = operand(program, op, 0);
+  const Rows rows(table.shape, program.op_attrs(op)[0], chip);
+  return gather(operand(program, op, 1).num_elements(), rows, rows.size * byte_size(table.dtype));
+}
+
+Kernel prepare_scatter(const Program& program, OpId op, const ChipContext& chip) {
+  const TensorType& result = program.type(program.result(op));
+  const Rows rows(result.shape, program.op_attrs(op)[1], chip);
+  return visit_dtype(result.dtype, [&]<typename T>(std::type_identity<T>) -> Kernel {
+    if constexpr (std::is_same_v<T, Pred>) {
+      return {};
+    } else {
+      return scatter<T>(operand(program, op, 0).num_elements(), rows);
+    }
+  });
+}
+
+Kernel prepare_slice(const Program& program, OpId op) {
+  return dynamic_slice(operand(program, op, 0), program.shape(program.result(op)));
+}
+
+Kernel prepare_update(const Program& program, OpId op) {
+  return dynamic_update_slice(program.type(program.result(op)), operand(program, op, 1).shape);
+}
+
 }  // namespace
 
-Kernel indexing(const Program& program, OpId op, const ChipContext& chip) {
-  const auto operand = [&](std::size_t i) -> const TensorType& {
-    return program.type(program.op_operands(op)[i]);
-  };
-  const TensorType& result = program.type(program.result(op));
-  const auto attrs = program.op_attrs(op);
-  switch (program.kind(op)) {
-    case OpKind::check_index:
-      return check_index(IndexCheck(program, op), operand(0).num_elements());
-    case OpKind::gather: {
-      const Rows rows(operand(0).shape, attrs[0], chip);
-      return gather(operand(1).num_elements(), rows, rows.size * byte_size(result.dtype));
-    }
-    case OpKind::scatter: {
-      const Rows rows(result.shape, attrs[1], chip);
-      return visit_dtype(result.dtype, [&]<typename T>(std::type_identity<T>) -> Kernel {
-        if constexpr (std::is_same_v<T, Pred>) {
-          return {};
-        } else {
-          return scatter<T>(operand(0).num_elements(), rows);
-        }
-      });
-    }
-    case OpKind::dynamic_slice: return dynamic_slice(operand(0), result.shape);
-    default: return dynamic_update_slice(result, operand(1).shape);
-  }
-}
+constexpr Prepare prepares::check_index = prepare_by<prepare_check>;
+constexpr Prepare prepares::gather = prepare_by<prepare_gather>;
+constexpr Prepare prepares::scatter = prepare_by<prepare_scatter>;
+constexpr Prepare prepares::dynamic_slice = prepare_by<prepare_slice>;
+constexpr Prepare prepares::dynamic_update_slice = prepare_by<prepare_update>;
 
 }  // namespace weft::kernels

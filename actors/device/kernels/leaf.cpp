@@ -5,6 +5,7 @@
 
 #include <weft/actors/device/kernels/arithmetic.hpp>
 #include <weft/actors/device/kernels/element.hpp>
+#include <weft/actors/device/kernels/prepares.hpp>
 
 namespace weft::kernels {
 namespace {
@@ -58,8 +59,9 @@ Kernel fill(const Program& program, OpId op) {
   });
 }
 
-Kernel leaf(const Program& program, OpId op, const ChipContext& chip) {
-  return program.kind(op) == OpKind::iota ? iota(program, op, chip) : constant(program, op);
-}
+/// The planner may give a constant's place to another value after its last use, so constants are
+/// written in every run, as any op.
+constexpr Prepare prepares::constant = prepare_by<kernels::constant>;
+constexpr Prepare prepares::iota = prepare_by<kernels::iota>;
 
 }  // namespace weft::kernels

@@ -5,6 +5,7 @@
 
 #include <weft/actors/device/kernels/arithmetic.hpp>
 #include <weft/actors/device/kernels/element.hpp>
+#include <weft/actors/device/kernels/prepares.hpp>
 #include <weft/actors/device/kernels/run_sum.hpp>
 #include <weft/actors/device/kernels/strided.hpp>
 #include <weft/actors/device/kernels/vectorize.hpp>
@@ -138,5 +139,7 @@ Kernel reduce(const Program& program, OpId op) {
     return {};
   });
 }
+
+constexpr Prepare prepares::reduce = prepare_by<kernels::reduce>;
 
 }  // namespace weft::kernels

@@ -5,6 +5,7 @@
 
 #include <weft/actors/device/kernels/arithmetic.hpp>
 #include <weft/actors/device/kernels/element.hpp>
+#include <weft/actors/device/kernels/prepares.hpp>
 #include <weft/actors/device/kernels/through_f32.hpp>
 #include <weft/actors/device/kernels/vectorize.hpp>
 #include <weft/actors/device/kernels/window_loops.hpp>
@@ -170,5 +171,8 @@ Kernel select_and_scatter(const Program& program, OpId op) {
       });
   return x.dtype == DType::bf16 ? through_f32(program, op, kernel) : kernel;
 }
+
+constexpr Prepare prepares::reduce_window = prepare_by<kernels::reduce_window>;
+constexpr Prepare prepares::select_and_scatter = prepare_by<kernels::select_and_scatter>;
 
 }  // namespace weft::kernels

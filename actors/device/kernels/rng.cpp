@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include <weft/actors/device/kernels/element.hpp>
+#include <weft/actors/device/kernels/prepares.hpp>
 #include <weft/actors/device/kernels/strided.hpp>
 #include <weft/spmd/program/philox.hpp>
 
@@ -78,5 +79,7 @@ Kernel rng_bit_generator(const Program& program, OpId op, const ChipContext& chi
     }
   }};
 }
+
+constexpr Prepare prepares::rng_bit_generator = prepare_by<kernels::rng_bit_generator>;
 
 }  // namespace weft::kernels

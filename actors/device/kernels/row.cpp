@@ -1,4 +1,5 @@
-#include <weft/actors/device/kernels/row.hpp>
+/// Ops on rows, along the last dim. A row is read once from memory and worked on in a buffer; bf16
+/// is computed in f32 and rounded once. A row's result depends on its elements alone.
 
 #include <algorithm>
 #include <cmath>
@@ -6,9 +7,10 @@
 #include <weft/actors/device/kernels/arithmetic.hpp>
 #include <weft/actors/device/kernels/element.hpp>
 #include <weft/actors/device/kernels/math.hpp>
+#include <weft/actors/device/kernels/prepares.hpp>
 #include <weft/actors/device/kernels/run_sum.hpp>
 #include <weft/actors/device/kernels/vectorize.hpp>
-#include <weft/spmd/program/composite.hpp>
+#include <weft/spmd/ops/attribute_views.hpp>
 
 namespace weft::kernels {
 namespace {
@@ -190,28 +192,29 @@ Kernel losses_grad(std::int64_t count, std::int64_t classes) {
   });
 }
 
-}  // namespace
-
-Kernel row_op(const Program& program, OpId op) {
-  const auto attrs = program.op_attrs(op);
+template <typename Body>
+Kernel by_row(const Program& program, OpId op, Body body) {
   const DType dtype = program.type(program.result(op)).dtype;
   return visit_dtype(dtype, [&]<typename T>(std::type_identity<T>) -> Kernel {
     if constexpr (kIsFloating<T>) {
-      switch (program.kind(op)) {
-        case OpKind::softmax: return for_rows<T>(program, op, Softmax{});
-        case OpKind::log_softmax: return for_rows<T>(program, op, LogSoftmax{});
-        case OpKind::softmax_grad: return for_rows<T>(program, op, SoftmaxGrad{});
-        case OpKind::log_softmax_grad: return for_rows<T>(program, op, LogSoftmaxGrad{});
-        case OpKind::normalize: return for_rows<T>(program, op, Normalize{normalization_of(attrs)});
-        default: return for_rows<T>(program, op, NormalizeGrad{{normalization_of(attrs)}});
-      }
+      return for_rows<T>(program, op, body);
     } else {
       return {};
     }
   });
 }
 
-Kernel cross_entropy(const Program& program, OpId op) {
+template <typename Body>
+Kernel row_op(const Program& program, OpId op) {
+  return by_row(program, op, Body{});
+}
+
+template <typename Body>
+Kernel normalizing(const Program& program, OpId op) {
+  return by_row(program, op, Body{{normalization_of(program.op_attrs(op))}});
+}
+
+Kernel losses_of(const Program& program, OpId op) {
   const auto operands = program.op_operands(op);
   const auto& [dtype, shape] = program.type(operands[0]);
   const std::int64_t count = program.type(operands[1]).num_elements();
@@ -227,5 +230,16 @@ Kernel cross_entropy(const Program& program, OpId op) {
     }
   });
 }
+
+}  // namespace
+
+constexpr Prepare prepares::softmax = prepare_by<row_op<Softmax>>;
+constexpr Prepare prepares::log_softmax = prepare_by<row_op<LogSoftmax>>;
+constexpr Prepare prepares::softmax_grad = prepare_by<row_op<SoftmaxGrad>>;
+constexpr Prepare prepares::log_softmax_grad = prepare_by<row_op<LogSoftmaxGrad>>;
+constexpr Prepare prepares::normalize = prepare_by<normalizing<Normalize>>;
+constexpr Prepare prepares::normalize_grad = prepare_by<normalizing<NormalizeGrad>>;
+constexpr Prepare prepares::cross_entropy = prepare_by<losses_of>;
+constexpr Prepare prepares::cross_entropy_grad = prepare_by<losses_of>;
 
 }  // namespace weft::kernels

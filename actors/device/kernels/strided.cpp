@@ -4,7 +4,9 @@
 #include <vector>
 
 #include <weft/actors/device/kernels/element.hpp>
-#include <weft/spmd/program/infer.hpp>
+#include <weft/actors/device/kernels/prepares.hpp>
+#include <weft/spmd/ops/attribute_views.hpp>
+#include <weft/spmd/ops/infer.hpp>
 
 namespace weft::kernels {
 namespace {
@@ -125,52 +127,86 @@ Kernel copy_view(const StridedView& view, DType dtype) {
   });
 }
 
-Kernel move_elements(const Program& program, OpId op, const ChipContext& chip) {
-  const TensorType& operand = program.type(program.op_operands(op)[0]);
+namespace {
+
+const TensorType& operand_of(const Program& program, OpId op) {
+  return program.type(program.op_operands(op)[0]);
+}
+
+Kernel transpose(const Program& program, OpId op) {
   const TensorType& result = program.type(program.result(op));
-  const auto attrs = program.op_attrs(op);
-  const Strides strides = dense_strides(operand.shape);
-  StridedView view{result.shape, dense_strides(result.shape)};
-  switch (program.kind(op)) {
-    case OpKind::transpose:
-      for (std::size_t i = 0; i < attrs.size(); ++i) {
-        view.strides[i] = strides[static_cast<std::size_t>(attrs[i])];
-      }
-      break;
-    case OpKind::broadcast_in_dim:
-      view.strides = {};
-      for (std::size_t i = 0; i < attrs.size(); ++i) {
-        const bool expands = operand.shape[static_cast<int>(i)] == 1;
-        view.strides[static_cast<std::size_t>(attrs[i])] = expands ? 0 : strides[i];
-      }
-      break;
-    case OpKind::slice: {
-      const auto [start, limit, stride] = triples(attrs);
-      for (std::size_t dim = 0; dim < start.size(); ++dim) {
-        view.strides[dim] = strides[dim] * stride[dim];
-        view.offset += strides[dim] * start[dim];
-      }
-      break;
-    }
-    case OpKind::reverse:
-      view.strides = strides;
-      for (const std::int64_t dim : attrs) {
-        std::int64_t& stride = view.strides[static_cast<std::size_t>(dim)];
-        view.offset += (result.shape[static_cast<int>(dim)] - 1) * stride;
-        stride = -stride;
-      }
-      break;
-    case OpKind::all_slice: {
-      const auto dim = static_cast<int>(attrs[1]);
-      const auto atoms = AtomList::from_bits(static_cast<std::uint64_t>(attrs[0]));
-      view.strides = strides;
-      view.offset = chip.mesh.index_in(chip.position, atoms) * result.shape[dim] *
-                    strides[static_cast<std::size_t>(dim)];
-      break;
-    }
-    default: break;  // the same elements in the same order
+  const Strides strides = dense_strides(operand_of(program, op).shape);
+  StridedView view{result.shape};
+  const auto perm = program.op_attrs(op);
+  for (std::size_t i = 0; i < perm.size(); ++i) {
+    view.strides[i] = strides[static_cast<std::size_t>(perm[i])];
   }
   return copy_view(view, result.dtype);
 }
+
+Kernel broadcast(const Program& program, OpId op) {
+  const TensorType& result = program.type(program.result(op));
+  const Shape& from = operand_of(program, op).shape;
+  const Strides strides = dense_strides(from);
+  StridedView view{result.shape};
+  const auto dims = program.op_attrs(op);
+  for (std::size_t i = 0; i < dims.size(); ++i) {
+    const bool expands = from[static_cast<int>(i)] == 1;
+    view.strides[static_cast<std::size_t>(dims[i])] = expands ? 0 : strides[i];
+  }
+  return copy_view(view, result.dtype);
+}
+
+Kernel slice(const Program& program, OpId op) {
+  const TensorType& result = program.type(program.result(op));
+  const Strides strides = dense_strides(operand_of(program, op).shape);
+  StridedView view{result.shape};
+  const auto [start, limit, stride] = triples(program.op_attrs(op));
+  for (std::size_t dim = 0; dim < start.size(); ++dim) {
+    view.strides[dim] = strides[dim] * stride[dim];
+    view.offset += strides[dim] * start[dim];
+  }
+  return copy_view(view, result.dtype);
+}
+
+Kernel reverse(const Program& program, OpId op) {
+  const TensorType& result = program.type(program.result(op));
+  StridedView view{result.shape, dense_strides(result.shape)};
+  for (const std::int64_t dim : program.op_attrs(op)) {
+    std::int64_t& stride = view.strides[static_cast<std::size_t>(dim)];
+    view.offset += (result.shape[static_cast<int>(dim)] - 1) * stride;
+    stride = -stride;
+  }
+  return copy_view(view, result.dtype);
+}
+
+Kernel all_slice(const Program& program, OpId op, const ChipContext& chip) {
+  const TensorType& result = program.type(program.result(op));
+  const auto attrs = program.op_attrs(op);
+  const auto dim = static_cast<int>(attrs[1]);
+  const auto atoms = AtomList::from_bits(static_cast<std::uint64_t>(attrs[0]));
+  StridedView view{result.shape, dense_strides(operand_of(program, op).shape)};
+  view.offset = chip.mesh.index_in(chip.position, atoms) * result.shape[dim] *
+                view.strides[static_cast<std::size_t>(dim)];
+  return copy_view(view, result.dtype);
+}
+
+/// The same elements in the same order.
+Kernel same_order(const Program& program, OpId op) {
+  const TensorType& result = program.type(program.result(op));
+  return copy_view({result.shape, dense_strides(result.shape)}, result.dtype);
+}
+
+}  // namespace
+
+constexpr Prepare prepares::transpose = prepare_by<kernels::transpose>;
+constexpr Prepare prepares::broadcast_in_dim = prepare_by<broadcast>;
+constexpr Prepare prepares::slice = prepare_by<kernels::slice>;
+constexpr Prepare prepares::reverse = prepare_by<kernels::reverse>;
+constexpr Prepare prepares::all_slice = prepare_by<kernels::all_slice>;
+constexpr Prepare prepares::reshape = prepare_by<same_order>;
+constexpr Prepare prepares::copy = prepare_by<same_order>;
+constexpr Prepare prepares::optimization_barrier = prepare_by<same_order>;
+constexpr Prepare prepares::sharding_constraint = prepare_by<same_order>;
 
 }  // namespace weft::kernels

@@ -26,7 +26,4 @@ struct StridedView {
 /// Copies the view of operand 0 into a dense result.
 Kernel copy_view(const StridedView& view, DType dtype);
 
-/// transpose, broadcast_in_dim, slice, reverse, all_slice, reshape, copy, sharding_constraint.
-Kernel move_elements(const Program& program, OpId op, const ChipContext& chip);
-
 }  // namespace weft::kernels

@@ -6,7 +6,7 @@
 #include <cstring>
 
 #include <weft/spmd/passes/plan.hpp>
-#include <weft/spmd/program/builder.hpp>
+#include <weft/spmd/ops/builder.hpp>
 #include <weft/tests/support/executor_mesh.hpp>
 
 namespace weft {

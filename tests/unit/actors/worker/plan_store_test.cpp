@@ -9,7 +9,8 @@
 
 #include <fmt/format.h>
 
-#include <weft/spmd/program/text.hpp>
+#include <weft/spmd/ops/fingerprint.hpp>
+#include <weft/spmd/text/text.hpp>
 
 namespace weft {
 namespace {

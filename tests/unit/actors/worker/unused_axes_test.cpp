@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-#include <weft/spmd/program/text.hpp>
+#include <weft/spmd/text/text.hpp>
 
 namespace weft {
 namespace {

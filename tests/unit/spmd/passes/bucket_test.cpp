@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <weft/spmd/passes/plan.hpp>
-#include <weft/spmd/program/builder.hpp>
+#include <weft/spmd/ops/builder.hpp>
 #include <weft/tests/support/expect_error.hpp>
 
 namespace weft {

@@ -2,8 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include <weft/spmd/program/text.hpp>
-#include <weft/spmd/program/verify.hpp>
+#include <weft/spmd/text/text.hpp>
+#include <weft/spmd/ops/verify.hpp>
 
 namespace weft {
 namespace {

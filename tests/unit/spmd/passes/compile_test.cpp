@@ -4,8 +4,9 @@
 
 #include <fmt/ranges.h>
 
+#include <weft/spmd/ops/fingerprint.hpp>
 #include <weft/spmd/passes/plan.hpp>
-#include <weft/spmd/program/text.hpp>
+#include <weft/spmd/text/text.hpp>
 #include <weft/tests/support/expect_error.hpp>
 #include <weft/tests/support/mlp.hpp>
 

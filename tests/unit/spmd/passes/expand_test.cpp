@@ -1,3 +1,4 @@
+#include <weft/spmd/ops/builder.hpp>
 #include <weft/spmd/passes/expand.hpp>
 
 #include <gtest/gtest.h>
@@ -6,12 +7,12 @@
 #include <cmath>
 #include <random>
 
-#include <weft/spmd/passes/decompose.hpp>
+#include <weft/spmd/ops/row.hpp>
 #include <weft/spmd/passes/factors.hpp>
 #include <weft/spmd/passes/plan.hpp>
 #include <weft/spmd/passes/propagate.hpp>
-#include <weft/spmd/program/interpret.hpp>
-#include <weft/spmd/program/text.hpp>
+#include <weft/spmd/reference/interpret.hpp>
+#include <weft/spmd/text/text.hpp>
 
 namespace weft {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include <weft/spmd/program/builder.hpp>
+#include <weft/spmd/ops/builder.hpp>
 
 namespace weft {
 namespace {

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <weft/spmd/passes/lifetime.hpp>
-#include <weft/spmd/program/builder.hpp>
+#include <weft/spmd/ops/builder.hpp>
 
 namespace weft {
 namespace {

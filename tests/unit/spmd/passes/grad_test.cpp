@@ -10,7 +10,7 @@
 #include <gtest/gtest.h>
 
 #include <weft/spmd/passes/canonicalize.hpp>
-#include <weft/spmd/program/interpret.hpp>
+#include <weft/spmd/reference/interpret.hpp>
 #include <weft/tests/support/expect_error.hpp>
 
 namespace weft {

@@ -6,9 +6,9 @@
 #include <array>
 
 #include <weft/spmd/passes/plan.hpp>
-#include <weft/spmd/program/builder.hpp>
-#include <weft/spmd/program/interpret.hpp>
-#include <weft/spmd/program/text.hpp>
+#include <weft/spmd/ops/builder.hpp>
+#include <weft/spmd/reference/interpret.hpp>
+#include <weft/spmd/text/text.hpp>
 
 namespace weft {
 namespace {

@@ -6,8 +6,8 @@
 #include <array>
 
 #include <weft/spmd/passes/lifetime.hpp>
-#include <weft/spmd/program/builder.hpp>
-#include <weft/spmd/program/text.hpp>
+#include <weft/spmd/ops/builder.hpp>
+#include <weft/spmd/text/text.hpp>
 #include <weft/tests/support/expect_error.hpp>
 #include <weft/tests/support/random_program.hpp>
 

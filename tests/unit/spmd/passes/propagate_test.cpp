@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include <weft/spmd/program/text.hpp>
+#include <weft/spmd/text/text.hpp>
 #include <weft/tests/support/mlp.hpp>
 
 namespace weft {

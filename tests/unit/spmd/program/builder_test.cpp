@@ -1,8 +1,8 @@
-#include <weft/spmd/program/builder.hpp>
+#include <weft/spmd/ops/builder.hpp>
 
 #include <gtest/gtest.h>
 
-#include <weft/spmd/program/verify.hpp>
+#include <weft/spmd/ops/verify.hpp>
 #include <weft/tests/support/expect_error.hpp>
 #include <weft/tests/unit/spmd/program/every_op.hpp>
 
@@ -335,7 +335,7 @@ TEST_F(BuilderTest, RefusesConvolutionsThatDoNotFit) {
   c = kPlain;
   c.window[0].low = std::int64_t{1} << 41;
   refused(c, {"dim 2", "2^40"});
-  refused({.lhs = {0}, .rhs = {0}, .result = {0}}, {"4 attribute words", "1 to 3 spatial"});
+  refused({.lhs = {0}, .rhs = {0}, .result = {0}}, {"4 attribute words", "lhs, rhs, result"});
   rejects({"one dtype"}, [&] { builder_.convolution(x, input(DType::f64, {5, 3, 3, 2}), kPlain); });
   const ValueId empty = f32({5, 3, 0, 2});
   rejects({"dim 2 has windows of size 0"}, [&] { builder_.convolution(x, empty, kPlain); });

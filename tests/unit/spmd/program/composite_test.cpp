@@ -2,8 +2,8 @@
 
 #include <cmath>
 
-#include <weft/spmd/program/builder.hpp>
-#include <weft/spmd/program/interpret.hpp>
+#include <weft/spmd/ops/builder.hpp>
+#include <weft/spmd/reference/interpret.hpp>
 #include <weft/tests/support/expect_error.hpp>
 
 namespace weft {

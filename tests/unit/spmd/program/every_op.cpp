@@ -4,6 +4,8 @@
 #include <cstring>
 #include <limits>
 
+#include <weft/spmd/ops/row.hpp>
+
 namespace weft::testing {
 namespace {
 
@@ -33,14 +35,18 @@ void add_constants(Program& program, Builder& builder) {
   builder.constant(2.5, {DType::bf16, {2, 2}});
 }
 
+bool is_elementwise_of(std::size_t operands, OpKind kind) {
+  return is_elementwise(kind) && row(kind).operands->least == operands;
+}
+
 void add_elementwise(Builder& builder, ValueId x) {
   for (const OpKind kind : all_op_kinds()) {
-    if (is_unary(kind) && kind != OpKind::convert) builder.unary(kind, x);
+    if (is_elementwise_of(1, kind) && kind != OpKind::convert) builder.unary(kind, x);
   }
   const ValueId less = builder.compare(CompareDirection::lt, x, x);
   const ValueId both = builder.binary(OpKind::logical_and, less, less);
   for (const OpKind kind : all_op_kinds()) {
-    const bool arithmetic = is_binary(kind) && kind != OpKind::compare;
+    const bool arithmetic = is_elementwise_of(2, kind) && kind != OpKind::compare;
     if (arithmetic && kind != OpKind::logical_and) builder.binary(kind, x, x);
   }
   builder.select(both, x, builder.convert(builder.convert(x, DType::bf16), DType::f32));

@@ -1,7 +1,7 @@
 #pragma once
 /// A program that has every op kind, every dtype, every input kind and every part of a sharding.
 
-#include <weft/spmd/program/builder.hpp>
+#include <weft/spmd/ops/builder.hpp>
 
 namespace weft::testing {
 

@@ -2,6 +2,7 @@
 
 #include <set>
 
+#include <weft/spmd/ops/fingerprint.hpp>
 #include <weft/tests/unit/spmd/program/every_op.hpp>
 
 namespace weft {

@@ -1,10 +1,10 @@
-#include <weft/spmd/program/interpret.hpp>
+#include <weft/spmd/reference/interpret.hpp>
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 
-#include <weft/spmd/program/builder.hpp>
+#include <weft/spmd/ops/builder.hpp>
 #include <weft/tests/support/expect_error.hpp>
 
 namespace weft {

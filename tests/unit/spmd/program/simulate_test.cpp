@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <array>
 
-#include <weft/spmd/program/builder.hpp>
-#include <weft/spmd/program/interpret.hpp>
+#include <weft/spmd/ops/builder.hpp>
 #include <weft/spmd/program/permute.hpp>
-#include <weft/spmd/program/text.hpp>
+#include <weft/spmd/reference/interpret.hpp>
+#include <weft/spmd/text/text.hpp>
 #include <weft/tests/support/expect_error.hpp>
 #include <weft/tests/unit/spmd/mesh/small_meshes.hpp>
 

@@ -1,4 +1,5 @@
-#include <weft/spmd/program/text.hpp>
+#include <weft/spmd/ops/fingerprint.hpp>
+#include <weft/spmd/text/text.hpp>
 
 #include <gtest/gtest.h>
 
@@ -115,7 +116,7 @@ const BadText kMistakes[] = {
     {"%1 = slice %0 {start = [0], limit = [8, 8], stride = [1]} : f32[8]", "line 2, column 29",
      "differ in length"},
     {"%1 = convolution %0, %0 {lhs = [0], rhs = [0, 1], result = [0]} : f32[8]",
-     "line 2, column 37", "differ in length"},
+     "line 2, column 26", "lhs has 1 entries; expected 2 or more"},
     {"%1 = normalize %0 {center = 1, eps = inf} : f32[8]", "line 2, column 38",
      "'inf' is no finite number"},
     {"%1 = sharding_constraint %0 {sharding = [{}, {}]} : f32[8]", "line 2, column 41",

@@ -1,10 +1,11 @@
-#include <weft/spmd/program/verify.hpp>
+#include <weft/spmd/ops/fingerprint.hpp>
+#include <weft/spmd/ops/verify.hpp>
 
 #include <gtest/gtest.h>
 
 #include <limits>
 
-#include <weft/spmd/program/text.hpp>
+#include <weft/spmd/text/text.hpp>
 #include <weft/tests/support/expect_error.hpp>
 #include <weft/tests/unit/spmd/program/every_op.hpp>
 

@@ -1,3 +1,4 @@
+#include <weft/spmd/ops/fingerprint.hpp>
 #include <weft/spmd/tensor/optim.hpp>
 
 #include <cmath>

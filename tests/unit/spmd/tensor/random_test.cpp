@@ -1,3 +1,4 @@
+#include <weft/spmd/ops/fingerprint.hpp>
 #include <weft/spmd/tensor/random.hpp>
 
 #include <algorithm>

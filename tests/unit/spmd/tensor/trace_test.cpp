@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <weft/spmd/ops/fingerprint.hpp>
 #include <weft/spmd/tensor/loop_threads.hpp>
 #include <weft/spmd/tensor/module.hpp>
 #include <weft/tests/unit/spmd/tensor/tensor_fixture.hpp>

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <weft/spmd/ops/fingerprint.hpp>
 #include <weft/spmd/tensor/nn.hpp>
 #include <weft/spmd/tensor/optim.hpp>
 #include <weft/spmd/tensor/presets.hpp>

@@ -1,3 +1,4 @@
+#include <weft/spmd/ops/fingerprint.hpp>
 #include <weft/transport/format/plan_file.hpp>
 
 #include <algorithm>
@@ -7,7 +8,7 @@
 #include <gtest/gtest.h>
 
 #include <weft_schema/plan_generated.h>
-#include <weft/spmd/program/verify.hpp>
+#include <weft/spmd/ops/verify.hpp>
 #include <weft/tests/support/golden.hpp>
 #include <weft/tests/unit/transport/format/damage.hpp>
 #include <weft/tests/unit/transport/format/sample_plan.hpp>

@@ -2,7 +2,7 @@
 /// A small plan placed by hand, so that what is written of it doesn't change with the planner.
 
 #include <weft/spmd/passes/plan.hpp>
-#include <weft/spmd/program/builder.hpp>
+#include <weft/spmd/ops/builder.hpp>
 
 namespace weft {
 

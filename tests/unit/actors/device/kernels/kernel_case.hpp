@@ -7,8 +7,8 @@
 #include <vector>
 
 #include <weft/actors/device/kernels/kernel.hpp>
-#include <weft/spmd/program/builder.hpp>
-#include <weft/spmd/program/interpret.hpp>
+#include <weft/spmd/ops/builder.hpp>
+#include <weft/spmd/reference/interpret.hpp>
 
 namespace weft::kernels {
 

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include <weft/spmd/program/builder.hpp>
+#include <weft/spmd/ops/builder.hpp>
 #include <weft/tests/support/expect_error.hpp>
 #include <weft/tests/unit/actors/device/kernels/kernel_case.hpp>
 

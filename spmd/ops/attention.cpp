@@ -1,0 +1,261 @@
+/// Family: attention.
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <tuple>
+
+#include <weft/spmd/ops/attribute_views.hpp>
+#include <weft/spmd/ops/elements.hpp>
+#include <weft/spmd/ops/rows.hpp>
+#include <weft/spmd/ops/softmax.hpp>
+
+namespace weft {
+namespace {
+
+using infer::reject;
+
+// Inference.
+
+/// Gives {B, H, S, T, K, E}.
+std::array<std::int64_t, 6> expect_heads(const OpSignature& op) {
+  const TensorType& q = op.operands[0];
+  const TensorType& k = op.operands[1];
+  const TensorType& v = op.operands[2];
+  bool fits = is_floating(q.dtype) && q.dtype == k.dtype && q.dtype == v.dtype;
+  for (const TensorType* type : {&q, &k, &v}) fits = fits && type->shape.size() == 4;
+  const auto same = [](const TensorType& a, const TensorType& b, std::array<int, 3> dims) {
+    return std::ranges::all_of(dims, [&](int dim) { return a.shape[dim] == b.shape[dim]; });
+  };
+  if (!fits || !same(q, k, {0, 1, 3}) || !same(k, v, {0, 1, 2})) {
+    reject(op, "takes [B,H,S,K], [B,H,T,K] and [B,H,T,E] of one floating dtype");
+  }
+  if (k.shape[2] == 0 || k.shape[3] == 0) reject(op, "there are no keys, or they are empty");
+  const double scale = attention_form_of(op.attrs).scale;
+  if (!std::isfinite(scale)) reject(op, "the scale is {}; it must be finite", scale);
+  return {q.shape[0], q.shape[1], q.shape[2], k.shape[2], q.shape[3], v.shape[3]};
+}
+
+TensorType attention_type(const OpSignature& op) {
+  infer::expect_atom_lists(op, op.attrs.subspan(2));
+  const auto [b, h, s, t, k, e] = expect_heads(op);
+  return {op.operands[0].dtype, {b, h, s, e}};
+}
+
+TensorType attention_grad_type(const OpSignature& op) {
+  const auto [b, h, s, t, k, e] = expect_heads(op);
+  const TensorType y{op.operands[0].dtype, {b, h, s, e}};
+  if (op.operands[3] != y || op.operands[4] != y) {
+    reject(op, "the result and its cotangent must be {}", y.to_string());
+  }
+  if (k != e) reject(op, "keys of {} and values of {} elements make no one tensor", k, e);
+  return {y.dtype, {b, h, s + 2 * t, k}};
+}
+
+// As primitives.
+
+/// The products of two matrices for each batch and head, over the dims given of both.
+ValueId product(Builder& builder, ValueId a, std::int64_t a_dim, ValueId b, std::int64_t b_dim) {
+  return builder.dot_general(a, b,
+                             {.lhs_batch = {0, 1},
+                              .rhs_batch = {0, 1},
+                              .lhs_contracting = {a_dim},
+                              .rhs_contracting = {b_dim}});
+}
+
+/// [B,H,S,T].
+ValueId attention_weights(Builder& builder, ValueId q, ValueId k, const AttentionForm& form) {
+  ValueId scores = product(builder, q, 3, k, 3);
+  const TensorType type = builder.type(scores);
+  scores = builder.binary(OpKind::multiply, scores, builder.constant(form.scale, type));
+  if (form.causal) {
+    const TensorType place{DType::i32, type.shape};
+    const ValueId unseen =
+        builder.compare(CompareDirection::gt, builder.iota(place, 3), builder.iota(place, 2));
+    const double least = -std::numeric_limits<double>::infinity();
+    scores = builder.select(unseen, builder.constant(least, type), scores);
+  }
+  return softmax_as_primitives(builder, scores);
+}
+
+ValueId attention_primitives(Builder& builder, std::span<const ValueId> operands, Words words) {
+  const ValueId weights =
+      attention_weights(builder, operands[0], operands[1], attention_form_of(words));
+  return product(builder, weights, 3, operands[2], 2);
+}
+
+ValueId attention_grad_primitives(Builder& builder, std::span<const ValueId> operands,
+                                  Words words) {
+  const AttentionForm form = attention_form_of(words);
+  const auto q = operands[0];
+  const auto k = operands[1];
+  const auto v = operands[2];
+  const auto g = operands[4];
+  const ValueId weights = attention_weights(builder, q, k, form);
+  ValueId of_scores = softmax_grad_as_primitives(builder, weights, product(builder, g, 3, v, 3));
+  of_scores = builder.binary(OpKind::multiply, of_scores,
+                             builder.constant(form.scale, builder.type(of_scores)));
+  const std::array parts{product(builder, of_scores, 3, k, 2), product(builder, of_scores, 2, q, 2),
+                         product(builder, weights, 2, g, 2)};
+  return builder.concatenate(parts, 2);
+}
+
+// Gradient.
+
+ValueId attention_cotangent(Builder& builder, const ForwardOp& op, std::size_t index, ValueId g) {
+  const auto& in = op.operands;
+  const Shape q = builder.type(in[0]).shape;
+  const Shape v = builder.type(in[2]).shape;
+  if (q[3] != v[3]) return kNoId;
+  // Each operand's part of one and the same op: canonicalize sees that it is the same.
+  const ValueId all =
+      builder.attention_grad(in[0], in[1], in[2], op.result, g, attention_form_of(op.attrs));
+  const std::int64_t begin = index == 0 ? 0 : q[2] + (index == 1 ? 0 : v[2]);
+  const std::int64_t end = begin + (index == 0 ? q[2] : v[2]);
+  return builder.slice(all, std::array<std::int64_t, 4>{0, 0, begin, 0},
+                       std::array<std::int64_t, 4>{q[0], q[1], end, q[3]},
+                       std::array<std::int64_t, 4>{1, 1, 1, 1});
+}
+
+// Values.
+
+using Row = std::span<const double>;
+
+std::size_t index(std::int64_t i) { return static_cast<std::size_t>(i); }
+
+double dot(Row a, Row b) { return std::inner_product(a.begin(), a.end(), b.begin(), 0.0); }
+
+/// Rows of the operands, by head (of all batches) and place.
+struct Heads {
+  std::int64_t heads, queries, keys, key_size, value_size;
+  AttentionForm form;
+  std::int64_t first_query;
+
+  Row row(const Elements& of, std::int64_t rows, std::int64_t size, std::int64_t head,
+          std::int64_t place) const {
+    return Row(of).subspan(index((head * rows + place) * size), index(size));
+  }
+  /// What query i gives to each key it sees.
+  Elements weights(const Elements& q, const Elements& k, std::int64_t head, std::int64_t i) const {
+    const std::int64_t seen = form.causal ? std::min(keys, first_query + i + 1) : keys;
+    Elements scores;
+    for (std::int64_t j = 0; j < seen; ++j) {
+      scores.push_back(form.scale *
+                       dot(row(q, queries, key_size, head, i), row(k, keys, key_size, head, j)));
+    }
+    return softmax_of(scores);
+  }
+};
+
+void add_scaled(Elements& to, std::int64_t at, Row x, double scale) {
+  for (std::size_t i = 0; i < x.size(); ++i) to[index(at) + i] += x[i] * scale;
+}
+
+Heads heads_of(const Evaluation& e) {
+  const Shape& q = e.operand_shape(0);
+  const Shape& v = e.operand_shape(2);
+  return {q[0] * q[1],
+          q[2],
+          v[2],
+          q[3],
+          v[3],
+          attention_form_of(e.attrs()),
+          e.place.empty() ? 0 : e.place[0].first};
+}
+
+Elements attention_elements(const Evaluation& e) {
+  const Heads h = heads_of(e);
+  const auto& operands = e.operands;
+  const Elements& v = *operands[2];
+  Elements result(index(h.heads * h.queries * h.value_size), 0);
+  for (std::int64_t head = 0; head < h.heads; ++head) {
+    for (std::int64_t i = 0; i < h.queries; ++i) {
+      const Elements weights = h.weights(*operands[0], *operands[1], head, i);
+      for (std::size_t j = 0; j < weights.size(); ++j) {
+        add_scaled(result, (head * h.queries + i) * h.value_size,
+                   h.row(v, h.keys, h.value_size, head, static_cast<std::int64_t>(j)), weights[j]);
+      }
+    }
+  }
+  return result;
+}
+
+Elements attention_grad_elements(const Evaluation& e) {
+  const Heads h = heads_of(e);
+  const auto& operands = e.operands;
+  const auto& [q, k, v, g] = std::tie(*operands[0], *operands[1], *operands[2], *operands[4]);
+  const std::int64_t size = h.key_size;
+  const std::int64_t rows = h.queries + 2 * h.keys;
+  Elements result(index(h.heads * rows * size), 0);
+  for (std::int64_t head = 0; head < h.heads; ++head) {
+    for (std::int64_t i = 0; i < h.queries; ++i) {
+      const Row query = h.row(q, h.queries, size, head, i);
+      const Row cotangent = h.row(g, h.queries, size, head, i);
+      const Elements weights = h.weights(q, k, head, i);
+      Elements of_weights;
+      for (std::size_t j = 0; j < weights.size(); ++j) {
+        const auto key = static_cast<std::int64_t>(j);
+        of_weights.push_back(dot(cotangent, h.row(v, h.keys, size, head, key)));
+      }
+      const Elements of_scores = softmax_grad_of(weights, of_weights);
+      for (std::size_t j = 0; j < weights.size(); ++j) {
+        const auto key = static_cast<std::int64_t>(j);
+        const std::int64_t first = head * rows;
+        const double slope = of_scores[j] * h.form.scale;
+        add_scaled(result, (first + i) * size, h.row(k, h.keys, size, head, key), slope);
+        add_scaled(result, (first + h.queries + key) * size, query, slope);
+        add_scaled(result, (first + h.queries + h.keys + key) * size, cotangent, weights[j]);
+      }
+    }
+  }
+  return result;
+}
+
+// Of a chip: the atoms that shard S, where query 0 is number index_in(atoms) * S on the chip.
+constexpr Attr kAttention[] = {flag("causal"), number("scale"),
+                               atoms().atoms_of(AttrDim::kResult, 2)};
+constexpr Attr kAttentionGrad[] = {flag("causal"), number("scale")};
+
+}  // namespace
+
+constexpr OpRow rows::attention{
+    .doc =
+        "(q[B,H,S,K], k[B,H,T,K], v[B,H,T,E]): softmax(scale q k^T) v, as [B,H,S,E]; causal: "
+        "query i sees keys 0..i.",
+    .operands = operands(3),
+    .attrs = Attrs(kAttention),
+    .infer = attention_type,
+    .rule = Rule("b h s k, b h t l, b h u e -> b h s f"),
+    .spreads = Spreads::later,
+    .resized = none,
+    .pads = Pads::yes,
+    .linear = none,
+    .gradient = attention_cotangent,
+    .evaluate = attention_elements,
+    .decompose = attention_primitives,
+    .traits = Traits{},
+};
+
+/// A chip with some of the queries would have a part of the sums for all keys and values, but all
+/// of those for its queries: one result can't be both.
+constexpr OpRow rows::attention_grad{
+    .doc =
+        "(q, k, v, result, its cotangent), K = E: the cotangents of q, k and v, one behind the "
+        "other, as [B,H,S+T+T,K].",
+    .operands = operands(5),
+    .attrs = Attrs(kAttentionGrad),
+    .infer = attention_grad_type,
+    .rule = Rule("b h s k, b h t l, b h u e, b h s f, b h s i -> b h o p need_replication={s}"),
+    .spreads = Spreads::later,
+    .resized = none,
+    .pads = Pads::yes,
+    .linear = none,
+    .gradient = by_decomposition,
+    .evaluate = attention_grad_elements,
+    .decompose = attention_grad_primitives,
+    .traits = Traits{},
+};
+
+}  // namespace weft

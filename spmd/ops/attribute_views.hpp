@@ -1,0 +1,48 @@
+#pragma once
+/// The words of some ops by name, in place. `words` as infer_type accepts them.
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include <weft/spmd/ops/attributes.hpp>
+#include <weft/spmd/program/type.hpp>
+
+namespace weft {
+
+/// The three lists of a slice (start, limit, stride) and a pad (low, high, interior).
+std::array<Words, 3> triples(Words words);
+/// Whether a slice with these words leaves the dim as it is.
+bool is_whole_dim(Words words, std::size_t dim, const Shape& from);
+
+/// Of a dot_general.
+struct DotDimsView {
+  Words lhs_batch, rhs_batch, lhs_contracting, rhs_contracting;
+};
+DotDimsView dot_dims(Words words);
+/// The dims below `num_dims` that are in neither list, ascending.
+DimList free_dims(int num_dims, Words batch, Words contracting);
+
+/// first, first + 1, ..
+DimList consecutive_dims(std::int64_t first, std::int64_t count);
+/// The permutation that undoes `perm`.
+DimList inverse_permutation(Words perm);
+
+/// Of normalize and normalize_grad.
+struct Normalization {
+  bool center = true;  ///< subtract the mean first (layer norm); else only scale (rms norm)
+  double eps = 1e-5;   ///< added to the mean square; 0 or more
+};
+std::vector<std::int64_t> to_attrs(const Normalization& normalization);
+Normalization normalization_of(Words words);
+
+/// Of attention and attention_grad.
+struct AttentionForm {
+  bool causal = false;  ///< query i sees keys 0..i
+  double scale = 1;     ///< of q k^T
+};
+std::vector<std::int64_t> to_attrs(const AttentionForm& form);
+AttentionForm attention_form_of(Words words);
+
+}  // namespace weft

@@ -1,0 +1,280 @@
+#include <weft/spmd/ops/builder.hpp>
+
+#include <algorithm>
+
+#include <weft/spmd/ops/row.hpp>
+#include <weft/spmd/program/element.hpp>
+#include <weft/spmd/rules/custom_rule.hpp>
+
+namespace weft {
+namespace {
+
+std::int64_t packed(AtomList atoms) { return static_cast<std::int64_t>(atoms.bits()); }
+
+std::vector<std::int64_t> joined(std::span<const std::int64_t> a, std::span<const std::int64_t> b,
+                                 std::span<const std::int64_t> c) {
+  std::vector<std::int64_t> all;
+  for (const auto list : {a, b, c}) all.insert(all.end(), list.begin(), list.end());
+  return all;
+}
+
+}  // namespace
+
+void Builder::set_loc(std::string_view file_line) { loc_ = program_->intern_loc(file_line); }
+
+ValueId Builder::emit(OpKind kind, std::span<const ValueId> operands,
+                      std::span<const std::int64_t> attrs, const TensorType& result,
+                      const Mesh* mesh) {
+  operand_types_.clear();
+  for (const ValueId operand : operands) {
+    WEFT_CHECK(operand < program_->num_values(), operand, program_->num_values());
+    operand_types_.push_back(type(operand));
+  }
+  try {
+    const TensorType inferred = infer_type({kind, operand_types_, attrs, result, mesh});
+    return program_->add_op(kind, operands, attrs, inferred, loc_);
+  } catch (const Error& error) {
+    if (loc_ == 0) throw;
+    fail(error.code(), "{} (at {})", error.what(), program_->locs[loc_]);
+  }
+}
+
+ValueId Builder::constant(double value, TensorType type) {
+  std::array<std::byte, 8> element{};
+  store_element(type.dtype, value, element.data());
+  const auto size = static_cast<std::size_t>(byte_size(type.dtype));
+  return constant(std::span<const std::byte>(element).first(size), type);
+}
+
+ValueId Builder::constant(std::span<const std::byte> elements, TensorType type) {
+  std::vector<std::byte>& pool = program_->const_pool;
+  const std::size_t offset = (pool.size() + 7) / 8 * 8;
+  const std::array attrs{static_cast<std::int64_t>(offset),
+                         static_cast<std::int64_t>(elements.size())};
+  const ValueId value = emit(OpKind::constant, {}, attrs, type);
+  pool.resize(offset);
+  pool.insert(pool.end(), elements.begin(), elements.end());
+  return value;
+}
+
+ValueId Builder::iota(TensorType type, int dim) {
+  return emit(OpKind::iota, {}, std::array<std::int64_t, 2>{dim, 0}, type);
+}
+
+ValueId Builder::rng_bit_generator(ValueId state, const Shape& shape) {
+  const std::vector<std::int64_t> atoms(static_cast<std::size_t>(shape.size()), 0);
+  return emit(OpKind::rng_bit_generator, {state}, atoms, {DType::u32, shape});
+}
+
+ValueId Builder::unary(OpKind kind, ValueId x) { return emit(kind, {x}, {}); }
+
+ValueId Builder::convert(ValueId x, DType dtype) {
+  return emit(OpKind::convert, {x}, {}, {dtype, type(x).shape});
+}
+
+ValueId Builder::binary(OpKind kind, ValueId a, ValueId b) { return emit(kind, {a, b}, {}); }
+
+ValueId Builder::compare(CompareDirection direction, ValueId a, ValueId b) {
+  return emit(OpKind::compare, {a, b}, std::array{static_cast<std::int64_t>(direction)});
+}
+
+ValueId Builder::select(ValueId predicate, ValueId on_true, ValueId on_false) {
+  return emit(OpKind::select, {predicate, on_true, on_false}, {});
+}
+
+ValueId Builder::reshape(ValueId x, const Shape& shape) {
+  return emit(OpKind::reshape, {x}, {}, {type(x).dtype, shape});
+}
+
+ValueId Builder::transpose(ValueId x, std::span<const std::int64_t> perm) {
+  return emit(OpKind::transpose, {x}, perm);
+}
+
+ValueId Builder::broadcast_in_dim(ValueId x, const Shape& shape,
+                                  std::span<const std::int64_t> dims) {
+  return emit(OpKind::broadcast_in_dim, {x}, dims, {type(x).dtype, shape});
+}
+
+ValueId Builder::slice(ValueId x, std::span<const std::int64_t> start,
+                       std::span<const std::int64_t> limit, std::span<const std::int64_t> stride) {
+  return emit(OpKind::slice, {x}, joined(start, limit, stride));
+}
+
+ValueId Builder::pad(ValueId x, ValueId padding, std::span<const std::int64_t> low,
+                     std::span<const std::int64_t> high, std::span<const std::int64_t> interior) {
+  return emit(OpKind::pad, {x, padding}, joined(low, high, interior));
+}
+
+ValueId Builder::concatenate(std::span<const ValueId> parts, int dim) {
+  std::vector<ValueId> left(parts.begin(), parts.end());
+  while (left.size() > kConcatenateCountMax) {
+    std::vector<ValueId> joints;
+    for (std::size_t i = 0; i < left.size(); i += kConcatenateCountMax) {
+      const std::size_t count = std::min(kConcatenateCountMax, left.size() - i);
+      joints.push_back(emit(OpKind::concatenate, std::span(left).subspan(i, count),
+                            std::array{std::int64_t{dim}}));
+    }
+    left = std::move(joints);
+  }
+  return emit(OpKind::concatenate, left, std::array{std::int64_t{dim}});
+}
+
+ValueId Builder::reverse(ValueId x, std::span<const std::int64_t> dims) {
+  std::vector<std::int64_t> ascending(dims.begin(), dims.end());
+  std::sort(ascending.begin(), ascending.end());
+  return emit(OpKind::reverse, {x}, ascending);
+}
+
+ValueId Builder::gather(ValueId table, ValueId index) {
+  return emit(OpKind::gather, {table, index}, std::array{std::int64_t{0}});
+}
+
+ValueId Builder::scatter(ValueId index, ValueId updates, std::int64_t rows) {
+  return emit(OpKind::scatter, {index, updates}, std::array{rows, std::int64_t{0}});
+}
+
+ValueId Builder::dynamic_slice(ValueId x, std::span<const ValueId> starts,
+                               std::span<const std::int64_t> sizes) {
+  std::vector<ValueId> operands{x};
+  operands.insert(operands.end(), starts.begin(), starts.end());
+  return emit(OpKind::dynamic_slice, operands, sizes);
+}
+
+ValueId Builder::dynamic_update_slice(ValueId x, ValueId update, std::span<const ValueId> starts) {
+  std::vector<ValueId> operands{x, update};
+  operands.insert(operands.end(), starts.begin(), starts.end());
+  return emit(OpKind::dynamic_update_slice, operands, {});
+}
+
+ValueId Builder::dot_general(ValueId lhs, ValueId rhs, const DotDims& dims) {
+  if (dims.lhs_batch.size() != dims.rhs_batch.size() ||
+      dims.lhs_contracting.size() != dims.rhs_contracting.size()) {
+    fail(Errc::invalid_argument,
+         "dot_general({}, {}): {} x {} batch and {} x {} contracting dims are given; they come in "
+         "pairs (at {})",
+         type(lhs).to_string(), type(rhs).to_string(), dims.lhs_batch.size(), dims.rhs_batch.size(),
+         dims.lhs_contracting.size(), dims.rhs_contracting.size(), program_->locs[loc_]);
+  }
+  InplaceVector<std::int64_t, 2 + 4 * kDimCountMax> attrs{
+      static_cast<std::int64_t>(dims.lhs_batch.size()),
+      static_cast<std::int64_t>(dims.lhs_contracting.size())};
+  for (const auto* list :
+       {&dims.lhs_batch, &dims.rhs_batch, &dims.lhs_contracting, &dims.rhs_contracting}) {
+    attrs.append_range(*list);
+  }
+  return emit(OpKind::dot_general, {lhs, rhs}, attrs);
+}
+
+ValueId Builder::reduce(ReduceKind kind, ValueId x, std::span<const std::int64_t> dims) {
+  std::vector<std::int64_t> attrs{static_cast<std::int64_t>(kind)};
+  attrs.insert(attrs.end(), dims.begin(), dims.end());
+  std::sort(attrs.begin() + 1, attrs.end());
+  return emit(OpKind::reduce, {x}, attrs);
+}
+
+ValueId Builder::convolution(ValueId lhs, ValueId rhs, const Convolution& convolution) {
+  return emit(OpKind::convolution, {lhs, rhs}, to_attrs(convolution));
+}
+
+ValueId Builder::reduce_window(ValueId x, const WindowReduction& reduction) {
+  return emit(OpKind::reduce_window, {x}, to_attrs(reduction));
+}
+
+ValueId Builder::select_and_scatter(ValueId x, ValueId y, const WindowReduction& reduction) {
+  return emit(OpKind::select_and_scatter, {x, y}, to_attrs(reduction));
+}
+
+ValueId Builder::softmax(ValueId x) { return emit(OpKind::softmax, {x}, {}); }
+
+ValueId Builder::log_softmax(ValueId x) { return emit(OpKind::log_softmax, {x}, {}); }
+
+ValueId Builder::softmax_grad(OpKind kind, ValueId y, ValueId g) { return emit(kind, {y, g}, {}); }
+
+ValueId Builder::normalize(ValueId x, const Normalization& normalization) {
+  return emit(OpKind::normalize, {x}, to_attrs(normalization));
+}
+
+ValueId Builder::normalize_grad(ValueId x, ValueId g, const Normalization& normalization) {
+  return emit(OpKind::normalize_grad, {x, g}, to_attrs(normalization));
+}
+
+ValueId Builder::attention(ValueId q, ValueId k, ValueId v, const AttentionForm& form) {
+  std::vector<std::int64_t> attrs = to_attrs(form);
+  attrs.push_back(0);
+  return emit(OpKind::attention, {q, k, v}, attrs);
+}
+
+ValueId Builder::attention_grad(ValueId q, ValueId k, ValueId v, ValueId y, ValueId g,
+                                const AttentionForm& form) {
+  return emit(OpKind::attention_grad, {q, k, v, y, g}, to_attrs(form));
+}
+
+ValueId Builder::cross_entropy(ValueId x, ValueId labels) {
+  return emit(OpKind::cross_entropy, {x, labels}, {});
+}
+
+ValueId Builder::cross_entropy_grad(ValueId x, ValueId labels, ValueId g) {
+  return emit(OpKind::cross_entropy_grad, {x, labels, g}, {});
+}
+
+ValueId Builder::custom_call(const CustomTarget& target, std::span<const ValueId> operands,
+                             const TensorType& result) {
+  const RuleText rule = parse_custom_rule(target.rule);
+  std::vector<TensorType> types;
+  for (const ValueId operand : operands) types.push_back(type(operand));
+  check_custom_result(rule, factor_sizes(rule, types), result);
+  return emit(OpKind::custom_call, operands, std::array{program_->intern_target(target)}, result);
+}
+
+ValueId Builder::sharding_constraint(ValueId x, const Sharding& sharding) {
+  const std::array index{static_cast<std::int64_t>(program_->constraints.size())};
+  program_->constraints.push_back(sharding);
+  return emit(OpKind::sharding_constraint, {x}, index);
+}
+
+ValueId Builder::optimization_barrier(ValueId x) {
+  return emit(OpKind::optimization_barrier, {x}, {});
+}
+
+ValueId Builder::copy(ValueId x) { return emit(OpKind::copy, {x}, {}); }
+
+ValueId Builder::check_index(ValueId index, std::int64_t limit, std::int64_t ignored) {
+  return emit(OpKind::check_index, {index}, std::array{limit, ignored});
+}
+
+ValueId Builder::all_reduce(const Mesh& mesh, ValueId x, AtomList atoms, ReduceKind kind) {
+  return emit(OpKind::all_reduce, {x}, std::array{packed(atoms), static_cast<std::int64_t>(kind)},
+              {}, &mesh);
+}
+
+ValueId Builder::all_gather(const Mesh& mesh, ValueId x, AtomList atoms, int dim) {
+  return emit(OpKind::all_gather, {x}, std::array{packed(atoms), std::int64_t{dim}}, {}, &mesh);
+}
+
+ValueId Builder::reduce_scatter(const Mesh& mesh, ValueId x, AtomList atoms, ReduceKind kind,
+                                int dim) {
+  return emit(OpKind::reduce_scatter, {x},
+              std::array{packed(atoms), static_cast<std::int64_t>(kind), std::int64_t{dim}}, {},
+              &mesh);
+}
+
+ValueId Builder::all_to_all(const Mesh& mesh, ValueId x, AtomList atoms, int split_dim,
+                            int concat_dim) {
+  return emit(OpKind::all_to_all, {x},
+              std::array{packed(atoms), std::int64_t{split_dim}, std::int64_t{concat_dim}}, {},
+              &mesh);
+}
+
+ValueId Builder::collective_permute(ValueId x, std::span<const AtomList> from,
+                                    std::span<const AtomList> to) {
+  std::vector<std::int64_t> attrs;
+  for (const AtomList atoms : from) attrs.push_back(packed(atoms));
+  for (const AtomList atoms : to) attrs.push_back(packed(atoms));
+  return emit(OpKind::collective_permute, {x}, attrs);
+}
+
+ValueId Builder::all_slice(const Mesh& mesh, ValueId x, AtomList atoms, int dim) {
+  return emit(OpKind::all_slice, {x}, std::array{packed(atoms), std::int64_t{dim}}, {}, &mesh);
+}
+
+}  // namespace weft

@@ -1,0 +1,135 @@
+#pragma once
+/// Builder: appends ops to a Program with shape inference and checks, one function an op.
+
+#include <cstdint>
+#include <initializer_list>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include <weft/spmd/ops/attribute_views.hpp>
+#include <weft/spmd/program/program.hpp>
+#include <weft/spmd/program/window.hpp>
+
+namespace weft {
+
+/// Every function throws invalid_argument with the op, the types and the current location where the
+/// operands don't fit. Shapes must agree exactly: broadcasting is `broadcast_in_dim`.
+class Builder {
+ public:
+  explicit Builder(Program& program) : program_(&program) {}
+
+  Program& program() { return *program_; }
+  const TensorType& type(ValueId value) const { return program_->type(value); }
+  /// "file:line" given to the ops that follow; "" for none.
+  void set_loc(std::string_view file_line);
+  LocId loc() const { return loc_; }
+  void set_loc(LocId loc) { loc_ = loc; }
+
+  /// A splat (`value` converted to the dtype), or row-major elements.
+  ValueId constant(double value, TensorType type);
+  ValueId constant(std::span<const std::byte> elements, TensorType type);
+  ValueId iota(TensorType type, int dim);
+  /// u32 words of Philox4x32-10, by the state u32[4] and their place alone (see OpKind).
+  ValueId rng_bit_generator(ValueId state, const Shape& shape);
+
+  /// negate .. is_finite.
+  ValueId unary(OpKind kind, ValueId x);
+  ValueId convert(ValueId x, DType dtype);
+  /// add .. power, logical_and: equal types.
+  ValueId binary(OpKind kind, ValueId a, ValueId b);
+  ValueId compare(CompareDirection direction, ValueId a, ValueId b);
+  ValueId select(ValueId predicate, ValueId on_true, ValueId on_false);
+
+  ValueId reshape(ValueId x, const Shape& shape);
+  ValueId transpose(ValueId x, std::span<const std::int64_t> perm);
+  /// `dims[i]` is the result dim of operand dim i (ascending); a 1-sized operand dim expands.
+  ValueId broadcast_in_dim(ValueId x, const Shape& shape, std::span<const std::int64_t> dims);
+
+  /// x[start : limit : stride] of each dim.
+  ValueId slice(ValueId x, std::span<const std::int64_t> start, std::span<const std::int64_t> limit,
+                std::span<const std::int64_t> stride);
+  /// In each dim `low` times the scalar `padding` before x, `high` times behind it, `interior`
+  /// times between its elements.
+  ValueId pad(ValueId x, ValueId padding, std::span<const std::int64_t> low,
+              std::span<const std::int64_t> high, std::span<const std::int64_t> interior);
+  /// One part at least; their sizes differ in `dim` only.
+  ValueId concatenate(std::span<const ValueId> parts, int dim);
+  /// The elements of the dims (in any order) from the last to the first.
+  ValueId reverse(ValueId x, std::span<const std::int64_t> dims);
+
+  /// table[index] along dim 0: index.shape + the table's other dims; zeros for an index outside.
+  ValueId gather(ValueId table, ValueId index);
+  /// [rows, ..]: zeros, with updates[i] added to row index[i]; those outside are dropped.
+  ValueId scatter(ValueId index, ValueId updates, std::int64_t rows);
+  /// x[start : start + size] of each dim; `starts` are i32 scalars, clamped so that all lies in x.
+  ValueId dynamic_slice(ValueId x, std::span<const ValueId> starts,
+                        std::span<const std::int64_t> sizes);
+  /// x with `update` in the place of what dynamic_slice would take.
+  ValueId dynamic_update_slice(ValueId x, ValueId update, std::span<const ValueId> starts);
+
+  struct DotDims {
+    DimList lhs_batch, rhs_batch, lhs_contracting, rhs_contracting;
+  };
+  ValueId dot_general(ValueId lhs, ValueId rhs, const DotDims& dims);
+  /// Result dims: the operand's without `dims` (in any order).
+  ValueId reduce(ReduceKind kind, ValueId x, std::span<const std::int64_t> dims);
+
+  /// The sizes in the windows come from rhs.
+  ValueId convolution(ValueId lhs, ValueId rhs, const Convolution& convolution);
+  ValueId reduce_window(ValueId x, const WindowReduction& reduction);
+  /// y: an element for each window of x.
+  ValueId select_and_scatter(ValueId x, ValueId y, const WindowReduction& reduction);
+
+  // Composites (op_kind.hpp): one kernel each.
+  /// Over the last dim.
+  ValueId softmax(ValueId x);
+  ValueId log_softmax(ValueId x);
+  /// softmax_grad, log_softmax_grad: the operand's cotangent, given the result y and its, g.
+  ValueId softmax_grad(OpKind kind, ValueId y, ValueId g);
+  /// Along the last dim.
+  ValueId normalize(ValueId x, const Normalization& normalization);
+  ValueId normalize_grad(ValueId x, ValueId g, const Normalization& normalization);
+  /// q[B,H,S,K], k[B,H,T,K], v[B,H,T,E]: [B,H,S,E].
+  ValueId attention(ValueId q, ValueId k, ValueId v, const AttentionForm& form);
+  /// Of q, k and v in one, [B,H,S+T+T,K]; E is K.
+  ValueId attention_grad(ValueId q, ValueId k, ValueId v, ValueId y, ValueId g,
+                         const AttentionForm& form);
+  /// x[.., C], labels i32[..]: [..].
+  ValueId cross_entropy(ValueId x, ValueId labels);
+  ValueId cross_entropy_grad(ValueId x, ValueId labels, ValueId g);
+
+  /// The operands and the result as the target's rule has them.
+  ValueId custom_call(const CustomTarget& target, std::span<const ValueId> operands,
+                      const TensorType& result);
+
+  ValueId sharding_constraint(ValueId x, const Sharding& sharding);
+  ValueId optimization_barrier(ValueId x);
+  ValueId copy(ValueId x);
+  ValueId check_index(ValueId index, std::int64_t limit, std::int64_t ignored = 0);
+
+  // Collectives, for per-chip programs: sizes follow from the mesh.
+  ValueId all_reduce(const Mesh& mesh, ValueId x, AtomList atoms, ReduceKind kind);
+  ValueId all_gather(const Mesh& mesh, ValueId x, AtomList atoms, int dim);
+  ValueId reduce_scatter(const Mesh& mesh, ValueId x, AtomList atoms, ReduceKind kind, int dim);
+  ValueId all_to_all(const Mesh& mesh, ValueId x, AtomList atoms, int split_dim, int concat_dim);
+  ValueId collective_permute(ValueId x, std::span<const AtomList> from,
+                             std::span<const AtomList> to);
+  ValueId all_slice(const Mesh& mesh, ValueId x, AtomList atoms, int dim);
+
+ private:
+  /// Infers, then appends. `result` and `mesh` as in OpSignature (infer.hpp).
+  ValueId emit(OpKind kind, std::span<const ValueId> operands, std::span<const std::int64_t> attrs,
+               const TensorType& result = {}, const Mesh* mesh = nullptr);
+  ValueId emit(OpKind kind, std::initializer_list<ValueId> operands,
+               std::span<const std::int64_t> attrs, const TensorType& result = {},
+               const Mesh* mesh = nullptr) {
+    return emit(kind, std::span(operands.begin(), operands.size()), attrs, result, mesh);
+  }
+
+  Program* program_;
+  LocId loc_ = 0;
+  std::vector<TensorType> operand_types_;  // of the op that is being made
+};
+
+}  // namespace weft

@@ -1,0 +1,209 @@
+/// Family: collectives, which stand in chips' programs alone. Atoms: those of the axes along which
+/// the chips of a group differ.
+
+#include <weft/spmd/ops/elements.hpp>
+#include <weft/spmd/ops/rows.hpp>
+
+namespace weft {
+namespace {
+
+using infer::expect_dim;
+using infer::reject;
+
+// Inference.
+
+/// Number of chips that the atom list divides by.
+std::int64_t expect_atoms(const OpSignature& op, std::int64_t bits) {
+  WEFT_CHECK(op.mesh != nullptr);
+  const auto word = static_cast<std::uint64_t>(bits);
+  if (word == 0 || !is_atom_list(*op.mesh, word)) {
+    reject(op, "{:#x} isn't a list of distinct atoms of mesh {}, at least one", word,
+           op.mesh->to_string());
+  }
+  return op.mesh->count(AtomList::from_bits(word));
+}
+
+void split(const OpSignature& op, Shape& shape, int dim, std::int64_t parts) {
+  if (shape[dim] % parts != 0) {
+    reject(op, "size {} of dim {} isn't a multiple of the {} chips of the group", shape[dim], dim,
+           parts);
+  }
+  shape[dim] /= parts;
+}
+
+TensorType join(const TensorType& type, int dim, std::int64_t parts) {
+  Shape shape = type.shape;
+  shape[dim] *= parts;
+  return {type.dtype, Shape(Words(shape))};
+}
+
+TensorType all_reduced(const OpSignature& op) {
+  expect_atoms(op, op.attrs[0]);
+  infer::expect_reducible(op, 1);
+  return op.operands[0];
+}
+
+TensorType all_gathered(const OpSignature& op) {
+  const TensorType& x = op.operands[0];
+  return join(x, expect_dim(op, op.attrs[1], x.shape), expect_atoms(op, op.attrs[0]));
+}
+
+TensorType sliced(const OpSignature& op) {
+  Shape shape = op.operands[0].shape;
+  split(op, shape, expect_dim(op, op.attrs[1], shape), expect_atoms(op, op.attrs[0]));
+  return {op.operands[0].dtype, shape};
+}
+
+TensorType reduce_scattered(const OpSignature& op) {
+  const std::int64_t parts = expect_atoms(op, op.attrs[0]);
+  infer::expect_reducible(op, 1);
+  Shape shape = op.operands[0].shape;
+  split(op, shape, expect_dim(op, op.attrs[2], shape), parts);
+  return {op.operands[0].dtype, shape};
+}
+
+TensorType exchanged(const OpSignature& op) {
+  const std::int64_t parts = expect_atoms(op, op.attrs[0]);
+  Shape shape = op.operands[0].shape;
+  const int split_dim = expect_dim(op, op.attrs[1], shape);
+  const int concat_dim = expect_dim(op, op.attrs[2], shape);
+  if (split_dim == concat_dim) reject(op, "dim {} is both split and concatenated", split_dim);
+  split(op, shape, split_dim, parts);
+  return join({op.operands[0].dtype, shape}, concat_dim, parts);
+}
+
+TensorType permuted(const OpSignature& op) {
+  const TensorType& x = op.operands[0];
+  const auto num_dims = static_cast<std::size_t>(x.shape.size());
+  infer::expect_words(op, 2 * num_dims);
+  if (op.mesh == nullptr) return x;
+  for (const Words side : {op.attrs.first(num_dims), op.attrs.last(num_dims)}) {
+    AtomList all;
+    for (const std::int64_t bits : side) {
+      const auto word = static_cast<std::uint64_t>(bits);
+      const AtomList atoms = AtomList::from_bits(word);
+      if (!is_atom_list(*op.mesh, word) || (all.mask() & atoms.mask()) != 0) {
+        reject(op, "{:#x} isn't a list of atoms of mesh {} that no other dim uses", word,
+               op.mesh->to_string());
+      }
+      all.append(atoms);
+    }
+  }
+  for (std::size_t dim = 0; dim < num_dims; ++dim) {
+    const auto parts = [&](std::size_t i) {
+      return op.mesh->count(AtomList::from_bits(static_cast<std::uint64_t>(op.attrs[i])));
+    };
+    if (parts(dim) != parts(num_dims + dim)) {
+      reject(op, "dim {} is in {} parts before and {} after; the shards must keep their shape", dim,
+             parts(dim), parts(num_dims + dim));
+    }
+  }
+  return x;
+}
+
+// Values. In group order, so that every member gets the same bits.
+
+Elements combined(ReduceKind kind, std::span<const Elements> parts) {
+  Elements total = parts[0];
+  for (std::size_t part = 1; part < parts.size(); ++part) {
+    for (std::size_t i = 0; i < total.size(); ++i) {
+      total[i] = combine(kind, total[i], parts[part][i]);
+    }
+  }
+  return total;
+}
+
+/// Joins equal parts along `dim` to a tensor of shape `whole`.
+Elements joined(std::span<const Elements> parts, const Shape& whole, int dim) {
+  Elements result(static_cast<std::size_t>(whole.num_elements()));
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    const auto count = static_cast<std::int64_t>(parts.size());
+    put(result, part_of(whole, dim, static_cast<std::int64_t>(i), count), parts[i]);
+  }
+  return result;
+}
+
+Elements all_reduced_elements(const Program& program, OpId op, std::span<const Elements> parts,
+                              std::int64_t) {
+  return combined(static_cast<ReduceKind>(program.op_attrs(op)[1]), parts);
+}
+
+Elements all_gathered_elements(const Program& program, OpId op, std::span<const Elements> parts,
+                               std::int64_t) {
+  return joined(parts, program.shape(program.result(op)),
+                static_cast<int>(program.op_attrs(op)[1]));
+}
+
+Elements reduce_scattered_elements(const Program& program, OpId op, std::span<const Elements> parts,
+                                   std::int64_t self) {
+  const Words words = program.op_attrs(op);
+  const Shape& whole = program.shape(program.op_operands(op)[0]);
+  return take(combined(static_cast<ReduceKind>(words[1]), parts),
+              part_of(whole, static_cast<int>(words[2]), self, std::ssize(parts)));
+}
+
+Elements exchanged_elements(const Program& program, OpId op, std::span<const Elements> parts,
+                            std::int64_t self) {
+  const Words words = program.op_attrs(op);
+  const auto own = part_of(program.shape(program.op_operands(op)[0]), static_cast<int>(words[1]),
+                           self, std::ssize(parts));
+  std::vector<Elements> of_self;
+  for (const Elements& part : parts) of_self.push_back(take(part, own));
+  return joined(of_self, program.shape(program.result(op)), static_cast<int>(words[2]));
+}
+
+Elements sliced_elements(const Evaluation& e) {
+  std::vector<std::int64_t> at(static_cast<std::size_t>(e.shape().size()), 0);
+  at[static_cast<std::size_t>(e.attrs()[1])] = e.place[0].first;
+  return take(e.operand(0), box(e.operand_shape(0), e.shape(), at));
+}
+
+constexpr Attr kAllReduce[] = {atoms(), reduce_kind()};
+constexpr Attr kAllGather[] = {atoms(), integer("dim")};
+constexpr Attr kReduceScatter[] = {atoms(), reduce_kind(), integer("dim")};
+constexpr Attr kAllToAll[] = {atoms(), integer("split"), integer("concat")};
+constexpr Attr kPermute[] = {atom_lists("from"), atom_lists("to")};
+constexpr Attr kAllSlice[] = {atoms().atoms_of_dim_in(1), integer("dim")};
+
+constexpr OpRow collective(std::string_view doc, Attrs attrs, Infer infer, Evaluate evaluate,
+                           Traits traits) {
+  return {.doc = doc,
+          .operands = operands(1),
+          .attrs = attrs,
+          .infer = infer,
+          .rule = none,
+          .spreads = Spreads::later,
+          .resized = none,
+          .pads = Pads::no,
+          .linear = none,
+          .gradient = Gradient(Gradient::How::refused),
+          .evaluate = evaluate,
+          .decompose = none,
+          .traits = traits};
+}
+
+constexpr Traits kMeets{.moves_only = true, .meets = true};
+
+}  // namespace
+
+constexpr OpRow rows::all_reduce =
+    collective("What the chips of a group have, combined, on each of them.", kAllReduce,
+               all_reduced, all_reduced_elements, kMeets);
+constexpr OpRow rows::all_gather =
+    collective("What the chips of a group have, one behind the other along dim, on each of them.",
+               kAllGather, all_gathered, all_gathered_elements, kMeets);
+constexpr OpRow rows::reduce_scatter = collective(
+    "What all_reduce gives, of it this chip's part along dim.", kReduceScatter, reduce_scattered,
+    reduce_scattered_elements, Traits{.moves_only = true, .near = true, .meets = true});
+constexpr OpRow rows::all_to_all = collective(
+    "Cut along `split`, a part for each chip of the group; those it gets, one behind "
+    "the other along `concat`.",
+    kAllToAll, exchanged, exchanged_elements, kMeets);
+/// `from` and `to`: the atoms of each dim. Equal parts (permute.hpp).
+constexpr OpRow rows::collective_permute = collective(
+    "What was sharded by `from` becomes sharded by `to`.", kPermute, permuted, {}, kMeets);
+constexpr OpRow rows::all_slice =
+    collective("This chip's part of x along dim, without traffic.", kAllSlice, sliced,
+               sliced_elements, Traits{.moves_only = true, .near = true});
+
+}  // namespace weft

@@ -1,0 +1,327 @@
+/// Family: element by element. A row says what is its own; unary() and binary() say the rest.
+
+#include <cmath>
+
+#include <weft/spmd/ops/builder.hpp>
+#include <weft/spmd/ops/elements.hpp>
+#include <weft/spmd/ops/rows.hpp>
+
+namespace weft {
+namespace {
+
+using infer::reject;
+
+// Inference.
+
+TensorType floating(const OpSignature& op) {
+  if (!is_floating(op.operands[0].dtype)) {
+    reject(op, "needs a floating dtype; convert the operand first");
+  }
+  return op.operands[0];
+}
+
+TensorType with_sign(const OpSignature& op) {
+  const DType dtype = op.operands[0].dtype;
+  if (!is_floating(dtype) && dtype != DType::i32 && dtype != DType::i64) {
+    reject(op, "needs a floating or signed integer dtype; convert the operand first");
+  }
+  return op.operands[0];
+}
+
+TensorType finiteness(const OpSignature& op) { return {DType::pred, floating(op).shape}; }
+
+TensorType converted(const OpSignature& op) {
+  if (op.result.shape != op.operands[0].shape) {
+    reject(op, "result {} has another shape", op.result.to_string());
+  }
+  return op.result;
+}
+
+TensorType arithmetic(const OpSignature& op) {
+  infer::expect_equal_operands(op, 0);
+  if (op.operands[0].dtype == DType::pred) {
+    reject(op, "pred has no arithmetic; convert it first");
+  }
+  return op.operands[0];
+}
+
+TensorType logical(const OpSignature& op) {
+  infer::expect_equal_operands(op, 0);
+  if (op.operands[0].dtype != DType::pred) reject(op, "needs pred operands; compare first");
+  return op.operands[0];
+}
+
+TensorType compared(const OpSignature& op) {
+  infer::expect_equal_operands(op, 0);
+  return {DType::pred, op.operands[0].shape};
+}
+
+TensorType selected(const OpSignature& op) {
+  infer::expect_equal_operands(op, 1);
+  const TensorType& predicate = op.operands[0];
+  if (predicate.dtype != DType::pred || predicate.shape != op.operands[1].shape) {
+    reject(op, "the first operand must be {}",
+           TensorType{DType::pred, op.operands[1].shape}.to_string());
+  }
+  return op.operands[1];
+}
+
+// Gradients.
+
+/// What a gradient is made of: the forward op, the operand, the result's cotangent g; and
+/// arithmetic on values of the operand's type, so that gradients read as formulas.
+class Formula {
+ public:
+  Formula(Builder& builder, const ForwardOp& op, std::size_t index, ValueId cotangent)
+      : x(op.operands[index]),
+        y(op.result),
+        g(cotangent),
+        builder_(builder),
+        type_(builder.type(x)) {}
+
+  const ValueId x;  ///< the operand whose cotangent is made
+  const ValueId y;  ///< the result
+  const ValueId g;
+
+  ValueId number(double value) { return builder_.constant(value, type_); }
+  ValueId neg(ValueId a) { return unary(OpKind::negate, a); }
+  ValueId add(ValueId a, ValueId b) { return builder_.binary(OpKind::add, a, b); }
+  ValueId sub(ValueId a, ValueId b) { return builder_.binary(OpKind::subtract, a, b); }
+  ValueId mul(ValueId a, ValueId b) { return builder_.binary(OpKind::multiply, a, b); }
+  ValueId div(ValueId a, ValueId b) { return builder_.binary(OpKind::divide, a, b); }
+  ValueId pow(ValueId a, ValueId b) { return builder_.binary(OpKind::power, a, b); }
+  ValueId unary(OpKind kind, ValueId a) { return builder_.unary(kind, a); }
+  /// `then` where a `direction` b holds, `otherwise` elsewhere.
+  ValueId where(CompareDirection direction, ValueId a, ValueId b, ValueId then, ValueId otherwise) {
+    return builder_.select(builder_.compare(direction, a, b), then, otherwise);
+  }
+
+ private:
+  Builder& builder_;
+  TensorType type_;
+};
+
+/// A gradient from a formula of one operand.
+template <ValueId (*kFormula)(Formula&)>
+ValueId by(Builder& builder, const ForwardOp& op, std::size_t index, ValueId g) {
+  Formula f(builder, op, index, g);
+  return kFormula(f);
+}
+/// The same of two, for which it matters which operand it is.
+template <ValueId (*kFirst)(Formula&, ValueId other), ValueId (*kSecond)(Formula&, ValueId other)>
+ValueId by(Builder& builder, const ForwardOp& op, std::size_t index, ValueId g) {
+  Formula f(builder, op, index, g);
+  return index == 0 ? kFirst(f, op.operands[1]) : kSecond(f, op.operands[0]);
+}
+
+ValueId negated(Formula& f) { return f.neg(f.g); }
+ValueId by_sign(Formula& f) { return f.mul(f.g, f.unary(OpKind::sign, f.x)); }
+ValueId by_result(Formula& f) { return f.mul(f.g, f.y); }
+ValueId over_operand(Formula& f) { return f.div(f.g, f.x); }
+ValueId tanh_slope(Formula& f) { return f.mul(f.g, f.sub(f.number(1), f.mul(f.y, f.y))); }
+ValueId by_cosine(Formula& f) { return f.mul(f.g, f.unary(OpKind::cosine, f.x)); }
+ValueId by_minus_sine(Formula& f) { return f.mul(f.g, f.neg(f.unary(OpKind::sine, f.x))); }
+ValueId logistic_slope(Formula& f) { return f.mul(f.g, f.mul(f.y, f.sub(f.number(1), f.y))); }
+ValueId sqrt_slope(Formula& f) { return f.div(f.mul(f.g, f.number(0.5)), f.y); }
+ValueId rsqrt_slope(Formula& f) {
+  return f.mul(f.mul(f.g, f.number(-0.5)), f.mul(f.y, f.mul(f.y, f.y)));
+}
+ValueId converted_back(Builder& builder, const ForwardOp& op, std::size_t, ValueId g) {
+  return builder.convert(g, builder.type(op.operands[0]).dtype);
+}
+
+ValueId passed(Formula& f, ValueId) { return f.g; }
+ValueId passed_negated(Formula& f, ValueId) { return f.neg(f.g); }
+ValueId by_other(Formula& f, ValueId other) { return f.mul(f.g, other); }
+ValueId over_other(Formula& f, ValueId other) { return f.div(f.g, other); }
+ValueId quotient_slope(Formula& f, ValueId) { return f.neg(f.div(f.mul(f.g, f.y), f.x)); }
+
+/// All to the operand that won, half to each where they tie.
+template <CompareDirection kWins>
+ValueId to_the_winner(Formula& f, ValueId other) {
+  const ValueId tied =
+      f.where(CompareDirection::eq, f.x, other, f.mul(f.g, f.number(0.5)), f.number(0));
+  return f.where(kWins, f.x, other, f.g, tied);
+}
+
+/// y = a^b. The limits at b = 0 (of the derivative by a) and a = 0 (by b) are 0; the plain formulas
+/// would give 0 * inf.
+ValueId power_by_base(Formula& f, ValueId exponent) {
+  const ValueId zero = f.number(0);
+  const ValueId slope = f.mul(exponent, f.pow(f.x, f.sub(exponent, f.number(1))));
+  return f.mul(f.g, f.where(CompareDirection::eq, exponent, zero, zero, slope));
+}
+ValueId power_by_exponent(Formula& f, ValueId base) {
+  const ValueId zero = f.number(0);
+  const ValueId slope = f.mul(f.y, f.unary(OpKind::log, base));
+  return f.mul(f.g, f.where(CompareDirection::eq, base, zero, zero, slope));
+}
+
+ValueId selected_cotangent(Builder& builder, const ForwardOp& op, std::size_t index, ValueId g) {
+  WEFT_CHECK(index > 0, index);
+  const ValueId zero = builder.constant(0, builder.type(g));
+  return index == 1 ? builder.select(op.operands[0], g, zero)
+                    : builder.select(op.operands[0], zero, g);
+}
+
+// Values.
+
+double is_finite_value(double x) { return std::isfinite(x) ? 1 : 0; }
+
+Elements converted_elements(const Evaluation& e) {
+  Elements result = e.operand(0);
+  for (double& element : result) element = to_dtype(e.type().dtype, element);
+  return result;
+}
+
+bool holds(CompareDirection direction, double a, double b) {
+  constexpr bool (*kHolds[])(double, double) = {
+      [](double x, double y) { return x == y; }, [](double x, double y) { return x != y; },
+      [](double x, double y) { return x < y; },  [](double x, double y) { return x <= y; },
+      [](double x, double y) { return x > y; },  [](double x, double y) { return x >= y; }};
+  return kHolds[static_cast<std::size_t>(direction)](a, b);
+}
+
+Elements compared_elements(const Evaluation& e) {
+  const auto direction = static_cast<CompareDirection>(e.attrs()[0]);
+  Elements result;
+  for (std::size_t i = 0; i < e.operand(0).size(); ++i) {
+    result.push_back(holds(direction, e.operand(0)[i], e.operand(1)[i]) ? 1 : 0);
+  }
+  return result;
+}
+
+Elements selected_elements(const Evaluation& e) {
+  Elements result;
+  for (std::size_t i = 0; i < e.operand(0).size(); ++i) {
+    result.push_back(e.operand(e.operand(0)[i] != 0 ? 1 : 2)[i]);
+  }
+  return result;
+}
+
+// Rows.
+
+constexpr OpRow unary(std::string_view doc, Infer infer, double (*value)(double),
+                      Gradient gradient) {
+  return {.doc = doc,
+          .operands = operands(1),
+          .attrs = none,
+          .infer = infer,
+          .rule = Rule("d* -> d*"),
+          .spreads = Spreads::first,
+          .resized = none,
+          .pads = Pads::yes,
+          .linear = none,
+          .gradient = gradient,
+          .evaluate = Evaluate(value),
+          .decompose = none,
+          .traits = Traits{.elementwise = true, .near = true}};
+}
+
+constexpr OpRow binary(std::string_view doc, Infer infer, double (*value)(double, double),
+                       Gradient gradient) {
+  OpRow row = unary(doc, infer, nullptr, gradient);
+  row.operands = operands(2);
+  row.rule = Rule("d*, d* -> d*");
+  row.evaluate = Evaluate(value);
+  return row;
+}
+
+constexpr OpRow linear_in(Linearity linear, OpRow row) {
+  row.linear = linear;
+  return row;
+}
+
+constexpr Linearity kFirst{.in = Linearity::In::first};
+constexpr Linearity kFirstIfFloating{
+    .in = Linearity::In::first, .holds = [](Words, DType dtype) { return is_floating(dtype); }};
+constexpr Linearity kOne{.in = Linearity::In::one};
+constexpr Linearity kAllTogether{.in = Linearity::In::all_together};
+
+constexpr Attr kDirection[] = {{.name = "direction", .form = Form::direction}};
+
+}  // namespace
+
+constexpr OpRow rows::negate =
+    linear_in(kFirst, unary(
+                          "-x", with_sign, [](double x) { return -x; }, by<negated>));
+constexpr OpRow rows::sign = unary("1, -1, or x where it is 0 or NaN", with_sign,
+                                   [](double x) { return x > 0   ? 1
+                                                         : x < 0 ? -1
+                                                                 : x; }, {});
+constexpr OpRow rows::abs = unary(
+    "|x|", with_sign, [](double x) { return std::abs(x); }, by<by_sign>);
+constexpr OpRow rows::exponential = unary(
+    "e^x", floating, [](double x) { return std::exp(x); }, by<by_result>);
+constexpr OpRow rows::log = unary(
+    "ln x", floating, [](double x) { return std::log(x); }, by<over_operand>);
+constexpr OpRow rows::tanh = unary(
+    "tanh x", floating, [](double x) { return std::tanh(x); }, by<tanh_slope>);
+constexpr OpRow rows::logistic = unary(
+    "1 / (1 + e^-x)", floating, [](double x) { return 1 / (1 + std::exp(-x)); },
+    by<logistic_slope>);
+constexpr OpRow rows::sqrt = unary(
+    "x^(1/2)", floating, [](double x) { return std::sqrt(x); }, by<sqrt_slope>);
+constexpr OpRow rows::rsqrt = unary(
+    "x^(-1/2)", floating, [](double x) { return 1 / std::sqrt(x); }, by<rsqrt_slope>);
+constexpr OpRow rows::sine = unary(
+    "sin x", floating, [](double x) { return std::sin(x); }, by<by_cosine>);
+constexpr OpRow rows::cosine = unary(
+    "cos x", floating, [](double x) { return std::cos(x); }, by<by_minus_sine>);
+constexpr OpRow rows::is_finite =
+    unary("Whether x is neither infinite nor NaN, as pred.", finiteness, is_finite_value, {});
+
+constexpr OpRow rows::convert = [] {
+  OpRow row = unary("x in the result's dtype.", converted, nullptr, converted_back);
+  row.evaluate = converted_elements;
+  return row;
+}();
+
+constexpr OpRow rows::add = linear_in(
+    kAllTogether,
+    binary(
+        "a + b", arithmetic, [](double a, double b) { return a + b; }, by<passed, passed>));
+constexpr OpRow rows::subtract = linear_in(
+    kAllTogether,
+    binary(
+        "a - b", arithmetic, [](double a, double b) { return a - b; }, by<passed, passed_negated>));
+constexpr OpRow rows::multiply = linear_in(
+    kOne, binary(
+              "a b", arithmetic, [](double a, double b) { return a * b; }, by<by_other, by_other>));
+constexpr OpRow rows::divide =
+    linear_in(kFirstIfFloating,
+              binary(
+                  "a / b; integers are truncated", arithmetic,
+                  [](double a, double b) { return a / b; }, by<over_other, quotient_slope>));
+constexpr OpRow rows::maximum = binary(
+    "The larger of a and b; NaN where one is NaN.", arithmetic,
+    [](double a, double b) { return combine(ReduceKind::max, a, b); },
+    by<to_the_winner<CompareDirection::gt>, to_the_winner<CompareDirection::gt>>);
+constexpr OpRow rows::minimum = binary(
+    "The smaller of a and b; NaN where one is NaN.", arithmetic,
+    [](double a, double b) { return combine(ReduceKind::min, a, b); },
+    by<to_the_winner<CompareDirection::lt>, to_the_winner<CompareDirection::lt>>);
+constexpr OpRow rows::power = binary(
+    "a^b", arithmetic, [](double a, double b) { return std::pow(a, b); },
+    by<power_by_base, power_by_exponent>);
+constexpr OpRow rows::logical_and =
+    binary("a and b, of pred", logical,
+           [](double a, double b) -> double { return a != 0 && b != 0 ? 1 : 0; }, {});
+
+constexpr OpRow rows::compare = [] {
+  OpRow row = binary("Whether a direction b holds, as pred.", compared, nullptr, {});
+  row.attrs = Attrs(kDirection);
+  row.evaluate = compared_elements;
+  return row;
+}();
+
+constexpr OpRow rows::select = [] {
+  OpRow row = unary("on_true where the pred holds, on_false elsewhere.", selected, nullptr,
+                    selected_cotangent);
+  row.operands = operands(3);
+  row.rule = Rule("d*, d*, d* -> d*");
+  row.evaluate = selected_elements;
+  return row;
+}();
+
+}  // namespace weft

@@ -1,0 +1,49 @@
+#pragma once
+/// What the reference interpreters ask of an op.
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include <weft/spmd/ops/attributes.hpp>
+#include <weft/spmd/program/program.hpp>
+
+namespace weft {
+
+/// Row-major elements of a value, whatever its dtype. pred is 0 or 1.
+using Elements = std::vector<double>;
+
+/// One evaluation on one chip, for the reference interpreters.
+struct Evaluation {
+  const Program& program;
+  OpId op;
+  std::span<const Elements* const> operands;
+  std::span<const PartPlace> place{};  ///< by attribute word with OnChip::atoms
+
+  const TensorType& type() const { return program.type(program.result(op)); }
+  const Shape& shape() const { return type().shape; }
+  const TensorType& operand_type(std::size_t i) const {
+    return program.type(program.op_operands(op)[i]);
+  }
+  const Shape& operand_shape(std::size_t i) const { return operand_type(i).shape; }
+  const Elements& operand(std::size_t i) const { return *operands[i]; }
+  Words attrs() const { return program.op_attrs(op); }
+};
+
+/// The op's value in double: element by element, or all at once, or of what the chips of a group
+/// have, of which this chip is number `self`.
+struct Evaluate {
+  using Group = Elements (*)(const Program&, OpId, std::span<const Elements> parts,
+                             std::int64_t self);
+  double (*unary)(double) = nullptr;
+  double (*binary)(double, double) = nullptr;
+  Elements (*whole)(const Evaluation&) = nullptr;
+  Group group = nullptr;
+  constexpr Evaluate() = default;
+  constexpr Evaluate(double (*f)(double)) : unary(f) {}               // NOLINT
+  constexpr Evaluate(double (*f)(double, double)) : binary(f) {}      // NOLINT
+  constexpr Evaluate(Elements (*f)(const Evaluation&)) : whole(f) {}  // NOLINT
+  constexpr Evaluate(Group f) : group(f) {}                           // NOLINT
+};
+
+}  // namespace weft

@@ -1,0 +1,22 @@
+#pragma once
+/// Fingerprint: what tells programs apart.
+
+#include <compare>
+#include <cstdint>
+#include <string>
+
+#include <weft/spmd/program/program.hpp>
+
+namespace weft {
+
+/// 128-bit digest of everything but the locations; equal programs have equal fingerprints.
+/// Names of inputs and outputs take part.
+struct Fingerprint {
+  std::uint64_t low = 0;
+  std::uint64_t high = 0;
+  std::string to_string() const;  ///< 32 hex digits
+  friend auto operator<=>(const Fingerprint&, const Fingerprint&) = default;
+};
+Fingerprint fingerprint(const Program& program);
+
+}  // namespace weft

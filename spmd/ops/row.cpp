@@ -1,0 +1,126 @@
+#include <array>
+#include <cmath>
+
+#include <weft/spmd/error.hpp>
+#include <weft/spmd/ops/builder.hpp>
+#include <weft/spmd/ops/rows.hpp>
+
+namespace weft {
+namespace {
+
+constexpr std::array<const OpRow*, kOpNumberMax> kRows = [] {
+  std::array<const OpRow*, kOpNumberMax> table{};
+#define WEFT_ROW(name, number)                                   \
+  if (table[number] != nullptr) throw "two ops have one number"; \
+  table[number] = &rows::name;
+  WEFT_OPS(WEFT_ROW)
+#undef WEFT_ROW
+  return table;
+}();
+
+/// Of the operands and the result.
+InplaceVector<const Shape*, RuleText::kTensorCountMax + 1> shapes_of(const Program& program,
+                                                                     OpId op) {
+  InplaceVector<const Shape*, RuleText::kTensorCountMax + 1> shapes;
+  for (const ValueId operand : program.op_operands(op)) shapes.push_back(&program.shape(operand));
+  shapes.push_back(&program.shape(program.result(op)));
+  return shapes;
+}
+
+}  // namespace
+
+const OpRow* find_row(OpKind kind) noexcept {
+  const auto number = static_cast<std::size_t>(kind);
+  return number < kRows.size() ? kRows[number] : nullptr;
+}
+
+const OpRow& row(OpKind kind) {
+  const OpRow* found = find_row(kind);
+  WEFT_CHECK(found != nullptr, static_cast<int>(kind));
+  return *found;
+}
+
+Form table_of(OpKind kind) {
+  const Attrs attrs = *row(kind).attrs;
+  const Form form = attrs.empty() ? Form::integer : attrs.front().form;
+  const bool is_table = form == Form::elements || form == Form::constraint || form == Form::target;
+  return is_table ? form : Form::integer;
+}
+
+FactorRule factor_rule(const Program& program, OpId op) {
+  const OpRow& row = weft::row(program.kind(op));
+  const bool adds = program.type(program.result(op)).dtype != DType::pred;
+  FactorRule rule = row.rule->function != nullptr
+                        ? row.rule->function(program, op)
+                        : to_factor_rule(row.rule->text, shapes_of(program, op), adds);
+  rule.elementwise = *row.spreads == Spreads::first;
+  return rule;
+}
+
+FactorRule identity_rule(const Shape& shape) {
+  static constexpr RuleText kText = own_rule("d* -> d*");
+  FactorRule rule = to_factor_rule(kText, std::array{&shape, &shape}, true);
+  rule.elementwise = true;
+  return rule;
+}
+
+std::vector<std::int64_t> attrs_of_part(const Program& program, OpId op, const PartShapes& shapes) {
+  const Words given = program.op_attrs(op);
+  std::vector<std::int64_t> words(given.begin(), given.end());
+  const OpRow& row = weft::row(program.kind(op));
+  put_part(*row.attrs, words, shapes);
+  if (*row.resized != nullptr) {
+    (*row.resized)(words, program.shape(program.op_operands(op)[0]), *shapes.operands[0]);
+  }
+  return words;
+}
+
+std::vector<PartPlace> place_on_chip(const Program& program, OpId op, const Mesh* mesh,
+                                     int position) {
+  const Attrs attrs = *row(program.kind(op)).attrs;
+  const auto parts = split_words(attrs, program.op_attrs(op));
+  WEFT_CHECK(parts.has_value(), op);
+  std::vector<PartPlace> places;
+  for (std::size_t i = 0; i < attrs.size(); ++i) {
+    if (attrs[i].on_chip != OnChip::atoms) continue;
+    for (std::size_t k = 0; k < (*parts)[i].size(); ++k) {
+      PartPlace& place = places.emplace_back();
+      const auto atoms = AtomList::from_bits(static_cast<std::uint64_t>((*parts)[i][k]));
+      if (mesh == nullptr || atoms.empty()) continue;
+      const AttrDim& of = attrs[i].of;
+      const ValueId value = of.tensor == AttrDim::kResult
+                                ? program.result(op)
+                                : program.op_operands(op)[static_cast<std::size_t>(of.tensor)];
+      const int dim = of.dim_in_word
+                          ? static_cast<int>(program.op_attrs(op)[static_cast<std::size_t>(of.dim)])
+                      : of.dim == AttrDim::kEachDim ? static_cast<int>(k)
+                                                    : of.dim;
+      place.first = mesh->index_in(position, atoms) * program.shape(value)[dim];
+      place.parts = mesh->count(atoms);
+    }
+  }
+  return places;
+}
+
+Elements evaluate(const Evaluation& evaluation) {
+  const Evaluate& how = *row(evaluation.program.kind(evaluation.op)).evaluate;
+  if (how.whole != nullptr) return how.whole(evaluation);
+  WEFT_CHECK(how.unary != nullptr || how.binary != nullptr, evaluation.op);
+  const bool is_float = is_floating(evaluation.type().dtype);
+  Elements result;
+  result.reserve(evaluation.operand(0).size());
+  for (std::size_t i = 0; i < evaluation.operand(0).size(); ++i) {
+    const double x = evaluation.operand(0)[i];
+    const double y = how.unary != nullptr ? how.unary(x) : how.binary(x, evaluation.operand(1)[i]);
+    result.push_back(is_float ? y : std::trunc(y));
+  }
+  return result;
+}
+
+ValueId decompose(Builder& builder, OpKind kind, std::span<const ValueId> operands, Words attrs) {
+  const Decompose how = *row(kind).decompose;
+  WEFT_CHECK(how != nullptr, to_string(kind));
+  return how(builder, operands, attrs);
+}
+
+}  // namespace weft

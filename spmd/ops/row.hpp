@@ -1,0 +1,63 @@
+#pragma once
+/// OpRow: all that weft knows of one op but its kernels, which are the device's. A pass asks the
+/// row and names no op, save those that are its subject.
+///
+/// To add an op: docs/adding_an_op.md.
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include <weft/spmd/ops/infer.hpp>
+#include <weft/spmd/ops/row_fields.hpp>
+
+namespace weft {
+
+struct OpRow {
+  Said<std::string_view> doc;
+  Said<OperandCount> operands;
+  Said<Attrs> attrs;
+  Said<Infer> infer;
+  Said<Rule> rule;
+  Said<Spreads> spreads;
+  Said<Resize> resized;
+  Said<Pads> pads;
+  Said<Linearity> linear;
+  Said<Gradient> gradient;
+  Said<Evaluate> evaluate;
+  Said<Decompose> decompose;
+  Said<Traits> traits;
+};
+
+/// Null for a number that is no op's.
+const OpRow* find_row(OpKind kind) noexcept;
+/// The kind is an op's.
+const OpRow& row(OpKind kind);
+
+inline bool is_elementwise(OpKind kind) { return row(kind).traits->elementwise; }
+/// Has to meet other chips. all_slice doesn't.
+inline bool is_collective(OpKind kind) { return row(kind).traits->meets; }
+inline bool moves_only(OpKind kind) { return row(kind).traits->moves_only; }
+/// What primitives could say too, as one op that has a kernel.
+inline bool is_composite(OpKind kind) { return *row(kind).decompose != nullptr; }
+/// False where the result carries no cotangent to its operands.
+inline bool has_gradient(OpKind kind) { return row(kind).gradient->how != Gradient::How::constant; }
+
+/// Of a table that words of the op index: elements, constraint or target; else integer.
+Form table_of(OpKind kind);
+/// The rule of an op of a global program. Collectives have none.
+FactorRule factor_rule(const Program& program, OpId op);
+/// Of an elementwise op with one operand, of this shape.
+FactorRule identity_rule(const Shape& shape);
+/// The attributes of an op's part: `whole` is the shape of its first operand.
+std::vector<std::int64_t> attrs_of_part(const Program& program, OpId op, const PartShapes& shapes);
+/// Where the chip's part lies, by attribute word with OnChip::atoms; null: the whole, on one chip.
+std::vector<PartPlace> place_on_chip(const Program& program, OpId op, const Mesh* mesh,
+                                     int position);
+/// The op's value on one chip; collectives have none there.
+Elements evaluate(const Evaluation& evaluation);
+/// Appends the op as primitives; it is a composite.
+ValueId decompose(Builder& builder, OpKind kind, std::span<const ValueId> operands, Words attrs);
+
+}  // namespace weft

@@ -1,0 +1,129 @@
+#pragma once
+/// What the fields of a row are made of.
+
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include <weft/spmd/ops/attributes.hpp>
+#include <weft/spmd/ops/evaluation.hpp>
+#include <weft/spmd/program/program.hpp>
+#include <weft/spmd/rules/rule_reader.hpp>
+
+namespace weft {
+
+class Builder;
+struct OpSignature;
+
+struct None {};
+/// "There is none", as an answer in a row.
+inline constexpr None none;
+
+/// A field that every row has to fill in: it has no default, so that a row without it doesn't
+/// compile.
+template <typename T>
+class Said {
+ public:
+  template <std::convertible_to<T> U>
+  constexpr Said(const U& answer) : answer_(answer) {}  // NOLINT(google-explicit-constructor)
+  constexpr Said(None) : answer_{} {}                   // NOLINT(google-explicit-constructor)
+  constexpr const T& operator*() const { return answer_; }
+  constexpr const T* operator->() const { return &answer_; }
+
+ private:
+  T answer_;
+};
+
+/// How many operands there may be.
+struct OperandCount {
+  std::uint8_t least = 0;
+  std::uint8_t most = 0;
+};
+constexpr OperandCount operands(std::uint8_t least, std::uint8_t most) { return {least, most}; }
+constexpr OperandCount operands(std::uint8_t count) { return {count, count}; }
+
+using Infer = TensorType (*)(const OpSignature&);
+
+/// How dims correspond: a text or, where attributes decide it, a function. `none`: the op never
+/// stands in a global program.
+struct Rule {
+  RuleText text{};
+  FactorRule (*function)(const Program&, OpId) = nullptr;
+  consteval Rule(const char* rule) : text(own_rule(rule)) {}  // NOLINT(google-explicit-constructor)
+  constexpr Rule(FactorRule (*rule)(const Program&, OpId))    // NOLINT(google-explicit-constructor)
+      : function(rule) {}
+  constexpr Rule() = default;
+};
+
+/// The op's turn in propagation.
+enum class Spreads : std::uint8_t {
+  later,
+  first,      ///< elementwise, reshape, transpose
+  broadcast,  ///< later, and towards its operand only
+};
+
+/// What attributes say of sizes in a part that their list can't say.
+using Resize = void (*)(std::span<std::int64_t> words, const Shape& whole, const Shape& part);
+
+/// Whether the op may be given more of a dim than there is.
+enum class Pads : std::uint8_t {
+  no,
+  yes,
+  if_fill,     ///< one element everywhere
+  with_zeros,  ///< 0 has to stand in the padding of its operands
+};
+
+/// Which operands may stay partial sums that other chips have the rest of, the result being one
+/// then.
+struct Linearity {
+  enum class In : std::uint8_t { nothing, first, one, all_together };
+  In in = In::nothing;
+  bool (*holds)(Words words, DType dtype) = nullptr;  ///< null: always
+};
+
+/// An op of the forward computation, copied out of the program: the program's arrays may move while
+/// its gradient is appended.
+struct ForwardOp {
+  OpKind kind;
+  std::vector<ValueId> operands;
+  std::vector<std::int64_t> attrs;
+  ValueId result;
+};
+
+/// How cotangents go from the result to operands. `none`: they don't, the result is constant where
+/// the operands are.
+struct Gradient {
+  enum class How : std::uint8_t {
+    constant,
+    function,
+    decomposition,  ///< of what decompose() makes
+    target,         ///< as the custom_call's target says
+    refused,        ///< the op stands in no program that is differentiated
+  };
+  /// Appends the cotangent of operand `index`, given the result's. kNoId: by decomposition here.
+  using Function = ValueId (*)(Builder&, const ForwardOp&, std::size_t index, ValueId cotangent);
+  How how = How::constant;
+  Function function = nullptr;
+  constexpr Gradient() = default;
+  constexpr Gradient(How how_it_goes) : how(how_it_goes) {}  // NOLINT(google-explicit-constructor)
+  constexpr Gradient(Function f)                             // NOLINT(google-explicit-constructor)
+      : how(How::function), function(f) {}
+};
+inline constexpr Gradient by_decomposition{Gradient::How::decomposition};
+
+/// Appends primitives that compute the same, in a global program.
+using Decompose = ValueId (*)(Builder&, std::span<const ValueId> operands, Words attrs);
+
+struct Traits {
+  bool elementwise = false;  ///< runs in one loop with its neighbours
+  bool moves_only = false;   ///< the result holds elements of the operand, or of other chips'
+  bool on_demand = false;    ///< each chip can make it where and as it is wanted
+  bool near = false;         ///< costs little: may be brought forward to an all_reduce
+  bool product = false;      ///< kept by checkpoint(save_dots)
+  bool unique = false;       ///< never merged with an equal op
+  bool meets = false;        ///< waits for other chips: a collective
+};
+
+}  // namespace weft

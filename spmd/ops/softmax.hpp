@@ -1,0 +1,20 @@
+#pragma once
+/// Softmax as the rows of softmax and attention share it: as primitives, and as values.
+
+#include <span>
+
+#include <weft/spmd/ops/builder.hpp>
+#include <weft/spmd/ops/row.hpp>
+
+namespace weft {
+
+/// Over the last dim.
+ValueId softmax_as_primitives(Builder& builder, ValueId x);
+/// y (g - sum of g y): the cotangent of x, given the result y and its, g.
+ValueId softmax_grad_as_primitives(Builder& builder, ValueId y, ValueId g);
+
+/// Of one row.
+Elements softmax_of(std::span<const double> x);
+Elements softmax_grad_of(std::span<const double> y, std::span<const double> g);
+
+}  // namespace weft

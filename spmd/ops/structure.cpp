@@ -1,0 +1,102 @@
+/// Family: what changes no element, and what the program brings itself.
+
+#include <weft/spmd/ops/builder.hpp>
+#include <weft/spmd/ops/elements.hpp>
+#include <weft/spmd/ops/rows.hpp>
+#include <weft/spmd/program/custom_call.hpp>
+#include <weft/spmd/program/element.hpp>
+#include <weft/spmd/rules/custom_rule.hpp>
+
+namespace weft {
+namespace {
+
+TensorType custom_type(const OpSignature& op) { return op.result; }
+
+FactorRule custom_rule(const Program& program, OpId op) {
+  const RuleText text = parse_custom_rule(program.custom_target(op).rule);
+  std::vector<const Shape*> tensors;
+  for (const ValueId operand : program.op_operands(op)) tensors.push_back(&program.shape(operand));
+  tensors.push_back(&program.shape(program.result(op)));
+  return to_factor_rule(text, tensors, true);
+}
+
+ValueId constrained_back(Builder& builder, const ForwardOp& op, std::size_t, ValueId g) {
+  const Sharding sharding = builder.program().constraints[static_cast<std::size_t>(op.attrs[0])];
+  return builder.sharding_constraint(g, sharding);
+}
+
+ValueId passed_back(Builder&, const ForwardOp&, std::size_t, ValueId g) { return g; }
+
+Elements unchanged(const Evaluation& e) { return e.operand(0); }
+
+/// By the op's own kernel, on elements of the dtypes that the program has.
+Elements custom_elements(const Evaluation& e) {
+  std::vector<std::vector<std::byte>> bytes;
+  std::vector<const std::byte*> places;
+  for (std::size_t i = 0; i < e.operands.size(); ++i) {
+    const TensorType& type = e.operand_type(i);
+    std::byte* element = bytes.emplace_back(static_cast<std::size_t>(type.bytes())).data();
+    places.push_back(element);
+    for (const double value : e.operand(i)) {
+      store_element(type.dtype, value, element);
+      element += byte_size(type.dtype);
+    }
+  }
+  const TensorType& type = e.type();
+  std::vector<std::byte> made(static_cast<std::size_t>(type.bytes()));
+  BoundCustomCall(e.program, e.op).run(places, made.data());
+  Elements result(static_cast<std::size_t>(type.num_elements()));
+  for (std::size_t i = 0; i < result.size(); ++i) {
+    const std::size_t offset = i * static_cast<std::size_t>(byte_size(type.dtype));
+    result[i] = load_element(type.dtype, made.data() + offset);
+  }
+  return result;
+}
+
+constexpr Attr kConstraint[] = {{.name = "sharding", .form = Form::constraint}};
+constexpr Attr kTarget[] = {{.name = "target", .form = Form::target}};
+
+constexpr OpRow identity(std::string_view doc, Attrs attrs, Gradient gradient, Traits traits) {
+  return {.doc = doc,
+          .operands = operands(1),
+          .attrs = attrs,
+          .infer = infer::same,
+          .rule = Rule("d* -> d*"),
+          .spreads = Spreads::first,
+          .resized = none,
+          .pads = Pads::yes,
+          .linear = none,
+          .gradient = gradient,
+          .evaluate = unchanged,
+          .decompose = none,
+          .traits = traits};
+}
+
+}  // namespace
+
+constexpr OpRow rows::sharding_constraint =
+    identity("x, which lies as the constraint says.", kConstraint, constrained_back, Traits{});
+constexpr OpRow rows::copy = identity("x in a buffer of its own.", {}, passed_back,
+                                      Traits{.moves_only = true, .near = true});
+constexpr OpRow rows::optimization_barrier =
+    identity("x; never merged with another, nor what is made of it.", {}, passed_back,
+             Traits{.moves_only = true, .unique = true});
+
+/// How the operands and the result fit together says the target's rule.
+constexpr OpRow rows::custom_call{
+    .doc = "A function of the program's own.",
+    .operands = operands(1, kCustomOperandCountMax),
+    .attrs = Attrs(kTarget),
+    .infer = custom_type,
+    .rule = custom_rule,
+    .spreads = Spreads::later,
+    .resized = none,
+    .pads = Pads::no,
+    .linear = none,
+    .gradient = Gradient(Gradient::How::target),
+    .evaluate = custom_elements,
+    .decompose = none,
+    .traits = Traits{},
+};
+
+}  // namespace weft

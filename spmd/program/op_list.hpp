@@ -1,0 +1,71 @@
+#pragma once
+/// The ops' names, which are StableHLO's where it has them, and their numbers, which are written to
+/// files and never change. Adding an op: a line here, a row in its family's file (ops/), a line in
+/// the device's table of kernels, an example in the tests. Each that is missing fails the build.
+
+// clang-format off
+#define WEFT_OPS(OP)            \
+  OP(constant, 0)               \
+  OP(iota, 1)                   \
+  OP(rng_bit_generator, 2)      \
+  OP(negate, 10)                \
+  OP(sign, 11)                  \
+  OP(abs, 12)                   \
+  OP(exponential, 13)           \
+  OP(log, 14)                   \
+  OP(tanh, 15)                  \
+  OP(logistic, 16)              \
+  OP(sqrt, 17)                  \
+  OP(rsqrt, 18)                 \
+  OP(convert, 19)               \
+  OP(sine, 20)                  \
+  OP(cosine, 21)                \
+  OP(is_finite, 22)             \
+  OP(add, 30)                   \
+  OP(subtract, 31)              \
+  OP(multiply, 32)              \
+  OP(divide, 33)                \
+  OP(maximum, 34)               \
+  OP(minimum, 35)               \
+  OP(power, 36)                 \
+  OP(compare, 37)               \
+  OP(logical_and, 38)           \
+  OP(select, 50)                \
+  OP(reshape, 60)               \
+  OP(transpose, 61)             \
+  OP(broadcast_in_dim, 62)      \
+  OP(slice, 63)                 \
+  OP(pad, 64)                   \
+  OP(concatenate, 65)           \
+  OP(reverse, 66)               \
+  OP(dot_general, 70)           \
+  OP(reduce, 71)                \
+  OP(convolution, 75)           \
+  OP(reduce_window, 76)         \
+  OP(select_and_scatter, 77)    \
+  OP(gather, 80)                \
+  OP(scatter, 81)               \
+  OP(dynamic_slice, 82)         \
+  OP(dynamic_update_slice, 83)  \
+  OP(sharding_constraint, 90)   \
+  OP(copy, 91)                  \
+  OP(optimization_barrier, 92)  \
+  OP(custom_call, 93)           \
+  OP(check_index, 94)           \
+  OP(all_reduce, 100)           \
+  OP(all_gather, 101)           \
+  OP(reduce_scatter, 102)       \
+  OP(all_to_all, 103)           \
+  OP(collective_permute, 104)   \
+  OP(all_slice, 105)            \
+  OP(softmax, 110)              \
+  OP(softmax_grad, 111)         \
+  OP(log_softmax, 112)          \
+  OP(log_softmax_grad, 113)     \
+  OP(normalize, 114)            \
+  OP(normalize_grad, 115)       \
+  OP(attention, 116)            \
+  OP(attention_grad, 117)       \
+  OP(cross_entropy, 118)        \
+  OP(cross_entropy_grad, 119)
+// clang-format on

@@ -1,0 +1,169 @@
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include <weft/spmd/ops/elements.hpp>
+#include <weft/spmd/program/permute.hpp>
+#include <weft/spmd/reference/interpret.hpp>
+
+namespace weft {
+namespace {
+
+/// A value on every chip, by position.
+using ChipElements = std::vector<Elements>;
+
+std::size_t index(std::int64_t i) { return static_cast<std::size_t>(i); }
+
+class Simulation {
+ public:
+  Simulation(const Program& program, const Mesh& mesh) : program_(program), mesh_(mesh) {}
+
+  ChipElements run(OpId op, std::span<const ChipElements> values) const {
+    if (is_collective(program_.kind(op))) {
+      return collective(op, values[program_.op_operands(op)[0]]);
+    }
+    ChipElements result;
+    for (int position = 0; position < mesh_.size(); ++position) {
+      std::vector<const Elements*> operands;
+      for (const ValueId operand : program_.op_operands(op)) {
+        operands.push_back(&values[operand][index(position)]);
+      }
+      const auto places = place_on_chip(program_, op, &mesh_, position);
+      result.push_back(evaluate({program_, op, operands, places}));
+    }
+    return result;
+  }
+
+ private:
+  ChipElements collective(OpId op, const ChipElements& x) const {
+    const Words attrs = program_.op_attrs(op);
+    if (program_.kind(op) == OpKind::collective_permute) return permute(attrs, x);
+    const Evaluate::Group together = row(program_.kind(op)).evaluate->group;
+    const AtomList atoms = atoms_of(attrs[0]);
+    ChipElements result;
+    for (int position = 0; position < mesh_.size(); ++position) {
+      std::vector<Elements> parts;
+      for (const int member : mesh_.group(position, atoms)) parts.push_back(x[index(member)]);
+      result.push_back(together(program_, op, parts, mesh_.index_in(position, atoms)));
+    }
+    return result;
+  }
+
+  ChipElements permute(Words attrs, const ChipElements& x) const {
+    std::vector<AtomList> sides;
+    for (const std::int64_t bits : attrs) sides.push_back(atoms_of(bits));
+    const std::span<const AtomList> all(sides);
+    const std::size_t num_dims = sides.size() / 2;
+    ChipElements result;
+    for (const int source : permute_sources(mesh_, all.first(num_dims), all.last(num_dims))) {
+      result.push_back(x[index(source)]);
+    }
+    return result;
+  }
+
+  static AtomList atoms_of(std::int64_t bits) {
+    return AtomList::from_bits(static_cast<std::uint64_t>(bits));
+  }
+
+  const Program& program_;
+  const Mesh& mesh_;
+};
+
+void check_shard(const Mesh& mesh, std::string_view name, const TensorType& global,
+                 const TensorType& local, const Sharding& sharding) {
+  bool fits = global.dtype == local.dtype && global.shape.size() == local.shape.size();
+  if (fits) {
+    const auto shard = sharding.local_shape(mesh, global.shape);
+    fits = std::ranges::equal(local.shape, std::span(shard).first(index(local.shape.size())));
+  }
+  if (!fits) {
+    fail(Errc::invalid_argument,
+         "simulate: \"{}\" is {} on a chip, which isn't a shard of {} by {}", name,
+         local.to_string(), global.to_string(), sharding.to_string(mesh, local.shape.size()));
+  }
+}
+
+/// The shape of the shards put together: the global one, or with padding behind it.
+Shape stored_shape(const Mesh& mesh, const Shape& local, const Sharding& sharding) {
+  Shape stored = local;
+  for (int dim = 0; dim < local.size(); ++dim) stored[dim] *= mesh.count(sharding.dims[index(dim)]);
+  return stored;
+}
+
+/// Nothing may depend on what lies in the padding, so it isn't zero.
+ChipElements cut(const Mesh& mesh, const Elements& whole, const TensorType& global,
+                 const Shape& local, const Sharding& sharding) {
+  const Shape stored = stored_shape(mesh, local, sharding);
+  Elements padded(index(stored.num_elements()),
+                  is_floating(global.dtype) ? std::numeric_limits<double>::quiet_NaN() : 1);
+  const std::array<std::int64_t, kDimCountMax> origin{};
+  put(padded, box(stored, global.shape, origin), whole);
+  ChipElements shards;
+  for (int position = 0; position < mesh.size(); ++position) {
+    shards.push_back(
+        take(padded, box(stored, local, sharding.offsets(mesh, position, global.shape))));
+  }
+  return shards;
+}
+
+Elements join(const Mesh& mesh, const ChipElements& shards, const Shape& global, const Shape& local,
+              const Sharding& sharding, std::string_view name) {
+  const Shape stored = stored_shape(mesh, local, sharding);
+  Elements whole(index(stored.num_elements()));
+  std::vector<bool> written(whole.size(), false);
+  for (int position = 0; position < mesh.size(); ++position) {
+    const Elements& shard = shards[index(position)];
+    const auto where = box(stored, local, sharding.offsets(mesh, position, global));
+    for (std::size_t i = 0; i < where.size(); ++i) {
+      double& element = whole[index(where[i])];
+      const bool agrees = element == shard[i] || (std::isnan(element) && std::isnan(shard[i]));
+      WEFT_CHECK(!written[index(where[i])] || agrees, name, position, where[i], element, shard[i]);
+      element = shard[i];
+      written[index(where[i])] = true;
+    }
+  }
+  const std::array<std::int64_t, kDimCountMax> origin{};
+  return take(whole, box(stored, global, origin));
+}
+
+}  // namespace
+
+std::vector<Elements> simulate(const Program& chip_program, const Mesh& mesh,
+                               std::span<const TensorType> input_types,
+                               std::span<const TensorType> output_types,
+                               std::span<const Elements> inputs) {
+  if (input_types.size() != chip_program.inputs.size() || inputs.size() != input_types.size() ||
+      output_types.size() != chip_program.outputs.size()) {
+    fail(Errc::invalid_argument,
+         "simulate: {} inputs, {} input types and {} output types are given for a program with {} "
+         "inputs and {} outputs",
+         inputs.size(), input_types.size(), output_types.size(), chip_program.inputs.size(),
+         chip_program.outputs.size());
+  }
+  std::vector<ChipElements> values(chip_program.num_values());
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    const ProgramInput& input = chip_program.inputs[i];
+    check_shard(mesh, input.name, input_types[i], chip_program.type(input.value), input.sharding);
+    if (static_cast<std::int64_t>(inputs[i].size()) != input_types[i].num_elements()) {
+      fail(Errc::invalid_argument, "simulate: input {} \"{}\" is {} but {} elements are given", i,
+           input.name, input_types[i].to_string(), inputs[i].size());
+    }
+    values[input.value] =
+        cut(mesh, inputs[i], input_types[i], chip_program.shape(input.value), input.sharding);
+  }
+  const Simulation simulation(chip_program, mesh);
+  for (OpId op = 0; op < chip_program.num_ops(); ++op) {
+    values[chip_program.result(op)] = simulation.run(op, values);
+  }
+  std::vector<Elements> outputs;
+  for (std::size_t i = 0; i < output_types.size(); ++i) {
+    const ProgramOutput& output = chip_program.outputs[i];
+    check_shard(mesh, output.name, output_types[i], chip_program.type(output.value),
+                output.sharding);
+    outputs.push_back(join(mesh, values[output.value], output_types[i].shape,
+                           chip_program.shape(output.value), output.sharding, output.name));
+  }
+  return outputs;
+}
+
+}  // namespace weft

@@ -1,0 +1,16 @@
+#pragma once
+/// Shardings in the program text, as Sharding::to_string writes them.
+
+#include <weft/spmd/mesh/sharding.hpp>
+#include <weft/spmd/text/text_reader.hpp>
+
+namespace weft {
+
+/// Throws invalid_argument with the place for anything but the sharding of a value of `num_dims`
+/// dims.
+Sharding read_sharding(TextReader& reader, const Mesh& mesh, int num_dims);
+
+/// `{"data", "model":0}`.
+AtomList read_atoms(TextReader& reader, const Mesh& mesh);
+
+}  // namespace weft
