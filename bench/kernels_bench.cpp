@@ -15,8 +15,8 @@
 #include <weft/actors/device/executor.hpp>
 #include <weft/actors/device/kernels/aligned_buffer.hpp>
 #include <weft/actors/device/kernels/kernel.hpp>
-#include <weft/spmd/ops/row.hpp>
 #include <weft/spmd/ops/builder.hpp>
+#include <weft/spmd/ops/row.hpp>
 
 namespace {
 

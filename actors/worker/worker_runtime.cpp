@@ -12,9 +12,9 @@
 #include <weft/spmd/ops/fingerprint.hpp>
 #include <weft/spmd/passes/partition.hpp>
 #include <weft/spmd/passes/settle.hpp>
-#include <weft/spmd/text/text.hpp>
 #include <weft/spmd/tensor/loop_threads.hpp>
 #include <weft/spmd/tensor/node.hpp>
+#include <weft/spmd/text/text.hpp>
 #include <weft/transport/commits.hpp>
 
 namespace weft {

@@ -81,7 +81,32 @@ struct Attr {
   }
 };
 
-using Attrs = std::span<const Attr>;
+/// The attributes of an op, and what is asked of all of them.
+class Attrs : public std::span<const Attr> {
+ public:
+  constexpr Attrs() = default;
+  template <std::size_t N>
+  constexpr Attrs(const Attr (&attrs)[N])  // NOLINT(google-explicit-constructor)
+      : Attrs(std::span<const Attr>(attrs)) {}
+  constexpr explicit Attrs(std::span<const Attr> attrs) : std::span<const Attr>(attrs) {
+    for (const Attr& attr : attrs) {
+      per = static_cast<std::uint8_t>(per + attr.per);
+      base = static_cast<std::uint8_t>(base + attr.base);
+      num_pairs = static_cast<std::uint8_t>(num_pairs + (attr.form == Form::pairs ? 1 : 0));
+      has_ranges = has_ranges || attr.form == Form::flag || attr.form == Form::reduce_kind ||
+                   attr.form == Form::direction;
+      has_atoms = has_atoms || attr.form == Form::atoms;
+      is_placed = is_placed || attr.on_chip != OnChip::same;
+    }
+  }
+
+  std::uint8_t per = 0;        ///< words for each n
+  std::uint8_t base = 0;       ///< words beside them
+  std::uint8_t num_pairs = 0;  ///< attributes of that form
+  bool has_ranges = false;     ///< some words are flags or enumerators
+  bool has_atoms = false;
+  bool is_placed = false;  ///< a chip's part has other words
+};
 
 constexpr Attr integer(std::string_view name) { return {.name = name}; }
 constexpr Attr flag(std::string_view name) { return {.name = name, .form = Form::flag}; }
@@ -100,29 +125,14 @@ constexpr Attr atom_lists(std::string_view name) {
   return {.name = name, .form = Form::atoms, .per = 1, .base = 0, .is_list = true};
 }
 
-/// The words of each attribute; of `pairs` those of both lists, one behind the other.
+/// By attribute; of `pairs` both lists, one behind the other.
 using AttrWords = InplaceVector<Words, 12>;
 /// Nothing where the words are not as many as the list asks for.
-std::optional<AttrWords> split_words(Attrs attrs, Words words);
+std::optional<AttrWords> split_words(const Attrs& attrs, Words words);
+/// Whether they are.
+bool fits(const Attrs& attrs, Words words);
 
-/// Whether an attribute that holds atoms has some: the value depends on the chip.
-bool depends_on_chip(Attrs attrs, Words words);
-
-/// The shapes of a chip's part (or, in padding, of the padded whole), and how it lies.
-struct PartShapes {
-  std::span<const Shape* const> operands;
-  const Shape& result;
-  std::span<const Sharding> operand_layouts{};
-  const Sharding* result_layout = nullptr;  ///< null in padding: atoms stay as they are
-};
-/// The words with the sizes and atoms of the part.
-void put_part(Attrs attrs, std::span<std::int64_t> words, const PartShapes& shapes);
-
-/// Where a chip's part begins, and how many there are: by each attribute with OnChip::atoms, word
-/// by word.
-struct PartPlace {
-  std::int64_t first = 0;  ///< in elements of the whole dim
-  std::int64_t parts = 1;
-};
+/// Whether some word holds atoms.
+bool depends_on_chip(const Attrs& attrs, Words words);
 
 }  // namespace weft

@@ -10,6 +10,13 @@
 
 namespace weft {
 
+/// Where a chip's part begins, and how many there are: by each attribute with OnChip::atoms, word
+/// by word.
+struct PartPlace {
+  std::int64_t first = 0;  ///< in elements of the whole dim
+  std::int64_t parts = 1;
+};
+
 /// Row-major elements of a value, whatever its dtype. pred is 0 or 1.
 using Elements = std::vector<double>;
 

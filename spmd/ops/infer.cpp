@@ -15,7 +15,7 @@ void check_operands(const OpSignature& op, const OperandCount& count) {
 }
 
 /// "kind, dims": for a message.
-std::string names(Attrs attrs) {
+std::string names(const Attrs& attrs) {
   std::string text;
   for (const Attr& attr : attrs) text += fmt::format("{}{}", text.empty() ? "" : ", ", attr.name);
   return text;
@@ -35,7 +35,7 @@ void check_range(const OpSignature& op, const Attr& attr, std::int64_t word) {
   }
 }
 
-[[noreturn]] void refuse_count(const OpSignature& op, Attrs attrs) {
+[[noreturn]] void refuse_count(const OpSignature& op, const Attrs& attrs) {
   std::size_t fixed = 0;
   for (const Attr& attr : attrs) {
     if (attr.per > 0 || attr.form == Form::pairs) {
@@ -47,10 +47,10 @@ void check_range(const OpSignature& op, const Attr& attr, std::int64_t word) {
   reject(op, "has {} attribute words; it takes {}", op.attrs.size(), fixed);
 }
 
-void check_attrs(const OpSignature& op, Attrs attrs) {
-  if (attrs.empty() && op.attrs.empty()) return;
+void check_attrs(const OpSignature& op, const Attrs& attrs) {
+  if (!fits(attrs, op.attrs)) refuse_count(op, attrs);
+  if (!attrs.has_ranges) return;
   const auto parts = split_words(attrs, op.attrs);
-  if (!parts) refuse_count(op, attrs);
   for (std::size_t i = 0; i < attrs.size(); ++i) {
     if (!attrs[i].is_list) check_range(op, attrs[i], (*parts)[i][0]);
   }

@@ -6,8 +6,6 @@
 #include <weft/spmd/ops/rows.hpp>
 
 namespace weft {
-namespace {
-
 constexpr std::array<const OpRow*, kOpNumberMax> kRows = [] {
   std::array<const OpRow*, kOpNumberMax> table{};
 #define WEFT_ROW(name, number)                                   \
@@ -18,6 +16,8 @@ constexpr std::array<const OpRow*, kOpNumberMax> kRows = [] {
   return table;
 }();
 
+namespace {
+
 /// Of the operands and the result.
 InplaceVector<const Shape*, RuleText::kTensorCountMax + 1> shapes_of(const Program& program,
                                                                      OpId op) {
@@ -27,21 +27,39 @@ InplaceVector<const Shape*, RuleText::kTensorCountMax + 1> shapes_of(const Progr
   return shapes;
 }
 
+/// The words with the sizes and atoms of the part.
+void put_part(const Attrs& attrs, std::span<std::int64_t> words, const PartShapes& shapes) {
+  if (!attrs.is_placed) return;
+  const auto parts = split_words(attrs, words);
+  WEFT_CHECK(parts.has_value(), words.size());
+  for (std::size_t i = 0; i < attrs.size(); ++i) {
+    const Attr& attr = attrs[i];
+    const bool has_layout = shapes.result_layout != nullptr;
+    if (attr.on_chip == OnChip::same || (attr.on_chip == OnChip::atoms && !has_layout)) continue;
+    const auto operand = static_cast<std::size_t>(attr.of.tensor);
+    const bool of_result = attr.of.tensor == AttrDim::kResult;
+    const auto first = static_cast<std::size_t>((*parts)[i].data() - words.data());
+    for (std::size_t k = 0; k < (*parts)[i].size(); ++k) {
+      const auto named = static_cast<std::size_t>(attr.of.dim);
+      const auto dim = attr.of.dim_in_word                ? static_cast<std::size_t>(words[named])
+                       : attr.of.dim == AttrDim::kEachDim ? k
+                                                          : named;
+      if (attr.on_chip == OnChip::size) {
+        const Shape& shape = of_result ? shapes.result : *shapes.operands[operand];
+        words[first + k] = shape[static_cast<int>(dim)];
+      } else {
+        const Sharding& layout =
+            of_result ? *shapes.result_layout : shapes.operand_layouts[operand];
+        words[first + k] = static_cast<std::int64_t>(layout.dims[dim].bits());
+      }
+    }
+  }
+}
+
 }  // namespace
 
-const OpRow* find_row(OpKind kind) noexcept {
-  const auto number = static_cast<std::size_t>(kind);
-  return number < kRows.size() ? kRows[number] : nullptr;
-}
-
-const OpRow& row(OpKind kind) {
-  const OpRow* found = find_row(kind);
-  WEFT_CHECK(found != nullptr, static_cast<int>(kind));
-  return *found;
-}
-
 Form table_of(OpKind kind) {
-  const Attrs attrs = *row(kind).attrs;
+  const Attrs& attrs = *row(kind).attrs;
   const Form form = attrs.empty() ? Form::integer : attrs.front().form;
   const bool is_table = form == Form::elements || form == Form::constraint || form == Form::target;
   return is_table ? form : Form::integer;
@@ -77,7 +95,7 @@ std::vector<std::int64_t> attrs_of_part(const Program& program, OpId op, const P
 
 std::vector<PartPlace> place_on_chip(const Program& program, OpId op, const Mesh* mesh,
                                      int position) {
-  const Attrs attrs = *row(program.kind(op)).attrs;
+  const Attrs& attrs = *row(program.kind(op)).attrs;
   const auto parts = split_words(attrs, program.op_attrs(op));
   WEFT_CHECK(parts.has_value(), op);
   std::vector<PartPlace> places;

@@ -4,11 +4,13 @@
 ///
 /// To add an op: docs/adding_an_op.md.
 
+#include <array>
 #include <cstdint>
 #include <span>
 #include <string_view>
 #include <vector>
 
+#include <weft/spmd/error.hpp>
 #include <weft/spmd/ops/infer.hpp>
 #include <weft/spmd/ops/row_fields.hpp>
 
@@ -30,10 +32,20 @@ struct OpRow {
   Said<Traits> traits;
 };
 
+/// By number; null where there is no op.
+extern const std::array<const OpRow*, kOpNumberMax> kRows;
+
 /// Null for a number that is no op's.
-const OpRow* find_row(OpKind kind) noexcept;
+inline const OpRow* find_row(OpKind kind) noexcept {
+  const auto number = static_cast<std::size_t>(kind);
+  return number < kRows.size() ? kRows[number] : nullptr;
+}
 /// The kind is an op's.
-const OpRow& row(OpKind kind);
+inline const OpRow& row(OpKind kind) {
+  const OpRow* found = find_row(kind);
+  WEFT_CHECK(found != nullptr, static_cast<int>(kind));
+  return *found;
+}
 
 inline bool is_elementwise(OpKind kind) { return row(kind).traits->elementwise; }
 /// Has to meet other chips. all_slice doesn't.
@@ -50,6 +62,13 @@ Form table_of(OpKind kind);
 FactorRule factor_rule(const Program& program, OpId op);
 /// Of an elementwise op with one operand, of this shape.
 FactorRule identity_rule(const Shape& shape);
+/// The shapes of a chip's part (or, in padding, of the padded whole), and how it lies.
+struct PartShapes {
+  std::span<const Shape* const> operands;
+  const Shape& result;
+  std::span<const Sharding> operand_layouts{};
+  const Sharding* result_layout = nullptr;  ///< null in padding: atoms stay as they are
+};
 /// The attributes of an op's part: `whole` is the shape of its first operand.
 std::vector<std::int64_t> attrs_of_part(const Program& program, OpId op, const PartShapes& shapes);
 /// Where the chip's part lies, by attribute word with OnChip::atoms; null: the whole, on one chip.

@@ -27,7 +27,7 @@ std::vector<Elements> interpret(const Program& program, std::span<const Elements
   for (std::size_t i = 0; i < inputs.size(); ++i) values[program.inputs[i].value] = inputs[i];
   for (OpId op = 0; op < program.num_ops(); ++op) {
     const OpKind kind = program.kind(op);
-    const Attrs attrs = *row(kind).attrs;
+    const Attrs& attrs = *row(kind).attrs;
     if (is_collective(kind) || depends_on_chip(attrs, program.op_attrs(op))) {
       fail(Errc::invalid_argument,
            "interpret: op {} is {} of one chip's program; use simulate for such a program", op,

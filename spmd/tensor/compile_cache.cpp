@@ -6,8 +6,8 @@
 
 #include <weft/spmd/error.hpp>
 #include <weft/spmd/ops/fingerprint.hpp>
-#include <weft/spmd/text/difference.hpp>
 #include <weft/spmd/tensor/node.hpp>
+#include <weft/spmd/text/difference.hpp>
 
 namespace weft {
 namespace {

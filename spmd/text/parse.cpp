@@ -120,7 +120,7 @@ class Parser {
   /// The attributes by the row's list; of elements nothing, as their dtype comes later in the line.
   std::vector<std::int64_t> attributes(OpKind kind, std::span<const TensorType> operands,
                                        std::vector<std::string_view>& elements) {
-    const Attrs attrs = *row(kind).attrs;
+    const Attrs& attrs = *row(kind).attrs;
     if (attrs.empty()) reader_.fail_at(reader_.place(), "{} has no attributes", to_string(kind));
     AttrValues values;
     for (const Attr& attr : attrs) {

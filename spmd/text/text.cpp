@@ -80,7 +80,7 @@ class Printer {
   }
 
   std::string attributes_text(OpId op) const {
-    const Attrs attrs = *row(program_.kind(op)).attrs;
+    const Attrs& attrs = *row(program_.kind(op)).attrs;
     const auto parts = split_words(attrs, program_.op_attrs(op));
     WEFT_CHECK(parts.has_value(), op);
     std::string text;

@@ -8,10 +8,10 @@
 #include <cstring>
 
 #include <weft/spmd/ops/attribute_views.hpp>
-#include <weft/spmd/program/element.hpp>
 #include <weft/spmd/ops/infer.hpp>
-#include <weft/spmd/text/text.hpp>
+#include <weft/spmd/program/element.hpp>
 #include <weft/spmd/program/window.hpp>
+#include <weft/spmd/text/text.hpp>
 #include <weft/tests/property/seeds.hpp>
 #include <weft/tests/support/executor_mesh.hpp>
 #include <weft/tests/support/random_program.hpp>

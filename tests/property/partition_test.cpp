@@ -6,9 +6,9 @@
 #include <array>
 
 #include <weft/spmd/mesh/hybrid_mesh.hpp>
+#include <weft/spmd/ops/builder.hpp>
 #include <weft/spmd/passes/plan.hpp>
 #include <weft/spmd/passes/settle.hpp>
-#include <weft/spmd/ops/builder.hpp>
 #include <weft/spmd/reference/interpret.hpp>
 #include <weft/spmd/text/text.hpp>
 #include <weft/tests/property/seeds.hpp>

@@ -7,10 +7,10 @@
 
 #include <algorithm>
 
+#include <weft/spmd/ops/verify.hpp>
 #include <weft/spmd/passes/plan.hpp>
 #include <weft/spmd/reference/interpret.hpp>
 #include <weft/spmd/text/text.hpp>
-#include <weft/spmd/ops/verify.hpp>
 #include <weft/tests/support/random_program.hpp>
 
 namespace weft {

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include <weft/spmd/mesh/mesh.hpp>
-#include <weft/spmd/reference/interpret.hpp>
 #include <weft/spmd/program/program.hpp>
+#include <weft/spmd/reference/interpret.hpp>
 
 namespace weft::testing {
 

@@ -8,8 +8,8 @@
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
-#include <weft/spmd/passes/plan.hpp>
 #include <weft/spmd/ops/fingerprint.hpp>
+#include <weft/spmd/passes/plan.hpp>
 #include <weft/tools/weft/table.hpp>
 #include <weft/transport/format/file_bytes.hpp>
 #include <weft/transport/format/plan_file.hpp>

@@ -7,8 +7,8 @@
 #include <random>
 #include <thread>
 
-#include <weft/spmd/passes/partition.hpp>
 #include <weft/spmd/ops/builder.hpp>
+#include <weft/spmd/passes/partition.hpp>
 #include <weft/tests/support/executor_mesh.hpp>
 #include <weft/tests/support/expect_error.hpp>
 #include <weft/tests/support/mlp.hpp>

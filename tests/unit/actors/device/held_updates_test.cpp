@@ -5,8 +5,8 @@
 #include <array>
 #include <cstring>
 
-#include <weft/spmd/passes/plan.hpp>
 #include <weft/spmd/ops/builder.hpp>
+#include <weft/spmd/passes/plan.hpp>
 #include <weft/tests/support/executor_mesh.hpp>
 
 namespace weft {

@@ -2,8 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include <weft/spmd/passes/plan.hpp>
 #include <weft/spmd/ops/builder.hpp>
+#include <weft/spmd/passes/plan.hpp>
 #include <weft/tests/support/expect_error.hpp>
 
 namespace weft {

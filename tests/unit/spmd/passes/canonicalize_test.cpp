@@ -2,8 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include <weft/spmd/text/text.hpp>
 #include <weft/spmd/ops/verify.hpp>
+#include <weft/spmd/text/text.hpp>
 
 namespace weft {
 namespace {

@@ -2,8 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include <weft/spmd/passes/lifetime.hpp>
 #include <weft/spmd/ops/builder.hpp>
+#include <weft/spmd/passes/lifetime.hpp>
 
 namespace weft {
 namespace {

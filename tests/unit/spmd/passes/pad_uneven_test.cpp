@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <array>
 
-#include <weft/spmd/passes/plan.hpp>
 #include <weft/spmd/ops/builder.hpp>
+#include <weft/spmd/passes/plan.hpp>
 #include <weft/spmd/reference/interpret.hpp>
 #include <weft/spmd/text/text.hpp>
 

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <array>
 
-#include <weft/spmd/passes/lifetime.hpp>
 #include <weft/spmd/ops/builder.hpp>
+#include <weft/spmd/passes/lifetime.hpp>
 #include <weft/spmd/text/text.hpp>
 #include <weft/tests/support/expect_error.hpp>
 #include <weft/tests/support/random_program.hpp>

@@ -7,9 +7,9 @@
 #include <thread>
 
 #include <weft/spmd/ops/builder.hpp>
-#include <weft/spmd/rules/custom_rule.hpp>
 #include <weft/spmd/ops/verify.hpp>
 #include <weft/spmd/reference/interpret.hpp>
+#include <weft/spmd/rules/custom_rule.hpp>
 #include <weft/spmd/text/difference.hpp>
 #include <weft/spmd/text/text.hpp>
 #include <weft/tests/support/custom_ops.hpp>
