@@ -198,9 +198,9 @@ class JobRun {
     if (requested_ == EndedBy::loops) requested_ = by;
   }
 
-  /// A job that was told to end when its loops were done has succeeded.
+  /// A job that was told to end when it had ended, and its reports were delivered, has succeeded.
   void take_own_failure() {
-    const bool too_late = own_failure_ && own_failure_->code == Errc::cancelled && ended_well_;
+    const bool too_late = own_failure_ && own_failure_->code == Errc::cancelled && came_late_;
     if (!result_.error && !too_late) result_.error = own_failure_;
   }
 
@@ -260,7 +260,6 @@ class JobRun {
       case TrainerEvent::Kind::restart: start_again(event.worker); break;
       case TrainerEvent::Kind::ended:
         ended_ = true;
-        ended_well_ = !event.failure;
         result_.error = event.failure;
         result_.failures = event.survived;
         for (const std::string& metrics : event.worker_metrics) {
@@ -327,6 +326,7 @@ class JobRun {
     if (kill_at_) kill_at_ = std::min(*kill_at_, Clock::now() + kGraceFailed);
     link_->cancel(failure.code, failure.message);
     own_failure_ = std::move(failure);
+    came_late_ = ended_ && !result_.error;
   }
 
   template <typename Call>
@@ -373,11 +373,11 @@ class JobRun {
   Result result_;
   EndedBy requested_ = EndedBy::loops;  ///< by whom the job was told to end
   std::optional<Failure> own_failure_;  ///< of this side of the link
+  bool came_late_ = false;              ///< it came when the job had ended well
   std::exception_ptr thrown_;           ///< by a callback
   StopPolicy stop_policy_;
   int second_signal_ = 0;
   bool ended_ = false;
-  bool ended_well_ = false;
   std::optional<Clock::time_point> kill_at_;  ///< once ended_, until it has come
 };
 
