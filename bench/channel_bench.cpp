@@ -11,10 +11,11 @@
 #include <thread>
 #include <vector>
 
-#include <weft/bench/cores.hpp>
-#include <weft/spmd/error.hpp>
-#include <weft/transport/channel.hpp>
-#include <weft/transport/format/shard_frame.hpp>
+#include <weft/error.hpp>
+
+#include "bench/cores.hpp"
+#include "transport/channel/channel.hpp"
+#include "transport/format/shard_frame.hpp"
 
 namespace {
 

@@ -7,8 +7,8 @@
 
 #include <benchmark/benchmark.h>
 
-#include <weft/bench/cores.hpp>
-#include <weft/transport/communicator.hpp>
+#include "bench/cores.hpp"
+#include "transport/collectives/communicator.hpp"
 
 namespace weft {
 namespace {

@@ -9,16 +9,17 @@
 
 #include <benchmark/benchmark.h>
 
-#include <weft/spmd/ops/fingerprint.hpp>
-#include <weft/spmd/passes/plan.hpp>
-#include <weft/spmd/passes/settle.hpp>
-#include <weft/spmd/tensor/compile.hpp>
-#include <weft/spmd/tensor/compile_cache.hpp>
-#include <weft/spmd/tensor/multi_head_attention.hpp>
-#include <weft/spmd/tensor/nn.hpp>
-#include <weft/spmd/tensor/optim.hpp>
-#include <weft/spmd/tensor/presets.hpp>
-#include <weft/spmd/tensor/trace.hpp>
+#include <weft/compile.hpp>
+#include <weft/multi_head_attention.hpp>
+#include <weft/nn.hpp>
+#include <weft/optim.hpp>
+#include <weft/presets.hpp>
+
+#include "spmd/ops/fingerprint.hpp"
+#include "spmd/plan/plan.hpp"
+#include "spmd/plan/settle.hpp"
+#include "spmd/tensor/compile_cache.hpp"
+#include "spmd/tensor/trace.hpp"
 
 namespace {
 

@@ -12,11 +12,11 @@
 
 #include <benchmark/benchmark.h>
 
-#include <weft/actors/device/executor.hpp>
-#include <weft/actors/device/kernels/aligned_buffer.hpp>
-#include <weft/actors/device/kernels/kernel.hpp>
-#include <weft/spmd/ops/builder.hpp>
-#include <weft/spmd/ops/row.hpp>
+#include "actors/device/cpu/executor.hpp"
+#include "actors/device/cpu/loops/aligned_buffer.hpp"
+#include "actors/device/cpu/loops/kernel.hpp"
+#include "spmd/ops/builder.hpp"
+#include "spmd/ops/row.hpp"
 
 namespace {
 

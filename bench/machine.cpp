@@ -1,4 +1,4 @@
-#include <weft/bench/machine.hpp>
+#include "bench/machine.hpp"
 
 #include <sys/utsname.h>
 #include <unistd.h>

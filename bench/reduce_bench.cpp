@@ -2,7 +2,7 @@
 
 #include <benchmark/benchmark.h>
 
-#include <weft/transport/reduce.hpp>
+#include "transport/reduce/reduce.hpp"
 
 namespace weft {
 namespace {

@@ -27,15 +27,11 @@ target_link_options(weft_shared PRIVATE -Wl,--version-script=${exports} -Wl,--bu
   INTERFACE -rdynamic)
 target_compile_features(weft_shared INTERFACE cxx_std_20)
 target_include_directories(weft_shared INTERFACE
-  $<BUILD_INTERFACE:${PROJECT_BINARY_DIR}/include>
+  $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>
   $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
 install(TARGETS weft_shared EXPORT weft)
 
-# Headers that say caf:: stay here: users of the library don't need CAF's.
-install(DIRECTORY spmd transport actors DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/weft
-  FILES_MATCHING PATTERN "*.hpp"
-  PATTERN "*_actor.hpp" EXCLUDE PATTERN "messages.hpp" EXCLUDE PATTERN "system.hpp" EXCLUDE)
-install(FILES weft.hpp DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/weft)
+install(DIRECTORY include/weft DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/weft)
 configure_package_config_file(cmake/weftConfig.cmake.in ${PROJECT_BINARY_DIR}/weftConfig.cmake

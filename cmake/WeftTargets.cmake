@@ -5,10 +5,6 @@ set(CMAKE_CXX_EXTENSIONS OFF)
 
 include(${CMAKE_CURRENT_LIST_DIR}/WeftAddWorker.cmake)
 
-# <weft/...> is the source tree: in the build folder, include/weft is a link to it.
-file(MAKE_DIRECTORY ${PROJECT_BINARY_DIR}/include)
-file(CREATE_LINK ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR}/include/weft SYMBOLIC)
-
 add_library(weft_options INTERFACE)
 target_compile_options(weft_options INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wconversion)
 if(WEFT_WERROR)
@@ -34,9 +30,11 @@ function(weft_library name)
   add_library(weft::${name} ALIAS weft_${name})
   set_target_properties(weft_${name} PROPERTIES EXPORT_NAME ${name} POSITION_INDEPENDENT_CODE ON)
   target_compile_features(weft_${name} PUBLIC cxx_std_20)
-  target_include_directories(weft_${name} PUBLIC
-    $<BUILD_INTERFACE:${PROJECT_BINARY_DIR}/include>
-    $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+  # Public headers are <weft/...>; what is within the tree is "floor/room/...", and not installed.
+  target_include_directories(weft_${name}
+    PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>
+      $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>
+    PRIVATE ${PROJECT_SOURCE_DIR})
   target_link_libraries(weft_${name} PUBLIC ${arg_LIBRARIES} PRIVATE ${arg_PRIVATE_LIBRARIES}
     $<BUILD_INTERFACE:weft_options>)
   install(TARGETS weft_${name} EXPORT weft)
@@ -47,6 +45,7 @@ endfunction()
 function(weft_program name)
   cmake_parse_arguments(arg "" "" "SOURCES;LIBRARIES" ${ARGN})
   add_executable(${name} ${arg_SOURCES})
+  target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR})
   target_link_libraries(${name} PRIVATE ${arg_LIBRARIES} weft_options)
 endfunction()
 

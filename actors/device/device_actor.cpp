@@ -1,14 +1,14 @@
-#include <weft/actors/device/device_actor.hpp>
+#include "actors/device/device_actor.hpp"
 
 #include <chrono>
 #include <vector>
 
 #include <caf/all.hpp>
 
-#include <weft/actors/device/messages.hpp>
-#include <weft/actors/failure.hpp>
-#include <weft/actors/job_thread.hpp>
-#include <weft/actors/log.hpp>
+#include "actors/device/messages.hpp"
+#include "actors/process/failure.hpp"
+#include "actors/process/job_thread.hpp"
+#include "actors/process/log.hpp"
 
 namespace weft {
 namespace {

@@ -3,8 +3,8 @@
 
 #include <memory>
 
-#include <weft/actors/device/device_link.hpp>
-#include <weft/actors/system.hpp>
+#include "actors/device/device_link.hpp"
+#include "actors/link/system.hpp"
 
 namespace weft {
 

@@ -1,4 +1,4 @@
-#include <weft/actors/device/device_link.hpp>
+#include "actors/device/device_link.hpp"
 
 namespace weft {
 

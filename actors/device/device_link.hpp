@@ -9,8 +9,9 @@
 #include <mutex>
 #include <vector>
 
-#include <weft/actors/device/executor.hpp>
-#include <weft/spmd/tensor/metrics.hpp>
+#include <weft/metrics.hpp>
+
+#include "actors/device/cpu/executor.hpp"
 
 namespace weft {
 

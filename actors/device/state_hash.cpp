@@ -1,10 +1,10 @@
-#include <weft/actors/device/state_hash.hpp>
+#include "actors/device/state_hash.hpp"
 
 #include <algorithm>
 #include <array>
 #include <span>
 
-#include <weft/transport/format/envelope.hpp>
+#include "transport/format/envelope.hpp"
 
 namespace weft {
 namespace {

@@ -9,9 +9,10 @@
 #include <string>
 #include <vector>
 
-#include <weft/spmd/mesh/mesh.hpp>
-#include <weft/spmd/mesh/sharding.hpp>
-#include <weft/spmd/program/type.hpp>
+#include <weft/mesh.hpp>
+#include <weft/type.hpp>
+
+#include "spmd/mesh/sharding.hpp"
 
 namespace weft {
 

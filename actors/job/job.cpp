@@ -1,14 +1,15 @@
-#include <weft/actors/job/job.hpp>
+#include <weft/job.hpp>
 
 #include <future>
 #include <thread>
 #include <utility>
 
-#include <weft/actors/job/job_control.hpp>
-#include <weft/actors/job/job_request.hpp>
-#include <weft/actors/job/job_run.hpp>
-#include <weft/actors/job_thread.hpp>
-#include <weft/spmd/error.hpp>
+#include <weft/error.hpp>
+
+#include "actors/job/job_control.hpp"
+#include "actors/job/job_request.hpp"
+#include "actors/job/job_run.hpp"
+#include "actors/process/job_thread.hpp"
 
 namespace weft {
 

@@ -1,4 +1,4 @@
-#include <weft/actors/job/job_control.hpp>
+#include "actors/job/job_control.hpp"
 
 #include <utility>
 

@@ -9,8 +9,9 @@
 #include <string>
 #include <thread>
 
-#include <weft/actors/job/job.hpp>
-#include <weft/actors/wake_queue.hpp>
+#include <weft/job.hpp>
+
+#include "actors/process/wake_queue.hpp"
 
 namespace weft {
 

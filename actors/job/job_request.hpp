@@ -7,10 +7,10 @@
 #include <string>
 #include <vector>
 
-#include <weft/actors/job/worker_command.hpp>
-#include <weft/actors/protocol.hpp>
-#include <weft/actors/trainer/job_spec.hpp>
-#include <weft/actors/worker/worker.hpp>
+#include "actors/launch/worker_command.hpp"
+#include "actors/protocol/protocol.hpp"
+#include "actors/trainer/job_spec.hpp"
+#include "actors/worker/worker.hpp"
 
 namespace weft {
 

@@ -1,4 +1,4 @@
-#include <weft/actors/job/job_run.hpp>
+#include "actors/job/job_run.hpp"
 
 #include <poll.h>
 #include <unistd.h>
@@ -12,20 +12,20 @@
 #include <fstream>
 #include <thread>
 
-#include <weft/actors/job/launch_variables.hpp>
-#include <weft/actors/job/nameless_fit.hpp>
-#include <weft/actors/job/running_jobs.hpp>
-#include <weft/actors/job/signal_hub.hpp>
-#include <weft/actors/job/worker_processes.hpp>
-#include <weft/actors/job_thread.hpp>
-#include <weft/actors/log.hpp>
-#include <weft/actors/trainer/job_place.hpp>
-#include <weft/actors/trainer/run_folder.hpp>
-#include <weft/actors/trainer/stop_policy.hpp>
-#include <weft/actors/trainer/trainer_link.hpp>
-#include <weft/actors/wake_queue.hpp>
-#include <weft/actors/worker/stack_dump.hpp>
-#include <weft/transport/wait.hpp>
+#include "actors/data/run_folder.hpp"
+#include "actors/job/job_place.hpp"
+#include "actors/job/nameless_fit.hpp"
+#include "actors/job/running_jobs.hpp"
+#include "actors/launch/launch_variables.hpp"
+#include "actors/launch/worker_processes.hpp"
+#include "actors/process/job_thread.hpp"
+#include "actors/process/log.hpp"
+#include "actors/process/signal_hub.hpp"
+#include "actors/process/stack_dump.hpp"
+#include "actors/process/wake_queue.hpp"
+#include "actors/supervision/stop_policy.hpp"
+#include "actors/trainer/trainer_link.hpp"
+#include "transport/memory/wait.hpp"
 
 namespace weft {
 namespace {

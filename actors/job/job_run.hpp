@@ -3,9 +3,10 @@
 
 #include <functional>
 
-#include <weft/actors/job/job_control.hpp>
-#include <weft/actors/job/job_request.hpp>
-#include <weft/actors/trainer/result.hpp>
+#include <weft/result.hpp>
+
+#include "actors/job/job_control.hpp"
+#include "actors/job/job_request.hpp"
 
 namespace weft {
 

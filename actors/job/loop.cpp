@@ -1,4 +1,4 @@
-#include <weft/actors/job/loop.hpp>
+#include <weft/loop.hpp>
 
 #include <algorithm>
 #include <mutex>
@@ -7,9 +7,10 @@
 
 #include <fmt/ranges.h>
 
-#include <weft/actors/job/elf_object.hpp>
-#include <weft/actors/job/worker_entry.hpp>
-#include <weft/spmd/error.hpp>
+#include <weft/error.hpp>
+
+#include "actors/launch/worker_entry.hpp"
+#include "actors/process/elf_object.hpp"
 
 namespace weft {
 namespace {

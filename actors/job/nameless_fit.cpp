@@ -1,4 +1,4 @@
-#include <weft/actors/job/nameless_fit.hpp>
+#include "actors/job/nameless_fit.hpp"
 
 #include <cxxabi.h>
 #include <unistd.h>
@@ -14,12 +14,13 @@
 #include <thread>
 #include <vector>
 
-#include <weft/actors/job/elf_object.hpp>
-#include <weft/actors/job/worker_entry.hpp>
-#include <weft/actors/trainer/run_folder.hpp>
-#include <weft/actors/worker/worker.hpp>
-#include <weft/spmd/error.hpp>
-#include <weft/transport/format/envelope.hpp>
+#include <weft/error.hpp>
+
+#include "actors/data/run_folder.hpp"
+#include "actors/launch/worker_entry.hpp"
+#include "actors/process/elf_object.hpp"
+#include "actors/worker/worker.hpp"
+#include "transport/format/envelope.hpp"
 
 namespace weft {
 namespace {

@@ -5,11 +5,12 @@
 #include <string>
 #include <string_view>
 
-#include <weft/actors/protocol.hpp>
-#include <weft/actors/trainer/config.hpp>
-#include <weft/actors/trainer/result.hpp>
-#include <weft/actors/trainer/train_loop.hpp>
-#include <weft/actors/worker/environment.hpp>
+#include <weft/config.hpp>
+#include <weft/result.hpp>
+#include <weft/trainer.hpp>
+
+#include "actors/link/environment.hpp"
+#include "actors/protocol/protocol.hpp"
 
 namespace weft {
 

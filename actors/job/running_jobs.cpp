@@ -1,9 +1,9 @@
-#include <weft/actors/job/running_jobs.hpp>
+#include "actors/job/running_jobs.hpp"
 
 #include <cstdlib>
 #include <mutex>
 
-#include <weft/spmd/error.hpp>
+#include <weft/error.hpp>
 
 namespace weft {
 namespace {

@@ -1,4 +1,4 @@
-#include <weft/actors/trainer/hang_text.hpp>
+#include "actors/trainer/hang_text.hpp"
 
 #include <fmt/format.h>
 

@@ -3,9 +3,9 @@
 
 #include <string>
 
-#include <weft/actors/trainer/hang_watch.hpp>
-#include <weft/actors/trainer/job_spec.hpp>
-#include <weft/actors/trainer/sighting.hpp>
+#include "actors/protocol/sighting.hpp"
+#include "actors/supervision/hang_watch.hpp"
+#include "actors/trainer/job_spec.hpp"
 
 namespace weft {
 

@@ -1,4 +1,4 @@
-#include <weft/actors/trainer/job_spec.hpp>
+#include "actors/trainer/job_spec.hpp"
 
 namespace weft {
 

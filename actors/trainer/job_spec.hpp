@@ -6,10 +6,11 @@
 #include <optional>
 #include <string>
 
-#include <weft/actors/protocol.hpp>
-#include <weft/actors/tls.hpp>
-#include <weft/actors/trainer/recovery.hpp>
-#include <weft/spmd/mesh/mesh.hpp>
+#include <weft/mesh.hpp>
+#include <weft/tls.hpp>
+
+#include "actors/protocol/protocol.hpp"
+#include "actors/supervision/recovery.hpp"
 
 namespace weft {
 

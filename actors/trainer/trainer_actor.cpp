@@ -1,4 +1,4 @@
-#include <weft/actors/trainer/trainer_actor.hpp>
+#include "actors/trainer/trainer_actor.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -8,12 +8,12 @@
 
 #include <caf/all.hpp>
 
-#include <weft/actors/door.hpp>
-#include <weft/actors/log.hpp>
-#include <weft/actors/trainer/trainer_state_actor.hpp>
-#include <weft/actors/trainer/whereabouts.hpp>
-#include <weft/actors/worker/worker_actor.hpp>
-#include <weft/transport/commits.hpp>
+#include "actors/link/door.hpp"
+#include "actors/process/log.hpp"
+#include "actors/protocol/whereabouts.hpp"
+#include "actors/trainer/trainer_state_actor.hpp"
+#include "actors/worker/worker_actor.hpp"
+#include "transport/state/commits.hpp"
 
 namespace weft {
 namespace trainer_actor {

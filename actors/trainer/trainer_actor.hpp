@@ -1,9 +1,9 @@
 #pragma once
 /// The trainer's actor: carries out what JobState wants, and tells it what happens.
 
-#include <weft/actors/messages.hpp>
-#include <weft/actors/system.hpp>
-#include <weft/actors/trainer/trainer_link.hpp>
+#include "actors/link/messages.hpp"
+#include "actors/link/system.hpp"
+#include "actors/trainer/trainer_link.hpp"
 
 namespace weft {
 

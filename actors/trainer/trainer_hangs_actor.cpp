@@ -1,11 +1,11 @@
-#include <weft/actors/trainer/trainer_state_actor.hpp>
+#include "actors/trainer/trainer_state_actor.hpp"
 
 #include <chrono>
 
-#include <weft/actors/log.hpp>
-#include <weft/actors/trainer/failure_text.hpp>
-#include <weft/actors/trainer/hang_text.hpp>
-#include <weft/actors/trainer/whereabouts.hpp>
+#include "actors/process/log.hpp"
+#include "actors/protocol/failure_text.hpp"
+#include "actors/protocol/whereabouts.hpp"
+#include "actors/trainer/hang_text.hpp"
 
 namespace weft::trainer_actor {
 namespace {

@@ -6,12 +6,13 @@
 #include <optional>
 #include <string>
 
-#include <weft/actors/protocol.hpp>
-#include <weft/actors/trainer/job_spec.hpp>
-#include <weft/actors/trainer/result.hpp>
-#include <weft/actors/worker/worker_link.hpp>
-#include <weft/transport/board.hpp>
-#include <weft/transport/job_memory.hpp>
+#include <weft/result.hpp>
+
+#include "actors/protocol/protocol.hpp"
+#include "actors/runtime/worker_link.hpp"
+#include "actors/trainer/job_spec.hpp"
+#include "transport/board/board.hpp"
+#include "transport/job/job_memory.hpp"
 
 namespace weft {
 

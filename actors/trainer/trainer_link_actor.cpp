@@ -1,10 +1,10 @@
-#include <weft/actors/trainer/trainer_link.hpp>
+#include "actors/trainer/trainer_link.hpp"
 
 #include <caf/all.hpp>
 
-#include <weft/actors/log.hpp>
-#include <weft/actors/trainer/trainer_actor.hpp>
-#include <weft/actors/worker/worker_actor.hpp>
+#include "actors/process/log.hpp"
+#include "actors/trainer/trainer_actor.hpp"
+#include "actors/worker/worker_actor.hpp"
 
 namespace weft {
 namespace {

@@ -9,15 +9,15 @@
 
 #include <caf/all.hpp>
 
-#include <weft/actors/messages.hpp>
-#include <weft/actors/trainer/checkpoint_tally.hpp>
-#include <weft/actors/trainer/hang_watch.hpp>
-#include <weft/actors/trainer/job_state.hpp>
-#include <weft/actors/trainer/replica_check.hpp>
-#include <weft/actors/trainer/report_filter.hpp>
-#include <weft/actors/trainer/sighting.hpp>
-#include <weft/actors/trainer/trainer_link.hpp>
-#include <weft/actors/trainer/worker_group_actor.hpp>
+#include "actors/link/messages.hpp"
+#include "actors/protocol/sighting.hpp"
+#include "actors/supervision/checkpoint_tally.hpp"
+#include "actors/supervision/hang_watch.hpp"
+#include "actors/supervision/job_state.hpp"
+#include "actors/supervision/replica_check.hpp"
+#include "actors/supervision/report_filter.hpp"
+#include "actors/trainer/trainer_link.hpp"
+#include "actors/trainer/worker_group_actor.hpp"
 
 namespace weft::trainer_actor {
 

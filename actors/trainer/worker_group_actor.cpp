@@ -1,4 +1,4 @@
-#include <weft/actors/trainer/worker_group_actor.hpp>
+#include "actors/trainer/worker_group_actor.hpp"
 
 #include <algorithm>
 

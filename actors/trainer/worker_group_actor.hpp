@@ -4,8 +4,8 @@
 #include <map>
 #include <optional>
 
-#include <weft/actors/messages.hpp>
-#include <weft/actors/trainer/action.hpp>
+#include "actors/link/messages.hpp"
+#include "actors/supervision/action.hpp"
 
 namespace weft {
 

@@ -1,12 +1,12 @@
-#include <weft/actors/worker/term_watch.hpp>
+#include "actors/worker/term_watch.hpp"
 
 #include <poll.h>
 
 #include <cerrno>
 #include <csignal>
 
-#include <weft/actors/job_thread.hpp>
-#include <weft/actors/wake_queue.hpp>
+#include "actors/process/job_thread.hpp"
+#include "actors/process/wake_queue.hpp"
 
 namespace weft {
 namespace {

@@ -1,4 +1,4 @@
-#include <weft/actors/worker/worker.hpp>
+#include "actors/worker/worker.hpp"
 
 #include <unistd.h>
 
@@ -6,15 +6,16 @@
 #include <cstdlib>
 #include <optional>
 
-#include <weft/actors/failure.hpp>
-#include <weft/actors/log.hpp>
-#include <weft/actors/worker/preempted.hpp>
-#include <weft/actors/worker/report_log.hpp>
-#include <weft/actors/worker/stack_dump.hpp>
-#include <weft/actors/worker/term_watch.hpp>
-#include <weft/actors/worker/worker_context.hpp>
-#include <weft/actors/worker/worker_runtime.hpp>
-#include <weft/spmd/tensor/random.hpp>
+#include <weft/ops.hpp>
+#include <weft/train_context.hpp>
+
+#include "actors/data/report_log.hpp"
+#include "actors/process/failure.hpp"
+#include "actors/process/log.hpp"
+#include "actors/process/stack_dump.hpp"
+#include "actors/runtime/worker_runtime.hpp"
+#include "actors/worker/term_watch.hpp"
+#include "actors/worker/worker_context.hpp"
 
 namespace weft {
 namespace {

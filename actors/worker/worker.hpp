@@ -4,12 +4,13 @@
 #include <functional>
 #include <string>
 
-#include <weft/actors/trainer/config.hpp>
-#include <weft/actors/worker/environment.hpp>
-#include <weft/actors/worker/train_context.hpp>
-#include <weft/actors/worker/worker_link.hpp>
-#include <weft/transport/board.hpp>
-#include <weft/transport/job_memory.hpp>
+#include <weft/config.hpp>
+#include <weft/train_context.hpp>
+
+#include "actors/link/environment.hpp"
+#include "actors/runtime/worker_link.hpp"
+#include "transport/board/board.hpp"
+#include "transport/job/job_memory.hpp"
 
 namespace weft {
 

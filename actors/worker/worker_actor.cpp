@@ -1,10 +1,11 @@
-#include <weft/actors/worker/worker_actor.hpp>
+#include "actors/worker/worker_actor.hpp"
 
 #include <caf/all.hpp>
 
-#include <weft/actors/device/device_actor.hpp>
-#include <weft/actors/log.hpp>
-#include <weft/spmd/error.hpp>
+#include <weft/error.hpp>
+
+#include "actors/device/device_actor.hpp"
+#include "actors/process/log.hpp"
 
 namespace weft {
 namespace {

@@ -3,8 +3,8 @@
 
 #include <memory>
 
-#include <weft/actors/system.hpp>
-#include <weft/actors/worker/worker_link.hpp>
+#include "actors/link/system.hpp"
+#include "actors/runtime/worker_link.hpp"
 
 namespace weft {
 

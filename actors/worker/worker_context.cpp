@@ -1,14 +1,15 @@
-#include <weft/actors/worker/worker_context.hpp>
+#include "actors/worker/worker_context.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <utility>
 
-#include <weft/actors/log.hpp>
-#include <weft/actors/trainer/run_folder.hpp>
-#include <weft/spmd/error.hpp>
-#include <weft/spmd/tensor/node.hpp>
+#include <weft/error.hpp>
+
+#include "actors/data/run_folder.hpp"
+#include "actors/process/log.hpp"
+#include "spmd/tensor/node.hpp"
 
 namespace weft {
 namespace {

@@ -5,11 +5,12 @@
 #include <string>
 #include <vector>
 
-#include <weft/actors/protocol.hpp>
-#include <weft/actors/worker/report_log.hpp>
-#include <weft/actors/worker/train_context.hpp>
-#include <weft/actors/worker/worker_link.hpp>
-#include <weft/actors/worker/worker_runtime.hpp>
+#include <weft/train_context.hpp>
+
+#include "actors/data/report_log.hpp"
+#include "actors/protocol/protocol.hpp"
+#include "actors/runtime/worker_link.hpp"
+#include "actors/runtime/worker_runtime.hpp"
 
 namespace weft {
 

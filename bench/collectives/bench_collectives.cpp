@@ -14,11 +14,12 @@
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
-#include <weft/bench/collectives/chart.hpp>
-#include <weft/bench/collectives/implementations.hpp>
-#include <weft/bench/collectives/measure.hpp>
-#include <weft/bench/collectives/report.hpp>
-#include <weft/spmd/error.hpp>
+#include <weft/error.hpp>
+
+#include "bench/collectives/chart.hpp"
+#include "bench/collectives/implementations.hpp"
+#include "bench/collectives/measure.hpp"
+#include "bench/collectives/report.hpp"
 
 namespace {
 

@@ -1,4 +1,4 @@
-#include <weft/bench/collectives/chart.hpp>
+#include "bench/collectives/chart.hpp"
 
 #include <algorithm>
 #include <array>

@@ -4,7 +4,7 @@
 #include <span>
 #include <string>
 
-#include <weft/bench/collectives/measure.hpp>
+#include "bench/collectives/measure.hpp"
 
 namespace weft::bench {
 

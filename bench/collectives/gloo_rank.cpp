@@ -21,9 +21,10 @@
 #include <gloo/rendezvous/file_store.h>
 #include <gloo/transport/tcp/device.h>
 
-#include <weft/bench/collectives/private_buffers.hpp>
-#include <weft/bench/collectives/rank.hpp>
-#include <weft/spmd/error.hpp>
+#include <weft/error.hpp>
+
+#include "bench/collectives/private_buffers.hpp"
+#include "bench/collectives/rank.hpp"
 
 namespace {
 

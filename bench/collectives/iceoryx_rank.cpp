@@ -9,9 +9,10 @@
 #include <iceoryx_posh/popo/untyped_subscriber.hpp>
 #include <iceoryx_posh/runtime/posh_runtime.hpp>
 
-#include <weft/bench/collectives/rank.hpp>
-#include <weft/spmd/error.hpp>
-#include <weft/transport/wait.hpp>
+#include <weft/error.hpp>
+
+#include "bench/collectives/rank.hpp"
+#include "transport/memory/wait.hpp"
 
 namespace {
 

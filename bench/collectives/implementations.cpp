@@ -1,4 +1,4 @@
-#include <weft/bench/collectives/implementations.hpp>
+#include "bench/collectives/implementations.hpp"
 
 #include <unistd.h>
 
@@ -7,9 +7,10 @@
 
 #include <fmt/format.h>
 
-#include <weft/bench/collectives/rank.hpp>
-#include <weft/spmd/error.hpp>
-#include <weft/transport/job_memory.hpp>
+#include <weft/error.hpp>
+
+#include "bench/collectives/rank.hpp"
+#include "transport/job/job_memory.hpp"
 
 namespace weft::bench {
 namespace {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include <weft/bench/collectives/team.hpp>
+#include "bench/collectives/team.hpp"
 
 namespace weft::bench {
 

@@ -1,4 +1,4 @@
-#include <weft/bench/collectives/limit_loops.hpp>
+#include "bench/collectives/limit_loops.hpp"
 
 #include <algorithm>
 #include <array>

@@ -16,11 +16,11 @@
 #include <cstring>
 #include <vector>
 
-#include <weft/bench/collectives/limit_loops.hpp>
-#include <weft/bench/collectives/rank.hpp>
-#include <weft/transport/copy.hpp>
-#include <weft/transport/job_memory.hpp>
-#include <weft/transport/wait.hpp>
+#include "bench/collectives/limit_loops.hpp"
+#include "bench/collectives/rank.hpp"
+#include "transport/job/job_memory.hpp"
+#include "transport/memory/wait.hpp"
+#include "transport/reduce/copy.hpp"
 
 namespace {
 

@@ -1,12 +1,13 @@
-#include <weft/bench/collectives/measure.hpp>
+#include "bench/collectives/measure.hpp"
 
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <ranges>
 
-#include <weft/bench/collectives/rank.hpp>
-#include <weft/spmd/error.hpp>
+#include <weft/error.hpp>
+
+#include "bench/collectives/rank.hpp"
 
 namespace weft::bench {
 namespace {

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include <weft/bench/collectives/team.hpp>
+#include "bench/collectives/team.hpp"
 
 namespace weft::bench {
 

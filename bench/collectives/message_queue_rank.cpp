@@ -9,7 +9,7 @@
 
 #include <boost/interprocess/ipc/message_queue.hpp>
 
-#include <weft/bench/collectives/rank.hpp>
+#include "bench/collectives/rank.hpp"
 
 namespace {
 

@@ -4,8 +4,8 @@
 
 #include <array>
 
-#include <weft/bench/collectives/private_buffers.hpp>
-#include <weft/bench/collectives/rank.hpp>
+#include "bench/collectives/private_buffers.hpp"
+#include "bench/collectives/rank.hpp"
 
 namespace {
 

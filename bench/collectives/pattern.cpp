@@ -1,4 +1,4 @@
-#include <weft/bench/collectives/pattern.hpp>
+#include "bench/collectives/pattern.hpp"
 
 #include <algorithm>
 #include <array>

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <span>
 
-#include <weft/bench/collectives/protocol.hpp>
+#include "bench/collectives/protocol.hpp"
 
 namespace weft::bench {
 

@@ -7,7 +7,7 @@
 #include <memory>
 #include <new>
 
-#include <weft/bench/collectives/rank.hpp>
+#include "bench/collectives/rank.hpp"
 
 namespace weft::bench {
 

@@ -1,4 +1,4 @@
-#include <weft/bench/collectives/process.hpp>
+#include "bench/collectives/process.hpp"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -18,7 +18,7 @@
 #include <filesystem>
 #include <thread>
 
-#include <weft/spmd/error.hpp>
+#include <weft/error.hpp>
 
 namespace weft::bench {
 namespace {

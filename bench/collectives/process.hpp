@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include <weft/bench/collectives/protocol.hpp>
+#include "bench/collectives/protocol.hpp"
 
 namespace weft::bench {
 

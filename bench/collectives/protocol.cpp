@@ -1,4 +1,4 @@
-#include <weft/bench/collectives/protocol.hpp>
+#include "bench/collectives/protocol.hpp"
 
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -11,7 +11,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include <weft/spmd/error.hpp>
+#include <weft/error.hpp>
 
 namespace weft::bench {
 namespace {

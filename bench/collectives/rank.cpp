@@ -1,4 +1,4 @@
-#include <weft/bench/collectives/rank.hpp>
+#include "bench/collectives/rank.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -10,9 +10,10 @@
 
 #include <nlohmann/json.hpp>
 
-#include <weft/bench/collectives/pattern.hpp>
-#include <weft/bench/cores.hpp>
-#include <weft/spmd/error.hpp>
+#include <weft/error.hpp>
+
+#include "bench/collectives/pattern.hpp"
+#include "bench/cores.hpp"
 
 namespace weft::bench {
 namespace {

@@ -7,7 +7,7 @@
 #include <span>
 #include <string>
 
-#include <weft/bench/collectives/protocol.hpp>
+#include "bench/collectives/protocol.hpp"
 
 namespace weft::bench {
 

@@ -1,11 +1,11 @@
-#include <weft/bench/collectives/report.hpp>
+#include "bench/collectives/report.hpp"
 
 #include <cstdio>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include <weft/bench/machine.hpp>
+#include "bench/machine.hpp"
 
 namespace weft::bench {
 namespace {

@@ -6,7 +6,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
-#include <weft/bench/collectives/measure.hpp>
+#include "bench/collectives/measure.hpp"
 
 namespace weft::bench {
 

@@ -1,4 +1,4 @@
-#include <weft/bench/collectives/team.hpp>
+#include "bench/collectives/team.hpp"
 
 #include <unistd.h>
 
@@ -7,8 +7,9 @@
 
 #include <nlohmann/json.hpp>
 
-#include <weft/spmd/error.hpp>
-#include <weft/transport/job_memory.hpp>
+#include <weft/error.hpp>
+
+#include "transport/job/job_memory.hpp"
 
 namespace weft::bench {
 namespace {

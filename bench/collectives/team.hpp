@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include <weft/bench/collectives/process.hpp>
-#include <weft/bench/collectives/protocol.hpp>
+#include "bench/collectives/process.hpp"
+#include "bench/collectives/protocol.hpp"
 
 namespace weft::bench {
 

@@ -4,9 +4,9 @@
 #include <optional>
 #include <string>
 
-#include <weft/bench/collectives/rank.hpp>
-#include <weft/transport/channel.hpp>
-#include <weft/transport/communicator.hpp>
+#include "bench/collectives/rank.hpp"
+#include "transport/channel/channel.hpp"
+#include "transport/collectives/communicator.hpp"
 
 namespace {
 

@@ -11,10 +11,10 @@
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
-#include <weft/bench/machine.hpp>
-#include <weft/bench/recovery/losses.hpp>
-#include <weft/bench/recovery/torch_job.hpp>
-#include <weft/bench/recovery/training.hpp>
+#include "bench/machine.hpp"
+#include "bench/recovery/losses.hpp"
+#include "bench/recovery/torch_job.hpp"
+#include "bench/recovery/training.hpp"
 
 namespace {
 

@@ -13,9 +13,10 @@
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
-#include <weft/bench/collectives/process.hpp>
-#include <weft/bench/machine.hpp>
-#include <weft/spmd/error.hpp>
+#include <weft/error.hpp>
+
+#include "bench/collectives/process.hpp"
+#include "bench/machine.hpp"
 
 namespace {
 

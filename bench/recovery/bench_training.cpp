@@ -8,7 +8,7 @@
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
-#include <weft/bench/recovery/training.hpp>
+#include "bench/recovery/training.hpp"
 
 int main(int argc, char** argv) {
   weft::bench::Training training;

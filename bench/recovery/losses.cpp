@@ -1,4 +1,4 @@
-#include <weft/bench/recovery/losses.hpp>
+#include "bench/recovery/losses.hpp"
 
 #include <signal.h>
 
@@ -6,11 +6,12 @@
 #include <chrono>
 #include <random>
 
-#include <weft/actors/trainer/result.hpp>
-#include <weft/spmd/error.hpp>
-#include <weft/transport/board.hpp>
-#include <weft/transport/commits.hpp>
-#include <weft/transport/job_memory.hpp>
+#include <weft/error.hpp>
+#include <weft/result.hpp>
+
+#include "transport/board/board.hpp"
+#include "transport/job/job_memory.hpp"
+#include "transport/state/commits.hpp"
 
 namespace weft::bench {
 namespace {

@@ -7,7 +7,7 @@
 #include <thread>
 #include <vector>
 
-#include <weft/actors/trainer/config.hpp>
+#include <weft/config.hpp>
 
 namespace weft::bench {
 

@@ -1,4 +1,4 @@
-#include <weft/bench/recovery/torch_job.hpp>
+#include "bench/recovery/torch_job.hpp"
 
 #include <signal.h>
 
@@ -11,8 +11,9 @@
 #include <sstream>
 #include <thread>
 
-#include <weft/bench/collectives/process.hpp>
-#include <weft/spmd/error.hpp>
+#include <weft/error.hpp>
+
+#include "bench/collectives/process.hpp"
 
 namespace weft::bench {
 namespace {

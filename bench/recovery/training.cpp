@@ -1,4 +1,4 @@
-#include <weft/bench/recovery/training.hpp>
+#include "bench/recovery/training.hpp"
 
 #include <algorithm>
 #include <chrono>

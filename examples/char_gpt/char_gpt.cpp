@@ -12,10 +12,10 @@
 
 #include <weft/weft.hpp>
 
-#include <weft/examples/char_gpt/text.hpp>
-#include <weft/examples/common/checkpoint.hpp>
-#include <weft/examples/common/layout.hpp>
-#include <weft/examples/common/report.hpp>
+#include "examples/char_gpt/text.hpp"
+#include "examples/common/checkpoint.hpp"
+#include "examples/common/layout.hpp"
+#include "examples/common/report.hpp"
 
 namespace {
 

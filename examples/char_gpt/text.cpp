@@ -1,4 +1,4 @@
-#include <weft/examples/char_gpt/text.hpp>
+#include "examples/char_gpt/text.hpp"
 
 #include <algorithm>
 #include <fstream>
@@ -6,7 +6,7 @@
 #include <random>
 #include <set>
 
-#include <weft/spmd/error.hpp>
+#include <weft/error.hpp>
 
 namespace char_gpt {
 

@@ -1,4 +1,4 @@
-#include <weft/examples/common/batches.hpp>
+#include "examples/common/batches.hpp"
 
 #include <algorithm>
 #include <numeric>

@@ -1,4 +1,4 @@
-#include <weft/examples/common/checkpoint.hpp>
+#include "examples/common/checkpoint.hpp"
 
 #include <filesystem>
 #include <fstream>

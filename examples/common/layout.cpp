@@ -1,4 +1,4 @@
-#include <weft/examples/common/layout.hpp>
+#include "examples/common/layout.hpp"
 
 #include <cstdint>
 

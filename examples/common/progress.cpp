@@ -1,4 +1,4 @@
-#include <weft/examples/common/progress.hpp>
+#include "examples/common/progress.hpp"
 
 #include <unistd.h>
 
@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include <weft/actors/trainer/result.hpp>
+#include <weft/result.hpp>
 
 namespace examples {
 

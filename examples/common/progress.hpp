@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include <weft/actors/trainer/config.hpp>
+#include <weft/config.hpp>
 
 namespace examples {
 

@@ -1,4 +1,4 @@
-#include <weft/examples/common/report.hpp>
+#include "examples/common/report.hpp"
 
 #include <algorithm>
 #include <cstddef>

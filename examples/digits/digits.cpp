@@ -10,12 +10,12 @@
 
 #include <weft/weft.hpp>
 
-#include <weft/examples/common/batches.hpp>
-#include <weft/examples/common/checkpoint.hpp>
-#include <weft/examples/common/layout.hpp>
-#include <weft/examples/common/progress.hpp>
-#include <weft/examples/common/report.hpp>
-#include <weft/examples/digits/digits_data.hpp>
+#include "examples/common/batches.hpp"
+#include "examples/common/checkpoint.hpp"
+#include "examples/common/layout.hpp"
+#include "examples/common/progress.hpp"
+#include "examples/common/report.hpp"
+#include "examples/digits/digits_data.hpp"
 
 namespace {
 

@@ -1,4 +1,4 @@
-#include <weft/examples/digits/digits_data.hpp>
+#include "examples/digits/digits_data.hpp"
 
 #include <algorithm>
 #include <charconv>
@@ -7,7 +7,7 @@
 #include <numeric>
 #include <random>
 
-#include <weft/spmd/error.hpp>
+#include <weft/error.hpp>
 
 namespace digits {
 namespace {

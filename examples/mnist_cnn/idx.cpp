@@ -1,10 +1,10 @@
-#include <weft/examples/mnist_cnn/idx.hpp>
+#include "examples/mnist_cnn/idx.hpp"
 
 #include <algorithm>
 #include <fstream>
 #include <iterator>
 
-#include <weft/spmd/error.hpp>
+#include <weft/error.hpp>
 
 namespace mnist {
 namespace {

@@ -1,4 +1,4 @@
-#include <weft/spmd/mesh/hybrid_mesh.hpp>
+#include "spmd/mesh/hybrid_mesh.hpp"
 
 #include <functional>
 #include <numeric>

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include <weft/spmd/mesh/mesh.hpp>
+#include <weft/mesh.hpp>
 
 namespace weft {
 

@@ -1,4 +1,4 @@
-#include <weft/spmd/mesh/mesh.hpp>
+#include <weft/mesh.hpp>
 
 #include <algorithm>
 #include <numeric>

@@ -1,4 +1,4 @@
-#include <weft/spmd/mesh/partition_spec.hpp>
+#include <weft/partition_spec.hpp>
 
 namespace weft {
 

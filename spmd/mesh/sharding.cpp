@@ -1,4 +1,4 @@
-#include <weft/spmd/mesh/sharding.hpp>
+#include "spmd/mesh/sharding.hpp"
 
 #include <fmt/ranges.h>
 
@@ -30,15 +30,6 @@ std::string atoms_text(const Mesh& mesh, AtomList atoms) {
 }
 
 }  // namespace
-
-std::string_view to_string(ReduceKind kind) noexcept {
-  switch (kind) {
-    case ReduceKind::add: return "add";
-    case ReduceKind::max: return "max";
-    case ReduceKind::min: return "min";
-  }
-  return "unknown";
-}
 
 Sharding Sharding::open(int num_dims) {
   Sharding sharding;

@@ -10,17 +10,12 @@
 #include <string_view>
 #include <vector>
 
-#include <weft/spmd/mesh/atom.hpp>
-#include <weft/spmd/mesh/mesh.hpp>
-#include <weft/spmd/mesh/partition_spec.hpp>
+#include <weft/atom.hpp>
+#include <weft/mesh.hpp>
+#include <weft/partition_spec.hpp>
+#include <weft/type.hpp>
 
 namespace weft {
-
-inline constexpr int kDimCountMax = 6;
-
-enum class ReduceKind : std::uint8_t { add, max, min };
-/// "add", "max", "min".
-std::string_view to_string(ReduceKind kind) noexcept;
 
 /// The atoms in the dims, in `unreduced` and in `replicated` are disjoint.
 struct Sharding {

@@ -1,4 +1,4 @@
-#include <weft/spmd/mesh/topology.hpp>
+#include <weft/mesh.hpp>
 
 #include <algorithm>
 #include <charconv>

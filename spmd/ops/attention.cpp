@@ -7,10 +7,10 @@
 #include <numeric>
 #include <tuple>
 
-#include <weft/spmd/ops/attribute_views.hpp>
-#include <weft/spmd/ops/elements.hpp>
-#include <weft/spmd/ops/rows.hpp>
-#include <weft/spmd/ops/softmax.hpp>
+#include "spmd/ops/attribute_views.hpp"
+#include "spmd/ops/elements.hpp"
+#include "spmd/ops/rows.hpp"
+#include "spmd/ops/softmax.hpp"
 
 namespace weft {
 namespace {

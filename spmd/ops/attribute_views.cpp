@@ -1,4 +1,4 @@
-#include <weft/spmd/ops/attribute_views.hpp>
+#include "spmd/ops/attribute_views.hpp"
 
 #include <algorithm>
 #include <bit>

@@ -6,8 +6,9 @@
 #include <span>
 #include <vector>
 
-#include <weft/spmd/ops/attributes.hpp>
-#include <weft/spmd/program/type.hpp>
+#include <weft/type.hpp>
+
+#include "spmd/ops/attributes.hpp"
 
 namespace weft {
 

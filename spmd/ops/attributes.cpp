@@ -1,4 +1,4 @@
-#include <weft/spmd/ops/attributes.hpp>
+#include "spmd/ops/attributes.hpp"
 
 #include <algorithm>
 

@@ -8,10 +8,15 @@
 #include <span>
 #include <string_view>
 
-#include <weft/spmd/mesh/sharding.hpp>
-#include <weft/spmd/program/type.hpp>
+#include <weft/type.hpp>
+
+#include "spmd/base/inplace_vector.hpp"
+#include "spmd/mesh/sharding.hpp"
 
 namespace weft {
+
+/// Numbers of dims.
+using DimList = InplaceVector<std::int64_t, kDimCountMax>;
 
 using Words = std::span<const std::int64_t>;
 

@@ -1,10 +1,10 @@
-#include <weft/spmd/ops/builder.hpp>
+#include "spmd/ops/builder.hpp"
 
 #include <algorithm>
 
-#include <weft/spmd/ops/row.hpp>
-#include <weft/spmd/program/element.hpp>
-#include <weft/spmd/rules/custom_rule.hpp>
+#include "spmd/ops/row.hpp"
+#include "spmd/program/element.hpp"
+#include "spmd/rules/custom_rule.hpp"
 
 namespace weft {
 namespace {

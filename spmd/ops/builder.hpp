@@ -7,9 +7,9 @@
 #include <string_view>
 #include <vector>
 
-#include <weft/spmd/ops/attribute_views.hpp>
-#include <weft/spmd/program/program.hpp>
-#include <weft/spmd/program/window.hpp>
+#include "spmd/ops/attribute_views.hpp"
+#include "spmd/program/program.hpp"
+#include "spmd/program/window.hpp"
 
 namespace weft {
 

@@ -1,8 +1,8 @@
 /// Family: collectives, which stand in chips' programs alone. Atoms: those of the axes along which
 /// the chips of a group differ.
 
-#include <weft/spmd/ops/elements.hpp>
-#include <weft/spmd/ops/rows.hpp>
+#include "spmd/ops/elements.hpp"
+#include "spmd/ops/rows.hpp"
 
 namespace weft {
 namespace {

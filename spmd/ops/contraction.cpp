@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <array>
 
-#include <weft/spmd/ops/attribute_views.hpp>
-#include <weft/spmd/ops/builder.hpp>
-#include <weft/spmd/ops/elements.hpp>
-#include <weft/spmd/ops/rows.hpp>
+#include "spmd/ops/attribute_views.hpp"
+#include "spmd/ops/builder.hpp"
+#include "spmd/ops/elements.hpp"
+#include "spmd/ops/rows.hpp"
 
 namespace weft {
 namespace {

@@ -2,9 +2,9 @@
 
 #include <cmath>
 
-#include <weft/spmd/ops/builder.hpp>
-#include <weft/spmd/ops/elements.hpp>
-#include <weft/spmd/ops/rows.hpp>
+#include "spmd/ops/builder.hpp"
+#include "spmd/ops/elements.hpp"
+#include "spmd/ops/rows.hpp"
 
 namespace weft {
 namespace {

@@ -5,8 +5,8 @@
 #include <span>
 #include <vector>
 
-#include <weft/spmd/ops/attributes.hpp>
-#include <weft/spmd/program/program.hpp>
+#include "spmd/ops/attributes.hpp"
+#include "spmd/program/program.hpp"
 
 namespace weft {
 

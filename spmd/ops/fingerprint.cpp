@@ -1,9 +1,9 @@
-#include <weft/spmd/ops/fingerprint.hpp>
+#include "spmd/ops/fingerprint.hpp"
 
 #include <bit>
 #include <span>
 
-#include <weft/spmd/ops/row.hpp>
+#include "spmd/ops/row.hpp"
 
 namespace weft {
 namespace {

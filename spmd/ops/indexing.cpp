@@ -4,10 +4,10 @@
 #include <optional>
 #include <vector>
 
-#include <weft/spmd/ops/builder.hpp>
-#include <weft/spmd/ops/elements.hpp>
-#include <weft/spmd/ops/rows.hpp>
-#include <weft/spmd/program/index_check.hpp>
+#include "spmd/ops/builder.hpp"
+#include "spmd/ops/elements.hpp"
+#include "spmd/ops/rows.hpp"
+#include "spmd/program/index_check.hpp"
 
 namespace weft {
 namespace {

@@ -1,6 +1,6 @@
-#include <weft/spmd/ops/infer.hpp>
+#include "spmd/ops/infer.hpp"
 
-#include <weft/spmd/ops/row.hpp>
+#include "spmd/ops/row.hpp"
 
 namespace weft {
 namespace {

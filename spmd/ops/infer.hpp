@@ -9,11 +9,12 @@
 
 #include <fmt/ranges.h>
 
-#include <weft/spmd/error.hpp>
-#include <weft/spmd/mesh/mesh.hpp>
-#include <weft/spmd/ops/attributes.hpp>
-#include <weft/spmd/program/op_kind.hpp>
-#include <weft/spmd/program/type.hpp>
+#include <weft/error.hpp>
+#include <weft/mesh.hpp>
+#include <weft/type.hpp>
+
+#include "spmd/ops/attributes.hpp"
+#include "spmd/program/op_kind.hpp"
 
 namespace weft {
 

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
-#include <weft/spmd/ops/elements.hpp>
-#include <weft/spmd/ops/rows.hpp>
-#include <weft/spmd/program/element.hpp>
-#include <weft/spmd/program/philox.hpp>
+#include "spmd/ops/elements.hpp"
+#include "spmd/ops/rows.hpp"
+#include "spmd/program/element.hpp"
+#include "spmd/program/philox.hpp"
 
 namespace weft {
 namespace {

@@ -1,9 +1,10 @@
 #include <array>
 #include <cmath>
 
-#include <weft/spmd/error.hpp>
-#include <weft/spmd/ops/builder.hpp>
-#include <weft/spmd/ops/rows.hpp>
+#include <weft/error.hpp>
+
+#include "spmd/ops/builder.hpp"
+#include "spmd/ops/rows.hpp"
 
 namespace weft {
 constexpr std::array<const OpRow*, kOpNumberMax> kRows = [] {

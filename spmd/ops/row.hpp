@@ -10,9 +10,10 @@
 #include <string_view>
 #include <vector>
 
-#include <weft/spmd/error.hpp>
-#include <weft/spmd/ops/infer.hpp>
-#include <weft/spmd/ops/row_fields.hpp>
+#include <weft/error.hpp>
+
+#include "spmd/ops/infer.hpp"
+#include "spmd/ops/row_fields.hpp"
 
 namespace weft {
 

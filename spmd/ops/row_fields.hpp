@@ -7,10 +7,10 @@
 #include <span>
 #include <vector>
 
-#include <weft/spmd/ops/attributes.hpp>
-#include <weft/spmd/ops/evaluation.hpp>
-#include <weft/spmd/program/program.hpp>
-#include <weft/spmd/rules/rule_reader.hpp>
+#include "spmd/ops/attributes.hpp"
+#include "spmd/ops/evaluation.hpp"
+#include "spmd/program/program.hpp"
+#include "spmd/rules/rule_reader.hpp"
 
 namespace weft {
 

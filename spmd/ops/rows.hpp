@@ -1,7 +1,7 @@
 #pragma once
 /// A row for each op of the list, in its family's file.
 
-#include <weft/spmd/ops/row.hpp>
+#include "spmd/ops/row.hpp"
 
 namespace weft::rows {
 

@@ -3,8 +3,8 @@
 
 #include <span>
 
-#include <weft/spmd/ops/builder.hpp>
-#include <weft/spmd/ops/row.hpp>
+#include "spmd/ops/builder.hpp"
+#include "spmd/ops/row.hpp"
 
 namespace weft {
 

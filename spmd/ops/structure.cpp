@@ -1,11 +1,11 @@
 /// Family: what changes no element, and what the program brings itself.
 
-#include <weft/spmd/ops/builder.hpp>
-#include <weft/spmd/ops/elements.hpp>
-#include <weft/spmd/ops/rows.hpp>
-#include <weft/spmd/program/custom_call.hpp>
-#include <weft/spmd/program/element.hpp>
-#include <weft/spmd/rules/custom_rule.hpp>
+#include "spmd/ops/builder.hpp"
+#include "spmd/ops/elements.hpp"
+#include "spmd/ops/rows.hpp"
+#include "spmd/program/custom_function.hpp"
+#include "spmd/program/element.hpp"
+#include "spmd/rules/custom_rule.hpp"
 
 namespace weft {
 namespace {

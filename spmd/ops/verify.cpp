@@ -1,9 +1,9 @@
-#include <weft/spmd/ops/verify.hpp>
+#include "spmd/ops/verify.hpp"
 
 #include <algorithm>
 
-#include <weft/spmd/ops/row.hpp>
-#include <weft/spmd/rules/custom_rule.hpp>
+#include "spmd/ops/row.hpp"
+#include "spmd/rules/custom_rule.hpp"
 
 namespace weft {
 namespace {

@@ -1,8 +1,9 @@
 #pragma once
 /// Structural checks of a Program.
 
-#include <weft/spmd/mesh/mesh.hpp>
-#include <weft/spmd/program/program.hpp>
+#include <weft/mesh.hpp>
+
+#include "spmd/program/program.hpp"
 
 namespace weft {
 

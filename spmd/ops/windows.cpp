@@ -4,10 +4,10 @@
 #include <cmath>
 #include <limits>
 
-#include <weft/spmd/ops/builder.hpp>
-#include <weft/spmd/ops/elements.hpp>
-#include <weft/spmd/ops/rows.hpp>
-#include <weft/spmd/program/window_axes.hpp>
+#include "spmd/ops/builder.hpp"
+#include "spmd/ops/elements.hpp"
+#include "spmd/ops/rows.hpp"
+#include "spmd/program/window_axes.hpp"
 
 namespace weft {
 

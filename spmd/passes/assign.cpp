@@ -1,12 +1,12 @@
-#include <weft/spmd/passes/assign.hpp>
+#include "spmd/passes/assign.hpp"
 
 #include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <tuple>
 
-#include <weft/spmd/passes/reshard.hpp>
-#include <weft/spmd/program/word_hash.hpp>
+#include "spmd/passes/reshard.hpp"
+#include "spmd/program/word_hash.hpp"
 
 namespace weft {
 namespace {

@@ -5,7 +5,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include <weft/spmd/passes/factors.hpp>
+#include "spmd/passes/factors.hpp"
 
 namespace weft {
 

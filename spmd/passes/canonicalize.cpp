@@ -1,11 +1,11 @@
-#include <weft/spmd/passes/canonicalize.hpp>
+#include "spmd/passes/canonicalize.hpp"
 
 #include <algorithm>
 #include <map>
 #include <unordered_map>
 
-#include <weft/spmd/ops/row.hpp>
-#include <weft/spmd/program/word_hash.hpp>
+#include "spmd/ops/row.hpp"
+#include "spmd/program/word_hash.hpp"
 
 namespace weft {
 namespace {

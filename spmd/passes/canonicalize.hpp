@@ -1,7 +1,7 @@
 #pragma once
 /// Clean-up of a program: of a global one before it is partitioned, of a chip's after that.
 
-#include <weft/spmd/program/program.hpp>
+#include "spmd/program/program.hpp"
 
 namespace weft {
 

@@ -1,9 +1,9 @@
-#include <weft/spmd/passes/expand.hpp>
+#include "spmd/passes/expand.hpp"
 
 #include <algorithm>
 
-#include <weft/spmd/ops/builder.hpp>
-#include <weft/spmd/passes/factors.hpp>
+#include "spmd/ops/builder.hpp"
+#include "spmd/passes/factors.hpp"
 
 namespace weft {
 namespace {

@@ -5,8 +5,8 @@
 #include <span>
 #include <vector>
 
-#include <weft/spmd/mesh/sharding.hpp>
-#include <weft/spmd/program/program.hpp>
+#include "spmd/mesh/sharding.hpp"
+#include "spmd/program/program.hpp"
 
 namespace weft {
 

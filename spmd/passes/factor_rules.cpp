@@ -1,8 +1,8 @@
-#include <weft/spmd/passes/factor_rules.hpp>
+#include "spmd/passes/factor_rules.hpp"
 
 #include <algorithm>
 
-#include <weft/spmd/program/word_hash.hpp>
+#include "spmd/program/word_hash.hpp"
 
 namespace weft {
 

@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <unordered_map>
 
-#include <weft/spmd/passes/factors.hpp>
+#include "spmd/passes/factors.hpp"
 
 namespace weft {
 

@@ -1,4 +1,4 @@
-#include <weft/spmd/passes/factors.hpp>
+#include "spmd/passes/factors.hpp"
 
 namespace weft {
 

@@ -1,4 +1,4 @@
-#include <weft/spmd/passes/grad.hpp>
+#include "spmd/passes/grad.hpp"
 
 #include <algorithm>
 #include <array>
@@ -7,8 +7,9 @@
 #include <unordered_map>
 #include <utility>
 
-#include <weft/spmd/error.hpp>
-#include <weft/spmd/ops/attribute_views.hpp>
+#include <weft/error.hpp>
+
+#include "spmd/ops/attribute_views.hpp"
 
 namespace weft {
 namespace {

@@ -1,4 +1,4 @@
-#include <weft/spmd/passes/pad_uneven.hpp>
+#include "spmd/passes/pad_uneven.hpp"
 
 #include <algorithm>
 #include <array>
@@ -7,12 +7,12 @@
 #include <numeric>
 #include <tuple>
 
-#include <weft/spmd/ops/builder.hpp>
-#include <weft/spmd/ops/elements.hpp>
-#include <weft/spmd/ops/infer.hpp>
-#include <weft/spmd/passes/canonicalize.hpp>
-#include <weft/spmd/passes/expand.hpp>
-#include <weft/spmd/passes/factors.hpp>
+#include "spmd/ops/builder.hpp"
+#include "spmd/ops/elements.hpp"
+#include "spmd/ops/infer.hpp"
+#include "spmd/passes/canonicalize.hpp"
+#include "spmd/passes/expand.hpp"
+#include "spmd/passes/factors.hpp"
 
 namespace weft {
 namespace {

@@ -1,13 +1,13 @@
-#include <weft/spmd/passes/partition.hpp>
+#include "spmd/passes/partition.hpp"
 
 #include <algorithm>
 #include <optional>
 #include <utility>
 
-#include <weft/spmd/ops/builder.hpp>
-#include <weft/spmd/passes/assign.hpp>
-#include <weft/spmd/passes/factor_rules.hpp>
-#include <weft/spmd/passes/reshard.hpp>
+#include "spmd/ops/builder.hpp"
+#include "spmd/passes/assign.hpp"
+#include "spmd/passes/factor_rules.hpp"
+#include "spmd/passes/reshard.hpp"
 
 namespace weft {
 namespace {

@@ -1,11 +1,11 @@
-#include <weft/spmd/passes/propagate.hpp>
+#include "spmd/passes/propagate.hpp"
 
 #include <algorithm>
 #include <deque>
 #include <span>
 #include <tuple>
 
-#include <weft/spmd/passes/factor_rules.hpp>
+#include "spmd/passes/factor_rules.hpp"
 
 namespace weft {
 namespace {

@@ -3,8 +3,9 @@
 
 #include <vector>
 
-#include <weft/spmd/mesh/mesh.hpp>
-#include <weft/spmd/program/program.hpp>
+#include <weft/mesh.hpp>
+
+#include "spmd/program/program.hpp"
 
 namespace weft {
 

@@ -1,8 +1,8 @@
-#include <weft/spmd/passes/reshard.hpp>
+#include "spmd/passes/reshard.hpp"
 
 #include <algorithm>
 
-#include <weft/spmd/ops/row.hpp>
+#include "spmd/ops/row.hpp"
 
 namespace weft {
 namespace {

@@ -4,9 +4,11 @@
 #include <cstdint>
 #include <vector>
 
-#include <weft/spmd/mesh/mesh.hpp>
-#include <weft/spmd/program/op_kind.hpp>
-#include <weft/spmd/program/type.hpp>
+#include <weft/mesh.hpp>
+#include <weft/type.hpp>
+
+#include "spmd/mesh/sharding.hpp"
+#include "spmd/program/op_kind.hpp"
 
 namespace weft {
 

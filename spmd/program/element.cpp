@@ -1,4 +1,4 @@
-#include <weft/spmd/program/element.hpp>
+#include "spmd/program/element.hpp"
 
 #include <bit>
 #include <cmath>

@@ -3,7 +3,7 @@
 
 #include <cstddef>
 
-#include <weft/spmd/program/type.hpp>
+#include <weft/type.hpp>
 
 namespace weft {
 

@@ -1,6 +1,6 @@
-#include <weft/spmd/program/index_check.hpp>
+#include "spmd/program/index_check.hpp"
 
-#include <weft/spmd/error.hpp>
+#include <weft/error.hpp>
 
 namespace weft {
 namespace {

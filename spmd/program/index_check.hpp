@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string>
 
-#include <weft/spmd/program/program.hpp>
+#include "spmd/program/program.hpp"
 
 namespace weft {
 

@@ -1,9 +1,9 @@
-#include <weft/spmd/program/op_kind.hpp>
+#include "spmd/program/op_kind.hpp"
 
 #include <algorithm>
 #include <array>
 
-#include <weft/spmd/error.hpp>
+#include <weft/error.hpp>
 
 namespace weft {
 namespace {

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include <weft/spmd/program/op_list.hpp>
+#include "spmd/program/op_list.hpp"
 
 namespace weft {
 

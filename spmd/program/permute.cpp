@@ -1,4 +1,4 @@
-#include <weft/spmd/program/permute.hpp>
+#include "spmd/program/permute.hpp"
 
 #include <algorithm>
 

@@ -4,7 +4,7 @@
 #include <span>
 #include <vector>
 
-#include <weft/spmd/mesh/mesh.hpp>
+#include <weft/mesh.hpp>
 
 namespace weft {
 

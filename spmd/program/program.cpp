@@ -1,4 +1,4 @@
-#include <weft/spmd/program/program.hpp>
+#include "spmd/program/program.hpp"
 
 #include <algorithm>
 

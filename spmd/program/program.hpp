@@ -8,9 +8,10 @@
 #include <string>
 #include <vector>
 
-#include <weft/spmd/mesh/sharding.hpp>
-#include <weft/spmd/program/op_kind.hpp>
-#include <weft/spmd/program/type.hpp>
+#include <weft/type.hpp>
+
+#include "spmd/mesh/sharding.hpp"
+#include "spmd/program/op_kind.hpp"
 
 namespace weft {
 

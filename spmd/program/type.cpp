@@ -1,8 +1,10 @@
-#include <weft/spmd/program/type.hpp>
+#include <weft/type.hpp>
 
 #include <algorithm>
 
 #include <fmt/ranges.h>
+
+#include <weft/error.hpp>
 
 namespace weft {
 namespace {
@@ -12,6 +14,15 @@ constexpr std::array<std::string_view, 7> kDTypeNames{"pred", "i32", "u32", "i64
                                                       "bf16", "f32", "f64"};
 
 }  // namespace
+
+std::string_view to_string(ReduceKind kind) noexcept {
+  switch (kind) {
+    case ReduceKind::add: return "add";
+    case ReduceKind::max: return "max";
+    case ReduceKind::min: return "min";
+  }
+  return "unknown";
+}
 
 std::string_view to_string(DType dtype) noexcept {
   const auto index = static_cast<std::size_t>(dtype);

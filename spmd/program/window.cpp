@@ -1,4 +1,4 @@
-#include <weft/spmd/program/window.hpp>
+#include "spmd/program/window.hpp"
 
 namespace weft {
 namespace {

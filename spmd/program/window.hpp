@@ -6,8 +6,9 @@
 #include <span>
 #include <vector>
 
-#include <weft/spmd/mesh/sharding.hpp>
-#include <weft/spmd/program/type.hpp>
+#include <weft/type.hpp>
+
+#include "spmd/mesh/sharding.hpp"
 
 namespace weft {
 

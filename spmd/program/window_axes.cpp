@@ -1,6 +1,6 @@
-#include <weft/spmd/program/window_axes.hpp>
+#include "spmd/program/window_axes.hpp"
 
-#include <weft/spmd/ops/elements.hpp>
+#include "spmd/program/strides.hpp"
 
 namespace weft {
 

@@ -1,7 +1,7 @@
 #pragma once
 /// Where windows meet the elements of an operand, as offsets into row-major arrays.
 
-#include <weft/spmd/program/window.hpp>
+#include "spmd/program/window.hpp"
 
 namespace weft {
 

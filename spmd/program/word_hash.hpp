@@ -6,8 +6,6 @@
 #include <cstdint>
 #include <span>
 
-#include <weft/spmd/ops/fingerprint.hpp>
-
 namespace weft {
 
 class WordHash {

@@ -1,6 +1,6 @@
-#include <weft/spmd/reference/interpret.hpp>
+#include "spmd/reference/interpret.hpp"
 
-#include <weft/spmd/error.hpp>
+#include <weft/error.hpp>
 
 namespace weft {
 namespace {

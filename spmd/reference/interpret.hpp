@@ -4,8 +4,9 @@
 #include <span>
 #include <vector>
 
-#include <weft/spmd/mesh/mesh.hpp>
-#include <weft/spmd/ops/row.hpp>
+#include <weft/mesh.hpp>
+
+#include "spmd/ops/row.hpp"
 
 namespace weft {
 

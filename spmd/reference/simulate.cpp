@@ -2,9 +2,9 @@
 #include <cmath>
 #include <limits>
 
-#include <weft/spmd/ops/elements.hpp>
-#include <weft/spmd/program/permute.hpp>
-#include <weft/spmd/reference/interpret.hpp>
+#include "spmd/ops/elements.hpp"
+#include "spmd/program/permute.hpp"
+#include "spmd/reference/interpret.hpp"
 
 namespace weft {
 namespace {

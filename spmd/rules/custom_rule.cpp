@@ -1,12 +1,13 @@
-#include <weft/spmd/rules/custom_rule.hpp>
+#include "spmd/rules/custom_rule.hpp"
 
 #include <algorithm>
 #include <optional>
 
 #include <fmt/format.h>
 
-#include <weft/spmd/error.hpp>
-#include <weft/spmd/rules/rule_reader.hpp>
+#include <weft/error.hpp>
+
+#include "spmd/rules/rule_reader.hpp"
 
 namespace weft {
 namespace {

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include <weft/spmd/rules/rule_text.hpp>
+#include "spmd/rules/rule_text.hpp"
 
 namespace weft {
 

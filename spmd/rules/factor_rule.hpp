@@ -6,9 +6,10 @@
 #include <utility>
 #include <vector>
 
-#include <weft/spmd/inplace_vector.hpp>
-#include <weft/spmd/mesh/sharding.hpp>
-#include <weft/spmd/program/type.hpp>
+#include <weft/type.hpp>
+
+#include "spmd/base/inplace_vector.hpp"
+#include "spmd/mesh/sharding.hpp"
 
 namespace weft {
 

@@ -7,8 +7,8 @@
 #include <cstdint>
 #include <string_view>
 
-#include <weft/spmd/rules/rule_cursor.hpp>
-#include <weft/spmd/rules/rule_text.hpp>
+#include "spmd/rules/rule_cursor.hpp"
+#include "spmd/rules/rule_text.hpp"
 
 namespace weft {
 

@@ -1,4 +1,4 @@
-#include <weft/spmd/rules/rule_text.hpp>
+#include "spmd/rules/rule_text.hpp"
 
 namespace weft {
 namespace {

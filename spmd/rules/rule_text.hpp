@@ -15,7 +15,7 @@
 #include <span>
 #include <string_view>
 
-#include <weft/spmd/rules/factor_rule.hpp>
+#include "spmd/rules/factor_rule.hpp"
 
 namespace weft {
 

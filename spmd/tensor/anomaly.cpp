@@ -1,6 +1,6 @@
-#include <weft/spmd/tensor/anomaly.hpp>
+#include <weft/debug.hpp>
 
-#include <weft/spmd/tensor/trace.hpp>
+#include "spmd/tensor/trace.hpp"
 
 namespace weft {
 

@@ -1,6 +1,6 @@
-#include <weft/spmd/tensor/autocast.hpp>
+#include <weft/transforms.hpp>
 
-#include <weft/spmd/tensor/call.hpp>
+#include "spmd/tensor/call.hpp"
 
 namespace weft {
 

@@ -1,4 +1,4 @@
-#include <weft/spmd/tensor/call.hpp>
+#include "spmd/tensor/call.hpp"
 
 #include <algorithm>
 #include <cmath>

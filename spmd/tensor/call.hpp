@@ -6,8 +6,9 @@
 #include <string_view>
 #include <vector>
 
-#include <weft/spmd/error.hpp>
-#include <weft/spmd/tensor/trace.hpp>
+#include <weft/error.hpp>
+
+#include "spmd/tensor/trace.hpp"
 
 namespace weft {
 

@@ -1,9 +1,9 @@
-#include <weft/spmd/tensor/checkpoint.hpp>
+#include <weft/transforms.hpp>
 
 #include <algorithm>
 #include <utility>
 
-#include <weft/spmd/tensor/call.hpp>
+#include "spmd/tensor/call.hpp"
 
 namespace weft {
 

@@ -9,8 +9,9 @@
 #include <string>
 #include <vector>
 
-#include <weft/spmd/passes/grad.hpp>
-#include <weft/spmd/tensor/checkpoint.hpp>
+#include <weft/transforms.hpp>
+
+#include "spmd/passes/grad.hpp"
 
 namespace weft {
 

@@ -1,11 +1,11 @@
-#include <weft/spmd/tensor/compile.hpp>
+#include <weft/compile.hpp>
 
 #include <algorithm>
 #include <exception>
 #include <optional>
 #include <unordered_map>
 
-#include <weft/spmd/tensor/call.hpp>
+#include "spmd/tensor/call.hpp"
 
 namespace weft {
 namespace {

@@ -1,13 +1,14 @@
-#include <weft/spmd/tensor/compile_cache.hpp>
+#include "spmd/tensor/compile_cache.hpp"
 
 #include <algorithm>
 #include <span>
 #include <utility>
 
-#include <weft/spmd/error.hpp>
-#include <weft/spmd/ops/fingerprint.hpp>
-#include <weft/spmd/tensor/node.hpp>
-#include <weft/spmd/text/difference.hpp>
+#include <weft/error.hpp>
+
+#include "spmd/ops/fingerprint.hpp"
+#include "spmd/tensor/node.hpp"
+#include "spmd/text/difference.hpp"
 
 namespace weft {
 namespace {

@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
-#include <weft/spmd/ops/fingerprint.hpp>
-#include <weft/spmd/passes/plan.hpp>
-#include <weft/spmd/tensor/runtime.hpp>
+#include "spmd/ops/fingerprint.hpp"
+#include "spmd/plan/plan.hpp"
+#include "spmd/tensor/runtime.hpp"
 
 namespace weft {
 

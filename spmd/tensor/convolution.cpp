@@ -1,5 +1,6 @@
-#include <weft/spmd/tensor/call.hpp>
-#include <weft/spmd/tensor/functional.hpp>
+#include <weft/functional.hpp>
+
+#include "spmd/tensor/call.hpp"
 
 namespace weft {
 namespace {

@@ -3,8 +3,8 @@
 
 #include <vector>
 
-#include <weft/spmd/ops/row.hpp>
-#include <weft/spmd/tensor/trace.hpp>
+#include "spmd/ops/row.hpp"
+#include "spmd/tensor/trace.hpp"
 
 namespace weft {
 

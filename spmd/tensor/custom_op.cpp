@@ -1,9 +1,11 @@
-#include <weft/spmd/tensor/custom_op.hpp>
+#include <weft/custom_op.hpp>
 
-#include <weft/spmd/rules/custom_rule.hpp>
-#include <weft/spmd/tensor/autocast.hpp>
-#include <weft/spmd/tensor/call.hpp>
-#include <weft/spmd/tensor/custom_gradient.hpp>
+#include <weft/transforms.hpp>
+
+#include "spmd/program/custom_function.hpp"
+#include "spmd/rules/custom_rule.hpp"
+#include "spmd/tensor/call.hpp"
+#include "spmd/tensor/custom_gradient.hpp"
 
 namespace weft {
 namespace {

@@ -1,4 +1,4 @@
-#include <weft/spmd/tensor/functional.hpp>
+#include <weft/functional.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -6,7 +6,7 @@
 #include <numeric>
 #include <string_view>
 
-#include <weft/spmd/tensor/call.hpp>
+#include "spmd/tensor/call.hpp"
 
 namespace weft {
 namespace {

@@ -6,8 +6,8 @@
 #include <source_location>
 #include <unordered_map>
 
-#include <weft/spmd/program/program.hpp>
-#include <weft/spmd/tensor/node.hpp>
+#include "spmd/program/program.hpp"
+#include "spmd/tensor/node.hpp"
 
 namespace weft {
 

@@ -1,11 +1,11 @@
-#include <weft/spmd/tensor/loop_threads.hpp>
+#include "spmd/tensor/loop_threads.hpp"
 
 #include <array>
 #include <atomic>
 
 #include <fmt/ranges.h>
 
-#include <weft/spmd/error.hpp>
+#include <weft/error.hpp>
 
 namespace weft {
 namespace {

@@ -5,7 +5,7 @@
 #include <source_location>
 #include <vector>
 
-#include <weft/spmd/tensor/node.hpp>
+#include "spmd/tensor/node.hpp"
 
 namespace weft {
 

@@ -1,4 +1,4 @@
-#include <weft/spmd/tensor/metrics.hpp>
+#include <weft/metrics.hpp>
 
 #include <algorithm>
 #include <array>
@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include <weft/spmd/tensor/trace.hpp>
+#include "spmd/tensor/trace.hpp"
 
 namespace weft {
 namespace {

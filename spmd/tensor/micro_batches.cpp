@@ -1,7 +1,8 @@
-#include <weft/spmd/tensor/micro_batches.hpp>
+#include <weft/transforms.hpp>
 
-#include <weft/spmd/tensor/call.hpp>
-#include <weft/spmd/tensor/ops.hpp>
+#include <weft/ops.hpp>
+
+#include "spmd/tensor/call.hpp"
 
 namespace weft {
 namespace {

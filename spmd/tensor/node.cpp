@@ -1,6 +1,6 @@
-#include <weft/spmd/tensor/node.hpp>
+#include "spmd/tensor/node.hpp"
 
-#include <weft/spmd/error.hpp>
+#include <weft/error.hpp>
 
 namespace weft {
 

@@ -11,9 +11,10 @@
 #include <variant>
 #include <vector>
 
-#include <weft/spmd/program/program.hpp>
-#include <weft/spmd/tensor/runtime.hpp>
-#include <weft/spmd/tensor/tensor.hpp>
+#include <weft/tensor.hpp>
+
+#include "spmd/program/program.hpp"
+#include "spmd/tensor/runtime.hpp"
 
 namespace weft {
 

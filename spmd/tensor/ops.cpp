@@ -1,11 +1,11 @@
-#include <weft/spmd/tensor/ops.hpp>
+#include <weft/ops.hpp>
 
 #include <algorithm>
 #include <numeric>
 
 #include <fmt/ranges.h>
 
-#include <weft/spmd/tensor/call.hpp>
+#include "spmd/tensor/call.hpp"
 
 namespace weft {
 namespace {

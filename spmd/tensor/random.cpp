@@ -1,6 +1,6 @@
-#include <weft/spmd/tensor/random.hpp>
+#include <weft/ops.hpp>
 
-#include <weft/spmd/tensor/call.hpp>
+#include "spmd/tensor/call.hpp"
 
 namespace weft {
 namespace {

@@ -11,10 +11,11 @@
 #include <variant>
 #include <vector>
 
-#include <weft/spmd/mesh/mesh.hpp>
-#include <weft/spmd/ops/fingerprint.hpp>
-#include <weft/spmd/program/program.hpp>
-#include <weft/spmd/tensor/metrics.hpp>
+#include <weft/mesh.hpp>
+#include <weft/metrics.hpp>
+
+#include "spmd/ops/fingerprint.hpp"
+#include "spmd/program/program.hpp"
 
 namespace weft {
 

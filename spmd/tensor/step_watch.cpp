@@ -1,9 +1,10 @@
-#include <weft/spmd/tensor/step_watch.hpp>
+#include "spmd/tensor/step_watch.hpp"
 
 #include <utility>
 
-#include <weft/spmd/error.hpp>
-#include <weft/spmd/tensor/node.hpp>
+#include <weft/error.hpp>
+
+#include "spmd/tensor/node.hpp"
 
 namespace weft {
 

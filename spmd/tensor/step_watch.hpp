@@ -7,8 +7,8 @@
 #include <source_location>
 #include <string>
 
-#include <weft/spmd/program/program.hpp>
-#include <weft/spmd/tensor/runtime.hpp>
+#include "spmd/program/program.hpp"
+#include "spmd/tensor/runtime.hpp"
 
 namespace weft {
 

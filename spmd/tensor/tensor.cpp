@@ -1,10 +1,10 @@
 #include <algorithm>
 #include <cstring>
 
-#include <weft/spmd/passes/grad.hpp>
-#include <weft/spmd/program/element.hpp>
-#include <weft/spmd/tensor/call.hpp>
-#include <weft/spmd/tensor/custom_gradient.hpp>
+#include "spmd/passes/grad.hpp"
+#include "spmd/program/element.hpp"
+#include "spmd/tensor/call.hpp"
+#include "spmd/tensor/custom_gradient.hpp"
 
 namespace weft {
 namespace {

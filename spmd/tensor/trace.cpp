@@ -1,13 +1,14 @@
-#include <weft/spmd/tensor/trace.hpp>
+#include "spmd/tensor/trace.hpp"
 
 #include <algorithm>
 #include <atomic>
 #include <utility>
 
-#include <weft/spmd/error.hpp>
-#include <weft/spmd/ops/fingerprint.hpp>
-#include <weft/spmd/tensor/loop_threads.hpp>
-#include <weft/spmd/tensor/random.hpp>
+#include <weft/error.hpp>
+#include <weft/ops.hpp>
+
+#include "spmd/ops/fingerprint.hpp"
+#include "spmd/tensor/loop_threads.hpp"
 
 namespace weft {
 namespace {

@@ -12,15 +12,16 @@
 #include <unordered_set>
 #include <vector>
 
-#include <weft/spmd/ops/builder.hpp>
-#include <weft/spmd/program/philox.hpp>
-#include <weft/spmd/tensor/checkpoint_regions.hpp>
-#include <weft/spmd/tensor/loc_table.hpp>
-#include <weft/spmd/tensor/node.hpp>
-#include <weft/spmd/tensor/runtime.hpp>
-#include <weft/spmd/tensor/step_watch.hpp>
-#include <weft/spmd/tensor/tensor.hpp>
-#include <weft/spmd/tensor/traced_program.hpp>
+#include <weft/tensor.hpp>
+
+#include "spmd/ops/builder.hpp"
+#include "spmd/program/philox.hpp"
+#include "spmd/tensor/checkpoint_regions.hpp"
+#include "spmd/tensor/loc_table.hpp"
+#include "spmd/tensor/node.hpp"
+#include "spmd/tensor/runtime.hpp"
+#include "spmd/tensor/step_watch.hpp"
+#include "spmd/tensor/traced_program.hpp"
 
 namespace weft {
 

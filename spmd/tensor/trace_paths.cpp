@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include <weft/spmd/ops/row.hpp>
-#include <weft/spmd/tensor/trace.hpp>
+#include "spmd/ops/row.hpp"
+#include "spmd/tensor/trace.hpp"
 
 namespace weft {
 

@@ -6,9 +6,9 @@
 #include <string_view>
 #include <vector>
 
-#include <weft/spmd/ops/fingerprint.hpp>
-#include <weft/spmd/program/program.hpp>
-#include <weft/spmd/tensor/node.hpp>
+#include "spmd/ops/fingerprint.hpp"
+#include "spmd/program/program.hpp"
+#include "spmd/tensor/node.hpp"
 
 namespace weft {
 

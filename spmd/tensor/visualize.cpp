@@ -1,9 +1,9 @@
-#include <weft/spmd/tensor/visualize.hpp>
+#include <weft/debug.hpp>
 
 #include <algorithm>
 #include <array>
 
-#include <weft/spmd/tensor/call.hpp>
+#include "spmd/tensor/call.hpp"
 
 namespace weft {
 namespace {

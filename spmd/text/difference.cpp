@@ -1,11 +1,11 @@
-#include <weft/spmd/text/difference.hpp>
+#include "spmd/text/difference.hpp"
 
 #include <algorithm>
 
 #include <fmt/format.h>
 
-#include <weft/spmd/ops/row.hpp>
-#include <weft/spmd/program/element.hpp>
+#include "spmd/ops/row.hpp"
+#include "spmd/program/element.hpp"
 
 namespace weft {
 namespace {

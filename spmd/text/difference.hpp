@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include <weft/spmd/program/program.hpp>
+#include "spmd/program/program.hpp"
 
 namespace weft {
 

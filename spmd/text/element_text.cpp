@@ -1,4 +1,4 @@
-#include <weft/spmd/text/element_text.hpp>
+#include "spmd/text/element_text.hpp"
 
 #include <array>
 #include <charconv>
@@ -8,7 +8,7 @@
 
 #include <fmt/format.h>
 
-#include <weft/spmd/program/element.hpp>
+#include "spmd/program/element.hpp"
 
 namespace weft {
 namespace {

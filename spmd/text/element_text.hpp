@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include <weft/spmd/program/type.hpp>
+#include <weft/type.hpp>
 
 namespace weft {
 

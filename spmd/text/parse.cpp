@@ -3,12 +3,12 @@
 #include <optional>
 #include <type_traits>
 
-#include <weft/spmd/ops/row.hpp>
-#include <weft/spmd/ops/verify.hpp>
-#include <weft/spmd/text/element_text.hpp>
-#include <weft/spmd/text/sharding_reader.hpp>
-#include <weft/spmd/text/text.hpp>
-#include <weft/spmd/text/text_reader.hpp>
+#include "spmd/ops/row.hpp"
+#include "spmd/ops/verify.hpp"
+#include "spmd/text/element_text.hpp"
+#include "spmd/text/sharding_reader.hpp"
+#include "spmd/text/text.hpp"
+#include "spmd/text/text_reader.hpp"
 
 namespace weft {
 namespace {

@@ -1,4 +1,4 @@
-#include <weft/spmd/text/sharding_reader.hpp>
+#include "spmd/text/sharding_reader.hpp"
 
 namespace weft {
 namespace {

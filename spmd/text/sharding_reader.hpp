@@ -1,8 +1,8 @@
 #pragma once
 /// Shardings in the program text, as Sharding::to_string writes them.
 
-#include <weft/spmd/mesh/sharding.hpp>
-#include <weft/spmd/text/text_reader.hpp>
+#include "spmd/mesh/sharding.hpp"
+#include "spmd/text/text_reader.hpp"
 
 namespace weft {
 

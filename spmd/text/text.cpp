@@ -1,9 +1,9 @@
-#include <weft/spmd/text/text.hpp>
+#include "spmd/text/text.hpp"
 
 #include <fmt/ranges.h>
 
-#include <weft/spmd/ops/row.hpp>
-#include <weft/spmd/text/element_text.hpp>
+#include "spmd/ops/row.hpp"
+#include "spmd/text/element_text.hpp"
 
 namespace weft {
 namespace {

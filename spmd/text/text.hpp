@@ -25,8 +25,9 @@
 #include <string>
 #include <string_view>
 
-#include <weft/spmd/mesh/mesh.hpp>
-#include <weft/spmd/program/program.hpp>
+#include <weft/mesh.hpp>
+
+#include "spmd/program/program.hpp"
 
 namespace weft {
 

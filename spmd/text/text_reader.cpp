@@ -1,4 +1,4 @@
-#include <weft/spmd/text/text_reader.hpp>
+#include "spmd/text/text_reader.hpp"
 
 #include <algorithm>
 #include <bit>

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include <weft/spmd/error.hpp>
+#include <weft/error.hpp>
 
 namespace weft {
 

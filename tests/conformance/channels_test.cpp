@@ -1,6 +1,6 @@
 /// One suite for both ways to be the sides of a channel: two threads and two processes.
 
-#include <weft/transport/channel.hpp>
+#include "transport/channel/channel.hpp"
 
 #include <gtest/gtest.h>
 
@@ -15,8 +15,9 @@
 #include <thread>
 #include <vector>
 
-#include <weft/spmd/error.hpp>
-#include <weft/tests/support/child_process.hpp>
+#include <weft/error.hpp>
+
+#include "tests/support/child_process.hpp"
 
 namespace weft::testing {
 namespace {

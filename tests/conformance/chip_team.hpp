@@ -10,10 +10,10 @@
 
 #include <gtest/gtest.h>
 
-#include <weft/tests/support/child_process.hpp>
-#include <weft/transport/board.hpp>
-#include <weft/transport/control_format.hpp>
-#include <weft/transport/job_memory.hpp>
+#include "tests/support/child_process.hpp"
+#include "transport/board/board.hpp"
+#include "transport/job/control_format.hpp"
+#include "transport/job/job_memory.hpp"
 
 namespace weft::testing {
 

@@ -1,4 +1,4 @@
-#include <weft/tests/conformance/collective_cases.hpp>
+#include "tests/conformance/collective_cases.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -10,10 +10,11 @@
 #include <string>
 #include <utility>
 
-#include <weft/spmd/error.hpp>
-#include <weft/transport/algorithm.hpp>
-#include <weft/transport/control_format.hpp>
-#include <weft/transport/copy.hpp>
+#include <weft/error.hpp>
+
+#include "transport/collectives/algorithm.hpp"
+#include "transport/job/control_format.hpp"
+#include "transport/reduce/copy.hpp"
 
 namespace weft::testing {
 namespace {

@@ -9,10 +9,11 @@
 
 #include <gtest/gtest.h>
 
-#include <weft/spmd/mesh/mesh.hpp>
-#include <weft/tests/conformance/chip_team.hpp>
-#include <weft/tests/conformance/collective_oracle.hpp>
-#include <weft/transport/communicator.hpp>
+#include <weft/mesh.hpp>
+
+#include "tests/conformance/chip_team.hpp"
+#include "tests/conformance/collective_oracle.hpp"
+#include "transport/collectives/communicator.hpp"
 
 namespace weft::testing {
 

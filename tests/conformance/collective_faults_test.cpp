@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include <weft/tests/conformance/chip_team.hpp>
-#include <weft/transport/communicator.hpp>
+#include "tests/conformance/chip_team.hpp"
+#include "transport/collectives/communicator.hpp"
 
 namespace weft::testing {
 namespace {

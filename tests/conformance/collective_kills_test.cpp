@@ -19,9 +19,9 @@
 #include <string>
 #include <vector>
 
-#include <weft/tests/conformance/chip_team.hpp>
-#include <weft/tests/conformance/collective_cases.hpp>
-#include <weft/transport/control_format.hpp>
+#include "tests/conformance/chip_team.hpp"
+#include "tests/conformance/collective_cases.hpp"
+#include "transport/job/control_format.hpp"
 
 namespace weft::testing {
 namespace {

@@ -1,10 +1,10 @@
-#include <weft/tests/conformance/collective_oracle.hpp>
+#include "tests/conformance/collective_oracle.hpp"
 
 #include <array>
 #include <cmath>
 #include <cstring>
 
-#include <weft/spmd/program/element.hpp>
+#include "spmd/program/element.hpp"
 
 namespace weft::testing {
 namespace {

@@ -6,8 +6,9 @@
 #include <span>
 #include <vector>
 
-#include <weft/spmd/mesh/mesh.hpp>
-#include <weft/transport/collective_call.hpp>
+#include <weft/mesh.hpp>
+
+#include "transport/collectives/collective_call.hpp"
 
 namespace weft::testing {
 

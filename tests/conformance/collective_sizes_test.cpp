@@ -8,8 +8,8 @@
 #include <set>
 #include <vector>
 
-#include <weft/tests/conformance/chip_team.hpp>
-#include <weft/tests/conformance/collective_cases.hpp>
+#include "tests/conformance/chip_team.hpp"
+#include "tests/conformance/collective_cases.hpp"
 
 namespace weft::testing {
 namespace {

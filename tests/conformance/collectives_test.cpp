@@ -1,6 +1,6 @@
 /// One suite for all ways to be a chip: threads, processes, and one thread that polls all chips.
 
-#include <weft/transport/communicator.hpp>
+#include "transport/collectives/communicator.hpp"
 
 #include <gtest/gtest.h>
 
@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
-#include <weft/tests/conformance/chip_team.hpp>
-#include <weft/tests/conformance/collective_cases.hpp>
-#include <weft/transport/control_format.hpp>
+#include "tests/conformance/chip_team.hpp"
+#include "tests/conformance/collective_cases.hpp"
+#include "transport/job/control_format.hpp"
 
 namespace weft::testing {
 namespace {

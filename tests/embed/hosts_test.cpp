@@ -10,7 +10,7 @@
 
 #include <fmt/format.h>
 
-#include <weft/tests/support/app_process.hpp>
+#include "tests/support/app_process.hpp"
 
 namespace weft {
 namespace {

@@ -10,8 +10,8 @@
 #include <stop_token>
 #include <thread>
 
-#include <weft/tests/embed/loops.hpp>
-#include <weft/tests/support/app_process.hpp>
+#include "tests/embed/loops.hpp"
+#include "tests/support/app_process.hpp"
 
 namespace weft {
 namespace {

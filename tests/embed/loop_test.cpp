@@ -14,9 +14,10 @@
 #include <mutex>
 #include <thread>
 
-#include <weft/actors/spdlog_sink.hpp>
-#include <weft/tests/embed/loops.hpp>
-#include <weft/tests/support/expect_error.hpp>
+#include <weft/spdlog_sink.hpp>
+
+#include "tests/embed/loops.hpp"
+#include "tests/support/expect_error.hpp"
 
 namespace weft {
 namespace {

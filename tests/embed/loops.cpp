@@ -1,4 +1,4 @@
-#include <weft/tests/embed/loops.hpp>
+#include "tests/embed/loops.hpp"
 
 #include <filesystem>
 

@@ -7,7 +7,7 @@
 #include <filesystem>
 #include <sstream>
 
-#include <weft/tests/support/app_process.hpp>
+#include "tests/support/app_process.hpp"
 
 namespace weft {
 namespace {

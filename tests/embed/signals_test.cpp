@@ -9,8 +9,8 @@
 #include <csignal>
 #include <thread>
 
-#include <weft/tests/embed/loops.hpp>
-#include <weft/tests/support/app_process.hpp>
+#include "tests/embed/loops.hpp"
+#include "tests/support/app_process.hpp"
 
 namespace weft {
 namespace {

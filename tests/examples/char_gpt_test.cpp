@@ -6,9 +6,9 @@
 #include <map>
 #include <string>
 
-#include <weft/tests/support/app_process.hpp>
-#include <weft/tests/support/golden.hpp>
-#include <weft/tests/support/small_shm.hpp>
+#include "tests/support/app_process.hpp"
+#include "tests/support/golden.hpp"
+#include "tests/support/small_shm.hpp"
 
 namespace weft {
 namespace {

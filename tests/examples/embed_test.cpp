@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
 
-#include <weft/tests/support/app_process.hpp>
+#include "tests/support/app_process.hpp"
 
 namespace weft {
 namespace {

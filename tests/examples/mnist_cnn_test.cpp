@@ -8,8 +8,8 @@
 #include <fstream>
 #include <string>
 
-#include <weft/tests/support/app_process.hpp>
-#include <weft/tests/support/small_shm.hpp>
+#include "tests/support/app_process.hpp"
+#include "tests/support/small_shm.hpp"
 
 namespace weft {
 namespace {

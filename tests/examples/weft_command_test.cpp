@@ -14,11 +14,11 @@
 
 #include <fmt/format.h>
 
-#include <weft/tests/support/app_process.hpp>
-#include <weft/tests/support/child_process.hpp>
-#include <weft/tests/support/small_shm.hpp>
-#include <weft/transport/board.hpp>
-#include <weft/transport/board_format.hpp>
+#include "tests/support/app_process.hpp"
+#include "tests/support/child_process.hpp"
+#include "tests/support/small_shm.hpp"
+#include "transport/board/board.hpp"
+#include "transport/board/board_format.hpp"
 
 namespace weft {
 namespace {

@@ -1,6 +1,6 @@
 // Ops of the program's own on the chips of several processes.
 
-#include <weft/tests/fault/fault_process.hpp>
+#include "tests/fault/fault_process.hpp"
 
 namespace weft {
 namespace {

@@ -8,8 +8,8 @@
 #include <deque>
 #include <filesystem>
 
-#include <weft/tests/fault/strangers.hpp>
-#include <weft/tests/support/stranger.hpp>
+#include "tests/fault/strangers.hpp"
+#include "tests/support/stranger.hpp"
 
 namespace weft {
 namespace {

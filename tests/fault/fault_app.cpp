@@ -20,9 +20,10 @@
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
-#include <weft/tests/fault/misbehave.hpp>
-#include <weft/transport/state_directory.hpp>
 #include <weft/weft.hpp>
+
+#include "tests/fault/misbehave.hpp"
+#include "transport/state/state_directory.hpp"
 
 namespace {
 

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include <weft/tests/support/app_process.hpp>
+#include "tests/support/app_process.hpp"
 
 namespace weft::testing {
 

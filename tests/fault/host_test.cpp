@@ -10,9 +10,9 @@
 #include <string>
 #include <vector>
 
-#include <weft/tests/fault/fault_process.hpp>
-#include <weft/transport/board.hpp>
-#include <weft/transport/segment.hpp>
+#include "tests/fault/fault_process.hpp"
+#include "transport/board/board.hpp"
+#include "transport/memory/segment.hpp"
 
 namespace weft {
 namespace {

@@ -8,8 +8,8 @@
 #include <cstdlib>
 #include <random>
 
-#include <weft/tests/fault/fault_process.hpp>
-#include <weft/transport/board.hpp>
+#include "tests/fault/fault_process.hpp"
+#include "transport/board/board.hpp"
 
 namespace weft {
 namespace {

@@ -1,4 +1,4 @@
-#include <weft/tests/fault/misbehave.hpp>
+#include "tests/fault/misbehave.hpp"
 
 #include <sched.h>
 #include <unistd.h>
@@ -11,8 +11,9 @@
 
 #include <fmt/format.h>
 
-#include <weft/transport/board.hpp>
 #include <weft/weft.hpp>
+
+#include "transport/board/board.hpp"
 
 namespace {
 

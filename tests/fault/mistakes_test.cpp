@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include <weft/tests/fault/fault_process.hpp>
+#include "tests/fault/fault_process.hpp"
 
 namespace weft {
 namespace {

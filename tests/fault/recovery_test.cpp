@@ -11,9 +11,9 @@
 #include <iterator>
 #include <random>
 
-#include <weft/tests/fault/fault_process.hpp>
-#include <weft/transport/board.hpp>
-#include <weft/transport/board_format.hpp>
+#include "tests/fault/fault_process.hpp"
+#include "transport/board/board.hpp"
+#include "transport/board/board_format.hpp"
 
 namespace weft {
 namespace {

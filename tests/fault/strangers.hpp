@@ -14,8 +14,8 @@
 
 #include <fmt/format.h>
 
-#include <weft/actors/abi.hpp>
-#include <weft/tests/fault/fault_process.hpp>
+#include "actors/protocol/abi.hpp"
+#include "tests/fault/fault_process.hpp"
 
 namespace weft::testing {
 

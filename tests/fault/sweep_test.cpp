@@ -10,8 +10,8 @@
 
 #include <fmt/format.h>
 
-#include <weft/tests/fault/fault_process.hpp>
-#include <weft/transport/segment.hpp>
+#include "tests/fault/fault_process.hpp"
+#include "transport/memory/segment.hpp"
 
 namespace weft {
 namespace {

@@ -7,10 +7,10 @@
 #include <deque>
 #include <filesystem>
 
-#include <weft/tests/fault/strangers.hpp>
-#include <weft/tests/support/certificates.hpp>
-#include <weft/tests/support/child_process.hpp>
-#include <weft/tests/support/tls_stranger.hpp>
+#include "tests/fault/strangers.hpp"
+#include "tests/support/certificates.hpp"
+#include "tests/support/child_process.hpp"
+#include "tests/support/tls_stranger.hpp"
 
 namespace weft {
 namespace {

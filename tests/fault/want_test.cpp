@@ -7,9 +7,9 @@
 #include <fstream>
 #include <iterator>
 
-#include <weft/tests/fault/fault_process.hpp>
-#include <weft/tests/support/memory_limit.hpp>
-#include <weft/tests/support/small_shm.hpp>
+#include "tests/fault/fault_process.hpp"
+#include "tests/support/memory_limit.hpp"
+#include "tests/support/small_shm.hpp"
 
 namespace weft {
 namespace {

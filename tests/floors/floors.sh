@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# floors.sh ROOT: checks the source tree ROOT against the table of floors and the limits of style:
-# what each folder includes, where CAF and oneDNN may stand, how long files and lines are.
+# floors.sh ROOT: checks the source tree ROOT against the table of floors and rooms and the limits of
+# style: what each folder includes, where CAF and oneDNN may stand, how many headers a room has, how
+# long files and lines are.
 # Prints "FILE:LINE: what is wrong" and fails, or prints nothing.
 set -euo pipefail
 
@@ -23,7 +24,7 @@ say() {
 
 folders=()
 product=()  # all but the tests
-for folder in weft.hpp schema spmd transport actors tools examples bench tests; do
+for folder in include schema spmd transport actors tools examples bench tests; do
   [[ -e $folder ]] || continue
   folders+=("$folder")
   if [[ $folder != tests ]]; then product+=("$folder"); fi
@@ -46,20 +47,50 @@ floor() {
   say "not to be included on the floor $folder/" < <(includes "$folder" | but ":($allowed)\$")
 }
 
-floor spmd "$standard" '<fmt/.*>' '<weft/spmd/.*>'
+# Public headers that spmd/ implements, and those that actors/ does.
+readonly tensor_api='<weft/(atom|compile|compile_impl|custom_call|custom_op|debug|element|error|functional|mesh|metrics|module|multi_head_attention|nn|ops|optim|partition_spec|presets|schedule|tensor|transforms|type)\.hpp>'
+readonly job_api='<weft/(chip|config|job|log|loop|result|spdlog_sink|tls|train_context|trainer|weft)\.hpp>'
+
+floor include "$standard" '<(fmt|nlohmann|spdlog)/.*>' "$tensor_api" "$job_api"
+floor spmd "$standard" '<fmt/.*>' "$tensor_api" '"spmd/.*"'
 floor transport "$standard" "$posix" '<(fmt|flatbuffers|boost/interprocess)/.*>' \
-  '<weft_schema/.*>' '<weft/(spmd|transport)/.*>'
+  '<weft_schema/.*>' "$tensor_api" '"(spmd|transport)/.*"'
 floor actors "$standard" "$posix" '<(fmt|spdlog|nlohmann|caf|oneapi|openssl)/.*>' \
-  '<weft/(spmd|transport|actors)/.*>'
+  "$tensor_api" "$job_api" '"(spmd|transport|actors)/.*"'
+floor examples "$standard" "$posix" '<(fmt|spdlog|nlohmann|CLI|httplib\.h|arpa)(/.*)?>' \
+  "$tensor_api" "$job_api" '"examples/.*"'
+say 'the headers of spmd/ know nothing of jobs' < <(
+  for header in $(grep -oP '\(\K[a-z_|]+(?=\))' <<<"$tensor_api" | tr '|' ' '); do
+    includes "include/weft/$header.hpp" | matching ":$job_api\$"
+  done)
+
+# Each room may include those before it.
+readonly rooms=(
+  spmd/{base,mesh,program,rules,ops,text,reference,passes,plan,tensor,nn}
+  transport/{format,memory,board,job,reduce,collectives,state,channel}
+  actors/{process,protocol,supervision,link}
+  actors/device/cpu/{loops,onednn,kernels} actors/device actors/device/cpu
+  actors/{runtime,data,worker,trainer,launch,job}
+)
+say 'this room comes later than the one that includes it' < <(
+  includes spmd transport actors | awk -F: -v order="${rooms[*]}" '
+    function room(path) { sub("/[^/]*$", "", path); return path }
+    BEGIN { n = split(order, rooms, " "); for (i = 1; i <= n; ++i) at[rooms[i]] = i }
+    { path = $3; gsub("\"", "", path); from = at[room($1)]; to = at[room(path)]
+      if (!from || (path ~ "^(spmd|transport|actors)/" && (!to || to > from))) print }')
+say 'a room has at most 12 headers' < <(
+  sources spmd transport actors | matching '\.hpp$' | xargs -r dirname | sort | uniq -c |
+    awk '$1 > 12 {print $2 ":" $1}')
 
 say 'spmd/ holds values: no thread, clock, file or chance' < <(
   includes "${product[@]}" | matching "^spmd/.*:($threads|$world)\$")
-say 'includes are written <weft/...>' < <(includes "${folders[@]}" | matching ':"')
+say 'includes are written <weft/NAME.hpp> or "floor/room/NAME.hpp"' < <(
+  includes "${folders[@]}" | matching ':(<weft/.*/|"[^/]+")')
 say 'caf stands only in *_actor.*, messages.* and system.*' < <(
   sources "${product[@]}" | but '(_actor|/messages|/system)\.[a-z]+$' |
     xargs -r grep -HnP '\bcaf::|<caf/' /dev/null || true)
-say 'oneDNN stands only in actors/device/kernels/' < <(
-  sources "${product[@]}" | but '^actors/device/kernels/' |
+say 'oneDNN stands only in actors/device/cpu/onednn/' < <(
+  sources "${product[@]}" | but '^actors/device/cpu/onednn/' |
     xargs -r grep -HnP '\bdnnl::|<oneapi/' /dev/null || true)
 
 say 'a header has at most 150 lines' < <(

@@ -1,8 +1,8 @@
 /// Bytes as the whole segment of a board, read as `weft inspect` and the trainer do.
 
-#include <weft/tests/fuzz/fuzz.hpp>
-#include <weft/tests/fuzz/planted.hpp>
-#include <weft/transport/board.hpp>
+#include "tests/fuzz/fuzz.hpp"
+#include "tests/fuzz/planted.hpp"
+#include "transport/board/board.hpp"
 
 namespace weft {
 namespace {

@@ -2,10 +2,10 @@
 
 #include <functional>
 
-#include <weft/tests/fuzz/fuzz.hpp>
-#include <weft/tests/fuzz/planted.hpp>
-#include <weft/transport/channel.hpp>
-#include <weft/transport/format/shard_frame.hpp>
+#include "tests/fuzz/fuzz.hpp"
+#include "tests/fuzz/planted.hpp"
+#include "transport/channel/channel.hpp"
+#include "transport/format/shard_frame.hpp"
 
 namespace weft {
 namespace {

@@ -1,11 +1,11 @@
 /// Bytes as the control segment of a job whose one arena is as large as the smallest.
 
-#include <weft/tests/fuzz/fuzz.hpp>
-#include <weft/tests/fuzz/planted.hpp>
-#include <weft/transport/call_record.hpp>
-#include <weft/transport/commits.hpp>
-#include <weft/transport/control_format.hpp>
-#include <weft/transport/job_memory.hpp>
+#include "tests/fuzz/fuzz.hpp"
+#include "tests/fuzz/planted.hpp"
+#include "transport/collectives/call_record.hpp"
+#include "transport/job/control_format.hpp"
+#include "transport/job/job_memory.hpp"
+#include "transport/state/commits.hpp"
 
 namespace weft {
 namespace {

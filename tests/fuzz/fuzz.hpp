@@ -7,9 +7,10 @@
 #include <cstring>
 #include <span>
 
-#include <weft/spmd/error.hpp>
-#include <weft/tests/support/aligned_copy.hpp>
-#include <weft/transport/format/envelope.hpp>
+#include <weft/error.hpp>
+
+#include "tests/support/aligned_copy.hpp"
+#include "transport/format/envelope.hpp"
 
 namespace weft {
 

@@ -1,5 +1,5 @@
-#include <weft/tests/fuzz/fuzz.hpp>
-#include <weft/transport/format/plan_file.hpp>
+#include "tests/fuzz/fuzz.hpp"
+#include "transport/format/plan_file.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   weft::fuzz_reader(weft::kPlanFormat, {data, size}, [](std::span<const std::byte> bytes) {

@@ -9,7 +9,7 @@
 
 #include <fmt/format.h>
 
-#include <weft/transport/segment.hpp>
+#include "transport/memory/segment.hpp"
 
 namespace weft::testing {
 

@@ -4,9 +4,9 @@
 #include <array>
 #include <cstring>
 
-#include <weft/spmd/passes/partition.hpp>
-#include <weft/tests/fuzz/fuzz.hpp>
-#include <weft/transport/state_directory.hpp>
+#include "spmd/passes/partition.hpp"
+#include "tests/fuzz/fuzz.hpp"
+#include "transport/state/state_directory.hpp"
 
 namespace weft {
 namespace {

@@ -1,6 +1,6 @@
-#include <weft/spmd/passes/partition.hpp>
-#include <weft/tests/fuzz/fuzz.hpp>
-#include <weft/transport/format/state_table.hpp>
+#include "spmd/passes/partition.hpp"
+#include "tests/fuzz/fuzz.hpp"
+#include "transport/format/state_table.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const weft::Mesh mesh({17, 2}, {"data", "model"});

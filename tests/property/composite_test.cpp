@@ -5,11 +5,11 @@
 
 #include <cmath>
 
-#include <weft/spmd/ops/builder.hpp>
-#include <weft/spmd/text/text.hpp>
-#include <weft/tests/property/seeds.hpp>
-#include <weft/tests/support/executor_mesh.hpp>
-#include <weft/tests/support/random_program.hpp>
+#include "spmd/ops/builder.hpp"
+#include "spmd/text/text.hpp"
+#include "tests/property/seeds.hpp"
+#include "tests/support/executor_mesh.hpp"
+#include "tests/support/random_program.hpp"
 
 namespace weft {
 namespace {

@@ -7,15 +7,15 @@
 #include <algorithm>
 #include <cstring>
 
-#include <weft/spmd/ops/attribute_views.hpp>
-#include <weft/spmd/ops/infer.hpp>
-#include <weft/spmd/program/element.hpp>
-#include <weft/spmd/program/window.hpp>
-#include <weft/spmd/text/text.hpp>
-#include <weft/tests/property/seeds.hpp>
-#include <weft/tests/support/executor_mesh.hpp>
-#include <weft/tests/support/random_program.hpp>
-#include <weft/tests/support/shrink.hpp>
+#include "spmd/ops/attribute_views.hpp"
+#include "spmd/ops/infer.hpp"
+#include "spmd/program/element.hpp"
+#include "spmd/program/window.hpp"
+#include "spmd/text/text.hpp"
+#include "tests/property/seeds.hpp"
+#include "tests/support/executor_mesh.hpp"
+#include "tests/support/random_program.hpp"
+#include "tests/support/shrink.hpp"
 
 namespace weft {
 namespace {

@@ -5,16 +5,16 @@
 
 #include <array>
 
-#include <weft/spmd/mesh/hybrid_mesh.hpp>
-#include <weft/spmd/ops/builder.hpp>
-#include <weft/spmd/passes/plan.hpp>
-#include <weft/spmd/passes/settle.hpp>
-#include <weft/spmd/reference/interpret.hpp>
-#include <weft/spmd/text/text.hpp>
-#include <weft/tests/property/seeds.hpp>
-#include <weft/tests/support/mlp.hpp>
-#include <weft/tests/support/random_program.hpp>
-#include <weft/tests/support/shrink.hpp>
+#include "spmd/mesh/hybrid_mesh.hpp"
+#include "spmd/ops/builder.hpp"
+#include "spmd/plan/plan.hpp"
+#include "spmd/plan/settle.hpp"
+#include "spmd/reference/interpret.hpp"
+#include "spmd/text/text.hpp"
+#include "tests/property/seeds.hpp"
+#include "tests/support/mlp.hpp"
+#include "tests/support/random_program.hpp"
+#include "tests/support/shrink.hpp"
 
 namespace weft {
 namespace {

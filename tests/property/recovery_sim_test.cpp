@@ -8,7 +8,7 @@
 #include <string>
 #include <utility>
 
-#include <weft/tests/support/recovery_sim.hpp>
+#include "tests/support/recovery_sim.hpp"
 
 namespace weft {
 namespace {

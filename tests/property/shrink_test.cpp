@@ -1,17 +1,17 @@
 // Faults planted where the random tests look for real ones: what shrink() leaves of a program is
 // what the fault is about.
 
-#include <weft/tests/support/shrink.hpp>
+#include "tests/support/shrink.hpp"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 
-#include <weft/spmd/ops/verify.hpp>
-#include <weft/spmd/passes/plan.hpp>
-#include <weft/spmd/reference/interpret.hpp>
-#include <weft/spmd/text/text.hpp>
-#include <weft/tests/support/random_program.hpp>
+#include "spmd/ops/verify.hpp"
+#include "spmd/plan/plan.hpp"
+#include "spmd/reference/interpret.hpp"
+#include "spmd/text/text.hpp"
+#include "tests/support/random_program.hpp"
 
 namespace weft {
 namespace {

@@ -1,4 +1,4 @@
-#include <weft/tests/support/app_process.hpp>
+#include "tests/support/app_process.hpp"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include <weft/tests/support/certificates.hpp>
+#include "tests/support/certificates.hpp"
 
 #include <sys/stat.h>
 

@@ -6,7 +6,7 @@
 
 #include <openssl/types.h>
 
-#include <weft/actors/tls.hpp>
+#include <weft/tls.hpp>
 
 namespace weft::testing {
 

@@ -7,8 +7,8 @@
 #include <string>
 #include <string_view>
 
-#include <weft/spmd/program/custom_call.hpp>
-#include <weft/spmd/rules/custom_rule.hpp>
+#include "spmd/program/custom_function.hpp"
+#include "spmd/rules/custom_rule.hpp"
 
 namespace weft::testing {
 

@@ -1,4 +1,4 @@
-#include <weft/tests/support/executor_mesh.hpp>
+#include "tests/support/executor_mesh.hpp"
 
 #include <gtest/gtest.h>
 
@@ -8,8 +8,8 @@
 #include <random>
 #include <thread>
 
-#include <weft/spmd/mesh/hybrid_mesh.hpp>
-#include <weft/spmd/program/element.hpp>
+#include "spmd/mesh/hybrid_mesh.hpp"
+#include "spmd/program/element.hpp"
 
 namespace weft::testing {
 namespace {

@@ -7,8 +7,8 @@
 #include <span>
 #include <vector>
 
-#include <weft/actors/device/executor.hpp>
-#include <weft/spmd/reference/interpret.hpp>
+#include "actors/device/cpu/executor.hpp"
+#include "spmd/reference/interpret.hpp"
 
 namespace weft::testing {
 

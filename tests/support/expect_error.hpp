@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-#include <weft/spmd/error.hpp>
+#include <weft/error.hpp>
 
 namespace weft::testing {
 

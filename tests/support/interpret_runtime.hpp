@@ -10,11 +10,11 @@
 #include <utility>
 #include <vector>
 
-#include <weft/spmd/ops/fingerprint.hpp>
-#include <weft/spmd/program/element.hpp>
-#include <weft/spmd/reference/interpret.hpp>
-#include <weft/spmd/tensor/node.hpp>
-#include <weft/spmd/tensor/runtime.hpp>
+#include "spmd/ops/fingerprint.hpp"
+#include "spmd/program/element.hpp"
+#include "spmd/reference/interpret.hpp"
+#include "spmd/tensor/node.hpp"
+#include "spmd/tensor/runtime.hpp"
 
 namespace weft::testing {
 

@@ -1,8 +1,8 @@
-#include <weft/tests/support/mlp.hpp>
+#include "tests/support/mlp.hpp"
 
 #include <array>
 
-#include <weft/spmd/ops/builder.hpp>
+#include "spmd/ops/builder.hpp"
 
 namespace weft::testing {
 namespace {

@@ -1,12 +1,12 @@
-#include <weft/tests/support/random_program.hpp>
+#include "tests/support/random_program.hpp"
 
 #include <algorithm>
 #include <array>
 #include <numeric>
 #include <optional>
 
-#include <weft/spmd/ops/builder.hpp>
-#include <weft/tests/support/custom_ops.hpp>
+#include "spmd/ops/builder.hpp"
+#include "tests/support/custom_ops.hpp"
 
 namespace weft::testing {
 namespace {

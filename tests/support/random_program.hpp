@@ -5,9 +5,10 @@
 #include <random>
 #include <vector>
 
-#include <weft/spmd/mesh/mesh.hpp>
-#include <weft/spmd/program/program.hpp>
-#include <weft/spmd/reference/interpret.hpp>
+#include <weft/mesh.hpp>
+
+#include "spmd/program/program.hpp"
+#include "spmd/reference/interpret.hpp"
 
 namespace weft::testing {
 

@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-#include <weft/tests/support/recovery_world.hpp>
+#include "tests/support/recovery_world.hpp"
 
 namespace weft::testing {
 

@@ -1,4 +1,4 @@
-#include <weft/tests/support/recovery_model.hpp>
+#include "tests/support/recovery_model.hpp"
 
 #include <algorithm>
 #include <utility>

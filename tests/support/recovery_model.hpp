@@ -8,7 +8,7 @@
 #include <optional>
 #include <vector>
 
-#include <weft/tests/support/random_program.hpp>
+#include "tests/support/random_program.hpp"
 
 namespace weft::testing {
 

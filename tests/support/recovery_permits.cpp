@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include <weft/tests/support/recovery_world.hpp>
+#include "tests/support/recovery_world.hpp"
 
 namespace weft::testing {
 

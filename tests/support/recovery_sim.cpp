@@ -1,12 +1,12 @@
 // The trainer of a simulated job, as trainer_actor.cpp and job_run.cpp drive it, and the events.
 
-#include <weft/tests/support/recovery_sim.hpp>
+#include "tests/support/recovery_sim.hpp"
 
 #include <algorithm>
 
 #include <fmt/format.h>
 
-#include <weft/tests/support/recovery_world.hpp>
+#include "tests/support/recovery_world.hpp"
 
 namespace weft::testing {
 namespace {

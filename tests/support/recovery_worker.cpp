@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include <weft/tests/support/recovery_world.hpp>
+#include "tests/support/recovery_world.hpp"
 
 namespace weft::testing {
 

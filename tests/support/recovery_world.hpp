@@ -9,10 +9,10 @@
 #include <stdexcept>
 #include <string>
 
-#include <weft/actors/trainer/job_state.hpp>
-#include <weft/actors/trainer/report_filter.hpp>
-#include <weft/tests/support/recovery_model.hpp>
-#include <weft/tests/support/recovery_sim.hpp>
+#include "actors/supervision/job_state.hpp"
+#include "actors/supervision/report_filter.hpp"
+#include "tests/support/recovery_model.hpp"
+#include "tests/support/recovery_sim.hpp"
 
 namespace weft::testing {
 

@@ -11,9 +11,10 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include <weft/spmd/error.hpp>
-#include <weft/spmd/program/type.hpp>
-#include <weft/tests/support/golden.hpp>
+#include <weft/error.hpp>
+#include <weft/type.hpp>
+
+#include "tests/support/golden.hpp"
 
 namespace weft::testing {
 

@@ -1,4 +1,4 @@
-#include <weft/tests/support/shrink.hpp>
+#include "tests/support/shrink.hpp"
 
 #include <span>
 #include <utility>

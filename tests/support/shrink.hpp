@@ -3,7 +3,7 @@
 
 #include <functional>
 
-#include <weft/spmd/program/program.hpp>
+#include "spmd/program/program.hpp"
 
 namespace weft::testing {
 

@@ -6,10 +6,10 @@
 #include <utility>
 #include <vector>
 
-#include <weft/spmd/ops/fingerprint.hpp>
-#include <weft/spmd/passes/plan.hpp>
-#include <weft/spmd/tensor/compile_cache.hpp>
-#include <weft/tests/support/interpret_runtime.hpp>
+#include "spmd/ops/fingerprint.hpp"
+#include "spmd/plan/plan.hpp"
+#include "spmd/tensor/compile_cache.hpp"
+#include "tests/support/interpret_runtime.hpp"
 
 namespace weft::testing {
 

@@ -18,7 +18,7 @@
 
 #include <fmt/format.h>
 
-#include <weft/tests/support/child_process.hpp>
+#include "tests/support/child_process.hpp"
 
 namespace weft::testing {
 

@@ -12,8 +12,8 @@
 
 #include <openssl/ssl.h>
 
-#include <weft/actors/tls_session.hpp>
-#include <weft/tests/support/stranger.hpp>
+#include "actors/link/tls_session.hpp"
+#include "tests/support/stranger.hpp"
 
 namespace weft::testing {
 

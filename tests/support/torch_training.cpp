@@ -1,4 +1,4 @@
-#include <weft/tests/support/torch_training.hpp>
+#include "tests/support/torch_training.hpp"
 
 #include <algorithm>
 #include <array>
@@ -8,11 +8,12 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include <weft/spmd/tensor/multi_head_attention.hpp>
-#include <weft/spmd/tensor/nn.hpp>
-#include <weft/spmd/tensor/optim.hpp>
-#include <weft/spmd/tensor/presets.hpp>
-#include <weft/tests/support/safetensors.hpp>
+#include <weft/multi_head_attention.hpp>
+#include <weft/nn.hpp>
+#include <weft/optim.hpp>
+#include <weft/presets.hpp>
+
+#include "tests/support/safetensors.hpp"
 
 namespace weft::testing {
 namespace {

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include <weft/spmd/mesh/mesh.hpp>
+#include <weft/mesh.hpp>
 
 namespace weft::testing {
 

@@ -11,8 +11,9 @@
 
 #include <fmt/format.h>
 
-#include <weft/actors/job/elf_object.hpp>
-#include <weft/spmd/error.hpp>
+#include <weft/error.hpp>
+
+#include "actors/process/elf_object.hpp"
 
 namespace {
 

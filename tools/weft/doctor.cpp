@@ -1,4 +1,4 @@
-#include <weft/tools/weft/doctor.hpp>
+#include "tools/weft/doctor.hpp"
 
 #include <sys/statvfs.h>
 #include <unistd.h>
@@ -9,10 +9,10 @@
 
 #include <fmt/format.h>
 
-#include <weft/tools/weft/table.hpp>
-#include <weft/transport/huge_pages.hpp>
-#include <weft/transport/open_files.hpp>
-#include <weft/transport/wait.hpp>
+#include "tools/weft/table.hpp"
+#include "transport/memory/huge_pages.hpp"
+#include "transport/memory/open_files.hpp"
+#include "transport/memory/wait.hpp"
 
 namespace weft {
 namespace {

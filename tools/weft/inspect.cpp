@@ -1,4 +1,4 @@
-#include <weft/tools/weft/inspect.hpp>
+#include "tools/weft/inspect.hpp"
 
 #include <ctime>
 #include <exception>
@@ -12,9 +12,10 @@
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
-#include <weft/spmd/error.hpp>
-#include <weft/tools/weft/table.hpp>
-#include <weft/transport/board.hpp>
+#include <weft/error.hpp>
+
+#include "tools/weft/table.hpp"
+#include "transport/board/board.hpp"
 
 namespace weft {
 namespace {

@@ -1,4 +1,4 @@
-#include <weft/tools/weft/launch.hpp>
+#include "tools/weft/launch.hpp"
 
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -19,7 +19,7 @@
 
 #include <fmt/format.h>
 
-#include <weft/spmd/error.hpp>
+#include <weft/error.hpp>
 
 namespace weft {
 namespace {

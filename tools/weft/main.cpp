@@ -6,12 +6,12 @@
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
-#include <weft/tools/weft/doctor.hpp>
-#include <weft/tools/weft/inspect.hpp>
-#include <weft/tools/weft/launch.hpp>
-#include <weft/tools/weft/plan.hpp>
-#include <weft/tools/weft/sweep.hpp>
-#include <weft/tools/weft/table.hpp>
+#include "tools/weft/doctor.hpp"
+#include "tools/weft/inspect.hpp"
+#include "tools/weft/launch.hpp"
+#include "tools/weft/plan.hpp"
+#include "tools/weft/sweep.hpp"
+#include "tools/weft/table.hpp"
 
 int main(int argc, char** argv) {
   CLI::App app{"SPMD training for C++: launches jobs and looks into them."};

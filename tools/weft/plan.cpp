@@ -1,4 +1,4 @@
-#include <weft/tools/weft/plan.hpp>
+#include "tools/weft/plan.hpp"
 
 #include <memory>
 #include <string>
@@ -8,11 +8,11 @@
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
-#include <weft/spmd/ops/fingerprint.hpp>
-#include <weft/spmd/passes/plan.hpp>
-#include <weft/tools/weft/table.hpp>
-#include <weft/transport/format/file_bytes.hpp>
-#include <weft/transport/format/plan_file.hpp>
+#include "spmd/ops/fingerprint.hpp"
+#include "spmd/plan/plan.hpp"
+#include "tools/weft/table.hpp"
+#include "transport/format/file_bytes.hpp"
+#include "transport/format/plan_file.hpp"
 
 namespace weft {
 namespace {

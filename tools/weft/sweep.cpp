@@ -1,4 +1,4 @@
-#include <weft/tools/weft/sweep.hpp>
+#include "tools/weft/sweep.hpp"
 
 #include <algorithm>
 #include <memory>
@@ -9,8 +9,8 @@
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
-#include <weft/tools/weft/table.hpp>
-#include <weft/transport/remains.hpp>
+#include "tools/weft/table.hpp"
+#include "transport/job/remains.hpp"
 
 namespace weft {
 namespace {

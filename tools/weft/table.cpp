@@ -1,4 +1,4 @@
-#include <weft/tools/weft/table.hpp>
+#include "tools/weft/table.hpp"
 
 #include <unistd.h>
 
@@ -8,8 +8,9 @@
 
 #include <fmt/format.h>
 
-#include <weft/spmd/error.hpp>
-#include <weft/transport/utf8.hpp>
+#include <weft/error.hpp>
+
+#include "transport/memory/utf8.hpp"
 
 namespace weft {
 namespace {

@@ -1,4 +1,4 @@
-#include <weft/transport/format/checkpoint_manifest.hpp>
+#include "transport/format/checkpoint_manifest.hpp"
 
 #include <algorithm>
 #include <optional>
@@ -6,8 +6,9 @@
 #include <unordered_set>
 
 #include <weft_schema/checkpoint_generated.h>
-#include <weft/transport/format/shard_frame.hpp>
-#include <weft/transport/format/tensor_fields.hpp>
+
+#include "transport/format/shard_frame.hpp"
+#include "transport/format/tensor_fields.hpp"
 
 namespace weft {
 namespace {

@@ -1,4 +1,4 @@
-#include <weft/transport/format/envelope.hpp>
+#include "transport/format/envelope.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -9,7 +9,7 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-#include <weft/spmd/error.hpp>
+#include <weft/error.hpp>
 
 namespace weft {
 namespace {

@@ -1,4 +1,4 @@
-#include <weft/transport/format/file_bytes.hpp>
+#include "transport/format/file_bytes.hpp"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -8,7 +8,7 @@
 #include <cerrno>
 #include <cstring>
 
-#include <weft/spmd/error.hpp>
+#include <weft/error.hpp>
 
 namespace weft {
 namespace {

@@ -1,10 +1,11 @@
-#include <weft/transport/format/plan_file.hpp>
+#include "transport/format/plan_file.hpp"
 
 #include <algorithm>
 #include <limits>
 
 #include <weft_schema/plan_generated.h>
-#include <weft/transport/format/tensor_fields.hpp>
+
+#include "transport/format/tensor_fields.hpp"
 
 namespace weft {
 namespace {

@@ -7,8 +7,8 @@
 #include <span>
 #include <vector>
 
-#include <weft/spmd/passes/plan.hpp>
-#include <weft/transport/format/envelope.hpp>
+#include "spmd/plan/plan.hpp"
+#include "transport/format/envelope.hpp"
 
 namespace weft {
 

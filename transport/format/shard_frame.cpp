@@ -1,10 +1,11 @@
-#include <weft/transport/format/shard_frame.hpp>
+#include "transport/format/shard_frame.hpp"
 
 #include <algorithm>
 #include <cstring>
 
 #include <weft_schema/shard_generated.h>
-#include <weft/transport/format/tensor_fields.hpp>
+
+#include "transport/format/tensor_fields.hpp"
 
 namespace weft {
 namespace {

@@ -13,8 +13,9 @@
 #include <string>
 #include <vector>
 
-#include <weft/spmd/program/type.hpp>
-#include <weft/transport/format/envelope.hpp>
+#include <weft/type.hpp>
+
+#include "transport/format/envelope.hpp"
 
 namespace weft {
 

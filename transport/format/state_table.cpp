@@ -1,7 +1,8 @@
-#include <weft/transport/format/state_table.hpp>
+#include "transport/format/state_table.hpp"
 
 #include <weft_schema/state_generated.h>
-#include <weft/transport/format/tensor_fields.hpp>
+
+#include "transport/format/tensor_fields.hpp"
 
 namespace weft {
 

@@ -9,9 +9,10 @@
 #include <string>
 #include <vector>
 
-#include <weft/spmd/mesh/mesh.hpp>
-#include <weft/spmd/program/program.hpp>
-#include <weft/transport/format/envelope.hpp>
+#include <weft/mesh.hpp>
+
+#include "spmd/program/program.hpp"
+#include "transport/format/envelope.hpp"
 
 namespace weft {
 

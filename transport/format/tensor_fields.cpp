@@ -1,4 +1,4 @@
-#include <weft/transport/format/tensor_fields.hpp>
+#include "transport/format/tensor_fields.hpp"
 
 #include <algorithm>
 #include <bit>

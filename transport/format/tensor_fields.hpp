@@ -11,10 +11,11 @@
 #include <vector>
 
 #include <weft_schema/tensor_generated.h>
-#include <weft/spmd/error.hpp>
-#include <weft/spmd/mesh/mesh.hpp>
-#include <weft/spmd/mesh/sharding.hpp>
-#include <weft/spmd/program/type.hpp>
+#include <weft/error.hpp>
+#include <weft/mesh.hpp>
+#include <weft/type.hpp>
+
+#include "spmd/mesh/sharding.hpp"
 
 namespace weft {
 

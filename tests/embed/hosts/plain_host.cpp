@@ -7,7 +7,7 @@
 #include <cstdio>
 #include <thread>
 
-#include <weft/tests/embed/hosts/line_filter.hpp>
+#include "tests/embed/hosts/line_filter.hpp"
 
 #ifdef EMBED_INTERPOSES
 extern "C" {

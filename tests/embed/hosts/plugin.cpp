@@ -3,8 +3,9 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include <weft/tests/embed/hosts/line_filter.hpp>
 #include <weft/weft.hpp>
+
+#include "tests/embed/hosts/line_filter.hpp"
 
 #ifdef EMBED_OTHER_PLUGIN
 extern "C" __attribute__((visibility("default"))) const int other_build = 1;

@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <filesystem>
 
-#include <weft/tests/embed/hosts/split_loops.hpp>
+#include "tests/embed/hosts/split_loops.hpp"
 
 int main(int argc, char** argv) {
   const auto own = std::filesystem::read_symlink("/proc/self/exe");

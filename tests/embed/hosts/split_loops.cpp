@@ -1,4 +1,4 @@
-#include <weft/tests/embed/hosts/split_loops.hpp>
+#include "tests/embed/hosts/split_loops.hpp"
 
 weft::Loop split_loop{"split.loop", [](weft::TrainContext& ctx) {
                         weft::sync();

@@ -6,8 +6,9 @@
 #include <cstdlib>
 #include <thread>
 
-#include <weft/tests/embed/hosts/line_filter.hpp>
 #include <weft/weft.hpp>
+
+#include "tests/embed/hosts/line_filter.hpp"
 
 static weft::Loop own_loop{"host.own", [](weft::TrainContext& ctx) {
                              weft::Parameter sum =

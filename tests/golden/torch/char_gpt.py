@@ -54,7 +54,7 @@ def uniform(seed, name, counters):
 
 
 def initial(seed, name, parameter):
-    """As the layers of spmd/tensor/nn.cpp: embeddings normal, weights and biases uniform."""
+    """As the layers of spmd/nn/nn.cpp: embeddings normal, weights and biases uniform."""
     module, kind = name.split(".")[-2:]
     counters = np.arange(parameter.numel())
     if module in ("tokens", "positions"):

@@ -1,4 +1,4 @@
-#include <weft/tools/weft/plan.hpp>
+#include "tools/weft/plan.hpp"
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -11,8 +11,8 @@
 
 #include <fmt/format.h>
 
-#include <weft/tests/support/expect_error.hpp>
-#include <weft/tests/support/golden.hpp>
+#include "tests/support/expect_error.hpp"
+#include "tests/support/golden.hpp"
 
 namespace weft {
 namespace {

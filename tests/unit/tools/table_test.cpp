@@ -1,4 +1,4 @@
-#include <weft/tools/weft/table.hpp>
+#include "tools/weft/table.hpp"
 
 #include <gtest/gtest.h>
 

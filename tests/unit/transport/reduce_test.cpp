@@ -1,4 +1,4 @@
-#include <weft/transport/reduce.hpp>
+#include "transport/reduce/reduce.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include <weft/transport/remains.hpp>
+#include "transport/job/remains.hpp"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -11,10 +11,10 @@
 #include <fstream>
 #include <optional>
 
-#include <weft/tests/support/child_process.hpp>
-#include <weft/transport/board.hpp>
-#include <weft/transport/job_folder.hpp>
-#include <weft/transport/job_memory.hpp>
+#include "tests/support/child_process.hpp"
+#include "transport/board/board.hpp"
+#include "transport/job/job_folder.hpp"
+#include "transport/job/job_memory.hpp"
 
 namespace weft {
 namespace {

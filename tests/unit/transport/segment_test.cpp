@@ -1,4 +1,4 @@
-#include <weft/transport/segment.hpp>
+#include "transport/memory/segment.hpp"
 
 #include <gtest/gtest.h>
 
@@ -15,10 +15,10 @@
 #include <fstream>
 #include <string>
 
-#include <weft/tests/support/child_process.hpp>
-#include <weft/tests/support/expect_error.hpp>
-#include <weft/tests/support/small_shm.hpp>
-#include <weft/transport/huge_pages.hpp>
+#include "tests/support/child_process.hpp"
+#include "tests/support/expect_error.hpp"
+#include "tests/support/small_shm.hpp"
+#include "transport/memory/huge_pages.hpp"
 
 namespace weft {
 namespace {

@@ -1,4 +1,4 @@
-#include <weft/transport/state_directory.hpp>
+#include "transport/state/state_directory.hpp"
 
 #include <gtest/gtest.h>
 
@@ -6,9 +6,9 @@
 #include <optional>
 #include <random>
 
-#include <weft/tests/support/child_process.hpp>
-#include <weft/tests/support/expect_error.hpp>
-#include <weft/tests/unit/transport/format/sample_state.hpp>
+#include "tests/support/child_process.hpp"
+#include "tests/support/expect_error.hpp"
+#include "tests/unit/transport/format/sample_state.hpp"
 
 namespace weft {
 namespace {

@@ -9,8 +9,8 @@
 #include <cstdint>
 #include <vector>
 
-#include <weft/tests/support/interleavings.hpp>
-#include <weft/transport/algorithm.hpp>
+#include "tests/support/interleavings.hpp"
+#include "transport/collectives/algorithm.hpp"
 
 namespace weft::testing {
 

@@ -1,4 +1,4 @@
-#include <weft/transport/utf8.hpp>
+#include "transport/memory/utf8.hpp"
 
 #include <gtest/gtest.h>
 

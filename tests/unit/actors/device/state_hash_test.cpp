@@ -1,4 +1,4 @@
-#include <weft/actors/device/state_hash.hpp>
+#include "actors/device/state_hash.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
 
-#include <weft/spmd/mesh/atom.hpp>
+#include <weft/atom.hpp>
 
 namespace weft {
 namespace {

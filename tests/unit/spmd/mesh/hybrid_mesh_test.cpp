@@ -1,7 +1,7 @@
 #include <gtest/gtest.h>
 
-#include <weft/spmd/mesh/hybrid_mesh.hpp>
-#include <weft/tests/support/expect_error.hpp>
+#include "spmd/mesh/hybrid_mesh.hpp"
+#include "tests/support/expect_error.hpp"
 
 namespace weft {
 namespace {

@@ -3,9 +3,10 @@
 #include <algorithm>
 #include <map>
 
-#include <weft/spmd/mesh/mesh.hpp>
-#include <weft/tests/support/expect_error.hpp>
-#include <weft/tests/unit/spmd/mesh/small_meshes.hpp>
+#include <weft/mesh.hpp>
+
+#include "tests/support/expect_error.hpp"
+#include "tests/unit/spmd/mesh/small_meshes.hpp"
 
 namespace weft {
 namespace {

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include <weft/spmd/mesh/sharding.hpp>
-#include <weft/tests/support/expect_error.hpp>
-#include <weft/tests/unit/spmd/mesh/small_meshes.hpp>
+#include "spmd/mesh/sharding.hpp"
+#include "tests/support/expect_error.hpp"
+#include "tests/unit/spmd/mesh/small_meshes.hpp"
 
 namespace weft {
 namespace {

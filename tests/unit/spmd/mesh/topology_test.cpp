@@ -1,7 +1,8 @@
 #include <gtest/gtest.h>
 
-#include <weft/spmd/mesh/topology.hpp>
-#include <weft/tests/support/expect_error.hpp>
+#include <weft/mesh.hpp>
+
+#include "tests/support/expect_error.hpp"
 
 namespace weft {
 namespace {

@@ -1,9 +1,9 @@
-#include <weft/spmd/passes/canonicalize.hpp>
+#include "spmd/passes/canonicalize.hpp"
 
 #include <gtest/gtest.h>
 
-#include <weft/spmd/ops/verify.hpp>
-#include <weft/spmd/text/text.hpp>
+#include "spmd/ops/verify.hpp"
+#include "spmd/text/text.hpp"
 
 namespace weft {
 namespace {

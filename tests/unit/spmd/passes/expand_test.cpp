@@ -1,5 +1,5 @@
-#include <weft/spmd/ops/builder.hpp>
-#include <weft/spmd/passes/expand.hpp>
+#include "spmd/passes/expand.hpp"
+#include "spmd/ops/builder.hpp"
 
 #include <gtest/gtest.h>
 
@@ -7,12 +7,12 @@
 #include <cmath>
 #include <random>
 
-#include <weft/spmd/ops/row.hpp>
-#include <weft/spmd/passes/factors.hpp>
-#include <weft/spmd/passes/plan.hpp>
-#include <weft/spmd/passes/propagate.hpp>
-#include <weft/spmd/reference/interpret.hpp>
-#include <weft/spmd/text/text.hpp>
+#include "spmd/ops/row.hpp"
+#include "spmd/passes/factors.hpp"
+#include "spmd/passes/propagate.hpp"
+#include "spmd/plan/plan.hpp"
+#include "spmd/reference/interpret.hpp"
+#include "spmd/text/text.hpp"
 
 namespace weft {
 namespace {

@@ -1,8 +1,8 @@
-#include <weft/spmd/passes/factors.hpp>
+#include "spmd/passes/factors.hpp"
 
 #include <gtest/gtest.h>
 
-#include <weft/spmd/ops/builder.hpp>
+#include "spmd/ops/builder.hpp"
 
 namespace weft {
 namespace {

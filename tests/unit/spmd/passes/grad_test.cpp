@@ -1,4 +1,4 @@
-#include <weft/spmd/passes/grad.hpp>
+#include "spmd/passes/grad.hpp"
 
 #include <cmath>
 #include <functional>
@@ -9,9 +9,9 @@
 #include <fmt/ranges.h>
 #include <gtest/gtest.h>
 
-#include <weft/spmd/passes/canonicalize.hpp>
-#include <weft/spmd/reference/interpret.hpp>
-#include <weft/tests/support/expect_error.hpp>
+#include "spmd/passes/canonicalize.hpp"
+#include "spmd/reference/interpret.hpp"
+#include "tests/support/expect_error.hpp"
 
 namespace weft {
 namespace {

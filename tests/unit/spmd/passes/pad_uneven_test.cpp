@@ -1,14 +1,14 @@
-#include <weft/spmd/passes/pad_uneven.hpp>
+#include "spmd/passes/pad_uneven.hpp"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <array>
 
-#include <weft/spmd/ops/builder.hpp>
-#include <weft/spmd/passes/plan.hpp>
-#include <weft/spmd/reference/interpret.hpp>
-#include <weft/spmd/text/text.hpp>
+#include "spmd/ops/builder.hpp"
+#include "spmd/plan/plan.hpp"
+#include "spmd/reference/interpret.hpp"
+#include "spmd/text/text.hpp"
 
 namespace weft {
 namespace {

@@ -1,9 +1,9 @@
-#include <weft/spmd/passes/propagate.hpp>
+#include "spmd/passes/propagate.hpp"
 
 #include <gtest/gtest.h>
 
-#include <weft/spmd/text/text.hpp>
-#include <weft/tests/support/mlp.hpp>
+#include "spmd/text/text.hpp"
+#include "tests/support/mlp.hpp"
 
 namespace weft {
 namespace {

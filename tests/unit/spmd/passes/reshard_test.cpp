@@ -1,10 +1,10 @@
-#include <weft/spmd/passes/reshard.hpp>
+#include "spmd/passes/reshard.hpp"
 
 #include <gtest/gtest.h>
 
 #include <fmt/ranges.h>
 
-#include <weft/spmd/mesh/hybrid_mesh.hpp>
+#include "spmd/mesh/hybrid_mesh.hpp"
 
 namespace weft {
 namespace {

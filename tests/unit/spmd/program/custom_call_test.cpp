@@ -1,19 +1,19 @@
-#include <weft/spmd/ops/fingerprint.hpp>
-#include <weft/spmd/program/custom_call.hpp>
+#include "spmd/ops/fingerprint.hpp"
+#include "spmd/program/custom_function.hpp"
 
 #include <gtest/gtest.h>
 
 #include <array>
 #include <thread>
 
-#include <weft/spmd/ops/builder.hpp>
-#include <weft/spmd/ops/verify.hpp>
-#include <weft/spmd/reference/interpret.hpp>
-#include <weft/spmd/rules/custom_rule.hpp>
-#include <weft/spmd/text/difference.hpp>
-#include <weft/spmd/text/text.hpp>
-#include <weft/tests/support/custom_ops.hpp>
-#include <weft/tests/support/expect_error.hpp>
+#include "spmd/ops/builder.hpp"
+#include "spmd/ops/verify.hpp"
+#include "spmd/reference/interpret.hpp"
+#include "spmd/rules/custom_rule.hpp"
+#include "spmd/text/difference.hpp"
+#include "spmd/text/text.hpp"
+#include "tests/support/custom_ops.hpp"
+#include "tests/support/expect_error.hpp"
 
 namespace weft {
 namespace {

@@ -1,4 +1,4 @@
-#include <weft/spmd/program/philox.hpp>
+#include "spmd/program/philox.hpp"
 
 #include <set>
 

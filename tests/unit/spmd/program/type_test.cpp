@@ -5,8 +5,8 @@
 #include <cmath>
 #include <limits>
 
-#include <weft/spmd/program/element.hpp>
-#include <weft/tests/support/expect_error.hpp>
+#include "spmd/program/element.hpp"
+#include "tests/support/expect_error.hpp"
 
 namespace weft {
 namespace {

@@ -1,15 +1,16 @@
-#include <weft/spmd/tensor/checkpoint.hpp>
+#include <weft/transforms.hpp>
 
 #include <algorithm>
 
 #include <gtest/gtest.h>
 
-#include <weft/spmd/tensor/nn.hpp>
-#include <weft/spmd/tensor/optim.hpp>
-#include <weft/spmd/tensor/presets.hpp>
-#include <weft/spmd/tensor/random.hpp>
-#include <weft/tests/support/simulate_runtime.hpp>
-#include <weft/tests/unit/spmd/tensor/tensor_fixture.hpp>
+#include <weft/nn.hpp>
+#include <weft/ops.hpp>
+#include <weft/optim.hpp>
+#include <weft/presets.hpp>
+
+#include "tests/support/simulate_runtime.hpp"
+#include "tests/unit/spmd/tensor/tensor_fixture.hpp"
 
 namespace weft {
 namespace {

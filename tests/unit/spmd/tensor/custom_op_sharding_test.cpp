@@ -4,11 +4,12 @@
 
 #include <algorithm>
 
-#include <weft/spmd/tensor/micro_batches.hpp>
-#include <weft/spmd/tensor/module.hpp>
-#include <weft/tests/support/simulate_runtime.hpp>
-#include <weft/tests/unit/spmd/tensor/custom_ops.hpp>
-#include <weft/tests/unit/spmd/tensor/tensor_fixture.hpp>
+#include <weft/module.hpp>
+#include <weft/transforms.hpp>
+
+#include "tests/support/simulate_runtime.hpp"
+#include "tests/unit/spmd/tensor/custom_ops.hpp"
+#include "tests/unit/spmd/tensor/tensor_fixture.hpp"
 
 namespace weft {
 namespace {

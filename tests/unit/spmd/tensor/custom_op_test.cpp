@@ -1,15 +1,15 @@
-#include <weft/spmd/tensor/custom_op.hpp>
+#include <weft/custom_op.hpp>
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cmath>
 
-#include <weft/spmd/tensor/autocast.hpp>
-#include <weft/spmd/tensor/checkpoint.hpp>
-#include <weft/tests/support/simulate_runtime.hpp>
-#include <weft/tests/unit/spmd/tensor/custom_ops.hpp>
-#include <weft/tests/unit/spmd/tensor/tensor_fixture.hpp>
+#include <weft/transforms.hpp>
+
+#include "tests/support/simulate_runtime.hpp"
+#include "tests/unit/spmd/tensor/custom_ops.hpp"
+#include "tests/unit/spmd/tensor/tensor_fixture.hpp"
 
 namespace weft {
 namespace {

@@ -5,8 +5,8 @@
 #include <atomic>
 #include <cmath>
 
-#include <weft/spmd/tensor/custom_op.hpp>
-#include <weft/spmd/tensor/ops.hpp>
+#include <weft/custom_op.hpp>
+#include <weft/ops.hpp>
 
 namespace weft::testing {
 

@@ -1,8 +1,9 @@
 #include <gtest/gtest.h>
 
-#include <weft/spmd/tensor/optim.hpp>
-#include <weft/spmd/tensor/visualize.hpp>
-#include <weft/tests/unit/spmd/tensor/tensor_fixture.hpp>
+#include <weft/debug.hpp>
+#include <weft/optim.hpp>
+
+#include "tests/unit/spmd/tensor/tensor_fixture.hpp"
 
 namespace weft {
 namespace {

@@ -1,8 +1,8 @@
-#include <weft/spmd/tensor/metrics.hpp>
+#include <weft/metrics.hpp>
 
 #include <gtest/gtest.h>
 
-#include <weft/tests/unit/spmd/tensor/tensor_fixture.hpp>
+#include "tests/unit/spmd/tensor/tensor_fixture.hpp"
 
 namespace weft {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include <weft/tests/unit/spmd/tensor/tensor_fixture.hpp>
+#include "tests/unit/spmd/tensor/tensor_fixture.hpp"
 
 namespace weft {
 namespace {

@@ -1,5 +1,6 @@
-#include <weft/spmd/ops/fingerprint.hpp>
-#include <weft/spmd/tensor/random.hpp>
+#include <weft/ops.hpp>
+
+#include "spmd/ops/fingerprint.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -7,9 +8,10 @@
 
 #include <gtest/gtest.h>
 
-#include <weft/spmd/tensor/module.hpp>
-#include <weft/tests/support/simulate_runtime.hpp>
-#include <weft/tests/unit/spmd/tensor/tensor_fixture.hpp>
+#include <weft/module.hpp>
+
+#include "tests/support/simulate_runtime.hpp"
+#include "tests/unit/spmd/tensor/tensor_fixture.hpp"
 
 namespace weft {
 namespace {

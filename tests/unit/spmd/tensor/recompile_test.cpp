@@ -2,10 +2,11 @@
 
 #include <gtest/gtest.h>
 
-#include <weft/spmd/tensor/compile.hpp>
-#include <weft/spmd/tensor/module.hpp>
-#include <weft/tests/support/simulate_runtime.hpp>
-#include <weft/tests/unit/spmd/tensor/tensor_fixture.hpp>
+#include <weft/compile.hpp>
+#include <weft/module.hpp>
+
+#include "tests/support/simulate_runtime.hpp"
+#include "tests/unit/spmd/tensor/tensor_fixture.hpp"
 
 namespace weft {
 namespace {

@@ -11,9 +11,10 @@
 
 #include <fmt/format.h>
 
-#include <weft/spmd/tensor/functional.hpp>
-#include <weft/tests/support/expect_error.hpp>
-#include <weft/tests/support/interpret_runtime.hpp>
+#include <weft/functional.hpp>
+
+#include "tests/support/expect_error.hpp"
+#include "tests/support/interpret_runtime.hpp"
 
 namespace weft::testing {
 

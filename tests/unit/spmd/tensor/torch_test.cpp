@@ -7,10 +7,11 @@
 
 #include <gtest/gtest.h>
 
-#include <weft/spmd/tensor/multi_head_attention.hpp>
-#include <weft/tests/support/safetensors.hpp>
-#include <weft/tests/support/simulate_runtime.hpp>
-#include <weft/tests/support/torch_training.hpp>
+#include <weft/multi_head_attention.hpp>
+
+#include "tests/support/safetensors.hpp"
+#include "tests/support/simulate_runtime.hpp"
+#include "tests/support/torch_training.hpp"
 
 namespace weft {
 namespace {

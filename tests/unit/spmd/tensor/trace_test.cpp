@@ -4,10 +4,11 @@
 
 #include <gtest/gtest.h>
 
-#include <weft/spmd/ops/fingerprint.hpp>
-#include <weft/spmd/tensor/loop_threads.hpp>
-#include <weft/spmd/tensor/module.hpp>
-#include <weft/tests/unit/spmd/tensor/tensor_fixture.hpp>
+#include <weft/module.hpp>
+
+#include "spmd/ops/fingerprint.hpp"
+#include "spmd/tensor/loop_threads.hpp"
+#include "tests/unit/spmd/tensor/tensor_fixture.hpp"
 
 namespace weft {
 namespace {

@@ -3,12 +3,13 @@
 
 #include <gtest/gtest.h>
 
-#include <weft/spmd/ops/fingerprint.hpp>
-#include <weft/spmd/tensor/nn.hpp>
-#include <weft/spmd/tensor/optim.hpp>
-#include <weft/spmd/tensor/presets.hpp>
-#include <weft/tests/support/simulate_runtime.hpp>
-#include <weft/tests/unit/spmd/tensor/tensor_fixture.hpp>
+#include <weft/nn.hpp>
+#include <weft/optim.hpp>
+#include <weft/presets.hpp>
+
+#include "spmd/ops/fingerprint.hpp"
+#include "tests/support/simulate_runtime.hpp"
+#include "tests/unit/spmd/tensor/tensor_fixture.hpp"
 
 namespace weft {
 namespace {

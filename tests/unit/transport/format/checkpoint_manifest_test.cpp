@@ -1,11 +1,11 @@
-#include <weft/transport/format/checkpoint_manifest.hpp>
+#include "transport/format/checkpoint_manifest.hpp"
 
 #include <string>
 
 #include <gtest/gtest.h>
 
-#include <weft/tests/support/golden.hpp>
-#include <weft/tests/unit/transport/format/damage.hpp>
+#include "tests/support/golden.hpp"
+#include "tests/unit/transport/format/damage.hpp"
 
 namespace weft {
 namespace {

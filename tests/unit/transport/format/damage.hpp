@@ -7,10 +7,11 @@
 
 #include <gtest/gtest.h>
 
-#include <weft/spmd/error.hpp>
-#include <weft/tests/support/aligned_copy.hpp>
-#include <weft/tests/support/expect_error.hpp>
-#include <weft/transport/format/envelope.hpp>
+#include <weft/error.hpp>
+
+#include "tests/support/aligned_copy.hpp"
+#include "tests/support/expect_error.hpp"
+#include "transport/format/envelope.hpp"
 
 namespace weft {
 

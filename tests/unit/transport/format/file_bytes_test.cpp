@@ -1,4 +1,4 @@
-#include <weft/transport/format/file_bytes.hpp>
+#include "transport/format/file_bytes.hpp"
 
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -8,7 +8,7 @@
 
 #include <fmt/format.h>
 
-#include <weft/tests/support/expect_error.hpp>
+#include "tests/support/expect_error.hpp"
 
 namespace weft {
 namespace {

@@ -1,5 +1,5 @@
-#include <weft/spmd/ops/fingerprint.hpp>
-#include <weft/transport/format/plan_file.hpp>
+#include "transport/format/plan_file.hpp"
+#include "spmd/ops/fingerprint.hpp"
 
 #include <algorithm>
 #include <functional>
@@ -8,10 +8,11 @@
 #include <gtest/gtest.h>
 
 #include <weft_schema/plan_generated.h>
-#include <weft/spmd/ops/verify.hpp>
-#include <weft/tests/support/golden.hpp>
-#include <weft/tests/unit/transport/format/damage.hpp>
-#include <weft/tests/unit/transport/format/sample_plan.hpp>
+
+#include "spmd/ops/verify.hpp"
+#include "tests/support/golden.hpp"
+#include "tests/unit/transport/format/damage.hpp"
+#include "tests/unit/transport/format/sample_plan.hpp"
 
 namespace weft {
 namespace {

@@ -1,8 +1,8 @@
 #pragma once
 /// A small plan placed by hand, so that what is written of it doesn't change with the planner.
 
-#include <weft/spmd/ops/builder.hpp>
-#include <weft/spmd/passes/plan.hpp>
+#include "spmd/ops/builder.hpp"
+#include "spmd/plan/plan.hpp"
 
 namespace weft {
 

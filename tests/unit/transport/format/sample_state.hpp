@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include <weft/transport/format/state_table.hpp>
+#include "transport/format/state_table.hpp"
 
 namespace weft {
 

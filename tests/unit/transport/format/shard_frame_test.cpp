@@ -1,4 +1,4 @@
-#include <weft/transport/format/shard_frame.hpp>
+#include "transport/format/shard_frame.hpp"
 
 #include <cstring>
 #include <limits>
@@ -6,8 +6,8 @@
 
 #include <gtest/gtest.h>
 
-#include <weft/tests/support/golden.hpp>
-#include <weft/tests/unit/transport/format/damage.hpp>
+#include "tests/support/golden.hpp"
+#include "tests/unit/transport/format/damage.hpp"
 
 namespace weft {
 namespace {

@@ -1,13 +1,13 @@
-#include <weft/transport/format/state_table.hpp>
+#include "transport/format/state_table.hpp"
 
 #include <functional>
 #include <string>
 
 #include <gtest/gtest.h>
 
-#include <weft/tests/support/golden.hpp>
-#include <weft/tests/unit/transport/format/damage.hpp>
-#include <weft/tests/unit/transport/format/sample_state.hpp>
+#include "tests/support/golden.hpp"
+#include "tests/unit/transport/format/damage.hpp"
+#include "tests/unit/transport/format/sample_state.hpp"
 
 namespace weft {
 namespace {

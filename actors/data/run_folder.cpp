@@ -1,0 +1,269 @@
+#include "actors/data/run_folder.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <cmath>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <sstream>
+
+#include <fmt/chrono.h>
+
+#include <weft/error.hpp>
+
+namespace weft {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// A new column writes the file anew; keys beyond these are in result.json only.
+constexpr std::size_t kColumnsMax = 256;
+
+std::string csv_field(const Metrics& value) {
+  if (value.is_number_float() && !std::isfinite(value.get<double>())) {
+    return fmt::format("{}", value.get<double>());
+  }
+  const std::string text = value.is_string()
+                               ? value.get<std::string>()
+                               : value.dump(-1, ' ', false, Metrics::error_handler_t::replace);
+  if (text.find_first_of(",\"\n") == std::string::npos) return text;
+  std::string quoted = "\"";
+  for (const char c : text) {
+    if (c == '"') quoted += '"';
+    quoted += c;
+  }
+  return quoted + "\"";
+}
+
+/// Why a run's folder isn't there; "" if it is.
+std::string missing(const std::string& folder) {
+  std::error_code ignored;
+  if (fs::is_directory(folder, ignored)) return {};
+  return fmt::format(
+      "the run's folder {} was removed while the job ran: leave it there until the job has ended",
+      folder);
+}
+
+void write(const std::string& file, const std::string& text, std::ios::openmode mode) {
+  errno = 0;
+  std::ofstream out(file, mode);
+  out << text;
+  if (out.flush()) return;
+  const std::string reason = std::strerror(errno);
+  const std::string why = missing(fs::path(file).parent_path());
+  fail(Errc::io, "can't write {}: {}", file, why.empty() ? reason : why);
+}
+
+std::string read(const std::string& file) {
+  std::ifstream in(file, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+/// The rows of a CSV without its head, each with so many empty fields more.
+std::string rows_with(std::size_t more, const std::string& csv) {
+  std::string rows;
+  bool quoted = false, in_head = true;
+  for (const char c : csv) {
+    if (c == '"') quoted = !quoted;
+    const bool ends = c == '\n' && !quoted;
+    if (ends && !in_head) rows.append(more, ',');
+    if (!in_head) rows += c;
+    if (ends) in_head = false;
+  }
+  return rows;
+}
+
+Metrics to_json(const Failure& failure) {
+  return {{"code", to_string(failure.code)},
+          {"message", failure.message},
+          {"worker", failure.worker},
+          {"pid", failure.pid},
+          {"signal", failure.signal},
+          {"exit_code", failure.exit_code},
+          {"step", failure.step},
+          {"collective", failure.collective}};
+}
+
+Failure to_failure(const Metrics& json) {
+  return {.code = parse_errc(json.at("code").get<std::string>()),
+          .message = json.at("message"),
+          .worker = json.at("worker"),
+          .pid = json.at("pid"),
+          .signal = json.at("signal"),
+          .exit_code = json.at("exit_code"),
+          .step = json.at("step"),
+          .collective = json.at("collective")};
+}
+
+constexpr std::array<std::string_view, 6> kEndedBy = {"loops",  "failure", "stop",
+                                                      "cancel", "signal",  "callback"};
+
+EndedBy parse_ended_by(const std::string& text) {
+  const auto found = std::ranges::find(kEndedBy, text);
+  if (found == kEndedBy.end()) fail(Errc::corrupt, "ended_by = \"{}\"", text);
+  return static_cast<EndedBy>(found - kEndedBy.begin());
+}
+
+/// Step and number of "checkpoint_000640-1": from 10^6 on the names aren't in the order of steps.
+std::pair<std::uint64_t, std::uint64_t> checkpoint_order(const fs::path& path) {
+  std::istringstream name(path.filename().string().substr(std::strlen("checkpoint_")));
+  std::uint64_t step = 0, number = 0;
+  char dash = 0;
+  name >> step >> dash >> number;
+  return {step, number};
+}
+
+}  // namespace
+
+std::string_view to_string(EndedBy ended_by) noexcept {
+  return kEndedBy.at(static_cast<std::size_t>(ended_by));
+}
+
+RunFolder::RunFolder(const std::string& storage_path, const std::string& name,
+                     const std::string& job_id) {
+  const auto now = std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
+  path_ = fmt::format("{}/{}-{:%Y%m%d-%H%M%S}-{}", storage_path, name, now, job_id.substr(0, 6));
+  std::error_code error;
+  fs::create_directories(path_, error);
+  if (error) {
+    fail(Errc::io,
+         "run.storage_path: can't make the folder {}: {}; give a folder that you may write to",
+         path_, error.message());
+  }
+}
+
+void RunFolder::require() const {
+  if (const std::string why = missing(path_); !why.empty()) fail(Errc::io, "{}", why);
+}
+
+void RunFolder::add(const Metrics& report) {
+  const std::size_t known = columns_.size();
+  for (const auto& [key, value] : report.items()) {
+    if (columns_.size() == kColumnsMax) break;
+    if (std::ranges::find(columns_, key) == columns_.end()) columns_.push_back(key);
+  }
+  const std::string file = path_ + "/progress.csv";
+  if (columns_.size() == known) return write(file, csv_row(report), std::ios::app);
+  std::string text;
+  for (const std::string& column : columns_) text += (text.empty() ? "" : ",") + csv_field(column);
+  text += "\n" + rows_with(columns_.size() - known, read(file)) + csv_row(report);
+  write(file, text, std::ios::trunc);
+}
+
+std::string RunFolder::csv_row(const Metrics& metrics) const {
+  std::string row;
+  for (std::size_t i = 0; i < columns_.size(); ++i) {
+    if (i != 0) row += ',';
+    if (const auto found = metrics.find(columns_[i]); found != metrics.end()) {
+      row += csv_field(*found);
+    }
+  }
+  return row + "\n";
+}
+
+void RunFolder::keep_checkpoints(int num_to_keep, const std::string& needed) const {
+  if (num_to_keep == 0) return;
+  std::error_code error;
+  std::vector<fs::path> found;
+  for (const auto& entry : fs::directory_iterator(path_, error)) {
+    if (entry.path().filename().string().starts_with("checkpoint_")) found.push_back(entry.path());
+  }
+  std::ranges::sort(found, {}, checkpoint_order);
+  for (std::size_t i = 0; !error && i + static_cast<std::size_t>(num_to_keep) < found.size(); ++i) {
+    if (checkpoint_order(found[i]) < checkpoint_order(needed)) fs::remove_all(found[i], error);
+  }
+  if (error) fail(Errc::io, "can't remove old checkpoints in {}: {}", path_, error.message());
+}
+
+void RunFolder::write_result(const Result& result) const {
+  Metrics json{{"job", result.job.id},
+               {"name", result.job.name},
+               {"num_workers", result.job.num_workers},
+               {"ok", result.ok()},
+               {"ended_by", to_string(result.ended_by)},
+               {"signal", result.signal},
+               {"loop_config_xxh3", result.config_digest},
+               {"metrics", result.metrics},
+               {"worker_metrics", result.worker_metrics},
+               {"metrics_history", result.metrics_history}};
+  if (result.job.mesh) {
+    json["mesh"] = {{"shape", result.job.mesh->shape()}, {"axes", result.job.mesh->axis_names()}};
+  }
+  if (result.checkpoint) json["checkpoint"] = result.checkpoint->path;
+  if (result.error) json["error"] = to_json(*result.error);
+  json["failures"] = Metrics::array();
+  for (const Failure& failure : result.failures) json["failures"].push_back(to_json(failure));
+  const std::string file = path_ + "/result.json";
+  write(file + ".new", json.dump(1, ' ', false, Metrics::error_handler_t::replace) + "\n",
+        std::ios::trunc);
+  std::error_code error;
+  fs::rename(file + ".new", file, error);
+  if (error) fail(Errc::io, "can't write {}: {}", file, error.message());
+}
+
+Result read_result(const std::string& path) {
+  const std::string file = path + "/result.json";
+  std::ifstream in(file);
+  if (!in) fail(Errc::io, "can't open {}", file);
+  try {
+    const Metrics json = Metrics::parse(in);
+    Result result;
+    result.path = path;
+    result.metrics = json.at("metrics");
+    result.metrics_history = json.at("metrics_history").get<std::vector<Metrics>>();
+    result.job = {.id = json.at("job"),
+                  .name = json.at("name"),
+                  .path = path,
+                  .num_workers = json.at("num_workers"),
+                  .mesh = {}};
+    if (const auto mesh = json.find("mesh"); mesh != json.end()) {
+      result.job.mesh.emplace(mesh->at("shape").get<std::vector<std::int64_t>>(),
+                              mesh->at("axes").get<std::vector<std::string>>());
+    }
+    result.ended_by = parse_ended_by(json.at("ended_by").get<std::string>());
+    result.signal = json.at("signal");
+    result.config_digest = json.at("loop_config_xxh3");
+    result.worker_metrics = json.at("worker_metrics").get<std::vector<Metrics>>();
+    if (json.contains("checkpoint")) result.checkpoint = Checkpoint{json["checkpoint"]};
+    if (json.contains("error")) result.error = to_failure(json["error"]);
+    for (const Metrics& failure : json.at("failures")) {
+      result.failures.push_back(to_failure(failure));
+    }
+    return result;
+  } catch (const nlohmann::json::exception& e) {
+    fail(Errc::corrupt, "{}: {}", file, e.what());
+  }
+}
+
+std::string store_checkpoint(const std::string& run_dir, std::uint64_t step, std::uint32_t number,
+                             int worker, const std::string& from) {
+  const std::string suffix = number == 0 ? "" : fmt::format("-{}", number);
+  const std::string to = fmt::format("{}/checkpoint_{:06}{}", run_dir, step, suffix);
+  const fs::path part = fmt::format("{}/.part-{}", run_dir, worker);
+  try {
+    fs::remove_all(part);  // of a worker that was killed
+    fs::copy(from, part, fs::copy_options::recursive);
+    fs::create_directories(to);
+    const std::vector<fs::directory_entry> entries(fs::recursive_directory_iterator(part), {});
+    for (const auto& entry : entries) {
+      const fs::path place = to / entry.path().lexically_relative(part);
+      if (entry.is_directory()) {
+        fs::create_directories(place);
+      } else {
+        fs::rename(entry.path(), place);
+      }
+    }
+    fs::remove_all(part);
+  } catch (const fs::filesystem_error& e) {
+    const std::string why = missing(run_dir);
+    fail(Errc::io, "can't copy the checkpoint {} to {}: {}", from, to,
+         why.empty() ? e.code().message() : why);
+  }
+  return to;
+}
+
+}  // namespace weft

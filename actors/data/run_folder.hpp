@@ -1,0 +1,48 @@
+#pragma once
+/// The folder of a run: progress.csv, result.json, checkpoints, logs.
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <weft/result.hpp>
+
+namespace weft {
+
+/// Used by one thread.
+class RunFolder {
+ public:
+  /// Makes storage_path/name-time-id. Throws io, naming the folder.
+  RunFolder(const std::string& storage_path, const std::string& name, const std::string& job_id);
+
+  const std::string& path() const { return path_; }
+
+  /// Throws io if something has removed it.
+  void require() const;
+
+  /// Adds a report to progress.csv: a column for each of the first 256 keys of any report so far,
+  /// in order of appearance. Throws io, as the others do.
+  void add(const Metrics& report);
+  /// Removes the oldest checkpoint folders but `num_to_keep` (0: keeps all), of those before the
+  /// checkpoint `needed`.
+  void keep_checkpoints(int num_to_keep, const std::string& needed) const;
+  /// result.json: the job, its mesh, metrics, metrics_history, error. Replaces it in one step.
+  void write_result(const Result& result) const;
+
+ private:
+  std::string csv_row(const Metrics& metrics) const;
+
+  std::string path_;
+  std::vector<std::string> columns_;
+};
+
+/// What write_result() wrote. Throws io or corrupt, naming the file.
+Result read_result(const std::string& path);
+
+/// Copies the files of a worker's checkpoint, its `number`-th of this step, into the folder of a
+/// run that is for all workers': "checkpoint_000640", or "checkpoint_000640-1"; returns its path. A
+/// file is there whole or not at all, whenever the worker is killed.
+std::string store_checkpoint(const std::string& run_dir, std::uint64_t step, std::uint32_t number,
+                             int worker, const std::string& from);
+
+}  // namespace weft

@@ -1,0 +1,71 @@
+#pragma once
+/// ChipCollectives: carries out what code of the loop's own calls on a Chip.
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <source_location>
+#include <unordered_map>
+
+#include <weft/chip.hpp>
+
+#include "transport/collectives/communicator.hpp"
+
+namespace weft {
+
+/// Of the arena, for operands and results from elsewhere. More is copied in pieces: larger ones
+/// would leave the caches before they are read again.
+inline constexpr std::size_t kStagingBytes = std::size_t{512} << 10;
+
+/// Of one chip, on its thread. Throws what Chip's functions do.
+class ChipCollectives {
+ public:
+  /// The communicator is that of the executor's plans, too.
+  ChipCollectives(JobMemory& memory, const Mesh& mesh, int position, int local_index,
+                  Communicator& communicator);
+  ChipCollectives(const ChipCollectives&) = delete;
+  ChipCollectives& operator=(const ChipCollectives&) = delete;
+
+  /// For a body of the loop's, by its number among the programs: chips that run different ones
+  /// don't take each other's calls for theirs.
+  Chip& chip_for(std::uint32_t body) {
+    body_ = body;
+    return chip_;
+  }
+
+  void carry_out(CollectiveCall call, ConstElementSpan source, ElementSpan destination,
+                 const std::source_location& where);
+  /// `whole`: elements of which these are a piece; 0: they are all.
+  void call(CollectiveCall& call, const std::source_location& where, std::int64_t whole = 0);
+  std::byte* address(std::uint64_t offset) const { return memory_.arena(arena_) + offset; }
+
+ private:
+  /// A collective as a line of the program calls it.
+  struct CallSite {
+    CallWords words;
+    const char* file;
+    std::uint32_t line;
+    bool operator==(const CallSite&) const = default;
+  };
+  struct CallSiteHash {
+    std::size_t operator()(const CallSite& site) const noexcept {
+      return digest_of(site.words) ^ site.line;
+    }
+  };
+  struct Parts;
+
+  void carry_out_staged(CollectiveCall& call, const Parts& parts, const std::byte* source,
+                        std::byte* destination, const std::source_location& where);
+  std::optional<std::uint64_t> place_in_arena(const std::byte* data) const;
+
+  JobMemory& memory_;
+  const Mesh& mesh_;
+  const int position_;
+  const int arena_;  ///< the chip's number in the job's memory
+  Communicator& communicator_;
+  std::uint32_t body_ = 0;
+  std::unordered_map<CallSite, PreparedCall, CallSiteHash> prepared_;
+  Chip chip_;
+};
+
+}  // namespace weft

@@ -1,0 +1,234 @@
+#include "actors/device/cpu/executor.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "actors/device/cpu/chip_collectives.hpp"
+#include "actors/device/cpu/loaded_plan.hpp"
+#include "actors/device/cpu/loops/aligned_buffer.hpp"
+#include "actors/device/state_hash.hpp"
+#include "transport/state/commits.hpp"
+
+namespace weft {
+
+struct Executor::State {
+  JobMemory& memory;
+  kernels::ChipContext chip;
+  int local_index;
+  int arena;        ///< the chip's number in the job's memory
+  std::byte* base;  ///< of its arena
+  BoardWriter board;
+  Communicator communicator;
+  Commits commits;
+  ChipCollectives collectives{memory, chip.mesh, chip.position, local_index, communicator};
+  kernels::AlignedBuffer scratch{};  ///< for the kernel that runs; enough for every loaded plan
+  std::uint64_t temp_bytes = 0;      ///< of the loaded plans, the most
+  std::uint64_t shared_bytes = 0;
+
+  // The run in progress; no plan: none.
+  std::shared_ptr<const LoadedPlan> plan{};
+  Buffers buffers{};
+  RunCommit commit{};
+  std::vector<kernels::KernelArgs> loop_args{};  ///< of the loop that runs, at its tile
+  kernels::AlignedBuffer held{LoadedPlan::kHeldBytes};
+  bool holds = false;                 ///< some outputs are in `held` instead of in their places
+  std::vector<std::byte*> outputs{};  ///< where they are
+  std::size_t next = 0;               ///< step of the plan
+  bool in_collective = false;         ///< step `next` was started, and has to be waited for
+
+  std::byte* address(const LoadedPlan::Operand& operand) {
+    switch (operand.place) {
+      case Place::input: return base + buffers.inputs[operand.offset];
+      case Place::output: return outputs[operand.offset];
+      case Place::temp: return base + operand.offset;
+      case Place::tile: return scratch.data() + operand.offset;
+      case Place::shared: break;
+    }
+    return memory.arena(operand.chip) + operand.offset;
+  }
+
+  kernels::KernelArgs args_of(const LoadedPlan::Step& step) {
+    kernels::KernelArgs args;
+    for (int i = 0; i < step.num_operands; ++i) {
+      const auto operand = static_cast<std::size_t>(i);
+      args.operands[operand] = address(step.operands[operand]);
+    }
+    args.result = address(step.result);
+    args.scratch = scratch.data();
+    return args;
+  }
+
+  void compute(const LoadedPlan::Loop& loop) {
+    for (const LoadedPlan::Step& fill : loop.fills) {
+      kernels::KernelArgs args = args_of(fill);
+      args.count_max = LoadedPlan::kTileSize;
+      fill.kernel.run(args);
+    }
+    loop_args.clear();
+    for (const LoadedPlan::Step& step : loop.steps) loop_args.push_back(args_of(step));
+    for (std::int64_t left = loop.num_elements; left > 0; left -= LoadedPlan::kTileSize) {
+      for (std::size_t i = 0; i < loop.steps.size(); ++i) {
+        const LoadedPlan::Step& step = loop.steps[i];
+        kernels::KernelArgs& args = loop_args[i];
+        args.count_max = std::min(left, LoadedPlan::kTileSize);
+        step.kernel.run(args);
+        for (int operand = 0; operand < step.num_operands; ++operand) {
+          const auto o = static_cast<std::size_t>(operand);
+          args.operands[o] += step.operands[o].tile_bytes;
+        }
+        args.result += step.result.tile_bytes;
+      }
+    }
+  }
+
+  /// False: the collective isn't done, and `wait` is false.
+  bool meet(const PreparedCall& call, bool wait) {
+    if (!std::exchange(in_collective, true)) communicator.start(call);
+    if (wait) {
+      communicator.wait();
+    } else if (!communicator.poll()) {
+      return false;
+    }
+    in_collective = false;
+    return true;
+  }
+
+  void place_outputs() {
+    outputs.clear();
+    for (const std::uint64_t offset : buffers.outputs) outputs.push_back(base + offset);
+    for (const LoadedPlan::Held& output : plan->held) {
+      outputs[output.output] = held.data() + output.offset;
+    }
+    holds = !plan->held.empty();
+  }
+
+  void release_held() {
+    for (const LoadedPlan::Held& output : plan->held) {
+      std::byte* place = base + buffers.outputs[output.output];
+      std::memcpy(place, std::exchange(outputs[output.output], place), output.bytes);
+    }
+    holds = false;
+  }
+
+  /// False: others still need what the plan is about to write over, and `wait` is false.
+  bool may_update(bool wait) {
+    if (wait) {
+      commits.wait(commit.step);
+    } else if (!commits.reached(commit.step)) {
+      return false;
+    }
+    if (holds) release_held();
+    return true;
+  }
+
+  /// What it throws ends the run.
+  bool advance(bool wait) try {
+    WEFT_CHECK(plan != nullptr);
+    for (; next < plan->steps.size(); ++next) {
+      const LoadedPlan::Step& step = plan->steps[next];
+      if (next == plan->first_update && !may_update(wait)) return false;
+      if (step.loop >= 0) {
+        compute(plan->loops[static_cast<std::size_t>(step.loop)]);
+      } else if (step.call < 0) {
+        step.kernel.run(args_of(step));
+      } else if (!meet(plan->calls[static_cast<std::size_t>(step.call)], wait)) {
+        return false;
+      }
+    }
+    const bool has_to_wait = next == plan->first_update || commit.is_awaited;
+    if (has_to_wait && !may_update(wait)) return false;
+    plan.reset();
+    return true;
+  } catch (...) {
+    plan.reset();
+    throw;
+  }
+};
+
+Executor::Executor(JobMemory& memory, const Mesh& mesh, int position, BoardWriter board,
+                   WaitPolicy policy, int local_index) {
+  const int arena = mesh.device_at(position);
+  state_.reset(new State{
+      .memory = memory,
+      .chip = {mesh, position, kernels::make_matmul_stream()},
+      .local_index = local_index,
+      .arena = arena,
+      .base = memory.arena(arena),
+      .board = board,
+      .communicator = Communicator(memory, mesh, position, board, policy),
+      .commits = Commits(memory, mesh, position, board, policy),
+  });
+}
+
+Executor::~Executor() = default;
+
+int Executor::local_index() const { return state_->local_index; }
+
+void Executor::settle() noexcept { state_->memory.prefer_this_node(state_->arena); }
+
+std::shared_ptr<const LoadedPlan> Executor::load(const Plan& plan, bool checks) {
+  JobMemory& memory = state_->memory;
+  std::uint64_t temp_bytes = std::max(state_->temp_bytes, plan.temp_bytes);
+  const std::uint64_t shared_bytes = std::max(state_->shared_bytes, plan.shared_bytes);
+  const std::size_t room = memory.buffers_offset() - kArenaTempOffset;
+  if (shared_bytes > 0) temp_bytes = std::max<std::uint64_t>(temp_bytes, kStagingBytes);
+  if (temp_bytes + shared_bytes > room) {
+    fail(Errc::no_space,
+         "the plan has {} bytes of temporaries and {} of values that chips share, a chip's arena "
+         "of {} bytes has room for {}: use more chips, shard more tensors, or take smaller batches",
+         plan.temp_bytes, plan.shared_bytes, memory.arena_capacity(), room);
+  }
+  // Temporaries grow up and shared values down: a chip may still be in a plan before this one, or
+  // in a call, with temporaries wherever that has them, when others store what they share there.
+  const std::uint64_t shared_begin = memory.buffers_offset() - plan.shared_bytes;
+  auto loaded = std::make_shared<const LoadedPlan>(
+      load_plan(plan, state_->chip, state_->communicator, shared_begin, checks));
+  memory.reserve(state_->arena, kArenaTempOffset, plan.temp_bytes);
+  for (const int chip : loaded->shared_in) memory.reserve(chip, shared_begin, plan.shared_bytes);
+  state_->temp_bytes = temp_bytes;
+  state_->shared_bytes = shared_bytes;
+  if (state_->scratch.size() < loaded->scratch_bytes) {
+    state_->scratch = kernels::AlignedBuffer(loaded->scratch_bytes);
+  }
+  return loaded;
+}
+
+void Executor::start(std::shared_ptr<const LoadedPlan> plan, std::uint64_t step,
+                     const Buffers& buffers, RunCommit commit) {
+  WEFT_CHECK(state_->plan == nullptr, step);
+  if (buffers.inputs.size() != plan->num_inputs || buffers.outputs.size() != plan->num_outputs) {
+    fail(Errc::invalid_argument,
+         "step {}: the plan has {} inputs and {} outputs, but buffers were given for {} and {}",
+         step, plan->num_inputs, plan->num_outputs, buffers.inputs.size(), buffers.outputs.size());
+  }
+  state_->plan = std::move(plan);
+  state_->buffers = buffers;
+  state_->place_outputs();
+  state_->next = 0;
+  state_->in_collective = false;
+  state_->communicator.set_step(step);
+  state_->board.step(step);
+  state_->commit = commit;
+  state_->commits.commit(commit.step);
+}
+
+bool Executor::resume() { return state_->advance(false); }
+
+void Executor::run(std::shared_ptr<const LoadedPlan> plan, std::uint64_t step,
+                   const Buffers& buffers, RunCommit commit) {
+  start(std::move(plan), step, buffers, commit);
+  state_->advance(true);
+}
+
+void Executor::add_to(StateHash& hash) { hash.add(state_->local_index, state_->base); }
+
+void Executor::call(std::uint64_t step, std::uint32_t program,
+                    const std::function<void(Chip&)>& body) {
+  WEFT_CHECK(state_->plan == nullptr, step);
+  state_->communicator.set_step(step);
+  state_->board.step(step);
+  body(state_->collectives.chip_for(program));
+}
+
+}  // namespace weft

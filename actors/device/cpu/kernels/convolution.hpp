@@ -1,0 +1,13 @@
+#pragma once
+/// convolution: by oneDNN in f32 (bf16 goes through f32), by plain loops in other dtypes.
+
+#include "actors/device/cpu/onednn/onednn_convolution.hpp"
+
+namespace weft::kernels {
+
+ConvolutionMethod convolution_method(const Program& program, OpId op);
+
+/// Empty `run`: no kernel for the dtype.
+Kernel convolution(const Program& program, OpId op, const ChipContext& chip);
+
+}  // namespace weft::kernels

@@ -1,0 +1,18 @@
+#include "actors/device/cpu/kernels/custom_call.hpp"
+
+#include "actors/device/cpu/loops/prepares.hpp"
+#include "spmd/program/custom_function.hpp"
+
+namespace weft::kernels {
+
+static_assert(kCustomOperandCountMax <= kOperandCountMax);
+
+Kernel custom_call(const Program& program, OpId op) {
+  return {[call = BoundCustomCall(program, op)](const KernelArgs& args) {
+    call.run(args.operands, args.result);
+  }};
+}
+
+constexpr Prepare prepares::custom_call = prepare_by<kernels::custom_call>;
+
+}  // namespace weft::kernels

@@ -1,0 +1,173 @@
+#include "actors/device/cpu/kernels/dot_general.hpp"
+
+#include <algorithm>
+#include <optional>
+#include <vector>
+
+#include "actors/device/cpu/kernels/elementwise.hpp"
+#include "actors/device/cpu/loops/arithmetic.hpp"
+#include "actors/device/cpu/loops/element.hpp"
+#include "actors/device/cpu/loops/prepares.hpp"
+#include "actors/device/cpu/loops/strided.hpp"
+#include "actors/device/cpu/onednn/matmul.hpp"
+#include "spmd/ops/attribute_views.hpp"
+#include "spmd/ops/infer.hpp"
+
+namespace weft::kernels {
+namespace {
+
+using Dims = std::span<const std::int64_t>;
+
+/// Several dims as one.
+struct Run {
+  std::int64_t size = 1;
+  std::int64_t stride = 0;  ///< 0: `size` is 1, so any will do
+};
+
+/// The dims, in this order, as one, if they lie so.
+std::optional<Run> run_of(const Shape& shape, const Strides& strides, Dims dims) {
+  Run run;
+  for (const std::int64_t dim : dims) {
+    const std::int64_t size = shape[static_cast<int>(dim)];
+    const std::int64_t stride = strides[static_cast<std::size_t>(dim)];
+    if (size == 1) continue;
+    if (run.size != 1 && run.stride != stride * size) return std::nullopt;
+    run = {run.size * size, stride};
+  }
+  return run;
+}
+
+std::int64_t product(const Shape& shape, Dims dims) {
+  std::int64_t size = 1;
+  for (const std::int64_t dim : dims) size *= shape[static_cast<int>(dim)];
+  return size;
+}
+
+/// An operand as a batch of matrices [batch.., rows, columns].
+struct Matrices {
+  Matmul::Operand place;
+  std::optional<StridedView> copy;  ///< the copy that has to be made first, to be so placed
+};
+
+Matrices matrices(const Shape& shape, Dims batch, Dims rows, Dims columns) {
+  const Strides strides = dense_strides(shape);
+  const auto row = run_of(shape, strides, rows);
+  const auto column = run_of(shape, strides, columns);
+  Matrices result;
+  if (row && column && (row->stride <= 1 || column->stride <= 1)) {
+    for (std::size_t i = 0; i < batch.size(); ++i) {
+      result.place.batch[i] = strides[static_cast<std::size_t>(batch[i])];
+    }
+    // A single row or column has no stride; it gets the one that a dense matrix would have.
+    const bool row_major = column->stride == 1 || (column->stride == 0 && row->stride != 1);
+    result.place.row = row->stride != 0 ? row->stride : row_major ? column->size : 1;
+    result.place.column = column->stride != 0 ? column->stride : row_major ? 1 : row->size;
+    return result;
+  }
+  StridedView view;
+  std::vector<std::int64_t> sizes;
+  for (const Dims dims : {batch, rows, columns}) {
+    for (const std::int64_t dim : dims) {
+      view.strides[sizes.size()] = strides[static_cast<std::size_t>(dim)];
+      sizes.push_back(shape[static_cast<int>(dim)]);
+    }
+  }
+  view.shape = Shape(sizes);
+  const Strides dense = dense_strides(view.shape);
+  std::copy_n(dense.begin(), batch.size(), result.place.batch.begin());
+  result.place.row = product(shape, columns);
+  result.place.column = 1;
+  result.copy = view;
+  return result;
+}
+
+/// What is done to an operand before the matmul, each stage into a scratch buffer of its own.
+struct Stage {
+  Kernel kernel;
+  std::size_t at = 0;  ///< offset of the stage's result in the scratch memory
+};
+
+const std::byte* run_stages(std::span<const Stage> stages, const std::byte* operand,
+                            std::byte* scratch) {
+  for (const Stage& stage : stages) {
+    stage.kernel.run({.operands = {operand}, .result = scratch + stage.at});
+    operand = scratch + stage.at;
+  }
+  return operand;
+}
+
+/// Hands out the scratch memory of one kernel, at load time.
+class Scratch {
+ public:
+  std::size_t take(const TensorType& type) {
+    const std::size_t at = bytes_;
+    bytes_ += (static_cast<std::size_t>(type.bytes()) + 63) / 64 * 64;
+    return at;
+  }
+  std::size_t bytes() const { return bytes_; }
+
+ private:
+  std::size_t bytes_ = 0;
+};
+
+std::vector<Stage> stages(const TensorType& type, const Matrices& matrices, DType dtype,
+                          Scratch& scratch) {
+  std::vector<Stage> list;
+  if (matrices.copy) list.push_back({copy_view(*matrices.copy, type.dtype), scratch.take(type)});
+  if (type.dtype != dtype) {
+    list.push_back({convert(type, dtype), scratch.take({dtype, type.shape})});
+  }
+  return list;
+}
+
+Kernel zeros(const TensorType& type) {
+  return {[bytes = type.bytes()](const KernelArgs& args) {
+    std::fill_n(args.result, bytes, std::byte{0});
+  }};
+}
+
+}  // namespace
+
+Kernel dot_general(const Program& program, OpId op, const ChipContext& chip) {
+  const TensorType& lhs = program.type(program.op_operands(op)[0]);
+  const TensorType& rhs = program.type(program.op_operands(op)[1]);
+  const TensorType& result = program.type(program.result(op));
+  const auto [lhs_batch, rhs_batch, lhs_contracting, rhs_contracting] =
+      dot_dims(program.op_attrs(op));
+  const auto lhs_free = free_dims(lhs.shape.size(), lhs_batch, lhs_contracting);
+  const auto rhs_free = free_dims(rhs.shape.size(), rhs_batch, rhs_contracting);
+
+  Matmul matmul;
+  matmul.batch = Shape(std::span<const std::int64_t>(result.shape).first(lhs_batch.size()));
+  matmul.m = product(lhs.shape, lhs_free);
+  matmul.n = product(rhs.shape, rhs_free);
+  matmul.k = product(lhs.shape, lhs_contracting);
+  if (result.num_elements() == 0 || matmul.k == 0) return zeros(result);
+
+  const DType dtype = result.dtype == DType::bf16 ? DType::f32 : result.dtype;
+  const Matrices left = matrices(lhs.shape, lhs_batch, lhs_free, lhs_contracting);
+  const Matrices right = matrices(rhs.shape, rhs_batch, rhs_contracting, rhs_free);
+  matmul.lhs = left.place;
+  matmul.rhs = right.place;
+  const MatmulFunction run = prepare_matmul(matmul, dtype, chip);
+  if (!run) return {};
+
+  Scratch scratch;
+  const auto left_stages = stages(lhs, left, dtype, scratch);
+  const auto right_stages = stages(rhs, right, dtype, scratch);
+  const bool converts = result.dtype != dtype;
+  const TensorType computed{dtype, result.shape};
+  const std::size_t at = converts ? scratch.take(computed) : 0;
+  const Kernel convert_result = converts ? convert(computed, result.dtype) : Kernel{};
+  return {[=](const KernelArgs& args) {
+            std::byte* out = converts ? args.scratch + at : args.result;
+            run(run_stages(left_stages, args.operands[0], args.scratch),
+                run_stages(right_stages, args.operands[1], args.scratch), out);
+            if (converts) convert_result.run({.operands = {out}, .result = args.result});
+          },
+          scratch.bytes()};
+}
+
+constexpr Prepare prepares::dot_general = prepare_by<kernels::dot_general>;
+
+}  // namespace weft::kernels

@@ -1,0 +1,203 @@
+#include "actors/device/cpu/kernels/elementwise.hpp"
+
+#include <algorithm>
+
+#include "actors/device/cpu/loops/arithmetic.hpp"
+#include "actors/device/cpu/loops/element.hpp"
+#include "actors/device/cpu/loops/math.hpp"
+#include "actors/device/cpu/loops/prepares.hpp"
+#include "actors/device/cpu/loops/vectorize.hpp"
+
+namespace weft::kernels {
+namespace {
+
+struct Sine {
+  auto operator()(auto x) const { return std::sin(x); }
+};
+struct Cosine {
+  auto operator()(auto x) const { return std::cos(x); }
+};
+struct Sqrt {
+  auto operator()(auto x) const { return std::sqrt(x); }
+};
+struct Rsqrt {
+  auto operator()(auto x) const { return 1 / std::sqrt(x); }
+};
+
+template <typename T, typename R, typename F>
+Kernel unary_loop(std::int64_t size, F f) {
+  return vectorized([size, f](const KernelArgs& args) {
+    const std::int64_t count = std::min(size, args.count_max);
+    const T* x = as<T>(args.operands[0]);
+    R* result = as<R>(args.result);
+#pragma GCC ivdep  // the result may lie where an operand does, element for element
+    for (std::int64_t i = 0; i < count; ++i) result[i] = store<R>(f(load(x[i])));
+  });
+}
+
+template <typename T, typename R, typename F>
+Kernel binary_loop(std::int64_t size, F f) {
+  return vectorized([size, f](const KernelArgs& args) {
+    const std::int64_t count = std::min(size, args.count_max);
+    const T* a = as<T>(args.operands[0]);
+    const T* b = as<T>(args.operands[1]);
+    R* result = as<R>(args.result);
+#pragma GCC ivdep  // the result may lie where an operand does, element for element
+    for (std::int64_t i = 0; i < count; ++i) result[i] = store<R>(f(load(a[i]), load(b[i])));
+  });
+}
+
+/// For floating dtypes only.
+template <typename F>
+Kernel floating(const TensorType& type, F f) {
+  return visit_dtype(type.dtype, [&]<typename T>(std::type_identity<T>) -> Kernel {
+    if constexpr (kIsFloating<T>) {
+      return unary_loop<T, T>(type.num_elements(), f);
+    } else {
+      return {};
+    }
+  });
+}
+
+/// For floating dtypes only; the result is pred.
+Kernel is_finite(const TensorType& type) {
+  return visit_dtype(type.dtype, [&]<typename T>(std::type_identity<T>) -> Kernel {
+    if constexpr (kIsFloating<T>) {
+      // What is left of infinity and NaN is NaN.
+      return unary_loop<T, Pred>(type.num_elements(), [](auto x) { return x - x == 0; });
+    } else {
+      return {};
+    }
+  });
+}
+
+/// For all dtypes but pred.
+template <typename F>
+Kernel numeric(const TensorType& type, F f) {
+  return visit_dtype(type.dtype, [&]<typename T>(std::type_identity<T>) -> Kernel {
+    if constexpr (std::is_same_v<T, Pred>) {
+      return {};
+    } else if constexpr (std::is_invocable_v<F, Compute<T>>) {
+      return unary_loop<T, T>(type.num_elements(), f);
+    } else {
+      return binary_loop<T, T>(type.num_elements(), f);
+    }
+  });
+}
+
+/// For all dtypes; the result is pred.
+template <typename F>
+Kernel predicate(const TensorType& type, F f) {
+  return visit_dtype(type.dtype, [&]<typename T>(std::type_identity<T>) {
+    return binary_loop<T, Pred>(type.num_elements(), f);
+  });
+}
+
+Kernel compare(const TensorType& type, CompareDirection direction) {
+  switch (direction) {
+    case CompareDirection::eq: return predicate(type, [](auto a, auto b) { return a == b; });
+    case CompareDirection::ne: return predicate(type, [](auto a, auto b) { return a != b; });
+    case CompareDirection::lt: return predicate(type, [](auto a, auto b) { return a < b; });
+    case CompareDirection::le: return predicate(type, [](auto a, auto b) { return a <= b; });
+    case CompareDirection::gt: return predicate(type, [](auto a, auto b) { return a > b; });
+    case CompareDirection::ge: return predicate(type, [](auto a, auto b) { return a >= b; });
+  }
+  return {};
+}
+
+Kernel select(const TensorType& type) {
+  return visit_dtype(type.dtype, [&]<typename T>(std::type_identity<T>) {
+    return vectorized([size = type.num_elements()](const KernelArgs& args) {
+      const std::int64_t count = std::min(size, args.count_max);
+      const Pred* predicate = as<Pred>(args.operands[0]);
+      const T* on_true = as<T>(args.operands[1]);
+      const T* on_false = as<T>(args.operands[2]);
+      T* result = as<T>(args.result);
+#pragma GCC ivdep  // the result may lie where an operand does, element for element
+      for (std::int64_t i = 0; i < count; ++i) {
+        // Both are read first: a conditional load would keep the loop from being vectorised.
+        const T yes = on_true[i];
+        const T no = on_false[i];
+        result[i] = load(predicate[i]) ? yes : no;
+      }
+    });
+  });
+}
+
+}  // namespace
+
+Kernel convert(const TensorType& from, DType to) {
+  return visit_dtype(from.dtype, [&]<typename T>(std::type_identity<T>) {
+    return visit_dtype(to, [&]<typename R>(std::type_identity<R>) {
+      return unary_loop<T, R>(from.num_elements(),
+                              [](Compute<T> x) { return converted<Compute<R>>(x); });
+    });
+  });
+}
+
+namespace {
+
+// By op. The type is that of the first operand.
+
+const TensorType& operand_of(const Program& program, OpId op) {
+  return program.type(program.op_operands(op)[0]);
+}
+
+template <typename F>
+Kernel floating_op(const Program& program, OpId op) {
+  return floating(operand_of(program, op), F{});
+}
+
+template <typename F>
+Kernel numeric_op(const Program& program, OpId op) {
+  return numeric(operand_of(program, op), F{});
+}
+
+Kernel finiteness(const Program& program, OpId op) { return is_finite(operand_of(program, op)); }
+
+Kernel conversion(const Program& program, OpId op) {
+  return convert(operand_of(program, op), program.type(program.result(op)).dtype);
+}
+
+Kernel comparison(const Program& program, OpId op) {
+  const auto direction = static_cast<CompareDirection>(program.op_attrs(op)[0]);
+  return compare(operand_of(program, op), direction);
+}
+
+Kernel conjunction(const Program& program, OpId op) {
+  const TensorType& type = operand_of(program, op);
+  if (type.dtype != DType::pred) return {};
+  return binary_loop<Pred, Pred>(type.num_elements(), [](bool a, bool b) { return a && b; });
+}
+
+Kernel selection(const Program& program, OpId op) {
+  return select(program.type(program.result(op)));
+}
+
+}  // namespace
+
+constexpr Prepare prepares::negate = prepare_by<numeric_op<Negate>>;
+constexpr Prepare prepares::sign = prepare_by<numeric_op<Sign>>;
+constexpr Prepare prepares::abs = prepare_by<numeric_op<Abs>>;
+constexpr Prepare prepares::exponential = prepare_by<floating_op<Exponential>>;
+constexpr Prepare prepares::log = prepare_by<floating_op<Log>>;
+constexpr Prepare prepares::tanh = prepare_by<floating_op<Tanh>>;
+constexpr Prepare prepares::sine = prepare_by<floating_op<Sine>>;
+constexpr Prepare prepares::cosine = prepare_by<floating_op<Cosine>>;
+constexpr Prepare prepares::logistic = prepare_by<floating_op<Logistic>>;
+constexpr Prepare prepares::sqrt = prepare_by<floating_op<Sqrt>>;
+constexpr Prepare prepares::rsqrt = prepare_by<floating_op<Rsqrt>>;
+constexpr Prepare prepares::is_finite = prepare_by<finiteness>;
+constexpr Prepare prepares::convert = prepare_by<conversion>;
+constexpr Prepare prepares::add = prepare_by<numeric_op<Add>>;
+constexpr Prepare prepares::subtract = prepare_by<numeric_op<Subtract>>;
+constexpr Prepare prepares::multiply = prepare_by<numeric_op<Multiply>>;
+constexpr Prepare prepares::divide = prepare_by<numeric_op<Divide>>;
+constexpr Prepare prepares::maximum = prepare_by<numeric_op<Maximum>>;
+constexpr Prepare prepares::minimum = prepare_by<numeric_op<Minimum>>;
+constexpr Prepare prepares::power = prepare_by<numeric_op<Power>>;
+constexpr Prepare prepares::compare = prepare_by<comparison>;
+constexpr Prepare prepares::logical_and = prepare_by<conjunction>;
+constexpr Prepare prepares::select = prepare_by<selection>;
+
+}  // namespace weft::kernels

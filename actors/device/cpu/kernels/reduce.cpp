@@ -1,0 +1,145 @@
+#include "actors/device/cpu/kernels/reduce.hpp"
+
+#include <algorithm>
+#include <vector>
+
+#include "actors/device/cpu/loops/arithmetic.hpp"
+#include "actors/device/cpu/loops/element.hpp"
+#include "actors/device/cpu/loops/prepares.hpp"
+#include "actors/device/cpu/loops/run_sum.hpp"
+#include "actors/device/cpu/loops/strided.hpp"
+#include "actors/device/cpu/loops/vectorize.hpp"
+
+namespace weft::kernels {
+namespace {
+
+/// A dim, or several neighbours that are all kept or all reduced.
+struct Loop {
+  std::int64_t size = 1;
+  std::int64_t stride = 0;  ///< of the operand
+};
+
+struct Loops {
+  std::vector<Loop> kept;     ///< outer to inner; the result is dense over them
+  std::vector<Loop> reduced;  ///< outer to inner
+};
+
+Loops loops_of(const Shape& shape, std::span<const std::int64_t> dims) {
+  const Strides strides = dense_strides(shape);
+  Loops loops;
+  const std::vector<Loop>* last = nullptr;
+  for (int dim = 0; dim < shape.size(); ++dim) {
+    if (shape[dim] == 1) continue;
+    const bool is_reduced = std::ranges::find(dims, dim) != dims.end();
+    std::vector<Loop>& list = is_reduced ? loops.reduced : loops.kept;
+    const Loop loop{shape[dim], strides[static_cast<std::size_t>(dim)]};
+    if (last == &list) {
+      list.back() = {list.back().size * loop.size, loop.stride};
+    } else {
+      list.push_back(loop);
+    }
+    last = &list;
+  }
+  return loops;
+}
+
+/// Calls body(offset in the operand) for every turn of the loops, in row-major order.
+template <typename Body>
+void for_each_turn(std::span<const Loop> loops, std::int64_t offset, Body body) {
+  if (loops.empty()) {
+    body(offset);
+    return;
+  }
+  for (std::int64_t i = 0; i < loops[0].size; ++i) {
+    for_each_turn(loops.subspan(1), offset + i * loops[0].stride, body);
+  }
+}
+
+/// Results accumulated side by side where rows are added up.
+constexpr std::int64_t kColumns = 256;
+
+template <typename T, typename F>
+struct Combine {
+  using C = Compute<T>;
+  C identity;
+  F f;
+
+  /// The innermost dim is reduced.
+  void runs(const Loops& loops, const T* operand, T* result) const {
+    const std::span outer(loops.reduced.data(), loops.reduced.size() - 1);
+    const std::int64_t size = loops.reduced.back().size;
+    for_each_turn(std::span(loops.kept), 0, [&](std::int64_t kept) {
+      RunSum<T, F> sum(identity, f);
+      for_each_turn(outer, kept, [&](std::int64_t offset) { sum.add(operand + offset, size); });
+      *result++ = store<T>(sum.value());
+    });
+  }
+
+  /// The innermost dim is kept: rows are combined element by element, in their order.
+  void rows(const Loops& loops, const T* operand, T* result) const {
+    const std::span outer(loops.kept.data(), loops.kept.size() - 1);
+    const std::int64_t size = loops.kept.back().size;
+    for_each_turn(outer, 0, [&](std::int64_t kept) {
+      for (std::int64_t begin = 0; begin < size; begin += kColumns) {
+        const std::int64_t count = std::min(kColumns, size - begin);
+        std::array<C, kColumns> sums;
+        std::fill_n(sums.begin(), count, identity);
+        for_each_turn(std::span(loops.reduced), kept + begin, [&](std::int64_t offset) {
+          const T* x = operand + offset;
+          for (std::int64_t i = 0; i < count; ++i) {
+            C& sum = sums[static_cast<std::size_t>(i)];
+            sum = f(sum, load(x[i]));
+          }
+        });
+        for (std::int64_t i = 0; i < count; ++i) {
+          result[begin + i] = store<T>(sums[static_cast<std::size_t>(i)]);
+        }
+      }
+      result += size;
+    });
+  }
+};
+
+template <typename T, typename F>
+Kernel kernel(const TensorType& operand, std::span<const std::int64_t> dims, Compute<T> identity,
+              F f) {
+  Loops loops = loops_of(operand.shape, dims);
+  // One loop of each at least, so that there is an innermost one to run along.
+  const bool along_runs =
+      loops.kept.empty() || (!loops.reduced.empty() && loops.reduced.back().stride == 1);
+  if (along_runs && loops.reduced.empty()) loops.reduced.push_back({1, 1});
+  const Combine<T, F> combine{identity, f};
+  return vectorized([=](const KernelArgs& args) {
+    if (along_runs) {
+      combine.runs(loops, as<T>(args.operands[0]), as<T>(args.result));
+    } else {
+      combine.rows(loops, as<T>(args.operands[0]), as<T>(args.result));
+    }
+  });
+}
+
+}  // namespace
+
+Kernel reduce(const Program& program, OpId op) {
+  const TensorType& operand = program.type(program.op_operands(op)[0]);
+  const auto attrs = program.op_attrs(op);
+  const auto dims = attrs.subspan(1);
+  return visit_dtype(operand.dtype, [&]<typename T>(std::type_identity<T>) -> Kernel {
+    using C = Compute<T>;
+    switch (static_cast<ReduceKind>(attrs[0])) {
+      case ReduceKind::add:
+        if constexpr (std::is_same_v<T, Pred>) {
+          return {};
+        } else {
+          return kernel<T>(operand, dims, C{0}, Add{});
+        }
+      case ReduceKind::max: return kernel<T>(operand, dims, lowest<C>(), Maximum{});
+      case ReduceKind::min: return kernel<T>(operand, dims, highest<C>(), Minimum{});
+    }
+    return {};
+  });
+}
+
+constexpr Prepare prepares::reduce = prepare_by<kernels::reduce>;
+
+}  // namespace weft::kernels

@@ -1,0 +1,70 @@
+#pragma once
+/// LoadedPlan: a plan made ready for one chip.
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "actors/device/cpu/executor.hpp"
+#include "actors/device/cpu/loops/kernel.hpp"
+
+namespace weft {
+
+struct LoadedPlan {
+  /// Where a chip finds a value: in the arena of `chip`, a number in the job's memory; a tile of
+  /// it in the executor's scratch memory.
+  struct Operand {
+    Place place = Place::temp;
+    int chip = 0;
+    std::uint64_t offset = 0;      ///< in that memory; of an input or output, its number
+    std::uint64_t tile_bytes = 0;  ///< in a loop: from one tile to the next
+  };
+  struct Step {
+    kernels::Kernel kernel{};
+    std::array<Operand, kernels::kOperandCountMax> operands{};
+    int num_operands = 0;
+    Operand result{};
+    std::int32_t call = -1;  ///< index in `calls`
+    std::int32_t loop = -1;  ///< index in `loops`; neither: the kernel is run
+  };
+  /// Steps that are run tile by tile, after the fills that they read, of which one tile is made.
+  struct Loop {
+    std::vector<Step> fills;
+    std::vector<Step> steps;
+    std::int64_t num_elements = 0;
+    std::size_t scratch_bytes = 0;  ///< of their tiles
+  };
+  /// Elements of a tile: 2 KiB of f32, so that some ten of them lie in a core's nearest cache.
+  static constexpr std::int64_t kTileSize = 512;
+
+  /// An output that steps before the wait write: until then it lies in the executor's memory.
+  struct Held {
+    std::size_t output = 0;
+    std::size_t offset = 0;  ///< in that memory
+    std::size_t bytes = 0;
+  };
+  /// Of a plan's held outputs; more is not worth the copy.
+  static constexpr std::size_t kHeldBytes = 4096;
+
+  std::vector<Step> steps;
+  std::vector<PreparedCall> calls;
+  std::vector<Loop> loops;
+  std::size_t scratch_bytes = 0;
+  std::vector<int> shared_in;  ///< chips to whose arenas this one stores what it shares
+  /// Before this step, or after them all where it is their number, the chip waits until it may
+  /// write what updates an input; held outputs go to their places then.
+  std::size_t first_update = 0;
+  std::vector<Held> held;
+  std::size_t num_inputs = 0;
+  std::size_t num_outputs = 0;
+};
+
+/// `checks`: kernels look for NaN and infinity.
+/// `shared_begin`: where the region of shared values begins in every arena. Throws mesh_mismatch
+/// where the plan is for another mesh, corrupt where it doesn't verify,
+/// unavailable for an op without a kernel; and what Communicator::prepare() throws.
+LoadedPlan load_plan(const Plan& plan, const kernels::ChipContext& chip, Communicator& communicator,
+                     std::uint64_t shared_begin, bool checks = false);
+
+}  // namespace weft

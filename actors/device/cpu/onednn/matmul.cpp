@@ -1,0 +1,97 @@
+#include "actors/device/cpu/onednn/matmul.hpp"
+
+#include <algorithm>
+
+#include "actors/device/cpu/loops/aligned_buffer.hpp"
+#include "actors/device/cpu/loops/arithmetic.hpp"
+#include "actors/device/cpu/loops/element.hpp"
+#include "actors/device/cpu/onednn/onednn.hpp"
+
+namespace weft::kernels {
+
+std::shared_ptr<MatmulStream> make_matmul_stream() { return std::make_shared<MatmulStream>(); }
+
+namespace {
+
+dnnl::memory::desc describe(const Shape& batch, const Strides& batch_strides, std::int64_t rows,
+                            std::int64_t columns, std::int64_t row, std::int64_t column) {
+  dnnl::memory::dims sizes(batch.begin(), batch.end());
+  dnnl::memory::dims strides(batch_strides.begin(), batch_strides.begin() + batch.size());
+  sizes.insert(sizes.end(), {rows, columns});
+  strides.insert(strides.end(), {row, column});
+  return {sizes, dnnl::memory::data_type::f32, strides};
+}
+
+/// Exact in integers, and the reference in f64; k ascending.
+template <typename T>
+void multiply(const Matmul& matmul, int dim, const T* lhs, const T* rhs, T*& result) {
+  if (dim < matmul.batch.size()) {
+    const auto d = static_cast<std::size_t>(dim);
+    for (std::int64_t i = 0; i < matmul.batch[dim]; ++i) {
+      multiply(matmul, dim + 1, lhs + i * matmul.lhs.batch[d], rhs + i * matmul.rhs.batch[d],
+               result);
+    }
+    return;
+  }
+  for (std::int64_t i = 0; i < matmul.m; ++i, result += matmul.n) {
+    std::fill_n(result, matmul.n, T{0});
+    for (std::int64_t k = 0; k < matmul.k; ++k) {
+      const T a = lhs[i * matmul.lhs.row + k * matmul.lhs.column];
+      const T* b = rhs + k * matmul.rhs.row;
+      for (std::int64_t j = 0; j < matmul.n; ++j) {
+        result[j] = Add{}(result[j], Multiply{}(a, b[j * matmul.rhs.column]));
+      }
+    }
+  }
+}
+
+MatmulFunction by_onednn(const Matmul& matmul, std::shared_ptr<MatmulStream> stream) {
+  Strides result_strides{};
+  std::int64_t stride = matmul.m * matmul.n;
+  for (int dim = matmul.batch.size() - 1; dim >= 0; --dim) {
+    result_strides[static_cast<std::size_t>(dim)] = stride;
+    stride *= matmul.batch[dim];
+  }
+  try {
+    const OneThread one_thread;
+    const dnnl::matmul::desc desc(
+        describe(matmul.batch, matmul.lhs.batch, matmul.m, matmul.k, matmul.lhs.row,
+                 matmul.lhs.column),
+        describe(matmul.batch, matmul.rhs.batch, matmul.k, matmul.n, matmul.rhs.row,
+                 matmul.rhs.column),
+        describe(matmul.batch, result_strides, matmul.m, matmul.n, matmul.n, 1));
+    const dnnl::matmul::primitive_desc chosen(desc, strict_attributes(), stream->engine);
+    auto call = std::make_shared<OneDnnCall>(dnnl::matmul(chosen),
+                                             std::initializer_list<OneDnnCall::Argument>{
+                                                 {DNNL_ARG_SRC, chosen.src_desc()},
+                                                 {DNNL_ARG_WEIGHTS, chosen.weights_desc()},
+                                                 {DNNL_ARG_DST, chosen.dst_desc()},
+                                                 {DNNL_ARG_SCRATCHPAD, chosen.scratchpad_desc()}},
+                                             stream);
+    auto scratchpad = std::make_shared<AlignedBuffer>(chosen.scratchpad_desc().get_size());
+    return [call, scratchpad](const std::byte* lhs, const std::byte* rhs, std::byte* result) {
+      call->run({lhs, rhs, result, scratchpad->data()});
+    };
+  } catch (const dnnl::error& error) {
+    fail(Errc::unavailable, "oneDNN has no matmul of {}x{} by {}x{}: {}", matmul.m, matmul.k,
+         matmul.k, matmul.n, error.what());
+  }
+}
+
+}  // namespace
+
+MatmulFunction prepare_matmul(const Matmul& matmul, DType dtype, const ChipContext& chip) {
+  if (dtype == DType::f32) return by_onednn(matmul, chip.stream);
+  return visit_dtype(dtype, [&]<typename T>(std::type_identity<T>) -> MatmulFunction {
+    if constexpr (std::is_same_v<T, Compute<T>>) {
+      return [matmul](const std::byte* lhs, const std::byte* rhs, std::byte* result) {
+        T* out = as<T>(result);
+        multiply(matmul, 0, as<T>(lhs), as<T>(rhs), out);
+      };
+    } else {
+      return nullptr;
+    }
+  });
+}
+
+}  // namespace weft::kernels

@@ -1,0 +1,115 @@
+#include "actors/job/job_place.hpp"
+
+#include <sys/random.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <mutex>
+#include <utility>
+
+#include <weft/error.hpp>
+
+namespace weft {
+namespace {
+
+std::string random_hex() {
+  std::array<unsigned char, 16> bytes{};
+  if (::getrandom(bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size())) {
+    fail(Errc::io, "getrandom: {}", std::strerror(errno));
+  }
+  std::string text;
+  for (const unsigned char byte : bytes) text += fmt::format("{:02x}", byte);
+  return text;
+}
+
+/// The jobs that this process holds. Of who calls exit() no destructor runs, so that looks here.
+class HeldJobs {
+ public:
+  /// Never destroyed: threads with jobs may outlive static objects.
+  static HeldJobs& all() {
+    static HeldJobs* const held = [] {
+      std::atexit([] { all().remove_all(); });
+      std::at_quick_exit([] { all().remove_all(); });
+      return new HeldJobs;
+    }();
+    return *held;
+  }
+
+  void add(const std::string& root, const std::string& id, JobLock lock) {
+    const std::lock_guard guard(mutex_);
+    jobs_[id] = {.root = root, .owner = ::getpid(), .lock = std::move(lock)};
+  }
+  void remove(const std::string& id) {
+    const std::lock_guard guard(mutex_);
+    const auto job = jobs_.find(id);
+    // A forked child has a copy of what its parent goes on with.
+    if (job == jobs_.end() || job->second.owner != ::getpid()) return;
+    remove_job(job->second.root, id);
+    jobs_.erase(job);
+  }
+
+ private:
+  struct Held {
+    std::string root;
+    pid_t owner = 0;
+    JobLock lock;
+  };
+
+  void remove_all() {
+    // In a child that was forked while another thread had it, nobody gives it back.
+    const std::unique_lock guard(mutex_, std::chrono::seconds(1));
+    if (!guard) return;
+    for (const auto& [id, job] : jobs_) {
+      if (job.owner == ::getpid()) remove_job(job.root, id);
+    }
+  }
+
+  std::timed_mutex mutex_;
+  std::map<std::string, Held> jobs_;
+};
+
+}  // namespace
+
+JobPlace::JobPlace() : id_(random_hex()), token_(random_hex()), root_(make_control_root()) {
+  sweep_dead_jobs(root_);
+  // The lock comes first: what has no lock that is held is swept.
+  HeldJobs::all().add(root_, id_, JobLock::take(root_, id_));
+  try {
+    make_private_folder(folder_in(root_, id_));
+  } catch (...) {
+    remove();
+    throw;
+  }
+}
+
+void JobPlace::remove() { HeldJobs::all().remove(id_); }
+
+Board JobPlace::make_board(const JobSpec& spec, const std::string& run_dir) const {
+  BoardHeader header{.job = id_,
+                     .name = spec.name,
+                     .run_dir = run_dir,
+                     .mesh_shape = {},
+                     .axis_names = {},
+                     .num_workers = spec.num_joins(),
+                     .num_chips = spec.num_chips(),
+                     .trainer_pid = ::getpid(),
+                     .started_unix_ns = std::chrono::duration_cast<std::chrono::nanoseconds>(
+                                            std::chrono::system_clock::now().time_since_epoch())
+                                            .count()};
+  if (spec.mesh) {
+    header.mesh_shape = spec.mesh->shape();
+    header.axis_names = spec.mesh->axis_names();
+  }
+  return Board::create(header);
+}
+
+JobMemory JobPlace::make_memory(int num_chips) const {
+  return JobMemory::create({.job = id_, .num_chips = num_chips});
+}
+
+}  // namespace weft

@@ -1,0 +1,45 @@
+#pragma once
+/// JobPlace: what a job owns on this host outside its processes: its id, its control folder, its
+/// segments. All of it is removed when the place is destroyed, or the process calls exit() before.
+/// A forked child, which has a copy, removes nothing.
+
+#include <string>
+
+#include "actors/trainer/job_spec.hpp"
+#include "transport/board/board.hpp"
+#include "transport/job/job_folder.hpp"
+#include "transport/job/job_memory.hpp"
+
+namespace weft {
+
+/// Ids and tokens are 128 random bits in hex.
+class JobPlace {
+ public:
+  /// Makes the job's folder and lock in the control root (job_folder.hpp). Removes what jobs have
+  /// left there whose lock nobody holds. Throws io.
+  JobPlace();
+  ~JobPlace() { remove(); }
+  JobPlace(const JobPlace&) = delete;
+  JobPlace& operator=(const JobPlace&) = delete;
+
+  const std::string& id() const { return id_; }
+  const std::string& token() const { return token_; }
+  std::string socket_path() const { return folder() + "/control"; }
+  /// The job's control folder.
+  std::string folder() const { return folder_in(root_, id_); }
+
+  /// Throw no_space or io; what they made is removed with the place.
+  Board make_board(const JobSpec& spec, const std::string& run_dir) const;
+  JobMemory make_memory(int num_chips) const;
+
+  /// Ends what the job owns, before the time for that where the process must go at once. From any
+  /// thread.
+  void remove();
+
+ private:
+  std::string id_;
+  std::string token_;
+  std::string root_;
+};
+
+}  // namespace weft

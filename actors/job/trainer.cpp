@@ -1,0 +1,212 @@
+#include <weft/trainer.hpp>
+
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <utility>
+
+#include "actors/job/job_control.hpp"
+#include "actors/job/job_request.hpp"
+#include "actors/job/job_run.hpp"
+#include "actors/job/launch_mesh.hpp"
+#include "actors/job/nameless_fit.hpp"
+#include "actors/job/validate.hpp"
+#include "actors/launch/launch_variables.hpp"
+#include "actors/launch/weft_copies.hpp"
+#include "actors/launch/worker_entry.hpp"
+#include "actors/process/elf_object.hpp"
+#include "actors/worker/worker_context.hpp"
+
+namespace weft {
+namespace {
+
+/// A debugger's session has no time limit.
+constexpr double kNoLimitSeconds = 1e6;
+
+std::string text_of(const std::source_location& where) {
+  const std::string_view file = where.file_name();
+  return fmt::format("{}:{}", file.substr(file.rfind('/') + 1), where.line());
+}
+
+/// A closed stdout would make the next file of the job the one that is printed to.
+void open_standard_streams() {
+  for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; ++fd) {
+    if (::fcntl(fd, F_GETFD) < 0) ::open("/dev/null", O_RDWR);
+  }
+}
+
+/// What a job runs, and how its call is told from others.
+struct What {
+  const Loop* named;  ///< null: `nameless`
+  const TrainLoop& nameless;
+  const TrainerOptions& options;
+  LoopIdentity identity;
+  std::string site;  ///< of the fit() or start() call
+};
+
+void require_outside_a_loop(const std::string& site) {
+  if (const auto inside = site_of_this_threads_loop()) {
+    fail(Errc::invalid_argument,
+         "fit() at {} was called inside a training loop, that of the job of {}, whose chips wait "
+         "for it: return from the loop first, or start the other job on a thread of its own",
+         site, *inside);
+  }
+}
+
+/// Where a worker process is to find a loop that has a name. The object stays loaded from now on:
+/// the job runs its code.
+LoopIdentity identity_of(const Loop& loop, const TrainerOptions& options) {
+  loop.require_findable();
+  loop.check(options.loop_config);
+  LoopIdentity identity{
+      .name = loop.name(), .site = loop.site(), .config_digest = digest_of(options.loop_config)};
+  if (const auto object = object_of(loop.address())) {
+    identity.object = object->path;
+    identity.build = object->build;
+    if (!object->path.empty()) {
+      ::dlopen(object->path.c_str(), RTLD_NOW | RTLD_NOLOAD | RTLD_NODELETE);
+    }
+  }
+  return identity;
+}
+
+void require_worker_main(const Loop& loop, const TrainerOptions& options) {
+  if (called_worker_main() || !options.scaling.worker_executable.empty()) return;
+  fail(
+      Errc::invalid_argument,
+      "loop \"{}\" with scaling.num_workers = {}: its worker processes begin in this program's "
+      "main(), which doesn't call weft::worker_main(): add `weft::worker_main(argc, argv);` as its "
+      "first line, or set scaling.worker_executable (docs/embedding.md)",
+      loop.name(), options.scaling.num_workers);
+}
+
+JobRequest request_of(What what) {
+  TrainerOptions options = what.options;
+  apply_launch_variables(options.scaling, options.run.failure);
+  apply_launch_mesh(options.backend.spmd);
+  const std::string program = std::filesystem::read_symlink("/proc/self/exe").filename().string();
+  JobRequest request{.spec = validate(options, program),
+                     .loop = std::move(what.identity),
+                     .loop_config = {},
+                     .local = {},
+                     .nameless = nullptr,
+                     .command = nullptr,
+                     .callbacks = options.run.callbacks,
+                     .output = options.run.output};
+  request.handles_signals = options.run.handle_signals.value_or(true);
+  request.chains_signals = options.run.chain_signals;
+  Config::to_cbor(options.loop_config, request.loop_config);
+  if (options.scaling.num_workers == 0) {
+    const Config& config = options.loop_config;
+    if (const Loop* named = what.named) {
+      request.local = [named, config](TrainContext& ctx) { named->run(ctx, config); };
+    } else {
+      request.local = [loop = what.nameless, config](TrainContext& ctx) { loop(ctx, config); };
+    }
+    return request;
+  }
+  if (what.named != nullptr) {
+    require_worker_main(*what.named, options);
+  } else {
+    request.nameless = std::make_shared<const NamelessFit>(what.nameless, request.loop);
+  }
+  request.command = std::make_shared<const WorkerCommand>(options.scaling, what.named != nullptr);
+  if (request.command->is_wrapped()) {
+    request.spec.timeout_s = kNoLimitSeconds;
+    request.spec.hang_timeout_s = 0;
+    request.spec.hang_warning_s = 0;
+  }
+  if (request.command->is_other_executable() && request.loop.object.empty()) {
+    request.loop.build.clear();  // the other executable is another build
+  }
+  return request;
+}
+
+Result run_to_end(const JobRequest& request, std::stop_token stop, const std::string& site) {
+  JobControl control;
+  const std::stop_callback on_stop(std::move(stop), [&] {
+    control.stop(fmt::format("the stop token of fit() at {} was triggered", site));
+  });
+  return run_job(request, control);
+}
+
+/// A job whose worker is this thread, or that began before this process came to be one.
+Result fit_or_note(const What& what, std::stop_token stop) {
+  std::optional<JobRequest> request;  // until the outcome is noted, no other such fit() may begin
+  try {
+    request = request_of(what);
+    Result result = run_to_end(*request, std::move(stop), what.site);
+    note_result(what.identity, result);
+    return result;
+  } catch (const Error& e) {
+    note_thrown(what.identity, e.code(), e.what());
+    throw;
+  } catch (const std::exception& e) {
+    note_thrown(what.identity, Errc::loop_failed, e.what());
+    throw;
+  } catch (...) {
+    note_thrown(what.identity, Errc::loop_failed, "an exception that is no std::exception");
+    throw;
+  }
+}
+
+}  // namespace
+
+Trainer::Trainer(const Loop& loop, TrainerOptions options)
+    : named_(&loop), loop_([](TrainContext&) {}), options_(std::move(options)) {}
+
+Trainer::Trainer(TrainLoop loop, TrainerOptions options)
+    : loop_(std::move(loop)), options_(std::move(options)) {}
+
+Result Trainer::fit(std::stop_token stop, std::source_location where) {
+  const std::string site = text_of(where);
+  require_outside_a_loop(site);
+  require_own_weft();
+  open_standard_streams();
+  if (named_ == nullptr && !loop_) {
+    fail(Errc::invalid_argument, "the loop is empty: give Trainer a function");
+  }
+  const What what{named_, loop_, options_,
+                  named_ != nullptr ? identity_of(*named_, options_)
+                                    : identity_of(loop_, options_.loop_config, site),
+                  site};
+  if (const auto& worker = this_worker(); worker && worker->loop.empty()) {
+    return pass_or_become_worker(*worker, loop_, options_.loop_config, what.identity);
+  }
+  return fit_or_note(what, std::move(stop));
+}
+
+Job Trainer::start(std::source_location where) {
+  const std::string site = text_of(where);
+  require_outside_a_loop(site);
+  require_own_weft();
+  open_standard_streams();
+  if (named_ == nullptr && options_.scaling.num_workers != 0) {
+    fail(Errc::invalid_argument,
+         "start() at {} with scaling.num_workers = {}: its worker processes would run main() again "
+         "and not know what has become of this job; give the loop a name, `static weft::Loop "
+         "train_loop{{\"train\", train}};` at namespace scope, and call weft::worker_main(argc, "
+         "argv) first in main()",
+         site, options_.scaling.num_workers);
+  }
+  if (const auto& worker = this_worker(); worker && worker->loop.empty()) {
+    fail(Errc::invalid_argument,
+         "start() at {} in worker {} of a job whose loop has no name, for which main() runs again: "
+         "give that loop a name too",
+         site, worker->process_index);
+  }
+  JobRequest request =
+      request_of({named_, loop_, options_,
+                  named_ != nullptr ? identity_of(*named_, options_)
+                                    : identity_of(loop_, options_.loop_config, site),
+                  site});
+  request.handles_signals = options_.run.handle_signals.value_or(false);
+  request.logs_to_console = false;
+  return Job::start(std::move(request));
+}
+
+}  // namespace weft

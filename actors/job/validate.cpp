@@ -1,0 +1,379 @@
+#include "actors/job/validate.hpp"
+
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <filesystem>
+
+#include <fmt/ranges.h>
+
+#include <weft/mesh.hpp>
+
+#include "transport/memory/open_files.hpp"
+
+namespace weft {
+namespace {
+
+constexpr int kWorkersMax = 256;
+constexpr int kChipsPerHostMax = 256;
+constexpr double kGraceSecondsMax = 86'400;
+
+/// Of sizes from 1 up. Throws where it is more than a host has chips, before it can overflow.
+std::int64_t product(const std::vector<std::int64_t>& sizes, const std::string& source) {
+  std::int64_t count = 1;
+  for (const std::int64_t size : sizes) {
+    if (size < 1) {
+      fail(Errc::invalid_argument, "{}: expected sizes of 1 or more", source);
+    }
+    if (size > kChipsPerHostMax / count) {
+      fail(Errc::invalid_argument, "{}: more chips than the {} that this version runs on a host",
+           source, kChipsPerHostMax);
+    }
+    count *= size;
+  }
+  return count;
+}
+
+/// Chips per worker as one of the fields gives it; 0 where none does.
+int chips_given(const ScalingConfig& scaling) {
+  if (scaling.chips_per_worker < 0) {
+    fail(Errc::invalid_argument,
+         "scaling.chips_per_worker = {}: expected 1 or more, or 0 to take it from the topology",
+         scaling.chips_per_worker);
+  }
+  int chips = scaling.chips_per_worker;
+  for (const auto& [resource, amount] : scaling.resources_per_worker) {
+    if (resource != "TPU" && resource != "GPU" && resource != "CPU") {
+      fail(Errc::invalid_argument,
+           "scaling.resources_per_worker[\"{}\"]: expected \"TPU\", \"GPU\" or \"CPU\"; its amount "
+           "is the number of chips per worker",
+           resource);
+    }
+    if (amount < 1 || amount != std::floor(amount) || amount > kChipsPerHostMax) {
+      fail(Errc::invalid_argument,
+           "scaling.resources_per_worker[\"{}\"] = {}: expected a whole number from 1 to {}",
+           resource, amount, kChipsPerHostMax);
+    }
+    if (chips != 0 && chips != static_cast<int>(amount)) {
+      fail(Errc::invalid_argument,
+           "scaling.chips_per_worker = {} and scaling.resources_per_worker[\"{}\"] = {} contradict "
+           "each other: give one of them, or the same number",
+           chips, resource, amount);
+    }
+    chips = static_cast<int>(amount);
+  }
+  return chips;
+}
+
+std::string absent_or_present(const char* path) {
+  return fmt::format("{}: {}", path, std::filesystem::exists(path) ? "present" : "absent");
+}
+
+void check_accelerators(const ScalingConfig& scaling) {
+  if (scaling.use_gpu && scaling.use_tpu) {
+    fail(Errc::invalid_argument,
+         "scaling.use_gpu and scaling.use_tpu are both true: expected at most one");
+  }
+  if (scaling.use_tpu && scaling.num_workers > 1 && scaling.topology.empty()) {
+    fail(Errc::invalid_argument,
+         "scaling.topology = \"\" with scaling.use_tpu and {} workers: a TPU slice of several "
+         "workers needs its topology; add .topology = \"4x4\" (the grid of all chips)",
+         scaling.num_workers);
+  }
+  if (scaling.use_gpu) {
+    fail(Errc::unavailable,
+         "scaling.use_gpu = true: this version drives CPU chips only (looked for {}); use_gpu = "
+         "false runs the same loop on CPU threads",
+         absent_or_present("/dev/nvidia0"));
+  }
+  if (scaling.use_tpu) {
+    fail(Errc::unavailable,
+         "scaling.use_tpu = true: this version drives CPU chips only (looked for {}); use_tpu = "
+         "false runs the same loop on CPU threads",
+         absent_or_present("/dev/accel0"));
+  }
+  if (!scaling.accelerator_type.empty() && scaling.accelerator_type != "CPU") {
+    fail(Errc::unavailable,
+         "scaling.accelerator_type = \"{}\": this version knows \"CPU\" only; leave it empty",
+         scaling.accelerator_type);
+  }
+}
+
+void check_placement(const ScalingConfig& scaling) {
+  static constexpr const char* kStrategies[] = {"PACK", "SPREAD", "STRICT_PACK", "STRICT_SPREAD"};
+  if (std::ranges::find(kStrategies, scaling.placement_strategy) == std::end(kStrategies)) {
+    fail(Errc::invalid_argument, "scaling.placement_strategy = \"{}\": expected one of {}",
+         scaling.placement_strategy, fmt::join(kStrategies, ", "));
+  }
+  if (scaling.placement_strategy == "STRICT_SPREAD" && scaling.num_workers > 1) {
+    utsname host{};
+    ::uname(&host);
+    fail(Errc::unavailable,
+         "scaling.placement_strategy = \"STRICT_SPREAD\" needs {} hosts for {} workers; hosts: "
+         "[{}]; several hosts are not available in this version, use PACK",
+         scaling.num_workers, scaling.num_workers, host.nodename);
+  }
+}
+
+bool is_spmd(const BackendConfig& backend) {
+  if (backend.backend == "spmd" || backend.backend == "xla" || backend.backend == "xla_tpu") {
+    return true;
+  }
+  if (backend.backend == "none") return false;
+  fail(Errc::invalid_argument,
+       "backend.backend = \"{}\": expected \"spmd\" (also called \"xla\", \"xla_tpu\") or \"none\"",
+       backend.backend);
+}
+
+void check_tls(const TlsConfig& tls) {
+  parse_tls_address(tls.listen, "backend.tls.listen");
+  if (tls.wanted()) return require_sound(tls);
+  if (tls.listen != TlsConfig{}.listen) {
+    fail(Errc::invalid_argument,
+         "backend.tls.listen = \"{}\", but there is no backend.tls.certificate: set certificate, "
+         "key and ca too, or leave it out (control then goes by a Unix socket)",
+         tls.listen);
+  }
+}
+
+void check_backend(const BackendConfig& backend) {
+  check_tls(backend.tls);
+  if (!(backend.timeout_s > 0) || backend.timeout_s > 1e6) {
+    fail(Errc::invalid_argument, "backend.timeout_s = {}: expected seconds, from above 0 to 1e6",
+         backend.timeout_s);
+  }
+  if (backend.spmd.partitioning_mode != "auto") {
+    fail(Errc::invalid_argument,
+         "backend.spmd.partitioning_mode = \"{}\": expected \"auto\": annotations are propagated",
+         backend.spmd.partitioning_mode);
+  }
+  for (const auto& [field, size] :
+       {std::pair("data_parallel_size", backend.spmd.data_parallel_size),
+        std::pair("model_parallel_size", backend.spmd.model_parallel_size)}) {
+    if (size < 0 || size > kChipsPerHostMax) {
+      fail(Errc::invalid_argument, "backend.spmd.{} = {}: expected 1 to {}, or 0 for what is left",
+           field, size, kChipsPerHostMax);
+    }
+  }
+  const bool sizes = !backend.spmd.mesh_shape.empty() || backend.spmd.data_parallel_size != 0 ||
+                     backend.spmd.model_parallel_size != 0;
+  if (!is_spmd(backend) && (sizes || !backend.spmd.axis_names.empty())) {
+    fail(Errc::invalid_argument,
+         "backend.backend = \"none\" has no mesh, but backend.spmd describes one: leave "
+         "backend.spmd empty, or set backend.backend = \"spmd\"");
+  }
+}
+
+/// Chips per worker from what the other fields leave for each, where no field says it.
+int resolve_chips(const TrainerOptions& options, int joins,
+                  const std::vector<std::int64_t>& topology) {
+  const int given = chips_given(options.scaling);
+  if (given != 0) return given;
+  const SpmdConfig& spmd = options.backend.spmd;
+  std::int64_t total = 0;
+  std::string source;
+  if (!topology.empty()) {
+    source = fmt::format("scaling.topology = \"{}\"", options.scaling.topology);
+    total = product(topology, source);
+  } else if (!spmd.mesh_shape.empty()) {
+    source = fmt::format("backend.spmd.mesh_shape = {{{}}}", fmt::join(spmd.mesh_shape, ", "));
+    total = product(spmd.mesh_shape, source);
+  } else if (spmd.data_parallel_size > 0 && spmd.model_parallel_size > 0) {
+    source = fmt::format("backend.spmd: data_parallel_size {} x model_parallel_size {}",
+                         spmd.data_parallel_size, spmd.model_parallel_size);
+    total = product({spmd.data_parallel_size, spmd.model_parallel_size}, source);
+  } else {
+    return 1;
+  }
+  if (total % joins != 0) {
+    fail(Errc::mesh_mismatch,
+         "{} has {} chips, which can't be dealt evenly to scaling.num_workers = {}: give a number "
+         "of workers that divides {}",
+         source, total, joins, total);
+  }
+  return static_cast<int>(total / joins);
+}
+
+Mesh resolve_mesh(const TrainerOptions& options, int joins, int chips,
+                  const std::vector<std::int64_t>& topology) {
+  const SpmdConfig& spmd = options.backend.spmd;
+  return make_mesh({.chips_per_worker = std::vector<int>(static_cast<std::size_t>(joins), chips),
+                    .topology = topology,
+                    .mesh_shape = spmd.mesh_shape,
+                    .axis_names = spmd.axis_names,
+                    .data_parallel_size = spmd.data_parallel_size,
+                    .model_parallel_size = spmd.model_parallel_size});
+}
+
+std::string expand_home(const std::string& path) {
+  if (path != "~" && !path.starts_with("~/")) return path;
+  const char* home = std::getenv("HOME");
+  if (home == nullptr || *home == '\0') {
+    fail(Errc::invalid_argument,
+         "run.storage_path = \"{}\": HOME is not set; give a path without ~", path);
+  }
+  return home + path.substr(1);
+}
+
+RecoveryPolicy resolve_recovery(const FailureConfig& failure, int num_workers) {
+  if (failure.max_failures < -1) {
+    fail(Errc::invalid_argument,
+         "run.failure.max_failures = {}: expected 0 or more, or -1 for any number",
+         failure.max_failures);
+  }
+  if (failure.max_failures != 0 && num_workers == 0) {
+    fail(Errc::invalid_argument,
+         "run.failure.max_failures = {} with scaling.num_workers = 0: a worker in this process "
+         "can't be started again; set num_workers to 1 or more, or max_failures to 0",
+         failure.max_failures);
+  }
+  if (!(failure.backoff_s >= 0) || failure.backoff_s > 60) {
+    fail(Errc::invalid_argument, "run.failure.backoff_s = {}: expected seconds, from 0 to 60",
+         failure.backoff_s);
+  }
+  if (failure.hang_timeout_s != 0 && !(failure.hang_timeout_s >= 0.5)) {
+    fail(Errc::invalid_argument,
+         "run.failure.hang_timeout_s = {}: expected seconds, 0.5 or more, or 0 to wait for "
+         "backend.timeout_s",
+         failure.hang_timeout_s);
+  }
+  if (failure.hang_warning_s != 0 && !(failure.hang_warning_s >= 0.5)) {
+    fail(Errc::invalid_argument,
+         "run.failure.hang_warning_s = {}: expected seconds, 0.5 or more, or 0 for no warning",
+         failure.hang_warning_s);
+  }
+  if (failure.state_versions != 1 && failure.state_versions != 2) {
+    fail(Errc::invalid_argument,
+         "run.failure.state_versions = {}: expected 2, or 1 to save memory and go on at the last "
+         "checkpoint",
+         failure.state_versions);
+  }
+  static constexpr std::pair<const char*, Restart> kRestarts[] = {
+      {"worker", Restart::worker}, {"group", Restart::group}, {"none", Restart::none}};
+  for (const auto& [name, restart] : kRestarts) {
+    if (failure.restart == name) {
+      return {.max_failures = failure.max_failures,
+              .restart = restart,
+              .backoff_ms = static_cast<std::uint64_t>(failure.backoff_s * 1000)};
+    }
+  }
+  fail(Errc::invalid_argument,
+       "run.failure.restart = \"{}\": expected \"worker\", \"group\" or \"none\"", failure.restart);
+}
+
+void check_run(const RunConfig& run, bool has_mesh) {
+  const bool good_name = std::ranges::all_of(run.name, [](unsigned char c) {
+    return std::isalnum(c) != 0 || c == '-' || c == '_' || c == '.';
+  });
+  if (!good_name || run.name.size() > 64 || run.name.starts_with('.')) {
+    fail(Errc::invalid_argument,
+         "run.name = \"{}\": expected up to 64 letters, digits, '-', '_' and '.', not beginning "
+         "with '.': it names a folder",
+         run.name);
+  }
+  if (run.storage_path.empty()) {
+    fail(Errc::invalid_argument, "run.storage_path = \"\": expected a folder, as \"~/weft_runs\"");
+  }
+  if (run.checkpoint.num_to_keep < 0) {
+    fail(Errc::invalid_argument,
+         "run.checkpoint.num_to_keep = {}: expected 1 or more, or 0 to keep all",
+         run.checkpoint.num_to_keep);
+  }
+  if (run.check_replicas_every < 0) {
+    fail(Errc::invalid_argument,
+         "run.check_replicas_every = {}: expected a number of steps, 1 or more, or 0 to compare "
+         "nothing",
+         run.check_replicas_every);
+  }
+  if (run.check_replicas_every > 0 && !has_mesh) {
+    fail(Errc::invalid_argument,
+         "run.check_replicas_every = {} with backend.backend = \"none\": without a mesh no two "
+         "chips hold the same; set it to 0, or backend.backend to \"spmd\"",
+         run.check_replicas_every);
+  }
+  if (run.check_replicas_every > 0 && run.failure.state_versions == 1) {
+    fail(Errc::invalid_argument,
+         "run.check_replicas_every = {} with run.failure.state_versions = 1: what is compared is "
+         "the state that is kept; set state_versions to 2, or check_replicas_every to 0",
+         run.check_replicas_every);
+  }
+  if (!(run.grace_s >= 0) || run.grace_s > kGraceSecondsMax) {
+    fail(Errc::invalid_argument,
+         "run.grace_s = {}: expected seconds, from 0 (SIGTERM cancels the job) to {}", run.grace_s,
+         kGraceSecondsMax);
+  }
+  for (const auto& callback : run.callbacks) {
+    if (!callback) fail(Errc::invalid_argument, "run.callbacks holds a null pointer");
+  }
+}
+
+void require_open_files(const JobSpec& spec) {
+  const std::size_t needed =
+      open_files_of_job(spec.num_workers, spec.num_chips(), spec.tls.wanted());
+  const OpenFiles files = count_open_files();
+  if (needed <= files.left()) return;
+  fail(
+      Errc::no_space,
+      "{} workers and {} chips need {} open files, but this process may open {} more ({} are open, "
+      "ulimit -n is {}); allow them where it is started, or have fewer workers: {}",
+      spec.num_workers, spec.num_chips(), needed, files.left(), files.open, files.limit,
+      how_to_allow_open_files(files.open + needed, files));
+}
+
+}  // namespace
+
+JobSpec validate(const TrainerOptions& options, const std::string& program) {
+  const ScalingConfig& scaling = options.scaling;
+  if (scaling.num_workers < 0 || scaling.num_workers > kWorkersMax) {
+    fail(Errc::invalid_argument,
+         "scaling.num_workers = {}: expected 1 to {}, or 0 to run everything in this process",
+         scaling.num_workers, kWorkersMax);
+  }
+  check_placement(scaling);
+  check_backend(options.backend);
+  check_run(options.run, is_spmd(options.backend));
+  check_accelerators(scaling);
+  const std::vector<std::int64_t> topology =
+      scaling.topology.empty() ? std::vector<std::int64_t>{} : parse_topology(scaling.topology);
+  product(topology, fmt::format("scaling.topology = \"{}\"", scaling.topology));
+
+  JobSpec spec;
+  spec.name = options.run.name.empty() ? program : options.run.name;
+  spec.storage_path = std::filesystem::absolute(expand_home(options.run.storage_path)).string();
+  spec.num_workers = scaling.num_workers;
+  spec.chips_per_worker = resolve_chips(options, spec.num_joins(), topology);
+  if (spec.num_chips() > kChipsPerHostMax) {
+    fail(Errc::invalid_argument,
+         "{} workers x {} chips = {} chips: this version runs up to {} on a host", spec.num_joins(),
+         spec.chips_per_worker, spec.num_chips(), kChipsPerHostMax);
+  }
+  if (!is_spmd(options.backend) && !topology.empty() &&
+      product(topology, "scaling.topology") != spec.num_chips()) {
+    fail(
+        Errc::mesh_mismatch,
+        "scaling.topology = \"{}\" has other than the {} chips of workers x chips: leave it empty, "
+        "or change scaling.chips_per_worker",
+        scaling.topology, spec.num_chips());
+  }
+  if (is_spmd(options.backend)) {
+    spec.mesh = resolve_mesh(options, spec.num_joins(), spec.chips_per_worker, topology);
+  }
+  spec.timeout_s = options.backend.timeout_s;
+  spec.seed = options.run.seed;
+  spec.checkpoints_to_keep = options.run.checkpoint.num_to_keep;
+  spec.recovery = resolve_recovery(options.run.failure, scaling.num_workers);
+  spec.hang_timeout_s = options.run.failure.hang_timeout_s;
+  spec.hang_warning_s = options.run.failure.hang_warning_s;
+  spec.grace_s = options.run.grace_s;
+  spec.check_replicas_every = static_cast<std::uint64_t>(options.run.check_replicas_every);
+  spec.keeps_state = options.run.failure.state_versions == 2 &&
+                     (spec.recovery.recovers() || spec.check_replicas_every > 0);
+  spec.tls = options.backend.tls;
+  require_open_files(spec);
+  return spec;
+}
+
+}  // namespace weft

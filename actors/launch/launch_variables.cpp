@@ -1,0 +1,43 @@
+#include "actors/launch/launch_variables.hpp"
+
+#include <charconv>
+#include <cstdlib>
+#include <fstream>
+#include <string_view>
+
+namespace weft {
+namespace {
+
+void read_number(const char* name, int& value) {
+  const char* text = std::getenv(name);
+  if (text == nullptr) return;
+  const std::string_view view(text);
+  const auto [end, error] = std::from_chars(view.data(), view.data() + view.size(), value);
+  if (error != std::errc{} || end != view.data() + view.size()) {
+    fail(Errc::invalid_argument, "{} = \"{}\": expected a number", name, text);
+  }
+}
+
+}  // namespace
+
+void apply_launch_variables(ScalingConfig& scaling, FailureConfig& failure) {
+  read_number("WEFT_LAUNCH_MAX_FAILURES", failure.max_failures);
+  read_number("WEFT_LAUNCH_WORKERS", scaling.num_workers);
+  if (std::getenv("WEFT_LAUNCH_CHIPS") != nullptr) {
+    read_number("WEFT_LAUNCH_CHIPS", scaling.chips_per_worker);
+    scaling.resources_per_worker.clear();
+  }
+  if (const char* topology = std::getenv("WEFT_LAUNCH_TOPOLOGY")) scaling.topology = topology;
+}
+
+void note_exit_code(const Result& result) {
+  const char* file = std::getenv("WEFT_LAUNCH_RESULT");
+  if (file == nullptr || result.ok()) return;
+  const Failure& failure = *result.error;
+  int code = 1;
+  if (failure.signal != 0) code = 128 + failure.signal;
+  if (failure.exit_code != 0) code = failure.exit_code;
+  std::ofstream(file) << code << '\n';
+}
+
+}  // namespace weft

@@ -1,0 +1,40 @@
+#include "actors/launch/weft_copies.hpp"
+
+#include <weft/error.hpp>
+
+#include "actors/process/elf_object.hpp"
+#include "actors/protocol/abi.hpp"
+
+// Visible: the dynamic linker may take another copy's definition for it, as for weft's functions.
+// Its hidden alias is always this copy's.
+extern "C" {
+extern const std::uint32_t weft_anchor __attribute__((visibility("default")));
+const std::uint32_t weft_anchor = WEFT_ABI;
+extern const std::uint32_t weft_own_anchor __attribute__((visibility("hidden")));
+}
+__asm__(
+    ".hidden weft_own_anchor\n"
+    ".set weft_own_anchor, weft_anchor\n");
+
+namespace weft {
+namespace {
+
+std::string file_of(const void* address) {
+  const auto object = object_of(address);
+  if (!object) return "?";
+  return object->path.empty() ? "the executable" : object->path;
+}
+
+}  // namespace
+
+void require_own_weft() {
+  const volatile std::uint32_t* visible = &weft_anchor;
+  if (*visible == kAbi) return;
+  fail(Errc::version,
+       "two versions of weft in this process: {} has version {}, but its calls go to that of {}, "
+       "which is {}; link both to the same libweft, or the plug-in with -Wl,--exclude-libs,ALL",
+       file_of(&weft_own_anchor), kAbi, file_of(const_cast<const std::uint32_t*>(visible)),
+       static_cast<std::uint32_t>(*visible));
+}
+
+}  // namespace weft

@@ -1,0 +1,48 @@
+#pragma once
+/// How a job starts its worker processes: which executable, with which words and variables, where.
+
+#include <string>
+#include <vector>
+
+#include <weft/config.hpp>
+
+namespace weft {
+
+/// Taken when the job starts, so that workers which are started again find what the first ones
+/// found: the program may change its environment and its folder meanwhile, and its file may be
+/// replaced.
+class WorkerCommand {
+ public:
+  /// `is_named`: the loop has a name, so that the worker needs none of this program's arguments.
+  /// Throws not_found or invalid_argument for scaling.worker_executable or WEFT_WORKER_WRAPPER.
+  WorkerCommand(const ScalingConfig& scaling, bool is_named);
+  ~WorkerCommand();
+  WorkerCommand(const WorkerCommand&) = delete;
+  WorkerCommand& operator=(const WorkerCommand&) = delete;
+
+  /// What execve() is to start, and its words for worker `worker`.
+  std::string path() const;
+  std::vector<std::string> words(int worker) const;
+  /// "NAME=value": `variables`, and what the program's environment has beside them.
+  std::vector<std::string> environment(const std::vector<std::string>& variables) const;
+  const std::string& folder() const { return folder_; }
+  /// CPUs that the worker may use; empty: those of the thread that starts it.
+  const std::vector<int>& cpus() const { return cpus_; }
+  /// It is started by another program (a debugger): it may be that one's child, and slow.
+  bool is_wrapped() const { return !wrapper_.empty(); }
+  /// It isn't this program's executable.
+  bool is_other_executable() const { return file_ >= 0; }
+
+ private:
+  bool is_named_;
+  std::vector<std::string> wrapper_;  ///< {worker} stands for the number
+  std::vector<std::string>
+      arguments_;  ///< of this program; "--weft-worker={worker}" for named loops
+  std::vector<std::string> environment_;
+  std::string folder_;
+  std::string executable_;  ///< its real path
+  int file_ = -1;           ///< of scaling.worker_executable, held open
+  std::vector<int> cpus_;
+};
+
+}  // namespace weft

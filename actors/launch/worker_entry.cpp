@@ -1,0 +1,171 @@
+#include "actors/launch/worker_entry.hpp"
+
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <mutex>
+#include <vector>
+
+#include <weft/error.hpp>
+#include <weft/loop.hpp>
+
+#include "actors/process/elf_object.hpp"
+#include "actors/process/job_thread.hpp"
+#include "actors/protocol/abi.hpp"
+#include "actors/worker/worker.hpp"
+
+/// What weft-worker calls in the library that it has loaded.
+extern "C" __attribute__((visibility("hidden"))) void weft_worker_entry() {
+  weft::worker_main(0, nullptr);
+}
+
+// An ELF note in whatever is linked with weft: name "weft", type 1, text {abi: u32, entry: i32}.
+// The entry is relative to its own place. A reader finds it in any loaded object, whatever the
+// visibility of its symbols (elf_object.hpp, tools/weft-worker).
+#define WEFT_TEXT(x) #x
+#define WEFT_VALUE_TEXT(x) WEFT_TEXT(x)
+__asm__(
+    ".pushsection .note.weft,\"a\",@note\n"
+    ".balign 4\n"
+    ".long 5, 8, 1\n"
+    ".asciz \"weft\"\n"
+    ".balign 4\n"
+    ".long " WEFT_VALUE_TEXT(WEFT_ABI) "\n"
+    ".long weft_worker_entry - .\n"
+    ".popsection\n");
+
+namespace weft {
+namespace {
+
+/// Set once, when main() has begun.
+std::atomic<bool> main_has_begun{false};
+std::vector<std::uintptr_t>& bases_before_main() {
+  static std::vector<std::uintptr_t> bases;
+  return bases;
+}
+
+/// The loop of the job, in the object that the trainer has it in. Throws version where that is
+/// another build here, not_found where it isn't here.
+const Loop& find_loop(const LoopIdentity& identity, int worker) {
+  if (identity.object.empty()) {
+    const Loop* loop = Loop::find(identity.name);
+    if (loop == nullptr) {
+      fail(
+          Errc::not_found,
+          "no loop \"{}\" in worker {}; it has: {}; the Loop must be a variable of namespace scope "
+          "in what the worker's executable is linked of (of a static library, linkers drop it "
+          "unless they get --whole-archive: weft_add_worker() does that)",
+          identity.name, worker, Loop::names());
+    }
+    // A program that starts the worker takes the executable by its path.
+    const auto object = object_of(loop->address());
+    if (!identity.build.empty() && object && object->build != identity.build) {
+      fail(
+          Errc::version,
+          "the executable with loop \"{}\" is build {:.12} in the trainer and {:.12} in worker {}: "
+          "the file changed while the application ran; start it again",
+          identity.name, identity.build, object->build, worker);
+    }
+    return *loop;
+  }
+  require_build(identity.object, identity.build);
+  if (Loop::find(identity.name) == nullptr &&
+      ::dlopen(identity.object.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE) == nullptr) {
+    fail(Errc::not_found, "loop \"{}\": worker {} can't load {}: {}", identity.name, worker,
+         identity.object, ::dlerror());
+  }
+  const Loop* loop = Loop::find(identity.name);
+  if (loop == nullptr) {
+    fail(Errc::not_found,
+         "no loop \"{}\" in worker {}, which has loaded {}; it has: {}; a library with a weft of "
+         "its own needs scaling.worker_executable = weft::plugin_worker()",
+         identity.name, worker, identity.object, Loop::names());
+  }
+  return *loop;
+}
+
+BoundLoop resolve(const Assignment& assignment, int worker) {
+  const LoopIdentity& identity = assignment.loop;
+  const Loop& loop = find_loop(identity, worker);
+  if (loop.site() != identity.site) {
+    fail(Errc::version,
+         "loop \"{}\" is at {} in the trainer and at {} in worker {}: they were built of different "
+         "sources; build both again",
+         identity.name, identity.site, loop.site(), worker);
+  }
+  if (loop.options().setup != nullptr) loop.options().setup();
+  return [&loop, config = Config::from_cbor(assignment.loop_config)](TrainContext& ctx) {
+    loop.run(ctx, config);
+  };
+}
+
+/// Finds the job's loop by its name and runs it.
+[[noreturn]] void run_named_worker(const WorkerEnvironment& environment) {
+  begin_worker_output();
+  end_worker_process(run_worker_process(environment, [&](const Assignment& assignment) {
+    return resolve(assignment, environment.process_index);
+  }));
+}
+
+}  // namespace
+
+const std::optional<WorkerEnvironment>& this_worker() {
+  static const std::optional<WorkerEnvironment> environment = [] {
+    auto read = worker_environment();
+    if (read) forget_worker_environment();
+    return read;
+  }();
+  return environment;
+}
+
+bool in_worker() noexcept {
+  try {
+    return this_worker().has_value();
+  } catch (...) {
+    return true;  // its variables are incomplete: who runs a job in it is told
+  }
+}
+
+bool called_worker_main() noexcept { return main_has_begun.load(); }
+
+bool was_loaded_before_main(const void* address) {
+  if (!main_has_begun.load()) return false;
+  const auto object = object_of(address);
+  return object && std::ranges::count(bases_before_main(), object->base) != 0;
+}
+
+void begin_worker_output() {
+  std::fflush(stdout);
+  ::dup2(kWorkerStdout, STDOUT_FILENO);
+  ::close(kWorkerStdout);
+  std::error_code none;
+  const auto program = std::filesystem::read_symlink("/proc/self/exe", none).filename().string();
+  if (!program.empty()) name_this_thread(program.c_str());
+}
+
+[[noreturn]] void end_worker_process(int code) {
+  // No destructor of main()'s or of a static object may wait for what the job has left.
+  std::fflush(nullptr);
+  std::_Exit(code);
+}
+
+void worker_main(int, char**) {
+  try {
+    const auto& worker = this_worker();
+    if (worker && !worker->loop.empty()) run_named_worker(*worker);
+  } catch (const std::exception& e) {
+    fmt::print(stderr, "weft worker: {}\n", e.what());
+    end_worker_process(1);
+  }
+  if (main_has_begun) return;
+  bases_before_main() = loaded_bases();
+  main_has_begun = true;
+}
+
+}  // namespace weft

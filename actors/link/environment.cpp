@@ -1,0 +1,124 @@
+#include "actors/link/environment.hpp"
+
+#include <charconv>
+#include <cstdlib>
+#include <cstring>
+
+#include <fmt/ranges.h>
+
+#include <weft/error.hpp>
+
+namespace weft {
+namespace {
+
+constexpr std::string_view kUnixScheme = "unix:";
+constexpr std::string_view kTlsScheme = "tls://";
+
+std::string variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+std::string required(const char* name) {
+  std::string value = variable(name);
+  if (value.empty()) {
+    fail(Errc::invalid_argument,
+         "{} is not set, but WEFT_JOB_TOKEN is: a worker needs both; unset WEFT_JOB_TOKEN to start "
+         "a "
+         "trainer",
+         name);
+  }
+  return value;
+}
+
+int required_number(const char* name) {
+  const std::string text = required(name);
+  int value = -1;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc{} || end != text.data() + text.size() || value < 0) {
+    fail(Errc::invalid_argument, "{} = \"{}\": expected a number from 0 up", name, text);
+  }
+  return value;
+}
+
+}  // namespace
+
+std::optional<WorkerEnvironment> worker_environment() {
+  if (variable("WEFT_JOB_TOKEN").empty()) return {};
+  WorkerEnvironment environment{.job_id = required("WEFT_JOB_ID"),
+                                .token = required("WEFT_JOB_TOKEN"),
+                                .coordinator_address = required("WEFT_COORDINATOR_ADDRESS"),
+                                .num_processes = required_number("WEFT_NUM_PROCESSES"),
+                                .process_index = required_number("WEFT_PROCESS_INDEX"),
+                                .job_folder = required("WEFT_JOB_FOLDER"),
+                                .loop = variable("WEFT_LOOP")};
+  if (environment.process_index >= environment.num_processes) {
+    fail(Errc::invalid_argument,
+         "WEFT_PROCESS_INDEX = {}: expected less than WEFT_NUM_PROCESSES = {}",
+         environment.process_index, environment.num_processes);
+  }
+  if (environment.coordinator_address.starts_with(kTlsScheme)) {
+    environment.tls.certificate = required("WEFT_TLS_CERTIFICATE");
+    environment.tls.key = required("WEFT_TLS_KEY");
+    environment.tls.ca = required("WEFT_TLS_CA");
+  }
+  return environment;
+}
+
+void forget_worker_environment() noexcept {
+  for (const char* name : {"WEFT_JOB_TOKEN", "WEFT_LOOP", "WEFT_LOOP_OBJECT", "WEFT_LOOP_BUILD"}) {
+    // Not unsetenv(), which moves what another thread's getenv() may be reading.
+    if (char* value = std::getenv(name)) std::memset(value, 0, std::strlen(value));
+  }
+}
+
+std::vector<std::string> to_variables(const WorkerEnvironment& environment,
+                                      const std::optional<Mesh>& mesh) {
+  std::vector<std::string> variables{
+      "WEFT_JOB_ID=" + environment.job_id,
+      "WEFT_JOB_TOKEN=" + environment.token,
+      "WEFT_COORDINATOR_ADDRESS=" + environment.coordinator_address,
+      fmt::format("WEFT_NUM_PROCESSES={}", environment.num_processes),
+      fmt::format("WEFT_PROCESS_INDEX={}", environment.process_index),
+      "WEFT_JOB_FOLDER=" + environment.job_folder,
+      "WEFT_LOOP=" + environment.loop,
+      "WEFT_LOOP_OBJECT=" + environment.loop_object,
+      "WEFT_LOOP_BUILD=" + environment.loop_build,
+      "WEFT_DEVICE=cpu",
+  };
+  if (environment.tls.wanted()) {
+    variables.push_back("WEFT_TLS_CERTIFICATE=" + environment.tls.certificate);
+    variables.push_back("WEFT_TLS_KEY=" + environment.tls.key);
+    variables.push_back("WEFT_TLS_CA=" + environment.tls.ca);
+  }
+  if (mesh) {
+    const auto size = [&](const char* axis) {
+      return mesh->has_axis(axis) ? mesh->axis_size(axis) : 1;
+    };
+    variables.push_back(fmt::format("WEFT_MESH_SHAPE={}", fmt::join(mesh->shape(), ",")));
+    variables.push_back(fmt::format("WEFT_DATA_PARALLEL_SIZE={}", size("data")));
+    variables.push_back(fmt::format("WEFT_MODEL_PARALLEL_SIZE={}", size("model")));
+  }
+  return variables;
+}
+
+std::string socket_path(const std::string& coordinator_address) {
+  if (!coordinator_address.starts_with(kUnixScheme)) {
+    fail(Errc::invalid_argument,
+         "WEFT_COORDINATOR_ADDRESS = \"{}\": expected unix:/path, or tls://host:port (workers on "
+         "other hosts are not available in this version)",
+         coordinator_address);
+  }
+  return coordinator_address.substr(kUnixScheme.size());
+}
+
+TlsAddress tls_address(const std::string& coordinator_address) {
+  if (!coordinator_address.starts_with(kTlsScheme)) {
+    fail(Errc::invalid_argument, "WEFT_COORDINATOR_ADDRESS = \"{}\": expected tls://host:port",
+         coordinator_address);
+  }
+  return parse_tls_address(std::string_view(coordinator_address).substr(kTlsScheme.size()),
+                           "WEFT_COORDINATOR_ADDRESS");
+}
+
+}  // namespace weft

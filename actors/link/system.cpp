@@ -1,0 +1,301 @@
+#include "actors/link/system.hpp"
+
+#include <fcntl.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <sstream>
+#include <utility>
+
+#include <caf/all.hpp>
+#include <caf/io/all.hpp>
+#include <caf/io/basp_broker.hpp>
+#include <caf/io/middleman_actor_impl.hpp>
+#include <caf/io/network/acceptor_impl.hpp>
+#include <caf/io/network/default_multiplexer.hpp>
+#include <caf/thread_hook.hpp>
+
+#include <weft/error.hpp>
+
+#include "actors/link/door.hpp"
+#include "actors/link/tls_sockets.hpp"
+#include "actors/process/log.hpp"
+
+namespace weft {
+
+/// What the sockets' actor finds beside the path that it is asked for; set before it is asked.
+struct ControlSocket {
+  std::shared_ptr<Door> door;  ///< of who listens
+  Preamble preamble{};         ///< of who dials
+  int dialled = -1;            ///< of who has dialled already, over TLS: the bridge's plain end
+  /// Has to carry what actors have sent last: it goes after the actor system.
+  std::shared_ptr<TlsBridge> bridge;
+
+  ~ControlSocket() {
+    if (dialled >= 0) ::close(dialled);
+  }
+};
+
+namespace {
+
+namespace net = caf::io::network;
+
+/// BASP keys its published actors by port; a socket path has one actor.
+constexpr std::uint16_t kSocketKey = 1;
+
+bool make_address(const char* path, sockaddr_un& address) {
+  address = {};
+  address.sun_family = AF_UNIX;
+  if (path == nullptr || std::strlen(path) >= sizeof address.sun_path) return false;
+  std::strcpy(address.sun_path, path);
+  return true;
+}
+
+/// Accepts what has proven itself at the door, in place of accept().
+struct FromTheDoor {
+  std::shared_ptr<Door> door;
+
+  bool try_accept(net::native_socket& result, net::native_socket) const {
+    result = door->take();
+    return result >= 0;
+  }
+};
+
+class UnixDoorman : public caf::io::doorman {
+ public:
+  /// `proven`: a descriptor of its own for door->fd().
+  UnixDoorman(net::default_multiplexer& multiplexer, int proven, std::shared_ptr<Door> door)
+      : caf::io::doorman(net::accept_hdl_from_socket(proven)),
+        acceptor_(multiplexer, proven, FromTheDoor{std::move(door)}) {}
+
+  bool new_connection() override {
+    const int peer = acceptor_.accepted_socket();
+    if (detached()) {
+      ::close(peer);
+      return false;
+    }
+    auto& multiplexer = acceptor_.backend();
+    auto scribe = multiplexer.new_scribe(peer);
+    const auto handle = scribe->hdl();
+    parent()->add_scribe(std::move(scribe));
+    return caf::io::doorman::new_connection(&multiplexer, handle);
+  }
+  void graceful_shutdown() override {
+    acceptor_.graceful_shutdown();
+    detach(&acceptor_.backend(), false);
+  }
+  void launch() override { acceptor_.start(this); }
+  void add_to_loop() override { acceptor_.activate(this); }
+  void remove_from_loop() override { acceptor_.passivate(); }
+  std::uint16_t port() const override { return kSocketKey; }
+  std::string addr() const override { return "unix"; }
+
+ private:
+  net::acceptor_impl<FromTheDoor> acceptor_;
+};
+
+/// CAF's middleman actor with Unix sockets in place of TCP ("host" is a path).
+class UnixMiddlemanActor : public caf::io::middleman_actor_impl {
+ public:
+  UnixMiddlemanActor(caf::actor_config& config, caf::actor basp,
+                     std::shared_ptr<ControlSocket> control)
+      : middleman_actor_impl(config, std::move(basp)), control_(std::move(control)) {}
+  const char* name() const override { return "weft.sockets"; }
+
+ protected:
+  caf::expected<caf::io::scribe_ptr> connect(const std::string& path, std::uint16_t) override {
+    if (control_->dialled >= 0)
+      return multiplexer().new_scribe(std::exchange(control_->dialled, -1));
+    sockaddr_un address;
+    if (!make_address(path.c_str(), address)) return caf::sec::invalid_argument;
+    const int fd = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    const Preamble& preamble = control_->preamble;
+    if (fd < 0 || ::connect(fd, reinterpret_cast<sockaddr*>(&address), sizeof address) != 0 ||
+        ::send(fd, preamble.data(), preamble.size(), MSG_NOSIGNAL) !=
+            static_cast<ssize_t>(preamble.size())) {
+      const std::string why = std::strerror(errno);
+      if (fd >= 0) ::close(fd);
+      return caf::make_error(caf::sec::cannot_connect_to_node, path, why);
+    }
+    return multiplexer().new_scribe(fd);
+  }
+
+  caf::expected<caf::io::doorman_ptr> open(std::uint16_t, const char* path, bool) override {
+    const int proven = ::fcntl(control_->door->fd(), F_DUPFD_CLOEXEC, 0);
+    if (proven < 0) {
+      return caf::make_error(caf::sec::cannot_open_port, std::string(path),
+                             std::string(std::strerror(errno)));
+    }
+    return caf::make_counted<UnixDoorman>(multiplexer(), proven, control_->door);
+  }
+
+ private:
+  net::default_multiplexer& multiplexer() {
+    return static_cast<net::default_multiplexer&>(system().middleman().backend());
+  }
+
+  std::shared_ptr<ControlSocket> control_;
+};
+
+/// CAF's threads log to the log of the job that they are of.
+class LogHook : public caf::thread_hook {
+ public:
+  explicit LogHook(std::shared_ptr<JobLog> log) : log_(std::move(log)) {}
+  void init(caf::actor_system&) override {}
+  void thread_started() override { set_thread_log(log_); }
+  void thread_terminates() override { set_thread_log(nullptr); }
+
+ private:
+  std::shared_ptr<JobLog> log_;
+};
+
+}  // namespace
+
+SystemConfig::SystemConfig() {
+  add_thread_hook<LogHook>(current_log());
+  load<caf::io::middleman>();
+  set("scheduler.policy", caf::atom("sharing"));
+  set("scheduler.max-threads", 2);
+  set("middleman.workers", 0);
+  std::istringstream no_file;
+  parse({}, no_file);
+  add_message_type<JoinRequest>("weft::join/1");
+  add_message_type<LoopIdentity>("weft::loop/1");
+  add_message_type<Assignment>("weft::assignment/4");
+  add_message_type<ProgramSeen>("weft::program/3");
+  add_message_type<Report>("weft::report/2");
+  add_message_type<Start>("weft::start/3");
+  add_message_type<LoopEnded>("weft::ended/4");
+  add_message_type<ProcessEnded>("weft::process/3");
+  add_message_type<WorkerActor>("weft::worker/4");
+  add_message_type<StateHashes>("weft::hashes/1");
+  add_message_type<DataHashes>("weft::data/1");
+  add_message_type<TrainerActor>("weft::trainer/4");
+}
+
+System::System()
+    : starting_(std::in_place, "weft.caf"),
+      control_(std::make_shared<ControlSocket>()),
+      system_(config_),
+      sockets_(system_.spawn<UnixMiddlemanActor, caf::detached + caf::hidden>(
+          system_.middleman().named_broker<caf::io::basp_broker>(caf::atom("BASP")), control_)) {
+  starting_.reset();
+}
+
+System::~System() {
+  if (control_->door) control_->door->close();
+  caf::anon_send_exit(sockets_, caf::exit_reason::kill);
+}
+
+void System::hang_up(pid_t pid) {
+  if (control_->door) control_->door->hang_up(pid);
+}
+
+void System::publish(const TrainerActor& trainer, const std::string& path, std::string_view token) {
+  control_->door = std::make_shared<Door>(path, token);
+  publish_at_door(trainer, path);
+}
+
+std::string System::publish(const TrainerActor& trainer, const TlsConfig& tls,
+                            std::string_view token) {
+  const TlsAddress address = parse_tls_address(tls.listen, "backend.tls.listen");
+  TlsContext context(tls, TlsSide::server);
+  control_->bridge = std::make_shared<TlsBridge>();
+  const TlsListener listener = listen_tls(address);
+  control_->door =
+      std::make_shared<Door>(TlsEntrance{listener.fd, std::move(context), control_->bridge}, token);
+  const std::string place = "tls://" + to_string({.host = address.host, .port = listener.port});
+  publish_at_door(trainer, place);
+  return place;
+}
+
+void System::publish_at_door(const TrainerActor& trainer, const std::string& place) {
+  caf::scoped_actor self{system_};
+  self->request(sockets_, std::chrono::seconds(10), caf::publish_atom::value, kSocketKey,
+                caf::actor_cast<caf::strong_actor_ptr>(trainer),
+                system_.message_types(caf::detail::type_list<TrainerActor>{}), place, false)
+      .receive([](std::uint16_t) {},
+               [&](const caf::error& error) {
+                 fail(Errc::io, "control socket {}: {}", place, caf::to_string(error));
+               });
+}
+
+TrainerActor System::dial(const std::string& path, std::string_view token,
+                          std::chrono::milliseconds timeout) {
+  control_->preamble = make_preamble(token);
+  return ask(path, timeout);
+}
+
+TrainerActor System::dial(const TlsAddress& address, const TlsConfig& tls, std::string_view token,
+                          std::chrono::milliseconds timeout) {
+  const Preamble preamble = make_preamble(token);
+  const TlsContext context(tls, TlsSide::client);
+  control_->bridge = std::make_shared<TlsBridge>();
+  control_->dialled = control_->bridge->add(
+      dial_tls(address, context, {preamble.data(), preamble.size()}, timeout));
+  return ask("tls://" + to_string(address), timeout);
+}
+
+TrainerActor System::ask(const std::string& place, std::chrono::milliseconds timeout) {
+  caf::scoped_actor self{system_};
+  TrainerActor trainer;
+  self->request(sockets_, timeout, caf::connect_atom::value, place, kSocketKey)
+      .receive(
+          [&](const caf::node_id&, caf::strong_actor_ptr& actor,
+              const std::set<std::string>& interfaces) {
+            if (!actor) fail(Errc::io, "nobody answers at the control socket {}", place);
+            if (!system_.assignable(
+                    interfaces, system_.message_types(caf::detail::type_list<TrainerActor>{}))) {
+              fail(Errc::version,
+                   "the trainer at {} speaks another version of weft; start trainer and workers "
+                   "from one build",
+                   place);
+            }
+            trainer = caf::actor_cast<TrainerActor>(actor);
+          },
+          [&](const caf::error& error) {
+            if (error == caf::sec::request_timeout) {
+              fail(Errc::timeout, "no answer from the trainer at {} for {} ms", place,
+                   timeout.count());
+            }
+            if (error == caf::sec::disconnect_during_handshake) {
+              fail(Errc::io,
+                   "the trainer at {} closed the connection before a word: WEFT_JOB_TOKEN isn't "
+                   "its job's, or it is of another version of weft; its log says which",
+                   place);
+            }
+            fail(Errc::io, "control socket {}: {}", place, caf::to_string(error));
+          });
+  return trainer;
+}
+
+void route_to_log(caf::scheduled_actor* self, const char* logger_name) {
+  self->set_default_handler([logger_name](caf::scheduled_actor*, caf::message_view& message) {
+    logger(logger_name)
+        ->error("unexpected message: {}", caf::to_string(message.move_content_to_message()));
+    return caf::result<caf::message>(caf::sec::unexpected_message);
+  });
+  self->set_error_handler([logger_name](caf::scheduled_actor* actor, caf::error& error) {
+    logger(logger_name)->error("actor {}: {}", actor->name(), caf::to_string(error));
+    actor->quit(error);
+  });
+  self->set_exception_handler([logger_name](caf::scheduled_actor*, std::exception_ptr& thrown) {
+    try {
+      std::rethrow_exception(thrown);
+    } catch (const std::exception& e) {
+      logger(logger_name)->error("exception in an actor: {}", e.what());
+      return caf::make_error(caf::sec::runtime_error, std::string(e.what()));
+    } catch (...) {
+      logger(logger_name)->error("exception of unknown type in an actor");
+      return caf::make_error(caf::sec::runtime_error);
+    }
+  });
+  self->set_down_handler([logger_name](caf::scheduled_actor*, caf::down_msg& down) {
+    logger(logger_name)->info("lost an actor: {}", caf::to_string(down));
+  });
+}
+
+}  // namespace weft

@@ -1,0 +1,71 @@
+#pragma once
+/// The actor system of a weft process: CAF's options, the message types, and the Unix socket that
+/// carries BASP between the processes of a job, as it is or over TLS.
+
+#include <sys/types.h>
+
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include <caf/actor_system.hpp>
+#include <caf/actor_system_config.hpp>
+#include <caf/fwd.hpp>
+#include <caf/io/middleman_actor.hpp>
+
+#include <weft/tls.hpp>
+
+#include "actors/link/messages.hpp"
+#include "actors/process/job_thread.hpp"
+
+namespace weft {
+
+/// Scheduler and message types. Nothing is read from files or command lines.
+class SystemConfig : public caf::actor_system_config {
+ public:
+  SystemConfig();
+};
+
+struct ControlSocket;
+
+/// Every actor has to have quit before this is destroyed.
+class System {
+ public:
+  System();
+  ~System();
+  System(const System&) = delete;
+  System& operator=(const System&) = delete;
+
+  caf::actor_system& caf() { return system_; }
+
+  /// Accepts connections at a Door. Throws io.
+  void publish(const TrainerActor& trainer, const std::string& path, std::string_view token);
+  /// The same over TLS, at tls.listen. Returns where that is, "tls://host:port". Throws as
+  /// TlsContext too.
+  std::string publish(const TrainerActor& trainer, const TlsConfig& tls, std::string_view token);
+  /// The process has ended: what it has sent is still read, then its connection is closed, though
+  /// another process may hold it open too.
+  void hang_up(pid_t pid);
+  /// Throws timeout, io, or version where the other side speaks another interface.
+  TrainerActor dial(const std::string& path, std::string_view token,
+                    std::chrono::milliseconds timeout);
+  TrainerActor dial(const TlsAddress& address, const TlsConfig& tls, std::string_view token,
+                    std::chrono::milliseconds timeout);
+
+ private:
+  void publish_at_door(const TrainerActor& trainer, const std::string& place);
+  TrainerActor ask(const std::string& place, std::chrono::milliseconds timeout);
+
+  std::optional<StartingThreads> starting_;  // while the members below start theirs
+  SystemConfig config_;
+  std::shared_ptr<ControlSocket> control_;
+  caf::actor_system system_;
+  caf::io::middleman_actor sockets_;
+};
+
+/// Sends what an actor doesn't expect (CAF would print it, or end without a word) to the log.
+void route_to_log(caf::scheduled_actor* self, const char* logger_name);
+
+}  // namespace weft

@@ -1,0 +1,98 @@
+#include "actors/protocol/listing_difference.hpp"
+
+#include <algorithm>
+#include <sstream>
+
+#include <fmt/format.h>
+
+#include "spmd/tensor/runtime.hpp"
+
+namespace weft {
+namespace {
+
+/// Behind the quoted text that begins at `quote`.
+std::size_t end_of_quoted(const std::string& line, std::size_t quote) {
+  std::size_t end = quote + 1;
+  while (end < line.size() && line[end] != '"') end += line[end] == '\\' ? 2 : 1;
+  return std::min(end + 1, line.size());
+}
+
+enum class Layouts { compared, ignored };
+
+/// What a line says. Of an op not where it stands in the source; of an input not its number, which
+/// depends on the ops before its first use. How inputs and outputs lie on the chips, which stands
+/// behind their names, depends on what ran before: a program is listed as it was when it first ran.
+std::string said_of(std::string line, Layouts layouts) {
+  if (line.find(" = ") != line.npos) return line.erase(std::min(line.rfind("  // "), line.size()));
+  const auto number = line.find('%');
+  if (number == line.npos) return line;
+  if (const auto quote = line.find('"'); layouts == Layouts::ignored && quote != line.npos) {
+    const auto layout = end_of_quoted(line, quote);
+    const auto updates = line.find(" updates ", layout);
+    line.erase(layout, updates == line.npos ? line.npos : updates - layout);
+    if (line.ends_with(',')) line.pop_back();
+  }
+  const auto end = line.find_first_not_of("0123456789", number + 1);
+  return line.erase(number, end - number);
+}
+
+/// None: line 0.
+Difference first_difference(const std::string& first, const std::string& second, Layouts layouts) {
+  std::istringstream a(first), b(second);
+  Difference difference;
+  for (;;) {
+    ++difference.line;
+    const bool more_a = static_cast<bool>(std::getline(a, difference.first));
+    const bool more_b = static_cast<bool>(std::getline(b, difference.second));
+    if (!more_a && !more_b) return {};
+    if (!more_a) difference.first = "(end)";
+    if (!more_b) difference.second = "(end)";
+    if (!more_a || !more_b ||
+        said_of(difference.first, layouts) != said_of(difference.second, layouts)) {
+      return difference;
+    }
+  }
+}
+
+std::string trimmed(const std::string& text) {
+  const auto begin = text.find_first_not_of(' ');
+  return begin == std::string::npos ? text : text.substr(begin);
+}
+
+std::string last_of(const LoopEnded& ended) {
+  return ended.last.empty() ? "" : ", the last for " + ended.last;
+}
+
+}  // namespace
+
+std::string describe_divergence(const ProgramSeen& first, const std::string& first_name,
+                                const ProgramSeen& second, const std::string& second_name) {
+  std::string text = fmt::format("{} and {} traced different programs for run {}", first_name,
+                                 second_name, first.run);
+  if (!first.site.empty() && !second.site.empty()) {
+    text += fmt::format(", worker {} for {}, worker {} for {}", first.worker, first.site,
+                        second.worker, second.site);
+  }
+  if (const auto [line, a, b] = first_difference(first.text, second.text); line != 0) {
+    text += fmt::format("; the first line that differs is {}: worker {}: `{}`, worker {}: `{}`",
+                        line, first.worker, trimmed(a), second.worker, trimmed(b));
+  }
+  text += "; every worker's loop must do the same tensor operations in the same order";
+  return text + (is_read(first.site) != is_read(second.site) ? kReadsAreCollective : "");
+}
+
+std::string describe_uneven(const LoopEnded& first, const std::string& first_name,
+                            const LoopEnded& second, const std::string& second_name) {
+  return fmt::format(
+      "{} ended its loop after {} programs{}, {} after {}{}: every worker's loop must run the same "
+      "programs{}",
+      first_name, first.runs, last_of(first), second_name, second.runs, last_of(second),
+      is_read(first.last) != is_read(second.last) ? kReadsAreCollective : "");
+}
+
+Difference first_difference(const std::string& first, const std::string& second) {
+  const Difference cause = first_difference(first, second, Layouts::ignored);
+  return cause.line != 0 ? cause : first_difference(first, second, Layouts::compared);
+}
+
+}  // namespace weft

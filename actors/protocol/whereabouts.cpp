@@ -1,0 +1,93 @@
+#include "actors/protocol/whereabouts.hpp"
+
+#include <algorithm>
+#include <fstream>
+#include <iterator>
+#include <map>
+#include <sstream>
+
+#include <fmt/format.h>
+
+namespace weft {
+namespace {
+
+/// "all_reduce 'x'" and 812 -> "all_reduce #812 'x'".
+std::string numbered(const ActorRow& row) {
+  const auto space = row.collective_name.find(' ');
+  const std::string kind = row.collective_name.substr(0, space);
+  const std::string rest = space == std::string::npos ? "" : row.collective_name.substr(space);
+  return fmt::format("{} #{}{}", kind, row.collective, rest);
+}
+
+std::string read_of_process(int pid, const char* name) {
+  std::ifstream file(fmt::format("/proc/{}/{}", pid, name));
+  return std::string{std::istreambuf_iterator<char>(file), {}};
+}
+
+}  // namespace
+
+Whereabouts locate(const Board& board, int worker) {
+  Whereabouts where;
+  for (const ActorRow& row : board.readable_rows()) {
+    if (row.worker != worker || row.kind == ActorKind::trainer) continue;
+    // A loop runs ahead of its chips: the step is that of the chip that is inside a collective.
+    if (row.in_collective) return {.step = row.step, .collective = numbered(row)};
+    where.step = std::max(where.step, row.step);
+  }
+  return where;
+}
+
+std::optional<int> find_awaited(std::span<const ActorRow> rows, int worker) {
+  std::map<int, const ActorRow*> chips;
+  const ActorRow* at = nullptr;
+  for (const ActorRow& row : rows) {
+    if (row.kind != ActorKind::device) continue;
+    chips.emplace(row.chip, &row);
+    if (row.worker == worker && row.waiting_for >= 0) at = &row;
+  }
+  for (std::size_t hops = 0; at != nullptr && hops < chips.size(); ++hops) {
+    const auto next = chips.find(at->waiting_for);
+    if (next == chips.end()) break;
+    at = next->second;
+  }
+  if (at == nullptr || at->worker == worker) return {};
+  return at->worker;
+}
+
+std::string describe_process(int pid) {
+  const std::string stat = read_of_process(pid, "stat");
+  const auto name_end = stat.rfind(") ");
+  switch (name_end == std::string::npos ? '?' : stat[name_end + 2]) {
+    case 'T':
+    case 't': return "is stopped";
+    case 'R': return "runs, and makes no step";
+    case 'D': return "waits for a disk or a device";
+    case 'S': break;
+    default: return "is gone";
+  }
+  const std::string call = read_of_process(pid, "wchan");
+  return call.empty() || call == "0" ? "sleeps" : fmt::format("sleeps in {}", call);
+}
+
+std::uint64_t core_time(int pid) {
+  const std::string stat = read_of_process(pid, "stat");
+  const auto name_end = stat.rfind(") ");
+  if (name_end == std::string::npos) return 0;
+  // State, ten numbers, then the ticks as user and as system; see proc(5).
+  std::istringstream fields(stat.substr(name_end + 2));
+  std::string skipped;
+  for (int i = 0; i < 11; ++i) fields >> skipped;
+  std::uint64_t user = 0, system = 0;
+  fields >> user >> system;
+  return user + system;
+}
+
+void mark_lost(const Board& board, int worker) {
+  for (const ActorRow& row : board.readable_rows()) {
+    if (row.worker != worker) continue;
+    if (row.kind == ActorKind::worker) board.worker(worker).state(ActorState::lost);
+    if (row.kind == ActorKind::device) board.device(row.chip).state(ActorState::lost);
+  }
+}
+
+}  // namespace weft

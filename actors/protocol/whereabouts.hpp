@@ -1,0 +1,31 @@
+#pragma once
+/// What the board and the system say of a worker.
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "actors/protocol/sighting.hpp"
+#include "transport/board/board.hpp"
+
+namespace weft {
+
+/// Where the board saw a worker and its chips last.
+Whereabouts locate(const Board& board, int worker);
+
+/// Follows the waits from the chips of `worker` to the one that waits for nobody: its worker, if
+/// that is another.
+std::optional<int> find_awaited(std::span<const ActorRow> rows, int worker);
+
+/// What a process does that doesn't come: "is stopped", "runs, and makes no step", "sleeps in
+/// futex_wait"; see proc(5).
+std::string describe_process(int pid);
+
+/// Time that a process has had of all cores, in ticks of the kernel; 0 where it is gone.
+std::uint64_t core_time(int pid);
+
+/// A lost worker writes its rows no more: the trainer does.
+void mark_lost(const Board& board, int worker);
+
+}  // namespace weft

@@ -1,0 +1,63 @@
+// The part of WorkerRuntime that runs code of the loop's own on its chips.
+
+#include <functional>
+
+#include "actors/runtime/worker_runtime.hpp"
+
+namespace weft {
+
+void WorkerRuntime::call_on_chips(const std::function<void(Chip&)>& body,
+                                  const std::source_location& where) {
+  if (!options_.has_mesh) {
+    fail(Errc::unavailable,
+         "on_each_chip at {}:{}: the job has no mesh (BackendConfig.backend = \"none\"), so its "
+         "chips can't reach each other: use backend \"spmd\"",
+         where.file_name(), where.line());
+  }
+  if (!body) {
+    fail(Errc::invalid_argument, "on_each_chip at {}:{}: body is empty", where.file_name(),
+         where.line());
+  }
+  require_loop_thread("on_each_chip", where);
+  const std::uint32_t number = find_or_admit(where);
+  await_room();
+  const auto call = std::make_shared<DeviceCall>(number, runs_ + 1, step_, body);
+  begin_run(number, {.function = "on_each_chip", .loc = where});
+  for (const auto& device : devices_) device->call(call);
+  std::exception_ptr failure;  // thrown when no device works on `body` any more
+  for (const auto& device : devices_) {
+    try {
+      device->progress().wait(runs_);
+    } catch (...) {
+      if (!failure) failure = std::current_exception();
+    }
+  }
+  if (failure) std::rethrow_exception(failure);
+}
+
+/// The line of the call stands for the program: it is what the workers must agree on.
+std::uint32_t WorkerRuntime::find_or_admit(const std::source_location& where) {
+  const std::string text = fmt::format("on_each_chip at {}:{}", where.file_name(), where.line());
+  const auto found = bodies_.find(text);
+  if (found != bodies_.end()) return found->second;
+  admit(programs_, text, {.low = std::hash<std::string>()(text), .high = 0},
+        {.function = "on_each_chip", .loc = where});
+  return bodies_.emplace(text, programs_++).first->second;
+}
+
+ArenaPlace WorkerRuntime::allocate(std::int64_t size, std::size_t element_bytes,
+                                   const std::source_location& where) {
+  require_loop_thread("allocate", where);
+  const auto most = static_cast<std::int64_t>(memory_.arena_capacity() / element_bytes);
+  if (size < 0 || size > most) {
+    fail(Errc::invalid_argument, "allocate: size = {}: expected 0 to {}, what a chip's arena holds",
+         size, most);
+  }
+  const std::int64_t bytes = size * static_cast<std::int64_t>(element_bytes);
+  const std::uint64_t offset = pool_->allocate_array(bytes);
+  const std::shared_ptr<void> block(
+      nullptr, [pool = pool_, offset, bytes](void*) { pool->free_array(offset, bytes); });
+  return {offset, block, alive_};
+}
+
+}  // namespace weft

@@ -1,0 +1,60 @@
+#include "actors/runtime/data_hashes.hpp"
+
+#include <array>
+#include <bit>
+#include <variant>
+
+#include <weft/error.hpp>
+
+#include "transport/format/envelope.hpp"
+
+namespace weft {
+namespace {
+
+/// "data.1 i32[32] (digits.cpp:89)"
+std::string label(const Program& program, const ProgramInput& input) {
+  const std::string& loc = program.locs[input.loc];
+  return fmt::format("{} {}{}", input.name, program.type(input.value).to_string(),
+                     loc.empty() ? "" : " (" + loc + ")");
+}
+
+}  // namespace
+
+DataChecks data_checks(std::string_view variable) {
+  if (variable.empty()) return DataChecks::first_and_seldom;
+  if (variable == "0") return DataChecks::never;
+  if (variable == "all") return DataChecks::always;
+  fail(Errc::invalid_argument,
+       "WEFT_CHECK_DATA = \"{}\": expected 0 (never), all (every run), or nothing", variable);
+}
+
+bool is_due(DataChecks checks, std::uint64_t run) {
+  if (checks == DataChecks::first_and_seldom) return std::has_single_bit(run);
+  return checks == DataChecks::always;
+}
+
+std::uint64_t sampled_hash(std::span<const std::byte> bytes) {
+  if (bytes.size() <= kHashedWhole) return xxh3(bytes);
+  std::array<std::uint64_t, kHashedBlocks + 1> hashes{};
+  const std::size_t last = bytes.size() - kHashedBlock;
+  for (std::size_t i = 0; i < kHashedBlocks; ++i) {
+    const std::size_t begin = last / (kHashedBlocks - 1) * i;
+    const bool is_last = i + 1 == kHashedBlocks;
+    hashes[i] = xxh3(bytes.subspan(is_last ? last : begin, kHashedBlock));
+  }
+  hashes[kHashedBlocks] = bytes.size();
+  return xxh3(std::as_bytes(std::span(hashes)));
+}
+
+DataHashes hash_data(const Program& program, std::span<const Binding> inputs) {
+  DataHashes hashes;
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    const auto* data = std::get_if<HostData>(&inputs[i]);
+    if (data == nullptr) continue;
+    hashes.tensors.push_back(label(program, program.inputs[i]));
+    hashes.hashes.push_back(sampled_hash(**data));
+  }
+  return hashes;
+}
+
+}  // namespace weft

@@ -1,0 +1,35 @@
+#pragma once
+/// Hashes of the data that a worker's loop brings to its chips, which are to be the same in all
+/// workers.
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "actors/protocol/protocol.hpp"
+#include "spmd/program/program.hpp"
+#include "spmd/tensor/runtime.hpp"
+
+namespace weft {
+
+/// Which runs of a program have their data compared.
+enum class DataChecks : std::uint8_t { never, first_and_seldom, always };
+
+/// From WEFT_CHECK_DATA: "" (first_and_seldom), "0" (never) or "all". Throws invalid_argument for
+/// another word.
+DataChecks data_checks(std::string_view variable);
+
+/// Of a program's `run`-th run, from 1: first_and_seldom are 1, 2, 4, 8, ...
+bool is_due(DataChecks checks, std::uint64_t run);
+
+/// XXH3 of all bytes up to kHashedWhole, beyond that of kHashedBlocks blocks of kHashedBlock bytes,
+/// evenly spread from the first byte to the last.
+inline constexpr std::size_t kHashedWhole = std::size_t{1} << 20;
+inline constexpr std::size_t kHashedBlock = 4096;
+inline constexpr std::size_t kHashedBlocks = 256;
+std::uint64_t sampled_hash(std::span<const std::byte> bytes);
+
+/// The inputs that come from the host, each with its name, type and line.
+DataHashes hash_data(const Program& program, std::span<const Binding> inputs);
+
+}  // namespace weft

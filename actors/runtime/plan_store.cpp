@@ -1,0 +1,91 @@
+#include "actors/runtime/plan_store.hpp"
+
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <vector>
+
+#include <fmt/ranges.h>
+
+#include <weft/error.hpp>
+
+#include "actors/process/log.hpp"
+#include "spmd/ops/fingerprint.hpp"
+#include "transport/format/file_bytes.hpp"
+#include "transport/format/plan_file.hpp"
+
+namespace weft {
+namespace {
+
+/// What compiles is part of the executable: its size and the time it was written tell two builds
+/// apart.
+std::string executable_id() {
+  std::error_code failed;
+  const std::filesystem::path self = std::filesystem::canonical("/proc/self/exe", failed);
+  const auto size = std::filesystem::file_size(self, failed);
+  const auto written = std::filesystem::last_write_time(self, failed);
+  return fmt::format("{} {} {}", self.string(), size, written.time_since_epoch().count());
+}
+
+/// Of the values that inputs or outputs are.
+template <typename Side>
+std::vector<TensorType> types_of(const Program& program, const std::vector<Side>& side) {
+  std::vector<TensorType> types;
+  for (const auto& each : side) types.push_back(program.type(each.value));
+  return types;
+}
+
+}  // namespace
+
+PlanStore::PlanStore(std::string folder, const Mesh& mesh)
+    : folder_(std::move(folder)), mesh_(mesh) {
+  if (!is_on()) return;
+  std::vector<int> devices;
+  for (int position = 0; position < mesh.size(); ++position) {
+    devices.push_back(mesh.device_at(position));
+  }
+  const std::string text = fmt::format("{} {} {} {}", mesh.to_string(), fmt::join(devices, ","),
+                                       mesh.dcn_atoms(), executable_id());
+  suffix_ = fmt::format("{:016x}", std::hash<std::string>()(text));
+}
+
+std::string PlanStore::path(const Fingerprint& key) const {
+  return fmt::format("{}/{}-{}.weftplan", folder_, key.to_string(), suffix_);
+}
+
+std::shared_ptr<const Plan> PlanStore::load(const Fingerprint& key, const Program& program) const {
+  if (!is_on()) return nullptr;
+  try {
+    auto plan = std::make_shared<Plan>(decode_plan(read_file_bytes(path(key), kPlanBytesMax)));
+    verify(*plan, mesh_);
+    if (types_of(program, program.inputs) != plan->input_types ||
+        types_of(program, program.outputs) != plan->output_types) {
+      fail(Errc::corrupt, "is the plan of another program");
+    }
+    return plan;
+  } catch (const Error& error) {
+    if (error.code() == Errc::not_found) return nullptr;
+    logger("weft.worker")->warn("{}: {}; it is compiled anew", path(key), error.what());
+    return nullptr;
+  }
+}
+
+void PlanStore::keep(const Fingerprint& key, const Plan& plan) const {
+  if (!is_on()) return;
+  std::error_code failed;
+  std::filesystem::create_directories(folder_, failed);
+  const std::string name = path(key);
+  const std::string temporary = fmt::format("{}.{}", name, ::getpid());
+  const std::vector<std::byte> bytes = encode_plan(plan);
+  std::ofstream out(temporary, std::ios::binary);
+  out.write(reinterpret_cast<const char*>(bytes.data()),
+            static_cast<std::streamsize>(bytes.size()));
+  out.close();
+  if (out) std::filesystem::rename(temporary, name, failed);
+  if (out && !failed) return;
+  std::filesystem::remove(temporary, failed);
+  logger("weft.worker")->warn("WEFT_COMPILE_CACHE: can't write {}", name);
+}
+
+}  // namespace weft

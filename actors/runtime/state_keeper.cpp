@@ -1,0 +1,232 @@
+#include "actors/runtime/state_keeper.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <ranges>
+
+#include <weft/error.hpp>
+
+#include "spmd/passes/partition.hpp"
+#include "transport/format/envelope.hpp"
+
+namespace weft {
+namespace {
+
+std::vector<StateEntry> read_state(const StateDirectory& directory, int chip, std::uint64_t step) {
+  auto state = directory.read(step);
+  if (!state) {
+    fail(Errc::corrupt, "the state directory of chip {} doesn't know step {}, to go on at", chip,
+         step);
+  }
+  return std::move(*state);
+}
+
+bool is_same(const std::weak_ptr<Buffer>& known, const BufferPtr& buffer) {
+  return !known.owner_before(buffer) && !buffer.owner_before(known);
+}
+
+/// Of the positions that hold this one's shard, the one whose chip keeps the version that is
+/// updated. Tensors are spread by their names, that no chip has to keep all.
+int keeper_of(const std::string& name, const Sharding& sharding, const Mesh& mesh, int position) {
+  const std::vector<int> replicas = sharding.replicas(mesh, position);
+  return replicas[xxh3(std::as_bytes(std::span(name))) % replicas.size()];
+}
+
+}  // namespace
+
+StateKeeper::StateKeeper(JobMemory& memory, const Mesh& mesh, std::span<const int> positions,
+                         std::uint64_t resume_step)
+    : memory_(memory),
+      mesh_(mesh),
+      positions_(positions.begin(), positions.end()),
+      directory_(memory, mesh, first_chip(positions.front())),
+      resume_step_(resume_step) {
+  if (resume_step > 0) {
+    entries_ = read_state(directory_, first_chip(positions_.front()), resume_step);
+    copy_from_keepers();
+  }
+  directory_.keep_only(resume_step);
+}
+
+/// Where the directory of the worker is that has the chip at this position.
+int StateKeeper::first_chip(int position) const {
+  const int chip = mesh_.device_at(position);
+  return chip - chip % static_cast<int>(positions_.size());
+}
+
+ChipSet StateKeeper::overwriters(const std::string& name, const Sharding& sharding) const {
+  ChipSet chips;
+  for (const int position : positions_) {
+    chips.push_back(keeper_of(name, sharding, mesh_, position) != position);
+  }
+  const bool is_none = std::ranges::find(chips, true) == chips.end();
+  return is_none ? ChipSet() : chips;
+}
+
+/// Brings what other chips keep to where this worker had it. It stays there until every chip has
+/// committed the step after, this worker's too.
+void StateKeeper::copy_from_keepers() {
+  std::map<int, std::unordered_map<std::string, StateEntry>> states;  // by directory, by name
+  const auto find_at = [&](int position, const StateEntry& entry) -> const StateEntry* {
+    const int first = first_chip(position);
+    const auto [state, is_new] = states.try_emplace(first);
+    if (is_new) {
+      const StateDirectory directory(memory_, mesh_, first);
+      for (StateEntry& found : read_state(directory, first, resume_step_)) {
+        state->second.emplace(found.name, std::move(found));
+      }
+    }
+    const auto found = state->second.find(entry.name);
+    if (found == state->second.end()) return nullptr;
+    if (found->second.type != entry.type || !found->second.sharding.same_layout(entry.sharding)) {
+      fail(Errc::corrupt, "the state directories of chips {} and {} differ in '{}' of step {}",
+           first, first_chip(positions_.front()), entry.name, resume_step_);
+    }
+    return &found->second;
+  };
+  // What one worker's loop has no more, no program of all workers can have.
+  std::erase_if(entries_, [&](const StateEntry& entry) {
+    const auto lacks = [&](int position) { return find_at(position, entry) == nullptr; };
+    return std::ranges::any_of(std::views::iota(0, mesh_.size()), lacks);
+  });
+  for (const StateEntry& entry : entries_) {
+    for (const int position : positions_) {
+      const int keeper = keeper_of(entry.name, entry.sharding, mesh_, position);
+      if (keeper == position) continue;
+      std::memcpy(memory_.arena(mesh_.device_at(position)) + entry.offset,
+                  memory_.arena(mesh_.device_at(keeper)) + find_at(keeper, entry)->offset,
+                  static_cast<std::size_t>(bytes_of(entry)));
+    }
+  }
+}
+
+std::int64_t StateKeeper::bytes_of(const StateEntry& entry) const {
+  return chip_type(entry.type, entry.sharding, mesh_).bytes();
+}
+
+std::vector<BufferPool::Range> StateKeeper::taken() const {
+  std::vector<BufferPool::Range> ranges;
+  for (const StateEntry& entry : entries_) {
+    ranges.push_back(BufferPool::block(entry.offset, bytes_of(entry)));
+  }
+  return ranges;
+}
+
+void StateKeeper::hold(const std::shared_ptr<BufferPool>& pool) {
+  for (const StateEntry& entry : entries_) {
+    auto buffer = std::make_shared<ArenaBuffer>(entry.type, entry.sharding, pool, BlockKind::state,
+                                                entry.offset, bytes_of(entry));
+    places_.emplace(entry.name, buffers_.size());
+    buffers_.push_back(buffer);
+    found_.emplace(entry.name, std::move(buffer));
+  }
+}
+
+BufferPtr StateKeeper::take(const std::string& name, const TensorType& type) {
+  const auto found = found_.find(name);
+  if (found == found_.end() || found->second.use_count() > 1) return nullptr;
+  if (found->second->type() != type) {
+    fail(Errc::invalid_argument,
+         "'{}' is {}, but the {} steps that were taken before a worker was lost left it as {}: a "
+         "loop that goes on at ctx.step() must make the parameters that it had",
+         name, type.to_string(), resume_step_, found->second->type().to_string());
+  }
+  return in_first_step_ ? found->second : found_.extract(found).mapped();
+}
+
+void StateKeeper::require_untaken(const std::string& name) const {
+  if (!found_.contains(name)) return;
+  fail(Errc::invalid_argument,
+       "'{}' is used, but what was kept of it when a worker was lost is had by another parameter "
+       "of this name, which the loop made before and hasn't used: drop that, or name it apart",
+       name);
+}
+
+void StateKeeper::used(std::span<const ProgramInput> inputs) {
+  if (found_.empty()) return;
+  for (const ProgramInput& input : inputs) {
+    if (is_state(input.kind)) found_.erase(input.name);
+  }
+}
+
+void StateKeeper::end_first_step() {
+  in_first_step_ = false;
+  std::erase_if(found_, [](const auto& tensor) { return tensor.second.use_count() > 1; });
+}
+
+std::optional<std::size_t> StateKeeper::find(const std::string& name) const {
+  const auto found = places_.find(name);
+  return found == places_.end() ? std::nullopt : std::optional(found->second);
+}
+
+void StateKeeper::require_same(std::size_t place, const BufferPtr& buffer) const {
+  const std::weak_ptr<Buffer>& known = buffers_[place];
+  if (is_same(known, buffer) || known.expired()) return;
+  fail(Errc::invalid_argument,
+       "two parameters, or states of optimizers, are named '{}' and used in turn: by its name a "
+       "job that survives losses, or compares replicas, knows what a loop has; name the root "
+       "modules of two models apart, as in Module(\"teacher\"), or use the first no more",
+       entries_[place].name);
+}
+
+std::size_t StateKeeper::place(const std::string& name, const TensorType& type,
+                               const Sharding& sharding) {
+  const auto [found, is_new] = places_.try_emplace(name, entries_.size());
+  if (is_new) {
+    entries_.emplace_back(StateEntry{.name = name});
+    buffers_.emplace_back();
+  }
+  StateEntry& entry = entries_[found->second];
+  if (is_new || entry.type != type || entry.sharding != sharding) ++revision_;
+  entry.type = type;
+  entry.sharding = sharding;
+  return found->second;
+}
+
+void StateKeeper::lies_in(std::size_t place, const BufferPtr& buffer) {
+  std::weak_ptr<Buffer>& known = buffers_[place];
+  if (is_same(known, buffer)) return;  // as where one is written over
+  entries_[place].offset = static_cast<const ArenaBuffer&>(*buffer).block_offset();
+  known = buffer;
+}
+
+std::vector<HashedTensor> StateKeeper::live() const {
+  std::vector<HashedTensor> live;
+  for (std::size_t i = 0; i < entries_.size(); ++i) {
+    const BufferPtr buffer = buffers_[i].lock();
+    if (buffer == nullptr) continue;
+    const auto& placed = static_cast<const ArenaBuffer&>(*buffer);
+    HashedTensor& tensor = live.emplace_back(
+        HashedTensor{entries_[i].name, entries_[i].type, entries_[i].sharding, {}});
+    for (std::size_t chip = 0; chip < positions_.size(); ++chip) {
+      tensor.offsets.push_back(placed.offset(chip));
+    }
+  }
+  return live;
+}
+
+bool StateKeeper::write(std::uint64_t step) {
+  const auto is_dropped = [](const auto& buffer) { return buffer.expired(); };
+  if (std::ranges::any_of(buffers_, is_dropped)) forget_dropped();
+  return directory_.write(step, entries_, revision_);
+}
+
+void StateKeeper::forget_dropped() {
+  std::size_t kept = 0;
+  for (std::size_t i = 0; i < entries_.size(); ++i) {
+    if (buffers_[i].expired()) continue;
+    if (kept != i) {
+      entries_[kept] = std::move(entries_[i]);
+      buffers_[kept] = std::move(buffers_[i]);
+    }
+    ++kept;
+  }
+  entries_.resize(kept);
+  buffers_.resize(kept);
+  places_.clear();
+  for (std::size_t i = 0; i < kept; ++i) places_.emplace(entries_[i].name, i);
+  ++revision_;
+}
+
+}  // namespace weft

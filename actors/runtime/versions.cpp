@@ -1,0 +1,131 @@
+// The part of WorkerRuntime that makes the next version of the state, and keeps the one before.
+
+#include <algorithm>
+
+#include "actors/runtime/state_messages.hpp"
+#include "actors/runtime/worker_runtime.hpp"
+#include "spmd/plan/donate.hpp"
+
+namespace weft {
+namespace {
+
+const ChipSet kNoChips;
+
+/// Whether a result may be written over what the binding has: only the tensor, the binding and the
+/// run's result refer to it.
+bool may_donate(const Binding& binding) {
+  const auto* buffer = std::get_if<BufferPtr>(&binding);
+  return buffer == nullptr || buffer->use_count() <= 3;
+}
+
+}  // namespace
+
+/// No version that a chip keeps is written over.
+std::vector<ChipSet> WorkerRuntime::overwriters(const Program& program) const {
+  const std::vector<bool> donated = donated_updates(program);
+  std::vector<ChipSet> overwriters(program.outputs.size());
+  for (std::size_t i = 0; i < program.outputs.size(); ++i) {
+    if (!donated[i]) continue;
+    const ProgramOutput& output = program.outputs[i];
+    const ProgramInput& input = program.inputs[static_cast<std::size_t>(output.updates)];
+    overwriters[i] = state_ ? state_->overwriters(input.name, output.sharding)
+                            : ChipSet(positions_.size(), true);
+  }
+  return overwriters;
+}
+
+/// What is `now` itself, where all chips may write over it.
+BufferPtr WorkerRuntime::next_version(const Executed& executed, std::size_t i,
+                                      const Binding& binding, const BufferPtr& now) {
+  const Plan& plan = *executed.plan;
+  const ChipSet& may = may_donate(binding) ? executed.overwriters[i] : kNoChips;
+  if (!may.empty() && std::ranges::find(may, false) == may.end()) return now;
+  if (!state_) return make_output(plan, i);
+  const ProgramOutput& output = plan.program.outputs[i];
+  auto current = std::static_pointer_cast<ArenaBuffer>(now);
+  const bool is_alike =
+      plan.output_types[i] == current->type() && output.sharding == current->sharding();
+  const ChipSet& overwriters = is_alike && current->may_overwrite(may) ? may : kNoChips;
+  std::shared_ptr<ArenaBuffer> next = current->take_before(step_, overwriters);
+  if (!is_alike || next == nullptr) {
+    const std::int64_t bytes = plan.program.type(output.value).bytes();
+    next = std::make_shared<ArenaBuffer>(plan.output_types[i], output.sharding, pool_,
+                                         BlockKind::state, pool_->allocate_state(bytes), bytes);
+  }
+  if (is_alike) next->replaces(std::move(current), step_, overwriters);
+  return next;
+}
+
+/// From this run on the state of this step is what the job can go back to. Once: what another
+/// run of the step finds is no version any more. That of the first step is in place.
+void WorkerRuntime::commit(DeviceRun& run) {
+  if (!state_) return;
+  if (step_ == options_.resume_step) state_->end_first_step();
+  if (commits_ == step_) return;
+  run.commit.is_awaited = state_->write(step_);
+  commits_ = step_;
+  const std::uint64_t every = options_.check_replicas_every;
+  if (every == 0 || step_ % every != 0) return;
+  const auto tell = [&link = link_, worker = options_.worker,
+                     generation = options_.generation](const StateHash& hash) {
+    for (const auto& message : to_messages(hash, worker, generation)) link.state_hashed(message);
+  };
+  run.hash = std::make_shared<StateHash>(step_, state_->live(), mesh_, positions_, tell);
+}
+
+/// What is known of the state by a tensor's name is that tensor, not another.
+void WorkerRuntime::require_known(const Executed& executed, std::span<const Binding> inputs) const {
+  if (!state_) return;
+  const Program& program = executed.plan->program;
+  const bool has_places = executed.places_revision == state_->revision();
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    const ProgramInput& input = program.inputs[i];
+    if (!is_state(input.kind)) continue;
+    if (const auto* buffer = std::get_if<BufferPtr>(&inputs[i])) {
+      const auto place = has_places ? std::optional(executed.places[i]) : state_->find(input.name);
+      if (place) state_->require_same(*place, *buffer);
+    } else {
+      state_->require_untaken(input.name);
+    }
+  }
+}
+
+void WorkerRuntime::note_state(Executed& executed, std::span<const Binding> inputs,
+                               const RunResult& result) {
+  if (!state_) return;
+  const Program& program = executed.plan->program;
+  if (executed.places_revision != state_->revision()) {
+    executed.places.assign(inputs.size(), 0);
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+      const ProgramInput& input = program.inputs[i];
+      if (!is_state(input.kind)) continue;
+      const auto known = state_->find(input.name);
+      const bool is_known = known && std::holds_alternative<BufferPtr>(inputs[i]);
+      executed.places[i] =
+          is_known ? *known
+                   : state_->place(input.name, executed.plan->input_types[i], input.sharding);
+    }
+    for (std::size_t i = 0; i < program.outputs.size(); ++i) {
+      const ProgramOutput& output = program.outputs[i];
+      if (output.updates < 0) continue;
+      const std::string& name = program.inputs[static_cast<std::size_t>(output.updates)].name;
+      state_->place(name, executed.plan->output_types[i], output.sharding);
+    }
+    executed.places_revision = state_->revision();
+  }
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    if (!is_state(program.inputs[i].kind)) continue;
+    state_->lies_in(executed.places[i], result.input_buffers[i]);
+  }
+  for (std::size_t i = 0; i < program.outputs.size(); ++i) {
+    if (program.outputs[i].updates < 0) continue;
+    state_->lies_in(executed.places[static_cast<std::size_t>(program.outputs[i].updates)],
+                    result.outputs[i]);
+  }
+}
+
+BufferPtr WorkerRuntime::take_restored(const std::string& name, const TensorType& type) {
+  return state_ ? state_->take(name, type) : nullptr;
+}
+
+}  // namespace weft

@@ -1,0 +1,52 @@
+#pragma once
+/// WorkerLink: a worker's line to the trainer, and the actors of its process.
+
+#include <chrono>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "actors/device/device_link.hpp"
+#include "actors/link/environment.hpp"
+#include "actors/protocol/protocol.hpp"
+#include "actors/supervision/permits.hpp"
+
+namespace weft {
+
+/// Used by the loop's thread, but for loop_ended(), preempt() and state_hashed(), which any thread
+/// may call. No call waits, but for join().
+class WorkerLink {
+ public:
+  /// Connects to the trainer, with an actor system of its own. Throws as System::dial, and as
+  /// require_sound().
+  static std::unique_ptr<WorkerLink> connect(const WorkerEnvironment& environment,
+                                             std::chrono::milliseconds timeout);
+  virtual ~WorkerLink() = default;
+
+  Permits& permits() { return *permits_; }
+
+  /// Throws what the trainer refuses with.
+  virtual Assignment join(const JoinRequest& request) = 0;
+  virtual void show_program(const ProgramSeen& program) = 0;
+  virtual void want_lease(std::uint64_t step) = 0;
+  virtual void report(const Report& report) = 0;
+  /// The job is to end, as `reason` says.
+  virtual void preempt(const std::string& reason) = 0;
+  virtual void state_hashed(const StateHashes& hashes) = 0;
+  virtual void data_hashed(const DataHashes& hashes) = 0;
+  virtual void loop_ended(const LoopEnded& ended) = 0;
+  /// The loop of the generation before `generation` is left, and nothing of it runs any more.
+  virtual void unwound(std::uint64_t generation) = 0;
+  virtual std::unique_ptr<DeviceLink> start_device(std::unique_ptr<Executor> executor,
+                                                   BoardWriter board, DeviceFailed on_failure) = 0;
+
+ protected:
+  explicit WorkerLink(std::shared_ptr<Permits> permits) : permits_(std::move(permits)) {}
+  const std::shared_ptr<Permits>& shared_permits() const { return permits_; }
+
+ private:
+  std::shared_ptr<Permits> permits_;
+};
+
+}  // namespace weft

@@ -1,0 +1,382 @@
+#include "actors/runtime/worker_runtime.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+
+#include "actors/process/log.hpp"
+#include "actors/runtime/arena_buffer.hpp"
+#include "actors/runtime/shard_copy.hpp"
+#include "actors/runtime/unused_axes.hpp"
+#include "spmd/ops/fingerprint.hpp"
+#include "spmd/passes/partition.hpp"
+#include "spmd/plan/settle.hpp"
+#include "spmd/tensor/loop_threads.hpp"
+#include "spmd/tensor/node.hpp"
+#include "spmd/text/text.hpp"
+#include "transport/state/commits.hpp"
+
+namespace weft {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+/// The board says so as long as it lasts, however it ends.
+class Compiling {
+ public:
+  explicit Compiling(BoardWriter board) : board_(board) { board_.state(ActorState::compiling); }
+  ~Compiling() { board_.state(ActorState::running); }
+  Compiling(const Compiling&) = delete;
+  Compiling& operator=(const Compiling&) = delete;
+
+ private:
+  BoardWriter board_;
+};
+
+double seconds_since(Clock::time_point begin) {
+  return std::chrono::duration<double>(Clock::now() - begin).count();
+}
+
+constexpr std::uint64_t kRunsUnderWay = 2;
+/// A larger message would keep the socket from the others for too long.
+constexpr std::size_t kProgramTextBytesMax = 900'000;
+
+/// The run uses it as the next of its inputs or outputs.
+void use(const BufferPtr& buffer, DeviceRun& run,
+         std::vector<std::uint64_t> Executor::Buffers::*offsets) {
+  auto& placed = static_cast<ArenaBuffer&>(*buffer);
+  placed.used_by(run.run);
+  for (std::size_t chip = 0; chip < run.buffers.size(); ++chip) {
+    (run.buffers[chip].*offsets).push_back(placed.offset(chip));
+  }
+}
+
+}  // namespace
+
+WorkerRuntime::WorkerRuntime(const Mesh& mesh, std::vector<int> positions,
+                             std::vector<std::unique_ptr<DeviceLink>> devices, JobMemory& memory,
+                             WorkerLink& link, BoardWriter board, WorkerRuntimeOptions options)
+    : mesh_(mesh),
+      positions_(std::move(positions)),
+      devices_(std::move(devices)),
+      memory_(memory),
+      link_(link),
+      board_(board),
+      options_(std::move(options)),
+      loop_thread_(::gettid()),
+      store_(options_.plan_dir, mesh_),
+      listing_(options_.worker == 0 ? options_.dump_dir : "",
+               options_.worker == 0 ? options_.debug : 0) {
+  set_thread_number([] { return int{::gettid()}; });
+  std::vector<int> chips;
+  for (const int position : positions_) {
+    chips.push_back(mesh_.device_at(position));
+  }
+  std::vector<BufferPool::Range> taken;
+  if (options_.has_mesh && options_.keeps_state) {
+    state_.emplace(memory_, mesh_, positions_, options_.resume_step);
+    taken = state_->taken();
+  }
+  pool_ = std::make_shared<BufferPool>(memory_, std::move(chips), std::move(taken));
+  if (state_) state_->hold(pool_);
+  step_ = commits_ = options_.resume_step;
+  pool_->begin_step(step_);
+  board_.step(step_);
+  set_log_step(step_);
+}
+
+WorkerRuntime::~WorkerRuntime() = default;
+
+Runtime::RunResult WorkerRuntime::run(const Program& program, const Fingerprint& key,
+                                      std::span<const Binding> inputs, const RunSite& site) {
+  WEFT_CHECK(inputs.size() == program.inputs.size(), inputs.size(), program.inputs.size());
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    const auto* buffer = std::get_if<BufferPtr>(&inputs[i]);
+    if (buffer != nullptr) require_own(**buffer, program.inputs[i].name, &site.loc);
+  }
+  const auto& [known, plan] = find_or_compile(program, key, site);
+  const bool checks = site.detects_anomaly || options_.detect_anomaly;
+  const std::uint32_t number = checks ? find_checked(known, site) : known;
+  Executed& executed = executed_.at(number);
+  require_known(executed, inputs);
+  if (is_due(options_.check_data, executed.runs + 1)) tell_data(program, inputs);
+  listing_.debug(2, "program {} runs for {}", number, to_string(site));
+  await_room();
+  auto request = std::make_shared<DeviceRun>();
+  const auto updates = [](const ProgramOutput& output) { return output.updates >= 0; };
+  if (site.ends_step || std::ranges::any_of(program.outputs, updates)) commit(*request);
+  request->program = number;
+  request->run = runs_ + 1;
+  request->step = step_;
+  request->commit.step = commits_;
+  request->buffers.resize(devices_.size());
+  for (Executor::Buffers& buffers : request->buffers) {
+    buffers.inputs.reserve(inputs.size());
+    buffers.outputs.reserve(program.outputs.size());
+  }
+  if (state_) state_->used(program.inputs);
+  RunResult result;
+  result.input_buffers.reserve(inputs.size());
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    result.input_buffers.push_back(bind(*plan, i, inputs[i]));
+    use(result.input_buffers.back(), *request, &Executor::Buffers::inputs);
+  }
+  std::uint64_t donated = 0;
+  for (std::size_t i = 0; i < program.outputs.size(); ++i) {
+    if (plan->program.outputs[i].updates < 0) {
+      result.outputs.push_back(make_output(*plan, i));
+    } else {
+      const auto updated = static_cast<std::size_t>(plan->program.outputs[i].updates);
+      const BufferPtr& now = result.input_buffers[updated];
+      result.outputs.push_back(next_version(executed, i, inputs[updated], now));
+      if (result.outputs.back() == now) ++donated;
+    }
+    use(result.outputs.back(), *request, &Executor::Buffers::outputs);
+  }
+  if (donated > 0) metrics().count("DonateBuffer", donated);
+  begin_run(number, site);
+  for (const auto& device : devices_) device->run(request);
+  note_state(executed, inputs, result);
+  ++executed.runs;
+  return result;
+}
+
+void WorkerRuntime::tell_data(const Program& program, std::span<const Binding> inputs) {
+  DataHashes hashes = hash_data(program, inputs);
+  hashes.worker = options_.worker;
+  hashes.generation = options_.generation;
+  hashes.step = step_;
+  hashes.run = runs_ + 1;
+  link_.data_hashed(hashes);
+}
+
+void WorkerRuntime::await_room() const {
+  if (runs_ >= kRunsUnderWay) wait_for_run(runs_ + 1 - kRunsUnderWay);
+}
+
+/// Comes after all that may fail: a run that is counted is awaited.
+void WorkerRuntime::begin_run(std::uint32_t program, const RunSite& site) {
+  if (const auto known = link_.permits().begin_run(runs_ + 1, program, step_, site)) {
+    link_.show_program(*known);
+    link_.permits().wait_admitted(known->sequence, runs_ + 1);
+  }
+  ++runs_;
+  last_site_ = site;
+}
+
+const CompileCache::Entry& WorkerRuntime::find_or_compile(const Program& program,
+                                                          const Fingerprint& key,
+                                                          const RunSite& site) {
+  if (const CompileCache::Entry* found = cache_.find(program, key)) {
+    metrics().count("CachedCompile");
+    return *found;
+  }
+  metrics().count("UncachedCompile");
+  const Compiling compiling(board_);
+  const auto reason = cache_.explain(program, site);
+  // All workers have the same to say.
+  if (reason && options_.worker == 0) logger("weft.worker")->warn("{}", *reason);
+  const auto begin = Clock::now();
+  const std::uint32_t number = programs_;
+  listing_.debug(1, "program {} is new: {}", number,
+                 reason ? *reason : "the first for " + to_string(site));
+  auto plan = load_or_compile(program, key, number);
+  metrics().sample("ArenaBytes", MetricUnit::bytes, static_cast<double>(plan->temp_bytes));
+  metrics().sample("ArenaBytesBound", MetricUnit::bytes,
+                   static_cast<double>(plan->temp_bytes_bound));
+  listing_.dump_plan(number, *plan);
+  say_unused_axes(*plan, site);
+  if (options_.has_mesh) admit(number, to_text(program, mesh_), key, site);
+  auto load = std::make_shared<const DeviceLoad>(DeviceLoad{number, plan});
+  for (const auto& device : devices_) device->load(load);
+  logger("weft.worker")
+      ->info("program {} ({}): {} ops, {} per chip, {} bytes of temporaries, {:.1f} ms", number,
+             key.to_string(), program.num_ops(), plan->program.num_ops(), plan->temp_bytes,
+             1e3 * seconds_since(begin));
+  ++programs_;
+  executed_[number] = {.plan = plan, .overwriters = overwriters(plan->program)};
+  return cache_.add(program, key, {number, std::move(plan)});
+}
+
+/// Once in a job.
+void WorkerRuntime::say_unused_axes(const Plan& plan, const RunSite& site) {
+  if (axes_said_ || options_.worker != 0 || options_.resume_step != 0) return;
+  const auto hint = hint_at_unused_axes(plan, mesh_, to_string(site));
+  if (!hint) return;
+  axes_said_ = true;
+  logger("weft.worker")->warn("{}", *hint);
+}
+
+/// The same plan under another number, loaded with checks.
+std::uint32_t WorkerRuntime::find_checked(std::uint32_t program, const RunSite& site) {
+  const auto [found, is_new] = checked_.try_emplace(program, programs_);
+  if (!is_new) return found->second;
+  const std::uint32_t number = programs_;
+  if (options_.has_mesh) {
+    const std::string text = fmt::format("program {} with detect_anomaly", program);
+    admit(number, text, {.low = program, .high = ~std::uint64_t{0}}, site);
+  }
+  const Executed& plain = executed_.at(program);
+  auto load = std::make_shared<const DeviceLoad>(DeviceLoad{number, plain.plan, true});
+  for (const auto& device : devices_) device->load(load);
+  executed_[number] = {.plan = plain.plan, .overwriters = plain.overwriters};
+  ++programs_;
+  return number;
+}
+
+std::shared_ptr<const Plan> WorkerRuntime::load_or_compile(const Program& program,
+                                                           const Fingerprint& key,
+                                                           std::uint32_t number) {
+  if (store_.is_on()) {
+    auto plan = store_.load(key, program);
+    metrics().count(plan ? "PersistentCacheHit" : "PersistentCacheMiss");
+    if (plan) return plan;
+  }
+  const auto begin = Clock::now();
+  auto plan =
+      std::make_shared<const Plan>(compile_settled(program, mesh_, listing_.passes(number)));
+  metrics().sample("CompileTime", MetricUnit::seconds, seconds_since(begin));
+  if (options_.worker == 0) store_.keep(key, *plan);
+  return plan;
+}
+
+void WorkerRuntime::admit(std::uint32_t number, std::string text, const Fingerprint& key,
+                          const RunSite& site) {
+  if (text.size() > kProgramTextBytesMax) {
+    text.resize(kProgramTextBytesMax);
+    text += "\n(cut)";
+  }
+  const ProgramSeen seen{.worker = options_.worker,
+                         .generation = options_.generation,
+                         .sequence = number,
+                         .run = runs_ + 1,
+                         .fingerprint_low = key.low,
+                         .fingerprint_high = key.high,
+                         .text = std::move(text),
+                         .site = to_string(site)};
+  link_.permits().shown(seen);
+  link_.show_program(seen);
+  link_.permits().wait_admitted(number, runs_ + 1);
+}
+
+BufferPtr WorkerRuntime::bind(const Plan& plan, std::size_t i, const Binding& binding) {
+  const TensorType& type = plan.input_types[i];
+  const ProgramInput& input = plan.program.inputs[i];
+  if (const auto* buffer = std::get_if<BufferPtr>(&binding)) {
+    WEFT_CHECK((*buffer)->sharding().same_layout(input.sharding), type.to_string());
+    return *buffer;
+  }
+  const auto& data = *std::get<HostData>(binding);
+  WEFT_CHECK(static_cast<std::int64_t>(data.size()) == type.bytes(), data.size(), type.bytes());
+  const std::uint64_t run = runs_ + 1;
+  const std::uint64_t completed = run > kRunsUnderWay ? run - kRunsUnderWay : 0;
+  const std::int64_t bytes = plan.program.type(input.value).bytes();
+  const bool is_kept = state_ && is_state(input.kind);
+  const std::uint64_t offset =
+      is_kept ? pool_->allocate_state_for_host(bytes, common_step(memory_), completed)
+              : pool_->allocate(bytes, completed);
+  const BlockKind kind = is_kept ? BlockKind::state : BlockKind::plain;
+  auto buffer = std::make_shared<ArenaBuffer>(type, input.sharding, pool_, kind, offset, bytes);
+  upload(data, *buffer);
+  return buffer;
+}
+
+BufferPtr WorkerRuntime::make_output(const Plan& plan, std::size_t i) {
+  const ProgramOutput& output = plan.program.outputs[i];
+  const std::int64_t bytes = plan.program.type(output.value).bytes();
+  const std::uint64_t offset = pool_->allocate(bytes, BufferPool::kDeviceWrites);
+  return std::make_shared<ArenaBuffer>(plan.output_types[i], output.sharding, pool_,
+                                       BlockKind::plain, offset, bytes);
+}
+
+void WorkerRuntime::require_own(const Buffer& buffer, const std::string& name,
+                                const std::source_location* where) const {
+  if (static_cast<const ArenaBuffer&>(buffer).is_of(*pool_)) return;
+  fail(Errc::invalid_argument,
+       "{} ({}) lies on the chips of a fit() that has ended, or that another thread runs: make "
+       "tensors and modules inside the loop, and take values out of it by report() or "
+       "to_vector(){}",
+       name.empty() ? "a tensor" : name, buffer.type().to_string(),
+       where == nullptr ? "" : fmt::format(" (at {})", file_line(*where)));
+}
+
+void WorkerRuntime::upload(const std::vector<std::byte>& global, const Buffer& buffer) {
+  const auto begin = Clock::now();
+  const TensorType& type = buffer.type();
+  const auto dims = static_cast<std::size_t>(type.shape.size());
+  const auto sizes = buffer.sharding().local_shape(mesh_, type.shape);
+  const auto& placed = static_cast<const ArenaBuffer&>(buffer);
+  for (std::size_t i = 0; i < positions_.size(); ++i) {
+    const auto offsets = buffer.sharding().offsets(mesh_, positions_[i], type.shape);
+    std::byte* arena = memory_.arena(mesh_.device_at(positions_[i]));
+    copy_shard(type, global.data(), {std::span(offsets).first(dims), std::span(sizes).first(dims)},
+               arena + placed.offset(i));
+  }
+  metrics().sample("TransferToDeviceTime", MetricUnit::seconds, seconds_since(begin));
+  const auto bytes = chip_type(type, buffer.sharding(), mesh_).bytes();
+  metrics().sample("OutboundData", MetricUnit::bytes,
+                   static_cast<double>(bytes) * static_cast<double>(positions_.size()));
+}
+
+std::vector<std::byte> WorkerRuntime::read(const Buffer& buffer) {
+  WEFT_CHECK(buffer.sharding().is_replicated());
+  require_own(buffer, "", nullptr);
+  const auto& placed = static_cast<const ArenaBuffer&>(buffer);
+  const auto begin_read = Clock::now();
+  wait_for_run(placed.last_run());
+  metrics().sample("TransferFromDeviceTime", MetricUnit::seconds, seconds_since(begin_read));
+  metrics().sample("InboundData", MetricUnit::bytes, static_cast<double>(buffer.type().bytes()));
+  const int chip = mesh_.device_at(positions_.front());
+  const std::byte* begin = memory_.arena(chip) + placed.offset(0);
+  return {begin, begin + buffer.type().bytes()};
+}
+
+void WorkerRuntime::end_step() {
+  if (state_ && step_ == options_.resume_step) state_->end_first_step();
+  ++step_;
+  pool_->begin_step(step_);
+  set_log_step(step_);
+  board_.step(step_);
+  Permits& permits = link_.permits();
+  const std::uint64_t granted = permits.granted();
+  if (step_ + kLeaseAskedAhead == granted) link_.want_lease(step_ + kLeaseAskedAhead);
+  if (step_ >= granted) link_.want_lease(step_);
+  permits.begin_step(step_);
+}
+
+void WorkerRuntime::collect_metrics() {
+  std::map<std::string, std::uint64_t> totals;
+  for (const auto& [number, executed] : executed_) {
+    for (const CollectiveSummary& collective : collectives(*executed.plan, mesh_)) {
+      const std::string name = fmt::format("Collective.{}.ici", to_string(collective.kind));
+      totals[name + ".Count"] += executed.runs;
+      totals[name + ".Bytes"] += executed.runs * static_cast<std::uint64_t>(collective.bytes);
+    }
+  }
+  for (const auto& [name, total] : totals) metrics().set(name, total);
+  const DeviceProgress::Times times = devices_.front()->progress().times();
+  metrics().set("ExecuteTime", times.ran);
+  metrics().set("StepGap", times.idle);
+}
+
+void WorkerRuntime::warn(const std::string& text) {
+  if (options_.worker == 0) logger("weft.worker")->warn("{}", text);
+}
+
+void WorkerRuntime::require_loop_thread(const char* what, const std::source_location& where) const {
+  const int here = ::gettid();
+  if (here == loop_thread_) return;
+  fail(Errc::invalid_argument,
+       "{}: call it on the loop's thread, which is {}: this is thread {}, another one or that of a "
+       "body of on_each_chip (at {})",
+       what, loop_thread_, here, file_line(where));
+}
+
+void WorkerRuntime::drain() { wait_for_run(runs_); }
+
+void WorkerRuntime::wait_for_run(std::uint64_t run) const {
+  for (const auto& device : devices_) device->progress().wait(run);
+}
+
+}  // namespace weft

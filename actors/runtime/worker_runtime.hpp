@@ -1,0 +1,140 @@
+#pragma once
+/// WorkerRuntime: runs the programs that a worker's loop traces, and code of its own, on the
+/// worker's chips.
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <source_location>
+#include <string>
+#include <vector>
+
+#include <weft/chip.hpp>
+
+#include "actors/runtime/buffer_pool.hpp"
+#include "actors/runtime/data_hashes.hpp"
+#include "actors/runtime/plan_store.hpp"
+#include "actors/runtime/program_listing.hpp"
+#include "actors/runtime/state_keeper.hpp"
+#include "actors/runtime/worker_link.hpp"
+#include "spmd/ops/fingerprint.hpp"
+#include "spmd/plan/plan.hpp"
+#include "spmd/tensor/compile_cache.hpp"
+#include "spmd/tensor/runtime.hpp"
+#include "transport/board/board.hpp"
+
+namespace weft {
+
+struct WorkerRuntimeOptions {
+  int worker = 0;
+  bool has_mesh = true;  ///< false: the loop sees no mesh, and its programs are its own
+  std::string dump_dir;  ///< from WEFT_DUMP_TO; "" for none
+  std::string plan_dir;  ///< from WEFT_COMPILE_CACHE; "" for none
+  int debug = 0;         ///< from WEFT_DEBUG
+  std::uint64_t generation = 1;
+  /// The loop takes the place of one that was interrupted after so many steps; 0: it is the first.
+  std::uint64_t resume_step = 0;
+  bool keeps_state = true;                 ///< two versions, for a loop that takes this one's place
+  std::uint64_t check_replicas_every = 0;  ///< steps; 0: never
+  DataChecks check_data = DataChecks::never;
+  bool detect_anomaly = false;  ///< from WEFT_DETECT_ANOMALY
+};
+
+/// Used by the loop's thread. At most two runs are under way: run() waits for the one before.
+class WorkerRuntime : public Runtime {
+ public:
+  /// `positions`: the mesh positions of this worker's chips; `devices`: their actors, in that
+  /// order.
+  WorkerRuntime(const Mesh& mesh, std::vector<int> positions,
+                std::vector<std::unique_ptr<DeviceLink>> devices, JobMemory& memory,
+                WorkerLink& link, BoardWriter board, WorkerRuntimeOptions options);
+  ~WorkerRuntime() override;
+
+  const Mesh* mesh() const override { return options_.has_mesh ? &mesh_ : nullptr; }
+  RunResult run(const Program& program, const Fingerprint& key, std::span<const Binding> inputs,
+                const RunSite& site) override;
+  std::vector<std::byte> read(const Buffer& buffer) override;
+  BufferPtr take_restored(const std::string& name, const TensorType& type) override;
+  std::uint64_t step() const override { return step_; }
+  void end_step() override;
+  void collect_metrics() override;
+  /// All workers have the same to say: the first says it.
+  void warn(const std::string& text) override;
+
+  /// See TrainContext.
+  void call_on_chips(const std::function<void(Chip&)>& body, const std::source_location& where);
+  ArenaPlace allocate(std::int64_t size, std::size_t element_bytes,
+                      const std::source_location& where);
+
+  /// Throws invalid_argument, naming both threads.
+  void require_loop_thread(const char* what, const std::source_location& where) const;
+
+  /// Waits for every run. Throws what a device failed with.
+  void drain();
+  std::uint64_t runs() const { return runs_; }
+  std::uint64_t generation() const { return options_.generation; }
+  /// What the last run was for.
+  const RunSite& last_site() const { return last_site_; }
+
+ private:
+  struct Executed {
+    std::shared_ptr<const Plan> plan;
+    std::vector<ChipSet> overwriters;   // by output: may write it over the input that it updates
+    std::vector<std::size_t> places{};  // in the state kept, by input; of data nothing
+    std::uint64_t places_revision = 0;
+    std::uint64_t runs = 0;
+  };
+  const CompileCache::Entry& find_or_compile(const Program& program, const Fingerprint& key,
+                                             const RunSite& site);
+  std::shared_ptr<const Plan> load_or_compile(const Program& program, const Fingerprint& key,
+                                              std::uint32_t number);
+  void say_unused_axes(const Plan& plan, const RunSite& site);
+  std::vector<ChipSet> overwriters(const Program& program) const;
+  std::uint32_t find_checked(std::uint32_t program, const RunSite& site);
+  void admit(std::uint32_t number, std::string text, const Fingerprint& fingerprint,
+             const RunSite& site);
+  std::uint32_t find_or_admit(const std::source_location& where);
+  void tell_data(const Program& program, std::span<const Binding> inputs);
+  void await_room() const;
+  void begin_run(std::uint32_t program, const RunSite& site);
+  BufferPtr bind(const Plan& plan, std::size_t input, const Binding& binding);
+  BufferPtr make_output(const Plan& plan, std::size_t output);
+  BufferPtr next_version(const Executed& executed, std::size_t output, const Binding& binding,
+                         const BufferPtr& now);
+  void commit(DeviceRun& run);
+  void require_known(const Executed& executed, std::span<const Binding> inputs) const;
+  void note_state(Executed& executed, std::span<const Binding> inputs, const RunResult& result);
+  /// Tensors may outlive the job on whose chips they lie.
+  void require_own(const Buffer& buffer, const std::string& name,
+                   const std::source_location* where) const;
+  void upload(const std::vector<std::byte>& global, const Buffer& buffer);
+  void wait_for_run(std::uint64_t run) const;
+
+  const Mesh mesh_;
+  const std::vector<int> positions_;
+  std::vector<std::unique_ptr<DeviceLink>> devices_;
+  JobMemory& memory_;
+  WorkerLink& link_;
+  BoardWriter board_;
+  const WorkerRuntimeOptions options_;
+  std::optional<StateKeeper> state_;  // absent without a mesh, and where none is kept
+  std::shared_ptr<BufferPool> pool_;
+  const int loop_thread_;  // gettid
+  const std::shared_ptr<void> alive_ = std::make_shared<char>();
+  const PlanStore store_;
+  const ProgramListing listing_;
+  CompileCache cache_;
+  std::map<std::string, std::uint32_t> bodies_;  // numbers of on_each_chip's, by place
+  bool axes_said_ = false;
+  std::uint32_t programs_ = 0;                      // numbered so far, bodies too
+  std::map<std::uint32_t, Executed> executed_;      // by program
+  std::map<std::uint32_t, std::uint32_t> checked_;  // by program, that which detects anomalies
+  std::uint64_t step_ = 0;
+  std::uint64_t commits_ = 0;  // by the runs from here on
+  std::uint64_t runs_ = 0;
+  RunSite last_site_;
+};
+
+}  // namespace weft

@@ -1,0 +1,58 @@
+#include "actors/supervision/hang_watch.hpp"
+
+#include <set>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "actors/protocol/whereabouts.hpp"
+
+namespace weft {
+
+void HangWatch::look(const HangView& view, Time now) {
+  std::map<int, Seen> shown;
+  for (const ActorRow& row : view.rows) {
+    if (row.kind == ActorKind::trainer) continue;
+    Seen& seen = shown[row.worker];
+    // Not the time stamp: who waits renews it.
+    seen.rows += fmt::format("{} {} {} {} {};", row.pid, static_cast<int>(row.state), row.step,
+                             row.collective, row.waiting_for);
+    if (row.kind != ActorKind::worker) continue;
+    seen.ended = row.state == ActorState::ended;
+    if (row.state == ActorState::compiling && view.core_time) {
+      seen.rows += fmt::format("{};", view.core_time(row.pid));
+    }
+  }
+  bool moved = !last_move_ || std::exchange(messages_, view.messages) != view.messages;
+  for (auto& [worker, now_shown] : shown) {
+    Seen& seen = seen_[worker];
+    if (seen.rows == now_shown.rows) continue;
+    seen = std::move(now_shown);
+    seen.since = now;
+    moved = true;
+  }
+  if (moved) last_move_ = now;
+}
+
+Hang HangWatch::observe(const HangView& view, Time now) {
+  look(view, now);
+  std::set<int> missing(view.awaited.begin(), view.awaited.end());
+  for (const auto& [worker, seen] : seen_) {
+    if (const auto found = find_awaited(view.rows, worker)) missing.insert(*found);
+  }
+  Hang hang;
+  hang.all = missing.empty() && view.running && now - *last_move_ >= timeout_;
+  for (auto& [worker, seen] : seen_) {
+    const bool hangs =
+        hang.all ? !seen.ended : missing.contains(worker) && now - seen.since >= timeout_;
+    if (hangs && !std::exchange(seen.told, true)) hang.workers.push_back(worker);
+  }
+  return hang;
+}
+
+void HangWatch::forget() {
+  seen_.clear();
+  last_move_.reset();
+}
+
+}  // namespace weft

@@ -1,0 +1,164 @@
+// How a job ends that is to end, or whose workers don't come: the other part of JobState.
+
+#include <algorithm>
+#include <csignal>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "actors/protocol/failure_text.hpp"
+#include "actors/supervision/job_state.hpp"
+
+namespace weft {
+namespace {
+
+/// So many workers a message names at most.
+constexpr std::size_t kNamesMax = 16;
+
+}  // namespace
+
+/// A loop that has returned because it was to, or had to be left for that, is not done.
+void JobState::end_well() {
+  phase_ = JobPhase::succeeded;
+  const auto early =
+      std::ranges::find_if(workers_, [](const auto& w) { return w.ended->preempted; });
+  if (early == workers_.end()) return;
+  phase_ = JobPhase::failed;
+  const bool left = std::ranges::any_of(workers_, [](const auto& w) { return w.ended->left; });
+  failure_ = {.code = Errc::cancelled,
+              .message = fmt::format(
+                  "{}; {} at step {}{}", *preempted_,
+                  left ? "all loops were ended, without a checkpoint," : "all loops ended",
+                  early->ended->step,
+                  left ? ": none had asked ctx.reached_preemption(); where that is true, save "
+                         "one and return"
+                       : ""),
+              .step = early->ended->step};
+}
+
+/// "; so does worker 1 (pid 101) at step 3, it is stopped; worker 2 ..."
+std::string JobState::also_hanging(std::span<const Sighting> hanging, int but) const {
+  std::string text;
+  std::size_t told = 0;
+  for (const Sighting& seen : hanging) {
+    if (seen.worker == but) continue;
+    if (told == kNamesMax) return text + fmt::format("; and {} more", hanging.size() - 1 - told);
+    text += fmt::format("; {}{}{}: it {}", told++ == 0 ? "so does " : "", name(seen.worker),
+                        describe(seen.where), seen.process);
+  }
+  return text;
+}
+
+/// "worker 1 (pid 101) has not joined, worker 2 (pid 102) has not left its loop: ..."
+std::string JobState::missing_text(std::span<const Sighting> sightings) const {
+  std::vector<std::string> missing;
+  for (int w = 0; w < static_cast<int>(workers_.size()); ++w) {
+    const auto seen = std::ranges::find(sightings, w, &Sighting::worker);
+    const std::string how = seen == sightings.end() ? "" : ", and " + seen->process;
+    if (missing.size() == kNamesMax && at(w).place != Place::ready) {
+      missing.push_back("...");
+      break;
+    }
+    switch (at(w).place) {
+      case Place::due: missing.push_back(fmt::format("{} waits to be started", name(w))); break;
+      case Place::starting: missing.push_back(fmt::format("{} has not joined", name(w))); break;
+      case Place::unwinding:
+        missing.push_back(fmt::format("{} has not left its loop{}{}", name(w),
+                                      how.empty() ? "" : describe(seen->where), how));
+        break;
+      case Place::dying: missing.push_back(fmt::format("{} has not ended", name(w))); break;
+      case Place::ready:
+      case Place::looping:
+      case Place::left: break;
+    }
+  }
+  return fmt::format("{}", fmt::join(missing, ", "));
+}
+
+Actions JobState::gather_deadline(std::uint64_t generation, double timeout_s,
+                                  std::span<const Sighting> sightings) {
+  if (phase_ != JobPhase::gathering || generation != generation_) return {};
+  const auto is_missing = [](const Worker& worker) { return worker.place != Place::ready; };
+  const auto is_starting = [](const Worker& worker) { return worker.place == Place::starting; };
+  const auto first = std::ranges::find_if(workers_, is_missing);
+  return fail_with(
+      {.code = Errc::timeout,
+       .message = fmt::format(
+           "{} of {} workers are not there within backend.timeout_s = {}: {}{}",
+           std::ranges::count_if(workers_, is_missing), workers_.size(), timeout_s,
+           missing_text(sightings),
+           std::ranges::any_of(workers_, is_starting)
+               ? "; what runs before fit() in main() runs in every worker too"
+               : "; a loop leaves a generation at its next sync or read: what it does of its own "
+                 "in between has to end"),
+       .worker = static_cast<int>(first - workers_.begin()),
+       .pid = first->pid});
+}
+
+Actions JobState::preempt(std::string why) {
+  if (over() || preempted_) return {};
+  if (phase_ == JobPhase::gathering && generation_ == 1) return cancel(Errc::cancelled, why);
+  preempted_ = std::move(why);
+  if (phase_ == JobPhase::running) return {{.kind = Action::Kind::pause}};
+  if (!asks_) {
+    return end_preempted(
+        "it came while the job waited to go on after a loss, and no loop asks "
+        "ctx.reached_preemption()");
+  }
+  Actions actions;
+  for (int w = 0; w < static_cast<int>(workers_.size()); ++w) {
+    for (Action& action : restart_due(w)) actions.push_back(std::move(action));
+  }
+  return actions;
+}
+
+Actions JobState::paused(int worker, std::uint64_t generation, std::uint64_t step) {
+  if (!preempted_ || !takes_part(worker, generation) || at(worker).ended) return {};
+  at(worker).paused = step;
+  return end_if_paused();
+}
+
+/// A worker whose loop is done may be gone, and has no more to say.
+Actions JobState::end_if_paused() {
+  std::uint64_t last = 0;
+  for (const Worker& worker : workers_) {
+    if (!worker.ended && !worker.paused) return {};
+    last = std::max(last, worker.ended ? worker.ended->step : *worker.paused);
+  }
+  return {{.kind = Action::Kind::end_at, .number = last}};
+}
+
+Actions JobState::grace_over(double grace_s, std::span<const Sighting> sightings) {
+  if (over()) return {};
+  if (phase_ == JobPhase::gathering) {
+    return end_preempted(
+        fmt::format("the job had not gone on after a loss in time for "
+                    "run.grace_s = {}: {}",
+                    grace_s, missing_text(sightings)));
+  }
+  return end_preempted(
+      fmt::format("its loops had not ended in time for run.grace_s = {}: save a "
+                  "checkpoint and return where ctx.reached_preemption() is true",
+                  grace_s));
+}
+
+Actions JobState::end_preempted(const std::string& how, const Failure& lost) {
+  Failure failure = lost;
+  failure.code = Errc::cancelled;
+  failure.message = fmt::format("{}; {}", *preempted_, how);
+  return fail_with(std::move(failure));
+}
+
+/// Why a preempted job ends for a loss that it would survive, or that comes of what preempted it.
+std::optional<std::string> JobState::end_of_preempted(const Failure& lost, bool is_survived) const {
+  if (!preempted_) return {};
+  if (!is_survived) {
+    if (lost.signal != SIGTERM) return {};
+    return lost.message + ", before its loop could end";
+  }
+  if (!asks_) return lost.message + "; no loop asks ctx.reached_preemption()";
+  if (recovery_.delay_ms() == 0) return {};
+  return lost.message + "; it is not the first loss since a step was taken, and not waited for";
+}
+
+}  // namespace weft

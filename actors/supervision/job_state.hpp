@@ -1,0 +1,149 @@
+#pragma once
+/// The trainer's protocol as a pure state machine: events in, actions out. No clock, no I/O, no
+/// actor: a deadline is an event, and whoever owns the state carries the actions out.
+///
+/// A job runs in generations. In each the workers gather, run their loops from the same step on,
+/// and end them together; or one is lost, the others unwind their loops, the lost one is started
+/// again, and all gather in the next generation. Invariants:
+/// 1. The first failure is kept; what it brings down is not reported in its place.
+/// 2. A program runs only after every worker has shown the same one under the same sequence number.
+/// 3. Within a generation leases only grow, and are the same for all workers.
+/// 4. A generation starts when every worker is there and none runs anything: at the step that all
+///    chips have committed (commits.hpp).
+/// 5. What a worker says of another generation than the one that runs is passed over.
+/// 6. After `cancel` or `stop` no other action follows.
+/// 7. Loops of a preempted job are told to end at one step: the first that none has begun. No
+///    backoff is waited for, and nobody started for loops that don't ask whether to end.
+/// 8. Workers that are lost while all gather are one incident (recovery.hpp).
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <weft/result.hpp>
+
+#include "actors/protocol/protocol.hpp"
+#include "actors/protocol/sighting.hpp"
+#include "actors/supervision/action.hpp"
+#include "actors/supervision/recovery.hpp"
+
+namespace weft {
+
+enum class JobPhase : std::uint8_t { gathering, running, succeeded, failed };
+
+class JobState {
+ public:
+  explicit JobState(int num_workers, RecoveryPolicy policy = {},
+                    std::uint64_t lease_steps = kLeaseSteps);
+
+  /// A worker's process has been started.
+  void started(int worker, int pid);
+  /// Why the join is refused; nothing for a good one, which is then to be told by joined().
+  /// `pid`: of who joins; nothing where the process that was started may have started another.
+  std::optional<std::string> refuse_join(int worker, std::optional<int> pid = {}) const;
+  /// `committed`, here and below: the step that all chips have committed.
+  Actions joined(int worker, int pid, std::uint64_t committed = 0);
+  /// The worker has left the loop of a generation before this one.
+  Actions unwound(int worker, std::uint64_t generation, std::uint64_t committed);
+  Actions program(const ProgramSeen& program);
+  Actions lease_wanted(std::uint64_t step);
+  /// `missing`: for whom a worker whose error is a timeout has waited, if that is known.
+  Actions loop_ended(const LoopEnded& ended, std::uint64_t committed = 0,
+                     const std::optional<Missing>& missing = {});
+  Actions process_ended(const ProcessEnded& ended, const Whereabouts& where,
+                        std::uint64_t committed = 0);
+  /// The link to a worker broke, and its process did not end for it.
+  Actions link_lost(int worker, const Whereabouts& where, std::uint64_t committed = 0);
+  /// These workers are alive, but don't move, and `why` that is too long.
+  Actions hung(std::span<const Sighting> hanging, const std::string& why, std::uint64_t committed);
+  /// The time that a lost worker had to wait for is over.
+  Actions restart_due(int worker);
+  /// The time to gather in `generation` is over.
+  /// `sightings`: of those that are unwinding(), as in grace_over().
+  Actions gather_deadline(std::uint64_t generation, double timeout_s,
+                          std::span<const Sighting> sightings = {});
+  /// A loop has asked whether it is to end: loops of later generations will, too.
+  void asks() { asks_ = true; }
+  bool has_asked() const { return asks_; }
+  /// The job is to end soon, and why: its loops save what they have at the step where they end.
+  Actions preempt(std::string why);
+  /// The worker begins neither this step nor a later one.
+  Actions paused(int worker, std::uint64_t generation, std::uint64_t step);
+  /// The time that a preempted job has is over.
+  Actions grace_over(double grace_s, std::span<const Sighting> sightings = {});
+  /// From outside: an interrupt, for instance.
+  Actions cancel(Errc code, std::string message, int worker = -1, std::uint64_t step = 0);
+
+  /// Those that haven't left the loop of the generation before.
+  std::vector<int> unwinding() const;
+  /// Workers that others wait for: to show a program, or to leave or end their loops.
+  std::vector<int> awaited() const;
+  int pid(int worker) const { return at(worker).pid; }
+  JobPhase phase() const { return phase_; }
+  bool preempted() const { return preempted_.has_value(); }
+  bool over() const { return phase_ == JobPhase::succeeded || phase_ == JobPhase::failed; }
+  std::uint64_t generation() const { return generation_; }
+  /// What ended the job.
+  const std::optional<Failure>& failure() const { return failure_; }
+  /// Those that the job has survived.
+  const std::vector<Failure>& survived() const { return recovery_.failures(); }
+  int incidents() const { return recovery_.incidents(); }
+
+ private:
+  enum class Place : std::uint8_t {
+    due,        ///< its process is to be started when restart_due() says so
+    starting,   ///< its process has been started, or is about to be
+    ready,      ///< joined, or unwound
+    looping,    ///< in the loop of this generation, or at its end
+    unwinding,  ///< still in the loop of the generation before
+    dying,      ///< is being killed, to be started again
+    left,       ///< its loop ended well, and its process too
+  };
+  struct Worker {
+    int pid = 0;
+    bool is_started = false;  ///< pid is of a process that hasn't been seen to end
+    Place place = Place::starting;
+    std::optional<LoopEnded> ended;
+    std::optional<std::uint64_t> paused;  ///< at this step
+    int in_vain = 0;  ///< processes that have ended before they joined, in a row
+  };
+  Worker& at(int worker) { return workers_[static_cast<std::size_t>(worker)]; }
+  const Worker& at(int worker) const { return workers_[static_cast<std::size_t>(worker)]; }
+  /// Whether it is of a worker in the loop of the generation that runs; else it is passed over.
+  bool takes_part(int worker, std::uint64_t generation) const;
+  std::string name(int worker) const;
+  Actions start_if_gathered(std::uint64_t committed);
+  Actions compare(const ProgramSeen& first, const ProgramSeen& second);
+  /// The job goes on without the worker, until it has come again; or fails. `alive`: its process
+  /// has to be killed.
+  Actions lose(Failure failure, bool alive, std::uint64_t committed);
+  Actions unfit(const LoopEnded& ended, std::uint64_t committed);
+  /// The worker's process is gone, and is started again.
+  Action come_again(int worker);
+  std::string also_hanging(std::span<const Sighting> hanging, int but) const;
+  std::string missing_text(std::span<const Sighting> sightings) const;
+  Actions end_preempted(const std::string& how, const Failure& lost = {});
+  std::optional<std::string> end_of_preempted(const Failure& lost, bool is_survived) const;
+  Actions fail_with(Failure failure);
+  void end_well();
+  Actions end_if_paused();
+
+  std::vector<Worker> workers_;
+  std::set<int> ended_pids_;  ///< processes whose joins may still be on their way
+  Recovery recovery_;
+  std::uint64_t lease_steps_;
+  std::uint64_t granted_ = 0;
+  std::uint64_t generation_ = 1;
+  JobPhase phase_ = JobPhase::gathering;
+  std::optional<Failure> failure_;
+  std::optional<std::string> preempted_;  ///< why
+  bool asks_ = false;
+  /// Programs shown by some workers and not yet by all, by sequence number.
+  std::map<std::uint32_t, std::vector<ProgramSeen>> pending_;
+};
+
+}  // namespace weft

@@ -1,0 +1,121 @@
+#pragma once
+/// What models are made of, as functions (torch.nn.functional).
+
+#include <optional>
+
+#include <weft/ops.hpp>
+
+namespace weft {
+
+/// torch.matmul for 2-d and batched operands of equal batch dims.
+Tensor matmul(Operand a, Operand b);
+/// x[..., in] * weight[out, in]^T + bias[out]; bias may be an empty tensor.
+Tensor linear(Operand x, const Tensor& weight, const Tensor& bias);
+
+/// torch's gelu(approximate="tanh"): 0.5 x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))).
+Tensor gelu(Operand x);
+Tensor silu(Operand x);  ///< x * sigmoid(x)
+Tensor log_softmax(Operand x, int dim = -1);
+Tensor softmax(Operand x, int dim = -1);
+
+/// torch.nn.functional.layer_norm over the last dims, those of `weight`: (x - mean) / sqrt(variance
+/// + eps) * weight + bias; bias may be an empty tensor.
+Tensor layer_norm(Operand x, const Tensor& weight, const Tensor& bias, double eps = 1e-5);
+/// x / sqrt(mean(x^2) + eps) * weight over the last dims, those of `weight` (B. Zhang, R. Sennrich,
+/// 2019).
+Tensor rms_norm(Operand x, const Tensor& weight, double eps = 1e-6);
+
+struct BatchStatistics {
+  Tensor mean;      ///< [C]
+  Tensor variance;  ///< [C], of the batch itself (biased)
+};
+/// Of x[N,C,...] over all dims but C: of the global batch, however it is sharded (torch's
+/// SyncBatchNorm).
+BatchStatistics batch_statistics(Operand x);
+/// torch.nn.functional.batch_norm of x[N,C,...]: (x - mean) / sqrt(variance + eps) * weight[C] +
+/// bias[C]; bias may be an empty tensor. The statistics are the batch's own in training, and what
+/// training has kept of them in evaluation.
+Tensor batch_norm(Operand x, const BatchStatistics& statistics, const Tensor& weight,
+                  const Tensor& bias, double eps = 1e-5);
+
+/// Rotary position embedding (J. Su et al., 2021) of x[...,S,K], K even: at position s the pair
+/// (x[i], x[i + K/2]) is turned by the angle s * base^(-2i/K), as GPT-NeoX pairs them. Angles are
+/// made in f64 on the chips; what several layers need of them is made once.
+Tensor rope(Operand x, double base = 10000);
+
+struct AttentionOptions {
+  bool causal = false;                         ///< query i sees keys 0 to i
+  std::optional<double> scale = std::nullopt;  ///< of the scores; 1/sqrt(K) by default
+};
+/// torch's scaled_dot_product_attention: softmax(q k^T * scale) v for q[B,H,S,K], k[B,H,T,K] and
+/// v[B,H,T,E]; gives [B,H,S,E].
+Tensor attention(Operand q, const Tensor& k, const Tensor& v, const AttentionOptions& options = {});
+
+/// torch.nn.functional.embedding: weight[index] along dim 0, index i32 of any shape; index.shape +
+/// the weight's other dims. An index outside ends the run, with its value and this call's line.
+Tensor embedding(Operand weight, const Tensor& index);
+/// Each element is 0 with probability p, else x / (1 - p); numbers as in random.hpp. x is floating.
+/// For training only: leave it out in evaluation.
+Tensor dropout(Operand x, double p = 0.5);
+
+// Losses: the mean over the elements of the global tensors, f32[].
+
+struct CrossEntropyOptions {
+  /// Labels that are left out, of the mean too. Where there is none, -100 is, as in torch, if the
+  /// labels come from a to_device() of that trace that has some.
+  std::optional<std::int32_t> ignore_index{};
+};
+/// Mean of -log_softmax(logits)[label]; logits [..., classes], labels i32[...] from 0 to classes -
+/// 1. Another label ends the run, with its value and the line of this call.
+Tensor cross_entropy(Operand logits, const Tensor& labels, const CrossEntropyOptions& options = {});
+Tensor mse_loss(Operand input, const Tensor& target);
+Tensor l1_loss(Operand input, const Tensor& target);
+/// torch's binary_cross_entropy_with_logits, targets from 0 to 1.
+Tensor binary_cross_entropy_with_logits(Operand logits, const Tensor& target);
+
+/// A number for height and width alike, or {height, width}.
+struct HeightWidth {
+  std::int64_t height = 1;
+  std::int64_t width = 1;
+
+  HeightWidth(std::int64_t both)  // NOLINT(google-explicit-constructor)
+      : height(both), width(both) {}
+  HeightWidth(std::int64_t h, std::int64_t w) : height(h), width(w) {}
+};
+
+struct Conv2dOptions {
+  HeightWidth stride = 1;
+  HeightWidth padding = 0;  ///< zeros on each of the two sides
+  HeightWidth dilation = 1;
+  std::int64_t groups = 1;
+  /// torch's padding = "same": as many zeros as keep H and W, an odd one below and to the right.
+  bool same_padding = false;
+};
+/// x[N,C,H,W], weight[O,C/groups,kh,kw], bias[O] (may be an empty tensor): result [N,O,H',W'] with
+/// H' = (H + 2 padding - dilation (kh - 1) - 1) / stride + 1. Weights aren't turned round, as in
+/// torch.
+Tensor conv2d(Operand x, const Tensor& weight, const Tensor& bias,
+              const Conv2dOptions& options = {});
+
+struct MaxPool2dOptions {
+  HeightWidth kernel_size;
+  std::optional<HeightWidth> stride = std::nullopt;  ///< kernel_size where there is none
+  HeightWidth padding = 0;                           ///< at most half of kernel_size
+  HeightWidth dilation = 1;
+  bool ceil_mode = false;  ///< windows that begin in x or before it, and end beyond it, count too
+};
+/// x[N,C,H,W]; padding is never the largest. The gradient goes to the first largest element of each
+/// window, in row-major order; it has no gradient of its own.
+Tensor max_pool2d(Operand x, const MaxPool2dOptions& options);
+
+struct AvgPool2dOptions {
+  HeightWidth kernel_size;
+  std::optional<HeightWidth> stride = std::nullopt;  ///< kernel_size where there is none
+  HeightWidth padding = 0;                           ///< at most half of kernel_size
+  bool count_include_pad = true;                     ///< padding counts as elements of 0
+  bool ceil_mode = false;                            ///< as for max_pool2d
+};
+/// x[N,C,H,W] of a floating dtype.
+Tensor avg_pool2d(Operand x, const AvgPool2dOptions& options);
+
+}  // namespace weft

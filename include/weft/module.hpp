@@ -1,0 +1,78 @@
+#pragma once
+/// Parameters and modules, named as in torch's state_dict.
+
+#include <cstdint>
+#include <source_location>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <weft/tensor.hpp>
+
+namespace weft {
+
+/// A tensor that a module or an optimizer owns: state of the training, kept from step to step.
+/// Assigning gives it its next value at the next sync.
+class Parameter : public Tensor {
+ public:
+  Parameter() = default;
+  explicit Parameter(std::shared_ptr<TensorNode> node) : Tensor(std::move(node)) {}
+
+  /// The full name, "fc1.weight".
+  const std::string& name() const;
+  /// Reads of the parameter that follow give `value`, which has its type; throws invalid_argument
+  /// otherwise.
+  void assign(const Tensor& value, std::source_location loc = std::source_location::current());
+};
+
+/// A parameter with these initial elements (f32, the same on every worker). `name` is its full
+/// name.
+Parameter make_parameter(std::string name, std::span<const float> elements, const Shape& shape);
+/// Optimizer state: as a parameter, of another input kind.
+Parameter make_opt_state(std::string name, double value, const Shape& shape,
+                         DType dtype = DType::f32);
+
+/// d loss / d wrt[i]; see grad in tensor.hpp.
+std::vector<Tensor> grad(const Tensor& loss, std::span<const Parameter> wrt,
+                         std::source_location loc = std::source_location::current());
+
+/// Registers its parameters and children by name; throws invalid_argument for an empty name or one
+/// that the parent already has. Not movable: children and parent point to each other.
+class Module {
+ public:
+  /// A root; a name tells apart two models that are trained together.
+  explicit Module(std::string name = "") : name_(std::move(name)) {}
+  Module(Module& parent, std::string name);
+  Module(const Module&) = delete;
+  Module& operator=(const Module&) = delete;
+  virtual ~Module();
+
+  /// Own parameters in order of registration, then the children's; names are dotted paths.
+  std::vector<Parameter> parameters() const;
+
+  /// Whether layers that behave otherwise in training (Dropout) do so: at first, yes. Sets it in
+  /// the whole module.
+  void train(bool training = true);
+  void eval() { train(false); }
+  bool is_training() const { return training_; }
+
+ protected:
+  /// The parameter `name` of this module.
+  Parameter add_parameter(std::string_view name, std::span<const float> elements,
+                          const Shape& shape);
+  /// The full name of this module's `name`, or its own.
+  std::string path(std::string_view name) const;
+  std::string path() const { return parent_ == nullptr ? name_ : parent_->path(name_); }
+
+ private:
+  void expect_free(std::string_view name) const;
+
+  Module* parent_ = nullptr;
+  std::string name_;
+  bool training_ = true;
+  std::vector<Parameter> parameters_;
+  std::vector<Module*> children_;
+};
+
+}  // namespace weft

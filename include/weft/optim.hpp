@@ -1,0 +1,150 @@
+#pragma once
+/// Optimizers, with torch.optim's names and numbers.
+
+#include <cstdint>
+#include <source_location>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <weft/module.hpp>
+
+namespace weft {
+
+/// Parameters with options of their own, as torch's parameter groups.
+template <typename Options>
+struct ParameterGroup {
+  std::vector<Parameter> parameters;
+  Options options;
+};
+
+/// Learning rates are inputs of the program: a schedule (schedule.hpp) calls set_lr() in each step.
+class Optimizer {
+ public:
+  virtual ~Optimizer() = default;
+  Optimizer(const Optimizer&) = delete;
+  Optimizer& operator=(const Optimizer&) = delete;
+
+  /// Records the update of parameters and state; `grads[i]` belongs to parameters()[i]. State that
+  /// isn't marked is sharded as its parameter is. Throws invalid_argument for gradients that don't
+  /// fit.
+  void step(std::span<const Tensor> grads,
+            std::source_location loc = std::source_location::current());
+
+  /// A parameter and what is kept of it, each of its shape.
+  struct Slot {
+    Parameter parameter;
+    std::vector<Parameter> state;
+  };
+  /// Of all groups, in order.
+  std::vector<Slot> slots() const;
+  std::vector<Parameter> parameters() const;
+  /// What it keeps from step to step ("fc1.weight.exp_avg"), for sharding and checkpoints.
+  std::vector<Parameter> state() const;
+
+  double lr(std::size_t group = 0) const { return groups_.at(group).lr.value(); }
+  /// From the next step() on. Throws invalid_argument for a negative rate.
+  void set_lr(double lr);
+  void set_lr(double lr, std::size_t group);
+
+ protected:
+  struct Group {
+    Scalar lr;
+    std::vector<Slot> slots;
+    std::vector<Parameter> state;  // of the whole group
+  };
+
+  explicit Optimizer(std::string name) : name_(std::move(name)), step_name_(name_ + "::step") {}
+  /// Adds a group whose parameters each have these states, zero at first.
+  Group& add_group(const std::vector<Parameter>& parameters, double lr,
+                   std::span<const char* const> states);
+  const Group& group(std::size_t i) const { return groups_[i]; }
+  void expect_parameters(const std::source_location& loc) const;
+  /// Comes before the updates of the group's parameters, which get what it returns as `shared`.
+  virtual std::vector<Tensor> begin(std::size_t /*group*/) { return {}; }
+  virtual void update(std::size_t group, Slot& slot, const Tensor& grad,
+                      std::span<const Tensor> shared) = 0;
+
+ private:
+  std::string name_;
+  std::string step_name_;
+  std::vector<Group> groups_;
+};
+
+/// torch.optim.SGD with momentum (I. Sutskever et al., 2013), without dampening.
+class SGD : public Optimizer {
+ public:
+  struct Options {
+    double lr = 1e-3;
+    double momentum = 0;
+    double weight_decay = 0;  ///< added to the gradient: L2
+    bool nesterov = false;
+  };
+  /// Throws invalid_argument for options that torch refuses as well: a negative number, nesterov
+  /// without momentum; and where no group has a parameter.
+  SGD(const std::vector<Parameter>& parameters, const Options& options,
+      std::source_location loc = std::source_location::current());
+  explicit SGD(const std::vector<ParameterGroup<Options>>& groups,
+               std::source_location loc = std::source_location::current());
+
+ private:
+  void update(std::size_t group, Slot& slot, const Tensor& grad,
+              std::span<const Tensor> shared) override;
+
+  std::vector<Options> options_;
+};
+
+/// torch.optim.Adam (D. Kingma, J. Ba, 2015), with bias correction; weight decay is added to the
+/// gradient (L2). The corrections are kept on the chips, as moving averages of ones, which
+/// 1 - beta^step is: so that they are restored with the rest of the state.
+class Adam : public Optimizer {
+ public:
+  struct Options {
+    double lr = 1e-3;
+    double beta1 = 0.9;
+    double beta2 = 0.999;
+    double eps = 1e-8;
+    double weight_decay = 0;
+  };
+  /// Throws as SGD does, and for a beta of 1 or more.
+  Adam(const std::vector<Parameter>& parameters, const Options& options,
+       std::source_location loc = std::source_location::current());
+  explicit Adam(const std::vector<ParameterGroup<Options>>& groups,
+                std::source_location loc = std::source_location::current());
+
+ protected:
+  Adam(std::string name, bool decoupled, const std::vector<ParameterGroup<Options>>& groups,
+       const std::source_location& loc);
+
+ private:
+  std::vector<Tensor> begin(std::size_t group) override;
+  void update(std::size_t group, Slot& slot, const Tensor& grad,
+              std::span<const Tensor> shared) override;
+
+  bool decoupled_;
+  std::vector<Options> options_;
+};
+
+/// torch.optim.AdamW (I. Loshchilov, F. Hutter, 2019): Adam with decoupled weight decay.
+class AdamW : public Adam {
+ public:
+  struct Options {
+    double lr = 1e-3;
+    double beta1 = 0.9;
+    double beta2 = 0.999;
+    double eps = 1e-8;
+    double weight_decay = 1e-2;
+  };
+  AdamW(const std::vector<Parameter>& parameters, const Options& options,
+        std::source_location loc = std::source_location::current());
+  explicit AdamW(const std::vector<ParameterGroup<Options>>& groups,
+                 std::source_location loc = std::source_location::current());
+};
+
+/// torch.nn.utils.clip_grad_norm_: scales all gradients by one factor so that the norm of all their
+/// elements together is at most `max_norm`. Returns the norm before.
+Tensor clip_by_global_norm(std::span<Tensor> grads, double max_norm,
+                           std::source_location loc = std::source_location::current());
+
+}  // namespace weft

@@ -1,0 +1,188 @@
+#include "spmd/plan/bucket.hpp"
+
+#include <algorithm>
+
+#include "spmd/ops/row.hpp"
+
+namespace weft {
+namespace {
+
+/// Which all_reduces can have their operand and their result in a range with those of others.
+class Eligible {
+ public:
+  explicit Eligible(const Program& program) : program_(program), uses_(program.num_values(), 0) {
+    for (OpId op = 0; op < program.num_ops(); ++op) {
+      if (program.kind(op) == OpKind::all_reduce) ++uses_[program.op_operands(op)[0]];
+    }
+  }
+
+  /// A value lies in one range only.
+  bool operator()(OpId op) const {
+    const ValueId operand = program_.op_operands(op)[0];
+    const OpId maker = program_.defining_op(operand);
+    return uses_[operand] == 1 && uses_[program_.result(op)] == 0 &&
+           (maker == kNoId || program_.kind(maker) != OpKind::all_reduce);
+  }
+
+ private:
+  const Program& program_;
+  std::vector<int> uses_;  // as operand of an all_reduce, by value
+};
+
+bool are_alike(const Program& program, OpId a, OpId b) {
+  return std::ranges::equal(program.op_attrs(a), program.op_attrs(b)) &&
+         program.type(program.result(a)).dtype == program.type(program.result(b)).dtype;
+}
+
+std::int64_t bytes(const Program& program, OpId op) {
+  return program.type(program.result(op)).bytes();
+}
+
+/// What an optimizer does with a gradient before it is reduced: clip, scale by the rate, convert.
+constexpr int kBroughtForwardMax = 8;
+
+/// Takes up an all_reduce as soon as its operand is there, and keeps it back until a result of its
+/// bucket is read. The bucket then gets what else is nearly there.
+class Filling {
+ public:
+  explicit Filling(const Program& program)
+      : program_(program),
+        eligible_(program),
+        value_of_(program.num_values(), kNoId),
+        reduction_of_(program.num_values(), kNoId) {
+    for (OpId op = 0; op < program.num_ops(); ++op) {
+      if (!is_kept_back(op)) continue;
+      reduction_of_[program.op_operands(op)[0]] = op;
+      kept_back_.push_back(op);
+    }
+    result_.const_pool = program.const_pool;
+    result_.constraints = program.constraints;
+    result_.custom_targets = program.custom_targets;
+    result_.locs = program.locs;
+    result_.reserve(program);
+  }
+
+  Program run() {
+    for (const ProgramInput& input : program_.inputs) {
+      value_of_[input.value] = result_.add_input(program_.type(input.value), input.kind, input.name,
+                                                 input.sharding, input.loc);
+      keep_back_reduction_of(input.value);
+    }
+    for (OpId op = 0; op < program_.num_ops(); ++op) {
+      if (is_emitted(op) || is_kept_back(op)) continue;
+      for (const ValueId operand : program_.op_operands(op)) {
+        if (value_of_[operand] == kNoId) complete(program_.defining_op(operand));
+      }
+      emit(op);
+    }
+    while (!filling_.empty()) flush(filling_.begin());
+    for (const ProgramOutput& output : program_.outputs) {
+      result_.add_output(value_of_[output.value], output.name, output.sharding, output.updates);
+    }
+    return std::move(result_);
+  }
+
+ private:
+  using Buckets = std::vector<std::vector<OpId>>;
+
+  bool is_kept_back(OpId op) const {
+    return program_.kind(op) == OpKind::all_reduce && eligible_(op);
+  }
+  bool is_emitted(OpId op) const { return value_of_[program_.result(op)] != kNoId; }
+
+  Buckets::iterator filling_with(OpId op) {
+    return std::ranges::find_if(
+        filling_, [&](const auto& ops) { return are_alike(program_, ops.front(), op); });
+  }
+
+  void keep_back_reduction_of(ValueId value) {
+    const OpId op = reduction_of_[value];
+    if (op == kNoId) return;
+    auto bucket = filling_with(op);
+    if (bucket == filling_.end()) bucket = filling_.insert(bucket, std::vector<OpId>());
+    bucket->push_back(op);
+    std::int64_t size = 0;
+    for (const OpId kept : *bucket) size += bytes(program_, kept);
+    if (size >= kBucketBytes) flush(bucket);
+  }
+
+  /// Emits the bucket of an all_reduce whose result is to be read, first bringing forward what
+  /// little is left to do for the operands of others like it, as long as it has room.
+  void complete(OpId awaited) {
+    for (const OpId op : kept_back_) {
+      if (is_emitted(awaited)) return;
+      const ValueId operand = program_.op_operands(op)[0];
+      if (value_of_[operand] != kNoId || !are_alike(program_, awaited, op)) continue;
+      int ops_left = kBroughtForwardMax;
+      if (is_near(operand, ops_left)) emit_all_before(operand);
+    }
+    if (!is_emitted(awaited)) flush(filling_with(awaited));
+  }
+
+  /// Whether the value takes no more than `ops_left` ops, each of which costs little. Whatever
+  /// computes more, as the next micro-batch does, would need its memory before its turn.
+  bool is_near(ValueId value, int& ops_left) const {
+    if (value_of_[value] != kNoId) return true;
+    const OpId op = program_.defining_op(value);
+    if (!row(program_.kind(op)).traits->near) return false;
+    if (ops_left-- == 0) return false;
+    return std::ranges::all_of(program_.op_operands(op),
+                               [&](ValueId operand) { return is_near(operand, ops_left); });
+  }
+
+  /// The value's op, and those that it needs, in the program's order.
+  void emit_all_before(ValueId value) {
+    const OpId op = program_.defining_op(value);
+    if (op == kNoId || is_emitted(op)) return;
+    for (const ValueId operand : program_.op_operands(op)) emit_all_before(operand);
+    emit(op);
+  }
+
+  void flush(Buckets::iterator bucket) {
+    const std::vector<OpId> ops = std::move(*bucket);
+    filling_.erase(bucket);
+    for (const OpId op : ops) emit(op);
+  }
+
+  void emit(OpId op) {
+    std::vector<ValueId> operands;
+    for (const ValueId operand : program_.op_operands(op)) operands.push_back(value_of_[operand]);
+    const ValueId value = program_.result(op);
+    value_of_[value] = result_.add_op(program_.kind(op), operands, program_.op_attrs(op),
+                                      program_.type(value), program_.op_locs[op]);
+    if (!is_kept_back(op)) keep_back_reduction_of(value);
+  }
+
+  const Program& program_;
+  const Eligible eligible_;
+  Program result_;
+  std::vector<ValueId> value_of_;   // by old value
+  std::vector<OpId> reduction_of_;  // by old value: the all_reduce that reads it, if kept back
+  std::vector<OpId> kept_back_;
+  Buckets filling_;
+};
+
+}  // namespace
+
+std::vector<Bucket> buckets(const Program& chip_program) {
+  const Eligible eligible(chip_program);
+  std::vector<Bucket> buckets;
+  std::int64_t size = kBucketBytes;  // of the last one; full: nothing is added
+  for (OpId op = 0; op < chip_program.num_ops(); ++op) {
+    if (chip_program.kind(op) != OpKind::all_reduce) continue;
+    const bool follows = !buckets.empty() && buckets.back().first + buckets.back().count == op;
+    if (follows && size < kBucketBytes && eligible(op) &&
+        are_alike(chip_program, buckets.back().first, op)) {
+      ++buckets.back().count;
+      size += bytes(chip_program, op);
+    } else {
+      buckets.push_back({op, 1});
+      size = eligible(op) ? bytes(chip_program, op) : kBucketBytes;
+    }
+  }
+  return buckets;
+}
+
+Program fill_buckets(const Program& chip_program) { return Filling(chip_program).run(); }
+
+}  // namespace weft

@@ -1,0 +1,97 @@
+#include "spmd/plan/fuse.hpp"
+
+#include <algorithm>
+
+#include "spmd/ops/row.hpp"
+
+namespace weft {
+namespace {
+
+std::int64_t num_elements(const Program& program, OpId op) {
+  return program.type(program.result(op)).num_elements();
+}
+
+/// A loop's fills are made before it runs.
+bool reads_from(const Program& program, OpId fill, const FusedLoop& loop) {
+  return std::ranges::any_of(program.op_operands(fill), [&](ValueId scalar) {
+    const OpId op = program.defining_op(scalar);
+    return op != kNoId && op >= loop.first && is_elementwise(program.kind(op));
+  });
+}
+
+}  // namespace
+
+std::vector<FusedLoop> fused_loops(const Program& program) {
+  std::vector<FusedLoop> loops;
+  bool is_open = false;  // the last one
+  for (OpId op = 0; op < program.num_ops(); ++op) {
+    if (is_elementwise(program.kind(op))) {
+      if (!is_open || num_elements(program, loops.back().first) != num_elements(program, op)) {
+        loops.push_back({.first = op});
+      }
+      loops.back().count = op + 1 - loops.back().first;
+      is_open = true;
+    } else if (is_open) {
+      is_open = program.is_fill(op) && !reads_from(program, op, loops.back());
+    }
+  }
+  return loops;
+}
+
+std::vector<bool> tiled_values(const Program& program) {
+  std::vector<OpId> loop_of(program.num_ops(), kNoId);  // of elementwise ops: its first
+  for (const auto [first, count] : fused_loops(program)) {
+    for (OpId op = first; op < first + count; ++op) {
+      if (is_elementwise(program.kind(op))) loop_of[op] = first;
+    }
+  }
+  std::vector<bool> tiled(program.num_values(), false);
+  for (OpId op = 0; op < program.num_ops(); ++op) {
+    tiled[program.result(op)] = loop_of[op] != kNoId || program.is_fill(op);
+  }
+  for (OpId op = 0; op < program.num_ops(); ++op) {
+    for (const ValueId operand : program.op_operands(op)) {
+      const OpId maker = program.defining_op(operand);
+      const bool stays = maker != kNoId && loop_of[op] != kNoId &&
+                         (program.is_fill(maker) || loop_of[maker] == loop_of[op]);
+      if (!stays) tiled[operand] = false;
+    }
+  }
+  for (const ProgramOutput& output : program.outputs) tiled[output.value] = false;
+  return tiled;
+}
+
+std::map<ValueId, std::uint32_t> tile_buffers(const Program& program, const FusedLoop& loop,
+                                              const std::vector<bool>& tiled) {
+  std::map<ValueId, std::uint32_t> buffers;
+  std::uint32_t count = 0;
+  std::vector<std::uint32_t> free;
+  const auto is_fill = [&](ValueId value) { return program.is_fill(program.defining_op(value)); };
+  std::map<ValueId, OpId> last_read;
+  for (OpId op = loop.first; op < loop.first + loop.count; ++op) {
+    if (!is_elementwise(program.kind(op))) continue;
+    for (const ValueId operand : program.op_operands(op)) {
+      if (!tiled[operand]) continue;
+      last_read[operand] = op;
+      if (is_fill(operand) && !buffers.contains(operand)) buffers[operand] = count++;
+    }
+  }
+  for (OpId op = loop.first; op < loop.first + loop.count; ++op) {
+    if (!is_elementwise(program.kind(op))) continue;
+    // The result first: it overlaps no operand.
+    if (const ValueId result = program.result(op); tiled[result]) {
+      if (free.empty()) free.push_back(count++);
+      buffers[result] = free.back();
+      free.pop_back();
+    }
+    for (const ValueId operand : program.op_operands(op)) {
+      const auto read = last_read.find(operand);
+      if (read == last_read.end() || read->second != op) continue;
+      if (!is_fill(operand)) free.push_back(buffers.at(operand));
+      last_read.erase(read);
+    }
+  }
+  return buffers;
+}
+
+}  // namespace weft

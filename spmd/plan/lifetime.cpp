@@ -1,0 +1,105 @@
+#include "spmd/plan/lifetime.hpp"
+
+#include <algorithm>
+
+#include "spmd/ops/row.hpp"
+#include "spmd/plan/bucket.hpp"
+#include "spmd/plan/fuse.hpp"
+
+namespace weft {
+namespace {
+
+/// All chips that differ only in these atoms meet in the op; 0: no chips do. (In a permute, only
+/// some may.)
+AtomMask meeting_atoms(const Program& program, OpId op) {
+  const OpKind kind = program.kind(op);
+  if (!is_collective(kind) || kind == OpKind::collective_permute) return 0;
+  return AtomList::from_bits(static_cast<std::uint64_t>(program.op_attrs(op)[0])).mask();
+}
+
+/// Of the chips that read a shared value.
+AtomMask readers(const Program& program, ValueId value) {
+  return meeting_atoms(program, program.defining_op(value));
+}
+
+/// A bucket's operands are read together, and its results are written together, as one range each.
+void join_lifetimes(const Program& program, const Bucket& bucket,
+                    std::vector<Lifetime>& lifetimes) {
+  const OpId last = bucket.first + bucket.count - 1;
+  Lifetime operands{bucket.first, last};
+  Lifetime results{bucket.first, last};
+  for (OpId op = bucket.first; op <= last; ++op) {
+    const Lifetime& operand = lifetimes[program.op_operands(op)[0]];
+    operands = {std::min(operands.first, operand.first), std::max(operands.last, operand.last)};
+    results.last = std::max(results.last, lifetimes[program.result(op)].last);
+  }
+  for (OpId op = bucket.first; op <= last; ++op) {
+    lifetimes[program.op_operands(op)[0]] = operands;
+    lifetimes[program.result(op)] = results;
+  }
+}
+
+/// The ops of a loop take turns: on its last tile the first still reads, on its first tile the last
+/// already writes. A fill's scalar is read where the fill is.
+void join_lifetimes(const Program& program, const FusedLoop& loop,
+                    std::vector<Lifetime>& lifetimes) {
+  const OpId last = loop.first + loop.count - 1;
+  const auto read = [&](ValueId value) {
+    lifetimes[value].last = std::max(lifetimes[value].last, last);
+  };
+  for (OpId op = loop.first; op <= last; ++op) {
+    lifetimes[program.result(op)].first = loop.first;
+    for (const ValueId operand : program.op_operands(op)) {
+      read(operand);
+      const OpId maker = program.defining_op(operand);
+      if (maker == kNoId || !program.is_fill(maker)) continue;
+      for (const ValueId scalar : program.op_operands(maker)) read(scalar);
+    }
+  }
+}
+
+}  // namespace
+
+std::vector<Lifetime> lifetimes_of(const Program& program, const std::vector<Slot>& slots) {
+  std::vector<Lifetime> lifetimes(program.num_values());
+  for (OpId op = 0; op < program.num_ops(); ++op) {
+    for (const ValueId operand : program.op_operands(op)) lifetimes[operand].last = op;
+    lifetimes[program.result(op)] = {op, op};
+  }
+  for (const FusedLoop& loop : fused_loops(program)) join_lifetimes(program, loop, lifetimes);
+  for (const Bucket& bucket : buckets(program)) join_lifetimes(program, bucket, lifetimes);
+  for (ValueId value = 0; value < program.num_values(); ++value) {
+    if (slots[value].place != Place::shared) continue;
+    const AtomMask group = readers(program, value);
+    OpId& last = lifetimes[value].last;
+    do {
+      ++last;
+    } while (last < program.num_ops() && (group & ~meeting_atoms(program, last)) != 0);
+    last = std::min(last, program.num_ops() - 1);
+  }
+  return lifetimes;
+}
+
+bool groups_differ(const Program& program, ValueId a, ValueId b) {
+  return readers(program, a) != readers(program, b);
+}
+
+AtomMask final_meeting(const Plan& plan, const Mesh& mesh) {
+  const Program& program = plan.program;
+  const auto is_shared = [&](ValueId value) { return plan.slots[value].place == Place::shared; };
+  const AtomMask all = mesh.all_atoms();
+  for (OpId op = program.num_ops(); op-- > 0;) {
+    if (meeting_atoms(program, op) == all) return 0;
+    if (is_shared(program.result(op)) || std::ranges::any_of(program.op_operands(op), is_shared)) {
+      return all;
+    }
+  }
+  return 0;
+}
+
+std::uint64_t slot_bytes(const TensorType& type) {
+  const auto bytes = static_cast<std::uint64_t>(type.bytes());
+  return (bytes + kSlotAlignment - 1) / kSlotAlignment * kSlotAlignment;
+}
+
+}  // namespace weft

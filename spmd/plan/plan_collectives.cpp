@@ -1,0 +1,83 @@
+#include <algorithm>
+
+#include "spmd/ops/row.hpp"
+#include "spmd/plan/bucket.hpp"
+#include "spmd/plan/plan.hpp"
+
+namespace weft {
+namespace {
+
+AtomList atoms_at(std::span<const std::int64_t> attrs, std::size_t i) {
+  return AtomList::from_bits(static_cast<std::uint64_t>(attrs[i]));
+}
+
+AtomMask group_atoms(const Program& program, OpId op) {
+  const auto attrs = program.op_attrs(op);
+  if (program.kind(op) != OpKind::collective_permute) return atoms_at(attrs, 0).mask();
+  AtomMask mask = 0;
+  const std::size_t num_dims = attrs.size() / 2;
+  for (std::size_t dim = 0; dim < num_dims; ++dim) {
+    const AtomList from = atoms_at(attrs, dim);
+    const AtomList to = atoms_at(attrs, num_dims + dim);
+    if (from != to) mask = static_cast<AtomMask>(mask | from.mask() | to.mask());
+  }
+  return mask;
+}
+
+/// Whole axes by name, parts of one as "data:0".
+std::vector<std::string> axes_of(const Mesh& mesh, AtomMask mask) {
+  std::vector<std::string> axes;
+  for (int axis = 0; axis < mesh.num_axes(); ++axis) {
+    const std::string& name = mesh.axis_names()[static_cast<std::size_t>(axis)];
+    const AtomList atoms = mesh.axis_atoms(axis);
+    if (atoms.empty()) continue;
+    if ((mask & atoms.mask()) == atoms.mask()) {
+      axes.push_back(name);
+      continue;
+    }
+    for (int i = 0; i < atoms.size(); ++i) {
+      if ((mask >> atoms[i]) & 1U) axes.push_back(fmt::format("{}:{}", name, i));
+    }
+  }
+  return axes;
+}
+
+/// The op or input that the value comes from, whatever copied or moved it in between.
+std::string origin(const Program& program, ValueId value) {
+  OpId op = program.defining_op(value);
+  while (op != kNoId && moves_only(program.kind(op))) {
+    value = program.op_operands(op)[0];
+    op = program.defining_op(value);
+  }
+  if (op == kNoId) {
+    for (const ProgramInput& input : program.inputs) {
+      if (input.value == value) return fmt::format("input \"{}\"", input.name);
+    }
+  }
+  const std::string_view kind = to_string(program.kind(op));
+  const std::string& loc = program.loc(op);
+  return loc.empty() ? std::string(kind) : fmt::format("{} at {}", kind, loc);
+}
+
+}  // namespace
+
+std::vector<CollectiveSummary> collectives(const Plan& plan, const Mesh& mesh) {
+  const Program& program = plan.program;
+  std::vector<CollectiveSummary> summaries;
+  std::vector<OpId> ends(program.num_ops());  // of the bucket that begins here
+  for (const auto [first, count] : buckets(program)) ends[first] = first + count;
+  for (OpId op = 0; op < program.num_ops(); ++op) {
+    if (!is_collective(program.kind(op))) continue;
+    const ValueId operand = program.op_operands(op)[0];
+    const bool grows = program.kind(op) == OpKind::all_gather;
+    CollectiveSummary& summary = summaries.emplace_back(CollectiveSummary{
+        program.kind(op), axes_of(mesh, group_atoms(program, op)),
+        program.type(grows ? program.result(op) : operand).bytes(), origin(program, operand)});
+    const OpId end = std::max(ends[op], op + 1);
+    if (end > op + 1) summary.value += fmt::format(" and {} more", end - op - 1);
+    while (op + 1 < end) summary.bytes += program.type(program.result(++op)).bytes();
+  }
+  return summaries;
+}
+
+}  // namespace weft

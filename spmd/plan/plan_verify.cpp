@@ -1,0 +1,182 @@
+#include <algorithm>
+#include <map>
+
+#include "spmd/ops/row.hpp"
+#include "spmd/ops/verify.hpp"
+#include "spmd/passes/partition.hpp"
+#include "spmd/plan/bucket.hpp"
+#include "spmd/plan/fuse.hpp"
+#include "spmd/plan/lifetime.hpp"
+#include "spmd/plan/plan.hpp"
+
+namespace weft {
+namespace {
+
+/// Types, and that the cut of each global type gives the chip's.
+void check_boundary(const char* what, const Mesh& mesh, const TensorType& global,
+                    const TensorType& local, const Sharding& sharding) {
+  const int num_dims = global.shape.size();
+  const bool fits = local.shape.size() == num_dims && local == chip_type(global, sharding, mesh);
+  if (!fits) {
+    fail(Errc::corrupt, "plan: {} is {} on a chip, which isn't {} cut by {}", what,
+         local.to_string(), global.to_string(), sharding.to_string(mesh, num_dims));
+  }
+}
+
+void check_counts(const Plan& plan, const Mesh& mesh) {
+  const Program& program = plan.program;
+  if (plan.mesh_shape != mesh.shape() || plan.axis_names != mesh.axis_names()) {
+    fail(Errc::corrupt, "plan: made for another mesh than {}", mesh.to_string());
+  }
+  if (plan.slots.size() != program.num_values()) {
+    fail(Errc::corrupt, "plan: {} slots for {} values", plan.slots.size(), program.num_values());
+  }
+  if (plan.input_types.size() != program.inputs.size() ||
+      plan.output_types.size() != program.outputs.size()) {
+    fail(Errc::corrupt, "plan: {} global types for {} inputs, {} for {} outputs",
+         plan.input_types.size(), program.inputs.size(), plan.output_types.size(),
+         program.outputs.size());
+  }
+}
+
+bool is_gathered(const Program& program, ValueId value) {
+  const OpId op = program.defining_op(value);
+  return op != kNoId && program.kind(op) == OpKind::all_gather;
+}
+
+void check_places(const Plan& plan, const Mesh& mesh) {
+  const Program& program = plan.program;
+  std::vector<Slot> bound(program.num_values());  // as inputs and outputs ask for
+  for (std::size_t i = 0; i < program.inputs.size(); ++i) {
+    const ProgramInput& input = program.inputs[i];
+    check_boundary(input.name.c_str(), mesh, plan.input_types[i], program.type(input.value),
+                   input.sharding);
+    bound[input.value] = {Place::input, i};
+  }
+  for (std::size_t i = 0; i < program.outputs.size(); ++i) {
+    const auto& [value, name, sharding, updates] = program.outputs[i];
+    check_boundary(name.c_str(), mesh, plan.output_types[i], program.type(value), sharding);
+    if (bound[value].place != Place::temp) {
+      fail(Errc::corrupt, "plan: output \"{}\" shares value %{} with an input or another output",
+           name, value);
+    }
+    bound[value] = {Place::output, i};
+  }
+  const std::vector<bool> tiled = tiled_values(program);
+  for (ValueId value = 0; value < program.num_values(); ++value) {
+    const Slot& slot = plan.slots[value];
+    if (slot.place == Place::tile) {
+      if (tiled[value]) continue;
+      fail(Errc::corrupt, "plan: value %{} has no place, but isn't of one loop alone", value);
+    }
+    const bool is_shared = slot.place == Place::shared;
+    if (is_shared && !is_gathered(program, value)) {
+      fail(Errc::corrupt, "plan: value %{} is shared, but not the result of an all_gather", value);
+    }
+    const bool is_bound = bound[value].place != Place::temp;
+    if ((is_bound || !is_shared) &&
+        (slot.place != bound[value].place || (is_bound && slot.offset != bound[value].offset))) {
+      fail(Errc::corrupt, "plan: value %{} isn't where its input or output is bound", value);
+    }
+    if (is_bound) continue;
+    const std::uint64_t bytes = slot_bytes(program.type(value));
+    const std::uint64_t region = is_shared ? plan.shared_bytes : plan.temp_bytes;
+    if (slot.offset % kSlotAlignment != 0 || slot.offset > region || bytes > region - slot.offset) {
+      fail(Errc::corrupt, "plan: value %{} of {} bytes at {} isn't {}-byte aligned within {} bytes",
+           value, bytes, slot.offset, kSlotAlignment, region);
+    }
+  }
+}
+
+void check_behind(const Plan& plan, ValueId before, ValueId value) {
+  if (plan.slots[value].offset ==
+      plan.slots[before].offset + slot_bytes(plan.program.type(before))) {
+    return;
+  }
+  fail(Errc::corrupt, "plan: %{} isn't right behind %{}, with which it is reduced", value, before);
+}
+
+void check_collectives(const Plan& plan) {
+  const Program& program = plan.program;
+  const auto check = [&](OpId op, ValueId value) {
+    if (plan.slots[value].place != Place::temp) {
+      fail(Errc::corrupt, "plan: op {} ({}) touches %{}, which isn't a temporary", op,
+           to_string(program.kind(op)), value);
+    }
+  };
+  for (OpId op = 0; op < program.num_ops(); ++op) {
+    if (!is_collective(program.kind(op))) continue;
+    for (const ValueId operand : program.op_operands(op)) check(op, operand);
+    if (plan.slots[program.result(op)].place != Place::shared) check(op, program.result(op));
+  }
+  for (const auto [first, count] : buckets(program)) {
+    for (OpId op = first + 1; op < first + count; ++op) {
+      check_behind(plan, program.op_operands(op - 1)[0], program.op_operands(op)[0]);
+      check_behind(plan, program.result(op - 1), program.result(op));
+    }
+  }
+}
+
+[[noreturn]] void fail_overlap(ValueId a, ValueId b) {
+  fail(Errc::corrupt, "plan: %{} and %{} live at once and overlap", a, b);
+}
+
+/// Follows the ops with the set of what lives among the temporaries, by offset: a newcomer may
+/// touch neither neighbour.
+void check_temporaries(const Plan& plan, const std::vector<Lifetime>& lifetimes) {
+  const Program& program = plan.program;
+  std::vector<std::vector<ValueId>> first_of(program.num_ops());
+  std::vector<std::vector<ValueId>> last_of(program.num_ops());
+  for (const ValueId value : program.results) first_of[lifetimes[value].first].push_back(value);
+  std::map<std::uint64_t, ValueId> live;
+  for (OpId op = 0; op < program.num_ops(); ++op) {
+    for (const ValueId value : first_of[op]) {
+      const std::uint64_t bytes = slot_bytes(program.type(value));
+      if (plan.slots[value].place != Place::temp || bytes == 0) continue;
+      const std::uint64_t begin = plan.slots[value].offset;
+      const auto next = live.lower_bound(begin);
+      if (next != live.end() && next->first < begin + bytes) fail_overlap(next->second, value);
+      if (next != live.begin()) {
+        const auto& [offset, other] = *std::prev(next);
+        if (offset + slot_bytes(program.type(other)) > begin) fail_overlap(other, value);
+      }
+      live.emplace(begin, value);
+      last_of[lifetimes[value].last].push_back(value);
+    }
+    for (const ValueId dead : last_of[op]) live.erase(plan.slots[dead].offset);
+  }
+}
+
+/// There are few of them.
+void check_shared(const Plan& plan, const std::vector<Lifetime>& lifetimes) {
+  const Program& program = plan.program;
+  std::vector<ValueId> shared;
+  for (ValueId value = 0; value < program.num_values(); ++value) {
+    if (plan.slots[value].place != Place::shared) continue;
+    const std::uint64_t begin = plan.slots[value].offset;
+    const std::uint64_t end = begin + slot_bytes(program.type(value));
+    for (const ValueId other : shared) {
+      const std::uint64_t other_begin = plan.slots[other].offset;
+      const bool apart =
+          end <= other_begin || other_begin + slot_bytes(program.type(other)) <= begin;
+      if (!apart && exclude_each_other(program, plan.slots, lifetimes, value, other)) {
+        fail_overlap(other, value);
+      }
+    }
+    shared.push_back(value);
+  }
+}
+
+}  // namespace
+
+void verify(const Plan& plan, const Mesh& mesh) {
+  verify(plan.program, mesh);
+  check_counts(plan, mesh);
+  check_places(plan, mesh);
+  check_collectives(plan);
+  const std::vector<Lifetime> lifetimes = lifetimes_of(plan.program, plan.slots);
+  check_temporaries(plan, lifetimes);
+  check_shared(plan, lifetimes);
+}
+
+}  // namespace weft

@@ -1,0 +1,253 @@
+#include <array>
+#include <cmath>
+#include <limits>
+
+#include <gtest/gtest.h>
+
+#include "tests/unit/actors/device/cpu/kernels/kernel_case.hpp"
+
+namespace weft::kernels {
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+
+constexpr std::array kFloating{DType::f32, DType::bf16, DType::f64};
+constexpr std::array kIntegers{DType::i32, DType::u32, DType::i64};
+constexpr std::array kNumeric{DType::f32, DType::bf16, DType::f64,
+                              DType::i32, DType::u32,  DType::i64};
+constexpr std::array kAll{DType::f32, DType::bf16, DType::f64, DType::i32,
+                          DType::u32, DType::i64,  DType::pred};
+
+/// Odd, so that loops have a rest after their vectors.
+const Shape kShape{7, 13};
+
+Elements apply(DType dtype, const Elements& x, auto&& op) {
+  KernelCase test;
+  const ValueId value = test.input({dtype, {static_cast<std::int64_t>(x.size())}}, x);
+  test.output(op(test.build, value));
+  return run_kernels(test).at(0);
+}
+
+void expect_unary(OpKind kind, DType dtype, double low, double high) {
+  SCOPED_TRACE(fmt::format("{} of {}", to_string(kind), to_string(dtype)));
+  std::mt19937 random(1);
+  KernelCase test;
+  test.output(test.build.unary(kind, test.input({dtype, kShape}, random, low, high)));
+  expect_near(test, 4 * epsilon(dtype));
+}
+
+void expect_binary(OpKind kind, DType dtype, double low, double high) {
+  SCOPED_TRACE(fmt::format("{} of {}", to_string(kind), to_string(dtype)));
+  std::mt19937 random(1);
+  KernelCase test;
+  const ValueId a = test.input({dtype, kShape}, random, low, high);
+  const ValueId b = test.input({dtype, kShape}, random, low, high);
+  test.output(test.build.binary(kind, a, b));
+  expect_near(test, 4 * epsilon(dtype));
+}
+
+TEST(Elementwise, UnaryAgreesWithTheInterpreter) {
+  for (const DType dtype : kFloating) {
+    for (const OpKind kind : {OpKind::negate, OpKind::sign, OpKind::abs, OpKind::exponential,
+                              OpKind::tanh, OpKind::logistic}) {
+      expect_unary(kind, dtype, -8, 8);
+    }
+    for (const OpKind kind : {OpKind::log, OpKind::sqrt, OpKind::rsqrt}) {
+      expect_unary(kind, dtype, 0.1, 100);
+    }
+  }
+  for (const DType dtype : {DType::i32, DType::i64}) {
+    for (const OpKind kind : {OpKind::negate, OpKind::sign, OpKind::abs}) {
+      expect_unary(kind, dtype, -9, 9);
+    }
+  }
+}
+
+TEST(Elementwise, BinaryAgreesWithTheInterpreter) {
+  for (const DType dtype : kNumeric) {
+    const double low = dtype == DType::u32 ? 20 : -20;
+    for (const OpKind kind : {OpKind::add, OpKind::multiply, OpKind::maximum, OpKind::minimum}) {
+      expect_binary(kind, dtype, low, 40);
+    }
+    expect_binary(OpKind::divide, dtype, 1, 100);
+    expect_binary(OpKind::power, dtype, 1, 5);
+    if (dtype != DType::u32) expect_binary(OpKind::subtract, dtype, low, 40);
+  }
+}
+
+TEST(Elementwise, CompareAgreesWithTheInterpreter) {
+  for (const DType dtype : kAll) {
+    for (int direction = 0; direction <= static_cast<int>(CompareDirection::ge); ++direction) {
+      SCOPED_TRACE(fmt::format("direction {} of {}", direction, to_string(dtype)));
+      std::mt19937 random(1);
+      KernelCase test;
+      const double high = dtype == DType::pred ? 1 : 3;
+      const ValueId a = test.input({dtype, kShape}, random, 0, high, true);
+      const ValueId b = test.input({dtype, kShape}, random, 0, high, true);
+      test.output(test.build.compare(static_cast<CompareDirection>(direction), a, b));
+      expect_exact(test);
+    }
+  }
+}
+
+TEST(Elementwise, SelectAndLogicalAndAgreeWithTheInterpreter) {
+  for (const DType dtype : kAll) {
+    SCOPED_TRACE(to_string(dtype));
+    std::mt19937 random(1);
+    KernelCase test;
+    const ValueId p = test.input({DType::pred, kShape}, random, 0, 1);
+    const ValueId q = test.input({DType::pred, kShape}, random, 0, 1);
+    const ValueId a = test.input({dtype, kShape}, random, 0, 1);
+    const ValueId b = test.input({dtype, kShape}, random, 0, 1);
+    test.output(test.build.select(test.build.binary(OpKind::logical_and, p, q), a, b));
+    expect_exact(test);
+  }
+}
+
+TEST(Elementwise, ConvertAgreesWithTheInterpreter) {
+  for (const DType from : kAll) {
+    for (const DType to : kAll) {
+      SCOPED_TRACE(fmt::format("{} to {}", to_string(from), to_string(to)));
+      std::mt19937 random(1);
+      KernelCase test;
+      const ValueId x = test.input({from, kShape}, random, -100, 100);
+      test.output(test.build.convert(x, to));
+      expect_near(test, epsilon(to));
+    }
+  }
+}
+
+TEST(Elementwise, ConvertToIntegersSaturatesAndTakesNanForZero) {
+  const Elements extremes{kNaN, kInfinity, -kInfinity, 1e30, -1e30, 2147483520, -1.9, 1.9, -0.0};
+  for (const DType from : kFloating) {
+    for (const DType to : kIntegers) {
+      SCOPED_TRACE(fmt::format("{} to {}", to_string(from), to_string(to)));
+      KernelCase test;
+      const ValueId x = test.input({from, {static_cast<std::int64_t>(extremes.size())}}, extremes);
+      test.output(test.build.convert(x, to));
+      expect_exact(test);
+    }
+  }
+}
+
+TEST(Elementwise, Bf16RoundsToNearestEvenAndKeepsNan) {
+  const double ulp = 1.0 / 128;  // of 1 <= x < 2
+  const auto to_bf16 = [](Builder& build, ValueId x) { return build.convert(x, DType::bf16); };
+  const Elements rounded =
+      apply(DType::f32, {1 + ulp / 2, 1 + 3 * ulp / 2, 1 + 0.51 * ulp, kNaN, -kInfinity}, to_bf16);
+  EXPECT_EQ(rounded[0], 1);
+  EXPECT_EQ(rounded[1], 1 + 2 * ulp);
+  EXPECT_EQ(rounded[2], 1 + ulp);
+  EXPECT_TRUE(std::isnan(rounded[3]));
+  EXPECT_EQ(rounded[4], -kInfinity);
+}
+
+TEST(Elementwise, IntegersWrapAndDivisionDoesNotTrap) {
+  const double low = std::numeric_limits<std::int32_t>::min();
+  const auto binary = [](OpKind kind, double a, double b) {
+    KernelCase test;
+    const ValueId x = test.input({DType::i32, {1}}, std::array{a});
+    const ValueId y = test.input({DType::i32, {1}}, std::array{b});
+    test.output(test.build.binary(kind, x, y));
+    return run_kernels(test).at(0).at(0);
+  };
+  EXPECT_EQ(binary(OpKind::subtract, low, 1), -(low + 1));
+  EXPECT_EQ(binary(OpKind::multiply, low, -1), low);
+  EXPECT_EQ(binary(OpKind::divide, low, -1), low);
+  EXPECT_EQ(binary(OpKind::divide, 5, 0), -1);
+  EXPECT_EQ(binary(OpKind::power, -1, -3), -1);
+  EXPECT_EQ(binary(OpKind::power, 2, -1), 0);
+}
+
+TEST(Elementwise, MaximumAndMinimumOfNanAreNan) {
+  for (const DType dtype : kFloating) {
+    for (const OpKind kind : {OpKind::maximum, OpKind::minimum}) {
+      KernelCase test;
+      const ValueId a = test.input({dtype, {4}}, std::array{kNaN, 1.0, kNaN, 2.0});
+      const ValueId b = test.input({dtype, {4}}, std::array{1.0, kNaN, kNaN, 3.0});
+      test.output(test.build.binary(kind, a, b));
+      expect_exact(test);
+    }
+  }
+}
+
+TEST(Elementwise, TranscendentalsKeepTheirLimits) {
+  const auto f32 = [](OpKind kind, const Elements& x) {
+    return apply(DType::f32, x,
+                 [kind](Builder& build, ValueId value) { return build.unary(kind, value); });
+  };
+  const Elements exponential = f32(OpKind::exponential, {kInfinity, -kInfinity, 89, -104, 0, kNaN});
+  EXPECT_EQ(exponential[0], kInfinity);
+  EXPECT_EQ(exponential[1], 0);
+  EXPECT_EQ(exponential[2], kInfinity);
+  EXPECT_EQ(exponential[3], 0);
+  EXPECT_EQ(exponential[4], 1);
+  EXPECT_TRUE(std::isnan(exponential[5]));
+  const Elements log = f32(OpKind::log, {kInfinity, 0, -0.0, -1, 1, kNaN});
+  EXPECT_EQ(log[0], kInfinity);
+  EXPECT_EQ(log[1], -kInfinity);
+  EXPECT_EQ(log[2], -kInfinity);
+  EXPECT_TRUE(std::isnan(log[3]));
+  EXPECT_EQ(log[4], 0);
+  EXPECT_TRUE(std::isnan(log[5]));
+  const Elements tanh = f32(OpKind::tanh, {kInfinity, -kInfinity, 0, kNaN});
+  EXPECT_EQ(tanh[0], 1);
+  EXPECT_EQ(tanh[1], -1);
+  EXPECT_EQ(tanh[2], 0);
+  EXPECT_TRUE(std::isnan(tanh[3]));
+}
+
+/// Floats of all magnitudes, subnormal ones too: every 9973rd bit pattern, both signs.
+Elements all_magnitudes() {
+  Elements floats;
+  for (std::uint64_t bits = 0; bits < 1ULL << 32; bits += 9973) {
+    const float x = std::bit_cast<float>(static_cast<std::uint32_t>(bits));
+    if (std::isfinite(x)) floats.push_back(x);
+  }
+  return floats;
+}
+
+TEST(Elementwise, TranscendentalsAreWithinTwoUlp) {
+  const Elements x = all_magnitudes();
+  const auto reference = [](OpKind kind, double value) {
+    switch (kind) {
+      case OpKind::exponential: return std::exp(value);
+      case OpKind::log: return std::log(value);
+      default: return std::tanh(value);
+    }
+  };
+  for (const OpKind kind : {OpKind::exponential, OpKind::log, OpKind::tanh}) {
+    const Elements y = apply(
+        DType::f32, x, [kind](Builder& build, ValueId value) { return build.unary(kind, value); });
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      const double exact = reference(kind, x[i]);
+      const auto rounded = static_cast<float>(exact);
+      if (!std::isfinite(rounded)) {
+        ASSERT_TRUE(std::isnan(exact) ? std::isnan(y[i]) : y[i] == double{rounded}) << x[i];
+        continue;
+      }
+      const double ulp = double{std::nextafter(std::fabs(rounded), INFINITY)} - std::fabs(rounded);
+      ASSERT_LE(std::abs(y[i] - exact), 2 * ulp) << to_string(kind) << " of " << x[i];
+    }
+  }
+}
+
+TEST(Elementwise, ResultDoesNotDependOnWhereAnElementLies) {
+  std::mt19937 random(1);
+  for (const OpKind kind : {OpKind::exponential, OpKind::log, OpKind::tanh, OpKind::logistic}) {
+    SCOPED_TRACE(to_string(kind));
+    KernelCase test;
+    test.output(test.build.unary(kind, test.input({DType::f32, {61}}, random, 0.1, 5)));
+    const Elements together = run_kernels(test).at(0);
+    for (std::size_t i = 0; i < together.size(); ++i) {
+      const Elements alone =
+          apply(DType::f32, {test.inputs[0][i]},
+                [kind](Builder& build, ValueId value) { return build.unary(kind, value); });
+      ASSERT_EQ(alone[0], together[i]) << "element " << i;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace weft::kernels

@@ -1,0 +1,215 @@
+/// Rows A3 to A15, C11 to C13 and L of the feature table: every contradiction is found before
+/// anything starts, and its message names the field, the value and the remedy.
+#include "actors/job/validate.hpp"
+
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+
+#include <limits>
+
+#include "tests/support/expect_error.hpp"
+
+namespace weft {
+namespace {
+
+using testing::expect_error;
+
+void expect_refused(Errc code, std::initializer_list<std::string_view> words,
+                    const TrainerOptions& options) {
+  expect_error(code, words, [&] { validate(options, "app"); });
+}
+
+JobSpec spec(const TrainerOptions& options) { return validate(options, "app"); }
+
+TEST(Validate, DefaultsAreOneWorkerWithOneChip) {
+  const JobSpec job = spec({});
+  EXPECT_EQ(job.name, "app");
+  EXPECT_EQ(job.num_workers, 1);
+  EXPECT_EQ(job.chips_per_worker, 1);
+  EXPECT_EQ(*job.mesh, Mesh({1}, {"data"}));
+}
+
+TEST(Validate, MakesTheMeshOfTheFeatureTable) {
+  EXPECT_EQ(*spec({.scaling = {.num_workers = 4, .chips_per_worker = 4}}).mesh,
+            Mesh({4, 4}, {"data", "model"}));
+  EXPECT_EQ(*spec({.scaling = {.num_workers = 2, .chips_per_worker = 8}}).mesh,
+            Mesh({2, 8}, {"data", "model"}));
+  EXPECT_EQ(*spec({.scaling = {.num_workers = 1, .chips_per_worker = 8}}).mesh,
+            Mesh({8}, {"data"}));
+}
+
+TEST(Validate, TakesChipsPerWorkerFromTheTopology) {
+  const JobSpec job = spec({.scaling = {.num_workers = 4, .topology = "4x4"}});
+  EXPECT_EQ(job.chips_per_worker, 4);
+  EXPECT_EQ(*job.mesh, Mesh({4, 4}, {"data", "model"}));
+}
+
+TEST(Validate, NoWorkersMeansThisProcess) {
+  const JobSpec job = spec({.scaling = {.num_workers = 0, .chips_per_worker = 16}});
+  EXPECT_EQ(job.num_workers, 0);
+  EXPECT_EQ(job.num_joins(), 1);
+  EXPECT_EQ(job.mesh->size(), 16);
+}
+
+TEST(Validate, TakesResourcesAsChips) {
+  EXPECT_EQ(spec({.scaling = {.num_workers = 2, .resources_per_worker = {{"TPU", 4}}}}).num_chips(),
+            8);
+}
+
+TEST(Validate, AcceptsTheBackendsAliases) {
+  for (const char* name : {"spmd", "xla", "xla_tpu"}) {
+    EXPECT_TRUE(spec({.backend = {.backend = name}}).mesh) << name;
+  }
+  EXPECT_FALSE(spec({.backend = {.backend = "none"}}).mesh);
+}
+
+TEST(Validate, RefusesNegativeSizes) {
+  expect_refused(Errc::invalid_argument, {"scaling.num_workers", "-1"},
+                 {.scaling = {.num_workers = -1}});
+  expect_refused(Errc::invalid_argument, {"scaling.chips_per_worker", "-2"},
+                 {.scaling = {.chips_per_worker = -2}});
+}
+
+TEST(Validate, RefusesTwoDifferentChipCounts) {
+  expect_refused(Errc::invalid_argument, {"chips_per_worker = 2", "resources_per_worker", "= 4"},
+                 {.scaling = {.chips_per_worker = 2, .resources_per_worker = {{"TPU", 4}}}});
+}
+
+TEST(Validate, RefusesWrongResources) {
+  expect_refused(Errc::invalid_argument, {"resources_per_worker", "\"FPGA\"", "\"TPU\""},
+                 {.scaling = {.resources_per_worker = {{"FPGA", 1}}}});
+  expect_refused(Errc::invalid_argument, {"resources_per_worker", "0.5", "whole number"},
+                 {.scaling = {.resources_per_worker = {{"TPU", 0.5}}}});
+}
+
+TEST(Validate, QuotesAWrongTopology) {
+  for (const char* topology : {"65536x65537", "1048576x1048576x1048576x1048576"}) {
+    expect_refused(Errc::invalid_argument, {"scaling.topology", topology, "256"},
+                   {.scaling = {.num_workers = 0, .topology = topology}});
+  }
+  for (const char* topology : {"4y4", "x4", "4x", "0x4", "-4", "4x4x4x4x"}) {
+    expect_refused(Errc::invalid_argument, {"topology", topology},
+                   {.scaling = {.num_workers = 4, .topology = topology}});
+  }
+}
+
+TEST(Validate, ShowsTheGridWhereTopologyAndChipsDisagree) {
+  expect_refused(Errc::mesh_mismatch, {"4x4", "16", "8"},
+                 {.scaling = {.num_workers = 4, .chips_per_worker = 2, .topology = "4x4"}});
+  expect_refused(Errc::mesh_mismatch, {"16", "num_workers = 3"},
+                 {.scaling = {.num_workers = 3, .topology = "4x4"}});
+}
+
+TEST(Validate, NeedsATopologyForSeveralTpuWorkers) {
+  expect_refused(Errc::invalid_argument, {"scaling.topology", "use_tpu", "4x4"},
+                 {.scaling = {.num_workers = 4, .chips_per_worker = 4, .use_tpu = true}});
+}
+
+TEST(Validate, SaysWhichAcceleratorsAreUnavailableAndWhy) {
+  expect_refused(Errc::unavailable, {"scaling.use_gpu", "/dev/nvidia0", "use_gpu = false"},
+                 {.scaling = {.use_gpu = true}});
+  expect_refused(Errc::unavailable, {"scaling.use_tpu", "/dev/accel0"},
+                 {.scaling = {.use_tpu = true}});
+  expect_refused(Errc::invalid_argument, {"use_gpu", "use_tpu"},
+                 {.scaling = {.use_gpu = true, .use_tpu = true}});
+  expect_refused(Errc::unavailable, {"accelerator_type", "H100"},
+                 {.scaling = {.accelerator_type = "H100"}});
+}
+
+TEST(Validate, ChecksThePlacementStrategy) {
+  for (const char* strategy : {"PACK", "SPREAD", "STRICT_PACK"}) {
+    EXPECT_NO_THROW(spec({.scaling = {.num_workers = 2, .placement_strategy = strategy}}));
+  }
+  expect_refused(Errc::invalid_argument, {"placement_strategy", "SCATTER", "STRICT_SPREAD"},
+                 {.scaling = {.placement_strategy = "SCATTER"}});
+  expect_refused(Errc::unavailable, {"STRICT_SPREAD", "2 hosts", "hosts: ["},
+                 {.scaling = {.num_workers = 2, .placement_strategy = "STRICT_SPREAD"}});
+}
+
+TEST(Validate, RefusesAnUnknownBackendAndABadTimeout) {
+  expect_refused(Errc::invalid_argument, {"backend.backend", "nccl", "spmd"},
+                 {.backend = {.backend = "nccl"}});
+  expect_refused(Errc::invalid_argument, {"backend.timeout_s", "0"}, {.backend = {.timeout_s = 0}});
+  expect_refused(Errc::invalid_argument, {"partitioning_mode", "manual", "auto"},
+                 {.backend = {.spmd = {.partitioning_mode = "manual"}}});
+}
+
+TEST(Validate, RefusesContradictorySizesWithBothNumbers) {
+  expect_refused(Errc::mesh_mismatch, {"data_parallel_size", "3", "16"},
+                 {.scaling = {.num_workers = 4, .chips_per_worker = 4},
+                  .backend = {.spmd = {.data_parallel_size = 3, .model_parallel_size = 4}}});
+  expect_refused(Errc::mesh_mismatch, {"16", "8"},
+                 {.scaling = {.num_workers = 4, .chips_per_worker = 4},
+                  .backend = {.spmd = {.mesh_shape = {2, 4}}}});
+  expect_refused(Errc::invalid_argument, {"backend.backend = \"none\"", "backend.spmd"},
+                 {.backend = {.backend = "none", .spmd = {.mesh_shape = {1}}}});
+}
+
+TEST(Validate, ChecksNameAndFolders) {
+  expect_refused(Errc::invalid_argument, {"run.name", "a/b"}, {.run = {.name = "a/b"}});
+  expect_refused(Errc::invalid_argument, {"run.storage_path"}, {.run = {.storage_path = ""}});
+  expect_refused(Errc::invalid_argument, {"num_to_keep", "-1"},
+                 {.run = {.checkpoint = {.num_to_keep = -1}}});
+  expect_refused(Errc::invalid_argument, {"callbacks"}, {.run = {.callbacks = {nullptr}}});
+}
+
+TEST(Validate, NamesWhatIsWrongWithTheFailureConfig) {
+  const auto expect = [](std::initializer_list<std::string_view> words,
+                         const FailureConfig& failure, int workers = 2) {
+    expect_refused(Errc::invalid_argument, words,
+                   {.scaling = {.num_workers = workers}, .run = {.failure = failure}});
+  };
+  expect({"max_failures = -2", "-1 for any number"}, {.max_failures = -2});
+  expect({"max_failures = 3", "num_workers = 0"}, {.max_failures = 3}, 0);
+  expect({"restart = \"all\"", "\"group\""}, {.restart = "all"});
+  expect({"backoff_s = -1", "0 to 60"}, {.backoff_s = -1});
+  expect({"state_versions = 3", "expected 2, or 1"}, {.state_versions = 3});
+}
+
+TEST(Validate, NamesACheckOfReplicasThatAreNotKept) {
+  expect_refused(Errc::invalid_argument, {"check_replicas_every = 5", "state_versions to 2"},
+                 {.run = {.failure = {.state_versions = 1}, .check_replicas_every = 5}});
+}
+
+TEST(Validate, NamesAGraceThatIsNoTime) {
+  expect_refused(Errc::invalid_argument, {"run.grace_s = -1", "from 0"}, {.run = {.grace_s = -1}});
+  expect_refused(Errc::invalid_argument, {"run.grace_s = inf"},
+                 {.run = {.grace_s = std::numeric_limits<double>::infinity()}});
+  EXPECT_EQ(validate({.run = {.grace_s = 0.5}}, "app").grace(), std::chrono::milliseconds(500));
+}
+
+TEST(Validate, ComparesReplicasWhereThereAreSome) {
+  EXPECT_EQ(spec({}).check_replicas_every, 0U);
+  EXPECT_EQ(spec({.run = {.check_replicas_every = 50}}).check_replicas_every, 50U);
+  expect_refused(Errc::invalid_argument,
+                 {"run.check_replicas_every = -1", "1 or more, or 0 to compare nothing"},
+                 {.run = {.check_replicas_every = -1}});
+  expect_refused(Errc::invalid_argument,
+                 {"run.check_replicas_every = 5", "backend.backend = \"none\"", "\"spmd\""},
+                 {.backend = {.backend = "none"}, .run = {.check_replicas_every = 5}});
+}
+
+TEST(Validate, NamesTheOpenFilesThatAJobNeeds) {
+  rlimit before{};
+  ::getrlimit(RLIMIT_NOFILE, &before);
+  rlimit few = before;
+  few.rlim_cur = 200;
+  ::setrlimit(RLIMIT_NOFILE, &few);
+  expect_refused(
+      Errc::no_space,
+      {"128 workers and 256 chips need 920 open files", "ulimit -n is 200", "ulimit -n "},
+      {.scaling = {.num_workers = 128, .chips_per_worker = 2}});
+  EXPECT_EQ(spec({.scaling = {.num_workers = 16}}).num_chips(), 16);
+  ::setrlimit(RLIMIT_NOFILE, &before);
+}
+
+TEST(Validate, TakesTheFailureConfigOver) {
+  const JobSpec spec = validate(
+      {.run = {.failure = {.max_failures = -1, .restart = "group", .backoff_s = 0.5}}}, "app");
+  EXPECT_EQ(spec.recovery.max_failures, -1);
+  EXPECT_EQ(spec.recovery.restart, Restart::group);
+  EXPECT_EQ(spec.recovery.backoff_ms, 500U);
+}
+
+}  // namespace
+}  // namespace weft

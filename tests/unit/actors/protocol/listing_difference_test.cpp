@@ -1,0 +1,77 @@
+#include "actors/protocol/listing_difference.hpp"
+
+#include <gtest/gtest.h>
+
+namespace weft {
+namespace {
+
+/// A program whose parameter lies as `layout` says, with these ops.
+std::string listing(const std::string& layout, const std::string& ops) {
+  return "program(%0: f32[4,2] param \"w\" " + layout +
+         ",\n        %1: f32[4] data \"data.0\" [{?}]) {\n" + ops + "  return %2 \"w\" " + layout +
+         " updates 0,\n         %3 \"out.0\" []\n}\n";
+}
+
+constexpr const char* kSum = "  %2 = reduce %0 {kind = add, dims = [0]} : f32[2]  // train.cpp:7\n";
+constexpr const char* kSumElsewhere =
+    "  %2 = reduce %0 {kind = add, dims = [0]} : f32[2]  // train.cpp:9\n";
+constexpr const char* kMax = "  %2 = reduce %0 {kind = max, dims = [0]} : f32[2]  // train.cpp:7\n";
+
+/// The one is listed as it first ran, before its layouts were settled.
+TEST(ListingDifference, IsWhatIsComputedWhereLayoutsDifferToo) {
+  const auto [line, first, second] =
+      first_difference(listing("[{?}, {?}]", kSum), listing(R"([{"data"}, {}])", kMax));
+  EXPECT_EQ(line, 3);
+  EXPECT_NE(first.find("kind = add"), std::string::npos);
+  EXPECT_NE(second.find("kind = max"), std::string::npos);
+}
+
+TEST(ListingDifference, IsTheLayoutWhereNothingElseDiffers) {
+  const auto [line, first, second] =
+      first_difference(listing("[{?}, {?}]", kSum), listing(R"([{"data"}, {}])", kSum));
+  EXPECT_EQ(line, 1);
+  EXPECT_NE(second.find("data"), std::string::npos);
+}
+
+TEST(ListingDifference, IsNotTheLineOfTheSource) {
+  EXPECT_EQ(first_difference(listing("[]", kSum), listing("[]", kSumElsewhere)).line, 0);
+  const std::string more = std::string(kSumElsewhere) + kMax;
+  EXPECT_EQ(first_difference(listing("[]", kSum), listing("[]", more)).line, 4);
+}
+
+TEST(ListingDifference, NamesBothLinesAndThatReadsAreCollective) {
+  ProgramSeen sync{.worker = 0, .run = 4, .text = listing("[]", kSum)};
+  ProgramSeen read{.worker = 1, .run = 4, .text = listing("[]", kMax)};
+  sync.site = "the sync at train.cpp:7";
+  read.site = "the read at train.cpp:9";
+  const std::string text = describe_divergence(sync, "worker 0 (pid 7)", read, "worker 1 (pid 8)");
+  EXPECT_TRUE(text.starts_with(
+      "worker 0 (pid 7) and worker 1 (pid 8) traced different programs for run 4, worker 0 for the "
+      "sync at train.cpp:7, worker 1 for the read at train.cpp:9; the first line that differs is "
+      "3"))
+      << text;
+  EXPECT_NE(text.find("reads are collective"), std::string::npos);
+  read.site = "the sync at train.cpp:9";
+  EXPECT_EQ(describe_divergence(sync, "a", read, "b").find("collective"), std::string::npos);
+}
+
+TEST(ListingDifference, NamesTheLastLinesOfLoopsOfDifferentLength) {
+  const LoopEnded more{.worker = 0, .runs = 8, .last = "the read at train.cpp:9"};
+  const LoopEnded less{.worker = 1, .runs = 7, .last = "the sync at train.cpp:7"};
+  const std::string text = describe_uneven(more, "worker 0", less, "worker 1");
+  EXPECT_TRUE(text.starts_with(
+      "worker 0 ended its loop after 8 programs, the last for the read at train.cpp:9, worker 1 "
+      "after 7, the last for the sync at train.cpp:7: "))
+      << text;
+  EXPECT_NE(text.find("reads are collective"), std::string::npos);
+}
+
+TEST(ListingDifference, IsTheEndOfTheShorterOne) {
+  const auto [line, first, second] = first_difference("a\n", "a\nb\n");
+  EXPECT_EQ(line, 2);
+  EXPECT_EQ(first, "(end)");
+  EXPECT_EQ(second, "b");
+}
+
+}  // namespace
+}  // namespace weft

@@ -1,0 +1,68 @@
+#include "actors/supervision/data_check.hpp"
+
+#include <gtest/gtest.h>
+
+namespace weft {
+namespace {
+
+/// Of one batch, x and labels.
+DataHashes hashes(int worker, std::uint64_t x, std::uint64_t labels, std::uint64_t run = 4) {
+  return {.worker = worker,
+          .step = 3,
+          .run = run,
+          .tensors = {"data.0 f32[32,64] (train.cpp:7)", "data.1 i32[32] (train.cpp:8)"},
+          .hashes = {x, labels}};
+}
+
+TEST(DataCheck, FindsNothingWhereAllHaveTheSame) {
+  DataCheck check(2);
+  for (const std::uint64_t run : {1U, 2U}) {
+    EXPECT_FALSE(check.add(hashes(0, 5, 6, run)));
+    EXPECT_FALSE(check.add(hashes(1, 5, 6, run)));
+  }
+}
+
+TEST(DataCheck, NamesTensorLineAndWorkers) {
+  DataCheck check(3);
+  EXPECT_FALSE(check.add(hashes(2, 5, 6)));
+  EXPECT_FALSE(check.add(hashes(1, 9, 7))) << "the others haven't told";
+  const auto fault = check.add(hashes(0, 5, 6));
+  ASSERT_TRUE(fault);
+  EXPECT_EQ(fault->step, 3U);
+  EXPECT_EQ(fault->worker, 1);
+  EXPECT_TRUE(fault->message.starts_with(
+      "at step 3 data.0 f32[32,64] (train.cpp:7) isn't the same in every worker: workers 0, 2 "
+      "against worker 1 (1 other input too); "))
+      << fault->message;
+}
+
+TEST(DataCheck, BlamesNobodyOfTwo) {
+  DataCheck check(2);
+  check.add(hashes(0, 5, 6));
+  const auto fault = check.add(hashes(1, 5, 7));
+  ASSERT_TRUE(fault);
+  EXPECT_EQ(fault->worker, -1);
+  EXPECT_NE(fault->message.find("data.1 i32[32] (train.cpp:8)"), std::string::npos);
+}
+
+TEST(DataCheck, ComparesWhatOnlySomeUploadAmongThose) {
+  DataCheck check(2);
+  check.add({.worker = 0, .run = 1, .tensors = {"w f32[2]"}, .hashes = {1}});
+  EXPECT_FALSE(check.add({.worker = 1, .run = 1}));
+}
+
+TEST(DataCheck, RefusesAHashWithoutATensor) {
+  DataCheck check(1);
+  EXPECT_TRUE(check.add({.worker = 0, .run = 1, .hashes = {1}}));
+  EXPECT_TRUE(check.add({.worker = 1, .run = 1}));
+}
+
+TEST(DataCheck, ForgetsAGeneration) {
+  DataCheck check(2);
+  check.add(hashes(0, 5, 6));
+  check.forget();
+  EXPECT_FALSE(check.add(hashes(1, 7, 7)));
+}
+
+}  // namespace
+}  // namespace weft

@@ -1,0 +1,180 @@
+#include "actors/supervision/permits.hpp"
+
+#include <gtest/gtest.h>
+
+#include <thread>
+
+#include "tests/support/expect_error.hpp"
+
+namespace weft {
+namespace {
+
+using std::chrono::milliseconds;
+using testing::expect_error;
+
+constexpr milliseconds kLong{60'000};
+
+TEST(Permits, WaitsUntilTheTrainerAllowsIt) {
+  Permits permits(kLong);
+  std::jthread trainer([&] {
+    permits.start({});
+    permits.admit(1);
+    permits.grant(10);
+  });
+  permits.wait_started();
+  permits.wait_admitted(0, 1);
+  permits.begin_step(9);
+}
+
+TEST(Permits, ACancelEndsAWaitWithItsReason) {
+  Permits permits(kLong);
+  std::jthread trainer([&] { permits.cancel("worker 3 was killed"); });
+  expect_error(Errc::cancelled, {"worker 3 was killed"}, [&] { permits.wait_admitted(0, 1); });
+  expect_error(Errc::cancelled, {"worker 3 was killed"}, [&] { permits.begin_run(1, 0, 7); });
+  EXPECT_TRUE(permits.cancelled());
+}
+
+TEST(Permits, NobodyWaitsForAWorkerWhoseLoopHasEnded) {
+  Permits permits(std::chrono::hours(1));
+  std::jthread trainer([&] { permits.loop_ended(2, 4); });
+  expect_error(Errc::program_divergence, {"worker 2 ended its loop after 4", "number 5"},
+               [&] { permits.wait_admitted(0, 5); });
+  permits.admit(1);
+  permits.wait_admitted(0, 5);
+}
+
+TEST(Permits, ATimeoutSaysWhatWasWaitedFor) {
+  Permits permits(milliseconds(1));
+  expect_error(Errc::timeout, {"lease", "0.001 s"}, [&] { permits.begin_step(0); });
+  EXPECT_EQ(permits.wait_verdict(milliseconds(1)), Permits::Verdict::stopped);
+}
+
+TEST(Permits, ARunThatAnotherWorkerTakesNoPartInIsADivergence) {
+  Permits permits(kLong);
+  permits.begin_run(1, 0, 7);
+  EXPECT_FALSE(permits.loop_ended(2, 1));
+  expect_error(Errc::program_divergence, {"worker 2", "after 1 programs"},
+               [&] { permits.begin_run(2, 0, 7); });
+}
+
+TEST(Permits, NoticesARunThatHasBegunAlready) {
+  Permits permits(kLong);
+  permits.begin_run(1, 0, 7);
+  permits.begin_run(2, 0, 7);
+  const auto wrong = permits.loop_ended(2, 1);
+  ASSERT_TRUE(wrong);
+  EXPECT_EQ(wrong->step, 7U);
+  EXPECT_NE(wrong->message.find("number 2"), std::string::npos);
+}
+
+/// Another worker asks for a new program in a run that this one makes with one it knows.
+TEST(Permits, ShowsTheKnownProgramOfARunThatIsAskedFor) {
+  const auto start = [](Permits& permits) {
+    permits.shown({.worker = 0, .sequence = 0, .run = 1, .text = "known"});
+    permits.begin_run(1, 0, 7);
+  };
+  Permits late(kLong);
+  start(late);
+  late.begin_run(2, 0, 7);
+  const auto known = late.asked(1, 2);
+  ASSERT_TRUE(known);
+  EXPECT_EQ(known->sequence, 1U);
+  EXPECT_EQ(known->run, 2U);
+  EXPECT_EQ(known->text, "known");
+
+  Permits early(kLong);
+  start(early);
+  EXPECT_FALSE(early.asked(1, 2));
+  EXPECT_TRUE(early.begin_run(2, 0, 7));
+}
+
+TEST(Permits, ShowsNothingWhereItRunsTheNewProgramToo) {
+  Permits permits(kLong);
+  EXPECT_FALSE(permits.asked(0, 1));
+  permits.shown({.worker = 0, .sequence = 0, .run = 1});
+  EXPECT_FALSE(permits.begin_run(1, 0, 7));
+}
+
+TEST(Permits, AGenerationBeginsWithoutWhatWasAllowedBefore) {
+  Permits permits(milliseconds(1));
+  permits.start({.generation = 1});
+  permits.admit(5);
+  permits.grant(100);
+  permits.shown({.worker = 0, .sequence = 0, .run = 1});
+  permits.begin_run(1, 0, 7);
+  permits.asked(1, 2);
+  permits.loop_ended(2, 4);
+  permits.unwind("worker 2 was killed");
+  permits.start({.generation = 2, .step = 7});
+  EXPECT_EQ(permits.generation(), 2U);
+  EXPECT_EQ(permits.granted(), 0U);
+  expect_error(Errc::timeout, {"lease"}, [&] { permits.begin_step(7); });
+  expect_error(Errc::timeout, {"same program"}, [&] { permits.wait_admitted(0, 5); });
+  EXPECT_FALSE(permits.begin_run(2, 0, 7)) << "what was asked was of the generation before";
+  EXPECT_FALSE(permits.begin_run(5, 0, 7));
+}
+
+TEST(Permits, TheEndOfAGenerationEndsItsWaits) {
+  Permits permits(kLong);
+  permits.start({.generation = 1});
+  std::jthread trainer([&] { permits.unwind("worker 3 was killed"); });
+  expect_error(Errc::peer_lost, {"worker 3 was killed"}, [&] { permits.begin_step(0); });
+  expect_error(Errc::peer_lost, {"worker 3 was killed"}, [&] { permits.wait_admitted(0, 1); });
+  expect_error(Errc::peer_lost, {"worker 3 was killed"}, [&] { permits.begin_run(1, 0, 7); });
+  EXPECT_TRUE(permits.unwinding());
+  permits.start({.generation = 2});
+  EXPECT_FALSE(permits.unwinding());
+  EXPECT_FALSE(permits.begin_run(1, 0, 7));
+}
+
+TEST(Permits, WaitsForTheGenerationAfterItsOwn) {
+  Permits permits(kLong);
+  permits.start({.generation = 1});
+  permits.unwind("worker 3 was killed");
+  std::jthread trainer([&] { permits.start({.generation = 2, .step = 7, .reports = 4}); });
+  const Start start = permits.wait_started(1);
+  EXPECT_EQ(start.generation, 2U);
+  EXPECT_EQ(start.step, 7U);
+  EXPECT_EQ(start.reports, 4U);
+}
+
+/// Its worker has to say that it has left it, or nobody goes on.
+TEST(Permits, AGenerationThatIsOverBeforeItWasNoticedHasBegunAllTheSame) {
+  Permits permits(kLong);
+  permits.start({.generation = 1});
+  permits.unwind("worker 3 was killed");
+  permits.start({.generation = 2});
+  permits.unwind("worker 4 was killed");
+  EXPECT_EQ(permits.wait_started(1).generation, 2U);
+  expect_error(Errc::peer_lost, {"worker 4"}, [&] { permits.begin_step(0); });
+}
+
+TEST(Permits, ACancelIsTheLastWord) {
+  Permits permits(kLong);
+  permits.start({.generation = 1});
+  permits.unwind("worker 3 was killed");
+  permits.cancel("it can't be started again");
+  permits.unwind("worker 4 was killed");
+  expect_error(Errc::cancelled, {"can't be started"}, [&] { permits.wait_started(1); });
+  expect_error(Errc::cancelled, {"can't be started"}, [&] { permits.wait_started(0); });
+  expect_error(Errc::cancelled, {"can't be started"}, [&] { permits.begin_step(0); });
+}
+
+TEST(Permits, TheVerdictIsTheTrainersLastWord) {
+  Permits good(kLong), lost(kLong), failed(kLong);
+  std::jthread trainer([&] {
+    good.stop();
+    lost.unwind("worker 3 was killed");
+    failed.unwind("worker 3 was killed");
+    failed.cancel("it can't be started again");
+  });
+  EXPECT_EQ(good.wait_verdict(kLong), Permits::Verdict::stopped);
+  EXPECT_EQ(lost.wait_verdict(kLong), Permits::Verdict::unwound);
+  trainer.join();
+  EXPECT_EQ(failed.wait_verdict(kLong), Permits::Verdict::cancelled);
+  good.unwind("worker 3 was killed");
+  EXPECT_EQ(good.wait_verdict(kLong), Permits::Verdict::stopped) << "the job is over";
+}
+
+}  // namespace
+}  // namespace weft

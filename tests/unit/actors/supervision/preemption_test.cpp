@@ -1,0 +1,284 @@
+/// JobState where the job is to end soon, and the Permits of its workers.
+
+#include <gtest/gtest.h>
+
+#include <thread>
+
+#include <weft/train_context.hpp>
+
+#include "actors/supervision/job_state.hpp"
+#include "actors/supervision/permits.hpp"
+#include "tests/support/expect_error.hpp"
+
+namespace weft {
+namespace {
+
+using Kind = Action::Kind;
+using testing::expect_error;
+
+constexpr const char* kWhy = "the trainer (pid 7) got SIGTERM";
+
+JobState gathered(int workers, std::uint64_t committed = 0) {
+  JobState job(workers, {.max_failures = -1}, 10);
+  for (int w = 0; w < workers; ++w) job.started(w, 100 + w);
+  for (int w = 0; w < workers; ++w) job.joined(w, 100 + w, committed);
+  return job;
+}
+
+/// The kind of the only action, and its number.
+void expect_only(const Actions& actions, Kind kind, std::uint64_t number = 0) {
+  ASSERT_EQ(actions.size(), 1U);
+  EXPECT_EQ(actions[0].kind, kind);
+  EXPECT_EQ(actions[0].number, number);
+}
+
+LoopEnded ended(int worker, std::uint64_t step, bool preempted) {
+  return {.worker = worker, .step = step, .runs = step, .preempted = preempted};
+}
+
+TEST(Preemption, EndsAllLoopsAtTheFirstStepThatNobodyHasBegun) {
+  JobState job = gathered(3);
+  expect_only(job.preempt(kWhy), Kind::pause);
+  EXPECT_TRUE(job.preempt("again").empty());
+  EXPECT_TRUE(job.lease_wanted(9).empty());
+  EXPECT_TRUE(job.paused(0, 1, 5).empty());
+  EXPECT_TRUE(job.paused(2, 1, 6).empty());
+  expect_only(job.paused(1, 1, 4), Kind::end_at, 6);
+  EXPECT_EQ(job.loop_ended(ended(0, 6, true)).size(), 1U);
+  EXPECT_EQ(job.loop_ended(ended(1, 6, true)).size(), 1U);
+  EXPECT_EQ(job.loop_ended(ended(2, 6, true)).back().kind, Kind::stop);
+  ASSERT_TRUE(job.failure());
+  EXPECT_EQ(job.failure()->code, Errc::cancelled);
+  EXPECT_EQ(job.failure()->message, "the trainer (pid 7) got SIGTERM; all loops ended at step 6");
+}
+
+TEST(Preemption, ALoopThatWasDoneBeforeItKnewHasSucceeded) {
+  JobState job = gathered(1);
+  job.preempt(kWhy);
+  EXPECT_EQ(job.loop_ended(ended(0, 6, false)).back().kind, Kind::stop);
+  EXPECT_EQ(job.phase(), JobPhase::succeeded);
+  EXPECT_FALSE(job.failure());
+}
+
+/// Its process may be gone by then.
+TEST(Preemption, DoesNotWaitForALoopThatIsDone) {
+  JobState first = gathered(2);
+  first.loop_ended(ended(1, 6, false));
+  first.process_ended({.worker = 1, .signal = 9}, {});
+  first.preempt(kWhy);
+  expect_only(first.paused(0, 1, 5), Kind::end_at, 6);
+
+  JobState later = gathered(2);
+  later.preempt(kWhy);
+  EXPECT_TRUE(later.paused(0, 1, 5).empty());
+  const Actions actions = later.loop_ended(ended(1, 6, false));
+  ASSERT_EQ(actions.size(), 2U);
+  EXPECT_EQ(actions[1].kind, Kind::end_at);
+  EXPECT_EQ(actions[1].number, 6U);
+}
+
+TEST(Preemption, EndsAJobThatHasNothingYet) {
+  JobState job(2);
+  expect_only(job.preempt(kWhy), Kind::cancel);
+  EXPECT_EQ(job.failure()->message, kWhy);
+}
+
+TEST(Preemption, IsAskedForAgainWhenAWorkerHasBeenLost) {
+  JobState job = gathered(2);
+  job.asks();
+  job.preempt(kWhy);
+  job.paused(0, 1, 5);
+  job.process_ended({.worker = 1, .signal = 9}, {}, 4);
+  EXPECT_TRUE(job.paused(1, 1, 5).empty());
+  job.unwound(0, 2, 4);
+  job.started(1, 111);
+  const Actions actions = job.joined(1, 111, 4);
+  ASSERT_EQ(actions.size(), 3U);
+  EXPECT_EQ(actions[0].kind, Kind::start);
+  EXPECT_EQ(actions[2].kind, Kind::pause);
+  EXPECT_TRUE(job.paused(1, 2, 5).empty());
+  expect_only(job.paused(0, 2, 5), Kind::end_at, 5);
+}
+
+TEST(Preemption, OfAJobThatGathersAgainWaitsForItsWorkers) {
+  JobState job = gathered(2);
+  job.asks();
+  job.process_ended({.worker = 1, .signal = 9}, {}, 4);
+  EXPECT_TRUE(job.preempt(kWhy).empty());
+  job.unwound(0, 2, 4);
+  EXPECT_EQ(job.joined(1, 111, 4).back().kind, Kind::pause);
+}
+
+TEST(Preemption, IsNotWaitedForBeyondItsGrace) {
+  JobState job = gathered(2);
+  job.preempt(kWhy);
+  expect_only(job.grace_over(25), Kind::cancel);
+  EXPECT_EQ(job.failure()->message,
+            "the trainer (pid 7) got SIGTERM; its loops had not ended in time for run.grace_s = "
+            "25: save a checkpoint and return where ctx.reached_preemption() is true");
+  EXPECT_TRUE(job.grace_over(25).empty());
+}
+
+/// It was lost twice with no step in between.
+JobState waiting_to_start_again(bool asks) {
+  JobState job(2, {.max_failures = -1, .backoff_ms = 60'000}, 10);
+  for (int w = 0; w < 2; ++w) job.joined(w, 100 + w, 4);
+  if (asks) job.asks();
+  for (int i = 0; i < 2; ++i) job.process_ended({.worker = 1, .signal = 9}, {}, 4);
+  return job;
+}
+
+TEST(Preemption, DuringTheBackoffStartsTheLostWorkerAtOnce) {
+  JobState job = waiting_to_start_again(true);
+  expect_only(job.preempt(kWhy), Kind::restart);
+  EXPECT_TRUE(job.restart_due(1).empty()) << "it has been started";
+  job.unwound(0, 2, 4);
+  EXPECT_EQ(job.joined(1, 111, 4).back().kind, Kind::pause);
+}
+
+TEST(Preemption, DuringTheBackoffEndsAJobWhoseLoopsDontAsk) {
+  JobState job = waiting_to_start_again(false);
+  expect_only(job.preempt(kWhy), Kind::cancel);
+  EXPECT_EQ(job.failure()->code, Errc::cancelled);
+  EXPECT_EQ(job.failure()->message,
+            "the trainer (pid 7) got SIGTERM; it came while the job waited to go on after a loss, "
+            "and no loop asks ctx.reached_preemption()");
+}
+
+TEST(Preemption, WaitsForNoBackoff) {
+  JobState job = waiting_to_start_again(true);
+  job.preempt(kWhy);
+  expect_only(job.process_ended({.worker = 1, .signal = 9}, {}, 4), Kind::cancel);
+  EXPECT_EQ(job.failure()->code, Errc::cancelled);
+  EXPECT_EQ(job.failure()->message,
+            "the trainer (pid 7) got SIGTERM; worker 1 (pid 101) was killed by signal 9 (SIGKILL) "
+            "before it joined; it is not the first loss since a step was taken, and not waited "
+            "for");
+}
+
+TEST(Preemption, ThatOutlastsARecoveryDoesNotBlameTheLoops) {
+  JobState job = waiting_to_start_again(true);
+  job.preempt(kWhy);
+  const std::vector<Sighting> sightings{{.worker = 0, .where = {.step = 5}, .process = "is gone"}};
+  expect_only(job.grace_over(25, sightings), Kind::cancel);
+  EXPECT_EQ(job.failure()->message,
+            "the trainer (pid 7) got SIGTERM; the job had not gone on after a loss in time for "
+            "run.grace_s = 25: worker 0 (pid 100) has not left its loop at step 5, and is gone, "
+            "worker 1 (pid 101) has not joined");
+}
+
+TEST(Preemption, AWorkerThatSIGTERMKillsIsNoFailure) {
+  JobState job(2, {.max_failures = 0}, 10);
+  for (int w = 0; w < 2; ++w) job.joined(w, 100 + w, 0);
+  job.preempt(kWhy);
+  expect_only(job.process_ended({.worker = 1, .signal = 15}, {.step = 3}, 2), Kind::cancel);
+  EXPECT_EQ(job.failure()->code, Errc::cancelled);
+  EXPECT_EQ(job.failure()->message,
+            "the trainer (pid 7) got SIGTERM; worker 1 (pid 101) was killed by signal 15 "
+            "(SIGTERM) at step 3, before its loop could end");
+}
+
+TEST(Preemption, AWorkerThatIsLostOtherwiseIsAFailure) {
+  JobState job(2, {.max_failures = 0}, 10);
+  for (int w = 0; w < 2; ++w) job.joined(w, 100 + w, 0);
+  job.preempt(kWhy);
+  job.process_ended({.worker = 1, .signal = 11}, {.step = 3}, 2);
+  EXPECT_EQ(job.failure()->code, Errc::peer_lost);
+}
+
+TEST(Preemption, SaysThatLoopsWereLeftWhichDontAsk) {
+  JobState job = gathered(2);
+  job.preempt(kWhy);
+  for (int w = 0; w < 2; ++w) job.paused(w, 1, 5);
+  for (int w = 0; w < 2; ++w) {
+    job.loop_ended({.worker = w, .step = 6, .runs = 6, .preempted = true, .left = true});
+  }
+  ASSERT_TRUE(job.failure());
+  EXPECT_EQ(job.failure()->code, Errc::cancelled);
+  EXPECT_EQ(job.failure()->step, 6U);
+  EXPECT_EQ(job.failure()->message,
+            "the trainer (pid 7) got SIGTERM; all loops were ended, without a checkpoint, at step "
+            "6: none had asked ctx.reached_preemption(); where that is true, save one and return");
+}
+
+TEST(Preemption, LeavesALoopThatHasNotAskedByItsNextStep) {
+  Permits permits(std::chrono::hours(1));
+  permits.start({.step = 4});
+  permits.grant(100);
+  permits.pause();
+  permits.end_at(5);
+  permits.begin_step(5);  // here it may ask
+  EXPECT_FALSE(permits.knows_preemption());
+  EXPECT_THROW(permits.begin_step(6), Preempted);
+  EXPECT_TRUE(permits.knows_preemption());
+}
+
+TEST(Preemption, TrustsALoopThatHasEverAsked) {
+  for (const bool before : {true, false}) {
+    Permits permits(std::chrono::hours(1));
+    permits.start({.step = 4, .asks = before});  // by a loop of an earlier generation
+    permits.grant(100);
+    if (!before) permits.reached_preemption();
+    permits.pause();
+    permits.end_at(5);
+    for (std::uint64_t step = 5; step < 20; ++step) permits.begin_step(step);
+    EXPECT_TRUE(permits.reached_preemption());
+  }
+}
+
+TEST(Preemption, TellsTheTrainerOnceThatALoopAsks) {
+  Permits permits(std::chrono::hours(1));
+  int told = 0;
+  permits.on_first_question([&] { ++told; });
+  for (std::uint64_t generation = 1; generation < 3; ++generation) {
+    permits.start({.generation = generation});
+    for (int i = 0; i < 2; ++i) permits.reached_preemption();
+  }
+  EXPECT_EQ(told, 1);
+}
+
+TEST(Preemption, LetsALoopFinishItsStepAndComeToTheLast) {
+  Permits permits(std::chrono::hours(1));
+  permits.start({.step = 4});
+  permits.grant(100);
+  permits.begin_step(4);
+  EXPECT_EQ(permits.pause(), 5U);
+  permits.begin_step(4);  // it has begun
+  EXPECT_FALSE(permits.reached_preemption());
+  std::jthread trainer([&] { permits.end_at(6); });
+  permits.begin_step(5);
+  EXPECT_FALSE(permits.reached_preemption());
+  permits.begin_step(6);
+  EXPECT_FALSE(permits.knows_preemption());
+  EXPECT_TRUE(permits.reached_preemption());
+  EXPECT_TRUE(permits.knows_preemption());
+  permits.begin_step(107);  // no lease is asked for any more
+  EXPECT_TRUE(permits.reached_preemption());
+}
+
+TEST(Preemption, CountsTheStepThatALoopIsAboutToBeginWith) {
+  Permits permits(std::chrono::hours(1));
+  permits.start({.step = 4});
+  EXPECT_EQ(permits.pause(), 5U);
+}
+
+TEST(Preemption, HoldsAStepThatHasNotBegun) {
+  Permits permits(std::chrono::milliseconds(1));
+  permits.start({.step = 4});
+  permits.grant(100);
+  permits.pause();
+  expect_error(Errc::timeout, {"lease"}, [&] { permits.begin_step(5); });
+}
+
+TEST(Preemption, ThatEndsAtTheLastLeasedStepNeedsNoFurtherLease) {
+  Permits permits(std::chrono::milliseconds(1));
+  permits.start({});
+  permits.grant(1);
+  permits.pause();
+  permits.end_at(1);
+  permits.begin_step(1);
+  EXPECT_TRUE(permits.reached_preemption());
+}
+
+}  // namespace
+}  // namespace weft

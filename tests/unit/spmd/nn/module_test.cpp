@@ -1,0 +1,169 @@
+#include <weft/module.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+
+#include <gtest/gtest.h>
+
+#include <weft/nn.hpp>
+#include <weft/ops.hpp>
+
+#include "tests/unit/spmd/tensor/tensor_fixture.hpp"
+
+namespace weft {
+namespace {
+
+using testing::expect_error;
+using testing::f32;
+using Floats = std::vector<float>;
+
+struct Block : Module {
+  Linear up{*this, "up", {.in_features = 4, .out_features = 8}};
+  Linear down{*this, "down", {.in_features = 8, .out_features = 4, .bias = false}};
+
+  Block(Module& parent, std::string name) : Module(parent, std::move(name)) {}
+  Tensor operator()(const Tensor& x) const { return x + down(relu(up(x))); }
+};
+
+struct Net : Module {
+  explicit Net(std::string name = "") : Module(std::move(name)) {
+    for (int i = 0; i < 2; ++i) {
+      blocks.push_back(std::make_unique<Block>(*this, fmt::format("blocks.{}", i)));
+    }
+  }
+  Parameter scale = add_parameter("scale", Floats{2}, {1});
+  std::vector<std::unique_ptr<Block>> blocks;
+  Linear head{*this, "head", {.in_features = 4, .out_features = 2}};
+};
+
+std::vector<std::string> names(const Module& module) {
+  std::vector<std::string> all;
+  for (const Parameter& parameter : module.parameters()) all.push_back(parameter.name());
+  return all;
+}
+
+TEST(Module, NamesParametersByTheirPathOwnOnesFirst) {
+  EXPECT_EQ(names(Net()), (std::vector<std::string>{"scale", "head.weight", "head.bias",
+                                                    "blocks.0.up.weight", "blocks.0.up.bias",
+                                                    "blocks.0.down.weight", "blocks.1.up.weight",
+                                                    "blocks.1.up.bias", "blocks.1.down.weight"}));
+}
+
+TEST(Module, ANamedRootStandsInFrontOfAllNames) {
+  EXPECT_EQ(names(Net("teacher")).front(), "teacher.scale");
+  EXPECT_EQ(names(Net("teacher")).back(), "teacher.blocks.1.down.weight");
+}
+
+TEST(Module, ForgetsAChildThatIsGone) {
+  Net net;
+  net.blocks.pop_back();
+  EXPECT_EQ(net.parameters().size(), 6U);
+}
+
+TEST(Module, AChildMayOutliveItsParent) {
+  std::unique_ptr<Block> block;
+  {
+    Net net;
+    block = std::move(net.blocks.front());
+  }
+  EXPECT_EQ(names(*block).front(), "blocks.0.up.weight");
+}
+
+TEST(Module, RefusesEmptyAndRepeatedNames) {
+  struct Twice : Module {
+    Linear a{*this, "fc", {.in_features = 1, .out_features = 1}};
+    Linear b{*this, "fc", {.in_features = 1, .out_features = 1}};
+  };
+  expect_error(Errc::invalid_argument, {"the name 'fc' is taken"}, [] { Twice(); });
+  struct Nameless : Module {
+    Parameter p = add_parameter("", Floats{1}, {1});
+  };
+  expect_error(Errc::invalid_argument, {"has no name"}, [] { Nameless(); });
+}
+
+TEST(Module, RefusesAWrongNumberOfElements) {
+  expect_error(Errc::invalid_argument,
+               {"parameter 'w': 3 elements are given for f32[2,2], which has 4"}, [] {
+                 make_parameter("w", Floats{1, 2, 3}, {2, 2});
+               });
+}
+
+TEST(Linear, StartsUniformByFanIn) {
+  struct Wide : Module {
+    Linear fc{*this, "fc", {.in_features = 100, .out_features = 200}};
+  };
+  const Wide net;
+  const Floats weight = net.fc.weight.to_vector();
+  ASSERT_EQ(weight.size(), 20000U);
+  const auto [low, high] = std::minmax_element(weight.begin(), weight.end());
+  EXPECT_GE(*low, -0.1F);
+  EXPECT_LT(*low, -0.0999F);
+  EXPECT_LT(*high, 0.1F);
+  EXPECT_GT(*high, 0.0999F);
+  double total = 0;
+  double squares = 0;
+  for (const float w : weight) {
+    total += w;
+    squares += w * w;
+  }
+  // Six standard errors of the mean and of the mean square of a uniform distribution.
+  EXPECT_NEAR(total / 20000, 0, 6 * 0.1 / std::sqrt(3 * 20000.0));
+  EXPECT_NEAR(squares / 20000, 0.01 / 3, 6 * 0.01 * std::sqrt(4.0 / 45) / std::sqrt(20000.0));
+}
+
+TEST(Linear, StartsFromTheSeedAndItsNameAlone) {
+  struct Two : Module {
+    Linear a{*this, "a", {.in_features = 3, .out_features = 2}};
+    Linear b{*this, "b", {.in_features = 3, .out_features = 2}};
+  };
+  struct Reversed : Module {
+    Linear b{*this, "b", {.in_features = 3, .out_features = 2}};
+    Linear a{*this, "a", {.in_features = 3, .out_features = 2}};
+  };
+  const Two first;
+  const Reversed second;
+  EXPECT_EQ(first.a.weight.to_vector(), second.a.weight.to_vector());
+  EXPECT_EQ(first.b.bias.to_vector(), second.b.bias.to_vector());
+  EXPECT_NE(first.a.weight.to_vector(), first.b.weight.to_vector());
+  manual_seed(1);
+  const Two other;
+  manual_seed(0);
+  EXPECT_NE(first.a.weight.to_vector(), other.a.weight.to_vector());
+}
+
+TEST(Linear, RefusesSizesBelowOne) {
+  struct Bad : Module {
+    Linear fc{*this, "fc", {.in_features = 0, .out_features = 1}};
+  };
+  expect_error(Errc::invalid_argument, {"fc", "in_features = 0"}, [] { Bad(); });
+}
+
+using LinearOps = testing::TensorTest;
+
+TEST_F(LinearOps, AppliesWeightAndBias) {
+  struct One : Module {
+    Linear fc{*this, "fc", {.in_features = 2, .out_features = 1}};
+  };
+  One net;
+  net.fc.weight.assign(f32({2, 3}, {1, 2}));
+  net.fc.bias.assign(f32({100}, {1}));
+  EXPECT_EQ(net.fc(f32({1, 1, 0, 1}, {2, 2})).to_vector(), (Floats{105, 103}));
+}
+
+TEST_F(LinearOps, ErrorsNameTheWeightAndTheLine) {
+  struct One : Module {
+    Linear fc{*this, "fc", {.in_features = 2, .out_features = 1}};
+  };
+  const One net;
+  const Tensor x = f32({1, 2, 3}, {1, 3});
+  const int line = __LINE__ + 1;
+  const auto call = [&] { net.fc(x); };
+  expect_error(Errc::invalid_argument,
+               {"f32[1,3] and the weight 'fc.weight' f32[1,2] don't fit",
+                fmt::format("(at module_test.cpp:{})", line)},
+               call);
+}
+
+}  // namespace
+}  // namespace weft

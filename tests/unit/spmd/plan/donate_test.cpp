@@ -1,0 +1,70 @@
+#include "spmd/plan/donate.hpp"
+
+#include <gtest/gtest.h>
+
+#include "spmd/ops/builder.hpp"
+
+namespace weft {
+namespace {
+
+/// The state x of 6 elements, and a program whose only output updates it.
+class Donate : public ::testing::Test {
+ protected:
+  ValueId add(ValueId a, ValueId b) { return b_.binary(OpKind::add, a, b); }
+  ValueId total(ValueId x) { return b_.reduce(ReduceKind::add, x, std::array<std::int64_t, 1>{0}); }
+  ValueId spread(ValueId scalar) { return b_.broadcast_in_dim(scalar, {6}, {}); }
+  bool donated(ValueId update) {
+    program_.outputs.clear();
+    program_.add_output(update, "x", {}, 0);
+    return donated_updates(program_).at(0);
+  }
+
+  Program program_;
+  Builder b_{program_};
+  ValueId x_ = program_.add_input({DType::f32, {6}}, InputKind::param, "x", {});
+  ValueId scalar_ = program_.add_input({DType::f32, {}}, InputKind::param, "s", {});
+};
+
+TEST_F(Donate, AnElementwiseUpdateReadsEachElementBeforeItWritesIt) {
+  EXPECT_TRUE(donated(add(x_, add(x_, x_))));
+}
+
+TEST_F(Donate, OtherOpsMayReadItBefore) { EXPECT_TRUE(donated(add(x_, spread(total(x_))))); }
+
+TEST_F(Donate, NobodyMayReadItAfterwards) {
+  const ValueId update = add(x_, x_);
+  total(x_);
+  EXPECT_FALSE(donated(update));
+}
+
+/// On the first tile the last op of a loop writes before the first op reads the second tile, but
+/// not before any op reads the first.
+TEST_F(Donate, NorALaterOpOfItsLoop) {
+  const ValueId update = add(x_, x_);
+  add(update, x_);
+  EXPECT_FALSE(donated(update));
+}
+
+TEST_F(Donate, AnOpThatIsNotElementwiseReadsWhatItHasWrittenOver) {
+  EXPECT_FALSE(donated(b_.reverse(x_, std::array<std::int64_t, 1>{0})));
+  const CustomTarget custom{"op", "s -> s"};
+  EXPECT_FALSE(donated(b_.custom_call(custom, std::array{x_}, program_.type(x_))));
+}
+
+TEST_F(Donate, AFillIsMadeByEachLoopThatReadsIt) {
+  const ValueId filled = spread(scalar_);
+  const ValueId update = add(scalar_, scalar_);
+  add(x_, filled);
+  program_.outputs.clear();
+  program_.add_output(update, "s", {}, 1);
+  EXPECT_FALSE(donated_updates(program_).at(0));
+}
+
+TEST_F(Donate, NothingIsWhatUpdatesNothingOrIsAnInput) {
+  program_.add_output(add(x_, x_), "y", {});
+  program_.add_output(x_, "x", {}, 0);
+  EXPECT_EQ(donated_updates(program_), std::vector<bool>(2, false));
+}
+
+}  // namespace
+}  // namespace weft

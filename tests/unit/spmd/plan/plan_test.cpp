@@ -1,0 +1,350 @@
+#include "spmd/plan/plan.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+
+#include "spmd/ops/builder.hpp"
+#include "spmd/plan/lifetime.hpp"
+#include "spmd/text/text.hpp"
+#include "tests/support/expect_error.hpp"
+#include "tests/support/random_program.hpp"
+
+namespace weft {
+namespace {
+
+using testing::expect_error;
+using testing::Random;
+
+const Mesh kMesh({2}, {"data"});
+
+Plan plan_of(const std::string& text) { return compile(parse_program(text, kMesh), kMesh); }
+
+std::size_t count(const Plan& plan, OpKind kind) {
+  return static_cast<std::size_t>(std::ranges::count(plan.program.op_kinds, kind));
+}
+
+// Four values in a row, each needed by the next only: two of them live at once.
+Plan chain() {
+  return plan_of(R"(program(%0: f32[32] data "x" [{}]) {
+  %1 = reverse %0 {dims = [0]} : f32[32]
+  %2 = reverse %1 {dims = [0]} : f32[32]
+  %3 = reverse %2 {dims = [0]} : f32[32]
+  %4 = reverse %3 {dims = [0]} : f32[32]
+  return %4 "y" [{}]
+})");
+}
+
+TEST(Plan, ReusesTheBytesOfDeadValues) {
+  const Plan plan = chain();
+  EXPECT_EQ(plan.temp_bytes, 256U);
+  EXPECT_EQ(plan.temp_bytes_bound, 256U);
+  EXPECT_EQ(plan.slots[1].offset, plan.slots[3].offset);
+  EXPECT_NE(plan.slots[1].offset, plan.slots[2].offset);
+}
+
+TEST(Plan, BindsInputsAndWritesOutputsWhereTheyAreComputed) {
+  const Plan plan = chain();
+  EXPECT_EQ(plan.slots[0].place, Place::input);
+  EXPECT_EQ(plan.slots[4].place, Place::output);
+  EXPECT_EQ(count(plan, OpKind::copy), 0U);
+}
+
+TEST(Plan, CopiesWhatIsInputAndOutputOrOutputTwice) {
+  const Plan plan = plan_of(R"(program(%0: f32[4] data "x" [{}]) {
+  %1 = tanh %0 : f32[4]
+  return %0 "x" [{}], %1 "y" [{}], %1 "z" [{}]
+})");
+  EXPECT_EQ(count(plan, OpKind::copy), 2U);
+  for (std::size_t i = 0; i < 3; ++i) {
+    const Slot slot = plan.slots[plan.program.outputs[i].value];
+    EXPECT_EQ(slot.place, Place::output);
+    EXPECT_EQ(slot.offset, i);
+  }
+}
+
+TEST(Plan, CollectivesTouchTemporariesOnly) {
+  const Plan plan = plan_of(R"(program(%0: f32[4] data "x" [{"data"}]) {
+  %1 = sharding_constraint %0 {sharding = [{}]} : f32[4]
+  return %1 "y" [{}]
+})");
+  ASSERT_EQ(count(plan, OpKind::all_gather), 1U);
+  EXPECT_EQ(count(plan, OpKind::copy), 2U);
+  for (OpId op = 0; op < plan.program.num_ops(); ++op) {
+    if (plan.program.kind(op) != OpKind::all_gather) continue;
+    EXPECT_EQ(plan.slots[plan.program.op_operands(op)[0]].place, Place::temp);
+    EXPECT_EQ(plan.slots[plan.program.result(op)].place, Place::temp);
+  }
+}
+
+TEST(Plan, CopiesAnInputOnceForAllItsCollectives) {
+  const Plan plan = plan_of(R"(program(%0: f32[4,4] data "x" [{"data"}, {}]) {
+  %1 = tanh %0 : f32[4,4]
+  return %0 "z" [{}, {"data"}], %0 "y" [{}, {}], %1 "w" [{?}, {?}]
+})");
+  EXPECT_EQ(count(plan, OpKind::all_to_all), 1U);
+  EXPECT_EQ(count(plan, OpKind::all_gather), 1U);
+  EXPECT_EQ(count(plan, OpKind::copy), 3U);  // x to a temporary; y and z to their outputs
+}
+
+TEST(Plan, ConstantsHaveSlotsToo) {
+  const Plan plan = plan_of(R"(program(%0: f32[4] data "x" [{}]) {
+  %1 = constant {value = 2} : f32[4]
+  %2 = concatenate %0, %1 {dim = 0} : f32[8]
+  return %2 "y" [{}]
+})");
+  EXPECT_EQ(plan.slots[1].place, Place::temp);
+  EXPECT_EQ(plan.temp_bytes, 64U);
+}
+
+TEST(Plan, ConvolutionsOfABatchMeetOnceForEachWeight) {
+  const Plan plan = plan_of(R"(program(%0: f32[8,2,6] data "x" [{"data"}, {}, {}],
+        %1: f32[4,2,3] param "w" [{}, {}, {}], %2: f32[8,4,4] data "g" [{"data"}, {}, {}]) {
+  %3 = convolution %0, %1 {lhs = [0, 1, 2], rhs = [1, 0, 2], result = [0, 1, 2],
+       stride = [1], low = [0], high = [0], lhs_dilation = [1], rhs_dilation = [1],
+       reversed = 0} : f32[8,4,4]
+  %4 = convolution %2, %1 {lhs = [0, 1, 2], rhs = [0, 1, 2], result = [0, 1, 2],
+       stride = [1], low = [2], high = [2], lhs_dilation = [1], rhs_dilation = [1],
+       reversed = 1} : f32[8,2,6]
+  %5 = convolution %0, %2 {lhs = [1, 0, 2], rhs = [0, 1, 2], result = [1, 0, 2],
+       stride = [1], low = [0], high = [0], lhs_dilation = [1], rhs_dilation = [1],
+       reversed = 0} : f32[4,2,3]
+  return %3 "y" [{?}, {?}, {?}], %4 "dx" [{?}, {?}, {?}], %5 "dw" [{}, {}, {}]
+})");
+  EXPECT_EQ(count(plan, OpKind::all_reduce), 1U);
+  for (const OpKind kind : plan.program.op_kinds) {
+    EXPECT_TRUE(!is_collective(kind) || kind == OpKind::all_reduce) << to_string(kind);
+  }
+}
+
+TEST(Plan, SummarizesItsCollectives) {
+  const Mesh mesh({2, 4}, {"data", "model"});
+  const Program program = parse_program(R"(program(
+      %0: f32[8,16] param "w" [{"model":0}, {}],
+      %1: f32[8,16] data "x" [{"data"}, {"model"}]) {
+  %2 = sharding_constraint %0 {sharding = [{}, {}]} : f32[8,16]
+  %3 = reduce %1 {kind = add, dims = [0, 1]} : f32[]  // train.cpp:7
+  return %2 "w" [{}, {}], %3 "sum" []
+})",
+                                        mesh);
+  const auto found = collectives(compile(program, mesh), mesh);
+  ASSERT_EQ(found.size(), 2U);
+  EXPECT_EQ(found[0].kind, OpKind::all_gather);
+  EXPECT_EQ(found[0].axes, std::vector<std::string>{"model:0"});
+  EXPECT_EQ(found[0].bytes, 512);
+  EXPECT_EQ(found[0].value, "input \"w\"");
+  EXPECT_EQ(found[1].kind, OpKind::all_reduce);
+  EXPECT_EQ(found[1].axes, (std::vector<std::string>{"data", "model"}));
+  EXPECT_EQ(found[1].bytes, 4);
+  EXPECT_EQ(found[1].value, "reduce at train.cpp:7");
+}
+
+/// Bytes [begin, end) of each temporary at each op during which it lives, straight from the
+/// program.
+void expect_disjoint(const Plan& plan) {
+  const Program& program = plan.program;
+  std::uint64_t most = 0;
+  for (OpId now = 0; now < program.num_ops(); ++now) {
+    std::vector<std::pair<std::uint64_t, std::uint64_t>> live;
+    std::uint64_t sum = 0;
+    for (OpId op = 0; op <= now; ++op) {
+      const ValueId value = program.result(op);
+      bool needed = op == now;
+      for (OpId user = now; user < program.num_ops(); ++user) {
+        needed = needed || std::ranges::count(program.op_operands(user), value) > 0;
+      }
+      if (!needed || plan.slots[value].place != Place::temp) continue;
+      const auto bytes = static_cast<std::uint64_t>(program.type(value).bytes());
+      ASSERT_EQ(plan.slots[value].offset % 64, 0U);
+      ASSERT_LE(plan.slots[value].offset + bytes, plan.temp_bytes);
+      live.emplace_back(plan.slots[value].offset, plan.slots[value].offset + bytes);
+      sum += (bytes + 63) / 64 * 64;
+    }
+    std::ranges::sort(live);
+    for (std::size_t i = 1; i < live.size(); ++i) ASSERT_LE(live[i - 1].second, live[i].first);
+    most = std::max(most, sum);
+  }
+  EXPECT_GE(plan.temp_bytes_bound, most);  // what is in a bucket lives longer
+  EXPECT_GE(plan.temp_bytes, plan.temp_bytes_bound);
+}
+
+TEST(Plan, ValuesThatLiveAtOnceAreDisjointInRandomPrograms) {
+  const Mesh mesh({2, 2, 2}, {"a", "b", "c"});
+  std::uint64_t bytes = 0;
+  std::uint64_t bound = 0;
+  for (std::uint64_t seed = 0; seed < 500; ++seed) {
+    Random random(seed);
+    const Plan plan = compile(testing::random_program(mesh, random), mesh);
+    expect_disjoint(plan);
+    ASSERT_FALSE(HasFailure()) << "seed " << seed << "\n" << to_text(plan.program, mesh);
+    bytes += plan.temp_bytes;
+    bound += plan.temp_bytes_bound;
+  }
+  EXPECT_LE(static_cast<double>(bytes), 1.05 * static_cast<double>(bound));
+}
+
+const Mesh kGrid({2, 2}, {"data", "model"});
+const AtomList kData = kGrid.axis_atoms(0);
+const AtomList kModel = kGrid.axis_atoms(1);
+const AtomList kAll{1, 2};
+
+/// Gathers twice, over `first` and over `second`, and reads each at once; between them, and at the
+/// end, an all_reduce where its atoms aren't empty.
+Plan two_gathers(AtomList first, AtomList between, AtomList second, AtomList end) {
+  Program program;
+  Builder build(program);
+  ValueId x = program.add_input({DType::f32, {16, 4}}, InputKind::data, "x", Sharding::closed());
+  const auto meet = [&](AtomList atoms) {
+    if (!atoms.empty()) x = build.all_reduce(kGrid, x, atoms, ReduceKind::add);
+  };
+  const auto gather = [&](AtomList atoms, const char* name) {
+    const ValueId read = build.unary(OpKind::tanh, build.all_gather(kGrid, x, atoms, 0));
+    program.add_output(read, name, Sharding::closed());
+  };
+  meet(kAll);  // a collective's operand is a temporary
+  gather(first, "y");
+  meet(between);
+  gather(second, "z");
+  meet(end);
+  program.add_output(x, "x", Sharding::closed());
+  const TensorType part{DType::f32, {16, 4}};
+  const TensorType whole{DType::f32, {32, 4}};
+  const std::array outputs{whole, whole, part};
+  Plan plan = make_plan(program, kGrid, std::span(&part, 1), outputs, {.shared_bytes_min = 512});
+  verify(plan, kGrid);
+  return plan;
+}
+
+std::vector<ValueId> shared_values(const Plan& plan) {
+  std::vector<ValueId> values;
+  for (ValueId value = 0; value < plan.slots.size(); ++value) {
+    if (plan.slots[value].place == Place::shared) values.push_back(value);
+  }
+  return values;
+}
+
+TEST(PlanShared, ReusesBytesOnlyWhenTheGroupHasMet) {
+  constexpr std::uint64_t kOne = 512;  // bytes of a gathered value
+  EXPECT_EQ(two_gathers(kData, kData, kData, {}).shared_bytes, kOne);
+  EXPECT_EQ(two_gathers(kData, kAll, kData, {}).shared_bytes, kOne);
+  EXPECT_EQ(two_gathers(kData, {}, kData, {}).shared_bytes, 2 * kOne)
+      << "stored before the chips meet in the gather itself";
+  EXPECT_EQ(two_gathers(kData, kModel, kData, {}).shared_bytes, 2 * kOne) << "others met";
+  EXPECT_EQ(two_gathers(kData, kAll, kModel, {}).shared_bytes, 2 * kOne) << "others read";
+}
+
+TEST(PlanShared, EndsWithAMeetingOfAllChips) {
+  EXPECT_EQ(final_meeting(two_gathers(kData, kAll, kData, {}), kGrid), kAll.mask());
+  EXPECT_EQ(final_meeting(two_gathers(kData, kAll, kData, kData), kGrid), kAll.mask());
+  EXPECT_EQ(final_meeting(two_gathers(kData, {}, kData, kAll), kGrid), 0);
+  EXPECT_EQ(final_meeting(chain(), kMesh), 0);
+}
+
+TEST(PlanShared, LeavesSmallValuesAndOperandsOfCollectivesToEachChip) {
+  Program program;
+  Builder build(program);
+  const ValueId x =
+      program.add_input({DType::f32, {16, 4}}, InputKind::data, "x", Sharding::closed());
+  const ValueId gathered = build.all_gather(kGrid, build.copy(x), kData, 0);
+  program.add_output(build.all_reduce(kGrid, gathered, kModel, ReduceKind::add), "y",
+                     Sharding::closed());
+  const TensorType part{DType::f32, {16, 4}};
+  const TensorType whole{DType::f32, {32, 4}};
+  for (const std::int64_t least : {0, 65536}) {
+    const Plan plan = make_plan(program, kGrid, std::span(&part, 1), std::span(&whole, 1),
+                                {.shared_bytes_min = least});
+    verify(plan, kGrid);
+    EXPECT_EQ(shared_values(plan).size(), 0U);
+    EXPECT_EQ(plan.shared_bytes, 0U);
+  }
+}
+
+TEST(PlanVerify, RejectsSharedValuesThatAreReadWhileOthersAreStored) {
+  Plan plan = two_gathers(kData, kModel, kData, {});
+  const std::vector<ValueId> shared = shared_values(plan);
+  ASSERT_EQ(shared.size(), 2U);
+  plan.slots[shared[0]].offset = plan.slots[shared[1]].offset;
+  expect_error(Errc::corrupt, {"overlap"}, [&] { verify(plan, kGrid); });
+  plan.slots[shared[0]].offset = plan.shared_bytes;
+  expect_error(Errc::corrupt, {"within 1024 bytes"}, [&] { verify(plan, kGrid); });
+}
+
+TEST(PlanVerify, RejectsASharedValueThatIsNotGathered) {
+  Plan plan = chain();
+  plan.shared_bytes = 128;
+  plan.slots[2] = {Place::shared, 0};
+  expect_error(Errc::corrupt, {"%2 is shared"}, [&] { verify(plan, kMesh); });
+}
+
+TEST(Plan, GivesNoPlaceToWhatOnlyALoopReads) {
+  const Plan plan = plan_of(R"(program(%0: f32[4] data "x" [{}]) {
+  %1 = constant {value = 2} : f32[4]
+  %2 = add %0, %1 : f32[4]
+  %3 = tanh %2 : f32[4]
+  return %3 "y" [{}]
+})");
+  EXPECT_EQ(plan.slots[1].place, Place::tile);
+  EXPECT_EQ(plan.slots[2].place, Place::tile);
+  EXPECT_EQ(plan.temp_bytes, 0U);
+}
+
+TEST(PlanVerify, RejectsAValueWithoutAPlaceThatIsReadOutsideOfLoops) {
+  Plan plan = chain();
+  plan.slots[2].place = Place::tile;
+  expect_error(Errc::corrupt, {"%2 has no place"}, [&] { verify(plan, kMesh); });
+}
+
+TEST(PlanVerify, RejectsOverlap) {
+  Plan plan = chain();
+  plan.slots[2].offset = plan.slots[1].offset;
+  expect_error(Errc::corrupt, {"overlap", "%1", "%2"}, [&] { verify(plan, kMesh); });
+}
+
+TEST(PlanVerify, RejectsASlotOutsideItsRegionOrUnaligned) {
+  Plan plan = chain();
+  plan.slots[2].offset = 256;
+  expect_error(Errc::corrupt, {"%2", "within 256 bytes"}, [&] { verify(plan, kMesh); });
+  plan.slots[2].offset = ~std::uint64_t{63};
+  expect_error(Errc::corrupt, {"%2"}, [&] { verify(plan, kMesh); });
+  plan.slots[2].offset = 32;
+  expect_error(Errc::corrupt, {"aligned"}, [&] { verify(plan, kMesh); });
+}
+
+TEST(PlanVerify, RejectsAnInputOrOutputThatIsNotWhereItIsBound) {
+  Plan plan = chain();
+  plan.slots[4] = {Place::output, 1};
+  expect_error(Errc::corrupt, {"%4"}, [&] { verify(plan, kMesh); });
+  plan = chain();
+  plan.slots[0].place = Place::temp;
+  expect_error(Errc::corrupt, {"%0"}, [&] { verify(plan, kMesh); });
+  plan = chain();
+  plan.program.outputs[0].value = 0;
+  expect_error(Errc::corrupt, {"shares value %0"}, [&] { verify(plan, kMesh); });
+}
+
+TEST(PlanVerify, RejectsACollectiveThatTouchesAnInput) {
+  Plan plan = plan_of(R"(program(%0: f32[4] data "x" [{"data"}]) {
+  return %0 "y" [{}]
+})");
+  const auto gather = static_cast<std::size_t>(
+      std::ranges::find(plan.program.op_kinds, OpKind::all_gather) - plan.program.op_kinds.begin());
+  plan.program.operands[plan.program.operand_begin[gather]] = 0;
+  expect_error(Errc::corrupt, {"all_gather", "%0"}, [&] { verify(plan, kMesh); });
+}
+
+TEST(PlanVerify, RejectsGlobalTypesAndMeshesThatDoNotFit) {
+  Plan plan = chain();
+  plan.input_types[0].shape = {33};
+  expect_error(Errc::corrupt, {"x", "f32[33]", "f32[32]"}, [&] { verify(plan, kMesh); });
+  plan = chain();
+  plan.output_types.clear();
+  expect_error(Errc::corrupt, {"outputs"}, [&] { verify(plan, kMesh); });
+  plan = chain();
+  plan.slots.pop_back();
+  expect_error(Errc::corrupt, {"slots"}, [&] { verify(plan, kMesh); });
+  expect_error(Errc::corrupt, {"mesh"}, [&] { verify(chain(), Mesh({1}, {"data"})); });
+}
+
+}  // namespace
+}  // namespace weft

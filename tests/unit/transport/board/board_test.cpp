@@ -1,0 +1,363 @@
+#include "transport/board/board.hpp"
+
+#include <gtest/gtest.h>
+
+#include <unistd.h>
+
+#include <atomic>
+#include <cstring>
+#include <optional>
+#include <string>
+#include <thread>
+
+#include "tests/support/child_process.hpp"
+#include "tests/support/expect_error.hpp"
+#include "tests/support/golden.hpp"
+#include "transport/board/board_format.hpp"
+#include "transport/channel/channel.hpp"
+
+namespace weft {
+namespace {
+
+using board_format::BoardHeaderV1;
+using board_format::BoardRowV1;
+using testing::ChildProcess;
+using testing::expect_error;
+using testing::unique_job;
+
+BoardHeader header_of(std::string job) {
+  return {.job = std::move(job),
+          .name = "digits",
+          .run_dir = "/home/me/weft_runs/digits",
+          .mesh_shape = {2, 1},
+          .axis_names = {"data", "model"},
+          .num_workers = 2,
+          .num_chips = 2,
+          .trainer_pid = 4711,
+          .started_unix_ns = 1'700'000'000'000'000'000};
+}
+
+/// A job whose board is removed at the end.
+class BoardTest : public ::testing::Test {
+ protected:
+  ~BoardTest() override { Segment::remove(Board::segment_name(job)); }
+
+  /// The bytes of the board's segment.
+  Segment bytes() const { return Segment::open(Board::segment_name(job), false, 1); }
+  BoardHeaderV1& format(const Segment& segment) const {
+    return *reinterpret_cast<BoardHeaderV1*>(segment.data());
+  }
+  BoardRowV1& row(const Segment& segment, std::size_t index) const {
+    return reinterpret_cast<BoardRowV1*>(segment.data() + sizeof(BoardHeaderV1))[index];
+  }
+
+  std::string job = unique_job();
+};
+
+TEST_F(BoardTest, IsHeldAsLongAsWhoMadeItHasIt) {
+  std::optional<Board> made = Board::create(header_of(job));
+  const Board board = Board::open(job, true);
+  EXPECT_TRUE(board.is_held());
+  made.reset();
+  EXPECT_FALSE(board.is_held());
+}
+
+/// JSON takes no other bytes.
+TEST_F(BoardTest, ShowsWhatIsNotUtf8InARowAsText) {
+  const Board board = Board::create(header_of(job));
+  board.worker(0).error(
+      "a\xff"
+      "b");
+  board.worker(0).message("\xc3(", 1);
+  board.device(0).enter_collective(1, "all_reduce '\x9b'");
+  EXPECT_EQ(board.read(1).last_error, "a\\xffb");
+  EXPECT_EQ(board.read(1).last_message, "\\xc3(");
+  EXPECT_EQ(board.read(3).collective_name, "all_reduce '\\x9b'");
+}
+
+TEST_F(BoardTest, ShowsItsHeaderToAnotherProcess) {
+  Board::create(header_of(job));
+  const Board board = Board::open(job, true);
+  const BoardHeader expected = header_of(job);
+  EXPECT_EQ(board.header().job, job);
+  EXPECT_EQ(board.header().name, expected.name);
+  EXPECT_EQ(board.header().run_dir, expected.run_dir);
+  EXPECT_EQ(board.header().mesh_shape, expected.mesh_shape);
+  EXPECT_EQ(board.header().axis_names, expected.axis_names);
+  EXPECT_EQ(board.header().trainer_pid, expected.trainer_pid);
+  EXPECT_EQ(board.header().started_unix_ns, expected.started_unix_ns);
+  EXPECT_EQ(board.num_rows(), 5);
+  EXPECT_EQ(board.status(), JobStatus::starting);
+}
+
+TEST_F(BoardTest, HasARowForWhoHasntCome) {
+  const Board board = Board::anonymous(header_of(job));
+  const std::vector<ActorRow> rows = board.rows();
+  ASSERT_EQ(rows.size(), 5U);
+  EXPECT_EQ(rows[0].kind, ActorKind::trainer);
+  EXPECT_EQ(rows[2].kind, ActorKind::worker);
+  EXPECT_EQ(rows[2].worker, 1);
+  EXPECT_EQ(rows[4].kind, ActorKind::device);
+  EXPECT_EQ(rows[4].chip, 1);
+  for (const ActorRow& row : rows) {
+    EXPECT_EQ(row.state, ActorState::absent);
+    EXPECT_EQ(row.waiting_for, -1);
+    EXPECT_EQ(row.updated_ns, 0);
+    EXPECT_FALSE(row.torn);
+  }
+}
+
+TEST_F(BoardTest, ShowsWhatAnotherProcessWrote) {
+  const Board board = Board::create(header_of(job));
+  ChildProcess child([this] {
+    Board opened = Board::open(job, false);
+    opened.set_status(JobStatus::running);
+    const BoardWriter device = opened.device(1);
+    device.open(ActorKind::device, 1, 1, getpid());
+    device.step(640);
+    device.message("run_step", 3);
+    device.error("no memory");
+    device.enter_collective(812, "all_reduce 'fc1.weight.grad'");
+    device.waiting_for(0);
+  });
+  const int pid = child.pid();
+  ASSERT_EQ(child.join(), "");
+  EXPECT_EQ(board.status(), JobStatus::running);
+  const ActorRow row = board.read(4);
+  EXPECT_EQ(row.index, 4);
+  EXPECT_EQ(row.kind, ActorKind::device);
+  EXPECT_EQ(row.state, ActorState::waiting);
+  EXPECT_EQ(row.worker, 1);
+  EXPECT_EQ(row.chip, 1);
+  EXPECT_EQ(row.pid, pid);
+  EXPECT_EQ(row.step, 640U);
+  EXPECT_EQ(row.last_message, "run_step");
+  EXPECT_EQ(row.mailbox, 3U);
+  EXPECT_EQ(row.last_error, "no memory");
+  EXPECT_EQ(row.collective, 812U);
+  EXPECT_EQ(row.collective_name, "all_reduce 'fc1.weight.grad'");
+  EXPECT_TRUE(row.in_collective);
+  EXPECT_EQ(row.waiting_for, 0);
+  EXPECT_GT(row.updated_ns, 0);
+}
+
+TEST_F(BoardTest, RunsAgainAfterAWait) {
+  const Board board = Board::anonymous(header_of(job));
+  const BoardWriter device = board.device(0);
+  device.enter_collective(1, "barrier");
+  device.waiting_for(1);
+  device.leave_collective();
+  const ActorRow row = board.read(3);
+  EXPECT_EQ(row.state, ActorState::running);
+  EXPECT_EQ(row.waiting_for, -1);
+  EXPECT_FALSE(row.in_collective);
+  EXPECT_EQ(row.collective, 1U);
+}
+
+TEST_F(BoardTest, LeavesTheStateOfWhoDidntWait) {
+  const Board board = Board::anonymous(header_of(job));
+  board.device(0).state(ActorState::compiling);
+  board.device(0).enter_collective(1, "barrier");
+  board.device(0).leave_collective();
+  EXPECT_EQ(board.read(3).state, ActorState::compiling);
+}
+
+TEST_F(BoardTest, CutsTextBetweenCharacters) {
+  const Board board = Board::anonymous(header_of(job));
+  board.worker(0).message(std::string(94, 'a') + "é", 0);  // the é would end in byte 96
+  EXPECT_EQ(board.read(1).last_message, std::string(94, 'a'));
+  board.worker(0).error(std::string(300, 'b'));
+  EXPECT_EQ(board.read(1).last_error, std::string(255, 'b'));
+}
+
+TEST_F(BoardTest, MarksARowWhoseWriterDiedInAWrite) {
+  const Board board = Board::create(header_of(job));
+  board.worker(1).step(7);
+  const Segment segment = bytes();
+  row(segment, 2).sequence |= 1U;
+  const ActorRow torn = board.read(2);
+  EXPECT_TRUE(torn.torn);
+  EXPECT_EQ(torn.step, 7U);
+  board.worker(1).state(ActorState::lost);
+  EXPECT_FALSE(board.read(2).torn);
+  EXPECT_EQ(board.read(2).state, ActorState::lost);
+}
+
+TEST_F(BoardTest, NeverShowsHalfAWrite) {
+  const Board board = Board::anonymous(header_of(job));
+  std::atomic<bool> done{false};
+  std::thread writer([&] {
+    for (int i = 0; i < 20000; ++i) {
+      const std::string text(90, static_cast<char>('a' + i % 26));
+      board.worker(0).message(text, static_cast<std::uint64_t>(i % 26));
+    }
+    done = true;
+  });
+  while (!done) {
+    const ActorRow row = board.read(1);
+    if (row.torn || row.last_message.empty()) continue;
+    const auto letter = static_cast<char>('a' + row.mailbox);
+    ASSERT_EQ(row.last_message, std::string(90, letter));
+  }
+  writer.join();
+}
+
+TEST_F(BoardTest, CanBeWrittenNowhere) {
+  const BoardWriter writer;
+  writer.open(ActorKind::worker, 0, -1, 1);
+  writer.enter_collective(1, "barrier");
+  writer.waiting_for(1);
+  writer.leave_collective();
+}
+
+TEST_F(BoardTest, RefusesToBeWrittenThroughAReadOnlyMapping) {
+  Board::create(header_of(job));
+  Board board = Board::open(job, true);
+  expect_error(Errc::invalid_argument, {"read-only"}, [&] { board.set_status(JobStatus::failed); });
+  expect_error(Errc::invalid_argument, {"read-only"}, [&] { board.trainer(); });
+}
+
+TEST_F(BoardTest, RefusesTextThatItWouldHaveToCut) {
+  BoardHeader header = header_of(job);
+  header.name.assign(255, 'n');
+  header.run_dir.assign(1023, 'r');
+  EXPECT_EQ(Board::anonymous(header).header().run_dir, header.run_dir);
+  header.run_dir += 'r';
+  expect_error(Errc::invalid_argument, {job, "run_dir", "1024", "1023", "run.storage_path"},
+               [&] { Board::create(header); });
+  header.run_dir = "/";
+  header.name += 'n';
+  expect_error(Errc::invalid_argument, {job, "name", "256", "255", "run.name"},
+               [&] { Board::anonymous(header); });
+  expect_error(Errc::not_found, {job}, [&] { Board::open(job, true); });
+}
+
+TEST_F(BoardTest, RefusesRowsThatItHasnt) {
+  const Board board = Board::anonymous(header_of(job));
+  expect_error(Errc::invalid_argument, {"chip 2 of 2"}, [&] { board.device(2); });
+  expect_error(Errc::invalid_argument, {"worker -1 of 2"}, [&] { board.worker(-1); });
+  expect_error(Errc::invalid_argument, {"row 5 of 5"}, [&] { board.read(5); });
+}
+
+TEST_F(BoardTest, ListsTheJobsThatHaveOne) {
+  Board::create(header_of(job));
+  const std::vector<std::string> jobs = Board::jobs();
+  EXPECT_NE(std::find(jobs.begin(), jobs.end(), job), jobs.end());
+}
+
+TEST_F(BoardTest, DoesntTakeAChannelForAJob) {
+  const Channel channel = Channel::create({.job = job, .name = "board", .slot_bytes = 64});
+  for (const std::string& name : Board::jobs()) EXPECT_EQ(name.find(job), std::string::npos);
+  EXPECT_EQ(JobMemory::remove(job), 1);
+}
+
+TEST_F(BoardTest, ThrowsNotFoundForAnUnknownJob) {
+  expect_error(Errc::not_found, {job}, [&] { Board::open(job, true); });
+}
+
+TEST_F(BoardTest, ThrowsNotFoundWhileItIsBeingMade) {
+  Board::create(header_of(job));
+  format(bytes()).magic = 0;
+  expect_error(Errc::not_found, {"still being made"}, [&] { Board::open(job, true); });
+}
+
+TEST_F(BoardTest, NamesTheVersionThatItCantRead) {
+  Board::create(header_of(job));
+  format(bytes()).version = 2;
+  expect_error(Errc::version, {"version 2", "version 1"}, [&] { Board::open(job, true); });
+}
+
+TEST_F(BoardTest, RefusesSizesThatDontFitItsMapping) {
+  Board::create(header_of(job));
+  const Segment segment = bytes();
+  const BoardHeaderV1 good = format(segment);
+  const auto expect_corrupt = [&](auto&& damage) {
+    format(segment) = good;
+    damage(format(segment));
+    expect_error(Errc::corrupt, {job}, [&] { Board::open(job, true); });
+  };
+  expect_corrupt([](BoardHeaderV1& header) { header.magic ^= 1U; });
+  expect_corrupt([](BoardHeaderV1& header) { header.num_chips = 100; });
+  expect_corrupt([](BoardHeaderV1& header) { header.num_chips = -1; });
+  expect_corrupt([](BoardHeaderV1& header) { header.num_workers = 0x7fffffff; });
+  expect_corrupt([](BoardHeaderV1& header) { header.num_axes = 17; });
+  expect_corrupt([](BoardHeaderV1& header) { header.row_bytes = 256; });
+  expect_corrupt([](BoardHeaderV1& header) { header.header_bytes = 512; });
+}
+
+TEST_F(BoardTest, RefusesValuesThatNoWriterWrites) {
+  const Board board = Board::create(header_of(job));
+  const Segment segment = bytes();
+  row(segment, 1).state = 200;
+  expect_error(Errc::corrupt, {"row 1"}, [&] { board.read(1); });
+  format(segment).status = 9;
+  expect_error(Errc::corrupt, {"status"}, [&] { board.status(); });
+}
+
+TEST_F(BoardTest, RefusesARowThatSaysItIsAnother) {
+  const Board board = Board::create(header_of(job));
+  const Segment segment = bytes();
+  const int first_device = 1 + board.header().num_workers;
+  const auto expect_corrupt = [&](int index, auto&& damage) {
+    const BoardRowV1 good = row(segment, index);
+    damage(row(segment, index));
+    expect_error(Errc::corrupt, {job, fmt::format("row {}", index)}, [&] { board.read(index); });
+    EXPECT_EQ(board.readable_rows().size(), static_cast<std::size_t>(board.num_rows() - 1));
+    row(segment, index) = good;
+    board.read(index);
+  };
+  expect_corrupt(0, [](BoardRowV1& row) { row.kind = 1; });
+  expect_corrupt(0, [](BoardRowV1& row) { row.worker = 0; });
+  expect_corrupt(1, [](BoardRowV1& row) { row.kind = 2; });
+  expect_corrupt(1, [](BoardRowV1& row) { row.worker = 1; });
+  expect_corrupt(1, [](BoardRowV1& row) { row.chip = 0; });
+  expect_corrupt(first_device, [](BoardRowV1& row) { row.kind = 77; });
+  expect_corrupt(first_device, [](BoardRowV1& row) { row.chip = 1; });
+  expect_corrupt(first_device, [](BoardRowV1& row) { row.chip = 0x7fffffff; });
+  expect_corrupt(first_device, [](BoardRowV1& row) { row.worker = 0x7fffffff; });
+  expect_corrupt(first_device, [](BoardRowV1& row) { row.worker = -2; });
+  expect_corrupt(first_device, [](BoardRowV1& row) { row.waiting_for = 0x7fffffff; });
+  expect_corrupt(first_device, [](BoardRowV1& row) { row.waiting_for = -2; });
+}
+
+TEST_F(BoardTest, HasTheBytesOfVersion1) {
+  Board board = Board::create(header_of(job));
+  board.set_status(JobStatus::running);
+  board.trainer().open(ActorKind::trainer, -1, -1, 4711);
+  board.trainer().state(ActorState::idle);
+  board.worker(1).open(ActorKind::worker, 1, -1, 4713);
+  board.worker(1).message("join", 2);
+  board.worker(1).error("can't find the data");
+  board.device(0).open(ActorKind::device, 0, 0, 4712);
+  board.device(0).step(204);
+  board.device(0).enter_collective(812, "all_reduce 'fc1.weight.grad'");
+  board.device(0).waiting_for(1);
+
+  const Segment segment = bytes();
+  std::string copy(reinterpret_cast<const char*>(segment.data()), segment.capacity());
+  auto* rows = reinterpret_cast<BoardRowV1*>(copy.data() + sizeof(BoardHeaderV1));
+  for (int i = 0; i < board.num_rows(); ++i) rows[i].updated_ns = rows[i].updated_ns == 0 ? 0 : 1;
+  std::memcpy(reinterpret_cast<BoardHeaderV1*>(copy.data())->job,
+              "0123456789abcdef0123456789abcdef", 32);
+  testing::expect_golden("board-v1.bin", copy);
+}
+
+TEST_F(BoardTest, ReadsTheBytesOfVersion1) {
+  const std::string golden = testing::read_golden("board-v1.bin");
+  Segment segment = Segment::create(Board::segment_name(job), golden.size());
+  segment.reserve(0, golden.size());
+  std::memcpy(segment.data(), golden.data(), golden.size());
+  const Board board = Board::open(job, true);
+  EXPECT_EQ(board.header().job, "0123456789abcdef0123456789abcdef");
+  EXPECT_EQ(board.header().axis_names, (std::vector<std::string>{"data", "model"}));
+  EXPECT_EQ(board.status(), JobStatus::running);
+  EXPECT_EQ(board.read(0).state, ActorState::idle);
+  EXPECT_EQ(board.read(1).state, ActorState::absent);
+  EXPECT_EQ(board.read(2).last_error, "can't find the data");
+  EXPECT_EQ(board.read(3).collective_name, "all_reduce 'fc1.weight.grad'");
+  EXPECT_EQ(board.read(3).waiting_for, 1);
+  EXPECT_EQ(board.read(3).step, 204U);
+}
+
+}  // namespace
+}  // namespace weft

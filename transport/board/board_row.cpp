@@ -1,0 +1,210 @@
+#include "transport/board/board_row.hpp"
+
+#include <sched.h>
+
+#include <array>
+#include <ctime>
+
+#include "transport/memory/utf8.hpp"
+
+namespace weft {
+namespace {
+
+using board_format::BoardRowV1;
+
+template <std::size_t N>
+void put_text(std::uint64_t (&words)[N], std::string_view text) {
+  const auto packed = pack_text<N>(text);
+  for (std::size_t i = 0; i < N; ++i) store_field(words[i], packed[i]);
+}
+template <std::size_t N>
+std::string get_text(const std::uint64_t (&words)[N]) {
+  std::array<std::uint64_t, N> packed;
+  for (std::size_t i = 0; i < N; ++i) packed[i] = load_field(words[i]);
+  return as_utf8(unpack_text(packed));
+}
+
+/// Keeps the sequence number odd while it lives. A number left odd by a writer that died is taken
+/// over.
+class RowEdit {
+ public:
+  explicit RowEdit(void* row) : row_(*static_cast<BoardRowV1*>(row)) {
+    store_field(row_.sequence, load_field(row_.sequence) | 1U);
+  }
+  ~RowEdit() { store_field(row_.sequence, load_field(row_.sequence) + 1); }
+  RowEdit(const RowEdit&) = delete;
+  RowEdit& operator=(const RowEdit&) = delete;
+
+  BoardRowV1* operator->() const { return &row_; }
+  void stamp() const {
+    timespec now{};
+    clock_gettime(CLOCK_BOOTTIME, &now);
+    store_field(row_.updated_ns, std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec);
+  }
+
+ private:
+  BoardRowV1& row_;
+};
+
+ActorRow copy_row(const BoardRowV1& row) {
+  ActorRow copy;
+  copy.kind = static_cast<ActorKind>(load_field(row.kind));
+  copy.state = static_cast<ActorState>(load_field(row.state));
+  copy.worker = load_field(row.worker);
+  copy.chip = load_field(row.chip);
+  copy.pid = load_field(row.pid);
+  copy.step = load_field(row.step);
+  copy.mailbox = load_field(row.mailbox);
+  copy.last_message = get_text(row.last_message);
+  copy.last_error = get_text(row.last_error);
+  copy.collective = load_field(row.collective);
+  copy.collective_name = get_text(row.collective_name);
+  copy.in_collective = load_field(row.in_collective) != 0;
+  copy.waiting_for = load_field(row.waiting_for);
+  copy.updated_ns = load_field(row.updated_ns);
+  return copy;
+}
+
+}  // namespace
+
+std::string_view to_string(ActorKind kind) noexcept {
+  switch (kind) {
+    case ActorKind::trainer: return "trainer";
+    case ActorKind::worker: return "worker";
+    case ActorKind::device: return "device";
+  }
+  return "unknown";
+}
+
+std::string_view to_string(ActorState state) noexcept {
+  switch (state) {
+    case ActorState::absent: return "absent";
+    case ActorState::starting: return "starting";
+    case ActorState::joining: return "joining";
+    case ActorState::idle: return "idle";
+    case ActorState::compiling: return "compiling";
+    case ActorState::running: return "running";
+    case ActorState::waiting: return "waiting";
+    case ActorState::ended: return "ended";
+    case ActorState::failed: return "failed";
+    case ActorState::lost: return "lost";
+  }
+  return "unknown";
+}
+
+std::string_view to_string(JobStatus status) noexcept {
+  switch (status) {
+    case JobStatus::starting: return "starting";
+    case JobStatus::running: return "running";
+    case JobStatus::succeeded: return "succeeded";
+    case JobStatus::failed: return "failed";
+  }
+  return "unknown";
+}
+
+void BoardWriter::open(ActorKind kind, int worker, int chip, int pid) const {
+  if (!row_) return;
+  const RowEdit row(row_);
+  store_field(row->kind, static_cast<std::uint8_t>(kind));
+  store_field(row->state, static_cast<std::uint8_t>(ActorState::starting));
+  store_field(row->worker, worker);
+  store_field(row->chip, chip);
+  store_field(row->pid, pid);
+  store_field(row->step, std::uint64_t{0});
+  store_field(row->mailbox, std::uint64_t{0});
+  store_field(row->collective, std::uint64_t{0});
+  store_field(row->in_collective, std::uint8_t{0});
+  store_field(row->waiting_for, -1);
+  put_text(row->collective_name, "");
+  put_text(row->last_message, "");
+  put_text(row->last_error, "");
+  row.stamp();
+}
+
+void BoardWriter::state(ActorState state) const {
+  if (!row_) return;
+  const RowEdit row(row_);
+  store_field(row->state, static_cast<std::uint8_t>(state));
+  row.stamp();
+}
+
+void BoardWriter::step(std::uint64_t step) const {
+  if (!row_) return;
+  const RowEdit row(row_);
+  store_field(row->step, step);
+  row.stamp();
+}
+
+void BoardWriter::message(std::string_view name, std::uint64_t mailbox) const {
+  if (!row_) return;
+  const RowEdit row(row_);
+  put_text(row->last_message, name);
+  store_field(row->mailbox, mailbox);
+  row.stamp();
+}
+
+void BoardWriter::error(std::string_view text) const {
+  if (!row_) return;
+  const RowEdit row(row_);
+  put_text(row->last_error, text);
+  row.stamp();
+}
+
+void BoardWriter::enter_collective(std::uint64_t number, std::string_view name) const {
+  if (!row_) return;
+  const RowEdit row(row_);
+  store_field(row->collective, number);
+  store_field(row->in_collective, std::uint8_t{1});
+  put_text(row->collective_name, name);
+}
+
+void BoardWriter::enter_collective_again(std::uint64_t number) const {
+  if (!row_) return;
+  const RowEdit row(row_);
+  store_field(row->collective, number);
+  store_field(row->in_collective, std::uint8_t{1});
+}
+
+void BoardWriter::waiting_for(int chip) const {
+  if (!row_) return;
+  const RowEdit row(row_);
+  store_field(row->waiting_for, chip);
+  store_field(row->state, static_cast<std::uint8_t>(ActorState::waiting));
+  row.stamp();
+}
+
+void BoardWriter::leave_collective() const {
+  if (!row_) return;
+  const RowEdit row(row_);
+  store_field(row->in_collective, std::uint8_t{0});
+  if (load_field(row->waiting_for) >= 0) {
+    store_field(row->waiting_for, -1);
+    store_field(row->state, static_cast<std::uint8_t>(ActorState::running));
+    row.stamp();
+  }
+}
+
+void init_row(BoardRowV1& row, ActorKind kind, int worker, int chip) {
+  row = {};
+  row.kind = static_cast<std::uint8_t>(kind);
+  row.state = static_cast<std::uint8_t>(ActorState::absent);
+  row.worker = worker;
+  row.chip = chip;
+  row.waiting_for = -1;
+}
+
+ActorRow read_row(const BoardRowV1& row) {
+  constexpr int kTryCount = 100;
+  constexpr int kTryCountBeforeYield = 10;  // a writer is inside for less than a microsecond
+  ActorRow copy;
+  for (int i = 0; i < kTryCount; ++i) {
+    if (i >= kTryCountBeforeYield) sched_yield();
+    const std::uint64_t before = load_field(row.sequence);
+    copy = copy_row(row);
+    copy.torn = before % 2 != 0 || load_field(row.sequence) != before;
+    if (!copy.torn) break;
+  }
+  return copy;
+}
+
+}  // namespace weft

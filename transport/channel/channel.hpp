@@ -1,0 +1,143 @@
+#pragma once
+/// Channel: frames from one writer to one reader on this host, in place in shared memory. For what
+/// isn't a collective: loading, rescue, resharding between meshes.
+///
+/// loan -> fill in place -> publish -> receive -> read in place -> release. Nothing is copied, and
+/// the frames arrive in order. There are as many frames under way as slots; a writer that finds
+/// none waits for the reader. The slot released last is loaned next: it is still in the cache.
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "transport/channel/channel_format.hpp"
+#include "transport/channel/channel_port.hpp"
+#include "transport/job/job_memory.hpp"
+#include "transport/memory/segment.hpp"
+#include "transport/memory/wait.hpp"
+
+namespace weft {
+
+struct ChannelOptions {
+  std::string job = {};   ///< 32 hex digits
+  std::string name = {};  ///< 1 to 64 of a-z A-Z 0-9 _ .
+  int slot_count = 3;     ///< 1 to kSlotCountMax
+  /// Of the largest frame; rounded up to a multiple of 64. For shard frames: shard_layout().
+  std::size_t slot_bytes = 0;
+};
+
+/// The memory of a channel. Thread-safe; outlives its writer and its reader, and isn't moved then.
+class Channel {
+ public:
+  /// "weft-<job>-channel-<name>", which JobMemory::remove(job) removes.
+  static std::string segment_name(std::string_view job, std::string_view name);
+
+  /// Reserves all slots. Throws invalid_argument, no_space, or io if the name is taken.
+  static Channel create(const ChannelOptions& options);
+  /// Throws not_found, version or corrupt: every size and count is checked against the mapping.
+  static Channel open(std::string_view job, std::string_view name);
+  /// For threads; job and name are for messages.
+  static Channel anonymous(const ChannelOptions& options);
+
+  std::uint32_t slot_count() const { return slot_count_; }
+  std::size_t slot_bytes() const { return slot_bytes_; }
+
+  /// For the ports.
+  const Segment& segment() const { return segment_; }
+  const std::string& label() const { return label_; }  ///< "channel 'rescue' of job 12ab..."
+  ChannelSide& side(ChannelRole role) const;
+  /// slot_count() + 1 words.
+  ChannelWord* lane(ChannelRole sender) const;
+  std::byte* slot(std::uint32_t index) const;
+
+ private:
+  Channel(Segment segment, std::string label);
+
+  Segment segment_;
+  std::string label_;
+  // As they were when the channel was opened: what the peer writes to the header later is not read.
+  std::uint32_t slot_count_;
+  std::uint64_t slot_bytes_;
+};
+
+/// The writer of a channel: one in the channel's life, used by one thread at a time. Throws what
+/// ChannelPort throws.
+class ChannelWriter {
+ public:
+  /// `job`, if any: its abort ends the waits. Throws invalid_argument where the channel has or had
+  /// another writer.
+  ChannelWriter(Channel& channel, WaitPolicy policy, const JobMemory* job = nullptr);
+
+  /// Room for the next frame, at a multiple of 64, with whatever was there before; waits for a
+  /// slot. A loan that wasn't published is taken back. Throws invalid_argument for more than
+  /// slot_bytes() or after close().
+  std::span<std::byte> loan(std::size_t bytes);
+  /// The same without waiting: absent if no slot is free.
+  std::optional<std::span<std::byte>> try_loan(std::size_t bytes);
+  /// Gives the loaned frame to the reader. Wait-free. Throws invalid_argument without a loan.
+  void publish();
+  /// No frame follows. A writer that is destroyed without it is lost to the reader. Wait-free.
+  void close() noexcept;
+
+  /// Frames published.
+  std::uint64_t count() const { return port_.sent(); }
+
+ private:
+  ChannelPort port_;
+  std::vector<std::uint32_t> free_;          ///< in the order of release
+  std::optional<std::size_t> loaned_bytes_;  ///< in the last of them
+};
+
+class ChannelReader;
+
+/// Movable owner of a received frame; releases its slot. Must not outlive its reader.
+class ChannelFrame {
+ public:
+  ChannelFrame(ChannelFrame&& other) noexcept;
+  ChannelFrame& operator=(ChannelFrame&& other) noexcept;
+  ~ChannelFrame();
+
+  /// At a multiple of 64. For view_shard_frame(), or for read_shard_frame() where the payload's
+  /// checksum is wanted as well.
+  std::span<const std::byte> bytes() const { return bytes_; }
+  /// Counted from 1.
+  std::uint64_t number() const { return number_; }
+
+ private:
+  friend class ChannelReader;
+  ChannelFrame() = default;
+
+  ChannelPort* port_ = nullptr;
+  std::uint32_t slot_ = 0;
+  std::uint64_t number_ = 0;
+  std::span<const std::byte> bytes_;
+};
+
+/// The reader of a channel: one in the channel's life, used by one thread at a time. Throws what
+/// ChannelPort throws. When it is destroyed the writer has lost its reader.
+class ChannelReader {
+ public:
+  /// See ChannelWriter.
+  ChannelReader(Channel& channel, WaitPolicy policy, const JobMemory* job = nullptr)
+      : port_(channel, ChannelRole::reader, policy, job) {}
+
+  /// The next frame; waits for it. Absent: the writer has closed and every frame was received.
+  /// Several may be held, and released in any order.
+  std::optional<ChannelFrame> receive();
+  /// The same without waiting: absent also if there is none yet.
+  std::optional<ChannelFrame> try_receive();
+  /// The writer has closed and every frame was received.
+  bool ended() const { return port_.peer_end() == ChannelEnd::closed; }
+
+  /// Frames received.
+  std::uint64_t count() const { return port_.taken(); }
+
+ private:
+  ChannelPort port_;
+};
+
+}  // namespace weft

@@ -1,0 +1,87 @@
+#include "transport/collectives/call_record.hpp"
+
+#include <cstring>
+#include <vector>
+
+#include <fmt/ranges.h>
+
+#include "transport/memory/text_words.hpp"
+
+namespace weft {
+namespace {
+
+/// The axes that the atoms are of; for a part of an axis "data:1", which of its atoms.
+std::vector<std::string> axes_of(AtomList atoms, const Mesh& mesh) {
+  std::vector<std::string> axes;
+  for (int i = 0; i < atoms.size();) {
+    const Atom atom = atoms[i];
+    if (atom == 0 || atom > mesh.num_atoms()) return {"unknown atoms"};
+    const int axis = mesh.atom_axis(atom);
+    const std::string& name = mesh.axis_names()[static_cast<std::size_t>(axis)];
+    const AtomList whole = mesh.axis_atoms(axis);
+    if (whole.is_prefix_of(atoms.suffix_from(i))) {
+      axes.push_back(name);
+      i += whole.size();
+    } else {
+      axes.push_back(fmt::format("{}:{}", name, atom - whole[0]));
+      ++i;
+    }
+  }
+  return axes;
+}
+
+}  // namespace
+
+void write_record(CallRecord& record, std::uint64_t number, const CallWords& words,
+                  std::uint64_t signature, std::string_view name) noexcept {
+  const auto name_words = pack_text<CallRecord::kNameWordCount>(name);
+  record.number.store(number, std::memory_order_release);
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    record.words[i].store(words[i], std::memory_order_relaxed);
+  }
+  for (std::size_t i = 0; i < name_words.size(); ++i) {
+    record.name[i].store(name_words[i], std::memory_order_relaxed);
+  }
+  record.signature.store(signature, std::memory_order_relaxed);
+}
+
+void renew_record(CallRecord& record, std::uint64_t number, std::uint64_t signature) noexcept {
+  record.number.store(number, std::memory_order_release);
+  record.signature.store(signature, std::memory_order_relaxed);
+}
+
+std::optional<RecordedCall> read_record(const CallRecord& record) {
+  RecordedCall call;
+  call.number = record.number.load(std::memory_order_acquire);
+  if (call.number == 0) return call;
+  for (std::size_t i = 0; i < call.words.size(); ++i) {
+    call.words[i] = record.words[i].load(std::memory_order_relaxed);
+  }
+  std::array<std::uint64_t, CallRecord::kNameWordCount> name;
+  for (std::size_t i = 0; i < name.size(); ++i) {
+    name[i] = record.name[i].load(std::memory_order_relaxed);
+  }
+  call.name = unpack_text(name);
+  const std::uint64_t signature = record.signature.load(std::memory_order_relaxed);
+  if (signature != signature_of(call.number, digest_of(call.words))) return std::nullopt;
+  return call;
+}
+
+std::string to_string(const RecordedCall& call, const Mesh& mesh) {
+  if (call.number == 0) return "no collective yet";
+  const DecodedCall decoded = decode(call.words);
+  std::string text = fmt::format("{} #{} '{}' over {{{}}}", to_string(decoded.kind), call.number,
+                                 call.name, fmt::join(axes_of(decoded.atoms, mesh), ", "));
+  if (decoded.kind == CollectiveKind::barrier) return text;
+  text += ": ";
+  if (decoded.kind == CollectiveKind::all_reduce ||
+      decoded.kind == CollectiveKind::reduce_scatter) {
+    text += fmt::format("{} ", to_string(decoded.reduce));
+  }
+  text += fmt::format("{} {} x {}, offset {} to {}", to_string(decoded.dtype), decoded.outer,
+                      decoded.count, decoded.source, decoded.destination);
+  if (decoded.details != 0) text += fmt::format(", details {:016x}", decoded.details);
+  return text;
+}
+
+}  // namespace weft

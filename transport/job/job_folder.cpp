@@ -1,0 +1,149 @@
+#include "transport/job/job_folder.hpp"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <utility>
+
+#include <weft/error.hpp>
+
+#include "transport/job/job_memory.hpp"
+
+namespace weft {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// "/<id>/control" and the end of the string.
+constexpr std::size_t kPlaceInRoot = 1 + kJobIdLength + 8 + 1;
+
+bool is_private_folder(const std::string& path) {
+  struct stat found {};
+  return ::lstat(path.c_str(), &found) == 0 && S_ISDIR(found.st_mode) &&
+         found.st_uid == ::geteuid() && (found.st_mode & 077) == 0;
+}
+
+std::string root_in_tmp() { return fmt::format("/tmp/weft-{}", ::geteuid()); }
+
+/// "" where the variable isn't set to a folder.
+std::string root_in_runtime() {
+  const char* runtime = std::getenv("XDG_RUNTIME_DIR");
+  return runtime != nullptr && *runtime == '/' ? std::string(runtime) + "/weft" : "";
+}
+
+}  // namespace
+
+bool is_job_id(std::string_view text) noexcept {
+  return text.size() == kJobIdLength && text.find_first_not_of("0123456789abcdef") == text.npos;
+}
+
+void make_private_folder(const std::string& path) {
+  if (::mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) {
+    fail(Errc::io, "can't make the control folder {}: {}", path, std::strerror(errno));
+  }
+  if (is_private_folder(path)) return;
+  fail(Errc::io,
+       "the control folder {} is not a folder of this user with mode 0700: remove it, or set "
+       "XDG_RUNTIME_DIR to a folder of your own",
+       path);
+}
+
+std::string make_control_root() {
+  const std::string runtime = root_in_runtime();
+  if (!runtime.empty() && runtime.size() + kPlaceInRoot < sizeof(sockaddr_un::sun_path)) {
+    try {
+      make_private_folder(runtime);
+      return runtime;
+    } catch (const Error&) {
+    }
+  }
+  make_private_folder(root_in_tmp());
+  return root_in_tmp();
+}
+
+std::vector<std::string> control_roots() {
+  std::vector<std::string> roots;
+  for (const std::string& root :
+       {root_in_runtime(), fmt::format("/run/user/{}/weft", ::geteuid()), root_in_tmp()}) {
+    std::error_code ignored;
+    const bool known = std::ranges::any_of(
+        roots, [&](const std::string& other) { return fs::equivalent(root, other, ignored); });
+    if (is_private_folder(root) && !known) roots.push_back(root);
+  }
+  return roots;
+}
+
+std::vector<std::string> jobs_in(const std::string& root) {
+  std::vector<std::string> jobs;
+  std::error_code unreadable;
+  for (fs::directory_iterator entry(root, unreadable), end; !unreadable && entry != end;
+       entry.increment(unreadable)) {
+    const fs::path name = entry->path().filename();
+    if (is_job_id(name.stem().string()) && (name.extension() == ".lock" || !name.has_extension())) {
+      jobs.push_back(name.stem().string());
+    }
+  }
+  std::ranges::sort(jobs);
+  jobs.erase(std::unique(jobs.begin(), jobs.end()), jobs.end());
+  return jobs;
+}
+
+JobLock JobLock::lock(const std::string& path, int operation) {
+  for (;;) {
+    JobLock held;
+    held.descriptor_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (held.descriptor_ < 0)
+      fail(Errc::io, "can't open the lock {}: {}", path, std::strerror(errno));
+    if (::flock(held.descriptor_, operation) != 0) return {};
+    struct stat found {};
+    // A sweeper may have removed the file between open and lock.
+    if (::fstat(held.descriptor_, &found) == 0 && found.st_nlink > 0) return held;
+  }
+}
+
+JobLock JobLock::take(const std::string& root, const std::string& job) {
+  return lock(lock_in(root, job), LOCK_EX);
+}
+
+JobLock JobLock::try_take(const std::string& root, const std::string& job) {
+  return lock(lock_in(root, job), LOCK_EX | LOCK_NB);
+}
+
+JobLock::JobLock(JobLock&& other) noexcept : descriptor_(std::exchange(other.descriptor_, -1)) {}
+
+JobLock& JobLock::operator=(JobLock&& other) noexcept {
+  std::swap(descriptor_, other.descriptor_);
+  return *this;
+}
+
+JobLock::~JobLock() {
+  if (descriptor_ >= 0) ::close(descriptor_);
+}
+
+void remove_job(const std::string& root, const std::string& job) {
+  JobMemory::remove(job);
+  std::error_code ignored;
+  fs::remove_all(folder_in(root, job), ignored);
+  fs::remove(lock_in(root, job), ignored);
+}
+
+void sweep_dead_jobs(const std::string& root) {
+  for (const std::string& job : jobs_in(root)) {
+    // One whose folder is there without a lock has none to hold.
+    if (::access(lock_in(root, job).c_str(), F_OK) != 0) continue;
+    try {
+      if (const JobLock lock = JobLock::try_take(root, job)) remove_job(root, job);
+    } catch (const Error&) {
+    }
+  }
+}
+
+}  // namespace weft

@@ -1,0 +1,211 @@
+#include "transport/job/remains.hpp"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <ctime>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <optional>
+
+#include <weft/error.hpp>
+
+#include "transport/board/board.hpp"
+#include "transport/job/job_folder.hpp"
+#include "transport/memory/segment.hpp"
+
+namespace weft {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kFolder = "/dev/shm/";
+constexpr std::string_view kPrefix = "weft-";
+
+/// The job of "weft-<job>-..."; "" where that is something else's name.
+std::string job_of(std::string_view segment) {
+  if (!segment.starts_with(kPrefix)) return {};
+  const std::string_view job = segment.substr(kPrefix.size(), kJobIdLength);
+  const std::string_view rest = segment.substr(kPrefix.size() + job.size());
+  return is_job_id(job) && rest.starts_with('-') ? std::string(job) : std::string();
+}
+
+/// Of each job a process that has one of its segments open or mapped, of those that may be seen.
+std::map<std::string, int> processes_by_job() {
+  std::map<std::string, int> processes;
+  const auto note = [&](std::string_view path, int pid) {
+    const auto at = path.find(kFolder);
+    if (at == path.npos) return;
+    if (const std::string job = job_of(path.substr(at + kFolder.size())); !job.empty()) {
+      processes.emplace(job, pid);
+    }
+  };
+  std::error_code ignored;
+  for (const auto& process : fs::directory_iterator("/proc", ignored)) {
+    const std::string name = process.path().filename().string();
+    if (name.find_first_not_of("0123456789") != name.npos) continue;
+    const int pid = std::stoi(name);
+    std::ifstream maps(process.path() / "maps");
+    for (std::string line; std::getline(maps, line);) note(line, pid);
+    std::error_code unseen;
+    for (fs::directory_iterator open(process.path() / "fd", unseen), end; !unseen && open != end;
+         open.increment(unseen)) {
+      std::error_code closed;
+      note(fs::read_symlink(open->path(), closed).string(), pid);
+    }
+  }
+  return processes;
+}
+
+/// The root in which a process holds the job's lock.
+std::optional<std::string> locked_in(const JobRemains& remains) {
+  for (const std::string& root : remains.roots) {
+    if (::access(lock_in(root, remains.job).c_str(), F_OK) != 0) continue;
+    if (!JobLock::try_take(root, remains.job)) return root;
+  }
+  return {};
+}
+
+/// A board that can't be read says nothing.
+bool board_is_held(const std::string& job) {
+  try {
+    return Board::is_held(job);
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+/// Seconds since the youngest of what the job has was last changed.
+std::int64_t age_s(const JobRemains& remains) {
+  std::int64_t youngest = 0;
+  const auto look = [&](const std::string& path) {
+    struct stat status {};
+    if (::lstat(path.c_str(), &status) == 0) {
+      youngest = std::max<std::int64_t>(youngest, status.st_mtim.tv_sec);
+    }
+  };
+  for (const std::string& name : remains.segments) look(std::string(kFolder) + name);
+  for (const std::string& root : remains.roots) look(folder_in(root, remains.job));
+  return std::time(nullptr) - youngest;
+}
+
+bool has_lock_file(const JobRemains& remains) {
+  return std::ranges::any_of(remains.roots, [&](const std::string& root) {
+    return ::access(lock_in(root, remains.job).c_str(), F_OK) == 0;
+  });
+}
+
+void judge(JobRemains& remains, const std::map<std::string, int>& processes) {
+  remains.life = JobLife::alive;
+  const auto process = processes.find(remains.job);
+  std::optional<std::string> root;
+  std::string no_lock;
+  try {
+    root = locked_in(remains);
+  } catch (const Error& e) {
+    no_lock = e.what();
+  }
+  if (root) {
+    remains.why = fmt::format("{} is locked", lock_in(*root, remains.job));
+  } else if (board_is_held(remains.job)) {
+    remains.why = "its board is locked";
+  } else if (process != processes.end()) {
+    remains.why = fmt::format("process {} has its memory open", process->second);
+  } else if (!no_lock.empty()) {
+    remains.life = JobLife::unknown;
+    remains.why = fmt::format("{}: see what that is, and remove it", no_lock);
+  } else if (const auto age = age_s(remains); !has_lock_file(remains) && age < kStartingSeconds) {
+    remains.life = JobLife::starting;
+    remains.why = fmt::format("nobody holds it, but it has changed {} s ago", age);
+  } else {
+    remains.life = JobLife::dead;
+    remains.why = "nobody holds its lock, and no process has its memory open";
+  }
+}
+
+/// Those that there are; absent where one can't be had.
+std::optional<std::vector<JobLock>> take_locks(const JobRemains& remains) {
+  std::vector<JobLock> locks;
+  for (const std::string& root : remains.roots) {
+    if (::access(lock_in(root, remains.job).c_str(), F_OK) != 0) continue;
+    try {
+      locks.push_back(JobLock::try_take(root, remains.job));
+    } catch (const Error&) {
+      return {};
+    }
+    if (!locks.back()) return {};
+  }
+  return locks;
+}
+
+std::map<std::string, JobRemains> find_unjudged() {
+  std::map<std::string, JobRemains> found;
+  const auto of = [&](const std::string& job) -> JobRemains& {
+    JobRemains& remains = found[job];
+    remains.job = job;
+    return remains;
+  };
+  for (const std::string& name : Segment::list(kPrefix)) {
+    const std::string job = job_of(name);
+    if (job.empty()) continue;
+    JobRemains& remains = of(job);
+    remains.segments.push_back(name);
+    struct stat status {};
+    if (::lstat((std::string(kFolder) + name).c_str(), &status) == 0) {
+      remains.bytes += static_cast<std::uint64_t>(status.st_blocks) * 512;
+    }
+  }
+  for (const std::string& root : control_roots()) {
+    for (const std::string& job : jobs_in(root)) of(job).roots.push_back(root);
+  }
+  return found;
+}
+
+}  // namespace
+
+std::string_view to_string(JobLife life) noexcept {
+  switch (life) {
+    case JobLife::alive: return "alive";
+    case JobLife::starting: return "starting";
+    case JobLife::dead: return "dead";
+    case JobLife::unknown: return "unknown";
+  }
+  return "?";
+}
+
+std::vector<JobRemains> find_remains() {
+  auto found = find_unjudged();
+  const auto processes = processes_by_job();
+  std::vector<JobRemains> all;
+  for (auto& [job, remains] : found) {
+    judge(remains, processes);
+    all.push_back(std::move(remains));
+  }
+  return all;
+}
+
+std::vector<std::string> remove_remains(const JobRemains& remains) {
+  JobRemains now = remains;
+  judge(now, processes_by_job());
+  if (now.life == JobLife::dead) {
+    if (const auto locks = take_locks(now)) {
+      for (const std::string& name : now.segments) Segment::remove(name);
+      for (const std::string& root : now.roots) remove_job(root, now.job);
+    }
+  }
+  std::vector<std::string> left;
+  const auto look = [&](const std::string& path) {
+    struct stat status {};
+    if (::lstat(path.c_str(), &status) == 0) left.push_back(path);
+  };
+  for (const std::string& name : now.segments) look(std::string(kFolder) + name);
+  for (const std::string& root : now.roots) {
+    look(folder_in(root, now.job));
+    look(lock_in(root, now.job));
+  }
+  return left;
+}
+
+}  // namespace weft

@@ -1,0 +1,36 @@
+#pragma once
+/// LifeLock: tells others that a process is alive, by the kernel's word.
+
+#include <cstdint>
+#include <optional>
+
+#include "transport/memory/segment.hpp"
+
+namespace weft {
+
+/// Movable owner of a lock on one byte of a segment's file (an open file description lock). The
+/// kernel lets go of it when the owner is destroyed or its process ends, however it ends. A child
+/// forked from the process holds it too, until it calls exec or ends.
+class LifeLock {
+ public:
+  /// Absent: another holds the byte. Throws io where the system refuses.
+  static std::optional<LifeLock> take(const Segment& segment, std::uint32_t byte);
+
+  /// Whether anybody holds the byte, without taking it. Throws io.
+  static bool is_held(const Segment& segment, std::uint32_t byte);
+
+  LifeLock(LifeLock&& other) noexcept;
+  LifeLock& operator=(LifeLock&& other) noexcept;
+  ~LifeLock();
+
+  /// Whether another owner holds the byte of the same segment, in this process or another. Throws
+  /// io.
+  bool another_holds(std::uint32_t byte) const;
+
+ private:
+  explicit LifeLock(int descriptor) : descriptor_(descriptor) {}
+
+  int descriptor_;
+};
+
+}  // namespace weft

@@ -1,0 +1,120 @@
+/// Included once by each file that compiles the loops for an instruction set. See reduce_loops.hpp.
+
+#include "transport/reduce/reduce_elements.hpp"
+#include "transport/reduce/reduce_loops.hpp"
+
+namespace weft {
+namespace {
+
+template <typename Element, typename Kind>
+struct Loop {
+  using Stored = Vector<typename Element::Stored, Element::kLanes>;
+  using Combined = Vector<typename Element::Combined, Element::kLanes>;
+  static constexpr std::size_t kBytes = sizeof(Stored);
+  /// Arenas begin on a page each, so all operands of an element fall into one set of the first
+  /// cache. More than these don't fit there, and are read in longer runs one by one.
+  static constexpr std::size_t kFewSources = 4;
+
+  template <std::size_t bytes = kBytes>
+  static Combined load(const std::byte* from) {
+    Stored values{};
+    __builtin_memcpy(&values, from, bytes);
+    return Element::widen(values);
+  }
+
+  template <std::size_t bytes = kBytes>
+  static void store(std::byte* to, Combined result) {
+    const Stored values = Element::narrow(result);
+    __builtin_memcpy(to, &values, bytes);
+  }
+
+  /// `vectors` vectors of `bytes` each, at `at` bytes from where the operands begin. The results
+  /// stay in registers, or if there are more in the first-level cache, until all sources are in.
+  /// Less than whole vectors have a size that the compiler knows: copies of other sizes are calls.
+  template <int vectors, std::size_t bytes = kBytes>
+  [[gnu::always_inline]] static inline void block(const ReduceArgs& args, std::size_t at) {
+    Combined results[vectors];
+    const std::byte* first = args.sources[0] + args.source_offset + at;
+#pragma GCC unroll 8
+    for (int v = 0; v < vectors; ++v) results[v] = load<bytes>(first + v * bytes);
+    for (std::size_t q = 1; q < args.num_sources; ++q) {
+      const std::byte* source = args.sources[q] + args.source_offset + at;
+#pragma GCC unroll 8
+      for (int v = 0; v < vectors; ++v) {
+        results[v] = Kind::combine(results[v], load<bytes>(source + v * bytes));
+      }
+    }
+    for (std::size_t q = 0; q < args.num_destinations; ++q) {
+      std::byte* destination = args.destinations[q] + args.destination_offset + at;
+#pragma GCC unroll 8
+      for (int v = 0; v < vectors; ++v) store<bytes>(destination + v * bytes, results[v]);
+    }
+  }
+
+  /// The last `bytes`, less than twice `part_bytes`.
+  template <std::size_t part_bytes>
+  [[gnu::always_inline]] static inline void rest(const ReduceArgs& args, std::size_t at,
+                                                 std::size_t bytes) {
+    if (bytes >= part_bytes) {
+      block<1, part_bytes>(args, at);
+      at += part_bytes;
+      bytes -= part_bytes;
+    }
+    if constexpr (part_bytes > sizeof(typename Element::Stored)) {
+      if (bytes != 0) rest<part_bytes / 2>(args, at, bytes);
+    }
+  }
+
+  template <int vectors>
+  [[gnu::always_inline]] static inline void all(const ReduceArgs args) {
+    const std::size_t bytes = args.count * sizeof(typename Element::Stored);
+    std::size_t at = 0;
+    for (; bytes - at >= vectors * kBytes; at += vectors * kBytes) block<vectors>(args, at);
+    for (; bytes - at >= kBytes; at += kBytes) block<1>(args, at);
+    if (at != bytes) rest<kBytes / 2>(args, at, bytes - at);
+  }
+
+  /// Two chips are the most frequent case: their addresses stay in registers. Else the stores,
+  /// which may alias anything, would have them loaded again each time.
+  template <std::size_t num_destinations>
+  static void run_pair(const ReduceArgs& args) {
+    std::byte* const sources[] = {args.sources[0] + args.source_offset,
+                                  args.sources[1] + args.source_offset};
+    std::byte* destinations[num_destinations];
+    for (std::size_t q = 0; q < num_destinations; ++q) {
+      destinations[q] = args.destinations[q] + args.destination_offset;
+    }
+    all<4>({.sources = sources,
+            .num_sources = 2,
+            .source_offset = 0,
+            .destinations = destinations,
+            .num_destinations = num_destinations,
+            .destination_offset = 0,
+            .count = args.count});
+  }
+
+  static void run(const ReduceArgs& args) {
+    if (args.num_sources > kFewSources) return all<32>(args);
+    if (args.num_sources != 2 || args.num_destinations > 2) return all<4>(args);
+    args.num_destinations == 2 ? run_pair<2>(args) : run_pair<1>(args);
+  }
+};
+
+template <typename Element>
+constexpr ReduceLoops loops_of() {
+  return {&Loop<Element, Add<Element>>::run, &Loop<Element, Max<Element>>::run,
+          &Loop<Element, Min<Element>>::run};
+}
+
+constexpr ReduceTable reduce_table() {
+  return {.pred = loops_of<Plain<std::uint8_t>>(),
+          .i32 = loops_of<Plain<std::int32_t>>(),
+          .u32 = loops_of<Plain<std::uint32_t>>(),
+          .i64 = loops_of<Plain<std::int64_t>>(),
+          .bf16 = loops_of<Bf16>(),
+          .f32 = loops_of<Plain<float>>(),
+          .f64 = loops_of<Plain<double>>()};
+}
+
+}  // namespace
+}  // namespace weft

@@ -1,7 +1,0 @@
-#include <weft/transport/reduce_kernel.hpp>
-
-namespace weft {
-
-const ReduceTable kPortableReduce = reduce_table();
-
-}  // namespace weft

@@ -1,0 +1,96 @@
+#include "transport/state/commits.hpp"
+
+#include <sched.h>
+
+#include <algorithm>
+#include <limits>
+#include <optional>
+
+#include <weft/error.hpp>
+
+#include "transport/job/control_format.hpp"
+
+namespace weft {
+
+Commits::Commits(const JobMemory& memory, const Mesh& mesh, int position, BoardWriter board,
+                 WaitPolicy policy)
+    : memory_(&memory), chip_(mesh.device_at(position)), board_(board), policy_(policy) {
+  for (int i = 1; i < mesh.size(); ++i) {
+    peers_.push_back(mesh.device_at(static_cast<int>((position + i) % mesh.size())));
+  }
+}
+
+void Commits::commit(std::uint64_t step) {
+  CommitLine& line = memory_->commit_line(chip_);
+  if (line.step.load(std::memory_order_relaxed) >= step) return;
+  line.step.store(step, std::memory_order_release);
+  light_fence();
+  if (line.sleepers.load(std::memory_order_relaxed) == 0) return;
+  line.woken.fetch_add(1, std::memory_order_seq_cst);
+  wake_all(line.woken);
+}
+
+/// Commits only grow: who was seen needn't be looked at again.
+bool Commits::all_reached(std::uint64_t step) {
+  if (target_ != step) {
+    target_ = step;
+    reached_ = 0;
+  }
+  for (; reached_ < peers_.size(); ++reached_) {
+    const CommitLine& line = memory_->commit_line(peers_[reached_]);
+    if (line.step.load(std::memory_order_acquire) < step) return false;
+  }
+  return true;
+}
+
+bool Commits::reached(std::uint64_t step) {
+  if (all_reached(step)) return true;
+  if (memory_->aborted()) {
+    fail(Errc::peer_lost, "{}; chip {} waited for chip {} to begin step {}",
+         memory_->abort_reason(), chip_, peers_[reached_], step + 1);
+  }
+  return false;
+}
+
+void Commits::wait(std::uint64_t step) {
+  for (int i = 0; i < policy_.spins && !all_reached(step); ++i) pause_cpu();
+  std::optional<Clock::time_point> since;
+  while (!reached(step)) {
+    const Clock::time_point now = Clock::now();
+    if (!since) since = now;
+    board_.waiting_for(peers_[reached_]);
+    const Clock::duration waited = now - *since;
+    if (waited >= policy_.deadline) {
+      fail(Errc::timeout, "chip {} waited {:.3f} s for chip {} to begin step {}", chip_,
+           std::chrono::duration<double>(waited).count(), peers_[reached_], step + 1);
+    }
+    if (waited < policy_.yield_for) {
+      sched_yield();
+    } else {
+      sleep(step, policy_.deadline - waited);
+    }
+  }
+  if (since) board_.leave_collective();
+}
+
+/// On the chip that is missing; the fences are those of communicator.cpp, number 6.
+void Commits::sleep(std::uint64_t step, Clock::duration longest) {
+  CommitLine& line = memory_->commit_line(peers_[reached_]);
+  line.sleepers.fetch_add(1, std::memory_order_seq_cst);
+  const std::uint32_t woken = line.woken.load(std::memory_order_seq_cst);
+  heavy_fence();
+  if (line.step.load(std::memory_order_acquire) < step) {
+    sleep_on(line.woken, woken, std::min<std::chrono::nanoseconds>(kSleepSlice, longest));
+  }
+  line.sleepers.fetch_sub(1, std::memory_order_relaxed);
+}
+
+std::uint64_t common_step(const JobMemory& memory) {
+  std::uint64_t least = std::numeric_limits<std::uint64_t>::max();
+  for (int chip = 0; chip < memory.num_chips(); ++chip) {
+    least = std::min(least, memory.commit_line(chip).step.load(std::memory_order_acquire));
+  }
+  return least;
+}
+
+}  // namespace weft
