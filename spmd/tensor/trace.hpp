@@ -74,7 +74,6 @@ class Trace {
   /// An input that the loss depends on and that was computed from one of `wrt` before something was
   /// read; null if there is none.
   const TensorNode* cut_from(std::span<const NodePtr> wrt, ValueId loss) const;
-
   /// u32 words that no other call gives, by the thread's seed, the runtime's step and the number of
   /// calls that the step has made before.
   ValueId random_bits(const Shape& shape, const std::source_location& loc);

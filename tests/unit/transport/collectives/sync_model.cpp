@@ -1,4 +1,4 @@
-#include "tests/unit/transport/sync_model.hpp"
+#include "tests/unit/transport/collectives/sync_model.hpp"
 
 #include <array>
 #include <cstring>

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "tests/unit/transport/sync_model.hpp"
+#include "tests/unit/transport/collectives/sync_model.hpp"
 
 namespace weft::testing {
 namespace {
