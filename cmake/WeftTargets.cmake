@@ -6,6 +6,8 @@ set(CMAKE_CXX_EXTENSIONS OFF)
 include(${CMAKE_CURRENT_LIST_DIR}/WeftAddWorker.cmake)
 
 add_library(weft_options INTERFACE)
+# Within the tree, headers are "floor/room/name.hpp"; those for programs are <weft/name.hpp>.
+target_include_directories(weft_options INTERFACE ${PROJECT_SOURCE_DIR})
 target_compile_options(weft_options INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wconversion)
 if(WEFT_WERROR)
   target_compile_options(weft_options INTERFACE -Werror)
@@ -30,11 +32,9 @@ function(weft_library name)
   add_library(weft::${name} ALIAS weft_${name})
   set_target_properties(weft_${name} PROPERTIES EXPORT_NAME ${name} POSITION_INDEPENDENT_CODE ON)
   target_compile_features(weft_${name} PUBLIC cxx_std_20)
-  # Public headers are <weft/...>; what is within the tree is "floor/room/...", and not installed.
-  target_include_directories(weft_${name}
-    PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>
-      $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>
-    PRIVATE ${PROJECT_SOURCE_DIR})
+  target_include_directories(weft_${name} PUBLIC
+    $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>
+    $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
   target_link_libraries(weft_${name} PUBLIC ${arg_LIBRARIES} PRIVATE ${arg_PRIVATE_LIBRARIES}
     $<BUILD_INTERFACE:weft_options>)
   install(TARGETS weft_${name} EXPORT weft)
@@ -45,7 +45,6 @@ endfunction()
 function(weft_program name)
   cmake_parse_arguments(arg "" "" "SOURCES;LIBRARIES" ${ARGN})
   add_executable(${name} ${arg_SOURCES})
-  target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR})
   target_link_libraries(${name} PRIVATE ${arg_LIBRARIES} weft_options)
 endfunction()
 

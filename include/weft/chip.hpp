@@ -11,6 +11,7 @@
 
 #include <weft/element.hpp>
 #include <weft/error.hpp>
+#include <weft/mesh.hpp>
 #include <weft/partition_spec.hpp>
 
 namespace weft {
