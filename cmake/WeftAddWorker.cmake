@@ -14,7 +14,7 @@ function(weft_add_worker app)
   file(CONFIGURE OUTPUT ${main} CONTENT
 "#include <cstdio>
 
-#include <weft/actors/job/worker_main.hpp>
+#include <weft/loop.hpp>
 
 int main(int argc, char** argv) {
   weft::worker_main(argc, argv);

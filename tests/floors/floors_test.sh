@@ -10,12 +10,15 @@ failed=0
 # tree FILE CONTENT: a tree without a fault, but for the file.
 tree() {
   rm -rf "${work:?}/tree"
-  mkdir -p "$work"/tree/{spmd/mesh,transport,actors/device/kernels,examples,tests}
+  mkdir -p "$work"/tree/{include/weft,spmd/mesh,spmd/tensor,transport/board,actors/device/cpu/onednn}
+  mkdir -p "$work"/tree/{examples,tests}
   cd "$work/tree"
-  printf '#include <vector>\n#include <fmt/format.h>\n#include <weft/spmd/mesh/b.hpp>\n' >spmd/a.cpp
-  printf '#include <unistd.h>\n#include <boost/interprocess/x.hpp>\n' >transport/a.cpp
+  printf '#include <vector>\n' >include/weft/mesh.hpp
+  printf '#include <weft/mesh.hpp>\n#include <nlohmann/json.hpp>\n' >include/weft/job.hpp
+  printf '#include <fmt/format.h>\n#include <weft/mesh.hpp>\n#include "spmd/mesh/b.hpp"\n' >spmd/tensor/a.cpp
+  printf '#include <unistd.h>\n#include <boost/interprocess/x.hpp>\n' >transport/board/a.cpp
   printf '#include <caf/all.hpp>\ncaf::actor x;\n' >actors/device/device_actor.cpp
-  printf '#include <oneapi/dnnl/dnnl.hpp>\n' >actors/device/kernels/dot.cpp
+  printf '#include <oneapi/dnnl/dnnl.hpp>\n' >actors/device/cpu/onednn/dot.cpp
   printf 'int x;\n%.0s' {1..500} >tests/long_test.cpp
   mkdir -p "$(dirname "$1")"
   printf "$2" >"$1"
@@ -34,30 +37,50 @@ refuses() {
   fi
 }
 
-tree spmd/c.hpp 'int x;\n'
+tree spmd/mesh/c.hpp 'int x;\n'
 "$floors" "$work/tree" || failed=1
 
-refuses spmd/c.hpp '#include <weft/transport/board.hpp>\n' '1: not to be included on the floor spmd/'
-refuses spmd/c.hpp '#include <unistd.h>\n' '1: not to be included on the floor spmd/'
-refuses spmd/c.hpp '\n#include <thread>\n' \
+refuses spmd/mesh/c.hpp '#include "transport/board/board.hpp"\n' \
+  "1: not to be included on the floor spmd/
+spmd/mesh/c.hpp:1: the header is of a later room"
+refuses spmd/mesh/c.hpp '#include <weft/job.hpp>\n' '1: not to be included on the floor spmd/'
+refuses spmd/mesh/c.hpp '#include <unistd.h>\n' '1: not to be included on the floor spmd/'
+refuses spmd/mesh/c.hpp '\n#include <thread>\n' \
   '2: spmd/ holds values: no thread, clock, file or chance'
-refuses transport/c.cpp '#include <weft/actors/log.hpp>\n' \
+refuses spmd/mesh/c.cpp '#include "spmd/tensor/a.hpp"\n' '1: the header is of a later room'
+refuses transport/board/c.cpp '#include <weft/job.hpp>\n' \
   '1: not to be included on the floor transport/'
-refuses actors/c.cpp '#include <weft/tools/weft/plan.hpp>\n' \
+refuses include/weft/ops.hpp '#include "spmd/mesh/b.hpp"\n' \
+  '1: not to be included on the floor include/'
+refuses include/weft/ops.hpp '#include <weft/job.hpp>\n' \
+  '1: a header of the tensor API knows nothing of jobs'
+refuses actors/job/c.cpp '#include "tools/weft/plan.hpp"\n' \
   '1: not to be included on the floor actors/'
 refuses actors/device/device.cpp 'caf::actor x;\n' \
   '1: caf stands only in *_actor.*, messages.* and system.*'
 refuses examples/c.cpp '#include <caf/all.hpp>\n' \
-  '1: caf stands only in *_actor.*, messages.* and system.*'
+  "1: not to be included on the floor examples/
+examples/c.cpp:1: caf stands only in *_actor.*, messages.* and system.*"
 refuses actors/device/c.cpp '#include <oneapi/dnnl/dnnl.hpp>\n' \
-  '1: oneDNN stands only in actors/device/kernels/'
-refuses examples/c.cpp '#include "c.hpp"\n' '1: includes are written <weft/...>'
-refuses spmd/c.hpp "$(printf 'int x;\\n%.0s' {1..151})" '151: a header has at most 150 lines'
-refuses spmd/c.cpp "$(printf 'int x;\\n%.0s' {1..401})" '401: a source has at most 400 lines'
+  '1: oneDNN stands only in actors/device/cpu/onednn/'
+refuses tests/c.cpp '#include "c.hpp"\n' \
+  '1: includes are written <weft/NAME.hpp> or "floor/room/NAME.hpp"'
+refuses tests/c.cpp '#include <weft/mesh/mesh.hpp>\n' \
+  '1: includes are written <weft/NAME.hpp> or "floor/room/NAME.hpp"'
+refuses spmd/mesh/c.hpp "$(printf 'int x;\\n%.0s' {1..151})" '151: a header has at most 150 lines'
+refuses spmd/mesh/c.cpp "$(printf 'int x;\\n%.0s' {1..401})" '401: a source has at most 400 lines'
 refuses tests/c.cpp "// $(printf 'x%.0s' {1..98})\n" '1: a line has at most 100 columns'
 refuses spmd/CMakeLists.txt '\tadd_library(x)\n' '1: no tabs'
 refuses tests/c.cpp '// TODO: all of it\n' '1: what is left to do is done, or is an issue'
 refuses tests/c.cpp '\nstd::this_thread::sleep_for(1s);\n' \
   '2: a test waits for what happens, not for a time'
+
+
+# A room too many, and a header too many in one.
+tree spmd/cellar/c.cpp 'int x;\n'
+[[ $("$floors" "$work/tree") == 'spmd/cellar:1: this room is not in the list of rooms' ]] || failed=1
+tree spmd/mesh/c.cpp 'int x;\n'
+for i in {1..13}; do touch "$work/tree/spmd/mesh/$i.hpp"; done
+[[ $("$floors" "$work/tree") == 'spmd/mesh:13: a room has at most 12 headers' ]] || failed=1
 
 exit "$failed"
