@@ -4,7 +4,6 @@
 
 #include "actors/runtime/state_messages.hpp"
 #include "actors/runtime/worker_runtime.hpp"
-#include "spmd/plan/donate.hpp"
 
 namespace weft {
 namespace {
@@ -21,11 +20,11 @@ bool may_donate(const Binding& binding) {
 }  // namespace
 
 /// No version that a chip keeps is written over.
-std::vector<ChipSet> WorkerRuntime::overwriters(const Program& program) const {
-  const std::vector<bool> donated = donated_updates(program);
+std::vector<ChipSet> WorkerRuntime::overwriters(const Plan& plan) const {
+  const Program& program = plan.program;
   std::vector<ChipSet> overwriters(program.outputs.size());
   for (std::size_t i = 0; i < program.outputs.size(); ++i) {
-    if (!donated[i]) continue;
+    if (!plan.donated[i]) continue;
     const ProgramOutput& output = program.outputs[i];
     const ProgramInput& input = program.inputs[static_cast<std::size_t>(output.updates)];
     overwriters[i] = state_ ? state_->overwriters(input.name, output.sharding)

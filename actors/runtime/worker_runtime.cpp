@@ -195,7 +195,7 @@ const CompileCache::Entry& WorkerRuntime::find_or_compile(const Program& program
              key.to_string(), program.num_ops(), plan->program.num_ops(), plan->temp_bytes,
              1e3 * seconds_since(begin));
   ++programs_;
-  executed_[number] = {.plan = plan, .overwriters = overwriters(plan->program)};
+  executed_[number] = {.plan = plan, .overwriters = overwriters(*plan)};
   return cache_.add(program, key, {number, std::move(plan)});
 }
 

@@ -91,7 +91,7 @@ class WorkerRuntime : public Runtime {
   std::shared_ptr<const Plan> load_or_compile(const Program& program, const Fingerprint& key,
                                               std::uint32_t number);
   void say_unused_axes(const Plan& plan, const RunSite& site);
-  std::vector<ChipSet> overwriters(const Program& program) const;
+  std::vector<ChipSet> overwriters(const Plan& plan) const;
   std::uint32_t find_checked(std::uint32_t program, const RunSite& site);
   void admit(std::uint32_t number, std::string text, const Fingerprint& fingerprint,
              const RunSite& site);

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "spmd/ops/row.hpp"
-#include "spmd/plan/fuse.hpp"
 
 namespace weft {
 namespace {
@@ -24,18 +23,17 @@ std::vector<std::vector<OpId>> readers_of(const Program& program) {
 }
 
 /// The ops that run together with `writer`: of a loop, or it alone.
-FusedLoop loop_of(const std::vector<FusedLoop>& loops, OpId writer) {
-  for (const FusedLoop& loop : loops) {
-    if (loop.first <= writer && writer < loop.first + loop.count) return loop;
+PlanStep loop_of(std::span<const PlanStep> steps, OpId writer) {
+  for (const PlanStep& step : steps) {
+    if (step.kind == StepKind::loop && step.first <= writer && writer < step.end()) return step;
   }
-  return {writer, 1};
+  return {StepKind::compute, writer, 1};
 }
 
 }  // namespace
 
-std::vector<bool> donated_updates(const Program& program) {
+std::vector<bool> donated_updates(const Program& program, std::span<const PlanStep> steps) {
   const std::vector<std::vector<OpId>> readers = readers_of(program);
-  const std::vector<FusedLoop> loops = fused_loops(program);
   std::vector<bool> donated;
   for (const ProgramOutput& output : program.outputs) {
     donated.push_back(false);
@@ -46,7 +44,7 @@ std::vector<bool> donated_updates(const Program& program) {
         !input.sharding.same_layout(output.sharding)) {
       continue;
     }
-    const FusedLoop loop = loop_of(loops, writer);
+    const PlanStep loop = loop_of(steps, writer);
     donated.back() = std::ranges::all_of(readers[input.value], [&](OpId reader) {
       return reader < loop.first || (reader <= writer && is_elementwise(program.kind(reader)));
     });

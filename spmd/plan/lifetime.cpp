@@ -3,8 +3,6 @@
 #include <algorithm>
 
 #include "spmd/ops/row.hpp"
-#include "spmd/plan/bucket.hpp"
-#include "spmd/plan/fuse.hpp"
 
 namespace weft {
 namespace {
@@ -23,9 +21,9 @@ AtomMask readers(const Program& program, ValueId value) {
 }
 
 /// A bucket's operands are read together, and its results are written together, as one range each.
-void join_lifetimes(const Program& program, const Bucket& bucket,
+void join_in_bucket(const Program& program, const PlanStep& bucket,
                     std::vector<Lifetime>& lifetimes) {
-  const OpId last = bucket.first + bucket.count - 1;
+  const OpId last = bucket.end() - 1;
   Lifetime operands{bucket.first, last};
   Lifetime results{bucket.first, last};
   for (OpId op = bucket.first; op <= last; ++op) {
@@ -41,9 +39,8 @@ void join_lifetimes(const Program& program, const Bucket& bucket,
 
 /// The ops of a loop take turns: on its last tile the first still reads, on its first tile the last
 /// already writes. A fill's scalar is read where the fill is.
-void join_lifetimes(const Program& program, const FusedLoop& loop,
-                    std::vector<Lifetime>& lifetimes) {
-  const OpId last = loop.first + loop.count - 1;
+void join_in_loop(const Program& program, const PlanStep& loop, std::vector<Lifetime>& lifetimes) {
+  const OpId last = loop.end() - 1;
   const auto read = [&](ValueId value) {
     lifetimes[value].last = std::max(lifetimes[value].last, last);
   };
@@ -60,14 +57,21 @@ void join_lifetimes(const Program& program, const FusedLoop& loop,
 
 }  // namespace
 
-std::vector<Lifetime> lifetimes_of(const Program& program, const std::vector<Slot>& slots) {
+std::vector<Lifetime> lifetimes_of(const Program& program, std::span<const PlanStep> steps,
+                                   const std::vector<Slot>& slots) {
   std::vector<Lifetime> lifetimes(program.num_values());
   for (OpId op = 0; op < program.num_ops(); ++op) {
     for (const ValueId operand : program.op_operands(op)) lifetimes[operand].last = op;
     lifetimes[program.result(op)] = {op, op};
   }
-  for (const FusedLoop& loop : fused_loops(program)) join_lifetimes(program, loop, lifetimes);
-  for (const Bucket& bucket : buckets(program)) join_lifetimes(program, bucket, lifetimes);
+  for (const PlanStep& step : steps) {
+    if (step.kind == StepKind::loop) join_in_loop(program, step, lifetimes);
+  }
+  for (const PlanStep& step : steps) {
+    if (step.kind == StepKind::collective && program.kind(step.first) == OpKind::all_reduce) {
+      join_in_bucket(program, step, lifetimes);
+    }
+  }
   for (ValueId value = 0; value < program.num_values(); ++value) {
     if (slots[value].place != Place::shared) continue;
     const AtomMask group = readers(program, value);
@@ -84,17 +88,17 @@ bool groups_differ(const Program& program, ValueId a, ValueId b) {
   return readers(program, a) != readers(program, b);
 }
 
-AtomMask final_meeting(const Plan& plan, const Mesh& mesh) {
+bool needs_final_barrier(const Plan& plan, const Mesh& mesh) {
   const Program& program = plan.program;
   const auto is_shared = [&](ValueId value) { return plan.slots[value].place == Place::shared; };
   const AtomMask all = mesh.all_atoms();
   for (OpId op = program.num_ops(); op-- > 0;) {
-    if (meeting_atoms(program, op) == all) return 0;
+    if (meeting_atoms(program, op) == all) return false;
     if (is_shared(program.result(op)) || std::ranges::any_of(program.op_operands(op), is_shared)) {
-      return all;
+      return true;
     }
   }
-  return 0;
+  return false;
 }
 
 std::uint64_t slot_bytes(const TensorType& type) {

@@ -18,9 +18,11 @@ struct Lifetime {
   bool overlaps(const Lifetime& other) const { return first <= other.last && other.first <= last; }
 };
 
-/// One per value. A shared value's group reads it until its chips have met in a collective after
-/// the last op that reads it: the lifetime ends with that, or with the program.
-std::vector<Lifetime> lifetimes_of(const Program& program, const std::vector<Slot>& slots);
+/// One per value of a program that runs in these steps. A shared value's group reads it until its
+/// chips have met in a collective after the last op that reads it: the lifetime ends with that, or
+/// with the program.
+std::vector<Lifetime> lifetimes_of(const Program& program, std::span<const PlanStep> steps,
+                                   const std::vector<Slot>& slots);
 
 /// Of two shared values: whether they are gathered by different groups of chips.
 bool groups_differ(const Program& program, ValueId a, ValueId b);
@@ -34,9 +36,9 @@ inline bool exclude_each_other(const Program& program, const std::vector<Slot>& 
   return slots[a].place == Place::shared && groups_differ(program, a, b);
 }
 
-/// The atoms of all chips if some may still read a shared value when another has ended the program,
-/// so that they must meet before the next; else none.
-AtomMask final_meeting(const Plan& plan, const Mesh& mesh);
+/// Whether some chip may still read a shared value when another has ended the program, so that all
+/// must meet before the next.
+bool needs_final_barrier(const Plan& plan, const Mesh& mesh);
 
 inline constexpr std::uint64_t kSlotAlignment = 64;
 

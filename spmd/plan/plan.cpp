@@ -15,6 +15,7 @@
 #include "spmd/plan/bucket.hpp"
 #include "spmd/plan/fuse.hpp"
 #include "spmd/plan/lifetime.hpp"
+#include "spmd/plan/schedule.hpp"
 #include "spmd/text/text.hpp"
 
 namespace weft {
@@ -119,23 +120,23 @@ class CopyInsertion {
 class Placement {
  public:
   Placement(Plan& plan, Place region)
-      : plan_(plan), lifetimes_(lifetimes_of(plan.program, plan.slots)) {
+      : plan_(plan), lifetimes_(lifetimes_of(plan.program, plan.steps, plan.slots)) {
     const Program& program = plan.program;
     for (ValueId value = 0; value < program.num_values(); ++value) {
       bytes_.push_back(slot_bytes(program.type(value)));
     }
     std::vector<bool> in_bucket(program.num_values(), false);
-    const auto add_range = [&](const Bucket& bucket, auto value_of) {
+    const auto add_range = [&](const PlanStep& bucket, auto value_of) {
       begin_block();
-      for (OpId op = bucket.first; op < bucket.first + bucket.count; ++op) {
+      for (OpId op = bucket.first; op < bucket.end(); ++op) {
         add(value_of(op));
         in_bucket[value_of(op)] = true;
       }
     };
-    for (const Bucket& bucket : buckets(program)) {
-      if (bucket.count == 1 || region != Place::temp) continue;
-      add_range(bucket, [&](OpId op) { return program.op_operands(op)[0]; });
-      add_range(bucket, [&](OpId op) { return program.result(op); });
+    for (const PlanStep& step : plan.steps) {
+      if (step.kind != StepKind::collective || step.count == 1 || region != Place::temp) continue;
+      add_range(step, [&](OpId op) { return program.op_operands(op)[0]; });
+      add_range(step, [&](OpId op) { return program.result(op); });
     }
     for (ValueId value = 0; value < program.num_values(); ++value) {
       if (plan.slots[value].place != region || in_bucket[value]) continue;
@@ -278,6 +279,7 @@ Plan make_plan(const Program& chip_program, const Mesh& mesh,
     plan.slots[plan.program.outputs[i].value] = {Place::output, i};
   }
   share_gathered(plan, options);
+  schedule(plan, mesh);
   Placement temporaries(plan, Place::temp);
   plan.temp_bytes = temporaries.place();
   plan.temp_bytes_bound = temporaries.bound();
@@ -319,7 +321,8 @@ Plan compile(const Program& program, const Mesh& mesh, const PlanOptions& option
     output_types.push_back(program.type(output.value));
   }
   Plan plan = make_plan(chip_program, mesh, input_types, output_types, options);
-  if (observer) observer("plan", to_text(plan.program, mesh) + places_text(plan));
+  if (observer)
+    observer("plan", to_text(plan.program, mesh) + places_text(plan) + steps_text(plan));
   verify(plan, mesh);
   return plan;
 }

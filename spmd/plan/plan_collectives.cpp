@@ -1,7 +1,4 @@
-#include <algorithm>
-
 #include "spmd/ops/row.hpp"
-#include "spmd/plan/bucket.hpp"
 #include "spmd/plan/plan.hpp"
 
 namespace weft {
@@ -64,18 +61,18 @@ std::string origin(const Program& program, ValueId value) {
 std::vector<CollectiveSummary> collectives(const Plan& plan, const Mesh& mesh) {
   const Program& program = plan.program;
   std::vector<CollectiveSummary> summaries;
-  std::vector<OpId> ends(program.num_ops());  // of the bucket that begins here
-  for (const auto [first, count] : buckets(program)) ends[first] = first + count;
-  for (OpId op = 0; op < program.num_ops(); ++op) {
-    if (!is_collective(program.kind(op))) continue;
-    const ValueId operand = program.op_operands(op)[0];
-    const bool grows = program.kind(op) == OpKind::all_gather;
+  for (const PlanStep& step : plan.steps) {
+    if (step.kind != StepKind::collective) continue;
+    const OpKind kind = program.kind(step.first);
+    const ValueId operand = program.op_operands(step.first)[0];
     CollectiveSummary& summary = summaries.emplace_back(CollectiveSummary{
-        program.kind(op), axes_of(mesh, group_atoms(program, op)),
-        program.type(grows ? program.result(op) : operand).bytes(), origin(program, operand)});
-    const OpId end = std::max(ends[op], op + 1);
-    if (end > op + 1) summary.value += fmt::format(" and {} more", end - op - 1);
-    while (op + 1 < end) summary.bytes += program.type(program.result(++op)).bytes();
+        kind, axes_of(mesh, group_atoms(program, step.first)), 0, origin(program, operand)});
+    if (step.count > 1) summary.value += fmt::format(" and {} more", step.count - 1);
+    for (OpId op = step.first; op < step.end(); ++op) {
+      const bool grows = kind == OpKind::all_gather;
+      summary.bytes +=
+          program.type(grows ? program.result(op) : program.op_operands(op)[0]).bytes();
+    }
   }
   return summaries;
 }

@@ -4,10 +4,9 @@
 #include "spmd/ops/row.hpp"
 #include "spmd/ops/verify.hpp"
 #include "spmd/passes/partition.hpp"
-#include "spmd/plan/bucket.hpp"
-#include "spmd/plan/fuse.hpp"
 #include "spmd/plan/lifetime.hpp"
 #include "spmd/plan/plan.hpp"
+#include "spmd/plan/steps_verify.hpp"
 
 namespace weft {
 namespace {
@@ -62,12 +61,11 @@ void check_places(const Plan& plan, const Mesh& mesh) {
     }
     bound[value] = {Place::output, i};
   }
-  const std::vector<bool> tiled = tiled_values(program);
   for (ValueId value = 0; value < program.num_values(); ++value) {
     const Slot& slot = plan.slots[value];
     if (slot.place == Place::tile) {
-      if (tiled[value]) continue;
-      fail(Errc::corrupt, "plan: value %{} has no place, but isn't of one loop alone", value);
+      if (program.defining_op(value) != kNoId && bound[value].place == Place::temp) continue;
+      fail(Errc::corrupt, "plan: value %{} has no place, but is an input or an output", value);
     }
     const bool is_shared = slot.place == Place::shared;
     if (is_shared && !is_gathered(program, value)) {
@@ -109,8 +107,9 @@ void check_collectives(const Plan& plan) {
     for (const ValueId operand : program.op_operands(op)) check(op, operand);
     if (plan.slots[program.result(op)].place != Place::shared) check(op, program.result(op));
   }
-  for (const auto [first, count] : buckets(program)) {
-    for (OpId op = first + 1; op < first + count; ++op) {
+  for (const PlanStep& step : plan.steps) {
+    if (step.kind != StepKind::collective) continue;
+    for (OpId op = step.first + 1; op < step.end(); ++op) {
       check_behind(plan, program.op_operands(op - 1)[0], program.op_operands(op)[0]);
       check_behind(plan, program.result(op - 1), program.result(op));
     }
@@ -173,8 +172,9 @@ void verify(const Plan& plan, const Mesh& mesh) {
   verify(plan.program, mesh);
   check_counts(plan, mesh);
   check_places(plan, mesh);
+  verify_steps(plan, mesh);
   check_collectives(plan);
-  const std::vector<Lifetime> lifetimes = lifetimes_of(plan.program, plan.slots);
+  const std::vector<Lifetime> lifetimes = lifetimes_of(plan.program, plan.steps, plan.slots);
   check_temporaries(plan, lifetimes);
   check_shared(plan, lifetimes);
 }

@@ -27,8 +27,12 @@ std::string_view to_string(CompareDirection direction) noexcept {
 }
 
 std::string_view to_string(OpKind kind) noexcept {
-  const auto number = static_cast<std::size_t>(kind);
-  return number < kNames.size() && !kNames[number].empty() ? kNames[number] : "unknown";
+  const auto number = static_cast<std::uint16_t>(kind);
+  return is_op_kind(number) ? kNames[number] : "unknown";
+}
+
+bool is_op_kind(std::uint16_t number) noexcept {
+  return number < kNames.size() && !kNames[number].empty();
 }
 
 OpKind parse_op_kind(std::string_view name) {

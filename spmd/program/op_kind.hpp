@@ -22,6 +22,8 @@ std::string_view to_string(CompareDirection direction) noexcept;
 
 /// "dot_general".
 std::string_view to_string(OpKind kind) noexcept;
+/// Whether there is an op of this number.
+bool is_op_kind(std::uint16_t number) noexcept;
 /// Throws invalid_argument for an unknown name.
 OpKind parse_op_kind(std::string_view name);
 

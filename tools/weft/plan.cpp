@@ -1,5 +1,6 @@
 #include "tools/weft/plan.hpp"
 
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <vector>
@@ -23,6 +24,16 @@ struct Options {
   std::string file;
   bool json = false;
 };
+
+/// The ops of a step, each kind once, in the order in which they first come.
+std::string ops_of(const Plan& plan, const PlanStep& step) {
+  std::vector<std::string_view> kinds;
+  for (OpId op = step.first; op < step.end(); ++op) {
+    const std::string_view kind = to_string(plan.program.kind(op));
+    if (std::ranges::find(kinds, kind) == kinds.end()) kinds.push_back(kind);
+  }
+  return fmt::format("{}", fmt::join(kinds, ", "));
+}
 
 /// An input or an output, as both are shown.
 struct Boundary {
@@ -86,12 +97,20 @@ Json to_json(const Plan& plan, const Mesh& mesh) {
             {"temp_bytes", plan.temp_bytes},
             {"temp_bytes_bound", plan.temp_bytes_bound},
             {"shared_bytes", plan.shared_bytes},
-            {"collectives", Json::array()}};
+            {"collectives", Json::array()},
+            {"steps", Json::array()},
+            {"held", plan.held}};
   for (const CollectiveSummary& collective : collectives(plan, mesh)) {
     json["collectives"].push_back({{"kind", to_string(collective.kind)},
                                    {"axes", collective.axes},
                                    {"bytes", collective.bytes},
                                    {"of", collective.value}});
+  }
+  for (const PlanStep& step : plan.steps) {
+    json["steps"].push_back({{"kind", to_string(step.kind)},
+                             {"first_op", step.first},
+                             {"ops", step.count},
+                             {"of", ops_of(plan, step)}});
   }
   return json;
 }
@@ -131,6 +150,16 @@ void print(const Plan& plan, const Mesh& mesh) {
                collective.value});
   }
   print(table);
+  Table steps({{"steps"}, {"kind"}, {"ops", Align::right}, {"of"}});
+  for (std::size_t i = 0; i < plan.steps.size(); ++i) {
+    const PlanStep& step = plan.steps[i];
+    steps.add({std::to_string(i), std::string(to_string(step.kind)), std::to_string(step.count),
+               ops_of(plan, step)});
+  }
+  print(steps);
+  for (const std::uint32_t output : plan.held) {
+    fmt::print("output \"{}\" is held until the update_wait\n", plan.program.outputs[output].name);
+  }
 }
 
 }  // namespace

@@ -75,8 +75,10 @@ std::span<const std::byte> open_envelope(const Format& format, std::span<const s
     fail(Errc::corrupt, "{}: doesn't begin with \"{}\"", format.name, format.magic);
   }
   if (prefix.version != format.version) {
-    fail(Errc::version, "{}: version {}; this weft reads version {}", format.name, prefix.version,
-         format.version);
+    const bool is_older = prefix.version < format.version;
+    fail(Errc::version, "{}: version {} of {} weft; this one reads version {}: {}", format.name,
+         prefix.version, is_older ? "an older" : "a newer", format.version,
+         is_older ? "write it again by this one" : "read it by that one");
   }
   if (prefix.body_bytes > std::min<std::size_t>(bytes.size() - sizeof prefix, kBodyBytesMax)) {
     fail(Errc::corrupt, "{}: the body has {} bytes, of which {} are there", format.name,

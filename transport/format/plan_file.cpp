@@ -13,10 +13,9 @@ namespace {
 using flatbuffers::FlatBufferBuilder;
 using flatbuffers::Offset;
 
-static_assert(sizeof(fb::OpKind) == sizeof(OpKind));
-static_assert(static_cast<int>(fb::OpKind::MAX) == static_cast<int>(OpKind::cross_entropy_grad));
 static_assert(static_cast<int>(fb::InputKind::MAX) == static_cast<int>(InputKind::runtime_scalar));
 static_assert(static_cast<int>(fb::Place::MAX) == static_cast<int>(Place::tile));
+static_assert(static_cast<int>(fb::StepKind::MAX) == static_cast<int>(StepKind::update_wait));
 
 Offset<fb::Input> write_input(FlatBufferBuilder& builder, const ProgramInput& input,
                               const TensorType& global) {
@@ -28,11 +27,11 @@ Offset<fb::Input> write_input(FlatBufferBuilder& builder, const ProgramInput& in
 }
 
 Offset<fb::Output> write_output(FlatBufferBuilder& builder, const ProgramOutput& output,
-                                const TensorType& global) {
+                                const TensorType& global, bool donated) {
   const auto name = builder.CreateString(output.name);
   const fb::TensorType type = write_type(global);
   const fb::Sharding sharding = write_sharding(output.sharding);
-  return fb::CreateOutput(builder, output.value, name, &type, &sharding, output.updates);
+  return fb::CreateOutput(builder, output.value, name, &type, &sharding, output.updates, donated);
 }
 
 template <typename From, typename Write>
@@ -104,10 +103,8 @@ void read_values(const fb::Plan& stored, Program& program) {
 }
 
 void read_ops(const fb::Plan& stored, Program& program) {
-  for (const fb::OpKind kind : elements(*stored.op_kinds())) {
-    if (*fb::EnumNameOpKind(kind) == '\0') {
-      refuse("there is no op kind {}", static_cast<int>(kind));
-    }
+  for (const std::uint16_t kind : elements(*stored.op_kinds())) {
+    if (!is_op_kind(kind)) refuse("there is no op kind {}", kind);
     program.op_kinds.push_back(static_cast<OpKind>(kind));
   }
   const std::size_t ops = program.op_kinds.size();
@@ -157,7 +154,29 @@ void read_outputs(const fb::Plan& stored, const Mesh& mesh, Plan& plan) {
          .sharding = read_sharding(*output->sharding(), mesh, kPlanFormat.name),
          .updates = output->updates()});
     plan.output_types.push_back(read_type(*output->type(), kPlanFormat.name));
+    plan.donated.push_back(output->donated());
   }
+}
+
+void read_steps(const fb::Plan& stored, Plan& plan) {
+  const std::size_t ops = plan.program.num_ops();
+  for (const fb::Step& step : elements(*stored.steps())) {
+    if (step.kind() > fb::StepKind::MAX) {
+      refuse("there is no kind of step {}", static_cast<int>(step.kind()));
+    }
+    if (step.first() > ops || step.count() > ops - step.first()) {
+      refuse("a step is of {} ops from {} on, of {}", step.count(), step.first(), ops);
+    }
+    plan.steps.push_back({static_cast<StepKind>(step.kind()), step.first(), step.count()});
+  }
+  for (const fb::TileBuffer& tile : elements(*stored.tiles())) {
+    if (tile.step() >= plan.steps.size() || tile.value() >= plan.program.num_values()) {
+      refuse("tile buffer {} is of value {} in step {}", tile.buffer(), tile.value(), tile.step());
+    }
+    plan.tiles.push_back({tile.step(), tile.value(), tile.buffer()});
+  }
+  plan.held = read_numbers(*stored.held());
+  require_ids("held", plan.held, plan.program.outputs.size());
 }
 
 void read_slots(const fb::Plan& stored, Plan& plan) {
@@ -189,7 +208,8 @@ std::vector<std::byte> encode_plan(const Plan& plan) {
   }
   std::vector<Offset<fb::Output>> outputs;
   for (std::size_t i = 0; i < program.outputs.size(); ++i) {
-    outputs.push_back(write_output(builder, program.outputs[i], plan.output_types.at(i)));
+    outputs.push_back(
+        write_output(builder, program.outputs[i], plan.output_types.at(i), plan.donated.at(i)));
   }
   std::vector<Offset<fb::CustomTarget>> targets;
   for (const CustomTarget& target : program.custom_targets) {
@@ -198,10 +218,16 @@ std::vector<std::byte> encode_plan(const Plan& plan) {
   }
   const auto types = map(program.value_types, write_type);
   const auto kinds =
-      map(program.op_kinds, [](OpKind kind) { return static_cast<fb::OpKind>(kind); });
+      map(program.op_kinds, [](OpKind kind) { return static_cast<std::uint16_t>(kind); });
   const auto constraints = map(program.constraints, write_sharding);
   const auto slots = map(plan.slots, [](const Slot& slot) {
     return fb::Slot(slot.offset, static_cast<fb::Place>(slot.place));
+  });
+  const auto steps = map(plan.steps, [](const PlanStep& step) {
+    return fb::Step(step.first, step.count, static_cast<fb::StepKind>(step.kind));
+  });
+  const auto tiles = map(plan.tiles, [](const TileBuffer& tile) {
+    return fb::TileBuffer(tile.step, tile.value, tile.buffer);
   });
   const std::span pool(reinterpret_cast<const std::uint8_t*>(program.const_pool.data()),
                        program.const_pool.size());
@@ -223,13 +249,16 @@ std::vector<std::byte> encode_plan(const Plan& plan) {
   const auto locs = builder.CreateVectorOfStrings(program.locs);
   const auto input_list = builder.CreateVector(inputs);
   const auto output_list = builder.CreateVector(outputs);
+  const auto step_list = builder.CreateVectorOfStructs(steps);
+  const auto tile_list = builder.CreateVectorOfStructs(tiles);
+  const auto held = builder.CreateVector(plan.held);
   const auto target_list = targets.empty() ? 0 : builder.CreateVector(targets);
   fb::FinishPlanBuffer(
-      builder,
-      fb::CreatePlan(builder, mesh_shape, axis_names, value_types, value_ops, slot_list, op_kinds,
-                     operand_begin, operands, results, attr_begin, attrs, op_locs, const_pool,
-                     constraint_list, locs, input_list, output_list, plan.temp_bytes,
-                     plan.temp_bytes_bound, plan.shared_bytes, target_list));
+      builder, fb::CreatePlan(builder, mesh_shape, axis_names, value_types, value_ops, slot_list,
+                              op_kinds, operand_begin, operands, results, attr_begin, attrs,
+                              op_locs, const_pool, constraint_list, locs, input_list, output_list,
+                              plan.temp_bytes, plan.temp_bytes_bound, plan.shared_bytes,
+                              target_list, step_list, tile_list, held));
   return make_envelope(kPlanFormat, body_of(builder));
 }
 
@@ -260,6 +289,7 @@ Plan decode_plan(std::span<const std::byte> bytes) {
   read_inputs(stored, mesh, plan);
   read_outputs(stored, mesh, plan);
   read_slots(stored, plan);
+  read_steps(stored, plan);
   return plan;
 }
 

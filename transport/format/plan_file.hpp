@@ -2,6 +2,8 @@
 /// Plan file: a plan as `WEFT_DUMP_TO` writes it and `weft plan` reads it.
 ///
 ///   plan file = envelope(Plan)           (schema/plan.fbs)
+///
+/// Version 1 had no steps, and is refused: a program that runs again writes its plans anew.
 
 #include <cstddef>
 #include <span>
@@ -12,7 +14,7 @@
 
 namespace weft {
 
-inline constexpr Format kPlanFormat{"plan file", "weftplan", 1};
+inline constexpr Format kPlanFormat{"plan file", "weftplan", 2};
 /// A mesh read from a file has at most so many chips.
 inline constexpr std::int64_t kPlanChipCountMax = 1 << 16;
 /// A file that is larger isn't read.

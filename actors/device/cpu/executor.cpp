@@ -31,7 +31,7 @@ struct Executor::State {
   Buffers buffers{};
   RunCommit commit{};
   std::vector<kernels::KernelArgs> loop_args{};  ///< of the loop that runs, at its tile
-  kernels::AlignedBuffer held{LoadedPlan::kHeldBytes};
+  kernels::AlignedBuffer held{kHeldBytesMax};
   bool holds = false;                 ///< some outputs are in `held` instead of in their places
   std::vector<std::byte*> outputs{};  ///< where they are
   std::size_t next = 0;               ///< step of the plan

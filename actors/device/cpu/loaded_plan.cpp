@@ -1,15 +1,13 @@
 #include "actors/device/cpu/loaded_plan.hpp"
 
 #include <algorithm>
-#include <limits>
 #include <map>
 #include <utility>
 
 #include "actors/device/cpu/kernels/anomaly.hpp"
 #include "spmd/ops/row.hpp"
-#include "spmd/plan/bucket.hpp"
-#include "spmd/plan/fuse.hpp"
 #include "spmd/plan/lifetime.hpp"
+#include "spmd/plan/schedule.hpp"
 #include "spmd/program/permute.hpp"
 
 namespace weft {
@@ -52,26 +50,24 @@ class PlanLoader {
         program_(plan.program),
         chip_(chip),
         shared_begin_(shared_begin),
-        checks_(checks) {
-    for (const Slot& slot : plan.slots) tiled_.push_back(slot.place == Place::tile);
-  }
+        checks_(checks) {}
 
-  CollectiveCall collective_call(OpId op) const;
-  /// All of the bucket's operands, what lies between them included.
-  CollectiveCall bucket_call(const Bucket& bucket) const;
+  /// All operands of a bucket, with the alignment's bytes between them.
+  CollectiveCall collective_call(const PlanStep& step) const;
   LoadedPlan::Step compute_step(OpId op) const;
-  LoadedPlan::Loop loop(const FusedLoop& fused) const;
-  bool is_tiled(ValueId value) const { return tiled_[value]; }
+  /// Of the step of this number.
+  LoadedPlan::Loop loop(std::size_t step) const;
   /// Where the chip finds a value.
   LoadedPlan::Operand operand(ValueId value) const;
 
  private:
+  CollectiveCall collective_call(OpId op) const;
+
   const Plan& plan_;
   const Program& program_;
   const kernels::ChipContext& chip_;
   std::uint64_t shared_begin_;
   bool checks_;
-  std::vector<bool> tiled_;  // by value
 };
 
 LoadedPlan::Operand PlanLoader::operand(ValueId value) const {
@@ -133,9 +129,10 @@ CollectiveCall PlanLoader::collective_call(OpId op) const {
   return call;
 }
 
-CollectiveCall PlanLoader::bucket_call(const Bucket& bucket) const {
-  CollectiveCall call = collective_call(bucket.first);
-  const CollectiveCall last = collective_call(bucket.first + bucket.count - 1);
+CollectiveCall PlanLoader::collective_call(const PlanStep& step) const {
+  CollectiveCall call = collective_call(step.first);
+  if (step.count == 1) return call;
+  const CollectiveCall last = collective_call(step.end() - 1);
   call.count =
       static_cast<std::int64_t>(last.source - call.source) / byte_size(call.dtype) + last.count;
   return call;
@@ -152,33 +149,37 @@ LoadedPlan::Step PlanLoader::compute_step(OpId op) const {
   return step;
 }
 
-LoadedPlan::Loop PlanLoader::loop(const FusedLoop& fused) const {
+LoadedPlan::Loop PlanLoader::loop(std::size_t number) const {
+  const PlanStep& fused = plan_.steps[number];
   LoadedPlan::Loop loop;
   loop.num_elements = program_.type(program_.result(fused.first)).num_elements();
-  const std::map<ValueId, std::uint32_t> buffers = tile_buffers(program_, fused, tiled_);
   const auto tile_bytes = [&](ValueId value) {
     return static_cast<std::uint64_t>(LoadedPlan::kTileSize *
                                       byte_size(program_.type(value).dtype));
   };
+  const std::span<const TileBuffer> tiles = tile_buffers_of(plan_, number);
   std::uint64_t buffer_bytes = 0;
-  for (const auto& [value, buffer] : buffers) {
-    buffer_bytes = std::max(buffer_bytes, tile_bytes(value));
+  for (const TileBuffer& tile : tiles)
+    buffer_bytes = std::max(buffer_bytes, tile_bytes(tile.value));
+  std::map<ValueId, std::uint64_t> offsets;  // in the scratch memory
+  for (const TileBuffer& tile : tiles) {
+    offsets[tile.value] = tile.buffer * buffer_bytes;
+    loop.scratch_bytes = std::max(loop.scratch_bytes, offsets[tile.value] + buffer_bytes);
   }
   const auto place = [&](ValueId value, LoadedPlan::Operand& operand) {
-    if (tiled_[value]) {
-      operand.offset = buffers.at(value) * buffer_bytes;
-      loop.scratch_bytes = std::max(loop.scratch_bytes, operand.offset + buffer_bytes);
+    if (operand.place == Place::tile) {
+      operand.offset = offsets.at(value);
     } else {
       operand.tile_bytes = tile_bytes(value);
     }
   };
-  for (const auto& [value, buffer] : buffers) {
+  for (const auto& [value, offset] : offsets) {
     const OpId maker = program_.defining_op(value);
     if (!program_.is_fill(maker)) continue;
     loop.fills.push_back(compute_step(maker));
     place(value, loop.fills.back().result);
   }
-  for (OpId op = fused.first; op < fused.first + fused.count; ++op) {
+  for (OpId op = fused.first; op < fused.end(); ++op) {
     if (!is_elementwise(program_.kind(op))) continue;
     LoadedPlan::Step& step = loop.steps.emplace_back(compute_step(op));
     const auto operands = program_.op_operands(op);
@@ -186,39 +187,6 @@ LoadedPlan::Loop PlanLoader::loop(const FusedLoop& fused) const {
     place(program_.result(op), step.result);
   }
   return loop;
-}
-
-/// A step writes the next version of a parameter or of optimizer state.
-struct Update {
-  std::size_t step = 0;
-  std::size_t output = 0;
-  std::size_t bytes = 0;
-};
-
-/// Behind the collectives nobody waits: by them, all chips have come as far. So what an optimizer
-/// counts before it has any gradient is held back until then.
-void place_wait(LoadedPlan& loaded, const std::vector<Update>& updates) {
-  loaded.first_update = updates.empty() ? std::numeric_limits<std::size_t>::max()  // never
-                                        : loaded.steps.size();
-  std::size_t last_call = 0;
-  for (std::size_t step = 0; step < loaded.steps.size(); ++step) {
-    if (loaded.steps[step].call >= 0) last_call = step;
-  }
-  std::size_t held = 0;
-  for (const Update& update : updates) {
-    if (update.step >= last_call || held + update.bytes > LoadedPlan::kHeldBytes) {
-      loaded.first_update = update.step;
-      break;
-    }
-    loaded.held.push_back({update.output, held, update.bytes});
-    held += (update.bytes + 63) / 64 * 64;
-  }
-  // What the step at the wait writes is in place at once.
-  std::erase_if(loaded.held, [&](const LoadedPlan::Held& output) {
-    return std::ranges::any_of(updates, [&](const Update& update) {
-      return update.output == output.output && update.step >= loaded.first_update;
-    });
-  });
 }
 
 }  // namespace
@@ -241,56 +209,41 @@ LoadedPlan load_plan(const Plan& plan, const kernels::ChipContext& chip, Communi
     loaded.steps.push_back({.call = static_cast<std::int32_t>(loaded.calls.size())});
     loaded.calls.push_back(communicator.prepare(call));
   };
-  std::vector<Update> updates;
-  const auto note_update = [&](const LoadedPlan::Operand& result) {
-    if (result.place != Place::output || program.outputs[result.offset].updates < 0) return;
-    const std::int64_t bytes = program.type(program.outputs[result.offset].value).bytes();
-    updates.push_back({loaded.steps.size() - 1, result.offset, static_cast<std::size_t>(bytes)});
-  };
-  const auto add_step = [&](OpId op) {
-    loaded.steps.push_back(loader.compute_step(op));
-    note_update(loaded.steps.back().result);
-    loaded.scratch_bytes = std::max(loaded.scratch_bytes, loaded.steps.back().kernel.scratch_bytes);
-  };
-  const auto add_loop = [&](const FusedLoop& fused) {
-    for (OpId op = fused.first; op < fused.first + fused.count; ++op) {
-      const bool is_stored = !loader.is_tiled(program.result(op));
-      if (program.is_fill(op) && is_stored) add_step(op);
-    }
-    loaded.steps.push_back({.loop = static_cast<std::int32_t>(loaded.loops.size())});
-    loaded.loops.push_back(loader.loop(fused));
-    for (const LoadedPlan::Step& step : loaded.loops.back().steps) note_update(step.result);
-    loaded.scratch_bytes = std::max(loaded.scratch_bytes, loaded.loops.back().scratch_bytes);
-  };
-  const std::vector<Bucket> all_reduces = buckets(program);
-  const std::vector<FusedLoop> loops = fused_loops(program);
-  auto bucket = all_reduces.begin();
-  auto loop = loops.begin();
-  for (OpId op = 0; op < program.num_ops(); ++op) {
-    if (is_collective(program.kind(op))) {
-      CollectiveCall call;
-      if (program.kind(op) == OpKind::all_reduce) {
-        call = loader.bucket_call(*bucket);
-        op = bucket->first + bucket->count - 1;
-        ++bucket;
-      } else {
-        call = loader.collective_call(op);
+  auto summary = summaries.begin();
+  for (std::size_t i = 0; i < plan.steps.size(); ++i) {
+    const PlanStep& step = plan.steps[i];
+    switch (step.kind) {
+      case StepKind::compute:
+        loaded.steps.push_back(loader.compute_step(step.first));
+        loaded.scratch_bytes =
+            std::max(loaded.scratch_bytes, loaded.steps.back().kernel.scratch_bytes);
+        break;
+      case StepKind::loop:
+        loaded.steps.push_back({.loop = static_cast<std::int32_t>(loaded.loops.size())});
+        loaded.loops.push_back(loader.loop(i));
+        loaded.scratch_bytes = std::max(loaded.scratch_bytes, loaded.loops.back().scratch_bytes);
+        break;
+      case StepKind::collective: {
+        CollectiveCall call = loader.collective_call(step);
+        call.name = (summary++)->value;
+        if (call.shared) {
+          loaded.shared_in.push_back(loader.operand(program.result(step.first)).chip);
+        }
+        add_call(call);
+        break;
       }
-      call.name = summaries.at(loaded.calls.size()).value;
-      if (call.shared) loaded.shared_in.push_back(loader.operand(program.result(op)).chip);
-      add_call(call);
-    } else if (is_elementwise(program.kind(op))) {
-      add_loop(*loop);
-      op = loop->first + loop->count - 1;
-      ++loop;
-    } else if (!loader.is_tiled(program.result(op))) {
-      add_step(op);
+      case StepKind::barrier:
+        add_call({.atoms = mesh.list(mesh.all_atoms()), .name = "shared values are read"});
+        break;
+      case StepKind::update_wait: loaded.first_update = loaded.steps.size(); break;
     }
   }
-  if (const AtomMask all = final_meeting(plan, mesh); all != 0) {
-    add_call({.atoms = mesh.list(all), .name = "shared values are read"});
+  std::size_t held_bytes = 0;
+  for (const std::uint32_t output : plan.held) {
+    const TensorType& type = program.type(program.outputs[output].value);
+    loaded.held.push_back({output, held_bytes, static_cast<std::size_t>(type.bytes())});
+    held_bytes += slot_bytes(type);
   }
-  place_wait(loaded, updates);
   return loaded;
 }
 

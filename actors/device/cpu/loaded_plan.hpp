@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <vector>
 
 #include "actors/device/cpu/executor.hpp"
@@ -38,23 +39,21 @@ struct LoadedPlan {
   /// Elements of a tile: 2 KiB of f32, so that some ten of them lie in a core's nearest cache.
   static constexpr std::int64_t kTileSize = 512;
 
-  /// An output that steps before the wait write: until then it lies in the executor's memory.
+  /// An output of Plan::held: until the update_wait it lies in the executor's memory.
   struct Held {
     std::size_t output = 0;
     std::size_t offset = 0;  ///< in that memory
     std::size_t bytes = 0;
   };
-  /// Of a plan's held outputs; more is not worth the copy.
-  static constexpr std::size_t kHeldBytes = 4096;
-
   std::vector<Step> steps;
   std::vector<PreparedCall> calls;
   std::vector<Loop> loops;
   std::size_t scratch_bytes = 0;
   std::vector<int> shared_in;  ///< chips to whose arenas this one stores what it shares
-  /// Before this step, or after them all where it is their number, the chip waits until it may
-  /// write what updates an input; held outputs go to their places then.
-  std::size_t first_update = 0;
+  /// The plan's update_wait stands before this step, or after them all where it is their number;
+  /// kNever: the plan has none.
+  std::size_t first_update = kNever;
+  static constexpr std::size_t kNever = std::numeric_limits<std::size_t>::max();
   std::vector<Held> held;
   std::size_t num_inputs = 0;
   std::size_t num_outputs = 0;

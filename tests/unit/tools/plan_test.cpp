@@ -33,11 +33,11 @@ std::string output_of(const std::vector<std::string>& args) {
 std::string golden_file(const char* name) { return testing::golden_path(name).string(); }
 
 TEST(PlanCommand, ShowsMeshShardingsMemoryAndCollectives) {
-  testing::expect_golden("weft-plan.txt", output_of({golden_file("plan-v1.bin")}));
+  testing::expect_golden("weft-plan.txt", output_of({golden_file("plan-v2.bin")}));
 }
 
 TEST(PlanCommand, SaysTheSameAsJson) {
-  testing::expect_golden("weft-plan.json", output_of({golden_file("plan-v1.bin"), "--json"}));
+  testing::expect_golden("weft-plan.json", output_of({golden_file("plan-v2.bin"), "--json"}));
 }
 
 TEST(PlanCommand, RefusesAnotherFile) {

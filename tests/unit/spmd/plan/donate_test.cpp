@@ -1,8 +1,7 @@
-#include "spmd/plan/donate.hpp"
-
 #include <gtest/gtest.h>
 
 #include "spmd/ops/builder.hpp"
+#include "tests/support/scheduled.hpp"
 
 namespace weft {
 namespace {
@@ -16,7 +15,7 @@ class Donate : public ::testing::Test {
   bool donated(ValueId update) {
     program_.outputs.clear();
     program_.add_output(update, "x", {}, 0);
-    return donated_updates(program_).at(0);
+    return testing::scheduled(program_).donated.at(0);
   }
 
   Program program_;
@@ -57,13 +56,13 @@ TEST_F(Donate, AFillIsMadeByEachLoopThatReadsIt) {
   add(x_, filled);
   program_.outputs.clear();
   program_.add_output(update, "s", {}, 1);
-  EXPECT_FALSE(donated_updates(program_).at(0));
+  EXPECT_FALSE(testing::scheduled(program_).donated.at(0));
 }
 
 TEST_F(Donate, NothingIsWhatUpdatesNothingOrIsAnInput) {
   program_.add_output(add(x_, x_), "y", {});
   program_.add_output(x_, "x", {}, 0);
-  EXPECT_EQ(donated_updates(program_), std::vector<bool>(2, false));
+  EXPECT_EQ(testing::scheduled(program_).donated, std::vector<bool>(2, false));
 }
 
 }  // namespace

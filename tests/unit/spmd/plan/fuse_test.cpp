@@ -4,6 +4,7 @@
 
 #include "spmd/ops/builder.hpp"
 #include "spmd/plan/lifetime.hpp"
+#include "tests/support/scheduled.hpp"
 
 namespace weft {
 namespace {
@@ -90,7 +91,8 @@ TEST_F(Fuse, WhatALoopReadsOrMakesLivesThroughAllOfIt) {
   const ValueId z = add(y, all);      // 3
   output(sum(y));                     // 4
   output(sum(z));                     // 5
-  const auto lifetimes = lifetimes_of(program_, std::vector<Slot>(program_.num_values()));
+  const Plan plan = testing::scheduled(program_);
+  const auto lifetimes = lifetimes_of(plan.program, plan.steps, plan.slots);
   EXPECT_EQ(lifetimes[x_].last, 3U);
   EXPECT_EQ(lifetimes[total].last, 3U);
   EXPECT_EQ(lifetimes[y].first, 2U);

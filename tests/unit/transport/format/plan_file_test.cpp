@@ -67,24 +67,29 @@ TEST(PlanFile, KeepsWhatACustomCallCalls) {
   EXPECT_EQ(fingerprint(read.program), fingerprint(plan.program));
 }
 
-TEST(PlanFile, BytesAreThoseOfVersionOne) {
-  expect_golden("plan-v1.bin", as_text(encode_plan(sample_plan())));
+TEST(PlanFile, BytesAreThoseOfVersionTwo) {
+  expect_golden("plan-v2.bin", as_text(encode_plan(sample_plan())));
 }
 
-TEST(PlanFile, ReadsVersionOne) {
-  const std::string golden = read_golden("plan-v1.bin");
+TEST(PlanFile, ReadsVersionTwo) {
+  const std::string golden = read_golden("plan-v2.bin");
   const Plan plan = decode_plan(AlignedCopy(std::as_bytes(std::span(golden))).bytes());
-  EXPECT_EQ(fingerprint(plan.program), fingerprint(sample_plan().program));
+  const Plan expected = sample_plan();
+  EXPECT_NO_THROW(verify(plan, mesh_of(plan)));
+  EXPECT_EQ(fingerprint(plan.program), fingerprint(expected.program));
+  EXPECT_EQ(plan.steps, expected.steps);
+  EXPECT_EQ(plan.tiles, expected.tiles);
+  EXPECT_EQ(plan.held, expected.held);
+  EXPECT_EQ(plan.donated, expected.donated);
 }
 
-TEST(PlanFile, SchemaNamesEveryOpKindAsTheProgramDoes) {
-  for (const fb::OpKind kind : fb::EnumValuesOpKind()) {
-    EXPECT_EQ(fb::EnumNameOpKind(kind), to_string(static_cast<OpKind>(kind)));
-  }
-  for (int kind = 0; kind <= static_cast<int>(fb::OpKind::MAX); ++kind) {
-    const bool in_program = to_string(static_cast<OpKind>(kind)) != "unknown";
-    EXPECT_EQ(*fb::EnumNameOpKind(static_cast<fb::OpKind>(kind)) != '\0', in_program) << kind;
-  }
+/// It had no steps.
+TEST(PlanFile, RefusesVersionOneAndSaysWhatToDo) {
+  const std::string golden = read_golden("plan-v1.bin");
+  const AlignedCopy copy(std::as_bytes(std::span(golden)));
+  testing::expect_error(Errc::version,
+                        {"plan file", "version 1 of an older weft", "version 2", "write it again"},
+                        [&] { decode_plan(copy.bytes()); });
 }
 
 TEST(PlanFile, RefusesEveryTruncation) {
@@ -124,7 +129,13 @@ TEST(PlanFile, RefusesWhatIsOutOfRange) {
   expect_refused_for("place 5", [](Plan& p) { p.slots[0].place = Place(5); });
   expect_refused_for("a slot at 64 of 0", [](Plan& p) { p.slots[4] = {Place::shared, 64}; });
   expect_refused_for("a slot at 2 of 2", [](Plan& p) { p.slots[0].offset = 2; });
-  expect_refused_for("a slot at 256 of 192", [](Plan& p) { p.slots[2].offset = 256; });
+  expect_refused_for("a slot at 256 of 128", [](Plan& p) { p.slots[2].offset = 256; });
+  expect_refused_for("kind of step 5", [](Plan& p) { p.steps[0].kind = StepKind(5); });
+  expect_refused_for("3 ops from 3 on, of 5", [](Plan& p) { p.steps[4].count = 3; });
+  expect_refused_for("1 ops from 6 on, of 5", [](Plan& p) { p.steps[0].first = 6; });
+  expect_refused_for("in step 5", [](Plan& p) { p.tiles[0].step = 5; });
+  expect_refused_for("of value 7", [](Plan& p) { p.tiles[0].value = 7; });
+  expect_refused_for("held has 1, of 1", [](Plan& p) { p.held = {1}; });
 }
 
 TEST(PlanFile, RefusesAShardingThatIsNotOfItsMesh) {

@@ -38,10 +38,17 @@ inline Plan sample_plan() {
   plan.slots[local] = {Place::temp, 0};
   plan.slots[sum] = {Place::temp, 64};
   plan.slots[half] = {Place::temp, 0};
-  plan.slots[scaled] = {Place::temp, 128};
   plan.slots[updated] = {Place::output, 0};
-  plan.temp_bytes = 192;
-  plan.temp_bytes_bound = 192;
+  plan.slots[scaled] = {Place::tile, 0};
+  plan.steps = {{StepKind::compute, 0, 1},
+                {StepKind::collective, 1, 1},
+                {StepKind::compute, 2, 1},
+                {StepKind::update_wait, 0, 0},
+                {StepKind::loop, 3, 2}};
+  plan.tiles = {{4, scaled, 0}};
+  plan.donated = {true};
+  plan.temp_bytes = 128;
+  plan.temp_bytes_bound = 128;
   plan.mesh_shape = mesh.shape();
   plan.axis_names = mesh.axis_names();
   return plan;

@@ -1,0 +1,177 @@
+#include "spmd/plan/schedule.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "spmd/ops/row.hpp"
+#include "spmd/plan/bucket.hpp"
+#include "spmd/plan/donate.hpp"
+#include "spmd/plan/fuse.hpp"
+#include "spmd/plan/lifetime.hpp"
+
+namespace weft {
+namespace {
+
+class Scheduling {
+ public:
+  explicit Scheduling(Plan& plan) : plan_(plan), program_(plan.program) {
+    for (const Slot& slot : plan.slots) tiled_.push_back(slot.place == Place::tile);
+  }
+
+  void run(const Mesh& mesh) {
+    const std::vector<Bucket> all_reduces = buckets(program_);
+    const std::vector<FusedLoop> loops = fused_loops(program_);
+    auto bucket = all_reduces.begin();
+    auto loop = loops.begin();
+    OpId op = 0;
+    while (op < program_.num_ops()) {
+      const OpKind kind = program_.kind(op);
+      if (kind == OpKind::all_reduce) {
+        plan_.steps.push_back({StepKind::collective, bucket->first, bucket->count});
+        ++bucket;
+      } else if (is_collective(kind)) {
+        plan_.steps.push_back({StepKind::collective, op, 1});
+      } else if (is_elementwise(kind)) {
+        add_loop(*loop);
+        op = loop->first + loop->count;
+        ++loop;
+        continue;
+      } else if (!tiled_[program_.result(op)]) {
+        plan_.steps.push_back({StepKind::compute, op, 1});
+      } else {
+        ++op;  // a fill that its loops make
+        continue;
+      }
+      op = plan_.steps.back().end();
+    }
+    if (needs_final_barrier(plan_, mesh)) plan_.steps.push_back({StepKind::barrier, 0, 0});
+    place_update_wait();
+  }
+
+ private:
+  /// A step writes the next version of a parameter or of optimizer state.
+  struct Update {
+    std::size_t step = 0;
+    std::uint32_t output = 0;
+    std::int64_t bytes = 0;
+  };
+
+  /// The fills that are stored come first: the loop may read them, and makes none of them.
+  void add_loop(const FusedLoop& fused) {
+    for (OpId op = fused.first; op < fused.first + fused.count; ++op) {
+      if (program_.is_fill(op) && !tiled_[program_.result(op)]) {
+        plan_.steps.push_back({StepKind::compute, op, 1});
+      }
+    }
+    const auto step = static_cast<std::uint32_t>(plan_.steps.size());
+    plan_.steps.push_back({StepKind::loop, fused.first, fused.count});
+    for (const auto& [value, buffer] : tile_buffers(program_, fused, tiled_)) {
+      plan_.tiles.push_back({step, value, buffer});
+    }
+  }
+
+  /// In the order in which they are written.
+  std::vector<Update> updates() const {
+    std::vector<Update> updates;
+    for (std::size_t step = 0; step < plan_.steps.size(); ++step) {
+      for (const std::uint32_t output : written_outputs(plan_, plan_.steps[step])) {
+        const ProgramOutput& written = program_.outputs[output];
+        if (written.updates < 0) continue;
+        updates.push_back({step, output, program_.type(written.value).bytes()});
+      }
+    }
+    return updates;
+  }
+
+  void place_update_wait() {
+    const std::vector<Update> updates = this->updates();
+    if (updates.empty()) return;
+    std::size_t last_meeting = 0;
+    for (std::size_t step = 0; step < plan_.steps.size(); ++step) {
+      const StepKind kind = plan_.steps[step].kind;
+      if (kind == StepKind::collective || kind == StepKind::barrier) last_meeting = step;
+    }
+    std::size_t wait = plan_.steps.size();
+    std::int64_t held_bytes = 0;
+    for (const Update& update : updates) {
+      if (update.step >= last_meeting || held_bytes + update.bytes > kHeldBytesMax) {
+        wait = update.step;
+        break;
+      }
+      held_bytes += static_cast<std::int64_t>(
+          slot_bytes(program_.type(program_.outputs[update.output].value)));
+    }
+    for (const Update& update : updates) {
+      if (update.step < wait) plan_.held.push_back(update.output);
+    }
+    plan_.steps.insert(plan_.steps.begin() + static_cast<std::ptrdiff_t>(wait),
+                       {StepKind::update_wait, 0, 0});
+    for (TileBuffer& tile : plan_.tiles) tile.step += tile.step >= wait ? 1 : 0;
+  }
+
+  Plan& plan_;
+  const Program& program_;
+  std::vector<bool> tiled_;  // by value
+};
+
+}  // namespace
+
+std::string_view to_string(StepKind kind) noexcept {
+  switch (kind) {
+    case StepKind::compute: return "compute";
+    case StepKind::loop: return "loop";
+    case StepKind::collective: return "collective";
+    case StepKind::barrier: return "barrier";
+    case StepKind::update_wait: return "update_wait";
+  }
+  return "unknown";
+}
+
+std::vector<std::uint32_t> written_outputs(const Plan& plan, const PlanStep& step) {
+  const Program& program = plan.program;
+  std::vector<std::uint32_t> outputs;
+  for (OpId op = step.first; op < step.end(); ++op) {
+    if (step.kind == StepKind::loop && !is_elementwise(program.kind(op))) continue;
+    const Slot& slot = plan.slots[program.result(op)];
+    if (slot.place == Place::output) outputs.push_back(static_cast<std::uint32_t>(slot.offset));
+  }
+  return outputs;
+}
+
+std::span<const TileBuffer> tile_buffers_of(const Plan& plan, std::size_t step) {
+  const auto tiles = std::ranges::equal_range(plan.tiles, step, {}, &TileBuffer::step);
+  return {tiles.begin(), tiles.end()};
+}
+
+std::string steps_text(const Plan& plan) {
+  const Program& program = plan.program;
+  std::string text;
+  for (std::size_t i = 0; i < plan.steps.size(); ++i) {
+    const PlanStep& step = plan.steps[i];
+    text += fmt::format("{}: {}", i, to_string(step.kind));
+    switch (step.kind) {
+      case StepKind::compute: text += fmt::format(" {}", step.first); break;
+      case StepKind::collective:
+      case StepKind::loop: text += fmt::format(" {}..{}", step.first, step.end() - 1); break;
+      case StepKind::barrier:
+      case StepKind::update_wait: break;
+    }
+    if (step.count > 0) text += fmt::format(" {}", to_string(program.kind(step.first)));
+    for (const TileBuffer& tile : tile_buffers_of(plan, i)) {
+      text += fmt::format(" %{}:{}", tile.value, tile.buffer);
+    }
+    text += '\n';
+  }
+  if (!plan.held.empty())
+    text += fmt::format("held until the update_wait: outputs {}\n", fmt::join(plan.held, ", "));
+  return text;
+}
+
+void schedule(Plan& plan, const Mesh& mesh) {
+  Scheduling(plan).run(mesh);
+  plan.donated = donated_updates(plan.program, plan.steps);
+}
+
+}  // namespace weft

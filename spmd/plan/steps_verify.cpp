@@ -1,0 +1,265 @@
+#include "spmd/plan/steps_verify.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <map>
+
+#include "spmd/ops/row.hpp"
+#include "spmd/plan/donate.hpp"
+#include "spmd/plan/lifetime.hpp"
+#include "spmd/plan/schedule.hpp"
+
+namespace weft {
+namespace {
+
+template <typename... Args>
+[[noreturn]] void refuse(fmt::format_string<Args...> format, Args&&... args) {
+  fail(Errc::corrupt, "plan: {}", fmt::format(format, std::forward<Args>(args)...));
+}
+
+/// Follows the steps through the program.
+class StepsCheck {
+ public:
+  explicit StepsCheck(const Plan& plan)
+      : plan_(plan), program_(plan.program), loop_of_(program_.num_ops(), kNoId) {
+    is_made_.resize(program_.num_ops(), false);
+  }
+
+  void run() {
+    for (std::uint32_t i = 0; i < plan_.steps.size(); ++i) {
+      const PlanStep& step = plan_.steps[i];
+      const bool meets = step.kind == StepKind::barrier || step.kind == StepKind::update_wait;
+      if (meets != (step.count == 0) || step.count > program_.num_ops() ||
+          step.first > program_.num_ops() - step.count) {
+        refuse("step {} ({}) is of {} ops from {} on, of {}", i, to_string(step.kind), step.count,
+               step.first, program_.num_ops());
+      }
+      if (meets) continue;
+      skip_tiled_fills();
+      switch (step.kind) {
+        case StepKind::compute: check_compute(i, step); break;
+        case StepKind::loop: check_loop(i, step); break;
+        default: check_collective(i, step); break;
+      }
+    }
+    skip_tiled_fills();
+    if (next_ != program_.num_ops()) refuse("no step runs op {}", next_);
+    check_tiles();
+  }
+
+ private:
+  bool is_tiled(ValueId value) const { return plan_.slots[value].place == Place::tile; }
+  bool is_tiled_fill(OpId op) const {
+    return program_.is_fill(op) && is_tiled(program_.result(op));
+  }
+  /// Loops make these for themselves.
+  void skip_tiled_fills() {
+    while (next_ < program_.num_ops() && is_tiled_fill(next_)) ++next_;
+  }
+
+  void make(std::uint32_t step, OpId op) {
+    for (const ValueId operand : program_.op_operands(op)) require_made(step, op, operand);
+    is_made_[op] = true;
+  }
+  void require_made(std::uint32_t step, OpId op, ValueId value) const {
+    const OpId maker = program_.defining_op(value);
+    if (maker == kNoId || is_made_[maker]) return;
+    if (!is_tiled_fill(maker)) refuse("step {}: op {} reads %{}, not yet made", step, op, value);
+    for (const ValueId scalar : program_.op_operands(maker)) require_made(step, op, scalar);
+  }
+  void require_next(std::uint32_t i, const PlanStep& step) const {
+    if (step.first != next_) {
+      refuse("step {} ({}) begins with op {}, where op {} comes", i, to_string(step.kind),
+             step.first, next_);
+    }
+  }
+
+  /// A stored fill may come early: before the loop in whose middle it stands.
+  void check_compute(std::uint32_t i, const PlanStep& step) {
+    const OpId op = step.first;
+    const bool is_one = step.count == 1 && !is_collective(program_.kind(op)) && !is_made_[op];
+    if (!is_one || is_tiled(program_.result(op))) {
+      refuse("step {} (compute) is of ops {}..{}", i, op, step.end() - 1);
+    }
+    if (!program_.is_fill(op) || op == next_) {
+      require_next(i, step);
+      ++next_;
+    }
+    make(i, op);
+  }
+
+  void check_loop(std::uint32_t i, const PlanStep& step) {
+    require_next(i, step);
+    const auto elements = [&](OpId op) {
+      return program_.type(program_.result(op)).num_elements();
+    };
+    // Fills are made before the loop runs.
+    for (OpId op = step.first; op < step.end(); ++op) {
+      if (!program_.is_fill(op)) continue;
+      if (!is_tiled(program_.result(op)) && !is_made_[op]) refuse("no step makes fill {}", op);
+      for (const ValueId scalar : program_.op_operands(op)) require_made(i, op, scalar);
+    }
+    for (OpId op = step.first; op < step.end(); ++op) {
+      if (is_elementwise(program_.kind(op)) && elements(op) == elements(step.first)) {
+        loop_of_[op] = i;
+        make(i, op);
+      } else if (op == step.first || !program_.is_fill(op)) {
+        refuse("step {} (loop): op {} ({}) is no elementwise op of {} elements", i, op,
+               to_string(program_.kind(op)), elements(step.first));
+      }
+    }
+    check_tile_buffers(i, step);
+    next_ = step.end();
+  }
+
+  void check_collective(std::uint32_t i, const PlanStep& step) {
+    require_next(i, step);
+    const bool is_bucket = program_.kind(step.first) == OpKind::all_reduce;
+    for (OpId op = step.first; op < step.end(); ++op) {
+      if (!is_collective(program_.kind(op)) || (op > step.first && !is_bucket) ||
+          program_.kind(op) != program_.kind(step.first) ||
+          !std::ranges::equal(program_.op_attrs(op), program_.op_attrs(step.first)) ||
+          program_.type(program_.result(op)).dtype !=
+              program_.type(program_.result(step.first)).dtype) {
+        refuse("step {} (collective): op {} ({}) can't be one with op {}", i, op,
+               to_string(program_.kind(op)), step.first);
+      }
+      // All operands are read at once, before any result is there.
+      for (const ValueId operand : program_.op_operands(op)) require_made(i, op, operand);
+    }
+    for (OpId op = step.first; op < step.end(); ++op) is_made_[op] = true;
+    next_ = step.end();
+  }
+
+  /// A value in a tile buffer is made and read by one loop; a fill is read by loops alone.
+  void check_tiles() const {
+    for (OpId op = 0; op < program_.num_ops(); ++op) {
+      const ValueId result = program_.result(op);
+      if (is_tiled(result) && loop_of_[op] == kNoId && !program_.is_fill(op)) {
+        refuse("%{} has no place, and no loop makes it", result);
+      }
+      for (const ValueId value : program_.op_operands(op)) {
+        if (!is_tiled(value)) continue;
+        const OpId maker = program_.defining_op(value);
+        if (loop_of_[op] == kNoId ||
+            (!program_.is_fill(maker) && loop_of_[op] != loop_of_[maker])) {
+          refuse("%{} has no place, but op {} reads it outside of its loop", value, op);
+        }
+      }
+    }
+  }
+
+  void check_tile_buffers(std::uint32_t i, const PlanStep& loop) const {
+    const std::span<const TileBuffer> tiles = tile_buffers_of(plan_, i);
+    std::map<ValueId, std::uint32_t> buffers;
+    for (const TileBuffer& tile : tiles) {
+      if (!is_tiled(tile.value) || tile.buffer >= tiles.size() ||
+          !buffers.emplace(tile.value, tile.buffer).second) {
+        refuse("step {}: %{} in tile buffer {} of {}", i, tile.value, tile.buffer, tiles.size());
+      }
+    }
+    const auto buffer_of = [&](ValueId value) {
+      const auto found = buffers.find(value);
+      if (found == buffers.end()) refuse("step {}: %{} has no tile buffer", i, value);
+      return found->second;
+    };
+    std::map<ValueId, OpId> last_read;
+    for (OpId op = loop.first; op < loop.end(); ++op) {
+      if (loop_of_[op] != i) continue;
+      for (const ValueId value : program_.op_operands(op)) {
+        if (!is_tiled(value)) continue;
+        const bool is_fill = program_.is_fill(program_.defining_op(value));
+        last_read[value] = is_fill ? std::numeric_limits<OpId>::max() : op;
+      }
+    }
+    std::map<std::uint32_t, ValueId> occupants;  // by buffer
+    const auto take = [&](ValueId value, OpId from) {
+      const auto [occupant, is_free] = occupants.try_emplace(buffer_of(value), value);
+      if (is_free) return;
+      if (const auto read = last_read.find(occupant->second);
+          read != last_read.end() && read->second >= from) {
+        refuse("step {}: %{} and %{} are in one tile buffer at once", i, occupant->second, value);
+      }
+      occupant->second = value;
+    };
+    for (const auto& [value, read] : last_read) {
+      if (read == std::numeric_limits<OpId>::max()) take(value, 0);  // each tile reads it again
+    }
+    for (OpId op = loop.first; op < loop.end(); ++op) {
+      if (loop_of_[op] == i && is_tiled(program_.result(op))) take(program_.result(op), op);
+    }
+  }
+
+  const Plan& plan_;
+  const Program& program_;
+  std::vector<std::uint32_t> loop_of_;  // by op: the step that runs it in a loop
+  std::vector<bool> is_made_;           // by op
+  OpId next_ = 0;                       // the first op that no step has run
+};
+
+/// Other chips read the version that an update replaces until they have committed it.
+void check_updates(const Plan& plan) {
+  const auto wait = std::ranges::find(plan.steps, StepKind::update_wait, &PlanStep::kind);
+  std::vector<std::uint32_t> early;
+  std::int64_t bytes = 0;
+  for (auto step = plan.steps.begin(); step != plan.steps.end(); ++step) {
+    if (step->kind == StepKind::update_wait && step != wait) refuse("there are two update_waits");
+    for (const std::uint32_t output : written_outputs(plan, *step)) {
+      if (plan.program.outputs[output].updates < 0) continue;
+      if (wait == plan.steps.end()) refuse("output {} is written without an update_wait", output);
+      if (step > wait) continue;
+      early.push_back(output);
+      bytes += static_cast<std::int64_t>(
+          slot_bytes(plan.program.type(plan.program.outputs[output].value)));
+    }
+  }
+  if (plan.held != early) {
+    refuse("outputs {} are held until the update_wait, where steps before it write {}",
+           fmt::join(plan.held, ", "), fmt::join(early, ", "));
+  }
+  if (bytes > kHeldBytesMax) {
+    refuse("{} bytes of outputs are held, of at most {}", bytes, kHeldBytesMax);
+  }
+}
+
+void check_barriers(const Plan& plan, const Mesh& mesh) {
+  auto end = plan.steps.end();
+  while (end != plan.steps.begin() && std::prev(end)->kind == StepKind::update_wait) --end;
+  const bool is_last = end != plan.steps.begin() && std::prev(end)->kind == StepKind::barrier;
+  const auto count = std::ranges::count(plan.steps, StepKind::barrier, &PlanStep::kind);
+  if (needs_final_barrier(plan, mesh) ? !is_last || count != 1 : count != 0) {
+    refuse("{} barriers, where {} stands at the end", count,
+           needs_final_barrier(plan, mesh) ? "one" : "none");
+  }
+}
+
+void check_donated(const Plan& plan) {
+  const std::vector<bool> allowed = donated_updates(plan.program, plan.steps);
+  if (plan.donated.size() != allowed.size()) {
+    refuse("{} donations for {} outputs", plan.donated.size(), allowed.size());
+  }
+  for (std::size_t i = 0; i < allowed.size(); ++i) {
+    if (plan.donated[i] && !allowed[i]) {
+      refuse("output {} is written over the input that it updates, which is still read", i);
+    }
+  }
+}
+
+}  // namespace
+
+void verify_steps(const Plan& plan, const Mesh& mesh) {
+  if (!std::ranges::is_sorted(plan.tiles, {}, &TileBuffer::step)) {
+    refuse("tile buffers are not in the order of their steps");
+  }
+  StepsCheck(plan).run();
+  for (const TileBuffer& tile : plan.tiles) {
+    if (tile.step >= plan.steps.size() || plan.steps[tile.step].kind != StepKind::loop) {
+      refuse("step {}, which has tile buffers, is no loop", tile.step);
+    }
+  }
+  check_updates(plan);
+  check_barriers(plan, mesh);
+  check_donated(plan);
+}
+
+}  // namespace weft

@@ -1,0 +1,154 @@
+#include "spmd/plan/schedule.hpp"
+
+#include <gtest/gtest.h>
+
+#include "spmd/ops/builder.hpp"
+#include "tests/support/expect_error.hpp"
+#include "tests/unit/transport/format/sample_plan.hpp"
+
+namespace weft {
+namespace {
+
+const Mesh kMesh({2, 1}, {"data", "model"});
+
+/// x is data of 2 x 4 on a chip; w and n are parameters of `size` x 4 and of one element.
+class Schedule : public ::testing::Test {
+ protected:
+  ValueId parameter(Shape shape, const char* name) {
+    return program_.add_input({DType::f32, shape}, InputKind::param, name, Sharding::closed());
+  }
+  ValueId add(ValueId a, ValueId b) { return b_.binary(OpKind::add, a, b); }
+  ValueId reduced(ValueId x) {
+    return b_.all_reduce(kMesh, x, kMesh.axis_atoms(0), ReduceKind::add);
+  }
+  void update(ValueId value, int input) {
+    const std::string& name = program_.inputs[static_cast<std::size_t>(input)].name;
+    program_.add_output(value, name, Sharding::closed(), input);
+  }
+  Plan plan() const {
+    std::vector<TensorType> inputs;
+    std::vector<TensorType> outputs;
+    for (const ProgramInput& input : program_.inputs) inputs.push_back(program_.type(input.value));
+    for (const ProgramOutput& output : program_.outputs) {
+      outputs.push_back(program_.type(output.value));
+    }
+    Plan plan = make_plan(program_, kMesh, inputs, outputs);
+    verify(plan, kMesh);
+    return plan;
+  }
+  static std::string kinds(const Plan& plan) {
+    std::string kinds;
+    for (const PlanStep& step : plan.steps) {
+      if (!kinds.empty()) kinds += ' ';
+      kinds += to_string(step.kind);
+    }
+    return kinds;
+  }
+
+  Program program_;
+  Builder b_{program_};
+};
+
+TEST_F(Schedule, TheUpdateWaitStandsBehindTheLastCollective) {
+  const ValueId w = parameter({64, 64}, "w");
+  update(add(w, reduced(add(w, w))), 0);
+  const Plan plan = this->plan();
+  EXPECT_EQ(kinds(plan), "loop collective update_wait loop");
+  EXPECT_TRUE(plan.held.empty());
+}
+
+TEST_F(Schedule, ASmallUpdateBeforeTheLastCollectiveIsHeld) {
+  const ValueId n = parameter({}, "n");
+  const ValueId w = parameter({64, 64}, "w");
+  const ValueId next = add(n, n);
+  const ValueId gradient = reduced(add(w, b_.broadcast_in_dim(next, {64, 64}, {})));
+  update(next, 0);
+  update(add(w, gradient), 1);
+  const Plan plan = this->plan();
+  EXPECT_EQ(plan.held, std::vector<std::uint32_t>{0});
+  EXPECT_EQ(plan.steps.back().kind, StepKind::loop);
+  EXPECT_EQ(plan.steps[plan.steps.size() - 2].kind, StepKind::update_wait);
+}
+
+TEST_F(Schedule, ALargeUpdateBeforeTheLastCollectiveWaits) {
+  const ValueId m = parameter({64, 64}, "m");
+  const ValueId w = parameter({32, 32}, "w");
+  update(add(m, m), 0);
+  update(add(w, reduced(add(w, w))), 1);
+  const Plan plan = this->plan();
+  EXPECT_EQ(plan.steps.front().kind, StepKind::update_wait);
+  EXPECT_TRUE(plan.held.empty());
+}
+
+TEST_F(Schedule, WithoutUpdatesNobodyWaits) {
+  const ValueId w = parameter({4}, "w");
+  program_.add_output(add(w, w), "y", Sharding::closed());
+  EXPECT_EQ(kinds(plan()), "loop");
+}
+
+TEST_F(Schedule, TheTextNamesOpsAndTileBuffers) {
+  EXPECT_EQ(steps_text(sample_plan()),
+            "0: compute 0 dot_general\n"
+            "1: collective 1..1 all_reduce\n"
+            "2: compute 2 constant\n"
+            "3: update_wait\n"
+            "4: loop 3..4 multiply %5:0\n");
+}
+
+/// What a plan from a file may say wrongly of its steps.
+class WrongSteps : public ::testing::Test {
+ protected:
+  static void refuses(std::string_view why, const std::function<void(Plan&)>& spoil) {
+    Plan plan = sample_plan();
+    EXPECT_NO_THROW(verify(plan, kMesh));
+    spoil(plan);
+    testing::expect_error(Errc::corrupt, {why}, [&] { verify(plan, kMesh); });
+  }
+};
+
+TEST_F(WrongSteps, AnOpIsLeftOutOrRunTwiceOrTooEarly) {
+  refuses("no step runs op 3", [](Plan& p) { p.steps.pop_back(), p.tiles.clear(); });
+  refuses("where op 2 comes", [](Plan& p) { p.steps.erase(p.steps.begin() + 2); });
+  refuses("where op 1 comes", [](Plan& p) { p.steps.insert(p.steps.begin(), p.steps[0]); });
+  refuses("begins with op 1", [](Plan& p) { std::swap(p.steps[0], p.steps[1]); });
+}
+
+TEST_F(WrongSteps, AStepIsOfAnotherKind) {
+  refuses("step 0 (collective)", [](Plan& p) { p.steps[0].kind = StepKind::collective; });
+  refuses("step 1 (compute)", [](Plan& p) { p.steps[1].kind = StepKind::compute; });
+  refuses("step 0 (loop)", [](Plan& p) { p.steps[0].kind = StepKind::loop; });
+  refuses("step 3 (update_wait)", [](Plan& p) { p.steps[3].count = 1; });
+  refuses("step 0 (compute)", [](Plan& p) { p.steps[0].count = 2; });
+}
+
+TEST_F(WrongSteps, AValueHasNoTileBufferOrAStrangersOne) {
+  refuses("%5 has no tile buffer", [](Plan& p) { p.tiles.clear(); });
+  refuses("tile buffer 1 of 1", [](Plan& p) { p.tiles[0].buffer = 1; });
+  refuses("is no loop", [](Plan& p) { p.tiles.push_back({5, 5, 0}); });
+  refuses("order of their steps", [](Plan& p) { p.tiles.push_back({0, 5, 0}); });
+  refuses("%4 in tile buffer", [](Plan& p) { p.tiles.push_back({4, 4, 1}); });
+}
+
+TEST_F(WrongSteps, AnUpdateDoesNotWait) {
+  refuses("without an update_wait", [](Plan& p) {
+    p.steps.erase(p.steps.begin() + 3);
+    p.tiles[0].step = 3;
+  });
+  refuses("are held", [](Plan& p) {
+    std::swap(p.steps[3], p.steps[4]);
+    p.tiles[0].step = 3;
+  });
+  refuses("are held", [](Plan& p) { p.held = {0}; });
+  refuses("two update_waits", [](Plan& p) { p.steps.push_back({StepKind::update_wait, 0, 0}); });
+}
+
+TEST_F(WrongSteps, ABarrierStandsWhereNoneIsNeeded) {
+  refuses("1 barriers", [](Plan& p) { p.steps.push_back({StepKind::barrier, 0, 0}); });
+}
+
+TEST_F(WrongSteps, DonationsAreTooFew) {
+  refuses("0 donations", [](Plan& p) { p.donated.clear(); });
+}
+
+}  // namespace
+}  // namespace weft
