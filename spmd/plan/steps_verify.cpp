@@ -77,9 +77,12 @@ class StepsCheck {
   /// A stored fill may come early: before the loop in whose middle it stands.
   void check_compute(std::uint32_t i, const PlanStep& step) {
     const OpId op = step.first;
-    const bool is_one = step.count == 1 && !is_collective(program_.kind(op)) && !is_made_[op];
-    if (!is_one || is_tiled(program_.result(op))) {
+    if (step.count != 1 || is_collective(program_.kind(op))) {
       refuse("step {} (compute) is of ops {}..{}", i, op, step.end() - 1);
+    }
+    if (is_made_[op]) refuse("step {} runs op {} again", i, op);
+    if (is_tiled(program_.result(op))) {
+      refuse("%{} has no place, but step {} computes it whole", program_.result(op), i);
     }
     if (!program_.is_fill(op) || op == next_) {
       require_next(i, step);

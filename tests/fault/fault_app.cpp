@@ -23,6 +23,7 @@
 #include <weft/weft.hpp>
 
 #include "tests/fault/misbehave.hpp"
+#include "transport/board/board.hpp"
 #include "transport/state/state_directory.hpp"
 
 namespace {

@@ -109,7 +109,7 @@ class WrongSteps : public ::testing::Test {
 TEST_F(WrongSteps, AnOpIsLeftOutOrRunTwiceOrTooEarly) {
   refuses("no step runs op 3", [](Plan& p) { p.steps.pop_back(), p.tiles.clear(); });
   refuses("where op 2 comes", [](Plan& p) { p.steps.erase(p.steps.begin() + 2); });
-  refuses("where op 1 comes", [](Plan& p) { p.steps.insert(p.steps.begin(), p.steps[0]); });
+  refuses("runs op 0 again", [](Plan& p) { p.steps.insert(p.steps.begin(), p.steps[0]); });
   refuses("begins with op 1", [](Plan& p) { std::swap(p.steps[0], p.steps[1]); });
 }
 
