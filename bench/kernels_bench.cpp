@@ -107,7 +107,7 @@ class Planned {
   JobMemory memory_;
   Executor executor_;
   std::shared_ptr<const LoadedPlan> plan_;
-  Executor::Buffers buffers_;
+  RunBuffers buffers_;
   std::uint64_t step_ = 0;
 };
 

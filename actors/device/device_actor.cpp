@@ -14,7 +14,7 @@ namespace weft {
 namespace {
 
 struct DeviceState {
-  std::unique_ptr<Executor> executor;
+  std::shared_ptr<Engine> engine;
   BoardWriter board;
   std::shared_ptr<DeviceProgress> progress;
   std::vector<std::shared_ptr<const LoadedPlan>> plans;
@@ -61,7 +61,7 @@ void run_numbered(DeviceState& state, std::uint64_t run, std::uint64_t step, Wor
 DeviceActor::behavior_type device_behavior(DevicePointer self,
                                            std::shared_ptr<DeviceState> initial) {
   self->state = std::move(*initial);
-  self->state.executor->settle();  // this is the device's own thread already
+  self->state.engine->settle();  // this is the device's own thread already
   set_thread_log(self->state.log);
   name_this_thread("weft.chip");
   self->state.board.state(ActorState::idle);
@@ -71,24 +71,23 @@ DeviceActor::behavior_type device_behavior(DevicePointer self,
         guarded(self, "load", [&](DeviceState& state) {
           WEFT_CHECK(load->program >= state.plans.size(), load->program);
           state.plans.resize(load->program);  // the numbers between are code of the loop's own
-          state.plans.push_back(state.executor->load(*load->plan, load->checks));
+          state.plans.push_back(state.engine->load(*load->plan, load->checks));
         });
       },
       [self](run_a, const DeviceRunPtr& run) {
         guarded(self, "run", [&](DeviceState& state) {
           run_numbered(state, run->run, run->step, [&] {
-            Executor& executor = *state.executor;
-            if (run->hash) executor.add_to(*run->hash);
-            const auto chip = static_cast<std::size_t>(executor.local_index());
-            executor.run(state.plans.at(run->program), run->step, run->buffers.at(chip),
-                         run->commit);
+            Engine& engine = *state.engine;
+            if (run->hash) engine.add_to(*run->hash);
+            const auto chip = static_cast<std::size_t>(engine.local_index());
+            engine.run(state.plans.at(run->program), run->step, run->buffers.at(chip), run->commit);
           });
         });
       },
       [self](call_a, const DeviceCallPtr& call) {
         guarded(self, "call", [&](DeviceState& state) {
           run_numbered(state, call->run, call->step,
-                       [&] { state.executor->call(call->step, call->program, call->body); });
+                       [&] { state.engine->call(call->step, call->program, call->body); });
         });
       },
   };
@@ -99,6 +98,7 @@ class ActorDeviceLink : public DeviceLink {
   ActorDeviceLink(System& system, std::shared_ptr<DeviceState> state)
       : system_(system),
         progress_(state->progress),
+        engine_(state->engine),
         actor_(system.caf().spawn<caf::detached>(device_behavior, std::move(state))) {}
 
   ~ActorDeviceLink() override {
@@ -117,19 +117,21 @@ class ActorDeviceLink : public DeviceLink {
     caf::anon_send(actor_, call_a::value, std::move(call));
   }
   const DeviceProgress& progress() const override { return *progress_; }
+  Engine& engine() override { return *engine_; }
 
  private:
   System& system_;
   std::shared_ptr<DeviceProgress> progress_;
+  std::shared_ptr<Engine> engine_;
   DeviceActor actor_;
 };
 
 }  // namespace
 
-std::unique_ptr<DeviceLink> spawn_device(System& system, std::unique_ptr<Executor> executor,
+std::unique_ptr<DeviceLink> spawn_device(System& system, std::unique_ptr<Engine> engine,
                                          BoardWriter board, DeviceFailed on_failure) {
   auto state = std::make_shared<DeviceState>();
-  state->executor = std::move(executor);
+  state->engine = std::move(engine);
   state->board = board;
   state->progress = std::make_shared<DeviceProgress>(std::move(on_failure));
   const StartingThreads starting("weft.chip");

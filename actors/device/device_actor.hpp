@@ -5,11 +5,12 @@
 
 #include "actors/device/device_link.hpp"
 #include "actors/link/system.hpp"
+#include "transport/board/board.hpp"
 
 namespace weft {
 
 /// Starts a device. `on_failure` is told, on the device's thread, what ended its work.
-std::unique_ptr<DeviceLink> spawn_device(System& system, std::unique_ptr<Executor> executor,
+std::unique_ptr<DeviceLink> spawn_device(System& system, std::unique_ptr<Engine> engine,
                                          BoardWriter board, DeviceFailed on_failure);
 
 }  // namespace weft

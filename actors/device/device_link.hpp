@@ -11,7 +11,7 @@
 
 #include <weft/metrics.hpp>
 
-#include "actors/device/cpu/executor.hpp"
+#include "actors/device/engine.hpp"
 
 namespace weft {
 
@@ -19,7 +19,7 @@ namespace weft {
 struct DeviceLoad {
   std::uint32_t program = 0;
   std::shared_ptr<const Plan> plan;
-  bool checks = false;  ///< see Executor::load
+  bool checks = false;  ///< see Engine::load
 };
 
 /// One run of a plan. Runs are numbered 1, 2, ...; a device does them in order.
@@ -28,8 +28,8 @@ struct DeviceRun {
   std::uint64_t run = 0;
   std::uint64_t step = 0;
   RunCommit commit{};
-  std::vector<Executor::Buffers> buffers;  ///< by chip of the worker
-  std::shared_ptr<StateHash> hash{};       ///< to be added to before the run; mostly null
+  std::vector<RunBuffers> buffers;    ///< by chip of the worker
+  std::shared_ptr<StateHash> hash{};  ///< to be added to before the run; mostly null
 };
 
 /// One run of code of the loop's own, numbered among the runs of plans. `body` must stay until it
@@ -83,6 +83,8 @@ class DeviceLink {
   virtual void run(std::shared_ptr<const DeviceRun> run) = 0;
   virtual void call(std::shared_ptr<const DeviceCall> call) = 0;
   virtual const DeviceProgress& progress() const = 0;
+  /// For the chip's memory; its plans and calls go through the actor.
+  virtual Engine& engine() = 0;
 };
 
 }  // namespace weft

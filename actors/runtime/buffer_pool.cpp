@@ -22,12 +22,8 @@ std::int64_t rounded(std::int64_t bytes) {
 
 }  // namespace
 
-BufferPool::BufferPool(JobMemory& memory, std::vector<int> chips, std::vector<Range> taken)
-    : memory_(memory),
-      chips_(std::move(chips)),
-      begin_(memory.buffers_offset()),
-      end_(begin_),
-      arrays_(memory.arena_capacity()) {
+BufferPool::BufferPool(Range room, Reserve reserve, std::vector<Range> taken)
+    : room_(room), reserve_(std::move(reserve)), end_(room.begin), arrays_(room.end) {
   std::ranges::sort(taken, {}, &Range::begin);
   for (const Range& range : taken) {
     if (range.begin > end_) gaps_.push_back({end_, range.begin});
@@ -103,15 +99,15 @@ std::uint64_t BufferPool::grow(std::int64_t bytes) {
   const auto size = static_cast<std::uint64_t>(bytes);
   for (Range& gap : gaps_) {
     if (gap.end - gap.begin < size) continue;
-    for (const int chip : chips_) memory_.reserve(chip, gap.begin, size);
+    reserve_(gap.begin, size);
     return std::exchange(gap.begin, gap.begin + size);
   }
   const std::uint64_t end = end_ + size;
   if (end > arrays_) fail_no_room("a buffer", bytes);
   if (end > reserved_) {
-    const std::uint64_t piece = piece_bytes(end - begin_);
+    const std::uint64_t piece = piece_bytes(end - room_.begin);
     const std::uint64_t grown = std::min<std::uint64_t>((end + piece - 1) / piece * piece, arrays_);
-    for (const int chip : chips_) memory_.reserve(chip, reserved_, grown - reserved_);
+    reserve_(reserved_, grown - reserved_);
     reserved_ = grown;
   }
   return std::exchange(end_, end);
@@ -138,7 +134,7 @@ std::uint64_t BufferPool::allocate_array(std::int64_t bytes) {
   }
   if (static_cast<std::uint64_t>(size) > arrays_ - end_) fail_no_room("an array", size);
   const std::uint64_t offset = arrays_ - static_cast<std::uint64_t>(size);
-  for (const int chip : chips_) memory_.reserve(chip, offset, static_cast<std::size_t>(size));
+  reserve_(offset, static_cast<std::size_t>(size));
   reserved_ = std::min(reserved_, offset);
   return arrays_ = offset;
 }
@@ -157,8 +153,7 @@ void BufferPool::fail_no_room(const char* what, std::int64_t bytes) const {
   fail(Errc::no_space,
        "{} of {} bytes doesn't fit: a chip's arena has {} bytes for buffers and arrays, {} are "
        "taken; use more chips, or smaller batches",
-       what, bytes, memory_.arena_capacity() - begin_,
-       end_ - begin_ + memory_.arena_capacity() - arrays_);
+       what, bytes, room_.end - room_.begin, end_ - room_.begin + room_.end - arrays_);
 }
 
 }  // namespace weft

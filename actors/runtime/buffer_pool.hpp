@@ -2,15 +2,15 @@
 /// BufferPool: places in the arenas of a worker's chips for what outlives a run.
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <map>
 #include <mutex>
 #include <optional>
 #include <thread>
 #include <vector>
-
-#include "transport/job/job_memory.hpp"
 
 namespace weft {
 
@@ -33,8 +33,10 @@ class BufferPool {
   };
   /// What a block of so many bytes takes.
   static Range block(std::uint64_t offset, std::int64_t bytes);
-  /// Grows from memory.buffers_offset() on, around what is `taken` already.
-  BufferPool(JobMemory& memory, std::vector<int> chips, std::vector<Range> taken = {});
+  /// Makes a range usable on all of the worker's chips. Throws no_space.
+  using Reserve = std::function<void(std::uint64_t offset, std::size_t bytes)>;
+  /// Grows from the beginning of `room` on, around what is `taken` already.
+  BufferPool(Range room, Reserve reserve, std::vector<Range> taken = {});
 
   /// For blocks that only devices write.
   static constexpr std::uint64_t kDeviceWrites = ~std::uint64_t{0};
@@ -84,9 +86,8 @@ class BufferPool {
   std::uint64_t grow(std::int64_t size);
   [[noreturn]] void fail_no_room(const char* what, std::int64_t bytes) const;
 
-  JobMemory& memory_;
-  std::vector<int> chips_;
-  std::uint64_t begin_;
+  const Range room_;
+  const Reserve reserve_;
   std::uint64_t end_;
   std::uint64_t reserved_;
   std::uint64_t step_ = 0;

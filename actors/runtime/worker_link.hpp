@@ -11,6 +11,7 @@
 #include "actors/link/environment.hpp"
 #include "actors/protocol/protocol.hpp"
 #include "actors/supervision/permits.hpp"
+#include "transport/board/board.hpp"
 
 namespace weft {
 
@@ -38,7 +39,7 @@ class WorkerLink {
   virtual void loop_ended(const LoopEnded& ended) = 0;
   /// The loop of the generation before `generation` is left, and nothing of it runs any more.
   virtual void unwound(std::uint64_t generation) = 0;
-  virtual std::unique_ptr<DeviceLink> start_device(std::unique_ptr<Executor> executor,
+  virtual std::unique_ptr<DeviceLink> start_device(std::unique_ptr<Engine> engine,
                                                    BoardWriter board, DeviceFailed on_failure) = 0;
 
  protected:

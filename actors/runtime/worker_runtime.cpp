@@ -43,8 +43,7 @@ constexpr std::uint64_t kRunsUnderWay = 2;
 constexpr std::size_t kProgramTextBytesMax = 900'000;
 
 /// The run uses it as the next of its inputs or outputs.
-void use(const BufferPtr& buffer, DeviceRun& run,
-         std::vector<std::uint64_t> Executor::Buffers::*offsets) {
+void use(const BufferPtr& buffer, DeviceRun& run, std::vector<std::uint64_t> RunBuffers::*offsets) {
   auto& placed = static_cast<ArenaBuffer&>(*buffer);
   placed.used_by(run.run);
   for (std::size_t chip = 0; chip < run.buffers.size(); ++chip) {
@@ -69,16 +68,17 @@ WorkerRuntime::WorkerRuntime(const Mesh& mesh, std::vector<int> positions,
       listing_(options_.worker == 0 ? options_.dump_dir : "",
                options_.worker == 0 ? options_.debug : 0) {
   set_thread_number([] { return int{::gettid()}; });
-  std::vector<int> chips;
-  for (const int position : positions_) {
-    chips.push_back(mesh_.device_at(position));
-  }
   std::vector<BufferPool::Range> taken;
   if (options_.has_mesh && options_.keeps_state) {
     state_.emplace(memory_, mesh_, positions_, options_.resume_step);
     taken = state_->taken();
   }
-  pool_ = std::make_shared<BufferPool>(memory_, std::move(chips), std::move(taken));
+  const auto reserve = [this](std::uint64_t offset, std::size_t bytes) {
+    for (const auto& device : devices_) device->engine().reserve(offset, bytes);
+  };
+  pool_ = std::make_shared<BufferPool>(
+      BufferPool::Range{memory_.buffers_offset(), memory_.arena_capacity()}, reserve,
+      std::move(taken));
   if (state_) state_->hold(pool_);
   step_ = commits_ = options_.resume_step;
   pool_->begin_step(step_);
@@ -111,7 +111,7 @@ Runtime::RunResult WorkerRuntime::run(const Program& program, const Fingerprint&
   request->step = step_;
   request->commit.step = commits_;
   request->buffers.resize(devices_.size());
-  for (Executor::Buffers& buffers : request->buffers) {
+  for (RunBuffers& buffers : request->buffers) {
     buffers.inputs.reserve(inputs.size());
     buffers.outputs.reserve(program.outputs.size());
   }
@@ -120,7 +120,7 @@ Runtime::RunResult WorkerRuntime::run(const Program& program, const Fingerprint&
   result.input_buffers.reserve(inputs.size());
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     result.input_buffers.push_back(bind(*plan, i, inputs[i]));
-    use(result.input_buffers.back(), *request, &Executor::Buffers::inputs);
+    use(result.input_buffers.back(), *request, &RunBuffers::inputs);
   }
   std::uint64_t donated = 0;
   for (std::size_t i = 0; i < program.outputs.size(); ++i) {
@@ -132,7 +132,7 @@ Runtime::RunResult WorkerRuntime::run(const Program& program, const Fingerprint&
       result.outputs.push_back(next_version(executed, i, inputs[updated], now));
       if (result.outputs.back() == now) ++donated;
     }
-    use(result.outputs.back(), *request, &Executor::Buffers::outputs);
+    use(result.outputs.back(), *request, &RunBuffers::outputs);
   }
   if (donated > 0) metrics().count("DonateBuffer", donated);
   begin_run(number, site);
@@ -307,16 +307,18 @@ void WorkerRuntime::upload(const std::vector<std::byte>& global, const Buffer& b
   const auto dims = static_cast<std::size_t>(type.shape.size());
   const auto sizes = buffer.sharding().local_shape(mesh_, type.shape);
   const auto& placed = static_cast<const ArenaBuffer&>(buffer);
+  const auto shard_bytes =
+      static_cast<std::size_t>(chip_type(type, buffer.sharding(), mesh_).bytes());
   for (std::size_t i = 0; i < positions_.size(); ++i) {
     const auto offsets = buffer.sharding().offsets(mesh_, positions_[i], type.shape);
-    std::byte* arena = memory_.arena(mesh_.device_at(positions_[i]));
-    copy_shard(type, global.data(), {std::span(offsets).first(dims), std::span(sizes).first(dims)},
-               arena + placed.offset(i));
+    const ShardBox box{std::span(offsets).first(dims), std::span(sizes).first(dims)};
+    devices_[i]->engine().upload(placed.offset(i), shard_bytes, [&](std::byte* shard) {
+      copy_shard(type, global.data(), box, shard);
+    });
   }
   metrics().sample("TransferToDeviceTime", MetricUnit::seconds, seconds_since(begin));
-  const auto bytes = chip_type(type, buffer.sharding(), mesh_).bytes();
   metrics().sample("OutboundData", MetricUnit::bytes,
-                   static_cast<double>(bytes) * static_cast<double>(positions_.size()));
+                   static_cast<double>(shard_bytes) * static_cast<double>(positions_.size()));
 }
 
 std::vector<std::byte> WorkerRuntime::read(const Buffer& buffer) {
@@ -327,9 +329,9 @@ std::vector<std::byte> WorkerRuntime::read(const Buffer& buffer) {
   wait_for_run(placed.last_run());
   metrics().sample("TransferFromDeviceTime", MetricUnit::seconds, seconds_since(begin_read));
   metrics().sample("InboundData", MetricUnit::bytes, static_cast<double>(buffer.type().bytes()));
-  const int chip = mesh_.device_at(positions_.front());
-  const std::byte* begin = memory_.arena(chip) + placed.offset(0);
-  return {begin, begin + buffer.type().bytes()};
+  std::vector<std::byte> bytes(static_cast<std::size_t>(buffer.type().bytes()));
+  devices_.front()->engine().download(placed.offset(0), bytes);
+  return bytes;
 }
 
 void WorkerRuntime::end_step() {

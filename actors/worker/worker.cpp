@@ -10,6 +10,7 @@
 #include <weft/train_context.hpp>
 
 #include "actors/data/report_log.hpp"
+#include "actors/device/cpu/executor.hpp"
 #include "actors/process/failure.hpp"
 #include "actors/process/log.hpp"
 #include "actors/process/stack_dump.hpp"

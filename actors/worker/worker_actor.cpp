@@ -107,9 +107,9 @@ class ActorWorkerLink : public WorkerLink {
   void unwound(std::uint64_t generation) override {
     caf::send_as(worker_, trainer_, unwound_a::value, std::int32_t{rank_}, generation);
   }
-  std::unique_ptr<DeviceLink> start_device(std::unique_ptr<Executor> executor, BoardWriter board,
+  std::unique_ptr<DeviceLink> start_device(std::unique_ptr<Engine> engine, BoardWriter board,
                                            DeviceFailed on_failure) override {
-    return spawn_device(system_, std::move(executor), board, std::move(on_failure));
+    return spawn_device(system_, std::move(engine), board, std::move(on_failure));
   }
 
  private:

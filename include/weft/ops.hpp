@@ -34,6 +34,7 @@ Tensor sqrt(Operand x);
 Tensor rsqrt(Operand x);
 Tensor tanh(Operand x);
 Tensor sigmoid(Operand x);
+Tensor softplus(Operand x);  ///< ln(1 + e^x)
 Tensor sin(Operand x);
 Tensor cos(Operand x);
 Tensor abs(Operand x);

@@ -1,5 +1,6 @@
 /// Family: element by element. A row says what is its own; unary() and binary() say the rest.
 
+#include <algorithm>
 #include <cmath>
 
 #include "spmd/ops/builder.hpp"
@@ -268,6 +269,10 @@ constexpr OpRow rows::sine = unary(
     "sin x", floating, [](double x) { return std::sin(x); }, by<by_cosine>);
 constexpr OpRow rows::cosine = unary(
     "cos x", floating, [](double x) { return std::cos(x); }, by<by_minus_sine>);
+constexpr OpRow rows::softplus = unary(
+    "ln(1 + e^x)", floating,
+    [](double x) { return std::max(x, 0.0) + std::log1p(std::exp(-std::abs(x))); },
+    by<[](Formula& f) { return f.mul(f.g, f.unary(OpKind::logistic, f.x)); }>);
 constexpr OpRow rows::is_finite =
     unary("Whether x is neither infinite nor NaN, as pred.", finiteness, is_finite_value, {});
 

@@ -21,6 +21,7 @@
   OP(sine, 20)                  \
   OP(cosine, 21)                \
   OP(is_finite, 22)             \
+  OP(softplus, 23)              \
   OP(add, 30)                   \
   OP(subtract, 31)              \
   OP(multiply, 32)              \

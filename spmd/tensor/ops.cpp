@@ -105,6 +105,7 @@ Tensor sqrt(Operand x) { return unary(OpKind::sqrt, x); }
 Tensor rsqrt(Operand x) { return unary(OpKind::rsqrt, x); }
 Tensor tanh(Operand x) { return unary(OpKind::tanh, x); }
 Tensor sigmoid(Operand x) { return unary(OpKind::logistic, x); }
+Tensor softplus(Operand x) { return unary(OpKind::softplus, x); }
 Tensor sin(Operand x) { return unary(OpKind::sine, x); }
 Tensor cos(Operand x) { return unary(OpKind::cosine, x); }
 Tensor abs(Operand x) { return unary(OpKind::abs, x); }

@@ -8,13 +8,13 @@
 #include "spmd/ops/builder.hpp"
 #include "spmd/text/text.hpp"
 #include "tests/property/seeds.hpp"
-#include "tests/support/executor_mesh.hpp"
+#include "tests/support/engine_mesh.hpp"
 #include "tests/support/random_program.hpp"
 
 namespace weft {
 namespace {
 
-using testing::ExecutorMesh;
+using testing::EngineMesh;
 using testing::Random;
 
 /// One composite and its gradients, of inputs and with outputs of random shardings.
@@ -138,8 +138,8 @@ void check(std::uint64_t seed) {
   ASSERT_NO_FATAL_FAILURE(
       expect_near(simulate(plan.program, mesh, plan.input_types, plan.output_types, inputs),
                   expected, 1e-6, what));
-  ExecutorMesh chips(mesh);
-  const auto outputs = chips.run(plan, inputs, ExecutorMesh::Schedule::one_thread);
+  EngineMesh chips(mesh);
+  const auto outputs = chips.run(plan, inputs, EngineMesh::Schedule::one_thread);
   ASSERT_NO_FATAL_FAILURE(expect_near(testing::join(plan, mesh, outputs), expected, 1e-5, what));
 }
 

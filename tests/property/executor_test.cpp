@@ -13,14 +13,14 @@
 #include "spmd/program/window.hpp"
 #include "spmd/text/text.hpp"
 #include "tests/property/seeds.hpp"
-#include "tests/support/executor_mesh.hpp"
+#include "tests/support/engine_mesh.hpp"
 #include "tests/support/random_program.hpp"
 #include "tests/support/shrink.hpp"
 
 namespace weft {
 namespace {
 
-using testing::ExecutorMesh;
+using testing::EngineMesh;
 using testing::join;
 using testing::Random;
 using testing::small_integers;
@@ -124,17 +124,17 @@ DType any_exact_dtype(const Program& program, Random& random) {
 /// Whether the executor computes what the program says, twice; says where not.
 ::testing::AssertionResult agrees(const Program& program, const Mesh& mesh, std::uint64_t seed) {
   Random random(seed);
-  const auto schedule = random.one_in(4) ? ExecutorMesh::Schedule::thread_per_chip
-                                         : ExecutorMesh::Schedule::one_thread;
+  const auto schedule =
+      random.one_in(4) ? EngineMesh::Schedule::thread_per_chip : EngineMesh::Schedule::one_thread;
   // Nothing that a random program gathers is large: share all of it, or none.
   const PlanOptions options{.shared_bytes_min = random.one_in(2) ? 0 : 65536};
   const std::vector<Elements> inputs = small_integers(program, random);
   const Plan plan = compile(program, mesh, options);
-  ExecutorMesh chips(mesh);
+  EngineMesh chips(mesh);
   const auto loaded = chips.load(plan);
   const auto outputs = chips.run(loaded, inputs, schedule);
   // What lies in the temporaries from the first run mustn't matter.
-  const bool again = chips.run(loaded, inputs, ExecutorMesh::Schedule::one_thread) == outputs;
+  const bool again = chips.run(loaded, inputs, EngineMesh::Schedule::one_thread) == outputs;
   if (again && join(plan, mesh, outputs) == interpret(program, inputs)) {
     return ::testing::AssertionSuccess();
   }

@@ -30,7 +30,7 @@ inline constexpr std::size_t kMailboxBytes = 16384;
 /// A mailbox for scalars, in the line that says that it is full.
 inline constexpr std::size_t kLineMailboxBytes = 16;
 
-enum class AbortState : std::uint32_t { none = 0, writing_reason = 1, aborted = 2 };
+enum class AbortState : std::uint32_t { running = 0, writing_reason = 1, aborted = 2 };
 
 struct ControlHeader {
   std::atomic<std::uint64_t> magic;  ///< written last: publishes what follows

@@ -189,7 +189,7 @@ void JobMemory::begin_generation(std::uint64_t step) {
     new (&commit_line(chip)) CommitLine{};
     commit_line(chip).step.store(step, std::memory_order_relaxed);
   }
-  control().abort_state.store(AbortState::none, std::memory_order_relaxed);
+  control().abort_state.store(AbortState::running, std::memory_order_relaxed);
   control().generation.fetch_add(1, std::memory_order_release);
 }
 
@@ -206,7 +206,7 @@ void JobMemory::reserve(int chip, std::size_t offset, std::size_t bytes) {
 
 void JobMemory::abort(std::string_view reason) {
   ControlHeader& header = control();
-  AbortState none = AbortState::none;
+  AbortState none = AbortState::running;
   if (!header.abort_state.compare_exchange_strong(none, AbortState::writing_reason)) return;
   const auto words = pack_text<kReasonBytes / 8>(reason);
   for (std::size_t i = 0; i < words.size(); ++i) {
@@ -217,7 +217,7 @@ void JobMemory::abort(std::string_view reason) {
 }
 
 bool JobMemory::aborted() const noexcept {
-  return control().abort_state.load(std::memory_order_acquire) != AbortState::none;
+  return control().abort_state.load(std::memory_order_acquire) != AbortState::running;
 }
 
 std::string JobMemory::abort_reason() const {

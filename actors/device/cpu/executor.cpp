@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "actors/device/cpu/chip_collectives.hpp"
-#include "actors/device/cpu/loaded_plan.hpp"
+#include "actors/device/cpu/cpu_plan.hpp"
 #include "actors/device/cpu/loops/aligned_buffer.hpp"
 #include "actors/device/state_hash.hpp"
 #include "transport/state/commits.hpp"
@@ -27,8 +27,8 @@ struct Executor::State {
   std::uint64_t shared_bytes = 0;
 
   // The run in progress; no plan: none.
-  std::shared_ptr<const LoadedPlan> plan{};
-  Buffers buffers{};
+  std::shared_ptr<const CpuPlan> plan{};
+  RunBuffers buffers{};
   RunCommit commit{};
   std::vector<kernels::KernelArgs> loop_args{};  ///< of the loop that runs, at its tile
   kernels::AlignedBuffer held{kHeldBytesMax};
@@ -37,7 +37,7 @@ struct Executor::State {
   std::size_t next = 0;               ///< step of the plan
   bool in_collective = false;         ///< step `next` was started, and has to be waited for
 
-  std::byte* address(const LoadedPlan::Operand& operand) {
+  std::byte* address(const CpuPlan::Operand& operand) {
     switch (operand.place) {
       case Place::input: return base + buffers.inputs[operand.offset];
       case Place::output: return outputs[operand.offset];
@@ -48,7 +48,7 @@ struct Executor::State {
     return memory.arena(operand.chip) + operand.offset;
   }
 
-  kernels::KernelArgs args_of(const LoadedPlan::Step& step) {
+  kernels::KernelArgs args_of(const CpuPlan::Step& step) {
     kernels::KernelArgs args;
     for (int i = 0; i < step.num_operands; ++i) {
       const auto operand = static_cast<std::size_t>(i);
@@ -59,19 +59,19 @@ struct Executor::State {
     return args;
   }
 
-  void compute(const LoadedPlan::Loop& loop) {
-    for (const LoadedPlan::Step& fill : loop.fills) {
+  void compute(const CpuPlan::Loop& loop) {
+    for (const CpuPlan::Step& fill : loop.fills) {
       kernels::KernelArgs args = args_of(fill);
-      args.count_max = LoadedPlan::kTileSize;
+      args.count_max = CpuPlan::kTileSize;
       fill.kernel.run(args);
     }
     loop_args.clear();
-    for (const LoadedPlan::Step& step : loop.steps) loop_args.push_back(args_of(step));
-    for (std::int64_t left = loop.num_elements; left > 0; left -= LoadedPlan::kTileSize) {
+    for (const CpuPlan::Step& step : loop.steps) loop_args.push_back(args_of(step));
+    for (std::int64_t left = loop.num_elements; left > 0; left -= CpuPlan::kTileSize) {
       for (std::size_t i = 0; i < loop.steps.size(); ++i) {
-        const LoadedPlan::Step& step = loop.steps[i];
+        const CpuPlan::Step& step = loop.steps[i];
         kernels::KernelArgs& args = loop_args[i];
-        args.count_max = std::min(left, LoadedPlan::kTileSize);
+        args.count_max = std::min(left, CpuPlan::kTileSize);
         step.kernel.run(args);
         for (int operand = 0; operand < step.num_operands; ++operand) {
           const auto o = static_cast<std::size_t>(operand);
@@ -97,14 +97,14 @@ struct Executor::State {
   void place_outputs() {
     outputs.clear();
     for (const std::uint64_t offset : buffers.outputs) outputs.push_back(base + offset);
-    for (const LoadedPlan::Held& output : plan->held) {
+    for (const CpuPlan::Held& output : plan->held) {
       outputs[output.output] = held.data() + output.offset;
     }
     holds = !plan->held.empty();
   }
 
   void release_held() {
-    for (const LoadedPlan::Held& output : plan->held) {
+    for (const CpuPlan::Held& output : plan->held) {
       std::byte* place = base + buffers.outputs[output.output];
       std::memcpy(place, std::exchange(outputs[output.output], place), output.bytes);
     }
@@ -126,7 +126,7 @@ struct Executor::State {
   bool advance(bool wait) try {
     WEFT_CHECK(plan != nullptr);
     for (; next < plan->steps.size(); ++next) {
-      const LoadedPlan::Step& step = plan->steps[next];
+      const CpuPlan::Step& step = plan->steps[next];
       if (next == plan->first_update && !may_update(wait)) return false;
       if (step.loop >= 0) {
         compute(plan->loops[static_cast<std::size_t>(step.loop)]);
@@ -167,6 +167,19 @@ int Executor::local_index() const { return state_->local_index; }
 
 void Executor::settle() noexcept { state_->memory.prefer_this_node(state_->arena); }
 
+void Executor::reserve(std::uint64_t offset, std::size_t bytes) {
+  state_->memory.reserve(state_->arena, offset, bytes);
+}
+
+void Executor::upload(std::uint64_t offset, std::size_t,
+                      const std::function<void(std::byte*)>& fill) {
+  fill(state_->base + offset);
+}
+
+void Executor::download(std::uint64_t offset, std::span<std::byte> to) {
+  std::memcpy(to.data(), state_->base + offset, to.size());
+}
+
 std::shared_ptr<const LoadedPlan> Executor::load(const Plan& plan, bool checks) {
   JobMemory& memory = state_->memory;
   std::uint64_t temp_bytes = std::max(state_->temp_bytes, plan.temp_bytes);
@@ -182,7 +195,7 @@ std::shared_ptr<const LoadedPlan> Executor::load(const Plan& plan, bool checks) 
   // Temporaries grow up and shared values down: a chip may still be in a plan before this one, or
   // in a call, with temporaries wherever that has them, when others store what they share there.
   const std::uint64_t shared_begin = memory.buffers_offset() - plan.shared_bytes;
-  auto loaded = std::make_shared<const LoadedPlan>(
+  auto loaded = std::make_shared<const CpuPlan>(
       load_plan(plan, state_->chip, state_->communicator, shared_begin, checks));
   memory.reserve(state_->arena, kArenaTempOffset, plan.temp_bytes);
   for (const int chip : loaded->shared_in) memory.reserve(chip, shared_begin, plan.shared_bytes);
@@ -194,9 +207,10 @@ std::shared_ptr<const LoadedPlan> Executor::load(const Plan& plan, bool checks) 
   return loaded;
 }
 
-void Executor::start(std::shared_ptr<const LoadedPlan> plan, std::uint64_t step,
-                     const Buffers& buffers, RunCommit commit) {
+void Executor::start(std::shared_ptr<const LoadedPlan> loaded, std::uint64_t step,
+                     const RunBuffers& buffers, RunCommit commit) {
   WEFT_CHECK(state_->plan == nullptr, step);
+  auto plan = std::static_pointer_cast<const CpuPlan>(std::move(loaded));
   if (buffers.inputs.size() != plan->num_inputs || buffers.outputs.size() != plan->num_outputs) {
     fail(Errc::invalid_argument,
          "step {}: the plan has {} inputs and {} outputs, but buffers were given for {} and {}",
@@ -213,13 +227,9 @@ void Executor::start(std::shared_ptr<const LoadedPlan> plan, std::uint64_t step,
   state_->commits.commit(commit.step);
 }
 
-bool Executor::resume() { return state_->advance(false); }
+bool Executor::poll() { return state_->advance(false); }
 
-void Executor::run(std::shared_ptr<const LoadedPlan> plan, std::uint64_t step,
-                   const Buffers& buffers, RunCommit commit) {
-  start(std::move(plan), step, buffers, commit);
-  state_->advance(true);
-}
+void Executor::wait() { state_->advance(true); }
 
 void Executor::add_to(StateHash& hash) { hash.add(state_->local_index, state_->base); }
 

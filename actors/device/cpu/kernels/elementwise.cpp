@@ -24,6 +24,18 @@ struct Rsqrt {
   auto operator()(auto x) const { return 1 / std::sqrt(x); }
 };
 
+/// max(x, 0) + ln(1 + e^-|x|), so that no power overflows. What 1 + e rounds away, the factor
+/// e / ((1 + e) - 1) brings back (W. Kahan's log1p).
+struct Softplus {
+  template <typename C>
+  C operator()(C x) const {
+    const C power = Exponential{}(-std::fabs(x));
+    const C sum = 1 + power;
+    const C log = sum == 1 ? power : Log{}(sum) * (power / (sum - 1));
+    return (x > 0 ? x : 0) + log;
+  }
+};
+
 template <typename T, typename R, typename F>
 Kernel unary_loop(std::int64_t size, F f) {
   return vectorized([size, f](const KernelArgs& args) {
@@ -187,6 +199,7 @@ constexpr Prepare prepares::cosine = prepare_by<floating_op<Cosine>>;
 constexpr Prepare prepares::logistic = prepare_by<floating_op<Logistic>>;
 constexpr Prepare prepares::sqrt = prepare_by<floating_op<Sqrt>>;
 constexpr Prepare prepares::rsqrt = prepare_by<floating_op<Rsqrt>>;
+constexpr Prepare prepares::softplus = prepare_by<floating_op<Softplus>>;
 constexpr Prepare prepares::is_finite = prepare_by<finiteness>;
 constexpr Prepare prepares::convert = prepare_by<conversion>;
 constexpr Prepare prepares::add = prepare_by<numeric_op<Add>>;

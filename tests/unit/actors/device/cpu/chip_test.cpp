@@ -11,20 +11,20 @@
 
 #include "actors/device/cpu/chip_collectives.hpp"
 #include "actors/device/cpu/executor.hpp"
-#include "tests/support/executor_mesh.hpp"
+#include "tests/support/engine_mesh.hpp"
 #include "tests/support/expect_error.hpp"
 
 namespace weft {
 namespace {
 
-using testing::ExecutorMesh;
+using testing::EngineMesh;
 using testing::expect_error;
 
 /// Runs `body` on every chip at once, each on a thread of its own.
-void on_each_chip(ExecutorMesh& chips, const std::function<void(Chip&)>& body) {
+void on_each_chip(EngineMesh& chips, const std::function<void(Chip&)>& body) {
   std::vector<std::thread> threads;
   for (int position = 0; position < chips.mesh().size(); ++position) {
-    threads.emplace_back([&, position] { chips.executor(position).call(0, 0, body); });
+    threads.emplace_back([&, position] { chips.engine(position).call(0, 0, body); });
   }
   for (std::thread& thread : threads) thread.join();
 }
@@ -35,7 +35,7 @@ std::int64_t element(int position, std::int64_t i) { return position * 1'000'003
 /// Memory of one chip for one test: `size` elements in its arena, or in a vector.
 class Memory {
  public:
-  Memory(ExecutorMesh& chips, const Chip& chip, bool in_arena, std::uint64_t offset,
+  Memory(EngineMesh& chips, const Chip& chip, bool in_arena, std::uint64_t offset,
          std::int64_t size)
       : own_(static_cast<std::size_t>(in_arena ? 0 : size)) {
     const int arena = chips.mesh().device_at(chip.position());
@@ -75,7 +75,7 @@ class ChipCollectives : public ::testing::TestWithParam<Case> {
     return chips_.mesh().group(chip.position(), chips_.mesh().axis_atoms(1));
   }
 
-  ExecutorMesh chips_{Mesh({2, 3}, {"data", "model"}, {5, 0, 2, 1, 4, 3})};
+  EngineMesh chips_{Mesh({2, 3}, {"data", "model"}, {5, 0, 2, 1, 4, 3})};
 };
 
 TEST_P(ChipCollectives, AllReduceSumsOverAllChips) {
@@ -177,7 +177,7 @@ INSTANTIATE_TEST_SUITE_P(All, ChipCollectives,
                          });
 
 TEST(Chip, KnowsItsGroups) {
-  ExecutorMesh chips(Mesh({2, 3}, {"data", "model"}));
+  EngineMesh chips(Mesh({2, 3}, {"data", "model"}));
   on_each_chip(chips, [](Chip& chip) {
     EXPECT_EQ(chip.group_size(), 6);
     EXPECT_EQ(chip.group_index(), chip.position());
@@ -190,7 +190,7 @@ TEST(Chip, KnowsItsGroups) {
 }
 
 TEST(Chip, ReducesBoolsAndBf16) {
-  ExecutorMesh chips(Mesh({2}, {"data"}));
+  EngineMesh chips(Mesh({2}, {"data"}));
   on_each_chip(chips, [](Chip& chip) {
     std::array<bool, 2> any = {chip.position() == 1, false};
     chip.all_reduce(any, {}, ReduceKind::max);
@@ -202,7 +202,7 @@ TEST(Chip, ReducesBoolsAndBf16) {
 }
 
 TEST(Chip, TakesScalarsAndNamesThatAreMadeAtRunTime) {
-  ExecutorMesh chips(Mesh({2, 2}, {"data", "model"}));
+  EngineMesh chips(Mesh({2, 2}, {"data", "model"}));
   on_each_chip(chips, [](Chip& chip) {
     double loss = chip.position();
     chip.all_reduce(loss);
@@ -215,19 +215,19 @@ TEST(Chip, TakesScalarsAndNamesThatAreMadeAtRunTime) {
 }
 
 TEST(Chip, TellsTheCallsOfDifferentBodiesApart) {
-  ExecutorMesh chips(Mesh({2}, {"data"}));
+  EngineMesh chips(Mesh({2}, {"data"}));
   const std::function<void(Chip&)> body = [](Chip& chip) {
     float one = 1;
     expect_error(Errc::program_divergence, {"all_reduce"}, [&] { chip.all_reduce(one); });
   };
-  std::thread other([&] { chips.executor(1).call(0, 1, body); });
-  chips.executor(0).call(0, 0, body);
+  std::thread other([&] { chips.engine(1).call(0, 1, body); });
+  chips.engine(0).call(0, 0, body);
   other.join();
 }
 
 /// All pieces of the smaller call are as those of the larger one.
 TEST(Chip, FindsSizesThatDifferThoughTheirPiecesAgree) {
-  ExecutorMesh chips(Mesh({2}, {"data"}));
+  EngineMesh chips(Mesh({2}, {"data"}));
   on_each_chip(chips, [](Chip& chip) {
     std::vector<float> values((kStagingBytes / sizeof(float)) << (1 + chip.position()));
     expect_error(Errc::program_divergence, {"'chip_test.cpp:", ", of 262144'", ", of 524288'"},
@@ -236,7 +236,7 @@ TEST(Chip, FindsSizesThatDifferThoughTheirPiecesAgree) {
 }
 
 TEST(Chip, WorksOnPartsOfArrays) {
-  ExecutorMesh chips(Mesh({2}, {"data"}));
+  EngineMesh chips(Mesh({2}, {"data"}));
   on_each_chip(chips, [&](Chip& chip) {
     const Memory values(chips, chip, true, 0, 20);
     for (const std::size_t begin : {0U, 3U, 8U}) {  // in place, copied, in place
@@ -250,8 +250,8 @@ TEST(Chip, WorksOnPartsOfArrays) {
 }
 
 TEST(Chip, RefusesWhatDoesntFit) {
-  ExecutorMesh chips(Mesh({1}, {"data"}));
-  chips.executor(0).call(0, 0, [](Chip& chip) {
+  EngineMesh chips(Mesh({1}, {"data"}));
+  chips.engine(0).call(0, 0, [](Chip& chip) {
     std::vector<float> four(4);
     std::vector<float> five(5);
     std::vector<std::int32_t> ints(4);
@@ -277,7 +277,7 @@ TEST(Chip, RefusesWhatDoesntFit) {
     });
     chip.all_reduce(four);  // a refused call leaves the chip as it was
   });
-  ExecutorMesh two(Mesh({2}, {"data"}));
+  EngineMesh two(Mesh({2}, {"data"}));
   on_each_chip(two, [](Chip& chip) {
     std::vector<float> three(3);
     std::vector<float> part(1);

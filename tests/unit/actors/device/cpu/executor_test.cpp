@@ -9,19 +9,19 @@
 
 #include "spmd/ops/builder.hpp"
 #include "spmd/passes/partition.hpp"
-#include "tests/support/executor_mesh.hpp"
+#include "tests/support/engine_mesh.hpp"
 #include "tests/support/expect_error.hpp"
 #include "tests/support/mlp.hpp"
 
 namespace weft {
 namespace {
 
-using testing::ExecutorMesh;
+using testing::EngineMesh;
 using testing::expect_error;
 using testing::join;
 using testing::MeshPlan;
 using testing::Mlp;
-using Schedule = ExecutorMesh::Schedule;
+using Schedule = EngineMesh::Schedule;
 
 std::vector<Mesh> meshes() {
   return {Mesh({1}, {"data"}),
@@ -71,7 +71,7 @@ TEST(Executor, IsExactOnWholeNumbersOnEveryMesh) {
     const Program program = training_step(mesh);
     const Plan plan = compile(program, mesh);
     const auto inputs = random_inputs(program, 1, true);
-    ExecutorMesh chips(mesh);
+    EngineMesh chips(mesh);
     const auto outputs = chips.run(plan, inputs, Schedule::one_thread);
     EXPECT_EQ(join(plan, mesh, outputs), interpret(program, inputs));
   }
@@ -118,7 +118,7 @@ Program loops(std::mt19937& random) {
 
 TEST(Executor, IsExactInLoopsOverSeveralOps) {
   const Mesh mesh({1}, {"data"});
-  ExecutorMesh chips(mesh);
+  EngineMesh chips(mesh);
   std::size_t tiled = 0;
   for (unsigned seed = 0; seed < 300; ++seed) {
     std::mt19937 random(seed);
@@ -142,7 +142,7 @@ TEST(Executor, SharesWhatIsGathered) {
     fsdp.fc1 = fsdp.fc2 = PartitionSpec{{"data"}, {}};
     if (mesh.has_axis("model")) fsdp.fc2 = PartitionSpec{{"model"}, {}};
     const Program programs[] = {training_step(mesh), fsdp.program(mesh)};
-    ExecutorMesh chips(mesh);
+    EngineMesh chips(mesh);
     const MeshPlan plans[] = {chips.load(compile(programs[0], mesh, share_all)),
                               chips.load(compile(programs[1], mesh, share_all))};
     EXPECT_EQ(plans[1].plan.shared_bytes > 0, mesh.size() > 1);
@@ -161,7 +161,7 @@ TEST(Executor, OneThreadAndAThreadPerChipAgreeBitwise) {
     SCOPED_TRACE(mesh.to_string());
     const Program program = training_step(mesh);
     const auto inputs = random_inputs(program, 2, false);
-    ExecutorMesh chips(mesh);
+    EngineMesh chips(mesh);
     const auto loaded = chips.load(compile(program, mesh));
     const auto expected = chips.run(loaded, inputs, Schedule::one_thread);
     for (int run = 0; run < 5; ++run) {
@@ -177,8 +177,8 @@ TEST(Executor, FreshChipsAgreeBitwise) {
   const Program program = training_step(mesh);
   const Plan plan = compile(program, mesh);
   const auto inputs = random_inputs(program, 3, false);
-  ExecutorMesh first(mesh);
-  ExecutorMesh second(mesh);
+  EngineMesh first(mesh);
+  EngineMesh second(mesh);
   EXPECT_EQ(first.run(plan, inputs, Schedule::thread_per_chip),
             second.run(plan, inputs, Schedule::one_thread));
 }
@@ -187,14 +187,13 @@ TEST(Executor, ChipsLoadAtTheSameTime) {
   const Mesh mesh({4}, {"data"});
   const Program program = training_step(mesh);
   const auto inputs = random_inputs(program, 4, true);
-  ExecutorMesh chips(mesh);
+  EngineMesh chips(mesh);
   auto loaded = chips.load(compile(program, mesh));
   {
     std::vector<std::jthread> threads;
     for (int position = 0; position < mesh.size(); ++position) {
       threads.emplace_back([&, position] {
-        loaded.chips[static_cast<std::size_t>(position)] =
-            chips.executor(position).load(loaded.plan);
+        loaded.chips[static_cast<std::size_t>(position)] = chips.engine(position).load(loaded.plan);
       });
     }
   }
@@ -223,7 +222,7 @@ TEST(Executor, TakesTurnsWithSeveralPlans) {
   const Mesh mesh({2}, {"data"});
   const Program step = training_step(mesh);
   const Program small = Mlp().program(mesh);
-  ExecutorMesh chips(mesh);
+  EngineMesh chips(mesh);
   const auto step_loaded = chips.load(compile(step, mesh));
   const auto small_loaded = chips.load(compile(small, mesh));
   for (unsigned seed = 0; seed < 4; ++seed) {
@@ -252,7 +251,7 @@ Plan gather_plan(const Mesh& mesh, AtomList atoms) {
 /// with those of its column, while another still reads what its row shared.
 TEST(Executor, KeepsWhatIsSharedUntilAllHaveReadIt) {
   const Mesh mesh({2, 2}, {"data", "model"});
-  ExecutorMesh chips(mesh);
+  EngineMesh chips(mesh);
   const MeshPlan plans[] = {chips.load(gather_plan(mesh, mesh.axis_atoms(0))),
                             chips.load(gather_plan(mesh, mesh.axis_atoms(1)))};
   constexpr std::uint64_t kRunCount = 200;
@@ -267,8 +266,7 @@ TEST(Executor, KeepsWhatIsSharedUntilAllHaveReadIt) {
     const std::uint64_t run = runs[static_cast<std::size_t>(position)];
     const MeshPlan& plan = plans[run % 2];
     std::fill_n(floats(position, plan.buffers.inputs[0]), 4, number(position, run));
-    chips.executor(position).start(plan.chips[static_cast<std::size_t>(position)], run,
-                                   plan.buffers);
+    chips.engine(position).start(plan.chips[static_cast<std::size_t>(position)], run, plan.buffers);
   };
   const auto check = [&](int position) {
     const std::uint64_t run = runs[static_cast<std::size_t>(position)];
@@ -281,7 +279,7 @@ TEST(Executor, KeepsWhatIsSharedUntilAllHaveReadIt) {
   while (std::ranges::min(runs) < kRunCount) {
     const int position = static_cast<int>(random() % 4);
     std::uint64_t& run = runs[static_cast<std::size_t>(position)];
-    if (run == kRunCount || !chips.executor(position).resume()) continue;
+    if (run == kRunCount || !chips.engine(position).poll()) continue;
     ASSERT_NO_FATAL_FAILURE(check(position));
     if (++run < kRunCount) start(position);
   }
@@ -302,7 +300,7 @@ void expect_collective(const Mesh& mesh, const TensorType& global, const Shardin
   const std::array inputs{elements};
   const auto expected = simulate(plan.program, mesh, plan.input_types, plan.output_types, inputs);
   for (const Schedule schedule : {Schedule::one_thread, Schedule::thread_per_chip}) {
-    ExecutorMesh chips(mesh);
+    EngineMesh chips(mesh);
     EXPECT_EQ(join(plan, mesh, chips.run(plan, inputs, schedule)), expected);
   }
 }
@@ -391,17 +389,17 @@ INSTANTIATE_TEST_SUITE_P(Sizes, ExecutorCollective, ::testing::Values(24, 24 * 1
 TEST(Executor, ResumeWaitsForThePeer) {
   const Mesh mesh({2}, {"data"});
   const Program program = training_step(mesh);
-  ExecutorMesh chips(mesh);
+  EngineMesh chips(mesh);
   const auto loaded = chips.load(compile(program, mesh));
-  chips.executor(0).start(loaded.chips[0], 1, loaded.buffers);
-  EXPECT_FALSE(chips.executor(0).resume());
-  EXPECT_FALSE(chips.executor(0).resume());
-  chips.executor(1).start(loaded.chips[1], 1, loaded.buffers);
+  chips.engine(0).start(loaded.chips[0], 1, loaded.buffers);
+  EXPECT_FALSE(chips.engine(0).poll());
+  EXPECT_FALSE(chips.engine(0).poll());
+  chips.engine(1).start(loaded.chips[1], 1, loaded.buffers);
   std::array done{false, false};
   while (!done[0] || !done[1]) {
     for (int chip : {0, 1}) {
       bool& ended = done[static_cast<std::size_t>(chip)];
-      ended = ended || chips.executor(chip).resume();
+      ended = ended || chips.engine(chip).poll();
     }
   }
 }
@@ -416,34 +414,34 @@ TEST(Executor, ALostPeerIsReportedWithTheReducedValue) {
   build.set_loc("train.cpp:41");
   program.add_output(build.reduce(ReduceKind::add, x, std::array<std::int64_t, 1>{0}), "y",
                      Sharding::closed());
-  ExecutorMesh chips(mesh);
+  EngineMesh chips(mesh);
   const auto loaded = chips.load(compile(program, mesh));
-  chips.executor(0).start(loaded.chips[0], 12, loaded.buffers);
-  EXPECT_FALSE(chips.executor(0).resume());
+  chips.engine(0).start(loaded.chips[0], 12, loaded.buffers);
+  EXPECT_FALSE(chips.engine(0).poll());
   chips.memory().abort("worker 1 is gone");
   expect_error(Errc::peer_lost, {"worker 1 is gone", "reduce at train.cpp:41", "step 12"},
-               [&] { chips.executor(0).resume(); });
+               [&] { chips.engine(0).poll(); });
 }
 
 TEST(Executor, RefusesWhatDoesNotFitThePlan) {
   const Mesh mesh({2}, {"data"});
   const Mesh other({2}, {"model"});
   const Plan plan = compile(training_step(mesh), mesh);
-  ExecutorMesh chips(mesh);
-  ExecutorMesh other_chips(other);
+  EngineMesh chips(mesh);
+  EngineMesh other_chips(other);
   expect_error(Errc::mesh_mismatch, {"data", "model"}, [&] { other_chips.load(plan); });
   const auto loaded = chips.load(plan);
-  Executor::Buffers too_few = loaded.buffers;
+  RunBuffers too_few = loaded.buffers;
   too_few.inputs.pop_back();
   expect_error(Errc::invalid_argument,
                {fmt::format("{} inputs", loaded.buffers.inputs.size()),
                 fmt::format("{} and", too_few.inputs.size())},
-               [&] { chips.executor(0).start(loaded.chips[0], 1, too_few); });
+               [&] { chips.engine(0).start(loaded.chips[0], 1, too_few); });
 }
 
 TEST(Executor, RefusesTemporariesThatWouldReachTheBuffers) {
   const Mesh mesh({1}, {"data"});
-  ExecutorMesh chips(mesh);
+  EngineMesh chips(mesh);
   const auto bytes = static_cast<std::int64_t>(chips.memory().buffers_offset());
   Program program;
   Builder build(program);

@@ -7,12 +7,12 @@
 
 #include "spmd/ops/builder.hpp"
 #include "spmd/plan/plan.hpp"
-#include "tests/support/executor_mesh.hpp"
+#include "tests/support/engine_mesh.hpp"
 
 namespace weft {
 namespace {
 
-using testing::ExecutorMesh;
+using testing::EngineMesh;
 using testing::MeshPlan;
 
 constexpr std::uint64_t kCommit = 1;
@@ -48,10 +48,10 @@ class HeldUpdates : public ::testing::Test {
     }
   }
   void start(int chip) {
-    chips_.executor(chip).start(plan_.chips[static_cast<std::size_t>(chip)], 1, plan_.buffers,
-                                {.step = kCommit});
+    chips_.engine(chip).start(plan_.chips[static_cast<std::size_t>(chip)], 1, plan_.buffers,
+                              {.step = kCommit});
   }
-  bool resume(int chip) { return chips_.executor(chip).resume(); }
+  bool resume(int chip) { return chips_.engine(chip).poll(); }
   float& at(int chip, std::uint64_t offset) {
     return *reinterpret_cast<float*>(chips_.memory().arena(chip) + offset);
   }
@@ -66,7 +66,7 @@ class HeldUpdates : public ::testing::Test {
 
   static constexpr float kOld = -7;
   const Mesh mesh_{{2}, {"data"}};
-  ExecutorMesh chips_{mesh_};
+  EngineMesh chips_{mesh_};
   MeshPlan plan_;
 };
 
@@ -103,8 +103,8 @@ TEST_F(HeldUpdates, ARunThatUpdatesNothingMayHaveToWaitForTheOthersCommits) {
   program.add_output(b.binary(OpKind::add, x, x), "y", Sharding::closed());
   plan_ = chips_.load(compile(program, mesh_));
   const auto start_with = [&](int chip, RunCommit commit) {
-    chips_.executor(chip).start(plan_.chips[static_cast<std::size_t>(chip)], 1, plan_.buffers,
-                                commit);
+    chips_.engine(chip).start(plan_.chips[static_cast<std::size_t>(chip)], 1, plan_.buffers,
+                              commit);
   };
   start_with(0, {.step = kCommit, .is_awaited = true});
   EXPECT_FALSE(resume(0));

@@ -50,7 +50,7 @@ void expect_binary(OpKind kind, DType dtype, double low, double high) {
 TEST(Elementwise, UnaryAgreesWithTheInterpreter) {
   for (const DType dtype : kFloating) {
     for (const OpKind kind : {OpKind::negate, OpKind::sign, OpKind::abs, OpKind::exponential,
-                              OpKind::tanh, OpKind::logistic}) {
+                              OpKind::tanh, OpKind::logistic, OpKind::softplus}) {
       expect_unary(kind, dtype, -8, 8);
     }
     for (const OpKind kind : {OpKind::log, OpKind::sqrt, OpKind::rsqrt}) {
@@ -191,6 +191,14 @@ TEST(Elementwise, TranscendentalsKeepTheirLimits) {
   EXPECT_TRUE(std::isnan(log[3]));
   EXPECT_EQ(log[4], 0);
   EXPECT_TRUE(std::isnan(log[5]));
+  const Elements softplus = f32(OpKind::softplus, {kInfinity, -kInfinity, 0, kNaN, 200, -30, -90});
+  EXPECT_EQ(softplus[0], kInfinity);
+  EXPECT_EQ(softplus[1], 0);
+  EXPECT_FLOAT_EQ(static_cast<float>(softplus[2]), std::log(2.0F));
+  EXPECT_TRUE(std::isnan(softplus[3]));
+  EXPECT_EQ(softplus[4], 200);
+  EXPECT_NEAR(softplus[5] / std::exp(-30.0), 1, 1e-6);
+  EXPECT_NEAR(softplus[6] / std::exp(-90.0), 1, 1e-6);
   const Elements tanh = f32(OpKind::tanh, {kInfinity, -kInfinity, 0, kNaN});
   EXPECT_EQ(tanh[0], 1);
   EXPECT_EQ(tanh[1], -1);

@@ -1,5 +1,5 @@
 #pragma once
-/// LoadedPlan: a plan made ready for one chip.
+/// CpuPlan: a plan made ready for a chip that is a CPU thread.
 
 #include <array>
 #include <cstddef>
@@ -7,12 +7,13 @@
 #include <limits>
 #include <vector>
 
-#include "actors/device/cpu/executor.hpp"
 #include "actors/device/cpu/loops/kernel.hpp"
+#include "actors/device/engine.hpp"
+#include "transport/collectives/communicator.hpp"
 
 namespace weft {
 
-struct LoadedPlan {
+struct CpuPlan final : LoadedPlan {
   /// Where a chip finds a value: in the arena of `chip`, a number in the job's memory; a tile of
   /// it in the executor's scratch memory.
   struct Operand {
@@ -63,7 +64,7 @@ struct LoadedPlan {
 /// `shared_begin`: where the region of shared values begins in every arena. Throws mesh_mismatch
 /// where the plan is for another mesh, corrupt where it doesn't verify,
 /// unavailable for an op without a kernel; and what Communicator::prepare() throws.
-LoadedPlan load_plan(const Plan& plan, const kernels::ChipContext& chip, Communicator& communicator,
-                     std::uint64_t shared_begin, bool checks = false);
+CpuPlan load_plan(const Plan& plan, const kernels::ChipContext& chip, Communicator& communicator,
+                  std::uint64_t shared_begin, bool checks = false);
 
 }  // namespace weft

@@ -1,4 +1,4 @@
-#include "tests/support/executor_mesh.hpp"
+#include "tests/support/engine_mesh.hpp"
 
 #include <gtest/gtest.h>
 
@@ -8,6 +8,7 @@
 #include <random>
 #include <thread>
 
+#include "actors/device/cpu/executor.hpp"
 #include "spmd/mesh/hybrid_mesh.hpp"
 #include "spmd/program/element.hpp"
 
@@ -62,19 +63,23 @@ std::vector<Mesh> small_meshes() {
           HybridMesh{{2, 2}, {2, 1}, {"a", "b"}}.mesh()};
 }
 
-ExecutorMesh::ExecutorMesh(const Mesh& mesh)
+std::unique_ptr<Engine> make_cpu_engine(const EngineSetup& setup) {
+  return std::make_unique<Executor>(setup.memory, setup.mesh, setup.position, setup.board,
+                                    setup.policy, setup.position);
+}
+
+EngineMesh::EngineMesh(const Mesh& mesh, MakeEngine make)
     : mesh_(mesh),
       memory_(JobMemory::anonymous({.job = std::string(32, '0'),
                                     .num_chips = mesh.size(),
                                     .arena_capacity = kArenaCapacity})) {
   const WaitPolicy policy = WaitPolicy::for_threads(mesh.size(), std::chrono::seconds(60));
   for (int position = 0; position < mesh_.size(); ++position) {
-    executors_.push_back(
-        std::make_unique<Executor>(memory_, mesh_, position, BoardWriter(), policy, position));
+    engines_.push_back(make({memory_, mesh_, position, BoardWriter(), policy}));
   }
 }
 
-MeshPlan ExecutorMesh::load(const Plan& plan) {
+MeshPlan EngineMesh::load(const Plan& plan) {
   MeshPlan loaded;
   loaded.plan = plan;
   std::uint64_t end = memory_.buffers_offset();
@@ -85,50 +90,50 @@ MeshPlan ExecutorMesh::load(const Plan& plan) {
     loaded.buffers.outputs.push_back(take(end, plan.program.type(output.value)));
   }
   for (int position = 0; position < mesh_.size(); ++position) {
-    const int chip = mesh_.device_at(position);
-    memory_.reserve(chip, memory_.buffers_offset(), end - memory_.buffers_offset());
-    loaded.chips.push_back(executor(position).load(plan));
+    engine(position).reserve(memory_.buffers_offset(), end - memory_.buffers_offset());
+    loaded.chips.push_back(engine(position).load(plan));
   }
   return loaded;
 }
 
-void ExecutorMesh::write_inputs(const MeshPlan& loaded, std::span<const Elements> inputs) {
+void EngineMesh::write_inputs(const MeshPlan& loaded, std::span<const Elements> inputs) {
   for (int position = 0; position < mesh_.size(); ++position) {
-    std::byte* arena = memory_.arena(mesh_.device_at(position));
     for (std::size_t i = 0; i < inputs.size(); ++i) {
       const TensorType& type = loaded.plan.input_types[i];
-      std::byte* bytes = arena + loaded.buffers.inputs[i];
-      for (const std::size_t index :
-           shard_indices(loaded.plan.program.inputs[i].sharding, mesh_, position, type.shape)) {
-        const double padding = is_floating(type.dtype) ? std::nan("") : 1;
-        store_element(type.dtype, index == kPadding ? padding : inputs[i][index], bytes);
-        bytes += byte_size(type.dtype);
-      }
+      const auto indices =
+          shard_indices(loaded.plan.program.inputs[i].sharding, mesh_, position, type.shape);
+      const std::size_t size = indices.size() * static_cast<std::size_t>(byte_size(type.dtype));
+      engine(position).upload(loaded.buffers.inputs[i], size, [&](std::byte* bytes) {
+        for (const std::size_t index : indices) {
+          const double padding = is_floating(type.dtype) ? std::nan("") : 1;
+          store_element(type.dtype, index == kPadding ? padding : inputs[i][index], bytes);
+          bytes += byte_size(type.dtype);
+        }
+      });
     }
   }
 }
 
-void ExecutorMesh::run_one_thread(const MeshPlan& loaded) {
+void EngineMesh::run_one_thread(const MeshPlan& loaded) {
   std::vector<int> running;
   for (int position = 0; position < mesh_.size(); ++position) {
-    executor(position).start(loaded.chips[static_cast<std::size_t>(position)], step_,
-                             loaded.buffers);
+    engine(position).start(loaded.chips[static_cast<std::size_t>(position)], step_, loaded.buffers);
     running.push_back(position);
   }
   std::minstd_rand random(static_cast<unsigned>(step_));
   while (!running.empty()) {
     const auto next = running.begin() + static_cast<std::ptrdiff_t>(random() % running.size());
-    if (executor(*next).resume()) running.erase(next);
+    if (engine(*next).poll()) running.erase(next);
   }
 }
 
-void ExecutorMesh::run_threads(const MeshPlan& loaded) {
+void EngineMesh::run_threads(const MeshPlan& loaded) {
   std::vector<std::jthread> threads;
   for (int position = 0; position < mesh_.size(); ++position) {
     threads.emplace_back([this, position, &loaded] {
       try {
-        executor(position).run(loaded.chips[static_cast<std::size_t>(position)], step_,
-                               loaded.buffers);
+        engine(position).run(loaded.chips[static_cast<std::size_t>(position)], step_,
+                             loaded.buffers);
       } catch (const Error& error) {
         memory_.abort(error.what());
         ADD_FAILURE() << "position " << position << ": " << error.what();
@@ -137,8 +142,8 @@ void ExecutorMesh::run_threads(const MeshPlan& loaded) {
   }
 }
 
-ExecutorMesh::Outputs ExecutorMesh::run(const MeshPlan& loaded, std::span<const Elements> inputs,
-                                        Schedule schedule) {
+EngineMesh::Outputs EngineMesh::run(const MeshPlan& loaded, std::span<const Elements> inputs,
+                                    Schedule schedule) {
   write_inputs(loaded, inputs);
   ++step_;
   if (schedule == Schedule::one_thread) {
@@ -149,18 +154,17 @@ ExecutorMesh::Outputs ExecutorMesh::run(const MeshPlan& loaded, std::span<const 
   Outputs outputs;
   const Program& program = loaded.plan.program;
   for (int position = 0; position < mesh_.size(); ++position) {
-    const std::byte* arena = memory_.arena(mesh_.device_at(position));
     auto& chip = outputs.emplace_back();
     for (std::size_t i = 0; i < program.outputs.size(); ++i) {
-      const std::byte* begin = arena + loaded.buffers.outputs[i];
-      chip.emplace_back(begin, begin + program.type(program.outputs[i].value).bytes());
+      const std::int64_t size = program.type(program.outputs[i].value).bytes();
+      chip.emplace_back(static_cast<std::size_t>(size));
+      engine(position).download(loaded.buffers.outputs[i], chip.back());
     }
   }
   return outputs;
 }
 
-std::vector<Elements> join(const Plan& plan, const Mesh& mesh,
-                           const ExecutorMesh::Outputs& outputs) {
+std::vector<Elements> join(const Plan& plan, const Mesh& mesh, const EngineMesh::Outputs& outputs) {
   std::vector<Elements> result;
   for (std::size_t i = 0; i < plan.output_types.size(); ++i) {
     const TensorType& type = plan.output_types[i];

@@ -1,5 +1,5 @@
 #pragma once
-/// The chips of a mesh, each with an executor, in the memory of this process.
+/// The chips of a mesh, each with an engine, in the memory of this process.
 
 #include <cstddef>
 #include <cstdint>
@@ -7,8 +7,11 @@
 #include <span>
 #include <vector>
 
-#include "actors/device/cpu/executor.hpp"
+#include "actors/device/engine.hpp"
 #include "spmd/reference/interpret.hpp"
+#include "transport/board/board.hpp"
+#include "transport/job/job_memory.hpp"
+#include "transport/memory/wait.hpp"
 
 namespace weft::testing {
 
@@ -19,24 +22,36 @@ std::vector<Mesh> small_meshes();
 struct MeshPlan {
   Plan plan;
   std::vector<std::shared_ptr<const LoadedPlan>> chips;  ///< by position
-  Executor::Buffers buffers;                             ///< equal on all chips
+  RunBuffers buffers;                                    ///< equal on all chips
 };
 
-class ExecutorMesh {
+/// What an engine is made of, for one chip.
+struct EngineSetup {
+  JobMemory& memory;
+  const Mesh& mesh;
+  int position = 0;
+  BoardWriter board;
+  WaitPolicy policy;
+};
+using MakeEngine = std::unique_ptr<Engine> (*)(const EngineSetup& setup);
+/// An Executor.
+std::unique_ptr<Engine> make_cpu_engine(const EngineSetup& setup);
+
+class EngineMesh {
  public:
   enum class Schedule {
-    one_thread,      ///< resume() of one after another, at random; the n-th run always alike
+    one_thread,      ///< poll() of one after another, at random; the n-th run always alike
     thread_per_chip  ///< run()
   };
   using Bytes = std::vector<std::byte>;
   /// By position, then by output.
   using Outputs = std::vector<std::vector<Bytes>>;
 
-  explicit ExecutorMesh(const Mesh& mesh);
+  explicit EngineMesh(const Mesh& mesh, MakeEngine make = make_cpu_engine);
 
   const Mesh& mesh() const { return mesh_; }
   JobMemory& memory() { return memory_; }
-  Executor& executor(int position) { return *executors_[static_cast<std::size_t>(position)]; }
+  Engine& engine(int position) { return *engines_[static_cast<std::size_t>(position)]; }
 
   MeshPlan load(const Plan& plan);
   /// Runs a plan on global inputs, each chip its shards.
@@ -52,12 +67,11 @@ class ExecutorMesh {
 
   Mesh mesh_;
   JobMemory memory_;
-  std::vector<std::unique_ptr<Executor>> executors_;
+  std::vector<std::unique_ptr<Engine>> engines_;
   std::uint64_t step_ = 0;
 };
 
 /// The global outputs; a failure of the test where chips that hold the same part differ in a bit.
-std::vector<Elements> join(const Plan& plan, const Mesh& mesh,
-                           const ExecutorMesh::Outputs& outputs);
+std::vector<Elements> join(const Plan& plan, const Mesh& mesh, const EngineMesh::Outputs& outputs);
 
 }  // namespace weft::testing

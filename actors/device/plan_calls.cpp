@@ -1,0 +1,110 @@
+#include "actors/device/plan_calls.hpp"
+
+#include <vector>
+
+#include <weft/error.hpp>
+
+#include "spmd/program/permute.hpp"
+#include "transport/job/job_memory.hpp"
+
+namespace weft {
+namespace {
+
+std::int64_t product(const Shape& shape, int begin, int end) {
+  std::int64_t size = 1;
+  for (int dim = begin; dim < end; ++dim) size *= shape[dim];
+  return size;
+}
+
+/// The dims before `dim` are the call's outer loop; of `local`, a chip's part, the rest is one run.
+void set_runs(CollectiveCall& call, const Shape& local, std::int64_t dim) {
+  call.outer = product(local, 0, static_cast<int>(dim));
+  call.count = product(local, static_cast<int>(dim), local.size());
+}
+
+void set_permute(CollectiveCall& call, std::span<const std::int64_t> attrs, const Mesh& mesh,
+                 int position) {
+  std::vector<AtomList> atoms;
+  for (const std::int64_t bits : attrs) {
+    atoms.push_back(AtomList::from_bits(static_cast<std::uint64_t>(bits)));
+  }
+  const std::span from(atoms.data(), atoms.size() / 2);
+  const std::span to(from.data() + from.size(), from.size());
+  const std::vector<int> sources = permute_sources(mesh, from, to);
+  call.atoms = permute_atoms(mesh, from, to);
+  for (const int member : mesh.group(position, call.atoms)) {
+    const int source = sources[static_cast<std::size_t>(member)];
+    call.from.push_back(static_cast<int>(mesh.index_in(source, call.atoms)));
+  }
+}
+
+CollectiveCall call_of_op(const Plan& plan, OpId op, const Mesh& mesh, int position,
+                          std::uint64_t shared_begin) {
+  const Program& program = plan.program;
+  const auto offset = [&](ValueId value) {
+    const Slot& slot = plan.slots[value];
+    return (slot.place == Place::shared ? shared_begin : kArenaTempOffset) + slot.offset;
+  };
+  const ValueId source = program.op_operands(op)[0];
+  const ValueId result = program.result(op);
+  const auto attrs = program.op_attrs(op);
+  CollectiveCall call;
+  call.dtype = program.type(source).dtype;
+  call.source = offset(source);
+  call.destination = offset(result);
+  call.shared = plan.slots[result].place == Place::shared;
+  const OpKind kind = program.kind(op);
+  if (kind == OpKind::collective_permute) {
+    call.kind = CollectiveKind::permute;
+    call.count = program.shape(source).num_elements();
+    set_permute(call, attrs, mesh, position);
+    return call;
+  }
+  call.atoms = AtomList::from_bits(static_cast<std::uint64_t>(attrs[0]));
+  switch (kind) {
+    case OpKind::all_reduce:
+      call.kind = CollectiveKind::all_reduce;
+      call.reduce = static_cast<ReduceKind>(attrs[1]);
+      call.count = program.shape(source).num_elements();
+      break;
+    case OpKind::all_gather:
+      call.kind = CollectiveKind::all_gather;
+      set_runs(call, program.shape(source), attrs[1]);
+      break;
+    case OpKind::reduce_scatter:
+      call.kind = CollectiveKind::reduce_scatter;
+      call.reduce = static_cast<ReduceKind>(attrs[1]);
+      set_runs(call, program.shape(result), attrs[2]);
+      break;
+    default:
+      WEFT_CHECK(kind == OpKind::all_to_all, to_string(kind));
+      call.kind = CollectiveKind::all_to_all;
+      call.shape = program.shape(source);
+      call.split_dim = static_cast<int>(attrs[1]);
+      call.concat_dim = static_cast<int>(attrs[2]);
+      break;
+  }
+  return call;
+}
+
+}  // namespace
+
+CollectiveCall collective_call(const Plan& plan, const PlanStep& step, const Mesh& mesh,
+                               int position, std::uint64_t shared_begin) {
+  if (step.kind == StepKind::barrier) return {.atoms = mesh.list(mesh.all_atoms())};
+  CollectiveCall call = call_of_op(plan, step.first, mesh, position, shared_begin);
+  if (step.count == 1) return call;
+  const CollectiveCall last = call_of_op(plan, step.end() - 1, mesh, position, shared_begin);
+  call.count =
+      static_cast<std::int64_t>(last.source - call.source) / byte_size(call.dtype) + last.count;
+  return call;
+}
+
+int holder_of_shared(const Plan& plan, ValueId value, const Mesh& mesh, int position) {
+  const Program& program = plan.program;
+  const std::int64_t atoms = program.op_attrs(program.defining_op(value))[0];
+  const AtomList group = AtomList::from_bits(static_cast<std::uint64_t>(atoms));
+  return mesh.device_at(mesh.group(position, group).front());
+}
+
+}  // namespace weft

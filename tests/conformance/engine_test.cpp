@@ -1,0 +1,300 @@
+// What every kind of chip has to do (actors/device/engine.hpp), asked of each engine: the CPU's, and
+// the reference interpreter as a chip.
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <thread>
+
+#include <weft/chip.hpp>
+
+#include "actors/device/state_hash.hpp"
+#include "spmd/ops/builder.hpp"
+#include "spmd/program/custom_function.hpp"
+#include "spmd/program/element.hpp"
+#include "tests/property/seeds.hpp"
+#include "tests/support/expect_error.hpp"
+#include "tests/support/random_program.hpp"
+#include "tests/support/reference_engine.hpp"
+
+namespace weft {
+namespace {
+
+using testing::EngineMesh;
+using testing::expect_error;
+using testing::MakeEngine;
+using testing::MeshPlan;
+using testing::Random;
+
+struct EngineKind {
+  const char* name;
+  MakeEngine make;
+};
+
+const Mesh kPair({2}, {"data"});
+
+class EngineConformance : public ::testing::TestWithParam<EngineKind> {
+ protected:
+  EngineMesh chips_of(const Mesh& mesh) const { return EngineMesh(mesh, GetParam().make); }
+
+  static std::vector<float> floats(EngineMesh& chips, int chip, std::uint64_t offset,
+                                   std::size_t count) {
+    std::vector<float> values(count);
+    chips.engine(chip).download(offset, std::as_writable_bytes(std::span(values)));
+    return values;
+  }
+  static void write(EngineMesh& chips, int chip, std::uint64_t offset,
+                    const std::vector<float>& values) {
+    const std::size_t bytes = values.size() * sizeof(float);
+    chips.engine(chip).upload(offset, bytes, [&](std::byte* to) {
+      std::copy_n(reinterpret_cast<const std::byte*>(values.data()), bytes, to);
+    });
+  }
+};
+
+/// w is updated by the sum of the chips' x; a count, by 1, before the chips meet.
+Program training_step() {
+  Program program;
+  Builder b(program);
+  const ValueId x = program.add_input(
+      {DType::f32, {2}}, InputKind::data, "x",
+      Sharding::from_spec(kPair, {{"data"}}, std::array<std::int64_t, 1>{2}, "x"));
+  const ValueId w = program.add_input({DType::f32, {}}, InputKind::param, "w", Sharding::closed());
+  const ValueId count =
+      program.add_input({DType::f32, {}}, InputKind::opt_state, "count", Sharding::closed());
+  const ValueId next = b.binary(OpKind::add, count, b.constant(1, {DType::f32, {}}));
+  b.set_loc("train.cpp:41");
+  const ValueId sum = b.reduce(ReduceKind::add, x, std::array<std::int64_t, 1>{0});
+  program.add_output(b.binary(OpKind::add, w, sum), "w", Sharding::closed(), 1);
+  program.add_output(next, "count", Sharding::closed(), 2);
+  return program;
+}
+
+/// y, made of x by one op.
+template <typename Append>
+Program of_four(Append append) {
+  Program program;
+  Builder b(program);
+  const ValueId x = program.add_input({DType::f32, {4}}, InputKind::data, "x", Sharding::closed());
+  b.set_loc("train.cpp:7");
+  program.add_output(append(b, x), "y", Sharding::closed());
+  return program;
+}
+
+TEST_P(EngineConformance, ComputesWhatTheInterpreterDoes) {
+  const std::vector<Mesh> meshes = testing::small_meshes();
+  for (const std::uint64_t seed : testing::seeds(20)) {
+    SCOPED_TRACE(seed);
+    Random random(seed);
+    const Mesh& mesh = meshes[random.below(meshes.size())];
+    const Program program = testing::random_program(mesh, random);
+    const std::vector<Elements> inputs = testing::small_integers(program, random);
+    const std::vector<Elements> expected = interpret(program, inputs);
+    // Sums of small integers are exact in f32, up to 2^24.
+    const bool is_exact = std::ranges::all_of(expected, [](const Elements& elements) {
+      return std::ranges::all_of(elements, [](double x) { return std::abs(x) < 0x1p20; });
+    });
+    if (!is_exact) continue;
+    const Plan plan = compile(program, mesh, {.shared_bytes_min = random.one_in(2) ? 0 : 65536});
+    EngineMesh chips = chips_of(mesh);
+    const MeshPlan loaded = chips.load(plan);
+    for (const auto schedule :
+         {EngineMesh::Schedule::one_thread, EngineMesh::Schedule::thread_per_chip}) {
+      EXPECT_EQ(testing::join(plan, mesh, chips.run(loaded, inputs, schedule)), expected);
+    }
+  }
+}
+
+TEST_P(EngineConformance, GivesBackWhatWasUploadedInEveryDtype) {
+  const Mesh one({1}, {"data"});
+  for (const DType dtype :
+       {DType::pred, DType::i32, DType::u32, DType::i64, DType::bf16, DType::f32, DType::f64}) {
+    SCOPED_TRACE(to_string(dtype));
+    Program program;
+    Builder b(program);
+    const ValueId x = program.add_input({dtype, {3}}, InputKind::data, "x", Sharding::closed());
+    program.add_output(b.reverse(x, std::array<std::int64_t, 1>{0}), "y", Sharding::closed());
+    const Plan plan = compile(program, one);
+    EngineMesh chips = chips_of(one);
+    const std::vector<Elements> inputs{{0, 1, 1}};
+    EXPECT_EQ(
+        testing::join(plan, one, chips.run(plan, inputs, EngineMesh::Schedule::one_thread)).at(0),
+        (Elements{1, 1, 0}));
+  }
+}
+
+TEST_P(EngineConformance, GoesOnFromStepToStep) {
+  EngineMesh chips = chips_of(kPair);
+  MeshPlan plan = chips.load(compile(training_step(), kPair));
+  for (int chip = 0; chip < 2; ++chip) {
+    write(chips, chip, plan.buffers.inputs[0], {chip == 0 ? 2.0F : 5.0F});
+    write(chips, chip, plan.buffers.inputs[1], {10});
+    write(chips, chip, plan.buffers.inputs[2], {0});
+  }
+  for (std::uint64_t step = 1; step <= 4; ++step) {
+    std::vector<std::jthread> threads;
+    for (int chip = 0; chip < 2; ++chip) {
+      threads.emplace_back([&, chip] {
+        chips.engine(chip).run(plan.chips[static_cast<std::size_t>(chip)], step, plan.buffers,
+                               {.step = step});
+      });
+    }
+    threads.clear();
+    for (int chip = 0; chip < 2; ++chip) {
+      const auto done = static_cast<float>(step);
+      EXPECT_EQ(floats(chips, chip, plan.buffers.outputs[0], 1).at(0), 10 + 7 * done);
+      EXPECT_EQ(floats(chips, chip, plan.buffers.outputs[1], 1).at(0), done);
+    }
+    // The new version is the next step's input.
+    std::swap(plan.buffers.inputs[1], plan.buffers.outputs[0]);
+    std::swap(plan.buffers.inputs[2], plan.buffers.outputs[1]);
+  }
+}
+
+TEST_P(EngineConformance, WritesNoUpdateBeforeAllHaveCommitted) {
+  EngineMesh chips = chips_of(kPair);
+  const MeshPlan plan = chips.load(compile(training_step(), kPair));
+  for (int chip = 0; chip < 2; ++chip) {
+    for (const std::uint64_t output : plan.buffers.outputs) write(chips, chip, output, {-7});
+  }
+  chips.engine(0).start(plan.chips[0], 1, plan.buffers, {.step = 1});
+  EXPECT_FALSE(chips.engine(0).poll());
+  EXPECT_EQ(floats(chips, 0, plan.buffers.outputs[1], 1).at(0), -7);
+  chips.engine(1).start(plan.chips[1], 1, plan.buffers, {.step = 1});
+  while (!chips.engine(1).poll()) chips.engine(0).poll();
+  EXPECT_EQ(floats(chips, 1, plan.buffers.outputs[1], 1).at(0), 1);
+}
+
+TEST_P(EngineConformance, WaitsForCommitsWhereTheRunAsksForIt) {
+  EngineMesh chips = chips_of(kPair);
+  const Plan copies =
+      compile(of_four([](Builder& b, ValueId x) { return b.binary(OpKind::add, x, x); }), kPair);
+  const MeshPlan plan = chips.load(copies);
+  chips.engine(0).start(plan.chips[0], 1, plan.buffers, {.step = 1, .is_awaited = true});
+  EXPECT_FALSE(chips.engine(0).poll());
+  chips.engine(1).start(plan.chips[1], 1, plan.buffers, {.step = 1});
+  EXPECT_TRUE(chips.engine(1).poll());
+  EXPECT_TRUE(chips.engine(0).poll());
+}
+
+TEST_P(EngineConformance, EndsWithTheReasonWhenTheJobIsAborted) {
+  EngineMesh chips = chips_of(kPair);
+  const MeshPlan plan = chips.load(compile(training_step(), kPair));
+  chips.engine(0).start(plan.chips[0], 12, plan.buffers);
+  EXPECT_FALSE(chips.engine(0).poll());
+  chips.memory().abort("worker 1 is gone");
+  expect_error(Errc::peer_lost, {"worker 1 is gone", "train.cpp:41", "step 12"},
+               [&] { chips.engine(0).poll(); });
+}
+
+TEST_P(EngineConformance, RefusesAPlanOfAnotherMeshAndWrongBuffers) {
+  const Plan plan = compile(training_step(), kPair);
+  EngineMesh others = chips_of(Mesh({2}, {"model"}));
+  expect_error(Errc::mesh_mismatch, {"data", "model"}, [&] { others.load(plan); });
+  EngineMesh chips = chips_of(kPair);
+  const MeshPlan loaded = chips.load(plan);
+  RunBuffers too_few = loaded.buffers;
+  too_few.inputs.pop_back();
+  expect_error(Errc::invalid_argument, {"3 inputs", "2 and"},
+               [&] { chips.engine(0).start(loaded.chips[0], 1, too_few); });
+}
+
+TEST_P(EngineConformance, RefusesTemporariesThatDoNotFit) {
+  const Mesh one({1}, {"data"});
+  EngineMesh chips = chips_of(one);
+  const auto elements = static_cast<std::int64_t>(chips.memory().buffers_offset()) / 4;
+  Program program;
+  Builder b(program);
+  const ValueId large = b.constant(1, {DType::f32, {elements}});
+  program.add_output(b.reduce(ReduceKind::add, large, std::array<std::int64_t, 1>{0}), "y",
+                     Sharding::closed());
+  const Plan plan = compile(program, one);
+  expect_error(Errc::no_space, {std::to_string(plan.temp_bytes)}, [&] { chips.load(plan); });
+}
+
+TEST_P(EngineConformance, FindsTheFirstOpThatGivesANan) {
+  const Mesh one({1}, {"data"});
+  const Plan plan =
+      compile(of_four([](Builder& b, ValueId x) { return b.unary(OpKind::log, x); }), one);
+  EngineMesh chips = chips_of(one);
+  MeshPlan loaded = chips.load(plan);
+  write(chips, 0, loaded.buffers.inputs[0], {1, 1, -1, 1});
+  chips.engine(0).run(loaded.chips[0], 1, loaded.buffers);
+  const auto checked = chips.engine(0).load(plan, true);
+  expect_error(Errc::invalid_argument, {"detect_anomaly", "log", "train.cpp:7"},
+               [&] { chips.engine(0).run(checked, 2, loaded.buffers); });
+  // The failed run is over.
+  chips.engine(0).run(loaded.chips[0], 3, loaded.buffers);
+}
+
+void doubled_or_refused(const CustomCall& call) {
+  const auto x = call.operand<float>(0);
+  const auto y = call.result<float>();
+  if (x[0] < 0) fail(Errc::invalid_argument, "x is {}", x[0]);
+  for (std::size_t i = 0; i < x.size(); ++i) y[i] = 2 * x[i];
+}
+
+TEST_P(EngineConformance, RunsTheKernelOfACustomCallAndSaysWhatItThrows) {
+  const Mesh one({1}, {"data"});
+  const CustomTarget target{"conformance_doubled", "a -> a"};
+  register_custom_function({.target = target, .kernel = doubled_or_refused});
+  const Plan plan = compile(of_four([&](Builder& b, ValueId x) {
+                              return b.custom_call(target, std::array{x}, b.type(x));
+                            }),
+                            one);
+  EngineMesh chips = chips_of(one);
+  const MeshPlan loaded = chips.load(plan);
+  write(chips, 0, loaded.buffers.inputs[0], {1, 2, 3, 4});
+  chips.engine(0).run(loaded.chips[0], 1, loaded.buffers);
+  EXPECT_EQ(floats(chips, 0, loaded.buffers.outputs[0], 4), (std::vector<float>{2, 4, 6, 8}));
+  write(chips, 0, loaded.buffers.inputs[0], {-1, 2, 3, 4});
+  expect_error(Errc::invalid_argument, {"conformance_doubled", "x is -1", "train.cpp:7"},
+               [&] { chips.engine(0).run(loaded.chips[0], 2, loaded.buffers); });
+}
+
+TEST_P(EngineConformance, CallsCodeOfTheLoopsOwnWithItsCollectives) {
+  EngineMesh chips = chips_of(kPair);
+  std::array<float, 2> sums{1, 2};
+  std::vector<std::jthread> threads;
+  for (int chip = 0; chip < 2; ++chip) {
+    threads.emplace_back([&, chip] {
+      const auto body = [&](Chip& self) {
+        EXPECT_EQ(self.local_index(), chip);
+        self.all_reduce(sums[static_cast<std::size_t>(chip)]);
+      };
+      chips.engine(chip).settle();
+      chips.engine(chip).call(1, 0, body);
+    });
+  }
+  threads.clear();
+  EXPECT_EQ(sums, (std::array<float, 2>{3, 3}));
+}
+
+TEST_P(EngineConformance, HashesTheStateThatItHolds) {
+  EngineMesh chips = chips_of(kPair);
+  const MeshPlan plan = chips.load(compile(training_step(), kPair));
+  const std::uint64_t at = plan.buffers.inputs[1];
+  const auto hashes = [&](float first, float second) {
+    write(chips, 0, at, {first});
+    write(chips, 1, at, {second});
+    int completed = 0;
+    StateHash hash(1, {{"w", {DType::f32, {}}, Sharding::closed(), {at, at}}}, kPair, {0, 1},
+                   [&](const StateHash&) { ++completed; });
+    for (int chip = 0; chip < 2; ++chip) chips.engine(chip).add_to(hash);
+    EXPECT_EQ(completed, 1);
+    return std::array{hash.hash(0, 0), hash.hash(0, 1)};
+  };
+  const auto same = hashes(3, 3);
+  EXPECT_EQ(same[0], same[1]);
+  const auto different = hashes(3, 4);
+  EXPECT_EQ(different[0], same[0]);
+  EXPECT_NE(different[0], different[1]);
+}
+
+INSTANTIATE_TEST_SUITE_P(Engines, EngineConformance,
+                         ::testing::Values(EngineKind{"cpu", testing::make_cpu_engine},
+                                           EngineKind{"reference", testing::make_reference_engine}),
+                         [](const auto& tested) { return std::string(tested.param.name); });
+
+}  // namespace
+}  // namespace weft

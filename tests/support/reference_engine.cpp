@@ -1,0 +1,266 @@
+#include "tests/support/reference_engine.hpp"
+
+#include <cmath>
+#include <cstring>
+#include <utility>
+
+#include "actors/device/cpu/chip_collectives.hpp"
+#include "actors/device/plan_calls.hpp"
+#include "actors/device/state_hash.hpp"
+#include "spmd/program/element.hpp"
+#include "transport/collectives/communicator.hpp"
+#include "transport/state/commits.hpp"
+
+namespace weft::testing {
+namespace {
+
+/// The plan, and its collectives in the order of its steps.
+struct ReferencePlan final : LoadedPlan {
+  Plan plan;
+  std::uint64_t shared_begin = 0;
+  std::vector<PreparedCall> calls;
+  bool checks = false;
+};
+
+class ReferenceEngine final : public Engine {
+ public:
+  explicit ReferenceEngine(const EngineSetup& setup)
+      : memory_(setup.memory),
+        mesh_(setup.mesh),
+        position_(setup.position),
+        arena_(setup.mesh.device_at(setup.position)),
+        board_(setup.board),
+        communicator_(setup.memory, setup.mesh, setup.position, setup.board, setup.policy),
+        commits_(setup.memory, setup.mesh, setup.position, setup.board, setup.policy),
+        collectives_(setup.memory, setup.mesh, setup.position, setup.position, communicator_) {}
+
+  int local_index() const override { return position_; }
+  void settle() noexcept override {}
+
+  void reserve(std::uint64_t offset, std::size_t bytes) override {
+    if (offset + bytes > memory_.arena_capacity()) {
+      fail(Errc::no_space, "{} bytes at {} of {}", bytes, offset, memory_.arena_capacity());
+    }
+    if (own_.size() < offset + bytes) own_.resize(offset + bytes);
+  }
+  void upload(std::uint64_t offset, std::size_t bytes,
+              const std::function<void(std::byte*)>& fill) override {
+    std::vector<std::byte> staging(bytes);
+    fill(staging.data());
+    std::memcpy(own_.data() + offset, staging.data(), bytes);
+  }
+  void download(std::uint64_t offset, std::span<std::byte> to) override {
+    std::memcpy(to.data(), own_.data() + offset, to.size());
+  }
+
+  std::shared_ptr<const LoadedPlan> load(const Plan& plan, bool checks) override {
+    if (plan.mesh_shape != mesh_.shape() || plan.axis_names != mesh_.axis_names()) {
+      fail(Errc::mesh_mismatch, "the plan is for the mesh {}, this chip is in the mesh {}",
+           Mesh(plan.mesh_shape, plan.axis_names).to_string(), mesh_.to_string());
+    }
+    verify(plan, mesh_);
+    const std::size_t room = memory_.buffers_offset() - kArenaTempOffset;
+    if (plan.temp_bytes + plan.shared_bytes > room) {
+      fail(Errc::no_space, "the plan has {} bytes of temporaries, there is room for {}",
+           plan.temp_bytes + plan.shared_bytes, room);
+    }
+    auto loaded = std::make_shared<ReferencePlan>();
+    loaded->plan = plan;
+    loaded->checks = checks;
+    loaded->shared_begin = memory_.buffers_offset() - plan.shared_bytes;
+    memory_.reserve(arena_, kArenaTempOffset, plan.temp_bytes);
+    const std::vector<CollectiveSummary> summaries = collectives(plan, mesh_);
+    auto summary = summaries.begin();
+    for (const PlanStep& step : plan.steps) {
+      if (step.kind != StepKind::collective && step.kind != StepKind::barrier) continue;
+      CollectiveCall call = collective_call(plan, step, mesh_, position_, loaded->shared_begin);
+      if (step.kind == StepKind::collective) call.name = (summary++)->value;
+      if (call.shared) {
+        const ValueId result = plan.program.result(step.first);
+        memory_.reserve(holder_of_shared(plan, result, mesh_, position_), loaded->shared_begin,
+                        plan.shared_bytes);
+      }
+      loaded->calls.push_back(communicator_.prepare(call));
+    }
+    return loaded;
+  }
+
+  void start(std::shared_ptr<const LoadedPlan> loaded, std::uint64_t step,
+             const RunBuffers& buffers, RunCommit commit) override {
+    auto plan = std::static_pointer_cast<const ReferencePlan>(std::move(loaded));
+    const Program& program = plan->plan.program;
+    if (buffers.inputs.size() != program.inputs.size() ||
+        buffers.outputs.size() != program.outputs.size()) {
+      fail(Errc::invalid_argument,
+           "step {}: the plan has {} inputs and {} outputs, but buffers were given for {} and {}",
+           step, program.inputs.size(), program.outputs.size(), buffers.inputs.size(),
+           buffers.outputs.size());
+    }
+    plan_ = std::move(plan);
+    buffers_ = buffers;
+    commit_ = commit;
+    next_ = 0;
+    next_call_ = 0;
+    in_collective_ = false;
+    values_.assign(program.num_values(), {});
+    is_known_.assign(program.num_values(), false);
+    for (std::size_t i = 0; i < program.inputs.size(); ++i) {
+      const ValueId value = program.inputs[i].value;
+      values_[value] = load_elements(program.type(value), own_.data() + buffers.inputs[i]);
+      is_known_[value] = true;
+    }
+    communicator_.set_step(step);
+    board_.step(step);
+    commits_.commit(commit.step);
+  }
+
+  bool poll() override { return advance(false); }
+  void wait() override { advance(true); }
+
+  void call(std::uint64_t step, std::uint32_t program,
+            const std::function<void(Chip&)>& body) override {
+    communicator_.set_step(step);
+    board_.step(step);
+    body(collectives_.chip_for(program));
+  }
+  void add_to(StateHash& hash) override { hash.add(position_, own_.data()); }
+
+ private:
+  static Elements load_elements(const TensorType& type, const std::byte* bytes) {
+    Elements elements;
+    for (std::int64_t i = 0; i < type.num_elements(); ++i) {
+      elements.push_back(load_element(type.dtype, bytes + i * byte_size(type.dtype)));
+    }
+    return elements;
+  }
+  static void store_elements(const TensorType& type, const Elements& elements, std::byte* bytes) {
+    for (const double element : elements) {
+      store_element(type.dtype, element, bytes);
+      bytes += byte_size(type.dtype);
+    }
+  }
+
+  const Program& program() const { return plan_->plan.program; }
+
+  /// A fill that only loops make is made when it is first read.
+  const Elements& value(ValueId value) {
+    if (!is_known_[value]) compute(program().defining_op(value));
+    return values_[value];
+  }
+
+  void compute(OpId op) {
+    std::vector<const Elements*> operands;
+    for (const ValueId operand : program().op_operands(op)) operands.push_back(&value(operand));
+    const ValueId result = program().result(op);
+    const TensorType& type = program().type(result);
+    const auto places = place_on_chip(program(), op, &mesh_, position_);
+    std::vector<std::byte> rounded(static_cast<std::size_t>(type.bytes()));
+    store_elements(type, evaluate({program(), op, operands, places}), rounded.data());
+    values_[result] = load_elements(type, rounded.data());
+    is_known_[result] = true;
+    if (!plan_->checks || !is_floating(type.dtype)) return;
+    for (const double element : values_[result]) {
+      if (!std::isfinite(element)) {
+        fail(Errc::invalid_argument, "detect_anomaly: {} at {} gives {}",
+             to_string(program().kind(op)), program().loc(op), element);
+      }
+    }
+  }
+
+  std::byte* place(ValueId value) const {
+    const Slot& slot = plan_->plan.slots[value];
+    if (slot.place == Place::temp) return memory_.arena(arena_) + kArenaTempOffset + slot.offset;
+    return memory_.arena(holder_of_shared(plan_->plan, value, mesh_, position_)) +
+           plan_->shared_begin + slot.offset;
+  }
+
+  bool meet(const PlanStep& step, bool wait) {
+    const PreparedCall& call = plan_->calls[next_call_];
+    if (!std::exchange(in_collective_, true)) {
+      for (OpId op = step.first; op < step.end(); ++op) {
+        const ValueId operand = program().op_operands(op)[0];
+        store_elements(program().type(operand), value(operand), place(operand));
+      }
+      communicator_.start(call);
+    }
+    if (wait) {
+      communicator_.wait();
+    } else if (!communicator_.poll()) {
+      return false;
+    }
+    in_collective_ = false;
+    ++next_call_;
+    for (OpId op = step.first; op < step.end(); ++op) {
+      const ValueId result = program().result(op);
+      values_[result] = load_elements(program().type(result), place(result));
+      is_known_[result] = true;
+    }
+    return true;
+  }
+
+  bool may_update(bool wait) {
+    if (wait) commits_.wait(commit_.step);
+    return commits_.reached(commit_.step);
+  }
+
+  bool advance(bool wait) try {
+    WEFT_CHECK(plan_ != nullptr);
+    const std::vector<PlanStep>& steps = plan_->plan.steps;
+    for (; next_ < steps.size(); ++next_) {
+      const PlanStep& step = steps[next_];
+      switch (step.kind) {
+        case StepKind::compute: compute(step.first); break;
+        case StepKind::loop:
+          for (OpId op = step.first; op < step.end(); ++op) {
+            if (is_elementwise(program().kind(op))) compute(op);
+          }
+          break;
+        case StepKind::collective:
+        case StepKind::barrier:
+          if (!meet(step, wait)) return false;
+          break;
+        case StepKind::update_wait:
+          if (!may_update(wait)) return false;
+          break;
+      }
+    }
+    if (commit_.is_awaited && !may_update(wait)) return false;
+    for (std::size_t i = 0; i < program().outputs.size(); ++i) {
+      const ValueId output = program().outputs[i].value;
+      store_elements(program().type(output), value(output), own_.data() + buffers_.outputs[i]);
+    }
+    plan_.reset();
+    return true;
+  } catch (...) {
+    plan_.reset();
+    throw;
+  }
+
+  JobMemory& memory_;
+  const Mesh mesh_;
+  const int position_;
+  const int arena_;
+  BoardWriter board_;
+  Communicator communicator_;
+  Commits commits_;
+  ChipCollectives collectives_;
+  std::vector<std::byte> own_;
+
+  // The run in progress; no plan: none.
+  std::shared_ptr<const ReferencePlan> plan_;
+  RunBuffers buffers_;
+  RunCommit commit_;
+  std::vector<Elements> values_;
+  std::vector<bool> is_known_;
+  std::size_t next_ = 0;
+  std::size_t next_call_ = 0;
+  bool in_collective_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Engine> make_reference_engine(const EngineSetup& setup) {
+  return std::make_unique<ReferenceEngine>(setup);
+}
+
+}  // namespace weft::testing
