@@ -24,7 +24,7 @@ struct CpuPlan final : LoadedPlan {
   };
   struct Step {
     kernels::Kernel kernel{};
-    std::array<Operand, kernels::kOperandCountMax> operands{};
+    std::array<Operand, kOperandCountMax> operands{};
     int num_operands = 0;
     Operand result{};
     std::int32_t call = -1;  ///< index in `calls`

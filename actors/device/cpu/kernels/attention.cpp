@@ -1,4 +1,5 @@
-#include "actors/device/cpu/kernels/attention.hpp"
+/// attention and attention_grad, in tiles of queries and keys, so that no matrix of all queries and
+/// keys comes to be (FlashAttention: T. Dao et al., 2022).
 
 #include <algorithm>
 #include <array>
@@ -347,8 +348,8 @@ Kernel of_dtype(const Program& program, OpId op, const ChipContext& chip) {
   return kernel(Forward<C>(sizes, form, first_query, dtype, chip));
 }
 
-}  // namespace
-
+/// The products of tiles are oneDNN's in f32 (bf16 goes through f32), plain loops in f64. A head's
+/// result depends on its own operands alone.
 Kernel attention(const Program& program, OpId op, const ChipContext& chip) {
   switch (program.type(program.result(op)).dtype) {
     case DType::f32: return of_dtype<float>(program, op, chip);
@@ -357,6 +358,8 @@ Kernel attention(const Program& program, OpId op, const ChipContext& chip) {
     default: return {};
   }
 }
+
+}  // namespace
 
 constexpr Prepare prepares::attention = prepare_by<kernels::attention>;
 constexpr Prepare prepares::attention_grad = prepare_by<kernels::attention>;

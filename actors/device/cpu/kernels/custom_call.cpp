@@ -1,11 +1,8 @@
-#include "actors/device/cpu/kernels/custom_call.hpp"
-
 #include "actors/device/cpu/loops/prepares.hpp"
 #include "spmd/program/custom_function.hpp"
 
 namespace weft::kernels {
-
-static_assert(kCustomOperandCountMax <= kOperandCountMax);
+namespace {
 
 Kernel custom_call(const Program& program, OpId op) {
   return {[call = BoundCustomCall(program, op)](const KernelArgs& args) {
@@ -13,6 +10,8 @@ Kernel custom_call(const Program& program, OpId op) {
   }};
 }
 
-constexpr Prepare prepares::custom_call = prepare_by<kernels::custom_call>;
+}  // namespace
+
+constexpr Prepare prepares::custom_call = prepare_by<custom_call>;
 
 }  // namespace weft::kernels

@@ -1,4 +1,4 @@
-#include "actors/device/cpu/kernels/dot_general.hpp"
+/// dot_general: by oneDNN in f32 (bf16 goes through f32), by plain loops in other dtypes.
 
 #include <algorithm>
 #include <optional>
@@ -126,8 +126,6 @@ Kernel zeros(const TensorType& type) {
   }};
 }
 
-}  // namespace
-
 Kernel dot_general(const Program& program, OpId op, const ChipContext& chip) {
   const TensorType& lhs = program.type(program.op_operands(op)[0]);
   const TensorType& rhs = program.type(program.op_operands(op)[1]);
@@ -167,6 +165,8 @@ Kernel dot_general(const Program& program, OpId op, const ChipContext& chip) {
           },
           scratch.bytes()};
 }
+
+}  // namespace
 
 constexpr Prepare prepares::dot_general = prepare_by<kernels::dot_general>;
 

@@ -1,4 +1,5 @@
-#include "actors/device/cpu/kernels/reduce.hpp"
+/// reduce over any dims. The order in which elements are combined follows from the shape and the dims
+/// alone; bf16 is combined in f32 and rounded once.
 
 #include <algorithm>
 #include <vector>
@@ -118,8 +119,6 @@ Kernel kernel(const TensorType& operand, std::span<const std::int64_t> dims, Com
   });
 }
 
-}  // namespace
-
 Kernel reduce(const Program& program, OpId op) {
   const TensorType& operand = program.type(program.op_operands(op)[0]);
   const auto attrs = program.op_attrs(op);
@@ -139,6 +138,8 @@ Kernel reduce(const Program& program, OpId op) {
     return {};
   });
 }
+
+}  // namespace
 
 constexpr Prepare prepares::reduce = prepare_by<kernels::reduce>;
 

@@ -1,4 +1,4 @@
-#include "actors/device/cpu/kernels/reduce_window.hpp"
+/// reduce_window and select_and_scatter: plain loops; bf16 is summed in f32.
 
 #include <algorithm>
 #include <limits>
@@ -129,8 +129,6 @@ Kernel selection(const Planes& planes, T identity, Beats beats) {
 /// The dtype that the op is computed in.
 DType computed(DType dtype) { return dtype == DType::bf16 ? DType::f32 : dtype; }
 
-}  // namespace
-
 Kernel reduce_window(const Program& program, OpId op) {
   const TensorType& x = program.type(program.op_operands(op)[0]);
   const WindowReduction attrs = window_reduction_of(program.op_attrs(op));
@@ -171,6 +169,8 @@ Kernel select_and_scatter(const Program& program, OpId op) {
       });
   return x.dtype == DType::bf16 ? through_f32(program, op, kernel) : kernel;
 }
+
+}  // namespace
 
 constexpr Prepare prepares::reduce_window = prepare_by<kernels::reduce_window>;
 constexpr Prepare prepares::select_and_scatter = prepare_by<kernels::select_and_scatter>;

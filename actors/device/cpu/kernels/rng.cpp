@@ -1,5 +1,3 @@
-#include "actors/device/cpu/kernels/rng.hpp"
-
 #include <algorithm>
 
 #include "actors/device/cpu/loops/element.hpp"
@@ -66,8 +64,6 @@ Part part_of(const Shape& local, std::span<const std::int64_t> atoms, const Chip
   return part;
 }
 
-}  // namespace
-
 Kernel rng_bit_generator(const Program& program, OpId op, const ChipContext& chip) {
   const Shape& shape = program.shape(program.result(op));
   return {[part = part_of(shape, program.op_attrs(op), chip)](const KernelArgs& args) {
@@ -79,6 +75,8 @@ Kernel rng_bit_generator(const Program& program, OpId op, const ChipContext& chi
     }
   }};
 }
+
+}  // namespace
 
 constexpr Prepare prepares::rng_bit_generator = prepare_by<kernels::rng_bit_generator>;
 

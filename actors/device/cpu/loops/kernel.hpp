@@ -14,8 +14,6 @@
 
 namespace weft::kernels {
 
-inline constexpr int kOperandCountMax = kConcatenateCountMax;
-
 /// Dense row-major buffers. The result overlaps no operand.
 struct KernelArgs {
   std::array<const std::byte*, kOperandCountMax> operands{};

@@ -6,6 +6,7 @@
 #include <array>
 
 #include "spmd/passes/partition.hpp"
+#include "tests/support/arena_pool.hpp"
 #include "tests/support/expect_error.hpp"
 
 namespace weft {
@@ -24,7 +25,7 @@ class StateKeeperTest : public ::testing::Test {
             std::vector<int> positions = {0, 1})
         : mesh(of),
           keeper(memory, mesh, positions, resume_step),
-          pool(std::make_shared<BufferPool>(memory, std::move(positions), keeper.taken())) {
+          pool(std::make_shared<testing::ArenaPool>(memory, std::move(positions), keeper.taken())) {
       keeper.hold(pool);
     }
     /// A run writes the next version of the tensor.

@@ -11,6 +11,7 @@
 #include "actors/runtime/arena_buffer.hpp"
 #include "actors/runtime/buffer_pool.hpp"
 #include "actors/runtime/shard_copy.hpp"
+#include "tests/support/arena_pool.hpp"
 #include "tests/support/expect_error.hpp"
 #include "tests/support/random_program.hpp"
 
@@ -23,7 +24,7 @@ JobMemory memory() {
 
 TEST(BufferPool, BlocksAreAlignedAndDistinct) {
   JobMemory job = memory();
-  BufferPool pool(job, {0, 1});
+  testing::ArenaPool pool(job, {0, 1});
   const auto a = pool.allocate(1, BufferPool::kDeviceWrites);
   const auto b = pool.allocate(100, BufferPool::kDeviceWrites);
   EXPECT_EQ(a % 64, 0U);
@@ -33,7 +34,7 @@ TEST(BufferPool, BlocksAreAlignedAndDistinct) {
 
 TEST(BufferPool, BlocksThatOtherThreadsFreeAreUsedAgain) {
   JobMemory job = memory();
-  BufferPool pool(job, {0, 1});
+  testing::ArenaPool pool(job, {0, 1});
   const auto block = pool.allocate(100, BufferPool::kDeviceWrites);
   const auto state = pool.allocate_state(100);
   const auto array = pool.allocate_array(100);
@@ -50,7 +51,7 @@ TEST(BufferPool, BlocksThatOtherThreadsFreeAreUsedAgain) {
 
 TEST(BufferPool, ManyThreadsMayFree) {
   JobMemory job = memory();
-  BufferPool pool(job, {0});
+  testing::ArenaPool pool(job, {0});
   constexpr int kBlocks = 2000;
   std::vector<std::uint64_t> blocks;
   for (int i = 0; i < kBlocks; ++i) blocks.push_back(pool.allocate(64, BufferPool::kDeviceWrites));
@@ -85,7 +86,7 @@ TEST(BufferPool, ArraysLieWhereTheyDoWhateverBuffersThereAre) {
 
 TEST(BufferPool, BuffersAndArraysShareTheRoom) {
   JobMemory job = memory();
-  BufferPool pool(job, {0});
+  testing::ArenaPool pool(job, {0});
   pool.allocate(5 << 20, BufferPool::kDeviceWrites);
   pool.allocate_array(2 << 20);
   testing::expect_error(Errc::no_space, {"an array of 2097152 bytes", "8388608", "7340032"},
@@ -97,7 +98,7 @@ TEST(BufferPool, BuffersAndArraysShareTheRoom) {
 
 TEST(BufferPool, TheHostGetsABlockOnlyAfterItsLastRun) {
   JobMemory job = memory();
-  BufferPool pool(job, {0});
+  testing::ArenaPool pool(job, {0});
   const auto block = pool.allocate(64, BufferPool::kDeviceWrites);
   pool.free(block, 64, 5);
   EXPECT_NE(pool.allocate(64, 4), block);
@@ -106,7 +107,7 @@ TEST(BufferPool, TheHostGetsABlockOnlyAfterItsLastRun) {
 
 TEST(BufferPool, ADeviceMayWriteAfterItsOwnLastRead) {
   JobMemory job = memory();
-  BufferPool pool(job, {0});
+  testing::ArenaPool pool(job, {0});
   const auto block = pool.allocate(64, BufferPool::kDeviceWrites);
   pool.free(block, 64, 5);
   EXPECT_EQ(pool.allocate(64, BufferPool::kDeviceWrites), block);
@@ -114,14 +115,14 @@ TEST(BufferPool, ADeviceMayWriteAfterItsOwnLastRead) {
 
 TEST(BufferPool, SaysWhenTheArenaIsFull) {
   JobMemory job = memory();
-  BufferPool pool(job, {0});
+  testing::ArenaPool pool(job, {0});
   testing::expect_error(Errc::no_space, {"arena", "16777216"},
                         [&] { pool.allocate(16777216, BufferPool::kDeviceWrites); });
 }
 
 TEST(BufferPool, StateThatIsFreedStaysForTheRestOfItsStep) {
   JobMemory job = memory();
-  BufferPool pool(job, {0});
+  testing::ArenaPool pool(job, {0});
   pool.begin_step(3);
   const auto block = pool.allocate_state(64);
   pool.free_state(block, 64, 1);
@@ -134,7 +135,7 @@ TEST(BufferPool, StateThatIsFreedStaysForTheRestOfItsStep) {
 
 TEST(BufferPool, TheHostGetsStateOnceNobodyCanGoBackToIt) {
   JobMemory job = memory();
-  BufferPool pool(job, {0});
+  testing::ArenaPool pool(job, {0});
   pool.begin_step(3);
   const auto block = pool.allocate_state(64);
   pool.free_state(block, 64, 5);
@@ -161,7 +162,7 @@ class Versions : public ::testing::Test {
   }
 
   JobMemory job = memory();
-  std::shared_ptr<BufferPool> pool = std::make_shared<BufferPool>(job, std::vector{0, 1});
+  std::shared_ptr<BufferPool> pool = std::make_shared<testing::ArenaPool>(job, std::vector{0, 1});
 };
 
 TEST_F(Versions, TwoBuffersTakeTurns) {
@@ -278,7 +279,7 @@ TEST_F(VersionsOfTwoChips, NothingIsWrittenOverThatIsStillNeeded) {
 
 TEST(BufferPool, StateAndOthersNeverChangePlaces) {
   JobMemory job = memory();
-  BufferPool pool(job, {0});
+  testing::ArenaPool pool(job, {0});
   const auto state = pool.allocate_state(64);
   const auto plain = pool.allocate(64, BufferPool::kDeviceWrites);
   pool.free_state(state, 64, 1);
@@ -292,7 +293,7 @@ TEST(BufferPool, StateAndOthersNeverChangePlaces) {
 TEST(BufferPool, FillsTheGapsFirst) {
   JobMemory job = memory();
   const std::uint64_t base = job.buffers_offset();
-  BufferPool pool(job, {0}, {{base + 256, base + 320}, {base + 128, base + 192}});
+  testing::ArenaPool pool(job, {0}, {{base + 256, base + 320}, {base + 128, base + 192}});
   const auto allocate = [&](std::int64_t bytes) {
     return pool.allocate(bytes, BufferPool::kDeviceWrites) - base;
   };
@@ -312,7 +313,7 @@ TEST(BufferPool, NeverGivesOutWhatIsTaken) {
       const std::uint64_t begin = job.buffers_offset() + 64 * (chance() % 100);
       used.push_back(BufferPool::block(begin, 1 + chance() % 500));
     }
-    BufferPool pool(job, {0, 1}, used);
+    testing::ArenaPool pool(job, {0, 1}, used);
     for (int i = 0; i < 50; ++i) {
       const auto bytes = static_cast<std::int64_t>(1 + chance() % 500);
       const auto offset = pool.allocate(bytes, BufferPool::kDeviceWrites);
