@@ -24,7 +24,7 @@ struct LogRecord {
 /// brings stderr back. It is called on the thread that logs, by one thread at a time, must return
 /// soon, and what it throws is dropped. Workers are other processes: a worker's lines are in its
 /// file in the run's folder, and reach a sink that its own process has set (Loop's setup function).
-/// <weft/actors/spdlog_sink.hpp> takes a sink of spdlog.
+/// <weft/spdlog_sink.hpp> takes a sink of spdlog.
 void set_log_sink(std::function<void(const LogRecord&)> sink);
 
 }  // namespace weft
