@@ -17,9 +17,10 @@
 namespace weft {
 
 struct CompileOptions {
-  /// Throws where the function makes more than one program of a call, as by item().
+  /// An error where one call of the function makes more than one program, for example by item().
   bool full_graph = false;
-  /// That may be compiled for it, each for other shapes; 0: any number.
+  /// The most programs that may be compiled for the function, one for each combination of shapes;
+  /// 0: any number.
   int max_programs = 0;
   /// A call ends a step, as sync() does.
   bool ends_step = true;
@@ -43,13 +44,13 @@ class Compiled {
   std::shared_ptr<CompiledFunction> core_;
 };
 
-/// A function of tensors, vectors of tensors and host values (arithmetic, strings), which returns a
-/// tensor, a tuple or vector of tensors, or nothing. It is called, and traced, once for each
-/// combination of shapes, shardings and host values; later calls run what was traced. So that
-/// branches of the host's are frozen, as is any number but a Scalar, and tensors that it reads
-/// besides its arguments are those of the first call; parameters and Scalars are read anew. Only
-/// what it returns and what it assigns to parameters comes out of it. Where it reads a value in the
-/// middle (item()), it is called every time.
+/// `function` takes tensors, vectors of tensors and host values (arithmetic, strings), and returns
+/// a tensor, a tuple or vector of tensors, or nothing. It is called and traced once for each
+/// combination of shapes, shardings and host values; later calls run the traced program. Branches
+/// on the host and numbers other than Scalars are therefore frozen. Tensors that it reads besides
+/// its arguments are those of the first call; parameters and Scalars are read anew. Its only
+/// effects are its results and assignments to parameters. A function that reads a value (item()) is
+/// called every time.
 template <typename Function>
 Compiled<Function> compile(Function function, const CompileOptions& options = {},
                            std::source_location loc = std::source_location::current());
@@ -68,9 +69,9 @@ class StepScope {
   int exceptions_;
 };
 
-/// Calls `function` with the tensors' values once the step has ended, in the order in which they
-/// were added: at the end of a later step, so that nothing waits, or of the loop. It gets doubles
-/// for tensors of one element, or the tensors if it takes those.
+/// Calls `function` with the tensors' values after the step has ended, in the order of the
+/// add_step_closure() calls: at the end of a later step, so that nothing waits, or at the end of
+/// the loop. It gets doubles for tensors of one element, or the tensors if it takes tensors.
 template <typename Function, std::same_as<Tensor>... Tensors>
 void add_step_closure(Function function, const Operand& first, const Tensors&... others);
 template <typename Function, std::same_as<Tensor>... Tensors>

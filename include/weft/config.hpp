@@ -58,12 +58,12 @@ struct BackendConfig {
   TlsConfig tls{};
 };
 
-/// What becomes of a job that loses a worker: one that is killed, exits, hangs, or whose loop
-/// throws what another try may not. The job goes on at the step that all chips have reached: every
-/// loop is entered again, finds that step in ctx.step(), and its parameters and optimizer state as
-/// they were; the loops of the other workers are left by an exception (peer_lost) first. So a loop
-/// that may be entered again begins at ctx.step(), takes its data and learning rate from the step,
-/// keeps what it needs in parameters, and reports after sync().
+/// Whether a job survives the loss of a worker: one that is killed, exits, hangs, or whose loop
+/// throws an error that may be retried. The loops of the other workers are left by an exception
+/// (peer_lost). Then every loop is entered again at the step that all chips have reached,
+/// ctx.step(), with the parameters and optimizer state of that step. Such a loop begins at
+/// ctx.step(), takes its data and learning rate from it, keeps its state in parameters, and reports
+/// after sync().
 struct FailureConfig {
   /// Losses that the job survives; -1: any number. Workers that are lost before the loops have
   /// begun again are one loss, unless one of them is lost twice.
@@ -79,10 +79,10 @@ struct FailureConfig {
   double hang_timeout_s = 0;
   /// Without hang_timeout_s, seconds until a warning says who stands still. 0: none.
   double hang_warning_s = 60;
-  /// 2: what a step updates lies beside what it was, with one of the chips that hold it alike, so
-  /// that no step is lost. 1: over it, for less memory; after a loss the loops begin again at the
-  /// last checkpoint that all workers have reported, which they load from ctx.checkpoint(), or at
-  /// step 0. A job that survives no loss has one, unless its replicas are checked.
+  /// 2: an update is written beside the old value on one of the chips that hold the same shard, so
+  /// that no step is lost. 1: it overwrites the old value, for less memory; after a loss the loops
+  /// begin at step 0 or the last checkpoint that all workers reported (ctx.checkpoint()). A job
+  /// that survives no loss has one version, unless its replicas are checked.
   int state_versions = 2;
 };
 
@@ -121,8 +121,8 @@ struct RunConfig {
   /// that, they are left at the step after it. 0: SIGTERM cancels at once, as SIGINT and SIGHUP do.
   /// Kubernetes kills after 30 s, so does Slurm.
   double grace_s = 25;
-  /// Every so many steps, what chips hold of the same parameters and optimizer state is compared,
-  /// bit for bit; a difference ends the job. 0: never.
+  /// The interval in steps at which chips that hold the same parameters and optimizer state are
+  /// compared bit for bit; a difference ends the job. 0: never.
   int check_replicas_every = 0;
   /// Whether SIGTERM preempts the job, and SIGINT and SIGHUP cancel it, while it runs. Default: in
   /// fit() yes, in start() no. false leaves all signals to the program.

@@ -25,14 +25,14 @@ class AnomalyScope {
   bool before_;
 };
 
-/// While what it returns lives, each program that this thread's loop runs is checked op by op, the
-/// backward pass too: the first that makes a NaN, or of finite operands an infinity, ends the job
-/// with its name and the line that it comes from. In the loop, in all workers:
+/// While the returned scope lives, each program of this thread's loop is checked op by op, the
+/// backward pass too. The first op that makes a NaN, or an infinity of finite operands, ends the
+/// job with the op's name and source line. In the loop, in all workers:
 ///
 ///     const auto scope = weft::detect_anomaly();
 ///
-/// The same for a whole program, unchanged: WEFT_DETECT_ANOMALY=1. Every op reads its operands and
-/// results once more: for a run that looks for a mistake.
+/// The same for an unchanged program: WEFT_DETECT_ANOMALY=1. Use it for debugging only: every op
+/// reads its operands and results once more.
 [[nodiscard]] inline AnomalyScope detect_anomaly(
     std::source_location loc = std::source_location::current()) {
   return AnomalyScope(loc);

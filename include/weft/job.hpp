@@ -26,7 +26,7 @@ class Job {
 
   Job() noexcept;
   Job(Job&&) noexcept;
-  /// Ends the job that was there, as the destructor does.
+  /// First ends the job that this object held, as the destructor does.
   Job& operator=(Job&&) noexcept;
   /// Cancels the job and waits for its end. A loop in this process (num_workers = 0) ends when it
   /// comes to its next sync() or returns: one that does neither is waited for, with a warning.

@@ -40,7 +40,7 @@ class Optimizer {
   /// Of all groups, in order.
   std::vector<Slot> slots() const;
   std::vector<Parameter> parameters() const;
-  /// What it keeps from step to step ("fc1.weight.exp_avg"), for sharding and checkpoints.
+  /// The state that passes from step to step ("fc1.weight.exp_avg"), to shard or save it.
   std::vector<Parameter> state() const;
 
   double lr(std::size_t group = 0) const { return groups_.at(group).lr.value(); }
@@ -96,8 +96,8 @@ class SGD : public Optimizer {
 };
 
 /// torch.optim.Adam (D. Kingma, J. Ba, 2015), with bias correction; weight decay is added to the
-/// gradient (L2). The corrections are kept on the chips, as moving averages of ones, which
-/// 1 - beta^step is: so that they are restored with the rest of the state.
+/// gradient (L2). 1 - beta^step is the moving average of ones: it is kept on the chips as such, and
+/// restored with the other state.
 class Adam : public Optimizer {
  public:
   struct Options {

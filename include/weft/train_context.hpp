@@ -70,17 +70,17 @@ class TrainContext {
   virtual void report(const Metrics& metrics, const std::optional<Checkpoint>& checkpoint = {},
                       std::source_location where = std::source_location::current()) = 0;
 
-  /// For computations that aren't traced: runs `body` for every chip of this worker, each on the
-  /// chip's own thread, after everything that was synced; returns when all have ended. All workers
-  /// must call it, at the same line. What `body` throws fails the job, as what the loop throws. In
-  /// `body` there are no tensors and no context: what it finds it leaves in variables of the loop.
-  /// Throws unavailable where the job has no mesh, invalid_argument off the loop's thread.
+  /// For computations that aren't traced: runs `body` for every chip of this worker, on the chip's
+  /// own thread, after all synced work, and returns when all have ended. All workers must call it,
+  /// at the same line. An exception of `body` fails the job. `body` has no tensors and no context;
+  /// it stores its results in variables of the loop. Throws unavailable where the job has no mesh,
+  /// invalid_argument off the loop's thread.
   virtual void on_each_chip(const std::function<void(Chip&)>& body,
                             std::source_location where = std::source_location::current()) = 0;
-  /// `size` elements on every chip, in shared memory, where the collectives of on_each_chip() need
-  /// no copy; their values are arbitrary at first. All workers must allocate and free the same
-  /// arrays in the same order: of the last one the memory becomes free, of another it is kept for
-  /// arrays of its size. On the loop's thread. Throws invalid_argument, no_space.
+  /// `size` elements on every chip, in shared memory, so that on_each_chip()'s collectives don't
+  /// copy; arbitrary at first. All workers must allocate and free the same arrays in the same
+  /// order. The last array's memory is freed; another's is kept for arrays of its size. On the
+  /// loop's thread. Throws invalid_argument, no_space.
   template <ChipElement T>
   ChipArray<T> allocate(std::int64_t size,
                         std::source_location where = std::source_location::current()) {

@@ -43,9 +43,9 @@ class TrainLoop {
   /// False for an empty std::function or a null pointer.
   explicit operator bool() const { return static_cast<bool>(loop_); }
 
-  /// What tells it from other loops, as far as a process can say of its own code.
+  /// Identifies the loop, as far as a process can describe its own code.
   const char* type() const { return type_; }
-  /// Two of its type may do different things, as std::function's do.
+  /// True where two loops of this type may do different things, as with std::function.
   bool has_captures() const { return has_captures_; }
   /// Of a function; else null.
   const void* address() const { return address_; }

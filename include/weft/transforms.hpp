@@ -55,8 +55,8 @@ struct CheckpointOptions {
   std::vector<std::string> save_names = {};
 };
 
-/// What is recorded while it lives is one region of the gradients taken later; within another scope
-/// it is part of that one.
+/// The ops recorded while a scope lives are one region, which gradients taken later recompute. A
+/// scope within another is part of the outer one.
 class CheckpointScope {
  public:
   explicit CheckpointScope(CheckpointOptions options = {},
@@ -70,8 +70,8 @@ class CheckpointScope {
   bool outermost_;
 };
 
-/// What `function` returns. Gradients are bit for bit those without it: they take the same
-/// operations. Memory for the values within is needed once for each region, not for all at once.
+/// Returns the result of `function`. Gradients are bit for bit those without checkpoint(), because
+/// the operations are the same. One region's intermediate values are in memory at a time.
 template <typename Function>
 auto checkpoint(Function&& function, CheckpointOptions options = {},
                 std::source_location loc = std::source_location::current()) {
@@ -90,11 +90,11 @@ struct LossAndGradients {
   std::vector<Tensor> grads;  ///< of that, by parameter
 };
 
-/// `loss` (a mean over the rows that it is given) and its gradients over `batch`, whose tensors are
-/// cut along dim 0 into `count` micro-batches that are computed one after another: part k has rows
-/// k, k + count, k + 2 count, ..., so that each chip cuts the rows that it has. What a chip has
-/// gathered of a gradient stays a partial sum until the last part: it is reduced over the chips
-/// once. Throws invalid_argument for a batch that `count` doesn't divide.
+/// Returns `loss` (a mean over the rows that it is given) and its gradients over `batch`. The
+/// tensors of `batch` are split along dim 0 into `count` micro-batches, computed one after another.
+/// Part k has rows k, k + count, k + 2 count, ..., so that each chip splits its own rows. Gradients
+/// stay partial sums until the last part, and are reduced over the chips once. Throws
+/// invalid_argument for a batch that `count` doesn't divide.
 LossAndGradients micro_batches(std::int64_t count, std::span<const Tensor> batch,
                                std::span<const Parameter> parameters,
                                const std::function<Tensor(std::span<const Tensor>)>& loss,

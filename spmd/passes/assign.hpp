@@ -18,7 +18,8 @@ struct OpTensor {
   friend bool operator==(const OpTensor&, const OpTensor&) = default;
 };
 
-/// The assignments of a program's ops, each made once: the layers of a network are alike.
+/// The factor assignments of a program's ops. Equal ops share one assignment, because the layers of
+/// a network repeat.
 ///
 /// One atom list per factor; an atom serves one factor, and its factor's size is divided.
 /// Candidates are what the tensors have; where they compete for an atom, the best user priority by
@@ -28,7 +29,7 @@ class FactorAssignments {
  public:
   explicit FactorAssignments(const Mesh& mesh) : mesh_(mesh) {}
 
-  /// Stays where it is as long as this lives; the rule has to as well.
+  /// The returned reference is valid as long as this object; `rule` must live as long.
   const std::vector<AtomList>& of(const FactorRule& rule, std::vector<OpTensor> tensors);
 
  private:

@@ -1,5 +1,5 @@
 #pragma once
-/// Composites that a sharding cuts where their kernel needs the whole.
+/// Replaces a composite by its decomposition where a dim that its kernel needs whole is sharded.
 
 #include <optional>
 #include <span>
@@ -10,14 +10,13 @@
 
 namespace weft {
 
-/// The program with the decomposition in the place of every composite of which propagation has
-/// sharded an operand along a dim that the composite's rule can't cut: of a row that is cut only
-/// sums are exchanged then, and the row isn't gathered. nullopt if there is none. `shardings`: one
-/// per value of the program, a global one. The result is to be canonicalized and propagated again.
+/// Replaces every composite by its decomposition if propagation has sharded an operand along a dim
+/// that the composite's rule can't shard. The chips then exchange sums of the rows instead of
+/// gathering them. nullopt if there is no such composite. `shardings`: one per value of the global
+/// program. Canonicalize and propagate the result again.
 std::optional<Program> expand(const Program& program, std::span<const Sharding> shardings);
 
-/// The program with the decomposition in the place of every composite for which `expanded`, by op,
-/// is true.
+/// Replaces every composite op by its decomposition where `expanded[op]` is true.
 Program expand_ops(const Program& program, const std::vector<bool>& expanded);
 
 }  // namespace weft

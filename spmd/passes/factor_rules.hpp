@@ -1,6 +1,6 @@
 #pragma once
-/// FactorRules: the factor rules of a program's ops, each made once. Most ops of a training step,
-/// above all the optimizer's, are like many others.
+/// FactorRules: the factor rules of a program's ops. Equal ops share one rule, because most ops of
+/// a training step, above all the optimizer's, repeat.
 
 #include <cstddef>
 #include <unordered_map>
@@ -9,7 +9,7 @@
 
 namespace weft {
 
-/// The program must stay as it is.
+/// Refers to the program, which must not change or end.
 class FactorRules {
  public:
   explicit FactorRules(const Program& program) : rules_(0, Hash{program}, Alike{program}) {}

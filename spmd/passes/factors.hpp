@@ -18,7 +18,7 @@ using DimAtoms = std::array<AtomList, kDimCountMax>;
 /// One list per factor of a rule.
 using FactorAtoms = InplaceVector<AtomList, kFactorCountMax>;
 
-/// What the dims' atoms are in terms of factors.
+/// The atoms of a tensor's dims, expressed by factor.
 struct Projection {
   FactorAtoms atoms;
   /// Bit d: the last atoms of dim d fit no factor (they would cut one unevenly), so that the dim
@@ -26,11 +26,11 @@ struct Projection {
   std::uint8_t overflow_dims = 0;
 };
 
-/// Hands each dim's atoms out to its factors, major to minor; the next factor's turn comes when one
-/// is full.
+/// Assigns each dim's atoms to its factors, major to minor; a factor that is full passes on to the
+/// next.
 Projection project(const FactorRule& rule, const Mesh& mesh, std::size_t tensor,
                    const DimAtoms& dims);
-/// Of one dim: fills in its factors, and returns whether the last atoms fit none.
+/// The same for one dim. Returns whether the last atoms fit no factor.
 bool project_dim(const FactorRule& rule, const Mesh& mesh, const DimFactors& factors,
                  AtomList dim_atoms, std::span<AtomList> atoms);
 /// The inverse: each dim gets the atoms of its factors.

@@ -1,5 +1,5 @@
 #pragma once
-/// Dims that the mesh doesn't divide.
+/// Pads the dims that the mesh doesn't divide.
 
 #include <optional>
 
@@ -9,11 +9,11 @@
 
 namespace weft {
 
-/// The program with every dim that a marked sharding cuts unevenly rounded up to a multiple of its
-/// parts, and so are the dims of other values that correspond to it, as far as factors reach; all
-/// passes after this one see even shards only. What lies in the padding is unspecified, so it is
-/// replaced by the neutral element before a reduction. Inputs and outputs have the shape that their
-/// shards have together (Sharding::local_shape). nullopt if every dim is divided.
+/// Rounds every dim that a marked sharding divides unevenly up to a multiple of its number of
+/// parts, and also the dims of other values that correspond to it by factors. All later passes see
+/// even shards only. The content of the padding is unspecified, so it is replaced by the neutral
+/// element before a reduction. Inputs and outputs get the shape of their shards put together
+/// (Sharding::local_shape). nullopt if every dim is divided evenly.
 std::optional<Program> pad_uneven(const Program& program, const Mesh& mesh);
 
 }  // namespace weft

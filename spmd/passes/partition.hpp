@@ -15,7 +15,7 @@ namespace weft {
 /// chip: what differs is only the chip's position (iota, all_slice, collectives).
 Program partition(const Program& program, const Mesh& mesh, std::span<const Sharding> shardings);
 
-/// What one chip has of a tensor of type `global`.
+/// The type of one chip's shard of a tensor of type `global`.
 TensorType chip_type(const TensorType& global, const Sharding& sharding, const Mesh& mesh);
 
 }  // namespace weft

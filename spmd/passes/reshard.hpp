@@ -37,7 +37,8 @@ std::vector<ReshardStep> reshard_steps(const Mesh& mesh, const TensorType& type,
 std::int64_t reshard_cost(const Mesh& mesh, const TensorType& type, const Sharding& from,
                           const std::vector<ReshardStep>& steps);
 
-/// Meeting the other chips costs as much as moving this many bytes: about 1.6 us at 10 GB/s.
+/// The cost of one collective's synchronisation, as bytes moved in that time: about 1.6 us at 10
+/// GB/s.
 inline constexpr std::int64_t kCollectiveCost = 16 * 1024;
 
 }  // namespace weft

@@ -12,6 +12,6 @@ Kernel custom_call(const Program& program, OpId op) {
 
 }  // namespace
 
-constexpr Prepare prepares::custom_call = prepare_by<custom_call>;
+constexpr Prepare prepares::custom_call = prepare_by<kernels::custom_call>;
 
 }  // namespace weft::kernels
