@@ -1,5 +1,5 @@
-// What every kind of chip has to do (actors/device/engine.hpp), asked of each engine: the CPU's, and
-// the reference interpreter as a chip.
+// What every kind of chip has to do (actors/device/engine.hpp), asked of each engine:
+// the CPU's, and the reference interpreter as a chip.
 
 #include <gtest/gtest.h>
 

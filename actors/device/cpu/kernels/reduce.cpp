@@ -1,5 +1,5 @@
-/// reduce over any dims. The order in which elements are combined follows from the shape and the dims
-/// alone; bf16 is combined in f32 and rounded once.
+/// reduce over any dims. The order in which elements are combined follows from the shape and the
+/// dims alone; bf16 is combined in f32 and rounded once.
 
 #include <algorithm>
 #include <vector>

@@ -68,8 +68,8 @@ TEST(BufferPool, ManyThreadsMayFree) {
 
 TEST(BufferPool, ArraysLieWhereTheyDoWhateverBuffersThereAre) {
   JobMemory job = memory();
-  BufferPool one(job, {0});
-  BufferPool other(job, {1});
+  testing::ArenaPool one(job, {0});
+  testing::ArenaPool other(job, {1});
   other.allocate(1000, BufferPool::kDeviceWrites);
   for (const std::int64_t bytes : {100, 1 << 20, 64}) {
     EXPECT_EQ(one.allocate_array(bytes), other.allocate_array(bytes));
