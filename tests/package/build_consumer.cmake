@@ -1,6 +1,7 @@
 # Configures the project SOURCE in the folder WORK, which it empties first, with the arguments
-# OPTIONS for CMake, and builds and runs its programs TARGETS. INSTALL, a build folder, is installed
-# for the project to find.
+# OPTIONS for CMake, builds its targets BUILD, and builds and runs its programs TARGETS. INSTALL, a
+# build folder, is installed for the project to find. WEFT_TEST_EMBEDDED=whole in the environment
+# runs the programs WHOLE too.
 
 function(run)
   execute_process(COMMAND ${ARGV} COMMAND_ERROR_IS_FATAL ANY)
@@ -13,6 +14,12 @@ if(INSTALL)
   list(APPEND OPTIONS -DCMAKE_PREFIX_PATH=${WORK}/prefix)
 endif()
 run(${CMAKE_COMMAND} -G Ninja -S ${SOURCE} -B ${WORK}/build ${OPTIONS})
+foreach(target IN LISTS BUILD)
+  run(${CMAKE_COMMAND} --build ${WORK}/build --target ${target})
+endforeach()
+if("$ENV{WEFT_TEST_EMBEDDED}" STREQUAL whole)
+  list(APPEND TARGETS ${WHOLE})
+endif()
 foreach(target IN LISTS TARGETS)
   run(${CMAKE_COMMAND} --build ${WORK}/build --target ${target})
   file(GLOB_RECURSE program ${WORK}/build/${target})

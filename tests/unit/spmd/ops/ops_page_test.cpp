@@ -58,29 +58,61 @@ std::string_view gradient_of(const OpRow& row) {
   return "";
 }
 
+std::string_view kind_of(const OpRow& row) {
+  if (row.traits->meets) return "collective";
+  if (*row.decompose != nullptr) return "composite";
+  return row.traits->elementwise ? "elementwise" : "";
+}
+
+/// `text` in lines of at most 118 columns, those behind the first with two spaces before.
+std::string folded(std::string_view text) {
+  std::string result;
+  std::size_t column = 0;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find(' '), text.size());
+    if (column + 1 + end > 118) {
+      result += "\n ";
+      column = 1;
+    }
+    if (column > 0) result += ' ';
+    result += text.substr(0, end);
+    column += end + 1;
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return result;
+}
+
+std::string entry(OpKind kind, const OpRow& row) {
+  std::string text = fmt::format("- `{}`: {}", to_string(kind), *row.doc);
+  if (text.back() != '.') text += '.';
+  text += fmt::format(" Operands: {}.", operands_of(row));
+  if (!row.attrs->empty()) text += fmt::format(" Attributes: {}.", attributes_of(row));
+  if (const std::string rule = rule_of(row); !rule.empty()) {
+    text += fmt::format(" Sharding rule: {}.", rule);
+  }
+  text += fmt::format(" Gradient: {}.", gradient_of(row));
+  if (const std::string_view kind_text = kind_of(row); !kind_text.empty()) {
+    text += fmt::format(" A{} {}{}.", kind_text.front() == 'e' ? "n" : "", kind_text,
+                        kind_text == "elementwise" ? " op" : "");
+  }
+  return folded(text) + '\n';
+}
+
 std::string page() {
   std::string text =
       "# Ops\n\n"
-      "Printed from the rows in `spmd/ops/` (`GOLDEN_UPDATE=1 unit_program` writes it anew); "
-      "`docs/adding_an_op.md`\nsays how one is added. Programs and plans consist of these ops; "
-      "users call the functions of `include/weft/`.\nThe sharding rule names the dims: those of "
+      "Printed from the rows in `spmd/ops/`: `GOLDEN_UPDATE=1 build/release/bin/unit_program` "
+      "writes "
+      "it anew.\n[adding_an_op.md](adding_an_op.md) says how one is added. Programs and plans "
+      "consist of these ops; users call the functions\nof `include/weft/`.\n\n"
+      "A sharding rule names the dims of the operands and of the result: those of one name have "
       "one "
-      "name have one size and are cut alike; `d*` stands for any\nnumber of dims. A composite is "
-      "one op that has a kernel, and decomposes into primitives where its rule\nholds a dim whole "
-      "that is cut.\n\n"
-      "| op | result | operands | attributes | sharding rule | gradient | kind |\n"
-      "| --- | --- | --- | --- | --- | --- | --- |\n";
+      "size and are cut alike.\nThe name `d` stands for any number of dims where the op takes any. "
+      "A composite has a kernel, and is replaced by\nprimitives where a dim that its rule holds "
+      "whole is cut.\n\n";
   for (std::uint16_t number = 0; number < kOpNumberMax; ++number) {
-    const OpRow* row = find_row(static_cast<OpKind>(number));
-    if (row == nullptr) continue;
-    const Traits& traits = *row->traits;
-    text += fmt::format("| `{}` | {} | {} | {} | {} | {} | {} |\n",
-                        to_string(static_cast<OpKind>(number)), *row->doc, operands_of(*row),
-                        attributes_of(*row), rule_of(*row), gradient_of(*row),
-                        traits.meets                 ? "collective"
-                        : *row->decompose != nullptr ? "composite"
-                        : traits.elementwise         ? "elementwise"
-                                                     : "");
+    const auto kind = static_cast<OpKind>(number);
+    if (const OpRow* row = find_row(kind)) text += entry(kind, *row);
   }
   return text;
 }
