@@ -7,33 +7,43 @@
 namespace weft {
 namespace {
 
-/// The ops that read a value; of a fill, those that read what it makes, too, as each loop makes it
-/// for itself.
-std::vector<std::vector<OpId>> readers_of(const Program& program) {
-  std::vector<std::vector<OpId>> readers(program.num_values());
-  for (OpId op = program.num_ops(); op-- > 0;) {
+/// The ops that read each input that an output updates, by the input's number. What reads a fill of
+/// it counts, too, as each loop makes the fill for itself.
+std::vector<std::vector<OpId>> readers_of_updated(const Program& program) {
+  constexpr std::int32_t kNone = -1;
+  std::vector<std::int32_t> input_of(program.num_values(), kNone);
+  for (const ProgramOutput& output : program.outputs) {
+    if (output.updates < 0) continue;
+    input_of[program.inputs[static_cast<std::size_t>(output.updates)].value] = output.updates;
+  }
+  std::vector<std::vector<OpId>> readers(program.inputs.size());
+  for (OpId op = 0; op < program.num_ops(); ++op) {
     for (const ValueId operand : program.op_operands(op)) {
-      readers[operand].push_back(op);
-      if (!program.is_fill(op)) continue;
-      const auto& of_fill = readers[program.result(op)];
-      readers[operand].insert(readers[operand].end(), of_fill.begin(), of_fill.end());
+      const std::int32_t input = input_of[operand];
+      if (input == kNone) continue;
+      readers[static_cast<std::size_t>(input)].push_back(op);
+      if (program.is_fill(op)) input_of[program.result(op)] = input;
     }
   }
   return readers;
 }
 
-/// The ops that run together with `writer`: of a loop, or it alone.
-PlanStep loop_of(std::span<const PlanStep> steps, OpId writer) {
+/// By op: those that run together with it, of a loop, or it alone.
+std::vector<PlanStep> loops_of(const Program& program, std::span<const PlanStep> steps) {
+  std::vector<PlanStep> loops(program.num_ops());
+  for (OpId op = 0; op < program.num_ops(); ++op) loops[op] = {StepKind::compute, op, 1};
   for (const PlanStep& step : steps) {
-    if (step.kind == StepKind::loop && step.first <= writer && writer < step.end()) return step;
+    if (step.kind != StepKind::loop) continue;
+    for (OpId op = step.first; op < step.end(); ++op) loops[op] = step;
   }
-  return {StepKind::compute, writer, 1};
+  return loops;
 }
 
 }  // namespace
 
 std::vector<bool> donated_updates(const Program& program, std::span<const PlanStep> steps) {
-  const std::vector<std::vector<OpId>> readers = readers_of(program);
+  const std::vector<std::vector<OpId>> readers = readers_of_updated(program);
+  const std::vector<PlanStep> loops = loops_of(program, steps);
   std::vector<bool> donated;
   for (const ProgramOutput& output : program.outputs) {
     donated.push_back(false);
@@ -44,10 +54,11 @@ std::vector<bool> donated_updates(const Program& program, std::span<const PlanSt
         !input.sharding.same_layout(output.sharding)) {
       continue;
     }
-    const PlanStep loop = loop_of(steps, writer);
-    donated.back() = std::ranges::all_of(readers[input.value], [&](OpId reader) {
-      return reader < loop.first || (reader <= writer && is_elementwise(program.kind(reader)));
-    });
+    const PlanStep& loop = loops[writer];
+    donated.back() =
+        std::ranges::all_of(readers[static_cast<std::size_t>(output.updates)], [&](OpId reader) {
+          return reader < loop.first || (reader <= writer && is_elementwise(program.kind(reader)));
+        });
   }
   return donated;
 }

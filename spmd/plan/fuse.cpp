@@ -61,37 +61,39 @@ std::vector<bool> tiled_values(const Program& program) {
   return tiled;
 }
 
-std::map<ValueId, std::uint32_t> tile_buffers(const Program& program, const FusedLoop& loop,
-                                              const std::vector<bool>& tiled) {
-  std::map<ValueId, std::uint32_t> buffers;
+std::vector<TileBuffers::Entry> TileBuffers::of(const FusedLoop& loop) {
+  std::vector<Entry> entries;
   std::uint32_t count = 0;
   std::vector<std::uint32_t> free;
-  const auto is_fill = [&](ValueId value) { return program.is_fill(program.defining_op(value)); };
-  std::map<ValueId, OpId> last_read;
+  const auto is_fill = [&](ValueId value) { return program_.is_fill(program_.defining_op(value)); };
+  const auto give = [&](ValueId value, std::uint32_t buffer) {
+    buffer_of_[value] = buffer;
+    entries.push_back({value, buffer});
+  };
   for (OpId op = loop.first; op < loop.first + loop.count; ++op) {
-    if (!is_elementwise(program.kind(op))) continue;
-    for (const ValueId operand : program.op_operands(op)) {
-      if (!tiled[operand]) continue;
-      last_read[operand] = op;
-      if (is_fill(operand) && !buffers.contains(operand)) buffers[operand] = count++;
+    if (!is_elementwise(program_.kind(op))) continue;
+    for (const ValueId operand : program_.op_operands(op)) {
+      if (!tiled_[operand]) continue;
+      if (last_read_[operand] == kNoId && is_fill(operand)) give(operand, count++);
+      last_read_[operand] = op;
     }
   }
   for (OpId op = loop.first; op < loop.first + loop.count; ++op) {
-    if (!is_elementwise(program.kind(op))) continue;
+    if (!is_elementwise(program_.kind(op))) continue;
     // The result first: it overlaps no operand.
-    if (const ValueId result = program.result(op); tiled[result]) {
+    if (const ValueId result = program_.result(op); tiled_[result]) {
       if (free.empty()) free.push_back(count++);
-      buffers[result] = free.back();
+      give(result, free.back());
       free.pop_back();
     }
-    for (const ValueId operand : program.op_operands(op)) {
-      const auto read = last_read.find(operand);
-      if (read == last_read.end() || read->second != op) continue;
-      if (!is_fill(operand)) free.push_back(buffers.at(operand));
-      last_read.erase(read);
+    for (const ValueId operand : program_.op_operands(op)) {
+      if (!tiled_[operand] || last_read_[operand] != op) continue;
+      if (!is_fill(operand)) free.push_back(buffer_of_[operand]);
+      last_read_[operand] = kNoId;
     }
   }
-  return buffers;
+  std::ranges::sort(entries, {}, &Entry::value);
+  return entries;
 }
 
 }  // namespace weft

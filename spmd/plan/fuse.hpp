@@ -2,7 +2,6 @@
 /// Loops over several elementwise ops of a plan, that go over memory once.
 
 #include <cstdint>
-#include <map>
 #include <vector>
 
 #include "spmd/program/program.hpp"
@@ -25,9 +24,30 @@ std::vector<FusedLoop> fused_loops(const Program& chip_program);
 /// reads; a fill (Program::is_fill) that only elementwise ops read: each loop makes it for itself.
 std::vector<bool> tiled_values(const Program& chip_program);
 
-/// Buffers of one tile each, numbered from 0, for the loop's values among `tiled`: none for two at
-/// once. A fill has its own, as each tile reads it again.
-std::map<ValueId, std::uint32_t> tile_buffers(const Program& chip_program, const FusedLoop& loop,
-                                              const std::vector<bool>& tiled);
+/// Buffers of one tile each, numbered from 0 in each loop, for the loops' values among `tiled`.
+class TileBuffers {
+ public:
+  /// Both must outlive it.
+  TileBuffers(const Program& chip_program, const std::vector<bool>& tiled)
+      : program_(chip_program),
+        tiled_(tiled),
+        buffer_of_(chip_program.num_values()),
+        last_read_(chip_program.num_values(), kNoId) {}
+
+  struct Entry {
+    ValueId value = 0;
+    std::uint32_t buffer = 0;
+    friend bool operator==(const Entry&, const Entry&) = default;
+  };
+  /// Of the values that the loop makes or reads, ascending: none for two at once. A fill has its
+  /// own, as each tile reads it again.
+  std::vector<Entry> of(const FusedLoop& loop);
+
+ private:
+  const Program& program_;
+  const std::vector<bool>& tiled_;
+  std::vector<std::uint32_t> buffer_of_;  // by value, of the loop that is at hand
+  std::vector<OpId> last_read_;           // by value, kNoId before and after
+};
 
 }  // namespace weft

@@ -16,9 +16,11 @@ namespace {
 
 class Scheduling {
  public:
-  explicit Scheduling(Plan& plan) : plan_(plan), program_(plan.program) {
-    for (const Slot& slot : plan.slots) tiled_.push_back(slot.place == Place::tile);
-  }
+  explicit Scheduling(Plan& plan)
+      : plan_(plan),
+        program_(plan.program),
+        tiled_(places_of_tiles(plan)),
+        tile_buffers_(plan.program, tiled_) {}
 
   void run(const Mesh& mesh) {
     const std::vector<Bucket> all_reduces = buckets(program_);
@@ -58,6 +60,12 @@ class Scheduling {
     std::int64_t bytes = 0;
   };
 
+  static std::vector<bool> places_of_tiles(const Plan& plan) {
+    std::vector<bool> tiled;
+    for (const Slot& slot : plan.slots) tiled.push_back(slot.place == Place::tile);
+    return tiled;
+  }
+
   /// The fills that are stored come first: the loop may read them, and makes none of them.
   void add_loop(const FusedLoop& fused) {
     for (OpId op = fused.first; op < fused.first + fused.count; ++op) {
@@ -67,7 +75,7 @@ class Scheduling {
     }
     const auto step = static_cast<std::uint32_t>(plan_.steps.size());
     plan_.steps.push_back({StepKind::loop, fused.first, fused.count});
-    for (const auto& [value, buffer] : tile_buffers(program_, fused, tiled_)) {
+    for (const auto& [value, buffer] : tile_buffers_.of(fused)) {
       plan_.tiles.push_back({step, value, buffer});
     }
   }
@@ -114,6 +122,7 @@ class Scheduling {
   Plan& plan_;
   const Program& program_;
   std::vector<bool> tiled_;  // by value
+  TileBuffers tile_buffers_;
 };
 
 }  // namespace

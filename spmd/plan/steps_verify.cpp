@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <limits>
-#include <map>
 
 #include "spmd/ops/row.hpp"
 #include "spmd/plan/donate.hpp"
@@ -21,9 +20,12 @@ template <typename... Args>
 class StepsCheck {
  public:
   explicit StepsCheck(const Plan& plan)
-      : plan_(plan), program_(plan.program), loop_of_(program_.num_ops(), kNoId) {
-    is_made_.resize(program_.num_ops(), false);
-  }
+      : plan_(plan),
+        program_(plan.program),
+        loop_of_(program_.num_ops(), kNoId),
+        is_made_(program_.num_ops(), false),
+        buffer_of_(program_.num_values(), kNoId),
+        last_read_(program_.num_values(), 0) {}
 
   void run() {
     for (std::uint32_t i = 0; i < plan_.steps.size(); ++i) {
@@ -152,52 +154,56 @@ class StepsCheck {
     }
   }
 
-  void check_tile_buffers(std::uint32_t i, const PlanStep& loop) const {
+  void check_tile_buffers(std::uint32_t i, const PlanStep& loop) {
     const std::span<const TileBuffer> tiles = tile_buffers_of(plan_, i);
-    std::map<ValueId, std::uint32_t> buffers;
     for (const TileBuffer& tile : tiles) {
-      if (!is_tiled(tile.value) || tile.buffer >= tiles.size() ||
-          !buffers.emplace(tile.value, tile.buffer).second) {
+      if (!is_tiled(tile.value) || tile.buffer >= tiles.size() || buffer_of_[tile.value] != kNoId) {
         refuse("step {}: %{} in tile buffer {} of {}", i, tile.value, tile.buffer, tiles.size());
       }
+      buffer_of_[tile.value] = tile.buffer;
+      last_read_[tile.value] = 0;
     }
-    const auto buffer_of = [&](ValueId value) {
-      const auto found = buffers.find(value);
-      if (found == buffers.end()) refuse("step {}: %{} has no tile buffer", i, value);
-      return found->second;
-    };
-    std::map<ValueId, OpId> last_read;
+    // A value is in its buffer from the op that makes it to the last that reads it; a fill, always.
+    constexpr OpId kAlways = std::numeric_limits<OpId>::max();
     for (OpId op = loop.first; op < loop.end(); ++op) {
       if (loop_of_[op] != i) continue;
       for (const ValueId value : program_.op_operands(op)) {
         if (!is_tiled(value)) continue;
         const bool is_fill = program_.is_fill(program_.defining_op(value));
-        last_read[value] = is_fill ? std::numeric_limits<OpId>::max() : op;
+        last_read_[value] = is_fill ? kAlways : op;
       }
     }
-    std::map<std::uint32_t, ValueId> occupants;  // by buffer
+    std::vector<ValueId> occupants(tiles.size(), kNoId);  // by buffer
     const auto take = [&](ValueId value, OpId from) {
-      const auto [occupant, is_free] = occupants.try_emplace(buffer_of(value), value);
-      if (is_free) return;
-      if (const auto read = last_read.find(occupant->second);
-          read != last_read.end() && read->second >= from) {
-        refuse("step {}: %{} and %{} are in one tile buffer at once", i, occupant->second, value);
+      if (buffer_of_[value] == kNoId) refuse("step {}: %{} has no tile buffer", i, value);
+      ValueId& occupant = occupants[buffer_of_[value]];
+      if (occupant != kNoId && last_read_[occupant] >= from) {
+        refuse("step {}: %{} and %{} are in one tile buffer at once", i, occupant, value);
       }
-      occupant->second = value;
+      occupant = value;
     };
-    for (const auto& [value, read] : last_read) {
-      if (read == std::numeric_limits<OpId>::max()) take(value, 0);  // each tile reads it again
+    for (const TileBuffer& tile : tiles) {
+      if (last_read_[tile.value] == kAlways) take(tile.value, 0);  // each tile reads it again
     }
     for (OpId op = loop.first; op < loop.end(); ++op) {
-      if (loop_of_[op] == i && is_tiled(program_.result(op))) take(program_.result(op), op);
+      if (loop_of_[op] != i) continue;
+      for (const ValueId value : program_.op_operands(op)) {
+        if (is_tiled(value) && buffer_of_[value] == kNoId) {
+          refuse("step {}: %{} has no tile buffer", i, value);
+        }
+      }
+      if (is_tiled(program_.result(op))) take(program_.result(op), op);
     }
+    for (const TileBuffer& tile : tiles) buffer_of_[tile.value] = kNoId;
   }
 
   const Plan& plan_;
   const Program& program_;
-  std::vector<std::uint32_t> loop_of_;  // by op: the step that runs it in a loop
-  std::vector<bool> is_made_;           // by op
-  OpId next_ = 0;                       // the first op that no step has run
+  std::vector<std::uint32_t> loop_of_;    // by op: the step that runs it in a loop
+  std::vector<bool> is_made_;             // by op
+  std::vector<std::uint32_t> buffer_of_;  // by value, of the loop that is checked; else kNoId
+  std::vector<OpId> last_read_;           // by value, of the loop that is checked
+  OpId next_ = 0;                         // the first op that no step has run
 };
 
 /// Other chips read the version that an update replaces until they have committed it.

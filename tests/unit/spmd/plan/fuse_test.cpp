@@ -80,8 +80,9 @@ TEST_F(Fuse, ABufferIsUsedAgainOnceItsTileIsRead) {
   const ValueId b = add(a, a);
   const ValueId c = add(b, two);
   output(add(c, x_));
-  const std::map<ValueId, std::uint32_t> expected{{two, 0}, {a, 1}, {b, 2}, {c, 1}};
-  EXPECT_EQ(tile_buffers(program_, fused_loops(program_).at(0), tiled_values(program_)), expected);
+  const std::vector<TileBuffers::Entry> expected{{two, 0}, {a, 1}, {b, 2}, {c, 1}};
+  const std::vector<bool> tiled = tiled_values(program_);
+  EXPECT_EQ(TileBuffers(program_, tiled).of(fused_loops(program_).at(0)), expected);
 }
 
 TEST_F(Fuse, WhatALoopReadsOrMakesLivesThroughAllOfIt) {
