@@ -38,6 +38,13 @@ class StepsCheck {
       }
       if (meets) continue;
       skip_tiled_fills();
+      const bool is_early_fill = step.kind == StepKind::compute && step.first > next_;
+      const bool is_loop_of_early =
+          step.kind == StepKind::loop && !early_.empty() && early_.back() < step.end();
+      if (!early_.empty() && !is_early_fill && !is_loop_of_early) {
+        refuse("fill {} is made before step {}, which isn't the loop that has it", early_.back(),
+               i);
+      }
       switch (step.kind) {
         case StepKind::compute: check_compute(i, step); break;
         case StepKind::loop: check_loop(i, step); break;
@@ -45,6 +52,7 @@ class StepsCheck {
       }
     }
     skip_tiled_fills();
+    if (!early_.empty()) refuse("no loop reads fill {}", early_.back());
     if (next_ != program_.num_ops()) refuse("no step runs op {}", next_);
     check_tiles();
   }
@@ -76,7 +84,8 @@ class StepsCheck {
     }
   }
 
-  /// A stored fill may come early: before the loop in whose middle it stands.
+  /// A stored fill may come early: right before the loop in whose middle it stands, since its place
+  /// in memory may be another value's until then.
   void check_compute(std::uint32_t i, const PlanStep& step) {
     const OpId op = step.first;
     if (step.count != 1 || is_collective(program_.kind(op))) {
@@ -89,6 +98,9 @@ class StepsCheck {
     if (!program_.is_fill(op) || op == next_) {
       require_next(i, step);
       ++next_;
+    } else {
+      if (!early_.empty() && op < early_.back()) refuse("step {}: fill {} is too late", i, op);
+      early_.push_back(op);
     }
     make(i, op);
   }
@@ -114,6 +126,7 @@ class StepsCheck {
       }
     }
     check_tile_buffers(i, step);
+    early_.clear();
     next_ = step.end();
   }
 
@@ -203,6 +216,7 @@ class StepsCheck {
   std::vector<bool> is_made_;             // by op
   std::vector<std::uint32_t> buffer_of_;  // by value, of the loop that is checked; else kNoId
   std::vector<OpId> last_read_;           // by value, of the loop that is checked
+  std::vector<OpId> early_;               // stored fills of the loop that comes next
   OpId next_ = 0;                         // the first op that no step has run
 };
 

@@ -1,5 +1,7 @@
 #include "spmd/plan/schedule.hpp"
 
+#include <array>
+
 #include <gtest/gtest.h>
 
 #include "spmd/ops/builder.hpp"
@@ -84,6 +86,25 @@ TEST_F(Schedule, WithoutUpdatesNobodyWaits) {
   const ValueId w = parameter({4}, "w");
   program_.add_output(add(w, w), "y", Sharding::closed());
   EXPECT_EQ(kinds(plan()), "loop");
+}
+
+TEST_F(Schedule, AStoredFillComesRightBeforeItsLoop) {
+  const ValueId x = parameter({4}, "x");
+  const ValueId n = parameter({}, "n");
+  const ValueId sum = b_.reduce(ReduceKind::add, x, std::array<std::int64_t, 1>{0});
+  const ValueId twice = add(x, x);
+  const ValueId fill = b_.broadcast_in_dim(n, {4}, {});
+  program_.add_output(sum, "sum", Sharding::closed());
+  program_.add_output(fill, "fill", Sharding::closed());
+  program_.add_output(add(twice, fill), "y", Sharding::closed());
+  Plan plan = this->plan();
+  EXPECT_EQ(plan.steps,
+            (std::vector<PlanStep>{
+                {StepKind::compute, 0, 1}, {StepKind::compute, 2, 1}, {StepKind::loop, 1, 3}}));
+  // Earlier, its place may be another value's.
+  std::swap(plan.steps[0], plan.steps[1]);
+  testing::expect_error(Errc::corrupt, {"fill 2 is made before step 1"},
+                        [&] { verify(plan, kMesh); });
 }
 
 TEST_F(Schedule, TheTextNamesOpsAndTileBuffers) {
