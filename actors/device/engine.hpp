@@ -2,7 +2,8 @@
 /// Engine: what a kind of chip has to do. One engine drives one chip.
 ///
 /// To add a kind of chip: a folder beside cpu/ that implements this, which tests/conformance runs
-/// its engine suite over, and a line in worker.cpp, where engines are made.
+/// its engine suite over, and a line in worker.cpp, where engines are made. (After a loss, shards
+/// are still copied between arenas directly: runtime/state_keeper.cpp.)
 
 #include <cstddef>
 #include <cstdint>

@@ -55,10 +55,13 @@ std::vector<bool> donated_updates(const Program& program, std::span<const PlanSt
       continue;
     }
     const PlanStep& loop = loops[writer];
-    donated.back() =
-        std::ranges::all_of(readers[static_cast<std::size_t>(output.updates)], [&](OpId reader) {
-          return reader < loop.first || (reader <= writer && is_elementwise(program.kind(reader)));
-        });
+    // A fill that is stored is written before the loop in which it stands.
+    const bool in_loop = is_elementwise(program.kind(writer));
+    const auto& reading = readers[static_cast<std::size_t>(output.updates)];
+    donated.back() = std::ranges::all_of(reading, [&](OpId reader) {
+      if (reader < loop.first) return true;
+      return in_loop && reader <= writer && is_elementwise(program.kind(reader));
+    });
   }
   return donated;
 }

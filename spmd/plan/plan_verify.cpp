@@ -11,6 +11,9 @@
 namespace weft {
 namespace {
 
+/// So that the sum of both has no overflow.
+constexpr std::uint64_t kRegionBytesMax = std::uint64_t{1} << 62;
+
 /// Types, and that the cut of each global type gives the chip's.
 void check_boundary(const char* what, const Mesh& mesh, const TensorType& global,
                     const TensorType& local, const Sharding& sharding) {
@@ -35,6 +38,15 @@ void check_counts(const Plan& plan, const Mesh& mesh) {
     fail(Errc::corrupt, "plan: {} global types for {} inputs, {} for {} outputs",
          plan.input_types.size(), program.inputs.size(), plan.output_types.size(),
          program.outputs.size());
+  }
+}
+
+void check_regions(const Plan& plan) {
+  for (const std::uint64_t bytes : {plan.temp_bytes, plan.shared_bytes}) {
+    if (bytes % kSlotAlignment != 0 || bytes > kRegionBytesMax) {
+      fail(Errc::corrupt, "plan: a region of {} bytes; expected a multiple of {} up to {}", bytes,
+           kSlotAlignment, kRegionBytesMax);
+    }
   }
 }
 
@@ -171,6 +183,7 @@ void check_shared(const Plan& plan, const std::vector<Lifetime>& lifetimes) {
 void verify(const Plan& plan, const Mesh& mesh) {
   verify(plan.program, mesh);
   check_counts(plan, mesh);
+  check_regions(plan);
   check_places(plan, mesh);
   verify_steps(plan, mesh);
   check_collectives(plan);

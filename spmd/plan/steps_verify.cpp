@@ -1,7 +1,6 @@
 #include "spmd/plan/steps_verify.hpp"
 
 #include <algorithm>
-#include <limits>
 
 #include "spmd/ops/row.hpp"
 #include "spmd/plan/donate.hpp"
@@ -75,7 +74,16 @@ class StepsCheck {
     const OpId maker = program_.defining_op(value);
     if (maker == kNoId || is_made_[maker]) return;
     if (!is_tiled_fill(maker)) refuse("step {}: op {} reads %{}, not yet made", step, op, value);
-    for (const ValueId scalar : program_.op_operands(maker)) require_made(step, op, scalar);
+    require_scalars_made(step, maker);
+  }
+  /// Of a fill that a loop makes. A tile can't be its scalar: a loop's fills are made in no order.
+  void require_scalars_made(std::uint32_t step, OpId fill) const {
+    for (const ValueId scalar : program_.op_operands(fill)) {
+      if (is_tiled(scalar)) {
+        refuse("step {}: fill {} is of %{}, which has no place", step, fill, scalar);
+      }
+      require_made(step, fill, scalar);
+    }
   }
   void require_next(std::uint32_t i, const PlanStep& step) const {
     if (step.first != next_) {
@@ -114,7 +122,7 @@ class StepsCheck {
     for (OpId op = step.first; op < step.end(); ++op) {
       if (!program_.is_fill(op)) continue;
       if (!is_tiled(program_.result(op)) && !is_made_[op]) refuse("no step makes fill {}", op);
-      for (const ValueId scalar : program_.op_operands(op)) require_made(i, op, scalar);
+      require_scalars_made(i, op);
     }
     for (OpId op = step.first; op < step.end(); ++op) {
       if (is_elementwise(program_.kind(op)) && elements(op) == elements(step.first)) {
@@ -174,16 +182,24 @@ class StepsCheck {
         refuse("step {}: %{} in tile buffer {} of {}", i, tile.value, tile.buffer, tiles.size());
       }
       buffer_of_[tile.value] = tile.buffer;
-      last_read_[tile.value] = 0;
+      last_read_[tile.value] = kUnused;
     }
     // A value is in its buffer from the op that makes it to the last that reads it; a fill, always.
-    constexpr OpId kAlways = std::numeric_limits<OpId>::max();
     for (OpId op = loop.first; op < loop.end(); ++op) {
       if (loop_of_[op] != i) continue;
       for (const ValueId value : program_.op_operands(op)) {
         if (!is_tiled(value)) continue;
         const bool is_fill = program_.is_fill(program_.defining_op(value));
         last_read_[value] = is_fill ? kAlways : op;
+      }
+    }
+    for (OpId op = loop.first; op < loop.end(); ++op) {
+      OpId& read = last_read_[program_.result(op)];
+      if (loop_of_[op] == i && read == kUnused) read = op;
+    }
+    for (const TileBuffer& tile : tiles) {
+      if (last_read_[tile.value] == kUnused) {
+        refuse("step {}: %{} has a tile buffer, but isn't of this loop", i, tile.value);
       }
     }
     std::vector<ValueId> occupants(tiles.size(), kNoId);  // by buffer
@@ -209,6 +225,10 @@ class StepsCheck {
     }
     for (const TileBuffer& tile : tiles) buffer_of_[tile.value] = kNoId;
   }
+
+  // As the last op that reads a value.
+  static constexpr OpId kUnused = kNoId;
+  static constexpr OpId kAlways = kNoId - 1;
 
   const Plan& plan_;
   const Program& program_;

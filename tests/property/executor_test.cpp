@@ -131,7 +131,7 @@ DType any_exact_dtype(const Program& program, Random& random) {
   const std::vector<Elements> inputs = small_integers(program, random);
   const Plan plan = compile(program, mesh, options);
   EngineMesh chips(mesh);
-  const auto loaded = chips.load(plan);
+  const auto loaded = chips.load(plan, random.one_in(2));
   const auto outputs = chips.run(loaded, inputs, schedule);
   // What lies in the temporaries from the first run mustn't matter.
   const bool again = chips.run(loaded, inputs, EngineMesh::Schedule::one_thread) == outputs;

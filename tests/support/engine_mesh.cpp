@@ -79,15 +79,19 @@ EngineMesh::EngineMesh(const Mesh& mesh, MakeEngine make)
   }
 }
 
-MeshPlan EngineMesh::load(const Plan& plan) {
+MeshPlan EngineMesh::load(const Plan& plan, bool donates) {
   MeshPlan loaded;
   loaded.plan = plan;
   std::uint64_t end = memory_.buffers_offset();
   for (const ProgramInput& input : plan.program.inputs) {
     loaded.buffers.inputs.push_back(take(end, plan.program.type(input.value)));
   }
-  for (const ProgramOutput& output : plan.program.outputs) {
-    loaded.buffers.outputs.push_back(take(end, plan.program.type(output.value)));
+  for (std::size_t i = 0; i < plan.program.outputs.size(); ++i) {
+    const ProgramOutput& output = plan.program.outputs[i];
+    const bool is_over_input = donates && plan.donated[i];
+    loaded.buffers.outputs.push_back(
+        is_over_input ? loaded.buffers.inputs[static_cast<std::size_t>(output.updates)]
+                      : take(end, plan.program.type(output.value)));
   }
   for (int position = 0; position < mesh_.size(); ++position) {
     engine(position).reserve(memory_.buffers_offset(), end - memory_.buffers_offset());

@@ -53,7 +53,8 @@ class EngineMesh {
   JobMemory& memory() { return memory_; }
   Engine& engine(int position) { return *engines_[static_cast<std::size_t>(position)]; }
 
-  MeshPlan load(const Plan& plan);
+  /// `donates`: an output that may be written over the input that it updates lies where that does.
+  MeshPlan load(const Plan& plan, bool donates = false);
   /// Runs a plan on global inputs, each chip its shards.
   Outputs run(const MeshPlan& loaded, std::span<const Elements> inputs, Schedule schedule);
   Outputs run(const Plan& plan, std::span<const Elements> inputs, Schedule schedule) {

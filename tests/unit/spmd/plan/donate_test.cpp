@@ -59,6 +59,15 @@ TEST_F(Donate, AFillIsMadeByEachLoopThatReadsIt) {
   EXPECT_FALSE(testing::scheduled(program_).donated.at(0));
 }
 
+/// It is written before the loop whose ops read the input.
+TEST_F(Donate, NorAFillThatIsStoredInTheMiddleOfALoop) {
+  const ValueId product = add(x_, x_);
+  const ValueId filled = spread(scalar_);
+  program_.add_output(add(product, filled), "y", {});
+  program_.add_output(filled, "x", {}, 0);
+  EXPECT_FALSE(testing::scheduled(program_).donated.at(1));
+}
+
 TEST_F(Donate, NothingIsWhatUpdatesNothingOrIsAnInput) {
   program_.add_output(add(x_, x_), "y", {});
   program_.add_output(x_, "x", {}, 0);

@@ -107,6 +107,37 @@ TEST_F(Schedule, AStoredFillComesRightBeforeItsLoop) {
                         [&] { verify(plan, kMesh); });
 }
 
+TEST_F(Schedule, ATileBufferIsOfAValueThatItsLoopHas) {
+  const ValueId x = parameter({4}, "x");
+  const ValueId y = parameter({2}, "y");
+  const ValueId one = b_.constant(1, {DType::f32, {4}});
+  const ValueId two = b_.constant(2, {DType::f32, {2}});
+  program_.add_output(add(x, one), "a", Sharding::closed());
+  program_.add_output(add(y, two), "b", Sharding::closed());
+  Plan plan = this->plan();
+  EXPECT_EQ(plan.tiles, (std::vector<TileBuffer>{{0, one, 0}, {1, two, 0}}));
+  plan.tiles.insert(plan.tiles.begin() + 1, {0, two, 1});
+  testing::expect_error(Errc::corrupt, {"isn't of this loop"}, [&] { verify(plan, kMesh); });
+}
+
+TEST_F(Schedule, AFillThatALoopMakesIsOfAStoredScalar) {
+  const ValueId x = parameter({4}, "x");
+  const ValueId scalar = b_.broadcast_in_dim(parameter({}, "n"), {}, {});
+  program_.add_output(add(x, b_.broadcast_in_dim(scalar, {4}, {})), "y", Sharding::closed());
+  Plan plan = this->plan();
+  ASSERT_EQ(plan.steps.front(), (PlanStep{StepKind::compute, 0, 1}));
+  plan.steps.erase(plan.steps.begin());
+  for (TileBuffer& tile : plan.tiles) --tile.step;
+  plan.slots[plan.program.result(0)] = {Place::tile, 0};
+  testing::expect_error(Errc::corrupt, {"fill 1 is of", "no place"}, [&] { verify(plan, kMesh); });
+}
+
+TEST_F(Schedule, RegionsAreAligned) {
+  Plan plan = sample_plan();
+  plan.shared_bytes = 1;
+  testing::expect_error(Errc::corrupt, {"a region of 1 bytes"}, [&] { verify(plan, kMesh); });
+}
+
 TEST_F(Schedule, TheTextNamesOpsAndTileBuffers) {
   EXPECT_EQ(steps_text(sample_plan()),
             "0: compute 0 dot_general\n"
