@@ -1,31 +1,56 @@
 #pragma once
-/// Implementations of "a chip": a thread on anonymous memory, or a process on named memory.
+/// Implementations of "a chip": a thread on anonymous memory, a process on named memory, or a
+/// thread that shares memory with the chips of its host only.
 
 #include <exception>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
 #include <gtest/gtest.h>
 
 #include "tests/support/child_process.hpp"
+#include "tests/support/socket_tier.hpp"
 #include "transport/board/board.hpp"
+#include "transport/collectives/communicator.hpp"
+#include "transport/collectives/group.hpp"
 #include "transport/job/control_format.hpp"
 #include "transport/job/job_memory.hpp"
 
 namespace weft::testing {
 
-/// What one chip does. What it throws is its failure, and ends the waits of the others.
-using ChipBody = std::function<void(JobMemory& memory, const Board& board, int chip)>;
+/// A chip of a team, as its body sees it.
+struct TeamChip {
+  int id = 0;                           ///< in the mesh
+  JobMemory& memory;                    ///< of its host
+  const Board& board;                   ///< of the job
+  const SocketGrid* sockets = nullptr;  ///< between hosts; null: the job has one host
+  std::function<void(std::string_view reason)> abort;  ///< ends the waits of the whole job
 
-inline void run_chip(JobMemory& memory, const Board& board, int chip, const ChipBody& body) {
+  Communicator communicator(const Mesh& mesh, const WaitPolicy& policy) const {
+    const int position = mesh.position_of(id);
+    std::unique_ptr<CollectiveTier> network;
+    if (sockets) {
+      network = make_socket_tier(memory, mesh, position, *sockets, board.device(id), policy);
+    }
+    return Communicator(memory, mesh, position, board.device(id), policy, std::move(network));
+  }
+  std::byte* arena() const { return memory.arena(id % memory.num_chips()); }
+};
+
+/// What one chip does. What it throws is its failure, and ends the waits of the others.
+using ChipBody = std::function<void(const TeamChip& chip)>;
+
+inline void run_chip(const TeamChip& chip, const ChipBody& body) {
   try {
-    memory.reserve(chip, 0, memory.arena_capacity());
-    body(memory, board, chip);
+    chip.memory.reserve(chip.id % chip.memory.num_chips(), 0, chip.memory.arena_capacity());
+    body(chip);
   } catch (const std::exception& error) {
-    memory.abort(fmt::format("chip {} failed: {}", chip, error.what()));
+    chip.abort(fmt::format("chip {} failed: {}", chip.id, error.what()));
     throw;
   }
 }
@@ -36,28 +61,78 @@ inline void set_crowded(JobMemory& memory, bool crowded) {
   reinterpret_cast<ControlHeader*>(lines - sizeof(ControlHeader))->crowded = crowded ? 1 : 0;
 }
 
-/// Both teams: a failure per chip, empty where it succeeded. `crowded`: see set_crowded().
+/// Runs a thread for each chip; a failure per chip, empty where it succeeded.
+template <typename MakeChip>
+std::vector<std::string> run_threads(int num_chips, const MakeChip& make_chip,
+                                     const ChipBody& body) {
+  std::vector<std::string> failures(static_cast<std::size_t>(num_chips));
+  std::vector<std::thread> threads;
+  for (int chip = 0; chip < num_chips; ++chip) {
+    threads.emplace_back([&, chip] {
+      try {
+        run_chip(make_chip(chip), body);
+      } catch (const std::exception& error) {
+        failures[static_cast<std::size_t>(chip)] = error.what();
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  return failures;
+}
+
+/// Every team: mesh_of() gives a mesh the tiers that the team has; run() returns a failure per
+/// chip, empty where it succeeded. `crowded`: see set_crowded().
 struct ThreadTeam {
-  static std::vector<std::string> run(int num_chips, std::size_t arena_capacity,
+  static Mesh mesh_of(const Mesh& mesh) { return mesh; }
+
+  static std::vector<std::string> run(const Mesh& mesh, std::size_t arena_capacity,
                                       const ChipBody& body, std::optional<bool> crowded = {}) {
     const std::string job = unique_job();
     JobMemory memory = JobMemory::anonymous(
-        {.job = job, .num_chips = num_chips, .arena_capacity = arena_capacity});
+        {.job = job, .num_chips = mesh.size(), .arena_capacity = arena_capacity});
     if (crowded) set_crowded(memory, *crowded);
-    const Board board = Board::anonymous({.job = job, .num_chips = num_chips});
-    std::vector<std::string> failures(static_cast<std::size_t>(num_chips));
-    std::vector<std::thread> threads;
-    for (int chip = 0; chip < num_chips; ++chip) {
-      threads.emplace_back([&, chip] {
-        try {
-          run_chip(memory, board, chip, body);
-        } catch (const std::exception& error) {
-          failures[static_cast<std::size_t>(chip)] = error.what();
-        }
-      });
+    const Board board = Board::anonymous({.job = job, .num_chips = mesh.size()});
+    const auto abort = [&memory](std::string_view reason) { memory.abort(reason); };
+    return run_threads(
+        mesh.size(),
+        [&](int id) {
+          return TeamChip{.id = id, .memory = memory, .board = board, .abort = abort};
+        },
+        body);
+  }
+};
+
+/// The chips that differ on the mesh's first axis are on different hosts. Each host has a memory,
+/// and only sockets lead from one to another.
+struct HostTeam {
+  static Mesh mesh_of(const Mesh& mesh) { return mesh.with_dcn_atoms(mesh.axis_atoms(0).mask()); }
+
+  static std::vector<std::string> run(const Mesh& mesh, std::size_t arena_capacity,
+                                      const ChipBody& body, std::optional<bool> crowded = {}) {
+    const std::string job = unique_job();
+    const int per_host = chips_per_host(mesh);
+    std::vector<JobMemory> hosts;
+    for (int host = 0; host < mesh.size() / per_host; ++host) {
+      hosts.push_back(JobMemory::anonymous({.job = fmt::format("{}-{}", job, host),
+                                            .num_chips = per_host,
+                                            .arena_capacity = arena_capacity}));
+      if (crowded) set_crowded(hosts.back(), *crowded);
     }
-    for (std::thread& thread : threads) thread.join();
-    return failures;
+    const Board board = Board::anonymous({.job = job, .num_chips = mesh.size()});
+    const SocketGrid sockets(mesh.size());
+    const auto abort = [&hosts](std::string_view reason) {
+      for (JobMemory& host : hosts) host.abort(reason);
+    };
+    return run_threads(
+        mesh.size(),
+        [&](int id) {
+          return TeamChip{.id = id,
+                          .memory = hosts[static_cast<std::size_t>(id / per_host)],
+                          .board = board,
+                          .sockets = &sockets,
+                          .abort = abort};
+        },
+        body);
   }
 };
 
@@ -73,7 +148,9 @@ class ProcessTeam {
     for (int chip = 0; chip < num_chips; ++chip) {
       chips_.emplace_back([this, chip, &body] {
         JobMemory memory = JobMemory::open(job_);
-        run_chip(memory, Board::open(job_, false), chip, body);
+        const Board board = Board::open(job_, false);
+        const auto abort = [&memory](std::string_view reason) { memory.abort(reason); };
+        run_chip({.id = chip, .memory = memory, .board = board, .abort = abort}, body);
       });
     }
   }
@@ -85,9 +162,10 @@ class ProcessTeam {
   const Board& board() const { return board_; }
   ChildProcess& chip(int chip) { return chips_[static_cast<std::size_t>(chip)]; }
 
-  static std::vector<std::string> run(int num_chips, std::size_t arena_capacity,
+  static Mesh mesh_of(const Mesh& mesh) { return mesh; }
+  static std::vector<std::string> run(const Mesh& mesh, std::size_t arena_capacity,
                                       const ChipBody& body, std::optional<bool> crowded = {}) {
-    ProcessTeam team(num_chips, arena_capacity, body, crowded);
+    ProcessTeam team(mesh.size(), arena_capacity, body, crowded);
     std::vector<std::string> failures;
     for (ChildProcess& chip : team.chips_) failures.push_back(chip.join());
     return failures;
@@ -102,9 +180,9 @@ class ProcessTeam {
 
 /// ThreadSanitizer sees no races between processes.
 #ifdef __SANITIZE_THREAD__
-using Teams = ::testing::Types<ThreadTeam>;
+using Teams = ::testing::Types<ThreadTeam, HostTeam>;
 #else
-using Teams = ::testing::Types<ThreadTeam, ProcessTeam>;
+using Teams = ::testing::Types<ThreadTeam, ProcessTeam, HostTeam>;
 #endif
 
 }  // namespace weft::testing

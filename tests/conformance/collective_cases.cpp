@@ -178,14 +178,14 @@ void check_result(const CollectiveCase& which, const Mesh& mesh, int position,
   }
 }
 
-void run_cases(const std::vector<CollectiveCase>& cases, const Mesh& mesh, JobMemory& memory,
-               const Board& board, int position, const WaitPolicy& policy) {
-  const int chip = mesh.device_at(position);
-  Communicator communicator(memory, mesh, position, board.device(chip), policy);
+void run_cases(const std::vector<CollectiveCase>& cases, const Mesh& mesh, const TeamChip& chip,
+               const WaitPolicy& policy) {
+  const int position = mesh.position_of(chip.id);
+  Communicator communicator = chip.communicator(mesh, policy);
   for (const CollectiveCase& which : cases) {
-    place_operand(which, position, memory.arena(chip));
+    place_operand(which, position, chip.arena());
     communicator.run(which.call);
-    check_result(which, mesh, position, memory.arena(chip));
+    check_result(which, mesh, position, chip.arena());
   }
 }
 

@@ -62,19 +62,17 @@ void check_result(const CollectiveCase& which, const Mesh& mesh, int position,
                   const std::byte* arena);
 
 /// Runs the cases one after another, each chip as fast as it can.
-void run_cases(const std::vector<CollectiveCase>& cases, const Mesh& mesh, JobMemory& memory,
-               const Board& board, int position, const WaitPolicy& policy);
+void run_cases(const std::vector<CollectiveCase>& cases, const Mesh& mesh, const TeamChip& chip,
+               const WaitPolicy& policy);
 
 template <typename Team>
 void expect_conforms(const Mesh& mesh, const std::vector<CollectiveCase>& cases,
                      std::optional<bool> crowded = {}) {
+  const Mesh tiered = Team::mesh_of(mesh);
   const WaitPolicy policy = WaitPolicy::for_threads(mesh.size(), kDeadline);
   const std::vector<std::string> failures = Team::run(
-      mesh.size(), capacity_for(cases, mesh),
-      [&](JobMemory& memory, const Board& board, int chip) {
-        run_cases(cases, mesh, memory, board, mesh.position_of(chip), policy);
-      },
-      crowded);
+      tiered, capacity_for(cases, mesh),
+      [&](const TeamChip& chip) { run_cases(cases, tiered, chip, policy); }, crowded);
   for (const std::string& failure : failures) EXPECT_EQ(failure, "");
 }
 

@@ -52,27 +52,26 @@ template <typename Team>
 class CollectiveFaults : public ::testing::Test {
  protected:
   void expect_all_succeed(const ChipBody& body) {
-    for (const std::string& failure : Team::run(mesh.size(), kCapacity, body)) {
+    for (const std::string& failure : Team::run(mesh, kCapacity, body)) {
       EXPECT_EQ(failure, "");
     }
   }
 
-  const Mesh mesh{{4}, {"data"}};
+  const Mesh mesh = Team::mesh_of(Mesh({4}, {"data"}));
 };
 
 TYPED_TEST_SUITE(CollectiveFaults, Teams);
 
 TYPED_TEST(CollectiveFaults, EveryChipLearnsWhoCalledSomethingElse) {
-  this->expect_all_succeed([this](JobMemory& memory, const Board& board, int chip) {
-    Communicator communicator(memory, this->mesh, chip, board.device(chip),
-                              WaitPolicy::for_threads(4, kLong));
+  this->expect_all_succeed([this](const TeamChip& chip) {
+    Communicator communicator = chip.communicator(this->mesh, WaitPolicy::for_threads(4, kLong));
     communicator.run(all_reduce(this->mesh, "first", 10));
-    const bool odd_one = chip == 2;
+    const bool odd_one = chip.id == 2;
     const std::string other = odd_one ? "'good' over {data}: add f32 1 x 100"
                                       : "chip 2 called all_reduce "
                                         "#2 'bad' over {data}: "
                                         "add f32 1 x 200";
-    require_error(Errc::program_divergence, {fmt::format("chip {} called", chip), other}, [&] {
+    require_error(Errc::program_divergence, {fmt::format("chip {} called", chip.id), other}, [&] {
       communicator.run(odd_one ? all_reduce(this->mesh, "bad", 200)
                                : all_reduce(this->mesh, "good", 100));
     });
@@ -80,29 +79,28 @@ TYPED_TEST(CollectiveFaults, EveryChipLearnsWhoCalledSomethingElse) {
 }
 
 TYPED_TEST(CollectiveFaults, EveryChipNamesWhoDidntCome) {
-  this->expect_all_succeed([this](JobMemory& memory, const Board& board, int chip) {
-    Communicator communicator(memory, this->mesh, chip, board.device(chip),
-                              WaitPolicy::for_threads(4, milliseconds(200)));
+  this->expect_all_succeed([this](const TeamChip& chip) {
+    Communicator communicator =
+        chip.communicator(this->mesh, WaitPolicy::for_threads(4, milliseconds(200)));
     communicator.set_step(12);
-    if (chip == 3) return;
+    if (chip.id == 3) return;
     communicator.start(all_reduce(this->mesh, "fc1.weight.grad", 5000));
     require_error(Errc::timeout,
-                  {fmt::format("chip {} waited", chip), "all_reduce #1 'fc1.weight.grad'",
+                  {fmt::format("chip {} waited", chip.id), "all_reduce #1 'fc1.weight.grad'",
                    "step 12", "chip 3 (last called: no collective yet)"},
                   [&] { communicator.wait(); });
   });
 }
 
 TYPED_TEST(CollectiveFaults, AnAbortEndsEveryWait) {
-  this->expect_all_succeed([this](JobMemory& memory, const Board& board, int chip) {
-    if (chip == 3) {  // once all others sleep
+  this->expect_all_succeed([this](const TeamChip& chip) {
+    if (chip.id == 3) {  // once all others sleep
       for (int other = 0; other < 3; ++other) {
-        while (board.read(2 + other).state != ActorState::waiting) sched_yield();
+        while (chip.board.read(2 + other).state != ActorState::waiting) sched_yield();
       }
-      return memory.abort("the user said stop");
+      return chip.abort("the user said stop");
     }
-    Communicator communicator(memory, this->mesh, chip, board.device(chip),
-                              WaitPolicy::for_threads(4, kLong));
+    Communicator communicator = chip.communicator(this->mesh, WaitPolicy::for_threads(4, kLong));
     require_error(Errc::peer_lost, {"the user said stop", "waiting for chip"},
                   [&] { communicator.run(all_reduce(this->mesh, "g", 100)); });
   });
@@ -111,11 +109,11 @@ TYPED_TEST(CollectiveFaults, AnAbortEndsEveryWait) {
 #ifndef __SANITIZE_THREAD__
 TEST(KilledProcess, IsNamedToEverySurvivor) {
   const Mesh mesh({4}, {"data"});
-  ProcessTeam team(4, kCapacity, [&mesh](JobMemory& memory, const Board& board, int chip) {
-    Communicator communicator(memory, mesh, chip, board.device(chip),
-                              WaitPolicy{.spins = 0, .yield_for = {}, .deadline = kLong});
-    if (chip == 3) {  // which lives, but won't come
-      while (!memory.aborted()) sched_yield();
+  ProcessTeam team(4, kCapacity, [&mesh](const TeamChip& chip) {
+    Communicator communicator =
+        chip.communicator(mesh, WaitPolicy{.spins = 0, .yield_for = {}, .deadline = kLong});
+    if (chip.id == 3) {  // which lives, but won't come
+      while (!chip.memory.aborted()) sched_yield();
       return;
     }
     require_error(Errc::peer_lost, {"worker 2 was killed by signal 9"},

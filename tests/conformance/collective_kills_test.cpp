@@ -21,6 +21,7 @@
 
 #include "tests/conformance/chip_team.hpp"
 #include "tests/conformance/collective_cases.hpp"
+#include "transport/collectives/algorithm.hpp"
 #include "transport/job/control_format.hpp"
 
 namespace weft::testing {
@@ -139,10 +140,11 @@ std::size_t half_done_offset(const Kill& kill, const CollectiveCall& call) {
 }
 
 void run_victim(const Kill& kill, const CollectiveCall& call, Communicator& communicator,
-                JobMemory& memory, const Board& board) {
+                const TeamChip& self) {
+  JobMemory& memory = self.memory;
   const auto await_all = [&] {
     for (int chip = 0; chip < kChipCount; ++chip) {
-      while (board.read(2 + chip).collective < communicator.count()) {
+      while (self.board.read(2 + chip).collective < communicator.count()) {
         if (memory.aborted()) throw std::runtime_error(memory.abort_reason());
         sched_yield();
       }
@@ -201,15 +203,16 @@ Held read_destination(const Kill& kill, const CollectiveCase& which, const JobMe
 
 /// It may end what it is in, but not the next.
 void run_survivor(const Kill& kill, const CollectiveCase& which, Communicator& communicator,
-                  const JobMemory& memory, int chip) {
+                  const TeamChip& chip) {
   try {
     communicator.run(which.call);
     communicator.run(CollectiveCall{.atoms = which.call.atoms});
   } catch (const Error& error) {
-    times->learned[chip] = now_ns();
+    times->learned[chip.id] = now_ns();
     const std::string_view message = error.what();
     if (error.code() != Errc::peer_lost || message.find(kill.reason()) == message.npos) throw;
-    for (int other = 0; other < kChipCount; ++other) read_destination(kill, which, memory, other);
+    for (int other = 0; other < kChipCount; ++other)
+      read_destination(kill, which, chip.memory, other);
     return;
   }
   throw std::runtime_error("it learned nothing");
@@ -241,14 +244,14 @@ void expect_survived(const Kill& kill, Latency& longest) {
   const CollectiveCase which = make_killed_case(kill);
   ProcessTeam team(
       kChipCount, capacity_for({which}, mesh),
-      [&](JobMemory& memory, const Board& board, int chip) {
-        Communicator communicator(memory, mesh, chip, board.device(chip), policy_of(chip));
-        std::fill_n(memory.arena(chip) + which.call.destination,
+      [&](const TeamChip& chip) {
+        Communicator communicator = chip.communicator(mesh, policy_of(chip.id));
+        std::fill_n(chip.arena() + which.call.destination,
                     bytes_of(which.call, kChipCount).destination, kOld);
-        place_operand(which, chip, memory.arena(chip));
+        place_operand(which, chip.id, chip.arena());
         communicator.run(CollectiveCall{.atoms = which.call.atoms});
-        if (chip == kill.victim) run_victim(kill, which.call, communicator, memory, board);
-        if (chip != kill.victim) run_survivor(kill, which, communicator, memory, chip);
+        if (chip.id == kill.victim) run_victim(kill, which.call, communicator, chip);
+        if (chip.id != kill.victim) run_survivor(kill, which, communicator, chip);
       },
       true);
   EXPECT_EQ(team.chip(kill.victim).join(), "killed by signal 9");

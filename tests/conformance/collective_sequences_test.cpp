@@ -22,14 +22,15 @@ constexpr int kChipCount = 16;
 constexpr std::size_t kSequenceLength = 4;
 constexpr RandomSizes kSizes{.usual_max = 24, .rare_max = 1200};  // mostly one round of all chips
 constexpr std::size_t kSequencesPerJob = 100;
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr std::uint64_t kJobCount = 4;
-#else
-constexpr std::uint64_t kJobCount = 50;  // for threads, and as many for processes
-#endif
 
-/// A mesh of all chips in a random order.
-Mesh random_mesh(std::mt19937_64& random) {
+/// Jobs of each team.
+std::uint64_t job_count() {
+  const char* count = std::getenv("WEFT_TEST_JOBS");
+  return count != nullptr ? std::stoull(count) : 10;
+}
+
+/// A mesh of all chips, in a random order if their hosts don't matter.
+Mesh random_mesh(bool shuffled, std::mt19937_64& random) {
   const std::vector<std::vector<std::int64_t>> shapes{{16},      {4, 4},    {2, 8},      {8, 2},
                                                       {2, 4, 2}, {2, 2, 4}, {2, 2, 2, 2}};
   const std::vector<std::int64_t>& shape = shapes[random() % shapes.size()];
@@ -37,7 +38,7 @@ Mesh random_mesh(std::mt19937_64& random) {
   for (std::size_t axis = 0; axis < shape.size(); ++axis) names.push_back(fmt::format("a{}", axis));
   std::vector<int> ids;
   for (int id = 0; id < kChipCount; ++id) ids.push_back(id);
-  std::shuffle(ids.begin(), ids.end(), random);
+  if (shuffled) std::shuffle(ids.begin(), ids.end(), random);
   return Mesh(shape, names, ids);
 }
 
@@ -51,21 +52,20 @@ WaitPolicy random_policy(std::uint64_t bits) {
 template <typename Team>
 void expect_job_conforms(std::uint64_t seed) {
   std::mt19937_64 random(seed);
-  const Mesh mesh = random_mesh(random);
+  const bool one_host = !std::is_same_v<Team, HostTeam>;
+  const Mesh mesh = Team::mesh_of(random_mesh(one_host, random));
   std::vector<std::vector<CollectiveCase>> sequences;
   std::size_t capacity = 0;
   for (std::size_t i = 0; i < kSequencesPerJob; ++i) {
     sequences.push_back(random_cases(mesh, kSequenceLength, random(), kSizes));
     capacity = std::max(capacity, capacity_for(sequences.back(), mesh));
   }
-  const std::vector<std::string> failures =
-      Team::run(kChipCount, capacity, [&](JobMemory& memory, const Board& board, int chip) {
-        std::mt19937_64 chips_random(seed + static_cast<std::uint64_t>(chip));
-        for (const std::vector<CollectiveCase>& sequence : sequences) {
-          run_cases(sequence, mesh, memory, board, mesh.position_of(chip),
-                    random_policy(chips_random()));
-        }
-      });
+  const std::vector<std::string> failures = Team::run(mesh, capacity, [&](const TeamChip& chip) {
+    std::mt19937_64 chips_random(seed + static_cast<std::uint64_t>(chip.id));
+    for (const std::vector<CollectiveCase>& sequence : sequences) {
+      run_cases(sequence, mesh, chip, random_policy(chips_random()));
+    }
+  });
   for (const std::string& failure : failures) {
     EXPECT_EQ(failure, "") << "WEFT_TEST_SEED=" << seed << " runs this job only";
   }
@@ -79,8 +79,11 @@ TYPED_TEST(CollectiveSequences, EndAsTheOracleSays) {
   if (const char* seed = std::getenv("WEFT_TEST_SEED")) {
     return expect_job_conforms<TypeParam>(std::stoull(seed));
   }
-  const std::uint64_t first = std::is_same_v<TypeParam, ThreadTeam> ? 0 : kJobCount;
-  for (std::uint64_t job = 0; job < kJobCount && !this->HasFailure(); ++job) {
+  // The teams run different sequences.
+  const std::uint64_t first = std::is_same_v<TypeParam, ThreadTeam>    ? 0
+                              : std::is_same_v<TypeParam, ProcessTeam> ? 1'000'000
+                                                                       : 2'000'000;
+  for (std::uint64_t job = 0; job < job_count() && !this->HasFailure(); ++job) {
     expect_job_conforms<TypeParam>(first + job);
   }
 }

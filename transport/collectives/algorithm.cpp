@@ -1,12 +1,12 @@
 #include "transport/collectives/algorithm.hpp"
 
 #include <algorithm>
-#include <cstring>
+#include <utility>
 
-#include "transport/collectives/transfers.hpp"
+#include <weft/error.hpp>
+
 #include "transport/job/control_format.hpp"
 #include "transport/reduce/copy.hpp"
-#include "transport/reduce/reduce.hpp"
 
 namespace weft {
 namespace {
@@ -15,82 +15,154 @@ namespace {
 constexpr std::uint64_t kAllMailboxesBytes = 4096;
 constexpr std::uint64_t kAllMailboxesBytesCrowded = 65536;
 
-/// What goes to several destinations is read from memory once, then from the first cache.
-constexpr std::size_t kBlockBytes = 16384;
+std::size_t elements(const Shape& shape, int begin, int end) {
+  std::size_t count = 1;
+  for (int dim = begin; dim < end; ++dim) count *= static_cast<std::size_t>(shape[dim]);
+  return count;
+}
 
-class Performer {
+/// The transfers of one chip.
+class ChipTransfers {
  public:
-  Performer(Algorithm algorithm, const CollectiveCall& call, const GroupMemory& group)
-      : call_(call),
-        group_(group),
-        past_caches_(has_exit_sync(algorithm) && leaves_caches(call, group)) {}
+  ChipTransfers(Algorithm algorithm, const CollectiveCall& call, int group_size, int index)
+      : algorithm_(algorithm),
+        call_(call),
+        n_(static_cast<std::size_t>(group_size)),
+        index_(static_cast<std::size_t>(index)),
+        element_(static_cast<std::size_t>(byte_size(call.dtype))) {}
 
-  void operator()(const Transfer& transfer) const {
-    const auto from = bases(transfer.from);
-    const auto to = bases(transfer.to);
-    if (transfer.from.member == kAllMembers) {
-      return reduce(call_.reduce, call_.dtype, {from, transfer.from.offset},
-                    {to, transfer.to.offset}, transfer.count);
-    }
-    const auto bytes = static_cast<std::size_t>(transfer.count * byte_size(call_.dtype));
-    const std::size_t block = to.size() == 1 ? bytes : kBlockBytes;
-    for (std::size_t at = 0; at < bytes; at += block) {
-      const std::byte* source = from[0] + transfer.from.offset + at;
-      for (std::size_t i = 0; i < to.size(); ++i) {
-        // Not all begin with the same one.
-        std::byte* base = to[(static_cast<std::size_t>(group_.index) + i) % to.size()];
-        copy(base + transfer.to.offset + at, source, std::min(block, bytes - at));
-      }
-    }
+  Stage before_sync() {
+    if (algorithm_ == Algorithm::share) push_part(0);
+    if (algorithm_ == Algorithm::mailbox) fill_mailbox();
+    return std::exchange(stage_, {});
+  }
+
+  Stage after_sync() {
+    if (algorithm_ != Algorithm::signal && algorithm_ != Algorithm::share) exchange();
+    return std::exchange(stage_, {});
   }
 
  private:
-  /// What is shared is read at once, and what goes through a mailbox is small.
-  static bool leaves_caches(const CollectiveCall& call, const GroupMemory& group) {
-    return call.kind != CollectiveKind::all_reduce &&
-           bytes_of(call, static_cast<int>(group.arenas.size())).destination >= kPastCachesBytes;
+  bool pushes() const { return algorithm_ == Algorithm::push; }
+  std::size_t row() const { return static_cast<std::size_t>(call_.count) * element_; }
+  std::size_t outer() const { return static_cast<std::size_t>(call_.outer); }
+  TransferEnd own(TransferEnd::Region region, std::size_t offset) const {
+    return {region, static_cast<int>(index_), offset};
   }
 
-  void copy(std::byte* to, const std::byte* from, std::size_t bytes) const {
-    if (to == from) return;
-    if (past_caches_) return copy_past_caches(to, from, bytes);
-    std::memcpy(to, from, bytes);
+  void add(const TransferEnd& from, const TransferEnd& to, std::int64_t count,
+           const TransferLoop& outer = {}, const TransferLoop& inner = {}) {
+    if (count > 0) stage_.push_back({from, to, count, outer, inner});
   }
 
-  std::span<std::byte* const> bases(const TransferEnd& place) const {
-    const auto all = place.region == TransferEnd::Region::arena ? group_.arenas : group_.mailboxes;
-    return place.member == kAllMembers ? all
-                                       : all.subspan(static_cast<std::size_t>(place.member), 1);
+  void fill_mailbox() {
+    if (call_.kind == CollectiveKind::broadcast && call_.from[0] != static_cast<int>(index_)) {
+      return;
+    }
+    const std::uint64_t bytes = bytes_of(call_, static_cast<int>(n_)).source;
+    add(own(TransferEnd::Region::arena, call_.source), own(TransferEnd::Region::mailbox, 0),
+        static_cast<std::int64_t>(bytes / element_));
   }
 
+  void exchange() {
+    switch (call_.kind) {
+      case CollectiveKind::barrier: return;
+      case CollectiveKind::all_reduce:
+        return pushes() ? push_slice(kAllMembers) : fetch(kAllMembers, 0, 0, call_.count);
+      case CollectiveKind::all_gather: return pushes() ? push_part(kAllMembers) : gather();
+      case CollectiveKind::reduce_scatter:
+        return fetch(kAllMembers, index_ * row(), 0, call_.count, {outer(), n_ * row(), row()});
+      case CollectiveKind::all_to_all: return all_to_all();
+      case CollectiveKind::permute: return fetch(call_.from[index_], 0, 0, call_.count);
+      case CollectiveKind::broadcast:
+        return pushes() ? push_slice(call_.from[0]) : fetch(call_.from[0], 0, 0, call_.count);
+    }
+    WEFT_CHECK(false, static_cast<int>(call_.kind));
+  }
+
+  /// Into the chip's own destination; offsets within source and destination.
+  void fetch(int from, std::size_t source, std::size_t destination, std::int64_t count,
+             const TransferLoop& outer = {}, const TransferLoop& inner = {}) {
+    TransferEnd place{TransferEnd::Region::mailbox, from, source};
+    if (algorithm_ != Algorithm::mailbox) {
+      place = {TransferEnd::Region::arena, from, call_.source + source};
+    }
+    add(place, own(TransferEnd::Region::arena, call_.destination + destination), count, outer,
+        inner);
+  }
+
+  /// Slices begin on cache lines, so that no two chips write to one.
+  void push_slice(int from) {
+    const auto n = static_cast<std::int64_t>(n_);
+    const std::int64_t unit = 64 / byte_size(call_.dtype);
+    const std::int64_t slice = ((call_.count + n - 1) / n + unit - 1) / unit * unit;
+    const std::int64_t begin = std::min(call_.count, slice * static_cast<std::int64_t>(index_));
+    const std::int64_t end = std::min(call_.count, begin + slice);
+    const auto offset = static_cast<std::size_t>(begin) * element_;
+    add({TransferEnd::Region::arena, from, call_.source + offset},
+        {TransferEnd::Region::arena, kAllMembers, call_.destination + offset}, end - begin);
+  }
+
+  /// The chip's own part, which its caches still hold, into the destination of `to`.
+  void push_part(int to) {
+    add(own(TransferEnd::Region::arena, call_.source),
+        {TransferEnd::Region::arena, to, call_.destination + index_ * row()}, call_.count,
+        {outer(), row(), n_ * row()});
+  }
+
+  /// Begins with the chip's own part, which its caches still hold, and goes round from there, so
+  /// that no two chips read from the same one at a time.
+  template <typename Body>
+  void each_member(const Body& body) const {
+    for (std::size_t i = 0; i < n_; ++i) body((index_ + i) % n_);
+  }
+
+  void gather() {
+    each_member([this](std::size_t member) {
+      fetch(static_cast<int>(member), 0, member * row(), call_.count, {outer(), row(), n_ * row()});
+    });
+  }
+
+  /// Chip r gets part r of every operand; the part of chip q lies at place q along concat_dim. In
+  /// both arrays, the dims before the smaller of the two cut dims make one loop, those between the
+  /// two another, and the rest is contiguous.
+  void all_to_all() {
+    const int split = call_.split_dim;
+    const int concat = call_.concat_dim;
+    const Shape& source = call_.shape;
+    Shape part = source;
+    part[split] /= static_cast<std::int64_t>(n_);
+    Shape result = part;
+    result[concat] *= static_cast<std::int64_t>(n_);
+    const int low = std::min(split, concat);
+    const int high = std::max(split, concat);
+    const int rank = source.size();
+    const auto stride = [&](const Shape& shape, int dim) {
+      return elements(shape, dim, rank) * element_;
+    };
+    const TransferLoop outer{elements(part, 0, low), stride(source, low), stride(result, low)};
+    const TransferLoop inner{elements(part, low, high), stride(source, high), stride(result, high)};
+    const std::size_t source_step = elements(part, split, split + 1) * stride(source, split + 1);
+    const std::size_t result_step = elements(part, concat, concat + 1) * stride(result, concat + 1);
+    each_member([&](std::size_t member) {
+      fetch(static_cast<int>(member), index_ * source_step, member * result_step,
+            static_cast<std::int64_t>(elements(part, high, rank)), outer, inner);
+    });
+  }
+
+  Algorithm algorithm_;
   const CollectiveCall& call_;
-  const GroupMemory& group_;
-  bool past_caches_;
+  std::size_t n_;
+  std::size_t index_;
+  std::size_t element_;
+  Stage stage_;
 };
 
-class Writer {
- public:
-  Writer(int group_size, std::string& text) : group_size_(group_size), text_(text) {}
-
-  void operator()(const Transfer& transfer) const {
-    text_ += fmt::format("  {} {} to {}: {} elements\n",
-                         transfer.from.member == kAllMembers ? "reduce" : "copy",
-                         name(transfer.from), name(transfer.to), transfer.count);
-  }
-
- private:
-  std::string name(const TransferEnd& place) const {
-    std::string members = std::to_string(std::max(place.member, 0));
-    if (place.member == kAllMembers) {
-      for (int member = 1; member < group_size_; ++member) members += fmt::format("+{}", member);
-    }
-    const bool arena = place.region == TransferEnd::Region::arena;
-    return fmt::format("{} {} @ {}", arena ? "arena" : "mailbox", members, place.offset);
-  }
-
-  int group_size_;
-  std::string& text_;
-};
+/// What is shared is read at once, and what goes through a mailbox is small.
+bool leaves_caches(Algorithm algorithm, const CollectiveCall& call, int group_size) {
+  return has_exit_sync(algorithm) && call.kind != CollectiveKind::all_reduce &&
+         bytes_of(call, group_size).destination >= kPastCachesBytes;
+}
 
 }  // namespace
 
@@ -122,26 +194,14 @@ Algorithm choose_algorithm(const CollectiveCall& call, int group_size, bool crow
   }
 }
 
-void prepare(Algorithm algorithm, const CollectiveCall& call, const GroupMemory& group) {
-  const Performer perform(algorithm, call, group);
-  Transfers(algorithm, call, static_cast<int>(group.arenas.size()), group.index, perform).before();
-}
-
-void perform(Algorithm algorithm, const CollectiveCall& call, const GroupMemory& group) {
-  const Performer perform(algorithm, call, group);
-  Transfers(algorithm, call, static_cast<int>(group.arenas.size()), group.index, perform).after();
-}
-
-std::string schedule(Algorithm algorithm, const CollectiveCall& call, int group_size, int index) {
-  std::string text = fmt::format("{}, {}, chip {} of {}:\n", to_string(call.kind),
-                                 to_string(algorithm), index, group_size);
-  const Writer write(group_size, text);
-  const Transfers transfers(algorithm, call, group_size, index, write);
-  transfers.before();
-  text += "  sync\n";
-  transfers.after();
-  if (has_exit_sync(algorithm)) text += "  sync\n";
-  return text;
+Schedule make_schedule(Algorithm algorithm, const CollectiveCall& call, int group_size, int index) {
+  ChipTransfers transfers(algorithm, call, group_size, index);
+  Schedule schedule{.stages = {transfers.before_sync(), transfers.after_sync()},
+                    .reduce = call.reduce,
+                    .dtype = call.dtype,
+                    .past_caches = leaves_caches(algorithm, call, group_size)};
+  if (has_exit_sync(algorithm)) schedule.stages.emplace_back();
+  return schedule;
 }
 
 }  // namespace weft

@@ -1,34 +1,41 @@
 #include "transport/collectives/group.hpp"
 
-#include <weft/error.hpp>
-
 namespace weft {
+int chips_per_host(const Mesh& mesh) {
+  return mesh.size() / static_cast<int>(mesh.count(mesh.dcn_atoms()));
+}
+
+int chip_on_host(const Mesh& mesh, int position) {
+  return mesh.device_at(position) % chips_per_host(mesh);
+}
+
 namespace {
 
-void require_atoms(AtomList atoms, const Mesh& mesh) {
-  for (int i = 0; i < atoms.size(); ++i) {
-    if (atoms[i] == 0 || atoms[i] > mesh.num_atoms() || atoms.prefix(i).contains(atoms[i])) {
-      fail(Errc::invalid_argument,
-           "collective over atoms {:#x}: expected distinct atoms of 1 to {}", atoms.bits(),
-           mesh.num_atoms());
-    }
+/// A host's memory counts the atoms within the host only, from 1 on.
+std::uint16_t mask_on_host(const Mesh& mesh, AtomList atoms) {
+  unsigned mask = 0;
+  unsigned next = 2;
+  for (int atom = 1; atom <= mesh.num_atoms(); ++atom) {
+    if ((mesh.dcn_atoms() >> atom & 1) != 0) continue;
+    if (atoms.contains(static_cast<Atom>(atom))) mask |= next;
+    next <<= 1;
   }
+  return static_cast<std::uint16_t>(mask);
 }
 
 }  // namespace
 
 Group::Group(const JobMemory& memory, const Mesh& mesh, int position, AtomList group_atoms)
-    : atoms(group_atoms) {
-  require_atoms(atoms, mesh);
+    : atoms(group_atoms), mask(mask_on_host(mesh, group_atoms)) {
   index = static_cast<int>(mesh.index_in(position, atoms));
   for (const int member : mesh.group(position, atoms)) {
-    const int chip = mesh.device_at(member);
-    GroupLine& line = memory.group_line(atoms.mask(), chip);
+    const int chip = chip_on_host(mesh, member);
+    GroupLine& line = memory.group_line(mask, chip);
     chips.push_back(chip);
     lines.push_back(&line);
     arenas.push_back(memory.arena(chip));
     for (std::size_t parity = 0; parity < 2; ++parity) {
-      mailboxes[parity].push_back(memory.mailboxes(atoms.mask(), chip) + parity * kMailboxBytes);
+      mailboxes[parity].push_back(memory.mailboxes(mask, chip) + parity * kMailboxBytes);
       line_mailboxes[parity].push_back(line.mailbox[parity]);
     }
   }

@@ -1,5 +1,5 @@
 #pragma once
-/// Group: the chips that carry a collective out together, and where their memory is.
+/// Group: the chips of a host that carry a collective out together, and where their memory is.
 
 #include <array>
 #include <cstddef>
@@ -14,6 +14,11 @@
 
 namespace weft {
 
+/// The devices of host h are h * chips_per_host() onward (as HybridMesh numbers them); within its
+/// host's memory each is a chip from 0 on.
+int chips_per_host(const Mesh& mesh);
+int chip_on_host(const Mesh& mesh, int position);
+
 /// What a chip saw of a peer's line when the peer had arrived, read at once: a moment later the
 /// peer may be writing to the line again, and each look at it would be waited for.
 struct Arrival {
@@ -27,6 +32,7 @@ struct Group {
   Group(const JobMemory& memory, const Mesh& mesh, int position, AtomList group_atoms);
 
   AtomList atoms;
+  std::uint16_t mask = 0;      ///< of the atoms, as the host's memory numbers them
   int index = 0;               ///< of the chip itself
   GroupLine* own = nullptr;    ///< the chip's line
   GroupLine* first = nullptr;  ///< of the first chip: where sleepers are counted

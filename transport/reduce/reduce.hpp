@@ -13,10 +13,10 @@
 
 namespace weft {
 
-/// The instructions that a reduction may use. Which ones never shows in a result.
+/// The instruction sets that a reduction may use. The results are the same for all.
 enum class InstructionSet : std::uint8_t { portable, avx2, avx512 };
 std::string_view to_string(InstructionSet set) noexcept;
-/// What this processor and this build have, from the slowest to the fastest.
+/// The sets that this processor and this build have, from the slowest to the fastest.
 std::vector<InstructionSet> instruction_sets();
 
 /// The same bytes' offset in several arenas.
@@ -25,13 +25,13 @@ struct Operands {
   std::size_t offset = 0;
 };
 
-/// Element by element, combines the sources in their order and writes the result to every
-/// destination. Integers wrap; bf16 is summed in f32 and rounded once, to nearest even; NaN wins a
-/// max or min. A destination may be one of the sources; otherwise they don't overlap. The kind
-/// suits the dtype, and there is a source. Uses the fastest instructions there are.
+/// Combines the sources element by element, in their order, and writes the result to every
+/// destination. Integers wrap; bf16 is summed in f32 and rounded once, to nearest even; in a max or
+/// min a NaN wins. A destination may be one of the sources; otherwise they must not overlap. The
+/// kind must suit the dtype, and there must be a source. Uses the fastest instruction set.
 void reduce(ReduceKind kind, DType dtype, Operands sources, Operands destinations,
             std::int64_t count);
-/// The same with one of instruction_sets().
+/// The same with a given instruction set.
 void reduce(InstructionSet set, ReduceKind kind, DType dtype, Operands sources,
             Operands destinations, std::int64_t count);
 

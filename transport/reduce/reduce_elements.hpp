@@ -41,8 +41,8 @@ struct Bf16 {
   static Vector<float, kLanes> widen(Vector<std::uint16_t, kLanes> values) {
     return reinterpret_cast<Vector<float, kLanes>>(__builtin_convertvector(values, Bits) << 16);
   }
-  /// To nearest even. The carry of rounding could make an infinity of a NaN, so that one is made
-  /// quiet instead.
+  /// Rounds to nearest even. The carry of rounding could turn a NaN into an infinity, so a NaN is
+  /// made quiet instead.
   static Vector<std::uint16_t, kLanes> narrow(Vector<float, kLanes> values) {
     const Bits bits = reinterpret_cast<Bits>(values);
     const Bits rounded = (bits + 0x7fffU + (bits >> 16 & 1U)) >> 16;
@@ -74,7 +74,7 @@ struct Add {
     return reinterpret_cast<Values>(reinterpret_cast<Sums>(a) + reinterpret_cast<Sums>(b));
   }
 };
-/// A NaN among the values stays: comparisons with it are false, and it differs from itself.
+/// Keeps a NaN: comparisons with it are false, and it differs from itself.
 template <typename Element>
 struct Max {
   using Values = Vector<typename Element::Combined, Element::kLanes>;

@@ -11,8 +11,8 @@ struct Loop {
   using Stored = Vector<typename Element::Stored, Element::kLanes>;
   using Combined = Vector<typename Element::Combined, Element::kLanes>;
   static constexpr std::size_t kBytes = sizeof(Stored);
-  /// Arenas begin on a page each, so all operands of an element fall into one set of the first
-  /// cache. More than these don't fit there, and are read in longer runs one by one.
+  /// Arenas begin on a page each, so all operands of an element share one set of the first-level
+  /// cache. More operands than this don't fit there, and are read one by one in longer runs.
   static constexpr std::size_t kFewSources = 4;
 
   template <std::size_t bytes = kBytes>
@@ -28,9 +28,9 @@ struct Loop {
     __builtin_memcpy(to, &values, bytes);
   }
 
-  /// `vectors` vectors of `bytes` each, at `at` bytes from where the operands begin. The results
-  /// stay in registers, or if there are more in the first-level cache, until all sources are in.
-  /// Less than whole vectors have a size that the compiler knows: copies of other sizes are calls.
+  /// Combines `vectors` vectors of `bytes` each, at offset `at`. The results stay in registers, or,
+  /// if there are too many, in the first-level cache, until all sources are read. Sizes below whole
+  /// vectors are compile-time constants, because copies of other sizes are calls.
   template <int vectors, std::size_t bytes = kBytes>
   [[gnu::always_inline]] static inline void block(const ReduceArgs& args, std::size_t at) {
     Combined results[vectors];
@@ -74,8 +74,8 @@ struct Loop {
     if (at != bytes) rest<kBytes / 2>(args, at, bytes - at);
   }
 
-  /// Two chips are the most frequent case: their addresses stay in registers. Else the stores,
-  /// which may alias anything, would have them loaded again each time.
+  /// For two chips, the most frequent case, the addresses stay in registers. Otherwise each store,
+  /// which may alias anything, would make the compiler load them again.
   template <std::size_t num_destinations>
   static void run_pair(const ReduceArgs& args) {
     std::byte* const sources[] = {args.sources[0] + args.source_offset,

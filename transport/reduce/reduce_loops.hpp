@@ -1,7 +1,7 @@
 #pragma once
-/// The loops behind reduce(), compiled once per instruction set. Everything here but the table has
-/// internal linkage, and nothing of the standard library is called: an inline function that two of
-/// the files share could otherwise end up with the instructions of the one that needs more.
+/// The loops of reduce(), compiled once per instruction set. Everything here but the table has
+/// internal linkage, and no standard library function is called: the linker could otherwise keep
+/// the copy of an inline function with instructions that a processor doesn't have.
 
 #include <cstddef>
 #include <cstdint>
@@ -20,12 +20,12 @@ struct ReduceArgs {
 };
 using ReduceLoop = void (*)(const ReduceArgs&);
 
-/// By ReduceKind, for one dtype.
+/// Indexed by ReduceKind, for one dtype.
 struct ReduceLoops {
   ReduceLoop add, max, min;
 };
 
-/// By dtype, for one instruction set.
+/// Indexed by dtype, for one instruction set.
 struct ReduceTable {
   ReduceLoops pred, i32, u32, i64, bf16, f32, f64;
 };

@@ -11,7 +11,7 @@
 namespace weft {
 namespace {
 
-/// A program whose sizes never repeat makes more call sites than can be of use again.
+/// More call sites than this come from sizes that never repeat, so they aren't worth keeping.
 constexpr std::size_t kPreparedCountMax = 4096;
 
 std::size_t rounded(std::size_t bytes) {
@@ -42,8 +42,8 @@ void set_count(CollectiveCall& call, std::int64_t count, std::int64_t group_size
 
 }  // namespace
 
-/// Source and destination are as many parts of `count` elements each: one for every chip of the
-/// group, or one for all.
+/// Source and destination consist of parts of `count` elements: one per chip of the group, or one
+/// in all.
 struct ChipCollectives::Parts {
   std::int64_t count = 0;
   std::int64_t group_size = 1;

@@ -1,5 +1,5 @@
 #pragma once
-/// ChipCollectives: carries out what code of the loop's own calls on a Chip.
+/// ChipCollectives: implements the collectives of Chip for on_each_chip() bodies.
 
 #include <cstddef>
 #include <cstdint>
@@ -13,21 +13,21 @@
 
 namespace weft {
 
-/// Of the arena, for operands and results from elsewhere. More is copied in pieces: larger ones
-/// would leave the caches before they are read again.
+/// Arena memory for operands and results that lie elsewhere. More than this is copied in pieces:
+/// larger pieces would leave the caches before they are read again.
 inline constexpr std::size_t kStagingBytes = std::size_t{512} << 10;
 
-/// Of one chip, on its thread. Throws what Chip's functions do.
+/// Of one chip, used on its thread. Throws as Chip's functions do.
 class ChipCollectives {
  public:
-  /// The communicator is that of the executor's plans, too.
+  /// The communicator is shared with the executor's plans.
   ChipCollectives(JobMemory& memory, const Mesh& mesh, int position, int local_index,
                   Communicator& communicator);
   ChipCollectives(const ChipCollectives&) = delete;
   ChipCollectives& operator=(const ChipCollectives&) = delete;
 
-  /// For a body of the loop's, by its number among the programs: chips that run different ones
-  /// don't take each other's calls for theirs.
+  /// Begins a body, by its number among the loop's programs, so that chips that run different
+  /// bodies don't match each other's calls.
   Chip& chip_for(std::uint32_t body) {
     body_ = body;
     return chip_;
@@ -35,12 +35,12 @@ class ChipCollectives {
 
   void carry_out(CollectiveCall call, ConstElementSpan source, ElementSpan destination,
                  const std::source_location& where);
-  /// `whole`: elements of which these are a piece; 0: they are all.
+  /// `whole`: the number of elements of which these are a piece; 0: these are all.
   void call(CollectiveCall& call, const std::source_location& where, std::int64_t whole = 0);
   std::byte* address(std::uint64_t offset) const { return memory_.arena(arena_) + offset; }
 
  private:
-  /// A collective as a line of the program calls it.
+  /// A collective, identified by the source line that calls it.
   struct CallSite {
     CallWords words;
     const char* file;

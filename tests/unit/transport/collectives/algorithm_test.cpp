@@ -6,7 +6,7 @@
 #include <tuple>
 #include <vector>
 
-#include "transport/collectives/transfers.hpp"
+#include "transport/collectives/schedule.hpp"
 #include "transport/job/control_format.hpp"
 
 namespace weft {
@@ -54,46 +54,50 @@ TEST(Algorithm, IsChosenByKindBytesAndChips) {
   EXPECT_EQ(choose_algorithm(call, 2, true), Algorithm::signal);
 }
 
+std::string text_of(Algorithm algorithm, const CollectiveCall& call, int index) {
+  return to_string(make_schedule(algorithm, call, 2, index), 2);
+}
+
 TEST(Schedule, SaysWhatAChipReadsAndWrites) {
   const CollectiveCall reduce = make_call(CollectiveKind::all_reduce, 2, 20, true);
-  EXPECT_EQ(schedule(Algorithm::push, reduce, 2, 0),
-            "all_reduce, push, chip 0 of 2:\n"
+  EXPECT_EQ(text_of(Algorithm::push, reduce, 0),
             "  sync\n"
             "  reduce arena 0+1 @ 4096 to arena 0+1 @ 4096: 16 elements\n"
             "  sync\n");
-  EXPECT_EQ(schedule(Algorithm::push, reduce, 2, 1),
-            "all_reduce, push, chip 1 of 2:\n"
+  EXPECT_EQ(text_of(Algorithm::push, reduce, 1),
             "  sync\n"
             "  reduce arena 0+1 @ 4160 to arena 0+1 @ 4160: 4 elements\n"
             "  sync\n");
-  EXPECT_EQ(schedule(Algorithm::mailbox, reduce, 2, 1),
-            "all_reduce, mailbox, chip 1 of 2:\n"
+  EXPECT_EQ(text_of(Algorithm::mailbox, reduce, 1),
             "  copy arena 1 @ 4096 to mailbox 1 @ 0: 20 elements\n"
             "  sync\n"
             "  reduce mailbox 0+1 @ 0 to arena 1 @ 4096: 20 elements\n");
   CollectiveCall gather = make_call(CollectiveKind::all_gather, 2, 5, false);
   gather.outer = 1;
-  EXPECT_EQ(schedule(Algorithm::push, gather, 2, 1),
-            "all_gather, push, chip 1 of 2:\n"
+  EXPECT_EQ(text_of(Algorithm::push, gather, 1),
             "  sync\n"
             "  copy arena 1 @ 4096 to arena 0+1 @ 1048596: 5 elements\n"
             "  sync\n");
-  EXPECT_EQ(schedule(Algorithm::share, gather, 2, 1),
-            "all_gather, share, chip 1 of 2:\n"
+  EXPECT_EQ(text_of(Algorithm::share, gather, 1),
             "  copy arena 1 @ 4096 to arena 0 @ 1048596: 5 elements\n"
             "  sync\n");
-  EXPECT_EQ(schedule(Algorithm::push, make_call(CollectiveKind::broadcast, 2, 20, true), 2, 0),
-            "broadcast, push, chip 0 of 2:\n"
+  gather.outer = 3;
+  EXPECT_EQ(text_of(Algorithm::pull, gather, 0),
+            "  sync\n"
+            "  copy arena 0 @ 4096 to arena 0 @ 1048576: 5 elements, "
+            "3 times (20 bytes on, 40 bytes on)\n"
+            "  copy arena 1 @ 4096 to arena 0 @ 1048596: 5 elements, "
+            "3 times (20 bytes on, 40 bytes on)\n"
+            "  sync\n");
+  EXPECT_EQ(text_of(Algorithm::push, make_call(CollectiveKind::broadcast, 2, 20, true), 0),
             "  sync\n"
             "  copy arena 1 @ 4096 to arena 0+1 @ 4096: 16 elements\n"
             "  sync\n");
-  EXPECT_EQ(schedule(Algorithm::pull, make_call(CollectiveKind::permute, 2, 5, false), 2, 1),
-            "permute, pull, chip 1 of 2:\n"
+  EXPECT_EQ(text_of(Algorithm::pull, make_call(CollectiveKind::permute, 2, 5, false), 1),
             "  sync\n"
             "  copy arena 0 @ 4096 to arena 1 @ 1048576: 5 elements\n"
             "  sync\n");
-  EXPECT_EQ(schedule(Algorithm::signal, make_call(CollectiveKind::barrier, 2, 0, true), 2, 0),
-            "barrier, signal, chip 0 of 2:\n"
+  EXPECT_EQ(text_of(Algorithm::signal, make_call(CollectiveKind::barrier, 2, 0, true), 0),
             "  sync\n");
 }
 
@@ -111,7 +115,16 @@ struct Phase {
 
   explicit Phase(int n) : loads(static_cast<std::size_t>(n)), stores(static_cast<std::size_t>(n)) {}
 
-  void add(const Transfer& transfer, int chip, int n, std::size_t element) {
+  void add(const Transfer& whole, int chip, int n, std::size_t element) {
+    for_each_part(whole, [&](std::size_t from_offset, std::size_t to_offset) {
+      Transfer part = whole;
+      part.from.offset += from_offset;
+      part.to.offset += to_offset;
+      add_part(part, chip, n, element);
+    });
+  }
+
+  void add_part(const Transfer& transfer, int chip, int n, std::size_t element) {
     const std::size_t size = static_cast<std::size_t>(transfer.count) * element;
     const auto members = [n](const TransferEnd& place) {
       std::vector<int> all;
@@ -152,14 +165,14 @@ void for_every_schedule(const Body& body) {
           for (const bool in_place : {false, true}) {
             if (in_place && !can_be_in_place) continue;
             const CollectiveCall call = make_call(kind, n, count, in_place);
-            SCOPED_TRACE(schedule(algorithm, call, n, 0));
+            SCOPED_TRACE(to_string(make_schedule(algorithm, call, n, 0), n));
             Phase before(n);
             Phase after(n);
             for (int chip = 0; chip < n; ++chip) {
-              const auto to_before = [&](const Transfer& t) { before.add(t, chip, n, 4); };
-              Transfers(algorithm, call, n, chip, to_before).before();
-              const auto to_after = [&](const Transfer& t) { after.add(t, chip, n, 4); };
-              Transfers(algorithm, call, n, chip, to_after).after();
+              const Schedule schedule = make_schedule(algorithm, call, n, chip);
+              ASSERT_EQ(schedule.sync_count(), has_exit_sync(algorithm) ? 2U : 1U);
+              for (const Transfer& transfer : schedule.stages[0]) before.add(transfer, chip, n, 4);
+              for (const Transfer& transfer : schedule.stages[1]) after.add(transfer, chip, n, 4);
             }
             body(call, algorithm, n, before, after);
           }

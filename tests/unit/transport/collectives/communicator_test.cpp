@@ -253,5 +253,59 @@ TEST(WaitPolicy, DoesntSpinWithMoreThreadsThanCores) {
   EXPECT_EQ(alone.deadline, milliseconds(5));
 }
 
+/// Takes its calls, and ends none.
+struct UnansweredTier final : CollectiveTier {
+  explicit UnansweredTier(std::vector<CollectiveCall>& calls) : prepared(calls) {}
+  std::unique_ptr<const TierCall> prepare(const CollectiveCall& call) override {
+    prepared.push_back(call);
+    return std::make_unique<TierCall>();
+  }
+  void start(const StartedCall&, const TierCall&) override {}
+  bool poll() override { return false; }
+  void wait() override {}
+
+  std::vector<CollectiveCall>& prepared;
+};
+
+/// Two hosts of two chips.
+class TiersOfCalls : public CommunicatorTest {
+ protected:
+  const Mesh hosts = mesh.with_dcn_atoms(data.mask());
+  JobMemory host = JobMemory::anonymous({.job = "h", .num_chips = 2, .arena_capacity = kCapacity});
+  std::vector<CollectiveCall> network_calls;
+};
+
+TEST_F(TiersOfCalls, FollowFromTheAtoms) {
+  Communicator chip(host, hosts, 0, BoardWriter(), WaitPolicy{},
+                    std::make_unique<UnansweredTier>(network_calls));
+  chip.prepare(call(CollectiveKind::all_reduce, model, 10));
+  EXPECT_TRUE(network_calls.empty());
+  chip.prepare(call(CollectiveKind::all_reduce, data, 10));
+  chip.prepare(call(CollectiveKind::all_reduce, all, 10));
+  ASSERT_EQ(network_calls.size(), 2U);
+  EXPECT_EQ(network_calls[0].atoms, data);
+  EXPECT_EQ(network_calls[1].atoms, all);
+  chip.start(call(CollectiveKind::barrier, data, 0));
+  EXPECT_FALSE(chip.poll());
+  EXPECT_EQ(chip.count(), 1U);
+}
+
+TEST_F(TiersOfCalls, NameTheAxisForWhichThereIsNone) {
+  Communicator chip(host, hosts, 0, BoardWriter(), WaitPolicy{});
+  for (const AtomList atoms : {data, all}) {
+    expect_error(Errc::unavailable,
+                 {"all_reduce 'x': axis data of mesh (2,2)", "no network between hosts",
+                  "use a mesh whose chips are all on one host"},
+                 [&] { chip.prepare(call(CollectiveKind::all_reduce, atoms, 10)); });
+  }
+  EXPECT_EQ(chip.count(), 0U);
+}
+
+TEST_F(TiersOfCalls, CountTheChipsOfAHostInItsMemory) {
+  JobMemory small = JobMemory::anonymous({.job = "s", .num_chips = 1, .arena_capacity = kCapacity});
+  expect_error(Errc::mesh_mismatch, {"has 2 chips on a host, the job's memory has 1"},
+               [&] { Communicator(small, hosts, 0, BoardWriter(), WaitPolicy{}); });
+}
+
 }  // namespace
 }  // namespace weft

@@ -1,5 +1,5 @@
 #pragma once
-/// The syncs of communicator.cpp as programs of atomic steps, one per chip of a group.
+/// The syncs of shared_memory_tier.cpp as programs of atomic steps, one per chip of a group.
 ///
 /// A store that announces stays in its chip's buffer until that is drained: at any time, or by the
 /// heavy fence of another chip. What is put into an arena or a mailbox is seen at once. An access

@@ -1,0 +1,48 @@
+#pragma once
+/// SocketTier: collectives between chips that share no memory, over a stream socket for each pair.
+///
+/// A sync is a message to every other chip of the group: the call, and the bytes that the
+/// receiver's next stage reads from the sender. all_gather and broadcast go round in a ring, so
+/// that they have as many stages as the group has chips; the others fetch from all at once.
+
+#include <memory>
+#include <vector>
+
+#include <weft/mesh.hpp>
+
+#include "transport/board/board.hpp"
+#include "transport/collectives/schedule.hpp"
+#include "transport/collectives/tier.hpp"
+#include "transport/job/job_memory.hpp"
+#include "transport/memory/wait.hpp"
+
+namespace weft::testing {
+
+/// A pair of connected sockets for any two of so many chips.
+class SocketGrid {
+ public:
+  explicit SocketGrid(int num_chips);
+  ~SocketGrid();
+  SocketGrid(const SocketGrid&) = delete;
+  SocketGrid& operator=(const SocketGrid&) = delete;
+
+  /// The end by which `chip` talks with `peer`; it doesn't block.
+  int end(int chip, int peer) const {
+    return ends_[static_cast<std::size_t>(chip * num_chips_ + peer)];
+  }
+
+ private:
+  int num_chips_;
+  std::vector<int> ends_;
+};
+
+/// all_gather or broadcast, each chip fetching from the chip before it in the group.
+Schedule ring_schedule(const CollectiveCall& call, int group_size, int index);
+
+/// The chip at `position`, whose arena is in `memory`. `memory`, `mesh` and `sockets` must outlive
+/// the tier.
+std::unique_ptr<CollectiveTier> make_socket_tier(JobMemory& memory, const Mesh& mesh, int position,
+                                                 const SocketGrid& sockets, BoardWriter board,
+                                                 WaitPolicy policy);
+
+}  // namespace weft::testing

@@ -1,0 +1,276 @@
+/// A sync of a group: each chip counts its own epoch word up by one, then waits until all others
+/// have done so too. The words of group `mask` lie in one GroupLine per chip. Invariants:
+///
+/// 1. A chip's epoch word is written by that chip only, goes up by one at each sync of the group
+///    and is never reset; it is compared by signed difference, so it may wrap.
+/// 2. All chips of a group pass through the same syncs in the same order. A chip announces epoch
+///    e + 1 only after it has seen epoch e of all others, so no two are more than one apart.
+/// 3. A chip that announces epoch e has ended all its reads and writes of what the syncs before e
+///    ordered: the store releases them, the peer's load acquires them.
+/// 4. From 2 and 3: once a chip has passed sync e, nobody reads any more what belongs to sync
+///    e - 1. So mailboxes exist twice, chosen by the parity of the epoch, and a collective whose
+///    results leave through them needs no sync at its end.
+/// 5. The signature of a call is announced in one word with the epoch, and compared before anything
+///    of the peer's is used. A peer that is an epoch further has compared ours: had it found
+///    another, it would not have gone on.
+/// 6. All sleepers of a group sleep on one word, `woken` of its first chip, and are woken once per
+///    sync. A waiter counts itself in `sleepers` and reads `woken`; then comes a heavy fence; then
+///    it looks at the epochs a last time, and sleeps while `woken` stays so. Between announcing an
+///    epoch and looking at the others' there is a light fence; who finds all epochs there looks at
+///    `sleepers`, and if there are any sets `woken` to the epoch and wakes them. So a chip whose
+///    epoch a waiter missed looks after that waiter was counted, and so does whoever has seen that
+///    chip's epoch; one of them is the last to find all there. A process killed in its sleep leaves
+///    `sleepers` too high: that costs a call per sync, nothing else.
+/// 7. No sleep is longer than kSleepSlice, so an abort or a deadline is noticed without a wake.
+/// 8. A collective that threw divergence or was left by a timeout stays the chip's current one: it
+///    announces nothing more, so that nobody can take later words for earlier ones.
+
+#include "transport/collectives/shared_memory_tier.hpp"
+
+#include <sched.h>
+
+#include <algorithm>
+#include <cstring>
+#include <span>
+
+#include <weft/error.hpp>
+
+#include "transport/collectives/algorithm.hpp"
+#include "transport/collectives/call_record.hpp"
+#include "transport/job/control_format.hpp"
+
+namespace weft {
+namespace {
+
+/// Spins that don't pause: a pause makes the exchange of a cache line a third slower.
+constexpr int kEagerSpins = 200;
+
+/// A yield that took longer gave the core to another program, for as long as the scheduler likes. A
+/// thread that wakes from sleep gets the core at once, so for some waits there are no yields.
+constexpr std::chrono::nanoseconds kLongYield = std::chrono::milliseconds(2);
+constexpr int kYieldsToSkip = 100;
+
+std::uint64_t announcement(std::uint32_t epoch, std::uint64_t signature) {
+  return std::uint64_t{epoch} << 32 | (signature & 0xffff'ffffU);
+}
+std::uint32_t epoch_of(std::uint64_t announced) {
+  return static_cast<std::uint32_t>(announced >> 32);
+}
+
+bool has_reached(std::uint64_t announced, std::uint32_t epoch) {
+  return static_cast<std::int32_t>(epoch_of(announced) - epoch) >= 0;
+}
+bool has_reached(const GroupLine& line, std::uint32_t epoch) {
+  return has_reached(line.announced.load(std::memory_order_acquire), epoch);
+}
+
+}  // namespace
+
+struct SharedMemoryTier::Call final : TierCall {
+  Group* group = nullptr;
+  Schedule schedule;
+  bool in_lines = false;  ///< its mailboxes are those of the group's lines
+};
+
+SharedMemoryTier::SharedMemoryTier(JobMemory& memory, const Mesh& mesh, int position,
+                                   BoardWriter board, WaitPolicy policy)
+    : memory_(&memory),
+      mesh_(&mesh),
+      position_(position),
+      chip_(chip_on_host(mesh, position)),
+      board_(board),
+      policy_(policy) {}
+
+SharedMemoryTier::~SharedMemoryTier() = default;
+
+Group& SharedMemoryTier::find_group(AtomList atoms) {
+  for (const auto& group : groups_) {
+    if (group->atoms == atoms) return *group;
+  }
+  auto group = std::make_unique<Group>(*memory_, *mesh_, position_, atoms);
+  if (group->size() > 1) memory_->reserve_mailboxes(group->mask, chip_);
+  return *groups_.emplace_back(std::move(group));
+}
+
+std::unique_ptr<const TierCall> SharedMemoryTier::prepare(const CollectiveCall& call) {
+  Group& group = find_group(call.atoms);
+  const Algorithm algorithm = choose_algorithm(call, group.size(), memory_->crowded());
+  auto prepared = std::make_unique<Call>();
+  prepared->group = &group;
+  prepared->schedule = make_schedule(algorithm, call, group.size(), group.index);
+  prepared->in_lines =
+      algorithm == Algorithm::mailbox && bytes_of(call, group.size()).source <= kLineMailboxBytes;
+  return prepared;
+}
+
+void SharedMemoryTier::perform_stage() const {
+  const Schedule& schedule = call_->schedule;
+  if (schedule.stages[stage_].empty()) return;
+  const auto& mailboxes = call_->in_lines ? group_->line_mailboxes : group_->mailboxes;
+  perform(schedule, stage_, {group_->arenas, mailboxes[epoch_ % 2], group_->index});
+}
+
+void SharedMemoryTier::start(const StartedCall& started, const TierCall& call) {
+  started_ = &started;
+  call_ = static_cast<const Call*>(&call);
+  group_ = call_->group;
+  stage_ = 0;
+  epoch_ = epoch_of(group_->own->announced.load(std::memory_order_relaxed)) + 1;
+  perform_stage();
+  announce();
+}
+
+void SharedMemoryTier::announce() {
+  arrived_ = 0;
+  if (group_->size() == 1) return;
+  group_->own->announced.store(announcement(epoch_, started_->signature),
+                               std::memory_order_release);
+  light_fence();
+}
+
+/// Group index of the first peer that hasn't been seen at this epoch.
+int SharedMemoryTier::awaited() const { return group_->peers[arrived_]; }
+
+bool SharedMemoryTier::all_arrived() {
+  for (; arrived_ < group_->peers.size(); ++arrived_) {
+    const int peer = group_->peers[arrived_];
+    const GroupLine& line = group_->line(peer);
+    const std::uint64_t announced = line.announced.load(std::memory_order_acquire);
+    if (!has_reached(announced, epoch_)) return false;
+    Arrival& arrival = group_->arrivals[static_cast<std::size_t>(peer)];
+    arrival.announced = announced;
+    if (call_->in_lines) {
+      std::memcpy(arrival.mailbox.data(), line.mailbox[epoch_ % 2], kLineMailboxBytes);
+    }
+  }
+  return true;
+}
+
+bool SharedMemoryTier::pass_sync() {
+  if (!all_arrived()) return false;
+  wake_sleepers();
+  return true;
+}
+
+void SharedMemoryTier::wake_sleepers() const {
+  GroupLine& first = *group_->first;
+  if (first.sleepers.load(std::memory_order_relaxed) != 0 &&
+      first.woken.exchange(epoch_, std::memory_order_seq_cst) != epoch_) {
+    wake_all(first.woken);
+  }
+}
+
+void SharedMemoryTier::require_same_call() const {
+  const std::uint64_t expected = announcement(epoch_, started_->signature);
+  for (const int peer : group_->peers) {
+    const std::uint64_t announced = group_->arrivals[static_cast<std::size_t>(peer)].announced;
+    if (announced != expected && epoch_of(announced) == epoch_) fail_divergence(peer);
+  }
+}
+
+bool SharedMemoryTier::poll() {
+  while (pass_sync()) {
+    if (stage_ == 0) require_same_call();
+    ++stage_;
+    perform_stage();
+    if (stage_ == call_->schedule.sync_count()) return true;
+    ++epoch_;
+    announce();
+  }
+  return still_waiting();
+}
+
+bool SharedMemoryTier::still_waiting() const {
+  if (memory_->aborted()) {
+    fail(Errc::peer_lost, "{}; chip {} was in {} (step {}), waiting for chip {}",
+         memory_->abort_reason(), chip_, to_string(*started_, *mesh_), started_->step,
+         group_->chip(awaited()));
+  }
+  return false;
+}
+
+void SharedMemoryTier::wait() {
+  std::optional<Clock::time_point> since;
+  while (!poll()) await_peers(since);
+}
+
+/// Returns when all peers have arrived or the job is aborted. `since` is set where a wait of this
+/// collective first lasts longer than its spins.
+void SharedMemoryTier::await_peers(std::optional<Clock::time_point>& since) {
+  for (int i = 0; i < policy_.spins; ++i) {
+    if (all_arrived()) return;
+    if (i >= kEagerSpins) pause_cpu();
+  }
+  if (!since) since = Clock::now();
+  board_.waiting_for(group_->chip(awaited()));
+  Clock::time_point now = *since;
+  while (!all_arrived() && !memory_->aborted()) {
+    if (now - *since >= policy_.deadline) fail_timeout(now - *since);
+    const Clock::time_point before = now;
+    if (now - *since < policy_.yield_for && yields_to_skip_ == 0) {
+      sched_yield();
+      now = Clock::now();
+      if (now - before > kLongYield) yields_to_skip_ = kYieldsToSkip;
+      continue;
+    }
+    yields_to_skip_ = std::max(0, yields_to_skip_ - 1);
+    sleep(policy_.deadline - (now - *since));
+    now = Clock::now();
+    if (now - before >= kSleepSlice) find_divergence();
+  }
+}
+
+void SharedMemoryTier::sleep(Clock::duration longest) {
+  GroupLine& first = *group_->first;
+  first.sleepers.fetch_add(1, std::memory_order_seq_cst);
+  const std::uint32_t woken = first.woken.load(std::memory_order_seq_cst);
+  heavy_fence();
+  if (!all_arrived()) {
+    sleep_on(first.woken, woken, std::min<std::chrono::nanoseconds>(kSleepSlice, longest));
+  }
+  first.sleepers.fetch_sub(1, std::memory_order_relaxed);
+}
+
+/// A peer that is at another collective of this number, or beyond, but hasn't arrived, called
+/// something else in its place: it is asleep in another group, and nobody would ever wake. (It
+/// announces before it records, so an epoch announced with that number is visible once the number
+/// is.) At the same collective, it may be long at work between entry and exit.
+void SharedMemoryTier::find_divergence() const {
+  for (const int member : std::span(group_->peers).subspan(arrived_)) {
+    const std::optional<RecordedCall> call =
+        read_record(memory_->call_record(group_->chip(member)));
+    if (!call || call->number < started_->number) continue;
+    const bool same =
+        call->number == started_->number && digest_of(call->words) == started_->call->digest();
+    if (!same && !has_reached(group_->line(member), epoch_)) fail_divergence(member);
+  }
+}
+
+void SharedMemoryTier::fail_divergence(int member) const {
+  constexpr int kTryCount = 1000;  // it may have announced what it is just recording
+  const int chip = group_->chip(member);
+  std::optional<RecordedCall> other;
+  for (int i = 0; i < kTryCount && (!other || other->number < started_->number); ++i) {
+    other = read_record(memory_->call_record(chip));
+    sched_yield();
+  }
+  fail(Errc::program_divergence, "at step {} chip {} called {}, but chip {} called {}",
+       started_->step, chip_, to_string(*started_, *mesh_), chip,
+       other ? to_string(*other, *mesh_) : "something that it has left since");
+}
+
+void SharedMemoryTier::fail_timeout(Clock::duration waited) const {
+  std::string missing;
+  for (const int member : std::span(group_->peers).subspan(arrived_)) {
+    if (has_reached(group_->line(member), epoch_)) continue;
+    const int chip = group_->chip(member);
+    const std::optional<RecordedCall> last = read_record(memory_->call_record(chip));
+    missing += fmt::format("{}chip {} (last called: {})", missing.empty() ? "" : ", ", chip,
+                           last ? to_string(*last, *mesh_) : "changing just now");
+  }
+  fail(Errc::timeout, "chip {} waited {:.3f} s in {} (step {}, {}) for {}", chip_,
+       std::chrono::duration<double>(waited).count(), to_string(*started_, *mesh_), started_->step,
+       stage_ == 0 ? "at its entry" : "at its exit", missing);
+}
+
+}  // namespace weft

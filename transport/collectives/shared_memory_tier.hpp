@@ -1,0 +1,70 @@
+#pragma once
+/// SharedMemoryTier: collectives of chips of one host, in their arenas and mailboxes.
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include <weft/mesh.hpp>
+
+#include "transport/board/board.hpp"
+#include "transport/collectives/group.hpp"
+#include "transport/collectives/schedule.hpp"
+#include "transport/collectives/tier.hpp"
+#include "transport/job/job_memory.hpp"
+#include "transport/memory/wait.hpp"
+
+namespace weft {
+
+class SharedMemoryTier final : public CollectiveTier {
+ public:
+  /// `memory` and `mesh` must outlive it.
+  SharedMemoryTier(JobMemory& memory, const Mesh& mesh, int position, BoardWriter board,
+                   WaitPolicy policy);
+  ~SharedMemoryTier() override;
+
+  std::unique_ptr<const TierCall> prepare(const CollectiveCall& call) override;
+  void start(const StartedCall& started, const TierCall& call) override;
+  bool poll() override;
+  void wait() override;
+
+ private:
+  struct Call;
+  using Clock = std::chrono::steady_clock;
+
+  Group& find_group(AtomList atoms);
+  void perform_stage() const;
+  void announce();
+  bool all_arrived();
+  bool pass_sync();
+  void wake_sleepers() const;
+  void require_same_call() const;
+  bool still_waiting() const;
+  int awaited() const;
+  void await_peers(std::optional<Clock::time_point>& since);
+  void sleep(Clock::duration longest);
+  void find_divergence() const;
+  [[noreturn]] void fail_divergence(int member) const;
+  [[noreturn]] void fail_timeout(Clock::duration waited) const;
+
+  JobMemory* memory_;
+  const Mesh* mesh_;
+  int position_;
+  int chip_;  ///< number in the memory
+  BoardWriter board_;
+  WaitPolicy policy_;
+  std::vector<std::unique_ptr<Group>> groups_;
+  int yields_to_skip_ = 0;
+
+  // Of the collective under way.
+  const StartedCall* started_ = nullptr;
+  const Call* call_ = nullptr;
+  Group* group_ = nullptr;
+  std::size_t stage_ = 0;    ///< whose sync is under way
+  std::uint32_t epoch_ = 0;  ///< of that sync
+  std::size_t arrived_ = 0;  ///< peers, counted from the next in group order, seen at this epoch
+};
+
+}  // namespace weft
