@@ -3,34 +3,97 @@
 
 #include <cstdint>
 #include <string>
+#include <variant>
 #include <vector>
 
 namespace weft {
 
-/// To be sent to every worker that has joined; but for `delay`, `restart` and `kill`, which are for
-/// the processes.
-struct Action {
-  enum class Kind : std::uint8_t {
-    start,       ///< the generation begins, at step `number`
-    asked,       ///< a new program of `worker` for run `number`
-    admit,       ///< programs below `number`
-    grant,       ///< steps below `number`
-    pause,       ///< no further step may begin
-    end_at,      ///< from step `number` on the loops are told to end
-    loop_ended,  ///< that of `worker`, after `number` programs
-    unwind,      ///< the generation is over, `text` says why
-    kill,        ///< the process of `worker`; `number` 1: it hangs, and may say where
-    delay,       ///< restart_due() of `worker` in `number` milliseconds
-    restart,     ///< the process of `worker`, once its link is gone
-    cancel,      ///< the job has failed, `text` says why
-    stop,        ///< the job is over
-  };
-  Kind kind = Kind::start;
+namespace action {
+
+// To every worker that has joined.
+
+/// The generation begins at this step.
+struct Start {
+  std::uint64_t step = 0;
+};
+/// To the others: the worker wants its new program number `sequence` for run number `run`.
+struct Asked {
+  int worker = -1;
+  std::uint32_t sequence = 0;
+  std::uint64_t run = 0;
+};
+/// Programs below this number may run.
+struct Admit {
+  std::uint64_t programs = 0;
+};
+/// Steps below this one may begin.
+struct Grant {
+  std::uint64_t steps = 0;
+};
+/// No further step may begin.
+struct Pause {};
+/// From this step on the loops are told to end.
+struct EndAt {
+  std::uint64_t step = 0;
+};
+/// To the others: the worker's loop has ended after so many programs.
+struct PeerEnded {
+  int worker = -1;
+  std::uint64_t runs = 0;
+  std::string last;  ///< the call that the last program ran for
+};
+/// The generation is over.
+struct Unwind {
+  std::string why;
+};
+/// The job has failed.
+struct Cancel {
+  std::string why;
+};
+/// The job has ended well.
+struct Stop {};
+
+// To the worker's process.
+
+struct Kill {
+  int worker = -1;
+  bool dumps_stack = false;  ///< it hangs, and may say where
+};
+/// Start a process for the worker.
+struct Launch {
+  int worker = -1;
+};
+
+// Timers.
+
+/// Call restart_due(worker) in so many milliseconds.
+struct Backoff {
+  int worker = -1;
+  std::uint64_t ms = 0;
+};
+/// How long a worker's process may outlive its link before that counts as a loss, and a link its
+/// process before the next one is started.
+inline constexpr std::uint64_t kLinkGraceMs = 1000;
+/// Call link_grace_over(worker, number) in kLinkGraceMs.
+struct LinkGrace {
   int worker = -1;
   std::uint64_t number = 0;
-  std::uint32_t sequence = 0;  ///< asked
-  std::string text{};          ///< of loop_ended: what the last program ran for
 };
+
+}  // namespace action
+
+using Action =
+    std::variant<action::Start, action::Asked, action::Admit, action::Grant, action::Pause,
+                 action::EndAt, action::PeerEnded, action::Unwind, action::Cancel, action::Stop,
+                 action::Kill, action::Launch, action::Backoff, action::LinkGrace>;
 using Actions = std::vector<Action>;
+
+/// For std::visit.
+template <typename... Functions>
+struct Overloaded : Functions... {
+  using Functions::operator()...;
+};
+template <typename... Functions>
+Overloaded(Functions...) -> Overloaded<Functions...>;
 
 }  // namespace weft

@@ -99,7 +99,7 @@ Actions JobState::preempt(std::string why) {
   if (over() || preempted_) return {};
   if (phase_ == JobPhase::gathering && generation_ == 1) return cancel(Errc::cancelled, why);
   preempted_ = std::move(why);
-  if (phase_ == JobPhase::running) return {{.kind = Action::Kind::pause}};
+  if (phase_ == JobPhase::running) return {action::Pause{}};
   if (!asks_) {
     return end_preempted(
         "it came while the job waited to go on after a loss, and no loop asks "
@@ -125,7 +125,7 @@ Actions JobState::end_if_paused() {
     if (!worker.ended && !worker.paused) return {};
     last = std::max(last, worker.ended ? worker.ended->step : *worker.paused);
   }
-  return {{.kind = Action::Kind::end_at, .number = last}};
+  return {action::EndAt{last}};
 }
 
 Actions JobState::grace_over(double grace_s, std::span<const Sighting> sightings) {

@@ -1,6 +1,7 @@
 #include "actors/supervision/job_state.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -57,6 +58,8 @@ Actions JobState::joined(int worker, int pid, std::uint64_t committed) {
   at(worker).pid = pid;
   at(worker).place = Place::ready;
   at(worker).in_vain = 0;
+  at(worker).is_linked = true;
+  ++at(worker).link_grace;  // the link before is no matter any more
   return start_if_gathered(committed);
 }
 
@@ -80,9 +83,8 @@ Actions JobState::start_if_gathered(std::uint64_t committed) {
   }
   pending_.clear();
   granted_ = committed + lease_steps_;
-  Actions actions{{.kind = Action::Kind::start, .number = committed},
-                  {.kind = Action::Kind::grant, .number = granted_}};
-  if (preempted_) actions.push_back({.kind = Action::Kind::pause});
+  Actions actions{action::Start{committed}, action::Grant{granted_}};
+  if (preempted_) actions.push_back(action::Pause{});
   return actions;
 }
 
@@ -91,32 +93,27 @@ Actions JobState::program(const ProgramSeen& program) {
   auto& seen = pending_[program.sequence];
   if (!seen.empty() && (seen.front().fingerprint_low != program.fingerprint_low ||
                         seen.front().fingerprint_high != program.fingerprint_high)) {
-    return compare(seen.front(), program);
+    const ProgramSeen& first = seen.front();
+    return fail_with(
+        {.code = Errc::program_divergence,
+         .message = describe_divergence(first, name(first.worker), program, name(program.worker)),
+         .worker = program.worker,
+         .pid = at(program.worker).pid});
   }
   seen.push_back(program);
   if (seen.size() < workers_.size()) {
     if (seen.size() > 1) return {};
-    return {{.kind = Action::Kind::asked,
-             .worker = program.worker,
-             .number = program.run,
-             .sequence = program.sequence}};
+    return {
+        action::Asked{.worker = program.worker, .sequence = program.sequence, .run = program.run}};
   }
   pending_.erase(program.sequence);
-  return {{.kind = Action::Kind::admit, .number = program.sequence + std::uint64_t{1}}};
-}
-
-Actions JobState::compare(const ProgramSeen& first, const ProgramSeen& second) {
-  return fail_with(
-      {.code = Errc::program_divergence,
-       .message = describe_divergence(first, name(first.worker), second, name(second.worker)),
-       .worker = second.worker,
-       .pid = at(second.worker).pid});
+  return {action::Admit{program.sequence + std::uint64_t{1}}};
 }
 
 Actions JobState::lease_wanted(std::uint64_t step) {
   if (phase_ != JobPhase::running || preempted_ || step + lease_steps_ <= granted_) return {};
   granted_ = step + lease_steps_;
-  return {{.kind = Action::Kind::grant, .number = granted_}};
+  return {action::Grant{granted_}};
 }
 
 Actions JobState::loop_ended(const LoopEnded& ended, std::uint64_t committed,
@@ -154,13 +151,11 @@ Actions JobState::loop_ended(const LoopEnded& ended, std::uint64_t committed,
                       .pid = worker.pid,
                       .step = ended.step});
   }
-  Actions actions{{.kind = Action::Kind::loop_ended,
-                   .worker = ended.worker,
-                   .number = ended.runs,
-                   .text = ended.last}};
+  Actions actions{
+      action::PeerEnded{.worker = ended.worker, .runs = ended.runs, .last = ended.last}};
   if (std::ranges::all_of(workers_, [](const Worker& w) { return w.ended.has_value(); })) {
     end_well();
-    actions.push_back({.kind = Action::Kind::stop});
+    actions.push_back(action::Stop{});
   } else if (preempted_ && !was_paused) {
     for (Action& action : end_if_paused()) actions.push_back(std::move(action));
   }
@@ -272,10 +267,10 @@ Actions JobState::hung(std::span<const Sighting> hanging, const std::string& why
     if (over()) {
       // Where they hang is worth as much to a job that fails.
       for (const Sighting& other : hanging) {
-        all.push_back({.kind = Action::Kind::kill, .worker = other.worker});
+        all.push_back(action::Kill{.worker = other.worker});
       }
       failure_->message += also_hanging(hanging, seen.worker);
-      actions.back().text = failure_->message;
+      actions.back() = action::Cancel{failure_->message};
     }
     for (Action& action : actions) all.push_back(std::move(action));
   }
@@ -283,7 +278,7 @@ Actions JobState::hung(std::span<const Sighting> hanging, const std::string& why
     return std::ranges::find(hanging, worker, &Sighting::worker) != hanging.end();
   };
   for (Action& action : all) {
-    if (action.kind == Action::Kind::kill && hangs(action.worker)) action.number = 1;
+    if (auto* kill = std::get_if<action::Kill>(&action)) kill->dumps_stack = hangs(kill->worker);
   }
   return all;
 }
@@ -308,7 +303,7 @@ Actions JobState::lose(Failure failure, bool alive, std::uint64_t committed) {
   if (phase_ == JobPhase::running) {
     phase_ = JobPhase::gathering;
     ++generation_;
-    actions.push_back({.kind = Action::Kind::unwind, .text = failure.message});
+    actions.push_back(action::Unwind{failure.message});
   }
   at(failure.worker).place = alive ? Place::dying : Place::left;
   for (int w = 0; w < static_cast<int>(workers_.size()); ++w) {
@@ -319,7 +314,7 @@ Actions JobState::lose(Failure failure, bool alive, std::uint64_t committed) {
     if (here && recovery_.restart() == Restart::group) worker.place = Place::dying;
     if (worker.place == Place::looping) worker.place = Place::unwinding;
     if (worker.place == Place::dying && (w == failure.worker || here)) {
-      actions.push_back({.kind = Action::Kind::kill, .worker = w});
+      actions.push_back(action::Kill{.worker = w});
     }
     if (worker.place == Place::left) actions.push_back(come_again(w));
   }
@@ -328,22 +323,53 @@ Actions JobState::lose(Failure failure, bool alive, std::uint64_t committed) {
 
 Action JobState::come_again(int worker) {
   const std::uint64_t delay = preempted_ ? 0 : recovery_.delay_ms();
-  at(worker).place = delay == 0 ? Place::starting : Place::due;
-  if (delay == 0) return {.kind = Action::Kind::restart, .worker = worker};
-  return {.kind = Action::Kind::delay, .worker = worker, .number = delay};
+  if (delay == 0) return launch(worker);
+  at(worker).place = Place::due;
+  return action::Backoff{.worker = worker, .ms = delay};
+}
+
+/// All that the process before has sent has to have come. Its link ends with it, unless another
+/// process that it has forked has it open too.
+Action JobState::launch(int worker) {
+  Worker& lost = at(worker);
+  lost.place = Place::starting;
+  lost.awaits_link_end = lost.is_linked;
+  if (lost.is_linked) return action::LinkGrace{worker, ++lost.link_grace};
+  return action::Launch{worker};
+}
+
+Actions JobState::link_down(int worker) {
+  Worker& lost = at(worker);
+  lost.is_linked = false;
+  if (over()) return {};
+  if (std::exchange(lost.awaits_link_end, false)) {
+    ++lost.link_grace;
+    return {action::Launch{worker}};
+  }
+  return {action::LinkGrace{worker, ++lost.link_grace}};
+}
+
+Actions JobState::link_grace_over(int worker, std::uint64_t number, const Whereabouts& where,
+                                  std::uint64_t committed) {
+  Worker& lost = at(worker);
+  if (over() || number != lost.link_grace) return {};
+  if (std::exchange(lost.awaits_link_end, false)) {
+    lost.is_linked = false;
+    return {action::Launch{worker}};
+  }
+  return link_lost(worker, where, committed);
 }
 
 Actions JobState::restart_due(int worker) {
   if (over() || at(worker).place != Place::due) return {};
-  at(worker).place = Place::starting;
-  return {{.kind = Action::Kind::restart, .worker = worker}};
+  return {launch(worker)};
 }
 
 Actions JobState::fail_with(Failure failure) {
   WEFT_CHECK(!over());
   phase_ = JobPhase::failed;
   failure_ = std::move(failure);
-  return {{.kind = Action::Kind::cancel, .text = failure_->message}};
+  return {action::Cancel{failure_->message}};
 }
 
 }  // namespace weft

@@ -40,30 +40,31 @@ class JobState {
   explicit JobState(int num_workers, RecoveryPolicy policy = {},
                     std::uint64_t lease_steps = kLeaseSteps);
 
-  /// A worker's process has been started.
   void started(int worker, int pid);
   /// Why the join is refused; nothing for a good one, which is then to be told by joined().
   /// `pid`: of who joins; nothing where the process that was started may have started another.
   std::optional<std::string> refuse_join(int worker, std::optional<int> pid = {}) const;
   /// `committed`, here and below: the step that all chips have committed.
-  Actions joined(int worker, int pid, std::uint64_t committed = 0);
+  Actions joined(int worker, int pid, std::uint64_t committed);
   /// The worker has left the loop of a generation before this one.
   Actions unwound(int worker, std::uint64_t generation, std::uint64_t committed);
   Actions program(const ProgramSeen& program);
   Actions lease_wanted(std::uint64_t step);
   /// `missing`: for whom a worker whose error is a timeout has waited, if that is known.
-  Actions loop_ended(const LoopEnded& ended, std::uint64_t committed = 0,
+  Actions loop_ended(const LoopEnded& ended, std::uint64_t committed,
                      const std::optional<Missing>& missing = {});
   Actions process_ended(const ProcessEnded& ended, const Whereabouts& where,
-                        std::uint64_t committed = 0);
-  /// The link to a worker broke, and its process did not end for it.
-  Actions link_lost(int worker, const Whereabouts& where, std::uint64_t committed = 0);
+                        std::uint64_t committed);
+  /// The link to a worker broke: what its process has sent has come.
+  Actions link_down(int worker);
+  /// The time of a LinkGrace is over. A process whose link broke, and that did not end, is lost.
+  Actions link_grace_over(int worker, std::uint64_t number, const Whereabouts& where,
+                          std::uint64_t committed);
   /// These workers are alive, but don't move, and `why` that is too long.
   Actions hung(std::span<const Sighting> hanging, const std::string& why, std::uint64_t committed);
   /// The time that a lost worker had to wait for is over.
   Actions restart_due(int worker);
-  /// The time to gather in `generation` is over.
-  /// `sightings`: of those that are unwinding(), as in grace_over().
+  /// The time to gather is over. `sightings`: of those unwinding(), as in grace_over().
   Actions gather_deadline(std::uint64_t generation, double timeout_s,
                           std::span<const Sighting> sightings = {});
   /// A loop has asked whether it is to end: loops of later generations will, too.
@@ -87,9 +88,7 @@ class JobState {
   bool preempted() const { return preempted_.has_value(); }
   bool over() const { return phase_ == JobPhase::succeeded || phase_ == JobPhase::failed; }
   std::uint64_t generation() const { return generation_; }
-  /// What ended the job.
   const std::optional<Failure>& failure() const { return failure_; }
-  /// Those that the job has survived.
   const std::vector<Failure>& survived() const { return recovery_.failures(); }
   int incidents() const { return recovery_.incidents(); }
 
@@ -110,6 +109,8 @@ class JobState {
     std::optional<LoopEnded> ended;
     std::optional<std::uint64_t> paused;  ///< at this step
     int in_vain = 0;  ///< processes that have ended before they joined, in a row
+    bool is_linked = false, awaits_link_end = false;  ///< and is to be launched then
+    std::uint64_t link_grace = 0;                     ///< number of the last
   };
   Worker& at(int worker) { return workers_[static_cast<std::size_t>(worker)]; }
   const Worker& at(int worker) const { return workers_[static_cast<std::size_t>(worker)]; }
@@ -117,13 +118,13 @@ class JobState {
   bool takes_part(int worker, std::uint64_t generation) const;
   std::string name(int worker) const;
   Actions start_if_gathered(std::uint64_t committed);
-  Actions compare(const ProgramSeen& first, const ProgramSeen& second);
-  /// The job goes on without the worker, until it has come again; or fails. `alive`: its process
-  /// has to be killed.
+  /// The job goes on until the worker has come again, or fails. `alive`: its process is killed.
   Actions lose(Failure failure, bool alive, std::uint64_t committed);
   Actions unfit(const LoopEnded& ended, std::uint64_t committed);
   /// The worker's process is gone, and is started again.
   Action come_again(int worker);
+  Action launch(int worker);
+  Actions link_lost(int worker, const Whereabouts& where, std::uint64_t committed);
   std::string also_hanging(std::span<const Sighting> hanging, int but) const;
   std::string missing_text(std::span<const Sighting> sightings) const;
   Actions end_preempted(const std::string& how, const Failure& lost = {});

@@ -19,9 +19,6 @@ namespace weft {
 namespace trainer_actor {
 namespace {
 
-/// How long a process may outlive its control connection before that counts as a loss.
-constexpr std::chrono::seconds kLinkGrace{1};
-
 /// Of the time that a preempted job has, what is left to end its processes in.
 constexpr std::chrono::milliseconds kEndingGrace{1000};
 
@@ -95,23 +92,6 @@ void finish(Self self) {
                           .worker_metrics = std::move(worker_metrics)});
 }
 
-void restart(Self self, int worker) {
-  auto& state = self->state;
-  state.due.erase(worker);
-  state.workers.remove(worker);
-  state.options.on_event({.kind = TrainerEvent::Kind::restart, .worker = worker});
-}
-
-/// All that the process has sent has to have come. Its link ends with it, unless another process
-/// that it has forked has it open too.
-void start_again(Self self, int worker) {
-  auto& state = self->state;
-  if (state.job->over()) return;
-  if (!state.workers.has(worker)) return restart(self, worker);
-  state.due[worker] = ++state.last_due;
-  self->delayed_send(self, kLinkGrace, overdue_a::value, std::int32_t{worker}, state.last_due);
-}
-
 }  // namespace
 
 std::uint64_t committed(Self self) {
@@ -120,32 +100,50 @@ std::uint64_t committed(Self self) {
   return state.checkpoints->last() ? state.checkpoints->last()->step : 0;
 }
 
-void carry_out(Self self, const Actions& actions) {
+namespace {
+
+void carry_out(Self self, const Action& action) {
   auto& state = self->state;
-  for (const Action& action : actions) {
-    switch (action.kind) {
-      case Action::Kind::start: begin_generation(self, action.number); break;
-      case Action::Kind::unwind: unwind(self, action.text); break;
-      case Action::Kind::kill:
-        if (state.options.spec.num_workers == 0) break;  // a thread of this process
-        state.options.on_event({.kind = TrainerEvent::Kind::kill,
-                                .worker = action.worker,
-                                .dump_stack = action.number != 0});
-        break;
-      case Action::Kind::delay:
-        logger("weft.trainer")
-            ->warn("worker {} is started again in {} ms: no step was taken since the last loss",
-                   action.worker, action.number);
-        self->delayed_send(self, std::chrono::milliseconds(action.number), restart_a::value,
-                           std::int32_t{action.worker});
-        break;
-      case Action::Kind::restart: start_again(self, action.worker); break;
-      case Action::Kind::cancel: state.memory->abort(action.text); break;
-      default: break;
-    }
-    state.workers.tell(action);
-    if (action.kind == Action::Kind::cancel || action.kind == Action::Kind::stop) finish(self);
-  }
+  const auto in = [self](std::uint64_t ms, auto... message) {
+    self->delayed_send(self, std::chrono::milliseconds(ms), message...);
+  };
+  std::visit(
+      Overloaded{
+          [&](const action::Start& start) { begin_generation(self, start.step); },
+          [&](const action::Unwind& over) { unwind(self, over.why); },
+          [&](const action::Kill& kill) {
+            if (state.options.spec.num_workers == 0) return;  // a thread of this process
+            state.options.on_event({.kind = TrainerEvent::Kind::kill,
+                                    .worker = kill.worker,
+                                    .dump_stack = kill.dumps_stack});
+          },
+          [&](const action::Launch& launch) {
+            state.workers.remove(launch.worker);
+            state.options.on_event({.kind = TrainerEvent::Kind::restart, .worker = launch.worker});
+          },
+          [&](const action::Backoff& backoff) {
+            logger("weft.trainer")
+                ->warn("worker {} is started again in {} ms: no step was taken since the last loss",
+                       backoff.worker, backoff.ms);
+            in(backoff.ms, restart_a::value, std::int32_t{backoff.worker});
+          },
+          [&](const action::LinkGrace& grace) {
+            in(action::kLinkGraceMs, link_grace_a::value, std::int32_t{grace.worker}, grace.number);
+          },
+          [&](const action::Cancel& cancel) { state.memory->abort(cancel.why); },
+          [](const auto&) {},  // to the workers only
+      },
+      action);
+  state.workers.tell(action);
+  const bool is_last = std::holds_alternative<action::Cancel>(action) ||
+                       std::holds_alternative<action::Stop>(action);
+  if (is_last) finish(self);
+}
+
+}  // namespace
+
+void carry_out(Self self, const Actions& actions) {
+  for (const Action& action : actions) carry_out(self, action);
 }
 
 namespace {
@@ -230,11 +228,7 @@ void link_down(Self self, const caf::down_msg& down) {
   if (!lost) return;
   const int worker = *lost;
   logger("weft.trainer")->info("lost the link to worker {}", worker);
-  if (state.due.contains(worker)) {
-    state.due.erase(worker);
-    return start_again(self, worker);
-  }
-  self->delayed_send(self, kLinkGrace, lost_a::value, std::int32_t{worker});
+  carry_out(self, state.job->link_down(worker));
 }
 
 TrainerActor::behavior_type trainer_behavior(Self self, const TrainerLinkOptions& options,
@@ -324,17 +318,10 @@ TrainerActor::behavior_type trainer_behavior(Self self, const TrainerLinkOptions
         heard(self, "restart");
         carry_out(self, self->state.job->restart_due(worker));
       },
-      [self](overdue_a, std::int32_t worker, std::uint64_t number) {
-        heard(self, "overdue");
-        const auto due = self->state.due.find(worker);
-        if (self->state.job->over() || due == self->state.due.end()) return;
-        if (due->second == number) restart(self, worker);
-      },
-      [self](lost_a, std::int32_t worker) {
-        heard(self, "lost");
-        if (self->state.workers.has(worker)) return;  // it has come again
-        carry_out(self, self->state.job->link_lost(worker, locate(*self->state.board, worker),
-                                                   committed(self)));
+      [self](link_grace_a, std::int32_t worker, std::uint64_t number) {
+        heard(self, "link grace");
+        const Whereabouts where = locate(*self->state.board, worker);
+        carry_out(self, self->state.job->link_grace_over(worker, number, where, committed(self)));
       },
       [self](cancel_a, std::uint8_t code, const std::string& reason) {
         heard(self, "cancel");

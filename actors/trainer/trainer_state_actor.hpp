@@ -28,9 +28,6 @@ struct TrainerState {
   Board* board = nullptr;
   WorkerGroup workers;
   std::map<int, std::string> last_metrics;  ///< by worker: of its last report
-  /// By worker: to be started again, once the link to the process before is gone. Numbered.
-  std::map<int, std::uint64_t> due;
-  std::uint64_t last_due = 0;
   ReportFilter reports;
   std::optional<CheckpointTally> checkpoints;
   std::optional<HangWatch> hangs;  ///< none where nothing is done about them

@@ -25,35 +25,34 @@ void WorkerGroup::tell(const Start& start) const {
 }
 
 void WorkerGroup::tell(const Action& action) const {
-  using Kind = Action::Kind;
-  for (const auto& [rank, worker] : workers_) {
-    switch (action.kind) {
-      case Kind::asked:
-        if (rank != action.worker) {
-          caf::anon_send(worker, asked_a::value, action.sequence, action.number);
-        }
-        break;
-      case Kind::admit:
-        caf::anon_send(worker, admit_a::value, static_cast<std::uint32_t>(action.number));
-        break;
-      case Kind::grant: caf::anon_send(worker, grant_a::value, action.number); break;
-      case Kind::pause: caf::anon_send(worker, pause_a::value); break;
-      case Kind::end_at: caf::anon_send(worker, end_at_a::value, action.number); break;
-      case Kind::loop_ended:
-        if (rank != action.worker) {
-          caf::anon_send(worker, peer_ended_a::value, std::int32_t{action.worker}, action.number,
-                         action.text);
-        }
-        break;
-      case Kind::unwind: caf::anon_send(worker, unwind_a::value, action.text); break;
-      case Kind::cancel: caf::anon_send(worker, cancel_a::value, action.text); break;
-      case Kind::stop: caf::anon_send(worker, stop_a::value); break;
-      case Kind::start:  // has a message of its own
-      case Kind::kill:
-      case Kind::delay:
-      case Kind::restart: break;
+  const auto all = [this](auto... message) {
+    for (const auto& [rank, worker] : workers_) caf::anon_send(worker, message...);
+  };
+  const auto others = [this](int but, auto... message) {
+    for (const auto& [rank, worker] : workers_) {
+      if (rank != but) caf::anon_send(worker, message...);
     }
-  }
+  };
+  std::visit(Overloaded{
+                 [&](const action::Asked& asked) {
+                   others(asked.worker, asked_a::value, asked.sequence, asked.run);
+                 },
+                 [&](const action::Admit& admit) {
+                   all(admit_a::value, static_cast<std::uint32_t>(admit.programs));
+                 },
+                 [&](const action::Grant& grant) { all(grant_a::value, grant.steps); },
+                 [&](const action::Pause&) { all(pause_a::value); },
+                 [&](const action::EndAt& end) { all(end_at_a::value, end.step); },
+                 [&](const action::PeerEnded& ended) {
+                   others(ended.worker, peer_ended_a::value, std::int32_t{ended.worker}, ended.runs,
+                          ended.last);
+                 },
+                 [&](const action::Unwind& over) { all(unwind_a::value, over.why); },
+                 [&](const action::Cancel& cancel) { all(cancel_a::value, cancel.why); },
+                 [&](const action::Stop&) { all(stop_a::value); },
+                 [](const auto&) {},  // Start has a message of its own; the rest is not for workers
+             },
+             action);
 }
 
 }  // namespace weft

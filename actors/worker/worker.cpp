@@ -204,7 +204,8 @@ class WorkerLife {
       loop_ = resolve_(assignment_);
     } catch (...) {
       note(ended, std::current_exception());
-      return finish(ended) == Permits::Verdict::stopped && ended.error == 0;
+      finish(ended);
+      return false;
     }
     for (std::uint64_t generation = 0;;) {
       ended = {.worker = identity_.worker};
@@ -216,7 +217,7 @@ class WorkerLife {
       } catch (...) {
         note(ended, std::current_exception());
       }
-      if (finish(ended) != Permits::Verdict::unwound) {
+      if (finish(ended) != WorkerState::Standing::unwinding) {
         return ended.error == 0 && !link_.permits().cancelled();
       }
       link_.unwound(generation + 1);
@@ -264,10 +265,10 @@ class WorkerLife {
 
   /// Tells how the loop ended, unless it had to be left: that a loop doesn't notice it, or ends
   /// with another error for it, is no failure of its own.
-  Permits::Verdict finish(const LoopEnded& ended) {
+  WorkerState::Standing finish(const LoopEnded& ended) {
     if (link_.permits().unwinding()) {
       row_.state(ActorState::idle);
-      return Permits::Verdict::unwound;
+      return WorkerState::Standing::unwinding;
     }
     const bool good = ended.error == 0;
     if (!good) row_.error(ended.message);

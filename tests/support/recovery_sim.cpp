@@ -15,12 +15,16 @@ constexpr std::size_t kRecentEvents = 50;
 constexpr std::uint64_t kLinkGrace = 40;
 
 constexpr const char* kNames[] = {
-    "loop",      "chip",          "join",          "program",     "lease",
-    "report",    "ended",         "unwound",       "paused",      "asks",
-    "link down", "process began", "process ended", "restart due", "link lost",
-    "deadline",  "hang seen",     "assigned",      "start",       "admit",
-    "grant",     "pause",         "end at",        "unwind",      "trainer is gone",
-    "kill",      "start process",
+    "loop",          "chip",          "join",
+    "program",       "lease",         "report",
+    "ended",         "unwound",       "paused",
+    "asks",          "link down",     "process began",
+    "process ended", "restart due",   "link lost",
+    "deadline",      "hang seen",     "assigned",
+    "start",         "asked",         "admit",
+    "grant",         "pause",         "end at",
+    "peer ended",    "unwind",        "trainer is gone",
+    "kill",          "start process",
 };
 
 int draw_workers(Random& random) {
@@ -95,7 +99,8 @@ SimResult SimJob::run() {
   result.failures = job_.survived().size() + (job_.failure() ? 1 : 0);
   result.events = count_;
   result.succeeded = job_.phase() == JobPhase::succeeded;
-  result.preempted = std::ranges::any_of(workers_, &SimWorker::preempted);
+  result.preempted = std::ranges::any_of(
+      workers_, [](const SimWorker& worker) { return worker.state.knows_preemption(); });
   result.workers = num_workers_;
   return result;
 }
@@ -170,10 +175,12 @@ void SimJob::handle(const Event& event) {
     case What::chip: return chip_turn(event.worker);
     case What::assigned:
     case What::start:
+    case What::asked:
     case What::admit:
     case What::grant:
     case What::pause:
     case What::end_at:
+    case What::peer_ended:
     case What::unwind:
     case What::trainer_gone: return at_worker(event);
     case What::kill: return end_process(event.worker, 9);
@@ -182,8 +189,17 @@ void SimJob::handle(const Event& event) {
   }
 }
 
+/// As the trainer's actor has it: who has joined, and whose link it hasn't given up.
+bool SimJob::is_from_member(const Event& event) const {
+  if (broken(BrokenRule::members_only)) return true;
+  const auto link = links_.find(event.worker);
+  return link != links_.end() && link->second == event.life;
+}
+
 void SimJob::at_trainer(const Event& event) {
   const int w = event.worker;
+  const bool from_worker = event.what >= What::program && event.what <= What::paused;
+  if (from_worker && !is_from_member(event)) return;
   switch (event.what) {
     case What::join: {
       const SimWorker& worker = workers_[static_cast<std::size_t>(w)];
@@ -223,11 +239,9 @@ void SimJob::at_trainer(const Event& event) {
     case What::paused: return carry_out(job_.paused(w, event.generation, event.a));
     case What::asks: return job_.asks();
     case What::link_down: {
-      const auto link = links_.find(w);
-      if (link == links_.end() || link->second != event.life) return;
-      links_.erase(link);
-      if (due_.erase(w) != 0) return start_again(w);
-      return post(kLinkGrace, {.what = What::link_lost, .worker = w});
+      if (!is_from_member(event)) return;
+      links_.erase(w);
+      return carry_out(job_.link_down(w));
     }
     case What::process_started: return job_.started(w, static_cast<int>(event.a));
     case What::process_ended:
@@ -235,9 +249,7 @@ void SimJob::at_trainer(const Event& event) {
           {.worker = w, .signal = static_cast<int>(event.a), .exit_code = event.a == 0 ? 1 : 0}, {},
           committed()));
     case What::restart_due: return carry_out(job_.restart_due(w));
-    case What::link_lost:
-      if (links_.contains(w)) return;
-      return carry_out(job_.link_lost(w, {}, committed()));
+    case What::link_lost: return carry_out(job_.link_grace_over(w, event.a, {}, committed()));
     case What::deadline: return carry_out(job_.gather_deadline(event.generation, 1));
     default: break;
   }
@@ -263,9 +275,12 @@ void SimJob::at_trainer(const Event& event) {
   carry_out(job_.hung(hanging, "others have waited", committed()));
 }
 
-void SimJob::send_to_all(What what, std::uint64_t a) {
+void SimJob::send_to_all(What what, std::uint64_t a, std::uint64_t b, int but) {
   for (const auto& [w, life] : links_) {
-    Event event{.what = what, .worker = w, .life = life, .generation = job_.generation(), .a = a};
+    if (w == but) continue;
+    Event event{
+        .what = what, .worker = w, .life = life, .generation = job_.generation(), .a = a, .b = b};
+    if (what == What::peer_ended) event.c = static_cast<std::uint64_t>(but);
     if (what == What::start) event.b = filter_.count();
     if (what == What::start) event.c = job_.has_asked() ? 1 : 0;
     auto& got = workers_[static_cast<std::size_t>(w)].got;
@@ -274,43 +289,56 @@ void SimJob::send_to_all(What what, std::uint64_t a) {
 }
 
 void SimJob::carry_out(const Actions& actions) {
-  using Kind = Action::Kind;
+  for (const Action& action : actions) carry_out(action);
+}
+
+void SimJob::carry_out(const Action& action) {
   const auto to_process = [&](What what, int worker) {
     event_lane_ = std::max(event_lane_, now_ + some(10));
     post(event_lane_ - now_, {.what = what, .worker = worker});
   };
-  for (const Action& action : actions) {
-    switch (action.kind) {
-      case Kind::start:
-        begin_generation(action.number);
-        send_to_all(What::start, action.number);
-        break;
-      case Kind::unwind:
-        aborted_ = true;
-        wake_chips();
-        post(deadline_, {.what = What::deadline, .generation = job_.generation()});
-        send_to_all(What::unwind, 0);
-        break;
-      case Kind::grant:
-        if (action.number < granted_) violated("a lease has shrunk");
-        granted_ = action.number;
-        send_to_all(What::grant, action.number);
-        break;
-      case Kind::pause: send_to_all(What::pause, 0); break;
-      case Kind::end_at: send_to_all(What::end_at, action.number); break;
-      case Kind::admit: send_to_all(What::admit, action.number); break;
-      case Kind::kill: to_process(What::kill, action.worker); break;
-      case Kind::delay:
-        if (job_.incidents() < 2) violated("a worker that was lost once has to wait");
-        post(action.number, {.what = What::restart_due, .worker = action.worker});
-        break;
-      case Kind::restart: start_again(action.worker); break;
-      case Kind::asked:
-      case Kind::loop_ended:
-      case Kind::cancel:
-      case Kind::stop: break;
-    }
-  }
+  std::visit(Overloaded{
+                 [&](const action::Start& start) {
+                   begin_generation(start.step);
+                   send_to_all(What::start, start.step);
+                 },
+                 [&](const action::Unwind&) {
+                   aborted_ = true;
+                   wake_chips();
+                   post(deadline_, {.what = What::deadline, .generation = job_.generation()});
+                   send_to_all(What::unwind);
+                 },
+                 [&](const action::Grant& grant) {
+                   if (grant.steps < granted_) violated("a lease has shrunk");
+                   granted_ = grant.steps;
+                   send_to_all(What::grant, grant.steps);
+                 },
+                 [&](const action::Pause&) { send_to_all(What::pause); },
+                 [&](const action::EndAt& end) { send_to_all(What::end_at, end.step); },
+                 [&](const action::Admit& admit) { send_to_all(What::admit, admit.programs); },
+                 [&](const action::Asked& asked) {
+                   send_to_all(What::asked, asked.sequence, asked.run, asked.worker);
+                 },
+                 [&](const action::PeerEnded& ended) {
+                   send_to_all(What::peer_ended, ended.runs, 0, ended.worker);
+                 },
+                 [&](const action::Kill& kill) { to_process(What::kill, kill.worker); },
+                 [&](const action::Launch& launch) {
+                   links_.erase(launch.worker);
+                   to_process(What::start_process, launch.worker);
+                 },
+                 [&](const action::Backoff& backoff) {
+                   if (job_.incidents() < 2) violated("a worker that was lost once has to wait");
+                   post(backoff.ms, {.what = What::restart_due, .worker = backoff.worker});
+                 },
+                 [&](const action::LinkGrace& grace) {
+                   post(kLinkGrace,
+                        {.what = What::link_lost, .worker = grace.worker, .a = grace.number});
+                 },
+                 [](const action::Cancel&) {},
+                 [](const action::Stop&) {},
+             },
+             action);
 }
 
 void SimJob::begin_generation(std::uint64_t step) {
@@ -342,15 +370,6 @@ void SimJob::begin_generation(std::uint64_t step) {
     if (!broken(BrokenRule::reset_of_commits)) chip.commit = step;
   }
   least_ = std::ranges::min(chips_, {}, &SimChip::commit).commit;
-}
-
-void SimJob::start_again(int worker) {
-  if (links_.contains(worker) && !broken(BrokenRule::wait_for_link)) {
-    due_.insert(worker);
-    return;
-  }
-  event_lane_ = std::max(event_lane_, now_ + some(10));
-  post(event_lane_ - now_, {.what = What::start_process, .worker = worker});
 }
 
 void SimJob::take_report(const Event& event) {

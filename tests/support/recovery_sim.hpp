@@ -1,7 +1,8 @@
 #pragma once
-/// A simulated job that loses workers at random moments: the trainer's own JobState and
-/// ReportFilter, driven as trainer_actor.cpp does, with workers, chips, links and processes that
-/// are small models of the real ones. One thread, no clock: a seed says all that happens.
+/// A simulated job that loses workers at random moments: the product's own JobState, ReportFilter
+/// and WorkerState, driven as trainer_actor.cpp, worker_actor.cpp and worker.cpp do, with loops,
+/// chips, links and processes that are small models of the real ones. One thread, no clock: a seed
+/// says all that happens.
 ///
 /// What is checked, at every event:
 /// 1. A chip reads only the version that its run is of; at the end each has what an undisturbed job
@@ -28,7 +29,7 @@ enum class BrokenRule : std::uint8_t {
   age_of_blocks,        ///< state is free only after the step that freed it
   reset_of_commits,     ///< commits begin anew with a generation
   filter,               ///< reports go through the filter
-  wait_for_link,        ///< a process is started when nothing of the one before can come any more
+  members_only,         ///< nothing counts that comes over a link that was given up
   wait_for_unwound,     ///< a worker has unwound when its chips have
   common_end,           ///< a preempted loop ends at the step that the trainer says, not at its own
   one_keeps,            ///< of those that hold a tensor alike, one doesn't write over its version

@@ -1,5 +1,5 @@
-// The loops of a simulated job's workers: WorkerLife and WorkerRuntime, turn by turn. What waits is
-// parked, and woken when what it waits for may have come.
+// The loops of a simulated job's workers: WorkerLife and WorkerRuntime, turn by turn. A loop that
+// waits is parked, and woken when what it waits for may have come.
 
 #include <algorithm>
 #include <utility>
@@ -38,16 +38,18 @@ void SimJob::leave(SimWorker& worker, Errc error, int missing) {
 
 bool SimJob::advance(int index) {
   using At = SimWorker::At;
+  using StepBegin = WorkerState::StepBegin;
+  using Standing = WorkerState::Standing;
   SimWorker& worker = workers_[static_cast<std::size_t>(index)];
-  const bool over = worker.trainer_gone || worker.unwinding;
+  WorkerState& state = worker.state;
   const auto own = [&](auto is) {
     const auto first = chips_.begin() + index * chips_each_;
     return std::all_of(first, first + chips_each_, is);
   };
   /// A wait for the trainer: over, or ready.
   const auto permitted = [&](bool ready, At next) {
-    if (over) {
-      leave(worker, worker.trainer_gone ? Errc::cancelled : Errc::peer_lost);
+    if (state.is_over()) {
+      leave(worker, state.cancelled() ? Errc::cancelled : Errc::peer_lost);
       return true;
     }
     if (ready) worker.at = next;
@@ -57,25 +59,25 @@ bool SimJob::advance(int index) {
     case At::boot:
       worker.at = At::joining;
       to_trainer(worker, {.what = What::join});
-      return worker.trainer_gone;
+      return state.cancelled();
     case At::joining:
     case At::waiting:
-      if (worker.trainer_gone) {
+      if (state.cancelled()) {
         end_process(index, 0);
         return true;
       }
-      if (worker.at == At::joining || worker.start_generation <= worker.generation) return false;
-      worker.generation = worker.start_generation;
+      if (worker.at == At::joining || state.started(worker.generation) == nullptr) return false;
+      worker.generation = state.generation();
       worker.at = index == 0 ? At::resend : At::open;
       return true;
     case At::resend:
-      for (std::size_t i = worker.start_reports; i < log_.size(); ++i) {
+      for (std::size_t i = state.started(0)->reports; i < log_.size(); ++i) {
         to_trainer(worker, {.what = What::report, .a = i});
       }
       worker.at = At::open;
       return true;
     case At::open: open_session(index); return true;
-    case At::granted: return permitted(may_begin(worker), At::greet);
+    case At::granted: return permitted(begin_step(worker) != StepBegin::waits, At::greet);
     case At::greet:
       worker.at = At::step;
       if (script_.greets) make_report(worker, kSimGreeting, At::step);
@@ -86,21 +88,29 @@ bool SimJob::advance(int index) {
       worker.at = At::room;
       if (std::ranges::find(worker.programs, program) != worker.programs.end()) return true;
       worker.programs.push_back(program);
-      to_trainer(worker, {.what = What::program,
-                          .a = worker.programs.size() - 1,
-                          .b = worker.runs + 1,
-                          .c = program});
+      const std::uint64_t sequence = worker.programs.size() - 1;
+      state.shown({.worker = index,
+                   .generation = worker.generation,
+                   .sequence = static_cast<std::uint32_t>(sequence),
+                   .run = worker.runs + 1,
+                   .fingerprint_low = program});
+      to_trainer(worker,
+                 {.what = What::program, .a = sequence, .b = worker.runs + 1, .c = program});
       worker.at = At::admitted;
       return true;
     }
-    case At::admitted: return permitted(worker.admitted >= worker.programs.size(), At::room);
+    case At::admitted: {
+      const auto admission = state.admission(worker.programs.size() - 1, worker.runs + 1);
+      if (admission == WorkerState::Admission::overtaken) violated("a run is overtaken");
+      return permitted(admission == WorkerState::Admission::admitted, At::room);
+    }
     case At::room: return has_room(index);
     case At::directory:
       worker.directory.finish(worker.step, worker.entries);
       worker.at = At::launch;
       return true;
     case At::launch:
-      if (over) return permitted(false, At::launch);
+      if (state.is_over()) return permitted(false, At::launch);
       launch(index);
       return true;
     case At::report:
@@ -118,23 +128,27 @@ bool SimJob::advance(int index) {
       ++worker.step;
       worker.index = 0;
       const std::uint64_t ahead = lease_steps_ / 2;
-      if (worker.step + ahead == worker.granted) {
+      if (worker.step + ahead == state.granted()) {
         to_trainer(worker, {.what = What::lease, .a = worker.step + ahead});
       }
-      if (worker.step >= worker.granted) {
+      if (worker.step >= state.granted()) {
         to_trainer(worker, {.what = What::lease, .a = worker.step});
       }
       worker.at = At::lease;
       return true;
     }
     case At::lease:
-      if (!may_begin(worker) && !permitted(false, At::step)) return false;
-      if (worker.at == At::lease && has_to_leave(worker)) {
-        worker.preempted = worker.was_ended = true;
-        worker.at = At::drain;
-        return true;
+      if (state.is_over()) return permitted(false, At::step);
+      switch (begin_step(worker)) {
+        case StepBegin::waits: return false;
+        case StepBegin::begun:
+          make_report(worker, metrics_of_step(worker.step - 1), At::step);
+          return true;
+        case StepBegin::leaves:
+          worker.was_ended = true;
+          end_loop(worker);
+          return true;
       }
-      if (worker.at == At::lease) make_report(worker, metrics_of_step(worker.step - 1), At::step);
       return true;
     case At::drain:
       if (!own([&](const SimChip& chip) { return chip.failed || chip.done >= worker.runs; })) {
@@ -157,19 +171,19 @@ bool SimJob::advance(int index) {
       return true;
     }
     case At::finish:
-      worker.at = worker.unwinding ? At::unwound : At::verdict;
+      worker.at = state.standing() == Standing::unwinding ? At::unwound : At::verdict;
       if (worker.at == At::verdict) {
         to_trainer(worker, {.what = What::ended,
-                            .a = worker.error | (worker.preempted ? 256U : 0U) |
+                            .a = worker.error | (state.knows_preemption() ? 256U : 0U) |
                                  (worker.was_ended ? 512U : 0U) | worker.step << 16,
                             .b = worker.runs,
                             .c = static_cast<std::uint64_t>(worker.missing)});
       }
       return true;
     case At::verdict:
-      if (worker.trainer_gone) {
+      if (state.cancelled()) {
         end_process(index, 0);
-      } else if (worker.unwinding) {
+      } else if (state.standing() == Standing::unwinding) {
         worker.at = At::unwound;
       } else {
         return false;
@@ -188,7 +202,7 @@ bool SimJob::advance(int index) {
 
 void SimJob::open_session(int index) {
   SimWorker& worker = workers_[static_cast<std::size_t>(index)];
-  worker.step = worker.commits = worker.start_step;
+  worker.step = worker.commits = worker.state.started(0)->step;
   worker.entries = worker.places = worker.over = worker.directory.open(worker.step);
   worker.pool = SimPool(worker.entries);
   for (int c = index * chips_each_; c < (index + 1) * chips_each_; ++c) {
@@ -262,24 +276,29 @@ void SimJob::copy_from_keeper(int index, std::size_t tensor) {
       block(chips_[static_cast<std::size_t>(keeper)], (*kept)[tensor]);
 }
 
+/// The loop is done. Each tensor is somewhere then, those that no run has used too.
+void SimJob::end_loop(SimWorker& worker) {
+  const auto index = static_cast<int>(&worker - workers_.data());
+  for (std::size_t k = 0; k < kSimTensors; ++k) {
+    if (worker.places[k] < 0) bind(index, k);
+  }
+  worker.at = SimWorker::At::drain;
+}
+
 /// To the next run of the step, or to its end, or to that of the loop.
 void SimJob::take_step(SimWorker& worker) {
   using At = SimWorker::At;
   const bool asks = ask_every_ != 0 && worker.step < script_.steps.size() && worker.index == 0 &&
                     worker.step % ask_every_ == 0;
-  if (asks && !std::exchange(worker.has_asked, true)) to_trainer(worker, {.what = What::asks});
-  worker.preempted = asks && worker.step >= worker.end_at;
-  if (worker.step == script_.steps.size() || worker.preempted) {
-    for (std::size_t k = 0; k < kSimTensors; ++k) {
-      const auto index = static_cast<int>(&worker - workers_.data());
-      if (worker.places[k] < 0) bind(index, k);
-    }
-    worker.at = At::drain;
+  if (asks && worker.state.asks()) to_trainer(worker, {.what = What::asks});
+  const bool is_preempted = asks && worker.state.reached_preemption();
+  if (worker.step == script_.steps.size() || is_preempted) {
+    end_loop(worker);
     return;
   }
   if (worker.step > worker.begun) violated("a step that has not begun");
   // One that is told to end has its grace as its limit.
-  if (worker.step >= granted_ && worker.end_at == kSimNever)
+  if (worker.step >= granted_ && !worker.told_to_end)
     violated(fmt::format("step {} is not granted", worker.step));
   worker.at = worker.index == script_.steps[worker.step].size() ? At::end_step : At::program;
 }
@@ -327,6 +346,10 @@ void SimJob::launch(int index) {
                    .step = worker.step,
                    .index = worker.index,
                    .out = kSimNowhere};
+  const auto program = std::ranges::find(worker.programs, run.program);
+  const auto sequence = static_cast<std::uint32_t>(program - worker.programs.begin());
+  const auto begin = worker.state.begin_run(launch.run, sequence, launch.step, {});
+  if (begin.is_overtaken || begin.contradicts) violated("a run is made that others don't make");
   for (std::size_t k = 0; k < kSimTensors; ++k) {
     if (!script_.uses(worker.step, k)) continue;
     if (worker.places[k] < 0) bind(index, k);

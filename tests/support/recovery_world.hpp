@@ -1,7 +1,7 @@
 #pragma once
 /// A simulated job: recovery_sim.cpp has its trainer, recovery_faults.cpp its processes and links,
-/// recovery_worker.cpp its loops, recovery_permits.cpp what these may do and recovery_chip.cpp its
-/// chips; recovery_end.cpp looks at what is left.
+/// recovery_messages.cpp its workers' actors, recovery_worker.cpp their loops and recovery_chip.cpp
+/// its chips; recovery_end.cpp checks what is left.
 
 #include <map>
 #include <queue>
@@ -11,6 +11,7 @@
 
 #include "actors/supervision/job_state.hpp"
 #include "actors/supervision/report_filter.hpp"
+#include "actors/supervision/worker_state.hpp"
 #include "tests/support/recovery_model.hpp"
 #include "tests/support/recovery_sim.hpp"
 
@@ -46,10 +47,12 @@ enum class What : std::uint8_t {
   // From the trainer, to a worker.
   assigned,
   start,
+  asked,
   admit,
   grant,
   pause,
   end_at,
+  peer_ended,
   unwind,
   trainer_gone,
   // From the trainer, to its process.
@@ -125,13 +128,11 @@ struct SimWorker {
   std::vector<std::uint64_t> cut;   ///< of each life: what would come later doesn't
   std::uint64_t sent = 0, got = 0;  ///< when the last message comes, each way
   SimDirectory directory;
-  // Permits.
-  std::uint64_t start_generation = 0, start_step = 0, start_reports = 0, admitted = 0, granted = 0;
-  std::uint64_t begun = 0, end_at = kSimNever;
-  bool paused = false, preempted = false;
-  bool loops_ask = false, has_asked = false, was_ended = false;
-  bool unwinding = false, trainer_gone = false;
+  WorkerState state;
+  std::uint64_t begun = 0;   ///< the last step that the state let begin
+  bool told_to_end = false;  ///< in this generation
   // The loop.
+  bool was_ended = false;
   std::uint64_t pace = 1;
   At at = At::gone;
   bool parked = true, stopped = false, throws = false;
@@ -170,11 +171,12 @@ class SimJob {
   void handle(const Event& event);
   bool has_ended(int worker) const;
   bool is_lost(const Event& event) const;
+  bool is_from_member(const Event& event) const;
   void at_trainer(const Event& event);
   void carry_out(const Actions& actions);
-  void send_to_all(What what, std::uint64_t a);
+  void carry_out(const Action& action);
+  void send_to_all(What what, std::uint64_t a = 0, std::uint64_t b = 0, int but = -1);
   void begin_generation(std::uint64_t step);
-  void start_again(int worker);
   void take_report(const Event& event);
   std::string trace() const;
 
@@ -189,15 +191,16 @@ class SimJob {
   void break_link(int worker, bool at_once);
   void inject_fault(int worker);
 
-  // recovery_worker.cpp, recovery_permits.cpp and recovery_chip.cpp
+  // recovery_messages.cpp, recovery_worker.cpp and recovery_chip.cpp
   void to_trainer(const SimWorker& worker, Event event);
   void at_worker(const Event& event);
   void loop_turn(int index);
   bool advance(int index);  ///< false: waits
-  static bool may_begin(SimWorker& worker);
-  static bool has_to_leave(const SimWorker& worker);
+  static WorkerState::StepBegin begin_step(SimWorker& worker);
+  static void end_at(SimWorker& worker, std::uint64_t step);
   void leave(SimWorker& worker, Errc error, int missing = -1);
   void open_session(int index);
+  void end_loop(SimWorker& worker);
   void take_step(SimWorker& worker);
   bool has_room(int index);
   void launch(int index);
@@ -240,7 +243,6 @@ class SimJob {
 
   // The trainer's actor and process.
   std::map<int, int> links_;  ///< the lives that have joined
-  std::set<int> due_;
   std::uint64_t granted_ = 0;
   std::size_t delivered_ = 0;
   std::uint64_t process_lane_ = 0, event_lane_ = 0;

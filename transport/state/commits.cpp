@@ -30,7 +30,7 @@ void Commits::commit(std::uint64_t step) {
   wake_all(line.woken);
 }
 
-/// Commits only grow: who was seen needn't be looked at again.
+/// Commits only grow, so a chip that has reached the target isn't checked again.
 bool Commits::all_reached(std::uint64_t step) {
   if (target_ != step) {
     target_ = step;
@@ -73,7 +73,7 @@ void Commits::wait(std::uint64_t step) {
   if (since) board_.leave_collective();
 }
 
-/// On the chip that is missing; the fences are those of communicator.cpp, number 6.
+/// On the chip that is missing; the fences are those of shared_memory_tier.cpp, number 6.
 void Commits::sleep(std::uint64_t step, Clock::duration longest) {
   CommitLine& line = memory_->commit_line(peers_[reached_]);
   line.sleepers.fetch_add(1, std::memory_order_seq_cst);

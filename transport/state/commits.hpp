@@ -1,5 +1,5 @@
 #pragma once
-/// Commits: how far the state of every chip has come, in words that outlive the processes.
+/// Commits: the last committed step of every chip, in words that outlive the processes.
 ///
 /// State is what a job keeps from step to step. Version s is what s steps have made of it; the step
 /// after them reads version s and writes version s + 1 elsewhere. Invariants:
@@ -23,7 +23,7 @@
 
 namespace weft {
 
-/// One chip's; used by one thread at a time.
+/// The commits of one chip; used by one thread at a time.
 class Commits {
  public:
   /// `memory` must outlive it.
@@ -32,11 +32,11 @@ class Commits {
 
   /// Only grows: a smaller `step` changes nothing.
   void commit(std::uint64_t step);
-  /// Whether every chip has committed `step`. Throws peer_lost with its reason where the job was
-  /// aborted and that can't be any more.
+  /// Whether every chip has committed `step`. Throws peer_lost with the abort's reason if the job
+  /// was aborted and a chip is still missing.
   bool reached(std::uint64_t step);
-  /// Waits for it as the policy says. Throws as reached(), and timeout, naming the chip that is
-  /// missing.
+  /// Waits, as the policy says, until every chip has committed `step`. Throws as reached(), and
+  /// timeout; the message names the missing chip.
   void wait(std::uint64_t step);
 
  private:
@@ -48,12 +48,12 @@ class Commits {
   int chip_;
   BoardWriter board_;
   WaitPolicy policy_;
-  std::vector<int> peers_;   ///< chips, from the next on
-  std::size_t reached_ = 0;  ///< of them, those that were seen at `target_`
+  std::vector<int> peers_;   ///< chips, in the order of checking
+  std::size_t reached_ = 0;  ///< how many of them have reached `target_`
   std::uint64_t target_ = 0;
 };
 
-/// The version that every chip of the job still has, whatever has become of their processes.
+/// The version that every chip of the job still has, whatever has happened to their processes.
 std::uint64_t common_step(const JobMemory& memory);
 
 }  // namespace weft

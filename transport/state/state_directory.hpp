@@ -1,6 +1,6 @@
 #pragma once
-/// StateDirectory: where a worker's chips have each of the last versions of the job's state, in
-/// memory that outlives the worker's process.
+/// StateDirectory: the places of a worker's last versions of the job's state, in memory that
+/// outlives the worker's process.
 ///
 /// It lies behind the arena of the worker's first chip:
 ///
@@ -24,20 +24,20 @@ namespace weft {
 
 inline constexpr int kDirectorySlotCount = 4;
 
-/// One writer: the loop's thread of the worker whose chip it is.
+/// One writer: the loop's thread of the worker that drives the chip.
 class StateDirectory {
  public:
-  /// `chip`: its number in the memory. Both must outlive it.
+  /// `chip`: its number in the memory. Both must outlive this object.
   StateDirectory(JobMemory& memory, const Mesh& mesh, int chip);
 
-  /// Says where version `step` lies; steps only grow. Versions with the same places take one slot:
-  /// false, or another one: true. `revision`: states of one revision differ in offsets only. Throws
-  /// no_space where there are too many tensors for a slot, or for the memory.
+  /// Records the places of version `step`; steps only grow. Versions with the same places share one
+  /// slot: returns false then, true for a new slot. `revision`: states of one revision differ in
+  /// offsets only. Throws no_space if a slot or the memory can't hold so many tensors.
   bool write(std::uint64_t step, std::span<const StateEntry> state, std::uint64_t revision);
-  /// What was written for `step`; nothing if that isn't there. Throws corrupt or version where the
-  /// table isn't sound, or a shard wouldn't lie in the arena's region for buffers.
+  /// The places of version `step`; absent if it isn't there. Throws corrupt or version if the table
+  /// isn't valid, or a shard isn't in the arena's region for buffers.
   std::optional<std::vector<StateEntry>> read(std::uint64_t step) const;
-  /// Forgets all other versions: those of steps that are to be taken again.
+  /// Forgets all other versions, because their steps run again.
   void keep_only(std::uint64_t step);
 
  private:
@@ -56,8 +56,8 @@ class StateDirectory {
   JobMemory& memory_;
   const Mesh& mesh_;
   const int chip_;
-  int last_ = kDirectorySlotCount - 1;  ///< the slot that was written last
-  /// What the slots hold: nothing where this object hasn't written it.
+  int last_ = kDirectorySlotCount - 1;  ///< the slot written last
+  /// The content of the slots; absent for a slot that this object hasn't written.
   std::array<std::optional<Written>, kDirectorySlotCount> written_;
 };
 

@@ -3,35 +3,26 @@
 #include <gtest/gtest.h>
 
 #include "actors/supervision/job_state.hpp"
+#include "tests/support/action_text.hpp"
 
 namespace weft {
 namespace {
 
-using Kind = Action::Kind;
-
 constexpr RecoveryPolicy kAnyNumber{.max_failures = -1, .backoff_ms = 500};
 constexpr RecoveryPolicy kGroup{.max_failures = -1, .restart = Restart::group};
 
-/// "unwind, kill 1, restart 2".
+/// "unwind, kill 1, restart 2". A process is started again at once, or when its link has ended.
 std::string words(const Actions& actions) {
   std::string text;
   for (const Action& action : actions) {
     if (!text.empty()) text += ", ";
-    switch (action.kind) {
-      case Kind::start: text += fmt::format("start at {}", action.number); break;
-      case Kind::grant: text += fmt::format("grant {}", action.number); break;
-      case Kind::pause: text += "pause"; break;
-      case Kind::end_at: text += fmt::format("end at {}", action.number); break;
-      case Kind::unwind: text += "unwind"; break;
-      case Kind::kill: text += fmt::format("kill {}", action.worker); break;
-      case Kind::delay: text += fmt::format("delay {}", action.worker); break;
-      case Kind::restart: text += fmt::format("restart {}", action.worker); break;
-      case Kind::cancel: text += "cancel"; break;
-      case Kind::stop: text += "stop"; break;
-      case Kind::asked: text += "asked"; break;
-      case Kind::admit: text += "admit"; break;
-      case Kind::loop_ended: text += "loop ended"; break;
-    }
+    text += std::visit(
+        Overloaded{
+            [](const action::Launch& launch) { return fmt::format("restart {}", launch.worker); },
+            [](const action::LinkGrace& grace) { return fmt::format("restart {}", grace.worker); },
+            [&](const auto&) { return testing::words(action); },
+        },
+        action);
   }
   return text;
 }
@@ -41,7 +32,7 @@ class JobRecoveryTest : public ::testing::Test {
   JobState running(RecoveryPolicy policy = kAnyNumber) {
     JobState job(3, policy, 10);
     for (int worker = 0; worker < 3; ++worker) job.started(worker, 100 + worker);
-    for (int worker = 0; worker < 3; ++worker) job.joined(worker, 100 + worker);
+    for (int worker = 0; worker < 3; ++worker) job.joined(worker, 100 + worker, 0);
     EXPECT_EQ(job.phase(), JobPhase::running);
     return job;
   }
@@ -50,6 +41,14 @@ class JobRecoveryTest : public ::testing::Test {
     JobState job = running();
     job.process_ended(killed(1), {.step = 8}, 7);
     return job;
+  }
+  /// The link breaks, and the process doesn't end in the time that it has for that.
+  static Actions link_lost(JobState& job, int worker) {
+    const Actions actions = job.link_down(worker);
+    if (actions.empty()) return {};
+    const auto* grace = std::get_if<action::LinkGrace>(&actions[0]);
+    if (grace == nullptr) return actions;
+    return job.link_grace_over(worker, grace->number, {.step = 8}, 7);
   }
   static ProcessEnded killed(int worker) { return {.worker = worker, .signal = 9}; }
   static LoopEnded failed(int worker, Errc code, std::uint64_t generation = 1) {
@@ -69,7 +68,8 @@ TEST_F(JobRecoveryTest, AKilledWorkerEndsTheGenerationAndIsStartedAgain) {
   JobState job = running();
   const Actions actions = job.process_ended(killed(1), {.step = 8}, 7);
   EXPECT_EQ(words(actions), "unwind, restart 1");
-  EXPECT_EQ(actions[0].text, "worker 1 (pid 101) was killed by signal 9 (SIGKILL) at step 8");
+  EXPECT_EQ(std::get<action::Unwind>(actions[0]).why,
+            "worker 1 (pid 101) was killed by signal 9 (SIGKILL) at step 8");
   EXPECT_EQ(job.phase(), JobPhase::gathering);
   EXPECT_EQ(job.generation(), 2U);
   EXPECT_FALSE(job.failure());
@@ -121,7 +121,8 @@ TEST_F(JobRecoveryTest, PassesOverWhatIsSaidOfAGenerationThatIsOver) {
   EXPECT_EQ(words(job.program({.worker = 0, .run = 1, .text = "x"})), "");
   EXPECT_EQ(words(job.unwound(0, 2, 7)), "");
   EXPECT_EQ(words(job.gather_deadline(2, 5)), "");
-  EXPECT_EQ(words(job.program({.worker = 0, .generation = 2, .run = 1, .text = "x"})), "asked");
+  EXPECT_EQ(words(job.program({.worker = 0, .generation = 2, .run = 1, .text = "x"})),
+            "asked by 0 for 0 in run 1");
 }
 
 TEST_F(JobRecoveryTest, AProgramIsShownAgainInEveryGeneration) {
@@ -135,9 +136,9 @@ TEST_F(JobRecoveryTest, AProgramIsShownAgainInEveryGeneration) {
   const auto seen = [](int worker) {
     return ProgramSeen{.worker = worker, .generation = 2, .run = 1, .fingerprint_low = 8};
   };
-  EXPECT_EQ(words(job.program(seen(2))), "asked");
+  EXPECT_EQ(words(job.program(seen(2))), "asked by 2 for 0 in run 1");
   EXPECT_EQ(words(job.program(seen(0))), "");
-  EXPECT_EQ(words(job.program(seen(1))), "admit");
+  EXPECT_EQ(words(job.program(seen(1))), "admit 1");
 }
 
 TEST_F(JobRecoveryTest, AWorkerThatIsLostWhileTheyGatherIsStartedAgainToo) {
@@ -145,7 +146,8 @@ TEST_F(JobRecoveryTest, AWorkerThatIsLostWhileTheyGatherIsStartedAgainToo) {
   EXPECT_EQ(words(job.process_ended(killed(0), {}, 7)), "restart 0") << "in its loop";
   job.unwound(2, 2, 7);
   EXPECT_EQ(words(job.process_ended(killed(2), {}, 7)), "restart 2") << "out of it";
-  EXPECT_EQ(words(job.process_ended(killed(1), {}, 7)), "delay 1") << "before it came";
+  EXPECT_EQ(words(job.process_ended(killed(1), {}, 7)), "back off 1 for 500 ms")
+      << "before it came";
   EXPECT_EQ(words(job.restart_due(1)), "restart 1");
   EXPECT_EQ(job.survived().back().message,
             "worker 1 (pid 101) was killed by signal 9 (SIGKILL) before it joined");
@@ -157,18 +159,17 @@ TEST_F(JobRecoveryTest, AWorkerThatIsLostWhileTheyGatherIsStartedAgainToo) {
 
 TEST_F(JobRecoveryTest, ALossBeforeTheFirstGenerationEndsNone) {
   JobState job(2, kAnyNumber);
-  job.joined(0, 100);
-  EXPECT_EQ(words(job.process_ended(killed(1), {})), "restart 1");
+  job.joined(0, 100, 0);
+  EXPECT_EQ(words(job.process_ended(killed(1), {}, 0)), "restart 1");
   EXPECT_EQ(job.generation(), 1U);
-  EXPECT_EQ(words(job.joined(1, 201)), "start at 0, grant 64");
+  EXPECT_EQ(words(job.joined(1, 201, 0)), "start at 0, grant 64");
 }
 
 TEST_F(JobRecoveryTest, WaitsLongerFromLossToLoss) {
   JobState job = unwinding();
   for (const std::uint64_t delay : {500U, 1000U}) {
     const Actions actions = job.process_ended(killed(1), {}, 7);
-    EXPECT_EQ(words(actions), "delay 1");
-    EXPECT_EQ(actions.at(0).number, delay);
+    EXPECT_EQ(words(actions), fmt::format("back off 1 for {} ms", delay));
     EXPECT_TRUE(job.refuse_join(1, 900)) << "nobody has been started";
     EXPECT_EQ(words(job.restart_due(0)), "");
     EXPECT_EQ(words(job.restart_due(1)), "restart 1");
@@ -190,14 +191,16 @@ TEST_F(JobRecoveryTest, ALossAfterTheLoopsHaveBegunAgainIsTheNext) {
   job.unwound(0, 2, 7);
   job.unwound(2, 2, 7);
   job.joined(1, 201, 7);
-  EXPECT_EQ(words(job.process_ended(killed(2), {}, 7)), "unwind, delay 2") << "no step was taken";
+  EXPECT_EQ(words(job.process_ended(killed(2), {}, 7)), "unwind, back off 2 for 500 ms")
+      << "no step was taken";
   EXPECT_EQ(job.incidents(), 2);
 }
 
 TEST_F(JobRecoveryTest, AWorkerThatNeverJoinsAgainIsGivenUp) {
   JobState job = unwinding();
   for (int start = 1; start < 10; ++start) {
-    EXPECT_EQ(words(job.process_ended({.worker = 1, .exit_code = 3}, {}, 7)), "delay 1") << start;
+    const std::string back_off = words(job.process_ended({.worker = 1, .exit_code = 3}, {}, 7));
+    EXPECT_TRUE(back_off.starts_with("back off 1 for ")) << back_off;
     job.restart_due(1);
   }
   EXPECT_EQ(words(job.process_ended({.worker = 1, .exit_code = 3}, {}, 7)), "cancel");
@@ -236,7 +239,7 @@ TEST_F(JobRecoveryTest, AWorkerWhoseLoopFailedIsKilledFirst) {
   EXPECT_EQ(words(job.loop_ended(failed(1, Errc::loop_failed), 7)), "unwind, kill 1");
   EXPECT_EQ(job.survived().at(0).message, "worker 1 (pid 101) failed at step 8: what() says");
   EXPECT_TRUE(job.refuse_join(1, 900)) << "its process is still there";
-  EXPECT_EQ(words(job.link_lost(1, {}, 7)), "") << "nothing new";
+  EXPECT_EQ(words(link_lost(job, 1)), "") << "nothing new";
   EXPECT_EQ(words(job.process_ended(killed(1), {}, 7)), "restart 1");
   EXPECT_EQ(job.survived().size(), 1U);
   EXPECT_FALSE(job.refuse_join(1, 201));
@@ -289,11 +292,11 @@ TEST_F(JobRecoveryTest, AWorkerWhoseLoopEndedWellComesAgainForALossOfAnother) {
   EXPECT_EQ(words(job.unwound(2, 2, 9)), "") << "its process waited for the others' end";
   EXPECT_EQ(words(job.joined(0, 200, 9)), "");
   EXPECT_EQ(words(job.joined(1, 201, 9)), "start at 9, grant 19");
-  EXPECT_EQ(words(job.loop_ended(ended(1, 2), 9)), "loop ended")
+  EXPECT_EQ(words(job.loop_ended(ended(1, 2), 9)), "1 ended after 9")
       << "the ends of the generation before don't count";
   EXPECT_EQ(job.phase(), JobPhase::running);
   job.loop_ended(ended(0, 2), 9);
-  EXPECT_EQ(words(job.loop_ended(ended(2, 2), 9)), "loop ended, stop");
+  EXPECT_EQ(words(job.loop_ended(ended(2, 2), 9)), "2 ended after 9, stop");
   EXPECT_EQ(job.phase(), JobPhase::succeeded);
 }
 
@@ -368,11 +371,11 @@ TEST_F(JobRecoveryTest, ASurvivorThatSleepsInItsOwnCodeIsNamedWithItsPlace) {
 
 TEST_F(JobRecoveryTest, AWorkerWithoutALinkIsKilledFirst) {
   JobState job = running();
-  EXPECT_EQ(words(job.link_lost(1, {.step = 8}, 7)), "unwind, kill 1");
-  EXPECT_EQ(words(job.link_lost(1, {.step = 8}, 7)), "");
-  EXPECT_EQ(words(job.link_lost(0, {.step = 8}, 7)), "kill 0") << "another, while they gather";
+  EXPECT_EQ(words(link_lost(job, 1)), "unwind, kill 1");
+  EXPECT_EQ(words(link_lost(job, 1)), "");
+  EXPECT_EQ(words(link_lost(job, 0)), "kill 0") << "another, while they gather";
   EXPECT_EQ(words(job.process_ended(killed(1), {}, 7)), "restart 1");
-  EXPECT_EQ(words(job.link_lost(1, {}, 7)), "") << "it hasn't joined yet";
+  EXPECT_EQ(words(link_lost(job, 1)), "") << "it hasn't joined yet";
 }
 
 }  // namespace

@@ -2,24 +2,20 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/support/action_text.hpp"
+
 namespace weft {
 namespace {
 
-using Kind = Action::Kind;
+using testing::words;
 
 JobState joined(int workers) {
   JobState job(workers);
   for (int w = 0; w < workers; ++w) {
     job.started(w, 100 + w);
-    job.joined(w, 100 + w);
+    job.joined(w, 100 + w, 0);
   }
   return job;
-}
-
-std::vector<Kind> kinds(const Actions& actions) {
-  std::vector<Kind> result;
-  for (const Action& action : actions) result.push_back(action.kind);
-  return result;
 }
 
 ProgramSeen seen(int worker, std::uint64_t fingerprint, std::string text) {
@@ -33,8 +29,8 @@ ProgramSeen seen(int worker, std::uint64_t fingerprint, std::string text) {
 
 TEST(JobState, StartsOnceAllHaveJoined) {
   JobState job(2);
-  EXPECT_TRUE(job.joined(1, 11).empty());
-  EXPECT_EQ(kinds(job.joined(0, 10)), (std::vector{Kind::start, Kind::grant}));
+  EXPECT_TRUE(job.joined(1, 11, 0).empty());
+  EXPECT_EQ(words(job.joined(0, 10, 0)), "start at 0, grant 64");
   EXPECT_EQ(job.phase(), JobPhase::running);
 }
 
@@ -49,19 +45,19 @@ TEST(JobState, RefusesAJoinOfAnotherProcessThanTheOneThatWasStarted) {
 
 TEST(JobState, AWorkerThatCannotRunTheLoopFailsTheJobBeforeTheOthersJoin) {
   JobState job(2);
-  job.joined(0, 100);
-  job.loop_ended({.worker = 1, .generation = 0, .error = 1, .message = "never joined"});
+  job.joined(0, 100, 0);
+  job.loop_ended({.worker = 1, .generation = 0, .error = 1, .message = "never joined"}, 0);
   EXPECT_FALSE(job.over());
-  job.loop_ended({.worker = 0, .generation = 0, .error = 1, .message = "no loop"});
+  job.loop_ended({.worker = 0, .generation = 0, .error = 1, .message = "no loop"}, 0);
   ASSERT_TRUE(job.over());
   EXPECT_EQ(job.failure()->message, "no loop");
 }
 
 TEST(JobState, TheLastWorkerToJoinMayBeUnableToRunTheLoopToo) {
   JobState job(1);
-  job.joined(0, 100);
+  job.joined(0, 100, 0);
   EXPECT_EQ(job.phase(), JobPhase::running);
-  job.loop_ended({.worker = 0, .generation = 0, .error = 1, .message = "no loop"});
+  job.loop_ended({.worker = 0, .generation = 0, .error = 1, .message = "no loop"}, 0);
   ASSERT_TRUE(job.over());
   EXPECT_EQ(job.failure()->message, "no loop");
 }
@@ -71,7 +67,7 @@ TEST(JobState, RefusesAJoinThatIsOutOfRangeOrSecondOrLate) {
   EXPECT_NE(job.refuse_join(2, 12)->find("workers 0 to 1"), std::string::npos);
   EXPECT_TRUE(job.refuse_join(-1, 9));
   EXPECT_FALSE(job.refuse_join(0, 10));
-  job.joined(0, 10);
+  job.joined(0, 10, 0);
   EXPECT_NE(job.refuse_join(0, 20)->find("joined already"), std::string::npos);
   job.cancel(Errc::cancelled, "enough");
   EXPECT_TRUE(job.refuse_join(1, 11));
@@ -80,32 +76,30 @@ TEST(JobState, RefusesAJoinThatIsOutOfRangeOrSecondOrLate) {
 TEST(JobState, RefusesTheJoinOfAProcessThatHasEnded) {
   JobState job(2, {.max_failures = 1});
   for (int w = 0; w < 2; ++w) job.started(w, 10 + w);
-  job.joined(0, 10);
+  job.joined(0, 10, 0);
   // The join was on its way when the process was killed.
-  EXPECT_EQ(kinds(job.process_ended({.worker = 1, .signal = 9}, {})), std::vector{Kind::restart});
+  EXPECT_EQ(words(job.process_ended({.worker = 1, .signal = 9}, {}, 0)), "launch 1");
   EXPECT_NE(job.refuse_join(1, 11)->find("has ended"), std::string::npos);
   job.started(1, 21);
   EXPECT_TRUE(job.refuse_join(1, 11));
   EXPECT_FALSE(job.refuse_join(1, 21));
-  EXPECT_EQ(kinds(job.joined(1, 21)), (std::vector{Kind::start, Kind::grant}));
+  EXPECT_EQ(words(job.joined(1, 21, 0)), "start at 0, grant 64");
 }
 
 TEST(JobState, AdmitsAProgramOnlyWhenAllHaveShownIt) {
   JobState job = joined(3);
   const Actions asked = job.program(seen(2, 7, "x"));
-  ASSERT_EQ(kinds(asked), std::vector{Kind::asked});
-  EXPECT_EQ(asked[0].worker, 2);
+  ASSERT_EQ(words(asked), "asked by 2 for 0 in run 1");
   EXPECT_TRUE(job.program(seen(0, 7, "x")).empty());
   const Actions actions = job.program(seen(1, 7, "x"));
-  ASSERT_EQ(kinds(actions), std::vector{Kind::admit});
-  EXPECT_EQ(actions[0].number, 1U);
+  ASSERT_EQ(words(actions), "admit 1");
 }
 
 TEST(JobState, NamesTheFirstLineOfADivergingProgram) {
   JobState job = joined(2);
   job.program(seen(0, 7, "a\n  %2 = add  // train.cpp:4\nc"));
   const Actions actions = job.program(seen(1, 8, "a\n  %2 = subtract  // train.cpp:6\nc"));
-  ASSERT_EQ(kinds(actions), std::vector{Kind::cancel});
+  ASSERT_EQ(words(actions), "cancel");
   const Failure& failure = *job.failure();
   EXPECT_EQ(failure.code, Errc::program_divergence);
   EXPECT_NE(failure.message.find("the first line that differs is 2"), std::string::npos);
@@ -123,38 +117,36 @@ TEST(JobState, NamesTheOpThatDivergesRatherThanAnInputThatFollowsIt) {
 
 TEST(JobState, GrowsLeasesAndNeverShrinksThem) {
   JobState job(1, {}, 10);
-  const Actions start = job.joined(0, 1);
-  EXPECT_EQ(start[1].number, 10U);
+  const Actions start = job.joined(0, 1, 0);
+  EXPECT_EQ(words(start), "start at 0, grant 10");
   const Actions more = job.lease_wanted(5);
-  ASSERT_EQ(kinds(more), std::vector{Kind::grant});
-  EXPECT_EQ(more[0].number, 15U);
+  ASSERT_EQ(words(more), "grant 15");
   EXPECT_TRUE(job.lease_wanted(3).empty());
 }
 
 TEST(JobState, SucceedsWhenAllLoopsEndAfterTheSameRuns) {
   JobState job = joined(2);
-  EXPECT_EQ(kinds(job.loop_ended({.worker = 1, .step = 4, .runs = 9})),
-            std::vector{Kind::loop_ended});
-  EXPECT_EQ(kinds(job.loop_ended({.worker = 0, .step = 4, .runs = 9})),
-            (std::vector{Kind::loop_ended, Kind::stop}));
+  EXPECT_EQ(words(job.loop_ended({.worker = 1, .step = 4, .runs = 9}, 0)), "1 ended after 9");
+  EXPECT_EQ(words(job.loop_ended({.worker = 0, .step = 4, .runs = 9}, 0)), "0 ended after 9, stop");
   EXPECT_EQ(job.phase(), JobPhase::succeeded);
-  EXPECT_TRUE(job.process_ended({.worker = 0}, {}).empty());
+  EXPECT_TRUE(job.process_ended({.worker = 0}, {}, 0).empty());
   EXPECT_FALSE(job.failure());
 }
 
 TEST(JobState, ALoopThatEndsAfterFewerRunsIsADivergence) {
   JobState job = joined(2);
-  job.loop_ended({.worker = 1, .step = 4, .runs = 9});
-  EXPECT_EQ(kinds(job.loop_ended({.worker = 0, .step = 5, .runs = 10})), std::vector{Kind::cancel});
+  job.loop_ended({.worker = 1, .step = 4, .runs = 9}, 0);
+  EXPECT_EQ(words(job.loop_ended({.worker = 0, .step = 5, .runs = 10}, 0)), "cancel");
   EXPECT_EQ(job.failure()->code, Errc::program_divergence);
 }
 
 TEST(JobState, NamesWorkerPidSignalStepAndCollectiveOfALoss) {
   JobState job = joined(3);
-  const Actions actions = job.process_ended(
-      {.worker = 2, .signal = 9}, {.step = 204, .collective = "all_reduce #812 'fc1.weight.grad'"});
-  ASSERT_EQ(kinds(actions), std::vector{Kind::cancel});
-  EXPECT_EQ(actions[0].text,
+  const Actions actions =
+      job.process_ended({.worker = 2, .signal = 9},
+                        {.step = 204, .collective = "all_reduce #812 'fc1.weight.grad'"}, 0);
+  ASSERT_EQ(words(actions), "cancel");
+  EXPECT_EQ(std::get<action::Cancel>(actions[0]).why,
             "worker 2 (pid 102) was killed by signal 9 (SIGKILL) at step 204, in all_reduce #812 "
             "'fc1.weight.grad'");
   EXPECT_EQ(job.failure()->signal, 9);
@@ -164,7 +156,7 @@ TEST(JobState, NamesWorkerPidSignalStepAndCollectiveOfALoss) {
 TEST(JobState, SaysThatTheKernelHadNoMemory) {
   const auto message = [](const ProcessEnded& ended) {
     JobState job = joined(3);
-    job.process_ended(ended, {.step = 7});
+    job.process_ended(ended, {.step = 7}, 0);
     return job.failure()->message;
   };
   const std::string word = "for want of memory";
@@ -175,26 +167,27 @@ TEST(JobState, SaysThatTheKernelHadNoMemory) {
 
 TEST(JobState, KeepsTheFirstCause) {
   JobState job = joined(2);
-  job.process_ended({.worker = 1, .signal = 11}, {});
+  job.process_ended({.worker = 1, .signal = 11}, {}, 0);
   EXPECT_TRUE(job.loop_ended({.worker = 0,
                               .error = static_cast<std::uint8_t>(Errc::peer_lost),
-                              .message = "another"})
+                              .message = "another"},
+                             0)
                   .empty());
-  EXPECT_TRUE(job.process_ended({.worker = 0, .exit_code = 1}, {}).empty());
+  EXPECT_TRUE(job.process_ended({.worker = 0, .exit_code = 1}, {}, 0).empty());
   EXPECT_EQ(job.failure()->worker, 1);
 }
 
 TEST(JobState, AnExitInTheMiddleOfTheLoopIsALossWhateverItsCode) {
   JobState job = joined(2);
-  job.process_ended({.worker = 0, .exit_code = 0}, {.step = 3, .collective = {}});
+  job.process_ended({.worker = 0, .exit_code = 0}, {.step = 3, .collective = {}}, 0);
   EXPECT_EQ(job.failure()->message, "worker 0 (pid 100) exited with code 0 at step 3");
 }
 
 TEST(JobState, NamesAllThatHaveNotJoinedInTime) {
   JobState job(3);
   for (int w = 0; w < 3; ++w) job.started(w, 100 + w);
-  job.joined(1, 101);
-  EXPECT_EQ(kinds(job.gather_deadline(1, 5)), std::vector{Kind::cancel});
+  job.joined(1, 101, 0);
+  EXPECT_EQ(words(job.gather_deadline(1, 5)), "cancel");
   EXPECT_EQ(job.failure()->code, Errc::timeout);
   EXPECT_NE(job.failure()->message.find(
                 "worker 0 (pid 100) has not joined, worker 2 (pid 102) has not joined"),
@@ -208,10 +201,40 @@ TEST(JobState, TheDeadlineMeansNothingOnceAllHaveJoined) {
 
 TEST(JobState, ABrokenLinkCountsOnlyWhileTheProcessLives) {
   JobState job = joined(2);
-  EXPECT_EQ(kinds(job.link_lost(1, {})), std::vector{Kind::cancel});
+  EXPECT_EQ(words(job.link_down(1)), "link grace 1 #2");
+  EXPECT_EQ(words(job.link_grace_over(1, 2, {}, 0)), "cancel");
+  EXPECT_EQ(words(job.link_down(0)), "") << "the job is over";
   JobState other = joined(2);
-  other.loop_ended({.worker = 1, .step = 1, .runs = 1});
-  EXPECT_TRUE(other.link_lost(1, {}).empty());
+  other.loop_ended({.worker = 1, .step = 1, .runs = 1}, 0);
+  EXPECT_EQ(words(other.link_down(1)), "link grace 1 #2");
+  EXPECT_TRUE(other.link_grace_over(1, 2, {}, 0).empty());
+}
+
+TEST(JobState, AProcessIsStartedAgainWhenTheLinkToTheOneBeforeHasEnded) {
+  JobState first(1, {.max_failures = -1});
+  first.joined(0, 100, 0);
+  EXPECT_EQ(words(first.process_ended({.worker = 0, .signal = 9}, {}, 0)),
+            "unwind, link grace 0 #2");
+  EXPECT_EQ(words(first.link_down(0)), "launch 0");
+  EXPECT_EQ(words(first.link_grace_over(0, 2, {}, 0)), "") << "it has been launched";
+
+  JobState second(1, {.max_failures = -1});
+  second.joined(0, 100, 0);
+  EXPECT_EQ(words(second.link_down(0)), "link grace 0 #2");
+  EXPECT_EQ(words(second.process_ended({.worker = 0, .signal = 9}, {}, 0)), "unwind, launch 0");
+  EXPECT_EQ(words(second.link_grace_over(0, 2, {}, 0)), "") << "the process was seen to end";
+}
+
+/// Another process that the worker has forked may have the link open.
+TEST(JobState, ALinkThatOutlivesItsProcessIsNotWaitedForLong) {
+  JobState job(1, {.max_failures = -1});
+  job.joined(0, 100, 0);
+  job.process_ended({.worker = 0, .signal = 9}, {}, 0);
+  EXPECT_EQ(words(job.link_grace_over(0, 1, {}, 0)), "") << "of another time";
+  EXPECT_EQ(words(job.link_grace_over(0, 2, {}, 0)), "launch 0");
+  job.started(0, 200);
+  EXPECT_EQ(words(job.joined(0, 200, 0)), "start at 0, grant 64");
+  EXPECT_EQ(words(job.link_grace_over(0, 2, {}, 0)), "");
 }
 
 }  // namespace

@@ -11,6 +11,7 @@ namespace {
 
 using std::chrono::milliseconds;
 using testing::expect_error;
+using Standing = WorkerState::Standing;
 
 constexpr milliseconds kLong{60'000};
 
@@ -46,7 +47,7 @@ TEST(Permits, NobodyWaitsForAWorkerWhoseLoopHasEnded) {
 TEST(Permits, ATimeoutSaysWhatWasWaitedFor) {
   Permits permits(milliseconds(1));
   expect_error(Errc::timeout, {"lease", "0.001 s"}, [&] { permits.begin_step(0); });
-  EXPECT_EQ(permits.wait_verdict(milliseconds(1)), Permits::Verdict::stopped);
+  EXPECT_EQ(permits.wait_verdict(milliseconds(1)), Standing::runs);
 }
 
 TEST(Permits, ARunThatAnotherWorkerTakesNoPartInIsADivergence) {
@@ -86,6 +87,23 @@ TEST(Permits, ShowsTheKnownProgramOfARunThatIsAskedFor) {
   start(early);
   EXPECT_FALSE(early.asked(1, 2));
   EXPECT_TRUE(early.begin_run(2, 0, 7));
+}
+
+/// Of all runs that it has made, not the last one only.
+TEST(Permits, ShowsTheProgramOfTheVeryRunThatIsAskedFor) {
+  for (const std::uint64_t run : {1U, 2U, 3U}) {
+    Permits permits(kLong);
+    for (std::uint32_t program = 0; program < 3; ++program) {
+      permits.shown({.worker = 0,
+                     .sequence = program,
+                     .run = program + 1,
+                     .text = "program of run " + std::to_string(program + 1)});
+      permits.begin_run(program + 1, program, 7);
+    }
+    const auto known = permits.asked(3, run);
+    ASSERT_TRUE(known);
+    EXPECT_EQ(known->text, "program of run " + std::to_string(run));
+  }
 }
 
 TEST(Permits, ShowsNothingWhereItRunsTheNewProgramToo) {
@@ -168,12 +186,24 @@ TEST(Permits, TheVerdictIsTheTrainersLastWord) {
     failed.unwind("worker 3 was killed");
     failed.cancel("it can't be started again");
   });
-  EXPECT_EQ(good.wait_verdict(kLong), Permits::Verdict::stopped);
-  EXPECT_EQ(lost.wait_verdict(kLong), Permits::Verdict::unwound);
+  EXPECT_EQ(good.wait_verdict(kLong), Standing::stopped);
+  EXPECT_EQ(lost.wait_verdict(kLong), Standing::unwinding);
   trainer.join();
-  EXPECT_EQ(failed.wait_verdict(kLong), Permits::Verdict::cancelled);
+  EXPECT_EQ(failed.wait_verdict(kLong), Standing::cancelled);
   good.unwind("worker 3 was killed");
-  EXPECT_EQ(good.wait_verdict(kLong), Permits::Verdict::stopped) << "the job is over";
+  EXPECT_EQ(good.wait_verdict(kLong), Standing::stopped) << "the job is over";
+}
+
+/// Or a worker of a cancelled job would wait for the next generation again and again.
+TEST(Permits, ACancelledJobIsLeftAndNotItsGenerationOnly) {
+  Permits permits(kLong);
+  permits.start({.generation = 1});
+  permits.unwind("worker 3 was killed");
+  EXPECT_TRUE(permits.unwinding());
+  permits.cancel("3 of 4 workers are not there");
+  EXPECT_FALSE(permits.unwinding());
+  EXPECT_EQ(permits.wait_verdict(kLong), Standing::cancelled);
+  expect_error(Errc::cancelled, {"3 of 4 workers"}, [&] { permits.wait_started(1); });
 }
 
 }  // namespace

@@ -8,13 +8,14 @@
 
 #include "actors/supervision/job_state.hpp"
 #include "actors/supervision/permits.hpp"
+#include "tests/support/action_text.hpp"
 #include "tests/support/expect_error.hpp"
 
 namespace weft {
 namespace {
 
-using Kind = Action::Kind;
 using testing::expect_error;
+using testing::words;
 
 constexpr const char* kWhy = "the trainer (pid 7) got SIGTERM";
 
@@ -25,28 +26,21 @@ JobState gathered(int workers, std::uint64_t committed = 0) {
   return job;
 }
 
-/// The kind of the only action, and its number.
-void expect_only(const Actions& actions, Kind kind, std::uint64_t number = 0) {
-  ASSERT_EQ(actions.size(), 1U);
-  EXPECT_EQ(actions[0].kind, kind);
-  EXPECT_EQ(actions[0].number, number);
-}
-
 LoopEnded ended(int worker, std::uint64_t step, bool preempted) {
   return {.worker = worker, .step = step, .runs = step, .preempted = preempted};
 }
 
 TEST(Preemption, EndsAllLoopsAtTheFirstStepThatNobodyHasBegun) {
   JobState job = gathered(3);
-  expect_only(job.preempt(kWhy), Kind::pause);
+  EXPECT_EQ(words(job.preempt(kWhy)), "pause");
   EXPECT_TRUE(job.preempt("again").empty());
   EXPECT_TRUE(job.lease_wanted(9).empty());
   EXPECT_TRUE(job.paused(0, 1, 5).empty());
   EXPECT_TRUE(job.paused(2, 1, 6).empty());
-  expect_only(job.paused(1, 1, 4), Kind::end_at, 6);
-  EXPECT_EQ(job.loop_ended(ended(0, 6, true)).size(), 1U);
-  EXPECT_EQ(job.loop_ended(ended(1, 6, true)).size(), 1U);
-  EXPECT_EQ(job.loop_ended(ended(2, 6, true)).back().kind, Kind::stop);
+  EXPECT_EQ(words(job.paused(1, 1, 4)), "end at 6");
+  EXPECT_EQ(job.loop_ended(ended(0, 6, true), 0).size(), 1U);
+  EXPECT_EQ(job.loop_ended(ended(1, 6, true), 0).size(), 1U);
+  EXPECT_EQ(words(job.loop_ended(ended(2, 6, true), 0).back()), "stop");
   ASSERT_TRUE(job.failure());
   EXPECT_EQ(job.failure()->code, Errc::cancelled);
   EXPECT_EQ(job.failure()->message, "the trainer (pid 7) got SIGTERM; all loops ended at step 6");
@@ -55,7 +49,7 @@ TEST(Preemption, EndsAllLoopsAtTheFirstStepThatNobodyHasBegun) {
 TEST(Preemption, ALoopThatWasDoneBeforeItKnewHasSucceeded) {
   JobState job = gathered(1);
   job.preempt(kWhy);
-  EXPECT_EQ(job.loop_ended(ended(0, 6, false)).back().kind, Kind::stop);
+  EXPECT_EQ(words(job.loop_ended(ended(0, 6, false), 0).back()), "stop");
   EXPECT_EQ(job.phase(), JobPhase::succeeded);
   EXPECT_FALSE(job.failure());
 }
@@ -63,23 +57,21 @@ TEST(Preemption, ALoopThatWasDoneBeforeItKnewHasSucceeded) {
 /// Its process may be gone by then.
 TEST(Preemption, DoesNotWaitForALoopThatIsDone) {
   JobState first = gathered(2);
-  first.loop_ended(ended(1, 6, false));
-  first.process_ended({.worker = 1, .signal = 9}, {});
+  first.loop_ended(ended(1, 6, false), 0);
+  first.process_ended({.worker = 1, .signal = 9}, {}, 0);
   first.preempt(kWhy);
-  expect_only(first.paused(0, 1, 5), Kind::end_at, 6);
+  EXPECT_EQ(words(first.paused(0, 1, 5)), "end at 6");
 
   JobState later = gathered(2);
   later.preempt(kWhy);
   EXPECT_TRUE(later.paused(0, 1, 5).empty());
-  const Actions actions = later.loop_ended(ended(1, 6, false));
-  ASSERT_EQ(actions.size(), 2U);
-  EXPECT_EQ(actions[1].kind, Kind::end_at);
-  EXPECT_EQ(actions[1].number, 6U);
+  const Actions actions = later.loop_ended(ended(1, 6, false), 0);
+  EXPECT_EQ(words(actions), "1 ended after 6, end at 6");
 }
 
 TEST(Preemption, EndsAJobThatHasNothingYet) {
   JobState job(2);
-  expect_only(job.preempt(kWhy), Kind::cancel);
+  EXPECT_EQ(words(job.preempt(kWhy)), "cancel");
   EXPECT_EQ(job.failure()->message, kWhy);
 }
 
@@ -93,11 +85,9 @@ TEST(Preemption, IsAskedForAgainWhenAWorkerHasBeenLost) {
   job.unwound(0, 2, 4);
   job.started(1, 111);
   const Actions actions = job.joined(1, 111, 4);
-  ASSERT_EQ(actions.size(), 3U);
-  EXPECT_EQ(actions[0].kind, Kind::start);
-  EXPECT_EQ(actions[2].kind, Kind::pause);
+  EXPECT_EQ(words(actions), "start at 4, grant 14, pause");
   EXPECT_TRUE(job.paused(1, 2, 5).empty());
-  expect_only(job.paused(0, 2, 5), Kind::end_at, 5);
+  EXPECT_EQ(words(job.paused(0, 2, 5)), "end at 5");
 }
 
 TEST(Preemption, OfAJobThatGathersAgainWaitsForItsWorkers) {
@@ -106,13 +96,13 @@ TEST(Preemption, OfAJobThatGathersAgainWaitsForItsWorkers) {
   job.process_ended({.worker = 1, .signal = 9}, {}, 4);
   EXPECT_TRUE(job.preempt(kWhy).empty());
   job.unwound(0, 2, 4);
-  EXPECT_EQ(job.joined(1, 111, 4).back().kind, Kind::pause);
+  EXPECT_EQ(words(job.joined(1, 111, 4).back()), "pause");
 }
 
 TEST(Preemption, IsNotWaitedForBeyondItsGrace) {
   JobState job = gathered(2);
   job.preempt(kWhy);
-  expect_only(job.grace_over(25), Kind::cancel);
+  EXPECT_EQ(words(job.grace_over(25)), "cancel");
   EXPECT_EQ(job.failure()->message,
             "the trainer (pid 7) got SIGTERM; its loops had not ended in time for run.grace_s = "
             "25: save a checkpoint and return where ctx.reached_preemption() is true");
@@ -130,15 +120,15 @@ JobState waiting_to_start_again(bool asks) {
 
 TEST(Preemption, DuringTheBackoffStartsTheLostWorkerAtOnce) {
   JobState job = waiting_to_start_again(true);
-  expect_only(job.preempt(kWhy), Kind::restart);
+  EXPECT_EQ(words(job.preempt(kWhy)), "link grace 1 #3");
   EXPECT_TRUE(job.restart_due(1).empty()) << "it has been started";
   job.unwound(0, 2, 4);
-  EXPECT_EQ(job.joined(1, 111, 4).back().kind, Kind::pause);
+  EXPECT_EQ(words(job.joined(1, 111, 4).back()), "pause");
 }
 
 TEST(Preemption, DuringTheBackoffEndsAJobWhoseLoopsDontAsk) {
   JobState job = waiting_to_start_again(false);
-  expect_only(job.preempt(kWhy), Kind::cancel);
+  EXPECT_EQ(words(job.preempt(kWhy)), "cancel");
   EXPECT_EQ(job.failure()->code, Errc::cancelled);
   EXPECT_EQ(job.failure()->message,
             "the trainer (pid 7) got SIGTERM; it came while the job waited to go on after a loss, "
@@ -148,7 +138,7 @@ TEST(Preemption, DuringTheBackoffEndsAJobWhoseLoopsDontAsk) {
 TEST(Preemption, WaitsForNoBackoff) {
   JobState job = waiting_to_start_again(true);
   job.preempt(kWhy);
-  expect_only(job.process_ended({.worker = 1, .signal = 9}, {}, 4), Kind::cancel);
+  EXPECT_EQ(words(job.process_ended({.worker = 1, .signal = 9}, {}, 4)), "cancel");
   EXPECT_EQ(job.failure()->code, Errc::cancelled);
   EXPECT_EQ(job.failure()->message,
             "the trainer (pid 7) got SIGTERM; worker 1 (pid 101) was killed by signal 9 (SIGKILL) "
@@ -160,7 +150,7 @@ TEST(Preemption, ThatOutlastsARecoveryDoesNotBlameTheLoops) {
   JobState job = waiting_to_start_again(true);
   job.preempt(kWhy);
   const std::vector<Sighting> sightings{{.worker = 0, .where = {.step = 5}, .process = "is gone"}};
-  expect_only(job.grace_over(25, sightings), Kind::cancel);
+  EXPECT_EQ(words(job.grace_over(25, sightings)), "cancel");
   EXPECT_EQ(job.failure()->message,
             "the trainer (pid 7) got SIGTERM; the job had not gone on after a loss in time for "
             "run.grace_s = 25: worker 0 (pid 100) has not left its loop at step 5, and is gone, "
@@ -171,7 +161,7 @@ TEST(Preemption, AWorkerThatSIGTERMKillsIsNoFailure) {
   JobState job(2, {.max_failures = 0}, 10);
   for (int w = 0; w < 2; ++w) job.joined(w, 100 + w, 0);
   job.preempt(kWhy);
-  expect_only(job.process_ended({.worker = 1, .signal = 15}, {.step = 3}, 2), Kind::cancel);
+  EXPECT_EQ(words(job.process_ended({.worker = 1, .signal = 15}, {.step = 3}, 2)), "cancel");
   EXPECT_EQ(job.failure()->code, Errc::cancelled);
   EXPECT_EQ(job.failure()->message,
             "the trainer (pid 7) got SIGTERM; worker 1 (pid 101) was killed by signal 15 "
@@ -191,7 +181,7 @@ TEST(Preemption, SaysThatLoopsWereLeftWhichDontAsk) {
   job.preempt(kWhy);
   for (int w = 0; w < 2; ++w) job.paused(w, 1, 5);
   for (int w = 0; w < 2; ++w) {
-    job.loop_ended({.worker = w, .step = 6, .runs = 6, .preempted = true, .left = true});
+    job.loop_ended({.worker = w, .step = 6, .runs = 6, .preempted = true, .left = true}, 0);
   }
   ASSERT_TRUE(job.failure());
   EXPECT_EQ(job.failure()->code, Errc::cancelled);

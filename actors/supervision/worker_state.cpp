@@ -1,0 +1,136 @@
+#include "actors/supervision/worker_state.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include <weft/error.hpp>
+
+namespace weft {
+namespace {
+
+/// Runs that one worker may be ahead of another by: two under way, and those without another
+/// worker.
+constexpr std::size_t kRecentRuns = 4096;
+
+}  // namespace
+
+void WorkerState::start(const Start& start) {
+  unwinding_ = false;
+  now_ = {};
+  now_.started = start;
+  now_.step = start.step;
+}
+
+void WorkerState::unwind(std::string reason) {
+  if (stopped_ || cancelled_) return;
+  unwinding_ = true;
+  reason_ = std::move(reason);
+}
+
+void WorkerState::cancel(std::string reason) {
+  if (stopped_ || cancelled_) return;
+  cancelled_ = true;
+  reason_ = std::move(reason);
+}
+
+void WorkerState::stop() { stopped_ = true; }
+
+void WorkerState::admit(std::uint64_t programs) {
+  now_.admitted = std::max(now_.admitted, programs);
+}
+
+void WorkerState::grant(std::uint64_t steps) { now_.granted = std::max(now_.granted, steps); }
+
+std::uint64_t WorkerState::pause() {
+  now_.paused = true;
+  return now_.step + 1;
+}
+
+void WorkerState::end_at(std::uint64_t step) {
+  now_.end_at = step;
+  now_.granted = std::numeric_limits<std::uint64_t>::max();  // its grace is the limit now
+}
+
+std::optional<ProgramSeen> WorkerState::asked(std::uint32_t sequence, std::uint64_t run) {
+  now_.asked_sequence = sequence;
+  now_.asked_run = run;
+  if (run > now_.begun_runs || now_.begun_runs - run >= now_.recent.size()) return {};
+  return contradiction(now_.recent[now_.recent.size() - 1 - (now_.begun_runs - run)]);
+}
+
+std::optional<ProgramSeen> WorkerState::contradiction(std::uint32_t program) const {
+  if (program >= now_.asked_sequence) return {};
+  ProgramSeen known = now_.shown.at(program);
+  known.sequence = now_.asked_sequence;
+  known.run = now_.asked_run;
+  if (now_.asked_run == now_.begun_runs) known.site = to_string(now_.begun_site);
+  return known;
+}
+
+std::optional<LoopEnded> WorkerState::peer_ended(int worker, std::uint64_t runs, std::string last) {
+  if (runs < now_.ended_runs) {
+    now_.ended_runs = runs;
+    now_.ended_worker = worker;
+    now_.ended_last = std::move(last);
+  }
+  if (now_.begun_runs <= now_.ended_runs) return {};
+  return LoopEnded{.step = now_.begun_step,
+                   .runs = now_.begun_runs,
+                   .error = static_cast<std::uint8_t>(Errc::program_divergence),
+                   .message = overtaken(now_.begun_runs, to_string(now_.begun_site)),
+                   .last = to_string(now_.begun_site)};
+}
+
+WorkerState::Standing WorkerState::standing() const {
+  if (cancelled_) return Standing::cancelled;
+  if (unwinding_) return Standing::unwinding;
+  return stopped_ ? Standing::stopped : Standing::runs;
+}
+
+const Start* WorkerState::started(std::uint64_t after) const {
+  return generation() > after ? &*now_.started : nullptr;
+}
+
+WorkerState::StepBegin WorkerState::begin_step(std::uint64_t step) {
+  const bool is_held = now_.paused && step > now_.step;
+  if (!now_.end_at && (is_held || step >= now_.granted)) return StepBegin::waits;
+  now_.step = step;
+  const bool asks = now_.has_asked || (now_.started && now_.started->asks);
+  if (!now_.end_at || step <= *now_.end_at || asks) return StepBegin::begun;
+  now_.knows_preemption = true;
+  return StepBegin::leaves;
+}
+
+bool WorkerState::reached_preemption() {
+  now_.knows_preemption = now_.end_at && now_.step >= *now_.end_at;
+  return now_.knows_preemption;
+}
+
+WorkerState::Admission WorkerState::admission(std::uint64_t sequence, std::uint64_t run) const {
+  if (now_.admitted > sequence) return Admission::admitted;
+  return now_.ended_runs < run ? Admission::overtaken : Admission::waits;
+}
+
+WorkerState::RunBegin WorkerState::begin_run(std::uint64_t run, std::uint32_t program,
+                                             std::uint64_t step, const RunSite& site) {
+  now_.begun_runs = run;
+  now_.begun_step = step;
+  now_.begun_site = site;
+  now_.recent.push_back(program);
+  if (now_.recent.size() > kRecentRuns) now_.recent.pop_front();
+  if (run > now_.ended_runs) return {.is_overtaken = true, .contradicts = {}};
+  return {.contradicts = run == now_.asked_run ? contradiction(program) : std::nullopt};
+}
+
+std::string WorkerState::overtaken(std::uint64_t run, const std::string& site) const {
+  return fmt::format(
+      "worker {} ended its loop after {} programs{}, this worker runs number {}{}: every worker's "
+      "loop must run the same programs{}",
+      now_.ended_worker, now_.ended_runs,
+      now_.ended_last.empty() ? "" : ", the last for " + now_.ended_last, run,
+      site.empty() ? "" : " for " + site, is_read(site) ? kReadsAreCollective : "");
+}
+
+}  // namespace weft

@@ -1,0 +1,50 @@
+#pragma once
+/// Actions as words: "unwind, kill 1, launch 2".
+
+#include <string>
+
+#include <fmt/format.h>
+
+#include "actors/supervision/action.hpp"
+
+namespace weft::testing {
+
+inline std::string words(const Action& action) {
+  return std::visit(
+      Overloaded{
+          [](const action::Start& start) { return fmt::format("start at {}", start.step); },
+          [](const action::Asked& asked) {
+            return fmt::format("asked by {} for {} in run {}", asked.worker, asked.sequence,
+                               asked.run);
+          },
+          [](const action::Admit& admit) { return fmt::format("admit {}", admit.programs); },
+          [](const action::Grant& grant) { return fmt::format("grant {}", grant.steps); },
+          [](const action::Pause&) { return std::string("pause"); },
+          [](const action::EndAt& end) { return fmt::format("end at {}", end.step); },
+          [](const action::PeerEnded& ended) {
+            return fmt::format("{} ended after {}", ended.worker, ended.runs);
+          },
+          [](const action::Unwind&) { return std::string("unwind"); },
+          [](const action::Cancel&) { return std::string("cancel"); },
+          [](const action::Stop&) { return std::string("stop"); },
+          [](const action::Kill& kill) {
+            return fmt::format("kill {}{}", kill.worker, kill.dumps_stack ? " with its stack" : "");
+          },
+          [](const action::Launch& launch) { return fmt::format("launch {}", launch.worker); },
+          [](const action::Backoff& backoff) {
+            return fmt::format("back off {} for {} ms", backoff.worker, backoff.ms);
+          },
+          [](const action::LinkGrace& grace) {
+            return fmt::format("link grace {} #{}", grace.worker, grace.number);
+          },
+      },
+      action);
+}
+
+inline std::string words(const Actions& actions) {
+  std::string text;
+  for (const Action& action : actions) text += (text.empty() ? "" : ", ") + words(action);
+  return text;
+}
+
+}  // namespace weft::testing

@@ -1,0 +1,89 @@
+// The messages of a simulated job's workers: WorkerState as the worker's actor drives it.
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "tests/support/recovery_world.hpp"
+
+namespace weft::testing {
+
+void SimJob::to_trainer(const SimWorker& worker, Event event) {
+  if (!worker.linked) return;
+  event.worker = static_cast<int>(&worker - workers_.data());
+  event.life = worker.life;
+  event.generation = worker.generation;
+  const bool in_turn =
+      event.what != What::lease && event.what != What::program && event.what != What::ended;
+  std::uint64_t at = std::max(worker.sent, now_ + some(20));
+  if (!late_ || in_turn) {
+    workers_[static_cast<std::size_t>(event.worker)].sent = at;
+  } else if (random_.one_in(8)) {
+    at += random_.below(2000);
+  }
+  post(at - now_, event);
+}
+
+void SimJob::at_worker(const Event& event) {
+  SimWorker& worker = workers_[static_cast<std::size_t>(event.worker)];
+  WorkerState& state = worker.state;
+  /// As the worker's actor says it: of the generation that has begun, not of the loop's.
+  const auto answer = [&](Event of_state) {
+    const std::uint64_t of_loop = std::exchange(worker.generation, state.generation());
+    to_trainer(worker, of_state);
+    worker.generation = of_loop;
+  };
+  switch (event.what) {
+    case What::start:
+      state.start({.generation = event.generation,
+                   .step = event.a,
+                   .reports = event.b,
+                   .checkpoint = {},
+                   .asks = event.c != 0});
+      worker.begun = event.a;
+      worker.told_to_end = worker.was_ended = false;
+      break;
+    case What::asked:
+      if (const auto known = state.asked(static_cast<std::uint32_t>(event.a), event.b)) {
+        answer({.what = What::program,
+                .a = known->sequence,
+                .b = known->run,
+                .c = known->fingerprint_low});
+      }
+      break;
+    case What::admit: state.admit(event.a); break;
+    case What::grant: state.grant(event.a); break;
+    case What::pause: {
+      const std::uint64_t step = state.pause();
+      if (broken(BrokenRule::common_end)) end_at(worker, step);
+      answer({.what = What::paused, .a = step});
+      break;
+    }
+    case What::end_at:
+      if (!broken(BrokenRule::common_end)) end_at(worker, event.a);
+      break;
+    case What::peer_ended:
+      if (state.peer_ended(static_cast<int>(event.c), event.a, {})) {
+        violated(fmt::format("worker {} runs what worker {} doesn't", event.worker, event.c));
+      }
+      break;
+    case What::unwind: state.unwind("a worker is lost"); break;
+    case What::trainer_gone: state.cancel("the trainer is gone"); break;
+    default: worker.at = SimWorker::At::waiting; break;  // assigned
+  }
+  wake(event.worker);
+}
+
+void SimJob::end_at(SimWorker& worker, std::uint64_t step) {
+  worker.state.end_at(step);
+  worker.told_to_end = true;
+}
+
+WorkerState::StepBegin SimJob::begin_step(SimWorker& worker) {
+  const auto begin = worker.state.begin_step(worker.step);
+  if (begin != WorkerState::StepBegin::waits) worker.begun = worker.step;
+  return begin;
+}
+
+}  // namespace weft::testing
