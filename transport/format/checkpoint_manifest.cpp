@@ -1,6 +1,8 @@
 #include "transport/format/checkpoint_manifest.hpp"
 
 #include <algorithm>
+#include <array>
+#include <numeric>
 #include <optional>
 #include <string_view>
 #include <unordered_set>
@@ -26,23 +28,58 @@ bool overlap(const StoredShard& a, const StoredShard& b) {
   return true;
 }
 
-/// Shards that lie in the tensor, don't overlap and have as many elements as it has, are all of it.
+/// The dim in which the shards begin at the most different places.
+int most_cut_dim(const StoredTensor& tensor) {
+  int best = 0;
+  std::size_t best_cuts = 0;
+  for (int d = 0; d < tensor.type.shape.size(); ++d) {
+    std::unordered_set<std::int64_t> begins;
+    for (const StoredShard& shard : tensor.shards) begins.insert(shard.offsets[d]);
+    if (begins.size() > best_cuts) {
+      best = d;
+      best_cuts = begins.size();
+    }
+  }
+  return best;
+}
+
+/// Compares each shard with those that begin, in one dim, before it ends.
+Fault overlap_fault(const StoredTensor& tensor) {
+  const auto& shards = tensor.shards;
+  const int dim = most_cut_dim(tensor);
+  const bool is_scalar = tensor.type.shape.size() == 0;
+  std::vector<std::size_t> order(shards.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  if (!is_scalar) {
+    std::ranges::stable_sort(order, {}, [&](std::size_t i) { return shards[i].offsets[dim]; });
+  }
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    const StoredShard& shard = shards[order[i]];
+    for (std::size_t j = i + 1; j < order.size(); ++j) {
+      const StoredShard& later = shards[order[j]];
+      if (!is_scalar && later.offsets[dim] >= shard.offsets[dim] + shard.dims[dim]) break;
+      if (overlap(shard, later)) {
+        return fmt::format("shards {} and {} overlap", std::min(order[i], order[j]),
+                           std::max(order[i], order[j]));
+      }
+    }
+  }
+  return std::nullopt;
+}
+
+/// Shards within the tensor that don't overlap and together have its number of elements cover it.
 Fault cover_fault(const StoredTensor& tensor) {
   const auto& shards = tensor.shards;
   if (shards.size() > kStoredShardCountMax) {
     return fmt::format("{} shards; at most {} are possible", shards.size(), kStoredShardCountMax);
   }
   std::int64_t missing = tensor.type.num_elements();
-  for (std::size_t i = 0; i < shards.size(); ++i) {
-    if (const Fault fault = shard_fault(tensor.type, shards[i].offsets, shards[i].dims)) {
-      return fault;
-    }
-    missing -= shards[i].dims.num_elements();
+  for (const StoredShard& shard : shards) {
+    if (const Fault fault = shard_fault(tensor.type, shard.offsets, shard.dims)) return fault;
+    missing -= shard.dims.num_elements();
     if (missing < 0) return "its shards have more elements than it has";
-    for (std::size_t j = 0; j < i; ++j) {
-      if (overlap(shards[i], shards[j])) return fmt::format("shards {} and {} overlap", j, i);
-    }
   }
+  if (const Fault fault = overlap_fault(tensor)) return fault;
   if (missing > 0) return fmt::format("{} of its elements are in no shard", missing);
   return std::nullopt;
 }
@@ -58,6 +95,11 @@ Fault place_fault(const StoredShard& shard, const CheckpointManifest& manifest,
     return fmt::format("a shard's frame of {} bytes at {} for {} bytes of payload",
                        shard.frame_bytes, shard.file_offset, payload_bytes);
   }
+  const std::uint64_t chunks = (payload_bytes + kStoredChunkBytes - 1) / kStoredChunkBytes;
+  if (!shard.chunk_xxh3.empty() && shard.chunk_xxh3.size() != chunks) {
+    return fmt::format("{} checksums of chunks for {} bytes of payload", shard.chunk_xxh3.size(),
+                       payload_bytes);
+  }
   return std::nullopt;
 }
 
@@ -69,18 +111,38 @@ Fault file_fault(std::string_view name) {
   return fmt::format("\"{}\" isn't a plain file name", name);
 }
 
-Fault fault_of(const CheckpointManifest& manifest) {
+Fault mesh_fault(const CheckpointManifest& manifest) {
   if (manifest.mesh_shape.size() != manifest.axis_names.size()) {
     return fmt::format("{} axes with {} names", manifest.mesh_shape.size(),
                        manifest.axis_names.size());
   }
+  try {
+    (void)manifest.mesh();
+  } catch (const Error& e) {
+    return fmt::format("its mesh: {}", e.what());
+  }
+  return std::nullopt;
+}
+
+Fault fault_of(const CheckpointManifest& manifest) {
   for (const std::string& name : manifest.files) {
     if (const Fault fault = file_fault(name)) return fault;
   }
+  if (manifest.user_json.size() > kUserJsonBytesMax) {
+    return fmt::format("{} bytes of the program's own; at most {} are possible",
+                       manifest.user_json.size(), kUserJsonBytesMax);
+  }
+  if (manifest.tensors.size() > kStoredTensorCountMax) {
+    return fmt::format("{} tensors; at most {} are possible", manifest.tensors.size(),
+                       kStoredTensorCountMax);
+  }
+  const bool has_mesh = !manifest.mesh_shape.empty();
+  if (const Fault fault = mesh_fault(manifest)) return fault;
   std::unordered_set<std::string_view> names;
   for (const StoredTensor& tensor : manifest.tensors) {
     if (!names.insert(tensor.name).second) return fmt::format("'{}' is there twice", tensor.name);
     Fault fault = cover_fault(tensor);
+    if (tensor.sharding && !has_mesh) fault = "a sharding without a mesh";
     for (const StoredShard& shard : tensor.shards) {
       if (!fault) fault = place_fault(shard, manifest, tensor.type);
     }
@@ -89,18 +151,48 @@ Fault fault_of(const CheckpointManifest& manifest) {
   return std::nullopt;
 }
 
-StoredTensor read_tensor(const fb::StoredTensor& stored) {
+/// What the tables of a body can be read as. Tables may share vectors, so that a small body could
+/// make a large manifest.
+class Budget {
+ public:
+  explicit Budget(std::size_t body_bytes) : left_(body_bytes) {}
+  void take(std::size_t bytes) {
+    if (bytes > left_) fail(Errc::corrupt, "{}: its tables share bytes", kManifestFormat.name);
+    left_ -= bytes;
+  }
+
+ private:
+  std::size_t left_;
+};
+
+StoredTensor read_tensor(const fb::StoredTensor& stored, const std::optional<Mesh>& mesh,
+                         Budget& budget) {
+  budget.take(stored.name()->size() + stored.shards()->size() * sizeof(flatbuffers::uoffset_t));
   StoredTensor tensor{.name = stored.name()->str()};
   const std::string what = fmt::format("{}: '{}'", kManifestFormat.name, tensor.name);
   tensor.type = read_type(*stored.type(), what);
+  if (stored.kind() > fb::StateKind::buffer) {
+    fail(Errc::corrupt, "{}: kind {}", what, static_cast<int>(stored.kind()));
+  }
+  tensor.kind = static_cast<StateKind>(stored.kind());
+  if (stored.sharding() != nullptr) {
+    if (!mesh) fail(Errc::corrupt, "{}: a sharding without a mesh", what);
+    tensor.sharding = read_sharding(*stored.sharding(), *mesh, what);
+  }
   tensor.shards.reserve(stored.shards()->size());
   for (const fb::StoredShard* shard : *stored.shards()) {
+    if (shard->chunk_xxh3() != nullptr) {
+      budget.take(shard->chunk_xxh3()->size() * sizeof(std::uint64_t));
+    }
     tensor.shards.push_back({.offsets = read_dims(*shard->offsets(), tensor.type, what),
                              .dims = read_dims(*shard->dims(), tensor.type, what),
                              .file = shard->file(),
                              .file_offset = shard->file_offset(),
                              .frame_bytes = shard->frame_bytes(),
-                             .payload_xxh3 = shard->payload_xxh3()});
+                             .payload_xxh3 = shard->payload_xxh3(),
+                             .chunk_xxh3 = shard->chunk_xxh3() == nullptr
+                                               ? std::vector<std::uint64_t>()
+                                               : read_numbers(*shard->chunk_xxh3(), what)});
   }
   return tensor;
 }
@@ -112,16 +204,32 @@ flatbuffers::Offset<fb::StoredTensor> write_tensor(flatbuffers::FlatBufferBuilde
   for (const StoredShard& shard : tensor.shards) {
     const auto offsets = write_dims(builder, shard.offsets);
     const auto dims = write_dims(builder, shard.dims);
+    flatbuffers::Offset<flatbuffers::Vector<std::uint64_t>> chunks;
+    if (!shard.chunk_xxh3.empty()) chunks = builder.CreateVector(shard.chunk_xxh3);
     shards.push_back(fb::CreateStoredShard(builder, offsets, dims, shard.file, shard.file_offset,
-                                           shard.frame_bytes, shard.payload_xxh3));
+                                           shard.frame_bytes, shard.payload_xxh3, chunks));
   }
   const auto name = builder.CreateString(tensor.name);
   const auto shard_list = builder.CreateVector(shards);
   const fb::TensorType type = write_type(tensor.type);
-  return fb::CreateStoredTensor(builder, name, &type, shard_list);
+  fb::Sharding sharding;
+  if (tensor.sharding) sharding = write_sharding(*tensor.sharding);
+  return fb::CreateStoredTensor(builder, name, &type, shard_list,
+                                static_cast<fb::StateKind>(tensor.kind),
+                                tensor.sharding ? &sharding : nullptr);
 }
 
 }  // namespace
+
+std::string_view to_string(StateKind kind) noexcept {
+  constexpr std::array<std::string_view, 3> kNames{"param", "opt_state", "buffer"};
+  return kNames[static_cast<std::size_t>(kind)];
+}
+
+std::optional<Mesh> CheckpointManifest::mesh() const {
+  if (mesh_shape.empty()) return std::nullopt;
+  return Mesh(mesh_shape, axis_names, device_ids);
+}
 
 std::vector<std::byte> encode_manifest(const CheckpointManifest& manifest) {
   if (const Fault fault = fault_of(manifest)) {
@@ -137,8 +245,20 @@ std::vector<std::byte> encode_manifest(const CheckpointManifest& manifest) {
   const auto axis_names = builder.CreateVectorOfStrings(manifest.axis_names);
   const auto files = builder.CreateVectorOfStrings(manifest.files);
   const auto tensor_list = builder.CreateVector(tensors);
-  fb::FinishManifestBuffer(builder, fb::CreateManifest(builder, manifest.step, mesh_shape,
-                                                       axis_names, files, tensor_list));
+  flatbuffers::Offset<flatbuffers::Vector<std::int32_t>> device_ids;
+  if (!manifest.device_ids.empty()) device_ids = builder.CreateVector(manifest.device_ids);
+  flatbuffers::Offset<flatbuffers::String> user_json;
+  if (!manifest.user_json.empty()) user_json = builder.CreateString(manifest.user_json);
+  fb::FinishManifestBuffer(builder,
+                           fb::CreateManifest(builder, manifest.step, mesh_shape, axis_names, files,
+                                              tensor_list, device_ids, manifest.seed, user_json));
+  if (builder.GetSize() > kManifestBytesMax - kEnvelopePrefixBytes) {
+    fail(Errc::invalid_argument,
+         "{}: {} tensors in {} files take {} bytes: expected at most {}; store fewer tensors, or "
+         "larger shards",
+         kManifestFormat.name, manifest.tensors.size(), manifest.files.size(), builder.GetSize(),
+         kManifestBytesMax);
+  }
   return make_envelope(kManifestFormat, body_of(builder));
 }
 
@@ -151,10 +271,21 @@ CheckpointManifest decode_manifest(std::span<const std::byte> bytes) {
       .step = stored.step(),
       .mesh_shape = read_numbers(*stored.mesh_shape(), kManifestFormat.name),
       .axis_names = read_strings(*stored.axis_names()),
-      .files = read_strings(*stored.files())};
+      .files = read_strings(*stored.files()),
+      .seed = stored.seed()};
+  if (stored.device_ids() != nullptr) {
+    manifest.device_ids = read_numbers(*stored.device_ids(), kManifestFormat.name);
+  }
+  if (stored.user_json() != nullptr) manifest.user_json = stored.user_json()->str();
+  if (const Fault fault = mesh_fault(manifest)) {
+    fail(Errc::corrupt, "{}: {}", kManifestFormat.name, *fault);
+  }
+  const std::optional<Mesh> mesh = manifest.mesh();
+  Budget budget(body.size());
+  budget.take(stored.tensors()->size() * sizeof(flatbuffers::uoffset_t));
   manifest.tensors.reserve(stored.tensors()->size());
   for (const fb::StoredTensor* tensor : *stored.tensors()) {
-    manifest.tensors.push_back(read_tensor(*tensor));
+    manifest.tensors.push_back(read_tensor(*tensor, mesh, budget));
   }
   if (const Fault fault = fault_of(manifest)) {
     fail(Errc::corrupt, "{}: {}", kManifestFormat.name, *fault);

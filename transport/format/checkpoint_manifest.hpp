@@ -1,23 +1,39 @@
 #pragma once
-/// Checkpoint manifest: which tensors a checkpoint has, and where their shards lie.
+/// Checkpoint manifest: the tensors of a checkpoint and the places of their shards.
 ///
 ///   manifest file = envelope(Manifest)           (schema/checkpoint.fbs)
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include <weft/mesh.hpp>
 #include <weft/type.hpp>
 
+#include "spmd/mesh/sharding.hpp"
 #include "transport/format/envelope.hpp"
 
 namespace weft {
 
 inline constexpr Format kManifestFormat{"checkpoint manifest", "weftmnft", 1};
-/// A tensor is stored in at most so many shards.
+/// The maximum number of shards of a tensor.
 inline constexpr std::size_t kStoredShardCountMax = 4096;
+/// The maximum size of a manifest's file.
+inline constexpr std::size_t kManifestBytesMax = std::size_t{256} << 20;
+/// The maximum number of tensors of a checkpoint.
+inline constexpr std::size_t kStoredTensorCountMax = std::size_t{1} << 20;
+/// A checksum belongs to each chunk of so many bytes of a shard's payload; the last may be shorter.
+inline constexpr std::size_t kStoredChunkBytes = std::size_t{1} << 20;
+/// The maximum size of CheckpointManifest::user_json.
+inline constexpr std::size_t kUserJsonBytesMax = std::size_t{1} << 20;
+
+enum class StateKind : std::uint8_t { param, opt_state, buffer };
+/// "param", "opt_state", "buffer".
+std::string_view to_string(StateKind kind) noexcept;
 
 struct StoredShard {
   Shape offsets{};
@@ -26,6 +42,7 @@ struct StoredShard {
   std::uint64_t file_offset = 0;  ///< of the shard's frame: a multiple of kShardAlignment
   std::uint64_t frame_bytes = 0;
   std::uint64_t payload_xxh3 = 0;
+  std::vector<std::uint64_t> chunk_xxh3{};  ///< one per chunk
 
   friend bool operator==(const StoredShard&, const StoredShard&) = default;
 };
@@ -34,6 +51,8 @@ struct StoredTensor {
   std::string name{};
   TensorType type{};
   std::vector<StoredShard> shards{};
+  StateKind kind = StateKind::param;
+  std::optional<Sharding> sharding{};  ///< on the manifest's mesh; absent where it isn't known
 
   friend bool operator==(const StoredTensor&, const StoredTensor&) = default;
 };
@@ -44,11 +63,17 @@ struct CheckpointManifest {
   std::vector<std::string> axis_names{};
   std::vector<std::string> files{};  ///< names in the checkpoint's folder
   std::vector<StoredTensor> tensors{};
+  std::vector<int> device_ids{};  ///< of the mesh; empty: in order
+  std::uint64_t seed = 0;
+  std::string user_json{};
+
+  /// Absent where there was none.
+  std::optional<Mesh> mesh() const;
 
   friend bool operator==(const CheckpointManifest&, const CheckpointManifest&) = default;
 };
 
-/// Throws invalid_argument for what decode_manifest would refuse.
+/// Throws invalid_argument for a manifest that decode_manifest would refuse.
 std::vector<std::byte> encode_manifest(const CheckpointManifest& manifest);
 
 /// Throws version, or corrupt unless names are distinct, files are plain names, and the shards of

@@ -24,7 +24,7 @@ struct Prefix {
 };
 static_assert(sizeof(Prefix) == kEnvelopePrefixBytes);
 
-/// No FlatBuffer is larger.
+/// The maximum size of a FlatBuffer.
 constexpr std::uint32_t kBodyBytesMax = std::numeric_limits<std::int32_t>::max();
 
 }  // namespace
@@ -32,6 +32,17 @@ constexpr std::uint32_t kBodyBytesMax = std::numeric_limits<std::int32_t>::max()
 std::uint64_t xxh3(std::span<const std::byte> bytes) noexcept {
   return XXH3_64bits(bytes.data(), bytes.size());
 }
+
+struct Xxh3::State {
+  XXH3_state_t hash;
+};
+
+Xxh3::Xxh3() : state_(new State) { XXH3_64bits_reset(&state_->hash); }
+Xxh3::~Xxh3() { delete state_; }
+void Xxh3::add(std::span<const std::byte> bytes) noexcept {
+  XXH3_64bits_update(&state_->hash, bytes.data(), bytes.size());
+}
+std::uint64_t Xxh3::sum() const noexcept { return XXH3_64bits_digest(&state_->hash); }
 
 void seal_envelope(const Format& format, std::span<std::byte> envelope) {
   WEFT_CHECK(format.magic.size() == sizeof(Prefix::magic), format.magic);

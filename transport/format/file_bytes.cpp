@@ -38,7 +38,7 @@ const char* kind_of(mode_t mode) {
 }  // namespace
 
 std::vector<std::byte> read_file_bytes(const std::string& path, std::size_t bytes_max) {
-  // Without waiting for who writes to a fifo.
+  // O_NONBLOCK: open() must not wait for the writer of a fifo.
   const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
   if (descriptor < 0) fail_open(path);
   const OpenFile file{descriptor};
@@ -50,7 +50,7 @@ std::vector<std::byte> read_file_bytes(const std::string& path, std::size_t byte
   const auto said_bytes = static_cast<std::size_t>(status.st_size);
   if (said_bytes > bytes_max) fail_size(path, bytes_max);
   std::vector<std::byte> bytes;
-  // What a file of /proc holds it doesn't say, and others grow: what is read counts.
+  // Files of /proc report no size, and others may grow: the bytes read count.
   std::size_t wanted = said_bytes + 1;
   for (std::size_t size = 0;;) {
     bytes.resize(wanted);

@@ -15,16 +15,16 @@
 namespace weft {
 
 inline constexpr Format kPlanFormat{"plan file", "weftplan", 2};
-/// A mesh read from a file has at most so many chips.
+/// The maximum number of chips of a mesh read from a file.
 inline constexpr std::int64_t kPlanChipCountMax = 1 << 16;
-/// A file that is larger isn't read.
+/// The maximum size of a plan file.
 inline constexpr std::size_t kPlanBytesMax = std::size_t{1} << 30;
 
 std::vector<std::byte> encode_plan(const Plan& plan);
 
 /// Throws corrupt or version. Every index, count, enumerator and type of the result is in range,
-/// and its mesh is one that Mesh accepts; that the program makes sense is for verify(plan, mesh) to
-/// say. `bytes` is the whole file, 8-byte aligned.
+/// and its mesh is valid; verify(plan, mesh) has to check that the program makes sense. `bytes` is
+/// the whole file, 8-byte aligned.
 Plan decode_plan(std::span<const std::byte> bytes);
 
 }  // namespace weft

@@ -19,7 +19,7 @@ std::size_t payload_bytes(const ShardHeader& header) {
   return static_cast<std::size_t>(TensorType{header.type.dtype, header.dims}.bytes());
 }
 
-/// Of the same size for every checksum.
+/// Has the same size for every checksum.
 flatbuffers::FlatBufferBuilder build_header(const ShardHeader& header, std::uint64_t checksum) {
   if (const auto fault = shard_fault(header.type, header.offsets, header.dims)) {
     fail(Errc::invalid_argument, "shard frame of '{}': {}", header.name, *fault);
@@ -35,6 +35,14 @@ flatbuffers::FlatBufferBuilder build_header(const ShardHeader& header, std::uint
       builder, fb::CreateTensorShard(builder, name, &type, offsets, dims, coords, header.step,
                                      header.version, payload_bytes(header), checksum));
   return builder;
+}
+
+/// All bytes before the payload.
+void write_head(const flatbuffers::FlatBufferBuilder& builder, std::span<std::byte> head) {
+  const auto body = body_of(builder);
+  const auto padding = std::ranges::copy(body, head.begin() + kEnvelopePrefixBytes).out;
+  std::fill(padding, head.end(), std::byte{0});
+  seal_envelope(kShardFormat, head.first(kEnvelopePrefixBytes + body.size()));
 }
 
 ShardLayout layout_after(std::size_t body_bytes, const ShardHeader& header) {
@@ -72,34 +80,32 @@ ShardHeader read_header(const fb::TensorShard& shard) {
   return header;
 }
 
-/// Verifies what comes before the payload in `head`, and that the payload is within `frame`. Both
-/// begin with the frame's bytes, and `head` holds still.
+/// Verifies the bytes before the payload in `head`, and that the payload is within `frame`. Both
+/// begin with the frame's bytes; `head` must not change meanwhile.
 ShardView read_head(std::span<const std::byte> head, std::span<const std::byte> frame) {
-  const auto body = open_envelope(kShardFormat, head);
-  verify_body(body, fb::VerifyTensorShardBuffer, kShardFormat.name);
-  const auto& shard = *fb::GetTensorShard(body.data());
-
-  ShardView view{.header = read_header(shard), .payload_xxh3 = shard.payload_xxh3()};
-  const ShardLayout layout = layout_after(body.size(), view.header);
-  if (layout.payload_offset > head.size() ||
-      layout.payload_bytes > frame.size() - layout.payload_offset) {
-    fail(Errc::corrupt, "shard frame of '{}': {} bytes of {}", view.header.name, frame.size(),
+  ShardHead read = read_shard_head(head);
+  const ShardLayout& layout = read.layout;
+  if (layout.payload_bytes > frame.size() - layout.payload_offset) {
+    fail(Errc::corrupt, "shard frame of '{}': {} bytes of {}", read.header.name, frame.size(),
          layout.frame_bytes);
   }
-  const std::size_t envelope_bytes = kEnvelopePrefixBytes + body.size();
-  const auto padding = head.first(layout.payload_offset).subspan(envelope_bytes);
-  if (std::ranges::any_of(padding, [](std::byte b) { return b != std::byte{0}; })) {
-    fail(Errc::corrupt, "shard frame of '{}': its padding isn't zero", view.header.name);
-  }
-  view.payload = frame.subspan(layout.payload_offset, layout.payload_bytes);
-  view.frame_bytes = layout.frame_bytes;
-  return view;
+  return {.header = std::move(read.header),
+          .payload = frame.subspan(layout.payload_offset, layout.payload_bytes),
+          .frame_bytes = layout.frame_bytes,
+          .payload_xxh3 = read.payload_xxh3};
 }
 
 }  // namespace
 
 ShardLayout shard_layout(const ShardHeader& header) {
   return layout_after(build_header(header, 0).GetSize(), header);
+}
+
+std::vector<std::byte> shard_frame_head(const ShardHeader& header, std::uint64_t payload_xxh3) {
+  const auto builder = build_header(header, payload_xxh3);
+  std::vector<std::byte> head(payload_offset_after(builder.GetSize()));
+  write_head(builder, head);
+  return head;
 }
 
 void seal_shard_frame(const ShardHeader& header, std::span<std::byte> frame) {
@@ -109,12 +115,8 @@ void seal_shard_frame(const ShardHeader& header, std::span<std::byte> frame) {
     fail(Errc::invalid_argument, "shard frame of '{}': {} bytes of room for {}", header.name,
          frame.size(), layout.frame_bytes);
   }
-  const auto builder = build_header(header, xxh3(frame.subspan(layout.payload_offset)));
-  const auto body = body_of(builder);
-  const auto padding = std::ranges::copy(body, frame.begin() + kEnvelopePrefixBytes).out;
-  std::fill(padding, frame.begin() + static_cast<std::ptrdiff_t>(layout.payload_offset),
-            std::byte{0});
-  seal_envelope(kShardFormat, frame.first(kEnvelopePrefixBytes + body.size()));
+  write_head(build_header(header, xxh3(frame.subspan(layout.payload_offset))),
+             frame.first(layout.payload_offset));
 }
 
 std::size_t write_shard_frame(const ShardHeader& header, std::span<const std::byte> payload,
@@ -128,6 +130,25 @@ std::size_t write_shard_frame(const ShardHeader& header, std::span<const std::by
   std::ranges::copy(payload, out.begin() + static_cast<std::ptrdiff_t>(layout.payload_offset));
   seal_shard_frame(header, out.first(layout.frame_bytes));
   return layout.frame_bytes;
+}
+
+ShardHead read_shard_head(std::span<const std::byte> bytes) {
+  const auto body = open_envelope(kShardFormat, bytes);
+  verify_body(body, fb::VerifyTensorShardBuffer, kShardFormat.name);
+  const auto& shard = *fb::GetTensorShard(body.data());
+
+  ShardHead head{.header = read_header(shard), .payload_xxh3 = shard.payload_xxh3()};
+  head.layout = layout_after(body.size(), head.header);
+  if (head.layout.payload_offset > bytes.size()) {
+    fail(Errc::corrupt, "shard frame of '{}': {} bytes of {}", head.header.name, bytes.size(),
+         head.layout.frame_bytes);
+  }
+  const std::size_t envelope_bytes = kEnvelopePrefixBytes + body.size();
+  const auto padding = bytes.first(head.layout.payload_offset).subspan(envelope_bytes);
+  if (std::ranges::any_of(padding, [](std::byte b) { return b != std::byte{0}; })) {
+    fail(Errc::corrupt, "shard frame of '{}': its padding isn't zero", head.header.name);
+  }
+  return head;
 }
 
 ShardView read_shard_frame(std::span<const std::byte> bytes) {

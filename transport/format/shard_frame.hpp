@@ -1,5 +1,5 @@
 #pragma once
-/// Shard frame: a piece of a tensor with its place in the whole, as Arrow IPC frames a record
+/// Shard frame: a part of a tensor with its place in the whole, framed as Arrow IPC frames a record
 /// batch: a FlatBuffers header, then the payload outside it. The same in an arena, a slot and a
 /// file.
 ///
@@ -41,11 +41,14 @@ struct ShardLayout {
   std::size_t frame_bytes = 0;
 };
 
-/// Throws invalid_argument where the shard isn't a part of the tensor.
+/// Throws invalid_argument if the shard isn't a part of the tensor.
 ShardLayout shard_layout(const ShardHeader& header);
 
-/// Completes a frame whose payload already stands at its place: writes all that comes before it.
-/// `frame` has shard_layout(header).frame_bytes and begins at a multiple of 64 (else
+/// The bytes of a frame before its payload, whose checksum this is: shard_layout(header)
+/// .payload_offset bytes.
+std::vector<std::byte> shard_frame_head(const ShardHeader& header, std::uint64_t payload_xxh3);
+/// Completes a frame whose payload already stands at its place: writes all bytes before it. `frame`
+/// must have shard_layout(header).frame_bytes and begin at a multiple of 64 (else
 /// invalid_argument).
 void seal_shard_frame(const ShardHeader& header, std::span<std::byte> frame);
 /// Copies the payload to its place and seals; returns the frame's size. Throws invalid_argument for
@@ -60,13 +63,22 @@ struct ShardView {
   std::uint64_t payload_xxh3 = 0;
 };
 
-/// The frame that `bytes` begins with; more may follow it. Nothing is used before it was checked,
-/// the payload's checksum included: throws corrupt or version; invalid_argument where `bytes`
-/// doesn't begin at a multiple of 64. The bytes must not change while they are read.
+/// The bytes of a frame before its payload.
+struct ShardHead {
+  ShardHeader header{};
+  ShardLayout layout{};
+  std::uint64_t payload_xxh3 = 0;
+};
+/// Reads them from the beginning of `bytes`, which is 8-byte aligned. Throws corrupt or version.
+ShardHead read_shard_head(std::span<const std::byte> bytes);
+
+/// Reads the frame at the beginning of `bytes`; more bytes may follow. All of it, including the
+/// payload, is checked before use: throws corrupt or version; invalid_argument if `bytes` doesn't
+/// begin at a multiple of 64. The bytes must not change meanwhile.
 ShardView read_shard_frame(std::span<const std::byte> bytes);
-/// The same for a frame in memory that its writer may still reach (a channel's slot): what is
-/// before the payload is copied, and the copy is verified; the payload has its checked place, but
-/// nobody has looked at it.
+/// The same for a frame in memory to which its writer still has access (a channel's slot). The
+/// bytes before the payload are copied and the copy is verified. The payload's place is checked,
+/// its checksum is not.
 ShardView view_shard_frame(std::span<const std::byte> bytes);
 
 }  // namespace weft

@@ -1,5 +1,5 @@
 #pragma once
-/// State table: where a worker's chips have the tensors that a job keeps from step to step.
+/// State table: the places in a worker's arenas of the tensors that a job keeps from step to step.
 ///
 ///   state table = envelope(StateTable)           (schema/state.fbs)
 
@@ -29,8 +29,8 @@ struct StateEntry {
 
 std::vector<std::byte> encode_state_table(std::span<const StateEntry> state);
 
-/// Throws corrupt or version. Every type and sharding of the result is in range; that the shards
-/// lie in an arena is for the caller to check. `bytes`, 8-byte aligned, begins with the table.
+/// Throws corrupt or version. Every type and sharding of the result is in range; the caller has to
+/// check that the shards lie in an arena. `bytes`, 8-byte aligned, begins with the table.
 std::vector<StateEntry> decode_state_table(std::span<const std::byte> bytes, const Mesh& mesh);
 
 }  // namespace weft

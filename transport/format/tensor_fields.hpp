@@ -1,7 +1,6 @@
 #pragma once
-/// The fields that several formats have: tensor types, shardings, and the part of a tensor that is
-/// a shard.
-/// Reading throws corrupt, with `what` in front, unless every value is in range.
+/// Fields that several formats share: tensor types, shardings, and the part of a tensor that a
+/// shard is. Reading throws corrupt, with `what` in front, unless every value is in range.
 
 #include <cstdint>
 #include <optional>
@@ -19,11 +18,11 @@
 
 namespace weft {
 
-/// A vector's elements, of numbers or of structs. FlatBuffers' verifier holds the vector's length,
-/// but not its elements, to their alignment.
+/// A vector's elements, numbers or structs. FlatBuffers' verifier checks the alignment of the
+/// vector's length, but not that of its elements.
 template <typename T>
 std::span<const T> elements(const flatbuffers::Vector<T>& vector, std::string_view what) {
-  if (vector.size() == 0) return {};  // stands anywhere
+  if (vector.size() == 0) return {};  // may have any address
   if (reinterpret_cast<std::uintptr_t>(vector.Data()) % alignof(T) != 0) {
     fail(Errc::corrupt, "{}: a vector's elements aren't aligned to {}", what, alignof(T));
   }
@@ -43,14 +42,14 @@ fb::TensorType write_type(const TensorType& type);
 TensorType read_type(const fb::TensorType& type, std::string_view what);
 
 fb::Sharding write_sharding(const Sharding& sharding);
-/// Its atoms are those of the mesh, and each is in its dims once at most.
+/// Its atoms must be atoms of the mesh, each at most once in the dims.
 Sharding read_sharding(const fb::Sharding& stored, const Mesh& mesh, std::string_view what);
 
 /// Offsets or sizes, one per dim of `type`, each >= 0.
 Shape read_dims(const flatbuffers::Vector<std::int64_t>& dims, const TensorType& type,
                 std::string_view what);
 
-/// What is wrong with a shard of `dims` at `offsets` of a tensor, if anything.
+/// The error of a shard of `dims` at `offsets` of a tensor; empty if it is valid.
 std::optional<std::string> shard_fault(const TensorType& type, const Shape& offsets,
                                        const Shape& dims);
 
@@ -64,7 +63,11 @@ std::span<const std::byte> body_of(const flatbuffers::FlatBufferBuilder& builder
 /// Throws corrupt unless the generated verifier of a root table accepts the body.
 template <typename Verify>
 void verify_body(std::span<const std::byte> body, Verify verify, std::string_view what) {
-  flatbuffers::Verifier verifier(reinterpret_cast<const std::uint8_t*>(body.data()), body.size());
+  // A table has at least the 4 bytes of its offset; the default of a million tables is too few.
+  constexpr flatbuffers::uoffset_t kDepthMax = 64;
+  flatbuffers::Verifier verifier(reinterpret_cast<const std::uint8_t*>(body.data()), body.size(),
+                                 kDepthMax,
+                                 static_cast<flatbuffers::uoffset_t>(body.size() / 4 + 1));
   if (!verify(verifier)) fail(Errc::corrupt, "{}: its body isn't a FlatBuffer of its kind", what);
 }
 

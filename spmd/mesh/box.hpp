@@ -1,0 +1,32 @@
+#pragma once
+/// Box: a part of a tensor, and where its elements lie in memory.
+
+#include <weft/mesh.hpp>
+#include <weft/type.hpp>
+
+#include "spmd/mesh/sharding.hpp"
+
+namespace weft {
+
+/// The first element's index and the number of elements, per dim.
+struct Box {
+  Shape offsets{};
+  Shape dims{};
+
+  friend bool operator==(const Box&, const Box&) = default;
+};
+
+/// A box in row-major memory. `room` is the memory's size per dim, at least the box's: a padded
+/// shard has more room than elements. The box's first element comes first.
+struct PlacedBox {
+  Box box{};
+  Shape room{};
+};
+
+/// All of a tensor.
+PlacedBox whole_box(const Shape& shape);
+/// What the chip at `position` has of a tensor, without padding; it may be empty. Its room is the
+/// padded shard.
+PlacedBox shard_box(const Shape& shape, const Sharding& sharding, const Mesh& mesh, int position);
+
+}  // namespace weft

@@ -1,0 +1,320 @@
+/// Checkpoints of random trees: whole or not at all, and the same on every mesh.
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+
+#include <gtest/gtest.h>
+
+#include <weft/error.hpp>
+
+#include "tests/property/seeds.hpp"
+#include "tests/support/checkpoint_world.hpp"
+#include "tests/support/power_cut_files.hpp"
+#include "transport/storage/checkpoint_folder.hpp"
+#include "transport/storage/checkpoint_reader.hpp"
+
+namespace weft {
+namespace {
+
+using testing::differing;
+using testing::random_mesh;
+using testing::random_shardings;
+using testing::random_tree;
+using testing::save_tree;
+using testing::SaveOptions;
+using testing::seeds;
+using testing::TemporaryFolder;
+using testing::Tree;
+
+/// Forwards to the system's files; calls `before` with each call's name and number from 1.
+class WatchedFiles : public FileSystem {
+ public:
+  using Before = std::function<void(const char* call, std::uint64_t number)>;
+  explicit WatchedFiles(Before before) : before_(std::move(before)) {}
+
+  std::unique_ptr<NewFile> create_file(const std::string& path, std::uint64_t bytes) override {
+    note("create");
+    return std::make_unique<File>(*this, posix_file_system().create_file(path, bytes));
+  }
+  void create_folder(const std::string& path) override {
+    note("mkdir");
+    posix_file_system().create_folder(path);
+  }
+  bool rename(const std::string& from, const std::string& to) override {
+    note("rename");
+    return posix_file_system().rename(from, to);
+  }
+  void sync_folder(const std::string& path) override {
+    note("fsync of a folder");
+    posix_file_system().sync_folder(path);
+  }
+  void remove_file(const std::string& path) override {
+    note("unlink");
+    posix_file_system().remove_file(path);
+  }
+  void remove_folder(const std::string& path) override {
+    note("rmdir");
+    posix_file_system().remove_folder(path);
+  }
+  std::uint64_t calls() const { return calls_; }
+
+ private:
+  class File : public NewFile {
+   public:
+    File(WatchedFiles& files, std::unique_ptr<NewFile> file)
+        : files_(files), file_(std::move(file)) {}
+    void write(std::uint64_t offset, std::span<const std::byte> bytes) override {
+      files_.note("write");
+      file_->write(offset, bytes);
+    }
+    void sync() override {
+      files_.note("fsync");
+      file_->sync();
+    }
+
+   private:
+    WatchedFiles& files_;
+    const std::unique_ptr<NewFile> file_;
+  };
+  void note(const char* call) { before_(call, ++calls_); }
+
+  const Before before_;
+  std::atomic<std::uint64_t> calls_{0};
+};
+
+/// A tree on a mesh, before and after a step.
+struct Case {
+  Mesh mesh{{1}, {"data"}};
+  Tree before;
+  Tree after;
+  std::vector<Sharding> shardings;
+  int workers = 1;
+
+  explicit Case(std::uint64_t seed) {
+    testing::Random random(seed);
+    mesh = random_mesh(random);
+    before = random_tree(random);
+    after = before;
+    for (auto& tensor : after) {
+      for (std::byte& b : tensor.elements) b = static_cast<std::byte>(random());
+    }
+    shardings = random_shardings(random, mesh, before);
+    workers = mesh.size() % 2 == 0 && seed % 2 == 0 ? 2 : 1;
+  }
+
+  std::string save(FileSystem& files, const std::string& folder, std::uint64_t step,
+                   int attempt = 0) const {
+    const Tree& tree = step == 1 ? before : after;
+    return save_tree(files, folder, tree, mesh, shardings,
+                     {.step = step, .workers = workers, .threads = 1, .attempt = attempt});
+  }
+
+  /// All checkpoints of the folder are whole; the first step's is there, and if `new_too` the
+  /// second's.
+  void expect_whole(const std::string& folder, bool new_too, const std::string& when) const {
+    const auto found = list_checkpoints(folder);
+    std::vector<std::uint64_t> steps;
+    for (const CheckpointEntry& entry : found) {
+      steps.push_back(entry.step);
+      const Tree& tree = entry.step == 1 ? before : after;
+      EXPECT_TRUE(differing(entry.path, tree, mesh, shardings).empty()) << when << entry.path;
+      EXPECT_TRUE(verify_checkpoint(entry.path, read_manifest(entry.path)).empty())
+          << when << entry.path;
+    }
+    EXPECT_TRUE(!steps.empty() && steps.front() == 1) << when;
+    if (new_too) {
+      EXPECT_EQ(steps, (std::vector<std::uint64_t>{1, 2})) << when;
+    }
+  }
+};
+
+TEST(CheckpointProperty, LoadsOnAnyMeshWhatAnyMeshSaved) {
+  for (const std::uint64_t seed : seeds(1200)) {
+    testing::Random random(seed);
+    const Tree tree = random_tree(random);
+    const Mesh saved_on = random_mesh(random);
+    const auto saved_as = random_shardings(random, saved_on, tree);
+    const Mesh loaded_on = random_mesh(random);
+    const auto loaded_as = random_shardings(random, loaded_on, tree);
+    const TemporaryFolder folder;
+    const std::string path = save_tree(posix_file_system(), folder.path(), tree, saved_on, saved_as,
+                                       {.step = seed, .workers = saved_on.size() % 2 == 0 ? 2 : 1});
+    ASSERT_EQ(differing(path, tree, loaded_on, loaded_as), std::vector<std::string>())
+        << "seed " << seed << ": " << saved_on.to_string() << " to " << loaded_on.to_string();
+    ASSERT_EQ(verify_checkpoint(path, read_manifest(path)), std::vector<std::string>())
+        << "seed " << seed;
+  }
+}
+
+/// Tensors of several MiB: chunks that begin and end within rows.
+TEST(CheckpointProperty, LoadsLargeTensorsOnAnyMesh) {
+  for (const std::uint64_t seed : seeds(12)) {
+    testing::Random random(seed);
+    Tree tree;
+    for (int t = 0; t < 2; ++t) {
+      const auto rows = static_cast<std::int64_t>(500 + random() % 700);
+      const auto columns = static_cast<std::int64_t>(500 + random() % 700);
+      testing::TreeTensor tensor{.name = fmt::format("large{}", t),
+                                 .type = {t == 0 ? DType::f32 : DType::bf16, {rows, columns}}};
+      tensor.elements.resize(static_cast<std::size_t>(tensor.type.bytes()));
+      for (std::byte& b : tensor.elements) b = static_cast<std::byte>(random());
+      tree.push_back(std::move(tensor));
+    }
+    const Mesh saved_on = random_mesh(random);
+    const auto saved_as = random_shardings(random, saved_on, tree);
+    const Mesh loaded_on = random_mesh(random);
+    const TemporaryFolder folder;
+    const std::string path =
+        save_tree(posix_file_system(), folder.path(), tree, saved_on, saved_as, {.threads = 3});
+    ASSERT_TRUE(differing(path, tree, loaded_on, random_shardings(random, loaded_on, tree)).empty())
+        << "seed " << seed;
+  }
+}
+
+/// Every call fails in turn, once because the disk is broken and once because it is full.
+TEST(CheckpointCrash, AFailedCallLeavesTheOldCheckpointAndTheNextSaveWorks) {
+  std::size_t points = 0;
+  for (const std::uint64_t seed : seeds(24)) {
+    const Case example(seed);
+    for (const Errc code : {Errc::io, Errc::no_space}) {
+      for (std::uint64_t fails = 1;; ++fails) {
+        const TemporaryFolder folder;
+        example.save(posix_file_system(), folder.path(), 1);
+        std::string failed;
+        WatchedFiles files([&](const char* call, std::uint64_t number) {
+          if (number != fails) return;
+          failed = call;
+          fail(code, "{}: injected", call);
+        });
+        try {
+          example.save(files, folder.path(), 2);
+        } catch (const Error& e) {
+          EXPECT_EQ(e.code(), code);
+        }
+        if (failed.empty()) break;  // fewer calls than that
+        ++points;
+        const std::string when = fmt::format("seed {}: {} (call {}) failed: ", seed, failed, fails);
+        example.expect_whole(folder.path(), false, when);
+        remove_unfinished(posix_file_system(), folder.path());
+        example.save(posix_file_system(), folder.path(), 2, 1);
+        example.expect_whole(folder.path(), true, when + "then saved again: ");
+      }
+    }
+  }
+  RecordProperty("points", static_cast<int>(points));
+  std::cout << points << " failed calls\n";
+}
+
+TEST(CheckpointCrash, AKilledWriterLeavesTheOldCheckpointAndTheNextSaveWorks) {
+  std::size_t points = 0;
+  for (const std::uint64_t seed : seeds(16)) {
+    const Case example(seed);
+    bool killed = true;
+    for (std::uint64_t dies = 1; killed; ++dies) {
+      const TemporaryFolder folder;
+      example.save(posix_file_system(), folder.path(), 1);
+      const pid_t child = ::fork();
+      ASSERT_GE(child, 0);
+      if (child == 0) {
+        WatchedFiles files([&](const char*, std::uint64_t number) {
+          if (number == dies) ::raise(SIGKILL);
+        });
+        example.save(files, folder.path(), 2);
+        ::_exit(0);
+      }
+      int status = 0;
+      ASSERT_EQ(::waitpid(child, &status, 0), child);
+      killed = WIFSIGNALED(status);
+      points += killed ? 1 : 0;
+      const std::string when = fmt::format("seed {}: killed at call {}: ", seed, dies);
+      example.expect_whole(folder.path(), !killed, when);
+      remove_unfinished(posix_file_system(), folder.path());
+      example.save(posix_file_system(), folder.path(), 2, 1);
+      example.expect_whole(folder.path(), true, when + "then saved again: ");
+    }
+  }
+  std::cout << points << " kills\n";
+}
+
+TEST(CheckpointCrash, ALossOfPowerLeavesTheOldCheckpointAndOnceSavedTheNew) {
+  std::size_t points = 0;
+  for (const std::uint64_t seed : seeds(12)) {
+    const Case example(seed);
+    bool cut = true;
+    for (std::uint64_t at = 1; cut; ++at) {
+      const std::string root = "/files";
+      testing::PowerCutFiles files(root);
+      example.save(files, root, 1);
+      files.cut_at(files.calls() + at);
+      cut = false;
+      try {
+        example.save(files, root, 2);
+      } catch (const testing::PowerCut&) {
+        cut = true;
+      }
+      testing::Random random(seed * 1000 + at);
+      for (int subset = 0; subset < 6; ++subset, ++points) {
+        const TemporaryFolder left;
+        files.survive(random, left.path());
+        example.expect_whole(left.path(), !cut,
+                             fmt::format("seed {}: power lost at call {}: ", seed, at));
+      }
+    }
+  }
+  std::cout << points << " losses of power\n";
+}
+
+TEST(CheckpointDamage, AnyFlippedBitIsFoundAndAWantedOneIsNotLoaded) {
+  const std::uint64_t flips = 1000;
+  const Case example(4);
+  const TemporaryFolder folder;
+  const std::string path = example.save(posix_file_system(), folder.path(), 1);
+  std::vector<std::string> names;
+  std::vector<std::uint64_t> ends;  // of the files, one behind the other
+  for (const auto& entry : std::filesystem::directory_iterator(path)) {
+    names.push_back(entry.path().string());
+    ends.push_back(entry.file_size() + (ends.empty() ? 0 : ends.back()));
+  }
+  std::size_t refused = 0;
+  for (const std::uint64_t seed : seeds(flips)) {
+    testing::Random random(seed);
+    const std::uint64_t at = random() % ends.back();
+    const auto file = static_cast<std::size_t>(std::ranges::upper_bound(ends, at) - ends.begin());
+    const auto offset = static_cast<std::streamoff>(at - (file == 0 ? 0 : ends[file - 1]));
+    const auto flip = [&, bit = 1 << (random() % 8)] {
+      std::fstream stream(names[file], std::ios::in | std::ios::out | std::ios::binary);
+      stream.seekg(offset);
+      const int byte = stream.get();
+      stream.seekp(offset);
+      stream.put(static_cast<char>(byte ^ bit));
+    };
+    flip();
+    bool found = false;
+    try {
+      found = !verify_checkpoint(path, read_manifest(path)).empty();
+    } catch (const Error&) {
+      found = true;  // in the manifest
+    }
+    EXPECT_TRUE(found) << "byte " << offset << " of " << names[file];
+    try {
+      // Bytes that are no tensor's may be damaged without harm.
+      EXPECT_TRUE(differing(path, example.before, example.mesh, example.shardings).empty())
+          << "byte " << offset << " of " << names[file];
+    } catch (const Error& e) {
+      ++refused;
+      EXPECT_TRUE(e.code() == Errc::corrupt || e.code() == Errc::version) << e.what();
+    }
+    flip();
+  }
+  EXPECT_GT(refused, seeds(flips).size() / 4);
+  example.expect_whole(folder.path(), false, "mended: ");
+}
+
+}  // namespace
+}  // namespace weft

@@ -1,0 +1,66 @@
+#pragma once
+/// Trees of tensors on simulated chips, for tests of checkpoints.
+
+#include <cstddef>
+#include <cstdint>
+#include <random>
+#include <string>
+#include <vector>
+
+#include <weft/mesh.hpp>
+
+#include "transport/format/checkpoint_manifest.hpp"
+#include "transport/storage/file_system.hpp"
+#include "transport/storage/shard_owners.hpp"
+
+namespace weft::testing {
+
+using Random = std::mt19937_64;
+
+struct TreeTensor {
+  std::string name{};
+  TensorType type{};
+  std::vector<std::byte> elements{};  ///< of the whole tensor, row-major
+};
+using Tree = std::vector<TreeTensor>;
+
+/// Up to `elements_max` elements per tensor; dims of 0 and 1, scalars and all dtypes among them.
+Tree random_tree(Random& random, std::int64_t elements_max = 2000);
+Mesh random_mesh(Random& random);
+Sharding random_sharding(Random& random, const Mesh& mesh, const Shape& shape);
+std::vector<Sharding> random_shardings(Random& random, const Mesh& mesh, const Tree& tree);
+
+/// The shard that the chip at `position` has of a tensor, with its padding, which is not zero.
+std::vector<std::byte> shard_of(const TreeTensor& tensor, const Sharding& sharding,
+                                const Mesh& mesh, int position);
+
+struct SaveOptions {
+  std::uint64_t step = 1;
+  int workers = 1;  ///< a divisor of the mesh's size
+  int threads = 2;
+  int attempt = 0;
+};
+/// Writes the tree, as shards on a mesh, with one part per worker. Returns the checkpoint's path.
+std::string save_tree(FileSystem& files, const std::string& folder, const Tree& tree,
+                      const Mesh& mesh, const std::vector<Sharding>& shardings,
+                      const SaveOptions& options);
+
+/// Reads each chip's shards on another mesh; the tensors that differ from the tree's, empty if none
+/// does.
+std::vector<std::string> differing(const std::string& checkpoint, const Tree& tree,
+                                   const Mesh& mesh, const std::vector<Sharding>& shardings);
+
+/// A folder that is removed with its contents.
+class TemporaryFolder {
+ public:
+  TemporaryFolder();
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+  ~TemporaryFolder();
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+}  // namespace weft::testing

@@ -1,0 +1,71 @@
+#pragma once
+/// A file system in memory that loses power: what was not made durable survives in part.
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "tests/support/checkpoint_world.hpp"
+#include "transport/storage/file_system.hpp"
+
+namespace weft::testing {
+
+/// Thrown by the call at which the power goes.
+struct PowerCut {};
+
+/// As harsh as POSIX allows: of the changes to folders that no sync_folder() has made durable, any
+/// survive, in any combination; of the bytes that no sync() has, any 4096 of them.
+class PowerCutFiles : public FileSystem {
+ public:
+  /// `root` is a folder that exists; all paths are in it.
+  explicit PowerCutFiles(std::string root) : root_(std::move(root)) { nodes_.push_back({true}); }
+
+  /// The call with this number, counted from 1, and all after it throw PowerCut; 0: none.
+  void cut_at(std::uint64_t call) { cut_at_ = call; }
+  std::uint64_t calls() const { return calls_; }
+  /// What is left after a loss of power now, written to the empty folder `to`.
+  void survive(Random& random, const std::string& to) const;
+
+  std::unique_ptr<NewFile> create_file(const std::string& path, std::uint64_t bytes) override;
+  void create_folder(const std::string& path) override;
+  bool rename(const std::string& from, const std::string& to) override;
+  void sync_folder(const std::string& path) override;
+  void remove_file(const std::string& path) override { unlink(path); }
+  void remove_folder(const std::string& path) override { unlink(path); }
+
+ private:
+  friend class PowerCutFile;
+  struct Node {
+    bool is_folder = false;
+    std::map<std::string, int> names{};      // of a folder
+    std::vector<std::byte> bytes{};          // of a file
+    std::vector<std::byte> durable_bytes{};  // empty before the first sync
+    bool is_durable = false;
+  };
+  /// A change of a folder: `from` loses its name, `to` gets the node. Either may be empty.
+  struct Change {
+    int folder = 0;
+    std::string from{};
+    std::string to{};
+    int node = -1;
+    bool is_durable = false;
+  };
+  void count();
+  std::pair<int, std::string> find_folder(const std::string& path) const;
+  void unlink(const std::string& path);
+  void change(Change change);
+  void write_out(int node, const std::vector<std::map<std::string, int>>& names, Random& random,
+                 const std::string& to) const;
+
+  const std::string root_;
+  std::vector<Node> nodes_;  // the first is the root
+  std::vector<Change> changes_;
+  std::uint64_t cut_at_ = 0;
+  std::uint64_t calls_ = 0;
+  std::mutex mutex_;
+};
+
+}  // namespace weft::testing

@@ -1,0 +1,54 @@
+#pragma once
+/// npy: the file format of NumPy for one array.
+///
+///   file   = "\x93NUMPY" major:u8 minor:u8 n:(u16 if major is 1, else u32) header[n] data
+///   header = {'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }
+///
+/// n is little-endian. The header is a Python literal of ASCII text; 3.0 may have UTF-8 in names of
+/// fields, which weft doesn't read. `descr` is the byte order, '<' little, '>' big, or '|' none,
+/// then the kind and the bytes of an element.
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <weft/type.hpp>
+
+namespace weft {
+
+/// The maximum number of bytes before the data.
+inline constexpr std::uint64_t kNpyHeaderBytesMax = std::uint64_t{64} << 10;
+
+struct NpyHeader {
+  std::string descr{};
+  bool fortran_order = false;  ///< the first index runs fastest
+  bool big_endian = false;
+  std::optional<DType> dtype{};  ///< empty where weft has none: i1, u1, i2, u2, u8, f2
+  std::int64_t element_bytes = 0;
+  Shape shape{};
+  std::uint64_t data_begin = 0;  ///< in bytes from the file's beginning
+
+  friend bool operator==(const NpyHeader&, const NpyHeader&) = default;
+};
+
+/// `bytes` has the first kNpyHeaderBytesMax bytes, or more, of a file of `file_bytes`; all of them
+/// if there are fewer. Throws version for another version than 1.0, 2.0 and 3.0; corrupt for
+///   - a header that is larger than its maximum, or isn't a dict of exactly the keys above;
+///   - a type other than b1, i1, u1, i2, u2, f2, i4, u4, f4, i8, u8 and f8, such as objects, and
+///     a shape that a Shape can't have;
+///   - a file that has more or fewer bytes than header and data;
+/// and invalid_argument if `bytes` ends within the header of a longer file.
+NpyHeader read_npy_header(std::span<const std::byte> bytes, std::uint64_t file_bytes);
+
+/// What comes before the data, row-major and little-endian, of a file of version 1.0; a multiple of
+/// 64 bytes. Throws invalid_argument for bf16, which NumPy doesn't have.
+std::vector<std::byte> write_npy_header(const TensorType& type);
+
+/// The elements, row-major and little-endian, of data as the header describes it. Throws
+/// invalid_argument for data of another size.
+std::vector<std::byte> to_row_major(const NpyHeader& header, std::span<const std::byte> data);
+
+}  // namespace weft

@@ -1,0 +1,94 @@
+#pragma once
+/// safetensors: the file format for tensors that PyTorch's users know. Little-endian:
+///
+///   file   = n:u64 header[n] data
+///   header = {"NAME": {"dtype": "F32", "shape": [2, 3], "data_offsets": [0, 24]}, ...,
+///             "__metadata__": {"KEY": "VALUE", ...}}
+///
+/// The header is JSON and may end with spaces. Offsets count from the beginning of the data; the
+/// tensors, row-major, cover the data without gap or overlap.
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <weft/type.hpp>
+
+namespace weft {
+
+/// The maximum of n.
+inline constexpr std::uint64_t kSafetensorsJsonBytesMax = 100'000'000;
+/// The data of a file that weft writes begins at a multiple of this.
+inline constexpr std::uint64_t kSafetensorsAlignment = 4096;
+
+struct SafetensorsEntry {
+  std::string name{};
+  std::string dtype{};  ///< as in the file: "F32"
+  Shape shape{};
+  std::uint64_t begin = 0;  ///< in the file, in bytes from the file's beginning
+  std::uint64_t end = 0;
+
+  friend bool operator==(const SafetensorsEntry&, const SafetensorsEntry&) = default;
+};
+
+struct SafetensorsHeader {
+  std::vector<SafetensorsEntry> tensors{};  ///< in order of `begin`
+  std::map<std::string, std::string> metadata{};
+  std::uint64_t data_begin = 0;  ///< in bytes from the file's beginning
+
+  friend bool operator==(const SafetensorsHeader&, const SafetensorsHeader&) = default;
+};
+
+/// The DType of "F32" and the like; empty for a dtype that weft doesn't have.
+std::optional<DType> dtype_of(std::string_view safetensors_dtype);
+
+/// The bytes that come before the data: 8 + n. `first8` has the first 8 bytes of a file of
+/// `file_bytes`, or all of them if there are fewer. Throws corrupt unless n is within its maximum
+/// and the file.
+std::uint64_t safetensors_header_bytes(std::span<const std::byte> first8, std::uint64_t file_bytes);
+
+/// Reads the first safetensors_header_bytes() of a file of `file_bytes`. Throws version for a dtype
+/// of another name than BOOL, U8, I8, F8_E5M2, F8_E4M3, I16, U16, F16, BF16, I32, U32, F32, F64,
+/// I64 and U64; invalid_argument for another number of bytes; corrupt unless
+///   - the header is an object of the form above, without keys that are unknown or there twice;
+///   - names aren't empty, and shapes are ones that a Shape can have;
+///   - each tensor has as many bytes as its dtype and shape say, and the tensors cover the data.
+SafetensorsHeader read_safetensors_header(std::span<const std::byte> header,
+                                          std::uint64_t file_bytes);
+
+struct NamedType {
+  std::string name{};
+  TensorType type{};
+
+  friend bool operator==(const NamedType&, const NamedType&) = default;
+};
+
+/// A file that is to be written.
+struct SafetensorsLayout {
+  std::vector<std::byte> header{};      ///< all that comes before the data
+  std::vector<std::uint64_t> begins{};  ///< of each tensor in the file, in the caller's order
+  std::uint64_t file_bytes = 0;
+};
+
+/// Places the tensors by descending size of their elements, then by name, so that each is aligned
+/// to its elements. Throws invalid_argument for a name that is empty, there twice, "__metadata__",
+/// or not UTF-8; for metadata that isn't UTF-8; and for more than a header or a file can hold.
+SafetensorsLayout write_safetensors_header(const std::vector<NamedType>& tensors,
+                                           const std::map<std::string, std::string>& metadata);
+
+/// Reads the index of a model in several files, a JSON file beside them:
+///
+///   {"metadata": {"KEY": VALUE, ...}, "weight_map": {"TENSOR": "FILE", ...}}
+///
+/// The file of each tensor, a plain name in the index's own folder. The values of `metadata`, which
+/// may be absent, are strings, numbers and the like, and are dropped. Throws corrupt for another
+/// form, for a key that is there twice, for an empty tensor name, and for a file name that isn't
+/// plain. `json` is the whole file.
+std::map<std::string, std::string> read_safetensors_index(std::span<const std::byte> json);
+
+}  // namespace weft

@@ -1,0 +1,224 @@
+#include "transport/storage/checkpoint_folder.hpp"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <charconv>
+#include <cstring>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <utility>
+
+#include <weft/error.hpp>
+
+#include "transport/format/file_bytes.hpp"
+
+namespace weft {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kPrefix = "checkpoint_";
+constexpr std::string_view kUnfinished = ".tmp-";
+constexpr std::string_view kTrash = ".trash-";
+constexpr const char* kLockName = ".lock";
+/// A name can only be taken by somebody who doesn't hold the lock.
+constexpr int kRenamesMax = 100;
+
+/// "checkpoint_000640", and "checkpoint_000640-2" for the third of that step.
+std::string checkpoint_name(std::uint64_t step, int save) {
+  return save == 0 ? fmt::format("{}{:06}", kPrefix, step)
+                   : fmt::format("{}{:06}-{}", kPrefix, step, save);
+}
+
+struct ParsedName {
+  std::uint64_t step = 0;
+  int save = 0;
+};
+
+std::optional<ParsedName> parse_name(std::string_view name) {
+  if (!name.starts_with(kPrefix)) return std::nullopt;
+  ParsedName parsed;
+  const char* const end = name.data() + name.size();
+  const auto step = std::from_chars(name.data() + kPrefix.size(), end, parsed.step);
+  if (step.ec != std::errc()) return std::nullopt;
+  if (step.ptr != end) {
+    if (*step.ptr != '-') return std::nullopt;
+    const auto save = std::from_chars(step.ptr + 1, end, parsed.save);
+    if (save.ec != std::errc() || save.ptr != end || parsed.save < 1) return std::nullopt;
+  }
+  return parsed;
+}
+
+std::vector<std::string> names_in(const std::string& folder) {
+  std::vector<std::string> names;
+  std::error_code error;
+  for (auto at = fs::directory_iterator(folder, error); !error && at != fs::directory_iterator();
+       at.increment(error)) {
+    names.push_back(at->path().filename().string());
+  }
+  if (error && error != std::errc::no_such_file_or_directory) {
+    fail(Errc::io, "can't list {}: {}", folder, error.message());
+  }
+  std::ranges::sort(names);
+  return names;
+}
+
+/// False too for what can't be looked at, such as a link to itself.
+bool is_there(const std::string& path) {
+  std::error_code error;
+  return fs::exists(path, error);
+}
+
+std::string parent_of(const std::string& path) {
+  const auto parent = fs::path(path).parent_path();
+  return parent.empty() ? "." : parent.string();
+}
+
+void write_manifest(FileSystem& files, const std::string& path,
+                    const CheckpointManifest& manifest) {
+  const std::vector<std::byte> bytes = encode_manifest(manifest);
+  // A write begins at an aligned address.
+  std::vector<std::byte> room(bytes.size() + kStorageAlignment);
+  void* aligned = room.data();
+  std::size_t space = room.size();
+  std::align(kStorageAlignment, bytes.size(), aligned, space);
+  std::memcpy(aligned, bytes.data(), bytes.size());
+  const auto file = files.create_file(path, bytes.size());
+  file->write(0, {static_cast<const std::byte*>(aligned), bytes.size()});
+  file->sync();
+}
+
+/// Durably.
+void make_folders(const fs::path& path) {
+  std::error_code error;
+  if (fs::is_directory(path, error)) return;
+  if (path.has_parent_path() && path.parent_path() != path) make_folders(path.parent_path());
+  fs::create_directory(path, error);
+  if (error) fail(Errc::io, "can't make {}: {}", path.string(), error.message());
+  posix_file_system().sync_folder(path.parent_path().string());
+}
+
+void remove_files(FileSystem& files, const std::string& folder) {
+  for (const std::string& name : names_in(folder)) {
+    const std::string path = folder + "/" + name;
+    if (fs::is_directory(fs::symlink_status(path))) {
+      remove_files(files, path);
+    } else {
+      files.remove_file(path);
+    }
+  }
+  files.remove_folder(folder);
+}
+
+}  // namespace
+
+std::string part_name(int part, int num_parts) {
+  return fmt::format("part-{:05}-of-{:05}.weft", part, num_parts);
+}
+
+std::vector<CheckpointEntry> list_checkpoints(const std::string& folder) {
+  std::map<std::uint64_t, std::pair<int, std::string>> newest;  // by step
+  for (const std::string& name : names_in(folder)) {
+    const auto parsed = parse_name(name);
+    std::string path = folder + "/" + name;
+    // A copy that somebody makes has no manifest before it is whole, if he is lucky.
+    if (!parsed || !is_there(path + "/" + std::string(kManifestName))) continue;
+    auto& known = newest[parsed->step];
+    if (known.second.empty() || known.first < parsed->save) {
+      known = {parsed->save, std::move(path)};
+    }
+  }
+  std::vector<CheckpointEntry> entries;
+  for (auto& [step, found] : newest) entries.push_back({step, std::move(found.second)});
+  return entries;
+}
+
+CheckpointManifest read_manifest(const std::string& checkpoint) {
+  const std::string path = checkpoint + "/" + std::string(kManifestName);
+  if (!is_there(path)) {
+    const auto within = list_checkpoints(checkpoint);
+    const std::string hint =
+        within.empty()
+            ? ""
+            : fmt::format("; it holds checkpoints, the last of them {}", within.back().path);
+    fail(Errc::not_found, "{} is no checkpoint: it has no {}{}", checkpoint, kManifestName, hint);
+  }
+  const std::vector<std::byte> bytes = read_file_bytes(path, kManifestBytesMax);
+  try {
+    return decode_manifest(bytes);
+  } catch (const Error& e) {
+    fail(e.code(), "{}: {}", path, e.what());
+  }
+}
+
+CheckpointLock::CheckpointLock(const std::string& folder, std::string_view owner) {
+  make_folders(fs::absolute(folder));
+  const std::string path = folder + "/" + kLockName;
+  descriptor_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+  if (descriptor_ < 0) fail(Errc::io, "can't open {}: {}", path, std::strerror(errno));
+  if (::flock(descriptor_, LOCK_EX | LOCK_NB) != 0) {
+    std::array<char, 256> other{};
+    const ssize_t size = ::pread(descriptor_, other.data(), other.size(), 0);
+    ::close(descriptor_);
+    fail(Errc::unavailable,
+         "{} is in use: {} writes its checkpoints there; give each job a folder of its own", folder,
+         size > 0 ? std::string_view(other.data(), static_cast<std::size_t>(size)) : "another job");
+  }
+  // For the message above only.
+  if (::ftruncate(descriptor_, 0) == 0) {
+    [[maybe_unused]] const auto said = ::pwrite(descriptor_, owner.data(), owner.size(), 0);
+  }
+}
+
+CheckpointLock::~CheckpointLock() { ::close(descriptor_); }
+
+void remove_unfinished(FileSystem& files, const std::string& folder) {
+  for (const std::string& name : names_in(folder)) {
+    const std::string path = folder + "/" + name;
+    const bool is_unfinished = name.starts_with(kUnfinished) || name.starts_with(kTrash);
+    if (is_unfinished && fs::is_directory(fs::symlink_status(path))) remove_files(files, path);
+  }
+}
+
+std::string begin_checkpoint(FileSystem& files, const std::string& folder, std::uint64_t step,
+                             std::string_view owner, int attempt) {
+  std::string path = fmt::format("{}/{}{:06}-{}-{}", folder, kUnfinished, step, owner, attempt);
+  files.create_folder(path);
+  return path;
+}
+
+std::string commit_checkpoint(FileSystem& files, const std::string& folder,
+                              const std::string& unfinished, const CheckpointManifest& manifest) {
+  write_manifest(files, unfinished + "/" + std::string(kManifestName), manifest);
+  files.sync_folder(unfinished);
+  // After all saves of the step, so that the last number is the last save.
+  int next = 0;
+  for (const std::string& name : names_in(folder)) {
+    const auto parsed = parse_name(name);
+    if (parsed && parsed->step == manifest.step) next = std::max(next, parsed->save + 1);
+  }
+  for (int save = next; save < next + kRenamesMax; ++save) {
+    std::string path = folder + "/" + checkpoint_name(manifest.step, save);
+    if (!files.rename(unfinished, path)) continue;
+    files.sync_folder(folder);
+    return path;
+  }
+  fail(Errc::io, "{}: others give names to checkpoints of step {} here", folder, manifest.step);
+}
+
+void remove_checkpoint(FileSystem& files, const std::string& path) {
+  const std::string trash =
+      parent_of(path) + "/" + std::string(kTrash) + fs::path(path).filename().string();
+  if (!files.rename(path, trash)) {
+    fail(Errc::io, "can't rename {} to {}, which exists already", path, trash);
+  }
+  remove_files(files, trash);
+}
+
+}  // namespace weft

@@ -1,0 +1,72 @@
+#pragma once
+/// The folder of a run's checkpoints, and how a checkpoint appears in it: whole, or not at all.
+///
+///   FOLDER/checkpoint_000640/manifest.weft, part-00003-of-00008.weft, ...
+///   FOLDER/.tmp-000640-OWNER/      being written
+///   FOLDER/.trash-...              being removed
+///
+/// Readers look at checkpoint_* alone. Whoever writes holds a CheckpointLock, so that what another
+/// writer left behind unfinished is known to be dead.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "transport/format/checkpoint_manifest.hpp"
+#include "transport/storage/file_system.hpp"
+
+namespace weft {
+
+inline constexpr std::string_view kManifestName = "manifest.weft";
+
+/// "part-00003-of-00008.weft".
+std::string part_name(int part, int num_parts);
+
+struct CheckpointEntry {
+  std::uint64_t step = 0;
+  std::string path{};
+
+  friend bool operator==(const CheckpointEntry&, const CheckpointEntry&) = default;
+};
+
+/// The whole checkpoints of a folder by ascending step, of a step the one that was written last. A
+/// folder that doesn't exist has none. Throws io if it can't be read.
+std::vector<CheckpointEntry> list_checkpoints(const std::string& folder);
+
+/// Throws not_found if `checkpoint` isn't a checkpoint's folder (naming the checkpoints in it, if
+/// it holds some), corrupt or version as decode_manifest() does, with the path.
+CheckpointManifest read_manifest(const std::string& checkpoint);
+
+/// The right to write to a folder of checkpoints; the kernel drops it with its process.
+class CheckpointLock {
+ public:
+  /// Makes the folder. Throws unavailable if another process writes there, naming `owner` of that
+  /// process; io.
+  CheckpointLock(const std::string& folder, std::string_view owner);
+  CheckpointLock(const CheckpointLock&) = delete;
+  CheckpointLock& operator=(const CheckpointLock&) = delete;
+  ~CheckpointLock();
+
+ private:
+  int descriptor_ = -1;
+};
+
+// For the holder of the lock.
+
+/// Removes what writers before have left unfinished.
+void remove_unfinished(FileSystem& files, const std::string& folder);
+/// Makes the folder in which the parts of the checkpoint are written, and returns its path. `owner`
+/// and `attempt` tell writers apart.
+std::string begin_checkpoint(FileSystem& files, const std::string& folder, std::uint64_t step,
+                             std::string_view owner, int attempt);
+/// Writes the manifest beside the parts, which are durable, and gives the checkpoint its name. It
+/// is there once this has returned, even after a loss of power; after an error it may be there or
+/// not. Returns its path.
+std::string commit_checkpoint(FileSystem& files, const std::string& folder,
+                              const std::string& unfinished, const CheckpointManifest& manifest);
+/// Removes a folder of files; readers no longer see it as soon as this has begun.
+void remove_checkpoint(FileSystem& files, const std::string& path);
+
+}  // namespace weft

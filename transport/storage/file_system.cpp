@@ -1,0 +1,127 @@
+#include "transport/storage/file_system.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <utility>
+
+#include <weft/error.hpp>
+
+namespace weft {
+namespace {
+
+[[noreturn]] void fail_call(const char* call, const std::string& path, int error) {
+  const bool full = error == ENOSPC || error == EDQUOT;
+  fail(full ? Errc::no_space : Errc::io, "{}: {} failed: {}", path, call, std::strerror(error));
+}
+
+class Descriptor {
+ public:
+  explicit Descriptor(int number) : number_(number) {}
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  ~Descriptor() {
+    if (number_ >= 0) ::close(number_);
+  }
+  int number() const { return number_; }
+
+ private:
+  int number_;
+};
+
+class PosixFile : public NewFile {
+ public:
+  PosixFile(std::string path, std::uint64_t bytes)
+      : path_(std::move(path)),
+        cached_(::open(path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644)),
+        direct_(cached_.number() < 0 ? -1
+                                     : ::open(path_.c_str(), O_WRONLY | O_DIRECT | O_CLOEXEC)) {
+    if (cached_.number() < 0) fail_call("open", path_, errno);
+    // Not all file systems can reserve; those that can't fail at the write.
+    if (bytes > 0 && ::fallocate(cached_.number(), 0, 0, static_cast<off_t>(bytes)) != 0 &&
+        errno != EOPNOTSUPP && errno != ENOSYS && errno != EINTR) {
+      fail_call("fallocate", path_, errno);
+    }
+  }
+
+  void write(std::uint64_t offset, std::span<const std::byte> bytes) override {
+    // tmpfs and others know no O_DIRECT, and a block device may want more alignment than 4096.
+    const std::size_t whole = bytes.size() / kStorageAlignment * kStorageAlignment;
+    std::size_t done = 0;
+    if (direct_.number() >= 0) done = write_by(direct_, offset, bytes.first(whole));
+    write_by(cached_, offset + done, bytes.subspan(done));
+  }
+
+  void sync() override {
+    if (::fsync(cached_.number()) != 0) fail_call("fsync", path_, errno);
+  }
+
+ private:
+  /// Returns how much of it was written; less than all only by a descriptor that bypasses the
+  /// cache.
+  std::size_t write_by(const Descriptor& file, std::uint64_t offset,
+                       std::span<const std::byte> bytes) {
+    std::size_t done = 0;
+    while (done < bytes.size()) {
+      const ssize_t count = ::pwrite(file.number(), bytes.data() + done, bytes.size() - done,
+                                     static_cast<off_t>(offset + done));
+      if (count < 0 && errno == EINTR) continue;
+      if (count < 0 && errno == EINVAL && &file == &direct_) return done;
+      if (count < 0) fail_call("write", path_, errno);
+      if (count == 0) fail_call("write", path_, EIO);
+      done += static_cast<std::size_t>(count);
+      // The rest of a short write isn't aligned.
+      if (&file == &direct_ && done % kStorageAlignment != 0) return done;
+    }
+    return done;
+  }
+
+  const std::string path_;
+  const Descriptor cached_;
+  const Descriptor direct_;  // -1 where the file system has no such writes
+};
+
+class PosixFileSystem : public FileSystem {
+ public:
+  std::unique_ptr<NewFile> create_file(const std::string& path, std::uint64_t bytes) override {
+    return std::make_unique<PosixFile>(path, bytes);
+  }
+  void create_folder(const std::string& path) override {
+    if (::mkdir(path.c_str(), 0755) != 0) fail_call("mkdir", path, errno);
+  }
+  bool rename(const std::string& from, const std::string& to) override {
+    if (::renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), RENAME_NOREPLACE) == 0) {
+      return true;
+    }
+    if (errno == EEXIST || errno == ENOTEMPTY) return false;
+    if (errno != EINVAL) fail_call("rename", from, errno);
+    // On a file system without RENAME_NOREPLACE, as NFS, it replaces nothing but an empty folder.
+    if (::rename(from.c_str(), to.c_str()) == 0) return true;
+    if (errno == EEXIST || errno == ENOTEMPTY) return false;
+    fail_call("rename", from, errno);
+  }
+  void sync_folder(const std::string& path) override {
+    const Descriptor folder(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    if (folder.number() < 0) fail_call("open", path, errno);
+    if (::fsync(folder.number()) != 0) fail_call("fsync", path, errno);
+  }
+  void remove_file(const std::string& path) override {
+    if (::unlink(path.c_str()) != 0) fail_call("unlink", path, errno);
+  }
+  void remove_folder(const std::string& path) override {
+    if (::rmdir(path.c_str()) != 0) fail_call("rmdir", path, errno);
+  }
+};
+
+}  // namespace
+
+FileSystem& posix_file_system() {
+  static PosixFileSystem files;
+  return files;
+}
+
+}  // namespace weft

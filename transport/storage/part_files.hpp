@@ -1,0 +1,45 @@
+#pragma once
+/// PartFiles: the files in which tensors lie, for reading by any thread.
+
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace weft {
+
+/// A file is opened at its first use and stays open, so that it can be replaced or removed
+/// meanwhile; beyond kOpenFilesMax files, one is opened for each use. Throws not_found, io, or
+/// corrupt for a file that is too short.
+class PartFiles {
+ public:
+  static constexpr std::size_t kOpenFilesMax = 256;
+
+  PartFiles(const std::string& folder, const std::vector<std::string>& names);
+  PartFiles(const PartFiles&) = delete;
+  PartFiles& operator=(const PartFiles&) = delete;
+  ~PartFiles();
+
+  const std::string& path(std::uint32_t file) const { return files_[file].path; }
+  std::uint64_t bytes(std::uint32_t file) const;
+  /// Throws corrupt for a file without these bytes.
+  void require(std::uint32_t file, std::uint64_t offset, std::uint64_t bytes) const;
+  void read(std::uint32_t file, std::uint64_t offset, std::span<std::byte> out) const;
+
+ private:
+  struct File {
+    std::string path{};
+    int descriptor = -1;  // -1: not open
+  };
+  /// Calls `use` with an open descriptor.
+  template <typename Use>
+  void with(std::uint32_t file, Use use) const;
+
+  mutable std::vector<File> files_;
+  mutable std::size_t open_ = 0;
+  mutable std::mutex mutex_;
+};
+
+}  // namespace weft

@@ -1,0 +1,40 @@
+#pragma once
+/// Writes one worker's part of a checkpoint: a file of shard frames.
+///
+///   part file = (zeros frame)*          frame: see transport/format/shard_frame.hpp
+///
+/// A frame begins at a multiple of 64. A payload of 64 KiB or more begins at a multiple of 4096.
+
+#include <atomic>
+#include <cstddef>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "transport/format/checkpoint_manifest.hpp"
+#include "transport/format/shard_frame.hpp"
+#include "transport/storage/box_runs.hpp"
+#include "transport/storage/file_system.hpp"
+
+namespace weft {
+
+/// A shard to be stored. Its elements must not change while they are written.
+struct SourceShard {
+  ShardHeader header{};  ///< its box is a box of the global shape, without padding
+  const std::byte* elements = nullptr;
+  Shape room{};  ///< of the memory at `elements`: see PlacedBox
+};
+
+struct PartOptions {
+  int threads = 4;         ///< that copy, hash and write
+  std::uint32_t file = 0;  ///< number of the file in the manifest
+};
+
+/// Creates `path`, writes the shards and makes the file's bytes durable. Returns each shard's place
+/// for the manifest. `stop` is looked at before each MiB. Throws cancelled if it was set, else what
+/// the file system throws; the file is left behind then.
+std::vector<StoredShard> write_part(FileSystem& files, const std::string& path,
+                                    std::span<const SourceShard> shards, const PartOptions& options,
+                                    const std::atomic<bool>& stop);
+
+}  // namespace weft

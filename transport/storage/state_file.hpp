@@ -1,0 +1,93 @@
+#pragma once
+/// StateFile: the named tensors of a checkpoint, of a safetensors file, or of a folder of those
+/// (model.safetensors, or model.safetensors.index.json and the files that it names).
+
+#include <cstddef>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <weft/type.hpp>
+
+#include "spmd/tensor/tensor_source.hpp"
+#include "transport/format/checkpoint_manifest.hpp"
+#include "transport/storage/part_files.hpp"
+
+namespace weft {
+
+/// The element types that files have: weft's, and those that are only converted.
+enum class FileDType : std::uint8_t {
+  pred,
+  i32,
+  u32,
+  i64,
+  bf16,
+  f32,
+  f64,
+  f16,
+  i8,
+  u8,
+  i16,
+  u16,
+  other
+};
+
+struct FileTensor {
+  std::string name{};
+  FileDType dtype = FileDType::other;
+  std::string dtype_name{};  ///< "f32"; of another dtype as the file has it, "F8_E4M3"
+  Shape shape{};
+  StateKind kind = StateKind::param;
+  std::optional<Sharding> sharding{};  ///< on the mesh of the checkpoint
+
+  std::string label() const;   ///< "f32[4,3]"
+  std::int64_t bytes() const;  ///< of a dtype that isn't `other`; else of the file's, 0
+};
+
+/// Open for as long as a source of its tensors lives. Used by any thread.
+class StateFile : public std::enable_shared_from_this<StateFile> {
+ public:
+  /// Throws not_found, corrupt, version or io, naming the path.
+  static std::shared_ptr<const StateFile> open(const std::string& path);
+
+  const std::string& path() const { return path_; }
+  const std::vector<FileTensor>& tensors() const { return tensors_; }
+  /// Of safetensors; of several files, all they have.
+  const std::map<std::string, std::string>& metadata() const { return metadata_; }
+  /// Null for safetensors.
+  const CheckpointManifest* checkpoint() const { return has_checksums_ ? &manifest_ : nullptr; }
+  /// Of a checkpoint: the mesh that it was saved on.
+  const std::optional<Mesh>& mesh() const { return mesh_; }
+  /// Whether elements of one dtype can be converted to the other without the loss of a range.
+  static bool can_cast(FileDType from, DType to);
+  /// The elements of a tensor, converted to `dtype`, which it has or can be cast to.
+  SourcePtr source(std::size_t tensor, DType dtype) const;
+
+ private:
+  friend class FileSource;
+  StateFile() = default;
+  void open_files();
+  void add_checkpoint(const std::string& folder);
+  void add_safetensors(const std::string& folder, const std::string& file);
+  void add_safetensors_index(const std::string& folder, const std::string& file);
+
+  std::string path_;
+  std::string folder_;           // of the files in the manifest
+  CheckpointManifest manifest_;  // safetensors: each tensor one shard, of a dtype of its size
+  bool has_checksums_ = false;
+  struct Header {
+    std::uint64_t file_bytes = 0;
+    std::uint64_t bytes = 0;
+    std::uint64_t xxh3 = 0;
+  };
+  std::vector<Header> headers_;  // of safetensors, as they were read
+  std::optional<PartFiles> files_;
+  std::vector<FileTensor> tensors_;  // as in the manifest
+  std::optional<Mesh> mesh_;
+  std::map<std::string, std::string> metadata_;
+};
+
+}  // namespace weft
