@@ -20,13 +20,13 @@ struct DeviceState {
   std::vector<std::shared_ptr<const LoadedPlan>> plans;
   std::uint64_t step = 0;  // of the last run
   std::chrono::steady_clock::time_point last_end = std::chrono::steady_clock::now();
-  std::shared_ptr<JobLog> log = current_log();  ///< of the thread that makes it
+  std::shared_ptr<JobLog> log = current_log();  ///< of the thread that makes the actor
   const char* name = "weft.device";
 };
 
 using DevicePointer = DeviceActor::stateful_pointer<DeviceState>;
 
-/// Runs `work` unless the device has failed; what it throws is the device's failure.
+/// Runs `work` unless the device has failed; an exception is the device's failure.
 template <typename Work>
 void guarded(DevicePointer self, const char* message, Work work) {
   auto& state = self->state;
@@ -70,7 +70,7 @@ DeviceActor::behavior_type device_behavior(DevicePointer self,
       [self](load_a, const DeviceLoadPtr& load) {
         guarded(self, "load", [&](DeviceState& state) {
           WEFT_CHECK(load->program >= state.plans.size(), load->program);
-          state.plans.resize(load->program);  // the numbers between are code of the loop's own
+          state.plans.resize(load->program);  // other numbers are on_each_chip() bodies
           state.plans.push_back(state.engine->load(*load->plan, load->checks));
         });
       },

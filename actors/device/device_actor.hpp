@@ -9,7 +9,7 @@
 
 namespace weft {
 
-/// Starts a device. `on_failure` is told, on the device's thread, what ended its work.
+/// Starts a device. `on_failure` receives the failure that ended its work, on the device's thread.
 std::unique_ptr<DeviceLink> spawn_device(System& system, std::unique_ptr<Engine> engine,
                                          BoardWriter board, DeviceFailed on_failure);
 

@@ -1,5 +1,5 @@
 #pragma once
-/// What a worker's loop sees of its devices: send a plan, start a run or a call, wait for it.
+/// DeviceLink: a worker's loop sends plans, runs and calls to its devices, and waits for them.
 
 #include <atomic>
 #include <cstdint>
@@ -15,7 +15,7 @@
 
 namespace weft {
 
-/// Makes `plan` known to a device under a number.
+/// Gives `plan` a number by which the device knows it.
 struct DeviceLoad {
   std::uint32_t program = 0;
   std::shared_ptr<const Plan> plan;
@@ -28,12 +28,12 @@ struct DeviceRun {
   std::uint64_t run = 0;
   std::uint64_t step = 0;
   RunCommit commit{};
-  std::vector<RunBuffers> buffers;    ///< by chip of the worker
-  std::shared_ptr<StateHash> hash{};  ///< to be added to before the run; mostly null
+  std::vector<RunBuffers> buffers;    ///< by the chip's index in the worker
+  std::shared_ptr<StateHash> hash{};  ///< to add to before the run; mostly null
 };
 
-/// One run of code of the loop's own, numbered among the runs of plans. `body` must stay until it
-/// is complete.
+/// One on_each_chip() call, numbered among the runs of plans. `body` must live until it is
+/// complete.
 struct DeviceCall {
   std::uint32_t program = 0;
   std::uint64_t run = 0;
@@ -41,7 +41,7 @@ struct DeviceCall {
   const std::function<void(Chip&)>& body;
 };
 
-/// What ended a device's work, and in which step.
+/// Receives the failure that ended a device's work, and its step.
 using DeviceFailed = std::function<void(std::exception_ptr, std::uint64_t step)>;
 
 /// How far a device has come. The device's thread writes, the loop's thread waits.
@@ -54,10 +54,10 @@ class DeviceProgress {
   void fail(std::exception_ptr failure, std::uint64_t step);
   bool failed() const { return completed_.load(std::memory_order_acquire) == kFailed; }
 
-  /// Blocks until run number `run` is complete; throws what the device failed with.
+  /// Blocks until run number `run` is complete; throws the device's failure.
   void wait(std::uint64_t run) const;
 
-  /// Seconds that the device ran, and was idle before it.
+  /// Records how many seconds the device ran, and was idle before the run.
   void record(double ran, double idle);
   struct Times {
     MetricData ran;
@@ -83,7 +83,7 @@ class DeviceLink {
   virtual void run(std::shared_ptr<const DeviceRun> run) = 0;
   virtual void call(std::shared_ptr<const DeviceCall> call) = 0;
   virtual const DeviceProgress& progress() const = 0;
-  /// For the chip's memory; its plans and calls go through the actor.
+  /// For access to the chip's memory; plans and calls go through the actor.
   virtual Engine& engine() = 0;
 };
 

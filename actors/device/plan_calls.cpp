@@ -16,7 +16,8 @@ std::int64_t product(const Shape& shape, int begin, int end) {
   return size;
 }
 
-/// The dims before `dim` are the call's outer loop; of `local`, a chip's part, the rest is one run.
+/// The dims before `dim` are the call's outer loop; the other dims of `local`, the chip's shard,
+/// are contiguous.
 void set_runs(CollectiveCall& call, const Shape& local, std::int64_t dim) {
   call.outer = product(local, 0, static_cast<int>(dim));
   call.count = product(local, static_cast<int>(dim), local.size());

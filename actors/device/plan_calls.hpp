@@ -1,5 +1,5 @@
 #pragma once
-/// The collectives of a plan as one chip of the mesh calls them: the same for every engine.
+/// The calls of a plan's collectives by one chip of the mesh: the same for every engine.
 
 #include <cstdint>
 
@@ -8,13 +8,13 @@
 
 namespace weft {
 
-/// Of a collective or barrier step, without a name. A bucket's call is of all its operands, with
-/// the alignment's bytes between them. Temporaries lie from kArenaTempOffset on in every arena,
-/// shared values from `shared_begin` on.
+/// The call of a collective or barrier step, without a name. A bucket's call covers all its
+/// operands and the alignment bytes between them. Temporaries begin at kArenaTempOffset in every
+/// arena, shared values at `shared_begin`.
 CollectiveCall collective_call(const Plan& plan, const PlanStep& step, const Mesh& mesh,
                                int position, std::uint64_t shared_begin);
 
-/// The chip, by its number in the job's memory, in whose arena a shared value lies.
+/// The chip, by its number in the job's memory, whose arena holds a shared value.
 int holder_of_shared(const Plan& plan, ValueId value, const Mesh& mesh, int position);
 
 }  // namespace weft

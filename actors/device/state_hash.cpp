@@ -11,8 +11,7 @@ namespace {
 
 using Dims = std::array<std::int64_t, kDimCountMax>;
 
-/// The elements of a shard that are elements of the tensor: what is behind its dims is padding, and
-/// may be anything.
+/// Visits the elements of a shard that belong to the tensor: padding behind its dims is undefined.
 class Elements {
  public:
   Elements(const TensorType& type, const Dims& sizes, const Dims& offsets)

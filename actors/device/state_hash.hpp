@@ -1,6 +1,5 @@
 #pragma once
-/// StateHash: what a worker's chips hold of the job's state at one step, as hashes that tell
-/// whether two chips hold the same.
+/// StateHash: hashes of the job's state at one step on a worker's chips, to compare replicas.
 
 #include <atomic>
 #include <cstddef>
@@ -16,7 +15,7 @@
 
 namespace weft {
 
-/// A tensor of the state, and where each of the worker's chips has its shard of it.
+/// A tensor of the state, and the offset of its shard on each of the worker's chips.
 struct HashedTensor {
   std::string name;
   TensorType type;  ///< global
@@ -24,11 +23,11 @@ struct HashedTensor {
   std::vector<std::uint64_t> offsets;  ///< in the arena, by chip
 };
 
-/// Each chip adds its own on its own thread, before it runs what makes the next version: until then
-/// nothing writes to this one.
+/// Each chip adds its hashes on its own thread, before the run that makes the next version: until
+/// then nothing writes to this version.
 class StateHash {
  public:
-  /// `positions`: of the worker's chips. `on_complete` is called by the last chip that adds.
+  /// `positions`: of the worker's chips. The last chip that adds calls `on_complete`.
   StateHash(std::uint64_t step, std::vector<HashedTensor> tensors, const Mesh& mesh,
             std::vector<int> positions, std::function<void(const StateHash&)> on_complete);
 
@@ -37,8 +36,8 @@ class StateHash {
   std::uint64_t step() const { return step_; }
   const std::vector<HashedTensor>& tensors() const { return tensors_; }
   int num_chips() const { return static_cast<int>(positions_.size()); }
-  /// When all have added. Chips with the same piece of a tensor hold the same where their hashes
-  /// are equal.
+  /// Valid when all chips have added. Two chips with the same piece of a tensor hold the same bits
+  /// if their hashes are equal.
   std::uint64_t piece(std::size_t tensor, int chip) const { return pieces_[at(tensor, chip)]; }
   std::uint64_t hash(std::size_t tensor, int chip) const { return hashes_[at(tensor, chip)]; }
 
@@ -54,7 +53,7 @@ class StateHash {
   const std::function<void(const StateHash&)> on_complete_;
   std::vector<std::uint64_t> pieces_;
   std::vector<std::uint64_t> hashes_;
-  std::atomic<int> missing_;  ///< chips; what brings it to 0 has seen all that they wrote
+  std::atomic<int> missing_;  ///< chips; the one that makes it 0 sees all hashes
 };
 
 }  // namespace weft

@@ -23,7 +23,7 @@
 #include "actors/process/signal_hub.hpp"
 #include "actors/process/stack_dump.hpp"
 #include "actors/process/wake_queue.hpp"
-#include "actors/supervision/stop_policy.hpp"
+#include "actors/supervision/job_outcome.hpp"
 #include "actors/trainer/trainer_link.hpp"
 #include "transport/memory/wait.hpp"
 
@@ -108,12 +108,11 @@ class JobRun {
       link_->cancel(Errc::cancelled, "an exception in the trainer's process");
       throw;
     }
-    take_own_failure();
     auto& history = result_.metrics_history;
     if (history.size() > kHistoryMax) history.erase(history.begin(), history.end() - kHistoryMax);
-    note_who_ended_it();
+    take_outcome();
     on_disk([&] { folder_.write_result(result_); });
-    take_own_failure();
+    take_outcome();
     while (const int signal = signals_ ? signals_->take() : 0) result_.signal = signal;
     each_callback([&](Callback& callback) { callback.on_end(result_); });
     if (thrown_) std::rethrow_exception(thrown_);
@@ -155,7 +154,7 @@ class JobRun {
     link_->process_started(worker, processes_.start(worker, *request_.command, variables));
   }
 
-  bool over() const { return ended_ && !local_runs_ && processes_.over(); }
+  bool over() const { return outcome_.has_job_ended() && !local_runs_ && processes_.over(); }
 
   /// Waits for whatever comes next, and deals with it.
   void turn() {
@@ -188,44 +187,28 @@ class JobRun {
 
   void obey(const JobControl::Command& command) {
     const bool stops = command.kind == JobControl::Kind::stop;
-    note_request(stops ? EndedBy::stop : EndedBy::cancel);
+    outcome_.on_request(stops ? EndedBy::stop : EndedBy::cancel);
     if (stops) return link_->preempt(command.why);
     fail_here({.code = Errc::cancelled, .message = command.why});
   }
 
-  /// The first request counts.
-  void note_request(EndedBy by) {
-    if (requested_ == EndedBy::loops) requested_ = by;
-  }
-
-  /// A job that was told to end when it had ended, and its reports were delivered, has succeeded.
-  void take_own_failure() {
-    const bool too_late = own_failure_ && own_failure_->code == Errc::cancelled && came_late_;
-    if (!result_.error && !too_late) result_.error = own_failure_;
-  }
-
-  void note_who_ended_it() {
-    if (result_.error) result_.ended_by = EndedBy::failure;
-    // A worker may have been told by a signal of its own.
-    const bool by_worker = requested_ == EndedBy::loops;
-    if (result_.cancelled()) result_.ended_by = by_worker ? EndedBy::signal : requested_;
-    if (thrown_) result_.ended_by = EndedBy::callback;
+  void take_outcome() {
+    result_.error = outcome_.failure();
+    result_.ended_by = outcome_.ended_by();
   }
 
   void interrupted(int signal) {
     result_.signal = signal;
-    note_request(EndedBy::signal);
     const std::string got =
         fmt::format("the trainer (pid {}) got SIG{}", ::getpid(), ::sigabbrev_np(signal));
-    using Verdict = StopPolicy::Verdict;
-    const bool over = own_failure_ || (stop_policy_.preempted() && ended_);
-    const auto verdict = stop_policy_.on_signal(signal, Clock::now(), over);
+    using Verdict = JobOutcome::SignalVerdict;
+    const Verdict verdict = outcome_.on_signal(signal, Clock::now());
     if (verdict == Verdict::ignore) return;
     if (verdict == Verdict::preempt) return link_->preempt(got);
     if (verdict == Verdict::cancel) return fail_here({.code = Errc::cancelled, .message = got});
     processes_.drop_output();
     second_signal_ = signal;
-    if (ended_ && !kill_at_) leave_if_stuck();
+    if (outcome_.has_job_ended() && !kill_at_) leave_if_stuck();
   }
 
   /// A thread that doesn't come back ends with its process only. Where the program has a handler of
@@ -242,7 +225,7 @@ class JobRun {
     kill_at_.reset();
     processes_.kill_all();
     // In the background nobody may ever read what is left; a pager in front is waited for.
-    if (!signals_ || requested_ != EndedBy::loops) processes_.drop_output();
+    if (!signals_ || outcome_.requested_by() != EndedBy::loops) processes_.drop_output();
     leave_if_stuck();
     if (local_runs_) {
       logger("weft.trainer")
@@ -259,8 +242,7 @@ class JobRun {
       case TrainerEvent::Kind::kill: processes_.kill(event.worker, event.dump_stack); break;
       case TrainerEvent::Kind::restart: start_again(event.worker); break;
       case TrainerEvent::Kind::ended:
-        ended_ = true;
-        result_.error = event.failure;
+        outcome_.on_job_ended(event.failure);
         result_.failures = event.survived;
         for (const std::string& metrics : event.worker_metrics) {
           result_.worker_metrics.push_back(metrics.empty() ? Metrics()
@@ -283,7 +265,7 @@ class JobRun {
   }
 
   void start_again(int worker) {
-    if (ended_ || own_failure_ || thrown_) return;
+    if (outcome_.has_job_ended() || outcome_.has_failed_here()) return;
     try {
       folder_.require();
       start_process(worker);
@@ -306,7 +288,7 @@ class JobRun {
       const std::string& needed = whole.empty() ? report.checkpoint : whole;
       folder_.keep_checkpoints(spec_.checkpoints_to_keep, needed);
     });
-    if (own_failure_ || thrown_) return;
+    if (outcome_.has_failed_here()) return;
     each_callback([&](Callback& callback) { callback.on_report(result_.metrics); });
   }
 
@@ -321,12 +303,10 @@ class JobRun {
   }
 
   /// A failure on this side of the link; the job may be over on the other side already.
-  void fail_here(Failure failure) {
-    if (own_failure_) return;
+  void fail_here(const Failure& failure) {
+    if (!outcome_.on_own_failure(failure)) return;
     if (kill_at_) kill_at_ = std::min(*kill_at_, Clock::now() + kGraceFailed);
     link_->cancel(failure.code, failure.message);
-    own_failure_ = std::move(failure);
-    came_late_ = ended_ && !result_.error;
   }
 
   template <typename Call>
@@ -349,6 +329,7 @@ class JobRun {
       call();
     } catch (...) {
       if (!thrown_) thrown_ = std::current_exception();
+      outcome_.on_callback_threw();
       link_->cancel(Errc::loop_failed, "a callback threw an exception");
     }
   }
@@ -371,14 +352,10 @@ class JobRun {
   WakeFd local_ended_;
   std::atomic<bool> local_runs_ = false;
   Result result_;
-  EndedBy requested_ = EndedBy::loops;  ///< by whom the job was told to end
-  std::optional<Failure> own_failure_;  ///< of this side of the link
-  bool came_late_ = false;              ///< it came when the job had ended well
-  std::exception_ptr thrown_;           ///< by a callback
-  StopPolicy stop_policy_;
+  JobOutcome outcome_;
+  std::exception_ptr thrown_;  ///< by a callback
   int second_signal_ = 0;
-  bool ended_ = false;
-  std::optional<Clock::time_point> kill_at_;  ///< once ended_, until it has come
+  std::optional<Clock::time_point> kill_at_;  ///< once the job has ended, until it has come
 };
 
 }  // namespace

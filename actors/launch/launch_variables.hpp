@@ -1,13 +1,13 @@
 #pragma once
-/// How `weft launch` tells a program's fit() what was asked for on its command line, and hears how
-/// it ended: WEFT_LAUNCH_WORKERS, WEFT_LAUNCH_CHIPS, WEFT_LAUNCH_TOPOLOGY, WEFT_LAUNCH_MAX_FAILURES
-/// and WEFT_LAUNCH_RESULT.
+/// Options that `weft launch` passes to a program's fit(), and the exit code that it gets back:
+/// WEFT_LAUNCH_WORKERS, WEFT_LAUNCH_CHIPS, WEFT_LAUNCH_TOPOLOGY, WEFT_LAUNCH_MAX_FAILURES and
+/// WEFT_LAUNCH_RESULT.
 
 #include <weft/result.hpp>
 
 namespace weft {
 
-/// Puts what the variables say in place of the program's own numbers. Throws invalid_argument.
+/// Replaces the program's own options by those of the variables. Throws invalid_argument.
 void apply_launch_variables(ScalingConfig& scaling, FailureConfig& failure);
 
 /// Writes the exit code of the job's first cause to the file WEFT_LAUNCH_RESULT, if it is set and

@@ -5,8 +5,8 @@
 #include "actors/process/elf_object.hpp"
 #include "actors/protocol/abi.hpp"
 
-// Visible: the dynamic linker may take another copy's definition for it, as for weft's functions.
-// Its hidden alias is always this copy's.
+// Visible: the dynamic linker may resolve it to another copy's definition, as it may for weft's
+// functions. The hidden alias is always this copy's.
 extern "C" {
 extern const std::uint32_t weft_anchor __attribute__((visibility("default")));
 const std::uint32_t weft_anchor = WEFT_ABI;

@@ -1,10 +1,11 @@
 #pragma once
-/// Several copies of weft in one process: a plug-in's and its host's.
+/// Checks for several copies of weft in one process: a plug-in's and its host's.
 
 namespace weft {
 
-/// Copies that are isolated, or that are one by symbol interposition and of one version, are good.
-/// Throws version where this copy's symbols are another's of another version, naming both files.
+/// Permits isolated copies, and copies of one version that symbol interposition makes one. Throws
+/// version if this copy's symbols resolve to a copy of another version; the message names both
+/// files.
 void require_own_weft();
 
 }  // namespace weft

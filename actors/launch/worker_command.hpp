@@ -1,5 +1,6 @@
 #pragma once
-/// How a job starts its worker processes: which executable, with which words and variables, where.
+/// WorkerCommand: the executable, arguments, environment and folder with which a job starts its
+/// workers.
 
 #include <string>
 #include <vector>
@@ -8,9 +9,8 @@
 
 namespace weft {
 
-/// Taken when the job starts, so that workers which are started again find what the first ones
-/// found: the program may change its environment and its folder meanwhile, and its file may be
-/// replaced.
+/// Copied when the job starts, so that restarted workers get what the first ones got. The program
+/// may change its environment and its folder meanwhile, and its file may be replaced.
 class WorkerCommand {
  public:
   /// `is_named`: the loop has a name, so that the worker needs none of this program's arguments.
@@ -20,17 +20,17 @@ class WorkerCommand {
   WorkerCommand(const WorkerCommand&) = delete;
   WorkerCommand& operator=(const WorkerCommand&) = delete;
 
-  /// What execve() is to start, and its words for worker `worker`.
+  /// The file and the arguments of execve() for worker `worker`.
   std::string path() const;
   std::vector<std::string> words(int worker) const;
-  /// "NAME=value": `variables`, and what the program's environment has beside them.
+  /// "NAME=value": `variables`, and the rest of the program's environment.
   std::vector<std::string> environment(const std::vector<std::string>& variables) const;
   const std::string& folder() const { return folder_; }
   /// CPUs that the worker may use; empty: those of the thread that starts it.
   const std::vector<int>& cpus() const { return cpus_; }
-  /// It is started by another program (a debugger): it may be that one's child, and slow.
+  /// Whether another program (a debugger) starts the worker: the worker may be its child, and slow.
   bool is_wrapped() const { return !wrapper_.empty(); }
-  /// It isn't this program's executable.
+  /// Whether the worker's executable is not this program's.
   bool is_other_executable() const { return file_ >= 0; }
 
  private:

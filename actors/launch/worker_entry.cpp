@@ -20,7 +20,7 @@
 #include "actors/protocol/abi.hpp"
 #include "actors/worker/worker.hpp"
 
-/// What weft-worker calls in the library that it has loaded.
+/// The function that weft-worker calls in a library that it has loaded.
 extern "C" __attribute__((visibility("hidden"))) void weft_worker_entry() {
   weft::worker_main(0, nullptr);
 }
@@ -50,8 +50,8 @@ std::vector<std::uintptr_t>& bases_before_main() {
   return bases;
 }
 
-/// The loop of the job, in the object that the trainer has it in. Throws version where that is
-/// another build here, not_found where it isn't here.
+/// The job's loop, in the object file in which the trainer has it. Throws version if this process
+/// has another build of that file, not_found if it doesn't have it.
 const Loop& find_loop(const LoopIdentity& identity, int worker) {
   if (identity.object.empty()) {
     const Loop* loop = Loop::find(identity.name);
@@ -128,7 +128,7 @@ bool in_worker() noexcept {
   try {
     return this_worker().has_value();
   } catch (...) {
-    return true;  // its variables are incomplete: who runs a job in it is told
+    return true;  // incomplete variables: fit() in this process reports them
   }
 }
 
@@ -150,7 +150,7 @@ void begin_worker_output() {
 }
 
 [[noreturn]] void end_worker_process(int code) {
-  // No destructor of main()'s or of a static object may wait for what the job has left.
+  // Destructors of main() or of static objects must not wait for remains of the job.
   std::fflush(nullptr);
   std::_Exit(code);
 }

@@ -1,6 +1,6 @@
 #pragma once
-/// Where a worker process begins: worker_main(), or weft-worker in a library whose host has no
-/// weft.
+/// The entry of a worker process: worker_main(), or weft-worker for a library whose host doesn't
+/// use weft.
 
 #include <optional>
 
@@ -8,18 +8,18 @@
 
 namespace weft {
 
-/// Of the process; its job's secrets are taken out of the environment at the first call, so that
-/// programs that a worker starts aren't workers. Throws as worker_environment().
+/// The worker environment of this process. The first call removes the job's secrets from the
+/// environment, so that children of a worker aren't workers. Throws as worker_environment().
 const std::optional<WorkerEnvironment>& this_worker();
 
-/// The program has called worker_main().
+/// Whether the program has called worker_main().
 bool called_worker_main() noexcept;
-/// (Each Loop asks this, so linkers keep this file, with the entry for weft-worker, wherever there
-/// is one.) The object that holds `address` was loaded before the program called worker_main(): a
-/// loop that is made there now is a local variable.
+/// Whether the object that holds `address` was loaded before the program called worker_main(): a
+/// loop made there now is a local variable. (Each Loop calls this, so the linker keeps this file,
+/// with the entry for weft-worker, wherever there is a Loop.)
 bool was_loaded_before_main(const void* address);
 
-/// This process is a worker from now on: its stdout is its own, and it has the program's name.
+/// Makes this process a worker: restores its stdout, and gives it the program's name.
 void begin_worker_output();
 /// Flushes what was printed and ends the process.
 [[noreturn]] void end_worker_process(int code);

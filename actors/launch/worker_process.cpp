@@ -21,7 +21,8 @@
 namespace weft {
 namespace {
 
-/// So much of a stream is read at a time: who prints without end must not keep the job from others.
+/// The most bytes read from a stream at a time: a worker that prints without end must not block
+/// others.
 constexpr int kBlocksAtOnce = 8;
 /// A longer line is passed on in pieces.
 constexpr std::size_t kLineBytesMax = 65536;
@@ -33,7 +34,7 @@ std::vector<char*> pointers(std::vector<std::string>& words) {
   return result;
 }
 
-/// Processes that the kernel has killed for want of memory; 0 where it doesn't say.
+/// The number of processes that the kernel has killed for lack of memory; 0 if it isn't known.
 long oom_kills() {
   std::ifstream in("/proc/vmstat");
   std::string name;
@@ -43,7 +44,7 @@ long oom_kills() {
   return 0;
 }
 
-/// Closed on destruction, but for an end that was taken.
+/// A pipe; closes the ends that were not taken when destroyed.
 struct Pipe {
   Pipe() {
     if (::pipe2(ends.data(), O_CLOEXEC) != 0) fail(Errc::io, "pipe: {}", std::strerror(errno));
@@ -57,7 +58,7 @@ struct Pipe {
   Pipe& operator=(const Pipe&) = delete;
 
   int writer() const { return ends[1]; }
-  /// The end to read from, which doesn't block.
+  /// The end to read from, non-blocking.
   int take_reader() {
     ::fcntl(ends[0], F_SETFL, O_NONBLOCK);
     return std::exchange(ends[0], -1);
@@ -66,7 +67,7 @@ struct Pipe {
   std::array<int, 2> ends{-1, -1};
 };
 
-/// What the child needs, all of it made before there is one.
+/// The arguments of the child's code, all of them made before the child exists.
 struct Child {
   pid_t parent;
   int out;
@@ -75,7 +76,7 @@ struct Child {
   const char* path;
   char** arguments;
   char** variables;
-  const cpu_set_t* cpus;  ///< null: as they are
+  const cpu_set_t* cpus;  ///< null: unchanged
 };
 
 [[noreturn]] void give_up(const char* what) {
@@ -86,8 +87,9 @@ struct Child {
   ::_exit(127);
 }
 
-/// Between vfork and exec: in the memory of the parent, whose thread waits, with all signals
-/// blocked. Only async-signal-safe calls, and nothing of the parent is changed.
+/// The child's code between vfork and exec. It runs in the memory of the parent, whose thread waits
+/// with all signals blocked. It makes async-signal-safe calls only and changes nothing of the
+/// parent.
 [[noreturn]] void exec_worker(const Child& child) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::getppid() != child.parent) ::_exit(127);
@@ -98,13 +100,13 @@ struct Child {
   ::dup2(child.err, STDERR_FILENO);
   ::dup2(child.out, kWorkerStdout);
   ::fcntl(kWorkerStdout, F_SETFD, 0);
-  // What the program has open is its own: a server's port, for one.
+  // The program's open files aren't for workers: a server's port, for example.
   ::close_range(kWorkerStdout + 1, ~0U, CLOSE_RANGE_CLOEXEC);
   if (::chdir(child.folder) != 0) give_up(child.folder);
   if (child.cpus != nullptr && ::sched_setaffinity(0, sizeof *child.cpus, child.cpus) != 0) {
     give_up("scaling.affinity");
   }
-  // A handler of the parent's must not run in its memory once signals are let in.
+  // A handler of the parent must not run in its memory once signals are unblocked.
   for (int signal = 1; signal < NSIG; ++signal) {
     struct sigaction action {};
     if (::sigaction(signal, nullptr, &action) != 0 || action.sa_handler == SIG_IGN) continue;
@@ -118,7 +120,7 @@ struct Child {
   give_up(child.path);
 }
 
-/// The page tables of a large program take a fork() tens of milliseconds.
+/// vfork, because copying the page tables of a large program takes fork() tens of milliseconds.
 pid_t start(const Child& child) {
   sigset_t all;
   sigset_t before;
@@ -187,8 +189,8 @@ void WorkerProcess::kill() const {
   kill_group();
 }
 
-/// What the worker has started ends with it. Until it is reaped its group is surely its own; where
-/// the program reaps all children, another group may have its number.
+/// Ends all processes that the worker has started. Before the worker is reaped its process group is
+/// certainly its own; if the program reaps all children, another group may have the number.
 void WorkerProcess::kill_group() const {
   siginfo_t ignored{};
   if (::waitid(P_PID, static_cast<id_t>(pid_), &ignored, WEXITED | WNOHANG | WNOWAIT) == 0) {
@@ -227,7 +229,7 @@ void WorkerProcess::pump() {
   }
 }
 
-/// False where there is nothing to read now, or will be never.
+/// False if there is nothing to read, now or ever.
 bool WorkerProcess::read_block(Stream& stream) {
   if (stream.fd < 0) return false;
   std::array<char, 65536> block;

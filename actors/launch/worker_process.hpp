@@ -1,5 +1,5 @@
 #pragma once
-/// A worker's process, with its output tagged.
+/// WorkerProcess: a worker's process, with its output prefixed by its number.
 
 #include <sys/types.h>
 
@@ -14,11 +14,11 @@
 
 namespace weft {
 
-/// Where the lines go that workers print.
+/// The destinations of workers' output.
 struct WorkerOutput {
   Outlet* out = nullptr;
   Outlet* err = nullptr;
-  /// In place of both: told of each line, without its end.
+  /// Replaces both: receives each line, without its newline.
   std::function<void(int worker, bool err, std::string_view line)> lines{};
 };
 
@@ -36,25 +36,25 @@ class WorkerProcess {
 
   pid_t pid() const { return pid_; }
   bool running() const { return running_; }
-  /// What to wait for in poll(); -1 for what is closed, or would not be read now.
+  /// Descriptors for poll(); -1 for one that is closed, or can't be read now.
   int pidfd() const { return running_ ? pidfd_ : -1; }
   int out() const { return wanted(out_); }
   int err() const { return wanted(err_); }
 
-  /// Passes on what can be read, as far as the outlets take it.
+  /// Passes on available output, as far as the outlets take it.
   void pump();
-  /// After pidfd() became readable: reaps, and passes on the rest of the output.
+  /// To be called after pidfd() became readable: reaps, and passes on the rest of the output.
   ProcessEnded reap();
   void kill() const;
-  /// Asks its main thread for its stack (stack_dump.hpp); one that is stopped can't answer.
+  /// Asks the main thread for its stack (stack_dump.hpp); a stopped process can't answer.
   void ask_for_stack() const;
 
  private:
   struct Stream {
     int fd = -1;
     Outlet* to = nullptr;
-    std::string line;    ///< its beginning, while the end has not come
-    std::string tagged;  ///< lines that are to be written
+    std::string line;    ///< the beginning of an unfinished line
+    std::string tagged;  ///< lines still to be written
   };
   int wanted(const Stream& stream) const {
     return !output_.lines && stream.to->full() ? -1 : stream.fd;
@@ -69,7 +69,7 @@ class WorkerProcess {
   pid_t pid_ = -1;
   int pidfd_ = -1;
   bool running_ = false;
-  long oom_kills_;  ///< of the machine, when the process was started
+  long oom_kills_;  ///< of the whole machine, when the process was started
   WorkerOutput output_;
   Stream out_;
   Stream err_;

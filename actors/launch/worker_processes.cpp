@@ -7,7 +7,7 @@
 namespace weft {
 namespace {
 
-/// How long a process that hangs may take to say where.
+/// How long a hanging process may take to write its stack.
 constexpr std::chrono::milliseconds kStackPatience{200};
 
 }  // namespace
@@ -61,7 +61,7 @@ void WorkerProcesses::serve(const pollfd* waits,
   kill_stuck();
 }
 
-/// Those that have had the time to say where they are.
+/// Kills the processes whose time to write their stacks is over.
 void WorkerProcesses::kill_stuck() {
   while (!stuck_.empty() && Clock::now() >= stuck_.front().kill_at) {
     for (std::size_t worker = 0; worker < processes_.size(); ++worker) {

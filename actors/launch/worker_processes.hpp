@@ -16,35 +16,35 @@
 
 namespace weft {
 
-/// Used by one thread, whose end the workers don't outlive.
+/// Used by one thread; the workers end with that thread.
 class WorkerProcesses {
  public:
   using Clock = std::chrono::steady_clock;
 
-  /// `lines`: in place of this program's streams; may be empty. `on_stack`: called before a worker
-  /// is killed that has been asked for its stack.
+  /// `lines`: replaces this program's streams; may be empty. `on_stack`: called before a worker
+  /// that was asked for its stack is killed.
   WorkerProcesses(std::function<void(int worker, bool err, std::string_view line)> lines,
                   std::function<void(int worker)> on_stack)
       : lines_(std::move(lines)), on_stack_(std::move(on_stack)) {}
 
-  /// Starts worker `worker`, in the place of the one before. Returns its pid. Throws io.
+  /// Starts worker `worker`, replacing an earlier process. Returns its pid. Throws io.
   pid_t start(int worker, const WorkerCommand& command, const std::vector<std::string>& variables);
-  /// `dump_stack`: after it has had 200 ms to say where it is.
+  /// `dump_stack`: kills it after 200 ms, in which it writes its stack.
   void kill(int worker, bool dump_stack);
   void kill_all() const;
-  /// Ends them all and waits for it.
+  /// Kills all processes and waits for their end.
   void clear() { processes_.clear(); }
 
-  /// What to wait for.
+  /// Appends the descriptors for poll().
   void add_to(std::vector<pollfd>& waits) const;
-  /// When serve() is due, whatever comes.
+  /// When serve() must be called at the latest.
   std::optional<Clock::time_point> deadline() const;
-  /// `waits`: what add_to() has added, after poll(). Passes output on, and tells of the ends.
+  /// `waits`: the entries of add_to(), after poll(). Passes output on and reports ended processes.
   void serve(const pollfd* waits, const std::function<void(const ProcessEnded&)>& on_end);
 
-  /// None runs, and all that they have printed is passed on.
+  /// Whether no process runs and all output is passed on.
   bool over() const;
-  /// Nobody reads this program's streams: what is left for them is given up.
+  /// Drops the remaining output, because nobody reads this program's streams.
   void drop_output();
 
  private:

@@ -31,7 +31,7 @@ namespace {
 constexpr std::string_view kMagic = "weftdoor";
 constexpr std::size_t kTokenOffset = kPreambleBytes - kTokenBytes;
 
-/// The job needs them too, for a worker that has to be started again.
+/// The job needs descriptors too, to start a lost worker again.
 DoorLimits leave_descriptors(DoorLimits limits) {
   rlimit most{};
   ::getrlimit(RLIMIT_NOFILE, &most);
@@ -66,7 +66,7 @@ bool is_closed(int fd) {
 
 std::string_view text(const Preamble& preamble) { return {preamble.data(), preamble.size()}; }
 
-/// Some of what has come, and no byte behind `into`.
+/// Receives available bytes, at most as many as `into` has room for.
 TlsProgress receive(int fd, std::span<char> into, std::size_t& count) {
   const ssize_t got = ::recv(fd, into.data(), into.size(), MSG_DONTWAIT);
   const bool none = got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR);
@@ -222,7 +222,7 @@ void Door::serve() {
   }
 }
 
-/// Until the oldest connection's time is over.
+/// The time until the oldest connection's deadline.
 int Door::milliseconds_left() const {
   const bool hurry = full() || starved_;
   const auto patience = hurry ? limits_.patience_when_full : limits_.patience;
@@ -232,7 +232,7 @@ int Door::milliseconds_left() const {
   return static_cast<int>(std::max<std::int64_t>(left.count(), 0));
 }
 
-/// One at a time: those that are there already are heard in between.
+/// Accepts one connection at a time, so that existing ones are served in between.
 void Door::accept_one() {
   sockaddr_storage address{};
   socklen_t address_size = sizeof address;
@@ -259,7 +259,8 @@ void Door::accept_one() {
   if (!settle(peer)) unproven_.push_back(std::move(peer));
 }
 
-/// Reads what has come, and no byte behind the preamble. True where that settled the matter.
+/// Reads available bytes, at most up to the end of the preamble. True if the connection was
+/// admitted or refused.
 bool Door::settle(Peer& peer) {
   if (peer.tls && !peer.has_shaken_hands) {
     const TlsProgress progress = peer.tls->handshake();
@@ -322,7 +323,7 @@ void Door::let_in(Peer& peer) {
   }
 }
 
-/// Those of processes that hang_up() isn't told of: they ended before they had joined.
+/// Closes the links of processes that ended before they joined: hang_up() isn't called for these.
 void Door::close_ended_links() {
   std::erase_if(links_, [](const auto& link) {
     const bool ended = is_closed(link.second);

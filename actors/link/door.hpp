@@ -1,9 +1,9 @@
 #pragma once
-/// Door: a job's control socket up to the point where a process has proven that it is of the job.
-/// BASP trusts its peers wholly, and one malformed frame ends it; it reads from no other.
+/// Door: a job's control socket up to the point where a process has proven that it belongs to the
+/// job. BASP trusts its peers, and one malformed frame ends the process, so it reads from no
+/// connection that the door hasn't admitted.
 ///
-/// What a worker writes straight after connect(), or after the handshake of TLS, and the door waits
-/// for:
+/// A worker writes the preamble straight after connect(), or after the TLS handshake:
 ///
 ///   preamble = "weftdoor" version:u32 token:char[32]       44 bytes, native byte order
 
@@ -35,7 +35,7 @@ using Preamble = std::array<char, kPreambleBytes>;
 /// Throws invalid_argument for a token of another length.
 Preamble make_preamble(std::string_view token);
 
-/// Takes as long for every wrong secret as for the right one.
+/// Compares in constant time.
 bool same_secret(std::string_view given, std::string_view expected) noexcept;
 
 /// Why a connection was closed at the door.
@@ -45,8 +45,8 @@ enum class Refusal : std::uint8_t {
   other_version = 2,
   wrong_token = 3,
   closed_early = 4,
-  late = 5,     ///< it hadn't said enough when its time was over
-  crowded = 6,  ///< the same, in less time: others wait, or descriptors have run out
+  late = 5,     ///< the preamble was incomplete at the deadline
+  crowded = 6,  ///< the same with the short deadline: others wait, or no descriptors are left
   no_tls = 7,
   no_certificate = 8,
   foreign_certificate = 9,
@@ -56,29 +56,29 @@ inline constexpr std::size_t kRefusalCount = 11;
 std::string_view to_string(Refusal refusal) noexcept;
 
 struct DoorLimits {
-  /// Connections that haven't proven anything; more wait in the socket's queue. Never more than a
-  /// quarter of the descriptors that the process may have.
+  /// The maximum number of unproven connections; more wait in the socket's queue. Never more than a
+  /// quarter of the process's descriptor limit.
   std::size_t unproven_count_max = 64;
   std::chrono::milliseconds patience{5000};
-  /// Where as many are there as may be: a worker writes its preamble at once.
+  /// The deadline while the maximum is reached: a worker writes its preamble at once.
   std::chrono::milliseconds patience_when_full{100};
 };
 
-/// Where connections come over TCP and have to speak TLS: the bridge gives the plain end of those
-/// that have proven themselves.
+/// For connections over TCP with TLS. The bridge gives the plain end of each admitted connection.
 struct TlsEntrance {
-  int listener;  ///< the door's from now on, non-blocking
+  int listener;  ///< owned by the door, non-blocking
   TlsContext context;
   std::shared_ptr<TlsBridge> bridge;
 };
 
-/// For a door that anybody on the network may come to: a crowd that fills the socket's queue (4096)
-/// has passed in 4 s, and a worker that is near has its time.
+/// For a door that is open to the network: 4096 strangers, who fill the socket's queue, pass in 4
+/// s, and a nearby worker has enough time for its handshake.
 inline constexpr DoorLimits kTlsDoorLimits{.unproven_count_max = 256,
                                            .patience_when_full = std::chrono::milliseconds(250)};
 
-/// Thread-safe. A thread of its own accepts, reads and closes; it never waits for a peer, and no
-/// one waits for it. The first refusal of each kind goes to the log, and the counts when it closes.
+/// Thread-safe. Its own thread accepts, reads and closes connections; it never blocks on a peer,
+/// and no other thread waits for it. The first refusal of each kind is logged, and the counts when
+/// the door closes.
 class Door {
  public:
   /// Listens at `path`, with mode 0600. Throws io; invalid_argument for a path or token of a wrong
@@ -90,28 +90,28 @@ class Door {
   Door(const Door&) = delete;
   Door& operator=(const Door&) = delete;
 
-  /// Readable where take() has something.
+  /// Readable when take() has a connection.
   int fd() const { return proven_.fd(); }
-  /// A connection that has proven itself, which the caller owns; -1 where there is none.
+  /// An admitted connection, which the caller owns; -1 if there is none.
   int take();
-  /// That process has ended: what it has sent can still be read, then its connection over a Unix
-  /// socket ends, though a child of it may hold it open too.
+  /// To be called when that process has ended. Received bytes can still be read. Then its
+  /// connection over a Unix socket ends, even if a child of the process holds it open.
   void hang_up(pid_t pid);
-  /// Ends the listening and whatever waits; the second call does nothing.
+  /// Stops listening and closes unproven connections; the second call does nothing.
   void close();
 
   std::array<std::uint64_t, kRefusalCount> refused() const;
 
  private:
   using Clock = std::chrono::steady_clock;
-  /// A connection, and what has come of its preamble.
+  /// An unproven connection, and the part of its preamble received so far.
   struct Peer {
     int fd;
     std::string who;  ///< for the log
     Clock::time_point since;
-    std::optional<TlsSession> tls{};  ///< it owns fd then
+    std::optional<TlsSession> tls{};  ///< owns fd, if there is one
     bool has_shaken_hands = false;
-    short waits_for;  ///< of poll()
+    short waits_for;  ///< events for poll()
     std::size_t got = 0;
     Preamble bytes{};
   };
@@ -131,12 +131,12 @@ class Door {
   const Preamble expected_;
   const DoorLimits limits_;
   int listener_ = -1;
-  const std::optional<TlsEntrance> entrance_;  ///< none: a Unix socket
-  std::vector<Peer> unproven_;                 ///< by age; of the thread
-  bool starved_ = false;                       ///< no descriptors were left; of the thread
+  const std::optional<TlsEntrance> entrance_;  ///< absent: a Unix socket
+  std::vector<Peer> unproven_;                 ///< oldest first; used by thread_ alone
+  bool starved_ = false;                       ///< no descriptors were left; used by thread_ alone
   bool closing_ = false;                       ///< guarded by mutex_
   mutable std::mutex mutex_;
-  std::multimap<pid_t, int> links_;  ///< guarded by mutex_; duplicates of those let in, to hang up
+  std::multimap<pid_t, int> links_;  ///< guarded by mutex_; duplicates of admitted sockets
   std::array<std::uint64_t, kRefusalCount> refused_{};  ///< guarded by mutex_
   WakeQueue<int> proven_;
   WakeFd wake_;

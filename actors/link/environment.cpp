@@ -67,7 +67,7 @@ std::optional<WorkerEnvironment> worker_environment() {
 
 void forget_worker_environment() noexcept {
   for (const char* name : {"WEFT_JOB_TOKEN", "WEFT_LOOP", "WEFT_LOOP_OBJECT", "WEFT_LOOP_BUILD"}) {
-    // Not unsetenv(), which moves what another thread's getenv() may be reading.
+    // Not unsetenv(): it moves entries that another thread's getenv() may be reading.
     if (char* value = std::getenv(name)) std::memset(value, 0, std::strlen(value));
   }
 }

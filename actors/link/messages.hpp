@@ -80,8 +80,7 @@ using ended_a = caf::atom_constant<caf::atom("ended")>;
 using peer_ended_a = caf::atom_constant<caf::atom("peerended")>;
 using started_a = caf::atom_constant<caf::atom("started")>;
 using deadline_a = caf::atom_constant<caf::atom("deadline")>;
-using overdue_a = caf::atom_constant<caf::atom("overdue")>;
-using lost_a = caf::atom_constant<caf::atom("lost")>;
+using link_grace_a = caf::atom_constant<caf::atom("linkgrace")>;
 using process_a = caf::atom_constant<caf::atom("process")>;
 using cancel_a = caf::atom_constant<caf::atom("cancel")>;
 using unwind_a = caf::atom_constant<caf::atom("unwind")>;
@@ -97,11 +96,11 @@ using grace_a = caf::atom_constant<caf::atom("grace")>;
 using stop_a = caf::atom_constant<caf::atom("stop")>;
 
 using WorkerActor = caf::typed_actor<
-    caf::reacts_to<start_a, Start>,                         // all are there
+    caf::reacts_to<start_a, Start>,                         // all workers have joined
     caf::reacts_to<asked_a, std::uint32_t, std::uint64_t>,  // another's new program: sequence, run
     caf::reacts_to<admit_a, std::uint32_t>,                 // programs below this number may run
     caf::reacts_to<grant_a, std::uint64_t>,                 // steps below this one may run
-    // Whose loop, after how many runs, and what the last was for.
+    // The worker whose loop ended, its number of runs, and the site of the last run.
     caf::reacts_to<peer_ended_a, std::int32_t, std::uint64_t, std::string>,
     caf::reacts_to<pause_a>,                  // no further step may begin
     caf::reacts_to<end_at_a, std::uint64_t>,  // the step from which on loops are told to end
@@ -127,9 +126,9 @@ using TrainerActor =
                      caf::reacts_to<deadline_a, std::uint64_t>,  // to gather, in a generation
                      caf::reacts_to<tick_a>,                     // time to look for hangs
                      caf::reacts_to<restart_a, std::int32_t>,    // a worker's process is due
-                     // A worker's link has outlived its process for too long; which time.
-                     caf::reacts_to<overdue_a, std::int32_t, std::uint64_t>,
-                     caf::reacts_to<lost_a, std::int32_t>,  // a worker's link broke, a while ago
+                     // The time between the ends of a worker's link and process: which worker,
+                     // which time.
+                     caf::reacts_to<link_grace_a, std::int32_t, std::uint64_t>,
                      caf::reacts_to<cancel_a, std::uint8_t, std::string>>;  // an Errc, why
 
 }  // namespace weft

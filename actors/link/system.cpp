@@ -26,12 +26,12 @@
 
 namespace weft {
 
-/// What the sockets' actor finds beside the path that it is asked for; set before it is asked.
+/// Arguments for the sockets' actor beside the path; set before each request.
 struct ControlSocket {
-  std::shared_ptr<Door> door;  ///< of who listens
-  Preamble preamble{};         ///< of who dials
-  int dialled = -1;            ///< of who has dialled already, over TLS: the bridge's plain end
-  /// Has to carry what actors have sent last: it goes after the actor system.
+  std::shared_ptr<Door> door;  ///< for listening
+  Preamble preamble{};         ///< for dialling
+  int dialled = -1;            ///< over TLS: the bridge's plain end, connected already
+  /// Destroyed after the actor system, because it carries the actors' last messages.
   std::shared_ptr<TlsBridge> bridge;
 
   ~ControlSocket() {
@@ -43,7 +43,7 @@ namespace {
 
 namespace net = caf::io::network;
 
-/// BASP keys its published actors by port; a socket path has one actor.
+/// BASP finds published actors by port; a socket path publishes one actor.
 constexpr std::uint16_t kSocketKey = 1;
 
 bool make_address(const char* path, sockaddr_un& address) {
@@ -54,7 +54,7 @@ bool make_address(const char* path, sockaddr_un& address) {
   return true;
 }
 
-/// Accepts what has proven itself at the door, in place of accept().
+/// Takes admitted connections from the door instead of calling accept().
 struct FromTheDoor {
   std::shared_ptr<Door> door;
 
@@ -66,7 +66,7 @@ struct FromTheDoor {
 
 class UnixDoorman : public caf::io::doorman {
  public:
-  /// `proven`: a descriptor of its own for door->fd().
+  /// `proven`: a duplicate of door->fd(), owned by this object.
   UnixDoorman(net::default_multiplexer& multiplexer, int proven, std::shared_ptr<Door> door)
       : caf::io::doorman(net::accept_hdl_from_socket(proven)),
         acceptor_(multiplexer, proven, FromTheDoor{std::move(door)}) {}
@@ -140,7 +140,7 @@ class UnixMiddlemanActor : public caf::io::middleman_actor_impl {
   std::shared_ptr<ControlSocket> control_;
 };
 
-/// CAF's threads log to the log of the job that they are of.
+/// Makes CAF's threads log to the log of their job.
 class LogHook : public caf::thread_hook {
  public:
   explicit LogHook(std::shared_ptr<JobLog> log) : log_(std::move(log)) {}

@@ -1,6 +1,6 @@
 #pragma once
 /// The actor system of a weft process: CAF's options, the message types, and the Unix socket that
-/// carries BASP between the processes of a job, as it is or over TLS.
+/// carries BASP between the processes of a job, directly or by way of TLS.
 
 #include <sys/types.h>
 
@@ -22,7 +22,7 @@
 
 namespace weft {
 
-/// Scheduler and message types. Nothing is read from files or command lines.
+/// Sets scheduler and message types. Reads no configuration file or command line.
 class SystemConfig : public caf::actor_system_config {
  public:
   SystemConfig();
@@ -30,7 +30,7 @@ class SystemConfig : public caf::actor_system_config {
 
 struct ControlSocket;
 
-/// Every actor has to have quit before this is destroyed.
+/// All actors must have quit before this is destroyed.
 class System {
  public:
   System();
@@ -40,15 +40,15 @@ class System {
 
   caf::actor_system& caf() { return system_; }
 
-  /// Accepts connections at a Door. Throws io.
+  /// Accepts connections through a Door. Throws io.
   void publish(const TrainerActor& trainer, const std::string& path, std::string_view token);
-  /// The same over TLS, at tls.listen. Returns where that is, "tls://host:port". Throws as
-  /// TlsContext too.
+  /// The same over TLS, at tls.listen. Returns the address, "tls://host:port". Throws as TlsContext
+  /// too.
   std::string publish(const TrainerActor& trainer, const TlsConfig& tls, std::string_view token);
-  /// The process has ended: what it has sent is still read, then its connection is closed, though
-  /// another process may hold it open too.
+  /// To be called when the process has ended. Its sent bytes are still read, then its connection is
+  /// closed, even if another process holds it open.
   void hang_up(pid_t pid);
-  /// Throws timeout, io, or version where the other side speaks another interface.
+  /// Throws timeout, io, or version if the other side has another interface version.
   TrainerActor dial(const std::string& path, std::string_view token,
                     std::chrono::milliseconds timeout);
   TrainerActor dial(const TlsAddress& address, const TlsConfig& tls, std::string_view token,
@@ -58,14 +58,15 @@ class System {
   void publish_at_door(const TrainerActor& trainer, const std::string& place);
   TrainerActor ask(const std::string& place, std::chrono::milliseconds timeout);
 
-  std::optional<StartingThreads> starting_;  // while the members below start theirs
+  std::optional<StartingThreads> starting_;  // while the members below start their threads
   SystemConfig config_;
   std::shared_ptr<ControlSocket> control_;
   caf::actor_system system_;
   caf::io::middleman_actor sockets_;
 };
 
-/// Sends what an actor doesn't expect (CAF would print it, or end without a word) to the log.
+/// Logs messages that an actor doesn't expect; by default CAF prints them or ends the actor
+/// silently.
 void route_to_log(caf::scheduled_actor* self, const char* logger_name);
 
 }  // namespace weft

@@ -38,10 +38,10 @@ using StoreContext = std::unique_ptr<X509_STORE_CTX, Freed<X509_STORE_CTX_free>>
 void free_chain(STACK_OF(X509) * chain) { sk_X509_pop_free(chain, X509_free); }
 using Chain = std::unique_ptr<STACK_OF(X509), Freed<free_chain>>;
 
-/// All the CAs that a system trusts take 200 KB.
+/// A bundle of all CAs that a system trusts has 200 KB.
 constexpr off_t kPemBytesMax = 16 << 20;
 
-/// A file that a field names, and how to say what is wrong with it.
+/// A file named by a field of TlsConfig, with functions that report errors about it.
 struct Named {
   std::string field;
   const std::string& path;
@@ -67,7 +67,7 @@ struct Named {
   }
 };
 
-/// An encrypted key is refused, not asked about at the terminal.
+/// Refuses an encrypted key instead of asking for a passphrase at the terminal.
 int no_passphrase(char*, int, int, void*) { return -1; }
 
 Chain read_certificates(const Named& named) {
@@ -131,7 +131,7 @@ std::string name_of(X509_NAME* name) {
   }
 }
 
-/// As both sides of a handshake will look at it.
+/// Checks the certificate as both sides of a handshake will.
 void require_signed(const Named& certificate, const Chain& chain, const Named& ca) {
   const Chain authorities = read_certificates(ca);
   const Store store(X509_STORE_new());
@@ -153,7 +153,7 @@ void require_signed(const Named& certificate, const Chain& chain, const Named& c
   ERR_clear_error();
 }
 
-/// "" where it is none. That of IPv6 has brackets, and may have a zone.
+/// "" if it isn't an address. IPv6 addresses have brackets, and may have a zone.
 std::string_view host_of(std::string_view text) {
   const bool brackets = text.starts_with('[') && text.ends_with(']');
   if (brackets) text = text.substr(1, text.size() - 2);

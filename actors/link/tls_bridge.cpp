@@ -19,10 +19,10 @@
 namespace weft {
 namespace {
 
-/// After so many turns of one connection it is the others' turn.
+/// The maximum number of consecutive turns of one connection.
 constexpr int kTurnsAtOnce = 16;
 
-/// Bytes on their way in one direction.
+/// The bytes in transit in one direction.
 class Cargo {
  public:
   bool empty() const { return begin_ == end_; }
@@ -44,8 +44,7 @@ class Cargo {
 
 }  // namespace
 
-/// One connection. "Ended": nothing more comes from there. "Gone": nothing can be sent there
-/// either.
+/// One connection. "Ended": a side sends nothing more. "Gone": a side receives nothing more either.
 class TlsBridge::Lane {
  public:
   Lane(TlsSession tls, int plain) : tls_(std::move(tls)), plain_(plain) {}
@@ -60,7 +59,7 @@ class TlsBridge::Lane {
   pollfd plain_wait() const {
     const bool in = !plain_ended_ && !tls_gone_ && !to_tls_.full();
     const int events = (in ? POLLIN : 0) | (to_plain_.empty() ? 0 : POLLOUT);
-    // Without any event poll() tells when it is closed; once that is known it would again and
+    // poll() reports a closed socket even without requested events, and would report it again and
     // again.
     return {.fd = events == 0 && plain_gone_ ? -1 : plain_,
             .events = static_cast<short>(events),
@@ -75,7 +74,7 @@ class TlsBridge::Lane {
     return {.fd = events == 0 ? -1 : tls_.fd(), .events = static_cast<short>(events), .revents = 0};
   }
 
-  /// After poll() has said this of the plain end.
+  /// Handles the events that poll() reported for the plain end.
   void move(int plain_events, Clock::time_point give_up) {
     if ((plain_events & (POLLHUP | POLLERR)) != 0) plain_gone_ = true;
     busy_ = true;
@@ -94,7 +93,7 @@ class TlsBridge::Lane {
   }
 
  private:
-  // Each returns whether that has changed something.
+  // Each returns whether it changed anything.
 
   bool read_plain() {
     if (plain_ended_ || tls_gone_ || to_tls_.full()) return false;
@@ -120,14 +119,14 @@ class TlsBridge::Lane {
     writing_wants_read_ = progress == TlsProgress::wants_read;
     writing_wants_write_ = progress == TlsProgress::wants_write;
     said_end_ = end && progress == TlsProgress::done;
-    // What it has said before it was lost is still to be read.
+    // Bytes received before the loss still have to be read.
     tls_deaf_ = progress == TlsProgress::lost && !tls_ended_;
     return tls_deaf_ || settle(progress);
   }
 
   bool read_tls() {
     if (tls_gone_ || tls_ended_ || (to_plain_.full() && !plain_gone_)) return false;
-    if (plain_gone_) to_plain_.clear();  // nobody reads it, but its end has to be seen
+    if (plain_gone_) to_plain_.clear();  // nobody reads these bytes, but the end must be noticed
     std::size_t count = 0;
     const TlsProgress progress = tls_.read(to_plain_.room(), count);
     to_plain_.came(count);
@@ -136,6 +135,9 @@ class TlsBridge::Lane {
   }
 
   bool settle(TlsProgress progress) {
+    if (progress == TlsProgress::failed) {
+      logger("weft.transport")->warn("a control connection over TLS has failed: {}", tls_.why());
+    }
     switch (progress) {
       case TlsProgress::wants_read:
       case TlsProgress::wants_write: return false;
@@ -145,8 +147,6 @@ class TlsBridge::Lane {
         tls_gone_ = tls_deaf_;
         return true;
       case TlsProgress::failed:
-        logger("weft.transport")->warn("a control connection over TLS has failed: {}", tls_.why());
-        [[fallthrough]];
       case TlsProgress::lost: tls_gone_ = true; return true;
     }
     return false;
@@ -178,15 +178,15 @@ class TlsBridge::Lane {
   Cargo to_plain_;
   bool plain_ended_ = false;
   bool plain_gone_ = false;
-  bool plain_told_ = false;  ///< that TLS has ended
+  bool plain_told_ = false;  ///< the plain end knows that TLS has ended
   bool tls_ended_ = false;
-  bool tls_deaf_ = false;  ///< nothing can be sent there, but something may still come
+  bool tls_deaf_ = false;  ///< takes no more bytes, but may still send
   bool tls_gone_ = false;
-  bool said_end_ = false;  ///< to the other side of TLS, that the plain end has ended
+  bool said_end_ = false;  ///< TLS's other side knows that the plain end ended
   bool writing_wants_read_ = false;
   bool writing_wants_write_ = false;
   bool reading_wants_write_ = false;
-  bool busy_ = true;  ///< it may have more to move at once: bytes that TLS has read already
+  bool busy_ = true;  ///< may have bytes to move without an event: TLS has read ahead
   std::optional<Clock::time_point> give_up_;
 };
 
@@ -215,7 +215,7 @@ void TlsBridge::close() {
   thread_.join();
 }
 
-/// Until the first connection is given up, or at once where one may have more to move.
+/// The time until the first connection is given up; 0 if one may have bytes to move.
 int TlsBridge::milliseconds_left() const {
   int least = -1;
   for (const auto& lane : lanes_) {

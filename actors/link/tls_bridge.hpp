@@ -1,6 +1,6 @@
 #pragma once
-/// TlsBridge: TLS connections as Unix sockets, so that whoever reads and writes those needs to know
-/// nothing of TLS.
+/// TlsBridge: presents TLS connections as Unix sockets, so that their readers and writers need no
+/// TLS code.
 
 #include <atomic>
 #include <chrono>
@@ -18,26 +18,28 @@ namespace weft {
 
 inline constexpr std::size_t kBridgeBytes = std::size_t{64} << 10;
 
-/// Thread-safe. One thread carries the bytes of all connections, both ways:
+/// Thread-safe. One thread copies the bytes of all connections in both directions:
 /// 1. It sleeps in poll() unless there is a byte to move and room for it.
-/// 2. A connection holds at most kBridgeBytes in each direction; who writes more waits, others not.
-/// 3. Each direction ends for itself, behind its last byte. A connection that is lost ends both,
-///    once what has come is delivered.
+/// 2. A connection buffers at most kBridgeBytes in each direction; a full one blocks its writer
+///    only.
+/// 3. Each direction ends separately, after its last byte. A lost connection ends both directions,
+///    once received bytes are delivered.
 class TlsBridge {
  public:
-  /// `linger`: how long a connection whose plain end is closed waits for the other side's end.
+  /// `linger`: how long a connection whose plain end is closed waits for the other side to end.
   explicit TlsBridge(std::chrono::milliseconds linger = std::chrono::seconds(2));
   ~TlsBridge();
   TlsBridge(const TlsBridge&) = delete;
   TlsBridge& operator=(const TlsBridge&) = delete;
 
-  /// The plain end, which the caller owns, of a connection that has shaken hands. Throws io.
+  /// Takes over a connection after its handshake and returns the plain end, which the caller owns.
+  /// Throws io.
   int add(TlsSession tls);
-  /// Ends the connections, once what was written to plain ends that are closed is with the other
-  /// side; but no later than `linger`. The second call does nothing.
+  /// Ends the connections once all bytes written to closed plain ends have been sent, but no later
+  /// than after `linger`. The second call does nothing.
   void close();
 
-  /// How often it has come out of poll().
+  /// How often the thread has returned from poll().
   std::uint64_t wakes() const { return wakes_.load(std::memory_order_relaxed); }
 
  private:
@@ -48,7 +50,7 @@ class TlsBridge {
   int milliseconds_left() const;
 
   const std::chrono::milliseconds linger_;
-  std::vector<std::unique_ptr<Lane>> lanes_;  ///< of the thread
+  std::vector<std::unique_ptr<Lane>> lanes_;  ///< used by the thread alone
   bool closed_ = false;                       ///< guarded by mutex_
   std::mutex mutex_;
   WakeQueue<std::unique_ptr<Lane>> added_;

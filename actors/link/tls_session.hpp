@@ -1,7 +1,7 @@
 #pragma once
-/// TLS 1.3 over a connected stream socket, between two sides that have certificates of one CA. No
-/// call waits, raises SIGPIPE or goes on for as long as the other side likes, and none leaves
-/// anything in OpenSSL's error queue.
+/// TLS 1.3 over a connected stream socket, between two sides with certificates of one CA. No call
+/// waits, raises SIGPIPE, can be prolonged by the other side, or leaves an entry in OpenSSL's error
+/// queue.
 
 #include <cstddef>
 #include <cstdint>
@@ -21,7 +21,7 @@ enum class TlsSide : std::uint8_t { server, client };
 /// The files of a TlsConfig, read once. Thread-safe; copies share.
 class TlsContext {
  public:
-  /// Throws as require_sound().
+  /// Throws as require_sound() does.
   TlsContext(const TlsConfig& tls, TlsSide side);
 
   TlsSide side() const { return side_; }
@@ -32,28 +32,28 @@ class TlsContext {
   TlsSide side_;
 };
 
-/// What came of a call.
+/// The outcome of a call.
 enum class TlsProgress : std::uint8_t {
   done,
-  wants_read,   ///< again when the socket is readable
-  wants_write,  ///< again when it is writable
-  ended,        ///< the other side writes no more, as it has said
-  lost,         ///< the socket is closed, without a word of TLS
-  failed,       ///< TLS is at an end: fault() and why()
+  wants_read,   ///< call again when the socket is readable
+  wants_write,  ///< call again when the socket is writable
+  ended,        ///< the other side has announced that it writes no more
+  lost,         ///< the socket was closed without an announcement
+  failed,       ///< TLS has failed: see fault() and why()
 };
 
 enum class TlsFault : std::uint8_t {
   none,
-  protocol,             ///< what came isn't TLS 1.3, or is an alert
-  no_certificate,       ///< the other side has none
-  foreign_certificate,  ///< not of the CA, or not for this side of TLS
+  protocol,             ///< the bytes aren't TLS 1.3, or are an alert
+  no_certificate,       ///< the other side has no certificate
+  foreign_certificate,  ///< not of the CA, or not valid for this side of TLS
   outdated_certificate,
 };
 
-/// For one thread at a time.
+/// Used by one thread at a time.
 class TlsSession {
  public:
-  /// Owns `fd` from now on.
+  /// Takes ownership of `fd`.
   TlsSession(const TlsContext& context, int fd);
   TlsSession(TlsSession&& other) noexcept;
   TlsSession& operator=(TlsSession&& other) noexcept;
@@ -61,17 +61,17 @@ class TlsSession {
 
   int fd() const { return fd_; }
   TlsFault fault() const { return fault_; }
-  /// In OpenSSL's words.
+  /// The cause of a failure, in OpenSSL's words.
   const std::string& why() const { return why_; }
 
   TlsProgress handshake();
-  /// `count` is above 0 where it is done.
+  /// `count` is above 0 if the result is `done`.
   TlsProgress read(std::span<char> into, std::size_t& count);
-  /// Done as soon as there is a byte to read.
+  /// `done` as soon as at least one byte was read.
   TlsProgress peek();
-  /// Takes some of it. What it didn't take has to come first the next time.
+  /// Writes some of the bytes. The next call must begin with the bytes that were not written.
   TlsProgress write(std::span<const char> bytes, std::size_t& count);
-  /// Says that nothing more will be written; not called again once it is done.
+  /// Announces that this side writes no more. Must not be called again once `done`.
   TlsProgress end_writing();
 
  private:

@@ -22,8 +22,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// A door that is crowded closes whom it has no time for, for no fault of theirs: so often what has
-/// been said to it may have been in vain, and after so long it is tried again.
+/// A crowded door closes connections that it has no time for. A worker that is closed after it has
+/// sent the preamble, whose token may be wrong, dials at most kDials times, with a pause between.
 constexpr int kDials = 3;
 constexpr int kPauseMs = 20;
 
@@ -55,7 +55,7 @@ int milliseconds_until(Clock::time_point deadline) {
   return static_cast<int>(std::max<std::int64_t>(left, 0));
 }
 
-/// False where the deadline has come first.
+/// False if the deadline has passed.
 bool wait_for(int fd, short events, Clock::time_point deadline) {
   pollfd wait{.fd = fd, .events = events, .revents = 0};
   int ready = 0;
@@ -65,7 +65,7 @@ bool wait_for(int fd, short events, Clock::time_point deadline) {
   return ready != 0;
 }
 
-/// Where a worker wants to go, and until when.
+/// The trainer's address and the deadline for connecting.
 struct Dial {
   const TlsAddress& address;
   const TlsContext& context;
@@ -77,7 +77,7 @@ struct Dial {
     fail(Errc::timeout, "no answer from the trainer at tls://{} for {} ms", to_string(address),
          timeout.count());
   }
-  /// When an address that says nothing is given up for the sake of those behind it.
+  /// How long one address may stay silent before the next one is tried.
   Clock::time_point share(const addrinfo* at) const {
     int addresses = 0;
     for (; at != nullptr; at = at->ai_next) ++addresses;
@@ -107,7 +107,7 @@ int connect(const Dial& dial) {
   fail(Errc::io, "control socket tls://{}: {}", to_string(dial.address), std::strerror(error));
 }
 
-/// Calls it until it is done. False where the other side has closed the connection.
+/// Repeats the call until it is done. False if the other side has closed the connection.
 bool complete(const Dial& dial, const TlsSession& tls, const std::function<TlsProgress()>& call) {
   for (;;) {
     short events = POLLIN;
@@ -140,7 +140,7 @@ TlsSession shake_hands(const Dial& dial) {
   }
 }
 
-/// Nothing where the other side has closed the connection.
+/// Absent if the other side has closed the connection.
 std::optional<TlsSession> try_once(const Dial& dial) {
   TlsSession tls = shake_hands(dial);
   for (std::string_view rest = dial.words; !rest.empty();) {
@@ -162,7 +162,7 @@ void notice_dead_host(int fd) {
   set(IPPROTO_TCP, TCP_KEEPIDLE, kIdleSeconds);
   set(IPPROTO_TCP, TCP_KEEPINTVL, kProbeSeconds);
   set(IPPROTO_TCP, TCP_KEEPCNT, kProbes);
-  // Keepalive says nothing while bytes are unanswered, which may be for a quarter of an hour.
+  // Keepalive doesn't probe while bytes are unacknowledged, for up to a quarter of an hour.
   set(IPPROTO_TCP, TCP_USER_TIMEOUT, (kIdleSeconds + kProbes * kProbeSeconds) * 1000);
 }
 

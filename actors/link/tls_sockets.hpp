@@ -1,5 +1,6 @@
 #pragma once
-/// TCP sockets that nothing but TLS goes over: where a trainer listens, and a worker's way to it.
+/// TCP sockets that carry TLS only: the trainer's listening socket, and a worker's connection to
+/// it.
 
 #include <chrono>
 #include <cstdint>
@@ -10,19 +11,19 @@
 namespace weft {
 
 struct TlsListener {
-  int fd;  ///< its owner's, non-blocking
+  int fd;  ///< owned by the caller, non-blocking
   std::uint16_t port;
 };
 
-/// From now on it is lost within a minute of the other host's death, also where nothing is said.
+/// Makes an idle connection fail within a minute of the other host's death.
 void notice_dead_host(int fd);
 
-/// At any free port where the address says 0. Throws io.
+/// Listens at the address; port 0 means any free one. Throws io.
 TlsListener listen_tls(const TlsAddress& address);
 
-/// A connection that has shaken hands, has said `words` and heard an answer, which is still to be
-/// read. Who listens may have no time for it at first. Throws timeout; io where nobody listens, or
-/// one side doesn't take the other. Only a name that has to be looked up takes the resolver's time.
+/// Connects, makes the handshake, sends `words` and waits until an answer can be read. Retries
+/// while the trainer is too busy. Throws timeout; io if nobody listens or one side refuses the
+/// other. A host name that has to be looked up adds the resolver's time.
 TlsSession dial_tls(const TlsAddress& address, const TlsContext& context, std::string_view words,
                     std::chrono::milliseconds timeout);
 

@@ -22,12 +22,12 @@ constexpr std::uint32_t kWeftNoteType = 1;
 constexpr std::size_t kNoteBytesMax = 65536;
 
 struct Note {
-  std::string_view name;  ///< with its final zero
+  std::string_view name;  ///< with the terminating zero
   std::uint32_t type = 0;
   std::span<const std::byte> text;
 };
 
-/// Calls `visit` for each note of a PT_NOTE segment that is whole.
+/// Calls `visit` for each complete note of a PT_NOTE segment.
 void each_note(std::span<const std::byte> segment, const std::function<void(const Note&)>& visit) {
   const auto padded = [](std::size_t size) { return (size + 3) & ~std::size_t{3}; };
   while (segment.size() >= sizeof(ElfW(Nhdr))) {
@@ -70,8 +70,8 @@ std::span<const std::byte> bytes_of(const dl_phdr_info& info, const ElfW(Phdr) &
   return {reinterpret_cast<const std::byte*>(info.dlpi_addr + segment.p_vaddr), segment.p_memsz};
 }
 
-/// Of the file that is mapped there; the program may have loaded it by a relative path and be in
-/// another folder now.
+/// The path of the file mapped at the address. The program may have loaded it by a relative path
+/// and changed its folder since.
 std::string mapped_path(std::uintptr_t base) {
   std::ifstream maps("/proc/self/maps");
   for (std::string line; std::getline(maps, line);) {
@@ -189,7 +189,7 @@ std::vector<WeftCopy> weft_copies() {
       each_note(bytes_of(info, segment), [&](const Note& note) {
         if (note.type != kWeftNoteType || note.name != std::string_view("weft\0", 5)) return;
         WeftCopy copy{.object = describe(info)};
-        std::int32_t entry = 0;  // from its own place
+        std::int32_t entry = 0;  // relative to its own address
         if (note.text.size() < sizeof copy.abi + sizeof entry) return;
         std::memcpy(&copy.abi, note.text.data(), sizeof copy.abi);
         std::memcpy(&entry, note.text.data() + sizeof copy.abi, sizeof entry);

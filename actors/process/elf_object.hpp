@@ -1,6 +1,6 @@
 #pragma once
-/// The executable and the shared libraries of a process: which one holds an address, and by which
-/// build it was made.
+/// The executable and the shared libraries of a process: which object contains an address, and its
+/// build id.
 
 #include <cstdint>
 #include <optional>
@@ -9,7 +9,7 @@
 
 namespace weft {
 
-/// A loaded object.
+/// A loaded object file.
 struct ElfObject {
   std::string path{};       ///< absolute; "" for the executable
   std::uintptr_t base = 0;  ///< where it is loaded
@@ -18,14 +18,14 @@ struct ElfObject {
   std::string build{};
 };
 
-/// The one that holds `address`; nothing for an address of none.
+/// The object that contains `address`; absent if none does.
 std::optional<ElfObject> object_of(const void* address);
 
-/// Throws version where the file isn't of that build, naming both; it is read, not loaded: no
-/// constructor of another build runs. Throws not_found or io too.
+/// Throws version if the file isn't of that build; the message has both. The file is read, not
+/// loaded, so no constructor of another build runs. Throws not_found or io too.
 void require_build(const std::string& path, const std::string& build);
 
-/// The bases of all objects that are loaded now.
+/// The base addresses of all loaded objects.
 std::vector<std::uintptr_t> loaded_bases();
 
 /// A copy of weft in this process, by its ELF note.
@@ -34,8 +34,8 @@ struct WeftCopy {
   std::uint32_t abi = 0;
   std::uintptr_t entry = 0;  ///< of a worker process (worker_entry.cpp)
 };
-/// All of them, whatever the visibility of their symbols. One process may hold several: a plug-in
-/// with a weft of its own in a host that has one too.
+/// All copies, regardless of symbol visibility. A process may have several: a plug-in with its own
+/// weft in a host that has one too.
 std::vector<WeftCopy> weft_copies();
 
 }  // namespace weft

@@ -1,5 +1,5 @@
 #pragma once
-/// What ended a loop or a device's work, as the trainer is told it.
+/// Failure: the error that ended a loop or a device's work, as it is sent to the trainer.
 
 #include <exception>
 #include <string>
@@ -12,8 +12,8 @@ struct Thrown {
   Errc code = Errc::loop_failed;
   std::string message;
 };
-/// Of anything that can be thrown: an Error keeps its code, of another exception the type is named.
-/// The message is UTF-8.
+/// Converts any exception: an Error keeps its code; for others the message has the type's name. The
+/// message is UTF-8.
 Thrown describe(std::exception_ptr thrown);
 
 }  // namespace weft

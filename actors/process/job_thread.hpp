@@ -1,6 +1,6 @@
 #pragma once
-/// The threads that weft starts in a program: they have names that ps and debuggers show, take no
-/// signal that is for the program, and log to the log of the job that started them.
+/// Threads that weft starts in a program. They have names for ps and debuggers, receive no signal
+/// meant for the program, and log to the log of the job that started them.
 
 #include <csignal>
 #include <functional>
@@ -8,9 +8,9 @@
 
 namespace weft {
 
-/// Threads started while this lives begin with this name (up to 15 characters) and with all signals
-/// blocked but those that a thread's own fault raises, and SIGPROF: a new thread inherits both from
-/// the one that starts it. Afterwards the calling thread has its own again.
+/// Sets the calling thread's name (up to 15 characters) and blocks all its signals but SIGPROF and
+/// those raised by a thread's own fault. Threads started meanwhile inherit both. The destructor
+/// restores the calling thread.
 class StartingThreads {
  public:
   explicit StartingThreads(const char* name);
@@ -23,13 +23,13 @@ class StartingThreads {
   sigset_t mask_{};
 };
 
-/// As ps and debuggers show it: up to 15 characters.
+/// Names the calling thread for ps and debuggers: up to 15 characters.
 void name_this_thread(const char* name);
 
-/// A thread of that kind that runs `body`.
+/// Starts a thread with such a name and signal mask that runs `body`.
 std::jthread start_job_thread(const char* name, std::function<void()> body);
 
-/// While it lives, a write of this thread to a closed pipe is an error and no signal.
+/// While it lives, this thread's write to a closed pipe is an error and raises no signal.
 class SigpipeBlock {
  public:
   SigpipeBlock();

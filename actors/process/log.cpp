@@ -48,7 +48,7 @@ class PlaceFlag : public spdlog::custom_flag_formatter {
   std::shared_ptr<const std::atomic<std::uint64_t>> step_;
 };
 
-/// The program's own log, if it has set one.
+/// The program's own log sink, if it has set one.
 struct UserSink {
   std::mutex mutex;
   std::function<void(const LogRecord&)> function;  ///< guarded by mutex
@@ -59,8 +59,9 @@ UserSink& user_sink() {
   return *sink;
 }
 
-/// The program's sink from info up; without one stderr, as WEFT_LOG says. Waits for no reader of
-/// stderr: where one has stopped, lines are lost, which the log file has.
+/// Writes to the program's sink from level info up; without a sink to stderr, as WEFT_LOG says.
+/// Never blocks on stderr: lines that its reader doesn't take are lost there, but are in the log
+/// file.
 class ConsoleSink : public spdlog::sinks::base_sink<std::mutex> {
  public:
   ConsoleSink(LogOptions options, std::shared_ptr<const std::atomic<std::uint64_t>> step,
@@ -90,7 +91,7 @@ class ConsoleSink : public spdlog::sinks::base_sink<std::mutex> {
                      .text = {message.payload.data(), message.payload.size()},
                      .worker = options_.worker,
                      .step = step_->load()});
-    } catch (...) {  // a log that fails must not end the job
+    } catch (...) {  // a failing log must not end the job
     }
     return true;
   }
@@ -115,7 +116,7 @@ spdlog::level::level_enum console_level(bool console) {
   return level;
 }
 
-/// Open in this process only, not in programs that it starts.
+/// Not inherited by programs that this process starts.
 spdlog::sink_ptr open_file(const std::string& path) {
   spdlog::file_event_handlers handlers;
   handlers.after_open = [](const spdlog::filename_t&, std::FILE* file) {

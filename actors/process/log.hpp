@@ -1,10 +1,10 @@
 #pragma once
 /// Logging by spdlog: loggers weft.trainer, weft.worker, weft.device, weft.transport. Every line
-/// says which process it is of ("trainer", also for a worker in the trainer's process, or "worker
-/// 3") and at which step that is: a worker's own, for the trainer the last that a worker asked for.
+/// has the writer ("trainer", also for a worker in the trainer's process, or "worker 3") and a
+/// step: a worker's own step, or the last step that a worker asked the trainer for.
 ///
-/// A process may have several jobs at once, and each has a log of its own. A line goes to the log
-/// of the thread that writes it: job_thread.hpp starts threads that have their starter's log.
+/// A process may have several jobs at once, each with its own log. A line goes to the log of the
+/// thread that writes it; threads started by job_thread.hpp inherit the log of their starter.
 
 #include <cstdint>
 #include <memory>
@@ -16,10 +16,10 @@ namespace weft {
 
 struct LogOptions {
   std::string who;       ///< "trainer", "worker 3"
-  std::string file;      ///< everything from info up; "" for none
+  std::string file;      ///< everything from level info up; "": no file
   std::string job = {};  ///< for set_log_sink()
   int worker = -1;
-  bool console = true;  ///< stderr, where WEFT_LOG isn't set; else WEFT_LOG decides
+  bool console = true;  ///< write to stderr if WEFT_LOG isn't set; else WEFT_LOG decides
 };
 
 /// The four loggers of a job in this process. Thread-safe.
@@ -31,9 +31,9 @@ class JobLog {
   static std::shared_ptr<JobLog> open(const LogOptions& options);
   virtual ~JobLog() = default;
 
-  /// Null for another name than those of the four.
+  /// Null for a name that isn't one of the four.
   virtual std::shared_ptr<spdlog::logger> find(const std::string& name) const = 0;
-  /// The step that its lines show.
+  /// Sets the step shown in its lines.
   virtual void set_step(std::uint64_t step) noexcept = 0;
 };
 
@@ -49,18 +49,18 @@ class LogScope {
   std::shared_ptr<JobLog> before_;
 };
 
-/// Until the thread ends; null: the process's.
+/// Sets this thread's log until the thread ends; null: the process's log.
 void set_thread_log(std::shared_ptr<JobLog> log);
-/// That of this thread, or of the process; null where neither has one.
+/// The log of this thread, else of the process; null if neither has one.
 std::shared_ptr<JobLog> current_log();
-/// Of threads without one: a worker's process has one job. Null ends it.
+/// Sets the log of threads without one: a worker's process has one job. Null resets it.
 void set_process_log(std::shared_ptr<JobLog> log);
 
-/// WEFT_DEBUG: 1 says why programs are compiled, 2 why they run, 3 what the passes make of them; 0
-/// where it isn't set. Throws invalid_argument for another value.
+/// WEFT_DEBUG: 1 logs why programs are compiled, 2 also why they run, 3 also the result of each
+/// pass; 0 if it isn't set. Throws invalid_argument for another value.
 int debug_level();
 
-/// The step that the lines of this thread's log show.
+/// Sets the step shown in lines of this thread's log.
 void set_log_step(std::uint64_t step) noexcept;
 
 /// One of the four loggers of current_log(); without one, a logger that writes warnings to stderr.

@@ -24,13 +24,13 @@ void Outlet::flush() {
   while (written < rest_.size()) {
     pollfd room{.fd = fd_, .events = POLLOUT, .revents = 0};
     if (::poll(&room, 1, 0) <= 0) break;
-    // A pipe with room takes so much without waiting. O_NONBLOCK would do too, but it belongs to
-    // the open file, which this program shares with others.
+    // poll() reports room only if so many bytes can be written without blocking. O_NONBLOCK would
+    // do too, but it would change the open file, which this program shares with others.
     const std::size_t size = std::min<std::size_t>(rest_.size() - written, PIPE_BUF);
     const ssize_t count = ::write(fd_, rest_.data() + written, size);
     if (count < 0 && errno == EINTR) continue;
     if (count < 0 && errno == EAGAIN) break;
-    if (count < 0) return drop();  // nobody will ever read it
+    if (count < 0) return drop();  // the other end is closed
     written += static_cast<std::size_t>(count);
   }
   rest_.erase(0, written);

@@ -1,27 +1,27 @@
 #pragma once
-/// A way out of this program that may be blocked.
+/// Outlet: non-blocking output to a descriptor of this program.
 
 #include <string>
 #include <string_view>
 
 namespace weft {
 
-/// Text on its way to a file descriptor of this program. Whoever reads that may have stopped (a
-/// pager, a stopped terminal), and a write that waits for them would end all supervision: so what
-/// can't be written at once is kept, until poll() says that there is room. Used by one thread.
+/// Text in transit to a file descriptor of this program. Its reader may have stopped (a pager, a
+/// stopped terminal), and a blocking write would stop all supervision. Text that can't be written
+/// at once is therefore buffered until poll() reports room. Used by one thread.
 class Outlet {
  public:
   explicit Outlet(int fd) : fd_(fd) {}
 
-  /// Writes as much as there is room for, keeps the rest.
+  /// Writes as much as there is room for and buffers the rest.
   void write(std::string_view text);
-  /// Writes as much of the rest as there is room for.
+  /// Writes as much of the buffer as there is room for.
   void flush();
-  /// Gives up the rest.
+  /// Drops the buffer.
   void drop() { rest_.clear(); }
 
   bool empty() const { return rest_.empty(); }
-  /// So much is kept that nothing more should be read for it.
+  /// Whether the buffer is so full that no more input for it should be read.
   bool full() const;
   int fd() const { return fd_; }
 

@@ -12,14 +12,14 @@
 namespace weft {
 namespace {
 
-/// In the order in which a job is told of them: a preemption before what cancels.
+/// In the order in which a job receives them: preemption before cancellation.
 constexpr std::array kSignals = {SIGTERM, SIGINT, SIGHUP};
 
-/// What a handler can reach. `wake` publishes the slot and is cleared first; the handler counts
-/// itself in `handling`, and who clears a slot waits until no handler runs.
+/// The state that a handler reads. `wake` publishes the slot and is cleared first. The handler
+/// counts itself in `handling`; a thread that clears a slot waits until no handler runs.
 struct Slot {
   std::atomic<const WakeFd*> wake{nullptr};
-  std::atomic<unsigned> signals{0};  ///< a bit for each of kSignals that has come
+  std::atomic<unsigned> signals{0};  ///< bit i: kSignals[i] has come
   std::atomic<bool> chain{false};
 };
 std::array<Slot, SignalSubscription::kCountMax> slots;
@@ -45,7 +45,7 @@ void call_own_handler(const struct sigaction& own, int signal, siginfo_t* info, 
   }
 }
 
-/// A handler of the program's may call the one that it found, which is this.
+/// A handler of the program may call the handler that it replaced, which is this one.
 [[gnu::tls_model("initial-exec")]] thread_local bool is_inside = false;
 
 void on_signal(int signal, siginfo_t* info, void* context) {
@@ -66,7 +66,7 @@ void on_signal(int signal, siginfo_t* info, void* context) {
   handling.fetch_sub(1);
   const struct sigaction& own = previous[index_of(signal)];
   if (chain) call_own_handler(own, signal, info, context);
-  // The program has put this handler back after the last job: what it meant is its own.
+  // The program has reinstalled this handler after the last job: do what its own handler did.
   if (!told && (own.sa_flags & SA_SIGINFO) == 0 && own.sa_handler == SIG_DFL) {
     ::signal(signal, SIG_DFL);
     ::raise(signal);
@@ -83,7 +83,7 @@ void install() {
   for (std::size_t i = 0; i < kSignals.size(); ++i) {
     struct sigaction now {};
     ::sigaction(kSignals[i], nullptr, &now);
-    if (!is_ours(now)) previous[i] = now;  // a handler of the program's may have kept ours below it
+    if (!is_ours(now)) previous[i] = now;  // a program's handler may call ours
     installed[i] = now.sa_handler != SIG_IGN;
     if (!installed[i]) continue;
     struct sigaction action {};

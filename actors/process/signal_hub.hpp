@@ -1,5 +1,5 @@
 #pragma once
-/// The signals that end jobs, for threads that sleep in poll().
+/// SignalHub: receives the signals that end jobs, for threads that sleep in poll().
 
 #include <cstdint>
 #include <optional>
@@ -8,13 +8,13 @@
 
 namespace weft {
 
-/// While one of these lives, SIGINT, SIGTERM and SIGHUP wake its job; one that was ignored stays so
-/// (nohup). The first one of a process installs the handlers, the last one puts back what was
-/// there, but for those that the program has replaced meanwhile. All jobs that live are told of a
-/// signal, then the program's own handler is called, if it had one and a job chains.
+/// While one of these lives, SIGINT, SIGTERM and SIGHUP wake its job; an ignored signal stays
+/// ignored (nohup). The first object of a process installs the handlers. The last one restores the
+/// previous handlers, except those that the program has replaced meanwhile. All jobs receive a
+/// signal, then the program's own handler is called, if it has one and a job chains.
 class SignalSubscription {
  public:
-  /// So many jobs of a process can be told.
+  /// The maximum number of jobs of a process that receive signals.
   static constexpr int kCountMax = 64;
 
   /// `chain`: the program's own handlers are called too. Throws unavailable where there are
@@ -26,11 +26,11 @@ class SignalSubscription {
 
   /// Readable once a signal has come.
   int fd() const { return wake_.fd(); }
-  /// One of those that have come, each once; 0 for none.
+  /// One of the signals received, each once; 0 for none.
   int take();
-  /// Whether the program had no handler of its own for it: what it means to it is its end.
+  /// Whether the program had no handler for it, so that its default action would end the program.
   static bool ends_the_program(int signal);
-  /// As its default action does, whatever this thread blocks.
+  /// Performs the signal's default action, even if this thread blocks it.
   static void end_the_program_by(int signal);
 
  private:

@@ -22,7 +22,7 @@ namespace {
 
 constexpr int kFrameCountMax = 64;
 constexpr std::string_view kTitle = "the stack of this thread, innermost call first:\n";
-/// Of a log, what may have the last stack in it.
+/// The maximum tail of a log that is searched for the last stack.
 constexpr std::streamoff kTailMax = 1 << 16;
 int dump_file = -1;
 
@@ -55,7 +55,7 @@ void dump_stack_on_sigquit(const std::string& file) {
   dump_file = ::open(file.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
   if (dump_file < 0) fail(Errc::io, "can't open {}: {}", file, std::strerror(errno));
   void* frame = nullptr;
-  ::backtrace(&frame, 1);  // its first call loads a library, which a handler must not
+  ::backtrace(&frame, 1);  // the first call loads a library, which a handler must not
   struct sigaction action {};
   action.sa_handler = dump;
   action.sa_flags = SA_RESTART;

@@ -1,5 +1,5 @@
 #pragma once
-/// What wakes a thread that sleeps in poll(): values from other threads.
+/// Wakes a thread that sleeps in poll(), and passes values to it from other threads.
 
 #include <deque>
 #include <mutex>
@@ -8,7 +8,7 @@
 
 namespace weft {
 
-/// A file descriptor that is readable once somebody has called wake(). Thread- and signal-safe.
+/// A file descriptor that is readable once wake() was called. Thread- and signal-safe.
 class WakeFd {
  public:
   WakeFd();
@@ -36,7 +36,7 @@ class WakeQueue {
     }
     wake_.wake();
   }
-  /// Nothing when empty; fd() is readable again only after the next push.
+  /// Absent if empty; fd() becomes readable again only after the next push.
   std::optional<T> pop() {
     const std::lock_guard lock(mutex_);
     if (values_.empty()) {

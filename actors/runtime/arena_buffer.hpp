@@ -10,10 +10,10 @@
 
 namespace weft {
 
-/// Where a block goes back to.
+/// Receives blocks that are freed.
 enum class BlockKind : std::uint8_t { plain, state };
 
-/// Owns a block, which has one offset in the arenas of all the worker's chips.
+/// Owns a block, which has the same offset in the arenas of all the worker's chips.
 class ArenaBlock {
  public:
   ArenaBlock(std::shared_ptr<BufferPool> pool, BlockKind kind, std::uint64_t offset,
@@ -45,9 +45,9 @@ class ArenaBlock {
 /// Some of a worker's chips, by their number among them; empty: none.
 using ChipSet = std::vector<bool>;
 
-/// Lies in a block of its own. A version of state owns the one before it, too: the next is written
-/// over that, so that two buffers take turns. Chips that needn't keep the version before write over
-/// it, and stay in the block that they have.
+/// A tensor's buffer, in a block of its own. A version of state also owns the version before it:
+/// the next version is written over that one, so two buffers alternate. Chips that needn't keep the
+/// previous version (overwriters) write over it and stay in their block.
 class ArenaBuffer : public Buffer {
  public:
   ArenaBuffer(const TensorType& type, const Sharding& sharding, std::shared_ptr<BufferPool> pool,
@@ -57,7 +57,7 @@ class ArenaBuffer : public Buffer {
 
   bool is_of(const BufferPool& pool) const { return block_->is_of(pool); }
   std::uint64_t block_offset() const { return block_->offset(); }
-  /// Where that chip has it.
+  /// The offset in that chip's arena.
   std::uint64_t offset(std::size_t chip) const {
     return overwritten_ != nullptr && overwriters_[chip] ? overwritten_->offset() : block_offset();
   }
@@ -67,13 +67,13 @@ class ArenaBuffer : public Buffer {
     if (overwritten_ != nullptr) overwritten_->used_by(run);
   }
 
-  /// Whether these chips may write the next version over this one: where some have it in another
-  /// block than the rest, they are those.
+  /// Whether these chips may write the next version over this one. If some chips have this version
+  /// in another block than the rest, they must be `chips`.
   bool may_overwrite(const ChipSet& chips) const {
     return overwritten_ == nullptr || overwriters_ == chips;
   }
-  /// `before`, of the same type and layout, is replaced by this in `step`. `overwriters`, which it
-  /// allows, write over it.
+  /// Makes this the version after `before`, which has the same type and layout, in `step`.
+  /// `overwriters` (see may_overwrite()) write over `before`.
   void replaces(std::shared_ptr<ArenaBuffer> before, std::uint64_t step,
                 const ChipSet& overwriters) {
     overwriters_ = overwriters;
@@ -82,15 +82,15 @@ class ArenaBuffer : public Buffer {
     before->replaced_in_ = step;
     before_ = std::move(before);
   }
-  /// The version before this one, if it may be written over: nobody else has it, and it was
-  /// replaced before `step`, which the chips commit before they write. `overwriters` won't, as they
-  /// write over this one. To be asked once: this lets go of it.
+  /// Gives up the version before this one and returns it if it may be overwritten: nobody else has
+  /// it, and it was replaced before `step`, which the chips commit before they write. `overwriters`
+  /// don't write to it: they write over this version. May be called once.
   std::shared_ptr<ArenaBuffer> take_before(std::uint64_t step, const ChipSet& overwriters) {
     auto before = std::move(before_);
     const bool may_write =
         before != nullptr && before.use_count() == 1 && before->replaced_in_ < step;
     if (!may_write) return nullptr;
-    // Its block may be where this one's, or a former one's, overwriters are.
+    // Its block may be the block of overwriters of this version, or of an earlier one.
     const bool is_whole = before->block_.use_count() == 1;
     return is_whole || !overwriters.empty() ? before : nullptr;
   }
@@ -101,7 +101,7 @@ class ArenaBuffer : public Buffer {
   }
 
   std::shared_ptr<ArenaBlock> block_;
-  std::shared_ptr<ArenaBlock> overwritten_;  // where the overwriters have it; null: in block_
+  std::shared_ptr<ArenaBlock> overwritten_;  // the overwriters' block; null: block_
   ChipSet overwriters_;
   std::shared_ptr<ArenaBuffer> before_;
   std::uint64_t replaced_in_ = 0;  // step

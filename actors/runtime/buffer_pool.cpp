@@ -10,8 +10,8 @@
 namespace weft {
 namespace {
 
-/// Memory is reserved in pieces, to keep system calls out of the steps: of a huge page, save where
-/// that would be most of what a small job takes.
+/// Memory is reserved in pieces of a huge page, to keep system calls out of the steps. A small job,
+/// for which that would be most of its memory, reserves less.
 std::uint64_t piece_bytes(std::uint64_t bytes) {
   return bytes <= kHugePageBytes / 2 ? kHugePageBytes / 2 : kHugePageBytes;
 }
@@ -94,7 +94,7 @@ std::uint64_t BufferPool::allocate_state_for_host(std::int64_t bytes, std::uint6
   return grow(size);
 }
 
-/// New memory: out of the first gap that is large enough, or behind all that there is.
+/// New memory: from the first gap that is large enough, or behind all blocks.
 std::uint64_t BufferPool::grow(std::int64_t bytes) {
   const auto size = static_cast<std::uint64_t>(bytes);
   for (Range& gap : gaps_) {

@@ -1,5 +1,5 @@
 #pragma once
-/// BufferPool: places in the arenas of a worker's chips for what outlives a run.
+/// BufferPool: blocks in the arenas of a worker's chips for data that outlives a run.
 
 #include <atomic>
 #include <cstddef>
@@ -14,28 +14,29 @@
 
 namespace weft {
 
-/// Blocks have the same offset on all of the worker's chips. A freed block is used again for blocks
-/// of its size, oldest first. Used by the thread that made it, the loop's; but blocks may be freed
-/// by any thread, as tensors are let go by any: those of others wait until the loop's allocates.
+/// Blocks have the same offset on all of the worker's chips. A freed block is reused for blocks of
+/// its size, oldest first. Used by the loop's thread, which makes it. Other threads may free
+/// blocks, because any thread may drop a tensor; such blocks wait until the loop's thread
+/// allocates.
 ///
-/// State, what a job keeps from step to step, has blocks of its own: one that is freed in a step
-/// holds a version that the job may still go back to, until every chip has committed the step after
-/// (commits.hpp).
+/// State (the tensors that a job keeps from step to step) has its own free lists. A block freed in
+/// a step holds a version to which the job may still go back until every chip has committed the
+/// following step (commits.hpp).
 ///
-/// Arrays have the same offset on the chips of all workers, as long as these allocate and free the
-/// same arrays in the same order. So they are apart from buffers, which each worker keeps as long
-/// as it likes: buffers grow up from the middle of an arena, arrays down from its end.
+/// Arrays have the same offset on the chips of all workers, as long as all workers allocate and
+/// free the same arrays in the same order. Buffers, which each worker frees when it likes, are kept
+/// apart from them: buffers grow up from the middle of an arena, arrays down from its end.
 class BufferPool {
  public:
   struct Range {
     std::uint64_t begin = 0;
     std::uint64_t end = 0;
   };
-  /// What a block of so many bytes takes.
+  /// The size of a block for so many bytes.
   static Range block(std::uint64_t offset, std::int64_t bytes);
   /// Makes a range usable on all of the worker's chips. Throws no_space.
   using Reserve = std::function<void(std::uint64_t offset, std::size_t bytes)>;
-  /// Grows from the beginning of `room` on, around what is `taken` already.
+  /// Grows from the beginning of `room`, around the ranges already `taken`.
   BufferPool(Range room, Reserve reserve, std::vector<Range> taken = {});
 
   /// For blocks that only devices write.
@@ -47,18 +48,19 @@ class BufferPool {
   /// `last_run`: the last run that reads or writes the block.
   void free(std::uint64_t offset, std::int64_t bytes, std::uint64_t last_run);
 
-  /// What is allocated and freed from here on is in `step`.
+  /// Sets the step in which later blocks are allocated and freed.
   void begin_step(std::uint64_t step) { step_ = step; }
-  /// A block for state that a device writes, no sooner than every chip has committed this step.
-  /// Throws no_space.
+  /// A block for state that a device writes only after every chip has committed this step. Throws
+  /// no_space.
   std::uint64_t allocate_state(std::int64_t bytes);
-  /// A block for state that the host writes at once, when all chips have committed `committed`.
+  /// A block for state that the host writes at once, given that all chips have committed
+  /// `committed`.
   std::uint64_t allocate_state_for_host(std::int64_t bytes, std::uint64_t committed,
                                         std::uint64_t host_writes_after);
   void free_state(std::uint64_t offset, std::int64_t bytes, std::uint64_t last_run);
 
-  /// The last array's memory is free for all when it ends, another's for arrays of its size. No run
-  /// under way may use an array that ends. Throws no_space.
+  /// When the last array is freed, its memory is free for all uses; that of another is kept for
+  /// arrays of its size. No run in progress may use a freed array. Throws no_space.
   std::uint64_t allocate_array(std::int64_t bytes);
   void free_array(std::uint64_t offset, std::int64_t bytes, std::uint64_t last_run = 0);
 
@@ -66,18 +68,17 @@ class BufferPool {
   struct Block {
     std::uint64_t offset = 0;
     std::uint64_t last_run = 0;
-    std::uint64_t step = 0;  ///< of state: in which it was freed
+    std::uint64_t step = 0;  ///< of a state block: the step in which it was freed
   };
   using FreeBlocks = std::map<std::int64_t, std::deque<Block>>;  // by size
-  /// The oldest free block of the size, if it satisfies `may_use`.
-  /// What free(), free_state() and free_array() are told.
+  /// The arguments of free(), free_state() and free_array().
   struct Returned {
     void (BufferPool::*free)(std::uint64_t, std::int64_t, std::uint64_t);
     std::uint64_t offset = 0;
     std::int64_t bytes = 0;
     std::uint64_t last_run = 0;
   };
-  /// Whether this is another thread, for which it is kept.
+  /// Whether the caller is another thread, so that the block was queued.
   bool keep_returned(const Returned& block);
   void take_returned();
   template <typename Predicate>
@@ -91,15 +92,15 @@ class BufferPool {
   std::uint64_t end_;
   std::uint64_t reserved_;
   std::uint64_t step_ = 0;
-  std::vector<Range> gaps_;  // between what was taken, in order
+  std::vector<Range> gaps_;  // between the taken ranges, in order
   FreeBlocks free_;
   FreeBlocks free_state_;
-  std::uint64_t arrays_;  // where the last begins
+  std::uint64_t arrays_;  // the beginning of the last array
   std::map<std::int64_t, std::deque<std::uint64_t>> free_arrays_;
   const std::thread::id owner_ = std::this_thread::get_id();
   std::mutex returned_mutex_;
-  std::vector<Returned> returned_;         // by other threads
-  std::atomic<bool> has_returned_{false};  // a hint: what there is, is found under the mutex
+  std::vector<Returned> returned_;         // queued by other threads
+  std::atomic<bool> has_returned_{false};  // a hint; read returned_ under the mutex
 };
 
 }  // namespace weft

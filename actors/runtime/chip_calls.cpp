@@ -1,4 +1,4 @@
-// The part of WorkerRuntime that runs code of the loop's own on its chips.
+// The part of WorkerRuntime that runs the loop's own code (on_each_chip) on its chips.
 
 #include <functional>
 
@@ -35,7 +35,7 @@ void WorkerRuntime::call_on_chips(const std::function<void(Chip&)>& body,
   if (failure) std::rethrow_exception(failure);
 }
 
-/// The line of the call stands for the program: it is what the workers must agree on.
+/// The call's source line identifies the program on which the workers must agree.
 std::uint32_t WorkerRuntime::find_or_admit(const std::source_location& where) {
   const std::string text = fmt::format("on_each_chip at {}:{}", where.file_name(), where.line());
   const auto found = bodies_.find(text);

@@ -1,6 +1,5 @@
 #pragma once
-/// Hashes of the data that a worker's loop brings to its chips, which are to be the same in all
-/// workers.
+/// Hashes of the data that a worker's loop uploads to its chips; all workers must upload the same.
 
 #include <cstdint>
 #include <span>
@@ -12,24 +11,24 @@
 
 namespace weft {
 
-/// Which runs of a program have their data compared.
+/// The runs of a program whose data is compared.
 enum class DataChecks : std::uint8_t { never, first_and_seldom, always };
 
 /// From WEFT_CHECK_DATA: "" (first_and_seldom), "0" (never) or "all". Throws invalid_argument for
 /// another word.
 DataChecks data_checks(std::string_view variable);
 
-/// Of a program's `run`-th run, from 1: first_and_seldom are 1, 2, 4, 8, ...
+/// Whether the `run`-th run of a program, from 1, is compared: first_and_seldom are 1, 2, 4, 8, ...
 bool is_due(DataChecks checks, std::uint64_t run);
 
-/// XXH3 of all bytes up to kHashedWhole, beyond that of kHashedBlocks blocks of kHashedBlock bytes,
-/// evenly spread from the first byte to the last.
+/// XXH3 of all bytes up to kHashedWhole; beyond that, of kHashedBlocks blocks of kHashedBlock
+/// bytes, evenly spread from the first byte to the last.
 inline constexpr std::size_t kHashedWhole = std::size_t{1} << 20;
 inline constexpr std::size_t kHashedBlock = 4096;
 inline constexpr std::size_t kHashedBlocks = 256;
 std::uint64_t sampled_hash(std::span<const std::byte> bytes);
 
-/// The inputs that come from the host, each with its name, type and line.
+/// The inputs that come from the host, each with name, type and source line.
 DataHashes hash_data(const Program& program, std::span<const Binding> inputs);
 
 }  // namespace weft

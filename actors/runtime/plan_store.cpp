@@ -18,8 +18,7 @@
 namespace weft {
 namespace {
 
-/// What compiles is part of the executable: its size and the time it was written tell two builds
-/// apart.
+/// The compiler is part of the executable, whose size and modification time identify the build.
 std::string executable_id() {
   std::error_code failed;
   const std::filesystem::path self = std::filesystem::canonical("/proc/self/exe", failed);

@@ -1,6 +1,5 @@
 #pragma once
-/// PlanStore: plans that were compiled before, kept in a folder (torch_xla's persistent compilation
-/// cache).
+/// PlanStore: compiled plans in a folder (torch_xla's persistent compilation cache).
 
 #include <memory>
 #include <string>
@@ -12,19 +11,19 @@
 
 namespace weft {
 
-/// A file for each plan, named by a digest of the program, the mesh and the executable: another
-/// build of weft, or of the program that embeds it, finds none of its plans. Files are written
-/// under another name and renamed, so that several jobs may share the folder.
+/// One file per plan, named by a digest of the program, the mesh and the executable: another build
+/// of weft, or of the program that embeds it, finds none of them. Files are written under a
+/// temporary name and renamed, so that several jobs may share the folder.
 class PlanStore {
  public:
-  /// `folder` is made when the first plan is kept; "" keeps nothing and has nothing.
+  /// `folder` is created with the first plan; "" disables the store.
   PlanStore(std::string folder, const Mesh& mesh);
 
   bool is_on() const { return !folder_.empty(); }
-  /// Null for none. A file that isn't a sound plan for this mesh, with the program's inputs and
-  /// outputs, counts as none, with a warning.
+  /// Null if there is none. A file that isn't a valid plan for this mesh, with the program's inputs
+  /// and outputs, is ignored with a warning.
   std::shared_ptr<const Plan> load(const Fingerprint& key, const Program& program) const;
-  /// A folder that can't be written is a warning.
+  /// Stores a plan. A folder that can't be written causes a warning.
   void keep(const Fingerprint& key, const Plan& plan) const;
 
  private:

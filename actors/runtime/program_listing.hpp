@@ -1,5 +1,5 @@
 #pragma once
-/// ProgramListing: what WEFT_DEBUG and WEFT_DUMP_TO show of a worker's programs.
+/// ProgramListing: logs and files of a worker's programs for WEFT_DEBUG and WEFT_DUMP_TO.
 
 #include <cstdint>
 #include <string>
@@ -13,16 +13,16 @@ namespace weft {
 
 class ProgramListing {
  public:
-  /// `dir`: from WEFT_DUMP_TO, "" for none; `level`: from WEFT_DEBUG. Of the workers, which have
-  /// all the same to say, one has more than "" and 0.
+  /// `dir`: from WEFT_DUMP_TO, "" for none; `level`: from WEFT_DEBUG. All workers have the same
+  /// programs, so all but one get "" and 0.
   ProgramListing(std::string dir, int level) : dir_(std::move(dir)), level_(level) {}
 
-  /// Logs it if the level is `level` or more.
+  /// Logs the text if WEFT_DEBUG is `level` or more.
   template <typename... Args>
   void debug(int level, fmt::format_string<Args...> format, Args&&... args) const {
     if (level_ >= level) log(fmt::format(format, std::forward<Args>(args)...));
   }
-  /// Lists what each pass gives, in order: program-2.1-canonicalize.txt.
+  /// Writes the result of each pass, in order: program-2.1-canonicalize.txt.
   PassObserver passes(std::uint32_t number) const;
   void dump_plan(std::uint32_t number, const Plan& plan) const;
 

@@ -7,7 +7,7 @@
 namespace weft {
 namespace {
 
-/// Copies the elements of one dim and, within each of them, of the dims that follow.
+/// Copies the elements of one dim, and recursively those of the following dims.
 class BoxCopy {
  public:
   BoxCopy(const TensorType& type, const ShardBox& box) : type_(type), box_(box) {
@@ -24,7 +24,7 @@ class BoxCopy {
           std::clamp(type.shape[dim] - box.offsets[d], std::int64_t{0}, box.sizes[d]));
     }
     shard_bytes_ = to;
-    // Trailing dims that the box covers wholly, and the one before them, are one run of bytes.
+    // Trailing dims that the box covers wholly, and the dim before them, are contiguous.
     run_dim_ = dims - 1;
     while (run_dim_ > 0 && from_strides_[index(run_dim_ - 1)] == to_strides_[index(run_dim_ - 1)] &&
            covers(run_dim_)) {
@@ -33,7 +33,7 @@ class BoxCopy {
   }
 
   void run(const std::byte* global, std::byte* shard) const {
-    if (shard_bytes_ == 0) return;  // there may be no memory behind the pointers
+    if (shard_bytes_ == 0) return;  // the pointers may be invalid
     bool padded = false;
     for (int dim = 0; dim < type_.shape.size(); ++dim) {
       padded = padded || inside_[index(dim)] != static_cast<std::size_t>(box_.sizes[index(dim)]);

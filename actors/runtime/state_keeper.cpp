@@ -26,8 +26,8 @@ bool is_same(const std::weak_ptr<Buffer>& known, const BufferPtr& buffer) {
   return !known.owner_before(buffer) && !buffer.owner_before(known);
 }
 
-/// Of the positions that hold this one's shard, the one whose chip keeps the version that is
-/// updated. Tensors are spread by their names, that no chip has to keep all.
+/// The position of the keeper, among the positions that hold the same shard as this one. Tensors
+/// are spread by name, so that no chip keeps all of them.
 int keeper_of(const std::string& name, const Sharding& sharding, const Mesh& mesh, int position) {
   const std::vector<int> replicas = sharding.replicas(mesh, position);
   return replicas[xxh3(std::as_bytes(std::span(name))) % replicas.size()];
@@ -49,7 +49,7 @@ StateKeeper::StateKeeper(JobMemory& memory, const Mesh& mesh, std::span<const in
   directory_.keep_only(resume_step);
 }
 
-/// Where the directory of the worker is that has the chip at this position.
+/// The directory of the worker that drives the chip at this position.
 int StateKeeper::first_chip(int position) const {
   const int chip = mesh_.device_at(position);
   return chip - chip % static_cast<int>(positions_.size());
@@ -64,10 +64,10 @@ ChipSet StateKeeper::overwriters(const std::string& name, const Sharding& shardi
   return is_none ? ChipSet() : chips;
 }
 
-/// Brings what other chips keep to where this worker had it. It stays there until every chip has
-/// committed the step after, this worker's too.
+/// Copies versions that other chips keep to this worker's offsets. The source is not overwritten
+/// until every chip, including this worker's, has committed the next step.
 void StateKeeper::copy_from_keepers() {
-  std::map<int, std::unordered_map<std::string, StateEntry>> states;  // by directory, by name
+  std::map<int, std::unordered_map<std::string, StateEntry>> states;  // by directory, then by name
   const auto find_at = [&](int position, const StateEntry& entry) -> const StateEntry* {
     const int first = first_chip(position);
     const auto [state, is_new] = states.try_emplace(first);
@@ -85,7 +85,7 @@ void StateKeeper::copy_from_keepers() {
     }
     return &found->second;
   };
-  // What one worker's loop has no more, no program of all workers can have.
+  // State that one worker's loop has dropped can't be in a program of all workers.
   std::erase_if(entries_, [&](const StateEntry& entry) {
     const auto lacks = [&](int position) { return find_at(position, entry) == nullptr; };
     return std::ranges::any_of(std::views::iota(0, mesh_.size()), lacks);
@@ -186,7 +186,7 @@ std::size_t StateKeeper::place(const std::string& name, const TensorType& type,
 
 void StateKeeper::lies_in(std::size_t place, const BufferPtr& buffer) {
   std::weak_ptr<Buffer>& known = buffers_[place];
-  if (is_same(known, buffer)) return;  // as where one is written over
+  if (is_same(known, buffer)) return;  // as after an update in place
   entries_[place].offset = static_cast<const ArenaBuffer&>(*buffer).block_offset();
   known = buffer;
 }

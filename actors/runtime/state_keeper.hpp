@@ -1,6 +1,6 @@
 #pragma once
-/// StateKeeper: knows where the worker's chips have the job's state, writes it down for whoever
-/// takes the worker's place, and finds again what was written down.
+/// StateKeeper: records where the worker's chips have the job's state, writes it to the directory
+/// for a successor of the worker, and finds the state of a predecessor there.
 
 #include <cstdint>
 #include <memory>
@@ -16,55 +16,53 @@
 
 namespace weft {
 
-/// State is the parameters and optimizer state that runs have had: what none has had yet, the loop
-/// makes again as it was. Of the chips that hold the same shard of a tensor one keeps the version
-/// that is updated, until the next is everywhere; the others write over it, and copy it from there
-/// where the job goes on at it. Used by the loop's thread.
+/// State is the parameters and optimizer state that runs have used; the loop makes unused ones
+/// again. Of the chips that hold the same shard of an updated tensor, one (the keeper) keeps the
+/// version before until every chip has the next one. The others overwrite it, and copy it from the
+/// keeper if the job continues at it. Used by the loop's thread.
 class StateKeeper {
  public:
-  /// `positions`: of the worker's chips; all workers have as many, dealt out in order of their ids.
-  /// Finds the state that `resume_step` steps have left, and brings it into the arenas of these; 0:
-  /// there is none yet. Throws corrupt or version where a directory isn't sound, or doesn't have
-  /// that.
+  /// `positions`: of the worker's chips; all workers have equally many, assigned in order of their
+  /// ids. Finds the state after `resume_step` steps, and copies it into the arenas of these chips;
+  /// 0: there is none. Throws corrupt or version if a directory isn't valid or doesn't have that
+  /// step.
   StateKeeper(JobMemory& memory, const Mesh& mesh, std::span<const int> positions,
               std::uint64_t resume_step);
 
-  /// The worker's chips that write over the version of a tensor that is updated, as another chip
-  /// keeps it.
+  /// The worker's chips that overwrite an updated tensor's version, because another chip keeps it.
   ChipSet overwriters(const std::string& name, const Sharding& sharding) const;
 
-  /// What the found state takes of the arenas, to be kept out of the pool.
+  /// The ranges of the arenas that the found state occupies; the pool must not use them.
   std::vector<BufferPool::Range> taken() const;
-  /// Makes buffers of the found state, which go back to the pool.
+  /// Makes buffers of the found state, which return to the pool when freed.
   void hold(const std::shared_ptr<BufferPool>& pool);
-  /// The found tensor of this name; null for none, and for the second who asks while the first has
+  /// The found tensor of this name; null if there is none, or while another tensor of that name has
   /// it. Throws invalid_argument for another type.
   BufferPtr take(const std::string& name, const TensorType& type);
-  /// Throws invalid_argument where another tensor has taken what was kept for this one's name, and
-  /// has not been used.
+  /// Throws invalid_argument if another tensor has taken the state of this name and has not been
+  /// used.
   void require_untaken(const std::string& name) const;
-  /// What has been taken is gone for good once it is used, or the first step has ended or been
-  /// committed: until then it is the next one's if it is dropped.
+  /// A taken tensor is taken for good once it is used, or once the first step has ended or been
+  /// committed. If it is dropped earlier, the next tensor of its name may take it.
   void used(std::span<const ProgramInput> inputs);
   void end_first_step();
 
-  /// Changes when a tensor is written down for the first time, forgotten, or has got another type
-  /// or sharding.
+  /// Changes when a tensor is recorded for the first time, is forgotten, or has another type or
+  /// sharding.
   std::uint64_t revision() const { return revision_; }
-  /// The number of the tensor, good for this revision; the next version of it is to be as given.
+  /// The tensor's number, valid for this revision. Its next version has this type and sharding.
   std::size_t place(const std::string& name, const TensorType& type, const Sharding& sharding);
-  /// That of a tensor which has been given one.
+  /// The number of a tensor that has one.
   std::optional<std::size_t> find(const std::string& name) const;
-  /// Throws invalid_argument where the loop has another tensor, of the same name, in that place.
+  /// Throws invalid_argument if another tensor of the loop has the same name and number.
   void require_same(std::size_t place, const BufferPtr& buffer) const;
-  /// A run has been started that writes the next version of the tensor in this place to `buffer`,
-  /// or reads it there.
+  /// Records that a started run writes the tensor's next version to `buffer`, or reads it there.
   void lies_in(std::size_t place, const BufferPtr& buffer);
-  /// What runs have made so far of what the loop still has.
+  /// The versions that runs have made so far, of tensors that the loop still has.
   std::vector<HashedTensor> live() const;
-  /// Writes down where the state of `step` lies: what somebody still has. True: not where that of
-  /// the step before does, so that the next run has to wait for the others' commits, as the
-  /// directory has few slots.
+  /// Writes to the directory where the state of `step` lies: all tensors that are still alive. True
+  /// if the table differs from that of the step before. The next run must then wait for the others'
+  /// commits, because the directory has few slots.
   bool write(std::uint64_t step);
 
  private:

@@ -1,5 +1,5 @@
 #pragma once
-/// What a worker tells the trainer of its chips' state.
+/// Messages from a worker to the trainer about the state of its chips.
 
 #include <cstddef>
 #include <cstdint>
@@ -10,10 +10,10 @@
 
 namespace weft {
 
-/// A larger message would keep the socket from the others for too long.
+/// A larger message would block the socket for other messages for too long.
 inline constexpr std::size_t kHashesPerMessage = 16384;
 
-/// All that the chips have added to `hash`.
+/// The message with all hashes that the chips have added to `hash`.
 std::vector<StateHashes> to_messages(const StateHash& hash, int worker, std::uint64_t generation);
 
 }  // namespace weft

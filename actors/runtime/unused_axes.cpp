@@ -17,8 +17,8 @@ bool is_step(const Program& program) {
          std::ranges::any_of(program.inputs, is_data);
 }
 
-/// Numbers of the axes along which an input or an output is cut, or a collective acts: a value in
-/// between that is cut along another comes out of a collective.
+/// The axes along which an input or an output is sharded, or a collective acts. A value in between
+/// that is sharded along another axis results from a collective.
 std::set<int> used_axes(const Plan& plan, const Mesh& mesh) {
   std::set<int> axes;
   const auto add = [&](const Sharding& sharding) {

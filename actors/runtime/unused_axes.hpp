@@ -1,5 +1,5 @@
 #pragma once
-/// Says where a mesh has an axis along which all chips do the same.
+/// Finds a mesh axis along which all chips do the same work.
 
 #include <optional>
 #include <string>
@@ -8,9 +8,9 @@
 
 namespace weft {
 
-/// Of a program that updates something by data and is cut along an axis, but not along another one
-/// of more than one chip: that the chips along it do the same work, and how to give them a part of
-/// it. `site` says which program it is.
+/// The warning for a program that updates something from data and is sharded along an axis, but not
+/// along another axis of more than one chip: it names the idle axis and a mesh that would use its
+/// chips. `site` identifies the program.
 std::optional<std::string> hint_at_unused_axes(const Plan& plan, const Mesh& mesh,
                                                const std::string& site);
 

@@ -1,4 +1,5 @@
-// The part of WorkerRuntime that makes the next version of the state, and keeps the one before.
+// The part of WorkerRuntime that allocates the next version of the state and keeps the previous
+// one.
 
 #include <algorithm>
 
@@ -10,16 +11,14 @@ namespace {
 
 const ChipSet kNoChips;
 
-/// Whether a result may be written over what the binding has: only the tensor, the binding and the
-/// run's result refer to it.
-bool may_donate(const Binding& binding) {
-  const auto* buffer = std::get_if<BufferPtr>(&binding);
-  return buffer == nullptr || buffer->use_count() <= 3;
+bool may_be_overwritten(const Binding& binding) {
+  const auto* bound = std::get_if<BoundBuffer>(&binding);
+  return bound == nullptr || bound->may_be_overwritten;
 }
 
 }  // namespace
 
-/// No version that a chip keeps is written over.
+/// A version that a chip keeps is never overwritten.
 std::vector<ChipSet> WorkerRuntime::overwriters(const Plan& plan) const {
   const Program& program = plan.program;
   std::vector<ChipSet> overwriters(program.outputs.size());
@@ -33,11 +32,11 @@ std::vector<ChipSet> WorkerRuntime::overwriters(const Plan& plan) const {
   return overwriters;
 }
 
-/// What is `now` itself, where all chips may write over it.
+/// Returns `now` itself if all chips may overwrite it.
 BufferPtr WorkerRuntime::next_version(const Executed& executed, std::size_t i,
                                       const Binding& binding, const BufferPtr& now) {
   const Plan& plan = *executed.plan;
-  const ChipSet& may = may_donate(binding) ? executed.overwriters[i] : kNoChips;
+  const ChipSet& may = may_be_overwritten(binding) ? executed.overwriters[i] : kNoChips;
   if (!may.empty() && std::ranges::find(may, false) == may.end()) return now;
   if (!state_) return make_output(plan, i);
   const ProgramOutput& output = plan.program.outputs[i];
@@ -55,8 +54,8 @@ BufferPtr WorkerRuntime::next_version(const Executed& executed, std::size_t i,
   return next;
 }
 
-/// From this run on the state of this step is what the job can go back to. Once: what another
-/// run of the step finds is no version any more. That of the first step is in place.
+/// From this run on the job can go back to the state of this step. Called once per step: states
+/// that another run of the step reads are no version. The first step's is in place.
 void WorkerRuntime::commit(DeviceRun& run) {
   if (!state_) return;
   if (step_ == options_.resume_step) state_->end_first_step();
@@ -72,7 +71,7 @@ void WorkerRuntime::commit(DeviceRun& run) {
   run.hash = std::make_shared<StateHash>(step_, state_->live(), mesh_, positions_, tell);
 }
 
-/// What is known of the state by a tensor's name is that tensor, not another.
+/// The state recorded under a name must belong to this tensor, not to another one.
 void WorkerRuntime::require_known(const Executed& executed, std::span<const Binding> inputs) const {
   if (!state_) return;
   const Program& program = executed.plan->program;
@@ -80,9 +79,9 @@ void WorkerRuntime::require_known(const Executed& executed, std::span<const Bind
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     const ProgramInput& input = program.inputs[i];
     if (!is_state(input.kind)) continue;
-    if (const auto* buffer = std::get_if<BufferPtr>(&inputs[i])) {
+    if (const auto* bound = std::get_if<BoundBuffer>(&inputs[i])) {
       const auto place = has_places ? std::optional(executed.places[i]) : state_->find(input.name);
-      if (place) state_->require_same(*place, *buffer);
+      if (place) state_->require_same(*place, bound->buffer);
     } else {
       state_->require_untaken(input.name);
     }
@@ -99,7 +98,7 @@ void WorkerRuntime::note_state(Executed& executed, std::span<const Binding> inpu
       const ProgramInput& input = program.inputs[i];
       if (!is_state(input.kind)) continue;
       const auto known = state_->find(input.name);
-      const bool is_known = known && std::holds_alternative<BufferPtr>(inputs[i]);
+      const bool is_known = known && std::holds_alternative<BoundBuffer>(inputs[i]);
       executed.places[i] =
           is_known ? *known
                    : state_->place(input.name, executed.plan->input_types[i], input.sharding);

@@ -1,5 +1,5 @@
 #pragma once
-/// WorkerLink: a worker's line to the trainer, and the actors of its process.
+/// WorkerLink: a worker's connection to the trainer, and the actors of its process.
 
 #include <chrono>
 #include <exception>
@@ -15,8 +15,8 @@
 
 namespace weft {
 
-/// Used by the loop's thread, but for loop_ended(), preempt() and state_hashed(), which any thread
-/// may call. No call waits, but for join().
+/// Used by the loop's thread; loop_ended(), preempt() and state_hashed() may be called by any
+/// thread. Only join() blocks.
 class WorkerLink {
  public:
   /// Connects to the trainer, with an actor system of its own. Throws as System::dial, and as
@@ -27,17 +27,17 @@ class WorkerLink {
 
   Permits& permits() { return *permits_; }
 
-  /// Throws what the trainer refuses with.
+  /// Throws the trainer's reason if it refuses.
   virtual Assignment join(const JoinRequest& request) = 0;
   virtual void show_program(const ProgramSeen& program) = 0;
   virtual void want_lease(std::uint64_t step) = 0;
   virtual void report(const Report& report) = 0;
-  /// The job is to end, as `reason` says.
+  /// Asks the trainer to end the job, for `reason`.
   virtual void preempt(const std::string& reason) = 0;
   virtual void state_hashed(const StateHashes& hashes) = 0;
   virtual void data_hashed(const DataHashes& hashes) = 0;
   virtual void loop_ended(const LoopEnded& ended) = 0;
-  /// The loop of the generation before `generation` is left, and nothing of it runs any more.
+  /// Reports that the loop of the generation before `generation` was left and nothing of it runs.
   virtual void unwound(std::uint64_t generation) = 0;
   virtual std::unique_ptr<DeviceLink> start_device(std::unique_ptr<Engine> engine,
                                                    BoardWriter board, DeviceFailed on_failure) = 0;

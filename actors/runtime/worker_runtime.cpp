@@ -22,7 +22,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// The board says so as long as it lasts, however it ends.
+/// Marks the board for its lifetime, also if an exception ends it.
 class Compiling {
  public:
   explicit Compiling(BoardWriter board) : board_(board) { board_.state(ActorState::compiling); }
@@ -39,10 +39,10 @@ double seconds_since(Clock::time_point begin) {
 }
 
 constexpr std::uint64_t kRunsUnderWay = 2;
-/// A larger message would keep the socket from the others for too long.
+/// A larger message would block the socket for other messages for too long.
 constexpr std::size_t kProgramTextBytesMax = 900'000;
 
-/// The run uses it as the next of its inputs or outputs.
+/// Appends the buffer as the run's next input or output.
 void use(const BufferPtr& buffer, DeviceRun& run, std::vector<std::uint64_t> RunBuffers::*offsets) {
   auto& placed = static_cast<ArenaBuffer&>(*buffer);
   placed.used_by(run.run);
@@ -92,8 +92,8 @@ Runtime::RunResult WorkerRuntime::run(const Program& program, const Fingerprint&
                                       std::span<const Binding> inputs, const RunSite& site) {
   WEFT_CHECK(inputs.size() == program.inputs.size(), inputs.size(), program.inputs.size());
   for (std::size_t i = 0; i < inputs.size(); ++i) {
-    const auto* buffer = std::get_if<BufferPtr>(&inputs[i]);
-    if (buffer != nullptr) require_own(**buffer, program.inputs[i].name, &site.loc);
+    const auto* bound = std::get_if<BoundBuffer>(&inputs[i]);
+    if (bound != nullptr) require_own(*bound->buffer, program.inputs[i].name, &site.loc);
   }
   const auto& [known, plan] = find_or_compile(program, key, site);
   const bool checks = site.detects_anomaly || options_.detect_anomaly;
@@ -155,7 +155,7 @@ void WorkerRuntime::await_room() const {
   if (runs_ >= kRunsUnderWay) wait_for_run(runs_ + 1 - kRunsUnderWay);
 }
 
-/// Comes after all that may fail: a run that is counted is awaited.
+/// Called after everything that may fail, because every counted run is waited for.
 void WorkerRuntime::begin_run(std::uint32_t program, const RunSite& site) {
   if (const auto known = link_.permits().begin_run(runs_ + 1, program, step_, site)) {
     link_.show_program(*known);
@@ -175,7 +175,7 @@ const CompileCache::Entry& WorkerRuntime::find_or_compile(const Program& program
   metrics().count("UncachedCompile");
   const Compiling compiling(board_);
   const auto reason = cache_.explain(program, site);
-  // All workers have the same to say.
+  // One worker logs it for all.
   if (reason && options_.worker == 0) logger("weft.worker")->warn("{}", *reason);
   const auto begin = Clock::now();
   const std::uint32_t number = programs_;
@@ -199,7 +199,7 @@ const CompileCache::Entry& WorkerRuntime::find_or_compile(const Program& program
   return cache_.add(program, key, {number, std::move(plan)});
 }
 
-/// Once in a job.
+/// Once per job.
 void WorkerRuntime::say_unused_axes(const Plan& plan, const RunSite& site) {
   if (axes_said_ || options_.worker != 0 || options_.resume_step != 0) return;
   const auto hint = hint_at_unused_axes(plan, mesh_, to_string(site));
@@ -263,12 +263,10 @@ void WorkerRuntime::admit(std::uint32_t number, std::string text, const Fingerpr
 BufferPtr WorkerRuntime::bind(const Plan& plan, std::size_t i, const Binding& binding) {
   const TensorType& type = plan.input_types[i];
   const ProgramInput& input = plan.program.inputs[i];
-  if (const auto* buffer = std::get_if<BufferPtr>(&binding)) {
-    WEFT_CHECK((*buffer)->sharding().same_layout(input.sharding), type.to_string());
-    return *buffer;
+  if (const auto* bound = std::get_if<BoundBuffer>(&binding)) {
+    WEFT_CHECK(bound->buffer->sharding().same_layout(input.sharding), type.to_string());
+    return bound->buffer;
   }
-  const auto& data = *std::get<HostData>(binding);
-  WEFT_CHECK(static_cast<std::int64_t>(data.size()) == type.bytes(), data.size(), type.bytes());
   const std::uint64_t run = runs_ + 1;
   const std::uint64_t completed = run > kRunsUnderWay ? run - kRunsUnderWay : 0;
   const std::int64_t bytes = plan.program.type(input.value).bytes();
@@ -278,7 +276,11 @@ BufferPtr WorkerRuntime::bind(const Plan& plan, std::size_t i, const Binding& bi
               : pool_->allocate(bytes, completed);
   const BlockKind kind = is_kept ? BlockKind::state : BlockKind::plain;
   auto buffer = std::make_shared<ArenaBuffer>(type, input.sharding, pool_, kind, offset, bytes);
-  upload(data, *buffer);
+  if (const auto* source = std::get_if<SourcePtr>(&binding)) {
+    read_source(**source, *buffer);
+  } else {
+    upload(*std::get<HostData>(binding), *buffer);
+  }
   return buffer;
 }
 
@@ -299,39 +301,6 @@ void WorkerRuntime::require_own(const Buffer& buffer, const std::string& name,
        "to_vector(){}",
        name.empty() ? "a tensor" : name, buffer.type().to_string(),
        where == nullptr ? "" : fmt::format(" (at {})", file_line(*where)));
-}
-
-void WorkerRuntime::upload(const std::vector<std::byte>& global, const Buffer& buffer) {
-  const auto begin = Clock::now();
-  const TensorType& type = buffer.type();
-  const auto dims = static_cast<std::size_t>(type.shape.size());
-  const auto sizes = buffer.sharding().local_shape(mesh_, type.shape);
-  const auto& placed = static_cast<const ArenaBuffer&>(buffer);
-  const auto shard_bytes =
-      static_cast<std::size_t>(chip_type(type, buffer.sharding(), mesh_).bytes());
-  for (std::size_t i = 0; i < positions_.size(); ++i) {
-    const auto offsets = buffer.sharding().offsets(mesh_, positions_[i], type.shape);
-    const ShardBox box{std::span(offsets).first(dims), std::span(sizes).first(dims)};
-    devices_[i]->engine().upload(placed.offset(i), shard_bytes, [&](std::byte* shard) {
-      copy_shard(type, global.data(), box, shard);
-    });
-  }
-  metrics().sample("TransferToDeviceTime", MetricUnit::seconds, seconds_since(begin));
-  metrics().sample("OutboundData", MetricUnit::bytes,
-                   static_cast<double>(shard_bytes) * static_cast<double>(positions_.size()));
-}
-
-std::vector<std::byte> WorkerRuntime::read(const Buffer& buffer) {
-  WEFT_CHECK(buffer.sharding().is_replicated());
-  require_own(buffer, "", nullptr);
-  const auto& placed = static_cast<const ArenaBuffer&>(buffer);
-  const auto begin_read = Clock::now();
-  wait_for_run(placed.last_run());
-  metrics().sample("TransferFromDeviceTime", MetricUnit::seconds, seconds_since(begin_read));
-  metrics().sample("InboundData", MetricUnit::bytes, static_cast<double>(buffer.type().bytes()));
-  std::vector<std::byte> bytes(static_cast<std::size_t>(buffer.type().bytes()));
-  devices_.front()->engine().download(placed.offset(0), bytes);
-  return bytes;
 }
 
 void WorkerRuntime::end_step() {

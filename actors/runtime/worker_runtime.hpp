@@ -1,6 +1,6 @@
 #pragma once
-/// WorkerRuntime: runs the programs that a worker's loop traces, and code of its own, on the
-/// worker's chips.
+/// WorkerRuntime: runs the programs that a worker's loop traces, and the loop's on_each_chip()
+/// bodies, on the worker's chips.
 
 #include <cstdint>
 #include <functional>
@@ -29,20 +29,20 @@ namespace weft {
 
 struct WorkerRuntimeOptions {
   int worker = 0;
-  bool has_mesh = true;  ///< false: the loop sees no mesh, and its programs are its own
+  bool has_mesh = true;  ///< false: the loop sees no mesh, and each worker has its own programs
   std::string dump_dir;  ///< from WEFT_DUMP_TO; "" for none
   std::string plan_dir;  ///< from WEFT_COMPILE_CACHE; "" for none
   int debug = 0;         ///< from WEFT_DEBUG
   std::uint64_t generation = 1;
-  /// The loop takes the place of one that was interrupted after so many steps; 0: it is the first.
+  /// Steps after which the loop was interrupted that this one continues; 0: none was.
   std::uint64_t resume_step = 0;
-  bool keeps_state = true;                 ///< two versions, for a loop that takes this one's place
+  bool keeps_state = true;  ///< two versions, for a later loop that continues this one
   std::uint64_t check_replicas_every = 0;  ///< steps; 0: never
   DataChecks check_data = DataChecks::never;
   bool detect_anomaly = false;  ///< from WEFT_DETECT_ANOMALY
 };
 
-/// Used by the loop's thread. At most two runs are under way: run() waits for the one before.
+/// Used by the loop's thread. At most two runs are in progress: run() waits for the one before.
 class WorkerRuntime : public Runtime {
  public:
   /// `positions`: the mesh positions of this worker's chips; `devices`: their actors, in that
@@ -71,11 +71,11 @@ class WorkerRuntime : public Runtime {
   /// Throws invalid_argument, naming both threads.
   void require_loop_thread(const char* what, const std::source_location& where) const;
 
-  /// Waits for every run. Throws what a device failed with.
+  /// Waits for every run. Throws the failure of a device.
   void drain();
   std::uint64_t runs() const { return runs_; }
   std::uint64_t generation() const { return options_.generation; }
-  /// What the last run was for.
+  /// The site of the last run.
   const RunSite& last_site() const { return last_site_; }
 
  private:
@@ -106,10 +106,11 @@ class WorkerRuntime : public Runtime {
   void commit(DeviceRun& run);
   void require_known(const Executed& executed, std::span<const Binding> inputs) const;
   void note_state(Executed& executed, std::span<const Binding> inputs, const RunResult& result);
-  /// Tensors may outlive the job on whose chips they lie.
+  /// Tensors may outlive the job on whose chips they are.
   void require_own(const Buffer& buffer, const std::string& name,
                    const std::source_location* where) const;
   void upload(const std::vector<std::byte>& global, const Buffer& buffer);
+  void read_source(const TensorSource& source, const Buffer& buffer);
   void wait_for_run(std::uint64_t run) const;
 
   const Mesh mesh_;

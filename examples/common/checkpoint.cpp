@@ -1,7 +1,7 @@
 #include "examples/common/checkpoint.hpp"
 
 #include <filesystem>
-#include <fstream>
+#include <string>
 
 #include <fmt/format.h>
 
@@ -10,12 +10,7 @@ namespace examples {
 void save(weft::TrainContext& ctx, const weft::Module& net) {
   const auto folder = fmt::format("{}/saving-{}", ctx.run_dir(), ctx.world_rank());
   std::filesystem::create_directory(folder);
-  for (const weft::Parameter& parameter : net.parameters()) {
-    const std::vector<std::byte> bytes = parameter.to_bytes();  // all workers read it together
-    if (ctx.world_rank() != 0) continue;
-    std::ofstream(folder + "/" + parameter.name(), std::ios::binary)
-        .write(reinterpret_cast<const char*>(bytes.data()), std::ssize(bytes));
-  }
+  weft::save(net, folder + "/model.safetensors", {{"step", std::to_string(ctx.step())}});
   ctx.report({{"step", ctx.step()}}, weft::Checkpoint{folder});
   std::filesystem::remove_all(folder);
 }

@@ -5,8 +5,7 @@
 
 namespace examples {
 
-/// Reports a checkpoint with the elements of every parameter, each in a file of its name. All
-/// workers call it.
+/// Reports a checkpoint with the parameters, as model.safetensors. All workers call it.
 void save(weft::TrainContext& ctx, const weft::Module& net);
 
 }  // namespace examples

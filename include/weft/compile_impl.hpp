@@ -7,7 +7,7 @@
 
 namespace weft {
 
-/// What a Compiled shares with its copies: programs by signature.
+/// The state that copies of a Compiled share: its programs by signature.
 class CompiledFunction {
  public:
   CompiledFunction(const CompileOptions& options, const std::source_location& loc);
@@ -15,7 +15,7 @@ class CompiledFunction {
   CompiledFunction(const CompiledFunction&) = delete;
   CompiledFunction& operator=(const CompiledFunction&) = delete;
 
-  /// What `traced` returns for these arguments; `host_values` take part in the signature.
+  /// The results of `traced` for these arguments. `host_values` are part of the signature.
   std::vector<Tensor> call(const std::vector<Tensor>& args, const std::string& host_values,
                            const std::function<std::vector<Tensor>()>& traced);
 
@@ -34,7 +34,7 @@ concept TensorList = requires(const T& list) {
   list.begin();
 };
 
-/// Its place among the arguments is in what is appended.
+/// Appends the argument to the lists; `host_values` also records the place of tensors.
 template <typename T>
 void append(const T& value, std::vector<Tensor>& tensors, std::string& host_values) {
   if constexpr (TensorLike<T>) {
@@ -44,7 +44,7 @@ void append(const T& value, std::vector<Tensor>& tensors, std::string& host_valu
     tensors.insert(tensors.end(), value.begin(), value.end());
     host_values += std::to_string(value.size()) + " tensors;";
   } else if constexpr (std::is_arithmetic_v<T>) {
-    // To the bit: another number is another program.
+    // Compared bit for bit: a different number needs a different program.
     static_assert(sizeof(T) <= 8, "compile: a long double has bytes that mean nothing");
     host_values += typeid(T).name();
     host_values.append(reinterpret_cast<const char*>(&value), sizeof(value));
@@ -57,7 +57,7 @@ void append(const T& value, std::vector<Tensor>& tensors, std::string& host_valu
 }
 
 template <typename T>
-struct Results;  // compile: a function returns Tensor, tuple or vector of Tensor, or void
+struct Results;  // compile(): the results as Tensor, tuple or vector of Tensor, or void
 template <>
 struct Results<Tensor> {
   static std::vector<Tensor> pack(Tensor result) { return {std::move(result)}; }

@@ -1,5 +1,5 @@
 #pragma once
-/// What a job is made of: Ray Train's ScalingConfig, TorchConfig and RunConfig in weft's terms.
+/// The options of a job: Ray Train's ScalingConfig, TorchConfig and RunConfig in weft's terms.
 
 #include <cstdint>
 #include <functional>
@@ -16,15 +16,15 @@
 
 namespace weft {
 
-/// Passed to the loop as given to the Trainer.
+/// Passed unchanged from the Trainer to the loop.
 using Config = nlohmann::json;
-/// What a loop reports: a JSON object.
+/// A loop's report: a JSON object.
 using Metrics = nlohmann::json;
 
-/// How many processes, how many chips. 0 and "" mean: not given.
+/// The number of processes and chips. 0 and "" mean: not given.
 struct ScalingConfig {
-  int num_workers = 1;       ///< processes; 0: everything in this one
-  int chips_per_worker = 0;  ///< default: what topology or mesh_shape leave for each worker, else 1
+  int num_workers = 1;       ///< processes; 0: the loop runs in this process
+  int chips_per_worker = 0;  ///< default: from topology or mesh_shape, else 1
   std::string topology{};    ///< "4x4": the grid of all chips
   bool use_gpu = false;      ///< refused in this version, as is use_tpu
   bool use_tpu = false;
@@ -41,7 +41,7 @@ struct ScalingConfig {
   std::string worker_executable{};
 };
 
-/// The mesh, where workers x chips or the topology shouldn't decide it; make_mesh() has the rules.
+/// The mesh, if workers x chips or the topology shouldn't decide it; make_mesh() has the rules.
 struct SpmdConfig {
   std::vector<std::int64_t> mesh_shape{};  ///< a size per axis
   std::vector<std::string> axis_names{};
@@ -54,43 +54,44 @@ struct BackendConfig {
   std::string backend = "spmd";  ///< or its aliases "xla", "xla_tpu"; "none": no mesh
   double timeout_s = 1800;       ///< for all joins together, and for any wait inside a step
   SpmdConfig spmd{};
-  /// With its three files set, control goes over mutual TLS at tls.listen, not by a Unix socket.
+  /// With its three files set, control connections use mutual TLS at tls.listen instead of a Unix
+  /// socket.
   TlsConfig tls{};
 };
 
 /// Whether a job survives the loss of a worker: one that is killed, exits, hangs, or whose loop
-/// throws an error that may be retried. The loops of the other workers are left by an exception
-/// (peer_lost). Then every loop is entered again at the step that all chips have reached,
-/// ctx.step(), with the parameters and optimizer state of that step. Such a loop begins at
-/// ctx.step(), takes its data and learning rate from it, keeps its state in parameters, and reports
-/// after sync().
+/// throws an error that may be retried. An exception (peer_lost) leaves the loops of the other
+/// workers. Then every loop is entered again at ctx.step(), the step that all chips have reached,
+/// with the parameters and optimizer state of that step. Such a loop begins at ctx.step(), derives
+/// its data and learning rate from it, keeps its state in parameters, and reports after sync().
 struct FailureConfig {
-  /// Losses that the job survives; -1: any number. Workers that are lost before the loops have
-  /// begun again are one loss, unless one of them is lost twice.
+  /// The number of losses that the job survives; -1: no limit. Workers that are lost before the
+  /// loops have begun again count as one loss, unless one worker is lost twice.
   int max_failures = 0;
   std::string restart = "worker";  ///< "worker": the lost one; "group": all processes; "none"
-  /// Seconds before a worker that is lost again, with no step taken in between, is started again;
-  /// twice as long each time, up to a minute.
+  /// Seconds before the restart of a worker that is lost again without a step in between. The time
+  /// doubles with each such loss, up to a minute.
   double backoff_s = 0.1;
-  /// Seconds that a worker which others wait for may stand still before it counts as lost, or all
-  /// workers together, with no step, run or report: where they were goes to their logs, then they
-  /// are killed. More than a loop ever spends in its own code between steps. 0: nobody is killed,
-  /// and backend.timeout_s ends waits for others.
+  /// Seconds that a worker may stand still while others wait for it, or all workers without a step,
+  /// run or report. Then their stacks go to their logs, and they are killed. Must exceed the time
+  /// that a loop spends in its own code between steps. 0: nobody is killed, and backend.timeout_s
+  /// ends waits for other workers.
   double hang_timeout_s = 0;
-  /// Without hang_timeout_s, seconds until a warning says who stands still. 0: none.
+  /// Seconds without progress until a warning names the worker, if hang_timeout_s is 0. 0: no
+  /// warning.
   double hang_warning_s = 60;
-  /// 2: an update is written beside the old value on one of the chips that hold the same shard, so
-  /// that no step is lost. 1: it overwrites the old value, for less memory; after a loss the loops
-  /// begin at step 0 or the last checkpoint that all workers reported (ctx.checkpoint()). A job
-  /// that survives no loss has one version, unless its replicas are checked.
+  /// 2: on one of the chips that hold the same shard, an update is written beside the old value, so
+  /// that no step is lost. 1: it overwrites the old value, which takes less memory; after a loss
+  /// the loops begin at the last checkpoint that all workers reported (ctx.checkpoint()), or at
+  /// step 0. A job that survives no loss has one version, unless its replicas are checked.
   int state_versions = 2;
 };
 
 struct CheckpointConfig {
-  int num_to_keep = 0;  ///< 0: all
+  int num_to_keep = 0;  ///< 0: all of them
 };
 
-/// A folder with what a loop saved.
+/// A folder with the files that a loop saved.
 struct Checkpoint {
   std::string path{};
 };
@@ -98,8 +99,8 @@ struct Checkpoint {
 struct JobInfo;
 struct Result;
 
-/// Told of a run's progress, in the process and on the thread that called fit(), or on the job's
-/// own where start() did. What a callback throws cancels the job and comes out of fit() or
+/// Receives a run's progress, in the process and on the thread that called fit(), or on the job's
+/// own thread after start(). An exception of a callback cancels the job and is rethrown by fit() or
 /// result().
 class Callback {
  public:
@@ -110,28 +111,28 @@ class Callback {
 };
 
 struct RunConfig {
-  std::string name{};                        ///< default: made from the program's name
+  std::string name{};                        ///< default: from the program's name
   std::string storage_path = "~/weft_runs";  ///< the run's folder is storage_path/name-time-id
   FailureConfig failure{};
   CheckpointConfig checkpoint{};
   std::vector<std::shared_ptr<Callback>> callbacks{};
   std::uint64_t seed = 0;
-  /// Seconds from SIGTERM (preemption) to the end of all processes: the loops come to one step,
-  /// where ctx.reached_preemption() tells them to save a checkpoint and return; where no loop asks
-  /// that, they are left at the step after it. 0: SIGTERM cancels at once, as SIGINT and SIGHUP do.
-  /// Kubernetes kills after 30 s, so does Slurm.
+  /// Seconds from SIGTERM (preemption) to the end of all processes. The loops reach one common
+  /// step, where ctx.reached_preemption() tells them to save a checkpoint and return. If no loop
+  /// asks, all are left at the step after it. 0: SIGTERM cancels at once, as SIGINT and SIGHUP do.
+  /// Kubernetes and Slurm kill after 30 s.
   double grace_s = 25;
-  /// The interval in steps at which chips that hold the same parameters and optimizer state are
-  /// compared bit for bit; a difference ends the job. 0: never.
+  /// Every so many steps, the chips that hold the same parameters and optimizer state compare them
+  /// bit for bit; a difference ends the job. 0: never.
   int check_replicas_every = 0;
-  /// Whether SIGTERM preempts the job, and SIGINT and SIGHUP cancel it, while it runs. Default: in
-  /// fit() yes, in start() no. false leaves all signals to the program.
+  /// Whether SIGTERM preempts the running job, and SIGINT and SIGHUP cancel it. Default: true in
+  /// fit(), false in start(). false leaves all signals to the program.
   std::optional<bool> handle_signals{};
-  /// Handlers that the program had for them are called too, at once; Result::signal says which
-  /// came.
+  /// Whether the program's own handlers of these signals are called too, at once. Result::signal
+  /// has the signal.
   bool chain_signals = true;
-  /// Told of each line that a worker process prints, without its end, in place of this program's
-  /// streams; on the thread of the callbacks, with the same meaning of what it throws.
+  /// Receives each line that a worker process prints, without its newline, instead of this
+  /// program's streams. Runs on the thread of the callbacks; its exceptions act as theirs do.
   std::function<void(int worker, bool err, std::string_view line)> output{};
 };
 

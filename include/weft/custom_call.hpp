@@ -1,5 +1,5 @@
 #pragma once
-/// CustomCall: what the kernel of a program's own op is called with (CustomOp, custom_op.hpp).
+/// CustomCall: the argument of a custom op's kernel (CustomOp, custom_op.hpp).
 
 #include <cstddef>
 #include <span>
@@ -10,22 +10,23 @@
 
 namespace weft {
 
-/// One call of a kernel on one chip: its shards of the operands, dense and row-major, and room for
-/// its shard of the result, whose elements are unspecified before.
+/// One call of a kernel on one chip: the chip's shards of the operands, dense and row-major, and
+/// memory for its shard of the result, whose elements are unspecified before the call.
 class CustomCall {
  public:
-  /// `types`: of the operands, then of the result. They outlive the call.
+  /// `types`: those of the operands, then that of the result. They must outlive the call.
   CustomCall(std::span<const TensorType> types, std::span<const std::byte* const> operands,
              std::byte* result)
       : types_(types), operands_(operands), result_(result) {}
 
   std::size_t num_operands() const { return operands_.size(); }
-  /// With the shape of the chip's shard.
+  /// The type, with the shape of the chip's shard.
   const TensorType& operand_type(std::size_t i) const { return types_[checked(i)]; }
   const TensorType& result_type() const { return types_.back(); }
 
-  /// T: float, double, Bf16, bool, std::int32_t, std::uint32_t or std::int64_t, as the operand's
-  /// dtype. Throws invalid_argument for another, or for an operand that there isn't.
+  /// The elements. T is float, double, Bf16, bool, std::int32_t, std::uint32_t or std::int64_t, the
+  /// type of the operand's dtype. Throws invalid_argument for another T, or an index that is no
+  /// operand's.
   template <typename T>
   std::span<const T> operand(std::size_t i) const {
     const auto size = expect<T>(operand_type(i), "operand", i);

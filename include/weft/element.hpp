@@ -16,7 +16,7 @@ namespace weft {
 
 // bfloat16, for which C++20 has no type, and the dtypes of C++ types.
 
-/// The upper half of a float; computed with as float, rounded to nearest even when stored.
+/// The upper half of a float. Arithmetic is done in float; stores round to nearest even.
 struct Bf16 {
   std::uint16_t bits;
 
@@ -51,7 +51,7 @@ constexpr std::optional<DType> dtype_of() {
 template <typename T>
 concept ChipElement = static_cast<bool>(dtype_of<T>());
 
-/// A vector, array or span of such a type.
+/// A vector, array or span of an element type.
 template <typename Range>
 concept ElementRange = std::ranges::contiguous_range<Range> && std::ranges::sized_range<Range> &&
     ChipElement<std::ranges::range_value_t<Range>>;
@@ -84,7 +84,7 @@ class BasicElementSpan {
            size, static_cast<const void*>(data), kSizeMax);
     }
   }
-  /// What may be written may be read.
+  /// A writable span converts to a read-only one.
   template <std::same_as<std::byte> Writable>
   requires std::is_const_v<Byte> BasicElementSpan(
       const BasicElementSpan<Writable>& other)  // NOLINT(google-explicit-constructor)

@@ -1,5 +1,5 @@
 #pragma once
-/// The one exception type of weft, and the check for what can't happen.
+/// Error, weft's one exception type, and WEFT_CHECK for internal errors.
 
 #include <cstdint>
 #include <stdexcept>
@@ -16,14 +16,14 @@ enum class Errc : std::uint8_t {
   mesh_mismatch = 2,       ///< sizes of workers, chips, topology and mesh contradict each other
   program_divergence = 3,  ///< two workers (or chips) don't run the same thing
   not_found = 4,           ///< a file, a job or a name that isn't there
-  io = 5,                  ///< the system refused; the message has its words
+  io = 5,                  ///< a system call failed; the message has the system's text
   corrupt = 6,             ///< bytes from outside failed verification
   version = 7,             ///< written by a version that this one can't read
   no_space = 8,            ///< memory, /dev/shm or an arena is too small
   timeout = 9,
-  peer_lost = 10,    ///< a worker ended, or was lost, before its time
+  peer_lost = 10,    ///< a worker ended or was lost too early
   cancelled = 11,    ///< from outside: a signal to the trainer
-  unavailable = 12,  ///< this build or this machine hasn't got it
+  unavailable = 12,  ///< this build or this machine doesn't have it
   loop_failed = 13,  ///< the user's loop (or callback) threw an exception of its own
 };
 
@@ -32,7 +32,7 @@ std::string_view to_string(Errc code) noexcept;
 /// The code of that name. Throws invalid_argument for another word.
 Errc parse_errc(std::string_view name);
 
-/// Thrown within a process; turned into a value at the edge of an actor or a process.
+/// Thrown within a process; actors and processes pass it on as a value.
 class Error : public std::runtime_error {
  public:
   Error(Errc code, std::string message) : std::runtime_error(std::move(message)), code_(code) {}
@@ -52,7 +52,7 @@ template <typename... Args>
 /// Called with the text of a failed WEFT_CHECK before the process aborts. Must not throw.
 using CheckHook = void (*)(std::string_view text) noexcept;
 
-/// Installs the hook (a worker's writes the text to the board); returns the one before.
+/// Installs the hook (a worker's hook writes the text to the board); returns the previous one.
 CheckHook set_check_hook(CheckHook hook) noexcept;
 
 [[noreturn]] void check_failed(const char* file, int line, const char* condition,
@@ -60,8 +60,8 @@ CheckHook set_check_hook(CheckHook hook) noexcept;
 
 }  // namespace weft
 
-/// Aborts with the condition and the values given if `condition` is false, in every build.
-/// For what can't happen unless weft itself is wrong; callers' mistakes throw Error.
+/// Aborts with the condition and the given values if `condition` is false, in every build. For
+/// errors of weft itself; mistakes of callers throw Error.
 #define WEFT_CHECK(condition, ...)           \
   (static_cast<bool>(condition)              \
        ? static_cast<void>(0)                \

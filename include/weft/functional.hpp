@@ -1,5 +1,5 @@
 #pragma once
-/// What models are made of, as functions (torch.nn.functional).
+/// Building blocks of models as functions (torch.nn.functional).
 
 #include <optional>
 
@@ -27,42 +27,43 @@ Tensor rms_norm(Operand x, const Tensor& weight, double eps = 1e-6);
 
 struct BatchStatistics {
   Tensor mean;      ///< [C]
-  Tensor variance;  ///< [C], of the batch itself (biased)
+  Tensor variance;  ///< [C], of the batch (biased)
 };
-/// Of x[N,C,...] over all dims but C: of the global batch, however it is sharded (torch's
-/// SyncBatchNorm).
+/// Mean and variance of x[N,C,...] over all dims but C, of the global batch, however it is sharded
+/// (torch's SyncBatchNorm).
 BatchStatistics batch_statistics(Operand x);
 /// torch.nn.functional.batch_norm of x[N,C,...]: (x - mean) / sqrt(variance + eps) * weight[C] +
-/// bias[C]; bias may be an empty tensor. The statistics are the batch's own in training, and what
-/// training has kept of them in evaluation.
+/// bias[C]; bias may be an empty tensor. Pass the batch's own statistics in training, and running
+/// averages of them in evaluation.
 Tensor batch_norm(Operand x, const BatchStatistics& statistics, const Tensor& weight,
                   const Tensor& bias, double eps = 1e-5);
 
 /// Rotary position embedding (J. Su et al., 2021) of x[...,S,K], K even: at position s the pair
-/// (x[i], x[i + K/2]) is turned by the angle s * base^(-2i/K), as GPT-NeoX pairs them. Angles are
-/// made in f64 on the chips; what several layers need of them is made once.
+/// (x[i], x[i + K/2]) is rotated by the angle s * base^(-2i/K), with the pairs of GPT-NeoX. The
+/// chips compute the angles in f64; layers with equal angles share them.
 Tensor rope(Operand x, double base = 10000);
 
 struct AttentionOptions {
   bool causal = false;                         ///< query i sees keys 0 to i
-  std::optional<double> scale = std::nullopt;  ///< of the scores; 1/sqrt(K) by default
+  std::optional<double> scale = std::nullopt;  ///< multiplies the scores; default 1/sqrt(K)
 };
 /// torch's scaled_dot_product_attention: softmax(q k^T * scale) v for q[B,H,S,K], k[B,H,T,K] and
-/// v[B,H,T,E]; gives [B,H,S,E].
+/// v[B,H,T,E]; returns [B,H,S,E].
 Tensor attention(Operand q, const Tensor& k, const Tensor& v, const AttentionOptions& options = {});
 
-/// torch.nn.functional.embedding: weight[index] along dim 0, index i32 of any shape; index.shape +
-/// the weight's other dims. An index outside ends the run, with its value and this call's line.
+/// torch.nn.functional.embedding: weight[index] along dim 0, for an i32 index of any shape. The
+/// result's shape is index.shape + the weight's other dims. An index out of range ends the run; the
+/// message has its value and this call's line.
 Tensor embedding(Operand weight, const Tensor& index);
-/// Each element is 0 with probability p, else x / (1 - p); numbers as in random.hpp. x is floating.
-/// For training only: leave it out in evaluation.
+/// Each element becomes 0 with probability p, else x / (1 - p); the random numbers are those of
+/// ops.hpp. x is floating. For training only: don't call it in evaluation.
 Tensor dropout(Operand x, double p = 0.5);
 
-// Losses: the mean over the elements of the global tensors, f32[].
+// Losses: means over the elements of the global tensors, f32[].
 
 struct CrossEntropyOptions {
-  /// Labels that are left out, of the mean too. Where there is none, -100 is, as in torch, if the
-  /// labels come from a to_device() of that trace that has some.
+  /// Labels with this value are left out, of the mean too. Default: -100, as in torch, if the
+  /// labels come from a to_device() of the same trace that contains it; else none.
   std::optional<std::int32_t> ignore_index{};
 };
 /// Mean of -log_softmax(logits)[label]; logits [..., classes], labels i32[...] from 0 to classes -
@@ -73,7 +74,7 @@ Tensor l1_loss(Operand input, const Tensor& target);
 /// torch's binary_cross_entropy_with_logits, targets from 0 to 1.
 Tensor binary_cross_entropy_with_logits(Operand logits, const Tensor& target);
 
-/// A number for height and width alike, or {height, width}.
+/// One number for both height and width, or {height, width}.
 struct HeightWidth {
   std::int64_t height = 1;
   std::int64_t width = 1;
@@ -88,29 +89,30 @@ struct Conv2dOptions {
   HeightWidth padding = 0;  ///< zeros on each of the two sides
   HeightWidth dilation = 1;
   std::int64_t groups = 1;
-  /// torch's padding = "same": as many zeros as keep H and W, an odd one below and to the right.
+  /// torch's padding = "same": as many zeros as keep H and W; an odd zero goes below and to the
+  /// right.
   bool same_padding = false;
 };
 /// x[N,C,H,W], weight[O,C/groups,kh,kw], bias[O] (may be an empty tensor): result [N,O,H',W'] with
-/// H' = (H + 2 padding - dilation (kh - 1) - 1) / stride + 1. Weights aren't turned round, as in
-/// torch.
+/// H' = (H + 2 padding - dilation (kh - 1) - 1) / stride + 1. A cross-correlation, as in torch:
+/// weights aren't flipped.
 Tensor conv2d(Operand x, const Tensor& weight, const Tensor& bias,
               const Conv2dOptions& options = {});
 
 struct MaxPool2dOptions {
   HeightWidth kernel_size;
-  std::optional<HeightWidth> stride = std::nullopt;  ///< kernel_size where there is none
+  std::optional<HeightWidth> stride = std::nullopt;  ///< default: kernel_size
   HeightWidth padding = 0;                           ///< at most half of kernel_size
   HeightWidth dilation = 1;
-  bool ceil_mode = false;  ///< windows that begin in x or before it, and end beyond it, count too
+  bool ceil_mode = false;  ///< also count windows that begin in x or before it, and end beyond it
 };
-/// x[N,C,H,W]; padding is never the largest. The gradient goes to the first largest element of each
-/// window, in row-major order; it has no gradient of its own.
+/// x[N,C,H,W]; padding is never the maximum. The gradient goes to the first maximum of each window,
+/// in row-major order. There is no second gradient.
 Tensor max_pool2d(Operand x, const MaxPool2dOptions& options);
 
 struct AvgPool2dOptions {
   HeightWidth kernel_size;
-  std::optional<HeightWidth> stride = std::nullopt;  ///< kernel_size where there is none
+  std::optional<HeightWidth> stride = std::nullopt;  ///< default: kernel_size
   HeightWidth padding = 0;                           ///< at most half of kernel_size
   bool count_include_pad = true;                     ///< padding counts as elements of 0
   bool ceil_mode = false;                            ///< as for max_pool2d

@@ -31,7 +31,7 @@ class Mesh {
   const std::vector<std::int64_t>& shape() const { return shape_; }
   const std::vector<std::string>& axis_names() const { return axis_names_; }
   const std::vector<int>& device_ids() const { return device_ids_; }
-  /// Of the chip at `position`, from 0 to size() - 1.
+  /// The device id of the chip at `position`, from 0 to size() - 1.
   int device_at(int position) const { return device_ids_[static_cast<std::size_t>(position)]; }
 
   /// Number of axes, number of chips.
@@ -41,12 +41,12 @@ class Mesh {
   /// -1 if the mesh has no such axis.
   int axis_index(std::string_view name) const noexcept;
   bool has_axis(std::string_view name) const noexcept { return axis_index(name) >= 0; }
-  /// Throws not_found, naming the axes that there are.
+  /// Throws not_found; the message lists the axes that exist.
   std::int64_t axis_size(std::string_view name) const;
 
-  /// Coordinates along the axes of a position.
+  /// A position's coordinates along the axes.
   std::vector<std::int64_t> coords(int position) const;
-  /// Position of a device id.
+  /// The position of a device id.
   int position_of(int device_id) const;
 
   /// Atoms 1..num_atoms(); see atom.hpp. Within an axis larger primes are major; an axis of size 1
@@ -71,7 +71,7 @@ class Mesh {
 
   /// The atoms that cross the network between hosts; none unless a HybridMesh has made the mesh.
   AtomMask dcn_atoms() const { return dcn_atoms_; }
-  /// This mesh, whose `atoms` cross the network.
+  /// A copy of this mesh whose `atoms` cross the network.
   Mesh with_dcn_atoms(AtomMask atoms) const;
 
   /// "(4,4) (\"data\",\"model\")".

@@ -12,8 +12,8 @@
 
 namespace weft {
 
-/// A tensor that a module or an optimizer owns: state of the training, kept from step to step.
-/// Assigning gives it its next value at the next sync.
+/// A tensor that a module or an optimizer owns: state that is kept from step to step. Assigning
+/// sets the value that it has from the next sync on.
 class Parameter : public Tensor {
  public:
   Parameter() = default;
@@ -21,7 +21,7 @@ class Parameter : public Tensor {
 
   /// The full name, "fc1.weight".
   const std::string& name() const;
-  /// Reads of the parameter that follow give `value`, which has its type; throws invalid_argument
+  /// Later reads of the parameter return `value`, which must have its type; throws invalid_argument
   /// otherwise.
   void assign(const Tensor& value, std::source_location loc = std::source_location::current());
 };
@@ -29,7 +29,7 @@ class Parameter : public Tensor {
 /// A parameter with these initial elements (f32, the same on every worker). `name` is its full
 /// name.
 Parameter make_parameter(std::string name, std::span<const float> elements, const Shape& shape);
-/// Optimizer state: as a parameter, of another input kind.
+/// Optimizer state: a parameter of another input kind.
 Parameter make_opt_state(std::string name, double value, const Shape& shape,
                          DType dtype = DType::f32);
 
@@ -37,11 +37,11 @@ Parameter make_opt_state(std::string name, double value, const Shape& shape,
 std::vector<Tensor> grad(const Tensor& loss, std::span<const Parameter> wrt,
                          std::source_location loc = std::source_location::current());
 
-/// Registers its parameters and children by name; throws invalid_argument for an empty name or one
+/// Registers its parameters and children by name. Throws invalid_argument for an empty name or one
 /// that the parent already has. Not movable: children and parent point to each other.
 class Module {
  public:
-  /// A root; a name tells apart two models that are trained together.
+  /// A root; the name distinguishes two models that are trained together.
   explicit Module(std::string name = "") : name_(std::move(name)) {}
   Module(Module& parent, std::string name);
   Module(const Module&) = delete;
@@ -51,8 +51,8 @@ class Module {
   /// Own parameters in order of registration, then the children's; names are dotted paths.
   std::vector<Parameter> parameters() const;
 
-  /// Whether layers that behave otherwise in training (Dropout) do so: at first, yes. Sets it in
-  /// the whole module.
+  /// Switches training mode on (the default) or off for the whole module: Dropout acts only in
+  /// training mode.
   void train(bool training = true);
   void eval() { train(false); }
   bool is_training() const { return training_; }
@@ -61,7 +61,7 @@ class Module {
   /// The parameter `name` of this module.
   Parameter add_parameter(std::string_view name, std::span<const float> elements,
                           const Shape& shape);
-  /// The full name of this module's `name`, or its own.
+  /// The full name of this module's parameter `name`; without `name`, that of the module.
   std::string path(std::string_view name) const;
   std::string path() const { return parent_ == nullptr ? name_ : parent_->path(name_); }
 

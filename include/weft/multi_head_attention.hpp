@@ -1,5 +1,5 @@
 #pragma once
-/// Attention of several heads, as a layer and as what one is made of.
+/// Multi-head attention as a layer, and the reshapes that it consists of.
 
 #include <cstdint>
 #include <source_location>
@@ -9,10 +9,11 @@
 
 namespace weft {
 
-/// torch.nn.MultiheadAttention(embed_dim, num_heads, batch_first=True), of itself: in_proj_weight
-/// f32[3 * embed_dim, embed_dim], in_proj_bias, out_proj.weight, out_proj.bias. Of
-/// x[batch, length, embed_dim]. Its heads lie behind the three of q, k and v, as in torch, so that
-/// an axis doesn't cut it by heads: for tensor parallelism take three Linear instead.
+/// torch.nn.MultiheadAttention(embed_dim, num_heads, batch_first=True) as self-attention, for
+/// x[batch, length, embed_dim]. Parameters: in_proj_weight f32[3 * embed_dim, embed_dim],
+/// in_proj_bias, out_proj.weight, out_proj.bias. As in torch, in_proj_weight has all heads of q,
+/// then those of k and v, so an axis can't shard it by heads: use three Linear for tensor
+/// parallelism.
 class MultiHeadAttention : public Module {
  public:
   struct Options {
@@ -33,9 +34,9 @@ class MultiHeadAttention : public Module {
   Linear out_proj;
 };
 
-/// x[batch, length, heads * size] as [batch, heads, length, size], for attention().
+/// Reshapes x[batch, length, heads * size] to [batch, heads, length, size], for attention().
 Tensor split_heads(Operand x, std::int64_t heads);
-/// And back.
+/// The inverse.
 Tensor merge_heads(Operand x);
 
 }  // namespace weft

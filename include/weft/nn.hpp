@@ -31,8 +31,8 @@ class Linear : public Module {
   Parameter bias;
 };
 
-/// torch.nn.Embedding: weight f32[num_embeddings, embedding_dim], normal. Of i32[...] from 0 to
-/// num_embeddings - 1 it gives [..., embedding_dim]; another index ends the run.
+/// torch.nn.Embedding: weight f32[num_embeddings, embedding_dim], normal. Maps i32[...] from 0 to
+/// num_embeddings - 1 to [..., embedding_dim]; another index ends the run.
 class Embedding : public Module {
  public:
   struct Options {
@@ -83,9 +83,9 @@ class RMSNorm : public Module {
   double eps_;
 };
 
-/// torch.nn.Conv2d: weight f32[out_channels, in_channels / groups, height, width] and bias
-/// f32[out_channels], both uniform in +-1/sqrt(in_channels / groups * height * width). Of
-/// x[N,in_channels,H,W].
+/// torch.nn.Conv2d, for x[N,in_channels,H,W]: weight f32[out_channels, in_channels / groups,
+/// height, width] and bias f32[out_channels], both uniform in +-1/sqrt(in_channels / groups *
+/// height * width).
 class Conv2d : public Module {
  public:
   struct Options {
@@ -106,7 +106,7 @@ class Conv2d : public Module {
   Conv2dOptions window_;
 };
 
-/// torch.nn.Dropout: while training, each element is 0 with probability p, and the others are
+/// torch.nn.Dropout: in training mode each element becomes 0 with probability p, and the others are
 /// scaled by 1/(1-p).
 class Dropout : public Module {
  public:
@@ -118,9 +118,9 @@ class Dropout : public Module {
   double p_;
 };
 
-// Layers one behind the other.
+// A sequence of layers.
 
-/// torch.nn.Sequential: its parts are named "0", "1", ...
+/// torch.nn.Sequential: its layers are named "0", "1", ...
 class Sequential : public Module {
  public:
   using Module::Module;
@@ -133,7 +133,7 @@ class Sequential : public Module {
         [layer](const Tensor& x, std::source_location loc) { return (*layer)(x, loc); });
     return *this;
   }
-  /// A function, `add(relu)`; it takes a number as torch's modules without parameters do.
+  /// Adds a function, `add(relu)`; it takes a number, as torch's modules without parameters do.
   Sequential& add(Tensor (*function)(Operand));
   Tensor operator()(const Tensor& x,
                     std::source_location loc = std::source_location::current()) const;

@@ -57,23 +57,23 @@ Tensor slice(Operand x, int dim, std::int64_t begin, std::int64_t end, std::int6
 Tensor cat(const std::vector<Tensor>& tensors, int dim = 0,
            std::source_location loc = std::source_location::current());
 Tensor pad(Operand x, const std::vector<std::array<std::int64_t, 2>>& widths, double value = 0);
-/// The dims' elements from the last to the first.
+/// Reverses the order of elements along the dims.
 Tensor flip(Operand x, const std::vector<int>& dims);
-/// torch.narrow: `length` of one dim from `start` on, an i32[], clamped to 0..size-length. A start
-/// that changes from step to step is data, and no new program.
+/// torch.narrow: `length` elements of one dim from `start` on, an i32[], clamped to 0..size-length.
+/// `start` is data: another value needs no new program.
 Tensor narrow(Operand x, int dim, const Tensor& start, std::int64_t length);
-/// torch.index_add along dim 0: x with source[i] added to row index[i], index i32 of any shape,
-/// source of the shape index.shape + x's other dims. What an index outside x names is dropped.
+/// torch.index_add along dim 0: x with source[i] added to row index[i]. index is i32 of any shape,
+/// source has the shape index.shape + x's other dims. Rows for an index out of range are dropped.
 Tensor index_add(Operand x, const Tensor& index, const Tensor& source);
 
-// Random tensors. Numbers come from Philox, a counter-based generator: they depend on the seed,
-// the step, how many random calls the step has made before, and the place in the tensor; not on
-// the mesh or the sharding, and they are the same when the step runs again.
+// Random tensors. Numbers come from Philox, a counter-based generator. They depend on the seed, the
+// step, the number of random calls before in the step, and the element's index in the global
+// tensor, but not on the mesh or the sharding. A step that runs again gets the same numbers.
 
-/// Seed of what is random: parameters' initial values, rand, dropout. One per thread; the trainer
-/// sets it from RunConfig::seed.
+/// The seed of all random numbers: parameters' initial values, rand, dropout. One per thread; the
+/// trainer sets it from RunConfig::seed.
 void manual_seed(std::uint64_t seed);
-/// The calling thread's.
+/// The calling thread's seed.
 std::uint64_t initial_seed();
 
 /// torch.rand: f32, uniform in [0, 1).

@@ -12,7 +12,7 @@
 
 namespace weft {
 
-/// Parameters with options of their own, as torch's parameter groups.
+/// Parameters with their own options, as torch's parameter groups.
 template <typename Options>
 struct ParameterGroup {
   std::vector<Parameter> parameters;
@@ -26,25 +26,24 @@ class Optimizer {
   Optimizer(const Optimizer&) = delete;
   Optimizer& operator=(const Optimizer&) = delete;
 
-  /// Records the update of parameters and state; `grads[i]` belongs to parameters()[i]. State that
-  /// isn't marked is sharded as its parameter is. Throws invalid_argument for gradients that don't
-  /// fit.
+  /// Records the update of parameters and state; `grads[i]` belongs to parameters()[i]. Unmarked
+  /// state is sharded as its parameter is. Throws invalid_argument for gradients that don't fit.
   void step(std::span<const Tensor> grads,
             std::source_location loc = std::source_location::current());
 
-  /// A parameter and what is kept of it, each of its shape.
+  /// A parameter and its state tensors, each of the parameter's shape.
   struct Slot {
     Parameter parameter;
     std::vector<Parameter> state;
   };
-  /// Of all groups, in order.
+  /// The parameters of all groups, in order.
   std::vector<Slot> slots() const;
   std::vector<Parameter> parameters() const;
-  /// The state that passes from step to step ("fc1.weight.exp_avg"), to shard or save it.
+  /// The optimizer state ("fc1.weight.exp_avg"), to shard or save it.
   std::vector<Parameter> state() const;
 
   double lr(std::size_t group = 0) const { return groups_.at(group).lr.value(); }
-  /// From the next step() on. Throws invalid_argument for a negative rate.
+  /// Sets the learning rate from the next step() on. Throws invalid_argument for a negative rate.
   void set_lr(double lr);
   void set_lr(double lr, std::size_t group);
 
@@ -56,12 +55,12 @@ class Optimizer {
   };
 
   explicit Optimizer(std::string name) : name_(std::move(name)), step_name_(name_ + "::step") {}
-  /// Adds a group whose parameters each have these states, zero at first.
+  /// Adds a group. Each of its parameters gets these states, zero at first.
   Group& add_group(const std::vector<Parameter>& parameters, double lr,
                    std::span<const char* const> states);
   const Group& group(std::size_t i) const { return groups_[i]; }
   void expect_parameters(const std::source_location& loc) const;
-  /// Comes before the updates of the group's parameters, which get what it returns as `shared`.
+  /// Called before the updates of a group's parameters, which get the return value as `shared`.
   virtual std::vector<Tensor> begin(std::size_t /*group*/) { return {}; }
   virtual void update(std::size_t group, Slot& slot, const Tensor& grad,
                       std::span<const Tensor> shared) = 0;
@@ -81,8 +80,8 @@ class SGD : public Optimizer {
     double weight_decay = 0;  ///< added to the gradient: L2
     bool nesterov = false;
   };
-  /// Throws invalid_argument for options that torch refuses as well: a negative number, nesterov
-  /// without momentum; and where no group has a parameter.
+  /// Throws invalid_argument for options that torch refuses (a negative number, nesterov without
+  /// momentum), and if no group has a parameter.
   SGD(const std::vector<Parameter>& parameters, const Options& options,
       std::source_location loc = std::source_location::current());
   explicit SGD(const std::vector<ParameterGroup<Options>>& groups,
@@ -96,8 +95,8 @@ class SGD : public Optimizer {
 };
 
 /// torch.optim.Adam (D. Kingma, J. Ba, 2015), with bias correction; weight decay is added to the
-/// gradient (L2). 1 - beta^step is the moving average of ones: it is kept on the chips as such, and
-/// restored with the other state.
+/// gradient (L2). 1 - beta^step is computed on the chips, as the moving average of ones: it is
+/// optimizer state, restored with the other state.
 class Adam : public Optimizer {
  public:
   struct Options {

@@ -33,8 +33,8 @@ class AxisNames {
   std::vector<std::string> names_;
 };
 
-/// `{{"data"}, {}}` shards dim 0 of two over axis "data"; `{{"data", "model"}, {}}` over both. Of
-/// one dim: `{{"data", "model"}}`; without the inner braces that would be two dims.
+/// `{{"data"}, {}}` shards dim 0 of two over axis "data"; `{{"data", "model"}, {}}` shards it over
+/// both axes. A tensor of one dim needs the inner braces too: `{{"data", "model"}}`.
 class PartitionSpec {
  public:
   PartitionSpec() = default;
@@ -59,10 +59,10 @@ class PartitionSpec {
 
 // Axes: names of mesh axes, as a call takes them.
 
-/// A list in braces, or any range of strings, which must stay until the call returns.
+/// A list in braces, or any range of strings. The strings must outlive the call.
 class Axes {
  public:
-  /// Throws invalid_argument for more names than any mesh has axes to cut along.
+  /// Throws invalid_argument for more names than a mesh can have axes of size 2 or more.
   Axes(std::initializer_list<std::string_view> names) {  // NOLINT(google-explicit-constructor)
     for (const std::string_view name : names) add(name);
   }

@@ -22,19 +22,19 @@ struct JobInfo {
   std::optional<Mesh> mesh;
 };
 
-/// The first cause of a failed run, or of a loss that a run has survived.
+/// The first cause of a failed run, or the cause of a loss that a run survived.
 struct Failure {
   Errc code = Errc::cancelled;
   std::string message{};  ///< the whole of it in one sentence
   int worker = -1;        ///< -1: no single worker
   int pid = 0;
-  int signal = 0;  ///< that ended the worker, 0 otherwise
+  int signal = 0;  ///< the signal that ended the worker; 0: none
   int exit_code = 0;
   std::uint64_t step = 0;
-  std::string collective{};  ///< that the worker was in: "all_reduce #812 'fc1.weight.grad'", or ""
+  std::string collective{};  ///< the worker was in: "all_reduce #812 'fc1.weight.grad'", or ""
 };
 
-/// What made a run end when it did.
+/// Why a run ended.
 enum class EndedBy : std::uint8_t {
   loops,     ///< all loops returned
   failure,   ///< of a worker, or of what the job needs
@@ -45,25 +45,25 @@ enum class EndedBy : std::uint8_t {
 };
 std::string_view to_string(EndedBy ended_by) noexcept;
 
-/// So many reports a Result has; progress.csv in the run's folder has all of them.
+/// The maximum number of reports in a Result; progress.csv in the run's folder has all of them.
 inline constexpr std::size_t kHistoryMax = 10'000;
 
 struct Result {
-  Metrics metrics = Metrics::object();   ///< of the last report of worker 0
+  Metrics metrics = Metrics::object();   ///< the last report of worker 0
   std::vector<Metrics> metrics_history;  ///< worker 0's last reports in order, up to kHistoryMax
   std::optional<Checkpoint> checkpoint;  ///< the last one reported
   std::optional<Failure> error;
-  /// Losses that the run has survived, in order, each worker's for itself (FailureConfig).
+  /// The losses that the run survived, in order, one entry per worker (FailureConfig).
   std::vector<Failure> failures;
   std::string path;
   JobInfo job;
   EndedBy ended_by = EndedBy::loops;
-  int signal = 0;  ///< that came to this program while the job ran, whatever the job made of it
+  int signal = 0;  ///< received by this program while the job ran, even if the job ignored it
   std::vector<Metrics> worker_metrics{};  ///< the last report of each worker; null: it made none
   std::string config_digest{};            ///< XXH3 of loop_config
 
   bool ok() const { return !error; }
-  /// It was told to end before its loops were done, and isn't a failure.
+  /// The job was told to end before its loops were done; this is no failure.
   bool cancelled() const { return error && error->code == Errc::cancelled; }
 };
 

@@ -1,13 +1,13 @@
 #pragma once
-/// Learning rates as functions of the step, for Optimizer::set_lr: what they give depends on
-/// nothing else, so that a training that goes on needs no state of them.
+/// Learning-rate schedules for Optimizer::set_lr. The rate depends on the step alone, so that a
+/// training that continues needs no state of them.
 
 #include <cstdint>
 
 namespace weft {
 
 struct ScheduleOptions {
-  double lr = 1e-3;          ///< the highest
+  double lr = 1e-3;          ///< the highest rate
   std::uint64_t steps = 0;   ///< of the whole training; from there on the rate is `end_lr`
   std::uint64_t warmup = 0;  ///< steps in which the rate rises linearly to `lr`
   double end_lr = 0;

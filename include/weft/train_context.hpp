@@ -15,11 +15,10 @@
 
 namespace weft {
 
-// Preempted: what ends a loop that doesn't ask whether to end.
+// Preempted: the exception that ends a loop that doesn't ask whether to end.
 
 /// Thrown by the sync after the step at which TrainContext::reached_preemption() became true, in
-/// every worker alike, where no loop of the job has ever asked it. The loop is left; that is no
-/// failure of its own.
+/// every worker, if no loop of the job has ever called it. It leaves the loop and is not a failure.
 class Preempted : public Error {
  public:
   Preempted()
@@ -28,18 +27,18 @@ class Preempted : public Error {
   }
 };
 
-/// A stage of the start-up, for bootstrap_trace().
+/// One stage of the start-up, for bootstrap_trace().
 struct BootstrapStage {
   std::string name;
   double milliseconds = 0;
 };
 
-/// One per worker; valid while its loop runs, on the loop's thread unless said otherwise.
+/// One per worker. Valid while its loop runs; for the loop's thread unless said otherwise.
 class TrainContext {
  public:
   virtual ~TrainContext() = default;
 
-  /// Null where the job has no SPMD backend.
+  /// Null if the job has no SPMD backend.
   virtual const Mesh* mesh() const = 0;
   virtual bool is_spmd_backend() const = 0;
 
@@ -52,35 +51,36 @@ class TrainContext {
   virtual const std::string& run_dir() const = 0;
   virtual std::uint64_t seed() const = 0;
 
-  /// Steps (syncs) ended so far.
+  /// The number of steps (syncs) that have ended.
   virtual std::uint64_t step() const = 0;
-  /// What to load before the loop begins at step(): set where a worker was lost and the state of
-  /// the steps before is not kept (FailureConfig::state_versions = 1).
+  /// The checkpoint to load before the loop begins at step(). Set after the loss of a worker if the
+  /// state of earlier steps is not kept (FailureConfig::state_versions = 1).
   virtual const std::optional<Checkpoint>& checkpoint() const = 0;
   /// True once the job has been asked to end (SIGTERM to the program, `weft launch` or a worker),
-  /// from the same step on in every worker: save a checkpoint, report() it, and return, within
-  /// RunConfig::grace_s of the signal. All workers must ask at the same steps. Where none of the
-  /// job's loops has ever asked, the sync after the first such step throws Preempted.
+  /// from the same step on in every worker. The loop should save a checkpoint, report() it, and
+  /// return, within RunConfig::grace_s of the signal. All workers must call it at the same steps.
+  /// If none of the job's loops has ever called it, the sync after the first such step throws
+  /// Preempted.
   virtual bool reached_preemption() const = 0;
-  /// Sends metrics (a JSON object, up to 1 MiB; NaN arrives as NaN, in result.json it is null) to
-  /// the trainer, after copying a checkpoint's folder into the run's (the files of all workers into
-  /// one). Worker 0's reports make the history; all workers report a checkpoint the same number of
-  /// times. Doesn't wait for the trainer, but runs the step closures of the steps before: what they
-  /// report comes first. Throws invalid_argument, not_found or io.
+  /// Sends metrics (a JSON object, up to 1 MiB; NaN arrives as NaN, but is null in result.json) to
+  /// the trainer. A checkpoint's folder is first copied into the run's folder, the files of all
+  /// workers into one. Worker 0's reports make the history; all workers must report a checkpoint
+  /// the same number of times. Doesn't wait for the trainer, but first runs the step closures of
+  /// ended steps, so that their reports come first. Throws invalid_argument, not_found or io.
   virtual void report(const Metrics& metrics, const std::optional<Checkpoint>& checkpoint = {},
                       std::source_location where = std::source_location::current()) = 0;
 
   /// For computations that aren't traced: runs `body` for every chip of this worker, on the chip's
   /// own thread, after all synced work, and returns when all have ended. All workers must call it,
-  /// at the same line. An exception of `body` fails the job. `body` has no tensors and no context;
-  /// it stores its results in variables of the loop. Throws unavailable where the job has no mesh,
-  /// invalid_argument off the loop's thread.
+  /// at the same line. An exception of `body` fails the job. `body` can't use tensors or the
+  /// context; it stores its results in variables of the loop. Throws unavailable if the job has no
+  /// mesh, invalid_argument off the loop's thread.
   virtual void on_each_chip(const std::function<void(Chip&)>& body,
                             std::source_location where = std::source_location::current()) = 0;
-  /// `size` elements on every chip, in shared memory, so that on_each_chip()'s collectives don't
-  /// copy; arbitrary at first. All workers must allocate and free the same arrays in the same
-  /// order. The last array's memory is freed; another's is kept for arrays of its size. On the
-  /// loop's thread. Throws invalid_argument, no_space.
+  /// `size` elements on every chip, in shared memory, so that the collectives of on_each_chip()
+  /// don't copy. Their values are arbitrary at first. All workers must allocate and free the same
+  /// arrays in the same order. Memory of the last array is freed with it; memory of others is kept
+  /// for arrays of the same size. For the loop's thread. Throws invalid_argument, no_space.
   template <ChipElement T>
   ChipArray<T> allocate(std::int64_t size,
                         std::source_location where = std::source_location::current()) {
@@ -95,9 +95,9 @@ class TrainContext {
                                     const std::source_location& where) = 0;
 };
 
-/// While it lives, get_context() on this thread is `context`: for threads that the loop starts, to
-/// ask for rank, seed, folders or reached_preemption(). What runs, reports or allocates stays
-/// with the loop's own thread.
+/// While it lives, get_context() on this thread returns `context`: for threads that the loop
+/// starts, to read rank, seed, folders or reached_preemption(). Only the loop's thread may run,
+/// report or allocate.
 class ContextScope {
  public:
   explicit ContextScope(TrainContext& context);
@@ -109,7 +109,7 @@ class ContextScope {
   TrainContext* before_;
 };
 
-/// The context of the loop that this thread runs. Throws not_found outside a loop.
+/// The context of the loop on this thread. Throws not_found outside a loop.
 TrainContext& get_context();
 /// The mesh of this thread's loop; null without the SPMD backend. Throws not_found outside a loop.
 const Mesh* mesh();

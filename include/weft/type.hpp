@@ -25,7 +25,7 @@ std::string_view to_string(DType dtype) noexcept;
 DType parse_dtype(std::string_view name);
 constexpr bool is_floating(DType dtype) { return dtype >= DType::bf16; }
 
-/// How values are combined.
+/// How a reduction combines values.
 enum class ReduceKind : std::uint8_t { add, max, min };
 /// "add", "max", "min".
 std::string_view to_string(ReduceKind kind) noexcept;
@@ -33,7 +33,7 @@ std::string_view to_string(ReduceKind kind) noexcept;
 /// Most dims that a tensor can have.
 inline constexpr int kDimCountMax = 6;
 
-/// Up to kDimCountMax sizes, each >= 0, in place.
+/// Up to kDimCountMax sizes, each >= 0, stored in place.
 class Shape {
  public:
   Shape() = default;
@@ -54,7 +54,7 @@ class Shape {
   /// "64x128"; "" for a scalar.
   std::string to_string() const;
 
-  /// Of the dims that there are: a default would compare the room for all kDimCountMax.
+  /// Compares only the dims in use; the default would compare all kDimCountMax.
   friend bool operator==(const Shape& a, const Shape& b) {
     if (a.size_ != b.size_) return false;
     for (int dim = 0; dim < a.size_; ++dim) {

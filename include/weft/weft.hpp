@@ -1,5 +1,5 @@
 #pragma once
-/// All of weft that a training program needs.
+/// Includes all that a training program needs.
 
 #include <weft/chip.hpp>
 #include <weft/compile.hpp>
@@ -19,6 +19,7 @@
 #include <weft/partition_spec.hpp>
 #include <weft/presets.hpp>
 #include <weft/schedule.hpp>
+#include <weft/state.hpp>
 #include <weft/tensor.hpp>
 #include <weft/train_context.hpp>
 #include <weft/trainer.hpp>

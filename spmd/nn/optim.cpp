@@ -36,7 +36,7 @@ void expect_gradients(Call& call, std::span<const Tensor> grads,
 /// lies.
 void follow_sharding(const Parameter& state, const Parameter& parameter) {
   TensorNode& node = *state.node();
-  if (node.marked || !std::holds_alternative<HostData>(node.storage)) return;
+  if (node.marked || !node.is_off_chips()) return;
   node.marked = parameter.node()->input_sharding();
 }
 

@@ -22,7 +22,7 @@ Sharding asked(const Parameter& parameter) {
 }
 
 void ask(Call& call, const Parameter& parameter, const Sharding& sharding) {
-  if (!std::holds_alternative<HostData>(parameter.node()->storage)) {
+  if (!parameter.node()->is_off_chips()) {
     call.refuse("{} already lies on the chips; call it before the first sync",
                 parameter.node()->label());
   }

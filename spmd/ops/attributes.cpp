@@ -18,6 +18,7 @@ std::optional<std::size_t> count_fixed(const Attrs& attrs, Words words) {
 
 bool fits_fixed(const Attrs& attrs, Words words, std::size_t fixed) {
   if (attrs.per == 0) return words.size() == fixed;
+  if (attrs.per == 1) return words.size() >= fixed;
   return words.size() >= fixed && (words.size() - fixed) % attrs.per == 0;
 }
 
@@ -29,11 +30,11 @@ std::optional<Attrs> without_last(const Attrs& attrs) {
 
 }  // namespace
 
-bool fits(const Attrs& attrs, Words words) {
+bool fits_some_n(const Attrs& attrs, Words words) {
   const auto fixed = count_fixed(attrs, words);
   if (fixed && fits_fixed(attrs, words, *fixed)) return true;
   const auto shorter = without_last(attrs);
-  return shorter && fits(*shorter, words);
+  return shorter && fits_some_n(*shorter, words);
 }
 
 std::optional<AttrWords> split_words(const Attrs& attrs, Words words) {

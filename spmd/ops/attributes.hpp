@@ -134,8 +134,14 @@ constexpr Attr atom_lists(std::string_view name) {
 using AttrWords = InplaceVector<Words, 12>;
 /// Nothing where the words are not as many as the list asks for.
 std::optional<AttrWords> split_words(const Attrs& attrs, Words words);
-/// Whether they are.
-bool fits(const Attrs& attrs, Words words);
+bool fits_some_n(const Attrs& attrs, Words words);
+/// Whether they are. Every op that is recorded asks it.
+inline bool fits(const Attrs& attrs, Words words) {
+  if (attrs.num_pairs == 0 && attrs.per <= 1) {
+    if (attrs.per == 0 ? words.size() == attrs.base : words.size() >= attrs.base) return true;
+  }
+  return fits_some_n(attrs, words);
+}
 
 /// Whether some word holds atoms.
 bool depends_on_chip(const Attrs& attrs, Words words);

@@ -1,5 +1,5 @@
 #pragma once
-/// What the reference interpreters ask of an op.
+/// The interface between the reference interpreters and the value functions of ops.
 
 #include <cstdint>
 #include <span>

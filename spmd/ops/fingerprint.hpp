@@ -1,5 +1,5 @@
 #pragma once
-/// Fingerprint: what tells programs apart.
+/// Fingerprint: a digest that identifies a program.
 
 #include <compare>
 #include <cstdint>

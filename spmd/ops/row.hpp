@@ -1,6 +1,6 @@
 #pragma once
-/// OpRow: all that weft knows of one op but its kernels, which are the device's. A pass asks the
-/// row and names no op, save those that are its subject.
+/// OpRow: all facts about one op but its kernels, which are the device's. A pass reads the row and
+/// names no op, except ops that are its subject.
 ///
 /// To add an op: docs/adding_an_op.md.
 
@@ -49,10 +49,10 @@ inline const OpRow& row(OpKind kind) {
 }
 
 inline bool is_elementwise(OpKind kind) { return row(kind).traits->elementwise; }
-/// Has to meet other chips. all_slice doesn't.
+/// Whether the op exchanges data with other chips. all_slice doesn't.
 inline bool is_collective(OpKind kind) { return row(kind).traits->meets; }
 inline bool moves_only(OpKind kind) { return row(kind).traits->moves_only; }
-/// What primitives could say too, as one op that has a kernel.
+/// Whether the op is a composite: expressible in primitives, but with a kernel of its own.
 inline bool is_composite(OpKind kind) { return *row(kind).decompose != nullptr; }
 /// False where the result carries no cotangent to its operands.
 inline bool has_gradient(OpKind kind) { return row(kind).gradient->how != Gradient::How::constant; }

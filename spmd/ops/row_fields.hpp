@@ -1,5 +1,5 @@
 #pragma once
-/// What the fields of a row are made of.
+/// The types of a row's fields.
 
 #include <concepts>
 #include <cstddef>
@@ -18,7 +18,7 @@ class Builder;
 struct OpSignature;
 
 struct None {};
-/// "There is none", as an answer in a row.
+/// "None" as an explicit value of a field.
 inline constexpr None none;
 
 /// A field that every row has to fill in: it has no default, so that a row without it doesn't
@@ -57,7 +57,7 @@ struct Rule {
   constexpr Rule() = default;
 };
 
-/// The op's turn in propagation.
+/// When propagation handles the op.
 enum class Spreads : std::uint8_t {
   later,
   first,      ///< elementwise, reshape, transpose
@@ -92,8 +92,8 @@ struct ForwardOp {
   ValueId result;
 };
 
-/// How cotangents go from the result to operands. `none`: they don't, the result is constant where
-/// the operands are.
+/// How cotangents pass from the result to the operands. `none`: they don't; the result
+/// counts as constant.
 struct Gradient {
   enum class How : std::uint8_t {
     constant,

@@ -1,5 +1,5 @@
 #pragma once
-/// Softmax as the rows of softmax and attention share it: as primitives, and as values.
+/// Softmax for the rows of softmax and attention: as primitives, and as values.
 
 #include <span>
 

@@ -13,7 +13,7 @@ namespace weft {
 struct OpTensor {
   TensorType type;
   Sharding sharding;
-  bool free = false;  ///< made in any layout without traffic (constants): costs nothing
+  bool free = false;  ///< any layout costs nothing (constants)
 
   friend bool operator==(const OpTensor&, const OpTensor&) = default;
 };

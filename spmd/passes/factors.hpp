@@ -21,8 +21,8 @@ using FactorAtoms = InplaceVector<AtomList, kFactorCountMax>;
 /// The atoms of a tensor's dims, expressed by factor.
 struct Projection {
   FactorAtoms atoms;
-  /// Bit d: the last atoms of dim d fit no factor (they would cut one unevenly), so that the dim
-  /// can't be rebuilt from factors.
+  /// Bit d is set if the last atoms of dim d fit no factor (they would divide one unevenly), so
+  /// that the dim can't be rebuilt from factors.
   std::uint8_t overflow_dims = 0;
 };
 

@@ -10,8 +10,8 @@
 
 namespace weft {
 
-/// Ops [begin, end) that are computed again for the backward pass (JAX's checkpoint), from what
-/// goes into them; the results in `saved`, ascending, are kept instead.
+/// Ops [begin, end) that the backward pass computes again (JAX's checkpoint) from the values that
+/// enter the region. The results in `saved`, ascending, are kept instead.
 struct RematRegion {
   OpId begin = 0;
   OpId end = 0;

@@ -21,13 +21,13 @@ std::int64_t round_up(std::int64_t size, std::int64_t multiple) {
   return (size + multiple - 1) / multiple * multiple;
 }
 
-/// An update lies as what it updates.
+/// An update has the layout of the input that it updates.
 const Sharding& stored_sharding(const Program& program, const ProgramOutput& output) {
   return output.updates < 0 ? output.sharding
                             : program.inputs[static_cast<std::size_t>(output.updates)].sharding;
 }
 
-/// The shape that the shards have together.
+/// The global shape of all shards put together.
 Shape stored_shape(const Shape& shape, const Sharding& sharding, const Mesh& mesh) {
   Shape stored = shape;
   for (int dim = 0; dim < shape.size(); ++dim) {
@@ -69,7 +69,7 @@ std::vector<bool> growing_factors(const Program& program, OpId op, const FactorR
   return grows;
 }
 
-/// Of each dim of each value, what its size is to be a multiple of.
+/// For each dim of each value, the number of which its size must be a multiple.
 class Multiples {
  public:
   Multiples(const Program& program, const Mesh& mesh)

@@ -140,7 +140,7 @@ class Partitioner {
     return op != kNoId && program_.kind(op) == OpKind::constant;
   }
 
-  /// Values that a chip makes in whatever layout is wanted, where it is wanted: fills and iotas.
+  /// Fills and iotas: a chip makes them at their use, in the layout that the use needs.
   bool is_made_on_demand(ValueId value) const {
     const OpId op = program_.defining_op(value);
     if (op == kNoId) return false;
@@ -157,7 +157,7 @@ class Partitioner {
                         program_.op_locs[op]);
   }
 
-  /// The op's attributes, where they speak of sizes and of places, for a chip's part.
+  /// The op's attributes for a chip's part, as far as they contain sizes and offsets.
   std::vector<std::int64_t> attrs_on_chip(OpId op, std::span<const ValueId> operands,
                                           std::span<const Sharding> wanted, const Sharding& layout,
                                           const Shape& shape) const {

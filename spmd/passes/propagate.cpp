@@ -23,7 +23,8 @@ constexpr Round kRounds[] = {Round::single_use_elementwise, Round::elementwise, 
 constexpr int kRoundCount = static_cast<int>(std::size(kRounds));
 constexpr int kPriorityMax = 15;
 
-/// What ties tensors to one another: an op, or an output and the value it is.
+/// A set of tensors whose shardings depend on each other: those of an op, or an output and its
+/// value.
 struct Node {
   const FactorRule* rule = nullptr;
   std::span<const std::uint32_t> tensors;  // ids of shardings
@@ -43,7 +44,7 @@ struct Candidate {
   auto rank() const { return std::tuple(-source_size, source_tensor, factor); }
 };
 
-/// The longest list of which every other is a prefix; where they part, what they have in common.
+/// The longest list, if every other is a prefix of it; otherwise their common prefix.
 class CommonAtoms {
  public:
   void add(AtomList atoms) {

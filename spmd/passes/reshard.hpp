@@ -32,8 +32,8 @@ struct ReshardStep {
 std::vector<ReshardStep> reshard_steps(const Mesh& mesh, const TensorType& type,
                                        const Sharding& from, const Sharding& to);
 
-/// What the steps cost a chip: bytes it receives, and kCollectiveCost for each collective. `type`
-/// is the global type.
+/// The cost of the steps for a chip: bytes received, and kCollectiveCost for each collective.
+/// `type` is the global type.
 std::int64_t reshard_cost(const Mesh& mesh, const TensorType& type, const Sharding& from,
                           const std::vector<ReshardStep>& steps);
 

@@ -1,5 +1,5 @@
 #pragma once
-/// The process's table of custom ops, and a custom_call of a program as something to run.
+/// The process's table of custom ops, and custom_calls of a program in executable form.
 
 #include <cstddef>
 #include <span>
@@ -12,29 +12,26 @@
 
 namespace weft {
 
-class Tensor;
-struct CustomVjp;
-
 /// What a name means in this process.
 struct CustomFunction {
   CustomTarget target;
   void (*kernel)(const CustomCall& call) = nullptr;
-  std::vector<Tensor> (*vjp)(const CustomVjp& vjp) = nullptr;
+  void (*vjp)() = nullptr;  ///< CustomOp::vjp; of a type that only the tensor layer knows
 };
 
-/// Thread-safe; what is registered stays. Throws invalid_argument for a name that has another
-/// meaning already.
+/// Thread-safe; registered ops stay. Throws invalid_argument if the name already stands for another
+/// op.
 const CustomFunction& register_custom_function(const CustomFunction& function);
-/// Null for a target that isn't registered, or with another rule. Thread-safe.
+/// Null for a target that isn't registered, or is registered with another rule. Thread-safe.
 const CustomFunction* find_custom_function(const CustomTarget& target);
 
-/// A custom_call of a program, ready to be run.
+/// A custom_call of a program with its function.
 class BoundCustomCall {
  public:
   /// Throws not_found where the op isn't registered in this process.
   BoundCustomCall(const Program& program, OpId op);
-  /// `operands`: as many as the op has, or more. Throws what the kernel throws: an Error as it is
-  /// but for the op's name and place in its message, another exception as loop_failed.
+  /// `operands`: at least as many as the op has. Rethrows the kernel's exceptions: an Error with
+  /// the op's name and place added to its message, others as loop_failed.
   void run(std::span<const std::byte* const> operands, std::byte* result) const;
 
  private:

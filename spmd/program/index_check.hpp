@@ -1,5 +1,5 @@
 #pragma once
-/// IndexCheck: which values of an index check_index lets pass.
+/// IndexCheck: the index values that check_index accepts.
 
 #include <cstdint>
 #include <string>
@@ -9,8 +9,8 @@
 namespace weft {
 
 struct IndexCheck {
-  std::int64_t limit;    ///< 0..limit-1 pass,
-  std::int64_t ignored;  ///< and this; 0: nothing else
+  std::int64_t limit;    ///< accepts 0..limit-1,
+  std::int64_t ignored;  ///< and this value; 0: no other
   std::string loc;       ///< of the op
 
   IndexCheck(const Program& program, OpId op)

@@ -1,5 +1,5 @@
 #pragma once
-/// OpKind: the operations of a Program. What each of them is, its row says (ops/rows.hpp).
+/// OpKind: the operations of a Program. Each op is described by its row (ops/rows.hpp).
 
 #include <cstddef>
 #include <cstdint>
@@ -13,7 +13,7 @@ namespace weft {
 enum class OpKind : std::uint16_t { WEFT_OPS(WEFT_KIND) };
 #undef WEFT_KIND
 
-/// Every number of an OpKind is below.
+/// Every number of an OpKind is smaller.
 inline constexpr std::size_t kOpNumberMax = 128;
 
 enum class CompareDirection : std::uint8_t { eq, ne, lt, le, gt, ge };
@@ -27,10 +27,10 @@ bool is_op_kind(std::uint16_t number) noexcept;
 /// Throws invalid_argument for an unknown name.
 OpKind parse_op_kind(std::string_view name);
 
-/// Builder::concatenate takes more, several at a time.
+/// Most operands of a concatenate; Builder::concatenate splits longer lists.
 inline constexpr std::size_t kConcatenateCountMax = 8;
 inline constexpr std::size_t kCustomOperandCountMax = 8;
-/// No op has more.
+/// Most operands of any op.
 inline constexpr std::size_t kOperandCountMax = 8;
 
 }  // namespace weft

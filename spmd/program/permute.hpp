@@ -1,5 +1,5 @@
 #pragma once
-/// What a collective_permute moves.
+/// The shards that a collective_permute exchanges.
 
 #include <span>
 #include <vector>
@@ -12,9 +12,9 @@ namespace weft {
 AtomList permute_atoms(const Mesh& mesh, std::span<const AtomList> from,
                        std::span<const AtomList> to);
 
-/// For each position the one whose shard under `from` (atoms per dim) is what this position holds
-/// under `to`; where several hold it, itself if it is among them, else the lowest. `from` and `to`
-/// divide every dim into equally many parts.
+/// For each position, the position whose shard under `from` (atoms per dim) is its own shard under
+/// `to`. If several hold it: itself if it is among them, else the lowest. `from` and `to` divide
+/// every dim into equally many parts.
 std::vector<int> permute_sources(const Mesh& mesh, std::span<const AtomList> from,
                                  std::span<const AtomList> to);
 

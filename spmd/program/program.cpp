@@ -5,7 +5,7 @@
 namespace weft {
 namespace {
 
-/// `list` may lie in `to` itself, an op made from another one: it must not move while it is read.
+/// `list` may lie in `to` (an op made from another one), so it must not move while it is read.
 template <typename T>
 void append(std::vector<T>& to, std::span<const T> list) {
   if (to.capacity() - to.size() < list.size()) {

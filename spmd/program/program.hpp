@@ -21,7 +21,7 @@ inline constexpr std::uint32_t kNoId = 0xffffffffU;
 
 enum class InputKind : std::uint8_t { param, opt_state, data, runtime_scalar };
 std::string_view to_string(InputKind kind) noexcept;
-/// Whether it is kept from step to step under its name.
+/// Whether inputs of the kind are kept from step to step under their names.
 constexpr bool is_state(InputKind kind) {
   return kind == InputKind::param || kind == InputKind::opt_state;
 }
@@ -33,8 +33,8 @@ struct ProgramInput {
   ValueId value = kNoId;
   InputKind kind = InputKind::data;
   std::string name;
-  Sharding sharding;  ///< what is asked for (global program) or what it has (chip's program)
-  LocId loc = 0;      ///< where it was made; outside the fingerprint
+  Sharding sharding;  ///< requested (global program) or actual (chip's program)
+  LocId loc = 0;      ///< of the call that made it; not in the fingerprint
 };
 
 struct ProgramOutput {
@@ -44,7 +44,7 @@ struct ProgramOutput {
   std::int32_t updates = -1;  ///< index of the param or opt_state input whose next version this is
 };
 
-/// What a custom_call calls. The function is found by the name (custom_call.hpp).
+/// The target of a custom_call. Its function is found by the name (custom_call.hpp).
 struct CustomTarget {
   std::string name;
   std::string rule;  ///< the grammar is in rules/rule_text.hpp
@@ -86,9 +86,9 @@ struct Program {
   std::span<const std::int64_t> op_attrs(OpId op) const {
     return std::span(attrs).subspan(attr_begin[op], attr_begin[op + 1] - attr_begin[op]);
   }
-  /// One element everywhere: a constant of that, or a scalar that is spread.
+  /// Whether all elements are equal: a constant of one value, or a broadcast scalar.
   bool is_fill(OpId op) const;
-  /// Of a custom_call.
+  /// The target of a custom_call.
   const CustomTarget& custom_target(OpId op) const {
     return custom_targets[static_cast<std::size_t>(op_attrs(op)[0])];
   }
@@ -108,7 +108,7 @@ struct Program {
   LocId intern_loc(std::string_view text);
   /// Makes room for as many values and ops as the other has: a pass makes about as many.
   void reserve(const Program& other);
-  /// As it was made, but for the memory of the tables, which the next program finds there.
+  /// Empties the program but keeps the memory of its tables for the next one.
   void clear();
 };
 

@@ -1,5 +1,5 @@
 #pragma once
-/// RuleCursor: what the reader of sharding rules reads by.
+/// RuleCursor: a position in a sharding rule's text.
 
 #include <cstddef>
 #include <string_view>

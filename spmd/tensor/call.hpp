@@ -12,8 +12,8 @@
 
 namespace weft {
 
-/// While it lives, ops are recorded as coming from `loc`. Where calls nest (cross_entropy calls
-/// mean) name and place are those of the outermost, which is the user's.
+/// While it lives, ops are recorded with the location `loc`. In nested calls (cross_entropy calls
+/// mean) name and location are those of the outermost call, which is the user's.
 class Call {
  public:
   /// Throws not_found outside of a RuntimeScope.
@@ -33,7 +33,8 @@ class Call {
          fmt::format(format, std::forward<Args>(args)...), file_line(loc()));
   }
 
-  /// Throws mesh_mismatch unless the program will run on this mesh: shardings name its atoms.
+  /// Throws mesh_mismatch unless the program will run on this mesh, because shardings name its
+  /// atoms.
   void expect_mesh(const Mesh& mesh) const;
   /// The operand's node; refuses a number and a tensor without a value.
   const NodePtr& node(const Operand& x) const {
@@ -42,14 +43,14 @@ class Call {
   }
   const TensorType& type(const Operand& x) const { return node(x)->type; }
   ValueId value(const Operand& x) { return trace_.value_of(node(x), loc()); }
-  /// The operand spread to this shape; a number becomes a constant of the dtype.
+  /// The operand broadcast to this shape; a number becomes a constant of the dtype.
   ValueId value(const Operand& x, DType dtype, const Shape& shape);
   /// Numpy's broadcast to a shape that fits.
   ValueId spread(ValueId value, const Shape& shape);
   Tensor result(ValueId value) { return trace_.record(value); }
 
-  /// Under autocast: whether an op that runs in its dtype has an operand in f32, or one that runs
-  /// in f32 has a narrower one. Empty tensors don't count.
+  /// Under autocast: whether an op that runs in autocast's dtype has an f32 operand, or one that
+  /// runs in f32 has a narrower one. Empty tensors don't count.
   template <typename... Operands>
   bool lowers(const Operands&... operands) const {
     const auto dtype = trace_.autocast();
@@ -60,18 +61,17 @@ class Call {
     const auto dtype = trace_.autocast();
     return dtype && (is_of(operands, *dtype) || ...);
   }
-  /// The tensor in autocast's dtype, or in f32; what is empty or not floating as it is.
+  /// The tensor converted to autocast's dtype, or to f32; empty or non-floating tensors unchanged.
   Tensor lowered(const Operand& x) { return in_dtype(x, *trace_.autocast()); }
   Tensor widened(const Operand& x) { return in_dtype(x, DType::f32); }
 
-  /// The dtype that the tensors among the operands share, under autocast the widest; f32 if all are
-  /// numbers.
+  /// The common dtype of the tensor operands, under autocast the widest; f32 if all are numbers.
   DType common_dtype(std::initializer_list<const Operand*> operands) const;
-  /// The shape that numpy's rules broadcast the tensors among the operands to.
+  /// The shape to which numpy's rules broadcast the tensor operands.
   Shape common_shape(std::initializer_list<const Operand*> operands) const;
-  /// `dim`, counted from the end if it is negative.
+  /// `dim`, which counts from the end if it is negative, as an index from 0.
   int dim_of(int dim, int num_dims) const;
-  /// Distinct dims, ascending; all of them for none.
+  /// Distinct dims, ascending; an empty list means all of them.
   std::vector<std::int64_t> dims_of(const std::vector<int>& dims, int num_dims) const;
 
  private:

@@ -10,11 +10,11 @@
 namespace weft {
 namespace {
 
-/// Where a result comes from when a traced function is run again.
+/// The source of a result when a traced function is run again.
 struct ResultSource {
   enum Kind { output, argument, held } kind = output;
   std::size_t index = 0;  // of the program's outputs or of the arguments
-  NodePtr node;           // held: a parameter, or a tensor that was there before
+  NodePtr node;           // held: a parameter, or a tensor that existed before the call
 };
 
 /// An argument that the program reads.
@@ -46,7 +46,7 @@ void append_bits(std::string& key, const void* bytes, std::size_t size) {
   key.append(static_cast<const char*>(bytes), size);
 }
 
-/// Whatever makes another program of the same function.
+/// Everything that requires another program of the same function.
 std::string signature(const std::vector<Tensor>& args, std::string key) {
   for (std::size_t i = 0; i < args.size(); ++i) {
     const NodePtr& node = node_of(args[i]);
@@ -60,7 +60,7 @@ std::string signature(const std::vector<Tensor>& args, std::string key) {
   return key;
 }
 
-/// Says that a function is being traced; drops what it recorded if it throws.
+/// Marks a function as being traced; drops its recorded ops if it throws.
 class TracingScope {
  public:
   TracingScope(Trace& trace, const TracedFunction& scope) : trace_(trace) {
@@ -86,7 +86,7 @@ struct CompiledFunction::Impl {
   std::uint64_t trace_id = 0;  // whose runtime has the programs
   std::unordered_map<std::string, Traced> by_signature;
 
-  /// `is_own`: of a run of the function, not of what was recorded before it.
+  /// `is_own`: the site of a run of the function, not of ops recorded before it.
   RunSite site(bool is_own) const {
     return {"compile", loc, options.max_programs, is_own && options.ends_step};
   }

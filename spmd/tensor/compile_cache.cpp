@@ -13,7 +13,7 @@
 namespace weft {
 namespace {
 
-/// Programs kept of each site, to compare with: training, its last batch, evaluation, its last.
+/// Programs of each site kept for comparison: training, its last batch, evaluation, its last.
 constexpr std::size_t kHistoryLength = 4;
 
 std::string join(const std::vector<std::string>& causes) {
@@ -22,7 +22,7 @@ std::string join(const std::vector<std::string>& causes) {
   return text;
 }
 
-/// Of all but the layouts of the inputs, and of what updates them.
+/// The fingerprint without the layouts of the inputs and of the outputs that update them.
 Fingerprint graph_key(Program program) {
   for (ProgramInput& input : program.inputs) input.sharding = {};
   for (ProgramOutput& output : program.outputs) {
@@ -31,8 +31,8 @@ Fingerprint graph_key(Program program) {
   return fingerprint(program);
 }
 
-/// Whether a plan whose inputs were asked for as `asked` may run the program: each of them is asked
-/// for in the same way, or as the plan has it.
+/// Whether a plan can run the program. `asked`: the layouts requested when the plan was made. Each
+/// input must be requested with that layout, or with the layout that the plan gave it.
 bool serves(std::span<const Sharding> asked, const Program& plan, const Program& program) {
   for (std::size_t i = 0; i < asked.size(); ++i) {
     const Sharding& wanted = program.inputs[i].sharding;

@@ -1,5 +1,5 @@
 #pragma once
-/// CompileCache: the programs that a runtime has compiled, and why another one was needed.
+/// CompileCache: a runtime's compiled programs, and the reasons for compiling another one.
 
 #include <cstdint>
 #include <deque>
@@ -15,7 +15,7 @@
 
 namespace weft {
 
-/// One for each runtime; used by its loop's thread.
+/// One per runtime; used by its loop's thread.
 class CompileCache {
  public:
   struct Entry {
@@ -23,9 +23,9 @@ class CompileCache {
     std::shared_ptr<const Plan> plan;
   };
 
-  /// Null if it has to be compiled; the pointer stays valid. A plan also serves a program that
-  /// differs only in inputs which now lie as the plan has put them: parameters, after the first
-  /// step, and other tensors that stay.
+  /// Null if the program must be compiled; the pointer stays valid. A plan also serves a program
+  /// that differs only in inputs requested with the layout that the plan gave them: parameters
+  /// after the first step, and other data kept on the chips.
   const Entry* find(const Program& program, const Fingerprint& key);
   /// Comes before a program that find() hasn't got is compiled: says why, if another one of the
   /// same site is here already ("recompile #3 for the sync() at train.cpp:41: ..."). Throws
@@ -34,13 +34,13 @@ class CompileCache {
   const Entry& add(const Program& program, const Fingerprint& key, const Entry& entry);
 
  private:
-  /// The programs that one line of the user's asked for.
+  /// The programs that one line of the user's source requested.
   struct History {
     int count = 0;
     std::deque<Program> last;
   };
   struct Compiled {
-    std::vector<Sharding> asked;  // of the inputs
+    std::vector<Sharding> asked;  // layouts requested for the inputs
     Entry entry;
   };
   std::map<Fingerprint, const Compiled*> by_key_;

@@ -8,7 +8,7 @@
 
 namespace weft {
 
-/// A CustomVjpRule (passes/grad.hpp): by the vjp that the op was registered with.
+/// A CustomVjpRule (passes/grad.hpp) that calls the vjp with which the op was registered.
 std::vector<ValueId> custom_cotangents(Trace& trace, const ForwardOp& op, ValueId cotangent);
 
 }  // namespace weft

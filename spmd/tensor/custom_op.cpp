@@ -37,11 +37,15 @@ TensorType result_type_of(const CustomOp& op, const RuleText& rule,
   return type;
 }
 
+/// As CustomFunction keeps it.
+using ErasedVjp = void (*)();
+using Vjp = std::vector<Tensor> (*)(const CustomVjp& vjp);
+
 /// In the dtypes that the operands have, whatever autocast() is around.
 std::vector<Tensor> call_vjp(const CustomFunction& function, const CustomVjp& vjp,
                              std::string_view where) try {
   const AutocastScope as_it_is(DType::f32);
-  return function.vjp(vjp);
+  return reinterpret_cast<Vjp>(function.vjp)(vjp);
 } catch (const Error& error) {
   fail(error.code(), "{}: vjp: {}", where, error.what());
 }
@@ -63,7 +67,7 @@ Tensor custom_call(const CustomOp& op, const std::vector<Tensor>& operands,
         make_custom_rule(op.sharding_rule, op.need_replication_factors, op.reduction_factors);
     result = result_type_of(op, rule, types);
     target = {op.name, to_text(rule)};
-    register_custom_function({target, op.kernel, op.vjp});
+    register_custom_function({target, op.kernel, reinterpret_cast<ErasedVjp>(op.vjp)});
   } catch (const Error& error) {
     call.refuse("op '{}': {}", op.name, error.what());
   }

@@ -17,7 +17,7 @@ DimList leading_dims(int count) {
   return dims;
 }
 
-/// `rows` of x with `dim` turned to the end, where its rows are.
+/// Applies `rows` to x with `dim` moved to the end, where the op's rows are.
 template <typename RowOp>
 Tensor along_dim(Call& call, const Operand& x, int dim, RowOp rows) {
   const int num_dims = call.type(x).shape.size();
@@ -27,7 +27,7 @@ Tensor along_dim(Call& call, const Operand& x, int dim, RowOp rows) {
   return transpose(call.result(rows(call.value(turned))), axis, -1);
 }
 
-/// x normalized over its last dims, as many as the weight of a norm has; refuses a weight of other
+/// Normalizes x over its last dims, as many as a norm's weight has; refuses a weight of other
 /// sizes.
 Tensor normalized(Call& call, const Operand& x, const Tensor& weight,
                   const Normalization& normalization) {
@@ -49,7 +49,7 @@ Tensor normalized(Call& call, const Operand& x, const Tensor& weight,
   return call.result(call->reshape(call->normalize(flat, normalization), type.shape));
 }
 
-/// A loss compares element by element: what broadcasts would be a mistake.
+/// A loss compares element by element: operands that need broadcasting are an error.
 void expect_like(Call& call, const Operand& input, const Tensor& target) {
   if (call.type(input) == call.type(target)) return;
   call.refuse("{} and the target {} differ; both must have one type", call.type(input).to_string(),

@@ -11,8 +11,8 @@
 
 namespace weft {
 
-/// Of one program. A file's name is told by where it lies, so that a text is made for the first op
-/// of a line alone; names that lie in two places give one LocId all the same.
+/// Of one program. A file name is looked up by its address, so that only the first op of a line
+/// makes a text. Equal names at two addresses have the same LocId.
 class LocTable {
  public:
   /// The id of "train.cpp:41".
@@ -41,7 +41,7 @@ class LocTable {
     }
   };
   std::unordered_map<Line, LocId, Hash> ids_;
-  Line last_;  // a line mostly has several ops
+  Line last_;  // the previous line: a line mostly has several ops
   LocId last_id_ = 0;
 };
 

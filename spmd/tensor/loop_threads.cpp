@@ -14,7 +14,7 @@ constexpr std::size_t kLoopsNamed = 64;
 
 std::atomic<ThreadNumber> number_of_thread{nullptr};
 
-/// 0 where there is none.
+/// 0 if there is none.
 std::array<std::atomic<int>, kLoopsNamed> loops{};
 
 /// In the first place that has `before`; in none if there is none.

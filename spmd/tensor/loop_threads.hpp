@@ -1,6 +1,6 @@
 #pragma once
-/// LoopThreads: the threads of this process that run loops, and what is told to the others. For the
-/// files of this folder.
+/// LoopThreads: the threads of this process that run loops, and the errors for calls on other
+/// threads. For the files of this folder.
 
 #include <source_location>
 #include <vector>
@@ -9,13 +9,13 @@
 
 namespace weft {
 
-/// Gives the calling thread's number, as the system knows it (gettid). This floor knows no threads:
-/// the numbers are 0 until whoever makes loops has set one.
+/// Returns the calling thread's id (gettid). This floor uses no threads: ids are 0 until the code
+/// that makes loops has set a function.
 using ThreadNumber = int (*)();
 void set_thread_number(ThreadNumber function);
 int this_thread_number();
 
-/// Those in a RuntimeScope, once for each, but for what is beyond kLoopsNamed. Used by any thread.
+/// The threads in a RuntimeScope, each once, at most kLoopsNamed. May be used by any thread.
 class LoopThreads {
  public:
   static void add(int thread);
@@ -26,8 +26,8 @@ class LoopThreads {
 /// Throws for a call on a thread that runs no loop: not_found, or invalid_argument with the threads
 /// that do.
 [[noreturn]] void fail_off_thread(const std::source_location& loc);
-/// Throws invalid_argument for the use of a tensor whose trace isn't the calling thread's, or ended
-/// without a run.
+/// Throws invalid_argument for a tensor whose trace isn't the calling thread's, or ended without a
+/// run.
 [[noreturn]] void fail_lost(const TensorNode& node, const std::source_location& loc);
 
 }  // namespace weft

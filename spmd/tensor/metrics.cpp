@@ -11,7 +11,7 @@
 namespace weft {
 namespace {
 
-/// Fewer steps may all be the first of something.
+/// In fewer steps every program may run for the first time.
 constexpr std::uint64_t kStepsForAnalysis = 10;
 
 std::string text_of(MetricUnit unit, double value) {

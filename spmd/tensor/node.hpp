@@ -1,5 +1,5 @@
 #pragma once
-/// TensorNode: what a Tensor handle points to. For the files of this folder.
+/// TensorNode: the shared state of the Tensor handles of one tensor. For the files of this folder.
 
 #include <cstddef>
 #include <cstdint>
@@ -18,20 +18,20 @@
 
 namespace weft {
 
-/// What the handles of a tensor share. Its value is in `storage`, or (monostate) only in the trace
-/// numbered `trace`; a parameter that was assigned in that trace has an older one in `storage`.
+/// The value is in `storage`, or (monostate) only in the trace numbered `trace`. A parameter that
+/// was assigned in that trace has its older value in `storage`.
 struct TensorNode {
   TensorType type;
-  InputKind kind = InputKind::data;  ///< what it is as an input of a program
+  InputKind kind = InputKind::data;  ///< its kind as an input of a program
   std::string name;                  ///< full name of a parameter or optimizer state, else empty
-  std::variant<std::monostate, HostData, BufferPtr> storage;
-  std::optional<Sharding> marked;  ///< asked for before it first lay on the chips
-  BufferPtr kept{};          ///< what a loop that was interrupted has left of it, to its first use
-  bool has_ignored = false;  ///< labels, some of which are kIgnoreIndex
-  std::source_location loc{};  ///< of the call that brought it to the chips; line 0: unknown
+  std::variant<std::monostate, HostData, BufferPtr, SourcePtr> storage;
+  std::optional<Sharding> marked;  ///< requested before it was first on the chips
+  BufferPtr kept{};                ///< state kept from an interrupted loop, until its first use
+  bool has_ignored = false;        ///< labels, some of which are kIgnoreIndex
+  std::source_location loc{};      ///< of the call that brought it to the chips; line 0: unknown
 
-  /// Of a value that was computed because something was read in the middle of a step, in which no
-  /// gradient flows back through it from then on: where, and from which tensors.
+  /// Of a value that was computed because the loop read something in the middle of a step; no
+  /// gradient flows back through it. Where that was, and the tensors it was computed from.
   struct Cut {
     std::source_location loc;
     std::uint64_t step = 0;
@@ -39,24 +39,28 @@ struct TensorNode {
   };
   Cut cut{};
 
-  /// Of what was recorded: by which call, on which thread (gettid).
+  /// Of a recorded value: the call that recorded it, and its thread (gettid).
   std::source_location recorded{};
   int thread = 0;
 
-  std::uint64_t trace = 0;      ///< the trace that the next two belong to
+  std::uint64_t trace = 0;      ///< the trace to which the next two belong
   ValueId value = kNoId;        ///< its current value
-  std::uint32_t input = kNoId;  ///< the program input that it is, if it is one
+  std::uint32_t input = kNoId;  ///< number of the program input, if it is one
 
   bool is_state() const { return weft::is_state(kind); }
-  /// What a program asks of it as an input: how it lies on the chips, closed; before that, what was
-  /// marked; else propagation decides.
+  /// Whether its value was never on the chips: it has no layout yet.
+  bool is_off_chips() const {
+    return std::holds_alternative<HostData>(storage) || std::holds_alternative<SourcePtr>(storage);
+  }
+  /// The sharding that a program requests of it as an input: the layout on the chips, closed;
+  /// before it has one, the marked sharding; else an open one, which propagation decides.
   Sharding input_sharding() const;
   /// "'fc1.weight' f32[128,64]", or the type alone.
   std::string label() const;
 };
 using NodePtr = std::shared_ptr<TensorNode>;
 
-/// A node with these elements on the host, as many bytes as the type has.
+/// A node with these elements, in host memory; as many bytes as the type has.
 NodePtr host_node(const TensorType& type, InputKind kind, std::string name,
                   std::span<const std::byte> elements, const std::source_location& loc = {});
 

@@ -25,8 +25,8 @@ void StepWatch::note_runs(const RunSite& site) {
       runs_, runtime_.step(), site.function, file_line(site.loc)));
 }
 
-/// An output is stored in its own size: where its mark would pad it, it is gathered instead. To
-/// keep a handle, so as to read it, is right; so this is no error.
+/// Warns of an output that is gathered because its marked sharding would pad it: outputs are stored
+/// in their own size. Keeping a handle in order to read it is correct, so this is no error.
 void StepWatch::output(const Program& program, ValueId value) {
   const OpId op = program.defining_op(value);
   if (op == kNoId || program.kind(op) != OpKind::sharding_constraint) return;

@@ -1,6 +1,6 @@
 #pragma once
-/// StepWatch: notices what a loop does in its steps that is allowed, and hardly meant. For the
-/// files of this folder.
+/// StepWatch: warns of legal but probably unintended uses in a loop's steps. For the files of this
+/// folder.
 
 #include <cstdint>
 #include <set>
@@ -12,13 +12,13 @@
 
 namespace weft {
 
-/// Of one trace. Each warning comes once; of uneven outputs once for each line.
+/// One per trace. Each warning is given once; for uneven outputs once per line.
 class StepWatch {
  public:
   explicit StepWatch(Runtime& runtime) : runtime_(runtime) {}
 
-  /// So many ops are recorded since the last run, the last at `loc`. Throws invalid_argument for
-  /// more than kOpsMax: before the memory is full.
+  /// Called with the number of ops recorded since the last run, the last one at `loc`. Throws
+  /// invalid_argument above kOpsMax, before the memory is full.
   void recorded(std::uint32_t ops, const std::source_location& loc) {
     if (ops >= ops_noted_at_) note_ops(ops, loc);
   }
@@ -26,7 +26,7 @@ class StepWatch {
     if (++runs_ == kRunsWarned) note_runs(site);
   }
   void step_ended() { runs_ = 0; }
-  /// `value` is kept as an output that nobody says how to lay out.
+  /// `value` is kept as an output without a requested layout.
   void output(const Program& program, ValueId value);
 
   static constexpr std::uint32_t kOpsWarned = 20'000;

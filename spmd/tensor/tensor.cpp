@@ -31,7 +31,7 @@ std::vector<std::byte> bytes_of(double value) {
   return bytes;
 }
 
-/// A batch's padding would take part in means; what a program computes is padded by pad_uneven.
+/// Padding of a batch would take part in means; computed values are padded by pad_uneven.
 void expect_even(const Call& call, const TensorNode& data, const Mesh& mesh,
                  const Sharding& sharding) {
   const Shape& shape = data.type.shape;
@@ -101,7 +101,7 @@ Scalar::Scalar(double value)
 void Scalar::set(double value) {
   value_ = value;
   node()->storage = std::make_shared<const std::vector<std::byte>>(bytes_of(value));
-  node()->trace = 0;  // what was recorded keeps the value of then
+  node()->trace = 0;  // recorded ops keep the earlier value
 }
 
 Scalar scalar(double value) { return Scalar(value); }
@@ -152,7 +152,7 @@ void mark_sharding(const Tensor& tensor, const Mesh& mesh, const PartitionSpec& 
       call.refuse("{} already lies on the chips as {}; mark it before its first sync",
                   node->label(), present.to_string(mesh, tensor.shape().size()));
     }
-  } else if (std::holds_alternative<HostData>(node->storage)) {
+  } else if (node->is_off_chips()) {
     if (!node->is_state()) expect_even(call, *node, mesh, sharding);
     call.trace().mark(*node, sharding);
   } else {

@@ -15,24 +15,27 @@ namespace {
 
 thread_local Trace* current_trace = nullptr;
 
-/// Unique in the process, so that a tensor can't be taken for a value of another thread's trace.
+/// Unique in the process, so that no tensor is taken for a value of another thread's trace.
 std::uint64_t next_serial() {
   static std::atomic<std::uint64_t> last{0};
   return ++last;
 }
 
 Binding binding(const TensorNode& node) {
-  if (const auto* buffer = std::get_if<BufferPtr>(&node.storage)) return *buffer;
+  if (const auto* buffer = std::get_if<BufferPtr>(&node.storage)) {
+    const bool is_only_holder = buffer->use_count() == 1;
+    return BoundBuffer{*buffer, is_only_holder};
+  }
+  if (const auto* source = std::get_if<SourcePtr>(&node.storage)) return *source;
   return std::get<HostData>(node.storage);
 }
 
-/// Whether its value is still the loop's own: what was kept of it takes that one's place.
-bool may_be_kept(const TensorNode& node) {
-  return node.is_state() && std::holds_alternative<HostData>(node.storage);
-}
+/// Whether it is state that still has the value given by the loop, or by a file. A kept value may
+/// replace that.
+bool may_be_kept(const TensorNode& node) { return node.is_state() && node.is_off_chips(); }
 
-/// The value of a tensor that lies in shards, whole on every chip: a program of its own, so that
-/// what is being recorded isn't disturbed.
+/// Gathers a sharded tensor, whole on every chip, in a program of its own, so that the recording
+/// isn't disturbed.
 BufferPtr gather(Runtime& runtime, const TensorNode& node, const std::source_location& loc) {
   runtime.metrics().count("ReshardData");
   Program program;
@@ -47,7 +50,35 @@ BufferPtr gather(Runtime& runtime, const TensorNode& node, const std::source_loc
   return runtime.run(program, key, {&input, 1}, {{}, loc}).outputs.at(0);
 }
 
+std::vector<std::byte> read_whole(const TensorSource& source, const TensorType& type) {
+  std::vector<std::byte> elements(static_cast<std::size_t>(type.bytes()));
+  const TensorSource::Target target{whole_box(type.shape), elements.data()};
+  source.read({&target, 1});
+  return elements;
+}
+
 }  // namespace
+
+void require_no_recorded_use(const Tensor& state, const std::source_location& loc) {
+  const TensorNode& node = *node_of(state, loc);
+  if (!Trace::current(loc).is_recorded(node)) return;
+  fail(Errc::invalid_argument,
+       "{} is used by ops that were recorded since the last sync: load it before them, or after "
+       "their sync() (at {})",
+       node.label(), file_line(loc));
+}
+
+void set_source(const Tensor& state, SourcePtr source, const std::optional<Sharding>& laid_out,
+                const std::source_location& loc) {
+  require_no_recorded_use(state, loc);
+  TensorNode& node = *node_of(state, loc);
+  if (std::holds_alternative<BufferPtr>(node.storage)) {
+    node.marked = node.input_sharding();
+  } else if (!node.marked) {
+    node.marked = laid_out;
+  }
+  node.storage = std::move(source);
+}
 
 RuntimeScope::RuntimeScope(Runtime& runtime)
     : trace_(std::make_unique<Trace>(runtime)),
@@ -91,9 +122,10 @@ ValueId Trace::value_of(const NodePtr& node, const std::source_location& loc) {
   return add_input(node, loc);
 }
 
-/// A loop that goes on where another was interrupted makes its parameters anew: what they were is
-/// found by their names, for the first of a name. It is claimed when the parameter is made, as the
-/// next of that name may be another one, and put in place at the first use: marks come before that.
+/// A loop that continues an interrupted one makes its parameters anew and gets their kept values by
+/// name, the first tensor of a name only. The value is claimed when the parameter is made, because
+/// the next tensor of that name may be another one. It is put in place at the first use, because
+/// marks come in between.
 void Trace::claim_kept(TensorNode& node) {
   if (current_trace == nullptr) return;
   node.kept = current_trace->runtime_->take_restored(node.name, node.type);
@@ -131,8 +163,8 @@ ValueId Trace::add_input(const NodePtr& node, const std::source_location& loc) {
   return node->value;
 }
 
-/// What the random bits of a program start from: all that changes from step to step, so that none
-/// is a new program.
+/// The state from which a program's random bits start. It holds all that changes from step to step,
+/// so no step is a new program.
 HostData Trace::random_words() {
   const std::uint64_t step = runtime_->step();
   if (step != random_step_) random_count_ = 0;
@@ -238,7 +270,7 @@ std::vector<Binding> Trace::bindings() const {
 }
 
 void Trace::add_parameter_outputs() {
-  program_.outputs.clear();  // those of a run that threw
+  program_.outputs.clear();  // of a run that threw
   outputs_.clear();
   for (const NodePtr& node : inputs_) {
     if (!is_pending(*node)) continue;
@@ -316,7 +348,7 @@ void Trace::reset() {
   scalars_.clear();
   outputs_.clear();
   regions_.clear();
-  // Nobody but their handles has them from here on.
+  // From here on only their handles refer to them.
   std::erase_if(nodes_, [](const NodePtr& node) { return node.use_count() > 1; });
   recorded_ = 0;
   random_state_.reset();
@@ -333,12 +365,15 @@ std::vector<std::byte> Trace::read(const NodePtr& of, const std::source_location
     current_trace->run({"read", loc}, node.get());
   }
   if (current_trace != nullptr && may_be_kept(*node)) {
-    // What was kept is put in place at its first use by a program: marks may come before that.
+    // A kept value is put in place at its first use by a program, because marks may come before.
     if (of->kept == nullptr) claim_kept(*of);
     node = std::make_shared<TensorNode>(*of);
     current_trace->restore(*node);
   }
   if (const auto* data = std::get_if<HostData>(&node->storage)) return **data;
+  if (const auto* source = std::get_if<SourcePtr>(&node->storage)) {
+    return read_whole(**source, node->type);
+  }
   Runtime& runtime = current(loc).runtime();
   if (!std::holds_alternative<BufferPtr>(node->storage)) fail_lost(*node, loc);
   BufferPtr buffer = std::get<BufferPtr>(node->storage);

@@ -16,26 +16,25 @@
 
 #include "spmd/ops/builder.hpp"
 #include "spmd/program/philox.hpp"
-#include "spmd/tensor/checkpoint_regions.hpp"
 #include "spmd/tensor/loc_table.hpp"
 #include "spmd/tensor/node.hpp"
+#include "spmd/tensor/remat_regions.hpp"
 #include "spmd/tensor/runtime.hpp"
 #include "spmd/tensor/step_watch.hpp"
 #include "spmd/tensor/traced_program.hpp"
 
 namespace weft {
 
-/// One for each RuntimeScope, used by its thread.
+/// One per RuntimeScope, used by its thread.
 class Trace {
  public:
   explicit Trace(Runtime& runtime);
   Trace(const Trace&) = delete;
   Trace& operator=(const Trace&) = delete;
 
-  /// The calling thread's. Outside of a RuntimeScope it throws as fail_off_thread().
+  /// The calling thread's trace. Outside of a RuntimeScope it throws as fail_off_thread().
   static Trace& current(const std::source_location& loc);
-  /// The tensor's row-major elements; runs what was recorded if they haven't been computed. What is
-  /// on the host is read without a runtime.
+  /// The tensor's row-major elements; runs the recorded ops if needed. Needs no trace on the host.
   static std::vector<std::byte> read(const NodePtr& node, const std::source_location& loc);
 
   Runtime& runtime() { return *runtime_; }
@@ -46,7 +45,6 @@ class Trace {
   const TracedFunction* function() const { return function_ ? &*function_ : nullptr; }
   void enter_function(const TracedFunction& scope) { function_ = scope; }
   void leave_function() { function_.reset(); }
-  /// See AutocastScope and detect_anomaly().
   std::optional<DType> autocast() const { return autocast_; }
   void set_autocast(std::optional<DType> dtype) { autocast_ = dtype; }
   bool detects_anomaly() const { return detects_anomaly_; }
@@ -54,48 +52,50 @@ class Trace {
   /// Unique among all traces of the process.
   std::uint64_t id() const { return id_; }
 
-  /// The node's value in this trace; at its first use a tensor on the host or the chips becomes an
-  /// input. Throws invalid_argument for a tensor whose trace ended without a run.
+  /// The node's value in this trace; at its first use a tensor becomes an input. Throws
+  /// invalid_argument for a tensor whose trace ended without a run.
   ValueId value_of(const NodePtr& node, const std::source_location& loc);
   /// A tensor for a value of this trace: an output of the next run, if it is alive then.
   Tensor record(ValueId value);
-  /// Makes `value` what the node stands for from here on. The node has a value in this trace.
+  /// The node must have a value in this trace.
   void assign(TensorNode& node, ValueId value);
-  /// Its value has yet to be computed: it was recorded or assigned since the last run.
+  /// Whether ops recorded since the last run use or compute it.
+  bool is_recorded(const TensorNode& node) const { return node.trace == serial_; }
+  /// Whether its value has yet to be computed: it was recorded or assigned since the last run.
   bool is_pending(const TensorNode& node) const;
-  /// Asks for this sharding of a node on the host, whether or not it is an input already.
+  /// Requests this sharding of a node on the host, whether or not it is an input already.
   void mark(TensorNode& node, const Sharding& sharding);
-  /// Of what has just been made: what the job has kept of it, where its loop was interrupted.
+  /// Claims the kept value of an interrupted loop for a parameter that was just made.
   static void claim_kept(TensorNode& node);
 
-  /// Whether the labels, or data that they are made of, have some that cross_entropy ignores.
+  /// Whether the labels, or the data they are computed from, contain kIgnoreIndex.
   bool has_ignored(ValueId labels) const;
-  CheckpointRegions& regions() { return regions_; }
+  RematRegions& regions() { return regions_; }
   /// An input that the loss depends on and that was computed from one of `wrt` before something was
   /// read; null if there is none.
   const TensorNode* cut_from(std::span<const NodePtr> wrt, ValueId loss) const;
-  /// u32 words that no other call gives, by the thread's seed, the runtime's step and the number of
-  /// calls that the step has made before.
+  /// u32 words that no other call returns, from the thread's seed, the runtime's step and the
+  /// number of earlier calls in the step.
   ValueId random_bits(const Shape& shape, const std::source_location& loc);
 
-  /// Runs what was recorded, if any tensor waits for it: its outputs are the assigned parameters
-  /// and the tensors that are alive. The next op begins a new program. `whole` (may be null) comes
-  /// out replicated, as tensors of one element do.
+  /// Runs the recorded ops if any tensor needs them: the outputs are the assigned parameters and
+  /// the tensors that are alive. The next op begins a new program. `whole` (may be null) comes out
+  /// replicated, as tensors of one element do.
   void run(const RunSite& site, const TensorNode* whole = nullptr);
   /// As run(), but of the tensors alive only these are outputs; returns what ran, for run_again().
   TracedProgram run_function(const RunSite& site, std::span<const Tensor> results);
-  /// Runs the program with what its inputs hold now; its outputs hold the new values then.
+  /// Runs the program with its inputs' present values and updates its outputs.
   void run_again(const TracedProgram& traced, const RunSite& site);
-  /// Forgets what was recorded since the last run: parameters have their values of then.
+  /// Drops the recorded ops: parameters have the values of the last run.
   void discard();
   std::uint64_t run_count() const { return run_count_; }
 
-  /// Ends a step, and runs the closures added in the steps before.
+  /// Ends a step, and runs the closures of earlier steps.
   void end_step();
   void add_closure(std::function<void()> closure) { closures_.push_back(std::move(closure)); }
-  /// Runs the closures of the steps that have ended, unless this is called by one of them.
+  /// Runs the closures of ended steps, unless one of them makes this call.
   void catch_up();
-  /// Runs the closures that are left.
+  /// Runs the remaining closures.
   void finish();
 
  private:
@@ -131,11 +131,11 @@ class Trace {
   std::vector<NodePtr> nodes_;
   std::size_t recorded_ = 0;
   std::unordered_set<std::string_view> names_;  // of the parameters among inputs_
-  CheckpointRegions regions_;
+  RematRegions regions_;
   std::uint64_t run_count_ = 0;
   std::uint64_t tensor_count_ = 0;  // recorded since the last run
   std::deque<std::function<void()>> closures_;
-  std::size_t closures_before_ = 0;  // of them, those of steps that have ended
+  std::size_t closures_before_ = 0;  // how many of them belong to ended steps
   bool in_closure_ = false;
   NodePtr random_state_;            // an input of this trace; null before it is needed
   std::uint32_t random_calls_ = 0;  // for random bits, in this trace

@@ -1,4 +1,4 @@
-// The part of Trace that follows values back to what they are made of.
+// The part of Trace that follows values back to the values they are computed from.
 
 #include <algorithm>
 

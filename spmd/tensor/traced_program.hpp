@@ -1,5 +1,5 @@
 #pragma once
-/// TracedProgram: what a trace has run, to be run again. For the files of this folder.
+/// TracedProgram: a program that a trace has run, to be run again. For the files of this folder.
 
 #include <cstdint>
 #include <source_location>

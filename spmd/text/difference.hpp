@@ -1,5 +1,5 @@
 #pragma once
-/// What makes one program another: why it had to be compiled.
+/// The differences between two programs: why one had to be compiled.
 
 #include <cstddef>
 #include <string>

@@ -69,7 +69,7 @@ std::unique_ptr<Engine> make_cpu_engine(const EngineSetup& setup) {
 }
 
 EngineMesh::EngineMesh(const Mesh& mesh, MakeEngine make)
-    : mesh_(mesh),
+    : mesh_(mesh.with_dcn_atoms(0)),
       memory_(JobMemory::anonymous({.job = std::string(32, '0'),
                                     .num_chips = mesh.size(),
                                     .arena_capacity = kArenaCapacity})) {

@@ -1,5 +1,6 @@
 #pragma once
-/// The chips of a mesh, each with an engine, in the memory of this process.
+/// The chips of a mesh, each with an engine, in the memory of this process: plans for several hosts
+/// run as on one.
 
 #include <cstddef>
 #include <cstdint>

@@ -125,16 +125,22 @@ class InterpretRuntime : public Runtime {
  private:
   static Elements elements_of(const TensorType& type, const Binding& binding) {
     if (const auto* data = std::get_if<HostData>(&binding)) return to_elements(type, **data);
-    const auto& buffer = static_cast<const ElementBuffer&>(*std::get<BufferPtr>(binding));
+    if (const auto* source = std::get_if<SourcePtr>(&binding)) {
+      std::vector<std::byte> bytes(static_cast<std::size_t>(type.bytes()));
+      const TensorSource::Target target{whole_box(type.shape), bytes.data()};
+      (*source)->read({&target, 1});
+      return to_elements(type, bytes);
+    }
+    const auto& buffer = static_cast<const ElementBuffer&>(*std::get<BoundBuffer>(binding).buffer);
     EXPECT_FALSE(buffer.replaced);
     return buffer.elements;
   }
 
   static BufferPtr place(const Binding& binding, const TensorType& type, const Sharding& sharding,
                          const Elements& elements) {
-    if (const auto* buffer = std::get_if<BufferPtr>(&binding)) {
-      EXPECT_TRUE((*buffer)->sharding().same_layout(sharding));
-      return *buffer;
+    if (const auto* bound = std::get_if<BoundBuffer>(&binding)) {
+      EXPECT_TRUE(bound->buffer->sharding().same_layout(sharding));
+      return bound->buffer;
     }
     return std::make_shared<ElementBuffer>(type, sharding, elements);
   }

@@ -1,7 +1,9 @@
 #include "tools/weft/inspect.hpp"
 
+#include <algorithm>
 #include <ctime>
 #include <exception>
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
@@ -14,6 +16,7 @@
 
 #include <weft/error.hpp>
 
+#include "tools/weft/show_tensors.hpp"
 #include "tools/weft/table.hpp"
 #include "transport/board/board.hpp"
 
@@ -25,6 +28,7 @@ using Json = nlohmann::json;
 struct Options {
   std::string job;
   bool json = false;
+  bool verify = false;
 };
 
 /// Of a board nothing is sure, not even that the time isn't in the far future.
@@ -185,6 +189,12 @@ bool is_named(const std::string& job, const std::string& name) {
   }
 }
 
+bool fits_job(const std::string& asked) {
+  return std::ranges::any_of(Board::jobs(), [&](const std::string& job) {
+    return job.starts_with(asked) || is_named(job, asked);
+  });
+}
+
 /// The one job whose id begins with, or whose name is, what was asked for.
 std::optional<std::string> find_job(const std::string& asked) {
   std::vector<std::string> found;
@@ -218,6 +228,17 @@ int show_job(const std::string& job, const Options& options) {
 
 int run(const Options& options) {
   if (options.job.empty()) return list_jobs(options);
+  std::error_code error;
+  const bool is_path = options.job.find('/') != std::string::npos ||
+                       (std::filesystem::exists(options.job, error) && !fits_job(options.job));
+  if (is_path) {
+    return show_tensors(options.job, options.json, options.verify);
+  }
+  if (options.verify) {
+    fmt::print(stderr, "--verify is for the folder of a checkpoint: \"{}\" isn't there\n",
+               visible(options.job));
+    return 1;
+  }
   const auto job = find_job(options.job);
   return job ? show_job(*job, options) : 1;
 }
@@ -226,8 +247,14 @@ int run(const Options& options) {
 
 void add_inspect(CLI::App& app, int& code) {
   auto options = std::make_shared<Options>();
-  CLI::App* inspect = app.add_subcommand("inspect", "list jobs, or show one from its board");
-  inspect->add_option("job", options->job, "a job's id, the beginning of it, or its name");
+  CLI::App* inspect = app.add_subcommand(
+      "inspect", "list jobs, show one from its board, or show the tensors of a checkpoint");
+  inspect->add_option(
+      "job", options->job,
+      "a job's id, the beginning of it, or its name; or the path of a checkpoint or "
+      "of safetensors");
+  inspect->add_flag("--verify", options->verify,
+                    "of a checkpoint: read all of it and compare the checksums");
   inspect->add_flag("--json", options->json, "as JSON");
   inspect->callback([options, &code] { code = run(*options); });
 }

@@ -1,5 +1,6 @@
 #pragma once
-/// `weft inspect`: the jobs of this user, and what every actor of one does, read from its board.
+/// `weft inspect`: the jobs of this user; what every actor of one does, read from its board; or the
+/// tensors of a checkpoint.
 
 #include <CLI/CLI.hpp>
 

@@ -7,6 +7,7 @@
 #include <CLI/CLI.hpp>
 
 #include "tools/weft/doctor.hpp"
+#include "tools/weft/export.hpp"
 #include "tools/weft/inspect.hpp"
 #include "tools/weft/launch.hpp"
 #include "tools/weft/plan.hpp"
@@ -20,6 +21,7 @@ int main(int argc, char** argv) {
   weft::add_launch(app, code);
   weft::add_inspect(app, code);
   weft::add_plan(app, code);
+  weft::add_export(app, code);
   weft::add_sweep(app, code);
   weft::add_doctor(app, code);
   try {

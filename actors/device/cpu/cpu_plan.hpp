@@ -1,5 +1,5 @@
 #pragma once
-/// CpuPlan: a plan made ready for a chip that is a CPU thread.
+/// CpuPlan: a plan prepared for a chip that is a CPU thread.
 
 #include <array>
 #include <cstddef>
@@ -14,8 +14,8 @@
 namespace weft {
 
 struct CpuPlan final : LoadedPlan {
-  /// Where a chip finds a value: in the arena of `chip`, a number in the job's memory; a tile of
-  /// it in the executor's scratch memory.
+  /// The location of a value: in the arena of `chip`, a number in the job's memory; a tile is in
+  /// the executor's scratch memory.
   struct Operand {
     Place place = Place::temp;
     int chip = 0;
@@ -28,14 +28,14 @@ struct CpuPlan final : LoadedPlan {
     int num_operands = 0;
     Operand result{};
     std::int32_t call = -1;  ///< index in `calls`
-    std::int32_t loop = -1;  ///< index in `loops`; neither: the kernel is run
+    std::int32_t loop = -1;  ///< index in `loops`; if both are -1 the kernel is run
   };
-  /// Steps that are run tile by tile, after the fills that they read, of which one tile is made.
+  /// Steps that are run tile by tile, after the fills that they read, of which one tile is written.
   struct Loop {
     std::vector<Step> fills;
     std::vector<Step> steps;
     std::int64_t num_elements = 0;
-    std::size_t scratch_bytes = 0;  ///< of their tiles
+    std::size_t scratch_bytes = 0;  ///< for all tiles of the loop
   };
   /// Elements of a tile: 2 KiB of f32, so that some ten of them lie in a core's nearest cache.
   static constexpr std::int64_t kTileSize = 512;
@@ -50,9 +50,9 @@ struct CpuPlan final : LoadedPlan {
   std::vector<PreparedCall> calls;
   std::vector<Loop> loops;
   std::size_t scratch_bytes = 0;
-  std::vector<int> shared_in;  ///< chips to whose arenas this one stores what it shares
-  /// The plan's update_wait stands before this step, or after them all where it is their number;
-  /// kNever: the plan has none.
+  std::vector<int> shared_in;  ///< chips in whose arenas this one stores its shared values
+  /// The number of the step before which the plan's update_wait stands, or the number of steps if
+  /// it stands after them all; kNever: the plan has none.
   std::size_t first_update = kNever;
   static constexpr std::size_t kNever = std::numeric_limits<std::size_t>::max();
   std::vector<Held> held;
@@ -60,10 +60,9 @@ struct CpuPlan final : LoadedPlan {
   std::size_t num_outputs = 0;
 };
 
-/// `checks`: kernels look for NaN and infinity.
-/// `shared_begin`: where the region of shared values begins in every arena. Throws mesh_mismatch
-/// where the plan is for another mesh, corrupt where it doesn't verify,
-/// unavailable for an op without a kernel; and what Communicator::prepare() throws.
+/// `checks`: kernels look for NaN and infinity. `shared_begin`: the offset of the region of shared
+/// values in every arena. Throws mesh_mismatch if the plan is for another mesh, corrupt if it
+/// doesn't verify, unavailable for an op without a kernel, and as Communicator::prepare().
 CpuPlan load_plan(const Plan& plan, const kernels::ChipContext& chip, Communicator& communicator,
                   std::uint64_t shared_begin, bool checks = false);
 

@@ -22,20 +22,20 @@ struct Executor::State {
   Communicator communicator;
   Commits commits;
   ChipCollectives collectives{memory, chip.mesh, chip.position, local_index, communicator};
-  kernels::AlignedBuffer scratch{};  ///< for the kernel that runs; enough for every loaded plan
-  std::uint64_t temp_bytes = 0;      ///< of the loaded plans, the most
+  kernels::AlignedBuffer scratch{};  ///< for the running kernel; large enough for every loaded plan
+  std::uint64_t temp_bytes = 0;      ///< the maximum over the loaded plans
   std::uint64_t shared_bytes = 0;
 
-  // The run in progress; no plan: none.
+  // The run in progress; without a plan there is none.
   std::shared_ptr<const CpuPlan> plan{};
   RunBuffers buffers{};
   RunCommit commit{};
-  std::vector<kernels::KernelArgs> loop_args{};  ///< of the loop that runs, at its tile
+  std::vector<kernels::KernelArgs> loop_args{};  ///< of the running loop, at its current tile
   kernels::AlignedBuffer held{kHeldBytesMax};
-  bool holds = false;                 ///< some outputs are in `held` instead of in their places
-  std::vector<std::byte*> outputs{};  ///< where they are
-  std::size_t next = 0;               ///< step of the plan
-  bool in_collective = false;         ///< step `next` was started, and has to be waited for
+  bool holds = false;                 ///< some outputs are in `held` instead of their buffers
+  std::vector<std::byte*> outputs{};  ///< their addresses
+  std::size_t next = 0;               ///< index of the plan's next step
+  bool in_collective = false;         ///< step `next` was started and must be waited for
 
   std::byte* address(const CpuPlan::Operand& operand) {
     switch (operand.place) {
@@ -82,7 +82,7 @@ struct Executor::State {
     }
   }
 
-  /// False: the collective isn't done, and `wait` is false.
+  /// False if the collective isn't done and `wait` is false.
   bool meet(const PreparedCall& call, bool wait) {
     if (!std::exchange(in_collective, true)) communicator.start(call);
     if (wait) {
@@ -111,7 +111,8 @@ struct Executor::State {
     holds = false;
   }
 
-  /// False: others still need what the plan is about to write over, and `wait` is false.
+  /// False if other chips still need versions that the plan is about to overwrite, and `wait` is
+  /// false.
   bool may_update(bool wait) {
     if (wait) {
       commits.wait(commit.step);
@@ -122,7 +123,7 @@ struct Executor::State {
     return true;
   }
 
-  /// What it throws ends the run.
+  /// An exception ends the run.
   bool advance(bool wait) try {
     WEFT_CHECK(plan != nullptr);
     for (; next < plan->steps.size(); ++next) {
@@ -192,8 +193,8 @@ std::shared_ptr<const LoadedPlan> Executor::load(const Plan& plan, bool checks) 
          "of {} bytes has room for {}: use more chips, shard more tensors, or take smaller batches",
          plan.temp_bytes, plan.shared_bytes, memory.arena_capacity(), room);
   }
-  // Temporaries grow up and shared values down: a chip may still be in a plan before this one, or
-  // in a call, with temporaries wherever that has them, when others store what they share there.
+  // Temporaries grow up and shared values down: other chips may store shared values here while this
+  // chip is still in an earlier plan or call, with its own layout of temporaries.
   const std::uint64_t shared_begin = memory.buffers_offset() - plan.shared_bytes;
   auto loaded = std::make_shared<const CpuPlan>(
       load_plan(plan, state_->chip, state_->communicator, shared_begin, checks));

@@ -9,16 +9,16 @@
 
 namespace weft {
 
-/// The chip's memory is its arena, which all chips of the host have mapped. CAF-free.
+/// The chip's memory is its arena, which all processes of the host have mapped. CAF-free.
 class Executor final : public Engine {
  public:
-  /// `local_index`: of the chip among its worker's.
+  /// `local_index`: the chip's index among its worker's chips.
   Executor(JobMemory& memory, const Mesh& mesh, int position, BoardWriter board, WaitPolicy policy,
            int local_index = 0);
   ~Executor() override;
 
   int local_index() const override;
-  /// From here on the arena gets its memory from this thread's NUMA node, whichever thread reserves
+  /// From now on the arena gets its memory from this thread's NUMA node, whichever thread reserves
   /// it.
   void settle() noexcept override;
   void reserve(std::uint64_t offset, std::size_t bytes) override;

@@ -15,7 +15,7 @@
 namespace weft::kernels {
 namespace {
 
-/// What is wrong in a tensor, and where first.
+/// The first anomaly in a tensor.
 struct Anomaly {
   std::optional<std::int64_t> nan;
   std::optional<std::int64_t> infinity;
@@ -41,7 +41,7 @@ Anomaly find_anomaly(DType dtype, const std::byte* bytes, std::int64_t count) {
   });
 }
 
-/// Of an op: what is needed to look at its operands and result, and to name them.
+/// An op's operands and result, and their names for messages.
 class Looker {
  public:
   Looker(const Program& program, OpId op)
@@ -56,7 +56,7 @@ class Looker {
 
   bool applies() const { return is_floating(result_.type.dtype) && !operands_.empty(); }
 
-  /// Before the op runs, which may write over its operands.
+  /// Called before the op runs, because it may overwrite its operands.
   Anomaly look_at_operands(const KernelArgs& args) const {
     Anomaly all;
     for (std::size_t i = 0; i < operands_.size(); ++i) {
@@ -84,7 +84,7 @@ class Looker {
 
  private:
   struct Tensor {
-    std::string origin;  ///< of what no kernel of the plan computes; else ""
+    std::string origin;  ///< for values that no kernel of the plan computes; else ""
     TensorType type;
   };
 

@@ -1,13 +1,13 @@
 #pragma once
-/// Kernels that look for NaN and infinity in what they compute.
+/// Kernels that check their results for NaN and infinity.
 
 #include "actors/device/cpu/loops/kernel.hpp"
 
 namespace weft::kernels {
 
-/// The kernel of the op; then throws invalid_argument, naming op, type and line, where its result
-/// has a NaN that no operand has, or an infinity of finite operands. A NaN that comes from outside
-/// of the plan's kernels (an input, another chip) is named where it is read first.
+/// Runs the op's kernel, then throws invalid_argument, with op, type and line, if its result has a
+/// NaN that no operand has, or an infinity from finite operands. A NaN from outside the plan's
+/// kernels (an input, another chip) is reported where it is first read.
 Kernel checked(Kernel kernel, const Program& program, OpId op);
 
 }  // namespace weft::kernels

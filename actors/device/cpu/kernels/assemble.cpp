@@ -11,7 +11,7 @@
 namespace weft::kernels {
 namespace {
 
-/// Where a dense operand of this shape goes: `strides` and `offset` are of the result.
+/// The place of a dense operand of this shape; `strides` and `offset` are in the result.
 template <typename T>
 void put(const T* operand, T* result, const StridedView& to) {
   const int num_dims = to.shape.size();

@@ -5,7 +5,7 @@
 
 namespace weft::kernels {
 
-/// Copies a dense operand 0 into the view of the result; the rest of it stays as it is.
+/// Copies dense operand 0 into the view of the result; the rest of the result is unchanged.
 Kernel put_view(const StridedView& view, DType dtype);
 
 Kernel assemble(const Program& program, OpId op);

@@ -1,5 +1,5 @@
-/// attention and attention_grad, in tiles of queries and keys, so that no matrix of all queries and
-/// keys comes to be (FlashAttention: T. Dao et al., 2022).
+/// attention and attention_grad, in tiles of queries and keys, so that the matrix of all queries by
+/// all keys never exists (FlashAttention: T. Dao et al., 2022).
 
 #include <algorithm>
 #include <array>
@@ -70,7 +70,7 @@ struct Sizes {
   std::int64_t heads, queries, keys, key_size, value_size;
 };
 
-/// What forward and backward have in common. C: float or double.
+/// The common part of forward and backward. C: float or double.
 template <typename C>
 class Tiles {
  public:
@@ -115,17 +115,17 @@ class Tiles {
       body(Tile{j, std::min(kKeyTile, sizes_.keys - j)});
     }
   }
-  /// How many of the keys query i sees: the first so many.
+  /// The number of keys that query i sees, which are the first ones.
   std::int64_t visible(std::int64_t i, Tile keys) const {
     if (!causal_) return keys.size;
     return std::clamp<std::int64_t>(first_query_ + i + 1 - keys.begin, 0, keys.size);
   }
-  /// Scales what is visible of a row of products q k^T; gives the largest.
+  /// Scales the visible part of a row of q k^T; returns its maximum.
   C scale_row(C* row, std::int64_t count) const {
     for (std::int64_t c = 0; c < count; ++c) row[c] *= scale_;
     return combine_run(row, count, lowest<C>(), Maximum{});
   }
-  /// Scores become powers e^(score - top), 0 where nothing is visible; gives their sum.
+  /// Replaces scores by e^(score - top), or 0 for invisible keys; returns their sum.
   static C power_row(C* row, std::int64_t count, std::int64_t size, C top) {
     for (std::int64_t c = 0; c < count; ++c) row[c] = Exponential{}(row[c] - top);
     std::fill(row + count, row + size, C{0});
@@ -143,7 +143,7 @@ class Tiles {
   TileProduct to_queries_;  ///< [queries, keys] x [keys, value size]
 };
 
-/// With the running maximum and sum of each row; what came before is rescaled when they change.
+/// Keeps a running maximum and sum of each row; earlier results are rescaled when they change.
 template <typename C>
 class Forward : public Tiles<C> {
  public:
@@ -203,8 +203,8 @@ class Forward : public Tiles<C> {
   }
 };
 
-/// For some queries the weights of all keys are computed again and kept, so that every product is
-/// made once. Keys and values have one size.
+/// For a tile of queries the weights of all keys are recomputed and kept, so that every product is
+/// computed once. Keys and values have one size.
 template <typename C>
 class Backward : public Tiles<C> {
  public:
@@ -285,8 +285,8 @@ class Backward : public Tiles<C> {
     });
   }
 
-  /// The weights of all keys that the queries see; `tops` and what follows it: two numbers for each
-  /// query.
+  /// The weights of all keys that the queries see. `tops` and the array after it have a number each
+  /// per query.
   void weigh(Tile queries, const C* q, const C* k, C* weights, C* tops) const {
     C* sums = tops + kQueryTile;
     std::fill_n(tops, queries.size, lowest<C>());

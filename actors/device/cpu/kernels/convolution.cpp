@@ -82,8 +82,8 @@ std::vector<OneDnnConvolution::Spatial> spatial_of(const Problem& problem,
   return spatial;
 }
 
-/// Whether oneDNN's forms reach the padding: it adds to the front, and adds to the back or takes
-/// less than a stride away from it.
+/// Whether a form of oneDNN has this padding: non-negative before the input, and more than -stride
+/// behind it.
 bool has_form(const Problem& problem, ConvolutionMethod method) {
   return std::ranges::all_of(spatial_of(problem, method),
                              [](const OneDnnConvolution::Spatial& dim) {
@@ -91,7 +91,7 @@ bool has_form(const Problem& problem, ConvolutionMethod method) {
                              });
 }
 
-/// Group and feature dims are one dim to oneDNN.
+/// oneDNN has one dim for group and feature.
 bool groups_are_runs(const Problem& problem, ConvolutionMethod method) {
   if (problem.attrs.group.empty()) return true;
   const Roles roles = roles_of(method);
@@ -163,7 +163,7 @@ Kernel by_onednn(const Problem& problem, ConvolutionMethod method, const ChipCon
   return prepare_convolution(c, chip.stream);
 }
 
-/// A loop over dims that are no window's; strides are 0 in the tensors that haven't got it.
+/// A loop over a dim without a window; its stride is 0 in tensors that don't have the dim.
 struct Pairing {
   std::int64_t size;
   std::int64_t lhs, rhs, result;

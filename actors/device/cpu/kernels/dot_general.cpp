@@ -24,7 +24,7 @@ struct Run {
   std::int64_t stride = 0;  ///< 0: `size` is 1, so any will do
 };
 
-/// The dims, in this order, as one, if they lie so.
+/// Merges the dims, in this order, into one if their strides allow it.
 std::optional<Run> run_of(const Shape& shape, const Strides& strides, Dims dims) {
   Run run;
   for (const std::int64_t dim : dims) {
@@ -46,7 +46,7 @@ std::int64_t product(const Shape& shape, Dims dims) {
 /// An operand as a batch of matrices [batch.., rows, columns].
 struct Matrices {
   Matmul::Operand place;
-  std::optional<StridedView> copy;  ///< the copy that has to be made first, to be so placed
+  std::optional<StridedView> copy;  ///< the copy that must be made first
 };
 
 Matrices matrices(const Shape& shape, Dims batch, Dims rows, Dims columns) {
@@ -81,7 +81,7 @@ Matrices matrices(const Shape& shape, Dims batch, Dims rows, Dims columns) {
   return result;
 }
 
-/// What is done to an operand before the matmul, each stage into a scratch buffer of its own.
+/// The stages that prepare an operand for the matmul, each with its own scratch buffer.
 struct Stage {
   Kernel kernel;
   std::size_t at = 0;  ///< offset of the stage's result in the scratch memory

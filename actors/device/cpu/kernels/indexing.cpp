@@ -1,4 +1,4 @@
-/// Ops that a value tells where to take elements or to put them.
+/// Ops whose operands determine where elements are read or written.
 
 #include <algorithm>
 #include <span>
@@ -47,7 +47,7 @@ Kernel gather(std::int64_t index_count, const Rows& rows, std::int64_t row_bytes
   }};
 }
 
-/// What isn't added in its own dtype is added in the scratch, and rounded once.
+/// Dtypes without sums of their own are summed in the scratch memory and rounded once.
 template <typename T>
 Kernel scatter(std::int64_t index_count, const Rows& rows) {
   using Sum = Compute<T>;
@@ -111,6 +111,7 @@ struct Window {
 
 Kernel dynamic_slice(const TensorType& whole, const Shape& part) {
   const Kernel copy = copy_view({part, dense_strides(whole.shape)}, whole.dtype);
+  if (part.num_elements() == 0) return {[](const KernelArgs&) {}};
   return {[window = Window(whole, part, 1), run = copy.run](const KernelArgs& args) {
     KernelArgs moved = args;
     moved.operands[0] += window.offset(args);
@@ -120,6 +121,7 @@ Kernel dynamic_slice(const TensorType& whole, const Shape& part) {
 
 Kernel dynamic_update_slice(const TensorType& whole, const Shape& part) {
   const Kernel put = put_view({part, dense_strides(whole.shape)}, whole.dtype);
+  if (whole.bytes() == 0) return {[](const KernelArgs&) {}};
   return {[window = Window(whole, part, 2), run = put.run,
            bytes = whole.bytes()](const KernelArgs& args) {
     std::copy_n(args.operands[0], bytes, args.result);

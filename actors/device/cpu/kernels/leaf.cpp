@@ -59,8 +59,8 @@ Kernel fill(const Program& program, OpId op) {
   });
 }
 
-/// The planner may give a constant's place to another value after its last use, so constants are
-/// written in every run, as any op.
+/// Constants are written in every run, like other ops, because the planner may give a constant's
+/// place to another value after its last use.
 constexpr Prepare prepares::constant = prepare_by<kernels::constant>;
 constexpr Prepare prepares::iota = prepare_by<kernels::iota>;
 

@@ -54,7 +54,7 @@ TEST(DataHashes, NameWhatComesFromTheHost) {
   program.add_input({DType::f32, {2}}, InputKind::param, "w", Sharding::open(1));
   program.add_input({DType::i32, {3}}, InputKind::data, "data.0", Sharding::open(1), loc);
   const auto host = std::make_shared<const Bytes>(12);
-  const std::vector<Binding> inputs{BufferPtr(), host};
+  const std::vector<Binding> inputs{BoundBuffer(), host};
   const DataHashes hashes = hash_data(program, inputs);
   EXPECT_EQ(hashes.tensors, (std::vector<std::string>{"data.0 i32[3] (train.cpp:7)"}));
   EXPECT_EQ(hashes.hashes, (std::vector<std::uint64_t>{sampled_hash(*host)}));

@@ -64,19 +64,22 @@ std::string_view kind_of(const OpRow& row) {
   return row.traits->elementwise ? "elementwise" : "";
 }
 
-/// `text` in lines of at most 118 columns, those behind the first with two spaces before.
-std::string folded(std::string_view text) {
+/// `text` in lines of at most 118 columns; behind `indent` from the second on.
+std::string folded(std::string_view text, std::string_view indent = "") {
   std::string result;
   std::size_t column = 0;
   while (!text.empty()) {
     const std::size_t end = std::min(text.find(' '), text.size());
-    if (column + 1 + end > 118) {
-      result += "\n ";
-      column = 1;
+    if (column > 0 && column + 1 + end > 118) {
+      result += '\n';
+      result += indent;
+      column = indent.size();
+    } else if (column > 0) {
+      result += ' ';
+      ++column;
     }
-    if (column > 0) result += ' ';
     result += text.substr(0, end);
-    column += end + 1;
+    column += end;
     text.remove_prefix(std::min(end + 1, text.size()));
   }
   return result;
@@ -95,21 +98,20 @@ std::string entry(OpKind kind, const OpRow& row) {
     text += fmt::format(" A{} {}{}.", kind_text.front() == 'e' ? "n" : "", kind_text,
                         kind_text == "elementwise" ? " op" : "");
   }
-  return folded(text) + '\n';
+  return folded(text, "  ") + '\n';
 }
 
 std::string page() {
-  std::string text =
-      "# Ops\n\n"
-      "Printed from the rows in `spmd/ops/`: `GOLDEN_UPDATE=1 build/release/bin/unit_program` "
-      "writes "
-      "it anew.\n[adding_an_op.md](adding_an_op.md) says how one is added. Programs and plans "
-      "consist of these ops; users call the functions\nof `include/weft/`.\n\n"
-      "A sharding rule names the dims of the operands and of the result: those of one name have "
-      "one "
-      "size and are cut alike.\nThe name `d` stands for any number of dims where the op takes any. "
-      "A composite has a kernel, and is replaced by\nprimitives where a dim that its rule holds "
-      "whole is cut.\n\n";
+  std::string text = fmt::format(
+      "# Ops\n\n{}\n\n{}\n\n",
+      folded("Printed from the rows in `spmd/ops/`: `GOLDEN_UPDATE=1 "
+             "build/release/bin/unit_program` writes it anew. [adding_an_op.md](adding_an_op.md) "
+             "says how one is added. Programs and plans consist of these ops; users call the "
+             "functions of `include/weft/`."),
+      folded("A sharding rule names the dims of the operands and of the result: those of one name "
+             "have one size and are cut alike. The name `d` stands for any number of dims where "
+             "the op takes any. A composite has a kernel, and is replaced by primitives where a "
+             "dim that its rule holds whole is cut."));
   for (std::uint16_t number = 0; number < kOpNumberMax; ++number) {
     const auto kind = static_cast<OpKind>(number);
     if (const OpRow* row = find_row(kind)) text += entry(kind, *row);

@@ -1,5 +1,7 @@
 #include <algorithm>
 #include <cmath>
+#include <cstring>
+#include <set>
 
 #include <gtest/gtest.h>
 
@@ -222,6 +224,48 @@ TEST(Fsdp, MayComeAfterParametersThatWereKeptHaveBeenRead) {
   const Tensor y = net(make_batch(0).x);
   sync();
   EXPECT_EQ(weight.to_vector().front(), 1);
+}
+
+/// All elements are twos.
+struct Twos : TensorSource {
+  void read(std::span<const Target> targets) const override {
+    for (const Target& target : targets) {
+      const std::vector<float> twos(static_cast<std::size_t>(target.placed.room.num_elements()), 2);
+      std::memcpy(target.memory, twos.data(), twos.size() * sizeof(float));
+    }
+  }
+};
+
+/// Gives each name's value to one tensor.
+struct KeepingOnce : KeepingRuntime {
+  using KeepingRuntime::KeepingRuntime;
+  BufferPtr take_restored(const std::string& name, const TensorType& type) override {
+    return taken.insert(name).second ? KeepingRuntime::take_restored(name, type) : nullptr;
+  }
+  std::set<std::string> taken;
+};
+
+TEST(Source, GivesAParameterItsValueUnlessOneWasKept) {
+  const Mesh mesh({2}, {"data"});
+  const auto loaded = [&](auto& runtime) {
+    const RuntimeScope scope(runtime);
+    Mlp net;
+    const Parameter weight = net.parameters().front();
+    set_source(weight, std::make_shared<Twos>(), {}, std::source_location::current());
+    const float before = weight.to_vector().front();
+    const Tensor y = net(make_batch(0).x);
+    sync();
+    EXPECT_EQ(weight.to_vector().front(), before);
+    set_source(weight, std::make_shared<Twos>(), {}, std::source_location::current());
+    const Tensor again = net(make_batch(0).x);
+    sync();
+    EXPECT_EQ(weight.to_vector().front(), 2) << "the loop itself has asked for it later";
+    return before;
+  };
+  InterpretRuntime runtime(mesh);
+  EXPECT_EQ(loaded(runtime), 2);
+  KeepingOnce keeping(mesh);
+  EXPECT_EQ(loaded(keeping), 1);
 }
 
 }  // namespace

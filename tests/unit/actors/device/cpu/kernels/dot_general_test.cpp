@@ -1,5 +1,3 @@
-#include <omp.h>
-
 #include <algorithm>
 #include <array>
 #include <filesystem>
@@ -7,6 +5,10 @@
 #include <gtest/gtest.h>
 
 #include "tests/unit/actors/device/cpu/kernels/kernel_case.hpp"
+
+// Of GNU's OpenMP, which oneDNN links; clang has no omp.h for it.
+extern "C" int omp_get_max_threads() noexcept;
+extern "C" void omp_set_num_threads(int) noexcept;
 
 namespace weft::kernels {
 namespace {

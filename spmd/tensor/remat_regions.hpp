@@ -1,6 +1,6 @@
 #pragma once
-/// CheckpointRegions: the parts of a trace that are to be computed again. For the files of this
-/// folder; users see checkpoint.hpp.
+/// RematRegions: the parts of a trace whose values are computed again for the gradient. Users call
+/// checkpoint() (weft/transforms.hpp).
 
 #include <functional>
 #include <map>
@@ -15,16 +15,16 @@
 
 namespace weft {
 
-class CheckpointRegions {
+class RematRegions {
  public:
-  /// At the op that comes next. False within another region, which goes on.
+  /// Begins a region at the next op. False within another region, which continues.
   bool begin(CheckpointOptions options, OpId next);
-  /// Before the op that comes next.
+  /// Ends the region before the next op.
   void end(OpId next);
   void name(ValueId value, const std::string& name) { named_[name].push_back(value); }
-  /// Those that have ended, in order.
+  /// The regions that have ended, in order.
   std::span<const RematRegion> all() const { return regions_; }
-  /// The trace begins anew, perhaps in the middle of a region, whose values are kept then.
+  /// The trace begins anew, perhaps within a region; values already computed are kept then.
   void clear();
 
  private:

@@ -7,13 +7,13 @@
 
 namespace weft {
 
-bool CheckpointRegions::begin(CheckpointOptions options, OpId next) {
+bool RematRegions::begin(CheckpointOptions options, OpId next) {
   if (open_) return false;
   open_ = {std::move(options), next};
   return true;
 }
 
-void CheckpointRegions::end(OpId next) {
+void RematRegions::end(OpId next) {
   if (!open_) return;
   const auto [options, begin] = *std::exchange(open_, std::nullopt);
   RematRegion region{.begin = begin, .end = next, .save_dots = options.save_dots};
@@ -26,7 +26,7 @@ void CheckpointRegions::end(OpId next) {
   regions_.push_back(std::move(region));
 }
 
-void CheckpointRegions::clear() {
+void RematRegions::clear() {
   open_.reset();
   regions_.clear();
   named_.clear();

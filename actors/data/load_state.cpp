@@ -1,0 +1,196 @@
+// What load() asks of a file, and what it says where the file has something else.
+
+#include <weft/state.hpp>
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+
+#include <fmt/ranges.h>
+#include <weft/error.hpp>
+
+#include "spmd/tensor/node.hpp"
+#include "spmd/tensor/trace.hpp"
+#include "transport/format/in_quotes.hpp"
+#include "transport/storage/state_file.hpp"
+
+namespace weft {
+namespace {
+
+constexpr std::size_t kNearestMax = 3;
+/// Longer names are not compared.
+constexpr std::size_t kComparedMax = 200;
+/// More names would hide the others.
+constexpr std::size_t kFaultsMax = 20;
+
+/// The number of characters to insert, remove or replace.
+std::size_t edit_distance(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> row(b.size() + 1);
+  std::iota(row.begin(), row.end(), std::size_t{0});
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    std::size_t diagonal = row[0]++;
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      const std::size_t replaced = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
+      diagonal = row[j];
+      row[j] = std::min({row[j] + 1, row[j - 1] + 1, replaced});
+    }
+  }
+  return row.back();
+}
+
+/// Up to three names that are at most half another.
+std::vector<std::string> nearest(std::string_view name, const std::vector<std::string>& names) {
+  std::vector<std::pair<std::size_t, std::string>> found;
+  for (const std::string& other : names) {
+    const std::size_t longer = std::max(name.size(), other.size());
+    const std::size_t shorter = std::min(name.size(), other.size());
+    if (longer > kComparedMax || 2 * (longer - shorter) > name.size()) continue;
+    const std::size_t distance = edit_distance(name, other);
+    if (2 * distance <= name.size()) found.emplace_back(distance, other);
+  }
+  std::ranges::sort(found);
+  std::vector<std::string> best;
+  for (std::size_t i = 0; i < std::min(found.size(), kNearestMax); ++i) {
+    best.push_back(in_quotes(found[i].second));
+  }
+  return best;
+}
+
+/// A tensor of the program and the file's tensor for it.
+struct Match {
+  std::size_t state = 0;
+  std::size_t tensor = 0;
+};
+
+class Matching {
+ public:
+  Matching(std::span<const Parameter> state, const StateFile& file, const LoadOptions& options)
+      : state_(state), file_(file), options_(options) {
+    for (std::size_t i = 0; i < file.tensors().size(); ++i) {
+      by_name_.emplace(file.tensors()[i].name, i);
+    }
+    for (std::size_t i = 0; i < state.size(); ++i) match(i);
+    note_unexpected();
+  }
+
+  /// Throws unless everything fits.
+  void require(const std::source_location& where) const {
+    std::vector<std::string> faults = faults_;
+    std::size_t count = faults.size();
+    if (!options_.partial) {
+      count += missing_.size() + result_.unexpected.size();
+      const auto has_room = [&] { return faults.size() < kFaultsMax; };
+      for (std::size_t i = 0; i < missing_.size() && has_room(); ++i) {
+        faults.push_back(text_of(missing_[i]));
+      }
+      for (std::size_t i = 0; i < result_.unexpected.size() && has_room(); ++i) {
+        faults.push_back(fmt::format("the file has {}, which was not asked for",
+                                     in_quotes(result_.unexpected[i])));
+      }
+    }
+    if (faults.empty()) return;
+    faults.resize(std::min(faults.size(), kFaultsMax));
+    const bool is_of_names = !result_.missing.empty() || !result_.unexpected.empty();
+    fail(Errc::invalid_argument, "load(\"{}\") at {}: {}{}{}", file_.path(), file_line(where),
+         fmt::join(faults, "; "),
+         count > faults.size() ? fmt::format("; and {} more", count - faults.size()) : "",
+         is_of_names && !options_.partial
+             ? ". LoadOptions: rename gives the names that the file has; partial loads what both "
+               "have"
+             : "");
+  }
+
+  const std::vector<Match>& matches() const { return matches_; }
+  LoadResult result() && { return std::move(result_); }
+
+ private:
+  struct Missing {
+    std::string own;
+    std::string in_file;
+  };
+  std::string text_of(const Missing& missing) const {
+    std::vector<std::string> rest;  // names of the file that nobody asks for
+    for (const FileTensor& tensor : file_.tensors()) {
+      if (!taken_.contains(tensor.name)) rest.push_back(tensor.name);
+    }
+    const auto near = nearest(missing.in_file, rest);
+    return fmt::format(
+        "'{}'{} is not in the file{}", missing.in_file,
+        missing.in_file == missing.own ? "" : fmt::format(" (renamed from '{}')", missing.own),
+        near.empty() ? "" : fmt::format(", which has {}", fmt::join(near, ", ")));
+  }
+
+  void match(std::size_t i) {
+    const std::string& own = state_[i].name();
+    const std::string name = options_.rename ? options_.rename(own) : own;
+    const auto [taken, is_new] = taken_.emplace(name, own);
+    if (!is_new) {
+      faults_.push_back(
+          fmt::format("'{}' and '{}' are both renamed to '{}'", taken->second, own, name));
+      return;
+    }
+    const auto found = by_name_.find(name);
+    if (found == by_name_.end()) {
+      result_.missing.push_back(own);
+      missing_.push_back({own, name});
+      return;
+    }
+    const FileTensor& tensor = file_.tensors()[found->second];
+    const TensorType& type = state_[i].type();
+    if (tensor.shape != type.shape) {
+      faults_.push_back(
+          fmt::format("'{}' is {}, in the file {}", own, type.to_string(), tensor.label()));
+    } else if (tensor.dtype != static_cast<FileDType>(type.dtype) &&
+               !(options_.cast && StateFile::can_cast(tensor.dtype, type.dtype))) {
+      faults_.push_back(fmt::format(
+          "'{}' is {}, in the file {}{}", own, type.to_string(), tensor.label(),
+          StateFile::can_cast(tensor.dtype, type.dtype) ? " (LoadOptions::cast converts it)" : ""));
+    } else {
+      matches_.push_back({i, found->second});
+    }
+  }
+
+  void note_unexpected() {
+    const auto is_opt_state = [](const Parameter& parameter) {
+      return parameter.node()->kind == InputKind::opt_state;
+    };
+    const bool wants_opt_state = std::ranges::any_of(state_, is_opt_state);
+    for (const FileTensor& tensor : file_.tensors()) {
+      if (taken_.contains(tensor.name)) continue;
+      if (tensor.kind == StateKind::opt_state && !wants_opt_state) continue;
+      result_.unexpected.push_back(tensor.name);
+    }
+  }
+
+  const std::span<const Parameter> state_;
+  const StateFile& file_;
+  const LoadOptions& options_;
+  std::map<std::string, std::size_t> by_name_;  // of the file
+  std::map<std::string, std::string> taken_;    // names of the file, and whose they are
+  std::vector<Missing> missing_;
+  std::vector<std::string> faults_;
+  std::vector<Match> matches_;
+  LoadResult result_;
+};
+
+}  // namespace
+
+LoadResult load(std::span<const Parameter> state, const std::string& path,
+                const LoadOptions& options, std::source_location where) {
+  const Mesh* mesh = Trace::current(where).runtime().mesh();
+  const auto file = StateFile::open(path);
+  Matching matching(state, *file, options);
+  matching.require(where);
+  for (const Match& match : matching.matches()) require_no_recorded_use(state[match.state], where);
+  const bool is_same_mesh = mesh != nullptr && file->mesh() && *file->mesh() == *mesh;
+  for (const Match& match : matching.matches()) {
+    const auto& laid_out = file->tensors()[match.tensor].sharding;
+    set_source(state[match.state], file->source(match.tensor, state[match.state].type().dtype),
+               is_same_mesh ? laid_out : std::nullopt, where);
+  }
+  LoadResult result = std::move(matching).result();
+  result.metadata = file->metadata();
+  return result;
+}
+
+}  // namespace weft

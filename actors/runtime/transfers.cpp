@@ -1,0 +1,80 @@
+// The part of WorkerRuntime that moves tensors between the host and its chips.
+
+#include <algorithm>
+#include <chrono>
+#include <functional>
+
+#include "actors/runtime/arena_buffer.hpp"
+#include "actors/runtime/shard_copy.hpp"
+#include "actors/runtime/worker_runtime.hpp"
+#include "spmd/passes/partition.hpp"
+
+namespace weft {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point begin) {
+  return std::chrono::duration<double>(Clock::now() - begin).count();
+}
+
+}  // namespace
+
+void WorkerRuntime::upload(const std::vector<std::byte>& global, const Buffer& buffer) {
+  const auto begin = Clock::now();
+  const TensorType& type = buffer.type();
+  WEFT_CHECK(static_cast<std::int64_t>(global.size()) == type.bytes(), global.size(), type.bytes());
+  const auto dims = static_cast<std::size_t>(type.shape.size());
+  const auto sizes = buffer.sharding().local_shape(mesh_, type.shape);
+  const auto& placed = static_cast<const ArenaBuffer&>(buffer);
+  const auto shard_bytes =
+      static_cast<std::size_t>(chip_type(type, buffer.sharding(), mesh_).bytes());
+  for (std::size_t i = 0; i < positions_.size(); ++i) {
+    const auto offsets = buffer.sharding().offsets(mesh_, positions_[i], type.shape);
+    const ShardBox box{std::span(offsets).first(dims), std::span(sizes).first(dims)};
+    devices_[i]->engine().upload(placed.offset(i), shard_bytes, [&](std::byte* shard) {
+      copy_shard(type, global.data(), box, shard);
+    });
+  }
+  metrics().sample("TransferToDeviceTime", MetricUnit::seconds, seconds_since(begin));
+  metrics().sample("OutboundData", MetricUnit::bytes,
+                   static_cast<double>(shard_bytes) * static_cast<double>(positions_.size()));
+}
+
+/// Opens the memory of one chip after the other, so that the source reads once for all of them.
+void WorkerRuntime::read_source(const TensorSource& source, const Buffer& buffer) {
+  const auto begin = Clock::now();
+  const TensorType& type = buffer.type();
+  const auto& placed = static_cast<const ArenaBuffer&>(buffer);
+  const auto shard_bytes =
+      static_cast<std::size_t>(chip_type(type, buffer.sharding(), mesh_).bytes());
+  std::vector<TensorSource::Target> targets;
+  const std::function<void(std::size_t)> open_from = [&](std::size_t chip) {
+    if (chip == positions_.size()) return source.read(targets);
+    devices_[chip]->engine().upload(placed.offset(chip), shard_bytes, [&](std::byte* shard) {
+      const PlacedBox box = shard_box(type.shape, buffer.sharding(), mesh_, positions_[chip]);
+      if (box.box.dims != box.room) std::fill_n(shard, shard_bytes, std::byte{0});
+      targets.push_back({box, shard});
+      open_from(chip + 1);
+    });
+  };
+  open_from(0);
+  metrics().sample("TransferToDeviceTime", MetricUnit::seconds, seconds_since(begin));
+  metrics().sample("OutboundData", MetricUnit::bytes,
+                   static_cast<double>(shard_bytes) * static_cast<double>(positions_.size()));
+}
+
+std::vector<std::byte> WorkerRuntime::read(const Buffer& buffer) {
+  WEFT_CHECK(buffer.sharding().is_replicated());
+  require_own(buffer, "", nullptr);
+  const auto& placed = static_cast<const ArenaBuffer&>(buffer);
+  const auto begin_read = Clock::now();
+  wait_for_run(placed.last_run());
+  metrics().sample("TransferFromDeviceTime", MetricUnit::seconds, seconds_since(begin_read));
+  metrics().sample("InboundData", MetricUnit::bytes, static_cast<double>(buffer.type().bytes()));
+  std::vector<std::byte> bytes(static_cast<std::size_t>(buffer.type().bytes()));
+  devices_.front()->engine().download(placed.offset(0), bytes);
+  return bytes;
+}
+
+}  // namespace weft

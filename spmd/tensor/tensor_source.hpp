@@ -1,0 +1,42 @@
+#pragma once
+/// TensorSource: the elements of a tensor that are not in memory yet, such as those of a file. The
+/// runtime asks for the boxes that its chips need, once their layout is known.
+
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <source_location>
+#include <span>
+
+#include <weft/tensor.hpp>
+
+#include "spmd/mesh/box.hpp"
+
+namespace weft {
+
+/// The same on every worker.
+class TensorSource {
+ public:
+  virtual ~TensorSource() = default;
+
+  struct Target {
+    PlacedBox placed{};
+    std::byte* memory = nullptr;
+  };
+  /// Writes the elements of the boxes, in the tensor's dtype; other elements of their rooms stay as
+  /// they are. Any thread. Throws io, corrupt or not_found, with the tensor's name.
+  virtual void read(std::span<const Target> targets) const = 0;
+};
+using SourcePtr = std::shared_ptr<const TensorSource>;
+
+/// Throws invalid_argument, naming the tensor, if ops that were recorded since the last sync use or
+/// assign it: they would get another value than it had.
+void require_no_recorded_use(const Tensor& state, const std::source_location& loc);
+
+/// From now on the tensor (a parameter or optimizer state) has the source's elements. Its layout on
+/// the chips stays if it has one, else it is `laid_out` if nobody marks it. A value that is kept
+/// from an interrupted loop goes before the source. Throws as require_no_recorded_use().
+void set_source(const Tensor& state, SourcePtr source, const std::optional<Sharding>& laid_out,
+                const std::source_location& loc);
+
+}  // namespace weft

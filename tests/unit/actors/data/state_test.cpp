@@ -1,0 +1,406 @@
+#include <weft/state.hpp>
+
+#include <algorithm>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <random>
+
+#include <gtest/gtest.h>
+#include <weft/weft.hpp>
+
+#include "spmd/tensor/node.hpp"
+#include "tests/support/checkpoint_world.hpp"
+#include "tests/support/expect_error.hpp"
+#include "transport/format/safetensors.hpp"
+
+namespace weft {
+namespace {
+
+using testing::expect_error;
+using testing::TemporaryFolder;
+using testing::Tree;
+
+struct Net : Module {
+  Linear fc1{*this, "fc1", {.in_features = 6, .out_features = 10}};
+  Linear fc2{*this, "fc2", {.in_features = 10, .out_features = 3}};
+  Tensor operator()(const Tensor& x) const { return fc2(tanh(fc1(x))); }
+};
+
+std::vector<float> numbers(std::int64_t count, int first) {
+  std::vector<float> numbers(static_cast<std::size_t>(count));
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    numbers[i] = 0.01F * static_cast<float>((static_cast<int>(i) * 37 + first) % 101);
+  }
+  return numbers;
+}
+
+template <typename T>
+std::vector<std::byte> bytes_of(const std::vector<T>& elements) {
+  const auto bytes = std::as_bytes(std::span(elements));
+  return {bytes.begin(), bytes.end()};
+}
+
+/// The parameters of a Net.
+Tree net_tree() {
+  Tree tree{{"fc1.weight", {DType::f32, {10, 6}}},
+            {"fc1.bias", {DType::f32, {10}}},
+            {"fc2.weight", {DType::f32, {3, 10}}},
+            {"fc2.bias", {DType::f32, {3}}}};
+  int first = 1;
+  for (auto& tensor : tree) {
+    tensor.elements = bytes_of(numbers(tensor.type.num_elements(), ++first));
+  }
+  return tree;
+}
+
+void write_safetensors(const std::string& path, const Tree& tree) {
+  std::vector<NamedType> types;
+  for (const auto& tensor : tree) types.push_back({tensor.name, tensor.type});
+  const SafetensorsLayout layout = write_safetensors_header(types, {});
+  std::vector<std::byte> file(layout.file_bytes);
+  std::ranges::copy(layout.header, file.begin());
+  for (std::size_t i = 0; i < tree.size(); ++i) {
+    std::ranges::copy(tree[i].elements,
+                      file.begin() + static_cast<std::ptrdiff_t>(layout.begins[i]));
+  }
+  std::ofstream(path, std::ios::binary)
+      .write(reinterpret_cast<const char*>(file.data()), static_cast<std::streamsize>(file.size()));
+}
+
+class Load : public ::testing::Test {
+ protected:
+  /// Runs a loop on a mesh of 2x2 chips; its error is the test's.
+  void run(const std::function<void(TrainContext&)>& loop) const {
+    const Result result =
+        Trainer([&](TrainContext& ctx) { loop(ctx); },
+                {.scaling = {.num_workers = 0},
+                 .backend = {.spmd = {.mesh_shape = {2, 2}, .axis_names = {"data", "model"}}},
+                 .run = {.name = "load", .storage_path = folder_.path() + "/runs"}})
+            .fit();
+    ASSERT_TRUE(result.ok()) << result.error->message;
+  }
+
+  std::string save(const Tree& tree, const Mesh& mesh,
+                   const std::vector<Sharding>& shardings) const {
+    return testing::save_tree(posix_file_system(), folder_.path(), tree, mesh, shardings,
+                              {.step = 12, .workers = mesh.size() % 2 == 0 ? 2 : 1});
+  }
+  std::string save(const Tree& tree) const {
+    return save(tree, Mesh({1}, {"data"}), std::vector<Sharding>(tree.size()));
+  }
+
+  static void expect_loaded(const Net& net, const Tree& tree) {
+    for (const Parameter& parameter : net.parameters()) {
+      const auto is_it = [&](const auto& tensor) { return tensor.name == parameter.name(); };
+      EXPECT_EQ(parameter.to_bytes(), std::ranges::find_if(tree, is_it)->elements)
+          << parameter.name();
+    }
+  }
+
+  static Tensor step(const Net& net) {
+    const Tensor x = to_device(numbers(24, 5), {4, 6});
+    const Tensor y = net(x);
+    const Tensor loss = mean(y * y);
+    sync();
+    return loss;
+  }
+
+  TemporaryFolder folder_;
+};
+
+TEST_F(Load, TakesACheckpointOfAnyMesh) {
+  for (std::uint64_t seed = 0; seed < 12; ++seed) {
+    testing::Random random(seed);
+    const Tree tree = net_tree();
+    const Mesh saved_on = testing::random_mesh(random);
+    const std::string path =
+        save(tree, saved_on, testing::random_shardings(random, saved_on, tree));
+    run([&](TrainContext& ctx) {
+      Net net;
+      if (seed % 3 == 0) mark_sharding(net.fc1.weight, *ctx.mesh(), {{"model"}, {"data"}});
+      if (seed % 3 == 1) mark_sharding(net.fc2.weight, *ctx.mesh(), {{"data"}, {}});  // padded
+      const LoadResult result = load(net, path);
+      EXPECT_TRUE(result.missing.empty() && result.unexpected.empty());
+      if (seed % 2 == 0) expect_loaded(net, tree);  // from the file, before anything has run
+      (void)step(net);
+      expect_loaded(net, tree);
+    });
+  }
+}
+
+TEST_F(Load, LaysTensorsOutAsTheyWereSavedOnTheSameMesh) {
+  const Tree tree = net_tree();
+  const Mesh mesh({2, 2}, {"data", "model"});
+  std::vector<Sharding> shardings(4);
+  shardings[0] = Sharding::from_spec(mesh, {{"model"}, {"data"}}, tree[0].type.shape, "w");
+  const std::string path = save(tree, mesh, shardings);
+  run([&](TrainContext& ctx) {
+    Net net;
+    load(net, path);
+    Net marked;
+    load(marked, path);
+    mark_sharding(marked.fc1.weight, *ctx.mesh(), {{}, {"model"}});
+    (void)step(net);
+    EXPECT_TRUE(net.fc1.weight.node()->input_sharding().same_layout(shardings[0]));
+    (void)step(marked);
+    EXPECT_FALSE(marked.fc1.weight.node()->input_sharding().same_layout(shardings[0]));
+    expect_loaded(marked, tree);
+  });
+}
+
+TEST_F(Load, IntoParametersThatAreOnTheChipsCompilesNothingNew) {
+  const std::string path = save(net_tree());
+  run([&](TrainContext&) {
+    Net net;
+    const auto turn = [&] {
+      const Tensor loss = step(net);
+      return loss.item();
+    };
+    const double before = turn();
+    const auto compiled = [] {
+      const std::string report = metrics_report();
+      const auto at = report.find("UncachedCompile");
+      return report.substr(at, report.find("Counter", at + 20) - at);
+    };
+    (void)turn();
+    const std::string programs = compiled();
+    load(net, path);
+    const double after = turn();
+    EXPECT_NE(before, after);
+    EXPECT_EQ(compiled(), programs);
+    expect_loaded(net, net_tree());
+  });
+}
+
+TEST_F(Load, FillsOptimizerState) {
+  Tree tree = net_tree();
+  const Tree only_net = tree;
+  for (const auto& tensor : only_net) {
+    for (const char* state : {".exp_avg", ".exp_avg_sq"}) {
+      tree.push_back(
+          {tensor.name + state, tensor.type,
+           bytes_of(numbers(tensor.type.num_elements(), static_cast<int>(tree.size())))});
+    }
+  }
+  const std::string with_state = save(tree);
+  run([&](TrainContext&) {
+    Net net;
+    Adam adam(net.parameters(), {.lr = 1e-3});
+    // The correction of the bias isn't in this file.
+    const LoadResult result = load(state_dict(net, adam), with_state, {.partial = true});
+    EXPECT_TRUE(result.unexpected.empty());
+    EXPECT_FALSE(result.missing.empty());
+    for (const std::string& name : result.missing) {
+      EXPECT_NE(name.find("correction"), name.npos) << name;
+    }
+    for (const Parameter& state : adam.state()) {
+      const auto is_it = [&](const auto& tensor) { return tensor.name == state.name(); };
+      const auto found = std::ranges::find_if(tree, is_it);
+      if (found != tree.end()) {
+        EXPECT_EQ(state.to_bytes(), found->elements) << state.name();
+      }
+    }
+  });
+}
+
+/// Three steps, of which the data follow from their number.
+void train(Net& net, Adam& adam, int first, int last) {
+  for (int step = first; step < last; ++step) {
+    const Tensor x = to_device(numbers(24, 5 + step), {4, 6});
+    mark_sharding(x, *mesh(), {{"data"}, {}});
+    const Tensor y = net(x);
+    const Tensor loss = mean(y * y);
+    adam.step(grad(loss, net.parameters()));
+    sync();
+  }
+}
+
+TEST_F(Load, GoesOnWithWhatWasSavedToTheBit) {
+  const std::string path = folder_.path() + "/state.safetensors";
+  std::map<std::string, std::vector<std::byte>> straight;
+  std::map<std::string, std::vector<std::byte>> resumed;
+  run([&](TrainContext& ctx) {
+    Net net;
+    fsdp(net, *ctx.mesh(), {.axis = "model"});
+    Adam adam(net.parameters(), {.lr = 1e-2});
+    train(net, adam, 0, 3);
+    weft::save(state_dict(net, adam), path, {{"step", "3"}});
+    train(net, adam, 3, 6);
+    for (const Parameter& each : state_dict(net, adam)) straight[each.name()] = each.to_bytes();
+  });
+  run([&](TrainContext& ctx) {
+    Net net;
+    fsdp(net, *ctx.mesh(), {.axis = "model"});
+    Adam adam(net.parameters(), {.lr = 1e-2});
+    const LoadResult loaded = load(state_dict(net, adam), path);
+    EXPECT_EQ(loaded.metadata.at("step"), "3");
+    train(net, adam, 3, 6);
+    for (const Parameter& each : state_dict(net, adam)) resumed[each.name()] = each.to_bytes();
+  });
+  EXPECT_GT(straight.size(), 12U);
+  EXPECT_EQ(straight, resumed);
+}
+
+TEST_F(Load, SavingWhereNoFileCanBeIsAnError) {
+  run([&](TrainContext&) {
+    const Net net;
+    expect_error(Errc::io, {"/absent/x.safetensors"},
+                 [&] { weft::save(net, "/absent/x.safetensors"); });
+    const std::vector<Parameter> twice{net.fc1.bias, net.fc1.bias};
+    expect_error(Errc::invalid_argument, {"fc1.bias", "two tensors"},
+                 [&] { weft::save(twice, folder_.path() + "/twice.safetensors"); });
+  });
+}
+
+TEST_F(Load, SaysEverythingThatDoesNotFitAtOnce) {
+  Tree tree = net_tree();
+  tree[0].name = "fc1.wieght";
+  tree[1].type = {DType::f32, {5, 2}};
+  tree[2].type.dtype = DType::i32;
+  tree.push_back({"head.weight", {DType::f32, {1}}, std::vector<std::byte>(4)});
+  const std::string path = save(tree);
+  run([&](TrainContext&) {
+    Net net;
+    expect_error(
+        Errc::invalid_argument,
+        {path, "state_test.cpp:", "'fc1.weight' is not in the file, which has \"fc1.wieght\"",
+         "'fc1.bias' is f32[10], in the file f32[5,2]",
+         "'fc2.weight' is f32[3,10], in the file i32[3,10]", "\"head.weight\"", "rename",
+         "partial"},
+        [&] { load(net, path); });
+  });
+}
+
+TEST_F(Load, RenamesAndLeavesOutOnRequest) {
+  Tree tree = net_tree();
+  for (auto& tensor : tree) tensor.name = "model." + tensor.name;
+  tree.push_back({"extra", {DType::f32, {}}, std::vector<std::byte>(4)});
+  const std::string path = save(tree);
+  run([&](TrainContext&) {
+    Net net;
+    const auto rename = [](std::string_view name) { return "model." + std::string(name); };
+    expect_error(Errc::invalid_argument, {"\"extra\""},
+                 [&] { load(net, path, {.rename = rename}); });
+    const LoadResult result = load(net, path, {.partial = true, .rename = rename});
+    EXPECT_EQ(result.unexpected, std::vector<std::string>{"extra"});
+    expect_loaded(net, net_tree());
+    expect_error(
+        Errc::invalid_argument, {"'fc1.weight'", "'fc1.bias'", "both renamed to 'x'"},
+        [&] { load(net, path, {.rename = [](std::string_view) { return std::string("x"); }}); });
+  });
+}
+
+TEST_F(Load, TakesSafetensorsAndConvertsOnRequest) {
+  const Tree tree = net_tree();
+  const std::string path = folder_.path() + "/net.safetensors";
+  write_safetensors(path, tree);
+  Tree doubles = tree;
+  for (auto& tensor : doubles) {
+    std::vector<float> elements(static_cast<std::size_t>(tensor.type.num_elements()));
+    std::memcpy(elements.data(), tensor.elements.data(), tensor.elements.size());
+    tensor.type.dtype = DType::f64;
+    tensor.elements = bytes_of(std::vector<double>(elements.begin(), elements.end()));
+  }
+  const std::string wide = folder_.path() + "/wide.safetensors";
+  write_safetensors(wide, doubles);
+  run([&](TrainContext& ctx) {
+    Net net;
+    mark_sharding(net.fc1.weight, *ctx.mesh(), {{"data", "model"}, {}});
+    load(net, path);
+    (void)step(net);
+    expect_loaded(net, tree);
+    Net other;
+    mark_sharding(other.fc2.weight, *ctx.mesh(), {{"data"}, {"model"}});
+    expect_error(Errc::invalid_argument, {"f64[10,6]", "LoadOptions::cast"},
+                 [&] { load(other, wide); });
+    load(other, wide, {.cast = true});
+    (void)step(other);
+    expect_loaded(other, tree);
+  });
+}
+
+TEST_F(Load, TakesAFolderOfSafetensorsWithAnIndex) {
+  const Tree tree = net_tree();
+  const std::string model = folder_.path() + "/model";
+  std::filesystem::create_directory(model);
+  write_safetensors(model + "/a.safetensors", {tree[0], tree[1]});
+  write_safetensors(model + "/b.safetensors", {tree[2], tree[3]});
+  const auto write_index = [&](const std::string& last) {
+    std::ofstream(model + "/model.safetensors.index.json")
+        << R"({"metadata": {"total_size": 412}, "weight_map": {"fc1.weight": "a.safetensors",)"
+        << R"("fc1.bias": "a.safetensors", "fc2.weight": "b.safetensors", )" << last << "}}";
+  };
+  write_index(R"("fc2.bias": "b.safetensors")");
+  run([&](TrainContext&) {
+    Net net;
+    load(net, model);
+    expect_loaded(net, tree);
+    write_index(R"("fc2.bias": "a.safetensors")");
+    expect_error(Errc::corrupt, {"fc2.bias", "a.safetensors"}, [&] { load(net, model); });
+  });
+}
+
+TEST_F(Load, ReadsTheFileThatWasThereThoughItIsReplacedBeforeTheFirstUse) {
+  const Tree tree = net_tree();
+  const std::string path = folder_.path() + "/net.safetensors";
+  write_safetensors(path, tree);
+  run([&](TrainContext&) {
+    Net net;
+    load(net, path);
+    const Net fresh;
+    weft::save(fresh, path);
+    expect_loaded(net, tree);
+    (void)step(net);
+    expect_loaded(net, tree);
+    std::filesystem::remove(path);
+  });
+}
+
+TEST_F(Load, ChangesNothingWhereItFails) {
+  const std::string path = save(net_tree());
+  run([&](TrainContext&) {
+    Net net;
+    const std::vector<std::byte> before = net.fc1.weight.to_bytes();
+    const Tensor used = net.fc2.bias * 2.0;
+    expect_error(Errc::invalid_argument, {"'fc2.bias'", "recorded since the last sync"},
+                 [&] { load(net, path); });
+    EXPECT_EQ(net.fc1.weight.to_bytes(), before);
+    sync();
+    load(net, path);
+    expect_loaded(net, net_tree());
+  });
+}
+
+TEST_F(Load, NamesTheTensorWhoseBytesWereChanged) {
+  const std::string path = save(net_tree());
+  const std::string part = path + "/part-00000-of-00001.weft";
+  run([&](TrainContext&) {
+    Net net;
+    load(net, path);
+    std::fstream file(part, std::ios::in | std::ios::out | std::ios::binary);
+    file.seekp(-1, std::ios::end);
+    file.put('x');
+    file.close();
+    const std::string message =
+        expect_error(Errc::corrupt, {part, "changed"}, [&] { (void)step(net); });
+    EXPECT_EQ(message.find("'fc"), 0U) << message;
+  });
+}
+
+TEST_F(Load, SaysWhatIsNoFileOfTensors) {
+  const std::string path = save(net_tree());
+  run([&](TrainContext&) {
+    Net net;
+    expect_error(Errc::not_found, {"/absent", "expected"}, [&] { load(net, "/absent"); });
+    expect_error(Errc::not_found, {folder_.path(), "checkpoint_000012"},
+                 [&] { load(net, folder_.path()); });
+    net.fc1.bias.assign(net.fc1.bias + 1.0);
+    expect_error(Errc::invalid_argument, {"'fc1.bias'", "recorded since the last sync"},
+                 [&] { load(net, path); });
+  });
+}
+
+}  // namespace
+}  // namespace weft

@@ -1,0 +1,120 @@
+#include "tools/weft/export.hpp"
+
+#include <filesystem>
+#include <fstream>
+
+#include <gtest/gtest.h>
+
+#include "tests/support/checkpoint_world.hpp"
+#include "tests/support/expect_error.hpp"
+#include "tools/weft/show_tensors.hpp"
+#include "transport/format/file_bytes.hpp"
+#include "transport/format/npy.hpp"
+#include "transport/storage/state_file.hpp"
+
+namespace weft {
+namespace {
+
+using testing::expect_error;
+using testing::TemporaryFolder;
+using testing::Tree;
+
+constexpr std::size_t kFileBytesMax = std::size_t{1} << 20;
+
+class Export : public ::testing::Test {
+ protected:
+  std::string save(const Tree& tree) const {
+    testing::Random random(3);
+    const Mesh mesh({2, 2}, {"data", "model"});
+    return testing::save_tree(posix_file_system(), folder_.path(), tree, mesh,
+                              testing::random_shardings(random, mesh, tree), {.workers = 2});
+  }
+  static void export_to(const std::vector<std::string>& arguments) {
+    CLI::App app;
+    int code = -1;
+    add_export(app, code);
+    std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());
+    reversed.push_back("export");
+    app.parse(reversed);
+    EXPECT_EQ(code, 0);
+  }
+
+  TemporaryFolder folder_;
+};
+
+TEST_F(Export, WritesSafetensorsThatHaveTheSameElements) {
+  for (std::uint64_t seed = 0; seed < 20; ++seed) {
+    testing::Random random(seed);
+    const Tree tree = testing::random_tree(random);
+    const std::string path = save(tree);
+    const std::string out = folder_.path() + "/out.safetensors";
+    export_to({path, "-o", out});
+    const auto file = StateFile::open(out);
+    ASSERT_EQ(file->tensors().size(), tree.size());
+    for (std::size_t i = 0; i < tree.size(); ++i) {
+      const FileTensor& tensor = file->tensors()[i];
+      const auto is_it = [&](const auto& other) { return other.name == tensor.name; };
+      const auto found = std::ranges::find_if(tree, is_it);
+      ASSERT_NE(found, tree.end()) << tensor.name;
+      EXPECT_EQ(tensor.shape, found->type.shape);
+      std::vector<std::byte> elements(found->elements.size());
+      const TensorSource::Target target{whole_box(tensor.shape), elements.data()};
+      file->source(i, found->type.dtype)->read({&target, 1});
+      EXPECT_EQ(elements, found->elements) << "seed " << seed << " " << tensor.name;
+    }
+    EXPECT_EQ(show_tensors(out, true, false), 0);
+  }
+}
+
+TEST_F(Export, WritesAFileOfNumPyForEachTensor) {
+  Tree tree{{"a.weight", {DType::f32, {3, 5}}, std::vector<std::byte>(60, std::byte{7})},
+            {"half", {DType::bf16, {2}}, {std::byte{0x80}, std::byte{0x3f}, {}, {}}}};
+  const std::string out = folder_.path() + "/npy";
+  export_to({save(tree), "--format", "npy", "-o", out});
+  const auto bytes = read_file_bytes(out + "/a.weight.npy", kFileBytesMax);
+  const NpyHeader header = read_npy_header(bytes, bytes.size());
+  EXPECT_EQ(header.dtype, DType::f32);
+  EXPECT_EQ(header.shape, (Shape{3, 5}));
+  EXPECT_TRUE(std::ranges::equal(std::span(bytes).subspan(header.data_begin), tree[0].elements));
+  const auto half = read_file_bytes(out + "/half.npy", kFileBytesMax);
+  const NpyHeader half_header = read_npy_header(half, half.size());
+  EXPECT_EQ(half_header.dtype, DType::f32);
+  float first = 0;
+  std::memcpy(&first, half.data() + half_header.data_begin, sizeof first);
+  EXPECT_EQ(first, 1.0F);
+
+  tree[0].name = "../a";
+  expect_error(Errc::invalid_argument, {"'../a'", "safetensors"}, [&] {
+    export_to({save(tree), "--format", "npy", "-o", out});
+  });
+}
+
+TEST_F(Export, LeavesNothingWhereItFails) {
+  const Tree tree{{"w", {DType::f32, {4}}, std::vector<std::byte>(16)}};
+  const std::string path = save(tree);
+  std::filesystem::remove(path + "/part-00001-of-00002.weft");
+  const std::string out = folder_.path() + "/out.safetensors";
+  expect_error(Errc::not_found, {"part-00001-of-00002.weft"}, [&] {
+    export_to({path, "-o", out});
+  });
+  for (const auto& entry : std::filesystem::directory_iterator(folder_.path())) {
+    EXPECT_EQ(entry.path().filename().string().find("out."), std::string::npos) << entry.path();
+  }
+}
+
+TEST_F(Export, InspectVerifiesEveryByte) {
+  const Tree tree{{"w", {DType::f32, {4}}, std::vector<std::byte>(16)}};
+  const std::string path = save(tree);
+  EXPECT_EQ(show_tensors(path, false, true), 0);
+  std::fstream(path + "/part-00000-of-00002.weft", std::ios::in | std::ios::out | std::ios::binary)
+      .put('x');
+  EXPECT_EQ(show_tensors(path, false, true), 1);
+  EXPECT_EQ(show_tensors(path, true, true), 1);
+  const std::string out = folder_.path() + "/out.safetensors";
+  export_to({save(tree), "-o", out});
+  expect_error(Errc::invalid_argument, {"--verify", out},
+               [&] { (void)show_tensors(out, false, true); });
+}
+
+}  // namespace
+}  // namespace weft

@@ -1,0 +1,11 @@
+#pragma once
+/// `weft export`: the tensors of a checkpoint as safetensors or npy files.
+
+#include <CLI/CLI.hpp>
+
+namespace weft {
+
+/// Adds the subcommand; running it sets `code` to 0, or throws.
+void add_export(CLI::App& app, int& code);
+
+}  // namespace weft
