@@ -46,10 +46,10 @@ class CompilingRuntime : public Runtime {
     const Program& plan = entry->plan->program;
     RunResult result;
     for (std::size_t i = 0; i < inputs.size(); ++i) {
-      const auto* buffer = std::get_if<BufferPtr>(&inputs[i]);
+      const auto* bound = std::get_if<BoundBuffer>(&inputs[i]);
       result.input_buffers.push_back(
-          buffer != nullptr
-              ? *buffer
+          bound != nullptr
+              ? bound->buffer
               : std::make_shared<NoBuffer>(entry->plan->input_types[i], plan.inputs[i].sharding));
     }
     for (std::size_t i = 0; i < plan.outputs.size(); ++i) {

@@ -66,9 +66,8 @@ class WeftRank : public Collectives {
         mesh_({place.ranks}, {"rank"}),
         board_(Board::anonymous({.job = place.job, .num_chips = place.ranks})),
         communicator_(memory_, mesh_, place.rank, board_.device(place.rank), policy),
-        barrier_(communicator_.prepare(
-            {.kind = CollectiveKind::barrier, .atoms = mesh_.axis_atoms(0), .name = "barrier"})),
-        call_(barrier_) {}
+        barrier_(prepare_barrier()),
+        call_(prepare_barrier()) {}
 
   void barrier() override { run(barrier_); }
 
@@ -100,6 +99,11 @@ class WeftRank : public Collectives {
   void release() override { channels_->release(); }
 
  private:
+  PreparedCall prepare_barrier() {
+    return communicator_.prepare(
+        {.kind = CollectiveKind::barrier, .atoms = mesh_.axis_atoms(0), .name = "barrier"});
+  }
+
   void run(const PreparedCall& call) {
     try {
       communicator_.run(call);

@@ -152,8 +152,7 @@ TEST(Preemption, EndsDigitsWithItsParametersSaved) {
   const auto steps = result.at("steps").get<std::uint64_t>();
   const fs::path checkpoint =
       result.at("run_dir").get<std::string>() + fmt::format("/checkpoint_{:06}", steps);
-  EXPECT_EQ(fs::file_size(checkpoint / "fc1.weight"), 64U * 128 * sizeof(float));
-  EXPECT_EQ(fs::file_size(checkpoint / "fc3.bias"), 10 * sizeof(float));
+  EXPECT_GT(fs::file_size(checkpoint / "model.safetensors"), 64U * 128 * sizeof(float));
   expect_nothing_left(job);
 }
 

@@ -49,11 +49,11 @@ floor() {
 
 # Public headers that spmd/ implements, and those that actors/ does.
 readonly tensor_api='<weft/(atom|compile|compile_impl|custom_call|custom_op|debug|element|error|functional|mesh|metrics|module|multi_head_attention|nn|ops|optim|partition_spec|presets|schedule|tensor|transforms|type)\.hpp>'
-readonly job_api='<weft/(chip|config|job|log|loop|result|spdlog_sink|tls|train_context|trainer|weft)\.hpp>'
+readonly job_api='<weft/(chip|config|job|log|loop|result|spdlog_sink|state|tls|train_context|trainer|weft)\.hpp>'
 
 floor include "$standard" '<(fmt|nlohmann|spdlog)/.*>' "$tensor_api" "$job_api"
 floor spmd "$standard" '<fmt/.*>' "$tensor_api" '"spmd/.*"'
-floor transport "$standard" "$posix" '<(fmt|flatbuffers|boost/interprocess)/.*>' \
+floor transport "$standard" "$posix" '<(fmt|flatbuffers|boost/interprocess|nlohmann)/.*>' \
   '<weft_schema/.*>' "$tensor_api" '"(spmd|transport)/.*"'
 floor actors "$standard" "$posix" '<(fmt|spdlog|nlohmann|caf|oneapi|openssl)/.*>' \
   "$tensor_api" "$job_api" '"(spmd|transport|actors)/.*"'
@@ -65,7 +65,7 @@ say 'a header of the tensor API knows nothing of jobs' < <(
 # Each room may include those before it.
 readonly rooms=(
   spmd/{base,mesh,program,rules,ops,text,reference,passes,plan,tensor,nn}
-  transport/{format,memory,board,job,reduce,collectives,state,channel}
+  transport/{format,memory,board,job,reduce,collectives,state,channel,storage}
   actors/{process,protocol,supervision,link}
   actors/device/cpu/{loops,onednn,kernels} actors/device actors/device/cpu
   actors/{runtime,data,worker,trainer,launch,job}

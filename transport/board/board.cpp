@@ -41,7 +41,7 @@ bool counts_ok(std::int64_t num_workers, std::int64_t num_chips) {
          num_chips < kRowCountMax;
 }
 
-/// A folder or a name that is cut is another one.
+/// A truncated folder or name would be another one.
 void require_fits(std::string_view job, std::string_view field, std::string_view text,
                   std::size_t bytes_max, std::string_view mend) {
   if (text.size() <= bytes_max) return;

@@ -43,7 +43,7 @@ std::string_view to_string(ActorKind kind) noexcept;
 std::string_view to_string(ActorState state) noexcept;
 std::string_view to_string(JobStatus status) noexcept;
 
-/// What a reader sees of an actor.
+/// A copy of one actor's row.
 struct ActorRow {
   int index = 0;  ///< row: 0 the trainer, then the workers, then the devices
   ActorKind kind = ActorKind::trainer;
@@ -79,7 +79,7 @@ struct BoardHeader {
 /// Text is cut to fit: 95 bytes of a name, 255 of an error.
 class BoardWriter {
  public:
-  BoardWriter() = default;  ///< writes nowhere
+  BoardWriter() = default;  ///< writes nothing
   explicit BoardWriter(void* row) : row_(row) {}
 
   void open(ActorKind kind, int worker, int chip, int pid) const;
@@ -87,9 +87,9 @@ class BoardWriter {
   void step(std::uint64_t step) const;
   void message(std::string_view name, std::uint64_t mailbox) const;
   void error(std::string_view text) const;
-  /// Without a time stamp: it is on the fast path of every collective.
+  /// Sets no time stamp, because it is on the fast path of every collective.
   void enter_collective(std::uint64_t number, std::string_view name) const;
-  /// With the name that the row shows already.
+  /// Keeps the name that the row already shows.
   void enter_collective_again(std::uint64_t number) const;
   /// The state becomes `waiting`, until leave_collective() makes it `running` again.
   void waiting_for(int chip) const;
@@ -106,7 +106,7 @@ class Board {
   /// Jobs of this user that have a board.
   static std::vector<std::string> jobs();
 
-  /// Whether the process lives that made the job's board, by the kernel's word. Throws as open().
+  /// Whether the process that made the job's board is alive, by its lock. Throws as open().
   static bool is_held(std::string_view job);
 
   /// Holds a lock on the board as long as it exists.
@@ -115,7 +115,7 @@ class Board {
   static Board open(std::string_view job, bool read_only);
   static Board anonymous(const BoardHeader& header);
 
-  /// The same of this board, which another process made. Throws io.
+  /// Locks this board, which another process made, in the same way. Throws io.
   bool is_held() const;
 
   const BoardHeader& header() const { return header_; }
@@ -126,10 +126,10 @@ class Board {
   BoardWriter trainer() const { return writer(0); }
   BoardWriter worker(int worker) const;
   BoardWriter device(int chip) const;
-  /// Throws corrupt for what no writer of that row writes.
+  /// Throws corrupt for values that no writer of that row writes.
   ActorRow read(int index) const;
   std::vector<ActorRow> rows() const;
-  /// All but those that read() refuses: for who goes on, whatever a worker has written there.
+  /// All rows except those that read() refuses, so that one worker's corrupt row hides no other.
   std::vector<ActorRow> readable_rows() const;
 
  private:
@@ -140,7 +140,7 @@ class Board {
 
   Segment segment_;
   BoardHeader header_;
-  std::optional<LifeLock> life_;  ///< of who made it
+  std::optional<LifeLock> life_;  ///< of the process that made it
 };
 
 }  // namespace weft

@@ -18,7 +18,7 @@ inline constexpr std::uint64_t kMagic = 0x3164'7262'7466'6577;  // "weftbrd1"
 inline constexpr std::uint32_t kVersion = 1;
 inline constexpr int kAxisCountMax = 16;
 inline constexpr int kRowCountMax = 1 << 16;
-/// Of the file: locked by the process that made the board, as long as that lives.
+/// A byte of the file that the process that made the board locks for its lifetime.
 inline constexpr std::uint32_t kLifeByte = 0;
 
 struct BoardHeaderV1 {
@@ -43,8 +43,8 @@ struct BoardHeaderV1 {
 static_assert(sizeof(BoardHeaderV1) == 4096);
 static_assert(std::is_trivially_copyable_v<BoardHeaderV1>);
 
-/// What changes often lies in the first cache line. Text is declared as the words that it is copied
-/// in.
+/// Fields that change often are in the first cache line. Text is declared as words, in which it is
+/// copied.
 struct alignas(64) BoardRowV1 {
   std::uint64_t sequence;  ///< odd while the row is written
   std::uint64_t step;

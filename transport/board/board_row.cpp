@@ -24,8 +24,8 @@ std::string get_text(const std::uint64_t (&words)[N]) {
   return as_utf8(unpack_text(packed));
 }
 
-/// Keeps the sequence number odd while it lives. A number left odd by a writer that died is taken
-/// over.
+/// Keeps the sequence number odd for its lifetime. A number that a dead writer left odd is
+/// continued.
 class RowEdit {
  public:
   explicit RowEdit(void* row) : row_(*static_cast<BoardRowV1*>(row)) {

@@ -9,9 +9,9 @@
 
 namespace weft {
 
-/// Fields that others read at the same time are read and written through these only. The store
-/// releases: who sees it sees the odd sequence number stored before it. The load acquires: the
-/// sequence number that is read next isn't older than the field.
+/// Shared fields are read and written through these only. The store releases: a reader that sees it
+/// sees the odd sequence number stored before it. The load acquires: the sequence number that is
+/// read next isn't older than the field.
 template <typename T>
 void store_field(T& field, T value) {
   std::atomic_ref<T>(field).store(value, std::memory_order_release);
@@ -21,7 +21,7 @@ T load_field(const T& field) {
   return std::atomic_ref<T>(const_cast<T&>(field)).load(std::memory_order_acquire);
 }
 
-/// An actor that hasn't come yet.
+/// The row of an actor that hasn't started.
 void init_row(board_format::BoardRowV1& row, ActorKind kind, int worker, int chip);
 
 /// Tries a bounded number of times to read a row between two writes.

@@ -1,10 +1,11 @@
 #pragma once
-/// Channel: frames from one writer to one reader on this host, in place in shared memory. For what
-/// isn't a collective: loading, rescue, resharding between meshes.
+/// Channel: frames from one writer to one reader on this host, in place in shared memory. For
+/// transfers that aren't collectives: loading, rescue, resharding between meshes.
 ///
 /// loan -> fill in place -> publish -> receive -> read in place -> release. Nothing is copied, and
-/// the frames arrive in order. There are as many frames under way as slots; a writer that finds
-/// none waits for the reader. The slot released last is loaned next: it is still in the cache.
+/// frames arrive in order. There can be as many frames in transit as slots; a writer without a free
+/// slot waits for the reader. The slot released last is loaned next, because it is still in the
+/// cache.
 
 #include <cstddef>
 #include <cstdint>
@@ -26,11 +27,12 @@ struct ChannelOptions {
   std::string job = {};   ///< 32 hex digits
   std::string name = {};  ///< 1 to 64 of a-z A-Z 0-9 _ .
   int slot_count = 3;     ///< 1 to kSlotCountMax
-  /// Of the largest frame; rounded up to a multiple of 64. For shard frames: shard_layout().
+  /// Bytes of the largest frame; rounded up to a multiple of 64. For shard frames: shard_layout().
   std::size_t slot_bytes = 0;
 };
 
-/// The memory of a channel. Thread-safe; outlives its writer and its reader, and isn't moved then.
+/// The memory of a channel. Thread-safe. Must outlive its writer and its reader, and not move
+/// meanwhile.
 class Channel {
  public:
   /// "weft-<job>-channel-<name>", which JobMemory::remove(job) removes.
@@ -59,37 +61,38 @@ class Channel {
 
   Segment segment_;
   std::string label_;
-  // As they were when the channel was opened: what the peer writes to the header later is not read.
+  // As checked when the channel was opened: later writes of the peer to the header are not read.
   std::uint32_t slot_count_;
   std::uint64_t slot_bytes_;
 };
 
-/// The writer of a channel: one in the channel's life, used by one thread at a time. Throws what
-/// ChannelPort throws.
+/// The writer of a channel: one in the channel's life, used by one thread at a time. Throws as
+/// ChannelPort does.
 class ChannelWriter {
  public:
-  /// `job`, if any: its abort ends the waits. Throws invalid_argument where the channel has or had
+  /// An abort of `job`, if given, ends the waits. Throws invalid_argument if the channel has or had
   /// another writer.
   ChannelWriter(Channel& channel, WaitPolicy policy, const JobMemory* job = nullptr);
 
-  /// Room for the next frame, at a multiple of 64, with whatever was there before; waits for a
-  /// slot. A loan that wasn't published is taken back. Throws invalid_argument for more than
-  /// slot_bytes() or after close().
+  /// Memory for the next frame, at a multiple of 64, with unspecified content; waits for a slot. An
+  /// unpublished loan is returned first. Throws invalid_argument for more than slot_bytes() or
+  /// after close().
   std::span<std::byte> loan(std::size_t bytes);
   /// The same without waiting: absent if no slot is free.
   std::optional<std::span<std::byte>> try_loan(std::size_t bytes);
   /// Gives the loaned frame to the reader. Wait-free. Throws invalid_argument without a loan.
   void publish();
-  /// No frame follows. A writer that is destroyed without it is lost to the reader. Wait-free.
+  /// Announces that no frame follows. A writer that is destroyed without it counts as lost.
+  /// Wait-free.
   void close() noexcept;
 
-  /// Frames published.
+  /// The number of published frames.
   std::uint64_t count() const { return port_.sent(); }
 
  private:
   ChannelPort port_;
   std::vector<std::uint32_t> free_;          ///< in the order of release
-  std::optional<std::size_t> loaned_bytes_;  ///< in the last of them
+  std::optional<std::size_t> loaned_bytes_;  ///< of the last free slot
 };
 
 class ChannelReader;
@@ -101,8 +104,8 @@ class ChannelFrame {
   ChannelFrame& operator=(ChannelFrame&& other) noexcept;
   ~ChannelFrame();
 
-  /// At a multiple of 64. For view_shard_frame(), or for read_shard_frame() where the payload's
-  /// checksum is wanted as well.
+  /// The frame, at a multiple of 64. Read it with view_shard_frame(), or with read_shard_frame() to
+  /// verify the payload's checksum too.
   std::span<const std::byte> bytes() const { return bytes_; }
   /// Counted from 1.
   std::uint64_t number() const { return number_; }
@@ -117,23 +120,23 @@ class ChannelFrame {
   std::span<const std::byte> bytes_;
 };
 
-/// The reader of a channel: one in the channel's life, used by one thread at a time. Throws what
-/// ChannelPort throws. When it is destroyed the writer has lost its reader.
+/// The reader of a channel: one in the channel's life, used by one thread at a time. Throws as
+/// ChannelPort does. Once it is destroyed, the writer gets peer_lost.
 class ChannelReader {
  public:
   /// See ChannelWriter.
   ChannelReader(Channel& channel, WaitPolicy policy, const JobMemory* job = nullptr)
       : port_(channel, ChannelRole::reader, policy, job) {}
 
-  /// The next frame; waits for it. Absent: the writer has closed and every frame was received.
-  /// Several may be held, and released in any order.
+  /// The next frame; waits for it. Absent if the writer has closed and every frame was received.
+  /// The reader may hold several frames and release them in any order.
   std::optional<ChannelFrame> receive();
-  /// The same without waiting: absent also if there is none yet.
+  /// The same without waiting: also absent if there is no frame yet.
   std::optional<ChannelFrame> try_receive();
-  /// The writer has closed and every frame was received.
+  /// Whether the writer has closed and every frame was received.
   bool ended() const { return port_.peer_end() == ChannelEnd::closed; }
 
-  /// Frames received.
+  /// The number of received frames.
   std::uint64_t count() const { return port_.taken(); }
 
  private:

@@ -23,7 +23,7 @@ inline constexpr std::uint64_t kChannelMagic = 0x316e'6863'7466'6577;  // "weftc
 inline constexpr std::uint32_t kChannelVersion = 1;
 inline constexpr std::uint32_t kSlotCountMax = 256;
 inline constexpr std::uint64_t kSlotBytesMax = std::uint64_t{1} << 40;
-inline constexpr std::size_t kSlotAlignment = 64;  ///< what a shard frame wants
+inline constexpr std::size_t kSlotAlignment = 64;  ///< required by shard frames
 
 struct ChannelHeader {
   std::uint64_t magic;  ///< written last
@@ -38,21 +38,21 @@ static_assert(std::is_trivially_copyable_v<ChannelHeader>);
 /// Also the number of the byte of the file that the side locks while it lives.
 enum class ChannelRole : std::uint32_t { writer = 0, reader = 1 };
 
-/// Written by the side itself.
+/// Written by this side alone.
 struct alignas(128) ChannelSide {
   std::atomic<std::uint32_t> attached;  ///< 1: publishes `pid`; never 0 again
   std::atomic<std::int32_t> pid;
-  std::atomic<std::uint32_t> asleep;  ///< 1: who sends a message has to wake this side
-  /// Number of the frame that the writer filled last; read once the writer is gone. On a line of
-  /// its own, since the reader reads `asleep` after every frame.
+  std::atomic<std::uint32_t> asleep;  ///< 1: the sender of a message must wake this side
+  /// The number of the frame that the writer filled last; read once the writer is gone. On its own
+  /// cache line, because the reader reads `asleep` after every frame.
   alignas(128) std::atomic<std::uint64_t> filling;
 };
 static_assert(sizeof(ChannelSide) == 256);
 
-/// A slot changes hands. Written by the side that sends it.
+/// A message that hands over a slot. Written by the side that sends it.
 struct alignas(64) ChannelWord {
-  /// Of the message, its low 32 bits; 0 before the first. Publishes the other fields, and what the
-  /// sender wrote or read in the slot.
+  /// The message's number, its low 32 bits; 0 before the first. Publishes the other fields, and the
+  /// sender's reads and writes in the slot.
   std::atomic<std::uint32_t> number;
   std::atomic<std::uint32_t> slot;   ///< or a ChannelEnd
   std::atomic<std::uint64_t> bytes;  ///< of the frame in the slot; 0 in the lane `returned`
@@ -61,7 +61,7 @@ static_assert(sizeof(ChannelWord) == 64);
 static_assert(std::atomic<std::uint32_t>::is_always_lock_free);
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
 
-/// In place of a slot in the last message of a lane.
+/// Replaces the slot in the last message of a lane.
 enum class ChannelEnd : std::uint32_t {
   abandoned = 0xffff'fffe,  ///< the side was destroyed before it had closed
   closed = 0xffff'ffff,

@@ -1,5 +1,5 @@
 #pragma once
-/// ChannelPort: what the two sides of a channel have in common. Invariants: channel_port.cpp.
+/// ChannelPort: the common part of both sides of a channel. Invariants: channel_port.cpp.
 
 #include <chrono>
 #include <cstdint>
@@ -17,8 +17,8 @@ namespace weft {
 
 class Channel;
 
-/// Sends slots to the other side and takes those that it sends. Whatever the other side writes, it
-/// is never given a slot that it has already, nor one that the channel hasn't got.
+/// Sends slots to the other side and takes slots from it. Whatever the other side writes, it never
+/// yields a slot that this side already owns, or one that the channel doesn't have.
 class ChannelPort {
  public:
   struct Message {
@@ -26,7 +26,7 @@ class ChannelPort {
     std::uint64_t bytes = 0;
   };
 
-  /// Throws invalid_argument where the channel has or had this side.
+  /// Throws invalid_argument if the channel has or had this side.
   ChannelPort(Channel& channel, ChannelRole role, WaitPolicy policy, const JobMemory* job);
   ~ChannelPort();
   ChannelPort(const ChannelPort&) = delete;
@@ -36,33 +36,33 @@ class ChannelPort {
 
   /// Hands over a slot that this side owns. Wait-free.
   void send(Message message) noexcept;
-  /// Nothing is sent after it. Wait-free.
+  /// Ends this side's messages. Wait-free.
   void close() noexcept;
   bool closed() const { return closed_; }
-  /// The next slot from the other side, which this side owns then; absent if there is none, yet or
-  /// ever. Wait-free. Throws corrupt for a message that can't be, peer_lost where the other side
-  /// was destroyed before it had closed.
+  /// The next slot from the other side; this side owns it from then on. Absent if there is none
+  /// yet, or none follows. Wait-free. Throws corrupt for an invalid message, peer_lost if the other
+  /// side was destroyed before it had closed.
   std::optional<Message> take();
-  /// Waits as the policy says until take() finds something. Throws peer_lost (the other side's
-  /// process is gone; the job was aborted), timeout (naming who waits for whom, for which frame,
-  /// how long; after which it may be called again).
+  /// Waits, as the policy says, until take() finds a message. Throws peer_lost (the other side's
+  /// process is gone, or the job was aborted), or timeout (the message has both sides, the frame
+  /// and the time; await() may be called again).
   void await();
 
-  /// Absent: it goes on.
+  /// Absent while the other side may still send.
   std::optional<ChannelEnd> peer_end() const { return peer_end_; }
   std::uint64_t sent() const { return out_.number - 1; }
   std::uint64_t taken() const { return in_.number - 1; }
-  /// The writer's note of the frame that it fills: the reader names it if the writer dies.
+  /// Records the frame that the writer fills, so that the reader can name it if the writer dies.
   void note_filling(std::uint64_t frame) noexcept;
 
  private:
   using Clock = std::chrono::steady_clock;
-  /// A place in a lane.
+  /// A position in a lane.
   struct Cursor {
     ChannelWord* words = nullptr;
     std::uint32_t word_count = 0;
     std::uint32_t index = 0;
-    std::uint64_t number = 1;  ///< of the message that comes to stand at `index`
+    std::uint64_t number = 1;  ///< of the next message, at `index`
 
     ChannelWord& word() const { return words[index]; }
     std::uint32_t awaited() const { return static_cast<std::uint32_t>(number); }

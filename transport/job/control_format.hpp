@@ -8,8 +8,8 @@
 ///   commit_line = CommitLine, 128 bytes: how far the chip's state has come
 ///   call_record = CallRecord, 128 bytes: what the chip called last
 ///
-/// What a chip writes has pages of its own, to the end: processors fetch lines ahead, but not over
-/// the end of a page, and a line that is taken from its writer for nothing has to come back.
+/// A chip's lines are on pages of their own. Processors prefetch cache lines up to the end of a
+/// page, and a line prefetched from its writer must be transferred back.
 ///
 /// A mask is an AtomMask without its bit 0, which no atom has: mask >> 1. Every atom is at least 2,
 /// so num_chips chips have at most floor(log2(num_chips)) atoms, and num_masks is 2 to that power.
@@ -23,11 +23,11 @@ namespace weft {
 
 inline constexpr std::uint64_t kControlMagic = 0x316c'7463'7466'6577;  // "weftctl1"
 inline constexpr std::uint32_t kControlVersion = 2;
-/// Chips of one job on one host.
+/// The maximum number of chips of one job on one host.
 inline constexpr int kLocalChipCountMax = 256;
-/// A mailbox. What goes through mailboxes, and not in place: algorithm.hpp.
+/// Bytes of a mailbox. algorithm.hpp says which transfers use mailboxes.
 inline constexpr std::size_t kMailboxBytes = 16384;
-/// A mailbox for scalars, in the line that says that it is full.
+/// Bytes of a mailbox for scalars, in the cache line that announces it.
 inline constexpr std::size_t kLineMailboxBytes = 16;
 
 enum class AbortState : std::uint32_t { running = 0, writing_reason = 1, aborted = 2 };
@@ -45,8 +45,8 @@ struct ControlHeader {
 };
 static_assert(sizeof(ControlHeader) == 4096);
 
-/// Written by one chip, read by the others when something is wrong. The words carry no order; a
-/// reader trusts a record whose `signature` is the one of its words.
+/// Written by one chip, read by others after an error. The words have no ordering; a reader trusts
+/// a record only if `signature` matches its words.
 struct alignas(128) CallRecord {
   static constexpr std::size_t kWordCount = 7;
   static constexpr std::size_t kNameWordCount = 7;
@@ -57,16 +57,17 @@ struct alignas(128) CallRecord {
 };
 static_assert(sizeof(CallRecord) == 128);
 
-/// Read by the chips of a group; the first half is written by one. Invariants: communicator.cpp.
+/// Read by the chips of a group; the first half is written by one. Invariants: see
+/// shared_memory_tier.cpp.
 struct alignas(128) GroupLine {
-  /// Epoch, the number of syncs announced so far, in the upper half; in the lower what is left of
-  /// the signature of the call that the last of them is of. Publishes the mailboxes, and all that
-  /// the chip read and wrote in its arena and the others' before it.
+  /// Upper half: the epoch, the number of syncs announced so far. Lower half: part of the signature
+  /// of the last sync's call. Publishes the mailboxes, and all earlier reads and writes of the chip
+  /// in its own and other arenas.
   std::atomic<std::uint64_t> announced;
   std::byte mailbox[2][kLineMailboxBytes];  ///< of epoch e, at e % 2
 
-  /// Of the group's first chip, and written by any of the group: the sync for which sleepers were
-  /// last woken, on which they sleep, and how many there are.
+  /// Used in the line of the group's first chip, written by any chip of the group: the sync for
+  /// which sleepers were last woken (sleepers sleep on this word), and the number of sleepers.
   alignas(64) std::atomic<std::uint32_t> woken;
   std::atomic<std::uint32_t> sleepers;
 };
@@ -87,8 +88,8 @@ constexpr std::size_t group_mask_count(int num_chips) {
   return std::size_t{1} << (std::bit_width(static_cast<unsigned>(num_chips)) - 1);
 }
 
-/// Of a chip: its lines, a gap of 128 bytes at least, its record at the end of whole pages.
-/// Behind the lines of its groups stands the line of its commits.
+/// A chip's memory: its group lines, its commit line, a gap of at least 128 bytes, and its call
+/// record at the end of whole pages.
 constexpr std::size_t control_bytes_per_chip(int num_chips) {
   const std::size_t lines = group_mask_count(num_chips) * sizeof(GroupLine);
   return (lines + sizeof(CommitLine) + 128 + sizeof(CallRecord) + 4095) / 4096 * 4096;

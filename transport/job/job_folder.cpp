@@ -33,7 +33,7 @@ bool is_private_folder(const std::string& path) {
 
 std::string root_in_tmp() { return fmt::format("/tmp/weft-{}", ::geteuid()); }
 
-/// "" where the variable isn't set to a folder.
+/// "" if the variable isn't set to an existing folder.
 std::string root_in_runtime() {
   const char* runtime = std::getenv("XDG_RUNTIME_DIR");
   return runtime != nullptr && *runtime == '/' ? std::string(runtime) + "/weft" : "";
@@ -137,7 +137,7 @@ void remove_job(const std::string& root, const std::string& job) {
 
 void sweep_dead_jobs(const std::string& root) {
   for (const std::string& job : jobs_in(root)) {
-    // One whose folder is there without a lock has none to hold.
+    // A folder without a lock file has no lock to hold.
     if (::access(lock_in(root, job).c_str(), F_OK) != 0) continue;
     try {
       if (const JobLock lock = JobLock::try_take(root, job)) remove_job(root, job);

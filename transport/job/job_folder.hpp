@@ -1,6 +1,6 @@
 #pragma once
-/// Where jobs keep what isn't memory: a control root of this user, and in it for each job a folder
-/// and a lock that its trainer holds as long as it lives.
+/// The files of jobs other than memory: a control root of this user, and in it for each job a
+/// folder and a lock that its trainer holds for its lifetime.
 ///
 ///   root/<job>/          mode 0700: the control socket and what goes with it
 ///   root/<job>.lock      an flock; the kernel drops it with the process, however that ends
@@ -16,18 +16,19 @@ namespace weft {
 inline constexpr std::size_t kJobIdLength = 32;
 bool is_job_id(std::string_view text) noexcept;
 
-/// Makes $XDG_RUNTIME_DIR/weft, or /tmp/weft-<uid> where that can't be (a login without a session
-/// has the variable and no folder) or is too long for a socket. Throws io.
+/// Makes $XDG_RUNTIME_DIR/weft, or /tmp/weft-<uid> if that can't be made (in a login without a
+/// session the variable is set but the folder is missing) or its path is too long for a socket.
+/// Throws io.
 std::string make_control_root();
 
-/// Those that are there, are this user's alone, and may be what another process took for its own:
-/// also /run/user/<uid>/weft, whatever XDG_RUNTIME_DIR says here.
+/// The existing roots that belong to this user alone and that any process of the user may have
+/// chosen: also /run/user/<uid>/weft, whatever XDG_RUNTIME_DIR is here.
 std::vector<std::string> control_roots();
 
-/// Jobs of which the root has a lock or a folder.
+/// Jobs with a lock or a folder in the root.
 std::vector<std::string> jobs_in(const std::string& root);
 
-/// Makes `path` if it isn't there. Throws io for one that others could enter or own.
+/// Makes `path` if it doesn't exist. Throws io if others can enter or own it.
 void make_private_folder(const std::string& path);
 
 inline std::string folder_in(const std::string& root, const std::string& job) {
@@ -41,9 +42,9 @@ inline std::string lock_in(const std::string& root, const std::string& job) {
 class JobLock {
  public:
   JobLock() = default;  ///< holds nothing
-  /// Makes the file and waits for the lock. Throws io.
+  /// Creates the file and waits for the lock. Throws io.
   static JobLock take(const std::string& root, const std::string& job);
-  /// The same, but holds nothing where another process has the lock.
+  /// The same without waiting: holds nothing if another process has the lock.
   static JobLock try_take(const std::string& root, const std::string& job);
   JobLock(JobLock&& other) noexcept;
   JobLock& operator=(JobLock&& other) noexcept;
@@ -57,11 +58,11 @@ class JobLock {
   int descriptor_ = -1;
 };
 
-/// Removes the segments, the folder and at last the lock's file of a job whose lock the caller has.
-/// What can't be removed stays.
+/// Removes the segments, the folder and at last the lock file of a job whose lock the caller holds.
+/// Files that can't be removed stay.
 void remove_job(const std::string& root, const std::string& job);
 
-/// Removes what the jobs of a root left whose trainer was killed.
+/// Removes what jobs with a killed trainer have left in a root.
 void sweep_dead_jobs(const std::string& root);
 
 }  // namespace weft

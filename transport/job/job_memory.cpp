@@ -28,7 +28,7 @@ std::size_t all_mailbox_bytes(int num_chips) {
   return group_mask_count(num_chips) * 2 * kMailboxBytes;
 }
 
-/// The arena, and what lies behind it.
+/// The arena and the memory behind it.
 std::size_t segment_bytes(int num_chips, std::size_t arena_capacity) {
   return arena_capacity + all_mailbox_bytes(num_chips) + kDirectoryBytes;
 }
@@ -58,7 +58,7 @@ void write_control(Segment& segment, const JobMemoryOptions& options) {
   header->crowded = options.num_chips > usable_cores() ? 1 : 0;
 }
 
-/// What a header says of the segments; loaded once, as another process could change it meanwhile.
+/// A header's sizes, loaded once because another process could change them meanwhile.
 struct Sizes {
   std::int32_t num_chips;
   std::uint64_t arena_capacity;
@@ -235,7 +235,7 @@ std::string JobMemory::abort_reason() const {
   return unpack_text(words);
 }
 
-/// Who goes to sleep just after this notices the abort at the end of its slice.
+/// A thread that goes to sleep just after this notices the abort at the end of its slice.
 void JobMemory::wake_sleepers() const {
   for (std::size_t group = 0; group < group_mask_count(num_chips()); ++group) {
     for (int chip = 0; chip < num_chips(); ++chip) {

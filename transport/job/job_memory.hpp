@@ -16,10 +16,10 @@ struct CommitLine;
 struct ControlHeader;
 struct GroupLine;
 
-/// A chip's arena: its segment, in two regions whose places are the same in every arena.
-/// What lives as long as a run begins at kArenaTempOffset: temporaries, from there up, and what
-/// chips share, from its end down. What lives longer begins at buffers_offset(): buffers from there
-/// up (parameters, inputs, outputs), and arrays from the end down.
+/// A chip's arena is its segment, in two regions with the same offsets in every arena. The region
+/// of one run begins at kArenaTempOffset: temporaries grow up from there, shared values down from
+/// its end. The region of longer-lived data begins at buffers_offset(): buffers (parameters,
+/// inputs, outputs) grow up from there, arrays down from its end.
 inline constexpr std::size_t kArenaTempOffset = 4096;
 /// Behind the arena of a worker's first chip lies its state directory: address space for it.
 inline constexpr std::size_t kDirectoryBytes = std::size_t{16} << 20;
@@ -35,16 +35,16 @@ struct JobMemoryOptions {
 /// Maps every arena of the job. Thread-safe.
 class JobMemory {
  public:
-  /// Creates all segments (control reserved, arenas sparse); removes what it made if it fails.
+  /// Creates all segments (control reserved, arenas sparse); removes them again if it fails.
   static JobMemory create(const JobMemoryOptions& options);
   /// Maps them. Throws not_found, version or corrupt.
   static JobMemory open(std::string_view job);
   static JobMemory anonymous(const JobMemoryOptions& options);
-  /// Removes every segment name of the job, those of the board and of its channels too. Returns how
-  /// many there were.
+  /// Removes the names of all the job's segments, including the board and channels. Returns their
+  /// number.
   static int remove(std::string_view job) noexcept;
-  /// Removes the names of this memory's segments: nobody can open them any more, and the kernel
-  /// frees them with the last process that has, however that ends. For when none joins any more.
+  /// Removes the names of this memory's segments, when no process is to open them any more. The
+  /// kernel frees them with the last process that has mapped them, however that ends.
   void remove_names() const noexcept;
 
   int num_chips() const { return static_cast<int>(arenas_.size()); }
@@ -58,19 +58,19 @@ class JobMemory {
     arenas_[static_cast<std::size_t>(chip)].prefer_this_node();
   }
 
-  /// Ends every wait of the job with Error{peer_lost}: `reason` (cut to 199 bytes) is what the
-  /// error says. The first call wins; later ones change nothing. Async-signal-safe is not promised.
+  /// Ends every wait of the job with Error{peer_lost} and the text `reason` (cut to 199 bytes). The
+  /// first call wins; later ones change nothing. Not async-signal-safe.
   void abort(std::string_view reason);
   bool aborted() const noexcept;
-  /// Empty: not aborted.
+  /// The reason of the abort; empty if not aborted.
   std::string abort_reason() const;
 
   /// Begins the job's next generation, in which every chip's state is at `step` and no collective
-  /// has been called: for the trainer, while no process uses the memory for anything.
+  /// has been called. For the trainer, while no process uses the memory.
   void begin_generation(std::uint64_t step);
   std::uint32_t generation() const noexcept;
-  /// More chips than cores that the thread that made the memory may run on. The same for all,
-  /// whatever cores each may use.
+  /// Whether there are more chips than cores that the creating thread may run on. The same for all
+  /// processes, whatever cores each may use.
   bool crowded() const noexcept;
 
   /// For Commits and StateDirectory.
@@ -78,7 +78,7 @@ class JobMemory {
   std::byte* directory(int chip) const { return arena(chip) + directory_offset(); }
   void reserve_directory(int chip, std::size_t offset, std::size_t bytes);
 
-  /// For the Communicator; see communicator.cpp.
+  /// For collectives; see shared_memory_tier.cpp.
   GroupLine& group_line(std::uint16_t mask, int chip) const;
   CallRecord& call_record(int chip) const;
   /// The chip's two mailboxes for the group of `mask`, kMailboxBytes each: behind its arena.

@@ -24,7 +24,7 @@ namespace fs = std::filesystem;
 constexpr std::string_view kFolder = "/dev/shm/";
 constexpr std::string_view kPrefix = "weft-";
 
-/// The job of "weft-<job>-..."; "" where that is something else's name.
+/// The job of "weft-<job>-..."; "" for another name.
 std::string job_of(std::string_view segment) {
   if (!segment.starts_with(kPrefix)) return {};
   const std::string_view job = segment.substr(kPrefix.size(), kJobIdLength);
@@ -32,7 +32,7 @@ std::string job_of(std::string_view segment) {
   return is_job_id(job) && rest.starts_with('-') ? std::string(job) : std::string();
 }
 
-/// Of each job a process that has one of its segments open or mapped, of those that may be seen.
+/// For each job, a process that has one of its segments open or mapped, as far as visible.
 std::map<std::string, int> processes_by_job() {
   std::map<std::string, int> processes;
   const auto note = [&](std::string_view path, int pid) {
@@ -68,7 +68,7 @@ std::optional<std::string> locked_in(const JobRemains& remains) {
   return {};
 }
 
-/// A board that can't be read says nothing.
+/// A board that can't be read is no evidence.
 bool board_is_held(const std::string& job) {
   try {
     return Board::is_held(job);
@@ -77,7 +77,7 @@ bool board_is_held(const std::string& job) {
   }
 }
 
-/// Seconds since the youngest of what the job has was last changed.
+/// Seconds since the youngest file of the job was changed.
 std::int64_t age_s(const JobRemains& remains) {
   std::int64_t youngest = 0;
   const auto look = [&](const std::string& path) {

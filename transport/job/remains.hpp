@@ -1,5 +1,5 @@
 #pragma once
-/// What jobs have on this host, and whether they live: what `weft sweep` removes.
+/// Files of jobs on this host and whether the jobs are alive: the basis of `weft sweep`.
 
 #include <cstdint>
 #include <string>
@@ -8,34 +8,34 @@
 
 namespace weft {
 
-/// A job that has neither lock nor process counts as starting as long as it has something younger.
+/// A job without lock or process counts as starting while one of its files is younger than this.
 inline constexpr std::int64_t kStartingSeconds = 60;
 
 enum class JobLife : std::uint8_t {
   alive = 0,
   starting = 1,
   dead = 2,
-  unknown = 3,  ///< its lock can't be asked for: somebody else has put something there
+  unknown = 3,  ///< its lock can't be tested: another file is in its place
 };
 std::string_view to_string(JobLife life) noexcept;
 
-/// What one job of this user has in /dev/shm and in the control roots (job_folder.hpp).
+/// The files of one job of this user in /dev/shm and in the control roots (job_folder.hpp).
 struct JobRemains {
   std::string job;
   JobLife life = JobLife::alive;
-  std::string why;                    ///< by what that is known
+  std::string why;                    ///< the evidence for the state
   std::vector<std::string> segments;  ///< names, sorted
   std::uint64_t bytes = 0;            ///< of memory that the segments take
   std::vector<std::string> roots;     ///< where it has a folder or a lock
 };
 
-/// Of all jobs of this user, by id. A job lives if a process holds its lock, or the lock that its
-/// trainer has on its board, or has one of its segments open; the kernel says so, and no number in
-/// a file. Throws io where there is nothing to look at.
+/// All jobs of this user, by id. A job is alive if a process holds its lock, or the trainer's lock
+/// on its board, or has one of its segments open: the kernel decides, not a number in a file.
+/// Throws io if the folders can't be read.
 std::vector<JobRemains> find_remains();
 
-/// Looks again whether it is dead, and removes all that it has. Returns what could not be removed,
-/// as paths; all of it where the job isn't dead.
+/// Checks again that the job is dead, then removes its files. Returns the paths that could not be
+/// removed; all of them if the job isn't dead.
 std::vector<std::string> remove_remains(const JobRemains& remains);
 
 }  // namespace weft

@@ -1,5 +1,5 @@
 #pragma once
-/// Huge pages under shared memory: who allows them, and how to come by them.
+/// Huge pages for shared memory: whether the system allows them, and how to request them.
 
 #include <cstddef>
 #include <string>
@@ -8,19 +8,19 @@ namespace weft {
 
 inline constexpr std::size_t kHugePageBytes = std::size_t{2} << 20;
 
-/// Whether the files of a tmpfs may lie on huge pages: "never", "advise" (where a program asks),
-/// "within_size", "always", or, of anonymous segments, "deny" and "force". "never" also where the
-/// system doesn't say.
-/// Of /dev/shm: its mount option `huge=`. A process in a namespace of its own has its own answer.
+/// Whether the files of a tmpfs may use huge pages: "never", "advise" (if a program asks),
+/// "within_size", "always", or, for anonymous segments, "deny" and "force". "never" also if the
+/// system doesn't report it.
+/// For /dev/shm: its mount option `huge=`, in this process's mount namespace.
 std::string huge_pages_of_shm();
-/// Of anonymous segments: /sys/kernel/mm/transparent_hugepage/shmem_enabled.
+/// For anonymous segments: /sys/kernel/mm/transparent_hugepage/shmem_enabled.
 std::string huge_pages_of_anonymous();
 
-/// Asks for huge pages in a mapping that begins at a multiple of kHugePageBytes of its file and of
-/// its address. No more than a wish.
+/// Requests huge pages for a mapping that begins at a multiple of kHugePageBytes of both its file
+/// and its address. The system may ignore it.
 void ask_for_huge_pages(std::byte* begin, std::size_t bytes) noexcept;
-/// Gives the whole huge pages in a range of such a mapping their memory, where they can be had;
-/// where not, ordinary pages or none. For `advise`: posix_fallocate() doesn't see what was asked.
+/// Allocates the whole huge pages in a range of such a mapping if they are available; otherwise
+/// ordinary pages or none. For `advise`, because posix_fallocate() ignores the request.
 void populate_huge_pages(std::byte* begin, std::size_t bytes) noexcept;
 
 }  // namespace weft

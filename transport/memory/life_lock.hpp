@@ -1,5 +1,5 @@
 #pragma once
-/// LifeLock: tells others that a process is alive, by the kernel's word.
+/// LifeLock: shows other processes that a process is alive, guaranteed by the kernel.
 
 #include <cstdint>
 #include <optional>
@@ -9,11 +9,11 @@
 namespace weft {
 
 /// Movable owner of a lock on one byte of a segment's file (an open file description lock). The
-/// kernel lets go of it when the owner is destroyed or its process ends, however it ends. A child
+/// kernel releases it when the owner is destroyed or its process ends, however it ends. A child
 /// forked from the process holds it too, until it calls exec or ends.
 class LifeLock {
  public:
-  /// Absent: another holds the byte. Throws io where the system refuses.
+  /// Absent if another holds the byte. Throws io if the system refuses.
   static std::optional<LifeLock> take(const Segment& segment, std::uint32_t byte);
 
   /// Whether anybody holds the byte, without taking it. Throws io.

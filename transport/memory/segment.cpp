@@ -50,7 +50,7 @@ void require_file_name(const std::string& name) {
   }
 }
 
-/// What another user planted, or may change behind our back, is refused.
+/// Refuses files that another user has planted, or may change later.
 void require_private(const struct stat& status, const std::string& name) {
   if (!S_ISREG(status.st_mode) || status.st_uid != geteuid() || (status.st_mode & 077U) != 0) {
     fail(Errc::corrupt,
@@ -69,7 +69,7 @@ void require_private(const struct stat& status, const std::string& name) {
        path, status.st_uid, std::time(nullptr) - status.st_mtim.tv_sec, path);
 }
 
-/// What Boost wants of a thing that it maps.
+/// The interface that Boost requires of a mappable object.
 struct Mappable {
   int descriptor;
   bip::mode_t mode;
@@ -139,8 +139,8 @@ bip::mapped_region map(const Descriptor& descriptor, bip::mode_t mode, std::size
   return region;
 }
 
-/// Where huge pages come by a write only; but not the last memory there is: of a folder that gets
-/// full by it, posix_fallocate() would have left everything as it was.
+/// Whether huge pages have to be requested by touching the memory. Not if that could fill /dev/shm:
+/// posix_fallocate() changes nothing when it fails, touching pages does.
 bool wants_population(const std::string& name, int descriptor, std::size_t bytes) {
   if (bytes < kHugePageBytes) return false;
   if (name.empty()) return huge_pages_of_anonymous() == "advise";
@@ -180,7 +180,7 @@ class RangeSet {
   }
   const std::size_t free_bytes = folder.f_bavail * folder.f_frsize;
   const std::size_t total_bytes = folder.f_blocks * folder.f_frsize;
-  // Not just what this call lacks, or the next one is told the same.
+  // More than this call lacks, or the next one would fail in the same way.
   const std::size_t wanted_bytes = std::max(total_bytes + bytes, 2 * total_bytes);
   const std::size_t wanted_mib = round_up(wanted_bytes, kMiB) / kMiB;
   fail(Errc::no_space,
@@ -199,7 +199,7 @@ class RangeSet {
        path_of(name), kFolder, folder.f_favail, folder.f_files, 2 * folder.f_files, kFolder);
 }
 
-/// A file that grows beyond the limit ends the process by a signal.
+/// A file that grows beyond the size limit would end the process by SIGXFSZ.
 void require_file_size(const std::string& name, std::size_t capacity) {
   rlimit most{};
   if (getrlimit(RLIMIT_FSIZE, &most) != 0 || most.rlim_cur >= capacity) return;
@@ -265,7 +265,7 @@ Segment Segment::open(const std::string& name, bool read_only, std::size_t bytes
     fail(errno == ENOENT ? Errc::not_found : Errc::io, "segment {}: {}", path,
          std::strerror(errno));
   }
-  require_private(status, name);  // before the open, which would wait on a fifo
+  require_private(status, name);  // before open(), which would block on a fifo
   const bip::mode_t mode = read_only ? bip::read_only : bip::read_write;
   try {
     const bip::shared_memory_object object(bip::open_only, name.c_str(), mode);
@@ -358,7 +358,7 @@ void Segment::prefer_this_node() noexcept {
   unsigned node = 0;
   if (getcpu(&core, &node) != 0 || node >= kBits * nodes.size()) return;
   nodes[node / kBits] = std::uint64_t{1} << (node % kBits);
-  // The policy is of the file, not of the mapping. The kernel takes one bit less than it is told.
+  // The policy belongs to the file, not to the mapping. The kernel uses one bit fewer than given.
   syscall(SYS_mbind, data(), capacity(), MPOL_PREFERRED, nodes.data(), kBits * nodes.size() + 1, 0);
 }
 

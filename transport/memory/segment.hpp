@@ -11,9 +11,9 @@
 namespace weft {
 
 /// Movable owner of a mapping (not of the name: names outlive processes and are removed by
-/// remove()). The whole capacity is mapped at once and never moves; memory behind it exists only
-/// where reserve() was called. Reading or writing what nobody reserved may raise SIGBUS when
-/// /dev/shm is full. From 2 MiB up a mapping begins where a huge page may, and asks for them.
+/// remove()). The whole capacity is mapped at once and never moves; memory exists only where
+/// reserve() was called. Access to unreserved memory may raise SIGBUS when /dev/shm is full. A
+/// mapping of 2 MiB or more is aligned for huge pages and requests them.
 class Segment {
  public:
   /// A new segment of mode 0600. Throws io if the name exists (naming its owner and age) or can't
@@ -39,14 +39,14 @@ class Segment {
   bool read_only() const;
   int descriptor() const;  ///< of the file that is mapped; the segment closes it
 
-  /// Makes [offset, offset + bytes) real, zero-filled where it is new. Throws no_space with what
-  /// was needed, what /dev/shm has free and how to enlarge it; nothing has changed then, save that
-  /// huge pages that could be had stay. Thread-safe, and free of system calls where this object has
-  /// reserved the range before.
+  /// Allocates [offset, offset + bytes), zero-filled where it is new. Throws no_space, with the
+  /// needed and the free bytes of /dev/shm and how to enlarge it; nothing has changed then, except
+  /// that huge pages already allocated stay. Thread-safe. Makes no system call for a range that
+  /// this object has reserved before.
   void reserve(std::size_t offset, std::size_t bytes);
-  /// From now on what anyone reserves or touches first, in any process, comes from the NUMA node on
-  /// which the calling thread runs, as long as that has free memory. Where the system refuses,
-  /// memory comes from the node of whoever is the first, as it does without this call.
+  /// From now on memory that any process reserves or first touches comes from the NUMA node on
+  /// which the calling thread runs, as long as that has free memory. If the system refuses, memory
+  /// comes from the node of the thread that touches it first, as without this call.
   void prefer_this_node() noexcept;
 
  private:

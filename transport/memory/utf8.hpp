@@ -1,6 +1,6 @@
 #pragma once
-/// UTF-8 in what others wrote: any bytes may come from a file, shared memory or an exception, and
-/// JSON takes none but these.
+/// UTF-8 checks for foreign text: a file, shared memory or an exception may contain any bytes, but
+/// JSON takes UTF-8 only.
 
 #include <cstddef>
 #include <string>

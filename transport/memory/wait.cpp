@@ -12,8 +12,8 @@
 namespace weft {
 namespace {
 
-/// Where chips share cores, those awaited run while others yield; to sleep and be woken costs more
-/// than several rounds of that.
+/// Where chips share cores, the awaited chips run while others yield; a sleep and a wake-up cost
+/// more than several rounds of yielding.
 constexpr std::chrono::microseconds kCrowdedYield{1000};
 
 /// ThreadSanitizer doesn't follow fences, and GCC says so. What these order are atomics, in which
@@ -24,7 +24,7 @@ constexpr std::chrono::microseconds kCrowdedYield{1000};
 void fence() noexcept { std::atomic_thread_fence(std::memory_order_seq_cst); }
 #pragma GCC diagnostic pop
 
-/// A process that can't be interrupted by the heavy fence of another fences by itself each time.
+/// A process that another's heavy fence can't interrupt issues its own fence each time.
 std::atomic<bool> heavy_fence_reaches_us{false};
 
 }  // namespace

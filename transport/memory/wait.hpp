@@ -20,22 +20,23 @@ inline void pause_cpu() noexcept {
 void sleep_on(const std::atomic<std::uint32_t>& word, std::uint32_t expected,
               std::chrono::nanoseconds timeout) noexcept;
 
-/// Wakes all that sleep on the word.
+/// Wakes all threads that sleep on the word.
 void wake_all(std::atomic<std::uint32_t>& word) noexcept;
 
-/// A fence in two parts, as asymmetric_thread_fence of P1202: what is stored before a heavy one is
-/// seen by what is loaded after a light one, or the other way round, as between two seq_cst fences.
-/// Only the heavy one costs, some microseconds. Across processes that have mapped a job's memory.
+/// An asymmetric pair of fences (asymmetric_thread_fence of P1202): stores before a heavy fence are
+/// visible to loads after a light one, and the other way round, as between two seq_cst fences. The
+/// heavy one costs some microseconds, the light one nothing. Works across processes that have
+/// mapped a job's memory.
 void light_fence() noexcept;
 void heavy_fence() noexcept;
-/// Has to be called before this process relies on the light one; JobMemory does.
+/// Must be called before this process relies on light fences; JobMemory calls it.
 void register_light_fence() noexcept;
 
-/// Cores that the calling thread may run on.
+/// The number of cores on which the calling thread may run.
 int usable_cores() noexcept;
 
-/// Longest sleep of a wait: between two of them it looks for what wakes nobody, as an abort, a
-/// deadline or a peer that died.
+/// The longest sleep of a wait. Between two sleeps it checks for events that wake nobody: an abort,
+/// a deadline, a dead peer.
 inline constexpr std::chrono::milliseconds kSleepSlice{20};
 
 /// How to wait: spin, then yield, then sleep in the kernel in slices of kSleepSlice.
@@ -44,8 +45,8 @@ struct WaitPolicy {
   std::chrono::microseconds yield_for{100};
   std::chrono::milliseconds deadline{1800 * 1000};
 
-  /// No spinning where more threads than cores take part. `threads`: all of this host. To be called
-  /// before a thread is bound to a core.
+  /// Doesn't spin if there are more threads than cores. `threads`: all of the job on this host.
+  /// Call it before a thread is bound to a core.
   static WaitPolicy for_threads(int threads, std::chrono::milliseconds deadline);
 };
 
