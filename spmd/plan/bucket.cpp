@@ -7,7 +7,7 @@
 namespace weft {
 namespace {
 
-/// Which all_reduces can have their operand and their result in a range with those of others.
+/// Which all_reduces may be in a bucket with others.
 class Eligible {
  public:
   explicit Eligible(const Program& program) : program_(program), uses_(program.num_values(), 0) {
@@ -16,7 +16,7 @@ class Eligible {
     }
   }
 
-  /// A value lies in one range only.
+  /// Each value lies in at most one range: it can't be an operand of two, or operand and result.
   bool operator()(OpId op) const {
     const ValueId operand = program_.op_operands(op)[0];
     const OpId maker = program_.defining_op(operand);
@@ -26,7 +26,7 @@ class Eligible {
 
  private:
   const Program& program_;
-  std::vector<int> uses_;  // as operand of an all_reduce, by value
+  std::vector<int> uses_;  // by value: how many all_reduces read it
 };
 
 bool are_alike(const Program& program, OpId a, OpId b) {
@@ -38,11 +38,11 @@ std::int64_t bytes(const Program& program, OpId op) {
   return program.type(program.result(op)).bytes();
 }
 
-/// What an optimizer does with a gradient before it is reduced: clip, scale by the rate, convert.
+/// The most ops to move forward for an operand: enough to clip, scale and convert a gradient.
 constexpr int kBroughtForwardMax = 8;
 
-/// Takes up an all_reduce as soon as its operand is there, and keeps it back until a result of its
-/// bucket is read. The bucket then gets what else is nearly there.
+/// Adds an all_reduce to a bucket once its operand is emitted. Emits the bucket when an op needs
+/// one of its results, after adding like all_reduces whose operands only few cheap ops make.
 class Filling {
  public:
   explicit Filling(const Program& program)
@@ -106,8 +106,8 @@ class Filling {
     if (size >= kBucketBytes) flush(bucket);
   }
 
-  /// Emits the bucket of an all_reduce whose result is to be read, first bringing forward what
-  /// little is left to do for the operands of others like it, as long as it has room.
+  /// Emits the bucket of `awaited`, whose result the next op reads. First moves forward the few ops
+  /// that make operands of like all_reduces, while the bucket has room.
   void complete(OpId awaited) {
     for (const OpId op : kept_back_) {
       if (is_emitted(awaited)) return;
@@ -119,8 +119,8 @@ class Filling {
     if (!is_emitted(awaited)) flush(filling_with(awaited));
   }
 
-  /// Whether the value takes no more than `ops_left` ops, each of which costs little. Whatever
-  /// computes more, as the next micro-batch does, would need its memory before its turn.
+  /// Whether at most `ops_left` cheap ops make the value. Other ops, such as those of the next
+  /// micro-batch, don't move forward, as their values would take up memory too early.
   bool is_near(ValueId value, int& ops_left) const {
     if (value_of_[value] != kNoId) return true;
     const OpId op = program_.defining_op(value);
@@ -130,7 +130,7 @@ class Filling {
                                [&](ValueId operand) { return is_near(operand, ops_left); });
   }
 
-  /// The value's op, and those that it needs, in the program's order.
+  /// Emits the value's op after the ops that it depends on.
   void emit_all_before(ValueId value) {
     const OpId op = program_.defining_op(value);
     if (op == kNoId || is_emitted(op)) return;
@@ -167,7 +167,7 @@ class Filling {
 std::vector<Bucket> buckets(const Program& chip_program) {
   const Eligible eligible(chip_program);
   std::vector<Bucket> buckets;
-  std::int64_t size = kBucketBytes;  // of the last one; full: nothing is added
+  std::int64_t size = kBucketBytes;  // of the last bucket; kBucketBytes: it takes no more
   for (OpId op = 0; op < chip_program.num_ops(); ++op) {
     if (chip_program.kind(op) != OpKind::all_reduce) continue;
     const bool follows = !buckets.empty() && buckets.back().first + buckets.back().count == op;

@@ -9,22 +9,22 @@
 namespace weft {
 
 /// Consecutive all_reduces of a chip's program over the same atoms, of one kind and dtype. A plan
-/// lays their operands one behind the other, and their results, so that a bucket is one range of
-/// bytes: nothing is copied.
+/// places their operands next to each other, and their results too. A bucket is then one range of
+/// bytes, and nothing is copied.
 struct Bucket {
   OpId first = 0;
   OpId count = 1;
 };
 
-/// A bucket takes no further operand once it has this many bytes: they are to be reduced from a
+/// A bucket of at least this many bytes takes no further operand, so that it is reduced from a
 /// cache.
 inline constexpr std::int64_t kBucketBytes = std::int64_t{1} << 20;
 
-/// Every all_reduce is in one bucket, in the program's order.
+/// All buckets, in the program's order. Every all_reduce is in one.
 std::vector<Bucket> buckets(const Program& chip_program);
 
-/// The program with all_reduces moved, between what makes their operands and what reads their
-/// results, so that those of different values come together.
+/// The program with all_reduces delayed, at most to the first op that reads their results, so that
+/// they stand next to each other. Cheap ops that make operands may move forward.
 Program fill_buckets(const Program& chip_program);
 
 }  // namespace weft

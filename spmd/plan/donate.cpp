@@ -7,8 +7,8 @@
 namespace weft {
 namespace {
 
-/// The ops that read each input that an output updates, by the input's number. What reads a fill of
-/// it counts, too, as each loop makes the fill for itself.
+/// By input number: the ops that read the input, if an output updates it. Ops that read a fill of
+/// the input count too, since each loop makes the fill for itself.
 std::vector<std::vector<OpId>> readers_of_updated(const Program& program) {
   constexpr std::int32_t kNone = -1;
   std::vector<std::int32_t> input_of(program.num_values(), kNone);
@@ -28,7 +28,7 @@ std::vector<std::vector<OpId>> readers_of_updated(const Program& program) {
   return readers;
 }
 
-/// By op: those that run together with it, of a loop, or it alone.
+/// By op: the loop that contains it, or else a step of this op alone.
 std::vector<PlanStep> loops_of(const Program& program, std::span<const PlanStep> steps) {
   std::vector<PlanStep> loops(program.num_ops());
   for (OpId op = 0; op < program.num_ops(); ++op) loops[op] = {StepKind::compute, op, 1};
@@ -55,7 +55,7 @@ std::vector<bool> donated_updates(const Program& program, std::span<const PlanSt
       continue;
     }
     const PlanStep& loop = loops[writer];
-    // A fill that is stored is written before the loop in which it stands.
+    // A stored fill is written before the loop whose ops surround it.
     const bool in_loop = is_elementwise(program.kind(writer));
     const auto& reading = readers[static_cast<std::size_t>(output.updates)];
     donated.back() = std::ranges::all_of(reading, [&](OpId reader) {

@@ -11,7 +11,7 @@ std::int64_t num_elements(const Program& program, OpId op) {
   return program.type(program.result(op)).num_elements();
 }
 
-/// A loop's fills are made before it runs.
+/// Whether an op of the loop makes the fill's scalar. The loop's fills are made before it runs.
 bool reads_from(const Program& program, OpId fill, const FusedLoop& loop) {
   return std::ranges::any_of(program.op_operands(fill), [&](ValueId scalar) {
     const OpId op = program.defining_op(scalar);
@@ -23,7 +23,7 @@ bool reads_from(const Program& program, OpId fill, const FusedLoop& loop) {
 
 std::vector<FusedLoop> fused_loops(const Program& program) {
   std::vector<FusedLoop> loops;
-  bool is_open = false;  // the last one
+  bool is_open = false;  // whether the last loop takes more ops
   for (OpId op = 0; op < program.num_ops(); ++op) {
     if (is_elementwise(program.kind(op))) {
       if (!is_open || num_elements(program, loops.back().first) != num_elements(program, op)) {
@@ -39,7 +39,7 @@ std::vector<FusedLoop> fused_loops(const Program& program) {
 }
 
 std::vector<bool> tiled_values(const Program& program) {
-  std::vector<OpId> loop_of(program.num_ops(), kNoId);  // of elementwise ops: its first
+  std::vector<OpId> loop_of(program.num_ops(), kNoId);  // by elementwise op: its loop's first op
   for (const auto [first, count] : fused_loops(program)) {
     for (OpId op = first; op < first + count; ++op) {
       if (is_elementwise(program.kind(op))) loop_of[op] = first;
@@ -80,7 +80,7 @@ std::vector<TileBuffers::Entry> TileBuffers::of(const FusedLoop& loop) {
   }
   for (OpId op = loop.first; op < loop.first + loop.count; ++op) {
     if (!is_elementwise(program_.kind(op))) continue;
-    // The result first: it overlaps no operand.
+    // The result gets a buffer before the operands free theirs: it must not overlap them.
     if (const ValueId result = program_.result(op); tiled_[result]) {
       if (free.empty()) free.push_back(count++);
       give(result, free.back());

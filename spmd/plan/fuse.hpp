@@ -1,5 +1,5 @@
 #pragma once
-/// Loops over several elementwise ops of a plan, that go over memory once.
+/// Loops that run several elementwise ops of a plan in one pass over memory.
 
 #include <cstdint>
 #include <vector>
@@ -8,26 +8,27 @@
 
 namespace weft {
 
-/// Ops `first` .. `first + count - 1` of a chip's program: elementwise ones, of equally many
-/// elements, with fills between them. They run as one loop over tiles of their elements: each op on
-/// one tile, then each on the next. What only they read stays in the cache, and has no place in
-/// memory.
+/// Ops `first` .. `first + count - 1` of a chip's program: elementwise ops with equal numbers of
+/// elements, and fills between them. They run as one loop over tiles of elements: all ops on one
+/// tile, then all on the next. Values that only the loop reads stay in the cache and have no place
+/// in memory.
 struct FusedLoop {
   OpId first = 0;
   std::uint32_t count = 0;
 };
 
-/// All elementwise ops of the program, in the longest loops that its order allows.
+/// All elementwise ops of the program, in the longest loops that the order of ops allows.
 std::vector<FusedLoop> fused_loops(const Program& chip_program);
 
-/// By value: whether it needs no place in memory. An elementwise op's result that only its own loop
-/// reads; a fill (Program::is_fill) that only elementwise ops read: each loop makes it for itself.
+/// By value: whether it needs no place in memory. Such a value is no output, and is either an
+/// elementwise op's result that only its own loop reads, or a fill (Program::is_fill) that only
+/// elementwise ops read: each loop makes the fill for itself.
 std::vector<bool> tiled_values(const Program& chip_program);
 
-/// Buffers of one tile each, numbered from 0 in each loop, for the loops' values among `tiled`.
+/// Assigns the `tiled` values of each loop to buffers of one tile each, numbered from 0.
 class TileBuffers {
  public:
-  /// Both must outlive it.
+  /// Both arguments must outlive this object.
   TileBuffers(const Program& chip_program, const std::vector<bool>& tiled)
       : program_(chip_program),
         tiled_(tiled),
@@ -39,15 +40,15 @@ class TileBuffers {
     std::uint32_t buffer = 0;
     friend bool operator==(const Entry&, const Entry&) = default;
   };
-  /// Of the values that the loop makes or reads, ascending: none for two at once. A fill has its
-  /// own, as each tile reads it again.
+  /// Buffers of the tiled values that the loop makes or reads, sorted by value. Values that live at
+  /// once get different buffers. A fill's buffer is its own, since every tile reads it.
   std::vector<Entry> of(const FusedLoop& loop);
 
  private:
   const Program& program_;
   const std::vector<bool>& tiled_;
-  std::vector<std::uint32_t> buffer_of_;  // by value, of the loop that is at hand
-  std::vector<OpId> last_read_;           // by value, kNoId before and after
+  std::vector<std::uint32_t> buffer_of_;  // by value, for the current loop
+  std::vector<OpId> last_read_;           // by value; kNoId outside of of()
 };
 
 }  // namespace weft

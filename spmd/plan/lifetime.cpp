@@ -7,15 +7,15 @@
 namespace weft {
 namespace {
 
-/// All chips that differ only in these atoms meet in the op; 0: no chips do. (In a permute, only
-/// some may.)
+/// All chips that differ only in these atoms meet in the op. 0 if no chips meet, or only some may,
+/// as in a collective_permute.
 AtomMask meeting_atoms(const Program& program, OpId op) {
   const OpKind kind = program.kind(op);
   if (!is_collective(kind) || kind == OpKind::collective_permute) return 0;
   return AtomList::from_bits(static_cast<std::uint64_t>(program.op_attrs(op)[0])).mask();
 }
 
-/// Of the chips that read a shared value.
+/// The atoms of the group of chips that read a shared value.
 AtomMask readers(const Program& program, ValueId value) {
   return meeting_atoms(program, program.defining_op(value));
 }
@@ -37,8 +37,8 @@ void join_in_bucket(const Program& program, const PlanStep& bucket,
   }
 }
 
-/// The ops of a loop take turns: on its last tile the first still reads, on its first tile the last
-/// already writes. A fill's scalar is read where the fill is.
+/// All values of a loop live through it: its last op writes the first tile before its first op
+/// reads the last tile. A fill's scalar is read where the fill is read.
 void join_in_loop(const Program& program, const PlanStep& loop, std::vector<Lifetime>& lifetimes) {
   const OpId last = loop.end() - 1;
   const auto read = [&](ValueId value) {

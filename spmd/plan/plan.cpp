@@ -21,8 +21,9 @@
 namespace weft {
 namespace {
 
-/// Rebuilds a chip's program with copies, so that collectives touch neither inputs nor outputs and
-/// each output is the result of an op of its own; without barriers, which have done their work.
+/// Rebuilds a chip's program with copies, so that collectives touch neither inputs nor outputs, and
+/// each output is the result of an op of its own. Drops optimization_barriers, which only earlier
+/// passes need.
 class CopyInsertion {
  public:
   explicit CopyInsertion(const Program& program)
@@ -65,7 +66,7 @@ class CopyInsertion {
   }
 
  private:
-  /// The value that barriers have hidden.
+  /// The value before all optimization_barriers that it passed through.
   ValueId source(ValueId value) const {
     OpId op = program_.defining_op(value);
     while (op != kNoId && program_.kind(op) == OpKind::optimization_barrier) {
@@ -86,14 +87,14 @@ class CopyInsertion {
                                        program_.type(result), program_.op_locs[op]);
   }
 
-  /// The value, or for an input its one copy among the temporaries.
+  /// The operand of a collective: the value itself, or for an input its one copy.
   ValueId temp(ValueId value) {
     if (program_.defining_op(value) != kNoId) return value_of_[value];
     if (temp_of_[value] == kNoId) temp_of_[value] = copy(value);
     return temp_of_[value];
   }
 
-  /// The first output that is this value may be the value itself.
+  /// Adds copies of the value for its outputs. The first output gets no copy if `in_place`.
   void add_outputs(ValueId value, bool in_place) {
     for (const std::size_t output : outputs_of_[value]) {
       output_values_[output] = in_place ? value_of_[value] : copy(value);
@@ -116,7 +117,7 @@ class CopyInsertion {
   std::vector<ValueId> output_values_;
 };
 
-/// Of the values of one region.
+/// Places the values of one region.
 class Placement {
  public:
   Placement(Plan& plan, Place region)
@@ -165,7 +166,7 @@ class Placement {
     return size;
   }
 
-  /// The largest sum of values live at once.
+  /// The most bytes that live at once.
   std::uint64_t bound() const {
     std::vector<std::uint64_t> change(plan_.program.num_ops() + 1, 0);  // at each op, modulo 2^64
     for (const Block& block : blocks_) {
@@ -179,13 +180,13 @@ class Placement {
   }
 
  private:
-  /// Values that lie one behind the other and live equally long: of a bucket, or one alone.
+  /// Adjacent values with one lifetime: a bucket's operands or results, or a single value.
   struct Block {
     std::size_t begin = 0, end = 0;  // in values_
     std::uint64_t bytes = 0;
   };
 
-  /// Where a block lies; `value` is its first.
+  /// Where a block lies; `value` is the block's first value.
   struct Range {
     std::uint64_t begin = 0, end = 0;
     ValueId value = kNoId;
@@ -199,7 +200,7 @@ class Placement {
   }
   ValueId front(const Block& block) const { return values_[block.begin]; }
 
-  /// The lowest offset at which the block fits beside all that it excludes.
+  /// The lowest offset at which the block overlaps no placed block that must not share its bytes.
   std::uint64_t first_fit(const std::vector<Range>& placed, const Block& block) const {
     std::uint64_t offset = 0;
     for (const Range& other : placed) {
@@ -219,7 +220,7 @@ class Placement {
   std::vector<Block> blocks_;
 };
 
-/// What is gathered in order to be read, and not by another collective.
+/// Makes large results of all_gathers shared, except those that another collective reads.
 void share_gathered(Plan& plan, const PlanOptions& options) {
   const Program& program = plan.program;
   for (OpId op = 0; op < program.num_ops(); ++op) {
@@ -233,7 +234,7 @@ void share_gathered(Plan& plan, const PlanOptions& options) {
   }
 }
 
-/// A line for each value: how propagation left it.
+/// A line for each value with the sharding that propagate chose.
 std::string shardings_text(const Program& program, const Mesh& mesh,
                            std::span<const Sharding> shardings) {
   std::string text;
@@ -301,7 +302,7 @@ Plan compile(const Program& program, const Mesh& mesh, const PlanOptions& option
     passed("pad", global);
   }
   std::vector<Sharding> shardings = propagate(global, mesh);
-  // What is expanded lets shardings through that reach other composites.
+  // Shardings pass through an expanded composite, and may so reach other composites.
   while (const std::optional<Program> expanded = expand(global, shardings)) {
     global = canonicalize(*expanded, true);
     passed("expand", global);

@@ -1,6 +1,6 @@
 #pragma once
-/// Plan: what one chip runs: a per-chip program, the steps in which it runs, and a place in memory
-/// for every value.
+/// Plan: what one chip runs: its program, the steps that run the program, and a place in memory for
+/// every value.
 
 #include <cstdint>
 #include <functional>
@@ -14,13 +14,13 @@
 
 namespace weft {
 
-/// Values are stable: they are written to files.
+/// Where a value lies. The numbers are stable: they are written to files.
 enum class Place : std::uint8_t {
   temp = 0,    ///< at `offset` in the temporaries' region, the same on every chip
   input = 1,   ///< in the buffer bound to input number `offset` for this run
   output = 2,  ///< in the buffer bound to output number `offset` for this run
-  shared = 3,  ///< once for a group of chips: at `offset` in the shared region of its first chip
-  tile = 4,    ///< never whole in memory: in a buffer of each loop that makes or reads it
+  shared = 3,  ///< one copy for a group of chips, at `offset` in its first chip's shared region
+  tile = 4,    ///< no memory of its own: one tile at a time in a buffer of each loop that uses it
 };
 
 struct Slot {
@@ -28,13 +28,14 @@ struct Slot {
   std::uint64_t offset = 0;
 };
 
-/// Values are stable: they are written to files.
+/// The numbers are stable: they are written to files.
 enum class StepKind : std::uint8_t {
-  compute = 0,      ///< op `first`
-  loop = 1,         ///< the elementwise ops of `first` .. `first + count - 1`, tile by tile
-  collective = 2,   ///< op `first`; of `count` > 1, a bucket: these all_reduces as one
-  barrier = 3,      ///< all chips of the mesh meet: none of them reads a shared value any more
-  update_wait = 4,  ///< until every chip has committed the last step; then held outputs are placed
+  compute = 0,     ///< runs op `first`
+  loop = 1,        ///< runs the elementwise ops in `first` .. `first + count - 1`, tile by tile
+  collective = 2,  ///< runs op `first`; if `count` > 1, a bucket: that many all_reduces as one
+  barrier = 3,     ///< waits for all chips of the mesh; no chip reads a shared value after it
+  update_wait =
+      4,  ///< waits until all chips committed this step, then copies held outputs in place
 };
 /// "loop".
 std::string_view to_string(StepKind kind) noexcept;
@@ -43,28 +44,28 @@ std::string_view to_string(StepKind kind) noexcept;
 struct PlanStep {
   StepKind kind = StepKind::compute;
   OpId first = 0;
-  std::uint32_t count = 1;  ///< ops; 0 of a barrier and of an update_wait
+  std::uint32_t count = 1;  ///< number of ops; 0 for a barrier and for an update_wait
 
   OpId end() const { return first + count; }
   friend bool operator==(const PlanStep&, const PlanStep&) = default;
 };
 
-/// Where a loop has a value that has no place in memory: in a buffer of one tile of its elements.
-/// Buffers are numbered from 0 in each loop.
+/// The buffer in which a loop keeps one tile of a value of Place::tile. Each loop numbers its
+/// buffers from 0.
 struct TileBuffer {
-  std::uint32_t step = 0;  ///< the loop
+  std::uint32_t step = 0;  ///< index of the loop among the steps
   ValueId value = 0;
   std::uint32_t buffer = 0;
 
   friend bool operator==(const TileBuffer&, const TileBuffer&) = default;
 };
 
-/// Most bytes of the outputs that a plan holds back until its update_wait: more is not worth the
-/// copy.
+/// The most bytes of outputs that a plan holds back until its update_wait. Copying more would cost
+/// as much as waiting earlier.
 inline constexpr std::int64_t kHeldBytesMax = 4096;
 
-/// The same bytes for all chips. Operands and results of collectives are temporaries, so their
-/// offsets are equal on all chips (make_plan inserts `copy` where an input or output takes part);
+/// Identical for all chips. Operands and results of collectives are temporaries, so their offsets
+/// are equal on all chips (make_plan inserts a `copy` where an input or output takes part). Only
 /// the result of an all_gather may be shared instead.
 struct Plan {
   Program program;                       ///< the chip's program
@@ -72,13 +73,13 @@ struct Plan {
   std::vector<TensorType> output_types;  ///< global
   std::vector<Slot> slots;               ///< one per value
   std::uint64_t temp_bytes = 0;          ///< size of the temporaries' region, 64-byte aligned
-  std::uint64_t temp_bytes_bound = 0;    ///< lower bound: largest sum of values live at once
+  std::uint64_t temp_bytes_bound = 0;    ///< lower bound of temp_bytes: most bytes live at once
   std::uint64_t shared_bytes = 0;        ///< size of the region of shared values
 
   std::vector<PlanStep> steps;    ///< what the chip does, in order (schedule.hpp)
-  std::vector<TileBuffer> tiles;  ///< of all loops, by step
-  /// Outputs, by number, that steps before the update_wait make: they lie in memory of the chip's
-  /// own until it, since other chips may still need the version that they replace.
+  std::vector<TileBuffer> tiles;  ///< of all loops, in the order of their steps
+  /// Numbers of the outputs with `updates` that steps before the update_wait write. Until then they
+  /// lie in the chip's own memory, since other chips may still need the versions that they replace.
   std::vector<std::uint32_t> held;
   /// By output: whether it may be written over the input that it updates (donate.hpp).
   std::vector<bool> donated;
@@ -88,43 +89,43 @@ struct Plan {
 };
 
 struct PlanOptions {
-  /// The result of an all_gather is shared from this size on: every chip stores its part once,
-  /// instead of once for each chip. For less it doesn't pay to keep it until all have met again.
+  /// An all_gather's result of at least this many bytes is shared: every chip stores its part once,
+  /// instead of once for each chip. Copying a smaller result costs less than a final barrier.
   std::int64_t shared_bytes_min = 65536;
 };
 
-/// Inserts copies, drops barriers, brings all_reduces together (fill_buckets), divides the program
-/// into steps (schedule), and places every value but those of loops (greedy by size, first fit
-/// among overlapping intervals; each 64-byte aligned). A value lives from its op, constants too, to
-/// the last op that reads it (some longer: lifetime.hpp); an op's result never shares bytes with
-/// its operands. An output is written where it is computed; a value that is output twice, or both
-/// input and output, gets a copy.
+/// Inserts copies, drops optimization_barriers, groups all_reduces (fill_buckets), divides the
+/// program into steps (schedule), and places every value that is in memory (greedy by size, first
+/// fit among overlapping lifetimes, 64-byte aligned). A value, constants too, lives from its op to
+/// the last op that reads it; some live longer (lifetime.hpp). An op's result never shares bytes
+/// with its operands. An op writes an output straight to the output's buffer. A value that is
+/// output twice, is also an input, or is an operand or result of a collective is copied to it.
 Plan make_plan(const Program& chip_program, const Mesh& mesh,
                std::span<const TensorType> input_types, std::span<const TensorType> output_types,
                const PlanOptions& options = {});
 
-/// Throws corrupt, naming the value, op or step, for a plan that would not compute its program: one
-/// for another mesh, whose inputs or outputs aren't shards of their global types, whose steps leave
-/// ops out or run them in another order, or where two values that live at once overlap.
-/// plan_verify.cpp and steps_verify.cpp have all that is checked.
+/// Throws corrupt, naming the value, op or step, for a plan that would not compute its program: a
+/// plan for another mesh, inputs or outputs that aren't shards of their global types, steps that
+/// omit or reorder ops, or values that overlap while both live. All checks are in plan_verify.cpp
+/// and steps_verify.cpp.
 void verify(const Plan& plan, const Mesh& mesh);
 
-/// One collective of a plan, for people and for tests; a bucket is one.
+/// One collective of a plan, for people and for tests. A bucket counts as one collective.
 struct CollectiveSummary {
   OpKind kind;
   std::vector<std::string> axes;
-  std::int64_t bytes = 0;  ///< of the chip's operand (all_gather: of its result)
-  std::string value;       ///< "dot_general at digits.cpp:41", "dot_general at .. and 3 more"
+  std::int64_t bytes = 0;  ///< of the chip's operands (all_gather: of its result)
+  std::string value;       ///< operand's origin: "dot_general at digits.cpp:41", ".. and 3 more"
 };
 /// In the order of the steps.
 std::vector<CollectiveSummary> collectives(const Plan& plan, const Mesh& mesh);
 
-/// Called with each pass's name and what it gave, as text.
+/// Called with each pass's name and its result as text.
 using PassObserver = std::function<void(std::string_view pass, const std::string& text)>;
 
-/// canonicalize, pad_uneven, propagate (with expand, as long as there is something to), partition,
-/// canonicalize, make_plan; what pad_uneven and expand change is canonicalized again, and every
-/// program on the way is verified.
+/// Runs canonicalize, pad_uneven, propagate (with expand, until no composite is left to expand),
+/// partition, canonicalize and make_plan. The results of pad_uneven and expand are canonicalized
+/// again. Verifies every program in between, and the plan.
 Plan compile(const Program& program, const Mesh& mesh, const PlanOptions& options = {},
              const PassObserver& observer = {});
 

@@ -21,7 +21,7 @@ AtomMask group_atoms(const Program& program, OpId op) {
   return mask;
 }
 
-/// Whole axes by name, parts of one as "data:0".
+/// Names of the mask's axes; of an axis that is only partly in the mask, its atoms: "data:0".
 std::vector<std::string> axes_of(const Mesh& mesh, AtomMask mask) {
   std::vector<std::string> axes;
   for (int axis = 0; axis < mesh.num_axes(); ++axis) {
@@ -39,7 +39,7 @@ std::vector<std::string> axes_of(const Mesh& mesh, AtomMask mask) {
   return axes;
 }
 
-/// The op or input that the value comes from, whatever copied or moved it in between.
+/// The op or input that the value comes from, past all ops that only move data.
 std::string origin(const Program& program, ValueId value) {
   OpId op = program.defining_op(value);
   while (op != kNoId && moves_only(program.kind(op))) {

@@ -11,10 +11,10 @@
 namespace weft {
 namespace {
 
-/// So that the sum of both has no overflow.
+/// The sum of two regions of this size doesn't overflow.
 constexpr std::uint64_t kRegionBytesMax = std::uint64_t{1} << 62;
 
-/// Types, and that the cut of each global type gives the chip's.
+/// Checks that the global type cut by the sharding gives the chip's type.
 void check_boundary(const char* what, const Mesh& mesh, const TensorType& global,
                     const TensorType& local, const Sharding& sharding) {
   const int num_dims = global.shape.size();
@@ -57,7 +57,7 @@ bool is_gathered(const Program& program, ValueId value) {
 
 void check_places(const Plan& plan, const Mesh& mesh) {
   const Program& program = plan.program;
-  std::vector<Slot> bound(program.num_values());  // as inputs and outputs ask for
+  std::vector<Slot> bound(program.num_values());  // by value: its input or output, if any
   for (std::size_t i = 0; i < program.inputs.size(); ++i) {
     const ProgramInput& input = program.inputs[i];
     check_boundary(input.name.c_str(), mesh, plan.input_types[i], program.type(input.value),
@@ -132,8 +132,8 @@ void check_collectives(const Plan& plan) {
   fail(Errc::corrupt, "plan: %{} and %{} live at once and overlap", a, b);
 }
 
-/// Follows the ops with the set of what lives among the temporaries, by offset: a newcomer may
-/// touch neither neighbour.
+/// Goes through the ops with a map of the live temporaries by offset. A new value must overlap
+/// neither of its neighbors in the map.
 void check_temporaries(const Plan& plan, const std::vector<Lifetime>& lifetimes) {
   const Program& program = plan.program;
   std::vector<std::vector<ValueId>> first_of(program.num_ops());
@@ -158,7 +158,7 @@ void check_temporaries(const Plan& plan, const std::vector<Lifetime>& lifetimes)
   }
 }
 
-/// There are few of them.
+/// Compares all pairs, as shared values are few.
 void check_shared(const Plan& plan, const std::vector<Lifetime>& lifetimes) {
   const Program& program = plan.program;
   std::vector<ValueId> shared;

@@ -43,7 +43,7 @@ class Scheduling {
       } else if (!tiled_[program_.result(op)]) {
         plan_.steps.push_back({StepKind::compute, op, 1});
       } else {
-        ++op;  // a fill that its loops make
+        ++op;  // each loop that reads this fill makes it
         continue;
       }
       op = plan_.steps.back().end();
@@ -53,7 +53,7 @@ class Scheduling {
   }
 
  private:
-  /// A step writes the next version of a parameter or of optimizer state.
+  /// A step writes an output that is the next version of a parameter or of optimizer state.
   struct Update {
     std::size_t step = 0;
     std::uint32_t output = 0;
@@ -66,7 +66,7 @@ class Scheduling {
     return tiled;
   }
 
-  /// The fills that are stored come first: the loop may read them, and makes none of them.
+  /// Fills among the loop's ops that are stored in memory get compute steps before the loop.
   void add_loop(const FusedLoop& fused) {
     for (OpId op = fused.first; op < fused.first + fused.count; ++op) {
       if (program_.is_fill(op) && !tiled_[program_.result(op)]) {
@@ -80,7 +80,7 @@ class Scheduling {
     }
   }
 
-  /// In the order in which they are written.
+  /// In the order of writing.
   std::vector<Update> updates() const {
     std::vector<Update> updates;
     for (std::size_t step = 0; step < plan_.steps.size(); ++step) {

@@ -11,23 +11,23 @@
 
 namespace weft {
 
-/// Fills in what a plan says of its steps: `steps`, `tiles`, `held` and `donated`. The plan has its
-/// program, and in its slots the place of every value, but no offsets yet.
+/// Fills in `steps`, `tiles`, `held` and `donated`. The plan must have its program and the place of
+/// every slot; temporaries and shared values need no offsets yet.
 ///
-/// Elementwise ops run in loops (fuse.hpp), all_reduces in buckets (bucket.hpp). The chips meet in
-/// a barrier at the end where some may still read a shared value. The update_wait stands as late as
-/// the outputs allow that may be written over what other chips still need: behind the last
-/// collective nobody waits there, since all chips have come as far. What an optimizer counts before
-/// it has any gradient is small, and is held back until then.
+/// Elementwise ops run in loops (fuse.hpp), and all_reduces in buckets (bucket.hpp). The plan ends
+/// with a barrier if some chip may still read a shared value. The update_wait step stands right
+/// before the first step that overwrites a value which other chips may still need. Updates before
+/// the last collective, such as an optimizer's step count, are held until the update_wait, up to
+/// kHeldBytesMax. After the last collective the wait is short, as all chips have begun the run.
 void schedule(Plan& plan, const Mesh& mesh);
 
-/// The outputs, by number, that a step writes: in the order in which it writes them.
+/// Numbers of the outputs that a step writes, in the order of writing.
 std::vector<std::uint32_t> written_outputs(const Plan& plan, const PlanStep& step);
 
-/// Those of one loop, by its number among the steps.
+/// The tile buffers of one loop; `step` is its index among the steps.
 std::span<const TileBuffer> tile_buffers_of(const Plan& plan, std::size_t step);
 
-/// A line for each step, of its ops and the tile buffers of its values: "3: loop 7..12 add %9:0".
+/// A line for each step, with its ops and tiled values (%value:buffer): "3: loop 7..12 add %9:0".
 std::string steps_text(const Plan& plan);
 
 }  // namespace weft

@@ -32,7 +32,7 @@ Program settled(const Program& program, const Plan& plan) {
 }
 
 Plan compile_settled(const Program& program, const Mesh& mesh, const PassObserver& observer) {
-  constexpr int kRoundsMax = 4;  // one or two do
+  constexpr int kRoundsMax = 4;  // one or two are usually enough
   Program asked = program;
   for (int round = 1;; ++round) {
     Plan plan = compile(asked, mesh, {}, observer);

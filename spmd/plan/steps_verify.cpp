@@ -15,7 +15,7 @@ template <typename... Args>
   fail(Errc::corrupt, "plan: {}", fmt::format(format, std::forward<Args>(args)...));
 }
 
-/// Follows the steps through the program.
+/// Checks that the steps, one after another, run the whole program.
 class StepsCheck {
  public:
   explicit StepsCheck(const Plan& plan)
@@ -61,7 +61,7 @@ class StepsCheck {
   bool is_tiled_fill(OpId op) const {
     return program_.is_fill(op) && is_tiled(program_.result(op));
   }
-  /// Loops make these for themselves.
+  /// Loops make tiled fills for themselves.
   void skip_tiled_fills() {
     while (next_ < program_.num_ops() && is_tiled_fill(next_)) ++next_;
   }
@@ -76,7 +76,7 @@ class StepsCheck {
     if (!is_tiled_fill(maker)) refuse("step {}: op {} reads %{}, not yet made", step, op, value);
     require_scalars_made(step, maker);
   }
-  /// Of a fill that a loop makes. A tile can't be its scalar: a loop's fills are made in no order.
+  /// Checks the scalars of a loop's fill. A loop makes fills in no fixed order, so none is tiled.
   void require_scalars_made(std::uint32_t step, OpId fill) const {
     for (const ValueId scalar : program_.op_operands(fill)) {
       if (is_tiled(scalar)) {
@@ -92,8 +92,8 @@ class StepsCheck {
     }
   }
 
-  /// A stored fill may come early: right before the loop in whose middle it stands, since its place
-  /// in memory may be another value's until then.
+  /// A stored fill among the ops of a loop runs early: right before the loop, and no earlier, since
+  /// until then its memory may hold another value.
   void check_compute(std::uint32_t i, const PlanStep& step) {
     const OpId op = step.first;
     if (step.count != 1 || is_collective(program_.kind(op))) {
@@ -150,14 +150,14 @@ class StepsCheck {
         refuse("step {} (collective): op {} ({}) can't be one with op {}", i, op,
                to_string(program_.kind(op)), step.first);
       }
-      // All operands are read at once, before any result is there.
+      // The collective reads all operands before it writes any result.
       for (const ValueId operand : program_.op_operands(op)) require_made(i, op, operand);
     }
     for (OpId op = step.first; op < step.end(); ++op) is_made_[op] = true;
     next_ = step.end();
   }
 
-  /// A value in a tile buffer is made and read by one loop; a fill is read by loops alone.
+  /// One loop makes and reads a tiled value, except a fill, which any loop may read.
   void check_tiles() const {
     for (OpId op = 0; op < program_.num_ops(); ++op) {
       const ValueId result = program_.result(op);
@@ -184,7 +184,7 @@ class StepsCheck {
       buffer_of_[tile.value] = tile.buffer;
       last_read_[tile.value] = kUnused;
     }
-    // A value is in its buffer from the op that makes it to the last that reads it; a fill, always.
+    // A value occupies its buffer from its op to the last op that reads it; a fill always does.
     for (OpId op = loop.first; op < loop.end(); ++op) {
       if (loop_of_[op] != i) continue;
       for (const ValueId value : program_.op_operands(op)) {
@@ -226,7 +226,7 @@ class StepsCheck {
     for (const TileBuffer& tile : tiles) buffer_of_[tile.value] = kNoId;
   }
 
-  // As the last op that reads a value.
+  // Special values of last_read_.
   static constexpr OpId kUnused = kNoId;
   static constexpr OpId kAlways = kNoId - 1;
 
@@ -234,13 +234,13 @@ class StepsCheck {
   const Program& program_;
   std::vector<std::uint32_t> loop_of_;    // by op: the step that runs it in a loop
   std::vector<bool> is_made_;             // by op
-  std::vector<std::uint32_t> buffer_of_;  // by value, of the loop that is checked; else kNoId
-  std::vector<OpId> last_read_;           // by value, of the loop that is checked
-  std::vector<OpId> early_;               // stored fills of the loop that comes next
+  std::vector<std::uint32_t> buffer_of_;  // by value, for the checked loop; else kNoId
+  std::vector<OpId> last_read_;           // by value, for the checked loop
+  std::vector<OpId> early_;               // stored fills made for the next loop
   OpId next_ = 0;                         // the first op that no step has run
 };
 
-/// Other chips read the version that an update replaces until they have committed it.
+/// Checks that every output that updates an input is written after the update_wait, or is held.
 void check_updates(const Plan& plan) {
   const auto wait = std::ranges::find(plan.steps, StepKind::update_wait, &PlanStep::kind);
   std::vector<std::uint32_t> early;

@@ -5,11 +5,11 @@
 
 namespace weft {
 
-/// Throws corrupt, naming the step, op or value, unless the steps run every op once and in the
-/// program's order, loops and buckets are such, tile buffers suffice for the values that live in
-/// them, all chips meet after the last shared value is read, and every output that updates an input
-/// is written after the update_wait or held until it. The program and the slots' places have been
-/// verified.
+/// Throws corrupt, naming the step, op or value, unless the steps run every op once and in order
+/// (stored fills before their loop), loops and buckets contain only ops that can run together,
+/// values that live at once have different tile buffers, all chips meet after the last read of a
+/// shared value, every update is after the update_wait or held until it, and donations are legal.
+/// The program and the slots' places must be verified already.
 void verify_steps(const Plan& plan, const Mesh& mesh);
 
 }  // namespace weft
