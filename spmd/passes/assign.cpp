@@ -39,8 +39,8 @@ class Assignment {
   }
 
  private:
-  /// What the tensor has of each factor. Where that is contested, each prefix of it too: a prefix
-  /// may have come by a better priority, or be all that is still to be had.
+  /// Adds the atoms that the tensor has for each factor; with `prefixes`, each prefix of them too:
+  /// a prefix may have a better priority, or be all that other factors leave.
   void add_candidates(std::size_t tensor, bool prefixes) {
     const Sharding& sharding = tensors_[tensor].sharding;
     const Projection projection = project(rule_, mesh_, tensor, sharding.dims);
@@ -121,7 +121,7 @@ class Assignment {
     return true;
   }
 
-  /// Cost of all reshards around the op if the candidate were taken and nothing else after it.
+  /// Cost of resharding the op's tensors if this candidate is the last one taken.
   std::int64_t cost_with(const Candidate& candidate) {
     std::vector<AtomList> atoms = atoms_;
     atoms[static_cast<std::size_t>(candidate.factor)] = candidate.atoms;
@@ -132,7 +132,7 @@ class Assignment {
     return cost;
   }
 
-  /// Cost of the tensor's reshards. Most candidates leave most tensors as another one did.
+  /// Cost of the tensor's reshards for this layout. Cached, as candidates share most layouts.
   std::int64_t cost_of(std::size_t tensor, const Sharding& layout) {
     const auto known = std::ranges::find_if(
         costs_[tensor], [&](const auto& entry) { return entry.first.same_layout(layout); });
@@ -166,7 +166,7 @@ const std::vector<AtomList>& FactorAssignments::of(const FactorRule& rule,
   return place->second;
 }
 
-/// Types go with the rule.
+/// Leaves out the tensors' types, which the rule determines.
 std::size_t FactorAssignments::Hash::operator()(const Key& key) const {
   WordHash hash;
   hash.add(reinterpret_cast<std::uintptr_t>(key.rule));

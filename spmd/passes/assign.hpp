@@ -9,7 +9,7 @@
 
 namespace weft {
 
-/// An operand or the result of an op, as propagation left it.
+/// An operand or the result of an op, with the sharding that propagation gave it.
 struct OpTensor {
   TensorType type;
   Sharding sharding;
@@ -21,15 +21,15 @@ struct OpTensor {
 /// The factor assignments of a program's ops. Equal ops share one assignment, because the layers of
 /// a network repeat.
 ///
-/// One atom list per factor; an atom serves one factor, and its factor's size is divided.
-/// Candidates are what the tensors have; where they compete for an atom, the best user priority by
-/// which it got there wins, then the lowest cost of the reshards that follow, then pass-through
-/// before reduction.
+/// An assignment is one atom list per factor. An atom cuts at most one factor, and cuts it evenly.
+/// Candidates are the atom lists that the tensors have for a factor. Where they compete, the best
+/// user priority of their atoms wins, then the lowest cost of the reshards that follow, then
+/// pass-through before reduction.
 class FactorAssignments {
  public:
   explicit FactorAssignments(const Mesh& mesh) : mesh_(mesh) {}
 
-  /// The returned reference is valid as long as this object; `rule` must live as long.
+  /// The returned reference is valid as long as this object. `rule` must outlive this object.
   const std::vector<AtomList>& of(const FactorRule& rule, std::vector<OpTensor> tensors);
 
  private:
@@ -47,8 +47,8 @@ class FactorAssignments {
   std::unordered_map<Key, std::vector<AtomList>, Hash> assignments_;
 };
 
-/// Layout of a tensor of the op under an assignment; the result is unreduced over the atoms of the
-/// reduction factors.
+/// The layout that an assignment gives a tensor of the op. The result's layout is unreduced over
+/// the atoms of the reduction factors.
 Sharding assigned_layout(const FactorRule& rule, const std::vector<AtomList>& assignment,
                          std::size_t tensor);
 

@@ -76,7 +76,7 @@ class Canonicalizer {
                           program_.op_locs[op]);
   }
 
-  /// The value of an equal op that went before, or of a new one.
+  /// The value of an equal op in the new program, or else of a new op.
   ValueId number(OpId op) {
     const std::vector<ValueId> new_operands = operands(op);
     const std::vector<std::int64_t> new_attrs = attrs(op);
@@ -100,7 +100,7 @@ class Canonicalizer {
     return emit(op, new_operands, new_attrs);
   }
 
-  /// The op's attributes, those that index a side table adapted to the new program's.
+  /// The op's attributes; indices into side tables are those of the new program.
   std::vector<std::int64_t> attrs(OpId op) {
     const auto old = program_.op_attrs(op);
     std::vector<std::int64_t> attrs(old.begin(), old.end());

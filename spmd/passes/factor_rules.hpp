@@ -9,12 +9,12 @@
 
 namespace weft {
 
-/// Refers to the program, which must not change or end.
+/// Refers to the program, which must outlive this object and not change.
 class FactorRules {
  public:
   explicit FactorRules(const Program& program) : rules_(0, Hash{program}, Alike{program}) {}
 
-  /// Stays where it is as long as this lives.
+  /// The returned reference is valid as long as this object.
   const FactorRule& of(OpId op);
 
  private:
@@ -26,7 +26,7 @@ class FactorRules {
     const Program& program;
     bool operator()(OpId a, OpId b) const;
   };
-  std::unordered_map<OpId, FactorRule, Hash, Alike> rules_;  // by one op of those that are alike
+  std::unordered_map<OpId, FactorRule, Hash, Alike> rules_;  // by one op of each set of equal ops
 };
 
 }  // namespace weft

@@ -1,5 +1,5 @@
 #pragma once
-/// Atoms by factor instead of by dim (rules/factor_rule.hpp), and back.
+/// Converts atoms by dim to atoms by factor (rules/factor_rule.hpp), and back.
 
 #include <array>
 #include <cstdint>
@@ -26,8 +26,8 @@ struct Projection {
   std::uint8_t overflow_dims = 0;
 };
 
-/// Assigns each dim's atoms to its factors, major to minor; a factor that is full passes on to the
-/// next.
+/// Assigns each dim's atoms to its factors, major to minor. When atoms divide a factor fully, the
+/// next factor takes the following ones.
 Projection project(const FactorRule& rule, const Mesh& mesh, std::size_t tensor,
                    const DimAtoms& dims);
 /// The same for one dim. Returns whether the last atoms fit no factor.

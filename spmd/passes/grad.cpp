@@ -22,7 +22,7 @@ std::string describe(const Program& program, ValueId value) {
   return program.loc(op).empty() ? type : type + " at " + program.loc(op);
 }
 
-/// Into `copy`, whose room is used again.
+/// Overwrites `copy`, whose memory is reused.
 void copy_op(const Program& program, OpId op, ForwardOp& copy) {
   const auto operands = program.op_operands(op);
   const auto attrs = program.op_attrs(op);
@@ -65,11 +65,11 @@ class BackwardWalk {
   }
 
  private:
-  /// Of a value's cotangent. The lists of all values lie in one vector; each begins at its last
-  /// addend, which is that of the first op.
+  /// An addend of a value's cotangent. Each value has a linked list of them, and all lists are in
+  /// one vector. A list's head is the addend added last, which comes from the value's first reader.
   struct Addend {
     ValueId cotangent;
-    std::uint32_t before;  ///< the next of the list, or kNoId
+    std::uint32_t before;  ///< index of the next in the list, or kNoId
   };
 
   /// Active values depend on a wrt through differentiable ops on floating values.
@@ -82,7 +82,7 @@ class BackwardWalk {
     }
   }
 
-  /// Whether a cotangent of the op's result has anywhere to go.
+  /// Whether the op passes its result's cotangent on to an active operand.
   bool reaches_wrt(OpId op) const {
     const Program& program = builder_.program();
     const ValueId result = program.result(op);
@@ -99,12 +99,12 @@ class BackwardWalk {
     compute_again(id);
     copy_op(builder_.program(), id, op_);
     operands_ = op_.operands;
-    // As they are computed again, if they are.
+    // Recomputed operands, where a region has been computed again.
     for (ValueId& operand : op_.operands) operand = again_[operand];
     op_.result = again_[op_.result];
     builder_.set_loc(builder_.program().op_locs[id]);
     if (row(op_.kind).gradient->how == Gradient::How::target) return visit_custom(cotangent);
-    // Last operand first: the walk goes backward, and sum() turns the order round.
+    // Last operand first, since sum() adds the addends in reverse order.
     for (std::size_t i = operands_.size(); i-- > 0;) {
       if (!active_[operands_[i]]) continue;
       add(operands_[i], operand_cotangent(i, cotangent));
@@ -123,9 +123,9 @@ class BackwardWalk {
     return made != kNoId ? made : by_decomposition(index, cotangent);
   }
 
-  /// For the ops that have no kernel for their gradient: that of what they decompose to.
+  /// For ops without a gradient of their own: the gradient of their decomposition.
   ValueId by_decomposition(std::size_t index, ValueId cotangent) {
-    // Copies, so that what the operands have in common counts for this one alone.
+    // As copies, the operands don't depend on each other, which grad() would count.
     std::vector<ValueId> copies;
     for (const ValueId operand : op_.operands) copies.push_back(builder_.copy(operand));
     const ValueId result = decompose(builder_, op_.kind, copies, op_.attrs);
@@ -140,14 +140,14 @@ class BackwardWalk {
     const std::vector<ValueId> cotangents = custom_(op_, cotangent);
     for (std::size_t i = operands_.size(); i-- > 0;) {
       if (!active_[operands_[i]] || cotangents[i] == kNoId) continue;
-      // sum() takes its place in the source from the op that has made an addend.
+      // sum() takes the location from the op that makes the addend, so an input is copied.
       const bool is_input = builder_.program().defining_op(cotangents[i]) == kNoId;
       add(operands_[i], is_input ? builder_.copy(cotangents[i]) : cotangents[i]);
     }
   }
 
-  /// Clones the ops of the region that the op is in, once: the walk comes to the regions from the
-  /// last to the first, and leaves behind those in which there is nothing to do.
+  /// Clones the ops of the region that contains op `id`, once. The walk reaches the last region
+  /// first, and drops regions in which it has found nothing to do.
   void compute_again(OpId id) {
     while (!regions_.empty() && regions_.back().begin > id) regions_.pop_back();
     if (regions_.empty() || id >= regions_.back().end) return;
@@ -166,8 +166,8 @@ class BackwardWalk {
            std::ranges::binary_search(region.saved, program.result(op));
   }
 
-  /// What comes from outside is taken from behind a barrier, or the clone would be merged with what
-  /// it was made from.
+  /// Operands from outside the region, or saved ones, pass through an optimization_barrier.
+  /// Otherwise canonicalize would merge the clone with the original.
   void clone(OpId op, const RematRegion& region,
              std::unordered_map<ValueId, ValueId>& behind_barrier) {
     ForwardOp original;
@@ -195,7 +195,7 @@ class BackwardWalk {
     last_addend_[value] = static_cast<std::uint32_t>(addends_.size() - 1);
   }
 
-  /// The cotangent of a value: its addends, in op order; kNoId if it has none.
+  /// The cotangent of a value: the sum of its addends, in op order; kNoId if it has none.
   ValueId sum(ValueId value) {
     if (last_addend_[value] == kNoId) return kNoId;
     Addend& total = addends_[last_addend_[value]];
@@ -218,12 +218,12 @@ class BackwardWalk {
   std::span<const ValueId> wrt_;
   const CustomVjpRule& custom_;
   std::vector<bool> active_;          // by value
-  std::vector<RematRegion> regions_;  // that the walk has yet to come to
+  std::vector<RematRegion> regions_;  // those that the walk hasn't reached
   std::vector<Addend> addends_;
   std::vector<std::uint32_t> last_addend_;  // by value: its list's head in addends_, or kNoId
-  std::vector<ValueId> again_;              // by value: itself, or as it is computed again
-  ForwardOp op_;                            // that visit() is at, as it is computed again
-  std::vector<ValueId> operands_;           // of that op, as they were
+  std::vector<ValueId> again_;              // by value: its recomputed value, or itself
+  ForwardOp op_;                            // the op of visit(), with recomputed values
+  std::vector<ValueId> operands_;           // of that op, not recomputed
 };
 
 }  // namespace

@@ -19,14 +19,14 @@ struct RematRegion {
   std::vector<ValueId> saved = {};
 };
 
-/// Appends the cotangents of all operands of a custom_call, given its result's; kNoId for none.
+/// Appends ops for the cotangents of a custom_call's operands, given its result's; kNoId for none.
 using CustomVjpRule = std::function<std::vector<ValueId>(const ForwardOp& op, ValueId cotangent)>;
 
 /// Appends ops that compute d loss / d wrt[i] and returns their values (one per wrt, of its type).
-/// `loss` is a floating scalar. One backward walk; cotangents of a value are added in op order; a
-/// wrt that the loss doesn't depend on gets zeros. New ops carry the location of the op they come
-/// from. The `regions`, in order and apart from each other, are computed again when the walk comes
-/// to them. Custom_calls are left to `custom`. Throws invalid_argument for a loss that isn't a
+/// `loss` is a floating scalar. Walks backward once and adds the cotangents of a value in op order.
+/// A wrt that the loss doesn't depend on gets zeros. New ops carry the location of the op they come
+/// from. The `regions`, in order and not overlapping, are recomputed when the walk reaches them.
+/// `custom` makes the cotangents of custom_calls. Throws invalid_argument for a loss that isn't a
 /// floating scalar or a wrt that isn't floating, naming its type and location.
 std::vector<ValueId> grad(Builder& builder, ValueId loss, std::span<const ValueId> wrt,
                           std::span<const RematRegion> regions = {},

@@ -41,7 +41,7 @@ bool takes_padding(const Program& program, OpId op) {
   return pads == Pads::if_fill ? program.is_fill(op) : pads != Pads::no;
 }
 
-/// Per factor: whether the op may be given more of it. Then it is all that its dims consist of.
+/// By factor: whether the op allows padding along it. Its dims then have no other factor.
 std::vector<bool> growing_factors(const Program& program, OpId op, const FactorRule& rule) {
   std::vector<bool> grows(rule.factors.size(), takes_padding(program, op));
   for (std::size_t factor = 0; factor < grows.size(); ++factor) {
@@ -57,7 +57,7 @@ std::vector<bool> growing_factors(const Program& program, OpId op, const FactorR
     const Shape& from = program.shape(program.op_operands(op)[0]);
     const Shape& to = program.shape(program.result(op));
     for (int dim = 0; dim < from.size(); ++dim) {
-      // What is expanded stays 1.
+      // A dim of size 1 that is expanded stays 1.
       if (from[dim] == to[static_cast<int>(program.op_attrs(op)[static_cast<std::size_t>(dim)])]) {
         continue;
       }
@@ -69,7 +69,7 @@ std::vector<bool> growing_factors(const Program& program, OpId op, const FactorR
   return grows;
 }
 
-/// For each dim of each value, the number of which its size must be a multiple.
+/// For each dim of each value, the number that must divide its padded size.
 class Multiples {
  public:
   Multiples(const Program& program, const Mesh& mesh)
@@ -87,7 +87,7 @@ class Multiples {
     if (uneven_) spread();
   }
 
-  /// Whether any dim isn't divided.
+  /// Whether a sharding divides some dim unevenly.
   bool uneven() const { return uneven_; }
   const FactorRule& rule(OpId op) const { return rules_[op]; }
   const std::vector<bool>& grows(OpId op) const { return grows_[op]; }
@@ -117,7 +117,7 @@ class Multiples {
     }
   }
 
-  /// Along factors, there and back, until nothing changes.
+  /// Spreads multiples along factors, through the ops forward and backward, until nothing changes.
   void spread() {
     for (OpId op = 0; op < program_.num_ops(); ++op) {
       rules_.push_back(factor_rule(program_, op));
@@ -213,7 +213,7 @@ class Padder {
                                               program_.op_locs[op]));
   }
 
-  /// Of an operand, or of the result behind them, as the op takes or makes it.
+  /// The padded shape of operand number `tensor`, or of the result, which follows the operands.
   Shape padded_shape(OpId op, std::size_t tensor) const {
     const auto operands = program_.op_operands(op);
     const ValueId value = tensor < operands.size() ? operands[tensor] : program_.result(op);
@@ -227,7 +227,7 @@ class Padder {
     return shape;
   }
 
-  /// The attributes, which may speak of sizes.
+  /// The op's attributes, with the padded sizes.
   std::vector<std::int64_t> padded_attrs(OpId op, std::span<const ValueId> operands,
                                          const Shape& shape) const {
     InplaceVector<const Shape*, kOperandCountMax> shapes;
@@ -235,8 +235,8 @@ class Padder {
     return attrs_of_part(program_, op, {.operands = shapes, .result = shape});
   }
 
-  /// The operand with the neutral element in the padding of dims that the op reduces, and with an
-  /// index in that of what the op checks.
+  /// The operand with the neutral element in the padding of dims that the op reduces. If the op
+  /// needs Pads::with_zeros, with zeros in all padding.
   ValueId neutral_outside(OpId op, std::size_t operand, ValueId padded) {
     const FactorRule& rule = multiples_.rule(op);
     const Shape& shape = program_.shape(program_.op_operands(op)[operand]);
@@ -297,11 +297,11 @@ class Padder {
   const Multiples& multiples_;
   Program result_;
   Builder builder_;
-  std::vector<std::vector<ValueId>> versions_;  // by old value; the first is as it was made
+  std::vector<std::vector<ValueId>> versions_;  // by old value; the first is the original
   std::map<std::tuple<ValueId, int, ReduceKind>, ValueId> masked_;
 };
 
-/// A composite that needs a dim whole which is to be padded wouldn't know where it ends.
+/// Whether the op is a composite that needs a padded dim whole: it couldn't tell where data ends.
 bool is_padded_where_whole(const Program& program, OpId op, const Multiples& multiples) {
   if (!is_composite(program.kind(op))) return false;
   const FactorRule& rule = multiples.rule(op);

@@ -43,7 +43,7 @@ class Partitioner {
   }
 
  private:
-  /// A global value as it lies on the chips: several layouts may exist at once.
+  /// A global value in one of its layouts on the chips. Several may exist at once.
   struct Version {
     Sharding layout;
     ValueId value;
@@ -65,8 +65,8 @@ class Partitioner {
     chip_.add_output(value, output.name, closed, output.updates);
   }
 
-  /// Closed dims as they were asked for; open ones go on as propagation left the value, up to the
-  /// first atom that another dim has.
+  /// Closed dims keep the requested atoms. Open dims also get the atoms that propagation gave the
+  /// value, up to the first that another dim uses or that is replicated.
   Sharding output_sharding(const ProgramOutput& output) const {
     Sharding closed = output.sharding;
     closed.open_mask = 0;
@@ -86,7 +86,7 @@ class Partitioner {
     return closed;
   }
 
-  /// pad_uneven has left no dim that isn't divided.
+  /// The type of a chip's part. After pad_uneven, every dim divides evenly.
   TensorType even_type(const TensorType& global, const Sharding& layout) const {
     const TensorType type = chip_type(global, layout, mesh_);
     for (int dim = 0; dim < global.shape.size(); ++dim) {
@@ -157,7 +157,7 @@ class Partitioner {
                         program_.op_locs[op]);
   }
 
-  /// The op's attributes for a chip's part, as far as they contain sizes and offsets.
+  /// The op's attributes, with the sizes and offsets of a chip's part.
   std::vector<std::int64_t> attrs_on_chip(OpId op, std::span<const ValueId> operands,
                                           std::span<const Sharding> wanted, const Sharding& layout,
                                           const Shape& shape) const {
@@ -168,9 +168,9 @@ class Partitioner {
         {.operands = shapes, .result = shape, .operand_layouts = wanted, .result_layout = &layout});
   }
 
-  /// If the op is linear in operands that are still partial sums, nobody else reads them, and its
-  /// result isn't larger, the reduction is left to who comes after: the operands are taken as they
-  /// are and the result is a partial sum.
+  /// Delays a reduction past the op if the op is linear in operands that are partial sums, nothing
+  /// else reads these, and its result isn't larger: the op then reads the partial sums, and its
+  /// result is one too.
   void sink_unreduced(OpId op, std::vector<Sharding>& wanted, Sharding& result) const {
     const auto operands = program_.op_operands(op);
     const ValueId value = program_.result(op);
@@ -196,8 +196,8 @@ class Partitioner {
       const Sharding whole = without_atoms(result, unreduced(operands[0]));
       const bool as_it_is = stay([&](std::size_t i) { return wanted[i]; });
       if (!as_it_is) {
-        // The sum is to be sharded over the very atoms that are pending: one reduce_scatter
-        // behind it does what each operand would have had to do.
+        // The result is to be sharded over the pending atoms: one reduce_scatter of the result
+        // replaces one of each operand.
         const Sharding before = std::exchange(result, whole);
         if (stay([&](std::size_t) { return whole; })) {
           std::ranges::fill(wanted, whole);
@@ -219,7 +219,7 @@ class Partitioner {
         operands, [&](ValueId operand) { return unreduced(operand) == unreduced(operands[0]); });
   }
 
-  /// The layout with every dim cut before the first of the atoms.
+  /// The layout with each dim's atoms only up to the first that is in `atoms`.
   static Sharding without_atoms(const Sharding& layout, AtomMask atoms) {
     DimAtoms dims{};
     for (std::size_t dim = 0; dim < dims.size(); ++dim) {
@@ -232,7 +232,7 @@ class Partitioner {
     return closed_layout(dims);
   }
 
-  /// Atoms over which the value was a partial result when it was made.
+  /// Atoms over which the first version of the value is a partial result.
   AtomMask unreduced(ValueId value) const {
     return versions_[value].empty() ? AtomMask{0} : versions_[value].front().layout.unreduced;
   }
@@ -250,7 +250,7 @@ class Partitioner {
                                [](const ReshardStep& step) { return !is_collective(step.kind); });
   }
 
-  /// The value in this layout. What it takes is made once, from the version that makes it cheapest.
+  /// The value in this layout. Missing versions are made once, by the cheapest reshards.
   ValueId request(ValueId value, const Sharding& layout) {
     std::vector<Version>& versions = versions_[value];
     for (const Version& version : versions) {
@@ -314,7 +314,7 @@ class Partitioner {
   FactorAssignments assignments_{mesh_};
   Program chip_;
   Builder builder_;
-  std::vector<std::vector<Version>> versions_;  // by global value; the first is as it was made
+  std::vector<std::vector<Version>> versions_;  // by global value; the first isn't resharded
   std::vector<std::uint32_t> use_count_;
 };
 

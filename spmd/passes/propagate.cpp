@@ -12,7 +12,7 @@ namespace {
 
 /// The rounds of one user priority, in order. Each does what the ones before it do, and more.
 enum class Round {
-  single_use_elementwise,  // elementwise ops whose operands nobody else uses
+  single_use_elementwise,  // elementwise ops whose operands no other op uses
   elementwise,
   pass_through,        // pass-through factors of all ops; broadcasts only towards their operand
   all_factors,         // reductions too; broadcasts still only towards their operand
@@ -30,7 +30,7 @@ struct Node {
   std::span<const std::uint32_t> tensors;  // ids of shardings
   bool is_broadcast = false;
   bool single_use = false;
-  int done = -1;  // the last stage() that a visit left nothing to do in; -1: none
+  int done = -1;  // stage() of the last visit; -1: none, or a tensor has changed since
 };
 
 /// A factor's atoms, to be given to all tensors of a node that have the factor.
@@ -44,7 +44,7 @@ struct Candidate {
   auto rank() const { return std::tuple(-source_size, source_tensor, factor); }
 };
 
-/// The longest list, if every other is a prefix of it; otherwise their common prefix.
+/// The longest of the added lists, if all others are prefixes of it; else their common prefix.
 class CommonAtoms {
  public:
   void add(AtomList atoms) {
@@ -121,7 +121,7 @@ class Propagation {
                       })});
   }
 
-  /// An output is one edge with its value; with the input instead that it updates, if any.
+  /// Joins an output with its value; if it updates an input, joins that input instead.
   void add_output(std::uint32_t index) {
     const ProgramOutput& output = program_.outputs[index];
     const std::size_t first = tensors_.size();
@@ -146,7 +146,7 @@ class Propagation {
     }
   }
 
-  /// Bit p: an atom came by priority p. Propagation brings no others. 0 always counts.
+  /// Bit p: some atom has user priority p. Propagation adds no other priority. Bit 0 is always set.
   unsigned priorities_used() const {
     unsigned priorities = 1;
     for (const Sharding& sharding : shardings_) {
@@ -189,7 +189,7 @@ class Propagation {
     }
   }
 
-  /// The same in rounds that would do the same with the node, if its tensors haven't changed.
+  /// A visit has nothing to do if this is as at the last visit and no tensor has changed.
   int stage(const Node& node) const {
     const Round first = node.single_use ? Round::single_use_elementwise : Round::elementwise;
     const Round last = node.is_broadcast ? Round::broadcasts_forward : Round::all_factors;
@@ -205,7 +205,7 @@ class Propagation {
     return round_ > Round::pass_through;
   }
 
-  /// The atoms that the priorities up to this one have brought.
+  /// The dim's atoms before the first whose user priority comes later than the current one.
   AtomList visible(const Sharding& sharding, std::size_t dim) const {
     const AtomList atoms = sharding.dims[dim];
     int count = 0;
@@ -213,7 +213,7 @@ class Propagation {
     return atoms.prefix(count);
   }
 
-  /// Into `projections_`.
+  /// Fills `projections_` with the visible atoms of each tensor's factors.
   void project_visible(const Node& node) {
     const std::size_t num_factors = node.rule->factors.size();
     projections_.assign(node.tensors.size() * num_factors, {});
@@ -229,7 +229,7 @@ class Propagation {
     return projections_[tensor * node.rule->factors.size() + factor];
   }
 
-  /// Into `candidates_`, in the order in which they are to be tried.
+  /// Fills `candidates_`, in the order in which visit() applies them.
   void find_candidates(const Node& node) {
     project_visible(node);
     candidates_.clear();
@@ -246,7 +246,7 @@ class Propagation {
     std::ranges::sort(candidates_, {}, &Candidate::rank);
   }
 
-  /// The largest tensor that has all the atoms.
+  /// Sets the source to the largest tensor that has all the atoms.
   void set_source(const Node& node, Candidate& candidate) const {
     const auto factor = static_cast<std::size_t>(candidate.factor);
     for (std::size_t tensor = 0; tensor < node.tensors.size(); ++tensor) {
@@ -258,7 +258,7 @@ class Propagation {
     }
   }
 
-  /// The best by which the candidate's atom number `i` reached any tensor.
+  /// The best priority that the candidate's atom number `i` has in any tensor of the node.
   int priority(const Node& node, const Candidate& candidate, int i) const {
     int best = kPriorityMax;
     for (std::size_t tensor = 0; tensor < node.tensors.size(); ++tensor) {
@@ -292,7 +292,7 @@ class Propagation {
     const auto dim = static_cast<std::size_t>(at - dims.begin());
     Sharding& sharding = shardings_[node.tensors[tensor]];
     if (at == dims.end() || !sharding.is_open(static_cast<int>(dim))) return;
-    // Atoms that a later priority brings stay as the user gave them.
+    // A dim that has atoms of a later priority keeps the order that the user gave them.
     if (visible(sharding, dim) != sharding.dims[dim]) return;
     FactorAtoms atoms(node.rule->factors.size());
     if (project_dim(*node.rule, mesh_, *at, sharding.dims[dim], atoms)) return;
@@ -329,13 +329,13 @@ class Propagation {
   std::vector<std::uint32_t> use_count_;
   FactorRules rules_{program_};
   std::vector<FactorRule> output_rules_;
-  std::vector<std::uint32_t> tensors_;  // of the nodes, one after the other
+  std::vector<std::uint32_t> tensors_;  // of all nodes, node by node
   std::vector<Node> nodes_;
-  std::vector<std::vector<std::uint32_t>> nodes_of_;  // by sharding
+  std::vector<std::vector<std::uint32_t>> nodes_of_;  // by sharding: nodes that have it
   std::deque<std::uint32_t> queue_;
   std::vector<bool> queued_;           // by node
-  std::vector<AtomList> projections_;  // of the node that is visited: its factors, tensor by tensor
-  std::vector<Candidate> candidates_;  // of the node that is visited
+  std::vector<AtomList> projections_;  // of the visited node, by tensor and factor
+  std::vector<Candidate> candidates_;  // of the visited node
   Round round_ = Round::single_use_elementwise;
   int priority_ = 0;
 };

@@ -19,7 +19,7 @@ AtomList concatenated(AtomList first, AtomList second) {
 /// The last `count` atoms.
 AtomList suffix(AtomList atoms, int count) { return atoms.suffix_from(atoms.size() - count); }
 
-/// Steps under way from a layout to a target.
+/// Builds the steps from a layout to a target.
 class Route {
  public:
   Route(const Mesh& mesh, const Shape& shape, const Sharding& from, const Sharding& to)
@@ -44,8 +44,8 @@ class Route {
                to_.to_string(*mesh_, kDimCountMax));
   }
 
-  /// Puts atoms where the target has them, as far as the number of parts of each dim stays; false
-  /// if nothing changes.
+  /// Exchanges atoms for those that the target has there, as far as each dim keeps its number of
+  /// parts. False if nothing changes.
   bool permute() {
     const auto dims = permuted_dims();
     if (dims == at_.dims) return false;
@@ -57,12 +57,12 @@ class Route {
  private:
   AtomMask pending() const { return without(at_.unreduced, to_.unreduced); }
 
-  /// Atoms at the end of a dim that the target hasn't got there.
+  /// Number of atoms at the end of a dim that the target doesn't have there.
   int excess(std::size_t dim) const {
     return at_.dims[dim].size() - at_.dims[dim].common_prefix(to_.dims[dim]);
   }
 
-  /// The longest run of atoms that `wanted` admits among those that the target has next in the dim.
+  /// The longest run of atoms that the target has next in the dim and that are all `wanted`.
   template <typename Wanted>
   AtomList next_atoms(std::size_t dim, Wanted wanted) const {
     AtomList run;
@@ -83,8 +83,8 @@ class Route {
                               [&](Atom atom) { return contains(mask, atom); });
   }
 
-  /// Where a reduction crosses the network, each chip of a host takes a part of it over; move()
-  /// gathers the parts again.
+  /// If the reduction crosses the network, scatters it within each host first, so that each chip
+  /// reduces only a part between hosts. move() gathers the parts again.
   void scatter_within_hosts() {
     const AtomList within = mesh_->list(without(pending(), mesh_->dcn_atoms()));
     if (within.empty() || within.mask() == pending()) return;
@@ -143,7 +143,7 @@ class Route {
     return false;
   }
 
-  /// Gathers an atom that is in the way.
+  /// Gathers the last atom of some dim where the target doesn't have it.
   bool gather_any() {
     for (std::size_t dim = 0; dim < at_.dims.size(); ++dim) {
       if (excess(dim) > 0) return gather(dim, 1);
@@ -163,8 +163,8 @@ class Route {
     return true;
   }
 
-  /// A layout with as many parts in each dim as now, whose dims begin as far as possible as the
-  /// target's do. Atoms that other dims want come last, ready for an all_to_all.
+  /// A layout with the same number of parts in each dim, whose dims begin like the target's as far
+  /// as possible. Atoms that other dims need come last, ready for an all_to_all.
   std::array<AtomList, kDimCountMax> permuted_dims() const {
     std::array<AtomList, kDimCountMax> kept{};
     std::array<std::vector<std::int64_t>, kDimCountMax> sizes;  // of the atoms still to be placed

@@ -15,20 +15,19 @@ namespace weft {
 /// One collective, or a local all_slice.
 struct ReshardStep {
   OpKind kind;
-  AtomList atoms;       ///< not for collective_permute, which goes by the layouts around it
+  AtomList atoms;       ///< empty for collective_permute: the layouts before and after define it
   int dim = -1;         ///< the dim that is sliced, gathered, scattered, or split by all_to_all
   int concat_dim = -1;  ///< all_to_all
   Sharding after;       ///< layout of the step's result
 };
 
 /// Steps from one layout to the other, in order; none if the layouts are the same. Works for any
-/// two layouts where `to.unreduced` is part of `from.unreduced`. Partial results first:
-/// reduce_scatter where the target shards a dim by the atom, else all_reduce; one that crosses the
-/// network (Mesh::dcn_atoms) as reduce_scatter within hosts, in a dim that divides so, and
-/// all_reduce of a chip's part between them. Then slices, which cost nothing; all_to_all for atoms
-/// that change dim; all_gather for what is left; before those a collective_permute where putting
-/// other atoms in an atom's place makes the whole cheaper. The order follows Shardy's
-/// reshard_to_collectives.
+/// two layouts where `to.unreduced` is part of `from.unreduced`. Partial results come first:
+/// reduce_scatter where the target shards a dim by the atom, else all_reduce. A reduction across
+/// the network (Mesh::dcn_atoms) is a reduce_scatter within hosts, along a dim that divides evenly,
+/// and an all_reduce of each part between hosts. Then slices, which cost nothing; all_to_all for
+/// atoms that change dims; all_gather for the rest. Before these, a collective_permute exchanges
+/// atoms if that makes the whole cheaper. The order follows Shardy's reshard_to_collectives.
 std::vector<ReshardStep> reshard_steps(const Mesh& mesh, const TensorType& type,
                                        const Sharding& from, const Sharding& to);
 
@@ -37,7 +36,7 @@ std::vector<ReshardStep> reshard_steps(const Mesh& mesh, const TensorType& type,
 std::int64_t reshard_cost(const Mesh& mesh, const TensorType& type, const Sharding& from,
                           const std::vector<ReshardStep>& steps);
 
-/// The cost of one collective's synchronisation, as bytes moved in that time: about 1.6 us at 10
+/// The cost of one collective's synchronization, as bytes moved in that time: about 1.6 us at 10
 /// GB/s.
 inline constexpr std::int64_t kCollectiveCost = 16 * 1024;
 
