@@ -12,20 +12,21 @@
 
 namespace weft {
 
-/// Of `text`, "b s, s -> b s", which outlives the rule. Throws invalid_argument naming the field
-/// (sharding_rule, need_replication_factors or reduction_factors), what it has, and how to mend it.
+/// Reads `text`, such as "b s, s -> b s", which must outlive the rule. Throws invalid_argument with
+/// the field (sharding_rule, need_replication_factors or reduction_factors), its content, and how
+/// to fix it.
 RuleText make_custom_rule(std::string_view text, std::span<const std::string> need_replication,
                           std::span<const std::string> reduction);
 
-/// The whole rule, as programs and plans keep it: with its clauses, those that are empty left out.
+/// The rule as programs and plans store it, with all clauses that aren't empty.
 std::string to_text(const RuleText& rule);
-/// Of such a text, which outlives the rule.
+/// Reads such a text, which must outlive the rule.
 RuleText parse_custom_rule(std::string_view text);
 
-/// Of each factor, -1 of those that the operands haven't got. Throws invalid_argument for operands
-/// that the rule doesn't fit.
+/// The size of each factor; -1 for a factor that no operand has. Throws invalid_argument for
+/// operands that don't fit the rule.
 std::vector<std::int64_t> factor_sizes(const RuleText& rule, std::span<const TensorType> operands);
-/// Throws invalid_argument unless `result` fits the rule, given the operands' sizes.
+/// Throws invalid_argument unless `result` fits the rule, given factor_sizes() of the operands.
 void check_custom_result(const RuleText& rule, std::span<const std::int64_t> sizes,
                          const TensorType& result);
 

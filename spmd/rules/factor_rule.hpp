@@ -14,7 +14,7 @@
 namespace weft {
 
 /// pass_through: the op works on each part alone. reduction: parts give partial results.
-/// need_replication: the op can't be cut along it.
+/// need_replication: the op can't be cut along the factor.
 enum class FactorType : std::uint8_t { pass_through, reduction, need_replication };
 
 struct Factor {
@@ -23,15 +23,15 @@ struct Factor {
   ReduceKind reduce_kind = ReduceKind::add;
 };
 
-/// More factors than any rule has, and than any dim consists of.
+/// The most factors that a rule can have, and that a dim can consist of.
 inline constexpr std::size_t kFactorCountMax = 32;
 inline constexpr std::size_t kDimFactorCountMax = 15;
 
 using DimFactors = InplaceVector<std::uint8_t, kDimFactorCountMax>;
 
-/// dims[tensor][dim] lists factors, major to minor; tensors are the operands, then the result.
-/// Sizes multiply to the dim's size; a dim without factors can't be cut. A factor occurs at most
-/// once in a tensor.
+/// dims[tensor][dim] lists the dim's factors, major to minor; tensors are the operands, then the
+/// result. The factors' sizes multiply to the dim's size. A dim without factors can't be cut. A
+/// factor occurs at most once in a tensor.
 struct FactorRule {
   std::vector<Factor> factors;
   std::vector<InplaceVector<DimFactors, kDimCountMax>> dims;
@@ -44,7 +44,7 @@ class RuleMaker {
   void add_tensor(const Shape& shape) {
     rule_.dims.emplace_back(static_cast<std::size_t>(shape.size()));
   }
-  /// Its number, below kFactorCountMax.
+  /// Returns the factor's number, which is below kFactorCountMax.
   int add_factor(std::int64_t size, FactorType type = FactorType::pass_through,
                  ReduceKind reduce_kind = ReduceKind::add) {
     WEFT_CHECK(rule_.factors.size() < kFactorCountMax, rule_.factors.size());

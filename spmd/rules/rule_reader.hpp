@@ -1,5 +1,5 @@
 #pragma once
-/// Reads sharding rules (rule_text.hpp): those of weft's own ops when weft is compiled.
+/// Reads sharding rules (rule_text.hpp). The rules of weft's own ops are read at compile time.
 
 #include <algorithm>
 #include <array>
@@ -12,7 +12,7 @@
 
 namespace weft {
 
-/// Reads a rule; `extended`: with what weft's own ops may have.
+/// Reads a rule; `extended` allows the syntax that only weft's own ops may use.
 class RuleReader {
  public:
   constexpr RuleReader(std::string_view text, bool extended) : cursor_(text), extended_(extended) {}
@@ -23,7 +23,7 @@ class RuleReader {
       if (!accept_tensor(false)) return fault_;
     } while (cursor_.accept(","));
     if (!cursor_.accept("->")) return refuse(RuleFault::Kind::character);
-    // "-> d*" has no operand; of a user's, " -> d" has a scalar.
+    // An own op's "-> d*" has no operand. A user's "-> d" has one operand, a scalar.
     if (extended_ && rule.num_tensors == 1 && rule.tensors[0].count == 0) rule.num_tensors = 0;
     if (!accept_tensor(true)) return fault_;
     while (!cursor_.at_end()) {
@@ -32,7 +32,7 @@ class RuleReader {
     return {};
   }
 
-  /// After read(), and whatever the caller has said of types beside the text.
+  /// Completes and checks the rule, after read() and after the caller has set further types.
   constexpr RuleFault finish() {
     for (std::size_t i = 0; i < rule_->num_names; ++i) {
       RuleText::Name& factor = rule_->names[i];
@@ -64,7 +64,7 @@ class RuleReader {
   constexpr bool accept_tensor(bool is_result) {
     if (rule_->num_tensors == RuleText::kTensorCountMax) return fail(Kind::tensors);
     RuleText::TensorDims& dims = rule_->tensors[rule_->num_tensors++];
-    // A clause begins with a word too, and goes on with "=".
+    // A clause begins with a word too, but "=" follows it.
     while (cursor_.next_is_letter()) {
       const std::size_t begin = cursor_.at();
       const std::string_view name = cursor_.word();
@@ -117,7 +117,7 @@ class RuleReader {
     return true;
   }
 
-  /// As they come in the text, unless a clause says otherwise, which then has each once.
+  /// Orders the names as in the text, or by an order clause, which must have each name once.
   constexpr RuleFault order_names() {
     std::uint64_t seen = 0;
     for (std::size_t i = 0; i < rule_->num_names; ++i) {
@@ -137,7 +137,7 @@ class RuleReader {
   RuleFault fault_{};
 };
 
-/// Of one of weft's own ops: a wrong text doesn't compile.
+/// The rule of one of weft's own ops. A wrong text doesn't compile.
 consteval RuleText own_rule(std::string_view text) {
   RuleText rule;
   RuleReader reader(text, true);

@@ -1,14 +1,15 @@
 #pragma once
-/// RuleText: a sharding rule as a text, of weft's own ops and of custom_calls:
+/// RuleText: a sharding rule that is written as a text, of an own op or of a custom_call:
 ///
 ///   rule   = tensor {"," tensor} "->" tensor {clause}      "b s, s -> b s"
 ///   tensor = {name}                                        a name for each dim
 ///   clause = (" reduction={" | " need_replication={") names "}"
 ///
-/// Dims of one name are one factor: they have one size and are cut alike. A factor that isn't on
-/// both sides needs replication, unless it is a reduction. The rules of weft's own ops may also
-/// have: "d*", which stands for any number of dims; "free={..}", factors of the result that each
-/// chip makes for itself; "order={..}", the factors' order, on which ties depend.
+/// Dims of the same name are one factor: they have the same size and are cut alike. A factor that
+/// isn't both in an operand and in the result needs replication, unless it is a reduction. Rules of
+/// weft's own ops may also contain: "d*", which stands for any number of dims; "free={..}", factors
+/// of the result that each chip can make for itself; "order={..}", the order of the factors, which
+/// decides between equally good assignments.
 
 #include <array>
 #include <cstdint>
@@ -22,7 +23,7 @@ namespace weft {
 struct RuleText {
   static constexpr std::size_t kTensorCountMax = 9;
   struct Name {
-    std::string_view name{};  ///< in the text, which outlives this
+    std::string_view name{};  ///< part of the text, which must outlive this
     bool any_count = false;   ///< stands for any number of dims
     bool in_operands = false;
     bool in_result = false;
@@ -49,25 +50,25 @@ struct RuleFault {
   enum class Kind : std::uint8_t {
     none,
     character,        ///< expected ',' or '->'
-    after_result,     ///< expected the end
+    after_result,     ///< expected a clause or the end
     repeated,         ///< a name stands twice for one tensor
-    dims,             ///< a tensor has too many
-    names,            ///< there are too many
-    tensors,          ///< there are too many
-    clause,           ///< an unknown clause, or one without its end
-    unknown_name,     ///< a clause names what no tensor has
-    summed_result,    ///< a reduction that the result has
-    held_and_summed,  ///< in two clauses
-    order,            ///< not each name once
+    dims,             ///< a tensor has too many dims
+    names,            ///< the rule has too many factors
+    tensors,          ///< the rule has too many operands
+    clause,           ///< expected a factor's name or '}' in a clause
+    unknown_name,     ///< a clause has a name that no tensor has
+    summed_result,    ///< a reduction factor is in the result
+    held_and_summed,  ///< a factor is in both reduction and need_replication
+    order,            ///< the order clause doesn't have each name once
   };
   Kind kind = Kind::none;
-  std::size_t at = 0;       ///< in the text
+  std::size_t at = 0;       ///< position in the text
   std::string_view name{};  ///< of the factor
   constexpr explicit operator bool() const { return kind != Kind::none; }
 };
 
-/// The rule for operands and a result of these shapes; `adds`: whether the dtype can be added up,
-/// else what would be a reduction needs replication.
+/// The rule for operands and a result of these shapes. If the dtype can't be added up (`adds` is
+/// false), reduction factors need replication.
 FactorRule to_factor_rule(const RuleText& text, std::span<const Shape* const> tensors, bool adds);
 
 }  // namespace weft
