@@ -19,7 +19,7 @@ using infer::reject;
 
 // Inference.
 
-/// Gives {B, H, S, T, K, E}.
+/// Checks the operands and returns {B, H, S, T, K, E}.
 std::array<std::int64_t, 6> expect_heads(const OpSignature& op) {
   const TensorType& q = op.operands[0];
   const TensorType& k = op.operands[1];
@@ -56,7 +56,7 @@ TensorType attention_grad_type(const OpSignature& op) {
 
 // As primitives.
 
-/// The products of two matrices for each batch and head, over the dims given of both.
+/// For each batch and head, the product of a and b, which contracts these dims of both.
 ValueId product(Builder& builder, ValueId a, std::int64_t a_dim, ValueId b, std::int64_t b_dim) {
   return builder.dot_general(a, b,
                              {.lhs_batch = {0, 1},
@@ -65,7 +65,7 @@ ValueId product(Builder& builder, ValueId a, std::int64_t a_dim, ValueId b, std:
                               .rhs_contracting = {b_dim}});
 }
 
-/// [B,H,S,T].
+/// The softmax of the scores, [B,H,S,T].
 ValueId attention_weights(Builder& builder, ValueId q, ValueId k, const AttentionForm& form) {
   ValueId scores = product(builder, q, 3, k, 3);
   const TensorType type = builder.type(scores);
@@ -109,7 +109,7 @@ ValueId attention_cotangent(Builder& builder, const ForwardOp& op, std::size_t i
   const Shape q = builder.type(in[0]).shape;
   const Shape v = builder.type(in[2]).shape;
   if (q[3] != v[3]) return kNoId;
-  // Each operand's part of one and the same op: canonicalize sees that it is the same.
+  // Each operand's cotangent is a slice of the same op; canonicalize merges the op's copies.
   const ValueId all =
       builder.attention_grad(in[0], in[1], in[2], op.result, g, attention_form_of(op.attrs));
   const std::int64_t begin = index == 0 ? 0 : q[2] + (index == 1 ? 0 : v[2]);
@@ -127,7 +127,7 @@ std::size_t index(std::int64_t i) { return static_cast<std::size_t>(i); }
 
 double dot(Row a, Row b) { return std::inner_product(a.begin(), a.end(), b.begin(), 0.0); }
 
-/// Rows of the operands, by head (of all batches) and place.
+/// The operands' rows, by head (counted over all batches) and place.
 struct Heads {
   std::int64_t heads, queries, keys, key_size, value_size;
   AttentionForm form;
@@ -137,7 +137,7 @@ struct Heads {
           std::int64_t place) const {
     return Row(of).subspan(index((head * rows + place) * size), index(size));
   }
-  /// What query i gives to each key it sees.
+  /// The weights that query i gives to the keys that it sees.
   Elements weights(const Elements& q, const Elements& k, std::int64_t head, std::int64_t i) const {
     const std::int64_t seen = form.causal ? std::min(keys, first_query + i + 1) : keys;
     Elements scores;
@@ -213,7 +213,7 @@ Elements attention_grad_elements(const Evaluation& e) {
   return result;
 }
 
-// Of a chip: the atoms that shard S, where query 0 is number index_in(atoms) * S on the chip.
+// In a chip's program, `atoms` shard S: the chip's query 0 is query index_in(atoms) * S.
 constexpr Attr kAttention[] = {flag("causal"), number("scale"),
                                atoms().atoms_of(AttrDim::kResult, 2)};
 constexpr Attr kAttentionGrad[] = {flag("causal"), number("scale")};
@@ -238,8 +238,8 @@ constexpr OpRow rows::attention{
     .traits = Traits{},
 };
 
-/// A chip with some of the queries would have a part of the sums for all keys and values, but all
-/// of those for its queries: one result can't be both.
+/// S can't be cut: a chip with some of the queries would have their whole cotangents, but only
+/// partial sums for keys and values, and one result can't be both.
 constexpr OpRow rows::attention_grad{
     .doc =
         "(q, k, v, result, its cotangent), K = E: the cotangents of q, k and v, one behind the "

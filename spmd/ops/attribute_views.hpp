@@ -1,5 +1,5 @@
 #pragma once
-/// The words of some ops by name, in place. `words` as infer_type accepts them.
+/// Views that give names to the attribute words of some ops. infer_type must accept the `words`.
 
 #include <array>
 #include <cstdint>
@@ -17,7 +17,7 @@ std::array<Words, 3> triples(Words words);
 /// Whether a slice with these words leaves the dim as it is.
 bool is_whole_dim(Words words, std::size_t dim, const Shape& from);
 
-/// Of a dot_general.
+/// The dims of a dot_general.
 struct DotDimsView {
   Words lhs_batch, rhs_batch, lhs_contracting, rhs_contracting;
 };
@@ -30,7 +30,7 @@ DimList consecutive_dims(std::int64_t first, std::int64_t count);
 /// The permutation that undoes `perm`.
 DimList inverse_permutation(Words perm);
 
-/// Of normalize and normalize_grad.
+/// The attributes of normalize and normalize_grad.
 struct Normalization {
   bool center = true;  ///< subtract the mean first (layer norm); else only scale (rms norm)
   double eps = 1e-5;   ///< added to the mean square; 0 or more
@@ -38,7 +38,7 @@ struct Normalization {
 std::vector<std::int64_t> to_attrs(const Normalization& normalization);
 Normalization normalization_of(Words words);
 
-/// Of attention and attention_grad.
+/// The attributes of attention and attention_grad.
 struct AttentionForm {
   bool causal = false;  ///< query i sees keys 0..i
   double scale = 1;     ///< of q k^T

@@ -1,6 +1,6 @@
 #pragma once
-/// Attributes of ops: i64 words in a Program, which a list of Attr gives names and forms. Printer,
-/// parser, checks, fingerprint, difference report, partition and padding follow from the list.
+/// Attributes of ops: i64 words in a Program. An op's list of Attr has their names and forms.
+/// Printer, parser, checks, fingerprint, difference report, partition and padding read it.
 
 #include <array>
 #include <cstdint>
@@ -15,7 +15,7 @@
 
 namespace weft {
 
-/// Numbers of dims.
+/// A list of dims, by number.
 using DimList = InplaceVector<std::int64_t, kDimCountMax>;
 
 using Words = std::span<const std::int64_t>;
@@ -27,7 +27,7 @@ enum class Form : std::uint8_t {
   reduce_kind,  ///< ReduceKind
   direction,    ///< CompareDirection
   atoms,        ///< AtomList::bits()
-  pairs,        ///< two lists of dims, whose length is a word in front of all attributes
+  pairs,        ///< two equally long lists of dims; their length is a word before all attributes
   elements,     ///< of a constant: {byte offset in Program::const_pool, bytes}
   constraint,   ///< index in Program::constraints
   target,       ///< index in Program::custom_targets
@@ -37,27 +37,27 @@ enum class Form : std::uint8_t {
 enum class OnChip : std::uint8_t {
   same,
   size,   ///< the size of a dim of the chip's part
-  atoms,  ///< the atoms that shard a dim; its value depends on the chip's place then
+  atoms,  ///< the atoms that shard a dim; the op's value then depends on the chip's position
 };
 
-/// The tensor and the dim that `size` and `atoms` speak of.
+/// The tensor and the dim to which OnChip::size and OnChip::atoms refer.
 struct AttrDim {
-  static constexpr std::int8_t kResult = -1;   ///< as `tensor`
-  static constexpr std::int8_t kEachDim = -1;  ///< as `dim`: word i of the list is of dim i
+  static constexpr std::int8_t kResult = -1;   ///< value of `tensor`: the result
+  static constexpr std::int8_t kEachDim = -1;  ///< value of `dim`: word i of the list is for dim i
   std::int8_t tensor = kResult;                ///< operand, or kResult
   std::int8_t dim = 0;
-  bool dim_in_word = false;  ///< `dim` is the number of the word that holds it
+  bool dim_in_word = false;  ///< `dim` is the number of the word that holds the dim
 };
 
 /// An attribute has `per * n + base` words, where n is the same for all attributes of an op and
-/// follows from how many words there are.
+/// follows from the number of words.
 struct Attr {
   std::string_view name;
   Form form = Form::integer;
   std::uint8_t per = 0;
   std::uint8_t base = 1;
   bool is_list = false;
-  bool optional = false;  ///< left out of the text, and of a list the words, where 0 or empty
+  bool optional = false;  ///< if 0 or empty, left out of the text, and a list out of the words too
   OnChip on_chip = OnChip::same;
   AttrDim of{};
 
@@ -72,7 +72,7 @@ struct Attr {
   constexpr Attr atoms_of(std::int8_t tensor, std::int8_t dim) const {
     return placed(OnChip::atoms, {tensor, dim});
   }
-  /// Of the result's dim that a word names.
+  /// The atoms that shard the dim of the result that word `word` holds.
   constexpr Attr atoms_of_dim_in(std::int8_t word) const {
     return placed(OnChip::atoms, {AttrDim::kResult, word, true});
   }
@@ -86,7 +86,7 @@ struct Attr {
   }
 };
 
-/// The attributes of an op, and what is asked of all of them.
+/// The attributes of an op, and facts about all of them together.
 class Attrs : public std::span<const Attr> {
  public:
   constexpr Attrs() = default;
@@ -105,12 +105,12 @@ class Attrs : public std::span<const Attr> {
     }
   }
 
-  std::uint8_t per = 0;        ///< words for each n
-  std::uint8_t base = 0;       ///< words beside them
-  std::uint8_t num_pairs = 0;  ///< attributes of that form
+  std::uint8_t per = 0;        ///< words per n, of all attributes
+  std::uint8_t base = 0;       ///< further words, of all attributes
+  std::uint8_t num_pairs = 0;  ///< attributes of Form::pairs
   bool has_ranges = false;     ///< some words are flags or enumerators
   bool has_atoms = false;
-  bool is_placed = false;  ///< a chip's part has other words
+  bool is_placed = false;  ///< some words differ in a chip's program
 };
 
 constexpr Attr integer(std::string_view name) { return {.name = name}; }
@@ -125,17 +125,17 @@ constexpr Attr pairs(std::string_view name) {
   return {.name = name, .form = Form::pairs, .base = 0, .is_list = true};
 }
 constexpr Attr atoms() { return {.name = "atoms", .form = Form::atoms}; }
-/// Of each dim.
+/// One atom list per dim.
 constexpr Attr atom_lists(std::string_view name) {
   return {.name = name, .form = Form::atoms, .per = 1, .base = 0, .is_list = true};
 }
 
-/// By attribute; of `pairs` both lists, one behind the other.
+/// By attribute; for `pairs`, both lists one after the other.
 using AttrWords = InplaceVector<Words, 12>;
-/// Nothing where the words are not as many as the list asks for.
+/// nullopt if the number of words doesn't fit the list.
 std::optional<AttrWords> split_words(const Attrs& attrs, Words words);
 bool fits_some_n(const Attrs& attrs, Words words);
-/// Whether they are. Every op that is recorded asks it.
+/// Whether the number of words fits the list. Inline, as it runs for every recorded op.
 inline bool fits(const Attrs& attrs, Words words) {
   if (attrs.num_pairs == 0 && attrs.per <= 1) {
     if (attrs.per == 0 ? words.size() == attrs.base : words.size() >= attrs.base) return true;

@@ -30,7 +30,7 @@ class Builder {
   ValueId constant(double value, TensorType type);
   ValueId constant(std::span<const std::byte> elements, TensorType type);
   ValueId iota(TensorType type, int dim);
-  /// u32 words of Philox4x32-10, by the state u32[4] and their place alone (see OpKind).
+  /// Words u32 of Philox4x32-10, which depend only on the state u32[4] and their place (leaf.cpp).
   ValueId rng_bit_generator(ValueId state, const Shape& shape);
 
   /// negate .. is_finite.
@@ -49,23 +49,23 @@ class Builder {
   /// x[start : limit : stride] of each dim.
   ValueId slice(ValueId x, std::span<const std::int64_t> start, std::span<const std::int64_t> limit,
                 std::span<const std::int64_t> stride);
-  /// In each dim `low` times the scalar `padding` before x, `high` times behind it, `interior`
-  /// times between its elements.
+  /// In each dim, puts the scalar `padding` `low` times before x, `high` times after x, and
+  /// `interior` times between its elements.
   ValueId pad(ValueId x, ValueId padding, std::span<const std::int64_t> low,
               std::span<const std::int64_t> high, std::span<const std::int64_t> interior);
-  /// One part at least; their sizes differ in `dim` only.
+  /// At least one part. The parts' sizes may differ in `dim` only.
   ValueId concatenate(std::span<const ValueId> parts, int dim);
-  /// The elements of the dims (in any order) from the last to the first.
+  /// x with its elements in reverse order along `dims` (in any order).
   ValueId reverse(ValueId x, std::span<const std::int64_t> dims);
 
   /// table[index] along dim 0: index.shape + the table's other dims; zeros for an index outside.
   ValueId gather(ValueId table, ValueId index);
-  /// [rows, ..]: zeros, with updates[i] added to row index[i]; those outside are dropped.
+  /// [rows, ..]: zeros, with updates[i] added to row index[i]; drops updates of rows outside.
   ValueId scatter(ValueId index, ValueId updates, std::int64_t rows);
-  /// x[start : start + size] of each dim; `starts` are i32 scalars, clamped so that all lies in x.
+  /// x[start : start + size] of each dim; `starts`: i32 scalars, clamped so that the slice is in x.
   ValueId dynamic_slice(ValueId x, std::span<const ValueId> starts,
                         std::span<const std::int64_t> sizes);
-  /// x with `update` in the place of what dynamic_slice would take.
+  /// x with `update` in the place that dynamic_slice would read.
   ValueId dynamic_update_slice(ValueId x, ValueId update, std::span<const ValueId> starts);
 
   struct DotDims {
@@ -75,31 +75,31 @@ class Builder {
   /// Result dims: the operand's without `dims` (in any order).
   ValueId reduce(ReduceKind kind, ValueId x, std::span<const std::int64_t> dims);
 
-  /// The sizes in the windows come from rhs.
+  /// The windows' sizes are those of rhs, whatever `convolution` says.
   ValueId convolution(ValueId lhs, ValueId rhs, const Convolution& convolution);
   ValueId reduce_window(ValueId x, const WindowReduction& reduction);
   /// y: an element for each window of x.
   ValueId select_and_scatter(ValueId x, ValueId y, const WindowReduction& reduction);
 
-  // Composites (op_kind.hpp): one kernel each.
+  // Composites (row.hpp): one kernel each.
   /// Over the last dim.
   ValueId softmax(ValueId x);
   ValueId log_softmax(ValueId x);
-  /// softmax_grad, log_softmax_grad: the operand's cotangent, given the result y and its, g.
+  /// softmax_grad, log_softmax_grad: the operand's cotangent, given the result y and its own, g.
   ValueId softmax_grad(OpKind kind, ValueId y, ValueId g);
   /// Along the last dim.
   ValueId normalize(ValueId x, const Normalization& normalization);
   ValueId normalize_grad(ValueId x, ValueId g, const Normalization& normalization);
   /// q[B,H,S,K], k[B,H,T,K], v[B,H,T,E]: [B,H,S,E].
   ValueId attention(ValueId q, ValueId k, ValueId v, const AttentionForm& form);
-  /// Of q, k and v in one, [B,H,S+T+T,K]; E is K.
+  /// The cotangents of q, k and v in one tensor, [B,H,S+T+T,K]; E must be K.
   ValueId attention_grad(ValueId q, ValueId k, ValueId v, ValueId y, ValueId g,
                          const AttentionForm& form);
-  /// x[.., C], labels i32[..]: [..].
+  /// x[.., C], labels i32[..]: a loss for each row, [..].
   ValueId cross_entropy(ValueId x, ValueId labels);
   ValueId cross_entropy_grad(ValueId x, ValueId labels, ValueId g);
 
-  /// The operands and the result as the target's rule has them.
+  /// The operands and the result must fit the target's rule.
   ValueId custom_call(const CustomTarget& target, std::span<const ValueId> operands,
                       const TensorType& result);
 
@@ -118,7 +118,7 @@ class Builder {
   ValueId all_slice(const Mesh& mesh, ValueId x, AtomList atoms, int dim);
 
  private:
-  /// Infers, then appends. `result` and `mesh` as in OpSignature (infer.hpp).
+  /// Infers the type, then appends the op. `result` and `mesh` as in OpSignature (infer.hpp).
   ValueId emit(OpKind kind, std::span<const ValueId> operands, std::span<const std::int64_t> attrs,
                const TensorType& result = {}, const Mesh* mesh = nullptr);
   ValueId emit(OpKind kind, std::initializer_list<ValueId> operands,

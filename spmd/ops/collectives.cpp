@@ -1,5 +1,5 @@
-/// Family: collectives, which stand in chips' programs alone. Atoms: those of the axes along which
-/// the chips of a group differ.
+/// Family: collectives, which occur only in chips' programs. `atoms`: those in which the chips of a
+/// group differ.
 
 #include "spmd/ops/elements.hpp"
 #include "spmd/ops/rows.hpp"
@@ -12,7 +12,7 @@ using infer::reject;
 
 // Inference.
 
-/// Number of chips that the atom list divides by.
+/// Checks the atom list and returns the number of chips in a group.
 std::int64_t expect_atoms(const OpSignature& op, std::int64_t bits) {
   WEFT_CHECK(op.mesh != nullptr);
   const auto word = static_cast<std::uint64_t>(bits);
@@ -101,7 +101,7 @@ TensorType permuted(const OpSignature& op) {
   return x;
 }
 
-// Values. In group order, so that every member gets the same bits.
+// Values. All members reduce in group order, so that all get the same bits.
 
 Elements combined(ReduceKind kind, std::span<const Elements> parts) {
   Elements total = parts[0];
@@ -199,7 +199,7 @@ constexpr OpRow rows::all_to_all = collective(
     "Cut along `split`, a part for each chip of the group; those it gets, one behind "
     "the other along `concat`.",
     kAllToAll, exchanged, exchanged_elements, kMeets);
-/// `from` and `to`: the atoms of each dim. Equal parts (permute.hpp).
+/// `from` and `to` have the atoms of each dim, which cut it into equally many parts (permute.hpp).
 constexpr OpRow rows::collective_permute = collective(
     "What was sharded by `from` becomes sharded by `to`.", kPermute, permuted, {}, kMeets);
 constexpr OpRow rows::all_slice =

@@ -165,15 +165,15 @@ ValueId dot_general_cotangent(Builder& builder, const ForwardOp& op, std::size_t
   const DotSide& other = sides[1 - index];
   const std::int64_t batches = ssize(mine.batch);
 
-  // g's dims are: batch, free of lhs, free of rhs. Contract it with the other side over what only
-  // that side had.
+  // g's dims are: batch, free of lhs, free of rhs. Contract g with the other side over the free
+  // dims of that side.
   const std::int64_t lhs_free = ssize(sides[0].free);
   const DimList g_batch = consecutive_dims(0, batches);
   const DimList g_other =
       consecutive_dims(index == 0 ? batches + lhs_free : batches, ssize(other.free));
 
-  // The product's dims, as dims of `mine`: batch, then `mine.free` (from g) and the contracting
-  // dims (from the other side, in its order), the side that stands left first.
+  // The product's dims, as dims of `mine`: batch, then those of the left factor and of the right
+  // one. g has `mine.free`; the other side has the contracting dims, in its own order.
   DimList by_other_dim = consecutive_dims(0, ssize(mine.contracting));
   std::stable_sort(by_other_dim.begin(), by_other_dim.end(), [&](std::int64_t a, std::int64_t b) {
     return other.contracting[static_cast<std::size_t>(a)] <
@@ -217,7 +217,7 @@ ValueId reduce_cotangent(Builder& builder, const ForwardOp& op, std::size_t, Val
   if (static_cast<ReduceKind>(op.attrs[0]) == ReduceKind::add) {
     return builder.broadcast_in_dim(g, type.shape, kept);
   }
-  // max, min: the elements that attain it share the cotangent.
+  // max, min: the elements that equal the extremum share the cotangent.
   const ValueId extremum = builder.broadcast_in_dim(op.result, type.shape, kept);
   const ValueId attains = builder.compare(CompareDirection::eq, x, extremum);
   const ValueId count = builder.reduce(ReduceKind::add, builder.convert(attains, type.dtype), dims);

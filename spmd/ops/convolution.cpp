@@ -48,7 +48,7 @@ TensorType convolved(const OpSignature& op) {
   if (lhs.dtype != rhs.dtype || lhs.dtype == DType::pred) {
     reject(op, "both operands must have one dtype, not pred; convert first");
   }
-  // The window's sizes come from rhs: its dims are looked at before they are used.
+  // The window's sizes come from rhs: check the dims of rhs before using them.
   const std::size_t side = 2 + spatial;
   const std::size_t flag = 3 * side + 5 * spatial;
   const Words groups = op.attrs.subspan(flag + 1);
@@ -112,7 +112,7 @@ FactorRule convolution_rule(const Program& program, OpId op) {
 
 // Gradients.
 
-/// The same convolution from the result's side: windows of g, with what rhs does turned round.
+/// Slides windows over g: lhs and the result change roles, and rhs is read from its other end.
 ValueId lhs_cotangent(Builder& builder, const ForwardOp& op, Convolution c, ValueId g) {
   const Shape& lhs = builder.type(op.operands[0]).shape;
   const Shape& windows = builder.type(g).shape;
@@ -127,8 +127,8 @@ ValueId lhs_cotangent(Builder& builder, const ForwardOp& op, Convolution c, Valu
   return builder.convolution(g, op.operands[1], c);
 }
 
-/// Windows of lhs as large as g, batch and feature having changed places. Where rhs is read from
-/// its end it's the other way round: windows of g as large as lhs.
+/// Slides windows of g's size over lhs, with batch and feature exchanged. If `c.reversed`, slides
+/// windows of lhs's size over g instead.
 ValueId rhs_cotangent(Builder& builder, const ForwardOp& op, const Convolution& c, ValueId g) {
   const ValueId x = op.operands[0];
   const Shape& lhs = builder.type(x).shape;
@@ -159,7 +159,7 @@ ValueId rhs_cotangent(Builder& builder, const ForwardOp& op, const Convolution& 
 }
 
 ValueId convolution_cotangent(Builder& builder, const ForwardOp& op, std::size_t index, ValueId g) {
-  // Where nothing is summed, a window back would be empty.
+  // Without elements, the gradient's windows would be empty.
   const TensorType type = builder.type(op.operands[index]);
   if (type.num_elements() == 0 || builder.type(g).num_elements() == 0) {
     return builder.constant(0, type);
@@ -172,7 +172,7 @@ ValueId convolution_cotangent(Builder& builder, const ForwardOp& op, std::size_t
 
 std::size_t index(std::int64_t i) { return static_cast<std::size_t>(i); }
 
-/// The elements along one dim.
+/// The offsets of the elements along one dim.
 std::vector<std::int64_t> along(const Shape& shape, std::int64_t dim) {
   const std::int64_t size = shape[static_cast<int>(dim)];
   const std::int64_t stride = row_major_strides(shape)[index(dim)];

@@ -1,5 +1,5 @@
 #pragma once
-/// Row-major elements in double, for what the rows compute in the reference interpreters.
+/// Row-major elements as doubles, for the rows' value functions in the reference interpreters.
 
 #include <cstdint>
 #include <span>
@@ -15,12 +15,12 @@ Elements take(const Elements& elements, const std::vector<std::int64_t>& where);
 /// to[where[i]] = elements[i].
 void put(Elements& to, const std::vector<std::int64_t>& where, const Elements& elements);
 
-/// As the dtype holds it; floating values as they are.
+/// x as an integer or pred dtype stores it; x itself for floating dtypes.
 double to_dtype(DType dtype, double x);
 /// a + b, max(a, b) or min(a, b); NaN wins in all.
 double combine(ReduceKind kind, double a, double b);
-/// What leaves every value of the dtype as it is: 0 for add, the smallest for max, the largest for
-/// min.
+/// The neutral element of a reduction: 0 for add, the dtype's smallest value for max, its largest
+/// for min.
 double neutral(ReduceKind kind, DType dtype);
 
 }  // namespace weft

@@ -1,4 +1,4 @@
-/// Family: element by element. A row says what is its own; unary() and binary() say the rest.
+/// Family: elementwise ops. unary() and binary() fill in what the rows have in common.
 
 #include <algorithm>
 #include <cmath>
@@ -69,8 +69,8 @@ TensorType selected(const OpSignature& op) {
 
 // Gradients.
 
-/// What a gradient is made of: the forward op, the operand, the result's cotangent g; and
-/// arithmetic on values of the operand's type, so that gradients read as formulas.
+/// The values of a gradient's formula: an operand x, the result y and the result's cotangent g. Its
+/// functions are arithmetic on values of x's type.
 class Formula {
  public:
   Formula(Builder& builder, const ForwardOp& op, std::size_t index, ValueId cotangent)
@@ -108,7 +108,7 @@ ValueId by(Builder& builder, const ForwardOp& op, std::size_t index, ValueId g) 
   Formula f(builder, op, index, g);
   return kFormula(f);
 }
-/// The same of two, for which it matters which operand it is.
+/// The same for two operands, with a formula for each.
 template <ValueId (*kFirst)(Formula&, ValueId other), ValueId (*kSecond)(Formula&, ValueId other)>
 ValueId by(Builder& builder, const ForwardOp& op, std::size_t index, ValueId g) {
   Formula f(builder, op, index, g);
@@ -137,7 +137,7 @@ ValueId by_other(Formula& f, ValueId other) { return f.mul(f.g, other); }
 ValueId over_other(Formula& f, ValueId other) { return f.div(f.g, other); }
 ValueId quotient_slope(Formula& f, ValueId) { return f.neg(f.div(f.mul(f.g, f.y), f.x)); }
 
-/// All to the operand that won, half to each where they tie.
+/// All of g to the operand that is the result; half to each where both are equal.
 template <CompareDirection kWins>
 ValueId to_the_winner(Formula& f, ValueId other) {
   const ValueId tied =

@@ -10,8 +10,8 @@
 
 namespace weft {
 
-/// Where a chip's part begins, and how many there are: by each attribute with OnChip::atoms, word
-/// by word.
+/// Where a chip's part of a dim begins, and into how many parts the dim is cut. There is one for
+/// each word of the attributes with OnChip::atoms.
 struct PartPlace {
   std::int64_t first = 0;  ///< in elements of the whole dim
   std::int64_t parts = 1;
@@ -37,8 +37,8 @@ struct Evaluation {
   Words attrs() const { return program.op_attrs(op); }
 };
 
-/// The op's value in double: element by element, or all at once, or of what the chips of a group
-/// have, of which this chip is number `self`.
+/// A function for the op's value in double: of single elements, of whole operands, or (collectives)
+/// of the parts of all chips in a group, where this chip is number `self`.
 struct Evaluate {
   using Group = Elements (*)(const Program&, OpId, std::span<const Elements> parts,
                              std::int64_t self);

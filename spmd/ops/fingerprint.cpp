@@ -8,10 +8,9 @@
 namespace weft {
 namespace {
 
-/// Two 64-bit lanes that don't wait for each other. A step of either is bijective in its state and
-/// in the word, so that programs that differ in one word have digests that do; the end mixes all
-/// bits (splitmix64's finalizer, S. Vigna). Not keyed: it tells programs apart, it doesn't resist
-/// attacks.
+/// Two independent 64-bit lanes. A step of a lane is bijective in its state and in the word, so
+/// programs that differ in one word have different digests. result() mixes all bits (splitmix64's
+/// finalizer, S. Vigna). The digest has no key, so it doesn't resist attacks.
 class Digest {
  public:
   void add(std::uint64_t word) {
@@ -48,7 +47,7 @@ class Digest {
   }
 
  private:
-  /// Up to 8 bytes, the first the lowest.
+  /// Up to 8 bytes as a little-endian word.
   static std::uint64_t word_of(std::span<const std::byte> bytes) {
     std::uint64_t word = 0;
     for (std::size_t i = 0; i < bytes.size(); ++i) {
@@ -68,7 +67,7 @@ class Digest {
   std::uint64_t high_ = 0x13198a2e03707344U;
 };
 
-/// What an attribute points to takes part, not where it lies.
+/// Digests the table entry that an attribute points to, not the entry's place in the table.
 void add_attrs(Digest& digest, const Program& program, OpId op) {
   const std::span<const std::int64_t> attrs = program.op_attrs(op);
   switch (table_of(program.kind(op))) {

@@ -1,4 +1,4 @@
-/// Family: parts that an operand chooses.
+/// Family: parts of a tensor, at places that an operand gives.
 
 #include <algorithm>
 #include <optional>
@@ -106,7 +106,7 @@ TensorType checked(const OpSignature& op) {
 
 // Rules.
 
-/// A dim that is taken whole begins at 0 whatever its start says.
+/// A dim that is taken whole can be cut: its start is clamped to 0.
 FactorRule dynamic_slice_rule(const Program& program, OpId op) {
   const Shape& from = program.shape(program.op_operands(op)[0]);
   const Shape& to = program.shape(program.result(op));
@@ -125,8 +125,8 @@ FactorRule dynamic_slice_rule(const Program& program, OpId op) {
   return rule.take();
 }
 
-/// A dim that the update fills passes through. Of the others each chip could write its own part,
-/// given the whole update; in this version they aren't cut.
+/// A dim that the update fills passes through. The other dims aren't cut, although each chip could
+/// write its own part, given the whole update.
 FactorRule dynamic_update_slice_rule(const Program& program, OpId op) {
   const Shape& whole = program.shape(program.op_operands(op)[0]);
   const Shape& update = program.shape(program.op_operands(op)[1]);
@@ -170,21 +170,21 @@ ValueId dynamic_update_slice_cotangent(Builder& builder, const ForwardOp& op, st
     const Shape sizes = builder.type(op.operands[1]).shape;
     return builder.dynamic_slice(g, starts, sizes);
   }
-  // Nothing of x is left where the update stands.
+  // The update replaces these elements of x, so their cotangent is 0.
   const ValueId zeros = builder.constant(0, builder.type(op.operands[1]));
   return builder.dynamic_update_slice(g, zeros, starts);
 }
 
 // Values.
 
-/// Elements of a row, given those of all `rows`.
+/// The number of elements in a row; `rows` is the shape of all rows.
 std::ptrdiff_t row_size(const Shape& rows) {
   std::ptrdiff_t size = 1;
   for (int dim = 1; dim < rows.size(); ++dim) size *= rows[dim];
   return size;
 }
 
-/// The index counted from the chip's first row; nothing where the row is another chip's, or none.
+/// The index relative to the chip's first row; nullopt if the row isn't on this chip.
 std::optional<std::ptrdiff_t> row_of(double index, const Shape& rows, const PartPlace& place) {
   const auto row = static_cast<std::int64_t>(index) - place.first;
   if (row < 0 || row >= rows[0]) return {};
@@ -229,8 +229,8 @@ Elements checked_elements(const Evaluation& e) {
   return e.operand(0);
 }
 
-/// Where a part of operand 0 lies that begins at the operands from `first` on, each clamped so that
-/// the part lies within.
+/// Offsets of a part of operand 0. Operands `first`, .. are its start in each dim, clamped so that
+/// the part lies within operand 0.
 std::vector<std::int64_t> places_from(const Evaluation& e, const Shape& part, std::size_t first) {
   const Shape& whole = e.operand_shape(0);
   std::vector<std::int64_t> start;
@@ -252,8 +252,8 @@ Elements dynamic_update_slice_elements(const Evaluation& e) {
   return result;
 }
 
-// Of a chip: the atoms that shard dim 0 of the table, or of the result, which begins with row
-// index_in(atoms) * rows there.
+// In a chip's program, `atoms` shard dim 0 of the table (gather) or the result (scatter): the
+// chip's first row is row index_in(atoms) * rows.
 constexpr Attr kGather[] = {atoms().atoms_of(0, 0)};
 constexpr Attr kScatter[] = {integer("rows").size_of(AttrDim::kResult, 0),
                              atoms().atoms_of(AttrDim::kResult, 0)};
@@ -262,7 +262,7 @@ constexpr Attr kCheck[] = {list("limit_ignored", 0, 2)};
 
 }  // namespace
 
-/// The sum over chips that hold parts of the table is what the whole table gives.
+/// If chips hold parts of the table, the sum of their results is the whole table's result.
 constexpr OpRow rows::gather{
     .doc = "(table, index i32): table[index] along dim 0; zeros for an index outside.",
     .operands = operands(2),
@@ -279,8 +279,8 @@ constexpr OpRow rows::gather{
     .traits = Traits{},
 };
 
-/// StableHLO's has an operand to add to: chips that hold parts of the index would each add it. Add
-/// it to the result instead.
+/// StableHLO's scatter has an operand to add to, which each chip with a part of the index would
+/// add. Users add it to the result instead.
 constexpr OpRow rows::scatter{
     .doc =
         "(index i32, updates): rows of zeros, to which the updates are added in index order; "

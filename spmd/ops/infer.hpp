@@ -1,6 +1,6 @@
 #pragma once
-/// Inference: the type of an op's result, from its operands and attributes; and what the rows'
-/// functions ask of them.
+/// Inference: the type of an op's result, from its operands and attributes, and the checks that the
+/// rows' inference functions share.
 
 #include <algorithm>
 #include <cstdint>
@@ -25,8 +25,8 @@ struct OpSignature {
   OpKind kind;
   std::span<const TensorType> operands;
   std::span<const std::int64_t> attrs;
-  /// What the result is to be, for the kinds whose attributes don't say it: constant, iota,
-  /// rng_bit_generator, convert, reshape, broadcast_in_dim, custom_call. Others don't read it.
+  /// The result's type, for the kinds whose attributes don't determine it: constant, iota,
+  /// rng_bit_generator, convert, reshape, broadcast_in_dim, custom_call. Others ignore it.
   TensorType result;
   /// May be null for kinds without atoms and for collective_permute (whose atoms then go
   /// unchecked).
@@ -34,7 +34,7 @@ struct OpSignature {
 };
 
 /// The type of the op's result. Throws invalid_argument, with the op and its operands' types, for
-/// anything that doesn't fit. Indices into a program's tables are not looked at.
+/// anything that doesn't fit. Doesn't check indices into a program's tables.
 TensorType infer_type(const OpSignature& op);
 
 /// Whether `bits` packs distinct atoms of the mesh without a gap.
@@ -94,7 +94,7 @@ inline void expect_ascending(const OpSignature& op, Words dims, const Shape& sha
   }
 }
 
-/// Of the kind in word `word`.
+/// `word`: the attribute word that holds the ReduceKind.
 inline void expect_reducible(const OpSignature& op, std::size_t word) {
   if (static_cast<ReduceKind>(op.attrs[word]) == ReduceKind::add &&
       op.operands[0].dtype == DType::pred) {
@@ -102,7 +102,7 @@ inline void expect_reducible(const OpSignature& op, std::size_t word) {
   }
 }
 
-/// Atoms of the mesh, each once; none in a global program, which has no mesh to look at.
+/// Atoms of the mesh, each once in all lists. In a global program, without mesh, lists are empty.
 inline void expect_atom_lists(const OpSignature& op, Words lists) {
   AtomMask seen = 0;
   for (const std::int64_t bits : lists) {

@@ -59,7 +59,7 @@ Elements iota_elements(const Evaluation& e) {
   return result;
 }
 
-/// The chip's part of what is drawn for the whole tensor.
+/// Draws the words of the whole tensor and takes the chip's part.
 Elements random_elements(const Evaluation& e) {
   Shape whole = e.shape();
   std::vector<std::int64_t> at;

@@ -1,6 +1,6 @@
 #pragma once
-/// OpRow: all facts about one op but its kernels, which are the device's. A pass reads the row and
-/// names no op, except ops that are its subject.
+/// OpRow: all facts about one op except its kernels, which belong to the device. A pass reads rows
+/// and names no op, unless the op is its subject.
 ///
 /// To add an op: docs/adding_an_op.md.
 
@@ -33,15 +33,15 @@ struct OpRow {
   Said<Traits> traits;
 };
 
-/// By number; null where there is no op.
+/// By op number; null where there is no op.
 extern const std::array<const OpRow*, kOpNumberMax> kRows;
 
-/// Null for a number that is no op's.
+/// Null if no op has this number.
 inline const OpRow* find_row(OpKind kind) noexcept {
   const auto number = static_cast<std::size_t>(kind);
   return number < kRows.size() ? kRows[number] : nullptr;
 }
-/// The kind is an op's.
+/// `kind` must be an op.
 inline const OpRow& row(OpKind kind) {
   const OpRow* found = find_row(kind);
   WEFT_CHECK(found != nullptr, static_cast<int>(kind));
@@ -54,30 +54,30 @@ inline bool is_collective(OpKind kind) { return row(kind).traits->meets; }
 inline bool moves_only(OpKind kind) { return row(kind).traits->moves_only; }
 /// Whether the op is a composite: expressible in primitives, but with a kernel of its own.
 inline bool is_composite(OpKind kind) { return *row(kind).decompose != nullptr; }
-/// False where the result carries no cotangent to its operands.
+/// False if the op passes no cotangent to its operands.
 inline bool has_gradient(OpKind kind) { return row(kind).gradient->how != Gradient::How::constant; }
 
-/// Of a table that words of the op index: elements, constraint or target; else integer.
+/// The side table that the op's attributes index: elements, constraint or target; else integer.
 Form table_of(OpKind kind);
 /// The rule of an op of a global program. Collectives have none.
 FactorRule factor_rule(const Program& program, OpId op);
-/// Of an elementwise op with one operand, of this shape.
+/// The rule of an elementwise op with one operand of this shape.
 FactorRule identity_rule(const Shape& shape);
-/// The shapes of a chip's part (or, in padding, of the padded whole), and how it lies.
+/// The shapes and layouts of an op's tensors on a chip; in padding, the shapes of the padded whole.
 struct PartShapes {
   std::span<const Shape* const> operands;
   const Shape& result;
   std::span<const Sharding> operand_layouts{};
-  const Sharding* result_layout = nullptr;  ///< null in padding: atoms stay as they are
+  const Sharding* result_layout = nullptr;  ///< null in padding: atoms stay unchanged
 };
-/// The attributes of an op's part: `whole` is the shape of its first operand.
+/// The op's attributes for a part of these shapes.
 std::vector<std::int64_t> attrs_of_part(const Program& program, OpId op, const PartShapes& shapes);
-/// Where the chip's part lies, by attribute word with OnChip::atoms; null: the whole, on one chip.
+/// Where the chip's part lies, by attribute word with OnChip::atoms; mesh null: it is the whole.
 std::vector<PartPlace> place_on_chip(const Program& program, OpId op, const Mesh* mesh,
                                      int position);
-/// The op's value on one chip; collectives have none there.
+/// The op's value on one chip. Not for collectives, which need the other chips.
 Elements evaluate(const Evaluation& evaluation);
-/// Appends the op as primitives; it is a composite.
+/// Appends the primitives of an op, which must be a composite.
 ValueId decompose(Builder& builder, OpKind kind, std::span<const ValueId> operands, Words attrs);
 
 }  // namespace weft

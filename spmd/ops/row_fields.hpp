@@ -46,8 +46,8 @@ constexpr OperandCount operands(std::uint8_t count) { return {count, count}; }
 
 using Infer = TensorType (*)(const OpSignature&);
 
-/// How dims correspond: a text or, where attributes decide it, a function. `none`: the op never
-/// stands in a global program.
+/// How dims correspond: a text or, if attributes decide it, a function. `none`: the op never occurs
+/// in a global program.
 struct Rule {
   RuleText text{};
   FactorRule (*function)(const Program&, OpId) = nullptr;
@@ -61,22 +61,22 @@ struct Rule {
 enum class Spreads : std::uint8_t {
   later,
   first,      ///< elementwise, reshape, transpose
-  broadcast,  ///< later, and towards its operand only
+  broadcast,  ///< later, and until the last round only from the result to the operand
 };
 
-/// What attributes say of sizes in a part that their list can't say.
+/// Changes sizes in a part's attributes that the Attr list doesn't describe.
 using Resize = void (*)(std::span<std::int64_t> words, const Shape& whole, const Shape& part);
 
-/// Whether the op may be given more of a dim than there is.
+/// Whether the op's dims may be padded.
 enum class Pads : std::uint8_t {
   no,
   yes,
-  if_fill,     ///< one element everywhere
-  with_zeros,  ///< 0 has to stand in the padding of its operands
+  if_fill,     ///< only if the op is a fill
+  with_zeros,  ///< only if the padding of its operands is 0
 };
 
-/// Which operands may stay partial sums that other chips have the rest of, the result being one
-/// then.
+/// Which operands may stay partial sums, with the rest on other chips. The result is then a partial
+/// sum too.
 struct Linearity {
   enum class In : std::uint8_t { nothing, first, one, all_together };
   In in = In::nothing;
@@ -98,11 +98,11 @@ struct Gradient {
   enum class How : std::uint8_t {
     constant,
     function,
-    decomposition,  ///< of what decompose() makes
-    target,         ///< as the custom_call's target says
-    refused,        ///< the op stands in no program that is differentiated
+    decomposition,  ///< the gradient of what decompose() makes
+    target,         ///< by the custom op's vjp
+    refused,        ///< the op never occurs in a program that is differentiated
   };
-  /// Appends the cotangent of operand `index`, given the result's. kNoId: by decomposition here.
+  /// Appends the cotangent of operand `index`, given the result's. kNoId: use the decomposition's.
   using Function = ValueId (*)(Builder&, const ForwardOp&, std::size_t index, ValueId cotangent);
   How how = How::constant;
   Function function = nullptr;
@@ -113,14 +113,14 @@ struct Gradient {
 };
 inline constexpr Gradient by_decomposition{Gradient::How::decomposition};
 
-/// Appends primitives that compute the same, in a global program.
+/// Appends primitives that compute the same as the op, to a global program.
 using Decompose = ValueId (*)(Builder&, std::span<const ValueId> operands, Words attrs);
 
 struct Traits {
-  bool elementwise = false;  ///< runs in one loop with its neighbours
-  bool moves_only = false;   ///< the result holds elements of the operand, or of other chips'
-  bool on_demand = false;    ///< each chip can make it where and as it is wanted
-  bool near = false;         ///< costs little: may be brought forward to an all_reduce
+  bool elementwise = false;  ///< runs in one loop with adjacent elementwise ops
+  bool moves_only = false;   ///< not shown as a value's origin: copies, barriers, collectives
+  bool on_demand = false;    ///< each chip can make the result by itself, in any layout
+  bool near = false;         ///< cheap: may move forward to fill a bucket of all_reduces
   bool product = false;      ///< kept by checkpoint(save_dots)
   bool unique = false;       ///< never merged with an equal op
   bool meets = false;        ///< waits for other chips: a collective

@@ -1,4 +1,4 @@
-/// Family: what is computed of rows, along the last dim: softmax, norms, cross entropy.
+/// Family: ops on rows, along the last dim: softmax, norms, cross entropy.
 
 #include <array>
 #include <cmath>
@@ -65,8 +65,7 @@ TensorType losses_grad(const OpSignature& op) {
 
 // As primitives.
 
-/// Arithmetic on rows of one shape, the last dim being a row; what is computed of a row is spread
-/// over it again.
+/// Arithmetic on values of one shape, whose last dim is a row.
 class Rows {
  public:
   Rows(Builder& builder, ValueId like) : builder_(builder), type_(builder.type(like)) {}
@@ -132,7 +131,7 @@ ValueId log_softmax_grad_primitives(Builder& builder, std::span<const ValueId> o
 
 struct NormalizedValue {
   ValueId y;
-  ValueId scale;  ///< of the centered row, spread over it
+  ValueId scale;  ///< factor of the centered row, spread over it
 };
 
 NormalizedValue normalize_value(Rows& r, ValueId x, const Normalization& normalization) {
@@ -157,7 +156,7 @@ ValueId normalize_grad_primitives(Builder& builder, std::span<const ValueId> ope
   return r.mul(scale, r.sub(level, r.mul(y, r.spread(r.mean(r.mul(g, y))))));
 }
 
-/// The label is picked by comparing, not by gathering: each chip picks from the classes it has.
+/// Compares instead of gathering, so that each chip picks from the classes that it has.
 ValueId is_label(Builder& builder, Rows& r, ValueId x, ValueId labels) {
   const Shape& shape = builder.type(x).shape;
   const ValueId classes = builder.iota({DType::i32, shape}, shape.size() - 1);
@@ -233,7 +232,7 @@ Elements log_softmax_grad_row(Row y, Row g) {
 
 struct NormalizedRow {
   Elements y;
-  double scale = 1;  ///< of the centered row
+  double scale = 1;  ///< factor of the centered row
 };
 
 NormalizedRow normalize_row(Row x, const Normalization& normalization) {
@@ -246,7 +245,7 @@ NormalizedRow normalize_row(Row x, const Normalization& normalization) {
   return result;
 }
 
-/// scale (g_i - mean of g - y_i (mean of g y)), the first mean where x was centered.
+/// scale (g_i - mean of g - y_i (mean of g y)), without the mean of g unless x is centered.
 Elements normalize_grad_row(Row x, Row g, const Normalization& normalization) {
   const auto size = static_cast<double>(x.size());
   const NormalizedRow normalized = normalize_row(x, normalization);
@@ -259,7 +258,7 @@ Elements normalize_grad_row(Row x, Row g, const Normalization& normalization) {
   return result;
 }
 
-/// Each row of the operands by itself.
+/// Applies `of_row` to each row of the first and the last operand.
 template <typename OfRow>
 Elements by_row(const Evaluation& e, OfRow of_row) {
   const Shape& shape = e.operand_shape(0);
@@ -290,7 +289,7 @@ Elements normalize_grad_elements(const Evaluation& e) {
       e, [&](Row x, Row g) { return normalize_grad_row(x, g, normalization_of(e.attrs())); });
 }
 
-/// `g`: of the losses' cotangent; null for the losses themselves.
+/// `g`: the losses' cotangent, for the cotangent of x; null for the losses themselves.
 Elements entropy(const Evaluation& e, const Elements* g) {
   const Shape& shape = e.operand_shape(0);
   const auto classes = static_cast<std::size_t>(shape[shape.size() - 1]);

@@ -65,12 +65,12 @@ TensorType reversed(const OpSignature& op) {
 
 // Rules.
 
-/// Walks a shape's dims from the major one, each taken in pieces from its major side.
+/// Walks a shape's dims from the major one, and takes each dim in pieces from its major side.
 struct DimWalk {
   std::size_t tensor;
   const Shape& shape;
   int dim = 0;
-  std::int64_t left = 1;  // of dim - 1, which is being taken
+  std::int64_t left = 1;  // of dim - 1, the current one
 
   /// Moves on to a dim with something left; false at the end.
   bool advance() {
@@ -81,7 +81,7 @@ struct DimWalk {
     rule.put(tensor, dim - 1, factor);
     left /= size;
   }
-  /// Takes what is left of the dim as a factor that the other shape hasn't got.
+  /// Takes what is left of the dim as a factor that the other shape doesn't have.
   std::int64_t take_alone(RuleMaker& rule) {
     const std::int64_t size = left;
     take(rule, rule.add_factor(size, FactorType::need_replication), size);
@@ -89,9 +89,9 @@ struct DimWalk {
   }
 };
 
-/// Both shapes are walked with running products. While the products are equal, the gcd of what is
-/// left of the two current dims is a factor of both; if it is 1, each side has factors of its own
-/// until the products meet again.
+/// Walks both shapes with running products. While the products are equal, the gcd of what is left
+/// of the two current dims is a factor of both. If the gcd is 1, each side gets factors of its own
+/// until the products are equal again.
 FactorRule reshape_rule(const Program& program, OpId op) {
   const Shape& from = program.shape(program.op_operands(op)[0]);
   const Shape& to = program.shape(program.result(op));
@@ -160,7 +160,7 @@ FactorRule broadcast_rule(const Program& program, OpId op) {
   return rule.take();
 }
 
-/// What is turned round isn't cut.
+/// A reversed dim can't be cut.
 FactorRule reverse_rule(const Program& program, OpId op) {
   const Words dims = program.op_attrs(op);
   const Shape& shape = program.shape(program.result(op));
@@ -240,7 +240,7 @@ Elements reversed_elements(const Evaluation& e) {
 constexpr Attr kPerm[] = {list("perm")};
 constexpr Attr kDims[] = {list("dims")};
 
-/// What moves all elements of one operand.
+/// An op that moves all elements of one operand.
 constexpr OpRow moved(std::string_view doc, Attrs attrs, Infer infer, Rule rule, Spreads spreads,
                       Gradient gradient, Evaluate evaluate) {
   return {.doc = doc,

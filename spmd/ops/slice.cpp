@@ -1,4 +1,4 @@
-/// Family: parts of a tensor, and tensors of parts.
+/// Family: parts of a tensor, and tensors made of parts.
 
 #include <algorithm>
 
@@ -77,8 +77,8 @@ TensorType joined(const OpSignature& op) {
 
 // Rules.
 
-/// Where `is_whole(dim)`, the dim passes through; elsewhere neither side can be cut. `others`:
-/// scalar operands.
+/// A dim passes through if `is_whole(dim)`; other dims can't be cut on either side. `others`: the
+/// number of scalar operands.
 template <typename IsWhole>
 FactorRule window_rule(const Shape& from, std::size_t others, const Shape& to, IsWhole is_whole) {
   RuleMaker rule;
@@ -122,7 +122,7 @@ FactorRule concatenate_rule(const Program& program, OpId op) {
   for (const ValueId operand : operands) rule.add_tensor(program.shape(operand));
   rule.add_tensor(to);
   for (int dim = 0; dim < to.size(); ++dim) {
-    if (dim == joined) continue;  // a factor for each part would be as many as there are parts
+    if (dim == joined) continue;  // no factor: it would take one for each part
     const int factor = rule.add_factor(to[dim]);
     for (std::size_t tensor = 0; tensor <= operands.size(); ++tensor) {
       rule.put(tensor, dim, factor);
@@ -133,7 +133,7 @@ FactorRule concatenate_rule(const Program& program, OpId op) {
 
 // Gradients.
 
-/// Zeros before, behind and between, so that what was taken stands where it came from.
+/// Puts g where the slice was taken from, with zeros before, after and between its elements.
 ValueId placed_back(Builder& builder, const ForwardOp& op, std::size_t, ValueId g) {
   const TensorType from = builder.type(op.operands[0]);
   const Shape to = builder.type(g).shape;
@@ -150,7 +150,7 @@ ValueId placed_back(Builder& builder, const ForwardOp& op, std::size_t, ValueId 
   return builder.pad(g, zero, start, high, interior);
 }
 
-/// Of the padded operand: what of `g` stands where its elements do.
+/// The padded operand's cotangent: the elements of g at the places of the operand's elements.
 ValueId unpadded(Builder& builder, const ForwardOp& op, ValueId g) {
   const TensorType from = builder.type(op.operands[0]);
   const auto [low, high, interior] = triples(op.attrs);
@@ -167,7 +167,7 @@ ValueId unpadded(Builder& builder, const ForwardOp& op, ValueId g) {
   return builder.slice(g, start, limit, stride);
 }
 
-/// Of the padding: what of `g` stands where no element does.
+/// The padding's cotangent: the sum of g's elements at the places of padding.
 ValueId padding_cotangent(Builder& builder, const ForwardOp& op, ValueId g) {
   const auto sum = [&](ValueId value) {
     const DimList all = consecutive_dims(0, builder.type(value).shape.size());
@@ -224,7 +224,7 @@ Elements joined_elements(const Evaluation& e) {
   return result;
 }
 
-/// A dim that is left whole ends where the part does.
+/// In a part, a dim that is taken whole ends where the part ends.
 void limit_to_part(std::span<std::int64_t> words, const Shape& whole, const Shape& part) {
   const auto dims = static_cast<std::size_t>(whole.size());
   for (std::size_t dim = 0; dim < dims; ++dim) {

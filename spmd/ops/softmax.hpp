@@ -10,10 +10,10 @@ namespace weft {
 
 /// Over the last dim.
 ValueId softmax_as_primitives(Builder& builder, ValueId x);
-/// y (g - sum of g y): the cotangent of x, given the result y and its, g.
+/// y (g - sum of g y): the cotangent of x, from the result y and its cotangent g.
 ValueId softmax_grad_as_primitives(Builder& builder, ValueId y, ValueId g);
 
-/// Of one row.
+/// The same for the values of one row.
 Elements softmax_of(std::span<const double> x);
 Elements softmax_grad_of(std::span<const double> y, std::span<const double> g);
 

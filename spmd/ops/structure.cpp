@@ -1,4 +1,4 @@
-/// Family: what changes no element, and what the program brings itself.
+/// Family: ops that change no element, and custom_call.
 
 #include "spmd/ops/builder.hpp"
 #include "spmd/ops/elements.hpp"
@@ -29,7 +29,7 @@ ValueId passed_back(Builder&, const ForwardOp&, std::size_t, ValueId g) { return
 
 Elements unchanged(const Evaluation& e) { return e.operand(0); }
 
-/// By the op's own kernel, on elements of the dtypes that the program has.
+/// Runs the op's own kernel, on elements of the program's dtypes.
 Elements custom_elements(const Evaluation& e) {
   std::vector<std::vector<std::byte>> bytes;
   std::vector<const std::byte*> places;
@@ -82,7 +82,7 @@ constexpr OpRow rows::optimization_barrier =
     identity("x; never merged with another, nor what is made of it.", {}, passed_back,
              Traits{.moves_only = true, .unique = true});
 
-/// How the operands and the result fit together says the target's rule.
+/// The target's rule determines how the operands and the result correspond.
 constexpr OpRow rows::custom_call{
     .doc = "A function of the program's own.",
     .operands = operands(1, kCustomOperandCountMax),

@@ -150,7 +150,7 @@ void check_tables(const Program& program, OpId op, std::span<const TensorType> o
   }
 }
 
-/// `types`: room for those of the operands.
+/// `types`: memory for the operands' types.
 void check_op(const Program& program, const Mesh& mesh, OpId op, std::vector<TensorType>& types) {
   types.clear();
   for (const ValueId operand : program.op_operands(op)) {
@@ -227,7 +227,7 @@ void check_update(const Program& program, const ProgramOutput& output, std::stri
     corrupt("{} is {} but updates \"{}\" of type {}", what, next.to_string(), input.name,
             now.to_string());
   }
-  // A global program leaves the output open for propagation to make it equal.
+  // In a global program the output may be open, and propagation makes it equal.
   const bool both_closed = input.sharding.open_mask == 0 && output.sharding.open_mask == 0;
   if (both_closed && !output.sharding.same_layout(input.sharding)) {
     corrupt("{} updates \"{}\" but is sharded in another way", what, input.name);

@@ -1,4 +1,4 @@
-/// Family: what windows reduce.
+/// Family: reductions over windows.
 
 #include <algorithm>
 #include <cmath>
@@ -37,7 +37,7 @@ using namespace infer;
 
 // Inference.
 
-/// What a reduce_window with these attributes makes of operand 0.
+/// The type of a reduce_window of operand 0 with these attributes.
 TensorType reduced(const OpSignature& op) {
   const TensorType& x = op.operands[0];
   const auto num_dims = static_cast<std::size_t>(x.shape.size());
@@ -67,7 +67,7 @@ TensorType scattered(const OpSignature& op) {
   return op.operands[0];
 }
 
-// Rules: the dims that no window joins pass through.
+// Rules: a dim passes through if its windows are single elements.
 
 FactorRule reduce_window_rule(const Program& program, OpId op) {
   const Shape& x = program.shape(program.op_operands(op)[0]);
@@ -104,7 +104,7 @@ FactorRule select_and_scatter_rule(const Program& program, OpId op) {
 
 // Gradients.
 
-/// Where nothing was selected or summed, a window back would be empty.
+/// Whether there is nothing to select or sum: the gradient's windows would be empty.
 bool is_empty(Builder& builder, const ForwardOp& op, std::size_t index, ValueId g) {
   return builder.type(op.operands[index]).num_elements() == 0 ||
          builder.type(g).num_elements() == 0;
@@ -123,7 +123,7 @@ ValueId reduce_window_cotangent(Builder& builder, const ForwardOp& op, std::size
   return builder.reduce_window(g, reduction);
 }
 
-/// An operand as windows see it: their elements, by their place in the window.
+/// The elements of an operand in all windows, by their place in the window.
 class WindowParts {
  public:
   WindowParts(Builder& builder, ValueId x, double padding, std::span<const WindowDim> dims,
@@ -162,7 +162,7 @@ class WindowParts {
   ValueId padded_;
 };
 
-/// The next place in a window, in row-major order; false behind the last.
+/// Moves to the next place in a window, in row-major order; false after the last.
 bool next_place(DimList& place, std::span<const WindowDim> dims) {
   for (std::size_t dim = dims.size(); dim-- > 0;) {
     if (++place[dim] < dims[dim].size) return true;
@@ -171,10 +171,10 @@ bool next_place(DimList& place, std::span<const WindowDim> dims) {
   return false;
 }
 
-/// What of `g` each window gets back: what lies where its element was selected. Padding is -inf (of
-/// a minimum inf), and an element that is so too isn't told from it.
+/// The cotangent of y: for each window, the element of g at the place that the window selected.
+/// Padding is -inf (inf for a minimum); equal elements can't be told from it.
 ValueId scattered_cotangent(Builder& builder, const ForwardOp& op, std::size_t index, ValueId g) {
-  // Of x a step function: the selection alone depends on it.
+  // Only the selection depends on x, in steps, so x has no cotangent.
   if (index == 0 || is_empty(builder, op, index, g)) {
     return builder.constant(0, builder.type(op.operands[index]));
   }
@@ -208,7 +208,7 @@ ValueId scattered_cotangent(Builder& builder, const ForwardOp& op, std::size_t i
 
 std::size_t index(std::int64_t i) { return static_cast<std::size_t>(i); }
 
-/// A NaN is the extremum.
+/// Whether x replaces `best`. A NaN is the extremum.
 bool beats(ReduceKind kind, double x, double best) {
   if (std::isnan(best)) return false;
   return std::isnan(x) || (kind == ReduceKind::max ? x > best : x < best);

@@ -39,7 +39,7 @@ std::vector<std::string> axes_of(const Mesh& mesh, AtomMask mask) {
   return axes;
 }
 
-/// The op or input that the value comes from, past all ops that only move data.
+/// The op or input that the value comes from, past copies, barriers and collectives.
 std::string origin(const Program& program, ValueId value) {
   OpId op = program.defining_op(value);
   while (op != kNoId && moves_only(program.kind(op))) {
