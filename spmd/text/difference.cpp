@@ -10,11 +10,11 @@
 namespace weft {
 namespace {
 
-/// More of a kind say nothing new.
+/// The most causes that are listed. Further ones are only counted.
 constexpr std::size_t kCauseCountMax = 4;
 
-/// What a difference weighs when the nearest program is looked for: one in shape less than one in
-/// what is computed.
+/// Weights in Differences::distance. A different input shape or constant weighs less than a
+/// different computation.
 constexpr std::size_t kInputWeight = 1;
 constexpr std::size_t kConstantWeight = 1;
 constexpr std::size_t kOutputWeight = 4;
@@ -64,7 +64,7 @@ std::span<const std::byte> constant_bytes(const Program& program, OpId op) {
       .subspan(static_cast<std::size_t>(attrs[0]), static_cast<std::size_t>(attrs[1]));
 }
 
-/// "0.1", or for many elements how many there are.
+/// "0.1" for one element, "12 elements" for more.
 std::string constant_text(const Program& program, OpId op) {
   const DType dtype = program.type(program.result(op)).dtype;
   const auto bytes = constant_bytes(program, op);
@@ -80,11 +80,11 @@ class Comparison {
   Comparison(const Program& before, const Program& after) : before_(before), after_(after) {}
 
   Differences run() {
-    if (compare_inputs() == 0) {  // else all that follows from an input differs as well
+    if (compare_inputs() == 0) {  // else the ops after a changed input differ too
       compare_ops();
       compare_outputs();
-      // A layout may differ beside another cause without being one: a parameter's is settled by the
-      // first step.
+      // A parameter's sharding also changes when the first step settles it. So a sharding is a
+      // cause only if there is no other.
       if (causes_.empty()) compare_shardings();
     }
     if (causes_.size() > kCauseCountMax) {
@@ -101,7 +101,7 @@ class Comparison {
     if (std::ranges::find(causes_, cause) == causes_.end()) causes_.push_back(std::move(cause));
   }
 
-  /// Returns how many differ.
+  /// Returns the number of inputs that differ.
   std::size_t compare_inputs() {
     std::size_t differ = 0;
     const std::size_t common = std::min(before_.inputs.size(), after_.inputs.size());
@@ -109,7 +109,7 @@ class Comparison {
       const ProgramInput& old = before_.inputs[i];
       const ProgramInput& now = after_.inputs[i];
       if (old.name != now.name) {
-        // One that came or went shifts all that follow it.
+        // A new or missing input shifts all later ones.
         add(kOpWeight, fmt::format("{} -> {}: other tensors are read, or in another order",
                                    describe(before_, old), describe(after_, now)));
         return differ + 1;
@@ -140,7 +140,7 @@ class Comparison {
         return;
       }
     }
-    // A handle more keeps ops, a branch may add some; the outputs tell which it was.
+    // Further ops belong to a handle if the numbers of outputs differ, else to a branch.
     distance_ += kOpWeight * (std::max(before_.num_ops(), after_.num_ops()) - common);
     if (before_.num_ops() == after_.num_ops() || before_.outputs.size() != after_.outputs.size()) {
       return;
@@ -152,7 +152,7 @@ class Comparison {
                        describe_op(longer, common), grew ? "is new" : "isn't computed any more"));
   }
 
-  /// Constants are compared by value, and said; they leave the rest as it is.
+  /// Adds a cause for constants of different value, but takes such ops as equal.
   bool same_op(OpId op) {
     if (before_.kind(op) != after_.kind(op) ||
         !std::ranges::equal(before_.op_operands(op), after_.op_operands(op)) ||
@@ -168,7 +168,7 @@ class Comparison {
                           at(after_, after_.op_locs[op])));
         }
         return true;
-      case Form::constraint: return true;  // with the other shardings
+      case Form::constraint: return true;  // compare_shardings() compares them
       case Form::target: return before_.custom_target(op) == after_.custom_target(op);
       default: return std::ranges::equal(before_.op_attrs(op), after_.op_attrs(op));
     }

@@ -1,5 +1,5 @@
 #pragma once
-/// The differences between two programs: why one had to be compiled.
+/// The differences between two programs, which explain why the second one had to be compiled.
 
 #include <cstddef>
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace weft {
 
-/// For people, the likeliest cause first, each with the values before and after, the user's
+/// Causes are for people, the likeliest first, each with the values before and after, the user's
 /// file:line and how to keep the program the same; empty for equal programs.
 struct Differences {
   std::vector<std::string> causes;

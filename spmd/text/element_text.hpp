@@ -10,7 +10,7 @@
 
 namespace weft {
 
-/// The shortest text that parses back to the same bits: a NaN is given as its bits.
+/// A short text that parses back to the same bits: a number, or the bits of a NaN ("0x..").
 std::string element_text(DType dtype, const std::byte* bytes);
 /// Appends the element's bytes; false where the text is no value of the dtype.
 bool append_element(DType dtype, std::string_view text, std::vector<std::byte>& bytes);

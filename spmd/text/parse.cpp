@@ -117,7 +117,7 @@ class Parser {
     program_.op_locs.push_back(program_.intern_loc(reader_.line_comment()));
   }
 
-  /// The attributes by the row's list; of elements nothing, as their dtype comes later in the line.
+  /// Reads the attributes by the row's list. Form::elements stay text: their dtype comes later.
   std::vector<std::int64_t> attributes(OpKind kind, std::span<const TensorType> operands,
                                        std::vector<std::string_view>& elements) {
     const Attrs& attrs = *row(kind).attrs;
@@ -138,16 +138,16 @@ class Parser {
   }
 
   struct AttrValues {
-    std::vector<std::int64_t> lengths{};  ///< of pairs
+    std::vector<std::int64_t> lengths{};  ///< of Form::pairs
     std::vector<std::int64_t> words{};
-    std::optional<std::size_t> n{};  ///< of the lists
+    std::optional<std::size_t> n{};  ///< as in Attr, from the first list
     bool is_first = true;
-    std::size_t place = 0;  ///< of the name that was read last
+    std::size_t place = 0;  ///< of the last attribute's name
   };
 
-  /// Reads up to the value. False for an attribute that is left out.
+  /// Reads the attribute's name and "=". False if the attribute is left out.
   bool begins(const Attr& attr, AttrValues& values) {
-    if (attr.form == Form::elements) return true;  // "value" or "values"
+    if (attr.form == Form::elements) return true;  // constant_elements() reads "value" or "values"
     values.place = reader_.place();
     if (values.is_first) {
       if (attr.optional && !reader_.accept(attr.name)) return false;
@@ -201,7 +201,7 @@ class Parser {
     return static_cast<std::int64_t>(reader_.enumerator(last, what));
   }
 
-  /// Behind "target =".
+  /// Reads what follows "target =": a name and a rule.
   std::int64_t custom_target() {
     CustomTarget target{reader_.string(), ""};
     reader_.expect(",");
@@ -210,7 +210,7 @@ class Parser {
     return program_.intern_target(target);
   }
 
-  /// `[0] x [1]`: appends both lists, which are equally long; gives the length.
+  /// Reads `[0] x [1]`, appends both lists, and returns the length that they share.
   std::int64_t dim_pairs(std::vector<std::int64_t>& attrs) {
     const std::size_t place = reader_.place();
     const std::vector<std::int64_t> lhs = integers();
@@ -317,7 +317,7 @@ class Parser {
     }
   }
 
-  /// Gives errors of `what` the place.
+  /// Adds the place to errors of `what`.
   template <typename What>
   std::invoke_result_t<What> at(std::size_t place, What what) {
     try {
@@ -334,7 +334,7 @@ class Parser {
   TextReader reader_;
   const Mesh& mesh_;
   Program program_;
-  std::map<ValueId, Definition> values_;  // ordered, to become the arrays
+  std::map<ValueId, Definition> values_;  // ordered by id, as the arrays are
 };
 
 }  // namespace

@@ -18,7 +18,7 @@ AtomList read_axis_or_atom(TextReader& reader, const Mesh& mesh) {
   return AtomList{whole[static_cast<int>(number)]};
 }
 
-/// `open` (may be null): whether a `?` stands before the closing brace.
+/// Sets `open`, unless it is null, if a `?` stands before the closing brace.
 AtomList read_atoms(TextReader& reader, const Mesh& mesh, bool* open) {
   AtomList all;
   reader.expect("{");

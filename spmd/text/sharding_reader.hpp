@@ -6,11 +6,11 @@
 
 namespace weft {
 
-/// Throws invalid_argument with the place for anything but the sharding of a value of `num_dims`
-/// dims.
+/// Reads the sharding of a value of `num_dims` dims. Throws invalid_argument with the place in the
+/// text for anything else.
 Sharding read_sharding(TextReader& reader, const Mesh& mesh, int num_dims);
 
-/// `{"data", "model":0}`.
+/// Reads `{"data", "model":0}`.
 AtomList read_atoms(TextReader& reader, const Mesh& mesh);
 
 }  // namespace weft

@@ -9,13 +9,13 @@
 
 namespace weft {
 
-/// Reads forward over a text that outlives it. Every token is taken after white space; comments are
-/// the parser's business, since they carry locations.
+/// Reads forward over a text that must outlive it. Skips white space before every token. Comments
+/// aren't skipped: the parser reads them, since they carry locations.
 class TextReader {
  public:
   explicit TextReader(std::string_view text) : text_(text) {}
 
-  /// Place of the next token.
+  /// Offset of the next token.
   std::size_t place();
   bool at_end() { return place() == text_.size(); }
   /// Takes `token` if it comes next.
@@ -23,7 +23,7 @@ class TextReader {
   void expect(std::string_view token);
   /// Letters, digits and '_'; at least one.
   std::string_view word();
-  /// What fills up to white space or one of ",]}": a number in any form.
+  /// The characters up to white space or one of ",]}": a number in any form.
   std::string_view number();
   std::int64_t integer();
   /// The bits of a finite number, as f64.
@@ -54,7 +54,7 @@ class TextReader {
 
  private:
   [[noreturn]] void fail_with(std::size_t place, const std::string& message) const;
-  /// What stands at the next token, for messages.
+  /// The next token in quotes, for messages.
   std::string found();
 
   std::string_view text_;
