@@ -83,14 +83,14 @@ void check_shard(const Mesh& mesh, std::string_view name, const TensorType& glob
   }
 }
 
-/// The shape of the shards put together: the global one, or with padding behind it.
+/// The shape of all shards put together: the global shape, enlarged by any padding.
 Shape stored_shape(const Mesh& mesh, const Shape& local, const Sharding& sharding) {
   Shape stored = local;
   for (int dim = 0; dim < local.size(); ++dim) stored[dim] *= mesh.count(sharding.dims[index(dim)]);
   return stored;
 }
 
-/// Nothing may depend on what lies in the padding, so it isn't zero.
+/// Fills padding with NaN, or 1 for integers, since no result may depend on it.
 ChipElements cut(const Mesh& mesh, const Elements& whole, const TensorType& global,
                  const Shape& local, const Sharding& sharding) {
   const Shape stored = stored_shape(mesh, local, sharding);
