@@ -17,16 +17,16 @@ struct Box {
 };
 
 /// A box in row-major memory. `room` is the memory's size per dim, at least the box's: a padded
-/// shard has more room than elements. The box's first element comes first.
+/// shard has more room than elements. The box's first element is first in memory.
 struct PlacedBox {
   Box box{};
   Shape room{};
 };
 
-/// All of a tensor.
+/// The box of a whole tensor.
 PlacedBox whole_box(const Shape& shape);
-/// What the chip at `position` has of a tensor, without padding; it may be empty. Its room is the
-/// padded shard.
+/// The part of a tensor on the chip at `position`, without padding; it may be empty. Its room is
+/// that of the padded shard.
 PlacedBox shard_box(const Shape& shape, const Sharding& sharding, const Mesh& mesh, int position);
 
 }  // namespace weft

@@ -21,7 +21,7 @@ void check_sizes(std::string_view field, const std::vector<std::int64_t>& sizes)
   }
 }
 
-/// The atoms of the axis that its hosts are counted by: the major ones.
+/// The axis's major atoms, which number its hosts.
 AtomList leading_atoms(const Mesh& flat, const HybridMesh& hybrid, int axis) {
   const AtomList atoms = flat.axis_atoms(axis);
   const std::int64_t hosts = hybrid.dcn[static_cast<std::size_t>(axis)];

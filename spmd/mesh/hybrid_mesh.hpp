@@ -24,9 +24,9 @@ struct HybridMesh {
   /// Chips and hosts: products of ici and of dcn.
   std::int64_t chips_per_host() const;
   std::int64_t num_hosts() const;
-  /// The flat mesh: shape dcn[i] * ici[i]; devices of host h are h * chips_per_host() onward. It
-  /// knows its dcn atoms, so that partial results are reduced within hosts first. Throws
-  /// unavailable where an axis's prime factors can't be divided so that no atom crosses both tiers.
+  /// The flat mesh: shape dcn[i] * ici[i]; ids of host h's devices begin with h * chips_per_host().
+  /// It knows its dcn atoms, so that partial results are reduced within hosts first. Throws
+  /// unavailable if some axis's prime factors can't be divided so that no atom crosses both tiers.
   Mesh mesh() const;
   /// The tier of each of the mesh's atoms (index 0 unused). Throws as mesh() does.
   std::vector<Tier> atom_tiers() const;

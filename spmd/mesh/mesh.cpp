@@ -79,8 +79,8 @@ void check_devices(const std::vector<int>& ids, const std::vector<std::int64_t>&
   }
 }
 
-/// Descending: odd host counts come before the powers of two that chips per host mostly are, so a
-/// hybrid axis can be divided between the tiers.
+/// In descending order: odd primes of a number of hosts then come before the 2s of the chips per
+/// host, so that a hybrid axis can be divided between the tiers.
 std::vector<std::int64_t> prime_factors(std::int64_t n) {
   std::vector<std::int64_t> primes;
   for (std::int64_t p = 2; p * p <= n; ++p) {

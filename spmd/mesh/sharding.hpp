@@ -20,7 +20,7 @@ namespace weft {
 /// The atoms in the dims, in `unreduced` and in `replicated` are disjoint.
 struct Sharding {
   std::array<AtomList, kDimCountMax> dims{};  ///< atoms that shard each dim, major to minor
-  std::uint64_t provenance = 0;  ///< nibble per atom: user priority by which it got here
+  std::uint64_t provenance = 0;  ///< nibble per atom: user priority by which the atom got here
   AtomMask unreduced = 0;        ///< atoms over which the value is still a partial result
   AtomMask replicated = 0;       ///< atoms that must not shard this value
   std::uint8_t open_mask = 0;    ///< bit d: propagation may add atoms to dim d
@@ -30,8 +30,8 @@ struct Sharding {
   static Sharding open(int num_dims);
   /// Every dim closed and unsharded.
   static Sharding closed() { return {}; }
-  /// Closed, as the spec says. Throws invalid_argument where spec and shape differ in length, or an
-  /// axis is unknown or used twice; `what` names the tensor.
+  /// The closed sharding of a spec. Throws invalid_argument if spec and shape differ in length, or
+  /// an axis is unknown or used twice; `what` names the tensor.
   static Sharding from_spec(const Mesh& mesh, const PartitionSpec& spec,
                             std::span<const std::int64_t> shape, std::string_view what,
                             int priority = 0);
@@ -49,15 +49,15 @@ struct Sharding {
 
   /// Same dims and unreduced atoms (openness and provenance set aside).
   bool same_layout(const Sharding& other) const;
-  /// Shape of a chip's shard of a tensor of this global shape. Where a dim isn't divided, it is
-  /// rounded up: the last shards hold padding behind the tensor's elements, or nothing else.
+  /// Shape of a chip's shard of a tensor of this global shape. A dim that isn't divided evenly is
+  /// rounded up: its last shards end in padding, or have nothing else.
   std::array<std::int64_t, kDimCountMax> local_shape(const Mesh& mesh,
                                                      std::span<const std::int64_t> shape) const;
   /// Offsets of a position's shard in the global tensor.
   std::array<std::int64_t, kDimCountMax> offsets(const Mesh& mesh, int position,
                                                  std::span<const std::int64_t> shape) const;
-  /// The positions whose chips hold the same shard as this one's, itself among them, in one order
-  /// for all. A chip of another host isn't among them.
+  /// The positions of the same host whose chips hold the same shard as this position's chip,
+  /// including itself. All of them get the same order.
   std::vector<int> replicas(const Mesh& mesh, int position) const;
   /// `[{"data"}, {"model":0?}] unreduced{"data"} reduce=max replicated{..} priority{"model"=1}`: an
   /// axis by its name, one atom of it as name:number, ? = open; what is empty or default is left

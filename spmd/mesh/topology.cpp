@@ -111,7 +111,7 @@ void check_product(std::string_view field, const std::vector<std::int64_t>& size
        grid);
 }
 
-/// With a mesh_shape, the parallel sizes are claims about its axes.
+/// With a mesh_shape, the parallel sizes must be the sizes of its axes.
 void check_claims(const MeshRequest& request, const Mesh& mesh) {
   const auto check = [&](std::string_view field, std::string_view axis, std::int64_t size) {
     if (size == 0) return;
