@@ -97,8 +97,8 @@ struct PlanOptions {
 /// Inserts copies, drops optimization_barriers, groups all_reduces (fill_buckets), divides the
 /// program into steps (schedule), and places every value that is in memory (greedy by size, first
 /// fit among overlapping lifetimes, 64-byte aligned). A value, constants too, lives from its op to
-/// the last op that reads it; some live longer (lifetime.hpp). An op's result never shares bytes
-/// with its operands. An op writes an output straight to the output's buffer. A value that is
+/// the last op that reads it; some live longer (lifetime.hpp). Temporaries of an op's result and
+/// operands share no bytes. An op writes an output straight to the output's buffer. A value that is
 /// output twice, is also an input, or is an operand or result of a collective is copied to it.
 Plan make_plan(const Program& chip_program, const Mesh& mesh,
                std::span<const TensorType> input_types, std::span<const TensorType> output_types,

@@ -17,7 +17,7 @@ AtomList Chip::atoms_of(const Axes& axes) const {
     for (int axis = 0; axis < mesh_.num_axes(); ++axis) atoms.append(mesh_.axis_atoms(axis));
   }
   for (std::size_t i = 0; i < names.size(); ++i) {
-    if (!mesh_.has_axis(names[i])) mesh_.axis_size(names[i]);  // throws, and says which there are
+    if (!mesh_.has_axis(names[i])) mesh_.axis_size(names[i]);  // throws; the message lists the axes
     const auto before = names.first(i);
     if (std::ranges::find(before, names[i]) != before.end()) {
       fail(Errc::invalid_argument, "axes: \"{}\" is named twice", names[i]);

@@ -42,8 +42,8 @@ void set_count(CollectiveCall& call, std::int64_t count, std::int64_t group_size
 
 }  // namespace
 
-/// Source and destination consist of parts of `count` elements: one per chip of the group, or one
-/// in all.
+/// Source and destination consist of parts of `count` elements: one per chip of the group, or a
+/// single one.
 struct ChipCollectives::Parts {
   std::int64_t count = 0;
   std::int64_t group_size = 1;
@@ -106,7 +106,7 @@ void ChipCollectives::carry_out_staged(CollectiveCall& call, const Parts& parts,
   const auto staged_parts =
       static_cast<std::size_t>(parts.in_source + (one_span ? 0 : parts.in_destination));
   const std::size_t room = std::min(kStagingBytes, memory_.buffers_offset() - kArenaTempOffset);
-  const std::size_t usable = room - (one_span ? 0 : kOffsetAlignment);  // the result is aligned
+  const std::size_t usable = room - (one_span ? 0 : kOffsetAlignment);  // room to align the result
   const auto piece = static_cast<std::int64_t>(usable / (element * staged_parts));
   if (piece == 0) {
     fail(Errc::no_space, "{} at {}: an element of each of {} chips doesn't fit in {} bytes",
@@ -145,14 +145,14 @@ void ChipCollectives::carry_out_staged(CollectiveCall& call, const Parts& parts,
 
 std::optional<std::uint64_t> ChipCollectives::place_in_arena(const std::byte* data) const {
   const auto arena = reinterpret_cast<std::uintptr_t>(memory_.arena(arena_));
-  const std::uint64_t offset = reinterpret_cast<std::uintptr_t>(data) - arena;  // or beyond all
+  const std::uint64_t offset = reinterpret_cast<std::uintptr_t>(data) - arena;  // large if outside
   if (offset >= memory_.arena_capacity() || offset % kOffsetAlignment != 0) return {};
   return offset;
 }
 
 void ChipCollectives::call(CollectiveCall& call, const std::source_location& where,
                            std::int64_t whole) {
-  constexpr std::uint64_t kOdd = 0x9e3779b97f4a7c15;  // spreads bodies over all words
+  constexpr std::uint64_t kOdd = 0x9e3779b97f4a7c15;  // spreads the bodies' tags over all words
   call.tag = (body_ + 1) * kOdd + static_cast<std::uint64_t>(whole);
   const CallSite site{encode(call), where.file_name(), where.line()};
   auto found = prepared_.find(site);
@@ -165,7 +165,7 @@ void ChipCollectives::call(CollectiveCall& call, const std::source_location& whe
     found = prepared_.emplace(site, communicator_.prepare(named)).first;
   }
   communicator_.run(found->second);
-  // Only now: one that failed is never done.
+  // Not before: the communicator still refers to a call that failed.
   if (prepared_.size() >= kPreparedCountMax) prepared_.clear();
 }
 

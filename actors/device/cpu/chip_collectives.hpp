@@ -13,11 +13,11 @@
 
 namespace weft {
 
-/// Arena memory for operands and results that lie elsewhere. More than this is copied in pieces:
-/// larger pieces would leave the caches before they are read again.
+/// Arena memory into which operands and results from elsewhere are copied. More bytes are copied in
+/// pieces of this size, which stay in the caches until they are read.
 inline constexpr std::size_t kStagingBytes = std::size_t{512} << 10;
 
-/// Of one chip, used on its thread. Throws as Chip's functions do.
+/// The collectives of one chip, for use on its thread. Throws as Chip's functions do.
 class ChipCollectives {
  public:
   /// The communicator is shared with the executor's plans.
@@ -35,7 +35,7 @@ class ChipCollectives {
 
   void carry_out(CollectiveCall call, ConstElementSpan source, ElementSpan destination,
                  const std::source_location& where);
-  /// `whole`: the number of elements of which these are a piece; 0: these are all.
+  /// `whole`: if the call is for a piece only, the number of elements of the whole; else 0.
   void call(CollectiveCall& call, const std::source_location& where, std::int64_t whole = 0);
   std::byte* address(std::uint64_t offset) const { return memory_.arena(arena_) + offset; }
 

@@ -25,7 +25,7 @@ class PlanLoader {
         checks_(checks) {}
 
   CpuPlan::Step compute_step(OpId op) const;
-  /// Of the step of this number.
+  /// The fused loop of the plan's step number `step`.
   CpuPlan::Loop loop(std::size_t step) const;
   /// Where the chip finds a value.
   CpuPlan::Operand operand(ValueId value) const;

@@ -19,8 +19,8 @@ struct CpuPlan final : LoadedPlan {
   struct Operand {
     Place place = Place::temp;
     int chip = 0;
-    std::uint64_t offset = 0;      ///< in that memory; of an input or output, its number
-    std::uint64_t tile_bytes = 0;  ///< in a loop: from one tile to the next
+    std::uint64_t offset = 0;      ///< in that memory; for an input or output, its number
+    std::uint64_t tile_bytes = 0;  ///< in a loop: distance between tiles; 0 for a tile buffer
   };
   struct Step {
     kernels::Kernel kernel{};
@@ -28,9 +28,9 @@ struct CpuPlan final : LoadedPlan {
     int num_operands = 0;
     Operand result{};
     std::int32_t call = -1;  ///< index in `calls`
-    std::int32_t loop = -1;  ///< index in `loops`; if both are -1 the kernel is run
+    std::int32_t loop = -1;  ///< index in `loops`; if both are -1 the kernel runs
   };
-  /// Steps that are run tile by tile, after the fills that they read, of which one tile is written.
+  /// A fused loop: writes one tile of each fill that it reads, then runs its steps tile by tile.
   struct Loop {
     std::vector<Step> fills;
     std::vector<Step> steps;
@@ -43,7 +43,7 @@ struct CpuPlan final : LoadedPlan {
   /// An output of Plan::held: until the update_wait it lies in the executor's memory.
   struct Held {
     std::size_t output = 0;
-    std::size_t offset = 0;  ///< in that memory
+    std::size_t offset = 0;  ///< in the executor's memory
     std::size_t bytes = 0;
   };
   std::vector<Step> steps;

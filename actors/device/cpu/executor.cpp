@@ -33,7 +33,7 @@ struct Executor::State {
   std::vector<kernels::KernelArgs> loop_args{};  ///< of the running loop, at its current tile
   kernels::AlignedBuffer held{kHeldBytesMax};
   bool holds = false;                 ///< some outputs are in `held` instead of their buffers
-  std::vector<std::byte*> outputs{};  ///< their addresses
+  std::vector<std::byte*> outputs{};  ///< addresses at which this run writes them
   std::size_t next = 0;               ///< index of the plan's next step
   bool in_collective = false;         ///< step `next` was started and must be waited for
 

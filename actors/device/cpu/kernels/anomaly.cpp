@@ -15,7 +15,7 @@
 namespace weft::kernels {
 namespace {
 
-/// The first anomaly in a tensor.
+/// The indices of a tensor's first NaN, and of its first infinity before that.
 struct Anomaly {
   std::optional<std::int64_t> nan;
   std::optional<std::int64_t> infinity;

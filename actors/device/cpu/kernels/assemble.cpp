@@ -11,7 +11,7 @@
 namespace weft::kernels {
 namespace {
 
-/// The place of a dense operand of this shape; `strides` and `offset` are in the result.
+/// Copies a dense operand of shape `to.shape` to the strides and offset of `to` in the result.
 template <typename T>
 void put(const T* operand, T* result, const StridedView& to) {
   const int num_dims = to.shape.size();

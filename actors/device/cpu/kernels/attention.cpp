@@ -18,20 +18,20 @@
 namespace weft::kernels {
 namespace {
 
-/// A tile of scores is 64 KiB then, which leaves room in the level-2 cache for its keys and values.
+/// A tile of scores then has 64 KiB in f32, which leaves level-2 cache for its keys and values.
 constexpr std::int64_t kQueryTile = 64;
 constexpr std::int64_t kKeyTile = 256;
 
-/// Some queries or keys of a head.
+/// A range of a head's queries or keys.
 struct Tile {
   std::int64_t begin;
   std::int64_t size;
 };
 
-/// [m, k] x [k, n] for each size of tile: two sizes of either kind, the full one and the rest.
+/// Products [m, k] x [k, n] for all tile sizes: full tiles of queries and of keys, and the rests.
 class TileProduct {
  public:
-  /// `matmul` of a tile of so many queries and keys.
+  /// `matmul(queries, keys)` describes the product for a tile of these sizes.
   template <typename MatmulOf>
   TileProduct(std::int64_t queries, std::int64_t keys, DType dtype, const ChipContext& chip,
               MatmulOf matmul) {
@@ -107,7 +107,7 @@ class Tiles {
       body(Tile{i, std::min(kQueryTile, sizes_.queries - i)});
     }
   }
-  /// ... of the keys that some of the queries see.
+  /// Calls body(tile) for the tiles of keys that some of the queries see.
   template <typename Body>
   void for_keys(Tile queries, Body body) const {
     const std::int64_t end = visible(queries.begin + queries.size - 1, {0, sizes_.keys});
@@ -115,7 +115,7 @@ class Tiles {
       body(Tile{j, std::min(kKeyTile, sizes_.keys - j)});
     }
   }
-  /// The number of keys that query i sees, which are the first ones.
+  /// How many keys of the tile query i sees. They are the first ones of the tile.
   std::int64_t visible(std::int64_t i, Tile keys) const {
     if (!causal_) return keys.size;
     return std::clamp<std::int64_t>(first_query_ + i + 1 - keys.begin, 0, keys.size);
@@ -143,7 +143,7 @@ class Tiles {
   TileProduct to_queries_;  ///< [queries, keys] x [keys, value size]
 };
 
-/// Keeps a running maximum and sum of each row; earlier results are rescaled when they change.
+/// Keeps each query's running maximum and sum. Rescales earlier results when the maximum changes.
 template <typename C>
 class Forward : public Tiles<C> {
  public:
@@ -203,8 +203,8 @@ class Forward : public Tiles<C> {
   }
 };
 
-/// For a tile of queries the weights of all keys are recomputed and kept, so that every product is
-/// computed once. Keys and values have one size.
+/// For a tile of queries, recomputes and keeps the weights of all keys, so that every product is
+/// computed once. Rows of keys and values have the same size.
 template <typename C>
 class Backward : public Tiles<C> {
  public:
@@ -285,8 +285,8 @@ class Backward : public Tiles<C> {
     });
   }
 
-  /// The weights of all keys that the queries see. `tops` and the array after it have a number each
-  /// per query.
+  /// Computes the weights of all keys that the queries see. `tops` is memory for two numbers per
+  /// query.
   void weigh(Tile queries, const C* q, const C* k, C* weights, C* tops) const {
     C* sums = tops + kQueryTile;
     std::fill_n(tops, queries.size, lowest<C>());
@@ -315,7 +315,7 @@ class Backward : public Tiles<C> {
     });
   }
 
-  TileProduct to_keys_;  ///< [queries, keys] turned, x [queries, size]
+  TileProduct to_keys_;  ///< [queries, keys] transposed x [queries, size]
 };
 
 template <typename Method>
@@ -348,8 +348,8 @@ Kernel of_dtype(const Program& program, OpId op, const ChipContext& chip) {
   return kernel(Forward<C>(sizes, form, first_query, dtype, chip));
 }
 
-/// The products of tiles are oneDNN's in f32 (bf16 goes through f32), plain loops in f64. A head's
-/// result depends on its own operands alone.
+/// oneDNN multiplies tiles in f32 (bf16 goes through f32), plain loops in f64. A head's result
+/// depends on its own operands alone.
 Kernel attention(const Program& program, OpId op, const ChipContext& chip) {
   switch (program.type(program.result(op)).dtype) {
     case DType::f32: return of_dtype<float>(program, op, chip);

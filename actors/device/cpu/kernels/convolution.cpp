@@ -45,7 +45,7 @@ Problem problem_of(const Program& program, OpId op) {
           {program.shape(operands[0]), rhs, program.shape(program.result(op))}};
 }
 
-/// Which tensor is the source, the weights and the destination of an ordinary convolution.
+/// Which of lhs, rhs, result (0, 1, 2) is which tensor of an ordinary convolution.
 struct Roles {
   std::size_t source;
   std::size_t weights;
@@ -82,8 +82,8 @@ std::vector<OneDnnConvolution::Spatial> spatial_of(const Problem& problem,
   return spatial;
 }
 
-/// Whether a form of oneDNN has this padding: non-negative before the input, and more than -stride
-/// behind it.
+/// Whether oneDNN supports the padding that the method needs: at least 0 before the input, and more
+/// than -stride after it.
 bool has_form(const Problem& problem, ConvolutionMethod method) {
   return std::ranges::all_of(spatial_of(problem, method),
                              [](const OneDnnConvolution::Spatial& dim) {
@@ -91,7 +91,7 @@ bool has_form(const Problem& problem, ConvolutionMethod method) {
                              });
 }
 
-/// oneDNN has one dim for group and feature.
+/// oneDNN has one dim for group and feature, so these must be contiguous in memory.
 bool groups_are_runs(const Problem& problem, ConvolutionMethod method) {
   if (problem.attrs.group.empty()) return true;
   const Roles roles = roles_of(method);
@@ -116,7 +116,7 @@ ConvolutionMethod method_of(const Problem& problem) {
   }
   const bool ordinary = is_dense && (is_point || !problem.attrs.reversed);
   const bool back = strides_by_one && (is_point || problem.attrs.reversed);
-  // An ordinary convolution is a gradient of weights too: its windows are the larger tensor then.
+  // An ordinary convolution is also a gradient of weights: take that if its windows are larger.
   using enum ConvolutionMethod;
   const std::array order = window > result ? std::array{backward_weights, forward, backward_data}
                                            : std::array{forward, backward_weights, backward_data};
@@ -129,7 +129,7 @@ ConvolutionMethod method_of(const Problem& problem) {
   return loops;
 }
 
-/// A tensor in oneDNN's order: [first, second, spatial..], by roles.
+/// A tensor in oneDNN's order: the dims of roles `first` and `second`, then the spatial dims.
 OneDnnConvolution::Tensor tensor_of(const Problem& problem, std::size_t tensor, std::size_t first,
                                     std::size_t second) {
   OneDnnConvolution::Tensor result;
@@ -143,8 +143,8 @@ OneDnnConvolution::Tensor tensor_of(const Problem& problem, std::size_t tensor, 
 
 Kernel by_onednn(const Problem& problem, ConvolutionMethod method, const ChipContext& chip) {
   const Roles roles = roles_of(method);
-  // In the gradient of weights the batch is what is summed over; in that of data, the weights'
-  // output is.
+  // The op sums over the input feature. In the gradient of weights that is oneDNN's batch, and in
+  // the gradient of data the weights' output feature.
   const bool of_weights = method == ConvolutionMethod::backward_weights;
   const bool of_data = method == ConvolutionMethod::backward_data;
   OneDnnConvolution c{
@@ -169,7 +169,7 @@ struct Pairing {
   std::int64_t lhs, rhs, result;
 };
 
-/// Exact in integers, and the reference in f64; always in one order.
+/// Exact for integers, and a reference in f64. The order of summation is fixed.
 template <typename T>
 Kernel by_loops(const Problem& problem) {
   const Pairing group{problem.group_size(), problem.group_stride(0), problem.group_stride(1),

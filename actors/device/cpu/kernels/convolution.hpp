@@ -7,7 +7,7 @@ namespace weft::kernels {
 
 ConvolutionMethod convolution_method(const Program& program, OpId op);
 
-/// Empty `run`: no kernel for the dtype.
+/// Returns an empty `run` if there is no kernel for the dtype.
 Kernel convolution(const Program& program, OpId op, const ChipContext& chip);
 
 }  // namespace weft::kernels

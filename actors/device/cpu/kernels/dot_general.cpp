@@ -18,10 +18,10 @@ namespace {
 
 using Dims = std::span<const std::int64_t>;
 
-/// Several dims as one.
+/// Several dims merged into one.
 struct Run {
   std::int64_t size = 1;
-  std::int64_t stride = 0;  ///< 0: `size` is 1, so any will do
+  std::int64_t stride = 0;  ///< 0: `size` is 1, and any stride will do
 };
 
 /// Merges the dims, in this order, into one if their strides allow it.
@@ -81,7 +81,7 @@ Matrices matrices(const Shape& shape, Dims batch, Dims rows, Dims columns) {
   return result;
 }
 
-/// The stages that prepare an operand for the matmul, each with its own scratch buffer.
+/// A stage that prepares an operand for the matmul, with a scratch buffer of its own.
 struct Stage {
   Kernel kernel;
   std::size_t at = 0;  ///< offset of the stage's result in the scratch memory

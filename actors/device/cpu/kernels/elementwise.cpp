@@ -24,8 +24,8 @@ struct Rsqrt {
   auto operator()(auto x) const { return 1 / std::sqrt(x); }
 };
 
-/// max(x, 0) + ln(1 + e^-|x|), so that no power overflows. What 1 + e rounds away, the factor
-/// e / ((1 + e) - 1) brings back (W. Kahan's log1p).
+/// max(x, 0) + ln(1 + p) with p = e^-|x|, so that no power overflows. The factor p / ((1 + p) - 1)
+/// corrects the rounding of 1 + p (W. Kahan's log1p).
 struct Softplus {
   template <typename C>
   C operator()(C x) const {
@@ -75,7 +75,7 @@ Kernel floating(const TensorType& type, F f) {
 Kernel is_finite(const TensorType& type) {
   return visit_dtype(type.dtype, [&]<typename T>(std::type_identity<T>) -> Kernel {
     if constexpr (kIsFloating<T>) {
-      // What is left of infinity and NaN is NaN.
+      // x - x is 0, or NaN for infinities and NaN.
       return unary_loop<T, Pred>(type.num_elements(), [](auto x) { return x - x == 0; });
     } else {
       return {};
@@ -127,7 +127,7 @@ Kernel select(const TensorType& type) {
       T* result = as<T>(args.result);
 #pragma GCC ivdep  // the result may lie where an operand does, element for element
       for (std::int64_t i = 0; i < count; ++i) {
-        // Both are read first: a conditional load would keep the loop from being vectorised.
+        // Read both first: a conditional load would keep the loop from being vectorized.
         const T yes = on_true[i];
         const T no = on_false[i];
         result[i] = load(predicate[i]) ? yes : no;
@@ -149,7 +149,7 @@ Kernel convert(const TensorType& from, DType to) {
 
 namespace {
 
-// By op. The type is that of the first operand.
+// Kernels by op, for the type of the first operand.
 
 const TensorType& operand_of(const Program& program, OpId op) {
   return program.type(program.op_operands(op)[0]);

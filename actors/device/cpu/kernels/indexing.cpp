@@ -17,7 +17,7 @@ namespace {
 
 /// The chip's rows of a tensor that is sharded by `atoms` in dim 0.
 struct Rows {
-  std::int64_t first;  ///< its number among all chips' rows
+  std::int64_t first;  ///< number of the chip's first row in the whole tensor
   std::int64_t count;
   std::int64_t size;  ///< elements of a row
 
@@ -32,7 +32,7 @@ struct Rows {
   bool has(std::int64_t row) const { return row >= first && row < first + count; }
 };
 
-/// Of any dtype: elements are moved as bytes.
+/// For any dtype: copies rows as bytes.
 Kernel gather(std::int64_t index_count, const Rows& rows, std::int64_t row_bytes) {
   return {[=](const KernelArgs& args) {
     const auto* index = as<std::int32_t>(args.operands[1]);
@@ -47,7 +47,7 @@ Kernel gather(std::int64_t index_count, const Rows& rows, std::int64_t row_bytes
   }};
 }
 
-/// Dtypes without sums of their own are summed in the scratch memory and rounded once.
+/// A dtype that isn't computed in itself (bf16) is summed in scratch memory and rounded once.
 template <typename T>
 Kernel scatter(std::int64_t index_count, const Rows& rows) {
   using Sum = Compute<T>;
@@ -83,12 +83,12 @@ Kernel check_index(IndexCheck check, std::int64_t count) {
   }};
 }
 
-/// Where in a dense `whole` a part lies that is asked to begin at scalar operands, as bytes.
+/// Where in a dense `whole` a part lies that begins at scalar operands, in bytes.
 struct Window {
   Strides strides{};  ///< in bytes
-  Strides last{};     ///< the last start of each dim with which the part lies within
+  Strides last{};     ///< of each dim, the largest start with which the part lies within
   int num_dims;
-  std::size_t first_start;  ///< operand
+  std::size_t first_start;  ///< number of the first operand that is a start
 
   Window(const TensorType& whole, const Shape& part, std::size_t start_operand)
       : strides(dense_strides(whole.shape)),

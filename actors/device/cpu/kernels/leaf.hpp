@@ -5,7 +5,7 @@
 
 namespace weft::kernels {
 
-/// Of an op for which Program::is_fill.
+/// The kernel of an op for which Program::is_fill holds.
 Kernel fill(const Program& program, OpId op);
 
 }  // namespace weft::kernels

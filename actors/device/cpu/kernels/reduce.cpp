@@ -14,7 +14,7 @@
 namespace weft::kernels {
 namespace {
 
-/// A dim, or several neighbours that are all kept or all reduced.
+/// A dim, or several adjacent dims that are all kept or all reduced.
 struct Loop {
   std::int64_t size = 1;
   std::int64_t stride = 0;  ///< of the operand
@@ -44,7 +44,7 @@ Loops loops_of(const Shape& shape, std::span<const std::int64_t> dims) {
   return loops;
 }
 
-/// Calls body(offset in the operand) for every turn of the loops, in row-major order.
+/// Calls body(offset in the operand) for every iteration of the loops, in row-major order.
 template <typename Body>
 void for_each_turn(std::span<const Loop> loops, std::int64_t offset, Body body) {
   if (loops.empty()) {
@@ -56,7 +56,7 @@ void for_each_turn(std::span<const Loop> loops, std::int64_t offset, Body body) 
   }
 }
 
-/// Results accumulated side by side where rows are added up.
+/// How many results rows() accumulates side by side.
 constexpr std::int64_t kColumns = 256;
 
 template <typename T, typename F>
@@ -65,7 +65,7 @@ struct Combine {
   C identity;
   F f;
 
-  /// The innermost dim is reduced.
+  /// For an innermost dim that is reduced: combines runs of memory.
   void runs(const Loops& loops, const T* operand, T* result) const {
     const std::span outer(loops.reduced.data(), loops.reduced.size() - 1);
     const std::int64_t size = loops.reduced.back().size;
@@ -76,7 +76,7 @@ struct Combine {
     });
   }
 
-  /// The innermost dim is kept: rows are combined element by element, in their order.
+  /// For an innermost dim that is kept: combines rows element by element, in their order.
   void rows(const Loops& loops, const T* operand, T* result) const {
     const std::span outer(loops.kept.data(), loops.kept.size() - 1);
     const std::int64_t size = loops.kept.back().size;
@@ -105,7 +105,7 @@ template <typename T, typename F>
 Kernel kernel(const TensorType& operand, std::span<const std::int64_t> dims, Compute<T> identity,
               F f) {
   Loops loops = loops_of(operand.shape, dims);
-  // One loop of each at least, so that there is an innermost one to run along.
+  // runs() needs a reduced loop and rows() a kept loop, as the innermost one.
   const bool along_runs =
       loops.kept.empty() || (!loops.reduced.empty() && loops.reduced.back().stride == 1);
   if (along_runs && loops.reduced.empty()) loops.reduced.push_back({1, 1});

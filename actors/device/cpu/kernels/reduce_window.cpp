@@ -13,8 +13,8 @@
 namespace weft::kernels {
 namespace {
 
-/// The leading dims whose windows are single elements are one loop over planes, each of which has
-/// the windows of the other dims.
+/// Leading dims whose windows are single elements are merged into one loop over planes. Each plane
+/// has the windows of the other dims.
 struct Planes {
   std::int64_t count = 1;
   std::int64_t operand_size = 1;
@@ -38,7 +38,7 @@ Planes planes_of(const WindowReduction& reduction, const Shape& operand, const S
   return planes;
 }
 
-/// Calls body(window step, operand step), both constants where that makes vectors of a loop.
+/// Calls body(window step, operand step), with constants for steps that can be vectorized.
 template <typename Body>
 void with_steps(const WindowLoops& loops, const Body& body) {
   using One = std::integral_constant<std::int64_t, 1>;
@@ -71,8 +71,8 @@ Kernel reduction(const Planes& planes, Compute<T> identity, F f) {
   });
 }
 
-/// The scratch memory holds, for each window of a plane, where its extremum is, and then the
-/// extremum. A Place is as wide as an element or wider.
+/// The scratch memory holds the place of each window's extremum in a plane, and then the extrema. A
+/// Place is at least as wide as an element.
 template <typename T, typename Place, typename Beats>
 Kernel selection(const Planes& planes, T identity, Beats beats) {
   const auto windows = static_cast<std::size_t>(planes.window_size);
@@ -91,7 +91,7 @@ Kernel selection(const Planes& planes, T identity, Beats beats) {
           const T element = from[j * operand_step];
           const T b = best[j * window_step];
           const Place p = place[j * window_step];
-          // A NaN wins and stays. Without branches, the loop is made of vectors.
+          // A NaN wins and stays. Without branches, the loop is vectorized.
           const bool wins = (p < 0) | ((beats(element, b) | (element != element)) & (b == b));
           place[j * window_step] = wins ? static_cast<Place>(first.operand + j * operand_step) : p;
           best[j * window_step] = wins ? element : b;
@@ -117,7 +117,7 @@ Kernel selection(const Planes& planes, T identity, Beats beats) {
   return kernel;
 }
 
-/// With the narrowest Place that a plane has room in.
+/// Takes the narrowest Place that can number the elements of a plane.
 template <typename T, typename Beats>
 Kernel selection(const Planes& planes, T identity, Beats beats) {
   if (sizeof(T) == 4 && planes.operand_size <= std::numeric_limits<std::int32_t>::max()) {

@@ -84,7 +84,7 @@ struct LogSoftmaxGrad {
 struct Normalize {
   Normalization normalization;
 
-  /// Leaves x - mean in the buffer; gives what normalizes it.
+  /// Leaves x - mean in the buffer; returns the factor that normalizes it.
   template <typename T>
   Compute<T> center(const Row<T>& row) const {
     using C = Compute<T>;

@@ -5,8 +5,8 @@
 
 namespace weft::kernels {
 
-/// `inner` takes and gives f32 where the op has bf16; each element is rounded once. An `inner`
-/// without `run` stays so.
+/// Converts bf16 operands for `inner`, which takes and gives f32, and rounds each element of its
+/// result once. Without `run` in `inner`, the kernel has none either.
 Kernel through_f32(const Program& program, OpId op, const Kernel& inner);
 
 }  // namespace weft::kernels

@@ -7,7 +7,7 @@
 
 namespace weft::kernels {
 
-/// Zeros on a 64-byte boundary.
+/// Memory on a 64-byte boundary, zeroed at first.
 class AlignedBuffer {
  public:
   AlignedBuffer() = default;

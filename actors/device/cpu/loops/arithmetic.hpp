@@ -9,7 +9,7 @@
 
 namespace weft::kernels {
 
-/// Integers wrap: they are computed unsigned, where C++ defines it.
+/// Integers wrap around: they are computed as unsigned ones, for which C++ defines overflow.
 template <typename C, typename F>
 C wrapping(C a, C b, F f) {
   if constexpr (std::integral<C>) {
@@ -100,7 +100,7 @@ struct Negate {
   }
 };
 
-/// Of a zero or a NaN, itself.
+/// The sign of a zero or a NaN is the operand itself.
 struct Sign {
   template <typename C>
   C operator()(C x) const {
@@ -129,7 +129,7 @@ To converted(From x) {
   if constexpr (std::same_as<To, bool>) {
     return x != From{0};
   } else if constexpr (std::same_as<From, bool>) {
-    return x ? To{1} : To{0};  // unlike a cast, this is vectorised
+    return x ? To{1} : To{0};  // unlike a cast, this is vectorized
   } else if constexpr (std::integral<To> && std::floating_point<From>) {
     using Limits = std::numeric_limits<To>;
     // The largest integer + 1 is a power of two, so exact; the largest integer itself may not be.

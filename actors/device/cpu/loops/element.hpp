@@ -11,10 +11,10 @@
 
 namespace weft::kernels {
 
-/// 0 or 1.
+/// An element of dtype pred: 0 or 1.
 enum class Pred : std::uint8_t {};
 
-/// What an element is computed in.
+/// The type in which elements of type T are computed.
 template <typename T>
 struct ComputeOf {
   using type = T;

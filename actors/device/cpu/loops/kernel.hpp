@@ -14,12 +14,13 @@
 
 namespace weft::kernels {
 
-/// Dense row-major buffers. The result overlaps no operand.
+/// Dense row-major buffers. The result overlaps no operand, but an elementwise op may write exactly
+/// over one of them.
 struct KernelArgs {
   std::array<const std::byte*, kOperandCountMax> operands{};
   std::byte* result = nullptr;
   std::byte* scratch = nullptr;  ///< Kernel::scratch_bytes, 64-byte aligned
-  /// Of an elementwise op or a fill: no more elements than these are computed.
+  /// For an elementwise op or a fill: computes at most this many elements.
   std::int64_t count_max = std::numeric_limits<std::int64_t>::max();
 };
 
@@ -42,8 +43,8 @@ struct ChipContext {
   std::shared_ptr<MatmulStream> stream;
 };
 
-/// Every op but the collectives. Throws unavailable, naming op, type and location, where there is
-/// no kernel for the dtype.
+/// The kernel of any op but a collective. Throws unavailable, naming op, type and location, if
+/// there is no kernel for the dtype.
 Kernel prepare(const Program& program, OpId op, const ChipContext& chip);
 
 }  // namespace weft::kernels

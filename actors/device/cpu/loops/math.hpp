@@ -1,7 +1,7 @@
 #pragma once
-/// exponential, log, tanh and logistic in f32 without a branch, so that loops over them are
-/// vectorised, and with the same operations in every lane, so that an element's result doesn't
-/// depend on where it lies. Within 2 ulp; polynomials fitted by Remez' method on the ranges given.
+/// exponential, log, tanh and logistic in f32. They have no branches, so that loops over them are
+/// vectorized. Every lane does the same operations, so that an element's result doesn't depend on
+/// its place. Within 2 ulp; polynomials fitted by Remez' method on the ranges given.
 
 #include <bit>
 #include <cmath>

@@ -1,6 +1,6 @@
 #pragma once
-/// How each op is made ready: a Prepare for each op of the list, defined beside its kernels. An op
-/// that has none doesn't link.
+/// A Prepare for each op of the list, which makes the op's kernel and is defined beside it. An op
+/// without one doesn't link.
 
 #include <type_traits>
 
@@ -9,7 +9,7 @@
 
 namespace weft::kernels {
 
-/// An empty `run`: there is no kernel for the dtype.
+/// Returns a kernel with an empty `run` if there is no kernel for the dtype.
 using Prepare = Kernel (*)(const Program&, OpId, const ChipContext&);
 
 namespace prepares {
@@ -18,7 +18,7 @@ WEFT_OPS(WEFT_PREPARE)
 #undef WEFT_PREPARE
 }  // namespace prepares
 
-/// By a function that need not know the chip.
+/// Makes a Prepare of a function that takes a ChipContext or not.
 template <auto kMake>
 Kernel prepare_by(const Program& program, OpId op, const ChipContext& chip) {
   if constexpr (std::is_invocable_v<decltype(kMake), const Program&, OpId, const ChipContext&>) {

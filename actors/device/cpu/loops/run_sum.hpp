@@ -1,5 +1,5 @@
 #pragma once
-/// RunSum: elements of a run of memory, combined in an order that depends on their number alone.
+/// RunSum: combines the elements of runs of memory, in an order that depends on their sizes alone.
 
 #include <cstdint>
 
@@ -7,7 +7,7 @@
 
 namespace weft::kernels {
 
-/// Combines runs of elements one after the other. Integers: any order gives the same.
+/// For integers and pred, where any order gives the same result.
 template <typename T, typename F>
 class RunSum {
  public:
@@ -24,9 +24,9 @@ class RunSum {
   C sum_;
 };
 
-/// Floating: one chain of additions would wait for each of them, so four vectors are summed side by
-/// side and folded at the end. Their size is part of the order of summation: the same on every
-/// processor.
+/// For floating dtypes. In a single chain every addition would wait for the one before, so four
+/// vectors are summed side by side and combined at the end. The vector size is the same on every
+/// processor, because it determines the order of summation.
 template <typename T, typename F>
 requires kIsFloating<T>
 class RunSum<T, F> {
@@ -70,7 +70,7 @@ class RunSum<T, F> {
   C rest_;
 };
 
-/// All of one run.
+/// Combines the elements of one run.
 template <typename T, typename F>
 Compute<T> combine_run(const T* x, std::int64_t size, Compute<T> identity, F f) {
   RunSum<T, F> sum(identity, f);

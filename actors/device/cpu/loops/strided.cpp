@@ -18,8 +18,8 @@ struct Loop {
   std::int64_t to = 0;    ///< result's stride
 };
 
-/// The loops of a copy, outer to inner, the fewest that will do: dims of size 1 are dropped, and
-/// neighbours that are one run in both the operand and the result are one loop.
+/// The loops of a copy, outer to inner, and as few as possible: drops dims of size 1, and joins
+/// adjacent dims that are contiguous in both the operand and the result.
 std::vector<Loop> loops_of(const StridedView& view) {
   const Strides dense = dense_strides(view.shape);
   std::vector<Loop> loops;
@@ -37,7 +37,7 @@ std::vector<Loop> loops_of(const StridedView& view) {
   return loops;
 }
 
-/// Calls body(from, to) with the offsets of every turn of the loops, in row-major order.
+/// Calls body(from, to) with the offsets of every iteration of the loops, in row-major order.
 template <typename Body>
 void for_each_turn(std::span<const Loop> loops, std::int64_t from, std::int64_t to, Body body) {
   std::array<std::int64_t, kDimCountMax> index{};
@@ -57,9 +57,9 @@ void for_each_turn(std::span<const Loop> loops, std::int64_t from, std::int64_t 
   }
 }
 
-/// A transpose of two loops in tiles that fit the first-level cache: `rows` runs along the operand,
-/// `columns` along the result. A function of its own, with the loops by value: inlined among the
-/// other copies it took 1.5 to 2 times as long.
+/// Transposes two loops in tiles that fit the first-level cache. `rows` is contiguous in the
+/// operand, `columns` in the result. Not inlined, and takes the loops by value: inlined among the
+/// other copies it takes 1.5 to 2 times as long.
 template <typename T>
 [[gnu::noinline]] void transpose_tiles(const T* operand, T* result, Loop rows, Loop columns) {
   constexpr std::int64_t kTile = 16;
@@ -76,7 +76,7 @@ template <typename T>
   }
 }
 
-/// What is done with the innermost loop (transpose: the innermost and the operand's own).
+/// How the innermost loop is copied; `transpose` also covers the loop of stride 1 in the operand.
 enum class Inner { run, repeat, transpose, gather };
 
 template <typename T>

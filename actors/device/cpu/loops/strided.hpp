@@ -1,6 +1,6 @@
 #pragma once
-/// Ops that only take elements of their operand, as one mechanism: transpose, broadcast_in_dim,
-/// slice, reverse, all_slice, reshape, copy.
+/// Ops that only select, repeat or reorder elements of their operand, by one mechanism: transpose,
+/// broadcast_in_dim, slice, reverse, all_slice, reshape, copy.
 
 #include <array>
 #include <cstdint>

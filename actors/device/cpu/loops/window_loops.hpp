@@ -1,5 +1,5 @@
 #pragma once
-/// The meetings of windows and elements as loops without conditions.
+/// The meetings of windows with operand elements (window_axes.hpp), as loops without conditions.
 
 #include <vector>
 
@@ -7,8 +7,8 @@
 
 namespace weft::kernels {
 
-/// One element of all windows along a dim: of every `window_step`-th one, as far as the operand
-/// reaches.
+/// For one element number k of a window: the windows along a dim whose element k lies on an operand
+/// element. They are window_step apart.
 struct Tap {
   Meeting first;
   std::int64_t count = 0;
@@ -16,15 +16,15 @@ struct Tap {
 
 /// Strides and steps in elements of the buffers.
 struct WindowLoops {
-  std::vector<Meeting> outer;  ///< of all dims but the innermost
-  std::vector<Tap> taps;       ///< of the innermost dim
+  std::vector<Meeting> outer;  ///< meetings in all dims but the innermost
+  std::vector<Tap> taps;       ///< in the innermost dim
   std::int64_t window_step = 1;
   std::int64_t operand_step = 1;
 };
 WindowLoops window_loops(std::span<const WindowAxis> axes);
 
-/// Calls body(first, count) for every run: its meeting number j is j window_steps and operand_steps
-/// behind `first`. Those of one window come in row-major order of the places in it.
+/// Calls body(first, count) for every run. Its meeting j is j * window_step and j * operand_step
+/// after `first`, at the same place. A window's meetings come in row-major order of their places.
 template <typename Body>
 void for_each_run(const WindowLoops& loops, const Body& body) {
   for (const Meeting& outer : loops.outer) {

@@ -22,7 +22,7 @@ dnnl::memory::desc describe(const Shape& batch, const Strides& batch_strides, st
   return {sizes, dnnl::memory::data_type::f32, strides};
 }
 
-/// Exact in integers, and the reference in f64; k ascending.
+/// Plain loops, k ascending: exact for integers, and a reference in f64.
 template <typename T>
 void multiply(const Matmul& matmul, int dim, const T* lhs, const T* rhs, T*& result) {
   if (dim < matmul.batch.size()) {

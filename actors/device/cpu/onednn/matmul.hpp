@@ -11,7 +11,7 @@ namespace weft::kernels {
 
 /// C[b.., m, n] = sum over k of A[b.., m, k] * B[b.., k, n]. C is dense. Every size is at least 1.
 struct Matmul {
-  /// Where a matrix operand's elements lie, in elements.
+  /// The strides of an operand, in elements.
   struct Operand {
     Strides batch{};
     std::int64_t row = 0;
@@ -28,7 +28,7 @@ struct Matmul {
 using MatmulFunction =
     std::function<void(const std::byte* lhs, const std::byte* rhs, std::byte* result)>;
 
-/// Runs on the calling thread alone, whatever OpenMP is set to there. Null for bf16 and pred.
+/// Runs on the calling thread alone, whatever OpenMP's thread count is. Null for bf16 and pred.
 MatmulFunction prepare_matmul(const Matmul& matmul, DType dtype, const ChipContext& chip);
 
 }  // namespace weft::kernels

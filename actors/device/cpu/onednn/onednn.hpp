@@ -11,7 +11,7 @@
 
 #include "actors/device/cpu/loops/kernel.hpp"
 
-// Of libgomp, on which Debian's oneDNN runs. Its header is g++'s own, and clang has none.
+// From libgomp, on which Debian's oneDNN runs. Its header belongs to g++, and clang has none.
 extern "C" int omp_get_max_threads() noexcept;
 extern "C" void omp_set_num_threads(int) noexcept;
 
@@ -23,9 +23,9 @@ class MatmulStream {
   dnnl::stream stream{engine};
 };
 
-/// Debian's oneDNN runs on OpenMP, which would start a thread per core for every chip. The count is
-/// OpenMP's setting of the calling thread, read both when a primitive is made and when it runs; it
-/// belongs to the program that embeds us, so it is put back.
+/// Limits OpenMP to one thread while it lives: Debian's oneDNN would start a thread per core for
+/// every chip. oneDNN reads the calling thread's limit when it makes and when it runs a primitive.
+/// The limit belongs to the program that embeds us, so it is restored.
 class OneThread {
  public:
   OneThread() : before_(omp_get_max_threads()) { omp_set_num_threads(1); }
@@ -37,7 +37,7 @@ class OneThread {
   int before_;
 };
 
-/// Scratch memory comes from the caller, and f32 is f32: an environment variable could turn it
+/// The caller gives scratch memory. Strict mode keeps f32, which an environment variable could turn
 /// into bf16.
 inline dnnl::primitive_attr strict_attributes() {
   dnnl::primitive_attr attr;
@@ -46,8 +46,8 @@ inline dnnl::primitive_attr strict_attributes() {
   return attr;
 }
 
-/// A primitive of two or three tensors and scratch memory, with the memory objects that it is
-/// called with; only their addresses change.
+/// A primitive with the memory objects that it is called with: two or three tensors and scratch
+/// memory. Only their addresses change.
 class OneDnnCall {
  public:
   struct Argument {
@@ -67,7 +67,7 @@ class OneDnnCall {
   OneDnnCall(const OneDnnCall&) = delete;
   OneDnnCall& operator=(const OneDnnCall&) = delete;
 
-  /// An address for each argument, in their order.
+  /// Takes an address for each argument, in the constructor's order.
   void run(std::initializer_list<const std::byte*> addresses) {
     const OneThread one_thread;
     std::size_t i = 0;

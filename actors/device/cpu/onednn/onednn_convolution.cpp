@@ -11,7 +11,7 @@ namespace {
 
 using dnnl::memory;
 
-/// What a method calls its tensors: those that it takes, then the one that it gives.
+/// oneDNN's argument names of a primitive's tensors: the two operands, then the result.
 using Names = std::array<int, 3>;
 using Descs = std::array<memory::desc, 3>;
 
@@ -19,10 +19,10 @@ memory::desc describe(const OneDnnConvolution::Tensor& tensor) {
   return {tensor.sizes, memory::data_type::f32, tensor.strides};
 }
 
-/// With two features or fewer, blocks of eight would be empty for the most part, and moving the
-/// elements there and back costs more than oneDNN gains by it (measured: 1 -> 32 features of 28x28,
-/// 3x3, batch 64, AVX2: 0.7 ms in place, 1.6 ms in blocks; 32 -> 64 of 14x14: backward data 11.4 ms
-/// in place, 7.4 ms in blocks).
+/// Whether the tensors keep their row-major layout. With two input features or fewer, oneDNN's
+/// blocks of eight would be mostly empty, and reordering costs more than it gains (measured: 1 ->
+/// 32 features of 28x28, 3x3, batch 64, AVX2: 0.7 ms in place, 1.6 ms in blocks; 32 -> 64 of 14x14:
+/// backward data 11.4 ms in place, 7.4 ms in blocks).
 bool stays_in_place(const OneDnnConvolution& c) {
   const auto row_major = [](const OneDnnConvolution::Tensor& tensor) {
     return std::ranges::is_sorted(tensor.strides, std::greater<>());
@@ -35,8 +35,8 @@ bool stays_in_place(const OneDnnConvolution& c) {
 struct Chosen {
   dnnl::primitive primitive;
   Names names;
-  Descs user;  ///< where the tensors lie
-  Descs own;   ///< where the primitive wants them
+  Descs user;  ///< layouts in the op's buffers
+  Descs own;   ///< layouts that the primitive wants
   memory::desc scratchpad;
 };
 
@@ -97,7 +97,7 @@ Chosen choose(const OneDnnConvolution& c, const dnnl::engine& engine) {
   }
 }
 
-/// A primitive, and the moves of its tensors to where it wants them and back.
+/// A primitive, and the reorders between the op's layouts and the primitive's layouts.
 class Stages {
  public:
   Stages(const Chosen& chosen, const std::shared_ptr<MatmulStream>& stream)

@@ -9,27 +9,27 @@
 
 namespace weft::kernels {
 
-/// What of oneDNN a convolution is made of: gradients of ordinary convolutions are its backward
-/// primitives. loops: plain ones, for what oneDNN has no form.
+/// The oneDNN primitive that computes a convolution: a convolution that is a gradient of an
+/// ordinary one is a backward primitive. loops: plain loops, where oneDNN has no primitive.
 enum class ConvolutionMethod { forward, backward_data, backward_weights, loops };
 
-/// The three tensors of an ordinary convolution, of which `method` says which one is computed from
-/// the other two.
+/// The three tensors of an ordinary convolution. `method` determines which one is computed from the
+/// other two.
 struct OneDnnConvolution {
   struct Tensor {
     std::vector<std::int64_t> sizes;
     std::vector<std::int64_t> strides;  ///< in elements
   };
-  /// Sizes of 1 at least.
+  /// One spatial dim. Sizes are at least 1.
   struct Spatial {
     std::int64_t input = 1;
     std::int64_t kernel = 1;
     std::int64_t output = 1;
     std::int64_t stride = 1;
     std::int64_t dilation = 1;
-    std::int64_t low = 0;  ///< padding before the input, 0 at least
+    std::int64_t low = 0;  ///< padding before the input, at least 0
 
-    /// The padding behind it that the sizes ask for; more than -stride.
+    /// The padding after the input that follows from the sizes; it must be more than -stride.
     std::int64_t high() const;
   };
 
@@ -40,8 +40,9 @@ struct OneDnnConvolution {
   std::vector<Spatial> spatial;
 };
 
-/// operands and result as the method has them: (source, weights) -> destination, (destination,
-/// weights) -> source, (source, destination) -> weights. Runs on the calling thread alone.
+/// Operands and result by method. forward: (source, weights) -> destination; backward_data:
+/// (destination, weights) -> source; backward_weights: (source, destination) -> weights. Runs on
+/// the calling thread alone.
 Kernel prepare_convolution(const OneDnnConvolution& convolution,
                            const std::shared_ptr<MatmulStream>& stream);
 
