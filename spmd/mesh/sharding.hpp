@@ -60,8 +60,8 @@ struct Sharding {
   /// including itself. All of them get the same order.
   std::vector<int> replicas(const Mesh& mesh, int position) const;
   /// `[{"data"}, {"model":0?}] unreduced{"data"} reduce=max replicated{..} priority{"model"=1}`: an
-  /// axis by its name, one atom of it as name:number, ? = open; what is empty or default is left
-  /// out.
+  /// axis by its name, one atom of it as name:number, ? = open. Parts that are empty or default are
+  /// left out.
   std::string to_string(const Mesh& mesh, int num_dims) const;
 
   friend bool operator==(const Sharding&, const Sharding&) = default;

@@ -54,7 +54,7 @@ TensorType attention_grad_type(const OpSignature& op) {
   return {y.dtype, {b, h, s + 2 * t, k}};
 }
 
-// As primitives.
+// Decomposition.
 
 /// For each batch and head, the product of a and b, which contracts these dims of both.
 ValueId product(Builder& builder, ValueId a, std::int64_t a_dim, ValueId b, std::int64_t b_dim) {

@@ -14,7 +14,7 @@ namespace weft {
 
 /// The three lists of a slice (start, limit, stride) and a pad (low, high, interior).
 std::array<Words, 3> triples(Words words);
-/// Whether a slice with these words leaves the dim as it is.
+/// Whether a slice with these words takes the whole dim.
 bool is_whole_dim(Words words, std::size_t dim, const Shape& from);
 
 /// The dims of a dot_general.

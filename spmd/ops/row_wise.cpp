@@ -63,7 +63,7 @@ TensorType losses_grad(const OpSignature& op) {
   return op.operands[0];
 }
 
-// As primitives.
+// Decomposition.
 
 /// Arithmetic on values of one shape, whose last dim is a row.
 class Rows {

@@ -125,7 +125,7 @@ class BackwardWalk {
 
   /// For ops without a gradient of their own: the gradient of their decomposition.
   ValueId by_decomposition(std::size_t index, ValueId cotangent) {
-    // As copies, the operands don't depend on each other, which grad() would count.
+    // Copies don't depend on each other: grad() finds the cotangent of this operand alone.
     std::vector<ValueId> copies;
     for (const ValueId operand : op_.operands) copies.push_back(builder_.copy(operand));
     const ValueId result = decompose(builder_, op_.kind, copies, op_.attrs);

@@ -80,7 +80,7 @@ class Scheduling {
     }
   }
 
-  /// In the order of writing.
+  /// All updates of the plan, in the order of writing.
   std::vector<Update> updates() const {
     std::vector<Update> updates;
     for (std::size_t step = 0; step < plan_.steps.size(); ++step) {

@@ -18,7 +18,7 @@ namespace weft {
 /// with a barrier if some chip may still read a shared value. The update_wait step stands right
 /// before the first step that overwrites a value which other chips may still need. Updates before
 /// the last collective, such as an optimizer's step count, are held until the update_wait, up to
-/// kHeldBytesMax. After the last collective the wait is short, as all chips have begun the run.
+/// kHeldBytesMax. After the last collective the wait is short: the chips met there in this run.
 void schedule(Plan& plan, const Mesh& mesh);
 
 /// Numbers of the outputs that a step writes, in the order of writing.

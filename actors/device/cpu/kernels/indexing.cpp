@@ -83,7 +83,7 @@ Kernel check_index(IndexCheck check, std::int64_t count) {
   }};
 }
 
-/// Where in a dense `whole` a part lies that begins at scalar operands, in bytes.
+/// The byte offset in a dense `whole` of a part that begins where scalar operands say.
 struct Window {
   Strides strides{};  ///< in bytes
   Strides last{};     ///< of each dim, the largest start with which the part lies within

@@ -36,7 +36,7 @@ struct Kernel {
 class MatmulStream;
 std::shared_ptr<MatmulStream> make_matmul_stream();
 
-/// What ops may read of the chip they run on.
+/// The facts about a chip that the ops on it may read.
 struct ChipContext {
   const Mesh& mesh;
   int position = 0;
