@@ -66,6 +66,7 @@ std::unique_ptr<NewFile> PowerCutFiles::create_file(const std::string& path, std
 void PowerCutFiles::create_folder(const std::string& path) {
   count();
   const auto [folder, name] = find_folder(path);
+  if (nodes_[static_cast<std::size_t>(folder)].names.contains(name)) return;
   nodes_.push_back({.is_folder = true});
   change({.folder = folder, .to = name, .node = static_cast<int>(nodes_.size()) - 1});
 }

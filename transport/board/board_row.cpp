@@ -88,6 +88,7 @@ std::string_view to_string(ActorState state) noexcept {
     case ActorState::ended: return "ended";
     case ActorState::failed: return "failed";
     case ActorState::lost: return "lost";
+    case ActorState::saving: return "saving";
   }
   return "unknown";
 }

@@ -68,7 +68,7 @@ Fault overlap_fault(const StoredTensor& tensor) {
 }
 
 /// Shards within the tensor that don't overlap and together have its number of elements cover it.
-Fault cover_fault(const StoredTensor& tensor) {
+Fault cover_fault(const StoredTensor& tensor, bool is_whole) {
   const auto& shards = tensor.shards;
   if (shards.size() > kStoredShardCountMax) {
     return fmt::format("{} shards; at most {} are possible", shards.size(), kStoredShardCountMax);
@@ -80,7 +80,7 @@ Fault cover_fault(const StoredTensor& tensor) {
     if (missing < 0) return "its shards have more elements than it has";
   }
   if (const Fault fault = overlap_fault(tensor)) return fault;
-  if (missing > 0) return fmt::format("{} of its elements are in no shard", missing);
+  if (missing > 0 && is_whole) return fmt::format("{} of its elements are in no shard", missing);
   return std::nullopt;
 }
 
@@ -124,7 +124,9 @@ Fault mesh_fault(const CheckpointManifest& manifest) {
   return std::nullopt;
 }
 
-Fault fault_of(const CheckpointManifest& manifest) {
+bool is_whole(const Format& format) { return format.magic == kManifestFormat.magic; }
+
+Fault fault_of(const CheckpointManifest& manifest, bool is_whole) {
   for (const std::string& name : manifest.files) {
     if (const Fault fault = file_fault(name)) return fault;
   }
@@ -141,7 +143,7 @@ Fault fault_of(const CheckpointManifest& manifest) {
   std::unordered_set<std::string_view> names;
   for (const StoredTensor& tensor : manifest.tensors) {
     if (!names.insert(tensor.name).second) return fmt::format("'{}' is there twice", tensor.name);
-    Fault fault = cover_fault(tensor);
+    Fault fault = cover_fault(tensor, is_whole);
     if (tensor.sharding && !has_mesh) fault = "a sharding without a mesh";
     for (const StoredShard& shard : tensor.shards) {
       if (!fault) fault = place_fault(shard, manifest, tensor.type);
@@ -231,8 +233,8 @@ std::optional<Mesh> CheckpointManifest::mesh() const {
   return Mesh(mesh_shape, axis_names, device_ids);
 }
 
-std::vector<std::byte> encode_manifest(const CheckpointManifest& manifest) {
-  if (const Fault fault = fault_of(manifest)) {
+std::vector<std::byte> encode_manifest(const CheckpointManifest& manifest, const Format& format) {
+  if (const Fault fault = fault_of(manifest, is_whole(format))) {
     fail(Errc::invalid_argument, "{}: {}", kManifestFormat.name, *fault);
   }
   flatbuffers::FlatBufferBuilder builder;
@@ -259,11 +261,11 @@ std::vector<std::byte> encode_manifest(const CheckpointManifest& manifest) {
          kManifestFormat.name, manifest.tensors.size(), manifest.files.size(), builder.GetSize(),
          kManifestBytesMax);
   }
-  return make_envelope(kManifestFormat, body_of(builder));
+  return make_envelope(format, body_of(builder));
 }
 
-CheckpointManifest decode_manifest(std::span<const std::byte> bytes) {
-  const auto body = open_file(kManifestFormat, bytes);
+CheckpointManifest decode_manifest(std::span<const std::byte> bytes, const Format& format) {
+  const auto body = open_file(format, bytes);
   verify_body(body, fb::VerifyManifestBuffer, kManifestFormat.name);
   const fb::Manifest& stored = *fb::GetManifest(body.data());
 
@@ -287,7 +289,7 @@ CheckpointManifest decode_manifest(std::span<const std::byte> bytes) {
   for (const fb::StoredTensor* tensor : *stored.tensors()) {
     manifest.tensors.push_back(read_tensor(*tensor, mesh, budget));
   }
-  if (const Fault fault = fault_of(manifest)) {
+  if (const Fault fault = fault_of(manifest, is_whole(format))) {
     fail(Errc::corrupt, "{}: {}", kManifestFormat.name, *fault);
   }
   return manifest;

@@ -2,6 +2,7 @@
 /// Checkpoint manifest: the tensors of a checkpoint and the places of their shards.
 ///
 ///   manifest file = envelope(Manifest)           (schema/checkpoint.fbs)
+///   table file    = envelope(Manifest)           all tensors, but shards of one part only
 
 #include <cstddef>
 #include <cstdint>
@@ -20,6 +21,8 @@
 namespace weft {
 
 inline constexpr Format kManifestFormat{"checkpoint manifest", "weftmnft", 1};
+/// Of a part whose checkpoint is not finished.
+inline constexpr Format kPartTableFormat{"checkpoint part table", "weftpart", 1};
 /// The maximum number of shards of a tensor.
 inline constexpr std::size_t kStoredShardCountMax = 4096;
 /// The maximum size of a manifest's file.
@@ -73,12 +76,15 @@ struct CheckpointManifest {
   friend bool operator==(const CheckpointManifest&, const CheckpointManifest&) = default;
 };
 
-/// Throws invalid_argument for a manifest that decode_manifest would refuse.
-std::vector<std::byte> encode_manifest(const CheckpointManifest& manifest);
+/// Throws invalid_argument for a manifest that decode_manifest would refuse. kPartTableFormat: its
+/// shards need not have all elements.
+std::vector<std::byte> encode_manifest(const CheckpointManifest& manifest,
+                                       const Format& format = kManifestFormat);
 
 /// Throws version, or corrupt unless names are distinct, files are plain names, and the shards of
 /// each tensor have all of its elements, none of them twice. `bytes` is the whole file, 8-byte
 /// aligned.
-CheckpointManifest decode_manifest(std::span<const std::byte> bytes);
+CheckpointManifest decode_manifest(std::span<const std::byte> bytes,
+                                   const Format& format = kManifestFormat);
 
 }  // namespace weft

@@ -11,7 +11,6 @@
 #include <cstring>
 #include <filesystem>
 #include <map>
-#include <memory>
 #include <utility>
 
 #include <weft/error.hpp>
@@ -80,30 +79,6 @@ std::string parent_of(const std::string& path) {
   return parent.empty() ? "." : parent.string();
 }
 
-void write_manifest(FileSystem& files, const std::string& path,
-                    const CheckpointManifest& manifest) {
-  const std::vector<std::byte> bytes = encode_manifest(manifest);
-  // A write begins at an aligned address.
-  std::vector<std::byte> room(bytes.size() + kStorageAlignment);
-  void* aligned = room.data();
-  std::size_t space = room.size();
-  std::align(kStorageAlignment, bytes.size(), aligned, space);
-  std::memcpy(aligned, bytes.data(), bytes.size());
-  const auto file = files.create_file(path, bytes.size());
-  file->write(0, {static_cast<const std::byte*>(aligned), bytes.size()});
-  file->sync();
-}
-
-/// Durably.
-void make_folders(const fs::path& path) {
-  std::error_code error;
-  if (fs::is_directory(path, error)) return;
-  if (path.has_parent_path() && path.parent_path() != path) make_folders(path.parent_path());
-  fs::create_directory(path, error);
-  if (error) fail(Errc::io, "can't make {}: {}", path.string(), error.message());
-  posix_file_system().sync_folder(path.parent_path().string());
-}
-
 void remove_files(FileSystem& files, const std::string& folder) {
   for (const std::string& name : names_in(folder)) {
     const std::string path = folder + "/" + name;
@@ -157,8 +132,18 @@ CheckpointManifest read_manifest(const std::string& checkpoint) {
   }
 }
 
+void make_folders(const std::string& folder) {
+  std::error_code error;
+  if (fs::is_directory(folder, error)) return;
+  const fs::path path = fs::absolute(folder);
+  if (path.has_relative_path()) make_folders(path.parent_path().string());
+  fs::create_directory(path, error);
+  if (error) fail(Errc::io, "can't make {}: {}", path.string(), error.message());
+  posix_file_system().sync_folder(path.parent_path().string());
+}
+
 CheckpointLock::CheckpointLock(const std::string& folder, std::string_view owner) {
-  make_folders(fs::absolute(folder));
+  make_folders(folder);
   const std::string path = folder + "/" + kLockName;
   descriptor_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
   if (descriptor_ < 0) fail(Errc::io, "can't open {}: {}", path, std::strerror(errno));
@@ -178,16 +163,17 @@ CheckpointLock::CheckpointLock(const std::string& folder, std::string_view owner
 
 CheckpointLock::~CheckpointLock() { ::close(descriptor_); }
 
-void remove_unfinished(FileSystem& files, const std::string& folder) {
+void remove_unfinished(FileSystem& files, const std::string& folder, std::string_view but) {
   for (const std::string& name : names_in(folder)) {
     const std::string path = folder + "/" + name;
     const bool is_unfinished = name.starts_with(kUnfinished) || name.starts_with(kTrash);
-    if (is_unfinished && fs::is_directory(fs::symlink_status(path))) remove_files(files, path);
+    if (!is_unfinished || path == but) continue;
+    if (fs::is_directory(fs::symlink_status(path))) remove_files(files, path);
   }
 }
 
 std::string begin_checkpoint(FileSystem& files, const std::string& folder, std::uint64_t step,
-                             std::string_view owner, int attempt) {
+                             std::string_view owner, std::uint64_t attempt) {
   std::string path = fmt::format("{}/{}{:06}-{}-{}", folder, kUnfinished, step, owner, attempt);
   files.create_folder(path);
   return path;
@@ -195,7 +181,7 @@ std::string begin_checkpoint(FileSystem& files, const std::string& folder, std::
 
 std::string commit_checkpoint(FileSystem& files, const std::string& folder,
                               const std::string& unfinished, const CheckpointManifest& manifest) {
-  write_manifest(files, unfinished + "/" + std::string(kManifestName), manifest);
+  write_new_file(files, unfinished + "/" + std::string(kManifestName), encode_manifest(manifest));
   files.sync_folder(unfinished);
   // After all saves of the step, so that the last number is the last save.
   int next = 0;

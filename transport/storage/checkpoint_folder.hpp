@@ -53,14 +53,17 @@ class CheckpointLock {
   int descriptor_ = -1;
 };
 
-// For the holder of the lock.
+// For the job whose trainer holds the lock.
 
-/// Removes what writers before have left unfinished.
-void remove_unfinished(FileSystem& files, const std::string& folder);
-/// Makes the folder in which the parts of the checkpoint are written, and returns its path. `owner`
-/// and `attempt` tell writers apart.
+/// Makes the folder and its parents, durably. Throws io.
+void make_folders(const std::string& folder);
+/// Makes the folder in which the parts of a checkpoint are written, if no other worker has, and
+/// returns its path. `owner` and `attempt` tell saves apart.
 std::string begin_checkpoint(FileSystem& files, const std::string& folder, std::uint64_t step,
-                             std::string_view owner, int attempt);
+                             std::string_view owner, std::uint64_t attempt);
+/// Removes what writers before have left unfinished, but not `but`, what begin_checkpoint()
+/// returned.
+void remove_unfinished(FileSystem& files, const std::string& folder, std::string_view but = "");
 /// Writes the manifest beside the parts, which are durable, and gives the checkpoint its name. It
 /// is there once this has returned, even after a loss of power; after an error it may be there or
 /// not. Returns its path.

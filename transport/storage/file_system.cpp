@@ -7,7 +7,9 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <memory>
 #include <utility>
+#include <vector>
 
 #include <weft/error.hpp>
 
@@ -91,7 +93,7 @@ class PosixFileSystem : public FileSystem {
     return std::make_unique<PosixFile>(path, bytes);
   }
   void create_folder(const std::string& path) override {
-    if (::mkdir(path.c_str(), 0755) != 0) fail_call("mkdir", path, errno);
+    if (::mkdir(path.c_str(), 0755) != 0 && errno != EEXIST) fail_call("mkdir", path, errno);
   }
   bool rename(const std::string& from, const std::string& to) override {
     if (::renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), RENAME_NOREPLACE) == 0) {
@@ -122,6 +124,18 @@ class PosixFileSystem : public FileSystem {
 FileSystem& posix_file_system() {
   static PosixFileSystem files;
   return files;
+}
+
+void write_new_file(FileSystem& files, const std::string& path, std::span<const std::byte> bytes) {
+  // A write begins at an aligned address.
+  std::vector<std::byte> room(bytes.size() + kStorageAlignment);
+  void* aligned = room.data();
+  std::size_t space = room.size();
+  std::align(kStorageAlignment, bytes.size(), aligned, space);
+  std::memcpy(aligned, bytes.data(), bytes.size());
+  const auto file = files.create_file(path, bytes.size());
+  file->write(0, {static_cast<const std::byte*>(aligned), bytes.size()});
+  file->sync();
 }
 
 }  // namespace weft

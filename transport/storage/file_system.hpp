@@ -34,7 +34,7 @@ class FileSystem {
   virtual ~FileSystem() = default;
   /// Creates a file, which must not exist, with room for `bytes`.
   virtual std::unique_ptr<NewFile> create_file(const std::string& path, std::uint64_t bytes) = 0;
-  /// Creates a folder, which must not exist.
+  /// Creates a folder, if no other worker has.
   virtual void create_folder(const std::string& path) = 0;
   /// Renames a folder. False if `to` exists already; then nothing has changed.
   virtual bool rename(const std::string& from, const std::string& to) = 0;
@@ -46,5 +46,8 @@ class FileSystem {
 
 /// The system's.
 FileSystem& posix_file_system();
+
+/// Creates a file with these bytes, durably.
+void write_new_file(FileSystem& files, const std::string& path, std::span<const std::byte> bytes);
 
 }  // namespace weft

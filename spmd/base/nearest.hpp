@@ -1,0 +1,15 @@
+#pragma once
+/// Names like a given one, for error messages.
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace weft {
+
+/// Up to three of the names that differ from `name` in at most half of its characters, the most
+/// alike first.
+std::vector<std::string> nearest_names(std::string_view name, std::span<const std::string> names);
+
+}  // namespace weft

@@ -1,0 +1,55 @@
+#include "transport/storage/part_table.hpp"
+
+#include <vector>
+
+#include <weft/error.hpp>
+
+#include "transport/format/file_bytes.hpp"
+#include "transport/storage/checkpoint_folder.hpp"
+
+namespace weft {
+namespace {
+
+std::string table_path(const std::string& unfinished, int part, int num_parts) {
+  return unfinished + "/" + part_name(part, num_parts) + ".table";
+}
+
+/// Appends the shards of a later table.
+void add_shards(CheckpointManifest& manifest, CheckpointManifest table, const std::string& path) {
+  bool is_alike = table.step == manifest.step && table.tensors.size() == manifest.tensors.size();
+  for (std::size_t t = 0; is_alike && t < table.tensors.size(); ++t) {
+    StoredTensor& tensor = manifest.tensors[t];
+    StoredTensor& more = table.tensors[t];
+    is_alike = more.name == tensor.name && more.type == tensor.type;
+    tensor.shards.insert(tensor.shards.end(), std::make_move_iterator(more.shards.begin()),
+                         std::make_move_iterator(more.shards.end()));
+  }
+  if (!is_alike) fail(Errc::corrupt, "{}: other tensors than those of the first part", path);
+}
+
+}  // namespace
+
+void write_part_table(FileSystem& files, const std::string& unfinished, int part, int num_parts,
+                      const CheckpointManifest& table) {
+  write_new_file(files, table_path(unfinished, part, num_parts),
+                 encode_manifest(table, kPartTableFormat));
+}
+
+std::string join_parts(FileSystem& files, const std::string& folder, const std::string& unfinished,
+                       int num_parts) {
+  CheckpointManifest manifest;
+  for (int part = 0; part < num_parts; ++part) {
+    const std::string path = table_path(unfinished, part, num_parts);
+    CheckpointManifest table =
+        decode_manifest(read_file_bytes(path, kManifestBytesMax), kPartTableFormat);
+    if (part == 0) {
+      manifest = std::move(table);
+    } else {
+      add_shards(manifest, std::move(table), path);
+    }
+    files.remove_file(path);
+  }
+  return commit_checkpoint(files, folder, unfinished, manifest);
+}
+
+}  // namespace weft
