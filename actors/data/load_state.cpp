@@ -4,11 +4,11 @@
 
 #include <algorithm>
 #include <map>
-#include <numeric>
 
 #include <fmt/ranges.h>
 #include <weft/error.hpp>
 
+#include "spmd/base/nearest.hpp"
 #include "spmd/tensor/node.hpp"
 #include "spmd/tensor/trace.hpp"
 #include "transport/format/in_quotes.hpp"
@@ -17,44 +17,8 @@
 namespace weft {
 namespace {
 
-constexpr std::size_t kNearestMax = 3;
-/// Longer names are not compared.
-constexpr std::size_t kComparedMax = 200;
 /// More names would hide the others.
 constexpr std::size_t kFaultsMax = 20;
-
-/// The number of characters to insert, remove or replace.
-std::size_t edit_distance(std::string_view a, std::string_view b) {
-  std::vector<std::size_t> row(b.size() + 1);
-  std::iota(row.begin(), row.end(), std::size_t{0});
-  for (std::size_t i = 1; i <= a.size(); ++i) {
-    std::size_t diagonal = row[0]++;
-    for (std::size_t j = 1; j <= b.size(); ++j) {
-      const std::size_t replaced = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
-      diagonal = row[j];
-      row[j] = std::min({row[j] + 1, row[j - 1] + 1, replaced});
-    }
-  }
-  return row.back();
-}
-
-/// Up to three names that are at most half another.
-std::vector<std::string> nearest(std::string_view name, const std::vector<std::string>& names) {
-  std::vector<std::pair<std::size_t, std::string>> found;
-  for (const std::string& other : names) {
-    const std::size_t longer = std::max(name.size(), other.size());
-    const std::size_t shorter = std::min(name.size(), other.size());
-    if (longer > kComparedMax || 2 * (longer - shorter) > name.size()) continue;
-    const std::size_t distance = edit_distance(name, other);
-    if (2 * distance <= name.size()) found.emplace_back(distance, other);
-  }
-  std::ranges::sort(found);
-  std::vector<std::string> best;
-  for (std::size_t i = 0; i < std::min(found.size(), kNearestMax); ++i) {
-    best.push_back(in_quotes(found[i].second));
-  }
-  return best;
-}
 
 /// A tensor of the program and the file's tensor for it.
 struct Match {
@@ -113,7 +77,8 @@ class Matching {
     for (const FileTensor& tensor : file_.tensors()) {
       if (!taken_.contains(tensor.name)) rest.push_back(tensor.name);
     }
-    const auto near = nearest(missing.in_file, rest);
+    std::vector<std::string> near = nearest_names(missing.in_file, rest);
+    for (std::string& other : near) other = in_quotes(other);
     return fmt::format(
         "'{}'{} is not in the file{}", missing.in_file,
         missing.in_file == missing.own ? "" : fmt::format(" (renamed from '{}')", missing.own),

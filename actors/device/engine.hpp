@@ -63,6 +63,11 @@ class Engine {
   /// chip's own memory if the host can address it.
   virtual void upload(std::uint64_t offset, std::size_t bytes,
                       const std::function<void(std::byte*)>& fill) = 0;
+  /// Where the host can read the memory at `offset`; null if it can't, and download() is the way.
+  virtual const std::byte* host_address(std::uint64_t offset) const {
+    (void)offset;
+    return nullptr;
+  }
   /// Copies `to.size()` bytes from `offset` on.
   virtual void download(std::uint64_t offset, std::span<std::byte> to) = 0;
 

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "actors/runtime/buffer_pool.hpp"
@@ -20,7 +21,9 @@ class ArenaBlock {
              std::int64_t bytes)
       : pool_(std::move(pool)), kind_(kind), offset_(offset), bytes_(bytes) {}
   ~ArenaBlock() {
-    if (kind_ == BlockKind::state) {
+    if (kind_ == BlockKind::state && unneeded_since_) {
+      pool_->free_old_state(offset_, bytes_, last_run_, *unneeded_since_);
+    } else if (kind_ == BlockKind::state) {
       pool_->free_state(offset_, bytes_, last_run_);
     } else {
       pool_->free(offset_, bytes_, last_run_);
@@ -33,6 +36,8 @@ class ArenaBlock {
   std::uint64_t offset() const { return offset_; }
   std::uint64_t last_run() const { return last_run_; }
   void used_by(std::uint64_t run) { last_run_ = run; }
+  /// The job can't go back to the version in this block since that step, but somebody reads it.
+  void unneeded_since(std::uint64_t step) { unneeded_since_ = step; }
 
  private:
   std::shared_ptr<BufferPool> pool_;
@@ -40,6 +45,7 @@ class ArenaBlock {
   const std::uint64_t offset_;
   const std::int64_t bytes_;
   std::uint64_t last_run_ = 0;
+  std::optional<std::uint64_t> unneeded_since_;
 };
 
 /// Some of a worker's chips, by their number among them; empty: none.
@@ -87,11 +93,13 @@ class ArenaBuffer : public Buffer {
   /// don't write to it: they write over this version. May be called once.
   std::shared_ptr<ArenaBuffer> take_before(std::uint64_t step, const ChipSet& overwriters) {
     auto before = std::move(before_);
-    const bool may_write =
-        before != nullptr && before.use_count() == 1 && before->replaced_in_ < step;
-    if (!may_write) return nullptr;
+    if (before == nullptr || before->replaced_in_ >= step) return nullptr;
     // Its block may be the block of overwriters of this version, or of an earlier one.
     const bool is_whole = before->block_.use_count() == 1;
+    if (before.use_count() > 1) {
+      if (is_whole) before->block_->unneeded_since(before->replaced_in_);
+      return nullptr;
+    }
     return is_whole || !overwriters.empty() ? before : nullptr;
   }
 

@@ -68,34 +68,35 @@ void BufferPool::take_returned() {
 }
 
 std::uint64_t BufferPool::allocate(std::int64_t bytes, std::uint64_t host_writes_after) {
-  take_returned();
-  const std::int64_t size = rounded(bytes);
-  const auto may_use = [&](const Block& block) { return block.last_run <= host_writes_after; };
-  if (const auto offset = take(free_, size, may_use)) return *offset;
-  return grow(size);
+  return take_or_grow(free_, bytes,
+                      [&](const Block& block) { return block.last_run <= host_writes_after; });
 }
 
 std::uint64_t BufferPool::allocate_state(std::int64_t bytes) {
-  take_returned();
-  const std::int64_t size = rounded(bytes);
-  const auto may_use = [&](const Block& block) { return block.step < step_; };
-  if (const auto offset = take(free_state_, size, may_use)) return *offset;
-  return grow(size);
+  return take_or_grow(free_state_, bytes, [&](const Block& block) { return block.step < step_; });
 }
 
 std::uint64_t BufferPool::allocate_state_for_host(std::int64_t bytes, std::uint64_t committed,
                                                   std::uint64_t host_writes_after) {
-  take_returned();
-  const std::int64_t size = rounded(bytes);
-  const auto may_use = [&](const Block& block) {
+  return take_or_grow(free_state_, bytes, [&](const Block& block) {
     return block.step < committed && block.last_run <= host_writes_after;
-  };
-  if (const auto offset = take(free_state_, size, may_use)) return *offset;
-  return grow(size);
+  });
 }
 
-/// New memory: from the first gap that is large enough, or behind all blocks.
-std::uint64_t BufferPool::grow(std::int64_t bytes) {
+template <typename Predicate>
+std::uint64_t BufferPool::take_or_grow(FreeBlocks& blocks, std::int64_t bytes, Predicate may_use) {
+  const std::int64_t size = rounded(bytes);
+  do {
+    take_returned();
+    if (const auto offset = take(blocks, size, may_use)) return *offset;
+    if (const auto offset = grow(size)) return *offset;
+  } while (make_room_ && make_room_());
+  fail_no_room("a buffer", size);
+}
+
+/// New memory: from the first gap that is large enough, or behind all blocks. Nothing if neither
+/// has room.
+std::optional<std::uint64_t> BufferPool::grow(std::int64_t bytes) {
   const auto size = static_cast<std::uint64_t>(bytes);
   for (Range& gap : gaps_) {
     if (gap.end - gap.begin < size) continue;
@@ -103,7 +104,7 @@ std::uint64_t BufferPool::grow(std::int64_t bytes) {
     return std::exchange(gap.begin, gap.begin + size);
   }
   const std::uint64_t end = end_ + size;
-  if (end > arrays_) fail_no_room("a buffer", bytes);
+  if (end > arrays_) return {};
   if (end > reserved_) {
     const std::uint64_t piece = piece_bytes(end - room_.begin);
     const std::uint64_t grown = std::min<std::uint64_t>((end + piece - 1) / piece * piece, arrays_);
@@ -116,6 +117,12 @@ std::uint64_t BufferPool::grow(std::int64_t bytes) {
 void BufferPool::free_state(std::uint64_t offset, std::int64_t bytes, std::uint64_t last_run) {
   if (keep_returned({&BufferPool::free_state, offset, bytes, last_run})) return;
   free_state_[rounded(bytes)].push_back({offset, last_run, step_});
+}
+
+void BufferPool::free_old_state(std::uint64_t offset, std::int64_t bytes, std::uint64_t last_run,
+                                std::uint64_t step) {
+  if (keep_returned({&BufferPool::free_state, offset, bytes, last_run})) return;
+  free_state_[rounded(bytes)].push_front({offset, last_run, step});
 }
 
 void BufferPool::free(std::uint64_t offset, std::int64_t bytes, std::uint64_t last_run) {

@@ -36,6 +36,9 @@ class BufferPool {
   static Range block(std::uint64_t offset, std::int64_t bytes);
   /// Makes a range usable on all of the worker's chips. Throws no_space.
   using Reserve = std::function<void(std::uint64_t offset, std::size_t bytes)>;
+  /// Called when no memory is left. Returns whether blocks may have been freed.
+  using MakeRoom = std::function<bool()>;
+  void on_no_room(MakeRoom make_room) { make_room_ = std::move(make_room); }
   /// Grows from the beginning of `room`, around the ranges already `taken`.
   BufferPool(Range room, Reserve reserve, std::vector<Range> taken = {});
 
@@ -58,6 +61,10 @@ class BufferPool {
   std::uint64_t allocate_state_for_host(std::int64_t bytes, std::uint64_t committed,
                                         std::uint64_t host_writes_after);
   void free_state(std::uint64_t offset, std::int64_t bytes, std::uint64_t last_run);
+  /// Of a version that the job could no longer go back to since that earlier step, but that
+  /// somebody still read. For the loop's thread.
+  void free_old_state(std::uint64_t offset, std::int64_t bytes, std::uint64_t last_run,
+                      std::uint64_t step);
 
   /// When the last array is freed, its memory is free for all uses; that of another is kept for
   /// arrays of its size. No run in progress may use a freed array. Throws no_space.
@@ -84,11 +91,14 @@ class BufferPool {
   template <typename Predicate>
   static std::optional<std::uint64_t> take(FreeBlocks& blocks, std::int64_t size,
                                            Predicate may_use);
-  std::uint64_t grow(std::int64_t size);
+  template <typename Predicate>
+  std::uint64_t take_or_grow(FreeBlocks& blocks, std::int64_t bytes, Predicate may_use);
+  std::optional<std::uint64_t> grow(std::int64_t size);
   [[noreturn]] void fail_no_room(const char* what, std::int64_t bytes) const;
 
   const Range room_;
   const Reserve reserve_;
+  MakeRoom make_room_;
   std::uint64_t end_;
   std::uint64_t reserved_;
   std::uint64_t step_ = 0;

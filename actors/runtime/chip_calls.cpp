@@ -20,10 +20,7 @@ void WorkerRuntime::call_on_chips(const std::function<void(Chip&)>& body,
   }
   require_loop_thread("on_each_chip", where);
   const std::uint32_t number = find_or_admit(where);
-  await_room();
-  const auto call = std::make_shared<DeviceCall>(number, runs_ + 1, step_, body);
-  begin_run(number, {.function = "on_each_chip", .loc = where});
-  for (const auto& device : devices_) device->call(call);
+  call_devices(number, body, {.function = "on_each_chip", .loc = where});
   std::exception_ptr failure;  // thrown when no device works on `body` any more
   for (const auto& device : devices_) {
     try {
@@ -33,6 +30,25 @@ void WorkerRuntime::call_on_chips(const std::function<void(Chip&)>& body,
     }
   }
   if (failure) std::rethrow_exception(failure);
+}
+
+/// `body` must live until the run has ended.
+void WorkerRuntime::call_devices(std::uint32_t number, const std::function<void(Chip&)>& body,
+                                 const RunSite& site) {
+  await_room();
+  const auto call = std::make_shared<DeviceCall>(number, runs_ + 1, step_, body);
+  begin_run(number, site);
+  for (const auto& device : devices_) device->call(call);
+}
+
+std::uint64_t WorkerRuntime::agree(const std::string& text, const Fingerprint& key,
+                                   const RunSite& site) {
+  static const std::function<void(Chip&)> kNothing = [](Chip&) {};
+  const std::uint32_t number = programs_;
+  admit(number, text, key, site);
+  ++programs_;
+  call_devices(number, kNothing, site);
+  return runs_;
 }
 
 /// The call's source line identifies the program on which the workers must agree.

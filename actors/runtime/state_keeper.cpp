@@ -36,13 +36,13 @@ int keeper_of(const std::string& name, const Sharding& sharding, const Mesh& mes
 }  // namespace
 
 StateKeeper::StateKeeper(JobMemory& memory, const Mesh& mesh, std::span<const int> positions,
-                         std::uint64_t resume_step)
+                         std::uint64_t resume_step, bool is_kept)
     : memory_(memory),
       mesh_(mesh),
       positions_(positions.begin(), positions.end()),
       directory_(memory, mesh, first_chip(positions.front())),
       resume_step_(resume_step) {
-  if (resume_step > 0) {
+  if (resume_step > 0 && is_kept) {
     entries_ = read_state(directory_, first_chip(positions_.front()), resume_step);
     copy_from_keepers();
   }

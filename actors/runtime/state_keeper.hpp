@@ -23,11 +23,11 @@ namespace weft {
 class StateKeeper {
  public:
   /// `positions`: of the worker's chips; all workers have equally many, assigned in order of their
-  /// ids. Finds the state after `resume_step` steps, and copies it into the arenas of these chips;
-  /// 0: there is none. Throws corrupt or version if a directory isn't valid or doesn't have that
-  /// step.
+  /// ids. Finds the state after `resume_step` steps, and copies it into the arenas of these chips,
+  /// if `is_kept` and steps were taken. Throws corrupt or version if a directory isn't valid or
+  /// doesn't have that step.
   StateKeeper(JobMemory& memory, const Mesh& mesh, std::span<const int> positions,
-              std::uint64_t resume_step);
+              std::uint64_t resume_step, bool is_kept = true);
 
   /// The worker's chips that overwrite an updated tensor's version, because another chip keeps it.
   ChipSet overwriters(const std::string& name, const Sharding& sharding) const;

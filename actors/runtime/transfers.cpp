@@ -64,6 +64,21 @@ void WorkerRuntime::read_source(const TensorSource& source, const Buffer& buffer
                    static_cast<double>(shard_bytes) * static_cast<double>(positions_.size()));
 }
 
+std::shared_ptr<const std::byte> WorkerRuntime::host_shard(const BufferPtr& buffer,
+                                                           std::size_t chip) {
+  require_own(*buffer, "", nullptr);
+  const auto& placed = static_cast<const ArenaBuffer&>(*buffer);
+  Engine& engine = devices_[chip]->engine();
+  const std::byte* address = engine.host_address(placed.offset(chip));
+  if (address != nullptr) return {buffer, address};
+  wait_for_run(placed.last_run());
+  const auto bytes =
+      static_cast<std::size_t>(chip_type(buffer->type(), buffer->sharding(), mesh_).bytes());
+  const auto copy = std::make_shared<std::vector<std::byte>>(bytes);
+  engine.download(placed.offset(chip), *copy);
+  return {copy, copy->data()};
+}
+
 std::vector<std::byte> WorkerRuntime::read(const Buffer& buffer) {
   WEFT_CHECK(buffer.sharding().is_replicated());
   require_own(buffer, "", nullptr);

@@ -10,13 +10,14 @@
 #include "actors/device/device_link.hpp"
 #include "actors/link/environment.hpp"
 #include "actors/protocol/protocol.hpp"
+#include "actors/protocol/save_messages.hpp"
 #include "actors/supervision/permits.hpp"
 #include "transport/board/board.hpp"
 
 namespace weft {
 
-/// Used by the loop's thread; loop_ended(), preempt() and state_hashed() may be called by any
-/// thread. Only join() blocks.
+/// Used by the loop's thread; Any thread may call loop_ended(), preempt(), state_hashed(),
+/// part_written() and save_ended(). Only join() blocks.
 class WorkerLink {
  public:
   /// Connects to the trainer, with an actor system of its own. Throws as System::dial, and as
@@ -36,6 +37,8 @@ class WorkerLink {
   virtual void preempt(const std::string& reason) = 0;
   virtual void state_hashed(const StateHashes& hashes) = 0;
   virtual void data_hashed(const DataHashes& hashes) = 0;
+  virtual void part_written(const PartWritten& part) = 0;
+  virtual void save_ended(const SaveEnded& ended) = 0;
   virtual void loop_ended(const LoopEnded& ended) = 0;
   /// Reports that the loop of the generation before `generation` was left and nothing of it runs.
   virtual void unwound(std::uint64_t generation) = 0;

@@ -70,7 +70,8 @@ WorkerRuntime::WorkerRuntime(const Mesh& mesh, std::vector<int> positions,
   set_thread_number([] { return int{::gettid()}; });
   std::vector<BufferPool::Range> taken;
   if (options_.has_mesh && options_.keeps_state) {
-    state_.emplace(memory_, mesh_, positions_, options_.resume_step);
+    state_.emplace(memory_, mesh_, positions_, options_.resume_step,
+                   options_.resume_from == nullptr);
     taken = state_->taken();
   }
   const auto reserve = [this](std::uint64_t offset, std::size_t bytes) {
@@ -80,6 +81,7 @@ WorkerRuntime::WorkerRuntime(const Mesh& mesh, std::vector<int> positions,
       BufferPool::Range{memory_.buffers_offset(), memory_.arena_capacity()}, reserve,
       std::move(taken));
   if (state_) state_->hold(pool_);
+  pool_->on_no_room([this] { return holds_.wait_for_one(); });
   step_ = commits_ = options_.resume_step;
   pool_->begin_step(step_);
   board_.step(step_);
@@ -102,6 +104,7 @@ Runtime::RunResult WorkerRuntime::run(const Program& program, const Fingerprint&
   require_known(executed, inputs);
   if (is_due(options_.check_data, executed.runs + 1)) tell_data(program, inputs);
   listing_.debug(2, "program {} runs for {}", number, to_string(site));
+  holds_.drop_ended();
   await_room();
   auto request = std::make_shared<DeviceRun>();
   const auto updates = [](const ProgramOutput& output) { return output.updates >= 0; };

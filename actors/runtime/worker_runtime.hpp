@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <source_location>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -15,10 +16,12 @@
 
 #include "actors/runtime/buffer_pool.hpp"
 #include "actors/runtime/data_hashes.hpp"
+#include "actors/runtime/held_buffers.hpp"
 #include "actors/runtime/plan_store.hpp"
 #include "actors/runtime/program_listing.hpp"
 #include "actors/runtime/state_keeper.hpp"
 #include "actors/runtime/worker_link.hpp"
+#include "actors/runtime/worker_runtime_options.hpp"
 #include "spmd/ops/fingerprint.hpp"
 #include "spmd/plan/plan.hpp"
 #include "spmd/tensor/compile_cache.hpp"
@@ -26,21 +29,6 @@
 #include "transport/board/board.hpp"
 
 namespace weft {
-
-struct WorkerRuntimeOptions {
-  int worker = 0;
-  bool has_mesh = true;  ///< false: the loop sees no mesh, and each worker has its own programs
-  std::string dump_dir;  ///< from WEFT_DUMP_TO; "" for none
-  std::string plan_dir;  ///< from WEFT_COMPILE_CACHE; "" for none
-  int debug = 0;         ///< from WEFT_DEBUG
-  std::uint64_t generation = 1;
-  /// Steps after which the loop was interrupted that this one continues; 0: none was.
-  std::uint64_t resume_step = 0;
-  bool keeps_state = true;  ///< two versions, for a later loop that continues this one
-  std::uint64_t check_replicas_every = 0;  ///< steps; 0: never
-  DataChecks check_data = DataChecks::never;
-  bool detect_anomaly = false;  ///< from WEFT_DETECT_ANOMALY
-};
 
 /// Used by the loop's thread. At most two runs are in progress: run() waits for the one before.
 class WorkerRuntime : public Runtime {
@@ -56,7 +44,7 @@ class WorkerRuntime : public Runtime {
   RunResult run(const Program& program, const Fingerprint& key, std::span<const Binding> inputs,
                 const RunSite& site) override;
   std::vector<std::byte> read(const Buffer& buffer) override;
-  BufferPtr take_restored(const std::string& name, const TensorType& type) override;
+  Restored take_restored(const std::string& name, const TensorType& type) override;
   std::uint64_t step() const override { return step_; }
   void end_step() override;
   void collect_metrics() override;
@@ -68,11 +56,22 @@ class WorkerRuntime : public Runtime {
   ArenaPlace allocate(std::int64_t size, std::size_t element_bytes,
                       const std::source_location& where);
 
+  /// Takes the place of a run, in which the chips do nothing but come to this point. All workers
+  /// must agree on `text`, and on `key`, at each call. Returns the run's number.
+  std::uint64_t agree(const std::string& text, const Fingerprint& key, const RunSite& site);
+  /// A chip's shard, which keeps the buffer alive. It has its elements once the last run so far
+  /// has ended.
+  std::shared_ptr<const std::byte> host_shard(const BufferPtr& buffer, std::size_t chip);
+  void hold(std::shared_ptr<HeldBuffers> held) { holds_.add(std::move(held)); }
+  std::span<const int> positions() const { return positions_; }
+
   /// Throws invalid_argument, naming both threads.
   void require_loop_thread(const char* what, const std::source_location& where) const;
 
   /// Waits for every run. Throws the failure of a device.
   void drain();
+  /// Any thread.
+  void wait_for_run(std::uint64_t run) const;
   std::uint64_t runs() const { return runs_; }
   std::uint64_t generation() const { return options_.generation; }
   /// The site of the last run.
@@ -96,6 +95,8 @@ class WorkerRuntime : public Runtime {
   void admit(std::uint32_t number, std::string text, const Fingerprint& fingerprint,
              const RunSite& site);
   std::uint32_t find_or_admit(const std::source_location& where);
+  void call_devices(std::uint32_t number, const std::function<void(Chip&)>& body,
+                    const RunSite& site);
   void tell_data(const Program& program, std::span<const Binding> inputs);
   void await_room() const;
   void begin_run(std::uint32_t program, const RunSite& site);
@@ -111,7 +112,6 @@ class WorkerRuntime : public Runtime {
                    const std::source_location* where) const;
   void upload(const std::vector<std::byte>& global, const Buffer& buffer);
   void read_source(const TensorSource& source, const Buffer& buffer);
-  void wait_for_run(std::uint64_t run) const;
 
   const Mesh mesh_;
   const std::vector<int> positions_;
@@ -122,6 +122,7 @@ class WorkerRuntime : public Runtime {
   const WorkerRuntimeOptions options_;
   std::optional<StateKeeper> state_;  // absent without a mesh, and where none is kept
   std::shared_ptr<BufferPool> pool_;
+  Holds holds_;
   const int loop_thread_;  // gettid
   const std::shared_ptr<void> alive_ = std::make_shared<char>();
   const PlanStore store_;

@@ -18,6 +18,15 @@ Sharding TensorNode::input_sharding() const {
   return marked.value_or(Sharding::open(type.shape.size()));
 }
 
+Binding binding_of(const TensorNode& node) {
+  if (const auto* buffer = std::get_if<BufferPtr>(&node.storage)) {
+    const bool is_only_holder = buffer->use_count() == 1;
+    return BoundBuffer{*buffer, is_only_holder};
+  }
+  if (const auto* source = std::get_if<SourcePtr>(&node.storage)) return *source;
+  return std::get<HostData>(node.storage);
+}
+
 NodePtr host_node(const TensorType& type, InputKind kind, std::string name,
                   std::span<const std::byte> elements, const std::source_location& loc) {
   WEFT_CHECK(static_cast<std::int64_t>(elements.size()) == type.bytes(), elements.size(),

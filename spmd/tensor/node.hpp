@@ -26,7 +26,7 @@ struct TensorNode {
   std::string name;                  ///< full name of a parameter or optimizer state, else empty
   std::variant<std::monostate, HostData, BufferPtr, SourcePtr> storage;
   std::optional<Sharding> marked;  ///< requested before it was first on the chips
-  BufferPtr kept{};                ///< state kept from an interrupted loop, until its first use
+  Restored kept{};                 ///< value that goes before `storage`, until its first use
   bool has_ignored = false;        ///< labels, some of which are kIgnoreIndex
   std::source_location loc{};      ///< of the call that brought it to the chips; line 0: unknown
 
@@ -52,6 +52,9 @@ struct TensorNode {
   bool is_off_chips() const {
     return std::holds_alternative<HostData>(storage) || std::holds_alternative<SourcePtr>(storage);
   }
+  /// Whether it is state that still has the value given by the loop, or by a file. A kept value may
+  /// replace that.
+  bool may_be_kept() const { return is_state() && is_off_chips(); }
   /// The sharding that a program requests of it as an input: the layout on the chips, closed;
   /// before it has one, the marked sharding; else an open one, which propagation decides.
   Sharding input_sharding() const;
@@ -59,6 +62,9 @@ struct TensorNode {
   std::string label() const;
 };
 using NodePtr = std::shared_ptr<TensorNode>;
+
+/// The stored value as a program's input.
+Binding binding_of(const TensorNode& node);
 
 /// A node with these elements, in host memory; as many bytes as the type has.
 NodePtr host_node(const TensorType& type, InputKind kind, std::string name,

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <source_location>
 #include <span>
 #include <string>
@@ -49,6 +50,14 @@ struct BoundBuffer {
 /// An input of a run: on the chips, or to be cut and written by the runtime, or to be read by it.
 using Binding = std::variant<BoundBuffer, HostData, SourcePtr>;
 
+/// The value of state of an interrupted loop, or of a checkpoint; nothing if there is none.
+struct Restored {
+  std::variant<std::monostate, BufferPtr, SourcePtr> value{};
+  std::optional<Sharding> laid_out{};  ///< of a source: its layout on the chips if nobody marks it
+
+  bool has_value() const { return value.index() != 0; }
+};
+
 /// The user's call for which a program runs.
 struct RunSite {
   std::string_view function;  ///< "sync"; empty for a program of weft itself
@@ -87,13 +96,13 @@ class Runtime {
   /// Waits for the buffer's value and copies the global tensor; the buffer's sharding must be
   /// replicated.
   virtual std::vector<std::byte> read(const Buffer& buffer) = 0;
-  /// The kept value of a parameter or optimizer state of this name from an interrupted loop that
-  /// this loop continues; null if there is none. One tensor gets it: later calls return null,
+  /// The value of a parameter or optimizer state of this name in the loop, or the checkpoint, that
+  /// this loop continues. One tensor gets a value that is on the chips: later calls return nothing,
   /// unless that tensor was dropped before the loop's first step ended. Throws invalid_argument if
-  /// the value has another type.
-  virtual BufferPtr take_restored(const std::string& name, const TensorType& type) {
+  /// the value has another type, or the checkpoint lacks the name.
+  virtual Restored take_restored(const std::string& name, const TensorType& type) {
     (void)name, (void)type;
-    return nullptr;
+    return {};
   }
   /// The number of steps that have ended: the same on every worker.
   virtual std::uint64_t step() const = 0;

@@ -21,42 +21,6 @@ std::uint64_t next_serial() {
   return ++last;
 }
 
-Binding binding(const TensorNode& node) {
-  if (const auto* buffer = std::get_if<BufferPtr>(&node.storage)) {
-    const bool is_only_holder = buffer->use_count() == 1;
-    return BoundBuffer{*buffer, is_only_holder};
-  }
-  if (const auto* source = std::get_if<SourcePtr>(&node.storage)) return *source;
-  return std::get<HostData>(node.storage);
-}
-
-/// Whether it is state that still has the value given by the loop, or by a file. A kept value may
-/// replace that.
-bool may_be_kept(const TensorNode& node) { return node.is_state() && node.is_off_chips(); }
-
-/// Gathers a sharded tensor, whole on every chip, in a program of its own, so that the recording
-/// isn't disturbed.
-BufferPtr gather(Runtime& runtime, const TensorNode& node, const std::source_location& loc) {
-  runtime.metrics().count("ReshardData");
-  Program program;
-  const ValueId shards =
-      program.add_input(node.type, InputKind::data, "data.0", node.input_sharding());
-  Builder builder(program);
-  builder.set_loc(file_line(loc));
-  program.add_output(builder.sharding_constraint(shards, Sharding::closed()), "out.0",
-                     Sharding::closed());
-  const Binding input = binding(node);
-  const Fingerprint key = fingerprint(program);
-  return runtime.run(program, key, {&input, 1}, {{}, loc}).outputs.at(0);
-}
-
-std::vector<std::byte> read_whole(const TensorSource& source, const TensorType& type) {
-  std::vector<std::byte> elements(static_cast<std::size_t>(type.bytes()));
-  const TensorSource::Target target{whole_box(type.shape), elements.data()};
-  source.read({&target, 1});
-  return elements;
-}
-
 }  // namespace
 
 void require_no_recorded_use(const Tensor& state, const std::source_location& loc) {
@@ -99,6 +63,8 @@ void run_step_closures() {
   if (current_trace != nullptr) current_trace->catch_up();
 }
 
+Trace* Trace::find_current() { return current_trace; }
+
 Trace& Trace::current(const std::source_location& loc) {
   if (current_trace != nullptr) return *current_trace;
   fail_off_thread(loc);
@@ -132,9 +98,14 @@ void Trace::claim_kept(TensorNode& node) {
 }
 
 void Trace::restore(TensorNode& node) {
-  if (!may_be_kept(node)) return;
-  if (node.kept == nullptr) node.kept = runtime_->take_restored(node.name, node.type);
-  if (node.kept != nullptr) node.storage = std::move(node.kept);
+  if (!node.may_be_kept()) return;
+  if (!node.kept.has_value()) node.kept = runtime_->take_restored(node.name, node.type);
+  const Restored kept = std::exchange(node.kept, {});
+  if (const auto* buffer = std::get_if<BufferPtr>(&kept.value)) node.storage = *buffer;
+  if (const auto* source = std::get_if<SourcePtr>(&kept.value)) {
+    node.storage = *source;
+    if (!node.marked) node.marked = kept.laid_out;
+  }
 }
 
 ValueId Trace::add_input(const NodePtr& node, const std::source_location& loc) {
@@ -256,7 +227,7 @@ void Trace::run_again(const TracedProgram& traced, const RunSite& site) {
   random_count_ += traced.random_calls;
   std::vector<Binding> bindings;
   bindings.reserve(traced.inputs.size());
-  for (const NodePtr& node : traced.inputs) bindings.push_back(binding(*node));
+  for (const NodePtr& node : traced.inputs) bindings.push_back(binding_of(*node));
   execute(traced.program, traced.key, bindings, traced.inputs, traced.outputs, site);
 }
 
@@ -264,7 +235,7 @@ std::vector<Binding> Trace::bindings() const {
   std::vector<Binding> bindings;
   bindings.reserve(inputs_.size());
   for (std::size_t i = 0; i < inputs_.size(); ++i) {
-    bindings.push_back(scalars_[i] != nullptr ? Binding(scalars_[i]) : binding(*inputs_[i]));
+    bindings.push_back(scalars_[i] != nullptr ? Binding(scalars_[i]) : binding_of(*inputs_[i]));
   }
   return bindings;
 }
@@ -356,34 +327,6 @@ void Trace::reset() {
   names_.clear();
   data_count_ = 0;
   scalar_count_ = 0;
-}
-
-std::vector<std::byte> Trace::read(const NodePtr& of, const std::source_location& loc) {
-  NodePtr node = of;
-  if (current_trace != nullptr && current_trace->is_pending(*node)) {
-    current_trace->runtime().metrics().forced_read(file_line(loc));
-    current_trace->run({"read", loc}, node.get());
-  }
-  if (current_trace != nullptr && may_be_kept(*node)) {
-    // A kept value is put in place at its first use by a program, because marks may come before.
-    if (of->kept == nullptr) claim_kept(*of);
-    node = std::make_shared<TensorNode>(*of);
-    current_trace->restore(*node);
-  }
-  if (const auto* data = std::get_if<HostData>(&node->storage)) return **data;
-  if (const auto* source = std::get_if<SourcePtr>(&node->storage)) {
-    return read_whole(**source, node->type);
-  }
-  Runtime& runtime = current(loc).runtime();
-  if (!std::holds_alternative<BufferPtr>(node->storage)) fail_lost(*node, loc);
-  BufferPtr buffer = std::get<BufferPtr>(node->storage);
-  if (!buffer->sharding().is_replicated()) buffer = gather(runtime, *node, loc);
-  try {
-    return runtime.read(*buffer);
-  } catch (const Error& error) {
-    if (error.code() != Errc::invalid_argument) throw;
-    throw Error(error.code(), fmt::format("{} (at {})", error.what(), file_line(loc)));
-  }
 }
 
 }  // namespace weft

@@ -63,6 +63,8 @@ class Trace {
   bool is_recorded(const TensorNode& node) const { return node.trace == serial_; }
   /// Whether its value has yet to be computed: it was recorded or assigned since the last run.
   bool is_pending(const TensorNode& node) const;
+  /// The value of state at the last sync. Throws invalid_argument if it was recorded to change.
+  static Binding synced_value(const NodePtr& of, const std::source_location& loc);
   /// Requests this sharding of a node on the host, whether or not it is an input already.
   void mark(TensorNode& node, const Sharding& sharding);
   /// Claims the kept value of an interrupted loop for a parameter that was just made.
@@ -99,6 +101,7 @@ class Trace {
   void finish();
 
  private:
+  static Trace* find_current();  ///< null outside a loop
   void restore(TensorNode& node);
   ValueId add_input(const NodePtr& node, const std::source_location& loc);
   void add_parameter_outputs();
@@ -126,9 +129,7 @@ class Trace {
   std::vector<NodePtr> inputs_;    // in the program's order
   std::vector<HostData> scalars_;  // by input: value of a runtime scalar, or null
   std::vector<NodePtr> outputs_;   // in the program's order; while it is run
-  // The recorded tensors in order of creation, then nodes to be used again: those of programs
-  // before that nobody has any more.
-  std::vector<NodePtr> nodes_;
+  std::vector<NodePtr> nodes_;     // the recorded tensors, then nodes without users, for reuse
   std::size_t recorded_ = 0;
   std::unordered_set<std::string_view> names_;  // of the parameters among inputs_
   RematRegions regions_;
@@ -141,8 +142,7 @@ class Trace {
   std::uint32_t random_calls_ = 0;  // for random bits, in this trace
   std::uint64_t random_step_ = 0;   // the step whose traces made `random_count_` of them before
   std::uint32_t random_count_ = 0;
-  int data_count_ = 0;
-  int scalar_count_ = 0;
+  int data_count_ = 0, scalar_count_ = 0;
   const int thread_;
   StepWatch watch_;
 };

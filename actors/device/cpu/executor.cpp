@@ -177,6 +177,10 @@ void Executor::upload(std::uint64_t offset, std::size_t,
   fill(state_->base + offset);
 }
 
+const std::byte* Executor::host_address(std::uint64_t offset) const {
+  return state_->base + offset;
+}
+
 void Executor::download(std::uint64_t offset, std::span<std::byte> to) {
   std::memcpy(to.data(), state_->base + offset, to.size());
 }

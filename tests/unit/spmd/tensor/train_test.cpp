@@ -205,9 +205,9 @@ TEST(Fsdp, RefusesAModuleThatLiesOnTheChipsAndAnAxisThatThereIsNot) {
 /// Has kept every parameter of a loop that was interrupted, all of ones.
 struct KeepingRuntime : InterpretRuntime {
   using InterpretRuntime::InterpretRuntime;
-  BufferPtr take_restored(const std::string&, const TensorType& type) override {
-    return std::make_shared<testing::ElementBuffer>(
-        type, Sharding::closed(), Elements(static_cast<std::size_t>(type.num_elements()), 1));
+  Restored take_restored(const std::string&, const TensorType& type) override {
+    return {BufferPtr(std::make_shared<testing::ElementBuffer>(
+        type, Sharding::closed(), Elements(static_cast<std::size_t>(type.num_elements()), 1)))};
   }
 };
 
@@ -239,8 +239,8 @@ struct Twos : TensorSource {
 /// Gives each name's value to one tensor.
 struct KeepingOnce : KeepingRuntime {
   using KeepingRuntime::KeepingRuntime;
-  BufferPtr take_restored(const std::string& name, const TensorType& type) override {
-    return taken.insert(name).second ? KeepingRuntime::take_restored(name, type) : nullptr;
+  Restored take_restored(const std::string& name, const TensorType& type) override {
+    return taken.insert(name).second ? KeepingRuntime::take_restored(name, type) : Restored{};
   }
   std::set<std::string> taken;
 };

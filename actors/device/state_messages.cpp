@@ -1,4 +1,4 @@
-#include "actors/runtime/state_messages.hpp"
+#include "actors/device/state_messages.hpp"
 
 #include <algorithm>
 

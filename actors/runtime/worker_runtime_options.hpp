@@ -1,0 +1,30 @@
+#pragma once
+/// What a WorkerRuntime is told of its worker and its job.
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "actors/runtime/data_hashes.hpp"
+#include "transport/storage/state_file.hpp"
+
+namespace weft {
+
+struct WorkerRuntimeOptions {
+  int worker = 0;
+  bool has_mesh = true;  ///< false: the loop sees no mesh, and each worker has its own programs
+  std::string dump_dir;  ///< from WEFT_DUMP_TO; "" for none
+  std::string plan_dir;  ///< from WEFT_COMPILE_CACHE; "" for none
+  int debug = 0;         ///< from WEFT_DEBUG
+  std::uint64_t generation = 1;
+  /// Steps after which the loop was interrupted that this one continues; 0: none was.
+  std::uint64_t resume_step = 0;
+  bool keeps_state = true;  ///< two versions, for a later loop that continues this one
+  /// The state after `resume_step` steps, in a file; null: on the chips, or nowhere.
+  std::shared_ptr<const StateFile> resume_from{};
+  std::uint64_t check_replicas_every = 0;  ///< steps; 0: never
+  DataChecks check_data = DataChecks::never;
+  bool detect_anomaly = false;  ///< from WEFT_DETECT_ANOMALY
+};
+
+}  // namespace weft
