@@ -165,15 +165,15 @@ std::string RunFolder::csv_row(const Metrics& metrics) const {
   return row + "\n";
 }
 
-void RunFolder::keep_checkpoints(int num_to_keep, const std::string& needed) const {
-  if (num_to_keep == 0) return;
+void RunFolder::keep_checkpoints(int max_to_keep, const std::string& needed) const {
+  if (max_to_keep == 0) return;
   std::error_code error;
   std::vector<fs::path> found;
   for (const auto& entry : fs::directory_iterator(path_, error)) {
     if (entry.path().filename().string().starts_with("checkpoint_")) found.push_back(entry.path());
   }
   std::ranges::sort(found, {}, checkpoint_order);
-  for (std::size_t i = 0; !error && i + static_cast<std::size_t>(num_to_keep) < found.size(); ++i) {
+  for (std::size_t i = 0; !error && i + static_cast<std::size_t>(max_to_keep) < found.size(); ++i) {
     if (checkpoint_order(found[i]) < checkpoint_order(needed)) fs::remove_all(found[i], error);
   }
   if (error) fail(Errc::io, "can't remove old checkpoints in {}: {}", path_, error.message());

@@ -15,6 +15,7 @@
 #include "actors/data/run_folder.hpp"
 #include "actors/job/job_place.hpp"
 #include "actors/job/nameless_fit.hpp"
+#include "actors/job/resume.hpp"
 #include "actors/job/running_jobs.hpp"
 #include "actors/launch/launch_variables.hpp"
 #include "actors/launch/worker_processes.hpp"
@@ -26,6 +27,7 @@
 #include "actors/supervision/job_outcome.hpp"
 #include "actors/trainer/trainer_link.hpp"
 #include "transport/memory/wait.hpp"
+#include "transport/storage/checkpoint_folder.hpp"
 
 namespace weft {
 namespace {
@@ -75,11 +77,19 @@ class JobRun {
     control_.begin(result_.job);
     board_.trainer().open(ActorKind::trainer, -1, -1, ::getpid());
     board_.trainer().state(ActorState::starting);
+    const std::string& checkpoints = spec_.checkpoint.path;
+    if (!checkpoints.empty() && spec_.mesh) {
+      checkpoint_lock_.emplace(checkpoints,
+                               fmt::format("job {} (pid {})", place_.id(), ::getpid()));
+    }
+    const std::optional<ResumePoint> resume = find_resume_point(spec_);
     Assignment assignment = assignment_of(spec_, folder_.path());
+    if (resume) assignment.seed = resume->seed;
     assignment.loop = request.loop;
     assignment.loop_config = request.loop_config;
     link_ = TrainerLink::start(
         {.spec = spec_,
+         .resume = resume,
          .assignment = std::move(assignment),
          .token = place_.token(),
          .any_process_joins = request.command && request.command->is_wrapped(),
@@ -286,7 +296,7 @@ class JobRun {
       folder_.add(result_.metrics);
       if (report.checkpoint.empty()) return;
       const std::string& needed = whole.empty() ? report.checkpoint : whole;
-      folder_.keep_checkpoints(spec_.checkpoints_to_keep, needed);
+      folder_.keep_checkpoints(spec_.checkpoint.max_to_keep, needed);
     });
     if (outcome_.has_failed_here()) return;
     each_callback([&](Callback& callback) { callback.on_report(result_.metrics); });
@@ -342,6 +352,7 @@ class JobRun {
   const std::unique_ptr<SignalSubscription> signals_;  // before what has to be removed
   JobPlace place_;
   RunFolder folder_;
+  std::optional<CheckpointLock> checkpoint_lock_;
   Board board_;
   JobMemory memory_;
   const std::shared_ptr<JobLog> log_;

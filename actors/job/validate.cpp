@@ -12,6 +12,7 @@
 
 #include <weft/mesh.hpp>
 
+#include "actors/job/validate_run.hpp"
 #include "transport/memory/open_files.hpp"
 
 namespace weft {
@@ -19,7 +20,6 @@ namespace {
 
 constexpr int kWorkersMax = 256;
 constexpr int kChipsPerHostMax = 256;
-constexpr double kGraceSecondsMax = 86'400;
 
 /// Of sizes from 1 up. Throws where it is more than a host has chips, before it can overflow.
 std::int64_t product(const std::vector<std::int64_t>& sizes, const std::string& source) {
@@ -208,14 +208,20 @@ Mesh resolve_mesh(const TrainerOptions& options, int joins, int chips,
                     .model_parallel_size = spmd.model_parallel_size});
 }
 
-std::string expand_home(const std::string& path) {
+std::string expand_home(const std::string& path, const char* field) {
   if (path != "~" && !path.starts_with("~/")) return path;
   const char* home = std::getenv("HOME");
   if (home == nullptr || *home == '\0') {
-    fail(Errc::invalid_argument,
-         "run.storage_path = \"{}\": HOME is not set; give a path without ~", path);
+    fail(Errc::invalid_argument, "{} = \"{}\": HOME is not set; give a path without ~", field,
+         path);
   }
   return home + path.substr(1);
+}
+
+/// "" stays.
+std::string absolute_path(const std::string& path, const char* field) {
+  if (path.empty()) return path;
+  return std::filesystem::absolute(expand_home(path, field)).lexically_normal().string();
 }
 
 RecoveryPolicy resolve_recovery(const FailureConfig& failure, int num_workers) {
@@ -264,52 +270,6 @@ RecoveryPolicy resolve_recovery(const FailureConfig& failure, int num_workers) {
        "run.failure.restart = \"{}\": expected \"worker\", \"group\" or \"none\"", failure.restart);
 }
 
-void check_run(const RunConfig& run, bool has_mesh) {
-  const bool good_name = std::ranges::all_of(run.name, [](unsigned char c) {
-    return std::isalnum(c) != 0 || c == '-' || c == '_' || c == '.';
-  });
-  if (!good_name || run.name.size() > 64 || run.name.starts_with('.')) {
-    fail(Errc::invalid_argument,
-         "run.name = \"{}\": expected up to 64 letters, digits, '-', '_' and '.', not beginning "
-         "with '.': it names a folder",
-         run.name);
-  }
-  if (run.storage_path.empty()) {
-    fail(Errc::invalid_argument, "run.storage_path = \"\": expected a folder, as \"~/weft_runs\"");
-  }
-  if (run.checkpoint.num_to_keep < 0) {
-    fail(Errc::invalid_argument,
-         "run.checkpoint.num_to_keep = {}: expected 1 or more, or 0 to keep all",
-         run.checkpoint.num_to_keep);
-  }
-  if (run.check_replicas_every < 0) {
-    fail(Errc::invalid_argument,
-         "run.check_replicas_every = {}: expected a number of steps, 1 or more, or 0 to compare "
-         "nothing",
-         run.check_replicas_every);
-  }
-  if (run.check_replicas_every > 0 && !has_mesh) {
-    fail(Errc::invalid_argument,
-         "run.check_replicas_every = {} with backend.backend = \"none\": without a mesh no two "
-         "chips hold the same; set it to 0, or backend.backend to \"spmd\"",
-         run.check_replicas_every);
-  }
-  if (run.check_replicas_every > 0 && run.failure.state_versions == 1) {
-    fail(Errc::invalid_argument,
-         "run.check_replicas_every = {} with run.failure.state_versions = 1: what is compared is "
-         "the state that is kept; set state_versions to 2, or check_replicas_every to 0",
-         run.check_replicas_every);
-  }
-  if (!(run.grace_s >= 0) || run.grace_s > kGraceSecondsMax) {
-    fail(Errc::invalid_argument,
-         "run.grace_s = {}: expected seconds, from 0 (SIGTERM cancels the job) to {}", run.grace_s,
-         kGraceSecondsMax);
-  }
-  for (const auto& callback : run.callbacks) {
-    if (!callback) fail(Errc::invalid_argument, "run.callbacks holds a null pointer");
-  }
-}
-
 void require_open_files(const JobSpec& spec) {
   const std::size_t needed =
       open_files_of_job(spec.num_workers, spec.num_chips(), spec.tls.wanted());
@@ -342,7 +302,7 @@ JobSpec validate(const TrainerOptions& options, const std::string& program) {
 
   JobSpec spec;
   spec.name = options.run.name.empty() ? program : options.run.name;
-  spec.storage_path = std::filesystem::absolute(expand_home(options.run.storage_path)).string();
+  spec.storage_path = absolute_path(options.run.storage_path, "run.storage_path");
   spec.num_workers = scaling.num_workers;
   spec.chips_per_worker = resolve_chips(options, spec.num_joins(), topology);
   if (spec.num_chips() > kChipsPerHostMax) {
@@ -363,7 +323,11 @@ JobSpec validate(const TrainerOptions& options, const std::string& program) {
   }
   spec.timeout_s = options.backend.timeout_s;
   spec.seed = options.run.seed;
-  spec.checkpoints_to_keep = options.run.checkpoint.num_to_keep;
+  spec.checkpoint = options.run.checkpoint;
+  spec.checkpoint.path = absolute_path(spec.checkpoint.path, "run.checkpoint.path");
+  const std::string& resume = options.run.resume;
+  const bool is_word = resume == "never" || resume == "auto";
+  spec.resume = is_word ? resume : absolute_path(resume, "run.resume");
   spec.recovery = resolve_recovery(options.run.failure, scaling.num_workers);
   spec.hang_timeout_s = options.run.failure.hang_timeout_s;
   spec.hang_warning_s = options.run.failure.hang_warning_s;

@@ -12,6 +12,7 @@
 #include <caf/typed_actor.hpp>
 
 #include "actors/protocol/protocol.hpp"
+#include "actors/protocol/save_messages.hpp"
 
 namespace weft {
 
@@ -25,10 +26,15 @@ typename Inspector::result_type inspect(Inspector& f, LoopIdentity& x) {
            x.offset, x.config_digest);
 }
 template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, CheckpointConfig& x) {
+  return f(caf::meta::type_name("weft::checkpoints/1"), x.path, x.save_interval, x.max_to_keep,
+           x.keep_every, x.best_by, x.best_mode, x.on_preemption);
+}
+template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, Assignment& x) {
-  return f(caf::meta::type_name("weft::assignment/4"), x.mesh_shape, x.axis_names, x.num_workers,
+  return f(caf::meta::type_name("weft::assignment/5"), x.mesh_shape, x.axis_names, x.num_workers,
            x.chips_per_worker, x.timeout_ms, x.seed, x.run_dir, x.recovers, x.keeps_state,
-           x.check_replicas_every, x.loop, x.loop_config);
+           x.check_replicas_every, x.checkpoint, x.loop, x.loop_config);
 }
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, ProgramSeen& x) {
@@ -51,9 +57,19 @@ typename Inspector::result_type inspect(Inspector& f, DataHashes& x) {
            x.hashes);
 }
 template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, PartWritten& x) {
+  return f(caf::meta::type_name("weft::part/1"), x.worker, x.generation, x.save, x.step, x.error,
+           x.message);
+}
+template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, SaveEnded& x) {
+  return f(caf::meta::type_name("weft::saved/1"), x.generation, x.save, x.step, x.path, x.error,
+           x.message);
+}
+template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, Start& x) {
-  return f(caf::meta::type_name("weft::start/3"), x.generation, x.step, x.reports, x.checkpoint,
-           x.asks);
+  return f(caf::meta::type_name("weft::start/4"), x.generation, x.step, x.reports, x.checkpoint,
+           x.resume, x.asks);
 }
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, LoopEnded& x) {
@@ -76,6 +92,9 @@ using grant_a = caf::atom_constant<caf::atom("grant")>;
 using report_a = caf::atom_constant<caf::atom("report")>;
 using hashes_a = caf::atom_constant<caf::atom("hashes")>;
 using data_a = caf::atom_constant<caf::atom("data")>;
+using part_a = caf::atom_constant<caf::atom("part")>;
+using join_parts_a = caf::atom_constant<caf::atom("joinparts")>;
+using saved_a = caf::atom_constant<caf::atom("saved")>;
 using ended_a = caf::atom_constant<caf::atom("ended")>;
 using peer_ended_a = caf::atom_constant<caf::atom("peerended")>;
 using started_a = caf::atom_constant<caf::atom("started")>;
@@ -95,40 +114,37 @@ using end_at_a = caf::atom_constant<caf::atom("endat")>;
 using grace_a = caf::atom_constant<caf::atom("grace")>;
 using stop_a = caf::atom_constant<caf::atom("stop")>;
 
-using WorkerActor = caf::typed_actor<
-    caf::reacts_to<start_a, Start>,                         // all workers have joined
-    caf::reacts_to<asked_a, std::uint32_t, std::uint64_t>,  // another's new program: sequence, run
-    caf::reacts_to<admit_a, std::uint32_t>,                 // programs below this number may run
-    caf::reacts_to<grant_a, std::uint64_t>,                 // steps below this one may run
-    // The worker whose loop ended, its number of runs, and the site of the last run.
-    caf::reacts_to<peer_ended_a, std::int32_t, std::uint64_t, std::string>,
-    caf::reacts_to<pause_a>,                  // no further step may begin
-    caf::reacts_to<end_at_a, std::uint64_t>,  // the step from which on loops are told to end
-    caf::reacts_to<unwind_a, std::string>,    // a worker is lost: who and how
-    caf::reacts_to<cancel_a, std::string>,    // the job has failed: why
-    caf::reacts_to<stop_a>>;                  // the job is over
+template <class... Message>
+using On = caf::reacts_to<Message...>;
+using WorkerActor =
+    caf::typed_actor<On<start_a, Start>,                         // all workers have joined
+                     On<asked_a, std::uint32_t, std::uint64_t>,  // another's program: sequence, run
+                     On<admit_a, std::uint32_t>,  // programs below this number may run
+                     On<grant_a, std::uint64_t>,  // steps below this one may run
+                     On<peer_ended_a, std::int32_t, std::uint64_t, std::string>,  // LoopEnded's
+                     On<join_parts_a, std::uint64_t, std::uint64_t>,  // generation, save
+                     On<saved_a, SaveEnded>,
+                     On<pause_a>,                  // no further step may begin
+                     On<end_at_a, std::uint64_t>,  // the step from which on loops are told to end
+                     On<unwind_a, std::string>,    // a worker is lost: who and how
+                     On<cancel_a, std::string>,    // the job has failed: why
+                     On<stop_a>>;                  // the job is over
 
-using TrainerActor =
-    caf::typed_actor<caf::replies_to<join_a, JoinRequest, WorkerActor>::with<Assignment>,
-                     caf::reacts_to<program_a, ProgramSeen>,
-                     caf::reacts_to<lease_a, std::uint64_t>,  // the step a worker wants to begin
-                     caf::reacts_to<report_a, Report>, caf::reacts_to<hashes_a, StateHashes>,
-                     caf::reacts_to<data_a, DataHashes>, caf::reacts_to<ended_a, LoopEnded>,
-                     caf::reacts_to<unwound_a, std::int32_t, std::uint64_t>,  // from a generation
-                     // A worker, its generation, and the first step that it doesn't begin.
-                     caf::reacts_to<paused_a, std::int32_t, std::uint64_t, std::uint64_t>,
-                     caf::reacts_to<asks_a>,  // a loop has asked whether it is to end
-                     caf::reacts_to<preempt_a, std::string>,  // who has been asked to end, and how
-                     // From its own process only.
-                     caf::reacts_to<grace_a>,  // the time to end is over
-                     caf::reacts_to<started_a, std::int32_t, std::int32_t>,  // worker, pid
-                     caf::reacts_to<process_a, ProcessEnded>,
-                     caf::reacts_to<deadline_a, std::uint64_t>,  // to gather, in a generation
-                     caf::reacts_to<tick_a>,                     // time to look for hangs
-                     caf::reacts_to<restart_a, std::int32_t>,    // a worker's process is due
-                     // The time between the ends of a worker's link and process: which worker,
-                     // which time.
-                     caf::reacts_to<link_grace_a, std::int32_t, std::uint64_t>,
-                     caf::reacts_to<cancel_a, std::uint8_t, std::string>>;  // an Errc, why
+using TrainerActor = caf::typed_actor<
+    caf::replies_to<join_a, JoinRequest, WorkerActor>::with<Assignment>, On<program_a, ProgramSeen>,
+    On<lease_a, std::uint64_t>,  // the step a worker wants to begin
+    On<report_a, Report>, On<hashes_a, StateHashes>, On<data_a, DataHashes>,
+    On<part_a, PartWritten>, On<saved_a, SaveEnded>, On<ended_a, LoopEnded>,
+    On<unwound_a, std::int32_t, std::uint64_t>,                // worker, generation
+    On<paused_a, std::int32_t, std::uint64_t, std::uint64_t>,  // and the step it doesn't begin
+    On<asks_a>,                  // a loop has asked whether it is to end
+    On<preempt_a, std::string>,  // who has been asked to end, and how
+    On<grace_a>,  // the time to end is over; this and those below are from its own process
+    On<started_a, std::int32_t, std::int32_t>,                   // worker, pid
+    On<process_a, ProcessEnded>, On<deadline_a, std::uint64_t>,  // to gather, in a generation
+    On<tick_a>,                                                  // time to look for hangs
+    On<restart_a, std::int32_t>,                                 // a worker's process is due
+    On<link_grace_a, std::int32_t, std::uint64_t>,  // worker, number of the LinkGrace that is over
+    On<cancel_a, std::uint8_t, std::string>>;       // an Errc, why
 
 }  // namespace weft

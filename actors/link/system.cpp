@@ -164,16 +164,18 @@ SystemConfig::SystemConfig() {
   parse({}, no_file);
   add_message_type<JoinRequest>("weft::join/1");
   add_message_type<LoopIdentity>("weft::loop/1");
-  add_message_type<Assignment>("weft::assignment/4");
+  add_message_type<Assignment>("weft::assignment/5");
   add_message_type<ProgramSeen>("weft::program/3");
   add_message_type<Report>("weft::report/2");
-  add_message_type<Start>("weft::start/3");
+  add_message_type<Start>("weft::start/4");
   add_message_type<LoopEnded>("weft::ended/4");
   add_message_type<ProcessEnded>("weft::process/3");
-  add_message_type<WorkerActor>("weft::worker/4");
+  add_message_type<WorkerActor>("weft::worker/5");
   add_message_type<StateHashes>("weft::hashes/1");
+  add_message_type<PartWritten>("weft::part/1");
+  add_message_type<SaveEnded>("weft::saved/1");
   add_message_type<DataHashes>("weft::data/1");
-  add_message_type<TrainerActor>("weft::trainer/4");
+  add_message_type<TrainerActor>("weft::trainer/5");
 }
 
 System::System()

@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include <weft/checkpoint_config.hpp>
+
 namespace weft {
 
 /// A worker may begin so many steps before the trainer has seen it again, ...
@@ -44,6 +46,7 @@ struct Assignment {
   bool recovers = false;    ///< the job survives losses
   bool keeps_state = true;  ///< two versions: to go on from, or to compare
   std::uint64_t check_replicas_every = 0;
+  CheckpointConfig checkpoint{};  ///< with the absolute path
   LoopIdentity loop{};
   std::string loop_config{};  ///< CBOR; of a named loop
 };
@@ -101,7 +104,8 @@ struct Start {
   std::uint64_t generation = 1;
   std::uint64_t step = 0;     ///< steps that earlier generations have taken
   std::uint64_t reports = 0;  ///< of worker 0 that the trainer has got
-  std::string checkpoint{};   ///< to be loaded before; "" for none
+  std::string checkpoint{};   ///< reported, to be loaded by the loop before; "" for none
+  std::string resume{};       ///< a CheckpointManager's, which has the state of `step`; "" for none
   bool asks = false;          ///< loops have asked whether they are to end
 };
 

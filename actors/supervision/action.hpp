@@ -6,6 +6,9 @@
 #include <variant>
 #include <vector>
 
+#include "actors/protocol/protocol.hpp"
+#include "actors/protocol/save_messages.hpp"
+
 namespace weft {
 
 namespace action {
@@ -52,6 +55,18 @@ struct Cancel {
 };
 /// The job has ended well.
 struct Stop {};
+/// A save has ended, well or not.
+struct TellSaved {
+  SaveEnded ended;
+};
+
+// To worker 0.
+
+/// The parts of this save are all written, and can be joined to a checkpoint.
+struct JoinParts {
+  std::uint64_t generation = 0;
+  std::uint64_t save = 0;
+};
 
 // To the worker's process.
 
@@ -82,10 +97,10 @@ struct LinkGrace {
 
 }  // namespace action
 
-using Action =
-    std::variant<action::Start, action::Asked, action::Admit, action::Grant, action::Pause,
-                 action::EndAt, action::PeerEnded, action::Unwind, action::Cancel, action::Stop,
-                 action::Kill, action::Launch, action::Backoff, action::LinkGrace>;
+using Action = std::variant<action::Start, action::Asked, action::Admit, action::Grant,
+                            action::Pause, action::EndAt, action::PeerEnded, action::Unwind,
+                            action::Cancel, action::Stop, action::TellSaved, action::JoinParts,
+                            action::Kill, action::Launch, action::Backoff, action::LinkGrace>;
 using Actions = std::vector<Action>;
 
 /// For std::visit.

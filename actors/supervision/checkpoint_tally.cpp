@@ -1,6 +1,9 @@
 #include "actors/supervision/checkpoint_tally.hpp"
 
 #include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
 
 namespace weft {
 namespace {
@@ -18,7 +21,7 @@ void CheckpointTally::reported(const Report& report) {
   part.step = report.step;
   part.workers.insert(report.worker);
   if (part.workers.size() == num_workers_) {
-    last_ = Whole{part.step, report.checkpoint};
+    last_ = Whole{.step = part.step, .path = report.checkpoint};
     std::erase_if(parts_, [&](const auto& entry) { return entry.second.step < last_->step; });
     parts_.erase(report.checkpoint);
   } else if (parts_.size() > kPartsMax) {
@@ -27,7 +30,45 @@ void CheckpointTally::reported(const Report& report) {
   }
 }
 
-void CheckpointTally::begin_generation(std::uint64_t step) {
+void CheckpointTally::resumed(std::uint64_t step, std::string path) {
+  last_ = Whole{.step = step, .path = std::move(path), .is_saved = true};
+}
+
+Actions CheckpointTally::part_written(const PartWritten& part) {
+  if (part.generation != generation_ || (save_ && part.save < save_->number)) return {};
+  if (!save_ || save_->number != part.save) save_ = Save{.number = part.save};
+  if (save_->is_over) return {};
+  if (part.error != 0) {
+    save_->is_over = true;
+    const std::string message = fmt::format("worker {}: {}", part.worker, part.message);
+    return {action::TellSaved{{.generation = generation_,
+                               .step = part.step,
+                               .save = part.save,
+                               .error = part.error,
+                               .message = message}}};
+  }
+  save_->workers.insert(part.worker);
+  if (save_->workers.size() < num_workers_) return {};
+  return {action::JoinParts{.generation = generation_, .save = part.save}};
+}
+
+Actions CheckpointTally::save_ended(const SaveEnded& ended) {
+  const bool is_current =
+      ended.generation == generation_ && save_ && ended.save == save_->number && !save_->is_over;
+  // One that a lost worker 0 has joined before is as good.
+  const bool is_whole = ended.error == 0;
+  if (is_whole && (!last_ || ended.step >= last_->step)) {
+    last_ = Whole{.step = ended.step, .path = ended.path, .is_saved = true};
+    std::erase_if(parts_, [&](const auto& entry) { return entry.second.step < last_->step; });
+  }
+  if (!is_current) return {};
+  save_->is_over = true;
+  return {action::TellSaved{ended}};
+}
+
+void CheckpointTally::begin_generation(std::uint64_t generation, std::uint64_t step) {
+  generation_ = generation;
+  save_.reset();
   std::erase_if(parts_, [&](const auto& entry) { return entry.second.step > step; });
 }
 

@@ -3,9 +3,10 @@
 /// which nobody moves. Pure: what the board shows and the time come from outside.
 ///
 /// What counts as a move of a worker: its board rows change (a step, a collective, a chip that
-/// begins to wait or comes, a state, a new process), or it compiles and its process gets time of a
-/// core. What counts as one of the job, too: a message to the trainer (a report, a program, a
-/// lease, the end of a loop). What a loop does on the host between two of these isn't seen.
+/// begins to wait or comes, a state, a new process), or it compiles or saves and its process gets
+/// time of a core. What counts as one of the job, too: a message to the trainer (a report, a
+/// program, a lease, the end of a loop). What a loop does on the host between two of these isn't
+/// seen.
 
 #include <chrono>
 #include <cstdint>

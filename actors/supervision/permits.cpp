@@ -62,6 +62,14 @@ void Permits::end_at(std::uint64_t step) {
   change([&] { state_.end_at(step); });
 }
 
+void Permits::join_parts(std::uint64_t generation, std::uint64_t save) {
+  change([&] { state_.join_parts(generation, save); });
+}
+
+void Permits::saved(SaveEnded ended) {
+  change([&] { state_.saved(std::move(ended)); });
+}
+
 std::optional<ProgramSeen> Permits::asked(std::uint32_t sequence, std::uint64_t run) {
   return change([&] { return state_.asked(sequence, run); });
 }
@@ -120,6 +128,34 @@ bool Permits::reached_preemption() {
 bool Permits::knows_preemption() const {
   const std::lock_guard lock(mutex_);
   return state_.knows_preemption();
+}
+
+bool Permits::is_ending() const {
+  const std::lock_guard lock(mutex_);
+  return state_.is_ending();
+}
+
+SaveEnded Permits::wait_saved(std::uint64_t save) {
+  SaveEnded ended;
+  wait("all workers to write their parts of the checkpoint", [&] {
+    const SaveEnded* found = state_.save_ended(save);
+    if (found != nullptr) ended = *found;
+    return found != nullptr;
+  });
+  return ended;
+}
+
+bool Permits::wait_parts(std::uint64_t save, const std::atomic<bool>& stop) {
+  std::unique_lock lock(mutex_);
+  const auto has_ended = [&] {
+    return stop || state_.is_over() || state_.save_ended(save) != nullptr;
+  };
+  changed_.wait(lock, [&] { return has_ended() || state_.may_join_parts(save); });
+  return !has_ended();
+}
+
+void Permits::wake() {
+  change([] {});
 }
 
 Standing Permits::wait_verdict(std::chrono::milliseconds patience) {

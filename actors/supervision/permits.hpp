@@ -1,6 +1,7 @@
 #pragma once
 /// Permits: the WorkerState that the worker's actor writes and the loop's thread waits on.
 
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
@@ -32,6 +33,8 @@ class Permits {
   void grant(std::uint64_t steps);
   std::uint64_t pause();
   void end_at(std::uint64_t step);
+  void join_parts(std::uint64_t generation, std::uint64_t save);
+  void saved(SaveEnded ended);
   std::optional<LoopEnded> loop_ended(int worker, std::uint64_t runs, std::string last = "");
   void cancel(std::string reason);
   void stop();
@@ -51,6 +54,9 @@ class Permits {
   /// Whether the loop is to end; it knows then.
   bool reached_preemption();
   bool knows_preemption() const;
+  bool is_ending() const;
+  /// Waits until the save has ended.
+  SaveEnded wait_saved(std::uint64_t save);
   /// Waits for the trainer's last word on this generation; `runs` after `patience`.
   WorkerState::Standing wait_verdict(std::chrono::milliseconds patience);
   std::uint64_t granted() const;
@@ -60,6 +66,15 @@ class Permits {
   /// another program for this run.
   std::optional<ProgramSeen> begin_run(std::uint64_t run, std::uint32_t program, std::uint64_t step,
                                        const RunSite& site = {});
+
+  // By the thread that writes checkpoints.
+  /// Waits until the parts of the save can be joined. False if they never will: the save failed,
+  /// the generation is over, or `stop` was set before wake(). No timeout: the trainer waits for the
+  /// other workers' parts.
+  bool wait_parts(std::uint64_t save, const std::atomic<bool>& stop);
+  void wake();
+
+  // By any thread.
   bool cancelled() const;
   bool unwinding() const;
   std::uint64_t generation() const;

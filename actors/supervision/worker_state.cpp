@@ -41,6 +41,18 @@ void WorkerState::admit(std::uint64_t programs) {
   now_.admitted = std::max(now_.admitted, programs);
 }
 
+void WorkerState::join_parts(std::uint64_t generation, std::uint64_t save) {
+  if (generation == this->generation()) now_.joinable_save = save;
+}
+
+void WorkerState::saved(SaveEnded ended) {
+  if (ended.generation == generation()) now_.saved = std::move(ended);
+}
+
+const SaveEnded* WorkerState::save_ended(std::uint64_t save) const {
+  return now_.saved && now_.saved->save == save ? &*now_.saved : nullptr;
+}
+
 void WorkerState::grant(std::uint64_t steps) { now_.granted = std::max(now_.granted, steps); }
 
 std::uint64_t WorkerState::pause() {

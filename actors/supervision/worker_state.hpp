@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "actors/protocol/protocol.hpp"
+#include "actors/protocol/save_messages.hpp"
 #include "spmd/tensor/runtime.hpp"
 
 namespace weft {
@@ -39,6 +40,9 @@ class WorkerState {
   std::uint64_t pause();
   /// From this step on the loop is told to end.
   void end_at(std::uint64_t step);
+  /// The parts of this save can be joined; of an earlier generation they are not.
+  void join_parts(std::uint64_t generation, std::uint64_t save);
+  void saved(SaveEnded ended);
   /// Another worker wants its new program number `sequence` for run number `run`. What to show the
   /// trainer if this worker has made that run with a program it knew; if it is to come, begin_run()
   /// will say it.
@@ -70,6 +74,11 @@ class WorkerState {
   /// Whether the loop asks for the first time in this generation.
   bool asks() { return !std::exchange(now_.has_asked, true); }
   bool knows_preemption() const { return now_.knows_preemption; }
+  /// Whether the loop is to end at this step or was to at an earlier one.
+  bool is_ending() const { return now_.end_at && now_.step >= *now_.end_at; }
+  bool may_join_parts(std::uint64_t save) const { return now_.joinable_save >= save; }
+  /// How the save ended; null before.
+  const SaveEnded* save_ended(std::uint64_t save) const;
   /// Keeps what the worker shows the trainer, in order of sequence.
   void shown(ProgramSeen program) { now_.shown.push_back(std::move(program)); }
   enum class Admission : std::uint8_t { waits, admitted, overtaken };
@@ -104,7 +113,9 @@ class WorkerState {
     std::deque<std::uint32_t> recent;  ///< programs of the last runs, the newest last
     std::vector<ProgramSeen> shown;
     std::uint32_t asked_sequence = 0;
-    std::uint64_t asked_run = 0;  ///< 0: nothing asked
+    std::uint64_t asked_run = 0;      ///< 0: nothing asked
+    std::uint64_t joinable_save = 0;  ///< the last; saves have ascending numbers
+    std::optional<SaveEnded> saved;   ///< the last that ended
     int ended_worker = -1;
     std::string ended_last;
     std::uint64_t ended_runs = std::numeric_limits<std::uint64_t>::max();

@@ -10,7 +10,9 @@ Assignment assignment_of(const JobSpec& spec, const std::string& run_dir) {
                         .run_dir = run_dir,
                         .recovers = spec.recovery.recovers(),
                         .keeps_state = spec.keeps_state,
-                        .check_replicas_every = spec.check_replicas_every};
+                        .check_replicas_every = spec.check_replicas_every,
+                        .checkpoint = spec.checkpoint};
+  if (assignment.checkpoint.path.empty()) assignment.checkpoint.path = run_dir + "/checkpoints";
   if (spec.mesh) {
     assignment.mesh_shape = spec.mesh->shape();
     assignment.axis_names = spec.mesh->axis_names();

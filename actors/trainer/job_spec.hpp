@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 
+#include <weft/config.hpp>
 #include <weft/mesh.hpp>
 #include <weft/tls.hpp>
 
@@ -23,7 +24,8 @@ struct JobSpec {
   std::optional<Mesh> mesh;  ///< nothing for backend "none"
   double timeout_s = 0;
   std::uint64_t seed = 0;
-  int checkpoints_to_keep = 0;
+  CheckpointConfig checkpoint;  ///< `path` is absolute, or "": in the run's folder
+  std::string resume;           ///< "never", "auto" or an absolute path
   RecoveryPolicy recovery;
   bool keeps_state = true;                 ///< two versions: to go on from, or to compare
   double grace_s = 0;                      ///< 0: a preempted job is cancelled

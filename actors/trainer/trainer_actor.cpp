@@ -22,9 +22,16 @@ namespace {
 /// Of the time that a preempted job has, what is left to end its processes in.
 constexpr std::chrono::milliseconds kEndingGrace{1000};
 
-/// Where the state isn't kept.
-std::string checkpoint_to_load(const TrainerState& state) {
-  return state.options.spec.keeps_state ? "" : state.checkpoints->last_path();
+/// The checkpoint with the state that the loops need at this step: the chips have none of the step
+/// at which the job has begun, or of any step if the state isn't kept.
+std::optional<CheckpointTally::Whole> checkpoint_to_load(const TrainerState& state,
+                                                         std::uint64_t step) {
+  const JobSpec& spec = state.options.spec;
+  const auto& resume = state.options.resume;
+  if (spec.keeps_state && resume && step == resume->step) {
+    return CheckpointTally::Whole{.step = step, .path = resume->path, .is_saved = true};
+  }
+  return spec.keeps_state ? std::nullopt : state.checkpoints->last();
 }
 
 void arm_deadline(Self self) {
@@ -37,23 +44,29 @@ void arm_deadline(Self self) {
 void begin_generation(Self self, std::uint64_t step) {
   auto& state = self->state;
   const std::uint64_t generation = state.job->generation();
-  const std::string checkpoint = checkpoint_to_load(state);
-  state.reports.begin_generation(generation, step, checkpoint);
-  state.checkpoints->begin_generation(step);
+  const auto checkpoint = checkpoint_to_load(state, step);
+  const std::string resume = checkpoint && checkpoint->is_saved ? checkpoint->path : "";
+  const std::string reported = checkpoint && !checkpoint->is_saved ? checkpoint->path : "";
+  state.reports.begin_generation(generation, step, reported);
+  state.checkpoints->begin_generation(generation, step);
   state.replicas->forget();
+  if (generation > 1 || step > 0) state.memory->begin_generation(step);
   if (generation > 1) {
-    state.memory->begin_generation(step);
     const bool kept = state.options.spec.keeps_state;
+    const std::string path = checkpoint ? checkpoint->path : "";
     logger("weft.trainer")
         ->warn("the job goes on at step {}{}{}", step,
                kept ? "" : ", as run.failure.state_versions = 1: that of its last checkpoint ",
-               !kept && checkpoint.empty() ? "(there is none yet)" : checkpoint);
+               !kept && path.empty() ? "(there is none yet)" : path);
+  } else if (step > 0) {
+    logger("weft.trainer")->info("the job goes on at step {} from {}", step, resume);
   }
   if (!state.options.spec.recovery.recovers()) state.memory->remove_names();  // all have joined
   state.workers.tell(Start{.generation = generation,
                            .step = step,
                            .reports = state.reports.count(),
-                           .checkpoint = checkpoint,
+                           .checkpoint = reported,
+                           .resume = resume,
                            .asks = state.job->has_asked()});
   state.board->trainer().state(ActorState::running);
   state.board->set_status(JobStatus::running);
@@ -96,7 +109,10 @@ void finish(Self self) {
 
 std::uint64_t committed(Self self) {
   const auto& state = self->state;
-  if (state.options.spec.keeps_state) return common_step(*state.memory);
+  if (state.options.spec.keeps_state) {
+    return std::max(common_step(*state.memory),
+                    state.options.resume ? state.options.resume->step : 0);
+  }
   return state.checkpoints->last() ? state.checkpoints->last()->step : 0;
 }
 
@@ -191,6 +207,14 @@ void take_report(Self self, const Report& report) {
                           .whole_checkpoint = state.checkpoints->last_path()});
 }
 
+void save_ended(Self self, const SaveEnded& ended) {
+  auto& state = self->state;
+  if (ended.error == 0) {
+    logger("weft.trainer")->info("step {} is saved in {}", ended.step, ended.path);
+  }
+  carry_out(self, state.checkpoints->save_ended(ended));
+}
+
 /// What it is about has joined: a process that was refused, or one that was lost, has no say.
 bool from_a_member(Self self) { return self->state.workers.has(self->current_sender()); }
 
@@ -239,6 +263,9 @@ TrainerActor::behavior_type trainer_behavior(Self self, const TrainerLinkOptions
   state.board = board;
   state.job.emplace(options.spec.num_joins(), options.spec.recovery);
   state.checkpoints.emplace(options.spec.num_joins());
+  if (const auto& resume = options.resume) {
+    state.checkpoints->resumed(resume->step, resume->path);
+  }
   state.replicas.emplace(options.spec.num_joins(), options.spec.chips_per_worker);
   state.board->trainer().state(ActorState::joining);
   route_to_log(self, "weft.trainer");
@@ -273,6 +300,16 @@ TrainerActor::behavior_type trainer_behavior(Self self, const TrainerLinkOptions
       },
       [self](data_a, const DataHashes& hashes) {
         if (from_a_member(self)) compare(self, hashes);
+      },
+      [self](part_a, const PartWritten& part) {
+        heard(self, "part");
+        if (!from_a_member(self)) return;
+        carry_out(self, self->state.checkpoints->part_written(part));
+      },
+      [self](saved_a, const SaveEnded& ended) {
+        heard(self, "saved");
+        if (!from_a_member(self)) return;
+        save_ended(self, ended);
       },
       [self](ended_a, const LoopEnded& ended) {
         heard(self, "ended");

@@ -1,6 +1,7 @@
 #pragma once
 /// TrainerLink: what fit() sees of the trainer actor.
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -28,8 +29,16 @@ struct TrainerEvent {
   std::vector<std::string> worker_metrics{};  ///< ended: of each worker's last report, or ""
 };
 
+/// The checkpoint from which a job goes on.
+struct ResumePoint {
+  std::string path;
+  std::uint64_t step = 0;
+  std::uint64_t seed = 0;
+};
+
 struct TrainerLinkOptions {
   JobSpec spec;
+  std::optional<ResumePoint> resume;
   Assignment assignment;  ///< of every worker
   std::string token;
   bool any_process_joins = false;  ///< not only those that process_started() tells of

@@ -83,11 +83,19 @@ class WorkerSession {
                   .generation = start.generation,
                   .resume_step = start.step,
                   .keeps_state = assignment.keeps_state,
+                  .resume_from = start.resume.empty() ? nullptr : StateFile::open(start.resume),
                   .check_replicas_every = assignment.check_replicas_every,
                   .check_data = has_mesh() && assignment.num_workers > 1
                                     ? data_checks(variable("WEFT_CHECK_DATA"))
                                     : DataChecks::never,
-                  .detect_anomaly = is_on("WEFT_DETECT_ANOMALY")}) {}
+                  .detect_anomaly = is_on("WEFT_DETECT_ANOMALY")}),
+        checkpoints_(runtime_, link, board.worker(worker_),
+                     {.worker = worker_,
+                      .num_workers = assignment.num_workers,
+                      .job_id = job_id_,
+                      .seed = assignment.seed,
+                      .config = assignment.checkpoint,
+                      .resumed_from = start.resume}) {}
 
   void run(const BoundLoop& loop, ReportLog& reports, StageClock& stages) {
     stages.ended("devices");
@@ -96,7 +104,7 @@ class WorkerSession {
     manual_seed(assignment_.seed);
     RuntimeScope runtime_scope(runtime_);
     WorkerContext context(worker_, job_id_, assignment_, start_.checkpoint, link_, runtime_,
-                          reports, stages.take());
+                          checkpoints_, reports, stages.take());
     const ContextScope context_scope(context);
     try {
       loop(context);
@@ -105,6 +113,7 @@ class WorkerSession {
     }
     runtime_scope.finish();
     runtime_.drain();
+    checkpoints_.wait(true);
   }
 
   std::uint64_t steps() const { return runtime_.step(); }
@@ -170,6 +179,7 @@ class WorkerSession {
   const Mesh mesh_;
   std::optional<JobMemory> own_memory_;
   WorkerRuntime runtime_;
+  JobCheckpoints checkpoints_;
   bool left_ = false;
 };
 

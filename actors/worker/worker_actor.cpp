@@ -45,6 +45,10 @@ WorkerActor::behavior_type worker_behavior(WorkerActor::stateful_pointer<WorkerS
           self->send(self->state.trainer, ended_a::value, *wrong);
         }
       },
+      [self](join_parts_a, std::uint64_t generation, std::uint64_t save) {
+        self->state.permits->join_parts(generation, save);
+      },
+      [self](saved_a, const SaveEnded& ended) { self->state.permits->saved(ended); },
       [self](pause_a) {
         const std::uint64_t step = self->state.permits->pause();
         self->send(self->state.trainer, paused_a::value, std::int32_t{self->state.worker},
@@ -100,6 +104,12 @@ class ActorWorkerLink : public WorkerLink {
   }
   void data_hashed(const DataHashes& hashes) override {
     caf::send_as(worker_, trainer_, data_a::value, hashes);
+  }
+  void part_written(const PartWritten& part) override {
+    caf::send_as(worker_, trainer_, part_a::value, part);
+  }
+  void save_ended(const SaveEnded& ended) override {
+    caf::send_as(worker_, trainer_, saved_a::value, ended);
   }
   void loop_ended(const LoopEnded& ended) override {
     caf::send_as(worker_, trainer_, ended_a::value, ended);

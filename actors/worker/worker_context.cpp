@@ -104,6 +104,15 @@ void WorkerContext::report(const Metrics& metrics, const std::optional<Checkpoin
   link_.report(report);
 }
 
+JobCheckpoints& WorkerContext::checkpoints() {
+  if (mesh() == nullptr) {
+    fail(Errc::unavailable,
+         "CheckpointManager: the job has no mesh (backend.backend = \"none\"), so that each worker "
+         "has tensors of its own: use backend \"spmd\", or save() to a file of your own");
+  }
+  return checkpoints_;
+}
+
 std::optional<std::string> site_of_this_threads_loop() {
   const auto* context = dynamic_cast<const WorkerContext*>(current_context);
   if (context == nullptr) return {};

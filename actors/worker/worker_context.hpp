@@ -7,6 +7,7 @@
 
 #include <weft/train_context.hpp>
 
+#include "actors/data/job_checkpoints.hpp"
 #include "actors/data/report_log.hpp"
 #include "actors/protocol/protocol.hpp"
 #include "actors/runtime/worker_link.hpp"
@@ -18,13 +19,14 @@ class WorkerContext : public TrainContext {
  public:
   WorkerContext(int worker, std::string job_id, const Assignment& assignment,
                 const std::string& checkpoint, WorkerLink& link, WorkerRuntime& runtime,
-                ReportLog& reports, std::vector<BootstrapStage> stages)
+                JobCheckpoints& checkpoints, ReportLog& reports, std::vector<BootstrapStage> stages)
       : worker_(worker),
         job_id_(std::move(job_id)),
         assignment_(assignment),
         checkpoint_(checkpoint.empty() ? std::nullopt : std::optional(Checkpoint{checkpoint})),
         link_(link),
         runtime_(runtime),
+        checkpoints_(checkpoints),
         reports_(reports),
         stages_(std::move(stages)) {}
 
@@ -56,6 +58,7 @@ class WorkerContext : public TrainContext {
                             const std::source_location& where) override {
     return runtime_.allocate(size, element_bytes, where);
   }
+  JobCheckpoints& checkpoints() override;
   /// Warns of a number that isn't finite, once.
   void look_for_nan(const Metrics& metrics, const std::source_location& where);
 
@@ -65,6 +68,7 @@ class WorkerContext : public TrainContext {
   const std::optional<Checkpoint> checkpoint_;
   WorkerLink& link_;
   WorkerRuntime& runtime_;
+  JobCheckpoints& checkpoints_;
   ReportLog& reports_;
   const std::vector<BootstrapStage> stages_;
   std::uint64_t report_step_ = 0;        // of the last report

@@ -178,9 +178,10 @@ void train(weft::TrainContext& ctx, const weft::Config& config) {
     optimizer.step(grads);
     return loss;
   });
+  weft::CheckpointManager checkpoints;
   std::vector<double> step_us;
   while (ctx.step() < options.steps) {
-    if (ctx.reached_preemption()) return examples::save(ctx, net);
+    if (ctx.reached_preemption()) return;
     const auto begin = std::chrono::steady_clock::now();
     const auto [ids, next] = text.batch(options.batch, options.length, ctx.seed(), ctx.step());
     const weft::Shape shape{options.batch, options.length};
@@ -193,6 +194,7 @@ void train(weft::TrainContext& ctx, const weft::Config& config) {
         std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - begin)
             .count());
     ctx.report({{"step", ctx.step()}, {"loss", loss}});
+    if (checkpoints.should_save()) checkpoints.save_async(weft::state_dict(net, optimizer));
   }
   net.eval();
   auto logits =
@@ -231,11 +233,13 @@ class Show : public weft::Callback {
 
 int main(int argc, char** argv) {
   examples::Layout layout{.workers = 4, .chips = 2, .topology = ""};
+  examples::Checkpointing checkpointing;
   Options options;
   std::uint64_t seed = 0;
   std::string json;
   CLI::App app{"Trains a small GPT on the letters of a text, and lets it write."};
   layout.add_to(app);
+  checkpointing.add_to(app);
   app.add_option("--text", options.text)->capture_default_str();
   app.add_option("--layers", options.layers)->check(CLI::PositiveNumber)->capture_default_str();
   app.add_option("--heads", options.heads)->check(CLI::PositiveNumber)->capture_default_str();
@@ -265,6 +269,8 @@ int main(int argc, char** argv) {
                                   .scaling = layout.scaling(),
                                   .backend = {.spmd = layout.spmd()},
                                   .run = {.name = "char_gpt",
+                                          .checkpoint = checkpointing.config(),
+                                          .resume = checkpointing.resume,
                                           .callbacks = {std::make_shared<Show>(options.steps)},
                                           .seed = seed}});
     const weft::Result result = trainer.fit();

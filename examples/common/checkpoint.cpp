@@ -1,18 +1,23 @@
 #include "examples/common/checkpoint.hpp"
 
-#include <filesystem>
-#include <string>
-
-#include <fmt/format.h>
-
 namespace examples {
 
-void save(weft::TrainContext& ctx, const weft::Module& net) {
-  const auto folder = fmt::format("{}/saving-{}", ctx.run_dir(), ctx.world_rank());
-  std::filesystem::create_directory(folder);
-  weft::save(net, folder + "/model.safetensors", {{"step", std::to_string(ctx.step())}});
-  ctx.report({{"step", ctx.step()}}, weft::Checkpoint{folder});
-  std::filesystem::remove_all(folder);
+void Checkpointing::add_to(CLI::App& app) {
+  app.add_option(
+         "--checkpoint-every", every,
+         "steps between two checkpoints; 0: one only when the job is asked to end (SIGTERM)")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  app.add_option("--checkpoint-dir", dir,
+                 "folder of the checkpoints; default: in the run's folder");
+  app.add_option(
+         "--resume", resume,
+         "never, auto (from the newest checkpoint in --checkpoint-dir) or a checkpoint's path")
+      ->capture_default_str();
+}
+
+weft::CheckpointConfig Checkpointing::config() const {
+  return {.path = dir, .save_interval = every, .max_to_keep = 3};
 }
 
 }  // namespace examples

@@ -1,11 +1,22 @@
 #pragma once
-/// What a training leaves that has to end before it is done.
+/// The options by which an example saves checkpoints and goes on from them.
+
+#include <string>
+
+#include <CLI/CLI.hpp>
 
 #include <weft/weft.hpp>
 
 namespace examples {
 
-/// Reports a checkpoint with the parameters, as model.safetensors. All workers call it.
-void save(weft::TrainContext& ctx, const weft::Module& net);
+struct Checkpointing {
+  int every = 0;
+  std::string dir;
+  std::string resume = "never";
+
+  /// --checkpoint-every, --checkpoint-dir and --resume.
+  void add_to(CLI::App& app);
+  weft::CheckpointConfig config() const;
+};
 
 }  // namespace examples

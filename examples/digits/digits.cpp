@@ -62,13 +62,14 @@ void train(weft::TrainContext& ctx, const weft::Config& config) {
   const weft::Tensor test_pixels = pixels(data.test);
 
   const auto steps = static_cast<std::uint64_t>(data.train.size() / batch_size);
+  weft::CheckpointManager checkpoints;
   std::vector<double> step_us;
   // All that a step needs follows from its number: after a loss the loop goes on at any.
   while (ctx.step() < epochs * steps) {
     const std::uint64_t epoch = ctx.step() / steps + 1;
     const auto order = examples::shuffled(data.train.size(), ctx.seed(), epoch);
     for (std::uint64_t step = ctx.step() % steps; step < steps; ++step) {
-      if (ctx.reached_preemption()) return examples::save(ctx, net);
+      if (ctx.reached_preemption()) return;
       const auto begin = std::chrono::steady_clock::now();
       const auto indices = std::span(order).subspan(step * static_cast<std::size_t>(batch_size),
                                                     static_cast<std::size_t>(batch_size));
@@ -95,6 +96,7 @@ void train(weft::TrainContext& ctx, const weft::Config& config) {
         metrics["step_us"] = examples::summary(step_us);
       }
       ctx.report(metrics);
+      if (checkpoints.should_save()) checkpoints.save_async(weft::state_dict(net, optimizer));
     }
   }
   ctx.report({{"params_digest", examples::digest(net)}, {"step_us", examples::summary(step_us)}});
@@ -102,6 +104,7 @@ void train(weft::TrainContext& ctx, const weft::Config& config) {
 
 struct Arguments {
   examples::Layout layout;
+  examples::Checkpointing checkpointing;
   std::uint64_t epochs = 60;
   std::int64_t batch = 32;
   std::uint64_t seed = 0;
@@ -119,6 +122,8 @@ int run(const Arguments& arguments) {
               .backend = {.spmd = arguments.layout.spmd()},
               .run = {.name = "digits",
                       .failure = {.max_failures = arguments.max_failures},
+                      .checkpoint = arguments.checkpointing.config(),
+                      .resume = arguments.checkpointing.resume,
                       .callbacks = {std::make_shared<examples::Progress>(arguments.epochs)},
                       .seed = arguments.seed}});
   const weft::Result result = trainer.fit();
@@ -132,6 +137,7 @@ int main(int argc, char** argv) {
   Arguments arguments;
   CLI::App app{"Trains a classifier of hand-written digits on a mesh of chips."};
   arguments.layout.add_to(app);
+  arguments.checkpointing.add_to(app);
   app.add_option("--epochs", arguments.epochs)->capture_default_str();
   app.add_option("--batch", arguments.batch, "images per step, over all chips")
       ->check(CLI::PositiveNumber)

@@ -95,12 +95,13 @@ void train(weft::TrainContext& ctx, const weft::Config& config) {
     return examples::accuracy(scores, test.labels_of(range(0, whole)));
   };
 
+  weft::CheckpointManager checkpoints;
   std::vector<double> step_us;
   while (ctx.step() < epochs * steps) {
     const std::uint64_t epoch = ctx.step() / steps + 1;
     const auto order = examples::shuffled(images.size(), ctx.seed(), epoch);
     for (std::uint64_t i = ctx.step() % steps; i < steps; ++i) {
-      if (ctx.reached_preemption()) return examples::save(ctx, net);
+      if (ctx.reached_preemption()) return;
       const auto begin = std::chrono::steady_clock::now();
       const auto indices = std::span(order).subspan(i * static_cast<std::size_t>(batch_size),
                                                     static_cast<std::size_t>(batch_size));
@@ -117,6 +118,7 @@ void train(weft::TrainContext& ctx, const weft::Config& config) {
         metrics["step_us"] = examples::summary(step_us);
       }
       ctx.report(metrics);
+      if (checkpoints.should_save()) checkpoints.save_async(weft::state_dict(net, optimizer));
     }
   }
   ctx.report({{"params_digest", examples::digest(net)}, {"step_us", examples::summary(step_us)}});
@@ -126,6 +128,7 @@ void train(weft::TrainContext& ctx, const weft::Config& config) {
 
 int main(int argc, char** argv) {
   examples::Layout layout{.workers = 2, .chips = 2, .topology = ""};
+  examples::Checkpointing checkpointing;
   std::uint64_t epochs = 3;
   std::int64_t batch = 128;
   double lr = 2e-3;
@@ -134,6 +137,7 @@ int main(int argc, char** argv) {
   std::string data = MNIST_DIR;
   CLI::App app{"Trains a convolutional net on MNIST, or on any images in IDX files."};
   layout.add_to(app);
+  checkpointing.add_to(app);
   app.add_option("--epochs", epochs)->capture_default_str();
   app.add_option("--batch", batch, "images per step, over all chips")
       ->check(CLI::PositiveNumber)
@@ -150,6 +154,8 @@ int main(int argc, char** argv) {
                 .scaling = layout.scaling(),
                 .backend = {.spmd = layout.spmd()},
                 .run = {.name = "mnist_cnn",
+                        .checkpoint = checkpointing.config(),
+                        .resume = checkpointing.resume,
                         .callbacks = {std::make_shared<examples::Progress>(epochs)},
                         .seed = seed}});
     const weft::Result result = trainer.fit();

@@ -12,6 +12,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include <weft/checkpoint_config.hpp>
 #include <weft/tls.hpp>
 
 namespace weft {
@@ -82,18 +83,10 @@ struct FailureConfig {
   double hang_warning_s = 60;
   /// 2: on one of the chips that hold the same shard, an update is written beside the old value, so
   /// that no step is lost. 1: it overwrites the old value, which takes less memory; after a loss
-  /// the loops begin at the last checkpoint that all workers reported (ctx.checkpoint()), or at
-  /// step 0. A job that survives no loss has one version, unless its replicas are checked.
+  /// the loops begin at the last checkpoint of a CheckpointManager, or that all workers reported
+  /// (ctx.checkpoint()), or at step 0. A job that survives no loss has one version, unless its
+  /// replicas are checked.
   int state_versions = 2;
-};
-
-struct CheckpointConfig {
-  int num_to_keep = 0;  ///< 0: all of them
-};
-
-/// A folder with the files that a loop saved.
-struct Checkpoint {
-  std::string path{};
 };
 
 struct JobInfo;
@@ -115,6 +108,11 @@ struct RunConfig {
   std::string storage_path = "~/weft_runs";  ///< the run's folder is storage_path/name-time-id
   FailureConfig failure{};
   CheckpointConfig checkpoint{};
+  /// "never": the loop begins at step 0, and checkpoint.path must have no checkpoints. "auto": from
+  /// the newest whole checkpoint in checkpoint.path, or at step 0 if there is none. Else: from this
+  /// path of a checkpoint, or of a folder with checkpoints. ctx.step(), ctx.seed() and all
+  /// parameters and optimizer state are those of the checkpoint; its mesh may be another.
+  std::string resume = "never";
   std::vector<std::shared_ptr<Callback>> callbacks{};
   std::uint64_t seed = 0;
   /// Seconds from SIGTERM (preemption) to the end of all processes. The loops reach one common

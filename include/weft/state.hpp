@@ -19,7 +19,7 @@ namespace weft {
 template <typename... Optimizers>
 std::vector<Parameter> state_dict(const Module& module, const Optimizers&... optimizers) {
   std::vector<Parameter> state = module.parameters();
-  const auto append = [&](const Optimizer& optimizer) {
+  [[maybe_unused]] const auto append = [&](const Optimizer& optimizer) {
     const std::vector<Parameter> more = optimizer.state();
     state.insert(state.end(), more.begin(), more.end());
   };

@@ -15,6 +15,8 @@
 
 namespace weft {
 
+class JobCheckpoints;
+
 // Preempted: the exception that ends a loop that doesn't ask whether to end.
 
 /// Thrown by the sync after the step at which TrainContext::reached_preemption() became true, in
@@ -53,8 +55,9 @@ class TrainContext {
 
   /// The number of steps (syncs) that have ended.
   virtual std::uint64_t step() const = 0;
-  /// The checkpoint to load before the loop begins at step(). Set after the loss of a worker if the
-  /// state of earlier steps is not kept (FailureConfig::state_versions = 1).
+  /// The reported checkpoint to load before the loop begins at step(). Set after the loss of a
+  /// worker if the state of earlier steps is not kept (FailureConfig::state_versions = 1). A
+  /// CheckpointManager's checkpoint needs no loading, and is not here.
   virtual const std::optional<Checkpoint>& checkpoint() const = 0;
   /// True once the job has been asked to end (SIGTERM to the program, `weft launch` or a worker),
   /// from the same step on in every worker. The loop should save a checkpoint, report() it, and
@@ -93,6 +96,10 @@ class TrainContext {
  protected:
   virtual ArenaPlace allocate_bytes(std::int64_t size, std::size_t element_bytes,
                                     const std::source_location& where) = 0;
+
+ private:
+  friend class CheckpointManager;
+  virtual JobCheckpoints& checkpoints() = 0;
 };
 
 /// While it lives, get_context() on this thread returns `context`: for threads that the loop

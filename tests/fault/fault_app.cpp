@@ -43,6 +43,7 @@ struct Options {
   double grace_s = 25;
   int state_versions = 2;
   std::uint64_t save_every = 0;
+  bool managed = false;
   std::uint64_t ask_every = 1;
   double backoff_s = 0.1;
   int deaths = 0;
@@ -220,6 +221,7 @@ void loop(weft::TrainContext& ctx, const weft::Config& config) {
   const std::string once = config["once"];
   weft::Parameter sum = weft::make_parameter("sum", std::vector<float>{saved_sum(ctx)}, {1});
   const auto save_every = config["save_every"].get<std::uint64_t>();
+  weft::CheckpointManager checkpoints;
   const auto ask_every = config["ask_every"].get<std::uint64_t>();
   std::vector<float> elements(static_cast<std::size_t>(ctx.num_devices()) * 4);
   std::iota(elements.begin(), elements.end(), 0.0F);
@@ -234,6 +236,7 @@ void loop(weft::TrainContext& ctx, const weft::Config& config) {
         (once.empty() || first_time(fmt::format("{}.{}", once, ctx.world_rank())))) {
       for (;;) ::pause();
     }
+    if (now && mode == "save_alone") checkpoints.save(std::vector{sum}, {.force = true});
     if (now && mode == "other_data") elements.back() += 1;
     if (mode == "other_size" && ctx.step() == 3) add_up(ctx, victim ? 5 : 4);
     if (now && mode == "chip_code") add_up(ctx, 4);
@@ -259,7 +262,11 @@ void loop(weft::TrainContext& ctx, const weft::Config& config) {
     const weft::Metrics metrics{
         {"step", ctx.step()}, {"total", total.item()}, {"sum", sum.to_vector()[0]}};
     if (ctx.world_rank() == 0 || !config["first_reports"]) ctx.report(metrics);
-    if (save_every != 0 && ctx.step() % save_every == 0) save(ctx, sum);
+    if (config["managed"]) {
+      checkpoints.save_async(std::vector{sum});
+    } else if (save_every != 0 && ctx.step() % save_every == 0) {
+      save(ctx, sum);
+    }
   }
   if (mode != "ends_again") return;
   // No two times of it are alike, and all have it before the victim is lost.
@@ -327,6 +334,7 @@ int run(const Options& options) {
                              {"at", options.at},
                              {"once", options.max_failures != 0 ? options.json + ".once" : ""},
                              {"save_every", options.save_every},
+                             {"managed", options.managed},
                              {"first_reports", options.first_reports},
                              {"ask_every", options.ask_every},
                              {"deaths", options.deaths},
@@ -344,6 +352,7 @@ int run(const Options& options) {
                                  .hang_timeout_s = options.hang_timeout_s,
                                  .hang_warning_s = options.hang_warning_s,
                                  .state_versions = options.state_versions},
+                     .checkpoint = {.save_interval = static_cast<int>(options.save_every)},
                      .callbacks = {std::make_shared<Announce>(options.mode)},
                      .grace_s = options.grace_s,
                      .check_replicas_every = options.check_replicas_every}});
@@ -392,6 +401,7 @@ int main(int argc, char** argv) {
   app.add_option("--grace", options.grace_s);
   app.add_option("--state-versions", options.state_versions);
   app.add_option("--save-every", options.save_every);
+  app.add_flag("--managed", options.managed, "save by a CheckpointManager");
   app.add_option("--ask-every", options.ask_every);
   app.add_option("--backoff", options.backoff_s);
   app.add_option("--deaths", options.deaths,

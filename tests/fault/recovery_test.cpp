@@ -343,10 +343,10 @@ TEST(Recovery, StartsTheWholeGroupAgainWhereThatIsAskedFor) {
 }
 
 /// The loops lose the steps since the last checkpoint, and take them again to the same end.
-TEST(Recovery, GoesOnAtACheckpointWhereOneVersionIsKept) {
-  const std::vector<std::string> words{"--mode",         "none", "--state-versions", "1",
-                                       "--steps",        "60",   "--save-every",     "8",
-                                       "--max-failures", "-1"};
+void expect_goes_on_at_a_checkpoint(bool is_managed) {
+  std::vector<std::string> words{"--mode",       "none", "--state-versions", "1", "--steps", "60",
+                                 "--save-every", "8",    "--max-failures",   "-1"};
+  if (is_managed) words.push_back("--managed");
   FaultApp undisturbed(words);
   ASSERT_EQ(undisturbed.wait(), 0) << undisturbed.output();
   for (const bool has_checkpoint : {true, false}) {
@@ -361,6 +361,14 @@ TEST(Recovery, GoesOnAtACheckpointWhereOneVersionIsKept) {
     EXPECT_NE(app.output().find(where), std::string::npos) << app.output();
     expect_nothing_left(job);
   }
+}
+
+TEST(Recovery, GoesOnAtAReportedCheckpointWhereOneVersionIsKept) {
+  expect_goes_on_at_a_checkpoint(false);
+}
+
+TEST(Recovery, GoesOnAtAManagersCheckpointWhereOneVersionIsKept) {
+  expect_goes_on_at_a_checkpoint(true);
 }
 
 /// The loops are entered again behind the last step's checkpoint, and report their end again.

@@ -49,7 +49,7 @@ floor() {
 
 # Public headers that spmd/ implements, and those that actors/ does.
 readonly tensor_api='<weft/(atom|compile|compile_impl|custom_call|custom_op|debug|element|error|functional|mesh|metrics|module|multi_head_attention|nn|ops|optim|partition_spec|presets|schedule|tensor|transforms|type)\.hpp>'
-readonly job_api='<weft/(chip|config|job|log|loop|result|spdlog_sink|state|tls|train_context|trainer|weft)\.hpp>'
+readonly job_api='<weft/(checkpoint_config|checkpoint_manager|chip|config|job|log|loop|result|spdlog_sink|state|tls|train_context|trainer|weft)\.hpp>'
 
 floor include "$standard" '<(fmt|nlohmann|spdlog)/.*>' "$tensor_api" "$job_api"
 floor spmd "$standard" '<fmt/.*>' "$tensor_api" '"spmd/.*"'

@@ -27,6 +27,10 @@ inline std::string words(const Action& action) {
           [](const action::Unwind&) { return std::string("unwind"); },
           [](const action::Cancel&) { return std::string("cancel"); },
           [](const action::Stop&) { return std::string("stop"); },
+          [](const action::TellSaved& saved) {
+            return fmt::format("saved {} {}", saved.ended.save, saved.ended.message);
+          },
+          [](const action::JoinParts& parts) { return fmt::format("join parts {}", parts.save); },
           [](const action::Kill& kill) {
             return fmt::format("kill {}{}", kill.worker, kill.dumps_stack ? " with its stack" : "");
           },

@@ -148,8 +148,8 @@ TEST(Validate, RefusesContradictorySizesWithBothNumbers) {
 TEST(Validate, ChecksNameAndFolders) {
   expect_refused(Errc::invalid_argument, {"run.name", "a/b"}, {.run = {.name = "a/b"}});
   expect_refused(Errc::invalid_argument, {"run.storage_path"}, {.run = {.storage_path = ""}});
-  expect_refused(Errc::invalid_argument, {"num_to_keep", "-1"},
-                 {.run = {.checkpoint = {.num_to_keep = -1}}});
+  expect_refused(Errc::invalid_argument, {"max_to_keep", "-1"},
+                 {.run = {.checkpoint = {.max_to_keep = -1}}});
   expect_refused(Errc::invalid_argument, {"callbacks"}, {.run = {.callbacks = {nullptr}}});
 }
 

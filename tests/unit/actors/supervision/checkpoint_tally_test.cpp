@@ -45,7 +45,7 @@ TEST(CheckpointTally, IsBoundedWhereOneWorkerAloneReports) {
 TEST(CheckpointTally, ForgetsWhatIsMadeAgain) {
   CheckpointTally tally(2);
   tally.reported(report(0, 16));
-  tally.begin_generation(8);
+  tally.begin_generation(2, 8);
   tally.reported(report(1, 16));
   EXPECT_FALSE(tally.last());
   tally.reported(report(0, 16));

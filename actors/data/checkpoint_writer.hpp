@@ -1,0 +1,76 @@
+#pragma once
+/// CheckpointWriter: writes a worker's parts of checkpoints on a thread of its own; worker 0's also
+/// joins the parts of all workers.
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <weft/config.hpp>
+
+#include "actors/runtime/held_buffers.hpp"
+#include "actors/runtime/worker_link.hpp"
+#include "transport/format/checkpoint_manifest.hpp"
+#include "transport/storage/part_writer.hpp"
+#include "transport/storage/retention.hpp"
+
+namespace weft {
+
+/// A worker's part of one checkpoint.
+struct PartJob {
+  std::uint64_t save = 0;      ///< number of the run in whose place the workers save
+  CheckpointManifest table{};  ///< all tensors, none of their shards
+  std::vector<SourceShard> shards{};
+  std::vector<std::size_t> tensors{};  ///< of each shard: index into `table.tensors`
+  std::vector<std::shared_ptr<const std::byte>> memory{};  ///< of the shards
+  std::vector<std::function<void()>> reads{};  ///< fill memory of shards that are in a file
+  std::shared_ptr<HeldBuffers> held{};
+  bool in_background = false;  ///< at idle priority: the training goes before
+};
+
+struct CheckpointWriterOptions {
+  int worker = 0;
+  int num_workers = 1;
+  std::uint64_t generation = 1;
+  std::string owner{};  ///< tells this job's unfinished checkpoints from others'
+  CheckpointConfig config{};
+};
+
+/// Used by the loop's thread.
+class CheckpointWriter {
+ public:
+  /// `wait_for_run`: on the writer's thread, until the elements of the shards are there.
+  CheckpointWriter(WorkerLink& link, CheckpointWriterOptions options,
+                   std::function<void(std::uint64_t run)> wait_for_run);
+  /// Drops a save in progress.
+  ~CheckpointWriter();
+  CheckpointWriter(const CheckpointWriter&) = delete;
+  CheckpointWriter& operator=(const CheckpointWriter&) = delete;
+
+  /// Begins to write, after the part before. The trainer is told when the part is durable, or why
+  /// it is not; worker 0 tells it when the checkpoint is.
+  void write(PartJob job);
+
+ private:
+  void run(PartJob& job);
+  std::string write_part_of(PartJob& job);
+  void join(const PartJob& job, const std::string& unfinished);
+  void remove_superseded();
+  std::optional<double> rating_of(const std::string& checkpoint);
+
+  WorkerLink& link_;
+  const CheckpointWriterOptions options_;
+  const std::function<void(std::uint64_t)> wait_for_run_;
+  std::map<std::string, std::optional<double>> ratings_;  // by path
+  std::atomic<bool> stop_{false};
+  std::jthread thread_;
+};
+
+}  // namespace weft

@@ -1,0 +1,63 @@
+#pragma once
+/// JobCheckpoints: a worker's part in the checkpoints of its job, in one generation.
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <source_location>
+#include <span>
+#include <string>
+
+#include <weft/checkpoint_manager.hpp>
+
+#include "actors/data/checkpoint_writer.hpp"
+#include "actors/runtime/worker_link.hpp"
+#include "actors/runtime/worker_runtime.hpp"
+
+namespace weft {
+
+struct JobCheckpointsOptions {
+  int worker = 0;
+  int num_workers = 1;
+  std::string job_id{};
+  std::uint64_t seed = 0;
+  CheckpointConfig config{};
+  std::string resumed_from{};  ///< the checkpoint that this generation goes on from; "" for none
+};
+
+/// Used by the loop's thread. At most one save is in progress.
+class JobCheckpoints {
+ public:
+  JobCheckpoints(WorkerRuntime& runtime, WorkerLink& link, BoardWriter board,
+                 JobCheckpointsOptions options);
+
+  const CheckpointConfig& config() const { return options_.config; }
+  const std::string& resumed_from() const { return options_.resumed_from; }
+  bool is_due() const;
+  /// See CheckpointManager.
+  void save(std::span<const Parameter> state, const SaveOptions& options, bool is_async,
+            const std::source_location& where);
+  /// Waits for the save in progress. Throws its error if `is_strict`, or if the save before it
+  /// failed too.
+  void wait(bool is_strict);
+
+ private:
+  PartJob describe(std::span<const Parameter> state, const SaveOptions& options,
+                   const std::source_location& where) const;
+  void add_shards(PartJob& job, std::span<const Parameter> state,
+                  const std::source_location& where);
+
+  WorkerRuntime& runtime_;
+  WorkerLink& link_;
+  const BoardWriter board_;
+  const JobCheckpointsOptions options_;
+  struct Pending {
+    std::uint64_t save = 0;
+    std::uint64_t step = 0;
+  };
+  std::optional<Pending> pending_;
+  bool has_failed_ = false;  // the last save that ended
+  CheckpointWriter writer_;
+};
+
+}  // namespace weft

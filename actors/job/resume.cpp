@@ -1,0 +1,57 @@
+#include "actors/job/resume.hpp"
+
+#include <ranges>
+
+#include <weft/error.hpp>
+
+#include "actors/process/log.hpp"
+#include "transport/storage/checkpoint_folder.hpp"
+
+namespace weft {
+namespace {
+
+ResumePoint point_of(const std::string& path) {
+  const CheckpointManifest manifest = read_manifest(path);
+  return {.path = path, .step = manifest.step, .seed = manifest.seed};
+}
+
+std::optional<ResumePoint> newest_readable(const std::vector<CheckpointEntry>& entries) {
+  for (const CheckpointEntry& entry : std::views::reverse(entries)) {
+    try {
+      return point_of(entry.path);
+    } catch (const Error& e) {
+      logger("weft.trainer")->warn("passed over {}: {}", entry.path, e.what());
+    }
+  }
+  if (!entries.empty()) {
+    fail(Errc::corrupt,
+         "run.resume = \"auto\": none of the {} checkpoints in the folder of {} can be read; move "
+         "them away to begin at step 0",
+         entries.size(), entries.back().path);
+  }
+  return {};
+}
+
+}  // namespace
+
+std::optional<ResumePoint> find_resume_point(const JobSpec& spec) {
+  const std::string& folder = spec.checkpoint.path;
+  const auto entries = folder.empty() ? std::vector<CheckpointEntry>() : list_checkpoints(folder);
+  if (spec.resume == "auto") return newest_readable(entries);
+  std::optional<ResumePoint> point;
+  if (spec.resume != "never") {
+    const auto within = list_checkpoints(spec.resume);
+    point = point_of(within.empty() ? spec.resume : within.back().path);
+  }
+  const std::uint64_t step = point ? point->step : 0;
+  if (!entries.empty() && (!point || entries.back().step > step)) {
+    fail(Errc::invalid_argument,
+         "run.checkpoint.path = \"{}\" has a checkpoint of step {}, but the job begins at step {} "
+         "(run.resume = \"{}\"): set run.resume to \"auto\" to go on from the newest, or give "
+         "another path",
+         folder, entries.back().step, step, spec.resume);
+  }
+  return point;
+}
+
+}  // namespace weft

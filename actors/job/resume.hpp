@@ -1,0 +1,16 @@
+#pragma once
+/// Where a job goes on: RunConfig::resume.
+
+#include <optional>
+
+#include "actors/trainer/trainer_link.hpp"
+
+namespace weft {
+
+/// The checkpoint that `spec` asks for: for "auto" the newest that can be read, with a warning for
+/// each newer one; nothing to begin at step 0. Throws not_found, corrupt, version or io if the one
+/// that is asked for can't be read; invalid_argument if spec.checkpoint.path has a later checkpoint
+/// than the one that is asked for.
+std::optional<ResumePoint> find_resume_point(const JobSpec& spec);
+
+}  // namespace weft

@@ -1,0 +1,94 @@
+#include "actors/job/validate_run.hpp"
+
+#include <algorithm>
+#include <cctype>
+
+#include <weft/error.hpp>
+
+namespace weft {
+namespace {
+
+constexpr double kGraceSecondsMax = 86'400;
+
+void check_checkpoints(const RunConfig& run, bool has_mesh) {
+  const CheckpointConfig& checkpoint = run.checkpoint;
+  if (checkpoint.save_interval < 0) {
+    fail(Errc::invalid_argument,
+         "run.checkpoint.save_interval = {}: expected steps, or 0 to save on preemption only",
+         checkpoint.save_interval);
+  }
+  if (checkpoint.max_to_keep < 0) {
+    fail(Errc::invalid_argument,
+         "run.checkpoint.max_to_keep = {}: expected 1 or more, or 0 to keep all",
+         checkpoint.max_to_keep);
+  }
+  if (checkpoint.keep_every < 0) {
+    fail(Errc::invalid_argument, "run.checkpoint.keep_every = {}: expected steps, or 0 for none",
+         checkpoint.keep_every);
+  }
+  if (checkpoint.best_mode != "min" && checkpoint.best_mode != "max") {
+    fail(Errc::invalid_argument, "run.checkpoint.best_mode = \"{}\": expected \"min\" or \"max\"",
+         checkpoint.best_mode);
+  }
+  if (run.resume.empty()) {
+    fail(Errc::invalid_argument,
+         "run.resume = \"\": expected \"never\", \"auto\" or the path of a checkpoint");
+  }
+  if (run.resume == "auto" && checkpoint.path.empty()) {
+    fail(Errc::invalid_argument,
+         "run.resume = \"auto\" needs run.checkpoint.path: the folder of checkpoints that the runs "
+         "share; without it each run has a folder of its own");
+  }
+  if (run.resume != "never" && !has_mesh) {
+    fail(Errc::invalid_argument,
+         "run.resume = \"{}\" with backend.backend = \"none\": checkpoints are of the chips of a "
+         "mesh; set run.resume to \"never\", or backend.backend to \"spmd\"",
+         run.resume);
+  }
+}
+
+}  // namespace
+
+void check_run(const RunConfig& run, bool has_mesh) {
+  const bool good_name = std::ranges::all_of(run.name, [](unsigned char c) {
+    return std::isalnum(c) != 0 || c == '-' || c == '_' || c == '.';
+  });
+  if (!good_name || run.name.size() > 64 || run.name.starts_with('.')) {
+    fail(Errc::invalid_argument,
+         "run.name = \"{}\": expected up to 64 letters, digits, '-', '_' and '.', not beginning "
+         "with '.': it names a folder",
+         run.name);
+  }
+  if (run.storage_path.empty()) {
+    fail(Errc::invalid_argument, "run.storage_path = \"\": expected a folder, as \"~/weft_runs\"");
+  }
+  check_checkpoints(run, has_mesh);
+  if (run.check_replicas_every < 0) {
+    fail(Errc::invalid_argument,
+         "run.check_replicas_every = {}: expected a number of steps, 1 or more, or 0 to compare "
+         "nothing",
+         run.check_replicas_every);
+  }
+  if (run.check_replicas_every > 0 && !has_mesh) {
+    fail(Errc::invalid_argument,
+         "run.check_replicas_every = {} with backend.backend = \"none\": without a mesh no two "
+         "chips hold the same; set it to 0, or backend.backend to \"spmd\"",
+         run.check_replicas_every);
+  }
+  if (run.check_replicas_every > 0 && run.failure.state_versions == 1) {
+    fail(Errc::invalid_argument,
+         "run.check_replicas_every = {} with run.failure.state_versions = 1: what is compared is "
+         "the state that is kept; set state_versions to 2, or check_replicas_every to 0",
+         run.check_replicas_every);
+  }
+  if (!(run.grace_s >= 0) || run.grace_s > kGraceSecondsMax) {
+    fail(Errc::invalid_argument,
+         "run.grace_s = {}: expected seconds, from 0 (SIGTERM cancels the job) to {}", run.grace_s,
+         kGraceSecondsMax);
+  }
+  for (const auto& callback : run.callbacks) {
+    if (!callback) fail(Errc::invalid_argument, "run.callbacks holds a null pointer");
+  }
+}
+
+}  // namespace weft

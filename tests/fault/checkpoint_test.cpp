@@ -1,0 +1,222 @@
+/// Jobs of several processes that save checkpoints and are killed. WEFT_KILLS: how many kills;
+/// 12 by default.
+
+#include <gtest/gtest.h>
+#include <sched.h>
+#include <stdlib.h>
+
+#include <csignal>
+#include <filesystem>
+#include <random>
+
+#include "tests/fault/fault_process.hpp"
+#include "transport/board/board.hpp"
+#include "transport/storage/checkpoint_folder.hpp"
+#include "transport/storage/checkpoint_reader.hpp"
+
+namespace weft {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::AppProcess;
+using testing::expect_nothing_left;
+using testing::expect_words;
+using testing::failure_of;
+using testing::FaultApp;
+using testing::processes_of;
+using testing::wait_until;
+using Json = nlohmann::json;
+
+constexpr std::uint64_t kSteps = 132;
+
+class Folder {
+ public:
+  Folder() {
+    path_ = (fs::temp_directory_path() / "weft-saved-XXXXXX").string();
+    EXPECT_NE(::mkdtemp(path_.data()), nullptr);
+  }
+  ~Folder() { fs::remove_all(path_); }
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+/// digits, which saves every 3 steps.
+std::vector<std::string> digits(const std::string& folder, const std::string& resume,
+                                const std::string& chips = "2") {
+  return {DIGITS, "--epochs",       "3",      "--workers",          "2",   "--chips",
+          chips,  "--json",         "{json}", "--checkpoint-every", "3",   "--resume",
+          resume, "--max-failures", "-1",     "--checkpoint-dir",   folder};
+}
+
+Json finished(AppProcess& app) {
+  const std::string job = app.job();
+  EXPECT_EQ(app.wait(), 0) << app.output();
+  expect_nothing_left(job);
+  return app.result();
+}
+
+const Json& undisturbed() {
+  static const Json result = [] {
+    const Folder folder;
+    AppProcess app(digits(folder.path(), "never"));
+    return finished(app);
+  }();
+  return result;
+}
+
+/// All checkpoints that readers see are whole.
+void expect_whole(const std::string& folder) {
+  for (const CheckpointEntry& entry : list_checkpoints(folder)) {
+    for (const std::string& fault : verify_checkpoint(entry.path, read_manifest(entry.path))) {
+      ADD_FAILURE() << entry.path << ": " << fault;
+    }
+  }
+}
+
+int kill_count() {
+  const char* given = std::getenv("WEFT_KILLS");
+  return given != nullptr ? std::atoi(given) : 12;
+}
+
+/// A running digits.
+class SavingRun {
+ public:
+  SavingRun(const std::string& folder, const std::string& chips = "2")
+      : app_(digits(folder, "auto", chips)),
+        job_(app_.job().substr(0, 32)),
+        board_(Board::open(job_, true)) {}
+
+  AppProcess& app() { return app_; }
+  const std::string& job() const { return job_; }
+  ActorRow worker(int rank) const { return board_.read(1 + rank); }
+  bool over() const {
+    return board_.status() == JobStatus::succeeded || board_.status() == JobStatus::failed;
+  }
+  /// Waits for some steps more, and for some yields.
+  void let_run(std::mt19937_64& random) const {
+    const std::uint64_t until = worker(0).step + random() % 20;
+    wait_until([&] { return over() || worker(0).step >= until; });
+    for (auto i = random() % 300; i > 0; --i) ::sched_yield();
+  }
+
+ private:
+  AppProcess app_;
+  std::string job_;
+  Board board_;
+};
+
+TEST(Checkpoint, TheLossOfAWorkerThatSavesChangesNothing) {
+  std::mt19937_64 random(1);
+  for (int kills = 0; kills < kill_count();) {
+    const Folder folder;
+    SavingRun run(folder.path());
+    for (int i = 0; i < 4 && !run.over(); ++i, ++kills) {
+      run.let_run(random);
+      const pid_t pid = run.worker(static_cast<int>(random() % 2)).pid;
+      if (!run.over() && pid > 0) ::kill(pid, SIGKILL);
+    }
+    const Json result = finished(run.app());
+    EXPECT_EQ(result.at("params_digest"), undisturbed().at("params_digest"));
+    EXPECT_EQ(result.at("loss_history"), undisturbed().at("loss_history"));
+    expect_whole(folder.path());
+    const auto entries = list_checkpoints(folder.path());
+    ASSERT_FALSE(entries.empty());
+    EXPECT_EQ(entries.back().step, kSteps);
+    EXPECT_EQ(entries.size(), 3U) << "max_to_keep";
+  }
+}
+
+/// All processes at once, in the middle of steps and saves. The next job goes on from the newest
+/// checkpoint, and the last one ends with the bits of a job that nobody disturbed.
+TEST(Checkpoint, TheLossOfAllProcessesChangesNoBitOfTheEnd) {
+  std::mt19937_64 random(2);
+  const Folder folder;
+  std::uint64_t steps = 0;
+  int kills = 0;
+  for (; kills < kill_count(); ++kills) {
+    SavingRun run(folder.path());
+    run.let_run(random);
+    if (run.over()) break;
+    ::kill(run.app().pid(), SIGKILL);
+    for (const pid_t pid : processes_of(run.job())) ::kill(pid, SIGKILL);
+    run.app().wait();
+    wait_until([&] { return processes_of(run.job()).empty(); });
+    expect_whole(folder.path());
+    const auto entries = list_checkpoints(folder.path());
+    const std::uint64_t newest = entries.empty() ? 0 : entries.back().step;
+    EXPECT_GE(newest, steps);
+    steps = newest;
+  }
+  EXPECT_GT(steps, 0U);
+  AppProcess last(digits(folder.path(), "auto"));
+  const Json result = finished(last);
+  EXPECT_EQ(result.at("params_digest"), undisturbed().at("params_digest"));
+  // The losses of its own steps.
+  const Json& all = undisturbed().at("loss_history");
+  const Json& own = result.at("loss_history");
+  ASSERT_EQ(own.size(), kSteps - steps);
+  for (std::size_t i = 0; i < own.size(); ++i) EXPECT_EQ(own[i], all[i + steps]) << i;
+}
+
+TEST(Checkpoint, TheCurveGoesOnOnAnotherMesh) {
+  const Folder folder;
+  std::mt19937_64 random(3);
+  SavingRun run(folder.path(), "4");
+  wait_until([&] { return run.worker(0).step >= 30; });
+  run.let_run(random);
+  ::kill(run.app().pid(), SIGKILL);
+  for (const pid_t pid : processes_of(run.job())) ::kill(pid, SIGKILL);
+  run.app().wait();
+  const std::uint64_t step = list_checkpoints(folder.path()).back().step;
+  AppProcess last(digits(folder.path(), "auto"));
+  const Json result = finished(last);
+  const Json& own = result.at("loss_history");
+  ASSERT_EQ(own.size(), kSteps - step);
+  for (std::size_t i = 0; i < own.size(); ++i) {
+    const double expected = undisturbed().at("loss_history")[i + step];
+    EXPECT_NEAR(own[i].get<double>(), expected, 1e-4 * (1 + expected)) << i;
+  }
+}
+
+TEST(Checkpoint, IsSavedWhenTheJobIsAskedToEnd) {
+  const Folder folder;
+  std::vector<std::string> words = digits(folder.path(), "auto");
+  words[10] = "0";  // no interval
+  AppProcess app(words);
+  const std::string job = app.job();
+  const Board board = Board::open(job.substr(0, 32), true);
+  wait_until([&] { return board.read(1).step >= 10; });
+  ::kill(app.pid(), SIGTERM);
+  EXPECT_EQ(app.wait(), 1) << app.output();
+  expect_nothing_left(job);
+  const auto entries = list_checkpoints(folder.path());
+  ASSERT_EQ(entries.size(), 1U);
+  EXPECT_GE(entries.back().step, 10U);
+  AppProcess last(words);
+  const Json result = finished(last);
+  EXPECT_EQ(result.at("params_digest"), undisturbed().at("params_digest"));
+  EXPECT_EQ(result.at("steps"), kSteps - entries.back().step);
+}
+
+TEST(Checkpoint, OneFolderIsOfOneJobAtATime) {
+  const Folder folder;
+  AppProcess first(digits(folder.path(), "auto"));
+  (void)first.job();
+  AppProcess second(digits(folder.path(), "auto"));
+  EXPECT_EQ(second.wait(), 2) << second.output();
+  EXPECT_NE(second.output().find("is in use: job"), std::string::npos) << second.output();
+  finished(first);
+}
+
+/// Never a hang: the others run on, and their next run is not the save.
+TEST(Checkpoint, OfOneWorkerAloneIsAnErrorWithItsLine) {
+  FaultApp app({"--mode", "save_alone"});
+  const Json result = failure_of(app);
+  EXPECT_EQ(result.at("code"), "program_divergence");
+  expect_words(result, {"worker 1", "the save at fault_app.cpp:", "the sync at fault_app.cpp:"});
+}
+
+}  // namespace
+}  // namespace weft

@@ -1,0 +1,425 @@
+#include <weft/checkpoint_manager.hpp>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <random>
+
+#include <gtest/gtest.h>
+#include <weft/weft.hpp>
+
+#include "tests/support/checkpoint_world.hpp"
+#include "tests/support/expect_error.hpp"
+#include "transport/storage/checkpoint_folder.hpp"
+#include "transport/storage/checkpoint_reader.hpp"
+
+namespace weft {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::expect_error;
+using testing::TemporaryFolder;
+using Bytes = std::vector<std::byte>;
+using Values = std::map<std::string, Bytes>;
+
+constexpr std::int64_t kRows = 12;  // divided by 1 to 4 chips
+
+struct Net : Module {
+  explicit Net(double dropout) : drop{*this, "drop", dropout} {}
+  Linear fc1{*this, "fc1", {.in_features = 6, .out_features = 16}};
+  Dropout drop;
+  Linear fc2{*this, "fc2", {.in_features = 16, .out_features = 3}};
+  Tensor operator()(const Tensor& x) { return fc2(drop(tanh(fc1(x)))); }
+};
+
+/// The batch of a step.
+std::vector<float> batch(std::uint64_t step) {
+  std::vector<float> numbers(kRows * 6);
+  std::minstd_rand random(static_cast<unsigned>(step + 1));
+  for (float& number : numbers) number = static_cast<float>(random() % 1000) / 500 - 1;
+  return numbers;
+}
+
+/// A net with its optimizer, which trains to a given step.
+struct Training {
+  Net net;
+  AdamW adam;
+
+  explicit Training(double dropout = 0.25)
+      : net(dropout), adam(net.parameters(), {.lr = 1e-2, .weight_decay = 0.1}) {
+    fsdp(net, *mesh());
+  }
+  void step() {
+    const Tensor x = to_device(batch(get_context().step()), {kRows, 6});
+    mark_sharding(x, *mesh(), {{"data"}, {}});
+    const Tensor y = net(x);
+    const Tensor loss = mean(y * y);
+    adam.step(grad(loss, net.parameters()));
+    sync();
+  }
+  void train_to(std::uint64_t steps) {
+    while (get_context().step() < steps) step();
+  }
+  std::vector<Parameter> state() const { return state_dict(net, adam); }
+  Values values() const {
+    Values values;
+    for (const Parameter& parameter : state()) values[parameter.name()] = parameter.to_bytes();
+    return values;
+  }
+};
+
+Values stored(const std::string& checkpoint) {
+  const CheckpointManifest manifest = read_manifest(checkpoint);
+  Values values;
+  std::vector<WantedBox> wanted;
+  for (std::size_t t = 0; t < manifest.tensors.size(); ++t) {
+    const StoredTensor& tensor = manifest.tensors[t];
+    Bytes& bytes = values[tensor.name];
+    bytes.resize(static_cast<std::size_t>(tensor.type.bytes()));
+    wanted.push_back({t, whole_box(tensor.type.shape), bytes.data()});
+  }
+  (void)read_boxes(checkpoint, manifest, wanted);
+  return values;
+}
+
+class Checkpoints : public ::testing::Test {
+ protected:
+  using Loop = std::function<void(TrainContext&)>;
+  Result fit(const RunConfig& run, const Loop& loop,
+             const std::vector<std::int64_t>& mesh = {2, 2}) const {
+    RunConfig own = run;
+    own.name = "checkpoints";
+    own.storage_path = folder_.path() + "/runs";
+    return Trainer([&](TrainContext& ctx) { loop(ctx); },
+                   {.scaling = {.num_workers = 0},
+                    .backend = {.spmd = {.mesh_shape = mesh, .axis_names = {"data", "model"}}},
+                    .run = own})
+        .fit();
+  }
+  void run(const RunConfig& config, const Loop& loop,
+           const std::vector<std::int64_t>& mesh = {2, 2}) const {
+    const Result result = fit(config, loop, mesh);
+    ASSERT_TRUE(result.ok()) << result.error->message;
+  }
+  static void expect_failure(const Result& result, Errc code,
+                             std::initializer_list<std::string_view> words) {
+    ASSERT_FALSE(result.ok());
+    EXPECT_EQ(result.error->code, code) << result.error->message;
+    for (const std::string_view word : words) {
+      EXPECT_NE(result.error->message.find(word), std::string::npos)
+          << word << " in " << result.error->message;
+    }
+  }
+  std::string path() const { return folder_.path() + "/saved"; }
+  RunConfig every(int steps) const {
+    return {.checkpoint = {.path = path(), .save_interval = steps}, .seed = 11};
+  }
+  std::string checkpoint(std::uint64_t step) const {
+    return fmt::format("{}/checkpoint_{:06}", path(), step);
+  }
+
+  TemporaryFolder folder_;
+};
+
+TEST_F(Checkpoints, AreSavedAtTheirInterval) {
+  std::map<std::uint64_t, Values> values;
+  run(every(3), [&](TrainContext& ctx) {
+    Training training;
+    CheckpointManager checkpoints;
+    EXPECT_FALSE(checkpoints.latest_step());
+    EXPECT_FALSE(checkpoints.should_save());
+    while (ctx.step() < 10) {
+      training.step();
+      EXPECT_EQ(checkpoints.save(training.state()), ctx.step() % 3 == 0) << ctx.step();
+      if (ctx.step() % 3 == 0) {
+        EXPECT_EQ(checkpoints.latest_step(), ctx.step());
+        values[ctx.step()] = training.values();
+      }
+    }
+    EXPECT_EQ(checkpoints.all_steps(), (std::vector<std::uint64_t>{3, 6, 9}));
+  });
+  ASSERT_EQ(values.size(), 3U);
+  for (const auto& [step, state] : values) {
+    EXPECT_EQ(stored(checkpoint(step)), state) << step;
+    EXPECT_TRUE(verify_checkpoint(checkpoint(step), read_manifest(checkpoint(step))).empty());
+  }
+  const CheckpointManifest manifest = read_manifest(checkpoint(6));
+  EXPECT_EQ(manifest.step, 6U);
+  EXPECT_EQ(manifest.seed, 11U);
+  EXPECT_EQ(manifest.mesh_shape, (std::vector<std::int64_t>{2, 2}));
+}
+
+TEST_F(Checkpoints, HoldTheStateOfTheirStepThoughTheTrainingGoesOn) {
+  std::map<std::uint64_t, Values> values;
+  RunConfig config = every(2);
+  config.failure.state_versions = 2;
+  config.check_replicas_every = 1;  // so that two versions are kept
+  for (const bool keeps_versions : {false, true}) {
+    config.check_replicas_every = keeps_versions ? 1 : 0;
+    config.checkpoint.path = path() + (keeps_versions ? "2" : "1");
+    values.clear();
+    run(config, [&](TrainContext& ctx) {
+      Training training;
+      CheckpointManager checkpoints;
+      while (ctx.step() < 40) {
+        training.step();
+        if (checkpoints.should_save()) values[ctx.step()] = training.values();
+        checkpoints.save_async(training.state());
+      }
+    });
+    ASSERT_EQ(values.size(), 20U);
+    for (const auto& [step, state] : values) {
+      EXPECT_EQ(stored(fmt::format("{}/checkpoint_{:06}", config.checkpoint.path, step)), state)
+          << step;
+    }
+  }
+}
+
+/// Dropout and the batches depend on the step, AdamW has state of two dtypes.
+TEST_F(Checkpoints, GoOnToTheBit) {
+  Values straight;
+  run({.seed = 11}, [&](TrainContext&) {
+    Training training;
+    training.train_to(12);
+    straight = training.values();
+  });
+  for (const std::uint64_t at : {1, 5, 11}) {
+    RunConfig config = every(1);
+    config.checkpoint.path = fmt::format("{}{}", path(), at);
+    config.resume = "auto";
+    run(config, [&](TrainContext& ctx) {
+      EXPECT_EQ(ctx.step(), 0U);
+      Training training;
+      training.train_to(at);
+      CheckpointManager().save_async(training.state(), {.user = {{"epoch", 7}}});
+    });
+    config.seed = 99;  // the checkpoint's seed goes before it
+    run(config, [&](TrainContext& ctx) {
+      EXPECT_EQ(ctx.step(), at);
+      EXPECT_EQ(ctx.seed(), 11U);
+      EXPECT_EQ(CheckpointManager().user(), (Config{{"epoch", 7}}));
+      Training training;
+      training.train_to(12);
+      EXPECT_EQ(training.values(), straight);
+    });
+  }
+}
+
+TEST_F(Checkpoints, AreOfTheirStepBeforeTheFirstStepToo) {
+  run(every(4), [&](TrainContext&) {
+    Training training;
+    training.train_to(4);
+    CheckpointManager().save(training.state());
+  });
+  RunConfig config = every(1);
+  config.resume = "auto";
+  run(config, [&](TrainContext&) {
+    Training training;
+    EXPECT_EQ(training.values(), stored(checkpoint(4))) << "read without a use";
+    CheckpointManager().save(training.state(), {.force = true});
+  });
+  EXPECT_EQ(stored(checkpoint(4) + "-1"), stored(checkpoint(4))) << "from file to file";
+  EXPECT_EQ(stored(checkpoint(4)).size(), 4U + 2 * 4 + 2);
+}
+
+/// No parameter was used by a step: all are on the host.
+TEST_F(Checkpoints, HaveWhatIsOnTheHost) {
+  Values initial;
+  run(every(1), [&](TrainContext&) {
+    Training training;
+    CheckpointManager().save(training.state(), {.force = true});
+    initial = training.values();
+  });
+  EXPECT_EQ(stored(checkpoint(0)), initial);
+}
+
+TEST_F(Checkpoints, GoOnOnAnotherMesh) {
+  Values straight;
+  run({.seed = 11}, [&](TrainContext&) {
+    Training training;
+    training.train_to(20);
+    straight = training.values();
+  });
+  run(every(10), [&](TrainContext&) {
+    Training training;
+    training.train_to(10);
+    CheckpointManager().save(training.state());
+  });
+  for (const std::vector<std::int64_t>& mesh :
+       {std::vector<std::int64_t>{1, 1}, {4, 1}, {3, 1}, {1, 2}}) {
+    RunConfig config = every(1000);
+    config.resume = checkpoint(10);
+    config.checkpoint.path = "";
+    run(
+        config,
+        [&](TrainContext& ctx) {
+          EXPECT_EQ(ctx.step(), 10U);
+          Training training;
+          EXPECT_EQ(training.values(), stored(checkpoint(10)));
+          training.train_to(20);
+          const Values values = training.values();
+          for (const Parameter& parameter : training.net.parameters()) {
+            const auto& bytes = values.at(parameter.name());
+            const auto* got = reinterpret_cast<const float*>(bytes.data());
+            const auto* expected =
+                reinterpret_cast<const float*>(straight.at(parameter.name()).data());
+            for (std::size_t i = 0; i < bytes.size() / 4; ++i) {
+              EXPECT_NEAR(got[i], expected[i], 1e-5) << parameter.name() << " " << i;
+            }
+          }
+        },
+        mesh);
+  }
+}
+
+TEST_F(Checkpoints, OldOnesGo) {
+  RunConfig config = every(1);
+  config.checkpoint.max_to_keep = 2;
+  config.checkpoint.keep_every = 4;
+  config.checkpoint.best_by = "loss";
+  const std::vector<double> losses{0, 5, 1, 6, 7, 2, 8, 9, 3, 10};
+  run(config, [&](TrainContext& ctx) {
+    Training training;
+    CheckpointManager checkpoints;
+    while (ctx.step() < 9) {
+      training.step();
+      checkpoints.save_async(training.state(), {.metrics = {{"loss", losses[ctx.step()]}}});
+    }
+  });
+  // The best two, those of multiples of 4, the newest.
+  std::vector<std::uint64_t> steps;
+  for (const CheckpointEntry& entry : list_checkpoints(path())) steps.push_back(entry.step);
+  EXPECT_EQ(steps, (std::vector<std::uint64_t>{2, 4, 5, 8, 9}));
+  for (const auto& entry : fs::directory_iterator(path())) {
+    EXPECT_FALSE(entry.path().filename().string().starts_with(".t")) << entry.path();
+  }
+}
+
+TEST_F(Checkpoints, ANameInTheirWayIsAnError) {
+  run(every(1), [&](TrainContext&) {
+    Training training;
+    CheckpointManager checkpoints;
+    // A file where the folder of the parts is to be made.
+    fs::remove_all(path());
+    std::ofstream(path()) << "no folder";
+    expect_error(Errc::io, {"step 0", "worker 0", path()},
+                 [&] { checkpoints.save(training.state(), {.force = true}); });
+    fs::remove(path());
+    EXPECT_TRUE(checkpoints.save(training.state(), {.force = true})) << "the next one is saved";
+  });
+}
+
+TEST_F(Checkpoints, TheSecondFailureInARowThrowsAndTheLastOneEndsTheJob) {
+  const Result result = fit(every(1), [&](TrainContext&) {
+    Training training;
+    CheckpointManager checkpoints;
+    fs::remove_all(path());
+    std::ofstream(path()) << "no folder";
+    training.step();
+    checkpoints.save_async(training.state());
+    training.step();
+    checkpoints.save_async(training.state());
+    training.step();
+    expect_error(Errc::io, {"step 2"}, [&] { checkpoints.save_async(training.state()); });
+    fs::remove(path());
+    checkpoints.save(training.state());
+    std::ofstream(path() + "/checkpoint_000003/nothing");
+    fs::rename(path(), path() + "-away");
+    std::ofstream(path()) << "no folder";
+    training.step();
+    checkpoints.save_async(training.state());
+  });
+  expect_failure(result, Errc::io, {"step 4", "was not saved"});
+  EXPECT_EQ(list_checkpoints(path() + "-away").size(), 1U);
+}
+
+TEST_F(Checkpoints, TellWhatIsWrong) {
+  run(every(1), [&](TrainContext&) {
+    Training training;
+    CheckpointManager checkpoints;
+    training.step();
+    std::vector<Parameter> twice = training.state();
+    twice.push_back(twice.front());
+    expect_error(Errc::invalid_argument, {"two tensors", "fc1.weight"},
+                 [&] { checkpoints.save(twice); });
+    expect_error(Errc::not_found, {"step 7", "no step"},
+                 [&] { checkpoints.restore(7, training.state()); });
+    const Parameter weight = training.net.fc1.weight;
+    Parameter(weight).assign(weight * 2.0F);
+    expect_error(Errc::invalid_argument, {"fc1.weight", "assigned since the last sync"},
+                 [&] { checkpoints.save(training.state()); });
+    sync();
+    checkpoints.save(training.state());
+    expect_error(Errc::not_found, {"step 7", "steps 2"},
+                 [&] { checkpoints.restore(7, training.state()); });
+    training.step();
+    checkpoints.restore(2, training.state());
+    EXPECT_EQ(training.values(), stored(checkpoint(2)));
+  });
+  EXPECT_THROW(CheckpointManager(), Error) << "outside a loop";
+}
+
+TEST_F(Checkpoints, ARunThatBeginsAnewDoesNotMixThemWithItsOwn) {
+  run(every(1), [&](TrainContext&) {
+    Training training;
+    training.train_to(3);
+    CheckpointManager().save(training.state());
+  });
+  const auto nothing = [](TrainContext&) { FAIL() << "the loop has begun"; };
+  expect_error(Errc::invalid_argument, {path(), "step 3", "never", "auto"},
+               [&] { fit(every(1), nothing); });
+  RunConfig config = every(1);
+  config.resume = folder_.path() + "/nowhere";
+  config.checkpoint.path = "";
+  expect_error(Errc::not_found, {"nowhere"}, [&] { fit(config, nothing); });
+  config.resume = "auto";
+  expect_error(Errc::invalid_argument, {"run.resume", "run.checkpoint.path"},
+               [&] { fit(config, nothing); });
+}
+
+TEST_F(Checkpoints, WithoutATensorOfTheProgramAreRefused) {
+  run(every(1), [&](TrainContext&) {
+    Training training;
+    training.train_to(2);
+    CheckpointManager().save(state_dict(training.net));
+  });
+  RunConfig config = every(1);
+  config.resume = "auto";
+  expect_failure(fit(config,
+                     [](TrainContext& ctx) {
+                       Training training;
+                       training.train_to(ctx.step() + 1);
+                     }),
+                 Errc::invalid_argument, {"has no", "state_dict(net, optimizer)"});
+  expect_failure(fit(config,
+                     [](TrainContext&) {
+                       Module root;
+                       Linear fc1(root, "fc1", {.in_features = 6, .out_features = 17});
+                       sync();
+                     }),
+                 Errc::invalid_argument, {"fc1.weight", "f32[17,6]", "f32[16,6]"});
+}
+
+/// The newest that can be read.
+TEST_F(Checkpoints, ThatAreDamagedArePassedOver) {
+  run(every(1), [&](TrainContext& ctx) {
+    Training training;
+    CheckpointManager checkpoints;
+    while (ctx.step() < 3) {
+      training.step();
+      checkpoints.save(training.state());
+    }
+  });
+  fs::resize_file(checkpoint(3) + "/manifest.weft", 100);
+  RunConfig config = every(1);
+  config.resume = "auto";
+  run(config, [](TrainContext& ctx) { EXPECT_EQ(ctx.step(), 2U); });
+  fs::resize_file(checkpoint(2) + "/manifest.weft", 100);
+  fs::resize_file(checkpoint(1) + "/manifest.weft", 100);
+  expect_error(Errc::corrupt, {"none of the 3 checkpoints"},
+               [&] { fit(config, [](TrainContext&) {}); });
+}
+
+}  // namespace
+}  // namespace weft
