@@ -111,8 +111,13 @@ struct Case {
   std::string save(FileSystem& files, const std::string& folder, std::uint64_t step,
                    int attempt = 0) const {
     const Tree& tree = step == 1 ? before : after;
+    const bool is_on_disk = dynamic_cast<testing::PowerCutFiles*>(&files) == nullptr;
     return save_tree(files, folder, tree, mesh, shardings,
-                     {.step = step, .workers = workers, .threads = 1, .attempt = attempt});
+                     {.step = step,
+                      .workers = workers,
+                      .threads = 1,
+                      .attempt = attempt,
+                      .has_tables = is_on_disk});
   }
 
   /// All checkpoints of the folder are whole; the first step's is there, and if `new_too` the

@@ -11,6 +11,7 @@
 
 #include "transport/storage/checkpoint_folder.hpp"
 #include "transport/storage/checkpoint_reader.hpp"
+#include "transport/storage/part_table.hpp"
 #include "transport/storage/part_writer.hpp"
 
 namespace weft::testing {
@@ -119,8 +120,11 @@ std::string save_tree(FileSystem& files, const std::string& folder, const Tree& 
     manifest.tensors.push_back(
         {.name = tree[t].name, .type = tree[t].type, .sharding = shardings[t]});
   }
-  const std::string unfinished =
-      begin_checkpoint(files, folder, options.step, "test", options.attempt);
+  for (int worker = 0; worker < options.workers; ++worker) {
+    manifest.files.push_back(part_name(worker, options.workers));
+  }
+  const std::string unfinished = begin_checkpoint(files, folder, options.step, "test",
+                                                  static_cast<std::uint64_t>(options.attempt));
   const std::vector<OwnedBox> owned = assign_owners(tensors, mesh);
   const int chips = mesh.size() / options.workers;
   for (int worker = 0; worker < options.workers; ++worker) {
@@ -148,15 +152,20 @@ std::string save_tree(FileSystem& files, const std::string& folder, const Tree& 
                         .room = placed.room});
       of.push_back(own.tensor);
     }
-    manifest.files.push_back(part_name(worker, options.workers));
+    const std::string part = part_name(worker, options.workers);
     const std::atomic<bool> stop{false};
     const auto stored =
-        write_part(files, unfinished + "/" + manifest.files.back(), shards,
+        write_part(files, unfinished + "/" + part, shards,
                    {.threads = options.threads, .file = static_cast<std::uint32_t>(worker)}, stop);
     for (std::size_t i = 0; i < stored.size(); ++i) {
       manifest.tensors[of[i]].shards.push_back(stored[i]);
     }
+    if (options.has_tables) {
+      write_part_table(files, unfinished, worker, options.workers, manifest);
+      for (StoredTensor& tensor : manifest.tensors) tensor.shards.clear();
+    }
   }
+  if (options.has_tables) return join_parts(files, folder, unfinished, options.workers);
   return commit_checkpoint(files, folder, unfinished, manifest);
 }
 

@@ -39,6 +39,9 @@ struct SaveOptions {
   int workers = 1;  ///< a divisor of the mesh's size
   int threads = 2;
   int attempt = 0;
+  /// Parts are joined by their tables, which are files of the system; else the manifest is made
+  /// without them.
+  bool has_tables = true;
 };
 /// Writes the tree, as shards on a mesh, with one part per worker. Returns the checkpoint's path.
 std::string save_tree(FileSystem& files, const std::string& folder, const Tree& tree,

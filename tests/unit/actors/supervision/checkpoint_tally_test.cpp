@@ -2,6 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <weft/error.hpp>
+
+#include "tests/support/action_text.hpp"
+
 namespace weft {
 namespace {
 
@@ -50,6 +54,73 @@ TEST(CheckpointTally, ForgetsWhatIsMadeAgain) {
   EXPECT_FALSE(tally.last());
   tally.reported(report(0, 16));
   EXPECT_EQ(tally.last()->step, 16U);
+}
+
+PartWritten part(int worker, std::uint64_t save, std::uint64_t generation = 1) {
+  return {.worker = worker, .generation = generation, .step = save, .save = save};
+}
+
+SaveEnded ended(std::uint64_t save, std::uint64_t generation = 1, std::uint8_t error = 0) {
+  return {.generation = generation, .step = save, .save = save, .path = "saved", .error = error};
+}
+
+std::vector<std::string> words(const Actions& actions) {
+  std::vector<std::string> words;
+  for (const Action& action : actions) words.push_back(testing::words(action));
+  return words;
+}
+using Words = std::vector<std::string>;
+
+TEST(CheckpointTally, JoinsThePartsOnceAllAreWritten) {
+  CheckpointTally tally(2);
+  EXPECT_EQ(words(tally.part_written(part(1, 5))), Words());
+  EXPECT_EQ(words(tally.part_written(part(1, 5))), Words()) << "one worker counts once";
+  EXPECT_EQ(words(tally.part_written(part(0, 5))), Words{"join parts 5"});
+  EXPECT_FALSE(tally.last()) << "not before it is there";
+  EXPECT_EQ(words(tally.save_ended(ended(5))), Words{"saved 5 "});
+  ASSERT_TRUE(tally.last());
+  EXPECT_EQ(tally.last()->step, 5U);
+  EXPECT_TRUE(tally.last()->is_saved);
+}
+
+TEST(CheckpointTally, APartThatCouldNotBeWrittenEndsTheSaveOnce) {
+  CheckpointTally tally(3);
+  PartWritten bad = part(2, 5);
+  bad.error = static_cast<std::uint8_t>(Errc::no_space);
+  bad.message = "disk full";
+  EXPECT_EQ(words(tally.part_written(part(0, 5))), Words());
+  EXPECT_EQ(words(tally.part_written(bad)), Words{"saved 5 worker 2: disk full"});
+  EXPECT_EQ(words(tally.part_written(part(1, 5))), Words());
+  bad.worker = 1;
+  EXPECT_EQ(words(tally.part_written(bad)), Words());
+  EXPECT_EQ(words(tally.part_written(part(0, 9))), Words()) << "the next save counts anew";
+  EXPECT_EQ(words(tally.part_written(part(1, 9))), Words());
+  EXPECT_EQ(words(tally.part_written(part(2, 9))), Words{"join parts 9"});
+  EXPECT_EQ(words(tally.part_written(part(2, 5))), Words()) << "late";
+  EXPECT_EQ(words(tally.save_ended(ended(9, 1, 1))), Words{"saved 9 "});
+  EXPECT_FALSE(tally.last()) << "it failed";
+}
+
+TEST(CheckpointTally, PartsOfAGenerationThatIsOverDoNotCount) {
+  CheckpointTally tally(2);
+  tally.part_written(part(0, 5));
+  tally.begin_generation(2, 3);
+  EXPECT_EQ(words(tally.part_written(part(1, 5, 1))), Words());
+  EXPECT_EQ(words(tally.part_written(part(1, 5, 2))), Words());
+  EXPECT_EQ(words(tally.part_written(part(0, 5, 2))), Words{"join parts 5"});
+  EXPECT_EQ(words(tally.save_ended(ended(4, 1))), Words()) << "nobody waits for it";
+  EXPECT_EQ(tally.last()->step, 4U) << "but it is whole";
+}
+
+TEST(CheckpointTally, BeginsWithTheCheckpointThatTheJobGoesOnFrom) {
+  CheckpointTally tally(1);
+  tally.resumed(7, "there");
+  EXPECT_EQ(tally.last_path(), "there");
+  tally.reported(report(0, 6));
+  EXPECT_EQ(tally.last()->step, 7U);
+  tally.reported(report(0, 8));
+  EXPECT_EQ(tally.last()->step, 8U);
+  EXPECT_FALSE(tally.last()->is_saved);
 }
 
 }  // namespace

@@ -206,5 +206,54 @@ TEST(Permits, ACancelledJobIsLeftAndNotItsGenerationOnly) {
   expect_error(Errc::cancelled, {"3 of 4 workers"}, [&] { permits.wait_started(1); });
 }
 
+TEST(Permits, ASaveIsWaitedFor) {
+  Permits permits(kLong);
+  permits.start({.generation = 2});
+  std::jthread trainer([&] {
+    permits.saved({.generation = 1, .save = 4, .path = "of another generation"});
+    permits.saved({.generation = 2, .save = 3, .path = "an earlier one"});
+    permits.saved({.generation = 2, .save = 4, .path = "this"});
+  });
+  EXPECT_EQ(permits.wait_saved(4).path, "this");
+}
+
+TEST(Permits, ALossEndsTheWaitForASave) {
+  Permits permits(kLong);
+  permits.start({});
+  std::jthread trainer([&] { permits.unwind("worker 1 was killed"); });
+  expect_error(Errc::peer_lost, {"worker 1 was killed"}, [&] { permits.wait_saved(4); });
+}
+
+TEST(Permits, PartsAreJoinedWhenTheTrainerSaysSo) {
+  const std::atomic<bool> never{false};
+  Permits permits(kLong);
+  permits.start({.generation = 2});
+  std::jthread trainer([&] {
+    permits.join_parts(1, 9);
+    permits.join_parts(2, 4);
+  });
+  EXPECT_TRUE(permits.wait_parts(4, never));
+}
+
+TEST(Permits, PartsAreNotJoinedAfterAFailureOrALoss) {
+  const std::atomic<bool> never{false};
+  std::atomic<bool> stop{false};
+  Permits permits(kLong);
+  permits.start({});
+  {
+    std::jthread trainer([&] { permits.saved({.save = 4, .error = 1, .message = "disk full"}); });
+    EXPECT_FALSE(permits.wait_parts(4, never));
+  }
+  {
+    std::jthread owner([&] {
+      stop = true;
+      permits.wake();
+    });
+    EXPECT_FALSE(permits.wait_parts(5, stop));
+  }
+  std::jthread trainer([&] { permits.unwind("worker 1 was killed"); });
+  EXPECT_FALSE(permits.wait_parts(6, never));
+}
+
 }  // namespace
 }  // namespace weft

@@ -1,0 +1,51 @@
+#include "transport/storage/retention.hpp"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+
+namespace weft {
+namespace {
+
+using Best = RetentionPolicy::Best;
+using Steps = std::vector<std::uint64_t>;
+
+/// The steps that go, of checkpoints 10, 20, ... with these ratings.
+Steps going(const std::vector<std::optional<double>>& ratings, const RetentionPolicy& policy) {
+  std::vector<RatedCheckpoint> checkpoints;
+  for (const auto& rating : ratings) {
+    checkpoints.push_back({.step = 10 * (checkpoints.size() + 1), .rating = rating});
+  }
+  Steps steps;
+  for (const auto& checkpoint : superseded(checkpoints, policy)) steps.push_back(checkpoint.step);
+  return steps;
+}
+
+TEST(Retention, KeepsTheNewest) {
+  EXPECT_EQ(going({1, 2, 3, 4}, {.max_to_keep = 2}), (Steps{10, 20}));
+  EXPECT_EQ(going({1, 2, 3, 4}, {.max_to_keep = 4}), Steps());
+  EXPECT_EQ(going({1, 2, 3, 4}, {.max_to_keep = 0}), Steps());
+  EXPECT_EQ(going({}, {.max_to_keep = 2}), Steps());
+}
+
+TEST(Retention, KeepsTheBestAndTheNewest) {
+  EXPECT_EQ(going({1, 5, 3, 4}, {.max_to_keep = 1, .best = Best::min}), (Steps{20, 30}));
+  EXPECT_EQ(going({1, 5, 3, 4}, {.max_to_keep = 1, .best = Best::max}), (Steps{10, 30}));
+  EXPECT_EQ(going({2, 2, 2, 9}, {.max_to_keep = 1, .best = Best::min}), (Steps{10, 20}))
+      << "of equally good ones the newer";
+}
+
+TEST(Retention, OneWithoutARatingIsWorseThanAll) {
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  EXPECT_EQ(going({7, nan, std::nullopt, 9}, {.max_to_keep = 1, .best = Best::min}),
+            (Steps{20, 30}));
+  EXPECT_EQ(going({nan, std::nullopt, nan}, {.max_to_keep = 1, .best = Best::max}),
+            (Steps{10, 20}));
+}
+
+TEST(Retention, KeepsMultiples) {
+  EXPECT_EQ(going({1, 2, 3, 4, 5}, {.max_to_keep = 1, .keep_every = 20}), (Steps{10, 30}));
+}
+
+}  // namespace
+}  // namespace weft
