@@ -337,6 +337,8 @@ void SimJob::carry_out(const Action& action) {
                  },
                  [](const action::Cancel&) {},
                  [](const action::Stop&) {},
+                 [](const action::TellSaved&) {},  // the loops of the simulation don't save
+                 [](const action::JoinParts&) {},
              },
              action);
 }
