@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <sched.h>
 
+#include <algorithm>
 #include <csignal>
 #include <filesystem>
 #include <fstream>
@@ -10,6 +11,7 @@
 
 #include "tests/fault/fault_process.hpp"
 #include "transport/board/board.hpp"
+#include "transport/storage/checkpoint_folder.hpp"
 
 namespace weft {
 namespace {
@@ -139,7 +141,7 @@ TEST(Preemption, MayComeAsOftenAsItLikes) {
 }
 
 /// Asks, saves its parameters, reports the checkpoint, and ends: as users of weft learn it.
-TEST(Preemption, EndsDigitsWithItsParametersSaved) {
+TEST(Preemption, EndsDigitsWithItsStateSaved) {
   AppProcess app(
       {DIGITS, "--epochs", "1000000", "--workers", "2", "--chips", "2", "--json", "{json}"});
   const std::string job = app.job().substr(0, 32);
@@ -150,9 +152,15 @@ TEST(Preemption, EndsDigitsWithItsParametersSaved) {
   const Json result = app.result();
   expect_words({{"message", result.at("error")}}, {"got SIGTERM", "all loops ended at step"});
   const auto steps = result.at("steps").get<std::uint64_t>();
-  const fs::path checkpoint =
-      result.at("run_dir").get<std::string>() + fmt::format("/checkpoint_{:06}", steps);
-  EXPECT_GT(fs::file_size(checkpoint / "model.safetensors"), 64U * 128 * sizeof(float));
+  const auto entries = list_checkpoints(result.at("run_dir").get<std::string>() + "/checkpoints");
+  ASSERT_EQ(entries.size(), 1U);
+  const CheckpointManifest manifest = read_manifest(entries.front().path);
+  EXPECT_EQ(manifest.step, steps);
+  const auto has = [&](std::string_view name) {
+    return std::ranges::find(manifest.tensors, name, &StoredTensor::name) != manifest.tensors.end();
+  };
+  EXPECT_TRUE(has("fc3.weight"));
+  EXPECT_TRUE(has("fc3.weight.exp_avg"));
   expect_nothing_left(job);
 }
 
