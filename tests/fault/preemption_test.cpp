@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <csignal>
-#include <filesystem>
 #include <fstream>
 #include <sstream>
 
@@ -16,7 +15,6 @@
 namespace weft {
 namespace {
 
-namespace fs = std::filesystem;
 using testing::AppProcess;
 using testing::expect_nothing_left;
 using testing::expect_words;
