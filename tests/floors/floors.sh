@@ -47,8 +47,8 @@ floor() {
   say "not to be included on the floor $folder/" < <(includes "$folder" | but ":($allowed)\$")
 }
 
-# Public headers that spmd/ implements, and those that actors/ does.
-readonly tensor_api='<weft/(atom|compile|compile_impl|custom_call|custom_op|debug|element|error|functional|mesh|metrics|module|multi_head_attention|nn|ops|optim|partition_spec|presets|schedule|tensor|transforms|type)\.hpp>'
+# Public headers of what needs no job, and those of jobs.
+readonly tensor_api='<weft/(atom|compile|compile_impl|custom_call|custom_op|data_files|data_transforms|dataset|debug|element|error|functional|item_random|mesh|metrics|module|multi_head_attention|nn|ops|optim|partition_spec|presets|sampler|schedule|tensor|transforms|type)\.hpp>'
 readonly job_api='<weft/(chip|config|job|log|loop|result|spdlog_sink|state|tls|train_context|trainer|weft)\.hpp>'
 
 floor include "$standard" '<(fmt|nlohmann|spdlog)/.*>' "$tensor_api" "$job_api"
