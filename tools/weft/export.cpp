@@ -12,8 +12,8 @@
 #include <weft/error.hpp>
 
 #include "tools/weft/table.hpp"
-#include "transport/format/npy.hpp"
-#include "transport/format/safetensors.hpp"
+#include "transport/foreign/npy.hpp"
+#include "transport/foreign/safetensors.hpp"
 #include "transport/storage/output_file.hpp"
 #include "transport/storage/state_file.hpp"
 

@@ -8,8 +8,8 @@
 #include "tests/support/checkpoint_world.hpp"
 #include "tests/support/expect_error.hpp"
 #include "tools/weft/show_tensors.hpp"
+#include "transport/foreign/npy.hpp"
 #include "transport/format/file_bytes.hpp"
-#include "transport/format/npy.hpp"
 #include "transport/storage/state_file.hpp"
 
 namespace weft {
