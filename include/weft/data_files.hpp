@@ -17,17 +17,16 @@ namespace weft {
 /// How an array of a file becomes a field.
 struct FileField {
   std::string name = "x";
-  /// Default: the file's; where weft has no such dtype, i32 for narrower integers, f32 for f16, and
-  /// i64 for u8 of NumPy, eight bytes, the values of which must fit. Other conversions are those to
-  /// a floating dtype and to a wider integer.
+  /// Default: the file's; where weft has no such dtype, i32 for narrower integers and f32 for half
+  /// floats. An integer becomes a wider one or a floating number, a floating number another.
   std::optional<DType> dtype{};
   /// The element is value * scale + offset, in f64, then rounded. Floating fields only.
   double scale = 1;
   double offset = 0;
 };
 
-/// The rows of an array in a file of NumPy: item i is array[i]. Throws invalid_argument for an array
-/// without dims or of Fortran's order (np.ascontiguousarray() makes another).
+/// The rows of an array in a file of NumPy: item i is array[i]. Throws invalid_argument for an
+/// array without dims or of Fortran's order (np.ascontiguousarray() makes another).
 DatasetPtr npy_file(const std::string& path, const FileField& field = {});
 
 struct NpzOptions {
@@ -66,8 +65,9 @@ struct CsvOptions {
   char separator = ',';
 };
 /// A record is an item (RFC 4180: cells may be in quotes, and then have separators, "" for a quote
-/// and ends of lines). Opening reads the file once for where records begin, 8 bytes for each. Cells
-/// are parsed as they are read: one that is no number of the dtype is corrupt, with line and column.
+/// and ends of lines); empty lines are none. Opening reads the file once for where records begin, 8
+/// bytes for each. Cells are parsed as they are read: what is no number of the dtype is corrupt,
+/// with line and column.
 DatasetPtr csv_file(const std::string& path, const CsvOptions& options);
 
 struct TokenOptions {
