@@ -11,7 +11,7 @@
 #include "spmd/base/nearest.hpp"
 #include "spmd/tensor/node.hpp"
 #include "spmd/tensor/trace.hpp"
-#include "transport/format/in_quotes.hpp"
+#include "transport/foreign/in_quotes.hpp"
 #include "transport/storage/state_file.hpp"
 
 namespace weft {

@@ -13,7 +13,7 @@
 #include <weft/train_context.hpp>
 
 #include "spmd/tensor/node.hpp"
-#include "transport/format/safetensors.hpp"
+#include "transport/foreign/safetensors.hpp"
 #include "transport/storage/output_file.hpp"
 
 namespace weft {

@@ -5,6 +5,9 @@
 #include <weft/chip.hpp>
 #include <weft/compile.hpp>
 #include <weft/custom_op.hpp>
+#include <weft/data_files.hpp>
+#include <weft/data_transforms.hpp>
+#include <weft/dataset.hpp>
 #include <weft/debug.hpp>
 #include <weft/functional.hpp>
 #include <weft/job.hpp>
@@ -19,6 +22,7 @@
 #include <weft/optim.hpp>
 #include <weft/partition_spec.hpp>
 #include <weft/presets.hpp>
+#include <weft/sampler.hpp>
 #include <weft/schedule.hpp>
 #include <weft/state.hpp>
 #include <weft/tensor.hpp>

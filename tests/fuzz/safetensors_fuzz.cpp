@@ -4,7 +4,7 @@
 #include <string>
 
 #include "tests/fuzz/fuzz.hpp"
-#include "transport/format/safetensors.hpp"
+#include "transport/foreign/safetensors.hpp"
 
 namespace weft {
 namespace {

@@ -12,8 +12,9 @@
 #include <weft/error.hpp>
 
 #include "tools/weft/table.hpp"
-#include "transport/format/npy.hpp"
-#include "transport/format/safetensors.hpp"
+#include "transport/foreign/npy.hpp"
+#include "transport/foreign/npz.hpp"
+#include "transport/foreign/safetensors.hpp"
 #include "transport/storage/output_file.hpp"
 #include "transport/storage/state_file.hpp"
 
@@ -51,7 +52,9 @@ std::vector<Exported> choose(const StateFile& file, const Options& options) {
       fail(Errc::unavailable, "'{}' is {}, which weft only reads", tensor.name, tensor.label());
     }
     auto dtype = static_cast<DType>(tensor.dtype);
-    if (options.format == "npy" && dtype == DType::bf16) dtype = DType::f32;  // npy has no bf16
+    if (options.format != "safetensors" && dtype == DType::bf16) {
+      dtype = DType::f32;  // NumPy has no bf16
+    }
     chosen.push_back({i, {tensor.name, {dtype, tensor.shape}}});
   }
   return chosen;
@@ -89,11 +92,23 @@ void write_npy(const StateFile& file, const std::vector<Exported>& chosen, const
   }
 }
 
+void write_npz(const StateFile& file, const std::vector<Exported>& chosen, const Options& options) {
+  OutputFile output(options.output);
+  NpzWriter writer([&](std::span<const std::byte> bytes) { output.write(bytes); });
+  for (const Exported& exported : chosen) {
+    writer.add(exported.type.name, exported.type.type, elements_of(file, exported));
+  }
+  writer.finish();
+  output.finish();
+}
+
 int run(const Options& options) {
   const auto file = StateFile::open(options.checkpoint);
   const std::vector<Exported> chosen = choose(*file, options);
   if (options.format == "npy") {
     write_npy(*file, chosen, options);
+  } else if (options.format == "npz") {
+    write_npz(*file, chosen, options);
   } else {
     write_safetensors(*file, chosen, options);
   }
@@ -110,8 +125,8 @@ void add_export(CLI::App& app, int& code) {
   command->add_option("checkpoint", options->checkpoint, "a checkpoint's folder")->required();
   command
       ->add_option("--format", options->format,
-                   "safetensors: one file; npy: a folder with a file for each tensor")
-      ->check(CLI::IsMember({"safetensors", "npy"}))
+                   "safetensors, npz: one file; npy: a folder with a file for each tensor")
+      ->check(CLI::IsMember({"safetensors", "npy", "npz"}))
       ->capture_default_str();
   command->add_option("-o,--output", options->output, "the file or folder")->required();
   command->add_flag("--optimizer-state", options->optimizer_state,

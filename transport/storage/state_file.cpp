@@ -11,9 +11,9 @@
 #include <weft/error.hpp>
 
 #include "spmd/program/element.hpp"
+#include "transport/foreign/safetensors.hpp"
 #include "transport/format/envelope.hpp"
 #include "transport/format/file_bytes.hpp"
-#include "transport/format/safetensors.hpp"
 #include "transport/storage/box_runs.hpp"
 #include "transport/storage/checkpoint_folder.hpp"
 #include "transport/storage/checkpoint_reader.hpp"

@@ -8,8 +8,9 @@
 #include "tests/support/checkpoint_world.hpp"
 #include "tests/support/expect_error.hpp"
 #include "tools/weft/show_tensors.hpp"
+#include "transport/foreign/npy.hpp"
+#include "transport/foreign/npz.hpp"
 #include "transport/format/file_bytes.hpp"
-#include "transport/format/npy.hpp"
 #include "transport/storage/state_file.hpp"
 
 namespace weft {
@@ -87,6 +88,29 @@ TEST_F(Export, WritesAFileOfNumPyForEachTensor) {
   expect_error(Errc::invalid_argument, {"'../a'", "safetensors"}, [&] {
     export_to({save(tree), "--format", "npy", "-o", out});
   });
+}
+
+TEST_F(Export, WritesAnNpzOfAllTensors) {
+  const Tree tree{{"a.weight", {DType::f32, {3, 5}}, std::vector<std::byte>(60, std::byte{7})},
+                  {"a/half", {DType::bf16, {2}}, {std::byte{0x80}, std::byte{0x3f}, {}, {}}}};
+  const std::string out = folder_.path() + "/out.npz";
+  export_to({save(tree), "--format", "npz", "-o", out});
+  const auto bytes = read_file_bytes(out, kFileBytesMax);
+  const ReadAt read = [&](std::uint64_t offset, std::span<std::byte> to) {
+    std::ranges::copy(std::span(bytes).subspan(offset, to.size()), to.begin());
+  };
+  const std::vector<ZipEntry> entries = npz_arrays(read_zip_directory(bytes.size(), read));
+  ASSERT_EQ(entries.size(), 2U);
+  EXPECT_EQ(entries[0].name, "a.weight");
+  EXPECT_EQ(entries[1].name, "a/half");
+  const auto weight = read_zip_entry(entries[0], read);
+  const NpyHeader header = read_npy_header(weight, weight.size());
+  EXPECT_EQ(header.shape, (Shape{3, 5}));
+  EXPECT_TRUE(std::ranges::equal(std::span(weight).subspan(header.data_begin), tree[0].elements));
+  const auto half = read_zip_entry(entries[1], read);
+  float first = 0;
+  std::memcpy(&first, half.data() + read_npy_header(half, half.size()).data_begin, sizeof first);
+  EXPECT_EQ(first, 1.0F);
 }
 
 TEST_F(Export, LeavesNothingWhereItFails) {

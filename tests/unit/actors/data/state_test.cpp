@@ -13,7 +13,7 @@
 #include "spmd/tensor/node.hpp"
 #include "tests/support/checkpoint_world.hpp"
 #include "tests/support/expect_error.hpp"
-#include "transport/format/safetensors.hpp"
+#include "transport/foreign/safetensors.hpp"
 
 namespace weft {
 namespace {

@@ -1,4 +1,4 @@
-#include "transport/format/npy.hpp"
+#include "transport/foreign/npy.hpp"
 
 #include <algorithm>
 #include <array>

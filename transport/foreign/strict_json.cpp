@@ -1,10 +1,10 @@
-#include "transport/format/strict_json.hpp"
+#include "transport/foreign/strict_json.hpp"
 
 #include <algorithm>
 
 #include <weft/error.hpp>
 
-#include "transport/format/in_quotes.hpp"
+#include "transport/foreign/in_quotes.hpp"
 
 namespace weft {
 

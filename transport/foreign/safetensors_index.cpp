@@ -1,4 +1,4 @@
-#include "transport/format/safetensors.hpp"
+#include "transport/foreign/safetensors.hpp"
 
 #include <cstdint>
 #include <set>
@@ -7,8 +7,8 @@
 
 #include <weft/error.hpp>
 
-#include "transport/format/in_quotes.hpp"
-#include "transport/format/strict_json.hpp"
+#include "transport/foreign/in_quotes.hpp"
+#include "transport/foreign/strict_json.hpp"
 
 namespace weft {
 namespace {

@@ -1,4 +1,4 @@
-#include "transport/format/safetensors.hpp"
+#include "transport/foreign/safetensors.hpp"
 
 #include <algorithm>
 #include <cstring>

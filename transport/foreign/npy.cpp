@@ -1,4 +1,4 @@
-#include "transport/format/npy.hpp"
+#include "transport/foreign/npy.hpp"
 
 #include <algorithm>
 #include <array>
@@ -10,7 +10,7 @@
 
 #include <weft/error.hpp>
 
-#include "transport/format/in_quotes.hpp"
+#include "transport/foreign/in_quotes.hpp"
 
 namespace weft {
 namespace {

@@ -1,0 +1,134 @@
+/// subset(), split() and filter(): some of the items of one dataset.
+
+#include <cmath>
+#include <numeric>
+#include <utility>
+
+#include <weft/data_transforms.hpp>
+#include <weft/error.hpp>
+
+#include "spmd/data/fields.hpp"
+#include "spmd/data/permutation.hpp"
+#include "spmd/data/words.hpp"
+
+namespace weft {
+namespace {
+
+class Range : public Dataset {
+ public:
+  Range(DatasetPtr source, std::int64_t begin, std::int64_t end)
+      : source_(std::move(source)), begin_(begin), end_(end) {
+    if (begin >= 0 && begin <= end && end <= source_->size()) return;
+    fail(Errc::invalid_argument, "subset: items {} to {} of '{}', which has {}", begin, end,
+         source_->name(), source_->size());
+  }
+
+  std::string name() const override {
+    return fmt::format("subset({}, {}, {})", source_->name(), begin_, end_);
+  }
+  std::int64_t size() const override { return end_ - begin_; }
+  const std::vector<Field>& fields() const override { return source_->fields(); }
+
+ private:
+  void read_item(const Item& item, ItemMemory out) const override {
+    source_->read({begin_ + item.index, item.epoch, item.seed}, out);
+  }
+
+  const DatasetPtr source_;
+  const std::int64_t begin_;
+  const std::int64_t end_;
+};
+
+class Chosen : public Dataset {
+ public:
+  Chosen(DatasetPtr source, std::vector<std::int64_t> indices, std::string_view kind)
+      : source_(std::move(source)),
+        indices_(std::move(indices)),
+        name_(name_of_parts(kind, {&source_, 1})) {
+    for (const std::int64_t index : indices_) {
+      if (index >= 0 && index < source_->size()) continue;
+      fail(Errc::invalid_argument, "{}: item {}: there are {} items", name_, index,
+           source_->size());
+    }
+  }
+
+  std::string name() const override { return name_; }
+  std::int64_t size() const override { return static_cast<std::int64_t>(indices_.size()); }
+  const std::vector<Field>& fields() const override { return source_->fields(); }
+
+ private:
+  void read_item(const Item& item, ItemMemory out) const override {
+    source_->read({indices_[static_cast<std::size_t>(item.index)], item.epoch, item.seed}, out);
+  }
+
+  const DatasetPtr source_;
+  const std::vector<std::int64_t> indices_;
+  const std::string name_;
+};
+
+}  // namespace
+
+DatasetPtr subset(DatasetPtr source, std::int64_t begin, std::int64_t end) {
+  check_parts("subset", {&source, 1});
+  return std::make_shared<const Range>(std::move(source), begin, end);
+}
+
+DatasetPtr subset(DatasetPtr source, std::vector<std::int64_t> indices) {
+  check_parts("subset", {&source, 1});
+  return std::make_shared<const Chosen>(std::move(source), std::move(indices), "subset");
+}
+
+std::vector<DatasetPtr> split(const DatasetPtr& source, const std::vector<double>& shares,
+                              const SplitOptions& options) {
+  check_parts("split", {&source, 1});
+  double sum = 0;
+  for (const double share : shares) {
+    sum += share;
+    if (share >= 0 && std::isfinite(sum)) continue;
+    fail(Errc::invalid_argument, "split: share {}: expected finite numbers of at least 0", share);
+  }
+  if (!(sum > 0)) fail(Errc::invalid_argument, "split: the shares of '{}' are 0", source->name());
+  const std::int64_t size = source->size();
+  std::vector<DatasetPtr> parts;
+  double until = 0;
+  std::int64_t begin = 0;
+  for (std::size_t i = 0; i < shares.size(); ++i) {
+    until += shares[i];
+    const std::int64_t end = std::llround(until / sum * static_cast<double>(size));
+    if (!options.shuffle_seed || begin == end) {
+      parts.push_back(subset(source, begin, end));
+    } else {
+      const Shuffle shuffle(size, data_key(*options.shuffle_seed, DataStream::split, 0));
+      std::vector<std::int64_t> indices(static_cast<std::size_t>(end - begin));
+      std::iota(indices.begin(), indices.end(), begin);
+      for (std::int64_t& index : indices) index = shuffle[index];
+      parts.push_back(std::make_shared<const Chosen>(source, std::move(indices), "split"));
+    }
+    begin = end;
+  }
+  return parts;
+}
+
+DatasetPtr filter(DatasetPtr source, const std::function<bool(const ItemView& item)>& keep,
+                  const std::string& name) {
+  check_parts(name, {&source, 1});
+  if (!keep) fail(Errc::invalid_argument, "{}: there is no function", name);
+  const ItemBuffer buffer(source->fields());
+  std::vector<std::int64_t> kept;
+  for (std::int64_t index = 0; index < source->size(); ++index) {
+    source->read({.index = index}, buffer.memory());
+    const auto where = [&] {
+      return fmt::format("{}: item {} of epoch 0", name_of_parts(name, {&source, 1}), index);
+    };
+    try {
+      if (keep(buffer.view())) kept.push_back(index);
+    } catch (const Error& error) {
+      fail(error.code(), "{}: {}", where(), error.what());
+    } catch (const std::exception& error) {
+      fail(Errc::loop_failed, "{}: {}", where(), error.what());
+    }
+  }
+  return std::make_shared<const Chosen>(std::move(source), std::move(kept), name);
+}
+
+}  // namespace weft

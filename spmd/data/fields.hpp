@@ -1,0 +1,28 @@
+#pragma once
+/// Checks that datasets make of fields.
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <weft/dataset.hpp>
+
+namespace weft {
+
+/// "x f32[28,28], y i32[]".
+std::string fields_text(const std::vector<Field>& fields);
+
+/// Throws invalid_argument, naming the dataset, unless there are fields, and their names aren't
+/// empty and there once.
+void check_fields(std::string_view dataset, const std::vector<Field>& fields);
+
+/// "zip(a, b)"; of many parts, the first ones.
+std::string name_of_parts(std::string_view kind, std::span<const DatasetPtr> parts);
+
+/// Throws invalid_argument unless there are parts, none of them null.
+void check_parts(std::string_view kind, std::span<const DatasetPtr> parts);
+/// And unless all have the fields of the first.
+void check_alike(std::string_view kind, std::span<const DatasetPtr> parts);
+
+}  // namespace weft

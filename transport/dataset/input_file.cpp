@@ -1,0 +1,68 @@
+#include "transport/dataset/input_file.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+namespace weft {
+
+InputFile::InputFile(std::string path)
+    : path_(std::move(path)),
+      // O_NONBLOCK: open() must not wait for the writer of a fifo.
+      descriptor_(::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)) {
+  if (descriptor_ < 0) {
+    const bool absent = errno == ENOENT || errno == ENOTDIR;
+    fail(absent ? Errc::not_found : Errc::io, "can't open {}: {}", path_, std::strerror(errno));
+  }
+  struct stat status {};
+  const int failed = ::fstat(descriptor_, &status) != 0 ? errno : 0;
+  if (failed == 0 && S_ISREG(status.st_mode)) {
+    bytes_ = static_cast<std::uint64_t>(status.st_size);
+    return;
+  }
+  ::close(descriptor_);
+  if (failed != 0) fail(Errc::io, "can't open {}: {}", path_, std::strerror(failed));
+  fail(Errc::invalid_argument, "{} is no plain file{}", path_,
+       S_ISDIR(status.st_mode) ? ": it is a folder" : "");
+}
+
+InputFile::~InputFile() { ::close(descriptor_); }
+
+void InputFile::read(std::uint64_t offset, std::span<std::byte> out) const {
+  while (!out.empty()) {
+    const ssize_t count = ::pread(descriptor_, out.data(), out.size(), static_cast<off_t>(offset));
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) fail(Errc::io, "can't read {}: {}", path_, std::strerror(errno));
+    if (count == 0) {
+      fail(Errc::io, "{} ends at byte {}; it had {} when it was opened", path_, offset, bytes_);
+    }
+    offset += static_cast<std::uint64_t>(count);
+    out = out.subspan(static_cast<std::size_t>(count));
+  }
+}
+
+std::vector<std::byte> InputFile::head(std::uint64_t count) const {
+  std::vector<std::byte> head(static_cast<std::size_t>(std::min(count, bytes_)));
+  read(0, head);
+  return head;
+}
+
+void InputFile::scan(std::uint64_t begin,
+                     const std::function<void(std::span<const std::byte>)>& take) const {
+  constexpr std::uint64_t kPieceBytes = std::uint64_t{1} << 20;
+  ::posix_fadvise(descriptor_, 0, 0, POSIX_FADV_SEQUENTIAL);
+  std::vector<std::byte> piece;
+  for (std::uint64_t at = begin; at < bytes_; at += piece.size()) {
+    piece.resize(static_cast<std::size_t>(std::min(kPieceBytes, bytes_ - at)));
+    read(at, piece);
+    take(piece);
+  }
+  ::posix_fadvise(descriptor_, 0, 0, POSIX_FADV_NORMAL);
+}
+
+}  // namespace weft

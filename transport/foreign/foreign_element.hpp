@@ -1,0 +1,16 @@
+#pragma once
+/// ForeignElement: how a number is stored in a file that another program wrote.
+
+#include <cstdint>
+
+namespace weft {
+
+struct ForeignElement {
+  char kind = 'f';  ///< as NumPy's: b bool, i signed, u unsigned, f floating
+  int bytes = 4;    ///< 1, 2, 4 or 8
+  bool big_endian = false;
+
+  friend bool operator==(const ForeignElement&, const ForeignElement&) = default;
+};
+
+}  // namespace weft
