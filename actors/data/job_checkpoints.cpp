@@ -58,9 +58,10 @@ Fingerprint key_of(const std::string& text) {
 
 }  // namespace
 
-JobCheckpoints::JobCheckpoints(WorkerRuntime& runtime, WorkerLink& link, BoardWriter board,
-                               JobCheckpointsOptions options)
+JobCheckpoints::JobCheckpoints(WorkerRuntime& runtime, const JobLoaders& loaders, WorkerLink& link,
+                               BoardWriter board, JobCheckpointsOptions options)
     : runtime_(runtime),
+      loaders_(loaders),
       link_(link),
       board_(board),
       options_(std::move(options)),
@@ -116,7 +117,8 @@ PartJob JobCheckpoints::describe(std::span<const Parameter> state, const SaveOpt
                .device_ids = mesh.device_ids(),
                .seed = options_.seed,
                .user_json = Config{{"metrics", options.metrics}, {"user", options.user}}.dump(
-                   -1, ' ', false, Config::error_handler_t::replace)};
+                   -1, ' ', false, Config::error_handler_t::replace),
+               .loaders = loaders_.made()};
   const std::string& best_by = options_.config.best_by;
   if (options_.worker == 0 && !best_by.empty() && !options.metrics.contains(best_by)) {
     fail(Errc::invalid_argument,

@@ -11,6 +11,7 @@
 #include <weft/checkpoint_manager.hpp>
 
 #include "actors/data/checkpoint_writer.hpp"
+#include "actors/data/job_loaders.hpp"
 #include "actors/runtime/worker_link.hpp"
 #include "actors/runtime/worker_runtime.hpp"
 
@@ -28,8 +29,8 @@ struct JobCheckpointsOptions {
 /// Used by the loop's thread. At most one save is in progress.
 class JobCheckpoints {
  public:
-  JobCheckpoints(WorkerRuntime& runtime, WorkerLink& link, BoardWriter board,
-                 JobCheckpointsOptions options);
+  JobCheckpoints(WorkerRuntime& runtime, const JobLoaders& loaders, WorkerLink& link,
+                 BoardWriter board, JobCheckpointsOptions options);
 
   const CheckpointConfig& config() const { return options_.config; }
   const std::string& resumed_from() const { return options_.resumed_from; }
@@ -48,6 +49,7 @@ class JobCheckpoints {
                   const std::source_location& where);
 
   WorkerRuntime& runtime_;
+  const JobLoaders& loaders_;
   WorkerLink& link_;
   const BoardWriter board_;
   const JobCheckpointsOptions options_;

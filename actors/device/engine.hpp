@@ -63,8 +63,9 @@ class Engine {
   /// chip's own memory if the host can address it.
   virtual void upload(std::uint64_t offset, std::size_t bytes,
                       const std::function<void(std::byte*)>& fill) = 0;
-  /// Where the host can read the memory at `offset`; null if it can't, and download() is the way.
-  virtual const std::byte* host_address(std::uint64_t offset) const {
+  /// Where the host reads and writes the memory at `offset`; null if it can't, and upload() and
+  /// download() are the way. Any thread uses the address, for memory that no run in progress touches.
+  virtual std::byte* host_address(std::uint64_t offset) {
     (void)offset;
     return nullptr;
   }

@@ -1,14 +1,23 @@
 #pragma once
-/// HeldBuffers: buffers that keep their elements while a background thread reads them.
+/// HeldBuffers: buffers that keep their elements while a background thread reads them. ChipInput: a
+/// buffer that background threads write.
 
 #include <algorithm>
 #include <atomic>
+#include <cstddef>
 #include <memory>
 #include <vector>
 
 #include "spmd/tensor/runtime.hpp"
 
 namespace weft {
+
+/// A tensor on the chips, and where the host writes its shards.
+struct ChipInput {
+  BufferPtr buffer{};
+  std::vector<std::byte*> shards{};                    ///< by chip of the worker
+  std::vector<std::shared_ptr<std::byte[]>> staged{};  ///< those that aren't the chips' own memory
+};
 
 /// As long as it is among a runtime's holds, no run writes over the buffers.
 struct HeldBuffers {

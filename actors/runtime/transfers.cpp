@@ -64,6 +64,37 @@ void WorkerRuntime::read_source(const TensorSource& source, const Buffer& buffer
                    static_cast<double>(shard_bytes) * static_cast<double>(positions_.size()));
 }
 
+ChipInput WorkerRuntime::make_input(const TensorType& type, const Sharding& sharding) {
+  const std::uint64_t completed = runs_ > kRunsUnderWay ? runs_ - kRunsUnderWay : 0;
+  const std::int64_t bytes = chip_type(type, sharding, mesh_).bytes();
+  const std::uint64_t offset = pool_->allocate(bytes, completed);
+  ChipInput input{.buffer = std::make_shared<ArenaBuffer>(type, sharding, pool_, BlockKind::plain,
+                                                          offset, bytes)};
+  for (const auto& device : devices_) {
+    std::byte* shard = device->engine().host_address(offset);
+    if (shard == nullptr) {
+      input.staged.emplace_back(new std::byte[static_cast<std::size_t>(bytes)]);
+      shard = input.staged.back().get();
+    }
+    input.shards.push_back(shard);
+  }
+  return input;
+}
+
+void WorkerRuntime::deliver(const ChipInput& input) {
+  const Buffer& buffer = *input.buffer;
+  const auto bytes =
+      static_cast<std::size_t>(chip_type(buffer.type(), buffer.sharding(), mesh_).bytes());
+  const auto& placed = static_cast<const ArenaBuffer&>(buffer);
+  for (std::size_t chip = 0; chip < input.staged.size(); ++chip) {
+    devices_[chip]->engine().upload(placed.offset(chip), bytes, [&](std::byte* shard) {
+      std::copy_n(input.staged[chip].get(), bytes, shard);
+    });
+  }
+  metrics().sample("OutboundData", MetricUnit::bytes,
+                   static_cast<double>(bytes) * static_cast<double>(positions_.size()));
+}
+
 std::shared_ptr<const std::byte> WorkerRuntime::host_shard(const BufferPtr& buffer,
                                                            std::size_t chip) {
   require_own(*buffer, "", nullptr);

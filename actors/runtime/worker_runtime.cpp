@@ -38,7 +38,6 @@ double seconds_since(Clock::time_point begin) {
   return std::chrono::duration<double>(Clock::now() - begin).count();
 }
 
-constexpr std::uint64_t kRunsUnderWay = 2;
 /// A larger message would block the socket for other messages for too long.
 constexpr std::size_t kProgramTextBytesMax = 900'000;
 

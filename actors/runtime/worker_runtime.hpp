@@ -63,6 +63,12 @@ class WorkerRuntime : public Runtime {
   /// has ended.
   std::shared_ptr<const std::byte> host_shard(const BufferPtr& buffer, std::size_t chip);
   void hold(std::shared_ptr<HeldBuffers> held) { holds_.add(std::move(held)); }
+  /// Memory on the chips for data, which the host may write until a run binds it. Throws no_space.
+  ChipInput make_input(const TensorType& type, const Sharding& sharding);
+  /// After the last write to the input: what can't be written in place goes to the chips.
+  void deliver(const ChipInput& input);
+  /// The mesh of the programs; without a mesh for the loop, of one chip.
+  const Mesh& program_mesh() const { return mesh_; }
   std::span<const int> positions() const { return positions_; }
 
   /// Throws invalid_argument, naming both threads.
@@ -78,6 +84,9 @@ class WorkerRuntime : public Runtime {
   const RunSite& last_site() const { return last_site_; }
 
  private:
+  /// The number of runs that may be in progress.
+  static constexpr std::uint64_t kRunsUnderWay = 2;
+
   struct Executed {
     std::shared_ptr<const Plan> plan;
     std::vector<ChipSet> overwriters;   // by output: may write it over the input that it updates

@@ -19,7 +19,8 @@ void HangWatch::look(const HangView& view, Time now) {
                              row.collective, row.waiting_for);
     if (row.kind != ActorKind::worker) continue;
     seen.ended = row.state == ActorState::ended;
-    const bool works = row.state == ActorState::compiling || row.state == ActorState::saving;
+    const bool works = row.state == ActorState::compiling || row.state == ActorState::saving ||
+                       row.state == ActorState::loading;
     if (works && view.core_time) {
       seen.rows += fmt::format("{};", view.core_time(row.pid));
     }

@@ -89,7 +89,10 @@ class WorkerSession {
                                     ? data_checks(variable("WEFT_CHECK_DATA"))
                                     : DataChecks::never,
                   .detect_anomaly = is_on("WEFT_DETECT_ANOMALY")}),
-        checkpoints_(runtime_, link, board.worker(worker_),
+        loaders_(runtime_, board.worker(worker_), assignment.seed,
+                 start.resume.empty() ? std::vector<StoredLoader>()
+                                      : StateFile::open(start.resume)->checkpoint()->loaders),
+        checkpoints_(runtime_, loaders_, link, board.worker(worker_),
                      {.worker = worker_,
                       .num_workers = assignment.num_workers,
                       .job_id = job_id_,
@@ -104,7 +107,7 @@ class WorkerSession {
     manual_seed(assignment_.seed);
     RuntimeScope runtime_scope(runtime_);
     WorkerContext context(worker_, job_id_, assignment_, start_.checkpoint, link_, runtime_,
-                          checkpoints_, reports, stages.take());
+                          checkpoints_, loaders_, reports, stages.take());
     const ContextScope context_scope(context);
     try {
       loop(context);
@@ -179,6 +182,7 @@ class WorkerSession {
   const Mesh mesh_;
   std::optional<JobMemory> own_memory_;
   WorkerRuntime runtime_;
+  JobLoaders loaders_;
   JobCheckpoints checkpoints_;
   bool left_ = false;
 };

@@ -8,6 +8,7 @@
 #include <weft/train_context.hpp>
 
 #include "actors/data/job_checkpoints.hpp"
+#include "actors/data/job_loaders.hpp"
 #include "actors/data/report_log.hpp"
 #include "actors/protocol/protocol.hpp"
 #include "actors/runtime/worker_link.hpp"
@@ -19,7 +20,8 @@ class WorkerContext : public TrainContext {
  public:
   WorkerContext(int worker, std::string job_id, const Assignment& assignment,
                 const std::string& checkpoint, WorkerLink& link, WorkerRuntime& runtime,
-                JobCheckpoints& checkpoints, ReportLog& reports, std::vector<BootstrapStage> stages)
+                JobCheckpoints& checkpoints, JobLoaders& loaders, ReportLog& reports,
+                std::vector<BootstrapStage> stages)
       : worker_(worker),
         job_id_(std::move(job_id)),
         assignment_(assignment),
@@ -27,6 +29,7 @@ class WorkerContext : public TrainContext {
         link_(link),
         runtime_(runtime),
         checkpoints_(checkpoints),
+        loaders_(loaders),
         reports_(reports),
         stages_(std::move(stages)) {}
 
@@ -59,6 +62,7 @@ class WorkerContext : public TrainContext {
     return runtime_.allocate(size, element_bytes, where);
   }
   JobCheckpoints& checkpoints() override;
+  JobLoaders& loaders() override { return loaders_; }
   /// Warns of a number that isn't finite, once.
   void look_for_nan(const Metrics& metrics, const std::source_location& where);
 
@@ -69,6 +73,7 @@ class WorkerContext : public TrainContext {
   WorkerLink& link_;
   WorkerRuntime& runtime_;
   JobCheckpoints& checkpoints_;
+  JobLoaders& loaders_;
   ReportLog& reports_;
   const std::vector<BootstrapStage> stages_;
   std::uint64_t report_step_ = 0;        // of the last report

@@ -16,6 +16,7 @@
 namespace weft {
 
 class JobCheckpoints;
+class JobLoaders;
 
 // Preempted: the exception that ends a loop that doesn't ask whether to end.
 
@@ -99,7 +100,9 @@ class TrainContext {
 
  private:
   friend class CheckpointManager;
+  friend class DeviceLoader;
   virtual JobCheckpoints& checkpoints() = 0;
+  virtual JobLoaders& loaders() = 0;
 };
 
 /// While it lives, get_context() on this thread returns `context`: for threads that the loop

@@ -9,6 +9,7 @@
 #include <weft/data_transforms.hpp>
 #include <weft/dataset.hpp>
 #include <weft/debug.hpp>
+#include <weft/device_loader.hpp>
 #include <weft/functional.hpp>
 #include <weft/job.hpp>
 #include <weft/log.hpp>

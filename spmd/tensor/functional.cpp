@@ -56,6 +56,33 @@ void expect_like(Call& call, const Operand& input, const Tensor& target) {
               call.type(target).to_string());
 }
 
+/// The weights as a factor of `losses`, whose dims begin with theirs.
+Tensor row_weights(Call& call, const Tensor& losses, const Tensor& weight) {
+  const TensorType& type = call.type(losses);
+  const Shape& rows = call.type(weight).shape;
+  bool fits = rows.size() <= type.shape.size() && is_floating(call.type(weight).dtype);
+  for (int dim = 0; fits && dim < rows.size(); ++dim) fits = rows[dim] == type.shape[dim];
+  if (!fits) {
+    call.refuse(
+        "the sample_weight {} doesn't fit the losses {}: it takes a floating tensor of "
+        "their first dims",
+        call.node(weight)->label(), type.to_string());
+  }
+  DimList sizes;
+  for (int dim = 0; dim < type.shape.size(); ++dim) {
+    sizes.push_back(dim < rows.size() ? rows[dim] : 1);
+  }
+  return reshape(cast(weight, type.dtype), Shape(std::span<const std::int64_t>(sizes)));
+}
+
+/// The mean of the losses, weighted if there is a weight.
+Tensor mean_of(Call& call, const Tensor& losses, const Tensor& weight) {
+  if (!weight.defined()) return mean(losses);
+  const Tensor factor = row_weights(call, losses, weight);
+  const auto per_row = static_cast<double>(losses.num_elements() / weight.num_elements());
+  return sum(losses * factor) / (sum(factor) * per_row);
+}
+
 /// That of [N,C] or [N,C,...].
 const TensorType& batch_type(Call& call, const Operand& x) {
   const TensorType& type = call.type(x);
@@ -279,34 +306,45 @@ Tensor cross_entropy(Operand logits, const Tensor& labels, const CrossEntropyOpt
   const std::int32_t ignored = options.ignore_index.value_or(kIgnoreIndex);
   const ValueId checked = call->check_index(given, type.shape[classes], ignores ? ignored : 0);
   const Tensor losses = call.result(call->cross_entropy(x, checked));
-  if (!ignores) return mean(losses);
-  const Tensor counts = not_equal(labels, double(ignored));
-  return sum(where(counts, losses, 0.0)) / sum(cast(counts, type.dtype));
+  if (!ignores) return mean_of(call, losses, options.sample_weight);
+  const Tensor counted = not_equal(labels, double(ignored));
+  if (!options.sample_weight.defined()) {
+    return sum(where(counted, losses, 0.0)) / sum(cast(counted, type.dtype));
+  }
+  const Tensor factor = row_weights(call, losses, options.sample_weight);
+  const Tensor counts = cast(counted, type.dtype) * factor;
+  return sum(where(counted, losses * factor, 0.0)) / sum(counts);
 }
 
-Tensor mse_loss(Operand input, const Tensor& target) {
+Tensor mse_loss(Operand input, const Tensor& target, const LossOptions& options) {
   Call call("mse_loss", input.loc());
-  if (call.widens(input, target)) return mse_loss(call.widened(input), call.widened(target));
+  if (call.widens(input, target)) {
+    return mse_loss(call.widened(input), call.widened(target), options);
+  }
   expect_like(call, input, target);
   const Tensor error = input - target;
-  return mean(error * error);
+  return mean_of(call, error * error, options.sample_weight);
 }
 
-Tensor l1_loss(Operand input, const Tensor& target) {
+Tensor l1_loss(Operand input, const Tensor& target, const LossOptions& options) {
   Call call("l1_loss", input.loc());
-  if (call.widens(input, target)) return l1_loss(call.widened(input), call.widened(target));
+  if (call.widens(input, target)) {
+    return l1_loss(call.widened(input), call.widened(target), options);
+  }
   expect_like(call, input, target);
-  return mean(abs(input - target));
+  return mean_of(call, abs(input - target), options.sample_weight);
 }
 
-Tensor binary_cross_entropy_with_logits(Operand logits, const Tensor& target) {
+Tensor binary_cross_entropy_with_logits(Operand logits, const Tensor& target,
+                                        const LossOptions& options) {
   Call call("binary_cross_entropy_with_logits", logits.loc());
   if (call.widens(logits, target)) {
-    return binary_cross_entropy_with_logits(call.widened(logits), call.widened(target));
+    return binary_cross_entropy_with_logits(call.widened(logits), call.widened(target), options);
   }
   expect_like(call, logits, target);
   // log(1 + e^x) without overflow, less x where the target is 1.
-  return mean(maximum(logits, 0.0) - logits * target + log(exp(-abs(logits)) + 1));
+  return mean_of(call, maximum(logits, 0.0) - logits * target + log(exp(-abs(logits)) + 1),
+                 options.sample_weight);
 }
 
 }  // namespace weft

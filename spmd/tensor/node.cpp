@@ -40,6 +40,14 @@ NodePtr host_node(const TensorType& type, InputKind kind, std::string name,
   return node;
 }
 
+NodePtr data_node(BufferPtr buffer, const std::source_location& loc) {
+  auto node = std::make_shared<TensorNode>();
+  node->type = buffer->type();
+  node->loc = loc;
+  node->storage = std::move(buffer);
+  return node;
+}
+
 std::string file_line(const std::source_location& loc) {
   const std::string_view path = loc.file_name();
   return fmt::format("{}:{}", path.substr(path.rfind('/') + 1), loc.line());

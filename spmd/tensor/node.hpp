@@ -70,6 +70,9 @@ Binding binding_of(const TensorNode& node);
 NodePtr host_node(const TensorType& type, InputKind kind, std::string name,
                   std::span<const std::byte> elements, const std::source_location& loc = {});
 
+/// A tensor of data that is on the chips.
+NodePtr data_node(BufferPtr buffer, const std::source_location& loc);
+
 /// "train.cpp:41".
 std::string file_line(const std::source_location& loc);
 

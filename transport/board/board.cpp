@@ -249,7 +249,7 @@ ActorRow Board::read(int index) const {
   }
   ActorRow copy = read_row(*static_cast<const BoardRowV1*>(row(index)));
   copy.index = index;
-  if (copy.state > ActorState::saving || !is_own(copy)) {
+  if (copy.state > ActorState::loading || !is_own(copy)) {
     fail(Errc::corrupt,
          "board of job {}: row {} is of kind {}, worker {}, chip {}, in state {}, waits for chip "
          "{}: no such row stands there among {} workers and {} chips",

@@ -35,8 +35,9 @@ enum class ActorState : std::uint8_t {
   waiting = 6,  ///< in a collective, for another chip
   ended = 7,
   failed = 8,
-  lost = 9,     ///< its process is gone; written by the trainer
-  saving = 10,  ///< its loop waits for a checkpoint to be written
+  lost = 9,      ///< its process is gone; written by the trainer
+  saving = 10,   ///< its loop waits for a checkpoint to be written
+  loading = 11,  ///< its loop waits for a batch of a DeviceLoader
 };
 enum class JobStatus : std::uint8_t { starting = 0, running = 1, succeeded = 2, failed = 3 };
 

@@ -89,6 +89,7 @@ std::string_view to_string(ActorState state) noexcept {
     case ActorState::failed: return "failed";
     case ActorState::lost: return "lost";
     case ActorState::saving: return "saving";
+    case ActorState::loading: return "loading";
   }
   return "unknown";
 }

@@ -221,6 +221,33 @@ flatbuffers::Offset<fb::StoredTensor> write_tensor(flatbuffers::FlatBufferBuilde
                                 tensor.sharding ? &sharding : nullptr);
 }
 
+flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<fb::StoredLoader>>> write_loaders(
+    flatbuffers::FlatBufferBuilder& builder, const std::vector<StoredLoader>& loaders) {
+  if (loaders.empty()) return 0;
+  std::vector<flatbuffers::Offset<fb::StoredLoader>> list;
+  for (const StoredLoader& loader : loaders) {
+    const auto dataset = builder.CreateString(loader.dataset);
+    list.push_back(fb::CreateStoredLoader(builder, dataset, loader.num_items, loader.batch_size,
+                                          loader.batches_per_step, loader.seed));
+  }
+  return builder.CreateVector(list);
+}
+
+std::vector<StoredLoader> read_loaders(const fb::Manifest& stored, Budget& budget) {
+  std::vector<StoredLoader> loaders;
+  if (stored.loaders() == nullptr) return loaders;
+  budget.take(stored.loaders()->size() * sizeof(flatbuffers::uoffset_t));
+  for (const fb::StoredLoader* loader : *stored.loaders()) {
+    budget.take(loader->dataset()->size());
+    loaders.push_back({.dataset = loader->dataset()->str(),
+                       .num_items = loader->num_items(),
+                       .batch_size = loader->batch_size(),
+                       .batches_per_step = loader->batches_per_step(),
+                       .seed = loader->seed()});
+  }
+  return loaders;
+}
+
 }  // namespace
 
 std::string_view to_string(StateKind kind) noexcept {
@@ -251,9 +278,10 @@ std::vector<std::byte> encode_manifest(const CheckpointManifest& manifest, const
   if (!manifest.device_ids.empty()) device_ids = builder.CreateVector(manifest.device_ids);
   flatbuffers::Offset<flatbuffers::String> user_json;
   if (!manifest.user_json.empty()) user_json = builder.CreateString(manifest.user_json);
-  fb::FinishManifestBuffer(builder,
-                           fb::CreateManifest(builder, manifest.step, mesh_shape, axis_names, files,
-                                              tensor_list, device_ids, manifest.seed, user_json));
+  const auto loaders = write_loaders(builder, manifest.loaders);
+  fb::FinishManifestBuffer(
+      builder, fb::CreateManifest(builder, manifest.step, mesh_shape, axis_names, files,
+                                  tensor_list, device_ids, manifest.seed, user_json, loaders));
   if (builder.GetSize() > kManifestBytesMax - kEnvelopePrefixBytes) {
     fail(Errc::invalid_argument,
          "{}: {} tensors in {} files take {} bytes: expected at most {}; store fewer tensors, or "
@@ -289,6 +317,7 @@ CheckpointManifest decode_manifest(std::span<const std::byte> bytes, const Forma
   for (const fb::StoredTensor* tensor : *stored.tensors()) {
     manifest.tensors.push_back(read_tensor(*tensor, mesh, budget));
   }
+  manifest.loaders = read_loaders(stored, budget);
   if (const Fault fault = fault_of(manifest, is_whole(format))) {
     fail(Errc::corrupt, "{}: {}", kManifestFormat.name, *fault);
   }

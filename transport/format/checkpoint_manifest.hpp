@@ -60,6 +60,17 @@ struct StoredTensor {
   friend bool operator==(const StoredTensor&, const StoredTensor&) = default;
 };
 
+/// A DeviceLoader of the loop; its position follows from the step.
+struct StoredLoader {
+  std::string dataset{};
+  std::int64_t num_items = 0;
+  std::int64_t batch_size = 0;
+  std::int64_t batches_per_step = 0;
+  std::uint64_t seed = 0;
+
+  friend bool operator==(const StoredLoader&, const StoredLoader&) = default;
+};
+
 struct CheckpointManifest {
   std::uint64_t step = 0;
   std::vector<std::int64_t> mesh_shape{};
@@ -69,6 +80,7 @@ struct CheckpointManifest {
   std::vector<int> device_ids{};  ///< of the mesh; empty: in order
   std::uint64_t seed = 0;
   std::string user_json{};
+  std::vector<StoredLoader> loaders{};  ///< in the order in which the loop made them
 
   /// Absent where there was none.
   std::optional<Mesh> mesh() const;

@@ -177,9 +177,7 @@ void Executor::upload(std::uint64_t offset, std::size_t,
   fill(state_->base + offset);
 }
 
-const std::byte* Executor::host_address(std::uint64_t offset) const {
-  return state_->base + offset;
-}
+std::byte* Executor::host_address(std::uint64_t offset) { return state_->base + offset; }
 
 void Executor::download(std::uint64_t offset, std::span<std::byte> to) {
   std::memcpy(to.data(), state_->base + offset, to.size());

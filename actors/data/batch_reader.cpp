@@ -1,0 +1,173 @@
+#include "actors/data/batch_reader.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include <weft/error.hpp>
+
+namespace weft {
+namespace {
+
+/// Rows that a thread takes at once: few enough that all threads have some, and that a reader that
+/// is dropped is left soon.
+std::size_t rows_at_once(std::size_t rows, int num_threads) {
+  const auto threads = static_cast<std::size_t>(num_threads);
+  return std::clamp<std::size_t>((rows + 2 * threads - 1) / (2 * threads), 1, 64);
+}
+
+}  // namespace
+
+BatchReader::BatchReader(DatasetPtr dataset, SamplerPtr sampler, RowLayout layout,
+                         BatchReaderOptions options)
+    : dataset_(std::move(dataset)),
+      sampler_(std::move(sampler)),
+      layout_(std::move(layout)),
+      options_(options),
+      rows_at_once_(rows_at_once(layout_.rows().size(), options.num_threads)) {
+  for (int i = 0; i < options_.num_threads; ++i) {
+    threads_.emplace_back([this](const std::stop_token& stop) { work(stop); });
+  }
+}
+
+BatchReader::~BatchReader() { drop(); }
+
+void BatchReader::begin(std::uint64_t batch, BatchMemory memory) {
+  auto filling = std::make_shared<Filling>();
+  filling->batch = batch;
+  filling->memory = std::move(memory);
+  {
+    const std::lock_guard lock(mutex_);
+    fillings_.push_back(std::move(filling));
+  }
+  has_work_.notify_all();
+}
+
+bool BatchReader::is_filled(const Filling& filling) const {
+  return filling.claimed == layout_.rows().size() && filling.working == 0;
+}
+
+bool BatchReader::is_ready() {
+  const std::lock_guard lock(mutex_);
+  return is_filled(*fillings_.front());
+}
+
+std::int64_t BatchReader::finish() {
+  std::unique_lock lock(mutex_);
+  const std::shared_ptr<Filling> filling = fillings_.front();
+  filled_.wait(lock, [&] { return is_filled(*filling); });
+  fillings_.pop_front();
+  lock.unlock();
+  if (filling->failure) std::rethrow_exception(filling->failure);
+  return filling->num_items;
+}
+
+void BatchReader::drop() {
+  std::unique_lock lock(mutex_);
+  for (const auto& filling : fillings_) filling->claimed = layout_.rows().size();
+  filled_.wait(lock, [&] {
+    return std::ranges::all_of(fillings_, [&](const auto& filling) { return is_filled(*filling); });
+  });
+  fillings_.clear();
+}
+
+/// With the mutex held. No rows if there is nothing to do.
+BatchReader::Claim BatchReader::claim() {
+  int unfilled = 0;
+  for (const auto& filling : fillings_) {
+    if (is_filled(*filling)) continue;
+    if (++unfilled > options_.at_a_time) break;
+    const std::size_t begin = filling->claimed;
+    const std::size_t end = std::min(begin + rows_at_once_, layout_.rows().size());
+    if (begin == end) continue;
+    filling->claimed = end;
+    ++filling->working;
+    return {filling, begin, end};
+  }
+  return {};
+}
+
+void BatchReader::work(const std::stop_token& stop) {
+  ItemBuffer scratch(dataset_->fields());
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    Claim claimed;
+    const auto has_claimed = [&] { return (claimed = claim()).filling != nullptr; };
+    if (!has_work_.wait(lock, stop, has_claimed)) return;
+    lock.unlock();
+    fill(claimed, scratch);
+    lock.lock();
+    --claimed.filling->working;
+    if (!is_filled(*claimed.filling)) continue;
+    filled_.notify_all();
+    has_work_.notify_all();  // another batch may be begun
+  }
+}
+
+void BatchReader::fill(const Claim& claim, ItemBuffer& scratch) {
+  Filling& filling = *claim.filling;
+  std::int64_t row = 0;
+  try {
+    const SampleOrderPtr order = order_of(filling.batch);
+    if (claim.begin == 0) {
+      const std::int64_t num_items = count_items(filling.batch);
+      const std::lock_guard lock(mutex_);
+      filling.num_items = num_items;
+    }
+    for (std::size_t i = claim.begin; i < claim.end; ++i) {
+      row = layout_.rows()[i];
+      fill_row(filling, *order, row, scratch);
+    }
+  } catch (...) {
+    const std::lock_guard lock(mutex_);
+    if (filling.failure && filling.failed_row <= row) return;
+    filling.failed_row = row;
+    filling.failure = std::current_exception();
+  }
+}
+
+void BatchReader::fill_row(Filling& filling, const SampleOrder& order, std::int64_t row,
+                           ItemBuffer& scratch) {
+  const std::size_t num_fields = dataset_->fields().size();
+  const Item item = order.item(filling.batch, row);
+  const bool is_item = item.index != kNoItem;
+  if (options_.has_weight) {
+    const float weight = is_item ? 1.0F : 0.0F;
+    layout_.spread(num_fields, row, reinterpret_cast<const std::byte*>(&weight), filling.memory);
+  } else if (!is_item) {
+    fail(Errc::invalid_argument,
+         "{}: batch {} has no item for row {}: set pad_last, so that the losses know it",
+         dataset_->name(), filling.batch, row);
+  }
+  if (!is_item) {
+    for (std::size_t f = 0; f < num_fields; ++f) layout_.clear(f, row, filling.memory);
+    return;
+  }
+  std::vector<std::span<std::byte>> places(scratch.memory().begin(), scratch.memory().end());
+  for (std::size_t f = 0; f < num_fields; ++f) {
+    std::byte* const whole = layout_.whole_item(f, row, filling.memory);
+    if (whole != nullptr) places[f] = {whole, places[f].size()};
+  }
+  dataset_->read(item, places);
+  for (std::size_t f = 0; f < num_fields; ++f) {
+    layout_.spread(f, row, places[f].data(), filling.memory);
+  }
+}
+
+SampleOrderPtr BatchReader::order_of(std::uint64_t batch) {
+  const std::lock_guard lock(order_mutex_);
+  if (order_ == nullptr || !order_->has(batch)) order_ = sampler_->order_at(batch);
+  return order_;
+}
+
+std::int64_t BatchReader::count_items(std::uint64_t batch) {
+  const std::int64_t rows = sampler_->batch_size();
+  if (!options_.has_weight) return rows;
+  const SampleOrderPtr order = order_of(batch);
+  std::int64_t count = 0;
+  for (std::int64_t row = 0; row < rows; ++row) {
+    count += order->item(batch, row).index != kNoItem ? 1 : 0;
+  }
+  return count;
+}
+
+}  // namespace weft

@@ -1,0 +1,112 @@
+#include "actors/data/batch_source.hpp"
+
+#include <chrono>
+#include <utility>
+
+#include <weft/error.hpp>
+
+namespace weft {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+/// Shows on the board that the loop waits for data.
+class Loading {
+ public:
+  explicit Loading(BoardWriter board) : board_(board) { board_.state(ActorState::loading); }
+  ~Loading() { board_.state(ActorState::running); }
+  Loading(const Loading&) = delete;
+  Loading& operator=(const Loading&) = delete;
+
+ private:
+  BoardWriter board_;
+};
+
+RowLayout rows_of(const WorkerRuntime& runtime, const BatchLayout& layout) {
+  const Mesh& mesh = runtime.program_mesh();
+  std::vector<FieldLayout> fields;
+  for (std::size_t f = 0; f < layout.types.size(); ++f) {
+    const TensorType& type = layout.types[f];
+    FieldLayout field{.item = {type.dtype, Shape(std::span(type.shape).subspan(1))}};
+    for (const int position : runtime.positions()) {
+      field.shards.push_back(shard_box(type.shape, layout.shardings[f], mesh, position));
+    }
+    fields.push_back(std::move(field));
+  }
+  return RowLayout(std::move(fields));
+}
+
+}  // namespace
+
+BatchSource::BatchSource(WorkerRuntime& runtime, BoardWriter board, DatasetPtr dataset,
+                         DeviceLoaderOptions options, BatchLayout layout)
+    : runtime_(&runtime),
+      board_(board),
+      dataset_(std::move(dataset)),
+      options_(std::move(options)),
+      layout_(std::move(layout)),
+      reader_(dataset_, options_.sampler, rows_of(runtime, layout_),
+              {.num_threads = options_.num_threads,
+               .at_a_time = options_.loader_prefetch_size,
+               .has_weight = options_.pad_last}) {}
+
+WorkerRuntime& BatchSource::runtime() const {
+  if (runtime_ == nullptr) {
+    fail(Errc::invalid_argument,
+         "a DeviceLoader of {} is used after the end of its loop: make it inside the loop",
+         dataset_->name());
+  }
+  return *runtime_;
+}
+
+BatchSource::Ready BatchSource::take(std::uint64_t batch, std::uint64_t end) {
+  if (batch + begun_.size() != next_) {
+    reader_.drop();
+    begun_.clear();
+    next_ = batch;
+  }
+  read_ahead(end);
+  const auto begin = Clock::now();
+  Ready ready;
+  std::vector<ChipInput> inputs = std::move(begun_.front());
+  begun_.pop_front();
+  if (reader_.is_ready()) {
+    ready.num_items = reader_.finish();
+  } else {
+    const Loading loading(board_);
+    ready.num_items = reader_.finish();
+  }
+  const std::chrono::duration<double> waited = Clock::now() - begin;
+  runtime().metrics().sample("LoaderWait", MetricUnit::seconds, waited.count());
+  for (ChipInput& input : inputs) {
+    runtime().deliver(input);
+    ready.buffers.push_back(std::move(input.buffer));
+  }
+  read_ahead(end);
+  return ready;
+}
+
+/// The memory comes from the pool, which gives out a block again when the runs that read it have
+/// ended: no more blocks are in use than batches are ahead or in a run.
+void BatchSource::read_ahead(std::uint64_t end) {
+  const auto ahead =
+      static_cast<std::size_t>(options_.loader_prefetch_size + options_.device_prefetch_size);
+  for (; begun_.size() < ahead && next_ < end; ++next_) {
+    std::vector<ChipInput> inputs;
+    BatchMemory memory;
+    for (std::size_t f = 0; f < layout_.types.size(); ++f) {
+      inputs.push_back(runtime().make_input(layout_.types[f], layout_.shardings[f]));
+      memory.push_back(inputs.back().shards);
+    }
+    begun_.push_back(std::move(inputs));
+    reader_.begin(next_, std::move(memory));
+  }
+}
+
+void BatchSource::close() {
+  reader_.drop();
+  begun_.clear();
+  runtime_ = nullptr;
+}
+
+}  // namespace weft

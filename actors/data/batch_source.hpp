@@ -1,0 +1,56 @@
+#pragma once
+/// BatchSource: keeps batches of a dataset ready on a worker's chips.
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <vector>
+
+#include <weft/device_loader.hpp>
+
+#include "actors/data/batch_reader.hpp"
+#include "actors/runtime/worker_runtime.hpp"
+
+namespace weft {
+
+/// How the batches lie, by field; with pad_last the weight is behind the fields of the dataset.
+struct BatchLayout {
+  std::vector<TensorType> types{};  ///< [batch_size, ...]
+  std::vector<Sharding> shardings{};
+};
+
+/// Used by the loop's thread.
+class BatchSource {
+ public:
+  /// With the options checked, and `options.sampler` set.
+  BatchSource(WorkerRuntime& runtime, BoardWriter board, DatasetPtr dataset,
+              DeviceLoaderOptions options, BatchLayout layout);
+
+  const DatasetPtr& dataset() const { return dataset_; }
+  const DeviceLoaderOptions& options() const { return options_; }
+  /// Of the batches that were not read yet, all but this one's and those behind it, up to `end`,
+  /// are given up.
+  struct Ready {
+    std::vector<BufferPtr> buffers{};
+    std::int64_t num_items = 0;
+  };
+  Ready take(std::uint64_t batch, std::uint64_t end);
+  /// The loop that made it has ended: nothing is written to the chips any more. take() throws then.
+  void close();
+  /// Throws invalid_argument once it is closed.
+  WorkerRuntime& runtime() const;
+
+ private:
+  void read_ahead(std::uint64_t end);
+
+  WorkerRuntime* runtime_;  // null: closed
+  const BoardWriter board_;
+  const DatasetPtr dataset_;
+  const DeviceLoaderOptions options_;
+  const BatchLayout layout_;
+  std::uint64_t next_ = 0;                    // batch to begin
+  std::deque<std::vector<ChipInput>> begun_;  // those before it; memory of the reader's batches
+  BatchReader reader_;
+};
+
+}  // namespace weft

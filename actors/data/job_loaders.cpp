@@ -1,0 +1,182 @@
+#include "actors/data/job_loaders.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include <weft/error.hpp>
+
+#include "spmd/tensor/node.hpp"
+
+namespace weft {
+namespace {
+
+void expect_at_least(int value, int least, const char* option, const std::source_location& where) {
+  if (value >= least) return;
+  fail(Errc::invalid_argument, "DeviceLoader: {} = {}: expected {} or more (at {})", option, value,
+       least, file_line(where));
+}
+
+void check_numbers(const DeviceLoaderOptions& options, const std::source_location& where) {
+  expect_at_least(options.num_threads, 1, "num_threads", where);
+  expect_at_least(options.loader_prefetch_size, 1, "loader_prefetch_size", where);
+  expect_at_least(options.device_prefetch_size, 0, "device_prefetch_size", where);
+  expect_at_least(options.batches_per_execution, 1, "batches_per_execution", where);
+}
+
+SamplerPtr sampler_of(const Dataset& dataset, const DeviceLoaderOptions& options,
+                      std::uint64_t seed, const std::source_location& where) {
+  if (options.sampler != nullptr) return options.sampler;
+  const std::int64_t rows = options.batch_size;
+  if (rows < 1) {
+    fail(Errc::invalid_argument, "DeviceLoader: batch_size = {}: expected 1 or more (at {})", rows,
+         file_line(where));
+  }
+  if (!options.drop_last && !options.pad_last && dataset.size() % rows != 0) {
+    fail(Errc::invalid_argument,
+         "DeviceLoader: batch_size = {} leaves {} of the {} items of {} for a smaller batch, which "
+         "would need a program of its own: set pad_last, which fills it up, or drop_last (at {})",
+         rows, dataset.size() % rows, dataset.size(), dataset.name(), file_line(where));
+  }
+  return std::make_shared<const DistributedSampler>(
+      DistributedSamplerOptions{.size = dataset.size(),
+                                .batch_size = rows,
+                                .shuffle = options.shuffle,
+                                .seed = options.seed.value_or(seed),
+                                .drop_last = !options.pad_last});
+}
+
+/// The spec of a field's tensor, whose last dims it may leave out.
+PartitionSpec spec_of(const std::string& field, const DeviceLoaderOptions& options,
+                      const Mesh& mesh) {
+  const auto own = options.field_sharding.find(field);
+  if (own != options.field_sharding.end()) return own->second;
+  if (options.input_sharding) return *options.input_sharding;
+  const bool has_data = std::ranges::find(mesh.axis_names(), "data") != mesh.axis_names().end();
+  return has_data ? PartitionSpec{{"data"}} : PartitionSpec{};
+}
+
+Sharding sharding_of(const std::string& field, const TensorType& type, PartitionSpec spec,
+                     const Mesh& mesh, const std::source_location& where) {
+  const auto num_dims = static_cast<std::size_t>(type.shape.size());
+  if (spec.dims().size() < num_dims) {
+    std::vector<AxisNames> dims = spec.dims();
+    dims.resize(num_dims);
+    spec = PartitionSpec(std::move(dims));
+  }
+  const std::string what = fmt::format(
+      "DeviceLoader: input_sharding of '{}' {}, with the batch as "
+      "dim 0 (at {})",
+      field, type.to_string(), file_line(where));
+  const Sharding sharding = Sharding::from_spec(mesh, spec, type.shape, what);
+  for (std::size_t d = 0; d < num_dims; ++d) {
+    const std::int64_t parts = mesh.count(sharding.dims[d]);
+    const std::int64_t size = type.shape[static_cast<int>(d)];
+    if (size % parts == 0) continue;
+    fail(Errc::invalid_argument,
+         "{}: the {} parts of {} on mesh {} don't divide dim {}, of size {}: take {} or leave it "
+         "whole",
+         what, parts, spec.to_string(), mesh.to_string(), d, size,
+         d == 0 ? fmt::format("a batch_size that is a multiple of {}", parts)
+                : fmt::format("items of a multiple of {}", parts));
+  }
+  return sharding;
+}
+
+BatchLayout layout_of(const Dataset& dataset, const DeviceLoaderOptions& options, const Mesh& mesh,
+                      const std::source_location& where) {
+  std::vector<Field> fields = dataset.fields();
+  for (const auto& [name, spec] : options.field_sharding) {
+    if (std::ranges::find(fields, name, &Field::name) != fields.end()) continue;
+    fail(Errc::invalid_argument, "DeviceLoader: field_sharding: {} has no field '{}' (at {})",
+         dataset.name(), name, file_line(where));
+  }
+  if (options.pad_last) fields.push_back({"weight", {DType::f32, {}}});
+  BatchLayout layout;
+  for (std::size_t f = 0; f < fields.size(); ++f) {
+    std::vector<std::int64_t> dims{options.sampler->batch_size()};
+    dims.insert(dims.end(), fields[f].type.shape.begin(), fields[f].type.shape.end());
+    if (dims.size() > static_cast<std::size_t>(kDimCountMax)) {
+      fail(Errc::invalid_argument,
+           "DeviceLoader: field '{}' of {} is {}: with the batch it has more than {} dims (at {})",
+           fields[f].name, dataset.name(), fields[f].type.to_string(), kDimCountMax,
+           file_line(where));
+    }
+    const TensorType type{fields[f].type.dtype, Shape(std::span<const std::int64_t>(dims))};
+    PartitionSpec spec = spec_of(fields[f].name, options, mesh);
+    const bool is_weight = f == dataset.fields().size();
+    if (is_weight && spec.num_dims() > 1) spec = PartitionSpec({spec.dims().front()});
+    layout.types.push_back(type);
+    layout.shardings.push_back(sharding_of(fields[f].name, type, spec, mesh, where));
+  }
+  return layout;
+}
+
+/// All that the workers must agree on.
+std::string text_of(const StoredLoader& loader, std::size_t number, const BatchLayout& layout,
+                    const DeviceLoaderOptions& options, const Mesh& mesh) {
+  std::string text = fmt::format(
+      "DeviceLoader {} of {} items, seed {}, {} batches per step, shuffle {}, pad_last {}\n",
+      number, loader.num_items, loader.seed, options.batches_per_execution, options.shuffle,
+      options.pad_last);
+  for (std::size_t f = 0; f < layout.types.size(); ++f) {
+    text += fmt::format("field {} {}\n", layout.types[f].to_string(),
+                        layout.shardings[f].to_string(mesh, layout.types[f].shape.size()));
+  }
+  return text;
+}
+
+}  // namespace
+
+JobLoaders::~JobLoaders() {
+  for (const auto& source : sources_) {
+    if (const auto open = source.lock()) open->close();
+  }
+}
+
+std::shared_ptr<BatchSource> JobLoaders::open(DatasetPtr dataset, DeviceLoaderOptions options,
+                                              const std::source_location& where) {
+  runtime_.require_loop_thread("DeviceLoader", where);
+  if (dataset == nullptr) {
+    fail(Errc::invalid_argument, "DeviceLoader: the dataset is null (at {})", file_line(where));
+  }
+  check_numbers(options, where);
+  options.sampler = sampler_of(*dataset, options, seed_, where);
+  const Mesh& mesh = runtime_.program_mesh();
+  BatchLayout layout = layout_of(*dataset, options, mesh, where);
+  const StoredLoader made{.dataset = dataset->name(),
+                          .num_items = dataset->size(),
+                          .batch_size = options.sampler->batch_size(),
+                          .batches_per_step = options.batches_per_execution,
+                          .seed = options.seed.value_or(seed_)};
+  if (runtime_.mesh() != nullptr) {
+    const std::string text = text_of(made, made_.size(), layout, options, mesh);
+    runtime_.agree(text, {.low = xxh3(std::as_bytes(std::span(text))), .high = 0},
+                   {.function = "DeviceLoader", .loc = where});
+  }
+  compare(made, where);
+  made_.push_back(made);
+  auto source = std::make_shared<BatchSource>(runtime_, board_, std::move(dataset),
+                                              std::move(options), std::move(layout));
+  sources_.push_back(source);
+  return source;
+}
+
+/// The step says which batch comes next, so that other batches shift the position in the data.
+void JobLoaders::compare(const StoredLoader& made, const std::source_location& where) const {
+  if (made_.size() >= stored_.size()) return;
+  const StoredLoader& before = stored_[made_.size()];
+  if (made.batch_size == before.batch_size && made.num_items == before.num_items &&
+      made.batches_per_step == before.batches_per_step && made.seed == before.seed) {
+    return;
+  }
+  runtime_.warn(fmt::format(
+      "the DeviceLoader at {} reads {} items in batches of {}, {} per step, with seed {}; when the "
+      "checkpoint was saved, {} items in batches of {}, {} per step, with seed {}: it goes on at "
+      "step {} of its own order, so that items may come again, or be left out, in this epoch",
+      file_line(where), made.num_items, made.batch_size, made.batches_per_step, made.seed,
+      before.num_items, before.batch_size, before.batches_per_step, before.seed, runtime_.step()));
+}
+
+}  // namespace weft
