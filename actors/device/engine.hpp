@@ -64,7 +64,7 @@ class Engine {
   virtual void upload(std::uint64_t offset, std::size_t bytes,
                       const std::function<void(std::byte*)>& fill) = 0;
   /// Where the host reads and writes the memory at `offset`; null if it can't, and upload() and
-  /// download() are the way. Any thread uses the address, for memory that no run in progress touches.
+  /// download() are the way. Any thread may use the address, as they do.
   virtual std::byte* host_address(std::uint64_t offset) {
     (void)offset;
     return nullptr;

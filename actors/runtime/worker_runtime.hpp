@@ -33,8 +33,7 @@ namespace weft {
 /// Used by the loop's thread. At most two runs are in progress: run() waits for the one before.
 class WorkerRuntime : public Runtime {
  public:
-  /// `positions`: the mesh positions of this worker's chips; `devices`: their actors, in that
-  /// order.
+  /// `positions`: the mesh positions of this worker's chips; `devices`: their actors, in order.
   WorkerRuntime(const Mesh& mesh, std::vector<int> positions,
                 std::vector<std::unique_ptr<DeviceLink>> devices, JobMemory& memory,
                 WorkerLink& link, BoardWriter board, WorkerRuntimeOptions options);

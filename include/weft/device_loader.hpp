@@ -30,11 +30,10 @@ struct DeviceLoaderOptions {
   std::int64_t batch_size = 1;          ///< rows of the global batch, over all chips
   bool shuffle = false;                 ///< each epoch in an order of its own
   std::optional<std::uint64_t> seed{};  ///< of the order; default: ctx.seed()
-  /// What happens with the items of an epoch that fill no batch. All batches have one shape, so
-  /// with drop_last = false and pad_last = false there must be none.
-  bool drop_last = true;  ///< they are left out
-  /// They come in a batch that is filled up with zeros, and each batch has a weight(), which losses
-  /// take. Goes before drop_last.
+  /// The last items of an epoch, which fill no batch, are left out. If it is false there must be
+  /// none: all batches have one shape.
+  bool drop_last = true;
+  /// Instead, they come in a batch that is filled up with zeros, and each batch has a weight().
   bool pad_last = false;
   /// Instead of an order by the five options above.
   SamplerPtr sampler{};
@@ -59,8 +58,8 @@ class Batch {
   const Tensor& operator[](std::string_view field) const;
   const Tensor& operator[](std::size_t field) const;
   const std::vector<Tensor>& tensors() const { return tensors_; }
-  /// With pad_last, f32[batch_size]: 1 for a row of data, 0 for one that fills up. Else undefined,
-  /// which losses take too.
+  /// With pad_last, f32[batch_size]: 1 for a row of data, 0 for one that fills up. Else undefined.
+  /// Losses take either as sample_weight.
   const Tensor& weight() const { return weight_; }
   /// Rows of data in the global batch: batch_size, or fewer in a batch that is filled up.
   std::int64_t num_items() const { return num_items_; }
@@ -75,9 +74,9 @@ class Batch {
 
 class BatchSource;
 
-/// Made and used by the loop; copies share the batches that are ahead. All workers must make the same loaders in the same order. Which batch
-/// comes is a function of the step, so a loop that begins again, after a loss or by
-/// RunConfig::resume, goes on with the batch that it would have had.
+/// Made and used by the loop; copies share the batches that are ahead. All workers must make the
+/// same loaders in the same order. Which batch comes is a function of the step, so a loop that
+/// begins again, after a loss or by RunConfig::resume, goes on with the batch that would have come.
 class DeviceLoader {
  public:
   /// Throws not_found outside a loop; invalid_argument for options that don't fit the dataset or
