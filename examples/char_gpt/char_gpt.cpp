@@ -1,7 +1,6 @@
 /// A GPT that learns to write a text, letter by letter: its kind of parallelism is a choice of
 /// annotations, and every choice gives the same losses.
 
-#include <chrono>
 #include <cmath>
 #include <fstream>
 #include <iterator>
@@ -178,30 +177,30 @@ void train(weft::TrainContext& ctx, const weft::Config& config) {
     optimizer.step(grads);
     return loss;
   });
+  const auto windows = std::make_shared<const char_gpt::Windows>(text, options.length);
+  weft::DeviceLoader batches(windows,
+                             {.sampler = std::make_shared<const char_gpt::RandomWindows>(
+                                  windows->size(), options.batch, options.steps, ctx.seed())});
   weft::CheckpointManager checkpoints;
-  std::vector<double> step_us;
-  while (ctx.step() < options.steps) {
-    if (ctx.reached_preemption()) return;
-    const auto begin = std::chrono::steady_clock::now();
-    const auto [ids, next] = text.batch(options.batch, options.length, ctx.seed(), ctx.step());
-    const weft::Shape shape{options.batch, options.length};
-    const std::vector<Tensor> batch{weft::to_device(ids, shape), weft::to_device(next, shape)};
-    weft::data_parallel(batch, mesh);
-    optimizer.set_lr(weft::cosine_schedule(
-        ctx.step(), {.lr = options.lr, .steps = options.steps + 1, .warmup = options.steps / 20}));
-    const double loss = step(batch[0], batch[1]).item();
-    step_us.push_back(
-        std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - begin)
-            .count());
-    ctx.report({{"step", ctx.step()}, {"loss", loss}});
-    if (checkpoints.should_save()) checkpoints.save_async(weft::state_dict(net, optimizer));
+  examples::StepTimes times;
+  while (batches.epoch() == 0) {
+    for (const weft::Batch& batch : batches) {
+      if (ctx.reached_preemption()) return;
+      optimizer.set_lr(weft::cosine_schedule(
+          ctx.step(),
+          {.lr = options.lr, .steps = options.steps + 1, .warmup = options.steps / 20}));
+      const double loss = step(batch["ids"], batch["next"]).item();
+      times.step_ended();
+      ctx.report({{"step", ctx.step()}, {"loss", loss}});
+      if (checkpoints.should_save()) checkpoints.save_async(weft::state_dict(net, optimizer));
+      times.begin();
+    }
   }
   net.eval();
   auto logits =
       weft::compile([&](const Tensor& ids) { return weft::cast(forward(ids), weft::DType::f32); },
                     {.ends_step = false});
-  weft::Metrics last{{"params_digest", examples::digest(net)},
-                     {"step_us", examples::summary(step_us)}};
+  weft::Metrics last{{"params_digest", examples::digest(net)}, {"step_us", times.summary()}};
   if (options.sample > 0) last["sample"] = write_on(text, logits, options, ctx.seed());
   ctx.report(last);
 }

@@ -5,24 +5,33 @@
 #include <iterator>
 #include <random>
 #include <set>
+#include <utility>
 
 #include <weft/error.hpp>
 
 namespace char_gpt {
 
-std::pair<std::vector<std::int32_t>, std::vector<std::int32_t>> Text::batch(
-    std::int64_t batch, std::int64_t length, std::uint64_t seed, std::uint64_t step) const {
-  std::seed_seq words{seed, seed >> 32, step, step >> 32};
-  std::mt19937_64 random(words);
-  const std::size_t places = ids.size() - static_cast<std::size_t>(length);
-  std::pair<std::vector<std::int32_t>, std::vector<std::int32_t>> result;
-  for (std::int64_t i = 0; i < batch; ++i) {
-    const auto begin = ids.begin() + static_cast<std::ptrdiff_t>(random() % places);
-    result.first.insert(result.first.end(), begin, begin + length);
-    result.second.insert(result.second.end(), begin + 1, begin + length + 1);
+namespace {
+
+/// The windows of one step.
+class Drawn : public weft::SampleOrder {
+ public:
+  Drawn(std::uint64_t step, std::vector<std::int64_t> places)
+      : SampleOrder(step, step + 1), places_(std::move(places)) {}
+  weft::Item item(std::uint64_t step, std::int64_t row) const override {
+    return {.index = places_[static_cast<std::size_t>(row)], .epoch = step};
   }
-  return result;
+
+ private:
+  const std::vector<std::int64_t> places_;
+};
+
+std::vector<weft::Field> window_fields(std::int64_t length) {
+  const weft::TensorType type{weft::DType::i32, {length}};
+  return {{"ids", type}, {"next", type}};
 }
+
+}  // namespace
 
 std::string Text::decode(std::span<const std::int32_t> numbers) const {
   std::string text;
@@ -45,6 +54,28 @@ Text read_text(const std::string& path, std::int64_t length) {
     text.ids.push_back(static_cast<std::int32_t>(text.letters.find(letter)));
   }
   return text;
+}
+
+Windows::Windows(const Text& text, std::int64_t length)
+    : text_(text), length_(length), fields_(window_fields(length)) {}
+
+std::int64_t Windows::size() const { return std::ssize(text_.ids) - length_; }
+
+void Windows::read_item(const weft::Item& item, weft::ItemMemory out) const {
+  const weft::ItemWriter window(fields_, out);
+  const auto first = text_.ids.begin() + item.index;
+  std::copy_n(first, length_, window.get<std::int32_t>("ids").begin());
+  std::copy_n(first + 1, length_, window.get<std::int32_t>("next").begin());
+}
+
+weft::SampleOrderPtr RandomWindows::order_at(std::uint64_t step) const {
+  std::seed_seq words{seed_, seed_ >> 32, step, step >> 32};
+  std::mt19937_64 random(words);
+  std::vector<std::int64_t> places;
+  for (std::int64_t row = 0; row < batch_size_; ++row) {
+    places.push_back(static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(places_)));
+  }
+  return std::make_shared<const Drawn>(step, std::move(places));
 }
 
 }  // namespace char_gpt

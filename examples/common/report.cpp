@@ -21,11 +21,16 @@ std::string digest(const weft::Module& net) {
   return fmt::format("{:016x}", hash);
 }
 
-weft::Metrics summary(std::vector<double> step_us) {
-  if (step_us.empty()) return {{"median", 0.0}, {"p99", 0.0}};
-  std::ranges::sort(step_us);
+void StepTimes::step_ended() {
+  step_us_.push_back(std::chrono::duration<double, std::micro>(Clock::now() - begin_).count());
+}
+
+weft::Metrics StepTimes::summary() const {
+  if (step_us_.empty()) return {{"median", 0.0}, {"p99", 0.0}};
+  std::vector<double> sorted = step_us_;
+  std::ranges::sort(sorted);
   const auto at = [&](double q) {
-    return step_us[static_cast<std::size_t>(q * static_cast<double>(step_us.size() - 1))];
+    return sorted[static_cast<std::size_t>(q * static_cast<double>(sorted.size() - 1))];
   };
   return {{"median", at(0.5)}, {"p99", at(0.99)}};
 }

@@ -1,7 +1,6 @@
 /// A classifier of hand-written digits, trained on every chip of a mesh. The loop is written for
-/// one device; five annotations make it data- and model-parallel.
+/// one device; four annotations make it data- and model-parallel.
 
-#include <chrono>
 #include <cstdio>
 #include <fstream>
 
@@ -10,7 +9,7 @@
 
 #include <weft/weft.hpp>
 
-#include "examples/common/batches.hpp"
+#include "examples/common/accuracy.hpp"
 #include "examples/common/checkpoint.hpp"
 #include "examples/common/layout.hpp"
 #include "examples/common/progress.hpp"
@@ -38,19 +37,10 @@ struct Mlp : weft::Module {
   }
 };
 
-weft::Tensor pixels(const digits::Images& images) {
-  return weft::to_device(images.pixels, {images.size(), digits::kPixels});
-}
-
 void train(weft::TrainContext& ctx, const weft::Config& config) {
-  const digits::Dataset data = digits::load(config.at("data"));
+  const digits::Data data = digits::load(config.at("data"));
   const auto batch_size = config.at("batch").get<std::int64_t>();
   const auto epochs = config.at("epochs").get<std::uint64_t>();
-  if (batch_size > data.train.size()) {
-    weft::fail(weft::Errc::invalid_argument,
-               "--batch = {}: expected at most the {} training images", batch_size,
-               data.train.size());
-  }
   Mlp net;
   weft::AdamW optimizer(net.parameters(),
                         {.lr = kLearningRate, .eps = kEps, .weight_decay = kWeightDecay});
@@ -59,47 +49,36 @@ void train(weft::TrainContext& ctx, const weft::Config& config) {
   weft::mark_sharding(net.fc1.weight, mesh, {{"model"}, {}});  // by columns (torch keeps [out, in])
   weft::mark_sharding(net.fc1.bias, mesh, {{"model"}});
   weft::mark_sharding(net.fc2.weight, mesh, {{}, {"model"}});  // by rows
-  const weft::Tensor test_pixels = pixels(data.test);
+  weft::DeviceLoader batches(
+      data.train,
+      {.batch_size = batch_size, .shuffle = true, .input_sharding = weft::PartitionSpec{{"data"}}});
+  weft::DeviceLoader tests(data.test, {.batch_size = batch_size, .pad_last = true});
 
-  const auto steps = static_cast<std::uint64_t>(data.train.size() / batch_size);
+  const std::uint64_t steps = epochs * batches.steps_per_epoch();
   weft::CheckpointManager checkpoints;
-  std::vector<double> step_us;
+  examples::StepTimes times;
   // All that a step needs follows from its number: after a loss the loop goes on at any.
-  while (ctx.step() < epochs * steps) {
-    const std::uint64_t epoch = ctx.step() / steps + 1;
-    const auto order = examples::shuffled(data.train.size(), ctx.seed(), epoch);
-    for (std::uint64_t step = ctx.step() % steps; step < steps; ++step) {
+  while (batches.epoch() < epochs) {
+    const std::uint64_t epoch = batches.epoch();
+    for (const weft::Batch& batch : batches) {
       if (ctx.reached_preemption()) return;
-      const auto begin = std::chrono::steady_clock::now();
-      const auto indices = std::span(order).subspan(step * static_cast<std::size_t>(batch_size),
-                                                    static_cast<std::size_t>(batch_size));
-      const digits::Images batch =
-          digits::augmented(data.train.pick(indices), ctx.seed(), ctx.step());
-      const weft::Tensor x = pixels(batch);
-      const weft::Tensor labels = weft::to_device(batch.labels, {batch_size});
-      weft::mark_sharding(x, mesh, {{"data"}, {}});
-      weft::mark_sharding(labels, mesh, {{"data"}});
-
-      const weft::Tensor loss = weft::cross_entropy(net(x), labels);
-      optimizer.set_lr(
-          weft::cosine_schedule(ctx.step(), {.lr = kLearningRate, .steps = epochs * steps}));
+      const weft::Tensor loss = weft::cross_entropy(net(batch["x"]), batch["y"]);
+      optimizer.set_lr(weft::cosine_schedule(ctx.step(), {.lr = kLearningRate, .steps = steps}));
       optimizer.step(weft::grad(loss, net.parameters()));
       weft::sync();
 
-      weft::Metrics metrics{{"step", ctx.step()}, {"epoch", epoch}, {"loss", loss.item()}};
-      const std::chrono::duration<double, std::micro> took =
-          std::chrono::steady_clock::now() - begin;
-      step_us.push_back(took.count());
-      if (step + 1 == steps) {
-        metrics["test_accuracy"] =
-            examples::accuracy(net(test_pixels).to_vector(), data.test.labels);
-        metrics["step_us"] = examples::summary(step_us);
+      weft::Metrics metrics{{"step", ctx.step()}, {"epoch", epoch + 1}, {"loss", loss.item()}};
+      times.step_ended();
+      if (batches.epoch() != epoch) {
+        metrics["test_accuracy"] = examples::accuracy(tests, std::ref(net));
+        metrics["step_us"] = times.summary();
       }
       ctx.report(metrics);
       if (checkpoints.should_save()) checkpoints.save_async(weft::state_dict(net, optimizer));
+      times.begin();
     }
   }
-  ctx.report({{"params_digest", examples::digest(net)}, {"step_us", examples::summary(step_us)}});
+  ctx.report({{"params_digest", examples::digest(net)}, {"step_us", times.summary()}});
 }
 
 struct Arguments {

@@ -1,21 +1,18 @@
 /// A convolutional net on MNIST, trained on every chip of a mesh: the batch is cut over "data", the
 /// two large layers over "model".
 
-#include <chrono>
 #include <fstream>
-#include <numeric>
 
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
 #include <weft/weft.hpp>
 
-#include "examples/common/batches.hpp"
+#include "examples/common/accuracy.hpp"
 #include "examples/common/checkpoint.hpp"
 #include "examples/common/layout.hpp"
 #include "examples/common/progress.hpp"
 #include "examples/common/report.hpp"
-#include "examples/mnist_cnn/idx.hpp"
 
 namespace {
 
@@ -35,46 +32,49 @@ struct Net : weft::Module {
               {.in_channels = 16, .out_channels = 32, .kernel_size = 3, .window = {.padding = 1}}),
         fc1(*this, "fc1", {.in_features = 32 * (height / 4) * (width / 4), .out_features = 128}) {}
 
+  /// [N,height,width]
   weft::Tensor operator()(const weft::Tensor& images) const {
-    weft::Tensor x = weft::max_pool2d(weft::relu(conv1(images)), {.kernel_size = 2});
+    weft::Tensor x = weft::reshape(images, {images.dim(0), 1, images.dim(1), images.dim(2)});
+    x = weft::max_pool2d(weft::relu(conv1(x)), {.kernel_size = 2});
     x = weft::max_pool2d(weft::relu(conv2(x)), {.kernel_size = 2});
     x = weft::reshape(x, {images.dim(0), -1});
     return fc2(dropout(weft::relu(fc1(x))));
   }
 };
 
-std::vector<std::int64_t> range(std::int64_t begin, std::int64_t end) {
-  std::vector<std::int64_t> indices(static_cast<std::size_t>(end - begin));
-  std::iota(indices.begin(), indices.end(), begin);
-  return indices;
+/// Fields "x", f32[height,width] of about mean 0 and variance 1, and "y", the digit.
+weft::DatasetPtr images(const std::string& folder, const std::string& prefix) {
+  constexpr double kMean = 0.1307;  // of the training images, as a share of 255
+  constexpr double kDeviation = 0.3081;
+  try {
+    return weft::zip({weft::idx_file(folder + "/" + prefix + "-images-idx3-ubyte",
+                                     {.name = "x",
+                                      .dtype = weft::DType::f32,
+                                      .scale = 1 / (255 * kDeviation),
+                                      .offset = -kMean / kDeviation}),
+                      weft::idx_file(folder + "/" + prefix + "-labels-idx1-ubyte", {.name = "y"})});
+  } catch (const weft::Error& error) {
+    if (error.code() != weft::Errc::not_found) throw;
+    weft::fail(error.code(), "{}; `tools/dev data mnist` fetches MNIST into build/data/mnist",
+               error.what());
+  }
 }
 
 void train(weft::TrainContext& ctx, const weft::Config& config) {
-  const std::string folder = config.at("data");
-  const mnist::Images images = mnist::load(folder, "train");
-  const mnist::Images test = mnist::load(folder, "t10k");
+  const weft::DatasetPtr data = images(config.at("data"), "train");
   const auto batch_size = config.at("batch").get<std::int64_t>();
   const auto epochs = config.at("epochs").get<std::uint64_t>();
-  const auto steps = static_cast<std::uint64_t>(images.size() / batch_size);
-  if (steps == 0) {
-    weft::fail(weft::Errc::invalid_argument, "--batch = {}: expected at most the {} images of {}",
-               batch_size, images.size(), folder);
-  }
+  weft::DeviceLoader batches(data, {.batch_size = batch_size, .shuffle = true});
+  weft::DeviceLoader tests(images(config.at("data"), "t10k"),
+                           {.batch_size = batch_size, .pad_last = true});
 
-  const weft::Mesh& mesh = *ctx.mesh();
-  Net net(images.height, images.width);
+  const weft::Shape image = data->fields().front().type.shape;
+  Net net(image[0], image[1]);
   weft::tensor_parallel(
-      net, mesh,
+      net, *ctx.mesh(),
       {{"fc1", weft::TensorParallelStyle::columns}, {"fc2", weft::TensorParallelStyle::rows}});
   weft::AdamW optimizer(net.parameters(), {.lr = config.at("lr"), .weight_decay = 1e-2});
 
-  const auto place = [&](const mnist::Images& from, std::span<const std::int64_t> indices) {
-    const auto count = static_cast<std::int64_t>(indices.size());
-    const weft::Tensor x =
-        weft::to_device(from.normalized(indices), {count, 1, from.height, from.width});
-    weft::mark_sharding(x, mesh, {{"data"}, {}, {}, {}});
-    return x;
-  };
   auto step = weft::compile([&](const weft::Tensor& x, const weft::Tensor& labels) {
     const weft::Tensor loss = weft::cross_entropy(net(x), labels);
     optimizer.step(weft::grad(loss, net.parameters()));
@@ -82,46 +82,29 @@ void train(weft::TrainContext& ctx, const weft::Config& config) {
   });
   auto logits = weft::compile([&](const weft::Tensor& x) { return net(x); }, {.ends_step = false});
 
-  // A last batch that is smaller would be another program; it is left out.
-  const auto test_accuracy = [&] {
-    net.eval();
-    std::vector<float> scores;
-    const std::int64_t whole = test.size() / batch_size * batch_size;
-    for (std::int64_t begin = 0; begin < whole; begin += batch_size) {
-      const auto rows = logits(place(test, range(begin, begin + batch_size))).to_vector();
-      scores.insert(scores.end(), rows.begin(), rows.end());
-    }
-    net.train();
-    return examples::accuracy(scores, test.labels_of(range(0, whole)));
-  };
-
+  const std::uint64_t steps = epochs * batches.steps_per_epoch();
   weft::CheckpointManager checkpoints;
-  std::vector<double> step_us;
-  while (ctx.step() < epochs * steps) {
-    const std::uint64_t epoch = ctx.step() / steps + 1;
-    const auto order = examples::shuffled(images.size(), ctx.seed(), epoch);
-    for (std::uint64_t i = ctx.step() % steps; i < steps; ++i) {
+  examples::StepTimes times;
+  while (batches.epoch() < epochs) {
+    const std::uint64_t epoch = batches.epoch();
+    for (const weft::Batch& batch : batches) {
       if (ctx.reached_preemption()) return;
-      const auto begin = std::chrono::steady_clock::now();
-      const auto indices = std::span(order).subspan(i * static_cast<std::size_t>(batch_size),
-                                                    static_cast<std::size_t>(batch_size));
-      optimizer.set_lr(
-          weft::cosine_schedule(ctx.step(), {.lr = config.at("lr"), .steps = epochs * steps}));
-      const weft::Tensor labels = weft::to_device(images.labels_of(indices), {batch_size});
-      const weft::Tensor loss = step(place(images, indices), labels);
-      weft::Metrics metrics{{"step", ctx.step()}, {"epoch", epoch}, {"loss", loss.item()}};
-      step_us.push_back(
-          std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - begin)
-              .count());
-      if (i + 1 == steps) {
-        metrics["test_accuracy"] = test_accuracy();
-        metrics["step_us"] = examples::summary(step_us);
+      optimizer.set_lr(weft::cosine_schedule(ctx.step(), {.lr = config.at("lr"), .steps = steps}));
+      const double loss = step(batch["x"], batch["y"]).item();
+      times.step_ended();
+      weft::Metrics metrics{{"step", ctx.step()}, {"epoch", epoch + 1}, {"loss", loss}};
+      if (batches.epoch() != epoch) {
+        net.eval();
+        metrics["test_accuracy"] = examples::accuracy(tests, std::ref(logits));
+        net.train();
+        metrics["step_us"] = times.summary();
       }
       ctx.report(metrics);
       if (checkpoints.should_save()) checkpoints.save_async(weft::state_dict(net, optimizer));
+      times.begin();
     }
   }
-  ctx.report({{"params_digest", examples::digest(net)}, {"step_us", examples::summary(step_us)}});
+  ctx.report({{"params_digest", examples::digest(net)}, {"step_us", times.summary()}});
 }
 
 }  // namespace

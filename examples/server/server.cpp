@@ -30,26 +30,26 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(FitConfig, steps, workers, rate)
 
 /// Fits a line to points on y = 3 x - 2, by gradient descent over all chips.
 void fit_line(weft::TrainContext& ctx, const FitConfig& config) {
-  std::vector<float> x(64);
-  std::vector<float> y(x.size());
-  for (std::size_t i = 0; i < x.size(); ++i) {
-    x[i] = static_cast<float>(i) / 32 - 1;
-    y[i] = 3 * x[i] - 2;
+  std::vector<float> x;
+  std::vector<float> y;
+  for (int i = 0; i < 64; ++i) {
+    x.push_back(static_cast<float>(i) / 32 - 1);
+    y.push_back(3 * x.back() - 2);
   }
+  const auto points = weft::tensors({{"x", std::move(x)}, {"y", std::move(y)}});
   const weft::Parameter slope = weft::make_parameter("slope", std::vector<float>{0}, {1});
   const weft::Parameter offset = weft::make_parameter("offset", std::vector<float>{0}, {1});
   const std::vector parameters{slope, offset};
   weft::SGD optimizer(parameters, {.lr = config.rate});
+  weft::DeviceLoader batches(points, {.batch_size = points->size()});
   while (ctx.step() < static_cast<std::uint64_t>(config.steps) && !ctx.reached_preemption()) {
-    const weft::Tensor inputs = weft::to_device(x, {std::ssize(x)});
-    const weft::Tensor targets = weft::to_device(y, {std::ssize(y)});
-    weft::mark_sharding(inputs, *ctx.mesh(), {{"data"}});
-    weft::mark_sharding(targets, *ctx.mesh(), {{"data"}});
-    const weft::Tensor error = inputs * slope + offset - targets;
-    const weft::Tensor loss = weft::mean(error * error);
-    optimizer.step(weft::grad(loss, parameters));
-    weft::sync();
-    ctx.report({{"step", ctx.step()}, {"loss", loss.item()}});
+    for (const weft::Batch& batch : batches) {
+      const weft::Tensor error = batch["x"] * slope + offset - batch["y"];
+      const weft::Tensor loss = weft::mean(error * error);
+      optimizer.step(weft::grad(loss, parameters));
+      weft::sync();
+      ctx.report({{"step", ctx.step()}, {"loss", loss.item()}});
+    }
   }
   ctx.report(
       {{"step", ctx.step()}, {"slope", slope.to_vector()[0]}, {"offset", offset.to_vector()[0]}});

@@ -73,7 +73,7 @@ TEST(Digits, WritesItsJsonWhereItFailsBeforeItReports) {
   AppProcess app({DIGITS, "--workers", "0", "--chips", "5", "--epochs", "1", "--json", "{json}"});
   EXPECT_EQ(app.wait(), 1) << app.output();
   const auto error = app.result().at("error").get<std::string>();
-  EXPECT_NE(error.find("dim 0 has size 32"), std::string::npos) << error;
+  EXPECT_NE(error.find("don't divide dim 0, of size 32"), std::string::npos) << error;
 }
 
 TEST(Digits, SaysHowToEnlargeAFullShmAndLeavesNothing) {

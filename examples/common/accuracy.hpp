@@ -1,0 +1,15 @@
+#pragma once
+/// How well a classifier names the items of a dataset.
+
+#include <functional>
+
+#include <weft/weft.hpp>
+
+namespace examples {
+
+/// Share of the loader's items whose row of logits has its largest entry at the label, field "y".
+/// `logits` takes field "x". Ends no step.
+double accuracy(weft::DeviceLoader& loader,
+                const std::function<weft::Tensor(const weft::Tensor&)>& logits);
+
+}  // namespace examples
