@@ -11,6 +11,8 @@
 #include <weft/debug.hpp>
 #include <weft/device_loader.hpp>
 #include <weft/functional.hpp>
+#include <weft/image_files.hpp>
+#include <weft/image_transforms.hpp>
 #include <weft/job.hpp>
 #include <weft/log.hpp>
 #include <weft/loop.hpp>

@@ -1,0 +1,26 @@
+/// Bytes as a whole picture, which is decoded whole and shrunk.
+
+#include <weft/image_files.hpp>
+
+#include "tests/fuzz/fuzz.hpp"
+#include "transport/image/picture.hpp"
+
+namespace weft {
+namespace {
+
+void read_file(std::span<const std::byte> file) {
+  const PixelSize size = picture_size(file);
+  WEFT_CHECK(size.width >= 1 && size.height >= 1 && size.width * size.height <= kImagePixelsMax);
+  const Picture shrunk = decode_picture(file, true, 8);
+  WEFT_CHECK(shrunk.channels == 1, shrunk.channels);
+  const Picture whole = decode_picture(file, false, 1);
+  WEFT_CHECK(whole.size == size && (whole.channels == 1 || whole.channels == 3), whole.channels);
+}
+
+}  // namespace
+}  // namespace weft
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  weft::read_or_refuse(std::as_bytes(std::span(data, size)), weft::read_file);
+  return 0;
+}

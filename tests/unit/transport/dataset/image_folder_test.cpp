@@ -1,0 +1,86 @@
+#include <weft/image_files.hpp>
+
+#include <filesystem>
+#include <fstream>
+
+#include <unistd.h>
+
+#include <gtest/gtest.h>
+
+#include "tests/support/expect_error.hpp"
+#include "tests/support/golden.hpp"
+
+namespace weft {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::expect_error;
+
+const std::string kFolder = testing::golden_path("pictures/folder").string();
+
+class ImageFolders : public ::testing::Test {
+ protected:
+  ImageFolders() { fs::create_directories(folder_); }
+  ~ImageFolders() override { fs::remove_all(folder_); }
+
+  const fs::path folder_ = fs::temp_directory_path() / fmt::format("weft-pictures-{}", ::getpid());
+};
+
+TEST_F(ImageFolders, AreTorchvisions) {
+  EXPECT_EQ(image_classes(kFolder), (std::vector<std::string>{"Cats", "birds"}));
+  const DatasetPtr dataset = image_folder(
+      kFolder, {.image = {.height = 16, .width = 24, .channels = 1, .dtype = DType::i32}});
+  EXPECT_EQ(dataset->name(), kFolder);
+  EXPECT_EQ(dataset->fields(),
+            (std::vector<Field>{{"x", {DType::i32, {1, 16, 24}}}, {"label", {DType::i32, {}}}}));
+  ASSERT_EQ(dataset->size(), 4);
+  std::vector<std::int32_t> labels;
+  std::vector<std::int32_t> corners;
+  for (std::int64_t i = 0; i < 4; ++i) {
+    const ItemBuffer item = read_item(*dataset, {.index = i});
+    labels.push_back(item.view().get<std::int32_t>("label")[0]);
+    corners.push_back(item.view().get<std::int32_t>("x").back());
+  }
+  EXPECT_EQ(labels, (std::vector<std::int32_t>{0, 1, 1, 1}));
+  // Cats/a.jpg; birds/10.JPEG, 2.png and more/1.jpg.
+  const DatasetPtr second = image_folder(
+      kFolder, {.image = {.height = 30, .width = 20, .dtype = DType::i32}, .label = "y"});
+  const ItemBuffer item = read_item(*second, {.index = 1});
+  EXPECT_EQ(item.view().get<std::int32_t>("y")[0], 1);
+  EXPECT_NEAR(corners[0], corners[2], 12);
+  EXPECT_NEAR(corners[3], corners[2], 12);
+}
+
+TEST_F(ImageFolders, ErrorsNameTheFile) {
+  fs::create_directories(folder_ / "a");
+  std::ofstream(folder_ / "a" / "b.jpg") << "GIF89a";
+  const DatasetPtr dataset = image_folder(folder_.string());
+  expect_error(Errc::corrupt, {folder_.string() + ": item 0 of epoch 0", "a/b.jpg: is GIF"},
+               [&] { (void)read_item(*dataset, {}); });
+  fs::remove(folder_ / "a" / "b.jpg");
+  expect_error(Errc::not_found, {"a/b.jpg"}, [&] { (void)read_item(*dataset, {}); });
+}
+
+TEST_F(ImageFolders, FoldersThatAreNoneAreRefused) {
+  expect_error(Errc::not_found, {"nowhere"}, [] { (void)image_folder("nowhere"); });
+  expect_error(Errc::invalid_argument, {"has no folders; expected one for each class"},
+               [&] { (void)image_folder(folder_.string()); });
+  fs::create_directories(folder_ / "empty");
+  expect_error(Errc::invalid_argument, {"class 'empty' has no pictures"},
+               [&] { (void)image_folder(folder_.string()); });
+  fs::create_directory_symlink(folder_, folder_ / "empty" / "circle");
+  expect_error(Errc::invalid_argument, {"32 folders deep"},
+               [&] { (void)image_folder(folder_.string()); });
+  expect_error(Errc::invalid_argument, {"two fields have the name 'x'"},
+               [] { (void)image_folder(kFolder, {.label = "x"}); });
+}
+
+TEST_F(ImageFolders, LinksToNowhereAreErrorsWhenTheyAreRead) {
+  fs::create_directories(folder_ / "a");
+  fs::create_symlink("nowhere.png", folder_ / "a" / "b.png");
+  const DatasetPtr dataset = image_folder(folder_.string());
+  expect_error(Errc::not_found, {"a/b.png"}, [&] { (void)read_item(*dataset, {}); });
+}
+
+}  // namespace
+}  // namespace weft

@@ -1,0 +1,250 @@
+#include <weft/image_files.hpp>
+
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+
+#include <gtest/gtest.h>
+
+#include "tests/support/expect_error.hpp"
+#include "tests/support/golden.hpp"
+#include "transport/image/picture.hpp"
+
+namespace weft {
+namespace {
+
+using testing::expect_error;
+
+std::string picture(const std::string& name) { return testing::read_golden("pictures/" + name); }
+std::span<const std::byte> bytes_of(const std::string& file) {
+  return std::as_bytes(std::span(file));
+}
+
+/// What Pillow made, by tests/golden/pictures/make.py: [height, width, 3], or [height, width].
+struct Expected {
+  Shape shape;
+  std::vector<std::int32_t> values;
+
+  explicit Expected(const std::string& name) {
+    const DatasetPtr all = npz_file(testing::golden_path("pictures/expected.npz").string());
+    const ItemBuffer item = read_item(*all, {});
+    const auto found = item.view().get<std::int32_t>(name);
+    values.assign(found.begin(), found.end());
+    for (const Field& field : all->fields()) {
+      if (field.name == name) shape = field.type.shape;
+    }
+  }
+  std::int32_t at(std::int64_t channel, std::int64_t y, std::int64_t x) const {
+    const std::int64_t channels = shape.size() == 3 ? shape[2] : 1;
+    return values[static_cast<std::size_t>((y * shape[1] + x) * channels + channel)];
+  }
+};
+
+ImageField as_i32(std::int64_t height, std::int64_t width, int channels = 3) {
+  return {.height = height, .width = width, .channels = channels, .dtype = DType::i32};
+}
+
+template <typename T>
+std::vector<T> decode(const std::string& file, const ImageField& image, const Item& item = {}) {
+  std::vector<T> pixels(static_cast<std::size_t>(field_of(image).type.num_elements()));
+  ItemRandom random(item);
+  decode_image(bytes_of(file), image, random, std::as_writable_bytes(std::span(pixels)));
+  return pixels;
+}
+
+/// The largest difference from what Pillow made.
+int difference(const std::string& file, const ImageField& image, const std::string& name) {
+  const Expected expected(name);
+  EXPECT_EQ(expected.shape[0], image.height) << name;
+  EXPECT_EQ(expected.shape[1], image.width) << name;
+  const auto found = decode<std::int32_t>(picture(file), image);
+  int largest = 0;
+  std::size_t i = 0;
+  for (std::int64_t c = 0; c < image.channels; ++c) {
+    for (std::int64_t y = 0; y < image.height; ++y) {
+      for (std::int64_t x = 0; x < image.width; ++x) {
+        largest = std::max(largest, std::abs(found[i++] - expected.at(c, y, x)));
+      }
+    }
+  }
+  return largest;
+}
+
+TEST(DecodeImage, GivesThePixelsThatPillowGives) {
+  for (const std::string name :
+       {"rgb.png", "rgba.png", "gray.png", "gray_alpha.png", "one_bit.png", "palette.png",
+        "interlaced.png", "rgb16.png", "baseline.jpg", "progressive.jpg", "gray.jpg"}) {
+    EXPECT_EQ(difference(name, as_i32(16, 24), name), 0) << name;
+  }
+  // Pillow rounds another way.
+  EXPECT_LE(difference("cmyk.jpg", as_i32(16, 24), "cmyk.jpg"), 1);
+}
+
+TEST(DecodeImage, MakesGrayOfColoursAsPillowDoes) {
+  EXPECT_EQ(difference("rgb.png", as_i32(16, 24, 1), "luma"), 0);
+  EXPECT_EQ(difference("rgb16.png", as_i32(16, 24, 1), "luma"), 0);
+  // What JPEG loses.
+  EXPECT_LE(difference("cmyk.jpg", as_i32(16, 24, 1), "luma"), 10);
+  EXPECT_LE(difference("progressive.jpg", as_i32(16, 24, 1), "luma"), 10);
+}
+
+TEST(DecodeImage, ChangesSizesAsTorchvisionDoes) {
+  // Pillow rounds to bytes between the two directions.
+  EXPECT_LE(difference("rgb.png", as_i32(8, 8), "cover"), 1);
+  ImageField by_side = as_i32(8, 8);
+  by_side.short_side = 10;
+  EXPECT_LE(difference("rgb.png", by_side, "short_side"), 1);
+  ImageField filled = as_i32(30, 40);
+  filled.fit = ImageFit::fill;
+  EXPECT_LE(difference("rgb.png", filled, "enlarged"), 1);
+}
+
+TEST(DecodeImage, ContainedPicturesLieBetweenBars) {
+  ImageField image{.height = 24, .width = 24, .mean = {0.5F}, .stddev = {0.25F}};
+  image.fit = ImageFit::contain;
+  const auto pixels = decode<float>(picture("rgb.png"), image);
+  const Expected expected("rgb.png");
+  for (std::int64_t y = 0; y < 24; ++y) {
+    for (std::int64_t x = 0; x < 24; ++x) {
+      const bool is_bar = y < 4 || y >= 20;
+      const float value = is_bar ? 0 : static_cast<float>(expected.at(1, y - 4, x)) / 255;
+      EXPECT_NEAR(pixels[static_cast<std::size_t>((24 + y) * 24 + x)], (value - 0.5F) / 0.25F, 1e-5)
+          << y << ", " << x;
+    }
+  }
+}
+
+TEST(DecodeImage, NormalizesEachChannel) {
+  const ImageField image{.height = 16,
+                         .width = 24,
+                         .mean = {0.485F, 0.456F, 0.406F},
+                         .stddev = {0.229F, 0.224F, 0.225F}};
+  for (const std::string name : {"rgb.png", "gray.png"}) {
+    const auto pixels = decode<float>(picture(name), image);
+    const Expected expected(name);
+    for (std::int64_t c = 0; c < 3; ++c) {
+      const auto channel = static_cast<std::size_t>(c);
+      EXPECT_NEAR(pixels[channel * 16 * 24 + 24 + 5],
+                  (static_cast<float>(expected.at(c, 1, 5)) / 255 - image.mean[channel]) /
+                      image.stddev[channel],
+                  1e-5);
+    }
+  }
+  ImageField half = image;
+  half.dtype = DType::bf16;
+  const auto halves = decode<Bf16>(picture("rgb.png"), half);
+  EXPECT_EQ(static_cast<float>(halves[7]),
+            static_cast<float>(Bf16(decode<float>(picture("rgb.png"), image)[7])));
+}
+
+TEST(DecodeImage, ShrinksLargeJpegsWhileTheyAreDecoded) {
+  const std::string file = picture("large.jpg");
+  EXPECT_EQ(picture_size(bytes_of(file)), (PixelSize{200, 120}));
+  EXPECT_EQ(decode_picture(bytes_of(file), false, 8).size, (PixelSize{25, 15}));
+  EXPECT_EQ(decode_picture(bytes_of(file), true, 2).channels, 1);
+  ImageField image = as_i32(12, 20);
+  image.fit = ImageFit::fill;
+  // The mean of 8 by 8 pixels, then the filter: at an edge it reaches 28 pixels far, not 20.
+  EXPECT_LE(difference("large.jpg", image, "shrunk"), 24);
+}
+
+TEST(DecodeImage, TakesRandomAreasOfTheItem) {
+  ImageField image = as_i32(8, 8);
+  image.random_area = RandomArea{};
+  const std::string file = picture("rgb.png");
+  const auto first = decode<std::int32_t>(file, image, {.index = 1});
+  EXPECT_EQ(decode<std::int32_t>(file, image, {.index = 1}), first);
+  EXPECT_NE(decode<std::int32_t>(file, image, {.index = 2}), first);
+  EXPECT_NE(decode<std::int32_t>(file, image, {.index = 1, .epoch = 1}), first);
+
+  const Expected expected("area");  // 14 by 11 pixels from (3, 2) on
+  const Picture whole = decode_picture(bytes_of(file), false, 1);
+  std::vector<float> pixels(3 * 64);
+  const std::array<ChannelOut, 3> out{
+      {{pixels.data(), 8}, {pixels.data() + 64, 8}, {pixels.data() + 128, 8}}};
+  resample(whole.pixels(), {.rect = {3, 2, 14, 11}, .scaled = {8, 8}}, {8, 8}, out);
+  for (std::int64_t i = 0; i < 64; ++i) {
+    for (std::int64_t c = 0; c < 3; ++c) {
+      EXPECT_NEAR(pixels[static_cast<std::size_t>(c * 64 + i)], expected.at(c, i / 8, i % 8), 1.01);
+    }
+  }
+}
+
+TEST(DecodeImage, EveryCutIsCorrupt) {
+  for (const std::string name : {"baseline.jpg", "progressive.jpg", "cmyk.jpg", "rgb.png",
+                                 "interlaced.png", "palette.png"}) {
+    const std::string file = picture(name);
+    for (std::size_t size = 0; size < file.size(); ++size) {
+      SCOPED_TRACE(fmt::format("{} cut to {} of {}", name, size, file.size()));
+      expect_error(Errc::corrupt, {},
+                   [&] { (void)decode<std::int32_t>(file.substr(0, size), as_i32(16, 24)); });
+    }
+  }
+}
+
+TEST(DecodeImage, NeverCrashesOnFlippedBytes) {
+  int refused = 0;
+  for (const std::string name : {"baseline.jpg", "progressive.jpg", "palette.png", "rgb16.png"}) {
+    const std::string whole = picture(name);
+    for (std::size_t i = 0; i < whole.size(); ++i) {
+      std::string file = whole;
+      file[i] = static_cast<char>(file[i] ^ 0x5a);
+      try {
+        (void)decode<std::int32_t>(file, as_i32(16, 24));
+      } catch (const Error& error) {
+        EXPECT_TRUE(error.code() == Errc::corrupt || error.code() == Errc::version)
+            << name << ", byte " << i << ": " << error.what();
+        ++refused;
+      }
+    }
+  }
+  EXPECT_GT(refused, 1000);
+}
+
+TEST(DecodeImage, SizesAreBoundedByTheFile) {
+  std::string png = picture("rgb.png");
+  png[18] = '\x40';  // the width: 2^14 more
+  expect_error(Errc::corrupt, {"PNG"},
+               [&] { (void)decode<std::int32_t>(png, as_i32(16, 24)); });  // its checksum
+  std::string jpeg = picture("baseline.jpg");
+  const std::size_t frame = jpeg.find("\xff\xc0");
+  jpeg.replace(frame + 5, 4, "\x3f\xff\x3f\xff");
+  expect_error(Errc::corrupt, {"16383 by 16383 pixels", "at most 134217728"},
+               [&] { (void)decode<std::int32_t>(jpeg, as_i32(16, 24)); });
+  jpeg.replace(frame + 5, 4, "\x0f\xff\x0f\xff");
+  expect_error(Errc::corrupt, {"4095 by 4095 pixels in 799 bytes", "cut off"},
+               [&] { (void)decode<std::int32_t>(jpeg, as_i32(16, 24)); });
+}
+
+TEST(DecodeImage, OtherFormatsAreNamed) {
+  const auto refused = [](const std::string& file, std::string_view words) {
+    expect_error(Errc::corrupt, {words}, [&] { (void)decode<std::int32_t>(file, as_i32(2, 2)); });
+  };
+  refused("GIF89a...", "is GIF: expected JPEG or PNG");
+  refused("RIFF....WEBPVP8", "is WebP");
+  refused("no picture", "10 bytes that are neither JPEG nor PNG");
+}
+
+TEST(DecodeImage, OptionsThatContradictAreRefused) {
+  const auto refused = [](const ImageField& image, std::string_view words) {
+    expect_error(Errc::invalid_argument, {words}, [&] { (void)field_of(image); });
+  };
+  refused({.height = 0}, "height = 0");
+  refused({.channels = 4}, "channels = 4: expected 1 or 3");
+  refused({.dtype = DType::i64}, "dtype = i64");
+  refused({.dtype = DType::i32, .mean = {0.5F}}, "i32 with mean or stddev");
+  refused({.mean = {1, 2}}, "mean has 2 numbers: expected 1, or 3");
+  refused({.stddev = {0}}, "stddev has 0: expected numbers above 0");
+  refused({.short_side = 200}, "short_side = 200: expected no less than height and width");
+  refused({.fit = ImageFit::fill, .short_side = 300}, "none, but with fit = cover");
+  refused({.random_area = RandomArea{.area_min = 0}}, "area_min = 0");
+  refused({.random_area = RandomArea{.ratio_min = 2}}, "ratio_min = 2");
+  expect_error(Errc::invalid_argument, {"memory of 5 bytes", "i32[3,2,2] needs 48"}, [] {
+    std::array<std::byte, 5> few;
+    ItemRandom random{Item{}};
+    decode_image({}, as_i32(2, 2), random, few);
+  });
+}
+
+}  // namespace
+}  // namespace weft

@@ -1,0 +1,15 @@
+#pragma once
+/// PNG, by libpng.
+
+#include <cstddef>
+#include <span>
+
+#include "transport/image/picture.hpp"
+
+namespace weft {
+
+PixelSize png_size(std::span<const std::byte> file);
+/// See decode_picture(); 1 channel if the file is gray.
+Picture decode_png(std::span<const std::byte> file);
+
+}  // namespace weft
