@@ -28,6 +28,8 @@
 #include <weft/sampler.hpp>
 #include <weft/schedule.hpp>
 #include <weft/state.hpp>
+#include <weft/stream.hpp>
+#include <weft/tar_files.hpp>
 #include <weft/tensor.hpp>
 #include <weft/train_context.hpp>
 #include <weft/trainer.hpp>

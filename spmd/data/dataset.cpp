@@ -1,41 +1,22 @@
 #include <weft/dataset.hpp>
 
+#include <algorithm>
 #include <cstring>
 
 #include <weft/error.hpp>
 
 #include "spmd/data/fields.hpp"
+#include "spmd/data/item_reading.hpp"
 
 namespace weft {
 namespace {
 
-/// An Error that has the dataset's name and the index already: the datasets around it let it pass.
-class ItemError : public Error {
- public:
-  ItemError(Errc code, const Dataset& dataset, const Item& item, std::string_view what)
-      : Error(code, fmt::format("{}: item {} of epoch {}: {}", dataset.name(), item.index,
-                                item.epoch, what)) {}
-};
-
 std::size_t bytes_of(const Field& field) { return static_cast<std::size_t>(field.type.bytes()); }
 
-void check_memory(const Dataset& dataset, ItemMemory out) {
-  const std::vector<Field>& fields = dataset.fields();
-  if (out.size() != fields.size()) {
-    fail(Errc::invalid_argument, "{}: memory for {} fields; it has {}: {}", dataset.name(),
-         out.size(), fields.size(), fields_text(fields));
-  }
-  for (std::size_t i = 0; i < fields.size(); ++i) {
-    const auto align = static_cast<std::uintptr_t>(byte_size(fields[i].type.dtype));
-    if (out[i].size() == bytes_of(fields[i]) &&
-        reinterpret_cast<std::uintptr_t>(out[i].data()) % align == 0) {
-      continue;
-    }
-    fail(Errc::invalid_argument,
-         "{}: field '{}': memory of {} bytes at {}: {} needs {}, at a multiple of {}",
-         dataset.name(), fields[i].name, out[i].size(), static_cast<const void*>(out[i].data()),
-         fields[i].type.to_string(), bytes_of(fields[i]), align);
-  }
+bool fits_field(const Field& field, std::span<const std::byte> memory) {
+  const auto align = static_cast<std::uintptr_t>(byte_size(field.type.dtype));
+  return memory.size() == bytes_of(field) &&
+         reinterpret_cast<std::uintptr_t>(memory.data()) % align == 0;
 }
 
 class Tensors : public Dataset {
@@ -83,20 +64,31 @@ class Tensors : public Dataset {
 
 }  // namespace
 
+bool fits(const std::vector<Field>& fields, ItemMemory out) {
+  return std::ranges::equal(fields, out, fits_field);
+}
+
+void refuse_memory(std::string_view name, const std::vector<Field>& fields, ItemMemory out) {
+  if (out.size() != fields.size()) {
+    fail(Errc::invalid_argument, "{}: memory for {} fields; it has {}: {}", name, out.size(),
+         fields.size(), fields_text(fields));
+  }
+  for (std::size_t i = 0; i < fields.size(); ++i) {
+    if (fits_field(fields[i], out[i])) continue;
+    fail(Errc::invalid_argument,
+         "{}: field '{}': memory of {} bytes at {}: {} needs {}, at a multiple of {}", name,
+         fields[i].name, out[i].size(), static_cast<const void*>(out[i].data()),
+         fields[i].type.to_string(), bytes_of(fields[i]), byte_size(fields[i].type.dtype));
+  }
+  WEFT_CHECK(false, name);
+}
+
 void Dataset::read(const Item& item, ItemMemory out) const {
   if (item.index < 0 || item.index >= size()) {
     fail(Errc::invalid_argument, "{}: item {}: it has {} items", name(), item.index, size());
   }
   check_memory(*this, out);
-  try {
-    read_item(item, out);
-  } catch (const ItemError&) {
-    throw;
-  } catch (const Error& error) {
-    throw ItemError(error.code(), *this, item, error.what());
-  } catch (const std::exception& error) {
-    throw ItemError(Errc::loop_failed, *this, item, error.what());
-  }
+  read_named(*this, item, [&] { read_item(item, out); });
 }
 
 std::size_t detail::find_field(const std::vector<Field>& fields, std::string_view name,

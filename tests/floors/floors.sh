@@ -48,13 +48,13 @@ floor() {
 }
 
 # Public headers of what needs no job, and those of jobs.
-readonly tensor_api='<weft/(atom|compile|compile_impl|custom_call|custom_op|data_files|data_transforms|dataset|debug|element|error|functional|image_files|image_transforms|item_random|mesh|metrics|module|multi_head_attention|nn|ops|optim|partition_spec|presets|sampler|schedule|tensor|transforms|type)\.hpp>'
+readonly tensor_api='<weft/(atom|compile|compile_impl|custom_call|custom_op|data_files|data_transforms|dataset|debug|element|error|functional|image_files|image_transforms|item_random|mesh|metrics|module|multi_head_attention|nn|ops|optim|partition_spec|presets|sampler|schedule|stream|tar_files|tensor|transforms|type)\.hpp>'
 readonly job_api='<weft/(checkpoint_config|checkpoint_manager|chip|config|device_loader|job|log|loop|result|spdlog_sink|state|tls|train_context|trainer|weft)\.hpp>'
 
 floor include "$standard" '<(fmt|nlohmann|spdlog)/.*>' "$tensor_api" "$job_api"
 floor spmd "$standard" '<fmt/.*>' "$tensor_api" '"spmd/.*"'
 floor transport "$standard" "$posix" '<(fmt|flatbuffers|boost/interprocess|nlohmann)/.*>' \
-  '<(jerror|jpeglib|png|zlib)\.h>' \
+  '<(archive|archive_entry|jerror|jpeglib|png|zlib)\.h>' \
   '<weft_schema/.*>' "$tensor_api" '"(spmd|transport)/.*"'
 floor actors "$standard" "$posix" '<(fmt|spdlog|nlohmann|caf|oneapi|openssl)/.*>' \
   "$tensor_api" "$job_api" '"(spmd|transport|actors)/.*"'

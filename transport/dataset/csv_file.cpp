@@ -14,44 +14,16 @@
 #include "spmd/program/element.hpp"
 #include "transport/dataset/elements.hpp"
 #include "transport/dataset/input_file.hpp"
+#include "transport/dataset/number_text.hpp"
 #include "transport/foreign/csv.hpp"
 #include "transport/foreign/in_quotes.hpp"
 
 namespace weft {
 namespace {
 
-/// The number, if the whole of the cell is one that T has. Spaces around it don't count.
-template <typename T>
-std::optional<T> parse_number(std::string_view cell) {
-  const std::size_t begin = std::min(cell.find_first_not_of(" \t"), cell.size());
-  cell.remove_prefix(begin);
-  cell = cell.substr(0, cell.find_last_not_of(" \t") + 1);
-  if (cell.size() > 1 && cell[0] == '+' && cell[1] != '-') cell.remove_prefix(1);
-  T value{};
-  const auto [end, error] = std::from_chars(cell.data(), cell.data() + cell.size(), value);
-  if (error != std::errc() || end != cell.data() + cell.size()) return {};
-  return value;
-}
-
-template <typename T>
-bool store_integer(std::string_view cell, std::byte* out) {
-  const std::optional<T> value = parse_number<T>(cell);
-  if (value) std::memcpy(out, &*value, sizeof(T));
-  return value.has_value();
-}
-
 /// False if the cell is no number of the field's dtype.
 bool store_cell(const CsvField& field, std::string_view cell, std::byte* out) {
-  switch (field.dtype) {
-    case DType::i32: return store_integer<std::int32_t>(cell, out);
-    case DType::u32: return store_integer<std::uint32_t>(cell, out);
-    case DType::i64: return store_integer<std::int64_t>(cell, out);
-    case DType::pred: return store_integer<std::uint8_t>(cell, out) && *out <= std::byte{1};
-    default: break;
-  }
-  const std::optional<double> value = parse_number<double>(cell);
-  if (value) store_element(field.dtype, *value * field.scale + field.offset, out);
-  return value.has_value();
+  return store_number({field.dtype, field.scale, field.offset}, cell, out);
 }
 
 bool is_empty(std::string_view cell) { return cell.find_first_not_of(" \t") == cell.npos; }
@@ -98,9 +70,7 @@ class Csv : public Dataset {
     if (begins_.size() < 2) fail(Errc::corrupt, "has no header: it is empty");
     const Record record = read_record(0);
     begins_.erase(begins_.begin());
-    if (std::ranges::all_of(record.cells, [](std::string_view cell) {
-          return parse_number<double>(cell).has_value();
-        })) {
+    if (std::ranges::all_of(record.cells, [](std::string_view cell) { return is_number(cell); })) {
       fail(Errc::invalid_argument,
            "has only numbers in its first line, which is taken for the header; without one, say "
            ".header = false");

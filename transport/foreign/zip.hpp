@@ -11,10 +11,10 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
-#include <span>
 #include <string>
 #include <vector>
+
+#include "transport/foreign/read_at.hpp"
 
 namespace weft {
 
@@ -32,9 +32,6 @@ struct ZipEntry {
 
   friend bool operator==(const ZipEntry&, const ZipEntry&) = default;
 };
-
-/// Fills `out` with the file's bytes from `offset` on; it is asked only for bytes that there are.
-using ReadAt = std::function<void(std::uint64_t offset, std::span<std::byte> out)>;
 
 /// The entries in order of the directory. Throws version for encryption, other ways of packing and
 /// archives in several files; corrupt unless

@@ -1,0 +1,43 @@
+#pragma once
+/// What Dataset::read() and Stream::next() check and add to errors.
+
+#include <string_view>
+#include <vector>
+
+#include <weft/dataset.hpp>
+#include <weft/error.hpp>
+
+namespace weft {
+
+bool fits(const std::vector<Field>& fields, ItemMemory out);
+[[noreturn]] void refuse_memory(std::string_view name, const std::vector<Field>& fields,
+                                ItemMemory out);
+/// Throws invalid_argument unless the memory fits the fields. `source` has a name() and fields().
+template <typename Source>
+void check_memory(const Source& source, ItemMemory out) {
+  if (!fits(source.fields(), out)) refuse_memory(source.name(), source.fields(), out);
+}
+
+/// An Error that has the name and the index already: what is around lets it pass.
+class ItemError : public Error {
+ public:
+  ItemError(Errc code, std::string_view name, const Item& item, std::string_view what)
+      : Error(code,
+              fmt::format("{}: item {} of epoch {}: {}", name, item.index, item.epoch, what)) {}
+};
+
+/// Calls the function; what it throws becomes an ItemError. `source` has a name().
+template <typename Source, typename Function>
+auto read_named(const Source& source, const Item& item, Function function) {
+  try {
+    return function();
+  } catch (const ItemError&) {
+    throw;
+  } catch (const Error& error) {
+    throw ItemError(error.code(), source.name(), item, error.what());
+  } catch (const std::exception& error) {
+    throw ItemError(Errc::loop_failed, source.name(), item, error.what());
+  }
+}
+
+}  // namespace weft
