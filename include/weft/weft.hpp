@@ -10,6 +10,7 @@
 #include <weft/dataset.hpp>
 #include <weft/debug.hpp>
 #include <weft/device_loader.hpp>
+#include <weft/dlpack.hpp>
 #include <weft/functional.hpp>
 #include <weft/image_files.hpp>
 #include <weft/image_transforms.hpp>
