@@ -50,28 +50,10 @@ using StreamPtr = std::unique_ptr<Stream>;
 /// the seed and the epoch. skip() reads what it has to hold.
 StreamPtr shuffle_buffer(StreamPtr source, std::int64_t size, std::uint64_t seed = 0);
 
-/// The rows of a training on a stream: its epochs one behind the other, numbered from 0 on. Any row
-/// can be reached, so that a loop can go on at any step; only forward in little time.
-class StreamRows {
- public:
-  explicit StreamRows(StreamPtr stream);
-
-  const Stream& stream() const { return *stream_; }
-  /// The number of the row that read() will give.
-  std::uint64_t row() const { return row_; }
-  /// Skips items, or begins anew. Throws as Stream::skip(), and invalid_argument for an epoch
-  /// without items.
-  void seek(std::uint64_t row);
-  /// Throws as Stream::next(), and as seek(). After an error of read() row() is what it was.
-  void read(ItemMemory out);
-
- private:
-  template <typename Function>
-  void take(Function function);
-
-  StreamPtr stream_;
-  std::uint64_t row_ = 0;
-  bool is_lost_ = false;  // an error has left the stream somewhere
-};
+/// The rows of a stream as items, for a DeviceLoader with shuffle = false and num_threads = 1: item
+/// i of epoch e is row e * items_per_epoch + i. Items that come next take no longer than from the
+/// stream; to go back, or on by far, reads the stream from the beginning of an epoch. Throws
+/// invalid_argument for items_per_epoch < 1.
+DatasetPtr stream_items(StreamPtr stream, std::int64_t items_per_epoch);
 
 }  // namespace weft

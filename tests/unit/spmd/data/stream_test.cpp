@@ -7,6 +7,7 @@
 
 #include <gtest/gtest.h>
 
+#include "spmd/data/stream_rows.hpp"
 #include "tests/support/expect_error.hpp"
 
 namespace weft {
@@ -161,6 +162,22 @@ TEST(StreamRows, AnEmptyEpochIsAnError) {
   expect_error(Errc::invalid_argument, {"counting: epoch 0 has no items"},
                [&] { (void)read(rows); });
   expect_error(Errc::invalid_argument, {"has no items"}, [&] { rows.seek(1); });
+}
+
+TEST(StreamItems, AreTheRowsOfAllEpochsInAnyOrder) {
+  const DatasetPtr items = stream_items(std::make_unique<Counting>(5), 4);
+  EXPECT_EQ(items->size(), 4);
+  const auto at = [&](std::int64_t index, std::uint64_t epoch) {
+    return read_item(*items, {.index = index, .epoch = epoch}).view().get<std::int64_t>("x")[0];
+  };
+  const Numbers rows{0, 1, 2, 3, 4, 1000, 1001, 1002, 1003, 1004, 2000, 2001};
+  for (std::size_t row = 0; row < rows.size(); ++row) {
+    EXPECT_EQ(at(static_cast<std::int64_t>(row % 4), row / 4), rows[row]) << row;
+  }
+  EXPECT_EQ(at(2, 0), 2);
+  EXPECT_EQ(at(1, 2), 1004);
+  expect_error(Errc::invalid_argument, {"counting", "items_per_epoch = 0"},
+               [] { stream_items(std::make_unique<Counting>(5), 0); });
 }
 
 }  // namespace
