@@ -134,10 +134,8 @@ PartJob JobCheckpoints::describe(std::span<const Parameter> state, const SaveOpt
            "in Module(\"teacher\")",
            file_line(where), node->name);
     }
-    const bool is_param = node->kind == InputKind::param;
-    job.table.tensors.push_back({.name = node->name,
-                                 .type = node->type,
-                                 .kind = is_param ? StateKind::param : StateKind::opt_state});
+    job.table.tensors.push_back(
+        {.name = node->name, .type = node->type, .kind = state_kind(node->kind)});
   }
   return job;
 }

@@ -30,6 +30,13 @@ std::string random_hex() {
 /// The jobs that this process holds. Of who calls exit() no destructor runs, so that looks here.
 class HeldJobs {
  public:
+  struct Held {
+    std::string root;
+    pid_t owner = 0;
+    JobLock lock;
+    bool outlives_exit = false;
+  };
+
   /// Never destroyed: threads with jobs may outlive static objects.
   static HeldJobs& all() {
     static HeldJobs* const held = [] {
@@ -40,9 +47,9 @@ class HeldJobs {
     return *held;
   }
 
-  void add(const std::string& root, const std::string& id, JobLock lock) {
+  void add(const std::string& id, Held held) {
     const std::lock_guard guard(mutex_);
-    jobs_[id] = {.root = root, .owner = ::getpid(), .lock = std::move(lock)};
+    jobs_[id] = std::move(held);
   }
   void remove(const std::string& id) {
     const std::lock_guard guard(mutex_);
@@ -52,20 +59,18 @@ class HeldJobs {
     remove_job(job->second.root, id);
     jobs_.erase(job);
   }
+  void leave(const std::string& id) {
+    const std::lock_guard guard(mutex_);
+    jobs_.erase(id);
+  }
 
  private:
-  struct Held {
-    std::string root;
-    pid_t owner = 0;
-    JobLock lock;
-  };
-
   void remove_all() {
     // In a child that was forked while another thread had it, nobody gives it back.
     const std::unique_lock guard(mutex_, std::chrono::seconds(1));
     if (!guard) return;
     for (const auto& [id, job] : jobs_) {
-      if (job.owner == ::getpid()) remove_job(job.root, id);
+      if (job.owner == ::getpid() && !job.outlives_exit) remove_job(job.root, id);
     }
   }
 
@@ -75,10 +80,14 @@ class HeldJobs {
 
 }  // namespace
 
-JobPlace::JobPlace() : id_(random_hex()), token_(random_hex()), root_(make_control_root()) {
+JobPlace::JobPlace(bool outlives_exit)
+    : id_(random_hex()), token_(random_hex()), root_(make_control_root()) {
   sweep_dead_jobs(root_);
   // The lock comes first: what has no lock that is held is swept.
-  HeldJobs::all().add(root_, id_, JobLock::take(root_, id_));
+  HeldJobs::all().add(id_, {.root = root_,
+                            .owner = ::getpid(),
+                            .lock = JobLock::take(root_, id_),
+                            .outlives_exit = outlives_exit});
   try {
     make_private_folder(folder_in(root_, id_));
   } catch (...) {
@@ -88,6 +97,7 @@ JobPlace::JobPlace() : id_(random_hex()), token_(random_hex()), root_(make_contr
 }
 
 void JobPlace::remove() { HeldJobs::all().remove(id_); }
+void JobPlace::leave() { HeldJobs::all().leave(id_); }
 
 Board JobPlace::make_board(const JobSpec& spec, const std::string& run_dir) const {
   BoardHeader header{.job = id_,

@@ -16,8 +16,8 @@ namespace weft {
 class JobPlace {
  public:
   /// Makes the job's folder and lock in the control root (job_folder.hpp). Removes what jobs have
-  /// left there whose lock nobody holds. Throws io.
-  JobPlace();
+  /// left there whose lock nobody holds. `outlives_exit`: exit() doesn't remove it. Throws io.
+  explicit JobPlace(bool outlives_exit);
   ~JobPlace() { remove(); }
   JobPlace(const JobPlace&) = delete;
   JobPlace& operator=(const JobPlace&) = delete;
@@ -27,6 +27,7 @@ class JobPlace {
   std::string socket_path() const { return folder() + "/control"; }
   /// The job's control folder.
   std::string folder() const { return folder_in(root_, id_); }
+  std::string run_card_path() const { return run_card_in(root_, id_); }
 
   /// Throw no_space or io; what they made is removed with the place.
   Board make_board(const JobSpec& spec, const std::string& run_dir) const;
@@ -35,6 +36,8 @@ class JobPlace {
   /// Ends what the job owns, before the time for that where the process must go at once. From any
   /// thread.
   void remove();
+  /// Leaves it to `weft rescue`, from the next moment on: nothing is removed.
+  void leave();
 
  private:
   std::string id_;

@@ -18,6 +18,7 @@ class NamelessFit;
 
 struct JobRequest {
   JobSpec spec;
+  int fit_number = 1;  ///< of those that this process has asked for
   LoopIdentity loop;
   std::string loop_config;  ///< CBOR
   BoundLoop local;          ///< the loop, where it runs in this process

@@ -14,6 +14,7 @@
 
 #include "actors/data/run_folder.hpp"
 #include "actors/job/job_place.hpp"
+#include "actors/job/left_for_rescue.hpp"
 #include "actors/job/nameless_fit.hpp"
 #include "actors/job/resume.hpp"
 #include "actors/job/running_jobs.hpp"
@@ -49,6 +50,7 @@ class JobRun {
         signals_(request.handles_signals
                      ? std::make_unique<SignalSubscription>(request.chains_signals)
                      : nullptr),
+        place_(spec_.is_rescuable() && spec_.keep_for_rescue_s > 0),
         folder_(spec_.storage_path, spec_.name, place_.id()),
         board_(place_.make_board(spec_, folder_.path())),
         memory_(place_.make_memory(spec_.num_chips())),
@@ -83,14 +85,15 @@ class JobRun {
                                fmt::format("job {} (pid {})", place_.id(), ::getpid()));
     }
     const std::optional<ResumePoint> resume = find_resume_point(spec_);
-    Assignment assignment = assignment_of(spec_, folder_.path());
-    if (resume) assignment.seed = resume->seed;
-    assignment.loop = request.loop;
-    assignment.loop_config = request.loop_config;
+    assignment_ = assignment_of(spec_, folder_.path());
+    if (resume) assignment_.seed = resume->seed;
+    assignment_.loop = request.loop;
+    assignment_.loop_config = request.loop_config;
+    write_run_card(place_, spec_, assignment_, request.fit_number);
     link_ = TrainerLink::start(
         {.spec = spec_,
          .resume = resume,
-         .assignment = std::move(assignment),
+         .assignment = assignment_,
          .token = place_.token(),
          .any_process_joins = request.command && request.command->is_wrapped(),
          .socket_path = spec_.num_workers == 0 ? "" : place_.socket_path(),
@@ -123,6 +126,7 @@ class JobRun {
     take_outcome();
     on_disk([&] { folder_.write_result(result_); });
     take_outcome();
+    if (result_.error) leave_for_rescue(place_, spec_, assignment_, memory_);
     while (const int signal = signals_ ? signals_->take() : 0) result_.signal = signal;
     each_callback([&](Callback& callback) { callback.on_end(result_); });
     if (thrown_) std::rethrow_exception(thrown_);
@@ -355,6 +359,7 @@ class JobRun {
   std::optional<CheckpointLock> checkpoint_lock_;
   Board board_;
   JobMemory memory_;
+  Assignment assignment_;
   const std::shared_ptr<JobLog> log_;
   const LogScope log_scope_;
   WakeQueue<TrainerEvent> events_;

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <filesystem>
 #include <functional>
 #include <optional>
@@ -85,11 +86,14 @@ void require_worker_main(const Loop& loop, const TrainerOptions& options) {
 }
 
 JobRequest request_of(What what) {
+  static std::atomic<int> fits{0};
+  const int fit_number = ++fits;
   TrainerOptions options = what.options;
-  apply_launch_variables(options.scaling, options.run.failure);
+  apply_launch_variables(options.scaling, options.run, fit_number);
   apply_launch_mesh(options.backend.spmd);
   const std::string program = std::filesystem::read_symlink("/proc/self/exe").filename().string();
   JobRequest request{.spec = validate(options, program),
+                     .fit_number = fit_number,
                      .loop = std::move(what.identity),
                      .loop_config = {},
                      .local = {},

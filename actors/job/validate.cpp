@@ -333,8 +333,10 @@ JobSpec validate(const TrainerOptions& options, const std::string& program) {
   spec.hang_warning_s = options.run.failure.hang_warning_s;
   spec.grace_s = options.run.grace_s;
   spec.check_replicas_every = static_cast<std::uint64_t>(options.run.check_replicas_every);
-  spec.keeps_state = options.run.failure.state_versions == 2 &&
-                     (spec.recovery.recovers() || spec.check_replicas_every > 0);
+  spec.keep_for_rescue_s = options.run.keep_for_rescue_s;
+  spec.keeps_state =
+      options.run.failure.state_versions == 2 &&
+      (spec.recovery.recovers() || spec.check_replicas_every > 0 || spec.keep_for_rescue_s > 0);
   spec.tls = options.backend.tls;
   require_open_files(spec);
   return spec;

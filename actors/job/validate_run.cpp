@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cmath>
 
 #include <weft/error.hpp>
 
@@ -47,6 +48,26 @@ void check_checkpoints(const RunConfig& run, bool has_mesh) {
   }
 }
 
+void check_rescue(const RunConfig& run, bool has_mesh) {
+  if (!(run.keep_for_rescue_s >= 0) || !std::isfinite(run.keep_for_rescue_s)) {
+    fail(Errc::invalid_argument,
+         "run.keep_for_rescue_s = {}: expected seconds, or 0 to leave nothing in memory",
+         run.keep_for_rescue_s);
+  }
+  if (run.keep_for_rescue_s > 0 && run.failure.state_versions == 1) {
+    fail(Errc::invalid_argument,
+         "run.keep_for_rescue_s = {} with run.failure.state_versions = 1: a step that is "
+         "interrupted leaves no whole state; set state_versions to 2, or keep_for_rescue_s to 0",
+         run.keep_for_rescue_s);
+  }
+  if (run.keep_for_rescue_s > 0 && !has_mesh) {
+    fail(Errc::invalid_argument,
+         "run.keep_for_rescue_s = {} with backend.backend = \"none\": checkpoints are of the chips "
+         "of a mesh; set it to 0, or backend.backend to \"spmd\"",
+         run.keep_for_rescue_s);
+  }
+}
+
 }  // namespace
 
 void check_run(const RunConfig& run, bool has_mesh) {
@@ -81,6 +102,7 @@ void check_run(const RunConfig& run, bool has_mesh) {
          "the state that is kept; set state_versions to 2, or check_replicas_every to 0",
          run.check_replicas_every);
   }
+  check_rescue(run, has_mesh);
   if (!(run.grace_s >= 0) || run.grace_s > kGraceSecondsMax) {
     fail(Errc::invalid_argument,
          "run.grace_s = {}: expected seconds, from 0 (SIGTERM cancels the job) to {}", run.grace_s,

@@ -20,14 +20,19 @@ void read_number(const char* name, int& value) {
 
 }  // namespace
 
-void apply_launch_variables(ScalingConfig& scaling, FailureConfig& failure) {
-  read_number("WEFT_LAUNCH_MAX_FAILURES", failure.max_failures);
+void apply_launch_variables(ScalingConfig& scaling, RunConfig& run, int fit_number) {
+  read_number("WEFT_LAUNCH_MAX_FAILURES", run.failure.max_failures);
   read_number("WEFT_LAUNCH_WORKERS", scaling.num_workers);
   if (std::getenv("WEFT_LAUNCH_CHIPS") != nullptr) {
     read_number("WEFT_LAUNCH_CHIPS", scaling.chips_per_worker);
     scaling.resources_per_worker.clear();
   }
   if (const char* topology = std::getenv("WEFT_LAUNCH_TOPOLOGY")) scaling.topology = topology;
+  if (const char* resume = std::getenv("WEFT_LAUNCH_RESUME")) run.resume = resume;
+  if (const char* go_on = std::getenv("WEFT_LAUNCH_GO_ON")) {
+    const std::string mine = fmt::format("{}:", fit_number);
+    if (std::string_view(go_on).starts_with(mine)) run.resume = go_on + mine.size();
+  }
 }
 
 void note_exit_code(const Result& result) {

@@ -1,14 +1,17 @@
 #pragma once
 /// Options that `weft launch` passes to a program's fit(), and the exit code that it gets back:
-/// WEFT_LAUNCH_WORKERS, WEFT_LAUNCH_CHIPS, WEFT_LAUNCH_TOPOLOGY, WEFT_LAUNCH_MAX_FAILURES and
-/// WEFT_LAUNCH_RESULT.
+/// WEFT_LAUNCH_WORKERS, WEFT_LAUNCH_CHIPS, WEFT_LAUNCH_TOPOLOGY, WEFT_LAUNCH_MAX_FAILURES,
+/// WEFT_LAUNCH_RESUME and WEFT_LAUNCH_RESULT. In a program that is started again after it was
+/// killed, WEFT_LAUNCH_GO_ON, "2:/path": its second fit() goes on from this checkpoint, or from the
+/// newest in this folder.
 
 #include <weft/result.hpp>
 
 namespace weft {
 
-/// Replaces the program's own options by those of the variables. Throws invalid_argument.
-void apply_launch_variables(ScalingConfig& scaling, FailureConfig& failure);
+/// Replaces the options of the program's `fit_number`-th fit() by those of the variables. Throws
+/// invalid_argument.
+void apply_launch_variables(ScalingConfig& scaling, RunConfig& run, int fit_number);
 
 /// Writes the exit code of the job's first cause to the file WEFT_LAUNCH_RESULT, if it is set and
 /// the job failed: 128 + signal, or the worker's exit code, else 1.

@@ -2,35 +2,17 @@
 
 #include <algorithm>
 #include <cstring>
-#include <map>
-#include <ranges>
 
 #include <weft/error.hpp>
 
 #include "spmd/passes/partition.hpp"
-#include "transport/format/envelope.hpp"
+#include "transport/state/kept_state.hpp"
 
 namespace weft {
 namespace {
 
-std::vector<StateEntry> read_state(const StateDirectory& directory, int chip, std::uint64_t step) {
-  auto state = directory.read(step);
-  if (!state) {
-    fail(Errc::corrupt, "the state directory of chip {} doesn't know step {}, to go on at", chip,
-         step);
-  }
-  return std::move(*state);
-}
-
 bool is_same(const std::weak_ptr<Buffer>& known, const BufferPtr& buffer) {
   return !known.owner_before(buffer) && !buffer.owner_before(known);
-}
-
-/// The position of the keeper, among the positions that hold the same shard as this one. Tensors
-/// are spread by name, so that no chip keeps all of them.
-int keeper_of(const std::string& name, const Sharding& sharding, const Mesh& mesh, int position) {
-  const std::vector<int> replicas = sharding.replicas(mesh, position);
-  return replicas[xxh3(std::as_bytes(std::span(name))) % replicas.size()];
 }
 
 }  // namespace
@@ -42,10 +24,7 @@ StateKeeper::StateKeeper(JobMemory& memory, const Mesh& mesh, std::span<const in
       positions_(positions.begin(), positions.end()),
       directory_(memory, mesh, first_chip(positions.front())),
       resume_step_(resume_step) {
-  if (resume_step > 0 && is_kept) {
-    entries_ = read_state(directory_, first_chip(positions_.front()), resume_step);
-    copy_from_keepers();
-  }
+  if (resume_step > 0 && is_kept) take_kept();
   directory_.keep_only(resume_step);
 }
 
@@ -66,37 +45,19 @@ ChipSet StateKeeper::overwriters(const std::string& name, const Sharding& shardi
 
 /// Copies versions that other chips keep to this worker's offsets. The source is not overwritten
 /// until every chip, including this worker's, has committed the next step.
-void StateKeeper::copy_from_keepers() {
-  std::map<int, std::unordered_map<std::string, StateEntry>> states;  // by directory, then by name
-  const auto find_at = [&](int position, const StateEntry& entry) -> const StateEntry* {
-    const int first = first_chip(position);
-    const auto [state, is_new] = states.try_emplace(first);
-    if (is_new) {
-      const StateDirectory directory(memory_, mesh_, first);
-      for (StateEntry& found : read_state(directory, first, resume_step_)) {
-        state->second.emplace(found.name, std::move(found));
-      }
-    }
-    const auto found = state->second.find(entry.name);
-    if (found == state->second.end()) return nullptr;
-    if (found->second.type != entry.type || !found->second.sharding.same_layout(entry.sharding)) {
-      fail(Errc::corrupt, "the state directories of chips {} and {} differ in '{}' of step {}",
-           first, first_chip(positions_.front()), entry.name, resume_step_);
-    }
-    return &found->second;
-  };
-  // State that one worker's loop has dropped can't be in a program of all workers.
-  std::erase_if(entries_, [&](const StateEntry& entry) {
-    const auto lacks = [&](int position) { return find_at(position, entry) == nullptr; };
-    return std::ranges::any_of(std::views::iota(0, mesh_.size()), lacks);
-  });
-  for (const StateEntry& entry : entries_) {
+void StateKeeper::take_kept() {
+  const KeptState kept(memory_, mesh_, static_cast<int>(positions_.size()), resume_step_);
+  const auto worker = static_cast<std::size_t>(first_chip(positions_.front())) / positions_.size();
+  for (const KeptTensor& tensor : kept.tensors()) {
+    const StateEntry& entry = entries_.emplace_back(StateEntry{.name = tensor.name,
+                                                               .type = tensor.type,
+                                                               .sharding = tensor.sharding,
+                                                               .offset = tensor.offsets[worker],
+                                                               .kind = tensor.kind});
     for (const int position : positions_) {
-      const int keeper = keeper_of(entry.name, entry.sharding, mesh_, position);
-      if (keeper == position) continue;
+      if (keeper_of(entry.name, entry.sharding, mesh_, position) == position) continue;
       std::memcpy(memory_.arena(mesh_.device_at(position)) + entry.offset,
-                  memory_.arena(mesh_.device_at(keeper)) + find_at(keeper, entry)->offset,
-                  static_cast<std::size_t>(bytes_of(entry)));
+                  kept.shard(tensor, position), static_cast<std::size_t>(bytes_of(entry)));
     }
   }
 }
@@ -171,7 +132,7 @@ void StateKeeper::require_same(std::size_t place, const BufferPtr& buffer) const
 }
 
 std::size_t StateKeeper::place(const std::string& name, const TensorType& type,
-                               const Sharding& sharding) {
+                               const Sharding& sharding, StateKind kind) {
   const auto [found, is_new] = places_.try_emplace(name, entries_.size());
   if (is_new) {
     entries_.emplace_back(StateEntry{.name = name});
@@ -181,6 +142,7 @@ std::size_t StateKeeper::place(const std::string& name, const TensorType& type,
   if (is_new || entry.type != type || entry.sharding != sharding) ++revision_;
   entry.type = type;
   entry.sharding = sharding;
+  entry.kind = kind;
   return found->second;
 }
 

@@ -51,7 +51,8 @@ class StateKeeper {
   /// sharding.
   std::uint64_t revision() const { return revision_; }
   /// The tensor's number, valid for this revision. Its next version has this type and sharding.
-  std::size_t place(const std::string& name, const TensorType& type, const Sharding& sharding);
+  std::size_t place(const std::string& name, const TensorType& type, const Sharding& sharding,
+                    StateKind kind);
   /// The number of a tensor that has one.
   std::optional<std::size_t> find(const std::string& name) const;
   /// Throws invalid_argument if another tensor of the loop has the same name and number.
@@ -69,7 +70,7 @@ class StateKeeper {
   void forget_dropped();
   std::int64_t bytes_of(const StateEntry& entry) const;
   int first_chip(int position) const;
-  void copy_from_keepers();
+  void take_kept();
 
   JobMemory& memory_;
   const Mesh& mesh_;

@@ -24,6 +24,7 @@ Restored restore_from(const StateFile& file, const Mesh& mesh, const std::string
                       const TensorType& type) {
   const auto& tensors = file.tensors();
   const auto found = std::ranges::find(tensors, name, &FileTensor::name);
+  if (found == tensors.end() && file.checkpoint()->rescued) return {};  // no run had used it
   if (found == tensors.end()) {
     std::vector<std::string> names;
     for (const FileTensor& tensor : tensors) names.push_back(tensor.name);
@@ -127,15 +128,16 @@ void WorkerRuntime::note_state(Executed& executed, std::span<const Binding> inpu
       if (!is_state(input.kind)) continue;
       const auto known = state_->find(input.name);
       const bool is_known = known && std::holds_alternative<BoundBuffer>(inputs[i]);
-      executed.places[i] =
-          is_known ? *known
-                   : state_->place(input.name, executed.plan->input_types[i], input.sharding);
+      executed.places[i] = is_known ? *known
+                                    : state_->place(input.name, executed.plan->input_types[i],
+                                                    input.sharding, state_kind(input.kind));
     }
     for (std::size_t i = 0; i < program.outputs.size(); ++i) {
       const ProgramOutput& output = program.outputs[i];
       if (output.updates < 0) continue;
-      const std::string& name = program.inputs[static_cast<std::size_t>(output.updates)].name;
-      state_->place(name, executed.plan->output_types[i], output.sharding);
+      const ProgramInput& input = program.inputs[static_cast<std::size_t>(output.updates)];
+      state_->place(input.name, executed.plan->output_types[i], output.sharding,
+                    state_kind(input.kind));
     }
     executed.places_revision = state_->revision();
   }

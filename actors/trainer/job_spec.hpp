@@ -27,17 +27,22 @@ struct JobSpec {
   CheckpointConfig checkpoint;  ///< `path` is absolute, or "": in the run's folder
   std::string resume;           ///< "never", "auto" or an absolute path
   RecoveryPolicy recovery;
-  bool keeps_state = true;                 ///< two versions: to go on from, or to compare
+  bool keeps_state = true;                 ///< two versions: to go on from, to compare, to rescue
   double grace_s = 0;                      ///< 0: a preempted job is cancelled
   double hang_timeout_s = 0;               ///< 0: hangs are no losses
   double hang_warning_s = 0;               ///< 0: none, nor where hangs are losses
   std::uint64_t check_replicas_every = 0;  ///< steps; 0: never
+  double keep_for_rescue_s = 0;            ///< 0: not
   TlsConfig tls;                           ///< not wanted: a Unix socket
 
   /// Workers that join: at least one.
   int num_joins() const { return num_workers == 0 ? 1 : num_workers; }
   int num_chips() const { return num_joins() * chips_per_worker; }
   std::chrono::milliseconds timeout() const { return milliseconds(timeout_s); }
+  /// Whether the state of its last step can be had once its processes are dead.
+  bool is_rescuable() const {
+    return mesh && keeps_state && (recovery.recovers() || keep_for_rescue_s > 0);
+  }
   bool hangs_are_losses() const { return hang_timeout_s > 0; }
   /// Until something is done about a hang, in seconds; 0: nothing ever is.
   double hang_patience_s() const { return hangs_are_losses() ? hang_timeout_s : hang_warning_s; }

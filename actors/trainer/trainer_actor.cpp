@@ -61,7 +61,8 @@ void begin_generation(Self self, std::uint64_t step) {
   } else if (step > 0) {
     logger("weft.trainer")->info("the job goes on at step {} from {}", step, resume);
   }
-  if (!state.options.spec.recovery.recovers()) state.memory->remove_names();  // all have joined
+  const JobSpec& spec = state.options.spec;
+  if (!spec.recovery.recovers() && !spec.is_rescuable()) state.memory->remove_names();  // all joined
   state.workers.tell(Start{.generation = generation,
                            .step = step,
                            .reports = state.reports.count(),

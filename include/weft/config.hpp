@@ -120,6 +120,12 @@ struct RunConfig {
   /// asks, all are left at the step after it. 0: SIGTERM cancels at once, as SIGINT and SIGHUP do.
   /// Kubernetes and Slurm kill after 30 s.
   double grace_s = 25;
+  /// Seconds for which the parameters and optimizer state of a job that doesn't end well stay in
+  /// /dev/shm, so that `weft rescue` can make a checkpoint of its last step. They count from when
+  /// its end is noticed: by the trainer, by the user's next job, or by `weft sweep`. More than 0
+  /// takes the memory of two versions (FailureConfig::state_versions). 0: nothing is left by a job
+  /// that ends; what a killed trainer leaves with max_failures can be rescued until the next job.
+  double keep_for_rescue_s = 0;
   /// Every so many steps, the chips that hold the same parameters and optimizer state compare them
   /// bit for bit; a difference ends the job. 0: never.
   int check_replicas_every = 0;

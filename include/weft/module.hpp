@@ -29,15 +29,18 @@ class Parameter : public Tensor {
 /// A parameter with these initial elements (f32, the same on every worker). `name` is its full
 /// name.
 Parameter make_parameter(std::string name, std::span<const float> elements, const Shape& shape);
-/// Optimizer state: a parameter of another input kind.
+/// State of an optimizer, of which all elements are `value` at first.
 Parameter make_opt_state(std::string name, double value, const Shape& shape,
                          DType dtype = DType::f32);
+/// State that no optimizer updates: the loop assigns it (torch's buffers).
+Parameter make_buffer(std::string name, double value, const Shape& shape, DType dtype = DType::f32);
+Parameter make_buffer(std::string name, std::span<const float> elements, const Shape& shape);
 
 /// d loss / d wrt[i]; see grad in tensor.hpp.
 std::vector<Tensor> grad(const Tensor& loss, std::span<const Parameter> wrt,
                          std::source_location loc = std::source_location::current());
 
-/// Registers its parameters and children by name. Throws invalid_argument for an empty name or one
+/// Registers its parameters, buffers and children by name. Throws invalid_argument for an empty name or one
 /// that the parent already has. Not movable: children and parent point to each other.
 class Module {
  public:
@@ -50,6 +53,8 @@ class Module {
 
   /// Own parameters in order of registration, then the children's; names are dotted paths.
   std::vector<Parameter> parameters() const;
+  /// The buffers, in the same order: state that is saved and restored, but not trained.
+  std::vector<Parameter> buffers() const;
 
   /// Switches training mode on (the default) or off for the whole module: Dropout acts only in
   /// training mode.
@@ -61,17 +66,23 @@ class Module {
   /// The parameter `name` of this module.
   Parameter add_parameter(std::string_view name, std::span<const float> elements,
                           const Shape& shape);
+  /// The buffer `name` of this module; see make_buffer().
+  Parameter add_buffer(std::string_view name, double value, const Shape& shape,
+                       DType dtype = DType::f32);
+  Parameter add_buffer(std::string_view name, std::span<const float> elements, const Shape& shape);
   /// The full name of this module's parameter `name`; without `name`, that of the module.
   std::string path(std::string_view name) const;
   std::string path() const { return parent_ == nullptr ? name_ : parent_->path(name_); }
 
  private:
   void expect_free(std::string_view name) const;
+  void append(std::vector<Parameter>& all, std::vector<Parameter> Module::*own) const;
 
   Module* parent_ = nullptr;
   std::string name_;
   bool training_ = true;
   std::vector<Parameter> parameters_;
+  std::vector<Parameter> buffers_;
   std::vector<Module*> children_;
 };
 

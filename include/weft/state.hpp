@@ -14,20 +14,20 @@
 
 namespace weft {
 
-/// The parameters of a module, then the state of optimizers: what save() writes and load()
-/// fills.
+/// The parameters and buffers of a module, then the state of optimizers: what save() writes and
+/// load() fills.
 template <typename... Optimizers>
 std::vector<Parameter> state_dict(const Module& module, const Optimizers&... optimizers) {
   std::vector<Parameter> state = module.parameters();
-  [[maybe_unused]] const auto append = [&](const Optimizer& optimizer) {
-    const std::vector<Parameter> more = optimizer.state();
+  const auto append = [&](const std::vector<Parameter>& more) {
     state.insert(state.end(), more.begin(), more.end());
   };
-  (append(optimizers), ...);
+  append(module.buffers());
+  (append(optimizers.state()), ...);
   return state;
 }
 
-/// Writes parameters and optimizer state to a safetensors file, which PyTorch and others read, and
+/// Writes parameters, buffers and optimizer state to a safetensors file, which PyTorch and others read, and
 /// load(): whole, or not at all. All workers must call it, because it reads the tensors as
 /// to_bytes() does; worker 0 writes. `metadata` goes to the file as it is. Throws invalid_argument
 /// for a name that is there twice; io or no_space on worker 0 if the file can't be written, and io
@@ -38,7 +38,7 @@ void save(std::span<const Parameter> state, const std::string& path,
 inline void save(const Module& module, const std::string& path,
                  const std::map<std::string, std::string>& metadata = {},
                  std::source_location where = std::source_location::current()) {
-  save(module.parameters(), path, metadata, where);
+  save(state_dict(module), path, metadata, where);
 }
 
 struct LoadOptions {
@@ -60,7 +60,7 @@ struct LoadResult {
   std::map<std::string, std::string> metadata;
 };
 
-/// Gives parameters and optimizer state their values by name from `path`: a checkpoint's folder, a
+/// Gives parameters, buffers and optimizer state their values by name from `path`: a checkpoint's folder, a
 /// safetensors file, or a folder with model.safetensors or model.safetensors.index.json (as Hugging
 /// Face has them). Returns once the names, shapes and dtypes are found to fit; the elements are
 /// read at the first use, by each worker those of its chips, straight to their place. Tensors that
@@ -78,7 +78,7 @@ LoadResult load(std::span<const Parameter> state, const std::string& path,
 inline LoadResult load(const Module& module, const std::string& path,
                        const LoadOptions& options = {},
                        std::source_location where = std::source_location::current()) {
-  return load(module.parameters(), path, options, where);
+  return load(state_dict(module), path, options, where);
 }
 
 }  // namespace weft

@@ -8,9 +8,30 @@
 namespace weft {
 namespace {
 
-Parameter made(NodePtr node) {
+Parameter made(const TensorType& type, InputKind kind, std::string name,
+               std::span<const std::byte> elements) {
+  const NodePtr node = host_node(type, kind, std::move(name), elements);
   Trace::claim_kept(*node);
-  return Parameter(std::move(node));
+  return Parameter(node);
+}
+
+Parameter of_elements(InputKind kind, std::string name, std::span<const float> elements,
+                      const Shape& shape) {
+  const TensorType type{DType::f32, shape};
+  if (static_cast<std::int64_t>(elements.size()) != type.num_elements()) {
+    fail(Errc::invalid_argument, "{} '{}': {} elements are given for {}, which has {}",
+         kind == InputKind::param ? "parameter" : "buffer", name, elements.size(), type.to_string(),
+         type.num_elements());
+  }
+  return made(type, kind, std::move(name), std::as_bytes(elements));
+}
+
+Parameter of_value(InputKind kind, std::string name, double value, const TensorType& type) {
+  std::vector<std::byte> elements(static_cast<std::size_t>(type.bytes()));
+  for (std::int64_t at = 0; at < type.bytes(); at += byte_size(type.dtype)) {
+    store_element(type.dtype, value, elements.data() + at);
+  }
+  return made(type, kind, std::move(name), elements);
 }
 
 }  // namespace
@@ -29,21 +50,19 @@ void Parameter::assign(const Tensor& value, std::source_location loc) {
 }
 
 Parameter make_parameter(std::string name, std::span<const float> elements, const Shape& shape) {
-  const TensorType type{DType::f32, shape};
-  if (static_cast<std::int64_t>(elements.size()) != type.num_elements()) {
-    fail(Errc::invalid_argument, "parameter '{}': {} elements are given for {}, which has {}", name,
-         elements.size(), type.to_string(), type.num_elements());
-  }
-  return made(host_node(type, InputKind::param, std::move(name), std::as_bytes(elements)));
+  return of_elements(InputKind::param, std::move(name), elements, shape);
 }
 
 Parameter make_opt_state(std::string name, double value, const Shape& shape, DType dtype) {
-  const TensorType type{dtype, shape};
-  std::vector<std::byte> elements(static_cast<std::size_t>(type.bytes()));
-  for (std::int64_t at = 0; at < type.bytes(); at += byte_size(dtype)) {
-    store_element(dtype, value, elements.data() + at);
-  }
-  return made(host_node(type, InputKind::opt_state, std::move(name), elements));
+  return of_value(InputKind::opt_state, std::move(name), value, {dtype, shape});
+}
+
+Parameter make_buffer(std::string name, double value, const Shape& shape, DType dtype) {
+  return of_value(InputKind::buffer, std::move(name), value, {dtype, shape});
+}
+
+Parameter make_buffer(std::string name, std::span<const float> elements, const Shape& shape) {
+  return of_elements(InputKind::buffer, std::move(name), elements, shape);
 }
 
 std::vector<Tensor> grad(const Tensor& loss, std::span<const Parameter> wrt,
@@ -62,12 +81,20 @@ Module::~Module() {
 }
 
 std::vector<Parameter> Module::parameters() const {
-  std::vector<Parameter> all = parameters_;
-  for (const Module* child : children_) {
-    const std::vector<Parameter> theirs = child->parameters();
-    all.insert(all.end(), theirs.begin(), theirs.end());
-  }
+  std::vector<Parameter> all;
+  append(all, &Module::parameters_);
   return all;
+}
+
+std::vector<Parameter> Module::buffers() const {
+  std::vector<Parameter> all;
+  append(all, &Module::buffers_);
+  return all;
+}
+
+void Module::append(std::vector<Parameter>& all, std::vector<Parameter> Module::*own) const {
+  all.insert(all.end(), (this->*own).begin(), (this->*own).end());
+  for (const Module* child : children_) child->append(all, own);
 }
 
 void Module::train(bool training) {
@@ -81,6 +108,17 @@ Parameter Module::add_parameter(std::string_view name, std::span<const float> el
   return parameters_.emplace_back(make_parameter(path(name), elements, shape));
 }
 
+Parameter Module::add_buffer(std::string_view name, double value, const Shape& shape, DType dtype) {
+  expect_free(name);
+  return buffers_.emplace_back(make_buffer(path(name), value, shape, dtype));
+}
+
+Parameter Module::add_buffer(std::string_view name, std::span<const float> elements,
+                             const Shape& shape) {
+  expect_free(name);
+  return buffers_.emplace_back(make_buffer(path(name), elements, shape));
+}
+
 std::string Module::path(std::string_view name) const {
   const std::string own = path();
   return own.empty() ? std::string(name) : fmt::format("{}.{}", own, name);
@@ -89,12 +127,10 @@ std::string Module::path(std::string_view name) const {
 void Module::expect_free(std::string_view name) const {
   const std::string full = path(name);
   if (name.empty()) fail(Errc::invalid_argument, "Module: a part of '{}' has no name", full);
-  const bool taken =
-      std::any_of(parameters_.begin(), parameters_.end(),
-                  [&](const Parameter& parameter) { return parameter.name() == full; }) ||
-      std::any_of(children_.begin(), children_.end(),
-                  [&](const Module* child) { return child->name_ == name; });
-  if (taken) {
+  const auto is_taken = [&](const Parameter& own) { return own.name() == full; };
+  const auto is_child = [&](const Module* child) { return child->name_ == name; };
+  if (std::ranges::any_of(parameters_, is_taken) || std::ranges::any_of(buffers_, is_taken) ||
+      std::ranges::any_of(children_, is_child)) {
     fail(Errc::invalid_argument, "Module: the name '{}' is taken; give each part its own", full);
   }
 }

@@ -203,7 +203,7 @@ void check_inputs(const Program& program, const Mesh& mesh) {
   for (std::size_t i = 0; i < program.inputs.size(); ++i) {
     const ProgramInput& input = program.inputs[i];
     const std::string what = fmt::format("input {} \"{}\"", i, input.name);
-    if (input.kind > InputKind::runtime_scalar) {
+    if (input.kind > InputKind::buffer) {
       corrupt("{} has kind {}", what, static_cast<int>(input.kind));
     }
     check_sharding(mesh, input.sharding, program.shape(input.value).size(), what);
@@ -218,7 +218,7 @@ void check_update(const Program& program, const ProgramOutput& output, std::stri
   }
   const ProgramInput& input = program.inputs[static_cast<std::size_t>(output.updates)];
   if (!is_state(input.kind)) {
-    corrupt("{} updates \"{}\", which is {}; only param and opt_state have versions", what,
+    corrupt("{} updates \"{}\", which is {}; only state has versions", what,
             input.name, to_string(input.kind));
   }
   const TensorType& now = program.type(input.value);

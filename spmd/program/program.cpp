@@ -24,6 +24,7 @@ std::string_view to_string(InputKind kind) noexcept {
     case InputKind::opt_state: return "opt_state";
     case InputKind::data: return "data";
     case InputKind::runtime_scalar: return "runtime_scalar";
+    case InputKind::buffer: return "buffer";
   }
   return "unknown";
 }

@@ -19,11 +19,11 @@ using ValueId = std::uint32_t;
 using OpId = std::uint32_t;
 inline constexpr std::uint32_t kNoId = 0xffffffffU;
 
-enum class InputKind : std::uint8_t { param, opt_state, data, runtime_scalar };
+enum class InputKind : std::uint8_t { param, opt_state, data, runtime_scalar, buffer };
 std::string_view to_string(InputKind kind) noexcept;
 /// Whether inputs of the kind are kept from step to step under their names.
 constexpr bool is_state(InputKind kind) {
-  return kind == InputKind::param || kind == InputKind::opt_state;
+  return kind == InputKind::param || kind == InputKind::opt_state || kind == InputKind::buffer;
 }
 
 /// Line of the user's source that a value comes from; interned, 0 is unknown.
@@ -41,7 +41,7 @@ struct ProgramOutput {
   ValueId value = kNoId;
   std::string name;
   Sharding sharding;          ///< as for inputs
-  std::int32_t updates = -1;  ///< index of the param or opt_state input whose next version this is
+  std::int32_t updates = -1;  ///< index of the input, state, whose next version this is
 };
 
 /// The target of a custom_call. Its function is found by the name (custom_call.hpp).

@@ -116,6 +116,7 @@ ValueId Trace::add_input(const NodePtr& node, const std::source_location& loc) {
     case InputKind::runtime_scalar: name = fmt::format("scalar.{}", scalar_count_++); break;
     case InputKind::param:
     case InputKind::opt_state:
+    case InputKind::buffer:
       if (!names_.insert(node->name).second) {
         fail(Errc::invalid_argument,
              "two parameters are named '{}'; name the root modules of two models apart, as in "

@@ -57,7 +57,7 @@ class Parser {
     input.value = value_id();
     reader_.expect(":");
     const TensorType type = tensor_type();
-    input.kind = reader_.enumerator(InputKind::runtime_scalar, "input kind");
+    input.kind = reader_.enumerator(InputKind::buffer, "input kind");
     input.name = reader_.string();
     input.sharding = read_sharding(reader_, mesh_, type.shape.size());
     define(place, input.value, {type, kNoId});

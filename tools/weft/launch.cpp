@@ -21,6 +21,8 @@
 
 #include <weft/error.hpp>
 
+#include "tools/weft/restart.hpp"
+
 namespace weft {
 namespace {
 
@@ -32,6 +34,7 @@ struct Options {
   std::string topology;
   std::string mesh;
   std::optional<int> max_failures;
+  std::string resume;
   std::vector<std::string> command;
 };
 
@@ -104,6 +107,7 @@ void set_variables(const Options& options, const ResultFile& result) {
   if (options.max_failures) {
     ::setenv("WEFT_LAUNCH_MAX_FAILURES", std::to_string(*options.max_failures).c_str(), 1);
   }
+  if (!options.resume.empty()) ::setenv("WEFT_LAUNCH_RESUME", options.resume.c_str(), 1);
   ::setenv("WEFT_LAUNCH_RESULT", result.path().c_str(), 1);
 }
 
@@ -137,17 +141,52 @@ pid_t start(char** words) {
   return pid;
 }
 
-/// Waits for the program's end; its exit code, or 128 + the signal.
-int wait_for(pid_t pid) {
+/// Waits for the program's end, and leaves it unreaped: its pid may become another's then.
+siginfo_t wait_for(pid_t pid) {
   siginfo_t ended;
   while (::waitid(P_PID, static_cast<id_t>(pid), &ended, WEXITED | WNOWAIT) < 0) {
     if (errno != EINTR) fail(Errc::io, "waitid: {}", std::strerror(errno));
   }
-  // Before it is reaped: its pid may become another's then.
   program_pid.store(0);
-  ::waitpid(pid, nullptr, 0);
-  return ended.si_code == CLD_EXITED ? ended.si_status : 128 + ended.si_status;
+  return ended;
 }
+
+/// Whether the program ended as by a fault or the OOM killer, not because somebody asked it to.
+bool was_lost(const siginfo_t& ended) {
+  if (ended.si_code == CLD_EXITED) return false;
+  return ended.si_status != SIGINT && ended.si_status != SIGTERM && ended.si_status != SIGHUP &&
+         ended.si_status != SIGQUIT;
+}
+
+/// Whether to start a program again that was lost, and from where.
+class Restarts {
+ public:
+  explicit Restarts(int max) : max_(max) {}
+
+  std::optional<GoOn> after(pid_t pid, const siginfo_t& ended) {
+    if (!was_lost(ended) || (max_ >= 0 && count_ >= max_)) return {};
+    const std::optional<GoOn> go_on = save_job_of(pid);
+    if (!go_on) return {};
+    without_a_step_ = count_ > 0 && go_on->step == step_ ? without_a_step_ + 1 : 0;
+    step_ = go_on->step;
+    if (without_a_step_ == kWithoutAStepMax) {
+      fmt::print(
+          stderr,
+          "weft launch: the program was killed {} times at step {}: it isn't started again\n",
+          kWithoutAStepMax + 1, step_);
+      return {};
+    }
+    ++count_;
+    return go_on;
+  }
+
+ private:
+  static constexpr int kWithoutAStepMax = 2;
+  const int max_;
+  int count_ = 0;
+  int without_a_step_ = 0;
+  std::uint64_t step_ = 0;
+};
 
 int run(const Options& options) {
   const ResultFile result;
@@ -155,9 +194,22 @@ int run(const Options& options) {
   std::vector<char*> words;
   for (const std::string& word : options.command) words.push_back(const_cast<char*>(word.c_str()));
   words.push_back(nullptr);
-  const int code = wait_for(start(words.data()));
-  const int code_of_job = result.code();
-  return code_of_job != 0 ? code_of_job : code;
+  Restarts restarts(options.max_failures.value_or(0));
+  for (;;) {
+    const pid_t pid = start(words.data());
+    const siginfo_t ended = wait_for(pid);
+    const std::optional<GoOn> go_on = restarts.after(pid, ended);
+    ::waitpid(pid, nullptr, 0);
+    const int code = ended.si_code == CLD_EXITED ? ended.si_status : 128 + ended.si_status;
+    const int code_of_job = result.code();
+    if (!go_on) return code_of_job != 0 ? code_of_job : code;
+    fmt::print(stderr,
+               "weft launch: {} (pid {}) was killed by SIG{}; it is started again and goes on at "
+               "step {}\n",
+               options.command.front(), pid, ::sigabbrev_np(ended.si_status), go_on->step);
+    const std::string from = fmt::format("{}:{}", go_on->fit_number, go_on->checkpoints);
+    ::setenv("WEFT_LAUNCH_GO_ON", from.c_str(), 1);
+  }
 }
 
 }  // namespace
@@ -172,8 +224,11 @@ void add_launch(CLI::App& app, int& code) {
   launch->add_option("--mesh", options->mesh, "axes of the mesh, as data=4 or data=2,model=2");
   launch
       ->add_option("--max-failures", options->max_failures,
-                   "losses of a worker that the job survives; -1: any number")
+                   "losses of a worker that the job survives, and of the program itself, which is "
+                   "started again; -1: any number")
       ->check(CLI::Range(-1, 1'000'000));
+  launch->add_option("--resume", options->resume,
+                     "where the job begins: never, auto, or the path of a checkpoint");
   launch->add_option("command", options->command, "the program and its arguments, after --")
       ->required();
   launch->callback([options, &code] { code = run(*options); });

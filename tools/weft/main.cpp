@@ -11,6 +11,7 @@
 #include "tools/weft/inspect.hpp"
 #include "tools/weft/launch.hpp"
 #include "tools/weft/plan.hpp"
+#include "tools/weft/rescue.hpp"
 #include "tools/weft/sweep.hpp"
 #include "tools/weft/table.hpp"
 
@@ -22,6 +23,7 @@ int main(int argc, char** argv) {
   weft::add_inspect(app, code);
   weft::add_plan(app, code);
   weft::add_export(app, code);
+  weft::add_rescue(app, code);
   weft::add_sweep(app, code);
   weft::add_doctor(app, code);
   try {

@@ -26,6 +26,7 @@ struct Options {
 /// A job, and what has become of it.
 struct Swept {
   JobRemains remains;
+  bool is_to_go = false;
   bool removed = false;
   std::vector<std::string> left;  ///< what couldn't be removed
 };
@@ -39,7 +40,7 @@ Json to_json(const Swept& swept) {
 }
 
 std::string outcome(const Swept& swept, bool dry_run) {
-  if (swept.remains.life != JobLife::dead) return "kept: " + swept.remains.why;
+  if (!swept.is_to_go) return "kept: " + swept.remains.why;
   if (dry_run) return "would be removed";
   return swept.removed ? "removed"
                        : fmt::format("can't be removed: {}", fmt::join(swept.left, ", "));
@@ -67,6 +68,11 @@ void print(const std::vector<Swept>& all, const Options& options) {
   }
 }
 
+/// Those that are kept for a rescue are dead, too, and go if they are named.
+bool is_dead(const JobRemains& remains) {
+  return remains.life == JobLife::dead || remains.life == JobLife::kept;
+}
+
 /// Whether each job that was asked for is there and dead; says of each other what it is.
 bool all_dead(const std::vector<JobRemains>& found, const std::vector<std::string>& asked) {
   bool all = true;
@@ -75,7 +81,7 @@ bool all_dead(const std::vector<JobRemains>& found, const std::vector<std::strin
     if (remains == found.end()) {
       fmt::print(stderr, "job {}: nothing is there of it; `weft sweep --dry-run` lists what is\n",
                  visible(job));
-    } else if (remains->life != JobLife::dead) {
+    } else if (!is_dead(*remains)) {
       fmt::print(stderr, "job {}: it is {}: {}\n", job, to_string(remains->life),
                  visible(remains->why));
     } else {
@@ -94,8 +100,9 @@ int run(const Options& options) {
     if (!options.jobs.empty() && std::ranges::count(options.jobs, remains.job) == 0) continue;
     Swept& swept = all.emplace_back(Swept{.remains = remains, .left = {}});
     good = good && remains.life != JobLife::unknown;
-    if (remains.life != JobLife::dead || options.dry_run) continue;
-    swept.left = remove_remains(remains);
+    swept.is_to_go = options.jobs.empty() ? remains.life == JobLife::dead : is_dead(remains);
+    if (!swept.is_to_go || options.dry_run) continue;
+    swept.left = remove_remains(remains, true);
     swept.removed = swept.left.empty();
     good = good && swept.removed;
   }
@@ -112,7 +119,8 @@ void add_sweep(CLI::App& app, int& code) {
   sweep->add_flag("--dry-run", options->dry_run, "only say what would be removed");
   sweep->add_flag("--json", options->json, "as JSON");
   sweep->footer(
-      "A job is dead where no process holds its lock or has its memory open. Exit code: 0, or 1 "
+      "A job is dead where no process holds its lock or has its memory open. One that is kept for "
+      "`weft rescue`\ngoes if it is named. Exit code: 0, or 1 "
       "where something\ncould not be removed, a lock could not be asked for, or a job that was "
       "named "
       "is not there or not dead.");

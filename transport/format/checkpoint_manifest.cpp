@@ -250,11 +250,6 @@ std::vector<StoredLoader> read_loaders(const fb::Manifest& stored, Budget& budge
 
 }  // namespace
 
-std::string_view to_string(StateKind kind) noexcept {
-  constexpr std::array<std::string_view, 3> kNames{"param", "opt_state", "buffer"};
-  return kNames[static_cast<std::size_t>(kind)];
-}
-
 std::optional<Mesh> CheckpointManifest::mesh() const {
   if (mesh_shape.empty()) return std::nullopt;
   return Mesh(mesh_shape, axis_names, device_ids);
@@ -280,8 +275,9 @@ std::vector<std::byte> encode_manifest(const CheckpointManifest& manifest, const
   if (!manifest.user_json.empty()) user_json = builder.CreateString(manifest.user_json);
   const auto loaders = write_loaders(builder, manifest.loaders);
   fb::FinishManifestBuffer(
-      builder, fb::CreateManifest(builder, manifest.step, mesh_shape, axis_names, files,
-                                  tensor_list, device_ids, manifest.seed, user_json, loaders));
+      builder,
+      fb::CreateManifest(builder, manifest.step, mesh_shape, axis_names, files, tensor_list,
+                         device_ids, manifest.seed, user_json, loaders, manifest.rescued));
   if (builder.GetSize() > kManifestBytesMax - kEnvelopePrefixBytes) {
     fail(Errc::invalid_argument,
          "{}: {} tensors in {} files take {} bytes: expected at most {}; store fewer tensors, or "
@@ -302,7 +298,8 @@ CheckpointManifest decode_manifest(std::span<const std::byte> bytes, const Forma
       .mesh_shape = read_numbers(*stored.mesh_shape(), kManifestFormat.name),
       .axis_names = read_strings(*stored.axis_names()),
       .files = read_strings(*stored.files()),
-      .seed = stored.seed()};
+      .seed = stored.seed(),
+      .rescued = stored.rescued()};
   if (stored.device_ids() != nullptr) {
     manifest.device_ids = read_numbers(*stored.device_ids(), kManifestFormat.name);
   }

@@ -17,6 +17,7 @@
 
 #include "spmd/mesh/sharding.hpp"
 #include "transport/format/envelope.hpp"
+#include "transport/format/state_kind.hpp"
 
 namespace weft {
 
@@ -33,10 +34,6 @@ inline constexpr std::size_t kStoredTensorCountMax = std::size_t{1} << 20;
 inline constexpr std::size_t kStoredChunkBytes = std::size_t{1} << 20;
 /// The maximum size of CheckpointManifest::user_json.
 inline constexpr std::size_t kUserJsonBytesMax = std::size_t{1} << 20;
-
-enum class StateKind : std::uint8_t { param, opt_state, buffer };
-/// "param", "opt_state", "buffer".
-std::string_view to_string(StateKind kind) noexcept;
 
 struct StoredShard {
   Shape offsets{};
@@ -81,6 +78,8 @@ struct CheckpointManifest {
   std::uint64_t seed = 0;
   std::string user_json{};
   std::vector<StoredLoader> loaders{};  ///< in the order in which the loop made them
+  /// Of a dead job: tensors that its runs had not used are missing.
+  bool rescued = false;
 
   /// Absent where there was none.
   std::optional<Mesh> mesh() const;

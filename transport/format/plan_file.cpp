@@ -13,7 +13,7 @@ namespace {
 using flatbuffers::FlatBufferBuilder;
 using flatbuffers::Offset;
 
-static_assert(static_cast<int>(fb::InputKind::MAX) == static_cast<int>(InputKind::runtime_scalar));
+static_assert(static_cast<int>(fb::InputKind::MAX) == static_cast<int>(InputKind::buffer));
 static_assert(static_cast<int>(fb::Place::MAX) == static_cast<int>(Place::tile));
 static_assert(static_cast<int>(fb::StepKind::MAX) == static_cast<int>(StepKind::update_wait));
 

@@ -13,7 +13,8 @@ std::vector<std::byte> encode_state_table(std::span<const StateEntry> state) {
     const auto name = builder.CreateString(entry.name);
     const fb::TensorType type = write_type(entry.type);
     const fb::Sharding sharding = write_sharding(entry.sharding);
-    tensors.push_back(fb::CreateStateTensor(builder, name, &type, &sharding, entry.offset));
+    tensors.push_back(fb::CreateStateTensor(builder, name, &type, &sharding, entry.offset,
+                                            static_cast<fb::StateKind>(entry.kind)));
   }
   fb::FinishStateTableBuffer(builder, fb::CreateStateTable(builder, builder.CreateVector(tensors)));
   return make_envelope(kStateTableFormat, body_of(builder));
@@ -25,10 +26,15 @@ std::vector<StateEntry> decode_state_table(std::span<const std::byte> bytes, con
   verify_body(body, fb::VerifyStateTableBuffer, what);
   std::vector<StateEntry> state;
   for (const fb::StateTensor* tensor : *fb::GetStateTable(body.data())->tensors()) {
+    if (tensor->kind() > fb::StateKind::MAX) {
+      fail(Errc::corrupt, "{}: '{}' has kind {}", what, tensor->name()->str(),
+           static_cast<int>(tensor->kind()));
+    }
     state.push_back({.name = tensor->name()->str(),
                      .type = read_type(*tensor->type(), what),
                      .sharding = read_sharding(*tensor->sharding(), mesh, what),
-                     .offset = tensor->offset()});
+                     .offset = tensor->offset(),
+                     .kind = static_cast<StateKind>(tensor->kind())});
   }
   return state;
 }

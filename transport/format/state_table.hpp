@@ -13,6 +13,7 @@
 
 #include "spmd/program/program.hpp"
 #include "transport/format/envelope.hpp"
+#include "transport/format/state_kind.hpp"
 
 namespace weft {
 
@@ -23,6 +24,7 @@ struct StateEntry {
   TensorType type{};  ///< global
   Sharding sharding{};
   std::uint64_t offset = 0;  ///< of the chip's shard in its arena, the same on the worker's chips
+  StateKind kind = StateKind::param;
 
   bool operator==(const StateEntry&) const = default;
 };

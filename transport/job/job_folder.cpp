@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -15,6 +16,8 @@
 
 #include <weft/error.hpp>
 
+#include "transport/format/file_bytes.hpp"
+#include "transport/format/run_card.hpp"
 #include "transport/job/job_memory.hpp"
 
 namespace weft {
@@ -128,6 +131,27 @@ JobLock::~JobLock() {
   if (descriptor_ >= 0) ::close(descriptor_);
 }
 
+double kept_for_s(const std::string& root, const std::string& job) {
+  double keep_s = 0;
+  try {
+    keep_s = decode_run_card(read_file_bytes(run_card_in(root, job), kRunCardBytesMax))
+                 .keep_for_rescue_s;
+  } catch (const Error&) {
+    return 0;  // it has none, or nobody can read it
+  }
+  if (keep_s == 0) return 0;
+  // The file's time is that of the first call.
+  const std::string mark = folder_in(root, job) + "/dead";
+  const int made = ::open(mark.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+  if (made >= 0) ::close(made);
+  struct stat found {};
+  if (::lstat(mark.c_str(), &found) != 0) return 0;
+  const std::chrono::duration<double> now = std::chrono::system_clock::now().time_since_epoch();
+  const double since =
+      static_cast<double>(found.st_mtim.tv_sec) + static_cast<double>(found.st_mtim.tv_nsec) / 1e9;
+  return std::clamp(keep_s - (now.count() - since), 0.0, keep_s);
+}
+
 void remove_job(const std::string& root, const std::string& job) {
   JobMemory::remove(job);
   std::error_code ignored;
@@ -140,7 +164,8 @@ void sweep_dead_jobs(const std::string& root) {
     // A folder without a lock file has no lock to hold.
     if (::access(lock_in(root, job).c_str(), F_OK) != 0) continue;
     try {
-      if (const JobLock lock = JobLock::try_take(root, job)) remove_job(root, job);
+      const JobLock lock = JobLock::try_take(root, job);
+      if (lock && kept_for_s(root, job) == 0) remove_job(root, job);
     } catch (const Error&) {
     }
   }

@@ -2,7 +2,7 @@
 /// The files of jobs other than memory: a control root of this user, and in it for each job a
 /// folder and a lock that its trainer holds for its lifetime.
 ///
-///   root/<job>/          mode 0700: the control socket and what goes with it
+///   root/<job>/          mode 0700: the control socket, the run card, and what goes with them
 ///   root/<job>.lock      an flock; the kernel drops it with the process, however that ends
 
 #include <cstddef>
@@ -58,11 +58,21 @@ class JobLock {
   int descriptor_ = -1;
 };
 
+/// The file with the job's run card (format/run_card.hpp). A job whose state can't be rescued has
+/// none.
+inline std::string run_card_in(const std::string& root, const std::string& job) {
+  return folder_in(root, job) + "/run-card.weft";
+}
+
+/// Seconds for which the memory of a dead job is still to be kept, as its run card says: its
+/// keep_for_rescue_s, counted from the first of these calls. 0: no longer.
+double kept_for_s(const std::string& root, const std::string& job);
+
 /// Removes the segments, the folder and at last the lock file of a job whose lock the caller holds.
 /// Files that can't be removed stay.
 void remove_job(const std::string& root, const std::string& job);
 
-/// Removes what jobs with a killed trainer have left in a root.
+/// Removes what jobs with a killed trainer have left in a root, unless it is kept for a rescue.
 void sweep_dead_jobs(const std::string& root);
 
 }  // namespace weft

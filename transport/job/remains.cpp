@@ -1,6 +1,8 @@
 #include "transport/job/remains.hpp"
 
+#include <poll.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -97,9 +99,18 @@ bool has_lock_file(const JobRemains& remains) {
   });
 }
 
+double still_kept_s(const JobRemains& remains) {
+  double seconds = 0;
+  for (const std::string& root : remains.roots) {
+    seconds = std::max(seconds, kept_for_s(root, remains.job));
+  }
+  return remains.segments.empty() ? 0 : seconds;
+}
+
 void judge(JobRemains& remains, const std::map<std::string, int>& processes) {
   remains.life = JobLife::alive;
   const auto process = processes.find(remains.job);
+  remains.pid = process != processes.end() ? process->second : 0;
   std::optional<std::string> root;
   std::string no_lock;
   try {
@@ -119,10 +130,22 @@ void judge(JobRemains& remains, const std::map<std::string, int>& processes) {
   } else if (const auto age = age_s(remains); !has_lock_file(remains) && age < kStartingSeconds) {
     remains.life = JobLife::starting;
     remains.why = fmt::format("nobody holds it, but it has changed {} s ago", age);
+  } else if (const double seconds = still_kept_s(remains); seconds > 0) {
+    remains.life = JobLife::kept;
+    remains.why =
+        fmt::format("it is dead, and kept for `weft rescue` for another {:.0f} s", seconds);
   } else {
     remains.life = JobLife::dead;
     remains.why = "nobody holds its lock, and no process has its memory open";
   }
+}
+
+void wait_for_end(int pid, std::chrono::milliseconds timeout) {
+  const int fd = static_cast<int>(::syscall(SYS_pidfd_open, pid, 0));
+  if (fd < 0) return;  // it has ended
+  pollfd wait{.fd = fd, .events = POLLIN, .revents = 0};
+  (void)::poll(&wait, 1, static_cast<int>(timeout.count()));
+  ::close(fd);
 }
 
 /// Those that there are; absent where one can't be had.
@@ -171,6 +194,7 @@ std::string_view to_string(JobLife life) noexcept {
     case JobLife::starting: return "starting";
     case JobLife::dead: return "dead";
     case JobLife::unknown: return "unknown";
+    case JobLife::kept: return "kept";
   }
   return "?";
 }
@@ -186,10 +210,24 @@ std::vector<JobRemains> find_remains() {
   return all;
 }
 
-std::vector<std::string> remove_remains(const JobRemains& remains) {
+std::optional<JobRemains> wait_until_dead(std::string_view job, std::chrono::milliseconds timeout) {
+  const auto deadline = std::chrono::steady_clock::now() + timeout;
+  for (;;) {
+    const std::vector<JobRemains> all = find_remains();
+    const auto found = std::ranges::find(all, job, &JobRemains::job);
+    if (found == all.end()) return {};
+    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
+        deadline - std::chrono::steady_clock::now());
+    const bool is_alive = found->life == JobLife::alive || found->life == JobLife::starting;
+    if (!is_alive || found->pid == 0 || left.count() <= 0) return *found;
+    wait_for_end(found->pid, left);
+  }
+}
+
+std::vector<std::string> remove_remains(const JobRemains& remains, bool even_kept) {
   JobRemains now = remains;
   judge(now, processes_by_job());
-  if (now.life == JobLife::dead) {
+  if (now.life == JobLife::dead || (now.life == JobLife::kept && even_kept)) {
     if (const auto locks = take_locks(now)) {
       for (const std::string& name : now.segments) Segment::remove(name);
       for (const std::string& root : now.roots) remove_job(root, now.job);

@@ -1,7 +1,9 @@
 #pragma once
 /// Files of jobs on this host and whether the jobs are alive: the basis of `weft sweep`.
 
+#include <chrono>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -16,6 +18,7 @@ enum class JobLife : std::uint8_t {
   starting = 1,
   dead = 2,
   unknown = 3,  ///< its lock can't be tested: another file is in its place
+  kept = 4,     ///< dead, but kept for a rescue (RunConfig::keep_for_rescue_s)
 };
 std::string_view to_string(JobLife life) noexcept;
 
@@ -24,6 +27,7 @@ struct JobRemains {
   std::string job;
   JobLife life = JobLife::alive;
   std::string why;                    ///< the evidence for the state
+  int pid = 0;                        ///< a process that has its memory open; 0: none is known
   std::vector<std::string> segments;  ///< names, sorted
   std::uint64_t bytes = 0;            ///< of memory that the segments take
   std::vector<std::string> roots;     ///< where it has a folder or a lock
@@ -34,8 +38,12 @@ struct JobRemains {
 /// Throws io if the folders can't be read.
 std::vector<JobRemains> find_remains();
 
-/// Checks again that the job is dead, then removes its files. Returns the paths that could not be
-/// removed; all of them if the job isn't dead.
-std::vector<std::string> remove_remains(const JobRemains& remains);
+/// Waits until no process of the job lives, or until `timeout`; what it is then. Absent if nothing
+/// of it is there.
+std::optional<JobRemains> wait_until_dead(std::string_view job, std::chrono::milliseconds timeout);
+
+/// Checks again that the job is dead (or kept, if `even_kept`), then removes its files. Returns the
+/// paths that could not be removed; all of them if the job isn't.
+std::vector<std::string> remove_remains(const JobRemains& remains, bool even_kept = false);
 
 }  // namespace weft

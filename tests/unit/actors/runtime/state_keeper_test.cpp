@@ -34,7 +34,7 @@ class StateKeeperTest : public ::testing::Test {
       const std::int64_t bytes = chip_type(type, sharding, mesh).bytes();
       auto buffer = std::make_shared<ArenaBuffer>(type, sharding, pool, BlockKind::state,
                                                   pool->allocate_state(bytes), bytes);
-      keeper.lies_in(keeper.place(name, type, sharding), buffer);
+      keeper.lies_in(keeper.place(name, type, sharding, StateKind::param), buffer);
       return buffer;
     }
     std::uint64_t offset_of(const std::string& name, const TensorType& type) {

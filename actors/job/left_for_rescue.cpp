@@ -1,0 +1,44 @@
+#include "actors/job/left_for_rescue.hpp"
+
+#include <filesystem>
+#include <fstream>
+
+#include <weft/error.hpp>
+
+#include "actors/process/log.hpp"
+#include "transport/format/run_card.hpp"
+#include "transport/state/commits.hpp"
+#include "transport/storage/checkpoint_folder.hpp"
+
+namespace weft {
+
+void write_run_card(const JobPlace& place, const JobSpec& spec, const Assignment& assignment,
+                    int fit_number) {
+  if (!spec.is_rescuable()) return;
+  const std::vector<std::byte> bytes = encode_run_card({.mesh = *spec.mesh,
+                                                        .num_workers = spec.num_joins(),
+                                                        .seed = assignment.seed,
+                                                        .checkpoints = assignment.checkpoint.path,
+                                                        .keep_for_rescue_s = spec.keep_for_rescue_s,
+                                                        .fit_number = fit_number});
+  const std::string path = place.run_card_path();
+  std::ofstream file(path, std::ios::binary);
+  file.write(reinterpret_cast<const char*>(bytes.data()),
+             static_cast<std::streamsize>(bytes.size()));
+  if (!file.flush()) fail(Errc::io, "can't write the run card {}", path);
+}
+
+void leave_for_rescue(JobPlace& place, const JobSpec& spec, const Assignment& assignment,
+                      const JobMemory& memory) {
+  if (!spec.is_rescuable() || spec.keep_for_rescue_s == 0) return;
+  const std::string& folder = assignment.checkpoint.path;
+  const auto saved = list_checkpoints(folder);
+  const std::uint64_t step = common_step(memory);
+  if (step <= (saved.empty() ? 0 : saved.back().step)) return;
+  place.leave();
+  logger("weft.trainer")
+      ->warn("the state of step {} stays in memory for {} s: `weft rescue {}` saves it to {}", step,
+             spec.keep_for_rescue_s, place.id(), folder);
+}
+
+}  // namespace weft

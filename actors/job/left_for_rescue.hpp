@@ -1,0 +1,23 @@
+#pragma once
+/// What a job leaves for `weft rescue` (transport/rescue/rescue.hpp).
+
+#include <string>
+
+#include "actors/job/job_place.hpp"
+#include "actors/protocol/protocol.hpp"
+#include "actors/trainer/job_spec.hpp"
+#include "transport/job/job_memory.hpp"
+
+namespace weft {
+
+/// Writes the run card of a job whose state can be had once its processes are dead. Throws io.
+void write_run_card(const JobPlace& place, const JobSpec& spec, const Assignment& assignment,
+                    int fit_number);
+
+/// Leaves the memory of a job that has not ended well where it is, if the job asks for that
+/// (RunConfig::keep_for_rescue_s) and has made steps that are in no checkpoint; says so in the log.
+/// For when no process uses the memory any more.
+void leave_for_rescue(JobPlace& place, const JobSpec& spec, const Assignment& assignment,
+                      const JobMemory& memory);
+
+}  // namespace weft

@@ -1,0 +1,119 @@
+#include "tools/weft/rescue.hpp"
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <nlohmann/json.hpp>
+
+#include <weft/error.hpp>
+
+#include "tools/weft/table.hpp"
+#include "transport/job/remains.hpp"
+#include "transport/rescue/rescue.hpp"
+
+namespace weft {
+namespace {
+
+using Json = nlohmann::json;
+
+struct Options {
+  std::string job;
+  std::string folder;
+  bool list = false;
+  bool keep_memory = false;
+  bool json = false;
+};
+
+void print(const Json& json) {
+  fmt::print("{}\n", json.dump(1, ' ', false, Json::error_handler_t::replace));
+}
+
+int list(const Options& options) {
+  Json json = Json::array();
+  Table table({{"job"}, {"step", Align::right}, {"checkpoints"}});
+  for (const Rescuable& dead : list_rescuable()) {
+    json.push_back({{"job", dead.job}, {"step", dead.step}, {"checkpoints", dead.checkpoints}});
+    table.add({dead.job, std::to_string(dead.step), dead.checkpoints});
+  }
+  if (options.json) {
+    print(json);
+  } else if (table.empty()) {
+    fmt::print("there is no dead job whose state is still in memory\n");
+  } else {
+    table.print();
+  }
+  return 0;
+}
+
+/// The one whose id begins with what was asked for.
+Rescuable choose(const std::string& asked) {
+  std::vector<Rescuable> found;
+  for (Rescuable& dead : list_rescuable()) {
+    if (dead.job.starts_with(asked)) found.push_back(std::move(dead));
+  }
+  if (found.size() == 1) return found.front();
+  if (found.empty() && !asked.empty()) return find_rescuable(asked);  // says why it isn't one
+  std::vector<std::string> jobs;
+  for (const Rescuable& dead : found) jobs.push_back(dead.job);
+  fail(Errc::not_found, "{}",
+       found.empty() ? std::string("there is no dead job whose state is still in memory")
+                     : fmt::format("\"{}\" fits {} jobs, give more of the id: {}", asked,
+                                   found.size(), fmt::join(jobs, ", ")));
+}
+
+/// The memory is needed no more.
+std::vector<std::string> remove_memory(const std::string& job) {
+  for (const JobRemains& remains : find_remains()) {
+    if (remains.job == job) return remove_remains(remains, true);
+  }
+  return {};
+}
+
+int run(const Options& options) {
+  if (options.list) return list(options);
+  const Rescuable dead = choose(options.job);
+  const Rescued rescued = rescue(dead, options.folder);
+  const auto left = options.keep_memory ? std::vector<std::string>() : remove_memory(dead.job);
+  if (options.json) {
+    print({{"job", dead.job},
+           {"step", rescued.step},
+           {"path", rescued.path},
+           {"tensors", rescued.num_tensors},
+           {"bytes", rescued.bytes},
+           {"left", left}});
+  } else {
+    fmt::print("job {}: step {}, {} tensors, {:.1f} MiB, saved in {}\n", dead.job, rescued.step,
+               rescued.num_tensors, static_cast<double>(rescued.bytes) / (1 << 20),
+               visible(rescued.path));
+    if (!left.empty()) {
+      fmt::print("its memory can't be removed: {}\n",
+                 visible(fmt::format("{}", fmt::join(left, ", "))));
+    }
+  }
+  return 0;
+}
+
+}  // namespace
+
+void add_rescue(CLI::App& app, int& code) {
+  auto options = std::make_shared<Options>();
+  CLI::App* command = app.add_subcommand(
+      "rescue", "save the last step of a job whose processes are dead as a checkpoint");
+  command->add_option("job", options->job,
+                      "its id, or the beginning of it; default: the only one that there is");
+  command->add_option("-o,--output", options->folder,
+                      "the folder of checkpoints; default: the job's own");
+  command->add_flag("--list", options->list, "only list the jobs that can be saved");
+  command->add_flag("--keep-memory", options->keep_memory,
+                    "leave the job's memory; default: it is removed once it is saved");
+  command->add_flag("--json", options->json, "as JSON");
+  command->footer(
+      "What a job leaves in memory is removed by the user's next job, unless the job had "
+      "run.keep_for_rescue_s.\nExit code: 0, or 2 where nothing was saved.");
+  command->callback([options, &code] { code = run(*options); });
+}
+
+}  // namespace weft

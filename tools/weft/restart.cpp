@@ -1,0 +1,58 @@
+#include "tools/weft/restart.hpp"
+
+#include <chrono>
+
+#include <fmt/format.h>
+
+#include <weft/error.hpp>
+
+#include "tools/weft/table.hpp"
+#include "transport/board/board.hpp"
+#include "transport/job/remains.hpp"
+#include "transport/rescue/rescue.hpp"
+#include "transport/storage/checkpoint_folder.hpp"
+
+namespace weft {
+namespace {
+
+/// Workers end with their trainer, at once.
+constexpr std::chrono::seconds kWorkersEnd{10};
+
+std::optional<std::string> job_of(pid_t trainer) {
+  for (const std::string& job : Board::jobs()) {
+    try {
+      if (Board::open(job, true).header().trainer_pid == trainer) return job;
+    } catch (const Error&) {
+      // Another job's that is just beginning or ending.
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+std::optional<GoOn> save_job_of(pid_t trainer) {
+  const std::optional<std::string> job = job_of(trainer);
+  if (!job) return {};
+  const auto remains = wait_until_dead(*job, kWorkersEnd);
+  if (!remains) return {};
+  GoOn go_on{.job = *job};
+  try {
+    const Rescuable dead = find_rescuable(*job);
+    go_on.fit_number = dead.fit_number;
+    go_on.checkpoints = dead.checkpoints;
+    const auto saved = list_checkpoints(dead.checkpoints);
+    if (saved.empty() || saved.back().step < dead.step) (void)rescue(dead, "");
+  } catch (const Error& e) {
+    fmt::print(stderr, "weft launch: the last step of job {} isn't saved: {}\n", *job,
+               visible(e.what()));
+  }
+  (void)remove_remains(*remains, true);
+  if (go_on.checkpoints.empty()) return {};
+  const auto saved = list_checkpoints(go_on.checkpoints);
+  if (saved.empty()) return {};
+  go_on.step = saved.back().step;
+  return go_on;
+}
+
+}  // namespace weft

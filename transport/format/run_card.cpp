@@ -1,0 +1,69 @@
+#include "transport/format/run_card.hpp"
+
+#include <cmath>
+#include <optional>
+
+#include <weft_schema/run_card_generated.h>
+#include <weft/error.hpp>
+
+#include "transport/format/tensor_fields.hpp"
+
+namespace weft {
+namespace {
+
+std::optional<std::string> fault_of(const RunCard& card) {
+  if (!card.checkpoints.starts_with('/')) {
+    return fmt::format("checkpoints = \"{}\": expected an absolute path", card.checkpoints);
+  }
+  if (!std::isfinite(card.keep_for_rescue_s) || card.keep_for_rescue_s < 0) {
+    return fmt::format("keep_for_rescue_s = {}", card.keep_for_rescue_s);
+  }
+  if (card.fit_number < 1) return fmt::format("fit_number = {}", card.fit_number);
+  if (card.num_workers < 1 || card.mesh.size() % card.num_workers != 0) {
+    return fmt::format("{} workers with {} chips", card.num_workers, card.mesh.size());
+  }
+  return std::nullopt;
+}
+
+Mesh read_mesh(const fb::RunCard& stored) {
+  const std::string_view what = kRunCardFormat.name;
+  try {
+    return {read_numbers(*stored.mesh_shape(), what), read_strings(*stored.axis_names()),
+            read_numbers(*stored.device_ids(), what)};
+  } catch (const Error& e) {
+    fail(Errc::corrupt, "{}: its mesh: {}", what, e.what());
+  }
+}
+
+}  // namespace
+
+std::vector<std::byte> encode_run_card(const RunCard& card) {
+  if (const auto fault = fault_of(card)) {
+    fail(Errc::invalid_argument, "{}: {}", kRunCardFormat.name, *fault);
+  }
+  flatbuffers::FlatBufferBuilder builder;
+  const auto mesh_shape = write_dims(builder, card.mesh.shape());
+  const auto axis_names = builder.CreateVectorOfStrings(card.mesh.axis_names());
+  const auto device_ids = builder.CreateVector(card.mesh.device_ids());
+  const auto checkpoints = builder.CreateString(card.checkpoints);
+  fb::FinishRunCardBuffer(
+      builder, fb::CreateRunCard(builder, mesh_shape, axis_names, device_ids, card.num_workers,
+                                 card.seed, checkpoints, card.keep_for_rescue_s, card.fit_number));
+  return make_envelope(kRunCardFormat, body_of(builder));
+}
+
+RunCard decode_run_card(std::span<const std::byte> bytes) {
+  const auto body = open_file(kRunCardFormat, bytes);
+  verify_body(body, fb::VerifyRunCardBuffer, kRunCardFormat.name);
+  const fb::RunCard& stored = *fb::GetRunCard(body.data());
+  RunCard card{.mesh = read_mesh(stored),
+               .num_workers = stored.num_workers(),
+               .seed = stored.seed(),
+               .checkpoints = stored.checkpoints()->str(),
+               .keep_for_rescue_s = stored.keep_for_rescue_s(),
+               .fit_number = stored.fit_number()};
+  if (const auto fault = fault_of(card)) fail(Errc::corrupt, "{}: {}", kRunCardFormat.name, *fault);
+  return card;
+}
+
+}  // namespace weft

@@ -1,0 +1,40 @@
+#pragma once
+/// Run card: what a checkpoint of a job needs beside the memory of its chips, in a file that
+/// outlives the job's processes.
+///
+///   run card file = envelope(RunCard)            (schema/run_card.fbs)
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <weft/mesh.hpp>
+
+#include "transport/format/envelope.hpp"
+
+namespace weft {
+
+inline constexpr Format kRunCardFormat{"run card", "weftcard", 1};
+/// The maximum size of a run card's file.
+inline constexpr std::size_t kRunCardBytesMax = std::size_t{1} << 20;
+
+struct RunCard {
+  Mesh mesh{{1}, {"data"}};
+  int num_workers = 1;  ///< each drives as many chips, in order of their ids
+  std::uint64_t seed = 0;
+  std::string checkpoints{};     ///< the folder of the job's checkpoints, absolute
+  double keep_for_rescue_s = 0;  ///< RunConfig::keep_for_rescue_s
+  int fit_number = 1;            ///< among the jobs of the trainer's process, from 1
+
+  friend bool operator==(const RunCard&, const RunCard&) = default;
+};
+
+/// Throws invalid_argument for a card that decode_run_card() would refuse.
+std::vector<std::byte> encode_run_card(const RunCard& card);
+/// Throws version, or corrupt unless the workers divide the chips of the mesh. `bytes` is the whole
+/// file, 8-byte aligned.
+RunCard decode_run_card(std::span<const std::byte> bytes);
+
+}  // namespace weft

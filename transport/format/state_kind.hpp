@@ -1,0 +1,17 @@
+#pragma once
+/// StateKind: the kinds of tensors that a job keeps from step to step.
+
+#include <cstdint>
+#include <string_view>
+
+#include "spmd/program/program.hpp"
+
+namespace weft {
+
+enum class StateKind : std::uint8_t { param, opt_state, buffer };
+/// "param", "opt_state", "buffer".
+std::string_view to_string(StateKind kind) noexcept;
+/// `kind` is one of those that are state.
+StateKind state_kind(InputKind kind);
+
+}  // namespace weft

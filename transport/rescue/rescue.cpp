@@ -1,0 +1,162 @@
+#include "transport/rescue/rescue.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <vector>
+
+#include <weft/error.hpp>
+
+#include "spmd/mesh/box.hpp"
+#include "transport/format/file_bytes.hpp"
+#include "transport/format/run_card.hpp"
+#include "transport/job/job_folder.hpp"
+#include "transport/job/job_memory.hpp"
+#include "transport/job/remains.hpp"
+#include "transport/state/commits.hpp"
+#include "transport/state/kept_state.hpp"
+#include "transport/storage/checkpoint_folder.hpp"
+#include "transport/storage/part_writer.hpp"
+
+namespace weft {
+namespace {
+
+RunCard read_card(const std::string& root, const std::string& job) {
+  return decode_run_card(read_file_bytes(run_card_in(root, job), kRunCardBytesMax));
+}
+
+/// The lock keeps sweepers away, and shows that the trainer is dead.
+JobLock hold(const Rescuable& dead) {
+  JobLock lock = JobLock::try_take(dead.root, dead.job);
+  if (!lock) fail(Errc::unavailable, "job {} is alive, or another process rescues it", dead.job);
+  return lock;
+}
+
+JobMemory open_memory(const std::string& job, const RunCard& card) {
+  JobMemory memory = JobMemory::open(job);
+  if (memory.num_chips() != card.mesh.size()) {
+    fail(Errc::corrupt, "job {}: its run card says {} chips, its memory has {}", job,
+         card.mesh.size(), memory.num_chips());
+  }
+  return memory;
+}
+
+Rescuable rescuable(const JobRemains& remains) {
+  if (remains.life != JobLife::dead && remains.life != JobLife::kept) {
+    fail(Errc::unavailable, "job {} is {}: {}", remains.job, to_string(remains.life), remains.why);
+  }
+  const auto has_card = [&](const std::string& root) {
+    return ::access(run_card_in(root, remains.job).c_str(), F_OK) == 0;
+  };
+  const auto root = std::ranges::find_if(remains.roots, has_card);
+  if (root == remains.roots.end()) {
+    fail(Errc::not_found,
+         "job {} has no run card, as it kept no state for later than its end: "
+         "run.failure.max_failures = 0 and run.keep_for_rescue_s = 0",
+         remains.job);
+  }
+  const RunCard card = read_card(*root, remains.job);
+  return {.job = remains.job,
+          .root = *root,
+          .checkpoints = card.checkpoints,
+          .fit_number = card.fit_number,
+          .step = common_step(open_memory(remains.job, card))};
+}
+
+/// A checkpoint in the making: the shards as they lie in the arenas, each once.
+struct Part {
+  CheckpointManifest manifest{};
+  std::vector<SourceShard> shards{};
+  std::vector<std::size_t> tensors{};  ///< of each shard
+};
+
+void add(Part& part, const KeptTensor& tensor, const KeptState& state, const Mesh& mesh) {
+  for (int position = 0; position < mesh.size(); ++position) {
+    if (keeper_of(tensor.name, tensor.sharding, mesh, position) != position) continue;
+    const PlacedBox placed = shard_box(tensor.type.shape, tensor.sharding, mesh, position);
+    if (placed.box.dims.num_elements() == 0) continue;  // the tensor has none, or it is padding
+    part.shards.push_back({.header = {.name = tensor.name,
+                                      .type = tensor.type,
+                                      .offsets = placed.box.offsets,
+                                      .dims = placed.box.dims,
+                                      .mesh_coords = mesh.coords(position),
+                                      .step = part.manifest.step},
+                           .elements = state.shard(tensor, position),
+                           .room = placed.room});
+    part.tensors.push_back(part.manifest.tensors.size());
+  }
+  part.manifest.tensors.push_back(
+      {.name = tensor.name, .type = tensor.type, .kind = tensor.kind, .sharding = tensor.sharding});
+}
+
+std::string write(Part part, const std::string& folder, const std::string& owner) {
+  FileSystem& files = posix_file_system();
+  const std::atomic<bool> never{false};
+  const std::string unfinished =
+      begin_checkpoint(files, folder, part.manifest.step, owner, part.manifest.step);
+  remove_unfinished(files, folder, unfinished);
+  const std::string& name = part.manifest.files.emplace_back(part_name(0, 1));
+  auto stored = write_part(files, unfinished + "/" + name, part.shards, {}, never);
+  for (std::size_t i = 0; i < stored.size(); ++i) {
+    part.manifest.tensors[part.tensors[i]].shards.push_back(std::move(stored[i]));
+  }
+  return commit_checkpoint(files, folder, unfinished, part.manifest);
+}
+
+}  // namespace
+
+std::vector<Rescuable> list_rescuable() {
+  std::vector<Rescuable> all;
+  for (const JobRemains& remains : find_remains()) {
+    try {
+      all.push_back(rescuable(remains));
+    } catch (const Error&) {
+      // Not dead, or nothing to rescue.
+    }
+  }
+  return all;
+}
+
+Rescuable find_rescuable(std::string_view job) {
+  const std::vector<JobRemains> all = find_remains();
+  const auto found = std::ranges::find(all, job, &JobRemains::job);
+  if (found == all.end()) {
+    fail(Errc::not_found, "nothing is left of job {}: `weft rescue --list` shows what there is",
+         job);
+  }
+  return rescuable(*found);
+}
+
+Rescued rescue(const Rescuable& dead, const std::string& folder) {
+  const JobLock lock = hold(dead);
+  const RunCard card = read_card(dead.root, dead.job);
+  JobMemory memory = open_memory(dead.job, card);
+  const std::uint64_t step = common_step(memory);
+  if (step == 0) fail(Errc::not_found, "job {} ended before all chips had made a step", dead.job);
+  const KeptState state(memory, card.mesh, card.mesh.size() / card.num_workers, step);
+  Part part{.manifest = {.step = step,
+                         .mesh_shape = card.mesh.shape(),
+                         .axis_names = card.mesh.axis_names(),
+                         .device_ids = card.mesh.device_ids(),
+                         .seed = card.seed,
+                         .rescued = true}};
+  Rescued rescued{.step = step, .num_tensors = state.tensors().size()};
+  for (const KeptTensor& tensor : state.tensors()) {
+    add(part, tensor, state, card.mesh);
+    rescued.bytes += tensor.type.bytes();
+  }
+  const std::string& to = folder.empty() ? card.checkpoints : folder;
+  const CheckpointLock folder_lock(to, fmt::format("weft rescue (pid {})", ::getpid()));
+  const auto there = list_checkpoints(to);
+  if (!there.empty() && there.back().step >= step) {
+    fail(Errc::invalid_argument,
+         "job {} had reached step {}, but {} has a checkpoint of step {} already: give another "
+         "folder",
+         dead.job, step, to, there.back().step);
+  }
+  rescued.path = write(std::move(part), to, dead.job);
+  return rescued;
+}
+
+}  // namespace weft

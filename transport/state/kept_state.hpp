@@ -1,0 +1,48 @@
+#pragma once
+/// KeptState: the state of a job after some step, in the memory of its chips, as the directories of
+/// all workers have it.
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "transport/format/state_table.hpp"
+#include "transport/job/job_memory.hpp"
+
+namespace weft {
+
+/// The position of the keeper among those that hold the same shard as this one: the chip that does
+/// not overwrite the version before. Tensors are spread by name, so that no chip keeps all of them.
+int keeper_of(const std::string& name, const Sharding& sharding, const Mesh& mesh, int position);
+
+struct KeptTensor {
+  std::string name{};
+  TensorType type{};  ///< global
+  Sharding sharding{};
+  StateKind kind = StateKind::param;
+  std::vector<std::uint64_t> offsets{};  ///< of the shard in the arenas, by worker
+};
+
+class KeptState {
+ public:
+  /// The state of `step`, a step that every chip still has (common_step()). Each worker drives
+  /// `chips_per_worker` chips, in order of their ids. Throws corrupt or version if a directory isn't
+  /// valid, doesn't have that step, or contradicts another one. The memory must outlive it.
+  KeptState(JobMemory& memory, const Mesh& mesh, int chips_per_worker, std::uint64_t step);
+
+  /// Those that all workers have: what one loop has dropped can't be in a program of all workers.
+  const std::vector<KeptTensor>& tensors() const { return tensors_; }
+  /// Of one of these: the shard at `position`, with its padding, in the arena of its keeper.
+  const std::byte* shard(const KeptTensor& tensor, int position) const;
+
+ private:
+  void keep_only_of(std::vector<StateEntry> state, int worker, std::uint64_t step);
+
+  JobMemory& memory_;
+  const Mesh& mesh_;
+  const int chips_per_worker_;
+  std::vector<KeptTensor> tensors_;
+};
+
+}  // namespace weft
