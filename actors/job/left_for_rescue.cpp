@@ -13,11 +13,12 @@
 namespace weft {
 
 void write_run_card(const JobPlace& place, const JobSpec& spec, const Assignment& assignment,
-                    int fit_number) {
+                    std::uint64_t begin_step, int fit_number) {
   if (!spec.is_rescuable()) return;
   const std::vector<std::byte> bytes = encode_run_card({.mesh = *spec.mesh,
                                                         .num_workers = spec.num_joins(),
                                                         .seed = assignment.seed,
+                                                        .begin_step = begin_step,
                                                         .checkpoints = assignment.checkpoint.path,
                                                         .keep_for_rescue_s = spec.keep_for_rescue_s,
                                                         .fit_number = fit_number});

@@ -1,7 +1,7 @@
 #pragma once
 /// What a job leaves for `weft rescue` (transport/rescue/rescue.hpp).
 
-#include <string>
+#include <cstdint>
 
 #include "actors/job/job_place.hpp"
 #include "actors/protocol/protocol.hpp"
@@ -10,9 +10,10 @@
 
 namespace weft {
 
-/// Writes the run card of a job whose state can be had once its processes are dead. Throws io.
+/// Writes the run card of a job whose state can be had once its processes are dead; the job begins
+/// at `begin_step`. Throws io.
 void write_run_card(const JobPlace& place, const JobSpec& spec, const Assignment& assignment,
-                    int fit_number);
+                    std::uint64_t begin_step, int fit_number);
 
 /// Leaves the memory of a job that has not ended well where it is, if the job asks for that
 /// (RunConfig::keep_for_rescue_s) and has made steps that are in no checkpoint; says so in the log.

@@ -62,7 +62,8 @@ void begin_generation(Self self, std::uint64_t step) {
     logger("weft.trainer")->info("the job goes on at step {} from {}", step, resume);
   }
   const JobSpec& spec = state.options.spec;
-  if (!spec.recovery.recovers() && !spec.is_rescuable()) state.memory->remove_names();  // all joined
+  const bool is_needed_later = spec.recovery.recovers() || spec.is_rescuable();
+  if (!is_needed_later) state.memory->remove_names();  // all have joined
   state.workers.tell(Start{.generation = generation,
                            .step = step,
                            .reports = state.reports.count(),

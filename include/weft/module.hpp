@@ -40,8 +40,8 @@ Parameter make_buffer(std::string name, std::span<const float> elements, const S
 std::vector<Tensor> grad(const Tensor& loss, std::span<const Parameter> wrt,
                          std::source_location loc = std::source_location::current());
 
-/// Registers its parameters, buffers and children by name. Throws invalid_argument for an empty name or one
-/// that the parent already has. Not movable: children and parent point to each other.
+/// Registers its parameters, buffers and children by name. Throws invalid_argument for an empty
+/// name or one that the parent already has. Not movable: children and parent point to each other.
 class Module {
  public:
   /// A root; the name distinguishes two models that are trained together.

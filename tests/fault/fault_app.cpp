@@ -44,6 +44,8 @@ struct Options {
   int state_versions = 2;
   std::uint64_t save_every = 0;
   bool managed = false;
+  double keep_for_rescue_s = 0;
+  std::string checkpoint_path;
   std::uint64_t ask_every = 1;
   double backoff_s = 0.1;
   int deaths = 0;
@@ -231,6 +233,7 @@ void loop(weft::TrainContext& ctx, const weft::Config& config) {
     const bool now = victim && ctx.step() == config["at"] && (once.empty() || first_time(once));
     if (now && mode == "return") return;
     if (now) misbehave(mode);
+    if (victim && mode == "kill_trainer" && ctx.step() == config["at"]) kill_trainer();
     if (now && config["deaths"] > 0) std::raise(SIGKILL);
     if (mode == "all_sleep" && ctx.step() == 3 &&
         (once.empty() || first_time(fmt::format("{}.{}", once, ctx.world_rank())))) {
@@ -352,9 +355,11 @@ int run(const Options& options) {
                                  .hang_timeout_s = options.hang_timeout_s,
                                  .hang_warning_s = options.hang_warning_s,
                                  .state_versions = options.state_versions},
-                     .checkpoint = {.save_interval = static_cast<int>(options.save_every)},
+                     .checkpoint = {.path = options.checkpoint_path,
+                                    .save_interval = static_cast<int>(options.save_every)},
                      .callbacks = {std::make_shared<Announce>(options.mode)},
                      .grace_s = options.grace_s,
+                     .keep_for_rescue_s = options.keep_for_rescue_s,
                      .check_replicas_every = options.check_replicas_every}});
   const weft::Result result = trainer.fit();
   std::filesystem::remove(options.json + ".once");
@@ -402,6 +407,8 @@ int main(int argc, char** argv) {
   app.add_option("--state-versions", options.state_versions);
   app.add_option("--save-every", options.save_every);
   app.add_flag("--managed", options.managed, "save by a CheckpointManager");
+  app.add_option("--keep-for-rescue", options.keep_for_rescue_s);
+  app.add_option("--checkpoint-path", options.checkpoint_path);
   app.add_option("--ask-every", options.ask_every);
   app.add_option("--backoff", options.backoff_s);
   app.add_option("--deaths", options.deaths,

@@ -55,6 +55,12 @@ void stop_at_mark(const char* mark) {
   for (;;) ::pause();
 }
 
+void kill_trainer() {
+  const weft::Board board = weft::Board::open(weft::get_context().job_id(), true);
+  ::kill(board.header().trainer_pid, SIGKILL);
+  for (;;) ::pause();
+}
+
 void misbehave(const std::string& mode) {
   if (mode == "oom") eat_memory();
   if (mode == "bad_alloc") std::string(std::string().max_size() / 2, 'x');

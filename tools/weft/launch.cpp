@@ -163,29 +163,31 @@ class Restarts {
  public:
   explicit Restarts(int max) : max_(max) {}
 
+  /// Where nothing newer is saved, the program goes on from where it began.
   std::optional<GoOn> after(pid_t pid, const siginfo_t& ended) {
     if (!was_lost(ended) || (max_ >= 0 && count_ >= max_)) return {};
-    const std::optional<GoOn> go_on = save_job_of(pid);
-    if (!go_on) return {};
-    without_a_step_ = count_ > 0 && go_on->step == step_ ? without_a_step_ + 1 : 0;
-    step_ = go_on->step;
+    const std::optional<GoOn> saved = save_job_of(pid);
+    const bool has_new = saved && (!from_ || saved->step > from_->step);
+    without_a_step_ = has_new ? 0 : without_a_step_ + 1;
+    if (has_new) from_ = saved;
+    if (!from_) return {};
     if (without_a_step_ == kWithoutAStepMax) {
       fmt::print(
           stderr,
           "weft launch: the program was killed {} times at step {}: it isn't started again\n",
-          kWithoutAStepMax + 1, step_);
+          kWithoutAStepMax, from_->step);
       return {};
     }
     ++count_;
-    return go_on;
+    return from_;
   }
 
  private:
-  static constexpr int kWithoutAStepMax = 2;
+  static constexpr int kWithoutAStepMax = 3;
   const int max_;
   int count_ = 0;
-  int without_a_step_ = 0;
-  std::uint64_t step_ = 0;
+  int without_a_step_ = 0;  // deaths in a row
+  std::optional<GoOn> from_;
 };
 
 int run(const Options& options) {

@@ -34,9 +34,10 @@ void print(const Json& json) {
 int list(const Options& options) {
   Json json = Json::array();
   Table table({{"job"}, {"step", Align::right}, {"checkpoints"}});
-  for (const Rescuable& dead : list_rescuable()) {
-    json.push_back({{"job", dead.job}, {"step", dead.step}, {"checkpoints", dead.checkpoints}});
-    table.add({dead.job, std::to_string(dead.step), dead.checkpoints});
+  for (const DeadJob& dead : list_dead_jobs()) {
+    json.push_back(
+        {{"job", dead.job}, {"step", dead.step}, {"checkpoints", dead.card.checkpoints}});
+    table.add({dead.job, std::to_string(dead.step), dead.card.checkpoints});
   }
   if (options.json) {
     print(json);
@@ -49,15 +50,15 @@ int list(const Options& options) {
 }
 
 /// The one whose id begins with what was asked for.
-Rescuable choose(const std::string& asked) {
-  std::vector<Rescuable> found;
-  for (Rescuable& dead : list_rescuable()) {
+DeadJob choose(const std::string& asked) {
+  std::vector<DeadJob> found;
+  for (DeadJob& dead : list_dead_jobs()) {
     if (dead.job.starts_with(asked)) found.push_back(std::move(dead));
   }
   if (found.size() == 1) return found.front();
-  if (found.empty() && !asked.empty()) return find_rescuable(asked);  // says why it isn't one
+  if (found.empty() && !asked.empty()) return find_dead_job(asked);  // says why it isn't one
   std::vector<std::string> jobs;
-  for (const Rescuable& dead : found) jobs.push_back(dead.job);
+  for (const DeadJob& dead : found) jobs.push_back(dead.job);
   fail(Errc::not_found, "{}",
        found.empty() ? std::string("there is no dead job whose state is still in memory")
                      : fmt::format("\"{}\" fits {} jobs, give more of the id: {}", asked,
@@ -74,7 +75,7 @@ std::vector<std::string> remove_memory(const std::string& job) {
 
 int run(const Options& options) {
   if (options.list) return list(options);
-  const Rescuable dead = choose(options.job);
+  const DeadJob dead = choose(options.job);
   const Rescued rescued = rescue(dead, options.folder);
   const auto left = options.keep_memory ? std::vector<std::string>() : remove_memory(dead.job);
   if (options.json) {

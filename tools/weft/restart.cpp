@@ -36,19 +36,19 @@ std::optional<GoOn> save_job_of(pid_t trainer) {
   if (!job) return {};
   const auto remains = wait_until_dead(*job, kWorkersEnd);
   if (!remains) return {};
-  GoOn go_on{.job = *job};
+  GoOn go_on;
   try {
-    const Rescuable dead = find_rescuable(*job);
-    go_on.fit_number = dead.fit_number;
-    go_on.checkpoints = dead.checkpoints;
-    const auto saved = list_checkpoints(dead.checkpoints);
-    if (saved.empty() || saved.back().step < dead.step) (void)rescue(dead, "");
+    const DeadJob dead = find_dead_job(*job);
+    go_on.fit_number = dead.card.fit_number;
+    go_on.checkpoints = dead.card.checkpoints;
+    const auto saved = list_checkpoints(go_on.checkpoints);
+    const bool is_saved = !saved.empty() && saved.back().step >= dead.step;
+    if (dead.has_steps() && !is_saved) (void)rescue(dead, "");
   } catch (const Error& e) {
     fmt::print(stderr, "weft launch: the last step of job {} isn't saved: {}\n", *job,
                visible(e.what()));
   }
   (void)remove_remains(*remains, true);
-  if (go_on.checkpoints.empty()) return {};
   const auto saved = list_checkpoints(go_on.checkpoints);
   if (saved.empty()) return {};
   go_on.step = saved.back().step;

@@ -11,15 +11,14 @@ namespace weft {
 
 /// From where the program is to go on when it is started again.
 struct GoOn {
-  std::string job{};
   int fit_number = 1;         ///< the fit() call of the program that ran the job
   std::string checkpoints{};  ///< a folder with a checkpoint
   std::uint64_t step = 0;     ///< of the newest one
 };
 
 /// Saves the last step of the job that the dead process `trainer`, not reaped yet, has left, and
-/// removes its memory. Where that can't be saved, the job's newest checkpoint counts, and stderr has
-/// the reason. Absent if the process had no job that could go on, or there is no checkpoint.
+/// removes its memory. Where that can't be saved, the newest checkpoint in the job's folder counts,
+/// and stderr has the reason. Absent if there is none, or the process had no job.
 std::optional<GoOn> save_job_of(pid_t trainer);
 
 }  // namespace weft

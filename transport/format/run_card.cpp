@@ -47,8 +47,9 @@ std::vector<std::byte> encode_run_card(const RunCard& card) {
   const auto device_ids = builder.CreateVector(card.mesh.device_ids());
   const auto checkpoints = builder.CreateString(card.checkpoints);
   fb::FinishRunCardBuffer(
-      builder, fb::CreateRunCard(builder, mesh_shape, axis_names, device_ids, card.num_workers,
-                                 card.seed, checkpoints, card.keep_for_rescue_s, card.fit_number));
+      builder,
+      fb::CreateRunCard(builder, mesh_shape, axis_names, device_ids, card.num_workers, card.seed,
+                        card.begin_step, checkpoints, card.keep_for_rescue_s, card.fit_number));
   return make_envelope(kRunCardFormat, body_of(builder));
 }
 
@@ -59,6 +60,7 @@ RunCard decode_run_card(std::span<const std::byte> bytes) {
   RunCard card{.mesh = read_mesh(stored),
                .num_workers = stored.num_workers(),
                .seed = stored.seed(),
+               .begin_step = stored.begin_step(),
                .checkpoints = stored.checkpoints()->str(),
                .keep_for_rescue_s = stored.keep_for_rescue_s(),
                .fit_number = stored.fit_number()};

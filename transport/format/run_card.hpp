@@ -24,6 +24,7 @@ struct RunCard {
   Mesh mesh{{1}, {"data"}};
   int num_workers = 1;  ///< each drives as many chips, in order of their ids
   std::uint64_t seed = 0;
+  std::uint64_t begin_step = 0;  ///< at which the job began: that of a checkpoint, or 0
   std::string checkpoints{};     ///< the folder of the job's checkpoints, absolute
   double keep_for_rescue_s = 0;  ///< RunConfig::keep_for_rescue_s
   int fit_number = 1;            ///< among the jobs of the trainer's process, from 1

@@ -10,7 +10,6 @@
 
 #include "spmd/mesh/box.hpp"
 #include "transport/format/file_bytes.hpp"
-#include "transport/format/run_card.hpp"
 #include "transport/job/job_folder.hpp"
 #include "transport/job/job_memory.hpp"
 #include "transport/job/remains.hpp"
@@ -27,7 +26,7 @@ RunCard read_card(const std::string& root, const std::string& job) {
 }
 
 /// The lock keeps sweepers away, and shows that the trainer is dead.
-JobLock hold(const Rescuable& dead) {
+JobLock hold(const DeadJob& dead) {
   JobLock lock = JobLock::try_take(dead.root, dead.job);
   if (!lock) fail(Errc::unavailable, "job {} is alive, or another process rescues it", dead.job);
   return lock;
@@ -42,7 +41,7 @@ JobMemory open_memory(const std::string& job, const RunCard& card) {
   return memory;
 }
 
-Rescuable rescuable(const JobRemains& remains) {
+DeadJob dead_job_of(const JobRemains& remains) {
   if (remains.life != JobLife::dead && remains.life != JobLife::kept) {
     fail(Errc::unavailable, "job {} is {}: {}", remains.job, to_string(remains.life), remains.why);
   }
@@ -59,8 +58,7 @@ Rescuable rescuable(const JobRemains& remains) {
   const RunCard card = read_card(*root, remains.job);
   return {.job = remains.job,
           .root = *root,
-          .checkpoints = card.checkpoints,
-          .fit_number = card.fit_number,
+          .card = card,
           .step = common_step(open_memory(remains.job, card))};
 }
 
@@ -106,11 +104,12 @@ std::string write(Part part, const std::string& folder, const std::string& owner
 
 }  // namespace
 
-std::vector<Rescuable> list_rescuable() {
-  std::vector<Rescuable> all;
+std::vector<DeadJob> list_dead_jobs() {
+  std::vector<DeadJob> all;
   for (const JobRemains& remains : find_remains()) {
     try {
-      all.push_back(rescuable(remains));
+      DeadJob dead = dead_job_of(remains);
+      if (dead.has_steps()) all.push_back(std::move(dead));
     } catch (const Error&) {
       // Not dead, or nothing to rescue.
     }
@@ -118,22 +117,25 @@ std::vector<Rescuable> list_rescuable() {
   return all;
 }
 
-Rescuable find_rescuable(std::string_view job) {
+DeadJob find_dead_job(std::string_view job) {
   const std::vector<JobRemains> all = find_remains();
   const auto found = std::ranges::find(all, job, &JobRemains::job);
   if (found == all.end()) {
     fail(Errc::not_found, "nothing is left of job {}: `weft rescue --list` shows what there is",
          job);
   }
-  return rescuable(*found);
+  return dead_job_of(*found);
 }
 
-Rescued rescue(const Rescuable& dead, const std::string& folder) {
+Rescued rescue(const DeadJob& dead, const std::string& folder) {
+  const RunCard& card = dead.card;
+  if (!dead.has_steps()) {
+    fail(Errc::not_found, "job {} began at step {} and ended before all its chips had made one",
+         dead.job, card.begin_step);
+  }
   const JobLock lock = hold(dead);
-  const RunCard card = read_card(dead.root, dead.job);
   JobMemory memory = open_memory(dead.job, card);
-  const std::uint64_t step = common_step(memory);
-  if (step == 0) fail(Errc::not_found, "job {} ended before all chips had made a step", dead.job);
+  const std::uint64_t step = dead.step;
   const KeptState state(memory, card.mesh, card.mesh.size() / card.num_workers, step);
   Part part{.manifest = {.step = step,
                          .mesh_shape = card.mesh.shape(),

@@ -7,6 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include "transport/format/run_card.hpp"
+
 namespace weft {
 
 struct Rescued {
@@ -17,24 +19,26 @@ struct Rescued {
 };
 
 /// A dead job of this user, whose memory is still there.
-struct Rescuable {
+struct DeadJob {
   std::string job{};
-  std::string root{};         ///< with its lock and its folder
-  std::string checkpoints{};  ///< its folder of checkpoints
-  int fit_number = 1;         ///< among the jobs of its process
-  std::uint64_t step = 0;     ///< the newest step that all its chips have
+  std::string root{};  ///< with its lock and its folder
+  RunCard card{};
+  std::uint64_t step = 0;  ///< the newest step that all its chips have
+
+  /// Whether its chips have made a step that they all have.
+  bool has_steps() const { return step > card.begin_step; }
 };
 
-/// All that there are.
-std::vector<Rescuable> list_rescuable();
-/// Throws not_found if there is nothing to rescue of the job, unavailable if it isn't dead, corrupt
-/// or version if what it left isn't valid.
-Rescuable find_rescuable(std::string_view job);
+/// Those that have steps.
+std::vector<DeadJob> list_dead_jobs();
+/// Throws not_found if the job has left no state, unavailable if it isn't dead, corrupt or version
+/// if what it left isn't valid.
+DeadJob find_dead_job(std::string_view job);
 
-/// Writes the state that the job's chips have of this step as a checkpoint to `folder`; "" for the
-/// job's own folder. It has what the job's runs had used. The job's memory stays. Throws as
-/// find_rescuable(), invalid_argument if the folder has a checkpoint of this step or a later one,
-/// and what writing throws.
-Rescued rescue(const Rescuable& dead, const std::string& folder);
+/// Writes the state that the job's chips have of its step as a checkpoint to `folder`; "" for the
+/// job's own folder. It has what the job's runs had used. The job's memory stays. Throws not_found
+/// if the job has no steps, invalid_argument if the folder has a checkpoint of this step or a later
+/// one, unavailable if another process rescues the job, corrupt, and what writing throws.
+Rescued rescue(const DeadJob& dead, const std::string& folder);
 
 }  // namespace weft

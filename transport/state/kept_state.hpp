@@ -27,8 +27,8 @@ struct KeptTensor {
 class KeptState {
  public:
   /// The state of `step`, a step that every chip still has (common_step()). Each worker drives
-  /// `chips_per_worker` chips, in order of their ids. Throws corrupt or version if a directory isn't
-  /// valid, doesn't have that step, or contradicts another one. The memory must outlive it.
+  /// `chips_per_worker` chips, in order of their ids. Throws corrupt or version if a directory
+  /// isn't valid, doesn't have that step, or contradicts another one. The memory must outlive it.
   KeptState(JobMemory& memory, const Mesh& mesh, int chips_per_worker, std::uint64_t step);
 
   /// Those that all workers have: what one loop has dropped can't be in a program of all workers.

@@ -1,0 +1,299 @@
+/// Jobs of which no process lives any more: `weft rescue` saves their last step, and `weft launch`
+/// starts a killed program again from it. Each has a control root of its own, where no other test's
+/// job would sweep it. WEFT_KILLS: how many kills; 12 by default.
+
+#include <gtest/gtest.h>
+#include <sched.h>
+#include <stdlib.h>
+
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <random>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "tests/fault/fault_process.hpp"
+#include "transport/board/board.hpp"
+#include "transport/job/job_folder.hpp"
+#include "transport/memory/segment.hpp"
+#include "transport/storage/checkpoint_folder.hpp"
+#include "transport/storage/checkpoint_reader.hpp"
+
+namespace weft {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::AppProcess;
+using testing::processes_of;
+using testing::wait_until;
+using Json = nlohmann::json;
+
+constexpr std::uint64_t kSteps = 132;
+
+int kill_count() {
+  const char* given = std::getenv("WEFT_KILLS");
+  return given != nullptr ? std::atoi(given) : 12;
+}
+
+class Rescue : public ::testing::Test {
+ protected:
+  Rescue() {
+    path_ = (fs::temp_directory_path() / "weft-rescue-XXXXXX").string();
+    EXPECT_NE(::mkdtemp(path_.data()), nullptr);
+  }
+  ~Rescue() override { fs::remove_all(path_); }
+
+  std::vector<std::string> here() const { return {"XDG_RUNTIME_DIR=" + path_}; }
+  std::string saved() const { return path_ + "/saved"; }
+  std::string root() const { return path_ + "/weft"; }
+  /// digits, which saves only what a test makes it save.
+  std::vector<std::string> digits(const std::vector<std::string>& more = {}) const {
+    std::vector<std::string> words{DIGITS,   "--epochs",
+                                   "3",      "--workers",
+                                   "2",      "--chips",
+                                   "2",      "--json",
+                                   "{json}", "--resume",
+                                   "auto",   "--checkpoint-dir",
+                                   saved(),  "--checkpoint-every",
+                                   "0"};
+    words.insert(words.end(), more.begin(), more.end());
+    return words;
+  }
+  const Json& undisturbed() const {
+    static const Json result = [this] {
+      AppProcess app(digits(), here());
+      EXPECT_EQ(app.wait(), 0) << app.output();
+      return app.result();
+    }();
+    return result;
+  }
+  /// The exit code, and what it printed.
+  std::pair<int, std::string> weft(std::vector<std::string> words) const {
+    words.insert(words.begin(), WEFT);
+    AppProcess command(std::move(words), here());
+    const int code = command.wait();
+    return {code, command.output()};
+  }
+  static std::size_t segments(const std::string& job) {
+    return Segment::list("weft-" + job).size();
+  }
+  static void wait_for_end_of(const std::string& job) {
+    wait_until([&] { return processes_of(job).empty(); });
+  }
+
+  std::string path_;
+};
+
+/// Waits until all chips have committed a step more, by how far worker 0 is, and for some yields. False if the job is over.
+bool let_run(const std::string& job, std::mt19937_64& random) {
+  const Board board = Board::open(job, true);
+  const auto over = [&] {
+    return board.status() == JobStatus::succeeded || board.status() == JobStatus::failed;
+  };
+  const std::uint64_t until = board.read(1).step + 5 + random() % 20;
+  wait_until([&] { return over() || board.read(1).step >= until; });
+  for (auto i = random() % 300; i > 0; --i) ::sched_yield();
+  return !over();
+}
+
+/// Whatever the instant: what is rescued is whole, no step that all chips had made is lost, and the
+/// next job ends with the bits of one that nobody disturbed.
+TEST_F(Rescue, LosesNoStepOfAJobWhoseTrainerIsKilled) {
+  std::mt19937_64 random(1);
+  std::uint64_t before = 0;
+  for (int kills = 0; kills < kill_count(); ++kills) {
+    AppProcess app(digits({"--max-failures", "3"}), here());
+    const std::string job = app.job().substr(0, 32);
+    if (!let_run(job, random)) break;
+    const std::uint64_t seen = Board::open(job, true).read(1).step;
+    ::kill(app.pid(), SIGKILL);
+    app.wait();
+    wait_for_end_of(job);
+    const auto [code, printed] = weft({"rescue", job, "--json"});
+    if (code != 0) {
+      EXPECT_NE(printed.find("before all its chips had made one"), std::string::npos) << printed;
+      EXPECT_LE(seen, before + 2);
+      continue;
+    }
+    const Json rescued = Json::parse(printed);
+    const std::uint64_t step = rescued.at("step");
+    // A worker may begin one step that others haven't made yet.
+    EXPECT_GE(step + 2, seen);
+    EXPECT_GT(step, before);
+    before = step;
+    const std::string path = rescued.at("path");
+    EXPECT_EQ(list_checkpoints(saved()).back().path, path);
+    for (const std::string& fault : verify_checkpoint(path, read_manifest(path))) {
+      ADD_FAILURE() << path << ": " << fault;
+    }
+    EXPECT_EQ(segments(job), 0U);
+    EXPECT_FALSE(fs::exists(folder_in(root(), job)));
+  }
+  EXPECT_GT(before, 0U);
+  AppProcess last(digits(), here());
+  EXPECT_EQ(last.wait(), 0) << last.output();
+  const Json result = last.result();
+  fs::remove_all(saved());
+  EXPECT_EQ(result.at("params_digest"), undisturbed().at("params_digest"));
+  const Json& all = undisturbed().at("loss_history");
+  const Json& own = result.at("loss_history");
+  ASSERT_EQ(own.size(), kSteps - before);
+  for (std::size_t i = 0; i < own.size(); ++i) EXPECT_EQ(own[i], all[i + before]) << i;
+}
+
+TEST_F(Rescue, GoesOnOnAnotherMesh) {
+  AppProcess app(digits({"--max-failures", "3"}), here());
+  const std::string job = app.job().substr(0, 32);
+  std::mt19937_64 random(2);
+  ASSERT_TRUE(let_run(job, random));
+  ::kill(app.pid(), SIGKILL);
+  app.wait();
+  wait_for_end_of(job);
+  ASSERT_EQ(weft({"rescue", job}).first, 0);
+  std::vector<std::string> words = digits();
+  words[6] = "1";  // chips
+  AppProcess last(words, here());
+  EXPECT_EQ(last.wait(), 0) << last.output();
+  const Json own = last.result().at("loss_history");
+  fs::remove_all(saved());
+  const Json& all = undisturbed().at("loss_history");
+  for (std::size_t i = 0; i < own.size(); ++i) {
+    const double expected = all[all.size() - own.size() + i];
+    EXPECT_NEAR(own[i].get<double>(), expected, 1e-4 * (1 + expected)) << i;
+  }
+}
+
+/// A job that fails, or is cancelled, and keeps its memory for later.
+class KeptJob : public Rescue {
+ protected:
+  std::string run(const std::vector<std::string>& arguments, int code) {
+    std::vector<std::string> words{
+        FAULT_APP, "--json", "{json}", "--keep-for-rescue", "1000", "--checkpoint-path", saved()};
+    words.insert(words.end(), arguments.begin(), arguments.end());
+    AppProcess app(words, here());
+    const std::string job = app.job().substr(0, 32);
+    EXPECT_EQ(app.wait(), code) << app.output();
+    output_ = app.output();
+    wait_for_end_of(job);
+    return job;
+  }
+  std::string output_;
+};
+
+TEST_F(KeptJob, IsRescuedThoughLaterJobsCameAndWereSwept) {
+  const std::string job = run({"--mode", "throw", "--at", "5"}, 1);
+  EXPECT_GT(segments(job), 2U);
+  EXPECT_NE(output_.find("`weft rescue " + job + "`"), std::string::npos) << output_;
+  const std::string later = run({"--mode", "none"}, 0);
+  EXPECT_EQ(segments(later), 0U) << "it ended well";
+  const auto [swept, printed] = weft({"sweep", "--json"});
+  EXPECT_EQ(swept, 0) << printed;
+  EXPECT_GT(segments(job), 2U);
+  const auto [listed, list] = weft({"rescue", "--list", "--json"});
+  ASSERT_EQ(Json::parse(list).size(), 1U) << list;
+  EXPECT_EQ(Json::parse(list)[0].at("job"), job);
+  const auto [code, rescued] = weft({"rescue", "--json"});
+  ASSERT_EQ(code, 0) << rescued;
+  EXPECT_EQ(Json::parse(rescued).at("step"), 4) << "no chip had begun step 5, which commits 4";
+  EXPECT_EQ(segments(job), 0U);
+  const CheckpointManifest manifest = read_manifest(list_checkpoints(saved()).back().path);
+  ASSERT_EQ(manifest.tensors.size(), 1U);
+  EXPECT_EQ(manifest.tensors[0].name, "sum");
+  EXPECT_EQ(manifest.mesh_shape, (std::vector<std::int64_t>{3, 2}));
+  EXPECT_TRUE(manifest.rescued);
+}
+
+TEST_F(KeptJob, IsRemovedWhenItIsNamed) {
+  const std::string job = run({"--mode", "throw", "--at", "5"}, 1);
+  const auto [listed, list] = weft({"sweep", "--dry-run", "--json", job});
+  ASSERT_EQ(Json::parse(list).size(), 1U) << list;
+  EXPECT_EQ(Json::parse(list)[0].at("state"), "kept");
+  EXPECT_EQ(weft({"sweep", job}).first, 0);
+  EXPECT_EQ(segments(job), 0U);
+  const auto [code, printed] = weft({"rescue", job});
+  EXPECT_EQ(code, 2);
+  EXPECT_NE(printed.find("nothing is left of job"), std::string::npos) << printed;
+}
+
+TEST_F(KeptJob, LeavesNothingIfACheckpointHasAllOfIt) {
+  const std::string job = run({"--mode", "throw", "--at", "0"}, 1);
+  EXPECT_EQ(segments(job), 0U) << "no step was made";
+}
+
+TEST_F(Rescue, SaysWhyThereIsNothingToRescue) {
+  AppProcess alive(
+      {FAULT_APP, "--json", "{json}", "--mode", "mark", "--at", "0", "--max-failures", "1"},
+      here());
+  const std::string job = alive.job().substr(0, 32);
+  (void)alive.wait_for_line("mark loop");
+  const auto [code, printed] = weft({"rescue", job});
+  EXPECT_EQ(code, 2);
+  EXPECT_NE(printed.find("is alive"), std::string::npos) << printed;
+  ::kill(alive.pid(), SIGKILL);
+  alive.wait();
+  wait_for_end_of(job);
+  const auto [dead_code, dead] = weft({"rescue", job});
+  EXPECT_EQ(dead_code, 2);
+  EXPECT_NE(dead.find("before all its chips had made one"), std::string::npos) << dead;
+  AppProcess survives_nothing({FAULT_APP, "--json", "{json}", "--mode", "mark"}, here());
+  const std::string other = survives_nothing.job().substr(0, 32);
+  (void)survives_nothing.wait_for_line("mark loop");
+  ::kill(survives_nothing.pid(), SIGKILL);
+  survives_nothing.wait();
+  wait_for_end_of(other);
+  const auto [other_code, none] = weft({"rescue", other});
+  EXPECT_EQ(other_code, 2);
+  EXPECT_NE(none.find("run.keep_for_rescue_s = 0"), std::string::npos) << none;
+}
+
+/// Bytes of a run card come from outside, as all of a dead job's memory does.
+TEST_F(Rescue, RefusesADamagedRunCard) {
+  AppProcess app(digits({"--max-failures", "3"}), here());
+  const std::string job = app.job().substr(0, 32);
+  std::mt19937_64 random(3);
+  ASSERT_TRUE(let_run(job, random));
+  ::kill(app.pid(), SIGKILL);
+  app.wait();
+  wait_for_end_of(job);
+  std::fstream card(run_card_in(root(), job), std::ios::in | std::ios::out | std::ios::binary);
+  card.seekp(40);
+  card.put('x');
+  card.close();
+  const auto [code, printed] = weft({"rescue", job});
+  EXPECT_EQ(code, 2);
+  EXPECT_NE(printed.find("run card"), std::string::npos) << printed;
+  EXPECT_TRUE(list_checkpoints(saved()).empty());
+  EXPECT_EQ(weft({"sweep", job}).first, 0);
+}
+
+/// Where no checkpoint path is given, too: the killed run's folder has what is rescued.
+TEST_F(Rescue, LaunchStartsAKilledProgramAgainFromItsLastStep) {
+  std::mt19937_64 random(4);
+  AppProcess app({WEFT, "launch", "-n", "2", "--chips", "2", "--max-failures", "-1", "--", DIGITS,
+                  "--epochs", "3", "--json", "{json}"},
+                 here());
+  std::string job = app.job().substr(0, 32);
+  for (int kills = 0; kills < 4; ++kills) {
+    if (!let_run(job, random)) break;
+    ::kill(Board::open(job, true).header().trainer_pid, SIGKILL);
+    ASSERT_NE(app.wait_for_line("it is started again and goes on at step"), "") << app.output();
+    const std::string line = app.wait_for_line("job ");
+    job = line.substr(line.find("job ") + 4, 32);
+  }
+  EXPECT_EQ(app.wait(), 0) << app.output();
+  EXPECT_EQ(app.result().at("params_digest"), undisturbed().at("params_digest"));
+  EXPECT_EQ(segments(job), 0U);
+}
+
+TEST_F(Rescue, LaunchGivesUpWhereTheProgramDiesWithoutAStep) {
+  AppProcess app({WEFT, "launch", "--max-failures", "-1", "--", FAULT_APP, "--json", "{json}",
+                  "--mode", "kill_trainer", "--at", "4"},
+                 here());
+  EXPECT_EQ(app.wait(), 128 + SIGKILL) << app.output();
+  EXPECT_NE(app.output().find("3 times at step "), std::string::npos) << app.output();
+}
+
+}  // namespace
+}  // namespace weft
