@@ -1,5 +1,5 @@
 #pragma once
-/// What a job leaves for `weft rescue` (transport/rescue/rescue.hpp).
+/// What a job leaves for `weft rescue` (transport/resume/rescue.hpp).
 
 #include <cstdint>
 

@@ -3,11 +3,8 @@
 
 #include <algorithm>
 
-#include <fmt/ranges.h>
-
 #include "actors/device/state_messages.hpp"
 #include "actors/runtime/worker_runtime.hpp"
-#include "spmd/base/nearest.hpp"
 
 namespace weft {
 namespace {
@@ -17,32 +14,6 @@ const ChipSet kNoChips;
 bool may_be_overwritten(const Binding& binding) {
   const auto* bound = std::get_if<BoundBuffer>(&binding);
   return bound == nullptr || bound->may_be_overwritten;
-}
-
-/// The value that a checkpoint has for a tensor of the loop.
-Restored restore_from(const StateFile& file, const Mesh& mesh, const std::string& name,
-                      const TensorType& type) {
-  const auto& tensors = file.tensors();
-  const auto found = std::ranges::find(tensors, name, &FileTensor::name);
-  if (found == tensors.end() && file.checkpoint()->rescued) return {};  // no run had used it
-  if (found == tensors.end()) {
-    std::vector<std::string> names;
-    for (const FileTensor& tensor : tensors) names.push_back(tensor.name);
-    const std::vector<std::string> near = nearest_names(name, names);
-    fail(Errc::invalid_argument,
-         "{}, from which the loop goes on, has no '{}'{}: save all of the loop's state, "
-         "state_dict(net, optimizer), or begin anew (run.resume = \"never\") and load() what the "
-         "checkpoint has",
-         file.path(), name,
-         near.empty() ? "" : fmt::format("; it has '{}'", fmt::join(near, "', '")));
-  }
-  if (found->dtype != static_cast<FileDType>(type.dtype) || found->shape != type.shape) {
-    fail(Errc::invalid_argument, "'{}' is {}, but {}, from which the loop goes on, has it as {}",
-         name, type.to_string(), file.path(), found->label());
-  }
-  const bool is_same_mesh = file.mesh() && *file.mesh() == mesh;
-  return {.value = file.source(static_cast<std::size_t>(found - tensors.begin()), type.dtype),
-          .laid_out = is_same_mesh ? found->sharding : std::nullopt};
 }
 
 }  // namespace
@@ -154,7 +125,7 @@ void WorkerRuntime::note_state(Executed& executed, std::span<const Binding> inpu
 
 Restored WorkerRuntime::take_restored(const std::string& name, const TensorType& type) {
   if (options_.resume_from != nullptr && step_ == options_.resume_step) {
-    return restore_from(*options_.resume_from, mesh_, name, type);
+    return options_.resume_from->take(name, type, mesh_);
   }
   if (!state_) return {};
   BufferPtr kept = state_->take(name, type);

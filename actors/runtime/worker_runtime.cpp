@@ -101,6 +101,9 @@ Runtime::RunResult WorkerRuntime::run(const Program& program, const Fingerprint&
   const std::uint32_t number = checks ? find_checked(known, site) : known;
   Executed& executed = executed_.at(number);
   require_known(executed, inputs);
+  if (options_.resume_from && step_ == options_.resume_step) {
+    options_.resume_from->require_taken(program.inputs, inputs);
+  }
   if (is_due(options_.check_data, executed.runs + 1)) tell_data(program, inputs);
   listing_.debug(2, "program {} runs for {}", number, to_string(site));
   holds_.drop_ended();
@@ -306,7 +309,7 @@ void WorkerRuntime::require_own(const Buffer& buffer, const std::string& name,
 }
 
 void WorkerRuntime::end_step() {
-  if (state_ && step_ == options_.resume_step) state_->end_first_step();
+  if (step_ == options_.resume_step) end_first_step();
   ++step_;
   pool_->begin_step(step_);
   set_log_step(step_);
@@ -316,6 +319,15 @@ void WorkerRuntime::end_step() {
   if (step_ + kLeaseAskedAhead == granted) link_.want_lease(step_ + kLeaseAskedAhead);
   if (step_ >= granted) link_.want_lease(step_);
   permits.begin_step(step_);
+}
+
+void WorkerRuntime::end_first_step() {
+  if (state_) state_->end_first_step();
+  if (!options_.resume_from) return;
+  if (const std::string names = options_.resume_from->untaken(); !names.empty()) {
+    warn(fmt::format("{}, from which the loop goes on, has tensors that the loop hasn't: {}",
+                     options_.resume_from->file().path(), names));
+  }
 }
 
 void WorkerRuntime::collect_metrics() {

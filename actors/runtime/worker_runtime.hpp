@@ -75,8 +75,7 @@ class WorkerRuntime : public Runtime {
 
   /// Waits for every run. Throws the failure of a device.
   void drain();
-  /// Any thread.
-  void wait_for_run(std::uint64_t run) const;
+  void wait_for_run(std::uint64_t run) const;  ///< any thread
   std::uint64_t runs() const { return runs_; }
   std::uint64_t generation() const { return options_.generation; }
   /// The site of the last run.
@@ -113,6 +112,7 @@ class WorkerRuntime : public Runtime {
   BufferPtr next_version(const Executed& executed, std::size_t output, const Binding& binding,
                          const BufferPtr& now);
   void commit(DeviceRun& run);
+  void end_first_step();
   void require_known(const Executed& executed, std::span<const Binding> inputs) const;
   void note_state(Executed& executed, std::span<const Binding> inputs, const RunResult& result);
   /// Tensors may outlive the job on whose chips they are.

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "actors/runtime/data_hashes.hpp"
-#include "transport/storage/state_file.hpp"
+#include "transport/resume/resumed_state.hpp"
 
 namespace weft {
 
@@ -20,8 +20,8 @@ struct WorkerRuntimeOptions {
   /// Steps after which the loop was interrupted that this one continues; 0: none was.
   std::uint64_t resume_step = 0;
   bool keeps_state = true;  ///< two versions, for a later loop that continues this one
-  /// The state after `resume_step` steps, in a file; null: on the chips, or nowhere.
-  std::shared_ptr<const StateFile> resume_from{};
+  /// The state after `resume_step` steps, in a checkpoint; null: on the chips, or nowhere.
+  std::shared_ptr<ResumedState> resume_from{};
   std::uint64_t check_replicas_every = 0;  ///< steps; 0: never
   DataChecks check_data = DataChecks::never;
   bool detect_anomaly = false;  ///< from WEFT_DETECT_ANOMALY

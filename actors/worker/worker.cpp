@@ -70,6 +70,9 @@ class WorkerSession {
         start_(start),
         board_(board),
         mesh_(mesh_of(assignment)),
+        resumed_(start.resume.empty()
+                     ? nullptr
+                     : std::make_shared<ResumedState>(StateFile::open(start.resume))),
         own_memory_(has_mesh()
                         ? std::nullopt
                         : std::optional(JobMemory::anonymous({.job = job_id_, .num_chips = 1}))),
@@ -83,15 +86,14 @@ class WorkerSession {
                   .generation = start.generation,
                   .resume_step = start.step,
                   .keeps_state = assignment.keeps_state,
-                  .resume_from = start.resume.empty() ? nullptr : StateFile::open(start.resume),
+                  .resume_from = resumed_,
                   .check_replicas_every = assignment.check_replicas_every,
                   .check_data = has_mesh() && assignment.num_workers > 1
                                     ? data_checks(variable("WEFT_CHECK_DATA"))
                                     : DataChecks::never,
                   .detect_anomaly = is_on("WEFT_DETECT_ANOMALY")}),
         loaders_(runtime_, board.worker(worker_), assignment.seed,
-                 start.resume.empty() ? std::vector<StoredLoader>()
-                                      : StateFile::open(start.resume)->checkpoint()->loaders),
+                 resumed_ ? resumed_->file().checkpoint()->loaders : std::vector<StoredLoader>()),
         checkpoints_(runtime_, loaders_, link, board.worker(worker_),
                      {.worker = worker_,
                       .num_workers = assignment.num_workers,
@@ -180,6 +182,7 @@ class WorkerSession {
   const Start start_;
   Board& board_;
   const Mesh mesh_;
+  const std::shared_ptr<ResumedState> resumed_;  // null where the loop begins anew
   std::optional<JobMemory> own_memory_;
   WorkerRuntime runtime_;
   JobLoaders loaders_;

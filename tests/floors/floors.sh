@@ -66,7 +66,7 @@ say 'a header of the tensor API knows nothing of jobs' < <(
 # Each room may include those before it.
 readonly rooms=(
   spmd/{base,mesh,program,rules,ops,text,reference,passes,plan,tensor,nn,data}
-  transport/{format,foreign,image,memory,board,job,reduce,collectives,state,channel,storage,rescue,dataset}
+  transport/{format,foreign,image,memory,board,job,reduce,collectives,state,channel,storage,resume,dataset}
   actors/{process,protocol,supervision,link}
   actors/device/cpu/{loops,onednn,kernels} actors/device actors/device/cpu
   actors/{runtime,data,worker,trainer,launch,job}

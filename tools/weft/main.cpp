@@ -8,6 +8,7 @@
 
 #include "tools/weft/doctor.hpp"
 #include "tools/weft/export.hpp"
+#include "tools/weft/import.hpp"
 #include "tools/weft/inspect.hpp"
 #include "tools/weft/launch.hpp"
 #include "tools/weft/plan.hpp"
@@ -23,6 +24,7 @@ int main(int argc, char** argv) {
   weft::add_inspect(app, code);
   weft::add_plan(app, code);
   weft::add_export(app, code);
+  weft::add_import(app, code);
   weft::add_rescue(app, code);
   weft::add_sweep(app, code);
   weft::add_doctor(app, code);

@@ -12,7 +12,7 @@
 
 #include "tools/weft/table.hpp"
 #include "transport/job/remains.hpp"
-#include "transport/rescue/rescue.hpp"
+#include "transport/resume/rescue.hpp"
 
 namespace weft {
 namespace {

@@ -9,7 +9,7 @@
 #include "tools/weft/table.hpp"
 #include "transport/board/board.hpp"
 #include "transport/job/remains.hpp"
-#include "transport/rescue/rescue.hpp"
+#include "transport/resume/rescue.hpp"
 #include "transport/storage/checkpoint_folder.hpp"
 
 namespace weft {

@@ -277,7 +277,7 @@ std::vector<std::byte> encode_manifest(const CheckpointManifest& manifest, const
   fb::FinishManifestBuffer(
       builder,
       fb::CreateManifest(builder, manifest.step, mesh_shape, axis_names, files, tensor_list,
-                         device_ids, manifest.seed, user_json, loaders, manifest.rescued));
+                         device_ids, manifest.seed, user_json, loaders, manifest.partial));
   if (builder.GetSize() > kManifestBytesMax - kEnvelopePrefixBytes) {
     fail(Errc::invalid_argument,
          "{}: {} tensors in {} files take {} bytes: expected at most {}; store fewer tensors, or "
@@ -299,7 +299,7 @@ CheckpointManifest decode_manifest(std::span<const std::byte> bytes, const Forma
       .axis_names = read_strings(*stored.axis_names()),
       .files = read_strings(*stored.files()),
       .seed = stored.seed(),
-      .rescued = stored.rescued()};
+      .partial = stored.partial()};
   if (stored.device_ids() != nullptr) {
     manifest.device_ids = read_numbers(*stored.device_ids(), kManifestFormat.name);
   }

@@ -78,8 +78,8 @@ struct CheckpointManifest {
   std::uint64_t seed = 0;
   std::string user_json{};
   std::vector<StoredLoader> loaders{};  ///< in the order in which the loop made them
-  /// Of a dead job: tensors that its runs had not used are missing.
-  bool rescued = false;
+  /// Some of the state of a loop that goes on from it may be missing: the loop makes that itself.
+  bool partial = false;
 
   /// Absent where there was none.
   std::optional<Mesh> mesh() const;

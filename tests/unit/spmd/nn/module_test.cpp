@@ -55,6 +55,35 @@ TEST(Module, ANamedRootStandsInFrontOfAllNames) {
   EXPECT_EQ(names(Net("teacher")).back(), "teacher.blocks.1.down.weight");
 }
 
+struct Counter : Module {
+  explicit Counter(Module& parent) : Module(parent, "counter") {}
+  Parameter weight = add_parameter("weight", Floats{1, 2}, {2});
+  Parameter mean = add_buffer("mean", Floats{3, 4}, {2});
+  Parameter count = add_buffer("count", 0, {}, DType::i64);
+};
+
+TEST(Module, HasBuffersBesideItsParameters) {
+  Module root("net");
+  Counter counter(root);
+  ASSERT_EQ(root.buffers().size(), 2U);
+  EXPECT_EQ(root.buffers()[0].name(), "net.counter.mean");
+  EXPECT_EQ(root.buffers()[1].type(), (TensorType{DType::i64, {}}));
+  EXPECT_EQ(names(root), std::vector<std::string>{"net.counter.weight"});
+  expect_error(Errc::invalid_argument, {"'net.counter.mean' is taken"}, [&] {
+    struct Twice : Module {
+      explicit Twice(Module& parent) : Module(parent, "counter") {
+        add_buffer("mean", 0, {});
+        add_parameter("mean", Floats{1}, {1});
+      }
+    };
+    Module other("net");
+    Twice twice(other);
+  });
+  expect_error(Errc::invalid_argument, {"buffer 'b'", "3 elements", "f32[2,2]"}, [] {
+    make_buffer("b", Floats{1, 2, 3}, {2, 2});
+  });
+}
+
 TEST(Module, ForgetsAChildThatIsGone) {
   Net net;
   net.blocks.pop_back();

@@ -34,6 +34,13 @@ TEST(StateTable, ReadsWhatWasWritten) {
   EXPECT_EQ(decode(encode_state_table({})), std::vector<StateEntry>{});
 }
 
+TEST(StateTable, KeepsTheKindOfATensor) {
+  std::vector<StateEntry> state = sample_state();
+  state[1].kind = StateKind::opt_state;
+  state[2].kind = StateKind::buffer;
+  EXPECT_EQ(decode(encode_state_table(state)), state);
+}
+
 TEST(StateTable, MayBeFollowedByAnything) {
   std::vector<std::byte> bytes = encode_state_table(sample_state());
   bytes.resize(bytes.size() + 100, std::byte{0xff});

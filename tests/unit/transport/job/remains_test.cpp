@@ -13,6 +13,7 @@
 
 #include "tests/support/child_process.hpp"
 #include "transport/board/board.hpp"
+#include "transport/format/run_card.hpp"
 #include "transport/job/job_folder.hpp"
 #include "transport/job/job_memory.hpp"
 
@@ -208,6 +209,36 @@ TEST_F(RemainsTest, ARootThatOthersMayEnterIsNotLookedAt) {
   { const JobLock lock = JobLock::take(root, job); }
   EXPECT_TRUE(find());
   fs::permissions(root, fs::perms(0755));
+  EXPECT_FALSE(find());
+}
+
+/// What a job has asked to be kept is removed only when its time is over, or by name.
+TEST_F(RemainsTest, AKeptJobIsNotSweptBeforeItsTime) {
+  const auto plant = [&](double keep_s) {
+    plant_memory();
+    { const JobLock lock = JobLock::take(root, job); }
+    make_private_folder(folder_in(root, job));
+    const auto card = encode_run_card({.checkpoints = "/saved", .keep_for_rescue_s = keep_s});
+    std::ofstream(run_card_in(root, job), std::ios::binary)
+        .write(reinterpret_cast<const char*>(card.data()),
+               static_cast<std::streamsize>(card.size()));
+  };
+  plant(1000);
+  EXPECT_EQ(life(), JobLife::kept);
+  EXPECT_GT(kept_for_s(root, job), 900);
+  sweep_dead_jobs(root);
+  EXPECT_EQ(life(), JobLife::kept);
+  EXPECT_FALSE(remove_remains(*find()).empty());
+  // A thousand seconds and more ago it was found dead.
+  const timespec long_ago[2] = {{1'000'000'000, 0}, {1'000'000'000, 0}};
+  ASSERT_EQ(::utimensat(AT_FDCWD, (folder_in(root, job) + "/dead").c_str(), long_ago, 0), 0);
+  EXPECT_EQ(kept_for_s(root, job), 0);
+  EXPECT_EQ(life(), JobLife::dead);
+  sweep_dead_jobs(root);
+  EXPECT_FALSE(find());
+  plant(1000);
+  EXPECT_EQ(life(), JobLife::kept);
+  EXPECT_TRUE(remove_remains(*find(), true).empty());
   EXPECT_FALSE(find());
 }
 

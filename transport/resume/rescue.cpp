@@ -1,4 +1,4 @@
-#include "transport/rescue/rescue.hpp"
+#include "transport/resume/rescue.hpp"
 
 #include <unistd.h>
 
@@ -142,7 +142,7 @@ Rescued rescue(const DeadJob& dead, const std::string& folder) {
                          .axis_names = card.mesh.axis_names(),
                          .device_ids = card.mesh.device_ids(),
                          .seed = card.seed,
-                         .rescued = true}};
+                         .partial = true}};
   Rescued rescued{.step = step, .num_tensors = state.tensors().size()};
   for (const KeptTensor& tensor : state.tensors()) {
     add(part, tensor, state, card.mesh);

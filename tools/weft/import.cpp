@@ -1,0 +1,174 @@
+#include "tools/weft/import.hpp"
+
+#include <unistd.h>
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include <weft/error.hpp>
+
+#include "tools/weft/table.hpp"
+#include "transport/dataset/input_file.hpp"
+#include "transport/foreign/npy.hpp"
+#include "transport/foreign/npz.hpp"
+#include "transport/storage/checkpoint_folder.hpp"
+#include "transport/storage/part_writer.hpp"
+#include "transport/storage/state_file.hpp"
+
+namespace weft {
+namespace {
+
+/// A part holds so many bytes of tensors at most, or one tensor: they are in memory at once.
+constexpr std::int64_t kPartBytes = std::int64_t{1} << 30;
+
+struct Options {
+  std::string source;
+  std::string folder;
+  std::uint64_t step = 0;
+  std::uint64_t seed = 0;
+};
+
+/// A tensor that is to be imported.
+struct Imported {
+  StoredTensor tensor{};
+  std::function<std::vector<std::byte>()> elements{};
+};
+
+/// Types that weft hasn't become the next wider one.
+DType imported_dtype(const FileTensor& tensor) {
+  if (tensor.dtype <= FileDType::f64) return static_cast<DType>(tensor.dtype);
+  for (const DType wider : {DType::f32, DType::i32}) {
+    if (StateFile::can_cast(tensor.dtype, wider)) return wider;
+  }
+  fail(Errc::unavailable, "'{}' is {}, which weft can't read", tensor.name, tensor.label());
+}
+
+std::vector<Imported> tensors_of(const std::shared_ptr<const StateFile>& file) {
+  std::vector<Imported> all;
+  for (std::size_t i = 0; i < file->tensors().size(); ++i) {
+    const FileTensor& tensor = file->tensors()[i];
+    const TensorType type{imported_dtype(tensor), tensor.shape};
+    all.push_back({.tensor = {.name = tensor.name, .type = type, .kind = tensor.kind},
+                   .elements = [file, i, type] {
+                     std::vector<std::byte> elements(static_cast<std::size_t>(type.bytes()));
+                     const TensorSource::Target target{whole_box(type.shape), elements.data()};
+                     file->source(i, type.dtype)->read({&target, 1});
+                     return elements;
+                   }});
+  }
+  return all;
+}
+
+std::vector<Imported> arrays_of(const std::string& path) {
+  const auto file = std::make_shared<const InputFile>(path);
+  const ReadAt read = [file](std::uint64_t offset, std::span<std::byte> out) {
+    file->read(offset, out);
+  };
+  std::vector<Imported> all;
+  for (const ZipEntry& entry : npz_arrays(read_zip_directory(file->bytes(), read))) {
+    const std::vector<std::byte> bytes = read_zip_entry(entry, read);
+    const NpyHeader header = read_npy_header(bytes, bytes.size());
+    if (!header.dtype) {
+      fail(Errc::unavailable,
+           "'{}' has elements of type '{}', which weft hasn't: convert it, as by "
+           ".astype(np.float32)",
+           entry.name, header.descr);
+    }
+    all.push_back({.tensor = {.name = entry.name, .type = {*header.dtype, header.shape}},
+                   .elements = [entry, read] {
+                     const std::vector<std::byte> again = read_zip_entry(entry, read);
+                     const NpyHeader of = read_npy_header(again, again.size());
+                     return to_row_major(of, std::span(again).subspan(of.data_begin));
+                   }});
+  }
+  return all;
+}
+
+/// The numbers of the first tensor of each part, and of none.
+std::vector<std::size_t> divide(const std::vector<Imported>& all) {
+  std::vector<std::size_t> begins{0};
+  std::int64_t bytes = 0;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const std::int64_t more = all[i].tensor.type.bytes();
+    if (i > begins.back() && bytes + more > kPartBytes) {
+      begins.push_back(i);
+      bytes = 0;
+    }
+    bytes += more;
+  }
+  begins.push_back(all.size());
+  return begins;
+}
+
+void write(CheckpointManifest& manifest, const std::vector<Imported>& all, std::size_t begin,
+           std::size_t end, const std::string& path) {
+  std::vector<std::vector<std::byte>> memory;
+  std::vector<SourceShard> shards;
+  for (std::size_t i = begin; i < end; ++i) {
+    const TensorType& type = all[i].tensor.type;
+    memory.push_back(all[i].elements());
+    shards.push_back({.header = {.name = all[i].tensor.name,
+                                 .type = type,
+                                 .offsets = whole_box(type.shape).box.offsets,
+                                 .dims = type.shape,
+                                 .step = manifest.step},
+                      .elements = memory.back().data(),
+                      .room = type.shape});
+  }
+  const auto file = static_cast<std::uint32_t>(manifest.files.size() - 1);
+  const std::atomic<bool> never{false};
+  auto stored = write_part(posix_file_system(), path, shards, {.file = file}, never);
+  for (std::size_t i = begin; i < end; ++i) {
+    manifest.tensors.push_back(all[i].tensor);
+    manifest.tensors.back().shards = {std::move(stored[i - begin])};
+  }
+}
+
+int run(const Options& options) {
+  const std::vector<Imported> all = options.source.ends_with(".npz")
+                                        ? arrays_of(options.source)
+                                        : tensors_of(StateFile::open(options.source));
+  FileSystem& files = posix_file_system();
+  const CheckpointLock lock(options.folder, fmt::format("weft import (pid {})", ::getpid()));
+  const std::string unfinished =
+      begin_checkpoint(files, options.folder, options.step, "import", options.step);
+  remove_unfinished(files, options.folder, unfinished);
+  CheckpointManifest manifest{.step = options.step, .seed = options.seed, .partial = true};
+  const std::vector<std::size_t> begins = divide(all);
+  const int num_parts = static_cast<int>(begins.size()) - 1;
+  for (int part = 0; part < num_parts; ++part) {
+    const std::string& name = manifest.files.emplace_back(part_name(part, num_parts));
+    const auto at = static_cast<std::size_t>(part);
+    write(manifest, all, begins[at], begins[at + 1], unfinished + "/" + name);
+  }
+  const std::string path = commit_checkpoint(files, options.folder, unfinished, manifest);
+  fmt::print("{}: {} tensors\n", visible(path), all.size());
+  return 0;
+}
+
+}  // namespace
+
+void add_import(CLI::App& app, int& code) {
+  auto options = std::make_shared<Options>();
+  CLI::App* command = app.add_subcommand(
+      "import", "make a checkpoint of other programs' tensors, for run.resume to begin at");
+  command
+      ->add_option("source", options->source,
+                   "safetensors, a Hugging Face folder, a checkpoint, or a .npz of NumPy")
+      ->required();
+  command->add_option("-o,--output", options->folder, "the folder of checkpoints")->required();
+  command->add_option("--step", options->step, "the step that the loop begins at")
+      ->capture_default_str();
+  command->add_option("--seed", options->seed, "the seed of the run")->capture_default_str();
+  command->footer(
+      "A loop that goes on from it makes the state that it lacks, such as an optimizer's, anew. "
+      "f16 becomes f32.");
+  command->callback([options, &code] { code = run(*options); });
+}
+
+}  // namespace weft

@@ -1,0 +1,84 @@
+#include "transport/resume/resumed_state.hpp"
+
+#include <algorithm>
+#include <vector>
+
+#include <fmt/ranges.h>
+#include <weft/error.hpp>
+
+#include "spmd/base/nearest.hpp"
+
+namespace weft {
+namespace {
+
+/// More names would hide the others.
+constexpr std::size_t kNamesMax = 20;
+
+std::string joined(std::vector<std::string> texts) {
+  const std::size_t count = texts.size();
+  texts.resize(std::min(count, kNamesMax));
+  return fmt::format("{}{}", fmt::join(texts, "; "),
+                     count > kNamesMax ? fmt::format("; and {} more", count - kNamesMax) : "");
+}
+
+const FileTensor* find(const StateFile& file, const std::string& name) {
+  const auto found = std::ranges::find(file.tensors(), name, &FileTensor::name);
+  return found == file.tensors().end() ? nullptr : &*found;
+}
+
+}  // namespace
+
+Restored ResumedState::take(const std::string& name, const TensorType& type, const Mesh& mesh) {
+  const FileTensor* tensor = find(*file_, name);
+  const bool fits = tensor != nullptr && tensor->dtype == static_cast<FileDType>(type.dtype) &&
+                    tensor->shape == type.shape;
+  if (!fits) {
+    const bool may_lack = tensor == nullptr && file_->checkpoint()->partial;
+    if (!may_lack) refused_[name] = type;
+    return {};
+  }
+  taken_.insert(name);
+  const bool is_same_mesh = file_->mesh() && *file_->mesh() == mesh;
+  const auto index = static_cast<std::size_t>(tensor - file_->tensors().data());
+  return {.value = file_->source(index, type.dtype),
+          .laid_out = is_same_mesh ? tensor->sharding : std::nullopt};
+}
+
+void ResumedState::require_taken(std::span<const ProgramInput> inputs,
+                                 std::span<const Binding> values) const {
+  if (refused_.empty()) return;
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    const bool is_own = is_state(inputs[i].kind) && std::holds_alternative<HostData>(values[i]);
+    if (!is_own || !refused_.contains(inputs[i].name)) continue;
+    std::vector<std::string> faults;
+    for (const auto& [name, type] : refused_) faults.push_back(why_not(name));
+    fail(Errc::invalid_argument,
+         "{}, from which the loop goes on: {}. Save all of the loop's state, state_dict(net, "
+         "optimizer), or begin anew (run.resume = \"never\") and load() what the checkpoint has",
+         file_->path(), joined(std::move(faults)));
+  }
+}
+
+std::string ResumedState::why_not(const std::string& name) const {
+  const std::string type = refused_.at(name).to_string();
+  if (const FileTensor* tensor = find(*file_, name)) {
+    return fmt::format("'{}' is {}, in the checkpoint {}", name, type, tensor->label());
+  }
+  std::vector<std::string> rest;
+  for (const FileTensor& tensor : file_->tensors()) {
+    if (!taken_.contains(tensor.name)) rest.push_back(tensor.name);
+  }
+  const std::vector<std::string> near = nearest_names(name, rest);
+  return fmt::format("it has no '{}' {}{}", name, type,
+                     near.empty() ? "" : fmt::format(", but '{}'", fmt::join(near, "', '")));
+}
+
+std::string ResumedState::untaken() const {
+  std::vector<std::string> names;
+  for (const FileTensor& tensor : file_->tensors()) {
+    if (!taken_.contains(tensor.name)) names.push_back(fmt::format("'{}'", tensor.name));
+  }
+  return names.empty() ? "" : joined(std::move(names));
+}
+
+}  // namespace weft

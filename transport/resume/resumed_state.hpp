@@ -1,0 +1,43 @@
+#pragma once
+/// ResumedState: gives the tensors of a loop the values that they have in the checkpoint from which
+/// the loop goes on.
+
+#include <map>
+#include <memory>
+#include <set>
+#include <span>
+#include <string>
+
+#include <weft/mesh.hpp>
+
+#include "spmd/program/program.hpp"
+#include "spmd/tensor/runtime.hpp"
+#include "transport/storage/state_file.hpp"
+
+namespace weft {
+
+/// Used by the loop's thread, in the loop's first step.
+class ResumedState {
+ public:
+  explicit ResumedState(std::shared_ptr<const StateFile> file) : file_(std::move(file)) {}
+
+  const StateFile& file() const { return *file_; }
+  /// The checkpoint's value of this name, laid out as it was saved if the mesh is the same. None,
+  /// where the checkpoint has none of this name and type.
+  Restored take(const std::string& name, const TensorType& type, const Mesh& mesh);
+  /// Throws invalid_argument if a run uses state for which take() had no value, with the value that
+  /// the loop itself gave it; names all for which it had none. What load() gave a value is fine,
+  /// and so is all that a partial checkpoint lacks.
+  void require_taken(std::span<const ProgramInput> inputs, std::span<const Binding> values) const;
+  /// What the checkpoint has and nobody took; "" if that is nothing.
+  std::string untaken() const;
+
+ private:
+  std::string why_not(const std::string& name) const;
+
+  const std::shared_ptr<const StateFile> file_;
+  std::set<std::string> taken_;
+  std::map<std::string, TensorType> refused_;
+};
+
+}  // namespace weft
