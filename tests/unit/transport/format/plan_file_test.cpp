@@ -119,7 +119,7 @@ TEST(PlanFile, RefusesWhatIsOutOfRange) {
   expect_refused_for("op_locs has 3", [](Plan& p) { p.program.op_locs[0] = 3; });
   expect_refused_for("op kind 999", [](Plan& p) { p.program.op_kinds[0] = OpKind(999); });
   expect_refused_for("inputs has", [](Plan& p) { p.program.inputs[0].value = 7; });
-  expect_refused_for("kind of input", [](Plan& p) { p.program.inputs[0].kind = InputKind(4); });
+  expect_refused_for("kind of input", [](Plan& p) { p.program.inputs[0].kind = InputKind(5); });
   expect_refused_for("outputs has", [](Plan& p) { p.program.outputs[0].value = kNoId; });
   expect_refused_for("updates input 2 of 2", [](Plan& p) { p.program.outputs[0].updates = 2; });
   expect_refused_for("dtype", [](Plan& p) { p.program.value_types[0].dtype = DType(7); });
