@@ -69,7 +69,9 @@ WorkerRuntime::WorkerRuntime(const Mesh& mesh, std::vector<int> positions,
   set_thread_number([] { return int{::gettid()}; });
   std::vector<BufferPool::Range> taken;
   if (options_.has_mesh && options_.keeps_state) {
-    state_.emplace(memory_, mesh_, positions_, options_.resume_step,
+    std::vector<Engine*> engines;
+    for (const auto& device : devices_) engines.push_back(&device->engine());
+    state_.emplace(memory_, mesh_, positions_, engines, options_.resume_step,
                    options_.resume_from == nullptr);
     taken = state_->taken();
   }

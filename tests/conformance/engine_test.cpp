@@ -123,6 +123,24 @@ TEST_P(EngineConformance, GivesBackWhatWasUploadedInEveryDtype) {
   }
 }
 
+TEST_P(EngineConformance, CopiesWhatAnotherChipHas) {
+  const Mesh mesh({3}, {"data"}, {2, 0, 1});
+  EngineMesh chips = chips_of(mesh);
+  const std::uint64_t from = chips.memory().buffers_offset();
+  const std::uint64_t to = from + 4096;
+  for (int chip = 0; chip < 3; ++chip) {
+    chips.engine(chip).reserve(from, 8192);
+    write(chips, chip, from, {static_cast<float>(chip), 10, 11});
+    write(chips, chip, to, {-1, -1, -1, -1});
+  }
+  chips.engine(2).copy_from(0, from, to, 3 * sizeof(float));
+  chips.engine(0).copy_from(1, from + sizeof(float), to, sizeof(float));
+  EXPECT_EQ(floats(chips, 2, to, 4), (std::vector<float>{0, 10, 11, -1}));
+  EXPECT_EQ(floats(chips, 0, to, 4), (std::vector<float>{10, -1, -1, -1}));
+  EXPECT_EQ(floats(chips, 1, to, 4), (std::vector<float>{-1, -1, -1, -1}));
+  EXPECT_EQ(floats(chips, 2, from, 3), (std::vector<float>{2, 10, 11}));
+}
+
 TEST_P(EngineConformance, GoesOnFromStepToStep) {
   EngineMesh chips = chips_of(kPair);
   MeshPlan plan = chips.load(compile(training_step(), kPair));

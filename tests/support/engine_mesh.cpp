@@ -65,7 +65,7 @@ std::vector<Mesh> small_meshes() {
 
 std::unique_ptr<Engine> make_cpu_engine(const EngineSetup& setup) {
   return std::make_unique<Executor>(setup.memory, setup.mesh, setup.position, setup.board,
-                                    setup.policy, setup.position);
+                                    setup.policy, setup.local_index);
 }
 
 EngineMesh::EngineMesh(const Mesh& mesh, MakeEngine make)
@@ -75,7 +75,12 @@ EngineMesh::EngineMesh(const Mesh& mesh, MakeEngine make)
                                     .arena_capacity = kArenaCapacity})) {
   const WaitPolicy policy = WaitPolicy::for_threads(mesh.size(), std::chrono::seconds(60));
   for (int position = 0; position < mesh_.size(); ++position) {
-    engines_.push_back(make({memory_, mesh_, position, BoardWriter(), policy}));
+    engines_.push_back(make({.memory = memory_,
+                             .mesh = mesh_,
+                             .position = position,
+                             .local_index = position,
+                             .policy = policy,
+                             .engines = engines_}));
   }
 }
 

@@ -26,13 +26,17 @@ struct MeshPlan {
   RunBuffers buffers;                                    ///< equal on all chips
 };
 
+using Engines = std::vector<std::unique_ptr<Engine>>;
+
 /// What an engine is made of, for one chip.
 struct EngineSetup {
   JobMemory& memory;
   const Mesh& mesh;
   int position = 0;
-  BoardWriter board;
-  WaitPolicy policy;
+  int local_index = 0;
+  BoardWriter board{};
+  WaitPolicy policy{};
+  const Engines& engines;  ///< of all chips, by position, once they are made
 };
 using MakeEngine = std::unique_ptr<Engine> (*)(const EngineSetup& setup);
 /// An Executor.
@@ -69,7 +73,7 @@ class EngineMesh {
 
   Mesh mesh_;
   JobMemory memory_;
-  std::vector<std::unique_ptr<Engine>> engines_;
+  Engines engines_;
   std::uint64_t step_ = 0;
 };
 

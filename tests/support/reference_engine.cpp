@@ -28,13 +28,15 @@ class ReferenceEngine final : public Engine {
       : memory_(setup.memory),
         mesh_(setup.mesh),
         position_(setup.position),
+        local_index_(setup.local_index),
+        engines_(setup.engines),
         arena_(setup.mesh.device_at(setup.position)),
         board_(setup.board),
         communicator_(setup.memory, setup.mesh, setup.position, setup.board, setup.policy),
         commits_(setup.memory, setup.mesh, setup.position, setup.board, setup.policy),
-        collectives_(setup.memory, setup.mesh, setup.position, setup.position, communicator_) {}
+        collectives_(setup.memory, setup.mesh, setup.position, setup.local_index, communicator_) {}
 
-  int local_index() const override { return position_; }
+  int local_index() const override { return local_index_; }
   void settle() noexcept override {}
 
   void reserve(std::uint64_t offset, std::size_t bytes) override {
@@ -48,6 +50,9 @@ class ReferenceEngine final : public Engine {
     std::vector<std::byte> staging(bytes);
     fill(staging.data());
     std::memcpy(own_.data() + offset, staging.data(), bytes);
+  }
+  void copy_from(int position, std::uint64_t from, std::uint64_t to, std::size_t bytes) override {
+    engines_[static_cast<std::size_t>(position)]->download(from, {own_.data() + to, bytes});
   }
   void download(std::uint64_t offset, std::span<std::byte> to) override {
     std::memcpy(to.data(), own_.data() + offset, to.size());
@@ -123,7 +128,7 @@ class ReferenceEngine final : public Engine {
     board_.step(step);
     body(collectives_.chip_for(program));
   }
-  void add_to(StateHash& hash) override { hash.add(position_, own_.data()); }
+  void add_to(StateHash& hash) override { hash.add(local_index_, own_.data()); }
 
  private:
   static Elements load_elements(const TensorType& type, const std::byte* bytes) {
@@ -239,6 +244,8 @@ class ReferenceEngine final : public Engine {
   JobMemory& memory_;
   const Mesh mesh_;
   const int position_;
+  const int local_index_;
+  const Engines& engines_;
   const int arena_;
   BoardWriter board_;
   Communicator communicator_;

@@ -54,9 +54,15 @@ void KeptState::keep_only_of(std::vector<StateEntry> state, int worker, std::uin
   });
 }
 
+KeptShard KeptState::place(const KeptTensor& tensor, int position) const {
+  const int keeper = keeper_of(tensor.name, tensor.sharding, mesh_, position);
+  const int worker = mesh_.device_at(keeper) / chips_per_worker_;
+  return {keeper, tensor.offsets[static_cast<std::size_t>(worker)]};
+}
+
 const std::byte* KeptState::shard(const KeptTensor& tensor, int position) const {
-  const int chip = mesh_.device_at(keeper_of(tensor.name, tensor.sharding, mesh_, position));
-  return memory_.arena(chip) + tensor.offsets[static_cast<std::size_t>(chip / chips_per_worker_)];
+  const KeptShard kept = place(tensor, position);
+  return memory_.arena(mesh_.device_at(kept.position)) + kept.offset;
 }
 
 }  // namespace weft

@@ -179,6 +179,11 @@ void Executor::upload(std::uint64_t offset, std::size_t,
 
 std::byte* Executor::host_address(std::uint64_t offset) { return state_->base + offset; }
 
+void Executor::copy_from(int position, std::uint64_t from, std::uint64_t to, std::size_t bytes) {
+  const std::byte* arena = state_->memory.arena(state_->chip.mesh.device_at(position));
+  std::memcpy(state_->base + to, arena + from, bytes);
+}
+
 void Executor::download(std::uint64_t offset, std::span<std::byte> to) {
   std::memcpy(to.data(), state_->base + offset, to.size());
 }

@@ -25,6 +25,7 @@ class Executor final : public Engine {
   void upload(std::uint64_t offset, std::size_t bytes,
               const std::function<void(std::byte*)>& fill) override;
   std::byte* host_address(std::uint64_t offset) override;
+  void copy_from(int position, std::uint64_t from, std::uint64_t to, std::size_t bytes) override;
   void download(std::uint64_t offset, std::span<std::byte> to) override;
   std::shared_ptr<const LoadedPlan> load(const Plan& plan, bool checks = false) override;
   void start(std::shared_ptr<const LoadedPlan> plan, std::uint64_t step, const RunBuffers& buffers,
