@@ -4,6 +4,7 @@
 
 #include <weft/error.hpp>
 
+#include "spmd/mesh/hybrid_mesh.hpp"
 #include "spmd/passes/partition.hpp"
 #include "transport/state/kept_state.hpp"
 
@@ -29,7 +30,7 @@ StateKeeper::StateKeeper(JobMemory& memory, const Mesh& mesh, std::span<const in
 
 /// The directory of the worker that drives the chip at this position.
 int StateKeeper::first_chip(int position) const {
-  const int chip = mesh_.device_at(position);
+  const int chip = chip_on_host(mesh_, position);
   return chip - chip % static_cast<int>(positions_.size());
 }
 

@@ -9,6 +9,7 @@
 #include "actors/runtime/arena_buffer.hpp"
 #include "actors/runtime/shard_copy.hpp"
 #include "actors/runtime/unused_axes.hpp"
+#include "spmd/mesh/hybrid_mesh.hpp"
 #include "spmd/ops/fingerprint.hpp"
 #include "spmd/passes/partition.hpp"
 #include "spmd/plan/settle.hpp"
@@ -336,7 +337,9 @@ void WorkerRuntime::collect_metrics() {
   std::map<std::string, std::uint64_t> totals;
   for (const auto& [number, executed] : executed_) {
     for (const CollectiveSummary& collective : collectives(*executed.plan, mesh_)) {
-      const std::string name = fmt::format("Collective.{}.ici", to_string(collective.kind));
+      const Tier tier = tier_of(collective.atoms, mesh_);
+      const std::string name =
+          fmt::format("Collective.{}.{}", to_string(collective.kind), to_string(tier));
       totals[name + ".Count"] += executed.runs;
       totals[name + ".Bytes"] += executed.runs * static_cast<std::uint64_t>(collective.bytes);
     }
