@@ -73,7 +73,7 @@ class Engine {
     return nullptr;
   }
   /// Writes to `to` the bytes at `from` in the memory of the chip at `position` in the mesh, which
-  /// nobody writes meanwhile.
+  /// nobody writes meanwhile. Throws unavailable for a chip that it can't reach.
   virtual void copy_from(int position, std::uint64_t from, std::uint64_t to, std::size_t bytes) = 0;
   /// Copies `to.size()` bytes from `offset` on.
   virtual void download(std::uint64_t offset, std::span<std::byte> to) = 0;

@@ -12,9 +12,10 @@ namespace weft {
 /// The chip's memory is its arena, which all processes of the host have mapped. CAF-free.
 class Executor final : public Engine {
  public:
-  /// `local_index`: the chip's index among its worker's chips.
+  /// `memory`: of the chips of its host. `local_index`: the chip's index among its worker's chips.
+  /// `network`: the way to the chips of other hosts; null: the plans' collectives need none.
   Executor(JobMemory& memory, const Mesh& mesh, int position, BoardWriter board, WaitPolicy policy,
-           int local_index = 0);
+           int local_index = 0, std::unique_ptr<CollectiveTier> network = nullptr);
   ~Executor() override;
 
   int local_index() const override;
