@@ -3,7 +3,6 @@
 ///
 /// To add a kind of chip: a folder beside cpu/ that implements this interface, a line in
 /// worker.cpp, where engines are made, and an entry in the engine suite of tests/conformance.
-/// (After a loss, shards are still copied between arenas directly: runtime/state_keeper.cpp.)
 
 #include <cstddef>
 #include <cstdint>
@@ -44,7 +43,11 @@ struct RunCommit {
 /// buffers from JobMemory::buffers_offset() on; the engine uses the memory below.
 ///
 /// The chip's own thread loads plans, runs them and makes calls. The loop's thread calls reserve(),
-/// upload() and download(), at any time, for memory that no run in progress touches.
+/// upload(), copy_from() and download(), at any time, for memory that no run in progress touches.
+///
+/// A job can go on after a loss, and `weft rescue` can save it, only on engines whose memory is the
+/// arena in JobMemory: it stays when the process that drives the chip ends, as do the ranges that
+/// were reserved, and any process reads it (transport/rescue). Jobs on other engines keep no state.
 ///
 /// JobMemory::abort(), on any thread of any process, aborts a job: every function that waits then
 /// throws peer_lost, with the reason, within WaitPolicy's slice.
@@ -69,6 +72,9 @@ class Engine {
     (void)offset;
     return nullptr;
   }
+  /// Writes to `to` the bytes at `from` in the memory of the chip at `position` in the mesh, which
+  /// nobody writes meanwhile. Throws unavailable for a chip that it can't reach.
+  virtual void copy_from(int position, std::uint64_t from, std::uint64_t to, std::size_t bytes) = 0;
   /// Copies `to.size()` bytes from `offset` on.
   virtual void download(std::uint64_t offset, std::span<std::byte> to) = 0;
 

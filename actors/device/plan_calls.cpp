@@ -4,6 +4,7 @@
 
 #include <weft/error.hpp>
 
+#include "spmd/mesh/hybrid_mesh.hpp"
 #include "spmd/program/permute.hpp"
 #include "transport/job/job_memory.hpp"
 
@@ -105,7 +106,7 @@ int holder_of_shared(const Plan& plan, ValueId value, const Mesh& mesh, int posi
   const Program& program = plan.program;
   const std::int64_t atoms = program.op_attrs(program.defining_op(value))[0];
   const AtomList group = AtomList::from_bits(static_cast<std::uint64_t>(atoms));
-  return mesh.device_at(mesh.group(position, group).front());
+  return chip_on_host(mesh, mesh.group(position, group).front());
 }
 
 }  // namespace weft

@@ -1,10 +1,10 @@
 #include "actors/runtime/state_keeper.hpp"
 
 #include <algorithm>
-#include <cstring>
 
 #include <weft/error.hpp>
 
+#include "spmd/mesh/hybrid_mesh.hpp"
 #include "spmd/passes/partition.hpp"
 #include "transport/state/kept_state.hpp"
 
@@ -18,19 +18,19 @@ bool is_same(const std::weak_ptr<Buffer>& known, const BufferPtr& buffer) {
 }  // namespace
 
 StateKeeper::StateKeeper(JobMemory& memory, const Mesh& mesh, std::span<const int> positions,
-                         std::uint64_t resume_step, bool is_kept)
+                         std::span<Engine* const> engines, std::uint64_t resume_step, bool is_kept)
     : memory_(memory),
       mesh_(mesh),
       positions_(positions.begin(), positions.end()),
       directory_(memory, mesh, first_chip(positions.front())),
       resume_step_(resume_step) {
-  if (resume_step > 0 && is_kept) take_kept();
+  if (resume_step > 0 && is_kept) take_kept(engines);
   directory_.keep_only(resume_step);
 }
 
 /// The directory of the worker that drives the chip at this position.
 int StateKeeper::first_chip(int position) const {
-  const int chip = mesh_.device_at(position);
+  const int chip = chip_on_host(mesh_, position);
   return chip - chip % static_cast<int>(positions_.size());
 }
 
@@ -45,7 +45,7 @@ ChipSet StateKeeper::overwriters(const std::string& name, const Sharding& shardi
 
 /// Copies versions that other chips keep to this worker's offsets. The source is not overwritten
 /// until every chip, including this worker's, has committed the next step.
-void StateKeeper::take_kept() {
+void StateKeeper::take_kept(std::span<Engine* const> engines) {
   const KeptState kept(memory_, mesh_, static_cast<int>(positions_.size()), resume_step_);
   const auto worker = static_cast<std::size_t>(first_chip(positions_.front())) / positions_.size();
   for (const KeptTensor& tensor : kept.tensors()) {
@@ -54,10 +54,11 @@ void StateKeeper::take_kept() {
                                                                .sharding = tensor.sharding,
                                                                .offset = tensor.offsets[worker],
                                                                .kind = tensor.kind});
-    for (const int position : positions_) {
-      if (keeper_of(entry.name, entry.sharding, mesh_, position) == position) continue;
-      std::memcpy(memory_.arena(mesh_.device_at(position)) + entry.offset,
-                  kept.shard(tensor, position), static_cast<std::size_t>(bytes_of(entry)));
+    for (std::size_t chip = 0; chip < positions_.size(); ++chip) {
+      const KeptShard shard = kept.place(tensor, positions_[chip]);
+      if (shard.position == positions_[chip]) continue;
+      engines[chip]->copy_from(shard.position, shard.offset, entry.offset,
+                               static_cast<std::size_t>(bytes_of(entry)));
     }
   }
 }

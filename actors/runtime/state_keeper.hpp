@@ -10,6 +10,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "actors/device/engine.hpp"
 #include "actors/device/state_hash.hpp"
 #include "actors/runtime/arena_buffer.hpp"
 #include "transport/state/state_directory.hpp"
@@ -22,12 +23,12 @@ namespace weft {
 /// keeper if the job continues at it. Used by the loop's thread.
 class StateKeeper {
  public:
-  /// `positions`: of the worker's chips; all workers have equally many, assigned in order of their
-  /// ids. Finds the state after `resume_step` steps, and copies it into the arenas of these chips,
-  /// if `is_kept` and steps were taken. Throws corrupt or version if a directory isn't valid or
-  /// doesn't have that step.
+  /// `positions` and `engines`: of the worker's chips; all workers have equally many, assigned in
+  /// order of their ids. Finds the state after `resume_step` steps, and lets the engines copy what
+  /// other chips have of it, if `is_kept` and steps were taken. Throws corrupt or version if a
+  /// directory isn't valid or doesn't have that step.
   StateKeeper(JobMemory& memory, const Mesh& mesh, std::span<const int> positions,
-              std::uint64_t resume_step, bool is_kept = true);
+              std::span<Engine* const> engines, std::uint64_t resume_step, bool is_kept = true);
 
   /// The worker's chips that overwrite an updated tensor's version, because another chip keeps it.
   ChipSet overwriters(const std::string& name, const Sharding& sharding) const;
@@ -70,7 +71,7 @@ class StateKeeper {
   void forget_dropped();
   std::int64_t bytes_of(const StateEntry& entry) const;
   int first_chip(int position) const;
-  void take_kept();
+  void take_kept(std::span<Engine* const> engines);
 
   JobMemory& memory_;
   const Mesh& mesh_;

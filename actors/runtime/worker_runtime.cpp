@@ -9,6 +9,7 @@
 #include "actors/runtime/arena_buffer.hpp"
 #include "actors/runtime/shard_copy.hpp"
 #include "actors/runtime/unused_axes.hpp"
+#include "spmd/mesh/hybrid_mesh.hpp"
 #include "spmd/ops/fingerprint.hpp"
 #include "spmd/passes/partition.hpp"
 #include "spmd/plan/settle.hpp"
@@ -69,7 +70,9 @@ WorkerRuntime::WorkerRuntime(const Mesh& mesh, std::vector<int> positions,
   set_thread_number([] { return int{::gettid()}; });
   std::vector<BufferPool::Range> taken;
   if (options_.has_mesh && options_.keeps_state) {
-    state_.emplace(memory_, mesh_, positions_, options_.resume_step,
+    std::vector<Engine*> engines;
+    for (const auto& device : devices_) engines.push_back(&device->engine());
+    state_.emplace(memory_, mesh_, positions_, engines, options_.resume_step,
                    options_.resume_from == nullptr);
     taken = state_->taken();
   }
@@ -334,7 +337,9 @@ void WorkerRuntime::collect_metrics() {
   std::map<std::string, std::uint64_t> totals;
   for (const auto& [number, executed] : executed_) {
     for (const CollectiveSummary& collective : collectives(*executed.plan, mesh_)) {
-      const std::string name = fmt::format("Collective.{}.ici", to_string(collective.kind));
+      const Tier tier = tier_of(collective.atoms, mesh_);
+      const std::string name =
+          fmt::format("Collective.{}.{}", to_string(collective.kind), to_string(tier));
       totals[name + ".Count"] += executed.runs;
       totals[name + ".Bytes"] += executed.runs * static_cast<std::uint64_t>(collective.bytes);
     }

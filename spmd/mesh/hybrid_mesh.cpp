@@ -52,6 +52,24 @@ void HybridMesh::validate() const {
   check_sizes("dcn", dcn);
 }
 
+std::string_view to_string(Tier tier) noexcept { return tier == Tier::dcn ? "dcn" : "ici"; }
+
+Tier tier_of(AtomMask atoms, const Mesh& mesh) {
+  return (atoms & mesh.dcn_atoms()) != 0 ? Tier::dcn : Tier::ici;
+}
+
+int chips_per_host(const Mesh& mesh) {
+  return mesh.size() / static_cast<int>(mesh.count(mesh.dcn_atoms()));
+}
+
+int host_of(const Mesh& mesh, int position) {
+  return mesh.device_at(position) / chips_per_host(mesh);
+}
+
+int chip_on_host(const Mesh& mesh, int position) {
+  return mesh.device_at(position) % chips_per_host(mesh);
+}
+
 std::int64_t HybridMesh::chips_per_host() const { return product(ici); }
 
 std::int64_t HybridMesh::num_hosts() const { return product(dcn); }
@@ -85,7 +103,7 @@ std::vector<Tier> HybridMesh::atom_tiers() const {
   const Mesh hybrid = mesh();
   std::vector<Tier> tiers(1, Tier::ici);
   for (int atom = 1; atom <= hybrid.num_atoms(); ++atom) {
-    tiers.push_back(((hybrid.dcn_atoms() >> atom) & 1U) != 0 ? Tier::dcn : Tier::ici);
+    tiers.push_back(tier_of(static_cast<AtomMask>(1U << atom), hybrid));
   }
   return tiers;
 }

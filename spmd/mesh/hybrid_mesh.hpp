@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <weft/mesh.hpp>
@@ -12,6 +13,14 @@ namespace weft {
 
 /// What an atom crosses: shared memory within a host, or the network between hosts.
 enum class Tier : std::uint8_t { ici, dcn };
+std::string_view to_string(Tier tier) noexcept;
+/// What a collective over these atoms crosses.
+Tier tier_of(AtomMask atoms, const Mesh& mesh);
+
+/// Host h has the devices from h * chips_per_host() on; in its memory they are chips from 0 on.
+int chips_per_host(const Mesh& mesh);
+int host_of(const Mesh& mesh, int position);
+int chip_on_host(const Mesh& mesh, int position);
 
 struct HybridMesh {
   std::vector<std::int64_t> ici;  ///< chips per axis within a host (shared memory)

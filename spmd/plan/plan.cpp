@@ -5,6 +5,7 @@
 #include <optional>
 #include <tuple>
 
+#include "spmd/mesh/hybrid_mesh.hpp"
 #include "spmd/ops/row.hpp"
 #include "spmd/ops/verify.hpp"
 #include "spmd/passes/canonicalize.hpp"
@@ -220,13 +221,17 @@ class Placement {
   std::vector<Block> blocks_;
 };
 
-/// Makes large results of all_gathers shared, except those that another collective reads.
-void share_gathered(Plan& plan, const PlanOptions& options) {
+/// Makes large results of all_gathers within a host shared, except those that another collective
+/// reads.
+void share_gathered(Plan& plan, const Mesh& mesh, const PlanOptions& options) {
   const Program& program = plan.program;
   for (OpId op = 0; op < program.num_ops(); ++op) {
     const ValueId result = program.result(op);
+    if (program.kind(op) != OpKind::all_gather) continue;
     const bool large = program.type(result).bytes() >= options.shared_bytes_min;
-    if (program.kind(op) == OpKind::all_gather && large) plan.slots[result].place = Place::shared;
+    const AtomMask atoms =
+        AtomList::from_bits(static_cast<std::uint64_t>(program.op_attrs(op)[0])).mask();
+    if (large && tier_of(atoms, mesh) == Tier::ici) plan.slots[result].place = Place::shared;
   }
   for (OpId op = 0; op < program.num_ops(); ++op) {
     if (!is_collective(program.kind(op))) continue;
@@ -279,7 +284,7 @@ Plan make_plan(const Program& chip_program, const Mesh& mesh,
   for (std::size_t i = 0; i < plan.program.outputs.size(); ++i) {
     plan.slots[plan.program.outputs[i].value] = {Place::output, i};
   }
-  share_gathered(plan, options);
+  share_gathered(plan, mesh, options);
   schedule(plan, mesh);
   Placement temporaries(plan, Place::temp);
   plan.temp_bytes = temporaries.place();

@@ -116,6 +116,7 @@ struct CollectiveSummary {
   std::vector<std::string> axes;
   std::int64_t bytes = 0;  ///< of the chip's operands (all_gather: of its result)
   std::string value;       ///< operand's origin: "dot_general at digits.cpp:41", ".. and 3 more"
+  AtomMask atoms = 0;      ///< of its group
 };
 /// In the order of the steps.
 std::vector<CollectiveSummary> collectives(const Plan& plan, const Mesh& mesh);

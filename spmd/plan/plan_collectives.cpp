@@ -65,8 +65,9 @@ std::vector<CollectiveSummary> collectives(const Plan& plan, const Mesh& mesh) {
     if (step.kind != StepKind::collective) continue;
     const OpKind kind = program.kind(step.first);
     const ValueId operand = program.op_operands(step.first)[0];
-    CollectiveSummary& summary = summaries.emplace_back(CollectiveSummary{
-        kind, axes_of(mesh, group_atoms(program, step.first)), 0, origin(program, operand)});
+    const AtomMask atoms = group_atoms(program, step.first);
+    CollectiveSummary& summary = summaries.emplace_back(
+        CollectiveSummary{kind, axes_of(mesh, atoms), 0, origin(program, operand), atoms});
     if (step.count > 1) summary.value += fmt::format(" and {} more", step.count - 1);
     for (OpId op = step.first; op < step.end(); ++op) {
       const bool grows = kind == OpKind::all_gather;

@@ -13,11 +13,11 @@
 
 #include <gtest/gtest.h>
 
+#include "spmd/mesh/hybrid_mesh.hpp"
 #include "tests/support/child_process.hpp"
+#include "tests/support/preparing_communicator.hpp"
 #include "tests/support/socket_tier.hpp"
 #include "transport/board/board.hpp"
-#include "transport/collectives/communicator.hpp"
-#include "transport/collectives/group.hpp"
 #include "transport/job/control_format.hpp"
 #include "transport/job/job_memory.hpp"
 
@@ -31,13 +31,13 @@ struct TeamChip {
   const SocketGrid* sockets = nullptr;  ///< between hosts; null: the job has one host
   std::function<void(std::string_view reason)> abort;  ///< ends the waits of the whole job
 
-  Communicator communicator(const Mesh& mesh, const WaitPolicy& policy) const {
+  PreparingCommunicator communicator(const Mesh& mesh, const WaitPolicy& policy) const {
     const int position = mesh.position_of(id);
     std::unique_ptr<CollectiveTier> network;
     if (sockets) {
       network = make_socket_tier(memory, mesh, position, *sockets, board.device(id), policy);
     }
-    return Communicator(memory, mesh, position, board.device(id), policy, std::move(network));
+    return {memory, mesh, position, board.device(id), policy, std::move(network)};
   }
   std::byte* arena() const { return memory.arena(id % memory.num_chips()); }
 };

@@ -181,7 +181,7 @@ void check_result(const CollectiveCase& which, const Mesh& mesh, int position,
 void run_cases(const std::vector<CollectiveCase>& cases, const Mesh& mesh, const TeamChip& chip,
                const WaitPolicy& policy) {
   const int position = mesh.position_of(chip.id);
-  Communicator communicator = chip.communicator(mesh, policy);
+  PreparingCommunicator communicator = chip.communicator(mesh, policy);
   for (const CollectiveCase& which : cases) {
     place_operand(which, position, chip.arena());
     communicator.run(which.call);

@@ -64,7 +64,8 @@ TYPED_TEST_SUITE(CollectiveFaults, Teams);
 
 TYPED_TEST(CollectiveFaults, EveryChipLearnsWhoCalledSomethingElse) {
   this->expect_all_succeed([this](const TeamChip& chip) {
-    Communicator communicator = chip.communicator(this->mesh, WaitPolicy::for_threads(4, kLong));
+    PreparingCommunicator communicator =
+        chip.communicator(this->mesh, WaitPolicy::for_threads(4, kLong));
     communicator.run(all_reduce(this->mesh, "first", 10));
     const bool odd_one = chip.id == 2;
     const std::string other = odd_one ? "'good' over {data}: add f32 1 x 100"
@@ -80,7 +81,7 @@ TYPED_TEST(CollectiveFaults, EveryChipLearnsWhoCalledSomethingElse) {
 
 TYPED_TEST(CollectiveFaults, EveryChipNamesWhoDidntCome) {
   this->expect_all_succeed([this](const TeamChip& chip) {
-    Communicator communicator =
+    PreparingCommunicator communicator =
         chip.communicator(this->mesh, WaitPolicy::for_threads(4, milliseconds(200)));
     communicator.set_step(12);
     if (chip.id == 3) return;
@@ -100,7 +101,8 @@ TYPED_TEST(CollectiveFaults, AnAbortEndsEveryWait) {
       }
       return chip.abort("the user said stop");
     }
-    Communicator communicator = chip.communicator(this->mesh, WaitPolicy::for_threads(4, kLong));
+    PreparingCommunicator communicator =
+        chip.communicator(this->mesh, WaitPolicy::for_threads(4, kLong));
     require_error(Errc::peer_lost, {"the user said stop", "waiting for chip"},
                   [&] { communicator.run(all_reduce(this->mesh, "g", 100)); });
   });
@@ -110,7 +112,7 @@ TYPED_TEST(CollectiveFaults, AnAbortEndsEveryWait) {
 TEST(KilledProcess, IsNamedToEverySurvivor) {
   const Mesh mesh({4}, {"data"});
   ProcessTeam team(4, kCapacity, [&mesh](const TeamChip& chip) {
-    Communicator communicator =
+    PreparingCommunicator communicator =
         chip.communicator(mesh, WaitPolicy{.spins = 0, .yield_for = {}, .deadline = kLong});
     if (chip.id == 3) {  // which lives, but won't come
       while (!chip.memory.aborted()) sched_yield();

@@ -139,12 +139,13 @@ std::size_t half_done_offset(const Kill& kill, const CollectiveCall& call) {
   return call.destination + std::max(middle, kPageBytes / 2);
 }
 
-void run_victim(const Kill& kill, const CollectiveCall& call, Communicator& communicator,
+void run_victim(const Kill& kill, const CollectiveCall& call, PreparingCommunicator& communicator,
                 const TeamChip& self) {
   JobMemory& memory = self.memory;
   const auto await_all = [&] {
+    const std::uint64_t called = memory.call_record(self.id).number.load();
     for (int chip = 0; chip < kChipCount; ++chip) {
-      while (self.board.read(2 + chip).collective < communicator.count()) {
+      while (self.board.read(2 + chip).collective < called) {
         if (memory.aborted()) throw std::runtime_error(memory.abort_reason());
         sched_yield();
       }
@@ -202,8 +203,8 @@ Held read_destination(const Kill& kill, const CollectiveCase& which, const JobMe
 }
 
 /// It may end what it is in, but not the next.
-void run_survivor(const Kill& kill, const CollectiveCase& which, Communicator& communicator,
-                  const TeamChip& chip) {
+void run_survivor(const Kill& kill, const CollectiveCase& which,
+                  PreparingCommunicator& communicator, const TeamChip& chip) {
   try {
     communicator.run(which.call);
     communicator.run(CollectiveCall{.atoms = which.call.atoms});
@@ -245,7 +246,7 @@ void expect_survived(const Kill& kill, Latency& longest) {
   ProcessTeam team(
       kChipCount, capacity_for({which}, mesh),
       [&](const TeamChip& chip) {
-        Communicator communicator = chip.communicator(mesh, policy_of(chip.id));
+        PreparingCommunicator communicator = chip.communicator(mesh, policy_of(chip.id));
         std::fill_n(chip.arena() + which.call.destination,
                     bytes_of(which.call, kChipCount).destination, kOld);
         place_operand(which, chip.id, chip.arena());

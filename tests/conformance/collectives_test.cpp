@@ -22,7 +22,7 @@ struct PolledTeam {
   static std::string run(const Mesh& mesh, std::size_t arena_capacity,
                          const std::vector<CollectiveCase>& cases, std::uint64_t seed) {
     struct Chip {
-      std::unique_ptr<Communicator> communicator;
+      std::unique_ptr<PreparingCommunicator> communicator;
       std::byte* arena;
       std::size_t next = 0;
       bool started = false;
@@ -34,9 +34,9 @@ struct PolledTeam {
     for (int position = 0; position < mesh.size(); ++position) {
       const int chip = mesh.device_at(position);
       memory.reserve(chip, 0, arena_capacity);
-      chips.push_back(
-          {std::make_unique<Communicator>(memory, mesh, position, BoardWriter(), WaitPolicy{}),
-           memory.arena(chip)});
+      chips.push_back({std::make_unique<PreparingCommunicator>(memory, mesh, position,
+                                                               BoardWriter(), WaitPolicy{}),
+                       memory.arena(chip)});
       running.push_back(position);
     }
     std::mt19937_64 random(seed);

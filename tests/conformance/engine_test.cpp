@@ -21,6 +21,7 @@ namespace weft {
 namespace {
 
 using testing::EngineMesh;
+using testing::EngineMeshOptions;
 using testing::expect_error;
 using testing::MakeEngine;
 using testing::MeshPlan;
@@ -29,13 +30,17 @@ using testing::Random;
 struct EngineKind {
   const char* name;
   MakeEngine make;
+  bool has_host_address;
 };
 
 const Mesh kPair({2}, {"data"});
 
 class EngineConformance : public ::testing::TestWithParam<EngineKind> {
  protected:
-  EngineMesh chips_of(const Mesh& mesh) const { return EngineMesh(mesh, GetParam().make); }
+  EngineMesh chips_of(const Mesh& mesh, EngineMeshOptions options = {}) const {
+    options.make = GetParam().make;
+    return EngineMesh(mesh, options);
+  }
 
   static std::vector<float> floats(EngineMesh& chips, int chip, std::uint64_t offset,
                                    std::size_t count) {
@@ -123,6 +128,67 @@ TEST_P(EngineConformance, GivesBackWhatWasUploadedInEveryDtype) {
   }
 }
 
+TEST_P(EngineConformance, TheHostsAddressIsThatOfTheChipsMemory) {
+  EngineMesh chips = chips_of(kPair);
+  const std::uint64_t at = chips.memory().buffers_offset() + 64;
+  for (int chip = 0; chip < 2; ++chip) {
+    SCOPED_TRACE(chip);
+    chips.engine(chip).reserve(at, 64);
+    write(chips, chip, at, {1, 2, 3});
+    auto* seen = reinterpret_cast<float*>(chips.engine(chip).host_address(at));
+    EXPECT_EQ(seen != nullptr, GetParam().has_host_address);
+    if (seen == nullptr) continue;
+    EXPECT_EQ(seen[1], 2);
+    seen[1] = 20;
+    EXPECT_EQ(floats(chips, chip, at, 3), (std::vector<float>{1, 20, 3}));
+    EXPECT_EQ(chips.engine(chip).host_address(at + 4), reinterpret_cast<std::byte*>(seen + 1));
+  }
+}
+
+/// Of two workers with two chips each, the second has the chips 2 and 3, at positions 0 and 2.
+TEST_P(EngineConformance, KnowsItsNumberAmongItsWorkersChips) {
+  const Mesh mesh({4}, {"data"}, {3, 1, 2, 0});
+  EngineMesh chips = chips_of(mesh, {.chips_per_worker = 2});
+  const std::uint64_t at = chips.memory().buffers_offset();
+  for (int position = 0; position < 4; ++position) {
+    Engine& engine = chips.engine(position);
+    EXPECT_EQ(engine.local_index(), mesh.device_at(position) % 2);
+    engine.call(1, 0, [&](Chip& self) {
+      EXPECT_EQ(self.position(), position);
+      EXPECT_EQ(self.local_index(), engine.local_index());
+    });
+    engine.reserve(at, 64);
+    write(chips, position, at, {7, static_cast<float>(position)});
+  }
+  const HashedTensor tensor{"w", {DType::f32, {}}, Sharding::closed(), {at, at + sizeof(float)}};
+  StateHash hash(1, {tensor}, mesh, {2, 0}, [](const StateHash&) {});
+  chips.engine(2).add_to(hash);  // the worker's first chip: 7, at the offset for it
+  chips.engine(0).add_to(hash);  // its second: 0
+  StateHash other(1, {tensor}, mesh, {3, 1}, [](const StateHash&) {});
+  chips.engine(3).add_to(other);
+  chips.engine(1).add_to(other);  // 1
+  EXPECT_EQ(hash.hash(0, 0), other.hash(0, 0));
+  EXPECT_NE(hash.hash(0, 1), other.hash(0, 1));
+}
+
+TEST_P(EngineConformance, CopiesWhatAnotherChipHas) {
+  const Mesh mesh({3}, {"data"}, {2, 0, 1});
+  EngineMesh chips = chips_of(mesh);
+  const std::uint64_t from = chips.memory().buffers_offset();
+  const std::uint64_t to = from + 4096;
+  for (int chip = 0; chip < 3; ++chip) {
+    chips.engine(chip).reserve(from, 8192);
+    write(chips, chip, from, {static_cast<float>(chip), 10, 11});
+    write(chips, chip, to, {-1, -1, -1, -1});
+  }
+  chips.engine(2).copy_from(0, from, to, 3 * sizeof(float));
+  chips.engine(0).copy_from(1, from + sizeof(float), to, sizeof(float));
+  EXPECT_EQ(floats(chips, 2, to, 4), (std::vector<float>{0, 10, 11, -1}));
+  EXPECT_EQ(floats(chips, 0, to, 4), (std::vector<float>{10, -1, -1, -1}));
+  EXPECT_EQ(floats(chips, 1, to, 4), (std::vector<float>{-1, -1, -1, -1}));
+  EXPECT_EQ(floats(chips, 2, from, 3), (std::vector<float>{2, 10, 11}));
+}
+
 TEST_P(EngineConformance, GoesOnFromStepToStep) {
   EngineMesh chips = chips_of(kPair);
   MeshPlan plan = chips.load(compile(training_step(), kPair));
@@ -185,6 +251,23 @@ TEST_P(EngineConformance, EndsWithTheReasonWhenTheJobIsAborted) {
   chips.memory().abort("worker 1 is gone");
   expect_error(Errc::peer_lost, {"worker 1 is gone", "train.cpp:41", "step 12"},
                [&] { chips.engine(0).poll(); });
+}
+
+TEST_P(EngineConformance, NamesTheMissingChipWhenTheTimeIsOver) {
+  EngineMesh chips = chips_of(kPair, {.timeout = std::chrono::milliseconds(20)});
+  const MeshPlan plan = chips.load(compile(training_step(), kPair));
+  expect_error(Errc::timeout, {"for chip 1", "train.cpp:41", "step 12"},
+               [&] { chips.engine(0).run(plan.chips[0], 12, plan.buffers); });
+}
+
+TEST_P(EngineConformance, NamesTheChipWhoseCommitIsMissingWhenTheTimeIsOver) {
+  EngineMesh chips = chips_of(kPair, {.timeout = std::chrono::milliseconds(20)});
+  const Plan copies =
+      compile(of_four([](Builder& b, ValueId x) { return b.binary(OpKind::add, x, x); }), kPair);
+  const MeshPlan plan = chips.load(copies);
+  expect_error(Errc::timeout, {"for chip 1", "step 6"}, [&] {
+    chips.engine(0).run(plan.chips[0], 5, plan.buffers, {.step = 5, .is_awaited = true});
+  });
 }
 
 TEST_P(EngineConformance, RefusesAPlanOfAnotherMeshAndWrongBuffers) {
@@ -270,6 +353,27 @@ TEST_P(EngineConformance, CallsCodeOfTheLoopsOwnWithItsCollectives) {
   EXPECT_EQ(sums, (std::array<float, 2>{3, 3}));
 }
 
+TEST_P(EngineConformance, CodeOfTheLoopsOwnHasTheChipsMemory) {
+  EngineMesh chips = chips_of(kPair);
+  const std::uint64_t at = chips.memory().buffers_offset() + 128;
+  const auto alive = std::make_shared<char>();
+  const ChipArray<float> array({.offset = at, .job = alive}, 2);
+  for (int chip = 0; chip < 2; ++chip) {
+    chips.engine(chip).reserve(at, 64);
+    write(chips, chip, at, {1, static_cast<float>(chip)});
+  }
+  std::vector<std::jthread> threads;
+  for (int chip = 0; chip < 2; ++chip) {
+    threads.emplace_back([&, chip] {
+      chips.engine(chip).call(1, 0, [&](Chip& self) { self.all_reduce(array.on(self)); });
+    });
+  }
+  threads.clear();
+  for (int chip = 0; chip < 2; ++chip) {
+    EXPECT_EQ(floats(chips, chip, at, 2), (std::vector<float>{2, 1}));
+  }
+}
+
 TEST_P(EngineConformance, HashesTheStateThatItHolds) {
   EngineMesh chips = chips_of(kPair);
   const MeshPlan plan = chips.load(compile(training_step(), kPair));
@@ -292,8 +396,9 @@ TEST_P(EngineConformance, HashesTheStateThatItHolds) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Engines, EngineConformance,
-                         ::testing::Values(EngineKind{"cpu", testing::make_cpu_engine},
-                                           EngineKind{"reference", testing::make_reference_engine}),
+                         ::testing::Values(EngineKind{"cpu", testing::make_cpu_engine, true},
+                                           EngineKind{"reference", testing::make_reference_engine,
+                                                      false}),
                          [](const auto& tested) { return std::string(tested.param.name); });
 
 }  // namespace

@@ -1,14 +1,15 @@
 #!/usr/bin/env bash
 # floors.sh ROOT: checks the source tree ROOT against the table of floors and rooms and the limits of
-# style: what each folder includes, where CAF and oneDNN may stand, how many headers a room has, how
-# long files and lines are.
+# style: what each folder includes, circles of public headers, where CAF, oneDNN and the CPU's engine may
+# stand, how many headers a room has, how long files and lines are.
 # Prints "FILE:LINE: what is wrong" and fails, or prints nothing.
 set -euo pipefail
 
 cd "$1"
 
 readonly standard='<[a-z_0-9]+>'
-readonly posix='<([a-z_0-9]+/)?[a-z_0-9]+\.h>'
+# Of POSIX and Linux, and of the compiler.
+readonly posix='<((arpa|linux|net|netinet|sys)/[a-z_0-9]+|cxxabi|dirent|dlfcn|elf|emmintrin|execinfo|fcntl|immintrin|link|netdb|poll|pthread|pwd|sched|signal|spawn|stdlib|termios|time|unistd)\.h>'
 readonly threads='<(thread|mutex|shared_mutex|condition_variable|semaphore|latch|barrier|future)>'
 readonly world='<(chrono|ctime|filesystem|fstream|iostream|random)>'
 
@@ -54,21 +55,43 @@ readonly job_api='<weft/(checkpoint_config|checkpoint_manager|chip|config|device
 floor include "$standard" '<(fmt|nlohmann|spdlog)/.*>' "$tensor_api" "$job_api"
 floor spmd "$standard" '<fmt/.*>' "$tensor_api" '"spmd/.*"'
 floor transport "$standard" "$posix" '<(fmt|flatbuffers|boost/interprocess|nlohmann)/.*>' \
-  '<(archive|archive_entry|jerror|jpeglib|png|zlib)\.h>' \
+  '<(archive|archive_entry|jerror|jpeglib|png|xxhash|zlib)\.h>' \
   '<weft_schema/.*>' "$tensor_api" '"(spmd|transport)/.*"'
 floor actors "$standard" "$posix" '<(fmt|spdlog|nlohmann|caf|oneapi|openssl)/.*>' \
   "$tensor_api" "$job_api" '"(spmd|transport|actors)/.*"'
-floor examples "$standard" "$posix" '<(fmt|spdlog|nlohmann|CLI|httplib\.h|arpa)(/.*)?>' \
+floor examples "$standard" "$posix" '<(fmt|spdlog|nlohmann|CLI)/.*>' '<(httplib|xxhash)\.h>' \
   "$tensor_api" "$job_api" '"examples/.*"'
 say 'a header of the tensor API knows nothing of jobs' < <(
   includes include | matching "^include/${tensor_api:1:-1}:" | matching ":$job_api\$")
+say 'the headers include each other in a circle' < <(
+  includes include | matching ':<weft/' | tr -d '<>' | awk -F: '
+    function reaches(from, to, seen,   count, next_ones, i) {
+      if (from == to) return 1
+      if (from in seen) return 0
+      seen[from]
+      count = split(included[from], next_ones, " ")
+      for (i = 1; i <= count; ++i) if (reaches(next_ones[i], to, seen)) return 1
+      return 0
+    }
+    {
+      place[NR] = $1 ":" $2
+      header[NR] = substr($1, length("include/") + 1)
+      other[NR] = $3
+      included[header[NR]] = included[header[NR]] " " $3
+    }
+    END {
+      for (line = 1; line <= NR; ++line) {
+        split("", seen)
+        if (reaches(other[line], header[line], seen)) print place[line]
+      }
+    }')
 
 # Each room may include those before it.
 readonly rooms=(
   spmd/{base,mesh,program,rules,ops,text,reference,passes,plan,tensor,nn,data}
   transport/{format,foreign,image,memory,board,job,reduce,collectives,state,channel,storage,resume,dataset}
   actors/{process,protocol,supervision,link}
-  actors/device/cpu/{loops,onednn,kernels} actors/device actors/device/cpu
+  actors/device actors/device/cpu/{loops,onednn,kernels} actors/device/cpu
   actors/{runtime,data,worker,trainer,launch,job}
 )
 say 'this room is not in the list of rooms' < <(
@@ -79,6 +102,9 @@ say 'the header is of a later room' < <(
     function room(path) { sub("/[^/]*$", "", path); return at[path] }
     BEGIN { n = split(order, rooms, " "); for (i = 1; i <= n; ++i) at[rooms[i]] = i }
     room($3) > room($1)')
+say 'only actors/worker/worker.cpp, where engines are made, names a kind of chip' < <(
+  includes "${product[@]}" | but '^(bench/|actors/device/cpu/|actors/worker/worker\.cpp:)' |
+    matching ':"actors/device/cpu/')
 say 'a room has at most 12 headers' < <(
   sources spmd transport actors | matching '\.hpp$' | xargs -r dirname | sort | uniq -c |
     awk '$1 > 12 {print $2 ":" $1}')

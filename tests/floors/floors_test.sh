@@ -10,15 +10,20 @@ failed=0
 # tree FILE CONTENT: a tree without a fault, but for the file.
 tree() {
   rm -rf "${work:?}/tree"
-  mkdir -p "$work"/tree/{include/weft,spmd/mesh,spmd/tensor,transport/board,actors/device/cpu/onednn}
+  mkdir -p "$work"/tree/{include/weft,spmd/mesh,spmd/tensor,transport/board}
+  mkdir -p "$work"/tree/actors/{device/cpu/onednn,worker}
   mkdir -p "$work"/tree/{examples,tests}
   cd "$work/tree"
   printf '#include <vector>\n' >include/weft/mesh.hpp
   printf '#include <weft/mesh.hpp>\n#include <nlohmann/json.hpp>\n' >include/weft/job.hpp
+  printf '#include <weft/mesh.hpp>\n' >include/weft/type.hpp
+  printf '#include <weft/mesh.hpp>\n#include <weft/type.hpp>\n' >include/weft/tensor.hpp
   printf '#include <fmt/format.h>\n#include <weft/mesh.hpp>\n#include "spmd/mesh/b.hpp"\n' >spmd/tensor/a.cpp
   printf '#include <unistd.h>\n#include <boost/interprocess/x.hpp>\n' >transport/board/a.cpp
   printf '#include <caf/all.hpp>\ncaf::actor x;\n' >actors/device/device_actor.cpp
   printf '#include <oneapi/dnnl/dnnl.hpp>\n' >actors/device/cpu/onednn/dot.cpp
+  printf '#include "actors/device/engine.hpp"\n' >actors/device/cpu/executor.hpp
+  printf '#include "actors/device/cpu/executor.hpp"\n' >actors/worker/worker.cpp
   printf 'int x;\n%.0s' {1..500} >tests/long_test.cpp
   mkdir -p "$(dirname "$1")"
   printf "$2" >"$1"
@@ -54,6 +59,24 @@ refuses include/weft/ops.hpp '#include "spmd/mesh/b.hpp"\n' \
   '1: not to be included on the floor include/'
 refuses include/weft/ops.hpp '#include <weft/job.hpp>\n' \
   '1: a header of the tensor API knows nothing of jobs'
+refuses transport/board/c.cpp '#include <curl/curl.h>\n' \
+  '1: not to be included on the floor transport/'
+refuses actors/job/c.cpp '#include <sqlite3.h>\n' '1: not to be included on the floor actors/'
+refuses examples/c.cpp '#include <sqlite3.h>\n' '1: not to be included on the floor examples/'
+refuses include/weft/type.hpp '#include <weft/type.hpp>\n' \
+  '1: the headers include each other in a circle'
+refuses include/weft/mesh.hpp '#include <vector>\n#include <weft/tensor.hpp>\n' \
+  "2: the headers include each other in a circle
+include/weft/tensor.hpp:1: the headers include each other in a circle
+include/weft/tensor.hpp:2: the headers include each other in a circle
+include/weft/type.hpp:1: the headers include each other in a circle"
+refuses actors/device/c.cpp '#include "actors/device/cpu/executor.hpp"\n' \
+  "1: the header is of a later room
+actors/device/c.cpp:1: only actors/worker/worker.cpp, where engines are made, names a kind of chip"
+refuses actors/worker/c.cpp '#include "actors/device/cpu/executor.hpp"\n' \
+  '1: only actors/worker/worker.cpp, where engines are made, names a kind of chip'
+refuses tools/c.cpp '#include "actors/device/cpu/onednn/dot.hpp"\n' \
+  '1: only actors/worker/worker.cpp, where engines are made, names a kind of chip'
 refuses actors/job/c.cpp '#include "tools/weft/plan.hpp"\n' \
   '1: not to be included on the floor actors/'
 refuses actors/device/device.cpp 'caf::actor x;\n' \

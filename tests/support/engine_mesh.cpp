@@ -63,26 +63,37 @@ std::vector<Mesh> small_meshes() {
           HybridMesh{{2, 2}, {2, 1}, {"a", "b"}}.mesh()};
 }
 
-std::unique_ptr<Engine> make_cpu_engine(const EngineSetup& setup) {
+std::unique_ptr<Engine> make_cpu_engine(EngineSetup setup) {
   return std::make_unique<Executor>(setup.memory, setup.mesh, setup.position, setup.board,
-                                    setup.policy, setup.position);
+                                    setup.policy, setup.local_index, std::move(setup.network));
 }
 
-EngineMesh::EngineMesh(const Mesh& mesh, MakeEngine make)
-    : mesh_(mesh.with_dcn_atoms(0)),
-      memory_(JobMemory::anonymous({.job = std::string(32, '0'),
-                                    .num_chips = mesh.size(),
-                                    .arena_capacity = kArenaCapacity})) {
-  const WaitPolicy policy = WaitPolicy::for_threads(mesh.size(), std::chrono::seconds(60));
+EngineMesh::EngineMesh(const Mesh& mesh, const EngineMeshOptions& options)
+    : mesh_(options.network ? mesh : mesh.with_dcn_atoms(0)) {
+  const int per_host = chips_per_host(mesh_);
+  for (int host = 0; host < mesh_.size() / per_host; ++host) {
+    memories_.push_back(JobMemory::anonymous(
+        {.job = std::string(32, '0'), .num_chips = per_host, .arena_capacity = kArenaCapacity}));
+  }
+  const WaitPolicy policy = WaitPolicy::for_threads(mesh.size(), options.timeout);
+  const int chips_each = options.chips_per_worker > 0 ? options.chips_per_worker : mesh.size();
   for (int position = 0; position < mesh_.size(); ++position) {
-    engines_.push_back(make({memory_, mesh_, position, BoardWriter(), policy}));
+    JobMemory& memory = memories_[static_cast<std::size_t>(host_of(mesh_, position))];
+    engines_.push_back(options.make(
+        {.memory = memory,
+         .mesh = mesh_,
+         .position = position,
+         .local_index = mesh_.device_at(position) % chips_each,
+         .policy = policy,
+         .engines = engines_,
+         .network = options.network ? options.network(memory, mesh_, position, policy) : nullptr}));
   }
 }
 
 MeshPlan EngineMesh::load(const Plan& plan, bool donates) {
   MeshPlan loaded;
   loaded.plan = plan;
-  std::uint64_t end = memory_.buffers_offset();
+  std::uint64_t end = memory().buffers_offset();
   for (const ProgramInput& input : plan.program.inputs) {
     loaded.buffers.inputs.push_back(take(end, plan.program.type(input.value)));
   }
@@ -94,7 +105,7 @@ MeshPlan EngineMesh::load(const Plan& plan, bool donates) {
                       : take(end, plan.program.type(output.value)));
   }
   for (int position = 0; position < mesh_.size(); ++position) {
-    engine(position).reserve(memory_.buffers_offset(), end - memory_.buffers_offset());
+    engine(position).reserve(memory().buffers_offset(), end - memory().buffers_offset());
     loaded.chips.push_back(engine(position).load(plan));
   }
   return loaded;
@@ -139,7 +150,7 @@ void EngineMesh::run_threads(const MeshPlan& loaded) {
         engine(position).run(loaded.chips[static_cast<std::size_t>(position)], step_,
                              loaded.buffers);
       } catch (const Error& error) {
-        memory_.abort(error.what());
+        for (JobMemory& memory : memories_) memory.abort(error.what());
         ADD_FAILURE() << "position " << position << ": " << error.what();
       }
     });

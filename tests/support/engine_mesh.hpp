@@ -1,9 +1,11 @@
 #pragma once
-/// The chips of a mesh, each with an engine, in the memory of this process: plans for several hosts
-/// run as on one.
+/// The chips of a mesh, each with an engine, in the memory of this process. Without a network,
+/// plans for several hosts run as on one.
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <vector>
@@ -11,6 +13,7 @@
 #include "actors/device/engine.hpp"
 #include "spmd/reference/interpret.hpp"
 #include "transport/board/board.hpp"
+#include "transport/collectives/tier.hpp"
 #include "transport/job/job_memory.hpp"
 #include "transport/memory/wait.hpp"
 
@@ -26,17 +29,31 @@ struct MeshPlan {
   RunBuffers buffers;                                    ///< equal on all chips
 };
 
+using Engines = std::vector<std::unique_ptr<Engine>>;
+
 /// What an engine is made of, for one chip.
 struct EngineSetup {
   JobMemory& memory;
   const Mesh& mesh;
   int position = 0;
-  BoardWriter board;
-  WaitPolicy policy;
+  int local_index = 0;
+  BoardWriter board{};
+  WaitPolicy policy{};
+  const Engines& engines;  ///< of all chips, by position, once they are made
+  std::unique_ptr<CollectiveTier> network{};
 };
-using MakeEngine = std::unique_ptr<Engine> (*)(const EngineSetup& setup);
+using MakeEngine = std::unique_ptr<Engine> (*)(EngineSetup setup);
 /// An Executor.
-std::unique_ptr<Engine> make_cpu_engine(const EngineSetup& setup);
+std::unique_ptr<Engine> make_cpu_engine(EngineSetup setup);
+using MakeNetwork = std::function<std::unique_ptr<CollectiveTier>(
+    JobMemory& memory, const Mesh& mesh, int position, WaitPolicy policy)>;
+
+struct EngineMeshOptions {
+  MakeEngine make = make_cpu_engine;
+  int chips_per_worker = 0;  ///< chips are dealt to workers in order of their ids; 0: one has all
+  std::chrono::milliseconds timeout{60'000};
+  MakeNetwork network{};  ///< with it, each host of the mesh has a memory of its own
+};
 
 class EngineMesh {
  public:
@@ -48,10 +65,11 @@ class EngineMesh {
   /// By position, then by output.
   using Outputs = std::vector<std::vector<Bytes>>;
 
-  explicit EngineMesh(const Mesh& mesh, MakeEngine make = make_cpu_engine);
+  explicit EngineMesh(const Mesh& mesh, const EngineMeshOptions& options = {});
 
   const Mesh& mesh() const { return mesh_; }
-  JobMemory& memory() { return memory_; }
+  /// Of the first host.
+  JobMemory& memory() { return memories_.front(); }
   Engine& engine(int position) { return *engines_[static_cast<std::size_t>(position)]; }
 
   /// `donates`: an output that may be written over the input that it updates lies where that does.
@@ -68,8 +86,8 @@ class EngineMesh {
   void run_threads(const MeshPlan& loaded);
 
   Mesh mesh_;
-  JobMemory memory_;
-  std::vector<std::unique_ptr<Engine>> engines_;
+  std::vector<JobMemory> memories_;  ///< by host
+  Engines engines_;
   std::uint64_t step_ = 0;
 };
 

@@ -1,12 +1,16 @@
 #include "tests/support/reference_engine.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <optional>
+#include <string>
 #include <utility>
 
-#include "actors/device/cpu/chip_collectives.hpp"
+#include "actors/device/chip_collectives.hpp"
 #include "actors/device/plan_calls.hpp"
 #include "actors/device/state_hash.hpp"
+#include "spmd/mesh/hybrid_mesh.hpp"
 #include "spmd/program/element.hpp"
 #include "transport/collectives/communicator.hpp"
 #include "transport/state/commits.hpp"
@@ -22,19 +26,67 @@ struct ReferencePlan final : LoadedPlan {
   bool checks = false;
 };
 
+/// Carries a body's collectives out in the arena, whole, and its memory is the chip's own.
+class ReferenceCollectives final : public ChipCollectives {
+ public:
+  ReferenceCollectives(const EngineSetup& setup, Communicator& communicator,
+                       std::vector<std::byte>& own)
+      : ChipCollectives(setup.mesh, setup.position, setup.local_index),
+        memory_(setup.memory),
+        arena_(chip_on_host(setup.mesh, setup.position)),
+        communicator_(communicator),
+        own_(own) {}
+
+  Chip& chip_for(std::uint32_t body) {
+    body_ = body;
+    return chip();
+  }
+  std::byte* address(std::uint64_t offset) override { return own_.data() + offset; }
+
+  void carry_out(const ChipCall& call) override {
+    const auto part = static_cast<std::size_t>(call.count * byte_size(call.dtype));
+    const std::size_t source_bytes = part * static_cast<std::size_t>(call.parts_in_source);
+    const std::size_t result_bytes = part * static_cast<std::size_t>(call.parts_in_destination);
+    const std::uint64_t from = kArenaTempOffset;
+    const std::uint64_t behind = (source_bytes / kOffsetAlignment + 1) * kOffsetAlignment;
+    const std::uint64_t to = call.is_in_place() ? from : from + behind;
+    memory_.reserve(arena_, from, behind + result_bytes);
+    std::byte* arena = memory_.arena(arena_);
+    std::copy_n(call.source, source_bytes, arena + from);
+    CollectiveCall in_arena = call.in_arena(from, to);
+    call.set_count(in_arena, call.count);
+    in_arena.tag = body_ + 1;
+    const std::string site = call.site();
+    in_arena.name = site;
+    communicator_.run(call_.emplace(communicator_.prepare(in_arena)));
+    std::copy_n(arena + to, result_bytes, call.destination);
+  }
+
+ private:
+  JobMemory& memory_;
+  const int arena_;
+  Communicator& communicator_;
+  std::vector<std::byte>& own_;
+  std::uint32_t body_ = 0;
+  std::optional<PreparedCall> call_;  // one that failed is never over
+};
+
 class ReferenceEngine final : public Engine {
  public:
-  explicit ReferenceEngine(const EngineSetup& setup)
+  explicit ReferenceEngine(EngineSetup setup)
       : memory_(setup.memory),
         mesh_(setup.mesh),
         position_(setup.position),
-        arena_(setup.mesh.device_at(setup.position)),
+        local_index_(setup.local_index),
+        engines_(setup.engines),
+        arena_(chip_on_host(setup.mesh, setup.position)),
         board_(setup.board),
-        communicator_(setup.memory, setup.mesh, setup.position, setup.board, setup.policy),
+        communicator_(setup.memory, setup.mesh, setup.position, setup.board, setup.policy,
+                      std::move(setup.network)),
         commits_(setup.memory, setup.mesh, setup.position, setup.board, setup.policy),
-        collectives_(setup.memory, setup.mesh, setup.position, setup.position, communicator_) {}
+        collectives_(setup, communicator_, own_) {}
 
-  int local_index() const override { return position_; }
+  int local_index() const override { return local_index_; }
   void settle() noexcept override {}
 
   void reserve(std::uint64_t offset, std::size_t bytes) override {
@@ -48,6 +100,9 @@ class ReferenceEngine final : public Engine {
     std::vector<std::byte> staging(bytes);
     fill(staging.data());
     std::memcpy(own_.data() + offset, staging.data(), bytes);
+  }
+  void copy_from(int position, std::uint64_t from, std::uint64_t to, std::size_t bytes) override {
+    engines_[static_cast<std::size_t>(position)]->download(from, {own_.data() + to, bytes});
   }
   void download(std::uint64_t offset, std::span<std::byte> to) override {
     std::memcpy(to.data(), own_.data() + offset, to.size());
@@ -123,7 +178,7 @@ class ReferenceEngine final : public Engine {
     board_.step(step);
     body(collectives_.chip_for(program));
   }
-  void add_to(StateHash& hash) override { hash.add(position_, own_.data()); }
+  void add_to(StateHash& hash) override { hash.add(local_index_, own_.data()); }
 
  private:
   static Elements load_elements(const TensorType& type, const std::byte* bytes) {
@@ -239,12 +294,14 @@ class ReferenceEngine final : public Engine {
   JobMemory& memory_;
   const Mesh mesh_;
   const int position_;
+  const int local_index_;
+  const Engines& engines_;
   const int arena_;
   BoardWriter board_;
   Communicator communicator_;
   Commits commits_;
-  ChipCollectives collectives_;
   std::vector<std::byte> own_;
+  ReferenceCollectives collectives_;
 
   // The run in progress; no plan: none.
   std::shared_ptr<const ReferencePlan> plan_;
@@ -259,8 +316,8 @@ class ReferenceEngine final : public Engine {
 
 }  // namespace
 
-std::unique_ptr<Engine> make_reference_engine(const EngineSetup& setup) {
-  return std::make_unique<ReferenceEngine>(setup);
+std::unique_ptr<Engine> make_reference_engine(EngineSetup setup) {
+  return std::make_unique<ReferenceEngine>(std::move(setup));
 }
 
 }  // namespace weft::testing

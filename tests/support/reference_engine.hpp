@@ -9,6 +9,6 @@
 
 namespace weft::testing {
 
-std::unique_ptr<Engine> make_reference_engine(const EngineSetup& setup);
+std::unique_ptr<Engine> make_reference_engine(EngineSetup setup);
 
 }  // namespace weft::testing

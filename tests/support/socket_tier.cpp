@@ -16,9 +16,9 @@
 
 #include <weft/error.hpp>
 
+#include "spmd/mesh/hybrid_mesh.hpp"
 #include "transport/collectives/algorithm.hpp"
 #include "transport/collectives/call_record.hpp"
-#include "transport/collectives/group.hpp"
 #include "transport/reduce/reduce.hpp"
 
 namespace weft::testing {

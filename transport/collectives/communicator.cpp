@@ -7,8 +7,8 @@
 
 #include <weft/error.hpp>
 
+#include "spmd/mesh/hybrid_mesh.hpp"
 #include "transport/collectives/call_record.hpp"
-#include "transport/collectives/group.hpp"
 #include "transport/collectives/shared_memory_tier.hpp"
 
 namespace weft {
@@ -70,9 +70,14 @@ Communicator::Communicator(JobMemory& memory, const Mesh& mesh, int position, Bo
 Communicator::~Communicator() = default;
 
 CollectiveTier& Communicator::tier_of(const CollectiveCall& call) const {
-  const auto across = static_cast<AtomMask>(call.atoms.mask() & mesh_->dcn_atoms());
-  if (across == 0) return *shared_memory_;
+  if (tier_of(call.atoms.mask(), *mesh_) == Tier::ici) return *shared_memory_;
+  if (call.shared) {
+    fail(Errc::invalid_argument,
+         "{}: shared = true over axes that cross hosts: chips of several hosts share no memory",
+         label_of(call));
+  }
   if (network_) return *network_;
+  const auto across = static_cast<AtomMask>(call.atoms.mask() & mesh_->dcn_atoms());
   fail(Errc::unavailable,
        "{}: axis {} of mesh {} crosses hosts, but the job has no network between hosts; use a mesh "
        "whose chips are all on one host",
@@ -91,12 +96,6 @@ PreparedCall Communicator::prepare(const CollectiveCall& call) {
   prepared.tier_ = &tier_of(call);
   prepared.tier_call_ = prepared.tier_->prepare(call);
   return prepared;
-}
-
-void Communicator::start(const CollectiveCall& call) {
-  if (current_.call == nullptr) return start(unprepared_.emplace(prepare(call)));
-  fail(Errc::invalid_argument, "chip {} can't start {} '{}' before {} has ended", chip_,
-       to_string(call.kind), call.name, to_string(current_, *mesh_));
 }
 
 void Communicator::start(const PreparedCall& call) {

@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <memory>
-#include <optional>
 
 #include <weft/mesh.hpp>
 
@@ -38,8 +37,6 @@ class Communicator {
   /// Announces this chip's arrival; doesn't wait. `call` must stay until the collective has ended.
   /// Throws invalid_argument before the last one has ended (a collective that failed never ends).
   void start(const PreparedCall& call);
-  /// Prepares and starts.
-  void start(const CollectiveCall& call);
   /// Goes as far as it can without waiting; true: done, or nothing was started. Throws peer_lost
   /// (job aborted; the reason), program_divergence (another chip of the group called something
   /// else: both calls are named).
@@ -58,14 +55,6 @@ class Communicator {
     start(call);
     wait();
   }
-  void run(const CollectiveCall& call) {
-    start(call);
-    wait();
-  }
-
-  /// Collectives that this chip has started since the job's memory was made: equal on all chips
-  /// that run the same program.
-  std::uint64_t count() const { return current_.number; }
 
  private:
   CollectiveTier& tier_of(const CollectiveCall& call) const;
@@ -81,9 +70,8 @@ class Communicator {
   std::unique_ptr<CollectiveTier> network_;
 
   std::uint64_t prepared_count_ = 0;
-  std::uint64_t recorded_ = 0;              ///< id of the call that the chip's record and row show
-  std::optional<PreparedCall> unprepared_;  ///< the last one that the caller didn't keep
-  StartedCall current_;                     ///< its call is null where none is under way
+  std::uint64_t recorded_ = 0;  ///< id of the call that the chip's record and row show
+  StartedCall current_;         ///< its call is null where none is under way
 };
 
 }  // namespace weft

@@ -1,14 +1,8 @@
 #include "transport/collectives/group.hpp"
 
+#include "spmd/mesh/hybrid_mesh.hpp"
+
 namespace weft {
-int chips_per_host(const Mesh& mesh) {
-  return mesh.size() / static_cast<int>(mesh.count(mesh.dcn_atoms()));
-}
-
-int chip_on_host(const Mesh& mesh, int position) {
-  return mesh.device_at(position) % chips_per_host(mesh);
-}
-
 namespace {
 
 /// A host's memory counts the atoms within the host only, from 1 on.

@@ -14,11 +14,6 @@
 
 namespace weft {
 
-/// The devices of host h are h * chips_per_host() onward (as HybridMesh numbers them); within its
-/// host's memory each is a chip from 0 on.
-int chips_per_host(const Mesh& mesh);
-int chip_on_host(const Mesh& mesh, int position);
-
 /// What a chip saw of a peer's line when the peer had arrived, read at once: a moment later the
 /// peer may be writing to the line again, and each look at it would be waited for.
 struct Arrival {

@@ -35,6 +35,7 @@
 
 #include <weft/error.hpp>
 
+#include "spmd/mesh/hybrid_mesh.hpp"
 #include "transport/collectives/algorithm.hpp"
 #include "transport/collectives/call_record.hpp"
 #include "transport/job/control_format.hpp"

@@ -8,15 +8,17 @@
 
 #include <weft/error.hpp>
 
+#include "spmd/mesh/hybrid_mesh.hpp"
 #include "transport/job/control_format.hpp"
 
 namespace weft {
 
 Commits::Commits(const JobMemory& memory, const Mesh& mesh, int position, BoardWriter board,
                  WaitPolicy policy)
-    : memory_(&memory), chip_(mesh.device_at(position)), board_(board), policy_(policy) {
+    : memory_(&memory), chip_(chip_on_host(mesh, position)), board_(board), policy_(policy) {
   for (int i = 1; i < mesh.size(); ++i) {
-    peers_.push_back(mesh.device_at(static_cast<int>((position + i) % mesh.size())));
+    const int peer = (position + i) % mesh.size();
+    if (host_of(mesh, peer) == host_of(mesh, position)) peers_.push_back(chip_on_host(mesh, peer));
   }
 }
 

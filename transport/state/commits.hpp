@@ -23,7 +23,8 @@
 
 namespace weft {
 
-/// The commits of one chip; used by one thread at a time.
+/// The commits of one chip; used by one thread at a time. It waits for the chips of its host alone,
+/// whose words are in this memory.
 class Commits {
  public:
   /// `memory` must outlive it.

@@ -6,6 +6,7 @@
 
 #include <weft/error.hpp>
 
+#include "spmd/mesh/hybrid_mesh.hpp"
 #include "transport/state/state_directory.hpp"
 
 namespace weft {
@@ -54,9 +55,15 @@ void KeptState::keep_only_of(std::vector<StateEntry> state, int worker, std::uin
   });
 }
 
+KeptShard KeptState::place(const KeptTensor& tensor, int position) const {
+  const int keeper = keeper_of(tensor.name, tensor.sharding, mesh_, position);
+  const int worker = chip_on_host(mesh_, keeper) / chips_per_worker_;
+  return {keeper, tensor.offsets[static_cast<std::size_t>(worker)]};
+}
+
 const std::byte* KeptState::shard(const KeptTensor& tensor, int position) const {
-  const int chip = mesh_.device_at(keeper_of(tensor.name, tensor.sharding, mesh_, position));
-  return memory_.arena(chip) + tensor.offsets[static_cast<std::size_t>(chip / chips_per_worker_)];
+  const KeptShard kept = place(tensor, position);
+  return memory_.arena(chip_on_host(mesh_, kept.position)) + kept.offset;
 }
 
 }  // namespace weft

@@ -24,6 +24,12 @@ struct KeptTensor {
   std::vector<std::uint64_t> offsets{};  ///< of the shard in the arenas, by worker
 };
 
+/// Of the chip at this position in the mesh, the place in its arena.
+struct KeptShard {
+  int position = 0;
+  std::uint64_t offset = 0;
+};
+
 class KeptState {
  public:
   /// The state of `step`, a step that every chip still has (common_step()). Each worker drives
@@ -33,7 +39,8 @@ class KeptState {
 
   /// Those that all workers have: what one loop has dropped can't be in a program of all workers.
   const std::vector<KeptTensor>& tensors() const { return tensors_; }
-  /// Of one of these: the shard at `position`, with its padding, in the arena of its keeper.
+  /// Of one of these: where its keeper has the shard of the chip at `position`, with its padding.
+  KeptShard place(const KeptTensor& tensor, int position) const;
   const std::byte* shard(const KeptTensor& tensor, int position) const;
 
  private:

@@ -6,6 +6,7 @@
 
 #include "actors/device/cpu/kernels/anomaly.hpp"
 #include "actors/device/plan_calls.hpp"
+#include "spmd/mesh/hybrid_mesh.hpp"
 #include "spmd/ops/row.hpp"
 #include "spmd/plan/lifetime.hpp"
 #include "spmd/plan/schedule.hpp"
@@ -40,7 +41,7 @@ class PlanLoader {
 
 CpuPlan::Operand PlanLoader::operand(ValueId value) const {
   const Slot& slot = plan_.slots[value];
-  const int own = chip_.mesh.device_at(chip_.position);
+  const int own = chip_on_host(chip_.mesh, chip_.position);
   switch (slot.place) {
     case Place::input:
     case Place::output: return {slot.place, own, slot.offset};

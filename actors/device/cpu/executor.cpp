@@ -4,10 +4,11 @@
 #include <cstring>
 #include <utility>
 
-#include "actors/device/cpu/chip_collectives.hpp"
+#include "actors/device/cpu/cpu_chip_collectives.hpp"
 #include "actors/device/cpu/cpu_plan.hpp"
 #include "actors/device/cpu/loops/aligned_buffer.hpp"
 #include "actors/device/state_hash.hpp"
+#include "spmd/mesh/hybrid_mesh.hpp"
 #include "transport/state/commits.hpp"
 
 namespace weft {
@@ -21,7 +22,7 @@ struct Executor::State {
   BoardWriter board;
   Communicator communicator;
   Commits commits;
-  ChipCollectives collectives{memory, chip.mesh, chip.position, local_index, communicator};
+  CpuChipCollectives collectives{memory, chip.mesh, chip.position, local_index, communicator};
   kernels::AlignedBuffer scratch{};  ///< for the running kernel; large enough for every loaded plan
   std::uint64_t temp_bytes = 0;      ///< the maximum over the loaded plans
   std::uint64_t shared_bytes = 0;
@@ -148,8 +149,8 @@ struct Executor::State {
 };
 
 Executor::Executor(JobMemory& memory, const Mesh& mesh, int position, BoardWriter board,
-                   WaitPolicy policy, int local_index) {
-  const int arena = mesh.device_at(position);
+                   WaitPolicy policy, int local_index, std::unique_ptr<CollectiveTier> network) {
+  const int arena = chip_on_host(mesh, position);
   state_.reset(new State{
       .memory = memory,
       .chip = {mesh, position, kernels::make_matmul_stream()},
@@ -157,7 +158,7 @@ Executor::Executor(JobMemory& memory, const Mesh& mesh, int position, BoardWrite
       .arena = arena,
       .base = memory.arena(arena),
       .board = board,
-      .communicator = Communicator(memory, mesh, position, board, policy),
+      .communicator = Communicator(memory, mesh, position, board, policy, std::move(network)),
       .commits = Commits(memory, mesh, position, board, policy),
   });
 }
@@ -178,6 +179,16 @@ void Executor::upload(std::uint64_t offset, std::size_t,
 }
 
 std::byte* Executor::host_address(std::uint64_t offset) { return state_->base + offset; }
+
+void Executor::copy_from(int position, std::uint64_t from, std::uint64_t to, std::size_t bytes) {
+  const Mesh& mesh = state_->chip.mesh;
+  if (host_of(mesh, position) != host_of(mesh, state_->chip.position)) {
+    fail(Errc::unavailable, "chip {} can't copy from chip {}, which is on another host",
+         mesh.device_at(state_->chip.position), mesh.device_at(position));
+  }
+  const std::byte* arena = state_->memory.arena(chip_on_host(mesh, position));
+  std::memcpy(state_->base + to, arena + from, bytes);
+}
 
 void Executor::download(std::uint64_t offset, std::span<std::byte> to) {
   std::memcpy(to.data(), state_->base + offset, to.size());

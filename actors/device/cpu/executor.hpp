@@ -12,9 +12,10 @@ namespace weft {
 /// The chip's memory is its arena, which all processes of the host have mapped. CAF-free.
 class Executor final : public Engine {
  public:
-  /// `local_index`: the chip's index among its worker's chips.
+  /// `memory`: of the chips of its host. `local_index`: the chip's index among its worker's chips.
+  /// `network`: the way to the chips of other hosts; null: the plans' collectives need none.
   Executor(JobMemory& memory, const Mesh& mesh, int position, BoardWriter board, WaitPolicy policy,
-           int local_index = 0);
+           int local_index = 0, std::unique_ptr<CollectiveTier> network = nullptr);
   ~Executor() override;
 
   int local_index() const override;
@@ -25,6 +26,7 @@ class Executor final : public Engine {
   void upload(std::uint64_t offset, std::size_t bytes,
               const std::function<void(std::byte*)>& fill) override;
   std::byte* host_address(std::uint64_t offset) override;
+  void copy_from(int position, std::uint64_t from, std::uint64_t to, std::size_t bytes) override;
   void download(std::uint64_t offset, std::span<std::byte> to) override;
   std::shared_ptr<const LoadedPlan> load(const Plan& plan, bool checks = false) override;
   void start(std::shared_ptr<const LoadedPlan> plan, std::uint64_t step, const RunBuffers& buffers,

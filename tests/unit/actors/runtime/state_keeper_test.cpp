@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 
+#include "actors/device/cpu/executor.hpp"
 #include "spmd/passes/partition.hpp"
 #include "tests/support/arena_pool.hpp"
 #include "tests/support/expect_error.hpp"
@@ -24,9 +25,24 @@ class StateKeeperTest : public ::testing::Test {
     Process(JobMemory& memory, const Mesh& of, std::uint64_t resume_step,
             std::vector<int> positions = {0, 1})
         : mesh(of),
-          keeper(memory, mesh, positions, resume_step),
+          engines(engines_of(memory, of, positions)),
+          keeper(memory, mesh, positions, pointers(engines), resume_step),
           pool(std::make_shared<testing::ArenaPool>(memory, std::move(positions), keeper.taken())) {
       keeper.hold(pool);
+    }
+    static std::vector<std::unique_ptr<Engine>> engines_of(JobMemory& memory, const Mesh& mesh,
+                                                           const std::vector<int>& positions) {
+      std::vector<std::unique_ptr<Engine>> engines;
+      for (const int position : positions) {
+        engines.push_back(
+            std::make_unique<Executor>(memory, mesh, position, BoardWriter(), WaitPolicy()));
+      }
+      return engines;
+    }
+    static std::vector<Engine*> pointers(const std::vector<std::unique_ptr<Engine>>& engines) {
+      std::vector<Engine*> pointers;
+      for (const auto& engine : engines) pointers.push_back(engine.get());
+      return pointers;
     }
     /// A run writes the next version of the tensor.
     std::shared_ptr<ArenaBuffer> update(const std::string& name, const TensorType& type,
@@ -43,6 +59,7 @@ class StateKeeperTest : public ::testing::Test {
     }
 
     const Mesh& mesh;
+    std::vector<std::unique_ptr<Engine>> engines;
     StateKeeper keeper;
     std::shared_ptr<BufferPool> pool;
   };

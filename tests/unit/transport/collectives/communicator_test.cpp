@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "tests/support/expect_error.hpp"
+#include "tests/support/preparing_communicator.hpp"
 #include "transport/job/control_format.hpp"
 
 namespace weft {
@@ -14,8 +15,14 @@ namespace {
 
 using std::chrono::milliseconds;
 using testing::expect_error;
+using testing::PreparingCommunicator;
 
 constexpr std::size_t kCapacity = std::size_t{1} << 20;
+
+/// Collectives that the chip has started.
+std::uint64_t called(const JobMemory& memory, int chip) {
+  return memory.call_record(chip).number.load();
+}
 
 /// Chips of a mesh driven by one thread.
 class CommunicatorTest : public ::testing::Test {
@@ -24,7 +31,7 @@ class CommunicatorTest : public ::testing::Test {
     for (int position = 0; position < mesh.size(); ++position) {
       const int chip = mesh.device_at(position);
       memory.reserve(chip, 0, kCapacity);
-      chips.push_back(std::make_unique<Communicator>(
+      chips.push_back(std::make_unique<PreparingCommunicator>(
           memory, mesh, position, board.device(chip),
           WaitPolicy{.spins = 0, .yield_for = {}, .deadline = milliseconds(30)}));
     }
@@ -48,7 +55,7 @@ class CommunicatorTest : public ::testing::Test {
   JobMemory memory =
       JobMemory::anonymous({.job = "t", .num_chips = 4, .arena_capacity = kCapacity});
   Board board = Board::anonymous({.job = "t", .num_chips = 4});
-  std::vector<std::unique_ptr<Communicator>> chips;  ///< by position
+  std::vector<std::unique_ptr<PreparingCommunicator>> chips;  ///< by position
 };
 
 TEST_F(CommunicatorTest, EndsWhenTheLastChipOfTheGroupArrives) {
@@ -62,7 +69,7 @@ TEST_F(CommunicatorTest, EndsWhenTheLastChipOfTheGroupArrives) {
   EXPECT_TRUE(chips[0]->poll());
   EXPECT_TRUE(chips[0]->poll());
   EXPECT_FALSE(chips[2]->poll());
-  EXPECT_EQ(chips[0]->count(), 1U);
+  EXPECT_EQ(called(memory, 3), 1U);
 }
 
 TEST_F(CommunicatorTest, OrdersAGroupByItsAtoms) {
@@ -95,14 +102,15 @@ TEST_F(CommunicatorTest, GoesOnWhereAnEarlierOneOfTheChipStopped) {
   memory.group_line(data.mask(), 3).announced = 0xffffffffULL << 32;  // wraps at the next
   memory.group_line(data.mask(), 1).announced = 0xffffffffULL << 32;
   for (int i = 0; i < 3; ++i) {
-    chips[0] = std::make_unique<Communicator>(memory, mesh, 0, BoardWriter(), WaitPolicy{});
+    chips[0] =
+        std::make_unique<PreparingCommunicator>(memory, mesh, 0, BoardWriter(), WaitPolicy{});
     chips[0]->start(barrier);
     EXPECT_FALSE(chips[0]->poll());
     chips[2]->start(barrier);
     EXPECT_TRUE(chips[2]->poll());
     EXPECT_TRUE(chips[0]->poll());
   }
-  EXPECT_EQ(chips[0]->count(), 3U);
+  EXPECT_EQ(called(memory, 3), 3U);
 }
 
 TEST_F(CommunicatorTest, RefusesASecondCallBeforeTheFirstHasEnded) {
@@ -123,7 +131,7 @@ TEST_F(CommunicatorTest, AnnouncesNothingForACallThatCantBeCarriedOut) {
   expect_error(Errc::invalid_argument, {"atoms"}, [&] { chips[0]->start(bad); });
   bad.atoms = {1, 1};
   expect_error(Errc::invalid_argument, {"atoms"}, [&] { chips[0]->start(bad); });
-  EXPECT_EQ(chips[0]->count(), 0U);
+  EXPECT_EQ(called(memory, 3), 0U);
   EXPECT_EQ(memory.group_line(all.mask(), 3).announced, 0U);
   EXPECT_TRUE(chips[0]->poll());
 }
@@ -131,9 +139,9 @@ TEST_F(CommunicatorTest, AnnouncesNothingForACallThatCantBeCarriedOut) {
 TEST_F(CommunicatorTest, RefusesAMeshOfMoreChipsThanTheMemoryHas) {
   const Mesh large({5}, {"data"});
   expect_error(Errc::mesh_mismatch, {"5", "4"},
-               [&] { Communicator(memory, large, 0, BoardWriter(), WaitPolicy{}); });
+               [&] { PreparingCommunicator(memory, large, 0, BoardWriter(), WaitPolicy{}); });
   expect_error(Errc::invalid_argument, {"position = 4"},
-               [&] { Communicator(memory, mesh, 4, BoardWriter(), WaitPolicy{}); });
+               [&] { PreparingCommunicator(memory, mesh, 4, BoardWriter(), WaitPolicy{}); });
 }
 
 TEST_F(CommunicatorTest, NamesBothCallsWhereChipsDiverge) {
@@ -276,8 +284,8 @@ class TiersOfCalls : public CommunicatorTest {
 };
 
 TEST_F(TiersOfCalls, FollowFromTheAtoms) {
-  Communicator chip(host, hosts, 0, BoardWriter(), WaitPolicy{},
-                    std::make_unique<UnansweredTier>(network_calls));
+  PreparingCommunicator chip(host, hosts, 0, BoardWriter(), WaitPolicy{},
+                             std::make_unique<UnansweredTier>(network_calls));
   chip.prepare(call(CollectiveKind::all_reduce, model, 10));
   EXPECT_TRUE(network_calls.empty());
   chip.prepare(call(CollectiveKind::all_reduce, data, 10));
@@ -287,24 +295,35 @@ TEST_F(TiersOfCalls, FollowFromTheAtoms) {
   EXPECT_EQ(network_calls[1].atoms, all);
   chip.start(call(CollectiveKind::barrier, data, 0));
   EXPECT_FALSE(chip.poll());
-  EXPECT_EQ(chip.count(), 1U);
+  EXPECT_EQ(called(host, 1), 1U);
 }
 
 TEST_F(TiersOfCalls, NameTheAxisForWhichThereIsNone) {
-  Communicator chip(host, hosts, 0, BoardWriter(), WaitPolicy{});
+  PreparingCommunicator chip(host, hosts, 0, BoardWriter(), WaitPolicy{});
   for (const AtomList atoms : {data, all}) {
     expect_error(Errc::unavailable,
                  {"all_reduce 'x': axis data of mesh (2,2)", "no network between hosts",
                   "use a mesh whose chips are all on one host"},
                  [&] { chip.prepare(call(CollectiveKind::all_reduce, atoms, 10)); });
   }
-  EXPECT_EQ(chip.count(), 0U);
+  EXPECT_EQ(called(host, 1), 0U);
+}
+
+TEST_F(TiersOfCalls, ShareNothingBetweenHosts) {
+  PreparingCommunicator chip(host, hosts, 0, BoardWriter(), WaitPolicy{},
+                             std::make_unique<UnansweredTier>(network_calls));
+  CollectiveCall gather = call(CollectiveKind::all_gather, data, 10);
+  gather.shared = true;
+  expect_error(Errc::invalid_argument, {"all_gather 'x'", "shared", "cross hosts"},
+               [&] { chip.prepare(gather); });
+  gather.atoms = model;
+  chip.prepare(gather);
 }
 
 TEST_F(TiersOfCalls, CountTheChipsOfAHostInItsMemory) {
   JobMemory small = JobMemory::anonymous({.job = "s", .num_chips = 1, .arena_capacity = kCapacity});
   expect_error(Errc::mesh_mismatch, {"has 2 chips on a host, the job's memory has 1"},
-               [&] { Communicator(small, hosts, 0, BoardWriter(), WaitPolicy{}); });
+               [&] { PreparingCommunicator(small, hosts, 0, BoardWriter(), WaitPolicy{}); });
 }
 
 }  // namespace

@@ -9,7 +9,7 @@
 #include <thread>
 #include <vector>
 
-#include "actors/device/cpu/chip_collectives.hpp"
+#include "actors/device/cpu/cpu_chip_collectives.hpp"
 #include "actors/device/cpu/executor.hpp"
 #include "tests/support/engine_mesh.hpp"
 #include "tests/support/expect_error.hpp"

@@ -1,0 +1,64 @@
+#pragma once
+/// ChipCollectives: how an engine carries out the collectives of Chip, for on_each_chip() bodies.
+
+#include <cstddef>
+#include <cstdint>
+#include <source_location>
+#include <span>
+#include <string>
+
+#include <weft/chip.hpp>
+
+#include "transport/collectives/collective_call.hpp"
+
+namespace weft {
+
+/// A collective of elements anywhere in host memory, which Chip has checked. Source and destination
+/// consist of parts of `count` elements: one per chip of the group, or a single one.
+struct ChipCall {
+  CollectiveKind kind = CollectiveKind::barrier;
+  AtomList atoms{};
+  ReduceKind reduce = ReduceKind::add;
+  DType dtype = DType::f32;
+  std::span<const int> from{};  ///< as in CollectiveCall
+  const std::byte* source = nullptr;
+  std::byte* destination = nullptr;
+  std::int64_t count = 0;
+  std::int64_t group_size = 1;
+  std::int64_t parts_in_source = 1;
+  std::int64_t parts_in_destination = 1;
+  std::source_location where{};  ///< the call in the body
+
+  /// Then source and destination are the same.
+  bool is_in_place() const {
+    return kind == CollectiveKind::all_reduce || kind == CollectiveKind::broadcast;
+  }
+  std::string site() const;  ///< "train.cpp:41"
+  /// The call between these offsets in the arenas, of no elements yet.
+  CollectiveCall in_arena(std::uint64_t from_offset, std::uint64_t to_offset) const;
+  /// Makes it a call of `piece` elements of each part.
+  void set_count(CollectiveCall& call, std::int64_t piece) const;
+};
+
+/// The collectives of one chip, for use on its thread. Throws as Chip's functions do.
+class ChipCollectives {
+ public:
+  /// `mesh` must outlive it.
+  ChipCollectives(const Mesh& mesh, int position, int local_index)
+      : chip_(*this, mesh, position, local_index) {}
+  virtual ~ChipCollectives() = default;
+  ChipCollectives(const ChipCollectives&) = delete;
+  ChipCollectives& operator=(const ChipCollectives&) = delete;
+
+  /// What a body gets.
+  Chip& chip() { return chip_; }
+
+  virtual void carry_out(const ChipCall& call) = 0;
+  /// Where a body reads and writes the chip's memory at `offset`, until the body ends.
+  virtual std::byte* address(std::uint64_t offset) = 0;
+
+ private:
+  Chip chip_;
+};
+
+}  // namespace weft
