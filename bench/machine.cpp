@@ -84,6 +84,15 @@ json describe_run(const std::string& command) {
           {"date", fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)))}};
 }
 
+std::string machine_line(const json& run) {
+  const json& on = run.at("machine");
+  const auto load = on.at("load").get<std::string>();
+  return fmt::format("{} x {}, {}, load {}; commit {}, {}; {}", on.at("cores").get<int>(),
+                     on.at("cpu").get<std::string>(), on.at("kernel").get<std::string>(),
+                     load.substr(0, load.find(' ')), run.at("commit").get<std::string>(),
+                     run.at("date").get<std::string>(), run.at("command").get<std::string>());
+}
+
 double median(std::vector<double> samples) {
   std::ranges::sort(samples);
   const std::size_t half = samples.size() / 2;

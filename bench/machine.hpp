@@ -10,6 +10,8 @@ namespace weft::bench {
 
 /// {commit, machine, command, date}. A commit with "-dirty": the sources are not of a commit.
 nlohmann::json describe_run(const std::string& command);
+/// It in a line, to stand below a table.
+std::string machine_line(const nlohmann::json& run);
 
 /// {median, p90, min, max}, of samples that are in any order; null for none.
 nlohmann::json summarize(std::vector<double> samples);

@@ -5,8 +5,11 @@
 #include <sched.h>
 #include <stdlib.h>
 
+#include <algorithm>
 #include <csignal>
 #include <filesystem>
+#include <iterator>
+#include <optional>
 #include <random>
 
 #include "tests/fault/fault_process.hpp"
@@ -44,9 +47,9 @@ class Folder {
 
 /// digits, which saves every 3 steps.
 std::vector<std::string> digits(const std::string& folder, const std::string& resume,
-                                const std::string& chips = "2") {
-  return {DIGITS, "--epochs",       "3",      "--workers",          "2",   "--chips",
-          chips,  "--json",         "{json}", "--checkpoint-every", "3",   "--resume",
+                                const std::string& chips = "2", const std::string& workers = "2") {
+  return {DIGITS, "--epochs",       "3",      "--workers",          workers, "--chips",
+          chips,  "--json",         "{json}", "--checkpoint-every", "3",     "--resume",
           resume, "--max-failures", "-1",     "--checkpoint-dir",   folder};
 }
 
@@ -83,8 +86,9 @@ int kill_count() {
 /// A running digits.
 class SavingRun {
  public:
-  SavingRun(const std::string& folder, const std::string& chips = "2")
-      : app_(digits(folder, "auto", chips)),
+  explicit SavingRun(const std::string& folder, const std::string& chips = "2",
+                     const std::string& workers = "2")
+      : app_(digits(folder, "auto", chips, workers)),
         job_(app_.job().substr(0, 32)),
         board_(Board::open(job_, true)) {}
 
@@ -99,6 +103,12 @@ class SavingRun {
     const std::uint64_t until = worker(0).step + random() % 20;
     wait_until([&] { return over() || worker(0).step >= until; });
     for (auto i = random() % 300; i > 0; --i) ::sched_yield();
+  }
+  /// The trainer first, so that it starts no worker again while they are killed.
+  std::vector<pid_t> processes() const {
+    std::vector<pid_t> pids{app_.pid()};
+    std::ranges::copy(processes_of(job_), std::back_inserter(pids));
+    return pids;
   }
 
  private:
@@ -160,24 +170,58 @@ TEST(Checkpoint, TheLossOfAllProcessesChangesNoBitOfTheEnd) {
   for (std::size_t i = 0; i < own.size(); ++i) EXPECT_EQ(own[i], all[i + steps]) << i;
 }
 
+/// Goes on on a mesh of 2x2.
+void expect_that_the_curve_goes_on(const std::string& folder) {
+  const std::uint64_t step = list_checkpoints(folder).back().step;
+  AppProcess last(digits(folder, "auto"));
+  const Json result = finished(last);
+  const Json& own = result.at("loss_history");
+  ASSERT_EQ(own.size(), kSteps - step);
+  for (std::size_t i = 0; i < own.size(); ++i) {
+    const double expected = undisturbed().at("loss_history")[i + step];
+    EXPECT_NEAR(own[i].get<double>(), expected, 1e-4 * (1 + expected)) << "step " << i + step;
+  }
+}
+
 TEST(Checkpoint, TheCurveGoesOnOnAnotherMesh) {
   const Folder folder;
   std::mt19937_64 random(3);
   SavingRun run(folder.path(), "4");
   wait_until([&] { return run.worker(0).step >= 30; });
   run.let_run(random);
-  ::kill(run.app().pid(), SIGKILL);
-  for (const pid_t pid : processes_of(run.job())) ::kill(pid, SIGKILL);
+  for (const pid_t pid : run.processes()) ::kill(pid, SIGKILL);
   run.app().wait();
-  const std::uint64_t step = list_checkpoints(folder.path()).back().step;
-  AppProcess last(digits(folder.path(), "auto"));
-  const Json result = finished(last);
-  const Json& own = result.at("loss_history");
-  ASSERT_EQ(own.size(), kSteps - step);
-  for (std::size_t i = 0; i < own.size(); ++i) {
-    const double expected = undisturbed().at("loss_history")[i + step];
-    EXPECT_NEAR(own[i].get<double>(), expected, 1e-4 * (1 + expected)) << i;
+  expect_that_the_curve_goes_on(folder.path());
+}
+
+/// Whether a checkpoint is being written, or was left unfinished.
+bool has_unfinished(const std::string& folder) {
+  const fs::directory_iterator entries(folder);
+  return std::any_of(begin(entries), end(entries), [](const fs::directory_entry& entry) {
+    return entry.path().filename().string().starts_with(".tmp-");
+  });
+}
+
+/// All processes at once, with a checkpoint half written: of 16 chips, and 4 go on.
+TEST(Checkpoint, AKillInTheMiddleOfASaveLeavesACurveThatGoesOnOnFewerChips) {
+  std::mt19937_64 random(4);
+  std::optional<Folder> folder;
+  // The save may end between the look at the folder and the kill.
+  for (bool was_saving = false; !was_saving;) {
+    folder.emplace();
+    SavingRun run(folder->path(), "4", "4");
+    const std::uint64_t until = 20 + random() % 60;
+    wait_until([&] { return run.over() || run.worker(0).step >= until; });
+    const std::vector<pid_t> pids = run.processes();
+    wait_until([&] { return run.over() || has_unfinished(folder->path()); });
+    ASSERT_FALSE(run.over()) << "no save was seen after step " << until;
+    for (const pid_t pid : pids) ::kill(pid, SIGKILL);
+    run.app().wait();
+    wait_until([&] { return processes_of(run.job()).empty(); });
+    was_saving = has_unfinished(folder->path());
   }
+  expect_whole(folder->path());
+  expect_that_the_curve_goes_on(folder->path());
 }
 
 TEST(Checkpoint, IsSavedWhenTheJobIsAskedToEnd) {

@@ -1,5 +1,4 @@
-/// What it takes to write a checkpoint and to read it, beside what the disk does for dd, in one
-/// run.
+#include "bench/checkpoint/files.hpp"
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -9,18 +8,18 @@
 #include <cstdlib>
 #include <filesystem>
 #include <functional>
-#include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include <fmt/format.h>
-#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 #include <weft/error.hpp>
 
 #include "bench/machine.hpp"
+#include "bench/python_child.hpp"
 #include "transport/storage/checkpoint_folder.hpp"
 #include "transport/storage/checkpoint_reader.hpp"
 #include "transport/storage/part_writer.hpp"
@@ -34,13 +33,6 @@ using Clock = std::chrono::steady_clock;
 
 constexpr std::size_t kMiB = std::size_t{1} << 20;
 constexpr int kParts = 4;
-
-struct Options {
-  std::size_t mib = 1024;
-  int rounds = 5;
-  int threads = 4;
-  std::string folder = ".";
-};
 
 double seconds(const std::function<void()>& work) {
   const auto begin = Clock::now();
@@ -137,78 +129,120 @@ void read_files(const std::string& checkpoint, std::vector<float>& to, int threa
   }
 }
 
-/// Drops the files from the page cache.
-void forget(const std::string& checkpoint) {
-  for (int part = 0; part < kParts; ++part) {
-    const int file =
-        ::open((checkpoint + "/" + part_name(part, kParts)).c_str(), O_RDONLY | O_CLOEXEC);
-    ::posix_fadvise(file, 0, 0, POSIX_FADV_DONTNEED);
-    ::close(file);
+/// Drops a file, or the files of a folder, from the page cache.
+void forget(const std::string& path) {
+  if (fs::is_directory(path)) {
+    for (const auto& entry : fs::directory_iterator(path)) forget(entry.path().string());
+    return;
+  }
+  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  ::posix_fadvise(file, 0, 0, POSIX_FADV_DONTNEED);
+  ::close(file);
+}
+
+/// torch.save() and torch.load(), and those of safetensors, where they are installed.
+class TorchFiles {
+ public:
+  TorchFiles(const FilesOptions& options, std::string path) : path_(std::move(path)) {
+    if (!PythonChild::has("torch")) {
+      fmt::print(stderr, "left out: torch, safetensors: install Debian's python3-torch\n");
+      return;
+    }
+    python_.emplace("bench/checkpoint/torch_files.py", std::vector{fmt::to_string(options.mib)});
+    formats_.emplace_back("torch", ".pt");
+    if (PythonChild::has("safetensors.torch")) {
+      formats_.emplace_back("safetensors", ".safetensors");
+    } else {
+      fmt::print(stderr, "left out: safetensors: /usr/bin/python3 has no such package\n");
+    }
+  }
+  ~TorchFiles() {
+    for (const auto& [name, suffix] : formats_) fs::remove(path_ + suffix);
+  }
+  TorchFiles(const TorchFiles&) = delete;
+  TorchFiles& operator=(const TorchFiles&) = delete;
+
+  void save(std::vector<TableRow>& rows) {
+    for (const auto& [name, suffix] : formats_) {
+      fs::remove(path_ + suffix);
+      add(rows, fmt::format("write: {} + fsync", name), "save ", suffix);
+    }
+  }
+  void load(std::vector<TableRow>& rows, bool is_cold) {
+    for (const auto& [name, suffix] : formats_) {
+      if (is_cold) forget(path_ + suffix);
+      add(rows, fmt::format("read, {}: {}", is_cold ? "cold" : "cached", name), "load ", suffix);
+    }
+  }
+
+ private:
+  void add(std::vector<TableRow>& rows, const std::string& row, const std::string& what,
+           const std::string& suffix) {
+    row_of(rows, row, "s").samples.push_back(python_->ask(what + path_ + suffix).get<double>());
+  }
+
+  const std::string path_;
+  std::optional<PythonChild> python_;
+  std::vector<std::pair<std::string, std::string>> formats_;  // and the suffix of their files
+};
+
+void set_ratios(std::vector<TableRow>& rows) {
+  const auto median_of = [&](const std::string& name) {
+    return median(row_of(rows, name, "s").samples);
+  };
+  const double dd = std::min(median_of("write: dd"), median_of("write: dd, direct"));
+  for (TableRow& row : rows) {
+    const bool is_cold = row.name.starts_with("read, cold");
+    const double limit = row.name.starts_with("write") ? dd
+                         : is_cold                     ? median_of("read, cold: pread")
+                                                       : median_of("read, cached: pread");
+    row.ratio = limit / median(row.samples);
   }
 }
 
-int run(const Options& options, const std::string& command) {
+}  // namespace
+
+std::vector<TableRow> measure_files(const FilesOptions& options) {
   const State state(options.mib);
   const std::string folder = options.folder + "/bench-checkpoint";
   const std::string plain = options.folder + "/bench-checkpoint.dd";
   const std::string source = fmt::format("/dev/shm/bench-checkpoint-{}", ::getpid());
   fs::create_directories(folder);
   shell(fmt::format("head -c {}M /dev/urandom > {}", options.mib, source));
-  std::map<std::string, std::vector<double>> took;
+  std::vector<TableRow> rows;
   std::vector<float> loaded(state.elements().size());
+  TorchFiles torch(options, options.folder + "/bench-checkpoint");
+  const auto time = [&](const std::string& name, const std::function<void()>& work) {
+    row_of(rows, name, "s").samples.push_back(seconds(work));
+  };
   const auto dd = [&](const char* flags) {
-    fs::remove(plain);
     shell(fmt::format("dd if={} of={} bs=1M conv=fsync {} status=none", source, plain, flags));
   };
   for (int round = 0; round < options.rounds; ++round) {
-    took["write: dd"].push_back(seconds([&] { dd(""); }));
-    took["write: dd, direct"].push_back(seconds([&] { dd("oflag=direct"); }));
+    fs::remove(plain);
+    time("write: dd", [&] { dd(""); });
+    fs::remove(plain);
+    time("write: dd, direct", [&] { dd("oflag=direct"); });
     fs::remove(plain);
     std::string saved;
-    took["write: weft"].push_back(seconds(
-        [&] { saved = state.save(folder, static_cast<std::uint64_t>(round), options.threads); }));
-    for (const char* cache : {"cold", "cached"}) {
-      const bool is_cold = std::string_view(cache) == "cold";
+    time("write: weft",
+         [&] { saved = state.save(folder, static_cast<std::uint64_t>(round), options.threads); });
+    torch.save(rows);
+    for (const std::string cache : {"cold", "cached"}) {
+      const bool is_cold = cache == "cold";
       if (is_cold) forget(saved);
-      took[fmt::format("read, {}: pread", cache)].push_back(
-          seconds([&] { read_files(saved, loaded, options.threads); }));
+      time("read, " + cache + ": pread", [&] { read_files(saved, loaded, options.threads); });
       if (is_cold) forget(saved);
-      took[fmt::format("read, {}: weft", cache)].push_back(
-          seconds([&] { state.load(saved, loaded, options.threads); }));
+      time("read, " + cache + ": weft", [&] { state.load(saved, loaded, options.threads); });
+      torch.load(rows, is_cold);
     }
     if (loaded != state.elements()) fail(Errc::corrupt, "what was read isn't what was written");
     remove_checkpoint(posix_file_system(), saved);
   }
   fs::remove(source);
   fs::remove_all(folder);
-  nlohmann::json report = describe_run(command);
-  for (const auto& [name, samples] : took) report["seconds"][name] = summarize(samples);
-  const double best_dd = std::min(median(took["write: dd"]), median(took["write: dd, direct"]));
-  report["write_of_dd"] = best_dd / median(took["write: weft"]);
-  for (const std::string cache : {"cold", "cached"}) {
-    report["read_of_pread"][cache] =
-        median(took["read, " + cache + ": pread"]) / median(took["read, " + cache + ": weft"]);
-  }
-  fmt::print("{}\n", report.dump(1));
-  return 0;
+  set_ratios(rows);
+  return rows;
 }
 
-}  // namespace
 }  // namespace weft::bench
-
-int main(int argc, char** argv) {
-  weft::bench::Options options;
-  CLI::App app{"Writes and reads a checkpoint of four chips beside dd, in turn."};
-  app.add_option("--mib", options.mib, "its size, a multiple of 16")->capture_default_str();
-  app.add_option("--rounds", options.rounds)->check(CLI::Range(1, 1000))->capture_default_str();
-  app.add_option("--threads", options.threads)->check(CLI::Range(1, 64))->capture_default_str();
-  app.add_option("--folder", options.folder, "on the disk to be measured")->capture_default_str();
-  CLI11_PARSE(app, argc, argv);
-  try {
-    return weft::bench::run(
-        options, fmt::format("bench_checkpoint --mib {} --rounds {}", options.mib, options.rounds));
-  } catch (const std::exception& e) {
-    fmt::print(stderr, "bench_checkpoint: {}\n", e.what());
-    return 1;
-  }
-}

@@ -1,0 +1,95 @@
+/// Checkpoints: how long it takes to write and to read one, and what async saves cost the steps.
+
+#include <algorithm>
+#include <fstream>
+#include <thread>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include "bench/checkpoint/files.hpp"
+#include "bench/checkpoint/steps.hpp"
+#include "bench/machine.hpp"
+
+namespace {
+
+using namespace weft::bench;
+
+struct Options {
+  FilesOptions files;
+  StepsOptions steps;
+  std::string only;
+  std::string json_file;
+};
+
+Options parse(int argc, char** argv) {
+  Options options;
+  CLI::App app{"Writes and reads a checkpoint beside others; trains with async saves and without."};
+  app.add_option("--only", options.only, "files or steps; default: both")
+      ->check(CLI::IsMember({"files", "steps"}));
+  app.add_option("--folder", options.files.folder, "on the disk to be measured")
+      ->capture_default_str();
+  app.add_option("--mib", options.files.mib, "files: the checkpoint's size, a multiple of 16")
+      ->capture_default_str();
+  app.add_option("--rounds", options.files.rounds, "files")
+      ->check(CLI::Range(1, 1000))
+      ->capture_default_str();
+  app.add_option("--threads", options.files.threads, "files")
+      ->check(CLI::Range(1, 64))
+      ->capture_default_str();
+  app.add_option("--state-mib", options.steps.state_mib, "steps: saved, a multiple of 16")
+      ->capture_default_str();
+  app.add_option("--width", options.steps.width, "steps: of a layer")->capture_default_str();
+  app.add_option("--blocks", options.steps.blocks, "steps: pairs with saves and without")
+      ->check(CLI::Range(1, 1000))
+      ->capture_default_str();
+  app.add_option("--steps", options.steps.steps, "steps: of a block")
+      ->check(CLI::Range(1, 1'000'000))
+      ->capture_default_str();
+  app.add_option("--json", options.json_file, "file for the results");
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    std::exit(app.exit(error));
+  }
+  options.steps.folder = options.files.folder;
+  return options;
+}
+
+int run(const Options& options, const std::string& command) {
+  nlohmann::json whole = describe_run(command);
+  if (options.only != "steps") {
+    const auto rows = measure_files(options.files);
+    print_table(fmt::format("{} MiB on {} chips", options.files.mib, 4), "of the limit", rows);
+    whole["files"] = to_json(rows);
+  }
+  if (options.only != "files") {
+    const int cores = static_cast<int>(std::max(std::thread::hardware_concurrency(), 1U));
+    std::vector<TableRow> rows;
+    for (const int chips : {std::max(cores - 1, 1), cores}) {
+      std::ranges::move(measure_steps(options.steps, chips), std::back_inserter(rows));
+    }
+    print_table(fmt::format("async saves of {} MiB, {} cores", options.steps.state_mib, cores),
+                "of no saves", rows);
+    whole["steps"] = to_json(rows);
+  }
+  fmt::print("{}\n", machine_line(whole));
+  if (!options.json_file.empty()) std::ofstream(options.json_file) << whole.dump(1) << '\n';
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const Options options = parse(argc, argv);
+  std::vector<std::string> words{"bench_checkpoint"};
+  words.insert(words.end(), argv + 1, argv + argc);
+  try {
+    return run(options, fmt::format("{}", fmt::join(words, " ")));
+  } catch (const std::exception& e) {
+    fmt::print(stderr, "bench_checkpoint: {}\n", e.what());
+    return 1;
+  }
+}

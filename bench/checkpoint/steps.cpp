@@ -1,0 +1,155 @@
+#include "bench/checkpoint/steps.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+#include <memory>
+
+#include <fmt/format.h>
+#include <weft/weft.hpp>
+
+#include "bench/machine.hpp"
+
+namespace weft::bench {
+namespace {
+
+namespace fs = std::filesystem;
+using Clock = std::chrono::steady_clock;
+
+constexpr std::int64_t kBatch = 32;
+/// Of a block, they don't count: what the block before has begun ends meanwhile.
+constexpr int kWarmup = 50;
+
+struct Net : Module {
+  explicit Net(std::int64_t width) : fc1(*this, "fc1", of(width)), fc2(*this, "fc2", of(width)) {}
+  static Linear::Options of(std::int64_t width) {
+    return {.in_features = width, .out_features = width};
+  }
+  Linear fc1;
+  Linear fc2;
+  Tensor operator()(const Tensor& x) const { return fc2(tanh(fc1(x))); }
+};
+
+class SavingTraining {
+ public:
+  SavingTraining(TrainContext& context, const StepsOptions& options)
+      : context_(context),
+        options_(options),
+        net_(options.width),
+        adam_(net_.parameters(), {.lr = 1e-4}),
+        x_(static_cast<std::size_t>(kBatch * options.width), 0.1F) {
+    for (std::size_t i = 0; i < options.state_mib / 16; ++i) {
+      frozen_.push_back(make_buffer(fmt::format("frozen{}", i), 1, {2048, 2048}));
+      mark_sharding(frozen_.back(), *context.mesh(), {{"data"}, {}});
+      frozen_.back().assign(frozen_.back() + 1.0);
+    }
+    sync();
+    state_ = state_dict(net_, adam_);
+    state_.insert(state_.end(), frozen_.begin(), frozen_.end());
+  }
+
+  /// Microseconds of each step, with what a save takes of it. Between steps, where no clock runs,
+  /// it looks whether the last save has ended, for a save begins only then.
+  std::vector<double> block(bool saves) {
+    std::vector<double> took;
+    checkpoints_.wait();
+    std::string in_progress;
+    for (int i = 0; i < kWarmup + options_.steps; ++i) {
+      const bool is_over = in_progress.empty() || fs::exists(in_progress);
+      const auto begin = Clock::now();
+      if (saves && is_over) {
+        checkpoints_.save_async(state_, {.force = true});
+        in_progress = fmt::format("{}/checkpoint_{:06}", folder(options_), context_.step());
+        ++num_saves_;
+      }
+      step();
+      const std::chrono::duration<double, std::micro> time = Clock::now() - begin;
+      if (i >= kWarmup) took.push_back(time.count());
+    }
+    checkpoints_.wait();
+    return took;
+  }
+  int num_saves() const { return num_saves_; }
+
+  static std::string folder(const StepsOptions& options) {
+    return options.folder + fmt::format("/bench-checkpoint-steps-{}", ::getpid());
+  }
+
+ private:
+  void step() {
+    const Tensor x = to_device(x_, {kBatch, options_.width});
+    mark_sharding(x, *context_.mesh(), {{"data"}, {}});
+    const Tensor y = net_(x);
+    const Tensor loss = mean(y * y);
+    adam_.step(grad(loss, net_.parameters()));
+    sync();
+    (void)loss.item();
+  }
+
+  TrainContext& context_;
+  const StepsOptions& options_;
+  Net net_;
+  Adam adam_;
+  std::vector<float> x_;
+  std::vector<Parameter> frozen_;
+  std::vector<Parameter> state_;
+  CheckpointManager checkpoints_;
+  int num_saves_ = 0;
+};
+
+double p99(std::vector<double> samples) {
+  const auto rank = static_cast<std::ptrdiff_t>((samples.size() * 99 + 99) / 100 - 1);
+  std::ranges::nth_element(samples, samples.begin() + rank);
+  return samples[static_cast<std::size_t>(rank)];
+}
+
+/// The rows' samples are of pairs of blocks.
+void set_ratio(const TableRow& plain, TableRow& saving) {
+  std::vector<double> ratios;
+  for (std::size_t i = 0; i < plain.samples.size(); ++i) {
+    ratios.push_back(saving.samples[i] / plain.samples[i]);
+  }
+  saving.ratio = median(ratios);
+}
+
+}  // namespace
+
+std::vector<TableRow> measure_steps(const StepsOptions& options, int chips) {
+  const std::string what = fmt::format("{} chip{}", chips, chips == 1 ? "" : "s");
+  std::vector<TableRow> rows;
+  for (const char* row : {"median, no saves", "median, saving", "p99, no saves", "p99, saving"}) {
+    rows.push_back({.name = fmt::format("{}: {}", what, row), .unit = "us/step"});
+  }
+  TableRow saves{.name = what + ": saves in a block", .unit = "saves"};
+  const auto loop = [&](TrainContext& context) {
+    SavingTraining training(context, options);
+    for (int block = 0; block < 2 * options.blocks; ++block) {
+      // The first of a pair is another one in turn.
+      const std::size_t is_saving = (block + block / 2) % 2 == 1 ? 1 : 0;
+      const int before = training.num_saves();
+      const std::vector<double> took = training.block(is_saving == 1);
+      rows[is_saving].samples.push_back(median(took));
+      rows[2 + is_saving].samples.push_back(p99(took));
+      if (is_saving == 1) saves.samples.push_back(training.num_saves() - before);
+    }
+  };
+  const std::string folder = SavingTraining::folder(options);
+  const Result result =
+      Trainer([&](TrainContext& context) { loop(context); },
+              {.scaling = {.num_workers = 0},
+               .backend = {.spmd = {.mesh_shape = {chips}, .axis_names = {"data"}}},
+               .run = {.name = "bench",
+                       .storage_path = folder + "/runs",
+                       .checkpoint = {.path = folder, .save_interval = 0, .max_to_keep = 1}}})
+          .fit();
+  fs::remove_all(folder);
+  if (!result.ok()) fail(result.error->code, "{}", result.error->message);
+  set_ratio(rows[0], rows[1]);
+  set_ratio(rows[2], rows[3]);
+  rows.push_back(std::move(saves));
+  return rows;
+}
+
+}  // namespace weft::bench

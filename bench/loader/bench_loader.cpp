@@ -1,0 +1,89 @@
+/// DeviceLoader: whether chips wait for it, whether slow data and computation overlap, and how many
+/// pictures a core decodes.
+
+#include <fstream>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include "bench/loader/pictures.hpp"
+#include "bench/loader/steps.hpp"
+#include "bench/machine.hpp"
+
+namespace {
+
+using namespace weft::bench;
+
+struct Options {
+  StepsOptions steps;
+  PicturesOptions pictures;
+  std::string only;
+  std::string json_file;
+};
+
+Options parse(int argc, char** argv) {
+  Options options;
+  CLI::App app{"Measures batches of data at memory speed, of slow data, and of pictures."};
+  app.add_option("--only", options.only, "waits, overlap or pictures; default: all")
+      ->check(CLI::IsMember({"waits", "overlap", "pictures"}));
+  app.add_option("--rounds", options.steps.rounds)
+      ->check(CLI::Range(1, 1000))
+      ->capture_default_str();
+  app.add_option("--steps", options.steps.steps, "of a round, for each row")
+      ->check(CLI::Range(1, 100'000))
+      ->capture_default_str();
+  app.add_option("--batch", options.steps.batch, "of waits and overlap")->capture_default_str();
+  app.add_option("--step-ms", options.steps.step_ms, "waits: the computation, about")
+      ->capture_default_str();
+  app.add_option("--data-ms", options.steps.data_ms, "overlap: of a batch")->capture_default_str();
+  app.add_option("--compute-ms", options.steps.compute_ms, "overlap: the computations, about")
+      ->delimiter(',')
+      ->capture_default_str();
+  app.add_option("--pictures", options.pictures.pictures)
+      ->check(CLI::Range(10, 100'000))
+      ->capture_default_str();
+  app.add_option("--json", options.json_file, "file for the results");
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    std::exit(app.exit(error));
+  }
+  options.pictures.rounds = options.steps.rounds;
+  options.pictures.batch = std::min(options.pictures.batch, options.pictures.pictures);
+  return options;
+}
+
+int run(const Options& options, const std::string& command) {
+  nlohmann::json whole = describe_run(command);
+  const auto measure = [&](const std::string& part, const std::string& title,
+                           const std::string& ratio, const auto& rows_of) {
+    if (!options.only.empty() && options.only != part) return;
+    const std::vector<TableRow> rows = rows_of();
+    print_table(title, ratio, rows);
+    whole[part] = to_json(rows);
+  };
+  measure("waits", "data at memory speed", "", [&] { return measure_waits(options.steps); });
+  measure("overlap", fmt::format("data of {:g} ms a batch", options.steps.data_ms), "of the longer",
+          [&] { return measure_overlap(options.steps); });
+  measure("pictures", fmt::format("{} JPEGs of 500x375 to 224x224", options.pictures.pictures),
+          "weft's to it", [&] { return measure_pictures(options.pictures); });
+  fmt::print("{}\n", machine_line(whole));
+  if (!options.json_file.empty()) std::ofstream(options.json_file) << whole.dump(1) << '\n';
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const Options options = parse(argc, argv);
+  std::vector<std::string> words{"bench_loader"};
+  words.insert(words.end(), argv + 1, argv + argc);
+  try {
+    return run(options, fmt::format("{}", fmt::join(words, " ")));
+  } catch (const std::exception& e) {
+    fmt::print(stderr, "bench_loader: {}\n", e.what());
+    return 1;
+  }
+}

@@ -1,0 +1,234 @@
+/// Jobs that end at a random step and go on from a checkpoint, beside a job that trains straight
+/// through. WEFT_TEST_SEED replays one of them.
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <fstream>
+#include <map>
+#include <random>
+
+#include <gtest/gtest.h>
+#include <weft/weft.hpp>
+
+#include "tests/property/seeds.hpp"
+#include "tests/support/checkpoint_world.hpp"
+#include "tests/support/expect_error.hpp"
+#include "transport/storage/checkpoint_folder.hpp"
+
+namespace weft {
+namespace {
+
+using testing::expect_error;
+using testing::seeds;
+using testing::TemporaryFolder;
+using Values = std::map<std::string, std::vector<std::byte>>;
+
+constexpr std::int64_t kItems = 84;
+constexpr std::int64_t kBatch = 12;  // divided by 1 to 4 and 6 chips
+constexpr std::int64_t kFeatures = 6;
+constexpr std::int64_t kClasses = 4;
+
+struct Net : Module {
+  Linear fc1{*this, "fc1", {.in_features = kFeatures, .out_features = 16}};
+  LayerNorm norm{*this, "norm", {.size = 16}};
+  Dropout drop{*this, "drop", 0.25};
+  Linear fc2{*this, "fc2", {.in_features = 16, .out_features = kClasses}};
+  Tensor operator()(const Tensor& x) { return fc2(drop(norm(tanh(fc1(x))))); }
+};
+
+/// Items that are scaled, shifted and in part left out at random each time that they are read.
+DatasetPtr augmented() {
+  std::minstd_rand random(7);
+  std::vector<float> x(kItems * kFeatures);
+  for (float& element : x) element = static_cast<float>(random() % 1000) / 500 - 1;
+  std::vector<std::int32_t> y(kItems);
+  for (std::int32_t& label : y) label = static_cast<std::int32_t>(random() % kClasses);
+  return map(tensors({{"x", std::move(x), {kFeatures}}, {"y", std::move(y)}}),
+             {{"x", {DType::f32, {kFeatures}}}},
+             [](const ItemView& in, const ItemWriter& out, ItemRandom& draws) {
+               const float scale = draws.uniform(0.5F, 1.5F);
+               for (std::size_t i = 0; i < kFeatures; ++i) {
+                 const float noise = draws.uniform(-0.1F, 0.1F);
+                 const bool is_kept = draws.below(8) != 0;
+                 out.get<float>("x")[i] = is_kept ? scale * in.get<float>("x")[i] + noise : 0;
+               }
+             },
+             {.keep = {"y"}});
+}
+
+/// What a training has come to.
+struct Trained {
+  std::map<std::uint64_t, double> losses;  ///< by the step that ended
+  Values values;                           ///< of parameters and optimizer state, after the last
+};
+
+class Resume : public ::testing::Test {
+ protected:
+  struct Stop {
+    std::uint64_t save = 0;  ///< the step after which an async save begins; 0: none
+    std::uint64_t end = 0;   ///< the last step
+  };
+
+  /// Trains from the step at which the job begins, which has to be `first`.
+  Trained train(std::uint64_t first, const Stop& stop, const std::vector<std::int64_t>& mesh,
+                const RunConfig& config) const {
+    Trained trained;
+    RunConfig run = config;
+    run.name = "resume";
+    run.storage_path = folder_.path() + "/runs";
+    const auto loop = [&](TrainContext& ctx) {
+      EXPECT_EQ(ctx.step(), first);
+      Net net;
+      // Its usual eps makes of what rounding leaves of a gradient near 0 a whole update.
+      AdamW adam(net.parameters(), {.lr = 1e-2, .eps = 1e-3, .weight_decay = 0.1});
+      mark_sharding(net.fc1.weight, *ctx.mesh(), {{"model"}, {}});
+      fsdp(net, *ctx.mesh());
+      DeviceLoader loader(augmented(), {.batch_size = kBatch, .shuffle = true, .num_threads = 2});
+      CheckpointManager checkpoints;
+      while (ctx.step() < stop.end) {
+        for (const Batch& batch : loader) {
+          const Tensor loss = cross_entropy(net(batch["x"]), batch["y"]);
+          adam.set_lr(cosine_schedule(ctx.step(), {.lr = 1e-2, .steps = 200}));
+          adam.step(grad(loss, net.parameters()));
+          sync();
+          trained.losses[ctx.step()] = loss.item();
+          if (ctx.step() == stop.save) {
+            checkpoints.save_async(state_dict(net, adam), {.force = true});
+          }
+          if (ctx.step() == stop.end) break;
+        }
+      }
+      for (const Parameter& each : state_dict(net, adam)) {
+        trained.values[each.name()] = each.to_bytes();
+      }
+    };
+    const Result result =
+        Trainer([&](TrainContext& ctx) { loop(ctx); },
+                {.scaling = {.num_workers = 0},
+                 .backend = {.spmd = {.mesh_shape = mesh, .axis_names = {"data", "model"}}},
+                 .run = run})
+            .fit();
+    EXPECT_TRUE(result.ok()) << result.error->message;
+    return trained;
+  }
+
+  /// Trains on a mesh of 2x2 to a checkpoint of step `at`, and some steps more, which are lost.
+  std::string save_at(std::uint64_t at, std::uint64_t more) const {
+    const std::string path = fmt::format("{}/saved-{}-{}", folder_.path(), at, more);
+    train(0, {.save = at, .end = at + more}, {2, 2},
+          {.checkpoint = {.path = path, .save_interval = 0}, .seed = 11});
+    return path;
+  }
+
+  TemporaryFolder folder_;
+};
+
+TEST_F(Resume, AtARandomStepGivesTheBitsOfAStraightRun) {
+  constexpr std::uint64_t kSteps = 30;
+  const Trained straight = train(0, {.end = kSteps}, {2, 2}, {.seed = 11});
+  ASSERT_EQ(straight.losses.size(), kSteps);
+  for (const std::uint64_t seed : seeds(8)) {
+    std::mt19937_64 random(seed);
+    const std::uint64_t at = 1 + random() % (kSteps - 1);
+    const std::uint64_t more = random() % (kSteps - at);
+    SCOPED_TRACE(fmt::format("seed {}: saved at step {}, ended at {}", seed, at, at + more));
+    RunConfig config{.resume = save_at(at, more), .seed = 99};
+    const Trained resumed = train(at, {.end = kSteps}, {2, 2}, config);
+    EXPECT_EQ(resumed.values, straight.values);
+    ASSERT_EQ(resumed.losses.size(), kSteps - at);
+    for (const auto& [step, loss] : resumed.losses) EXPECT_EQ(loss, straight.losses.at(step));
+  }
+}
+
+/// The greatest difference of two tensors, in parts of the greatest element.
+double relative_difference(const std::vector<std::byte>& a, const std::vector<std::byte>& b) {
+  std::vector<float> left(a.size() / sizeof(float));
+  std::vector<float> right(left.size());
+  std::memcpy(left.data(), a.data(), a.size());
+  std::memcpy(right.data(), b.data(), a.size());
+  double difference = 0;
+  double largest = 0;
+  for (std::size_t i = 0; i < left.size(); ++i) {
+    difference = std::max(difference, std::abs(double{left[i]} - double{right[i]}));
+    largest = std::max(largest, std::abs(double{right[i]}));
+  }
+  return difference / largest;
+}
+
+TEST_F(Resume, OnAnotherMeshFollowsTheStraightRunFor100Steps) {
+  constexpr std::uint64_t kStepsAfter = 100;
+  std::vector<std::vector<std::int64_t>> meshes{{1, 1}, {4, 1}, {3, 1}, {1, 2}, {6, 1}, {1, 4}};
+  for (const std::uint64_t seed : seeds(meshes.size())) {
+    std::mt19937_64 random(seed);
+    const std::uint64_t at = 1 + random() % 40;
+    const std::vector<std::int64_t>& mesh = meshes[seed % meshes.size()];
+    SCOPED_TRACE(
+        fmt::format("seed {}: from step {} on a mesh of {}x{}", seed, at, mesh[0], mesh[1]));
+    const std::uint64_t end = at + kStepsAfter;
+    const Trained straight = train(0, {.end = end}, {2, 2}, {.seed = 11});
+    const Trained resumed = train(at, {.end = end}, mesh, {.resume = save_at(at, 0)});
+    ASSERT_EQ(resumed.losses.size(), kStepsAfter);
+    for (const auto& [step, loss] : resumed.losses) {
+      const double expected = straight.losses.at(step);
+      EXPECT_NEAR(loss, expected, 1e-5 * expected) << "step " << step;
+    }
+    for (const auto& [name, bytes] : resumed.values) {
+      if (name.find("correction") != name.npos) continue;  // f64
+      EXPECT_LE(relative_difference(bytes, straight.values.at(name)), 1e-5) << name;
+    }
+  }
+}
+
+/// Of every tensor in turn, at a random place.
+TEST_F(Resume, AFlippedBitIsRefusedWithTheNameOfItsTensor) {
+  const std::string path = save_at(3, 0);
+  const std::string checkpoint = path + "/checkpoint_000003";
+  const CheckpointManifest manifest = read_manifest(checkpoint);
+  const auto restore = [&] {
+    const Result result =
+        Trainer(
+            [&](TrainContext&) {
+              Net net;
+              AdamW adam(net.parameters(), {.lr = 1e-2});
+              CheckpointManager().restore(3, state_dict(net, adam));
+              for (const Parameter& each : state_dict(net, adam)) (void)each.to_bytes();
+            },
+            {.scaling = {.num_workers = 0},
+             .backend = {.spmd = {.mesh_shape = {4, 1}, .axis_names = {"data", "model"}}},
+             .run = {.name = "resume",
+                     .storage_path = folder_.path() + "/runs",
+                     .checkpoint = {.path = path},
+                     .resume = "auto"}})
+            .fit();
+    return result.error;
+  };
+  std::mt19937_64 random(5);
+  for (const StoredTensor& tensor : manifest.tensors) {
+    const StoredShard& shard = tensor.shards[random() % tensor.shards.size()];
+    const auto bytes =
+        static_cast<std::uint64_t>(TensorType{tensor.type.dtype, shard.dims}.bytes());
+    const std::uint64_t at = shard.file_offset + shard.frame_bytes - bytes + random() % bytes;
+    const int bit = 1 << (random() % 8);
+    const std::string file = checkpoint + "/" + manifest.files[shard.file];
+    const auto flip = [&] {
+      std::fstream stream(file, std::ios::in | std::ios::out | std::ios::binary);
+      stream.seekg(static_cast<std::streamoff>(at));
+      const int byte = stream.get();
+      stream.seekp(static_cast<std::streamoff>(at));
+      stream.put(static_cast<char>(byte ^ bit));
+    };
+    flip();
+    const auto error = restore();
+    ASSERT_TRUE(error) << tensor.name << ", byte " << at << " of " << file;
+    EXPECT_EQ(error->code, Errc::corrupt) << error->message;
+    for (const std::string& word : {fmt::format("'{}'", tensor.name), file}) {
+      EXPECT_NE(error->message.find(word), std::string::npos) << word << " in " << error->message;
+    }
+    flip();
+  }
+  EXPECT_FALSE(restore());
+}
+
+}  // namespace
+}  // namespace weft
