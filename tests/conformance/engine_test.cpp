@@ -357,7 +357,7 @@ TEST_P(EngineConformance, CodeOfTheLoopsOwnHasTheChipsMemory) {
   EngineMesh chips = chips_of(kPair);
   const std::uint64_t at = chips.memory().buffers_offset() + 128;
   const auto alive = std::make_shared<char>();
-  const ChipArray<float> array({.offset = at, .job = alive}, 2);
+  const ChipArray<float> array({.offset = at, .block = nullptr, .job = alive}, 2);
   for (int chip = 0; chip < 2; ++chip) {
     chips.engine(chip).reserve(at, 64);
     write(chips, chip, at, {1, static_cast<float>(chip)});

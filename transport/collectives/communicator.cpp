@@ -69,7 +69,7 @@ Communicator::Communicator(JobMemory& memory, const Mesh& mesh, int position, Bo
 
 Communicator::~Communicator() = default;
 
-CollectiveTier& Communicator::tier_of(const CollectiveCall& call) const {
+CollectiveTier& Communicator::tier_for(const CollectiveCall& call) const {
   if (tier_of(call.atoms.mask(), *mesh_) == Tier::ici) return *shared_memory_;
   if (call.shared) {
     fail(Errc::invalid_argument,
@@ -93,7 +93,7 @@ PreparedCall Communicator::prepare(const CollectiveCall& call) {
   prepared.digest_ = digest_of(prepared.words_);
   prepared.name_ = call.name;
   prepared.label_ = label_of(call);
-  prepared.tier_ = &tier_of(call);
+  prepared.tier_ = &tier_for(call);
   prepared.tier_call_ = prepared.tier_->prepare(call);
   return prepared;
 }

@@ -57,7 +57,7 @@ class Communicator {
   }
 
  private:
-  CollectiveTier& tier_of(const CollectiveCall& call) const;
+  CollectiveTier& tier_for(const CollectiveCall& call) const;
   void record(const PreparedCall& call);
   void finish();
 
