@@ -20,6 +20,8 @@ Sharding TensorNode::input_sharding() const {
 
 Binding binding_of(const TensorNode& node) {
   if (const auto* buffer = std::get_if<BufferPtr>(&node.storage)) {
+    // Whatever still reads the buffer holds it: other tensors, and saves in progress by a hold that
+    // only this thread drops (runtime/held_buffers.hpp). So the count can't fall too early.
     const bool is_only_holder = buffer->use_count() == 1;
     return BoundBuffer{*buffer, is_only_holder};
   }
