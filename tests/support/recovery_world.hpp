@@ -10,7 +10,7 @@
 #include <string>
 
 #include "actors/supervision/job_state.hpp"
-#include "actors/supervision/report_filter.hpp"
+#include "actors/supervision/members.hpp"
 #include "actors/supervision/worker_state.hpp"
 #include "tests/support/recovery_model.hpp"
 #include "tests/support/recovery_sim.hpp"
@@ -69,6 +69,12 @@ struct Event {
   bool operator>(const Event& other) const {
     return time != other.time ? time > other.time : order > other.order;
   }
+};
+
+/// The link of a worker's process to the trainer.
+struct SimLink {
+  int worker = -1, life = 0;
+  bool operator==(const SimLink&) const = default;
 };
 
 struct SimLaunch {
@@ -175,7 +181,8 @@ class SimJob {
   void at_trainer(const Event& event);
   void carry_out(const Actions& actions);
   void carry_out(const Action& action);
-  void send_to_all(What what, std::uint64_t a = 0, std::uint64_t b = 0, int but = -1);
+  void send(const SimLink& link, Event event);
+  Event message(const Action& action) const;
   void begin_generation(std::uint64_t step);
   void take_report(const Event& event);
   std::string trace() const;
@@ -234,7 +241,6 @@ class SimJob {
   SimScript script_;
   std::array<std::optional<int>, kSimTensors> keepers_;  ///< of what chips hold alike
   JobState job_;
-  ReportFilter filter_;
   std::vector<SimWorker> workers_;
   std::vector<SimChip> chips_;
   std::vector<SimReport> log_;  ///< worker 0's file
@@ -242,7 +248,7 @@ class SimJob {
   bool aborted_ = false;
 
   // The trainer's actor and process.
-  std::map<int, int> links_;  ///< the lives that have joined
+  Members<SimLink> members_;
   std::uint64_t granted_ = 0;
   std::size_t delivered_ = 0;
   std::uint64_t process_lane_ = 0, event_lane_ = 0;
