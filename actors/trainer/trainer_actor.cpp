@@ -38,7 +38,7 @@ void begin_generation(Self self, const Start& start) {
   if (!spec.recovery.recovers() && !spec.is_rescuable()) state.memory->remove_names();
   state.board->trainer().state(ActorState::running);
   state.board->set_status(JobStatus::running);
-  state.options.on_event({.kind = TrainerEvent::Kind::started});
+  state.options.on_event(trainer_event::Started{});
 }
 
 void unwind(Self self, const std::string& why) {
@@ -65,11 +65,11 @@ void finish(Self self) {
   for (auto& [worker, metrics] : state.last_metrics) {
     worker_metrics.at(static_cast<std::size_t>(worker)) = std::move(metrics);
   }
-  state.options.on_event({.kind = TrainerEvent::Kind::ended,
-                          .whole_checkpoint = state.job->checkpoints().last_path(),
-                          .failure = failure,
-                          .survived = state.job->recovery().failures(),
-                          .worker_metrics = std::move(worker_metrics)});
+  state.options.on_event(
+      trainer_event::Ended{.failure = failure,
+                           .survived = state.job->recovery().failures(),
+                           .whole_checkpoint = state.job->checkpoints().last_path(),
+                           .worker_metrics = std::move(worker_metrics)});
 }
 
 void carry_out(Self self, const Action& action) {
@@ -81,14 +81,8 @@ void carry_out(Self self, const Action& action) {
       Overloaded{
           [&](const Start& start) { begin_generation(self, start); },
           [&](const action::Unwind& over) { unwind(self, over.why); },
-          [&](const action::Kill& kill) {
-            state.options.on_event({.kind = TrainerEvent::Kind::kill,
-                                    .worker = kill.worker,
-                                    .dump_stack = kill.dumps_stack});
-          },
-          [&](const action::Launch& launch) {
-            state.options.on_event({.kind = TrainerEvent::Kind::restart, .worker = launch.worker});
-          },
+          [&](const action::Kill& kill) { state.options.on_event(kill); },
+          [&](const action::Launch& launch) { state.options.on_event(launch); },
           [&](const action::Warn& warn) { logger("weft.trainer")->warn("{}", warn.text); },
           [&](const action::GatherDeadline& deadline) {
             self->delayed_send(self, state.options.spec.timeout(), deadline_a::value,
@@ -160,9 +154,8 @@ void take_report(Self self, const Report& report) {
   auto& state = self->state;
   state.last_metrics[report.worker] = report.metrics;
   if (!state.job->reported(report)) return;
-  state.options.on_event({.kind = TrainerEvent::Kind::report,
-                          .report = report,
-                          .whole_checkpoint = state.job->checkpoints().last_path()});
+  state.options.on_event(trainer_event::Reported{
+      .report = report, .whole_checkpoint = state.job->checkpoints().last_path()});
 }
 
 void save_ended(Self self, const SaveEnded& ended) {
