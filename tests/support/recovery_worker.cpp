@@ -39,7 +39,6 @@ void SimJob::leave(SimWorker& worker, Errc error, int missing) {
 bool SimJob::advance(int index) {
   using At = SimWorker::At;
   using StepBegin = WorkerState::StepBegin;
-  using Standing = WorkerState::Standing;
   SimWorker& worker = workers_[static_cast<std::size_t>(index)];
   WorkerState& state = worker.state;
   const auto own = [&](auto is) {
@@ -127,12 +126,8 @@ bool SimJob::advance(int index) {
     case At::end_step: {
       ++worker.step;
       worker.index = 0;
-      const std::uint64_t ahead = lease_steps_ / 2;
-      if (worker.step + ahead == state.granted()) {
-        to_trainer(worker, {.what = What::lease, .a = worker.step + ahead});
-      }
-      if (worker.step >= state.granted()) {
-        to_trainer(worker, {.what = What::lease, .a = worker.step});
+      if (const auto step = state.lease_to_ask(worker.step)) {
+        to_trainer(worker, {.what = What::lease, .a = *step});
       }
       worker.at = At::lease;
       return true;
@@ -170,25 +165,25 @@ bool SimJob::advance(int index) {
       worker.at = At::finish;
       return true;
     }
-    case At::finish:
-      worker.at = state.standing() == Standing::unwinding ? At::unwound : At::verdict;
-      if (worker.at == At::verdict) {
-        to_trainer(worker, {.what = What::ended,
-                            .a = worker.error | (state.knows_preemption() ? 256U : 0U) |
-                                 (worker.was_ended ? 512U : 0U) | worker.step << 16,
-                            .b = worker.runs,
-                            .c = static_cast<std::uint64_t>(worker.missing)});
-      }
+    case At::finish: {
+      const auto ended = state.loop_ended({.worker = index,
+                                           .generation = worker.generation,
+                                           .step = worker.step,
+                                           .runs = worker.runs,
+                                           .error = worker.error,
+                                           .left = worker.was_ended});
+      if (ended) tell_end(worker, *ended);
+      worker.at = ended ? At::verdict : At::unwound;
       return true;
+    }
     case At::verdict:
-      if (state.cancelled()) {
-        end_process(index, 0);
-      } else if (state.standing() == Standing::unwinding) {
-        worker.at = At::unwound;
-      } else {
-        return false;
+      switch (state.verdict()) {
+        case WorkerState::Verdict::waits: return false;
+        case WorkerState::Verdict::unwinds: worker.at = At::unwound; return true;
+        case WorkerState::Verdict::leaves_well:
+        case WorkerState::Verdict::leaves_badly: end_process(index, 0); return true;
       }
-      return true;
+      return false;
     case At::unwound:
       worker.at = At::waiting;
       worker.generation += 1;  // in the message
@@ -198,6 +193,14 @@ bool SimJob::advance(int index) {
     case At::gone: return false;
   }
   return false;
+}
+
+void SimJob::tell_end(const SimWorker& worker, const LoopEnded& ended) {
+  to_trainer(worker, {.what = What::ended,
+                      .a = ended.error | (ended.preempted ? 256U : 0U) | (ended.left ? 512U : 0U) |
+                           ended.step << 16,
+                      .b = ended.runs,
+                      .c = static_cast<std::uint64_t>(worker.missing)});
 }
 
 void SimJob::open_session(int index) {

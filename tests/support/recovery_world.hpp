@@ -134,7 +134,7 @@ struct SimWorker {
   std::vector<std::uint64_t> cut;   ///< of each life: what would come later doesn't
   std::uint64_t sent = 0, got = 0;  ///< when the last message comes, each way
   SimDirectory directory;
-  WorkerState state;
+  WorkerState state{-1};
   std::uint64_t begun = 0;   ///< the last step that the state let begin
   bool told_to_end = false;  ///< in this generation
   // The loop.
@@ -206,6 +206,7 @@ class SimJob {
   static WorkerState::StepBegin begin_step(SimWorker& worker);
   static void end_at(SimWorker& worker, std::uint64_t step);
   void leave(SimWorker& worker, Errc error, int missing = -1);
+  void tell_end(const SimWorker& worker, const LoopEnded& ended);
   void open_session(int index);
   void end_loop(SimWorker& worker);
   void take_step(SimWorker& worker);

@@ -227,7 +227,7 @@ TEST(Preemption, SaysThatLoopsWereLeftWhichDontAsk) {
 }
 
 TEST(Preemption, LeavesALoopThatHasNotAskedByItsNextStep) {
-  Permits permits(std::chrono::hours(1));
+  Permits permits(0, std::chrono::hours(1));
   permits.start({.step = 4});
   permits.grant(100);
   permits.pause();
@@ -240,7 +240,7 @@ TEST(Preemption, LeavesALoopThatHasNotAskedByItsNextStep) {
 
 TEST(Preemption, TrustsALoopThatHasEverAsked) {
   for (const bool before : {true, false}) {
-    Permits permits(std::chrono::hours(1));
+    Permits permits(0, std::chrono::hours(1));
     permits.start({.step = 4, .asks = before});  // by a loop of an earlier generation
     permits.grant(100);
     if (!before) permits.reached_preemption();
@@ -252,7 +252,7 @@ TEST(Preemption, TrustsALoopThatHasEverAsked) {
 }
 
 TEST(Preemption, TellsTheTrainerOnceThatALoopAsks) {
-  Permits permits(std::chrono::hours(1));
+  Permits permits(0, std::chrono::hours(1));
   int told = 0;
   permits.on_first_question([&] { ++told; });
   for (std::uint64_t generation = 1; generation < 3; ++generation) {
@@ -263,7 +263,7 @@ TEST(Preemption, TellsTheTrainerOnceThatALoopAsks) {
 }
 
 TEST(Preemption, LetsALoopFinishItsStepAndComeToTheLast) {
-  Permits permits(std::chrono::hours(1));
+  Permits permits(0, std::chrono::hours(1));
   permits.start({.step = 4});
   permits.grant(100);
   permits.begin_step(4);
@@ -282,13 +282,13 @@ TEST(Preemption, LetsALoopFinishItsStepAndComeToTheLast) {
 }
 
 TEST(Preemption, CountsTheStepThatALoopIsAboutToBeginWith) {
-  Permits permits(std::chrono::hours(1));
+  Permits permits(0, std::chrono::hours(1));
   permits.start({.step = 4});
   EXPECT_EQ(permits.pause(), 5U);
 }
 
 TEST(Preemption, HoldsAStepThatHasNotBegun) {
-  Permits permits(std::chrono::milliseconds(1));
+  Permits permits(0, std::chrono::milliseconds(1));
   permits.start({.step = 4});
   permits.grant(100);
   permits.pause();
@@ -296,7 +296,7 @@ TEST(Preemption, HoldsAStepThatHasNotBegun) {
 }
 
 TEST(Preemption, ThatEndsAtTheLastLeasedStepNeedsNoFurtherLease) {
-  Permits permits(std::chrono::milliseconds(1));
+  Permits permits(0, std::chrono::milliseconds(1));
   permits.start({});
   permits.grant(1);
   permits.pause();
