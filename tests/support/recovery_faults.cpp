@@ -15,7 +15,6 @@ void SimJob::start_process(int index) {
   fresh.alive = fresh.linked = true;
   fresh.cut = std::move(worker.cut);
   fresh.cut.resize(static_cast<std::size_t>(fresh.life) + 1, kSimNever);
-  fresh.directory = worker.directory;
   fresh.pace = random_.one_in(8) ? 20 : 1;
   fresh.state = WorkerState(index, lease_steps_ / 2);
   fresh.at = SimWorker::At::boot;

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "tests/support/recovery_world.hpp"
+#include "transport/job/control_format.hpp"
 
 namespace weft::testing {
 namespace {
@@ -39,6 +40,19 @@ RecoveryPolicy draw_policy(Random& random) {
           .backoff_ms = random.one_in(3) ? 1 + random.below(50) : 0};
 }
 
+SimTensor replicated_tensor(const std::string& name) {
+  return {.input = {.kind = InputKind::param, .name = name, .sharding = Sharding::closed()},
+          .type = {DType::i64, {}}};
+}
+
+SimTensor sharded_tensor(const std::string& name, const Mesh& mesh) {
+  const std::vector<std::int64_t> shape{mesh.size()};
+  return {.input = {.kind = InputKind::param,
+                    .name = name,
+                    .sharding = Sharding::from_spec(mesh, {{"d"}}, shape, name)},
+          .type = {DType::i64, {mesh.size()}}};
+}
+
 }  // namespace
 
 SimJob::SimJob(std::uint64_t seed, BrokenRule broken)
@@ -52,6 +66,8 @@ SimJob::SimJob(std::uint64_t seed, BrokenRule broken)
       late_(random_.one_in(2)),
       policy_(draw_policy(random_)),
       script_(num_workers_ * chips_each_, random_),
+      mesh_({num_workers_ * chips_each_}, {"d"}),
+      memory_(fresh_memory(mesh_)),
       job_({.num_workers = num_workers_,
             .recovery = policy_,
             .lease_steps = lease_steps_,
@@ -63,8 +79,10 @@ SimJob::SimJob(std::uint64_t seed, BrokenRule broken)
   fault_gap_ = (std::uint64_t{4} << random_.below(10)) * (1 + chips_.size() / 8);
   next_fault_ = random_.below(2 * fault_gap_);
   Random alike(seed + 1);  // of its own, as is the preemption's: each leaves the rest as it is
-  for (auto& keeper : keepers_) {
-    if (alike.one_in(2)) keeper = static_cast<int>(alike.below(chips_.size()));
+  for (std::size_t k = 0; k < kSimTensors; ++k) {
+    // Its name says which chip keeps a tensor that all chips hold.
+    const std::string name = fmt::format("{}.{}", alike.below(1000), k);
+    tensors_[k] = alike.one_in(2) ? replicated_tensor(name) : sharded_tensor(name, mesh_);
   }
   Random preemption(~seed);
   if (preemption.below(7) < 2) preempt_at_ = preemption.below(4000 * (1 + chips_.size() / 8));
@@ -322,9 +340,9 @@ void SimJob::carry_out(const Action& action) {
   };
   std::visit(
       Overloaded{
-          [&](const Start& start) { begin_generation(start.step); },
-          [&](const action::Unwind&) {
-            aborted_ = true;
+          [&](const Start& start) { begin_generation(start); },
+          [&](const action::Unwind& unwind) {
+            memory_.abort(unwind.why);
             wake_chips();
           },
           [&](const action::GatherDeadline& deadline) {
@@ -352,7 +370,7 @@ void SimJob::carry_out(const Action& action) {
   members_.tell(action, [&](int, const SimLink& link) { send(link, message(action)); });
 }
 
-void SimJob::begin_generation(std::uint64_t step) {
+void SimJob::begin_generation(const Start& start) {
   for (int c = 0; c < static_cast<int>(chips_.size()); ++c) {
     const SimWorker& worker = workers_[static_cast<std::size_t>(c / chips_each_)];
     SimChip& chip = chips_[static_cast<std::size_t>(c)];
@@ -360,26 +378,20 @@ void SimJob::begin_generation(std::uint64_t step) {
     if (worker.alive && !(idle && chip.queue.empty())) {
       violated(fmt::format("a generation starts while worker {} runs", c / chips_each_));
     }
-    const SimPlaces places = worker.directory.read(step).value_or(kSimNowhere);
-    for (std::size_t k = 0; k < kSimTensors; ++k) {
-      const auto at = static_cast<std::size_t>(places[k]);
-      const bool made = places[k] >= 0 && step > 0;
-      const std::uint64_t value = !made                     ? script_.expected[0][0][k]
-                                  : at < chip.blocks.size() ? chip.blocks[at]
-                                                            : 0;
-      if (value == script_.expected[step][0][k] || writes_over(c, k)) continue;
-      violated(fmt::format("chip {} doesn't have tensor {} of version {}", c, k, step));
-    }
   }
+  check_kept(start.step);
   granted_ = 0;
   lost_.clear();
-  if (job_.generation() == 1) return;
-  aborted_ = false;
-  for (SimChip& chip : chips_) {
-    chip.met = 0;
-    if (!broken(BrokenRule::reset_of_commits)) chip.commit = step;
+  std::vector<std::uint64_t> before;
+  for (int c = 0; c < mesh_.size(); ++c) {
+    before.push_back(memory_.commit_line(c).step);
+    chips_[static_cast<std::size_t>(c)].met = 0;
   }
-  least_ = std::ranges::min(chips_, {}, &SimChip::commit).commit;
+  if (start.generation > 1 || start.step > 0) memory_.begin_generation(start.step);
+  for (int c = 0; c < mesh_.size() && broken(BrokenRule::reset_of_commits); ++c) {
+    memory_.commit_line(c).step = before[static_cast<std::size_t>(c)];
+  }
+  least_ = common_step(memory_);
 }
 
 void SimJob::take_report(const Event& event) {
