@@ -35,10 +35,6 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// How long processes may take to end after the job has, before they are killed.
-constexpr std::chrono::milliseconds kGraceFailed{1000};
-constexpr std::chrono::milliseconds kGraceEnded{10000};
-
 /// The parts of a running job; destroyed in the reverse of the order in which they were made.
 class JobRun {
  public:
@@ -60,7 +56,8 @@ class JobRun {
                            .console = request.logs_to_console})),
         log_scope_(log_),
         processes_(request.output ? lines_to(request.output) : nullptr,
-                   [this](int worker) { tell_stack(worker); }) {
+                   [this](int worker) { tell_stack(worker); }),
+        outcome_(!request.handles_signals) {
     if (running_.crowd() > usable_cores()) {
       logger("weft.trainer")
           ->warn("the jobs of this program have {} chips on {} cores: they slow each other down",
@@ -111,6 +108,7 @@ class JobRun {
     try {
       if (!thrown_ && spec_.num_workers == 0) {
         local_runs_ = true;
+        outcome_.on_local_loop(true);
         local_worker = start_job_thread("weft.loop", [this] { run_local(); });
       } else if (!thrown_) {
         start_processes();
@@ -168,7 +166,7 @@ class JobRun {
     link_->process_started(worker, processes_.start(worker, *request_.command, variables));
   }
 
-  bool over() const { return outcome_.has_job_ended() && !local_runs_ && processes_.over(); }
+  bool over() const { return outcome_.is_over() && processes_.over(); }
 
   /// Waits for whatever comes next, and deals with it.
   void turn() {
@@ -183,16 +181,17 @@ class JobRun {
       fail(Errc::io, "can't watch the workers: poll: {}", std::strerror(errno));
     }
     local_ended_.clear();
+    outcome_.on_local_loop(local_runs_);
     processes_.serve(&waits[first],
                      [this](const ProcessEnded& ended) { link_->process_ended(ended); });
     while (const int signal = signals_ ? signals_->take() : 0) interrupted(signal);
     while (const auto command = control_.commands().pop()) obey(*command);
     if (const auto event = events_.pop()) handle(*event);  // one: signals come in between
-    if (kill_at_ && Clock::now() >= *kill_at_) end_of_patience();
+    carry_out(outcome_.on_time(Clock::now()));
   }
 
   int milliseconds_left() const {
-    std::optional<Clock::time_point> next = kill_at_;
+    std::optional<Clock::time_point> next = outcome_.deadline();
     if (const auto due = processes_.deadline()) next = std::min(next.value_or(*due), *due);
     if (!next) return -1;
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(*next - Clock::now()).count();
@@ -201,9 +200,8 @@ class JobRun {
 
   void obey(const JobControl::Command& command) {
     const bool stops = command.kind == JobControl::Kind::stop;
-    outcome_.on_request(stops ? EndedBy::stop : EndedBy::cancel);
-    if (stops) return link_->preempt(command.why);
-    fail_here({.code = Errc::cancelled, .message = command.why});
+    carry_out(
+        outcome_.on_request(stops ? EndedBy::stop : EndedBy::cancel, command.why, Clock::now()));
   }
 
   void take_outcome() {
@@ -213,61 +211,58 @@ class JobRun {
 
   void interrupted(int signal) {
     result_.signal = signal;
-    const std::string got =
-        fmt::format("the trainer (pid {}) got SIG{}", ::getpid(), ::sigabbrev_np(signal));
-    using Verdict = JobOutcome::SignalVerdict;
-    const Verdict verdict = outcome_.on_signal(signal, Clock::now());
-    if (verdict == Verdict::ignore) return;
-    if (verdict == Verdict::preempt) return link_->preempt(got);
-    if (verdict == Verdict::cancel) return fail_here({.code = Errc::cancelled, .message = got});
-    processes_.drop_output();
-    second_signal_ = signal;
-    if (outcome_.has_job_ended() && !kill_at_) leave_if_stuck();
+    carry_out(outcome_.on_signal(
+        signal, fmt::format("the trainer (pid {}) got SIG{}", ::getpid(), ::sigabbrev_np(signal)),
+        Clock::now()));
   }
 
-  /// A thread that doesn't come back ends with its process only. Where the program has a handler of
-  /// its own, that decides.
-  void leave_if_stuck() {
-    if (!local_runs_ || second_signal_ == 0) return;
-    if (!SignalSubscription::ends_the_program(second_signal_)) return;
-    place_.remove();
-    SignalSubscription::end_the_program_by(second_signal_);
-  }
-
-  /// The job has ended, but not all that ran it.
-  void end_of_patience() {
-    kill_at_.reset();
-    processes_.kill_all();
-    // In the background nobody may ever read what is left; a pager in front is waited for.
-    if (!signals_ || outcome_.requested_by() != EndedBy::loops) processes_.drop_output();
-    leave_if_stuck();
-    if (local_runs_) {
-      logger("weft.trainer")
-          ->warn(
-              "the job has ended, but its loop in this process has not returned: fit() waits "
-              "for it; a second signal ends the process");
+  void carry_out(const JobOutcome::Actions& actions) {
+    for (const auto& action : actions) {
+      std::visit(
+          Overloaded{
+              [&](const JobOutcome::Preempt& preempt) { link_->preempt(preempt.why); },
+              [&](const JobOutcome::Cancel& cancel) { link_->cancel(cancel.code, cancel.why); },
+              [&](const JobOutcome::KillProcesses&) { processes_.kill_all(); },
+              [&](const JobOutcome::DropOutput&) { processes_.drop_output(); },
+              [&](const JobOutcome::EndProgram& end) { end_program_by(end.signal); },
+              [&](const JobOutcome::WarnOfLoop&) {
+                logger("weft.trainer")
+                    ->warn(
+                        "the job has ended, but its loop in this process has not returned: "
+                        "fit() waits for it; a second signal ends the process");
+              },
+          },
+          action);
     }
   }
 
+  void end_program_by(int signal) {
+    if (!SignalSubscription::ends_the_program(signal)) return;
+    place_.remove();
+    SignalSubscription::end_the_program_by(signal);
+  }
+
   void handle(const TrainerEvent& event) {
-    switch (event.kind) {
-      case TrainerEvent::Kind::started: control_.runs(); break;
-      case TrainerEvent::Kind::report: take_report(event.report, event.whole_checkpoint); break;
-      case TrainerEvent::Kind::kill: processes_.kill(event.worker, event.dump_stack); break;
-      case TrainerEvent::Kind::restart: start_again(event.worker); break;
-      case TrainerEvent::Kind::ended:
-        outcome_.on_job_ended(event.failure);
-        result_.failures = event.survived;
-        for (const std::string& metrics : event.worker_metrics) {
-          result_.worker_metrics.push_back(metrics.empty() ? Metrics()
-                                                           : Metrics::from_cbor(metrics));
-        }
-        // What is named is whole, where all workers save.
-        if (!event.whole_checkpoint.empty()) {
-          result_.checkpoint = Checkpoint{event.whole_checkpoint};
-        }
-        kill_at_ = Clock::now() + (event.failure ? kGraceFailed : kGraceEnded);
-        break;
+    std::visit(
+        Overloaded{
+            [&](const trainer_event::Started&) { control_.runs(); },
+            [&](const trainer_event::Reported& reported) { take_report(reported); },
+            [&](const action::Kill& kill) { processes_.kill(kill.worker, kill.dumps_stack); },
+            [&](const action::Launch& launch) { start_again(launch.worker); },
+            [&](const trainer_event::Ended& ended) { take_end(ended); },
+        },
+        event);
+  }
+
+  void take_end(const trainer_event::Ended& ended) {
+    outcome_.on_job_ended(ended.failure, Clock::now());
+    result_.failures = ended.survived;
+    for (const std::string& metrics : ended.worker_metrics) {
+      result_.worker_metrics.push_back(metrics.empty() ? Metrics() : Metrics::from_cbor(metrics));
+    }
+    // Where all workers report or save checkpoints, the result names one that is whole.
+    if (!ended.whole_checkpoint.empty()) {
+      result_.checkpoint = Checkpoint{ended.whole_checkpoint};
     }
   }
 
@@ -279,7 +274,7 @@ class JobRun {
   }
 
   void start_again(int worker) {
-    if (outcome_.has_job_ended() || outcome_.has_failed_here()) return;
+    if (!outcome_.may_start_process()) return;
     try {
       folder_.require();
       start_process(worker);
@@ -288,7 +283,8 @@ class JobRun {
     }
   }
 
-  void take_report(const Report& report, const std::string& whole) {
+  void take_report(const trainer_event::Reported& reported) {
+    const Report& report = reported.report;
     result_.metrics = Metrics::from_cbor(report.metrics);
     auto& history = result_.metrics_history;
     if (history.size() == 2 * kHistoryMax)
@@ -299,14 +295,15 @@ class JobRun {
     on_disk([&] {
       folder_.add(result_.metrics);
       if (report.checkpoint.empty()) return;
+      const std::string& whole = reported.whole_checkpoint;
       const std::string& needed = whole.empty() ? report.checkpoint : whole;
       folder_.keep_checkpoints(spec_.checkpoint.max_to_keep, needed);
     });
-    if (outcome_.has_failed_here()) return;
+    if (!outcome_.may_call_back()) return;
     each_callback([&](Callback& callback) { callback.on_report(result_.metrics); });
   }
 
-  /// What the run folder doesn't take ends the job.
+  /// A failure to write to the run folder ends the job.
   template <typename Write>
   void on_disk(const Write& write) {
     try {
@@ -316,11 +313,8 @@ class JobRun {
     }
   }
 
-  /// A failure on this side of the link; the job may be over on the other side already.
-  void fail_here(const Failure& failure) {
-    if (!outcome_.on_own_failure(failure)) return;
-    if (kill_at_) kill_at_ = std::min(*kill_at_, Clock::now() + kGraceFailed);
-    link_->cancel(failure.code, failure.message);
+  void fail_here(Failure failure) {
+    carry_out(outcome_.on_own_failure(std::move(failure), Clock::now()));
   }
 
   template <typename Call>
@@ -336,15 +330,14 @@ class JobRun {
     };
   }
 
-  /// What a callback throws ends the job and comes out of fit().
+  /// An exception of a callback ends the job, and fit() throws it.
   template <typename Call>
   void guarded(const Call& call) {
     try {
       call();
     } catch (...) {
       if (!thrown_) thrown_ = std::current_exception();
-      outcome_.on_callback_threw();
-      link_->cancel(Errc::loop_failed, "a callback threw an exception");
+      carry_out(outcome_.on_callback_threw());
     }
   }
 
@@ -366,12 +359,10 @@ class JobRun {
   std::unique_ptr<TrainerLink> link_;
   WorkerProcesses processes_;
   WakeFd local_ended_;
-  std::atomic<bool> local_runs_ = false;
+  std::atomic<bool> local_runs_ = false;  ///< the loop on the thread of this process
   Result result_;
   JobOutcome outcome_;
   std::exception_ptr thrown_;  ///< by a callback
-  int second_signal_ = 0;
-  std::optional<Clock::time_point> kill_at_;  ///< once the job has ended, until it has come
 };
 
 }  // namespace

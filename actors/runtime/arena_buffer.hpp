@@ -1,6 +1,7 @@
 #pragma once
 /// ArenaBuffer: a buffer in the arenas of the worker's chips.
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -50,6 +51,10 @@ class ArenaBlock {
 
 /// Some of a worker's chips, by their number among them; empty: none.
 using ChipSet = std::vector<bool>;
+
+inline bool are_all(const ChipSet& chips) {
+  return !chips.empty() && std::ranges::find(chips, false) == chips.end();
+}
 
 /// A tensor's buffer, in a block of its own. A version of state also owns the version before it:
 /// the next version is written over that one, so two buffers alternate. Chips that needn't keep the
@@ -114,5 +119,20 @@ class ArenaBuffer : public Buffer {
   std::shared_ptr<ArenaBuffer> before_;
   std::uint64_t replaced_in_ = 0;  // step
 };
+
+/// What the next version of a tensor's state is, and the bytes of a chip's shard.
+struct VersionLayout {
+  const TensorType& type;
+  const Sharding& sharding;
+  std::int64_t bytes = 0;
+};
+
+/// The buffer in which a run of `step` writes the version after `now`: `now` itself if all chips
+/// may overwrite it; else the version before it, if that isn't needed any more; else a new one.
+/// `may_overwrite`: the chips that needn't keep `now`.
+std::shared_ptr<ArenaBuffer> next_version(std::shared_ptr<ArenaBuffer> now,
+                                          const ChipSet& may_overwrite, std::uint64_t step,
+                                          const VersionLayout& layout,
+                                          const std::shared_ptr<BufferPool>& pool);
 
 }  // namespace weft

@@ -32,26 +32,17 @@ std::vector<ChipSet> WorkerRuntime::overwriters(const Plan& plan) const {
   return overwriters;
 }
 
-/// Returns `now` itself if all chips may overwrite it.
 BufferPtr WorkerRuntime::next_version(const Executed& executed, std::size_t i,
                                       const Binding& binding, const BufferPtr& now) {
   const Plan& plan = *executed.plan;
   const ChipSet& may = may_be_overwritten(binding) ? executed.overwriters[i] : kNoChips;
-  if (!may.empty() && std::ranges::find(may, false) == may.end()) return now;
-  if (!state_) return make_output(plan, i);
+  if (!state_) return are_all(may) ? now : make_output(plan, i);
   const ProgramOutput& output = plan.program.outputs[i];
-  auto current = std::static_pointer_cast<ArenaBuffer>(now);
-  const bool is_alike =
-      plan.output_types[i] == current->type() && output.sharding == current->sharding();
-  const ChipSet& overwriters = is_alike && current->may_overwrite(may) ? may : kNoChips;
-  std::shared_ptr<ArenaBuffer> next = current->take_before(step_, overwriters);
-  if (!is_alike || next == nullptr) {
-    const std::int64_t bytes = plan.program.type(output.value).bytes();
-    next = std::make_shared<ArenaBuffer>(plan.output_types[i], output.sharding, pool_,
-                                         BlockKind::state, pool_->allocate_state(bytes), bytes);
-  }
-  if (is_alike) next->replaces(std::move(current), step_, overwriters);
-  return next;
+  return weft::next_version(std::static_pointer_cast<ArenaBuffer>(now), may, step_,
+                            {.type = plan.output_types[i],
+                             .sharding = output.sharding,
+                             .bytes = plan.program.type(output.value).bytes()},
+                            pool_);
 }
 
 /// From this run on the job can go back to the state of this step. Called once per step: states

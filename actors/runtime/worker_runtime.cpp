@@ -318,9 +318,7 @@ void WorkerRuntime::end_step() {
   set_log_step(step_);
   board_.step(step_);
   Permits& permits = link_.permits();
-  const std::uint64_t granted = permits.granted();
-  if (step_ + kLeaseAskedAhead == granted) link_.want_lease(step_ + kLeaseAskedAhead);
-  if (step_ >= granted) link_.want_lease(step_);
+  if (const auto step = permits.lease_to_ask(step_)) link_.want_lease(*step);
   permits.begin_step(step_);
 }
 

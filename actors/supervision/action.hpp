@@ -2,6 +2,7 @@
 /// Action: what JobState wants done.
 
 #include <cstdint>
+#include <iterator>
 #include <string>
 #include <variant>
 #include <vector>
@@ -11,14 +12,19 @@
 
 namespace weft {
 
+/// A checkpoint in which every worker has its part.
+struct WholeCheckpoint {
+  std::uint64_t step = 0;
+  std::string path{};
+  bool is_saved = false;  ///< by a CheckpointManager: it has the state by names
+};
+
 namespace action {
 
 // To every worker that has joined.
 
-/// The generation begins at this step.
-struct Start {
-  std::uint64_t step = 0;
-};
+/// The next generation begins. Nobody uses the job's memory before this is carried out.
+using weft::Start;
 /// To the others: the worker wants its new program number `sequence` for run number `run`.
 struct Asked {
   int worker = -1;
@@ -45,7 +51,7 @@ struct PeerEnded {
   std::uint64_t runs = 0;
   std::string last;  ///< the call that the last program ran for
 };
-/// The generation is over.
+/// The generation is over: every worker is to leave its loop.
 struct Unwind {
   std::string why;
 };
@@ -74,12 +80,27 @@ struct Kill {
   int worker = -1;
   bool dumps_stack = false;  ///< it hangs, and may say where
 };
-/// Start a process for the worker.
+/// Start a process for the worker. The process before is no longer a member of the job.
 struct Launch {
   int worker = -1;
 };
 
+// To the log.
+
+struct Warn {
+  std::string text;
+};
+
 // Timers.
+
+/// Call gather_deadline(generation) in JobTerms::timeout_s.
+struct GatherDeadline {
+  std::uint64_t generation = 0;
+};
+/// Call grace_over() in so many milliseconds.
+struct Grace {
+  std::uint64_t ms = 0;
+};
 
 /// Call restart_due(worker) in so many milliseconds.
 struct Backoff {
@@ -97,11 +118,18 @@ struct LinkGrace {
 
 }  // namespace action
 
-using Action = std::variant<action::Start, action::Asked, action::Admit, action::Grant,
-                            action::Pause, action::EndAt, action::PeerEnded, action::Unwind,
-                            action::Cancel, action::Stop, action::TellSaved, action::JoinParts,
-                            action::Kill, action::Launch, action::Backoff, action::LinkGrace>;
+using Action =
+    std::variant<action::Start, action::Asked, action::Admit, action::Grant, action::Pause,
+                 action::EndAt, action::PeerEnded, action::Unwind, action::Cancel, action::Stop,
+                 action::TellSaved, action::JoinParts, action::Kill, action::Launch, action::Warn,
+                 action::GatherDeadline, action::Grace, action::Backoff, action::LinkGrace>;
 using Actions = std::vector<Action>;
+
+/// Those of `first`, then those of `second`.
+inline Actions concat(Actions first, Actions second) {
+  first.insert(first.end(), std::move_iterator(second.begin()), std::move_iterator(second.end()));
+  return first;
+}
 
 /// For std::visit.
 template <typename... Functions>

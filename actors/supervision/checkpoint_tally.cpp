@@ -8,8 +8,8 @@
 namespace weft {
 namespace {
 
-/// Of checkpoints that some workers have reported, so many wait for the others: those of a loop in
-/// which one worker alone reports them never become whole.
+/// The number of checkpoints that are kept until all workers have reported them. Where one worker
+/// alone reports checkpoints, none of them ever becomes whole.
 constexpr std::size_t kPartsMax = 1000;
 
 }  // namespace
@@ -21,17 +21,13 @@ void CheckpointTally::reported(const Report& report) {
   part.step = report.step;
   part.workers.insert(report.worker);
   if (part.workers.size() == num_workers_) {
-    last_ = Whole{.step = part.step, .path = report.checkpoint};
+    last_ = WholeCheckpoint{.step = part.step, .path = report.checkpoint};
     std::erase_if(parts_, [&](const auto& entry) { return entry.second.step < last_->step; });
     parts_.erase(report.checkpoint);
   } else if (parts_.size() > kPartsMax) {
     parts_.erase(
         std::ranges::min_element(parts_, {}, [](const auto& entry) { return entry.second.step; }));
   }
-}
-
-void CheckpointTally::resumed(std::uint64_t step, std::string path) {
-  last_ = Whole{.step = step, .path = std::move(path), .is_saved = true};
 }
 
 Actions CheckpointTally::part_written(const PartWritten& part) {
@@ -55,15 +51,25 @@ Actions CheckpointTally::part_written(const PartWritten& part) {
 Actions CheckpointTally::save_ended(const SaveEnded& ended) {
   const bool is_current =
       ended.generation == generation_ && save_ && ended.save == save_->number && !save_->is_over;
-  // One that a lost worker 0 has joined before is as good.
+  // A checkpoint that worker 0 joined before it was lost is whole, too.
   const bool is_whole = ended.error == 0;
   if (is_whole && (!last_ || ended.step >= last_->step)) {
-    last_ = Whole{.step = ended.step, .path = ended.path, .is_saved = true};
+    last_ = WholeCheckpoint{.step = ended.step, .path = ended.path, .is_saved = true};
     std::erase_if(parts_, [&](const auto& entry) { return entry.second.step < last_->step; });
   }
   if (!is_current) return {};
   save_->is_over = true;
   return {action::TellSaved{ended}};
+}
+
+std::uint64_t CheckpointTally::next_begin(std::uint64_t committed) const {
+  if (keeps_state_) return std::max(committed, resume_ ? resume_->step : 0);
+  return last_ ? last_->step : 0;
+}
+
+std::optional<WholeCheckpoint> CheckpointTally::to_load(std::uint64_t step) const {
+  if (!keeps_state_) return last_;
+  return resume_ && step == resume_->step ? resume_ : std::nullopt;
 }
 
 void CheckpointTally::begin_generation(std::uint64_t generation, std::uint64_t step) {

@@ -1,11 +1,13 @@
 #pragma once
-/// CheckpointTally: which checkpoint of a run every worker has a part in: those that loops report,
-/// and those that CheckpointManagers save. Pure, and of bounded size.
+/// CheckpointTally: which checkpoints are whole, because every worker has its part in them, and
+/// from which step and which checkpoint the loops go on. Loops report checkpoints, and
+/// CheckpointManagers save them. Pure, and of bounded size.
 
 #include <map>
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 
 #include "actors/protocol/protocol.hpp"
 #include "actors/protocol/save_messages.hpp"
@@ -15,18 +17,17 @@ namespace weft {
 
 class CheckpointTally {
  public:
-  explicit CheckpointTally(int num_workers) : num_workers_(static_cast<std::size_t>(num_workers)) {}
-
-  struct Whole {
-    std::uint64_t step = 0;
-    std::string path{};
-    bool is_saved = false;  ///< by a CheckpointManager: it has the state by names
-  };
+  /// `keeps_state`: the chips keep the state of a step until all have that of the next one.
+  /// `resume`: the checkpoint that the job begins with.
+  explicit CheckpointTally(int num_workers, bool keeps_state = true,
+                           std::optional<WholeCheckpoint> resume = {})
+      : num_workers_(static_cast<std::size_t>(num_workers)),
+        keeps_state_(keeps_state),
+        resume_(std::move(resume)),
+        last_(resume_) {}
 
   /// Of any worker, with or without a checkpoint.
   void reported(const Report& report);
-  /// The job goes on from this checkpoint.
-  void resumed(std::uint64_t step, std::string path);
   /// A worker's part of a save. When all are written, worker 0 joins them; the first that could not
   /// be written ends the save.
   Actions part_written(const PartWritten& part);
@@ -34,8 +35,14 @@ class CheckpointTally {
   Actions save_ended(const SaveEnded& ended);
   /// Loops of `generation` begin at `step`: later checkpoints are made again.
   void begin_generation(std::uint64_t generation, std::uint64_t step);
+  /// The step at which the loops would go on now. `committed`: the last step that all chips have
+  /// committed.
+  std::uint64_t next_begin(std::uint64_t committed) const;
+  /// The checkpoint to load when loops begin at `step`, because the chips don't have the state of
+  /// that step: they never have that of the step at which the job began.
+  std::optional<WholeCheckpoint> to_load(std::uint64_t step) const;
   /// The latest that is whole.
-  const std::optional<Whole>& last() const { return last_; }
+  const std::optional<WholeCheckpoint>& last() const { return last_; }
   /// "" for none.
   std::string last_path() const { return last_ ? last_->path : ""; }
 
@@ -50,10 +57,13 @@ class CheckpointTally {
     bool is_over = false;
   };
   std::size_t num_workers_;
+  bool keeps_state_;
+  std::optional<WholeCheckpoint> resume_;
   std::uint64_t generation_ = 1;
-  std::optional<Save> save_;           ///< the last of this generation
-  std::map<std::string, Part> parts_;  ///< by path: reported by some, not before the last whole one
-  std::optional<Whole> last_;
+  std::optional<Save> save_;  ///< the last of this generation
+  std::map<std::string, Part>
+      parts_;  ///< by path: reported by some workers, and not older than last_
+  std::optional<WholeCheckpoint> last_;
 };
 
 }  // namespace weft

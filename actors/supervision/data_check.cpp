@@ -20,7 +20,8 @@ std::string name(const Workers& workers) {
   return fmt::format("worker{} {}", workers.size() == 1 ? "" : "s", fmt::join(workers, ", "));
 }
 
-/// Those with the same hash together, the most first, and of as many those that come first.
+/// A side is all workers with the same hash. The largest side first; of sides of one size the one
+/// with the lowest worker.
 std::vector<Workers> sides_of(const std::map<int, std::uint64_t>& hashes) {
   std::map<std::uint64_t, Workers> by_hash;
   for (const auto& [worker, hash] : hashes) by_hash[hash].push_back(worker);
@@ -51,7 +52,8 @@ std::optional<ReplicaFault> DataCheck::add(const DataHashes& hashes) {
   return fault;
 }
 
-/// What only some upload, as others have it on their chips already, is compared among those.
+/// A tensor that only some workers upload, because the others have it on their chips already, is
+/// compared among the workers that upload it.
 std::optional<ReplicaFault> DataCheck::compare(const std::map<int, DataHashes>& told) const {
   std::map<std::string, std::map<int, std::uint64_t>> tensors;
   std::vector<std::string> order;

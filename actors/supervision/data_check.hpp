@@ -1,5 +1,5 @@
 #pragma once
-/// DataCheck: compares the data that workers bring to their chips for the same run. Pure.
+/// DataCheck: compares the data that workers upload to their chips for the same run. Pure.
 
 #include <cstdint>
 #include <map>
@@ -7,20 +7,29 @@
 #include <string>
 #include <vector>
 
+#include <weft/error.hpp>
+
 #include "actors/protocol/protocol.hpp"
-#include "actors/supervision/replica_fault.hpp"
 
 namespace weft {
 
-/// A run is compared when all workers have told of it. In a generation each tells of its runs in
-/// order, so what is found first is the first.
+/// The first difference between workers that must have the same.
+struct ReplicaFault {
+  std::uint64_t step = 0;
+  int worker = -1;  ///< the only one that differs from the majority; -1 if there is no such worker
+  std::string message{};
+  Errc code = Errc::corrupt;
+};
+
+/// A run is compared when all workers have sent their hashes for it. In a generation each worker
+/// sends the hashes of its runs in order, so the first difference found is the first one.
 class DataCheck {
  public:
   explicit DataCheck(int num_workers) : num_workers_(num_workers) {}
 
-  /// What has come in the generation before is for nothing.
+  /// Hashes of the generation before are dropped: the runs that they belong to are made again.
   void forget() { runs_.clear(); }
-  /// What doesn't fit together, as a hash without a tensor, is a fault too.
+  /// A malformed message, such as one with a hash but no tensor, is a fault too.
   std::optional<ReplicaFault> add(const DataHashes& hashes);
 
  private:

@@ -1,6 +1,8 @@
-// How a job ends that is to end, or whose workers don't come: the other part of JobState.
+// The part of JobState that ends a job: after its loops, after a preemption, and when workers don't
+// gather in time.
 
 #include <algorithm>
+#include <cmath>
 #include <csignal>
 
 #include <fmt/format.h>
@@ -12,12 +14,15 @@
 namespace weft {
 namespace {
 
-/// So many workers a message names at most.
+/// The number of workers that a message names at most.
 constexpr std::size_t kNamesMax = 16;
+
+/// The part of a preempted job's grace in which its processes are ended.
+constexpr std::uint64_t kEndingGraceMs = 1000;
 
 }  // namespace
 
-/// A loop that has returned because it was to, or had to be left for that, is not done.
+/// A job whose loops ended because they were told to has not succeeded: it is cancelled.
 void JobState::end_well() {
   phase_ = JobPhase::succeeded;
   const auto early =
@@ -34,19 +39,6 @@ void JobState::end_well() {
                          "one and return"
                        : ""),
               .step = early->ended->step};
-}
-
-/// "; so does worker 1 (pid 101) at step 3, it is stopped; worker 2 ..."
-std::string JobState::also_hanging(std::span<const Sighting> hanging, int but) const {
-  std::string text;
-  std::size_t told = 0;
-  for (const Sighting& seen : hanging) {
-    if (seen.worker == but) continue;
-    if (told == kNamesMax) return text + fmt::format("; and {} more", hanging.size() - 1 - told);
-    text += fmt::format("; {}{}{}: it {}", told++ == 0 ? "so does " : "", name(seen.worker),
-                        describe(seen.where), seen.process);
-  }
-  return text;
 }
 
 /// "worker 1 (pid 101) has not joined, worker 2 (pid 102) has not left its loop: ..."
@@ -75,8 +67,7 @@ std::string JobState::missing_text(std::span<const Sighting> sightings) const {
   return fmt::format("{}", fmt::join(missing, ", "));
 }
 
-Actions JobState::gather_deadline(std::uint64_t generation, double timeout_s,
-                                  std::span<const Sighting> sightings) {
+Actions JobState::gather_deadline(std::uint64_t generation, std::span<const Sighting> sightings) {
   if (phase_ != JobPhase::gathering || generation != generation_) return {};
   const auto is_missing = [](const Worker& worker) { return worker.place != Place::ready; };
   const auto is_starting = [](const Worker& worker) { return worker.place == Place::starting; };
@@ -85,7 +76,7 @@ Actions JobState::gather_deadline(std::uint64_t generation, double timeout_s,
       {.code = Errc::timeout,
        .message = fmt::format(
            "{} of {} workers are not there within backend.timeout_s = {}: {}{}",
-           std::ranges::count_if(workers_, is_missing), workers_.size(), timeout_s,
+           std::ranges::count_if(workers_, is_missing), workers_.size(), terms_.timeout_s,
            missing_text(sightings),
            std::ranges::any_of(workers_, is_starting)
                ? "; what runs before fit() in main() runs in every worker too"
@@ -97,18 +88,25 @@ Actions JobState::gather_deadline(std::uint64_t generation, double timeout_s,
 
 Actions JobState::preempt(std::string why) {
   if (over() || preempted_) return {};
-  if (phase_ == JobPhase::gathering && generation_ == 1) return cancel(Errc::cancelled, why);
+  const bool has_begun = phase_ == JobPhase::running || generation_ > 1;
+  if (terms_.grace_s == 0 || !has_begun) return cancel(Errc::cancelled, std::move(why));
   preempted_ = std::move(why);
-  if (phase_ == JobPhase::running) return {action::Pause{}};
-  if (!asks_) {
+  Actions actions;
+  if (phase_ == JobPhase::running) {
+    actions.push_back(action::Pause{});
+  } else if (!asks_) {
     return end_preempted(
         "it came while the job waited to go on after a loss, and no loop asks "
         "ctx.reached_preemption()");
+  } else {
+    for (int w = 0; w < static_cast<int>(workers_.size()); ++w) {
+      actions = concat(std::move(actions), restart_due(w));
+    }
   }
-  Actions actions;
-  for (int w = 0; w < static_cast<int>(workers_.size()); ++w) {
-    for (Action& action : restart_due(w)) actions.push_back(std::move(action));
-  }
+  actions.push_back(action::Warn{
+      fmt::format("{}; its loops are asked to end within {} s", *preempted_, terms_.grace_s)});
+  const auto grace_ms = static_cast<std::uint64_t>(std::ceil(1000 * terms_.grace_s));
+  actions.push_back(action::Grace{grace_ms - std::min(kEndingGraceMs, grace_ms / 2)});
   return actions;
 }
 
@@ -118,7 +116,7 @@ Actions JobState::paused(int worker, std::uint64_t generation, std::uint64_t ste
   return end_if_paused();
 }
 
-/// A worker whose loop is done may be gone, and has no more to say.
+/// A worker whose loop has ended isn't waited for: its process may be gone.
 Actions JobState::end_if_paused() {
   std::uint64_t last = 0;
   for (const Worker& worker : workers_) {
@@ -128,18 +126,18 @@ Actions JobState::end_if_paused() {
   return {action::EndAt{last}};
 }
 
-Actions JobState::grace_over(double grace_s, std::span<const Sighting> sightings) {
+Actions JobState::grace_over(std::span<const Sighting> sightings) {
   if (over()) return {};
   if (phase_ == JobPhase::gathering) {
     return end_preempted(
         fmt::format("the job had not gone on after a loss in time for "
                     "run.grace_s = {}: {}",
-                    grace_s, missing_text(sightings)));
+                    terms_.grace_s, missing_text(sightings)));
   }
   return end_preempted(
       fmt::format("its loops had not ended in time for run.grace_s = {}: save a "
                   "checkpoint and return where ctx.reached_preemption() is true",
-                  grace_s));
+                  terms_.grace_s));
 }
 
 Actions JobState::end_preempted(const std::string& how, const Failure& lost) {
@@ -149,7 +147,8 @@ Actions JobState::end_preempted(const std::string& how, const Failure& lost) {
   return fail_with(std::move(failure));
 }
 
-/// Why a preempted job ends for a loss that it would survive, or that comes of what preempted it.
+/// Returns the reason if a preempted job ends by this loss: because it doesn't wait for the worker
+/// to come again, or because the SIGTERM that preempted the job has ended the worker, too.
 std::optional<std::string> JobState::end_of_preempted(const Failure& lost, bool is_survived) const {
   if (!preempted_) return {};
   if (!is_survived) {

@@ -1,5 +1,6 @@
 #include "actors/supervision/job_outcome.hpp"
 
+#include <algorithm>
 #include <csignal>
 #include <utility>
 
@@ -9,33 +10,74 @@ namespace {
 /// A later SIGTERM is a request of its own: by someone who doesn't want to wait.
 constexpr std::chrono::seconds kOneRequest{2};
 
+/// How long processes may take to end after the job has, before they are killed.
+constexpr std::chrono::milliseconds kPatienceFailed{1000};
+constexpr std::chrono::milliseconds kPatienceEnded{10000};
+
 }  // namespace
 
-JobOutcome::SignalVerdict JobOutcome::on_signal(int signal, Time now) {
-  on_request(EndedBy::signal);
+JobOutcome::Actions JobOutcome::on_signal(int signal, std::string why, Time now) {
+  note_request(EndedBy::signal);
   const bool is_repeated = signal == SIGTERM && first_term_ && now - *first_term_ <= kOneRequest;
-  if (is_repeated) return SignalVerdict::ignore;
+  if (is_repeated) return {};
   const bool has_ended_as_told = first_term_ && job_ended_;
-  if (own_failure_ || has_ended_as_told) return SignalVerdict::leave;
-  if (signal != SIGTERM || first_term_) return SignalVerdict::cancel;
+  if (own_failure_ || has_ended_as_told) {
+    last_signal_ = signal;
+    Actions actions{DropOutput{}};
+    const bool patience_is_over = job_ended_ && !kill_at_;
+    if (patience_is_over) end_if_stuck(actions);
+    return actions;
+  }
+  if (signal != SIGTERM || first_term_) {
+    return on_own_failure({.code = Errc::cancelled, .message = std::move(why)}, now);
+  }
   first_term_ = now;
-  return SignalVerdict::preempt;
+  return {Preempt{std::move(why)}};
 }
 
-void JobOutcome::on_request(EndedBy by) {
+void JobOutcome::note_request(EndedBy by) {
   if (requested_ == EndedBy::loops) requested_ = by;
 }
 
-bool JobOutcome::on_own_failure(Failure failure) {
-  if (own_failure_) return false;
-  own_failure_ = std::move(failure);
-  came_late_ = job_ended_ && !job_failure_;
-  return true;
+JobOutcome::Actions JobOutcome::on_request(EndedBy by, std::string why, Time now) {
+  note_request(by);
+  if (by == EndedBy::stop) return {Preempt{std::move(why)}};
+  return on_own_failure({.code = Errc::cancelled, .message = std::move(why)}, now);
 }
 
-void JobOutcome::on_job_ended(std::optional<Failure> failure) {
+JobOutcome::Actions JobOutcome::on_own_failure(Failure failure, Time now) {
+  if (own_failure_) return {};
+  own_failure_ = std::move(failure);
+  came_late_ = job_ended_ && !job_failure_;
+  if (kill_at_) kill_at_ = std::min(*kill_at_, now + kPatienceFailed);
+  return {Cancel{own_failure_->code, own_failure_->message}};
+}
+
+JobOutcome::Actions JobOutcome::on_callback_threw() {
+  callback_threw_ = true;
+  return {Cancel{Errc::loop_failed, "a callback threw an exception"}};
+}
+
+void JobOutcome::on_job_ended(std::optional<Failure> failure, Time now) {
   job_ended_ = true;
+  kill_at_ = now + (failure ? kPatienceFailed : kPatienceEnded);
   job_failure_ = std::move(failure);
+}
+
+/// A thread that doesn't come back ends with its process only.
+void JobOutcome::end_if_stuck(Actions& actions) const {
+  if (local_loop_runs_ && last_signal_ != 0) actions.push_back(EndProgram{last_signal_});
+}
+
+JobOutcome::Actions JobOutcome::on_time(Time now) {
+  if (!kill_at_ || now < *kill_at_) return {};
+  kill_at_.reset();
+  Actions actions{KillProcesses{}};
+  // In the background nobody may ever read the output; a pager in front is waited for.
+  if (in_background_ || requested_ != EndedBy::loops) actions.push_back(DropOutput{});
+  end_if_stuck(actions);
+  if (local_loop_runs_) actions.push_back(WarnOfLoop{});
+  return actions;
 }
 
 std::optional<Failure> JobOutcome::failure() const {
@@ -49,7 +91,7 @@ EndedBy JobOutcome::ended_by() const {
   const std::optional<Failure> why = failure();
   if (!why) return EndedBy::loops;
   if (why->code != Errc::cancelled) return EndedBy::failure;
-  // Where nobody told the trainer, a worker was told by a signal of its own.
+  // A job that nobody asked the trainer to cancel was preempted by a worker that got a signal.
   return requested_ == EndedBy::loops ? EndedBy::signal : requested_;
 }
 

@@ -9,7 +9,7 @@
 /// 2. A program runs only after every worker has shown the same one under the same sequence number.
 /// 3. Within a generation leases only grow, and are the same for all workers.
 /// 4. A generation starts when every worker is there and none runs anything: at the step that all
-///    chips have committed (commits.hpp).
+///    chips have committed (commits.hpp), or where no state is kept at that of a checkpoint.
 /// 5. What a worker says of another generation than the one that runs is passed over.
 /// 6. After `cancel` or `stop` no other action follows.
 /// 7. Loops of a preempted job are told to end at one step: the first that none has begun. No
@@ -29,7 +29,9 @@
 #include "actors/protocol/protocol.hpp"
 #include "actors/protocol/sighting.hpp"
 #include "actors/supervision/action.hpp"
+#include "actors/supervision/checkpoint_tally.hpp"
 #include "actors/supervision/recovery.hpp"
+#include "actors/supervision/report_filter.hpp"
 
 namespace weft {
 
@@ -37,94 +39,90 @@ enum class JobPhase : std::uint8_t { gathering, running, succeeded, failed };
 
 class JobState {
  public:
-  explicit JobState(int num_workers, RecoveryPolicy policy = {},
-                    std::uint64_t lease_steps = kLeaseSteps);
-
+  explicit JobState(const JobTerms& terms);
+  Actions begin() const { return {action::GatherDeadline{generation_}}; }
   void started(int worker, int pid);
-  /// Why the join is refused; nothing for a good one, which is then to be told by joined().
-  /// `pid`: of who joins; nothing where the process that was started may have started another.
-  std::optional<std::string> refuse_join(int worker, std::optional<int> pid = {}) const;
-  /// `committed`, here and below: the step that all chips have committed.
+  /// Why this worker's request to join is refused; nothing if it isn't, and joined() is to follow.
+  std::optional<std::string> refuse_join(int worker, int pid) const;
+  /// `committed`, here and below: the step that all chips have committed (common_step()).
   Actions joined(int worker, int pid, std::uint64_t committed);
   /// The worker has left the loop of a generation before this one.
   Actions unwound(int worker, std::uint64_t generation, std::uint64_t committed);
   Actions program(const ProgramSeen& program);
   Actions lease_wanted(std::uint64_t step);
-  /// `missing`: for whom a worker whose error is a timeout has waited, if that is known.
+  /// `awaited`: the worker for which this one waits, if that is known. It counts after a timeout.
   Actions loop_ended(const LoopEnded& ended, std::uint64_t committed,
-                     const std::optional<Missing>& missing = {});
+                     const std::optional<Missing>& awaited = {});
+  /// A worker that SIGTERM has ended counts as a request to preempt the job.
   Actions process_ended(const ProcessEnded& ended, const Whereabouts& where,
                         std::uint64_t committed);
-  /// The link to a worker broke: what its process has sent has come.
+  /// The link to a worker has ended, after all messages that its process had sent.
   Actions link_down(int worker);
   /// The time of a LinkGrace is over. A process whose link broke, and that did not end, is lost.
   Actions link_grace_over(int worker, std::uint64_t number, const Whereabouts& where,
                           std::uint64_t committed);
-  /// These workers are alive, but don't move, and `why` that is too long.
+  /// These workers live, but haven't moved for too long; `why` says for how long.
   Actions hung(std::span<const Sighting> hanging, const std::string& why, std::uint64_t committed);
-  /// The time that a lost worker had to wait for is over.
+  /// The time of a Backoff, a GatherDeadline or a Grace is over. `sightings`: of the workers that
+  /// are unwinding().
   Actions restart_due(int worker);
-  /// The time to gather is over. `sightings`: of those unwinding(), as in grace_over().
-  Actions gather_deadline(std::uint64_t generation, double timeout_s,
-                          std::span<const Sighting> sightings = {});
+  Actions gather_deadline(std::uint64_t generation, std::span<const Sighting> sightings = {});
+  Actions grace_over(std::span<const Sighting> sightings = {});
   /// A loop has asked whether it is to end: loops of later generations will, too.
   void asks() { asks_ = true; }
   bool has_asked() const { return asks_; }
-  /// The job is to end soon, and why: its loops save what they have at the step where they end.
+  /// The job is to end soon, for this reason. Its loops end at one step, and save their state.
   Actions preempt(std::string why);
   /// The worker begins neither this step nor a later one.
   Actions paused(int worker, std::uint64_t generation, std::uint64_t step);
-  /// The time that a preempted job has is over.
-  Actions grace_over(double grace_s, std::span<const Sighting> sightings = {});
-  /// From outside: an interrupt, for instance.
   Actions cancel(Errc code, std::string message, int worker = -1, std::uint64_t step = 0);
+  /// Whether the report is one of the run: those of worker 0 are, each once.
+  bool reported(const Report& report);
+  CheckpointTally& checkpoints() { return checkpoints_; }
 
-  /// Those that haven't left the loop of the generation before.
   std::vector<int> unwinding() const;
-  /// Workers that others wait for: to show a program, or to leave or end their loops.
+  /// The workers that others wait for: to show a program, or to leave or end their loops.
   std::vector<int> awaited() const;
   int pid(int worker) const { return at(worker).pid; }
+  /// Whether its process has ended before its loop.
+  bool is_lost(int worker) const { return !at(worker).is_started && !at(worker).ended; }
   JobPhase phase() const { return phase_; }
-  bool preempted() const { return preempted_.has_value(); }
   bool over() const { return phase_ == JobPhase::succeeded || phase_ == JobPhase::failed; }
   std::uint64_t generation() const { return generation_; }
   const std::optional<Failure>& failure() const { return failure_; }
-  const std::vector<Failure>& survived() const { return recovery_.failures(); }
-  int incidents() const { return recovery_.incidents(); }
+  const Recovery& recovery() const { return recovery_; }
 
  private:
   enum class Place : std::uint8_t {
     due,        ///< its process is to be started when restart_due() says so
     starting,   ///< its process has been started, or is about to be
-    ready,      ///< joined, or unwound
-    looping,    ///< in the loop of this generation, or at its end
-    unwinding,  ///< still in the loop of the generation before
-    dying,      ///< is being killed, to be started again
-    left,       ///< its loop ended well, and its process too
+    ready,      ///< it has joined, or left its loop
+    looping,    ///< it is in the loop of this generation, or at its end
+    unwinding,  ///< it is still in the loop of the generation before
+    dying,      ///< its process is being killed, and is to be started again
+    left,       ///< its loop has ended well, and its process too
   };
   struct Worker {
     int pid = 0;
-    bool is_started = false;  ///< pid is of a process that hasn't been seen to end
+    bool is_started = false;  ///< the process `pid` hasn't been seen to end
     Place place = Place::starting;
     std::optional<LoopEnded> ended;
-    std::optional<std::uint64_t> paused;  ///< at this step
-    int in_vain = 0;  ///< processes that have ended before they joined, in a row
-    bool is_linked = false, awaits_link_end = false;  ///< and is to be launched then
-    std::uint64_t link_grace = 0;                     ///< number of the last
+    std::optional<std::uint64_t> paused;  ///< the first step that it doesn't begin
+    int in_vain = 0;  ///< how many processes in a row have ended before they joined
+    bool is_linked = false, awaits_link_end = false;  ///< its next process waits for its link's end
+    std::uint64_t link_grace = 0;                     ///< the number of the last LinkGrace
   };
   Worker& at(int worker) { return workers_[static_cast<std::size_t>(worker)]; }
   const Worker& at(int worker) const { return workers_[static_cast<std::size_t>(worker)]; }
-  /// Whether it is of a worker in the loop of the generation that runs; else it is passed over.
+  /// Whether the worker is in the loop of the generation that runs, and this is that generation.
   bool takes_part(int worker, std::uint64_t generation) const;
   std::string name(int worker) const;
   Actions start_if_gathered(std::uint64_t committed);
   /// The job goes on until the worker has come again, or fails. `alive`: its process is killed.
   Actions lose(Failure failure, bool alive, std::uint64_t committed);
   Actions unfit(const LoopEnded& ended, std::uint64_t committed);
-  /// The worker's process is gone, and is started again.
   Action come_again(int worker);
   Action launch(int worker);
-  Actions link_lost(int worker, const Whereabouts& where, std::uint64_t committed);
   std::string also_hanging(std::span<const Sighting> hanging, int but) const;
   std::string missing_text(std::span<const Sighting> sightings) const;
   Actions end_preempted(const std::string& how, const Failure& lost = {});
@@ -133,10 +131,12 @@ class JobState {
   void end_well();
   Actions end_if_paused();
 
+  JobTerms terms_;
   std::vector<Worker> workers_;
-  std::set<int> ended_pids_;  ///< processes whose joins may still be on their way
+  std::set<int> ended_pids_;  ///< processes whose requests to join may still be on their way
   Recovery recovery_;
-  std::uint64_t lease_steps_;
+  CheckpointTally checkpoints_;
+  ReportFilter reports_;
   std::uint64_t granted_ = 0;
   std::uint64_t generation_ = 1;
   JobPhase phase_ = JobPhase::gathering;

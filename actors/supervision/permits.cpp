@@ -7,7 +7,14 @@
 
 namespace weft {
 
-using Standing = WorkerState::Standing;
+namespace {
+
+using Verdict = WorkerState::Verdict;
+
+/// How long a worker whose loop has failed waits for the trainer's last word.
+constexpr std::chrono::seconds kFailedPatience{30};
+
+}  // namespace
 
 template <typename Change>
 auto Permits::change(const Change& change) {
@@ -74,7 +81,7 @@ std::optional<ProgramSeen> Permits::asked(std::uint32_t sequence, std::uint64_t 
   return change([&] { return state_.asked(sequence, run); });
 }
 
-std::optional<LoopEnded> Permits::loop_ended(int worker, std::uint64_t runs, std::string last) {
+std::optional<LoopEnded> Permits::peer_ended(int worker, std::uint64_t runs, std::string last) {
   return change([&] { return state_.peer_ended(worker, runs, std::move(last)); });
 }
 
@@ -158,15 +165,25 @@ void Permits::wake() {
   change([] {});
 }
 
-Standing Permits::wait_verdict(std::chrono::milliseconds patience) {
-  std::unique_lock lock(mutex_);
-  changed_.wait_for(lock, patience, [this] { return state_.standing() != Standing::runs; });
-  return state_.standing();
+std::optional<std::uint64_t> Permits::lease_to_ask(std::uint64_t step) const {
+  const std::lock_guard lock(mutex_);
+  return state_.lease_to_ask(step);
 }
 
-std::uint64_t Permits::granted() const {
+std::optional<LoopEnded> Permits::loop_ended(LoopEnded ended) {
   const std::lock_guard lock(mutex_);
-  return state_.granted();
+  return state_.loop_ended(std::move(ended));
+}
+
+Verdict Permits::wait_verdict() {
+  std::unique_lock lock(mutex_);
+  const auto has_come = [this] { return state_.verdict() != Verdict::waits; };
+  if (state_.verdict_without_trainer() == Verdict::leaves_well) {
+    changed_.wait(lock, has_come);
+  } else if (!changed_.wait_for(lock, kFailedPatience, has_come)) {
+    return Verdict::leaves_badly;
+  }
+  return state_.verdict();
 }
 
 std::optional<ProgramSeen> Permits::begin_run(std::uint64_t run, std::uint32_t program,
@@ -192,7 +209,7 @@ bool Permits::cancelled() const {
 
 bool Permits::unwinding() const {
   const std::lock_guard lock(mutex_);
-  return state_.standing() == Standing::unwinding;
+  return state_.standing() == WorkerState::Standing::unwinding;
 }
 
 std::uint64_t Permits::generation() const {

@@ -19,7 +19,7 @@ namespace weft {
 /// waited for, after `timeout`.
 class Permits {
  public:
-  explicit Permits(std::chrono::milliseconds timeout) : timeout_(timeout) {}
+  Permits(int worker, std::chrono::milliseconds timeout) : timeout_(timeout), state_(worker) {}
   void set_timeout(std::chrono::milliseconds timeout);
 
   /// To be called when a loop asks for the first time whether it is to end.
@@ -35,7 +35,7 @@ class Permits {
   void end_at(std::uint64_t step);
   void join_parts(std::uint64_t generation, std::uint64_t save);
   void saved(SaveEnded ended);
-  std::optional<LoopEnded> loop_ended(int worker, std::uint64_t runs, std::string last = "");
+  std::optional<LoopEnded> peer_ended(int worker, std::uint64_t runs, std::string last = "");
   void cancel(std::string reason);
   void stop();
 
@@ -57,9 +57,12 @@ class Permits {
   bool is_ending() const;
   /// Waits until the save has ended.
   SaveEnded wait_saved(std::uint64_t save);
-  /// Waits for the trainer's last word on this generation; `runs` after `patience`.
-  WorkerState::Standing wait_verdict(std::chrono::milliseconds patience);
-  std::uint64_t granted() const;
+  std::optional<std::uint64_t> lease_to_ask(std::uint64_t step) const;
+  std::optional<LoopEnded> loop_ended(LoopEnded ended);
+  /// Waits for the trainer's last word on this generation: for half a minute after a loop that has
+  /// failed. A worker whose loop has ended well may be needed again until all others have ended
+  /// theirs, and waits as long; if the trainer dies, the worker's process dies with it.
+  WorkerState::Verdict wait_verdict();
   /// Before run number `run`, of program number `program`, begins at `step`. Throws
   /// program_divergence if another worker's loop has ended and takes no part in it, cancelled if
   /// the job has failed. What it returns is to be shown to the trainer: another worker wants

@@ -7,12 +7,12 @@
 namespace weft {
 namespace {
 
-/// So many failures of one kind, of one worker in one step, while no step is kept are the program's
-/// own, whatever came between them: workers may fail in turn.
+/// After this many equal failures of one worker in one step, with no step committed, the program
+/// itself is taken to be wrong. Failures of other workers may come in between.
 constexpr int kStartFailuresMax = 3;
 constexpr std::uint64_t kDelayMaxMs = 60'000;
 
-/// What would come again at the same place, however often it is tried.
+/// Whether the failure would come again each time that the job is tried.
 bool is_wrong_use(Errc code) {
   switch (code) {
     case Errc::invalid_argument:
@@ -27,7 +27,7 @@ bool is_wrong_use(Errc code) {
   }
 }
 
-/// The first two steps are one: a loop may be a step ahead of its chips.
+/// Steps 0 and 1 count as one, because a loop may be one step ahead of its chips.
 std::uint64_t step_of(const Failure& failure) { return std::max<std::uint64_t>(failure.step, 1); }
 
 bool are_alike(const Failure& a, const Failure& b) {

@@ -1,5 +1,6 @@
 #pragma once
-/// Recovery: which failures a job survives, and how soon it tries again. Pure.
+/// Recovery: which failures a job survives, and how long it waits before it starts a lost worker
+/// again. Pure.
 
 #include <cstdint>
 #include <optional>
@@ -8,6 +9,9 @@
 #include <vector>
 
 #include <weft/result.hpp>
+
+#include "actors/protocol/protocol.hpp"
+#include "actors/supervision/action.hpp"
 
 namespace weft {
 
@@ -27,33 +31,48 @@ struct RecoveryPolicy {
   bool recovers() const { return max_failures != 0 && restart != Restart::none; }
 };
 
-/// Workers that are lost before the loops of the next generation begin are one incident: that is
-/// what max_failures counts, and what is waited for longer where it repeats. The same worker, lost
-/// again meanwhile, is the next one.
+/// What JobState has to know of the job's options.
+struct JobTerms {
+  int num_workers = 1;
+  RecoveryPolicy recovery{};
+  std::uint64_t lease_steps = kLeaseSteps;
+  bool keeps_state = true;                  ///< see CheckpointTally
+  std::optional<WholeCheckpoint> resume{};  ///< the job begins with it
+  double timeout_s = 0;                     ///< backend.timeout_s: workers gather in that time
+  double grace_s = 0;  ///< run.grace_s: what a preempted job has to end; 0: it is cancelled
+  bool hangs_are_losses = true;    ///< else a hang is told of
+  bool any_process_joins = false;  ///< not only a process that was started
+  bool has_processes = true;       ///< false: the only worker is a thread of the trainer's process
+};
+
+/// An incident is the loss of one or more workers before the loops of the next generation begin. A
+/// worker that is lost twice in that time makes two incidents. max_failures counts incidents, and
+/// the delay grows with the number of incidents since the job last made a step.
 class Recovery {
  public:
   explicit Recovery(RecoveryPolicy policy) : policy_(policy) {}
 
-  /// Nothing where the job survives the failure, which is taken down then; else why not, to be
-  /// added to its message: "" where no failure is survived. `committed`: the step that the job
-  /// would go on at.
+  /// Returns nothing if the job survives the failure, and counts it then. Else returns the reason,
+  /// to be added to the failure's message; "" if the policy survives no failure at all.
+  /// `committed`: the step at which the job would go on.
   std::optional<std::string> refuse(const Failure& failure, std::uint64_t committed);
-  /// All are there again, and begin at this step.
+  /// All workers are there again, and their loops begin at this step.
   void resumed(std::uint64_t step);
   /// How long to wait before the worker that was lost last is started again.
   std::uint64_t delay_ms() const;
   Restart restart() const { return policy_.restart; }
-  /// Those that were survived.
+  /// The failures that the job has survived.
   const std::vector<Failure>& failures() const { return failures_; }
   int incidents() const { return incidents_; }
 
  private:
   RecoveryPolicy policy_;
   std::vector<Failure> failures_;
-  std::set<int> incident_;  ///< the workers of the one under way
+  std::set<int> incident_;  ///< the workers lost in the present incident; empty: there is none
   int incidents_ = 0;
-  std::uint64_t last_step_ = 0;  ///< at which the job went on, or would have, after the last one
-  int in_a_row_ = 0;             ///< incidents since a step was taken
+  std::uint64_t last_step_ =
+      0;              ///< at which the job went on, or would have, after the last incident
+  int in_a_row_ = 0;  ///< incidents since the job last made a step
 };
 
 }  // namespace weft

@@ -8,7 +8,7 @@
 namespace weft {
 namespace {
 
-/// Where to look, whichever tensor it is.
+/// The advice of every message.
 constexpr const char* kAdvice =
     "look for what isn't the same in every worker: data or random numbers that a replicated tensor "
     "is made of, values of one worker that it computes with, what on_each_chip writes; where there "
@@ -17,6 +17,7 @@ constexpr const char* kAdvice =
 }  // namespace
 
 std::optional<ReplicaFault> ReplicaCheck::add(const StateHashes& hashes) {
+  if (hashes.generation != generation_) return {};
   const std::size_t words = hashes.tensors.size() * static_cast<std::size_t>(chips_per_worker_);
   if (hashes.worker < 0 || hashes.worker >= num_workers_ || hashes.pieces.size() != words ||
       hashes.hashes.size() != words) {
@@ -73,7 +74,7 @@ std::optional<ReplicaFault> ReplicaCheck::compare(std::uint64_t number, const St
   return fault;
 }
 
-/// The most first, and of as many those that come first.
+/// The largest side first; of sides of one size the one with the lowest chip.
 std::vector<ReplicaCheck::Chips> ReplicaCheck::sides_of(const std::vector<Shard>& shards) {
   std::map<std::uint64_t, Chips> by_hash;
   for (const Shard& shard : shards) by_hash[shard.hash].push_back(shard.chip);

@@ -10,25 +10,28 @@
 
 #include "actors/protocol/protocol.hpp"
 #include "actors/supervision/data_check.hpp"
-#include "actors/supervision/replica_fault.hpp"
 
 namespace weft {
 
-/// A step's state is compared when all workers have told of it. In a generation each worker tells
-/// of its steps in order, so what is found first is the first.
+/// A step's state is compared when all workers have sent their hashes of it. In a generation each
+/// worker sends the hashes of its steps in order, so the first difference found is the first one.
 class ReplicaCheck {
  public:
   ReplicaCheck(int num_workers, int chips_per_worker)
       : num_workers_(num_workers), chips_per_worker_(chips_per_worker), data_(num_workers) {}
 
-  /// What has come in the generation before is for nothing.
-  void forget() {
+  /// Hashes of other generations don't count: their steps are made again.
+  void begin_generation(std::uint64_t generation) {
+    generation_ = generation;
     steps_.clear();
     data_.forget();
   }
-  /// What doesn't fit together, as hashes for other chips than the worker has, is a fault too.
+  /// A malformed message, such as one with hashes for chips that the worker doesn't have, is a
+  /// fault too.
   std::optional<ReplicaFault> add(const StateHashes& hashes);
-  std::optional<ReplicaFault> add(const DataHashes& hashes) { return data_.add(hashes); }
+  std::optional<ReplicaFault> add(const DataHashes& hashes) {
+    return hashes.generation == generation_ ? data_.add(hashes) : std::nullopt;
+  }
 
  private:
   struct Shard {
@@ -51,6 +54,7 @@ class ReplicaCheck {
 
   int num_workers_;
   int chips_per_worker_;
+  std::uint64_t generation_ = 1;
   std::map<std::uint64_t, Step> steps_;
   DataCheck data_;
 };

@@ -6,11 +6,12 @@
 namespace weft {
 namespace {
 
-/// What is kept of each kind. A loop that reports more than that before its first step, or between
-/// the step that all chips have reached and its own, may have reports counted twice.
+/// The number of reports that each of the three queues keeps. A loop that makes more reports before
+/// its first step, or between the step that all chips have committed and its own, may have some of
+/// them delivered twice.
 constexpr std::size_t kKnownMax = 4096;
 
-/// Generations whose reports may still come out of the log.
+/// The number of generations whose reports may still come from the log.
 constexpr std::size_t kBeginsMax = 256;
 
 template <typename Queue, typename Entry>
@@ -24,14 +25,15 @@ void keep_last(Queue& queue, Entry entry) {
 void ReportFilter::begin_generation(std::uint64_t generation, std::uint64_t step,
                                     const std::string& checkpoint) {
   Begin begin{.step = step, .next = {}};
-  if (step == 0) begin.next = 0;  // all over again
+  if (step == 0) begin.next = 0;  // the loop makes all its reports again
   const auto saved = std::ranges::find(saved_, checkpoint, &Saved::path);
   if (saved != saved_.end()) begin.next = saved->place.second + 1;
   begins_[generation] = begin;
   if (begins_.size() > kBeginsMax) begins_.erase(begins_.begin());
 }
 
-/// Where the report was made before its loop took a step of its generation.
+/// The begin of the report's generation if its loop made the report before its first step there;
+/// null otherwise, and for the first generation.
 ReportFilter::Begin* ReportFilter::first_step_of(const Report& report) {
   const auto begun = begins_.find(report.generation);
   if (report.generation <= 1 || begun == begins_.end()) return nullptr;
@@ -69,7 +71,7 @@ bool ReportFilter::is_new(const Report& report) {
     if (begin->next) {
       place.second = (*begin->next)++;
     } else if (last_ && last_->first == place.first) {
-      // What the step's own reports were is in place; this one comes after them.
+      // The reports that the step itself has made keep their places; this one comes after them.
       place.second = std::max(place.second, last_->second + 1);
     }
   }

@@ -1,6 +1,6 @@
 #pragma once
-/// ReportFilter: lets every report of a run through once, though a loop that goes on after a loss
-/// takes steps again and makes their reports again. Pure, and of bounded size.
+/// ReportFilter: lets every report of a run through once. A loop that goes on after a loss makes
+/// some steps again, and the reports of those steps again. Pure, and of bounded size.
 
 #include <cstdint>
 #include <deque>
@@ -15,22 +15,23 @@ namespace weft {
 
 class ReportFilter {
  public:
-  /// The loops of `generation` begin at `step`; `checkpoint`: with what they load, "" for nothing.
+  /// The loops of `generation` begin at `step`, and load `checkpoint`; "": they load none.
   void begin_generation(std::uint64_t generation, std::uint64_t step,
                         const std::string& checkpoint = {});
-  /// False for a report that was made before: by an earlier generation, at the same step or a later
-  /// one. What a loop reports before the first step that it takes is known by its metrics, or by
-  /// its checkpoint, or, where the loop goes on behind a checkpoint's report, by its place after
-  /// that.
+  /// False for a report that an earlier generation has made. A report after the first step that its
+  /// loop makes is recognised by its step and number. A report before that step is recognised by
+  /// its metrics or its checkpoint; where the loop has loaded a reported checkpoint, the reports
+  /// that follow are recognised by their numbers after the report of that checkpoint.
   bool is_new(const Report& report);
-  /// Reports that came, new or not.
+  /// The reports that have come, new or not.
   std::uint64_t count() const { return count_; }
 
  private:
   using Place = std::pair<std::uint64_t, std::uint32_t>;  ///< step, and number at that step
   struct Begin {
     std::uint64_t step = 0;
-    /// The number of its next report at that step, where it is known what came before.
+    /// The number of the loop's next report at `step`; nothing where it isn't known which reports
+    /// of that step the loop makes again.
     std::optional<std::uint32_t> next;
   };
   struct Known {
@@ -47,11 +48,11 @@ class ReportFilter {
   bool is_known(const Report& report, std::uint64_t digest, Begin& begin) const;
   void remember(const Report& report, std::uint64_t digest, const Place& place, bool at_begin);
 
-  std::optional<Place> last_;    ///< of all that came
-  std::deque<Known> greetings_;  ///< what loops reported before their first steps; the first ones
-  std::deque<Known> recent_;
+  std::optional<Place> last_;    ///< the latest place of a report so far
+  std::deque<Known> greetings_;  ///< the first reports that loops made before their first steps
+  std::deque<Known> recent_;     ///< the last ones of all others
   std::deque<Saved> saved_;
-  /// By generation: a report may come in a later one than it was made in, out of the log.
+  /// By generation: a report from the log comes in a later generation than it was made in.
   std::map<std::uint64_t, Begin> begins_;
   std::uint64_t count_ = 0;
 };

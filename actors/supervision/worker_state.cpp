@@ -10,8 +10,8 @@
 namespace weft {
 namespace {
 
-/// Runs that one worker may be ahead of another by: two under way, and those without another
-/// worker.
+/// The number of last runs whose programs are known. A worker can be two runs ahead of another, and
+/// any number where its runs have no collectives.
 constexpr std::size_t kRecentRuns = 4096;
 
 }  // namespace
@@ -88,7 +88,9 @@ std::optional<LoopEnded> WorkerState::peer_ended(int worker, std::uint64_t runs,
     now_.ended_last = std::move(last);
   }
   if (now_.begun_runs <= now_.ended_runs) return {};
-  return LoopEnded{.step = now_.begun_step,
+  return LoopEnded{.worker = worker_,
+                   .generation = generation(),
+                   .step = now_.begun_step,
                    .runs = now_.begun_runs,
                    .error = static_cast<std::uint8_t>(Errc::program_divergence),
                    .message = overtaken(now_.begun_runs, to_string(now_.begun_site)),
@@ -115,6 +117,12 @@ WorkerState::StepBegin WorkerState::begin_step(std::uint64_t step) {
   return StepBegin::leaves;
 }
 
+std::optional<std::uint64_t> WorkerState::lease_to_ask(std::uint64_t step) const {
+  if (step >= now_.granted) return step;
+  if (step + lease_asked_ahead_ == now_.granted) return now_.granted;
+  return {};
+}
+
 bool WorkerState::reached_preemption() {
   now_.knows_preemption = now_.end_at && now_.step >= *now_.end_at;
   return now_.knows_preemption;
@@ -134,6 +142,28 @@ WorkerState::RunBegin WorkerState::begin_run(std::uint64_t run, std::uint32_t pr
   if (now_.recent.size() > kRecentRuns) now_.recent.pop_front();
   if (run > now_.ended_runs) return {.is_overtaken = true, .contradicts = {}};
   return {.contradicts = run == now_.asked_run ? contradiction(program) : std::nullopt};
+}
+
+std::optional<LoopEnded> WorkerState::loop_ended(LoopEnded ended) {
+  has_failed_ = ended.error != 0;
+  if (standing() == Standing::unwinding) return {};
+  ended.worker = worker_;
+  ended.preempted = !has_failed_ && now_.knows_preemption;
+  return ended;
+}
+
+WorkerState::Verdict WorkerState::verdict() const {
+  switch (standing()) {
+    case Standing::runs: return Verdict::waits;
+    case Standing::unwinding: return Verdict::unwinds;
+    case Standing::stopped: return verdict_without_trainer();
+    case Standing::cancelled: return Verdict::leaves_badly;
+  }
+  return Verdict::leaves_badly;
+}
+
+WorkerState::Verdict WorkerState::verdict_without_trainer() const {
+  return has_failed_ ? Verdict::leaves_badly : Verdict::leaves_well;
 }
 
 std::string WorkerState::overtaken(std::uint64_t run, const std::string& site) const {

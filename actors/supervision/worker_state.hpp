@@ -9,7 +9,8 @@
 ///    has ended without it.
 /// 4. The first reason for which the job is cancelled or the generation left is kept; after the
 ///    trainer's `stop` neither comes.
-/// 5. A loop that has to leave its generation tells of no end: it unwinds.
+/// 5. A loop that has to leave its generation tells the trainer of no end: it unwinds. That it
+///    didn't notice, or ended with another error for it, is no failure of its own.
 
 #include <cstdint>
 #include <deque>
@@ -27,6 +28,10 @@ namespace weft {
 
 class WorkerState {
  public:
+  /// `lease_asked_ahead`: it asks for a lease so many steps before it needs it.
+  explicit WorkerState(int worker, std::uint64_t lease_asked_ahead = kLeaseAskedAhead)
+      : worker_(worker), lease_asked_ahead_(lease_asked_ahead) {}
+
   // From the trainer.
   /// A generation begins.
   void start(const Start& start);
@@ -47,8 +52,8 @@ class WorkerState {
   /// trainer if this worker has made that run with a program it knew; if it is to come, begin_run()
   /// will say it.
   std::optional<ProgramSeen> asked(std::uint32_t sequence, std::uint64_t run);
-  /// Another worker's loop has ended after so many runs. What to tell the trainer, but for this
-  /// worker's number, if the loop has begun a run that the other takes no part in.
+  /// Another worker's loop has ended after so many runs. What to tell the trainer if this worker's
+  /// loop has begun a run that the other takes no part in.
   std::optional<LoopEnded> peer_ended(int worker, std::uint64_t runs, std::string last);
 
   // Of the job, and of the generation that runs.
@@ -63,12 +68,14 @@ class WorkerState {
   /// What the last generation that has begun starts with; null where none is later than `after`.
   const Start* started(std::uint64_t after) const;
   std::uint64_t generation() const { return now_.started ? now_.started->generation : 0; }
-  std::uint64_t granted() const { return now_.granted; }
 
   // From the loop.
   enum class StepBegin : std::uint8_t { waits, begun, leaves };
   /// `leaves`: the loop was to end, doesn't ask whether it is to, and ends here.
   StepBegin begin_step(std::uint64_t step);
+  /// The loop has ended `step` steps. Returns the step that it wants a lease for; nothing if the
+  /// lease that it has is enough for now.
+  std::optional<std::uint64_t> lease_to_ask(std::uint64_t step) const;
   /// Of a loop that asks whether it is to end. It knows the answer then.
   bool reached_preemption();
   /// Whether the loop asks for the first time in this generation.
@@ -94,6 +101,15 @@ class WorkerState {
   /// Run number `run`, of program number `program`, begins at `step`.
   RunBegin begin_run(std::uint64_t run, std::uint32_t program, std::uint64_t step,
                      const RunSite& site);
+
+  /// The loop of a generation has ended, or can't be run (generation 0). Returns what to tell the
+  /// trainer: `ended` with the fields that the loop doesn't know; nothing if it unwinds.
+  std::optional<LoopEnded> loop_ended(LoopEnded ended);
+  /// What the worker does after the end of its loop. `waits`: for the trainer's last word.
+  enum class Verdict : std::uint8_t { waits, unwinds, leaves_well, leaves_badly };
+  Verdict verdict() const;
+  /// What the verdict is if the trainer's last word doesn't come.
+  Verdict verdict_without_trainer() const;
 
  private:
   std::optional<ProgramSeen> contradiction(std::uint32_t program) const;
@@ -121,6 +137,9 @@ class WorkerState {
     std::uint64_t ended_runs = std::numeric_limits<std::uint64_t>::max();
   };
 
+  int worker_;
+  std::uint64_t lease_asked_ahead_;
+  bool has_failed_ = false;  ///< the last loop that has ended
   bool stopped_ = false;
   bool cancelled_ = false;
   bool unwinding_ = false;

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <csignal>
 #include <map>
 #include <optional>
 
@@ -19,70 +18,36 @@ namespace weft {
 namespace trainer_actor {
 namespace {
 
-/// Of the time that a preempted job has, what is left to end its processes in.
-constexpr std::chrono::milliseconds kEndingGrace{1000};
-
-/// The checkpoint with the state that the loops need at this step: the chips have none of the step
-/// at which the job has begun, or of any step if the state isn't kept.
-std::optional<CheckpointTally::Whole> checkpoint_to_load(const TrainerState& state,
-                                                         std::uint64_t step) {
-  const JobSpec& spec = state.options.spec;
-  const auto& resume = state.options.resume;
-  if (spec.keeps_state && resume && step == resume->step) {
-    return CheckpointTally::Whole{.step = step, .path = resume->path, .is_saved = true};
-  }
-  return spec.keeps_state ? std::nullopt : state.checkpoints->last();
-}
-
-void arm_deadline(Self self) {
-  const auto& state = self->state;
-  self->delayed_send(self, state.options.spec.timeout(), deadline_a::value,
-                     state.job->generation());
-}
-
-/// While nobody uses the job's memory.
-void begin_generation(Self self, std::uint64_t step) {
+/// The memory begins as generation 1 at step 0. Nobody uses it now.
+void begin_generation(Self self, const Start& start) {
   auto& state = self->state;
-  const std::uint64_t generation = state.job->generation();
-  const auto checkpoint = checkpoint_to_load(state, step);
-  const std::string resume = checkpoint && checkpoint->is_saved ? checkpoint->path : "";
-  const std::string reported = checkpoint && !checkpoint->is_saved ? checkpoint->path : "";
-  state.reports.begin_generation(generation, step, reported);
-  state.checkpoints->begin_generation(generation, step);
-  state.replicas->forget();
-  if (generation > 1 || step > 0) state.memory->begin_generation(step);
-  if (generation > 1) {
-    const bool kept = state.options.spec.keeps_state;
-    const std::string path = checkpoint ? checkpoint->path : "";
-    logger("weft.trainer")
-        ->warn("the job goes on at step {}{}{}", step,
-               kept ? "" : ", as run.failure.state_versions = 1: that of its last checkpoint ",
-               !kept && path.empty() ? "(there is none yet)" : path);
-  } else if (step > 0) {
-    logger("weft.trainer")->info("the job goes on at step {} from {}", step, resume);
-  }
   const JobSpec& spec = state.options.spec;
-  const bool is_needed_later = spec.recovery.recovers() || spec.is_rescuable();
-  if (!is_needed_later) state.memory->remove_names();  // all have joined
-  state.workers.tell(Start{.generation = generation,
-                           .step = step,
-                           .reports = state.reports.count(),
-                           .checkpoint = reported,
-                           .resume = resume,
-                           .asks = state.job->has_asked()});
+  state.replicas->begin_generation(start.generation);
+  if (start.generation > 1 || start.step > 0) state.memory->begin_generation(start.step);
+  const std::string& load = start.resume.empty() ? start.checkpoint : start.resume;
+  if (start.generation > 1) {
+    const bool kept = spec.keeps_state;
+    logger("weft.trainer")
+        ->warn("the job goes on at step {}{}{}", start.step,
+               kept ? "" : ", as run.failure.state_versions = 1: that of its last checkpoint ",
+               !kept && load.empty() ? "(there is none yet)" : load);
+  } else if (start.step > 0) {
+    logger("weft.trainer")->info("the job goes on at step {} from {}", start.step, load);
+  }
+  // No other process will open the memory.
+  if (!spec.recovery.recovers() && !spec.is_rescuable()) state.memory->remove_names();
   state.board->trainer().state(ActorState::running);
   state.board->set_status(JobStatus::running);
-  state.options.on_event({.kind = TrainerEvent::Kind::started});
+  state.options.on_event(trainer_event::Started{});
 }
 
 void unwind(Self self, const std::string& why) {
   auto& state = self->state;
   logger("weft.trainer")->warn("{}; the others wait for it to come again", why);
   state.board->trainer().state(ActorState::joining);
-  // The waits end first: a loop may be inside one.
+  // A loop may wait in a collective, and hear of nothing before that wait ends.
   state.memory->abort(why);
   if (state.hangs) state.hangs->forget();
-  arm_deadline(self);
 }
 
 void finish(Self self) {
@@ -100,25 +65,12 @@ void finish(Self self) {
   for (auto& [worker, metrics] : state.last_metrics) {
     worker_metrics.at(static_cast<std::size_t>(worker)) = std::move(metrics);
   }
-  state.options.on_event({.kind = TrainerEvent::Kind::ended,
-                          .whole_checkpoint = state.checkpoints->last_path(),
-                          .failure = failure,
-                          .survived = state.job->survived(),
-                          .worker_metrics = std::move(worker_metrics)});
+  state.options.on_event(
+      trainer_event::Ended{.failure = failure,
+                           .survived = state.job->recovery().failures(),
+                           .whole_checkpoint = state.job->checkpoints().last_path(),
+                           .worker_metrics = std::move(worker_metrics)});
 }
-
-}  // namespace
-
-std::uint64_t committed(Self self) {
-  const auto& state = self->state;
-  if (state.options.spec.keeps_state) {
-    return std::max(common_step(*state.memory),
-                    state.options.resume ? state.options.resume->step : 0);
-  }
-  return state.checkpoints->last() ? state.checkpoints->last()->step : 0;
-}
-
-namespace {
 
 void carry_out(Self self, const Action& action) {
   auto& state = self->state;
@@ -127,18 +79,16 @@ void carry_out(Self self, const Action& action) {
   };
   std::visit(
       Overloaded{
-          [&](const action::Start& start) { begin_generation(self, start.step); },
+          [&](const Start& start) { begin_generation(self, start); },
           [&](const action::Unwind& over) { unwind(self, over.why); },
-          [&](const action::Kill& kill) {
-            if (state.options.spec.num_workers == 0) return;  // a thread of this process
-            state.options.on_event({.kind = TrainerEvent::Kind::kill,
-                                    .worker = kill.worker,
-                                    .dump_stack = kill.dumps_stack});
+          [&](const action::Kill& kill) { state.options.on_event(kill); },
+          [&](const action::Launch& launch) { state.options.on_event(launch); },
+          [&](const action::Warn& warn) { logger("weft.trainer")->warn("{}", warn.text); },
+          [&](const action::GatherDeadline& deadline) {
+            self->delayed_send(self, state.options.spec.timeout(), deadline_a::value,
+                               deadline.generation);
           },
-          [&](const action::Launch& launch) {
-            state.workers.remove(launch.worker);
-            state.options.on_event({.kind = TrainerEvent::Kind::restart, .worker = launch.worker});
-          },
+          [&](const action::Grace& grace) { in(grace.ms, grace_a::value); },
           [&](const action::Backoff& backoff) {
             logger("weft.trainer")
                 ->warn("worker {} is started again in {} ms: no step was taken since the last loss",
@@ -149,7 +99,7 @@ void carry_out(Self self, const Action& action) {
             in(action::kLinkGraceMs, link_grace_a::value, std::int32_t{grace.worker}, grace.number);
           },
           [&](const action::Cancel& cancel) { state.memory->abort(cancel.why); },
-          [](const auto&) {},  // to the workers only
+          [](const auto&) {},  // only the workers are told
       },
       action);
   state.workers.tell(action);
@@ -166,47 +116,46 @@ void carry_out(Self self, const Actions& actions) {
 
 namespace {
 
+JobTerms terms_of(const TrainerLinkOptions& options) {
+  const JobSpec& spec = options.spec;
+  std::optional<WholeCheckpoint> resume;
+  if (options.resume) {
+    resume = {.step = options.resume->step, .path = options.resume->path, .is_saved = true};
+  }
+  return {.num_workers = spec.num_joins(),
+          .recovery = spec.recovery,
+          .keeps_state = spec.keeps_state,
+          .resume = std::move(resume),
+          .timeout_s = spec.timeout_s,
+          .grace_s = spec.grace_s,
+          .hangs_are_losses = spec.hangs_are_losses(),
+          .any_process_joins = options.any_process_joins,
+          .has_processes = spec.num_workers > 0};
+}
+
 caf::result<Assignment> join(Self self, const JoinRequest& request, const WorkerActor& worker) {
   auto& state = self->state;
   if (!same_secret(request.token, state.options.token)) {
     logger("weft.trainer")->warn("refused a join as worker {}: wrong token", request.worker);
     return caf::make_error(caf::sec::invalid_argument, std::string("wrong job token"));
   }
-  const auto refusal = state.options.any_process_joins
-                           ? state.job->refuse_join(request.worker)
-                           : state.job->refuse_join(request.worker, request.pid);
-  if (refusal) {
+  if (const auto refusal = state.job->refuse_join(request.worker, request.pid)) {
     logger("weft.trainer")->warn("refused a join: {}", *refusal);
     return caf::make_error(caf::sec::invalid_argument, *refusal);
   }
   logger("weft.trainer")->info("worker {} (pid {}) joined", request.worker, request.pid);
   state.workers.add(request.worker, worker);
   self->monitor(worker);
-  carry_out(self, state.job->joined(request.worker, request.pid, committed(self)));
+  carry_out(self, state.job->joined(request.worker, request.pid, common_step(*state.memory)));
   return state.options.assignment;
 }
 
-void preempt(Self self, const std::string& why) {
-  auto& state = self->state;
-  const auto grace = state.options.spec.grace();
-  if (grace.count() == 0) return carry_out(self, state.job->cancel(Errc::cancelled, why));
-  if (state.job->over() || state.job->preempted()) return;
-  carry_out(self, state.job->preempt(why));
-  if (state.job->over()) return;
-  logger("weft.trainer")
-      ->warn("{}; its loops are asked to end within {} s", why, state.options.spec.grace_s);
-  self->delayed_send(self, grace - std::min(kEndingGrace, grace / 2), grace_a::value);
-}
-
-/// Worker 0's reports are the run's.
 void take_report(Self self, const Report& report) {
   auto& state = self->state;
-  state.checkpoints->reported(report);
   state.last_metrics[report.worker] = report.metrics;
-  if (report.worker != 0 || !state.reports.is_new(report)) return;
-  state.options.on_event({.kind = TrainerEvent::Kind::report,
-                          .report = report,
-                          .whole_checkpoint = state.checkpoints->last_path()});
+  if (!state.job->reported(report)) return;
+  state.options.on_event(trainer_event::Reported{
+      .report = report, .whole_checkpoint = state.job->checkpoints().last_path()});
 }
 
 void save_ended(Self self, const SaveEnded& ended) {
@@ -214,10 +163,10 @@ void save_ended(Self self, const SaveEnded& ended) {
   if (ended.error == 0) {
     logger("weft.trainer")->info("step {} is saved in {}", ended.step, ended.path);
   }
-  carry_out(self, state.checkpoints->save_ended(ended));
+  carry_out(self, state.job->checkpoints().save_ended(ended));
 }
 
-/// What it is about has joined: a process that was refused, or one that was lost, has no say.
+/// Nothing else counts that comes from a process that was refused or given up.
 bool from_a_member(Self self) { return self->state.workers.has(self->current_sender()); }
 
 void heard(Self self, const char* message) {
@@ -225,26 +174,22 @@ void heard(Self self, const char* message) {
   self->state.board->trainer().message(message, self->mailbox().size());
 }
 
-/// What workers hold or upload: a difference ends the job.
+/// A difference between workers ends the job.
 template <typename Hashes>
 void compare(Self self, const Hashes& hashes) {
   heard(self, "hashes");
-  JobState& job = *self->state.job;
-  if (hashes.generation != job.generation()) return;
-  if (const auto fault = self->state.replicas->add(hashes)) {
-    carry_out(self, job.cancel(fault->code, fault->message, fault->worker, fault->step));
-  }
+  const auto fault = self->state.replicas->add(hashes);
+  if (!fault) return;
+  carry_out(self, self->state.job->cancel(fault->code, fault->message, fault->worker, fault->step));
 }
 
 void process_ended(Self self, const ProcessEnded& ended) {
-  // Before it could pass it on.
-  if (ended.signal == SIGTERM) {
-    preempt(self, fmt::format("worker {} was ended by SIGTERM", ended.worker));
-  }
   const Board& board = *self->state.board;
+  JobState& job = *self->state.job;
+  const bool was_over = job.over();
   const Actions actions =
-      self->state.job->process_ended(ended, locate(board, ended.worker), committed(self));
-  if (!actions.empty()) mark_lost(board, ended.worker);
+      job.process_ended(ended, locate(board, ended.worker), common_step(*self->state.memory));
+  if (!was_over && job.is_lost(ended.worker)) mark_lost(board, ended.worker);
   carry_out(self, actions);
 }
 
@@ -263,17 +208,13 @@ TrainerActor::behavior_type trainer_behavior(Self self, const TrainerLinkOptions
   state.options = options;
   state.memory = memory;
   state.board = board;
-  state.job.emplace(options.spec.num_joins(), options.spec.recovery);
-  state.checkpoints.emplace(options.spec.num_joins());
-  if (const auto& resume = options.resume) {
-    state.checkpoints->resumed(resume->step, resume->path);
-  }
+  state.job.emplace(terms_of(options));
   state.replicas.emplace(options.spec.num_joins(), options.spec.chips_per_worker);
   state.board->trainer().state(ActorState::joining);
   route_to_log(self, "weft.trainer");
   self->set_down_handler(
       [self](caf::scheduled_actor*, caf::down_msg& down) { link_down(self, down); });
-  arm_deadline(self);
+  carry_out(self, state.job->begin());
   begin_to_look_for_hangs(self);
   return {
       [self](join_a, const JoinRequest& request, const WorkerActor& worker) {
@@ -306,7 +247,7 @@ TrainerActor::behavior_type trainer_behavior(Self self, const TrainerLinkOptions
       [self](part_a, const PartWritten& part) {
         heard(self, "part");
         if (!from_a_member(self)) return;
-        carry_out(self, self->state.checkpoints->part_written(part));
+        carry_out(self, self->state.job->checkpoints().part_written(part));
       },
       [self](saved_a, const SaveEnded& ended) {
         heard(self, "saved");
@@ -316,12 +257,14 @@ TrainerActor::behavior_type trainer_behavior(Self self, const TrainerLinkOptions
       [self](ended_a, const LoopEnded& ended) {
         heard(self, "ended");
         if (!from_a_member(self)) return;
-        carry_out(self, self->state.job->loop_ended(ended, committed(self), missing(self, ended)));
+        carry_out(self, self->state.job->loop_ended(ended, common_step(*self->state.memory),
+                                                    awaited_by(self, ended.worker)));
       },
       [self](unwound_a, std::int32_t worker, std::uint64_t generation) {
         heard(self, "unwound");
         if (!from_a_member(self)) return;
-        carry_out(self, self->state.job->unwound(worker, generation, committed(self)));
+        carry_out(self,
+                  self->state.job->unwound(worker, generation, common_step(*self->state.memory)));
       },
       [self](paused_a, std::int32_t worker, std::uint64_t generation, std::uint64_t step) {
         heard(self, "paused");
@@ -331,12 +274,11 @@ TrainerActor::behavior_type trainer_behavior(Self self, const TrainerLinkOptions
       [self](asks_a) { self->state.job->asks(); },
       [self](preempt_a, const std::string& why) {
         heard(self, "preempt");
-        preempt(self, why);
+        carry_out(self, self->state.job->preempt(why));
       },
       [self](grace_a) {
         heard(self, "grace");
-        const double grace_s = self->state.options.spec.grace_s;
-        carry_out(self, self->state.job->grace_over(grace_s, sightings_of_unwinding(self)));
+        carry_out(self, self->state.job->grace_over(sightings_of_unwinding(self)));
       },
       [self](started_a, std::int32_t worker, std::int32_t pid) {
         heard(self, "started");
@@ -348,9 +290,7 @@ TrainerActor::behavior_type trainer_behavior(Self self, const TrainerLinkOptions
       },
       [self](deadline_a, std::uint64_t generation) {
         heard(self, "deadline");
-        const double timeout_s = self->state.options.spec.timeout_s;
-        carry_out(self, self->state.job->gather_deadline(generation, timeout_s,
-                                                         sightings_of_unwinding(self)));
+        carry_out(self, self->state.job->gather_deadline(generation, sightings_of_unwinding(self)));
       },
       [self](tick_a) { look_for_hangs(self); },
       [self](restart_a, std::int32_t worker) {
@@ -360,7 +300,8 @@ TrainerActor::behavior_type trainer_behavior(Self self, const TrainerLinkOptions
       [self](link_grace_a, std::int32_t worker, std::uint64_t number) {
         heard(self, "link grace");
         const Whereabouts where = locate(*self->state.board, worker);
-        carry_out(self, self->state.job->link_grace_over(worker, number, where, committed(self)));
+        carry_out(self, self->state.job->link_grace_over(worker, number, where,
+                                                         common_step(*self->state.memory)));
       },
       [self](cancel_a, std::uint8_t code, const std::string& reason) {
         heard(self, "cancel");

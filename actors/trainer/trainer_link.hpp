@@ -6,28 +6,42 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <variant>
+#include <vector>
 
 #include <weft/result.hpp>
 
 #include "actors/protocol/protocol.hpp"
 #include "actors/runtime/worker_link.hpp"
+#include "actors/supervision/action.hpp"
 #include "actors/trainer/job_spec.hpp"
 #include "transport/board/board.hpp"
 #include "transport/job/job_memory.hpp"
 
 namespace weft {
 
-struct TrainerEvent {
-  enum class Kind : std::uint8_t { started, report, kill, restart, ended };
-  Kind kind = Kind::started;         ///< started: the loops begin, for the first time or again
-  Report report{};                   ///< report
-  std::string whole_checkpoint{};    ///< report, ended: the last that all workers reported, or ""
-  int worker = -1;                   ///< kill, restart: whose process
-  bool dump_stack = false;           ///< kill: after it has said where it is
-  std::optional<Failure> failure{};  ///< ended
-  std::vector<Failure> survived{};   ///< ended
-  std::vector<std::string> worker_metrics{};  ///< ended: of each worker's last report, or ""
+namespace trainer_event {
+
+/// The loops begin, for the first time or again.
+struct Started {};
+/// A report of the run.
+struct Reported {
+  Report report;
+  std::string whole_checkpoint;  ///< the last one in which every worker has its part, or ""
 };
+/// All workers have ended, well or by a failure.
+struct Ended {
+  std::optional<Failure> failure;
+  std::vector<Failure> survived;
+  std::string whole_checkpoint;             ///< as in Reported
+  std::vector<std::string> worker_metrics;  ///< of each worker's last report, or ""
+};
+
+}  // namespace trainer_event
+
+/// What fit() is told by the trainer actor. A Kill and a Launch are about a worker's process.
+using TrainerEvent = std::variant<trainer_event::Started, trainer_event::Reported, action::Kill,
+                                  action::Launch, trainer_event::Ended>;
 
 /// The checkpoint from which a job goes on.
 struct ResumePoint {

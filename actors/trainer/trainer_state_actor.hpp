@@ -11,11 +11,9 @@
 
 #include "actors/link/messages.hpp"
 #include "actors/protocol/sighting.hpp"
-#include "actors/supervision/checkpoint_tally.hpp"
 #include "actors/supervision/hang_watch.hpp"
 #include "actors/supervision/job_state.hpp"
 #include "actors/supervision/replica_check.hpp"
-#include "actors/supervision/report_filter.hpp"
 #include "actors/trainer/trainer_link.hpp"
 #include "actors/trainer/worker_group_actor.hpp"
 
@@ -28,29 +26,24 @@ struct TrainerState {
   Board* board = nullptr;
   WorkerGroup workers;
   std::map<int, std::string> last_metrics;  ///< by worker: of its last report
-  ReportFilter reports;
-  std::optional<CheckpointTally> checkpoints;
-  std::optional<HangWatch> hangs;  ///< none where nothing is done about them
-  std::uint64_t messages = 0;      ///< got
+  std::optional<HangWatch> hangs;           ///< none where hangs are neither losses nor warned of
+  std::uint64_t messages = 0;               ///< received so far
   std::optional<ReplicaCheck> replicas;
   const char* name = "weft.trainer";
 };
 
 using Self = TrainerActor::stateful_pointer<TrainerState>;
 
-/// The step that the job would go on at.
-std::uint64_t committed(Self self);
 void carry_out(Self self, const Actions& actions);
 
 // trainer_hangs_actor.cpp
 /// Where a worker is, and what its process does.
 Sighting sight(Self self, int worker);
 std::vector<Sighting> sightings_of_unwinding(Self self);
-/// For whom a worker waited that gave up.
-std::optional<Missing> missing(Self self, const LoopEnded& ended);
-/// Now, and again in a while.
+/// The worker for which this worker waits, as the board shows it.
+std::optional<Missing> awaited_by(Self self, int worker);
+/// Looks now, and again after HangWatch::period().
 void look_for_hangs(Self self);
-/// For the first time.
 void begin_to_look_for_hangs(Self self);
 
 }  // namespace weft::trainer_actor

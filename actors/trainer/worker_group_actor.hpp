@@ -1,31 +1,25 @@
 #pragma once
-/// WorkerGroup: the workers' actors, as the trainer's sees them.
+/// WorkerGroup: the actors of the job's members.
 
-#include <map>
 #include <optional>
 
 #include "actors/link/messages.hpp"
-#include "actors/supervision/action.hpp"
+#include "actors/supervision/members.hpp"
 
 namespace weft {
 
 /// Used by the trainer's actor.
 class WorkerGroup {
  public:
-  /// In the place of the one before, if there is one.
-  void add(int rank, const WorkerActor& worker) { workers_.insert_or_assign(rank, worker); }
-  bool has(int rank) const { return workers_.contains(rank); }
-  bool has(const caf::strong_actor_ptr& actor) const;
-  void remove(int rank) { workers_.erase(rank); }
-  /// Whose actor it was; nothing for one that has been replaced.
+  void add(int worker, const WorkerActor& actor) { members_.add(worker, actor); }
+  bool has(const caf::strong_actor_ptr& sender) const;
+  /// The actor has ended. Returns its worker; nothing if it is no member any more.
   std::optional<int> remove(const caf::actor_addr& actor);
-
-  /// To all of them, but for what is about one of them, which knows.
-  void tell(const Action& action) const;
-  void tell(const Start& start) const;
+  /// Sends the action as a message to the members that it is for.
+  void tell(const Action& action);
 
  private:
-  std::map<int, WorkerActor> workers_;
+  Members<WorkerActor> members_;
 };
 
 }  // namespace weft

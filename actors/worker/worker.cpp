@@ -23,13 +23,6 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// How long a worker whose loop has failed waits for the trainer's last word before it leaves by
-/// itself.
-constexpr std::chrono::seconds kFailedPatience{30};
-/// One whose loop has ended well may be needed again until all others have ended theirs; should the
-/// trainer die, the worker ends with it.
-constexpr std::chrono::hours kEndedPatience{24 * 365};
-
 /// How long a worker tries to reach the trainer, which listens before it starts any worker.
 constexpr std::chrono::seconds kConnectPatience{30};
 
@@ -221,7 +214,7 @@ class WorkerLife {
       loop_ = resolve_(assignment_);
     } catch (...) {
       note(ended, std::current_exception());
-      finish(ended);
+      tell_end(ended);
       return false;
     }
     for (std::uint64_t generation = 0;;) {
@@ -234,15 +227,17 @@ class WorkerLife {
       } catch (...) {
         note(ended, std::current_exception());
       }
-      if (finish(ended) != WorkerState::Standing::unwinding) {
-        return ended.error == 0 && !link_.permits().cancelled();
-      }
+      const Verdict verdict = tell_end(ended);
+      if (verdict != Verdict::unwinds) return verdict == Verdict::leaves_well;
       link_.unwound(generation + 1);
     }
   }
 
  private:
-  /// Who is refused touches nothing of the job: another process may be the worker.
+  using Verdict = WorkerState::Verdict;
+
+  /// A process that the trainer refuses touches nothing of the job, because another process may be
+  /// the worker.
   bool join() {
     try {
       assignment_ =
@@ -270,7 +265,6 @@ class WorkerLife {
     ended.step = session.steps();
     ended.runs = session.runs();
     ended.last = session.last_site();
-    ended.preempted = ended.error == 0 && link_.permits().knows_preemption();
     ended.left = session.left();
   }
 
@@ -280,19 +274,20 @@ class WorkerLife {
     ended.message = text.message;
   }
 
-  /// Tells how the loop ended, unless it had to be left: that a loop doesn't notice it, or ends
-  /// with another error for it, is no failure of its own.
-  WorkerState::Standing finish(const LoopEnded& ended) {
-    if (link_.permits().unwinding()) {
+  /// Tells the trainer how the loop ended, unless the generation is to be left, and waits for what
+  /// it says to that.
+  Verdict tell_end(const LoopEnded& how) {
+    const std::optional<LoopEnded> ended = link_.permits().loop_ended(how);
+    if (!ended) {
       row_.state(ActorState::idle);
-      return WorkerState::Standing::unwinding;
+      return Verdict::unwinds;
     }
-    const bool good = ended.error == 0;
-    if (!good) row_.error(ended.message);
+    const bool good = ended->error == 0;
+    if (!good) row_.error(ended->message);
     row_.state(good ? ActorState::ended : ActorState::failed);
-    link_.loop_ended(ended);
-    logger("weft.worker")->info("loop ended: {}", good ? "well" : ended.message);
-    return link_.permits().wait_verdict(good ? kEndedPatience : kFailedPatience);
+    link_.loop_ended(*ended);
+    logger("weft.worker")->info("loop ended: {}", good ? "well" : ended->message);
+    return link_.permits().wait_verdict();
   }
 
   WorkerLink& link_;

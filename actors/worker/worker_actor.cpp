@@ -39,9 +39,7 @@ WorkerActor::behavior_type worker_behavior(WorkerActor::stateful_pointer<WorkerS
       [self](admit_a, std::uint32_t programs) { self->state.permits->admit(programs); },
       [self](grant_a, std::uint64_t steps) { self->state.permits->grant(steps); },
       [self](peer_ended_a, std::int32_t other, std::uint64_t runs, const std::string& last) {
-        if (auto wrong = self->state.permits->loop_ended(other, runs, last)) {
-          wrong->worker = self->state.worker;
-          wrong->generation = self->state.permits->generation();
+        if (const auto wrong = self->state.permits->peer_ended(other, runs, last)) {
           self->send(self->state.trainer, ended_a::value, *wrong);
         }
       },
@@ -64,7 +62,7 @@ class ActorWorkerLink : public WorkerLink {
  public:
   ActorWorkerLink(std::unique_ptr<System> own, System& system, const TrainerActor& trainer,
                   int worker, std::chrono::milliseconds timeout)
-      : WorkerLink(std::make_shared<Permits>(timeout)),
+      : WorkerLink(std::make_shared<Permits>(worker, timeout)),
         own_(std::move(own)),
         system_(system),
         trainer_(trainer),

@@ -35,6 +35,9 @@ inline std::string words(const Action& action) {
             return fmt::format("kill {}{}", kill.worker, kill.dumps_stack ? " with its stack" : "");
           },
           [](const action::Launch& launch) { return fmt::format("launch {}", launch.worker); },
+          [](const action::Warn&) { return std::string("warn"); },
+          [](const action::GatherDeadline&) { return std::string("gather"); },
+          [](const action::Grace& grace) { return fmt::format("grace {}", grace.ms); },
           [](const action::Backoff& backoff) {
             return fmt::format("back off {} for {} ms", backoff.worker, backoff.ms);
           },

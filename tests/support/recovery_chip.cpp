@@ -1,10 +1,13 @@
-// The chips of a simulated job: Executor, Commits and the arenas, turn by turn.
+// The chips of a simulated job: Executor, turn by turn.
 
 #include <algorithm>
 
 #include <fmt/format.h>
 
+#include <weft/error.hpp>
+
 #include "tests/support/recovery_world.hpp"
+#include "transport/job/control_format.hpp"
 
 namespace weft::testing {
 
@@ -36,10 +39,6 @@ bool SimJob::advance_chip(int index) {
   SimChip& chip = chips_[static_cast<std::size_t>(index)];
   const SimLaunch launch = chip.queue.front();
   const SimRun& run = script_.steps[launch.step][launch.index];
-  const auto wait = [&](bool done) {
-    if (!done && aborted_) fail_chip(index, Errc::peer_lost, -1);
-    return done;
-  };
   switch (chip.at) {
     case At::begin:
       commit(index, launch.commits);
@@ -55,12 +54,15 @@ bool SimJob::advance_chip(int index) {
       if (group_met(index, launch, run.group)) wake_chips();
       return true;
     case At::meeting:
-      if (!wait(group_met(index, launch, run.group))) return false;
+      if (!group_met(index, launch, run.group)) {
+        if (memory_.aborted()) fail_chip(index, Errc::peer_lost, -1);
+        return false;
+      }
       chip.at = At::update;
       return true;
     case At::update:
-      if (run.any_update() && !broken(BrokenRule::update_waits) &&
-          !wait(least_ >= launch.commits)) {
+      if ((run.any_update() || launch.is_awaited) && !broken(BrokenRule::update_waits) &&
+          !all_committed(index, launch.commits)) {
         return false;
       }
       chip.at = At::write;
@@ -71,7 +73,7 @@ bool SimJob::advance_chip(int index) {
       check_inputs(index, launch, chip.tensor);
       while (chip.tensor < kSimTensors && !run.updates[chip.tensor]) ++chip.tensor;
       if (chip.tensor < kSimTensors) {
-        block(chip, launch.out[chip.tensor]) = 0;
+        value(index, launch.out[chip.tensor]) = 0;
         chip.at = At::store;
         return true;
       }
@@ -82,7 +84,7 @@ bool SimJob::advance_chip(int index) {
       return true;
     case At::store:
       check_inputs(index, launch, chip.tensor + 1);
-      block(chip, launch.out[chip.tensor]) = chip.results[chip.tensor];
+      value(index, launch.out[chip.tensor]) = chip.results[chip.tensor];
       ++chip.tensor;
       chip.at = At::write;
       return true;
@@ -91,10 +93,9 @@ bool SimJob::advance_chip(int index) {
 }
 
 SimValues SimJob::results_of(int index, const SimLaunch& launch) {
-  SimChip& chip = chips_[static_cast<std::size_t>(index)];
   SimValues in = script_.expected[0][0];
   for (std::size_t k = 0; k < kSimTensors; ++k) {
-    if (script_.uses(launch.step, k)) in[k] = block(chip, launch.in[k]);
+    if (script_.uses(launch.step, k)) in[k] = value(index, launch.in[k]);
   }
   return script_.apply(launch.step, launch.index, in);
 }
@@ -115,14 +116,19 @@ void SimJob::fail_chip(int index, Errc error, int missing) {
 }
 
 void SimJob::commit(int index, std::uint64_t step) {
-  SimChip& chip = chips_[static_cast<std::size_t>(index)];
-  if (chip.commit >= step) return;
-  const bool was_least = chip.commit == least_;
-  chip.commit = step;
-  if (!was_least) return;
-  const std::uint64_t before =
-      std::exchange(least_, std::ranges::min(chips_, {}, &SimChip::commit).commit);
-  if (least_ > before) wake_chips();
+  const std::uint64_t before = memory_.commit_line(index).step;
+  chips_[static_cast<std::size_t>(index)].commits->commit(step);
+  if (before != least_ || before >= step) return;
+  if (common_step(memory_) > std::exchange(least_, common_step(memory_))) wake_chips();
+}
+
+bool SimJob::all_committed(int index, std::uint64_t step) {
+  try {
+    return chips_[static_cast<std::size_t>(index)].commits->reached(step);
+  } catch (const Error& e) {
+    fail_chip(index, e.code(), -1);
+    return false;
+  }
 }
 
 bool SimJob::group_met(int index, const SimLaunch& launch, int group) const {
@@ -134,30 +140,26 @@ bool SimJob::group_met(int index, const SimLaunch& launch, int group) const {
   return true;
 }
 
-std::uint64_t& SimJob::block(SimChip& chip, int block) const {
-  const auto at = static_cast<std::size_t>(block);
-  if (chip.blocks.size() <= at) chip.blocks.resize(at + 1);
-  return chip.blocks[at];
-}
-
 /// The launch's step and index say which version they are of. Of the first `written` tensors,
 /// those that the run writes over are no more.
 void SimJob::check_inputs(int index, const SimLaunch& launch, std::size_t written) const {
-  const SimChip& chip = chips_[static_cast<std::size_t>(index)];
   const SimValues& expected = script_.expected[launch.step][launch.index];
   for (std::size_t k = 0; k < kSimTensors; ++k) {
     if (!script_.uses(launch.step, k)) continue;
     if (k < written && launch.out[k] == launch.in[k]) continue;
-    const auto at = static_cast<std::size_t>(launch.in[k]);
-    if (at < chip.blocks.size() && chip.blocks[at] == expected[k]) continue;
+    if (value(index, launch.in[k]) == expected[k]) continue;
     violated(fmt::format("chip {} reads another version of tensor {} than that of step {}, run {}",
                          index, k, launch.step, launch.index));
   }
 }
 
 std::uint64_t SimJob::committed() const {
-  if (!broken(BrokenRule::resume_at_least)) return least_;
-  return std::ranges::max(chips_, {}, &SimChip::commit).commit;
+  if (!broken(BrokenRule::resume_at_least)) return common_step(memory_);
+  std::uint64_t most = 0;
+  for (int c = 0; c < mesh_.size(); ++c) {
+    most = std::max<std::uint64_t>(most, memory_.commit_line(c).step);
+  }
+  return most;
 }
 
 }  // namespace weft::testing

@@ -10,23 +10,24 @@ namespace weft::testing {
 
 /// Losses of different workers while all gather are one.
 void SimJob::count_incidents() {
-  for (; losses_ < job_.survived().size(); ++losses_) {
-    const int worker = job_.survived()[losses_].worker;
+  for (; losses_ < job_.recovery().failures().size(); ++losses_) {
+    const int worker = job_.recovery().failures()[losses_].worker;
     if (lost_.empty() || lost_.contains(worker)) {
       lost_.clear();
       ++incidents_;
     }
     lost_.insert(worker);
   }
-  if (job_.incidents() != incidents_)
-    violated(fmt::format("{} incidents, not {}", job_.incidents(), incidents_));
+  if (job_.recovery().incidents() != incidents_)
+    violated(fmt::format("{} incidents, not {}", job_.recovery().incidents(), incidents_));
 }
 
 void SimJob::check_end() const {
-  const std::uint64_t lost = job_.survived().size();
+  const std::uint64_t lost = job_.recovery().failures().size();
   if (lost > faults_) {
     std::string counted = "more failures than faults:";
-    for (const Failure& failure : job_.survived()) counted += fmt::format(" {};", failure.message);
+    for (const Failure& failure : job_.recovery().failures())
+      counted += fmt::format(" {};", failure.message);
     violated(counted);
   }
   if (const auto& failure = job_.failure()) {

@@ -15,8 +15,8 @@ void SimJob::start_process(int index) {
   fresh.alive = fresh.linked = true;
   fresh.cut = std::move(worker.cut);
   fresh.cut.resize(static_cast<std::size_t>(fresh.life) + 1, kSimNever);
-  fresh.directory = worker.directory;
   fresh.pace = random_.one_in(8) ? 20 : 1;
+  fresh.state = WorkerState(index, lease_steps_ / 2);
   fresh.at = SimWorker::At::boot;
   worker = std::move(fresh);
   for (int c = index * chips_each_; c < (index + 1) * chips_each_; ++c) {

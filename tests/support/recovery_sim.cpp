@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "tests/support/recovery_world.hpp"
+#include "transport/job/control_format.hpp"
 
 namespace weft::testing {
 namespace {
@@ -39,6 +40,19 @@ RecoveryPolicy draw_policy(Random& random) {
           .backoff_ms = random.one_in(3) ? 1 + random.below(50) : 0};
 }
 
+SimTensor replicated_tensor(const std::string& name) {
+  return {.input = {.kind = InputKind::param, .name = name, .sharding = Sharding::closed()},
+          .type = {DType::i64, {}}};
+}
+
+SimTensor sharded_tensor(const std::string& name, const Mesh& mesh) {
+  const std::vector<std::int64_t> shape{mesh.size()};
+  return {.input = {.kind = InputKind::param,
+                    .name = name,
+                    .sharding = Sharding::from_spec(mesh, {{"d"}}, shape, name)},
+          .type = {DType::i64, {mesh.size()}}};
+}
+
 }  // namespace
 
 SimJob::SimJob(std::uint64_t seed, BrokenRule broken)
@@ -52,15 +66,23 @@ SimJob::SimJob(std::uint64_t seed, BrokenRule broken)
       late_(random_.one_in(2)),
       policy_(draw_policy(random_)),
       script_(num_workers_ * chips_each_, random_),
-      job_(num_workers_, policy_, lease_steps_),
+      mesh_({num_workers_ * chips_each_}, {"d"}),
+      memory_(fresh_memory(mesh_)),
+      job_({.num_workers = num_workers_,
+            .recovery = policy_,
+            .lease_steps = lease_steps_,
+            .timeout_s = 1,
+            .grace_s = 1}),
       workers_(static_cast<std::size_t>(num_workers_)),
       chips_(static_cast<std::size_t>(num_workers_ * chips_each_)) {
   faults_left_ = 1 + random_.below(40);
   fault_gap_ = (std::uint64_t{4} << random_.below(10)) * (1 + chips_.size() / 8);
   next_fault_ = random_.below(2 * fault_gap_);
   Random alike(seed + 1);  // of its own, as is the preemption's: each leaves the rest as it is
-  for (auto& keeper : keepers_) {
-    if (alike.one_in(2)) keeper = static_cast<int>(alike.below(chips_.size()));
+  for (std::size_t k = 0; k < kSimTensors; ++k) {
+    // Its name says which chip keeps a tensor that all chips hold.
+    const std::string name = fmt::format("{}.{}", alike.below(1000), k);
+    tensors_[k] = alike.one_in(2) ? replicated_tensor(name) : sharded_tensor(name, mesh_);
   }
   Random preemption(~seed);
   if (preemption.below(7) < 2) preempt_at_ = preemption.below(4000 * (1 + chips_.size() / 8));
@@ -71,7 +93,7 @@ SimResult SimJob::run() {
   SimResult result;
   try {
     for (int w = 0; w < num_workers_; ++w) start_process(w);
-    post(deadline_, {.what = What::deadline, .generation = 1});
+    carry_out(job_.begin());
     while (!job_.over()) {
       if (events_.empty()) violated("nothing can happen any more");
       const Event event = events_.top();
@@ -96,7 +118,7 @@ SimResult SimJob::run() {
   } catch (const Violation& violation) {
     result.violation = violation.what();
   }
-  result.failures = job_.survived().size() + (job_.failure() ? 1 : 0);
+  result.failures = job_.recovery().failures().size() + (job_.failure() ? 1 : 0);
   result.events = count_;
   result.succeeded = job_.phase() == JobPhase::succeeded;
   result.preempted = std::ranges::any_of(
@@ -189,11 +211,8 @@ void SimJob::handle(const Event& event) {
   }
 }
 
-/// As the trainer's actor has it: who has joined, and whose link it hasn't given up.
 bool SimJob::is_from_member(const Event& event) const {
-  if (broken(BrokenRule::members_only)) return true;
-  const auto link = links_.find(event.worker);
-  return link != links_.end() && link->second == event.life;
+  return broken(BrokenRule::members_only) || members_.has(SimLink{event.worker, event.life});
 }
 
 void SimJob::at_trainer(const Event& event) {
@@ -208,11 +227,10 @@ void SimJob::at_trainer(const Event& event) {
         if (worker.alive && worker.life == event.life) violated("a living process is refused");
         return;
       }
-      links_[w] = event.life;
+      const SimLink link{w, event.life};
+      members_.add(w, link);
       carry_out(job_.joined(w, pid, committed()));
-      Event answer{.what = What::assigned, .worker = w, .life = event.life};
-      auto& got = workers_[static_cast<std::size_t>(w)].got;
-      return post((got = std::max(got, now_ + some(20))) - now_, answer);
+      return send(link, {.what = What::assigned});
     }
     case What::program:
       return carry_out(job_.program({.worker = w,
@@ -239,9 +257,9 @@ void SimJob::at_trainer(const Event& event) {
     case What::paused: return carry_out(job_.paused(w, event.generation, event.a));
     case What::asks: return job_.asks();
     case What::link_down: {
-      if (!is_from_member(event)) return;
-      links_.erase(w);
-      return carry_out(job_.link_down(w));
+      const auto lost = members_.remove(SimLink{w, event.life});
+      if (lost) carry_out(job_.link_down(*lost));
+      return;
     }
     case What::process_started: return job_.started(w, static_cast<int>(event.a));
     case What::process_ended:
@@ -250,7 +268,7 @@ void SimJob::at_trainer(const Event& event) {
           committed()));
     case What::restart_due: return carry_out(job_.restart_due(w));
     case What::link_lost: return carry_out(job_.link_grace_over(w, event.a, {}, committed()));
-    case What::deadline: return carry_out(job_.gather_deadline(event.generation, 1));
+    case What::deadline: return carry_out(job_.gather_deadline(event.generation));
     default: break;
   }
   // hang_seen: by a chip that waits, or by the trainer.
@@ -275,21 +293,44 @@ void SimJob::at_trainer(const Event& event) {
   carry_out(job_.hung(hanging, "others have waited", committed()));
 }
 
-void SimJob::send_to_all(What what, std::uint64_t a, std::uint64_t b, int but) {
-  for (const auto& [w, life] : links_) {
-    if (w == but) continue;
-    Event event{
-        .what = what, .worker = w, .life = life, .generation = job_.generation(), .a = a, .b = b};
-    if (what == What::peer_ended) event.c = static_cast<std::uint64_t>(but);
-    if (what == What::start) event.b = filter_.count();
-    if (what == What::start) event.c = job_.has_asked() ? 1 : 0;
-    auto& got = workers_[static_cast<std::size_t>(w)].got;
-    post((got = std::max(got, now_ + some(20))) - now_, event);
-  }
+/// Messages to a worker come in the order in which they were sent.
+void SimJob::send(const SimLink& link, Event event) {
+  event.worker = link.worker;
+  event.life = link.life;
+  auto& got = workers_[static_cast<std::size_t>(link.worker)].got;
+  post((got = std::max(got, now_ + some(20))) - now_, event);
 }
 
 void SimJob::carry_out(const Actions& actions) {
   for (const Action& action : actions) carry_out(action);
+}
+
+/// The message to the workers that the action is for.
+Event SimJob::message(const Action& action) const {
+  Event event{.what = What::assigned, .generation = job_.generation()};
+  const auto is = [&](What what, std::uint64_t a = 0, std::uint64_t b = 0, std::uint64_t c = 0) {
+    event.what = what;
+    event.a = a;
+    event.b = b;
+    event.c = c;
+  };
+  std::visit(Overloaded{
+                 [&](const Start& start) {
+                   is(What::start, start.step, start.reports, start.asks ? 1 : 0);
+                 },
+                 [&](const action::Asked& asked) { is(What::asked, asked.sequence, asked.run); },
+                 [&](const action::Admit& admit) { is(What::admit, admit.programs); },
+                 [&](const action::Grant& grant) { is(What::grant, grant.steps); },
+                 [&](const action::Pause&) { is(What::pause); },
+                 [&](const action::EndAt& end) { is(What::end_at, end.step); },
+                 [&](const action::PeerEnded& ended) {
+                   is(What::peer_ended, ended.runs, 0, static_cast<std::uint64_t>(ended.worker));
+                 },
+                 [&](const action::Unwind&) { is(What::unwind); },
+                 [](const auto&) {},
+             },
+             action);
+  return event;
 }
 
 void SimJob::carry_out(const Action& action) {
@@ -297,53 +338,39 @@ void SimJob::carry_out(const Action& action) {
     event_lane_ = std::max(event_lane_, now_ + some(10));
     post(event_lane_ - now_, {.what = what, .worker = worker});
   };
-  std::visit(Overloaded{
-                 [&](const action::Start& start) {
-                   begin_generation(start.step);
-                   send_to_all(What::start, start.step);
-                 },
-                 [&](const action::Unwind&) {
-                   aborted_ = true;
-                   wake_chips();
-                   post(deadline_, {.what = What::deadline, .generation = job_.generation()});
-                   send_to_all(What::unwind);
-                 },
-                 [&](const action::Grant& grant) {
-                   if (grant.steps < granted_) violated("a lease has shrunk");
-                   granted_ = grant.steps;
-                   send_to_all(What::grant, grant.steps);
-                 },
-                 [&](const action::Pause&) { send_to_all(What::pause); },
-                 [&](const action::EndAt& end) { send_to_all(What::end_at, end.step); },
-                 [&](const action::Admit& admit) { send_to_all(What::admit, admit.programs); },
-                 [&](const action::Asked& asked) {
-                   send_to_all(What::asked, asked.sequence, asked.run, asked.worker);
-                 },
-                 [&](const action::PeerEnded& ended) {
-                   send_to_all(What::peer_ended, ended.runs, 0, ended.worker);
-                 },
-                 [&](const action::Kill& kill) { to_process(What::kill, kill.worker); },
-                 [&](const action::Launch& launch) {
-                   links_.erase(launch.worker);
-                   to_process(What::start_process, launch.worker);
-                 },
-                 [&](const action::Backoff& backoff) {
-                   if (job_.incidents() < 2) violated("a worker that was lost once has to wait");
-                   post(backoff.ms, {.what = What::restart_due, .worker = backoff.worker});
-                 },
-                 [&](const action::LinkGrace& grace) {
-                   post(kLinkGrace,
-                        {.what = What::link_lost, .worker = grace.worker, .a = grace.number});
-                 },
-                 [](const action::Cancel&) {},
-                 [](const action::Stop&) {},
-                 [](const action::TellSaved&) {},  // the loops of the simulation don't save
-                 [](const action::JoinParts&) {},
-             },
-             action);
+  std::visit(
+      Overloaded{
+          [&](const Start& start) { begin_generation(start); },
+          [&](const action::Unwind& unwind) {
+            memory_.abort(unwind.why);
+            wake_chips();
+          },
+          [&](const action::GatherDeadline& deadline) {
+            post(deadline_, {.what = What::deadline, .generation = deadline.generation});
+          },
+          [&](const action::Grant& grant) {
+            if (grant.steps < granted_) violated("a lease has shrunk");
+            granted_ = grant.steps;
+          },
+          [&](const action::Kill& kill) { to_process(What::kill, kill.worker); },
+          [&](const action::Launch& launch) { to_process(What::start_process, launch.worker); },
+          [&](const action::Backoff& backoff) {
+            if (job_.recovery().incidents() < 2) {
+              violated("a worker that was lost once has to wait");
+            }
+            post(backoff.ms, {.what = What::restart_due, .worker = backoff.worker});
+          },
+          [&](const action::LinkGrace& grace) {
+            post(kLinkGrace, {.what = What::link_lost, .worker = grace.worker, .a = grace.number});
+          },
+          [](const auto&) {},
+      },
+      action);
+  if (job_.over()) return;
+  members_.tell(action, [&](int, const SimLink& link) { send(link, message(action)); });
 }
 
-void SimJob::begin_generation(std::uint64_t step) {
+void SimJob::begin_generation(const Start& start) {
   for (int c = 0; c < static_cast<int>(chips_.size()); ++c) {
     const SimWorker& worker = workers_[static_cast<std::size_t>(c / chips_each_)];
     SimChip& chip = chips_[static_cast<std::size_t>(c)];
@@ -351,27 +378,20 @@ void SimJob::begin_generation(std::uint64_t step) {
     if (worker.alive && !(idle && chip.queue.empty())) {
       violated(fmt::format("a generation starts while worker {} runs", c / chips_each_));
     }
-    const SimPlaces places = worker.directory.read(step).value_or(kSimNowhere);
-    for (std::size_t k = 0; k < kSimTensors; ++k) {
-      const auto at = static_cast<std::size_t>(places[k]);
-      const bool made = places[k] >= 0 && step > 0;
-      const std::uint64_t value = !made                     ? script_.expected[0][0][k]
-                                  : at < chip.blocks.size() ? chip.blocks[at]
-                                                            : 0;
-      if (value == script_.expected[step][0][k] || writes_over(c, k)) continue;
-      violated(fmt::format("chip {} doesn't have tensor {} of version {}", c, k, step));
-    }
   }
+  check_kept(start.step);
   granted_ = 0;
   lost_.clear();
-  filter_.begin_generation(job_.generation(), step);
-  if (job_.generation() == 1) return;
-  aborted_ = false;
-  for (SimChip& chip : chips_) {
-    chip.met = 0;
-    if (!broken(BrokenRule::reset_of_commits)) chip.commit = step;
+  std::vector<std::uint64_t> before;
+  for (int c = 0; c < mesh_.size(); ++c) {
+    before.push_back(memory_.commit_line(c).step);
+    chips_[static_cast<std::size_t>(c)].met = 0;
   }
-  least_ = std::ranges::min(chips_, {}, &SimChip::commit).commit;
+  if (start.generation > 1 || start.step > 0) memory_.begin_generation(start.step);
+  for (int c = 0; c < mesh_.size() && broken(BrokenRule::reset_of_commits); ++c) {
+    memory_.commit_line(c).step = before[static_cast<std::size_t>(c)];
+  }
+  least_ = common_step(memory_);
 }
 
 void SimJob::take_report(const Event& event) {
@@ -381,7 +401,7 @@ void SimJob::take_report(const Event& event) {
                       .step = made.step,
                       .number = made.number,
                       .metrics = std::to_string(made.metrics)};
-  const bool is_new = filter_.is_new(report);
+  const bool is_new = job_.reported(report);
   if (!is_new && !broken(BrokenRule::filter)) return;
   if (delivered_ >= script_.reports.size() || script_.reports[delivered_] != made.metrics) {
     violated(fmt::format("report {} comes as number {}", made.metrics, delivered_));

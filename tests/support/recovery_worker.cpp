@@ -39,7 +39,6 @@ void SimJob::leave(SimWorker& worker, Errc error, int missing) {
 bool SimJob::advance(int index) {
   using At = SimWorker::At;
   using StepBegin = WorkerState::StepBegin;
-  using Standing = WorkerState::Standing;
   SimWorker& worker = workers_[static_cast<std::size_t>(index)];
   WorkerState& state = worker.state;
   const auto own = [&](auto is) {
@@ -106,7 +105,7 @@ bool SimJob::advance(int index) {
     }
     case At::room: return has_room(index);
     case At::directory:
-      worker.directory.finish(worker.step, worker.entries);
+      finish_directory(index);
       worker.at = At::launch;
       return true;
     case At::launch:
@@ -125,14 +124,12 @@ bool SimJob::advance(int index) {
       worker.at = worker.after_report;
       return true;
     case At::end_step: {
+      end_step_of_state(worker);
       ++worker.step;
+      worker.pool->begin_step(worker.step);
       worker.index = 0;
-      const std::uint64_t ahead = lease_steps_ / 2;
-      if (worker.step + ahead == state.granted()) {
-        to_trainer(worker, {.what = What::lease, .a = worker.step + ahead});
-      }
-      if (worker.step >= state.granted()) {
-        to_trainer(worker, {.what = What::lease, .a = worker.step});
+      if (const auto step = state.lease_to_ask(worker.step)) {
+        to_trainer(worker, {.what = What::lease, .a = *step});
       }
       worker.at = At::lease;
       return true;
@@ -170,25 +167,25 @@ bool SimJob::advance(int index) {
       worker.at = At::finish;
       return true;
     }
-    case At::finish:
-      worker.at = state.standing() == Standing::unwinding ? At::unwound : At::verdict;
-      if (worker.at == At::verdict) {
-        to_trainer(worker, {.what = What::ended,
-                            .a = worker.error | (state.knows_preemption() ? 256U : 0U) |
-                                 (worker.was_ended ? 512U : 0U) | worker.step << 16,
-                            .b = worker.runs,
-                            .c = static_cast<std::uint64_t>(worker.missing)});
-      }
+    case At::finish: {
+      const auto ended = state.loop_ended({.worker = index,
+                                           .generation = worker.generation,
+                                           .step = worker.step,
+                                           .runs = worker.runs,
+                                           .error = worker.error,
+                                           .left = worker.was_ended});
+      if (ended) tell_end(worker, *ended);
+      worker.at = ended ? At::verdict : At::unwound;
       return true;
+    }
     case At::verdict:
-      if (state.cancelled()) {
-        end_process(index, 0);
-      } else if (state.standing() == Standing::unwinding) {
-        worker.at = At::unwound;
-      } else {
-        return false;
+      switch (state.verdict()) {
+        case WorkerState::Verdict::waits: return false;
+        case WorkerState::Verdict::unwinds: worker.at = At::unwound; return true;
+        case WorkerState::Verdict::leaves_well:
+        case WorkerState::Verdict::leaves_badly: end_process(index, 0); return true;
       }
-      return true;
+      return false;
     case At::unwound:
       worker.at = At::waiting;
       worker.generation += 1;  // in the message
@@ -200,21 +197,22 @@ bool SimJob::advance(int index) {
   return false;
 }
 
+void SimJob::tell_end(const SimWorker& worker, const LoopEnded& ended) {
+  to_trainer(worker, {.what = What::ended,
+                      .a = ended.error | (ended.preempted ? 256U : 0U) | (ended.left ? 512U : 0U) |
+                           ended.step << 16,
+                      .b = ended.runs,
+                      .c = static_cast<std::uint64_t>(worker.missing)});
+}
+
 void SimJob::open_session(int index) {
   SimWorker& worker = workers_[static_cast<std::size_t>(index)];
   worker.step = worker.commits = worker.state.started(0)->step;
-  worker.entries = worker.places = worker.over = worker.directory.open(worker.step);
-  worker.pool = SimPool(worker.entries);
-  for (int c = index * chips_each_; c < (index + 1) * chips_each_; ++c) {
-    for (std::size_t k = 0; k < kSimTensors; ++k) {
-      if (worker.entries[k] >= 0 && writes_over(c, k)) copy_from_keeper(c, k);
-    }
-  }
+  open_state(index);
   worker.runs = worker.index = worker.report_number = 0;
   worker.report_step = 0;
   worker.error = 0;
   worker.missing = -1;
-  worker.last_run = {};
   worker.programs.clear();
   for (int c = index * chips_each_; c < (index + 1) * chips_each_; ++c) {
     SimChip& chip = chips_[static_cast<std::size_t>(c)];
@@ -227,60 +225,21 @@ void SimJob::open_session(int index) {
   worker.at = SimWorker::At::granted;
 }
 
-/// Whether the chip writes a tensor over the version before, as another one keeps that.
-bool SimJob::writes_over(int chip, std::size_t tensor) const {
-  const std::optional<int> keeper = keepers_[tensor];
-  return keeper && (*keeper != chip || broken(BrokenRule::one_keeps));
-}
-
-bool SimJob::all_write_over(int index, std::size_t tensor) const {
-  for (int c = index * chips_each_; c < (index + 1) * chips_each_; ++c) {
-    if (!writes_over(c, tensor)) return false;
-  }
-  return true;
-}
-
 SimPlaces SimJob::places_of(int chip) const {
   const SimWorker& worker = workers_[static_cast<std::size_t>(chip / chips_each_)];
-  SimPlaces places = worker.places;
+  SimPlaces places{};
   for (std::size_t k = 0; k < kSimTensors; ++k) {
-    if (writes_over(chip, k)) places[k] = worker.over[k];
+    const auto local = static_cast<std::size_t>(chip % chips_each_);
+    if (worker.tensors[k] != nullptr) places[k] = worker.tensors[k]->offset(local);
   }
   return places;
-}
-
-/// Where the chips of a worker that keep a tensor write its next version: where it was before, or,
-/// if that is too early, elsewhere. Where the others are is nobody else's.
-int SimJob::next_place(SimWorker& worker, std::size_t tensor) {
-  const bool any_age = broken(BrokenRule::age_of_blocks);
-  const int now = worker.places[tensor];
-  const int over = worker.over[tensor];
-  const bool has_left = now != over && (any_age || worker.left[tensor] < worker.step);
-  const int next = has_left ? over : worker.pool.allocate(worker.step, any_age);
-  if (now == over) {
-    worker.left[tensor] = worker.step;
-  } else {
-    worker.pool.free(now, worker.step, worker.runs);
-  }
-  return next;
-}
-
-void SimJob::copy_from_keeper(int index, std::size_t tensor) {
-  const SimWorker& worker = workers_[static_cast<std::size_t>(index / chips_each_)];
-  const int keeper = *keepers_[tensor];
-  if (keeper == index || broken(BrokenRule::copy_of_kept)) return;
-  const SimWorker& other = workers_[static_cast<std::size_t>(keeper / chips_each_)];
-  const auto kept = other.directory.read(worker.step);
-  if (!kept) violated(fmt::format("chip {} has nothing of step {} to copy", keeper, worker.step));
-  block(chips_[static_cast<std::size_t>(index)], worker.entries[tensor]) =
-      block(chips_[static_cast<std::size_t>(keeper)], (*kept)[tensor]);
 }
 
 /// The loop is done. Each tensor is somewhere then, those that no run has used too.
 void SimJob::end_loop(SimWorker& worker) {
   const auto index = static_cast<int>(&worker - workers_.data());
   for (std::size_t k = 0; k < kSimTensors; ++k) {
-    if (worker.places[k] < 0) bind(index, k);
+    if (worker.tensors[k] == nullptr) bind(index, k);
   }
   worker.at = SimWorker::At::drain;
 }
@@ -318,23 +277,8 @@ bool SimJob::has_room(int index) {
   worker.at = SimWorker::At::launch;
   const SimRun& run = script_.steps[worker.step][worker.index];
   if (!run.ends_step && !run.any_update()) return true;
-  const bool again = worker.commits == worker.step && !broken(BrokenRule::one_commit_per_step);
-  worker.commits = worker.step;
-  if (worker.step > 0 && !again && worker.directory.write(worker.step, worker.entries)) {
-    worker.at = SimWorker::At::directory;
-  }
+  if (commit_state(index)) worker.at = SimWorker::At::directory;
   return true;
-}
-
-/// The host writes a tensor that no run has updated as it was in the beginning.
-void SimJob::bind(int index, std::size_t tensor) {
-  SimWorker& worker = workers_[static_cast<std::size_t>(index)];
-  const std::uint64_t completed = worker.runs < 2 ? 0 : worker.runs - 1;
-  const int place = worker.pool.allocate_for_host(committed(), completed);
-  worker.places[tensor] = worker.over[tensor] = place;
-  for (int c = index * chips_each_; c < (index + 1) * chips_each_; ++c) {
-    block(chips_[static_cast<std::size_t>(c)], place) = script_.expected[0][0][tensor];
-  }
 }
 
 void SimJob::launch(int index) {
@@ -345,32 +289,34 @@ void SimJob::launch(int index) {
                    .commits = worker.commits,
                    .step = worker.step,
                    .index = worker.index,
-                   .out = kSimNowhere};
+                   .is_awaited = std::exchange(worker.awaits_commits, false)};
   const auto program = std::ranges::find(worker.programs, run.program);
   const auto sequence = static_cast<std::uint32_t>(program - worker.programs.begin());
   const auto begin = worker.state.begin_run(launch.run, sequence, launch.step, {});
   if (begin.is_overtaken || begin.contradicts) violated("a run is made that others don't make");
   for (std::size_t k = 0; k < kSimTensors; ++k) {
     if (!script_.uses(worker.step, k)) continue;
-    if (worker.places[k] < 0) bind(index, k);
-    worker.last_run[k] = static_cast<int>(worker.runs);
+    if (worker.tensors[k] == nullptr) bind(index, k);
+    worker.keeper->used({&tensors_[k].input, 1});
+    worker.tensors[k]->used_by(launch.run);
   }
   std::vector<SimPlaces> before;
-  for (int c = index * chips_each_; c < (index + 1) * chips_each_; ++c) {
-    before.push_back(places_of(c));
-  }
+  for (const int c : chips_of(index)) before.push_back(places_of(c));
+  auto next = worker.tensors;
   for (std::size_t k = 0; k < kSimTensors; ++k) {
     if (!run.updates[k]) continue;
-    if (!all_write_over(index, k)) worker.places[k] = next_place(worker, k);
-    worker.entries[k] = worker.places[k];
+    next[k] = update(worker, k);
+    next[k]->used_by(launch.run);
   }
-  for (int c = index * chips_each_; c < (index + 1) * chips_each_; ++c) {
+  for (std::size_t k = 0; k < kSimTensors; ++k) {
+    if (script_.uses(worker.step, k)) note_state(worker, k);
+    worker.tensors[k] = std::move(next[k]);
+    if (run.updates[k]) note_state(worker, k);
+  }
+  for (const int c : chips_of(index)) {
     if (broken(BrokenRule::commit_on_chip)) commit(c, launch.commits);
-    launch.in = before[static_cast<std::size_t>(c - index * chips_each_)];
-    const SimPlaces after = places_of(c);
-    for (std::size_t k = 0; k < kSimTensors; ++k) {
-      if (run.updates[k]) launch.out[k] = after[k];
-    }
+    launch.in = before[static_cast<std::size_t>(c % chips_each_)];
+    launch.out = places_of(c);
     chips_[static_cast<std::size_t>(c)].queue.push_back(launch);
     wake_chip(c);
   }

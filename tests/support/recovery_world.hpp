@@ -1,19 +1,25 @@
 #pragma once
 /// A simulated job: recovery_sim.cpp has its trainer, recovery_faults.cpp its processes and links,
-/// recovery_messages.cpp its workers' actors, recovery_worker.cpp their loops and recovery_chip.cpp
-/// its chips; recovery_end.cpp checks what is left.
+/// recovery_messages.cpp its workers' actors, recovery_worker.cpp their loops, recovery_state.cpp
+/// the state that these keep and recovery_chip.cpp its chips; recovery_end.cpp checks the end.
 
-#include <map>
+#include <deque>
+#include <memory>
+#include <optional>
 #include <queue>
 #include <set>
 #include <stdexcept>
 #include <string>
 
+#include "actors/runtime/state_keeper.hpp"
 #include "actors/supervision/job_state.hpp"
-#include "actors/supervision/report_filter.hpp"
+#include "actors/supervision/members.hpp"
 #include "actors/supervision/worker_state.hpp"
+#include "spmd/program/program.hpp"
 #include "tests/support/recovery_model.hpp"
 #include "tests/support/recovery_sim.hpp"
+#include "transport/job/job_memory.hpp"
+#include "transport/state/commits.hpp"
 
 namespace weft::testing {
 
@@ -71,18 +77,29 @@ struct Event {
   }
 };
 
+/// The link of a worker's process to the trainer.
+struct SimLink {
+  int worker = -1, life = 0;
+  bool operator==(const SimLink&) const = default;
+};
+
 struct SimLaunch {
   std::uint64_t run = 0, commits = 0;
   std::size_t step = 0, index = 0;
+  bool is_awaited = false;  ///< the run ends only when all chips have committed
   SimPlaces in{}, out{};
 };
 
+/// A tensor of the loop's state, of 8 bytes on each chip.
+struct SimTensor {
+  ProgramInput input;
+  TensorType type;
+};
+
 struct SimChip {
-  // In the job's memory.
-  std::uint64_t commit = 0;
-  std::uint64_t met = 0;  ///< the last run in whose collective it has been
-  std::vector<std::uint64_t> blocks;
+  std::uint64_t met = 0;  ///< in the job's memory: the last run in whose collective it has been
   // In the process.
+  std::optional<Commits> commits;
   enum class At : std::uint8_t { begin, read, meet, meeting, update, write, store };
   At at = At::begin;
   std::deque<SimLaunch> queue;
@@ -127,8 +144,7 @@ struct SimWorker {
   bool linked = false;              ///< its messages reach the trainer
   std::vector<std::uint64_t> cut;   ///< of each life: what would come later doesn't
   std::uint64_t sent = 0, got = 0;  ///< when the last message comes, each way
-  SimDirectory directory;
-  WorkerState state;
+  WorkerState state{-1};
   std::uint64_t begun = 0;   ///< the last step that the state let begin
   bool told_to_end = false;  ///< in this generation
   // The loop.
@@ -139,12 +155,12 @@ struct SimWorker {
   std::uint64_t generation = 0;
   std::uint64_t step = 0, commits = 0, runs = 0;
   std::size_t index = 0;
-  SimPool pool;
-  SimPlaces entries = kSimNowhere;                ///< of the directory
-  SimPlaces places = kSimNowhere;                 ///< of chips that keep the version before
-  SimPlaces over = kSimNowhere;                   ///< of those that write over it
-  std::array<std::uint64_t, kSimTensors> left{};  ///< in which step the others left that
-  SimPlaces last_run{};
+  std::unique_ptr<StateKeeper> keeper;
+  std::shared_ptr<BufferPool> pool;
+  std::array<std::shared_ptr<ArenaBuffer>, kSimTensors> tensors;
+  std::array<ChipSet, kSimTensors> overwriters;
+  bool awaits_commits = false;  ///< of the next run
+  int torn_slot = -1;           ///< of the directory, while it is written
   std::vector<std::uint32_t> programs;
   std::uint64_t report_step = 0, metrics = 0;
   std::uint32_t report_number = 0;
@@ -152,6 +168,9 @@ struct SimWorker {
   std::uint8_t error = 0;
   int missing = -1;
 };
+
+/// The memory of a job that begins. Jobs with as many chips have the same, one after the other.
+JobMemory& fresh_memory(const Mesh& mesh);
 
 class SimJob {
  public:
@@ -175,8 +194,9 @@ class SimJob {
   void at_trainer(const Event& event);
   void carry_out(const Actions& actions);
   void carry_out(const Action& action);
-  void send_to_all(What what, std::uint64_t a = 0, std::uint64_t b = 0, int but = -1);
-  void begin_generation(std::uint64_t step);
+  void send(const SimLink& link, Event event);
+  Event message(const Action& action) const;
+  void begin_generation(const Start& start);
   void take_report(const Event& event);
   std::string trace() const;
 
@@ -199,17 +219,26 @@ class SimJob {
   static WorkerState::StepBegin begin_step(SimWorker& worker);
   static void end_at(SimWorker& worker, std::uint64_t step);
   void leave(SimWorker& worker, Errc error, int missing = -1);
+  void tell_end(const SimWorker& worker, const LoopEnded& ended);
   void open_session(int index);
   void end_loop(SimWorker& worker);
   void take_step(SimWorker& worker);
   bool has_room(int index);
   void launch(int index);
-  void bind(int index, std::size_t tensor);
-  bool writes_over(int chip, std::size_t tensor) const;
-  bool all_write_over(int index, std::size_t tensor) const;
   SimPlaces places_of(int chip) const;
-  int next_place(SimWorker& worker, std::size_t tensor);
-  void copy_from_keeper(int chip, std::size_t tensor);
+  // recovery_state.cpp
+  void open_state(int index);
+  void take_kept(int index);
+  bool commit_state(int index);
+  void finish_directory(int index);
+  void end_step_of_state(SimWorker& worker) const;
+  void bind(int index, std::size_t tensor);
+  std::shared_ptr<ArenaBuffer> update(SimWorker& worker, std::size_t tensor) const;
+  void note_state(SimWorker& worker, std::size_t tensor) const;
+  void check_kept(std::uint64_t step) const;
+  std::uint64_t& value(int chip, std::uint64_t offset) const;
+  std::uint64_t& directory_word(int index, int slot) const;
+  std::vector<int> chips_of(int index) const;
   void make_report(SimWorker& worker, std::uint64_t metrics, SimWorker::At then);
   void wake(int worker);
   void wake_chip(int chip);
@@ -221,7 +250,7 @@ class SimJob {
   void commit(int chip, std::uint64_t step);
   bool group_met(int chip, const SimLaunch& launch, int group) const;
   void check_inputs(int chip, const SimLaunch& launch, std::size_t written = 0) const;
-  std::uint64_t& block(SimChip& chip, int block) const;
+  bool all_committed(int chip, std::uint64_t step);
   std::uint64_t committed() const;
 
   const std::uint64_t seed_;
@@ -232,17 +261,17 @@ class SimJob {
   bool late_ = false;  ///< leases, programs and ends of loops may come out of turn
   RecoveryPolicy policy_;
   SimScript script_;
-  std::array<std::optional<int>, kSimTensors> keepers_;  ///< of what chips hold alike
+  const Mesh mesh_;
+  JobMemory& memory_;
+  std::array<SimTensor, kSimTensors> tensors_;
   JobState job_;
-  ReportFilter filter_;
   std::vector<SimWorker> workers_;
   std::vector<SimChip> chips_;
   std::vector<SimReport> log_;  ///< worker 0's file
-  std::uint64_t least_ = 0;     ///< commit
-  bool aborted_ = false;
+  std::uint64_t least_ = 0;     ///< common_step(), as far as it has woken chips
 
   // The trainer's actor and process.
-  std::map<int, int> links_;  ///< the lives that have joined
+  Members<SimLink> members_;
   std::uint64_t granted_ = 0;
   std::size_t delivered_ = 0;
   std::uint64_t process_lane_ = 0, event_lane_ = 0;

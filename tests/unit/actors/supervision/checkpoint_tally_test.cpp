@@ -113,14 +113,31 @@ TEST(CheckpointTally, PartsOfAGenerationThatIsOverDoNotCount) {
 }
 
 TEST(CheckpointTally, BeginsWithTheCheckpointThatTheJobGoesOnFrom) {
-  CheckpointTally tally(1);
-  tally.resumed(7, "there");
+  CheckpointTally tally(1, true, WholeCheckpoint{.step = 7, .path = "there", .is_saved = true});
   EXPECT_EQ(tally.last_path(), "there");
   tally.reported(report(0, 6));
   EXPECT_EQ(tally.last()->step, 7U);
   tally.reported(report(0, 8));
   EXPECT_EQ(tally.last()->step, 8U);
   EXPECT_FALSE(tally.last()->is_saved);
+}
+
+TEST(CheckpointTally, ChipsThatKeepTheirStateLoadOnlyTheCheckpointThatTheJobBeganWith) {
+  CheckpointTally tally(1, true, WholeCheckpoint{.step = 7, .path = "there", .is_saved = true});
+  tally.reported(report(0, 9));
+  EXPECT_EQ(tally.next_begin(0), 7U) << "no chip has committed anything";
+  EXPECT_EQ(tally.to_load(7)->path, "there");
+  EXPECT_EQ(tally.next_begin(12), 12U);
+  EXPECT_FALSE(tally.to_load(12));
+}
+
+TEST(CheckpointTally, ChipsThatKeepNothingGoOnFromTheLastCheckpoint) {
+  CheckpointTally tally(1, false);
+  EXPECT_EQ(tally.next_begin(12), 0U);
+  EXPECT_FALSE(tally.to_load(0));
+  tally.reported(report(0, 8));
+  EXPECT_EQ(tally.next_begin(12), 8U);
+  EXPECT_EQ(tally.to_load(8)->path, "at 8");
 }
 
 }  // namespace

@@ -11,7 +11,8 @@ namespace {
 constexpr RecoveryPolicy kAnyNumber{.max_failures = -1, .backoff_ms = 500};
 constexpr RecoveryPolicy kGroup{.max_failures = -1, .restart = Restart::group};
 
-/// "unwind, kill 1, restart 2". A process is started again at once, or when its link has ended.
+/// "unwind, gather, kill 1, restart 2". A process is started again at once, or when its link has
+/// ended.
 std::string words(const Actions& actions) {
   std::string text;
   for (const Action& action : actions) {
@@ -30,7 +31,7 @@ std::string words(const Actions& actions) {
 class JobRecoveryTest : public ::testing::Test {
  protected:
   JobState running(RecoveryPolicy policy = kAnyNumber) {
-    JobState job(3, policy, 10);
+    JobState job({.num_workers = 3, .recovery = policy, .lease_steps = 10, .timeout_s = 5});
     for (int worker = 0; worker < 3; ++worker) job.started(worker, 100 + worker);
     for (int worker = 0; worker < 3; ++worker) job.joined(worker, 100 + worker, 0);
     EXPECT_EQ(job.phase(), JobPhase::running);
@@ -67,14 +68,14 @@ class JobRecoveryTest : public ::testing::Test {
 TEST_F(JobRecoveryTest, AKilledWorkerEndsTheGenerationAndIsStartedAgain) {
   JobState job = running();
   const Actions actions = job.process_ended(killed(1), {.step = 8}, 7);
-  EXPECT_EQ(words(actions), "unwind, restart 1");
+  EXPECT_EQ(words(actions), "unwind, gather, restart 1");
   EXPECT_EQ(std::get<action::Unwind>(actions[0]).why,
             "worker 1 (pid 101) was killed by signal 9 (SIGKILL) at step 8");
   EXPECT_EQ(job.phase(), JobPhase::gathering);
   EXPECT_EQ(job.generation(), 2U);
   EXPECT_FALSE(job.failure());
-  ASSERT_EQ(job.survived().size(), 1U);
-  EXPECT_EQ(job.survived()[0].signal, 9);
+  ASSERT_EQ(job.recovery().failures().size(), 1U);
+  EXPECT_EQ(job.recovery().failures()[0].signal, 9);
 }
 
 TEST_F(JobRecoveryTest, GoesOnAtTheCommonStepOnceAllAreThere) {
@@ -111,7 +112,7 @@ TEST_F(JobRecoveryTest, PassesOverWhatIsSaidOfAGenerationThatIsOver) {
   EXPECT_EQ(words(job.unwound(0, 1, 7)), "");
   EXPECT_EQ(words(job.unwound(0, 3, 7)), "");
   EXPECT_EQ(words(job.unwound(1, 2, 7)), "") << "the lost one";
-  EXPECT_EQ(words(job.gather_deadline(1, 5)), "");
+  EXPECT_EQ(words(job.gather_deadline(1)), "");
   job.unwound(0, 2, 7);
   job.unwound(2, 2, 7);
   job.joined(1, 201, 7);
@@ -120,7 +121,7 @@ TEST_F(JobRecoveryTest, PassesOverWhatIsSaidOfAGenerationThatIsOver) {
   EXPECT_EQ(words(job.loop_ended(ended(2), 7)), "");
   EXPECT_EQ(words(job.program({.worker = 0, .run = 1, .text = "x"})), "");
   EXPECT_EQ(words(job.unwound(0, 2, 7)), "");
-  EXPECT_EQ(words(job.gather_deadline(2, 5)), "");
+  EXPECT_EQ(words(job.gather_deadline(2)), "");
   EXPECT_EQ(words(job.program({.worker = 0, .generation = 2, .run = 1, .text = "x"})),
             "asked by 0 for 0 in run 1");
 }
@@ -149,16 +150,16 @@ TEST_F(JobRecoveryTest, AWorkerThatIsLostWhileTheyGatherIsStartedAgainToo) {
   EXPECT_EQ(words(job.process_ended(killed(1), {}, 7)), "back off 1 for 500 ms")
       << "before it came";
   EXPECT_EQ(words(job.restart_due(1)), "restart 1");
-  EXPECT_EQ(job.survived().back().message,
+  EXPECT_EQ(job.recovery().failures().back().message,
             "worker 1 (pid 101) was killed by signal 9 (SIGKILL) before it joined");
   EXPECT_EQ(job.generation(), 2U) << "which hasn't begun";
   for (const int worker : {0, 1}) EXPECT_EQ(words(job.joined(worker, 300, 7)), "");
   EXPECT_EQ(words(job.joined(2, 300, 7)), "start at 7, grant 17");
-  EXPECT_EQ(job.survived().size(), 4U);
+  EXPECT_EQ(job.recovery().failures().size(), 4U);
 }
 
 TEST_F(JobRecoveryTest, ALossBeforeTheFirstGenerationEndsNone) {
-  JobState job(2, kAnyNumber);
+  JobState job({.num_workers = 2, .recovery = kAnyNumber, .timeout_s = 5});
   job.joined(0, 100, 0);
   EXPECT_EQ(words(job.process_ended(killed(1), {}, 0)), "restart 1");
   EXPECT_EQ(job.generation(), 1U);
@@ -179,11 +180,11 @@ TEST_F(JobRecoveryTest, WaitsLongerFromLossToLoss) {
 
 TEST_F(JobRecoveryTest, WorkersThatAreLostTogetherComeAgainAtOnceAndCountAsOne) {
   JobState job = running({.max_failures = 1, .backoff_ms = 500});
-  EXPECT_EQ(words(job.process_ended(killed(2), {}, 7)), "unwind, restart 2");
+  EXPECT_EQ(words(job.process_ended(killed(2), {}, 7)), "unwind, gather, restart 2");
   EXPECT_EQ(words(job.process_ended(killed(0), {}, 7)), "restart 0");
   EXPECT_EQ(words(job.process_ended(killed(1), {}, 7)), "restart 1");
-  EXPECT_EQ(job.survived().size(), 3U);
-  EXPECT_EQ(job.incidents(), 1);
+  EXPECT_EQ(job.recovery().failures().size(), 3U);
+  EXPECT_EQ(job.recovery().incidents(), 1);
 }
 
 TEST_F(JobRecoveryTest, ALossAfterTheLoopsHaveBegunAgainIsTheNext) {
@@ -191,9 +192,9 @@ TEST_F(JobRecoveryTest, ALossAfterTheLoopsHaveBegunAgainIsTheNext) {
   job.unwound(0, 2, 7);
   job.unwound(2, 2, 7);
   job.joined(1, 201, 7);
-  EXPECT_EQ(words(job.process_ended(killed(2), {}, 7)), "unwind, back off 2 for 500 ms")
+  EXPECT_EQ(words(job.process_ended(killed(2), {}, 7)), "unwind, gather, back off 2 for 500 ms")
       << "no step was taken";
-  EXPECT_EQ(job.incidents(), 2);
+  EXPECT_EQ(job.recovery().incidents(), 2);
 }
 
 TEST_F(JobRecoveryTest, AWorkerThatNeverJoinsAgainIsGivenUp) {
@@ -226,7 +227,7 @@ TEST_F(JobRecoveryTest, TheLossAfterTheNextGenerationEndsThatOne) {
   job.unwound(0, 2, 7);
   job.unwound(2, 2, 7);
   job.joined(1, 201, 7);
-  EXPECT_EQ(words(job.process_ended(killed(2), {}, 9)), "unwind, restart 2");
+  EXPECT_EQ(words(job.process_ended(killed(2), {}, 9)), "unwind, gather, restart 2");
   EXPECT_EQ(job.generation(), 3U);
   EXPECT_EQ(words(job.unwound(0, 2, 9)), "");
   job.unwound(0, 3, 9);
@@ -236,12 +237,13 @@ TEST_F(JobRecoveryTest, TheLossAfterTheNextGenerationEndsThatOne) {
 
 TEST_F(JobRecoveryTest, AWorkerWhoseLoopFailedIsKilledFirst) {
   JobState job = running();
-  EXPECT_EQ(words(job.loop_ended(failed(1, Errc::loop_failed), 7)), "unwind, kill 1");
-  EXPECT_EQ(job.survived().at(0).message, "worker 1 (pid 101) failed at step 8: what() says");
+  EXPECT_EQ(words(job.loop_ended(failed(1, Errc::loop_failed), 7)), "unwind, gather, kill 1");
+  EXPECT_EQ(job.recovery().failures().at(0).message,
+            "worker 1 (pid 101) failed at step 8: what() says");
   EXPECT_TRUE(job.refuse_join(1, 900)) << "its process is still there";
   EXPECT_EQ(words(link_lost(job, 1)), "") << "nothing new";
   EXPECT_EQ(words(job.process_ended(killed(1), {}, 7)), "restart 1");
-  EXPECT_EQ(job.survived().size(), 1U);
+  EXPECT_EQ(job.recovery().failures().size(), 1U);
   EXPECT_FALSE(job.refuse_join(1, 201));
 }
 
@@ -249,8 +251,8 @@ TEST_F(JobRecoveryTest, TheWorkerThatATimeoutWaitedForIsTheLostOne) {
   JobState job = running();
   EXPECT_EQ(
       words(job.loop_ended(failed(0, Errc::timeout), 7, Missing{.worker = 2, .how = "is stopped"})),
-      "unwind, kill 2");
-  EXPECT_EQ(job.survived().at(0).message,
+      "unwind, gather, kill 2");
+  EXPECT_EQ(job.recovery().failures().at(0).message,
             "worker 2 (pid 102) did not come, it is stopped: what() says");
   job.unwound(0, 2, 7);
   job.unwound(1, 2, 7);
@@ -260,11 +262,12 @@ TEST_F(JobRecoveryTest, TheWorkerThatATimeoutWaitedForIsTheLostOne) {
 
 TEST_F(JobRecoveryTest, AGroupIsStartedAgainAsAWhole) {
   JobState job = running(kGroup);
-  EXPECT_EQ(words(job.process_ended(killed(1), {}, 7)), "unwind, kill 0, restart 1, kill 2");
+  EXPECT_EQ(words(job.process_ended(killed(1), {}, 7)),
+            "unwind, gather, kill 0, restart 1, kill 2");
   EXPECT_EQ(words(job.unwound(0, 2, 7)), "") << "too late for that";
   EXPECT_EQ(words(job.process_ended(killed(0), {}, 7)), "restart 0");
   EXPECT_EQ(words(job.process_ended(killed(2), {}, 7)), "restart 2");
-  EXPECT_EQ(job.survived().size(), 1U);
+  EXPECT_EQ(job.recovery().failures().size(), 1U);
   job.joined(0, 200, 7);
   job.joined(1, 201, 7);
   EXPECT_EQ(words(job.joined(2, 202, 7)), "start at 7, grant 17");
@@ -273,7 +276,7 @@ TEST_F(JobRecoveryTest, AGroupIsStartedAgainAsAWhole) {
 TEST_F(JobRecoveryTest, AGroupKillsTheOneWhoseLoopFailedToo) {
   JobState job = running(kGroup);
   EXPECT_EQ(words(job.loop_ended(failed(1, Errc::loop_failed), 7)),
-            "unwind, kill 0, kill 1, kill 2");
+            "unwind, gather, kill 0, kill 1, kill 2");
 }
 
 TEST_F(JobRecoveryTest, AGroupKillsNobodyTwice) {
@@ -287,7 +290,7 @@ TEST_F(JobRecoveryTest, AWorkerWhoseLoopEndedWellComesAgainForALossOfAnother) {
   job.loop_ended(ended(0), 9);
   EXPECT_EQ(words(job.process_ended({.worker = 0}, {}, 9)), "") << "no loss";
   job.loop_ended(ended(2), 9);
-  EXPECT_EQ(words(job.process_ended(killed(1), {}, 9)), "unwind, restart 0, restart 1");
+  EXPECT_EQ(words(job.process_ended(killed(1), {}, 9)), "unwind, gather, restart 0, restart 1");
   EXPECT_FALSE(job.refuse_join(0, 900));
   EXPECT_EQ(words(job.unwound(2, 2, 9)), "") << "its process waited for the others' end";
   EXPECT_EQ(words(job.joined(0, 200, 9)), "");
@@ -324,7 +327,7 @@ TEST_F(JobRecoveryTest, ADivergenceIsNeverSurvived) {
   EXPECT_EQ(words(told.loop_ended(failed(1, Errc::program_divergence), 7)), "cancel");
   for (const JobState& job : {traced, shorter, told}) {
     EXPECT_EQ(job.failure()->code, Errc::program_divergence);
-    EXPECT_TRUE(job.survived().empty());
+    EXPECT_TRUE(job.recovery().failures().empty());
   }
 }
 
@@ -338,7 +341,7 @@ TEST_F(JobRecoveryTest, SaysWhyAFailureIsNotSurvived) {
   EXPECT_EQ(job.failure()->message,
             "worker 0 (pid 100) was killed by signal 9 (SIGKILL) at step 8; "
             "run.failure.max_failures = 1 failures came before it");
-  EXPECT_EQ(job.survived().size(), 1U);
+  EXPECT_EQ(job.recovery().failures().size(), 1U);
   EXPECT_TRUE(job.refuse_join(1, 900)) << "the job is over";
   EXPECT_EQ(words(job.process_ended(killed(2), {}, 7)), "");
 }
@@ -346,7 +349,7 @@ TEST_F(JobRecoveryTest, SaysWhyAFailureIsNotSurvived) {
 TEST_F(JobRecoveryTest, ThoseThatDontComeAgainInTimeAreNamed) {
   JobState job = unwinding();
   job.unwound(0, 2, 7);
-  EXPECT_EQ(words(job.gather_deadline(2, 5)), "cancel");
+  EXPECT_EQ(words(job.gather_deadline(2)), "cancel");
   EXPECT_EQ(job.failure()->message,
             "2 of 3 workers are not there within backend.timeout_s = 5: worker 1 (pid 101) has "
             "not joined, worker 2 (pid 102) has not left its loop; what runs before fit() in "
@@ -360,7 +363,7 @@ TEST_F(JobRecoveryTest, ASurvivorThatSleepsInItsOwnCodeIsNamedWithItsPlace) {
   const std::vector<Sighting> sightings{
       {.worker = 2, .where = {.step = 8}, .process = "sleeps in hrtimer_nanosleep"}};
   EXPECT_EQ(job.unwinding(), std::vector{2});
-  EXPECT_EQ(words(job.gather_deadline(2, 5, sightings)), "cancel");
+  EXPECT_EQ(words(job.gather_deadline(2, sightings)), "cancel");
   EXPECT_EQ(job.failure()->message,
             "1 of 3 workers are not there within backend.timeout_s = 5: worker 2 (pid 102) has "
             "not left its loop at step 8, and sleeps in hrtimer_nanosleep; a loop leaves a "
@@ -371,7 +374,7 @@ TEST_F(JobRecoveryTest, ASurvivorThatSleepsInItsOwnCodeIsNamedWithItsPlace) {
 
 TEST_F(JobRecoveryTest, AWorkerWithoutALinkIsKilledFirst) {
   JobState job = running();
-  EXPECT_EQ(words(link_lost(job, 1)), "unwind, kill 1");
+  EXPECT_EQ(words(link_lost(job, 1)), "unwind, gather, kill 1");
   EXPECT_EQ(words(link_lost(job, 1)), "");
   EXPECT_EQ(words(link_lost(job, 0)), "kill 0") << "another, while they gather";
   EXPECT_EQ(words(job.process_ended(killed(1), {}, 7)), "restart 1");

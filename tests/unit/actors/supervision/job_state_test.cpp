@@ -10,7 +10,7 @@ namespace {
 using testing::words;
 
 JobState joined(int workers) {
-  JobState job(workers);
+  JobState job({.num_workers = workers, .timeout_s = 5});
   for (int w = 0; w < workers; ++w) {
     job.started(w, 100 + w);
     job.joined(w, 100 + w, 0);
@@ -28,23 +28,60 @@ ProgramSeen seen(int worker, std::uint64_t fingerprint, std::string text) {
 }
 
 TEST(JobState, StartsOnceAllHaveJoined) {
-  JobState job(2);
+  JobState job({.num_workers = 2, .timeout_s = 5});
   EXPECT_TRUE(job.joined(1, 11, 0).empty());
   EXPECT_EQ(words(job.joined(0, 10, 0)), "start at 0, grant 64");
   EXPECT_EQ(job.phase(), JobPhase::running);
 }
 
 TEST(JobState, RefusesAJoinOfAnotherProcessThanTheOneThatWasStarted) {
-  JobState job(2);
+  JobState job({.num_workers = 2, .timeout_s = 5});
   job.started(0, 100);
   EXPECT_TRUE(job.refuse_join(0, 101).has_value());
-  EXPECT_FALSE(job.refuse_join(0).has_value());  // a debugger may have started it
   EXPECT_FALSE(job.refuse_join(0, 100).has_value());
   EXPECT_FALSE(job.refuse_join(1, 102).has_value());  // its start hasn't been told yet
+  JobState wrapped({.num_workers = 2, .any_process_joins = true});
+  wrapped.started(0, 100);
+  EXPECT_FALSE(wrapped.refuse_join(0, 101).has_value());  // a debugger may have started it
+}
+
+TEST(JobState, BeginsWithTheDeadlineToGather) {
+  EXPECT_EQ(words(JobState({.num_workers = 2}).begin()), "gather");
+}
+
+/// The loops get their state from the chips, or from a checkpoint where the chips don't have it.
+TEST(JobState, SaysWhichCheckpointTheLoopsLoad) {
+  const auto start = [](JobState job, std::uint64_t committed) {
+    return std::get<Start>(job.joined(0, 10, committed).front());
+  };
+  const WholeCheckpoint first{.step = 8, .path = "there", .is_saved = true};
+  const Start resumed = start(JobState({.resume = first}), 0);
+  EXPECT_EQ(resumed.step, 8U);
+  EXPECT_EQ(resumed.resume, "there");
+  EXPECT_EQ(resumed.checkpoint, "");
+  const Start later = start(JobState({.resume = first}), 9);
+  EXPECT_EQ(later.step, 9U);
+  EXPECT_EQ(later.resume, "") << "the chips have it";
+
+  JobState forgetful({.keeps_state = false});
+  EXPECT_EQ(start(forgetful, 20).step, 0U) << "no checkpoint is whole yet";
+  forgetful.reported({.worker = 0, .step = 16, .checkpoint = "at 16"});
+  const Start reported = start(forgetful, 20);
+  EXPECT_EQ(reported.step, 16U);
+  EXPECT_EQ(reported.checkpoint, "at 16");
+  EXPECT_EQ(reported.resume, "");
+  EXPECT_EQ(reported.reports, 1U);
+}
+
+TEST(JobState, CountsTheReportsOfWorker0) {
+  JobState job = joined(2);
+  EXPECT_FALSE(job.reported({.worker = 1, .step = 1}));
+  EXPECT_TRUE(job.reported({.worker = 0, .step = 1}));
+  EXPECT_FALSE(job.reported({.worker = 0, .step = 1})) << "the same again";
 }
 
 TEST(JobState, AWorkerThatCannotRunTheLoopFailsTheJobBeforeTheOthersJoin) {
-  JobState job(2);
+  JobState job({.num_workers = 2, .timeout_s = 5});
   job.joined(0, 100, 0);
   job.loop_ended({.worker = 1, .generation = 0, .error = 1, .message = "never joined"}, 0);
   EXPECT_FALSE(job.over());
@@ -54,7 +91,7 @@ TEST(JobState, AWorkerThatCannotRunTheLoopFailsTheJobBeforeTheOthersJoin) {
 }
 
 TEST(JobState, TheLastWorkerToJoinMayBeUnableToRunTheLoopToo) {
-  JobState job(1);
+  JobState job({.num_workers = 1, .timeout_s = 5});
   job.joined(0, 100, 0);
   EXPECT_EQ(job.phase(), JobPhase::running);
   job.loop_ended({.worker = 0, .generation = 0, .error = 1, .message = "no loop"}, 0);
@@ -63,7 +100,7 @@ TEST(JobState, TheLastWorkerToJoinMayBeUnableToRunTheLoopToo) {
 }
 
 TEST(JobState, RefusesAJoinThatIsOutOfRangeOrSecondOrLate) {
-  JobState job(2);
+  JobState job({.num_workers = 2, .timeout_s = 5});
   EXPECT_NE(job.refuse_join(2, 12)->find("workers 0 to 1"), std::string::npos);
   EXPECT_TRUE(job.refuse_join(-1, 9));
   EXPECT_FALSE(job.refuse_join(0, 10));
@@ -74,7 +111,7 @@ TEST(JobState, RefusesAJoinThatIsOutOfRangeOrSecondOrLate) {
 }
 
 TEST(JobState, RefusesTheJoinOfAProcessThatHasEnded) {
-  JobState job(2, {.max_failures = 1});
+  JobState job({.num_workers = 2, .recovery = {.max_failures = 1}, .timeout_s = 5});
   for (int w = 0; w < 2; ++w) job.started(w, 10 + w);
   job.joined(0, 10, 0);
   // The join was on its way when the process was killed.
@@ -116,7 +153,7 @@ TEST(JobState, NamesTheOpThatDivergesRatherThanAnInputThatFollowsIt) {
 }
 
 TEST(JobState, GrowsLeasesAndNeverShrinksThem) {
-  JobState job(1, {}, 10);
+  JobState job({.num_workers = 1, .lease_steps = 10, .timeout_s = 5});
   const Actions start = job.joined(0, 1, 0);
   EXPECT_EQ(words(start), "start at 0, grant 10");
   const Actions more = job.lease_wanted(5);
@@ -184,10 +221,10 @@ TEST(JobState, AnExitInTheMiddleOfTheLoopIsALossWhateverItsCode) {
 }
 
 TEST(JobState, NamesAllThatHaveNotJoinedInTime) {
-  JobState job(3);
+  JobState job({.num_workers = 3, .timeout_s = 5});
   for (int w = 0; w < 3; ++w) job.started(w, 100 + w);
   job.joined(1, 101, 0);
-  EXPECT_EQ(words(job.gather_deadline(1, 5)), "cancel");
+  EXPECT_EQ(words(job.gather_deadline(1)), "cancel");
   EXPECT_EQ(job.failure()->code, Errc::timeout);
   EXPECT_NE(job.failure()->message.find(
                 "worker 0 (pid 100) has not joined, worker 2 (pid 102) has not joined"),
@@ -196,7 +233,7 @@ TEST(JobState, NamesAllThatHaveNotJoinedInTime) {
 
 TEST(JobState, TheDeadlineMeansNothingOnceAllHaveJoined) {
   JobState job = joined(2);
-  EXPECT_TRUE(job.gather_deadline(1, 5).empty());
+  EXPECT_TRUE(job.gather_deadline(1).empty());
 }
 
 TEST(JobState, ABrokenLinkCountsOnlyWhileTheProcessLives) {
@@ -211,23 +248,24 @@ TEST(JobState, ABrokenLinkCountsOnlyWhileTheProcessLives) {
 }
 
 TEST(JobState, AProcessIsStartedAgainWhenTheLinkToTheOneBeforeHasEnded) {
-  JobState first(1, {.max_failures = -1});
+  JobState first({.num_workers = 1, .recovery = {.max_failures = -1}, .timeout_s = 5});
   first.joined(0, 100, 0);
   EXPECT_EQ(words(first.process_ended({.worker = 0, .signal = 9}, {}, 0)),
-            "unwind, link grace 0 #2");
+            "unwind, gather, link grace 0 #2");
   EXPECT_EQ(words(first.link_down(0)), "launch 0");
   EXPECT_EQ(words(first.link_grace_over(0, 2, {}, 0)), "") << "it has been launched";
 
-  JobState second(1, {.max_failures = -1});
+  JobState second({.num_workers = 1, .recovery = {.max_failures = -1}, .timeout_s = 5});
   second.joined(0, 100, 0);
   EXPECT_EQ(words(second.link_down(0)), "link grace 0 #2");
-  EXPECT_EQ(words(second.process_ended({.worker = 0, .signal = 9}, {}, 0)), "unwind, launch 0");
+  EXPECT_EQ(words(second.process_ended({.worker = 0, .signal = 9}, {}, 0)),
+            "unwind, gather, launch 0");
   EXPECT_EQ(words(second.link_grace_over(0, 2, {}, 0)), "") << "the process was seen to end";
 }
 
 /// Another process that the worker has forked may have the link open.
 TEST(JobState, ALinkThatOutlivesItsProcessIsNotWaitedForLong) {
-  JobState job(1, {.max_failures = -1});
+  JobState job({.num_workers = 1, .recovery = {.max_failures = -1}, .timeout_s = 5});
   job.joined(0, 100, 0);
   job.process_ended({.worker = 0, .signal = 9}, {}, 0);
   EXPECT_EQ(words(job.link_grace_over(0, 1, {}, 0)), "") << "of another time";

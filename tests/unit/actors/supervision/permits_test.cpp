@@ -11,12 +11,12 @@ namespace {
 
 using std::chrono::milliseconds;
 using testing::expect_error;
-using Standing = WorkerState::Standing;
+using Verdict = WorkerState::Verdict;
 
 constexpr milliseconds kLong{60'000};
 
 TEST(Permits, WaitsUntilTheTrainerAllowsIt) {
-  Permits permits(kLong);
+  Permits permits(0, kLong);
   std::jthread trainer([&] {
     permits.start({});
     permits.admit(1);
@@ -28,7 +28,7 @@ TEST(Permits, WaitsUntilTheTrainerAllowsIt) {
 }
 
 TEST(Permits, ACancelEndsAWaitWithItsReason) {
-  Permits permits(kLong);
+  Permits permits(0, kLong);
   std::jthread trainer([&] { permits.cancel("worker 3 was killed"); });
   expect_error(Errc::cancelled, {"worker 3 was killed"}, [&] { permits.wait_admitted(0, 1); });
   expect_error(Errc::cancelled, {"worker 3 was killed"}, [&] { permits.begin_run(1, 0, 7); });
@@ -36,8 +36,8 @@ TEST(Permits, ACancelEndsAWaitWithItsReason) {
 }
 
 TEST(Permits, NobodyWaitsForAWorkerWhoseLoopHasEnded) {
-  Permits permits(std::chrono::hours(1));
-  std::jthread trainer([&] { permits.loop_ended(2, 4); });
+  Permits permits(0, std::chrono::hours(1));
+  std::jthread trainer([&] { permits.peer_ended(2, 4); });
   expect_error(Errc::program_divergence, {"worker 2 ended its loop after 4", "number 5"},
                [&] { permits.wait_admitted(0, 5); });
   permits.admit(1);
@@ -45,24 +45,23 @@ TEST(Permits, NobodyWaitsForAWorkerWhoseLoopHasEnded) {
 }
 
 TEST(Permits, ATimeoutSaysWhatWasWaitedFor) {
-  Permits permits(milliseconds(1));
+  Permits permits(0, milliseconds(1));
   expect_error(Errc::timeout, {"lease", "0.001 s"}, [&] { permits.begin_step(0); });
-  EXPECT_EQ(permits.wait_verdict(milliseconds(1)), Standing::runs);
 }
 
 TEST(Permits, ARunThatAnotherWorkerTakesNoPartInIsADivergence) {
-  Permits permits(kLong);
+  Permits permits(0, kLong);
   permits.begin_run(1, 0, 7);
-  EXPECT_FALSE(permits.loop_ended(2, 1));
+  EXPECT_FALSE(permits.peer_ended(2, 1));
   expect_error(Errc::program_divergence, {"worker 2", "after 1 programs"},
                [&] { permits.begin_run(2, 0, 7); });
 }
 
 TEST(Permits, NoticesARunThatHasBegunAlready) {
-  Permits permits(kLong);
+  Permits permits(0, kLong);
   permits.begin_run(1, 0, 7);
   permits.begin_run(2, 0, 7);
-  const auto wrong = permits.loop_ended(2, 1);
+  const auto wrong = permits.peer_ended(2, 1);
   ASSERT_TRUE(wrong);
   EXPECT_EQ(wrong->step, 7U);
   EXPECT_NE(wrong->message.find("number 2"), std::string::npos);
@@ -74,7 +73,7 @@ TEST(Permits, ShowsTheKnownProgramOfARunThatIsAskedFor) {
     permits.shown({.worker = 0, .sequence = 0, .run = 1, .text = "known"});
     permits.begin_run(1, 0, 7);
   };
-  Permits late(kLong);
+  Permits late(0, kLong);
   start(late);
   late.begin_run(2, 0, 7);
   const auto known = late.asked(1, 2);
@@ -83,7 +82,7 @@ TEST(Permits, ShowsTheKnownProgramOfARunThatIsAskedFor) {
   EXPECT_EQ(known->run, 2U);
   EXPECT_EQ(known->text, "known");
 
-  Permits early(kLong);
+  Permits early(0, kLong);
   start(early);
   EXPECT_FALSE(early.asked(1, 2));
   EXPECT_TRUE(early.begin_run(2, 0, 7));
@@ -92,7 +91,7 @@ TEST(Permits, ShowsTheKnownProgramOfARunThatIsAskedFor) {
 /// Of all runs that it has made, not the last one only.
 TEST(Permits, ShowsTheProgramOfTheVeryRunThatIsAskedFor) {
   for (const std::uint64_t run : {1U, 2U, 3U}) {
-    Permits permits(kLong);
+    Permits permits(0, kLong);
     for (std::uint32_t program = 0; program < 3; ++program) {
       permits.shown({.worker = 0,
                      .sequence = program,
@@ -107,25 +106,25 @@ TEST(Permits, ShowsTheProgramOfTheVeryRunThatIsAskedFor) {
 }
 
 TEST(Permits, ShowsNothingWhereItRunsTheNewProgramToo) {
-  Permits permits(kLong);
+  Permits permits(0, kLong);
   EXPECT_FALSE(permits.asked(0, 1));
   permits.shown({.worker = 0, .sequence = 0, .run = 1});
   EXPECT_FALSE(permits.begin_run(1, 0, 7));
 }
 
 TEST(Permits, AGenerationBeginsWithoutWhatWasAllowedBefore) {
-  Permits permits(milliseconds(1));
+  Permits permits(0, milliseconds(1));
   permits.start({.generation = 1});
   permits.admit(5);
   permits.grant(100);
   permits.shown({.worker = 0, .sequence = 0, .run = 1});
   permits.begin_run(1, 0, 7);
   permits.asked(1, 2);
-  permits.loop_ended(2, 4);
+  permits.peer_ended(2, 4);
   permits.unwind("worker 2 was killed");
   permits.start({.generation = 2, .step = 7});
   EXPECT_EQ(permits.generation(), 2U);
-  EXPECT_EQ(permits.granted(), 0U);
+  EXPECT_EQ(permits.lease_to_ask(7), 7U) << "nothing is granted";
   expect_error(Errc::timeout, {"lease"}, [&] { permits.begin_step(7); });
   expect_error(Errc::timeout, {"same program"}, [&] { permits.wait_admitted(0, 5); });
   EXPECT_FALSE(permits.begin_run(2, 0, 7)) << "what was asked was of the generation before";
@@ -133,7 +132,7 @@ TEST(Permits, AGenerationBeginsWithoutWhatWasAllowedBefore) {
 }
 
 TEST(Permits, TheEndOfAGenerationEndsItsWaits) {
-  Permits permits(kLong);
+  Permits permits(0, kLong);
   permits.start({.generation = 1});
   std::jthread trainer([&] { permits.unwind("worker 3 was killed"); });
   expect_error(Errc::peer_lost, {"worker 3 was killed"}, [&] { permits.begin_step(0); });
@@ -146,7 +145,7 @@ TEST(Permits, TheEndOfAGenerationEndsItsWaits) {
 }
 
 TEST(Permits, WaitsForTheGenerationAfterItsOwn) {
-  Permits permits(kLong);
+  Permits permits(0, kLong);
   permits.start({.generation = 1});
   permits.unwind("worker 3 was killed");
   std::jthread trainer([&] { permits.start({.generation = 2, .step = 7, .reports = 4}); });
@@ -158,7 +157,7 @@ TEST(Permits, WaitsForTheGenerationAfterItsOwn) {
 
 /// Its worker has to say that it has left it, or nobody goes on.
 TEST(Permits, AGenerationThatIsOverBeforeItWasNoticedHasBegunAllTheSame) {
-  Permits permits(kLong);
+  Permits permits(0, kLong);
   permits.start({.generation = 1});
   permits.unwind("worker 3 was killed");
   permits.start({.generation = 2});
@@ -168,7 +167,7 @@ TEST(Permits, AGenerationThatIsOverBeforeItWasNoticedHasBegunAllTheSame) {
 }
 
 TEST(Permits, ACancelIsTheLastWord) {
-  Permits permits(kLong);
+  Permits permits(0, kLong);
   permits.start({.generation = 1});
   permits.unwind("worker 3 was killed");
   permits.cancel("it can't be started again");
@@ -179,35 +178,93 @@ TEST(Permits, ACancelIsTheLastWord) {
 }
 
 TEST(Permits, TheVerdictIsTheTrainersLastWord) {
-  Permits good(kLong), lost(kLong), failed(kLong);
+  Permits good(0, kLong), bad(0, kLong), lost(0, kLong), failed(0, kLong);
+  EXPECT_TRUE(bad.loop_ended({.error = 1}));
   std::jthread trainer([&] {
     good.stop();
+    bad.stop();
     lost.unwind("worker 3 was killed");
     failed.unwind("worker 3 was killed");
     failed.cancel("it can't be started again");
   });
-  EXPECT_EQ(good.wait_verdict(kLong), Standing::stopped);
-  EXPECT_EQ(lost.wait_verdict(kLong), Standing::unwinding);
+  EXPECT_EQ(good.wait_verdict(), Verdict::leaves_well);
+  EXPECT_EQ(bad.wait_verdict(), Verdict::leaves_badly);
+  EXPECT_EQ(lost.wait_verdict(), Verdict::unwinds);
   trainer.join();
-  EXPECT_EQ(failed.wait_verdict(kLong), Standing::cancelled);
+  EXPECT_EQ(failed.wait_verdict(), Verdict::leaves_badly);
   good.unwind("worker 3 was killed");
-  EXPECT_EQ(good.wait_verdict(kLong), Standing::stopped) << "the job is over";
+  EXPECT_EQ(good.wait_verdict(), Verdict::leaves_well) << "the job is over";
+}
+
+TEST(WorkerState, ALoopThatHasToLeaveItsGenerationTellsOfNoEnd) {
+  WorkerState state(3);
+  state.start({.generation = 2});
+  state.unwind("worker 1 was killed");
+  EXPECT_FALSE(state.loop_ended({.generation = 2, .error = 1, .message = "it noticed"}));
+  EXPECT_EQ(state.verdict(), Verdict::unwinds);
+}
+
+TEST(WorkerState, SaysWhoseLoopHasEndedAndWhetherItWasToldTo) {
+  WorkerState state(3);
+  state.start({.step = 4});
+  EXPECT_FALSE(state.loop_ended({.step = 5})->preempted);
+  state.end_at(5);
+  EXPECT_EQ(state.begin_step(5), WorkerState::StepBegin::begun);
+  EXPECT_TRUE(state.reached_preemption());
+  const auto ended = state.loop_ended({.step = 5, .runs = 9});
+  ASSERT_TRUE(ended);
+  EXPECT_EQ(ended->worker, 3);
+  EXPECT_EQ(ended->runs, 9U);
+  EXPECT_TRUE(ended->preempted);
+  EXPECT_FALSE(state.loop_ended({.step = 5, .error = 1})->preempted) << "it has failed";
+}
+
+TEST(WorkerState, WithoutTheTrainersWordAFailedLoopLeavesBadly) {
+  WorkerState state(0);
+  state.start({});
+  state.loop_ended({.error = 1});
+  EXPECT_EQ(state.verdict(), Verdict::waits);
+  EXPECT_EQ(state.verdict_without_trainer(), Verdict::leaves_badly);
+  state.loop_ended({});
+  EXPECT_EQ(state.verdict_without_trainer(), Verdict::leaves_well);
+}
+
+TEST(WorkerState, AsksForALeaseOnceAheadOfItsNeedAndAgainWithoutOne) {
+  WorkerState state(0, 4);
+  state.start({});
+  state.grant(10);
+  EXPECT_FALSE(state.lease_to_ask(5));
+  EXPECT_EQ(state.lease_to_ask(6), 10U);
+  EXPECT_FALSE(state.lease_to_ask(7));
+  EXPECT_FALSE(state.lease_to_ask(9));
+  EXPECT_EQ(state.lease_to_ask(10), 10U);
+}
+
+/// The worker's actor sends it as it is.
+TEST(WorkerState, NamesItselfWhereARunIsOvertaken) {
+  WorkerState state(3);
+  state.start({.generation = 2});
+  state.begin_run(1, 0, 7, {});
+  const auto wrong = state.peer_ended(1, 0, "");
+  ASSERT_TRUE(wrong);
+  EXPECT_EQ(wrong->worker, 3);
+  EXPECT_EQ(wrong->generation, 2U);
 }
 
 /// Or a worker of a cancelled job would wait for the next generation again and again.
 TEST(Permits, ACancelledJobIsLeftAndNotItsGenerationOnly) {
-  Permits permits(kLong);
+  Permits permits(0, kLong);
   permits.start({.generation = 1});
   permits.unwind("worker 3 was killed");
   EXPECT_TRUE(permits.unwinding());
   permits.cancel("3 of 4 workers are not there");
   EXPECT_FALSE(permits.unwinding());
-  EXPECT_EQ(permits.wait_verdict(kLong), Standing::cancelled);
+  EXPECT_EQ(permits.wait_verdict(), Verdict::leaves_badly);
   expect_error(Errc::cancelled, {"3 of 4 workers"}, [&] { permits.wait_started(1); });
 }
 
 TEST(Permits, ASaveIsWaitedFor) {
-  Permits permits(kLong);
+  Permits permits(0, kLong);
   permits.start({.generation = 2});
   std::jthread trainer([&] {
     permits.saved({.generation = 1, .save = 4, .path = "of another generation"});
@@ -218,7 +275,7 @@ TEST(Permits, ASaveIsWaitedFor) {
 }
 
 TEST(Permits, ALossEndsTheWaitForASave) {
-  Permits permits(kLong);
+  Permits permits(0, kLong);
   permits.start({});
   std::jthread trainer([&] { permits.unwind("worker 1 was killed"); });
   expect_error(Errc::peer_lost, {"worker 1 was killed"}, [&] { permits.wait_saved(4); });
@@ -226,7 +283,7 @@ TEST(Permits, ALossEndsTheWaitForASave) {
 
 TEST(Permits, PartsAreJoinedWhenTheTrainerSaysSo) {
   const std::atomic<bool> never{false};
-  Permits permits(kLong);
+  Permits permits(0, kLong);
   permits.start({.generation = 2});
   std::jthread trainer([&] {
     permits.join_parts(1, 9);
@@ -238,7 +295,7 @@ TEST(Permits, PartsAreJoinedWhenTheTrainerSaysSo) {
 TEST(Permits, PartsAreNotJoinedAfterAFailureOrALoss) {
   const std::atomic<bool> never{false};
   std::atomic<bool> stop{false};
-  Permits permits(kLong);
+  Permits permits(0, kLong);
   permits.start({});
   {
     std::jthread trainer([&] { permits.saved({.save = 4, .error = 1, .message = "disk full"}); });

@@ -20,7 +20,8 @@ using testing::words;
 constexpr const char* kWhy = "the trainer (pid 7) got SIGTERM";
 
 JobState gathered(int workers, std::uint64_t committed = 0) {
-  JobState job(workers, {.max_failures = -1}, 10);
+  JobState job(
+      {.num_workers = workers, .recovery = {.max_failures = -1}, .lease_steps = 10, .grace_s = 25});
   for (int w = 0; w < workers; ++w) job.started(w, 100 + w);
   for (int w = 0; w < workers; ++w) job.joined(w, 100 + w, committed);
   return job;
@@ -32,7 +33,7 @@ LoopEnded ended(int worker, std::uint64_t step, bool preempted) {
 
 TEST(Preemption, EndsAllLoopsAtTheFirstStepThatNobodyHasBegun) {
   JobState job = gathered(3);
-  EXPECT_EQ(words(job.preempt(kWhy)), "pause");
+  EXPECT_EQ(words(job.preempt(kWhy)), "pause, warn, grace 24000");
   EXPECT_TRUE(job.preempt("again").empty());
   EXPECT_TRUE(job.lease_wanted(9).empty());
   EXPECT_TRUE(job.paused(0, 1, 5).empty());
@@ -69,8 +70,37 @@ TEST(Preemption, DoesNotWaitForALoopThatIsDone) {
   EXPECT_EQ(words(actions), "1 ended after 6, end at 6");
 }
 
+TEST(Preemption, LeavesHalfOfAShortGraceToEndTheProcesses) {
+  JobState job({.num_workers = 1, .grace_s = 0.5});
+  job.joined(0, 100, 0);
+  EXPECT_EQ(words(job.preempt(kWhy)), "pause, warn, grace 250");
+}
+
+TEST(Preemption, WithoutGraceCancelsTheJob) {
+  JobState job({.num_workers = 1, .grace_s = 0});
+  job.joined(0, 100, 0);
+  EXPECT_EQ(words(job.preempt(kWhy)), "cancel");
+  EXPECT_EQ(job.failure()->code, Errc::cancelled);
+  EXPECT_EQ(job.failure()->message, kWhy);
+}
+
+TEST(Preemption, ComesOfAWorkerThatSIGTERMEnds) {
+  JobState job = gathered(2);
+  job.asks();
+  EXPECT_EQ(words(job.process_ended({.worker = 1, .signal = 15}, {.step = 3}, 2)),
+            "pause, warn, grace 24000, unwind, gather, link grace 1 #2");
+  EXPECT_EQ(words(job.preempt("again")), "") << "it is preempted already";
+  JobState ended_loop = gathered(2);
+  ended_loop.loop_ended(ended(1, 6, false), 0);
+  EXPECT_EQ(words(ended_loop.process_ended({.worker = 1, .signal = 15}, {}, 0)),
+            "pause, warn, grace 24000")
+      << "its loop had ended";
+  EXPECT_FALSE(ended_loop.is_lost(1));
+  EXPECT_TRUE(job.is_lost(1));
+}
+
 TEST(Preemption, EndsAJobThatHasNothingYet) {
-  JobState job(2);
+  JobState job({.num_workers = 2, .grace_s = 25});
   EXPECT_EQ(words(job.preempt(kWhy)), "cancel");
   EXPECT_EQ(job.failure()->message, kWhy);
 }
@@ -94,7 +124,7 @@ TEST(Preemption, OfAJobThatGathersAgainWaitsForItsWorkers) {
   JobState job = gathered(2);
   job.asks();
   job.process_ended({.worker = 1, .signal = 9}, {}, 4);
-  EXPECT_TRUE(job.preempt(kWhy).empty());
+  EXPECT_EQ(words(job.preempt(kWhy)), "warn, grace 24000");
   job.unwound(0, 2, 4);
   EXPECT_EQ(words(job.joined(1, 111, 4).back()), "pause");
 }
@@ -102,16 +132,19 @@ TEST(Preemption, OfAJobThatGathersAgainWaitsForItsWorkers) {
 TEST(Preemption, IsNotWaitedForBeyondItsGrace) {
   JobState job = gathered(2);
   job.preempt(kWhy);
-  EXPECT_EQ(words(job.grace_over(25)), "cancel");
+  EXPECT_EQ(words(job.grace_over()), "cancel");
   EXPECT_EQ(job.failure()->message,
             "the trainer (pid 7) got SIGTERM; its loops had not ended in time for run.grace_s = "
             "25: save a checkpoint and return where ctx.reached_preemption() is true");
-  EXPECT_TRUE(job.grace_over(25).empty());
+  EXPECT_TRUE(job.grace_over().empty());
 }
 
 /// It was lost twice with no step in between.
 JobState waiting_to_start_again(bool asks) {
-  JobState job(2, {.max_failures = -1, .backoff_ms = 60'000}, 10);
+  JobState job({.num_workers = 2,
+                .recovery = {.max_failures = -1, .backoff_ms = 60'000},
+                .lease_steps = 10,
+                .grace_s = 25});
   for (int w = 0; w < 2; ++w) job.joined(w, 100 + w, 4);
   if (asks) job.asks();
   for (int i = 0; i < 2; ++i) job.process_ended({.worker = 1, .signal = 9}, {}, 4);
@@ -120,7 +153,7 @@ JobState waiting_to_start_again(bool asks) {
 
 TEST(Preemption, DuringTheBackoffStartsTheLostWorkerAtOnce) {
   JobState job = waiting_to_start_again(true);
-  EXPECT_EQ(words(job.preempt(kWhy)), "link grace 1 #3");
+  EXPECT_EQ(words(job.preempt(kWhy)), "link grace 1 #3, warn, grace 24000");
   EXPECT_TRUE(job.restart_due(1).empty()) << "it has been started";
   job.unwound(0, 2, 4);
   EXPECT_EQ(words(job.joined(1, 111, 4).back()), "pause");
@@ -150,7 +183,7 @@ TEST(Preemption, ThatOutlastsARecoveryDoesNotBlameTheLoops) {
   JobState job = waiting_to_start_again(true);
   job.preempt(kWhy);
   const std::vector<Sighting> sightings{{.worker = 0, .where = {.step = 5}, .process = "is gone"}};
-  EXPECT_EQ(words(job.grace_over(25, sightings)), "cancel");
+  EXPECT_EQ(words(job.grace_over(sightings)), "cancel");
   EXPECT_EQ(job.failure()->message,
             "the trainer (pid 7) got SIGTERM; the job had not gone on after a loss in time for "
             "run.grace_s = 25: worker 0 (pid 100) has not left its loop at step 5, and is gone, "
@@ -158,7 +191,8 @@ TEST(Preemption, ThatOutlastsARecoveryDoesNotBlameTheLoops) {
 }
 
 TEST(Preemption, AWorkerThatSIGTERMKillsIsNoFailure) {
-  JobState job(2, {.max_failures = 0}, 10);
+  JobState job(
+      {.num_workers = 2, .recovery = {.max_failures = 0}, .lease_steps = 10, .grace_s = 25});
   for (int w = 0; w < 2; ++w) job.joined(w, 100 + w, 0);
   job.preempt(kWhy);
   EXPECT_EQ(words(job.process_ended({.worker = 1, .signal = 15}, {.step = 3}, 2)), "cancel");
@@ -169,7 +203,8 @@ TEST(Preemption, AWorkerThatSIGTERMKillsIsNoFailure) {
 }
 
 TEST(Preemption, AWorkerThatIsLostOtherwiseIsAFailure) {
-  JobState job(2, {.max_failures = 0}, 10);
+  JobState job(
+      {.num_workers = 2, .recovery = {.max_failures = 0}, .lease_steps = 10, .grace_s = 25});
   for (int w = 0; w < 2; ++w) job.joined(w, 100 + w, 0);
   job.preempt(kWhy);
   job.process_ended({.worker = 1, .signal = 11}, {.step = 3}, 2);
@@ -192,7 +227,7 @@ TEST(Preemption, SaysThatLoopsWereLeftWhichDontAsk) {
 }
 
 TEST(Preemption, LeavesALoopThatHasNotAskedByItsNextStep) {
-  Permits permits(std::chrono::hours(1));
+  Permits permits(0, std::chrono::hours(1));
   permits.start({.step = 4});
   permits.grant(100);
   permits.pause();
@@ -205,7 +240,7 @@ TEST(Preemption, LeavesALoopThatHasNotAskedByItsNextStep) {
 
 TEST(Preemption, TrustsALoopThatHasEverAsked) {
   for (const bool before : {true, false}) {
-    Permits permits(std::chrono::hours(1));
+    Permits permits(0, std::chrono::hours(1));
     permits.start({.step = 4, .asks = before});  // by a loop of an earlier generation
     permits.grant(100);
     if (!before) permits.reached_preemption();
@@ -217,7 +252,7 @@ TEST(Preemption, TrustsALoopThatHasEverAsked) {
 }
 
 TEST(Preemption, TellsTheTrainerOnceThatALoopAsks) {
-  Permits permits(std::chrono::hours(1));
+  Permits permits(0, std::chrono::hours(1));
   int told = 0;
   permits.on_first_question([&] { ++told; });
   for (std::uint64_t generation = 1; generation < 3; ++generation) {
@@ -228,7 +263,7 @@ TEST(Preemption, TellsTheTrainerOnceThatALoopAsks) {
 }
 
 TEST(Preemption, LetsALoopFinishItsStepAndComeToTheLast) {
-  Permits permits(std::chrono::hours(1));
+  Permits permits(0, std::chrono::hours(1));
   permits.start({.step = 4});
   permits.grant(100);
   permits.begin_step(4);
@@ -247,13 +282,13 @@ TEST(Preemption, LetsALoopFinishItsStepAndComeToTheLast) {
 }
 
 TEST(Preemption, CountsTheStepThatALoopIsAboutToBeginWith) {
-  Permits permits(std::chrono::hours(1));
+  Permits permits(0, std::chrono::hours(1));
   permits.start({.step = 4});
   EXPECT_EQ(permits.pause(), 5U);
 }
 
 TEST(Preemption, HoldsAStepThatHasNotBegun) {
-  Permits permits(std::chrono::milliseconds(1));
+  Permits permits(0, std::chrono::milliseconds(1));
   permits.start({.step = 4});
   permits.grant(100);
   permits.pause();
@@ -261,7 +296,7 @@ TEST(Preemption, HoldsAStepThatHasNotBegun) {
 }
 
 TEST(Preemption, ThatEndsAtTheLastLeasedStepNeedsNoFurtherLease) {
-  Permits permits(std::chrono::milliseconds(1));
+  Permits permits(0, std::chrono::milliseconds(1));
   permits.start({});
   permits.grant(1);
   permits.pause();

@@ -92,12 +92,16 @@ TEST(ReplicaCheck, WaitsForAllMessagesOfAStep) {
   expect_words(check.add(part(1, "c", 6)), {"'b'", "1 other tensor too"});
 }
 
-TEST(ReplicaCheck, ForgetsWhatAnEarlierGenerationHasTold) {
+TEST(ReplicaCheck, HashesOfAnotherGenerationDoNotCount) {
   ReplicaCheck check(2, 2);
   check.add(hashes(0, {6, 6}));
-  check.forget();
-  EXPECT_FALSE(check.add(hashes(0, {5, 5})));
-  EXPECT_FALSE(check.add(hashes(1, {5, 5})));
+  check.begin_generation(2);
+  EXPECT_FALSE(check.add(hashes(1, {5, 5}))) << "of generation 1";
+  for (int worker = 0; worker < 2; ++worker) {
+    StateHashes again = hashes(worker, {7, 7});
+    again.generation = 2;
+    EXPECT_FALSE(check.add(again));
+  }
 }
 
 TEST(ReplicaCheck, RefusesHashesOfOtherChips) {

@@ -1,0 +1,201 @@
+// The part of JobState that deals with losses: of processes, of links, and by hangs.
+
+#include <algorithm>
+#include <csignal>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "actors/protocol/failure_text.hpp"
+#include "actors/supervision/job_state.hpp"
+
+namespace weft {
+namespace {
+
+/// How many processes in a row are started for a worker if none of them joins.
+constexpr int kStartsInVainMax = 10;
+
+/// The number of workers that a message names at most.
+constexpr std::size_t kNamesMax = 16;
+
+}  // namespace
+
+Actions JobState::process_ended(const ProcessEnded& ended, const Whereabouts& where,
+                                std::uint64_t committed) {
+  Actions actions;
+  if (ended.signal == SIGTERM) {
+    actions = preempt(fmt::format("worker {} was ended by SIGTERM", ended.worker));
+  }
+  if (over()) return actions;
+  auto& worker = at(ended.worker);
+  ended_pids_.insert(worker.pid);
+  worker.is_started = false;
+  if (worker.place == Place::dying) {
+    actions.push_back(come_again(ended.worker));
+    return actions;
+  }
+  if (worker.ended) {
+    worker.place = Place::left;
+    return actions;
+  }
+  const bool joined = worker.place != Place::starting;
+  if (!joined) ++worker.in_vain;
+  Failure failure{.code = Errc::peer_lost,
+                  .message = fmt::format("{} {}{}{}", name(ended.worker), describe(ended),
+                                         joined ? describe(where) : " before it joined",
+                                         out_of_memory_advice(ended)),
+                  .worker = ended.worker,
+                  .pid = worker.pid,
+                  .signal = ended.signal,
+                  .exit_code = ended.exit_code,
+                  .step = where.step,
+                  .collective = where.collective};
+  if (worker.in_vain < kStartsInVainMax) {
+    return concat(std::move(actions), lose(std::move(failure), false, committed));
+  }
+  failure.message += fmt::format(
+      "; so did {} of its processes in a row, and it is not started again: what runs before fit() "
+      "in main() runs in every worker too",
+      kStartsInVainMax);
+  return concat(std::move(actions), fail_with(std::move(failure)));
+}
+
+Actions JobState::hung(std::span<const Sighting> hanging, const std::string& why,
+                       std::uint64_t committed) {
+  Actions all;
+  for (const Sighting& seen : hanging) {
+    if (!terms_.hangs_are_losses) {
+      all.push_back(action::Warn{fmt::format(
+          "worker {} may hang{}: {}, and it {}; run.failure.hang_timeout_s ends such a wait",
+          seen.worker, describe(seen.where), why, seen.process)});
+      continue;
+    }
+    const Place place = at(seen.worker).place;
+    if (over() || (place != Place::looping && place != Place::unwinding)) continue;
+    Actions actions = lose({.code = Errc::timeout,
+                            .message = fmt::format("{} hangs{}: {}, and it {}", name(seen.worker),
+                                                   describe(seen.where), why, seen.process),
+                            .worker = seen.worker,
+                            .pid = at(seen.worker).pid,
+                            .step = seen.where.step,
+                            .collective = seen.where.collective},
+                           true, committed);
+    if (over()) {
+      // A job that fails says where its workers hang, too.
+      for (const Sighting& other : hanging) {
+        if (terms_.has_processes) all.push_back(action::Kill{.worker = other.worker});
+      }
+      failure_->message += also_hanging(hanging, seen.worker);
+      actions.back() = action::Cancel{failure_->message};
+    }
+    all = concat(std::move(all), std::move(actions));
+  }
+  const auto hangs = [&](int worker) {
+    return std::ranges::find(hanging, worker, &Sighting::worker) != hanging.end();
+  };
+  for (Action& action : all) {
+    if (auto* kill = std::get_if<action::Kill>(&action)) kill->dumps_stack = hangs(kill->worker);
+  }
+  return all;
+}
+
+/// "; so does worker 1 (pid 101) at step 3, it is stopped; worker 2 ..."
+std::string JobState::also_hanging(std::span<const Sighting> hanging, int but) const {
+  std::string text;
+  std::size_t told = 0;
+  for (const Sighting& seen : hanging) {
+    if (seen.worker == but) continue;
+    if (told == kNamesMax) return text + fmt::format("; and {} more", hanging.size() - 1 - told);
+    text += fmt::format("; {}{}{}: it {}", told++ == 0 ? "so does " : "", name(seen.worker),
+                        describe(seen.where), seen.process);
+  }
+  return text;
+}
+
+Actions JobState::lose(Failure failure, bool alive, std::uint64_t committed) {
+  const auto refusal = recovery_.refuse(failure, checkpoints_.next_begin(committed));
+  if (const auto how = end_of_preempted(failure, !refusal)) return end_preempted(*how, failure);
+  if (refusal) {
+    failure.message += *refusal;
+    return fail_with(std::move(failure));
+  }
+  Actions actions;
+  if (phase_ == JobPhase::running) {
+    phase_ = JobPhase::gathering;
+    ++generation_;
+    actions.push_back(action::Unwind{failure.message});
+    actions.push_back(action::GatherDeadline{generation_});
+  }
+  at(failure.worker).place = alive ? Place::dying : Place::left;
+  for (int w = 0; w < static_cast<int>(workers_.size()); ++w) {
+    Worker& worker = at(w);
+    worker.ended.reset();
+    const bool here = worker.place == Place::ready || worker.place == Place::looping ||
+                      worker.place == Place::unwinding;
+    if (here && recovery_.restart() == Restart::group) worker.place = Place::dying;
+    if (worker.place == Place::looping) worker.place = Place::unwinding;
+    if (worker.place == Place::dying && (w == failure.worker || here)) {
+      actions.push_back(action::Kill{.worker = w});
+    }
+    if (worker.place == Place::left) actions.push_back(come_again(w));
+  }
+  return actions;
+}
+
+Action JobState::come_again(int worker) {
+  const std::uint64_t delay = preempted_ ? 0 : recovery_.delay_ms();
+  if (delay == 0) return launch(worker);
+  at(worker).place = Place::due;
+  return action::Backoff{.worker = worker, .ms = delay};
+}
+
+/// The next process is launched when all messages of the process before have come, which is when
+/// its link has ended. The link ends with the process, unless a process that it has forked has it
+/// open too.
+Action JobState::launch(int worker) {
+  Worker& lost = at(worker);
+  lost.place = Place::starting;
+  lost.awaits_link_end = lost.is_linked;
+  if (lost.is_linked) return action::LinkGrace{worker, ++lost.link_grace};
+  return action::Launch{worker};
+}
+
+Actions JobState::restart_due(int worker) {
+  if (over() || at(worker).place != Place::due) return {};
+  return {launch(worker)};
+}
+
+Actions JobState::link_down(int worker) {
+  Worker& lost = at(worker);
+  lost.is_linked = false;
+  if (over()) return {};
+  if (std::exchange(lost.awaits_link_end, false)) {
+    ++lost.link_grace;
+    return {action::Launch{worker}};
+  }
+  return {action::LinkGrace{worker, ++lost.link_grace}};
+}
+
+Actions JobState::link_grace_over(int worker, std::uint64_t number, const Whereabouts& where,
+                                  std::uint64_t committed) {
+  Worker& lost = at(worker);
+  if (over() || number != lost.link_grace) return {};
+  if (std::exchange(lost.awaits_link_end, false)) {
+    lost.is_linked = false;
+    return {action::Launch{worker}};
+  }
+  const bool lives =
+      lost.place == Place::ready || lost.place == Place::looping || lost.place == Place::unwinding;
+  if (!lives || lost.ended) return {};
+  return lose({.code = Errc::peer_lost,
+               .message = fmt::format("{} lost its control connection{}, and its process has not "
+                                      "been seen to end",
+                                      name(worker), describe(where)),
+               .worker = worker,
+               .pid = lost.pid,
+               .step = where.step,
+               .collective = where.collective},
+              true, committed);
+}
+
+}  // namespace weft
