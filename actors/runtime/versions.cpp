@@ -19,6 +19,13 @@ bool may_be_overwritten(const Binding& binding) {
   return bound == nullptr || bound->may_be_overwritten;
 }
 
+/// To an input that nobody but its tensor has: the tensor's, the binding's and the run's.
+constexpr long kOwnReferences = 3;
+
+bool is_all(const ChipSet& chips) {
+  return !chips.empty() && std::ranges::find(chips, false) == chips.end();
+}
+
 /// The value that a checkpoint has for a tensor of the loop.
 Restored restore_from(const StateFile& file, const Mesh& mesh, const std::string& name,
                       const TensorType& type) {
@@ -66,8 +73,17 @@ BufferPtr WorkerRuntime::next_version(const Executed& executed, std::size_t i,
                                       const Binding& binding, const BufferPtr& now) {
   const Plan& plan = *executed.plan;
   const ChipSet& may = may_be_overwritten(binding) ? executed.overwriters[i] : kNoChips;
-  if (!may.empty() && std::ranges::find(may, false) == may.end()) return now;
-  if (!state_) return make_output(plan, i);
+  if (is_all(may)) return now;
+  if (!state_) {
+    try {
+      return make_output(plan, i);
+    } catch (const Error& e) {
+      // A save that had the value has been waited for, so that it can be overwritten after all.
+      const bool is_freed = now.use_count() == kOwnReferences && is_all(executed.overwriters[i]);
+      if (e.code() != Errc::no_space || !is_freed) throw;
+      return now;
+    }
+  }
   const ProgramOutput& output = plan.program.outputs[i];
   auto current = std::static_pointer_cast<ArenaBuffer>(now);
   const bool is_alike =
@@ -117,8 +133,10 @@ void WorkerRuntime::require_known(const Executed& executed, std::span<const Bind
   }
 }
 
-void WorkerRuntime::note_state(Executed& executed, std::span<const Binding> inputs,
-                               const RunResult& result) {
+/// Before the step is committed: a value that the host has given since the run before belongs to
+/// the version that this run reads.
+void WorkerRuntime::note_inputs(Executed& executed, std::span<const Binding> inputs,
+                                const RunResult& result) {
   if (!state_) return;
   const Program& program = executed.plan->program;
   if (executed.places_revision != state_->revision()) {
@@ -132,29 +150,39 @@ void WorkerRuntime::note_state(Executed& executed, std::span<const Binding> inpu
                                     : state_->place(input.name, executed.plan->input_types[i],
                                                     input.sharding, state_kind(input.kind));
     }
-    for (std::size_t i = 0; i < program.outputs.size(); ++i) {
-      const ProgramOutput& output = program.outputs[i];
-      if (output.updates < 0) continue;
-      const ProgramInput& input = program.inputs[static_cast<std::size_t>(output.updates)];
-      state_->place(input.name, executed.plan->output_types[i], output.sharding,
-                    state_kind(input.kind));
-    }
     executed.places_revision = state_->revision();
+    executed.has_output_places = false;
   }
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     if (!is_state(program.inputs[i].kind)) continue;
     state_->lies_in(executed.places[i], result.input_buffers[i]);
   }
+}
+
+void WorkerRuntime::note_outputs(Executed& executed, const RunResult& result) {
+  if (!state_) return;
+  const Program& program = executed.plan->program;
+  // Not if the commit in between has forgotten tensors.
+  const bool has_places = executed.places_revision == state_->revision();
   for (std::size_t i = 0; i < program.outputs.size(); ++i) {
-    if (program.outputs[i].updates < 0) continue;
-    state_->lies_in(executed.places[static_cast<std::size_t>(program.outputs[i].updates)],
-                    result.outputs[i]);
+    const ProgramOutput& output = program.outputs[i];
+    if (output.updates < 0) continue;
+    const auto updated = static_cast<std::size_t>(output.updates);
+    std::size_t place = executed.places[updated];
+    if (!has_places || !executed.has_output_places) {
+      const ProgramInput& input = program.inputs[updated];
+      place = state_->place(input.name, executed.plan->output_types[i], output.sharding,
+                            state_kind(input.kind));
+    }
+    state_->lies_in(place, result.outputs[i]);
   }
+  executed.has_output_places = has_places;
+  if (has_places) executed.places_revision = state_->revision();
 }
 
 Restored WorkerRuntime::take_restored(const std::string& name, const TensorType& type) {
-  if (options_.resume_from != nullptr && step_ == options_.resume_step) {
-    return restore_from(*options_.resume_from, mesh_, name, type);
+  if (resume_from_ != nullptr) {
+    return restore_from(*resume_from_, mesh_, name, type);
   }
   if (!state_) return {};
   BufferPtr kept = state_->take(name, type);
