@@ -83,6 +83,7 @@ class JobRun {
     if (!checkpoints.empty() && spec_.mesh) {
       checkpoint_lock_.emplace(checkpoints,
                                fmt::format("job {} (pid {})", place_.id(), ::getpid()));
+      remove_unfinished(posix_file_system(), checkpoints);
     }
     const std::optional<ResumePoint> resume = find_resume_point(spec_);
     assignment_ = assignment_of(spec_, folder_.path());

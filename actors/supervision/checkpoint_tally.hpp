@@ -27,8 +27,8 @@ class CheckpointTally {
   void reported(const Report& report);
   /// The job goes on from this checkpoint.
   void resumed(std::uint64_t step, std::string path);
-  /// A worker's part of a save. When all are written, worker 0 joins them; the first that could not
-  /// be written ends the save.
+  /// A worker's part of a save. When all are written, worker 0 joins them. The first that could not
+  /// be written stops the others; the save ends when no worker writes to it any more.
   Actions part_written(const PartWritten& part);
   /// Worker 0 has joined the parts, or could not.
   Actions save_ended(const SaveEnded& ended);
@@ -36,6 +36,8 @@ class CheckpointTally {
   void begin_generation(std::uint64_t generation, std::uint64_t step);
   /// The latest that is whole.
   const std::optional<Whole>& last() const { return last_; }
+  /// Of the latest that is whole and a CheckpointManager's, 0 for none.
+  std::uint64_t saved_step() const { return last_ && last_->is_saved ? last_->step : 0; }
   /// "" for none.
   std::string last_path() const { return last_ ? last_->path : ""; }
 
@@ -46,7 +48,8 @@ class CheckpointTally {
   };
   struct Save {
     std::uint64_t number = 0;
-    std::set<int> workers{};
+    std::set<int> workers{};  ///< that have written their parts, or could not
+    std::optional<SaveEnded> failure{};
     bool is_over = false;
   };
   std::size_t num_workers_;

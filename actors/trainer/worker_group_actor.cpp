@@ -50,6 +50,9 @@ void WorkerGroup::tell(const Action& action) const {
                  [&](const action::Unwind& over) { all(unwind_a::value, over.why); },
                  [&](const action::Cancel& cancel) { all(cancel_a::value, cancel.why); },
                  [&](const action::Stop&) { all(stop_a::value); },
+                 [&](const action::DropParts& parts) {
+                   all(drop_parts_a::value, parts.generation, parts.save);
+                 },
                  [&](const action::TellSaved& saved) { all(saved_a::value, saved.ended); },
                  [&](const action::JoinParts& parts) {
                    const auto first = workers_.find(0);

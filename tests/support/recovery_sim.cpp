@@ -337,6 +337,7 @@ void SimJob::carry_out(const Action& action) {
                  },
                  [](const action::Cancel&) {},
                  [](const action::Stop&) {},
+                 [](const action::DropParts&) {},
                  [](const action::TellSaved&) {},  // the loops of the simulation don't save
                  [](const action::JoinParts&) {},
              },
