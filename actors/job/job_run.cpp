@@ -253,7 +253,7 @@ class JobRun {
   void handle(const TrainerEvent& event) {
     switch (event.kind) {
       case TrainerEvent::Kind::started: control_.runs(); break;
-      case TrainerEvent::Kind::report: take_report(event.report, event.whole_checkpoint); break;
+      case TrainerEvent::Kind::report: take_report(event); break;
       case TrainerEvent::Kind::kill: processes_.kill(event.worker, event.dump_stack); break;
       case TrainerEvent::Kind::restart: start_again(event.worker); break;
       case TrainerEvent::Kind::ended:
@@ -289,7 +289,8 @@ class JobRun {
     }
   }
 
-  void take_report(const Report& report, const std::string& whole) {
+  void take_report(const TrainerEvent& event) {
+    const Report& report = event.report;
     result_.metrics = Metrics::from_cbor(report.metrics);
     auto& history = result_.metrics_history;
     if (history.size() == 2 * kHistoryMax)
@@ -300,8 +301,8 @@ class JobRun {
     on_disk([&] {
       folder_.add(result_.metrics);
       if (report.checkpoint.empty()) return;
-      const std::string& needed = whole.empty() ? report.checkpoint : whole;
-      folder_.keep_checkpoints(spec_.checkpoint.max_to_keep, needed);
+      folder_.keep_checkpoints(spec_.checkpoint.max_to_keep,
+                               event.whole_step.value_or(report.step));
     });
     if (outcome_.has_failed_here()) return;
     each_callback([&](Callback& callback) { callback.on_report(result_.metrics); });

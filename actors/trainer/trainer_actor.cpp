@@ -203,9 +203,10 @@ void take_report(Self self, const Report& report) {
   state.checkpoints->reported(report);
   state.last_metrics[report.worker] = report.metrics;
   if (report.worker != 0 || !state.reports.is_new(report)) return;
+  const auto& whole = state.checkpoints->last();
   state.options.on_event({.kind = TrainerEvent::Kind::report,
                           .report = report,
-                          .whole_checkpoint = state.checkpoints->last_path()});
+                          .whole_step = whole ? std::optional(whole->step) : std::nullopt});
 }
 
 void save_ended(Self self, const SaveEnded& ended) {

@@ -19,13 +19,14 @@ namespace weft {
 
 struct TrainerEvent {
   enum class Kind : std::uint8_t { started, report, kill, restart, ended };
-  Kind kind = Kind::started;         ///< started: the loops begin, for the first time or again
-  Report report{};                   ///< report
-  std::string whole_checkpoint{};    ///< report, ended: the last that all workers reported, or ""
-  int worker = -1;                   ///< kill, restart: whose process
-  bool dump_stack = false;           ///< kill: after it has said where it is
-  std::optional<Failure> failure{};  ///< ended
-  std::vector<Failure> survived{};   ///< ended
+  Kind kind = Kind::started;       ///< started: the loops begin, for the first time or again
+  Report report{};                 ///< report
+  std::string whole_checkpoint{};  ///< ended: the last that all workers reported or saved, or ""
+  std::optional<std::uint64_t> whole_step{};  ///< report: of that checkpoint
+  int worker = -1;                            ///< kill, restart: whose process
+  bool dump_stack = false;                    ///< kill: after it has said where it is
+  std::optional<Failure> failure{};           ///< ended
+  std::vector<Failure> survived{};            ///< ended
   std::vector<std::string> worker_metrics{};  ///< ended: of each worker's last report, or ""
 };
 
