@@ -68,8 +68,8 @@ typename Inspector::result_type inspect(Inspector& f, SaveEnded& x) {
 }
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, Start& x) {
-  return f(caf::meta::type_name("weft::start/4"), x.generation, x.step, x.reports, x.checkpoint,
-           x.resume, x.asks);
+  return f(caf::meta::type_name("weft::start/5"), x.generation, x.step, x.reports, x.checkpoint,
+           x.resume, x.saved_step, x.asks);
 }
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, LoopEnded& x) {

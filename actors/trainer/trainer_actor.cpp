@@ -68,6 +68,7 @@ void begin_generation(Self self, std::uint64_t step) {
                            .reports = state.reports.count(),
                            .checkpoint = reported,
                            .resume = resume,
+                           .saved_step = state.checkpoints->saved_step(),
                            .asks = state.job->has_asked()});
   state.board->trainer().state(ActorState::running);
   state.board->set_status(JobStatus::running);

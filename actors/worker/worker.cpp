@@ -98,7 +98,9 @@ class WorkerSession {
                       .job_id = job_id_,
                       .seed = assignment.seed,
                       .config = assignment.checkpoint,
-                      .resumed_from = start.resume}) {}
+                      .resumed_from = start.resume,
+                      .saved_step = start.saved_step == 0 ? std::nullopt
+                                                          : std::optional(start.saved_step)}) {}
 
   void run(const BoundLoop& loop, ReportLog& reports, StageClock& stages) {
     stages.ended("devices");
