@@ -2,6 +2,7 @@
 
 #include <sched.h>
 
+#include <algorithm>
 #include <exception>
 #include <utility>
 
@@ -23,6 +24,19 @@ void take_idle_priority() {
   (void)::sched_setscheduler(0, SCHED_IDLE, &none);  // a wish: without it the save is no less right
 }
 
+/// What more of them wouldn't write faster.
+constexpr int kThreadsPerHost = 4;
+
+/// For what a save doesn't fail by.
+template <typename Function>
+void try_to(const char* what, Function function) {
+  try {
+    function();
+  } catch (const Error& e) {
+    logger("weft.worker")->warn("can't {}: {}", what, e.what());
+  }
+}
+
 RetentionPolicy policy_of(const CheckpointConfig& config) {
   using Best = RetentionPolicy::Best;
   const Best rated = config.best_mode == "max" ? Best::max : Best::min;
@@ -39,48 +53,60 @@ CheckpointWriter::CheckpointWriter(WorkerLink& link, CheckpointWriterOptions opt
 
 CheckpointWriter::~CheckpointWriter() {
   stop_ = true;
-  link_.permits().wake();
+  link_.permits().leave_part();
 }
 
 void CheckpointWriter::write(PartJob job) {
   if (thread_.joinable()) thread_.join();
-  thread_ = std::jthread([this, job = std::move(job)]() mutable { run(job); });
+  const std::atomic<bool>& is_dropped = link_.permits().begin_part(job.save);
+  thread_ =
+      std::jthread([this, job = std::move(job), &is_dropped]() mutable { run(job, is_dropped); });
 }
 
-void CheckpointWriter::run(PartJob& job) {
+void CheckpointWriter::run(PartJob& job, const std::atomic<bool>& is_dropped) {
   if (job.in_background) take_idle_priority();
+  const std::string unfinished =
+      unfinished_path(options_.config.path, job.table.step, options_.owner, job.save);
   PartWritten written{.worker = options_.worker,
                       .generation = options_.generation,
                       .step = job.table.step,
                       .save = job.save};
-  std::string unfinished;
   try {
-    unfinished = write_part_of(job);
+    write_part_of(job, unfinished, is_dropped);
   } catch (...) {
     const Thrown failure = describe(std::current_exception());
     written.error = static_cast<std::uint8_t>(failure.code);
     written.message = failure.message;
   }
+  // The loop's thread has the last references to the buffers, so that it frees them.
+  job.shards.clear();
+  job.memory.clear();
+  job.reads.clear();
   job.held->end();
+  if (written.error != 0) {
+    try_to("remove the rest of a part", [&] {
+      remove_part(*options_.files, unfinished, options_.worker, options_.num_workers);
+    });
+  }
   if (stop_) return;
   link_.part_written(written);
-  if (options_.worker == 0 && link_.permits().wait_parts(job.save, stop_)) join(job, unfinished);
+  if (options_.worker == 0) end(job, unfinished);
 }
 
-/// Returns the unfinished checkpoint's folder.
-std::string CheckpointWriter::write_part_of(PartJob& job) {
-  FileSystem& files = posix_file_system();
+void CheckpointWriter::write_part_of(PartJob& job, const std::string& unfinished,
+                                     const std::atomic<bool>& is_dropped) {
+  FileSystem& files = *options_.files;
   const std::string& folder = options_.config.path;
   make_folders(folder);
-  const std::string unfinished =
-      begin_checkpoint(files, folder, job.table.step, options_.owner, job.save);
+  (void)begin_checkpoint(files, folder, job.table.step, options_.owner, job.save);
   // When this save begins, no worker writes an earlier one.
   if (options_.worker == 0) remove_unfinished(files, folder, unfinished);
   wait_for_run_(job.save);
   for (const auto& read : job.reads) read();
-  const auto part = static_cast<std::uint32_t>(options_.worker);
+  const PartOptions part{.threads = std::max(1, kThreadsPerHost / options_.num_workers),
+                         .file = static_cast<std::uint32_t>(options_.worker)};
   const std::string path = unfinished + "/" + part_name(options_.worker, options_.num_workers);
-  auto stored = write_part(files, path, job.shards, {.file = part}, stop_);
+  auto stored = write_part(files, path, job.shards, part, is_dropped);
   for (int worker = 0; worker < options_.num_workers; ++worker) {
     job.table.files.push_back(part_name(worker, options_.num_workers));
   }
@@ -88,38 +114,57 @@ std::string CheckpointWriter::write_part_of(PartJob& job) {
     job.table.tensors[job.tensors[i]].shards.push_back(std::move(stored[i]));
   }
   write_part_table(files, unfinished, options_.worker, options_.num_workers, job.table);
-  return unfinished;
 }
 
-void CheckpointWriter::join(const PartJob& job, const std::string& unfinished) {
+/// Worker 0's work when all have written, or could not.
+void CheckpointWriter::end(const PartJob& job, const std::string& unfinished) {
+  const auto drop = [&] {
+    try_to("remove an unfinished checkpoint",
+           [&] { drop_checkpoint(*options_.files, unfinished); });
+  };
+  Permits& permits = link_.permits();
+  if (!permits.wait_parts(job.save)) {
+    if (permits.wait_end(job.save)) drop();  // else others may still write
+    return;
+  }
+  const SaveEnded ended = join(job, unfinished);
+  if (ended.error != 0) drop();
+  link_.save_ended(ended);
+  // The trainer would go on from an older one until it knows of this.
+  const auto known = permits.wait_end(job.save);
+  if (known && known->error == 0) {
+    try_to("remove old checkpoints", [this] { remove_superseded(); });
+  }
+}
+
+SaveEnded CheckpointWriter::join(const PartJob& job, const std::string& unfinished) {
   SaveEnded ended{.generation = options_.generation, .step = job.table.step, .save = job.save};
   try {
     ended.path =
-        join_parts(posix_file_system(), options_.config.path, unfinished, options_.num_workers);
+        join_parts(*options_.files, options_.config.path, unfinished, options_.num_workers);
   } catch (...) {
     const Thrown failure = describe(std::current_exception());
     ended.error = static_cast<std::uint8_t>(failure.code);
     ended.message = failure.message;
   }
-  link_.save_ended(ended);
-  if (ended.error != 0) return;
-  try {
-    remove_superseded();
-  } catch (const Error& e) {
-    logger("weft.worker")->warn("old checkpoints stay in {}: {}", options_.config.path, e.what());
-  }
+  return ended;
 }
 
+/// What somebody reads stays until the next time.
 void CheckpointWriter::remove_superseded() {
   const RetentionPolicy policy = policy_of(options_.config);
   if (policy.max_to_keep == 0) return;
+  const std::string& folder = options_.config.path;
+  // First, or they would appear again.
+  for (const std::string& path : list_replaced_checkpoints(folder)) {
+    (void)remove_checkpoint(*options_.files, path);
+  }
   std::vector<RatedCheckpoint> rated;
-  for (const CheckpointEntry& entry : list_checkpoints(options_.config.path)) {
+  for (const CheckpointEntry& entry : list_checkpoints(folder)) {
     rated.push_back({entry.step, entry.path, rating_of(entry.path)});
   }
   for (const RatedCheckpoint& old : superseded(std::move(rated), policy)) {
-    remove_checkpoint(posix_file_system(), old.path);
-    ratings_.erase(old.path);
+    if (remove_checkpoint(*options_.files, old.path)) ratings_.erase(old.path);
   }
 }
 

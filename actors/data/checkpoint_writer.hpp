@@ -18,6 +18,7 @@
 #include "actors/runtime/held_buffers.hpp"
 #include "actors/runtime/worker_link.hpp"
 #include "transport/format/checkpoint_manifest.hpp"
+#include "transport/storage/file_system.hpp"
 #include "transport/storage/part_writer.hpp"
 #include "transport/storage/retention.hpp"
 
@@ -41,12 +42,13 @@ struct CheckpointWriterOptions {
   std::uint64_t generation = 1;
   std::string owner{};  ///< tells this job's unfinished checkpoints from others'
   CheckpointConfig config{};
+  FileSystem* files = &posix_file_system();
 };
 
 /// Used by the loop's thread.
 class CheckpointWriter {
  public:
-  /// `wait_for_run`: on the writer's thread, until the elements of the shards are there.
+  /// `wait_for_run`: called on the writer's thread, until the elements of the shards are there.
   CheckpointWriter(WorkerLink& link, CheckpointWriterOptions options,
                    std::function<void(std::uint64_t run)> wait_for_run);
   /// Drops a save in progress.
@@ -55,13 +57,15 @@ class CheckpointWriter {
   CheckpointWriter& operator=(const CheckpointWriter&) = delete;
 
   /// Begins to write, after the part before. The trainer is told when the part is durable, or why
-  /// it is not; worker 0 tells it when the checkpoint is.
+  /// it is not; worker 0 tells it when the checkpoint is. Of a save that failed nothing is left.
   void write(PartJob job);
 
  private:
-  void run(PartJob& job);
-  std::string write_part_of(PartJob& job);
-  void join(const PartJob& job, const std::string& unfinished);
+  void run(PartJob& job, const std::atomic<bool>& is_dropped);
+  void write_part_of(PartJob& job, const std::string& unfinished,
+                     const std::atomic<bool>& is_dropped);
+  SaveEnded join(const PartJob& job, const std::string& unfinished);
+  void end(const PartJob& job, const std::string& unfinished);
   void remove_superseded();
   std::optional<double> rating_of(const std::string& checkpoint);
 

@@ -8,6 +8,7 @@
 #include <weft/error.hpp>
 
 #include "actors/process/log.hpp"
+#include "actors/protocol/listing_difference.hpp"
 #include "spmd/mesh/box.hpp"
 #include "spmd/tensor/node.hpp"
 #include "spmd/tensor/trace.hpp"
@@ -15,18 +16,6 @@
 
 namespace weft {
 namespace {
-
-/// Shows on the board that the loop waits for a checkpoint.
-class Saving {
- public:
-  explicit Saving(BoardWriter board) : board_(board) { board_.state(ActorState::saving); }
-  ~Saving() { board_.state(ActorState::running); }
-  Saving(const Saving&) = delete;
-  Saving& operator=(const Saving&) = delete;
-
- private:
-  BoardWriter board_;
-};
 
 const Sharding& sharding_of(const Binding& value) {
   static const Sharding kReplicated = Sharding::closed();
@@ -43,9 +32,9 @@ std::int64_t element_offset(const Box& box, const PlacedBox& memory) {
   return offset;
 }
 
-/// All that the workers must agree on, a line for each tensor.
-std::string text_of(const CheckpointManifest& table) {
-  std::string text = fmt::format("save step {}\n", table.step);
+/// A line for each tensor: workers must agree on it.
+std::string listing_of(const CheckpointManifest& table) {
+  std::string text;
   for (const StoredTensor& tensor : table.tensors) {
     text += fmt::format("save '{}' {}\n", tensor.name, tensor.type.to_string());
   }
@@ -71,12 +60,22 @@ JobCheckpoints::JobCheckpoints(WorkerRuntime& runtime, const JobLoaders& loaders
                .generation = runtime.generation(),
                .owner = fmt::format("{}-{}", options_.job_id, runtime.generation()),
                .config = options_.config},
-              [&runtime](std::uint64_t run) { runtime.wait_for_run(run); }) {}
-
-bool JobCheckpoints::is_due() const {
+              [&runtime](std::uint64_t run) { runtime.wait_for_run(run); }),
+      saved_step_(options_.saved_step) {
   const auto interval = static_cast<std::uint64_t>(options_.config.save_interval);
-  if (interval != 0 && runtime_.step() != 0 && runtime_.step() % interval == 0) return true;
-  return options_.config.on_preemption && link_.permits().is_ending();
+  if (runtime.generation() == 1 || interval == 0) return;
+  is_one_missing_ = runtime.step() / interval * interval > saved_step_.value_or(0);
+}
+
+/// A step that is saved is not due again. In a generation that goes on after a loss, a save that
+/// the loss has dropped is.
+bool JobCheckpoints::is_due() const {
+  const std::uint64_t step = runtime_.step();
+  if (step == saved_step_ || (pending_ && pending_->step == step)) return false;
+  if (options_.config.on_preemption && link_.permits().is_ending()) return true;
+  const auto interval = static_cast<std::uint64_t>(options_.config.save_interval);
+  if (interval == 0 || step == 0) return false;
+  return step % interval == 0 || is_one_missing_;
 }
 
 void JobCheckpoints::save(std::span<const Parameter> state, const SaveOptions& options,
@@ -84,23 +83,51 @@ void JobCheckpoints::save(std::span<const Parameter> state, const SaveOptions& o
   runtime_.require_loop_thread("save", where);
   wait(false);
   PartJob job = describe(state, options, where);
-  job.in_background = is_async;
-  const std::string text = text_of(job.table);
+  // A job that is to end has little time, and nothing else to do.
+  job.in_background = is_async && !link_.permits().is_ending();
   add_shards(job, state, where);
-  job.save = runtime_.agree(text, key_of(text), {.function = "save", .loc = where});
+  job.save = agree(job.table, where);
   pending_ = {.save = job.save, .step = job.table.step};
+  is_one_missing_ = false;
   runtime_.hold(job.held);
   writer_.write(std::move(job));
   if (!is_async) wait(true);
 }
 
+/// All names are shown to the trainer at the first save; later, what has changed since the save
+/// before, of which all workers have the same listing.
+std::uint64_t JobCheckpoints::agree(const CheckpointManifest& table,
+                                    const std::source_location& where) {
+  std::string listing = listing_of(table);
+  const Fingerprint key = key_of(fmt::format("{}\n{}", table.step, listing));
+  std::string text = fmt::format("save step {}", table.step);
+  if (listing_.empty()) {
+    text += "\n" + listing;
+  } else if (listing == listing_) {
+    text += ", the tensors of the save before\n";
+  } else {
+    const Difference change = first_difference(listing_, listing);
+    text += fmt::format(", other tensors than those of the save before: not `{}` but `{}`\n",
+                        change.first, change.second) +
+            listing;
+  }
+  const std::uint64_t save = runtime_.agree(text, key, {.function = "save", .loc = where});
+  listing_ = std::move(listing);
+  return save;
+}
+
 void JobCheckpoints::wait(bool is_strict) {
   const auto pending = std::exchange(pending_, {});
   if (!pending) return;
-  const Saving saving(board_);
-  const SaveEnded ended = link_.permits().wait_saved(pending->save);
+  const SaveEnded ended = [&] {
+    const CheckpointWait waiting(board_, runtime_);
+    return link_.permits().wait_saved(pending->save);
+  }();
   const bool has_failed_before = std::exchange(has_failed_, ended.error != 0);
-  if (ended.error == 0) return;
+  if (ended.error == 0) {
+    saved_step_ = pending->step;
+    return;
+  }
   const std::string text =
       fmt::format("the checkpoint of step {} was not saved: {}", pending->step, ended.message);
   if (is_strict || has_failed_before) throw Error(static_cast<Errc>(ended.error), text);

@@ -24,6 +24,7 @@ struct JobCheckpointsOptions {
   std::uint64_t seed = 0;
   CheckpointConfig config{};
   std::string resumed_from{};  ///< the checkpoint that this generation goes on from; "" for none
+  std::optional<std::uint64_t> saved_step{};  ///< of the last checkpoint of the job
 };
 
 /// Used by the loop's thread. At most one save is in progress.
@@ -32,6 +33,8 @@ class JobCheckpoints {
   JobCheckpoints(WorkerRuntime& runtime, const JobLoaders& loaders, WorkerLink& link,
                  BoardWriter board, JobCheckpointsOptions options);
 
+  /// Null once this is destroyed.
+  std::weak_ptr<JobCheckpoints> handle() const { return alive_; }
   const CheckpointConfig& config() const { return options_.config; }
   const std::string& resumed_from() const { return options_.resumed_from; }
   bool is_due() const;
@@ -47,6 +50,7 @@ class JobCheckpoints {
                    const std::source_location& where) const;
   void add_shards(PartJob& job, std::span<const Parameter> state,
                   const std::source_location& where);
+  std::uint64_t agree(const CheckpointManifest& table, const std::source_location& where);
 
   WorkerRuntime& runtime_;
   const JobLoaders& loaders_;
@@ -59,7 +63,11 @@ class JobCheckpoints {
   };
   std::optional<Pending> pending_;
   bool has_failed_ = false;  // the last save that ended
+  std::string listing_;      // of the tensors of the last save
   CheckpointWriter writer_;
+  std::optional<std::uint64_t> saved_step_;
+  const std::shared_ptr<JobCheckpoints> alive_{this, [](JobCheckpoints*) {}};
+  bool is_one_missing_ = false;  // of the saves that were due before this generation
 };
 
 }  // namespace weft

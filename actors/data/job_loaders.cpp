@@ -25,6 +25,18 @@ void check_numbers(const DeviceLoaderOptions& options, const std::source_locatio
   expect_at_least(options.batches_per_execution, 1, "batches_per_execution", where);
 }
 
+/// Of a stream nearly each item would be read from the beginning on.
+void check_order(const Dataset& dataset, const DeviceLoaderOptions& options,
+                 const std::source_location& where) {
+  if (!dataset.is_sequential() || (!options.shuffle && options.num_threads == 1)) return;
+  fail(
+      Errc::invalid_argument,
+      "DeviceLoader: {} reads a stream, with shuffle = {} and num_threads = {}: expected false and "
+      "1, because a stream is read in its order; to shuffle, put a shuffle_buffer() into it (at "
+      "{})",
+      dataset.name(), options.shuffle, options.num_threads, file_line(where));
+}
+
 SamplerPtr sampler_of(const Dataset& dataset, const DeviceLoaderOptions& options,
                       std::uint64_t seed, const std::source_location& where) {
   if (options.sampler != nullptr) return options.sampler;
@@ -113,13 +125,25 @@ BatchLayout layout_of(const Dataset& dataset, const DeviceLoaderOptions& options
   return layout;
 }
 
-/// All that the workers must agree on.
+/// Tells samplers apart that one worker alone has seeded or sized otherwise.
+std::uint64_t hash_of_batch(const Sampler& sampler, std::uint64_t batch) {
+  const SampleOrderPtr order = sampler.order_at(batch);
+  std::vector<std::uint64_t> words;
+  for (std::int64_t row = 0; row < sampler.batch_size(); ++row) {
+    const Item item = order->item(batch, row);
+    words.insert(words.end(), {static_cast<std::uint64_t>(item.index), item.epoch, item.seed});
+  }
+  return xxh3(std::as_bytes(std::span(words)));
+}
+
+/// All that the workers must agree on. `batch`: the first that comes.
 std::string text_of(const StoredLoader& loader, std::size_t number, const BatchLayout& layout,
-                    const DeviceLoaderOptions& options, const Mesh& mesh) {
+                    const DeviceLoaderOptions& options, std::uint64_t batch, const Mesh& mesh) {
   std::string text = fmt::format(
       "DeviceLoader {} of {} items, seed {}, {} batches per step, shuffle {}, pad_last {}\n",
       number, loader.num_items, loader.seed, options.batches_per_execution, options.shuffle,
       options.pad_last);
+  text += fmt::format("items of batch {} {:016x}\n", batch, hash_of_batch(*options.sampler, batch));
   for (std::size_t f = 0; f < layout.types.size(); ++f) {
     text += fmt::format("field {} {}\n", layout.types[f].to_string(),
                         layout.shardings[f].to_string(mesh, layout.types[f].shape.size()));
@@ -142,6 +166,7 @@ std::shared_ptr<BatchSource> JobLoaders::open(DatasetPtr dataset, DeviceLoaderOp
     fail(Errc::invalid_argument, "DeviceLoader: the dataset is null (at {})", file_line(where));
   }
   check_numbers(options, where);
+  check_order(*dataset, options, where);
   options.sampler = sampler_of(*dataset, options, seed_, where);
   const Mesh& mesh = runtime_.program_mesh();
   BatchLayout layout = layout_of(*dataset, options, mesh, where);
@@ -151,7 +176,9 @@ std::shared_ptr<BatchSource> JobLoaders::open(DatasetPtr dataset, DeviceLoaderOp
                           .batches_per_step = options.batches_per_execution,
                           .seed = options.seed.value_or(seed_)};
   if (runtime_.mesh() != nullptr) {
-    const std::string text = text_of(made, made_.size(), layout, options, mesh);
+    const std::uint64_t first =
+        runtime_.step() * static_cast<std::uint64_t>(options.batches_per_execution);
+    const std::string text = text_of(made, made_.size(), layout, options, first, mesh);
     runtime_.agree(text, {.low = xxh3(std::as_bytes(std::span(text))), .high = 0},
                    {.function = "DeviceLoader", .loc = where});
   }

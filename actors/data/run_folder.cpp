@@ -3,13 +3,16 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <charconv>
 #include <chrono>
 #include <cmath>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
-#include <sstream>
+#include <optional>
+#include <string_view>
+#include <utility>
 
 #include <fmt/chrono.h>
 
@@ -108,14 +111,28 @@ EndedBy parse_ended_by(const std::string& text) {
   return static_cast<EndedBy>(found - kEndedBy.begin());
 }
 
-/// Step and number of "checkpoint_000640-1": from 10^6 on the names aren't in the order of steps.
-std::pair<std::uint64_t, std::uint64_t> checkpoint_order(const fs::path& path) {
-  std::istringstream name(path.filename().string().substr(std::strlen("checkpoint_")));
-  std::uint64_t step = 0, number = 0;
-  char dash = 0;
-  name >> step >> dash >> number;
-  return {step, number};
-}
+/// A folder that store_checkpoint() made, by step and number: from 10^6 on the names aren't in the
+/// order of steps.
+struct StoredFolder {
+  std::uint64_t step = 0;
+  std::uint64_t number = 0;
+  fs::path path{};
+
+  /// Nothing for a folder of another name, such as "checkpoint_best".
+  static std::optional<StoredFolder> of(const fs::path& path) {
+    const std::string name = path.filename().string();
+    constexpr std::string_view kPrefix = "checkpoint_";
+    if (!name.starts_with(kPrefix)) return {};
+    StoredFolder folder{.path = path};
+    const char* const end = name.data() + name.size();
+    const auto step = std::from_chars(name.data() + kPrefix.size(), end, folder.step);
+    if (step.ec != std::errc()) return {};
+    if (step.ptr == end) return folder;
+    const auto number = std::from_chars(step.ptr + 1, end, folder.number);
+    if (*step.ptr != '-' || number.ec != std::errc() || number.ptr != end) return {};
+    return folder;
+  }
+};
 
 }  // namespace
 
@@ -165,16 +182,17 @@ std::string RunFolder::csv_row(const Metrics& metrics) const {
   return row + "\n";
 }
 
-void RunFolder::keep_checkpoints(int max_to_keep, const std::string& needed) const {
+void RunFolder::keep_checkpoints(int max_to_keep, std::uint64_t needed_step) const {
   if (max_to_keep == 0) return;
   std::error_code error;
-  std::vector<fs::path> found;
+  std::vector<StoredFolder> found;
   for (const auto& entry : fs::directory_iterator(path_, error)) {
-    if (entry.path().filename().string().starts_with("checkpoint_")) found.push_back(entry.path());
+    if (auto folder = StoredFolder::of(entry.path())) found.push_back(std::move(*folder));
   }
-  std::ranges::sort(found, {}, checkpoint_order);
+  std::ranges::sort(
+      found, {}, [](const StoredFolder& folder) { return std::pair(folder.step, folder.number); });
   for (std::size_t i = 0; !error && i + static_cast<std::size_t>(max_to_keep) < found.size(); ++i) {
-    if (checkpoint_order(found[i]) < checkpoint_order(needed)) fs::remove_all(found[i], error);
+    if (found[i].step < needed_step) fs::remove_all(found[i].path, error);
   }
   if (error) fail(Errc::io, "can't remove old checkpoints in {}: {}", path_, error.message());
 }

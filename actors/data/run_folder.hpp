@@ -23,9 +23,9 @@ class RunFolder {
   /// Adds a report to progress.csv: a column for each of the first 256 keys of any report so far,
   /// in order of appearance. Throws io, as the others do.
   void add(const Metrics& report);
-  /// Removes the oldest checkpoint folders but `max_to_keep` (0: keeps all), of those before the
-  /// checkpoint `needed`.
-  void keep_checkpoints(int max_to_keep, const std::string& needed) const;
+  /// Removes the oldest checkpoint folders but `max_to_keep` (0: keeps all), of those of steps
+  /// before `needed_step`.
+  void keep_checkpoints(int max_to_keep, std::uint64_t needed_step) const;
   /// result.json: the job, its mesh, metrics, metrics_history, error. Replaces it in one step.
   void write_result(const Result& result) const;
 

@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cerrno>
+#include <charconv>
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
@@ -25,6 +26,21 @@ std::string random_hex() {
   std::string text;
   for (const unsigned char byte : bytes) text += fmt::format("{:02x}", byte);
   return text;
+}
+
+constexpr const char* kArenaVariable = "WEFT_ARENA_BYTES";
+
+std::size_t arena_capacity(const std::string& text) {
+  std::size_t bytes = 0;
+  const char* const end = text.data() + text.size();
+  const auto [parsed, error] = std::from_chars(text.data(), end, bytes);
+  const bool is_number = error == std::errc() && parsed == end;
+  if (!is_number || bytes < 2 * kArenaCapacityUnit || bytes % kArenaCapacityUnit != 0) {
+    fail(Errc::invalid_argument,
+         "{} = \"{}\": expected a number of bytes that is a multiple of {}, at least {}",
+         kArenaVariable, text, kArenaCapacityUnit, 2 * kArenaCapacityUnit);
+  }
+  return bytes;
 }
 
 /// The jobs that this process holds. Of who calls exit() no destructor runs, so that looks here.
@@ -119,7 +135,11 @@ Board JobPlace::make_board(const JobSpec& spec, const std::string& run_dir) cons
 }
 
 JobMemory JobPlace::make_memory(int num_chips) const {
-  return JobMemory::create({.job = id_, .num_chips = num_chips});
+  JobMemoryOptions options{.job = id_, .num_chips = num_chips};
+  if (const char* const text = std::getenv(kArenaVariable)) {
+    options.arena_capacity = arena_capacity(text);
+  }
+  return JobMemory::create(options);
 }
 
 }  // namespace weft

@@ -80,6 +80,7 @@ class JobRun {
     if (!checkpoints.empty() && spec_.mesh) {
       checkpoint_lock_.emplace(checkpoints,
                                fmt::format("job {} (pid {})", place_.id(), ::getpid()));
+      remove_unfinished(posix_file_system(), checkpoints);
     }
     const std::optional<ResumePoint> resume = find_resume_point(spec_);
     assignment_ = assignment_of(spec_, folder_.path());
@@ -295,9 +296,8 @@ class JobRun {
     on_disk([&] {
       folder_.add(result_.metrics);
       if (report.checkpoint.empty()) return;
-      const std::string& whole = reported.whole_checkpoint;
-      const std::string& needed = whole.empty() ? report.checkpoint : whole;
-      folder_.keep_checkpoints(spec_.checkpoint.max_to_keep, needed);
+      folder_.keep_checkpoints(spec_.checkpoint.max_to_keep,
+                               reported.whole_step.value_or(report.step));
     });
     if (!outcome_.may_call_back()) return;
     each_callback([&](Callback& callback) { callback.on_report(result_.metrics); });

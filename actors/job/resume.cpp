@@ -6,12 +6,14 @@
 
 #include "actors/process/log.hpp"
 #include "transport/storage/checkpoint_folder.hpp"
+#include "transport/storage/checkpoint_reader.hpp"
 
 namespace weft {
 namespace {
 
 ResumePoint point_of(const std::string& path) {
   const CheckpointManifest manifest = read_manifest(path);
+  require_files(path, manifest);
   return {.path = path, .step = manifest.step, .seed = manifest.seed};
 }
 

@@ -218,10 +218,11 @@ std::string expand_home(const std::string& path, const char* field) {
   return home + path.substr(1);
 }
 
-/// "" stays.
+/// Without a slash at its end, so that its last part is a name. "" stays.
 std::string absolute_path(const std::string& path, const char* field) {
   if (path.empty()) return path;
-  return std::filesystem::absolute(expand_home(path, field)).lexically_normal().string();
+  const auto normal = std::filesystem::absolute(expand_home(path, field)).lexically_normal();
+  return (normal.has_filename() ? normal : normal.parent_path()).string();
 }
 
 RecoveryPolicy resolve_recovery(const FailureConfig& failure, int num_workers) {

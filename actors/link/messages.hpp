@@ -68,8 +68,8 @@ typename Inspector::result_type inspect(Inspector& f, SaveEnded& x) {
 }
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, Start& x) {
-  return f(caf::meta::type_name("weft::start/4"), x.generation, x.step, x.reports, x.checkpoint,
-           x.resume, x.asks);
+  return f(caf::meta::type_name("weft::start/5"), x.generation, x.step, x.reports, x.checkpoint,
+           x.resume, x.saved_step, x.asks);
 }
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, LoopEnded& x) {
@@ -94,6 +94,7 @@ using hashes_a = caf::atom_constant<caf::atom("hashes")>;
 using data_a = caf::atom_constant<caf::atom("data")>;
 using part_a = caf::atom_constant<caf::atom("part")>;
 using join_parts_a = caf::atom_constant<caf::atom("joinparts")>;
+using drop_parts_a = caf::atom_constant<caf::atom("dropparts")>;
 using saved_a = caf::atom_constant<caf::atom("saved")>;
 using ended_a = caf::atom_constant<caf::atom("ended")>;
 using peer_ended_a = caf::atom_constant<caf::atom("peerended")>;
@@ -123,12 +124,11 @@ using WorkerActor =
                      On<grant_a, std::uint64_t>,  // steps below this one may run
                      On<peer_ended_a, std::int32_t, std::uint64_t, std::string>,  // LoopEnded's
                      On<join_parts_a, std::uint64_t, std::uint64_t>,  // generation, save
-                     On<saved_a, SaveEnded>,
-                     On<pause_a>,                  // no further step may begin
+                     On<drop_parts_a, std::uint64_t, std::uint64_t>,  // as above
+                     On<saved_a, SaveEnded>, On<pause_a>,             // no further step may begin
                      On<end_at_a, std::uint64_t>,  // the step from which on loops are told to end
                      On<unwind_a, std::string>,    // a worker is lost: who and how
-                     On<cancel_a, std::string>,    // the job has failed: why
-                     On<stop_a>>;                  // the job is over
+                     On<cancel_a, std::string>, On<stop_a>>;  // the job has failed: why; is over
 
 using TrainerActor = caf::typed_actor<
     caf::replies_to<join_a, JoinRequest, WorkerActor>::with<Assignment>, On<program_a, ProgramSeen>,

@@ -106,7 +106,9 @@ struct Start {
   std::uint64_t reports = 0;  ///< of worker 0 that the trainer has got
   std::string checkpoint{};   ///< reported, to be loaded by the loop before; "" for none
   std::string resume{};       ///< a CheckpointManager's, which has the state of `step`; "" for none
-  bool asks = false;          ///< loops have asked whether they are to end
+  /// Of the last checkpoint of a CheckpointManager, 0 for none.
+  std::uint64_t saved_step = 0;
+  bool asks = false;  ///< loops have asked whether they are to end
 };
 
 /// The end of a worker's loop: by return, or by the error whose code (an Errc) isn't 0. Generation

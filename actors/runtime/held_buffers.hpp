@@ -1,14 +1,17 @@
 #pragma once
-/// HeldBuffers: buffers that keep their elements while a background thread reads them. ChipInput: a
-/// buffer that background threads write.
+/// HeldBuffers: buffers that keep their elements while a background thread reads them.
+/// CheckpointWait: shows that a loop waits for such a thread. ChipInput: a buffer that background
+/// threads write.
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <memory>
 #include <vector>
 
 #include "spmd/tensor/runtime.hpp"
+#include "transport/board/board.hpp"
 
 namespace weft {
 
@@ -21,8 +24,9 @@ struct ChipInput {
 
 /// As long as it is among a runtime's holds, no run writes over the buffers.
 struct HeldBuffers {
-  std::vector<BufferPtr> buffers{};
-  /// Set by the reading thread when it is done; publishes the end of its reads.
+  std::vector<BufferPtr> buffers{};  ///< once it is held, for the loop's thread only
+  /// Set by the reading thread when it is done and has no other reference to the buffers; publishes
+  /// the end of its reads.
   std::atomic<bool> is_over{false};
 
   void end() {
@@ -37,19 +41,46 @@ class Holds {
   void add(std::shared_ptr<HeldBuffers> held) { holds_.push_back(std::move(held)); }
   void drop_ended() {
     if (holds_.empty()) return;
-    std::erase_if(holds_,
-                  [](const auto& held) { return held->is_over.load(std::memory_order_acquire); });
+    std::erase_if(holds_, [](const auto& held) {
+      const bool is_over = held->is_over.load(std::memory_order_acquire);
+      if (is_over) held->buffers.clear();
+      return is_over;
+    });
   }
+  bool empty() const { return holds_.empty(); }
   /// Waits for the oldest hold and drops it. False if there is none.
   bool wait_for_one() {
     if (holds_.empty()) return false;
     holds_.front()->is_over.wait(false, std::memory_order_acquire);
+    holds_.front()->buffers.clear();  // the reading thread may still have the hold itself
     holds_.erase(holds_.begin());
     return true;
   }
 
  private:
   std::vector<std::shared_ptr<HeldBuffers>> holds_;
+};
+
+/// For its lifetime the worker is saving on the board; the time is a sample of CheckpointWait.
+class CheckpointWait {
+ public:
+  CheckpointWait(BoardWriter board, Runtime& runtime) : board_(board), runtime_(runtime) {
+    board_.state(ActorState::saving);
+  }
+  ~CheckpointWait() {
+    board_.state(ActorState::running);
+    const std::chrono::duration<double> waited = Clock::now() - begin_;
+    runtime_.metrics().sample("CheckpointWait", MetricUnit::seconds, waited.count());
+  }
+  CheckpointWait(const CheckpointWait&) = delete;
+  CheckpointWait& operator=(const CheckpointWait&) = delete;
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  const BoardWriter board_;
+  Runtime& runtime_;
+  const Clock::time_point begin_ = Clock::now();
 };
 
 }  // namespace weft

@@ -16,6 +16,9 @@ bool may_be_overwritten(const Binding& binding) {
   return bound == nullptr || bound->may_be_overwritten;
 }
 
+/// To an input that nobody but its tensor has: the tensor's, the binding's and the run's.
+constexpr long kOwnReferences = 3;
+
 }  // namespace
 
 /// A version that a chip keeps is never overwritten.
@@ -36,7 +39,17 @@ BufferPtr WorkerRuntime::next_version(const Executed& executed, std::size_t i,
                                       const Binding& binding, const BufferPtr& now) {
   const Plan& plan = *executed.plan;
   const ChipSet& may = may_be_overwritten(binding) ? executed.overwriters[i] : kNoChips;
-  if (!state_) return are_all(may) ? now : make_output(plan, i);
+  if (!state_) {
+    if (are_all(may)) return now;
+    try {
+      return make_output(plan, i);
+    } catch (const Error& e) {
+      // A save that had the value has been waited for, so that it can be overwritten after all.
+      const bool is_freed = now.use_count() == kOwnReferences && are_all(executed.overwriters[i]);
+      if (e.code() != Errc::no_space || !is_freed) throw;
+      return now;
+    }
+  }
   const ProgramOutput& output = plan.program.outputs[i];
   return weft::next_version(std::static_pointer_cast<ArenaBuffer>(now), may, step_,
                             {.type = plan.output_types[i],
@@ -79,8 +92,10 @@ void WorkerRuntime::require_known(const Executed& executed, std::span<const Bind
   }
 }
 
-void WorkerRuntime::note_state(Executed& executed, std::span<const Binding> inputs,
-                               const RunResult& result) {
+/// Before the step is committed: a value that the host has given since the run before belongs to
+/// the version that this run reads.
+void WorkerRuntime::note_inputs(Executed& executed, std::span<const Binding> inputs,
+                                const RunResult& result) {
   if (!state_) return;
   const Program& program = executed.plan->program;
   if (executed.places_revision != state_->revision()) {
@@ -94,29 +109,39 @@ void WorkerRuntime::note_state(Executed& executed, std::span<const Binding> inpu
                                     : state_->place(input.name, executed.plan->input_types[i],
                                                     input.sharding, state_kind(input.kind));
     }
-    for (std::size_t i = 0; i < program.outputs.size(); ++i) {
-      const ProgramOutput& output = program.outputs[i];
-      if (output.updates < 0) continue;
-      const ProgramInput& input = program.inputs[static_cast<std::size_t>(output.updates)];
-      state_->place(input.name, executed.plan->output_types[i], output.sharding,
-                    state_kind(input.kind));
-    }
     executed.places_revision = state_->revision();
+    executed.has_output_places = false;
   }
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     if (!is_state(program.inputs[i].kind)) continue;
     state_->lies_in(executed.places[i], result.input_buffers[i]);
   }
+}
+
+void WorkerRuntime::note_outputs(Executed& executed, const RunResult& result) {
+  if (!state_) return;
+  const Program& program = executed.plan->program;
+  // Not if the commit in between has forgotten tensors.
+  const bool has_places = executed.places_revision == state_->revision();
   for (std::size_t i = 0; i < program.outputs.size(); ++i) {
-    if (program.outputs[i].updates < 0) continue;
-    state_->lies_in(executed.places[static_cast<std::size_t>(program.outputs[i].updates)],
-                    result.outputs[i]);
+    const ProgramOutput& output = program.outputs[i];
+    if (output.updates < 0) continue;
+    const auto updated = static_cast<std::size_t>(output.updates);
+    std::size_t place = executed.places[updated];
+    if (!has_places || !executed.has_output_places) {
+      const ProgramInput& input = program.inputs[updated];
+      place = state_->place(input.name, executed.plan->output_types[i], output.sharding,
+                            state_kind(input.kind));
+    }
+    state_->lies_in(place, result.outputs[i]);
   }
+  executed.has_output_places = has_places;
+  if (has_places) executed.places_revision = state_->revision();
 }
 
 Restored WorkerRuntime::take_restored(const std::string& name, const TensorType& type) {
-  if (options_.resume_from != nullptr && step_ == options_.resume_step) {
-    return options_.resume_from->take(name, type, mesh_);
+  if (resume_from_ != nullptr) {
+    return resume_from_->take(name, type, mesh_);
   }
   if (!state_) return {};
   BufferPtr kept = state_->take(name, type);

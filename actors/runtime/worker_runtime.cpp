@@ -62,6 +62,7 @@ WorkerRuntime::WorkerRuntime(const Mesh& mesh, std::vector<int> positions,
       memory_(memory),
       link_(link),
       board_(board),
+      resume_from_(std::move(options.resume_from)),
       options_(std::move(options)),
       loop_thread_(::gettid()),
       store_(options_.plan_dir, mesh_),
@@ -73,7 +74,7 @@ WorkerRuntime::WorkerRuntime(const Mesh& mesh, std::vector<int> positions,
     std::vector<Engine*> engines;
     for (const auto& device : devices_) engines.push_back(&device->engine());
     state_.emplace(memory_, mesh_, positions_, engines, options_.resume_step,
-                   options_.resume_from == nullptr);
+                   resume_from_ == nullptr);
     taken = state_->taken();
   }
   const auto reserve = [this](std::uint64_t offset, std::size_t bytes) {
@@ -83,7 +84,11 @@ WorkerRuntime::WorkerRuntime(const Mesh& mesh, std::vector<int> positions,
       BufferPool::Range{memory_.buffers_offset(), memory_.arena_capacity()}, reserve,
       std::move(taken));
   if (state_) state_->hold(pool_);
-  pool_->on_no_room([this] { return holds_.wait_for_one(); });
+  pool_->on_no_room([this] {
+    if (holds_.empty()) return false;
+    const CheckpointWait waiting(board_, *this);
+    return holds_.wait_for_one();
+  });
   step_ = commits_ = options_.resume_step;
   pool_->begin_step(step_);
   board_.step(step_);
@@ -104,20 +109,15 @@ Runtime::RunResult WorkerRuntime::run(const Program& program, const Fingerprint&
   const std::uint32_t number = checks ? find_checked(known, site) : known;
   Executed& executed = executed_.at(number);
   require_known(executed, inputs);
-  if (options_.resume_from && step_ == options_.resume_step) {
-    options_.resume_from->require_taken(program.inputs, inputs);
-  }
+  if (resume_from_) resume_from_->require_taken(program.inputs, inputs);
   if (is_due(options_.check_data, executed.runs + 1)) tell_data(program, inputs);
   listing_.debug(2, "program {} runs for {}", number, to_string(site));
   holds_.drop_ended();
   await_room();
   auto request = std::make_shared<DeviceRun>();
-  const auto updates = [](const ProgramOutput& output) { return output.updates >= 0; };
-  if (site.ends_step || std::ranges::any_of(program.outputs, updates)) commit(*request);
   request->program = number;
   request->run = runs_ + 1;
   request->step = step_;
-  request->commit.step = commits_;
   request->buffers.resize(devices_.size());
   for (RunBuffers& buffers : request->buffers) {
     buffers.inputs.reserve(inputs.size());
@@ -130,6 +130,10 @@ Runtime::RunResult WorkerRuntime::run(const Program& program, const Fingerprint&
     result.input_buffers.push_back(bind(*plan, i, inputs[i]));
     use(result.input_buffers.back(), *request, &RunBuffers::inputs);
   }
+  note_inputs(executed, inputs, result);
+  const auto updates = [](const ProgramOutput& output) { return output.updates >= 0; };
+  if (site.ends_step || std::ranges::any_of(program.outputs, updates)) commit(*request);
+  request->commit.step = commits_;
   std::uint64_t donated = 0;
   for (std::size_t i = 0; i < program.outputs.size(); ++i) {
     if (plan->program.outputs[i].updates < 0) {
@@ -145,7 +149,7 @@ Runtime::RunResult WorkerRuntime::run(const Program& program, const Fingerprint&
   if (donated > 0) metrics().count("DonateBuffer", donated);
   begin_run(number, site);
   for (const auto& device : devices_) device->run(request);
-  note_state(executed, inputs, result);
+  note_outputs(executed, result);
   ++executed.runs;
   return result;
 }
@@ -300,6 +304,7 @@ BufferPtr WorkerRuntime::make_output(const Plan& plan, std::size_t i) {
                                        BlockKind::plain, offset, bytes);
 }
 
+/// Tensors may outlive the job on whose chips they are.
 void WorkerRuntime::require_own(const Buffer& buffer, const std::string& name,
                                 const std::source_location* where) const {
   if (static_cast<const ArenaBuffer&>(buffer).is_of(*pool_)) return;
@@ -324,11 +329,12 @@ void WorkerRuntime::end_step() {
 
 void WorkerRuntime::end_first_step() {
   if (state_) state_->end_first_step();
-  if (!options_.resume_from) return;
-  if (const std::string names = options_.resume_from->untaken(); !names.empty()) {
+  if (!resume_from_) return;
+  if (const std::string names = resume_from_->untaken(); !names.empty()) {
     warn(fmt::format("{}, from which the loop goes on, has tensors that the loop hasn't: {}",
-                     options_.resume_from->file().path(), names));
+                     resume_from_->file().path(), names));
   }
+  resume_from_.reset();
 }
 
 void WorkerRuntime::collect_metrics() {

@@ -78,8 +78,7 @@ class WorkerRuntime : public Runtime {
   void wait_for_run(std::uint64_t run) const;  ///< any thread
   std::uint64_t runs() const { return runs_; }
   std::uint64_t generation() const { return options_.generation; }
-  /// The site of the last run.
-  const RunSite& last_site() const { return last_site_; }
+  const RunSite& last_site() const { return last_site_; }  ///< of the last run
 
  private:
   /// The number of runs that may be in progress.
@@ -90,6 +89,7 @@ class WorkerRuntime : public Runtime {
     std::vector<ChipSet> overwriters;   // by output: may write it over the input that it updates
     std::vector<std::size_t> places{};  // in the state kept, by input; of data nothing
     std::uint64_t places_revision = 0;
+    bool has_output_places = false;  // of the inputs that are updated, too
     std::uint64_t runs = 0;
   };
   const CompileCache::Entry& find_or_compile(const Program& program, const Fingerprint& key,
@@ -114,8 +114,8 @@ class WorkerRuntime : public Runtime {
   void commit(DeviceRun& run);
   void end_first_step();
   void require_known(const Executed& executed, std::span<const Binding> inputs) const;
-  void note_state(Executed& executed, std::span<const Binding> inputs, const RunResult& result);
-  /// Tensors may outlive the job on whose chips they are.
+  void note_inputs(Executed& executed, std::span<const Binding> inputs, const RunResult& result);
+  void note_outputs(Executed& executed, const RunResult& result);
   void require_own(const Buffer& buffer, const std::string& name,
                    const std::source_location* where) const;
   void upload(const std::vector<std::byte>& global, const Buffer& buffer);
@@ -127,6 +127,7 @@ class WorkerRuntime : public Runtime {
   JobMemory& memory_;
   WorkerLink& link_;
   BoardWriter board_;
+  std::shared_ptr<ResumedState> resume_from_;  // until the first step has ended
   const WorkerRuntimeOptions options_;
   std::optional<StateKeeper> state_;  // absent without a mesh, and where none is kept
   std::shared_ptr<BufferPool> pool_;

@@ -61,7 +61,12 @@ struct Cancel {
 };
 /// The job has ended well.
 struct Stop {};
-/// A save has ended, well or not.
+/// A part of this save could not be written, so that the others needn't be.
+struct DropParts {
+  std::uint64_t generation = 0;
+  std::uint64_t save = 0;
+};
+/// A save has ended, well or not, and no worker writes to it.
 struct TellSaved {
   SaveEnded ended;
 };
@@ -121,8 +126,9 @@ struct LinkGrace {
 using Action =
     std::variant<action::Start, action::Asked, action::Admit, action::Grant, action::Pause,
                  action::EndAt, action::PeerEnded, action::Unwind, action::Cancel, action::Stop,
-                 action::TellSaved, action::JoinParts, action::Kill, action::Launch, action::Warn,
-                 action::GatherDeadline, action::Grace, action::Backoff, action::LinkGrace>;
+                 action::DropParts, action::TellSaved, action::JoinParts, action::Kill,
+                 action::Launch, action::Warn, action::GatherDeadline, action::Grace,
+                 action::Backoff, action::LinkGrace>;
 using Actions = std::vector<Action>;
 
 /// Those of `first`, then those of `second`.

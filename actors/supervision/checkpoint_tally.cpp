@@ -34,18 +34,21 @@ Actions CheckpointTally::part_written(const PartWritten& part) {
   if (part.generation != generation_ || (save_ && part.save < save_->number)) return {};
   if (!save_ || save_->number != part.save) save_ = Save{.number = part.save};
   if (save_->is_over) return {};
-  if (part.error != 0) {
-    save_->is_over = true;
-    const std::string message = fmt::format("worker {}: {}", part.worker, part.message);
-    return {action::TellSaved{{.generation = generation_,
+  Actions actions;
+  if (part.error != 0 && !save_->failure) {
+    save_->failure = SaveEnded{.generation = generation_,
                                .step = part.step,
                                .save = part.save,
                                .error = part.error,
-                               .message = message}}};
+                               .message = fmt::format("worker {}: {}", part.worker, part.message)};
+    actions.push_back(action::DropParts{.generation = generation_, .save = part.save});
   }
   save_->workers.insert(part.worker);
-  if (save_->workers.size() < num_workers_) return {};
-  return {action::JoinParts{.generation = generation_, .save = part.save}};
+  if (save_->workers.size() < num_workers_) return actions;
+  if (!save_->failure) return {action::JoinParts{.generation = generation_, .save = part.save}};
+  save_->is_over = true;
+  actions.push_back(action::TellSaved{*save_->failure});
+  return actions;
 }
 
 Actions CheckpointTally::save_ended(const SaveEnded& ended) {

@@ -28,8 +28,8 @@ class CheckpointTally {
 
   /// Of any worker, with or without a checkpoint.
   void reported(const Report& report);
-  /// A worker's part of a save. When all are written, worker 0 joins them; the first that could not
-  /// be written ends the save.
+  /// A worker's part of a save. When all are written, worker 0 joins them. The first that could not
+  /// be written stops the others; the save ends when no worker writes to it any more.
   Actions part_written(const PartWritten& part);
   /// Worker 0 has joined the parts, or could not.
   Actions save_ended(const SaveEnded& ended);
@@ -43,6 +43,8 @@ class CheckpointTally {
   std::optional<WholeCheckpoint> to_load(std::uint64_t step) const;
   /// The latest that is whole.
   const std::optional<WholeCheckpoint>& last() const { return last_; }
+  /// Of the latest that is whole and a CheckpointManager's, 0 for none.
+  std::uint64_t saved_step() const { return last_ && last_->is_saved ? last_->step : 0; }
   /// "" for none.
   std::string last_path() const { return last_ ? last_->path : ""; }
 
@@ -53,7 +55,8 @@ class CheckpointTally {
   };
   struct Save {
     std::uint64_t number = 0;
-    std::set<int> workers{};
+    std::set<int> workers{};  ///< that have written their parts, or could not
+    std::optional<SaveEnded> failure{};
     bool is_over = false;
   };
   std::size_t num_workers_;

@@ -74,7 +74,10 @@ Actions JobState::start_if_gathered(std::uint64_t committed) {
   phase_ = JobPhase::running;
   const std::uint64_t step = checkpoints_.next_begin(committed);
   const auto load = checkpoints_.to_load(step);
-  Start start{.generation = generation_, .step = step, .asks = asks_};
+  Start start{.generation = generation_,
+              .step = step,
+              .saved_step = checkpoints_.saved_step(),
+              .asks = asks_};
   if (load) (load->is_saved ? start.resume : start.checkpoint) = load->path;
   reports_.begin_generation(generation_, step, start.checkpoint);
   start.reports = reports_.count();

@@ -73,6 +73,13 @@ void Permits::join_parts(std::uint64_t generation, std::uint64_t save) {
   change([&] { state_.join_parts(generation, save); });
 }
 
+void Permits::drop_parts(std::uint64_t generation, std::uint64_t save) {
+  change([&] {
+    state_.drop_parts(generation, save);
+    if (state_.drops_parts(part_)) drops_part_ = true;
+  });
+}
+
 void Permits::saved(SaveEnded ended) {
   change([&] { state_.saved(std::move(ended)); });
 }
@@ -143,26 +150,41 @@ bool Permits::is_ending() const {
 }
 
 SaveEnded Permits::wait_saved(std::uint64_t save) {
-  SaveEnded ended;
-  wait("all workers to write their parts of the checkpoint", [&] {
-    const SaveEnded* found = state_.save_ended(save);
-    if (found != nullptr) ended = *found;
-    return found != nullptr;
-  });
-  return ended;
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [&] { return state_.is_over() || state_.save_ended(save) != nullptr; });
+  throw_if_over();
+  return *state_.save_ended(save);
 }
 
-bool Permits::wait_parts(std::uint64_t save, const std::atomic<bool>& stop) {
+const std::atomic<bool>& Permits::begin_part(std::uint64_t save) {
+  const std::lock_guard lock(mutex_);
+  part_ = save;
+  has_left_part_ = false;
+  drops_part_ = state_.drops_parts(save);
+  return drops_part_;
+}
+
+void Permits::leave_part() {
+  change([&] { drops_part_ = has_left_part_ = true; });
+}
+
+bool Permits::wait_parts(std::uint64_t save) {
   std::unique_lock lock(mutex_);
   const auto has_ended = [&] {
-    return stop || state_.is_over() || state_.save_ended(save) != nullptr;
+    return has_left_part_ || state_.is_over() || state_.save_ended(save) != nullptr;
   };
   changed_.wait(lock, [&] { return has_ended() || state_.may_join_parts(save); });
   return !has_ended();
 }
 
-void Permits::wake() {
-  change([] {});
+std::optional<SaveEnded> Permits::wait_end(std::uint64_t save) {
+  std::unique_lock lock(mutex_);
+  const SaveEnded* ended = nullptr;
+  changed_.wait(lock, [&] {
+    ended = state_.save_ended(save);
+    return ended != nullptr || has_left_part_ || state_.is_over();
+  });
+  return ended != nullptr ? std::optional(*ended) : std::nullopt;
 }
 
 std::optional<std::uint64_t> Permits::lease_to_ask(std::uint64_t step) const {

@@ -34,6 +34,7 @@ class Permits {
   std::uint64_t pause();
   void end_at(std::uint64_t step);
   void join_parts(std::uint64_t generation, std::uint64_t save);
+  void drop_parts(std::uint64_t generation, std::uint64_t save);
   void saved(SaveEnded ended);
   std::optional<LoopEnded> peer_ended(int worker, std::uint64_t runs, std::string last = "");
   void cancel(std::string reason);
@@ -55,7 +56,8 @@ class Permits {
   bool reached_preemption();
   bool knows_preemption() const;
   bool is_ending() const;
-  /// Waits until the save has ended.
+  /// Waits until the save has ended. No timeout: slow disks take their time, and the trainer looks
+  /// for workers that are lost, or hang.
   SaveEnded wait_saved(std::uint64_t save);
   std::optional<std::uint64_t> lease_to_ask(std::uint64_t step) const;
   std::optional<LoopEnded> loop_ended(LoopEnded ended);
@@ -70,12 +72,18 @@ class Permits {
   std::optional<ProgramSeen> begin_run(std::uint64_t run, std::uint32_t program, std::uint64_t step,
                                        const RunSite& site = {});
 
-  // By the thread that writes checkpoints.
+  // By who writes checkpoints.
+  /// The part of this save begins. What it returns is set as soon as the part isn't wanted any
+  /// more, because another worker could not write its own or leave_part() was called.
+  const std::atomic<bool>& begin_part(std::uint64_t save);
+  /// Ends the waits below, for good.
+  void leave_part();
   /// Waits until the parts of the save can be joined. False if they never will: the save failed,
-  /// the generation is over, or `stop` was set before wake(). No timeout: the trainer waits for the
+  /// the generation is over, or leave_part() was called. No timeout: the trainer waits for the
   /// other workers' parts.
-  bool wait_parts(std::uint64_t save, const std::atomic<bool>& stop);
-  void wake();
+  bool wait_parts(std::uint64_t save);
+  /// Waits until the trainer has said how the save ended; nothing if it never will.
+  std::optional<SaveEnded> wait_end(std::uint64_t save);
 
   // By any thread.
   bool cancelled() const;
@@ -94,6 +102,9 @@ class Permits {
   std::condition_variable changed_;
   std::chrono::milliseconds timeout_;
   std::function<void()> on_first_question_;
+  std::uint64_t part_ = 0;               // the save of the part that is written
+  std::atomic<bool> drops_part_{false};  // a hint for the threads that write it
+  bool has_left_part_ = false;
   WorkerState state_;
 };
 

@@ -45,6 +45,10 @@ void WorkerState::join_parts(std::uint64_t generation, std::uint64_t save) {
   if (generation == this->generation()) now_.joinable_save = save;
 }
 
+void WorkerState::drop_parts(std::uint64_t generation, std::uint64_t save) {
+  if (generation == this->generation()) now_.dropped_save = save;
+}
+
 void WorkerState::saved(SaveEnded ended) {
   if (ended.generation == generation()) now_.saved = std::move(ended);
 }

@@ -47,6 +47,8 @@ class WorkerState {
   void end_at(std::uint64_t step);
   /// The parts of this save can be joined; of an earlier generation they are not.
   void join_parts(std::uint64_t generation, std::uint64_t save);
+  /// Nor of an earlier one.
+  void drop_parts(std::uint64_t generation, std::uint64_t save);
   void saved(SaveEnded ended);
   /// Another worker wants its new program number `sequence` for run number `run`. What to show the
   /// trainer if this worker has made that run with a program it knew; if it is to come, begin_run()
@@ -84,6 +86,7 @@ class WorkerState {
   /// Whether the loop is to end at this step or was to at an earlier one.
   bool is_ending() const { return now_.end_at && now_.step >= *now_.end_at; }
   bool may_join_parts(std::uint64_t save) const { return now_.joinable_save >= save; }
+  bool drops_parts(std::uint64_t save) const { return now_.dropped_save >= save; }
   /// How the save ended; null before.
   const SaveEnded* save_ended(std::uint64_t save) const;
   /// Keeps what the worker shows the trainer, in order of sequence.
@@ -131,6 +134,7 @@ class WorkerState {
     std::uint32_t asked_sequence = 0;
     std::uint64_t asked_run = 0;      ///< 0: nothing asked
     std::uint64_t joinable_save = 0;  ///< the last; saves have ascending numbers
+    std::uint64_t dropped_save = 0;   ///< the last
     std::optional<SaveEnded> saved;   ///< the last that ended
     int ended_worker = -1;
     std::string ended_last;

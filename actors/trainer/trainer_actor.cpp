@@ -154,8 +154,9 @@ void take_report(Self self, const Report& report) {
   auto& state = self->state;
   state.last_metrics[report.worker] = report.metrics;
   if (!state.job->reported(report)) return;
+  const auto& whole = state.job->checkpoints().last();
   state.options.on_event(trainer_event::Reported{
-      .report = report, .whole_checkpoint = state.job->checkpoints().last_path()});
+      .report = report, .whole_step = whole ? std::optional(whole->step) : std::nullopt});
 }
 
 void save_ended(Self self, const SaveEnded& ended) {

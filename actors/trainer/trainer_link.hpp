@@ -27,13 +27,14 @@ struct Started {};
 /// A report of the run.
 struct Reported {
   Report report;
-  std::string whole_checkpoint;  ///< the last one in which every worker has its part, or ""
+  /// Of the last checkpoint in which every worker has its part.
+  std::optional<std::uint64_t> whole_step;
 };
 /// All workers have ended, well or by a failure.
 struct Ended {
   std::optional<Failure> failure;
   std::vector<Failure> survived;
-  std::string whole_checkpoint;             ///< as in Reported
+  std::string whole_checkpoint;  ///< the last one in which every worker has its part, or ""
   std::vector<std::string> worker_metrics;  ///< of each worker's last report, or ""
 };
 

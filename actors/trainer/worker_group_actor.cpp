@@ -23,6 +23,9 @@ void send(const WorkerActor& worker, const Action& action) {
                  [&](const action::Unwind& over) { to(unwind_a::value, over.why); },
                  [&](const action::Cancel& cancel) { to(cancel_a::value, cancel.why); },
                  [&](const action::Stop&) { to(stop_a::value); },
+                 [&](const action::DropParts& parts) {
+                   to(drop_parts_a::value, parts.generation, parts.save);
+                 },
                  [&](const action::TellSaved& saved) { to(saved_a::value, saved.ended); },
                  [&](const action::JoinParts& parts) {
                    to(join_parts_a::value, parts.generation, parts.save);

@@ -93,7 +93,11 @@ class WorkerSession {
                       .job_id = job_id_,
                       .seed = assignment.seed,
                       .config = assignment.checkpoint,
-                      .resumed_from = start.resume}) {}
+                      .resumed_from = start.resume,
+                      .saved_step =
+                          start.saved_step == 0 ? std::nullopt : std::optional(start.saved_step)}) {
+    resumed_.reset();  // the runtime has it, until the first step has ended
+  }
 
   void run(const BoundLoop& loop, ReportLog& reports, StageClock& stages) {
     stages.ended("devices");
@@ -175,7 +179,7 @@ class WorkerSession {
   const Start start_;
   Board& board_;
   const Mesh mesh_;
-  const std::shared_ptr<ResumedState> resumed_;  // null where the loop begins anew
+  std::shared_ptr<ResumedState> resumed_;  // null where the loop begins anew
   std::optional<JobMemory> own_memory_;
   WorkerRuntime runtime_;
   JobLoaders loaders_;

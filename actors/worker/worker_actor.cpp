@@ -46,6 +46,9 @@ WorkerActor::behavior_type worker_behavior(WorkerActor::stateful_pointer<WorkerS
       [self](join_parts_a, std::uint64_t generation, std::uint64_t save) {
         self->state.permits->join_parts(generation, save);
       },
+      [self](drop_parts_a, std::uint64_t generation, std::uint64_t save) {
+        self->state.permits->drop_parts(generation, save);
+      },
       [self](saved_a, const SaveEnded& ended) { self->state.permits->saved(ended); },
       [self](pause_a) {
         const std::uint64_t step = self->state.permits->pause();

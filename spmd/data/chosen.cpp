@@ -28,6 +28,7 @@ class Range : public Dataset {
   }
   std::int64_t size() const override { return end_ - begin_; }
   const std::vector<Field>& fields() const override { return source_->fields(); }
+  bool is_sequential() const override { return source_->is_sequential(); }
 
  private:
   void read_item(const Item& item, ItemMemory out) const override {
@@ -55,6 +56,7 @@ class Chosen : public Dataset {
   std::string name() const override { return name_; }
   std::int64_t size() const override { return static_cast<std::int64_t>(indices_.size()); }
   const std::vector<Field>& fields() const override { return source_->fields(); }
+  bool is_sequential() const override { return source_->is_sequential(); }
 
  private:
   void read_item(const Item& item, ItemMemory out) const override {

@@ -1,5 +1,7 @@
 #include "spmd/data/fields.hpp"
 
+#include <algorithm>
+
 #include <set>
 
 #include <fmt/ranges.h>
@@ -55,6 +57,10 @@ void check_alike(std::string_view kind, std::span<const DatasetPtr> parts) {
          kind, parts.front()->name(), fields_text(parts.front()->fields()), part->name(),
          fields_text(part->fields()));
   }
+}
+
+bool is_any_sequential(std::span<const DatasetPtr> parts) {
+  return std::ranges::any_of(parts, [](const DatasetPtr& part) { return part->is_sequential(); });
 }
 
 }  // namespace weft

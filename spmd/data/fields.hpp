@@ -25,4 +25,7 @@ void check_parts(std::string_view kind, std::span<const DatasetPtr> parts);
 /// And unless all have the fields of the first.
 void check_alike(std::string_view kind, std::span<const DatasetPtr> parts);
 
+/// See Dataset::is_sequential().
+bool is_any_sequential(std::span<const DatasetPtr> parts);
+
 }  // namespace weft

@@ -29,6 +29,7 @@ class Zip : public Dataset {
   std::string name() const override { return name_; }
   std::int64_t size() const override { return parts_[0]->size(); }
   const std::vector<Field>& fields() const override { return fields_; }
+  bool is_sequential() const override { return is_any_sequential(parts_); }
 
  private:
   void read_item(const Item& item, ItemMemory out) const override {
@@ -54,6 +55,7 @@ class Concat : public Dataset {
   std::string name() const override { return name_; }
   std::int64_t size() const override { return ends_.empty() ? 0 : ends_.back(); }
   const std::vector<Field>& fields() const override { return parts_[0]->fields(); }
+  bool is_sequential() const override { return is_any_sequential(parts_); }
 
  private:
   void read_item(const Item& item, ItemMemory out) const override {

@@ -39,6 +39,7 @@ class Map : public Dataset {
   std::string name() const override { return name_; }
   std::int64_t size() const override { return source_->size(); }
   const std::vector<Field>& fields() const override { return fields_; }
+  bool is_sequential() const override { return source_->is_sequential(); }
 
  private:
   /// In place_of_: the field isn't kept, and is read to memory of the map's own.

@@ -68,6 +68,7 @@ class Mix : public Dataset {
   std::string name() const override { return name_; }
   std::int64_t size() const override { return size_; }
   const std::vector<Field>& fields() const override { return parts_[0]->fields(); }
+  bool is_sequential() const override { return is_any_sequential(parts_); }
 
  private:
   /// The mix is one row of blocks, without end; epochs are pieces of it. A block is a permutation

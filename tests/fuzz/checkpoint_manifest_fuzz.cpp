@@ -1,10 +1,20 @@
 #include "tests/fuzz/fuzz.hpp"
 #include "transport/format/checkpoint_manifest.hpp"
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  weft::fuzz_reader(weft::kManifestFormat, {data, size}, [](std::span<const std::byte> bytes) {
-    const weft::CheckpointManifest manifest = weft::decode_manifest(bytes);
-    WEFT_CHECK(weft::decode_manifest(weft::encode_manifest(manifest)) == manifest);
+namespace {
+
+void fuzz_as(const weft::Format& format, const std::uint8_t* data, std::size_t size) {
+  weft::fuzz_reader(format, {data, size}, [&](std::span<const std::byte> bytes) {
+    const weft::CheckpointManifest manifest = weft::decode_manifest(bytes, format);
+    WEFT_CHECK(weft::decode_manifest(weft::encode_manifest(manifest, format), format) == manifest);
   });
+}
+
+}  // namespace
+
+/// The bytes as a manifest, and as the table of a part, which needn't cover its tensors.
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  fuzz_as(weft::kManifestFormat, data, size);
+  fuzz_as(weft::kPartTableFormat, data, size);
   return 0;
 }

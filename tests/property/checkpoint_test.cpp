@@ -16,6 +16,7 @@
 #include "tests/property/seeds.hpp"
 #include "tests/support/checkpoint_world.hpp"
 #include "tests/support/power_cut_files.hpp"
+#include "tests/support/watched_files.hpp"
 #include "transport/storage/checkpoint_folder.hpp"
 #include "transport/storage/checkpoint_reader.hpp"
 
@@ -31,62 +32,7 @@ using testing::SaveOptions;
 using testing::seeds;
 using testing::TemporaryFolder;
 using testing::Tree;
-
-/// Forwards to the system's files; calls `before` with each call's name and number from 1.
-class WatchedFiles : public FileSystem {
- public:
-  using Before = std::function<void(const char* call, std::uint64_t number)>;
-  explicit WatchedFiles(Before before) : before_(std::move(before)) {}
-
-  std::unique_ptr<NewFile> create_file(const std::string& path, std::uint64_t bytes) override {
-    note("create");
-    return std::make_unique<File>(*this, posix_file_system().create_file(path, bytes));
-  }
-  void create_folder(const std::string& path) override {
-    note("mkdir");
-    posix_file_system().create_folder(path);
-  }
-  bool rename(const std::string& from, const std::string& to) override {
-    note("rename");
-    return posix_file_system().rename(from, to);
-  }
-  void sync_folder(const std::string& path) override {
-    note("fsync of a folder");
-    posix_file_system().sync_folder(path);
-  }
-  void remove_file(const std::string& path) override {
-    note("unlink");
-    posix_file_system().remove_file(path);
-  }
-  void remove_folder(const std::string& path) override {
-    note("rmdir");
-    posix_file_system().remove_folder(path);
-  }
-  std::uint64_t calls() const { return calls_; }
-
- private:
-  class File : public NewFile {
-   public:
-    File(WatchedFiles& files, std::unique_ptr<NewFile> file)
-        : files_(files), file_(std::move(file)) {}
-    void write(std::uint64_t offset, std::span<const std::byte> bytes) override {
-      files_.note("write");
-      file_->write(offset, bytes);
-    }
-    void sync() override {
-      files_.note("fsync");
-      file_->sync();
-    }
-
-   private:
-    WatchedFiles& files_;
-    const std::unique_ptr<NewFile> file_;
-  };
-  void note(const char* call) { before_(call, ++calls_); }
-
-  const Before before_;
-  std::atomic<std::uint64_t> calls_{0};
-};
+using testing::WatchedFiles;
 
 /// A tree on a mesh, before and after a step.
 struct Case {
@@ -273,6 +219,93 @@ TEST(CheckpointCrash, ALossOfPowerLeavesTheOldCheckpointAndOnceSavedTheNew) {
     }
   }
   std::cout << points << " losses of power\n";
+}
+
+/// Two checkpoints, of which the first is removed.
+class Pruning : public ::testing::Test {
+ protected:
+  /// The second is whole, and what is left of the first isn't seen, or whole.
+  void expect_second_whole(const std::string& folder, const std::string& when) const {
+    std::vector<std::uint64_t> steps;
+    for (const CheckpointEntry& entry : list_checkpoints(folder)) {
+      steps.push_back(entry.step);
+      EXPECT_TRUE(verify_checkpoint(entry.path, read_manifest(entry.path)).empty())
+          << when << entry.path;
+    }
+    EXPECT_TRUE(!steps.empty() && steps.back() == 2) << when;
+  }
+  static std::string first(const std::string& folder) { return folder + "/checkpoint_000001"; }
+
+  const Case example_{2};
+};
+
+TEST_F(Pruning, AFailedCallLeavesNoHalfCheckpoint) {
+  std::string failed = "none yet";
+  for (std::uint64_t fails = 1; !failed.empty(); ++fails) {
+    const TemporaryFolder folder;
+    example_.save(posix_file_system(), folder.path(), 1);
+    example_.save(posix_file_system(), folder.path(), 2);
+    failed.clear();
+    WatchedFiles files([&](const char* call, std::uint64_t number) {
+      if (number != fails) return;
+      failed = call;
+      fail(Errc::io, "{}: injected", call);
+    });
+    try {
+      remove_checkpoint(files, first(folder.path()));
+    } catch (const Error&) {
+    }
+    expect_second_whole(folder.path(), fmt::format("{} (call {}): ", failed, fails));
+    remove_unfinished(posix_file_system(), folder.path());
+    expect_second_whole(folder.path(), fmt::format("{} (call {}), then swept: ", failed, fails));
+  }
+}
+
+TEST_F(Pruning, AKilledWriterLeavesNoHalfCheckpoint) {
+  bool killed = true;
+  for (std::uint64_t dies = 1; killed; ++dies) {
+    const TemporaryFolder folder;
+    example_.save(posix_file_system(), folder.path(), 1);
+    example_.save(posix_file_system(), folder.path(), 2);
+    const pid_t child = ::fork();
+    ASSERT_GE(child, 0);
+    if (child == 0) {
+      WatchedFiles files([&](const char*, std::uint64_t number) {
+        if (number == dies) ::raise(SIGKILL);
+      });
+      remove_checkpoint(files, first(folder.path()));
+      ::_exit(0);
+    }
+    int status = 0;
+    ASSERT_EQ(::waitpid(child, &status, 0), child);
+    killed = WIFSIGNALED(status);
+    expect_second_whole(folder.path(), fmt::format("killed at call {}: ", dies));
+    remove_unfinished(posix_file_system(), folder.path());
+    expect_second_whole(folder.path(), fmt::format("killed at call {}, then swept: ", dies));
+  }
+}
+
+TEST_F(Pruning, ALossOfPowerLeavesNoHalfCheckpoint) {
+  bool cut = true;
+  for (std::uint64_t at = 1; cut; ++at) {
+    const std::string root = "/files";
+    testing::PowerCutFiles files(root);
+    example_.save(files, root, 1);
+    example_.save(files, root, 2);
+    files.cut_at(files.calls() + at);
+    cut = false;
+    try {
+      remove_checkpoint(files, first(root));
+    } catch (const testing::PowerCut&) {
+      cut = true;
+    }
+    testing::Random random(at);
+    for (int subset = 0; subset < 32; ++subset) {
+      const TemporaryFolder left;
+      files.survive(random, left.path());
+      expect_second_whole(left.path(), fmt::format("power lost at call {}: ", at));
+    }
+  }
 }
 
 TEST(CheckpointDamage, AnyFlippedBitIsFoundAndAWantedOneIsNotLoaded) {

@@ -27,6 +27,7 @@ inline std::string words(const Action& action) {
           [](const action::Unwind&) { return std::string("unwind"); },
           [](const action::Cancel&) { return std::string("cancel"); },
           [](const action::Stop&) { return std::string("stop"); },
+          [](const action::DropParts& parts) { return fmt::format("drop parts {}", parts.save); },
           [](const action::TellSaved& saved) {
             return fmt::format("saved {} {}", saved.ended.save, saved.ended.message);
           },

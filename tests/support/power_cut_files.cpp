@@ -91,6 +91,16 @@ void PowerCutFiles::sync_folder(const std::string& path) {
   }
 }
 
+std::vector<FolderEntry> PowerCutFiles::list(const std::string& path) const {
+  const auto [parent, name] = find_folder(path);
+  const int folder = name.empty() ? 0 : nodes_[static_cast<std::size_t>(parent)].names.at(name);
+  std::vector<FolderEntry> entries;
+  for (const auto& [entry, node] : nodes_[static_cast<std::size_t>(folder)].names) {
+    entries.push_back({entry, nodes_[static_cast<std::size_t>(node)].is_folder});
+  }
+  return entries;
+}
+
 void PowerCutFiles::unlink(const std::string& path) {
   count();
   const auto [folder, name] = find_folder(path);

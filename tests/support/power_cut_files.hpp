@@ -33,6 +33,7 @@ class PowerCutFiles : public FileSystem {
   void create_folder(const std::string& path) override;
   bool rename(const std::string& from, const std::string& to) override;
   void sync_folder(const std::string& path) override;
+  std::vector<FolderEntry> list(const std::string& path) const override;
   void remove_file(const std::string& path) override { unlink(path); }
   void remove_folder(const std::string& path) override { unlink(path); }
 

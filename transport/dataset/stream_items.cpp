@@ -16,6 +16,7 @@ class StreamItems : public Dataset {
   std::string name() const override { return rows_.stream().name(); }
   std::int64_t size() const override { return size_; }
   const std::vector<Field>& fields() const override { return rows_.stream().fields(); }
+  bool is_sequential() const override { return true; }
 
  private:
   void read_item(const Item& item, ItemMemory out) const override {

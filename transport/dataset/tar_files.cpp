@@ -12,6 +12,7 @@
 #include "transport/dataset/input_file.hpp"
 #include "transport/dataset/tar_sample.hpp"
 #include "transport/foreign/tar.hpp"
+#include "transport/storage/part_files.hpp"
 
 namespace weft {
 namespace {
@@ -45,11 +46,13 @@ void refuse_compressed(const InputFile& file) {
 class TarFiles : public Dataset {
  public:
   TarFiles(const std::vector<std::string>& paths, std::vector<TarField> fields)
-      : name_(name_of(paths)), sample_(name_, std::move(fields)) {
+      : name_(name_of(paths)), sample_(name_, std::move(fields)), files_(paths) {
+    files_.open();
     for (const std::string& path : paths) {
-      const auto& file = files_.emplace_back(std::make_unique<const InputFile>(path));
+      const InputFile file(path);
+      file_bytes_.push_back(file.bytes());
       first_samples_.push_back(size());
-      of_file(path, [&] { add_samples(*file); });
+      of_file(path, [&] { add_samples(file); });
     }
     if (size() == 0) {
       fail(Errc::invalid_argument, "{}: has no samples with files of extension {}", name_,
@@ -69,15 +72,14 @@ class TarFiles : public Dataset {
     if (paths.size() == 1) return paths[0];
     return fmt::format("{} and {} more", paths[0], paths.size() - 1);
   }
-  static ReadAt reader(const InputFile& file) {
-    return [&file](std::uint64_t offset, std::span<std::byte> out) { file.read(offset, out); };
-  }
-
   void add_samples(const InputFile& file) {
     refuse_compressed(file);
     const std::size_t begin = places_.size();
     std::unordered_map<std::string, std::size_t> first_places;  // by key
-    scan_tar(file.bytes(), reader(file), [&](const TarEntry& entry) {
+    const auto read = [&](std::uint64_t offset, std::span<std::byte> out) {
+      file.read(offset, out);
+    };
+    scan_tar(file.bytes(), read, [&](const TarEntry& entry) {
       const auto name = sample_name(entry.name);
       if (!name) return;
       const auto field = sample_.field_of_extension(name->extension);
@@ -99,7 +101,7 @@ class TarFiles : public Dataset {
 
   void read_item(const Item& item, ItemMemory out) const override {
     const auto after = std::ranges::upper_bound(first_samples_, item.index);
-    const InputFile& file = *files_[static_cast<std::size_t>(after - first_samples_.begin()) - 1];
+    const auto file = static_cast<std::uint32_t>(after - first_samples_.begin()) - 1;
     ItemRandom random(item);
     std::vector<std::byte> bytes;
     for (std::size_t field = 0; field < out.size(); ++field) {
@@ -111,19 +113,22 @@ class TarFiles : public Dataset {
                kSampleFileBytesMax);
         }
         bytes.resize(static_cast<std::size_t>(place.bytes));
-        file.read(place.begin, bytes);
+        files_.read(file, place.begin, bytes);
         sample_.decode(field, bytes, random, out[field]);
       } catch (const Error& error) {
-        fail(error.code(), "{}: {}: {}", file.path(), file_name(file, place), error.what());
+        fail(error.code(), "{}: {}: {}", files_.path(file), file_name(file, place), error.what());
       }
     }
   }
 
   /// Names aren't kept: the headers are read once more.
-  static std::string file_name(const InputFile& file, const Place& place) {
+  std::string file_name(std::uint32_t file, const Place& place) const {
     std::string name = fmt::format("the file at byte {}", place.begin);
+    const auto read = [&](std::uint64_t offset, std::span<std::byte> out) {
+      files_.read(file, offset, out);
+    };
     try {
-      scan_tar(file.bytes(), reader(file), [&](const TarEntry& entry) {
+      scan_tar(file_bytes_[file], read, [&](const TarEntry& entry) {
         if (entry.data_begin == place.begin) name = entry.name;
       });
     } catch (const Error&) {  // its first error counts
@@ -133,7 +138,8 @@ class TarFiles : public Dataset {
 
   const std::string name_;
   const TarSample sample_;
-  std::vector<std::unique_ptr<const InputFile>> files_;
+  const PartFiles files_;
+  std::vector<std::uint64_t> file_bytes_;
   std::vector<std::int64_t> first_samples_;  // of each file
   std::vector<Place> places_;                // of each sample, its fields' files
 };

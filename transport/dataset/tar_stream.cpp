@@ -40,8 +40,9 @@ class Archive {
         continue;
       }
       // pax has UTF-8, which the locale "C" doesn't.
-      const char* const name = archive_entry_pathname(entry_);
-      return name != nullptr ? name : archive_entry_pathname_utf8(entry_);
+      if (const char* const name = archive_entry_pathname(entry_)) return name;
+      if (const char* const name = archive_entry_pathname_utf8(entry_)) return name;
+      fail(Errc::corrupt, "has a file whose name is no text in UTF-8");
     }
   }
 

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -10,6 +11,7 @@
 #include <charconv>
 #include <cstring>
 #include <filesystem>
+#include <iterator>
 #include <map>
 #include <utility>
 
@@ -55,16 +57,11 @@ std::optional<ParsedName> parse_name(std::string_view name) {
 }
 
 std::vector<std::string> names_in(const std::string& folder) {
-  std::vector<std::string> names;
   std::error_code error;
-  for (auto at = fs::directory_iterator(folder, error); !error && at != fs::directory_iterator();
-       at.increment(error)) {
-    names.push_back(at->path().filename().string());
-  }
-  if (error && error != std::errc::no_such_file_or_directory) {
-    fail(Errc::io, "can't list {}: {}", folder, error.message());
-  }
-  std::ranges::sort(names);
+  if (!fs::exists(folder, error) && !error) return {};
+  std::vector<std::string> names;
+  for (FolderEntry& entry : posix_file_system().list(folder))
+    names.push_back(std::move(entry.name));
   return names;
 }
 
@@ -79,10 +76,53 @@ std::string parent_of(const std::string& path) {
   return parent.empty() ? "." : parent.string();
 }
 
-void remove_files(FileSystem& files, const std::string& folder) {
+std::string manifest_path(const std::string& checkpoint) {
+  return checkpoint + "/" + std::string(kManifestName);
+}
+
+/// The paths of the whole checkpoints, by step and number of the save.
+std::map<std::uint64_t, std::map<int, std::string>> saves_in(const std::string& folder) {
+  std::map<std::uint64_t, std::map<int, std::string>> found;
   for (const std::string& name : names_in(folder)) {
-    const std::string path = folder + "/" + name;
-    if (fs::is_directory(fs::symlink_status(path))) {
+    const auto parsed = parse_name(name);
+    std::string path = folder + "/" + name;
+    // A copy that somebody makes has no manifest before it is whole, if he is lucky.
+    if (!parsed || !is_there(manifest_path(path))) continue;
+    found[parsed->step].emplace(parsed->save, std::move(path));
+  }
+  return found;
+}
+
+/// An open file. File systems without locks have none to respect.
+class LockedFile {
+ public:
+  /// `how`: for flock().
+  LockedFile(const std::string& path, int how)
+      : number_(::open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
+    is_refused_ = number_ >= 0 && ::flock(number_, how | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+  }
+  LockedFile(const LockedFile&) = delete;
+  LockedFile& operator=(const LockedFile&) = delete;
+  ~LockedFile() {
+    if (number_ >= 0) ::close(number_);
+  }
+  bool is_open() const { return number_ >= 0; }
+  bool is_refused() const { return is_refused_; }
+  bool is_linked() const {
+    struct stat status {};
+    return ::fstat(number_, &status) == 0 && status.st_nlink > 0;
+  }
+  int take() { return std::exchange(number_, -1); }
+
+ private:
+  int number_;
+  bool is_refused_ = false;
+};
+
+void remove_files(FileSystem& files, const std::string& folder) {
+  for (const FolderEntry& entry : files.list(folder)) {
+    const std::string path = folder + "/" + entry.name;
+    if (entry.is_folder) {
       remove_files(files, path);
     } else {
       files.remove_file(path);
@@ -98,24 +138,24 @@ std::string part_name(int part, int num_parts) {
 }
 
 std::vector<CheckpointEntry> list_checkpoints(const std::string& folder) {
-  std::map<std::uint64_t, std::pair<int, std::string>> newest;  // by step
-  for (const std::string& name : names_in(folder)) {
-    const auto parsed = parse_name(name);
-    std::string path = folder + "/" + name;
-    // A copy that somebody makes has no manifest before it is whole, if he is lucky.
-    if (!parsed || !is_there(path + "/" + std::string(kManifestName))) continue;
-    auto& known = newest[parsed->step];
-    if (known.second.empty() || known.first < parsed->save) {
-      known = {parsed->save, std::move(path)};
-    }
-  }
   std::vector<CheckpointEntry> entries;
-  for (auto& [step, found] : newest) entries.push_back({step, std::move(found.second)});
+  for (auto& [step, saves] : saves_in(folder)) {
+    entries.push_back({step, std::move(saves.rbegin()->second)});
+  }
   return entries;
 }
 
+std::vector<std::string> list_replaced_checkpoints(const std::string& folder) {
+  std::vector<std::string> paths;
+  for (auto& [step, saves] : saves_in(folder)) {
+    saves.erase(std::prev(saves.end()));
+    for (auto& [save, path] : saves) paths.push_back(std::move(path));
+  }
+  return paths;
+}
+
 CheckpointManifest read_manifest(const std::string& checkpoint) {
-  const std::string path = checkpoint + "/" + std::string(kManifestName);
+  const std::string path = manifest_path(checkpoint);
   if (!is_there(path)) {
     const auto within = list_checkpoints(checkpoint);
     const std::string hint =
@@ -141,6 +181,22 @@ void make_folders(const std::string& folder) {
   if (error) fail(Errc::io, "can't make {}: {}", path.string(), error.message());
   posix_file_system().sync_folder(path.parent_path().string());
 }
+
+ReadLock::ReadLock(const std::string& checkpoint) {
+  const std::string path = manifest_path(checkpoint);
+  LockedFile file(path, LOCK_SH);
+  if (!file.is_open() && errno != ENOENT && errno != ENOTDIR) {
+    fail(Errc::io, "can't open {}: {}", path, std::strerror(errno));
+  }
+  // Who removes has it locked until nothing is left.
+  if (!file.is_open() || file.is_refused() || !file.is_linked()) {
+    fail(Errc::not_found, "{} is being removed: the job that writes there keeps later ones",
+         checkpoint);
+  }
+  descriptor_ = file.take();
+}
+
+ReadLock::~ReadLock() { ::close(descriptor_); }
 
 CheckpointLock::CheckpointLock(const std::string& folder, std::string_view owner) {
   make_folders(folder);
@@ -172,11 +228,20 @@ void remove_unfinished(FileSystem& files, const std::string& folder, std::string
   }
 }
 
+std::string unfinished_path(const std::string& folder, std::uint64_t step, std::string_view owner,
+                            std::uint64_t attempt) {
+  return fmt::format("{}/{}{:06}-{}-{}", folder, kUnfinished, step, owner, attempt);
+}
+
 std::string begin_checkpoint(FileSystem& files, const std::string& folder, std::uint64_t step,
                              std::string_view owner, std::uint64_t attempt) {
-  std::string path = fmt::format("{}/{}{:06}-{}-{}", folder, kUnfinished, step, owner, attempt);
+  std::string path = unfinished_path(folder, step, owner, attempt);
   files.create_folder(path);
   return path;
+}
+
+void drop_checkpoint(FileSystem& files, const std::string& unfinished) {
+  if (is_there(unfinished)) remove_files(files, unfinished);
 }
 
 std::string commit_checkpoint(FileSystem& files, const std::string& folder,
@@ -198,13 +263,18 @@ std::string commit_checkpoint(FileSystem& files, const std::string& folder,
   fail(Errc::io, "{}: others give names to checkpoints of step {} here", folder, manifest.step);
 }
 
-void remove_checkpoint(FileSystem& files, const std::string& path) {
-  const std::string trash =
-      parent_of(path) + "/" + std::string(kTrash) + fs::path(path).filename().string();
+bool remove_checkpoint(FileSystem& files, const std::string& path) {
+  const LockedFile lock(manifest_path(path), LOCK_EX);
+  if (lock.is_refused()) return false;
+  const std::string parent = parent_of(path);
+  const std::string trash = parent + "/" + std::string(kTrash) + fs::path(path).filename().string();
   if (!files.rename(path, trash)) {
     fail(Errc::io, "can't rename {} to {}, which exists already", path, trash);
   }
+  // Else a loss of power could leave the name, without the files.
+  files.sync_folder(parent);
   remove_files(files, trash);
+  return true;
 }
 
 }  // namespace weft

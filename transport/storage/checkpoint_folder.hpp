@@ -35,9 +35,26 @@ struct CheckpointEntry {
 /// folder that doesn't exist has none. Throws io if it can't be read.
 std::vector<CheckpointEntry> list_checkpoints(const std::string& folder);
 
+/// Those that it leaves out: of a step that was saved again, the earlier ones, in order.
+std::vector<std::string> list_replaced_checkpoints(const std::string& folder);
+
 /// Throws not_found if `checkpoint` isn't a checkpoint's folder (naming the checkpoints in it, if
 /// it holds some), corrupt or version as decode_manifest() does, with the path.
 CheckpointManifest read_manifest(const std::string& checkpoint);
+
+/// While it lives, the checkpoint isn't removed by the jobs that write to its folder. The kernel
+/// drops it with its process.
+class ReadLock {
+ public:
+  /// Throws not_found if a job removes the checkpoint, or has; io.
+  explicit ReadLock(const std::string& checkpoint);
+  ReadLock(const ReadLock&) = delete;
+  ReadLock& operator=(const ReadLock&) = delete;
+  ~ReadLock();
+
+ private:
+  int descriptor_;
+};
 
 /// The right to write to a folder of checkpoints; the kernel drops it with its process.
 class CheckpointLock {
@@ -57,10 +74,15 @@ class CheckpointLock {
 
 /// Makes the folder and its parents, durably. Throws io.
 void make_folders(const std::string& folder);
-/// Makes the folder in which the parts of a checkpoint are written, if no other worker has, and
-/// returns its path. `owner` and `attempt` tell saves apart.
+/// The folder in which the parts of a checkpoint are written. `owner` and `attempt` tell saves
+/// apart.
+std::string unfinished_path(const std::string& folder, std::uint64_t step, std::string_view owner,
+                            std::uint64_t attempt);
+/// Makes that folder, if no other worker has, and returns its path.
 std::string begin_checkpoint(FileSystem& files, const std::string& folder, std::uint64_t step,
                              std::string_view owner, std::uint64_t attempt);
+/// Removes it with all that is in it, if it is there. No worker writes to it any more.
+void drop_checkpoint(FileSystem& files, const std::string& unfinished);
 /// Removes what writers before have left unfinished, but not `but`, what begin_checkpoint()
 /// returned.
 void remove_unfinished(FileSystem& files, const std::string& folder, std::string_view but = "");
@@ -69,7 +91,8 @@ void remove_unfinished(FileSystem& files, const std::string& folder, std::string
 /// not. Returns its path.
 std::string commit_checkpoint(FileSystem& files, const std::string& folder,
                               const std::string& unfinished, const CheckpointManifest& manifest);
-/// Removes a folder of files; readers no longer see it as soon as this has begun.
-void remove_checkpoint(FileSystem& files, const std::string& path);
+/// Removes a checkpoint; readers no longer see it as soon as this has begun. False, and nothing is
+/// removed, if somebody has a ReadLock of it.
+bool remove_checkpoint(FileSystem& files, const std::string& path);
 
 }  // namespace weft

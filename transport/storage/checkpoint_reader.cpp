@@ -172,6 +172,17 @@ ReadBytes read_boxes(const PartFiles& files, const CheckpointManifest& manifest,
   return {.read = read, .wanted = copied};
 }
 
+void require_files(const std::string& checkpoint, const CheckpointManifest& manifest) {
+  const PartFiles files(checkpoint, manifest.files);
+  std::vector<std::uint64_t> ends(manifest.files.size());
+  for (const StoredTensor& tensor : manifest.tensors) {
+    for (const StoredShard& shard : tensor.shards) {
+      ends[shard.file] = std::max(ends[shard.file], shard.file_offset + shard.frame_bytes);
+    }
+  }
+  for (std::uint32_t file = 0; file < ends.size(); ++file) files.require(file, 0, ends[file]);
+}
+
 std::vector<std::string> verify_checkpoint(const std::string& checkpoint,
                                            const CheckpointManifest& manifest,
                                            const ReadOptions& options) {

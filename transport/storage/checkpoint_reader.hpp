@@ -41,6 +41,10 @@ ReadBytes read_boxes(const std::string& checkpoint, const CheckpointManifest& ma
 ReadBytes read_boxes(const PartFiles& files, const CheckpointManifest& manifest,
                      std::span<const WantedBox> wanted, const ReadOptions& options = {});
 
+/// Throws not_found or corrupt, naming the file, if one is missing or shorter than the manifest
+/// says. Reads none of them.
+void require_files(const std::string& checkpoint, const CheckpointManifest& manifest);
+
 /// Reads everything; returns what is wrong, one sentence for each fault, empty if nothing is. Finds
 /// any changed byte of the files that the manifest names.
 std::vector<std::string> verify_checkpoint(const std::string& checkpoint,

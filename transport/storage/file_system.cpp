@@ -4,9 +4,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -110,6 +112,20 @@ class PosixFileSystem : public FileSystem {
     const Descriptor folder(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     if (folder.number() < 0) fail_call("open", path, errno);
     if (::fsync(folder.number()) != 0) fail_call("fsync", path, errno);
+  }
+  std::vector<FolderEntry> list(const std::string& path) const override {
+    namespace fs = std::filesystem;
+    std::vector<FolderEntry> entries;
+    std::error_code error;
+    for (auto at = fs::directory_iterator(path, error); !error && at != fs::directory_iterator();
+         at.increment(error)) {
+      std::error_code gone;
+      entries.push_back({.name = at->path().filename().string(),
+                         .is_folder = fs::is_directory(at->symlink_status(gone))});
+    }
+    if (error) fail(Errc::io, "can't list {}: {}", path, error.message());
+    std::ranges::sort(entries, {}, &FolderEntry::name);
+    return entries;
   }
   void remove_file(const std::string& path) override {
     if (::unlink(path.c_str()) != 0) fail_call("unlink", path, errno);

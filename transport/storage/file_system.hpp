@@ -7,6 +7,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <vector>
 
 namespace weft {
 
@@ -27,6 +28,12 @@ class NewFile {
   virtual void sync() = 0;
 };
 
+/// What a folder has.
+struct FolderEntry {
+  std::string name{};
+  bool is_folder = false;  ///< no link to one
+};
+
 /// All calls throw io or no_space with the path and the system's text. Names become durable with
 /// sync_folder() of the folder that has them.
 class FileSystem {
@@ -39,6 +46,8 @@ class FileSystem {
   /// Renames a folder. False if `to` exists already; then nothing has changed.
   virtual bool rename(const std::string& from, const std::string& to) = 0;
   virtual void sync_folder(const std::string& path) = 0;
+  /// By ascending names.
+  virtual std::vector<FolderEntry> list(const std::string& path) const = 0;
   virtual void remove_file(const std::string& path) = 0;
   /// Removes an empty folder.
   virtual void remove_folder(const std::string& path) = 0;

@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 
@@ -38,6 +39,10 @@ PartFiles::PartFiles(const std::string& folder, const std::vector<std::string>& 
   for (const std::string& name : names) files_.push_back({.path = folder + "/" + name});
 }
 
+PartFiles::PartFiles(const std::vector<std::string>& paths) {
+  for (const std::string& path : paths) files_.push_back({.path = path});
+}
+
 PartFiles::~PartFiles() {
   for (const File& file : files_) {
     if (file.descriptor >= 0) ::close(file.descriptor);
@@ -62,6 +67,17 @@ void PartFiles::with(std::uint32_t number, Use use) const {
     ~Closing() { ::close(descriptor); }
   } closing{open_file(files_[number].path)};
   use(closing.descriptor);
+}
+
+void PartFiles::open() const {
+  const auto count = static_cast<std::uint32_t>(std::min(files_.size(), kOpenFilesMax));
+  for (std::uint32_t file = 0; file < count; ++file) {
+    try {
+      with(file, [](int) {});
+    } catch (const Error&) {
+      // Whoever needs it says so.
+    }
+  }
 }
 
 std::uint64_t PartFiles::bytes(std::uint32_t file) const {

@@ -10,18 +10,21 @@
 
 namespace weft {
 
-/// A file is opened at its first use and stays open, so that it can be replaced or removed
-/// meanwhile; beyond kOpenFilesMax files, one is opened for each use. Throws not_found, io, or
-/// corrupt for a file that is too short.
+/// A file is opened at its first use, or by open(), and stays open, so that it can be replaced or
+/// removed meanwhile; beyond kOpenFilesMax files, one is opened for each use. Throws not_found, io,
+/// or corrupt for a file that is too short.
 class PartFiles {
  public:
   static constexpr std::size_t kOpenFilesMax = 256;
 
   PartFiles(const std::string& folder, const std::vector<std::string>& names);
+  explicit PartFiles(const std::vector<std::string>& paths);
   PartFiles(const PartFiles&) = delete;
   PartFiles& operator=(const PartFiles&) = delete;
   ~PartFiles();
 
+  /// Opens as many as stay open. One that can't be opened fails at its first use.
+  void open() const;
   const std::string& path(std::uint32_t file) const { return files_[file].path; }
   std::uint64_t bytes(std::uint32_t file) const;
   /// Throws corrupt for a file without these bytes.

@@ -1,5 +1,7 @@
 #include "transport/storage/part_table.hpp"
 
+#include <filesystem>
+#include <system_error>
 #include <vector>
 
 #include <weft/error.hpp>
@@ -33,6 +35,14 @@ void write_part_table(FileSystem& files, const std::string& unfinished, int part
                       const CheckpointManifest& table) {
   write_new_file(files, table_path(unfinished, part, num_parts),
                  encode_manifest(table, kPartTableFormat));
+}
+
+void remove_part(FileSystem& files, const std::string& unfinished, int part, int num_parts) {
+  const std::string path = unfinished + "/" + part_name(part, num_parts);
+  for (const std::string& file : {path, table_path(unfinished, part, num_parts)}) {
+    std::error_code error;
+    if (std::filesystem::exists(file, error)) files.remove_file(file);
+  }
 }
 
 std::string join_parts(FileSystem& files, const std::string& folder, const std::string& unfinished,

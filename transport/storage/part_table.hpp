@@ -16,6 +16,9 @@ namespace weft {
 void write_part_table(FileSystem& files, const std::string& unfinished, int part, int num_parts,
                       const CheckpointManifest& table);
 
+/// Removes what a worker has written of a part and its table.
+void remove_part(FileSystem& files, const std::string& unfinished, int part, int num_parts);
+
 /// Reads and removes the tables, and commits the checkpoint. Returns its path. Throws as
 /// commit_checkpoint(), and corrupt if tables contradict each other.
 std::string join_parts(FileSystem& files, const std::string& folder, const std::string& unfinished,

@@ -33,20 +33,21 @@ struct DTypeFacts {
   std::string_view safetensors;
   std::int64_t bytes;
   bool is_floating;
+  bool is_unsigned;
 };
 constexpr std::array kDTypes{
-    DTypeFacts{FileDType::pred, "pred", "BOOL", 1, false},
-    DTypeFacts{FileDType::i32, "i32", "I32", 4, false},
-    DTypeFacts{FileDType::u32, "u32", "U32", 4, false},
-    DTypeFacts{FileDType::i64, "i64", "I64", 8, false},
-    DTypeFacts{FileDType::bf16, "bf16", "BF16", 2, true},
-    DTypeFacts{FileDType::f32, "f32", "F32", 4, true},
-    DTypeFacts{FileDType::f64, "f64", "F64", 8, true},
-    DTypeFacts{FileDType::f16, "f16", "F16", 2, true},
-    DTypeFacts{FileDType::i8, "i8", "I8", 1, false},
-    DTypeFacts{FileDType::u8, "u8", "U8", 1, false},
-    DTypeFacts{FileDType::i16, "i16", "I16", 2, false},
-    DTypeFacts{FileDType::u16, "u16", "U16", 2, false},
+    DTypeFacts{FileDType::pred, "pred", "BOOL", 1, false, false},
+    DTypeFacts{FileDType::i32, "i32", "I32", 4, false, false},
+    DTypeFacts{FileDType::u32, "u32", "U32", 4, false, true},
+    DTypeFacts{FileDType::i64, "i64", "I64", 8, false, false},
+    DTypeFacts{FileDType::bf16, "bf16", "BF16", 2, true, false},
+    DTypeFacts{FileDType::f32, "f32", "F32", 4, true, false},
+    DTypeFacts{FileDType::f64, "f64", "F64", 8, true, false},
+    DTypeFacts{FileDType::f16, "f16", "F16", 2, true, false},
+    DTypeFacts{FileDType::i8, "i8", "I8", 1, false, false},
+    DTypeFacts{FileDType::u8, "u8", "U8", 1, false, true},
+    DTypeFacts{FileDType::i16, "i16", "I16", 2, false, false},
+    DTypeFacts{FileDType::u16, "u16", "U16", 2, false, true},
 };
 
 const DTypeFacts& facts_of(FileDType dtype) { return kDTypes[static_cast<std::size_t>(dtype)]; }
@@ -133,9 +134,26 @@ class FileSource : public TensorSource {
     for (std::size_t i = 0; i < unconverted.size(); ++i) {
       convert(unconverted[i], tensor.dtype, targets[i]);
     }
+    if (tensor.dtype == FileDType::pred && !file_->has_checksums_) {
+      for (const Target& target : targets) require_pred(target);
+    }
   }
 
  private:
+  /// Another program's file may have anything.
+  void require_pred(const Target& target) const {
+    const Box& box = target.placed.box;
+    BoxRuns(box, target.placed)
+        .each(0, box.dims.num_elements(),
+              [&](std::int64_t, std::int64_t placed, std::int64_t count) {
+                for (const std::byte element : std::span(target.memory + placed, count)) {
+                  if (element <= std::byte{1}) continue;
+                  fail(Errc::corrupt, "{}: '{}' is BOOL and has an element {}: expected 0 or 1",
+                       file_->path_, file_->tensors_[tensor_].name, std::to_integer<int>(element));
+                }
+              });
+  }
+
   void convert(const std::vector<std::byte>& elements, FileDType from, const Target& target) const {
     const std::int64_t from_bytes = facts_of(from).bytes;
     const std::int64_t to_bytes = byte_size(dtype_);
@@ -204,9 +222,11 @@ std::shared_ptr<const StateFile> StateFile::open(const std::string& path) {
   return file;
 }
 
-/// Files without checksums could be replaced between load() and the first use.
+/// At once, since they may be removed before the first use, or replaced: those without checksums
+/// are looked at again.
 void StateFile::open_files() {
   files_.emplace(folder_, manifest_.files);
+  files_->open();
   for (std::uint32_t i = 0; i < headers_.size(); ++i) {
     std::vector<std::byte> header(headers_[i].bytes);
     files_->require(i, 0, headers_[i].bytes);
@@ -218,6 +238,7 @@ void StateFile::open_files() {
 
 void StateFile::add_checkpoint(const std::string& folder) {
   folder_ = folder;
+  lock_.emplace(folder);
   manifest_ = read_manifest(folder);
   has_checksums_ = true;
   mesh_ = manifest_.mesh();
@@ -307,7 +328,8 @@ bool StateFile::can_cast(FileDType from, DType to) {
   if (facts.is_floating) return is_floating(to);
   if (from == FileDType::pred || from == FileDType::i64 || is_floating(to)) return false;
   if (to == DType::i64) return true;
-  return to == DType::i32 && facts.bytes < 4;
+  if (facts.bytes == 4) return false;
+  return to == DType::i32 || (to == DType::u32 && facts.is_unsigned);
 }
 
 SourcePtr StateFile::source(std::size_t tensor, DType dtype) const {

@@ -14,6 +14,7 @@
 
 #include "spmd/tensor/tensor_source.hpp"
 #include "transport/format/checkpoint_manifest.hpp"
+#include "transport/storage/checkpoint_folder.hpp"
 #include "transport/storage/part_files.hpp"
 
 namespace weft {
@@ -47,7 +48,8 @@ struct FileTensor {
   std::int64_t bytes() const;  ///< of a dtype that isn't `other`; else of the file's, 0
 };
 
-/// Open for as long as a source of its tensors lives. Used by any thread.
+/// Open for as long as a source of its tensors lives: a checkpoint isn't pruned meanwhile. Used by
+/// any thread.
 class StateFile : public std::enable_shared_from_this<StateFile> {
  public:
   /// Throws not_found, corrupt, version or io, naming the path.
@@ -83,7 +85,8 @@ class StateFile : public std::enable_shared_from_this<StateFile> {
     std::uint64_t bytes = 0;
     std::uint64_t xxh3 = 0;
   };
-  std::vector<Header> headers_;  // of safetensors, as they were read
+  std::vector<Header> headers_;   // of safetensors, as they were read
+  std::optional<ReadLock> lock_;  // of a checkpoint
   std::optional<PartFiles> files_;
   std::vector<FileTensor> tensors_;  // as in the manifest
   std::optional<Mesh> mesh_;

@@ -1,16 +1,23 @@
 #include <weft/checkpoint_manager.hpp>
 
 #include <algorithm>
+#include <atomic>
+#include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <optional>
 #include <random>
+#include <thread>
 
 #include <gtest/gtest.h>
 #include <weft/weft.hpp>
 
+#include "spmd/tensor/tensor_source.hpp"
 #include "tests/support/checkpoint_world.hpp"
 #include "tests/support/expect_error.hpp"
+#include "transport/board/board.hpp"
 #include "transport/storage/checkpoint_folder.hpp"
 #include "transport/storage/checkpoint_reader.hpp"
 
@@ -176,6 +183,64 @@ TEST_F(Checkpoints, HoldTheStateOfTheirStepThoughTheTrainingGoesOn) {
   }
 }
 
+/// 1 MiB that each step replaces.
+struct Large : Module {
+  Parameter weight = add_parameter("weight", std::vector<float>(std::size_t{1} << 18), {1 << 18});
+};
+
+/// Zeros, which are there as soon as the job's loop waits for a checkpoint.
+class ReadWhenSaving : public TensorSource {
+ public:
+  ReadWhenSaving(const std::string& job, std::shared_ptr<const std::atomic<bool>> is_over)
+      : board_(Board::open(job, true)), is_over_(std::move(is_over)) {}
+  void read(std::span<const Target> targets) const override {
+    while (!*is_over_ && board_.read(1).state != ActorState::saving) std::this_thread::yield();
+    for (const Target& target : targets) *target.memory = {};
+  }
+
+ private:
+  const Board board_;
+  const std::shared_ptr<const std::atomic<bool>> is_over_;
+};
+
+/// There is room for the versions that the job needs, but not for one that a save holds besides.
+TEST_F(Checkpoints, ASaveThatTakesTooMuchMemoryIsWaitedFor) {
+  for (const int versions : {1, 2}) {
+    const std::size_t room = static_cast<std::size_t>(2 * versions + 1) << 19;
+    ASSERT_EQ(::setenv("WEFT_ARENA_BYTES", std::to_string(2 * room).c_str(), 1), 0);
+    RunConfig config = every(3);
+    config.checkpoint.path = fmt::format("{}{}", path(), versions);
+    config.check_replicas_every = versions == 1 ? 0 : 1;  // keeps two
+    std::string metrics;
+    const auto loop = [&](TrainContext& ctx) {
+      const auto is_over = std::make_shared<std::atomic<bool>>(false);
+      const std::shared_ptr<void> ends(nullptr, [&](void*) { *is_over = true; });
+      Large net;
+      const Parameter late = make_parameter("late", std::vector<float>(1), {1});
+      set_source(late, std::make_shared<ReadWhenSaving>(ctx.job_id(), is_over), {},
+                 std::source_location::current());
+      CheckpointManager checkpoints;
+      while (ctx.step() < 9) {
+        net.weight.assign(net.weight + 1.0F);
+        sync();
+        checkpoints.save_async(std::vector{net.weight, late});
+        if (ctx.step() == 5) metrics = metrics_report();
+      }
+      checkpoints.wait();
+    };
+    run(config, loop, {1, 1});
+    EXPECT_NE(metrics.find("CheckpointWait"), std::string::npos) << metrics;
+    for (const std::uint64_t step : {3, 6, 9}) {
+      const Bytes bytes =
+          stored(fmt::format("{}/checkpoint_{:06}", config.checkpoint.path, step)).at("weight");
+      float first = 0;
+      std::memcpy(&first, bytes.data(), sizeof first);
+      EXPECT_EQ(first, static_cast<float>(step));
+    }
+  }
+  ::unsetenv("WEFT_ARENA_BYTES");
+}
+
 /// Dropout and the batches depend on the step, AdamW has state of two dtypes.
 TEST_F(Checkpoints, GoOnToTheBit) {
   Values straight;
@@ -296,6 +361,112 @@ TEST_F(Checkpoints, OldOnesGo) {
   }
 }
 
+TEST_F(Checkpoints, AnEarlierSaveOfTheSameStepGoes) {
+  RunConfig config = every(1);
+  config.checkpoint.max_to_keep = 1;
+  run(config, [&](TrainContext&) {
+    Training training;
+    CheckpointManager checkpoints;
+    training.step();
+    for (int i = 0; i < 3; ++i) checkpoints.save(training.state(), {.force = true});
+    training.step();
+    checkpoints.save(training.state());
+  });
+  EXPECT_FALSE(fs::exists(checkpoint(1)));
+  EXPECT_FALSE(fs::exists(checkpoint(1) + "-1"));
+  EXPECT_FALSE(fs::exists(checkpoint(1) + "-2"));
+  EXPECT_TRUE(fs::exists(checkpoint(2)));
+}
+
+TEST_F(Checkpoints, TheStepThatTheJobGoesOnFromIsNotDueAgain) {
+  RunConfig config = every(3);
+  config.resume = "auto";
+  for (const std::uint64_t begin : {0, 3, 6}) {
+    run(config, [&](TrainContext& ctx) {
+      EXPECT_EQ(ctx.step(), begin);
+      Training training;
+      CheckpointManager checkpoints;
+      EXPECT_FALSE(checkpoints.should_save());
+      training.train_to(begin + 3);
+      EXPECT_TRUE(checkpoints.save(training.state()));
+      EXPECT_FALSE(checkpoints.save(training.state())) << "saved";
+    });
+  }
+}
+
+/// What the loop reads later is there, whatever is pruned meanwhile.
+TEST_F(Checkpoints, OneThatIsLoadedStaysUntilItIsRead) {
+  RunConfig config = every(1);
+  config.checkpoint.max_to_keep = 1;
+  run(config, [&](TrainContext& ctx) {
+    CheckpointManager checkpoints;
+    Values first;
+    {
+      Training training;
+      training.step();
+      checkpoints.save(training.state());
+      first = training.values();
+    }
+    Training later;
+    checkpoints.restore(1, later.state());
+    {
+      Large other;
+      while (ctx.step() < 4) {
+        other.weight.assign(other.weight + 1.0F);
+        sync();
+        checkpoints.save(other.parameters());
+      }
+    }
+    EXPECT_TRUE(fs::exists(checkpoint(1)));
+    EXPECT_FALSE(fs::exists(checkpoint(2))) << "pruned before the save of step 4";
+    EXPECT_EQ(later.values(), first);
+    later.train_to(5);
+    checkpoints.save(later.state());
+  });
+  const auto left = list_checkpoints(path());
+  ASSERT_EQ(left.size(), 1U);
+  EXPECT_EQ(left[0].step, 5U);
+}
+
+TEST_F(Checkpoints, WhatAnEarlierJobLeftUnfinishedGoesAtTheStart) {
+  fs::create_directories(path() + "/.tmp-000003-job-0");
+  std::ofstream(path() + "/.tmp-000003-job-0/part-00000-of-00001.weft") << "half";
+  run(every(1), [&](TrainContext&) { EXPECT_FALSE(fs::exists(path() + "/.tmp-000003-job-0")); });
+}
+
+/// A path with any name, and a slash at its end.
+TEST_F(Checkpoints, AJobThatGoesOnFromAFolderOfAnyNameCountsItsReportedOnes) {
+  run(every(3), [&](TrainContext&) {
+    Training training;
+    training.train_to(3);
+    CheckpointManager().save(training.state());
+  });
+  const std::string base = folder_.path() + "/base";
+  fs::rename(checkpoint(3), base);
+  fs::create_directories(folder_.path() + "/made");
+  RunConfig config;
+  config.resume = base + "/";
+  config.checkpoint.max_to_keep = 1;
+  const Result result = fit(config, [&](TrainContext& ctx) {
+    Training training;
+    while (ctx.step() < 6) {
+      training.step();
+      ctx.report({{"step", ctx.step()}}, Checkpoint{folder_.path() + "/made"});
+    }
+  });
+  ASSERT_TRUE(result.ok()) << result.error->message;
+  EXPECT_FALSE(fs::exists(result.path + "/checkpoint_000004"));
+  EXPECT_TRUE(fs::exists(result.path + "/checkpoint_000006"));
+}
+
+TEST_F(Checkpoints, AManagerWorksOnlyInItsLoop) {
+  std::optional<CheckpointManager> kept;
+  run(every(1), [&](TrainContext&) { kept.emplace(); });
+  expect_error(Errc::invalid_argument, {"CheckpointManager", "inside the loop"},
+               [&] { (void)kept->should_save(); });
+  expect_error(Errc::invalid_argument, {"inside the loop"}, [&] { (void)kept->all_steps(); });
+}
+
 TEST_F(Checkpoints, ANameInTheirWayIsAnError) {
   run(every(1), [&](TrainContext&) {
     Training training;
@@ -411,9 +582,14 @@ TEST_F(Checkpoints, ThatAreDamagedArePassedOver) {
       checkpoints.save(training.state());
     }
   });
-  fs::resize_file(checkpoint(3) + "/manifest.weft", 100);
+  const std::string part = "/part-00000-of-00001.weft";
+  fs::resize_file(checkpoint(3) + part, fs::file_size(checkpoint(3) + part) - 1);
   RunConfig config = every(1);
   config.resume = "auto";
+  run(config, [](TrainContext& ctx) { EXPECT_EQ(ctx.step(), 2U); });
+  fs::remove(checkpoint(3) + part);
+  run(config, [](TrainContext& ctx) { EXPECT_EQ(ctx.step(), 2U); });
+  fs::resize_file(checkpoint(3) + "/manifest.weft", 100);
   run(config, [](TrainContext& ctx) { EXPECT_EQ(ctx.step(), 2U); });
   fs::resize_file(checkpoint(2) + "/manifest.weft", 100);
   fs::resize_file(checkpoint(1) + "/manifest.weft", 100);

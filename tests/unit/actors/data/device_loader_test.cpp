@@ -310,6 +310,35 @@ TEST_F(Loaders, MayBeLeftAndDropped) {
   });
 }
 
+/// Rows of a stream.
+class Endless : public Stream {
+ public:
+  std::string name() const override { return "endless"; }
+  const std::vector<Field>& fields() const override { return fields_; }
+
+ private:
+  bool next_item(ItemMemory out) override {
+    *reinterpret_cast<float*>(out[0].data()) = static_cast<float>(index());
+    return true;
+  }
+  bool skip_item() override { return true; }
+  void rewind_items() override {}
+
+  const std::vector<Field> fields_{{"x", {DType::f32, {}}}};
+};
+
+TEST_F(Loaders, ReadAStreamInItsOrderOnly) {
+  run([&](TrainContext&) {
+    const auto rows = [] { return stream_items(std::make_unique<Endless>(), 100); };
+    expect_error(Errc::invalid_argument, {"endless", "num_threads = 2", "shuffle_buffer"},
+                 [&] { DeviceLoader(subset(rows(), 0, 8), {.batch_size = 4, .num_threads = 2}); });
+    expect_error(Errc::invalid_argument, {"shuffle = true", "device_loader_test.cpp:"},
+                 [&] { DeviceLoader(rows(), {.batch_size = 4, .shuffle = true}); });
+    DeviceLoader loader(rows(), {.batch_size = 4});
+    EXPECT_EQ((*loader.begin())["x"].to_vector(), (std::vector<float>{0, 1, 2, 3}));
+  });
+}
+
 TEST_F(Loaders, WorkOnlyInTheirLoop) {
   std::optional<DeviceLoader> kept;
   run([&](TrainContext&) { kept.emplace(numbered(8), DeviceLoaderOptions{.batch_size = 4}); });

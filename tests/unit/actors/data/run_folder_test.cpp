@@ -90,7 +90,7 @@ TEST_F(RunFolderTest, KeepsTheNewestCheckpoints) {
     store_checkpoint(folder.path(), step, 0, 1, root_ + "/made");
   }
   EXPECT_EQ(text(folder.path() + "/checkpoint_000002/sub/weights"), "w");
-  folder.keep_checkpoints(1, folder.path() + "/checkpoint_000002");
+  folder.keep_checkpoints(1, 2);
   EXPECT_FALSE(fs::exists(folder.path() + "/checkpoint_000001"));
   EXPECT_TRUE(fs::exists(folder.path() + "/checkpoint_000002"));
 }
@@ -101,12 +101,15 @@ TEST_F(RunFolderTest, KeepsTheCheckpointThatIsNeededAndCountsByStep) {
   for (const auto* name : {"999998", "999999-2", "999999-10", "1000000", "1000001"}) {
     fs::create_directories(path(name));
   }
-  folder.keep_checkpoints(1, path("999999-10"));
+  fs::create_directories(path("best"));  // the program's own
+  folder.keep_checkpoints(1, 999999);
   EXPECT_FALSE(fs::exists(path("999998")));
-  EXPECT_FALSE(fs::exists(path("999999-2")));
   EXPECT_TRUE(fs::exists(path("999999-10")));
   EXPECT_TRUE(fs::exists(path("1000000")));
-  folder.keep_checkpoints(1, path("1000001"));
+  folder.keep_checkpoints(1, 1000001);
+  EXPECT_FALSE(fs::exists(path("999999-2")));
+  EXPECT_FALSE(fs::exists(path("999999-10")));
+  EXPECT_TRUE(fs::exists(path("best")));
   EXPECT_FALSE(fs::exists(path("1000000")));
   EXPECT_TRUE(fs::exists(path("1000001")));
 }

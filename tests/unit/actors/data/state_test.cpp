@@ -14,6 +14,7 @@
 #include "tests/support/checkpoint_world.hpp"
 #include "tests/support/expect_error.hpp"
 #include "transport/foreign/safetensors.hpp"
+#include "transport/storage/state_file.hpp"
 
 namespace weft {
 namespace {
@@ -319,6 +320,38 @@ TEST_F(Load, TakesSafetensorsAndConvertsOnRequest) {
     (void)step(other);
     expect_loaded(other, tree);
   });
+}
+
+TEST_F(Load, RefusesAnElementOfABoolThatIsNeither0Nor1) {
+  const std::string path = folder_.path() + "/mask.safetensors";
+  for (const int element : {1, 7}) {
+    std::vector<std::byte> elements(6, std::byte{0});
+    elements[4] = static_cast<std::byte>(element);
+    write_safetensors(path, {{"mask", {DType::pred, {2, 3}}, elements}});
+    const auto file = StateFile::open(path);
+    std::vector<std::byte> memory(4 * 2, std::byte{9});  // a column, in memory with more rows
+    const TensorSource::Target target{{{{0, 1}, {2, 1}}, {4, 2}}, memory.data()};
+    const auto read = [&] { file->source(0, DType::pred)->read({&target, 1}); };
+    if (element == 1) {
+      read();
+      EXPECT_EQ(memory[2], std::byte{1});
+    } else {
+      expect_error(Errc::corrupt, {path, "'mask'", "7", "0 or 1"}, read);
+    }
+  }
+}
+
+TEST(StateFile, WidensIntegersAsLoadOptionsSays) {
+  for (const FileDType from : {FileDType::u8, FileDType::u16}) {
+    for (const DType to : {DType::u32, DType::i32, DType::i64}) {
+      EXPECT_TRUE(StateFile::can_cast(from, to));
+    }
+  }
+  EXPECT_TRUE(StateFile::can_cast(FileDType::i16, DType::i32));
+  EXPECT_TRUE(StateFile::can_cast(FileDType::u32, DType::i64));
+  EXPECT_FALSE(StateFile::can_cast(FileDType::i8, DType::u32)) << "loses the sign";
+  EXPECT_FALSE(StateFile::can_cast(FileDType::u32, DType::i32));
+  EXPECT_FALSE(StateFile::can_cast(FileDType::i32, DType::u32));
 }
 
 TEST_F(Load, TakesAFolderOfSafetensorsWithAnIndex) {

@@ -83,22 +83,34 @@ TEST(CheckpointTally, JoinsThePartsOnceAllAreWritten) {
   EXPECT_TRUE(tally.last()->is_saved);
 }
 
-TEST(CheckpointTally, APartThatCouldNotBeWrittenEndsTheSaveOnce) {
+PartWritten failed(int worker, std::uint64_t save, const char* why) {
+  PartWritten part = weft::part(worker, save);
+  part.error = static_cast<std::uint8_t>(Errc::no_space);
+  part.message = why;
+  return part;
+}
+
+TEST(CheckpointTally, ASaveThatFailedEndsWhenNobodyWritesToItAnyMore) {
   CheckpointTally tally(3);
-  PartWritten bad = part(2, 5);
-  bad.error = static_cast<std::uint8_t>(Errc::no_space);
-  bad.message = "disk full";
   EXPECT_EQ(words(tally.part_written(part(0, 5))), Words());
-  EXPECT_EQ(words(tally.part_written(bad)), Words{"saved 5 worker 2: disk full"});
-  EXPECT_EQ(words(tally.part_written(part(1, 5))), Words());
-  bad.worker = 1;
-  EXPECT_EQ(words(tally.part_written(bad)), Words());
+  EXPECT_EQ(words(tally.part_written(failed(2, 5, "disk full"))), Words{"drop parts 5"});
+  EXPECT_EQ(words(tally.part_written(failed(2, 5, "again"))), Words());
+  EXPECT_EQ(words(tally.part_written(failed(1, 5, "dropped"))),
+            Words{"saved 5 worker 2: disk full"});
+  EXPECT_EQ(words(tally.part_written(failed(1, 5, "late"))), Words());
   EXPECT_EQ(words(tally.part_written(part(0, 9))), Words()) << "the next save counts anew";
   EXPECT_EQ(words(tally.part_written(part(1, 9))), Words());
   EXPECT_EQ(words(tally.part_written(part(2, 9))), Words{"join parts 9"});
   EXPECT_EQ(words(tally.part_written(part(2, 5))), Words()) << "late";
   EXPECT_EQ(words(tally.save_ended(ended(9, 1, 1))), Words{"saved 9 "});
   EXPECT_FALSE(tally.last()) << "it failed";
+}
+
+TEST(CheckpointTally, ASaveFailsThoughTheLastPartIsWritten) {
+  CheckpointTally tally(2);
+  EXPECT_EQ(words(tally.part_written(failed(0, 5, "disk full"))), Words{"drop parts 5"});
+  EXPECT_EQ(words(tally.part_written(part(1, 5))), Words{"saved 5 worker 0: disk full"});
+  EXPECT_EQ(words(tally.save_ended(ended(5, 1, 1))), Words()) << "told once";
 }
 
 TEST(CheckpointTally, PartsOfAGenerationThatIsOverDoNotCount) {

@@ -281,35 +281,59 @@ TEST(Permits, ALossEndsTheWaitForASave) {
   expect_error(Errc::peer_lost, {"worker 1 was killed"}, [&] { permits.wait_saved(4); });
 }
 
+TEST(Permits, ASaveIsWaitedForAsLongAsItTakes) {
+  Permits permits(0, std::chrono::milliseconds(0));
+  permits.start({});
+  expect_error(Errc::timeout, {"backend.timeout_s"}, [&] { permits.wait_admitted(0, 1); });
+  std::jthread trainer([&] { permits.saved({.save = 4, .path = "there"}); });
+  EXPECT_EQ(permits.wait_saved(4).path, "there");
+}
+
 TEST(Permits, PartsAreJoinedWhenTheTrainerSaysSo) {
-  const std::atomic<bool> never{false};
   Permits permits(0, kLong);
   permits.start({.generation = 2});
+  permits.begin_part(4);
   std::jthread trainer([&] {
     permits.join_parts(1, 9);
     permits.join_parts(2, 4);
   });
-  EXPECT_TRUE(permits.wait_parts(4, never));
+  EXPECT_TRUE(permits.wait_parts(4));
 }
 
 TEST(Permits, PartsAreNotJoinedAfterAFailureOrALoss) {
-  const std::atomic<bool> never{false};
-  std::atomic<bool> stop{false};
   Permits permits(0, kLong);
   permits.start({});
+  permits.begin_part(4);
   {
     std::jthread trainer([&] { permits.saved({.save = 4, .error = 1, .message = "disk full"}); });
-    EXPECT_FALSE(permits.wait_parts(4, never));
+    EXPECT_FALSE(permits.wait_parts(4));
   }
+  EXPECT_EQ(permits.wait_end(4)->message, "disk full");
+  permits.begin_part(5);
   {
-    std::jthread owner([&] {
-      stop = true;
-      permits.wake();
-    });
-    EXPECT_FALSE(permits.wait_parts(5, stop));
+    std::jthread owner([&] { permits.leave_part(); });
+    EXPECT_FALSE(permits.wait_parts(5));
   }
+  EXPECT_FALSE(permits.wait_end(5));
+  permits.begin_part(6);
   std::jthread trainer([&] { permits.unwind("worker 1 was killed"); });
-  EXPECT_FALSE(permits.wait_parts(6, never));
+  EXPECT_FALSE(permits.wait_parts(6));
+  EXPECT_FALSE(permits.wait_end(6));
+}
+
+TEST(Permits, APartThatAnotherWorkersFailureMakesUselessIsDropped) {
+  Permits permits(0, kLong);
+  permits.start({.generation = 2});
+  const std::atomic<bool>& is_dropped = permits.begin_part(4);
+  permits.drop_parts(1, 4);
+  EXPECT_FALSE(is_dropped) << "of another generation";
+  permits.drop_parts(2, 4);
+  EXPECT_TRUE(is_dropped);
+  permits.begin_part(5);
+  EXPECT_FALSE(is_dropped);
+  permits.drop_parts(2, 6);
+  permits.begin_part(6);
+  EXPECT_TRUE(is_dropped) << "before this worker began";
 }
 
 }  // namespace

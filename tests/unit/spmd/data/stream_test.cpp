@@ -7,6 +7,8 @@
 
 #include <gtest/gtest.h>
 
+#include <weft/data_transforms.hpp>
+
 #include "spmd/data/stream_rows.hpp"
 #include "tests/support/expect_error.hpp"
 
@@ -178,6 +180,22 @@ TEST(StreamItems, AreTheRowsOfAllEpochsInAnyOrder) {
   EXPECT_EQ(at(1, 2), 1004);
   expect_error(Errc::invalid_argument, {"counting", "items_per_epoch = 0"},
                [] { stream_items(std::make_unique<Counting>(5), 0); });
+}
+
+TEST(StreamItems, WhatIsMadeOfThemIsSequentialToo) {
+  const DatasetPtr items = stream_items(std::make_unique<Counting>(5), 4);
+  EXPECT_TRUE(items->is_sequential());
+  EXPECT_TRUE(subset(items, 1, 3)->is_sequential());
+  EXPECT_TRUE(subset(items, std::vector<std::int64_t>{0, 2})->is_sequential());
+  EXPECT_TRUE(concat({items, items})->is_sequential());
+  const DatasetPtr array = tensors({{"y", std::vector<float>(4)}});
+  EXPECT_FALSE(array->is_sequential());
+  EXPECT_FALSE(subset(array, 1, 3)->is_sequential());
+  EXPECT_TRUE(zip({array, items})->is_sequential());
+  EXPECT_TRUE(mix({items, items}, {1, 1})->is_sequential());
+  const auto copy = [](const ItemView&, const ItemWriter&, ItemRandom&) {};
+  EXPECT_TRUE(map(items, {{"z", {DType::f32, {}}}}, copy)->is_sequential());
+  EXPECT_FALSE(map(array, {{"z", {DType::f32, {}}}}, copy)->is_sequential());
 }
 
 }  // namespace

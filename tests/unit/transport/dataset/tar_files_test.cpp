@@ -90,6 +90,27 @@ TEST_F(TarArchives, SeveralAreOneDataset) {
   EXPECT_EQ(labels, (std::vector<float>{5, 6, 7, 5, 6, 7}));
 }
 
+TEST_F(TarArchives, ManyTakeABoundedNumberOfDescriptors) {
+  const auto open_files = [] {
+    const auto entries = fs::directory_iterator("/proc/self/fd");
+    return std::distance(begin(entries), end(entries));
+  };
+  std::vector<std::string> paths;
+  for (int i = 0; i < 400; ++i) {
+    paths.push_back((folder_ / fmt::format("{}.tar", i)).string());
+    fs::create_symlink(fs::absolute(golden("gnu.tar")), paths.back());
+  }
+  const auto before = open_files();
+  const DatasetPtr dataset = tar_files(paths, {TarNumber{.dtype = DType::f32}});
+  ASSERT_EQ(dataset->size(), 1200);
+  float sum = 0;
+  for (std::int64_t i = 0; i < 1200; ++i) {
+    sum += read_item(*dataset, {.index = i}).view().get<float>("label")[0];
+  }
+  EXPECT_EQ(sum, 400 * 18);
+  EXPECT_LE(open_files() - before, 256);
+}
+
 TEST_F(TarArchives, FilesOfASampleMayLieApart) {
   const DatasetPtr dataset = tar_files(
       {archive(

@@ -11,6 +11,7 @@
 #include "tests/support/checkpoint_world.hpp"
 #include "tests/support/expect_error.hpp"
 #include "transport/storage/checkpoint_reader.hpp"
+#include "transport/storage/state_file.hpp"
 
 namespace weft {
 namespace {
@@ -91,6 +92,54 @@ TEST(CheckpointFolder, RemovesWhatWasLeftUnfinished) {
   EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
 }
 
+TEST(CheckpointFolder, DropsAnUnfinishedCheckpointAndNoOther) {
+  const TemporaryFolder folder;
+  const std::string kept = save(folder.path(), 1);
+  const auto begin = [&](std::uint64_t attempt) {
+    return begin_checkpoint(posix_file_system(), folder.path(), 3, "job", attempt);
+  };
+  const std::string failed = begin(0), next = begin(1);
+  std::ofstream(failed + "/part-00000-of-00001.weft") << "half";
+  drop_checkpoint(posix_file_system(), failed);
+  drop_checkpoint(posix_file_system(), failed);
+  EXPECT_FALSE(std::filesystem::exists(failed));
+  EXPECT_TRUE(std::filesystem::exists(next));
+  EXPECT_TRUE(std::filesystem::exists(kept));
+}
+
+TEST(CheckpointFolder, ListsTheEarlierSavesOfAStepApart) {
+  const TemporaryFolder folder;
+  EXPECT_TRUE(list_replaced_checkpoints(folder.path()).empty());
+  const std::string first = save(folder.path(), 5), second = save(folder.path(), 5);
+  save(folder.path(), 5);
+  save(folder.path(), 6);
+  EXPECT_EQ(list_replaced_checkpoints(folder.path()), (std::vector<std::string>{first, second}));
+}
+
+TEST(CheckpointFolder, WhatSomebodyReadsStays) {
+  const TemporaryFolder folder;
+  const std::string path = save(folder.path(), 5);
+  {
+    const ReadLock first(path), second(path);
+    EXPECT_FALSE(remove_checkpoint(posix_file_system(), path));
+    EXPECT_EQ(steps_in(folder.path()), (std::vector<std::uint64_t>{5}));
+  }
+  EXPECT_TRUE(remove_checkpoint(posix_file_system(), path));
+  expect_error(Errc::not_found, {path, "removed"}, [&] { const ReadLock late(path); });
+}
+
+TEST(StateFile, IsReadThoughItsFilesAreRemovedBeforeTheFirstUse) {
+  const TemporaryFolder folder;
+  const std::string path = save(folder.path(), 5);
+  const auto file = StateFile::open(path);
+  EXPECT_FALSE(remove_checkpoint(posix_file_system(), path)) << "while it is open";
+  std::filesystem::remove_all(path);
+  std::vector<std::byte> memory(24);
+  const TensorSource::Target target{{{{0, 0}, {2, 3}}, {2, 3}}, memory.data()};
+  file->source(0, DType::f32)->read({&target, 1});
+  EXPECT_EQ(memory, small_tree()[0].elements);
+}
+
 TEST(CheckpointFolder, SaysWhatIsNoCheckpoint) {
   const TemporaryFolder folder;
   save(folder.path(), 7);
@@ -122,6 +171,18 @@ TEST(CheckpointFolder, HasOneWriterAtATime) {
     EXPECT_EQ(status, 0);
   }
   const CheckpointLock again(folder, "job 4714");
+}
+
+TEST(CheckpointReader, FindsMissingAndShortFilesWithoutReadingThem) {
+  const TemporaryFolder folder;
+  const std::string path = save(folder.path(), 1);
+  const CheckpointManifest manifest = read_manifest(path);
+  require_files(path, manifest);
+  const std::string part = path + "/part-00001-of-00002.weft";
+  std::filesystem::resize_file(part, std::filesystem::file_size(part) - 1);
+  expect_error(Errc::corrupt, {part}, [&] { require_files(path, manifest); });
+  std::filesystem::remove(part);
+  expect_error(Errc::not_found, {part}, [&] { require_files(path, manifest); });
 }
 
 TEST(CheckpointReader, NamesTheTensorOfAMissingOrShortFile) {
