@@ -84,7 +84,7 @@ class WorkerState {
   /// Whether the loop is to end at this step or was to at an earlier one.
   bool is_ending() const { return now_.end_at && now_.step >= *now_.end_at; }
   bool may_join_parts(std::uint64_t save) const { return now_.joinable_save >= save; }
-  /// How the save ended; null before.
+  /// How the save ended; null before. Later saves may have failed by then.
   const SaveEnded* save_ended(std::uint64_t save) const;
   /// Keeps what the worker shows the trainer, in order of sequence.
   void shown(ProgramSeen program) { now_.shown.push_back(std::move(program)); }
@@ -131,7 +131,7 @@ class WorkerState {
     std::uint32_t asked_sequence = 0;
     std::uint64_t asked_run = 0;      ///< 0: nothing asked
     std::uint64_t joinable_save = 0;  ///< the last; saves have ascending numbers
-    std::optional<SaveEnded> saved;   ///< the last that ended
+    std::deque<SaveEnded> saved;      ///< the last ones that have ended
     int ended_worker = -1;
     std::string ended_last;
     std::uint64_t ended_runs = std::numeric_limits<std::uint64_t>::max();

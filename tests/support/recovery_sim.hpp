@@ -1,8 +1,8 @@
 #pragma once
 /// A simulated job that loses workers at random moments: the product's own JobState, Members and
 /// WorkerState, and Commits, StateKeeper, BufferPool and ArenaBuffers in a JobMemory, driven as the
-/// actors, worker.cpp, WorkerRuntime and Executor do. Loops, chips, collectives, links and processes
-/// are small models of the real ones. One thread, no clock: a seed says all that happens.
+/// actors, worker.cpp, WorkerRuntime and Executor do. Loops, chips, collectives, links and
+/// processes are small models of the real ones. One thread, no clock: a seed says all that happens.
 ///
 /// What is checked, at every event:
 /// 1. A chip reads only the version that its run is of; at the end each has what an undisturbed job
