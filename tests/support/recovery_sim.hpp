@@ -11,7 +11,9 @@
 /// 3. No worker is ahead of the trainer's lease.
 /// 4. Worker 0's reports come out once each, in order.
 /// 5. A job that is preempted ends all its loops at one step, which every chip has whole.
-/// 6. No fault counts as two failures, no living process is refused, and the job ends: well, or for
+/// 6. A checkpoint is joined once all workers have written their parts, each save ends once, and a
+///    job whose chips keep no state goes on from a checkpoint that is whole.
+/// 7. No fault counts as two failures, no living process is refused, and the job ends: well, or for
 ///    a reason that it has.
 
 #include <cstdint>
