@@ -1,6 +1,7 @@
 #pragma once
-/// fit() calls of loops without names: main() runs again in each worker process, up to the call
-/// that the job is. Which one that is, both sides say, and nothing runs before they agree.
+/// fit() calls of loops without names: main() runs again in each worker process, up to the fit()
+/// call that started the job. Trainer and worker both identify that call, and the loop runs only if
+/// their identities are equal.
 
 #include <string>
 #include <string_view>
@@ -17,12 +18,14 @@ namespace weft {
 /// XXH3 of the config as CBOR, in hex.
 std::string digest_of(const Config& config);
 
-/// Of a loop without a name, by its type, its function, its config and the line of the fit() call.
+/// The identity of a loop without a name: its type, its function, its config and the line of the
+/// fit() call.
 LoopIdentity identity_of(const TrainLoop& loop, const Config& config, std::string_view site);
 
-/// The one that may run with worker processes: they find its call by their way through main(), and
-/// two at once could not be told apart. Throws invalid_argument where another one runs, or where
-/// the loop has captures and this isn't the main thread.
+/// The only nameless fit() call of the process that runs with worker processes. Workers find the
+/// call by running main(), and could not tell two calls at the same time apart. Throws
+/// invalid_argument if another such call runs, or if the loop has captures and this isn't the main
+/// thread.
 class NamelessFit {
  public:
   NamelessFit(const TrainLoop& loop, const LoopIdentity& identity);
@@ -30,22 +33,22 @@ class NamelessFit {
   NamelessFit(const NamelessFit&) = delete;
   NamelessFit& operator=(const NamelessFit&) = delete;
 
-  /// What a worker process must know, as text: this call, and how those before it ended.
+  /// The identity of this call, and how the calls before it ended, as text for worker processes.
   std::string to_text() const;
 
  private:
   const LoopIdentity identity_;
 };
 
-/// How a fit() call of this process ended, for workers that come past it: by a result, or by what
-/// was thrown.
+/// Records how a fit() call of this process ended, for the workers of later calls, in which this
+/// call returns the same result or throws the same error.
 void note_result(const LoopIdentity& identity, const Result& result);
 void note_thrown(const LoopIdentity& identity, Errc code, std::string_view message);
 
-/// In a worker process. Returns what the call returned in the trainer's process, or throws what it
-/// threw, where it came before the job's; runs the worker and ends the process where it is the
-/// job's. Where it is neither, the job fails with both calls named: at once on the main thread; on
-/// another one, as a thread that is to come may be the job's, after 5 s.
+/// A fit() call in a worker process. If the call came before the job's in the trainer's process, it
+/// ends as it did there. If it is the job's, this runs the worker and ends the process. Otherwise
+/// the job fails, and the error names both calls: at once on the main thread, and after 5 s on
+/// another thread, because a thread that starts later may make the job's call.
 Result pass_or_become_worker(const WorkerEnvironment& environment, const TrainLoop& loop,
                              const Config& config, const LoopIdentity& identity);
 

@@ -138,7 +138,7 @@ using TrainerActor = caf::typed_actor<
     On<unwound_a, std::int32_t, std::uint64_t>,                // worker, generation
     On<paused_a, std::int32_t, std::uint64_t, std::uint64_t>,  // and the step it doesn't begin
     On<asks_a>,                  // a loop has asked whether it is to end
-    On<preempt_a, std::string>,  // who has been asked to end, and how
+    On<preempt_a, std::string>,  // why the job is to end
     On<grace_a>,  // the time to end is over; this and those below are from its own process
     On<started_a, std::int32_t, std::int32_t>,                   // worker, pid
     On<process_a, ProcessEnded>, On<deadline_a, std::uint64_t>,  // to gather, in a generation

@@ -10,9 +10,10 @@
 
 namespace weft {
 
-/// A worker may begin so many steps before the trainer has seen it again, ...
+/// A lease lets a worker begin this many steps. A worker that loses the trainer stops at its end.
 inline constexpr std::uint64_t kLeaseSteps = 64;
-/// ... and asks for the next ones so many steps early, so that no step waits for the answer.
+/// A worker asks for the next lease this many steps before the end of its lease, so that no step
+/// waits for the trainer's answer.
 inline constexpr std::uint64_t kLeaseAskedAhead = 32;
 
 /// A worker's first words.
@@ -51,9 +52,10 @@ struct Assignment {
   std::string loop_config{};  ///< CBOR; of a named loop
 };
 
-/// A program that a worker meets for the first time: its `sequence`-th, wanted for its `run`-th
-/// run. Or, where another worker wants a new program for a run that this one makes with a known
-/// one, that one.
+/// A program that a worker shows the trainer. Either the program is new to the worker: its
+/// `sequence`-th, for its `run`-th run. Or the worker makes that run with a program that it knows,
+/// while another worker wants a new program, number `sequence`, for the same run; then the worker
+/// shows the program that it knows.
 struct ProgramSeen {
   std::int32_t worker = -1;
   std::uint64_t generation = 1;
@@ -65,7 +67,8 @@ struct ProgramSeen {
   std::string site{};  ///< what it runs for: "the sync at train.cpp:41"
 };
 
-/// Its number: how many the worker made at this step before it, in the same generation.
+/// `number`: how many reports the worker has made before this one, at the same step and in the same
+/// generation.
 struct Report {
   std::int32_t worker = -1;
   std::uint64_t generation = 1;
@@ -75,8 +78,8 @@ struct Report {
   std::string checkpoint{};  ///< folder, or ""
 };
 
-/// What a worker's chips hold of the state that `step` steps have made; in several messages where
-/// there is much of it. `pieces` and `hashes` have a word per tensor and chip, those of a tensor
+/// Hashes of the state that a worker's chips hold after `step` steps. Much state takes several
+/// messages. `pieces` and `hashes` have a word per tensor and chip, those of a tensor
 /// together: chips with the same piece of a tensor must have the same hash of it.
 struct StateHashes {
   std::int32_t worker = -1;
@@ -88,8 +91,8 @@ struct StateHashes {
   std::vector<std::uint64_t> hashes{};
 };
 
-/// What a worker's loop brings to its chips for its `run`-th run, as hashes: those of all workers
-/// are to be the same.
+/// Hashes of the data that a worker's loop uploads to its chips for its `run`-th run. They must be
+/// the same in all workers.
 struct DataHashes {
   std::int32_t worker = -1;
   std::uint64_t generation = 1;
@@ -120,8 +123,8 @@ struct LoopEnded {
   std::uint64_t runs = 0;  ///< programs started
   std::uint8_t error = 0;
   std::string message{};
-  bool preempted = false;  ///< as it was told to: by return, or ...
-  bool left = false;       ///< ... by Preempted, as it didn't ask
+  bool preempted = false;  ///< the loop ended because it was told to
+  bool left = false;       ///< a Preempted was thrown to end it, as it didn't ask whether to end
   std::string last{};      ///< what the last of the programs ran for; "" for none
 };
 

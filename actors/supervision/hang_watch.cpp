@@ -22,7 +22,8 @@ std::chrono::milliseconds HangWatch::period() const {
 void HangWatch::look(const HangView& view, Time now) {
   std::map<int, Seen> shown;
   for (const ActorRow& row : view.rows) {
-    if (row.kind == ActorKind::trainer) continue;
+    const bool is_open = row.worker >= 0;
+    if (row.kind == ActorKind::trainer || !is_open) continue;
     Seen& seen = shown[row.worker];
     // Not the time stamp: who waits renews it.
     seen.rows += fmt::format("{} {} {} {} {};", row.pid, static_cast<int>(row.state), row.step,

@@ -14,6 +14,10 @@ namespace {
 /// any number where its runs have no collectives.
 constexpr std::size_t kRecentRuns = 4096;
 
+/// The number of last saves whose ends are known. A loop fails at the second save in a row that
+/// fails, so another worker's saves are at most two ahead.
+constexpr std::size_t kSavesMax = 8;
+
 }  // namespace
 
 void WorkerState::start(const Start& start) {
@@ -50,11 +54,14 @@ void WorkerState::drop_parts(std::uint64_t generation, std::uint64_t save) {
 }
 
 void WorkerState::saved(SaveEnded ended) {
-  if (ended.generation == generation()) now_.saved = std::move(ended);
+  if (ended.generation != generation()) return;
+  now_.saved.push_back(std::move(ended));
+  if (now_.saved.size() > kSavesMax) now_.saved.pop_front();
 }
 
 const SaveEnded* WorkerState::save_ended(std::uint64_t save) const {
-  return now_.saved && now_.saved->save == save ? &*now_.saved : nullptr;
+  const auto found = std::ranges::find(now_.saved, save, &SaveEnded::save);
+  return found == now_.saved.end() ? nullptr : &*found;
 }
 
 void WorkerState::grant(std::uint64_t steps) { now_.granted = std::max(now_.granted, steps); }

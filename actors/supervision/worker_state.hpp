@@ -87,7 +87,7 @@ class WorkerState {
   bool is_ending() const { return now_.end_at && now_.step >= *now_.end_at; }
   bool may_join_parts(std::uint64_t save) const { return now_.joinable_save >= save; }
   bool drops_parts(std::uint64_t save) const { return now_.dropped_save >= save; }
-  /// How the save ended; null before.
+  /// How the save ended; null before. Later saves may have failed by then.
   const SaveEnded* save_ended(std::uint64_t save) const;
   /// Keeps what the worker shows the trainer, in order of sequence.
   void shown(ProgramSeen program) { now_.shown.push_back(std::move(program)); }
@@ -135,7 +135,7 @@ class WorkerState {
     std::uint64_t asked_run = 0;      ///< 0: nothing asked
     std::uint64_t joinable_save = 0;  ///< the last; saves have ascending numbers
     std::uint64_t dropped_save = 0;   ///< the last
-    std::optional<SaveEnded> saved;   ///< the last that ended
+    std::deque<SaveEnded> saved;      ///< the last ones that have ended
     int ended_worker = -1;
     std::string ended_last;
     std::uint64_t ended_runs = std::numeric_limits<std::uint64_t>::max();

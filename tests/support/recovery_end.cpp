@@ -1,4 +1,4 @@
-// What must hold of a simulated job's failures, and of its end.
+// What must hold of a simulated job's failures, and of its end; and what is said where it doesn't.
 
 #include <algorithm>
 
@@ -7,6 +7,45 @@
 #include "tests/support/recovery_world.hpp"
 
 namespace weft::testing {
+namespace {
+
+constexpr const char* kNames[] = {
+    "loop",       "chip",          "join",          "program",
+    "lease",      "report",        "part",          "saved",
+    "ended",      "unwound",       "paused",        "asks",
+    "link down",  "process began", "process ended", "restart due",
+    "link lost",  "deadline",      "grace",         "hang seen",
+    "assigned",   "start",         "asked",         "admit",
+    "grant",      "pause",         "end at",        "peer ended",
+    "join parts", "save ended",    "unwind",        "trainer is gone",
+    "kill",       "start process",
+};
+
+}  // namespace
+
+std::string SimJob::trace() const {
+  std::string text;
+  for (const SimWorker& worker : workers_) {
+    text += fmt::format("\n  worker {}: life {}, {}{}{}at {}, generation {}, step {}, {} runs",
+                        &worker - &workers_[0], worker.life, worker.alive ? "" : "dead, ",
+                        worker.linked ? "" : "no link, ", worker.stopped ? "stopped, " : "",
+                        static_cast<int>(worker.at), worker.generation, worker.step, worker.runs);
+  }
+  for (std::uint64_t i = count_ - std::min<std::uint64_t>(count_, recent_.size()); i < count_;
+       ++i) {
+    const Event& event = recent_[i % kRecentEvents];
+    text += fmt::format("\n  {}: {}", event.time, kNames[static_cast<std::size_t>(event.what)]);
+    if (event.what == What::chip || event.what == What::loop) {
+      const bool chip = event.what == What::chip;
+      const auto w = static_cast<std::size_t>(chip ? event.worker / chips_each_ : event.worker);
+      text += fmt::format(" {} of life {}, at step {}", event.worker, event.life, workers_[w].step);
+    } else {
+      text += fmt::format(" worker {}, life {}, generation {}, {} {} {}", event.worker, event.life,
+                          event.generation, event.a, event.b, static_cast<std::int64_t>(event.c));
+    }
+  }
+  return text;
+}
 
 /// Losses of different workers while all gather are one.
 void SimJob::count_incidents() {
@@ -40,11 +79,15 @@ void SimJob::check_end() const {
     if (says("all loops ended at step") || says("all loops were ended")) {
       return check_preempted_end();
     }
-    const bool too_soon = failure->message == "preempted" && job_.generation() == 1;
-    const bool in_vain = says("preempted; ") && failure->code == Errc::cancelled && lost > 0 &&
+    const bool too_soon =
+        (failure->message == "preempted" || says("was ended by SIGTERM")) && job_.generation() == 1;
+    const bool no_grace = says("in time for run.grace_s") && grace_s_ != kLongGrace;
+    const bool in_vain = says("; ") && failure->code == Errc::cancelled && lost > 0 &&
                          ((says("no loop asks") && !job_.has_asked()) ||
                           (says("not the first loss") && policy_.backoff_ms > 0));
-    if (!too_many && !too_late && !too_soon && !in_vain && !says("no step was kept")) {
+    const bool by_sigterm = says("before its loop could end") && has_sigterms_;
+    if (!too_many && !too_late && !too_soon && !no_grace && !in_vain && !by_sigterm &&
+        !says("no step was kept")) {
       violated(failure->message);
     }
     return;

@@ -1,6 +1,7 @@
 // The processes of a simulated job, their links, and what befalls them.
 
 #include <algorithm>
+#include <csignal>
 #include <utility>
 
 #include "tests/support/recovery_world.hpp"
@@ -81,7 +82,7 @@ void SimJob::inject_fault(int index) {
       break;
     default: break;
   }
-  end_process(index, 9);
+  end_process(index, has_sigterms_ && random_.one_in(4) ? SIGTERM : SIGKILL);
 }
 
 }  // namespace weft::testing

@@ -9,6 +9,42 @@
 
 namespace weft::testing {
 
+/// The message to the workers that the action is for.
+Event SimJob::message(const Action& action) const {
+  Event event{.what = What::assigned, .generation = job_.generation()};
+  const auto is = [&](What what, std::uint64_t a = 0, std::uint64_t b = 0, std::uint64_t c = 0) {
+    event.what = what;
+    event.a = a;
+    event.b = b;
+    event.c = c;
+  };
+  std::visit(Overloaded{
+                 [&](const Start& start) {
+                   is(What::start, start.step, start.reports, start.asks ? 1 : 0);
+                 },
+                 [&](const action::Asked& asked) { is(What::asked, asked.sequence, asked.run); },
+                 [&](const action::Admit& admit) { is(What::admit, admit.programs); },
+                 [&](const action::Grant& grant) { is(What::grant, grant.steps); },
+                 [&](const action::Pause&) { is(What::pause); },
+                 [&](const action::EndAt& end) { is(What::end_at, end.step); },
+                 [&](const action::PeerEnded& ended) {
+                   is(What::peer_ended, ended.runs, 0, static_cast<std::uint64_t>(ended.worker));
+                 },
+                 [&](const action::JoinParts& parts) {
+                   is(What::join_parts, parts.save);
+                   event.generation = parts.generation;
+                 },
+                 [&](const action::TellSaved& saved) {
+                   is(What::save_ended, saved.ended.save, saved.ended.error);
+                   event.generation = saved.ended.generation;
+                 },
+                 [&](const action::Unwind&) { is(What::unwind); },
+                 [](const auto&) {},
+             },
+             action);
+  return event;
+}
+
 void SimJob::to_trainer(const SimWorker& worker, Event event) {
   if (!worker.linked) return;
   event.worker = static_cast<int>(&worker - workers_.data());

@@ -12,21 +12,7 @@
 namespace weft::testing {
 namespace {
 
-constexpr std::size_t kRecentEvents = 50;
 constexpr std::uint64_t kLinkGrace = 40;
-
-constexpr const char* kNames[] = {
-    "loop",          "chip",          "join",
-    "program",       "lease",         "report",
-    "ended",         "unwound",       "paused",
-    "asks",          "link down",     "process began",
-    "process ended", "restart due",   "link lost",
-    "deadline",      "hang seen",     "assigned",
-    "start",         "asked",         "admit",
-    "grant",         "pause",         "end at",
-    "peer ended",    "unwind",        "trainer is gone",
-    "kill",          "start process",
-};
 
 int draw_workers(Random& random) {
   if (random.one_in(40)) return static_cast<int>(17 + random.below(48));
@@ -68,25 +54,37 @@ SimJob::SimJob(std::uint64_t seed, BrokenRule broken)
       script_(num_workers_ * chips_each_, random_),
       mesh_({num_workers_ * chips_each_}, {"d"}),
       memory_(fresh_memory(mesh_)),
-      job_({.num_workers = num_workers_,
-            .recovery = policy_,
-            .lease_steps = lease_steps_,
-            .timeout_s = 1,
-            .grace_s = 1}),
       workers_(static_cast<std::size_t>(num_workers_)),
-      chips_(static_cast<std::size_t>(num_workers_ * chips_each_)) {
+      chips_(static_cast<std::size_t>(num_workers_ * chips_each_)),
+      job_(draw_terms()) {
   faults_left_ = 1 + random_.below(40);
   fault_gap_ = (std::uint64_t{4} << random_.below(10)) * (1 + chips_.size() / 8);
   next_fault_ = random_.below(2 * fault_gap_);
-  Random alike(seed + 1);  // of its own, as is the preemption's: each leaves the rest as it is
+  Random alike(seed + 1);
   for (std::size_t k = 0; k < kSimTensors; ++k) {
     // Its name says which chip keeps a tensor that all chips hold.
     const std::string name = fmt::format("{}.{}", alike.below(1000), k);
     tensors_[k] = alike.one_in(2) ? replicated_tensor(name) : sharded_tensor(name, mesh_);
   }
-  Random preemption(~seed);
-  if (preemption.below(7) < 2) preempt_at_ = preemption.below(4000 * (1 + chips_.size() / 8));
+}
+
+/// From random numbers of their own, so that they leave the rest as it is.
+JobTerms SimJob::draw_terms() {
+  Random saves(seed_ + 2);
+  if (saves.one_in(3)) save_every_ = 1 + saves.below(6);
+  keeps_state_ = !saves.one_in(6);
+  Random preemption(~seed_);
+  const auto chips = static_cast<std::uint64_t>(mesh_.size());
+  if (preemption.below(7) < 2) preempt_at_ = preemption.below(4000 * (1 + chips / 8));
   if (preemption.one_in(4)) ask_every_ = preemption.below(10);
+  if (preemption.one_in(8)) grace_s_ = 1 + static_cast<double>(preemption.below(20));
+  has_sigterms_ = preemption.one_in(8);
+  return {.num_workers = num_workers_,
+          .recovery = policy_,
+          .lease_steps = lease_steps_,
+          .keeps_state = keeps_state_,
+          .timeout_s = 1,
+          .grace_s = grace_s_};
 }
 
 SimResult SimJob::run() {
@@ -131,30 +129,6 @@ void SimJob::violated(const std::string& what) const {
   throw Violation(fmt::format("seed {}: {}; {} workers with {} chips, generation {}, {} faults{}",
                               seed_, what, num_workers_, chips_each_, job_.generation(), faults_,
                               trace()));
-}
-
-std::string SimJob::trace() const {
-  std::string text;
-  for (const SimWorker& worker : workers_) {
-    text += fmt::format("\n  worker {}: life {}, {}{}{}at {}, generation {}, step {}, {} runs",
-                        &worker - &workers_[0], worker.life, worker.alive ? "" : "dead, ",
-                        worker.linked ? "" : "no link, ", worker.stopped ? "stopped, " : "",
-                        static_cast<int>(worker.at), worker.generation, worker.step, worker.runs);
-  }
-  for (std::uint64_t i = count_ - std::min<std::uint64_t>(count_, recent_.size()); i < count_;
-       ++i) {
-    const Event& event = recent_[i % kRecentEvents];
-    text += fmt::format("\n  {}: {}", event.time, kNames[static_cast<std::size_t>(event.what)]);
-    if (event.what == What::chip || event.what == What::loop) {
-      const bool chip = event.what == What::chip;
-      const auto w = static_cast<std::size_t>(chip ? event.worker / chips_each_ : event.worker);
-      text += fmt::format(" {} of life {}, at step {}", event.worker, event.life, workers_[w].step);
-    } else {
-      text += fmt::format(" worker {}, life {}, generation {}, {} {} {}", event.worker, event.life,
-                          event.generation, event.a, event.b, static_cast<std::int64_t>(event.c));
-    }
-  }
-  return text;
 }
 
 void SimJob::post(std::uint64_t delay, Event event) {
@@ -205,6 +179,8 @@ void SimJob::handle(const Event& event) {
     case What::peer_ended:
     case What::unwind:
     case What::trainer_gone: return at_worker(event);
+    case What::join_parts:
+    case What::save_ended: return at_worker_of_save(event);
     case What::kill: return end_process(event.worker, 9);
     case What::start_process: return start_process(event.worker);
     default: return at_trainer(event);
@@ -240,6 +216,8 @@ void SimJob::at_trainer(const Event& event) {
                                      .fingerprint_low = event.c}));
     case What::lease: return carry_out(job_.lease_wanted(event.a));
     case What::report: return take_report(event);
+    case What::part:
+    case What::saved: return at_trainer_of_save(event);
     case What::ended: {
       const LoopEnded ended{.worker = w,
                             .generation = event.generation,
@@ -269,6 +247,7 @@ void SimJob::at_trainer(const Event& event) {
     case What::restart_due: return carry_out(job_.restart_due(w));
     case What::link_lost: return carry_out(job_.link_grace_over(w, event.a, {}, committed()));
     case What::deadline: return carry_out(job_.gather_deadline(event.generation));
+    case What::grace: return carry_out(job_.grace_over());
     default: break;
   }
   // hang_seen: by a chip that waits, or by the trainer.
@@ -305,34 +284,6 @@ void SimJob::carry_out(const Actions& actions) {
   for (const Action& action : actions) carry_out(action);
 }
 
-/// The message to the workers that the action is for.
-Event SimJob::message(const Action& action) const {
-  Event event{.what = What::assigned, .generation = job_.generation()};
-  const auto is = [&](What what, std::uint64_t a = 0, std::uint64_t b = 0, std::uint64_t c = 0) {
-    event.what = what;
-    event.a = a;
-    event.b = b;
-    event.c = c;
-  };
-  std::visit(Overloaded{
-                 [&](const Start& start) {
-                   is(What::start, start.step, start.reports, start.asks ? 1 : 0);
-                 },
-                 [&](const action::Asked& asked) { is(What::asked, asked.sequence, asked.run); },
-                 [&](const action::Admit& admit) { is(What::admit, admit.programs); },
-                 [&](const action::Grant& grant) { is(What::grant, grant.steps); },
-                 [&](const action::Pause&) { is(What::pause); },
-                 [&](const action::EndAt& end) { is(What::end_at, end.step); },
-                 [&](const action::PeerEnded& ended) {
-                   is(What::peer_ended, ended.runs, 0, static_cast<std::uint64_t>(ended.worker));
-                 },
-                 [&](const action::Unwind&) { is(What::unwind); },
-                 [](const auto&) {},
-             },
-             action);
-  return event;
-}
-
 void SimJob::carry_out(const Action& action) {
   const auto to_process = [&](What what, int worker) {
     event_lane_ = std::max(event_lane_, now_ + some(10));
@@ -351,6 +302,12 @@ void SimJob::carry_out(const Action& action) {
           [&](const action::Grant& grant) {
             if (grant.steps < granted_) violated("a lease has shrunk");
             granted_ = grant.steps;
+          },
+          [&](const action::Grace& grace) { post(grace.ms, {.what = What::grace}); },
+          [&](const action::TellSaved& saved) {
+            if (saved.ended.save <= std::exchange(told_save_, saved.ended.save)) {
+              violated("a save ends twice");
+            }
           },
           [&](const action::Kill& kill) { to_process(What::kill, kill.worker); },
           [&](const action::Launch& launch) { to_process(What::start_process, launch.worker); },
@@ -379,7 +336,9 @@ void SimJob::begin_generation(const Start& start) {
       violated(fmt::format("a generation starts while worker {} runs", c / chips_each_));
     }
   }
-  check_kept(start.step);
+  check_resumed(start);
+  parts_.clear();
+  told_save_ = 0;
   granted_ = 0;
   lost_.clear();
   std::vector<std::uint64_t> before;

@@ -1,8 +1,8 @@
 #pragma once
 /// A simulated job that loses workers at random moments: the product's own JobState, Members and
 /// WorkerState, and Commits, StateKeeper, BufferPool and ArenaBuffers in a JobMemory, driven as the
-/// actors, worker.cpp, WorkerRuntime and Executor do. Loops, chips, collectives, links and processes
-/// are small models of the real ones. One thread, no clock: a seed says all that happens.
+/// actors, worker.cpp, WorkerRuntime and Executor do. Loops, chips, collectives, links and
+/// processes are small models of the real ones. One thread, no clock: a seed says all that happens.
 ///
 /// What is checked, at every event:
 /// 1. A chip reads only the version that its run is of; at the end each has what an undisturbed job
@@ -11,7 +11,9 @@
 /// 3. No worker is ahead of the trainer's lease.
 /// 4. Worker 0's reports come out once each, in order.
 /// 5. A job that is preempted ends all its loops at one step, which every chip has whole.
-/// 6. No fault counts as two failures, no living process is refused, and the job ends: well, or for
+/// 6. A checkpoint is joined once all workers have written their parts, each save ends once, and a
+///    job whose chips keep no state goes on from a checkpoint that is whole.
+/// 7. No fault counts as two failures, no living process is refused, and the job ends: well, or for
 ///    a reason that it has.
 
 #include <cstdint>

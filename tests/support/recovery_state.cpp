@@ -84,7 +84,8 @@ void SimJob::take_kept(int index) {
       before.emplace_back(buffers, buffers + kArenaCapacityUnit);
   }
   try {
-    worker.keeper = std::make_unique<StateKeeper>(memory_, mesh_, positions, worker.step);
+    worker.keeper =
+        std::make_unique<StateKeeper>(memory_, mesh_, positions, worker.step, keeps_state_);
   } catch (const Error& e) {
     violated(e.what());
   }
@@ -146,7 +147,12 @@ void SimJob::end_step_of_state(SimWorker& worker) const {
   if (worker.step == worker.state.started(0)->step) worker.keeper->end_first_step();
 }
 
-/// The host writes a tensor that no run has updated as it was in the beginning.
+/// Of the loop, or of the checkpoint that it has loaded.
+const SimValues& SimJob::initial_values(const SimWorker& worker) const {
+  return script_.expected[keeps_state_ ? 0 : worker.state.started(0)->step][0];
+}
+
+/// The host writes a tensor that no run has updated yet.
 void SimJob::bind(int index, std::size_t tensor) {
   SimWorker& worker = workers_[static_cast<std::size_t>(index)];
   const std::uint64_t completed = worker.runs < 2 ? 0 : worker.runs - 1;
@@ -155,7 +161,7 @@ void SimJob::bind(int index, std::size_t tensor) {
   worker.tensors[tensor] =
       std::make_shared<ArenaBuffer>(tensors_[tensor].type, tensors_[tensor].input.sharding,
                                     worker.pool, BlockKind::state, offset, kShardBytes);
-  for (const int c : chips_of(index)) value(c, offset) = script_.expected[0][0][tensor];
+  for (const int c : chips_of(index)) value(c, offset) = initial_values(worker)[tensor];
 }
 
 std::shared_ptr<ArenaBuffer> SimJob::update(SimWorker& worker, std::size_t tensor) const {

@@ -123,6 +123,12 @@ bool SimJob::advance(int index) {
       to_trainer(worker, {.what = What::report, .a = log_.size() - 1});
       worker.at = worker.after_report;
       return true;
+    case At::save:
+      if (state.is_over()) return permitted(false, At::step);
+      if (!save_is_over(worker)) return false;
+      begin_save(index);
+      worker.at = At::step;
+      return true;
     case At::end_step: {
       end_step_of_state(worker);
       ++worker.step;
@@ -159,6 +165,7 @@ bool SimJob::advance(int index) {
         }
         check_inputs(c, {.step = worker.step, .in = places_of(c)});
       }
+      if (!state.is_over() && !save_is_over(worker)) return false;
       worker.at = At::close;
       return true;
     case At::close: {
@@ -214,6 +221,7 @@ void SimJob::open_session(int index) {
   worker.error = 0;
   worker.missing = -1;
   worker.programs.clear();
+  worker.save = 0;
   for (int c = index * chips_each_; c < (index + 1) * chips_each_; ++c) {
     SimChip& chip = chips_[static_cast<std::size_t>(c)];
     chip.queue.clear();
@@ -259,6 +267,11 @@ void SimJob::take_step(SimWorker& worker) {
   // One that is told to end has its grace as its limit.
   if (worker.step >= granted_ && !worker.told_to_end)
     violated(fmt::format("step {} is not granted", worker.step));
+  const bool saves = save_every_ != 0 && worker.step % save_every_ == 0;
+  if (saves && worker.index == 0 && worker.save != worker.step + 1) {
+    worker.at = At::save;
+    return;
+  }
   worker.at = worker.index == script_.steps[worker.step].size() ? At::end_step : At::program;
 }
 

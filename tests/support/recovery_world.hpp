@@ -1,9 +1,11 @@
 #pragma once
 /// A simulated job: recovery_sim.cpp has its trainer, recovery_faults.cpp its processes and links,
 /// recovery_messages.cpp its workers' actors, recovery_worker.cpp their loops, recovery_state.cpp
-/// the state that these keep and recovery_chip.cpp its chips; recovery_end.cpp checks the end.
+/// the state that these keep, recovery_saves.cpp their checkpoints and recovery_chip.cpp its chips;
+/// recovery_end.cpp checks the end.
 
 #include <deque>
+#include <map>
 #include <memory>
 #include <optional>
 #include <queue>
@@ -23,9 +25,11 @@
 
 namespace weft::testing {
 
+inline constexpr std::size_t kRecentEvents = 50;
 inline constexpr std::uint64_t kSimNever = ~std::uint64_t{0};
 /// To gather, in most jobs.
 inline constexpr std::uint64_t kLongDeadline = 1'000'000'000;
+inline constexpr double kLongGrace = 1e6;
 /// How long others wait for a worker that hangs.
 inline constexpr std::uint64_t kSimHangPatience = 500;
 
@@ -38,6 +42,8 @@ enum class What : std::uint8_t {
   program,
   lease,
   report,
+  part,
+  saved,
   ended,
   unwound,
   paused,
@@ -49,6 +55,7 @@ enum class What : std::uint8_t {
   restart_due,
   link_lost,
   deadline,
+  grace,
   hang_seen,
   // From the trainer, to a worker.
   assigned,
@@ -59,6 +66,8 @@ enum class What : std::uint8_t {
   pause,
   end_at,
   peer_ended,
+  join_parts,
+  save_ended,
   unwind,
   trainer_gone,
   // From the trainer, to its process.
@@ -129,6 +138,7 @@ struct SimWorker {
     launch,
     report,
     send,
+    save,
     end_step,
     lease,
     drain,
@@ -161,6 +171,7 @@ struct SimWorker {
   std::array<ChipSet, kSimTensors> overwriters;
   bool awaits_commits = false;  ///< of the next run
   int torn_slot = -1;           ///< of the directory, while it is written
+  std::uint64_t save = 0;       ///< the last that this generation has begun; 0: none
   std::vector<std::uint32_t> programs;
   std::uint64_t report_step = 0, metrics = 0;
   std::uint32_t report_number = 0;
@@ -185,6 +196,7 @@ class SimJob {
   bool broken(BrokenRule rule) const { return broken_ == rule; }
 
   // recovery_sim.cpp
+  JobTerms draw_terms();
   void post(std::uint64_t delay, Event event);
   std::uint64_t some(std::uint64_t typical);
   void handle(const Event& event);
@@ -235,6 +247,13 @@ class SimJob {
   void bind(int index, std::size_t tensor);
   std::shared_ptr<ArenaBuffer> update(SimWorker& worker, std::size_t tensor) const;
   void note_state(SimWorker& worker, std::size_t tensor) const;
+  const SimValues& initial_values(const SimWorker& worker) const;
+  // recovery_saves.cpp
+  bool save_is_over(const SimWorker& worker) const;
+  void begin_save(int index);
+  void at_trainer_of_save(const Event& event);
+  void at_worker_of_save(const Event& event);
+  void check_resumed(const Start& start) const;
   void check_kept(std::uint64_t step) const;
   std::uint64_t& value(int chip, std::uint64_t offset) const;
   std::uint64_t& directory_word(int index, int slot) const;
@@ -264,7 +283,6 @@ class SimJob {
   const Mesh mesh_;
   JobMemory& memory_;
   std::array<SimTensor, kSimTensors> tensors_;
-  JobState job_;
   std::vector<SimWorker> workers_;
   std::vector<SimChip> chips_;
   std::vector<SimReport> log_;  ///< worker 0's file
@@ -276,9 +294,17 @@ class SimJob {
   std::size_t delivered_ = 0;
   std::uint64_t process_lane_ = 0, event_lane_ = 0;
 
-  std::uint64_t preempt_at_ = kSimNever;  ///< the event
-  std::uint64_t ask_every_ = 1;           ///< steps; 0: loops don't ask whether to end
-  std::set<int> lost_;                    ///< since the last generation began
+  bool keeps_state_ = true;
+  std::uint64_t save_every_ = 0;                  ///< steps; 0: loops save nothing
+  std::map<std::uint64_t, std::set<int>> parts_;  ///< by save: written in this generation
+  std::set<std::uint64_t> joined_;                ///< steps of checkpoints that are whole
+  std::uint64_t told_save_ = 0;                   ///< the last in this generation
+  std::uint64_t preempt_at_ = kSimNever;          ///< the event
+  double grace_s_ = kLongGrace;
+  bool has_sigterms_ = false;
+  std::uint64_t ask_every_ = 1;  ///< steps; 0: loops don't ask whether to end
+  JobState job_;
+  std::set<int> lost_;  ///< since the last generation began
   std::size_t losses_ = 0;
   int incidents_ = 0;
   std::uint64_t faults_left_ = 0, faults_ = 0, next_fault_ = 0, fault_gap_ = 1;

@@ -65,6 +65,15 @@ TEST_F(HangWatchTest, NamesTheOneAtTheEndOfTheWaits) {
   EXPECT_EQ(observe(rows, milliseconds(1000)), std::vector{2});
 }
 
+/// The first look may come before a slow process has opened its rows.
+TEST_F(HangWatchTest, ARowThatNobodyHasOpenedYetIsOfNoWorker) {
+  running = true;
+  observe({worker(0), device(-1, 0)}, milliseconds(0));
+  observe({worker(0), worker(1)}, milliseconds(200));
+  EXPECT_EQ(observe({worker(0), worker(1)}, milliseconds(1200)), (std::vector{0, 1}));
+  EXPECT_TRUE(all);
+}
+
 TEST_F(HangWatchTest, OneThatMovesDoesNotHang) {
   observe({device(0, 7, 1), device(1, 6)}, milliseconds(0));
   observe({device(0, 7, 1), device(1, 7)}, milliseconds(900));

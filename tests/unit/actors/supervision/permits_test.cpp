@@ -196,6 +196,18 @@ TEST(Permits, TheVerdictIsTheTrainersLastWord) {
   EXPECT_EQ(good.wait_verdict(), Verdict::leaves_well) << "the job is over";
 }
 
+/// Another worker has begun the next save, and could not write its part.
+TEST(WorkerState, KnowsHowASaveEndedWhenALaterOneHasFailed) {
+  WorkerState state(1);
+  state.start({});
+  state.saved({.step = 3, .save = 5, .path = "at 3"});
+  state.saved({.step = 6, .save = 9, .error = static_cast<std::uint8_t>(Errc::no_space)});
+  ASSERT_NE(state.save_ended(5), nullptr);
+  EXPECT_EQ(state.save_ended(5)->path, "at 3");
+  EXPECT_NE(state.save_ended(9)->error, 0);
+  EXPECT_EQ(state.save_ended(7), nullptr);
+}
+
 TEST(WorkerState, ALoopThatHasToLeaveItsGenerationTellsOfNoEnd) {
   WorkerState state(3);
   state.start({.generation = 2});

@@ -1,0 +1,76 @@
+// The checkpoints that the loops of a simulated job save, each at the beginning of a step: what
+// JobCheckpoints, its writers and the trainer's actor do. The number of a save is its step and one.
+
+#include <fmt/format.h>
+
+#include <weft/error.hpp>
+
+#include "tests/support/recovery_world.hpp"
+
+namespace weft::testing {
+
+/// One save is under way at a time.
+bool SimJob::save_is_over(const SimWorker& worker) const {
+  return worker.save == 0 || worker.state.save_ended(worker.save) != nullptr;
+}
+
+/// The worker's writer tells of its part when it has written it.
+void SimJob::begin_save(int index) {
+  SimWorker& worker = workers_[static_cast<std::size_t>(index)];
+  worker.save = worker.step + 1;
+  const bool fails = random_.one_in(40);
+  if (!fails) parts_[worker.save].insert(index);
+  to_trainer(worker, {.what = What::part,
+                      .a = worker.save,
+                      .b = static_cast<std::uint64_t>(fails ? Errc::no_space : Errc{})});
+}
+
+void SimJob::at_trainer_of_save(const Event& event) {
+  CheckpointTally& checkpoints = job_.checkpoints();
+  if (event.what == What::part) {
+    return carry_out(checkpoints.part_written({.worker = event.worker,
+                                               .generation = event.generation,
+                                               .step = event.a - 1,
+                                               .save = event.a,
+                                               .error = static_cast<std::uint8_t>(event.b)}));
+  }
+  carry_out(checkpoints.save_ended({.generation = event.generation,
+                                    .step = event.a - 1,
+                                    .save = event.a,
+                                    .path = std::to_string(event.a - 1)}));
+}
+
+/// Worker 0 joins the parts, of this generation and this save only.
+void SimJob::at_worker_of_save(const Event& event) {
+  SimWorker& worker = workers_[static_cast<std::size_t>(event.worker)];
+  if (event.what == What::save_ended) {
+    worker.state.saved({.generation = event.generation,
+                        .save = event.a,
+                        .error = static_cast<std::uint8_t>(event.b)});
+    return wake(event.worker);
+  }
+  worker.state.join_parts(event.generation, event.a);
+  const bool may_join = worker.save != 0 && worker.save == event.a &&
+                        worker.state.may_join_parts(worker.save) && !worker.state.is_over();
+  if (!may_join) return;
+  if (event.worker != 0) violated("worker 0 joins the parts");
+  if (std::ssize(parts_[worker.save]) != num_workers_) {
+    violated(fmt::format("{} parts of a checkpoint are joined", parts_[worker.save].size()));
+  }
+  joined_.insert(worker.save - 1);
+  to_trainer(worker, {.what = What::saved, .a = worker.save});
+}
+
+/// The loops have the state of the step at which they begin: on the chips, or in a checkpoint.
+void SimJob::check_resumed(const Start& start) const {
+  if (keeps_state_) return check_kept(start.step);
+  const std::string path =
+      start.step == 0 && start.resume.empty() ? "" : std::to_string(start.step);
+  if (start.resume != path)
+    violated(fmt::format("step {} begins with '{}'", start.step, start.resume));
+  if (!path.empty() && !joined_.contains(start.step)) {
+    violated(fmt::format("the checkpoint of step {} is not whole", start.step));
+  }
+}
+
+}  // namespace weft::testing
