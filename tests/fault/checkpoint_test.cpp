@@ -262,5 +262,47 @@ TEST(Checkpoint, OfOneWorkerAloneIsAnErrorWithItsLine) {
   expect_words(result, {"worker 1", "the save at fault_app.cpp:", "the sync at fault_app.cpp:"});
 }
 
+/// Of the second save, too, which shows the trainer no names but what has changed.
+TEST(Checkpoint, OfOtherTensorsIsAnErrorThatNamesTheFirst) {
+  FaultApp app({"--mode", "save_other", "--at", "4"});
+  const Json result = failure_of(app);
+  EXPECT_EQ(result.at("code"), "program_divergence");
+  expect_words(result, {"worker 1 for the save at fault_app.cpp:", "save step 4",
+                        "the tensors of the save before", "save 'bias' f32[1]"});
+}
+
+TEST(Loader, OfAnotherOrderIsAnErrorWithItsLine) {
+  FaultApp app({"--mode", "load_other"});
+  const Json result = failure_of(app);
+  EXPECT_EQ(result.at("code"), "program_divergence");
+  expect_words(result, {"worker 1 for the DeviceLoader at fault_app.cpp:", "items of batch 0"});
+}
+
+/// The loss comes before all chips have committed the step after the load.
+TEST(Checkpoint, WhatALoadReplacesInTheMiddleOfARunSurvivesALoss) {
+  FaultApp app(
+      {"--mode", "go_back", "--at", "4", "--deaths", "1", "--steps", "6", "--max-failures", "-1"});
+  const Json result = finished(app);
+  const Json& history = result.at("history");
+  ASSERT_EQ(history.size(), 6U) << result;
+  const double once = history[0].at("sum");
+  for (const std::size_t step : {3, 4, 5}) {
+    EXPECT_EQ(history[step].at("sum"), once * static_cast<double>(step - 1)) << result;
+  }
+}
+
+/// The loss comes in the middle of the only save that is due.
+TEST(Checkpoint, ThatALossDropsIsMadeUpAfterIt) {
+  FaultApp app({"--mode", "die_saving", "--managed", "--save-every", "1000", "--steps", "1500",
+                "--max-failures", "1"});
+  const Json result = finished(app);
+  EXPECT_EQ(result.at("failures").size(), 1U) << result;
+  const std::string folder = result.at("path").get<std::string>() + "/checkpoints";
+  const auto entries = list_checkpoints(folder);
+  ASSERT_EQ(entries.size(), 1U) << folder;
+  EXPECT_GT(entries[0].step, 1000U);
+  expect_whole(folder);
+}
+
 }  // namespace
 }  // namespace weft

@@ -22,6 +22,7 @@
 
 #include <weft/weft.hpp>
 
+#include "spmd/tensor/tensor_source.hpp"
 #include "tests/fault/misbehave.hpp"
 #include "transport/board/board.hpp"
 #include "transport/state/state_directory.hpp"
@@ -216,6 +217,48 @@ weft::Tensor label_loss(const weft::TrainContext& ctx) {
   return weft::cross_entropy(weft::iota({size, 10}, 1, weft::DType::f32), given);
 }
 
+/// At step 3 goes back to the sum of step 1; not again in a loop that goes on after a loss.
+void go_back(const weft::TrainContext& ctx, const std::string& once, const weft::Parameter& sum) {
+  const std::string file = once + ".safetensors";
+  if (ctx.step() == 1) weft::save(std::vector{sum}, file);
+  if (ctx.step() != 3 || !first_time(fmt::format("{}.{}", once, ctx.world_rank()))) return;
+  weft::load(std::vector{sum}, file);
+}
+
+/// The victim saves one tensor more at the second save.
+void save_other(weft::CheckpointManager& checkpoints, const weft::Parameter& sum, bool now) {
+  std::vector<weft::Parameter> state{sum};
+  if (now) state.push_back(weft::make_parameter("bias", std::vector<float>{0}, {1}));
+  checkpoints.save(state, {.force = true});
+}
+
+/// Zeros. Who reads them first is killed: a writer, in the middle of a save.
+class Deadly : public weft::TensorSource {
+ public:
+  explicit Deadly(std::string once) : once_(std::move(once)) {}
+  void read(std::span<const Target> targets) const override {
+    if (first_time(once_)) std::raise(SIGKILL);
+    for (const Target& target : targets) std::memset(target.memory, 0, sizeof(float));
+  }
+
+ private:
+  const std::string once_;
+};
+
+weft::Parameter deadly(const std::string& once) {
+  weft::Parameter zero = weft::make_parameter("zero", std::vector<float>{0}, {1});
+  weft::set_source(zero, std::make_shared<Deadly>(once), {}, std::source_location::current());
+  return zero;
+}
+
+/// The victim has a sampler of another seed.
+void load_other(bool victim) {
+  const weft::DistributedSamplerOptions order{
+      .size = 60, .batch_size = 6, .seed = victim ? 1U : 0U};
+  weft::DeviceLoader loader(weft::tensors({{"x", std::vector<float>(60)}}),
+                            {.sampler = std::make_shared<const weft::DistributedSampler>(order)});
+}
+
 void loop(weft::TrainContext& ctx, const weft::Config& config) {
   const std::string mode = config["mode"];
   if (mode == "epochs" || mode == "twin") return epochs(ctx, config);
@@ -224,6 +267,8 @@ void loop(weft::TrainContext& ctx, const weft::Config& config) {
   weft::Parameter sum = weft::make_parameter("sum", std::vector<float>{saved_sum(ctx)}, {1});
   const auto save_every = config["save_every"].get<std::uint64_t>();
   weft::CheckpointManager checkpoints;
+  std::vector<weft::Parameter> saved{sum};
+  if (mode == "die_saving") saved.push_back(deadly(once + ".deaths"));
   const auto ask_every = config["ask_every"].get<std::uint64_t>();
   std::vector<float> elements(static_cast<std::size_t>(ctx.num_devices()) * 4);
   std::iota(elements.begin(), elements.end(), 0.0F);
@@ -234,6 +279,9 @@ void loop(weft::TrainContext& ctx, const weft::Config& config) {
     if (now && mode == "return") return;
     if (now) misbehave(mode);
     if (victim && mode == "kill_trainer" && ctx.step() == config["at"]) kill_trainer();
+    if (mode == "go_back") go_back(ctx, once, sum);
+    if (mode == "save_other" && ctx.step() + 1 >= config["at"]) save_other(checkpoints, sum, now);
+    if (mode == "load_other") load_other(victim);
     if (now && config["deaths"] > 0) std::raise(SIGKILL);
     if (mode == "all_sleep" && ctx.step() == 3 &&
         (once.empty() || first_time(fmt::format("{}.{}", once, ctx.world_rank())))) {
@@ -266,7 +314,7 @@ void loop(weft::TrainContext& ctx, const weft::Config& config) {
         {"step", ctx.step()}, {"total", total.item()}, {"sum", sum.to_vector()[0]}};
     if (ctx.world_rank() == 0 || !config["first_reports"]) ctx.report(metrics);
     if (config["managed"]) {
-      checkpoints.save_async(std::vector{sum});
+      checkpoints.save_async(saved);
     } else if (save_every != 0 && ctx.step() % save_every == 0) {
       save(ctx, sum);
     }
@@ -365,6 +413,7 @@ int run(const Options& options) {
   std::filesystem::remove(options.json + ".once");
   std::filesystem::remove(options.json + ".token");
   std::filesystem::remove(options.json + ".once.deaths");
+  std::filesystem::remove(options.json + ".once.safetensors");
   for (int w = 0; w < options.workers; ++w) {
     std::filesystem::remove(fmt::format("{}.once.{}", options.json, w));
   }
