@@ -70,7 +70,7 @@ Communicator::Communicator(JobMemory& memory, const Mesh& mesh, int position, Bo
 Communicator::~Communicator() = default;
 
 CollectiveTier& Communicator::tier_of(const CollectiveCall& call) const {
-  if (tier_of(call.atoms.mask(), *mesh_) == Tier::ici) return *shared_memory_;
+  if (weft::tier_of(call.atoms.mask(), *mesh_) == Tier::ici) return *shared_memory_;
   if (call.shared) {
     fail(Errc::invalid_argument,
          "{}: shared = true over axes that cross hosts: chips of several hosts share no memory",
