@@ -567,6 +567,7 @@ TEST_F(Checkpoints, WithoutATensorOfTheProgramAreRefused) {
                      [](TrainContext&) {
                        Module root;
                        Linear fc1(root, "fc1", {.in_features = 6, .out_features = 17});
+                       const Tensor y = fc1(full({1, 6}, 1));
                        sync();
                      }),
                  Errc::invalid_argument, {"fc1.weight", "f32[17,6]", "f32[16,6]"});
