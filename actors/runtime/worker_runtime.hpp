@@ -47,8 +47,7 @@ class WorkerRuntime : public Runtime {
   std::uint64_t step() const override { return step_; }
   void end_step() override;
   void collect_metrics() override;
-  /// All workers have the same to say: the first says it.
-  void warn(const std::string& text) override;
+  void warn(const std::string& text) override;  ///< by worker 0 alone
 
   /// See TrainContext.
   void call_on_chips(const std::function<void(Chip&)>& body, const std::source_location& where);

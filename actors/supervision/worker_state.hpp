@@ -7,8 +7,7 @@
 ///    has begun, until it is told at which step loops end.
 /// 3. A new program runs when the trainer has admitted it, or never, where another worker's loop
 ///    has ended without it.
-/// 4. The first reason for which the job is cancelled or the generation left is kept; after the
-///    trainer's `stop` neither comes.
+/// 4. The first reason to cancel the job or leave the generation is kept; after `stop` none comes.
 /// 5. A loop that has to leave its generation tells the trainer of no end: it unwinds. That it
 ///    didn't notice, or ended with another error for it, is no failure of its own.
 
@@ -33,8 +32,7 @@ class WorkerState {
       : worker_(worker), lease_asked_ahead_(lease_asked_ahead) {}
 
   // From the trainer.
-  /// A generation begins.
-  void start(const Start& start);
+  void start(const Start& start);  ///< a generation begins
   /// The generation is over: a worker was lost.
   void unwind(std::string reason);
   void cancel(std::string reason);
@@ -45,9 +43,8 @@ class WorkerState {
   std::uint64_t pause();
   /// From this step on the loop is told to end.
   void end_at(std::uint64_t step);
-  /// The parts of this save can be joined; of an earlier generation they are not.
+  /// The parts of this save can be joined, or are not wanted; of an earlier generation neither.
   void join_parts(std::uint64_t generation, std::uint64_t save);
-  /// Nor of an earlier one.
   void drop_parts(std::uint64_t generation, std::uint64_t save);
   void saved(SaveEnded ended);
   /// Another worker wants its new program number `sequence` for run number `run`. What to show the
@@ -89,7 +86,7 @@ class WorkerState {
   bool drops_parts(std::uint64_t save) const { return now_.dropped_save >= save; }
   /// How the save ended; null before. Later saves may have failed by then.
   const SaveEnded* save_ended(std::uint64_t save) const;
-  /// Keeps what the worker shows the trainer, in order of sequence.
+  /// What the worker shows the trainer, in order of sequence.
   void shown(ProgramSeen program) { now_.shown.push_back(std::move(program)); }
   enum class Admission : std::uint8_t { waits, admitted, overtaken };
   /// Of the worker's new program `sequence`, for run number `run`.
@@ -132,10 +129,9 @@ class WorkerState {
     std::deque<std::uint32_t> recent;  ///< programs of the last runs, the newest last
     std::vector<ProgramSeen> shown;
     std::uint32_t asked_sequence = 0;
-    std::uint64_t asked_run = 0;      ///< 0: nothing asked
-    std::uint64_t joinable_save = 0;  ///< the last; saves have ascending numbers
-    std::uint64_t dropped_save = 0;   ///< the last
-    std::deque<SaveEnded> saved;      ///< the last ones that have ended
+    std::uint64_t asked_run = 0;                        ///< 0: nothing asked
+    std::uint64_t joinable_save = 0, dropped_save = 0;  ///< the last; numbers ascend
+    std::deque<SaveEnded> saved;                        ///< the last ones that have ended
     int ended_worker = -1;
     std::string ended_last;
     std::uint64_t ended_runs = std::numeric_limits<std::uint64_t>::max();
