@@ -103,8 +103,8 @@ std::size_t count(const Plan& plan, OpKind kind) {
 
 std::vector<std::string> collectives_of(const Plan& plan) {
   std::vector<std::string> lines;
-  for (const auto& [kind, axes, bytes, value] : collectives(plan, kMesh)) {
-    lines.push_back(fmt::format("{} {} {}", to_string(kind), axes.at(0), bytes));
+  for (const CollectiveSummary& call : collectives(plan, kMesh)) {
+    lines.push_back(fmt::format("{} {} {}", to_string(call.kind), call.axes.at(0), call.bytes));
   }
   return lines;
 }

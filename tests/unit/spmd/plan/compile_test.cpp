@@ -26,9 +26,9 @@ const PartitionSpec kReplicated{{}, {}};
 Lines golden(const Program& program, const Mesh& mesh) {
   const Plan plan = compile(program, mesh);
   Lines lines;
-  for (const auto& [kind, axes, bytes, value] : collectives(plan, mesh)) {
-    lines.push_back(
-        fmt::format("{} {} {} {}", to_string(kind), fmt::join(axes, "+"), bytes, value));
+  for (const CollectiveSummary& call : collectives(plan, mesh)) {
+    lines.push_back(fmt::format("{} {} {} {}", to_string(call.kind), fmt::join(call.axes, "+"),
+                                call.bytes, call.value));
   }
   return lines;
 }
