@@ -18,13 +18,13 @@ bool is_same(const std::weak_ptr<Buffer>& known, const BufferPtr& buffer) {
 }  // namespace
 
 StateKeeper::StateKeeper(JobMemory& memory, const Mesh& mesh, std::span<const int> positions,
-                         std::span<Engine* const> engines, std::uint64_t resume_step, bool is_kept)
+                         const Copy& copy, std::uint64_t resume_step, bool is_kept)
     : memory_(memory),
       mesh_(mesh),
       positions_(positions.begin(), positions.end()),
       directory_(memory, mesh, first_chip(positions.front())),
       resume_step_(resume_step) {
-  if (resume_step > 0 && is_kept) take_kept(engines);
+  if (resume_step > 0 && is_kept) take_kept(copy);
   directory_.keep_only(resume_step);
 }
 
@@ -45,7 +45,7 @@ ChipSet StateKeeper::overwriters(const std::string& name, const Sharding& shardi
 
 /// Copies versions that other chips keep to this worker's offsets. The source is not overwritten
 /// until every chip, including this worker's, has committed the next step.
-void StateKeeper::take_kept(std::span<Engine* const> engines) {
+void StateKeeper::take_kept(const Copy& copy) {
   const KeptState kept(memory_, mesh_, static_cast<int>(positions_.size()), resume_step_);
   const auto worker = static_cast<std::size_t>(first_chip(positions_.front())) / positions_.size();
   for (const KeptTensor& tensor : kept.tensors()) {
@@ -57,8 +57,7 @@ void StateKeeper::take_kept(std::span<Engine* const> engines) {
     for (std::size_t chip = 0; chip < positions_.size(); ++chip) {
       const KeptShard shard = kept.place(tensor, positions_[chip]);
       if (shard.position == positions_[chip]) continue;
-      engines[chip]->copy_from(shard.position, shard.offset, entry.offset,
-                               static_cast<std::size_t>(bytes_of(entry)));
+      copy(chip, shard, entry.offset, static_cast<std::size_t>(bytes_of(entry)));
     }
   }
 }

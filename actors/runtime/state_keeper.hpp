@@ -2,7 +2,9 @@
 /// StateKeeper: records where the worker's chips have the job's state, writes it to the directory
 /// for a successor of the worker, and finds the state of a predecessor there.
 
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -10,9 +12,9 @@
 #include <unordered_map>
 #include <vector>
 
-#include "actors/device/engine.hpp"
 #include "actors/device/state_hash.hpp"
 #include "actors/runtime/arena_buffer.hpp"
+#include "transport/state/kept_state.hpp"
 #include "transport/state/state_directory.hpp"
 
 namespace weft {
@@ -23,12 +25,15 @@ namespace weft {
 /// keeper if the job continues at it. Used by the loop's thread.
 class StateKeeper {
  public:
-  /// `positions` and `engines`: of the worker's chips; all workers have equally many, assigned in
-  /// order of their ids. Finds the state after `resume_step` steps, and lets the engines copy what
-  /// other chips have of it, if `is_kept` and steps were taken. Throws corrupt or version if a
-  /// directory isn't valid or doesn't have that step.
-  StateKeeper(JobMemory& memory, const Mesh& mesh, std::span<const int> positions,
-              std::span<Engine* const> engines, std::uint64_t resume_step, bool is_kept = true);
+  /// Copies bytes that another chip has to `to` in the memory of the worker's chip number `chip`.
+  using Copy = std::function<void(std::size_t chip, const KeptShard& from, std::uint64_t to,
+                                  std::size_t bytes)>;
+  /// `positions`: of the worker's chips; all workers have equally many, assigned in order of their
+  /// ids. Finds the state after `resume_step` steps, and lets `copy` get what other chips have of
+  /// it, if `is_kept` and steps were taken. Throws corrupt or version if a directory isn't valid or
+  /// doesn't have that step.
+  StateKeeper(JobMemory& memory, const Mesh& mesh, std::span<const int> positions, const Copy& copy,
+              std::uint64_t resume_step, bool is_kept = true);
 
   /// The worker's chips that overwrite an updated tensor's version, because another chip keeps it.
   ChipSet overwriters(const std::string& name, const Sharding& sharding) const;
@@ -71,7 +76,7 @@ class StateKeeper {
   void forget_dropped();
   std::int64_t bytes_of(const StateEntry& entry) const;
   int first_chip(int position) const;
-  void take_kept(std::span<Engine* const> engines);
+  void take_kept(const Copy& copy);
 
   JobMemory& memory_;
   const Mesh& mesh_;

@@ -71,10 +71,11 @@ WorkerRuntime::WorkerRuntime(const Mesh& mesh, std::vector<int> positions,
   set_thread_number([] { return int{::gettid()}; });
   std::vector<BufferPool::Range> taken;
   if (options_.has_mesh && options_.keeps_state) {
-    std::vector<Engine*> engines;
-    for (const auto& device : devices_) engines.push_back(&device->engine());
-    state_.emplace(memory_, mesh_, positions_, engines, options_.resume_step,
-                   resume_from_ == nullptr);
+    const auto copy = [this](std::size_t chip, const KeptShard& from, std::uint64_t to,
+                             std::size_t bytes) {
+      devices_[chip]->engine().copy_from(from.position, from.offset, to, bytes);
+    };
+    state_.emplace(memory_, mesh_, positions_, copy, options_.resume_step, resume_from_ == nullptr);
     taken = state_->taken();
   }
   const auto reserve = [this](std::uint64_t offset, std::size_t bytes) {

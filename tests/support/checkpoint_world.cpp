@@ -47,7 +47,8 @@ Tree random_tree(Random& random, std::int64_t elements_max) {
     }
     tensor.type.shape = Shape(dims);
     tensor.elements.resize(static_cast<std::size_t>(tensor.type.bytes()));
-    for (std::byte& b : tensor.elements) b = static_cast<std::byte>(random());
+    const unsigned mask = tensor.type.dtype == DType::pred ? 1 : 0xff;
+    for (std::byte& b : tensor.elements) b = static_cast<std::byte>(random() & mask);
     tree.push_back(std::move(tensor));
   }
   return tree;

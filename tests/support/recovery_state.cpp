@@ -84,8 +84,13 @@ void SimJob::take_kept(int index) {
       before.emplace_back(buffers, buffers + kArenaCapacityUnit);
   }
   try {
+    const auto copy = [&](std::size_t chip, const KeptShard& from, std::uint64_t to,
+                          std::size_t bytes) {
+      std::memcpy(memory_.arena(mesh_.device_at(positions[chip])) + to,
+                  memory_.arena(mesh_.device_at(from.position)) + from.offset, bytes);
+    };
     worker.keeper =
-        std::make_unique<StateKeeper>(memory_, mesh_, positions, worker.step, keeps_state_);
+        std::make_unique<StateKeeper>(memory_, mesh_, positions, copy, worker.step, keeps_state_);
   } catch (const Error& e) {
     violated(e.what());
   }

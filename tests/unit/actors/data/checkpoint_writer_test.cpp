@@ -59,10 +59,10 @@ class Saves {
 
   std::mutex mutex_;
   CheckpointTally tally_{kWorkers};
-  static std::shared_ptr<Permits> make() {
-    return std::make_shared<Permits>(std::chrono::seconds(60));
+  static std::shared_ptr<Permits> make(int worker) {
+    return std::make_shared<Permits>(worker, std::chrono::seconds(60));
   }
-  const std::array<std::shared_ptr<Permits>, kWorkers> permits_{make(), make()};
+  const std::array<std::shared_ptr<Permits>, kWorkers> permits_{make(0), make(1)};
 };
 
 class SaveLink : public WorkerLink {

@@ -26,7 +26,7 @@ class StateKeeperTest : public ::testing::Test {
             std::vector<int> positions = {0, 1})
         : mesh(of),
           engines(engines_of(memory, of, positions)),
-          keeper(memory, mesh, positions, pointers(engines), resume_step),
+          keeper(memory, mesh, positions, copy_by(engines), resume_step),
           pool(std::make_shared<testing::ArenaPool>(memory, std::move(positions), keeper.taken())) {
       keeper.hold(pool);
     }
@@ -39,10 +39,11 @@ class StateKeeperTest : public ::testing::Test {
       }
       return engines;
     }
-    static std::vector<Engine*> pointers(const std::vector<std::unique_ptr<Engine>>& engines) {
-      std::vector<Engine*> pointers;
-      for (const auto& engine : engines) pointers.push_back(engine.get());
-      return pointers;
+    static StateKeeper::Copy copy_by(const std::vector<std::unique_ptr<Engine>>& engines) {
+      return
+          [&engines](std::size_t chip, const KeptShard& from, std::uint64_t to, std::size_t bytes) {
+            engines[chip]->copy_from(from.position, from.offset, to, bytes);
+          };
     }
     /// A run writes the next version of the tensor.
     std::shared_ptr<ArenaBuffer> update(const std::string& name, const TensorType& type,

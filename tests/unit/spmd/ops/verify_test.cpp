@@ -159,8 +159,8 @@ TEST_F(VerifyTest, RefusesUnreducedInputsAndOutputs) {
 }
 
 TEST_F(VerifyTest, RefusesInputsAndOutputsThatAreNone) {
-  refuses({"input 0 \"x\"", "kind 4"},
-          [](Program& p) { p.inputs[0].kind = static_cast<InputKind>(4); });
+  refuses({"input 0 \"x\"", "kind 5"},
+          [](Program& p) { p.inputs[0].kind = static_cast<InputKind>(5); });
   refuses({"\"m\"", "there are"}, [](Program& p) { p.outputs.back().value = kNoId; });
 }
 
