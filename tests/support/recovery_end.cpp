@@ -10,15 +10,18 @@ namespace weft::testing {
 namespace {
 
 constexpr const char* kNames[] = {
-    "loop",       "chip",          "join",          "program",
-    "lease",      "report",        "part",          "saved",
-    "ended",      "unwound",       "paused",        "asks",
-    "link down",  "process began", "process ended", "restart due",
-    "link lost",  "deadline",      "grace",         "hang seen",
-    "assigned",   "start",         "asked",         "admit",
-    "grant",      "pause",         "end at",        "peer ended",
-    "join parts", "save ended",    "unwind",        "trainer is gone",
-    "kill",       "start process",
+    "loop",        "chip",          "join",
+    "program",     "lease",         "report",
+    "part",        "saved",         "ended",
+    "unwound",     "paused",        "asks",
+    "link down",   "process began", "process ended",
+    "restart due", "link lost",     "deadline",
+    "grace",       "hang seen",     "assigned",
+    "start",       "asked",         "admit",
+    "grant",       "pause",         "end at",
+    "peer ended",  "join parts",    "drop parts",
+    "save ended",  "unwind",        "trainer is gone",
+    "kill",        "start process",
 };
 
 }  // namespace

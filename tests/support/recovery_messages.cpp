@@ -34,6 +34,10 @@ Event SimJob::message(const Action& action) const {
                    is(What::join_parts, parts.save);
                    event.generation = parts.generation;
                  },
+                 [&](const action::DropParts& parts) {
+                   is(What::drop_parts, parts.save);
+                   event.generation = parts.generation;
+                 },
                  [&](const action::TellSaved& saved) {
                    is(What::save_ended, saved.ended.save, saved.ended.error);
                    event.generation = saved.ended.generation;

@@ -14,11 +14,12 @@ bool SimJob::save_is_over(const SimWorker& worker) const {
   return worker.save == 0 || worker.state.save_ended(worker.save) != nullptr;
 }
 
-/// The worker's writer tells of its part when it has written it.
+/// The worker's writer tells of its part when it has written it, or left it because another worker
+/// could not write its own.
 void SimJob::begin_save(int index) {
   SimWorker& worker = workers_[static_cast<std::size_t>(index)];
   worker.save = worker.step + 1;
-  const bool fails = random_.one_in(40);
+  const bool fails = random_.one_in(40) || worker.state.drops_parts(worker.save);
   if (!fails) parts_[worker.save].insert(index);
   to_trainer(worker, {.what = What::part,
                       .a = worker.save,
@@ -49,6 +50,7 @@ void SimJob::at_worker_of_save(const Event& event) {
                         .error = static_cast<std::uint8_t>(event.b)});
     return wake(event.worker);
   }
+  if (event.what == What::drop_parts) return worker.state.drop_parts(event.generation, event.a);
   worker.state.join_parts(event.generation, event.a);
   const bool may_join = worker.save != 0 && worker.save == event.a &&
                         worker.state.may_join_parts(worker.save) && !worker.state.is_over();

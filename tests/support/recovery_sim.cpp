@@ -180,6 +180,7 @@ void SimJob::handle(const Event& event) {
     case What::unwind:
     case What::trainer_gone: return at_worker(event);
     case What::join_parts:
+    case What::drop_parts:
     case What::save_ended: return at_worker_of_save(event);
     case What::kill: return end_process(event.worker, 9);
     case What::start_process: return start_process(event.worker);

@@ -67,6 +67,7 @@ enum class What : std::uint8_t {
   end_at,
   peer_ended,
   join_parts,
+  drop_parts,
   save_ended,
   unwind,
   trainer_gone,
