@@ -51,10 +51,13 @@ endfunction()
 # weft_test(<name> LABELS ... SOURCES ... LIBRARIES ...): a GoogleTest program and its ctest. The
 # label `caf` says that the test runs actors: Debian's CAF isn't instrumented, so ThreadSanitizer
 # would take its atomics for races, and there is no such test under it. Nor is there one with the
-# label `pure`, which has no thread.
+# label `pure`, which has no thread; nor, to save time, under ASan unless WEFT_SANITIZE_PURE is on.
 function(weft_test name)
   cmake_parse_arguments(arg "" "TIMEOUT" "LABELS;SOURCES;LIBRARIES" ${ARGN})
   if(WEFT_SANITIZE MATCHES thread AND ("caf" IN_LIST arg_LABELS OR "pure" IN_LIST arg_LABELS))
+    return()
+  endif()
+  if(WEFT_SANITIZE AND "pure" IN_LIST arg_LABELS AND NOT WEFT_SANITIZE_PURE)
     return()
   endif()
   weft_program(${name} SOURCES ${arg_SOURCES} LIBRARIES ${arg_LIBRARIES} GTest::gtest_main)

@@ -218,8 +218,8 @@ void check_update(const Program& program, const ProgramOutput& output, std::stri
   }
   const ProgramInput& input = program.inputs[static_cast<std::size_t>(output.updates)];
   if (!is_state(input.kind)) {
-    corrupt("{} updates \"{}\", which is {}; only state has versions", what,
-            input.name, to_string(input.kind));
+    corrupt("{} updates \"{}\", which is {}; only state has versions", what, input.name,
+            to_string(input.kind));
   }
   const TensorType& now = program.type(input.value);
   const TensorType& next = program.type(output.value);
