@@ -47,7 +47,7 @@ struct RunCommit {
 ///
 /// A job can go on after a loss, and `weft rescue` can save it, only on engines whose memory is the
 /// arena in JobMemory: it stays when the process that drives the chip ends, as do the ranges that
-/// were reserved, and any process reads it (transport/rescue). Jobs on other engines keep no state.
+/// were reserved, and any process reads it (transport/resume). Jobs on other engines keep no state.
 ///
 /// JobMemory::abort(), on any thread of any process, aborts a job: every function that waits then
 /// throws peer_lost, with the reason, within WaitPolicy's slice.

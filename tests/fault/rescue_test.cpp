@@ -83,6 +83,12 @@ class Rescue : public ::testing::Test {
   static void wait_for_end_of(const std::string& job) {
     wait_until([&] { return processes_of(job).empty(); });
   }
+  /// The workers end with it.
+  static void kill_trainer(AppProcess& app, const std::string& job) {
+    ::kill(app.pid(), SIGKILL);
+    app.wait();
+    wait_for_end_of(job);
+  }
 
   std::string path_;
 };
@@ -110,9 +116,7 @@ TEST_F(Rescue, LosesNoStepOfAJobWhoseTrainerIsKilled) {
     const std::string job = app.job().substr(0, 32);
     if (!let_run(job, before, random)) break;
     const std::uint64_t seen = Board::open(job, true).read(1).step;
-    ::kill(app.pid(), SIGKILL);
-    app.wait();
-    wait_for_end_of(job);
+    kill_trainer(app, job);
     const auto [code, printed] = weft({"rescue", job, "--json"});
     ASSERT_EQ(code, 0) << printed;
     const Json rescued = Json::parse(printed);
@@ -146,9 +150,7 @@ TEST_F(Rescue, GoesOnOnAnotherMesh) {
   const std::string job = app.job().substr(0, 32);
   std::mt19937_64 random(2);
   ASSERT_TRUE(let_run(job, 0, random));
-  ::kill(app.pid(), SIGKILL);
-  app.wait();
-  wait_for_end_of(job);
+  kill_trainer(app, job);
   ASSERT_EQ(weft({"rescue", job}).first, 0);
   std::vector<std::string> words = digits();
   words[6] = "1";  // chips
@@ -229,21 +231,19 @@ TEST_F(Rescue, SaysWhyThereIsNothingToRescue) {
   const auto [code, printed] = weft({"rescue", job});
   EXPECT_EQ(code, 2);
   EXPECT_NE(printed.find("is alive"), std::string::npos) << printed;
-  ::kill(alive.pid(), SIGKILL);
-  alive.wait();
-  wait_for_end_of(job);
+  kill_trainer(alive, job);
   const auto [dead_code, dead] = weft({"rescue", job});
   EXPECT_EQ(dead_code, 2);
   EXPECT_NE(dead.find("before all its chips had made one"), std::string::npos) << dead;
   AppProcess survives_nothing({FAULT_APP, "--json", "{json}", "--mode", "mark"}, here());
   const std::string other = survives_nothing.job().substr(0, 32);
   (void)survives_nothing.wait_for_line("mark loop");
-  ::kill(survives_nothing.pid(), SIGKILL);
-  survives_nothing.wait();
-  wait_for_end_of(other);
+  kill_trainer(survives_nothing, other);
   const auto [other_code, none] = weft({"rescue", other});
   EXPECT_EQ(other_code, 2);
   EXPECT_NE(none.find("run.keep_for_rescue_s = 0"), std::string::npos) << none;
+  EXPECT_EQ(weft({"sweep", other}).first, 0);
+  EXPECT_EQ(segments(job) + segments(other), 0U);
 }
 
 /// Bytes of a run card come from outside, as all of a dead job's memory does.
@@ -252,9 +252,7 @@ TEST_F(Rescue, RefusesADamagedRunCard) {
   const std::string job = app.job().substr(0, 32);
   std::mt19937_64 random(3);
   ASSERT_TRUE(let_run(job, 0, random));
-  ::kill(app.pid(), SIGKILL);
-  app.wait();
-  wait_for_end_of(job);
+  kill_trainer(app, job);
   std::fstream card(run_card_in(root(), job), std::ios::in | std::ios::out | std::ios::binary);
   card.seekp(40);
   card.put('x');
