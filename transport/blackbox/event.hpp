@@ -1,0 +1,47 @@
+#pragma once
+/// What the black box of a job keeps: one event of one thread, in the order in which they happened.
+
+#include <cstdint>
+#include <string_view>
+
+namespace weft {
+
+/// `number`, `value` and `peer` of an event are those said here; else they are 0 (`peer`: -1).
+enum class EventKind : std::uint8_t {
+  step = 1,          ///< a step begins; number: the step
+  run = 2,           ///< a plan begins; number: the run. value: fingerprint of the program
+  plan_step = 3,     ///< number: index in the plan. text: the op and its place
+  enter = 4,         ///< a collective is announced; number: of the collective. value: bytes
+  leave = 5,         ///< ... has ended; value: ns waited. peer: the chip that came last
+  commit = 6,        ///< waits until the chips of the step before have committed. peer: waited for
+  trace = 7,         ///< the loop traces a program
+  compile = 8,       ///< a plan is compiled; value: ns that it took, 0 at the beginning
+  admission = 9,     ///< the trainer is asked to admit a program. value: its fingerprint
+  lease = 10,        ///< waits for a lease. number: the step
+  load = 11,         ///< waits for a batch; text: the loader. value: ns waited, 0 at the beginning
+  checkpoint = 12,   ///< number: the step saved. value: bytes. text: what happens
+  report = 13,       ///< number: of the report
+  log = 14,          ///< text: the record, cut; value: level as spdlog numbers it
+  message_out = 15,  ///< number: sequence among those to `peer`. text: the message
+  message_in = 16,   ///< as message_out, when it is begun
+  state = 17,        ///< value: ActorState
+  error = 18,        ///< text
+  generation = 19,   ///< number: of the generation
+  clock_jump = 20,   ///< the host slept. value: ns
+};
+
+std::string_view to_string(EventKind kind) noexcept;
+
+/// As a reader gives it.
+struct Event {
+  std::int64_t at_ns = 0;  ///< CLOCK_MONOTONIC
+  EventKind kind = EventKind::step;
+  std::uint8_t flags = 0;
+  int peer = -1;            ///< chip or worker; -1: none
+  std::string_view text{};  ///< lives as long as what it was read from
+  std::uint64_t number = 0;
+  std::uint64_t value = 0;
+  std::uint16_t step = 0;  ///< low 16 bits of the step
+};
+
+}  // namespace weft
