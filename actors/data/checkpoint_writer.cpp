@@ -1,7 +1,5 @@
 #include "actors/data/checkpoint_writer.hpp"
 
-#include <sched.h>
-
 #include <algorithm>
 #include <exception>
 #include <utility>
@@ -17,12 +15,6 @@
 
 namespace weft {
 namespace {
-
-/// Threads that the calling one starts inherit it.
-void take_idle_priority() {
-  const sched_param none{};
-  (void)::sched_setscheduler(0, SCHED_IDLE, &none);  // a wish: without it the save is no less right
-}
 
 /// What more of them wouldn't write faster.
 constexpr int kThreadsPerHost = 4;
@@ -54,17 +46,23 @@ CheckpointWriter::CheckpointWriter(WorkerLink& link, CheckpointWriterOptions opt
 CheckpointWriter::~CheckpointWriter() {
   stop_ = true;
   link_.permits().leave_part();
+  hurry();
+}
+
+void CheckpointWriter::hurry() {
+  if (held_) held_->urgency.raise();
 }
 
 void CheckpointWriter::write(PartJob job) {
+  hurry();
   if (thread_.joinable()) thread_.join();
+  held_ = job.held;
   const std::atomic<bool>& is_dropped = link_.permits().begin_part(job.save);
   thread_ =
       std::jthread([this, job = std::move(job), &is_dropped]() mutable { run(job, is_dropped); });
 }
 
 void CheckpointWriter::run(PartJob& job, const std::atomic<bool>& is_dropped) {
-  if (job.in_background) take_idle_priority();
   const std::string unfinished =
       unfinished_path(options_.config.path, job.table.step, options_.owner, job.save);
   PartWritten written{.worker = options_.worker,
@@ -102,9 +100,10 @@ void CheckpointWriter::write_part_of(PartJob& job, const std::string& unfinished
   // When this save begins, no worker writes an earlier one.
   if (options_.worker == 0) remove_unfinished(files, folder, unfinished);
   wait_for_run_(job.save);
-  for (const auto& read : job.reads) read();
   const PartOptions part{.threads = std::max(1, kThreadsPerHost / options_.num_workers),
-                         .file = static_cast<std::uint32_t>(options_.worker)};
+                         .file = static_cast<std::uint32_t>(options_.worker),
+                         .urgency = &job.held->urgency};
+  WorkCrew(1, part.urgency).each(job.reads.size(), [&](std::size_t i) { job.reads[i](); });
   const std::string path = unfinished + "/" + part_name(options_.worker, options_.num_workers);
   auto stored = write_part(files, path, job.shards, part, is_dropped);
   for (int worker = 0; worker < options_.num_workers; ++worker) {

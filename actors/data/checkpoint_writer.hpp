@@ -33,7 +33,6 @@ struct PartJob {
   std::vector<std::shared_ptr<const std::byte>> memory{};  ///< of the shards
   std::vector<std::function<void()>> reads{};  ///< fill memory of shards that are in a file
   std::shared_ptr<HeldBuffers> held{};
-  bool in_background = false;  ///< at idle priority: the training goes before
 };
 
 struct CheckpointWriterOptions {
@@ -59,6 +58,8 @@ class CheckpointWriter {
   /// Begins to write, after the part before. The trainer is told when the part is durable, or why
   /// it is not; worker 0 tells it when the checkpoint is. Of a save that failed nothing is left.
   void write(PartJob job);
+  /// The loop waits for the part: it is written at normal priority from now on.
+  void hurry();
 
  private:
   void run(PartJob& job, const std::atomic<bool>& is_dropped);
@@ -73,6 +74,7 @@ class CheckpointWriter {
   const CheckpointWriterOptions options_;
   const std::function<void(std::uint64_t)> wait_for_run_;
   std::map<std::string, std::optional<double>> ratings_;  // by path
+  std::shared_ptr<HeldBuffers> held_;                     // of the last part
   std::atomic<bool> stop_{false};
   std::jthread thread_;
 };

@@ -84,7 +84,7 @@ void JobCheckpoints::save(std::span<const Parameter> state, const SaveOptions& o
   wait(false);
   PartJob job = describe(state, options, where);
   // A job that is to end has little time, and nothing else to do.
-  job.in_background = is_async && !link_.permits().is_ending();
+  job.held = std::make_shared<HeldBuffers>(!is_async || link_.permits().is_ending());
   add_shards(job, state, where);
   job.save = agree(job.table, where);
   pending_ = {.save = job.save, .step = job.table.step};
@@ -121,6 +121,7 @@ void JobCheckpoints::wait(bool is_strict) {
   if (!pending) return;
   const SaveEnded ended = [&] {
     const CheckpointWait waiting(board_, runtime_);
+    writer_.hurry();
     return link_.permits().wait_saved(pending->save);
   }();
   const bool has_failed_before = std::exchange(has_failed_, ended.error != 0);
@@ -171,7 +172,6 @@ PartJob JobCheckpoints::describe(std::span<const Parameter> state, const SaveOpt
 void JobCheckpoints::add_shards(PartJob& job, std::span<const Parameter> state,
                                 const std::source_location& where) {
   const Mesh& mesh = *runtime_.mesh();
-  job.held = std::make_shared<HeldBuffers>();
   std::vector<Binding> values;
   std::vector<ShardedTensor> tensors;
   for (std::size_t t = 0; t < state.size(); ++t) {

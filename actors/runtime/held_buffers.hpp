@@ -12,6 +12,7 @@
 
 #include "spmd/tensor/runtime.hpp"
 #include "transport/board/board.hpp"
+#include "transport/storage/work_crew.hpp"
 
 namespace weft {
 
@@ -28,6 +29,9 @@ struct HeldBuffers {
   /// Set by the reading thread when it is done and has no other reference to the buffers; publishes
   /// the end of its reads.
   std::atomic<bool> is_over{false};
+  Urgency urgency;  ///< of the reading
+
+  explicit HeldBuffers(bool is_urgent) : urgency(is_urgent) {}
 
   void end() {
     is_over.store(true, std::memory_order_release);
@@ -51,6 +55,7 @@ class Holds {
   /// Waits for the oldest hold and drops it. False if there is none.
   bool wait_for_one() {
     if (holds_.empty()) return false;
+    holds_.front()->urgency.raise();
     holds_.front()->is_over.wait(false, std::memory_order_acquire);
     holds_.front()->buffers.clear();  // the reading thread may still have the hold itself
     holds_.erase(holds_.begin());

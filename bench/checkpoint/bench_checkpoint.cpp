@@ -42,7 +42,7 @@ Options parse(int argc, char** argv) {
   app.add_option("--state-mib", options.steps.state_mib, "steps: saved, a multiple of 16")
       ->capture_default_str();
   app.add_option("--width", options.steps.width, "steps: of a layer")->capture_default_str();
-  app.add_option("--blocks", options.steps.blocks, "steps: pairs with saves and without")
+  app.add_option("--blocks", options.steps.blocks, "steps: of each kind")
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();
   app.add_option("--steps", options.steps.steps, "steps: of a block")

@@ -6,11 +6,14 @@
 #include <chrono>
 #include <filesystem>
 #include <memory>
+#include <thread>
 
 #include <fmt/format.h>
 #include <weft/weft.hpp>
 
 #include "bench/machine.hpp"
+#include "transport/storage/file_system.hpp"
+#include "transport/storage/work_crew.hpp"
 
 namespace weft::bench {
 namespace {
@@ -21,6 +24,11 @@ using Clock = std::chrono::steady_clock;
 constexpr std::int64_t kBatch = 32;
 /// Of a block, they don't count: what the block before has begun ends meanwhile.
 constexpr int kWarmup = 50;
+constexpr std::size_t kPieceBytes = std::size_t{1} << 20;
+
+/// What goes on beside the steps of a block.
+enum class Beside { nothing, save, bytes };
+constexpr std::size_t kKinds = 3;
 
 struct Net : Module {
   explicit Net(std::int64_t width) : fc1(*this, "fc1", of(width)), fc2(*this, "fc2", of(width)) {}
@@ -52,14 +60,16 @@ class SavingTraining {
 
   /// Microseconds of each step, with what a save takes of it. Between steps, where no clock runs,
   /// it looks whether the last save has ended, for a save begins only then.
-  std::vector<double> block(bool saves) {
+  std::vector<double> block(Beside beside) {
     std::vector<double> took;
     checkpoints_.wait();
     std::string in_progress;
+    std::jthread writer;
+    if (beside == Beside::bytes) writer = std::jthread([this] { write_bytes(); });
     for (int i = 0; i < kWarmup + options_.steps; ++i) {
       const bool is_over = in_progress.empty() || fs::exists(in_progress);
       const auto begin = Clock::now();
-      if (saves && is_over) {
+      if (beside == Beside::save && is_over) {
         checkpoints_.save_async(state_, {.force = true});
         in_progress = fmt::format("{}/checkpoint_{:06}", folder(options_), context_.step());
         ++num_saves_;
@@ -72,6 +82,27 @@ class SavingTraining {
     return took;
   }
   int num_saves() const { return num_saves_; }
+
+  /// As many bytes as a save has, from one piece of memory to a file.
+  void write_bytes() const {
+    FileSystem& files = posix_file_system();
+    const std::string path = folder(options_) + "/bytes";
+    const std::size_t pieces = options_.state_mib;
+    const auto memory = std::make_unique<std::byte[]>(2 * kPieceBytes);
+    void* first = memory.get();
+    std::size_t room = 2 * kPieceBytes;
+    const auto* piece =
+        static_cast<std::byte*>(std::align(kStorageAlignment, kPieceBytes, first, room));
+    {
+      const auto file = files.create_file(path, pieces * kPieceBytes);
+      Urgency urgency(false);
+      WorkCrew(1, &urgency).each(pieces, [&](std::size_t i) {
+        file->write(i * kPieceBytes, {piece, kPieceBytes});
+      });
+      file->sync();
+    }
+    fs::remove(path);
+  }
 
   static std::string folder(const StepsOptions& options) {
     return options.folder + fmt::format("/bench-checkpoint-steps-{}", ::getpid());
@@ -105,7 +136,7 @@ double p99(std::vector<double> samples) {
   return samples[static_cast<std::size_t>(rank)];
 }
 
-/// The rows' samples are of pairs of blocks.
+/// The rows' samples are of blocks of the same rounds.
 void set_ratio(const TableRow& plain, TableRow& saving) {
   std::vector<double> ratios;
   for (std::size_t i = 0; i < plain.samples.size(); ++i) {
@@ -119,20 +150,23 @@ void set_ratio(const TableRow& plain, TableRow& saving) {
 std::vector<TableRow> measure_steps(const StepsOptions& options, int chips) {
   const std::string what = fmt::format("{} chip{}", chips, chips == 1 ? "" : "s");
   std::vector<TableRow> rows;
-  for (const char* row : {"median, no saves", "median, saving", "p99, no saves", "p99, saving"}) {
-    rows.push_back({.name = fmt::format("{}: {}", what, row), .unit = "us/step"});
+  for (const char* of : {"median", "p99"}) {
+    for (const char* beside : {"no saves", "saving", "beside a writer of as many bytes"}) {
+      rows.push_back({.name = fmt::format("{}: {}, {}", what, of, beside), .unit = "us/step"});
+    }
   }
   TableRow saves{.name = what + ": saves in a block", .unit = "saves"};
   const auto loop = [&](TrainContext& context) {
     SavingTraining training(context, options);
-    for (int block = 0; block < 2 * options.blocks; ++block) {
-      // The first of a pair is another one in turn.
-      const std::size_t is_saving = (block + block / 2) % 2 == 1 ? 1 : 0;
+    for (std::size_t block = 0; block < kKinds * static_cast<std::size_t>(options.blocks);
+         ++block) {
+      // The first of a round is another kind in turn.
+      const std::size_t kind = (block + block / kKinds) % kKinds;
       const int before = training.num_saves();
-      const std::vector<double> took = training.block(is_saving == 1);
-      rows[is_saving].samples.push_back(median(took));
-      rows[2 + is_saving].samples.push_back(p99(took));
-      if (is_saving == 1) saves.samples.push_back(training.num_saves() - before);
+      const std::vector<double> took = training.block(static_cast<Beside>(kind));
+      rows[kind].samples.push_back(median(took));
+      rows[kKinds + kind].samples.push_back(p99(took));
+      if (training.num_saves() > before) saves.samples.push_back(training.num_saves() - before);
     }
   };
   const std::string folder = SavingTraining::folder(options);
@@ -146,8 +180,10 @@ std::vector<TableRow> measure_steps(const StepsOptions& options, int chips) {
           .fit();
   fs::remove_all(folder);
   if (!result.ok()) fail(result.error->code, "{}", result.error->message);
-  set_ratio(rows[0], rows[1]);
-  set_ratio(rows[2], rows[3]);
+  for (std::size_t kind = 1; kind < kKinds; ++kind) {
+    set_ratio(rows[0], rows[kind]);
+    set_ratio(rows[kKinds], rows[kKinds + kind]);
+  }
   rows.push_back(std::move(saves));
   return rows;
 }

@@ -6,8 +6,6 @@
 
 #include <weft/error.hpp>
 
-#include "transport/storage/work_crew.hpp"
-
 namespace weft {
 namespace {
 
@@ -173,7 +171,7 @@ class PartWriter {
 std::vector<StoredShard> write_part(FileSystem& files, const std::string& path,
                                     std::span<const SourceShard> shards, const PartOptions& options,
                                     const std::atomic<bool>& stop) {
-  WorkCrew crew(options.threads);
+  WorkCrew crew(options.threads, options.urgency);
   PartWriter writer(shards, stop);
   writer.hash(crew);
   writer.place(options.file);

@@ -15,6 +15,7 @@
 #include "transport/format/shard_frame.hpp"
 #include "transport/storage/box_runs.hpp"
 #include "transport/storage/file_system.hpp"
+#include "transport/storage/work_crew.hpp"
 
 namespace weft {
 
@@ -26,8 +27,9 @@ struct SourceShard {
 };
 
 struct PartOptions {
-  int threads = 4;         ///< that copy, hash and write
-  std::uint32_t file = 0;  ///< number of the file in the manifest
+  int threads = 4;             ///< that copy, hash and write
+  std::uint32_t file = 0;      ///< number of the file in the manifest
+  Urgency* urgency = nullptr;  ///< null: urgent
 };
 
 /// Creates `path`, writes the shards and makes the file's bytes durable. Returns each shard's place

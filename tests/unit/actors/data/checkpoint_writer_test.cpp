@@ -148,7 +148,7 @@ class SavingJob {
                           .room = {1, kElements}});
     job.tensors.push_back(0);
     job.memory.emplace_back(row, job.shards.back().elements);
-    job.held = std::make_shared<HeldBuffers>();
+    job.held = std::make_shared<HeldBuffers>(true);
     return job;
   }
   void note(int worker, const char* call) {
