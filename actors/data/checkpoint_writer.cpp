@@ -31,7 +31,7 @@ void try_to(const char* what, Function function) {
 
 RetentionPolicy policy_of(const CheckpointConfig& config) {
   using Best = RetentionPolicy::Best;
-  const Best rated = config.best_mode == "max" ? Best::max : Best::min;
+  const Best rated = config.best_mode == BestMode::max ? Best::max : Best::min;
   return {.max_to_keep = config.max_to_keep,
           .keep_every = static_cast<std::uint64_t>(config.keep_every),
           .best = config.best_by.empty() ? Best::newest : rated};

@@ -179,7 +179,7 @@ void JobCheckpoints::add_shards(PartJob& job, std::span<const Parameter> state,
     tensors.push_back({job.table.tensors[t].type, sharding_of(values.back())});
     job.table.tensors[t].sharding = tensors.back().sharding;
     if (const auto* bound = std::get_if<BoundBuffer>(&values.back())) {
-      job.held->buffers.push_back(bound->buffer);
+      job.held->buffers.emplace_back(bound->buffer);
     }
   }
   const std::span<const int> local = runtime_.positions();

@@ -39,11 +39,12 @@ std::optional<ResumePoint> newest_readable(const std::vector<CheckpointEntry>& e
 std::optional<ResumePoint> find_resume_point(const JobSpec& spec) {
   const std::string& folder = spec.checkpoint.path;
   const auto entries = folder.empty() ? std::vector<CheckpointEntry>() : list_checkpoints(folder);
-  if (spec.resume == "auto") return newest_readable(entries);
+  const ResumeFrom& from = spec.resume;
+  if (from.kind == ResumeFrom::Kind::newest) return newest_readable(entries);
   std::optional<ResumePoint> point;
-  if (spec.resume != "never") {
-    const auto within = list_checkpoints(spec.resume);
-    point = point_of(within.empty() ? spec.resume : within.back().path);
+  if (from.kind == ResumeFrom::Kind::path) {
+    const auto within = list_checkpoints(from.path);
+    point = point_of(within.empty() ? from.path : within.back().path);
   }
   const std::uint64_t step = point ? point->step : 0;
   if (!entries.empty() && (!point || entries.back().step > step)) {
@@ -51,7 +52,7 @@ std::optional<ResumePoint> find_resume_point(const JobSpec& spec) {
          "run.checkpoint.path = \"{}\" has a checkpoint of step {}, but the job begins at step {} "
          "(run.resume = \"{}\"): set run.resume to \"auto\" to go on from the newest, or give "
          "another path",
-         folder, entries.back().step, step, spec.resume);
+         folder, entries.back().step, step, point ? from.path : "never");
   }
   return point;
 }

@@ -225,6 +225,13 @@ std::string absolute_path(const std::string& path, const char* field) {
   return (normal.has_filename() ? normal : normal.parent_path()).string();
 }
 
+ResumeFrom resume_from(const std::string& option) {
+  using Kind = ResumeFrom::Kind;
+  if (option == "never") return {Kind::never};
+  if (option == "auto") return {Kind::newest};
+  return {Kind::path, absolute_path(option, "run.resume")};
+}
+
 RecoveryPolicy resolve_recovery(const FailureConfig& failure, int num_workers) {
   if (failure.max_failures < -1) {
     fail(Errc::invalid_argument,
@@ -326,9 +333,7 @@ JobSpec validate(const TrainerOptions& options, const std::string& program) {
   spec.seed = options.run.seed;
   spec.checkpoint = options.run.checkpoint;
   spec.checkpoint.path = absolute_path(spec.checkpoint.path, "run.checkpoint.path");
-  const std::string& resume = options.run.resume;
-  const bool is_word = resume == "never" || resume == "auto";
-  spec.resume = is_word ? resume : absolute_path(resume, "run.resume");
+  spec.resume = resume_from(options.run.resume);
   spec.recovery = resolve_recovery(options.run.failure, scaling.num_workers);
   spec.hang_timeout_s = options.run.failure.hang_timeout_s;
   spec.hang_warning_s = options.run.failure.hang_warning_s;

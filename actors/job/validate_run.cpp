@@ -27,10 +27,6 @@ void check_checkpoints(const RunConfig& run, bool has_mesh) {
     fail(Errc::invalid_argument, "run.checkpoint.keep_every = {}: expected steps, or 0 for none",
          checkpoint.keep_every);
   }
-  if (checkpoint.best_mode != "min" && checkpoint.best_mode != "max") {
-    fail(Errc::invalid_argument, "run.checkpoint.best_mode = \"{}\": expected \"min\" or \"max\"",
-         checkpoint.best_mode);
-  }
   if (run.resume.empty()) {
     fail(Errc::invalid_argument,
          "run.resume = \"\": expected \"never\", \"auto\" or the path of a checkpoint");

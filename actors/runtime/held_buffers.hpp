@@ -23,9 +23,23 @@ struct ChipInput {
   std::vector<std::shared_ptr<std::byte[]>> staged{};  ///< those that aren't the chips' own memory
 };
 
+/// For its lifetime no run writes over the buffer. Made and destroyed by the loop's thread.
+class BufferHold {
+ public:
+  explicit BufferHold(BufferPtr buffer) : buffer_(std::move(buffer)) { buffer_->add_holds(1); }
+  BufferHold(BufferHold&&) = default;
+  BufferHold& operator=(BufferHold&&) = delete;
+  ~BufferHold() {
+    if (buffer_ != nullptr) buffer_->add_holds(-1);
+  }
+
+ private:
+  BufferPtr buffer_;
+};
+
 /// As long as it is among a runtime's holds, no run writes over the buffers.
 struct HeldBuffers {
-  std::vector<BufferPtr> buffers{};  ///< once it is held, for the loop's thread only
+  std::vector<BufferHold> buffers{};  ///< for the loop's thread only
   /// Set by the reading thread when it is done and has no other reference to the buffers; publishes
   /// the end of its reads.
   std::atomic<bool> is_over{false};

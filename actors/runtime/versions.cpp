@@ -13,11 +13,8 @@ const ChipSet kNoChips;
 
 bool may_be_overwritten(const Binding& binding) {
   const auto* bound = std::get_if<BoundBuffer>(&binding);
-  return bound == nullptr || bound->may_be_overwritten;
+  return bound == nullptr || bound->may_be_overwritten();
 }
-
-/// To an input that nobody but its tensor has: the tensor's, the binding's and the run's.
-constexpr long kOwnReferences = 3;
 
 }  // namespace
 
@@ -44,8 +41,8 @@ BufferPtr WorkerRuntime::next_version(const Executed& executed, std::size_t i,
     try {
       return make_output(plan, i);
     } catch (const Error& e) {
-      // A save that had the value has been waited for, so that it can be overwritten after all.
-      const bool is_freed = now.use_count() == kOwnReferences && are_all(executed.overwriters[i]);
+      // A save that held the value has been waited for, so that it can be overwritten after all.
+      const bool is_freed = may_be_overwritten(binding) && are_all(executed.overwriters[i]);
       if (e.code() != Errc::no_space || !is_freed) throw;
       return now;
     }

@@ -15,6 +15,13 @@
 
 namespace weft {
 
+/// Where a job begins: see RunConfig::resume.
+struct ResumeFrom {
+  enum class Kind : std::uint8_t { never, newest, path };
+  Kind kind = Kind::never;
+  std::string path{};  ///< absolute
+};
+
 /// A job, every contradiction ruled out.
 struct JobSpec {
   std::string name;
@@ -25,7 +32,7 @@ struct JobSpec {
   double timeout_s = 0;
   std::uint64_t seed = 0;
   CheckpointConfig checkpoint;  ///< `path` is absolute, or "": in the run's folder
-  std::string resume;           ///< "never", "auto" or an absolute path
+  ResumeFrom resume;
   RecoveryPolicy recovery;
   bool keeps_state = true;                 ///< two versions: to go on from, to compare, to rescue
   double grace_s = 0;                      ///< 0: a preempted job is cancelled

@@ -20,10 +20,8 @@ Sharding TensorNode::input_sharding() const {
 
 Binding binding_of(const TensorNode& node) {
   if (const auto* buffer = std::get_if<BufferPtr>(&node.storage)) {
-    // Whatever still reads the buffer holds it: other tensors, and saves in progress by a hold that
-    // only this thread drops (runtime/held_buffers.hpp). So the count can't fall too early.
-    const bool is_only_holder = buffer->use_count() == 1;
-    return BoundBuffer{*buffer, is_only_holder};
+    // Only this thread copies or drops a reference: a tensor's, or that of a hold.
+    return BoundBuffer{*buffer, buffer->use_count() == 1 + (*buffer)->num_holds()};
   }
   if (const auto* source = std::get_if<SourcePtr>(&node.storage)) return *source;
   return std::get<HostData>(node.storage);

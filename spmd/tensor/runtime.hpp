@@ -28,6 +28,9 @@ class Buffer {
   virtual ~Buffer() = default;
   const TensorType& type() const { return type_; }
   const Sharding& sharding() const { return sharding_; }
+  /// As long as there is a hold, no run writes over it. For the loop's thread.
+  int num_holds() const { return num_holds_; }
+  void add_holds(int count) { num_holds_ += count; }
 
  protected:
   Buffer(const TensorType& type, const Sharding& sharding) : type_(type), sharding_(sharding) {}
@@ -35,6 +38,7 @@ class Buffer {
  private:
   TensorType type_;
   Sharding sharding_;
+  int num_holds_ = 0;
 };
 using BufferPtr = std::shared_ptr<Buffer>;
 
@@ -44,8 +48,9 @@ using HostData = std::shared_ptr<const std::vector<std::byte>>;
 /// An input of a run that lies on the chips already.
 struct BoundBuffer {
   BufferPtr buffer;
-  /// No other tensor has the buffer: what updates this input may be written over it.
-  bool may_be_overwritten = false;
+  bool is_of_one_tensor = false;
+  /// Whether what updates this input may be written over it.
+  bool may_be_overwritten() const { return is_of_one_tensor && buffer->num_holds() == 0; }
 };
 /// An input of a run: on the chips, or to be cut and written by the runtime, or to be read by it.
 using Binding = std::variant<BoundBuffer, HostData, SourcePtr>;
@@ -120,8 +125,6 @@ class Runtime {
   MetricsTable metrics_;
 };
 
-class Trace;
-
 /// Makes `runtime` run the calling thread's tensors until the scope ends. Scopes nest. Tensors may
 /// outlive the scope; recorded ops that were not synced are dropped.
 class RuntimeScope {
@@ -135,9 +138,9 @@ class RuntimeScope {
   void finish();
 
  private:
-  std::unique_ptr<Trace> trace_;
+  std::unique_ptr<class Trace> trace_;
   int thread_;
-  Trace* outer_;  // the thread's trace before
+  class Trace* outer_;  // the thread's trace before
 };
 
 /// Runs the step closures of the calling thread's loop whose steps have ended, so that their
