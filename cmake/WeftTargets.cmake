@@ -24,6 +24,25 @@ if(WEFT_DEVELOPER)
   endforeach()
 endif()
 
+# weft_unite(<target>): compiles the target's sources of one folder as one, so that what they
+# include is parsed once; off by WEFT_UNITY=OFF. A source with options of its own is compiled alone.
+function(weft_unite target)
+  if(NOT WEFT_UNITY)
+    return()
+  endif()
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
+  get_target_property(sources ${target} SOURCES)
+  foreach(source IN LISTS sources)
+    cmake_path(GET source PARENT_PATH folder)
+    string(MAKE_C_IDENTIFIER "${target}/${folder}" group)
+    set_source_files_properties(${source} PROPERTIES UNITY_GROUP ${group})
+  endforeach()
+  # A class may have members of types of its own source.
+  if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
+    target_compile_options(${target} PRIVATE -Wno-subobject-linkage)
+  endif()
+endfunction()
+
 # weft_library(<name> SOURCES ... LIBRARIES ... PRIVATE_LIBRARIES ...): the target weft_<name>,
 # with the alias weft::<name>; part of the installed package.
 function(weft_library name)
@@ -37,6 +56,7 @@ function(weft_library name)
     $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
   target_link_libraries(weft_${name} PUBLIC ${arg_LIBRARIES} PRIVATE ${arg_PRIVATE_LIBRARIES}
     $<BUILD_INTERFACE:weft_options>)
+  weft_unite(weft_${name})
   install(TARGETS weft_${name} EXPORT weft)
   set_property(GLOBAL APPEND PROPERTY WEFT_LIBRARIES weft_${name})
 endfunction()

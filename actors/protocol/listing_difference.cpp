@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "actors/protocol/failure_text.hpp"
 #include "spmd/tensor/runtime.hpp"
 
 namespace weft {
@@ -52,11 +53,6 @@ Difference first_difference(const std::string& first, const std::string& second,
       return difference;
     }
   }
-}
-
-std::string trimmed(const std::string& text) {
-  const auto begin = text.find_first_not_of(' ');
-  return begin == std::string::npos ? text : text.substr(begin);
 }
 
 std::string last_of(const LoopEnded& ended) {
