@@ -19,6 +19,7 @@ using box_format::ChipPageV1;
 using box_format::ClockPairV1;
 using box_format::kClockPairs;
 using box_format::kTextBytes;
+using box_format::LedgerEntryV1;
 using box_format::ProcessPageV1;
 using box_format::RecordV1;
 using box_format::TextAreaV1;
@@ -229,6 +230,39 @@ std::vector<Event> BlackBox::events(RingId id) const {
                       .step = static_cast<std::uint16_t>(one.words[2] >> 48)});
   }
   return events;
+}
+
+std::vector<LedgerEntry> BlackBox::ledger(int chip) const {
+  const TickScale clocks = scale();
+  const RecordV1* const records = find({RingKind::chip, chip}).records;
+  const auto* const entries =
+      reinterpret_cast<const LedgerEntryV1*>(records + box_format::kChipRecords);
+  std::vector<LedgerEntry> ledger;
+  for (std::uint32_t i = 0; i < box_format::kLedgerEntries; ++i) {
+    const LedgerEntryV1& stored = entries[i];
+    LedgerEntry entry{.text = text(load_field(stored.text)),
+                      .count = load_field(stored.count),
+                      .times_last = load_field(stored.times_last),
+                      .waited_ns = clocks.duration_ns(load_field(stored.waited))};
+    if (entry.count == 0) continue;
+    for (std::uint32_t b = 0; b < LedgerEntryV1::kBuckets; ++b) {
+      const std::uint64_t from = b == 0 ? 0 : std::uint64_t{1} << (b + 7);
+      entry.waits.push_back({clocks.duration_ns(from), load_field(stored.histogram[b])});
+    }
+    ledger.push_back(std::move(entry));
+  }
+  return ledger;
+}
+
+std::vector<std::uint64_t> BlackBox::waited_for_ns(int chip) const {
+  const TickScale clocks = scale();
+  const Ring ring = find({RingKind::chip, chip});
+  const auto& page = *reinterpret_cast<const ChipPageV1*>(ring.head);
+  std::vector<std::uint64_t> waited;
+  for (int other = 0; other < sizes_.num_chips; ++other) {
+    waited.push_back(clocks.duration_ns(load_field(page.waited_for[other])));
+  }
+  return waited;
 }
 
 std::uint64_t BlackBox::written(RingId ring) const { return load_field(find(ring).head->next); }

@@ -38,6 +38,19 @@ struct RingId {
   friend bool operator==(const RingId&, const RingId&) = default;
 };
 
+/// The waits of one chip in one collective call of a plan.
+struct LedgerEntry {
+  std::string_view text{};  ///< as that of `enter`; "" for calls that found no entry of their own
+  std::uint64_t count = 0;
+  std::uint64_t times_last = 0;  ///< it came last
+  std::uint64_t waited_ns = 0;
+  struct Bucket {
+    std::uint64_t from_ns = 0;  ///< waited as long, or longer up to the next bucket's
+    std::uint64_t count = 0;
+  };
+  std::vector<Bucket> waits{};
+};
+
 /// What a chip does, or did last: a step of its plan.
 struct Position {
   std::string_view text{};  ///< as that of `plan_step`; "" before the first
@@ -67,6 +80,9 @@ class BlackBox {
   /// How many were ever written to it: the ring keeps the last.
   std::uint64_t written(RingId ring) const;
   Position position(int chip) const;
+  /// Who kept this chip waiting, since the job began. Calls that it hasn't made are left out.
+  std::vector<LedgerEntry> ledger(int chip) const;
+  std::vector<std::uint64_t> waited_for_ns(int chip) const;  ///< by chip
   /// Of its owner's last event.
   std::uint64_t step(RingId ring) const;
 

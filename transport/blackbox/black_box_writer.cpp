@@ -191,16 +191,27 @@ EventWriter BlackBoxWriter::shared(int worker) {
   return shared;
 }
 
-EventWriter BlackBoxWriter::chip(int chip, int worker) {
+std::byte* BlackBoxWriter::chip_memory(int chip) {
   if (chip < 0 || chip >= num_chips_) {
     fail(Errc::invalid_argument, "black box: chip {} of {}", chip, num_chips_);
   }
   const std::size_t offset = box_format::chip_offset(num_workers_, chip);
   segment_.reserve(offset, box_format::kChipBytes);
   mark_present(1 + num_workers_ + chip);
-  auto& page = *reinterpret_cast<ChipPageV1*>(segment_.data() + offset);
-  return writer(process(worker), page.head, segment_.data() + offset + sizeof(ChipPageV1),
-                kChipRecords);
+  return segment_.data() + offset;
+}
+
+EventWriter BlackBoxWriter::chip(int chip, int worker) {
+  std::byte* const memory = chip_memory(chip);
+  auto& page = *reinterpret_cast<ChipPageV1*>(memory);
+  return writer(process(worker), page.head, memory + sizeof(ChipPageV1), kChipRecords);
+}
+
+ArrivalLedger BlackBoxWriter::ledger(int chip) {
+  std::byte* const memory = chip_memory(chip);
+  std::byte* const entries = memory + sizeof(ChipPageV1) + sizeof(RecordV1) * kChipRecords;
+  return ArrivalLedger(*reinterpret_cast<ChipPageV1*>(memory),
+                       reinterpret_cast<box_format::LedgerEntryV1*>(entries));
 }
 
 void BlackBoxWriter::add_clock_pair() {

@@ -11,6 +11,7 @@
 #include <string>
 #include <string_view>
 
+#include "transport/blackbox/arrival_ledger.hpp"
 #include "transport/blackbox/event_writer.hpp"
 #include "transport/memory/segment.hpp"
 
@@ -47,6 +48,7 @@ class BlackBoxWriter {
   EventWriter link(int worker);
   EventWriter shared(int worker);  ///< any thread of the process
   EventWriter chip(int chip, int worker);
+  ArrivalLedger ledger(int chip);
 
   /// For readers to tell the time; called each second by the trainer.
   void add_clock_pair();
@@ -61,6 +63,7 @@ class BlackBoxWriter {
   EventWriter writer(Process& process, box_format::RingHead& head, std::byte* records,
                      std::uint32_t capacity) const;
   void mark_present(int number) const;
+  std::byte* chip_memory(int chip);
 
   Segment segment_;
   TickSource source_;

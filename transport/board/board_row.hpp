@@ -9,9 +9,9 @@
 namespace weft {
 
 /// The row of an actor that hasn't started.
-void init_row(board_format::BoardRowV1& row, ActorKind kind, int worker, int chip);
+void init_row(board_format::BoardRowV2& row, ActorKind kind, int worker, int chip);
 
 /// Tries a bounded number of times to read a row between two writes.
-ActorRow read_row(const board_format::BoardRowV1& row);
+ActorRow read_row(const board_format::BoardRowV2& row);
 
 }  // namespace weft

@@ -271,6 +271,47 @@ TEST_F(BlackBoxTest, WritesWhatItsLevelSays) {
   EXPECT_EQ(box.events(kChip).size(), 1U);
 }
 
+TEST_F(BlackBoxTest, SumsUpWhoKeepsAChipWaiting) {
+  BlackBoxOptions in_ns = options();
+  in_ns.num_chips = 4;
+  in_ns.ticks = TickSource::monotonic;
+  BlackBoxWriter writer = BlackBoxWriter::create(in_ns);
+  const EventWriter chip = writer.chip(0, 0);
+  const ArrivalLedger ledger = writer.ledger(0);
+  const std::uint32_t a = ledger.entry_of(chip.intern("all_reduce 'a'"));
+  const std::uint32_t b = ledger.entry_of(chip.intern("all_reduce 'b'"));
+  EXPECT_EQ(writer.ledger(0).entry_of(chip.intern("all_reduce 'a'")), a);
+  ledger.add(a, {.last_chip = -1, .waited = 0});
+  ledger.add(a, {.last_chip = 3, .waited = 1000});
+  ledger.add(a, {.last_chip = 3, .waited = 600});
+  ledger.add(b, {.last_chip = 1, .waited = 1'000'000'000'000});
+  const BlackBox box = BlackBox::open(job);
+  const std::vector<LedgerEntry> entries = box.ledger(0);
+  ASSERT_EQ(entries.size(), 2U);
+  EXPECT_EQ(entries[0].text, "all_reduce 'a'");
+  EXPECT_EQ(entries[0].count, 3U);
+  EXPECT_EQ(entries[0].times_last, 1U);
+  EXPECT_EQ(entries[0].waited_ns, 1600U);
+  EXPECT_EQ(entries[0].waits[0].count, 1U);
+  EXPECT_EQ(entries[0].waits[2].from_ns, 512U);
+  EXPECT_EQ(entries[0].waits[2].count, 2U);
+  EXPECT_EQ(entries[1].waits.back().count, 1U);
+  EXPECT_EQ(box.waited_for_ns(0), (std::vector<std::uint64_t>{0, 1'000'000'000'000, 0, 1600}));
+}
+
+TEST_F(BlackBoxTest, CountsCallsBeyondTheLedgerTogether) {
+  BlackBoxWriter writer = BlackBoxWriter::create(options());
+  const EventWriter chip = writer.chip(0, 0);
+  const ArrivalLedger ledger = writer.ledger(0);
+  for (std::uint32_t i = 0; i < 300; ++i) {
+    ledger.add(ledger.entry_of(chip.intern(fmt::format("call {}", i))), {});
+  }
+  const std::vector<LedgerEntry> entries = BlackBox::open(job).ledger(0);
+  ASSERT_EQ(entries.size(), box_format::kLedgerEntries);
+  EXPECT_EQ(entries.back().text, "");
+  EXPECT_EQ(entries.back().count, 300 - box_format::kLedgerEntries + 1);
+}
+
 TEST_F(BlackBoxTest, CanBeWrittenNowhere) {
   const EventWriter nowhere;
   nowhere.put(EventKind::step);
