@@ -10,18 +10,6 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// Shows on the board that the loop waits for data.
-class Loading {
- public:
-  explicit Loading(BoardWriter board) : board_(board) { board_.state(ActorState::loading); }
-  ~Loading() { board_.state(ActorState::running); }
-  Loading(const Loading&) = delete;
-  Loading& operator=(const Loading&) = delete;
-
- private:
-  BoardWriter board_;
-};
-
 RowLayout rows_of(const WorkerRuntime& runtime, const BatchLayout& layout) {
   const Mesh& mesh = runtime.program_mesh();
   std::vector<FieldLayout> fields;
@@ -38,11 +26,12 @@ RowLayout rows_of(const WorkerRuntime& runtime, const BatchLayout& layout) {
 
 }  // namespace
 
-BatchSource::BatchSource(WorkerRuntime& runtime, BoardWriter board, DatasetPtr dataset,
+BatchSource::BatchSource(WorkerRuntime& runtime, const Recorder& recorder, DatasetPtr dataset,
                          DeviceLoaderOptions options, BatchLayout layout)
     : runtime_(&runtime),
-      board_(board),
+      recorder_(recorder),
       dataset_(std::move(dataset)),
+      text_(recorder_.events.intern(dataset_->name())),
       options_(std::move(options)),
       layout_(std::move(layout)),
       reader_(dataset_, options_.sampler, rows_of(runtime, layout_),
@@ -73,7 +62,7 @@ BatchSource::Ready BatchSource::take(std::uint64_t batch, std::uint64_t end) {
   if (reader_.is_ready()) {
     ready.num_items = reader_.finish();
   } else {
-    const Loading loading(board_);
+    const StateScope loading(recorder_, ActorState::loading, EventKind::load, {.text = text_});
     ready.num_items = reader_.finish();
   }
   const std::chrono::duration<double> waited = Clock::now() - begin;

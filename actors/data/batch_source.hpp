@@ -23,7 +23,7 @@ struct BatchLayout {
 class BatchSource {
  public:
   /// With the options checked, and `options.sampler` set.
-  BatchSource(WorkerRuntime& runtime, BoardWriter board, DatasetPtr dataset,
+  BatchSource(WorkerRuntime& runtime, const Recorder& recorder, DatasetPtr dataset,
               DeviceLoaderOptions options, BatchLayout layout);
 
   const DatasetPtr& dataset() const { return dataset_; }
@@ -44,8 +44,9 @@ class BatchSource {
   void read_ahead(std::uint64_t end);
 
   WorkerRuntime* runtime_;  // null: closed
-  const BoardWriter board_;
+  const Recorder recorder_;
   const DatasetPtr dataset_;
+  const std::uint32_t text_;  // its name in the black box
   const DeviceLoaderOptions options_;
   const BatchLayout layout_;
   std::uint64_t next_ = 0;                    // batch to begin

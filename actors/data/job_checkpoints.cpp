@@ -41,6 +41,15 @@ std::string listing_of(const CheckpointManifest& table) {
   return text;
 }
 
+/// That this worker stores.
+std::uint64_t bytes_of(const PartJob& job) {
+  std::int64_t bytes = 0;
+  for (const auto& shard : job.shards) {
+    bytes += TensorType{shard.header.type.dtype, shard.header.dims}.bytes();
+  }
+  return static_cast<std::uint64_t>(bytes);
+}
+
 Fingerprint key_of(const std::string& text) {
   return {.low = xxh3(std::as_bytes(std::span(text))), .high = 0};
 }
@@ -48,11 +57,11 @@ Fingerprint key_of(const std::string& text) {
 }  // namespace
 
 JobCheckpoints::JobCheckpoints(WorkerRuntime& runtime, const JobLoaders& loaders, WorkerLink& link,
-                               BoardWriter board, JobCheckpointsOptions options)
+                               const Recorder& recorder, JobCheckpointsOptions options)
     : runtime_(runtime),
       loaders_(loaders),
       link_(link),
-      board_(board),
+      recorder_(recorder),
       options_(std::move(options)),
       writer_(link,
               {.worker = options_.worker,
@@ -81,6 +90,7 @@ bool JobCheckpoints::is_due() const {
 void JobCheckpoints::save(std::span<const Parameter> state, const SaveOptions& options,
                           bool is_async, const std::source_location& where) {
   runtime_.require_loop_thread("save", where);
+  runtime_.recorder().at(where);
   wait(false);
   PartJob job = describe(state, options, where);
   // A job that is to end has little time, and nothing else to do.
@@ -89,6 +99,9 @@ void JobCheckpoints::save(std::span<const Parameter> state, const SaveOptions& o
   job.save = agree(job.table, where);
   pending_ = {.save = job.save, .step = job.table.step};
   is_one_missing_ = false;
+  recorder_.events.put(EventKind::checkpoint, {.number = job.table.step,
+                                               .value = bytes_of(job),
+                                               .text = recorder_.events.intern("begins")});
   runtime_.hold(job.held);
   writer_.write(std::move(job));
   if (!is_async) wait(true);
@@ -120,7 +133,7 @@ void JobCheckpoints::wait(bool is_strict) {
   const auto pending = std::exchange(pending_, {});
   if (!pending) return;
   const SaveEnded ended = [&] {
-    const CheckpointWait waiting(board_, runtime_);
+    const CheckpointWait waiting(recorder_, pending->step, runtime_);
     writer_.hurry();
     return link_.permits().wait_saved(pending->save);
   }();

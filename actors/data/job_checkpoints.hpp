@@ -31,7 +31,7 @@ struct JobCheckpointsOptions {
 class JobCheckpoints {
  public:
   JobCheckpoints(WorkerRuntime& runtime, const JobLoaders& loaders, WorkerLink& link,
-                 BoardWriter board, JobCheckpointsOptions options);
+                 const Recorder& recorder, JobCheckpointsOptions options);
 
   /// Null once this is destroyed.
   std::weak_ptr<JobCheckpoints> handle() const { return alive_; }
@@ -55,7 +55,7 @@ class JobCheckpoints {
   WorkerRuntime& runtime_;
   const JobLoaders& loaders_;
   WorkerLink& link_;
-  const BoardWriter board_;
+  const Recorder recorder_;
   const JobCheckpointsOptions options_;
   struct Pending {
     std::uint64_t save = 0;

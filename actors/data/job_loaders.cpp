@@ -184,7 +184,7 @@ std::shared_ptr<BatchSource> JobLoaders::open(DatasetPtr dataset, DeviceLoaderOp
   }
   compare(made, where);
   made_.push_back(made);
-  auto source = std::make_shared<BatchSource>(runtime_, board_, std::move(dataset),
+  auto source = std::make_shared<BatchSource>(runtime_, recorder_, std::move(dataset),
                                               std::move(options), std::move(layout));
   sources_.push_back(source);
   return source;

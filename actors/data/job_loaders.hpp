@@ -15,9 +15,9 @@ namespace weft {
 class JobLoaders {
  public:
   /// `seed`: the job's. `stored`: the loaders in the checkpoint from which the loop goes on.
-  JobLoaders(WorkerRuntime& runtime, BoardWriter board, std::uint64_t seed,
+  JobLoaders(WorkerRuntime& runtime, const Recorder& recorder, std::uint64_t seed,
              std::vector<StoredLoader> stored)
-      : runtime_(runtime), board_(board), seed_(seed), stored_(std::move(stored)) {}
+      : runtime_(runtime), recorder_(recorder), seed_(seed), stored_(std::move(stored)) {}
   /// Closes those that are open.
   ~JobLoaders();
   JobLoaders(const JobLoaders&) = delete;
@@ -33,7 +33,7 @@ class JobLoaders {
   void compare(const StoredLoader& made, const std::source_location& where) const;
 
   WorkerRuntime& runtime_;
-  const BoardWriter board_;
+  const Recorder recorder_;
   const std::uint64_t seed_;
   const std::vector<StoredLoader> stored_;
   std::vector<StoredLoader> made_;

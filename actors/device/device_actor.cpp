@@ -1,11 +1,14 @@
 #include "actors/device/device_actor.hpp"
 
+#include <unistd.h>
+
 #include <chrono>
 #include <vector>
 
 #include <caf/all.hpp>
 
 #include "actors/device/messages.hpp"
+#include "actors/link/watched_actor.hpp"
 #include "actors/process/failure.hpp"
 #include "actors/process/job_thread.hpp"
 #include "actors/process/log.hpp"
@@ -15,10 +18,11 @@ namespace {
 
 struct DeviceState {
   std::shared_ptr<Engine> engine;
-  BoardWriter board;
+  Recorder recorder;
+  int chip = 0;
   std::shared_ptr<DeviceProgress> progress;
   std::vector<std::shared_ptr<const LoadedPlan>> plans;
-  std::uint64_t step = 0;  // of the last run
+  std::uint64_t step = ~std::uint64_t{0};  // of the last run
   std::chrono::steady_clock::time_point last_end = std::chrono::steady_clock::now();
   std::shared_ptr<JobLog> log = current_log();  ///< of the thread that makes the actor
   const char* name = "weft.device";
@@ -28,33 +32,37 @@ using DevicePointer = DeviceActor::stateful_pointer<DeviceState>;
 
 /// Runs `work` unless the device has failed; an exception is the device's failure.
 template <typename Work>
-void guarded(DevicePointer self, const char* message, Work work) {
+void guarded(DevicePointer self, Work work) {
   auto& state = self->state;
-  state.board.message(message, self->mailbox().size());
   if (state.progress->failed()) return;
   try {
     work(state);
   } catch (...) {
     const std::exception_ptr thrown = std::current_exception();
     const std::string text = describe(thrown).message;
-    state.board.error(text);
-    state.board.state(ActorState::failed);
+    state.recorder.error(text);
+    state.recorder.state(ActorState::failed);
     logger("weft.device")->info("{}", text);
     state.progress->fail(thrown, state.step);
   }
 }
 
 template <typename Work>
-void run_numbered(DeviceState& state, std::uint64_t run, std::uint64_t step, Work work) {
+void run_numbered(DeviceState& state, std::uint64_t run, std::uint64_t step,
+                  std::uint64_t fingerprint, Work work) {
   using Seconds = std::chrono::duration<double>;
-  state.step = step;
-  state.board.state(ActorState::running);
+  const EventWriter& events = state.recorder.events;
+  events.step(step);
+  if (std::exchange(state.step, step) != step) events.put(EventKind::step, {.number = step});
+  events.put(EventKind::run, {.number = run, .value = fingerprint});
+  state.recorder.board.state(ActorState::running);
   const auto begin = std::chrono::steady_clock::now();
   work();
   const auto end = std::chrono::steady_clock::now();
   state.progress->record(Seconds(end - begin).count(), Seconds(begin - state.last_end).count());
   state.last_end = end;
-  state.board.state(ActorState::idle);
+  events.put(EventKind::run, {.number = run, .value = fingerprint, .flags = kEventEnds});
+  state.recorder.board.state(ActorState::idle);
   state.progress->complete(run);
 }
 
@@ -63,20 +71,21 @@ DeviceActor::behavior_type device_behavior(DevicePointer self,
   self->state = std::move(*initial);
   self->state.engine->settle();  // this is the device's own thread already
   set_thread_log(self->state.log);
-  name_this_thread("weft.chip");
-  self->state.board.state(ActorState::idle);
+  name_this_thread(fmt::format("chip {}", self->state.chip).c_str());
+  self->state.recorder.board.thread(::gettid());
+  self->state.recorder.state(ActorState::idle);
   route_to_log(self, "weft.device");
   return {
       [self](load_a, const DeviceLoadPtr& load) {
-        guarded(self, "load", [&](DeviceState& state) {
+        guarded(self, [&](DeviceState& state) {
           WEFT_CHECK(load->program >= state.plans.size(), load->program);
           state.plans.resize(load->program);  // other numbers are on_each_chip() bodies
           state.plans.push_back(state.engine->load(*load->plan, load->checks));
         });
       },
       [self](run_a, const DeviceRunPtr& run) {
-        guarded(self, "run", [&](DeviceState& state) {
-          run_numbered(state, run->run, run->step, [&] {
+        guarded(self, [&](DeviceState& state) {
+          run_numbered(state, run->run, run->step, run->fingerprint, [&] {
             Engine& engine = *state.engine;
             if (run->hash) engine.add_to(*run->hash);
             const auto chip = static_cast<std::size_t>(engine.local_index());
@@ -85,13 +94,15 @@ DeviceActor::behavior_type device_behavior(DevicePointer self,
         });
       },
       [self](call_a, const DeviceCallPtr& call) {
-        guarded(self, "call", [&](DeviceState& state) {
-          run_numbered(state, call->run, call->step,
+        guarded(self, [&](DeviceState& state) {
+          run_numbered(state, call->run, call->step, 0,
                        [&] { state.engine->call(call->step, call->program, call->body); });
         });
       },
   };
 }
+
+using WatchedDevice = WatchedActor<DeviceActor, DeviceState>;
 
 class ActorDeviceLink : public DeviceLink {
  public:
@@ -99,7 +110,9 @@ class ActorDeviceLink : public DeviceLink {
       : system_(system),
         progress_(state->progress),
         engine_(state->engine),
-        actor_(system.caf().spawn<caf::detached>(device_behavior, std::move(state))) {}
+        actor_(system.caf().spawn<WatchedDevice, caf::detached>(
+            Recorder(state->recorder.board),  // its runs are events, not their messages
+            [state](DevicePointer self) { return device_behavior(self, state); })) {}
 
   ~ActorDeviceLink() override {
     caf::scoped_actor self{system_.caf()};
@@ -129,12 +142,14 @@ class ActorDeviceLink : public DeviceLink {
 }  // namespace
 
 std::unique_ptr<DeviceLink> spawn_device(System& system, std::unique_ptr<Engine> engine,
-                                         BoardWriter board, DeviceFailed on_failure) {
+                                         const Recorder& recorder, int chip,
+                                         DeviceFailed on_failure) {
   auto state = std::make_shared<DeviceState>();
   state->engine = std::move(engine);
-  state->board = board;
+  state->recorder = recorder;
+  state->chip = chip;
   state->progress = std::make_shared<DeviceProgress>(std::move(on_failure));
-  const StartingThreads starting("weft.chip");
+  const StartingThreads starting(fmt::format("chip {}", chip).c_str());
   return std::make_unique<ActorDeviceLink>(system, std::move(state));
 }
 

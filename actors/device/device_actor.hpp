@@ -5,12 +5,14 @@
 
 #include "actors/device/device_link.hpp"
 #include "actors/link/system.hpp"
-#include "transport/board/board.hpp"
+#include "transport/blackbox/recorder.hpp"
 
 namespace weft {
 
-/// Starts a device. `on_failure` receives the failure that ended its work, on the device's thread.
+/// Starts a device, whose thread is named after `chip`. `on_failure` gets the failure that ended
+/// its work, on that thread.
 std::unique_ptr<DeviceLink> spawn_device(System& system, std::unique_ptr<Engine> engine,
-                                         BoardWriter board, DeviceFailed on_failure);
+                                         const Recorder& recorder, int chip,
+                                         DeviceFailed on_failure);
 
 }  // namespace weft

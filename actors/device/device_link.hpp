@@ -27,6 +27,7 @@ struct DeviceRun {
   std::uint32_t program = 0;
   std::uint64_t run = 0;
   std::uint64_t step = 0;
+  std::uint64_t fingerprint = 0;  ///< of the program, for the black box
   RunCommit commit{};
   std::vector<RunBuffers> buffers;    ///< by the chip's index in the worker
   std::shared_ptr<StateHash> hash{};  ///< to add to before the run; mostly null

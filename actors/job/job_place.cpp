@@ -134,6 +134,13 @@ Board JobPlace::make_board(const JobSpec& spec, const std::string& run_dir) cons
   return Board::create(header);
 }
 
+BlackBoxWriter JobPlace::make_box(const JobSpec& spec) const {
+  return BlackBoxWriter::create({.job = id_,
+                                 .num_workers = spec.num_joins(),
+                                 .num_chips = spec.num_chips(),
+                                 .level = trace_level_of_environment()});
+}
+
 JobMemory JobPlace::make_memory(int num_chips) const {
   JobMemoryOptions options{.job = id_, .num_chips = num_chips};
   if (const char* const text = std::getenv(kArenaVariable)) {

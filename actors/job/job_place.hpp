@@ -6,6 +6,7 @@
 #include <string>
 
 #include "actors/trainer/job_spec.hpp"
+#include "transport/blackbox/black_box_writer.hpp"
 #include "transport/board/board.hpp"
 #include "transport/job/job_folder.hpp"
 #include "transport/job/job_memory.hpp"
@@ -31,6 +32,8 @@ class JobPlace {
 
   /// Throw no_space or io; what they made is removed with the place.
   Board make_board(const JobSpec& spec, const std::string& run_dir) const;
+  /// Throws invalid_argument for a WEFT_TRACE that is none, too.
+  BlackBoxWriter make_box(const JobSpec& spec) const;
   JobMemory make_memory(int num_chips) const;
 
   /// Ends what the job owns, before the time for that where the process must go at once. From any

@@ -13,6 +13,7 @@
 #include <thread>
 
 #include "actors/data/run_folder.hpp"
+#include "actors/job/box_timekeeper.hpp"
 #include "actors/job/job_place.hpp"
 #include "actors/job/left_for_rescue.hpp"
 #include "actors/job/nameless_fit.hpp"
@@ -49,10 +50,12 @@ class JobRun {
         place_(spec_.is_rescuable() && spec_.keep_for_rescue_s > 0),
         folder_(spec_.storage_path, spec_.name, place_.id()),
         board_(place_.make_board(spec_, folder_.path())),
+        box_(place_.make_box(spec_)),
         memory_(place_.make_memory(spec_.num_chips())),
         log_(JobLog::open({.who = "trainer",
                            .file = folder_.path() + "/trainer.log",
                            .job = place_.id(),
+                           .events = box_.shared(-1),
                            .console = request.logs_to_console})),
         log_scope_(log_),
         processes_(request.output ? lines_to(request.output) : nullptr,
@@ -96,7 +99,7 @@ class JobRun {
          .any_process_joins = request.command && request.command->is_wrapped(),
          .socket_path = spec_.num_workers == 0 ? "" : place_.socket_path(),
          .on_event = [this](TrainerEvent event) { events_.push(std::move(event)); }},
-        memory_, board_);
+        memory_, board_, box_);
   }
   ~JobRun() {
     processes_.clear();
@@ -110,7 +113,7 @@ class JobRun {
       if (!thrown_ && spec_.num_workers == 0) {
         local_runs_ = true;
         outcome_.on_local_loop(true);
-        local_worker = start_job_thread("weft.loop", [this] { run_local(); });
+        local_worker = start_job_thread("loop", [this] { run_local(); });
       } else if (!thrown_) {
         start_processes();
       }
@@ -135,9 +138,9 @@ class JobRun {
  private:
   void run_local() {
     {
-      const auto link = link_->local_worker(0);
+      const auto link = link_->local_worker(0, link_recorder(board_, box_, 0));
       run_worker(*link, {.worker = 0, .job_id = place_.id(), .token = place_.token()}, memory_,
-                 board_, [this](const Assignment&) { return request_.local; }, {});
+                 board_, box_, [this](const Assignment&) { return request_.local; }, {});
     }
     local_runs_ = false;
     local_ended_.wake();
@@ -189,10 +192,12 @@ class JobRun {
     while (const auto command = control_.commands().pop()) obey(*command);
     if (const auto event = events_.pop()) handle(*event);  // one: signals come in between
     carry_out(outcome_.on_time(Clock::now()));
+    times_.on_time(Clock::now());
   }
 
   int milliseconds_left() const {
-    std::optional<Clock::time_point> next = outcome_.deadline();
+    std::optional<Clock::time_point> next = times_.deadline();
+    if (const auto due = outcome_.deadline()) next = std::min(*next, *due);
     if (const auto due = processes_.deadline()) next = std::min(next.value_or(*due), *due);
     if (!next) return -1;
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(*next - Clock::now()).count();
@@ -246,7 +251,10 @@ class JobRun {
   void handle(const TrainerEvent& event) {
     std::visit(
         Overloaded{
-            [&](const trainer_event::Started&) { control_.runs(); },
+            [&](const trainer_event::Started&) {
+              times_.tell();
+              control_.runs();
+            },
             [&](const trainer_event::Reported& reported) { take_report(reported); },
             [&](const action::Kill& kill) { processes_.kill(kill.worker, kill.dumps_stack); },
             [&](const action::Launch& launch) { start_again(launch.worker); },
@@ -351,6 +359,8 @@ class JobRun {
   RunFolder folder_;
   std::optional<CheckpointLock> checkpoint_lock_;
   Board board_;
+  BlackBoxWriter box_;
+  BoxTimekeeper times_{box_};
   JobMemory memory_;
   Assignment assignment_;
   const std::shared_ptr<JobLog> log_;

@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include <spdlog/details/null_mutex.h>
 #include <spdlog/pattern_formatter.h>
 #include <spdlog/sinks/base_sink.h>
 #include <spdlog/sinks/basic_file_sink.h>
@@ -102,6 +103,26 @@ class ConsoleSink : public spdlog::sinks::base_sink<std::mutex> {
   Outlet stderr_{STDERR_FILENO};
 };
 
+/// Each record from level info up is an event.
+class EventSink : public spdlog::sinks::base_sink<spdlog::details::null_mutex> {
+ public:
+  explicit EventSink(const EventWriter& events) : events_(events) {
+    set_level(spdlog::level::info);
+  }
+
+ protected:
+  void sink_it_(const spdlog::details::log_msg& message) override {
+    if (!events_.is_on()) return;
+    const std::string_view text(message.payload.data(), message.payload.size());
+    events_.put(EventKind::log, {.value = static_cast<std::uint64_t>(message.level),
+                                 .text = events_.intern(text, true)});
+  }
+  void flush_() override {}
+
+ private:
+  const EventWriter events_;
+};
+
 spdlog::level::level_enum console_level(bool console) {
   const char* text = std::getenv("WEFT_LOG");
   if (text == nullptr || *text == '\0') {
@@ -138,6 +159,7 @@ class SpdlogJobLog : public JobLog {
     std::vector<spdlog::sink_ptr> sinks{
         std::make_shared<ConsoleSink>(options, step_, stderr_level)};
     if (!options.file.empty()) sinks.push_back(open_file(options.file));
+    sinks.push_back(std::make_shared<EventSink>(options.events));
     for (const auto& sink : sinks) {
       auto formatter = std::make_unique<spdlog::pattern_formatter>();
       formatter->add_flag<PlaceFlag>('*', options.who, step_)

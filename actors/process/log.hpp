@@ -12,6 +12,8 @@
 
 #include <spdlog/spdlog.h>
 
+#include "transport/blackbox/event_writer.hpp"
+
 namespace weft {
 
 struct LogOptions {
@@ -19,7 +21,8 @@ struct LogOptions {
   std::string file;      ///< everything from level info up; "": no file
   std::string job = {};  ///< for set_log_sink()
   int worker = -1;
-  bool console = true;  ///< write to stderr if WEFT_LOG isn't set; else WEFT_LOG decides
+  EventWriter events = {};  ///< a ring that any thread may write
+  bool console = true;      ///< write to stderr if WEFT_LOG isn't set; else WEFT_LOG decides
 };
 
 /// The four loggers of a job in this process. Thread-safe.

@@ -19,8 +19,10 @@ void WorkerRuntime::call_on_chips(const std::function<void(Chip&)>& body,
          where.line());
   }
   require_loop_thread("on_each_chip", where);
+  recorder_.at(where);
   const std::uint32_t number = find_or_admit(where);
   call_devices(number, body, {.function = "on_each_chip", .loc = where});
+  const StateScope running(recorder_, ActorState::running);
   std::exception_ptr failure;  // thrown when no device works on `body` any more
   for (const auto& device : devices_) {
     try {

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "spmd/tensor/runtime.hpp"
-#include "transport/board/board.hpp"
+#include "transport/blackbox/recorder.hpp"
 #include "transport/storage/work_crew.hpp"
 
 namespace weft {
@@ -83,11 +83,10 @@ class Holds {
 /// For its lifetime the worker is saving on the board; the time is a sample of CheckpointWait.
 class CheckpointWait {
  public:
-  CheckpointWait(BoardWriter board, Runtime& runtime) : board_(board), runtime_(runtime) {
-    board_.state(ActorState::saving);
-  }
+  CheckpointWait(const Recorder& recorder, std::uint64_t step, Runtime& runtime)
+      : saving_(recorder, ActorState::saving, EventKind::checkpoint, {.number = step}),
+        runtime_(runtime) {}
   ~CheckpointWait() {
-    board_.state(ActorState::running);
     const std::chrono::duration<double> waited = Clock::now() - begin_;
     runtime_.metrics().sample("CheckpointWait", MetricUnit::seconds, waited.count());
   }
@@ -97,7 +96,7 @@ class CheckpointWait {
  private:
   using Clock = std::chrono::steady_clock;
 
-  const BoardWriter board_;
+  const StateScope saving_;
   Runtime& runtime_;
   const Clock::time_point begin_ = Clock::now();
 };

@@ -115,6 +115,7 @@ std::vector<std::byte> WorkerRuntime::read(const Buffer& buffer) {
   require_own(buffer, "", nullptr);
   const auto& placed = static_cast<const ArenaBuffer&>(buffer);
   const auto begin_read = Clock::now();
+  const StateScope running(recorder_, ActorState::running);
   wait_for_run(placed.last_run());
   metrics().sample("TransferFromDeviceTime", MetricUnit::seconds, seconds_since(begin_read));
   metrics().sample("InboundData", MetricUnit::bytes, static_cast<double>(buffer.type().bytes()));

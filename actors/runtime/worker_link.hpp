@@ -12,9 +12,15 @@
 #include "actors/protocol/protocol.hpp"
 #include "actors/protocol/save_messages.hpp"
 #include "actors/supervision/permits.hpp"
-#include "transport/board/board.hpp"
+#include "transport/blackbox/recorder.hpp"
 
 namespace weft {
+
+/// What the link writes: messages that its actor gets, and those that any thread sends.
+struct LinkRecorder {
+  Recorder actor{};
+  EventWriter threads{};
+};
 
 /// Used by the loop's thread; Any thread may call loop_ended(), preempt(), state_hashed(),
 /// part_written() and save_ended(). Only join() blocks.
@@ -23,7 +29,8 @@ class WorkerLink {
   /// Connects to the trainer, with an actor system of its own. Throws as System::dial, and as
   /// require_sound().
   static std::unique_ptr<WorkerLink> connect(const WorkerEnvironment& environment,
-                                             std::chrono::milliseconds timeout);
+                                             std::chrono::milliseconds timeout,
+                                             const LinkRecorder& recorder);
   virtual ~WorkerLink() = default;
 
   Permits& permits() { return *permits_; }
@@ -43,7 +50,8 @@ class WorkerLink {
   /// Reports that the loop of the generation before `generation` was left and nothing of it runs.
   virtual void unwound(std::uint64_t generation) = 0;
   virtual std::unique_ptr<DeviceLink> start_device(std::unique_ptr<Engine> engine,
-                                                   BoardWriter board, DeviceFailed on_failure) = 0;
+                                                   const Recorder& recorder, int chip,
+                                                   DeviceFailed on_failure) = 0;
 
  protected:
   explicit WorkerLink(std::shared_ptr<Permits> permits) : permits_(std::move(permits)) {}

@@ -23,18 +23,6 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// Marks the board for its lifetime, also if an exception ends it.
-class Compiling {
- public:
-  explicit Compiling(BoardWriter board) : board_(board) { board_.state(ActorState::compiling); }
-  ~Compiling() { board_.state(ActorState::running); }
-  Compiling(const Compiling&) = delete;
-  Compiling& operator=(const Compiling&) = delete;
-
- private:
-  BoardWriter board_;
-};
-
 double seconds_since(Clock::time_point begin) {
   return std::chrono::duration<double>(Clock::now() - begin).count();
 }
@@ -55,13 +43,14 @@ void use(const BufferPtr& buffer, DeviceRun& run, std::vector<std::uint64_t> Run
 
 WorkerRuntime::WorkerRuntime(const Mesh& mesh, std::vector<int> positions,
                              std::vector<std::unique_ptr<DeviceLink>> devices, JobMemory& memory,
-                             WorkerLink& link, BoardWriter board, WorkerRuntimeOptions options)
+                             WorkerLink& link, const Recorder& recorder,
+                             WorkerRuntimeOptions options)
     : mesh_(mesh),
       positions_(std::move(positions)),
       devices_(std::move(devices)),
       memory_(memory),
       link_(link),
-      board_(board),
+      recorder_(recorder),
       resume_from_(std::move(options.resume_from)),
       options_(std::move(options)),
       loop_thread_(::gettid()),
@@ -87,12 +76,14 @@ WorkerRuntime::WorkerRuntime(const Mesh& mesh, std::vector<int> positions,
   if (state_) state_->hold(pool_);
   pool_->on_no_room([this] {
     if (holds_.empty()) return false;
-    const CheckpointWait waiting(board_, *this);
+    const CheckpointWait waiting(recorder_, step_, *this);
     return holds_.wait_for_one();
   });
   step_ = commits_ = options_.resume_step;
   pool_->begin_step(step_);
-  board_.step(step_);
+  recorder_.board.step(step_);
+  recorder_.events.step(step_);
+  recorder_.events.put(EventKind::generation, {.number = options_.generation});
   set_log_step(step_);
 }
 
@@ -101,6 +92,7 @@ WorkerRuntime::~WorkerRuntime() = default;
 Runtime::RunResult WorkerRuntime::run(const Program& program, const Fingerprint& key,
                                       std::span<const Binding> inputs, const RunSite& site) {
   WEFT_CHECK(inputs.size() == program.inputs.size(), inputs.size(), program.inputs.size());
+  recorder_.at(site.loc);
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     const auto* bound = std::get_if<BoundBuffer>(&inputs[i]);
     if (bound != nullptr) require_own(*bound->buffer, program.inputs[i].name, &site.loc);
@@ -119,6 +111,7 @@ Runtime::RunResult WorkerRuntime::run(const Program& program, const Fingerprint&
   request->program = number;
   request->run = runs_ + 1;
   request->step = step_;
+  request->fingerprint = key.low;
   request->buffers.resize(devices_.size());
   for (RunBuffers& buffers : request->buffers) {
     buffers.inputs.reserve(inputs.size());
@@ -165,12 +158,16 @@ void WorkerRuntime::tell_data(const Program& program, std::span<const Binding> i
 }
 
 void WorkerRuntime::await_room() const {
-  if (runs_ >= kRunsUnderWay) wait_for_run(runs_ + 1 - kRunsUnderWay);
+  if (runs_ < kRunsUnderWay) return;
+  const StateScope running(recorder_, ActorState::running);
+  wait_for_run(runs_ + 1 - kRunsUnderWay);
 }
 
 /// Called after everything that may fail, because every counted run is waited for.
 void WorkerRuntime::begin_run(std::uint32_t program, const RunSite& site) {
   if (const auto known = link_.permits().begin_run(runs_ + 1, program, step_, site)) {
+    const StateScope admission(recorder_, ActorState::admission, EventKind::admission,
+                               {.number = known->sequence, .value = known->fingerprint_low});
     link_.show_program(*known);
     link_.permits().wait_admitted(known->sequence, runs_ + 1);
   }
@@ -186,7 +183,9 @@ const CompileCache::Entry& WorkerRuntime::find_or_compile(const Program& program
     return *found;
   }
   metrics().count("UncachedCompile");
-  const Compiling compiling(board_);
+  const StateScope compiling(
+      recorder_, ActorState::compiling, EventKind::compile,
+      {.number = programs_, .text = recorder_.events.intern(to_string(site))});
   const auto reason = cache_.explain(program, site);
   // One worker logs it for all.
   if (reason && options_.worker == 0) logger("weft.worker")->warn("{}", *reason);
@@ -268,6 +267,8 @@ void WorkerRuntime::admit(std::uint32_t number, std::string text, const Fingerpr
                          .fingerprint_high = key.high,
                          .text = std::move(text),
                          .site = to_string(site)};
+  const StateScope admission(recorder_, ActorState::admission, EventKind::admission,
+                             {.number = number, .value = key.low});
   link_.permits().shown(seen);
   link_.show_program(seen);
   link_.permits().wait_admitted(number, runs_ + 1);
@@ -322,8 +323,10 @@ void WorkerRuntime::end_step() {
   ++step_;
   pool_->begin_step(step_);
   set_log_step(step_);
-  board_.step(step_);
+  recorder_.board.step(step_);
+  recorder_.events.step(step_);
   Permits& permits = link_.permits();
+  const StateScope lease(recorder_, ActorState::lease, EventKind::lease, {.number = step_});
   if (const auto step = permits.lease_to_ask(step_)) link_.want_lease(*step);
   permits.begin_step(step_);
 }
@@ -368,7 +371,10 @@ void WorkerRuntime::require_loop_thread(const char* what, const std::source_loca
        what, loop_thread_, here, file_line(where));
 }
 
-void WorkerRuntime::drain() { wait_for_run(runs_); }
+void WorkerRuntime::drain() {
+  const StateScope running(recorder_, ActorState::running);
+  wait_for_run(runs_);
+}
 
 void WorkerRuntime::wait_for_run(std::uint64_t run) const {
   for (const auto& device : devices_) device->progress().wait(run);

@@ -26,7 +26,7 @@
 #include "spmd/plan/plan.hpp"
 #include "spmd/tensor/compile_cache.hpp"
 #include "spmd/tensor/runtime.hpp"
-#include "transport/board/board.hpp"
+#include "transport/blackbox/recorder.hpp"
 
 namespace weft {
 
@@ -36,7 +36,7 @@ class WorkerRuntime : public Runtime {
   /// `positions`: the mesh positions of this worker's chips; `devices`: their actors, in order.
   WorkerRuntime(const Mesh& mesh, std::vector<int> positions,
                 std::vector<std::unique_ptr<DeviceLink>> devices, JobMemory& memory,
-                WorkerLink& link, BoardWriter board, WorkerRuntimeOptions options);
+                WorkerLink& link, const Recorder& recorder, WorkerRuntimeOptions options);
   ~WorkerRuntime() override;
 
   const Mesh* mesh() const override { return options_.has_mesh ? &mesh_ : nullptr; }
@@ -48,6 +48,7 @@ class WorkerRuntime : public Runtime {
   void end_step() override;
   void collect_metrics() override;
   void warn(const std::string& text) override;  ///< by worker 0 alone
+  LoopRecorder& recorder() { return recorder_; }
 
   /// See TrainContext.
   void call_on_chips(const std::function<void(Chip&)>& body, const std::source_location& where);
@@ -80,8 +81,7 @@ class WorkerRuntime : public Runtime {
   const RunSite& last_site() const { return last_site_; }  ///< of the last run
 
  private:
-  /// The number of runs that may be in progress.
-  static constexpr std::uint64_t kRunsUnderWay = 2;
+  static constexpr std::uint64_t kRunsUnderWay = 2;  ///< at most
 
   struct Executed {
     std::shared_ptr<const Plan> plan;
@@ -125,7 +125,7 @@ class WorkerRuntime : public Runtime {
   std::vector<std::unique_ptr<DeviceLink>> devices_;
   JobMemory& memory_;
   WorkerLink& link_;
-  BoardWriter board_;
+  LoopRecorder recorder_;
   std::shared_ptr<ResumedState> resume_from_;  // until the first step has ended
   const WorkerRuntimeOptions options_;
   std::optional<StateKeeper> state_;  // absent without a mesh, and where none is kept

@@ -35,6 +35,14 @@ class Members {
  public:
   /// Replaces the link that the worker had before.
   void add(int worker, Link link) { links_.insert_or_assign(worker, std::move(link)); }
+  /// The worker whose link this is.
+  template <typename Other>
+  std::optional<int> find(const Other& link) const {
+    for (const auto& [worker, known] : links_) {
+      if (known == link) return worker;
+    }
+    return {};
+  }
   /// False for a process that was refused, and for one whose worker was started again.
   template <typename Other>
   bool has(const Other& link) const {
@@ -58,14 +66,6 @@ class Members {
   }
 
  private:
-  template <typename Other>
-  std::optional<int> find(const Other& link) const {
-    for (const auto& [worker, known] : links_) {
-      if (known == link) return worker;
-    }
-    return {};
-  }
-
   std::map<int, Link> links_;  ///< by worker
 };
 

@@ -8,6 +8,7 @@
 #include <caf/all.hpp>
 
 #include "actors/link/door.hpp"
+#include "actors/link/watched_actor.hpp"
 #include "actors/process/log.hpp"
 #include "actors/protocol/whereabouts.hpp"
 #include "actors/trainer/trainer_state_actor.hpp"
@@ -23,6 +24,7 @@ void begin_generation(Self self, const Start& start) {
   auto& state = self->state;
   const JobSpec& spec = state.options.spec;
   state.replicas->begin_generation(start.generation);
+  state.recorder.events.put(EventKind::generation, {.number = start.generation});
   if (start.generation > 1 || start.step > 0) state.memory->begin_generation(start.step);
   const std::string& load = start.resume.empty() ? start.checkpoint : start.resume;
   if (start.generation > 1) {
@@ -36,7 +38,7 @@ void begin_generation(Self self, const Start& start) {
   }
   // No other process will open the memory.
   if (!spec.recovery.recovers() && !spec.is_rescuable()) state.memory->remove_names();
-  state.board->trainer().state(ActorState::running);
+  state.recorder.state(ActorState::running);
   state.board->set_status(JobStatus::running);
   state.options.on_event(trainer_event::Started{});
 }
@@ -44,7 +46,7 @@ void begin_generation(Self self, const Start& start) {
 void unwind(Self self, const std::string& why) {
   auto& state = self->state;
   logger("weft.trainer")->warn("{}; the others wait for it to come again", why);
-  state.board->trainer().state(ActorState::joining);
+  state.recorder.state(ActorState::joining);
   // A loop may wait in a collective, and hear of nothing before that wait ends.
   state.memory->abort(why);
   if (state.hangs) state.hangs->forget();
@@ -57,9 +59,9 @@ void finish(Self self) {
     const bool cancelled = failure->code == Errc::cancelled;
     logger("weft.trainer")
         ->log(cancelled ? spdlog::level::info : spdlog::level::err, "{}", failure->message);
-    state.board->trainer().error(failure->message);
+    state.recorder.error(failure->message);
   }
-  state.board->trainer().state(failure ? ActorState::failed : ActorState::ended);
+  state.recorder.state(failure ? ActorState::failed : ActorState::ended);
   state.board->set_status(failure ? JobStatus::failed : JobStatus::succeeded);
   std::vector<std::string> worker_metrics(static_cast<std::size_t>(state.options.spec.num_joins()));
   for (auto& [worker, metrics] : state.last_metrics) {
@@ -170,15 +172,12 @@ void save_ended(Self self, const SaveEnded& ended) {
 /// Nothing else counts that comes from a process that was refused or given up.
 bool from_a_member(Self self) { return self->state.workers.has(self->current_sender()); }
 
-void heard(Self self, const char* message) {
-  ++self->state.messages;
-  self->state.board->trainer().message(message, self->mailbox().size());
-}
+void heard(Self self) { ++self->state.messages; }
 
 /// A difference between workers ends the job.
 template <typename Hashes>
 void compare(Self self, const Hashes& hashes) {
-  heard(self, "hashes");
+  heard(self);
   const auto fault = self->state.replicas->add(hashes);
   if (!fault) return;
   carry_out(self, self->state.job->cancel(fault->code, fault->message, fault->worker, fault->step));
@@ -203,15 +202,22 @@ void link_down(Self self, const caf::down_msg& down) {
   carry_out(self, state.job->link_down(worker));
 }
 
+using WatchedTrainer = WatchedActor<TrainerActor, TrainerState>;
+
 TrainerActor::behavior_type trainer_behavior(Self self, const TrainerLinkOptions& options,
-                                             JobMemory* memory, Board* board) {
+                                             JobMemory* memory, Board* board,
+                                             const Recorder& recorder) {
   auto& state = self->state;
   state.options = options;
   state.memory = memory;
   state.board = board;
+  state.recorder = recorder;
+  state.workers.record_by(recorder.events);
+  static_cast<WatchedTrainer*>(self)->find_origins_by(
+      [self](const caf::strong_actor_ptr& sender) { return self->state.workers.origin(sender); });
   state.job.emplace(terms_of(options));
   state.replicas.emplace(options.spec.num_joins(), options.spec.chips_per_worker);
-  state.board->trainer().state(ActorState::joining);
+  state.recorder.state(ActorState::joining);
   route_to_log(self, "weft.trainer");
   self->set_down_handler(
       [self](caf::scheduled_actor*, caf::down_msg& down) { link_down(self, down); });
@@ -219,23 +225,24 @@ TrainerActor::behavior_type trainer_behavior(Self self, const TrainerLinkOptions
   begin_to_look_for_hangs(self);
   return {
       [self](join_a, const JoinRequest& request, const WorkerActor& worker) {
-        heard(self, "join");
+        heard(self);
         return join(self, request, worker);
       },
       [self](program_a, const ProgramSeen& program) {
-        heard(self, "program");
+        heard(self);
         if (!from_a_member(self)) return;
         carry_out(self, self->state.job->program(program));
       },
       [self](lease_a, std::uint64_t step) {
-        heard(self, "lease");
+        heard(self);
         if (!from_a_member(self)) return;
-        self->state.board->trainer().step(step);
+        self->state.recorder.board.step(step);
+        self->state.recorder.events.step(step);
         set_log_step(step);
         carry_out(self, self->state.job->lease_wanted(step));
       },
       [self](report_a, const Report& report) {
-        heard(self, "report");
+        heard(self);
         if (!from_a_member(self)) return;
         take_report(self, report);
       },
@@ -246,66 +253,66 @@ TrainerActor::behavior_type trainer_behavior(Self self, const TrainerLinkOptions
         if (from_a_member(self)) compare(self, hashes);
       },
       [self](part_a, const PartWritten& part) {
-        heard(self, "part");
+        heard(self);
         if (!from_a_member(self)) return;
         carry_out(self, self->state.job->checkpoints().part_written(part));
       },
       [self](saved_a, const SaveEnded& ended) {
-        heard(self, "saved");
+        heard(self);
         if (!from_a_member(self)) return;
         save_ended(self, ended);
       },
       [self](ended_a, const LoopEnded& ended) {
-        heard(self, "ended");
+        heard(self);
         if (!from_a_member(self)) return;
         carry_out(self, self->state.job->loop_ended(ended, common_step(*self->state.memory),
                                                     awaited_by(self, ended.worker)));
       },
       [self](unwound_a, std::int32_t worker, std::uint64_t generation) {
-        heard(self, "unwound");
+        heard(self);
         if (!from_a_member(self)) return;
         carry_out(self,
                   self->state.job->unwound(worker, generation, common_step(*self->state.memory)));
       },
       [self](paused_a, std::int32_t worker, std::uint64_t generation, std::uint64_t step) {
-        heard(self, "paused");
+        heard(self);
         if (!from_a_member(self)) return;
         carry_out(self, self->state.job->paused(worker, generation, step));
       },
       [self](asks_a) { self->state.job->asks(); },
       [self](preempt_a, const std::string& why) {
-        heard(self, "preempt");
+        heard(self);
         carry_out(self, self->state.job->preempt(why));
       },
       [self](grace_a) {
-        heard(self, "grace");
+        heard(self);
         carry_out(self, self->state.job->grace_over(sightings_of_unwinding(self)));
       },
       [self](started_a, std::int32_t worker, std::int32_t pid) {
-        heard(self, "started");
+        heard(self);
         self->state.job->started(worker, pid);
       },
       [self](process_a, const ProcessEnded& ended) {
-        heard(self, "process");
+        heard(self);
         process_ended(self, ended);
       },
       [self](deadline_a, std::uint64_t generation) {
-        heard(self, "deadline");
+        heard(self);
         carry_out(self, self->state.job->gather_deadline(generation, sightings_of_unwinding(self)));
       },
       [self](tick_a) { look_for_hangs(self); },
       [self](restart_a, std::int32_t worker) {
-        heard(self, "restart");
+        heard(self);
         carry_out(self, self->state.job->restart_due(worker));
       },
       [self](link_grace_a, std::int32_t worker, std::uint64_t number) {
-        heard(self, "link grace");
+        heard(self);
         const Whereabouts where = locate(*self->state.board, worker);
         carry_out(self, self->state.job->link_grace_over(worker, number, where,
                                                          common_step(*self->state.memory)));
       },
       [self](cancel_a, std::uint8_t code, const std::string& reason) {
-        heard(self, "cancel");
+        heard(self);
         carry_out(self, self->state.job->cancel(static_cast<Errc>(code), reason));
       },
   };
@@ -315,8 +322,12 @@ TrainerActor::behavior_type trainer_behavior(Self self, const TrainerLinkOptions
 }  // namespace trainer_actor
 
 TrainerActor spawn_trainer(System& system, const TrainerLinkOptions& options, JobMemory& memory,
-                           Board& board) {
-  return system.caf().spawn(trainer_actor::trainer_behavior, options, &memory, &board);
+                           Board& board, BlackBoxWriter& box) {
+  const Recorder recorder(board.trainer(), box.link(-1));
+  return system.caf().spawn<trainer_actor::WatchedTrainer>(
+      recorder, [=, memory = &memory, board = &board](trainer_actor::Self self) {
+        return trainer_actor::trainer_behavior(self, options, memory, board, recorder);
+      });
 }
 
 }  // namespace weft

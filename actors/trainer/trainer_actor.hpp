@@ -9,6 +9,6 @@ namespace weft {
 
 /// `memory` and `board` must outlive it.
 TrainerActor spawn_trainer(System& system, const TrainerLinkOptions& options, JobMemory& memory,
-                           Board& board);
+                           Board& board, BlackBoxWriter& box);
 
 }  // namespace weft

@@ -15,6 +15,7 @@
 #include "actors/runtime/worker_link.hpp"
 #include "actors/supervision/action.hpp"
 #include "actors/trainer/job_spec.hpp"
+#include "transport/blackbox/black_box_writer.hpp"
 #include "transport/board/board.hpp"
 #include "transport/job/job_memory.hpp"
 
@@ -65,9 +66,9 @@ struct TrainerLinkOptions {
 /// Owns the actor system. Thread-safe.
 class TrainerLink {
  public:
-  /// `memory` and `board` must outlive it. Throws io if the socket can't be made.
+  /// `memory`, `board` and `box` must outlive it. Throws io if the socket can't be made.
   static std::unique_ptr<TrainerLink> start(TrainerLinkOptions options, JobMemory& memory,
-                                            Board& board);
+                                            Board& board, BlackBoxWriter& box);
   virtual ~TrainerLink() = default;
 
   /// Where workers reach it: "unix:/path" or "tls://host:port"; "" where it doesn't listen.
@@ -78,7 +79,7 @@ class TrainerLink {
   virtual void preempt(const std::string& reason) = 0;
   virtual void cancel(Errc code, const std::string& reason) = 0;
   /// The line of a worker that is a thread of this process.
-  virtual std::unique_ptr<WorkerLink> local_worker(int worker) = 0;
+  virtual std::unique_ptr<WorkerLink> local_worker(int worker, const LinkRecorder& recorder) = 0;
 };
 
 }  // namespace weft

@@ -11,8 +11,10 @@ namespace {
 
 class ActorTrainerLink : public TrainerLink {
  public:
-  ActorTrainerLink(const TrainerLinkOptions& options, JobMemory& memory, Board& board)
-      : timeout_(options.spec.timeout()), trainer_(spawn_trainer(system_, options, memory, board)) {
+  ActorTrainerLink(const TrainerLinkOptions& options, JobMemory& memory, Board& board,
+                   BlackBoxWriter& box)
+      : timeout_(options.spec.timeout()),
+        trainer_(spawn_trainer(system_, options, memory, board, box)) {
     if (options.socket_path.empty()) return;
     try {
       listen(options);
@@ -38,8 +40,8 @@ class ActorTrainerLink : public TrainerLink {
   void cancel(Errc code, const std::string& reason) override {
     caf::anon_send(trainer_, cancel_a::value, static_cast<std::uint8_t>(code), reason);
   }
-  std::unique_ptr<WorkerLink> local_worker(int worker) override {
-    return make_worker_link(system_, trainer_, worker, timeout_);
+  std::unique_ptr<WorkerLink> local_worker(int worker, const LinkRecorder& recorder) override {
+    return make_worker_link(system_, trainer_, worker, timeout_, recorder);
   }
 
  private:
@@ -64,8 +66,8 @@ class ActorTrainerLink : public TrainerLink {
 }  // namespace
 
 std::unique_ptr<TrainerLink> TrainerLink::start(TrainerLinkOptions options, JobMemory& memory,
-                                                Board& board) {
-  return std::make_unique<ActorTrainerLink>(options, memory, board);
+                                                Board& board, BlackBoxWriter& box) {
+  return std::make_unique<ActorTrainerLink>(options, memory, board, box);
 }
 
 }  // namespace weft

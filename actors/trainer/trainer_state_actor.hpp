@@ -16,6 +16,7 @@
 #include "actors/supervision/replica_check.hpp"
 #include "actors/trainer/trainer_link.hpp"
 #include "actors/trainer/worker_group_actor.hpp"
+#include "transport/blackbox/recorder.hpp"
 
 namespace weft::trainer_actor {
 
@@ -24,6 +25,7 @@ struct TrainerState {
   TrainerLinkOptions options;
   JobMemory* memory = nullptr;
   Board* board = nullptr;
+  Recorder recorder;
   WorkerGroup workers;
   std::map<int, std::string> last_metrics;  ///< by worker: of its last report
   std::optional<HangWatch> hangs;           ///< none where hangs are neither losses nor warned of

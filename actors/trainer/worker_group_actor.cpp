@@ -6,8 +6,13 @@ namespace weft {
 
 namespace {
 
-void send(const WorkerActor& worker, const Action& action) {
-  const auto to = [&worker](auto... message) { caf::anon_send(worker, message...); };
+/// `note` is given the name of the message, before it is sent.
+template <typename Note>
+void send(const WorkerActor& worker, const Action& action, const Note& note) {
+  const auto to = [&](auto name, auto... content) {
+    note(caf::to_string(name));
+    caf::anon_send(worker, name, content...);
+  };
   std::visit(Overloaded{
                  [&](const Start& start) { to(start_a::value, start); },
                  [&](const action::Asked& asked) { to(asked_a::value, asked.sequence, asked.run); },
@@ -46,7 +51,19 @@ bool WorkerGroup::has(const caf::strong_actor_ptr& sender) const {
 }
 
 void WorkerGroup::tell(const Action& action) {
-  members_.tell(action, [&](int, const WorkerActor& worker) { send(worker, action); });
+  members_.tell(action, [&](int worker, const WorkerActor& actor) {
+    send(actor, action, [&](const std::string& name) {
+      events_.put(EventKind::message_out,
+                  {.number = ++counts_[worker].sent, .peer = worker, .text = events_.intern(name)});
+    });
+  });
+}
+
+MessageOrigin WorkerGroup::origin(const caf::strong_actor_ptr& sender) {
+  if (sender == nullptr) return {};
+  const auto worker = members_.find(caf::actor_cast<caf::actor_addr>(sender));
+  if (!worker) return {};
+  return {.peer = *worker, .sequence = ++counts_[*worker].received};
 }
 
 }  // namespace weft

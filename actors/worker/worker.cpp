@@ -12,6 +12,7 @@
 #include "actors/data/report_log.hpp"
 #include "actors/device/cpu/executor.hpp"
 #include "actors/process/failure.hpp"
+#include "actors/process/job_thread.hpp"
 #include "actors/process/log.hpp"
 #include "actors/process/stack_dump.hpp"
 #include "actors/runtime/worker_runtime.hpp"
@@ -55,13 +56,15 @@ Mesh mesh_of(const Assignment& assignment) {
 class WorkerSession {
  public:
   WorkerSession(WorkerLink& link, const WorkerIdentity& identity, const Assignment& assignment,
-                const Start& start, JobMemory& memory, Board& board)
+                const Start& start, JobMemory& memory, Board& board, BlackBoxWriter& box)
       : link_(link),
         worker_(identity.worker),
         job_id_(identity.job_id),
         assignment_(assignment),
         start_(start),
         board_(board),
+        box_(box),
+        recorder_(board.worker(worker_), box.loop(worker_)),
         mesh_(mesh_of(assignment)),
         resumed_(start.resume.empty()
                      ? nullptr
@@ -70,7 +73,7 @@ class WorkerSession {
                         ? std::nullopt
                         : std::optional(JobMemory::anonymous({.job = job_id_, .num_chips = 1}))),
         runtime_(mesh_, local_positions(), start_devices(own_memory_ ? *own_memory_ : memory),
-                 own_memory_ ? *own_memory_ : memory, link, board.worker(worker_),
+                 own_memory_ ? *own_memory_ : memory, link, recorder_,
                  {.worker = worker_,
                   .has_mesh = has_mesh(),
                   .dump_dir = variable("WEFT_DUMP_TO"),
@@ -85,9 +88,9 @@ class WorkerSession {
                                     ? data_checks(variable("WEFT_CHECK_DATA"))
                                     : DataChecks::never,
                   .detect_anomaly = is_on("WEFT_DETECT_ANOMALY")}),
-        loaders_(runtime_, board.worker(worker_), assignment.seed,
+        loaders_(runtime_, recorder_, assignment.seed,
                  resumed_ ? resumed_->file().checkpoint()->loaders : std::vector<StoredLoader>()),
-        checkpoints_(runtime_, loaders_, link, board.worker(worker_),
+        checkpoints_(runtime_, loaders_, link, recorder_,
                      {.worker = worker_,
                       .num_workers = assignment.num_workers,
                       .job_id = job_id_,
@@ -102,7 +105,8 @@ class WorkerSession {
   void run(const BoundLoop& loop, ReportLog& reports, StageClock& stages) {
     stages.ended("devices");
     link_.permits().begin_step(runtime_.step());
-    board_.worker(worker_).state(ActorState::running);
+    name_this_thread("loop");  // not before: threads inherit their starter's name
+    recorder_.state(ActorState::user_code);
     manual_seed(assignment_.seed);
     RuntimeScope runtime_scope(runtime_);
     WorkerContext context(worker_, job_id_, assignment_, start_.checkpoint, link_, runtime_,
@@ -150,12 +154,11 @@ class WorkerSession {
       const int local_index = static_cast<int>(devices.size());
       const int chip =
           has_mesh() ? mesh_.device_at(position) : worker_ * assignment_.chips_per_worker;
-      const BoardWriter row = board_.device(chip);
-      row.open(ActorKind::device, worker_, chip, ::getpid());
-      row.state(ActorState::starting);
+      const Recorder recorder(board_.device(chip), box_.chip(chip, worker_), box_.ledger(chip));
+      recorder.board.open(ActorKind::device, worker_, chip, ::getpid());
       devices.push_back(link_.start_device(
-          std::make_unique<Executor>(memory, mesh_, position, row, policy, local_index), row,
-          [this](std::exception_ptr failure, std::uint64_t step) {
+          std::make_unique<Executor>(memory, mesh_, position, recorder, policy, local_index),
+          recorder, chip, [this](std::exception_ptr failure, std::uint64_t step) {
             device_failed(std::move(failure), step);
           }));
     }
@@ -178,6 +181,8 @@ class WorkerSession {
   const Assignment assignment_;
   const Start start_;
   Board& board_;
+  BlackBoxWriter& box_;
+  const Recorder recorder_;
   const Mesh mesh_;
   std::shared_ptr<ResumedState> resumed_;  // null where the loop begins anew
   std::optional<JobMemory> own_memory_;
@@ -202,13 +207,14 @@ namespace {
 class WorkerLife {
  public:
   WorkerLife(WorkerLink& link, const WorkerIdentity& identity, JobMemory& memory, Board& board,
-             const ResolveLoop& resolve, std::vector<BootstrapStage> stages)
+             BlackBoxWriter& box, const ResolveLoop& resolve, std::vector<BootstrapStage> stages)
       : link_(link),
         identity_(identity),
         memory_(memory),
         board_(board),
+        box_(box),
         resolve_(resolve),
-        row_(board.worker(identity.worker)),
+        recorder_(board.worker(identity.worker), box.loop(identity.worker)),
         stages_(std::move(stages)) {}
 
   bool run() {
@@ -252,15 +258,15 @@ class WorkerLife {
     }
     link_.permits().set_timeout(std::chrono::milliseconds(assignment_.timeout_ms));
     stages_.ended("join");
-    row_.open(ActorKind::worker, identity_.worker, -1, ::getpid());
-    row_.state(ActorState::idle);
+    recorder_.board.open(ActorKind::worker, identity_.worker, -1, ::getpid());
+    recorder_.state(ActorState::idle);
     return true;
   }
 
   void run_generation(const Start& start, LoopEnded& ended) {
     ReportLog reports(assignment_.recovers && identity_.worker == 0 ? identity_.report_log : "");
     for (const Report& report : reports.after(start.reports)) link_.report(report);
-    WorkerSession session(link_, identity_, assignment_, start, memory_, board_);
+    WorkerSession session(link_, identity_, assignment_, start, memory_, board_, box_);
     try {
       session.run(loop_, reports, stages_);
     } catch (...) {
@@ -283,12 +289,12 @@ class WorkerLife {
   Verdict tell_end(const LoopEnded& how) {
     const std::optional<LoopEnded> ended = link_.permits().loop_ended(how);
     if (!ended) {
-      row_.state(ActorState::idle);
+      recorder_.state(ActorState::idle);
       return Verdict::unwinds;
     }
     const bool good = ended->error == 0;
-    if (!good) row_.error(ended->message);
-    row_.state(good ? ActorState::ended : ActorState::failed);
+    if (!good) recorder_.error(ended->message);
+    recorder_.state(good ? ActorState::ended : ActorState::failed);
     link_.loop_ended(*ended);
     logger("weft.worker")->info("loop ended: {}", good ? "well" : ended->message);
     return link_.permits().wait_verdict();
@@ -298,18 +304,24 @@ class WorkerLife {
   const WorkerIdentity& identity_;
   JobMemory& memory_;
   Board& board_;
+  BlackBoxWriter& box_;
   const ResolveLoop& resolve_;
   BoundLoop loop_;
-  const BoardWriter row_;
+  const Recorder recorder_;
   StageClock stages_;
   Assignment assignment_;
 };
 
 }  // namespace
 
+LinkRecorder link_recorder(const Board& board, BlackBoxWriter& box, int worker) {
+  return {.actor = {board.worker(worker), box.link(worker)}, .threads = box.shared(worker)};
+}
+
 bool run_worker(WorkerLink& link, const WorkerIdentity& identity, JobMemory& memory, Board& board,
-                const ResolveLoop& resolve, std::vector<BootstrapStage> stages) {
-  return WorkerLife(link, identity, memory, board, resolve, std::move(stages)).run();
+                BlackBoxWriter& box, const ResolveLoop& resolve,
+                std::vector<BootstrapStage> stages) {
+  return WorkerLife(link, identity, memory, board, box, resolve, std::move(stages)).run();
 }
 
 int run_worker_process(const WorkerEnvironment& environment, const ResolveLoop& resolve) {
@@ -318,15 +330,18 @@ int run_worker_process(const WorkerEnvironment& environment, const ResolveLoop& 
     JobMemory memory = JobMemory::open(environment.job_id);
     Board board = Board::open(environment.job_id, false);
     const int worker = environment.process_index;
+    BlackBoxWriter box = BlackBoxWriter::open(environment.job_id);
     const std::string log = fmt::format("{}/worker-{}.log", board.header().run_dir, worker);
     set_process_log(JobLog::open({.who = fmt::format("worker {}", worker),
                                   .file = log,
                                   .job = environment.job_id,
-                                  .worker = worker}));
+                                  .worker = worker,
+                                  .events = box.shared(worker)}));
     dump_stack_on_sigquit(log);
     report_failed_checks(board.worker(worker));
     clock.ended("map");
-    auto link = WorkerLink::connect(environment, kConnectPatience);
+    auto link =
+        WorkerLink::connect(environment, kConnectPatience, link_recorder(board, box, worker));
     clock.ended("connect");
     std::optional<TermWatch> preemption(std::in_place, [&link, worker] {
       link->preempt(fmt::format("worker {} (pid {}) got SIGTERM", worker, ::getpid()));
@@ -336,7 +351,7 @@ int run_worker_process(const WorkerEnvironment& environment, const ResolveLoop& 
                                   .job_id = environment.job_id,
                                   .token = environment.token,
                                   .report_log = environment.report_log_path()},
-                                 memory, board, resolve, clock.take());
+                                 memory, board, box, resolve, clock.take());
     preemption.reset();  // it uses the link
     link.reset();
     set_process_log(nullptr);

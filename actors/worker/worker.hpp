@@ -9,6 +9,8 @@
 
 #include "actors/link/environment.hpp"
 #include "actors/runtime/worker_link.hpp"
+#include "transport/blackbox/black_box_writer.hpp"
+#include "transport/blackbox/recorder.hpp"
 #include "transport/board/board.hpp"
 #include "transport/job/job_memory.hpp"
 
@@ -29,10 +31,14 @@ struct WorkerIdentity {
 /// loop runs.
 using ResolveLoop = std::function<BoundLoop(const Assignment&)>;
 
+/// What a worker's link writes to.
+LinkRecorder link_recorder(const Board& board, BlackBoxWriter& box, int worker);
+
 /// Joins by `link`, runs the loop and tells the trainer how it ended; true if it ended well.
 /// `stages`: of the start-up so far. Throws nothing: what goes wrong is what the trainer is told.
 bool run_worker(WorkerLink& link, const WorkerIdentity& identity, JobMemory& memory, Board& board,
-                const ResolveLoop& resolve, std::vector<BootstrapStage> stages);
+                BlackBoxWriter& box, const ResolveLoop& resolve,
+                std::vector<BootstrapStage> stages);
 
 /// The life of a worker process from its start on: run_worker() with a connection and mappings of
 /// its own. Returns the exit code of the process.

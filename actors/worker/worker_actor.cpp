@@ -1,10 +1,13 @@
 #include "actors/worker/worker_actor.hpp"
 
+#include <atomic>
+
 #include <caf/all.hpp>
 
 #include <weft/error.hpp>
 
 #include "actors/device/device_actor.hpp"
+#include "actors/link/watched_actor.hpp"
 #include "actors/process/log.hpp"
 
 namespace weft {
@@ -14,14 +17,20 @@ struct WorkerState {
   int worker = -1;
   std::shared_ptr<Permits> permits;
   TrainerActor trainer;
+  std::uint64_t received = 0;
   const char* name = "weft.worker";
 };
 
+using WatchedWorker = WatchedActor<WorkerActor, WorkerState>;
+
 WorkerActor::behavior_type worker_behavior(WorkerActor::stateful_pointer<WorkerState> self,
-                                           int worker, std::shared_ptr<Permits> permits,
+                                           int worker, const std::shared_ptr<Permits>& permits,
                                            const TrainerActor& trainer) {
   self->state.worker = worker;
-  self->state.permits = std::move(permits);
+  self->state.permits = permits;
+  static_cast<WatchedWorker*>(self)->find_origins_by([self](const caf::strong_actor_ptr&) {
+    return MessageOrigin{.sequence = ++self->state.received};  // they all come from the trainer
+  });
   self->state.trainer = trainer;
   route_to_log(self, "weft.worker");
   self->monitor(trainer);
@@ -64,13 +73,18 @@ WorkerActor::behavior_type worker_behavior(WorkerActor::stateful_pointer<WorkerS
 class ActorWorkerLink : public WorkerLink {
  public:
   ActorWorkerLink(std::unique_ptr<System> own, System& system, const TrainerActor& trainer,
-                  int worker, std::chrono::milliseconds timeout)
+                  int worker, std::chrono::milliseconds timeout, const LinkRecorder& recorder)
       : WorkerLink(std::make_shared<Permits>(worker, timeout)),
         own_(std::move(own)),
         system_(system),
         trainer_(trainer),
         rank_(worker),
-        worker_(system.caf().spawn(worker_behavior, worker, shared_permits(), trainer)),
+        events_(recorder.threads),
+        worker_(system.caf().spawn<WatchedWorker>(
+            recorder.actor,
+            [worker, trainer, permits = shared_permits()](auto* self) {
+              return worker_behavior(self, worker, permits, trainer);
+            })),
         timeout_(timeout) {
     permits().on_first_question([trainer] { caf::anon_send(trainer, asks_a::value); });
   }
@@ -88,46 +102,39 @@ class ActorWorkerLink : public WorkerLink {
                  });
     return assignment;
   }
-  void show_program(const ProgramSeen& program) override {
-    caf::send_as(worker_, trainer_, program_a::value, program);
-  }
-  void want_lease(std::uint64_t step) override {
-    caf::send_as(worker_, trainer_, lease_a::value, step);
-  }
-  void report(const Report& report) override {
-    caf::send_as(worker_, trainer_, report_a::value, report);
-  }
-  void preempt(const std::string& reason) override {
-    caf::send_as(worker_, trainer_, preempt_a::value, reason);
-  }
-  void state_hashed(const StateHashes& hashes) override {
-    caf::send_as(worker_, trainer_, hashes_a::value, hashes);
-  }
-  void data_hashed(const DataHashes& hashes) override {
-    caf::send_as(worker_, trainer_, data_a::value, hashes);
-  }
-  void part_written(const PartWritten& part) override {
-    caf::send_as(worker_, trainer_, part_a::value, part);
-  }
-  void save_ended(const SaveEnded& ended) override {
-    caf::send_as(worker_, trainer_, saved_a::value, ended);
-  }
-  void loop_ended(const LoopEnded& ended) override {
-    caf::send_as(worker_, trainer_, ended_a::value, ended);
-  }
+  void show_program(const ProgramSeen& program) override { send(program_a::value, program); }
+  void want_lease(std::uint64_t step) override { send(lease_a::value, step); }
+  void report(const Report& report) override { send(report_a::value, report); }
+  void preempt(const std::string& reason) override { send(preempt_a::value, reason); }
+  void state_hashed(const StateHashes& hashes) override { send(hashes_a::value, hashes); }
+  void data_hashed(const DataHashes& hashes) override { send(data_a::value, hashes); }
+  void part_written(const PartWritten& part) override { send(part_a::value, part); }
+  void save_ended(const SaveEnded& ended) override { send(saved_a::value, ended); }
+  void loop_ended(const LoopEnded& ended) override { send(ended_a::value, ended); }
   void unwound(std::uint64_t generation) override {
-    caf::send_as(worker_, trainer_, unwound_a::value, std::int32_t{rank_}, generation);
+    send(unwound_a::value, std::int32_t{rank_}, generation);
   }
-  std::unique_ptr<DeviceLink> start_device(std::unique_ptr<Engine> engine, BoardWriter board,
-                                           DeviceFailed on_failure) override {
-    return spawn_device(system_, std::move(engine), board, std::move(on_failure));
+  std::unique_ptr<DeviceLink> start_device(std::unique_ptr<Engine> engine, const Recorder& recorder,
+                                           int chip, DeviceFailed on_failure) override {
+    return spawn_device(system_, std::move(engine), recorder, chip, std::move(on_failure));
   }
 
  private:
+  /// The number of a message is what the trainer counts too, unless two threads send at once.
+  template <typename Name, typename... Content>
+  void send(Name name, const Content&... content) {
+    const std::uint64_t number = sent_.fetch_add(1, std::memory_order_relaxed) + 1;
+    events_.put(EventKind::message_out,
+                {.number = number, .text = events_.intern(caf::to_string(name))});
+    caf::send_as(worker_, trainer_, name, content...);
+  }
+
   std::unique_ptr<System> own_;
   System& system_;
   TrainerActor trainer_;
   int rank_;
+  const EventWriter events_;
+  std::atomic<std::uint64_t> sent_{0};
   WorkerActor worker_;
   std::chrono::milliseconds timeout_;
 };
@@ -135,12 +142,14 @@ class ActorWorkerLink : public WorkerLink {
 }  // namespace
 
 std::unique_ptr<WorkerLink> make_worker_link(System& system, const TrainerActor& trainer,
-                                             int worker, std::chrono::milliseconds timeout) {
-  return std::make_unique<ActorWorkerLink>(nullptr, system, trainer, worker, timeout);
+                                             int worker, std::chrono::milliseconds timeout,
+                                             const LinkRecorder& recorder) {
+  return std::make_unique<ActorWorkerLink>(nullptr, system, trainer, worker, timeout, recorder);
 }
 
 std::unique_ptr<WorkerLink> WorkerLink::connect(const WorkerEnvironment& environment,
-                                                std::chrono::milliseconds timeout) {
+                                                std::chrono::milliseconds timeout,
+                                                const LinkRecorder& recorder) {
   const std::string& address = environment.coordinator_address;
   const bool over_tls = environment.tls.wanted();
   auto system = std::make_unique<System>();
@@ -149,7 +158,7 @@ std::unique_ptr<WorkerLink> WorkerLink::connect(const WorkerEnvironment& environ
       over_tls ? reference.dial(tls_address(address), environment.tls, environment.token, timeout)
                : reference.dial(socket_path(address), environment.token, timeout);
   return std::make_unique<ActorWorkerLink>(std::move(system), reference, trainer,
-                                           environment.process_index, timeout);
+                                           environment.process_index, timeout, recorder);
 }
 
 }  // namespace weft

@@ -10,6 +10,7 @@ namespace weft {
 
 /// A worker in the trainer's own process.
 std::unique_ptr<WorkerLink> make_worker_link(System& system, const TrainerActor& trainer,
-                                             int worker, std::chrono::milliseconds timeout);
+                                             int worker, std::chrono::milliseconds timeout,
+                                             const LinkRecorder& recorder);
 
 }  // namespace weft

@@ -74,6 +74,8 @@ void WorkerContext::report(const Metrics& metrics, const std::optional<Checkpoin
     fail(Errc::invalid_argument, "report: metrics = {}: expected a JSON object, {{\"loss\": 0.5}}",
          metrics.dump(-1, ' ', false, Metrics::error_handler_t::replace));
   }
+  runtime_.recorder().at(where);
+  const StateScope reporting(runtime_.recorder(), ActorState::reporting);
   look_for_nan(metrics, where);
   run_step_closures();
   if (std::exchange(report_step_, step()) != step()) report_number_ = checkpoint_number_ = 0;
@@ -99,6 +101,7 @@ void WorkerContext::report(const Metrics& metrics, const std::optional<Checkpoin
     report.checkpoint =
         store_checkpoint(run_dir(), step(), checkpoint_number_++, worker_, checkpoint->path);
   }
+  runtime_.recorder().events.put(EventKind::report, {.number = report.number});
   ++report_number_;
   reports_.add(report);
   link_.report(report);

@@ -164,7 +164,7 @@ TEST(Loop, WeftsThreadsHaveNames) {
   ASSERT_TRUE(result.ok()) << result.error->message;
   const auto names = result.metrics["threads"].get<std::vector<std::string>>();
   EXPECT_EQ(names.front(), "embed_jobs");
-  EXPECT_TRUE(std::ranges::count(names, "weft.chip") > 0) << result.metrics["threads"];
+  EXPECT_TRUE(std::ranges::count(names, "chip 0") > 0) << result.metrics["threads"];
   for (std::size_t i = 1; i < names.size(); ++i) {
     EXPECT_TRUE(names[i].starts_with("weft.") || names[i].starts_with("caf.")) << names[i];
   }

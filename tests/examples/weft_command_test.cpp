@@ -143,8 +143,8 @@ class ForgedBoard {
   board_format::BoardHeaderV1& bytes() {
     return *reinterpret_cast<board_format::BoardHeaderV1*>(segment_.data());
   }
-  board_format::BoardRowV1& row(int index) {
-    return reinterpret_cast<board_format::BoardRowV1*>(&bytes() + 1)[index];
+  board_format::BoardRowV2& row(int index) {
+    return reinterpret_cast<board_format::BoardRowV2*>(&bytes() + 1)[index];
   }
   std::string status() const {
     const auto json = nlohmann::json::parse(output_of({WEFT, "inspect", job(), "--json"}));

@@ -30,6 +30,11 @@ enum class EventKind : std::uint8_t {
   clock_jump = 20,   ///< the host slept. value: ns
 };
 
+/// Of an event's flags: it is the end of what the last event of its kind in the ring began. run,
+/// commit, trace, compile, admission, lease, load and checkpoint have a beginning and an end.
+inline constexpr std::uint8_t kEventEnds = 1;
+
+/// "unknown" for a number that is no kind.
 std::string_view to_string(EventKind kind) noexcept;
 
 /// As a reader gives it.

@@ -1,5 +1,6 @@
 #include "transport/board/board.hpp"
 
+#include <algorithm>
 #include <cstring>
 #include <utility>
 
@@ -7,12 +8,13 @@
 
 #include "transport/board/board_format.hpp"
 #include "transport/board/board_row.hpp"
+#include "transport/format/file_bytes.hpp"
 
 namespace weft {
 namespace {
 
 using board_format::BoardHeaderV1;
-using board_format::BoardRowV1;
+using board_format::BoardRowV2;
 using board_format::kAxisCountMax;
 using board_format::kLifeByte;
 using board_format::kRowCountMax;
@@ -32,7 +34,7 @@ std::string text_of(const char (&field)[N]) {
 
 std::size_t board_bytes(int num_workers, int num_chips) {
   return sizeof(BoardHeaderV1) +
-         sizeof(BoardRowV1) * (std::size_t{1} + static_cast<std::size_t>(num_workers) +
+         sizeof(BoardRowV2) * (std::size_t{1} + static_cast<std::size_t>(num_workers) +
                                static_cast<std::size_t>(num_chips));
 }
 
@@ -74,7 +76,7 @@ void write_board(Segment& segment, const BoardHeader& header) {
   auto& format = *reinterpret_cast<BoardHeaderV1*>(segment.data());
   format.version = board_format::kVersion;
   format.header_bytes = sizeof(BoardHeaderV1);
-  format.row_bytes = sizeof(BoardRowV1);
+  format.row_bytes = sizeof(BoardRowV2);
   format.num_workers = header.num_workers;
   format.num_chips = header.num_chips;
   format.trainer_pid = header.trainer_pid;
@@ -88,7 +90,7 @@ void write_board(Segment& segment, const BoardHeader& header) {
   set_text(format.name, header.name);
   set_text(format.run_dir, header.run_dir);
 
-  auto* row = reinterpret_cast<BoardRowV1*>(segment.data() + sizeof(BoardHeaderV1));
+  auto* row = reinterpret_cast<BoardRowV2*>(segment.data() + sizeof(BoardHeaderV1));
   init_row(*row++, ActorKind::trainer, -1, -1);
   for (int i = 0; i < header.num_workers; ++i) init_row(*row++, ActorKind::worker, i, -1);
   for (int i = 0; i < header.num_chips; ++i) init_row(*row++, ActorKind::device, -1, i);
@@ -105,13 +107,15 @@ BoardHeader read_header(const Segment& segment) {
     fail(Errc::corrupt, "segment {} is no board: its first word is {:#x}", segment.name(), magic);
   }
   if (format.version != board_format::kVersion) {
-    fail(Errc::version, "segment {}: board of version {}, this program reads version {}",
+    fail(Errc::version,
+         "segment {}: board of version {}, this program reads version {}: use the weft with which "
+         "the job was started",
          segment.name(), format.version, board_format::kVersion);
   }
   const std::int32_t num_workers = load_field(format.num_workers);
   const std::int32_t num_chips = load_field(format.num_chips);
   const std::int32_t num_axes = load_field(format.num_axes);
-  if (format.header_bytes != sizeof(BoardHeaderV1) || format.row_bytes != sizeof(BoardRowV1) ||
+  if (format.header_bytes != sizeof(BoardHeaderV1) || format.row_bytes != sizeof(BoardRowV2) ||
       !counts_ok(num_workers, num_chips) || num_axes < 0 || num_axes > kAxisCountMax ||
       board_bytes(num_workers, num_chips) > segment.capacity()) {
     fail(Errc::corrupt,
@@ -164,6 +168,19 @@ bool Board::is_held() const { return LifeLock::is_held(segment_, kLifeByte); }
 
 Board Board::open(std::string_view job, bool read_only) {
   Segment segment = Segment::open(segment_name(job), read_only, sizeof(BoardHeaderV1));
+  BoardHeader header = read_header(segment);
+  return Board(std::move(segment), std::move(header));
+}
+
+Board Board::open_file(const std::string& path) {
+  constexpr std::size_t kBytesMax = std::size_t{128} << 20;  // two times kRowCountMax rows
+  const std::vector<std::byte> bytes = read_file_bytes(path, kBytesMax);
+  if (bytes.size() < sizeof(BoardHeaderV1)) {
+    fail(Errc::corrupt, "board {} has {} bytes: its header alone has {}", path, bytes.size(),
+         sizeof(BoardHeaderV1));
+  }
+  Segment segment = Segment::anonymous(bytes.size());
+  std::ranges::copy(bytes, segment.data());
   BoardHeader header = read_header(segment);
   return Board(std::move(segment), std::move(header));
 }
@@ -230,7 +247,7 @@ BoardWriter Board::writer(int index) const {
 
 void* Board::row(int index) const {
   return segment_.data() + sizeof(BoardHeaderV1) +
-         static_cast<std::size_t>(index) * sizeof(BoardRowV1);
+         static_cast<std::size_t>(index) * sizeof(BoardRowV2);
 }
 
 bool Board::is_own(const ActorRow& row) const {
@@ -247,9 +264,9 @@ ActorRow Board::read(int index) const {
   if (index < 0 || index >= num_rows()) {
     fail(Errc::invalid_argument, "board: row {} of {}", index, num_rows());
   }
-  ActorRow copy = read_row(*static_cast<const BoardRowV1*>(row(index)));
+  ActorRow copy = read_row(*static_cast<const BoardRowV2*>(row(index)));
   copy.index = index;
-  if (copy.state > ActorState::loading || !is_own(copy)) {
+  if (copy.state > kActorStateMax || !is_own(copy)) {
     fail(Errc::corrupt,
          "board of job {}: row {} is of kind {}, worker {}, chip {}, in state {}, waits for chip "
          "{}: no such row stands there among {} workers and {} chips",

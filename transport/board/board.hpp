@@ -5,6 +5,8 @@
 /// 1. A row has one writer at a time: the thread that holds its BoardWriter. Two others write at
 ///    the end: the trainer the row of a worker whose process is gone, and the thread of a failed
 ///    check the row of its worker, which aborts.
+///    The counts of messages are apart from this: whoever sends counts what came, the thread in
+///    which the actor runs the rest.
 /// 2. A row is guarded by a sequence word: odd while it is written. Readers copy and retry, a
 ///    bounded number of times; a row whose writer died inside a write is returned as it stands,
 ///    marked `torn`.
@@ -19,51 +21,11 @@
 
 #include <weft/mesh.hpp>
 
+#include "transport/board/actor_row.hpp"
 #include "transport/memory/life_lock.hpp"
 #include "transport/memory/segment.hpp"
 
 namespace weft {
-
-enum class ActorKind : std::uint8_t { trainer = 0, worker = 1, device = 2 };
-enum class ActorState : std::uint8_t {
-  absent = 0,
-  starting = 1,
-  joining = 2,
-  idle = 3,
-  compiling = 4,
-  running = 5,
-  waiting = 6,  ///< in a collective, for another chip
-  ended = 7,
-  failed = 8,
-  lost = 9,      ///< its process is gone; written by the trainer
-  saving = 10,   ///< its loop waits for a checkpoint to be written
-  loading = 11,  ///< its loop waits for a batch of a DeviceLoader
-};
-enum class JobStatus : std::uint8_t { starting = 0, running = 1, succeeded = 2, failed = 3 };
-
-std::string_view to_string(ActorKind kind) noexcept;
-std::string_view to_string(ActorState state) noexcept;
-std::string_view to_string(JobStatus status) noexcept;
-
-/// A copy of one actor's row.
-struct ActorRow {
-  int index = 0;  ///< row: 0 the trainer, then the workers, then the devices
-  ActorKind kind = ActorKind::trainer;
-  ActorState state = ActorState::absent;
-  int worker = -1;
-  int chip = -1;
-  int pid = 0;
-  std::uint64_t step = 0;
-  std::uint64_t mailbox = 0;  ///< messages waiting, at the last update
-  std::string last_message;
-  std::string last_error;
-  std::uint64_t collective = 0;  ///< number of the last collective entered, 0: none
-  std::string collective_name;   ///< "all_reduce 'fc1.weight.grad'"
-  bool in_collective = false;
-  int waiting_for = -1;         ///< a chip that hadn't arrived
-  std::int64_t updated_ns = 0;  ///< CLOCK_BOOTTIME
-  bool torn = false;
-};
 
 struct BoardHeader {
   std::string job = {};
@@ -78,16 +40,23 @@ struct BoardHeader {
 };
 
 /// Writes one row. Every function is wait-free and may be called a million times a second.
-/// Text is cut to fit: 95 bytes of a name, 255 of an error.
+/// Text is cut to fit: 95 bytes of a name or a place, 31 of a message, 255 of an error.
 class BoardWriter {
  public:
   BoardWriter() = default;  ///< writes nothing
   explicit BoardWriter(void* row) : row_(row) {}
 
   void open(ActorKind kind, int worker, int chip, int pid) const;
+  /// The thread that drives the actor, by gettid(); that which opened the row, unless this is told.
+  void thread(int tid) const;
   void state(ActorState state) const;
+  ActorState state() const;  ///< as it stands in the row
   void step(std::uint64_t step) const;
-  void message(std::string_view name, std::uint64_t mailbox) const;
+  void source(std::string_view place) const;
+  void message_came() const;  ///< any thread
+  void message_begun(std::string_view name) const;
+  void message_begun() const;  ///< of the same name as the last
+  void message_done() const;
   void error(std::string_view text) const;
   /// Sets no time stamp, because it is on the fast path of every collective.
   void enter_collective(std::uint64_t number, std::string_view name) const;
@@ -115,6 +84,8 @@ class Board {
   static Board create(const BoardHeader& header);
   /// Throws not_found, version or corrupt: every size and count is checked against the mapping.
   static Board open(std::string_view job, bool read_only);
+  /// A copy of a board that was saved. Throws as open(), and io.
+  static Board open_file(const std::string& path);
   static Board anonymous(const BoardHeader& header);
 
   /// Locks this board, which another process made, in the same way. Throws io.

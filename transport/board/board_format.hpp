@@ -1,12 +1,13 @@
 #pragma once
-/// Format of the board segment, version 1 (native byte order, little-endian hosts):
+/// Format of the board segment, version 2 (native byte order, little-endian hosts):
 ///
 ///   board  = header row{1 + num_workers + num_chips}        row 0: the trainer, then the workers,
 ///   header = BoardHeaderV1, 4096 bytes                      then the devices by chip
-///   row    = BoardRowV1, 512 bytes
+///   row    = BoardRowV2, 640 bytes
 ///
 /// Text is UTF-8, cut to its field less one byte and filled with zeros. A change of any of this
-/// needs a new version; golden file: tests/golden/board-v1.bin.
+/// needs a new version; golden file: tests/golden/board-v2.bin. Version 1, whose rows had neither a
+/// place nor counts of messages, is refused.
 
 #include <cstddef>
 #include <cstdint>
@@ -15,7 +16,7 @@
 namespace weft::board_format {
 
 inline constexpr std::uint64_t kMagic = 0x3164'7262'7466'6577;  // "weftbrd1"
-inline constexpr std::uint32_t kVersion = 1;
+inline constexpr std::uint32_t kVersion = 2;
 inline constexpr int kAxisCountMax = 16;
 inline constexpr int kRowCountMax = 1 << 16;
 /// A byte of the file that the process that made the board locks for its lifetime.
@@ -45,7 +46,7 @@ static_assert(std::is_trivially_copyable_v<BoardHeaderV1>);
 
 /// Fields that change often are in the first cache line. Text is declared as words, in which it is
 /// copied.
-struct alignas(64) BoardRowV1 {
+struct alignas(64) BoardRowV2 {
   std::uint64_t sequence;  ///< odd while the row is written
   std::uint64_t step;
   std::uint64_t collective;
@@ -55,17 +56,27 @@ struct alignas(64) BoardRowV1 {
   std::uint8_t kind;  ///< ActorKind
   std::uint8_t zero;
   std::int64_t updated_ns;
-  std::uint64_t mailbox;
+  std::int64_t since_ns;  ///< when `state` was entered
   std::int32_t worker;
   std::int32_t chip;
   std::int32_t pid;
-  std::int32_t zero2;
+  std::int32_t tid;
   std::uint64_t collective_name[96 / 8];
-  std::uint64_t last_message[96 / 8];
+  std::uint64_t source[96 / 8];
   std::uint64_t last_error[256 / 8];
+
+  /// Of the actor's mailbox, apart from `sequence`: threads that send count `came`, the one in
+  /// which the actor runs the rest.
+  std::uint64_t came;
+  std::uint64_t message_sequence;  ///< odd while the fields below are written
+  std::uint64_t begun;
+  std::uint64_t done;
+  std::uint64_t message[32 / 8];  ///< the last that was begun
+  std::uint64_t reserved[64 / 8];
 };
-static_assert(sizeof(BoardRowV1) == 512);
-static_assert(offsetof(BoardRowV1, collective_name) == 64);
-static_assert(std::is_trivially_copyable_v<BoardRowV1>);
+static_assert(sizeof(BoardRowV2) == 640);
+static_assert(offsetof(BoardRowV2, collective_name) == 64);
+static_assert(offsetof(BoardRowV2, came) == 512);
+static_assert(std::is_trivially_copyable_v<BoardRowV2>);
 
 }  // namespace weft::board_format

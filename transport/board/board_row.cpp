@@ -1,7 +1,9 @@
 #include "transport/board/board_row.hpp"
 
 #include <sched.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <ctime>
 
@@ -10,7 +12,7 @@
 namespace weft {
 namespace {
 
-using board_format::BoardRowV1;
+using board_format::BoardRowV2;
 
 template <std::size_t N>
 void put_text(std::uint64_t (&words)[N], std::string_view text) {
@@ -28,25 +30,60 @@ std::string get_text(const std::uint64_t (&words)[N]) {
 /// continued.
 class RowEdit {
  public:
-  explicit RowEdit(void* row) : row_(*static_cast<BoardRowV1*>(row)) {
+  explicit RowEdit(void* row) : row_(*static_cast<BoardRowV2*>(row)) {
     store_field(row_.sequence, load_field(row_.sequence) | 1U);
   }
   ~RowEdit() { store_field(row_.sequence, load_field(row_.sequence) + 1); }
   RowEdit(const RowEdit&) = delete;
   RowEdit& operator=(const RowEdit&) = delete;
 
-  BoardRowV1* operator->() const { return &row_; }
-  void stamp() const {
+  BoardRowV2* operator->() const { return &row_; }
+  std::int64_t stamp() const {
     timespec now{};
     clock_gettime(CLOCK_BOOTTIME, &now);
-    store_field(row_.updated_ns, std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec);
+    const std::int64_t ns = std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
+    store_field(row_.updated_ns, ns);
+    return ns;
+  }
+  /// Time passes from when the state changes.
+  void enter(ActorState state) const {
+    const auto number = static_cast<std::uint8_t>(state);
+    const bool is_new = load_field(row_.state) != number;
+    store_field(row_.state, number);
+    const std::int64_t now = stamp();
+    if (is_new) store_field(row_.since_ns, now);
   }
 
  private:
-  BoardRowV1& row_;
+  BoardRowV2& row_;
 };
 
-ActorRow copy_row(const BoardRowV1& row) {
+/// As RowEdit, for the fields of messages.
+class MessageEdit {
+ public:
+  explicit MessageEdit(void* row) : row_(*static_cast<BoardRowV2*>(row)) {
+    store_field(row_.message_sequence, load_field(row_.message_sequence) | 1U);
+  }
+  ~MessageEdit() { store_field(row_.message_sequence, load_field(row_.message_sequence) + 1); }
+  MessageEdit(const MessageEdit&) = delete;
+  MessageEdit& operator=(const MessageEdit&) = delete;
+
+  BoardRowV2* operator->() const { return &row_; }
+
+ private:
+  BoardRowV2& row_;
+};
+
+/// `came` is read last: what was begun had come before.
+void copy_messages(const BoardRowV2& row, ActorRow& copy) {
+  copy.messages_begun = load_field(row.begun);
+  copy.messages_done = load_field(row.done);
+  copy.last_message = get_text(row.message);
+  copy.messages_came = load_field(row.came);
+  copy.mailbox = std::max(copy.messages_came, copy.messages_begun) - copy.messages_begun;
+}
+
+ActorRow copy_row(const BoardRowV2& row) {
   ActorRow copy;
   copy.kind = static_cast<ActorKind>(load_field(row.kind));
   copy.state = static_cast<ActorState>(load_field(row.state));
@@ -54,8 +91,9 @@ ActorRow copy_row(const BoardRowV1& row) {
   copy.chip = load_field(row.chip);
   copy.pid = load_field(row.pid);
   copy.step = load_field(row.step);
-  copy.mailbox = load_field(row.mailbox);
-  copy.last_message = get_text(row.last_message);
+  copy.tid = load_field(row.tid);
+  copy.source = get_text(row.source);
+  copy.since_ns = load_field(row.since_ns);
   copy.last_error = get_text(row.last_error);
   copy.collective = load_field(row.collective);
   copy.collective_name = get_text(row.collective_name);
@@ -63,6 +101,20 @@ ActorRow copy_row(const BoardRowV1& row) {
   copy.waiting_for = load_field(row.waiting_for);
   copy.updated_ns = load_field(row.updated_ns);
   return copy;
+}
+
+/// Tries a bounded number of times; false: a write was always under way.
+template <typename Read>
+bool read_between_writes(const std::uint64_t& sequence, const Read& read) {
+  constexpr int kTryCount = 100;
+  constexpr int kTryCountBeforeYield = 10;  // a writer is inside for less than a microsecond
+  for (int i = 0; i < kTryCount; ++i) {
+    if (i >= kTryCountBeforeYield) sched_yield();
+    const std::uint64_t before = load_field(sequence);
+    read();
+    if (before % 2 == 0 && load_field(sequence) == before) return true;
+  }
+  return false;
 }
 
 }  // namespace
@@ -90,6 +142,11 @@ std::string_view to_string(ActorState state) noexcept {
     case ActorState::lost: return "lost";
     case ActorState::saving: return "saving";
     case ActorState::loading: return "loading";
+    case ActorState::user_code: return "user code";
+    case ActorState::tracing: return "tracing";
+    case ActorState::admission: return "admission";
+    case ActorState::lease: return "lease";
+    case ActorState::reporting: return "reporting";
   }
   return "unknown";
 }
@@ -113,21 +170,37 @@ void BoardWriter::open(ActorKind kind, int worker, int chip, int pid) const {
   store_field(row->chip, chip);
   store_field(row->pid, pid);
   store_field(row->step, std::uint64_t{0});
-  store_field(row->mailbox, std::uint64_t{0});
+  store_field(row->tid, static_cast<std::int32_t>(::gettid()));
   store_field(row->collective, std::uint64_t{0});
   store_field(row->in_collective, std::uint8_t{0});
   store_field(row->waiting_for, -1);
   put_text(row->collective_name, "");
-  put_text(row->last_message, "");
+  put_text(row->source, "");
   put_text(row->last_error, "");
-  row.stamp();
+  store_field(row->since_ns, row.stamp());
 }
 
 void BoardWriter::state(ActorState state) const {
   if (!row_) return;
   const RowEdit row(row_);
-  store_field(row->state, static_cast<std::uint8_t>(state));
-  row.stamp();
+  row.enter(state);
+}
+
+ActorState BoardWriter::state() const {
+  if (!row_) return ActorState::absent;
+  return static_cast<ActorState>(load_field(static_cast<const BoardRowV2*>(row_)->state));
+}
+
+void BoardWriter::thread(int tid) const {
+  if (!row_) return;
+  const RowEdit row(row_);
+  store_field(row->tid, static_cast<std::int32_t>(tid));
+}
+
+void BoardWriter::source(std::string_view place) const {
+  if (!row_) return;
+  const RowEdit row(row_);
+  put_text(row->source, place);
 }
 
 void BoardWriter::step(std::uint64_t step) const {
@@ -137,12 +210,28 @@ void BoardWriter::step(std::uint64_t step) const {
   row.stamp();
 }
 
-void BoardWriter::message(std::string_view name, std::uint64_t mailbox) const {
+void BoardWriter::message_came() const {
   if (!row_) return;
-  const RowEdit row(row_);
-  put_text(row->last_message, name);
-  store_field(row->mailbox, mailbox);
-  row.stamp();
+  std::atomic_ref(static_cast<BoardRowV2*>(row_)->came).fetch_add(1, std::memory_order_release);
+}
+
+void BoardWriter::message_begun(std::string_view name) const {
+  if (!row_) return;
+  const MessageEdit row(row_);
+  put_text(row->message, name);
+  store_field(row->begun, load_field(row->begun) + 1);
+}
+
+void BoardWriter::message_begun() const {
+  if (!row_) return;
+  const MessageEdit row(row_);
+  store_field(row->begun, load_field(row->begun) + 1);
+}
+
+void BoardWriter::message_done() const {
+  if (!row_) return;
+  const MessageEdit row(row_);
+  store_field(row->done, load_field(row->done) + 1);
 }
 
 void BoardWriter::error(std::string_view text) const {
@@ -171,8 +260,7 @@ void BoardWriter::waiting_for(int chip) const {
   if (!row_) return;
   const RowEdit row(row_);
   store_field(row->waiting_for, chip);
-  store_field(row->state, static_cast<std::uint8_t>(ActorState::waiting));
-  row.stamp();
+  row.enter(ActorState::waiting);
 }
 
 void BoardWriter::leave_collective() const {
@@ -181,12 +269,11 @@ void BoardWriter::leave_collective() const {
   store_field(row->in_collective, std::uint8_t{0});
   if (load_field(row->waiting_for) >= 0) {
     store_field(row->waiting_for, -1);
-    store_field(row->state, static_cast<std::uint8_t>(ActorState::running));
-    row.stamp();
+    row.enter(ActorState::running);
   }
 }
 
-void init_row(BoardRowV1& row, ActorKind kind, int worker, int chip) {
+void init_row(BoardRowV2& row, ActorKind kind, int worker, int chip) {
   row = {};
   row.kind = static_cast<std::uint8_t>(kind);
   row.state = static_cast<std::uint8_t>(ActorState::absent);
@@ -195,17 +282,12 @@ void init_row(BoardRowV1& row, ActorKind kind, int worker, int chip) {
   row.waiting_for = -1;
 }
 
-ActorRow read_row(const BoardRowV1& row) {
-  constexpr int kTryCount = 100;
-  constexpr int kTryCountBeforeYield = 10;  // a writer is inside for less than a microsecond
+ActorRow read_row(const BoardRowV2& row) {
   ActorRow copy;
-  for (int i = 0; i < kTryCount; ++i) {
-    if (i >= kTryCountBeforeYield) sched_yield();
-    const std::uint64_t before = load_field(row.sequence);
-    copy = copy_row(row);
-    copy.torn = before % 2 != 0 || load_field(row.sequence) != before;
-    if (!copy.torn) break;
-  }
+  const bool is_whole = read_between_writes(row.sequence, [&] { copy = copy_row(row); });
+  const bool are_whole =
+      read_between_writes(row.message_sequence, [&] { copy_messages(row, copy); });
+  copy.torn = !is_whole || !are_whole;
   return copy;
 }
 

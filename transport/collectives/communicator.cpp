@@ -57,14 +57,15 @@ std::string to_string(const StartedCall& started, const Mesh& mesh) {
   return to_string(RecordedCall{started.number, started.call->words(), started.call->name()}, mesh);
 }
 
-Communicator::Communicator(JobMemory& memory, const Mesh& mesh, int position, BoardWriter board,
-                           WaitPolicy policy, std::unique_ptr<CollectiveTier> network)
-    : memory_(&memory), mesh_(&mesh), board_(board), network_(std::move(network)) {
+Communicator::Communicator(JobMemory& memory, const Mesh& mesh, int position,
+                           const Recorder& recorder, WaitPolicy policy,
+                           std::unique_ptr<CollectiveTier> network)
+    : memory_(&memory), mesh_(&mesh), recorder_(recorder), network_(std::move(network)) {
   require_chips(memory, mesh, position);
   chip_ = chip_on_host(mesh, position);
   record_ = &memory.call_record(chip_);
   current_.number = record_->number.load(std::memory_order_relaxed);
-  shared_memory_ = std::make_unique<SharedMemoryTier>(memory, mesh, position, board, policy);
+  shared_memory_ = std::make_unique<SharedMemoryTier>(memory, mesh, position, recorder, policy);
 }
 
 Communicator::~Communicator() = default;
@@ -93,6 +94,9 @@ PreparedCall Communicator::prepare(const CollectiveCall& call) {
   prepared.digest_ = digest_of(prepared.words_);
   prepared.name_ = call.name;
   prepared.label_ = label_of(call);
+  prepared.text_ = recorder_.events.intern(prepared.label_);
+  prepared.entry_ = recorder_.ledger.entry_of(prepared.text_);
+  prepared.bytes_ = bytes_of(call, static_cast<int>(mesh_->count(call.atoms))).source;
   prepared.tier_ = &tier_for(call);
   prepared.tier_call_ = prepared.tier_->prepare(call);
   return prepared;
@@ -114,17 +118,28 @@ void Communicator::start(const PreparedCall& call) {
 void Communicator::record(const PreparedCall& call) {
   if (recorded_ == call.id_) {
     renew_record(*record_, current_.number, current_.signature);
-    board_.enter_collective_again(current_.number);
+    recorder_.board.enter_collective_again(current_.number);
   } else {
     write_record(*record_, current_.number, call.words_, current_.signature, call.name_);
-    board_.enter_collective(current_.number, call.label_);
+    recorder_.board.enter_collective(current_.number, call.label_);
     recorded_ = call.id_;
   }
+  recorder_.events.put(EventKind::enter,
+                       {.number = current_.number, .value = call.bytes_, .text = call.text_});
 }
 
 void Communicator::finish() {
+  const PreparedCall& call = *current_.call;
+  if (recorder_.events.is_on()) {
+    const ChipArrival arrival = call.tier_->arrival();
+    recorder_.events.put(EventKind::leave, {.number = current_.number,
+                                            .value = arrival.waited,
+                                            .peer = arrival.last_chip,
+                                            .text = call.text_});
+    recorder_.ledger.add(call.entry_, arrival);
+  }
   current_.call = nullptr;
-  board_.leave_collective();
+  recorder_.board.leave_collective();
 }
 
 void Communicator::wait() {

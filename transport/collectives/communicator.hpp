@@ -6,7 +6,7 @@
 
 #include <weft/mesh.hpp>
 
-#include "transport/board/board.hpp"
+#include "transport/blackbox/recorder.hpp"
 #include "transport/collectives/collective_call.hpp"
 #include "transport/collectives/tier.hpp"
 #include "transport/job/job_memory.hpp"
@@ -21,7 +21,7 @@ class Communicator {
  public:
   /// `position` in the mesh; `memory`, of the host's chips, and `mesh` must outlive it. Throws
   /// mesh_mismatch where the mesh has more chips on a host than the memory.
-  Communicator(JobMemory& memory, const Mesh& mesh, int position, BoardWriter board,
+  Communicator(JobMemory& memory, const Mesh& mesh, int position, const Recorder& recorder,
                WaitPolicy policy, std::unique_ptr<CollectiveTier> network = nullptr);
   ~Communicator();
   Communicator(const Communicator&) = delete;
@@ -65,7 +65,7 @@ class Communicator {
   const Mesh* mesh_;
   int chip_;  ///< number in the memory
   CallRecord* record_;
-  BoardWriter board_;
+  Recorder recorder_;
   std::unique_ptr<CollectiveTier> shared_memory_;
   std::unique_ptr<CollectiveTier> network_;
 

@@ -32,6 +32,7 @@
 #include <algorithm>
 #include <cstring>
 #include <span>
+#include <utility>
 
 #include <weft/error.hpp>
 
@@ -74,12 +75,12 @@ struct SharedMemoryTier::Call final : TierCall {
 };
 
 SharedMemoryTier::SharedMemoryTier(JobMemory& memory, const Mesh& mesh, int position,
-                                   BoardWriter board, WaitPolicy policy)
+                                   const Recorder& recorder, WaitPolicy policy)
     : memory_(&memory),
       mesh_(&mesh),
       position_(position),
       chip_(chip_on_host(mesh, position)),
-      board_(board),
+      recorder_(recorder),
       policy_(policy) {}
 
 SharedMemoryTier::~SharedMemoryTier() = default;
@@ -116,6 +117,8 @@ void SharedMemoryTier::start(const StartedCall& started, const TierCall& call) {
   call_ = static_cast<const Call*>(&call);
   group_ = call_->group;
   stage_ = 0;
+  arrival_ = {};
+  wait_begin_ = longest_ = 0;
   epoch_ = epoch_of(group_->own->announced.load(std::memory_order_relaxed)) + 1;
   perform_stage();
   announce();
@@ -137,7 +140,10 @@ bool SharedMemoryTier::all_arrived() {
     const int peer = group_->peers[arrived_];
     const GroupLine& line = group_->line(peer);
     const std::uint64_t announced = line.announced.load(std::memory_order_acquire);
-    if (!has_reached(announced, epoch_)) return false;
+    if (!has_reached(announced, epoch_)) {
+      missing_ = arrived_;
+      return false;
+    }
     Arrival& arrival = group_->arrivals[static_cast<std::size_t>(peer)];
     arrival.announced = announced;
     if (call_->in_lines) {
@@ -171,6 +177,7 @@ void SharedMemoryTier::require_same_call() const {
 
 bool SharedMemoryTier::poll() {
   while (pass_sync()) {
+    if (wait_begin_ != 0) end_wait();
     if (stage_ == 0) require_same_call();
     ++stage_;
     perform_stage();
@@ -178,7 +185,17 @@ bool SharedMemoryTier::poll() {
     ++epoch_;
     announce();
   }
+  if (wait_begin_ == 0 && recorder_.events.is_on()) wait_begin_ = recorder_.events.now();
   return still_waiting();
+}
+
+/// Whose absence at a sync cost the most is said to have come last.
+void SharedMemoryTier::end_wait() {
+  const std::uint64_t waited = recorder_.events.now() - std::exchange(wait_begin_, 0);
+  arrival_.waited += waited;
+  if (waited <= longest_) return;
+  longest_ = waited;
+  arrival_.last_chip = group_->chip(group_->peers[missing_]);
 }
 
 bool SharedMemoryTier::still_waiting() const {
@@ -203,7 +220,7 @@ void SharedMemoryTier::await_peers(std::optional<Clock::time_point>& since) {
     if (i >= kEagerSpins) pause_cpu();
   }
   if (!since) since = Clock::now();
-  board_.waiting_for(group_->chip(awaited()));
+  recorder_.board.waiting_for(group_->chip(awaited()));
   Clock::time_point now = *since;
   while (!all_arrived() && !memory_->aborted()) {
     if (now - *since >= policy_.deadline) fail_timeout(now - *since);

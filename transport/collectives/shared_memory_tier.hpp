@@ -9,7 +9,7 @@
 
 #include <weft/mesh.hpp>
 
-#include "transport/board/board.hpp"
+#include "transport/blackbox/recorder.hpp"
 #include "transport/collectives/group.hpp"
 #include "transport/collectives/schedule.hpp"
 #include "transport/collectives/tier.hpp"
@@ -21,7 +21,7 @@ namespace weft {
 class SharedMemoryTier final : public CollectiveTier {
  public:
   /// `memory` and `mesh` must outlive it.
-  SharedMemoryTier(JobMemory& memory, const Mesh& mesh, int position, BoardWriter board,
+  SharedMemoryTier(JobMemory& memory, const Mesh& mesh, int position, const Recorder& recorder,
                    WaitPolicy policy);
   ~SharedMemoryTier() override;
 
@@ -29,6 +29,7 @@ class SharedMemoryTier final : public CollectiveTier {
   void start(const StartedCall& started, const TierCall& call) override;
   bool poll() override;
   void wait() override;
+  ChipArrival arrival() const override { return arrival_; }
 
  private:
   struct Call;
@@ -39,6 +40,7 @@ class SharedMemoryTier final : public CollectiveTier {
   void announce();
   bool all_arrived();
   bool pass_sync();
+  void end_wait();
   void wake_sleepers() const;
   void require_same_call() const;
   bool still_waiting() const;
@@ -53,7 +55,7 @@ class SharedMemoryTier final : public CollectiveTier {
   const Mesh* mesh_;
   int position_;
   int chip_;  ///< number in the memory
-  BoardWriter board_;
+  Recorder recorder_;
   WaitPolicy policy_;
   std::vector<std::unique_ptr<Group>> groups_;
   int yields_to_skip_ = 0;
@@ -65,6 +67,10 @@ class SharedMemoryTier final : public CollectiveTier {
   std::size_t stage_ = 0;    ///< whose sync is under way
   std::uint32_t epoch_ = 0;  ///< of that sync
   std::size_t arrived_ = 0;  ///< peers, counted from the next in group order, seen at this epoch
+  std::size_t missing_ = 0;  ///< the peer at which the last look over them was stuck
+  std::uint64_t wait_begin_ = 0;  ///< tick of the first look that failed; 0: none did
+  std::uint64_t longest_ = 0;     ///< wait of the collective, of which last_chip is the peer
+  ChipArrival arrival_;
 };
 
 }  // namespace weft

@@ -8,6 +8,7 @@
 
 #include <weft/mesh.hpp>
 
+#include "transport/blackbox/arrival_ledger.hpp"
 #include "transport/collectives/collective_call.hpp"
 
 namespace weft {
@@ -36,7 +37,10 @@ class PreparedCall {
   CallWords words_{};
   std::uint64_t digest_ = 0;  ///< of the words
   std::string name_;
-  std::string label_;  ///< for the board: "all_reduce 'fc1.weight.grad'"
+  std::uint64_t bytes_ = 0;  ///< of the source, for the black box
+  std::uint32_t text_ = 0;   ///< its text there
+  std::uint32_t entry_ = 0;  ///< in the chip's ledger
+  std::string label_;        ///< for the board: "all_reduce 'fc1.weight.grad'"
   CollectiveTier* tier_ = nullptr;
   std::unique_ptr<const TierCall> tier_call_;
 };
@@ -67,6 +71,9 @@ class CollectiveTier {
   virtual bool poll() = 0;
   /// Polls until the collective has ended. Throws timeout too, as Communicator::wait() says.
   virtual void wait() = 0;
+  /// Of the collective that has ended: what this chip saw of the others' arrival. A tier that
+  /// doesn't see it says that this chip came last.
+  virtual ChipArrival arrival() const { return {}; }
 };
 
 }  // namespace weft

@@ -19,6 +19,7 @@
 #include "transport/format/file_bytes.hpp"
 #include "transport/format/run_card.hpp"
 #include "transport/job/job_memory.hpp"
+#include "transport/job/job_record.hpp"
 
 namespace weft {
 namespace {
@@ -153,6 +154,7 @@ double kept_for_s(const std::string& root, const std::string& job) {
 }
 
 void remove_job(const std::string& root, const std::string& job) {
+  keep_record(job);
   JobMemory::remove(job);
   std::error_code ignored;
   fs::remove_all(folder_in(root, job), ignored);

@@ -68,7 +68,8 @@ inline std::string run_card_in(const std::string& root, const std::string& job) 
 /// keep_for_rescue_s, counted from the first of these calls. 0: no longer.
 double kept_for_s(const std::string& root, const std::string& job);
 
-/// Removes the segments, the folder and at last the lock file of a job whose lock the caller holds.
+/// Removes the segments, the folder and at last the lock file of a job whose lock the caller holds;
+/// before that, keeps what job_record.hpp says.
 /// Files that can't be removed stay.
 void remove_job(const std::string& root, const std::string& job);
 

@@ -8,6 +8,7 @@
 
 #include <weft/error.hpp>
 
+#include "transport/blackbox/black_box_writer.hpp"
 #include "transport/board/board.hpp"
 #include "transport/job/control_format.hpp"
 #include "transport/memory/text_words.hpp"
@@ -150,6 +151,7 @@ int JobMemory::remove(std::string_view job) noexcept {
   try {
     int count = Segment::remove(control_name(job)) ? 1 : 0;
     if (Segment::remove(Board::segment_name(job))) ++count;
+    if (Segment::remove(BlackBoxWriter::segment_name(job))) ++count;
     for (const std::string& name : Segment::list(fmt::format("weft-{}-channel-", job))) {
       if (Segment::remove(name)) ++count;
     }

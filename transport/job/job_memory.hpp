@@ -40,8 +40,8 @@ class JobMemory {
   /// Maps them. Throws not_found, version or corrupt.
   static JobMemory open(std::string_view job);
   static JobMemory anonymous(const JobMemoryOptions& options);
-  /// Removes the names of all the job's segments, including the board and channels. Returns their
-  /// number.
+  /// Removes the names of all the job's segments, including the board, the black box and
+  /// channels. Returns their number.
   static int remove(std::string_view job) noexcept;
   /// Removes the names of this memory's segments, when no process is to open them any more. The
   /// kernel frees them with the last process that has mapped them, however that ends.

@@ -16,6 +16,7 @@
 
 #include "transport/board/board.hpp"
 #include "transport/job/job_folder.hpp"
+#include "transport/job/job_record.hpp"
 #include "transport/memory/segment.hpp"
 
 namespace weft {
@@ -229,6 +230,7 @@ std::vector<std::string> remove_remains(const JobRemains& remains, bool even_kep
   judge(now, processes_by_job());
   if (now.life == JobLife::dead || (now.life == JobLife::kept && even_kept)) {
     if (const auto locks = take_locks(now)) {
+      keep_record(now.job);
       for (const std::string& name : now.segments) Segment::remove(name);
       for (const std::string& root : now.roots) remove_job(root, now.job);
     }

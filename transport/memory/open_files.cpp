@@ -11,7 +11,7 @@
 namespace weft {
 
 std::size_t open_files_of_job(int num_workers, int num_chips, bool tls) noexcept {
-  constexpr std::size_t kOfAnyJob = 24;
+  constexpr std::size_t kOfAnyJob = 25;
   constexpr std::size_t kOfWorker = 5;
   constexpr std::size_t kOfTlsLink = 2;
   return kOfAnyJob + static_cast<std::size_t>(num_workers) * (kOfWorker + (tls ? kOfTlsLink : 0)) +

@@ -13,9 +13,9 @@
 
 namespace weft {
 
-Commits::Commits(const JobMemory& memory, const Mesh& mesh, int position, BoardWriter board,
+Commits::Commits(const JobMemory& memory, const Mesh& mesh, int position, const Recorder& recorder,
                  WaitPolicy policy)
-    : memory_(&memory), chip_(chip_on_host(mesh, position)), board_(board), policy_(policy) {
+    : memory_(&memory), chip_(chip_on_host(mesh, position)), recorder_(recorder), policy_(policy) {
   for (int i = 1; i < mesh.size(); ++i) {
     const int peer = (position + i) % mesh.size();
     if (host_of(mesh, peer) == host_of(mesh, position)) peers_.push_back(chip_on_host(mesh, peer));
@@ -57,10 +57,15 @@ bool Commits::reached(std::uint64_t step) {
 void Commits::wait(std::uint64_t step) {
   for (int i = 0; i < policy_.spins && !all_reached(step); ++i) pause_cpu();
   std::optional<Clock::time_point> since;
+  int last = -1;
   while (!reached(step)) {
     const Clock::time_point now = Clock::now();
-    if (!since) since = now;
-    board_.waiting_for(peers_[reached_]);
+    if (!since) {
+      since = now;
+      recorder_.events.put(EventKind::commit, {.number = step, .peer = peers_[reached_]});
+    }
+    recorder_.board.waiting_for(peers_[reached_]);
+    last = peers_[reached_];
     const Clock::duration waited = now - *since;
     if (waited >= policy_.deadline) {
       fail(Errc::timeout, "chip {} waited {:.3f} s for chip {} to begin step {}", chip_,
@@ -72,7 +77,9 @@ void Commits::wait(std::uint64_t step) {
       sleep(step, policy_.deadline - waited);
     }
   }
-  if (since) board_.leave_collective();
+  if (!since) return;
+  recorder_.events.put(EventKind::commit, {.number = step, .peer = last, .flags = kEventEnds});
+  recorder_.board.leave_collective();
 }
 
 /// On the chip that is missing; the fences are those of shared_memory_tier.cpp, number 6.

@@ -17,7 +17,7 @@
 
 #include <weft/mesh.hpp>
 
-#include "transport/board/board.hpp"
+#include "transport/blackbox/recorder.hpp"
 #include "transport/job/job_memory.hpp"
 #include "transport/memory/wait.hpp"
 
@@ -28,7 +28,7 @@ namespace weft {
 class Commits {
  public:
   /// `memory` must outlive it.
-  Commits(const JobMemory& memory, const Mesh& mesh, int position, BoardWriter board,
+  Commits(const JobMemory& memory, const Mesh& mesh, int position, const Recorder& recorder,
           WaitPolicy policy);
 
   /// Only grows: a smaller `step` changes nothing.
@@ -47,7 +47,7 @@ class Commits {
 
   const JobMemory* memory_;
   int chip_;
-  BoardWriter board_;
+  Recorder recorder_;
   WaitPolicy policy_;
   std::vector<int> peers_;   ///< chips, in the order of checking
   std::size_t reached_ = 0;  ///< how many of them have reached `target_`

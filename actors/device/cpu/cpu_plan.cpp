@@ -53,6 +53,15 @@ CpuPlan::Operand PlanLoader::operand(ValueId value) const {
           shared_begin_ + slot.offset};
 }
 
+/// "tanh at digits.cpp:36"; of a loop or a bucket, its first op and how many more there are.
+std::string text_of(const Program& program, const PlanStep& step, std::string_view name) {
+  std::string text(to_string(program.kind(step.first)));
+  if (step.count > 1) text += fmt::format(" and {} more", step.count - 1);
+  if (!name.empty()) text += fmt::format(" '{}'", name);
+  const std::string& place = program.loc(step.first);
+  return place.empty() ? text : fmt::format("{} at {}", text, place);
+}
+
 CpuPlan::Step PlanLoader::compute_step(OpId op) const {
   CpuPlan::Step step;
   step.kernel = kernels::prepare(program_, op, chip_);
@@ -106,7 +115,7 @@ CpuPlan::Loop PlanLoader::loop(std::size_t number) const {
 }  // namespace
 
 CpuPlan load_plan(const Plan& plan, const kernels::ChipContext& chip, Communicator& communicator,
-                  std::uint64_t shared_begin, bool checks) {
+                  std::uint64_t shared_begin, const EventWriter& events, bool checks) {
   const Mesh& mesh = chip.mesh;
   if (plan.mesh_shape != mesh.shape() || plan.axis_names != mesh.axis_names()) {
     fail(Errc::mesh_mismatch, "the plan is for the mesh {}, this chip is in the mesh {}",
@@ -119,6 +128,7 @@ CpuPlan load_plan(const Plan& plan, const kernels::ChipContext& chip, Communicat
   CpuPlan loaded;
   loaded.num_inputs = program.inputs.size();
   loaded.num_outputs = program.outputs.size();
+  const auto note = [&](std::string_view text) { loaded.steps.back().text = events.intern(text); };
   const auto add_call = [&](const CollectiveCall& call) {
     loaded.steps.push_back({.call = static_cast<std::int32_t>(loaded.calls.size())});
     loaded.calls.push_back(communicator.prepare(call));
@@ -131,11 +141,13 @@ CpuPlan load_plan(const Plan& plan, const kernels::ChipContext& chip, Communicat
         loaded.steps.push_back(loader.compute_step(step.first));
         loaded.scratch_bytes =
             std::max(loaded.scratch_bytes, loaded.steps.back().kernel.scratch_bytes);
+        note(text_of(program, step, ""));
         break;
       case StepKind::loop:
         loaded.steps.push_back({.loop = static_cast<std::int32_t>(loaded.loops.size())});
         loaded.loops.push_back(loader.loop(i));
         loaded.scratch_bytes = std::max(loaded.scratch_bytes, loaded.loops.back().scratch_bytes);
+        note(text_of(program, step, ""));
         break;
       case StepKind::collective: {
         CollectiveCall call = collective_call(plan, step, mesh, chip.position, shared_begin);
@@ -144,12 +156,14 @@ CpuPlan load_plan(const Plan& plan, const kernels::ChipContext& chip, Communicat
           loaded.shared_in.push_back(loader.operand(program.result(step.first)).chip);
         }
         add_call(call);
+        note(text_of(program, step, call.name));
         break;
       }
       case StepKind::barrier: {
         CollectiveCall call = collective_call(plan, step, mesh, chip.position, shared_begin);
         call.name = "shared values are read";
         add_call(call);
+        note("barrier 'shared values are read'");
         break;
       }
       case StepKind::update_wait: loaded.first_update = loaded.steps.size(); break;

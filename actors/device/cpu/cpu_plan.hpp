@@ -29,6 +29,7 @@ struct CpuPlan final : LoadedPlan {
     Operand result{};
     std::int32_t call = -1;  ///< index in `calls`
     std::int32_t loop = -1;  ///< index in `loops`; if both are -1 the kernel runs
+    std::uint32_t text = 0;  ///< what it does and where it is from, in the black box
   };
   /// A fused loop: writes one tile of each fill that it reads, then runs its steps tile by tile.
   struct Loop {
@@ -58,12 +59,14 @@ struct CpuPlan final : LoadedPlan {
   std::vector<Held> held;
   std::size_t num_inputs = 0;
   std::size_t num_outputs = 0;
+  mutable std::uint64_t runs = 0;  ///< begun; counted by the executor, on the chip's thread
 };
 
 /// `checks`: kernels look for NaN and infinity. `shared_begin`: the offset of the region of shared
-/// values in every arena. Throws mesh_mismatch if the plan is for another mesh, corrupt if it
-/// doesn't verify, unavailable for an op without a kernel, and as Communicator::prepare().
+/// values in every arena. `events` gets the texts of the steps. Throws mesh_mismatch if the plan is
+/// for another mesh, corrupt if it doesn't verify, unavailable for an op without a kernel, and as
+/// Communicator::prepare().
 CpuPlan load_plan(const Plan& plan, const kernels::ChipContext& chip, Communicator& communicator,
-                  std::uint64_t shared_begin, bool checks = false);
+                  std::uint64_t shared_begin, const EventWriter& events, bool checks = false);
 
 }  // namespace weft

@@ -19,7 +19,7 @@ struct Executor::State {
   int local_index;
   int arena;        ///< the chip's number in the job's memory
   std::byte* base;  ///< of its arena
-  BoardWriter board;
+  Recorder recorder;
   Communicator communicator;
   Commits commits;
   CpuChipCollectives collectives{memory, chip.mesh, chip.position, local_index, communicator};
@@ -36,6 +36,7 @@ struct Executor::State {
   bool holds = false;                 ///< some outputs are in `held` instead of their buffers
   std::vector<std::byte*> outputs{};  ///< addresses at which this run writes them
   std::size_t next = 0;               ///< index of the plan's next step
+  bool samples = false;               ///< its steps are events
   bool in_collective = false;         ///< step `next` was started and must be waited for
 
   std::byte* address(const CpuPlan::Operand& operand) {
@@ -124,12 +125,27 @@ struct Executor::State {
     return true;
   }
 
+  void note(const CpuPlan::Step& step) const {
+    const auto index = static_cast<std::uint32_t>(next);
+    recorder.events.position(step.text, index);
+    if (samples) recorder.events.put(EventKind::plan_step, {.number = index, .text = step.text});
+  }
+
+  /// The same for all chips of a step. A plan's first runs are told of, because they may be its
+  /// last.
+  bool is_sampled(std::uint64_t step) const {
+    const TraceLevel level = recorder.events.level();
+    return level == TraceLevel::full ||
+           (level == TraceLevel::sampled && (step % 16 == 0 || plan->runs < 3));
+  }
+
   /// An exception ends the run.
   bool advance(bool wait) try {
     WEFT_CHECK(plan != nullptr);
     for (; next < plan->steps.size(); ++next) {
       const CpuPlan::Step& step = plan->steps[next];
       if (next == plan->first_update && !may_update(wait)) return false;
+      if (!in_collective) note(step);
       if (step.loop >= 0) {
         compute(plan->loops[static_cast<std::size_t>(step.loop)]);
       } else if (step.call < 0) {
@@ -148,7 +164,7 @@ struct Executor::State {
   }
 };
 
-Executor::Executor(JobMemory& memory, const Mesh& mesh, int position, BoardWriter board,
+Executor::Executor(JobMemory& memory, const Mesh& mesh, int position, const Recorder& recorder,
                    WaitPolicy policy, int local_index, std::unique_ptr<CollectiveTier> network) {
   const int arena = chip_on_host(mesh, position);
   state_.reset(new State{
@@ -157,9 +173,9 @@ Executor::Executor(JobMemory& memory, const Mesh& mesh, int position, BoardWrite
       .local_index = local_index,
       .arena = arena,
       .base = memory.arena(arena),
-      .board = board,
-      .communicator = Communicator(memory, mesh, position, board, policy, std::move(network)),
-      .commits = Commits(memory, mesh, position, board, policy),
+      .recorder = recorder,
+      .communicator = Communicator(memory, mesh, position, recorder, policy, std::move(network)),
+      .commits = Commits(memory, mesh, position, recorder, policy),
   });
 }
 
@@ -209,8 +225,8 @@ std::shared_ptr<const LoadedPlan> Executor::load(const Plan& plan, bool checks) 
   // Temporaries grow up and shared values down: other chips may store shared values here while this
   // chip is still in an earlier plan or call, with its own layout of temporaries.
   const std::uint64_t shared_begin = memory.buffers_offset() - plan.shared_bytes;
-  auto loaded = std::make_shared<const CpuPlan>(
-      load_plan(plan, state_->chip, state_->communicator, shared_begin, checks));
+  auto loaded = std::make_shared<const CpuPlan>(load_plan(
+      plan, state_->chip, state_->communicator, shared_begin, state_->recorder.events, checks));
   memory.reserve(state_->arena, kArenaTempOffset, plan.temp_bytes);
   for (const int chip : loaded->shared_in) memory.reserve(chip, shared_begin, plan.shared_bytes);
   state_->temp_bytes = temp_bytes;
@@ -233,10 +249,12 @@ void Executor::start(std::shared_ptr<const LoadedPlan> loaded, std::uint64_t ste
   state_->plan = std::move(plan);
   state_->buffers = buffers;
   state_->place_outputs();
+  state_->samples = state_->is_sampled(step);
+  ++state_->plan->runs;
   state_->next = 0;
   state_->in_collective = false;
   state_->communicator.set_step(step);
-  state_->board.step(step);
+  state_->recorder.board.step(step);
   state_->commit = commit;
   state_->commits.commit(commit.step);
 }
@@ -251,7 +269,7 @@ void Executor::call(std::uint64_t step, std::uint32_t program,
                     const std::function<void(Chip&)>& body) {
   WEFT_CHECK(state_->plan == nullptr, step);
   state_->communicator.set_step(step);
-  state_->board.step(step);
+  state_->recorder.board.step(step);
   body(state_->collectives.chip_for(program));
 }
 

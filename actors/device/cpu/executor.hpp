@@ -14,8 +14,9 @@ class Executor final : public Engine {
  public:
   /// `memory`: of the chips of its host. `local_index`: the chip's index among its worker's chips.
   /// `network`: the way to the chips of other hosts; null: the plans' collectives need none.
-  Executor(JobMemory& memory, const Mesh& mesh, int position, BoardWriter board, WaitPolicy policy,
-           int local_index = 0, std::unique_ptr<CollectiveTier> network = nullptr);
+  Executor(JobMemory& memory, const Mesh& mesh, int position, const Recorder& recorder,
+           WaitPolicy policy, int local_index = 0,
+           std::unique_ptr<CollectiveTier> network = nullptr);
   ~Executor() override;
 
   int local_index() const override;

@@ -80,7 +80,7 @@ class SaveLink : public WorkerLink {
   void data_hashed(const DataHashes&) override {}
   void loop_ended(const LoopEnded&) override {}
   void unwound(std::uint64_t) override {}
-  std::unique_ptr<DeviceLink> start_device(std::unique_ptr<Engine>, BoardWriter,
+  std::unique_ptr<DeviceLink> start_device(std::unique_ptr<Engine>, const Recorder&, int,
                                            DeviceFailed) override {
     return nullptr;
   }

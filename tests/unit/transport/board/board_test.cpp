@@ -20,7 +20,7 @@ namespace weft {
 namespace {
 
 using board_format::BoardHeaderV1;
-using board_format::BoardRowV1;
+using board_format::BoardRowV2;
 using testing::ChildProcess;
 using testing::expect_error;
 using testing::unique_job;
@@ -47,8 +47,8 @@ class BoardTest : public ::testing::Test {
   BoardHeaderV1& format(const Segment& segment) const {
     return *reinterpret_cast<BoardHeaderV1*>(segment.data());
   }
-  BoardRowV1& row(const Segment& segment, std::size_t index) const {
-    return reinterpret_cast<BoardRowV1*>(segment.data() + sizeof(BoardHeaderV1))[index];
+  BoardRowV2& row(const Segment& segment, std::size_t index) const {
+    return reinterpret_cast<BoardRowV2*>(segment.data() + sizeof(BoardHeaderV1))[index];
   }
 
   std::string job = unique_job();
@@ -68,7 +68,7 @@ TEST_F(BoardTest, ShowsWhatIsNotUtf8InARowAsText) {
   board.worker(0).error(
       "a\xff"
       "b");
-  board.worker(0).message("\xc3(", 1);
+  board.worker(0).message_begun("\xc3(");
   board.device(0).enter_collective(1, "all_reduce '\x9b'");
   EXPECT_EQ(board.read(1).last_error, "a\\xffb");
   EXPECT_EQ(board.read(1).last_message, "\\xc3(");
@@ -115,7 +115,10 @@ TEST_F(BoardTest, ShowsWhatAnotherProcessWrote) {
     const BoardWriter device = opened.device(1);
     device.open(ActorKind::device, 1, 1, getpid());
     device.step(640);
-    device.message("run_step", 3);
+    for (int i = 0; i < 4; ++i) device.message_came();
+    device.message_begun("run_step");
+    device.source("digits.cpp:84");
+    device.thread(4712);
     device.error("no memory");
     device.enter_collective(812, "all_reduce 'fc1.weight.grad'");
     device.waiting_for(0);
@@ -133,6 +136,8 @@ TEST_F(BoardTest, ShowsWhatAnotherProcessWrote) {
   EXPECT_EQ(row.step, 640U);
   EXPECT_EQ(row.last_message, "run_step");
   EXPECT_EQ(row.mailbox, 3U);
+  EXPECT_EQ(row.source, "digits.cpp:84");
+  EXPECT_EQ(row.tid, 4712);
   EXPECT_EQ(row.last_error, "no memory");
   EXPECT_EQ(row.collective, 812U);
   EXPECT_EQ(row.collective_name, "all_reduce 'fc1.weight.grad'");
@@ -164,8 +169,8 @@ TEST_F(BoardTest, LeavesTheStateOfWhoDidntWait) {
 
 TEST_F(BoardTest, CutsTextBetweenCharacters) {
   const Board board = Board::anonymous(header_of(job));
-  board.worker(0).message(std::string(94, 'a') + "é", 0);  // the é would end in byte 96
-  EXPECT_EQ(board.read(1).last_message, std::string(94, 'a'));
+  board.worker(0).message_begun(std::string(30, 'a') + "é");  // the é would end in byte 32
+  EXPECT_EQ(board.read(1).last_message, std::string(30, 'a'));
   board.worker(0).error(std::string(300, 'b'));
   EXPECT_EQ(board.read(1).last_error, std::string(255, 'b'));
 }
@@ -188,18 +193,62 @@ TEST_F(BoardTest, NeverShowsHalfAWrite) {
   std::atomic<bool> done{false};
   std::thread writer([&] {
     for (int i = 0; i < 20000; ++i) {
-      const std::string text(90, static_cast<char>('a' + i % 26));
-      board.worker(0).message(text, static_cast<std::uint64_t>(i % 26));
+      board.worker(0).enter_collective(static_cast<std::uint64_t>(i % 26),
+                                       std::string(90, static_cast<char>('a' + i % 26)));
+      board.worker(0).message_begun(std::string(30, static_cast<char>('a' + i % 26)));
     }
     done = true;
   });
   while (!done) {
     const ActorRow row = board.read(1);
-    if (row.torn || row.last_message.empty()) continue;
-    const auto letter = static_cast<char>('a' + row.mailbox);
-    ASSERT_EQ(row.last_message, std::string(90, letter));
+    if (row.torn || row.messages_begun == 0) continue;
+    ASSERT_EQ(row.collective_name, std::string(90, static_cast<char>('a' + row.collective)));
+    const auto last = static_cast<char>('a' + (row.messages_begun - 1) % 26);
+    ASSERT_EQ(row.last_message, std::string(30, last));
   }
   writer.join();
+}
+
+TEST_F(BoardTest, CountsWhatWaitsInAMailbox) {
+  const Board board = Board::anonymous(header_of(job));
+  std::vector<std::thread> senders;
+  for (int i = 0; i < 4; ++i) {
+    senders.emplace_back([worker = board.worker(0)] {
+      for (int m = 0; m < 25; ++m) worker.message_came();
+    });
+  }
+  for (std::thread& sender : senders) sender.join();
+  for (int i = 0; i < 3; ++i) {
+    board.worker(0).message_begun("step");
+    board.worker(0).message_done();
+  }
+  board.worker(0).message_begun();
+  const ActorRow row = board.read(1);
+  EXPECT_EQ(row.messages_came, 100U);
+  EXPECT_EQ(row.messages_begun, 4U);
+  EXPECT_EQ(row.messages_done, 3U);
+  EXPECT_EQ(row.mailbox, 96U);
+  EXPECT_EQ(row.last_message, "step");
+}
+
+TEST_F(BoardTest, TellsSinceWhenAStateIs) {
+  const Board board = Board::anonymous(header_of(job));
+  board.worker(0).open(ActorKind::worker, 0, -1, 1);
+  EXPECT_EQ(board.read(1).tid, ::gettid());
+  const std::int64_t began = board.read(1).since_ns;
+  EXPECT_GT(began, 0);
+  board.worker(0).state(ActorState::starting);
+  board.worker(0).step(1);
+  EXPECT_EQ(board.read(1).since_ns, began);
+  board.worker(0).state(ActorState::user_code);
+  EXPECT_GT(board.read(1).since_ns, began);
+  EXPECT_EQ(board.worker(0).state(), ActorState::user_code);
+}
+
+TEST_F(BoardTest, IsReadFromAFile) {
+  const std::string path = (testing::golden_path("board-v2.bin")).string();
+  EXPECT_EQ(Board::open_file(path).read(2).last_error, "can't find the data");
+  expect_error(Errc::not_found, {"none.bin"}, [] { Board::open_file("/tmp/none.bin"); });
 }
 
 TEST_F(BoardTest, CanBeWrittenNowhere) {
@@ -263,8 +312,9 @@ TEST_F(BoardTest, ThrowsNotFoundWhileItIsBeingMade) {
 
 TEST_F(BoardTest, NamesTheVersionThatItCantRead) {
   Board::create(header_of(job));
-  format(bytes()).version = 2;
-  expect_error(Errc::version, {"version 2", "version 1"}, [&] { Board::open(job, true); });
+  format(bytes()).version = 1;
+  expect_error(Errc::version, {"version 1", "version 2", "use the weft"},
+               [&] { Board::open(job, true); });
 }
 
 TEST_F(BoardTest, RefusesSizesThatDontFitItsMapping) {
@@ -299,34 +349,37 @@ TEST_F(BoardTest, RefusesARowThatSaysItIsAnother) {
   const Segment segment = bytes();
   const int first_device = 1 + board.header().num_workers;
   const auto expect_corrupt = [&](int index, auto&& damage) {
-    const BoardRowV1 good = row(segment, index);
+    const BoardRowV2 good = row(segment, index);
     damage(row(segment, index));
     expect_error(Errc::corrupt, {job, fmt::format("row {}", index)}, [&] { board.read(index); });
     EXPECT_EQ(board.readable_rows().size(), static_cast<std::size_t>(board.num_rows() - 1));
     row(segment, index) = good;
     board.read(index);
   };
-  expect_corrupt(0, [](BoardRowV1& row) { row.kind = 1; });
-  expect_corrupt(0, [](BoardRowV1& row) { row.worker = 0; });
-  expect_corrupt(1, [](BoardRowV1& row) { row.kind = 2; });
-  expect_corrupt(1, [](BoardRowV1& row) { row.worker = 1; });
-  expect_corrupt(1, [](BoardRowV1& row) { row.chip = 0; });
-  expect_corrupt(first_device, [](BoardRowV1& row) { row.kind = 77; });
-  expect_corrupt(first_device, [](BoardRowV1& row) { row.chip = 1; });
-  expect_corrupt(first_device, [](BoardRowV1& row) { row.chip = 0x7fffffff; });
-  expect_corrupt(first_device, [](BoardRowV1& row) { row.worker = 0x7fffffff; });
-  expect_corrupt(first_device, [](BoardRowV1& row) { row.worker = -2; });
-  expect_corrupt(first_device, [](BoardRowV1& row) { row.waiting_for = 0x7fffffff; });
-  expect_corrupt(first_device, [](BoardRowV1& row) { row.waiting_for = -2; });
+  expect_corrupt(0, [](BoardRowV2& row) { row.kind = 1; });
+  expect_corrupt(0, [](BoardRowV2& row) { row.worker = 0; });
+  expect_corrupt(1, [](BoardRowV2& row) { row.kind = 2; });
+  expect_corrupt(1, [](BoardRowV2& row) { row.worker = 1; });
+  expect_corrupt(1, [](BoardRowV2& row) { row.chip = 0; });
+  expect_corrupt(first_device, [](BoardRowV2& row) { row.kind = 77; });
+  expect_corrupt(first_device, [](BoardRowV2& row) { row.chip = 1; });
+  expect_corrupt(first_device, [](BoardRowV2& row) { row.chip = 0x7fffffff; });
+  expect_corrupt(first_device, [](BoardRowV2& row) { row.worker = 0x7fffffff; });
+  expect_corrupt(first_device, [](BoardRowV2& row) { row.worker = -2; });
+  expect_corrupt(first_device, [](BoardRowV2& row) { row.waiting_for = 0x7fffffff; });
+  expect_corrupt(first_device, [](BoardRowV2& row) { row.waiting_for = -2; });
 }
 
-TEST_F(BoardTest, HasTheBytesOfVersion1) {
+TEST_F(BoardTest, HasTheBytesOfVersion2) {
   Board board = Board::create(header_of(job));
   board.set_status(JobStatus::running);
   board.trainer().open(ActorKind::trainer, -1, -1, 4711);
   board.trainer().state(ActorState::idle);
   board.worker(1).open(ActorKind::worker, 1, -1, 4713);
-  board.worker(1).message("join", 2);
+  board.worker(1).message_came();
+  board.worker(1).message_came();
+  board.worker(1).message_begun("join");
+  board.worker(1).source("digits.cpp:84");
   board.worker(1).error("can't find the data");
   board.device(0).open(ActorKind::device, 0, 0, 4712);
   board.device(0).step(204);
@@ -335,15 +388,19 @@ TEST_F(BoardTest, HasTheBytesOfVersion1) {
 
   const Segment segment = bytes();
   std::string copy(reinterpret_cast<const char*>(segment.data()), segment.capacity());
-  auto* rows = reinterpret_cast<BoardRowV1*>(copy.data() + sizeof(BoardHeaderV1));
-  for (int i = 0; i < board.num_rows(); ++i) rows[i].updated_ns = rows[i].updated_ns == 0 ? 0 : 1;
+  auto* rows = reinterpret_cast<BoardRowV2*>(copy.data() + sizeof(BoardHeaderV1));
+  for (int i = 0; i < board.num_rows(); ++i) {
+    if (rows[i].updated_ns == 0) continue;
+    rows[i].updated_ns = rows[i].since_ns = 1;
+    rows[i].tid = 4711;
+  }
   std::memcpy(reinterpret_cast<BoardHeaderV1*>(copy.data())->job,
               "0123456789abcdef0123456789abcdef", 32);
-  testing::expect_golden("board-v1.bin", copy);
+  testing::expect_golden("board-v2.bin", copy);
 }
 
-TEST_F(BoardTest, ReadsTheBytesOfVersion1) {
-  const std::string golden = testing::read_golden("board-v1.bin");
+TEST_F(BoardTest, ReadsTheBytesOfVersion2) {
+  const std::string golden = testing::read_golden("board-v2.bin");
   Segment segment = Segment::create(Board::segment_name(job), golden.size());
   segment.reserve(0, golden.size());
   std::memcpy(segment.data(), golden.data(), golden.size());
@@ -354,6 +411,10 @@ TEST_F(BoardTest, ReadsTheBytesOfVersion1) {
   EXPECT_EQ(board.read(0).state, ActorState::idle);
   EXPECT_EQ(board.read(1).state, ActorState::absent);
   EXPECT_EQ(board.read(2).last_error, "can't find the data");
+  EXPECT_EQ(board.read(2).source, "digits.cpp:84");
+  EXPECT_EQ(board.read(2).last_message, "join");
+  EXPECT_EQ(board.read(2).mailbox, 1U);
+  EXPECT_EQ(board.read(2).tid, 4711);
   EXPECT_EQ(board.read(3).collective_name, "all_reduce 'fc1.weight.grad'");
   EXPECT_EQ(board.read(3).waiting_for, 1);
   EXPECT_EQ(board.read(3).step, 204U);

@@ -1,0 +1,44 @@
+#pragma once
+/// BoxTimekeeper: tells the black box of a job the time each second, by which readers know when its
+/// events were, and when the host has slept.
+
+#include <chrono>
+#include <cstdint>
+#include <utility>
+
+#include "transport/blackbox/black_box_writer.hpp"
+
+namespace weft {
+
+/// Used by one thread, that of the trainer.
+class BoxTimekeeper {
+ public:
+  using Time = std::chrono::steady_clock::time_point;
+
+  explicit BoxTimekeeper(BlackBoxWriter& box) : box_(box), events_(box.loop(-1)) {}
+
+  Time deadline() const { return next_; }
+  void on_time(Time now) {
+    if (now < next_) return;
+    next_ = now + std::chrono::seconds(1);
+    tell();
+  }
+  void tell() {
+    constexpr std::int64_t kJumpNs = 10'000'000;
+    box_.add_clock_pair();
+    const std::int64_t before = std::exchange(asleep_ns_, asleep_ns());
+    if (asleep_ns_ - before < kJumpNs) return;
+    events_.put(EventKind::clock_jump, {.value = static_cast<std::uint64_t>(asleep_ns_ - before)});
+  }
+
+ private:
+  /// Since the host was started.
+  static std::int64_t asleep_ns() { return clock_ns(CLOCK_BOOTTIME) - clock_ns(CLOCK_MONOTONIC); }
+
+  BlackBoxWriter& box_;
+  EventWriter events_;
+  Time next_ = std::chrono::steady_clock::now() + std::chrono::seconds(1);
+  std::int64_t asleep_ns_ = asleep_ns();
+};
+
+}  // namespace weft

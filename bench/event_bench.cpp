@@ -1,0 +1,46 @@
+/// What an event of the black box costs its writer.
+
+#include <benchmark/benchmark.h>
+
+#include <cstdint>
+
+#include "transport/blackbox/black_box_writer.hpp"
+
+namespace {
+
+using namespace weft;
+
+BlackBoxWriter make_box(TickSource ticks, TraceLevel level = TraceLevel::sampled) {
+  return BlackBoxWriter::anonymous(
+      {.job = "bench", .num_workers = 1, .num_chips = 1, .level = level, .ticks = ticks});
+}
+
+void BM_Event(benchmark::State& state, TickSource ticks, TraceLevel level) {
+  BlackBoxWriter box = make_box(ticks, level);
+  const EventWriter chip = box.chip(0, 0);
+  std::uint64_t number = 0;
+  for (auto _ : state) chip.put(EventKind::enter, {.number = ++number, .value = 4096, .text = 8});
+}
+BENCHMARK_CAPTURE(BM_Event, counter, find_tick_source(), TraceLevel::sampled);
+BENCHMARK_CAPTURE(BM_Event, monotonic, TickSource::monotonic, TraceLevel::sampled);
+BENCHMARK_CAPTURE(BM_Event, off, find_tick_source(), TraceLevel::off);
+
+void BM_SharedEvent(benchmark::State& state) {
+  BlackBoxWriter box = make_box(find_tick_source());
+  const EventWriter shared = box.shared(0);
+  std::uint64_t number = 0;
+  for (auto _ : state) shared.put(EventKind::log, {.number = ++number});
+}
+BENCHMARK(BM_SharedEvent);
+
+void BM_Position(benchmark::State& state) {
+  BlackBoxWriter box = make_box(find_tick_source());
+  const EventWriter chip = box.chip(0, 0);
+  std::uint32_t step = 0;
+  for (auto _ : state) chip.position(8, ++step);
+}
+BENCHMARK(BM_Position);
+
+}  // namespace
+
+BENCHMARK_MAIN();

@@ -1,0 +1,56 @@
+#include "actors/link/watched_actor.hpp"
+
+#include <gtest/gtest.h>
+
+#include <semaphore>
+
+#include <caf/all.hpp>
+
+#include "actors/link/system.hpp"
+#include "transport/blackbox/black_box_writer.hpp"
+#include "transport/board/board.hpp"
+
+namespace weft {
+namespace {
+
+using work_a = caf::atom_constant<caf::atom("work")>;
+using Worker = caf::typed_actor<caf::reacts_to<work_a, int>>;
+
+struct WorkerData {
+  const char* name = "test.worker";
+};
+
+TEST(WatchedActor, ShowsItsMailboxWhileItIsStuckInAMessage) {
+  const Board board = Board::anonymous({.job = "j", .num_chips = 0});
+  BlackBoxWriter box = BlackBoxWriter::anonymous({.job = "j", .num_workers = 1, .num_chips = 0});
+  std::binary_semaphore stuck{0};
+  std::binary_semaphore released{0};
+  std::binary_semaphore ended{0};
+  System system;
+  const Worker worker = system.caf().spawn<WatchedActor<Worker, WorkerData>>(
+      Recorder(board.worker(0), box.link(0)), [&](auto*) -> Worker::behavior_type {
+        return {[&](work_a, int number) {
+          if (number == 4) {
+            stuck.release();
+            released.acquire();
+          }
+          if (number == 100) ended.release();
+        }};
+      });
+  for (int number = 1; number <= 4; ++number) caf::anon_send(worker, work_a::value, number);
+  stuck.acquire();
+  for (int number = 5; number <= 100; ++number) caf::anon_send(worker, work_a::value, number);
+  const ActorRow row = board.read(1);
+  EXPECT_EQ(row.messages_came, 100U);
+  EXPECT_EQ(row.messages_begun, 4U);
+  EXPECT_EQ(row.messages_done, 3U);
+  EXPECT_EQ(row.mailbox, 96U);
+  EXPECT_EQ(row.last_message, "work");
+  released.release();
+  ended.acquire();
+  EXPECT_EQ(board.read(1).mailbox, 0U);
+  caf::anon_send_exit(worker, caf::exit_reason::user_shutdown);
+}
+
+}  // namespace
+}  // namespace weft

@@ -1,0 +1,69 @@
+#pragma once
+/// ArrivalLedger: who keeps a chip waiting in its collectives, summed up over a run.
+///
+/// A chip that finds all others there at its first look came last. Else the last was the one at
+/// which its look over the peers, which always has the same order, was stuck when it went on: those
+/// before it had been seen, those after it were there by then. So each chip writes only its own
+/// ledger.
+
+#include <algorithm>
+#include <bit>
+#include <cstdint>
+
+#include "transport/blackbox/box_format.hpp"
+#include "transport/memory/shared_field.hpp"
+
+namespace weft {
+
+/// How a chip's wait in a collective went.
+struct ChipArrival {
+  int last_chip = -1;        ///< -1: this chip came last
+  std::uint64_t waited = 0;  ///< ticks
+};
+
+/// Used by the chip's thread; a value.
+class ArrivalLedger {
+ public:
+  ArrivalLedger() = default;  ///< writes nothing
+  explicit ArrivalLedger(box_format::ChipPageV1& page, box_format::LedgerEntryV1* entries)
+      : page_(&page), entries_(entries) {}
+
+  /// The entry of the calls with this text; the last one is for all that find no other.
+  std::uint32_t entry_of(std::uint32_t text) const {
+    constexpr std::uint32_t kLast = box_format::kLedgerEntries - 1;
+    if (entries_ == nullptr) return 0;
+    for (std::uint32_t i = 0; i < kLast; ++i) {
+      const std::uint32_t other = load_field(entries_[i].text);
+      if (other == 0) store_field(entries_[i].text, text);
+      if (other == 0 || other == text) return i;
+    }
+    return kLast;
+  }
+
+  void add(std::uint32_t entry, const ChipArrival& arrival) const {
+    if (entries_ == nullptr) return;
+    box_format::LedgerEntryV1& call = entries_[entry];
+    grow(call.count, std::uint64_t{1});
+    grow(call.times_last, std::uint64_t{arrival.last_chip < 0 ? 1U : 0U});
+    grow(call.waited, arrival.waited);
+    grow(call.histogram[bucket_of(arrival.waited)], std::uint32_t{1});
+    if (arrival.last_chip < 0 || arrival.last_chip >= box_format::kChipCountMax) return;
+    grow(page_->waited_for[arrival.last_chip], arrival.waited);
+  }
+
+ private:
+  static std::uint32_t bucket_of(std::uint64_t ticks) {
+    constexpr int kLast = box_format::LedgerEntryV1::kBuckets - 1;
+    return static_cast<std::uint32_t>(
+        std::clamp(static_cast<int>(std::bit_width(ticks)) - 8, 0, kLast));
+  }
+  template <typename T>
+  static void grow(T& sum, T by) {
+    store_field(sum, static_cast<T>(load_field(sum) + by));
+  }
+
+  box_format::ChipPageV1* page_ = nullptr;
+  box_format::LedgerEntryV1* entries_ = nullptr;
+};
+
+}  // namespace weft

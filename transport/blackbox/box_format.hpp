@@ -1,0 +1,139 @@
+#pragma once
+/// Format of the box segment, version 1 (native byte order, little-endian hosts):
+///
+///   box     = header process{1 + num_workers} chip{num_chips}     process 0: the trainer
+///   header  = BoxHeaderV1, 4096 bytes
+///   process = heads text records{4096} records{1024} records{1024}    its loop, its link's actor,
+///   heads   = RingHead{3}, 4096 bytes                                 its other threads
+///   text    = TextAreaV1, 256 KiB
+///   chip    = ChipPageV1 records{4096} ledger{256}
+///   records = RecordV1, 32 bytes                 event number n of a ring is record n % capacity
+///   ledger  = LedgerEntryV1, 128 bytes
+///
+/// A record's words, low bits first:
+///   0  tick, written last; 0: there is none, 1: being written by a thread that shares the ring
+///   1  kind:8 flags:8 peer:16 text:32            peer 0xffff: none
+///   2  number:48 step:16                         of the step the low bits
+///   3  value                                     of `leave` in ticks, else as event.hpp says
+///
+/// A text is its length in two bytes, then that many of UTF-8. Its id is the number of its process
+/// times kTextBytes, plus its place in the area; 0: no text. Texts are only added.
+///
+/// Memory of a process or chip exists once its bit in `present` is set. A change of any of this
+/// needs a new version; golden file: tests/golden/box-v1.bin.
+
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+
+namespace weft::box_format {
+
+inline constexpr std::uint64_t kMagic = 0x3178'6f62'7466'6577;  // "weftbox1"
+inline constexpr std::uint32_t kVersion = 1;
+inline constexpr int kWorkerCountMax = 256;
+inline constexpr int kChipCountMax = 256;
+inline constexpr std::uint32_t kChipRecords = 4096;
+inline constexpr std::uint32_t kLoopRecords = 4096;
+inline constexpr std::uint32_t kLinkRecords = 1024;
+inline constexpr std::uint32_t kSharedRecords = 1024;
+inline constexpr std::uint32_t kLedgerEntries = 256;
+inline constexpr std::uint32_t kTextBytes = 256 * 1024;
+inline constexpr std::uint32_t kClockPairs = 64;
+inline constexpr std::uint16_t kNoPeer = 0xffff;
+inline constexpr std::uint64_t kBusy = 1;  ///< word 0 of a record
+
+struct ClockPairV1 {
+  std::uint64_t tick;
+  std::int64_t monotonic_ns;
+  std::int64_t realtime_ns;
+};
+
+struct BoxHeaderV1 {
+  std::uint64_t magic;  ///< written last
+  std::uint32_t version;
+  std::uint32_t header_bytes;
+  std::uint32_t record_bytes;
+  std::int32_t num_workers;
+  std::int32_t num_chips;
+  std::uint32_t clock;  ///< what ticks are: 0 CLOCK_MONOTONIC in ns, 1 the processor's counter
+  std::uint32_t level;  ///< TraceLevel; may be changed at any time
+  std::uint32_t zero;
+  char job[64];
+  char host[64];
+  char boot_id[40];
+  std::uint64_t present[9];     ///< bit n: process n; bit 1 + num_workers + n: chip n
+  std::uint64_t pair_sequence;  ///< odd while a pair is written
+  std::uint64_t pair_count;     ///< written so far; the first stays, then the last 63
+  ClockPairV1 pairs[kClockPairs];
+  char reserved[2264];
+};
+static_assert(sizeof(BoxHeaderV1) == 4096);
+static_assert(offsetof(BoxHeaderV1, pairs) == 296);
+static_assert(64 * sizeof(BoxHeaderV1::present) / 8 >= 1 + kWorkerCountMax + kChipCountMax);
+
+struct RecordV1 {
+  std::uint64_t words[4];
+};
+static_assert(sizeof(RecordV1) == 32);
+
+/// Written by the ring's owner.
+struct alignas(128) RingHead {
+  std::uint64_t next;      ///< number of the next event: as many were written
+  std::uint64_t step;      ///< the owner's
+  std::uint64_t position;  ///< text:32 of the plan's step that runs, index:32 of it
+};
+static_assert(sizeof(RingHead) == 128);
+
+struct TextAreaV1 {
+  std::uint64_t used;  ///< bytes of the area, with this word
+  char bytes[kTextBytes - 8];
+};
+static_assert(sizeof(TextAreaV1) == kTextBytes);
+
+struct ProcessPageV1 {
+  RingHead loop;
+  RingHead link;
+  RingHead shared;
+  char reserved[4096 - 3 * sizeof(RingHead)];
+};
+static_assert(sizeof(ProcessPageV1) == 4096);
+
+struct ChipPageV1 {
+  RingHead head;
+  char reserved[2048 - sizeof(RingHead)];
+  std::uint64_t waited_for[kChipCountMax];  ///< ticks, by chip
+};
+static_assert(sizeof(ChipPageV1) == 4096);
+
+/// Of one collective call of a plan, by the chip alone.
+struct LedgerEntryV1 {
+  static constexpr std::uint32_t kBuckets = 25;
+  std::uint64_t count;
+  std::uint64_t times_last;  ///< this chip found all others there
+  std::uint64_t waited;      ///< ticks
+  std::uint32_t text;
+  /// By ticks waited: bucket b has those of 2^(b + 7) to 2^(b + 8), the first also fewer, the last
+  /// also more.
+  std::uint32_t histogram[kBuckets];
+};
+static_assert(sizeof(LedgerEntryV1) == 128);
+
+inline constexpr std::size_t kProcessBytes =
+    sizeof(ProcessPageV1) + sizeof(TextAreaV1) +
+    sizeof(RecordV1) * (kLoopRecords + kLinkRecords + kSharedRecords);
+inline constexpr std::size_t kChipBytes =
+    sizeof(ChipPageV1) + sizeof(RecordV1) * kChipRecords + sizeof(LedgerEntryV1) * kLedgerEntries;
+static_assert(kProcessBytes % 4096 == 0 && kChipBytes % 4096 == 0);
+static_assert(std::is_trivially_copyable_v<BoxHeaderV1>);
+
+constexpr std::size_t process_offset(int process) {
+  return sizeof(BoxHeaderV1) + kProcessBytes * static_cast<std::size_t>(process);
+}
+constexpr std::size_t chip_offset(int num_workers, int chip) {
+  return process_offset(1 + num_workers) + kChipBytes * static_cast<std::size_t>(chip);
+}
+constexpr std::size_t box_bytes(int num_workers, int num_chips) {
+  return chip_offset(num_workers, num_chips);
+}
+
+}  // namespace weft::box_format

@@ -1,0 +1,104 @@
+#pragma once
+/// EventWriter: writes the events of one ring of a black box. Invariants:
+///
+/// 1. A ring has one writer at a time, the thread that drives its actor, except the shared ring of
+///    a process, whose threads each claim a number and then the record.
+/// 2. Word 0 of a record is cleared before its other words are written, and set to the tick after
+///    them. So a record counts if its word 0 is a tick, and the same one, before and after a reader
+///    has read the others. A writer that dies in a write loses that record only.
+/// 3. In the shared ring a claim exchanges word 0 with kBusy; who finds kBusy there, because the
+///    ring went round before the other thread went on, drops its event.
+/// 4. Writing takes a bounded number of steps and no lock.
+
+#include <cstdint>
+#include <string_view>
+
+#include "transport/blackbox/box_clock.hpp"
+#include "transport/blackbox/box_format.hpp"
+#include "transport/blackbox/event.hpp"
+#include "transport/blackbox/text_area.hpp"
+#include "transport/memory/shared_field.hpp"
+
+namespace weft {
+
+/// How much is written; any process may change it while the job runs.
+enum class TraceLevel : std::uint32_t {
+  off = 0,
+  sampled = 1,  ///< of plan steps those in a plan's first 3 runs, and in each 16th step
+  full = 2,
+};
+
+/// What an event says besides its kind; see event.hpp. `text`: from intern().
+struct EventFields {
+  std::uint64_t number = 0;
+  std::uint64_t value = 0;
+  int peer = -1;
+  std::uint32_t text = 0;
+  std::uint8_t flags = 0;
+};
+
+/// A value that is copied to all who write for one actor. The BlackBoxWriter that it is from must
+/// outlive it.
+class EventWriter {
+ public:
+  EventWriter() = default;  ///< writes nothing
+
+  bool is_on() const { return head_ != nullptr && level() != TraceLevel::off; }
+  TraceLevel level() const {
+    return head_ == nullptr ? TraceLevel::off : static_cast<TraceLevel>(load_field(*level_));
+  }
+  std::uint64_t now() const { return read_ticks(source_); }
+
+  void put(EventKind kind, const EventFields& fields = {}) const {
+    if (is_on()) put_at(now(), kind, fields);
+  }
+  /// `tick`: now() of this moment.
+  void put_at(std::uint64_t tick, EventKind kind, const EventFields& fields) const {
+    const std::uint64_t number = is_shared_ ? claim() : load_field(head_->next);
+    box_format::RecordV1& record = records_[number & mask_];
+    if (is_shared_ && is_taken(record)) return;
+    if (!is_shared_) store_field(record.words[0], std::uint64_t{0});
+    const auto peer = static_cast<std::uint16_t>(fields.peer);
+    store_field(record.words[1], std::uint64_t{static_cast<std::uint8_t>(kind)} |
+                                     std::uint64_t{fields.flags} << 8 | std::uint64_t{peer} << 16 |
+                                     std::uint64_t{fields.text} << 32);
+    store_field(record.words[2], fields.number << 16 >> 16 | load_field(head_->step) << 48);
+    store_field(record.words[3], fields.value);
+    store_field(record.words[0], tick);
+    if (!is_shared_) store_field(head_->next, number + 1);
+  }
+
+  /// The step that later events show.
+  void step(std::uint64_t step) const {
+    if (head_ != nullptr) store_field(head_->step, step);
+  }
+  /// What the chip does now: `index` among a plan's steps.
+  void position(std::uint32_t text, std::uint32_t index) const {
+    if (head_ != nullptr) store_field(head_->position, std::uint64_t{index} << 32 | text);
+  }
+
+  /// Not in a step: see TextArea.
+  std::uint32_t intern(std::string_view text, bool is_record = false) const {
+    return texts_ == nullptr ? 0 : texts_->intern(text, is_record);
+  }
+
+ private:
+  friend class BlackBoxWriter;
+
+  std::uint64_t claim() const {
+    return std::atomic_ref(head_->next).fetch_add(1, std::memory_order_relaxed);
+  }
+  static bool is_taken(box_format::RecordV1& record) {
+    return std::atomic_ref(record.words[0]).exchange(box_format::kBusy) == box_format::kBusy;
+  }
+
+  box_format::RingHead* head_ = nullptr;
+  box_format::RecordV1* records_ = nullptr;
+  std::uint32_t mask_ = 0;  ///< of a number, for its record
+  bool is_shared_ = false;
+  TickSource source_ = TickSource::monotonic;
+  const std::uint32_t* level_ = nullptr;
+  TextArea* texts_ = nullptr;
+};
+
+}  // namespace weft

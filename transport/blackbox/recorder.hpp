@@ -1,0 +1,92 @@
+#pragma once
+/// Recorder: where an actor writes what it does. Its row of the board shows the present, its ring
+/// of the black box keeps the past.
+
+#include <cstdint>
+#include <optional>
+#include <source_location>
+#include <string_view>
+
+#include "spmd/tensor/node.hpp"
+#include "transport/blackbox/arrival_ledger.hpp"
+#include "transport/blackbox/event_writer.hpp"
+#include "transport/board/board.hpp"
+
+namespace weft {
+
+/// A value, of any of which a default one writes nothing.
+struct Recorder {
+  Recorder() = default;
+  /// A row without a ring is enough for who only wants to be seen.
+  Recorder(const BoardWriter& row, const EventWriter& ring = {}, const ArrivalLedger& waits = {})
+      : board(row), events(ring), ledger(waits) {}
+
+  void state(ActorState state) const {
+    board.state(state);
+    events.put(EventKind::state, {.value = static_cast<std::uint64_t>(state)});
+  }
+  void error(std::string_view text) const {
+    board.error(text);
+    events.put(EventKind::error, {.text = events.intern(text, true)});
+  }
+
+  BoardWriter board;
+  EventWriter events;
+  ArrivalLedger ledger;
+};
+
+/// For its lifetime the actor is in a state; afterwards it is in the one before. The beginning and
+/// the end are events of a kind.
+class StateScope {
+ public:
+  StateScope(const Recorder& recorder, ActorState state, EventKind kind, const EventFields& fields)
+      : recorder_(recorder), before_(recorder.board.state()), kind_(kind), fields_(fields) {
+    recorder_.board.state(state);
+    recorder_.events.put(kind, fields);
+  }
+  /// Without events.
+  StateScope(const Recorder& recorder, ActorState state)
+      : recorder_(recorder), before_(recorder.board.state()) {
+    recorder_.board.state(state);
+  }
+  ~StateScope() {
+    if (kind_) recorder_.events.put(*kind_, end());
+    recorder_.board.state(before_);
+  }
+  StateScope(const StateScope&) = delete;
+  StateScope& operator=(const StateScope&) = delete;
+
+ private:
+  EventFields end() const {
+    EventFields fields = fields_;
+    fields.flags |= kEventEnds;
+    const bool is_timed = kind_ == EventKind::compile || kind_ == EventKind::load;
+    if (is_timed) fields.value = static_cast<std::uint64_t>(clock_ns(CLOCK_MONOTONIC) - begin_);
+    return fields;
+  }
+
+  Recorder recorder_;
+  ActorState before_;
+  std::optional<EventKind> kind_{};
+  EventFields fields_{};
+  std::int64_t begin_ = clock_ns(CLOCK_MONOTONIC);
+};
+
+/// Of a loop, which also shows where in the program it is.
+class LoopRecorder : public Recorder {
+ public:
+  explicit LoopRecorder(const Recorder& recorder) : Recorder(recorder) {}
+
+  /// The program calls weft from here.
+  void at(const std::source_location& where) {
+    const bool is_same = where.line() == shown_.line() && where.file_name() == shown_.file_name();
+    if (is_same || where.line() == 0) return;
+    shown_ = where;
+    board.source(file_line(where));
+  }
+
+ private:
+  std::source_location shown_;
+};
+
+}  // namespace weft

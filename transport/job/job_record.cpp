@@ -1,0 +1,130 @@
+#include "transport/job/job_record.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+
+#include <nlohmann/json.hpp>
+
+#include <weft/error.hpp>
+
+#include "transport/blackbox/black_box.hpp"
+#include "transport/blackbox/black_box_writer.hpp"
+#include "transport/board/board.hpp"
+
+namespace weft {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
+
+constexpr int kIncidentsBefore = 2;
+
+/// Holes stay holes.
+void copy_to(const Segment& segment, const std::string& path) {
+  const int from = segment.descriptor();
+  std::ofstream file(path, std::ios::binary);
+  std::array<char, 1 << 16> buffer;
+  const auto end = static_cast<off_t>(segment.capacity());
+  for (off_t at = ::lseek(from, 0, SEEK_DATA); at >= 0 && at < end;) {
+    const auto wanted = std::min<off_t>(static_cast<off_t>(buffer.size()), end - at);
+    const ssize_t read = ::pread(from, buffer.data(), static_cast<std::size_t>(wanted), at);
+    if (read <= 0) break;
+    file.seekp(at);
+    file.write(buffer.data(), read);
+    at = ::lseek(from, at + read, SEEK_DATA);
+  }
+  file.close();
+  if (!file) fail(Errc::io, "can't write {}: {}", path, std::strerror(errno));
+  fs::resize_file(path, segment.capacity());
+}
+
+void copy_if_there(const std::string& name, const std::string& path) {
+  try {
+    copy_to(Segment::open(name, true, 1), path);
+  } catch (const Error& error) {
+    if (error.code() != Errc::not_found) throw;
+  }
+}
+
+std::string numbered(const std::string& folder, int number) {
+  return number == 0 ? folder : fmt::format("{}-{}", folder, number);
+}
+
+/// The folder appears as a whole. What explains it (why.json) and the states of processes belong
+/// into `unfinished` before it is renamed.
+void keep_incident(std::string_view job, const std::string& run_dir) {
+  const std::string folder = incident_in(run_dir);
+  const std::string unfinished = folder + ".tmp";
+  fs::remove_all(unfinished);
+  fs::create_directory(unfinished);
+  fs::permissions(unfinished, fs::perms::owner_all);
+  copy_if_there(Board::segment_name(job), unfinished + "/board.bin");
+  copy_if_there(BlackBoxWriter::segment_name(job), unfinished + "/box.bin");
+  copy_if_there(fmt::format("weft-{}-control", job), unfinished + "/control.bin");
+  fs::remove_all(numbered(folder, kIncidentsBefore));
+  for (int number = kIncidentsBefore; number > 0; --number) {
+    std::error_code none;
+    fs::rename(numbered(folder, number - 1), numbered(folder, number), none);
+  }
+  fs::rename(unfinished, folder);
+}
+
+Json waits_of(const BlackBox& box, int chip) {
+  std::uint64_t calls = 0;
+  std::uint64_t times_last = 0;
+  std::uint64_t waited_ns = 0;
+  for (const LedgerEntry& entry : box.ledger(chip)) {
+    calls += entry.count;
+    times_last += entry.times_last;
+    waited_ns += entry.waited_ns;
+  }
+  return {{"chip", chip},
+          {"collectives", calls},
+          {"times_last", times_last},
+          {"waited_s", static_cast<double>(waited_ns) / 1e9}};
+}
+
+void write_summary(const Board& board, std::string_view job) {
+  const BoardHeader& header = board.header();
+  Json summary{{"schema", "weft.summary/1"}, {"job", header.job}, {"name", header.name}};
+  std::uint64_t steps = 0;
+  for (const ActorRow& row : board.readable_rows()) steps = std::max(steps, row.step);
+  summary["step"] = steps;
+  summary["workers"] = header.num_workers;
+  summary["mesh"] = header.mesh_shape;
+  summary["chips"] = Json::array();
+  const BlackBox box = BlackBox::open(job);
+  for (const RingId ring : box.rings()) {
+    if (ring.kind == RingKind::chip) summary["chips"].push_back(waits_of(box, ring.owner));
+  }
+  const std::string path = header.run_dir + "/summary.json";
+  std::ofstream file(path);
+  file << summary.dump(2) << '\n';
+  if (!file.flush()) fail(Errc::io, "can't write {}", path);
+}
+
+}  // namespace
+
+std::string incident_in(const std::string& run_dir) { return run_dir + "/blackbox"; }
+
+void keep_record(std::string_view job) noexcept {
+  try {
+    const Board board = Board::open(job, true);
+    const std::string& run_dir = board.header().run_dir;
+    if (!run_dir.starts_with('/') || !fs::is_directory(run_dir)) return;
+    if (board.status() == JobStatus::succeeded) {
+      write_summary(board, job);
+    } else {
+      keep_incident(job, run_dir);
+    }
+  } catch (...) {
+  }
+}
+
+}  // namespace weft

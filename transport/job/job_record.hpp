@@ -1,0 +1,22 @@
+#pragma once
+/// What is kept of a job in its run folder when its memory is removed, by whoever removes it.
+///
+///   RUN/summary.json                 of a job that has ended well
+///   RUN/blackbox/board.bin           of another: copies of its segments as they were
+///   RUN/blackbox/box.bin
+///   RUN/blackbox/control.bin         only where it still has a name
+///   RUN/blackbox-1/ RUN/blackbox-2/  of the incidents before
+
+#include <string>
+#include <string_view>
+
+namespace weft {
+
+/// The folder of a run's last incident.
+std::string incident_in(const std::string& run_dir);
+
+/// Copies or sums up what the job has in memory; does nothing where it has no board, or its run
+/// folder is gone. Throws nothing: a job is removed whether or not this could be written.
+void keep_record(std::string_view job) noexcept;
+
+}  // namespace weft
