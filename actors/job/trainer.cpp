@@ -16,6 +16,7 @@
 #include "actors/job/launch_mesh.hpp"
 #include "actors/job/nameless_fit.hpp"
 #include "actors/job/validate.hpp"
+#include "actors/launch/foreign_launch.hpp"
 #include "actors/launch/launch_variables.hpp"
 #include "actors/launch/weft_copies.hpp"
 #include "actors/launch/worker_entry.hpp"
@@ -89,6 +90,7 @@ JobRequest request_of(What what) {
   static std::atomic<int> fits{0};
   const int fit_number = ++fits;
   TrainerOptions options = what.options;
+  obey_foreign_launch(options.scaling);
   apply_launch_variables(options.scaling, options.run, fit_number);
   apply_launch_mesh(options.backend.spmd);
   const std::string program = std::filesystem::read_symlink("/proc/self/exe").filename().string();

@@ -143,8 +143,10 @@ class WorkerSession {
     return positions;
   }
   std::vector<std::unique_ptr<DeviceLink>> start_devices(JobMemory& memory) {
+    // Where each worker has cores of its own, only its own chips share them.
+    const int threads = is_on("WEFT_OWN_CORES") ? assignment_.chips_per_worker : mesh_.size();
     const auto policy =
-        WaitPolicy::for_threads(mesh_.size(), std::chrono::milliseconds(assignment_.timeout_ms));
+        WaitPolicy::for_threads(threads, std::chrono::milliseconds(assignment_.timeout_ms));
     std::vector<std::unique_ptr<DeviceLink>> devices;
     for (const int position : local_positions()) {
       const int local_index = static_cast<int>(devices.size());

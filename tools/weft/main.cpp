@@ -10,7 +10,7 @@
 #include "tools/weft/export.hpp"
 #include "tools/weft/import.hpp"
 #include "tools/weft/inspect.hpp"
-#include "tools/weft/launch.hpp"
+#include "tools/weft/launch/launch.hpp"
 #include "tools/weft/plan.hpp"
 #include "tools/weft/rescue.hpp"
 #include "tools/weft/sweep.hpp"
