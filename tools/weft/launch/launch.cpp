@@ -15,9 +15,9 @@
 #include <fmt/format.h>
 
 #include "tools/weft/launch/job_watch.hpp"
+#include "tools/weft/launch/launched_program.hpp"
 #include "tools/weft/launch/options.hpp"
 #include "tools/weft/launch/output.hpp"
-#include "tools/weft/launch/program.hpp"
 #include "tools/weft/launch/restart.hpp"
 #include "tools/weft/launch/result_file.hpp"
 #include "tools/weft/launch/shell_word.hpp"
@@ -93,7 +93,7 @@ class Run {
 
   Output& output_;
   Timeout& timeout_;
-  const Program program_;
+  const LaunchedProgram program_;
   JobWatch watch_;
   Progress progress_;
   Clock::time_point next_status_ = Clock::now() + kStatusEvery;

@@ -1,5 +1,5 @@
 #pragma once
-/// Lines: what a program prints, line by line: tagged, timed, filtered, coloured, and kept in files.
+/// Lines: what a program prints, line by line: tagged, timed, filtered, coloured, kept in files.
 
 #include <functional>
 #include <string>

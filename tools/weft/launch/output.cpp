@@ -100,8 +100,9 @@ void Output::add_stream(std::vector<int> streams) {
                   .whole = options_.reads_lines()},
       time_of_day, std::move(keep));
   const bool has_screen = has_progress_ && is_same_file(to, STDERR_FILENO);
-  streams_.push_back(std::make_unique<Stream>(Stream{std::make_unique<Channel>(std::move(streams)),
-                                                     std::move(lines), Outlet(to), has_screen}));
+  streams_.push_back(
+      std::make_unique<Stream>(Stream{std::make_unique<ProgramStream>(std::move(streams)),
+                                      std::move(lines), Outlet(to), has_screen}));
 }
 
 void Output::started() {

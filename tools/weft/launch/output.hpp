@@ -11,9 +11,9 @@
 #include <poll.h>
 
 #include "actors/process/outlet.hpp"
-#include "tools/weft/launch/channel.hpp"
 #include "tools/weft/launch/lines.hpp"
 #include "tools/weft/launch/options.hpp"
+#include "tools/weft/launch/program_stream.hpp"
 #include "tools/weft/launch/screen.hpp"
 
 namespace weft {
@@ -56,7 +56,7 @@ class Output {
 
  private:
   struct Stream {
-    std::unique_ptr<Channel> channel;
+    std::unique_ptr<ProgramStream> channel;
     std::unique_ptr<Lines> lines;
     Outlet outlet;
     bool has_screen;

@@ -1,4 +1,4 @@
-#include "tools/weft/launch/program.hpp"
+#include "tools/weft/launch/launched_program.hpp"
 
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -75,8 +75,8 @@ void catch_signals() {
 }  // namespace
 
 /// No signal gets lost: those that come before the program's pid is known wait until it is.
-Program::Program(const std::vector<std::string>& command, const std::string& folder,
-                 const Replacements& replacements) {
+LaunchedProgram::LaunchedProgram(const std::vector<std::string>& command, const std::string& folder,
+                                 const Replacements& replacements) {
   std::vector<char*> words;
   for (const std::string& word : command) words.push_back(const_cast<char*>(word.c_str()));
   words.push_back(nullptr);
@@ -96,17 +96,17 @@ Program::Program(const std::vector<std::string>& command, const std::string& fol
   if (pidfd_ < 0) fail(Errc::io, "pidfd_open: {}", std::strerror(errno));
 }
 
-Program::~Program() {
+LaunchedProgram::~LaunchedProgram() {
   program_pid.store(0);
   if (pidfd_ >= 0) ::close(pidfd_);
   ::waitpid(pid_, nullptr, 0);
 }
 
-void Program::send(int signal) const {
+void LaunchedProgram::send(int signal) const {
   ::syscall(SYS_pidfd_send_signal, pidfd_, signal, nullptr, 0);
 }
 
-siginfo_t Program::wait() const {
+siginfo_t LaunchedProgram::wait() const {
   siginfo_t ended;
   while (::waitid(P_PID, static_cast<id_t>(pid_), &ended, WEXITED | WNOWAIT) < 0) {
     if (errno != EINTR) fail(Errc::io, "waitid: {}", std::strerror(errno));

@@ -1,5 +1,5 @@
 #pragma once
-/// Program: the process that `weft launch` starts and watches.
+/// LaunchedProgram: the process that `weft launch` starts and watches.
 
 #include <sys/types.h>
 
@@ -14,16 +14,16 @@ namespace weft {
 using Replacements = std::vector<std::pair<int, int>>;
 
 /// One at a time. From the start on, signals that ask this process to end go to the program.
-class Program {
+class LaunchedProgram {
  public:
   /// Runs `words` in `folder` ("": this one). Throws io where it can't fork; a program that can't
   /// be started says so on stderr and ends with 127.
-  Program(const std::vector<std::string>& words, const std::string& folder,
-          const Replacements& replacements);
+  LaunchedProgram(const std::vector<std::string>& words, const std::string& folder,
+                  const Replacements& replacements);
   /// Reaps it, once it has ended.
-  ~Program();
-  Program(const Program&) = delete;
-  Program& operator=(const Program&) = delete;
+  ~LaunchedProgram();
+  LaunchedProgram(const LaunchedProgram&) = delete;
+  LaunchedProgram& operator=(const LaunchedProgram&) = delete;
 
   pid_t pid() const { return pid_; }
   /// Becomes readable when it has ended.

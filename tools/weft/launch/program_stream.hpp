@@ -1,10 +1,10 @@
 #pragma once
-/// Channel: a stream of a program that passes through this process.
+/// ProgramStream: a stream of a program that passes through this process.
 
 #include <string>
 #include <vector>
 
-#include "tools/weft/launch/program.hpp"
+#include "tools/weft/launch/launched_program.hpp"
 
 namespace weft {
 
@@ -13,14 +13,14 @@ bool is_same_file(int a, int b);
 
 /// Between the program and the file of this process that it would have written to: a pseudo
 /// terminal where that is a terminal, so that the program prints as it would there, else a pipe.
-class Channel {
+class ProgramStream {
  public:
   /// `streams`: of stdout (1) and stderr (2), those that it replaces; both have to be one file.
   /// Throws io.
-  explicit Channel(std::vector<int> streams);
-  ~Channel();
-  Channel(const Channel&) = delete;
-  Channel& operator=(const Channel&) = delete;
+  explicit ProgramStream(std::vector<int> streams);
+  ~ProgramStream();
+  ProgramStream(const ProgramStream&) = delete;
+  ProgramStream& operator=(const ProgramStream&) = delete;
 
   /// For the program's start.
   void add_to(Replacements& replacements) const;

@@ -1,4 +1,4 @@
-#include "tools/weft/launch/channel.hpp"
+#include "tools/weft/launch/program_stream.hpp"
 
 #include <fcntl.h>
 #include <pty.h>
@@ -23,7 +23,7 @@ bool is_same_file(int a, int b) {
          first.st_ino == second.st_ino;
 }
 
-Channel::Channel(std::vector<int> streams) : streams_(std::move(streams)) {
+ProgramStream::ProgramStream(std::vector<int> streams) : streams_(std::move(streams)) {
   if (::isatty(streams_.front()) != 0) {
     open_terminal();
   } else {
@@ -35,13 +35,13 @@ Channel::Channel(std::vector<int> streams) : streams_(std::move(streams)) {
   ::fcntl(reader_, F_SETFL, O_NONBLOCK);
 }
 
-Channel::~Channel() {
+ProgramStream::~ProgramStream() {
   let_go();
   if (reader_ >= 0) ::close(reader_);
 }
 
 /// The terminal behind it makes what a terminal makes of newlines.
-void Channel::open_terminal() {
+void ProgramStream::open_terminal() {
   termios settings{};
   winsize size{};
   ::tcgetattr(streams_.front(), &settings);
@@ -55,15 +55,15 @@ void Channel::open_terminal() {
   for (const int fd : {reader_, writer_}) ::fcntl(fd, F_SETFD, FD_CLOEXEC);
 }
 
-void Channel::add_to(Replacements& replacements) const {
+void ProgramStream::add_to(Replacements& replacements) const {
   for (const int stream : streams_) replacements.emplace_back(writer_, stream);
 }
 
-void Channel::let_go() {
+void ProgramStream::let_go() {
   if (writer_ >= 0) ::close(std::exchange(writer_, -1));
 }
 
-bool Channel::read(std::string& text) {
+bool ProgramStream::read(std::string& text) {
   if (reader_ < 0) return false;
   std::array<char, 65536> block;
   const ssize_t count = ::read(reader_, block.data(), block.size());
@@ -77,7 +77,7 @@ bool Channel::read(std::string& text) {
   return false;
 }
 
-void Channel::take_size() const {
+void ProgramStream::take_size() const {
   winsize size{};
   if (reader_ < 0 || ::ioctl(streams_.front(), TIOCGWINSZ, &size) != 0) return;
   ::ioctl(reader_, TIOCSWINSZ, &size);
