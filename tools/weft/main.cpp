@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
-#include "tools/weft/doctor.hpp"
+#include "tools/weft/doctor/doctor.hpp"
 #include "tools/weft/export.hpp"
 #include "tools/weft/import.hpp"
 #include "tools/weft/inspect.hpp"
