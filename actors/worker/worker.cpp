@@ -14,6 +14,7 @@
 #include "actors/process/failure.hpp"
 #include "actors/process/log.hpp"
 #include "actors/process/stack_dump.hpp"
+#include "actors/protocol/first_plan.hpp"
 #include "actors/runtime/worker_runtime.hpp"
 #include "actors/worker/term_watch.hpp"
 #include "actors/worker/worker_context.hpp"
@@ -84,7 +85,9 @@ class WorkerSession {
                   .check_data = has_mesh() && assignment.num_workers > 1
                                     ? data_checks(variable("WEFT_CHECK_DATA"))
                                     : DataChecks::never,
-                  .detect_anomaly = is_on("WEFT_DETECT_ANOMALY")}),
+                  .detect_anomaly = is_on("WEFT_DETECT_ANOMALY"),
+                  .plan_folder = plan_folder(),
+                  .num_workers = assignment.num_workers}),
         loaders_(runtime_, board.worker(worker_), assignment.seed,
                  resumed_ ? resumed_->file().checkpoint()->loaders : std::vector<StoredLoader>()),
         checkpoints_(runtime_, loaders_, link, board.worker(worker_),

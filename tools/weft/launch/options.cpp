@@ -15,28 +15,6 @@ namespace {
 
 constexpr int kWorkersMax = 256;
 
-void add_job_options(CLI::App& launch, LaunchOptions& options) {
-  launch.add_option("-n,--workers", options.workers, "worker processes; 0: all in one process")
-      ->check(CLI::Range(0, kWorkersMax))
-      ->type_name("N");
-  launch.add_option("--chips", options.chips, "chips per worker")
-      ->check(CLI::Range(1, 256))
-      ->type_name("N");
-  launch.add_option("--topology", options.topology, "grid of all chips, as 4x4")->type_name("GRID");
-  launch.add_option("--mesh", options.mesh, "axes of the mesh, as data=4 or data=2,model=2")
-      ->type_name("AXES");
-  launch
-      .add_option("--max-failures", options.max_failures,
-                  "losses of a worker that the job survives, and of the program itself, which is "
-                  "started again; -1: any number")
-      ->check(CLI::Range(-1, 1'000'000))
-      ->type_name("N");
-  launch
-      .add_option("--resume", options.resume,
-                  "where the job begins: never, auto, or the path of a checkpoint")
-      ->type_name("WHERE");
-}
-
 void add_process_options(CLI::App& launch, LaunchOptions& options) {
   // One value for each time that it is given, so that the program's words stay its own.
   launch.add_option("--env", options.environment, "NAME=value for the program; may be repeated")
@@ -110,6 +88,28 @@ void check_folder(const std::string& folder) {
 }
 
 }  // namespace
+
+void add_job_options(CLI::App& launch, LaunchOptions& options) {
+  launch.add_option("-n,--workers", options.workers, "worker processes; 0: all in one process")
+      ->check(CLI::Range(0, kWorkersMax))
+      ->type_name("N");
+  launch.add_option("--chips", options.chips, "chips per worker")
+      ->check(CLI::Range(1, 256))
+      ->type_name("N");
+  launch.add_option("--topology", options.topology, "grid of all chips, as 4x4")->type_name("GRID");
+  launch.add_option("--mesh", options.mesh, "axes of the mesh, as data=4 or data=2,model=2")
+      ->type_name("AXES");
+  launch
+      .add_option("--max-failures", options.max_failures,
+                  "losses of a worker that the job survives, and of the program itself, which is "
+                  "started again; -1: any number")
+      ->check(CLI::Range(-1, 1'000'000))
+      ->type_name("N");
+  launch
+      .add_option("--resume", options.resume,
+                  "where the job begins: never, auto, or the path of a checkpoint")
+      ->type_name("WHERE");
+}
 
 void add_options(CLI::App& launch, LaunchOptions& options) {
   add_job_options(launch, options);

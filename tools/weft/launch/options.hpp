@@ -39,6 +39,8 @@ struct LaunchOptions {
   bool reads_lines() const { return tag_output || timestamps || !only.empty() || !log_dir.empty(); }
 };
 
+/// Adds those of the job.
+void add_job_options(CLI::App& launch, LaunchOptions& options);
 /// Adds all of them to the subcommand.
 void add_options(CLI::App& launch, LaunchOptions& options);
 
