@@ -16,10 +16,12 @@
 #include "actors/job/launch_mesh.hpp"
 #include "actors/job/nameless_fit.hpp"
 #include "actors/job/validate.hpp"
+#include "actors/launch/foreign_launch.hpp"
 #include "actors/launch/launch_variables.hpp"
 #include "actors/launch/weft_copies.hpp"
 #include "actors/launch/worker_entry.hpp"
 #include "actors/process/elf_object.hpp"
+#include "actors/protocol/first_plan.hpp"
 #include "actors/worker/worker_context.hpp"
 
 namespace weft {
@@ -89,8 +91,12 @@ JobRequest request_of(What what) {
   static std::atomic<int> fits{0};
   const int fit_number = ++fits;
   TrainerOptions options = what.options;
+  obey_foreign_launch(options.scaling);
   apply_launch_variables(options.scaling, options.run, fit_number);
   apply_launch_mesh(options.backend.spmd);
+  if (const std::string folder = plan_folder(); !folder.empty()) {
+    options.run.storage_path = folder;
+  }
   const std::string program = std::filesystem::read_symlink("/proc/self/exe").filename().string();
   JobRequest request{.spec = validate(options, program),
                      .fit_number = fit_number,
@@ -144,6 +150,10 @@ Result fit_or_note(const What& what, std::stop_token stop) {
   try {
     request = request_of(what);
     Result result = run_to_end(*request, std::move(stop), what.site);
+    // `weft plan` wants no more of the program than that.
+    if (result.error && result.error->message.find(kIsPlanned) != std::string::npos) {
+      end_worker_process(0);
+    }
     note_result(what.identity, result);
     return result;
   } catch (const Error& e) {

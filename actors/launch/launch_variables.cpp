@@ -1,8 +1,10 @@
 #include "actors/launch/launch_variables.hpp"
 
+#include <algorithm>
 #include <charconv>
 #include <cstdlib>
 #include <fstream>
+#include <string>
 #include <string_view>
 
 namespace weft {
@@ -42,7 +44,9 @@ void note_exit_code(const Result& result) {
   int code = 1;
   if (failure.signal != 0) code = 128 + failure.signal;
   if (failure.exit_code != 0) code = failure.exit_code;
-  std::ofstream(file) << code << '\n';
+  std::string message = failure.message;
+  std::ranges::replace(message, '\n', ' ');
+  std::ofstream(file) << code << '\n' << result.path << '\n' << message << '\n';
 }
 
 }  // namespace weft

@@ -13,8 +13,8 @@ namespace weft {
 /// invalid_argument.
 void apply_launch_variables(ScalingConfig& scaling, RunConfig& run, int fit_number);
 
-/// Writes the exit code of the job's first cause to the file WEFT_LAUNCH_RESULT, if it is set and
-/// the job failed: 128 + signal, or the worker's exit code, else 1.
+/// Writes the job's first cause to the file WEFT_LAUNCH_RESULT, if it is set and the job failed, in
+/// three lines: the exit code (128 + signal, or the worker's, else 1), the run folder, the message.
 void note_exit_code(const Result& result);
 
 }  // namespace weft

@@ -15,6 +15,8 @@
 
 #include <weft/error.hpp>
 
+#include "actors/launch/core_shares.hpp"
+#include "actors/launch/foreign_launch.hpp"
 #include "actors/link/environment.hpp"
 
 namespace weft {
@@ -84,7 +86,7 @@ int open_executable(const std::string& path) {
   if (magic != "\177ELF") refuse(Errc::invalid_argument, "it is a script, or no program at all");
   const int low = ::open(path.c_str(), O_PATH | O_CLOEXEC);
   // Above those that a worker's process begins with.
-  const int file = ::fcntl(low, F_DUPFD_CLOEXEC, kWorkerStdout + 1);
+  const int file = ::fcntl(low, F_DUPFD_CLOEXEC, kWorkerStdin + 1);
   const int why = errno;
   ::close(low);
   if (file < 0) refuse(Errc::io, std::strerror(why));
@@ -106,6 +108,18 @@ void check_cpus(const std::vector<int>& cpus) {
   }
 }
 
+bool binds_cores() {
+  const char* what = std::getenv("WEFT_LAUNCH_BIND");
+  if (what == nullptr || std::string_view(what) == "none") return false;
+  if (std::string_view(what) == "cores") return true;
+  fail(Errc::invalid_argument, "WEFT_LAUNCH_BIND = \"{}\": expected cores or none", what);
+}
+
+/// Reading a terminal would stop a worker, which isn't in its foreground.
+bool has_stdin_for_workers() {
+  return std::getenv("WEFT_LAUNCH_STDIN") != nullptr && ::isatty(STDIN_FILENO) == 0;
+}
+
 }  // namespace
 
 WorkerCommand::WorkerCommand(const ScalingConfig& scaling, bool is_named)
@@ -114,13 +128,29 @@ WorkerCommand::WorkerCommand(const ScalingConfig& scaling, bool is_named)
       arguments_(is_named ? std::vector<std::string>{"", "--weft-worker={worker}"}
                           : own_arguments()),
       executable_(scaling.worker_executable.empty() ? own_executable() : scaling.worker_executable),
-      cpus_(scaling.affinity) {
+      cpus_(scaling.affinity),
+      gives_stdin_(has_stdin_for_workers()) {
   check_cpus(cpus_);
+  if (binds_cores()) {
+    shares_ = deal_cores(places_of(cpus_.empty() ? own_cpus() : cpus_), scaling.num_workers);
+    environment_.emplace_back("WEFT_OWN_CORES=1");
+  }
+  if (std::getenv("WEFT_LAUNCH_REPORT_BINDINGS") != nullptr) {
+    for (int worker = 0; worker < scaling.num_workers; ++worker) {
+      const std::vector<int>& bound = cpus(worker);
+      fmt::print(stderr, "worker {}: CPUs {}{}\n", worker,
+                 text_of_cpus(bound.empty() ? own_cpus() : bound),
+                 shares_.empty() ? ", as all workers" : "");
+    }
+  }
   std::error_code error;
   folder_ = fs::current_path(error).string();
   for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
-    // What `weft launch` asks of this program it doesn't ask of programs that its workers start.
-    if (!std::string_view(*entry).starts_with("WEFT_LAUNCH_")) environment_.emplace_back(*entry);
+    // What a launcher asks of this program it doesn't ask of programs that its workers start.
+    const std::string_view name = std::string_view(*entry).substr(0, std::strcspn(*entry, "="));
+    if (name.starts_with("WEFT_LAUNCH_") || is_of_foreign_launch(name)) continue;
+    if (name == "WEFT_OWN_CORES") continue;
+    environment_.emplace_back(*entry);
   }
   if (is_named || arguments_.empty()) {
     arguments_.resize(std::max<std::size_t>(arguments_.size(), 1));

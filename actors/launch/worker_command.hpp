@@ -14,7 +14,8 @@ namespace weft {
 class WorkerCommand {
  public:
   /// `is_named`: the loop has a name, so that the worker needs none of this program's arguments.
-  /// Throws not_found or invalid_argument for scaling.worker_executable or WEFT_WORKER_WRAPPER.
+  /// Throws not_found or invalid_argument for scaling.worker_executable, WEFT_WORKER_WRAPPER or
+  /// WEFT_LAUNCH_BIND. Says the bindings on stderr if WEFT_LAUNCH_REPORT_BINDINGS is set.
   WorkerCommand(const ScalingConfig& scaling, bool is_named);
   ~WorkerCommand();
   WorkerCommand(const WorkerCommand&) = delete;
@@ -27,7 +28,11 @@ class WorkerCommand {
   std::vector<std::string> environment(const std::vector<std::string>& variables) const;
   const std::string& folder() const { return folder_; }
   /// CPUs that the worker may use; empty: those of the thread that starts it.
-  const std::vector<int>& cpus() const { return cpus_; }
+  const std::vector<int>& cpus(int worker) const {
+    return shares_.empty() ? cpus_ : shares_[static_cast<std::size_t>(worker)];
+  }
+  /// Whether the worker's loop gets the stdin of this process.
+  bool gives_stdin(int worker) const { return gives_stdin_ && worker == 0; }
   /// Whether another program (a debugger) starts the worker: the worker may be its child, and slow.
   bool is_wrapped() const { return !wrapper_.empty(); }
   /// Whether the worker's executable is not this program's.
@@ -43,6 +48,8 @@ class WorkerCommand {
   std::string executable_;  ///< its real path
   int file_ = -1;           ///< of scaling.worker_executable, held open
   std::vector<int> cpus_;
+  std::vector<std::vector<int>> shares_;  ///< by worker, where each has its own
+  bool gives_stdin_;
 };
 
 }  // namespace weft

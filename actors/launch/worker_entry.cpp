@@ -144,6 +144,9 @@ void begin_worker_output() {
   std::fflush(stdout);
   ::dup2(kWorkerStdout, STDOUT_FILENO);
   ::close(kWorkerStdout);
+  ::dup2(kWorkerStdin, STDIN_FILENO);
+  ::close(kWorkerStdin);
+  std::clearerr(stdin);
   std::error_code none;
   const auto program = std::filesystem::read_symlink("/proc/self/exe", none).filename().string();
   if (!program.empty()) name_this_thread(program.c_str());

@@ -19,7 +19,7 @@ bool called_worker_main() noexcept;
 /// with the entry for weft-worker, wherever there is a Loop.)
 bool was_loaded_before_main(const void* address);
 
-/// Makes this process a worker: restores its stdout, and gives it the program's name.
+/// Makes this process a worker: restores its stdout and its stdin, and gives it the program's name.
 void begin_worker_output();
 /// Flushes what was printed and ends the process.
 [[noreturn]] void end_worker_process(int code);

@@ -70,6 +70,7 @@ struct Pipe {
 /// The arguments of the child's code, all of them made before the child exists.
 struct Child {
   pid_t parent;
+  bool has_stdin;  ///< the parent's
   int out;
   int err;
   const char* folder;
@@ -95,13 +96,16 @@ struct Child {
   if (::getppid() != child.parent) ::_exit(127);
   ::setpgid(0, 0);
   const int null = ::open("/dev/null", O_RDWR);
-  ::dup2(null, STDIN_FILENO);
   ::dup2(null, STDOUT_FILENO);
   ::dup2(child.err, STDERR_FILENO);
+  // These may have the numbers of what was taken above, and come last.
   ::dup2(child.out, kWorkerStdout);
   ::fcntl(kWorkerStdout, F_SETFD, 0);
+  ::dup2(child.has_stdin ? STDIN_FILENO : STDOUT_FILENO, kWorkerStdin);
+  ::fcntl(kWorkerStdin, F_SETFD, 0);
+  ::dup2(STDOUT_FILENO, STDIN_FILENO);
   // The program's open files aren't for workers: a server's port, for example.
-  ::close_range(kWorkerStdout + 1, ~0U, CLOSE_RANGE_CLOEXEC);
+  ::close_range(kWorkerStdin + 1, ~0U, CLOSE_RANGE_CLOEXEC);
   if (::chdir(child.folder) != 0) give_up(child.folder);
   if (child.cpus != nullptr && ::sched_setaffinity(0, sizeof *child.cpus, child.cpus) != 0) {
     give_up("scaling.affinity");
@@ -151,17 +155,18 @@ WorkerProcess::WorkerProcess(int worker, const WorkerCommand& command,
   std::vector<std::string> environment = command.environment(variables);
   std::vector<char*> argv = pointers(words);
   std::vector<char*> envp = pointers(environment);
-  const cpu_set_t cpus = set_of(command.cpus());
+  const cpu_set_t cpus = set_of(command.cpus(worker));
   Pipe out_pipe;
   Pipe err_pipe;
   pid_ = start({.parent = ::getpid(),
+                .has_stdin = command.gives_stdin(worker),
                 .out = out_pipe.writer(),
                 .err = err_pipe.writer(),
                 .folder = command.folder().c_str(),
                 .path = path.c_str(),
                 .arguments = argv.data(),
                 .variables = envp.data(),
-                .cpus = command.cpus().empty() ? nullptr : &cpus});
+                .cpus = command.cpus(worker).empty() ? nullptr : &cpus});
   if (pid_ < 0) fail(Errc::io, "can't start worker {}: vfork: {}", worker, std::strerror(errno));
   running_ = true;
   out_ = {.fd = out_pipe.take_reader(), .to = output_.out, .line = {}, .tagged = {}};

@@ -26,7 +26,7 @@ struct WorkerOutput {
 /// killed by the kernel when the thread that started it ends. Used by that thread.
 class WorkerProcess {
  public:
-  /// Starts it with `variables` ("NAME=value") added to its environment; stdin is empty. Its lines
+  /// Starts it with `variables` ("NAME=value") added to its environment. Its lines
   /// go to output.out and output.err as "[worker 2] line". Throws io.
   WorkerProcess(int worker, const WorkerCommand& command, const std::vector<std::string>& variables,
                 WorkerOutput output);

@@ -13,6 +13,9 @@ namespace weft {
 /// The descriptor of a worker's output pipe. A worker's stdout is /dev/null until its own fit()
 /// call: the trainer's process has already printed the earlier output of main().
 inline constexpr int kWorkerStdout = 3;
+/// The descriptor of what its stdin becomes then: that of the trainer's process for worker 0 under
+/// `weft launch`, else /dev/null.
+inline constexpr int kWorkerStdin = 4;
 
 /// WEFT_JOB_ID, WEFT_JOB_TOKEN, WEFT_JOB_FOLDER, WEFT_LOOP if the loop has a name (with
 /// WEFT_LOOP_OBJECT and WEFT_LOOP_BUILD if it is in a shared library), WEFT_COORDINATOR_ADDRESS

@@ -6,6 +6,7 @@
 #include <chrono>
 
 #include "actors/process/log.hpp"
+#include "actors/protocol/first_plan.hpp"
 #include "actors/runtime/arena_buffer.hpp"
 #include "actors/runtime/shard_copy.hpp"
 #include "actors/runtime/unused_axes.hpp"
@@ -29,6 +30,11 @@ double seconds_since(Clock::time_point begin) {
 
 /// A larger message would block the socket for other messages for too long.
 constexpr std::size_t kProgramTextBytesMax = 900'000;
+
+[[noreturn]] void end_planned(const WorkerRuntimeOptions& options, const FirstPlan& first) {
+  if (options.worker == 0) write_first_plan(options.plan_folder, first);
+  fail(Errc::invalid_argument, "{}", kIsPlanned);
+}
 
 /// Appends the buffer as the run's next input or output.
 void use(const BufferPtr& buffer, DeviceRun& run, std::vector<std::uint64_t> RunBuffers::*offsets) {
@@ -200,6 +206,16 @@ const CompileCache::Entry& WorkerRuntime::find_or_compile(const Program& program
   listing_.dump_plan(number, *plan);
   say_unused_axes(*plan, site);
   if (options_.has_mesh) admit(number, to_text(program, mesh_), key, site);
+  // All workers have shown the same program by now.
+  if (site.ends_step && !options_.plan_folder.empty()) {
+    end_planned(options_, {.plan = *plan,
+                           .site = to_string(site),
+                           .num_workers = options_.num_workers,
+                           .chips_per_worker = static_cast<int>(devices_.size()),
+                           .keeps_state = options_.keeps_state,
+                           .arena_bytes = memory_.arena_capacity(),
+                           .compile_seconds = seconds_since(begin)});
+  }
   auto load = std::make_shared<const DeviceLoad>(DeviceLoad{number, plan});
   for (const auto& device : devices_) device->load(load);
   logger("weft.worker")

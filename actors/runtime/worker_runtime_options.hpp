@@ -25,6 +25,9 @@ struct WorkerRuntimeOptions {
   std::uint64_t check_replicas_every = 0;  ///< steps; 0: never
   DataChecks check_data = DataChecks::never;
   bool detect_anomaly = false;  ///< from WEFT_DETECT_ANOMALY
+  /// From WEFT_PLAN_TO: the plan of the first step goes there, and isn't run.
+  std::string plan_folder{};
+  int num_workers = 1;  ///< for that
 };
 
 }  // namespace weft

@@ -15,6 +15,7 @@
 #include "actors/process/job_thread.hpp"
 #include "actors/process/log.hpp"
 #include "actors/process/stack_dump.hpp"
+#include "actors/protocol/first_plan.hpp"
 #include "actors/runtime/worker_runtime.hpp"
 #include "actors/worker/term_watch.hpp"
 #include "actors/worker/worker_context.hpp"
@@ -87,7 +88,9 @@ class WorkerSession {
                   .check_data = has_mesh() && assignment.num_workers > 1
                                     ? data_checks(variable("WEFT_CHECK_DATA"))
                                     : DataChecks::never,
-                  .detect_anomaly = is_on("WEFT_DETECT_ANOMALY")}),
+                  .detect_anomaly = is_on("WEFT_DETECT_ANOMALY"),
+                  .plan_folder = plan_folder(),
+                  .num_workers = assignment.num_workers}),
         loaders_(runtime_, recorder_, assignment.seed,
                  resumed_ ? resumed_->file().checkpoint()->loaders : std::vector<StoredLoader>()),
         checkpoints_(runtime_, loaders_, link, recorder_,
@@ -147,8 +150,10 @@ class WorkerSession {
     return positions;
   }
   std::vector<std::unique_ptr<DeviceLink>> start_devices(JobMemory& memory) {
+    // Where each worker has cores of its own, only its own chips share them.
+    const int threads = is_on("WEFT_OWN_CORES") ? assignment_.chips_per_worker : mesh_.size();
     const auto policy =
-        WaitPolicy::for_threads(mesh_.size(), std::chrono::milliseconds(assignment_.timeout_ms));
+        WaitPolicy::for_threads(threads, std::chrono::milliseconds(assignment_.timeout_ms));
     std::vector<std::unique_ptr<DeviceLink>> devices;
     for (const int position : local_positions()) {
       const int local_index = static_cast<int>(devices.size());

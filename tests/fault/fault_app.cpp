@@ -262,6 +262,7 @@ void load_other(bool victim) {
 void loop(weft::TrainContext& ctx, const weft::Config& config) {
   const std::string mode = config["mode"];
   if (mode == "epochs" || mode == "twin") return epochs(ctx, config);
+  if (mode == "read_stdin") say_stdin();
   const bool victim = ctx.world_rank() == config["victim"].get<int>();
   const std::string once = config["once"];
   weft::Parameter sum = weft::make_parameter("sum", std::vector<float>{saved_sum(ctx)}, {1});

@@ -6,7 +6,9 @@
 #include <atomic>
 #include <csignal>
 #include <cstdlib>
+#include <iostream>
 #include <mutex>
+#include <string>
 #include <thread>
 
 #include <fmt/format.h>
@@ -53,6 +55,12 @@ void stop_at_mark(const char* mark) {
   fmt::print("mark {} {}\n", mark, ::getpid());
   std::fflush(stdout);
   for (;;) ::pause();
+}
+
+void say_stdin() {
+  std::string line;
+  std::getline(std::cin, line);
+  fmt::print("stdin: {}\n", line);
 }
 
 void kill_trainer() {

@@ -9,5 +9,8 @@
 /// Kills the job's trainer, with which this worker ends.
 [[noreturn]] void kill_trainer();
 
+/// Prints a line of stdin, as the loop of this worker has it.
+void say_stdin();
+
 /// As the mode says; nothing for modes that are another's.
 void misbehave(const std::string& mode);

@@ -131,6 +131,9 @@ void add_export(CLI::App& app, int& code) {
   command->add_option("-o,--output", options->output, "the file or folder")->required();
   command->add_flag("--optimizer-state", options->optimizer_state,
                     "the state of optimizers too, not only parameters and buffers");
+  command->footer(
+      "Example:\n"
+      "  weft export checkpoints/checkpoint_000640 --format safetensors -o model");
   command->callback([options, &code] { code = run(*options); });
 }
 

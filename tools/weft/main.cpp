@@ -6,11 +6,12 @@
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
-#include "tools/weft/doctor.hpp"
+#include "tools/weft/doctor/doctor.hpp"
 #include "tools/weft/export.hpp"
 #include "tools/weft/import.hpp"
 #include "tools/weft/inspect.hpp"
-#include "tools/weft/launch.hpp"
+#include "tools/weft/launch/launch.hpp"
+#include "tools/weft/manual/manual.hpp"
 #include "tools/weft/plan.hpp"
 #include "tools/weft/rescue.hpp"
 #include "tools/weft/sweep.hpp"
@@ -19,6 +20,12 @@
 int main(int argc, char** argv) {
   CLI::App app{"SPMD training for C++: launches jobs and looks into them."};
   app.require_subcommand(1);
+  app.footer(
+      "Examples:\n"
+      "  weft doctor\n"
+      "  weft launch -n 4 --chips 4 -- ./train\n"
+      "  weft inspect\n\n"
+      "What a command takes: weft COMMAND --help");
   int code = 0;
   weft::add_launch(app, code);
   weft::add_inspect(app, code);
@@ -28,6 +35,7 @@ int main(int argc, char** argv) {
   weft::add_rescue(app, code);
   weft::add_sweep(app, code);
   weft::add_doctor(app, code);
+  weft::add_manual(app, code);
   try {
     CLI11_PARSE(app, argc, argv);
   } catch (const std::exception& e) {

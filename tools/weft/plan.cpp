@@ -1,6 +1,10 @@
 #include "tools/weft/plan.hpp"
 
+#include <sys/statvfs.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <cstdlib>
 #include <memory>
 #include <string>
 #include <vector>
@@ -11,9 +15,11 @@
 
 #include "spmd/ops/fingerprint.hpp"
 #include "spmd/plan/plan.hpp"
+#include "tools/weft/plan/first_step.hpp"
 #include "tools/weft/table.hpp"
 #include "transport/format/file_bytes.hpp"
 #include "transport/format/plan_file.hpp"
+#include "transport/memory/wait.hpp"
 
 namespace weft {
 namespace {
@@ -21,7 +27,7 @@ namespace {
 using Json = nlohmann::json;
 
 struct Options {
-  std::string file;
+  LaunchOptions launch{};  ///< a plan's file is the only word of its command
   bool json = false;
 };
 
@@ -162,22 +168,69 @@ void print(const Plan& plan, const Mesh& mesh) {
   }
 }
 
+void show_file(const std::string& file, bool json) {
+  const Plan plan = decode_plan(read_file_bytes(file, kPlanBytesMax));
+  const Mesh mesh(plan.mesh_shape, plan.axis_names);
+  verify(plan, mesh);
+  if (json) {
+    fmt::print("{}\n", to_json(plan, mesh).dump(1, ' ', false, Json::error_handler_t::replace));
+  } else {
+    print(plan, mesh);
+  }
+}
+
+HostRoom look_at_host() {
+  HostRoom room{.speed = measure_host(usable_cores())};
+  struct statvfs folder {};
+  if (::statvfs("/dev/shm", &folder) == 0) room.shm_free_bytes = folder.f_bavail * folder.f_frsize;
+  const char* cache = std::getenv("WEFT_COMPILE_CACHE");
+  if (cache != nullptr) room.compile_cache = cache;
+  return room;
+}
+
+int show_first_step(const Options& options) {
+  int code = 0;
+  const auto step = trace_first_step(options.launch, code);
+  if (!step) return code;
+  const HostRoom room = look_at_host();
+  fmt::print("{}", options.json ? to_json(*step, room) : to_text(*step, room));
+  return contradictions(*step, room).empty() ? 0 : kRefused;
+}
+
+/// A plan's file isn't executable.
+bool is_file(const std::vector<std::string>& words) {
+  return words.size() == 1 && ::access(words.front().c_str(), X_OK) != 0 &&
+         (words.front().find('/') != std::string::npos ||
+          ::access(words.front().c_str(), F_OK) == 0);
+}
+
 }  // namespace
 
 void add_plan(CLI::App& app, int& code) {
   auto options = std::make_shared<Options>();
-  CLI::App* command = app.add_subcommand("plan", "show what a dumped plan runs on its mesh");
-  command->add_option("file", options->file, "a plan file, as WEFT_DUMP_TO writes it")->required();
+  CLI::App* command = app.add_subcommand(
+      "plan", "show what a program's first step, or a dumped plan, runs on its mesh");
   command->add_flag("--json", options->json, "as JSON");
+  add_job_options(*command, options->launch);
+  command->positionals_at_end();
+  command
+      ->add_option("command", options->launch.command,
+                   "a program and its arguments; or a plan file, as WEFT_DUMP_TO writes it")
+      ->required()
+      ->type_name("PROGRAM");
+  command->footer(
+      "Examples:\n"
+      "  weft plan -n 4 --chips 4 -- ./train\n"
+      "  weft plan --json -n 4 --mesh data=2,model=2 -- ./train | jq .chip_bytes\n"
+      "  weft plan dump/plan-0.weftplan\n\n"
+      "The program's workers start and trace the first step, which isn't run. The exit code is 0,\n"
+      "2 for a file that is no plan, or 3 where the program, its options or this machine refuse.");
   command->callback([options, &code] {
-    const Plan plan = decode_plan(read_file_bytes(options->file, kPlanBytesMax));
-    const Mesh mesh(plan.mesh_shape, plan.axis_names);
-    verify(plan, mesh);
-    if (options->json) {
-      fmt::print("{}\n", to_json(plan, mesh).dump(1, ' ', false, Json::error_handler_t::replace));
-    } else {
-      print(plan, mesh);
+    if (!is_file(options->launch.command)) {
+      code = show_first_step(*options);
+      return;
     }
+    show_file(options->launch.command.front(), options->json);
     code = 0;
   });
 }

@@ -114,6 +114,10 @@ void add_rescue(CLI::App& app, int& code) {
   command->footer(
       "What a job leaves in memory is removed by the user's next job, unless the job had "
       "run.keep_for_rescue_s.\nExit code: 0, or 2 where nothing was saved.");
+  command->footer(
+      "Examples:\n"
+      "  weft rescue --list\n"
+      "  weft rescue -o /data/rescued 93ef");
   command->callback([options, &code] { code = run(*options); });
 }
 

@@ -124,6 +124,10 @@ void add_sweep(CLI::App& app, int& code) {
       "where something\ncould not be removed, a lock could not be asked for, or a job that was "
       "named "
       "is not there or not dead.");
+  sweep->footer(
+      "Examples:\n"
+      "  weft sweep --dry-run\n"
+      "  weft sweep 93ef4a12776321e25d410a59298c9311");
   sweep->callback([options, &code] { code = run(*options); });
 }
 

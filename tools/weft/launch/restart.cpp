@@ -1,4 +1,4 @@
-#include "tools/weft/restart.hpp"
+#include "tools/weft/launch/restart.hpp"
 
 #include <chrono>
 
@@ -29,6 +29,13 @@ std::optional<std::string> job_of(pid_t trainer) {
   return {};
 }
 
+/// Whether the program ended as by a fault or the OOM killer, not because somebody asked it to.
+bool was_lost(const siginfo_t& ended) {
+  if (ended.si_code == CLD_EXITED) return false;
+  return ended.si_status != SIGINT && ended.si_status != SIGTERM && ended.si_status != SIGHUP &&
+         ended.si_status != SIGQUIT;
+}
+
 }  // namespace
 
 std::optional<GoOn> save_job_of(pid_t trainer) {
@@ -53,6 +60,23 @@ std::optional<GoOn> save_job_of(pid_t trainer) {
   if (saved.empty()) return {};
   go_on.step = saved.back().step;
   return go_on;
+}
+
+std::optional<GoOn> Restarts::after(pid_t pid, const siginfo_t& ended) {
+  if (!was_lost(ended) || (max_ >= 0 && count_ >= max_)) return {};
+  const std::optional<GoOn> saved = save_job_of(pid);
+  const bool has_new = saved && (!from_ || saved->step > from_->step);
+  without_a_step_ = has_new ? 0 : without_a_step_ + 1;
+  if (has_new) from_ = saved;
+  if (!from_) return {};
+  if (without_a_step_ == kWithoutAStepMax) {
+    fmt::print(stderr,
+               "weft launch: the program was killed {} times at step {}: it isn't started again\n",
+               kWithoutAStepMax, from_->step);
+    return {};
+  }
+  ++count_;
+  return from_;
 }
 
 }  // namespace weft

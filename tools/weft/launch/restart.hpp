@@ -3,6 +3,7 @@
 
 #include <sys/types.h>
 
+#include <csignal>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -20,5 +21,23 @@ struct GoOn {
 /// removes its memory. Where that can't be saved, the newest checkpoint in the job's folder counts,
 /// and stderr has the reason. Absent if there is none, or the process had no job.
 std::optional<GoOn> save_job_of(pid_t trainer);
+
+/// Whether to start a program again that was lost, and from where.
+class Restarts {
+ public:
+  /// `max`: how often at most; -1: any number of times.
+  explicit Restarts(int max) : max_(max) {}
+
+  /// `ended`: how process `pid` did, which isn't reaped yet. Where nothing newer is saved, the
+  /// program goes on from where it began.
+  std::optional<GoOn> after(pid_t pid, const siginfo_t& ended);
+
+ private:
+  static constexpr int kWithoutAStepMax = 3;
+  const int max_;
+  int count_ = 0;
+  int without_a_step_ = 0;  // deaths in a row
+  std::optional<GoOn> from_;
+};
 
 }  // namespace weft

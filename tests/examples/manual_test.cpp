@@ -1,0 +1,88 @@
+/// The completions and man pages of the `weft` command, as shells and groff take them.
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <string>
+
+#include "tests/support/app_process.hpp"
+
+namespace weft {
+namespace {
+
+using testing::AppProcess;
+
+bool has(const std::string& program) {
+  return std::system(("command -v " + program + " >/dev/null 2>&1").c_str()) == 0;
+}
+
+/// By `shell -c script`, in which $0 is the weft command.
+std::string output_of(const char* shell, const std::string& script) {
+  AppProcess process({"/usr/bin/env", shell, "-c", script, WEFT});
+  EXPECT_EQ(process.wait(), 0) << process.output();
+  return process.output();
+}
+
+/// What bash offers for the last of these words.
+std::string bash_offers(const std::string& words) {
+  return output_of("bash", "source <(\"$0\" completions bash); COMP_WORDS=(" + words +
+                               "); COMP_CWORD=$((${#COMP_WORDS[@]}-1)); _weft; "
+                               "echo \"${COMPREPLY[*]}\"");
+}
+
+TEST(BashCompletion, OffersCommandsOptionsAndValues) {
+  EXPECT_EQ(bash_offers("weft la"), "launch\n");
+  EXPECT_EQ(bash_offers("weft launch --max"), "--max-failures\n");
+  EXPECT_EQ(bash_offers("weft launch --bind ''"), "cores none\n");
+  EXPECT_EQ(bash_offers("weft launch --chips 4 --ti"), "--timeout --timestamps\n");
+  EXPECT_EQ(bash_offers("weft doctor --j"), "--json\n");
+}
+
+TEST(BashCompletion, LeavesTheProgramsWordsToBash) {
+  EXPECT_EQ(bash_offers("weft launch -- ./app --ti"), "\n");
+  EXPECT_EQ(bash_offers("weft launch --chips ''"), "\n");
+}
+
+TEST(ZshCompletion, IsAScriptOfZsh) {
+  if (!has("zsh")) GTEST_SKIP() << "no zsh here";
+  output_of("bash", "\"$0\" completions zsh | zsh -n /dev/stdin");
+}
+
+TEST(FishCompletion, OffersCommandsAndOptions) {
+  if (!has("fish")) GTEST_SKIP() << "no fish here";
+  const std::string offered =
+      output_of("bash",
+                "\"$0\" completions fish | fish -c 'source; complete -C \"weft launch --max\"; "
+                "complete -C \"weft launch --bind \"'");
+  EXPECT_NE(offered.find("--max-failures"), std::string::npos) << offered;
+  EXPECT_NE(offered.find("cores"), std::string::npos) << offered;
+}
+
+TEST(ManPages, AreSoundRoff) {
+  if (!has("groff")) GTEST_SKIP() << "no groff here";
+  const std::string said = output_of(
+      "bash",
+      "for page in '' launch doctor plan inspect sweep rescue export import; do \"$0\" man $page | "
+      "groff -man -Tutf8 -ww -z 2>&1 || exit 1; done");
+  EXPECT_EQ(said, "");
+  EXPECT_NE(output_of("bash", "\"$0\" man launch | groff -man -Tutf8").find("--max-failures"),
+            std::string::npos);
+}
+
+TEST(ManPages, AreOfCommandsThatThereAre) {
+  AppProcess process({WEFT, "man", "fly"});
+  EXPECT_EQ(process.wait(), 2);
+  EXPECT_NE(process.output().find("no command \"fly\": expected one of launch, "),
+            std::string::npos)
+      << process.output();
+}
+
+TEST(Help, HasExamplesAndHidesWhatTheBuildUses) {
+  AppProcess process({WEFT, "--help"});
+  EXPECT_EQ(process.wait(), 0);
+  EXPECT_NE(process.output().find("Examples:"), std::string::npos) << process.output();
+  EXPECT_EQ(process.output().find("completions"), std::string::npos) << process.output();
+}
+
+}  // namespace
+}  // namespace weft

@@ -1,0 +1,31 @@
+#pragma once
+/// What to say of a machine: pure functions over what was read of it.
+
+#include <string>
+#include <vector>
+
+#include "tools/weft/doctor/machine.hpp"
+
+namespace weft {
+
+enum class Level {
+  good,
+  advice,   ///< jobs run, and could run better
+  refusal,  ///< no job can run
+};
+const char* to_string(Level level);
+
+struct Finding {
+  std::string what;
+  std::string found;
+  Level level = Level::good;
+  std::string advice{};  ///< with the command that mends it; empty: all is well
+};
+
+/// In the order in which they are shown.
+std::vector<Finding> examine(const Machine& machine);
+
+/// Whether the smallest job can run.
+bool is_usable(const std::vector<Finding>& findings);
+
+}  // namespace weft

@@ -1,0 +1,122 @@
+#include "tools/weft/launch/launched_program.hpp"
+
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <cstring>
+
+#include <fmt/format.h>
+
+#include <weft/error.hpp>
+
+namespace weft {
+namespace {
+
+constexpr int kCannotStart = 127;
+constexpr std::array kCaughtSignals = {SIGINT, SIGTERM, SIGHUP};
+
+/// Handlers reach only what is static.
+std::atomic<pid_t> program_pid{0};
+
+/// What a terminal sends (Ctrl-C) comes from the kernel and has reached the program too, which is
+/// in the same process group; but for the hangup, that only the leader of the session gets.
+void pass_on(int signal, siginfo_t* info, void*) {
+  const int saved = errno;
+  const bool of_terminal = info->si_code > 0;
+  const bool for_leader = signal == SIGHUP && ::getsid(0) == ::getpid();
+  const pid_t pid = program_pid.load();
+  if (pid > 0 && (!of_terminal || for_leader)) ::kill(pid, signal);
+  errno = saved;
+}
+
+bool is_ignored(int signal) {
+  struct sigaction action {};
+  ::sigaction(signal, nullptr, &action);
+  return action.sa_handler == SIG_IGN;
+}
+
+/// Signals that are ignored stay so (nohup), here and in the program; but for that of a child's
+/// end, which nobody could wait for then.
+void catch_signals() {
+  struct sigaction action {};
+  action.sa_sigaction = pass_on;
+  action.sa_flags = SA_SIGINFO | SA_RESTART;
+  for (const int signal : kCaughtSignals) {
+    if (!is_ignored(signal)) ::sigaction(signal, &action, nullptr);
+  }
+  ::signal(SIGCHLD, SIG_DFL);
+}
+
+[[noreturn]] void give_up(const char* doing, const char* what) {
+  fmt::print(stderr, "weft launch: can't {} {}: {}\n", doing, what, std::strerror(errno));
+  ::_exit(kCannotStart);
+}
+
+/// The forked process, in which the signals caught are blocked.
+[[noreturn]] void become(char** words, const std::string& folder, const Replacements& replacements,
+                         pid_t launcher, const sigset_t& mask) {
+  ::prctl(PR_SET_PDEATHSIG, SIGTERM);
+  if (::getppid() != launcher) ::_exit(kCannotStart);
+  for (const int signal : kCaughtSignals) {
+    if (!is_ignored(signal)) ::signal(signal, SIG_DFL);
+  }
+  ::sigprocmask(SIG_SETMASK, &mask, nullptr);
+  for (const auto& [from, to] : replacements) ::dup2(from, to);
+  if (!folder.empty() && ::chdir(folder.c_str()) != 0) give_up("go to", folder.c_str());
+  ::execvp(words[0], words);
+  give_up("start", words[0]);
+}
+
+}  // namespace
+
+/// No signal gets lost: those that come before the program's pid is known wait until it is.
+LaunchedProgram::LaunchedProgram(const std::vector<std::string>& command, const std::string& folder,
+                                 const Replacements& replacements) {
+  std::vector<char*> words;
+  for (const std::string& word : command) words.push_back(const_cast<char*>(word.c_str()));
+  words.push_back(nullptr);
+  sigset_t caught;
+  ::sigemptyset(&caught);
+  for (const int signal : kCaughtSignals) ::sigaddset(&caught, signal);
+  sigset_t mask;
+  ::sigprocmask(SIG_BLOCK, &caught, &mask);
+  catch_signals();
+  const pid_t launcher = ::getpid();
+  pid_ = ::fork();
+  if (pid_ < 0) fail(Errc::io, "fork: {}", std::strerror(errno));
+  if (pid_ == 0) become(words.data(), folder, replacements, launcher, mask);
+  program_pid.store(pid_);
+  ::sigprocmask(SIG_SETMASK, &mask, nullptr);
+  pidfd_ = static_cast<int>(::syscall(SYS_pidfd_open, pid_, 0));
+  if (pidfd_ < 0) fail(Errc::io, "pidfd_open: {}", std::strerror(errno));
+}
+
+LaunchedProgram::~LaunchedProgram() {
+  program_pid.store(0);
+  if (pidfd_ >= 0) ::close(pidfd_);
+  ::waitpid(pid_, nullptr, 0);
+}
+
+void LaunchedProgram::send(int signal) const {
+  ::syscall(SYS_pidfd_send_signal, pidfd_, signal, nullptr, 0);
+}
+
+siginfo_t LaunchedProgram::wait() const {
+  siginfo_t ended;
+  while (::waitid(P_PID, static_cast<id_t>(pid_), &ended, WEXITED | WNOWAIT) < 0) {
+    if (errno != EINTR) fail(Errc::io, "waitid: {}", std::strerror(errno));
+  }
+  program_pid.store(0);
+  return ended;
+}
+
+int exit_code(const siginfo_t& ended) {
+  return ended.si_code == CLD_EXITED ? ended.si_status : 128 + ended.si_status;
+}
+
+}  // namespace weft

@@ -1,0 +1,36 @@
+#pragma once
+/// ResultFile: how the job of a launched program ended.
+
+#include <string>
+#include <string_view>
+
+namespace weft {
+
+/// The first cause of a job's failure.
+struct JobEnd {
+  int code = 0;           ///< 0: no job of the program failed
+  std::string folder{};   ///< the job's run folder
+  std::string message{};  ///< one line
+};
+
+/// A file in memory into which the program writes it. It has a path as long as this process lives,
+/// so that nothing is left however this process ends.
+class ResultFile {
+ public:
+  ResultFile();
+  ~ResultFile();
+  ResultFile(const ResultFile&) = delete;
+  ResultFile& operator=(const ResultFile&) = delete;
+
+  std::string path() const;
+  JobEnd read() const;
+
+ private:
+  int fd_;
+};
+
+/// What a program has written: lines with the code, the folder and the message; those after the
+/// code may be missing.
+JobEnd parse_job_end(std::string_view text);
+
+}  // namespace weft

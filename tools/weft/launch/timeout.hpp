@@ -1,0 +1,44 @@
+#pragma once
+/// Timeout: how a program ends whose time is over.
+
+#include <chrono>
+#include <csignal>
+#include <optional>
+
+namespace weft {
+
+/// SIGTERM at first: the job saves what it has, for which it has 25 seconds. A second one cancels
+/// it. SIGKILL ends what doesn't listen.
+class Timeout {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  /// `seconds` = 0: never.
+  Timeout(double seconds, Clock::time_point begin) {
+    if (seconds > 0) {
+      next_ = begin +
+              std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
+    }
+  }
+
+  /// When due() has something to say.
+  std::optional<Clock::time_point> deadline() const { return next_; }
+  bool is_over() const { return stage_ > 0; }
+  /// The signal to send now, if any.
+  std::optional<int> due(Clock::time_point now) {
+    if (!next_ || now < *next_) return {};
+    const bool is_last = ++stage_ == 3;
+    next_.reset();
+    if (stage_ == 1) next_ = now + kToSave;
+    if (stage_ == 2) next_ = now + kToCancel;
+    return is_last ? SIGKILL : SIGTERM;
+  }
+
+ private:
+  static constexpr std::chrono::seconds kToSave{30};
+  static constexpr std::chrono::seconds kToCancel{10};
+  int stage_ = 0;
+  std::optional<Clock::time_point> next_;
+};
+
+}  // namespace weft

@@ -1,0 +1,56 @@
+#pragma once
+/// `weft plan -- ./program`: what a program's first step would run, before anything trains.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "spmd/plan/plan.hpp"
+#include "tools/weft/launch/options.hpp"
+#include "tools/weft/plan/predict.hpp"
+
+namespace weft {
+
+/// A first step, as the program's workers have traced and compiled it.
+struct FirstStep {
+  Plan plan;
+  std::string site{};
+  int num_workers = 1;
+  int chips_per_worker = 1;
+  bool keeps_state = false;
+  std::uint64_t arena_bytes = 0;
+  double compile_seconds = 0;
+};
+
+/// A contradiction: no first step comes of it.
+inline constexpr int kRefused = 3;
+
+/// Runs the program up to its first step. Sets `code`, and returns nothing, where none came of it:
+/// what the program says is on stderr then.
+std::optional<FirstStep> trace_first_step(const LaunchOptions& options, int& code);
+
+/// Bytes that a chip takes.
+struct ChipMemory {
+  std::int64_t inputs = 0;
+  std::int64_t versions = 0;  ///< second ones, of state and of outputs that aren't written in place
+  std::int64_t temporaries = 0;
+  std::int64_t total() const { return inputs + versions + temporaries; }
+};
+ChipMemory memory_of(const FirstStep& step);
+
+/// What the host has for it.
+struct HostRoom {
+  std::uint64_t shm_free_bytes = 0;
+  HostSpeed speed{};
+  std::string compile_cache{};  ///< WEFT_COMPILE_CACHE
+};
+
+/// The contradictions between the step and the host; none: it can run.
+std::vector<std::string> contradictions(const FirstStep& step, const HostRoom& room);
+
+/// All of it for people; as weft.plan/1 for programs.
+std::string to_text(const FirstStep& step, const HostRoom& room);
+std::string to_json(const FirstStep& step, const HostRoom& room);
+
+}  // namespace weft

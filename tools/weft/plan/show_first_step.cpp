@@ -1,0 +1,189 @@
+#include <algorithm>
+#include <map>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <nlohmann/json.hpp>
+
+#include "tools/weft/plan/first_step.hpp"
+#include "tools/weft/table.hpp"
+
+namespace weft {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr std::size_t kLargestCount = 5;
+
+/// One kind of collective of one size over the same axes, and how often a step has it.
+struct Collectives {
+  CollectiveSummary first;
+  int count = 0;
+  int group = 1;
+  double seconds = 0;  ///< of all
+};
+
+int group_size(const Plan& plan, const std::vector<std::string>& axes) {
+  std::int64_t size = 1;
+  for (const std::string& axis : axes) {
+    const auto found = std::ranges::find(plan.axis_names, axis);
+    if (found == plan.axis_names.end()) continue;
+    size *= plan.mesh_shape[static_cast<std::size_t>(found - plan.axis_names.begin())];
+  }
+  return static_cast<int>(size);
+}
+
+std::vector<Collectives> collectives_of(const FirstStep& step, const HostSpeed& speed) {
+  const Mesh mesh(step.plan.mesh_shape, step.plan.axis_names);
+  std::vector<Collectives> all;
+  for (const CollectiveSummary& one : collectives(step.plan, mesh)) {
+    auto found = std::ranges::find_if(all, [&](const Collectives& known) {
+      return known.first.kind == one.kind && known.first.axes == one.axes &&
+             known.first.bytes == one.bytes;
+    });
+    if (found == all.end()) {
+      all.push_back({.first = one, .group = group_size(step.plan, one.axes)});
+      found = std::prev(all.end());
+    }
+    ++found->count;
+    found->seconds += predicted_seconds(one, found->group, mesh.size(), speed);
+  }
+  return all;
+}
+
+struct Sized {
+  std::string name;
+  TensorType global;
+  TensorType chip;
+};
+
+std::vector<Sized> largest(const Plan& plan) {
+  std::vector<Sized> tensors;
+  for (std::size_t i = 0; i < plan.program.inputs.size(); ++i) {
+    const ProgramInput& input = plan.program.inputs[i];
+    tensors.push_back({input.name, plan.input_types[i], plan.program.type(input.value)});
+  }
+  std::ranges::stable_sort(tensors, std::ranges::greater{},
+                           [](const Sized& tensor) { return tensor.chip.bytes(); });
+  tensors.resize(std::min(tensors.size(), kLargestCount));
+  return tensors;
+}
+
+std::string time_text(double seconds) {
+  return seconds < 1e-3 ? fmt::format("{:.1f} us", 1e6 * seconds)
+                        : fmt::format("{:.2f} ms", 1e3 * seconds);
+}
+
+std::string mib(std::int64_t bytes) {
+  return fmt::format("{:.2f}", static_cast<double>(bytes) / (1 << 20));
+}
+
+std::string memory_table(const FirstStep& step, const HostRoom& room) {
+  const ChipMemory memory = memory_of(step);
+  Table table({{"memory of a chip"}, {"MiB", Align::right}});
+  table.add({"inputs", mib(memory.inputs)});
+  table.add({step.keeps_state ? "second versions, to go on after a loss" : "outputs",
+             mib(memory.versions)});
+  table.add({"temporaries", mib(memory.temporaries)});
+  table.add({"needed", mib(memory.total())});
+  const int chips = step.num_workers * step.chips_per_worker;
+  table.add({fmt::format("free (/dev/shm, for {} chips)", chips),
+             mib(static_cast<std::int64_t>(room.shm_free_bytes) / std::max(chips, 1))});
+  return table.to_string() + '\n';
+}
+
+std::string collectives_table(const FirstStep& step, const HostRoom& room) {
+  Table table({{"collectives of a step"},
+               {"axes"},
+               {"chips", Align::right},
+               {"times", Align::right},
+               {"bytes", Align::right},
+               {"predicted", Align::right},
+               {"of"}});
+  double seconds = 0;
+  for (const Collectives& row : collectives_of(step, room.speed)) {
+    seconds += row.seconds;
+    table.add({std::string(to_string(row.first.kind)),
+               fmt::format("{}", fmt::join(row.first.axes, ",")), std::to_string(row.group),
+               std::to_string(row.count), std::to_string(row.first.bytes), time_text(row.seconds),
+               row.first.value});
+  }
+  return table.to_string() +
+         fmt::format("together {} of a step, if memory is as fast as now ({:.1f} GB/s)\n\n",
+                     time_text(seconds), room.speed.copy_bytes_per_second / 1e9);
+}
+
+/// For each axis, the groups of chips that meet over it.
+std::string groups_text(const Mesh& mesh) {
+  std::string text;
+  for (std::size_t i = 0; i < mesh.shape().size(); ++i) {
+    text += fmt::format("{}{} groups of {} over \"{}\"", i == 0 ? "" : ", ",
+                        mesh.size() / mesh.shape()[i], mesh.shape()[i], mesh.axis_names()[i]);
+  }
+  return text + '\n';
+}
+
+}  // namespace
+
+std::string to_text(const FirstStep& step, const HostRoom& room) {
+  const Mesh mesh(step.plan.mesh_shape, step.plan.axis_names);
+  const int chips = step.num_workers * step.chips_per_worker;
+  std::string text = fmt::format("first step: {}\n", visible(step.site));
+  text += fmt::format("{} workers x {} chips; mesh {}\n{}\n{}", step.num_workers,
+                      step.chips_per_worker, mesh.to_string(), mesh.grid(), groups_text(mesh));
+  text += fmt::format("{} threads of chips on {} cores{}\n\n", chips, room.speed.cores,
+                      chips > room.speed.cores ? ": they take turns" : "");
+  text += memory_table(step, room);
+  text += collectives_table(step, room);
+  Table table({{"largest tensors"}, {"type"}, {"on a chip"}, {"MiB", Align::right}});
+  for (const Sized& tensor : largest(step.plan)) {
+    table.add({tensor.name, tensor.global.to_string(), tensor.chip.to_string(),
+               mib(tensor.chip.bytes())});
+  }
+  text += table.to_string() + '\n';
+  text += fmt::format(
+      "compiled in {} at each start{}\n", time_text(step.compile_seconds),
+      room.compile_cache.empty()
+          ? ": WEFT_COMPILE_CACHE=FOLDER keeps the plan for the next one"
+          : fmt::format(" of another build or shape: {} keeps it", visible(room.compile_cache)));
+  for (const std::string& why : contradictions(step, room)) text += "refused: " + why + '\n';
+  return text;
+}
+
+std::string to_json(const FirstStep& step, const HostRoom& room) {
+  const ChipMemory memory = memory_of(step);
+  Json json{{"schema", "weft.plan/1"},
+            {"site", step.site},
+            {"workers", step.num_workers},
+            {"chips_per_worker", step.chips_per_worker},
+            {"cores", room.speed.cores},
+            {"mesh", {{"shape", step.plan.mesh_shape}, {"axes", step.plan.axis_names}}},
+            {"chip_bytes",
+             {{"inputs", memory.inputs},
+              {"versions", memory.versions},
+              {"temporaries", memory.temporaries},
+              {"needed", memory.total()}}},
+            {"shm_free_bytes", room.shm_free_bytes},
+            {"compile_seconds", step.compile_seconds},
+            {"refused", contradictions(step, room)},
+            {"collectives", Json::array()},
+            {"largest", Json::array()}};
+  for (const Collectives& row : collectives_of(step, room.speed)) {
+    json["collectives"].push_back({{"kind", to_string(row.first.kind)},
+                                   {"axes", row.first.axes},
+                                   {"group", row.group},
+                                   {"count", row.count},
+                                   {"bytes", row.first.bytes},
+                                   {"predicted_s", row.seconds},
+                                   {"of", row.first.value}});
+  }
+  for (const Sized& tensor : largest(step.plan)) {
+    json["largest"].push_back({{"name", tensor.name},
+                               {"type", tensor.global.to_string()},
+                               {"chip_type", tensor.chip.to_string()},
+                               {"chip_bytes", tensor.chip.bytes()}});
+  }
+  return json.dump(1, ' ', false, Json::error_handler_t::replace) + '\n';
+}
+
+}  // namespace weft
