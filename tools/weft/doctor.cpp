@@ -9,7 +9,7 @@
 
 #include <fmt/format.h>
 
-#include "tools/weft/table.hpp"
+#include "inspect/views/table.hpp"
 #include "transport/memory/huge_pages.hpp"
 #include "transport/memory/open_files.hpp"
 #include "transport/memory/wait.hpp"

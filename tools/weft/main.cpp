@@ -14,7 +14,7 @@
 #include "tools/weft/plan.hpp"
 #include "tools/weft/rescue.hpp"
 #include "tools/weft/sweep.hpp"
-#include "tools/weft/table.hpp"
+#include "transport/memory/utf8.hpp"
 
 int main(int argc, char** argv) {
   CLI::App app{"SPMD training for C++: launches jobs and looks into them."};
