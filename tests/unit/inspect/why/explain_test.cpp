@@ -209,6 +209,15 @@ TEST(Why, TellsCausesOfEndedJobsApart) {
   EXPECT_EQ(cause({.code = "peer_lost", .worker = 1, .pid = 5, .exit_code = 3}), Cause::lost);
 }
 
+TEST(Why, OfAnUnevenEndItNamesWhoEndedAndNotWhoFoundIt) {
+  const Why why =
+      ended_with({.code = "program_divergence",
+                  .message = "worker 0 failed: worker 1 ended its loop after 3 programs",
+                  .worker = 0,
+                  .pid = 4711});
+  EXPECT_EQ(why.roots.at(0).headline, "worker 1, step 0");
+}
+
 TEST(Why, AJobThatWasCancelledIsWell) {
   const Why why = ended_with({.code = "cancelled"});
   EXPECT_EQ(why.verdict, Verdict::well);
