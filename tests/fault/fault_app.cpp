@@ -284,6 +284,7 @@ void loop(weft::TrainContext& ctx, const weft::Config& config) {
     if (mode == "save_other" && ctx.step() + 1 >= config["at"]) save_other(checkpoints, sum, now);
     if (mode == "load_other") load_other(victim);
     if (now && config["deaths"] > 0) std::raise(SIGKILL);
+    if (mode == "all_deadlock" && ctx.step() == config["at"]) misbehave("lock_twice");
     if (mode == "all_sleep" && ctx.step() == 3 &&
         (once.empty() || first_time(fmt::format("{}.{}", once, ctx.world_rank())))) {
       for (;;) ::pause();

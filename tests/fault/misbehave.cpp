@@ -35,6 +35,12 @@ namespace {
   std::abort();
 }
 
+void lock_twice() {
+  std::mutex mutex;
+  mutex.lock();
+  mutex.lock();
+}
+
 /// Until the job has failed, which for a loop in the trainer's process isn't the end of the loop.
 void nap() {
   const weft::Board board = weft::Board::open(weft::get_context().job_id(), true);
@@ -75,6 +81,7 @@ void misbehave(const std::string& mode) {
   if (mode == "spin") spin();
   if (mode == "naps") nap();
   if (mode == "deadlock") deadlock();
+  if (mode == "lock_twice") lock_twice();
   if (mode == "flood") flood();
   if (mode == "fit_in_loop") weft::Trainer([](weft::TrainContext&) {}).fit();
   if (mode == "throw") throw std::runtime_error("boom");

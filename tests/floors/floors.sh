@@ -25,7 +25,7 @@ say() {
 
 folders=()
 product=()  # all but the tests
-for folder in include schema spmd transport actors tools examples bench tests; do
+for folder in include schema spmd transport inspect actors tools examples bench tests; do
   [[ -e $folder ]] || continue
   folders+=("$folder")
   if [[ $folder != tests ]]; then product+=("$folder"); fi
@@ -57,8 +57,10 @@ floor spmd "$standard" '<fmt/.*>' "$tensor_api" '"spmd/.*"'
 floor transport "$standard" "$posix" '<(fmt|flatbuffers|boost/interprocess|nlohmann)/.*>' \
   '<(archive|archive_entry|jerror|jpeglib|png|xxhash|zlib)\.h>' \
   '<weft_schema/.*>' "$tensor_api" '"(spmd|transport)/.*"'
+floor inspect "$standard" "$posix" '<(fmt|nlohmann)/.*>' '<(dwarf|elfutils/libdwfl)\.h>' \
+  "$tensor_api" '"(spmd|transport|inspect)/.*"'
 floor actors "$standard" "$posix" '<(fmt|spdlog|nlohmann|caf|oneapi|openssl)/.*>' \
-  "$tensor_api" "$job_api" '"(spmd|transport|actors)/.*"'
+  "$tensor_api" "$job_api" '"(spmd|transport|inspect|actors)/.*"'
 floor examples "$standard" "$posix" '<(fmt|spdlog|nlohmann|CLI)/.*>' '<(httplib|xxhash)\.h>' \
   "$tensor_api" "$job_api" '"examples/.*"'
 say 'a header of the tensor API knows nothing of jobs' < <(
@@ -90,15 +92,16 @@ say 'the headers include each other in a circle' < <(
 readonly rooms=(
   spmd/{base,mesh,program,rules,ops,text,reference,passes,plan,tensor,nn,data}
   transport/{format,foreign,image,memory,board,blackbox,job,reduce,collectives,state,channel,storage,resume,dataset}
+  inspect/{process,snapshot,why,views}
   actors/{process,protocol,supervision,link}
   actors/device actors/device/cpu/{loops,onednn,kernels} actors/device/cpu
   actors/{runtime,data,worker,trainer,launch,job}
 )
 say 'this room is not in the list of rooms' < <(
-  sources spmd transport actors | sed 's|/[^/]*$||' | sort -u |
+  sources spmd transport inspect actors | sed 's|/[^/]*$||' | sort -u |
     grep -vxF "$(printf '%s\n' "${rooms[@]}")" | sed 's|$|:1|' || true)
 say 'the header is of a later room' < <(
-  includes spmd transport actors | matching ':"' | tr -d '"' | awk -F: -v order="${rooms[*]}" '
+  includes spmd transport inspect actors | matching ':"' | tr -d '"' | awk -F: -v order="${rooms[*]}" '
     function room(path) { sub("/[^/]*$", "", path); return at[path] }
     BEGIN { n = split(order, rooms, " "); for (i = 1; i <= n; ++i) at[rooms[i]] = i }
     room($3) > room($1)')
@@ -106,7 +109,7 @@ say 'only actors/worker/worker.cpp, where engines are made, names a kind of chip
   includes "${product[@]}" | but '^(bench/|actors/device/cpu/|actors/worker/worker\.cpp:)' |
     matching ':"actors/device/cpu/')
 say 'a room has at most 12 headers' < <(
-  sources spmd transport actors | matching '\.hpp$' | xargs -r dirname | sort | uniq -c |
+  sources spmd transport inspect actors | matching '\.hpp$' | xargs -r dirname | sort | uniq -c |
     awk '$1 > 12 {print $2 ":" $1}')
 
 say 'spmd/ holds values: no thread, clock, file or chance' < <(

@@ -11,10 +11,10 @@
 
 #include <weft/error.hpp>
 
-#include "tools/weft/table.hpp"
 #include "transport/foreign/npy.hpp"
 #include "transport/foreign/npz.hpp"
 #include "transport/foreign/safetensors.hpp"
+#include "transport/memory/utf8.hpp"
 #include "transport/storage/output_file.hpp"
 #include "transport/storage/state_file.hpp"
 

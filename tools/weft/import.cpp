@@ -12,10 +12,10 @@
 
 #include <weft/error.hpp>
 
-#include "tools/weft/table.hpp"
 #include "transport/dataset/input_file.hpp"
 #include "transport/foreign/npy.hpp"
 #include "transport/foreign/npz.hpp"
+#include "transport/memory/utf8.hpp"
 #include "transport/storage/checkpoint_folder.hpp"
 #include "transport/storage/part_writer.hpp"
 #include "transport/storage/state_file.hpp"

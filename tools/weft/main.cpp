@@ -9,13 +9,13 @@
 #include "tools/weft/doctor/doctor.hpp"
 #include "tools/weft/export.hpp"
 #include "tools/weft/import.hpp"
-#include "tools/weft/inspect.hpp"
+#include "tools/weft/inspect/inspect.hpp"
 #include "tools/weft/launch/launch.hpp"
 #include "tools/weft/manual/manual.hpp"
 #include "tools/weft/plan.hpp"
 #include "tools/weft/rescue.hpp"
 #include "tools/weft/sweep.hpp"
-#include "tools/weft/table.hpp"
+#include "transport/memory/utf8.hpp"
 
 int main(int argc, char** argv) {
   CLI::App app{"SPMD training for C++: launches jobs and looks into them."};

@@ -13,10 +13,10 @@
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
+#include "inspect/views/table.hpp"
 #include "spmd/ops/fingerprint.hpp"
 #include "spmd/plan/plan.hpp"
 #include "tools/weft/plan/first_step.hpp"
-#include "tools/weft/table.hpp"
 #include "transport/format/file_bytes.hpp"
 #include "transport/format/plan_file.hpp"
 #include "transport/memory/wait.hpp"

@@ -10,8 +10,9 @@
 
 #include <weft/error.hpp>
 
-#include "tools/weft/table.hpp"
+#include "inspect/views/table.hpp"
 #include "transport/job/remains.hpp"
+#include "transport/memory/utf8.hpp"
 #include "transport/resume/rescue.hpp"
 
 namespace weft {

@@ -8,7 +8,8 @@
 
 #include <weft/error.hpp>
 
-#include "tools/weft/table.hpp"
+#include "inspect/views/table.hpp"
+#include "transport/memory/utf8.hpp"
 #include "transport/storage/checkpoint_reader.hpp"
 #include "transport/storage/state_file.hpp"
 

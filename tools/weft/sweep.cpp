@@ -9,8 +9,9 @@
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
-#include "tools/weft/table.hpp"
+#include "inspect/views/table.hpp"
 #include "transport/job/remains.hpp"
+#include "transport/memory/utf8.hpp"
 
 namespace weft {
 namespace {

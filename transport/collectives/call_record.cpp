@@ -67,11 +67,17 @@ std::optional<RecordedCall> read_record(const CallRecord& record) {
   return call;
 }
 
-std::string to_string(const RecordedCall& call, const Mesh& mesh) {
+std::string name_of(const RecordedCall& call, const Mesh& mesh) {
   if (call.number == 0) return "no collective yet";
   const DecodedCall decoded = decode(call.words);
-  std::string text = fmt::format("{} #{} '{}' over {{{}}}", to_string(decoded.kind), call.number,
-                                 call.name, fmt::join(axes_of(decoded.atoms, mesh), ", "));
+  return fmt::format("{} #{} '{}' over {{{}}}", to_string(decoded.kind), call.number, call.name,
+                     fmt::join(axes_of(decoded.atoms, mesh), ", "));
+}
+
+std::string to_string(const RecordedCall& call, const Mesh& mesh) {
+  std::string text = name_of(call, mesh);
+  if (call.number == 0) return text;
+  const DecodedCall decoded = decode(call.words);
   if (decoded.kind == CollectiveKind::barrier) return text;
   text += ": ";
   if (decoded.kind == CollectiveKind::all_reduce ||

@@ -29,6 +29,8 @@ void renew_record(CallRecord& record, std::uint64_t number, std::uint64_t signat
 /// Absent where the chip is just writing another.
 std::optional<RecordedCall> read_record(const CallRecord& record);
 
+/// "all_reduce #812 'fc1.weight.grad' over {data}".
+std::string name_of(const RecordedCall& call, const Mesh& mesh);
 /// "all_reduce #812 'fc1.weight.grad' over {data}: add f32 1 x 100, offset 4096 to 8192".
 std::string to_string(const RecordedCall& call, const Mesh& mesh);
 

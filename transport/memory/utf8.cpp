@@ -37,4 +37,20 @@ std::string as_utf8(std::string_view text) {
   return valid;
 }
 
+std::string visible(std::string_view text) {
+  std::string shown;
+  while (!text.empty()) {
+    const auto [point, bytes] = first_character(text);
+    const bool control = point < 0x20 || (point >= 0x7f && point < 0xa0);
+    const std::string_view taken = text.substr(0, std::max<std::size_t>(bytes, 1));
+    if (bytes != 0 && !control) {
+      shown += taken;
+    } else {
+      for (const char c : taken) shown += fmt::format("\\x{:02x}", static_cast<unsigned char>(c));
+    }
+    text.remove_prefix(taken.size());
+  }
+  return shown;
+}
+
 }  // namespace weft

@@ -19,4 +19,8 @@ Character first_character(std::string_view text) noexcept;
 /// The text with every byte that isn't UTF-8 written as \x9b.
 std::string as_utf8(std::string_view text);
 
+/// The text with every control character, and every byte that isn't UTF-8, written as \x1b: what
+/// comes from a file or from shared memory can't move the cursor or forge a line.
+std::string visible(std::string_view text);
+
 }  // namespace weft

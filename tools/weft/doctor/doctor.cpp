@@ -5,8 +5,8 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "inspect/views/table.hpp"
 #include "tools/weft/doctor/findings.hpp"
-#include "tools/weft/table.hpp"
 
 namespace weft {
 namespace {

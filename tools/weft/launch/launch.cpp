@@ -14,6 +14,7 @@
 
 #include <fmt/format.h>
 
+#include "inspect/views/table.hpp"
 #include "tools/weft/launch/job_watch.hpp"
 #include "tools/weft/launch/launched_program.hpp"
 #include "tools/weft/launch/options.hpp"
@@ -22,7 +23,7 @@
 #include "tools/weft/launch/result_file.hpp"
 #include "tools/weft/launch/shell_word.hpp"
 #include "tools/weft/launch/timeout.hpp"
-#include "tools/weft/table.hpp"
+#include "transport/memory/utf8.hpp"
 
 namespace weft {
 namespace {

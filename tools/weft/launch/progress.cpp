@@ -5,7 +5,8 @@
 
 #include <fmt/format.h>
 
-#include "tools/weft/table.hpp"
+#include "inspect/views/table.hpp"
+#include "transport/memory/utf8.hpp"
 
 namespace weft {
 namespace {

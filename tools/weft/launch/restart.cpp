@@ -6,9 +6,9 @@
 
 #include <weft/error.hpp>
 
-#include "tools/weft/table.hpp"
 #include "transport/board/board.hpp"
 #include "transport/job/remains.hpp"
+#include "transport/memory/utf8.hpp"
 #include "transport/resume/rescue.hpp"
 #include "transport/storage/checkpoint_folder.hpp"
 

@@ -16,8 +16,8 @@
 
 #include <weft/error.hpp>
 
+#include "inspect/views/table.hpp"
 #include "tools/weft/launch/launched_program.hpp"
-#include "tools/weft/table.hpp"
 #include "transport/format/file_bytes.hpp"
 #include "transport/format/plan_file.hpp"
 

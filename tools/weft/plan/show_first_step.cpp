@@ -5,8 +5,9 @@
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
+#include "inspect/views/table.hpp"
 #include "tools/weft/plan/first_step.hpp"
-#include "tools/weft/table.hpp"
+#include "transport/memory/utf8.hpp"
 
 namespace weft {
 namespace {

@@ -1,4 +1,4 @@
-#include "tools/weft/table.hpp"
+#include "inspect/views/table.hpp"
 
 #include <unistd.h>
 
@@ -22,22 +22,6 @@ std::size_t width_of(std::string_view text) {
 }
 
 }  // namespace
-
-std::string visible(std::string_view text) {
-  std::string shown;
-  while (!text.empty()) {
-    const auto [point, bytes] = first_character(text);
-    const bool control = point < 0x20 || (point >= 0x7f && point < 0xa0);
-    const std::string_view taken = text.substr(0, std::max<std::size_t>(bytes, 1));
-    if (bytes != 0 && !control) {
-      shown += taken;
-    } else {
-      for (const char c : taken) shown += fmt::format("\\x{:02x}", static_cast<unsigned char>(c));
-    }
-    text.remove_prefix(taken.size());
-  }
-  return shown;
-}
 
 Table::Table(std::vector<Column> columns) : columns_(std::move(columns)) {
   for (const Column& column : columns_) widths_.push_back(width_of(column.heading));

@@ -1,15 +1,11 @@
 #pragma once
-/// Text for a terminal: tables, and what others wrote made harmless.
+/// Tables for a terminal.
 
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace weft {
-
-/// The text with every control character, and every byte that isn't UTF-8, written as \x1b: what
-/// comes from a file or from shared memory can't move the cursor or forge a line.
-std::string visible(std::string_view text);
 
 enum class Align { left, right };
 

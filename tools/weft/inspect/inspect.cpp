@@ -1,4 +1,4 @@
-#include "tools/weft/inspect.hpp"
+#include "tools/weft/inspect/inspect.hpp"
 
 #include <algorithm>
 #include <ctime>
@@ -16,9 +16,14 @@
 
 #include <weft/error.hpp>
 
+#include "inspect/views/table.hpp"
+#include "tools/weft/inspect/job.hpp"
+#include "tools/weft/inspect/top.hpp"
+#include "tools/weft/inspect/views.hpp"
+#include "tools/weft/inspect/why.hpp"
 #include "tools/weft/show_tensors.hpp"
-#include "tools/weft/table.hpp"
 #include "transport/board/board.hpp"
+#include "transport/memory/utf8.hpp"
 
 namespace weft {
 namespace {
@@ -129,10 +134,6 @@ void print(const Json& json) {
   fmt::print("{}\n", json.dump(1, ' ', false, Json::error_handler_t::replace));
 }
 
-void say_why_unreadable(const std::string& job, const std::exception& e) {
-  fmt::print(stderr, "job {}: {}\n", visible(job), visible(e.what()));
-}
-
 Json list_entry(const std::string& job, const Board& board) {
   const BoardHeader& header = board.header();
   return {{"job", job},
@@ -166,9 +167,9 @@ int list_jobs(const Options& options) {
       }
     } catch (const Error& e) {
       // The job has ended meanwhile, or is only starting.
-      if (e.code() != Errc::not_found) say_why_unreadable(job, e);
+      if (e.code() != Errc::not_found) say_unreadable(job, e);
     } catch (const std::exception& e) {
-      say_why_unreadable(job, e);
+      say_unreadable(job, e);
     }
   }
   if (options.json) {
@@ -181,36 +182,6 @@ int list_jobs(const Options& options) {
   return 0;
 }
 
-bool is_named(const std::string& job, const std::string& name) {
-  try {
-    return Board::open(job, true).header().name == name;
-  } catch (const std::exception&) {
-    return false;  // a board that can't be read can be asked for by its id only
-  }
-}
-
-bool fits_job(const std::string& asked) {
-  return std::ranges::any_of(Board::jobs(), [&](const std::string& job) {
-    return job.starts_with(asked) || is_named(job, asked);
-  });
-}
-
-/// The one job whose id begins with, or whose name is, what was asked for.
-std::optional<std::string> find_job(const std::string& asked) {
-  std::vector<std::string> found;
-  for (const std::string& job : Board::jobs()) {
-    if (job.starts_with(asked) || is_named(job, asked)) found.push_back(job);
-  }
-  if (found.size() == 1) return found.front();
-  if (found.empty()) {
-    fmt::print(stderr, "no job \"{}\": `weft inspect` lists those there are\n", asked);
-  } else {
-    fmt::print(stderr, "\"{}\" fits {} jobs, give more of the id: {}\n", asked, found.size(),
-               visible(fmt::format("{}", fmt::join(found, ", "))));
-  }
-  return {};
-}
-
 int show_job(const std::string& job, const Options& options) {
   try {
     const Board board = Board::open(job, true);
@@ -221,7 +192,7 @@ int show_job(const std::string& job, const Options& options) {
     }
     return 0;
   } catch (const std::exception& e) {
-    say_why_unreadable(job, e);
+    say_unreadable(job, e);
     return 1;
   }
 }
@@ -229,8 +200,9 @@ int show_job(const std::string& job, const Options& options) {
 int run(const Options& options) {
   if (options.job.empty()) return list_jobs(options);
   std::error_code error;
-  const bool is_path = options.job.find('/') != std::string::npos ||
-                       (std::filesystem::exists(options.job, error) && !fits_job(options.job));
+  const bool is_path =
+      options.job.find('/') != std::string::npos ||
+      (std::filesystem::exists(options.job, error) && find_jobs(options.job).empty());
   if (is_path) {
     return show_tensors(options.job, options.json, options.verify);
   }
@@ -256,7 +228,12 @@ void add_inspect(CLI::App& app, int& code) {
   inspect->add_flag("--verify", options->verify,
                     "of a checkpoint: read all of it and compare the checksums");
   inspect->add_flag("--json", options->json, "as JSON");
-  inspect->callback([options, &code] { code = run(*options); });
+  inspect->callback([options, inspect, &code] {
+    if (inspect->get_subcommands().empty()) code = run(*options);
+  });
+  add_inspect_views(*inspect, code);
+  add_inspect_why(*inspect, code);
+  add_inspect_top(*inspect, code);
 }
 
 }  // namespace weft

@@ -1,0 +1,101 @@
+#include "inspect/process/held_thread.hpp"
+
+#include <elf.h>
+#include <poll.h>
+#include <sys/ptrace.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include <fmt/format.h>
+
+namespace weft {
+namespace {
+
+constexpr std::size_t kStackBytes = 64 << 10;
+constexpr std::size_t kPageBytes = 4096;
+constexpr int kWaitMs = 20;
+
+std::size_t copy_from(int pid, std::uint64_t address, void* to, std::size_t bytes) {
+  iovec local{to, bytes};
+  iovec remote{reinterpret_cast<void*>(address), bytes};  // NOLINT: another process's
+  const ssize_t count = ::process_vm_readv(pid, &local, 1, &remote, 1, 0);
+  return count < 0 ? 0 : static_cast<std::size_t>(count);
+}
+
+/// Doesn't take the end of a child, for which its parent waits.
+bool wait_until_held(int tid) {
+  for (int i = 0; i < kWaitMs * 10; ++i) {
+    siginfo_t seen{};
+    if (::waitid(P_PID, static_cast<id_t>(tid), &seen, WSTOPPED | WNOHANG | __WALL) == 0 &&
+        seen.si_pid == tid) {
+      return true;
+    }
+    const timespec pause{.tv_sec = 0, .tv_nsec = 100'000};
+    ::ppoll(nullptr, 0, &pause, nullptr);
+  }
+  return false;
+}
+
+#ifdef __x86_64__
+/// Below the stack pointer lies the red zone.
+void copy_stack(HeldThread& thread, int pid) {
+  constexpr std::uint64_t kRedZone = 128;
+  thread.stack_begin = thread.registers.rsp - kRedZone;
+  thread.stack.resize(kStackBytes);
+  std::size_t copied = 0;
+  while (copied < kStackBytes) {
+    const std::uint64_t address = thread.stack_begin + copied;
+    const std::size_t in_page = kPageBytes - address % kPageBytes;
+    const std::size_t bytes = std::min(in_page, kStackBytes - copied);
+    if (copy_from(pid, address, thread.stack.data() + copied, bytes) != bytes) break;
+    copied += bytes;
+  }
+  thread.stack.resize(copied);
+}
+#else
+void copy_stack(HeldThread&, int) {}
+#endif
+
+std::string why_refused(int error) {
+  if (error != EPERM) return std::strerror(error);
+  return "not permitted: it belongs to another user or is held by a debugger, or the system "
+         "forbids it (in a container: run it with --cap-add SYS_PTRACE; else see "
+         "/proc/sys/kernel/yama/ptrace_scope)";
+}
+
+}  // namespace
+
+bool HeldThread::read(int pid, std::uint64_t address, std::uint64_t& word) const {
+  if (address >= stack_begin && stack.size() >= sizeof word &&
+      address - stack_begin <= stack.size() - sizeof word) {
+    std::memcpy(&word, stack.data() + (address - stack_begin), sizeof word);
+    return true;
+  }
+  return copy_from(pid, address, &word, sizeof word) == sizeof word;
+}
+
+HeldThread hold_thread(int pid, int tid) {
+  HeldThread thread{.tid = tid};
+  if (::ptrace(PTRACE_SEIZE, tid, nullptr, nullptr) != 0) {
+    thread.why_not = why_refused(errno);
+    return thread;
+  }
+  if (::ptrace(PTRACE_INTERRUPT, tid, nullptr, nullptr) != 0 || !wait_until_held(tid)) {
+    thread.why_not = fmt::format("it doesn't answer within {} ms", kWaitMs);
+  } else {
+    iovec registers{&thread.registers, sizeof thread.registers};
+    if (::ptrace(PTRACE_GETREGSET, tid, NT_PRSTATUS, &registers) == 0) {
+      copy_stack(thread, pid);
+    } else {
+      thread.why_not = std::strerror(errno);
+    }
+  }
+  ::ptrace(PTRACE_DETACH, tid, nullptr, nullptr);
+  return thread;
+}
+
+}  // namespace weft

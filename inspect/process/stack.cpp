@@ -1,0 +1,227 @@
+#include "inspect/process/stack.hpp"
+
+#ifdef WEFT_HAS_LIBDW
+
+#include <cxxabi.h>
+#include <dlfcn.h>
+#include <dwarf.h>
+#include <elfutils/libdwfl.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <string_view>
+
+#include "inspect/process/held_thread.hpp"
+#include "transport/memory/utf8.hpp"
+
+namespace weft {
+namespace {
+
+constexpr std::size_t kFrameCountMax = 64;
+
+/// libdw, loaded when a stack is first read: programs that train don't load it.
+struct LibDw {
+  decltype(&::dwfl_begin) begin;
+  decltype(&::dwfl_end) end;
+  decltype(&::dwfl_linux_proc_report) linux_proc_report;
+  decltype(&::dwfl_linux_proc_find_elf) linux_proc_find_elf;
+  decltype(&::dwfl_standard_find_debuginfo) standard_find_debuginfo;
+  decltype(&::dwfl_report_end) report_end;
+  decltype(&::dwfl_attach_state) attach_state;
+  decltype(&::dwfl_getthread_frames) getthread_frames;
+  decltype(&::dwfl_thread_tid) thread_tid;
+  decltype(&::dwfl_thread_dwfl) thread_dwfl;
+  decltype(&::dwfl_thread_state_registers) thread_state_registers;
+  decltype(&::dwfl_frame_thread) frame_thread;
+  decltype(&::dwfl_frame_pc) frame_pc;
+  decltype(&::dwfl_addrmodule) addrmodule;
+  decltype(&::dwfl_module_addrname) module_addrname;
+  decltype(&::dwfl_module_getsrc) module_getsrc;
+  decltype(&::dwfl_module_info) module_info;
+  decltype(&::dwfl_lineinfo) lineinfo;
+  bool loaded = false;
+
+  static const LibDw& get() {
+    static const LibDw functions;
+    return functions;
+  }
+
+ private:
+  LibDw() {
+    void* const library = ::dlopen("libdw.so.1", RTLD_NOW | RTLD_LOCAL);
+    if (library == nullptr) return;
+    loaded = true;
+    const auto find = [&](auto& function, const char* name) {
+      function =
+          reinterpret_cast<std::remove_reference_t<decltype(function)>>(::dlsym(library, name));
+      loaded = loaded && function != nullptr;
+    };
+    find(begin, "dwfl_begin");
+    find(end, "dwfl_end");
+    find(linux_proc_report, "dwfl_linux_proc_report");
+    find(linux_proc_find_elf, "dwfl_linux_proc_find_elf");
+    find(standard_find_debuginfo, "dwfl_standard_find_debuginfo");
+    find(report_end, "dwfl_report_end");
+    find(attach_state, "dwfl_attach_state");
+    find(getthread_frames, "dwfl_getthread_frames");
+    find(thread_tid, "dwfl_thread_tid");
+    find(thread_dwfl, "dwfl_thread_dwfl");
+    find(thread_state_registers, "dwfl_thread_state_registers");
+    find(frame_thread, "dwfl_frame_thread");
+    find(frame_pc, "dwfl_frame_pc");
+    find(addrmodule, "dwfl_addrmodule");
+    find(module_addrname, "dwfl_module_addrname");
+    find(module_getsrc, "dwfl_module_getsrc");
+    find(module_info, "dwfl_module_info");
+    find(lineinfo, "dwfl_lineinfo");
+  }
+};
+
+/// The copied threads, as libdw asks for them.
+struct Copied {
+  int pid = 0;
+  std::vector<HeldThread> threads;
+
+  const HeldThread* find(pid_t tid) const {
+    const auto found = std::ranges::find(threads, tid, &HeldThread::tid);
+    return found == threads.end() ? nullptr : &*found;
+  }
+};
+
+bool get_thread(Dwfl*, pid_t tid, void* copied, void** thread) {
+  *thread = const_cast<HeldThread*>(static_cast<Copied*>(copied)->find(tid));
+  return *thread != nullptr;
+}
+
+/// It isn't asked which threads there are, only for those that are named.
+pid_t next_thread(Dwfl*, void*, void**) { return 0; }
+
+bool read_memory(Dwfl*, Dwarf_Addr address, Dwarf_Word* word, void* copied) {
+  const auto& all = *static_cast<Copied*>(copied);
+  std::uint64_t value = 0;
+  const bool read = std::ranges::any_of(
+      all.threads, [&](const HeldThread& thread) { return thread.read(all.pid, address, value); });
+  *word = value;
+  return read;
+}
+
+bool set_registers(Dwfl_Thread* thread, void* held) {
+#ifdef __x86_64__
+  const user_regs_struct& r = static_cast<HeldThread*>(held)->registers;
+  // In DWARF's order.
+  const std::array<Dwarf_Word, 17> words{r.rax, r.rdx, r.rcx, r.rbx, r.rsi, r.rdi,
+                                         r.rbp, r.rsp, r.r8,  r.r9,  r.r10, r.r11,
+                                         r.r12, r.r13, r.r14, r.r15, r.rip};
+  return LibDw::get().thread_state_registers(thread, 0, words.size(), words.data());
+#else
+  return false;
+#endif
+}
+
+std::string demangled(const char* name) {
+  int status = 0;
+  char* text = abi::__cxa_demangle(name, nullptr, nullptr, &status);
+  std::string result = as_utf8(status == 0 ? text : name);
+  std::free(text);
+  return result;
+}
+
+std::string last_part(const char* path) {
+  const std::string_view text = path != nullptr ? path : "";
+  return as_utf8(text.substr(text.rfind('/') + 1));
+}
+
+int add_frame(Dwfl_Frame* frame, void* result) {
+  const LibDw& dw = LibDw::get();
+  auto& frames = *static_cast<std::vector<StackFrame>*>(result);
+  Dwarf_Addr address = 0;
+  bool exact = false;
+  if (!dw.frame_pc(frame, &address, &exact)) return DWARF_CB_ABORT;
+  if (!exact) --address;  // the call, not where it returns to
+  Dwfl_Module* module = dw.addrmodule(dw.thread_dwfl(dw.frame_thread(frame)), address);
+  StackFrame found{.function = "?"};
+  if (module != nullptr) {
+    const char* name = dw.module_addrname(module, address);
+    if (name != nullptr) found.function = demangled(name);
+    found.object = last_part(
+        dw.module_info(module, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr));
+    if (Dwfl_Line* line = dw.module_getsrc(module, address)) {
+      found.file = last_part(dw.lineinfo(line, nullptr, &found.line, nullptr, nullptr, nullptr));
+    }
+  }
+  frames.push_back(std::move(found));
+  return frames.size() < kFrameCountMax ? DWARF_CB_OK : DWARF_CB_ABORT;
+}
+
+/// Unwinds and names what was copied.
+class Unwinder {
+ public:
+  explicit Unwinder(Copied& copied) : dw_(LibDw::get()) {
+    callbacks_.find_elf = dw_.linux_proc_find_elf;
+    callbacks_.find_debuginfo = dw_.standard_find_debuginfo;
+    session_ = dw_.begin(&callbacks_);
+    if (session_ == nullptr) return;
+    static const Dwfl_Thread_Callbacks thread_callbacks{next_thread,   get_thread, read_memory,
+                                                        set_registers, nullptr,    nullptr};
+    ready_ = dw_.linux_proc_report(session_, copied.pid) == 0 &&
+             dw_.report_end(session_, nullptr, nullptr) == 0 &&
+             dw_.attach_state(session_, nullptr, copied.pid, &thread_callbacks, &copied);
+  }
+  ~Unwinder() {
+    if (session_ != nullptr) dw_.end(session_);
+  }
+  Unwinder(const Unwinder&) = delete;
+  Unwinder& operator=(const Unwinder&) = delete;
+
+  std::vector<StackFrame> unwind(int tid) const {
+    std::vector<StackFrame> frames;
+    if (ready_) dw_.getthread_frames(session_, tid, add_frame, &frames);
+    return frames;
+  }
+
+ private:
+  const LibDw& dw_;
+  Dwfl_Callbacks callbacks_{};
+  Dwfl* session_ = nullptr;
+  bool ready_ = false;
+};
+
+}  // namespace
+
+std::vector<ThreadStack> read_stacks(int pid, std::span<const int> tids) {
+  std::vector<ThreadStack> stacks;
+  if (!LibDw::get().loaded) {
+    for (const int tid : tids) stacks.push_back({.tid = tid, .why_not = "libdw.so.1 isn't there"});
+    return stacks;
+  }
+  Copied copied{.pid = pid, .threads = {}};
+  for (const int tid : tids) copied.threads.push_back(hold_thread(pid, tid));
+  const Unwinder unwinder(copied);
+  for (const HeldThread& thread : copied.threads) {
+    ThreadStack& stack =
+        stacks.emplace_back(ThreadStack{.tid = thread.tid, .why_not = thread.why_not});
+    if (!thread.why_not.empty()) continue;
+    stack.frames = unwinder.unwind(thread.tid);
+    if (stack.frames.empty()) stack.why_not = "its program's files can't be read";
+  }
+  return stacks;
+}
+
+}  // namespace weft
+
+#else
+
+namespace weft {
+
+std::vector<ThreadStack> read_stacks(int, std::span<const int> tids) {
+  std::vector<ThreadStack> stacks;
+  for (const int tid : tids) {
+    stacks.push_back({.tid = tid, .why_not = "this weft was built without libdw (libdw-dev)"});
+  }
+  return stacks;
+}
+
+}  // namespace weft
+
+#endif

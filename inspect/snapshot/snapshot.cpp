@@ -1,0 +1,58 @@
+#include "inspect/snapshot/snapshot.hpp"
+
+#include <algorithm>
+
+#include <weft/error.hpp>
+
+namespace weft {
+namespace {
+
+template <typename Range, typename Wanted>
+auto* find_in(const Range& range, Wanted is_wanted) {
+  const auto found = std::ranges::find_if(range, is_wanted);
+  return found == range.end() ? nullptr : &*found;
+}
+
+}  // namespace
+
+const ActorRow* Snapshot::trainer() const {
+  return find_in(rows, [](const ActorRow& row) { return row.kind == ActorKind::trainer; });
+}
+const ActorRow* Snapshot::worker(int worker) const {
+  return find_in(rows, [&](const ActorRow& row) {
+    return row.kind == ActorKind::worker && row.worker == worker;
+  });
+}
+const ActorRow* Snapshot::chip(int chip) const {
+  return find_in(
+      rows, [&](const ActorRow& row) { return row.kind == ActorKind::device && row.chip == chip; });
+}
+const ProcessState* Snapshot::process(int pid) const {
+  return find_in(processes, [&](const ProcessState& process) { return process.pid == pid; });
+}
+const ProcessSight* Snapshot::sight(int pid) const {
+  return find_in(sights, [&](const ProcessSight& sight) { return sight.pid == pid; });
+}
+const EventRing* Snapshot::ring(int worker, int chip) const {
+  return find_in(rings,
+                 [&](const EventRing& ring) { return ring.worker == worker && ring.chip == chip; });
+}
+
+std::optional<Mesh> Snapshot::mesh() const {
+  if (header.mesh_shape.empty()) return {};
+  try {
+    return Mesh(header.mesh_shape, header.axis_names);
+  } catch (const Error&) {
+    return {};
+  }
+}
+
+std::uint64_t Snapshot::step() const {
+  std::uint64_t step = 0;
+  for (const ActorRow& row : rows) {
+    if (row.kind == ActorKind::worker) step = std::max(step, row.step);
+  }
+  return step;
+}
+
+}  // namespace weft

@@ -1,0 +1,73 @@
+#pragma once
+/// Snapshot: all that is known of a job at one moment, alive or dead, as plain values. Every view
+/// of `weft inspect` is a function of it.
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "inspect/process/futex_wait.hpp"
+#include "inspect/process/process_state.hpp"
+#include "inspect/process/stack.hpp"
+#include "inspect/snapshot/control_state.hpp"
+#include "inspect/snapshot/job_end.hpp"
+#include "transport/blackbox/event.hpp"
+#include "transport/board/board.hpp"
+
+namespace weft {
+
+/// A thread that was looked at more closely.
+struct ThreadSight {
+  ThreadStack stack{};
+  FutexWait futex{};
+};
+
+struct ProcessSight {
+  int pid = 0;
+  std::vector<ThreadSight> threads{};
+};
+
+/// The events of one thread of the job, oldest first.
+struct EventRing {
+  int worker = -1;           ///< -1: the trainer
+  int chip = -1;             ///< -1: the loop of the worker
+  std::uint64_t before = 0;  ///< events that are no longer there
+  std::vector<Event> events{};
+};
+
+struct Snapshot {
+  std::string job{};
+  std::int64_t at_ns = 0;  ///< CLOCK_BOOTTIME
+  bool live = true;        ///< false: of the files of a job that has ended
+  BoardHeader header{};
+  JobStatus status = JobStatus::starting;
+  bool held = true;                       ///< its trainer lives
+  std::vector<ActorRow> rows{};           ///< those that can be read
+  std::optional<ControlState> control{};  ///< absent: see no_control
+  std::string no_control{};
+  bool memory_named = false;              ///< another process can open the job's memory
+  std::vector<ProcessState> processes{};  ///< of the trainer and the workers
+  std::vector<ProcessSight> sights{};     ///< of those that were asked for
+  std::vector<EventRing> rings{};         ///< none where the job keeps no events
+  std::shared_ptr<const void> texts{};    ///< in which the events' texts lie
+  std::optional<JobEnd> end{};
+
+  /// Null where the row can't be read.
+  const ActorRow* trainer() const;
+  const ActorRow* worker(int worker) const;
+  const ActorRow* chip(int chip) const;
+  /// Null where it wasn't looked at.
+  const ProcessState* process(int pid) const;
+  const ProcessSight* sight(int pid) const;
+  const EventRing* ring(int worker, int chip) const;
+
+  bool over() const { return status == JobStatus::succeeded || status == JobStatus::failed; }
+  double seconds_since(std::int64_t ns) const { return static_cast<double>(at_ns - ns) / 1e9; }
+  /// The mesh of the board; absent where the board has none, or one that can't be.
+  std::optional<Mesh> mesh() const;
+  std::uint64_t step() const;  ///< the latest of any loop
+};
+
+}  // namespace weft

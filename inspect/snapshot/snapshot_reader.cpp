@@ -1,0 +1,193 @@
+#include "inspect/snapshot/snapshot_reader.hpp"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <climits>
+#include <cstring>
+#include <filesystem>
+#include <utility>
+
+#include <weft/error.hpp>
+
+#include "transport/job/control_format.hpp"
+
+namespace weft {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// A file of this user; a descriptor below 0: there is none.
+int open_own(const std::string& path, int flags) {
+  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | flags);
+  struct stat status {};
+  if (descriptor < 0) return -1;
+  if (::fstat(descriptor, &status) == 0 && S_ISREG(status.st_mode) &&
+      status.st_uid == ::geteuid()) {
+    return descriptor;
+  }
+  ::close(descriptor);
+  return -1;
+}
+
+std::shared_ptr<const int> owned(int descriptor) {
+  return {new int(descriptor), [](const int* held) {
+            ::close(*held);
+            delete held;
+          }};
+}
+
+/// Memory that has lost its name is found where a process of the job has it open.
+int open_of_process(int pid, const std::string& path) {
+  const std::string folder_path = fmt::format("/proc/{}/fd", pid);
+  const std::unique_ptr<DIR, int (*)(DIR*)> folder(::opendir(folder_path.c_str()), ::closedir);
+  if (!folder) return -1;
+  while (const dirent* entry = ::readdir(folder.get())) {
+    std::array<char, PATH_MAX> target{};
+    const std::string link = folder_path + "/" + entry->d_name;
+    const ssize_t length = ::readlink(link.c_str(), target.data(), target.size());
+    if (length > 0 &&
+        std::string_view(target.data(), static_cast<std::size_t>(length)) == path + " (deleted)") {
+      return open_own(link, 0);
+    }
+  }
+  return -1;
+}
+
+/// At most as much as a control segment can have.
+std::vector<std::byte> read_all(int descriptor) {
+  std::vector<std::byte> bytes(control_bytes(kLocalChipCountMax));
+  std::size_t count = 0;
+  while (count < bytes.size()) {
+    const ssize_t got =
+        ::pread(descriptor, bytes.data() + count, bytes.size() - count, static_cast<off_t>(count));
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) fail(Errc::io, "can't read a control segment: {}", std::strerror(errno));
+    if (got == 0) break;
+    count += static_cast<std::size_t>(got);
+  }
+  bytes.resize(count);
+  return bytes;
+}
+
+std::vector<int> pids_of(const Snapshot& snapshot) {
+  std::vector<int> pids{snapshot.header.trainer_pid};
+  for (const ActorRow& row : snapshot.rows) {
+    if (row.kind == ActorKind::worker && row.pid > 0) pids.push_back(row.pid);
+  }
+  std::ranges::sort(pids);
+  pids.erase(std::unique(pids.begin(), pids.end()), pids.end());
+  return pids;
+}
+
+bool is_named(const std::string& job, const std::string& name) {
+  try {
+    return Board::open(job, true).header().name == name;
+  } catch (const std::exception&) {
+    return false;  // a board that can't be read can be asked for by its id only
+  }
+}
+
+}  // namespace
+
+SnapshotReader SnapshotReader::of_job(const std::string& job) {
+  Board board = Board::open(job, true);
+  const std::string run_dir = board.header().run_dir;
+  return {job, std::move(board), run_dir};
+}
+
+SnapshotReader SnapshotReader::of_folder(const std::string& run_dir) {
+  if (!fs::exists(run_dir + "/result.json")) {
+    fail(Errc::not_found,
+         "{}: there is no result.json: expected the run folder of a job that has ended", run_dir);
+  }
+  return {"", std::nullopt, run_dir};
+}
+
+void SnapshotReader::add_control(Snapshot& snapshot) {
+  if (!control_) {
+    const std::string path = fmt::format("/dev/shm/weft-{}-control", snapshot.job);
+    int descriptor = open_own(path, O_NOFOLLOW);
+    control_named_ = descriptor >= 0;
+    for (const int pid : pids_of(snapshot)) {
+      if (descriptor < 0) descriptor = open_of_process(pid, path);
+    }
+    if (descriptor < 0) {
+      snapshot.no_control = "no process of the job has its control segment open";
+      return;
+    }
+    control_ = owned(descriptor);
+  }
+  try {
+    snapshot.control = read_control_state(read_all(*control_));
+    snapshot.memory_named = control_named_;
+  } catch (const Error& e) {
+    snapshot.no_control = e.what();
+  }
+}
+
+void SnapshotReader::add_processes(Snapshot& snapshot) const {
+  for (const int pid : pids_of(snapshot)) {
+    std::int64_t alive_at = 0;
+    for (const ActorRow& row : snapshot.rows) {
+      if (row.pid == pid) alive_at = std::max(alive_at, row.updated_ns);
+    }
+    // A trainer that holds its board is the one that made it.
+    if (pid == snapshot.header.trainer_pid && snapshot.held) alive_at = snapshot.at_ns;
+    snapshot.processes.push_back(read_process(pid, alive_at));
+  }
+}
+
+Snapshot SnapshotReader::read(const SnapshotParts& parts) {
+  Snapshot snapshot{.at_ns = boottime_ns(), .live = board_.has_value()};
+  if (!board_) {
+    snapshot.end = read_job_end(run_dir_);
+    if (!snapshot.end) fail(Errc::not_found, "{}: there is no result.json", run_dir_);
+    snapshot.job = snapshot.end->job;
+    snapshot.held = false;
+    snapshot.header.name = snapshot.end->name;
+    snapshot.header.run_dir = run_dir_;
+    snapshot.header.num_workers = snapshot.end->num_workers;
+    snapshot.status = snapshot.end->error ? JobStatus::failed : JobStatus::succeeded;
+    return snapshot;
+  }
+  snapshot.header = board_->header();
+  snapshot.job = job_;
+  snapshot.held = board_->is_held();
+  snapshot.status = board_->status();
+  snapshot.rows = board_->readable_rows();
+  if (parts.control) add_control(snapshot);
+  if (parts.processes) add_processes(snapshot);
+  if (snapshot.over()) snapshot.end = read_job_end(run_dir_);
+  return snapshot;
+}
+
+void add_sights(Snapshot& snapshot, std::span<const int> pids) {
+  for (const int pid : pids) {
+    const ProcessState* process = snapshot.process(pid);
+    if (process == nullptr || process->gone() || snapshot.sight(pid) != nullptr) continue;
+    std::vector<int> tids;
+    for (const ThreadState& thread : process->threads) tids.push_back(thread.tid);
+    ProcessSight sight{.pid = pid};
+    // A thread that is being held has left its futex.
+    for (const int tid : tids) sight.threads.push_back({.futex = read_futex_wait(tid, tids)});
+    std::vector<ThreadStack> stacks = read_stacks(pid, tids);
+    for (std::size_t i = 0; i < tids.size(); ++i) sight.threads[i].stack = std::move(stacks[i]);
+    snapshot.sights.push_back(std::move(sight));
+  }
+}
+
+std::vector<std::string> find_jobs(const std::string& asked) {
+  std::vector<std::string> found;
+  for (const std::string& job : Board::jobs()) {
+    if (job.starts_with(asked) || is_named(job, asked)) found.push_back(job);
+  }
+  return found;
+}
+
+}  // namespace weft

@@ -1,0 +1,52 @@
+#pragma once
+/// SnapshotReader: reads a job again and again, from its memory or from its run folder. It only
+/// reads: a job isn't disturbed, whatever becomes of the reader.
+
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "inspect/snapshot/snapshot.hpp"
+#include "transport/memory/segment.hpp"
+
+namespace weft {
+
+/// What belongs to a snapshot. A list of jobs needs no processes.
+struct SnapshotParts {
+  bool control = true;
+  bool processes = true;
+};
+
+class SnapshotReader {
+ public:
+  /// Of a job that has a board. Throws not_found, version or corrupt.
+  static SnapshotReader of_job(const std::string& job);
+  /// Of a job that has ended. Throws not_found where the folder has nothing of a job, version or
+  /// corrupt.
+  static SnapshotReader of_folder(const std::string& run_dir);
+
+  /// Throws corrupt or io.
+  Snapshot read(const SnapshotParts& parts = {});
+
+ private:
+  SnapshotReader(std::string job, std::optional<Board> board, std::string run_dir)
+      : job_(std::move(job)), board_(std::move(board)), run_dir_(std::move(run_dir)) {}
+  void add_control(Snapshot& snapshot);
+  void add_processes(Snapshot& snapshot) const;
+
+  std::string job_;             ///< empty: as the folder says
+  std::optional<Board> board_;  ///< absent: the folder has none
+  std::string run_dir_;
+  std::shared_ptr<const int> control_;  ///< a descriptor, once it has been found
+  bool control_named_ = false;
+};
+
+/// Looks closely at the threads of these processes: where they are, and for whom they wait.
+void add_sights(Snapshot& snapshot, std::span<const int> pids);
+
+/// The jobs that have a board whose id begins with, or whose name is `asked`; sorted. Empty text:
+/// all.
+std::vector<std::string> find_jobs(const std::string& asked);
+
+}  // namespace weft

@@ -1,0 +1,180 @@
+#include "inspect/views/job_views.hpp"
+
+#include <ctime>
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <nlohmann/json.hpp>
+
+#include "inspect/views/actor_view.hpp"
+#include "inspect/views/mesh_grid.hpp"
+#include "inspect/views/table.hpp"
+#include "inspect/why/hang.hpp"
+#include "transport/memory/utf8.hpp"
+
+namespace weft {
+namespace {
+
+using Json = nlohmann::json;
+
+std::string dump(const Json& json) {
+  return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+Json or_null(double seconds) { return seconds < 0 ? Json() : Json(seconds); }
+
+Json to_json(const ActorView& actor) {
+  return {{"name", actor.name},
+          {"kind", actor.kind},
+          {"worker", actor.worker},
+          {"chip", actor.chip},
+          {"pid", actor.pid},
+          {"state", actor.state},
+          {"step", actor.step},
+          {"mailbox", actor.mailbox},
+          {"message", actor.message},
+          {"doing", actor.doing},
+          {"for_s", or_null(actor.for_s)}};
+}
+
+Json head_json(const Snapshot& job) {
+  const JobView view = view_job(job);
+  return {{"job", job.job},
+          {"name", job.header.name},
+          {"state", view.state},
+          {"for_s", or_null(view.for_s)},
+          {"step", view.step},
+          {"workers", job.header.num_workers},
+          {"chips", job.header.num_chips},
+          {"trainer_pid", job.header.trainer_pid},
+          {"started_unix_ns", job.header.started_unix_ns},
+          {"run_dir", job.header.run_dir}};
+}
+
+std::string mesh_words(const BoardHeader& header) {
+  if (header.mesh_shape.empty()) return "none";
+  return fmt::format("({}) (\"{}\")", fmt::join(header.mesh_shape, ","),
+                     fmt::join(header.axis_names, "\",\""));
+}
+
+std::string started_text(const BoardHeader& header) {
+  const std::time_t started = header.started_unix_ns / 1'000'000'000;
+  return fmt::format("{:%Y-%m-%d %H:%M:%S}", fmt::localtime(started));
+}
+
+std::string dash(int number) { return number < 0 ? "-" : std::to_string(number); }
+
+}  // namespace
+
+std::string ps_text(std::span<const Snapshot> jobs) {
+  if (jobs.empty()) return "no jobs\n";
+  Table table({{"job"},
+               {"name"},
+               {"state"},
+               {"for", Align::right},
+               {"step", Align::right},
+               {"workers", Align::right},
+               {"chips", Align::right},
+               {"pid", Align::right},
+               {"started"}});
+  for (const Snapshot& job : jobs) {
+    const JobView view = view_job(job);
+    table.add({job.job, job.header.name, view.state, for_text(view.for_s),
+               std::to_string(view.step), std::to_string(job.header.num_workers),
+               std::to_string(job.header.num_chips), std::to_string(job.header.trainer_pid),
+               started_text(job.header)});
+  }
+  return table.to_string();
+}
+
+std::string ps_json(std::span<const Snapshot> jobs) {
+  Json json{{"schema", "weft.ps/1"}, {"jobs", Json::array()}};
+  for (const Snapshot& job : jobs) json["jobs"].push_back(head_json(job));
+  return dump(json);
+}
+
+std::string show_text(const Snapshot& job) {
+  const JobView view = view_job(job);
+  const BoardHeader& header = job.header;
+  const auto line = [](std::string_view label, const std::string& text) {
+    return fmt::format("{:<12} {}\n", label, visible(text));
+  };
+  std::string state = view.state;
+  if (view.for_s >= 0) state += " for " + for_text(view.for_s);
+  std::string text =
+      line("job", fmt::format("{}  {}", job.job, header.name)) + line("state", state);
+  text += line("step", std::to_string(view.step));
+  if (job.control) {
+    text += line("committed", fmt::format("{}, by all chips", job.control->common_step()));
+    text += line("generation", std::to_string(job.control->generation));
+    if (!job.control->abort_reason.empty()) text += line("aborted", job.control->abort_reason);
+  }
+  if (!job.live) {
+    text += line("ended by", job.end->ended_by);
+    if (job.end->error) text += line("error", job.end->error->message);
+  } else {
+    text += line("mesh", mesh_words(header));
+    text += line("workers", std::to_string(header.num_workers));
+    text += line("chips", std::to_string(header.num_chips));
+    text += line("trainer pid", std::to_string(header.trainer_pid));
+    text += line("started", started_text(header));
+    text += line("hung after", for_text(patience_s(job)) + " without a move");
+  }
+  return text + line("run folder", header.run_dir);
+}
+
+std::string show_json(const Snapshot& job) {
+  Json json = head_json(job);
+  json["schema"] = "weft.show/1";
+  json["mesh"] = {{"shape", job.header.mesh_shape}, {"axes", job.header.axis_names}};
+  json["patience_s"] = patience_s(job);
+  json["committed"] = job.control ? Json(job.control->common_step()) : Json();
+  json["generation"] = job.control ? Json(job.control->generation) : Json();
+  json["aborted"] = job.control ? Json(job.control->abort_reason) : Json();
+  json["error"] = job.end && job.end->error ? Json(job.end->error->message) : Json();
+  return dump(json);
+}
+
+std::string actors_text(const Snapshot& job) {
+  Table table({{"actor"},
+               {"pid", Align::right},
+               {"state"},
+               {"for", Align::right},
+               {"step", Align::right},
+               {"box", Align::right},
+               {"message"},
+               {"doing"}});
+  for (const ActorView& actor : view_actors(job)) {
+    table.add({actor.name, dash(actor.pid), actor.state, for_text(actor.for_s),
+               std::to_string(actor.step), std::to_string(actor.mailbox), actor.message,
+               actor.doing});
+  }
+  return table.to_string();
+}
+
+std::string actors_json(const Snapshot& job) {
+  Json json{{"schema", "weft.actors/1"}, {"job", job.job}, {"actors", Json::array()}};
+  for (const ActorView& actor : view_actors(job)) json["actors"].push_back(to_json(actor));
+  return dump(json);
+}
+
+std::string mesh_text(const Snapshot& job, bool colours) {
+  const std::vector<std::string> lines = mesh_grid(job, colours);
+  if (lines.empty()) return "no mesh\n";
+  return fmt::format("{}\n\n{}\n", fmt::join(lines, "\n"), kStateLetters);
+}
+
+std::string mesh_json(const Snapshot& job) {
+  Json json{{"schema", "weft.mesh/1"},
+            {"job", job.job},
+            {"shape", job.header.mesh_shape},
+            {"axes", job.header.axis_names},
+            {"chips", Json::array()}};
+  for (const ActorView& actor : view_actors(job)) {
+    if (actor.chip >= 0) json["chips"].push_back(to_json(actor));
+  }
+  return dump(json);
+}
+
+}  // namespace weft

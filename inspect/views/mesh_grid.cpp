@@ -1,0 +1,53 @@
+#include "inspect/views/mesh_grid.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "inspect/views/actor_view.hpp"
+#include "transport/memory/utf8.hpp"
+
+namespace weft {
+
+std::string colour_of(char letter) {
+  switch (letter) {
+    case 'T':
+    case 'X':
+    case '!': return "\x1b[31m";
+    case 'D':
+    case 'w': return "\x1b[33m";
+    case 'r': return "\x1b[32m";
+    default: return "";
+  }
+}
+
+std::vector<std::string> mesh_grid(const Snapshot& job, bool colours) {
+  const std::optional<Mesh> mesh = job.mesh();
+  if (!mesh || mesh->size() != job.header.num_chips) return {};
+  std::vector<char> letters(static_cast<std::size_t>(mesh->size()), '?');
+  for (const ActorView& actor : view_actors(job)) {
+    if (actor.chip >= 0) letters[static_cast<std::size_t>(actor.chip)] = actor.letter;
+  }
+  const auto width = static_cast<int>(mesh->shape().back());
+  const auto& axes = mesh->axis_names();
+  const std::vector<std::string> outer(axes.begin(), axes.end() - 1);
+  std::string heading = visible(fmt::format("{} ", fmt::join(outer, ",")));
+  heading += fmt::format("| {} 0..{}", visible(axes.back()), width - 1);
+  std::vector<std::string> lines{heading};
+  for (int first = 0; first < mesh->size(); first += width) {
+    std::vector<std::int64_t> coords = mesh->coords(first);
+    coords.pop_back();
+    std::string line = fmt::format("{:<{}}|", fmt::format("{}", fmt::join(coords, ",")),
+                                   std::max<std::size_t>(heading.find('|'), 1));
+    for (int position = first; position < first + width; ++position) {
+      const char letter = letters[static_cast<std::size_t>(mesh->device_at(position))];
+      const std::string colour = colours ? colour_of(letter) : "";
+      line += fmt::format(" {}{}{}", colour, letter, colour.empty() ? "" : kPlain);
+    }
+    lines.push_back(std::move(line));
+  }
+  return lines;
+}
+
+}  // namespace weft

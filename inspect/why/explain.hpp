@@ -1,0 +1,28 @@
+#pragma once
+/// The answer of `weft inspect why`, as a pure function of two looks at a job.
+
+#include <span>
+#include <vector>
+
+#include "inspect/snapshot/snapshot.hpp"
+#include "inspect/why/why.hpp"
+
+namespace weft {
+
+struct WhyOptions {
+  /// How long nothing may move before that is a hang; 0: as patience_s() has it.
+  double patience_s = 0;
+};
+
+/// `before` and `now`: the same job, some 50 ms apart; both the same where it has ended. `now` may
+/// have sights of processes, which tell where their threads are.
+Why explain(const Snapshot& before, const Snapshot& now, const WhyOptions& options = {});
+
+/// The processes whose sights explain() would use.
+std::vector<int> worth_a_sight(const Snapshot& before, const Snapshot& now);
+
+/// Looks at a job that goes on, some 10 ms apart: the chip or the worker for which the others wait
+/// in most of them. Nothing where there is no such one, or too few looks.
+std::optional<Root> find_slow(std::span<const Snapshot> looks);
+
+}  // namespace weft

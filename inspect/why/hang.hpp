@@ -1,0 +1,23 @@
+#pragma once
+/// When a job that doesn't move is hung: a state that is derived from what the job shows, never
+/// stored.
+
+#include "inspect/snapshot/snapshot.hpp"
+
+namespace weft {
+
+/// How long nothing may move: 10 x the p99 of the job's own steps, at least 5 s; 30 s where a loop
+/// compiles, loads or saves; 60 s before the first step.
+double patience_s(const Snapshot& snapshot);
+
+/// How long nothing of the job has moved; 0 where it can't be known.
+double idle_s(const Snapshot& snapshot);
+
+/// Its loops run, none is held by a debugger, and nothing has moved for longer than patience_s().
+bool is_hung(const Snapshot& snapshot);
+
+/// Whether anything has moved between two snapshots of a job: a step, a collective, a state, a
+/// commit. Not a time stamp: who waits renews it.
+bool has_moved(const Snapshot& before, const Snapshot& now);
+
+}  // namespace weft

@@ -1,0 +1,126 @@
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "inspect/why/explain.hpp"
+#include "inspect/why/words.hpp"
+
+namespace weft {
+namespace {
+
+/// Fewer say nothing: any of several chips may be the last once or twice.
+constexpr std::size_t kLooksMin = 10;
+constexpr std::uint64_t kCollectivesMin = 64;
+/// Of the looks or collectives in which anybody waits.
+constexpr double kShareOfOne = 0.6;
+/// Below, waits are no more than what chips that take turns on a core have of each other.
+constexpr double kShareOfTime = 0.1;
+
+struct Arrivals {
+  std::uint64_t collectives = 0;
+  std::map<int, std::uint64_t> last;  ///< how often each chip came last
+  std::map<int, double> waited_s;     ///< by one chip for each, at most
+  double span_s = 0;
+};
+
+/// From the events of one chip, which are the same collectives for all of its group.
+Arrivals arrivals_of(const Snapshot& now) {
+  Arrivals arrivals;
+  for (const EventRing& ring : now.rings) {
+    if (ring.chip < 0 || ring.events.empty()) continue;
+    std::map<int, double> waited;
+    for (const Event& event : ring.events) {
+      if (event.kind != EventKind::leave) continue;
+      ++arrivals.collectives;
+      const int last = event.peer >= 0 ? event.peer : ring.chip;
+      ++arrivals.last[last];
+      waited[last] += static_cast<double>(event.value) / 1e9;
+    }
+    for (const auto& [chip, seconds] : waited) {
+      arrivals.waited_s[chip] = std::max(arrivals.waited_s[chip], seconds);
+    }
+    const double span =
+        static_cast<double>(ring.events.back().at_ns - ring.events.front().at_ns) / 1e9;
+    arrivals.span_s = std::max(arrivals.span_s, span);
+  }
+  return arrivals;
+}
+
+Root slow_chip(const Snapshot& now, int chip) {
+  Root root{.cause = Cause::slow, .actor = fmt::format("chip {}", chip), .chips = {chip}};
+  const ActorRow* row = now.chip(chip);
+  root.headline = root.actor;
+  if (row == nullptr) return root;
+  root.workers = {row->worker};
+  root.pid = row->pid;
+  root.step = row->step;
+  root.headline += fmt::format(" (worker {})", row->worker);
+  return root;
+}
+
+std::optional<Root> slow_by_events(const Snapshot& now) {
+  const Arrivals arrivals = arrivals_of(now);
+  if (arrivals.collectives < kCollectivesMin || arrivals.span_s <= 0) return {};
+  const auto most =
+      std::ranges::max_element(arrivals.last, {}, [](const auto& entry) { return entry.second; });
+  const double share =
+      static_cast<double>(most->second) / static_cast<double>(arrivals.collectives);
+  const double cost = arrivals.waited_s.at(most->first) / arrivals.span_s;
+  if (share < kShareOfOne || cost < kShareOfTime) return {};
+  Root root = slow_chip(now, most->first);
+  root.headline +=
+      fmt::format(" comes last in {:.0f} % of {} collectives", share * 100, arrivals.collectives);
+  root.notes.push_back({"costs", fmt::format("{:.0f} % of the others' time", cost * 100)});
+  return root;
+}
+
+/// The chips that wait for nobody, of those for which others wait at this moment: by worker where
+/// all wait for the same worker's chips or loop.
+std::set<int> awaited_workers(const Snapshot& look) {
+  std::set<int> workers;
+  for (const std::vector<int>& root : WaitGraph::of(look).roots()) {
+    for (const int node : root) workers.insert(worker_of_node(look, node));
+  }
+  return workers;
+}
+
+std::optional<Root> slow_by_looks(std::span<const Snapshot> looks) {
+  std::size_t waits = 0;
+  std::map<int, std::size_t> alone;
+  for (const Snapshot& look : looks) {
+    const bool collective = std::ranges::any_of(look.rows, [](const ActorRow& row) {
+      return row.kind == ActorKind::device && row.in_collective && row.waiting_for >= 0;
+    });
+    if (!collective) continue;
+    ++waits;
+    const std::set<int> workers = awaited_workers(look);
+    if (workers.size() == 1 && *workers.begin() >= 0) ++alone[*workers.begin()];
+  }
+  if (alone.empty() || waits < kLooksMin) return {};
+  const auto most =
+      std::ranges::max_element(alone, {}, [](const auto& entry) { return entry.second; });
+  if (static_cast<double>(most->second) < kShareOfOne * static_cast<double>(looks.size()))
+    return {};
+  const Snapshot& now = looks.back();
+  Root root{.cause = Cause::slow, .actor = fmt::format("worker {}", most->first)};
+  root.workers = {most->first};
+  if (const ActorRow* row = now.worker(most->first)) {
+    root.pid = row->pid;
+    root.step = row->step;
+  }
+  root.headline = fmt::format("{} (pid {}) is alone awaited in {} of {} looks", root.actor,
+                              root.pid, most->second, looks.size());
+  return root;
+}
+
+}  // namespace
+
+std::optional<Root> find_slow(std::span<const Snapshot> looks) {
+  if (looks.empty()) return {};
+  if (!looks.back().rings.empty()) return slow_by_events(looks.back());
+  return slow_by_looks(looks);
+}
+
+}  // namespace weft

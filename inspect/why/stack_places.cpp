@@ -1,0 +1,70 @@
+#include "inspect/why/stack_places.hpp"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+#include <fmt/format.h>
+
+namespace weft {
+namespace {
+
+constexpr std::size_t kFrameCountMax = 3;
+
+/// Of the C library, the C++ library, the loader, or weft: whoever wrote a loop wants to see none.
+bool is_library(const StackFrame& frame) {
+  static constexpr std::array<std::string_view, 9> kObjects{"libc.so",    "libc-",   "libstdc++.",
+                                                            "libgcc_s.",  "libm.so", "libpthread",
+                                                            "libweft.so", "ld-",     "[vdso"};
+  const auto is_in = [&](std::string_view object) { return frame.object.starts_with(object); };
+  if (std::ranges::any_of(kObjects, is_in)) return true;
+  static constexpr std::array<std::string_view, 7> kPrefixes{
+      "std::", "__", "_start", "weft::", "non-virtual thunk", "main(", "operator new"};
+  const std::string_view name = frame.function;
+  return name == "?" || name == "main" ||
+         std::ranges::any_of(kPrefixes, [&](std::string_view prefix) {
+           return name.starts_with(prefix) ||
+                  // A template function's name begins with what it returns.
+                  name.find(fmt::format(" {}", prefix)) < name.find('(');
+         });
+}
+
+constexpr std::size_t kNameLengthMax = 40;
+
+/// Without the namespace of its own file; a long name loses what its parameters are.
+std::string short_name(std::string name) {
+  constexpr std::string_view kNameless = "(anonymous namespace)::";
+  for (auto at = name.find(kNameless); at != std::string::npos; at = name.find(kNameless)) {
+    name.erase(at, kNameless.size());
+  }
+  if (name.size() <= kNameLengthMax) return name;
+  const auto parameters = name.find('(');
+  return parameters == std::string::npos ? name : name.substr(0, parameters) + "(...)";
+}
+
+}  // namespace
+
+std::vector<StackFrame> users_part(const std::vector<StackFrame>& frames) {
+  std::vector<StackFrame> part;
+  for (const StackFrame& frame : frames) {
+    if (part.size() == kFrameCountMax) break;
+    if (!is_library(frame)) part.push_back(frame);
+  }
+  if (part.empty()) {
+    part.assign(frames.begin(), frames.begin() + static_cast<std::ptrdiff_t>(
+                                                     std::min(frames.size(), kFrameCountMax)));
+  }
+  return part;
+}
+
+std::string to_text(const std::vector<StackFrame>& frames) {
+  std::string text;
+  for (const StackFrame& frame : frames) {
+    if (!text.empty()) text += " < ";
+    text += short_name(frame.function);
+    if (!frame.file.empty()) text += fmt::format(" {}:{}", frame.file, frame.line);
+  }
+  return text;
+}
+
+}  // namespace weft

@@ -1,0 +1,18 @@
+#pragma once
+/// The part of a stack that its user wrote.
+
+#include <string>
+#include <vector>
+
+#include "inspect/process/stack.hpp"
+
+namespace weft {
+
+/// Without the C and C++ library and weft, above and below; the innermost three. All of it where
+/// nothing else is there: empty where there are no frames.
+std::vector<StackFrame> users_part(const std::vector<StackFrame>& frames);
+
+/// "load_batch(int) train.cpp:9 < train train.cpp:12".
+std::string to_text(const std::vector<StackFrame>& frames);
+
+}  // namespace weft

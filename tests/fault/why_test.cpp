@@ -1,0 +1,189 @@
+/// Staged accidents, and what `weft inspect why` says of each. Pids, times, addresses and ids are
+/// replaced: what is left is golden. Nothing here sleeps.
+
+#include <gtest/gtest.h>
+
+#include <csignal>
+#include <filesystem>
+#include <regex>
+
+#include "tests/fault/fault_process.hpp"
+#include "tests/support/golden.hpp"
+#include "transport/board/board.hpp"
+
+namespace weft {
+namespace {
+
+using testing::AppProcess;
+using testing::expect_golden;
+using testing::FaultApp;
+using testing::wait_until;
+
+struct Answer {
+  int code = -1;
+  std::string text;
+};
+
+Answer inspect_why(const std::string& job, const std::vector<std::string>& more = {}) {
+  std::vector<std::string> words{WEFT, "inspect", "why", job};
+  words.insert(words.end(), more.begin(), more.end());
+  AppProcess why(words);
+  const int code = why.wait();
+  return {code, why.output()};
+}
+
+/// Without what differs from run to run. A stack in weft's libraries differs from build to build.
+std::string masked(std::string text) {
+  const std::pair<const char*, const char*> masks[] = {
+      {R"(pid \d+)", "pid N"},
+      {R"(-CONT \d+)", "-CONT N"},
+      {R"(\d+(\.\d+)? s\b)", "N s"},
+      {R"(\d+ % of a core)", "N % of a core"},
+      {R"([0-9a-f]{32})", "JOB"},
+      {R"(fault_app\.cpp:\d+)", "fault_app.cpp:N"},
+      {R"(misbehave\.cpp:\d+)", "misbehave.cpp:N"},
+      {R"((\.h|thread):\d+)", "$1:N"},
+      {R"(offset \d+ to \d+)", "offset N to N"},
+  };
+  for (const auto& [pattern, word] : masks)
+    text = std::regex_replace(text, std::regex(pattern), word);
+  return text;
+}
+
+/// The chips of all workers but the victim are in a collective, and wait.
+void wait_until_others_wait(const std::string& job, std::uint64_t step = 3) {
+  const Board board = Board::open(job, true);
+  wait_until([&] {
+    int waiting = 0, others = 0;
+    for (const ActorRow& row : board.readable_rows()) {
+      if (row.kind != ActorKind::device || row.worker == 1) continue;
+      ++others;
+      if (row.step == step && row.in_collective && row.waiting_for >= 0) ++waiting;
+    }
+    return others != 0 && waiting == others;
+  });
+}
+
+/// Of a job whose worker 1 doesn't come to step 3.
+Answer answer_for(const std::string& mode, const std::vector<std::string>& more = {}) {
+  FaultApp app({"--mode", mode});
+  const std::string job = app.job();
+  wait_until_others_wait(job);
+  return inspect_why(job, more);
+}
+
+TEST(WhyLive, AStoppedWorker) {
+  FaultApp app({"--mode", "stop"});
+  const std::string job = app.job();
+  wait_until_others_wait(job);
+  const Answer answer = inspect_why(job);
+  EXPECT_EQ(answer.code, 10);
+  expect_golden("why/stopped.txt", masked(answer.text));
+}
+
+TEST(WhyLive, AnEndlessLoopBeforeACollective) {
+  const Answer answer = answer_for("spin", {"--patience", "0.000001"});
+  EXPECT_EQ(answer.code, 10);
+  expect_golden("why/busy.txt", masked(answer.text));
+}
+
+TEST(WhyLive, AMutexThatTheLoopAndItsThreadWaitFor) {
+  FaultApp app({"--mode", "deadlock"});
+  const std::string job = app.job();
+  wait_until_others_wait(job);
+  Answer answer;
+  // Until its thread has come to the mutex, too.
+  wait_until([&] {
+    answer = inspect_why(job);
+    return answer.text.starts_with("DEADLOCK") || answer.text.find("stack") != std::string::npos;
+  });
+  EXPECT_EQ(answer.code, 10);
+  expect_golden("why/deadlock.txt", masked(answer.text));
+}
+
+TEST(WhyLive, AMutexThatEveryWorkerLocksTwice) {
+  FaultApp app({"--mode", "all_deadlock"});
+  const std::string job = app.job();
+  Answer answer;
+  wait_until([&] {
+    answer = inspect_why(job);
+    return answer.text.starts_with("DEADLOCK workers 0-2");
+  });
+  EXPECT_EQ(answer.code, 10);
+  expect_golden("why/all-deadlock.txt", masked(answer.text));
+}
+
+TEST(WhyLive, TheTrainerKilled) {
+  FaultApp app({"--mode", "mark"});
+  const std::string job = app.job();
+  app.wait_for_line("mark loop");
+  ::kill(app.pid(), SIGKILL);
+  EXPECT_EQ(app.wait(), 128 + SIGKILL);
+  const Answer answer = inspect_why(job);
+  EXPECT_EQ(answer.code, 10);
+  expect_golden("why/lost.txt", masked(answer.text));
+  AppProcess(std::vector<std::string>{WEFT, "sweep", job}).wait();
+}
+
+TEST(WhyLive, AJobThatGoesOn) {
+  FaultApp app({"--mode", "none", "--steps", "1000000"});
+  const std::string job = app.job();
+  const Board board = Board::open(job, true);
+  wait_until([&] { return board.readable_rows().at(1).step > 5; });
+  const Answer answer = inspect_why(job);
+  EXPECT_TRUE(answer.code == 0 || answer.code == 11) << answer.text;
+}
+
+TEST(WhyLive, NoSuchJob) {
+  EXPECT_EQ(inspect_why("no-such-job").code, 2);
+  EXPECT_EQ(inspect_why("/no/such/folder").code, 2);
+}
+
+/// The answer of the run folder, once the job has failed.
+std::string answer_of_folder(const std::vector<std::string>& arguments) {
+  FaultApp app(arguments);
+  const std::string job = app.job();
+  std::string run_dir;
+  try {
+    run_dir = Board::open(job, true).header().run_dir;
+  } catch (const Error&) {
+    ADD_FAILURE() << "the job has ended before its board was read";
+  }
+  EXPECT_EQ(app.wait(), 1) << app.output();
+  const Answer answer = inspect_why(run_dir);
+  EXPECT_EQ(answer.code, 10) << answer.text;
+  std::filesystem::remove_all(run_dir);
+  return masked(answer.text);
+}
+
+TEST(WhyFolder, AnExceptionOnOneWorker) {
+  expect_golden("why/folder-failed.txt", answer_of_folder({"--mode", "throw"}));
+}
+
+TEST(WhyFolder, ALoopThatEndsBeforeTheOthers) {
+  const std::string text = answer_of_folder({"--mode", "return"});
+  EXPECT_TRUE(text.starts_with("UNEVEN   worker 1")) << text;
+}
+
+TEST(WhyFolder, CollectivesThatDisagree) {
+  const std::string text = answer_of_folder({"--mode", "other_size"});
+  EXPECT_TRUE(text.starts_with("DIVERGED")) << text;
+  EXPECT_NE(text.find("all_reduce #4"), std::string::npos) << text;
+}
+
+TEST(WhyFolder, AWorkerThatWasKilled) {
+  FaultApp app({"--mode", "mark"});
+  const std::string job = app.job();
+  const std::string run_dir = Board::open(job, true).header().run_dir;
+  const std::string line = app.wait_for_line("mark loop");
+  ::kill(std::stoi(line.substr(line.rfind(' '))), SIGKILL);
+  EXPECT_EQ(app.wait(), 1) << app.output();
+  const Answer answer = inspect_why(run_dir);
+  EXPECT_EQ(answer.code, 10);
+  const std::string text = masked(answer.text);
+  EXPECT_TRUE(text.starts_with("KILLED   worker 1 (pid N) by SIGKILL, step 3\n")) << text;
+  std::filesystem::remove_all(run_dir);
+}
+
+}  // namespace
+}  // namespace weft

@@ -1,0 +1,97 @@
+#include "inspect/process/stack.hpp"
+
+#include <gtest/gtest.h>
+#include <sched.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
+#include <mutex>
+
+#include "inspect/process/futex_wait.hpp"
+#include "inspect/process/process_state.hpp"
+#include "tests/support/child_process.hpp"
+
+namespace weft {
+
+/// Of external linkage, so that they have names.
+[[gnu::noinline]] void spin_for_ever() {
+  for (volatile unsigned rounds = 0;;) rounds = rounds + 1;
+}
+
+namespace {
+
+using testing::ChildProcess;
+
+[[gnu::noinline]] void lock_twice() {
+  std::mutex mutex;
+  mutex.lock();
+  mutex.lock();
+}
+
+ThreadStack stack_of(pid_t pid) {
+  const int tid = pid;
+  return read_stacks(pid, std::span(&tid, 1)).at(0);
+}
+
+bool has(const ThreadStack& stack, std::string_view function) {
+  return std::ranges::any_of(stack.frames, [&](const StackFrame& frame) {
+    return frame.function.find(function) != std::string::npos;
+  });
+}
+
+TEST(Stack, OfARunningProcessHasItsFunctions) {
+  ChildProcess child([] { spin_for_ever(); });
+  // Until the child is there, its stack is that of fork().
+  ThreadStack stack = stack_of(child.pid());
+  if (!stack.why_not.empty()) GTEST_SKIP() << stack.why_not;
+  while (!has(stack, "spin_for_ever")) stack = stack_of(child.pid());
+  const auto frame = std::ranges::find_if(stack.frames, [](const StackFrame& candidate) {
+    return candidate.function.find("spin_for_ever") != std::string::npos;
+  });
+  EXPECT_EQ(frame->file, "stack_test.cpp");
+  EXPECT_GT(frame->line, 0);
+  EXPECT_EQ(read_process(child.pid(), boottime_ns()).state, 'R');
+}
+
+TEST(Stack, AStoppedProcessStaysStopped) {
+  ChildProcess child([] { ::raise(SIGSTOP); });
+  int status = 0;
+  ::waitpid(child.pid(), &status, WUNTRACED);
+  const ThreadStack stack = stack_of(child.pid());
+  if (!stack.why_not.empty()) GTEST_SKIP() << stack.why_not;
+  EXPECT_TRUE(has(stack, "raise")) << stack.frames.size();
+  EXPECT_TRUE(read_process(child.pid(), boottime_ns()).stopped());
+  ::kill(child.pid(), SIGCONT);
+  EXPECT_EQ(child.join(), "");
+}
+
+TEST(Stack, OfAProcessThatIsGoneSaysWhyThereIsNone) {
+  ChildProcess child([] {});
+  const pid_t pid = child.pid();
+  EXPECT_EQ(child.join(), "");
+  const ThreadStack stack = stack_of(pid);
+  EXPECT_TRUE(stack.frames.empty());
+  EXPECT_FALSE(stack.why_not.empty());
+}
+
+TEST(FutexWait, NamesTheThreadThatHoldsTheMutex) {
+  ChildProcess child([] { lock_twice(); });
+  const int pid = child.pid();
+  FutexWait wait;
+  while (wait.mutex_owner == 0) {
+    wait = read_futex_wait(pid, std::span(&pid, 1));
+    const ProcessState state = read_process(pid, boottime_ns());
+    if (state.thread(pid) != nullptr && state.thread(pid)->wchan.starts_with("futex")) {
+      wait = read_futex_wait(pid, std::span(&pid, 1));
+      if (wait.mutex_owner == 0) GTEST_SKIP() << "/proc/PID/syscall isn't told here";
+    }
+    ::sched_yield();
+  }
+  EXPECT_EQ(wait.mutex_owner, pid);
+  EXPECT_EQ(wait.joins, 0);
+}
+
+}  // namespace
+}  // namespace weft

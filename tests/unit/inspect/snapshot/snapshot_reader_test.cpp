@@ -1,0 +1,96 @@
+#include "inspect/snapshot/snapshot_reader.hpp"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "tests/support/child_process.hpp"
+#include "tests/support/expect_error.hpp"
+#include "transport/job/job_memory.hpp"
+
+namespace weft {
+namespace {
+
+class SnapshotReaderTest : public ::testing::Test {
+ protected:
+  ~SnapshotReaderTest() override { JobMemory::remove(job); }
+  const std::string job = testing::unique_job();
+  Board board = Board::create({.job = job,
+                               .name = "made",
+                               .run_dir = "/nowhere",
+                               .mesh_shape = {2},
+                               .axis_names = {"data"},
+                               .num_workers = 1,
+                               .num_chips = 2,
+                               .trainer_pid = ::getpid()});
+};
+
+TEST_F(SnapshotReaderTest, HasBoardAndProcesses) {
+  board.worker(0).open(ActorKind::worker, 0, -1, ::getpid());
+  board.worker(0).step(7);
+  const Snapshot snapshot = SnapshotReader::of_job(job).read();
+  EXPECT_EQ(snapshot.job, job);
+  EXPECT_TRUE(snapshot.live);
+  EXPECT_TRUE(snapshot.held);
+  EXPECT_EQ(snapshot.step(), 7U);
+  ASSERT_NE(snapshot.process(::getpid()), nullptr);
+  EXPECT_FALSE(snapshot.process(::getpid())->gone());
+  EXPECT_FALSE(snapshot.control);
+  EXPECT_NE(snapshot.no_control, "");
+  EXPECT_EQ(snapshot.mesh()->size(), 2);
+}
+
+TEST_F(SnapshotReaderTest, FindsTheControlSegmentByItsName) {
+  JobMemory memory =
+      JobMemory::create({.job = job, .num_chips = 2, .arena_capacity = std::size_t{1} << 20});
+  const Snapshot snapshot = SnapshotReader::of_job(job).read();
+  ASSERT_TRUE(snapshot.control) << snapshot.no_control;
+  EXPECT_TRUE(snapshot.memory_named);
+}
+
+/// As a job does whose workers have all joined.
+TEST_F(SnapshotReaderTest, FindsAControlSegmentThatHasLostItsNameInAProcess) {
+  JobMemory memory =
+      JobMemory::create({.job = job, .num_chips = 2, .arena_capacity = std::size_t{1} << 20});
+  memory.remove_names();
+  memory.commit_line(1).step.store(9);
+  SnapshotReader reader = SnapshotReader::of_job(job);
+  const Snapshot snapshot = reader.read();
+  ASSERT_TRUE(snapshot.control) << snapshot.no_control;
+  EXPECT_FALSE(snapshot.memory_named);
+  EXPECT_EQ(snapshot.control->chips[1].committed, 9U);
+  memory.commit_line(1).step.store(10);
+  EXPECT_EQ(reader.read().control->chips[1].committed, 10U);
+}
+
+TEST_F(SnapshotReaderTest, JobsAreFoundByIdAndName) {
+  EXPECT_EQ(find_jobs(job), std::vector{job});
+  const auto named = find_jobs("made");
+  EXPECT_NE(std::ranges::find(named, job), named.end());
+  EXPECT_TRUE(find_jobs("no such job").empty());
+}
+
+TEST(SnapshotReaderOfFolder, ReadsHowTheJobEnded) {
+  const auto folder = std::filesystem::temp_directory_path() / testing::unique_job();
+  std::filesystem::create_directory(folder);
+  testing::expect_error(Errc::not_found, {"result.json"},
+                        [&] { SnapshotReader::of_folder(folder); });
+  std::ofstream(folder / "result.json")
+      << R"({"job": "ab", "name": "digits", "ended_by": "failure", "num_workers": 3,
+             "failures": [], "error": {"code": "peer_lost", "message": "gone", "worker": 1,
+             "pid": 5, "signal": 9, "exit_code": 0, "step": 3, "collective": ""}})";
+  const Snapshot snapshot = SnapshotReader::of_folder(folder).read();
+  EXPECT_FALSE(snapshot.live);
+  EXPECT_EQ(snapshot.job, "ab");
+  ASSERT_TRUE(snapshot.end && snapshot.end->error);
+  EXPECT_EQ(snapshot.end->error->signal, 9);
+  std::ofstream(folder / "result.json") << R"({"job": 5})";
+  testing::expect_error(Errc::corrupt, {"result.json"},
+                        [&] { SnapshotReader::of_folder(folder).read(); });
+  std::filesystem::remove_all(folder);
+}
+
+}  // namespace
+}  // namespace weft

@@ -1,0 +1,75 @@
+#include "inspect/why/hang.hpp"
+
+#include <gtest/gtest.h>
+
+#include "tests/unit/inspect/made_job.hpp"
+
+namespace weft {
+namespace {
+
+using testing::MadeJob;
+
+TEST(Hang, PatienceIsAtLeastFiveSeconds) {
+  MadeJob job(2, 1);
+  EXPECT_EQ(patience_s(job.snapshot), 5);
+}
+
+TEST(Hang, PatienceIsLongerBeforeTheFirstStepAndWhereALoopCompilesLoadsOrSaves) {
+  MadeJob job(2, 1);
+  job.worker(0).state = ActorState::compiling;
+  EXPECT_EQ(patience_s(job.snapshot), 30);
+  job.worker(0).step = job.worker(1).step = 0;
+  EXPECT_EQ(patience_s(job.snapshot), 60);
+}
+
+TEST(Hang, PatienceFollowsTheJobsOwnSteps) {
+  MadeJob job(2, 1);
+  EventRing ring{.worker = 0};
+  for (int i = 0; i < 10; ++i) ring.events.push_back({.at_ns = i * 2 * MadeJob::kSecond});
+  job.snapshot.rings.push_back(ring);
+  EXPECT_EQ(patience_s(job.snapshot), 20);
+}
+
+TEST(Hang, AJobInWhichNothingHasMovedForLongerHangs) {
+  MadeJob job(2, 1);
+  EXPECT_EQ(idle_s(job.snapshot), 41);
+  EXPECT_TRUE(is_hung(job.snapshot));
+  job.chip(1).updated_ns = job.snapshot.at_ns - MadeJob::kSecond;
+  EXPECT_FALSE(is_hung(job.snapshot));
+}
+
+/// Such a chip renews its stamp.
+TEST(Hang, AChipThatWaitsForCommitsDoesNotMove) {
+  MadeJob job(2, 1);
+  job.chip(1).updated_ns = job.snapshot.at_ns;
+  job.chip(1).waiting_for = 0;
+  EXPECT_TRUE(is_hung(job.snapshot));
+}
+
+TEST(Hang, WhatIsHeldInADebuggerOrOverIsNotHung) {
+  MadeJob job(2, 1);
+  job.process(1).tracer = 812;
+  EXPECT_FALSE(is_hung(job.snapshot));
+  job.process(1).tracer = 0;
+  job.snapshot.status = JobStatus::succeeded;
+  EXPECT_FALSE(is_hung(job.snapshot));
+}
+
+TEST(Hang, AStepACollectiveOrACommitIsAMoveAndAStampIsNot) {
+  const MadeJob before(2, 1);
+  MadeJob now(2, 1);
+  now.chip(0).updated_ns += 5;
+  now.chip(0).waiting_for = 1;
+  EXPECT_FALSE(has_moved(before.snapshot, now.snapshot));
+  now.chip(0).step++;
+  EXPECT_TRUE(has_moved(before.snapshot, now.snapshot));
+  now = MadeJob(2, 1);
+  now.snapshot.control->chips[0].committed++;
+  EXPECT_TRUE(has_moved(before.snapshot, now.snapshot));
+  now = MadeJob(2, 1);
+  now.snapshot.control->chips[0].announced[1]++;
+  EXPECT_TRUE(has_moved(before.snapshot, now.snapshot));
+}
+
+}  // namespace
+}  // namespace weft

@@ -1,0 +1,103 @@
+#include "inspect/why/wait_graph.hpp"
+
+#include <gtest/gtest.h>
+
+#include "tests/unit/inspect/made_job.hpp"
+
+namespace weft {
+namespace {
+
+using testing::MadeJob;
+using Nodes = std::vector<int>;
+using Roots = std::vector<Nodes>;
+
+TEST(WaitGraph, ACircleIsARootAndSoIsWhoWaitsForNobody) {
+  const WaitGraph graph(7, {{0, 1, ""}, {1, 2, ""}, {2, 1, ""}, {3, 4, ""}, {5, 4, ""}});
+  EXPECT_EQ(graph.roots(), (Roots{{1, 2}, {4}}));
+  EXPECT_EQ(graph.waiters_of({4}), (Nodes{3, 5}));
+  EXPECT_EQ(graph.waiters_of({1, 2}), (Nodes{0}));
+}
+
+TEST(WaitGraph, ACircleThatWaitsForAnotherIsNoRoot) {
+  const WaitGraph graph(4, {{0, 1, ""}, {1, 0, ""}, {1, 2, ""}, {2, 3, ""}, {3, 2, ""}});
+  EXPECT_EQ(graph.roots(), (Roots{{2, 3}}));
+}
+
+/// The row of a stopped chip shows what was true when it stopped: there is no circle.
+TEST(WaitGraph, WaitsComeFromEpochsAndNotFromStaleRows) {
+  MadeJob job(2, 1);
+  job.pass("first");
+  job.enter(0, {"data"}, "second");
+  job.chip(0).waiting_for = 1;
+  job.chip(1).in_collective = true;
+  job.chip(1).state = ActorState::waiting;
+  job.chip(1).waiting_for = 0;
+  job.process(1).state = 'T';
+  const WaitGraph graph = WaitGraph::of(job.snapshot);
+  EXPECT_EQ(graph.roots(), (Roots{{node_of_worker(1)}}));
+  ASSERT_FALSE(graph.waits().empty());
+  bool told = false;
+  for (const Wait& wait : graph.waits()) told |= wait.on == "all_reduce #2 'second' over {data}";
+  EXPECT_TRUE(told);
+}
+
+TEST(WaitGraph, AChipInACollectiveThatAllHaveAnnouncedWaitsForNobody) {
+  MadeJob job(2, 1);
+  job.enter(0, {"data"}, "x");
+  job.enter(1, {"data"}, "x");
+  const WaitGraph graph = WaitGraph::of(job.snapshot);
+  for (const Wait& wait : graph.waits()) {
+    EXPECT_LE(wait.from, job.snapshot.header.num_workers) << wait.on;
+  }
+}
+
+TEST(WaitGraph, EpochsMayWrap) {
+  MadeJob job(2, 1);
+  const std::size_t data = job.mesh().axis_atoms(0).mask() >> 1U;
+  job.enter(0, {"data"}, "x");
+  job.snapshot.control->chips[0].announced[data] = 0;
+  job.snapshot.control->chips[1].announced[data] = std::uint64_t{0xffff'ffff} << 32;
+  EXPECT_EQ(WaitGraph::of(job.snapshot).roots(), (Roots{{node_of_worker(1)}}));
+}
+
+TEST(WaitGraph, AChipBehindInItsCommitIsAwaited) {
+  MadeJob job(2, 1);
+  job.chip(0).state = ActorState::waiting;
+  job.chip(0).waiting_for = 1;
+  job.snapshot.control->chips[0].committed = 3;
+  job.snapshot.control->chips[1].committed = 2;
+  const WaitGraph graph = WaitGraph::of(job.snapshot);
+  EXPECT_EQ(graph.roots(), (Roots{{node_of_worker(1)}}));
+}
+
+TEST(WaitGraph, WithoutTheControlSegmentItIsTheBoardsRows) {
+  MadeJob job(2, 1);
+  job.wait_for(1, "x");
+  job.chip(0).waiting_for = 1;
+  job.snapshot.control.reset();
+  EXPECT_EQ(WaitGraph::of(job.snapshot).roots(), (Roots{{node_of_worker(1)}}));
+}
+
+/// Words of others can be anything.
+TEST(WaitGraph, ACallOverAtomsThatTheMeshHasNotIsNoWait) {
+  MadeJob job(2, 1);
+  job.wait_for(1, "x");
+  for (const std::uint64_t atoms : {0xfULL, 0x11ULL, 0ULL, ~0ULL}) {
+    job.snapshot.control->chips[0].call->words[1] = atoms;
+    const WaitGraph graph = WaitGraph::of(job.snapshot);
+    for (const Wait& wait : graph.waits()) {
+      EXPECT_NE(wait.from, node_of_chip(job.snapshot, 0)) << atoms;
+    }
+  }
+}
+
+TEST(WaitGraph, TheTrainerWaitsForWorkersThatHaveNotJoined) {
+  MadeJob job(2, 1);
+  job.snapshot.status = JobStatus::starting;
+  job.worker(0).state = ActorState::idle;
+  job.worker(1).state = ActorState::absent;
+  EXPECT_EQ(WaitGraph::of(job.snapshot).roots(), (Roots{{node_of_worker(1)}}));
+}
+
+}  // namespace
+}  // namespace weft

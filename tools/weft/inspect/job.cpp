@@ -1,0 +1,66 @@
+#include "tools/weft/inspect/job.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <weft/error.hpp>
+
+#include "transport/memory/utf8.hpp"
+
+namespace weft {
+namespace {
+
+/// The job that was started last, of those whose boards can be read; empty: there is none.
+std::string newest_job() {
+  std::string newest;
+  std::int64_t started = 0;
+  for (const std::string& job : Board::jobs()) {
+    try {
+      const BoardHeader header = Board::open(job, true).header();
+      if (!newest.empty() && header.started_unix_ns <= started) continue;
+      newest = job;
+      started = header.started_unix_ns;
+    } catch (const Error&) {
+    }
+  }
+  return newest;
+}
+
+}  // namespace
+
+void say_unreadable(const std::string& job, const std::exception& e) {
+  fmt::print(stderr, "job {}: {}\n", visible(job), visible(e.what()));
+}
+
+std::optional<std::string> find_job(const std::string& asked) {
+  const std::vector<std::string> found = find_jobs(asked);
+  if (found.size() == 1) return found.front();
+  if (found.empty()) {
+    fmt::print(stderr, "no job \"{}\": `weft inspect` lists those there are\n", visible(asked));
+  } else {
+    fmt::print(stderr, "\"{}\" fits {} jobs, give more of the id: {}\n", visible(asked),
+               found.size(), visible(fmt::format("{}", fmt::join(found, ", "))));
+  }
+  return {};
+}
+
+std::optional<SnapshotReader> open_asked(const std::string& asked, int& code) {
+  code = kNoSuchJob;
+  try {
+    if (asked.find('/') != std::string::npos) return SnapshotReader::of_folder(asked);
+    if (!asked.empty()) {
+      const std::optional<std::string> job = find_job(asked);
+      if (!job) return {};
+      return SnapshotReader::of_job(*job);
+    }
+    const std::string newest = newest_job();
+    if (!newest.empty()) return SnapshotReader::of_job(newest);
+    fmt::print(stderr, "no job is there; of one that has ended, give the run folder\n");
+  } catch (const Error& e) {
+    say_unreadable(asked, e);
+    if (e.code() != Errc::not_found) code = kUnreadable;
+  }
+  return {};
+}
+
+}  // namespace weft

@@ -1,0 +1,137 @@
+#include "tools/weft/inspect/top.hpp"
+
+#include <poll.h>
+#include <sys/ioctl.h>
+#include <termios.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "inspect/views/top_frame.hpp"
+#include "inspect/why/explain.hpp"
+#include "tools/weft/inspect/job.hpp"
+
+namespace weft {
+namespace {
+
+constexpr int kFrameMs = 200;
+
+std::string variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value != nullptr ? value : "";
+}
+
+TopSize screen_size() {
+  winsize size{};
+  if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_row == 0 || size.ws_col == 0) {
+    return {};
+  }
+  return {.lines = size.ws_row, .columns = size.ws_col};
+}
+
+/// The terminal gives each key at once, and shows another screen, until this is destroyed.
+class Screen {
+ public:
+  Screen() {
+    ::tcgetattr(STDIN_FILENO, &before_);
+    termios raw = before_;
+    raw.c_lflag &= ~static_cast<tcflag_t>(ICANON | ECHO | ISIG);
+    ::tcsetattr(STDIN_FILENO, TCSANOW, &raw);
+    write("\x1b[?1049h\x1b[?25l\x1b[2J");
+  }
+  ~Screen() {
+    write("\x1b[?25h\x1b[?1049l");
+    ::tcsetattr(STDIN_FILENO, TCSANOW, &before_);
+  }
+  Screen(const Screen&) = delete;
+  Screen& operator=(const Screen&) = delete;
+
+  /// Writes the lines that differ from those that are there.
+  void show(const std::vector<std::string>& lines) {
+    std::string text;
+    for (std::size_t i = 0; i < lines.size(); ++i) {
+      if (i < shown_.size() && shown_[i] == lines[i]) continue;
+      text += fmt::format("\x1b[{};1H\x1b[2K{}", i + 1, lines[i]);
+    }
+    if (lines.size() < shown_.size()) text += "\x1b[J";
+    shown_ = lines;
+    write(text);
+  }
+  void clear() {
+    shown_.clear();
+    write("\x1b[2J");
+  }
+
+ private:
+  static void write(std::string_view text) {
+    fmt::print("{}", text);
+    std::fflush(stdout);
+  }
+
+  termios before_{};
+  std::vector<std::string> shown_;
+};
+
+/// Keys that are pressed within a frame's time; absent: the terminal is gone.
+std::optional<std::vector<std::string>> read_keys() {
+  pollfd in{.fd = STDIN_FILENO, .events = POLLIN, .revents = 0};
+  if (::poll(&in, 1, kFrameMs) <= 0) return std::vector<std::string>();
+  char bytes[64];
+  const ssize_t count = ::read(STDIN_FILENO, bytes, sizeof bytes);
+  if (count <= 0) return {};
+  return split_keys(std::string_view(bytes, static_cast<std::size_t>(count)));
+}
+
+int run_live(SnapshotReader& reader, TopUi ui) {
+  Screen screen;
+  Snapshot before = reader.read();
+  TopSize size = screen_size();
+  while (!ui.quit) {
+    Snapshot now = reader.read();
+    const TopSize new_size = screen_size();
+    if (new_size.lines != size.lines || new_size.columns != size.columns) screen.clear();
+    size = new_size;
+    const Why why = ui.page == TopPage::why ? explain(before, now) : Why();
+    screen.show(frame(now, why, ui, size));
+    const auto keys = read_keys();
+    if (!keys) break;
+    for (const std::string& key : *keys) press(ui, key);
+    before = std::move(now);
+  }
+  return 0;
+}
+
+/// Where there is no terminal that can be written to at a place: one frame.
+int run(SnapshotReader& reader) {
+  TopUi ui{.colours = variable("NO_COLOR").empty()};
+  const std::string terminal = variable("TERM");
+  const bool plain = ::isatty(STDOUT_FILENO) == 0 || ::isatty(STDIN_FILENO) == 0 ||
+                     terminal.empty() || terminal == "dumb";
+  if (!plain) return run_live(reader, ui);
+  ui.colours = false;
+  const Snapshot job = reader.read();
+  const int lines = static_cast<int>(job.rows.size()) + 3;
+  for (const std::string& line : frame(job, {}, ui, {.lines = lines, .columns = 160})) {
+    fmt::print("{}\n", line);
+  }
+  return 0;
+}
+
+}  // namespace
+
+void add_inspect_top(CLI::App& inspect, int& code) {
+  auto job = std::make_shared<std::string>();
+  CLI::App* top = inspect.add_subcommand("top", "a job's actors and mesh, live");
+  top->add_option("job", *job, kJobHelp);
+  top->callback([job, &code] { code = with_job(*job, run); });
+}
+
+}  // namespace weft

@@ -1,0 +1,78 @@
+#include "tools/weft/inspect/views.hpp"
+
+#include <unistd.h>
+
+#include <cstdlib>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include <weft/error.hpp>
+
+#include "inspect/views/job_views.hpp"
+#include "tools/weft/inspect/job.hpp"
+
+namespace weft {
+namespace {
+
+struct Options {
+  std::string job;
+  bool json = false;
+};
+
+bool wants_colours() {
+  const char* no_colour = std::getenv("NO_COLOR");
+  return ::isatty(STDOUT_FILENO) != 0 && (no_colour == nullptr || *no_colour == '\0');
+}
+
+int list_jobs(bool json) {
+  std::vector<Snapshot> jobs;
+  int code = 0;
+  for (const std::string& job : Board::jobs()) {
+    try {
+      jobs.push_back(SnapshotReader::of_job(job).read({.control = false}));
+    } catch (const Error& e) {
+      // It has ended meanwhile, or is only starting.
+      if (e.code() == Errc::not_found) continue;
+      say_unreadable(job, e);
+      code = kUnreadable;
+    }
+  }
+  fmt::print("{}", json ? ps_json(jobs) : ps_text(jobs));
+  return code;
+}
+
+using View = std::string (*)(const Snapshot&);
+
+void add_view(CLI::App& inspect, int& code, const char* name, const char* help, View text,
+              View json) {
+  auto options = std::make_shared<Options>();
+  CLI::App* view = inspect.add_subcommand(name, help);
+  view->add_option("job", options->job, kJobHelp);
+  view->add_flag("--json", options->json, "as JSON (docs/inspect.md)");
+  view->callback([=, &code] {
+    code = with_job(options->job, [&](SnapshotReader& reader) {
+      fmt::print("{}", (options->json ? json : text)(reader.read()));
+      return 0;
+    });
+  });
+}
+
+}  // namespace
+
+void add_inspect_views(CLI::App& inspect, int& code) {
+  auto options = std::make_shared<Options>();
+  CLI::App* ps = inspect.add_subcommand("ps", "the jobs of this user, with hung and stopped ones");
+  ps->add_flag("--json", options->json, "as JSON, schema weft.ps/1 (docs/inspect.md)");
+  ps->callback([options, &code] { code = list_jobs(options->json); });
+  add_view(inspect, code, "show", "one job: what it is made of, and how far it is", show_text,
+           show_json);
+  add_view(inspect, code, "actors", "what each actor of a job does", actors_text, actors_json);
+  add_view(
+      inspect, code, "mesh", "the chips of a job as they stand in its mesh",
+      [](const Snapshot& job) { return mesh_text(job, wants_colours()); }, mesh_json);
+}
+
+}  // namespace weft

@@ -1,0 +1,74 @@
+#include "tools/weft/inspect/why.hpp"
+
+#include <chrono>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "inspect/why/explain.hpp"
+#include "tools/weft/inspect/job.hpp"
+
+namespace weft {
+namespace {
+
+/// A job that goes on moves in this time, unless its steps are long.
+constexpr std::chrono::milliseconds kBetweenLooks{50};
+/// To find who is slow.
+constexpr int kSlowLooks = 30;
+constexpr std::chrono::milliseconds kBetweenSlowLooks{10};
+
+struct Options {
+  std::string job;
+  double patience_s = 0;
+  bool json = false;
+};
+
+std::optional<Root> look_for_slow(SnapshotReader& reader) {
+  std::vector<Snapshot> looks;
+  for (int i = 0; i < kSlowLooks; ++i) {
+    if (i != 0) std::this_thread::sleep_for(kBetweenSlowLooks);
+    looks.push_back(reader.read());
+  }
+  return find_slow(looks);
+}
+
+int answer(SnapshotReader& reader, const Options& options) {
+  const Snapshot before = reader.read();
+  Snapshot now = before;
+  if (before.live && !before.over() && before.held) {
+    std::this_thread::sleep_for(kBetweenLooks);
+    now = reader.read();
+    add_sights(now, worth_a_sight(before, now));
+  }
+  Why why = explain(before, now, {.patience_s = options.patience_s});
+  if (why.verdict == Verdict::well && now.live && !now.over()) {
+    if (const std::optional<Root> slow = look_for_slow(reader)) {
+      why.verdict = Verdict::slow;
+      why.roots.push_back(*slow);
+    }
+  }
+  fmt::print("{}", options.json ? to_json(why) : to_text(why));
+  return exit_code(why.verdict);
+}
+
+}  // namespace
+
+void add_inspect_why(CLI::App& inspect, int& code) {
+  auto options = std::make_shared<Options>();
+  CLI::App* why = inspect.add_subcommand(
+      "why", "who keeps a job from going on, where, and what mends it; or how it ended");
+  why->add_option("job", options->job, kJobHelp);
+  why->add_option("--patience", options->patience_s,
+                  "seconds without a move that are a hang; by default as the job's steps suggest");
+  why->add_flag("--json", options->json, "as JSON, schema weft.why/1 (docs/inspect.md)");
+  why->footer(
+      "exit code: 0 well, 1 usage, 2 no such job, 3 unreadable, 10 hung or failed, 11 slow,\n"
+      "12 held in a debugger, 13 unknown");
+  why->callback([options, &code] {
+    code = with_job(options->job, [&](SnapshotReader& reader) { return answer(reader, *options); });
+  });
+}
+
+}  // namespace weft
