@@ -15,7 +15,9 @@
 
 #include <weft/error.hpp>
 
+#include "transport/blackbox/black_box.hpp"
 #include "transport/job/control_format.hpp"
+#include "transport/job/job_record.hpp"
 
 namespace weft {
 namespace {
@@ -102,18 +104,28 @@ SnapshotReader SnapshotReader::of_job(const std::string& job) {
 }
 
 SnapshotReader SnapshotReader::of_folder(const std::string& run_dir) {
-  if (!fs::exists(run_dir + "/result.json")) {
+  const std::string incident = incident_in(run_dir);
+  SnapshotReader reader("", std::nullopt, run_dir);
+  if (fs::exists(incident + "/board.bin")) {
+    reader.board_ = Board::open_file(incident + "/board.bin");
+    reader.job_ = reader.board_->header().job;
+    reader.incident_ = incident;
+  } else if (!fs::exists(run_dir + "/result.json")) {
     fail(Errc::not_found,
-         "{}: there is no result.json: expected the run folder of a job that has ended", run_dir);
+         "{}: there is neither result.json nor blackbox/board.bin: expected the run folder of a "
+         "job that has ended",
+         run_dir);
   }
-  return {"", std::nullopt, run_dir};
+  return reader;
 }
 
 void SnapshotReader::add_control(Snapshot& snapshot) {
   if (!control_) {
-    const std::string path = fmt::format("/dev/shm/weft-{}-control", snapshot.job);
+    const std::string path = incident_.empty()
+                                 ? fmt::format("/dev/shm/weft-{}-control", snapshot.job)
+                                 : incident_ + "/control.bin";
     int descriptor = open_own(path, O_NOFOLLOW);
-    control_named_ = descriptor >= 0;
+    control_named_ = descriptor >= 0 && incident_.empty();
     for (const int pid : pids_of(snapshot)) {
       if (descriptor < 0) descriptor = open_of_process(pid, path);
     }
@@ -143,8 +155,30 @@ void SnapshotReader::add_processes(Snapshot& snapshot) const {
   }
 }
 
+/// A job without a black box has no events.
+void SnapshotReader::add_events(Snapshot& snapshot) const {
+  try {
+    const auto box = std::make_shared<const BlackBox>(
+        incident_.empty() ? BlackBox::open(job_) : BlackBox::open_file(incident_ + "/box.bin"));
+    for (const RingId id : box->rings()) {
+      if (id.kind != RingKind::chip && id.kind != RingKind::loop) continue;
+      const bool is_chip = id.kind == RingKind::chip;
+      const ActorRow* chip = is_chip ? snapshot.chip(id.owner) : nullptr;
+      EventRing ring{.worker = is_chip ? -1 : id.owner, .chip = is_chip ? id.owner : -1};
+      if (chip != nullptr) ring.worker = chip->worker;
+      ring.events = box->events(id);
+      const std::uint64_t written = box->written(id);
+      ring.before = written - std::min<std::uint64_t>(written, ring.events.size());
+      snapshot.rings.push_back(std::move(ring));
+    }
+    snapshot.texts = box;
+  } catch (const Error& e) {
+    if (e.code() != Errc::not_found && e.code() != Errc::io) throw;
+  }
+}
+
 Snapshot SnapshotReader::read(const SnapshotParts& parts) {
-  Snapshot snapshot{.at_ns = boottime_ns(), .live = board_.has_value()};
+  Snapshot snapshot{.at_ns = boottime_ns(), .live = is_live()};
   if (!board_) {
     snapshot.end = read_job_end(run_dir_);
     if (!snapshot.end) fail(Errc::not_found, "{}: there is no result.json", run_dir_);
@@ -158,12 +192,13 @@ Snapshot SnapshotReader::read(const SnapshotParts& parts) {
   }
   snapshot.header = board_->header();
   snapshot.job = job_;
-  snapshot.held = board_->is_held();
+  snapshot.held = is_live() && board_->is_held();
   snapshot.status = board_->status();
   snapshot.rows = board_->readable_rows();
   if (parts.control) add_control(snapshot);
-  if (parts.processes) add_processes(snapshot);
-  if (snapshot.over()) snapshot.end = read_job_end(run_dir_);
+  if (parts.processes && is_live()) add_processes(snapshot);
+  if (parts.events) add_events(snapshot);
+  if (snapshot.over() || !is_live()) snapshot.end = read_job_end(run_dir_);
   return snapshot;
 }
 

@@ -16,14 +16,15 @@ namespace weft {
 struct SnapshotParts {
   bool control = true;
   bool processes = true;
+  bool events = false;
 };
 
 class SnapshotReader {
  public:
   /// Of a job that has a board. Throws not_found, version or corrupt.
   static SnapshotReader of_job(const std::string& job);
-  /// Of a job that has ended. Throws not_found where the folder has nothing of a job, version or
-  /// corrupt.
+  /// Of a job that has ended, from its result.json and from its memory, where that was kept.
+  /// Throws not_found where the folder has nothing of a job, version or corrupt.
   static SnapshotReader of_folder(const std::string& run_dir);
 
   /// Throws corrupt or io.
@@ -34,10 +35,13 @@ class SnapshotReader {
       : job_(std::move(job)), board_(std::move(board)), run_dir_(std::move(run_dir)) {}
   void add_control(Snapshot& snapshot);
   void add_processes(Snapshot& snapshot) const;
+  void add_events(Snapshot& snapshot) const;
+  bool is_live() const { return incident_.empty() && board_.has_value(); }
 
   std::string job_;             ///< empty: as the folder says
   std::optional<Board> board_;  ///< absent: the folder has none
   std::string run_dir_;
+  std::string incident_;  ///< the folder of copies of the job's memory; empty: none, or it lives
   std::shared_ptr<const int> control_;  ///< a descriptor, once it has been found
   bool control_named_ = false;
 };

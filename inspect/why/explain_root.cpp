@@ -36,12 +36,6 @@ int core_percent(const RootView& view, int pid, int tid) {
   return static_cast<int>(std::min(1.0, part) * 100 + 0.5);
 }
 
-/// The loop's thread: the first of a worker's process. Of a loop in the trainer's process it isn't
-/// known.
-int loop_thread(const Snapshot& snapshot, const ActorRow& row) {
-  return row.pid != snapshot.header.trainer_pid ? row.pid : 0;
-}
-
 const ThreadSight* sight_of(const Snapshot& snapshot, int pid, int tid) {
   const ProcessSight* process = snapshot.sight(pid);
   if (process == nullptr) return nullptr;
@@ -147,6 +141,10 @@ std::string_view work_of(ActorState state) {
     case ActorState::compiling: return "compiles";
     case ActorState::saving: return "saves a checkpoint";
     case ActorState::loading: return "waits for a batch of a DeviceLoader";
+    case ActorState::tracing: return "traces a program";
+    case ActorState::admission: return "waits until its program is admitted";
+    case ActorState::lease: return "waits for the grant of a step";
+    case ActorState::reporting: return "reports";
     case ActorState::absent:
     case ActorState::starting:
     case ActorState::joining: return "hasn't joined yet";
@@ -213,7 +211,7 @@ int running_chip_thread(const Snapshot& snapshot, int pid) {
   const ProcessState* process = snapshot.process(pid);
   if (process == nullptr) return 0;
   for (const ThreadState& thread : process->threads) {
-    if (thread.name.starts_with("weft.chip") && thread.state == 'R') return thread.tid;
+    if (thread.name.starts_with("chip ") && thread.state == 'R') return thread.tid;
   }
   return 0;
 }
@@ -228,7 +226,7 @@ Root explain_worker(const RootView& view, int worker, const std::vector<int>& ch
     return root;
   }
   root.pid = row->pid;
-  root.tid = loop_thread(view.now, *row);
+  root.tid = row->tid;
   root.step = row->step;
   root.since_s = seconds_still(view.now, worker);
   const ProcessState* process = view.now.process(row->pid);
@@ -255,6 +253,8 @@ Root explain_worker(const RootView& view, int worker, const std::vector<int>& ch
     explain_thread(root, view, chips.empty() ? work_of(row->state) : "");
   }
   add_stack(root, view.now);
+  if (!row->source.empty())
+    root.notes.push_back({"line", row->source + ", where it last called weft"});
   add_last_call(root, view, worker, outside);
   add_waiters(root, view, nodes, outside);
   return root;

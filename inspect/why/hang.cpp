@@ -14,7 +14,7 @@ constexpr double kStepsOfPatience = 10;
 double p99_of_steps(const Snapshot& snapshot) {
   std::vector<std::int64_t> took;
   for (const EventRing& ring : snapshot.rings) {
-    if (ring.chip >= 0) continue;
+    if (ring.chip < 0) continue;
     std::int64_t last = 0;
     for (const Event& event : ring.events) {
       if (event.kind != EventKind::step) continue;

@@ -85,7 +85,12 @@ void explain_end(const Snapshot& now, Why& why) {
     return;
   }
   why.verdict = Verdict::failed;
-  why.roots.push_back(to_root(*end.error));
+  Root root = to_root(*end.error);
+  const ActorRow* row = root.workers.empty() ? nullptr : now.worker(root.workers.front());
+  if (row != nullptr && !row->source.empty()) {
+    root.notes.push_back({"line", row->source + ", where it last called weft"});
+  }
+  why.roots.push_back(std::move(root));
   if (!end.checkpoint.empty()) {
     why.roots.back().notes.push_back({"kept", "the checkpoint " + end.checkpoint});
   }

@@ -98,7 +98,7 @@ class Maker {
     if (row.state == ActorState::idle || row.state == ActorState::joining) {
       return add(row, 0, "the trainer");
     }
-    if (const char* what = asks_trainer(row.worker)) return add(row, 0, what);
+    if (const char* what = asks_trainer(row)) return add(row, 0, what);
     if (row.state == ActorState::ended || row.state == ActorState::failed) return;
     for (const ActorRow& chip : snapshot_.rows) {
       const bool busy = chip.state == ActorState::running || chip.state == ActorState::waiting;
@@ -108,13 +108,11 @@ class Maker {
     }
   }
 
-  /// What a loop's last event says that it asks the trainer for; null: nothing.
-  const char* asks_trainer(int worker) const {
-    const EventRing* ring = snapshot_.ring(worker, -1);
-    if (ring == nullptr || ring->events.empty()) return nullptr;
-    switch (ring->events.back().kind) {
-      case EventKind::admission: return "the admission of its program";
-      case EventKind::lease: return "a lease";
+  /// What a loop asks the trainer for; null: nothing.
+  static const char* asks_trainer(const ActorRow& loop) {
+    switch (loop.state) {
+      case ActorState::admission: return "the admission of its program";
+      case ActorState::lease: return "a lease";
       default: return nullptr;
     }
   }
@@ -129,8 +127,7 @@ class Maker {
     for (const ActorRow& worker : snapshot_.rows) {
       if (worker.kind != ActorKind::worker) continue;
       const bool there = worker.state == ActorState::idle || worker.state == ActorState::ended ||
-                         worker.state == ActorState::failed ||
-                         asks_trainer(worker.index - 1) != nullptr;
+                         worker.state == ActorState::failed || asks_trainer(worker) != nullptr;
       some_are_there = some_are_there || there;
       if (!there) others.push_back(worker.index);
     }

@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <filesystem>
 #include <memory>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -197,11 +199,34 @@ int show_first_step(const Options& options) {
   return contradictions(*step, room).empty() ? 0 : kRefused;
 }
 
-/// A plan's file isn't executable.
-bool is_file(const std::vector<std::string>& words) {
-  return words.size() == 1 && ::access(words.front().c_str(), X_OK) != 0 &&
-         (words.front().find('/') != std::string::npos ||
-          ::access(words.front().c_str(), F_OK) == 0);
+bool is_executable(const std::string& path) {
+  std::error_code none;
+  return std::filesystem::is_regular_file(path, none) && ::access(path.c_str(), X_OK) == 0;
+}
+
+/// What a shell would start for this word. A plan's file isn't executable.
+bool is_program(const std::string& word) {
+  if (word.find('/') != std::string::npos) return is_executable(word);
+  const char* path = std::getenv("PATH");
+  std::istringstream folders(path != nullptr ? path : "");
+  for (std::string folder; std::getline(folders, folder, ':');) {
+    if (is_executable(folder + "/" + word)) return true;
+  }
+  return false;
+}
+
+/// Options may stand behind the file, too.
+void take_options(Options& options) {
+  const std::vector<std::string>& words = options.launch.command;
+  for (std::size_t i = 1; i < words.size(); ++i) {
+    if (words[i] != "--json") {
+      fail(Errc::invalid_argument,
+           "\"{}\" behind {}, which is no program: expected a plan file and --json, or a program "
+           "that can be started",
+           words[i], words.front());
+    }
+    options.json = true;
+  }
 }
 
 }  // namespace
@@ -226,10 +251,11 @@ void add_plan(CLI::App& app, int& code) {
       "The program's workers start and trace the first step, which isn't run. The exit code is 0,\n"
       "2 for a file that is no plan, or 3 where the program, its options or this machine refuse.");
   command->callback([options, &code] {
-    if (!is_file(options->launch.command)) {
+    if (is_program(options->launch.command.front())) {
       code = show_first_step(*options);
       return;
     }
+    take_options(*options);
     show_file(options->launch.command.front(), options->json);
     code = 0;
   });

@@ -102,6 +102,7 @@ class MadeJob {
     row.worker = worker;
     row.chip = chip;
     row.pid = pid;
+    if (kind != ActorKind::device) row.tid = pid;
     row.step = 4;
     row.updated_ns = 59 * kSecond;
     snapshot.rows.push_back(row);

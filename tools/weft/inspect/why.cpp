@@ -29,7 +29,7 @@ std::optional<Root> look_for_slow(SnapshotReader& reader) {
   std::vector<Snapshot> looks;
   for (int i = 0; i < kSlowLooks; ++i) {
     if (i != 0) std::this_thread::sleep_for(kBetweenSlowLooks);
-    looks.push_back(reader.read());
+    looks.push_back(reader.read({.events = i + 1 == kSlowLooks}));
   }
   return find_slow(looks);
 }
@@ -39,7 +39,7 @@ int answer(SnapshotReader& reader, const Options& options) {
   Snapshot now = before;
   if (before.live && !before.over() && before.held) {
     std::this_thread::sleep_for(kBetweenLooks);
-    now = reader.read();
+    now = reader.read({.events = true});
     add_sights(now, worth_a_sight(before, now));
   }
   Why why = explain(before, now, {.patience_s = options.patience_s});

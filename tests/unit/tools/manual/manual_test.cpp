@@ -11,12 +11,13 @@ namespace {
 CommandText program() {
   static std::string text;
   static int number = 0;
+  static bool quiet = false;
   CLI::App app{"does it"};
   CLI::App* run = app.add_subcommand("run", "runs - it's fast");
   run->add_option("-n,--times", number, "how often")->check(CLI::Range(1, 9))->type_name("N");
   run->add_option("--how", text, "the way")->check(CLI::IsMember({"slow", "fast"}));
   run->add_option("--in", text, "where")->type_name("FOLDER");
-  run->add_flag("--quiet", "no words");
+  run->add_flag("--quiet", quiet, "no words");
   run->add_option("program", text, "what");
   run->footer("Examples:\n  weft run -n 2\n\n.that is all");
   run->add_subcommand("again", "runs it again");
