@@ -101,7 +101,7 @@ std::shared_ptr<const std::byte> WorkerRuntime::host_shard(const BufferPtr& buff
   const auto& placed = static_cast<const ArenaBuffer&>(*buffer);
   Engine& engine = devices_[chip]->engine();
   const std::byte* address = engine.host_address(placed.offset(chip));
-  if (address != nullptr) return {buffer, address};
+  if (address != nullptr) return {std::shared_ptr<void>(), address};
   wait_for_run(placed.last_run());
   const auto bytes =
       static_cast<std::size_t>(chip_type(buffer->type(), buffer->sharding(), mesh_).bytes());

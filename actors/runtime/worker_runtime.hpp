@@ -58,7 +58,7 @@ class WorkerRuntime : public Runtime {
   /// Takes the place of a run, in which the chips do nothing but come to this point. All workers
   /// must agree on `text`, and on `key`, at each call. Returns the run's number.
   std::uint64_t agree(const std::string& text, const Fingerprint& key, const RunSite& site);
-  /// A chip's shard, which keeps the buffer alive. It has its elements once the last run so far
+  /// A chip's shard, as long as the buffer is held. It has its elements once the last run so far
   /// has ended.
   std::shared_ptr<const std::byte> host_shard(const BufferPtr& buffer, std::size_t chip);
   void hold(std::shared_ptr<HeldBuffers> held) { holds_.add(std::move(held)); }

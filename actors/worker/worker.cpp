@@ -108,7 +108,8 @@ class WorkerSession {
   void run(const BoundLoop& loop, ReportLog& reports, StageClock& stages) {
     stages.ended("devices");
     link_.permits().begin_step(runtime_.step());
-    name_this_thread("loop");  // not before: threads inherit their starter's name
+    // Not before: threads inherit their starter's name. The first thread's is that of the process.
+    if (::gettid() != ::getpid()) name_this_thread("loop");
     recorder_.state(ActorState::user_code);
     manual_seed(assignment_.seed);
     RuntimeScope runtime_scope(runtime_);

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "tests/fault/fault_process.hpp"
+#include "transport/blackbox/black_box_writer.hpp"
 #include "transport/board/board.hpp"
 #include "transport/memory/segment.hpp"
 
@@ -189,7 +190,7 @@ TEST(Host, AForkedChildThatExitsTakesNothingFromTheJob) {
 }
 
 /// No process is told of any of these in time: the kernel frees the memory, which has no name any
-/// more. The board stays for `weft inspect`, until the next job.
+/// more. The board and the black box stay for `weft inspect`, until the next job.
 TEST(Host, ATrainerThatIsKilledLeavesNoTensors) {
   for (const int signal : {SIGKILL, SIGSEGV, SIGABRT, SIGQUIT, SIGXCPU}) {
     for (const char* workers : {"0", "3"}) {
@@ -201,7 +202,8 @@ TEST(Host, ATrainerThatIsKilledLeavesNoTensors) {
       ::kill(app.pid(), signal);
       EXPECT_EQ(app.wait(), 128 + signal);
       wait_until([&] { return testing::processes_of(job).empty(); });
-      EXPECT_EQ(Segment::list("weft-" + job), std::vector{Board::segment_name(job)});
+      EXPECT_EQ(Segment::list("weft-" + job),
+                (std::vector{Board::segment_name(job), BlackBoxWriter::segment_name(job)}));
     }
   }
   FaultApp next({"--mode", "none"});

@@ -58,17 +58,17 @@ class Sweep : public ::testing::Test {
 
 TEST_F(Sweep, RemovesWhatATrainerThatWasKilledLeft) {
   kill_trainer();
-  ASSERT_EQ(segments(), 8U);  // board, control, six chips
+  ASSERT_EQ(segments(), 9U);  // board, black box, control, six chips
   const auto [dry_code, listed] = sweep({"--dry-run", "--json", job}, here);
   EXPECT_EQ(dry_code, 0);
   const Json json = Json::parse(listed);
   ASSERT_EQ(json.size(), 1U);
   EXPECT_EQ(json[0].at("job"), job);
   EXPECT_EQ(json[0].at("state"), "dead");
-  EXPECT_EQ(json[0].at("segments").size(), 8U);
+  EXPECT_EQ(json[0].at("segments").size(), 9U);
   EXPECT_GT(json[0].at("bytes"), 0);
   EXPECT_EQ(json[0].at("removed"), false);
-  EXPECT_EQ(segments(), 8U);
+  EXPECT_EQ(segments(), 9U);
 
   const auto [code, printed] = sweep({job}, here);
   EXPECT_EQ(code, 0) << printed;
@@ -89,7 +89,7 @@ TEST_F(Sweep, DoesNotTouchAJobThatLivesWhereverItsLockIs) {
   const auto [elsewhere_code, elsewhere_text] = sweep({job}, elsewhere);
   EXPECT_EQ(elsewhere_code, 1);
   EXPECT_NE(elsewhere_text.find("its board is locked"), std::string::npos) << elsewhere_text;
-  EXPECT_EQ(segments(), 8U);
+  EXPECT_EQ(segments(), 9U);
 
   ::kill(std::stoi(mark.substr(mark.rfind(' '))), SIGKILL);
   EXPECT_EQ(app.wait(), 0) << app.output();
@@ -126,7 +126,7 @@ TEST_F(Sweep, WaitsForWorkersThatOutliveTheirTrainer) {
   EXPECT_EQ(code, 1);
   EXPECT_NE(text.find(fmt::format("process {} has its memory open", ::getpid())), std::string::npos)
       << text;
-  EXPECT_EQ(segments(), 8U);
+  EXPECT_EQ(segments(), 9U);
   kept = Segment::anonymous(1);
   EXPECT_EQ(sweep({job}, here).first, 0);
   EXPECT_EQ(segments(), 0U);

@@ -116,8 +116,7 @@ Finding of_processes(const Machine& machine) {
       "a worker for each core needs {}: {}", wanted,
       wanted <= limits.processes_hard
           ? fmt::format("ulimit -u {}", wanted)
-          : fmt::format("\"USER hard nproc {}\" in /etc/security/limits.conf (as root)",
-                        wanted));
+          : fmt::format("\"USER hard nproc {}\" in /etc/security/limits.conf (as root)", wanted));
   return finding;
 }
 

@@ -197,7 +197,7 @@ TEST(Validate, NamesTheOpenFilesThatAJobNeeds) {
   ::setrlimit(RLIMIT_NOFILE, &few);
   expect_refused(
       Errc::no_space,
-      {"128 workers and 256 chips need 920 open files", "ulimit -n is 200", "ulimit -n "},
+      {"128 workers and 256 chips need 921 open files", "ulimit -n is 200", "ulimit -n "},
       {.scaling = {.num_workers = 128, .chips_per_worker = 2}});
   EXPECT_EQ(spec({.scaling = {.num_workers = 16}}).num_chips(), 16);
   ::setrlimit(RLIMIT_NOFILE, &before);
