@@ -18,6 +18,7 @@
 #include <fmt/format.h>
 
 #include "tests/support/app_process.hpp"
+#include "tests/support/temporary_folder.hpp"
 
 namespace weft {
 namespace {
@@ -87,21 +88,6 @@ Ended on_terminal(std::vector<std::string> words) {
   return ended;
 }
 
-class Folder {
- public:
-  Folder() {
-    std::string path = std::filesystem::temp_directory_path() / "weft-launch-XXXXXX";
-    path_ = ::mkdtemp(path.data());
-  }
-  ~Folder() { std::filesystem::remove_all(path_); }
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
-  const std::filesystem::path& path() const { return path_; }
-
- private:
-  std::filesystem::path path_;
-};
-
 TEST(LaunchOutput, StaysTheProgramsOwnWhereNoOptionReadsIt) {
   const std::string links = "readlink /proc/$PPID/fd/1 /proc/self/fd/1";
   std::istringstream out(launch({}, links).output);
@@ -121,14 +107,14 @@ TEST(LaunchOutput, IsTaggedAndFilteredByWriter) {
 }
 
 TEST(LaunchOutput, GoesToAFileForEachWriter) {
-  const Folder folder;
-  const std::string logs = folder.path() / "deep/logs";
+  const testing::TemporaryFolder folder;
+  const std::string logs = folder.path() + "/deep/logs";
   const Ended ended = launch({"--log-dir", logs, "--only", "0"},
                              "echo '[worker 0] a'; echo '[worker 1] b'; echo c; printf d");
   EXPECT_EQ(ended.output, "[worker 0] a\nc\nd");
-  EXPECT_EQ(read(folder.path() / "deep/logs/worker-0.log"), "a\n");
-  EXPECT_EQ(read(folder.path() / "deep/logs/worker-1.log"), "b\n");
-  EXPECT_EQ(read(folder.path() / "deep/logs/program.log"), "c\nd\n");
+  EXPECT_EQ(read(folder.path() + "/deep/logs/worker-0.log"), "a\n");
+  EXPECT_EQ(read(folder.path() + "/deep/logs/worker-1.log"), "b\n");
+  EXPECT_EQ(read(folder.path() + "/deep/logs/program.log"), "c\nd\n");
   const Ended refused = launch({"--log-dir", "/proc/no"}, "echo a");
   EXPECT_EQ(refused.code, 2);
   EXPECT_NE(refused.output.find("--log-dir \"/proc/no\""), std::string::npos) << refused.output;
@@ -172,7 +158,7 @@ TEST(LaunchOnATerminal, ShowsOneLineOfProgress) {
 }
 
 TEST(LaunchEnvironment, GivesVariablesAndAFolder) {
-  const Folder folder;
+  const testing::TemporaryFolder folder;
   const Ended ended = launch({"--env", "A=b c", "--env", "B=", "--cwd", folder.path()},
                              "pwd; echo \"$A|${B-unset}\"");
   EXPECT_EQ(ended.output, std::filesystem::canonical(folder.path()).string() + "\nb c|\n");

@@ -303,18 +303,21 @@ TEST(WeftInspect, ShowsEveryActorOfAJobThatRuns) {
 }
 
 /// The trainer is killed, so nobody removes the board: it can still be read.
+/// Where no other test's job sweeps it.
 TEST(WeftInspect, ShowsAJobThatIsDead) {
-  AppProcess app({FAULT_APP, "--json", "{json}", "--mode", "mark"});
-  const std::string job = app.job();
-  app.wait_for_line("mark loop");
-  ::kill(app.pid(), SIGKILL);
-  app.wait();
-  testing::wait_until([&] { return testing::processes_of(job).empty(); });
-  const auto board = nlohmann::json::parse(output_of({WEFT, "inspect", job, "--json"}));
-  EXPECT_EQ(board.at("status"), "dead");
-  AppProcess sweeper({FAULT_APP, "--json", "{json}"});
-  EXPECT_EQ(sweeper.wait(), 0);
-  testing::expect_nothing_left(job);
+  testing::in_own_shm("size=1g", [] {
+    AppProcess app({FAULT_APP, "--json", "{json}", "--mode", "mark"});
+    const std::string job = app.job();
+    app.wait_for_line("mark loop");
+    ::kill(app.pid(), SIGKILL);
+    app.wait();
+    testing::wait_until([&] { return testing::processes_of(job).empty(); });
+    const auto board = nlohmann::json::parse(output_of({WEFT, "inspect", job, "--json"}));
+    EXPECT_EQ(board.at("status"), "dead");
+    AppProcess sweeper({FAULT_APP, "--json", "{json}"});
+    EXPECT_EQ(sweeper.wait(), 0);
+    testing::expect_nothing_left(job);
+  });
 }
 
 TEST(WeftInspect, SaysThatThereIsNoSuchJob) {

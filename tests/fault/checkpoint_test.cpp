@@ -13,6 +13,7 @@
 #include <random>
 
 #include "tests/fault/fault_process.hpp"
+#include "tests/support/temporary_folder.hpp"
 #include "transport/board/board.hpp"
 #include "transport/storage/checkpoint_folder.hpp"
 #include "transport/storage/checkpoint_reader.hpp"
@@ -32,19 +33,6 @@ using Json = nlohmann::json;
 
 constexpr std::uint64_t kSteps = 132;
 
-class Folder {
- public:
-  Folder() {
-    path_ = (fs::temp_directory_path() / "weft-saved-XXXXXX").string();
-    EXPECT_NE(::mkdtemp(path_.data()), nullptr);
-  }
-  ~Folder() { fs::remove_all(path_); }
-  const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
-};
-
 /// digits, which saves every 3 steps.
 std::vector<std::string> digits(const std::string& folder, const std::string& resume,
                                 const std::string& chips = "2", const std::string& workers = "2") {
@@ -62,7 +50,7 @@ Json finished(AppProcess& app) {
 
 const Json& undisturbed() {
   static const Json result = [] {
-    const Folder folder;
+    const testing::TemporaryFolder folder;
     AppProcess app(digits(folder.path(), "never"));
     return finished(app);
   }();
@@ -120,7 +108,7 @@ class SavingRun {
 TEST(Checkpoint, TheLossOfAWorkerThatSavesChangesNothing) {
   std::mt19937_64 random(1);
   for (int kills = 0; kills < kill_count();) {
-    const Folder folder;
+    const testing::TemporaryFolder folder;
     SavingRun run(folder.path());
     for (int i = 0; i < 4 && !run.over(); ++i, ++kills) {
       run.let_run(random);
@@ -142,7 +130,7 @@ TEST(Checkpoint, TheLossOfAWorkerThatSavesChangesNothing) {
 /// checkpoint, and the last one ends with the bits of a job that nobody disturbed.
 TEST(Checkpoint, TheLossOfAllProcessesChangesNoBitOfTheEnd) {
   std::mt19937_64 random(2);
-  const Folder folder;
+  const testing::TemporaryFolder folder;
   std::uint64_t steps = 0;
   int kills = 0;
   for (; kills < kill_count(); ++kills) {
@@ -184,7 +172,7 @@ void expect_that_the_curve_goes_on(const std::string& folder) {
 }
 
 TEST(Checkpoint, TheCurveGoesOnOnAnotherMesh) {
-  const Folder folder;
+  const testing::TemporaryFolder folder;
   std::mt19937_64 random(3);
   SavingRun run(folder.path(), "4");
   wait_until([&] { return run.worker(0).step >= 30; });
@@ -205,7 +193,7 @@ bool has_unfinished(const std::string& folder) {
 /// All processes at once, with a checkpoint half written: of 16 chips, and 4 go on.
 TEST(Checkpoint, AKillInTheMiddleOfASaveLeavesACurveThatGoesOnOnFewerChips) {
   std::mt19937_64 random(4);
-  std::optional<Folder> folder;
+  std::optional<testing::TemporaryFolder> folder;
   // The save may end between the look at the folder and the kill.
   for (bool was_saving = false; !was_saving;) {
     folder.emplace();
@@ -225,7 +213,7 @@ TEST(Checkpoint, AKillInTheMiddleOfASaveLeavesACurveThatGoesOnOnFewerChips) {
 }
 
 TEST(Checkpoint, IsSavedWhenTheJobIsAskedToEnd) {
-  const Folder folder;
+  const testing::TemporaryFolder folder;
   std::vector<std::string> words = digits(folder.path(), "auto");
   words[10] = "0";  // no interval
   AppProcess app(words);
@@ -245,7 +233,7 @@ TEST(Checkpoint, IsSavedWhenTheJobIsAskedToEnd) {
 }
 
 TEST(Checkpoint, OneFolderIsOfOneJobAtATime) {
-  const Folder folder;
+  const testing::TemporaryFolder folder;
   AppProcess first(digits(folder.path(), "auto"));
   (void)first.job();
   AppProcess second(digits(folder.path(), "auto"));

@@ -203,14 +203,4 @@ std::vector<std::string> differing(const std::string& checkpoint, const Tree& tr
   return wrong;
 }
 
-TemporaryFolder::TemporaryFolder() {
-  path_ = (std::filesystem::temp_directory_path() / "weft-checkpoints-XXXXXX").string();
-  WEFT_CHECK(::mkdtemp(path_.data()) != nullptr, path_);
-}
-
-TemporaryFolder::~TemporaryFolder() {
-  std::error_code ignored;
-  std::filesystem::remove_all(path_, ignored);
-}
-
 }  // namespace weft::testing

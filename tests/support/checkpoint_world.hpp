@@ -9,6 +9,7 @@
 
 #include <weft/mesh.hpp>
 
+#include "tests/support/temporary_folder.hpp"
 #include "transport/format/checkpoint_manifest.hpp"
 #include "transport/storage/file_system.hpp"
 #include "transport/storage/shard_owners.hpp"
@@ -52,18 +53,5 @@ std::string save_tree(FileSystem& files, const std::string& folder, const Tree& 
 /// does.
 std::vector<std::string> differing(const std::string& checkpoint, const Tree& tree,
                                    const Mesh& mesh, const std::vector<Sharding>& shardings);
-
-/// A folder that is removed with its contents.
-class TemporaryFolder {
- public:
-  TemporaryFolder();
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-  ~TemporaryFolder();
-  const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
-};
 
 }  // namespace weft::testing
