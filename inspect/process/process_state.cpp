@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <ctime>
 #include <fstream>
 #include <iterator>
 #include <memory>
@@ -14,6 +13,7 @@
 
 #include <fmt/format.h>
 
+#include "transport/blackbox/box_clock.hpp"
 #include "transport/memory/utf8.hpp"
 
 namespace weft {
@@ -170,10 +170,6 @@ std::string describe(const ProcessState& process) {
   }
 }
 
-std::int64_t boottime_ns() {
-  timespec now{};
-  ::clock_gettime(CLOCK_BOOTTIME, &now);
-  return std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
-}
+std::int64_t boottime_ns() { return clock_ns(CLOCK_BOOTTIME); }
 
 }  // namespace weft

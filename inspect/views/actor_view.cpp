@@ -61,7 +61,7 @@ std::vector<ActorView> view_actors(const Snapshot& snapshot) {
                     .doing = doing(snapshot, row)};
     if (actor.state.empty()) actor.state = to_string(row.state);
     actor.letter = letter_of(actor.state);
-    if (row.updated_ns != 0) actor.for_s = std::max(0.0, snapshot.seconds_since(row.updated_ns));
+    if (row.since_ns != 0) actor.for_s = std::max(0.0, snapshot.seconds_since(row.since_ns));
     actors.push_back(std::move(actor));
   }
   return actors;

@@ -110,16 +110,17 @@ std::string show_text(const Snapshot& job) {
     text += line("generation", std::to_string(job.control->generation));
     if (!job.control->abort_reason.empty()) text += line("aborted", job.control->abort_reason);
   }
-  if (!job.live) {
+  if (job.end) {
     text += line("ended by", job.end->ended_by);
     if (job.end->error) text += line("error", job.end->error->message);
-  } else {
+  }
+  if (!job.rows.empty()) {
     text += line("mesh", mesh_words(header));
     text += line("workers", std::to_string(header.num_workers));
     text += line("chips", std::to_string(header.num_chips));
     text += line("trainer pid", std::to_string(header.trainer_pid));
     text += line("started", started_text(header));
-    text += line("hung after", for_text(patience_s(job)) + " without a move");
+    if (job.live) text += line("hung after", for_text(patience_s(job)) + " without a move");
   }
   return text + line("run folder", header.run_dir);
 }

@@ -12,12 +12,12 @@
 namespace weft {
 namespace {
 
-/// The newest stamp of the worker's rows.
+/// Since one of the worker's actors has last entered a state.
 double seconds_still(const Snapshot& snapshot, int worker) {
   std::int64_t last = 0;
   for (const ActorRow& row : snapshot.rows) {
     if (row.worker == worker && row.kind != ActorKind::trainer) {
-      last = std::max(last, row.updated_ns);
+      last = std::max(last, row.since_ns);
     }
   }
   return last == 0 ? -1 : std::max(0.0, snapshot.seconds_since(last));
@@ -141,7 +141,6 @@ std::string_view work_of(ActorState state) {
     case ActorState::compiling: return "compiles";
     case ActorState::saving: return "saves a checkpoint";
     case ActorState::loading: return "waits for a batch of a DeviceLoader";
-    case ActorState::tracing: return "traces a program";
     case ActorState::admission: return "waits until its program is admitted";
     case ActorState::lease: return "waits for the grant of a step";
     case ActorState::reporting: return "reports";

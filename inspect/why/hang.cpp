@@ -28,12 +28,6 @@ double p99_of_steps(const Snapshot& snapshot) {
   return static_cast<double>(*nth) / 1e9;
 }
 
-/// A chip that waits for commits renews its stamp without an end.
-bool stamps_moves(const ActorRow& row) {
-  if (row.kind == ActorKind::trainer || row.updated_ns == 0) return false;
-  return row.in_collective || row.waiting_for < 0;
-}
-
 }  // namespace
 
 double patience_s(const Snapshot& snapshot) {
@@ -49,7 +43,7 @@ double patience_s(const Snapshot& snapshot) {
 double idle_s(const Snapshot& snapshot) {
   std::int64_t last = 0;
   for (const ActorRow& row : snapshot.rows) {
-    if (stamps_moves(row)) last = std::max(last, row.updated_ns);
+    if (row.kind != ActorKind::trainer) last = std::max(last, row.since_ns);
   }
   return last == 0 ? 0 : std::max(0.0, snapshot.seconds_since(last));
 }

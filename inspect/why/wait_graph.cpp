@@ -53,7 +53,7 @@ class Maker {
 
   void add(const ActorRow& from, int to, std::string on) {
     if (from.index == to || !known_.insert({from.index, to}).second) return;
-    const double since = std::max(0.0, snapshot_.seconds_since(from.updated_ns));
+    const double since = std::max(0.0, snapshot_.seconds_since(from.since_ns));
     waits_.push_back({.from = from.index, .to = to, .on = std::move(on), .since_s = since});
   }
 

@@ -105,6 +105,17 @@ say 'the header is of a later room' < <(
     function room(path) { sub("/[^/]*$", "", path); return at[path] }
     BEGIN { n = split(order, rooms, " "); for (i = 1; i <= n; ++i) at[rooms[i]] = i }
     room($3) > room($1)')
+say 'another header has a type of this name' < <(
+  sources "${product[@]}" | but '^bench/' | matching '\.hpp$' | xargs -r awk '
+    /^namespace / { space = $2 }
+    /^(struct|class|enum class) (alignas\([0-9]+\) )?[A-Za-z0-9_]+[^<;]*$/ {
+      name = $0
+      sub(/^(struct|class|enum class) (alignas\([0-9]+\) )?/, "", name)
+      if (name ~ /^[A-Za-z0-9_]+::/) next
+      sub(/[^A-Za-z0-9_].*/, "", name)
+      if ((space, name) in place) print FILENAME ":" FNR
+      place[space, name]
+    }')
 say 'only actors/worker/worker.cpp, where engines are made, names a kind of chip' < <(
   includes "${product[@]}" | but '^(bench/|actors/device/cpu/|actors/worker/worker\.cpp:)' |
     matching ':"actors/device/cpu/')

@@ -12,7 +12,7 @@ tree() {
   rm -rf "${work:?}/tree"
   mkdir -p "$work"/tree/{include/weft,spmd/mesh,spmd/tensor,transport/board}
   mkdir -p "$work"/tree/actors/{device/cpu/onednn,worker}
-  mkdir -p "$work"/tree/{examples,tests}
+  mkdir -p "$work"/tree/{inspect,examples,tests}
   cd "$work/tree"
   printf '#include <vector>\n' >include/weft/mesh.hpp
   printf '#include <weft/mesh.hpp>\n#include <nlohmann/json.hpp>\n' >include/weft/job.hpp
@@ -70,6 +70,8 @@ refuses include/weft/mesh.hpp '#include <vector>\n#include <weft/tensor.hpp>\n' 
 include/weft/tensor.hpp:1: the headers include each other in a circle
 include/weft/tensor.hpp:2: the headers include each other in a circle
 include/weft/type.hpp:1: the headers include each other in a circle"
+refuses spmd/mesh/b.hpp 'namespace weft {\nstruct Box {\n};\nclass Box;\nclass Box : public Shape {\n};\n}\n' \
+  '5: another header has a type of this name'
 refuses actors/device/c.cpp '#include "actors/device/cpu/executor.hpp"\n' \
   "1: the header is of a later room
 actors/device/c.cpp:1: only actors/worker/worker.cpp, where engines are made, names a kind of chip"

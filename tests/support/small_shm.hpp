@@ -19,6 +19,7 @@
 #include <fmt/format.h>
 
 #include "tests/support/child_process.hpp"
+#include "tests/support/temporary_folder.hpp"
 
 namespace weft::testing {
 
@@ -46,11 +47,15 @@ inline void mount_own(const std::string& folder, const std::string& options) {
 }
 
 /// Runs `body` with its expectations in a fork with a /dev/shm of its own, and expects that it
-/// leaves no file there. Skips the test where the system doesn't allow namespaces.
+/// leaves no file there. Skips the test where the system doesn't allow namespaces. Locks of jobs
+/// have a folder of their own, too: a job that begins removes the lock of a dead one, without which
+/// nobody would remove that one's memory in the other /dev/shm.
 inline void in_own_shm(const std::string& options, const std::function<void()>& body) {
   SCOPED_TRACE("/dev/shm with " + options);
+  const TemporaryFolder locks;
   ChildProcess child([&] {
     mount_own("/dev/shm", options);
+    ::setenv("XDG_RUNTIME_DIR", locks.path().c_str(), 1);
     body();
     const std::unique_ptr<DIR, int (*)(DIR*)> folder(opendir("/dev/shm"), closedir);
     while (const dirent* entry = readdir(folder.get())) {

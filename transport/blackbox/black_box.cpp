@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <fstream>
 #include <utility>
 
 #include <weft/error.hpp>
@@ -276,8 +275,7 @@ Position BlackBox::position(int chip) const {
 
 TickScale BlackBox::scale() const {
   std::vector<ClockPairV1> pairs = copy_pairs(header());
-  std::string here;
-  std::ifstream("/proc/sys/kernel/random/boot_id") >> here;
+  const std::string here = read_boot_id();
   // The young job of this host has one pair, which gives no rate.
   if (pairs.size() == 1 && !here.empty() && here == boot_id()) {
     pairs.push_back(read_clock_pair(sizes_.ticks));

@@ -30,12 +30,6 @@ void set_text(char (&field)[N], const std::string& text) {
   std::memcpy(field, text.data(), std::min(text.size(), N - 1));
 }
 
-std::string boot_id() {
-  std::string id;
-  std::ifstream("/proc/sys/kernel/random/boot_id") >> id;
-  return id;
-}
-
 std::string host_name() {
   char name[64] = {};
   ::gethostname(name, sizeof name - 1);
@@ -103,7 +97,7 @@ BlackBoxWriter BlackBoxWriter::make(Segment segment, const BlackBoxOptions& opti
   header.level = static_cast<std::uint32_t>(options.level);
   set_text(header.job, options.job);
   set_text(header.host, host_name());
-  set_text(header.boot_id, boot_id());
+  set_text(header.boot_id, read_boot_id());
   box.add_clock_pair();
   store_field(header.magic, box_format::kMagic);
   return box;

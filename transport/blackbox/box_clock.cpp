@@ -44,6 +44,12 @@ TickSource find_tick_source() {
   return TickSource::monotonic;
 }
 
+std::string read_boot_id() {
+  std::string id;
+  std::ifstream("/proc/sys/kernel/random/boot_id") >> id;
+  return id;
+}
+
 ClockPairV1 read_clock_pair(TickSource source) noexcept {
   const std::uint64_t before = read_ticks(source);
   const std::int64_t monotonic = clock_ns(CLOCK_MONOTONIC);

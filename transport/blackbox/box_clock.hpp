@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <ctime>
+#include <string>
 #include <vector>
 
 #include "transport/blackbox/box_format.hpp"
@@ -28,6 +29,9 @@ inline std::uint64_t read_ticks(TickSource source) noexcept {
 #endif
   return static_cast<std::uint64_t>(clock_ns(CLOCK_MONOTONIC));
 }
+
+/// Of the host's kernel: changes with each boot.
+std::string read_boot_id();
 
 /// The same moment on three clocks.
 box_format::ClockPairV1 read_clock_pair(TickSource source) noexcept;

@@ -10,7 +10,6 @@ std::string_view to_string(EventKind kind) noexcept {
     case EventKind::enter: return "enter";
     case EventKind::leave: return "leave";
     case EventKind::commit: return "commit";
-    case EventKind::trace: return "trace";
     case EventKind::compile: return "compile";
     case EventKind::admission: return "admission";
     case EventKind::lease: return "lease";

@@ -14,24 +14,23 @@ enum class EventKind : std::uint8_t {
   enter = 4,         ///< a collective is announced; number: of the collective. value: bytes
   leave = 5,         ///< ... has ended; value: ns waited. peer: the chip that came last
   commit = 6,        ///< waits until the chips of the step before have committed. peer: waited for
-  trace = 7,         ///< the loop traces a program
-  compile = 8,       ///< a plan is compiled; value: ns that it took, 0 at the beginning
-  admission = 9,     ///< the trainer is asked to admit a program. value: its fingerprint
-  lease = 10,        ///< waits for a lease. number: the step
-  load = 11,         ///< waits for a batch; text: the loader. value: ns waited, 0 at the beginning
-  checkpoint = 12,   ///< number: the step saved. value: bytes. text: what happens
-  report = 13,       ///< number: of the report
-  log = 14,          ///< text: the record, cut; value: level as spdlog numbers it
-  message_out = 15,  ///< number: sequence among those to `peer`. text: the message
-  message_in = 16,   ///< as message_out, when it is begun
-  state = 17,        ///< value: ActorState
-  error = 18,        ///< text
-  generation = 19,   ///< number: of the generation
-  clock_jump = 20,   ///< the host slept. value: ns
+  compile = 7,       ///< a plan is compiled; value: ns that it took, 0 at the beginning
+  admission = 8,     ///< the trainer is asked to admit a program. value: its fingerprint
+  lease = 9,         ///< waits for a lease. number: the step
+  load = 10,         ///< waits for a batch; text: the loader. value: ns waited, 0 at the beginning
+  checkpoint = 11,   ///< number: the step saved. value: bytes. text: what happens
+  report = 12,       ///< number: of the report
+  log = 13,          ///< text: the record, cut; value: level as spdlog numbers it
+  message_out = 14,  ///< number: sequence among those to `peer`. text: the message
+  message_in = 15,   ///< as message_out, when it is begun
+  state = 16,        ///< value: ActorState
+  error = 17,        ///< text
+  generation = 18,   ///< number: of the generation
+  clock_jump = 19,   ///< the host slept. value: ns
 };
 
 /// Of an event's flags: it is the end of what the last event of its kind in the ring began. run,
-/// commit, trace, compile, admission, lease, load and checkpoint have a beginning and an end.
+/// commit, compile, admission, lease, load and checkpoint have a beginning and an end.
 inline constexpr std::uint8_t kEventEnds = 1;
 
 /// "unknown" for a number that is no kind.

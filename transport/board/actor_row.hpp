@@ -23,10 +23,9 @@ enum class ActorState : std::uint8_t {
   loading = 11,  ///< its loop waits for a batch of a DeviceLoader
   // Of a loop.
   user_code = 12,  ///< in code that isn't weft's
-  tracing = 13,    ///< records a function for the first time
-  admission = 14,  ///< waits until every worker has shown the same program
-  lease = 15,      ///< waits for the trainer's grant of a step
-  reporting = 16,
+  admission = 13,  ///< waits until every worker has shown the same program
+  lease = 14,      ///< waits for the trainer's grant of a step
+  reporting = 15,
 };
 inline constexpr ActorState kActorStateMax = ActorState::reporting;
 enum class JobStatus : std::uint8_t { starting = 0, running = 1, succeeded = 2, failed = 3 };

@@ -143,7 +143,6 @@ std::string_view to_string(ActorState state) noexcept {
     case ActorState::saving: return "saving";
     case ActorState::loading: return "loading";
     case ActorState::user_code: return "user code";
-    case ActorState::tracing: return "tracing";
     case ActorState::admission: return "admission";
     case ActorState::lease: return "lease";
     case ActorState::reporting: return "reporting";

@@ -104,7 +104,7 @@ class MadeJob {
     row.pid = pid;
     if (kind != ActorKind::device) row.tid = pid;
     row.step = 4;
-    row.updated_ns = 59 * kSecond;
+    row.since_ns = row.updated_ns = 59 * kSecond;
     snapshot.rows.push_back(row);
   }
   void add_process(int pid) {

@@ -16,6 +16,7 @@
 
 #include <weft/error.hpp>
 
+#include "inspect/process/process_state.hpp"
 #include "inspect/views/table.hpp"
 #include "tools/weft/inspect/job.hpp"
 #include "tools/weft/inspect/top.hpp"
@@ -37,11 +38,8 @@ struct Options {
 };
 
 /// Of a board nothing is sure, not even that the time isn't in the far future.
-double seconds_since(std::int64_t boottime_ns) {
-  timespec now{};
-  ::clock_gettime(CLOCK_BOOTTIME, &now);
-  return static_cast<double>(now.tv_sec) +
-         (static_cast<double>(now.tv_nsec) - static_cast<double>(boottime_ns)) / 1e9;
+double seconds_since(std::int64_t then_ns) {
+  return (static_cast<double>(boottime_ns()) - static_cast<double>(then_ns)) / 1e9;
 }
 
 /// "dead" where the board's last word isn't the end, but nobody holds it any more.

@@ -101,7 +101,7 @@ class Run {
 };
 
 /// The last line of a job that failed: why, and where to look.
-void say_first_cause(const JobEnd& end) {
+void say_first_cause(const ReportedEnd& end) {
   if (end.message.empty()) return;
   const std::string place = end.folder.empty() ? "" : shell_word(visible(end.folder));
   fmt::print(stderr, "weft launch: exit code {}: {}\n", end.code, visible(end.message));
@@ -128,7 +128,7 @@ int launch(const LaunchOptions& options) {
     const siginfo_t ended = run.wait();
     const auto go_on = timeout.is_over() ? std::nullopt : restarts.after(run.pid(), ended);
     if (!go_on) {
-      const JobEnd end = result.read();
+      const ReportedEnd end = result.read();
       say_first_cause(end);
       if (timeout.is_over()) return kTimedOut;
       return end.code != 0 ? end.code : exit_code(ended);

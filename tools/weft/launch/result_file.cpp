@@ -32,14 +32,14 @@ ResultFile::~ResultFile() { ::close(fd_); }
 
 std::string ResultFile::path() const { return fmt::format("/proc/{}/fd/{}", ::getpid(), fd_); }
 
-JobEnd ResultFile::read() const {
+ReportedEnd ResultFile::read() const {
   std::array<char, 8192> text{};
   const ssize_t size = ::pread(fd_, text.data(), text.size(), 0);
-  return parse_job_end({text.data(), size > 0 ? static_cast<std::size_t>(size) : 0});
+  return parse_reported_end({text.data(), size > 0 ? static_cast<std::size_t>(size) : 0});
 }
 
-JobEnd parse_job_end(std::string_view text) {
-  JobEnd end;
+ReportedEnd parse_reported_end(std::string_view text) {
+  ReportedEnd end;
   const std::string_view code = take_line(text);
   std::from_chars(code.data(), code.data() + code.size(), end.code);
   if (end.code < 0 || end.code > 255) end.code = 1;

@@ -7,7 +7,7 @@
 namespace weft {
 
 /// The first cause of a job's failure.
-struct JobEnd {
+struct ReportedEnd {
   int code = 0;           ///< 0: no job of the program failed
   std::string folder{};   ///< the job's run folder
   std::string message{};  ///< one line
@@ -23,7 +23,7 @@ class ResultFile {
   ResultFile& operator=(const ResultFile&) = delete;
 
   std::string path() const;
-  JobEnd read() const;
+  ReportedEnd read() const;
 
  private:
   int fd_;
@@ -31,6 +31,6 @@ class ResultFile {
 
 /// What a program has written: lines with the code, the folder and the message; those after the
 /// code may be missing.
-JobEnd parse_job_end(std::string_view text);
+ReportedEnd parse_reported_end(std::string_view text);
 
 }  // namespace weft

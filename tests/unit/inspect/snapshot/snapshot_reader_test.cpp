@@ -6,9 +6,12 @@
 #include <filesystem>
 #include <fstream>
 
+#include "inspect/views/job_views.hpp"
 #include "tests/support/child_process.hpp"
 #include "tests/support/expect_error.hpp"
+#include "tests/support/temporary_folder.hpp"
 #include "transport/job/job_memory.hpp"
+#include "transport/job/job_record.hpp"
 
 namespace weft {
 namespace {
@@ -90,6 +93,25 @@ TEST(SnapshotReaderOfFolder, ReadsHowTheJobEnded) {
   testing::expect_error(Errc::corrupt, {"result.json"},
                         [&] { SnapshotReader::of_folder(folder).read(); });
   std::filesystem::remove_all(folder);
+}
+
+/// As of a trainer that was killed: nobody has written how the job ended.
+TEST_F(SnapshotReaderTest, AFolderHasWhatTheMemorySaidWithoutAResult) {
+  const testing::TemporaryFolder runs;
+  std::filesystem::create_directory(incident_in(runs.path()));
+  board.worker(0).open(ActorKind::worker, 0, -1, ::getpid());
+  board.worker(0).step(7);
+  std::filesystem::copy("/dev/shm/" + Board::segment_name(job),
+                        incident_in(runs.path()) + "/board.bin");
+  const Snapshot snapshot = SnapshotReader::of_folder(runs.path()).read({.events = true});
+  EXPECT_EQ(snapshot.job, job);
+  EXPECT_FALSE(snapshot.live);
+  EXPECT_FALSE(snapshot.held);
+  EXPECT_FALSE(snapshot.end);
+  EXPECT_EQ(snapshot.step(), 7U);
+  const std::string shown = show_text(snapshot);
+  EXPECT_NE(shown.find("dead"), std::string::npos) << shown;
+  EXPECT_EQ(shown.find("hung after"), std::string::npos) << shown;
 }
 
 }  // namespace

@@ -34,7 +34,7 @@ TEST(Hang, AJobInWhichNothingHasMovedForLongerHangs) {
   MadeJob job(2, 1);
   EXPECT_EQ(idle_s(job.snapshot), 41);
   EXPECT_TRUE(is_hung(job.snapshot));
-  job.chip(1).updated_ns = job.snapshot.at_ns - MadeJob::kSecond;
+  job.chip(1).since_ns = job.snapshot.at_ns - MadeJob::kSecond;
   EXPECT_FALSE(is_hung(job.snapshot));
 }
 
@@ -59,6 +59,7 @@ TEST(Hang, AStepACollectiveOrACommitIsAMoveAndAStampIsNot) {
   const MadeJob before(2, 1);
   MadeJob now(2, 1);
   now.chip(0).updated_ns += 5;
+  now.chip(0).since_ns += 5;
   now.chip(0).waiting_for = 1;
   EXPECT_FALSE(has_moved(before.snapshot, now.snapshot));
   now.chip(0).step++;

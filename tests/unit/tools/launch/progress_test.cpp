@@ -66,19 +66,19 @@ TEST(LastLoss, IsNothingWhereThereIsNone) {
   }
 }
 
-TEST(JobEnd, HasCodeFolderAndMessage) {
-  const JobEnd end = parse_job_end("137\n/runs/a\nworker 1 was killed\n");
+TEST(ReportedEnd, HasCodeFolderAndMessage) {
+  const ReportedEnd end = parse_reported_end("137\n/runs/a\nworker 1 was killed\n");
   EXPECT_EQ(end.code, 137);
   EXPECT_EQ(end.folder, "/runs/a");
   EXPECT_EQ(end.message, "worker 1 was killed");
 }
 
-TEST(JobEnd, TakesWhatIsThere) {
-  EXPECT_EQ(parse_job_end("").code, 0);
-  EXPECT_EQ(parse_job_end("9\n").code, 9);
-  EXPECT_EQ(parse_job_end("9\n").message, "");
-  EXPECT_EQ(parse_job_end("9999").code, 1);
-  EXPECT_EQ(parse_job_end("x\n").code, 0);
+TEST(ReportedEnd, TakesWhatIsThere) {
+  EXPECT_EQ(parse_reported_end("").code, 0);
+  EXPECT_EQ(parse_reported_end("9\n").code, 9);
+  EXPECT_EQ(parse_reported_end("9\n").message, "");
+  EXPECT_EQ(parse_reported_end("9999").code, 1);
+  EXPECT_EQ(parse_reported_end("x\n").code, 0);
 }
 
 TEST(Timeout, AsksTwiceAndThenKills) {

@@ -214,11 +214,11 @@ TEST_F(BlackBoxTest, GoesOnWhereTheProcessBeforeHasEnded) {
   {
     BlackBoxWriter box = BlackBoxWriter::create(options());
     id = box.loop(0).intern("known");
-    box.loop(0).put(EventKind::trace, {.number = 1});
+    box.loop(0).put(EventKind::report, {.number = 1});
   }
   BlackBoxWriter again = BlackBoxWriter::open(job);
   EXPECT_EQ(again.loop(0).intern("known"), id);
-  again.loop(0).put(EventKind::trace, {.number = 2, .text = again.loop(0).intern("new")});
+  again.loop(0).put(EventKind::report, {.number = 2, .text = again.loop(0).intern("new")});
   const std::vector<Event> events = BlackBox::open(job).events(kLoop);
   ASSERT_EQ(events.size(), 2U);
   EXPECT_EQ(events[1].number, 2U);
