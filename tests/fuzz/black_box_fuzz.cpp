@@ -18,7 +18,10 @@ void read(const BlackBox& box) {
       box.scale().realtime_ns(event.at_ns);
     }
     box.written(ring);
-    if (ring.kind == RingKind::chip) box.position(ring.owner);
+    if (ring.kind != RingKind::chip) continue;
+    box.position(ring.owner);
+    box.ledger(ring.owner);
+    box.waited_for_ns(ring.owner);
   }
 }
 
