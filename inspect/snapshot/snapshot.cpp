@@ -33,9 +33,15 @@ const ProcessState* Snapshot::process(int pid) const {
 const ProcessSight* Snapshot::sight(int pid) const {
   return find_in(sights, [&](const ProcessSight& sight) { return sight.pid == pid; });
 }
-const EventRing* Snapshot::ring(int worker, int chip) const {
-  return find_in(rings,
-                 [&](const EventRing& ring) { return ring.worker == worker && ring.chip == chip; });
+const EventRing* Snapshot::loop_ring(int worker) const {
+  return find_in(rings, [&](const EventRing& ring) {
+    return ring.kind == RingKind::loop && ring.worker == worker;
+  });
+}
+const EventRing* Snapshot::chip_ring(int chip) const {
+  return find_in(rings, [&](const EventRing& ring) {
+    return ring.kind == RingKind::chip && ring.chip == chip;
+  });
 }
 
 std::optional<Mesh> Snapshot::mesh() const {

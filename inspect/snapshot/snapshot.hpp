@@ -13,7 +13,7 @@
 #include "inspect/process/stack.hpp"
 #include "inspect/snapshot/control_state.hpp"
 #include "inspect/snapshot/job_end.hpp"
-#include "transport/blackbox/event.hpp"
+#include "transport/blackbox/black_box.hpp"
 #include "transport/board/board.hpp"
 
 namespace weft {
@@ -29,12 +29,20 @@ struct ProcessSight {
   std::vector<ThreadSight> threads{};
 };
 
-/// The events of one thread of the job, oldest first.
+/// The events of one ring of the job's black box, oldest first.
 struct EventRing {
+  RingKind kind = RingKind::loop;
   int worker = -1;           ///< -1: the trainer
-  int chip = -1;             ///< -1: the loop of the worker
+  int chip = -1;             ///< of a chip's ring
   std::uint64_t before = 0;  ///< events that are no longer there
   std::vector<Event> events{};
+};
+
+/// Who kept a chip waiting, since the job began.
+struct ChipWaits {
+  int chip = -1;
+  std::vector<LedgerEntry> calls{};            ///< by call of a plan
+  std::vector<std::uint64_t> waited_for_ns{};  ///< by the chip that came last
 };
 
 struct Snapshot {
@@ -47,11 +55,13 @@ struct Snapshot {
   std::vector<ActorRow> rows{};           ///< those that can be read
   std::optional<ControlState> control{};  ///< absent: see no_control
   std::string no_control{};
-  bool memory_named = false;              ///< another process can open the job's memory
-  std::vector<ProcessState> processes{};  ///< of the trainer and the workers
-  std::vector<ProcessSight> sights{};     ///< of those that were asked for
-  std::vector<EventRing> rings{};         ///< none where the job keeps no events
-  std::shared_ptr<const void> texts{};    ///< in which the events' texts lie
+  bool memory_named = false;                 ///< another process can open the job's memory
+  std::vector<ProcessState> processes{};     ///< of the trainer and the workers
+  std::vector<ProcessSight> sights{};        ///< of those that were asked for
+  std::vector<EventRing> rings{};            ///< none where the job keeps no events
+  std::vector<ChipWaits> waits{};            ///< by chip
+  std::int64_t unix_minus_monotonic_ns = 0;  ///< added to an event's time: ns since 1970
+  std::shared_ptr<const void> texts{};       ///< in which the texts of events and waits lie
   std::optional<JobEnd> end{};
 
   /// Null where the row can't be read.
@@ -61,7 +71,8 @@ struct Snapshot {
   /// Null where it wasn't looked at.
   const ProcessState* process(int pid) const;
   const ProcessSight* sight(int pid) const;
-  const EventRing* ring(int worker, int chip) const;
+  const EventRing* loop_ring(int worker) const;
+  const EventRing* chip_ring(int chip) const;
 
   bool over() const { return status == JobStatus::succeeded || status == JobStatus::failed; }
   double seconds_since(std::int64_t ns) const { return static_cast<double>(at_ns - ns) / 1e9; }

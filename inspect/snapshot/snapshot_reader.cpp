@@ -77,6 +77,19 @@ std::vector<std::byte> read_all(int descriptor) {
   return bytes;
 }
 
+EventRing read_ring(const BlackBox& box, RingId id, const Snapshot& snapshot) {
+  EventRing ring{.kind = id.kind, .worker = id.owner};
+  if (id.kind == RingKind::chip) {
+    const ActorRow* row = snapshot.chip(id.owner);
+    ring.worker = row != nullptr ? row->worker : -1;
+    ring.chip = id.owner;
+  }
+  ring.events = box.events(id);
+  const std::uint64_t written = box.written(id);
+  ring.before = written - std::min<std::uint64_t>(written, ring.events.size());
+  return ring;
+}
+
 std::vector<int> pids_of(const Snapshot& snapshot) {
   std::vector<int> pids{snapshot.header.trainer_pid};
   for (const ActorRow& row : snapshot.rows) {
@@ -160,17 +173,14 @@ void SnapshotReader::add_events(Snapshot& snapshot) const {
   try {
     const auto box = std::make_shared<const BlackBox>(
         incident_.empty() ? BlackBox::open(job_) : BlackBox::open_file(incident_ + "/box.bin"));
-    for (const RingId id : box->rings()) {
-      if (id.kind != RingKind::chip && id.kind != RingKind::loop) continue;
-      const bool is_chip = id.kind == RingKind::chip;
-      const ActorRow* chip = is_chip ? snapshot.chip(id.owner) : nullptr;
-      EventRing ring{.worker = is_chip ? -1 : id.owner, .chip = is_chip ? id.owner : -1};
-      if (chip != nullptr) ring.worker = chip->worker;
-      ring.events = box->events(id);
-      const std::uint64_t written = box->written(id);
-      ring.before = written - std::min<std::uint64_t>(written, ring.events.size());
-      snapshot.rings.push_back(std::move(ring));
+    for (const RingId id : box->rings()) snapshot.rings.push_back(read_ring(*box, id, snapshot));
+    for (const EventRing& ring : snapshot.rings) {
+      if (ring.kind != RingKind::chip) continue;
+      snapshot.waits.push_back({.chip = ring.chip,
+                                .calls = box->ledger(ring.chip),
+                                .waited_for_ns = box->waited_for_ns(ring.chip)});
     }
+    snapshot.unix_minus_monotonic_ns = box->scale().realtime_ns(0);
     snapshot.texts = box;
   } catch (const Error& e) {
     if (e.code() != Errc::not_found && e.code() != Errc::io) throw;

@@ -16,7 +16,7 @@ namespace weft {
 struct SnapshotParts {
   bool control = true;
   bool processes = true;
-  bool events = false;
+  bool events = false;  ///< rings, and who waited for whom
 };
 
 class SnapshotReader {

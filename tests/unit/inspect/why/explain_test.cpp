@@ -234,7 +234,7 @@ TEST(Why, AJobThatMovesIsWell) {
 
 TEST(Why, AChipThatComesLastByItsEventsIsSlow) {
   MadeJob job(2, 1);
-  EventRing ring{.worker = 0, .chip = 0};
+  EventRing ring{.kind = RingKind::chip, .worker = 0, .chip = 0};
   for (int i = 0; i < 100; ++i) {
     ring.events.push_back(
         {.at_ns = i * 1000, .kind = EventKind::leave, .peer = i % 10 == 0 ? -1 : 1, .value = 500});
