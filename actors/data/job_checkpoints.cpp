@@ -8,10 +8,10 @@
 #include <weft/error.hpp>
 
 #include "actors/process/log.hpp"
-#include "actors/protocol/listing_difference.hpp"
 #include "spmd/mesh/box.hpp"
 #include "spmd/tensor/node.hpp"
 #include "spmd/tensor/trace.hpp"
+#include "spmd/text/listing_difference.hpp"
 #include "transport/storage/shard_owners.hpp"
 
 namespace weft {

@@ -18,10 +18,12 @@ class BoxTimekeeper {
   explicit BoxTimekeeper(BlackBoxWriter& box) : box_(box), events_(box.loop(-1)) {}
 
   Time deadline() const { return next_; }
-  void on_time(Time now) {
-    if (now < next_) return;
+  /// True if a second has passed.
+  bool on_time(Time now) {
+    if (now < next_) return false;
     next_ = now + std::chrono::seconds(1);
     tell();
+    return true;
   }
   void tell() {
     constexpr std::int64_t kJumpNs = 10'000'000;

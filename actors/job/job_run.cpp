@@ -27,6 +27,7 @@
 #include "actors/process/stack_dump.hpp"
 #include "actors/process/wake_queue.hpp"
 #include "actors/supervision/job_outcome.hpp"
+#include "actors/trainer/hang_reporter.hpp"
 #include "actors/trainer/trainer_link.hpp"
 #include "transport/memory/wait.hpp"
 #include "transport/storage/checkpoint_folder.hpp"
@@ -192,7 +193,7 @@ class JobRun {
     while (const auto command = control_.commands().pop()) obey(*command);
     if (const auto event = events_.pop()) handle(*event);  // one: signals come in between
     carry_out(outcome_.on_time(Clock::now()));
-    times_.on_time(Clock::now());
+    if (times_.on_time(Clock::now()) && outcome_.may_start_process()) hangs_.look();
   }
 
   int milliseconds_left() const {
@@ -361,6 +362,7 @@ class JobRun {
   Board board_;
   BlackBoxWriter box_;
   BoxTimekeeper times_{box_};
+  HangReporter hangs_{board_, spec_.hang_warning_s};
   JobMemory memory_;
   Assignment assignment_;
   const std::shared_ptr<JobLog> log_;

@@ -254,10 +254,12 @@ RecoveryPolicy resolve_recovery(const FailureConfig& failure, int num_workers) {
          "backend.timeout_s",
          failure.hang_timeout_s);
   }
-  if (failure.hang_warning_s != 0 && !(failure.hang_warning_s >= 0.5)) {
+  const double warning_s = failure.hang_warning_s.value_or(0);
+  if (warning_s != 0 && !(warning_s >= 0.5)) {
     fail(Errc::invalid_argument,
-         "run.failure.hang_warning_s = {}: expected seconds, 0.5 or more, or 0 for no warning",
-         failure.hang_warning_s);
+         "run.failure.hang_warning_s = {}: expected seconds, 0.5 or more, 0 for no warning, or "
+         "nothing for a time that follows from the job's steps",
+         warning_s);
   }
   if (failure.state_versions != 1 && failure.state_versions != 2) {
     fail(Errc::invalid_argument,

@@ -3,38 +3,18 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <chrono>
 
 #include "actors/process/log.hpp"
-#include "actors/protocol/first_plan.hpp"
 #include "actors/runtime/arena_buffer.hpp"
 #include "actors/runtime/shard_copy.hpp"
-#include "actors/runtime/unused_axes.hpp"
 #include "spmd/mesh/hybrid_mesh.hpp"
 #include "spmd/ops/fingerprint.hpp"
-#include "spmd/passes/partition.hpp"
-#include "spmd/plan/settle.hpp"
 #include "spmd/tensor/loop_threads.hpp"
 #include "spmd/tensor/node.hpp"
-#include "spmd/text/text.hpp"
 #include "transport/state/commits.hpp"
 
 namespace weft {
 namespace {
-
-using Clock = std::chrono::steady_clock;
-
-double seconds_since(Clock::time_point begin) {
-  return std::chrono::duration<double>(Clock::now() - begin).count();
-}
-
-/// A larger message would block the socket for other messages for too long.
-constexpr std::size_t kProgramTextBytesMax = 900'000;
-
-[[noreturn]] void end_planned(const WorkerRuntimeOptions& options, const FirstPlan& first) {
-  if (options.worker == 0) write_first_plan(options.plan_folder, first);
-  fail(Errc::invalid_argument, "{}", kIsPlanned);
-}
 
 /// Appends the buffer as the run's next input or output.
 void use(const BufferPtr& buffer, DeviceRun& run, std::vector<std::uint64_t> RunBuffers::*offsets) {
@@ -62,7 +42,8 @@ WorkerRuntime::WorkerRuntime(const Mesh& mesh, std::vector<int> positions,
       loop_thread_(::gettid()),
       store_(options_.plan_dir, mesh_),
       listing_(options_.worker == 0 ? options_.dump_dir : "",
-               options_.worker == 0 ? options_.debug : 0) {
+               options_.worker == 0 ? options_.debug : 0),
+      program_list_(options_.run_dir) {
   set_thread_number([] { return int{::gettid()}; });
   std::vector<BufferPool::Range> taken;
   if (options_.has_mesh && options_.keeps_state) {
@@ -179,115 +160,6 @@ void WorkerRuntime::begin_run(std::uint32_t program, const RunSite& site) {
   }
   ++runs_;
   last_site_ = site;
-}
-
-const CompileCache::Entry& WorkerRuntime::find_or_compile(const Program& program,
-                                                          const Fingerprint& key,
-                                                          const RunSite& site) {
-  if (const CompileCache::Entry* found = cache_.find(program, key)) {
-    metrics().count("CachedCompile");
-    return *found;
-  }
-  metrics().count("UncachedCompile");
-  const StateScope compiling(
-      recorder_, ActorState::compiling, EventKind::compile,
-      {.number = programs_, .text = recorder_.events.intern(to_string(site))});
-  const auto reason = cache_.explain(program, site);
-  // One worker logs it for all.
-  if (reason && options_.worker == 0) logger("weft.worker")->warn("{}", *reason);
-  const auto begin = Clock::now();
-  const std::uint32_t number = programs_;
-  listing_.debug(1, "program {} is new: {}", number,
-                 reason ? *reason : "the first for " + to_string(site));
-  auto plan = load_or_compile(program, key, number);
-  metrics().sample("ArenaBytes", MetricUnit::bytes, static_cast<double>(plan->temp_bytes));
-  metrics().sample("ArenaBytesBound", MetricUnit::bytes,
-                   static_cast<double>(plan->temp_bytes_bound));
-  listing_.dump_plan(number, *plan);
-  say_unused_axes(*plan, site);
-  if (options_.has_mesh) admit(number, to_text(program, mesh_), key, site);
-  // All workers have shown the same program by now.
-  if (site.ends_step && !options_.plan_folder.empty()) {
-    end_planned(options_, {.plan = *plan,
-                           .site = to_string(site),
-                           .num_workers = options_.num_workers,
-                           .chips_per_worker = static_cast<int>(devices_.size()),
-                           .keeps_state = options_.keeps_state,
-                           .arena_bytes = memory_.arena_capacity(),
-                           .compile_seconds = seconds_since(begin)});
-  }
-  auto load = std::make_shared<const DeviceLoad>(DeviceLoad{number, plan});
-  for (const auto& device : devices_) device->load(load);
-  logger("weft.worker")
-      ->info("program {} ({}): {} ops, {} per chip, {} bytes of temporaries, {:.1f} ms", number,
-             key.to_string(), program.num_ops(), plan->program.num_ops(), plan->temp_bytes,
-             1e3 * seconds_since(begin));
-  ++programs_;
-  executed_[number] = {.plan = plan, .overwriters = overwriters(*plan)};
-  return cache_.add(program, key, {number, std::move(plan)});
-}
-
-/// Once per job.
-void WorkerRuntime::say_unused_axes(const Plan& plan, const RunSite& site) {
-  if (axes_said_ || options_.worker != 0 || options_.resume_step != 0) return;
-  const auto hint = hint_at_unused_axes(plan, mesh_, to_string(site));
-  if (!hint) return;
-  axes_said_ = true;
-  logger("weft.worker")->warn("{}", *hint);
-}
-
-/// The same plan under another number, loaded with checks.
-std::uint32_t WorkerRuntime::find_checked(std::uint32_t program, const RunSite& site) {
-  const auto [found, is_new] = checked_.try_emplace(program, programs_);
-  if (!is_new) return found->second;
-  const std::uint32_t number = programs_;
-  if (options_.has_mesh) {
-    const std::string text = fmt::format("program {} with detect_anomaly", program);
-    admit(number, text, {.low = program, .high = ~std::uint64_t{0}}, site);
-  }
-  const Executed& plain = executed_.at(program);
-  auto load = std::make_shared<const DeviceLoad>(DeviceLoad{number, plain.plan, true});
-  for (const auto& device : devices_) device->load(load);
-  executed_[number] = {.plan = plain.plan, .overwriters = plain.overwriters};
-  ++programs_;
-  return number;
-}
-
-std::shared_ptr<const Plan> WorkerRuntime::load_or_compile(const Program& program,
-                                                           const Fingerprint& key,
-                                                           std::uint32_t number) {
-  if (store_.is_on()) {
-    auto plan = store_.load(key, program);
-    metrics().count(plan ? "PersistentCacheHit" : "PersistentCacheMiss");
-    if (plan) return plan;
-  }
-  const auto begin = Clock::now();
-  auto plan =
-      std::make_shared<const Plan>(compile_settled(program, mesh_, listing_.passes(number)));
-  metrics().sample("CompileTime", MetricUnit::seconds, seconds_since(begin));
-  if (options_.worker == 0) store_.keep(key, *plan);
-  return plan;
-}
-
-void WorkerRuntime::admit(std::uint32_t number, std::string text, const Fingerprint& key,
-                          const RunSite& site) {
-  if (text.size() > kProgramTextBytesMax) {
-    text.resize(kProgramTextBytesMax);
-    text += "\n(cut)";
-  }
-  const ProgramSeen seen{.worker = options_.worker,
-                         .generation = options_.generation,
-                         .sequence = number,
-                         .run = runs_ + 1,
-                         .fingerprint_low = key.low,
-                         .fingerprint_high = key.high,
-                         .text = std::move(text),
-                         .site = to_string(site)};
-  const StateScope admission(recorder_, ActorState::admission, EventKind::admission,
-                             {.number = number, .value = key.low});
-  link_.permits().shown(seen);
-  link_.show_program(seen);
-  link_.permits().wait_admitted(number, runs_ + 1);
 }
 
 BufferPtr WorkerRuntime::bind(const Plan& plan, std::size_t i, const Binding& binding) {

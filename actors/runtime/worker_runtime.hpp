@@ -22,11 +22,10 @@
 #include "actors/runtime/state_keeper.hpp"
 #include "actors/runtime/worker_link.hpp"
 #include "actors/runtime/worker_runtime_options.hpp"
-#include "spmd/ops/fingerprint.hpp"
-#include "spmd/plan/plan.hpp"
 #include "spmd/tensor/compile_cache.hpp"
 #include "spmd/tensor/runtime.hpp"
 #include "transport/blackbox/recorder.hpp"
+#include "transport/job/program_list.hpp"
 
 namespace weft {
 
@@ -94,7 +93,7 @@ class WorkerRuntime : public Runtime {
   const CompileCache::Entry& find_or_compile(const Program& program, const Fingerprint& key,
                                              const RunSite& site);
   std::shared_ptr<const Plan> load_or_compile(const Program& program, const Fingerprint& key,
-                                              std::uint32_t number);
+                                              ProgramEntry& entry);
   void say_unused_axes(const Plan& plan, const RunSite& site);
   std::vector<ChipSet> overwriters(const Plan& plan) const;
   std::uint32_t find_checked(std::uint32_t program, const RunSite& site);
@@ -135,6 +134,7 @@ class WorkerRuntime : public Runtime {
   const std::shared_ptr<void> alive_ = std::make_shared<char>();
   const PlanStore store_;
   const ProgramListing listing_;
+  const ProgramList program_list_;
   CompileCache cache_;
   std::map<std::string, std::uint32_t> bodies_;  // numbers of on_each_chip's, by place
   bool axes_said_ = false;

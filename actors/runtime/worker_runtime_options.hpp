@@ -12,10 +12,11 @@ namespace weft {
 
 struct WorkerRuntimeOptions {
   int worker = 0;
-  bool has_mesh = true;  ///< false: the loop sees no mesh, and each worker has its own programs
-  std::string dump_dir;  ///< from WEFT_DUMP_TO; "" for none
-  std::string plan_dir;  ///< from WEFT_COMPILE_CACHE; "" for none
-  int debug = 0;         ///< from WEFT_DEBUG
+  std::string run_dir{};  ///< in which programs are listed; "" for none
+  bool has_mesh = true;   ///< false: the loop sees no mesh, and each worker has its own programs
+  std::string dump_dir;   ///< from WEFT_DUMP_TO; "" for none
+  std::string plan_dir;   ///< from WEFT_COMPILE_CACHE; "" for none
+  int debug = 0;          ///< from WEFT_DEBUG
   std::uint64_t generation = 1;
   /// Steps after which the loop was interrupted that this one continues; 0: none was.
   std::uint64_t resume_step = 0;

@@ -8,16 +8,6 @@
 #include "actors/protocol/whereabouts.hpp"
 
 namespace weft {
-namespace {
-
-constexpr std::chrono::milliseconds kPeriod{200};
-constexpr std::chrono::milliseconds kLongPeriod{2000};
-
-}  // namespace
-
-std::chrono::milliseconds HangWatch::period() const {
-  return is_prompt_ || timeout_ < 10 * kLongPeriod ? kPeriod : kLongPeriod;
-}
 
 void HangWatch::look(const HangView& view, Time now) {
   std::map<int, Seen> shown;

@@ -40,13 +40,10 @@ class HangWatch {
  public:
   using Time = std::chrono::steady_clock::time_point;
 
-  /// `is_prompt`: a hang is acted upon as soon as the timeout is over; else it is only told of, and
-  /// a long timeout may be exceeded by a few seconds.
-  explicit HangWatch(std::chrono::milliseconds timeout, bool is_prompt = true)
-      : timeout_(timeout), is_prompt_(is_prompt) {}
-
   /// How often observe() is to be called.
-  std::chrono::milliseconds period() const;
+  static constexpr std::chrono::milliseconds kPeriod{200};
+
+  explicit HangWatch(std::chrono::milliseconds timeout) : timeout_(timeout) {}
 
   /// Workers that others wait for and that have not moved for the timeout; where there is no such
   /// wait, and no move in the whole job, all whose loops have not ended. Each hang is told once.
@@ -64,7 +61,6 @@ class HangWatch {
   void look(const HangView& view, Time now);
 
   std::chrono::milliseconds timeout_;
-  bool is_prompt_;
   std::map<int, Seen> seen_;  // by worker
   std::uint64_t messages_ = 0;
   std::optional<Time> last_move_;

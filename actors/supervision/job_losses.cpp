@@ -64,12 +64,6 @@ Actions JobState::hung(std::span<const Sighting> hanging, const std::string& why
                        std::uint64_t committed) {
   Actions all;
   for (const Sighting& seen : hanging) {
-    if (!terms_.hangs_are_losses) {
-      all.push_back(action::Warn{fmt::format(
-          "worker {} may hang{}: {}, and it {}; run.failure.hang_timeout_s ends such a wait",
-          seen.worker, describe(seen.where), why, seen.process)});
-      continue;
-    }
     const Place place = at(seen.worker).place;
     if (over() || (place != Place::looping && place != Place::unwinding)) continue;
     Actions actions = lose({.code = Errc::timeout,

@@ -5,8 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "actors/protocol/divergence_text.hpp"
 #include "actors/protocol/failure_text.hpp"
-#include "actors/protocol/listing_difference.hpp"
 
 namespace weft {
 

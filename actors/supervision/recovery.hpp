@@ -40,7 +40,6 @@ struct JobTerms {
   std::optional<WholeCheckpoint> resume{};  ///< the job begins with it
   double timeout_s = 0;                     ///< backend.timeout_s: workers gather in that time
   double grace_s = 0;  ///< run.grace_s: what a preempted job has to end; 0: it is cancelled
-  bool hangs_are_losses = true;    ///< else a hang is told of
   bool any_process_joins = false;  ///< not only a process that was started
   bool has_processes = true;       ///< false: the only worker is a thread of the trainer's process
 };

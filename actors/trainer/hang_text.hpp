@@ -12,7 +12,7 @@ namespace weft {
 /// "others have waited 5 s for it".
 std::string describe(const Hang& hang, double seconds);
 
-/// With where the process (`pid`) of a worker that hangs writes its stack, or would if it is asked.
-Sighting with_stack(Sighting seen, int pid, const JobSpec& spec, const std::string& run_dir);
+/// With where the process of a worker that hangs writes its stack.
+Sighting with_stack(Sighting seen, const JobSpec& spec, const std::string& run_dir);
 
 }  // namespace weft

@@ -37,7 +37,7 @@ struct JobSpec {
   bool keeps_state = true;                 ///< two versions: to go on from, to compare, to rescue
   double grace_s = 0;                      ///< 0: a preempted job is cancelled
   double hang_timeout_s = 0;               ///< 0: hangs are no losses
-  double hang_warning_s = 0;               ///< 0: none, nor where hangs are losses
+  std::optional<double> hang_warning_s{};  ///< absent: as the job's steps suggest; 0: none
   std::uint64_t check_replicas_every = 0;  ///< steps; 0: never
   double keep_for_rescue_s = 0;            ///< 0: not
   TlsConfig tls;                           ///< not wanted: a Unix socket
@@ -51,9 +51,7 @@ struct JobSpec {
     return mesh && keeps_state && (recovery.recovers() || keep_for_rescue_s > 0);
   }
   bool hangs_are_losses() const { return hang_timeout_s > 0; }
-  /// Until something is done about a hang, in seconds; 0: nothing ever is.
-  double hang_patience_s() const { return hangs_are_losses() ? hang_timeout_s : hang_warning_s; }
-  std::chrono::milliseconds hang_patience() const { return milliseconds(hang_patience_s()); }
+  std::chrono::milliseconds hang_timeout() const { return milliseconds(hang_timeout_s); }
   std::chrono::milliseconds grace() const { return milliseconds(grace_s); }
 
  private:

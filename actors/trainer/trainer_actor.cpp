@@ -36,8 +36,8 @@ void begin_generation(Self self, const Start& start) {
   } else if (start.step > 0) {
     logger("weft.trainer")->info("the job goes on at step {} from {}", start.step, load);
   }
-  // No other process will open the memory.
-  if (!spec.recovery.recovers() && !spec.is_rescuable()) state.memory->remove_names();
+  // No other process will open the arenas.
+  if (!spec.recovery.recovers() && !spec.is_rescuable()) state.memory->remove_arena_names();
   state.recorder.state(ActorState::running);
   state.board->set_status(JobStatus::running);
   state.options.on_event(trainer_event::Started{});
@@ -130,7 +130,6 @@ JobTerms terms_of(const TrainerLinkOptions& options) {
           .resume = std::move(resume),
           .timeout_s = spec.timeout_s,
           .grace_s = spec.grace_s,
-          .hangs_are_losses = spec.hangs_are_losses(),
           .any_process_joins = options.any_process_joins,
           .has_processes = spec.num_workers > 0};
 }

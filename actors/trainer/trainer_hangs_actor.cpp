@@ -15,10 +15,9 @@ void deal_with(Self self, const Hang& hang) {
   const JobSpec& spec = state.options.spec;
   std::vector<Sighting> hanging;
   for (const int worker : hang.workers) {
-    hanging.push_back(with_stack(sight(self, worker), state.job->pid(worker), spec,
-                                 state.options.assignment.run_dir));
+    hanging.push_back(with_stack(sight(self, worker), spec, state.options.assignment.run_dir));
   }
-  carry_out(self, state.job->hung(hanging, describe(hang, spec.hang_patience_s()),
+  carry_out(self, state.job->hung(hanging, describe(hang, spec.hang_timeout_s),
                                   common_step(*state.memory)));
 }
 
@@ -53,15 +52,15 @@ void look_for_hangs(Self self) {
                                           .core_time = core_time},
                                          std::chrono::steady_clock::now());
   if (!hang.workers.empty()) deal_with(self, hang);
-  self->delayed_send(self, state.hangs->period(), tick_a::value);
+  self->delayed_send(self, HangWatch::kPeriod, tick_a::value);
 }
 
 void begin_to_look_for_hangs(Self self) {
   auto& state = self->state;
   const JobSpec& spec = state.options.spec;
-  if (spec.hang_patience_s() == 0) return;
-  state.hangs.emplace(spec.hang_patience(), spec.hangs_are_losses());
-  self->delayed_send(self, state.hangs->period(), tick_a::value);
+  if (!spec.hangs_are_losses()) return;
+  state.hangs.emplace(spec.hang_timeout());
+  self->delayed_send(self, HangWatch::kPeriod, tick_a::value);
 }
 
 }  // namespace weft::trainer_actor

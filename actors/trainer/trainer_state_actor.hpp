@@ -44,7 +44,7 @@ Sighting sight(Self self, int worker);
 std::vector<Sighting> sightings_of_unwinding(Self self);
 /// The worker for which this worker waits, as the board shows it.
 std::optional<Missing> awaited_by(Self self, int worker);
-/// Looks now, and again after HangWatch::period().
+/// Looks now, and again after HangWatch::kPeriod.
 void look_for_hangs(Self self);
 void begin_to_look_for_hangs(Self self);
 

@@ -76,6 +76,7 @@ class WorkerSession {
         runtime_(mesh_, local_positions(), start_devices(own_memory_ ? *own_memory_ : memory),
                  own_memory_ ? *own_memory_ : memory, link, recorder_,
                  {.worker = worker_,
+                  .run_dir = assignment.run_dir,
                   .has_mesh = has_mesh(),
                   .dump_dir = variable("WEFT_DUMP_TO"),
                   .plan_dir = variable("WEFT_COMPILE_CACHE"),

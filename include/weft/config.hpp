@@ -78,9 +78,9 @@ struct FailureConfig {
   /// that a loop spends in its own code between steps. 0: nobody is killed, and backend.timeout_s
   /// ends waits for other workers.
   double hang_timeout_s = 0;
-  /// Seconds without progress until a warning names the worker, if hang_timeout_s is 0. 0: no
-  /// warning.
-  double hang_warning_s = 60;
+  /// Seconds without progress until the log says why, as `weft inspect why` does; 0: never. Unset:
+  /// as the job's own steps suggest, at least 5 (docs/inspect.md, "Hung").
+  std::optional<double> hang_warning_s{};
   /// 2: on one of the chips that hold the same shard, an update is written beside the old value, so
   /// that no step is lost. 1: it overwrites the old value, which takes less memory; after a loss
   /// the loops begin at the last checkpoint of a CheckpointManager, or that all workers reported

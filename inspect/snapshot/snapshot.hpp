@@ -55,7 +55,7 @@ struct Snapshot {
   std::vector<ActorRow> rows{};           ///< those that can be read
   std::optional<ControlState> control{};  ///< absent: see no_control
   std::string no_control{};
-  bool memory_named = false;                 ///< another process can open the job's memory
+  bool arenas_named = false;                 ///< another process can open the chips' memory
   std::vector<ProcessState> processes{};     ///< of the trainer and the workers
   std::vector<ProcessSight> sights{};        ///< of those that were asked for
   std::vector<EventRing> rings{};            ///< none where the job keeps no events

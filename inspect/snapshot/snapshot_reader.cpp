@@ -1,20 +1,18 @@
 #include "inspect/snapshot/snapshot_reader.hpp"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
-#include <climits>
 #include <cstring>
 #include <filesystem>
 #include <utility>
 
 #include <weft/error.hpp>
 
+#include "inspect/snapshot/process_file.hpp"
 #include "transport/blackbox/black_box.hpp"
 #include "transport/job/control_format.hpp"
 #include "transport/job/job_record.hpp"
@@ -25,8 +23,8 @@ namespace {
 namespace fs = std::filesystem;
 
 /// A file of this user; a descriptor below 0: there is none.
-int open_own(const std::string& path, int flags) {
-  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | flags);
+int open_own(const std::string& path) {
+  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
   struct stat status {};
   if (descriptor < 0) return -1;
   if (::fstat(descriptor, &status) == 0 && S_ISREG(status.st_mode) &&
@@ -42,23 +40,6 @@ std::shared_ptr<const int> owned(int descriptor) {
             ::close(*held);
             delete held;
           }};
-}
-
-/// Memory that has lost its name is found where a process of the job has it open.
-int open_of_process(int pid, const std::string& path) {
-  const std::string folder_path = fmt::format("/proc/{}/fd", pid);
-  const std::unique_ptr<DIR, int (*)(DIR*)> folder(::opendir(folder_path.c_str()), ::closedir);
-  if (!folder) return -1;
-  while (const dirent* entry = ::readdir(folder.get())) {
-    std::array<char, PATH_MAX> target{};
-    const std::string link = folder_path + "/" + entry->d_name;
-    const ssize_t length = ::readlink(link.c_str(), target.data(), target.size());
-    if (length > 0 &&
-        std::string_view(target.data(), static_cast<std::size_t>(length)) == path + " (deleted)") {
-      return open_own(link, 0);
-    }
-  }
-  return -1;
 }
 
 /// At most as much as a control segment can have.
@@ -117,12 +98,9 @@ SnapshotReader SnapshotReader::of_job(const std::string& job) {
 }
 
 SnapshotReader SnapshotReader::of_folder(const std::string& run_dir) {
-  const std::string incident = incident_in(run_dir);
   SnapshotReader reader("", std::nullopt, run_dir);
-  if (fs::exists(incident + "/board.bin")) {
-    reader.board_ = Board::open_file(incident + "/board.bin");
-    reader.job_ = reader.board_->header().job;
-    reader.incident_ = incident;
+  if (fs::exists(incident_in(run_dir) + "/board.bin")) {
+    reader.open_copies(incident_in(run_dir));
   } else if (!fs::exists(run_dir + "/result.json")) {
     fail(Errc::not_found,
          "{}: there is neither result.json nor blackbox/board.bin: expected the run folder of a "
@@ -132,25 +110,49 @@ SnapshotReader SnapshotReader::of_folder(const std::string& run_dir) {
   return reader;
 }
 
+std::optional<Snapshot> SnapshotReader::read_hang(const std::string& run_dir) {
+  const std::string folder = hang_in(run_dir);
+  if (!fs::exists(folder + "/board.bin")) return {};
+  SnapshotReader reader("", std::nullopt, run_dir);
+  reader.open_copies(folder);
+  Snapshot hang{.live = false};
+  reader.add_board(hang);
+  hang.held = true;
+  read_processes(folder + "/processes.json", hang);
+  reader.add_control(hang);
+  reader.add_events(hang);
+  return hang;
+}
+
+void SnapshotReader::open_copies(const std::string& folder) {
+  board_ = Board::open_file(folder + "/board.bin");
+  job_ = board_->header().job;
+  folder_ = folder;
+}
+
+void SnapshotReader::add_board(Snapshot& snapshot) const {
+  snapshot.header = board_->header();
+  snapshot.job = job_;
+  snapshot.held = is_live() && board_->is_held();
+  snapshot.status = board_->status();
+  snapshot.rows = board_->readable_rows();
+}
+
 void SnapshotReader::add_control(Snapshot& snapshot) {
+  const std::string path = folder_.empty() ? fmt::format("/dev/shm/weft-{}-control", snapshot.job)
+                                           : folder_ + "/control.bin";
   if (!control_) {
-    const std::string path = incident_.empty()
-                                 ? fmt::format("/dev/shm/weft-{}-control", snapshot.job)
-                                 : incident_ + "/control.bin";
-    int descriptor = open_own(path, O_NOFOLLOW);
-    control_named_ = descriptor >= 0 && incident_.empty();
-    for (const int pid : pids_of(snapshot)) {
-      if (descriptor < 0) descriptor = open_of_process(pid, path);
-    }
+    const int descriptor = open_own(path);
     if (descriptor < 0) {
-      snapshot.no_control = "no process of the job has its control segment open";
+      snapshot.no_control = fmt::format("{} can't be opened", path);
       return;
     }
     control_ = owned(descriptor);
   }
   try {
     snapshot.control = read_control_state(read_all(*control_));
-    snapshot.memory_named = control_named_;
+    snapshot.arenas_named =
+        is_live() && fs::exists(fmt::format("/dev/shm/weft-{}-chip-0", snapshot.job));
   } catch (const Error& e) {
     snapshot.no_control = e.what();
   }
@@ -172,7 +174,7 @@ void SnapshotReader::add_processes(Snapshot& snapshot) const {
 void SnapshotReader::add_events(Snapshot& snapshot) const {
   try {
     const auto box = std::make_shared<const BlackBox>(
-        incident_.empty() ? BlackBox::open(job_) : BlackBox::open_file(incident_ + "/box.bin"));
+        folder_.empty() ? BlackBox::open(job_) : BlackBox::open_file(folder_ + "/box.bin"));
     for (const RingId id : box->rings()) snapshot.rings.push_back(read_ring(*box, id, snapshot));
     for (const EventRing& ring : snapshot.rings) {
       if (ring.kind != RingKind::chip) continue;
@@ -200,11 +202,7 @@ Snapshot SnapshotReader::read(const SnapshotParts& parts) {
     snapshot.status = snapshot.end->error ? JobStatus::failed : JobStatus::succeeded;
     return snapshot;
   }
-  snapshot.header = board_->header();
-  snapshot.job = job_;
-  snapshot.held = is_live() && board_->is_held();
-  snapshot.status = board_->status();
-  snapshot.rows = board_->readable_rows();
+  add_board(snapshot);
   if (parts.control) add_control(snapshot);
   if (parts.processes && is_live()) add_processes(snapshot);
   if (parts.events) add_events(snapshot);

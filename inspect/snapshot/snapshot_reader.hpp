@@ -27,23 +27,28 @@ class SnapshotReader {
   /// Throws not_found where the folder has nothing of a job, version or corrupt.
   static SnapshotReader of_folder(const std::string& run_dir);
 
+  /// The job of a run folder as it was when it hung, if that was kept; see keep_hang().
+  /// Throws version, corrupt or io.
+  static std::optional<Snapshot> read_hang(const std::string& run_dir);
+
   /// Throws corrupt or io.
   Snapshot read(const SnapshotParts& parts = {});
 
  private:
   SnapshotReader(std::string job, std::optional<Board> board, std::string run_dir)
       : job_(std::move(job)), board_(std::move(board)), run_dir_(std::move(run_dir)) {}
+  void open_copies(const std::string& folder);
+  void add_board(Snapshot& snapshot) const;
   void add_control(Snapshot& snapshot);
   void add_processes(Snapshot& snapshot) const;
   void add_events(Snapshot& snapshot) const;
-  bool is_live() const { return incident_.empty() && board_.has_value(); }
+  bool is_live() const { return folder_.empty() && board_.has_value(); }
 
   std::string job_;             ///< empty: as the folder says
   std::optional<Board> board_;  ///< absent: the folder has none
   std::string run_dir_;
-  std::string incident_;  ///< the folder of copies of the job's memory; empty: none, or it lives
+  std::string folder_;                  ///< of copies of the job's memory; empty: none, or it lives
   std::shared_ptr<const int> control_;  ///< a descriptor, once it has been found
-  bool control_named_ = false;
 };
 
 /// Looks closely at the threads of these processes: where they are, and for whom they wait.

@@ -139,7 +139,7 @@ Why explain(const Snapshot& before, const Snapshot& now, const WhyOptions& optio
     why.remarks.push_back("epochs can't be read, waits are those that the board shows: " +
                           now.no_control);
   }
-  if (now.control && now.memory_named) why.kept_step = now.control->common_step();
+  if (now.control && now.arenas_named) why.kept_step = now.control->common_step();
   if (now.over() || now.end) {
     explain_end(now, why);
   } else if (!now.held) {
@@ -148,6 +148,17 @@ Why explain(const Snapshot& before, const Snapshot& now, const WhyOptions& optio
   } else {
     explain_living(before, now, options, why);
   }
+  return why;
+}
+
+Why explain_after_hang(const Snapshot& end, const Snapshot& hang) {
+  const Why ended = explain(end, end);
+  Why why = explain(hang, hang);
+  why.verdict = ended.verdict == Verdict::failed ? Verdict::failed : Verdict::hung;
+  for (Root& root : why.roots) root.mend.clear();  // its processes are gone
+  why.roots.insert(why.roots.end(), ended.roots.begin(), ended.roots.end());
+  why.summary = ended.summary;
+  why.remarks.push_back("that it hung was seen before it ended");
   return why;
 }
 

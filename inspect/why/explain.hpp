@@ -18,6 +18,10 @@ struct WhyOptions {
 /// have sights of processes, which tell where their threads are.
 Why explain(const Snapshot& before, const Snapshot& now, const WhyOptions& options = {});
 
+/// Of a job that has ended (`end`), and of the same job as it was when it hung: that comes first,
+/// because it explains the end.
+Why explain_after_hang(const Snapshot& end, const Snapshot& hang);
+
 /// The processes whose sights explain() would use.
 std::vector<int> worth_a_sight(const Snapshot& before, const Snapshot& now);
 

@@ -106,7 +106,7 @@ Root explain_lost_trainer(const Snapshot& now) {
     root.since_s = std::max(0.0, now.seconds_since(last));
     root.headline += fmt::format(", last seen {} ago", seconds_text(root.since_s));
   }
-  if (now.control && now.memory_named) {
+  if (now.control && now.arenas_named) {
     root.notes.push_back(
         {"kept", fmt::format("step {}, complete on {} chips", now.control->common_step(),
                              now.control->chips.size())});

@@ -40,7 +40,7 @@ struct Options {
   int max_failures = 0;
   std::string restart = "worker";
   double hang_timeout_s = 0;
-  double hang_warning_s = 60;
+  std::optional<double> hang_warning_s{};
   double grace_s = 25;
   int state_versions = 2;
   std::uint64_t save_every = 0;
@@ -280,6 +280,8 @@ void loop(weft::TrainContext& ctx, const weft::Config& config) {
     if (now && mode == "return") return;
     if (now) misbehave(mode);
     if (victim && mode == "kill_trainer" && ctx.step() == config["at"]) kill_trainer();
+    if (victim && mode == "slow") misbehave(mode);
+    if (mode == "big" && ctx.step() == config["at"]) elements.resize(elements.size() << 20);
     if (mode == "go_back") go_back(ctx, once, sum);
     if (mode == "save_other" && ctx.step() + 1 >= config["at"]) save_other(checkpoints, sum, now);
     if (mode == "load_other") load_other(victim);

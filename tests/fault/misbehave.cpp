@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <chrono>
 #include <csignal>
 #include <cstdlib>
 #include <iostream>
@@ -26,6 +27,13 @@ namespace {
 
 [[noreturn]] void spin() {
   for (std::atomic<bool> forever = true;;) forever = !forever;
+}
+
+/// Works for 10 ms.
+void dawdle() {
+  const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(10);
+  while (std::chrono::steady_clock::now() < end) {
+  }
 }
 
 [[noreturn]] void deadlock() {
@@ -79,11 +87,13 @@ void misbehave(const std::string& mode) {
   if (mode == "oom") eat_memory();
   if (mode == "bad_alloc") std::string(std::string().max_size() / 2, 'x');
   if (mode == "spin") spin();
+  if (mode == "slow") dawdle();
   if (mode == "naps") nap();
   if (mode == "deadlock") deadlock();
   if (mode == "lock_twice") lock_twice();
   if (mode == "flood") flood();
   if (mode == "fit_in_loop") weft::Trainer([](weft::TrainContext&) {}).fit();
+  if (mode == "kill") std::raise(SIGKILL);
   if (mode == "throw") throw std::runtime_error("boom");
   if (mode == "throw_bytes") throw std::runtime_error("boom \xff");
   if (mode == "weft_error") weft::fail(weft::Errc::invalid_argument, "no such thing");

@@ -165,21 +165,64 @@ TEST(WhyLive, NoSuchJob) {
   EXPECT_EQ(inspect_why("/no/such/folder").code, 2);
 }
 
+/// The one run in a folder of runs.
+std::string run_in(const testing::TemporaryFolder& runs) {
+  std::string run_dir;
+  for (const auto& entry : std::filesystem::directory_iterator(runs.path())) {
+    if (entry.is_directory() && !entry.is_symlink()) run_dir = entry.path().string();
+  }
+  return run_dir;
+}
+
 /// The answer of the run folder, once the job has failed.
 std::string answer_of_folder(std::vector<std::string> arguments) {
   const testing::TemporaryFolder runs;
   arguments.insert(arguments.end(), {"--storage", runs.path()});
   FaultApp app(arguments);
   EXPECT_EQ(app.wait(), 1) << app.output();
-  std::string run_dir;
-  for (const auto& entry : std::filesystem::directory_iterator(runs.path())) {
-    if (entry.is_directory() && !entry.is_symlink()) run_dir = entry.path().string();
+  const std::string run_dir = run_in(runs);
+  for (const char* copy : {"board.bin", "box.bin", "control.bin"}) {
+    EXPECT_TRUE(std::filesystem::exists(run_dir + "/blackbox/" + copy)) << run_dir << ' ' << copy;
   }
-  EXPECT_TRUE(std::filesystem::exists(run_dir + "/blackbox/board.bin")) << run_dir;
-  EXPECT_TRUE(std::filesystem::exists(run_dir + "/blackbox/box.bin")) << run_dir;
   const Answer answer = inspect_why(run_dir);
   EXPECT_EQ(answer.code, 10) << answer.text;
   return masked(answer.text);
+}
+
+/// The answer of the run folder of a job that hung, until somebody had seen enough of it.
+void expect_hang_in_folder(const std::string& mode, const std::string& golden) {
+  const testing::TemporaryFolder runs;
+  FaultApp app({"--mode", mode, "--hang-warning", "0.5", "--grace", "0", "--storage", runs.path()});
+  app.wait_for_line("the job hangs: nothing has moved");
+  ::kill(app.pid(), SIGTERM);
+  EXPECT_EQ(app.wait(), 1) << app.output();
+  const Answer answer = inspect_why(run_in(runs));
+  if (lacks_stacks(answer)) GTEST_SKIP() << answer.text;
+  EXPECT_EQ(answer.code, 10) << answer.text;
+  expect_golden("why/" + golden, masked(answer.text));
+}
+
+TEST(WhyFolder, AWorkerThatWasStopped) { expect_hang_in_folder("stop", "folder-stopped.txt"); }
+
+TEST(WhyFolder, AnEndlessLoop) { expect_hang_in_folder("spin", "folder-busy.txt"); }
+
+TEST(WhyFolder, ADeadlockOfOneWorker) { expect_hang_in_folder("deadlock", "folder-deadlock.txt"); }
+
+TEST(WhyFolder, ADeadlockOfAllWorkers) {
+  expect_hang_in_folder("all_deadlock", "folder-all-deadlock.txt");
+}
+
+/// A hang that ends by itself isn't told of once the job has ended.
+TEST(WhyFolder, AHangThatHasEnded) {
+  const testing::TemporaryFolder runs;
+  FaultApp app({"--mode", "stop", "--hang-warning", "0.5", "--storage", runs.path()});
+  const std::string job = app.job();
+  app.wait_for_line("the job hangs: nothing has moved");
+  const pid_t victim = Board::open(job, true).readable_rows().at(2).pid;
+  ::kill(victim, SIGCONT);
+  EXPECT_EQ(app.wait(), 0) << app.output();
+  const Answer answer = inspect_why(run_in(runs));
+  EXPECT_EQ(answer.code, answer.text.starts_with("well") ? 0 : 10) << answer.text;
 }
 
 TEST(WhyFolder, AnExceptionOnOneWorker) {
@@ -187,28 +230,46 @@ TEST(WhyFolder, AnExceptionOnOneWorker) {
 }
 
 TEST(WhyFolder, ALoopThatEndsBeforeTheOthers) {
-  const std::string text = answer_of_folder({"--mode", "return"});
-  EXPECT_TRUE(text.starts_with("UNEVEN   worker 1")) << text;
+  expect_golden("why/folder-uneven.txt", answer_of_folder({"--mode", "return"}));
 }
 
 TEST(WhyFolder, CollectivesThatDisagree) {
-  const std::string text = answer_of_folder({"--mode", "other_size"});
-  EXPECT_TRUE(text.starts_with("DIVERGED")) << text;
-  EXPECT_NE(text.find("all_reduce #4"), std::string::npos) << text;
+  expect_golden("why/folder-diverged.txt", answer_of_folder({"--mode", "other_size"}));
 }
 
 TEST(WhyFolder, AWorkerThatWasKilled) {
-  FaultApp app({"--mode", "mark"});
+  expect_golden("why/folder-killed.txt", answer_of_folder({"--mode", "kill"}));
+}
+
+TEST(WhyFolder, AFullSharedMemory) {
+  testing::in_own_shm("size=24m", [] {
+    expect_golden("why/folder-no-space.txt", answer_of_folder({"--mode", "big"}));
+  });
+}
+
+/// Whoever launched it keeps what there is.
+TEST(WhyFolder, TheTrainerKilledUnderALauncher) {
+  const testing::TemporaryFolder runs;
+  AppProcess app({WEFT, "launch", "-n", "3", "--", FAULT_APP, "--mode", "kill_trainer", "--json",
+                  runs.path() + "/json", "--storage", runs.path()});
+  EXPECT_NE(app.wait(), 0) << app.output();
+  const Answer answer = inspect_why(run_in(runs));
+  EXPECT_EQ(answer.code, 10) << answer.text;
+  expect_golden("why/folder-lost.txt", masked(answer.text));
+}
+
+TEST(WhyLive, AWorkerThatIsSlow) {
+  HungApp app({"--mode", "slow", "--chips", "1", "--steps", "1000000"});
   const std::string job = app.job();
-  const std::string run_dir = Board::open(job, true).header().run_dir;
-  const std::string line = app.wait_for_line("mark loop");
-  ::kill(std::stoi(line.substr(line.rfind(' '))), SIGKILL);
-  EXPECT_EQ(app.wait(), 1) << app.output();
-  const Answer answer = inspect_why(run_dir);
-  EXPECT_EQ(answer.code, 10);
-  const std::string text = masked(answer.text);
-  EXPECT_TRUE(text.starts_with("KILLED   worker 1 (pid N) by SIGKILL, step 3\n")) << text;
-  std::filesystem::remove_all(run_dir);
+  const Board board = Board::open(job, true);
+  wait_until([&] { return board.readable_rows().at(1).step > 60; });
+  Answer answer;
+  wait_until([&] {
+    answer = inspect_why(job);
+    return answer.text.starts_with("SLOW");
+  });
+  EXPECT_EQ(answer.code, 11);
+  EXPECT_NE(answer.text.find("(worker 1)"), std::string::npos) << answer.text;
 }
 
 }  // namespace

@@ -57,7 +57,7 @@ floor spmd "$standard" '<fmt/.*>' "$tensor_api" '"spmd/.*"'
 floor transport "$standard" "$posix" '<(fmt|flatbuffers|boost/interprocess|nlohmann)/.*>' \
   '<(archive|archive_entry|jerror|jpeglib|png|xxhash|zlib)\.h>' \
   '<weft_schema/.*>' "$tensor_api" '"(spmd|transport)/.*"'
-floor inspect "$standard" "$posix" '<(fmt|nlohmann)/.*>' '<(dwarf|elfutils/libdwfl)\.h>' \
+floor inspect "$standard" "$posix" '<(fmt|nlohmann)/.*>' '<(dwarf|elfutils/libdwfl|xxhash)\.h>' \
   "$tensor_api" '"(spmd|transport|inspect)/.*"'
 floor actors "$standard" "$posix" '<(fmt|spdlog|nlohmann|caf|oneapi|openssl)/.*>' \
   "$tensor_api" "$job_api" '"(spmd|transport|inspect|actors)/.*"'
@@ -92,7 +92,7 @@ say 'the headers include each other in a circle' < <(
 readonly rooms=(
   spmd/{base,mesh,program,rules,ops,text,reference,passes,plan,tensor,nn,data}
   transport/{format,foreign,image,memory,board,blackbox,job,reduce,collectives,state,channel,storage,resume,dataset}
-  inspect/{process,snapshot,why,views}
+  inspect/{process,snapshot,why,views,programs}
   actors/{process,protocol,supervision,link}
   actors/device actors/device/cpu/{loops,onednn,kernels} actors/device/cpu
   actors/{runtime,data,worker,trainer,launch,job}

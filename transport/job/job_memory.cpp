@@ -168,8 +168,7 @@ int JobMemory::remove(std::string_view job) noexcept {
   }
 }
 
-void JobMemory::remove_names() const noexcept {
-  Segment::remove(control_.name());
+void JobMemory::remove_arena_names() const noexcept {
   for (const Segment& arena : arenas_) Segment::remove(arena.name());
 }
 

@@ -43,9 +43,10 @@ class JobMemory {
   /// Removes the names of all the job's segments, including the board, the black box and
   /// channels. Returns their number.
   static int remove(std::string_view job) noexcept;
-  /// Removes the names of this memory's segments, when no process is to open them any more. The
-  /// kernel frees them with the last process that has mapped them, however that ends.
-  void remove_names() const noexcept;
+  /// Removes the names of the arenas, when no process is to open them any more. The kernel frees
+  /// them with the last process that has mapped them, however that ends. The control segment, which
+  /// is small and says who waits for whom, keeps its name.
+  void remove_arena_names() const noexcept;
 
   int num_chips() const { return static_cast<int>(arenas_.size()); }
   std::byte* arena(int chip) const { return segment(chip).data(); }

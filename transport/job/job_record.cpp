@@ -56,17 +56,11 @@ std::string numbered(const std::string& folder, int number) {
   return number == 0 ? folder : fmt::format("{}-{}", folder, number);
 }
 
-/// The folder appears as a whole. What explains it (why.json) and the states of processes belong
-/// into `unfinished` before it is renamed.
+/// The folder appears as a whole.
 void keep_incident(std::string_view job, const std::string& run_dir) {
   const std::string folder = incident_in(run_dir);
   const std::string unfinished = folder + ".tmp";
-  fs::remove_all(unfinished);
-  fs::create_directory(unfinished);
-  fs::permissions(unfinished, fs::perms::owner_all);
-  copy_if_there(Board::segment_name(job), unfinished + "/board.bin");
-  copy_if_there(BlackBoxWriter::segment_name(job), unfinished + "/box.bin");
-  copy_if_there(fmt::format("weft-{}-control", job), unfinished + "/control.bin");
+  copy_memory(job, unfinished);
   fs::remove_all(numbered(folder, kIncidentsBefore));
   for (int number = kIncidentsBefore; number > 0; --number) {
     std::error_code none;
@@ -112,6 +106,18 @@ void write_summary(const Board& board, std::string_view job) {
 }  // namespace
 
 std::string incident_in(const std::string& run_dir) { return run_dir + "/blackbox"; }
+std::string hang_in(const std::string& run_dir) { return run_dir + "/hang"; }
+
+void copy_memory(std::string_view job, const std::string& folder) {
+  std::error_code error;
+  fs::remove_all(folder, error);
+  fs::create_directory(folder, error);
+  if (!error) fs::permissions(folder, fs::perms::owner_all, error);
+  if (error) fail(Errc::io, "can't make {}: {}", folder, error.message());
+  copy_if_there(Board::segment_name(job), folder + "/board.bin");
+  copy_if_there(BlackBoxWriter::segment_name(job), folder + "/box.bin");
+  copy_if_there(fmt::format("weft-{}-control", job), folder + "/control.bin");
+}
 
 void keep_record(std::string_view job) noexcept {
   try {

@@ -4,8 +4,9 @@
 ///   RUN/summary.json                 of a job that has ended well
 ///   RUN/blackbox/board.bin           of another: copies of its segments as they were
 ///   RUN/blackbox/box.bin
-///   RUN/blackbox/control.bin         only where it still has a name
+///   RUN/blackbox/control.bin
 ///   RUN/blackbox-1/ RUN/blackbox-2/  of the incidents before
+///   RUN/hang/                        of a job that hung: the same copies, from that time
 
 #include <string>
 #include <string_view>
@@ -14,6 +15,11 @@ namespace weft {
 
 /// The folder of a run's last incident.
 std::string incident_in(const std::string& run_dir);
+/// The folder of a job that hung; see inspect/snapshot/kept_hang.hpp.
+std::string hang_in(const std::string& run_dir);
+
+/// Makes the folder anew, with copies of the job's board, black box and control segment. Throws io.
+void copy_memory(std::string_view job, const std::string& folder);
 
 /// Copies or sums up what the job has in memory; does nothing where it has no board, or its run
 /// folder is gone. Throws nothing: a job is removed whether or not this could be written.

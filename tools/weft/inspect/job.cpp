@@ -5,6 +5,7 @@
 
 #include <weft/error.hpp>
 
+#include "tools/weft/inspect/past_run.hpp"
 #include "transport/memory/utf8.hpp"
 
 namespace weft {
@@ -48,14 +49,16 @@ std::optional<SnapshotReader> open_asked(const std::string& asked, int& code) {
   code = kNoSuchJob;
   try {
     if (asked.find('/') != std::string::npos) return SnapshotReader::of_folder(asked);
-    if (!asked.empty()) {
-      const std::optional<std::string> job = find_job(asked);
-      if (!job) return {};
+    const std::string newest = asked.empty() ? newest_job() : "";
+    if (!newest.empty()) return SnapshotReader::of_job(newest);
+    if (asked.empty() || find_jobs(asked).empty()) {
+      if (const auto run = find_past_run(asked)) return SnapshotReader::of_folder(*run);
+    }
+    if (asked.empty()) {
+      fmt::print(stderr, "no job is there, and no run is in ~/weft_runs; give a run folder\n");
+    } else if (const std::optional<std::string> job = find_job(asked)) {
       return SnapshotReader::of_job(*job);
     }
-    const std::string newest = newest_job();
-    if (!newest.empty()) return SnapshotReader::of_job(newest);
-    fmt::print(stderr, "no job is there; of one that has ended, give the run folder\n");
   } catch (const Error& e) {
     say_unreadable(asked, e);
     if (e.code() != Errc::not_found) code = kUnreadable;

@@ -13,8 +13,9 @@ inline constexpr int kNoSuchJob = 2;
 inline constexpr int kUnreadable = 3;
 
 inline constexpr const char* kJobHelp =
-    "a job's id, the beginning of it, or its name; or the run folder of one that has ended; "
-    "without it: the job that was started last";
+    "a job's id, the beginning of it, or its name, also of one that has ended, if its run folder "
+    "is "
+    "in ~/weft_runs; or a run folder; without it: the job that was started last";
 
 /// The one job whose id begins with, or whose name is, what was asked for. Says on stderr where
 /// there is none or are several.

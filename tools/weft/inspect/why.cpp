@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <memory>
+#include <optional>
 #include <thread>
 #include <vector>
 
@@ -34,10 +35,20 @@ std::optional<Root> look_for_slow(SnapshotReader& reader) {
   return find_slow(looks);
 }
 
-int answer(SnapshotReader& reader, const Options& options) {
+/// A job that has ended may have hung before.
+std::optional<Why> answer_by_hang(const Snapshot& end) {
+  const std::optional<Snapshot> hang = SnapshotReader::read_hang(end.header.run_dir);
+  if (!hang) return {};
+  return explain_after_hang(end, *hang);
+}
+
+Why answer(SnapshotReader& reader, const Options& options) {
   const Snapshot before = reader.read();
   Snapshot now = before;
-  if (before.live && !before.over() && before.held) {
+  const bool ended = !before.live || before.over() || !before.held;
+  if (ended) {
+    if (std::optional<Why> why = answer_by_hang(before)) return *std::move(why);
+  } else {
     std::this_thread::sleep_for(kBetweenLooks);
     now = reader.read({.events = true});
     add_sights(now, worth_a_sight(before, now));
@@ -49,6 +60,11 @@ int answer(SnapshotReader& reader, const Options& options) {
       why.roots.push_back(*slow);
     }
   }
+  return why;
+}
+
+int run(SnapshotReader& reader, const Options& options) {
+  const Why why = answer(reader, options);
   fmt::print("{}", options.json ? to_json(why) : to_text(why));
   return exit_code(why.verdict);
 }
@@ -67,7 +83,7 @@ void add_inspect_why(CLI::App& inspect, int& code) {
       "exit code: 0 well, 1 usage, 2 no such job, 3 unreadable, 10 hung or failed, 11 slow,\n"
       "12 held in a debugger, 13 unknown");
   why->callback([options, &code] {
-    code = with_job(options->job, [&](SnapshotReader& reader) { return answer(reader, *options); });
+    code = with_job(options->job, [&](SnapshotReader& reader) { return run(reader, *options); });
   });
 }
 

@@ -36,6 +36,15 @@ bool was_lost(const siginfo_t& ended) {
          ended.si_status != SIGQUIT;
 }
 
+/// The job of a trainer that is dead goes, and its run folder keeps what explains its end, unless it
+/// was to be kept for a rescue.
+void bury_job_of(pid_t trainer) {
+  const std::optional<std::string> job = job_of(trainer);
+  if (!job) return;
+  const auto remains = wait_until_dead(*job, kWorkersEnd);
+  if (remains && remains->life == JobLife::dead) (void)remove_remains(*remains);
+}
+
 }  // namespace
 
 std::optional<GoOn> save_job_of(pid_t trainer) {
@@ -63,7 +72,11 @@ std::optional<GoOn> save_job_of(pid_t trainer) {
 }
 
 std::optional<GoOn> Restarts::after(pid_t pid, const siginfo_t& ended) {
-  if (!was_lost(ended) || (max_ >= 0 && count_ >= max_)) return {};
+  if (!was_lost(ended)) return {};
+  if (max_ >= 0 && count_ >= max_) {
+    bury_job_of(pid);
+    return {};
+  }
   const std::optional<GoOn> saved = save_job_of(pid);
   const bool has_new = saved && (!from_ || saved->step > from_->step);
   without_a_step_ = has_new ? 0 : without_a_step_ + 1;

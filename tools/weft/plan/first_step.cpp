@@ -16,6 +16,7 @@
 
 #include <weft/error.hpp>
 
+#include "inspect/programs/chip_memory.hpp"
 #include "inspect/views/table.hpp"
 #include "tools/weft/launch/launched_program.hpp"
 #include "transport/format/file_bytes.hpp"
@@ -105,26 +106,8 @@ std::optional<FirstStep> trace_first_step(const LaunchOptions& options, int& cod
   }
 }
 
-ChipMemory memory_of(const FirstStep& step) {
-  const Plan& plan = step.plan;
-  ChipMemory memory;
-  for (const ProgramInput& input : plan.program.inputs) {
-    const std::int64_t bytes = plan.program.type(input.value).bytes();
-    memory.inputs += bytes;
-    if (step.keeps_state && is_state(input.kind)) memory.versions += bytes;
-  }
-  for (std::size_t i = 0; i < plan.program.outputs.size(); ++i) {
-    const ProgramOutput& output = plan.program.outputs[i];
-    const bool is_in_place = i < plan.donated.size() && plan.donated[i];
-    const bool is_version = step.keeps_state && output.updates >= 0;
-    if (!is_in_place && !is_version) memory.versions += plan.program.type(output.value).bytes();
-  }
-  memory.temporaries = static_cast<std::int64_t>(plan.temp_bytes + plan.shared_bytes);
-  return memory;
-}
-
 std::vector<std::string> contradictions(const FirstStep& step, const HostRoom& room) {
-  const ChipMemory memory = memory_of(step);
+  const ChipMemory memory = memory_of(step.plan, step.keeps_state);
   std::vector<std::string> found;
   const auto chips = static_cast<std::uint64_t>(step.num_workers * step.chips_per_worker);
   const auto all = chips * static_cast<std::uint64_t>(memory.total());

@@ -30,15 +30,6 @@ inline constexpr int kRefused = 3;
 /// what the program says is on stderr then.
 std::optional<FirstStep> trace_first_step(const LaunchOptions& options, int& code);
 
-/// Bytes that a chip takes.
-struct ChipMemory {
-  std::int64_t inputs = 0;
-  std::int64_t versions = 0;  ///< second ones, of state and of outputs that aren't written in place
-  std::int64_t temporaries = 0;
-  std::int64_t total() const { return inputs + versions + temporaries; }
-};
-ChipMemory memory_of(const FirstStep& step);
-
 /// What the host has for it.
 struct HostRoom {
   std::uint64_t shm_free_bytes = 0;

@@ -5,6 +5,7 @@
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
+#include "inspect/programs/chip_memory.hpp"
 #include "inspect/views/table.hpp"
 #include "tools/weft/plan/first_step.hpp"
 #include "transport/memory/utf8.hpp"
@@ -14,7 +15,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr std::size_t kLargestCount = 5;
+constexpr std::ptrdiff_t kLargestCount = 5;
 
 /// One kind of collective of one size over the same axes, and how often a step has it.
 struct Collectives {
@@ -52,21 +53,10 @@ std::vector<Collectives> collectives_of(const FirstStep& step, const HostSpeed& 
   return all;
 }
 
-struct Sized {
-  std::string name;
-  TensorType global;
-  TensorType chip;
-};
-
-std::vector<Sized> largest(const Plan& plan) {
-  std::vector<Sized> tensors;
-  for (std::size_t i = 0; i < plan.program.inputs.size(); ++i) {
-    const ProgramInput& input = plan.program.inputs[i];
-    tensors.push_back({input.name, plan.input_types[i], plan.program.type(input.value)});
-  }
-  std::ranges::stable_sort(tensors, std::ranges::greater{},
-                           [](const Sized& tensor) { return tensor.chip.bytes(); });
-  tensors.resize(std::min(tensors.size(), kLargestCount));
+std::vector<ChipTensor> largest(const Plan& plan) {
+  std::vector<ChipTensor> tensors = tensors_of(plan);
+  if (std::ssize(tensors) > kLargestCount)
+    tensors.erase(tensors.begin() + kLargestCount, tensors.end());
   return tensors;
 }
 
@@ -80,7 +70,7 @@ std::string mib(std::int64_t bytes) {
 }
 
 std::string memory_table(const FirstStep& step, const HostRoom& room) {
-  const ChipMemory memory = memory_of(step);
+  const ChipMemory memory = memory_of(step.plan, step.keeps_state);
   Table table({{"memory of a chip"}, {"MiB", Align::right}});
   table.add({"inputs", mib(memory.inputs)});
   table.add({step.keeps_state ? "second versions, to go on after a loss" : "outputs",
@@ -137,7 +127,7 @@ std::string to_text(const FirstStep& step, const HostRoom& room) {
   text += memory_table(step, room);
   text += collectives_table(step, room);
   Table table({{"largest tensors"}, {"type"}, {"on a chip"}, {"MiB", Align::right}});
-  for (const Sized& tensor : largest(step.plan)) {
+  for (const ChipTensor& tensor : largest(step.plan)) {
     table.add({tensor.name, tensor.global.to_string(), tensor.chip.to_string(),
                mib(tensor.chip.bytes())});
   }
@@ -152,7 +142,7 @@ std::string to_text(const FirstStep& step, const HostRoom& room) {
 }
 
 std::string to_json(const FirstStep& step, const HostRoom& room) {
-  const ChipMemory memory = memory_of(step);
+  const ChipMemory memory = memory_of(step.plan, step.keeps_state);
   Json json{{"schema", "weft.plan/1"},
             {"site", step.site},
             {"workers", step.num_workers},
@@ -178,7 +168,7 @@ std::string to_json(const FirstStep& step, const HostRoom& room) {
                                    {"predicted_s", row.seconds},
                                    {"of", row.first.value}});
   }
-  for (const Sized& tensor : largest(step.plan)) {
+  for (const ChipTensor& tensor : largest(step.plan)) {
     json["largest"].push_back({{"name", tensor.name},
                                {"type", tensor.global.to_string()},
                                {"chip_type", tensor.chip.to_string()},

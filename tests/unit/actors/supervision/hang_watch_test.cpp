@@ -48,15 +48,6 @@ class HangWatchTest : public ::testing::Test {
   bool all = false;
 };
 
-TEST(HangWatch, LooksSeldomOnlyForLongWaitsThatAreNoLosses) {
-  const auto period = [](int seconds, bool is_prompt) {
-    return HangWatch(std::chrono::seconds(seconds), is_prompt).period();
-  };
-  EXPECT_EQ(period(60, true), milliseconds(200));
-  EXPECT_EQ(period(60, false), milliseconds(2000));
-  EXPECT_EQ(period(19, false), milliseconds(200));
-}
-
 /// Chip 0 waits for chip 1, which waits for chip 2, which waits for nobody.
 TEST_F(HangWatchTest, NamesTheOneAtTheEndOfTheWaits) {
   const std::vector<ActorRow> rows{device(0, 7, 1), device(1, 7, 2), device(2, 6)};

@@ -65,17 +65,6 @@ TEST(JobHang, WorkersThatAllHangAreAllNamedByAJobThatFails) {
   EXPECT_EQ(std::get<action::Cancel>(actions.back()).why, job.failure()->message);
 }
 
-TEST(JobHang, IsOnlyToldOfWhereItIsNoLoss) {
-  JobState job({.num_workers = 3, .hangs_are_losses = false});
-  for (int worker = 0; worker < 3; ++worker) job.joined(worker, 100 + worker, 0);
-  const Actions actions = job.hung(stopped({1, 2}), "others wait", 7);
-  EXPECT_EQ(words(actions), "warn, warn");
-  EXPECT_EQ(std::get<action::Warn>(actions[0]).text,
-            "worker 1 may hang at step 8: others wait, and it is stopped; "
-            "run.failure.hang_timeout_s ends such a wait");
-  EXPECT_EQ(job.phase(), JobPhase::running);
-}
-
 TEST(JobHang, OfAThreadOfTheTrainersProcessKillsNothing) {
   JobState job({.has_processes = false});
   job.joined(0, 100, 0);

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "inspect/snapshot/kept_hang.hpp"
 #include "inspect/views/job_views.hpp"
 #include "tests/support/child_process.hpp"
 #include "tests/support/expect_error.hpp"
@@ -50,22 +51,64 @@ TEST_F(SnapshotReaderTest, FindsTheControlSegmentByItsName) {
       JobMemory::create({.job = job, .num_chips = 2, .arena_capacity = std::size_t{1} << 20});
   const Snapshot snapshot = SnapshotReader::of_job(job).read();
   ASSERT_TRUE(snapshot.control) << snapshot.no_control;
-  EXPECT_TRUE(snapshot.memory_named);
+  EXPECT_TRUE(snapshot.arenas_named);
 }
 
 /// As a job does whose workers have all joined.
-TEST_F(SnapshotReaderTest, FindsAControlSegmentThatHasLostItsNameInAProcess) {
+TEST_F(SnapshotReaderTest, ReadsTheControlSegmentOfAJobWhoseArenasHaveNoNames) {
   JobMemory memory =
       JobMemory::create({.job = job, .num_chips = 2, .arena_capacity = std::size_t{1} << 20});
-  memory.remove_names();
+  memory.remove_arena_names();
   memory.commit_line(1).step.store(9);
   SnapshotReader reader = SnapshotReader::of_job(job);
   const Snapshot snapshot = reader.read();
   ASSERT_TRUE(snapshot.control) << snapshot.no_control;
-  EXPECT_FALSE(snapshot.memory_named);
+  EXPECT_FALSE(snapshot.arenas_named);
   EXPECT_EQ(snapshot.control->chips[1].committed, 9U);
   memory.commit_line(1).step.store(10);
   EXPECT_EQ(reader.read().control->chips[1].committed, 10U);
+}
+
+/// What was seen of a job that hung is there once it is gone.
+TEST(KeptHang, IsReadAsItWasSeen) {
+  const testing::TemporaryFolder runs;
+  const std::string job = testing::unique_job();
+  Snapshot seen;
+  {
+    const Board board =
+        Board::create({.job = job, .run_dir = runs.path(), .num_workers = 1, .num_chips = 2});
+    board.worker(0).open(ActorKind::worker, 0, -1, 4711);
+    board.worker(0).step(7);
+    const JobMemory memory =
+        JobMemory::create({.job = job, .num_chips = 2, .arena_capacity = std::size_t{1} << 20});
+    memory.commit_line(1).step.store(9);
+    seen = SnapshotReader::of_job(job).read();
+    seen.processes = {{.pid = 4711, .state = 'T', .wchan = "do_signal_stop"}};
+    seen.sights = {
+        {.pid = 4711,
+         .threads = {
+             {.stack = {.tid = 4712, .frames = {{.function = "train", .line = 9}}, .why_not = ""},
+              .futex = {.mutex_owner = 4713}}}}};
+    EXPECT_FALSE(SnapshotReader::read_hang(runs.path()));
+    keep_hang(seen);
+    JobMemory::remove(job);
+  }
+  const std::optional<Snapshot> kept = SnapshotReader::read_hang(runs.path());
+  ASSERT_TRUE(kept);
+  EXPECT_FALSE(kept->live);
+  EXPECT_TRUE(kept->held);
+  EXPECT_EQ(kept->at_ns, seen.at_ns);
+  EXPECT_EQ(kept->step(), 7U);
+  EXPECT_EQ(kept->control->chips[1].committed, 9U);
+  ASSERT_EQ(kept->processes.size(), 1U);
+  EXPECT_TRUE(kept->process(4711)->stopped());
+  EXPECT_EQ(kept->sight(4711)->threads[0].stack.frames[0].function, "train");
+  EXPECT_EQ(kept->sight(4711)->threads[0].futex.mutex_owner, 4713);
+  std::ofstream(hang_in(runs.path()) + "/processes.json") << "{}";
+  testing::expect_error(Errc::corrupt, {"processes.json"},
+                        [&] { SnapshotReader::read_hang(runs.path()); });
+  forget_hang(runs.path());
+  EXPECT_FALSE(SnapshotReader::read_hang(runs.path()));
 }
 
 TEST_F(SnapshotReaderTest, JobsAreFoundByIdAndName) {

@@ -167,7 +167,7 @@ TEST(Why, AnErrorOfALoopIsTold) {
 TEST(Why, ATrainerThatIsGoneIsLostAndSaysWhatIsKept) {
   MadeJob job(2, 1);
   job.snapshot.held = false;
-  job.snapshot.memory_named = true;
+  job.snapshot.arenas_named = true;
   for (ChipControl& chip : job.snapshot.control->chips) chip.committed = 7;
   expect_answer(explain(job), 10,
                 "LOST     trainer (pid 4700), gone without an end of the job, last seen 41 s ago\n"

@@ -48,17 +48,18 @@ TEST_F(JobMemoryTest, NamesItsSegmentsByJobAndChip) {
                                       prefix + "-control"}));
 }
 
-TEST_F(JobMemoryTest, IsSharedByWhoHasItOpenWhenItsNamesAreGone) {
+TEST_F(JobMemoryTest, IsSharedByWhoHasItOpenWhenItsArenasHaveNoNames) {
   JobMemory memory = JobMemory::create(options());
   JobMemory opened = JobMemory::open(job);
   Segment::create("weft-" + job + "-channel-rescue", 4096);
-  memory.remove_names();
-  EXPECT_EQ(Segment::list("weft-" + job), std::vector{"weft-" + job + "-channel-rescue"});
+  memory.remove_arena_names();
+  EXPECT_EQ(Segment::list("weft-" + job),
+            (std::vector{"weft-" + job + "-channel-rescue", "weft-" + job + "-control"}));
   expect_error(Errc::not_found, {job}, [&] { JobMemory::open(job); });
   opened.reserve(2, opened.buffers_offset(), 100);
   opened.arena(2)[opened.buffers_offset() + 99] = std::byte{7};
   EXPECT_EQ(memory.arena(2)[memory.buffers_offset() + 99], std::byte{7});
-  memory.remove_names();
+  memory.remove_arena_names();
 }
 
 TEST_F(JobMemoryTest, SharesArenasBetweenProcesses) {

@@ -1,4 +1,4 @@
-#include "actors/protocol/listing_difference.hpp"
+#include "spmd/text/listing_difference.hpp"
 
 #include <gtest/gtest.h>
 
@@ -37,33 +37,6 @@ TEST(ListingDifference, IsNotTheLineOfTheSource) {
   EXPECT_EQ(first_difference(listing("[]", kSum), listing("[]", kSumElsewhere)).line, 0);
   const std::string more = std::string(kSumElsewhere) + kMax;
   EXPECT_EQ(first_difference(listing("[]", kSum), listing("[]", more)).line, 4);
-}
-
-TEST(ListingDifference, NamesBothLinesAndThatReadsAreCollective) {
-  ProgramSeen sync{.worker = 0, .run = 4, .text = listing("[]", kSum)};
-  ProgramSeen read{.worker = 1, .run = 4, .text = listing("[]", kMax)};
-  sync.site = "the sync at train.cpp:7";
-  read.site = "the read at train.cpp:9";
-  const std::string text = describe_divergence(sync, "worker 0 (pid 7)", read, "worker 1 (pid 8)");
-  EXPECT_TRUE(text.starts_with(
-      "worker 0 (pid 7) and worker 1 (pid 8) traced different programs for run 4, worker 0 for the "
-      "sync at train.cpp:7, worker 1 for the read at train.cpp:9; the first line that differs is "
-      "3"))
-      << text;
-  EXPECT_NE(text.find("reads are collective"), std::string::npos);
-  read.site = "the sync at train.cpp:9";
-  EXPECT_EQ(describe_divergence(sync, "a", read, "b").find("collective"), std::string::npos);
-}
-
-TEST(ListingDifference, NamesTheLastLinesOfLoopsOfDifferentLength) {
-  const LoopEnded more{.worker = 0, .runs = 8, .last = "the read at train.cpp:9"};
-  const LoopEnded less{.worker = 1, .runs = 7, .last = "the sync at train.cpp:7"};
-  const std::string text = describe_uneven(more, "worker 0", less, "worker 1");
-  EXPECT_TRUE(text.starts_with(
-      "worker 0 ended its loop after 8 programs, the last for the read at train.cpp:9, worker 1 "
-      "after 7, the last for the sync at train.cpp:7: "))
-      << text;
-  EXPECT_NE(text.find("reads are collective"), std::string::npos);
 }
 
 TEST(ListingDifference, IsTheEndOfTheShorterOne) {

@@ -1,0 +1,43 @@
+#include "actors/protocol/divergence_text.hpp"
+
+#include <fmt/format.h>
+
+#include "actors/protocol/failure_text.hpp"
+#include "spmd/tensor/runtime.hpp"
+#include "spmd/text/listing_difference.hpp"
+
+namespace weft {
+namespace {
+
+std::string last_of(const LoopEnded& ended) {
+  return ended.last.empty() ? "" : ", the last for " + ended.last;
+}
+
+}  // namespace
+
+std::string describe_divergence(const ProgramSeen& first, const std::string& first_name,
+                                const ProgramSeen& second, const std::string& second_name) {
+  std::string text = fmt::format("{} and {} traced different programs for run {}", first_name,
+                                 second_name, first.run);
+  if (!first.site.empty() && !second.site.empty()) {
+    text += fmt::format(", worker {} for {}, worker {} for {}", first.worker, first.site,
+                        second.worker, second.site);
+  }
+  if (const auto [line, a, b] = first_difference(first.text, second.text); line != 0) {
+    text += fmt::format("; the first line that differs is {}: worker {}: `{}`, worker {}: `{}`",
+                        line, first.worker, trimmed(a), second.worker, trimmed(b));
+  }
+  text += "; every worker's loop must do the same tensor operations in the same order";
+  return text + (is_read(first.site) != is_read(second.site) ? kReadsAreCollective : "");
+}
+
+std::string describe_uneven(const LoopEnded& first, const std::string& first_name,
+                            const LoopEnded& second, const std::string& second_name) {
+  return fmt::format(
+      "{} ended its loop after {} programs{}, {} after {}{}: every worker's loop must run the same "
+      "programs{}",
+      first_name, first.runs, last_of(first), second_name, second.runs, last_of(second),
+      is_read(first.last) != is_read(second.last) ? kReadsAreCollective : "");
+}
+
+}  // namespace weft

@@ -1,0 +1,79 @@
+#include "actors/trainer/hang_reporter.hpp"
+
+#include <algorithm>
+#include <exception>
+#include <utility>
+
+#include "actors/process/log.hpp"
+#include "inspect/snapshot/kept_hang.hpp"
+#include "inspect/snapshot/snapshot_reader.hpp"
+#include "inspect/why/explain.hpp"
+#include "inspect/why/hang.hpp"
+
+namespace weft {
+namespace {
+
+/// A job that has stood still for so long is looked at closely, twice.
+constexpr double kCloseLookS = 3;
+constexpr std::size_t kLinesMax = 16;
+
+std::string first_lines(const std::string& text) {
+  std::size_t end = 0;
+  for (std::size_t line = 0; line < kLinesMax && end < text.size(); ++line) {
+    end = std::min(text.find('\n', end), text.size() - 1) + 1;
+  }
+  return text.substr(0, end);
+}
+
+}  // namespace
+
+HangReporter::HangReporter(const Board& board, std::optional<double> patience_s)
+    : board_(board), patience_s_(patience_s) {}
+
+void HangReporter::look() {
+  if (patience_s_ == 0.0) return;
+  const double idle = idle_s({.at_ns = boottime_ns(), .rows = board_.readable_rows()});
+  if (told_ && idle < *told_) {
+    least_patience_s_ = std::max(least_patience_s_, 2 * *told_);
+    forget_hang(board_.header().run_dir);
+    logger("weft.trainer")->warn("the job goes on, after {:.0f} s", *told_);
+    told_.reset();
+  }
+  if (told_) {
+    told_ = idle;
+  } else if (idle >= std::min(kCloseLookS, patience_s_.value_or(kCloseLookS))) {
+    look_closely(idle);
+  } else {
+    before_.reset();
+  }
+}
+
+void HangReporter::look_closely(double idle_s) {
+  try {
+    SnapshotReader reader = SnapshotReader::of_job(board_.header().job);
+    Snapshot now = reader.read({.events = true});
+    const double patience =
+        patience_s_.value_or(std::max(least_patience_s_, ::weft::patience_s(now)));
+    const bool held = std::ranges::any_of(now.processes, &ProcessState::held);
+    if (before_ && idle_s > patience && !held && !has_moved(*before_, now)) {
+      told_ = idle_s;
+      tell(now);
+    }
+    before_ = std::move(now);
+  } catch (const std::exception& e) {
+    told_ = idle_s;
+    logger("weft.trainer")->warn("the job hangs, and can't be looked at: {}", e.what());
+  }
+}
+
+void HangReporter::tell(const Snapshot& now) const {
+  Snapshot seen = now;
+  add_sights(seen, worth_a_sight(*before_, seen));
+  const Why why = explain(*before_, seen, {.patience_s = patience_s_.value_or(0)});
+  keep_hang(seen);
+  logger("weft.trainer")
+      ->warn("the job hangs: nothing has moved for {:.0f} s. `weft inspect why {}` says:\n{}",
+             why.idle_s, why.job, first_lines(to_text(why)));
+}
+
+}  // namespace weft

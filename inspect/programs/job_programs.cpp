@@ -1,0 +1,101 @@
+#include "inspect/programs/job_programs.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <tuple>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <weft/error.hpp>
+
+#include "inspect/views/table.hpp"
+#include "inspect/why/words.hpp"
+#include "transport/format/file_bytes.hpp"
+#include "transport/format/plan_file.hpp"
+#include "transport/memory/utf8.hpp"
+
+namespace weft {
+namespace {
+
+std::string milliseconds(double seconds) { return fmt::format("{:.1f} ms", 1e3 * seconds); }
+
+/// Of an empty list: a job without a mesh has programs of each worker alone, but no job has none.
+std::string no_programs(const Snapshot& job) {
+  return fmt::format("no program of job {} is listed in {}/programs: none has run yet\n",
+                     visible(job.job), visible(job.header.run_dir));
+}
+
+}  // namespace
+
+std::vector<JobProgram> programs_of(std::span<const ProgramEntry> entries) {
+  std::map<std::tuple<std::uint64_t, std::uint32_t, std::string>, JobProgram> found;
+  for (const ProgramEntry& entry : entries) {
+    const auto [known, is_new] =
+        found.try_emplace({entry.generation, entry.number, entry.fingerprint});
+    JobProgram& program = known->second;
+    if (is_new) program.entry = entry;
+    program.entry.seconds = std::max(program.entry.seconds, entry.seconds);
+    program.workers.push_back(entry.worker);
+  }
+  std::vector<JobProgram> programs;
+  for (auto& [key, program] : found) {
+    std::ranges::sort(program.workers);
+    programs.push_back(std::move(program));
+  }
+  return programs;
+}
+
+std::string programs_text(const Snapshot& job, std::span<const JobProgram> programs) {
+  if (programs.empty()) return no_programs(job);
+  Table table({{"#", Align::right},
+               {"GENERATION", Align::right},
+               {"STEP", Align::right},
+               {"WORKERS"},
+               {"COMPILED", Align::right},
+               {"FROM"},
+               {"FINGERPRINT"},
+               {"FOR"}});
+  for (const auto& [entry, workers] : programs) {
+    table.add({std::to_string(entry.number), std::to_string(entry.generation),
+               std::to_string(entry.step), workers_text(workers), milliseconds(entry.seconds),
+               entry.stored ? "cache" : "new", entry.fingerprint.substr(0, 12), entry.site});
+  }
+  std::string text = table.to_string();
+  for (const auto& [entry, workers] : programs) {
+    if (entry.reason.empty()) continue;
+    text += fmt::format("\n#{} of {}: {}\n", entry.number, workers_text(workers),
+                        visible(entry.reason));
+  }
+  return text;
+}
+
+std::string programs_json(const Snapshot& job, std::span<const JobProgram> programs) {
+  nlohmann::json json{
+      {"schema", "weft.programs/1"}, {"job", job.job}, {"programs", nlohmann::json::array()}};
+  for (const auto& [entry, workers] : programs) {
+    json["programs"].push_back({{"number", entry.number},
+                                {"generation", entry.generation},
+                                {"step", entry.step},
+                                {"workers", workers},
+                                {"compile_s", entry.seconds},
+                                {"stored", entry.stored},
+                                {"fingerprint", entry.fingerprint},
+                                {"site", entry.site},
+                                {"reason", entry.reason}});
+  }
+  return json.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+}
+
+Plan read_plan(const Snapshot& job, const JobProgram& program) {
+  const std::string path = program_plan_path(job.header.run_dir, program.entry);
+  if (!std::filesystem::exists(path)) {
+    fail(Errc::not_found,
+         "{} isn't there: a worker keeps the plans of its first {} programs, this is number {}",
+         path, ProgramList::kFilesMax, program.entry.number);
+  }
+  return decode_plan(read_file_bytes(path, kPlanBytesMax));
+}
+
+}  // namespace weft

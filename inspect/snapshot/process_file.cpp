@@ -1,0 +1,49 @@
+#include "inspect/snapshot/process_file.hpp"
+
+#include <fstream>
+
+#include <nlohmann/json.hpp>
+
+#include <weft/error.hpp>
+
+namespace weft {
+
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ThreadState, tid, name, state, wchan, core_ns)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ProcessState, pid, state, wchan, tracer, tracer_name, core_ns,
+                                   oom_kills, threads)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(StackFrame, function, file, line, object)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ThreadStack, tid, frames, why_not)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(FutexWait, mutex_owner, joins)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ThreadSight, stack, futex)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ProcessSight, pid, threads)
+
+namespace {
+
+using Json = nlohmann::json;
+
+}  // namespace
+
+void write_processes(const std::string& path, const Snapshot& snapshot) {
+  const Json json{{"schema", "weft.processes/1"},
+                  {"at_ns", snapshot.at_ns},
+                  {"processes", snapshot.processes},
+                  {"sights", snapshot.sights}};
+  std::ofstream file(path);
+  file << json.dump(1, ' ', false, Json::error_handler_t::replace) << '\n';
+  if (!file.flush()) fail(Errc::io, "can't write {}", path);
+}
+
+void read_processes(const std::string& path, Snapshot& snapshot) {
+  std::ifstream file(path);
+  if (!file) fail(Errc::io, "can't read {}", path);
+  try {
+    const Json json = Json::parse(file);
+    json.at("at_ns").get_to(snapshot.at_ns);
+    json.at("processes").get_to(snapshot.processes);
+    json.at("sights").get_to(snapshot.sights);
+  } catch (const nlohmann::json::exception& e) {
+    fail(Errc::corrupt, "{}: {}", path, e.what());
+  }
+}
+
+}  // namespace weft

@@ -1,0 +1,49 @@
+#include "tools/weft/inspect/past_run.hpp"
+
+#include <cstdlib>
+#include <filesystem>
+
+namespace weft {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Of "NAME-TIME-ID", where TIME is "20261121-085432" and ID the first six digits.
+bool is_of(const std::string& folder, const std::string& asked) {
+  constexpr std::size_t kIdLength = 6;
+  const auto id = folder.rfind('-');
+  if (id == std::string::npos || folder.size() - id - 1 != kIdLength) return false;
+  constexpr std::size_t kTimeLength = 15;
+  if (id < kTimeLength + 1) return false;
+  const std::string name = folder.substr(0, id - kTimeLength - 1);
+  const bool has_id =
+      asked.size() >= 2 && folder.substr(id + 1).starts_with(asked.substr(0, kIdLength));
+  return asked.empty() || asked == name || has_id;
+}
+
+bool is_run(const fs::directory_entry& entry) {
+  std::error_code none;
+  return !entry.is_symlink(none) && entry.is_directory(none) &&
+         (fs::exists(entry.path() / "result.json", none) ||
+          fs::exists(entry.path() / "blackbox", none));
+}
+
+}  // namespace
+
+std::optional<std::string> find_past_run(const std::string& asked) {
+  const char* const home = std::getenv("HOME");
+  if (home == nullptr) return {};
+  std::optional<std::string> newest;
+  fs::file_time_type written{};
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(fs::path(home) / "weft_runs", error)) {
+    if (!is_of(entry.path().filename().string(), asked) || !is_run(entry)) continue;
+    const fs::file_time_type at = entry.last_write_time(error);
+    if (newest && at <= written) continue;
+    newest = entry.path().string();
+    written = at;
+  }
+  return newest;
+}
+
+}  // namespace weft

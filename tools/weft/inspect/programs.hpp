@@ -1,0 +1,11 @@
+#pragma once
+/// `weft inspect programs`, `memory`, `diff` and `shards`.
+
+#include <CLI/CLI.hpp>
+
+namespace weft {
+
+/// Adds the subcommands to `inspect`; running one sets `code`, see job.hpp.
+void add_inspect_programs(CLI::App& inspect, int& code);
+
+}  // namespace weft
