@@ -70,8 +70,8 @@ TEST(Late, KnowsNoBoundOfTheLastBucket) {
   EXPECT_EQ(Json::parse(late_json(job)).at("calls")[0].at("p99_s"), Json());
 }
 
-/// Chip 1 computes for 9 us where chips 0 and 2 take 2 us. Chip 2 comes last to the next collective,
-/// because it has waited for a commit, and isn't guilty.
+/// Chip 1 computes for 9 us where chips 0 and 2 take 2 us. Chip 2 comes last to the next
+/// collective, because it has waited for a commit, and isn't guilty.
 TEST(Late, TellsOwnTimeFromWaits) {
   MadeJob made(3, 1);
   Snapshot job = std::move(made.snapshot);
