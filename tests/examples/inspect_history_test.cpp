@@ -51,23 +51,36 @@ void wait_for_step(const std::string& job, std::uint64_t step) {
   });
 }
 
-/// A job that doesn't end by itself, on 4 workers of 4 chips.
-class DigitsThatGoOn : public AppProcess {
+/// A job that doesn't end by itself, and leaves nothing.
+class EndlessApp : public AppProcess {
  public:
-  DigitsThatGoOn() : AppProcess({DIGITS, "--epochs", "1000000"}) {}
-  ~DigitsThatGoOn() {
-    ::kill(pid(), SIGINT);
+  using AppProcess::AppProcess;
+  ~EndlessApp() {
+    const std::string job = id();
+    ::kill(pid(), SIGKILL);
     wait();
+    wait_until([&] { return testing::processes_of(job).empty(); });
+    EXPECT_EQ(AppProcess(std::vector<std::string>{WEFT, "sweep", job}).wait(), 0);
+    testing::expect_nothing_left(job);
   }
+
+  /// The first word of "ID on 4 workers".
+  std::string id() { return job().substr(0, job().find(' ')); }
+};
+
+/// On 4 workers of 4 chips.
+class DigitsThatGoOn : public EndlessApp {
+ public:
+  DigitsThatGoOn() : EndlessApp({DIGITS, "--epochs", "1000000"}) {}
 };
 
 /// Worker 1 stays at the beginning of step 3, and all others wait for it.
-class JobAtRest : public AppProcess {
+class JobAtRest : public EndlessApp {
  public:
-  JobAtRest() : AppProcess({FAULT_APP, "--json", "{json}", "--mode", "mark"}) {
-    const std::string id = job();
+  JobAtRest() : EndlessApp({FAULT_APP, "--json", "{json}", "--mode", "mark"}) {
+    const std::string job = id();
     wait_for_line("mark loop");
-    wait_for_step(id, 2);
+    wait_for_step(job, 2);
   }
 };
 
@@ -75,7 +88,7 @@ TEST(InspectTrace, OfADigitsJobThatRuns) {
   const TemporaryFolder folder;
   const std::string file = folder.path() + "/trace.json";
   DigitsThatGoOn app;
-  const std::string job = app.job();
+  const std::string job = app.id();
   wait_for_step(job, 40);
   const std::string text = output_of({WEFT, "inspect", "trace", job, "-o", file});
   EXPECT_NE(text.find(" flows without their other end"), std::string::npos) << text;
@@ -104,7 +117,7 @@ TEST(InspectTrace, OfAJobAtRestHasBothEndsOfEveryFlow) {
   Json trace;
   // The last messages may still be in a mailbox.
   wait_until([&] {
-    output_of({WEFT, "inspect", "trace", app.job(), "-o", file});
+    output_of({WEFT, "inspect", "trace", app.id(), "-o", file});
     trace = trace_in(file);
     return trace.at("otherData").at("dropped_flows") == 0;
   });
@@ -115,7 +128,7 @@ TEST(InspectTrace, OfAJobAtRestHasBothEndsOfEveryFlow) {
 
 TEST(InspectTrace, SaysWhatItCantWrite) {
   JobAtRest app;
-  const std::string job = app.job();
+  const std::string job = app.id();
   EXPECT_NE(output_of({WEFT, "inspect", "trace", job, "-o", "/no/such/folder/t.json"}, 3)
                 .find("/no/such/folder/t.json"),
             std::string::npos);
@@ -131,7 +144,7 @@ TEST(InspectTrace, SaysWhatItCantWrite) {
 
 TEST(InspectLate, SumsUpEveryChip) {
   DigitsThatGoOn app;
-  const std::string job = app.job();
+  const std::string job = app.id();
   wait_for_step(job, 40);
   const Json late = Json::parse(output_of({WEFT, "inspect", "late", job, "--json"}));
   EXPECT_EQ(late.at("remark"), "");
@@ -170,7 +183,7 @@ TEST(InspectFolder, OfAJobThatHasFailed) {
   output_of({WEFT, "inspect", "trace", run_dir, "-o", file});
   const Json trace = trace_in(file);
   EXPECT_EQ(TraceGrammar::fault_of(trace), "");
-  EXPECT_EQ(count(trace, "X", "step"), 6 * 3);
+  EXPECT_GE(count(trace, "X", "step"), 6 * 3);
   const Json late = Json::parse(output_of({WEFT, "inspect", "late", run_dir, "--json"}));
   EXPECT_EQ(late.at("chips").size(), 6U);
   for (const Json& chip : late.at("chips")) EXPECT_EQ(chip.at("collectives"), 3) << chip;

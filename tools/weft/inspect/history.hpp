@@ -5,7 +5,7 @@
 
 namespace weft {
 
-/// Adds the subcommands to `inspect`; running one sets `code`, see inspect_job.hpp.
+/// Adds the subcommands to `inspect`; running one sets `code`, see job.hpp.
 void add_inspect_history(CLI::App& inspect, int& code);
 
 }  // namespace weft
