@@ -6,9 +6,11 @@
 #include <ctime>
 #include <filesystem>
 #include <fstream>
+#include <random>
 
 #include <nlohmann/json.hpp>
 
+#include "tests/property/seeds.hpp"
 #include "tests/support/temporary_folder.hpp"
 #include "tests/unit/inspect/history/made_events.hpp"
 
@@ -136,6 +138,35 @@ TEST(JobLogs, CutWhatIsTooLong) {
   const auto second = logs.next();
   ASSERT_TRUE(second);
   EXPECT_EQ(second->text, "next");
+}
+
+/// Of lines without a time and of torn ones, every byte is text, and harmless.
+TEST(JobLogs, TakeAnyBytes) {
+  for (const std::uint64_t seed : testing::seeds(100)) {
+    SCOPED_TRACE(seed);
+    std::mt19937_64 random(seed);
+    std::string bytes;
+    for (int piece = 0; piece < 50; ++piece) {
+      const std::string record = line(piece, "text", random() % 2 == 0 ? "warning" : "loud");
+      bytes += record.substr(0, random() % (record.size() + 1));
+      for (std::uint64_t i = random() % 20; i > 0; --i) bytes += static_cast<char>(random());
+    }
+    const RunFolderOfLogs folder;
+    folder.add("worker-0.log", bytes);
+    JobLogs logs = folder.logs();
+    std::size_t lines = 0;
+    while (const auto entry = logs.next()) {
+      const std::string shown = log_text(*entry, false);
+      lines += static_cast<std::size_t>(std::ranges::count(shown, '\n'));
+      EXPECT_TRUE(std::ranges::all_of(shown, [](char c) {
+        return c == '\n' || static_cast<unsigned char>(c) >= 0x20;
+      })) << shown;
+      EXPECT_TRUE(nlohmann::json::accept(log_json(*entry)));
+    }
+    const auto newlines = static_cast<std::size_t>(std::ranges::count(bytes, '\n'));
+    EXPECT_LE(lines, newlines + 1);
+    EXPECT_GT(lines, 0U);
+  }
 }
 
 TEST(JobLogs, AreFiltered) {
