@@ -97,8 +97,8 @@ Flows find_flows(std::vector<Track>& tracks, const TimeWindow& window) {
   Flows flows = FlowFinder(tracks, window).find();
   // A later waiter may have moved the beginning.
   for (Flow& flow : flows.found) {
-    if (!flow.is_message)
-      flow.from.at_ns = tracks[flow.from.track].slices[flow.from.slice].begin_ns;
+    FlowEnd& from = flow.from;
+    if (!flow.is_message) from.at_ns = tracks[from.track].slices[from.slice].begin_ns;
   }
   return flows;
 }

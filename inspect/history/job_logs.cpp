@@ -57,6 +57,7 @@ std::vector<LogFile> find_log_files(const std::string& run_dir) {
     }
   }
   std::ranges::sort(found);
+  files.reserve(found.size());
   for (auto& [worker, path] : found) files.emplace_back(std::move(path), worker);
   return files;
 }

@@ -54,7 +54,7 @@ bool LogFile::open() {
 
 bool LogFile::read_more() {
   if (!open()) return false;
-  std::array<char, 16 * 1024> block;
+  std::array<char, 1 << 14> block;
   ssize_t count = 0;
   do {
     count = ::read(file_, block.data(), block.size());

@@ -213,6 +213,12 @@ TEST(InspectFolder, OfAJobThatHasFailed) {
         << line;
   }
   EXPECT_EQ(lines_of(output_of({WEFT, "inspect", "logs", run_dir, "--last", "2"})).size(), 2U);
+  // The job is over: back from its last record.
+  const std::string all = output_of({WEFT, "inspect", "logs", run_dir});
+  EXPECT_EQ(output_of({WEFT, "inspect", "logs", run_dir, "--since", "100"}), all);
+  const std::string end = output_of({WEFT, "inspect", "logs", run_dir, "--since", "0.000001"});
+  EXPECT_GE(lines_of(end).size(), 1U);
+  EXPECT_LT(lines_of(end).size(), lines_of(all).size());
 }
 
 /// The files are gone; the black box of the job has what they had.

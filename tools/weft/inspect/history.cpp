@@ -87,9 +87,13 @@ void add_trace(CLI::App& inspect, int& code) {
   trace
       ->add_option("-o,--output", command->file,
                    "file to write, as JSON; compressed where its name ends with .gz")
+      ->type_name("FILE")
       ->required();
-  trace->add_option("--last", command->last_s, "only the last seconds")->check(CLI::PositiveNumber);
-  trace->add_option("--steps", command->steps, "only the time of steps A..B, or of one step")
+  trace->add_option("--last", command->last_s, "only the last seconds")
+      ->type_name("SECONDS")
+      ->check(CLI::PositiveNumber);
+  trace->add_option("--steps", command->steps, "only the time of these steps, or of one")
+      ->type_name("A..B")
       ->check(CLI::Validator(check_steps, ""));
   trace->callback([command, &code] {
     code = with_job(command->job, [&](SnapshotReader& reader) { return write(reader, *command); });

@@ -145,12 +145,15 @@ void add_inspect_logs(CLI::App& inspect, int& code) {
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
       ->check(CLI::NonNegativeNumber);
   logs->add_option("--level", options->level, "only of this level and above")
+      ->type_name("LEVEL")
       ->check(CLI::Validator(check_level, ""))
       ->capture_default_str();
   logs->add_option("--since", options->since_s,
                    "only the last seconds: up to now, or to the last record of a job that is over")
+      ->type_name("SECONDS")
       ->check(CLI::PositiveNumber);
-  logs->add_option("--last", options->last, "only the last N records of those that are there");
+  logs->add_option("--last", options->last, "only the last N records of those that are there")
+      ->type_name("N");
   logs->add_flag("--follow,-f", options->follow, "go on until the job is over");
   logs->add_flag("--json", options->json,
                  "a JSON object a line, schema weft.logs/1 (docs/inspect.md)");
