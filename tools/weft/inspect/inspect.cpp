@@ -18,7 +18,9 @@
 
 #include "inspect/process/process_state.hpp"
 #include "inspect/views/table.hpp"
+#include "tools/weft/inspect/history.hpp"
 #include "tools/weft/inspect/job.hpp"
+#include "tools/weft/inspect/logs.hpp"
 #include "tools/weft/inspect/programs.hpp"
 #include "tools/weft/inspect/top.hpp"
 #include "tools/weft/inspect/views.hpp"
@@ -234,6 +236,8 @@ void add_inspect(CLI::App& app, int& code) {
   add_inspect_programs(*inspect, code);
   add_inspect_why(*inspect, code);
   add_inspect_top(*inspect, code);
+  add_inspect_history(*inspect, code);
+  add_inspect_logs(*inspect, code);
 }
 
 }  // namespace weft

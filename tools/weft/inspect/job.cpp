@@ -1,5 +1,9 @@
 #include "tools/weft/inspect/job.hpp"
 
+#include <unistd.h>
+
+#include <cstdlib>
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -31,6 +35,11 @@ std::string newest_job() {
 
 void say_unreadable(const std::string& job, const std::exception& e) {
   fmt::print(stderr, "job {}: {}\n", visible(job), visible(e.what()));
+}
+
+bool wants_colours() {
+  const char* no_colour = std::getenv("NO_COLOR");
+  return ::isatty(STDOUT_FILENO) != 0 && (no_colour == nullptr || *no_colour == '\0');
 }
 
 std::optional<std::string> find_job(const std::string& asked) {

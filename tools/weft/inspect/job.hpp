@@ -30,6 +30,9 @@ int with_job(const std::string& asked, Action action);
 
 void say_unreadable(const std::string& job, const std::exception& e);
 
+/// stdout is a terminal, and NO_COLOR isn't set.
+bool wants_colours();
+
 template <typename Action>
 int with_job(const std::string& asked, Action action) {
   int code = 0;

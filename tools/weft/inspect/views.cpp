@@ -1,8 +1,5 @@
 #include "tools/weft/inspect/views.hpp"
 
-#include <unistd.h>
-
-#include <cstdlib>
 #include <memory>
 #include <string>
 #include <vector>
@@ -21,11 +18,6 @@ struct Options {
   std::string job;
   bool json = false;
 };
-
-bool wants_colours() {
-  const char* no_colour = std::getenv("NO_COLOR");
-  return ::isatty(STDOUT_FILENO) != 0 && (no_colour == nullptr || *no_colour == '\0');
-}
 
 int list_jobs(bool json) {
   std::vector<Snapshot> jobs;

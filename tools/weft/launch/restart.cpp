@@ -36,8 +36,8 @@ bool was_lost(const siginfo_t& ended) {
          ended.si_status != SIGQUIT;
 }
 
-/// The job of a trainer that is dead goes, and its run folder keeps what explains its end, unless it
-/// was to be kept for a rescue.
+/// The job of a dead trainer goes, unless it was to be kept for a rescue; its run folder keeps what
+/// explains its end.
 void bury_job_of(pid_t trainer) {
   const std::optional<std::string> job = job_of(trainer);
   if (!job) return;

@@ -1,0 +1,201 @@
+/// schema/inspect/ and what the views write.
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <set>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+#include <valijson/adapters/nlohmann_json_adapter.hpp>
+#include <valijson/schema.hpp>
+#include <valijson/schema_parser.hpp>
+#include <valijson/validator.hpp>
+
+#include "inspect/history/late.hpp"
+#include "inspect/history/log_entry.hpp"
+#include "inspect/views/job_views.hpp"
+#include "inspect/why/explain.hpp"
+#include "tests/support/child_process.hpp"
+#include "tests/support/temporary_folder.hpp"
+#include "tests/unit/inspect/history/made_events.hpp"
+#include "transport/blackbox/black_box_writer.hpp"
+#include "transport/job/job_memory.hpp"
+#include "transport/job/job_record.hpp"
+
+namespace weft {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::json;
+using Adapter = valijson::adapters::NlohmannJsonAdapter;
+using testing::MadeJob;
+
+const fs::path kSchemas = fs::path(WEFT_TEST_DIR) / "../schema/inspect";
+
+class JsonSchema {
+ public:
+  /// "ps" of "weft.ps/1".
+  explicit JsonSchema(const std::string& name)
+      : json_(Json::parse(std::ifstream(kSchemas / (name + ".json")))) {
+    valijson::SchemaParser().populateSchema(Adapter(json_), schema_);
+  }
+
+  const Json& json() const { return json_; }
+  bool accepts(const Json& document) const {
+    return valijson::Validator().validate(schema_, Adapter(document), nullptr);
+  }
+  /// "" or what the validator says.
+  std::string faults_of(const Json& document) const {
+    valijson::ValidationResults results;
+    valijson::Validator().validate(schema_, Adapter(document), &results);
+    std::string text;
+    for (valijson::ValidationResults::Error error; results.popError(error);) {
+      for (const std::string& place : error.context) text += place;
+      text += ": " + error.description + "\n";
+    }
+    return text;
+  }
+
+ private:
+  Json json_;
+  valijson::Schema schema_;
+};
+
+/// Of all members of all objects in it.
+void add_members(const Json& json, const Json::json_pointer& at,
+                 std::vector<Json::json_pointer>& found) {
+  if (json.is_object()) {
+    for (const auto& [name, value] : json.items()) {
+      found.push_back(at / name);
+      add_members(value, at / name, found);
+    }
+  } else if (json.is_array()) {
+    for (std::size_t i = 0; i < json.size(); ++i) add_members(json[i], at / i, found);
+  }
+}
+
+Json of_another_type(const Json& value) {
+  return value.is_object() || value.is_array() ? Json("text") : Json::object();
+}
+
+/// A document fits its schema; without any of its fields, or with one of another type, it doesn't.
+/// So no field is there that the schema doesn't know.
+void expect_described(const std::string& text) {
+  const Json document = Json::parse(text);
+  const std::string id = document.at("schema");
+  SCOPED_TRACE(id);
+  ASSERT_TRUE(id.starts_with("weft.") && id.ends_with("/1")) << id;
+  const JsonSchema schema(id.substr(5, id.size() - 7));
+  EXPECT_EQ(schema.faults_of(document), "") << document.dump(1);
+  std::vector<Json::json_pointer> members;
+  add_members(document, Json::json_pointer(), members);
+  for (const Json::json_pointer& member : members) {
+    Json less = document;
+    less.at(member.parent_pointer()).erase(member.back());
+    EXPECT_FALSE(schema.accepts(less)) << "without " << member.to_string();
+    Json other = document;
+    other.at(member) = of_another_type(document.at(member));
+    EXPECT_FALSE(schema.accepts(other)) << member.to_string() << " of another type";
+  }
+  Json more = document;
+  more["a field of tomorrow"] = 1;
+  EXPECT_TRUE(schema.accepts(more));
+}
+
+/// Worker 1 is stopped, and the others wait for it.
+MadeJob stopped_job() {
+  MadeJob job(2, 2);
+  job.pass("a");
+  job.wait_for(1, "b");
+  job.process(1).state = 'T';
+  job.look_at(1, {{.function = "main", .file = "app.cpp", .line = 3}});
+  return job;
+}
+
+Snapshot failed_job() {
+  Snapshot job = MadeJob(1, 1).snapshot;
+  job.status = JobStatus::failed;
+  job.control.reset();
+  job.end = JobEnd{.job = job.job, .error = JobFailure{.code = "internal", .message = "boom"}};
+  return job;
+}
+
+TEST(InspectSchemas, DescribePs) {
+  expect_described(ps_json(std::vector{stopped_job().snapshot, failed_job()}));
+}
+
+TEST(InspectSchemas, DescribeShow) {
+  expect_described(show_json(stopped_job().snapshot));
+  expect_described(show_json(failed_job()));
+}
+
+TEST(InspectSchemas, DescribeActorsAndMesh) {
+  expect_described(actors_json(stopped_job().snapshot));
+  expect_described(mesh_json(stopped_job().snapshot));
+}
+
+TEST(InspectSchemas, DescribeWhy) {
+  const Snapshot stopped = stopped_job().snapshot;
+  const Why why = explain(stopped, stopped);
+  ASSERT_FALSE(why.roots.empty());
+  ASSERT_FALSE(why.waits.empty());
+  expect_described(to_json(why));
+  const Snapshot failed = failed_job();
+  expect_described(to_json(explain(failed, failed)));
+}
+
+TEST(InspectSchemas, DescribeLate) {
+  Snapshot job = testing::step_of_two_chips();
+  job.waits = {{.chip = 0,
+                .calls = {{.text = "a", .count = 1, .waits = {{0, 1}, {256, 0}}}},
+                .waited_for_ns = {0, 1000}},
+               {.chip = 1,
+                .calls = {{.text = "a", .count = 1, .times_last = 1, .waits = {{0, 0}, {256, 1}}}},
+                .waited_for_ns = {0, 0}}};
+  expect_described(late_json(job));
+  expect_described(late_json(MadeJob(1, 1).snapshot));
+}
+
+TEST(InspectSchemas, DescribeLogs) {
+  expect_described(log_json({.unix_ns = 1, .worker = 2, .logger = "weft.worker", .text = "text"}));
+  expect_described(log_json({.level = 6, .is_event = true}));
+}
+
+TEST(InspectSchemas, DescribeTheSummaryOfAJobThatEndedWell) {
+  const testing::TemporaryFolder run;
+  const std::string job = testing::unique_job();
+  {
+    Board board =
+        Board::create({.job = job, .name = "digits", .run_dir = run.path(), .num_chips = 1});
+    BlackBoxWriter box = BlackBoxWriter::create({.job = job, .num_workers = 1, .num_chips = 1});
+    box.chip(0, 0).put(EventKind::step, {.number = 1});
+    board.set_status(JobStatus::succeeded);
+    keep_record(job);
+  }
+  JobMemory::remove(job);
+  std::ifstream file(run.path() + "/summary.json");
+  expect_described({std::istreambuf_iterator<char>(file), {}});
+}
+
+/// Each has the name that its documents have, and is one that a person can read.
+TEST(InspectSchemas, AreNamedAsTheirDocuments) {
+  std::set<std::string> names;
+  for (const auto& entry : fs::directory_iterator(kSchemas)) {
+    const std::string name = entry.path().stem().string();
+    const JsonSchema schema(name);
+    EXPECT_EQ(schema.json().at("title"), "weft." + name + "/1");
+    EXPECT_EQ(schema.json().at("properties").at("schema").at("enum")[0], "weft." + name + "/1");
+    EXPECT_FALSE(schema.json().at("description").get<std::string>().empty());
+    names.insert(name);
+  }
+  for (const char* name : {"ps", "show", "actors", "mesh", "why", "late", "logs", "summary"}) {
+    EXPECT_TRUE(names.contains(name)) << name;
+  }
+}
+
+}  // namespace
+}  // namespace weft
