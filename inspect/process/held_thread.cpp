@@ -8,7 +8,9 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <csignal>
 #include <cstring>
+#include <thread>
 
 #include <fmt/format.h>
 
@@ -67,17 +69,6 @@ std::string why_refused(int error) {
          "/proc/sys/kernel/yama/ptrace_scope)";
 }
 
-}  // namespace
-
-bool HeldThread::read(int pid, std::uint64_t address, std::uint64_t& word) const {
-  if (address >= stack_begin && stack.size() >= sizeof word &&
-      address - stack_begin <= stack.size() - sizeof word) {
-    std::memcpy(&word, stack.data() + (address - stack_begin), sizeof word);
-    return true;
-  }
-  return copy_from(pid, address, &word, sizeof word) == sizeof word;
-}
-
 HeldThread hold_thread(int pid, int tid) {
   HeldThread thread{.tid = tid};
   if (::ptrace(PTRACE_SEIZE, tid, nullptr, nullptr) != 0) {
@@ -96,6 +87,28 @@ HeldThread hold_thread(int pid, int tid) {
   }
   ::ptrace(PTRACE_DETACH, tid, nullptr, nullptr);
   return thread;
+}
+
+}  // namespace
+
+bool HeldThread::read(int pid, std::uint64_t address, std::uint64_t& word) const {
+  if (address >= stack_begin && stack.size() >= sizeof word &&
+      address - stack_begin <= stack.size() - sizeof word) {
+    std::memcpy(&word, stack.data() + (address - stack_begin), sizeof word);
+    return true;
+  }
+  return copy_from(pid, address, &word, sizeof word) == sizeof word;
+}
+
+std::vector<HeldThread> hold_threads(int pid, std::span<const int> tids) {
+  std::vector<HeldThread> held;
+  std::jthread([&] {
+    sigset_t all;
+    ::sigfillset(&all);
+    ::pthread_sigmask(SIG_BLOCK, &all, nullptr);
+    for (const int tid : tids) held.push_back(hold_thread(pid, tid));
+  }).join();
+  return held;
 }
 
 }  // namespace weft

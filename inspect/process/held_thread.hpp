@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -21,7 +22,9 @@ struct HeldThread {
   bool read(int pid, std::uint64_t address, std::uint64_t& word) const;
 };
 
-/// Holds the thread and lets it go again. It is given 20 ms to come; one in a device doesn't.
-HeldThread hold_thread(int pid, int tid);
+/// Holds the threads of a process, one after the other, and lets them go again. Each is given 20 ms
+/// to come; one in a device doesn't. This is done on a thread that ends then: the kernel lets go
+/// what a tracer that ends still has, a thread that comes later or has died meanwhile.
+std::vector<HeldThread> hold_threads(int pid, std::span<const int> tids);
 
 }  // namespace weft

@@ -158,7 +158,7 @@ Why explain_after_hang(const Snapshot& end, const Snapshot& hang) {
   for (Root& root : why.roots) root.mend.clear();  // its processes are gone
   why.roots.insert(why.roots.end(), ended.roots.begin(), ended.roots.end());
   why.summary = ended.summary;
-  why.remarks.push_back("that it hung was seen before it ended");
+  why.remarks.push_back("this was seen while it hung, before it ended");
   return why;
 }
 

@@ -10,10 +10,6 @@
 #include <vector>
 
 #include <nlohmann/json.hpp>
-#include <valijson/adapters/nlohmann_json_adapter.hpp>
-#include <valijson/schema.hpp>
-#include <valijson/schema_parser.hpp>
-#include <valijson/validator.hpp>
 
 #include "inspect/history/late.hpp"
 #include "inspect/history/log_entry.hpp"
@@ -21,6 +17,7 @@
 #include "inspect/why/explain.hpp"
 #include "tests/support/child_process.hpp"
 #include "tests/support/temporary_folder.hpp"
+#include "tests/unit/inspect/described.hpp"
 #include "tests/unit/inspect/history/made_events.hpp"
 #include "transport/blackbox/black_box_writer.hpp"
 #include "transport/job/job_memory.hpp"
@@ -31,80 +28,10 @@ namespace {
 
 namespace fs = std::filesystem;
 using Json = nlohmann::json;
-using Adapter = valijson::adapters::NlohmannJsonAdapter;
+using testing::expect_described;
+using testing::JsonSchema;
+using testing::kSchemas;
 using testing::MadeJob;
-
-const fs::path kSchemas = fs::path(WEFT_TEST_DIR) / "../schema/inspect";
-
-class JsonSchema {
- public:
-  /// "ps" of "weft.ps/1".
-  explicit JsonSchema(const std::string& name)
-      : json_(Json::parse(std::ifstream(kSchemas / (name + ".json")))) {
-    valijson::SchemaParser().populateSchema(Adapter(json_), schema_);
-  }
-
-  const Json& json() const { return json_; }
-  bool accepts(const Json& document) const {
-    return valijson::Validator().validate(schema_, Adapter(document), nullptr);
-  }
-  /// "" or what the validator says.
-  std::string faults_of(const Json& document) const {
-    valijson::ValidationResults results;
-    valijson::Validator().validate(schema_, Adapter(document), &results);
-    std::string text;
-    for (valijson::ValidationResults::Error error; results.popError(error);) {
-      for (const std::string& place : error.context) text += place;
-      text += ": " + error.description + "\n";
-    }
-    return text;
-  }
-
- private:
-  Json json_;
-  valijson::Schema schema_;
-};
-
-/// Of all members of all objects in it.
-void add_members(const Json& json, const Json::json_pointer& at,
-                 std::vector<Json::json_pointer>& found) {
-  if (json.is_object()) {
-    for (const auto& [name, value] : json.items()) {
-      found.push_back(at / name);
-      add_members(value, at / name, found);
-    }
-  } else if (json.is_array()) {
-    for (std::size_t i = 0; i < json.size(); ++i) add_members(json[i], at / i, found);
-  }
-}
-
-Json of_another_type(const Json& value) {
-  return value.is_object() || value.is_array() ? Json("text") : Json::object();
-}
-
-/// A document fits its schema; without any of its fields, or with one of another type, it doesn't.
-/// So no field is there that the schema doesn't know.
-void expect_described(const std::string& text) {
-  const Json document = Json::parse(text);
-  const std::string id = document.at("schema");
-  SCOPED_TRACE(id);
-  ASSERT_TRUE(id.starts_with("weft.") && id.ends_with("/1")) << id;
-  const JsonSchema schema(id.substr(5, id.size() - 7));
-  EXPECT_EQ(schema.faults_of(document), "") << document.dump(1);
-  std::vector<Json::json_pointer> members;
-  add_members(document, Json::json_pointer(), members);
-  for (const Json::json_pointer& member : members) {
-    Json less = document;
-    less.at(member.parent_pointer()).erase(member.back());
-    EXPECT_FALSE(schema.accepts(less)) << "without " << member.to_string();
-    Json other = document;
-    other.at(member) = of_another_type(document.at(member));
-    EXPECT_FALSE(schema.accepts(other)) << member.to_string() << " of another type";
-  }
-  Json more = document;
-  more["a field of tomorrow"] = 1;
-  EXPECT_TRUE(schema.accepts(more));
-}
 
 /// Worker 1 is stopped, and the others wait for it.
 MadeJob stopped_job() {

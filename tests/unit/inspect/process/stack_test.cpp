@@ -8,6 +8,8 @@
 #include <algorithm>
 #include <csignal>
 #include <mutex>
+#include <thread>
+#include <vector>
 
 #include "inspect/process/futex_wait.hpp"
 #include "inspect/process/process_state.hpp"
@@ -69,6 +71,27 @@ TEST(Stack, AStoppedProcessStaysStopped) {
   EXPECT_TRUE(read_process(child.pid(), boottime_ns()).stopped());
   ::kill(child.pid(), SIGCONT);
   EXPECT_EQ(child.join(), "");
+}
+
+/// Who holds threads of its own child when that dies can still wait for its end.
+TEST(Stack, AProcessThatDiesMeanwhileCanBeWaitedFor) {
+  for (int i = 0; i < 20; ++i) {
+    ChildProcess child([] {
+      const std::jthread other(spin_for_ever);
+      spin_for_ever();
+    });
+    std::vector<int> tids;
+    while (tids.size() < 2) {
+      tids.clear();
+      for (const ThreadState& thread : read_process(child.pid(), boottime_ns()).threads) {
+        tids.push_back(thread.tid);
+      }
+    }
+    const std::jthread killer([&] { ::kill(child.pid(), SIGKILL); });
+    (void)read_stacks(child.pid(), tids);
+    int status = 0;
+    EXPECT_EQ(::waitpid(child.pid(), &status, 0), child.pid());
+  }
 }
 
 TEST(Stack, OfAProcessThatIsGoneSaysWhyThereIsNone) {

@@ -8,10 +8,12 @@
 
 #include "inspect/programs/chip_memory.hpp"
 #include "inspect/programs/program_diff.hpp"
+#include "inspect/programs/shards.hpp"
 #include "spmd/ops/fingerprint.hpp"
 #include "spmd/text/text.hpp"
 #include "tests/support/expect_error.hpp"
 #include "tests/support/temporary_folder.hpp"
+#include "tests/unit/inspect/described.hpp"
 #include "tests/unit/inspect/made_job.hpp"
 
 namespace weft {
@@ -68,6 +70,7 @@ TEST_F(JobProgramsTest, EqualProgramsOfSeveralWorkersAreOne) {
   EXPECT_NE(text.find("workers 0, 1"), std::string::npos) << text;
   EXPECT_NE(text.find("4.0 ms"), std::string::npos) << text;
   EXPECT_NE(text.find("#1 of workers 0, 1: data 'x' is smaller\n"), std::string::npos) << text;
+  testing::expect_described(programs_json(job.snapshot, programs));
   const auto json = nlohmann::json::parse(programs_json(job.snapshot, programs));
   EXPECT_EQ(json.at("schema"), "weft.programs/1");
   EXPECT_EQ(json.at("programs").at(1).at("reason"), "data 'x' is smaller");
@@ -108,6 +111,7 @@ TEST_F(JobProgramsTest, MemoryIsThatOfThePlan) {
   EXPECT_EQ(memory.versions, 16);
   const std::string text = memory_text(job.snapshot, program, plan, 3 << 20);
   EXPECT_NE(text.find("have 3.00 MiB of /dev/shm now"), std::string::npos) << text;
+  testing::expect_described(memory_json(job.snapshot, program, plan, 3 << 20));
   const auto json = nlohmann::json::parse(memory_json(job.snapshot, program, plan, -1));
   EXPECT_EQ(json.at("tensors").at(0).at("chip_bytes"), 16);
   EXPECT_TRUE(json.at("resident_bytes").is_null());
@@ -136,6 +140,7 @@ TEST_F(JobProgramsTest, TheFirstProgramThatDiffersIsTold) {
   EXPECT_NE(diff.lines[1].find("multiply"), std::string::npos);
   const std::string text = diff_text(job.snapshot, diff);
   EXPECT_TRUE(text.starts_with("workers 0 and 2 differ from program 1 on\n")) << text;
+  testing::expect_described(diff_json(job.snapshot, diff));
   const auto json = nlohmann::json::parse(diff_json(job.snapshot, diff));
   EXPECT_EQ(json.at("first").at("number"), 1);
   EXPECT_EQ(json.at("lines").size(), 2U);
@@ -156,6 +161,24 @@ TEST_F(JobProgramsTest, ADiffNeedsTwoWorkers) {
   testing::expect_error(Errc::not_found, {"two are needed"}, [&] { choose_workers(entries()); });
   testing::expect_error(Errc::not_found, {"worker 3"},
                         [&] { diff_programs(job.snapshot, entries(), 0, 3); });
+}
+
+TEST(Shards, AreDescribed) {
+  const JobShards shards{
+      .step = 7,
+      .tensors = {{.name = "w",
+                   .type = {DType::f32, {4}},
+                   .sharding = "[{}]",
+                   .shards = {{.chips = {0, 1}, .bytes = 16, .values = {.min = -1, .max = 2}}}}}};
+  const Snapshot job = MadeJob(2, 1).snapshot;
+  testing::expect_described(shards_json(job, shards));
+  const std::string text = shards_text(job, shards);
+  EXPECT_NE(text.find("  0, 1  "), std::string::npos) << text;
+}
+
+TEST(Shards, OfAJobThatKeepsNoneSayWhatKeepsThem) {
+  testing::expect_error(Errc::not_found, {"max_failures", "keep_for_rescue_s"},
+                        [] { read_shards(MadeJob(2, 1).snapshot, ""); });
 }
 
 }  // namespace
