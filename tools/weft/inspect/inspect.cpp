@@ -19,6 +19,7 @@
 #include "inspect/process/process_state.hpp"
 #include "inspect/views/table.hpp"
 #include "tools/weft/inspect/job.hpp"
+#include "tools/weft/inspect/serve.hpp"
 #include "tools/weft/inspect/top.hpp"
 #include "tools/weft/inspect/views.hpp"
 #include "tools/weft/inspect/why.hpp"
@@ -232,6 +233,7 @@ void add_inspect(CLI::App& app, int& code) {
   add_inspect_views(*inspect, code);
   add_inspect_why(*inspect, code);
   add_inspect_top(*inspect, code);
+  add_inspect_serve(*inspect, code);
 }
 
 }  // namespace weft
