@@ -96,7 +96,7 @@ void add_reports(std::string& csv, Json& json) {
   }
 }
 
-/// Steps a second, of the first chip that has steps: each over as many steps as make the points fit.
+/// Steps a second, of the first chip that has steps: each over as many steps as make all fit.
 Json rates_of(const Snapshot& job) {
   Json rate{{"x", Json::array()}, {"values", Json::array()}};
   for (const EventRing& ring : job.rings) {

@@ -8,9 +8,9 @@
 
 namespace weft {
 
-/// As JSON: the columns of numbers of `progress_csv`, the text of the run folder's progress.csv, and
-/// steps a second from the events of the snapshot. Of long ones as many points as a screen shows.
-/// Text that isn't CSV gives no columns.
+/// As JSON: the columns of numbers of `progress_csv`, the text of the run folder's progress.csv,
+/// and steps a second from the events of the snapshot. Of long ones as many points as a screen
+/// shows. Text that isn't CSV gives no columns.
 std::string curves_json(const Snapshot& job, std::string progress_csv);
 
 }  // namespace weft

@@ -6,7 +6,7 @@
 
 namespace weft {
 
-/// Its files, as they stand in inspect/page/web/ (scripts one after the other): part of the program.
+/// Its files, which stand in inspect/page/web/; scripts one after the other.
 extern const std::string_view kPageHtml;
 extern const std::string_view kPageCss;
 extern const std::string_view kPageJs;

@@ -1,16 +1,18 @@
 #include "inspect/page/timeline.hpp"
 
 #include <algorithm>
-#include <map>
+#include <array>
+#include <charconv>
 #include <optional>
+#include <unordered_map>
+#include <utility>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
 namespace weft {
 namespace {
-
-using Json = nlohmann::json;
 
 /// The beginnings whose ends are still to come, while a ring's events go by.
 class RowBuilder {
@@ -111,33 +113,50 @@ class RowBuilder {
 class Labels {
  public:
   std::size_t of(std::string_view text) {
-    const auto [found, is_new] = numbers_.try_emplace(text, numbers_.size());
+    const auto [found, is_new] = numbers_.try_emplace(text, texts_.size());
     if (is_new) texts_.push_back(text);
     return found->second;
   }
   const std::vector<std::string_view>& texts() const { return texts_; }
 
  private:
-  std::map<std::string_view, std::size_t> numbers_;
+  std::unordered_map<std::string_view, std::size_t> numbers_;
   std::vector<std::string_view> texts_;
 };
 
-Json columns(const std::vector<TimelineSlice>& slices, std::int64_t after_ns, Labels& labels) {
-  Json json;
-  for (const char* column : {"t", "d", "k", "l", "p", "n"}) json[column] = Json::array();
+/// A list of numbers in JSON. There may be a million of them, each second.
+class NumberList {
+ public:
+  template <typename T>
+  void add(T number) {
+    if (text_.size() > 1) text_ += ',';
+    std::array<char, 24> digits{};
+    const auto [end, error] = std::to_chars(digits.begin(), digits.end(), number);
+    text_.append(digits.begin(), end);
+  }
+  std::string finish() { return std::move(text_) + "]"; }
+
+ private:
+  std::string text_ = "[";
+};
+
+std::string columns(const std::vector<TimelineSlice>& slices, std::int64_t after_ns,
+                    Labels& labels) {
+  NumberList t, d, k, l, p, n;
   std::int64_t last = 0;
   for (const TimelineSlice& slice : slices) {
     const bool ended = slice.duration_ns >= 0;
     if (ended && slice.begin_ns + slice.duration_ns <= after_ns) continue;
-    json["t"].push_back(slice.begin_ns - last);
-    json["d"].push_back(slice.duration_ns);
-    json["k"].push_back(static_cast<int>(slice.kind));
-    json["l"].push_back(labels.of(slice.text));
-    json["p"].push_back(slice.peer);
-    json["n"].push_back(slice.number);
+    t.add(slice.begin_ns - last);
+    d.add(slice.duration_ns);
+    k.add(static_cast<int>(slice.kind));
+    l.add(labels.of(slice.text));
+    p.add(slice.peer);
+    n.add(slice.number);
     last = slice.begin_ns;
   }
-  return json;
+  return fmt::format(R"({{"t":{},"d":{},"k":{},"l":{},"p":{},"n":{}}})", t.finish(), d.finish(),
+                     k.finish(), l.finish(), p.finish(), n.finish());
 }
 
 std::int64_t last_event_ns(const Snapshot& job) {
@@ -149,8 +168,8 @@ std::int64_t last_event_ns(const Snapshot& job) {
 }
 
 /// Where steps begin: of the first chip that has any.
-Json step_marks(const Snapshot& job, std::int64_t after_ns) {
-  Json steps{{"t", Json::array()}, {"n", Json::array()}};
+std::string step_marks(const Snapshot& job, std::int64_t after_ns) {
+  NumberList t, n;
   for (const EventRing& ring : job.rings) {
     if (ring.kind != RingKind::chip) continue;
     bool any = false;
@@ -159,13 +178,13 @@ Json step_marks(const Snapshot& job, std::int64_t after_ns) {
       if (event.kind != EventKind::step) continue;
       any = true;
       if (event.at_ns <= after_ns) continue;
-      steps["t"].push_back(event.at_ns - last);
-      steps["n"].push_back(event.number);
+      t.add(event.at_ns - last);
+      n.add(event.number);
       last = event.at_ns;
     }
     if (any) break;
   }
-  return steps;
+  return fmt::format(R"({{"t":{},"n":{}}})", t.finish(), n.finish());
 }
 
 std::string name_of(const EventRing& ring) {
@@ -183,27 +202,25 @@ TimelineRow timeline_row(const EventRing& ring) {
 
 std::string timeline_json(const Snapshot& job, const TimelineRange& range) {
   Labels labels;
-  Json rows = Json::array();
+  std::vector<std::string> rows;
   for (const EventRing& ring : job.rings) {
     const bool shown =
         ring.kind == RingKind::chip || (ring.kind == RingKind::loop && ring.worker >= 0);
     if (!shown) continue;
     const TimelineRow row = timeline_row(ring);
-    rows.push_back(
-        {{"name", name_of(ring)},
-         {"worker", ring.worker},
-         {"chip", ring.chip},
-         {"from", ring.before == 0 || ring.events.empty() ? 0 : ring.events.front().at_ns},
-         {"runs", columns(row.runs, range.after_ns, labels)},
-         {"slices", columns(row.slices, range.after_ns, labels)}});
+    const bool whole = ring.before == 0 || ring.events.empty();
+    rows.push_back(fmt::format(
+        R"({{"name":"{}","worker":{},"chip":{},"from":{},"runs":{},"slices":{}}})", name_of(ring),
+        ring.worker, ring.chip, whole ? 0 : ring.events.front().at_ns,
+        columns(row.runs, range.after_ns, labels), columns(row.slices, range.after_ns, labels)));
   }
-  const Json json{{"schema", "weft.timeline/1"},
-                  {"now", range.now_ns != 0 ? range.now_ns : last_event_ns(job)},
-                  {"unix_minus_monotonic", job.unix_minus_monotonic_ns},
-                  {"labels", labels.texts()},
-                  {"steps", step_marks(job, range.after_ns)},
-                  {"rows", std::move(rows)}};
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+  const std::string texts =
+      nlohmann::json(labels.texts()).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  return fmt::format(
+      R"({{"schema":"weft.timeline/1","now":{},"unix_minus_monotonic":{},"labels":{},"steps":{},)"
+      R"("rows":[{}]}})",
+      range.now_ns != 0 ? range.now_ns : last_event_ns(job), job.unix_minus_monotonic_ns, texts,
+      step_marks(job, range.after_ns), fmt::join(rows, ","));
 }
 
 }  // namespace weft

@@ -32,6 +32,7 @@ function setUpActors(onSelect, onOpen) {
     table.filter = event.target.value.toLowerCase();
     showActors(table.state, table.at);
   });
+  table.sort = null;
   sortBy('name');
 }
 
@@ -79,12 +80,13 @@ function fillRow(row, actor, at) {
     row.line.dataset.changedMs = Date.now();
     row.state = actor.state;
   }
-  row.line.className = `${classOf(actor.state)}${actor.name === table.selected ? ' selected' : ''}`;
+  // A state that changes many times a second is nothing to look at, and has no time of its own.
+  const seconds = actor.since === null ? null : at - actor.since;
+  const isBrief = seconds !== null && seconds < 1 && !['bad', 'held'].includes(classOf(actor.state));
+  row.line.className = `${classOf(actor.state)}${isBrief ? ' brief' : ''}${actor.name === table.selected ? ' selected' : ''}`;
   row.line.setAttribute('aria-selected', String(actor.name === table.selected));
   setText(name, actor.name);
-  // A state that changes many times a second has no time of its own.
-  const seconds = actor.since === null ? null : at - actor.since;
-  setText(since, seconds !== null && seconds >= 1 ? secondsText(Math.floor(seconds)) : '');
+  setText(since, seconds !== null && seconds >= 1 ? wholeText(seconds) : '');
   setText(step, actor.kind === 'trainer' ? '' : grouped(actor.step));
   setText(late, actor.calls ? percent(lateOf(actor)) : '');
   setText(waited, actor.waited_s === undefined ? '' : secondsText(actor.waited_s));

@@ -2,7 +2,7 @@
 
 const CURVE_LEFT = 46, CURVE_BOTTOM = 18, CURVE_TOP = 6, CURVE_RIGHT = 10, RATES_MAX = 2000;
 
-const curves = {data: null, column: null, rate: {x: [], values: []}, marks: []};
+const curves = {data: null, column: null, rate: {x: [], values: []}, now: null};
 
 function pointsOf(x, values) {
   const points = [];
@@ -100,7 +100,8 @@ function addCurves(data, live) {
 // Once a second while a job is followed.
 function addRate(step, rate) {
   const {x, values} = curves.rate;
-  if (x.length && step <= x[x.length - 1]) return;
+  curves.now = rate;
+  if (x.length && step <= x[x.length - 1]) return showRate();
   x.push(step);
   values.push(rate);
   if (x.length > RATES_MAX) {
@@ -124,7 +125,8 @@ function showCurves() {
 function showRate() {
   const points = pointsOf(curves.rate.x, curves.rate.values);
   drawCurve(byId('rate'), points, 'no steps yet');
-  setText(byId('rate-value'), points.length ? numberText(Number(points[points.length - 1][1].toPrecision(3))) : '');
+  const last = curves.now !== null ? curves.now : points.length ? points[points.length - 1][1] : null;
+  setText(byId('rate-value'), last === null ? '' : numberText(Number(last.toPrecision(3))));
 }
 
 function setUpCurves() {

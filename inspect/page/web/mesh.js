@@ -35,7 +35,7 @@ function chooseMeasure(key) {
   for (const button of byId('mesh-choice').children) {
     button.setAttribute('aria-pressed', String(button.dataset.measure === key));
   }
-  if (mesh.state) showMesh(mesh.state, mesh.selected);
+  if (mesh.state) showMesh(mesh.state, mesh.selected, mesh.at);
 }
 
 const nextMeasure = () => chooseMeasure(mesh.measure === 'late' ? 'waited' : 'late');
@@ -77,18 +77,25 @@ function buildMesh(layout, host) {
     const box = shape('rect', {x, y, width: size, height: size, rx: 1.4});
     const heat = shape('rect', {x, y, width: size, height: size, rx: 1.4, class: 'heat'});
     const letter = shape('text', {x: x + size / 2, y: y + size / 2 + 0.2, class: 'letter'});
-    const number = shape('text', {x: x + size / 2, y: y + size - 1.3, class: 'number', text: chip});
+    const number = shape('text', {x: x + size / 2, y: y + size - 1.3, class: 'number'});
     const title = shape('title');
     const cell = shape('g', {class: 'cell', 'data-chip': chip}, box, heat, letter, number, title);
     cell.addEventListener('click', () => mesh.onSelect(`chip ${chip}`));
-    mesh.cells.set(chip, {cell, heat, letter, title});
+    mesh.cells.set(chip, {cell, heat, letter, number, title});
     root.append(cell);
   });
   host.replaceChildren(root);
 }
 
-function showMesh(state, selected) {
+// Where the state is news, its letter; else the chip's number.
+function letterOf(actor, at) {
+  const isBad = ['bad', 'held'].includes(classOf(actor.state));
+  return isBad || (actor.state === 'waiting' && actor.since !== null && at - actor.since >= 1) ? actor.letter : '';
+}
+
+function showMesh(state, selected, at) {
   mesh.state = state;
+  mesh.at = at;
   mesh.selected = selected;
   const host = byId('mesh');
   const layout = meshLayout(state);
@@ -113,8 +120,10 @@ function showMesh(state, selected) {
     cell.cell.setAttribute('class', `cell ${classOf(actor.state)}${actor.name === selected ? ' selected' : ''}`);
     cell.cell.setAttribute('data-state', actor.state);
     cell.heat.setAttribute('opacity', (0.06 + 0.84 * share).toFixed(3));
-    cell.letter.setAttribute('class', `letter${share > 0.55 ? ' on-heat' : ''}`);
-    setText(cell.letter, actor.letter === '.' ? '·' : actor.letter);
+    const letter = letterOf(actor, at);
+    cell.letter.setAttribute('class', `${letter ? 'letter' : 'letter calm'}${share > 0.55 ? ' on-heat' : ''}`);
+    setText(cell.letter, letter || String(actor.chip));
+    setText(cell.number, letter ? String(actor.chip) : '');
     const shown = value === null ? '' : `\n${measure.name}: ${measure.text(value)}`;
     setText(cell.title, `${actor.name}, worker ${actor.worker}: ${actor.state}${shown}\n${actor.doing}`);
   }

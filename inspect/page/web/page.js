@@ -33,7 +33,7 @@ function noteRate() {
   if (last && at - last.at < 1) return;
   marks.push({at, step: state.step});
   if (marks.length > 4) marks.shift();
-  if (last && state.step > last.step) addRate(state.step, (state.step - last.step) / (at - last.at));
+  if (last) addRate(state.step, (state.step - last.step) / (at - last.at));
 }
 
 function rateText() {
@@ -47,7 +47,8 @@ function show() {
   if (!page.state) return;
   showHead(page.state);
   showWhy(page.state.why);
-  showMesh(page.state, page.selected);
+  showMesh(page.state, page.selected, present());
+  markBad(page.state);
   showActors(page.state, present());
   showDetail();
 }
@@ -80,8 +81,8 @@ function showHead(state) {
   if (state.committed !== null && state.committed > 0) facts.push(['committed', grouped(state.committed)]);
   if (state.workers) facts.push(['workers', state.workers]);
   if (state.num_chips) facts.push(['chips', state.num_chips]);
-  if (state.generation) facts.push(['generation', state.generation]);
-  if (!state.over && !page.exported && state.started_unix_s) facts.push(['for', secondsText(Math.floor(Date.now() / 1000 - state.started_unix_s))]);
+  if (state.generation > 1) facts.push(['generation', state.generation]);
+  if (!state.over && !page.exported && state.started_unix_s) facts.push(['for', wholeText(Date.now() / 1000 - state.started_unix_s)]);
   if (state.ended_by) facts.push(['ended by', state.ended_by]);
   showFacts(byId('facts'), facts);
   document.title = `${SYMBOLS[classOf(shown)]} ${state.name} ${shown} · weft`;
@@ -120,7 +121,7 @@ function showWhy(why) {
   if (why.roots.length > 1) line.append(element('span', {class: 'more', text: `and ${why.roots.length - 1} more`}));
   line.append(element('button', {type: 'button', text: 'all of it', title: 'All of it (w)', onclick: openWhy}));
   const notes = element('dl', {class: 'notes'});
-  const shown = root.mend ? [...root.notes.slice(0, 3), {label: 'mend', text: root.mend}] : root.notes.slice(0, 4);
+  const shown = root.mend ? [...root.notes.slice(0, 5), {label: 'mend', text: root.mend}] : root.notes.slice(0, 6);
   for (const note of shown) {
     notes.append(element('div', {class: note.label === 'mend' ? 'mend' : null},
                          element('dt', {text: note.label}), element('dd', {text: note.text, title: note.text})));
@@ -136,7 +137,6 @@ function whyText(why) {
     if (lines.length) lines.push('');
     lines.push(`${root.class.padEnd(8)} ${root.text}`);
     for (const note of root.notes) lines.push(`  ${note.label.padEnd(6)} ${note.text}`);
-    for (const frame of root.stack) lines.push(`         ${frame.function}${frame.file ? `  ${frame.file.split('/').pop()}:${frame.line}` : ''}`);
     if (root.mend) lines.push(`  mend   ${root.mend}`);
   }
   if (why.summary) lines.push(`${why.verdict.padEnd(8)} ${why.summary}`);
@@ -156,7 +156,7 @@ function select(name) {
   page.selected = name;
   selectRow(name);
   selectLane(name);
-  if (page.state) showMesh(page.state, name);
+  if (page.state) showMesh(page.state, name, present());
 }
 
 function openDetail(name) {
@@ -171,7 +171,7 @@ function showDetail(always = false) {
   const actor = page.state && page.state.actors.find((each) => each.name === page.selected);
   if (!actor) return;
   setText(byId('detail-title'), actor.name);
-  const facts = [['state', actor.state], ['for', actor.since === null ? '' : secondsText(present() - actor.since)],
+  const facts = [['state', actor.state], ['for', actor.since === null ? '' : wholeText(present() - actor.since)],
                  ['step', grouped(actor.step)], ['pid', actor.pid], ['thread', actor.tid || '']];
   if (actor.chip >= 0) facts.splice(0, 0, ['worker', actor.worker]);
   if (actor.doing) facts.push(['doing', actor.doing]);
@@ -189,7 +189,9 @@ function showDetail(always = false) {
 // --- Dialogs and keys
 
 function open(dialog) {
-  if (!dialog.open) dialog.showModal();
+  if (dialog.open) return;
+  dialog.showModal();
+  dialog.focus();
 }
 
 const KEYS = [

@@ -67,6 +67,11 @@ function secondsText(seconds) {
   return `${Math.floor(seconds / 3600)} h ${Math.floor(seconds / 60) % 60} min`;
 }
 
+// Of a time that goes on.
+function wholeText(seconds) {
+  return seconds < 100 ? `${Math.floor(seconds)} s` : secondsText(seconds);
+}
+
 // Three digits.
 function short(number) {
   const size = Math.abs(number);

@@ -9,7 +9,7 @@ const KINDS = [
   {name: 'waits', colour: '--wait-slice', legend: true},
   {name: 'exchanges', colour: '--exchange-slice', legend: true},
   {name: 'commit', colour: '--commit-slice', legend: true},
-  {name: 'computes', colour: '--op-slice'},
+  {name: 'computes', colour: '--op-slice', legend: true},
   {name: 'compiles', colour: '--compile-slice'},
   {name: 'admission', colour: '--commit-slice'},
   {name: 'lease', colour: '--commit-slice'},
@@ -23,7 +23,7 @@ const LABELS_PX = 76, HEAD_PX = 18, SLICES_MAX = 120000, LEAST_NS = 2000;
 const timeline = {
   rows: [], byName: new Map(), base: null, now: 0, live: false, received: 0,
   steps: {t: [], n: []}, labels: [], numbers: new Map(),
-  from: 0, to: 0, follows: true, window: 0, selected: null, dirty: false, colours: {},
+  from: 0, to: 0, follows: true, window: 0, selected: null, bad: new Set(), dirty: false, colours: {},
 };
 
 const newLane = () => ({t: [], end: [], k: [], l: [], p: [], n: [], waits: [0], others: [0], open: null});
@@ -118,21 +118,12 @@ function firstWindow() {
   return Math.max((last - t[Math.max(0, t.length - 13)]) * 1.02, LEAST_NS);
 }
 
+const firstOf = (row) => Math.min(...[row.runs, row.slices].flatMap((lane) => [lane.t.length ? lane.t[0] : Infinity, lane.open ? lane.open.t : Infinity]));
+const lastOf = (row) => Math.max(0, ...[row.runs, row.slices].flatMap((lane) => [lane.t.length ? lane.end[lane.end.length - 1] : 0, lane.open ? lane.open.t : 0]));
+
 // From the first slice to the last.
 function known() {
-  let first = Infinity, last = 0;
-  for (const row of timeline.rows) {
-    for (const lane of [row.runs, row.slices]) {
-      if (lane.t.length) {
-        first = Math.min(first, lane.t[0]);
-        last = Math.max(last, lane.end[lane.end.length - 1]);
-      }
-      if (lane.open) {
-        first = Math.min(first, lane.open.t);
-        last = Math.max(last, lane.open.t);
-      }
-    }
-  }
+  const first = Math.min(...timeline.rows.map(firstOf)), last = Math.max(0, ...timeline.rows.map(lastOf));
   return [Math.min(first, last), last];
 }
 
@@ -197,14 +188,14 @@ function redraw() {
 
 function readColours() {
   for (const kind of KINDS) timeline.colours[kind.colour] = colour(kind.colour);
-  for (const name of ['--ink', '--muted', '--line', '--panel', '--select', '--gap', '--on-slice']) timeline.colours[name] = colour(name);
+  for (const name of ['--ink', '--muted', '--line', '--panel', '--select', '--gap', '--on-slice', '--bad-soft', '--bad']) timeline.colours[name] = colour(name);
   timeline.hatch = null;
   redraw();
 }
 
 function rowHeight(height) {
   const fits = Math.floor((height - HEAD_PX) / Math.max(1, timeline.rows.length));
-  return Math.min(Math.max(fits, 11), 26);
+  return Math.min(Math.max(fits, 9), 26);
 }
 
 function drawTimeline() {
@@ -228,7 +219,7 @@ function drawTimeline() {
   if (!timeline.rows.length) {
     paint.fillStyle = timeline.colours['--muted'];
     paint.font = '13px system-ui, sans-serif';
-    paint.fillText('no events: the job keeps none (WEFT_TRACE=off), or they are gone', 12, 34);
+    paint.fillText(timeline.received ? 'no events: the job keeps none (WEFT_TRACE=off), or they are gone' : 'reading events …', 12, 34);
     return;
   }
   timeline.rows.forEach((row, index) => {
@@ -254,12 +245,24 @@ function drawRow(view, row, y) {
   drawGaps(view, row.gaps, y + pad, rowPx - 2 * pad);
   drawLane(view, row.runs, y + pad, rowPx - 2 * pad);
   drawLane(view, row.slices, y + pad, rowPx - 2 * pad);
+  if (timeline.bad.has(row.name)) drawBad(view, row, y + pad, rowPx - 2 * pad);
   paint.restore();
-  paint.fillStyle = timeline.colours[isLoop ? '--ink' : '--muted'];
+  paint.fillStyle = timeline.colours[timeline.bad.has(row.name) ? '--bad' : isLoop ? '--ink' : '--muted'];
   paint.font = `${isLoop ? '600 ' : ''}${Math.min(11, rowPx)}px system-ui, sans-serif`;
   paint.textAlign = 'right';
   paint.textBaseline = 'middle';
   paint.fillText(row.name, view.left - 8, y + rowPx / 2 + 0.5);
+}
+
+// From its last event on.
+function drawBad(view, row, y, height) {
+  const x = Math.max(view.left, view.left + (lastOf(row) - view.from) * view.scale);
+  const end = view.left + (presentNs() - view.from) * view.scale;
+  if (end <= x) return;
+  view.paint.fillStyle = timeline.colours['--bad-soft'];
+  view.paint.fillRect(x, y, end - x, height);
+  view.paint.fillStyle = timeline.colours['--bad'];
+  view.paint.fillRect(x, y, 2, height);
 }
 
 // Nobody has read what happened then: the ring had gone round.
@@ -466,6 +469,13 @@ function setUpTimeline(onSelect) {
   byId('follow').addEventListener('click', () => setFollow(!timeline.follows));
   new ResizeObserver(redraw).observe(byId('lanes'));
   readColours();
+}
+
+function markBad(state) {
+  const bad = state.actors.filter((actor) => classOf(actor.state) === 'bad').map((actor) => actor.name);
+  if (bad.length === timeline.bad.size && bad.every((name) => timeline.bad.has(name))) return;
+  timeline.bad = new Set(bad);
+  redraw();
 }
 
 function selectLane(name) {

@@ -19,9 +19,12 @@
 #include "tools/weft/inspect/job.hpp"
 #include "tools/weft/inspect/serve/page_feed.hpp"
 #include "tools/weft/inspect/serve/page_server.hpp"
+#include "transport/memory/utf8.hpp"
 
 namespace weft {
 namespace {
+
+constexpr int kUsage = 1;
 
 struct Options {
   std::string job;
@@ -53,19 +56,32 @@ int export_page(SnapshotReader& reader, const std::string& file) {
   errno = 0;
   std::ofstream out(file, std::ios::binary);
   out << exported_page(feed.all());
-  if (!out.flush()) fail(Errc::io, "can't write {}: {}", file, std::strerror(errno));
-  return 0;
+  if (out.flush()) return 0;
+  fmt::print(stderr, "weft inspect serve: can't write {}: {}\n", visible(file),
+             std::strerror(errno));
+  return kUsage;
+}
+
+/// Absent where the port can't be had, which is said.
+std::unique_ptr<PageServer> listen_at(PageFeed& feed, int port) {
+  try {
+    return std::make_unique<PageServer>(feed, port);
+  } catch (const Error& e) {
+    fmt::print(stderr, "weft inspect serve: {}\n", e.what());
+    return {};
+  }
 }
 
 int serve(SnapshotReader& reader, int port) {
   const EndSignals signals;
   PageFeed feed(std::move(reader));
-  PageServer server(feed, port);
-  fmt::print("{}\n", server.url());
+  const std::unique_ptr<PageServer> server = listen_at(feed, port);
+  if (!server) return kUsage;
+  fmt::print("{}\n", server->url());
   std::fflush(stdout);
-  std::thread answers([&] { server.serve(); });
+  std::thread answers([&] { server->serve(); });
   signals.wait();
-  server.stop();
+  server->stop();
   answers.join();
   return 0;
 }

@@ -22,8 +22,8 @@ struct FeedMessage {
 };
 
 /// Thread-safe. Its thread looks four times a second while anybody follows, and else not at all.
-/// When the job has ended, it goes on with what the run folder has of it, or else with what was seen
-/// last.
+/// When the job has ended, it goes on with what the run folder has of it, or else with what was
+/// seen last.
 class PageFeed {
  public:
   /// Throws as SnapshotReader::read().
