@@ -75,7 +75,7 @@ function rowOf(name) {
 function fillRow(row, actor, at) {
   const [name, state, since, step, late, waited, mailbox, doing] = row.cells;
   if (row.state !== actor.state) {
-    state.replaceChildren(mark(actor.state), actor.state.replace('_', ' '));
+    state.replaceChildren(mark(actor.state), actor.state);
     row.line.dataset.state = actor.state;
     row.line.dataset.changedMs = Date.now();
     row.state = actor.state;

@@ -31,7 +31,7 @@ const STATES = {
   stopped: 'bad', gone: 'bad', lost: 'bad', failed: 'bad', dead: 'bad', hung: 'bad',
   held: 'held',
   waiting: 'wait', admission: 'wait', lease: 'wait', waits: 'wait', slow: 'wait',
-  running: 'run', user_code: 'run', compiling: 'run', loading: 'run', saving: 'run', reporting: 'run',
+  running: 'run', 'user code': 'run', compiling: 'run', loading: 'run', saving: 'run', reporting: 'run',
   starting: 'run', joining: 'run', well: 'run',
   ended: 'rest', idle: 'rest', absent: 'rest', succeeded: 'rest',
 };

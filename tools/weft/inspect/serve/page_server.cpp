@@ -192,6 +192,11 @@ PageServer::PageServer(PageFeed& feed, int port) : parts_(std::make_unique<Parts
   httplib::Server& server = parts_->server;
   server.new_task_queue = [] { return new httplib::ThreadPool(kThreads); };
   server.set_tcp_nodelay(true);
+  // By default another server could listen on the same port.
+  server.set_socket_options([](socket_t socket) {
+    const int yes = 1;
+    ::setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
+  });
   // A connection that waits for a further request would keep a thread.
   server.set_keep_alive_max_count(1);
   server.set_read_timeout(kReadTimeout_s);
