@@ -83,12 +83,16 @@ Browser::~Browser() {
 Json Browser::value_of(const httplib::Result& answer) {
   if (!answer) throw std::runtime_error("chromedriver doesn't answer");
   Json value = Json::parse(answer->body).at("value");
-  if (answer->status != 200) throw std::runtime_error(value.dump());
+  if (answer->status != 200) throw std::runtime_error(value.at("message").dump());
   return value;
 }
 
 Json Browser::post(const std::string& path, const Json& body) {
-  return value_of(client_->Post(path.c_str(), body.dump(), "application/json"));
+  try {
+    return value_of(client_->Post(path.c_str(), body.dump(), "application/json"));
+  } catch (const std::exception& e) {
+    throw std::runtime_error(fmt::format("{} {}: {}", path, body.dump(), e.what()));
+  }
 }
 
 void Browser::open(const std::string& url) { post(session_ + "/url", {{"url", url}}); }

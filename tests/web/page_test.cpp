@@ -42,7 +42,7 @@ std::vector<std::string> job_words() {
 class World {
  public:
   explicit World(const std::string& driver) : job(job_words(), {"HOME=" + home_.path()}) {
-    const std::string id = job.job();
+    id = job.job().substr(0, job.job().find(' '));
     job.wait_for_line("epoch   1/");
     server = std::make_unique<AppProcess>(std::vector<std::string>{WEFT, "inspect", "serve", id});
     url = server->wait_for_line("http://");
@@ -52,7 +52,6 @@ class World {
     browser->complaints();
   }
   ~World() {
-    const std::string id = job.job();
     browser.reset();
     ::kill(server->pid(), SIGINT);
     EXPECT_EQ(server->wait(), 0) << server->output();
@@ -61,7 +60,7 @@ class World {
     testing::expect_nothing_left(id);
   }
   pid_t worker_pid(int worker) {
-    for (const ActorRow& row : Board::open(job.job(), true).readable_rows()) {
+    for (const ActorRow& row : Board::open(id, true).readable_rows()) {
       if (row.kind == ActorKind::worker && row.worker == worker) return row.pid;
     }
     return -1;
@@ -72,6 +71,7 @@ class World {
 
  public:
   AppProcess job;
+  std::string id;
   std::unique_ptr<AppProcess> server;
   std::string url;
   std::unique_ptr<Browser> browser;
@@ -269,7 +269,7 @@ TEST_F(PageTest, AStoppedWorkerIsRed) {
 TEST_F(PageTest, AnExportedPageShowsTheSame) {
   const testing::TemporaryFolder folder;
   const std::string file = folder.path() + "/job.html";
-  AppProcess app({WEFT, "inspect", "serve", world->job.job(), "--export", file});
+  AppProcess app({WEFT, "inspect", "serve", world->id, "--export", file});
   ASSERT_EQ(app.wait(), 0) << app.output();
   browser().open("file://" + file);
   EXPECT_EQ(run("return byId('name').textContent"), "digits");
