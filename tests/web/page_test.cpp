@@ -34,8 +34,14 @@ const char* const kDown = "\xee\x80\x95";
 const char* screenshots() { return std::getenv("WEFT_SCREENSHOTS"); }
 
 std::vector<std::string> job_words() {
-  const std::string size = screenshots() != nullptr ? "4" : "2";
-  return {DIGITS, "--epochs", "1000000", "--workers", size, "--chips", size};
+  const std::vector<std::string> words{DIGITS, "--epochs", "1000000"};
+  const auto of_size = [&](const std::string& size, std::vector<std::string> before) {
+    before.insert(before.end(), words.begin(), words.end());
+    before.insert(before.end(), {"--workers", size, "--chips", size});
+    return before;
+  };
+  // The chips may well need all cores, but pictures are of a page that gets some, too.
+  return screenshots() != nullptr ? of_size("4", {"/usr/bin/nice", "-n", "15"}) : of_size("2", {});
 }
 
 /// A job, its page, and a browser that shows it.

@@ -279,7 +279,7 @@ async function poll() {
     const events = await getJson(`/timeline?after=${readUpTo}`);
     // Rings are read one after the other.
     readUpTo = Math.max(0, Math.round(events.now - 1e8));
-    addTimeline(events, !over);
+    addTimeline(events);
     if (page.polls++ % CURVES_EVERY === 0 || over) addCurves(await getJson('/curves'), !over);
     page.settled = over ? page.settled + 1 : 0;
   } catch { /* the stream of events says what is wrong */ }
@@ -311,7 +311,7 @@ function showExported(data) {
   showLive('exported', 'off');
   take(data);
   timeline.follows = !data.state.over;
-  addTimeline(data.timeline, false);
+  addTimeline(data.timeline);
   timeline.follows = true;
   followNow();
   setFollow(false);
@@ -343,9 +343,7 @@ function setUp() {
   connect();
   setInterval(poll, EVERY_MS);
   setInterval(() => {
-    if (!page.state || document.hidden) return;
-    show();
-    if (timeline.follows && timeline.live && timeline.base !== null) { followNow(); redraw(); }
+    if (page.state && !document.hidden) show();
   }, 500);
   document.addEventListener('visibilitychange', () => {
     if (document.hidden) { if (page.source) page.source.close(); page.connected = false; } else connect();

@@ -21,7 +21,7 @@ const RUN = 0, WAIT = 1, MARK = 10;
 const LABELS_PX = 76, HEAD_PX = 18, SLICES_MAX = 120000, LEAST_NS = 2000;
 
 const timeline = {
-  rows: [], byName: new Map(), base: null, now: 0, live: false, received: 0,
+  rows: [], byName: new Map(), base: null, now: 0, isRead: false,
   steps: {t: [], n: []}, labels: [], numbers: new Map(),
   from: 0, to: 0, follows: true, window: 0, selected: null, bad: new Set(), dirty: false, colours: {},
 };
@@ -74,12 +74,11 @@ function addToLane(lane, columns, labels) {
   }
 }
 
-function addTimeline(data, live) {
+function addTimeline(data) {
   const begins = data.rows.flatMap((row) => [row.runs.t[0], row.slices.t[0]]).filter((t) => t !== undefined);
   if (timeline.base === null && begins.length) timeline.base = Math.min(...begins);
   const before = timeline.now;
-  timeline.live = live;
-  timeline.received = performance.now();
+  timeline.isRead = true;
   if (timeline.base === null) return;
   timeline.now = data.now - timeline.base;
   const labels = data.labels.map(labelOf);
@@ -127,7 +126,8 @@ function known() {
   return [Math.min(first, last), last];
 }
 
-const presentNs = () => timeline.now + (timeline.live ? (performance.now() - timeline.received) * 1e6 : 0);
+// When the events were read. What hasn't ended may have ended since.
+const presentNs = () => timeline.now;
 
 // The newest. Where nothing happens any more, how long that has been, and what was before.
 function followNow() {
@@ -219,7 +219,7 @@ function drawTimeline() {
   if (!timeline.rows.length) {
     paint.fillStyle = timeline.colours['--muted'];
     paint.font = '13px system-ui, sans-serif';
-    paint.fillText(timeline.received ? 'no events: the job keeps none (WEFT_TRACE=off), or they are gone' : 'reading events …', 12, 34);
+    paint.fillText(timeline.isRead ? 'no events: the job keeps none (WEFT_TRACE=off), or they are gone' : 'reading events …', 12, 34);
     return;
   }
   timeline.rows.forEach((row, index) => {
