@@ -34,14 +34,8 @@ const char* const kDown = "\xee\x80\x95";
 const char* screenshots() { return std::getenv("WEFT_SCREENSHOTS"); }
 
 std::vector<std::string> job_words() {
-  const std::vector<std::string> words{DIGITS, "--epochs", "1000000"};
-  const auto of_size = [&](const std::string& size, std::vector<std::string> before) {
-    before.insert(before.end(), words.begin(), words.end());
-    before.insert(before.end(), {"--workers", size, "--chips", size});
-    return before;
-  };
-  // The chips may well need all cores, but pictures are of a page that gets some, too.
-  return screenshots() != nullptr ? of_size("4", {"/usr/bin/nice", "-n", "15"}) : of_size("2", {});
+  const std::string size = screenshots() != nullptr ? "4" : "2";
+  return {DIGITS, "--epochs", "1000000", "--workers", size, "--chips", size};
 }
 
 /// A job, its page, and a browser that shows it.
@@ -222,6 +216,8 @@ TEST_F(PageTest, ColoursAreThoseOfTheSystemUntilAKeyChangesThem) {
   };
   run("localStorage.clear(); delete document.documentElement.dataset.theme;"
       "document.activeElement.blur()");
+  browser().click("#timeline-title");
+  run("timeline.window = firstWindow(); setFollow(true)");
   browser().prefer_colours("light");
   const std::string light = paper();
   keep_screenshot("inspect-serve-light");
