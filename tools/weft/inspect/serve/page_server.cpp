@@ -70,6 +70,17 @@ void refuse(Response& response, int status, const std::string& text) {
   response.set_content(text, "text/plain; charset=utf-8");
 }
 
+/// As it is: what is a body, Debian's cpp-httplib compresses by Brotli at its highest level, which
+/// takes seconds for the events of some chips.
+void send(Response& response, std::string text, const char* type) {
+  const std::size_t bytes = text.size();
+  response.set_content_provider(
+      bytes, type,
+      [text = std::move(text)](std::size_t offset, std::size_t length, httplib::DataSink& sink) {
+        return sink.write(text.data() + offset, length);
+      });
+}
+
 std::int64_t number_of(const std::string& text) {
   std::int64_t number = 0;
   std::from_chars(text.data(), text.data() + text.size(), number);
@@ -160,7 +171,7 @@ struct PageServer::Parts {
   void add_routes() {
     const auto file = [this](const char* path, const char* type, std::string content) {
       server.Get(path, [type, content = std::move(content)](const Request&, Response& response) {
-        response.set_content(content, type);
+        send(response, content, type);
       });
     };
     file("/", "text/html; charset=utf-8", served_page());
@@ -168,14 +179,14 @@ struct PageServer::Parts {
     file("/page.js", "text/javascript; charset=utf-8", std::string(kPageJs));
     server.Get("/events", [this](const Request&, Response& r) { send_events(r); });
     server.Get("/timeline", [this](const Request& request, Response& response) {
-      response.set_content(feed.timeline(number_of(request.get_param_value("after"))),
-                           "application/json");
+      send(response, feed.timeline(number_of(request.get_param_value("after"))),
+           "application/json");
     });
     server.Get("/curves", [this](const Request&, Response& response) {
-      response.set_content(feed.curves(), "application/json");
+      send(response, feed.curves(), "application/json");
     });
     server.Get("/metrics", [this](const Request&, Response& response) {
-      response.set_content(feed.metrics(), "text/plain; version=0.0.4; charset=utf-8");
+      send(response, feed.metrics(), "text/plain; version=0.0.4; charset=utf-8");
     });
   }
 
