@@ -17,6 +17,11 @@ if(WEFT_SANITIZE)
   target_link_options(weft_options INTERFACE -fsanitize=${WEFT_SANITIZE})
 endif()
 
+# Debian's cpp-httplib is compiled with TLS, and the layout of its classes depends on that.
+add_library(weft_httplib INTERFACE)
+target_link_libraries(weft_httplib INTERFACE cpp-httplib)
+target_compile_definitions(weft_httplib INTERFACE CPPHTTPLIB_OPENSSL_SUPPORT)
+
 # tests-<label> builds the tests of a label that the sanitizer presets run, and nothing else.
 if(WEFT_DEVELOPER)
   foreach(label unit fit property conformance fuzz)

@@ -92,7 +92,7 @@ say 'the headers include each other in a circle' < <(
 readonly rooms=(
   spmd/{base,mesh,program,rules,ops,text,reference,passes,plan,tensor,nn,data}
   transport/{format,foreign,image,memory,board,blackbox,job,reduce,collectives,state,channel,storage,resume,dataset}
-  inspect/{process,snapshot,why,views,programs,history}
+  inspect/{process,snapshot,why,views,programs,history,page}
   actors/{process,protocol,supervision,link}
   actors/device actors/device/cpu/{loops,onednn,kernels} actors/device/cpu
   actors/{runtime,data,worker,trainer,launch,job}

@@ -22,6 +22,7 @@
 #include "tools/weft/inspect/job.hpp"
 #include "tools/weft/inspect/logs.hpp"
 #include "tools/weft/inspect/programs.hpp"
+#include "tools/weft/inspect/serve.hpp"
 #include "tools/weft/inspect/top.hpp"
 #include "tools/weft/inspect/views.hpp"
 #include "tools/weft/inspect/why.hpp"
@@ -238,6 +239,7 @@ void add_inspect(CLI::App& app, int& code) {
   add_inspect_top(*inspect, code);
   add_inspect_history(*inspect, code);
   add_inspect_logs(*inspect, code);
+  add_inspect_serve(*inspect, code);
 }
 
 }  // namespace weft

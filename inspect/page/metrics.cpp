@@ -1,0 +1,109 @@
+#include "inspect/page/metrics.hpp"
+
+#include <algorithm>
+#include <string_view>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "inspect/views/actor_view.hpp"
+#include "transport/memory/utf8.hpp"
+
+namespace weft {
+namespace {
+
+/// A value of a label, in quotes.
+std::string label_value(std::string_view value) {
+  std::string text = "\"";
+  for (const char c : as_utf8(value)) {
+    if (c == '\n') {
+      text += "\\n";
+      continue;
+    }
+    if (c == '"' || c == '\\') text += '\\';
+    text += c;
+  }
+  return text + "\"";
+}
+
+void begin(std::string& text, std::string_view name, std::string_view type, std::string_view help) {
+  text += fmt::format("# HELP {} {}\n# TYPE {} {}\n", name, help, name, type);
+}
+
+/// Of the steps whose beginnings a chip's ring still has; sorted.
+std::vector<double> step_durations(const Snapshot& job) {
+  std::vector<double> durations;
+  for (const EventRing& ring : job.rings) {
+    if (ring.kind != RingKind::chip || !durations.empty()) continue;
+    const Event* before = nullptr;
+    for (const Event& event : ring.events) {
+      if (event.kind != EventKind::step) continue;
+      if (before != nullptr && event.number == before->number + 1) {
+        durations.push_back(static_cast<double>(event.at_ns - before->at_ns) / 1e9);
+      }
+      before = &event;
+    }
+  }
+  std::ranges::sort(durations);
+  return durations;
+}
+
+void add_step_durations(const Snapshot& job, std::string& text) {
+  const std::vector<double> durations = step_durations(job);
+  if (durations.empty()) return;
+  begin(text, "weft_step_duration_seconds", "summary",
+        "Time of a step, of the last steps that the black box keeps.");
+  for (const double quantile : {0.5, 0.9, 0.99}) {
+    const double at = quantile * static_cast<double>(durations.size() - 1);
+    text += fmt::format("weft_step_duration_seconds{{quantile=\"{}\"}} {}\n", quantile,
+                        durations[static_cast<std::size_t>(at)]);
+  }
+}
+
+void add_waits(const Snapshot& job, std::string& text) {
+  if (job.waits.empty()) return;
+  std::string last;
+  begin(text, "weft_chip_wait_seconds_total", "counter",
+        "Time that a chip has waited for others in collectives.");
+  for (const ChipWaits& waits : job.waits) {
+    std::uint64_t waited_ns = 0;
+    std::uint64_t times_last = 0;
+    for (const LedgerEntry& entry : waits.calls) {
+      waited_ns += entry.waited_ns;
+      times_last += entry.times_last;
+    }
+    text += fmt::format("weft_chip_wait_seconds_total{{chip=\"{}\"}} {}\n", waits.chip,
+                        static_cast<double>(waited_ns) / 1e9);
+    last += fmt::format("weft_last_arrivals_total{{chip=\"{}\"}} {}\n", waits.chip, times_last);
+  }
+  begin(text, "weft_last_arrivals_total", "counter",
+        "Collectives to which a chip came last of its group.");
+  text += last;
+}
+
+}  // namespace
+
+std::string metrics_text(const Snapshot& job) {
+  const JobView view = view_job(job);
+  std::string text;
+  begin(text, "weft_job_info", "gauge", "The job; always 1.");
+  text += fmt::format("weft_job_info{{job={},name={},run_dir={},state={}}} 1\n",
+                      label_value(job.job), label_value(job.header.name),
+                      label_value(job.header.run_dir), label_value(view.state));
+  begin(text, "weft_job_hung", "gauge", "1 where nothing of the job moves, and it should.");
+  const bool stuck = view.state == "hung" || view.state == "stopped";
+  text += fmt::format("weft_job_hung {}\n", stuck ? 1 : 0);
+  begin(text, "weft_steps_total", "counter", "The step at which the job is.");
+  text += fmt::format("weft_steps_total {}\n", view.step);
+  add_step_durations(job, text);
+  add_waits(job, text);
+  if (job.rows.empty()) return text;
+  begin(text, "weft_mailbox_messages", "gauge", "Messages that an actor hasn't begun.");
+  for (const ActorView& actor : view_actors(job)) {
+    text += fmt::format("weft_mailbox_messages{{actor={}}} {}\n", label_value(actor.name),
+                        actor.mailbox);
+  }
+  return text;
+}
+
+}  // namespace weft

@@ -1,0 +1,128 @@
+// The table of actors: sorts by a click on a heading or a key, filters, has one selected row.
+
+const COLUMNS = [
+  {key: 'name', name: 'actor', order: (actor, index) => index},
+  {key: 'state', name: 'state', order: (actor) => rankOf(actor.state)},
+  {key: 'for', name: 'for', right: true, order: (actor) => (actor.since === null ? Infinity : actor.since)},
+  {key: 'step', name: 'step', right: true, order: (actor) => actor.step},
+  {key: 'late', name: 'last', right: true, title: 'Share of its collectives to which it came last', order: (actor) => -lateOf(actor)},
+  {key: 'waited', name: 'waited', right: true, title: 'Time that it has waited for others', order: (actor) => -(actor.waited_s || 0)},
+  {key: 'mailbox', name: 'box', right: true, title: 'Messages that it has not begun', order: (actor) => -actor.mailbox},
+  {key: 'doing', name: 'doing', order: (actor) => doingOf(actor)},
+];
+
+const lateOf = (actor) => (actor.calls ? actor.last / actor.calls : 0);
+
+function doingOf(actor) {
+  if (actor.doing) return actor.source ? `${actor.doing}  ${actor.source}` : actor.doing;
+  return actor.source ? `after ${actor.source}` : actor.message;
+}
+
+const table = {sort: 'name', down: false, filter: '', selected: null, rows: new Map(), shown: [], state: null};
+
+function setUpActors(onSelect, onOpen) {
+  table.onSelect = onSelect;
+  table.onOpen = onOpen;
+  const row = byId('actors').tHead.rows[0];
+  for (const column of COLUMNS) {
+    const button = element('button', {type: 'button', text: column.name, title: column.title, onclick: () => sortBy(column.key)});
+    row.append(element('th', {scope: 'col', 'data-key': column.key, class: column.right ? 'right' : null}, button));
+  }
+  byId('filter').addEventListener('input', (event) => {
+    table.filter = event.target.value.toLowerCase();
+    showActors(table.state, table.at);
+  });
+  table.sort = null;
+  sortBy('name');
+}
+
+function sortBy(key) {
+  table.down = table.sort === key ? !table.down : false;
+  table.sort = key;
+  for (const heading of byId('actors').tHead.rows[0].cells) {
+    const chosen = heading.dataset.key === key;
+    heading.setAttribute('aria-sort', chosen ? (table.down ? 'descending' : 'ascending') : 'none');
+  }
+  if (table.state) showActors(table.state, table.at);
+}
+
+function sortByNext() {
+  const index = COLUMNS.findIndex((column) => column.key === table.sort);
+  sortBy(COLUMNS[(index + 1) % COLUMNS.length].key);
+}
+
+function chosenActors(state) {
+  const {order} = COLUMNS.find((column) => column.key === table.sort);
+  const actors = state.actors.map((actor, index) => ({actor, key: order(actor, index), index}));
+  const kept = actors.filter(({actor}) => !table.filter ||
+    `${actor.name} ${actor.state} ${doingOf(actor)} ${actor.pid}`.toLowerCase().includes(table.filter));
+  const sign = table.down ? -1 : 1;
+  kept.sort((a, b) => (a.key < b.key ? -sign : a.key > b.key ? sign : a.index - b.index));
+  return kept.map(({actor}) => actor);
+}
+
+function rowOf(name) {
+  let row = table.rows.get(name);
+  if (row) return row;
+  const cells = COLUMNS.map((column) => element('td', {class: column.right ? 'right' : column.key}));
+  row = {line: element('tr', {'data-actor': name}, ...cells), cells, state: ''};
+  row.line.addEventListener('click', () => { table.onSelect(name); byId('actors').tBodies[0].focus({preventScroll: true}); });
+  row.line.addEventListener('dblclick', () => table.onOpen(name));
+  table.rows.set(name, row);
+  return row;
+}
+
+function fillRow(row, actor, at) {
+  const [name, state, since, step, late, waited, mailbox, doing] = row.cells;
+  if (row.state !== actor.state) {
+    state.replaceChildren(mark(actor.state), actor.state);
+    row.line.dataset.state = actor.state;
+    row.line.dataset.changedMs = Date.now();
+    row.state = actor.state;
+  }
+  // A state that changes many times a second is nothing to look at, and has no time of its own.
+  const seconds = actor.since === null ? null : at - actor.since;
+  const isBrief = seconds !== null && seconds < 1 && !['bad', 'held'].includes(classOf(actor.state));
+  row.line.className = `${classOf(actor.state)}${isBrief ? ' brief' : ''}${actor.name === table.selected ? ' selected' : ''}`;
+  row.line.setAttribute('aria-selected', String(actor.name === table.selected));
+  setText(name, actor.name);
+  setText(since, seconds !== null && seconds >= 1 ? wholeText(seconds) : '');
+  setText(step, actor.kind === 'trainer' ? '' : grouped(actor.step));
+  setText(late, actor.calls ? percent(lateOf(actor)) : '');
+  setText(waited, actor.waited_s === undefined ? '' : secondsText(actor.waited_s));
+  setText(mailbox, actor.mailbox ? grouped(actor.mailbox) : '');
+  setText(doing, doingOf(actor));
+  doing.title = doingOf(actor);
+}
+
+function showActors(state, at) {
+  if (!state) return;
+  table.state = state;
+  table.at = at;
+  const actors = chosenActors(state);
+  const body = byId('actors').tBodies[0];
+  actors.forEach((actor, index) => {
+    const row = rowOf(actor.name);
+    fillRow(row, actor, at);
+    if (body.children[index] !== row.line) body.insertBefore(row.line, body.children[index] || null);
+  });
+  while (body.children.length > actors.length) body.lastChild.remove();
+  table.shown = actors.map((actor) => actor.name);
+  setText(byId('actors-count'), actors.length === state.actors.length
+    ? `${state.actors.length}` : `${actors.length} of ${state.actors.length}`);
+}
+
+// Up or down in the table.
+function moveSelection(by) {
+  if (!table.shown.length) return;
+  const at = table.shown.indexOf(table.selected);
+  const next = at < 0 ? 0 : Math.min(Math.max(at + by, 0), table.shown.length - 1);
+  table.onSelect(table.shown[next]);
+}
+
+function selectRow(name) {
+  table.selected = name;
+  showActors(table.state, table.at);
+  const row = table.rows.get(name);
+  if (row && row.line.isConnected) row.line.scrollIntoView({block: 'nearest'});
+}

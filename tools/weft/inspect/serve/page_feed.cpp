@@ -1,0 +1,231 @@
+#include "tools/weft/inspect/serve/page_feed.hpp"
+
+#include <algorithm>
+#include <exception>
+#include <filesystem>
+#include <fstream>
+#include <span>
+#include <sstream>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "inspect/page/curves.hpp"
+#include "inspect/page/metrics.hpp"
+#include "inspect/page/page_state.hpp"
+#include "inspect/page/timeline.hpp"
+#include "inspect/why/explain.hpp"
+#include "inspect/why/hang.hpp"
+#include "transport/job/job_record.hpp"
+
+namespace weft {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::chrono::milliseconds kBetweenLooks{250};
+constexpr std::chrono::milliseconds kFollowerWaits{300};
+constexpr std::chrono::milliseconds kFirstLooks{50};
+/// Of looks that read the events, too.
+constexpr std::chrono::milliseconds kBetweenEvents{950};
+/// Threads aren't held more often to see where they are.
+constexpr std::chrono::seconds kBetweenSights{5};
+/// A job whose steps are long isn't held between them.
+constexpr double kStillBeforeSights_s = 0.4;
+/// Of a longer file the end is read.
+constexpr std::streamoff kProgressBytesMax = 16 << 20;
+
+bool is_over(const Snapshot& job) { return job.over() || !job.live || !job.held; }
+
+/// "" where there is none.
+std::string read_progress(const std::string& run_dir) {
+  std::ifstream in(run_dir + "/progress.csv", std::ios::binary);
+  std::string text;
+  if (!std::getline(in, text)) return {};
+  text += '\n';
+  const auto begin = in.tellg();
+  in.seekg(0, std::ios::end);
+  const auto size = in.tellg();
+  const bool is_long = size - begin > kProgressBytesMax;
+  in.seekg(is_long ? size - std::streampos(kProgressBytesMax) : std::streamoff(begin));
+  if (is_long) {
+    std::string part_of_a_row;
+    std::getline(in, part_of_a_row);
+  }
+  std::ostringstream rest;
+  rest << in.rdbuf();
+  return text + rest.str();
+}
+
+std::int64_t unix_ms() {
+  return std::chrono::duration_cast<std::chrono::milliseconds>(
+             std::chrono::system_clock::now().time_since_epoch())
+      .count();
+}
+
+}  // namespace
+
+PageFeed::PageFeed(SnapshotReader reader) : reader_(std::move(reader)) {
+  last_ = reader_.read();
+  if (!is_over(last_)) std::this_thread::sleep_for(kFirstLooks);
+  look(true);
+  from_folder_ = !last_.live;
+  thread_ = std::thread([this] { run(); });
+}
+
+PageFeed::~PageFeed() {
+  {
+    const std::lock_guard lock(mutex_);
+    stops_ = true;
+  }
+  changed_.notify_all();
+  thread_.join();
+}
+
+void PageFeed::run() {
+  std::unique_lock lock(mutex_);
+  while (!stops_) {
+    if (followers_ == 0) {
+      changed_.wait(lock, [&] { return stops_ || followers_ != 0; });
+    } else {
+      changed_.wait_for(lock, kBetweenLooks, [&] { return stops_; });
+    }
+    if (stops_) return;
+    look(Clock::now() - events_at_ >= kBetweenEvents);
+  }
+}
+
+/// Where the job can't be read, what was seen last stays.
+void PageFeed::look(bool events) {
+  if (!from_folder_) {
+    try {
+      Snapshot now = reader_.read({.events = events});
+      if (events) events_at_ = Clock::now();
+      if (now.live && is_over(now) && go_on_with_folder(now)) now = reader_.read({.events = true});
+      keep_events(now);
+      explain_look(now);
+      last_ = std::move(now);
+    } catch (const std::exception&) {
+    }
+  }
+  std::string state = page_state(last_, why_);
+  if (state != state_) {
+    state_ = std::move(state);
+    ++state_number_;
+  }
+  ++message_number_;
+  sent_ms_ = unix_ms();
+  changed_.notify_all();
+}
+
+/// A job that has ended well leaves no memory in its folder: its board is mapped still.
+bool PageFeed::go_on_with_folder(const Snapshot& job) {
+  const std::string& run_dir = job.header.run_dir;
+  std::error_code ignored;
+  if (!fs::exists(incident_in(run_dir) + "/board.bin", ignored)) return false;
+  SnapshotReader folder = SnapshotReader::of_folder(run_dir);
+  if (folder.read({.processes = false}).job != job.job) return false;
+  reader_ = std::move(folder);
+  from_folder_ = true;
+  return true;
+}
+
+void PageFeed::keep_events(Snapshot& now) {
+  if (!now.rings.empty()) return;
+  now.rings = std::move(last_.rings);
+  now.waits = std::move(last_.waits);
+  now.texts = std::move(last_.texts);
+  now.unix_minus_monotonic_ns = last_.unix_minus_monotonic_ns;
+}
+
+void PageFeed::explain_look(Snapshot& now) {
+  if (is_over(now)) {
+    why_ = explain(now, now);
+    return;
+  }
+  if (!has_moved(last_, now) && idle_s(now) >= kStillBeforeSights_s) add_known_sights(now);
+  why_ = explain(last_, now);
+  if (why_.verdict != Verdict::well) return;
+  if (const std::optional<Root> slow = find_slow(std::span(&now, 1))) {
+    why_.verdict = Verdict::slow;
+    why_.roots.push_back(*slow);
+  }
+}
+
+void PageFeed::add_known_sights(Snapshot& now) {
+  const std::vector<int> pids = worth_a_sight(last_, now);
+  std::vector<int> known;
+  for (const ProcessSight& sight : last_.sights) known.push_back(sight.pid);
+  const bool is_known = std::ranges::is_permutation(pids, known);
+  if (is_known && Clock::now() - sights_at_ < kBetweenSights) {
+    now.sights = last_.sights;
+    return;
+  }
+  add_sights(now, pids);
+  sights_at_ = Clock::now();
+}
+
+/// For those who ask while nobody follows.
+void PageFeed::look_for_events() {
+  if (Clock::now() - events_at_ >= kBetweenEvents) look(true);
+}
+
+std::string PageFeed::timeline(std::int64_t after_ns) {
+  const std::lock_guard lock(mutex_);
+  look_for_events();
+  const std::int64_t now_ns = is_over(last_) ? 0 : clock_ns(CLOCK_MONOTONIC);
+  return timeline_json(last_, {.after_ns = after_ns, .now_ns = now_ns});
+}
+
+std::string PageFeed::curves() {
+  const std::lock_guard lock(mutex_);
+  look_for_events();
+  return curves_json(last_, read_progress(last_.header.run_dir));
+}
+
+std::string PageFeed::metrics() {
+  const std::lock_guard lock(mutex_);
+  look_for_events();
+  return metrics_text(last_);
+}
+
+PageData PageFeed::all() {
+  const std::string curve_data = curves();
+  const std::string slices = timeline(0);
+  const std::lock_guard lock(mutex_);
+  return {.at_s = static_cast<double>(last_.at_ns) / 1e9,
+          .state = state_,
+          .timeline = slices,
+          .curves = curve_data};
+}
+
+PageFeed::Follower::Follower(PageFeed& feed) : feed_(feed) {
+  const std::lock_guard lock(feed_.mutex_);
+  ++feed_.followers_;
+  feed_.changed_.notify_all();
+}
+
+PageFeed::Follower::~Follower() {
+  const std::lock_guard lock(feed_.mutex_);
+  --feed_.followers_;
+}
+
+std::optional<FeedMessage> PageFeed::Follower::next() {
+  std::unique_lock lock(feed_.mutex_);
+  const bool any = feed_.changed_.wait_for(
+      lock, kFollowerWaits, [&] { return feed_.stops_ || feed_.message_number_ != message_; });
+  if (!any || feed_.stops_) return {};
+  message_ = feed_.message_number_;
+  FeedMessage message{.number = message_};
+  message.json = fmt::format(R"({{"at": {}, "sent_ms": {})",
+                             static_cast<double>(feed_.last_.at_ns) / 1e9, feed_.sent_ms_);
+  if (state_ != feed_.state_number_) {
+    state_ = feed_.state_number_;
+    message.json += fmt::format(R"(, "state": {})", feed_.state_);
+  }
+  message.json += '}';
+  return message;
+}
+
+}  // namespace weft
