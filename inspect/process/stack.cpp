@@ -195,7 +195,7 @@ std::vector<ThreadStack> read_stacks(int pid, std::span<const int> tids) {
     for (const int tid : tids) stacks.push_back({.tid = tid, .why_not = "libdw.so.1 isn't there"});
     return stacks;
   }
-  const Copied copied{.pid = pid, .threads = hold_threads(pid, tids)};
+  Copied copied{.pid = pid, .threads = hold_threads(pid, tids)};
   const Unwinder unwinder(copied);
   for (const HeldThread& thread : copied.threads) {
     ThreadStack& stack =

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "inspect/snapshot/snapshot_reader.hpp"
 #include "inspect/why/explain_root.hpp"
 #include "inspect/why/hang.hpp"
 #include "inspect/why/job_ends.hpp"
@@ -160,6 +161,11 @@ Why explain_after_hang(const Snapshot& end, const Snapshot& hang) {
   why.summary = ended.summary;
   why.remarks.push_back("this was seen while it hung, before it ended");
   return why;
+}
+
+Why explain_ended(const Snapshot& end) {
+  const std::optional<Snapshot> hang = SnapshotReader::read_hang(end.header.run_dir);
+  return hang ? explain_after_hang(end, *hang) : explain(end, end);
 }
 
 std::vector<int> worth_a_sight(const Snapshot& before, const Snapshot& now) {

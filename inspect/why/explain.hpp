@@ -21,6 +21,8 @@ Why explain(const Snapshot& before, const Snapshot& now, const WhyOptions& optio
 /// Of a job that has ended (`end`), and of the same job as it was when it hung: that comes first,
 /// because it explains the end.
 Why explain_after_hang(const Snapshot& end, const Snapshot& hang);
+/// Of a job that has ended, with the hang that its run folder keeps, if it does.
+Why explain_ended(const Snapshot& end);
 
 /// The processes whose sights explain() would use.
 std::vector<int> worth_a_sight(const Snapshot& before, const Snapshot& now);

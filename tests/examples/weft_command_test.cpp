@@ -72,22 +72,27 @@ AppProcess launch(const std::vector<std::string>& fault_app_arguments) {
   return AppProcess(words);
 }
 
-/// `weft launch -- sh -c script`, as the leader of a session on a terminal of its own.
-class LaunchOnTerminal {
+/// A program as the leader of a session on a terminal of its own, which is 24 x 80.
+class OnTerminal {
  public:
-  explicit LaunchOnTerminal(const char* script) {
-    pid_ = ::forkpty(&terminal_, nullptr, nullptr, nullptr);
+  explicit OnTerminal(std::vector<std::string> words) {
+    winsize size{.ws_row = 24, .ws_col = 80, .ws_xpixel = 0, .ws_ypixel = 0};
+    pid_ = ::forkpty(&terminal_, nullptr, nullptr, &size);
     if (pid_ == 0) {
-      ::execl(WEFT, WEFT, "launch", "--", "/bin/sh", "-c", script, nullptr);
+      ::setenv("TERM", "xterm", 1);
+      std::vector<char*> argv;
+      for (std::string& word : words) argv.push_back(word.data());
+      argv.push_back(nullptr);
+      ::execv(argv.front(), argv.data());
       ::_exit(127);
     }
   }
-  ~LaunchOnTerminal() {
+  ~OnTerminal() {
     if (terminal_ >= 0) hang_up();
     if (pid_ > 0) ::kill(pid_, SIGKILL);
   }
-  LaunchOnTerminal(const LaunchOnTerminal&) = delete;
-  LaunchOnTerminal& operator=(const LaunchOnTerminal&) = delete;
+  OnTerminal(const OnTerminal&) = delete;
+  OnTerminal& operator=(const OnTerminal&) = delete;
 
   void type(std::string_view keys) {
     EXPECT_EQ(::write(terminal_, keys.data(), keys.size()), std::ssize(keys));
@@ -102,6 +107,11 @@ class LaunchOnTerminal {
     }
     return true;
   }
+  /// Reads on, until `text` comes that wasn't there yet.
+  bool shows_next(const std::string& text) {
+    screen_.clear();
+    return shows(text);
+  }
   void hang_up() { ::close(std::exchange(terminal_, -1)); }
   int wait() {
     int status = 0;
@@ -115,6 +125,10 @@ class LaunchOnTerminal {
   int terminal_ = -1;
   std::string screen_;
 };
+
+std::vector<std::string> launched(const char* script) {
+  return {WEFT, "launch", "--", "/bin/sh", "-c", script};
+}
 
 /// A board without a job: what it says is up to the test, which is the trainer's process.
 class ForgedBoard {
@@ -227,15 +241,15 @@ TEST(WeftLaunch, PassesAnInterruptOn) {
 }
 
 TEST(WeftLaunch, LetsTheProgramReadTheTerminal) {
-  LaunchOnTerminal app("read line; echo got $line");
+  OnTerminal app(launched("read line; echo got $line"));
   app.type("hello\n");
   EXPECT_TRUE(app.shows("got hello")) << app.screen();
   EXPECT_EQ(app.wait(), 0);
 }
 
 TEST(WeftLaunch, LeavesItToTheTerminalToInterruptTheProgram) {
-  LaunchOnTerminal app(
-      "trap 'n=$((n+1)); echo interrupted $n' INT; echo ready; until read line; do :; done; "
+  OnTerminal app(launched(
+      "trap 'n=$((n+1))); echo interrupted $n' INT; echo ready; until read line; do :; done; "
       "echo end $n");
   EXPECT_TRUE(app.shows("ready")) << app.screen();
   app.type("\x03");
@@ -246,7 +260,7 @@ TEST(WeftLaunch, LeavesItToTheTerminalToInterruptTheProgram) {
 }
 
 TEST(WeftLaunch, PassesOnAHangupThatTheProgramDoesntGet) {
-  LaunchOnTerminal app("echo ready; exec sleep 1000");
+  OnTerminal app(launched("echo ready; exec sleep 1000"));
   EXPECT_TRUE(app.shows("ready")) << app.screen();
   app.hang_up();
   EXPECT_EQ(app.wait(), 128 + SIGHUP);
@@ -390,6 +404,62 @@ TEST(WeftInspect, TakesAJobWhoseBoardNobodyHoldsForDead) {
   board.let_go();
   EXPECT_EQ(board.status(), "dead");
   EXPECT_NE(output_of({WEFT, "inspect"}).find(board.job() + "  forged  dead "), std::string::npos);
+}
+
+/// Keys sort, filter, descend into an actor and end it; the terminal is as it was, then.
+TEST(InspectTop, ObeysKeysOnATerminal) {
+  const ForgedBoard forged;
+  forged.board().trainer().open(ActorKind::trainer, -1, -1, ::getpid());
+  forged.board().worker(0).open(ActorKind::worker, 0, -1, ::getpid());
+  for (const int chip : {0, 1}) {
+    forged.board().device(chip).open(ActorKind::device, 0, chip, ::getpid());
+  }
+  OnTerminal top({WEFT, "inspect", "top", forged.job()});
+  EXPECT_TRUE(top.shows("\x1b[?1049h"));
+  EXPECT_TRUE(top.shows("chip 1"));
+  top.type("s");
+  EXPECT_TRUE(top.shows_next("sort (state)"));
+  top.type("/chip 1");
+  EXPECT_TRUE(top.shows_next("filter: chip 1_"));
+  top.type("\r\r");
+  EXPECT_TRUE(top.shows_next("mailbox    0"));
+  top.type("m");
+  EXPECT_TRUE(top.shows_next("model"));
+  top.type("w");
+  EXPECT_TRUE(top.shows_next("filter (chip 1)"));
+  forged.board().device(1).step(4711);
+  top.type("\x1b");
+  EXPECT_TRUE(top.shows_next("4711"));
+  top.type("q");
+  EXPECT_TRUE(top.shows_next("\x1b[?1049l"));
+  EXPECT_EQ(top.wait(), 0);
+}
+
+TEST(WeftPlan, OfAProgramIsThatOfItsFirstStep) {
+  const auto plan = nlohmann::json::parse(
+      output_of({WEFT, "plan", "--json", "-n", "2", "--chips", "2", "--", DIGITS}));
+  EXPECT_EQ(plan.at("schema"), "weft.plan/1");
+  EXPECT_EQ(plan.at("workers"), 2);
+  EXPECT_EQ(plan.at("chips_per_worker"), 2);
+  EXPECT_GT(plan.at("chip_bytes").at("needed"), 0);
+  EXPECT_FALSE(plan.at("collectives").empty());
+  for (const auto& collective : plan.at("collectives")) {
+    EXPECT_GT(collective.at("predicted_s"), 0) << collective;
+  }
+  EXPECT_EQ(plan.at("largest").size(), 5U);
+  EXPECT_TRUE(plan.at("refused").empty());
+  const std::string text = output_of({WEFT, "plan", "-n", "2", "--chips", "2", "--", DIGITS});
+  EXPECT_NE(text.find("memory of a chip"), std::string::npos) << text;
+}
+
+/// Where /dev/shm is too small for the job, no first step comes of it.
+TEST(WeftPlan, IsRefusedWhereMemoryIsShort) {
+  testing::in_own_shm("size=12m", [] {
+    const std::string text = output_of({WEFT, "plan", "-n", "1", "--chips", "1", "--", FAULT_APP,
+                                        "--mode", "big", "--at", "0", "--json", "/dev/null"},
+                                       3);
+    EXPECT_NE(text.find("refused: /dev/shm has"), std::string::npos) << text;
+  });
 }
 
 }  // namespace

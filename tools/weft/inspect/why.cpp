@@ -35,24 +35,12 @@ std::optional<Root> look_for_slow(SnapshotReader& reader) {
   return find_slow(looks);
 }
 
-/// A job that has ended may have hung before.
-std::optional<Why> answer_by_hang(const Snapshot& end) {
-  const std::optional<Snapshot> hang = SnapshotReader::read_hang(end.header.run_dir);
-  if (!hang) return {};
-  return explain_after_hang(end, *hang);
-}
-
 Why answer(SnapshotReader& reader, const Options& options) {
   const Snapshot before = reader.read();
-  Snapshot now = before;
-  const bool ended = !before.live || before.over() || !before.held;
-  if (ended) {
-    if (std::optional<Why> why = answer_by_hang(before)) return *std::move(why);
-  } else {
-    std::this_thread::sleep_for(kBetweenLooks);
-    now = reader.read({.events = true});
-    add_sights(now, worth_a_sight(before, now));
-  }
+  if (!before.live || before.over() || !before.held) return explain_ended(before);
+  std::this_thread::sleep_for(kBetweenLooks);
+  Snapshot now = reader.read({.events = true});
+  add_sights(now, worth_a_sight(before, now));
   Why why = explain(before, now, {.patience_s = options.patience_s});
   if (why.verdict == Verdict::well && now.live && !now.over()) {
     if (const std::optional<Root> slow = look_for_slow(reader)) {

@@ -141,7 +141,7 @@ void PageFeed::keep_events(Snapshot& now) {
 
 void PageFeed::explain_look(Snapshot& now) {
   if (is_over(now)) {
-    why_ = explain(now, now);
+    why_ = explain_ended(now);
     return;
   }
   if (!has_moved(last_, now) && idle_s(now) >= kStillBeforeSights_s) add_known_sights(now);
