@@ -115,7 +115,7 @@ Root explain_lost_trainer(const Snapshot& now) {
     root.notes.push_back({"kept",
                           "nothing in memory: the job wasn't to be rescued "
                           "(run.keep_for_rescue_s); begin at its last checkpoint"});
-    root.mend = fmt::format("weft sweep {}", now.job);
+    if (now.live) root.mend = fmt::format("weft sweep {}", now.job);
   }
   return root;
 }

@@ -203,7 +203,8 @@ TEST(Host, ATrainerThatIsKilledLeavesNoTensors) {
       EXPECT_EQ(app.wait(), 128 + signal);
       wait_until([&] { return testing::processes_of(job).empty(); });
       EXPECT_EQ(Segment::list("weft-" + job),
-                (std::vector{Board::segment_name(job), BlackBoxWriter::segment_name(job)}));
+                (std::vector{Board::segment_name(job), BlackBoxWriter::segment_name(job),
+                             "weft-" + job + "-control"}));
     }
   }
   FaultApp next({"--mode", "none"});

@@ -229,12 +229,20 @@ TEST(WhyFolder, AnExceptionOnOneWorker) {
   expect_golden("why/folder-failed.txt", answer_of_folder({"--mode", "throw"}));
 }
 
+/// Either of the others may be the first to see it.
 TEST(WhyFolder, ALoopThatEndsBeforeTheOthers) {
-  expect_golden("why/folder-uneven.txt", answer_of_folder({"--mode", "return"}));
+  const std::string text = answer_of_folder({"--mode", "return"});
+  expect_golden("why/folder-uneven.txt",
+                std::regex_replace(text, std::regex("says   worker [02]"), "says   worker W"));
 }
 
+/// Chips of any two of the workers may be the first to see it.
 TEST(WhyFolder, CollectivesThatDisagree) {
-  expect_golden("why/folder-diverged.txt", answer_of_folder({"--mode", "other_size"}));
+  std::string text = answer_of_folder({"--mode", "other_size"});
+  text = std::regex_replace(text, std::regex(R"((worker|chip) \d)"), "$1 N");
+  text = std::regex_replace(text, std::regex(R"((of|x) [45]\b)"), "$1 N");
+  text = std::regex_replace(text, std::regex("details [0-9a-f]{16}"), "details D");
+  expect_golden("why/folder-diverged.txt", text);
 }
 
 TEST(WhyFolder, AWorkerThatWasKilled) {
@@ -243,7 +251,9 @@ TEST(WhyFolder, AWorkerThatWasKilled) {
 
 TEST(WhyFolder, AFullSharedMemory) {
   testing::in_own_shm("size=24m", [] {
-    expect_golden("why/folder-no-space.txt", answer_of_folder({"--mode", "big"}));
+    const std::string text = answer_of_folder({"--mode", "big"});
+    const std::regex numbers(R"((worker |chip-|step |needs |has |of |size=)\d+)");
+    expect_golden("why/folder-no-space.txt", std::regex_replace(text, numbers, "$1N"));
   });
 }
 
