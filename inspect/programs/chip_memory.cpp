@@ -6,16 +6,10 @@
 #include <nlohmann/json.hpp>
 
 #include "inspect/views/table.hpp"
+#include "inspect/why/words.hpp"
 #include "transport/memory/utf8.hpp"
 
 namespace weft {
-namespace {
-
-std::string mib(std::int64_t bytes) {
-  return fmt::format("{:.2f}", static_cast<double>(bytes) / (1 << 20));
-}
-
-}  // namespace
 
 ChipMemory memory_of(const Plan& plan, bool keeps_state) {
   ChipMemory memory;
@@ -52,25 +46,25 @@ std::string memory_text(const Snapshot& job, const JobProgram& program, const Pl
   const ChipMemory memory = memory_of(plan, entry.keeps_state);
   std::string text = fmt::format("job {}, program {}: {}\n\n", visible(job.job), entry.number,
                                  visible(entry.site));
-  Table sums({{"a chip's memory"}, {"MiB", Align::right}});
-  sums.add({"tensors", mib(memory.inputs)});
+  Table sums({{"a chip's memory"}, {"size", Align::right}});
+  sums.add({"tensors", bytes_text(memory.inputs)});
   sums.add({entry.keeps_state ? "second versions, to go on after a loss" : "outputs",
-            mib(memory.versions)});
+            bytes_text(memory.versions)});
   sums.add({fmt::format("temporaries (at least {} live at once)",
-                        mib(static_cast<std::int64_t>(plan.temp_bytes_bound))),
-            mib(memory.temporaries)});
-  sums.add({"the plan's sum", mib(memory.total())});
+                        bytes_text(static_cast<std::int64_t>(plan.temp_bytes_bound))),
+            bytes_text(memory.temporaries)});
+  sums.add({"the plan's sum", bytes_text(memory.total())});
   sums.add({"arena: the most that it may take (WEFT_ARENA_BYTES)",
-            mib(static_cast<std::int64_t>(entry.arena_bytes))});
+            bytes_text(static_cast<std::int64_t>(entry.arena_bytes))});
   text += sums.to_string();
   if (resident_bytes >= 0) {
-    text += fmt::format("\nThe job's {} chips have {} MiB of /dev/shm now.\n", job.header.num_chips,
-                        mib(resident_bytes));
+    text += fmt::format("\nThe job's {} chips have {} of /dev/shm now.\n", job.header.num_chips,
+                        bytes_text(resident_bytes));
   }
-  Table table({{"tensor"}, {"kind"}, {"type"}, {"on a chip"}, {"MiB", Align::right}});
+  Table table({{"tensor"}, {"kind"}, {"type"}, {"on a chip"}, {"size", Align::right}});
   for (const ChipTensor& tensor : tensors_of(plan)) {
     table.add({tensor.name, std::string(to_string(tensor.kind)), tensor.global.to_string(),
-               tensor.chip.to_string(), mib(tensor.chip.bytes())});
+               tensor.chip.to_string(), bytes_text(tensor.chip.bytes())});
   }
   return text + '\n' + table.to_string();
 }

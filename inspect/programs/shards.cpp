@@ -94,7 +94,7 @@ JobShards read_shards(const Snapshot& job, const std::string& names) {
   const int workers = std::max(job.header.num_workers, 1);
   if (!job.live || !job.arenas_named || !mesh || mesh->size() % workers != 0) {
     fail(Errc::not_found,
-         "job {}: its state can't be read: only a job that keeps it for a loss or a rescue "
+         "the state of job {} can't be read: only a job that keeps it for a loss or a rescue "
          "(run.failure.max_failures or run.keep_for_rescue_s above 0), and whose memory is still "
          "there, shows it; of a checkpoint: weft inspect FOLDER",
          job.job);

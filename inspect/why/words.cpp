@@ -1,6 +1,7 @@
 #include "inspect/why/words.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <set>
 
 #include <fmt/format.h>
@@ -27,6 +28,15 @@ std::string ranges_text(std::vector<int> numbers) {
     i = end;
   }
   return fmt::format("{}", fmt::join(parts, ", "));
+}
+
+std::string bytes_text(std::int64_t bytes) {
+  constexpr const char* kUnits[] = {"KiB", "MiB", "GiB"};
+  if (bytes < 1024) return fmt::format("{} B", bytes);
+  auto size = static_cast<double>(bytes) / 1024;
+  std::size_t unit = 0;
+  for (; size >= 1024 && unit + 1 < std::size(kUnits); ++unit) size /= 1024;
+  return fmt::format("{:.1f} {}", size, kUnits[unit]);
 }
 
 std::string workers_text(const std::vector<int>& workers) {

@@ -34,7 +34,8 @@ std::string newest_job() {
 }  // namespace
 
 void say_unreadable(const std::string& job, const std::exception& e) {
-  fmt::print(stderr, "job {}: {}\n", visible(job), visible(e.what()));
+  fmt::print(stderr, "{}{}\n", job.empty() ? "" : fmt::format("job {}: ", visible(job)),
+             visible(e.what()));
 }
 
 bool wants_colours() {

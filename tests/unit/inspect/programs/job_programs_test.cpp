@@ -110,7 +110,7 @@ TEST_F(JobProgramsTest, MemoryIsThatOfThePlan) {
   EXPECT_EQ(memory.inputs, 16);
   EXPECT_EQ(memory.versions, 16);
   const std::string text = memory_text(job.snapshot, program, plan, 3 << 20);
-  EXPECT_NE(text.find("have 3.00 MiB of /dev/shm now"), std::string::npos) << text;
+  EXPECT_NE(text.find("have 3.0 MiB of /dev/shm now"), std::string::npos) << text;
   testing::expect_described(memory_json(job.snapshot, program, plan, 3 << 20));
   const auto json = nlohmann::json::parse(memory_json(job.snapshot, program, plan, -1));
   EXPECT_EQ(json.at("tensors").at(0).at("chip_bytes"), 16);
