@@ -13,8 +13,8 @@
 namespace weft {
 namespace {
 
-/// A job that has stood still for so long is looked at closely, twice.
-constexpr double kCloseLookS = 3;
+/// A job that stands still is looked at twice: so long before the patience is over, and after.
+constexpr double kFirstLookBeforeS = 1.5;
 constexpr std::size_t kLinesMax = 16;
 
 std::string first_lines(const std::string& text) {
@@ -32,38 +32,50 @@ HangReporter::HangReporter(const Board& board, std::optional<double> patience_s)
 
 void HangReporter::look() {
   if (patience_s_ == 0.0) return;
-  const double idle = idle_s({.at_ns = boottime_ns(), .rows = board_.readable_rows()});
-  if (told_ && idle < *told_) {
-    least_patience_s_ = std::max(least_patience_s_, 2 * *told_);
-    forget_hang(board_.header().run_dir);
-    logger("weft.trainer")->warn("the job goes on, after {:.0f} s", *told_);
-    told_.reset();
-  }
-  if (told_) {
+  const Snapshot rows{.at_ns = boottime_ns(), .rows = board_.readable_rows()};
+  const double idle = idle_s(rows);
+  if (told_ && idle >= *told_) {
     told_ = idle;
-  } else if (idle >= std::min(kCloseLookS, patience_s_.value_or(kCloseLookS))) {
-    look_closely(idle);
-  } else {
-    before_.reset();
+    return;
+  }
+  if (told_) goes_on();
+  const double patience = patience_s_.value_or(
+      std::max({least_patience_s_, steps_patience_s_, ::weft::patience_s(rows)}));
+  try {
+    if (idle < patience - kFirstLookBeforeS) {
+      before_.reset();
+    } else if (!before_ || idle <= patience) {
+      before_ = SnapshotReader::of_job(board_.header().job).read();
+    } else {
+      look_closely(idle);
+    }
+  } catch (const std::exception& e) {
+    told_ = idle;
+    logger("weft.trainer")->warn("the job hangs, and can't be looked at: {}", e.what());
   }
 }
 
+void HangReporter::goes_on() {
+  least_patience_s_ = std::max(least_patience_s_, 2 * *told_);
+  forget_hang(board_.header().run_dir);
+  logger("weft.trainer")->warn("the job goes on, after {:.0f} s", *told_);
+  told_.reset();
+}
+
+/// Reading the events of 16 chips takes 40 ms. The patience that follows from them is kept, so that
+/// they aren't read each second of a long step.
 void HangReporter::look_closely(double idle_s) {
-  try {
-    SnapshotReader reader = SnapshotReader::of_job(board_.header().job);
-    Snapshot now = reader.read({.events = true});
-    const double patience =
-        patience_s_.value_or(std::max(least_patience_s_, ::weft::patience_s(now)));
-    const bool held = std::ranges::any_of(now.processes, &ProcessState::held);
-    if (before_ && idle_s > patience && !held && !has_moved(*before_, now)) {
-      told_ = idle_s;
-      tell(now);
-    }
-    before_ = std::move(now);
-  } catch (const std::exception& e) {
+  Snapshot now = SnapshotReader::of_job(board_.header().job).read({.events = true});
+  const double by_rows = ::weft::patience_s({.rows = now.rows});
+  const double by_events = ::weft::patience_s(now);
+  steps_patience_s_ = by_events > by_rows ? by_events : 0;
+  const double patience = patience_s_.value_or(std::max(least_patience_s_, by_events));
+  const bool held = std::ranges::any_of(now.processes, &ProcessState::held);
+  if (idle_s > patience && !held && !has_moved(*before_, now)) {
     told_ = idle_s;
-    logger("weft.trainer")->warn("the job hangs, and can't be looked at: {}", e.what());
+    tell(now);
   }
+  before_ = std::move(now);
 }
 
 void HangReporter::tell(const Snapshot& now) const {

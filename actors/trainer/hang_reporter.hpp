@@ -21,12 +21,14 @@ class HangReporter {
   void look();
 
  private:
+  void goes_on();
   void look_closely(double idle_s);
   void tell(const Snapshot& now) const;
 
   const Board& board_;
   std::optional<double> patience_s_;
   double least_patience_s_ = 0;  ///< by hangs that ended by themselves
+  double steps_patience_s_ = 0;  ///< by the job's steps, when their events were last read
   std::optional<double> told_;   ///< how long the job has stood still, once that was said
   std::optional<Snapshot> before_;
 };
