@@ -11,102 +11,101 @@
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
+#include "inspect/history/timeline.hpp"
+
 namespace weft {
 namespace {
 
-/// The beginnings whose ends are still to come, while a ring's events go by.
-class RowBuilder {
+/// Absent: the page doesn't show it.
+std::optional<SliceKind> shown_as(EventKind kind) {
+  switch (kind) {
+    case EventKind::run: return SliceKind::run;
+    case EventKind::enter: return SliceKind::wait;
+    case EventKind::commit: return SliceKind::commit;
+    case EventKind::plan_step: return SliceKind::op;
+    case EventKind::compile: return SliceKind::compile;
+    case EventKind::admission: return SliceKind::admission;
+    case EventKind::lease: return SliceKind::lease;
+    case EventKind::load: return SliceKind::load;
+    case EventKind::checkpoint: return SliceKind::save;
+    case EventKind::error:
+    case EventKind::generation:
+    case EventKind::clock_jump: return SliceKind::mark;
+    default: return {};
+  }
+}
+
+TimelineSlice to_slice(const Event& event, std::int64_t begin_ns, SliceKind kind) {
+  return {.kind = kind,
+          .begin_ns = begin_ns,
+          .text = event.text,
+          .peer = event.peer,
+          .number = event.number};
+}
+
+/// What a track says, without its nesting: what begins inside of another cuts it off.
+class RowMaker {
  public:
-  void add(const Event& event) {
-    if (op_) close_op(event.at_ns);
-    switch (event.kind) {
-      case EventKind::run: return add_scope(event, SliceKind::run, run_, row_.runs);
-      case EventKind::commit: return add_scope(event, SliceKind::commit, inner_, row_.slices);
-      case EventKind::compile: return add_scope(event, SliceKind::compile, inner_, row_.slices);
-      case EventKind::admission: return add_scope(event, SliceKind::admission, inner_, row_.slices);
-      case EventKind::lease: return add_scope(event, SliceKind::lease, inner_, row_.slices);
-      case EventKind::load: return add_scope(event, SliceKind::load, inner_, row_.slices);
-      case EventKind::checkpoint: return add_scope(event, SliceKind::save, inner_, row_.slices);
-      case EventKind::enter: inner_ = begin(event, SliceKind::wait); return;
-      case EventKind::leave: return add_collective(event);
-      case EventKind::plan_step: op_ = begin(event, SliceKind::op); return;
-      case EventKind::error:
-      case EventKind::generation:
-      case EventKind::clock_jump: return add_mark(event);
-      default: return;
+  explicit RowMaker(const Track& track) {
+    for (const Slice& slice : track.slices) last_ns_ = std::max(last_ns_, slice.end_ns);
+    auto mark = track.marks.begin();
+    for (const Slice& slice : track.slices) {
+      for (; mark != track.marks.end() && mark->at_ns < slice.begin_ns; ++mark) add(*mark);
+      add(slice);
     }
+    for (; mark != track.marks.end(); ++mark) add(*mark);
   }
 
-  TimelineRow finish() {
-    if (op_) put(*op_, -1, row_.slices);
-    if (run_) put(*run_, -1, row_.runs);
-    if (inner_) put(*inner_, -1, row_.slices);
-    return std::move(row_);
-  }
+  TimelineRow take() { return std::move(row_); }
 
  private:
-  static TimelineSlice begin(const Event& event, SliceKind kind) {
-    return {.kind = kind,
-            .begin_ns = event.at_ns,
-            .text = event.text,
-            .peer = event.peer,
-            .number = event.number};
-  }
-  /// One that begins before the last has ended is a torn ring's, and left out.
-  static void put(TimelineSlice slice, std::int64_t duration_ns,
-                  std::vector<TimelineSlice>& slices) {
-    if (!slices.empty()) {
-      const TimelineSlice& last = slices.back();
-      if (last.duration_ns < 0 || slice.begin_ns < last.begin_ns + last.duration_ns) return;
-    }
-    slice.duration_ns = duration_ns;
-    slices.push_back(slice);
+  static void cut_last(std::vector<TimelineSlice>& slices, std::int64_t at_ns) {
+    while (!slices.empty() && slices.back().begin_ns >= at_ns) slices.pop_back();
+    if (slices.empty()) return;
+    TimelineSlice& last = slices.back();
+    const std::int64_t room = at_ns - last.begin_ns;
+    last.duration_ns = last.duration_ns < 0 ? room : std::min(last.duration_ns, room);
   }
 
-  void add_scope(const Event& event, SliceKind kind, std::optional<TimelineSlice>& open,
-                 std::vector<TimelineSlice>& slices) {
-    if ((event.flags & kEventEnds) == 0) {
-      open = begin(event, kind);
+  void add(const Mark& mark) {
+    if (shown_as(mark.event->kind) != SliceKind::mark) return;
+    cut_last(row_.slices, mark.at_ns);
+    TimelineSlice slice = to_slice(*mark.event, mark.at_ns, SliceKind::mark);
+    if (slice.text.empty()) slice.text = to_string(mark.event->kind);
+    row_.slices.push_back(slice);
+  }
+
+  void add(const Slice& slice) {
+    const std::optional<SliceKind> kind = shown_as(slice.begin->kind);
+    if (!kind) return;
+    std::vector<TimelineSlice>& slices = *kind == SliceKind::run ? row_.runs : row_.slices;
+    cut_last(slices, slice.begin_ns);
+    TimelineSlice shown = to_slice(*slice.begin, slice.begin_ns, *kind);
+    if (slice.end != nullptr && slice.end->peer >= 0) shown.peer = slice.end->peer;
+    if (*kind == SliceKind::wait && slice.end != nullptr) {
+      add_collective(slice, shown);
       return;
     }
-    if (open && open->kind == kind) {
-      if (event.peer >= 0) open->peer = event.peer;
-      put(*open, event.at_ns - open->begin_ns, slices);
-    }
-    open.reset();
+    const bool is_open = slice.unfinished && slice.end_ns == last_ns_;
+    shown.duration_ns = is_open ? -1 : slice.end_ns - slice.begin_ns;
+    slices.push_back(shown);
   }
 
-  /// First the wait, for as long as the event says; then the exchange.
-  void add_collective(const Event& event) {
-    if (inner_ && inner_->kind == SliceKind::wait && inner_->number == event.number) {
-      const std::int64_t took = event.at_ns - inner_->begin_ns;
-      const auto waited = static_cast<std::int64_t>(
-          std::min(event.value, static_cast<std::uint64_t>(std::max<std::int64_t>(took, 0))));
-      TimelineSlice slice = *inner_;
-      slice.peer = event.peer;
-      if (waited > 0) put(slice, waited, row_.slices);
-      slice.kind = SliceKind::exchange;
-      slice.begin_ns += waited;
-      if (took >= waited) put(slice, took - waited, row_.slices);
-    }
-    inner_.reset();
-  }
-
-  void add_mark(const Event& event) {
-    TimelineSlice mark = begin(event, SliceKind::mark);
-    if (mark.text.empty()) mark.text = to_string(event.kind);
-    put(mark, 0, row_.slices);
-  }
-
-  void close_op(std::int64_t at_ns) {
-    put(*op_, std::max<std::int64_t>(0, at_ns - op_->begin_ns), row_.slices);
-    op_.reset();
+  /// First the wait, for as long as its end says; then the exchange.
+  void add_collective(const Slice& slice, TimelineSlice shown) {
+    const std::int64_t took = slice.end_ns - slice.begin_ns;
+    const auto waited =
+        static_cast<std::int64_t>(std::min(slice.end->value, static_cast<std::uint64_t>(took)));
+    shown.duration_ns = waited;
+    if (waited > 0) row_.slices.push_back(shown);
+    shown.kind = SliceKind::exchange;
+    shown.begin_ns += waited;
+    shown.duration_ns = took - waited;
+    row_.slices.push_back(shown);
   }
 
   TimelineRow row_;
-  std::optional<TimelineSlice> run_;
-  std::optional<TimelineSlice> inner_;
-  std::optional<TimelineSlice> op_;
+  std::int64_t last_ns_ = 0;  ///< what ends there hasn't ended
 };
 
 /// The texts of a document, each once.
@@ -194,11 +193,7 @@ std::string name_of(const EventRing& ring) {
 
 }  // namespace
 
-TimelineRow timeline_row(const EventRing& ring) {
-  RowBuilder builder;
-  for (const Event& event : ring.events) builder.add(event);
-  return builder.finish();
-}
+TimelineRow timeline_row(const EventRing& ring) { return RowMaker(to_track(ring)).take(); }
 
 std::string timeline_json(const Snapshot& job, const TimelineRange& range) {
   Labels labels;

@@ -34,7 +34,8 @@ struct TimelineSlice {
   std::uint64_t number = 0;      ///< of the collective, the run, the step
 };
 
-/// Runs apart from all else: so no two slices of one list overlap, and each list is by time.
+/// Runs apart from all else, and what begins inside of another cuts that off: so no two slices of
+/// one list overlap, and each list is by time.
 struct TimelineRow {
   std::vector<TimelineSlice> runs{};
   std::vector<TimelineSlice> slices{};

@@ -75,7 +75,19 @@ TEST(TimelineRow, EndsWithoutABeginningAreLeftOut) {
       {.at_ns = 5, .kind = EventKind::load, .flags = kEventEnds},
   }));
   EXPECT_TRUE(row.runs.empty());
-  EXPECT_TRUE(row.slices.empty());
+  EXPECT_EQ(text_of(row.slices), "1 3 -1 -1\n");  // that the chip has left isn't said
+}
+
+TEST(TimelineRow, WhatBeginsInsideOfAnotherCutsItOff) {
+  const TimelineRow row = timeline_row(ring_of({
+      {.at_ns = 1, .kind = EventKind::compile},
+      {.at_ns = 5, .kind = EventKind::admission},
+      {.at_ns = 9, .kind = EventKind::admission, .flags = kEventEnds},
+      {.at_ns = 9, .kind = EventKind::compile, .flags = kEventEnds},
+      {.at_ns = 20, .kind = EventKind::enter, .number = 1},
+      {.at_ns = 30, .kind = EventKind::error, .text = "boom"},
+  }));
+  EXPECT_EQ(text_of(row.slices), "5 1 4 -1\n6 5 4 -1\n1 20 10 -1\n10 30 0 -1\n");
 }
 
 /// What a spoilt ring may say: no order of events makes slices that overlap.
