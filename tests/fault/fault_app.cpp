@@ -1,6 +1,7 @@
 /// A program whose victim worker misbehaves at step --at in the way that --mode names; with
 /// --max-failures only the first time. What the job came to is written to --json.
 
+#include <sched.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -232,22 +233,30 @@ void save_other(weft::CheckpointManager& checkpoints, const weft::Parameter& sum
   checkpoints.save(state, {.force = true});
 }
 
-/// Zeros. Who reads them first is killed: a writer, in the middle of a save.
+/// At which the loop is.
+std::atomic<std::uint64_t> loop_step{0};
+
+/// Zeros. Who reads them first is killed, once its loop has come to a step: a writer, in the middle
+/// of a save.
 class Deadly : public weft::TensorSource {
  public:
-  explicit Deadly(std::string once) : once_(std::move(once)) {}
+  Deadly(std::string once, std::uint64_t step) : once_(std::move(once)), step_(step) {}
   void read(std::span<const Target> targets) const override {
-    if (first_time(once_)) std::raise(SIGKILL);
+    if (first_time(once_)) {
+      while (loop_step < step_) ::sched_yield();
+      std::raise(SIGKILL);
+    }
     for (const Target& target : targets) std::memset(target.memory, 0, sizeof(float));
   }
 
  private:
   const std::string once_;
+  const std::uint64_t step_;
 };
 
-weft::Parameter deadly(const std::string& once) {
+weft::Parameter deadly(const std::string& once, std::uint64_t step) {
   weft::Parameter zero = weft::make_parameter("zero", std::vector<float>{0}, {1});
-  weft::set_source(zero, std::make_shared<Deadly>(once), {}, std::source_location::current());
+  weft::set_source(zero, std::make_shared<Deadly>(once, step), {}, std::source_location::current());
   return zero;
 }
 
@@ -269,11 +278,13 @@ void loop(weft::TrainContext& ctx, const weft::Config& config) {
   const auto save_every = config["save_every"].get<std::uint64_t>();
   weft::CheckpointManager checkpoints;
   std::vector<weft::Parameter> saved{sum};
-  if (mode == "die_saving") saved.push_back(deadly(once + ".deaths"));
+  // All chips have committed the step that is saved once a loop is two steps further.
+  if (mode == "die_saving") saved.push_back(deadly(once + ".deaths", save_every + 2));
   const auto ask_every = config["ask_every"].get<std::uint64_t>();
   std::vector<float> elements(static_cast<std::size_t>(ctx.num_devices()) * 4);
   std::iota(elements.begin(), elements.end(), 0.0F);
   while (ctx.step() < config["steps"].get<std::uint64_t>()) {
+    loop_step = ctx.step();
     const bool asks = mode == "saves" && ctx.step() % ask_every == 0;
     if (asks && ctx.reached_preemption()) return save(ctx, sum);
     const bool now = victim && ctx.step() == config["at"] && (once.empty() || first_time(once));
