@@ -193,7 +193,7 @@ class JobRun {
     while (const auto command = control_.commands().pop()) obey(*command);
     if (const auto event = events_.pop()) handle(*event);  // one: signals come in between
     carry_out(outcome_.on_time(Clock::now()));
-    if (times_.on_time(Clock::now()) && outcome_.may_start_process()) hangs_.look();
+    if (times_.on_time(Clock::now()) && outcome_.goes_on()) hangs_.look();
   }
 
   int milliseconds_left() const {
@@ -284,7 +284,7 @@ class JobRun {
   }
 
   void start_again(int worker) {
-    if (!outcome_.may_start_process()) return;
+    if (!outcome_.goes_on()) return;
     try {
       folder_.require();
       start_process(worker);

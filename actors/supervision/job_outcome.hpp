@@ -57,7 +57,8 @@ class JobOutcome {
   std::optional<Time> deadline() const { return kill_at_; }
   Actions on_time(Time now);
 
-  bool may_start_process() const { return !job_ended_ && !has_failed_here(); }
+  /// No end of the job is known: processes may be started, and loops are to run.
+  bool goes_on() const { return !job_ended_ && !has_failed_here(); }
   bool may_call_back() const { return !has_failed_here(); }
   /// Whether no loop runs any more; processes may.
   bool is_over() const { return job_ended_ && !local_loop_runs_; }

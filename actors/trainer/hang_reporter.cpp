@@ -47,7 +47,7 @@ void HangReporter::look() {
     } else if (!before_ || idle <= patience) {
       before_ = SnapshotReader::of_job(board_.header().job).read();
     } else {
-      look_closely(idle);
+      look_closely();
     }
   } catch (const std::exception& e) {
     told_ = idle;
@@ -64,15 +64,14 @@ void HangReporter::goes_on() {
 
 /// Reading the events of 16 chips takes 40 ms. The patience that follows from them is kept, so that
 /// they aren't read each second of a long step.
-void HangReporter::look_closely(double idle_s) {
+void HangReporter::look_closely() {
   Snapshot now = SnapshotReader::of_job(board_.header().job).read({.events = true});
   const double by_rows = ::weft::patience_s({.rows = now.rows});
   const double by_events = ::weft::patience_s(now);
   steps_patience_s_ = by_events > by_rows ? by_events : 0;
   const double patience = patience_s_.value_or(std::max(least_patience_s_, by_events));
-  const bool held = std::ranges::any_of(now.processes, &ProcessState::held);
-  if (idle_s > patience && !held && !has_moved(*before_, now)) {
-    told_ = idle_s;
+  if (is_hung(now, patience) && !has_moved(*before_, now)) {
+    told_ = idle_s(now);
     tell(now);
   }
   before_ = std::move(now);

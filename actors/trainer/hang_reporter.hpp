@@ -22,7 +22,7 @@ class HangReporter {
 
  private:
   void goes_on();
-  void look_closely(double idle_s);
+  void look_closely();
   void tell(const Snapshot& now) const;
 
   const Board& board_;

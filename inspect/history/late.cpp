@@ -43,13 +43,13 @@ std::vector<LateChip> chips_of(const Snapshot& job) {
   }
   const std::map<int, double> above = own_time_above_median(job);
   for (const ChipWaits& waits : job.waits) {
-    LateChip chip{.chip = waits.chip, .awaited_s = awaited_s[waits.chip]};
+    const LedgerSums sums = sum_up(waits.calls);
+    LateChip chip{.chip = waits.chip,
+                  .collectives = sums.calls,
+                  .times_last = sums.times_last,
+                  .awaited_s = awaited_s[waits.chip],
+                  .waited_s = to_seconds(sums.waited_ns)};
     if (const ActorRow* row = job.chip(waits.chip)) chip.worker = row->worker;
-    for (const LedgerEntry& call : waits.calls) {
-      chip.collectives += call.count;
-      chip.times_last += call.times_last;
-      chip.waited_s += to_seconds(call.waited_ns);
-    }
     if (all_s > 0) chip.share = chip.awaited_s / all_s;
     if (const auto own = above.find(waits.chip); own != above.end()) chip.own_above_s = own->second;
     chips.push_back(chip);

@@ -30,22 +30,15 @@ void begin(std::string& text, std::string_view name, std::string_view type, std:
   text += fmt::format("# HELP {} {}\n# TYPE {} {}\n", name, help, name, type);
 }
 
-/// Of the steps whose beginnings a chip's ring still has; sorted.
+/// Of the first chip that has any; sorted.
 std::vector<double> step_durations(const Snapshot& job) {
-  std::vector<double> durations;
   for (const EventRing& ring : job.rings) {
-    if (ring.kind != RingKind::chip || !durations.empty()) continue;
-    const Event* before = nullptr;
-    for (const Event& event : ring.events) {
-      if (event.kind != EventKind::step) continue;
-      if (before != nullptr && event.number == before->number + 1) {
-        durations.push_back(static_cast<double>(event.at_ns - before->at_ns) / 1e9);
-      }
-      before = &event;
-    }
+    if (ring.kind != RingKind::chip) continue;
+    std::vector<double> seconds = step_seconds(ring);
+    std::ranges::sort(seconds);
+    if (!seconds.empty()) return seconds;
   }
-  std::ranges::sort(durations);
-  return durations;
+  return {};
 }
 
 void add_step_durations(const Snapshot& job, std::string& text) {
@@ -66,15 +59,11 @@ void add_waits(const Snapshot& job, std::string& text) {
   begin(text, "weft_chip_wait_seconds_total", "counter",
         "Time that a chip has waited for others in collectives.");
   for (const ChipWaits& waits : job.waits) {
-    std::uint64_t waited_ns = 0;
-    std::uint64_t times_last = 0;
-    for (const LedgerEntry& entry : waits.calls) {
-      waited_ns += entry.waited_ns;
-      times_last += entry.times_last;
-    }
+    const LedgerSums sums = sum_up(waits.calls);
     text += fmt::format("weft_chip_wait_seconds_total{{chip=\"{}\"}} {}\n", waits.chip,
-                        static_cast<double>(waited_ns) / 1e9);
-    last += fmt::format("weft_last_arrivals_total{{chip=\"{}\"}} {}\n", waits.chip, times_last);
+                        static_cast<double>(sums.waited_ns) / 1e9);
+    last +=
+        fmt::format("weft_last_arrivals_total{{chip=\"{}\"}} {}\n", waits.chip, sums.times_last);
   }
   begin(text, "weft_last_arrivals_total", "counter",
         "Collectives to which a chip came last of its group.");

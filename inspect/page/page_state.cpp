@@ -1,37 +1,22 @@
 #include "inspect/page/page_state.hpp"
 
+#include <algorithm>
 #include <cstddef>
-#include <map>
 #include <vector>
 
 #include <nlohmann/json.hpp>
 
 #include "inspect/views/actor_view.hpp"
-#include "transport/memory/utf8.hpp"
 
 namespace weft {
 namespace {
 
 using Json = nlohmann::json;
 
-/// How often others waited for a chip, and how long it waited itself.
-struct ChipSums {
-  std::uint64_t calls = 0;
-  std::uint64_t times_last = 0;
-  std::uint64_t waited_ns = 0;
-};
-
-std::map<int, ChipSums> sums_of(const Snapshot& job) {
-  std::map<int, ChipSums> sums;
-  for (const ChipWaits& waits : job.waits) {
-    ChipSums& chip = sums[waits.chip];
-    for (const LedgerEntry& entry : waits.calls) {
-      chip.calls += entry.count;
-      chip.times_last += entry.times_last;
-      chip.waited_ns += entry.waited_ns;
-    }
-  }
-  return sums;
+/// Null where the chip has no ledger.
+const ChipWaits* waits_of(const Snapshot& job, int chip) {
+  const auto found = std::ranges::find(job.waits, chip, &ChipWaits::chip);
+  return found == job.waits.end() ? nullptr : &*found;
 }
 
 Json since(const Snapshot& job, std::int64_t since_ns) {
@@ -57,15 +42,15 @@ Json to_json(const Snapshot& job, const ActorView& actor, const ActorRow& row) {
 }
 
 Json actors_of(const Snapshot& job) {
-  const std::map<int, ChipSums> sums = sums_of(job);
   const std::vector<ActorView> views = view_actors(job);
   Json actors = Json::array();
   for (std::size_t i = 0; i < views.size(); ++i) {
     Json actor = to_json(job, views[i], job.rows[i]);
-    if (const auto found = sums.find(views[i].chip); found != sums.end()) {
-      actor["calls"] = found->second.calls;
-      actor["last"] = found->second.times_last;
-      actor["waited_s"] = static_cast<double>(found->second.waited_ns) / 1e9;
+    if (const ChipWaits* waits = waits_of(job, views[i].chip)) {
+      const LedgerSums sums = sum_up(waits->calls);
+      actor["calls"] = sums.calls;
+      actor["last"] = sums.times_last;
+      actor["waited_s"] = static_cast<double>(sums.waited_ns) / 1e9;
     }
     actors.push_back(std::move(actor));
   }

@@ -33,6 +33,20 @@ const ProcessState* Snapshot::process(int pid) const {
 const ProcessSight* Snapshot::sight(int pid) const {
   return find_in(sights, [&](const ProcessSight& sight) { return sight.pid == pid; });
 }
+std::vector<double> step_seconds(const EventRing& ring) {
+  std::vector<double> seconds;
+  const Event* before = nullptr;
+  for (const Event& event : ring.events) {
+    if (event.kind != EventKind::step) continue;
+    if (before != nullptr && event.number == before->number + 1) {
+      seconds.push_back((static_cast<double>(event.at_ns) - static_cast<double>(before->at_ns)) /
+                        1e9);
+    }
+    before = &event;
+  }
+  return seconds;
+}
+
 const EventRing* Snapshot::loop_ring(int worker) const {
   return find_in(rings, [&](const EventRing& ring) {
     return ring.kind == RingKind::loop && ring.worker == worker;

@@ -38,6 +38,9 @@ struct EventRing {
   std::vector<Event> events{};
 };
 
+/// The times of a chip's steps of which the ring has the beginning and that of the next.
+std::vector<double> step_seconds(const EventRing& ring);
+
 /// Who kept a chip waiting, since the job began.
 struct ChipWaits {
   int chip = -1;

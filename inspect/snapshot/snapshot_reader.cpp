@@ -132,6 +132,7 @@ void SnapshotReader::open_copies(const std::string& folder) {
 
 void SnapshotReader::add_board(Snapshot& snapshot) const {
   snapshot.header = board_->header();
+  if (!is_live()) snapshot.header.run_dir = run_dir_;  // it may have been moved
   snapshot.job = job_;
   snapshot.held = is_live() && board_->is_held();
   snapshot.status = board_->status();

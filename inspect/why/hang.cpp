@@ -12,20 +12,16 @@ constexpr double kStepsOfPatience = 10;
 
 /// 0 where the job keeps no events.
 double p99_of_steps(const Snapshot& snapshot) {
-  std::vector<std::int64_t> took;
+  std::vector<double> took;
   for (const EventRing& ring : snapshot.rings) {
-    if (ring.chip < 0) continue;
-    std::int64_t last = 0;
-    for (const Event& event : ring.events) {
-      if (event.kind != EventKind::step) continue;
-      if (last != 0) took.push_back(event.at_ns - last);
-      last = event.at_ns;
-    }
+    if (ring.kind != RingKind::chip) continue;
+    const std::vector<double> seconds = step_seconds(ring);
+    took.insert(took.end(), seconds.begin(), seconds.end());
   }
   if (took.empty()) return 0;
   const auto nth = took.begin() + static_cast<std::ptrdiff_t>((took.size() - 1) * 99 / 100);
   std::ranges::nth_element(took, nth);
-  return static_cast<double>(*nth) / 1e9;
+  return *nth;
 }
 
 }  // namespace
@@ -48,11 +44,13 @@ double idle_s(const Snapshot& snapshot) {
   return last == 0 ? 0 : std::max(0.0, snapshot.seconds_since(last));
 }
 
-bool is_hung(const Snapshot& snapshot) {
+bool is_hung(const Snapshot& snapshot, double patience_s) {
   if (!snapshot.live || snapshot.over() || !snapshot.held) return false;
   const bool held = std::ranges::any_of(snapshot.processes, &ProcessState::held);
-  return !held && idle_s(snapshot) > patience_s(snapshot);
+  return !held && idle_s(snapshot) > patience_s;
 }
+
+bool is_hung(const Snapshot& snapshot) { return is_hung(snapshot, patience_s(snapshot)); }
 
 bool has_moved(const Snapshot& before, const Snapshot& now) {
   if (before.status != now.status || before.rows.size() != now.rows.size()) return true;

@@ -15,6 +15,7 @@ double idle_s(const Snapshot& snapshot);
 
 /// Its loops run, none is held by a debugger, and nothing has moved for longer than patience_s().
 bool is_hung(const Snapshot& snapshot);
+bool is_hung(const Snapshot& snapshot, double patience_s);
 
 /// Whether anything has moved between two snapshots of a job: a step, a collective, a state, a
 /// commit. Not a time stamp: who waits renews it.

@@ -283,4 +283,14 @@ TickScale BlackBox::scale() const {
   return {sizes_.ticks, std::move(pairs)};
 }
 
+LedgerSums sum_up(std::span<const LedgerEntry> ledger) {
+  LedgerSums sums;
+  for (const LedgerEntry& entry : ledger) {
+    sums.calls += entry.count;
+    sums.times_last += entry.times_last;
+    sums.waited_ns += entry.waited_ns;
+  }
+  return sums;
+}
+
 }  // namespace weft

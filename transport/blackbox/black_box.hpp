@@ -51,6 +51,14 @@ struct LedgerEntry {
   std::vector<Bucket> waits{};
 };
 
+/// Of all calls of a chip.
+struct LedgerSums {
+  std::uint64_t calls = 0;
+  std::uint64_t times_last = 0;
+  std::uint64_t waited_ns = 0;
+};
+LedgerSums sum_up(std::span<const LedgerEntry> ledger);
+
 /// What a chip does, or did last: a step of its plan.
 struct Position {
   std::string_view text{};  ///< as that of `plan_step`; "" before the first

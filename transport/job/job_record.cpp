@@ -70,18 +70,11 @@ void keep_incident(std::string_view job, const std::string& run_dir) {
 }
 
 Json waits_of(const BlackBox& box, int chip) {
-  std::uint64_t calls = 0;
-  std::uint64_t times_last = 0;
-  std::uint64_t waited_ns = 0;
-  for (const LedgerEntry& entry : box.ledger(chip)) {
-    calls += entry.count;
-    times_last += entry.times_last;
-    waited_ns += entry.waited_ns;
-  }
+  const LedgerSums sums = sum_up(box.ledger(chip));
   return {{"chip", chip},
-          {"collectives", calls},
-          {"times_last", times_last},
-          {"waited_s", static_cast<double>(waited_ns) / 1e9}};
+          {"collectives", sums.calls},
+          {"times_last", sums.times_last},
+          {"waited_s", static_cast<double>(sums.waited_ns) / 1e9}};
 }
 
 void write_summary(const Board& board, std::string_view job) {
@@ -125,6 +118,7 @@ void keep_record(std::string_view job) noexcept {
     const std::string& run_dir = board.header().run_dir;
     if (!run_dir.starts_with('/') || !fs::is_directory(run_dir)) return;
     if (board.status() == JobStatus::succeeded) {
+      fs::remove_all(hang_in(run_dir));
       write_summary(board, job);
     } else {
       keep_incident(job, run_dir);

@@ -6,7 +6,8 @@
 ///   RUN/blackbox/box.bin
 ///   RUN/blackbox/control.bin
 ///   RUN/blackbox-1/ RUN/blackbox-2/  of the incidents before
-///   RUN/hang/                        of a job that hung: the same copies, from that time
+///   RUN/hang/                        of a job that hung, and hasn't ended well: the same copies,
+///                                    from that time
 
 #include <string>
 #include <string_view>

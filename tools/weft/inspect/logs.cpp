@@ -44,7 +44,7 @@ class LogsCommand {
       : options_(options),
         reader_(reader),
         job_(reader.read({.control = false, .processes = false, .events = true})),
-        run_dir_(options.job.find('/') == std::string::npos ? job_.header.run_dir : options.job),
+        run_dir_(job_.header.run_dir),
         colours_(!options.json && wants_colours()) {}
 
   int run() {
@@ -120,7 +120,7 @@ class LogsCommand {
   const Options& options_;
   SnapshotReader& reader_;
   Snapshot job_;
-  const std::string run_dir_;  ///< that was asked for: a folder may have been moved
+  const std::string run_dir_;
   LogFilter filter_;
   bool colours_;
   bool is_empty_ = false;

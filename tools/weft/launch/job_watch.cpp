@@ -9,6 +9,8 @@
 
 #include <weft/error.hpp>
 
+#include "tools/weft/progress_file.hpp"
+
 namespace weft {
 namespace {
 
@@ -47,23 +49,6 @@ std::vector<std::string_view> fields_of(std::string_view row) {
     if (comma == row.npos) return fields;
     row.remove_prefix(comma + 1);
   }
-}
-
-/// The head and the last rows of a file that grows.
-std::string head_and_tail(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  std::string text;
-  if (!std::getline(in, text)) return {};
-  text += '\n';
-  const auto begin = in.tellg();
-  in.seekg(0, std::ios::end);
-  const auto size = in.tellg();
-  in.seekg(std::max<std::streamoff>(begin, size - std::streampos(kTailBytes)));
-  std::ostringstream rest;
-  rest << in.rdbuf();
-  std::string tail = rest.str();
-  if (size - begin > kTailBytes) tail.erase(0, std::min(tail.find('\n'), tail.size() - 1) + 1);
-  return text + tail;
 }
 
 }  // namespace
@@ -116,7 +101,7 @@ std::optional<JobGlance> JobWatch::look() {
   for (const ActorRow& row : board_->readable_rows()) {
     if (row.kind == ActorKind::worker) glance.step = std::max(glance.step, row.step);
   }
-  glance.loss = last_loss(head_and_tail(header.run_dir + "/progress.csv"));
+  glance.loss = last_loss(head_and_tail(header.run_dir + "/progress.csv", kTailBytes));
   return glance;
 }
 

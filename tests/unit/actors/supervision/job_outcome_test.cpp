@@ -132,13 +132,13 @@ TEST_F(JobOutcomeTest, ASecondSignalEndsTheProgramOfALoopThatDoesNotReturn) {
 }
 
 TEST_F(JobOutcomeTest, NoProcessIsStartedForAJobThatIsOver) {
-  EXPECT_TRUE(outcome.may_start_process());
+  EXPECT_TRUE(outcome.goes_on());
   outcome.on_job_ended({}, kStart);
-  EXPECT_FALSE(outcome.may_start_process());
+  EXPECT_FALSE(outcome.goes_on());
   EXPECT_TRUE(outcome.may_call_back()) << "reports may still come";
   outcome = JobOutcome();
   outcome.on_own_failure(kDiskFull, kStart);
-  EXPECT_FALSE(outcome.may_start_process());
+  EXPECT_FALSE(outcome.goes_on());
   EXPECT_FALSE(outcome.may_call_back());
 }
 

@@ -25,7 +25,9 @@ TEST(Hang, PatienceIsLongerBeforeTheFirstStepAndWhereALoopCompilesLoadsOrSaves) 
 TEST(Hang, PatienceFollowsTheJobsOwnSteps) {
   MadeJob job(2, 1);
   EventRing ring{.kind = RingKind::chip, .worker = 0, .chip = 0};
-  for (int i = 0; i < 10; ++i) ring.events.push_back({.at_ns = i * 2 * MadeJob::kSecond});
+  for (unsigned i = 0; i < 10; ++i) {
+    ring.events.push_back({.at_ns = i * 2 * MadeJob::kSecond, .number = i});
+  }
   job.snapshot.rings.push_back(ring);
   EXPECT_EQ(patience_s(job.snapshot), 20);
 }

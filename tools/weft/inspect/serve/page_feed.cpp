@@ -3,9 +3,7 @@
 #include <algorithm>
 #include <exception>
 #include <filesystem>
-#include <fstream>
 #include <span>
-#include <sstream>
 #include <utility>
 #include <vector>
 
@@ -17,6 +15,7 @@
 #include "inspect/page/timeline.hpp"
 #include "inspect/why/explain.hpp"
 #include "inspect/why/hang.hpp"
+#include "tools/weft/progress_file.hpp"
 #include "transport/job/job_record.hpp"
 
 namespace weft {
@@ -37,26 +36,6 @@ constexpr double kStillBeforeSights_s = 0.4;
 constexpr std::streamoff kProgressBytesMax = 16 << 20;
 
 bool is_over(const Snapshot& job) { return job.over() || !job.live || !job.held; }
-
-/// "" where there is none.
-std::string read_progress(const std::string& run_dir) {
-  std::ifstream in(run_dir + "/progress.csv", std::ios::binary);
-  std::string text;
-  if (!std::getline(in, text)) return {};
-  text += '\n';
-  const auto begin = in.tellg();
-  in.seekg(0, std::ios::end);
-  const auto size = in.tellg();
-  const bool is_long = size - begin > kProgressBytesMax;
-  in.seekg(is_long ? size - std::streampos(kProgressBytesMax) : std::streamoff(begin));
-  if (is_long) {
-    std::string part_of_a_row;
-    std::getline(in, part_of_a_row);
-  }
-  std::ostringstream rest;
-  rest << in.rdbuf();
-  return text + rest.str();
-}
 
 std::int64_t unix_ms() {
   return std::chrono::duration_cast<std::chrono::milliseconds>(
@@ -181,7 +160,8 @@ std::string PageFeed::timeline(std::int64_t after_ns) {
 std::string PageFeed::curves() {
   const std::lock_guard lock(mutex_);
   look_for_events();
-  return curves_json(last_, read_progress(last_.header.run_dir));
+  return curves_json(last_,
+                     head_and_tail(last_.header.run_dir + "/progress.csv", kProgressBytesMax));
 }
 
 std::string PageFeed::metrics() {
