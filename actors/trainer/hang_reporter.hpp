@@ -17,7 +17,8 @@ class HangReporter {
   /// that ended by itself at least twice as long as that took; 0: never says anything.
   HangReporter(const Board& board, std::optional<double> patience_s);
 
-  /// To be called each second while the loops run. Costs some 10 us, unless the job stands still.
+  /// To be called each second while the loops run. Costs some 10 us of a core, unless the job
+  /// stands still.
   void look();
 
  private:
