@@ -19,6 +19,7 @@
 #include "actors/runtime/worker_runtime.hpp"
 #include "actors/worker/term_watch.hpp"
 #include "actors/worker/worker_context.hpp"
+#include "transport/collectives/check_members.hpp"
 
 namespace weft {
 namespace {
@@ -46,10 +47,35 @@ class StageClock {
   Clock::time_point begin_ = Clock::now();
 };
 
+std::string variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value != nullptr ? value : "";
+}
+bool is_on(const char* name) {
+  const std::string value = variable(name);
+  return !value.empty() && value != "0";
+}
+
 /// The mesh of the job; without a mesh, the one chip that a worker's own programs run on.
 Mesh mesh_of(const Assignment& assignment) {
   if (assignment.mesh_shape.empty()) return Mesh({1}, {"data"});
   return Mesh(assignment.mesh_shape, assignment.axis_names);
+}
+
+/// Where the worker's chips stand: they are dealt to workers in order of their ids.
+std::vector<int> positions_of(const Assignment& assignment, const Mesh& mesh, int worker) {
+  if (assignment.mesh_shape.empty()) return {0};
+  std::vector<int> positions;
+  for (int c = 0; c < assignment.chips_per_worker; ++c) {
+    positions.push_back(mesh.position_of(worker * assignment.chips_per_worker + c));
+  }
+  return positions;
+}
+
+WaitPolicy policy_of(const Assignment& assignment, const Mesh& mesh) {
+  // Where each worker has cores of its own, only its own chips share them.
+  const int threads = is_on("WEFT_OWN_CORES") ? assignment.chips_per_worker : mesh.size();
+  return WaitPolicy::for_threads(threads, std::chrono::milliseconds(assignment.timeout_ms));
 }
 
 /// The loop of one generation, with all that it needs: when this is destroyed, nothing of the
@@ -134,28 +160,9 @@ class WorkerSession {
 
  private:
   bool has_mesh() const { return !assignment_.mesh_shape.empty(); }
-  static std::string variable(const char* name) {
-    const char* value = std::getenv(name);
-    return value != nullptr ? value : "";
-  }
-  static bool is_on(const char* name) {
-    const std::string value = variable(name);
-    return !value.empty() && value != "0";
-  }
-  /// Chips are dealt to workers in order of their ids.
-  std::vector<int> local_positions() const {
-    if (!has_mesh()) return {0};
-    std::vector<int> positions;
-    for (int c = 0; c < assignment_.chips_per_worker; ++c) {
-      positions.push_back(mesh_.position_of(worker_ * assignment_.chips_per_worker + c));
-    }
-    return positions;
-  }
+  std::vector<int> local_positions() const { return positions_of(assignment_, mesh_, worker_); }
   std::vector<std::unique_ptr<DeviceLink>> start_devices(JobMemory& memory) {
-    // Where each worker has cores of its own, only its own chips share them.
-    const int threads = is_on("WEFT_OWN_CORES") ? assignment_.chips_per_worker : mesh_.size();
-    const auto policy =
-        WaitPolicy::for_threads(threads, std::chrono::milliseconds(assignment_.timeout_ms));
+    const WaitPolicy policy = policy_of(assignment_, mesh_);
     std::vector<std::unique_ptr<DeviceLink>> devices;
     for (const int position : local_positions()) {
       const int local_index = static_cast<int>(devices.size());
@@ -273,6 +280,7 @@ class WorkerLife {
   void run_generation(const Start& start, LoopEnded& ended) {
     ReportLog reports(assignment_.recovers && identity_.worker == 0 ? identity_.report_log : "");
     for (const Report& report : reports.after(start.reports)) link_.report(report);
+    meet_peers();
     WorkerSession session(link_, identity_, assignment_, start, memory_, board_, box_);
     try {
       session.run(loop_, reports, stages_);
@@ -283,6 +291,18 @@ class WorkerLife {
     ended.runs = session.runs();
     ended.last = session.last_site();
     ended.left = session.left();
+  }
+
+  void meet_peers() {
+    if (assignment_.mesh_shape.empty()) return;
+    const Mesh mesh = mesh_of(assignment_);
+    const std::vector<int> positions = positions_of(assignment_, mesh, identity_.worker);
+    for (const int position : positions) {
+      const int chip = mesh.device_at(position);
+      board_.device(chip).open(ActorKind::device, identity_.worker, chip, ::getpid());
+    }
+    check_members(memory_, mesh, positions, board_, policy_of(assignment_, mesh));
+    stages_.ended("members checked");
   }
 
   void note(LoopEnded& ended, std::exception_ptr thrown) {

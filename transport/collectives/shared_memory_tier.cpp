@@ -89,9 +89,7 @@ Group& SharedMemoryTier::find_group(AtomList atoms) {
   for (const auto& group : groups_) {
     if (group->atoms == atoms) return *group;
   }
-  auto group = std::make_unique<Group>(*memory_, *mesh_, position_, atoms);
-  if (group->size() > 1) memory_->reserve_mailboxes(group->mask, chip_);
-  return *groups_.emplace_back(std::move(group));
+  return *groups_.emplace_back(std::make_unique<Group>(*memory_, *mesh_, position_, atoms));
 }
 
 std::unique_ptr<const TierCall> SharedMemoryTier::prepare(const CollectiveCall& call) {
@@ -102,6 +100,9 @@ std::unique_ptr<const TierCall> SharedMemoryTier::prepare(const CollectiveCall& 
   prepared->schedule = make_schedule(algorithm, call, group.size(), group.index);
   prepared->in_lines =
       algorithm == Algorithm::mailbox && bytes_of(call, group.size()).source <= kLineMailboxBytes;
+  if (algorithm == Algorithm::mailbox && !prepared->in_lines) {
+    memory_->reserve_mailboxes(group.mask, chip_);
+  }
   return prepared;
 }
 
