@@ -56,6 +56,7 @@ struct Snapshot {
   JobStatus status = JobStatus::starting;
   bool held = true;                       ///< its trainer lives
   std::vector<ActorRow> rows{};           ///< those that can be read
+  std::vector<std::string> unreadable{};  ///< a row that can't be: which, and why
   std::optional<ControlState> control{};  ///< absent: see no_control
   std::string no_control{};
   bool arenas_named = false;                 ///< another process can open the chips' memory

@@ -97,11 +97,17 @@ SnapshotReader SnapshotReader::of_job(const std::string& job) {
   return {job, std::move(board), run_dir};
 }
 
+bool SnapshotReader::is_run_folder(const std::string& path) {
+  std::error_code error;
+  return fs::exists(incident_in(path) + "/board.bin", error) ||
+         fs::exists(path + "/result.json", error);
+}
+
 SnapshotReader SnapshotReader::of_folder(const std::string& run_dir) {
   SnapshotReader reader("", std::nullopt, run_dir);
   if (fs::exists(incident_in(run_dir) + "/board.bin")) {
     reader.open_copies(incident_in(run_dir));
-  } else if (!fs::exists(run_dir + "/result.json")) {
+  } else if (!is_run_folder(run_dir)) {
     fail(Errc::not_found,
          "{}: there is neither result.json nor blackbox/board.bin: expected the run folder of a "
          "job that has ended",
@@ -136,7 +142,13 @@ void SnapshotReader::add_board(Snapshot& snapshot) const {
   snapshot.job = job_;
   snapshot.held = is_live() && board_->is_held();
   snapshot.status = board_->status();
-  snapshot.rows = board_->readable_rows();
+  for (int row = 0; row < board_->num_rows(); ++row) {
+    try {
+      snapshot.rows.push_back(board_->read(row));
+    } catch (const Error& e) {
+      snapshot.unreadable.emplace_back(e.what());
+    }
+  }
 }
 
 void SnapshotReader::add_control(Snapshot& snapshot) {

@@ -27,6 +27,9 @@ class SnapshotReader {
   /// Throws not_found where the folder has nothing of a job, version or corrupt.
   static SnapshotReader of_folder(const std::string& run_dir);
 
+  /// The folder has what of_folder() reads.
+  static bool is_run_folder(const std::string& path);
+
   /// The job of a run folder as it was when it hung, if that was kept; see keep_hang().
   /// Throws version, corrupt or io.
   static std::optional<Snapshot> read_hang(const std::string& run_dir);

@@ -151,11 +151,16 @@ std::string actors_text(const Snapshot& job) {
                std::to_string(actor.step), std::to_string(actor.mailbox), actor.message,
                actor.doing});
   }
-  return table.to_string();
+  std::string text = table.to_string();
+  for (const std::string& row : job.unreadable) text += visible(row) + "\n";
+  return text;
 }
 
 std::string actors_json(const Snapshot& job) {
-  Json json{{"schema", "weft.actors/1"}, {"job", job.job}, {"actors", Json::array()}};
+  Json json{{"schema", "weft.actors/1"},
+            {"job", job.job},
+            {"actors", Json::array()},
+            {"unreadable", job.unreadable}};
   for (const ActorView& actor : view_actors(job)) json["actors"].push_back(to_json(actor));
   return dump(json);
 }

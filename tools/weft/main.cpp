@@ -37,7 +37,10 @@ int main(int argc, char** argv) {
   weft::add_doctor(app, code);
   weft::add_manual(app, code);
   try {
-    CLI11_PARSE(app, argc, argv);
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& e) {
+    constexpr int kUsage = 1;
+    return app.exit(e) == 0 ? 0 : kUsage;
   } catch (const std::exception& e) {
     fmt::print(stderr, "weft: {}\n", weft::visible(e.what()));
     return 2;

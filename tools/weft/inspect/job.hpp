@@ -8,7 +8,8 @@
 
 namespace weft {
 
-/// Of the subcommands; those of `why` are of exit_code() besides.
+/// Of `weft inspect` and its subcommands; those of `why` are of exit_code() besides.
+inline constexpr int kUsage = 1;
 inline constexpr int kNoSuchJob = 2;
 inline constexpr int kUnreadable = 3;
 

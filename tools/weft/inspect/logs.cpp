@@ -21,9 +21,9 @@
 namespace weft {
 namespace {
 
-constexpr std::chrono::milliseconds kBetweenLooks{200};
+constexpr std::chrono::milliseconds kBetweenReads{200};
 
-struct Options {
+struct LogsOptions {
   std::string job;
   std::vector<int> workers;
   std::string level = "trace";
@@ -40,7 +40,7 @@ std::int64_t unix_now_ns() {
 
 class LogsCommand {
  public:
-  LogsCommand(SnapshotReader& reader, const Options& options)
+  LogsCommand(SnapshotReader& reader, const LogsOptions& options)
       : options_(options),
         reader_(reader),
         job_(reader.read({.control = false, .processes = false, .events = true})),
@@ -108,7 +108,7 @@ class LogsCommand {
   /// Until the job is over.
   void follow(JobLogs& logs) {
     while (is_running()) {
-      std::this_thread::sleep_for(kBetweenLooks);
+      std::this_thread::sleep_for(kBetweenReads);
       job_ = reader_.read({.control = false, .processes = false});
       for (const LogEntry& entry : logs.news(run_dir_, is_running())) {
         if (filter_.has(entry)) print(entry);
@@ -117,7 +117,7 @@ class LogsCommand {
     }
   }
 
-  const Options& options_;
+  const LogsOptions& options_;
   SnapshotReader& reader_;
   Snapshot job_;
   const std::string run_dir_;
@@ -135,7 +135,7 @@ std::string check_level(const std::string& name) {
 }  // namespace
 
 void add_inspect_logs(CLI::App& inspect, int& code) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<LogsOptions>();
   CLI::App* logs =
       inspect.add_subcommand("logs", "the logs of a job's trainer and workers, merged by time");
   logs->add_option("job", options->job, kJobHelp);

@@ -22,7 +22,7 @@
 namespace weft {
 namespace {
 
-struct Options {
+struct ProgramsOptions {
   std::string job;
   std::optional<std::uint32_t> program{};
   std::vector<int> workers{};
@@ -34,7 +34,7 @@ std::vector<JobProgram> programs_in(const Snapshot& job) {
   return programs_of(read_program_list(job.header.run_dir));
 }
 
-std::string show_programs(const Snapshot& job, const Options& options) {
+std::string show_programs(const Snapshot& job, const ProgramsOptions& options) {
   return (options.json ? programs_json : programs_text)(job, programs_in(job));
 }
 
@@ -50,7 +50,7 @@ std::int64_t resident_bytes(const Snapshot& job) {
   return bytes;
 }
 
-std::string show_memory(const Snapshot& job, const Options& options) {
+std::string show_memory(const Snapshot& job, const ProgramsOptions& options) {
   std::vector<JobProgram> programs = programs_in(job);
   if (options.program) {
     std::erase_if(programs, [&](const JobProgram& program) {
@@ -75,7 +75,7 @@ std::string show_memory(const Snapshot& job, const Options& options) {
   return (options.json ? memory_json : memory_text)(job, *largest, *plan, resident_bytes(job));
 }
 
-std::string show_diff(const Snapshot& job, const Options& options) {
+std::string show_diff(const Snapshot& job, const ProgramsOptions& options) {
   const std::vector<ProgramEntry> entries = read_program_list(job.header.run_dir);
   const auto [first, second] = options.workers.size() == 2
                                    ? std::pair(options.workers[0], options.workers[1])
@@ -84,15 +84,15 @@ std::string show_diff(const Snapshot& job, const Options& options) {
   return (options.json ? diff_json : diff_text)(job, diff);
 }
 
-std::string show_shards(const Snapshot& job, const Options& options) {
+std::string show_shards(const Snapshot& job, const ProgramsOptions& options) {
   const JobShards shards = read_shards(job, options.name);
   return (options.json ? shards_json : shards_text)(job, shards);
 }
 
-using Show = std::string (*)(const Snapshot&, const Options&);
+using Show = std::string (*)(const Snapshot&, const ProgramsOptions&);
 
-CLI::App* add_view(CLI::App& inspect, int& code, const char* name, const char* help,
-                   const std::shared_ptr<Options>& options, Show show) {
+CLI::App* add_program_view(CLI::App& inspect, int& code, const char* name, const char* help,
+                           const std::shared_ptr<ProgramsOptions>& options, Show show) {
   CLI::App* view = inspect.add_subcommand(name, help);
   view->add_option("job", options->job, kJobHelp);
   view->add_flag("--json", options->json, "as JSON (docs/inspect.md)");
@@ -108,23 +108,24 @@ CLI::App* add_view(CLI::App& inspect, int& code, const char* name, const char* h
 }  // namespace
 
 void add_inspect_programs(CLI::App& inspect, int& code) {
-  add_view(inspect, code, "programs", "what a job's workers have compiled, and why",
-           std::make_shared<Options>(), show_programs);
-  const auto memory = std::make_shared<Options>();
-  add_view(inspect, code, "memory", "what a chip's memory is for, tensor by tensor", memory,
-           show_memory)
+  add_program_view(inspect, code, "programs", "what a job's workers have compiled, and why",
+                   std::make_shared<ProgramsOptions>(), show_programs);
+  const auto memory = std::make_shared<ProgramsOptions>();
+  add_program_view(inspect, code, "memory", "what a chip's memory is for, tensor by tensor", memory,
+                   show_memory)
       ->add_option("--program", memory->program,
                    "the number of a program; by default the one that takes most");
-  const auto diff = std::make_shared<Options>();
-  add_view(inspect, code, "diff", "where the programs of two workers differ", diff, show_diff)
+  const auto diff = std::make_shared<ProgramsOptions>();
+  add_program_view(inspect, code, "diff", "where the programs of two workers differ", diff,
+                   show_diff)
       ->add_option("--workers", diff->workers,
                    "two of them, as 0,3; by default the first two that differ")
       ->expected(2)
       ->delimiter(',');
-  const auto shards = std::make_shared<Options>();
-  add_view(inspect, code, "shards",
-           "the tensors that a job keeps: on which chips, checksums, min, max, NaNs", shards,
-           show_shards)
+  const auto shards = std::make_shared<ProgramsOptions>();
+  add_program_view(inspect, code, "shards",
+                   "the tensors that a job keeps: on which chips, checksums, min, max, NaNs",
+                   shards, show_shards)
       ->add_option("--name", shards->name, "only tensors whose name has this in it");
 }
 

@@ -24,9 +24,7 @@
 namespace weft {
 namespace {
 
-constexpr int kUsage = 1;
-
-struct Options {
+struct ServeOptions {
   std::string job;
   int port = 0;
   std::string file;
@@ -89,7 +87,7 @@ int serve(SnapshotReader& reader, int port) {
 }  // namespace
 
 void add_inspect_serve(CLI::App& inspect, int& code) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<ServeOptions>();
   CLI::App* command = inspect.add_subcommand(
       "serve", "a job as a page for a browser of this host: prints its URL, ends with SIGINT");
   command->add_option("job", options->job, kJobHelp);

@@ -110,7 +110,7 @@ int run_live(SnapshotReader& reader, TopUi ui) {
 }
 
 /// Where there is no terminal that can be written to at a place: one frame.
-int run(SnapshotReader& reader) {
+int run_top(SnapshotReader& reader) {
   TopUi ui{.colours = variable("NO_COLOR").empty()};
   const std::string terminal = variable("TERM");
   const bool plain = ::isatty(STDOUT_FILENO) == 0 || ::isatty(STDIN_FILENO) == 0 ||
@@ -131,7 +131,7 @@ void add_inspect_top(CLI::App& inspect, int& code) {
   auto job = std::make_shared<std::string>();
   CLI::App* top = inspect.add_subcommand("top", "a job's actors and mesh, live");
   top->add_option("job", *job, kJobHelp);
-  top->callback([job, &code] { code = with_job(*job, run); });
+  top->callback([job, &code] { code = with_job(*job, run_top); });
 }
 
 }  // namespace weft

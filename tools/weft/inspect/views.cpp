@@ -14,10 +14,30 @@
 namespace weft {
 namespace {
 
-struct Options {
+struct ViewsOptions {
   std::string job;
   bool json = false;
 };
+
+using View = std::string (*)(const Snapshot&);
+
+int show(const std::string& job, View view) {
+  return with_job(job, [view](SnapshotReader& reader) {
+    fmt::print("{}", view(reader.read()));
+    return 0;
+  });
+}
+
+void add_view(CLI::App& inspect, int& code, const char* name, const char* help, View text,
+              View json) {
+  auto options = std::make_shared<ViewsOptions>();
+  CLI::App* view = inspect.add_subcommand(name, help);
+  view->add_option("job", options->job, kJobHelp);
+  view->add_flag("--json", options->json, "as JSON (docs/inspect.md)");
+  view->callback([=, &code] { code = show(options->job, options->json ? json : text); });
+}
+
+}  // namespace
 
 int list_jobs(bool json) {
   std::vector<Snapshot> jobs;
@@ -36,26 +56,10 @@ int list_jobs(bool json) {
   return code;
 }
 
-using View = std::string (*)(const Snapshot&);
-
-void add_view(CLI::App& inspect, int& code, const char* name, const char* help, View text,
-              View json) {
-  auto options = std::make_shared<Options>();
-  CLI::App* view = inspect.add_subcommand(name, help);
-  view->add_option("job", options->job, kJobHelp);
-  view->add_flag("--json", options->json, "as JSON (docs/inspect.md)");
-  view->callback([=, &code] {
-    code = with_job(options->job, [&](SnapshotReader& reader) {
-      fmt::print("{}", (options->json ? json : text)(reader.read()));
-      return 0;
-    });
-  });
-}
-
-}  // namespace
+int show_job(const std::string& job, bool json) { return show(job, json ? show_json : show_text); }
 
 void add_inspect_views(CLI::App& inspect, int& code) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<ViewsOptions>();
   CLI::App* ps = inspect.add_subcommand("ps", "the jobs of this user, with hung and stopped ones");
   ps->add_flag("--json", options->json, "as JSON, schema weft.ps/1 (docs/inspect.md)");
   ps->callback([options, &code] { code = list_jobs(options->json); });

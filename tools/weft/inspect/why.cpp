@@ -20,7 +20,7 @@ constexpr std::chrono::milliseconds kBetweenLooks{50};
 constexpr int kSlowLooks = 30;
 constexpr std::chrono::milliseconds kBetweenSlowLooks{10};
 
-struct Options {
+struct WhyArguments {
   std::string job;
   double patience_s = 0;
   bool json = false;
@@ -35,7 +35,7 @@ std::optional<Root> look_for_slow(SnapshotReader& reader) {
   return find_slow(looks);
 }
 
-Why answer(SnapshotReader& reader, const Options& options) {
+Why answer(SnapshotReader& reader, const WhyArguments& options) {
   const Snapshot before = reader.read();
   if (!before.live || before.over() || !before.held) return explain_ended(before);
   std::this_thread::sleep_for(kBetweenLooks);
@@ -51,7 +51,7 @@ Why answer(SnapshotReader& reader, const Options& options) {
   return why;
 }
 
-int run(SnapshotReader& reader, const Options& options) {
+int run(SnapshotReader& reader, const WhyArguments& options) {
   const Why why = answer(reader, options);
   fmt::print("{}", options.json ? to_json(why) : to_text(why));
   return exit_code(why.verdict);
@@ -60,7 +60,7 @@ int run(SnapshotReader& reader, const Options& options) {
 }  // namespace
 
 void add_inspect_why(CLI::App& inspect, int& code) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<WhyArguments>();
   CLI::App* why = inspect.add_subcommand(
       "why", "who keeps a job from going on, where, and what mends it; or how it ended");
   why->add_option("job", options->job, kJobHelp);
