@@ -93,12 +93,7 @@ function(weft_test name)
     target_compile_options(${name} PRIVATE
       $<$<CONFIG:Release>:-O1;-Wno-array-bounds;-Wno-restrict;-Wno-stringop-overflow>)
   endif()
-  list(LENGTH arg_SOURCES num_sources)
-  if(num_sources GREATER 4)
-    target_precompile_headers(${name} PRIVATE
-      <gtest/gtest.h> <fmt/format.h> <algorithm> <filesystem> <functional> <map> <memory> <optional>
-      <random> <span> <string> <thread> <vector>)
-  endif()
+  weft_unite(${name})
   add_test(NAME ${name} COMMAND ${name})
   if(NOT arg_TIMEOUT)
     set(arg_TIMEOUT 300)

@@ -19,7 +19,7 @@
 
 #include "tests/support/child_process.hpp"
 
-namespace weft::testing {
+namespace weft::testing::channels_test {
 namespace {
 
 constexpr std::chrono::milliseconds kDeadline{60'000};
@@ -281,4 +281,4 @@ TEST(KilledReader, IsNamedToAWriterThatWaitsForASlot) {
 #endif
 
 }  // namespace
-}  // namespace weft::testing
+}  // namespace weft::testing::channels_test

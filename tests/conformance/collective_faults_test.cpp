@@ -11,7 +11,7 @@
 #include "tests/conformance/chip_team.hpp"
 #include "transport/collectives/communicator.hpp"
 
-namespace weft::testing {
+namespace weft::testing::collective_faults_test {
 namespace {
 
 using std::chrono::milliseconds;
@@ -132,4 +132,4 @@ TEST(KilledProcess, IsNamedToEverySurvivor) {
 #endif
 
 }  // namespace
-}  // namespace weft::testing
+}  // namespace weft::testing::collective_faults_test

@@ -24,7 +24,7 @@
 #include "transport/collectives/algorithm.hpp"
 #include "transport/job/control_format.hpp"
 
-namespace weft::testing {
+namespace weft::testing::collective_kills_test {
 namespace {
 
 constexpr int kChipCount = 4;
@@ -331,4 +331,4 @@ TEST_F(KilledInACollective, ByPull) {
 #endif
 
 }  // namespace
-}  // namespace weft::testing
+}  // namespace weft::testing::collective_kills_test

@@ -15,7 +15,7 @@
 #include "tests/conformance/chip_team.hpp"
 #include "tests/conformance/collective_cases.hpp"
 
-namespace weft::testing {
+namespace weft::testing::collective_sequences_test {
 namespace {
 
 constexpr int kChipCount = 16;
@@ -89,4 +89,4 @@ TYPED_TEST(CollectiveSequences, EndAsTheOracleSays) {
 }
 
 }  // namespace
-}  // namespace weft::testing
+}  // namespace weft::testing::collective_sequences_test

@@ -11,7 +11,7 @@
 #include "tests/conformance/chip_team.hpp"
 #include "tests/conformance/collective_cases.hpp"
 
-namespace weft::testing {
+namespace weft::testing::collective_sizes_test {
 namespace {
 
 /// Empty, one, odd, prime; and below, at and above the last that fits in a line and the last that
@@ -91,4 +91,4 @@ TYPED_TEST(CollectiveSizes, AgreeWithTheOracleBesideTheCaches) {
 }
 
 }  // namespace
-}  // namespace weft::testing
+}  // namespace weft::testing::collective_sizes_test

@@ -13,7 +13,7 @@
 #include "tests/conformance/collective_cases.hpp"
 #include "transport/job/control_format.hpp"
 
-namespace weft::testing {
+namespace weft::testing::collectives_test {
 namespace {
 
 /// One thread that starts and polls the chips in a random order: chips are several collectives
@@ -170,4 +170,4 @@ TEST(PolledCollectives, AgreeInAnyInterleaving) {
 #endif
 
 }  // namespace
-}  // namespace weft::testing
+}  // namespace weft::testing::collectives_test

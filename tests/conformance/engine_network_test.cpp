@@ -13,7 +13,7 @@
 #include "tests/support/reference_engine.hpp"
 #include "tests/support/socket_tier.hpp"
 
-namespace weft {
+namespace weft::engine_network_test {
 namespace {
 
 using testing::EngineMesh;
@@ -123,4 +123,4 @@ TEST(CpuEngine, CopiesNothingFromAnotherHost) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::engine_network_test

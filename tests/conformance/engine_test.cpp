@@ -17,7 +17,7 @@
 #include "tests/support/random_program.hpp"
 #include "tests/support/reference_engine.hpp"
 
-namespace weft {
+namespace weft::engine_test {
 namespace {
 
 using testing::EngineMesh;
@@ -402,4 +402,4 @@ INSTANTIATE_TEST_SUITE_P(Engines, EngineConformance,
                          [](const auto& tested) { return std::string(tested.param.name); });
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::engine_test

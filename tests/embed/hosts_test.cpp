@@ -12,7 +12,7 @@
 
 #include "tests/support/app_process.hpp"
 
-namespace weft {
+namespace weft::hosts_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -174,4 +174,4 @@ TEST(Server, AJobOutlivesItsWorkers) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::hosts_test

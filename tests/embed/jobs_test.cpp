@@ -13,7 +13,7 @@
 #include "tests/embed/loops.hpp"
 #include "tests/support/app_process.hpp"
 
-namespace weft {
+namespace weft::jobs_test {
 namespace {
 
 using testing::options;
@@ -197,4 +197,4 @@ TEST(Jobs, AnEmptyOneHasEnded) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::jobs_test

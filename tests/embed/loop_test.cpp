@@ -19,7 +19,7 @@
 #include "tests/embed/loops.hpp"
 #include "tests/support/expect_error.hpp"
 
-namespace weft {
+namespace weft::loop_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -218,4 +218,4 @@ TEST(Log, GoesToTheProgramsOwn) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::loop_test

@@ -9,7 +9,7 @@
 
 #include "tests/support/app_process.hpp"
 
-namespace weft {
+namespace weft::nameless_test {
 namespace {
 
 struct Lines {
@@ -95,4 +95,4 @@ TEST(Nameless, AreNotStartedInTheBackground) {
 TEST(Nameless, AProgramThatAWorkerStartsIsNoWorker) { EXPECT_EQ(run("grandchild").right, 1); }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::nameless_test

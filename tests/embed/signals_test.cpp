@@ -12,7 +12,7 @@
 #include "tests/embed/loops.hpp"
 #include "tests/support/app_process.hpp"
 
-namespace weft {
+namespace weft::signals_test {
 namespace {
 
 using testing::options;
@@ -191,7 +191,7 @@ TEST(Children, AChildThatKeepsTheLinkOpenDoesNotHoldRecoveryUp) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::signals_test
 
 int main(int argc, char** argv) {
   weft::worker_main(argc, argv);

@@ -2,7 +2,7 @@
 
 #include "tests/support/app_process.hpp"
 
-namespace weft {
+namespace weft::allreduce_test {
 namespace {
 
 TEST(Allreduce, LearnsTheSameInOneProcessAndInSeveral) {
@@ -22,4 +22,4 @@ TEST(Allreduce, LearnsTheSameInOneProcessAndInSeveral) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::allreduce_test

@@ -10,7 +10,7 @@
 #include "tests/support/golden.hpp"
 #include "tests/support/small_shm.hpp"
 
-namespace weft {
+namespace weft::char_gpt_test {
 namespace {
 
 using testing::AppProcess;
@@ -103,4 +103,4 @@ TEST(CharGpt, SaysWhatIsWrongWithTheText) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::char_gpt_test

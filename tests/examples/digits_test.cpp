@@ -9,7 +9,7 @@
 #include "tests/support/app_process.hpp"
 #include "tests/support/small_shm.hpp"
 
-namespace weft {
+namespace weft::digits_test {
 namespace {
 
 using testing::AppProcess;
@@ -92,4 +92,4 @@ TEST(Digits, SaysHowToEnlargeAFullShmAndLeavesNothing) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::digits_test

@@ -2,7 +2,7 @@
 
 #include "tests/support/app_process.hpp"
 
-namespace weft {
+namespace weft::embed_test {
 namespace {
 
 TEST(Embed, RunsInThisProcessThenInWorkerProcesses) {
@@ -14,4 +14,4 @@ TEST(Embed, RunsInThisProcessThenInWorkerProcesses) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::embed_test

@@ -17,7 +17,7 @@
 #include "tests/support/trace_grammar.hpp"
 #include "transport/board/board.hpp"
 
-namespace weft {
+namespace weft::inspect_history_test {
 namespace {
 
 using Json = nlohmann::json;
@@ -259,4 +259,4 @@ TEST(InspectLogs, FollowAJobToItsEnd) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::inspect_history_test

@@ -20,7 +20,7 @@
 #include "tests/support/app_process.hpp"
 #include "tests/support/temporary_folder.hpp"
 
-namespace weft {
+namespace weft::launch_options_test {
 namespace {
 
 using testing::AppProcess;
@@ -253,4 +253,4 @@ TEST(OtherLaunchers, IncludeARealMpirun) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::launch_options_test

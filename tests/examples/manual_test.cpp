@@ -7,7 +7,7 @@
 
 #include "tests/support/app_process.hpp"
 
-namespace weft {
+namespace weft::manual_test {
 namespace {
 
 using testing::AppProcess;
@@ -85,4 +85,4 @@ TEST(Help, HasExamplesAndHidesWhatTheBuildUses) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::manual_test

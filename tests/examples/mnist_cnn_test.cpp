@@ -11,7 +11,7 @@
 #include "tests/support/app_process.hpp"
 #include "tests/support/small_shm.hpp"
 
-namespace weft {
+namespace weft::mnist_cnn_test {
 namespace {
 
 using testing::AppProcess;
@@ -91,4 +91,4 @@ TEST_F(MnistCnn, RefusesFilesThatArentIdx) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::mnist_cnn_test

@@ -18,7 +18,7 @@
 #include "transport/storage/checkpoint_folder.hpp"
 #include "transport/storage/checkpoint_reader.hpp"
 
-namespace weft {
+namespace weft::checkpoint_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -293,4 +293,4 @@ TEST(Checkpoint, ThatALossDropsIsMadeUpAfterIt) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::checkpoint_test

@@ -2,7 +2,7 @@
 
 #include "tests/fault/fault_process.hpp"
 
-namespace weft {
+namespace weft::custom_op_test {
 namespace {
 
 using testing::expect_words;
@@ -36,4 +36,4 @@ TEST(CustomOp, EndsTheJobWithWhatItsKernelThrows) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::custom_op_test

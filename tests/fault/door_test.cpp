@@ -11,7 +11,7 @@
 #include "tests/fault/strangers.hpp"
 #include "tests/support/stranger.hpp"
 
-namespace weft {
+namespace weft::door_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -121,4 +121,4 @@ TEST(Door, AnotherUserIsRefusedEvenWithTheRightToken) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::door_test

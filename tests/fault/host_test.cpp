@@ -15,7 +15,7 @@
 #include "transport/board/board.hpp"
 #include "transport/memory/segment.hpp"
 
-namespace weft {
+namespace weft::host_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -231,4 +231,4 @@ TEST(Host, WorkersEndWithATrainerThatIsKilledAndTheNextJobCleansUp) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::host_test

@@ -11,7 +11,7 @@
 #include "tests/fault/fault_process.hpp"
 #include "transport/board/board.hpp"
 
-namespace weft {
+namespace weft::loss_test {
 namespace {
 
 using testing::expect_nothing_left;
@@ -185,4 +185,4 @@ TEST(Loss, RandomKillsEndCleanlyAndNameTheWorker) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::loss_test

@@ -4,7 +4,7 @@
 
 #include "tests/fault/fault_process.hpp"
 
-namespace weft {
+namespace weft::mistakes_test {
 namespace {
 
 using testing::expect_nothing_left;
@@ -85,4 +85,4 @@ TEST(Mistakes, UnevenNumbersOfStepsAreNamedWithTheLines) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::mistakes_test

@@ -12,7 +12,7 @@
 #include "transport/board/board.hpp"
 #include "transport/storage/checkpoint_folder.hpp"
 
-namespace weft {
+namespace weft::preemption_test {
 namespace {
 
 using testing::AppProcess;
@@ -286,4 +286,4 @@ TEST(Preemption, EndsALoopInTheTrainersProcess) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::preemption_test

@@ -15,7 +15,7 @@
 #include "transport/board/board.hpp"
 #include "transport/board/board_format.hpp"
 
-namespace weft {
+namespace weft::recovery_test {
 namespace {
 
 using testing::AppProcess;
@@ -400,4 +400,4 @@ TEST(Recovery, EndsAfterMaxFailures) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::recovery_test

@@ -4,7 +4,7 @@
 
 #include "tests/fault/fault_process.hpp"
 
-namespace weft {
+namespace weft::replicas_test {
 namespace {
 
 using testing::expect_nothing_left;
@@ -64,4 +64,4 @@ TEST(Replicas, AreComparedInOneProcess) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::replicas_test

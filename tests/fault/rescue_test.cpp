@@ -22,7 +22,7 @@
 #include "transport/storage/checkpoint_folder.hpp"
 #include "transport/storage/checkpoint_reader.hpp"
 
-namespace weft {
+namespace weft::rescue_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -297,4 +297,4 @@ TEST_F(Rescue, LaunchGivesUpWhereTheProgramDiesWithoutAStep) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::rescue_test

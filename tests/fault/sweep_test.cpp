@@ -13,7 +13,7 @@
 #include "tests/fault/fault_process.hpp"
 #include "transport/memory/segment.hpp"
 
-namespace weft {
+namespace weft::sweep_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -133,4 +133,4 @@ TEST_F(Sweep, WaitsForWorkersThatOutliveTheirTrainer) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::sweep_test

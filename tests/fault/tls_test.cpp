@@ -12,7 +12,7 @@
 #include "tests/support/child_process.hpp"
 #include "tests/support/tls_stranger.hpp"
 
-namespace weft {
+namespace weft::tls_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -164,4 +164,4 @@ TEST_F(Tls, APartOfTheFilesIsRefused) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::tls_test

@@ -11,7 +11,7 @@
 #include "tests/support/memory_limit.hpp"
 #include "tests/support/small_shm.hpp"
 
-namespace weft {
+namespace weft::want_test {
 namespace {
 
 using testing::ChildProcess;
@@ -73,4 +73,4 @@ TEST(Want, OfRoomInTheRunFolderIsNamed) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::want_test

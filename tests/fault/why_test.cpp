@@ -13,7 +13,7 @@
 #include "tests/support/temporary_folder.hpp"
 #include "transport/board/board.hpp"
 
-namespace weft {
+namespace weft::why_test {
 namespace {
 
 using testing::AppProcess;
@@ -284,4 +284,4 @@ TEST(WhyLive, AWorkerThatIsSlow) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::why_test

@@ -149,6 +149,15 @@ lines() {
 say 'a line has at most 100 columns' < <(lines '^.{101}')
 say 'no tabs' < <(lines '\t')
 say 'what is left to do is done, or is an issue' < <(lines '\b(TODO|FIXME|XXX)\b')
+# Tests of a folder are compiled as one source: a namespace each, so that none takes the other's helper.
+say 'the namespace of a test ends in the name of its file' < <(
+  find tests -name '*_test.cpp' | sort | xargs -r awk '
+    FNR == 1 {
+      name = FILENAME
+      sub(/.*\//, "", name)
+      sub(/\.cpp$/, "", name)
+    }
+    /^namespace weft/ && $2 !~ ("::" name "$") {print FILENAME ":" FNR}')
 say 'a test waits for what happens, not for a time' < <(
   lines '\b(sleep|usleep|nanosleep|sleep_for|sleep_until)\s*\(' | matching '^tests/')
 

@@ -25,6 +25,7 @@ tree() {
   printf '#include "actors/device/engine.hpp"\n' >actors/device/cpu/executor.hpp
   printf '#include "actors/device/cpu/executor.hpp"\n' >actors/worker/worker.cpp
   printf 'int x;\n%.0s' {1..500} >tests/long_test.cpp
+  printf 'namespace weft::mesh_test {\n}\n' >tests/mesh_test.cpp
   mkdir -p "$(dirname "$1")"
   printf "$2" >"$1"
 }
@@ -99,7 +100,10 @@ refuses spmd/CMakeLists.txt '\tadd_library(x)\n' '1: no tabs'
 refuses tests/c.cpp '// TODO: all of it\n' '1: what is left to do is done, or is an issue'
 refuses tests/c.cpp '\nstd::this_thread::sleep_for(1s);\n' \
   '2: a test waits for what happens, not for a time'
-
+refuses tests/mesh_test.cpp '\nnamespace weft {\n}\n' \
+  '2: the namespace of a test ends in the name of its file'
+refuses tests/mesh_test.cpp 'namespace weft::testing::other_test {\n}\n' \
+  '1: the namespace of a test ends in the name of its file'
 
 # A room too many, and a header too many in one.
 tree spmd/cellar/c.cpp 'int x;\n'

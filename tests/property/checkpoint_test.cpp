@@ -20,7 +20,7 @@
 #include "transport/storage/checkpoint_folder.hpp"
 #include "transport/storage/checkpoint_reader.hpp"
 
-namespace weft {
+namespace weft::checkpoint_test {
 namespace {
 
 using testing::differing;
@@ -355,4 +355,4 @@ TEST(CheckpointDamage, AnyFlippedBitIsFoundAndAWantedOneIsNotLoaded) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::checkpoint_test

@@ -11,7 +11,7 @@
 #include "tests/support/engine_mesh.hpp"
 #include "tests/support/random_program.hpp"
 
-namespace weft {
+namespace weft::composite_test {
 namespace {
 
 using testing::EngineMesh;
@@ -148,4 +148,4 @@ TEST(Composite, AgreesWithTheInterpreterHoweverItIsSharded) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::composite_test

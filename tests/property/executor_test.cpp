@@ -17,7 +17,7 @@
 #include "tests/support/random_program.hpp"
 #include "tests/support/shrink.hpp"
 
-namespace weft {
+namespace weft::executor_test {
 namespace {
 
 using testing::EngineMesh;
@@ -160,4 +160,4 @@ TEST(Executor, AgreesWithTheInterpreterOnRandomPrograms) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::executor_test

@@ -18,7 +18,7 @@
 #include "tests/support/engine_mesh.hpp"
 #include "tests/support/random_program.hpp"
 
-namespace weft {
+namespace weft::ops_test {
 namespace {
 
 using testing::EngineMesh;
@@ -279,4 +279,4 @@ INSTANTIATE_TEST_SUITE_P(Every, Ops, ::testing::ValuesIn(testing::op_examples())
                          });
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::ops_test

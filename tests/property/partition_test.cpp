@@ -16,7 +16,7 @@
 #include "tests/support/random_program.hpp"
 #include "tests/support/shrink.hpp"
 
-namespace weft {
+namespace weft::partition_test {
 namespace {
 
 using testing::Mlp;
@@ -225,4 +225,4 @@ TEST(Partition, ALaterStepComesToTheSamePlan) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::partition_test

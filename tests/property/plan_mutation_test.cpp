@@ -11,7 +11,7 @@
 #include "tests/support/engine_mesh.hpp"
 #include "tests/support/random_program.hpp"
 
-namespace weft {
+namespace weft::plan_mutation_test {
 namespace {
 
 using testing::EngineMesh;
@@ -127,4 +127,4 @@ TEST(PlanMutation, WhatIsAcceptedComputesTheProgram) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::plan_mutation_test

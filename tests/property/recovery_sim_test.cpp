@@ -10,7 +10,7 @@
 
 #include "tests/support/recovery_sim.hpp"
 
-namespace weft {
+namespace weft::recovery_sim_test {
 namespace {
 
 using testing::BrokenRule;
@@ -79,4 +79,4 @@ TEST(RecoverySim, FindsEveryRuleThatIsBroken) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::recovery_sim_test

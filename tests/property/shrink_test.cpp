@@ -13,7 +13,7 @@
 #include "spmd/text/text.hpp"
 #include "tests/support/random_program.hpp"
 
-namespace weft {
+namespace weft::shrink_test {
 namespace {
 
 using testing::Fails;
@@ -142,4 +142,4 @@ TEST(Shrink, LeavesTheAtomsThatAFaultNeeds) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::shrink_test

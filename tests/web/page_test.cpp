@@ -18,7 +18,7 @@
 #include "tests/web/browser.hpp"
 #include "transport/board/board.hpp"
 
-namespace weft {
+namespace weft::page_test {
 namespace {
 
 using Json = nlohmann::json;
@@ -287,4 +287,4 @@ TEST_F(PageTest, AnExportedPageShowsTheSame) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::page_test

@@ -21,7 +21,7 @@
 #include "transport/board/board.hpp"
 #include "transport/job/job_memory.hpp"
 
-namespace weft {
+namespace weft::serve_test {
 namespace {
 
 using testing::AppProcess;
@@ -343,4 +343,4 @@ TEST(ServeFolder, ShowsHowAJobEnded) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::serve_test

@@ -23,7 +23,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct Options {
+struct ExportOptions {
   std::string checkpoint;
   std::string format = "safetensors";
   std::string output;
@@ -43,7 +43,7 @@ std::vector<std::byte> elements_of(const StateFile& file, const Exported& export
   return elements;
 }
 
-std::vector<Exported> choose(const StateFile& file, const Options& options) {
+std::vector<Exported> choose(const StateFile& file, const ExportOptions& options) {
   std::vector<Exported> chosen;
   for (std::size_t i = 0; i < file.tensors().size(); ++i) {
     const FileTensor& tensor = file.tensors()[i];
@@ -61,7 +61,7 @@ std::vector<Exported> choose(const StateFile& file, const Options& options) {
 }
 
 void write_safetensors(const StateFile& file, const std::vector<Exported>& chosen,
-                       const Options& options) {
+                       const ExportOptions& options) {
   std::vector<NamedType> types;
   for (const Exported& exported : chosen) types.push_back(exported.type);
   const SafetensorsLayout layout = write_safetensors_header(types, {{"format", "pt"}});
@@ -74,7 +74,8 @@ void write_safetensors(const StateFile& file, const std::vector<Exported>& chose
   output.finish();
 }
 
-void write_npy(const StateFile& file, const std::vector<Exported>& chosen, const Options& options) {
+void write_npy(const StateFile& file, const std::vector<Exported>& chosen,
+               const ExportOptions& options) {
   for (const Exported& exported : chosen) {
     const std::string& name = exported.type.name;
     if (name.find_first_of(std::string_view("/\0", 2)) != std::string::npos ||
@@ -92,7 +93,8 @@ void write_npy(const StateFile& file, const std::vector<Exported>& chosen, const
   }
 }
 
-void write_npz(const StateFile& file, const std::vector<Exported>& chosen, const Options& options) {
+void write_npz(const StateFile& file, const std::vector<Exported>& chosen,
+               const ExportOptions& options) {
   OutputFile output(options.output);
   NpzWriter writer([&](std::span<const std::byte> bytes) { output.write(bytes); });
   for (const Exported& exported : chosen) {
@@ -102,7 +104,7 @@ void write_npz(const StateFile& file, const std::vector<Exported>& chosen, const
   output.finish();
 }
 
-int run(const Options& options) {
+int run(const ExportOptions& options) {
   const auto file = StateFile::open(options.checkpoint);
   const std::vector<Exported> chosen = choose(*file, options);
   if (options.format == "npy") {
@@ -119,7 +121,7 @@ int run(const Options& options) {
 }  // namespace
 
 void add_export(CLI::App& app, int& code) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<ExportOptions>();
   CLI::App* command =
       app.add_subcommand("export", "write the tensors of a checkpoint to files for other programs");
   command->add_option("checkpoint", options->checkpoint, "a checkpoint's folder")->required();

@@ -26,7 +26,7 @@ namespace {
 /// A part holds so many bytes of tensors at most, or one tensor: they are in memory at once.
 constexpr std::int64_t kPartBytes = std::int64_t{1} << 30;
 
-struct Options {
+struct ImportOptions {
   std::string source;
   std::string folder;
   std::uint64_t step = 0;
@@ -129,7 +129,7 @@ void write(CheckpointManifest& manifest, const std::vector<Imported>& all, std::
   }
 }
 
-int run(const Options& options) {
+int run(const ImportOptions& options) {
   const std::vector<Imported> all = options.source.ends_with(".npz")
                                         ? arrays_of(options.source)
                                         : tensors_of(StateFile::open(options.source));
@@ -154,7 +154,7 @@ int run(const Options& options) {
 }  // namespace
 
 void add_import(CLI::App& app, int& code) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<ImportOptions>();
   CLI::App* command = app.add_subcommand(
       "import", "make a checkpoint of other programs' tensors, for run.resume to begin at");
   command

@@ -28,7 +28,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-struct Options {
+struct PlanArguments {
   LaunchOptions launch{};  ///< a plan's file is the only word of its command
   bool json = false;
 };
@@ -190,7 +190,7 @@ HostRoom look_at_host() {
   return room;
 }
 
-int show_first_step(const Options& options) {
+int show_first_step(const PlanArguments& options) {
   int code = 0;
   const auto step = trace_first_step(options.launch, code);
   if (!step) return code;
@@ -216,7 +216,7 @@ bool is_program(const std::string& word) {
 }
 
 /// Options may stand behind the file, too.
-void take_options(Options& options) {
+void take_options(PlanArguments& options) {
   const std::vector<std::string>& words = options.launch.command;
   for (std::size_t i = 1; i < words.size(); ++i) {
     if (words[i] != "--json") {
@@ -232,7 +232,7 @@ void take_options(Options& options) {
 }  // namespace
 
 void add_plan(CLI::App& app, int& code) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<PlanArguments>();
   CLI::App* command = app.add_subcommand(
       "plan", "show what a program's first step, or a dumped plan, runs on its mesh");
   command->add_flag("--json", options->json, "as JSON");

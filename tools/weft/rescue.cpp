@@ -20,7 +20,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-struct Options {
+struct RescueOptions {
   std::string job;
   std::string folder;
   bool list = false;
@@ -32,7 +32,7 @@ void print(const Json& json) {
   fmt::print("{}\n", json.dump(1, ' ', false, Json::error_handler_t::replace));
 }
 
-int list(const Options& options) {
+int list(const RescueOptions& options) {
   Json json = Json::array();
   Table table({{"job"}, {"step", Align::right}, {"checkpoints"}});
   for (const DeadJob& dead : list_dead_jobs()) {
@@ -74,7 +74,7 @@ std::vector<std::string> remove_memory(const std::string& job) {
   return {};
 }
 
-int run(const Options& options) {
+int run(const RescueOptions& options) {
   if (options.list) return list(options);
   const DeadJob dead = choose(options.job);
   const Rescued rescued = rescue(dead, options.folder);
@@ -101,7 +101,7 @@ int run(const Options& options) {
 }  // namespace
 
 void add_rescue(CLI::App& app, int& code) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<RescueOptions>();
   CLI::App* command = app.add_subcommand(
       "rescue", "save the last step of a job whose processes are dead as a checkpoint");
   command->add_option("job", options->job,

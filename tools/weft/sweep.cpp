@@ -18,7 +18,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-struct Options {
+struct SweepOptions {
   std::vector<std::string> jobs;
   bool dry_run = false;
   bool json = false;
@@ -47,7 +47,7 @@ std::string outcome(const Swept& swept, bool dry_run) {
                        : fmt::format("can't be removed: {}", fmt::join(swept.left, ", "));
 }
 
-void print(const std::vector<Swept>& all, const Options& options) {
+void print(const std::vector<Swept>& all, const SweepOptions& options) {
   if (options.json) {
     Json json = Json::array();
     for (const Swept& swept : all) json.push_back(to_json(swept));
@@ -93,7 +93,7 @@ bool all_dead(const std::vector<JobRemains>& found, const std::vector<std::strin
   return all;
 }
 
-int run(const Options& options) {
+int run(const SweepOptions& options) {
   const std::vector<JobRemains> found = find_remains();
   bool good = all_dead(found, options.jobs);
   std::vector<Swept> all;
@@ -114,7 +114,7 @@ int run(const Options& options) {
 }  // namespace
 
 void add_sweep(CLI::App& app, int& code) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<SweepOptions>();
   CLI::App* sweep = app.add_subcommand("sweep", "remove what dead jobs of this user have left");
   sweep->add_option("job", options->jobs, "ids; default: every job that is dead");
   sweep->add_flag("--dry-run", options->dry_run, "only say what would be removed");

@@ -23,7 +23,7 @@
 #include "transport/job/job_memory.hpp"
 #include "transport/job/job_record.hpp"
 
-namespace weft {
+namespace weft::schemas_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -125,4 +125,4 @@ TEST(InspectSchemas, AreNamedAsTheirDocuments) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::schemas_test

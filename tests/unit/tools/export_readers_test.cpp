@@ -15,7 +15,7 @@
 #include "transport/format/envelope.hpp"
 #include "transport/format/file_bytes.hpp"
 
-namespace weft {
+namespace weft::export_readers_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -142,4 +142,4 @@ INSTANTIATE_TEST_SUITE_P(Formats, ExportReaders,
                          [](const auto& each) { return std::string(each.param.format); });
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::export_readers_test

@@ -13,7 +13,7 @@
 #include "transport/format/file_bytes.hpp"
 #include "transport/storage/state_file.hpp"
 
-namespace weft {
+namespace weft::export_test {
 namespace {
 
 using testing::expect_error;
@@ -141,4 +141,4 @@ TEST_F(Export, InspectVerifiesEveryByte) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::export_test

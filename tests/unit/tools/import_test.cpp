@@ -9,7 +9,7 @@
 #include "transport/storage/checkpoint_reader.hpp"
 #include "transport/storage/state_file.hpp"
 
-namespace weft {
+namespace weft::import_test {
 namespace {
 
 using testing::expect_error;
@@ -83,4 +83,4 @@ TEST_F(Import, LeavesNothingWhereItFails) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::import_test

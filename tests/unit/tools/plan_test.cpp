@@ -14,7 +14,7 @@
 #include "tests/support/expect_error.hpp"
 #include "tests/support/golden.hpp"
 
-namespace weft {
+namespace weft::plan_test {
 namespace {
 
 /// What `weft plan ARGS` prints.
@@ -73,4 +73,4 @@ TEST(PlanCommand, RefusesWhatIsNoPlainFile) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::plan_test

@@ -8,7 +8,7 @@
 #include "tests/support/expect_error.hpp"
 #include "tests/support/numbered_dataset.hpp"
 
-namespace weft {
+namespace weft::batch_reader_test {
 namespace {
 
 using testing::Numbered;
@@ -186,4 +186,4 @@ TEST(BatchReader, WritesNothingOnceItIsDropped) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::batch_reader_test

@@ -21,7 +21,7 @@
 #include "transport/storage/checkpoint_folder.hpp"
 #include "transport/storage/checkpoint_reader.hpp"
 
-namespace weft {
+namespace weft::checkpoint_manager_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -599,4 +599,4 @@ TEST_F(Checkpoints, ThatAreDamagedArePassedOver) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::checkpoint_manager_test

@@ -14,7 +14,7 @@
 #include "transport/storage/checkpoint_folder.hpp"
 #include "transport/storage/checkpoint_reader.hpp"
 
-namespace weft {
+namespace weft::checkpoint_writer_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -245,4 +245,4 @@ TEST(CheckpointWriter, NothingIsLeftOfASaveThatFailed) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::checkpoint_writer_test

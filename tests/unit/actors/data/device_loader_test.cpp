@@ -10,7 +10,7 @@
 #include "tests/support/expect_error.hpp"
 #include "tests/support/numbered_dataset.hpp"
 
-namespace weft {
+namespace weft::device_loader_test {
 namespace {
 
 using testing::expect_error;
@@ -346,4 +346,4 @@ TEST_F(Loaders, WorkOnlyInTheirLoop) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::device_loader_test

@@ -16,7 +16,7 @@
 #include "tests/support/expect_error.hpp"
 #include "tests/support/golden.hpp"
 
-namespace weft {
+namespace weft::foreign_state_test {
 namespace {
 
 using testing::expect_error;
@@ -128,4 +128,4 @@ TEST_F(ForeignState, OfSeveralFilesIsLoadedToTheChips) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::foreign_state_test

@@ -10,7 +10,7 @@
 
 #include "tests/support/expect_error.hpp"
 
-namespace weft {
+namespace weft::report_log_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -100,4 +100,4 @@ TEST_F(ReportLogTest, NamesAFileThatCantBeMade) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::report_log_test

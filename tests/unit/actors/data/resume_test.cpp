@@ -16,7 +16,7 @@
 #include "tests/support/expect_error.hpp"
 #include "transport/storage/checkpoint_folder.hpp"
 
-namespace weft {
+namespace weft::resume_test {
 namespace {
 
 using testing::expect_error;
@@ -231,4 +231,4 @@ TEST_F(Resume, AFlippedBitIsRefusedWithTheNameOfItsTensor) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::resume_test

@@ -9,7 +9,7 @@
 
 #include "tests/support/expect_error.hpp"
 
-namespace weft {
+namespace weft::run_folder_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -121,4 +121,4 @@ TEST_F(RunFolderTest, NamesAFolderThatCantBeMade) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::run_folder_test

@@ -16,7 +16,7 @@
 #include "transport/foreign/safetensors.hpp"
 #include "transport/storage/state_file.hpp"
 
-namespace weft {
+namespace weft::state_test {
 namespace {
 
 using testing::expect_error;
@@ -436,4 +436,4 @@ TEST_F(Load, SaysWhatIsNoFileOfTensors) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::state_test

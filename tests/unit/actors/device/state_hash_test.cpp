@@ -7,7 +7,7 @@
 #include <limits>
 #include <thread>
 
-namespace weft {
+namespace weft::state_hash_test {
 namespace {
 
 using Floats = std::vector<float>;
@@ -125,4 +125,4 @@ TEST(StateHash, TakesChipsThatAddAtTheSameTime) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::state_hash_test

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace weft {
+namespace weft::state_messages_test {
 namespace {
 
 TEST(StateMessages, HaveEveryTensorOfEveryChipOnce) {
@@ -43,4 +43,4 @@ TEST(StateMessages, AreNoneWhereThereIsNoState) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::state_messages_test

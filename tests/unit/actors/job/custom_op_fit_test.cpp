@@ -12,7 +12,7 @@
 
 #include <fmt/format.h>
 
-namespace weft {
+namespace weft::custom_op_fit_test {
 namespace {
 
 // The example of docs/training.md.
@@ -185,4 +185,4 @@ TEST_F(CustomOpFit, FindsItsPlanAgain) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::custom_op_fit_test

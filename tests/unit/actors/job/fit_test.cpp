@@ -21,7 +21,7 @@
 
 #include "tests/support/expect_error.hpp"
 
-namespace weft {
+namespace weft::fit_test {
 namespace {
 
 class Fit : public ::testing::Test {
@@ -462,4 +462,4 @@ TEST_F(Fit, TellsTheLoopsOwnExceptionFromACancelledJob) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::fit_test

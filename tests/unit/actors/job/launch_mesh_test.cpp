@@ -6,7 +6,7 @@
 
 #include "tests/support/expect_error.hpp"
 
-namespace weft {
+namespace weft::launch_mesh_test {
 namespace {
 
 /// What becomes of a mesh that the program asks for.
@@ -49,4 +49,4 @@ TEST(LaunchMesh, QuotesWhatIsNone) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::launch_mesh_test

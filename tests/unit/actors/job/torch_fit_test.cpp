@@ -11,7 +11,7 @@
 
 #include "tests/support/torch_training.hpp"
 
-namespace weft {
+namespace weft::torch_fit_test {
 namespace {
 
 using testing::expect_as_torch;
@@ -64,4 +64,4 @@ INSTANTIATE_TEST_SUITE_P(All, TorchFit, ::testing::ValuesIn(testing::torch_cases
                          [](const auto& which) { return which.param.name(); });
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::torch_fit_test

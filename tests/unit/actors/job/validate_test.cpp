@@ -9,7 +9,7 @@
 
 #include "tests/support/expect_error.hpp"
 
-namespace weft {
+namespace weft::validate_test {
 namespace {
 
 using testing::expect_error;
@@ -212,4 +212,4 @@ TEST(Validate, TakesTheFailureConfigOver) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::validate_test

@@ -4,7 +4,7 @@
 
 #include "tests/support/expect_error.hpp"
 
-namespace weft {
+namespace weft::core_shares_test {
 namespace {
 
 using Shares = std::vector<std::vector<int>>;
@@ -44,4 +44,4 @@ TEST(CoreShares, AreShownAsRanges) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::core_shares_test

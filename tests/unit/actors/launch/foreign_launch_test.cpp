@@ -6,7 +6,7 @@
 
 #include "tests/support/expect_error.hpp"
 
-namespace weft {
+namespace weft::foreign_launch_test {
 namespace {
 
 using Variables = std::map<std::string, std::string>;
@@ -81,4 +81,4 @@ TEST(ForeignLaunch, IsNotPassedOnToWorkers) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::foreign_launch_test

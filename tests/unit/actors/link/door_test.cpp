@@ -19,7 +19,7 @@
 
 #include "actors/process/log.hpp"
 
-namespace weft {
+namespace weft::door_test {
 namespace {
 
 using std::chrono::hours;
@@ -270,4 +270,4 @@ TEST(Secret, IsTheSameOnlyByteForByte) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::door_test

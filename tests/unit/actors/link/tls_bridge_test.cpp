@@ -18,7 +18,7 @@
 #include "tests/support/child_process.hpp"
 #include "tests/support/tls_stranger.hpp"
 
-namespace weft {
+namespace weft::tls_bridge_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -272,4 +272,4 @@ TEST_F(TlsBridgeTest, ClosingWaitsNoLongerThanItLingers) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::tls_bridge_test

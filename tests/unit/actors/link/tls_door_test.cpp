@@ -20,7 +20,7 @@
 #include "tests/support/expect_error.hpp"
 #include "tests/support/tls_stranger.hpp"
 
-namespace weft {
+namespace weft::tls_door_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -283,4 +283,4 @@ TEST_F(TlsDoorTest, AWorkerGoesToNobodyElse) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::tls_door_test

@@ -11,7 +11,7 @@
 #include "tests/support/child_process.hpp"
 #include "tests/support/tls_stranger.hpp"
 
-namespace weft {
+namespace weft::tls_session_test {
 namespace {
 
 int bytes_waiting(int fd) {
@@ -42,4 +42,4 @@ TEST(TlsSession, OneReadTakesOneKeyUpdate) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::tls_session_test

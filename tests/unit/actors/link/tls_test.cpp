@@ -14,7 +14,7 @@
 #include "tests/support/child_process.hpp"
 #include "tests/support/expect_error.hpp"
 
-namespace weft {
+namespace weft::tls_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -181,4 +181,4 @@ TEST_F(TlsTest, AWorkersAddressIsOfOneOfTwoKinds) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::tls_test

@@ -10,7 +10,7 @@
 #include "transport/blackbox/black_box_writer.hpp"
 #include "transport/board/board.hpp"
 
-namespace weft {
+namespace weft::watched_actor_test {
 namespace {
 
 using work_a = caf::atom_constant<caf::atom("work")>;
@@ -53,4 +53,4 @@ TEST(WatchedActor, ShowsItsMailboxWhileItIsStuckInAMessage) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::watched_actor_test

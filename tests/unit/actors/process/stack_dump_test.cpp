@@ -8,7 +8,7 @@
 
 #include <fmt/format.h>
 
-namespace weft {
+namespace weft::stack_dump_test {
 namespace {
 
 TEST(StackDump, ACallIsShownAsInTheSource) {
@@ -35,4 +35,4 @@ TEST(StackDump, TheLastStackOfALogIsFound) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::stack_dump_test

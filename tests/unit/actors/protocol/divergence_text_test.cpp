@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace weft {
+namespace weft::divergence_text_test {
 namespace {
 
 constexpr const char* kSum = "  %2 = reduce %0 {kind = add, dims = [0]} : f32[2]  // train.cpp:7\n";
@@ -36,4 +36,4 @@ TEST(DivergenceText, NamesTheLastLinesOfLoopsOfDifferentLength) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::divergence_text_test

@@ -4,7 +4,7 @@
 
 #include "tests/support/expect_error.hpp"
 
-namespace weft {
+namespace weft::data_hashes_test {
 namespace {
 
 using testing::expect_error;
@@ -61,4 +61,4 @@ TEST(DataHashes, NameWhatComesFromTheHost) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::data_hashes_test

@@ -12,7 +12,7 @@
 #include "spmd/ops/fingerprint.hpp"
 #include "spmd/text/text.hpp"
 
-namespace weft {
+namespace weft::plan_store_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -59,4 +59,4 @@ TEST_F(PlanStoreTest, HasNoneWhereThereIsNoPlainFile) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::plan_store_test

@@ -10,7 +10,7 @@
 #include "tests/support/arena_pool.hpp"
 #include "tests/support/expect_error.hpp"
 
-namespace weft {
+namespace weft::state_keeper_test {
 namespace {
 
 using testing::expect_error;
@@ -409,4 +409,4 @@ TEST_F(StateOfTwoWorkers, GivesOutWhereEachChipHasIt) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::state_keeper_test

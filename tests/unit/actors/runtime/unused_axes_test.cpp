@@ -6,7 +6,7 @@
 
 #include "spmd/text/text.hpp"
 
-namespace weft {
+namespace weft::unused_axes_test {
 namespace {
 
 /// What is said of a step `w += sum(x, 0)` whose data and parameter are cut as these specs say.
@@ -51,4 +51,4 @@ TEST(UnusedAxes, AreNotLookedForWhereNothingIsCutOrUpdated) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::unused_axes_test

@@ -15,7 +15,7 @@
 #include "tests/support/expect_error.hpp"
 #include "tests/support/random_program.hpp"
 
-namespace weft {
+namespace weft::worker_memory_test {
 namespace {
 
 JobMemory memory() {
@@ -372,4 +372,4 @@ TEST(ShardCopy, CopiesAScalar) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::worker_memory_test

@@ -6,7 +6,7 @@
 
 #include "tests/support/action_text.hpp"
 
-namespace weft {
+namespace weft::checkpoint_tally_test {
 namespace {
 
 Report report(int worker, std::uint64_t step) {
@@ -84,10 +84,10 @@ TEST(CheckpointTally, JoinsThePartsOnceAllAreWritten) {
 }
 
 PartWritten failed(int worker, std::uint64_t save, const char* why) {
-  PartWritten part = weft::part(worker, save);
-  part.error = static_cast<std::uint8_t>(Errc::no_space);
-  part.message = why;
-  return part;
+  PartWritten written = part(worker, save);
+  written.error = static_cast<std::uint8_t>(Errc::no_space);
+  written.message = why;
+  return written;
 }
 
 TEST(CheckpointTally, ASaveThatFailedEndsWhenNobodyWritesToItAnyMore) {
@@ -153,4 +153,4 @@ TEST(CheckpointTally, ChipsThatKeepNothingGoOnFromTheLastCheckpoint) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::checkpoint_tally_test

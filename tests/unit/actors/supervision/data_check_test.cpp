@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace weft {
+namespace weft::data_check_test {
 namespace {
 
 /// Of one batch, x and labels.
@@ -65,4 +65,4 @@ TEST(DataCheck, ForgetsAGeneration) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::data_check_test

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace weft {
+namespace weft::hang_watch_test {
 namespace {
 
 using std::chrono::milliseconds;
@@ -154,4 +154,4 @@ TEST_F(HangWatchTest, ForgetsWhatWasBeforeAGeneration) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::hang_watch_test

@@ -5,7 +5,7 @@
 #include "actors/supervision/job_state.hpp"
 #include "tests/support/action_text.hpp"
 
-namespace weft {
+namespace weft::job_hang_test {
 namespace {
 
 using testing::words;
@@ -82,4 +82,4 @@ TEST(JobHang, TheAwaitedWorkerIsToBlameForATimeoutOnly) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::job_hang_test

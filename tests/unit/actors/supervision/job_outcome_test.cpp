@@ -7,7 +7,7 @@
 
 #include "actors/supervision/action.hpp"
 
-namespace weft {
+namespace weft::job_outcome_test {
 namespace {
 
 constexpr JobOutcome::Time kStart{};
@@ -191,4 +191,4 @@ TEST_F(JobOutcomeTest, ACallbackThatThrewHasEndedItWhateverCameOfThat) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::job_outcome_test

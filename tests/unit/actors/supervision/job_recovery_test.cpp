@@ -5,7 +5,7 @@
 #include "actors/supervision/job_state.hpp"
 #include "tests/support/action_text.hpp"
 
-namespace weft {
+namespace weft::job_recovery_test {
 namespace {
 
 constexpr RecoveryPolicy kAnyNumber{.max_failures = -1, .backoff_ms = 500};
@@ -382,4 +382,4 @@ TEST_F(JobRecoveryTest, AWorkerWithoutALinkIsKilledFirst) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::job_recovery_test

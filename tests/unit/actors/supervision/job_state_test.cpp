@@ -4,7 +4,7 @@
 
 #include "tests/support/action_text.hpp"
 
-namespace weft {
+namespace weft::job_state_test {
 namespace {
 
 using testing::words;
@@ -276,4 +276,4 @@ TEST(JobState, ALinkThatOutlivesItsProcessIsNotWaitedForLong) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::job_state_test

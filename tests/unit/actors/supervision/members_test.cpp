@@ -4,7 +4,7 @@
 
 #include <string>
 
-namespace weft {
+namespace weft::members_test {
 namespace {
 
 class MembersTest : public ::testing::Test {
@@ -63,4 +63,4 @@ TEST_F(MembersTest, ALinkReplacesTheOneBefore) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::members_test

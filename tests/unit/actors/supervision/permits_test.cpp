@@ -6,7 +6,7 @@
 
 #include "tests/support/expect_error.hpp"
 
-namespace weft {
+namespace weft::permits_test {
 namespace {
 
 using std::chrono::milliseconds;
@@ -349,4 +349,4 @@ TEST(Permits, APartThatAnotherWorkersFailureMakesUselessIsDropped) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::permits_test

@@ -11,7 +11,7 @@
 #include "tests/support/action_text.hpp"
 #include "tests/support/expect_error.hpp"
 
-namespace weft {
+namespace weft::preemption_test {
 namespace {
 
 using testing::expect_error;
@@ -306,4 +306,4 @@ TEST(Preemption, ThatEndsAtTheLastLeasedStepNeedsNoFurtherLease) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::preemption_test

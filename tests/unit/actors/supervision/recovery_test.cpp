@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace weft {
+namespace weft::recovery_test {
 namespace {
 
 Failure killed(int worker, int signal = 9) {
@@ -165,4 +165,4 @@ TEST(Recovery, AStepThatWasTakenEndsTheRow) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::recovery_test

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace weft {
+namespace weft::replica_check_test {
 namespace {
 
 /// Of one tensor, 'w', on two chips: the hash of each, and which piece it is of.
@@ -122,4 +122,4 @@ TEST(ReplicaCheck, BlamesNobodyWhereNoneIsTheMost) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::replica_check_test

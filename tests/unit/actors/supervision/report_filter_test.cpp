@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace weft {
+namespace weft::report_filter_test {
 namespace {
 
 Report report(std::uint64_t generation, std::uint64_t step, std::uint32_t number,
@@ -156,4 +156,4 @@ TEST(ReportFilter, PassesWhatAnEarlierGenerationReportedAtItsFirstStep) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::report_filter_test

@@ -14,7 +14,7 @@
 #include "tests/support/temporary_folder.hpp"
 #include "tests/unit/inspect/history/made_events.hpp"
 
-namespace weft {
+namespace weft::job_logs_test {
 namespace {
 
 using testing::MadeEvents;
@@ -252,4 +252,4 @@ TEST(JobLogs, HaveTheEventsOfWhoHasNoFile) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::job_logs_test

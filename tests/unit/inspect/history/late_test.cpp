@@ -6,7 +6,7 @@
 
 #include "tests/unit/inspect/history/made_events.hpp"
 
-namespace weft {
+namespace weft::late_test {
 namespace {
 
 using Json = nlohmann::json;
@@ -141,4 +141,4 @@ TEST(Late, ShowsItAsJson) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::late_test

@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-namespace weft {
+namespace weft::timeline_test {
 namespace {
 
 /// A line for each slice: its kind and number, when it begins and ends, and what it lacks.
@@ -117,4 +117,4 @@ TEST(Timeline, KnowsWhenStepsWere) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::timeline_test

@@ -13,7 +13,7 @@
 #include "tests/support/trace_grammar.hpp"
 #include "tests/unit/inspect/history/made_events.hpp"
 
-namespace weft {
+namespace weft::trace_test {
 namespace {
 
 using Json = nlohmann::json;
@@ -244,4 +244,4 @@ TEST(TraceProperty, AnyEventsKeepToTheGrammar) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::trace_test

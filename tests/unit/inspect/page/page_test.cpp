@@ -15,7 +15,7 @@
 #include "inspect/why/explain.hpp"
 #include "tests/unit/inspect/made_job.hpp"
 
-namespace weft {
+namespace weft::page_test {
 namespace {
 
 using Json = nlohmann::json;
@@ -194,4 +194,4 @@ TEST(Document, TheScriptMakesNoMarkupOfText) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::page_test

@@ -7,7 +7,7 @@
 
 #include "tests/unit/inspect/made_job.hpp"
 
-namespace weft {
+namespace weft::timeline_test {
 namespace {
 
 using Json = nlohmann::json;
@@ -155,4 +155,4 @@ TEST(TimelineJson, TextIsMadeUtf8) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::timeline_test

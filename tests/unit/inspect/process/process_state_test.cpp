@@ -8,7 +8,7 @@
 
 #include "tests/support/child_process.hpp"
 
-namespace weft {
+namespace weft::process_state_test {
 namespace {
 
 using testing::ChildProcess;
@@ -50,4 +50,4 @@ TEST(ProcessState, AProcessThatBeganAfterTheOneThatIsMeantIsAnother) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::process_state_test

@@ -15,7 +15,7 @@
 #include "inspect/process/process_state.hpp"
 #include "tests/support/child_process.hpp"
 
-namespace weft {
+namespace weft::stack_test {
 
 /// Of external linkage, so that they have names.
 [[gnu::noinline]] void spin_for_ever() {
@@ -122,4 +122,4 @@ TEST(FutexWait, NamesTheThreadThatHoldsTheMutex) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::stack_test

@@ -16,7 +16,7 @@
 #include "tests/unit/inspect/described.hpp"
 #include "tests/unit/inspect/made_job.hpp"
 
-namespace weft {
+namespace weft::job_programs_test {
 namespace {
 
 using testing::MadeJob;
@@ -182,4 +182,4 @@ TEST(Shards, OfAJobThatKeepsNoneSayWhatKeepsThem) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::job_programs_test

@@ -11,7 +11,7 @@
 #include "transport/job/control_format.hpp"
 #include "transport/job/job_memory.hpp"
 
-namespace weft {
+namespace weft::control_state_test {
 namespace {
 
 constexpr int kChips = 4;
@@ -84,4 +84,4 @@ TEST_F(ControlStateTest, SpoiltBytesAreRefusedOrRead) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::control_state_test

@@ -14,7 +14,7 @@
 #include "transport/job/job_memory.hpp"
 #include "transport/job/job_record.hpp"
 
-namespace weft {
+namespace weft::snapshot_reader_test {
 namespace {
 
 class SnapshotReaderTest : public ::testing::Test {
@@ -158,4 +158,4 @@ TEST_F(SnapshotReaderTest, AFolderHasWhatTheMemorySaidWithoutAResult) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::snapshot_reader_test

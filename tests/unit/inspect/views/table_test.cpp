@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace weft {
+namespace weft::table_test {
 namespace {
 
 TEST(Table, MakesColumnsAsWideAsTheyHaveToBe) {
@@ -25,4 +25,4 @@ TEST(Table, KeepsARowOnItsLine) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::table_test

@@ -7,7 +7,7 @@
 #include "inspect/views/job_views.hpp"
 #include "tests/unit/inspect/made_job.hpp"
 
-namespace weft {
+namespace weft::top_frame_test {
 namespace {
 
 using testing::MadeJob;
@@ -109,4 +109,4 @@ TEST(JobViews, TheMeshHasALetterForEachChip) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::top_frame_test

@@ -8,7 +8,7 @@
 
 #include "tests/unit/inspect/made_job.hpp"
 
-namespace weft {
+namespace weft::explain_test {
 namespace {
 
 using testing::MadeJob;
@@ -282,4 +282,4 @@ TEST(Why, WhatOthersWroteIsHarmless) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::explain_test

@@ -4,7 +4,7 @@
 
 #include "tests/unit/inspect/made_job.hpp"
 
-namespace weft {
+namespace weft::hang_test {
 namespace {
 
 using testing::MadeJob;
@@ -75,4 +75,4 @@ TEST(Hang, AStepACollectiveOrACommitIsAMoveAndAStampIsNot) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::hang_test

@@ -4,7 +4,7 @@
 
 #include "tests/unit/inspect/made_job.hpp"
 
-namespace weft {
+namespace weft::wait_graph_test {
 namespace {
 
 using testing::MadeJob;
@@ -100,4 +100,4 @@ TEST(WaitGraph, TheTrainerWaitsForWorkersThatHaveNotJoined) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::wait_graph_test

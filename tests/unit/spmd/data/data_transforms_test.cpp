@@ -10,7 +10,7 @@
 
 #include "tests/support/expect_error.hpp"
 
-namespace weft {
+namespace weft::data_transforms_test {
 namespace {
 
 using testing::expect_error;
@@ -265,4 +265,4 @@ TEST(Mix, RefusesWeightsAndParts) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::data_transforms_test

@@ -10,7 +10,7 @@
 
 #include "tests/support/expect_error.hpp"
 
-namespace weft {
+namespace weft::dataset_test {
 namespace {
 
 using testing::expect_error;
@@ -161,4 +161,4 @@ TEST(ItemRandom, DrawsUniformNumbers) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::dataset_test

@@ -8,7 +8,7 @@
 #include "spmd/data/dlpack_abi.hpp"
 #include "tests/support/expect_error.hpp"
 
-namespace weft {
+namespace weft::dlpack_test {
 namespace {
 
 using dlpack::TypeCode;
@@ -231,4 +231,4 @@ TEST(ToDlpack, ComesBackAsItWas) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::dlpack_test

@@ -11,7 +11,7 @@
 #include "spmd/data/resample.hpp"
 #include "tests/support/expect_error.hpp"
 
-namespace weft {
+namespace weft::image_transforms_test {
 namespace {
 
 using testing::expect_error;
@@ -177,4 +177,4 @@ TEST(Resample, OfTheSameSizeIsACopy) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::image_transforms_test

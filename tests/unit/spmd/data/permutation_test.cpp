@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-namespace weft {
+namespace weft::permutation_test {
 namespace {
 
 PhiloxKey key_of(std::uint64_t number) { return data_key(7, DataStream::shuffle, number); }
@@ -123,4 +123,4 @@ TEST(Words, NumbersBelowACountAreEquallyLikely) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::permutation_test

@@ -8,7 +8,7 @@
 
 #include "tests/support/expect_error.hpp"
 
-namespace weft {
+namespace weft::sampler_test {
 namespace {
 
 using testing::expect_error;
@@ -248,4 +248,4 @@ TEST(LengthSampler, RefusesImpossibleSizes) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::sampler_test

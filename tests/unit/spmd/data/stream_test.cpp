@@ -12,7 +12,7 @@
 #include "spmd/data/stream_rows.hpp"
 #include "tests/support/expect_error.hpp"
 
-namespace weft {
+namespace weft::stream_test {
 namespace {
 
 using testing::expect_error;
@@ -199,4 +199,4 @@ TEST(StreamItems, WhatIsMadeOfThemIsSequentialToo) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::stream_test

@@ -2,7 +2,7 @@
 
 #include <weft/atom.hpp>
 
-namespace weft {
+namespace weft::atom_test {
 namespace {
 
 TEST(AtomList, KeepsOrderAndSize) {
@@ -48,4 +48,4 @@ TEST(AtomList, HoldsAllFifteenAtoms) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::atom_test

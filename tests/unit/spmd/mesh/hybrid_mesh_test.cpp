@@ -3,7 +3,7 @@
 #include "spmd/mesh/hybrid_mesh.hpp"
 #include "tests/support/expect_error.hpp"
 
-namespace weft {
+namespace weft::hybrid_mesh_test {
 namespace {
 
 using testing::expect_error;
@@ -73,4 +73,4 @@ TEST(HybridMesh, RejectsAnAxisWhoseAtomsCrossTheTiers) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::hybrid_mesh_test

@@ -8,7 +8,7 @@
 #include "tests/support/expect_error.hpp"
 #include "tests/unit/spmd/mesh/small_meshes.hpp"
 
-namespace weft {
+namespace weft::mesh_test {
 namespace {
 
 using testing::atom_lists;
@@ -196,4 +196,4 @@ TEST(Mesh, PrintsItsGrid) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::mesh_test

@@ -6,7 +6,7 @@
 #include "tests/support/expect_error.hpp"
 #include "tests/unit/spmd/mesh/small_meshes.hpp"
 
-namespace weft {
+namespace weft::sharding_test {
 namespace {
 
 using testing::atom_lists;
@@ -207,4 +207,4 @@ TEST(Sharding, PrintsWhatIsNotDefault) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::sharding_test

@@ -4,7 +4,7 @@
 
 #include "tests/support/expect_error.hpp"
 
-namespace weft {
+namespace weft::topology_test {
 namespace {
 
 using testing::expect_error;
@@ -162,4 +162,4 @@ TEST(MakeMesh, RejectsValuesThatNameNoSize) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::topology_test

@@ -11,7 +11,7 @@
 
 #include "tests/unit/spmd/tensor/tensor_fixture.hpp"
 
-namespace weft {
+namespace weft::module_test {
 namespace {
 
 using testing::expect_error;
@@ -195,4 +195,4 @@ TEST_F(LinearOps, ErrorsNameTheWeightAndTheLine) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::module_test

@@ -11,7 +11,7 @@
 
 #include "tests/unit/spmd/tensor/tensor_fixture.hpp"
 
-namespace weft {
+namespace weft::nn_test {
 namespace {
 
 using testing::expect_error;
@@ -185,4 +185,4 @@ TEST_F(Nn, RefusalsNameTheLayer) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::nn_test

@@ -8,7 +8,7 @@
 
 #include "tests/unit/spmd/tensor/tensor_fixture.hpp"
 
-namespace weft {
+namespace weft::optim_test {
 namespace {
 
 using testing::expect_error;
@@ -239,4 +239,4 @@ TEST_F(ClipTest, RefusesAnEmptyListAndANormOfZero) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::optim_test

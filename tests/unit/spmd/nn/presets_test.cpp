@@ -16,7 +16,7 @@
 #include "tests/support/simulate_runtime.hpp"
 #include "tests/unit/spmd/tensor/tensor_fixture.hpp"
 
-namespace weft {
+namespace weft::presets_test {
 namespace {
 
 using testing::expect_error;
@@ -446,4 +446,4 @@ TEST_F(Presets, RefuseWhatFitsNothing) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::presets_test

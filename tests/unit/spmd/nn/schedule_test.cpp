@@ -6,7 +6,7 @@
 
 #include "tests/support/expect_error.hpp"
 
-namespace weft {
+namespace weft::schedule_test {
 namespace {
 
 using testing::expect_error;
@@ -41,4 +41,4 @@ TEST(Schedule, RefusesWhatHasNoEnd) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::schedule_test

@@ -6,7 +6,7 @@
 #include "tests/support/expect_error.hpp"
 #include "tests/unit/spmd/ops/every_op.hpp"
 
-namespace weft {
+namespace weft::builder_test {
 namespace {
 
 using testing::expect_error;
@@ -408,4 +408,4 @@ TEST_F(BuilderTest, BuildsAVerifiableProgramOfEveryKind) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::builder_test

@@ -6,7 +6,7 @@
 #include "spmd/reference/interpret.hpp"
 #include "tests/support/expect_error.hpp"
 
-namespace weft {
+namespace weft::composite_test {
 namespace {
 
 using testing::expect_error;
@@ -134,4 +134,4 @@ TEST_F(Composites, AttentionNeedsHeadsThatFit) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::composite_test

@@ -5,7 +5,7 @@
 #include "spmd/ops/fingerprint.hpp"
 #include "tests/unit/spmd/ops/every_op.hpp"
 
-namespace weft {
+namespace weft::fingerprint_test {
 namespace {
 
 class FingerprintTest : public ::testing::Test {
@@ -116,4 +116,4 @@ TEST_F(FingerprintTest, TellsEveryFieldOfAShardingApart) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::fingerprint_test

@@ -8,7 +8,7 @@
 #include "spmd/rules/custom_rule.hpp"
 #include "tests/support/golden.hpp"
 
-namespace weft {
+namespace weft::ops_page_test {
 namespace {
 
 std::string form_of(const Attr& attr) {
@@ -122,4 +122,4 @@ std::string page() {
 TEST(OpsPage, IsWhatTheRowsSay) { testing::expect_golden("../../docs/ops.md", page()); }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::ops_page_test

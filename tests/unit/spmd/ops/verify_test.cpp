@@ -9,7 +9,7 @@
 #include "tests/support/expect_error.hpp"
 #include "tests/unit/spmd/ops/every_op.hpp"
 
-namespace weft {
+namespace weft::verify_test {
 namespace {
 
 using testing::expect_error;
@@ -209,4 +209,4 @@ TEST_F(VerifyTest, NoWordBreaksIt) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::verify_test

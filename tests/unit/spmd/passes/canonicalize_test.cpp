@@ -5,7 +5,7 @@
 #include "spmd/ops/verify.hpp"
 #include "spmd/text/text.hpp"
 
-namespace weft {
+namespace weft::canonicalize_test {
 namespace {
 
 /// Text in, text out.
@@ -101,4 +101,4 @@ TEST(Canonicalize, MergesConstraintsThatAskForTheSame) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::canonicalize_test

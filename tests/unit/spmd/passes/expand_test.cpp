@@ -14,7 +14,7 @@
 #include "spmd/reference/interpret.hpp"
 #include "spmd/text/text.hpp"
 
-namespace weft {
+namespace weft::expand_test {
 namespace {
 
 const Mesh kMesh({4, 2}, {"data", "model"});
@@ -172,4 +172,4 @@ TEST(Expand, CutsQueriesButNotKeys) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::expand_test

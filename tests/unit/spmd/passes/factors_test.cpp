@@ -4,7 +4,7 @@
 
 #include "spmd/ops/builder.hpp"
 
-namespace weft {
+namespace weft::factors_test {
 namespace {
 
 using Dims = std::vector<std::int64_t>;
@@ -257,4 +257,4 @@ TEST_F(Factors, AFactorIsFullWhenItsPartsHaveSizeOne) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::factors_test

@@ -13,7 +13,7 @@
 #include "spmd/reference/interpret.hpp"
 #include "tests/support/expect_error.hpp"
 
-namespace weft {
+namespace weft::grad_test {
 namespace {
 
 constexpr std::uint32_t kSeed = 7;
@@ -779,4 +779,4 @@ TEST(Grad, IsTheSameAfterCanonicalize) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::grad_test

@@ -10,7 +10,7 @@
 #include "spmd/reference/interpret.hpp"
 #include "spmd/text/text.hpp"
 
-namespace weft {
+namespace weft::pad_uneven_test {
 namespace {
 
 const Mesh kMesh({4}, {"model"});
@@ -134,4 +134,4 @@ TEST(PadUneven, SatisfiesAllMarks) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::pad_uneven_test

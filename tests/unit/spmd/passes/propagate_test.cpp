@@ -5,7 +5,7 @@
 #include "spmd/text/text.hpp"
 #include "tests/support/mlp.hpp"
 
-namespace weft {
+namespace weft::propagate_test {
 namespace {
 
 using testing::Mlp;
@@ -254,4 +254,4 @@ TEST_F(PropagateMlp, FsdpWithoutAPriorityShardsTheSmallBatchesActivationsAsItsLa
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::propagate_test

@@ -6,7 +6,7 @@
 
 #include "spmd/mesh/hybrid_mesh.hpp"
 
-namespace weft {
+namespace weft::reshard_test {
 namespace {
 
 // Atoms 1, 2, 3 of size 2 each, 4 of size 3.
@@ -160,4 +160,4 @@ TEST(Reshard, CostsBytesReceivedAndAMeetingPerCollective) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::reshard_test

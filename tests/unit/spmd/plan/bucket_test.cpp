@@ -6,7 +6,7 @@
 #include "spmd/plan/plan.hpp"
 #include "tests/support/expect_error.hpp"
 
-namespace weft {
+namespace weft::bucket_test {
 namespace {
 
 const Mesh kMesh({4, 2}, {"data", "model"});
@@ -135,4 +135,4 @@ TEST(Bucket, IsRefusedIfItIsScattered) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::bucket_test

@@ -10,7 +10,7 @@
 #include "tests/support/expect_error.hpp"
 #include "tests/support/mlp.hpp"
 
-namespace weft {
+namespace weft::compile_test {
 namespace {
 
 using testing::Mlp;
@@ -330,4 +330,4 @@ TEST(Compile, RefusesAProgramThatIsNotWellFormed) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::compile_test

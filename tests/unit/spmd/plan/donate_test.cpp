@@ -3,7 +3,7 @@
 #include "spmd/ops/builder.hpp"
 #include "tests/support/scheduled.hpp"
 
-namespace weft {
+namespace weft::donate_test {
 namespace {
 
 /// The state x of 6 elements, and a program whose only output updates it.
@@ -75,4 +75,4 @@ TEST_F(Donate, NothingIsWhatUpdatesNothingOrIsAnInput) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::donate_test

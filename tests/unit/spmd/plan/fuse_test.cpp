@@ -6,7 +6,7 @@
 #include "spmd/plan/lifetime.hpp"
 #include "tests/support/scheduled.hpp"
 
-namespace weft {
+namespace weft::fuse_test {
 namespace {
 
 class Fuse : public ::testing::Test {
@@ -102,4 +102,4 @@ TEST_F(Fuse, WhatALoopReadsOrMakesLivesThroughAllOfIt) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::fuse_test

@@ -11,7 +11,7 @@
 #include "tests/support/expect_error.hpp"
 #include "tests/support/random_program.hpp"
 
-namespace weft {
+namespace weft::plan_test {
 namespace {
 
 using testing::expect_error;
@@ -349,4 +349,4 @@ TEST(PlanVerify, RejectsGlobalTypesAndMeshesThatDoNotFit) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::plan_test

@@ -8,7 +8,7 @@
 #include "tests/support/expect_error.hpp"
 #include "tests/unit/transport/format/sample_plan.hpp"
 
-namespace weft {
+namespace weft::schedule_test {
 namespace {
 
 const Mesh kMesh({2, 1}, {"data", "model"});
@@ -203,4 +203,4 @@ TEST_F(WrongSteps, DonationsAreTooFew) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::schedule_test

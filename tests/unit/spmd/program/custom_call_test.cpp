@@ -15,7 +15,7 @@
 #include "tests/support/custom_ops.hpp"
 #include "tests/support/expect_error.hpp"
 
-namespace weft {
+namespace weft::custom_call_test {
 namespace {
 
 using testing::custom_target;
@@ -211,4 +211,4 @@ TEST(CustomCall, SaysWhatTheKernelReadsWrongly) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::custom_call_test

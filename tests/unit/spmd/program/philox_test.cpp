@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-namespace weft {
+namespace weft::philox_test {
 namespace {
 
 // The known answers for philox4x32-10 that come with Random123.
@@ -44,4 +44,4 @@ TEST(Philox, UniformIsBelowOne) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::philox_test

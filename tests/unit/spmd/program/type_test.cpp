@@ -8,7 +8,7 @@
 #include "spmd/program/element.hpp"
 #include "tests/support/expect_error.hpp"
 
-namespace weft {
+namespace weft::type_test {
 namespace {
 
 using testing::expect_error;
@@ -98,4 +98,4 @@ TEST(Element, EveryBf16SurvivesTheTrip) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::type_test

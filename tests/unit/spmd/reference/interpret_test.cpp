@@ -7,7 +7,7 @@
 #include "spmd/ops/builder.hpp"
 #include "tests/support/expect_error.hpp"
 
-namespace weft {
+namespace weft::interpret_test {
 namespace {
 
 using testing::expect_error;
@@ -350,4 +350,4 @@ TEST_F(InterpretTest, RefusesInputsThatDoNotFit) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::interpret_test

@@ -10,7 +10,7 @@
 #include "tests/support/expect_error.hpp"
 #include "tests/unit/spmd/mesh/small_meshes.hpp"
 
-namespace weft {
+namespace weft::simulate_test {
 namespace {
 
 using testing::expect_error;
@@ -237,4 +237,4 @@ TEST(SimulateDeathTest, ChecksThatReplicasAgree) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::simulate_test

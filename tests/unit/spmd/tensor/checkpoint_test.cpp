@@ -12,7 +12,7 @@
 #include "tests/support/simulate_runtime.hpp"
 #include "tests/unit/spmd/tensor/tensor_fixture.hpp"
 
-namespace weft {
+namespace weft::checkpoint_test {
 namespace {
 
 using testing::f32;
@@ -127,4 +127,4 @@ TEST(CheckpointRegion, GathersShardedParametersAgain) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::checkpoint_test

@@ -12,7 +12,7 @@
 #include "tests/support/simulate_runtime.hpp"
 #include "tests/unit/spmd/tensor/tensor_fixture.hpp"
 
-namespace weft {
+namespace weft::compile_test {
 namespace {
 
 using testing::expect_error;
@@ -308,4 +308,4 @@ TEST_F(Compile, AStepClosureInACompiledFunctionIsRefused) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::compile_test

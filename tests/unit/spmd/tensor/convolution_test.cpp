@@ -4,7 +4,7 @@
 
 #include "tests/unit/spmd/tensor/tensor_fixture.hpp"
 
-namespace weft {
+namespace weft::convolution_test {
 namespace {
 
 using testing::expect_near;
@@ -181,4 +181,4 @@ TEST_F(ConvolutionOps, RefusePoolsThatDoNotFit) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::convolution_test

@@ -11,7 +11,7 @@
 #include "tests/unit/spmd/tensor/custom_ops.hpp"
 #include "tests/unit/spmd/tensor/tensor_fixture.hpp"
 
-namespace weft {
+namespace weft::custom_op_sharding_test {
 namespace {
 
 using testing::f32;
@@ -132,4 +132,4 @@ TEST(CustomOp, MeetsOthersAsItsRuleSays) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::custom_op_sharding_test

@@ -11,7 +11,7 @@
 #include "tests/unit/spmd/tensor/custom_ops.hpp"
 #include "tests/unit/spmd/tensor/tensor_fixture.hpp"
 
-namespace weft {
+namespace weft::custom_op_test {
 namespace {
 
 using testing::calls;
@@ -328,4 +328,4 @@ TEST_F(CustomOpTest, NamesTheOperandThatItsKernelReadsWrongly) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::custom_op_test

@@ -5,7 +5,7 @@
 
 #include "tests/unit/spmd/tensor/tensor_fixture.hpp"
 
-namespace weft {
+namespace weft::mark_sharding_test {
 namespace {
 
 using testing::expect_error;
@@ -209,4 +209,4 @@ TEST(MarkShardingWithoutMesh, IsRefused) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::mark_sharding_test

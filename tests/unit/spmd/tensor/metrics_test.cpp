@@ -4,7 +4,7 @@
 
 #include "tests/unit/spmd/tensor/tensor_fixture.hpp"
 
-namespace weft {
+namespace weft::metrics_test {
 namespace {
 
 using testing::expect_error;
@@ -75,4 +75,4 @@ TEST(Metrics, BelongToALoop) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::metrics_test

@@ -5,7 +5,7 @@
 
 #include "tests/unit/spmd/tensor/tensor_fixture.hpp"
 
-namespace weft {
+namespace weft::ops_test {
 namespace {
 
 using testing::expect_error;
@@ -411,4 +411,4 @@ TEST_F(Ops, ReadOnlyWhatHasTheRightForm) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::ops_test

@@ -13,7 +13,7 @@
 #include "tests/support/simulate_runtime.hpp"
 #include "tests/unit/spmd/tensor/tensor_fixture.hpp"
 
-namespace weft {
+namespace weft::random_test {
 namespace {
 
 using testing::expect_error;
@@ -168,4 +168,4 @@ TEST_F(RandomTensors, DropoutRefusesWhatIsNoProbability) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::random_test

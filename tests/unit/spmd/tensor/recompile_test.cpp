@@ -8,7 +8,7 @@
 #include "tests/support/simulate_runtime.hpp"
 #include "tests/unit/spmd/tensor/tensor_fixture.hpp"
 
-namespace weft {
+namespace weft::recompile_test {
 namespace {
 
 using testing::expect_error;
@@ -176,4 +176,4 @@ TEST_F(Recompile, AFunctionMayHaveOnlySoManyPrograms) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::recompile_test

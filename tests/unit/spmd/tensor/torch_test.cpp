@@ -13,7 +13,7 @@
 #include "tests/support/simulate_runtime.hpp"
 #include "tests/support/torch_training.hpp"
 
-namespace weft {
+namespace weft::torch_test {
 namespace {
 
 using testing::expect_as_torch;
@@ -168,4 +168,4 @@ TEST(TorchOps, CoverTheGoldenFile) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::torch_test

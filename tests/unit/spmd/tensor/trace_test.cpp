@@ -10,7 +10,7 @@
 #include "spmd/tensor/loop_threads.hpp"
 #include "tests/unit/spmd/tensor/tensor_fixture.hpp"
 
-namespace weft {
+namespace weft::trace_test {
 namespace {
 
 using testing::expect_error;
@@ -370,4 +370,4 @@ TEST(TraceScope, EachThreadRecordsItsOwnProgram) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::trace_test

@@ -13,7 +13,7 @@
 #include "tests/support/simulate_runtime.hpp"
 #include "tests/unit/spmd/tensor/tensor_fixture.hpp"
 
-namespace weft {
+namespace weft::train_test {
 namespace {
 
 using testing::expect_error;
@@ -269,4 +269,4 @@ TEST(Source, GivesAParameterItsValueUnlessOneWasKept) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::train_test

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace weft {
+namespace weft::listing_difference_test {
 namespace {
 
 /// A program whose parameter lies as `layout` says, with these ops.
@@ -47,4 +47,4 @@ TEST(ListingDifference, IsTheEndOfTheShorterOne) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::listing_difference_test

@@ -6,7 +6,7 @@
 #include "tests/support/expect_error.hpp"
 #include "tests/unit/spmd/ops/every_op.hpp"
 
-namespace weft {
+namespace weft::text_test {
 namespace {
 
 using testing::expect_error;
@@ -162,4 +162,4 @@ TEST(Text, EveryPrefixIsRefused) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::text_test

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <functional>
 
-namespace weft {
+namespace weft::findings_test {
 namespace {
 
 constexpr std::uint64_t kGiB = std::uint64_t{1} << 30;
@@ -126,4 +126,4 @@ TEST(Doctor, ReadsAQuotaOfCores) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::findings_test

@@ -4,7 +4,7 @@
 
 #include "tools/weft/launch/screen.hpp"
 
-namespace weft {
+namespace weft::lines_test {
 namespace {
 
 Lines lines(LineOptions options) {
@@ -83,4 +83,4 @@ TEST(Screen, LeavesALineAloneThatHasNotEnded) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::lines_test

@@ -5,7 +5,7 @@
 #include "tests/support/expect_error.hpp"
 #include "tools/weft/launch/shell_word.hpp"
 
-namespace weft {
+namespace weft::options_test {
 namespace {
 
 LaunchOptions parse(const std::string& line) {
@@ -66,4 +66,4 @@ TEST(ShellWord, IsQuotedWhereAShellWouldChangeIt) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::options_test

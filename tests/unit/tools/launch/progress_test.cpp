@@ -6,7 +6,7 @@
 #include "tools/weft/launch/result_file.hpp"
 #include "tools/weft/launch/timeout.hpp"
 
-namespace weft {
+namespace weft::progress_test {
 namespace {
 
 using std::chrono::milliseconds;
@@ -103,4 +103,4 @@ TEST(Timeout, NeverComesWhereNoneIsSet) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::progress_test

@@ -4,7 +4,7 @@
 #include "tools/weft/manual/completions.hpp"
 #include "tools/weft/manual/man_page.hpp"
 
-namespace weft {
+namespace weft::manual_test {
 namespace {
 
 /// A program of two commands, one within the other, and a hidden one.
@@ -79,4 +79,4 @@ TEST(ManPage, HasOptionsAndNotes) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::manual_test

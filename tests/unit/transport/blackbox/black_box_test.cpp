@@ -23,7 +23,7 @@
 #include "transport/blackbox/black_box_writer.hpp"
 #include "transport/job/job_memory.hpp"
 
-namespace weft {
+namespace weft::black_box_test {
 namespace {
 
 using box_format::BoxHeaderV1;
@@ -489,4 +489,4 @@ TEST_F(BlackBoxTest, IsReadFromAFile) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::black_box_test

@@ -4,7 +4,7 @@
 
 #include <limits>
 
-namespace weft {
+namespace weft::box_clock_test {
 namespace {
 
 constexpr auto kCounter = TickSource::processor;
@@ -61,4 +61,4 @@ TEST(ReadTicks, GoForward) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::box_clock_test

@@ -15,7 +15,7 @@
 
 #include "tests/support/interleavings.hpp"
 
-namespace weft::testing {
+namespace weft::testing::channel_model_test {
 namespace {
 
 constexpr int kSlotCountMax = 3;
@@ -368,4 +368,4 @@ TEST(ChannelModel, MutantsAreFoundOut) {
 }
 
 }  // namespace
-}  // namespace weft::testing
+}  // namespace weft::testing::channel_model_test

@@ -15,7 +15,7 @@
 #include "tests/support/golden.hpp"
 #include "transport/format/shard_frame.hpp"
 
-namespace weft {
+namespace weft::channel_test {
 namespace {
 
 using testing::expect_error;
@@ -462,4 +462,4 @@ TEST_F(ChannelTest, ReadsVersionOne) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::channel_test

@@ -9,7 +9,7 @@
 #include "transport/collectives/schedule.hpp"
 #include "transport/job/control_format.hpp"
 
-namespace weft {
+namespace weft::algorithm_test {
 namespace {
 
 CollectiveCall make_call(CollectiveKind kind, int n, std::int64_t count, bool in_place) {
@@ -245,4 +245,4 @@ TEST(Schedule, LoadsAndStoresWhatTheTableOfAlgorithmsSays) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::algorithm_test

@@ -11,7 +11,7 @@
 #include "transport/collectives/call_record.hpp"
 #include "transport/job/control_format.hpp"
 
-namespace weft {
+namespace weft::collective_call_test {
 namespace {
 
 using testing::expect_error;
@@ -172,4 +172,4 @@ TEST(CallRecord, ShowsWordsThatNoCallHas) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::collective_call_test

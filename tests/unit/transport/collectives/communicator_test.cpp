@@ -10,7 +10,7 @@
 #include "tests/support/preparing_communicator.hpp"
 #include "transport/job/control_format.hpp"
 
-namespace weft {
+namespace weft::communicator_test {
 namespace {
 
 using std::chrono::milliseconds;
@@ -327,4 +327,4 @@ TEST_F(TiersOfCalls, CountTheChipsOfAHostInItsMemory) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::communicator_test

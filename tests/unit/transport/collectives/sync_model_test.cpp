@@ -9,7 +9,7 @@
 
 #include "tests/unit/transport/collectives/sync_model.hpp"
 
-namespace weft::testing {
+namespace weft::testing::sync_model_test {
 namespace {
 
 using Call = SyncCall;
@@ -115,4 +115,4 @@ TEST(SyncModel, MutantsThatSleepForEverAreFoundOut) {
 }
 
 }  // namespace
-}  // namespace weft::testing
+}  // namespace weft::testing::sync_model_test

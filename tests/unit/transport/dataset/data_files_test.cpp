@@ -15,7 +15,7 @@
 #include "tests/support/golden.hpp"
 #include "transport/foreign/npy.hpp"
 
-namespace weft {
+namespace weft::data_files_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -374,4 +374,4 @@ TEST_F(DataFiles, AnyThreadReads) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::data_files_test

@@ -10,7 +10,7 @@
 #include "tests/support/expect_error.hpp"
 #include "tests/support/golden.hpp"
 
-namespace weft {
+namespace weft::image_folder_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -83,4 +83,4 @@ TEST_F(ImageFolders, LinksToNowhereAreErrorsWhenTheyAreRead) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::image_folder_test

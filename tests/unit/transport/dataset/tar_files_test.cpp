@@ -10,7 +10,7 @@
 #include "tests/support/expect_error.hpp"
 #include "tests/support/golden.hpp"
 
-namespace weft {
+namespace weft::tar_files_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -237,4 +237,4 @@ TEST(ExpandBraces, AreTheShells) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::tar_files_test

@@ -7,7 +7,7 @@
 #include "tests/support/expect_error.hpp"
 #include "tests/support/golden.hpp"
 
-namespace weft {
+namespace weft::csv_test {
 namespace {
 
 using namespace std::string_literals;
@@ -89,4 +89,4 @@ TEST(Csv, RefusesARecordThatIsTooLong) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::csv_test

@@ -7,7 +7,7 @@
 #include "tests/support/golden.hpp"
 #include "tests/unit/transport/format/damage.hpp"
 
-namespace weft {
+namespace weft::idx_test {
 namespace {
 
 using namespace std::string_literals;
@@ -61,4 +61,4 @@ TEST(Idx, RefusesAnotherHeader) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::idx_test

@@ -8,7 +8,7 @@
 
 #include "tests/unit/transport/format/damage.hpp"
 
-namespace weft {
+namespace weft::npy_test {
 namespace {
 
 using namespace std::string_literals;
@@ -346,4 +346,4 @@ TEST(Npy, RefusesToReorderDataOfAnotherSize) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::npy_test

@@ -9,7 +9,7 @@
 #include "tests/unit/transport/format/damage.hpp"
 #include "transport/foreign/npy.hpp"
 
-namespace weft {
+namespace weft::npz_test {
 namespace {
 
 using testing::expect_error;
@@ -202,4 +202,4 @@ TEST(Npz, RefusesEntriesThatArentArrays) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::npz_test

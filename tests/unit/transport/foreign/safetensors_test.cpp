@@ -12,7 +12,7 @@
 #include "tests/support/safetensors.hpp"
 #include "tests/unit/transport/format/damage.hpp"
 
-namespace weft {
+namespace weft::safetensors_test {
 namespace {
 
 using namespace std::string_literals;
@@ -477,4 +477,4 @@ TEST(SafetensorsIndex, RefusesAnotherForm) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::safetensors_test

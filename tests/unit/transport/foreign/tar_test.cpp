@@ -5,7 +5,7 @@
 #include "tests/support/expect_error.hpp"
 #include "tests/support/golden.hpp"
 
-namespace weft {
+namespace weft::tar_test {
 namespace {
 
 using testing::expect_error;
@@ -132,4 +132,4 @@ TEST(Tar, EveryCutIsCorrupt) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::tar_test

@@ -7,7 +7,7 @@
 #include "tests/support/golden.hpp"
 #include "tests/unit/transport/format/damage.hpp"
 
-namespace weft {
+namespace weft::checkpoint_manifest_test {
 namespace {
 
 using testing::AlignedCopy;
@@ -139,4 +139,4 @@ TEST(CheckpointManifest, APartTableHasTheShardsOfOnePart) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::checkpoint_manifest_test

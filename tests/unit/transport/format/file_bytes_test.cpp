@@ -10,7 +10,7 @@
 
 #include "tests/support/expect_error.hpp"
 
-namespace weft {
+namespace weft::file_bytes_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -49,4 +49,4 @@ TEST_F(FileBytes, OfAFileThatMayNotBeReadAreAnError) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::file_bytes_test

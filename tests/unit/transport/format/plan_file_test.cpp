@@ -14,7 +14,7 @@
 #include "tests/unit/transport/format/damage.hpp"
 #include "tests/unit/transport/format/sample_plan.hpp"
 
-namespace weft {
+namespace weft::plan_file_test {
 namespace {
 
 using testing::AlignedCopy;
@@ -161,4 +161,4 @@ TEST(PlanFile, RefusesAMeshThatIsNone) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::plan_file_test

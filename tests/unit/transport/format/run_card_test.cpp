@@ -9,7 +9,7 @@
 #include "tests/support/golden.hpp"
 #include "tests/unit/transport/format/damage.hpp"
 
-namespace weft {
+namespace weft::run_card_test {
 namespace {
 
 using testing::AlignedCopy;
@@ -69,4 +69,4 @@ TEST(RunCard, RefusesWhatNoJobHas) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::run_card_test

@@ -9,7 +9,7 @@
 #include "tests/support/golden.hpp"
 #include "tests/unit/transport/format/damage.hpp"
 
-namespace weft {
+namespace weft::shard_frame_test {
 namespace {
 
 using testing::AlignedCopy;
@@ -180,4 +180,4 @@ TEST(ShardFrame, RefusesBytesThatBeginAnywhere) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::shard_frame_test

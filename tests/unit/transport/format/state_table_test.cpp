@@ -9,7 +9,7 @@
 #include "tests/unit/transport/format/damage.hpp"
 #include "tests/unit/transport/format/sample_state.hpp"
 
-namespace weft {
+namespace weft::state_table_test {
 namespace {
 
 using testing::AlignedCopy;
@@ -92,4 +92,4 @@ TEST(StateTable, NamesTheVersionThatItCantRead) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::state_table_test

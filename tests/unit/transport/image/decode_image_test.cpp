@@ -10,7 +10,7 @@
 #include "tests/support/golden.hpp"
 #include "transport/image/picture.hpp"
 
-namespace weft {
+namespace weft::decode_image_test {
 namespace {
 
 using testing::expect_error;
@@ -247,4 +247,4 @@ TEST(DecodeImage, OptionsThatContradictAreRefused) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::decode_image_test

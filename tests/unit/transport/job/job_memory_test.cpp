@@ -13,7 +13,7 @@
 #include "transport/channel/channel.hpp"
 #include "transport/job/control_format.hpp"
 
-namespace weft {
+namespace weft::job_memory_test {
 namespace {
 
 using testing::ChildProcess;
@@ -267,4 +267,4 @@ TEST_F(JobMemoryTest, AGenerationBeginsAsIfNothingHadBeenCalled) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::job_memory_test

@@ -12,7 +12,7 @@
 #include "transport/board/board.hpp"
 #include "transport/job/job_memory.hpp"
 
-namespace weft {
+namespace weft::job_record_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -83,4 +83,4 @@ TEST_F(JobRecordTest, LeavesAFolderThatIsGone) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::job_record_test

@@ -17,7 +17,7 @@
 #include "transport/job/job_folder.hpp"
 #include "transport/job/job_memory.hpp"
 
-namespace weft {
+namespace weft::remains_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -243,4 +243,4 @@ TEST_F(RemainsTest, AKeptJobIsNotSweptBeforeItsTime) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::remains_test

@@ -10,7 +10,7 @@
 
 #include "tests/support/child_process.hpp"
 
-namespace weft {
+namespace weft::life_lock_test {
 namespace {
 
 using testing::ChildProcess;
@@ -72,4 +72,4 @@ TEST(LifeLock, GoesWithAProcessThatIsKilled) {
 #endif
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::life_lock_test

@@ -5,7 +5,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-namespace weft {
+namespace weft::open_files_test {
 namespace {
 
 TEST(OpenFiles, AreCountedAsTheyAre) {
@@ -47,4 +47,4 @@ TEST(OpenFiles, AreAllowedByTheUserUpToTheHardLimit) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::open_files_test

@@ -20,7 +20,7 @@
 #include "tests/support/small_shm.hpp"
 #include "transport/memory/huge_pages.hpp"
 
-namespace weft {
+namespace weft::segment_test {
 namespace {
 
 using testing::ChildProcess;
@@ -364,4 +364,4 @@ TEST_F(SegmentTest, SaysThatThereIsNoRoomForAnotherFile) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::segment_test

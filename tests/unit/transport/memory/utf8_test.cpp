@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace weft {
+namespace weft::utf8_test {
 namespace {
 
 TEST(Utf8, StaysAsItIs) {
@@ -41,4 +41,4 @@ TEST(Visible, ShowsWhatIsNotUtf8AsBytes) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::utf8_test

@@ -9,7 +9,7 @@
 #include <random>
 #include <vector>
 
-namespace weft {
+namespace weft::reduce_test {
 namespace {
 
 template <typename T>
@@ -170,4 +170,4 @@ TEST(Reduce, GivesTheSameBitsWithEveryInstructionSet) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::reduce_test

@@ -11,7 +11,7 @@
 #include "tests/support/expect_error.hpp"
 #include "transport/job/control_format.hpp"
 
-namespace weft {
+namespace weft::commits_test {
 namespace {
 
 using std::chrono::milliseconds;
@@ -135,4 +135,4 @@ TEST_F(CommitsTest, TheCommonStepIsTheLeast) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::commits_test

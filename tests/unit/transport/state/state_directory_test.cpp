@@ -10,7 +10,7 @@
 #include "tests/support/expect_error.hpp"
 #include "tests/unit/transport/format/sample_state.hpp"
 
-namespace weft {
+namespace weft::state_directory_test {
 namespace {
 
 using testing::expect_error;
@@ -255,4 +255,4 @@ TEST_F(StateDirectoryTest, BearsAnyWordsBeforeItsTables) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::state_directory_test

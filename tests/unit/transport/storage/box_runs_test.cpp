@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace weft {
+namespace weft::box_runs_test {
 namespace {
 
 std::string runs(const BoxRuns& boxes, std::int64_t begin, std::int64_t end) {
@@ -40,4 +40,4 @@ TEST(BoxRuns, OfBoxesApartThereAreNone) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::box_runs_test

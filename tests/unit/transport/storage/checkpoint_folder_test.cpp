@@ -13,7 +13,7 @@
 #include "transport/storage/checkpoint_reader.hpp"
 #include "transport/storage/state_file.hpp"
 
-namespace weft {
+namespace weft::checkpoint_folder_test {
 namespace {
 
 using testing::expect_error;
@@ -205,4 +205,4 @@ TEST(CheckpointReader, NamesTheTensorOfAMissingOrShortFile) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::checkpoint_folder_test

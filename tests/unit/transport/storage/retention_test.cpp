@@ -4,7 +4,7 @@
 
 #include <limits>
 
-namespace weft {
+namespace weft::retention_test {
 namespace {
 
 using Best = RetentionPolicy::Best;
@@ -48,4 +48,4 @@ TEST(Retention, KeepsMultiples) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::retention_test

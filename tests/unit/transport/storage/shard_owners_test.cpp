@@ -7,7 +7,7 @@
 
 #include "tests/support/checkpoint_world.hpp"
 
-namespace weft {
+namespace weft::shard_owners_test {
 namespace {
 
 ShardedTensor tensor(const Mesh& mesh, const TensorType& type, const PartitionSpec& spec) {
@@ -72,4 +72,4 @@ TEST(ShardOwners, CutAShardThatIsLargerThanAFairShare) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::shard_owners_test

@@ -11,7 +11,7 @@
 
 #include <gtest/gtest.h>
 
-namespace weft {
+namespace weft::work_crew_test {
 namespace {
 
 TEST(WorkCrew, DoesEachPieceOnce) {
@@ -64,4 +64,4 @@ TEST(WorkCrew, RethrowsWhatTheIdleThreadThrows) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::work_crew_test

@@ -14,7 +14,7 @@
 #include "tests/support/engine_mesh.hpp"
 #include "tests/support/expect_error.hpp"
 
-namespace weft {
+namespace weft::chip_test {
 namespace {
 
 using testing::EngineMesh;
@@ -287,4 +287,4 @@ TEST(Chip, RefusesWhatDoesntFit) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::chip_test

@@ -13,7 +13,7 @@
 #include "tests/support/expect_error.hpp"
 #include "tests/support/mlp.hpp"
 
-namespace weft {
+namespace weft::executor_test {
 namespace {
 
 using testing::EngineMesh;
@@ -453,4 +453,4 @@ TEST(Executor, RefusesTemporariesThatWouldReachTheBuffers) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::executor_test

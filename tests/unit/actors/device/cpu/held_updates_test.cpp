@@ -9,7 +9,7 @@
 #include "spmd/plan/plan.hpp"
 #include "tests/support/engine_mesh.hpp"
 
-namespace weft {
+namespace weft::held_updates_test {
 namespace {
 
 using testing::EngineMesh;
@@ -128,4 +128,4 @@ TEST_F(HeldUpdates, WhatIsTooLargeToHoldIsWaitedFor) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::held_updates_test

@@ -5,7 +5,7 @@
 
 #include "tests/unit/actors/device/cpu/kernels/kernel_case.hpp"
 
-namespace weft::kernels {
+namespace weft::kernels::attention_test {
 namespace {
 
 /// Around the edges of the kernels' tiles.
@@ -118,4 +118,4 @@ TEST(Attention, TwoRunsAgreeBitwise) {
 }
 
 }  // namespace
-}  // namespace weft::kernels
+}  // namespace weft::kernels::attention_test

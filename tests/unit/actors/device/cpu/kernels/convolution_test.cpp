@@ -13,7 +13,7 @@
 #include "spmd/passes/grad.hpp"
 #include "tests/unit/actors/device/cpu/kernels/kernel_case.hpp"
 
-namespace weft::kernels {
+namespace weft::kernels::convolution_test {
 namespace {
 
 constexpr std::array kNumeric{DType::f32, DType::bf16, DType::f64,
@@ -222,4 +222,4 @@ TEST(Convolution, EmptyDimsGiveZeroOrNothing) {
 }
 
 }  // namespace
-}  // namespace weft::kernels
+}  // namespace weft::kernels::convolution_test

@@ -10,7 +10,7 @@
 extern "C" int omp_get_max_threads() noexcept;
 extern "C" void omp_set_num_threads(int) noexcept;
 
-namespace weft::kernels {
+namespace weft::kernels::dot_general_test {
 namespace {
 
 constexpr std::array kNumeric{DType::f32, DType::bf16, DType::f64,
@@ -142,4 +142,4 @@ TEST(DotGeneral, RunsOnTheCallingThreadAlone) {
 }
 
 }  // namespace
-}  // namespace weft::kernels
+}  // namespace weft::kernels::dot_general_test

@@ -6,7 +6,7 @@
 
 #include "tests/unit/actors/device/cpu/kernels/kernel_case.hpp"
 
-namespace weft::kernels {
+namespace weft::kernels::elementwise_test {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
@@ -258,4 +258,4 @@ TEST(Elementwise, ResultDoesNotDependOnWhereAnElementLies) {
 }
 
 }  // namespace
-}  // namespace weft::kernels
+}  // namespace weft::kernels::elementwise_test

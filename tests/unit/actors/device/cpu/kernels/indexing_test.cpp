@@ -8,7 +8,7 @@
 
 #include "tests/unit/actors/device/cpu/kernels/kernel_case.hpp"
 
-namespace weft::kernels {
+namespace weft::kernels::indexing_test {
 namespace {
 
 constexpr std::array kDTypes{DType::f32, DType::bf16, DType::f64, DType::i32,
@@ -194,4 +194,4 @@ TEST_F(IndexingOnAMesh, RandomBitsAreTheChipsPartOfTheWhole) {
 }
 
 }  // namespace
-}  // namespace weft::kernels
+}  // namespace weft::kernels::indexing_test

@@ -4,7 +4,7 @@
 
 #include "tests/unit/actors/device/cpu/kernels/kernel_case.hpp"
 
-namespace weft::kernels {
+namespace weft::kernels::leaf_test {
 namespace {
 
 constexpr std::array kNumeric{DType::f32, DType::bf16, DType::f64,
@@ -56,4 +56,4 @@ TEST(Leaf, IotaOfAShardedDimBeginsAtTheChipsPart) {
 }
 
 }  // namespace
-}  // namespace weft::kernels
+}  // namespace weft::kernels::leaf_test

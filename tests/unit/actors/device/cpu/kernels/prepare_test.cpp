@@ -6,7 +6,7 @@
 #include "tests/support/expect_error.hpp"
 #include "tests/unit/actors/device/cpu/kernels/kernel_case.hpp"
 
-namespace weft::kernels {
+namespace weft::kernels::prepare_test {
 namespace {
 
 TEST(Prepare, NamesWhatHasNoKernel) {
@@ -43,4 +43,4 @@ TEST(Prepare, NamesACustomCallThatIsNotRegistered) {
 }
 
 }  // namespace
-}  // namespace weft::kernels
+}  // namespace weft::kernels::prepare_test

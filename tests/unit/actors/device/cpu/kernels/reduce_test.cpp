@@ -7,7 +7,7 @@
 
 #include "tests/unit/actors/device/cpu/kernels/kernel_case.hpp"
 
-namespace weft::kernels {
+namespace weft::kernels::reduce_test {
 namespace {
 
 constexpr std::array kKinds{ReduceKind::add, ReduceKind::max, ReduceKind::min};
@@ -114,4 +114,4 @@ TEST(Reduce, TwoRunsAgreeBitwise) {
 }
 
 }  // namespace
-}  // namespace weft::kernels
+}  // namespace weft::kernels::reduce_test

@@ -8,7 +8,7 @@
 
 #include "tests/unit/actors/device/cpu/kernels/kernel_case.hpp"
 
-namespace weft::kernels {
+namespace weft::kernels::reduce_window_test {
 namespace {
 
 constexpr std::array kNumeric{DType::f32, DType::bf16, DType::f64,
@@ -103,4 +103,4 @@ TEST(SelectAndScatter, SelectsTheFirstNan) {
 }
 
 }  // namespace
-}  // namespace weft::kernels
+}  // namespace weft::kernels::reduce_window_test

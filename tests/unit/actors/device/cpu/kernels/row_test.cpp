@@ -6,7 +6,7 @@
 
 #include "tests/unit/actors/device/cpu/kernels/kernel_case.hpp"
 
-namespace weft::kernels {
+namespace weft::kernels::row_test {
 namespace {
 
 using MakeOp = std::function<ValueId(Builder&, ValueId x, ValueId g)>;
@@ -92,4 +92,4 @@ TEST(Row, ARowsResultDoesNotDependOnTheOthers) {
 }
 
 }  // namespace
-}  // namespace weft::kernels
+}  // namespace weft::kernels::row_test

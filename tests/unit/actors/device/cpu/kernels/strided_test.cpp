@@ -6,7 +6,7 @@
 
 #include "tests/unit/actors/device/cpu/kernels/kernel_case.hpp"
 
-namespace weft::kernels {
+namespace weft::kernels::strided_test {
 namespace {
 
 constexpr std::array kDTypes{DType::f32, DType::bf16, DType::f64, DType::i32,
@@ -162,4 +162,4 @@ TEST(Strided, AllSliceTakesTheChipsPart) {
 }
 
 }  // namespace
-}  // namespace weft::kernels
+}  // namespace weft::kernels::strided_test
