@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstdlib>
 #include <set>
 #include <vector>
 
@@ -54,12 +55,19 @@ std::vector<CollectiveCase> cases_of_every_size(const Mesh& mesh, bool crowded) 
   return cases;
 }
 
+/// Few where WEFT_TEST_JOBS makes few jobs (under sanitizers): with 16 chips a case is 16 times the
+/// work of the scheduler.
+std::vector<int> group_sizes() {
+  if (std::getenv("WEFT_TEST_JOBS") != nullptr) return {2, 3, 5};
+  return {2, 3, 4, 5, 8, 16};
+}
+
 template <typename Team>
 class CollectiveSizes : public ::testing::Test {
  protected:
   /// As the job would choose its algorithms with more chips than cores, or with a core for each.
   void expect_all_conform(bool crowded) {
-    for (const int n : {2, 3, 4, 5, 8, 16}) {
+    for (const int n : group_sizes()) {
       SCOPED_TRACE(n);
       const Mesh mesh = reversed_mesh({n});
       expect_conforms<Team>(mesh, cases_of_every_size(mesh, crowded), crowded);

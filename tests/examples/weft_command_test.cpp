@@ -355,7 +355,8 @@ TEST(WeftInspect, SaysWhichRowOfTheJobItCantRead) {
   ForgedBoard board;
   board.row(1).state = 200;
   const std::string table = output_of({WEFT, "inspect", "actors", board.job()});
-  EXPECT_NE(table.find("row 1: state is 200"), std::string::npos) << table;
+  EXPECT_NE(table.find("row 1 is of kind 1, worker 0, chip -1, in state 200"), std::string::npos)
+      << table;
   const auto json =
       nlohmann::json::parse(output_of({WEFT, "inspect", "actors", board.job(), "--json"}));
   EXPECT_EQ(json.at("unreadable").size(), 1U) << json;

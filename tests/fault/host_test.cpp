@@ -141,7 +141,12 @@ TEST(Host, ARunFolderThatIsLostBeforeAWorkerComesAgainIsNamed) {
   FaultApp app({"--mode", "mark", "--at", "0", "--max-failures", "-1"});
   const std::string job = app.job();
   const std::string mark = app.wait_for_line("mark loop");
-  std::filesystem::remove_all(Board::open(job, true).header().run_dir);
+  const std::string run_dir = Board::open(job, true).header().run_dir;
+  wait_until([&] {  // another process may just write a log's first line
+    std::error_code error;
+    std::filesystem::remove_all(run_dir, error);
+    return !error;
+  });
   ::kill(std::stoi(mark.substr(mark.rfind(' '))), SIGKILL);
   const auto result = failure_of(app);
   EXPECT_EQ(result["code"], "io");
