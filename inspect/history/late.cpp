@@ -5,10 +5,12 @@
 #include <map>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
 #include "inspect/history/call_places.hpp"
 #include "inspect/history/own_time.hpp"
+#include "inspect/views/mesh_grid.hpp"
 #include "inspect/views/table.hpp"
 
 namespace weft {
@@ -215,6 +217,22 @@ std::string late_text(const Snapshot& job) {
                     short_text(late.events_s));
   }
   return text;
+}
+
+std::string late_mesh_text(const Snapshot& job, bool colours) {
+  constexpr double kMuch = 0.5;
+  const Late late = find_late(job);
+  if (!late.remark.empty()) return late.remark + "\n";
+  std::vector<MeshCell> cells(static_cast<std::size_t>(job.header.num_chips));
+  for (const LateChip& chip : late.chips) {
+    cells.at(static_cast<std::size_t>(chip.chip)) = {
+        .text = fmt::format("{:.0f}", 100 * chip.share),
+        .colour = colours && chip.share >= kMuch ? colour_of('!') : ""};
+  }
+  const std::vector<std::string> lines = mesh_grid(job, cells);
+  if (lines.empty()) return "no mesh\n";
+  return fmt::format("{}\n\n% of all waits in collectives that were for this chip\n",
+                     fmt::join(lines, "\n"));
 }
 
 std::string late_json(const Snapshot& job) {

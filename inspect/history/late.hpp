@@ -50,6 +50,9 @@ struct Late {
 Late find_late(const Snapshot& job);
 
 std::string late_text(const Snapshot& job);
+/// The chips as they stand in the mesh: for which share of all waits, in percent, each was waited
+/// for. `colours`: ANSI's, for half of it and more.
+std::string late_mesh_text(const Snapshot& job, bool colours);
 std::string late_json(const Snapshot& job);  ///< weft.late/1
 
 }  // namespace weft

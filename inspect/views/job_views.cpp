@@ -166,9 +166,15 @@ std::string actors_json(const Snapshot& job) {
 }
 
 std::string mesh_text(const Snapshot& job, bool colours) {
-  const std::vector<std::string> lines = mesh_grid(job, colours);
+  const std::vector<std::string> lines = mesh_grid(job, state_cells(job, colours));
   if (lines.empty()) return "no mesh\n";
   return fmt::format("{}\n\n{}\n", fmt::join(lines, "\n"), kStateLetters);
+}
+
+std::string mesh_steps_text(const Snapshot& job, bool colours) {
+  const std::vector<std::string> lines = mesh_grid(job, step_cells(job, colours));
+  if (lines.empty()) return "no mesh\n";
+  return fmt::format("{}\n\nthe step of each chip\n", fmt::join(lines, "\n"));
 }
 
 std::string mesh_json(const Snapshot& job) {

@@ -20,9 +20,10 @@ std::string show_json(const Snapshot& job);  ///< weft.show/1
 std::string actors_text(const Snapshot& job);
 std::string actors_json(const Snapshot& job);  ///< weft.actors/1
 
-/// Its chips as they stand in the mesh: a letter for each, the last axis from left to right.
-/// `colours`: ANSI's.
+/// Its chips as they stand in the mesh, the last axis from left to right: a letter for the state of
+/// each, or its step. `colours`: ANSI's.
 std::string mesh_text(const Snapshot& job, bool colours);
+std::string mesh_steps_text(const Snapshot& job, bool colours);
 std::string mesh_json(const Snapshot& job);  ///< weft.mesh/1
 
 }  // namespace weft

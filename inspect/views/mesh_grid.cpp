@@ -22,13 +22,33 @@ std::string colour_of(char letter) {
   }
 }
 
-std::vector<std::string> mesh_grid(const Snapshot& job, bool colours) {
+std::vector<MeshCell> state_cells(const Snapshot& job, bool colours) {
+  std::vector<MeshCell> cells(static_cast<std::size_t>(job.header.num_chips));
+  for (const ActorView& actor : view_actors(job)) {
+    if (actor.chip < 0) continue;
+    cells.at(static_cast<std::size_t>(actor.chip)) = {
+        .text = std::string(1, actor.letter), .colour = colours ? colour_of(actor.letter) : ""};
+  }
+  return cells;
+}
+
+std::vector<MeshCell> step_cells(const Snapshot& job, bool colours) {
+  std::vector<MeshCell> cells(static_cast<std::size_t>(job.header.num_chips));
+  const std::uint64_t latest = job.step();
+  for (const ActorRow& row : job.rows) {
+    if (row.chip < 0) continue;
+    cells.at(static_cast<std::size_t>(row.chip)) = {
+        .text = std::to_string(row.step),
+        .colour = colours && row.step < latest ? colour_of('w') : ""};
+  }
+  return cells;
+}
+
+std::vector<std::string> mesh_grid(const Snapshot& job, const std::vector<MeshCell>& by_chip) {
   const std::optional<Mesh> mesh = job.mesh();
   if (!mesh || mesh->size() != job.header.num_chips) return {};
-  std::vector<char> letters(static_cast<std::size_t>(mesh->size()), '?');
-  for (const ActorView& actor : view_actors(job)) {
-    if (actor.chip >= 0) letters[static_cast<std::size_t>(actor.chip)] = actor.letter;
-  }
+  std::size_t columns = 1;
+  for (const MeshCell& cell : by_chip) columns = std::max(columns, cell.text.size());
   const auto width = static_cast<int>(mesh->shape().back());
   const auto& axes = mesh->axis_names();
   const std::vector<std::string> outer(axes.begin(), axes.end() - 1);
@@ -41,9 +61,9 @@ std::vector<std::string> mesh_grid(const Snapshot& job, bool colours) {
     std::string line = fmt::format("{:<{}}|", fmt::format("{}", fmt::join(coords, ",")),
                                    std::max<std::size_t>(heading.find('|'), 1));
     for (int position = first; position < first + width; ++position) {
-      const char letter = letters[static_cast<std::size_t>(mesh->device_at(position))];
-      const std::string colour = colours ? colour_of(letter) : "";
-      line += fmt::format(" {}{}{}", colour, letter, colour.empty() ? "" : kPlain);
+      const MeshCell& cell = by_chip[static_cast<std::size_t>(mesh->device_at(position))];
+      line += fmt::format(" {}{:>{}}{}", cell.colour, cell.text, columns,
+                          cell.colour.empty() ? "" : kPlain);
     }
     lines.push_back(std::move(line));
   }

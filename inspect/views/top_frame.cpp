@@ -147,7 +147,8 @@ std::vector<std::string> frame(const Snapshot& job, const Why& why, const TopUi&
     case TopPage::detail: add_detail(job, ui, size, lines); break;
     case TopPage::why: add_text(to_text(why), size, lines); break;
     case TopPage::mesh:
-      for (std::string& line : mesh_grid(job, ui.colours)) lines.push_back(std::move(line));
+      for (std::string& line : mesh_grid(job, state_cells(job, ui.colours)))
+        lines.push_back(std::move(line));
       lines.push_back(cut(kStateLetters, size.columns));
       break;
   }

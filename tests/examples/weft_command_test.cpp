@@ -309,6 +309,10 @@ TEST(WeftInspect, ShowsEveryActorOfAJobThatRuns) {
   const std::string table = output_of({WEFT, "inspect", job.substr(0, 8)});
   EXPECT_NE(table.find("(3,2) (\"data\",\"model\")"), std::string::npos) << table;
   EXPECT_NE(table.find("running"), std::string::npos) << table;
+  const auto show = nlohmann::json::parse(output_of({WEFT, "inspect", job, "--json"}));
+  const std::string run_dir = show.at("run_dir");
+  EXPECT_NE(output_of({WEFT, "inspect", run_dir}).find(job), std::string::npos);
+  EXPECT_NE(output_of({WEFT, "inspect", "logs", run_dir}).find(" joined"), std::string::npos);
   const auto board = nlohmann::json::parse(output_of({WEFT, "inspect", "actors", job, "--json"}));
   ASSERT_EQ(board.at("actors").size(), 10U);
   EXPECT_EQ(board.at("actors")[0].at("kind"), "trainer");

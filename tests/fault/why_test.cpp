@@ -269,6 +269,24 @@ TEST(WhyFolder, TheTrainerKilledUnderALauncher) {
   expect_golden("why/folder-lost.txt", masked(answer.text));
 }
 
+/// Also in the moment in which it holds a thread of the worker.
+TEST(WhyLive, AReaderThatIsKilledDisturbsNoJob) {
+  HungApp app({"--mode", "slow", "--chips", "1", "--steps", "1000000"});
+  const std::string job = app.job();
+  const Board board = Board::open(job, true);
+  const auto step = [&] { return board.readable_rows().at(1).step; };
+  wait_until([&] { return step() > 60; });
+  for (std::uint64_t i = 0; i < 30; ++i) {
+    AppProcess why({WEFT, "inspect", "why", job});
+    const std::uint64_t begin = step();
+    wait_until([&] { return step() >= begin + i % 15; });
+    ::kill(why.pid(), SIGKILL);
+    why.wait();
+    const std::uint64_t end = step();
+    wait_until([&] { return step() > end + 3; });
+  }
+}
+
 TEST(WhyLive, AWorkerThatIsSlow) {
   HungApp app({"--mode", "slow", "--chips", "1", "--steps", "1000000"});
   const std::string job = app.job();

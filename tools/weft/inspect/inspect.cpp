@@ -33,7 +33,7 @@ bool is_tensors(const std::string& what) {
   std::error_code error;
   const bool is_path = what.find('/') != std::string::npos ||
                        (std::filesystem::exists(what, error) && find_jobs(what).empty());
-  return is_path && !SnapshotReader::is_run_folder(what);
+  return is_path && !SnapshotReader::is_run_folder(what) && !find_job_in(what);
 }
 
 int run(const InspectOptions& options) {

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#include <filesystem>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -33,6 +34,19 @@ std::string newest_job() {
 
 }  // namespace
 
+std::optional<std::string> find_job_in(const std::string& run_dir) {
+  for (const std::string& job : Board::jobs()) {
+    std::error_code error;
+    try {
+      if (std::filesystem::equivalent(Board::open(job, true).header().run_dir, run_dir, error)) {
+        return job;
+      }
+    } catch (const Error&) {
+    }
+  }
+  return {};
+}
+
 void say_unreadable(const std::string& job, const std::exception& e) {
   fmt::print(stderr, "{}{}\n", job.empty() ? "" : fmt::format("job {}: ", visible(job)),
              visible(e.what()));
@@ -58,7 +72,10 @@ std::optional<std::string> find_job(const std::string& asked) {
 std::optional<SnapshotReader> open_asked(const std::string& asked, int& code) {
   code = kNoSuchJob;
   try {
-    if (asked.find('/') != std::string::npos) return SnapshotReader::of_folder(asked);
+    if (asked.find('/') != std::string::npos) {
+      const std::optional<std::string> job = find_job_in(asked);
+      return job ? SnapshotReader::of_job(*job) : SnapshotReader::of_folder(asked);
+    }
     const std::string newest = asked.empty() ? newest_job() : "";
     if (!newest.empty()) return SnapshotReader::of_job(newest);
     if (asked.empty() || find_jobs(asked).empty()) {

@@ -22,6 +22,9 @@ inline constexpr const char* kJobHelp =
 /// there is none or are several.
 std::optional<std::string> find_job(const std::string& asked);
 
+/// The job that has a board and this run folder: it runs, or its processes were killed.
+std::optional<std::string> find_job_in(const std::string& run_dir);
+
 /// As kJobHelp says. Absent: it has been said why, and `code` is the exit code.
 std::optional<SnapshotReader> open_asked(const std::string& asked, int& code);
 

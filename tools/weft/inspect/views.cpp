@@ -8,6 +8,7 @@
 
 #include <weft/error.hpp>
 
+#include "inspect/history/late.hpp"
 #include "inspect/views/job_views.hpp"
 #include "tools/weft/inspect/job.hpp"
 
@@ -35,6 +36,31 @@ void add_view(CLI::App& inspect, int& code, const char* name, const char* help, 
   view->add_option("job", options->job, kJobHelp);
   view->add_flag("--json", options->json, "as JSON (docs/inspect.md)");
   view->callback([=, &code] { code = show(options->job, options->json ? json : text); });
+}
+
+void add_mesh(CLI::App& inspect, int& code) {
+  struct MeshOptions : ViewsOptions {
+    std::string by = "state";
+  };
+  auto options = std::make_shared<MeshOptions>();
+  CLI::App* mesh = inspect.add_subcommand("mesh", "the chips of a job as they stand in its mesh");
+  mesh->add_option("job", options->job, kJobHelp);
+  mesh->add_option(
+          "--by", options->by,
+          "what is shown of each: its state, its step, or how late it comes to collectives "
+          "(its share of all waits)")
+      ->check(CLI::IsMember({"state", "step", "late"}))
+      ->capture_default_str();
+  mesh->add_flag("--json", options->json, "as JSON (docs/inspect.md)");
+  mesh->callback([options, &code] {
+    const bool late = options->by == "late";
+    code = with_job(options->job, [&](SnapshotReader& reader) {
+      const Snapshot job = reader.read({.events = late && !options->json});
+      const auto text = late ? late_mesh_text : options->by == "step" ? mesh_steps_text : mesh_text;
+      fmt::print("{}", options->json ? mesh_json(job) : text(job, wants_colours()));
+      return 0;
+    });
+  });
 }
 
 }  // namespace
@@ -66,9 +92,7 @@ void add_inspect_views(CLI::App& inspect, int& code) {
   add_view(inspect, code, "show", "one job: what it is made of, and how far it is", show_text,
            show_json);
   add_view(inspect, code, "actors", "what each actor of a job does", actors_text, actors_json);
-  add_view(
-      inspect, code, "mesh", "the chips of a job as they stand in its mesh",
-      [](const Snapshot& job) { return mesh_text(job, wants_colours()); }, mesh_json);
+  add_mesh(inspect, code);
 }
 
 }  // namespace weft

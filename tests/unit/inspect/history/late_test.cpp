@@ -132,6 +132,11 @@ TEST(Late, ShowsItAsText) {
             "p50 and p99: upper bounds of a histogram's buckets, each twice the one before\n");
 }
 
+TEST(Late, ShowsTheShareOfEachChipInTheMesh) {
+  const std::string text = late_mesh_text(waited_job(), true);
+  EXPECT_TRUE(text.starts_with("data | model 0..0\n0    | 25\n1    | \x1b[31m75\x1b[0m\n")) << text;
+}
+
 TEST(Late, ShowsItAsJson) {
   const Json json = Json::parse(late_json(waited_job()));
   EXPECT_EQ(json.at("schema"), "weft.late/1");

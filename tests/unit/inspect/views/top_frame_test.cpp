@@ -108,5 +108,14 @@ TEST(JobViews, TheMeshHasALetterForEachChip) {
                   .starts_with("data | model 0..1\n0    | w w\n1    | T T\n"));
 }
 
+TEST(JobViews, TheMeshHasTheStepOfEachChip) {
+  Snapshot job = stopped_job().snapshot;
+  for (ActorRow& row : job.rows) row.step = row.worker == 1 ? 9 : 10;
+  EXPECT_TRUE(
+      mesh_steps_text(job, false).starts_with("data | model 0..1\n0    | 10 10\n1    |  9  9\n"))
+      << mesh_steps_text(job, false);
+  EXPECT_NE(mesh_steps_text(job, true).find("1    | \x1b[33m 9\x1b[0m"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace weft::top_frame_test
