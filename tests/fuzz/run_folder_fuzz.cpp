@@ -1,5 +1,5 @@
-/// Bytes as one of the files that a run folder keeps of a job, the first byte says which; the others
-/// are whole or absent. All views of `weft inspect` are made of them.
+/// Bytes as one of the files that a run folder keeps of a job. The first byte says which; the other
+/// files are whole or absent. All views of `weft inspect` are made of them.
 
 #include <array>
 #include <filesystem>
