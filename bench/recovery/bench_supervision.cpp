@@ -39,6 +39,7 @@ struct Variant {
   std::string name;
   std::string program;
   std::vector<std::string> words = {};
+  Process::Environment environment = {};
   std::vector<double> step_us = {};  ///< of each round, the median
 };
 
@@ -57,6 +58,7 @@ std::vector<Variant> variants(int workers) {
                    program,
                    {"--max-failures", "3", "--state-versions", "1"}});
   }
+  all.push_back({"WEFT_TRACE=off", program, {}, {{"WEFT_TRACE", "off"}}});
   all.push_back({"check_replicas_every = 10", program, {"--check-replicas-every", "10"}});
   return all;
 }
@@ -74,7 +76,7 @@ double run(const Variant& variant, const Options& options, int workers, int chip
                                  file};
   words.insert(words.end(), variant.words.begin(), variant.words.end());
   std::filesystem::remove(file);
-  Process process(words, {});
+  Process process(words, variant.environment);
   process.stop(kPatience);
   std::ifstream stream(file);
   if (!stream) fail(Errc::io, "{} has failed", fmt::join(words, " "));

@@ -1,0 +1,148 @@
+/// From the start of a launcher to the moment in which all processes of its job have met: weft
+/// launch beside mpirun and torchrun, in turn. And how long weft inspect ps takes.
+
+#include <algorithm>
+#include <cstdio>
+#include <ctime>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include <weft/error.hpp>
+
+#include "bench/machine.hpp"
+#include "bench/python_child.hpp"
+#include "bench/table.hpp"
+
+namespace {
+
+using namespace weft;
+using namespace weft::bench;
+
+struct Options {
+  int processes = 4;
+  int rounds = 11;
+  bool peers = false;
+  std::string json_file{};
+};
+
+std::string program(const char* name) {
+  return std::filesystem::read_symlink("/proc/self/exe").replace_filename(name);
+}
+
+std::int64_t now_ns() {
+  timespec now{};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
+}
+
+using Pipe = std::unique_ptr<FILE, int (*)(FILE*)>;
+
+/// What a command prints; throws io unless it ends with 0.
+std::string output_of(const std::string& command) {
+  Pipe pipe(::popen(command.c_str(), "r"), ::pclose);
+  if (!pipe) fail(Errc::io, "can't start {}", command);
+  std::string text;
+  char buffer[4096];
+  while (std::fgets(buffer, sizeof(buffer), pipe.get()) != nullptr) text += buffer;
+  const int status = ::pclose(pipe.release());
+  if (status != 0) fail(Errc::io, "{} ended with {}: {}", command, status, text);
+  return text;
+}
+
+/// Milliseconds until the last process says "entered NS", of CLOCK_MONOTONIC.
+double ms_to_enter(const std::string& command, int processes) {
+  const std::int64_t begin = now_ns();
+  const std::string text = output_of(command);
+  std::int64_t last = 0;
+  int count = 0;
+  for (std::size_t at = 0; (at = text.find("entered ", at)) != std::string::npos; ++count) {
+    last = std::max<std::int64_t>(last, std::stoll(text.substr(at += 8)));
+  }
+  if (count != processes) fail(Errc::io, "{}: {} of {} entered", command, count, processes);
+  return static_cast<double>(last - begin) / 1e6;
+}
+
+struct Launcher {
+  std::string name;
+  std::string command;
+};
+
+std::vector<Launcher> launchers(int processes, bool peers) {
+  std::vector<Launcher> all{{"weft launch", fmt::format("{} launch -n {} -- {}", program("weft"),
+                                                        processes, program("bench_launch_weft"))}};
+  if (!peers) return all;
+  if (std::filesystem::exists(program("bench_launch_mpi"))) {
+    all.push_back({"mpirun (Open MPI)",
+                   fmt::format("OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 mpirun "
+                               "--oversubscribe -n {} {}",
+                               processes, program("bench_launch_mpi"))});
+  }
+  if (PythonChild::has("torch")) {
+    all.push_back({"torchrun (Gloo)",
+                   fmt::format("OMP_NUM_THREADS=1 /usr/bin/python3 -m torch.distributed.run "
+                               "--standalone --nproc_per_node {} {}/bench/launch/launch_torch.py "
+                               "2>/dev/null",
+                               processes, WEFT_SOURCE_DIR)});
+  }
+  return all;
+}
+
+/// Of a job that runs until its stdin ends.
+double ms_of_ps() {
+  const std::int64_t begin = now_ns();
+  output_of(program("weft") + " inspect ps");
+  return static_cast<double>(now_ns() - begin) / 1e6;
+}
+
+std::vector<TableRow> measure(const Options& options) {
+  std::vector<TableRow> rows;
+  const std::vector<Launcher> all = launchers(options.processes, options.peers);
+  for (int round = 0; round <= options.rounds; ++round) {
+    for (const Launcher& launcher : all) {
+      const double ms = ms_to_enter(launcher.command, options.processes);
+      if (round > 0) row_of(rows, launcher.name, "ms").samples.push_back(ms);  // files are cached
+    }
+  }
+  const double weft = median(rows.front().samples);
+  for (TableRow& row : rows) row.ratio = median(row.samples) / weft;
+  const std::string command = fmt::format("{} launch -n {} -- {} wait >/dev/null", program("weft"),
+                                          options.processes, program("bench_launch_weft"));
+  const Pipe job(::popen(command.c_str(), "w"), ::pclose);
+  while (output_of(program("weft") + " inspect ps").find("running") == std::string::npos) {
+  }
+  TableRow& ps = row_of(rows, "weft inspect ps", "ms");
+  for (int round = 0; round < options.rounds; ++round) ps.samples.push_back(ms_of_ps());
+  return rows;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Options options;
+  CLI::App app{"Measures how long it takes until all processes of a job have met."};
+  app.add_option("-n", options.processes)->check(CLI::Range(1, 64))->capture_default_str();
+  app.add_option("--rounds", options.rounds)->check(CLI::Range(1, 1000))->capture_default_str();
+  app.add_flag("--peers", options.peers, "mpirun and torchrun too, where they are installed");
+  app.add_option("--json", options.json_file, "file for the results");
+  CLI11_PARSE(app, argc, argv);
+  try {
+    nlohmann::json whole = describe_run(fmt::format("bench_launch -n {}", options.processes));
+    const std::vector<TableRow> rows = measure(options);
+    print_table(fmt::format("{} processes, until all have met", options.processes), "x weft", rows);
+    fmt::print("{}\n", machine_line(whole));
+    whole["results"] = to_json(rows);
+    if (!options.json_file.empty()) std::ofstream(options.json_file) << whole.dump(2) << '\n';
+    return 0;
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "bench_launch: {}\n", error.what());
+    return 1;
+  }
+}
