@@ -1,5 +1,5 @@
 /// From the start of a launcher to the moment in which all processes of its job have met: weft
-/// launch beside mpirun and torchrun, in turn. And how long weft inspect ps takes.
+/// launch beside mpirun and torchrun, in turn. And how long weft inspect ps and why take.
 
 #include <algorithm>
 #include <cstdio>
@@ -95,10 +95,9 @@ std::vector<Launcher> launchers(int processes, bool peers) {
   return all;
 }
 
-/// Of a job that runs until its stdin ends.
-double ms_of_ps() {
+double ms_of(const std::string& command) {
   const std::int64_t begin = now_ns();
-  output_of(program("weft") + " inspect ps");
+  output_of(command);
   return static_cast<double>(now_ns() - begin) / 1e6;
 }
 
@@ -113,13 +112,18 @@ std::vector<TableRow> measure(const Options& options) {
   }
   const double weft = median(rows.front().samples);
   for (TableRow& row : rows) row.ratio = median(row.samples) / weft;
+  // A job that runs until its stdin ends.
   const std::string command = fmt::format("{} launch -n {} -- {} wait >/dev/null", program("weft"),
                                           options.processes, program("bench_launch_weft"));
   const Pipe job(::popen(command.c_str(), "w"), ::pclose);
   while (output_of(program("weft") + " inspect ps").find("running") == std::string::npos) {
   }
-  TableRow& ps = row_of(rows, "weft inspect ps", "ms");
-  for (int round = 0; round < options.rounds; ++round) ps.samples.push_back(ms_of_ps());
+  for (int round = 0; round < options.rounds; ++round) {
+    for (const char* look : {"inspect ps", "inspect why"}) {
+      row_of(rows, fmt::format("weft {}", look), "ms")
+          .samples.push_back(ms_of(fmt::format("{} {}", program("weft"), look)));
+    }
+  }
   return rows;
 }
 
