@@ -26,7 +26,7 @@ constexpr std::size_t kSequencesPerJob = 100;
 /// Jobs of each team.
 std::uint64_t job_count() {
   const char* count = std::getenv("WEFT_TEST_JOBS");
-  return count != nullptr ? std::stoull(count) : 10;
+  return count != nullptr ? std::stoull(count) : 5;
 }
 
 /// A mesh of all chips, in a random order if their hosts don't matter.
