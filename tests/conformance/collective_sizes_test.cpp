@@ -56,8 +56,8 @@ std::vector<CollectiveCase> cases_of_every_size(const Mesh& mesh, bool crowded) 
   return cases;
 }
 
-/// Few where WEFT_TEST_TIMES asks for less than all, as under sanitizers: most of the time goes into
-/// the groups of 8 and 16.
+/// Few where WEFT_TEST_TIMES asks for less than all, as under sanitizers: the groups of 8 and 16
+/// take most of the time.
 std::vector<int> group_sizes() {
   const char* times = std::getenv("WEFT_TEST_TIMES");
   if (times != nullptr && std::stod(times) < 1) return {2, 3, 5};
