@@ -85,10 +85,11 @@ std::vector<Launcher> launchers(int processes, bool peers) {
                                "--oversubscribe -n {} {}",
                                processes, program("bench_launch_mpi"))});
   }
-  if (PythonChild::has("torch")) {
+  if (PythonChild::has("torch")) {  // Debian's torchrun under Python 3.11 takes no redirects of 0
     all.push_back({"torchrun (Gloo)",
                    fmt::format("OMP_NUM_THREADS=1 /usr/bin/python3 -m torch.distributed.run "
-                               "--standalone --nproc_per_node {} {}/bench/launch/launch_torch.py "
+                               "--standalone --nproc_per_node {} --redirects 1 --tee 1 "
+                               "{}/bench/launch/launch_torch.py "
                                "2>/dev/null",
                                processes, WEFT_SOURCE_DIR)});
   }
