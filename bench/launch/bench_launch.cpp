@@ -1,6 +1,9 @@
 /// From the start of a launcher to the moment in which all processes of its job have met: weft
 /// launch beside mpirun and torchrun, in turn. And how long weft inspect ps and why take.
 
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstdio>
 #include <ctime>
@@ -25,6 +28,9 @@ namespace {
 
 using namespace weft;
 using namespace weft::bench;
+
+/// A job that does nothing is hung after a minute.
+constexpr int kLookRoundsMax = 40;
 
 struct Options {
   int processes = 4;
@@ -53,7 +59,7 @@ std::string output_of(const std::string& command) {
   char buffer[4096];
   while (std::fgets(buffer, sizeof(buffer), pipe.get()) != nullptr) text += buffer;
   const int status = ::pclose(pipe.release());
-  if (status != 0) fail(Errc::io, "{} ended with {}: {}", command, status, text);
+  if (status != 0) fail(Errc::io, "{} ended with {}: {}", command, WEXITSTATUS(status), text);
   return text;
 }
 
@@ -113,16 +119,28 @@ std::vector<TableRow> measure(const Options& options) {
   }
   const double weft = median(rows.front().samples);
   for (TableRow& row : rows) row.ratio = median(row.samples) / weft;
-  // A job that runs until its stdin ends.
-  const std::string command = fmt::format("{} launch -n {} -- {} wait >/dev/null", program("weft"),
-                                          options.processes, program("bench_launch_weft"));
+  return rows;
+}
+
+/// At a job that runs until its stdin ends.
+std::vector<TableRow> measure_looks(const Options& options) {
+  constexpr int kTriesMax = 1000;
+  const std::string name = fmt::format("bench-launch-{}", ::getpid());
+  const std::string command = fmt::format("{} launch -n {} -- {} {} >/dev/null", program("weft"),
+                                          options.processes, program("bench_launch_weft"), name);
   const Pipe job(::popen(command.c_str(), "w"), ::pclose);
-  while (output_of(program("weft") + " inspect ps").find("running") == std::string::npos) {
+  const auto is_there = [&] {
+    const std::string list = output_of(program("weft") + " inspect ps");
+    return list.find(name + "  running") != std::string::npos;
+  };
+  for (int tries = 0; !is_there(); ++tries) {
+    if (tries == kTriesMax) fail(Errc::io, "{}: the job doesn't start", command);
   }
-  for (int round = 0; round < options.rounds; ++round) {
-    for (const char* look : {"inspect ps", "inspect why"}) {
-      row_of(rows, fmt::format("weft {}", look), "ms")
-          .samples.push_back(ms_of(fmt::format("{} {}", program("weft"), look)));
+  std::vector<TableRow> rows;
+  for (int round = 0; round < std::min(options.rounds, kLookRoundsMax); ++round) {
+    for (const std::string& look : {std::string("ps"), "show " + name, "why " + name}) {
+      row_of(rows, "weft inspect " + look.substr(0, look.find(' ')), "ms")
+          .samples.push_back(ms_of(fmt::format("{} inspect {}", program("weft"), look)));
     }
   }
   return rows;
@@ -140,11 +158,18 @@ int main(int argc, char** argv) {
   CLI11_PARSE(app, argc, argv);
   try {
     nlohmann::json whole = describe_run(fmt::format("bench_launch -n {}", options.processes));
-    const std::vector<TableRow> rows = measure(options);
-    print_table(fmt::format("{} processes, until all have met", options.processes), "x weft", rows);
+    const std::vector<TableRow> launches = measure(options);
+    print_table(fmt::format("{} processes, until all have met", options.processes), "x weft",
+                launches);
+    const std::vector<TableRow> looks = measure_looks(options);
+    print_table("looks at a job that runs, from the start of the shell to the end", "", looks);
     fmt::print("{}\n", machine_line(whole));
-    whole["results"] = to_json(rows);
-    if (!options.json_file.empty()) std::ofstream(options.json_file) << whole.dump(2) << '\n';
+    whole["results"] = {{"launch", to_json(launches)}, {"looks", to_json(looks)}};
+    if (!options.json_file.empty()) {
+      std::ofstream file(options.json_file);
+      if (!(file << whole.dump(2) << std::endl))
+        fail(Errc::io, "can't write {}", options.json_file);
+    }
     return 0;
   } catch (const std::exception& error) {
     fmt::print(stderr, "bench_launch: {}\n", error.what());

@@ -225,7 +225,8 @@ std::string late_mesh_text(const Snapshot& job, bool colours) {
   if (!late.remark.empty()) return late.remark + "\n";
   std::vector<MeshCell> cells(static_cast<std::size_t>(job.header.num_chips));
   for (const LateChip& chip : late.chips) {
-    cells.at(static_cast<std::size_t>(chip.chip)) = {
+    if (chip.chip >= job.header.num_chips) continue;  // of a kept box that isn't the board's
+    cells[static_cast<std::size_t>(chip.chip)] = {
         .text = fmt::format("{:.0f}", 100 * chip.share),
         .colour = colours && chip.share >= kMuch ? colour_of('!') : ""};
   }

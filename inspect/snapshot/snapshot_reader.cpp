@@ -105,7 +105,8 @@ bool SnapshotReader::is_run_folder(const std::string& path) {
 
 SnapshotReader SnapshotReader::of_folder(const std::string& run_dir) {
   SnapshotReader reader("", std::nullopt, run_dir);
-  if (fs::exists(incident_in(run_dir) + "/board.bin")) {
+  std::error_code error;
+  if (fs::exists(incident_in(run_dir) + "/board.bin", error)) {
     reader.open_copies(incident_in(run_dir));
   } else if (!is_run_folder(run_dir)) {
     fail(Errc::not_found,

@@ -34,7 +34,10 @@ std::vector<MeshCell> state_cells(const Snapshot& job, bool colours) {
 
 std::vector<MeshCell> step_cells(const Snapshot& job, bool colours) {
   std::vector<MeshCell> cells(static_cast<std::size_t>(job.header.num_chips));
-  const std::uint64_t latest = job.step();
+  std::uint64_t latest = 0;  // of the chips: loops run ahead of them
+  for (const ActorRow& row : job.rows) {
+    if (row.chip >= 0) latest = std::max(latest, row.step);
+  }
   for (const ActorRow& row : job.rows) {
     if (row.chip < 0) continue;
     cells.at(static_cast<std::size_t>(row.chip)) = {

@@ -4,7 +4,9 @@
 #include <array>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <string>
+#include <vector>
 
 #include "inspect/history/late.hpp"
 #include "inspect/history/trace.hpp"
@@ -12,35 +14,26 @@
 #include "inspect/views/job_views.hpp"
 #include "inspect/why/explain.hpp"
 #include "tests/fuzz/fuzz.hpp"
+#include "tests/support/box_parts.hpp"
 #include "tests/support/temporary_folder.hpp"
 
 namespace weft {
 namespace {
 
-constexpr std::array kFiles{"blackbox/board.bin", "blackbox/box.bin", "blackbox/control.bin",
-                            "hang/board.bin",     "hang/control.bin", "hang/processes.json",
-                            "result.json"};
+constexpr std::array kFiles{"blackbox/board.bin",  "blackbox/box.bin", "blackbox/control.bin",
+                            "hang/board.bin",      "hang/box.bin",     "hang/control.bin",
+                            "hang/processes.json", "result.json"};
 
-void write(const std::string& path, std::span<const std::uint8_t> bytes) {
+std::vector<char> bytes_of(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  WEFT_CHECK(file.good(), path);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+void write(const std::string& path, std::span<const std::byte> bytes) {
   std::ofstream file(path, std::ios::binary | std::ios::trunc);
   file.write(reinterpret_cast<const char*>(bytes.data()),
              static_cast<std::streamsize>(bytes.size()));
-}
-
-/// A run folder with the golden board and box, which stays for all inputs.
-const std::string& folder() {
-  static const testing::TemporaryFolder made;
-  static const bool is_filled = [] {
-    for (const char* of : {"blackbox", "hang"}) {
-      const std::string copies = made.path() + "/" + of;
-      std::filesystem::create_directory(copies);
-      std::filesystem::copy_file(WEFT_TEST_DIR "/golden/board-v2.bin", copies + "/board.bin");
-      std::filesystem::copy_file(WEFT_TEST_DIR "/golden/box-v1.bin", copies + "/box.bin");
-    }
-    return true;
-  }();
-  WEFT_CHECK(is_filled);
-  return made.path();
 }
 
 void look_at(const std::string& run_dir) {
@@ -56,6 +49,31 @@ void look_at(const std::string& run_dir) {
   if (!job.rings.empty()) write_trace(job, {}, [](std::string_view) {});
 }
 
+/// A whole run folder, which stays for all inputs: of the golden box, and of the seeds, whose first
+/// byte is the number of their file.
+const std::string& folder() {
+  static const testing::TemporaryFolder made;
+  static const bool is_filled = [] {
+    for (const char* part : {"/blackbox", "/hang"}) {
+      std::filesystem::create_directory(made.path() + part);
+    }
+    const std::vector<char> box = bytes_of(WEFT_TEST_DIR "/golden/box-v1.bin");
+    for (const char* file : {"/blackbox/box.bin", "/hang/box.bin"}) {
+      write(made.path() + file, testing::scatter_box(std::as_bytes(std::span(box))));
+    }
+    for (const auto& seed :
+         std::filesystem::directory_iterator(WEFT_TEST_DIR "/fuzz/corpus/run_folder")) {
+      const std::vector<char> bytes = bytes_of(seed.path());
+      const auto file = static_cast<std::size_t>(bytes.at(0));
+      write(made.path() + "/" + kFiles.at(file), std::as_bytes(std::span(bytes).subspan(1)));
+    }
+    look_at(made.path());
+    return true;
+  }();
+  WEFT_CHECK(is_filled);
+  return made.path();
+}
+
 }  // namespace
 }  // namespace weft
 
@@ -66,7 +84,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::string kept = path + ".kept";
   const bool is_there = std::filesystem::exists(path);
   if (is_there) std::filesystem::rename(path, kept);
-  weft::write(path, {data + 1, size - 1});
+  weft::write(path, std::as_bytes(std::span(data + 1, size - 1)));
   try {
     weft::look_at(run_dir);
   } catch (const weft::Error& error) {

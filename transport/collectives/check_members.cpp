@@ -1,17 +1,14 @@
 #include "transport/collectives/check_members.hpp"
 
-#include <cstring>
 #include <memory>
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
 
-#include <weft/error.hpp>
-
 #include "spmd/mesh/hybrid_mesh.hpp"
+#include "transport/collectives/algorithm.hpp"
 #include "transport/collectives/collective_call.hpp"
 #include "transport/collectives/communicator.hpp"
 #include "transport/job/control_format.hpp"
@@ -19,78 +16,64 @@
 namespace weft {
 namespace {
 
-constexpr std::uint64_t kSource = kArenaTempOffset;
-constexpr std::uint64_t kDestination = kSource + kOffsetAlignment;
+// One thread has all chips of a process: each announces itself before any is waited for, and with a
+// second sync the one that is waited for first would wait for the others.
+static_assert(!has_exit_sync(Algorithm::signal));
 
-/// Equal for equal meshes: of the sizes, the names and the order of the chips.
-std::uint64_t tag_of(const Mesh& mesh) {
-  std::uint64_t tag = 1;
-  const auto add = [&tag](std::uint64_t word) { tag = signature_of(word, tag); };
-  for (const std::int64_t size : mesh.shape()) add(static_cast<std::uint64_t>(size));
+/// FNV-1a, of words.
+class Digest {
+ public:
+  void add(std::uint64_t word) { value_ = (value_ ^ word) * 0x100'0000'01b3; }
+  std::uint64_t value() const { return value_; }
+
+ private:
+  std::uint64_t value_ = 0xcbf2'9ce4'8422'2325;
+};
+
+/// Equal for equal groups of equal meshes: of the sizes, the names, the order of the chips, and who
+/// belongs to the group.
+std::uint64_t tag_of(const Mesh& mesh, const std::vector<int>& group) {
+  Digest tag;
+  for (const std::int64_t size : mesh.shape()) tag.add(static_cast<std::uint64_t>(size));
   for (const std::string& name : mesh.axis_names()) {
-    add(name.size());
-    for (const char letter : name) add(static_cast<unsigned char>(letter));
+    tag.add(name.size());
+    for (const char letter : name) tag.add(static_cast<unsigned char>(letter));
   }
-  for (const int chip : mesh.device_ids()) add(static_cast<std::uint64_t>(chip));
-  return tag;
+  for (const int chip : mesh.device_ids()) tag.add(static_cast<std::uint64_t>(chip));
+  for (const int position : group) tag.add(static_cast<std::uint64_t>(position));
+  return tag.value();
 }
 
-/// One chip of this process, and its gathering along an axis.
+/// One chip of this process, and its barrier along an axis.
 class Member {
  public:
   Member(JobMemory& memory, const Mesh& mesh, int position, const Board& board, WaitPolicy policy)
-      : memory_(&memory),
+      : record_(&memory.call_record(chip_on_host(mesh, position))),
         mesh_(&mesh),
         position_(position),
-        chip_(chip_on_host(mesh, position)),
         communicator_(std::make_unique<Communicator>(
             memory, mesh, position, Recorder(board.device(mesh.device_at(position))), policy)) {}
 
   /// Announces itself; doesn't wait.
-  void start(int axis, std::uint64_t tag) {
+  void start(AtomList atoms) {
     const std::string name = fmt::format("members of mesh {}", mesh_->to_string());
-    const AtomList atoms = mesh_->axis_atoms(axis);
-    memory_->reserve(chip_, kSource,
-                     kOffsetAlignment + static_cast<std::size_t>(mesh_->count(atoms)) * 8);
-    const std::int64_t own = position_;
-    std::memcpy(memory_->arena(chip_) + kSource, &own, sizeof(own));
-    call_ = communicator_->prepare({.kind = CollectiveKind::all_gather,
-                                    .atoms = atoms,
-                                    .dtype = DType::i64,
-                                    .source = kSource,
-                                    .destination = kDestination,
-                                    .count = 1,
-                                    .tag = tag,
-                                    .name = name});
-    communicator_->start(*call_);
+    barrier_ = communicator_->prepare({.kind = CollectiveKind::barrier,
+                                       .atoms = atoms,
+                                       .tag = tag_of(*mesh_, mesh_->group(position_, atoms)),
+                                       .name = name});
+    communicator_->start(*barrier_);
   }
-
-  void check(int axis) {
-    communicator_->wait();
-    const std::vector<int> group = mesh_->group(position_, mesh_->axis_atoms(axis));
-    for (std::size_t i = 0; i < group.size(); ++i) {
-      std::int64_t met = 0;
-      std::memcpy(&met, memory_->arena(chip_) + kDestination + i * sizeof(met), sizeof(met));
-      if (met == group[i]) continue;
-      fail(Errc::mesh_mismatch,
-           "along axis \"{}\" of mesh {} the chip at position {} expected its peer {} at position "
-           "{}, but met the one at position {}: two processes have the same number, or not the "
-           "same mesh",
-           mesh_->axis_names()[static_cast<std::size_t>(axis)], mesh_->to_string(), position_, i,
-           group[i], met);
-    }
-  }
+  void wait() { communicator_->wait(); }
 
   /// As at the beginning of a generation: no collective has been called.
-  void forget() const { memory_->call_record(chip_).number.store(0, std::memory_order_relaxed); }
+  void forget() const { record_->number.store(0, std::memory_order_relaxed); }
 
  private:
-  JobMemory* memory_;
+  CallRecord* record_;
   const Mesh* mesh_;
   int position_;
-  int chip_;  ///< number in the memory
   std::unique_ptr<Communicator> communicator_;
-  std::optional<PreparedCall> call_;
+  std::optional<PreparedCall> barrier_;
 };
 
 }  // namespace
@@ -99,13 +82,11 @@ void check_members(JobMemory& memory, const Mesh& mesh, std::span<const int> pos
                    const Board& board, WaitPolicy policy) {
   std::vector<Member> members;
   for (const int position : positions) members.emplace_back(memory, mesh, position, board, policy);
-  const std::uint64_t tag = tag_of(mesh);
   for (int axis = 0; axis < mesh.num_axes(); ++axis) {
-    const AtomMask atoms = mesh.axis_atoms(axis).mask();
-    if (atoms == 0 || tier_of(atoms, mesh) != Tier::ici) continue;
-    // One thread has all chips of the process: each must have come before any is waited for.
-    for (Member& member : members) member.start(axis, tag);
-    for (Member& member : members) member.check(axis);
+    const AtomList atoms = mesh.axis_atoms(axis);
+    if (atoms.size() == 0 || tier_of(atoms.mask(), mesh) != Tier::ici) continue;
+    for (Member& member : members) member.start(atoms);
+    for (Member& member : members) member.wait();
   }
   for (const Member& member : members) member.forget();
 }

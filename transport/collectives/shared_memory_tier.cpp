@@ -187,7 +187,8 @@ bool SharedMemoryTier::poll() {
     announce();
   }
   if (wait_begin_ == 0 && recorder_.events.is_on()) wait_begin_ = recorder_.events.now();
-  return still_waiting();
+  fail_if_aborted();
+  return false;
 }
 
 /// Whose absence at a sync cost the most is said to have come last.
@@ -199,13 +200,12 @@ void SharedMemoryTier::end_wait() {
   arrival_.last_chip = group_->chip(group_->peers[missing_]);
 }
 
-bool SharedMemoryTier::still_waiting() const {
+void SharedMemoryTier::fail_if_aborted() const {
   if (memory_->aborted()) {
     fail(Errc::peer_lost, "{}; chip {} was in {} (step {}), waiting for chip {}",
          memory_->abort_reason(), chip_, to_string(*started_, *mesh_), started_->step,
          group_->chip(awaited()));
   }
-  return false;
 }
 
 void SharedMemoryTier::wait() {

@@ -43,7 +43,7 @@ class SharedMemoryTier final : public CollectiveTier {
   void end_wait();
   void wake_sleepers() const;
   void require_same_call() const;
-  bool still_waiting() const;
+  void fail_if_aborted() const;
   int awaited() const;
   void await_peers(std::optional<Clock::time_point>& since);
   void sleep(Clock::duration longest);

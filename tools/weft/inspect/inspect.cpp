@@ -11,6 +11,7 @@
 #include "tools/weft/inspect/history.hpp"
 #include "tools/weft/inspect/job.hpp"
 #include "tools/weft/inspect/logs.hpp"
+#include "tools/weft/inspect/past_run.hpp"
 #include "tools/weft/inspect/programs.hpp"
 #include "tools/weft/inspect/serve.hpp"
 #include "tools/weft/inspect/top.hpp"
@@ -31,8 +32,9 @@ struct InspectOptions {
 /// A path where no job has that name; a run folder is a job, too.
 bool is_tensors(const std::string& what) {
   std::error_code error;
-  const bool is_path = what.find('/') != std::string::npos ||
-                       (std::filesystem::exists(what, error) && find_jobs(what).empty());
+  const bool is_path =
+      what.find('/') != std::string::npos ||
+      (std::filesystem::exists(what, error) && find_jobs(what).empty() && !find_past_run(what));
   return is_path && !SnapshotReader::is_run_folder(what) && !find_job_in(what);
 }
 

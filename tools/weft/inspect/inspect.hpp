@@ -6,8 +6,7 @@
 
 namespace weft {
 
-/// Adds the subcommand; running it sets `code`: 0, or 1 where there is no such job or its
-/// board can't be read.
+/// Adds the subcommand; running it sets `code`, see job.hpp.
 void add_inspect(CLI::App& app, int& code);
 
 }  // namespace weft

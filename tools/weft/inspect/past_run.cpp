@@ -8,17 +8,20 @@ namespace {
 
 namespace fs = std::filesystem;
 
+enum class Match { none, id, name };
+
 /// Of "NAME-TIME-ID", where TIME is "20261121-085432" and ID the first six digits.
-bool is_of(const std::string& folder, const std::string& asked) {
+Match match(const std::string& folder, const std::string& asked) {
   constexpr std::size_t kIdLength = 6;
   const auto id = folder.rfind('-');
-  if (id == std::string::npos || folder.size() - id - 1 != kIdLength) return false;
+  if (id == std::string::npos || folder.size() - id - 1 != kIdLength) return Match::none;
   constexpr std::size_t kTimeLength = 15;
-  if (id < kTimeLength + 1) return false;
+  if (id < kTimeLength + 1) return Match::none;
   const std::string name = folder.substr(0, id - kTimeLength - 1);
   const bool has_id =
       asked.size() >= 2 && folder.substr(id + 1).starts_with(asked.substr(0, kIdLength));
-  return asked.empty() || asked == name || has_id;
+  if (asked.empty() || asked == name) return Match::name;
+  return has_id ? Match::id : Match::none;
 }
 
 bool is_run(const fs::directory_entry& entry) {
@@ -34,12 +37,15 @@ std::optional<std::string> find_past_run(const std::string& asked) {
   const char* const home = std::getenv("HOME");
   if (home == nullptr) return {};
   std::optional<std::string> newest;
+  Match best = Match::none;  // a name rather than an id that begins alike
   fs::file_time_type written{};
   std::error_code error;
   for (const auto& entry : fs::directory_iterator(fs::path(home) / "weft_runs", error)) {
-    if (!is_of(entry.path().filename().string(), asked) || !is_run(entry)) continue;
+    const Match found = match(entry.path().filename().string(), asked);
+    if (found == Match::none || found < best || !is_run(entry)) continue;
     const fs::file_time_type at = entry.last_write_time(error);
-    if (newest && at <= written) continue;
+    if (found == best && at <= written) continue;
+    best = found;
     newest = entry.path().string();
     written = at;
   }

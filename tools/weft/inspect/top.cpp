@@ -5,6 +5,7 @@
 #include <termios.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
@@ -17,6 +18,7 @@
 
 #include "inspect/views/top_frame.hpp"
 #include "inspect/why/explain.hpp"
+#include "inspect/why/hang.hpp"
 #include "tools/weft/inspect/job.hpp"
 
 namespace weft {
@@ -90,12 +92,15 @@ std::optional<std::vector<std::string>> read_keys() {
   return split_keys(std::string_view(bytes, static_cast<std::size_t>(count)));
 }
 
+volatile std::sig_atomic_t ended_by = 0;
+
 int run_live(SnapshotReader& reader, TopUi ui) {
   Screen screen;
+  for (const int signal : {SIGTERM, SIGHUP}) std::signal(signal, [](int by) { ended_by = by; });
   Snapshot before = reader.read();
   TopSize size = screen_size();
-  while (!ui.quit) {
-    Snapshot now = reader.read();
+  while (!ui.quit && ended_by == 0) {
+    Snapshot now = read_job(reader);
     const TopSize new_size = screen_size();
     if (new_size.lines != size.lines || new_size.columns != size.columns) screen.clear();
     size = new_size;
@@ -106,18 +111,18 @@ int run_live(SnapshotReader& reader, TopUi ui) {
     for (const std::string& key : *keys) press(ui, key);
     before = std::move(now);
   }
-  return 0;
+  return ended_by == 0 ? 0 : 128 + ended_by;
 }
 
 /// Where there is no terminal that can be written to at a place: one frame.
 int run_top(SnapshotReader& reader) {
-  TopUi ui{.colours = variable("NO_COLOR").empty()};
+  TopUi ui{.colours = wants_colours()};
   const std::string terminal = variable("TERM");
   const bool plain = ::isatty(STDOUT_FILENO) == 0 || ::isatty(STDIN_FILENO) == 0 ||
                      terminal.empty() || terminal == "dumb";
   if (!plain) return run_live(reader, ui);
   ui.colours = false;
-  const Snapshot job = reader.read();
+  const Snapshot job = read_job(reader);
   const int lines = static_cast<int>(job.rows.size()) + 3;
   for (const std::string& line : frame(job, {}, ui, {.lines = lines, .columns = 160})) {
     fmt::print("{}\n", line);

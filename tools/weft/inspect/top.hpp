@@ -5,7 +5,7 @@
 
 namespace weft {
 
-/// Adds the subcommand to `inspect`; running it sets `code`, see inspect_job.hpp.
+/// Adds the subcommand to `inspect`; running it sets `code`, see job.hpp.
 void add_inspect_top(CLI::App& inspect, int& code);
 
 }  // namespace weft

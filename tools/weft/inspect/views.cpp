@@ -10,6 +10,7 @@
 
 #include "inspect/history/late.hpp"
 #include "inspect/views/job_views.hpp"
+#include "inspect/why/hang.hpp"
 #include "tools/weft/inspect/job.hpp"
 
 namespace weft {
@@ -24,7 +25,7 @@ using View = std::string (*)(const Snapshot&);
 
 int show(const std::string& job, View view) {
   return with_job(job, [view](SnapshotReader& reader) {
-    fmt::print("{}", view(reader.read()));
+    fmt::print("{}", view(reader.read({.events = true})));  // its steps say when it is hung
     return 0;
   });
 }
@@ -45,17 +46,18 @@ void add_mesh(CLI::App& inspect, int& code) {
   auto options = std::make_shared<MeshOptions>();
   CLI::App* mesh = inspect.add_subcommand("mesh", "the chips of a job as they stand in its mesh");
   mesh->add_option("job", options->job, kJobHelp);
-  mesh->add_option(
-          "--by", options->by,
-          "what is shown of each: its state, its step, or how late it comes to collectives "
-          "(its share of all waits)")
-      ->check(CLI::IsMember({"state", "step", "late"}))
-      ->capture_default_str();
-  mesh->add_flag("--json", options->json, "as JSON (docs/inspect.md)");
+  CLI::Option* by =
+      mesh->add_option(
+              "--by", options->by,
+              "what is shown of each: its state, its step, or how late it comes to collectives "
+              "(its share of all waits)")
+          ->check(CLI::IsMember({"state", "step", "late"}))
+          ->capture_default_str();
+  mesh->add_flag("--json", options->json, "as JSON (docs/inspect.md)")->excludes(by);
   mesh->callback([options, &code] {
     const bool late = options->by == "late";
     code = with_job(options->job, [&](SnapshotReader& reader) {
-      const Snapshot job = reader.read({.events = late && !options->json});
+      const Snapshot job = read_job(reader, {.events = late});
       const auto text = late ? late_mesh_text : options->by == "step" ? mesh_steps_text : mesh_text;
       fmt::print("{}", options->json ? mesh_json(job) : text(job, wants_colours()));
       return 0;
@@ -70,7 +72,8 @@ int list_jobs(bool json) {
   int code = 0;
   for (const std::string& job : Board::jobs()) {
     try {
-      jobs.push_back(SnapshotReader::of_job(job).read({.control = false}));
+      SnapshotReader reader = SnapshotReader::of_job(job);
+      jobs.push_back(read_job(reader, {.control = false}));
     } catch (const Error& e) {
       // It has ended meanwhile, or is only starting.
       if (e.code() == Errc::not_found) continue;

@@ -5,7 +5,7 @@
 
 namespace weft {
 
-/// Adds the subcommand to `inspect`; running it sets `code`, see exit_code() and inspect_job.hpp.
+/// Adds the subcommand to `inspect`; running it sets `code`, see exit_code() and job.hpp.
 void add_inspect_why(CLI::App& inspect, int& code);
 
 }  // namespace weft

@@ -110,7 +110,9 @@ TEST(JobViews, TheMeshHasALetterForEachChip) {
 
 TEST(JobViews, TheMeshHasTheStepOfEachChip) {
   Snapshot job = stopped_job().snapshot;
-  for (ActorRow& row : job.rows) row.step = row.worker == 1 ? 9 : 10;
+  for (ActorRow& row : job.rows) {
+    row.step = row.kind == ActorKind::device ? (row.worker == 1 ? 9 : 10) : 11;
+  }
   EXPECT_TRUE(
       mesh_steps_text(job, false).starts_with("data | model 0..1\n0    | 10 10\n1    |  9  9\n"))
       << mesh_steps_text(job, false);

@@ -2,10 +2,9 @@
 
 #include <gtest/gtest.h>
 
-#include <cstring>
-#include <exception>
+#include <chrono>
 #include <future>
-#include <thread>
+#include <string>
 #include <vector>
 
 #include <weft/error.hpp>
@@ -86,24 +85,15 @@ TEST_F(CheckMembersTest, NamesThePeerThatDoesNotCome) {
                [&] { first.get(); });
 }
 
-/// A peer with the same mesh that stands elsewhere: what chip 4 (position 1) would send, comes from
-/// a process that takes itself for position 3.
-TEST_F(CheckMembersTest, FindsAPeerAtAnotherPosition) {
-  const Mesh pair{{2}, {"data"}};
-  auto first = check(pair, {0});
-  GroupLine& own = memory.group_line(pair.axis_atoms(0).mask(), 0);
-  GroupLine& other = memory.group_line(pair.axis_atoms(0).mask(), 1);
-  std::uint64_t announced = 0;
-  while ((announced = own.announced.load(std::memory_order_acquire)) == 0) {
-    std::this_thread::yield();
-  }
-  const std::int64_t position = 3;
-  std::memcpy(other.mailbox[1], &position, sizeof(position));
-  other.announced.store(announced, std::memory_order_release);
-  expect_error(Errc::mesh_mismatch,
-               {"axis \"data\"", "position 0 expected its peer 1 at position 1",
-                "met the one at position 3"},
+/// Chips 0 and 1 of a host, of which the second process takes itself for the other host's.
+TEST_F(CheckMembersTest, FindsAPeerOfAnotherGroup) {
+  const Mesh hosts = Mesh({2, 2}, {"host", "chip"}).with_dcn_atoms(AtomMask{2});
+  auto first = check(hosts, {0});
+  auto second = check(hosts, {3}, std::chrono::milliseconds(20));
+  expect_error(Errc::program_divergence, {"chip 0 called barrier #1 'members of mesh (2,2)"},
                [&] { first.get(); });
+  expect_error(Errc::program_divergence, {"chip 1 called barrier #1 'members of mesh (2,2)"},
+               [&] { second.get(); });
 }
 
 TEST_F(CheckMembersTest, LeavesAxesThatCrossHostsAlone) {
