@@ -297,7 +297,7 @@ class WorkerLife {
     if (assignment_.mesh_shape.empty()) return;
     const Mesh mesh = mesh_of(assignment_);
     const std::vector<int> positions = positions_of(assignment_, mesh, identity_.worker);
-    for (const int position : positions) {
+    for (const int position : positions) {  // so that who waits for whom can be seen already
       const int chip = mesh.device_at(position);
       board_.device(chip).open(ActorKind::device, identity_.worker, chip, ::getpid());
     }

@@ -1,5 +1,5 @@
 /// From the start of a launcher to the moment in which all processes of its job have met: weft
-/// launch beside mpirun and torchrun, in turn. And how long weft inspect ps and why take.
+/// launch beside mpirun and torchrun, in turn. And how long weft inspect ps, show and why take.
 
 #include <sys/wait.h>
 #include <unistd.h>
@@ -95,8 +95,7 @@ std::vector<Launcher> launchers(int processes, bool peers) {
     all.push_back({"torchrun (Gloo)",
                    fmt::format("OMP_NUM_THREADS=1 /usr/bin/python3 -m torch.distributed.run "
                                "--standalone --nproc_per_node {} --redirects 1 --tee 1 "
-                               "{}/bench/launch/launch_torch.py "
-                               "2>/dev/null",
+                               "{}/bench/launch/launch_torch.py 2>/dev/null",
                                processes, WEFT_SOURCE_DIR)});
   }
   return all;
@@ -157,7 +156,9 @@ int main(int argc, char** argv) {
   app.add_option("--json", options.json_file, "file for the results");
   CLI11_PARSE(app, argc, argv);
   try {
-    nlohmann::json whole = describe_run(fmt::format("bench_launch -n {}", options.processes));
+    std::vector<std::string> words(argv, argv + argc);
+    words[0] = "bench_launch";
+    nlohmann::json whole = describe_run(fmt::format("{}", fmt::join(words, " ")));
     const std::vector<TableRow> launches = measure(options);
     print_table(fmt::format("{} processes, until all have met", options.processes), "x weft",
                 launches);

@@ -104,16 +104,14 @@ bool SnapshotReader::is_run_folder(const std::string& path) {
 }
 
 SnapshotReader SnapshotReader::of_folder(const std::string& run_dir) {
-  SnapshotReader reader("", std::nullopt, run_dir);
-  std::error_code error;
-  if (fs::exists(incident_in(run_dir) + "/board.bin", error)) {
-    reader.open_copies(incident_in(run_dir));
-  } else if (!is_run_folder(run_dir)) {
+  if (!is_run_folder(run_dir)) {
     fail(Errc::not_found,
          "{}: there is neither result.json nor blackbox/board.bin: expected the run folder of a "
          "job that has ended",
          run_dir);
   }
+  SnapshotReader reader("", std::nullopt, run_dir);
+  if (fs::exists(incident_in(run_dir) + "/board.bin")) reader.open_copies(incident_in(run_dir));
   return reader;
 }
 
@@ -143,13 +141,7 @@ void SnapshotReader::add_board(Snapshot& snapshot) const {
   snapshot.job = job_;
   snapshot.held = is_live() && board_->is_held();
   snapshot.status = board_->status();
-  for (int row = 0; row < board_->num_rows(); ++row) {
-    try {
-      snapshot.rows.push_back(board_->read(row));
-    } catch (const Error& e) {
-      snapshot.unreadable.emplace_back(e.what());
-    }
-  }
+  snapshot.rows = board_->readable_rows(&snapshot.unreadable);
 }
 
 void SnapshotReader::add_control(Snapshot& snapshot) {

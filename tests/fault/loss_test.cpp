@@ -80,7 +80,7 @@ TEST(Loss, AKillInsideACollectiveNamesTheCollective) {
   app.wait_for_line("mark loop");
   pid_t pid = 0;
   wait_until([&] {
-    for (const ActorRow& row : board.rows()) {
+    for (const ActorRow& row : board.readable_rows()) {
       if (row.kind == ActorKind::device && row.worker == 2 && row.step == 3 && row.in_collective &&
           row.waiting_for >= 0) {
         pid = row.pid;
@@ -117,7 +117,7 @@ TEST(Loss, AKillBeforeTheJoinIsNamed) {
     for (const pid_t candidate : testing::processes_of(job)) {
       const Board board = Board::open(job, true);
       bool joined = false;
-      for (const ActorRow& row : board.rows()) joined |= row.pid == candidate;
+      for (const ActorRow& row : board.readable_rows()) joined |= row.pid == candidate;
       if (!joined) pid = candidate;
     }
     return pid != 0 && testing::processes_of(job).size() == 3;

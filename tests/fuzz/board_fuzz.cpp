@@ -18,7 +18,7 @@ void read(const Board& board) {
     // Four times what a row holds: a byte that isn't UTF-8 is read as "\x9b".
     WEFT_CHECK(row.last_error.size() <= 4 * 256 && row.last_message.size() <= 4 * 96);
   }
-  read_or_refuse({}, [&](auto) { board.rows(); });
+  for (int i = 0; i < board.num_rows(); ++i) read_or_refuse({}, [&](auto) { board.read(i); });
   read_or_refuse({}, [&](auto) { WEFT_CHECK(to_string(board.status()) != "unknown"); });
 }
 

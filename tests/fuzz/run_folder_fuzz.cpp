@@ -1,5 +1,5 @@
-/// Bytes as one of the files that a run folder keeps of a job. The first byte says which; the other
-/// files are whole or absent. All views of `weft inspect` are made of them.
+/// Bytes as one of the files that a run folder keeps of a job. The first byte says which; the rest
+/// of the folder is whole. All views of `weft inspect` are made of it.
 
 #include <array>
 #include <filesystem>
@@ -82,8 +82,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::string& run_dir = weft::folder();
   const std::string path = run_dir + "/" + weft::kFiles[data[0] % weft::kFiles.size()];
   const std::string kept = path + ".kept";
-  const bool is_there = std::filesystem::exists(path);
-  if (is_there) std::filesystem::rename(path, kept);
+  std::filesystem::rename(path, kept);
   weft::write(path, std::as_bytes(std::span(data + 1, size - 1)));
   try {
     weft::look_at(run_dir);
@@ -93,7 +92,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         code == weft::Errc::corrupt || code == weft::Errc::version || code == weft::Errc::not_found,
         error.what());
   }
-  std::filesystem::remove(path);
-  if (is_there) std::filesystem::rename(kept, path);
+  std::filesystem::rename(kept, path);
   return 0;
 }

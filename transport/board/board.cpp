@@ -276,21 +276,15 @@ ActorRow Board::read(int index) const {
   return copy;
 }
 
-std::vector<ActorRow> Board::readable_rows() const {
+std::vector<ActorRow> Board::readable_rows(std::vector<std::string>* refused) const {
   std::vector<ActorRow> rows;
   for (int i = 0; i < num_rows(); ++i) {
     try {
       rows.push_back(read(i));
-    } catch (const Error&) {
+    } catch (const Error& e) {
+      if (refused != nullptr) refused->emplace_back(e.what());
     }
   }
-  return rows;
-}
-
-std::vector<ActorRow> Board::rows() const {
-  std::vector<ActorRow> rows;
-  rows.reserve(static_cast<std::size_t>(num_rows()));
-  for (int i = 0; i < num_rows(); ++i) rows.push_back(read(i));
   return rows;
 }
 

@@ -101,9 +101,9 @@ class Board {
   BoardWriter device(int chip) const;
   /// Throws corrupt for values that no writer of that row writes.
   ActorRow read(int index) const;
-  std::vector<ActorRow> rows() const;
   /// All rows except those that read() refuses, so that one worker's corrupt row hides no other.
-  std::vector<ActorRow> readable_rows() const;
+  /// `refused` gets the reason for each of these.
+  std::vector<ActorRow> readable_rows(std::vector<std::string>* refused = nullptr) const;
 
  private:
   Board(Segment segment, BoardHeader header);

@@ -7,6 +7,8 @@
 
 #include <fmt/format.h>
 
+#include <weft/error.hpp>
+
 #include "spmd/mesh/hybrid_mesh.hpp"
 #include "transport/collectives/algorithm.hpp"
 #include "transport/collectives/collective_call.hpp"
@@ -86,7 +88,15 @@ void check_members(JobMemory& memory, const Mesh& mesh, std::span<const int> pos
     const AtomList atoms = mesh.axis_atoms(axis);
     if (atoms.size() == 0 || tier_of(atoms.mask(), mesh) != Tier::ici) continue;
     for (Member& member : members) member.start(atoms);
-    for (Member& member : members) member.wait();
+    try {
+      for (Member& member : members) member.wait();
+    } catch (const Error& e) {
+      if (e.code() != Errc::program_divergence) throw;
+      fail(e.code(),
+           "along axis \"{}\" chips meet that don't agree on the mesh, or on who stands "
+           "where in it: all workers must be of one job and one build: {}",
+           mesh.axis_names()[static_cast<std::size_t>(axis)], e.what());
+    }
   }
   for (const Member& member : members) member.forget();
 }

@@ -92,12 +92,13 @@ std::optional<std::vector<std::string>> read_keys() {
   return split_keys(std::string_view(bytes, static_cast<std::size_t>(count)));
 }
 
+/// The signal that ends it; 0: none.
 volatile std::sig_atomic_t ended_by = 0;
 
 int run_live(SnapshotReader& reader, TopUi ui) {
   Screen screen;
   for (const int signal : {SIGTERM, SIGHUP}) std::signal(signal, [](int by) { ended_by = by; });
-  Snapshot before = reader.read();
+  Snapshot before = read_job(reader);
   TopSize size = screen_size();
   while (!ui.quit && ended_by == 0) {
     Snapshot now = read_job(reader);

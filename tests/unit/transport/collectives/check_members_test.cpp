@@ -90,7 +90,8 @@ TEST_F(CheckMembersTest, FindsAPeerOfAnotherGroup) {
   const Mesh hosts = Mesh({2, 2}, {"host", "chip"}).with_dcn_atoms(AtomMask{2});
   auto first = check(hosts, {0});
   auto second = check(hosts, {3}, std::chrono::milliseconds(20));
-  expect_error(Errc::program_divergence, {"chip 0 called barrier #1 'members of mesh (2,2)"},
+  expect_error(Errc::program_divergence,
+               {"axis \"chip\"", "chip 0 called barrier #1 'members of mesh (2,2)"},
                [&] { first.get(); });
   expect_error(Errc::program_divergence, {"chip 1 called barrier #1 'members of mesh (2,2)"},
                [&] { second.get(); });

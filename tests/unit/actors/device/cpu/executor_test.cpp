@@ -215,7 +215,7 @@ TEST(Executor, ShowsTheStepOnTheBoard) {
   memory.reserve(0, memory.buffers_offset(), 64);
   executor.run(executor.load(compile(program, mesh)), 7,
                {.inputs = {}, .outputs = {memory.buffers_offset()}});
-  EXPECT_EQ(board.rows().back().step, 7U);
+  EXPECT_EQ(board.readable_rows().back().step, 7U);
 }
 
 TEST(Executor, TakesTurnsWithSeveralPlans) {
