@@ -13,6 +13,7 @@
 #include <fmt/format.h>
 
 #include "tests/support/app_process.hpp"
+#include "tests/support/sweep.hpp"
 #include "tests/support/temporary_folder.hpp"
 #include "tests/support/trace_grammar.hpp"
 #include "transport/board/board.hpp"
@@ -60,9 +61,7 @@ class EndlessApp : public AppProcess {
     const std::string job = id();
     ::kill(pid(), SIGKILL);
     wait();
-    wait_until([&] { return testing::processes_of(job).empty(); });
-    EXPECT_EQ(AppProcess(std::vector<std::string>{WEFT, "sweep", job}).wait(), 0);
-    testing::expect_nothing_left(job);
+    testing::sweep(job);
   }
 
   /// The first word of "ID on 4 workers".

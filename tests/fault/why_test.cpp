@@ -10,6 +10,7 @@
 #include "tests/fault/fault_process.hpp"
 #include "tests/support/golden.hpp"
 #include "tests/support/small_shm.hpp"
+#include "tests/support/sweep.hpp"
 #include "tests/support/temporary_folder.hpp"
 #include "transport/board/board.hpp"
 
@@ -65,9 +66,7 @@ class HungApp : public FaultApp {
     const std::string id = job();
     ::kill(pid(), SIGKILL);
     wait();
-    wait_until([&] { return testing::processes_of(id).empty(); });
-    EXPECT_EQ(AppProcess(std::vector<std::string>{WEFT, "sweep", id}).wait(), 0);
-    testing::expect_nothing_left(id);
+    testing::sweep(id);
   }
 };
 
@@ -146,8 +145,7 @@ TEST(WhyLive, TheTrainerKilled) {
     const Answer answer = inspect_why(job);
     EXPECT_EQ(answer.code, 10);
     expect_golden("why/lost.txt", masked(answer.text));
-    wait_until([&] { return testing::processes_of(job).empty(); });
-    AppProcess(std::vector<std::string>{WEFT, "sweep", job}).wait();
+    testing::sweep(job);
   });
 }
 

@@ -1,7 +1,6 @@
 #include "transport/job/job_folder.hpp"
 
 #include <fcntl.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -41,6 +40,13 @@ std::string root_in_tmp() { return fmt::format("/tmp/weft-{}", ::geteuid()); }
 std::string root_in_runtime() {
   const char* runtime = std::getenv("XDG_RUNTIME_DIR");
   return runtime != nullptr && *runtime == '/' ? std::string(runtime) + "/weft" : "";
+}
+
+struct flock whole_file() {
+  struct flock lock {};
+  lock.l_type = F_WRLCK;
+  lock.l_whence = SEEK_SET;
+  return lock;
 }
 
 }  // namespace
@@ -100,13 +106,20 @@ std::vector<std::string> jobs_in(const std::string& root) {
   return jobs;
 }
 
-JobLock JobLock::lock(const std::string& path, int operation) {
+JobLock JobLock::open(const std::string& path, int flags) {
+  JobLock opened;
+  opened.descriptor_ = ::open(path.c_str(), flags | O_RDWR | O_NOFOLLOW | O_CLOEXEC, 0600);
+  if (opened.descriptor_ < 0 && errno != ENOENT) {
+    fail(Errc::io, "can't open the lock {}: {}", path, std::strerror(errno));
+  }
+  return opened;
+}
+
+JobLock JobLock::lock(const std::string& path, int command) {
   for (;;) {
-    JobLock held;
-    held.descriptor_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
-    if (held.descriptor_ < 0)
-      fail(Errc::io, "can't open the lock {}: {}", path, std::strerror(errno));
-    if (::flock(held.descriptor_, operation) != 0) return {};
+    JobLock held = open(path, O_CREAT);
+    struct flock whole = whole_file();
+    if (!held || ::fcntl(held.descriptor_, command, &whole) != 0) return {};
     struct stat found {};
     // A sweeper may have removed the file between open and lock.
     if (::fstat(held.descriptor_, &found) == 0 && found.st_nlink > 0) return held;
@@ -114,11 +127,17 @@ JobLock JobLock::lock(const std::string& path, int operation) {
 }
 
 JobLock JobLock::take(const std::string& root, const std::string& job) {
-  return lock(lock_in(root, job), LOCK_EX);
+  return lock(lock_in(root, job), F_OFD_SETLKW);
 }
 
 JobLock JobLock::try_take(const std::string& root, const std::string& job) {
-  return lock(lock_in(root, job), LOCK_EX | LOCK_NB);
+  return lock(lock_in(root, job), F_OFD_SETLK);
+}
+
+bool JobLock::is_held(const std::string& root, const std::string& job) {
+  const JobLock lock = open(lock_in(root, job), 0);
+  struct flock whole = whole_file();
+  return lock && (::fcntl(lock.descriptor_, F_OFD_GETLK, &whole) != 0 || whole.l_type != F_UNLCK);
 }
 
 JobLock::JobLock(JobLock&& other) noexcept : descriptor_(std::exchange(other.descriptor_, -1)) {}

@@ -3,7 +3,7 @@
 /// folder and a lock that its trainer holds for its lifetime.
 ///
 ///   root/<job>/          mode 0700: the control socket, the run card, and what goes with them
-///   root/<job>.lock      an flock; the kernel drops it with the process, however that ends
+///   root/<job>.lock      an OFD lock; the kernel drops it with the process, however that ends
 
 #include <cstddef>
 #include <string>
@@ -46,6 +46,9 @@ class JobLock {
   static JobLock take(const std::string& root, const std::string& job);
   /// The same without waiting: holds nothing if another process has the lock.
   static JobLock try_take(const std::string& root, const std::string& job);
+  /// Whether a process has the lock. Takes nothing, so that those who ask don't disturb each other,
+  /// nor a rescue. Throws io.
+  static bool is_held(const std::string& root, const std::string& job);
   JobLock(JobLock&& other) noexcept;
   JobLock& operator=(JobLock&& other) noexcept;
   ~JobLock();
@@ -53,7 +56,9 @@ class JobLock {
   explicit operator bool() const { return descriptor_ >= 0; }
 
  private:
-  static JobLock lock(const std::string& path, int operation);
+  /// Holds nothing where there is no such file.
+  static JobLock open(const std::string& path, int flags);
+  static JobLock lock(const std::string& path, int command);
 
   int descriptor_ = -1;
 };

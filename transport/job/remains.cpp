@@ -66,7 +66,7 @@ std::map<std::string, int> processes_by_job() {
 std::optional<std::string> locked_in(const JobRemains& remains) {
   for (const std::string& root : remains.roots) {
     if (::access(lock_in(root, remains.job).c_str(), F_OK) != 0) continue;
-    if (!JobLock::try_take(root, remains.job)) return root;
+    if (JobLock::is_held(root, remains.job)) return root;
   }
   return {};
 }

@@ -169,6 +169,16 @@ TEST_F(RemainsTest, ALockThatIsNoFileIsNamedAndKept) {
   EXPECT_EQ(life(), JobLife::dead);
 }
 
+TEST_F(RemainsTest, WhoAsksForALockDoesntTakeIt) {
+  EXPECT_FALSE(JobLock::is_held(root, job)) << "there is no such file";
+  { const JobLock made = JobLock::take(root, job); }
+  EXPECT_FALSE(JobLock::is_held(root, job));
+  const JobLock lock = JobLock::try_take(root, job);
+  ASSERT_TRUE(lock);
+  EXPECT_TRUE(JobLock::is_held(root, job));
+  EXPECT_FALSE(JobLock::try_take(root, job));
+}
+
 TEST_F(RemainsTest, AFifoOrABrokenLinkForALockKeepsNothing) {
   plant_memory();
   age();

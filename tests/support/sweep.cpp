@@ -1,0 +1,20 @@
+#include "tests/support/sweep.hpp"
+
+#include <chrono>
+
+#include "tests/support/app_process.hpp"
+#include "transport/job/remains.hpp"
+
+namespace weft::testing {
+
+void sweep(const std::string& job) {
+  wait_until([&] { return processes_of(job).empty(); });
+  // A process that ends gives its environment back before its locks.
+  wait_until([&] {
+    const auto remains = wait_until_dead(job, std::chrono::seconds(60));
+    return !remains || remove_remains(*remains, true).empty();
+  });
+  expect_nothing_left(job);
+}
+
+}  // namespace weft::testing
