@@ -10,6 +10,7 @@
 
 #include "inspect/history/call_places.hpp"
 #include "inspect/history/own_time.hpp"
+#include "inspect/snapshot/json_text.hpp"
 #include "inspect/views/mesh_grid.hpp"
 #include "inspect/views/table.hpp"
 
@@ -245,7 +246,7 @@ std::string late_json(const Snapshot& job) {
             {"calls", Json::array()}};
   for (const LateChip& chip : late.chips) json["chips"].push_back(to_json(chip));
   for (const LateCall& call : late.calls) json["calls"].push_back(to_json(call));
-  return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+  return json_text(json);
 }
 
 }  // namespace weft

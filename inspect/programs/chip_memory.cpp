@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "inspect/snapshot/json_text.hpp"
 #include "inspect/views/table.hpp"
 #include "inspect/why/words.hpp"
 #include "transport/memory/utf8.hpp"
@@ -94,7 +95,7 @@ std::string memory_json(const Snapshot& job, const JobProgram& program, const Pl
                                {"chip_type", tensor.chip.to_string()},
                                {"chip_bytes", tensor.chip.bytes()}});
   }
-  return json.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+  return json_text(json);
 }
 
 }  // namespace weft

@@ -10,6 +10,7 @@
 
 #include <weft/error.hpp>
 
+#include "inspect/snapshot/json_text.hpp"
 #include "inspect/views/table.hpp"
 #include "inspect/why/words.hpp"
 #include "transport/format/file_bytes.hpp"
@@ -85,7 +86,7 @@ std::string programs_json(const Snapshot& job, std::span<const JobProgram> progr
                                 {"site", entry.site},
                                 {"reason", entry.reason}});
   }
-  return json.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+  return json_text(json);
 }
 
 Plan read_plan(const Snapshot& job, const JobProgram& program) {

@@ -10,6 +10,7 @@
 
 #include <weft/error.hpp>
 
+#include "inspect/snapshot/json_text.hpp"
 #include "spmd/text/difference.hpp"
 #include "spmd/text/listing_difference.hpp"
 #include "spmd/text/text.hpp"
@@ -141,7 +142,7 @@ std::string diff_json(const Snapshot& job, const ProgramDiff& diff) {
                             {"second", to_json(diff.second)},
                             {"causes", diff.causes},
                             {"lines", diff.lines}};
-  return json.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+  return json_text(json);
 }
 
 }  // namespace weft

@@ -12,6 +12,7 @@
 
 #include <weft/error.hpp>
 
+#include "inspect/snapshot/json_text.hpp"
 #include "inspect/views/table.hpp"
 #include "inspect/why/words.hpp"
 #include "spmd/mesh/box.hpp"
@@ -164,7 +165,7 @@ std::string shards_json(const Snapshot& job, const JobShards& shards) {
     }
     json["tensors"].push_back(std::move(entry));
   }
-  return json.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+  return json_text(json);
 }
 
 }  // namespace weft

@@ -6,6 +6,8 @@
 
 #include <weft/error.hpp>
 
+#include "inspect/snapshot/json_text.hpp"
+
 namespace weft {
 
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ThreadState, tid, name, state, wchan, core_ns)
@@ -29,7 +31,7 @@ void write_processes(const std::string& path, const Snapshot& snapshot) {
                   {"processes", snapshot.processes},
                   {"sights", snapshot.sights}};
   std::ofstream file(path);
-  file << json.dump(1, ' ', false, Json::error_handler_t::replace) << '\n';
+  file << json_text(json);
   if (!file.flush()) fail(Errc::io, "can't write {}", path);
 }
 

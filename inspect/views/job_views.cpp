@@ -7,6 +7,7 @@
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
+#include "inspect/snapshot/json_text.hpp"
 #include "inspect/views/actor_view.hpp"
 #include "inspect/views/mesh_grid.hpp"
 #include "inspect/views/table.hpp"
@@ -17,10 +18,6 @@ namespace weft {
 namespace {
 
 using Json = nlohmann::json;
-
-std::string dump(const Json& json) {
-  return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
-}
 
 Json or_null(double seconds) { return seconds < 0 ? Json() : Json(seconds); }
 
@@ -91,7 +88,7 @@ std::string ps_text(std::span<const Snapshot> jobs) {
 std::string ps_json(std::span<const Snapshot> jobs) {
   Json json{{"schema", "weft.ps/1"}, {"jobs", Json::array()}};
   for (const Snapshot& job : jobs) json["jobs"].push_back(head_json(job));
-  return dump(json);
+  return json_text(json);
 }
 
 std::string show_text(const Snapshot& job) {
@@ -134,7 +131,7 @@ std::string show_json(const Snapshot& job) {
   json["generation"] = job.control ? Json(job.control->generation) : Json();
   json["aborted"] = job.control ? Json(job.control->abort_reason) : Json();
   json["error"] = job.end && job.end->error ? Json(job.end->error->message) : Json();
-  return dump(json);
+  return json_text(json);
 }
 
 std::string actors_text(const Snapshot& job) {
@@ -162,7 +159,7 @@ std::string actors_json(const Snapshot& job) {
             {"actors", Json::array()},
             {"unreadable", job.unreadable}};
   for (const ActorView& actor : view_actors(job)) json["actors"].push_back(to_json(actor));
-  return dump(json);
+  return json_text(json);
 }
 
 std::string mesh_text(const Snapshot& job, bool colours) {
@@ -186,7 +183,7 @@ std::string mesh_json(const Snapshot& job) {
   for (const ActorView& actor : view_actors(job)) {
     if (actor.chip >= 0) json["chips"].push_back(to_json(actor));
   }
-  return dump(json);
+  return json_text(json);
 }
 
 }  // namespace weft

@@ -27,8 +27,9 @@ Why explain_ended(const Snapshot& end);
 /// The processes whose sights explain() would use.
 std::vector<int> worth_a_sight(const Snapshot& before, const Snapshot& now);
 
-/// Looks at a job that goes on, some 10 ms apart: the chip or the worker for which the others wait
-/// in most of them. Nothing where there is no such one, or too few looks.
-std::optional<Root> find_slow(std::span<const Snapshot> looks);
+/// Looks at a job that goes on (`why` says that it is well), some 10 ms apart: the chip or the
+/// worker for which the others wait in most of them makes the verdict `slow`. Nothing changes where
+/// there is no such one, or too few looks.
+void find_slow(Why& why, std::span<const Snapshot> looks);
 
 }  // namespace weft

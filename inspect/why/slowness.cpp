@@ -117,10 +117,13 @@ std::optional<Root> slow_by_looks(std::span<const Snapshot> looks) {
 
 }  // namespace
 
-std::optional<Root> find_slow(std::span<const Snapshot> looks) {
-  if (looks.empty()) return {};
-  if (!looks.back().rings.empty()) return slow_by_events(looks.back());
-  return slow_by_looks(looks);
+void find_slow(Why& why, std::span<const Snapshot> looks) {
+  if (looks.empty()) return;
+  const bool has_events = !looks.back().rings.empty();
+  const std::optional<Root> slow = has_events ? slow_by_events(looks.back()) : slow_by_looks(looks);
+  if (!slow) return;
+  why.verdict = Verdict::slow;
+  why.roots.push_back(*slow);
 }
 
 }  // namespace weft

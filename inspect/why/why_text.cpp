@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "inspect/snapshot/json_text.hpp"
 #include "inspect/why/why.hpp"
 #include "transport/memory/utf8.hpp"
 
@@ -73,7 +74,7 @@ std::string to_json(const Why& why) {
                              {"on", wait.on},
                              {"since_s", wait.since_s}});
   }
-  return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+  return json_text(json);
 }
 
 }  // namespace weft

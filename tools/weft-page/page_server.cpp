@@ -1,4 +1,4 @@
-#include "tools/weft/inspect/serve/page_server.hpp"
+#include "tools/weft-page/page_server.hpp"
 
 #include <algorithm>
 #include <atomic>
@@ -230,9 +230,10 @@ std::string PageServer::url() const {
   return fmt::format("http://127.0.0.1:{}/?token={}", parts_->port, parts_->token);
 }
 
-void PageServer::serve() {
+bool PageServer::serve() {
   parts_->server.listen_after_bind();
   parts_->has_ended = true;
+  return parts_->stops;
 }
 
 /// A server that doesn't listen yet takes no notice.

@@ -14,7 +14,7 @@
 #include <memory>
 #include <string>
 
-#include "tools/weft/inspect/serve/page_feed.hpp"
+#include "tools/weft/inspect/page_feed.hpp"
 
 namespace weft {
 
@@ -30,8 +30,8 @@ class PageServer {
 
   /// With the token.
   std::string url() const;
-  /// Answers until stop() is called by another thread.
-  void serve();
+  /// Answers until stop() is called by another thread. False: the system ended it before.
+  bool serve();
   void stop();
 
  private:

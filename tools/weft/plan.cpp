@@ -15,6 +15,7 @@
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
+#include "inspect/snapshot/json_text.hpp"
 #include "inspect/views/table.hpp"
 #include "spmd/ops/fingerprint.hpp"
 #include "spmd/plan/plan.hpp"
@@ -175,7 +176,7 @@ void show_file(const std::string& file, bool json) {
   const Mesh mesh(plan.mesh_shape, plan.axis_names);
   verify(plan, mesh);
   if (json) {
-    fmt::print("{}\n", to_json(plan, mesh).dump(1, ' ', false, Json::error_handler_t::replace));
+    fmt::print("{}", json_text(to_json(plan, mesh)));
   } else {
     print(plan, mesh);
   }

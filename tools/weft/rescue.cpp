@@ -10,6 +10,7 @@
 
 #include <weft/error.hpp>
 
+#include "inspect/snapshot/json_text.hpp"
 #include "inspect/views/table.hpp"
 #include "transport/job/remains.hpp"
 #include "transport/memory/utf8.hpp"
@@ -28,9 +29,7 @@ struct RescueOptions {
   bool json = false;
 };
 
-void print(const Json& json) {
-  fmt::print("{}\n", json.dump(1, ' ', false, Json::error_handler_t::replace));
-}
+void print(const Json& json) { fmt::print("{}", json_text(json)); }
 
 int list(const RescueOptions& options) {
   Json json = Json::array();

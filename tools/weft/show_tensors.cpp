@@ -8,6 +8,7 @@
 
 #include <weft/error.hpp>
 
+#include "inspect/snapshot/json_text.hpp"
 #include "inspect/views/table.hpp"
 #include "transport/memory/utf8.hpp"
 #include "transport/storage/checkpoint_reader.hpp"
@@ -94,7 +95,7 @@ int show_tensors(const std::string& path, bool json, bool verify) {
   if (json) {
     Json shown = to_json(*file);
     if (verify) shown["faults"] = faults;
-    fmt::print("{}\n", shown.dump(1, ' ', false, Json::error_handler_t::replace));
+    fmt::print("{}", json_text(shown));
   } else {
     print(*file);
     for (const std::string& fault : faults) fmt::print("wrong: {}\n", visible(fault));

@@ -9,6 +9,7 @@
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
+#include "inspect/snapshot/json_text.hpp"
 #include "inspect/views/table.hpp"
 #include "transport/job/remains.hpp"
 #include "transport/memory/utf8.hpp"
@@ -51,7 +52,7 @@ void print(const std::vector<Swept>& all, const SweepOptions& options) {
   if (options.json) {
     Json json = Json::array();
     for (const Swept& swept : all) json.push_back(to_json(swept));
-    fmt::print("{}\n", json.dump(1, ' ', false, Json::error_handler_t::replace));
+    fmt::print("{}", json_text(json));
     return;
   }
   Table table({{"job"}, {"state"}, {"segments", Align::right}, {"MiB", Align::right}, {"outcome"}});

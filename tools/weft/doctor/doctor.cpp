@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "inspect/snapshot/json_text.hpp"
 #include "inspect/views/table.hpp"
 #include "tools/weft/doctor/findings.hpp"
 
@@ -28,7 +29,7 @@ void print_json(const std::vector<Finding>& findings) {
                                 {"level", to_string(finding.level)},
                                 {"advice", finding.advice}});
   }
-  fmt::print("{}\n", json.dump(1, ' ', false, Json::error_handler_t::replace));
+  fmt::print("{}", json_text(json));
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-#include "tools/weft/inspect/serve/page_feed.hpp"
+#include "tools/weft/inspect/page_feed.hpp"
 
 #include <algorithm>
 #include <exception>
@@ -23,7 +23,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::chrono::milliseconds kBetweenLooks{250};
+constexpr std::chrono::milliseconds kBetweenPageLooks{250};
 constexpr std::chrono::milliseconds kFollowerWaits{300};
 constexpr std::chrono::milliseconds kFirstLooks{50};
 /// Of looks that read the events, too.
@@ -68,7 +68,7 @@ void PageFeed::run() {
     if (followers_ == 0) {
       changed_.wait(lock, [&] { return stops_ || followers_ != 0; });
     } else {
-      changed_.wait_for(lock, kBetweenLooks, [&] { return stops_; });
+      changed_.wait_for(lock, kBetweenPageLooks, [&] { return stops_; });
     }
     if (stops_) return;
     look(Clock::now() - events_at_ >= kBetweenEvents);
@@ -125,11 +125,7 @@ void PageFeed::explain_look(Snapshot& now) {
   }
   if (!has_moved(last_, now) && idle_s(now) >= kStillBeforeSights_s) add_known_sights(now);
   why_ = explain(last_, now);
-  if (why_.verdict != Verdict::well) return;
-  if (const std::optional<Root> slow = find_slow(std::span(&now, 1))) {
-    why_.verdict = Verdict::slow;
-    why_.roots.push_back(*slow);
-  }
+  if (why_.verdict == Verdict::well) find_slow(why_, std::span(&now, 1));
 }
 
 void PageFeed::add_known_sights(Snapshot& now) {

@@ -1,25 +1,23 @@
 #include "tools/weft/inspect/serve.hpp"
 
-#include <pthread.h>
+#include <unistd.h>
 
 #include <cerrno>
-#include <csignal>
 #include <cstdio>
 #include <cstring>
-#include <fstream>
+#include <filesystem>
 #include <memory>
+#include <span>
 #include <string>
-#include <thread>
+#include <system_error>
 #include <utility>
 
 #include <fmt/format.h>
 
-#include <weft/error.hpp>
-
+#include "inspect/page/document.hpp"
 #include "tools/weft/inspect/job.hpp"
-#include "tools/weft/inspect/serve/page_feed.hpp"
-#include "tools/weft/inspect/serve/page_server.hpp"
-#include "transport/memory/utf8.hpp"
+#include "tools/weft/inspect/page_feed.hpp"
+#include "transport/storage/output_file.hpp"
 
 namespace weft {
 namespace {
@@ -30,58 +28,26 @@ struct ServeOptions {
   std::string file;
 };
 
-/// SIGINT and SIGTERM wait, in all threads that begin later too, until wait() takes one.
-class EndSignals {
- public:
-  EndSignals() {
-    sigemptyset(&set_);
-    sigaddset(&set_, SIGINT);
-    sigaddset(&set_, SIGTERM);
-    ::pthread_sigmask(SIG_BLOCK, &set_, nullptr);
-  }
-  void wait() const {
-    int number = 0;
-    while (::sigwait(&set_, &number) != 0) {
-    }
-  }
-
- private:
-  sigset_t set_;
-};
-
 int export_page(SnapshotReader& reader, const std::string& file) {
   PageFeed feed(std::move(reader));
-  errno = 0;
-  std::ofstream out(file, std::ios::binary);
-  out << exported_page(feed.all());
-  if (out.flush()) return 0;
-  fmt::print(stderr, "weft inspect serve: can't write {}: {}\n", visible(file),
-             std::strerror(errno));
-  return kUsage;
-}
-
-/// Absent where the port can't be had, which is said.
-std::unique_ptr<PageServer> listen_at(PageFeed& feed, int port) {
-  try {
-    return std::make_unique<PageServer>(feed, port);
-  } catch (const Error& e) {
-    fmt::print(stderr, "weft inspect serve: {}\n", e.what());
-    return {};
-  }
-}
-
-int serve(SnapshotReader& reader, int port) {
-  const EndSignals signals;
-  PageFeed feed(std::move(reader));
-  const std::unique_ptr<PageServer> server = listen_at(feed, port);
-  if (!server) return kUsage;
-  fmt::print("{}\n", server->url());
-  std::fflush(stdout);
-  std::thread answers([&] { server->serve(); });
-  signals.wait();
-  server->stop();
-  answers.join();
+  const std::string page = exported_page(feed.all());
+  OutputFile output(file);
+  output.write(std::as_bytes(std::span(page)));
+  output.finish();
   return 0;
+}
+
+/// weft-page lies beside this program, and takes its place. Returns only if it can't be run.
+int become_server(const ServeOptions& options) {
+  std::error_code error;
+  const std::string program =
+      std::filesystem::read_symlink("/proc/self/exe", error).replace_filename("weft-page");
+  const std::string port = std::to_string(options.port);
+  ::execl(program.c_str(), program.c_str(), "--port", port.c_str(), "--", options.job.c_str(),
+          nullptr);
+  fmt::print(stderr, "weft inspect serve: can't run {}, which is installed beside weft: {}\n",
+             program, std::strerror(errno));
+  return kUnreadable;
 }
 
 }  // namespace
@@ -97,10 +63,10 @@ void add_inspect_serve(CLI::App& inspect, int& code) {
   command->add_option("--export", options->file, "write the page to this file, and end")
       ->type_name("FILE");
   command->callback([options, &code] {
-    code = with_job(options->job, [&](SnapshotReader& reader) {
-      return options->file.empty() ? serve(reader, options->port)
-                                   : export_page(reader, options->file);
-    });
+    code = options->file.empty() ? become_server(*options)
+                                 : with_job(options->job, [&](SnapshotReader& reader) {
+                                     return export_page(reader, options->file);
+                                   });
   });
 }
 

@@ -2,7 +2,6 @@
 
 #include <chrono>
 #include <memory>
-#include <optional>
 #include <thread>
 #include <vector>
 
@@ -26,13 +25,13 @@ struct WhyArguments {
   bool json = false;
 };
 
-std::optional<Root> look_for_slow(SnapshotReader& reader) {
+void look_for_slow(SnapshotReader& reader, Why& why) {
   std::vector<Snapshot> looks;
   for (int i = 0; i < kSlowLooks; ++i) {
     if (i != 0) std::this_thread::sleep_for(kBetweenSlowLooks);
     looks.push_back(reader.read({.events = i + 1 == kSlowLooks}));
   }
-  return find_slow(looks);
+  find_slow(why, looks);
 }
 
 Why answer(SnapshotReader& reader, const WhyArguments& options) {
@@ -42,12 +41,7 @@ Why answer(SnapshotReader& reader, const WhyArguments& options) {
   Snapshot now = reader.read({.events = true});
   add_sights(now, worth_a_sight(before, now));
   Why why = explain(before, now, {.patience_s = options.patience_s});
-  if (why.verdict == Verdict::well && now.live && !now.over()) {
-    if (const std::optional<Root> slow = look_for_slow(reader)) {
-      why.verdict = Verdict::slow;
-      why.roots.push_back(*slow);
-    }
-  }
+  if (why.verdict == Verdict::well && now.live && !now.over()) look_for_slow(reader, why);
   return why;
 }
 
@@ -68,7 +62,8 @@ void add_inspect_why(CLI::App& inspect, int& code) {
                   "seconds without a move that are a hang; by default as the job's steps suggest");
   why->add_flag("--json", options->json, "as JSON, schema weft.why/1 (docs/inspect.md)");
   why->footer(
-      "exit code: 0 well, 1 usage, 2 no such job, 3 unreadable, 10 hung or failed, 11 slow,\n"
+      "exit code: 0 well, 1 usage, 2 no such job, 3 a file that can't be read, 10 hung or failed, "
+      "11 slow,\n"
       "12 held in a debugger, 13 unknown");
   why->callback([options, &code] {
     code = with_job(options->job, [&](SnapshotReader& reader) { return run(reader, *options); });

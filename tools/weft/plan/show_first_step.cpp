@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "inspect/programs/chip_memory.hpp"
+#include "inspect/snapshot/json_text.hpp"
 #include "inspect/views/table.hpp"
 #include "tools/weft/plan/first_step.hpp"
 #include "transport/memory/utf8.hpp"
@@ -174,7 +175,7 @@ std::string to_json(const FirstStep& step, const HostRoom& room) {
                                {"chip_type", tensor.chip.to_string()},
                                {"chip_bytes", tensor.chip.bytes()}});
   }
-  return json.dump(1, ' ', false, Json::error_handler_t::replace) + '\n';
+  return json_text(json);
 }
 
 }  // namespace weft

@@ -73,7 +73,7 @@ TEST(Stack, AStoppedProcessStaysStopped) {
   EXPECT_EQ(child.join(), "");
 }
 
-#ifndef __SANITIZE_THREAD__  // it has no threads in forks
+#ifndef WEFT_THREAD_SANITIZER  // it has no threads in forks
 /// Who holds threads of its own child when that dies can still wait for its end.
 TEST(Stack, AProcessThatDiesMeanwhileCanBeWaitedFor) {
   for (int i = 0; i < 20; ++i) {

@@ -240,10 +240,12 @@ TEST(Why, AChipThatComesLastByItsEventsIsSlow) {
         {.at_ns = i * 1000, .kind = EventKind::leave, .peer = i % 10 == 0 ? -1 : 1, .value = 500});
   }
   job.snapshot.rings.push_back(ring);
-  const auto slow = find_slow(std::span(&job.snapshot, 1));
-  ASSERT_TRUE(slow);
-  EXPECT_EQ(slow->headline, "chip 1 (worker 1) comes last in 90 % of 100 collectives");
-  EXPECT_EQ(slow->notes.at(0).text, "45 % of the others' time");
+  Why why{.verdict = Verdict::well};
+  find_slow(why, std::span(&job.snapshot, 1));
+  EXPECT_EQ(why.verdict, Verdict::slow);
+  const Root& slow = why.roots.at(0);
+  EXPECT_EQ(slow.headline, "chip 1 (worker 1) comes last in 90 % of 100 collectives");
+  EXPECT_EQ(slow.notes.at(0).text, "45 % of the others' time");
 }
 
 TEST(Why, AWorkerForWhichTheOthersWaitInMostLooksIsSlow) {
@@ -251,11 +253,16 @@ TEST(Why, AWorkerForWhichTheOthersWaitInMostLooksIsSlow) {
   job.wait_for(1, "x");
   job.chip(0).waiting_for = 1;
   std::vector<Snapshot> looks(20, job.snapshot);
-  const auto slow = find_slow(looks);
-  ASSERT_TRUE(slow);
-  EXPECT_EQ(slow->headline, "worker 1 (pid 4712) is alone awaited in 20 of 20 looks");
+  Why why{.verdict = Verdict::well};
+  find_slow(why, looks);
+  EXPECT_EQ(why.verdict, Verdict::slow);
+  EXPECT_EQ(why.roots.at(0).headline, "worker 1 (pid 4712) is alone awaited in 20 of 20 looks");
+
   looks.assign(20, MadeJob(3, 1).snapshot);
-  EXPECT_FALSE(find_slow(looks));
+  Why well{.verdict = Verdict::well};
+  find_slow(well, looks);
+  EXPECT_EQ(well.verdict, Verdict::well);
+  EXPECT_TRUE(well.roots.empty());
 }
 
 TEST(Why, JsonHasTheRootsAndWhoWaitsForWhom) {

@@ -1,0 +1,86 @@
+/// weft-page: the server of `weft inspect serve`, which starts it. It is a program of its own
+/// because an HTTP server links OpenSSL and Brotli, whose loading would take a third of the time of
+/// every other weft command.
+
+#include <pthread.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdio>
+#include <memory>
+#include <string>
+#include <thread>
+#include <utility>
+
+#include <fmt/format.h>
+#include <CLI/CLI.hpp>
+
+#include <weft/error.hpp>
+
+#include "tools/weft-page/page_server.hpp"
+#include "tools/weft/inspect/job.hpp"
+#include "tools/weft/inspect/page_feed.hpp"
+
+namespace weft {
+namespace {
+
+/// SIGINT and SIGTERM wait, in all threads that begin later too, until wait() takes one.
+class EndSignals {
+ public:
+  EndSignals() {
+    sigemptyset(&set_);
+    sigaddset(&set_, SIGINT);
+    sigaddset(&set_, SIGTERM);
+    ::pthread_sigmask(SIG_BLOCK, &set_, nullptr);
+  }
+  void wait() const {
+    int number = 0;
+    while (::sigwait(&set_, &number) != 0) {
+    }
+  }
+
+ private:
+  sigset_t set_;
+};
+
+/// Absent where the port can't be had, which is said.
+std::unique_ptr<PageServer> listen_at(PageFeed& feed, int port) {
+  try {
+    return std::make_unique<PageServer>(feed, port);
+  } catch (const Error& e) {
+    fmt::print(stderr, "weft inspect serve: {}\n", e.what());
+    return {};
+  }
+}
+
+int serve(SnapshotReader& reader, int port) {
+  const EndSignals signals;
+  PageFeed feed(std::move(reader));
+  const std::unique_ptr<PageServer> server = listen_at(feed, port);
+  if (!server) return kUsage;
+  fmt::print("{}\n", server->url());
+  std::fflush(stdout);
+  bool ended_by_itself = false;
+  std::thread answers([&] {
+    ended_by_itself = !server->serve();
+    if (ended_by_itself) ::kill(::getpid(), SIGTERM);
+  });
+  signals.wait();
+  server->stop();
+  answers.join();
+  if (ended_by_itself) fmt::print(stderr, "weft inspect serve: the port takes no more calls\n");
+  return ended_by_itself ? kUnreadable : 0;
+}
+
+}  // namespace
+}  // namespace weft
+
+int main(int argc, char** argv) {
+  CLI::App app{"The server of weft inspect serve, which starts it."};
+  std::string job;
+  int port = 0;
+  app.add_option("job", job);
+  app.add_option("--port", port)->required();
+  CLI11_PARSE(app, argc, argv);
+  return weft::with_job(job, [&](weft::SnapshotReader& r) { return weft::serve(r, port); });
+}
