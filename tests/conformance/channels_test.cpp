@@ -129,7 +129,7 @@ void read_stream(Channel& channel, WaitPolicy policy, std::uint64_t seed, std::u
 template <typename Pair>
 class Channels : public ::testing::Test {};
 
-#ifdef __SANITIZE_THREAD__
+#ifdef WEFT_THREAD_SANITIZER
 using Pairs = ::testing::Types<ThreadPair>;
 #else
 using Pairs = ::testing::Types<ThreadPair, ProcessPair>;
@@ -174,7 +174,7 @@ TYPED_TEST(Channels, TellTheWriterOfAReaderThatLeftWhileItWaited) {
   EXPECT_EQ(failures[1], "");
 }
 
-#ifndef __SANITIZE_THREAD__
+#ifndef WEFT_THREAD_SANITIZER
 
 /// What `body` throws, if it is peer_lost.
 std::string lost_text(const std::function<void()>& body) {

@@ -179,7 +179,7 @@ class ProcessTeam {
 };
 
 /// ThreadSanitizer sees no races between processes.
-#ifdef __SANITIZE_THREAD__
+#ifdef WEFT_THREAD_SANITIZER
 using Teams = ::testing::Types<ThreadTeam, HostTeam>;
 #else
 using Teams = ::testing::Types<ThreadTeam, ProcessTeam, HostTeam>;

@@ -108,7 +108,7 @@ TYPED_TEST(CollectiveFaults, AnAbortEndsEveryWait) {
   });
 }
 
-#ifndef __SANITIZE_THREAD__
+#ifndef WEFT_THREAD_SANITIZER
 TEST(KilledProcess, IsNamedToEverySurvivor) {
   const Mesh mesh({4}, {"data"});
   ProcessTeam team(4, kCapacity, [&mesh](const TeamChip& chip) {

@@ -308,7 +308,7 @@ class KilledInACollective : public ::testing::Test {
   }
 };
 
-#ifndef __SANITIZE_THREAD__
+#ifndef WEFT_THREAD_SANITIZER
 TEST_F(KilledInACollective, BySignal) {
   expect_survived_at_every_mark({.algorithm = Algorithm::signal});
 }

@@ -152,7 +152,7 @@ TYPED_TEST(Collectives, AgreeInAnyOrderOverAnyGroups) {
   }
 }
 
-#ifndef __SANITIZE_THREAD__
+#ifndef WEFT_THREAD_SANITIZER
 TEST(PolledCollectives, AgreeWithTheOracleOnEveryMesh) {
   for (const Mesh& mesh : meshes()) {
     const std::vector<CollectiveCase> cases = all_cases(mesh);

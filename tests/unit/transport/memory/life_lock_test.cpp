@@ -56,7 +56,7 @@ TEST(LifeLock, SurvivesTheSegmentsName) {
   EXPECT_FALSE(LifeLock::take(segment, 0));
 }
 
-#ifndef __SANITIZE_THREAD__
+#ifndef WEFT_THREAD_SANITIZER
 TEST(LifeLock, GoesWithAProcessThatIsKilled) {
   const Segment segment = Segment::anonymous(4096);
   ChildProcess child([&] {
