@@ -15,6 +15,8 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include <weft/error.hpp>
+
 namespace weft::bench {
 namespace {
 
@@ -91,6 +93,13 @@ std::string machine_line(const json& run) {
                      on.at("cpu").get<std::string>(), on.at("kernel").get<std::string>(),
                      load.substr(0, load.find(' ')), run.at("commit").get<std::string>(),
                      run.at("date").get<std::string>(), run.at("command").get<std::string>());
+}
+
+void write_report(const std::string& path, const std::string& text) {
+  if (path.empty()) return;
+  std::ofstream file(path);
+  file << text;
+  if (!file.flush()) fail(Errc::io, "can't write {}", path);
 }
 
 double median(std::vector<double> samples) {

@@ -13,6 +13,9 @@ nlohmann::json describe_run(const std::string& command);
 /// It in a line, to stand below a table.
 std::string machine_line(const nlohmann::json& run);
 
+/// Writes a report of --json or --svg; nothing without a path. Throws io.
+void write_report(const std::string& path, const std::string& text);
+
 /// {median, p90, min, max}, of samples that are in any order; null for none.
 nlohmann::json summarize(std::vector<double> samples);
 double median(std::vector<double> samples);

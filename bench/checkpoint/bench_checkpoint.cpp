@@ -1,7 +1,6 @@
 /// Checkpoints: how long it takes to write and to read one, and what async saves cost the steps.
 
 #include <algorithm>
-#include <fstream>
 #include <thread>
 
 #include <fmt/format.h>
@@ -76,7 +75,7 @@ int run(const Options& options, const std::string& command) {
     whole["steps"] = to_json(rows);
   }
   fmt::print("{}\n", machine_line(whole));
-  if (!options.json_file.empty()) std::ofstream(options.json_file) << whole.dump(1) << '\n';
+  write_report(options.json_file, whole.dump(1) + "\n");
   return 0;
 }
 

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <memory>
 #include <optional>
 #include <set>
@@ -20,6 +19,7 @@
 #include "bench/collectives/implementations.hpp"
 #include "bench/collectives/measure.hpp"
 #include "bench/collectives/report.hpp"
+#include "bench/machine.hpp"
 
 namespace {
 
@@ -156,14 +156,6 @@ std::vector<Row> measure(const Options& options) {
   return rows;
 }
 
-/// Nothing without a path.
-void write(const std::string& path, const std::string& text) {
-  if (path.empty()) return;
-  std::ofstream file(path);
-  file << text;
-  if (!file.flush()) fail(Errc::io, "can't write {}", path);
-}
-
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -173,8 +165,9 @@ int main(int argc, char** argv) {
     const std::vector<Row> rows = measure(options);
     std::vector<std::string> words(argv, argv + argc);
     words[0] = std::filesystem::path(words[0]).filename();
-    write(options.json_file, report(rows, fmt::format("{}", fmt::join(words, " "))).dump(2) + "\n");
-    write(options.svg_file, draw_chart(rows));
+    const nlohmann::json whole = report(rows, fmt::format("{}", fmt::join(words, " ")));
+    write_report(options.json_file, whole.dump(2) + "\n");
+    write_report(options.svg_file, draw_chart(rows));
     return std::ranges::all_of(rows, [](const Row& row) { return row.verified.value_or(true); })
                ? 0
                : 1;

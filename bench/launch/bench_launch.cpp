@@ -8,7 +8,6 @@
 #include <cstdio>
 #include <ctime>
 #include <filesystem>
-#include <fstream>
 #include <memory>
 #include <string>
 #include <vector>
@@ -166,11 +165,7 @@ int main(int argc, char** argv) {
     print_table("looks at a job that runs, from the start of the shell to the end", "", looks);
     fmt::print("{}\n", machine_line(whole));
     whole["results"] = {{"launch", to_json(launches)}, {"looks", to_json(looks)}};
-    if (!options.json_file.empty()) {
-      std::ofstream file(options.json_file);
-      if (!(file << whole.dump(2) << std::endl))
-        fail(Errc::io, "can't write {}", options.json_file);
-    }
+    write_report(options.json_file, whole.dump(2) + "\n");
     return 0;
   } catch (const std::exception& error) {
     fmt::print(stderr, "bench_launch: {}\n", error.what());

@@ -1,8 +1,6 @@
 /// DeviceLoader: whether chips wait for it, whether slow data and computation overlap, and how many
 /// pictures a core decodes.
 
-#include <fstream>
-
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <CLI/CLI.hpp>
@@ -70,7 +68,7 @@ int run(const Options& options, const std::string& command) {
   measure("pictures", fmt::format("{} JPEGs of 500x375 to 224x224", options.pictures.pictures),
           "weft's to it", [&] { return measure_pictures(options.pictures); });
   fmt::print("{}\n", machine_line(whole));
-  if (!options.json_file.empty()) std::ofstream(options.json_file) << whole.dump(1) << '\n';
+  write_report(options.json_file, whole.dump(1) + "\n");
   return 0;
 }
 

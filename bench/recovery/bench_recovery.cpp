@@ -4,7 +4,6 @@
 
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -197,7 +196,7 @@ int main(int argc, char** argv) {
     words[0] = std::filesystem::path(words[0]).filename();
     json whole = describe_run(fmt::format("{}", fmt::join(words, " ")));
     whole["results"] = rows;
-    if (!options.json_file.empty()) std::ofstream(options.json_file) << whole.dump(2) << '\n';
+    write_report(options.json_file, whole.dump(2) + "\n");
   } catch (const std::exception& error) {
     fmt::print(stderr, "bench_recovery: {}\n", error.what());
     code = 1;

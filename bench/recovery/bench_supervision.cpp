@@ -175,7 +175,7 @@ int main(int argc, char** argv) {
     for (const std::string& layout : options.layouts) {
       for (json& row : measure(layout, options, file)) whole["results"].push_back(std::move(row));
     }
-    if (!options.json_file.empty()) std::ofstream(options.json_file) << whole.dump(2) << '\n';
+    write_report(options.json_file, whole.dump(2) + "\n");
   } catch (const std::exception& error) {
     fmt::print(stderr, "bench_supervision: {}\n", error.what());
     code = 1;

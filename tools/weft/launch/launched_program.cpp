@@ -57,7 +57,8 @@ void catch_signals() {
   ::_exit(kCannotStart);
 }
 
-/// The forked process, in which the signals caught are blocked.
+/// The child's code between vfork and exec, in the memory of this process, which waits. The signals
+/// caught are blocked.
 [[noreturn]] void become(char** words, const std::string& folder, const Replacements& replacements,
                          pid_t launcher, const sigset_t& mask) {
   ::prctl(PR_SET_PDEATHSIG, SIGTERM);
@@ -87,8 +88,8 @@ LaunchedProgram::LaunchedProgram(const std::vector<std::string>& command, const 
   ::sigprocmask(SIG_BLOCK, &caught, &mask);
   catch_signals();
   const pid_t launcher = ::getpid();
-  pid_ = ::fork();
-  if (pid_ < 0) fail(Errc::io, "fork: {}", std::strerror(errno));
+  pid_ = ::vfork();
+  if (pid_ < 0) fail(Errc::io, "vfork: {}", std::strerror(errno));
   if (pid_ == 0) become(words.data(), folder, replacements, launcher, mask);
   program_pid.store(pid_);
   ::sigprocmask(SIG_SETMASK, &mask, nullptr);
