@@ -9,6 +9,9 @@ add_library(weft_options INTERFACE)
 # Within the tree, headers are "floor/room/name.hpp"; those for programs are <weft/name.hpp>.
 target_include_directories(weft_options INTERFACE ${PROJECT_SOURCE_DIR})
 target_compile_options(weft_options INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wconversion)
+if(CMAKE_CXX_COMPILER_ID MATCHES Clang)  # whose -Wconversion has it within
+  target_compile_options(weft_options INTERFACE -Wno-sign-conversion -Wno-unknown-warning-option)
+endif()
 if(WEFT_WERROR)
   target_compile_options(weft_options INTERFACE -Werror)
 endif()

@@ -110,8 +110,9 @@ TEST_F(BlackBoxTest, KeepsTheLastEventsOfARing) {
   for (int round = 0; round < 20; ++round) {
     for (auto count = random() % 300; count > 0; --count) {
       const std::uint64_t value = random();
+      ++written;
       // Another reading of the clock might be the same tick.
-      link.put_at(1000 + written, EventKind::message_in, {.number = ++written, .value = value});
+      link.put_at(1000 + written, EventKind::message_in, {.number = written, .value = value});
       expected.push_back(value);
       if (expected.size() > kCapacity) expected.pop_front();
     }
