@@ -21,8 +21,7 @@ if(WEFT_SANITIZE)
   if(WEFT_SANITIZE MATCHES thread)
     target_compile_definitions(weft_options INTERFACE WEFT_THREAD_SANITIZER)
   endif()
-  # A third of UBSan's compile time. ASan finds what comes of a null pointer and of an object that
-  # is too small; vptr is about types of other libraries (CAF) only.
+  # A third of the compile time, see decision 0038.
   if(WEFT_SANITIZE MATCHES undefined)
     target_compile_options(weft_options INTERFACE -fno-sanitize=null,object-size,vptr)
   endif()
@@ -67,9 +66,6 @@ function(weft_test_options target)
   else()
     target_compile_options(${target} PRIVATE
       $<$<CONFIG:Release>:-O1;-Wno-array-bounds;-Wno-restrict;-Wno-stringop-overflow>)
-  endif()
-  if(WEFT_UNITY AND CMAKE_CXX_COMPILER_ID STREQUAL GNU)
-    target_compile_options(${target} PRIVATE -Wno-subobject-linkage)
   endif()
 endfunction()
 

@@ -5,8 +5,8 @@
 
 namespace weft::testing {
 
-/// Waits for the end of the job's processes, removes what is left of it, and fails the test if
-/// something stays. Trainers and sweepers of other tests may remove it first.
+/// Waits for the end of the job's processes, and removes what is left of it; trainers and sweepers
+/// of other tests may do so first. It tries until nothing is left: the test's timeout ends that.
 void sweep(const std::string& job);
 
 }  // namespace weft::testing

@@ -317,7 +317,7 @@ TEST_F(ServeTest, ExportsOneFileThatNeedsNothingElse) {
   EXPECT_FALSE(std::regex_search(page, std::regex(R"((src|href)\s*=)")));
   AppProcess nowhere({WEFT, "inspect", "serve", job, "--export", folder.path() + "/no/job.html"});
   EXPECT_EQ(nowhere.wait(), 3);
-  EXPECT_NE(nowhere.output().find("/no/job.html"), std::string::npos) << nowhere.output();
+  EXPECT_NE(nowhere.output().find("can't create"), std::string::npos) << nowhere.output();
 }
 
 TEST(ServeFolder, ShowsHowAJobEnded) {

@@ -1,6 +1,6 @@
 /// weft-page: the server of `weft inspect serve`, which starts it. It is a program of its own
-/// because an HTTP server links OpenSSL and Brotli, whose loading would take a third of the time of
-/// every other weft command.
+/// because an HTTP server links OpenSSL and Brotli, whose loading would take more than half of the
+/// start of every other weft command.
 
 #include <pthread.h>
 #include <unistd.h>

@@ -109,7 +109,8 @@ std::vector<std::string> jobs_in(const std::string& root) {
 JobLock JobLock::open(const std::string& path, int flags) {
   JobLock opened;
   opened.descriptor_ = ::open(path.c_str(), flags | O_RDWR | O_NOFOLLOW | O_CLOEXEC, 0600);
-  if (opened.descriptor_ < 0 && errno != ENOENT) {
+  const bool may_be_absent = (flags & O_CREAT) == 0 && errno == ENOENT;
+  if (opened.descriptor_ < 0 && !may_be_absent) {
     fail(Errc::io, "can't open the lock {}: {}", path, std::strerror(errno));
   }
   return opened;
@@ -119,7 +120,7 @@ JobLock JobLock::lock(const std::string& path, int command) {
   for (;;) {
     JobLock held = open(path, O_CREAT);
     struct flock whole = whole_file();
-    if (!held || ::fcntl(held.descriptor_, command, &whole) != 0) return {};
+    if (::fcntl(held.descriptor_, command, &whole) != 0) return {};
     struct stat found {};
     // A sweeper may have removed the file between open and lock.
     if (::fstat(held.descriptor_, &found) == 0 && found.st_nlink > 0) return held;

@@ -56,7 +56,7 @@ class JobLock {
   explicit operator bool() const { return descriptor_ >= 0; }
 
  private:
-  /// Holds nothing where there is no such file.
+  /// Holds nothing where there is no such file, and none is to be created. Throws io.
   static JobLock open(const std::string& path, int flags);
   static JobLock lock(const std::string& path, int command);
 

@@ -9,7 +9,6 @@
 #include <memory>
 #include <span>
 #include <string>
-#include <system_error>
 #include <utility>
 
 #include <fmt/format.h>
@@ -39,9 +38,8 @@ int export_page(SnapshotReader& reader, const std::string& file) {
 
 /// weft-page lies beside this program, and takes its place. Returns only if it can't be run.
 int become_server(const ServeOptions& options) {
-  std::error_code error;
   const std::string program =
-      std::filesystem::read_symlink("/proc/self/exe", error).replace_filename("weft-page");
+      std::filesystem::read_symlink("/proc/self/exe").replace_filename("weft-page");
   const std::string port = std::to_string(options.port);
   ::execl(program.c_str(), program.c_str(), "--port", port.c_str(), "--", options.job.c_str(),
           nullptr);

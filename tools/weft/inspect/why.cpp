@@ -62,9 +62,8 @@ void add_inspect_why(CLI::App& inspect, int& code) {
                   "seconds without a move that are a hang; by default as the job's steps suggest");
   why->add_flag("--json", options->json, "as JSON, schema weft.why/1 (docs/inspect.md)");
   why->footer(
-      "exit code: 0 well, 1 usage, 2 no such job, 3 a file that can't be read, 10 hung or failed, "
-      "11 slow,\n"
-      "12 held in a debugger, 13 unknown");
+      "exit code: 0 well, 1 usage, 2 no such job, 3 a file that can't be read, 10 hung or failed,\n"
+      "11 slow, 12 held in a debugger, 13 unknown");
   why->callback([options, &code] {
     code = with_job(options->job, [&](SnapshotReader& reader) { return run(reader, *options); });
   });

@@ -12,6 +12,7 @@
 #include <optional>
 
 #include "tests/support/child_process.hpp"
+#include "tests/support/expect_error.hpp"
 #include "transport/board/board.hpp"
 #include "transport/format/run_card.hpp"
 #include "transport/job/job_folder.hpp"
@@ -177,6 +178,12 @@ TEST_F(RemainsTest, WhoAsksForALockDoesntTakeIt) {
   ASSERT_TRUE(lock);
   EXPECT_TRUE(JobLock::is_held(root, job));
   EXPECT_FALSE(JobLock::try_take(root, job));
+}
+
+TEST_F(RemainsTest, ALockInAFolderThatIsNotThereIsNoLock) {
+  testing::expect_error(Errc::io, {"/nowhere/"}, [&] { JobLock::take(root + "/nowhere", job); });
+  testing::expect_error(Errc::io, {"/nowhere/"},
+                        [&] { JobLock::try_take(root + "/nowhere", job); });
 }
 
 TEST_F(RemainsTest, AFifoOrABrokenLinkForALockKeepsNothing) {
