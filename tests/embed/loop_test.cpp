@@ -62,6 +62,8 @@ bool was_set_up = false;
 /// Says what its process is like.
 Loop looks{"test.looks",
            [](TrainContext& ctx) {
+             // The chip has begun then, and its thread has its name.
+             full({1}, 1).to_vector();
              cpu_set_t cpus;
              ::sched_getaffinity(0, sizeof cpus, &cpus);
              const char* token = std::getenv("WEFT_JOB_TOKEN");
