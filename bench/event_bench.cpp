@@ -21,6 +21,13 @@ void BM_Event(benchmark::State& state, TickSource ticks, TraceLevel level) {
   std::uint64_t number = 0;
   for (auto _ : state) chip.put(EventKind::enter, {.number = ++number, .value = 4096, .text = 8});
 }
+/// The least that an event can cost: it says when.
+void BM_Clock(benchmark::State& state, TickSource ticks) {
+  for (auto _ : state) benchmark::DoNotOptimize(read_ticks(ticks));
+}
+BENCHMARK_CAPTURE(BM_Clock, counter, find_tick_source());
+BENCHMARK_CAPTURE(BM_Clock, monotonic, TickSource::monotonic);
+
 BENCHMARK_CAPTURE(BM_Event, counter, find_tick_source(), TraceLevel::sampled);
 BENCHMARK_CAPTURE(BM_Event, monotonic, TickSource::monotonic, TraceLevel::sampled);
 BENCHMARK_CAPTURE(BM_Event, off, find_tick_source(), TraceLevel::off);

@@ -151,9 +151,7 @@ Result fit_or_note(const What& what, std::stop_token stop) {
     request = request_of(what);
     Result result = run_to_end(*request, std::move(stop), what.site);
     // `weft plan` wants no more of the program than that.
-    if (result.error && result.error->message.find(kIsPlanned) != std::string::npos) {
-      end_worker_process(0);
-    }
+    if (result.error && has_first_plan(plan_folder())) end_worker_process(0);
     note_result(what.identity, result);
     return result;
   } catch (const Error& e) {

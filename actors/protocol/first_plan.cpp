@@ -1,6 +1,7 @@
 #include "actors/protocol/first_plan.hpp"
 
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 
 #include <nlohmann/json.hpp>
@@ -23,6 +24,11 @@ void write(const std::string& path, const char* data, std::size_t size) {
 std::string plan_folder() {
   const char* folder = std::getenv("WEFT_PLAN_TO");
   return folder != nullptr ? folder : "";
+}
+
+bool has_first_plan(const std::string& folder) {
+  std::error_code ignored;
+  return !folder.empty() && std::filesystem::exists(folder + "/first.json", ignored);
 }
 
 void write_first_plan(const std::string& folder, const FirstPlan& first) {

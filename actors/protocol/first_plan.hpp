@@ -8,11 +8,6 @@
 
 namespace weft {
 
-/// How a job ends whose first step is planned. Failures with this message end the job, as they
-/// would repeat.
-inline constexpr const char* kIsPlanned =
-    "the first step is planned, and not run: WEFT_PLAN_TO is set";
-
 /// The folder of WEFT_PLAN_TO; "" where it isn't set.
 std::string plan_folder();
 
@@ -25,6 +20,9 @@ struct FirstPlan {
   std::uint64_t arena_bytes = 0;  ///< the most that a chip may take
   double compile_seconds = 0;
 };
+
+/// Whether write_first_plan() has written one there; false for "".
+bool has_first_plan(const std::string& folder);
 
 /// Writes first.weftplan and then first.json. Throws io.
 void write_first_plan(const std::string& folder, const FirstPlan& first);

@@ -21,9 +21,12 @@ double seconds_since(Clock::time_point begin) {
 /// A larger message would block the socket for other messages for too long.
 constexpr std::size_t kProgramTextBytesMax = 900'000;
 
-[[noreturn]] void end_planned(const WorkerRuntimeOptions& options, const FirstPlan& first) {
-  if (options.worker == 0) write_first_plan(options.plan_folder, first);
-  fail(Errc::invalid_argument, "{}", kIsPlanned);
+/// Worker 0 writes and then ends the job; the others wait for that.
+[[noreturn]] void end_planned(const WorkerRuntimeOptions& options, Permits& permits,
+                              const FirstPlan& first) {
+  if (options.worker != 0) permits.wait_cancelled();
+  write_first_plan(options.plan_folder, first);
+  fail(Errc::cancelled, "the first step is planned, and not run: WEFT_PLAN_TO is set");
 }
 
 }  // namespace
@@ -65,13 +68,14 @@ const CompileCache::Entry& WorkerRuntime::find_or_compile(const Program& program
   if (options_.has_mesh) admit(number, std::move(text), key, site);
   // All workers have shown the same program by now.
   if (site.ends_step && !options_.plan_folder.empty()) {
-    end_planned(options_, {.plan = *plan,
-                           .site = to_string(site),
-                           .num_workers = options_.num_workers,
-                           .chips_per_worker = static_cast<int>(devices_.size()),
-                           .keeps_state = options_.keeps_state,
-                           .arena_bytes = memory_.arena_capacity(),
-                           .compile_seconds = entry.seconds});
+    end_planned(options_, link_.permits(),
+                {.plan = *plan,
+                 .site = to_string(site),
+                 .num_workers = options_.num_workers,
+                 .chips_per_worker = static_cast<int>(devices_.size()),
+                 .keeps_state = options_.keeps_state,
+                 .arena_bytes = memory_.arena_capacity(),
+                 .compile_seconds = entry.seconds});
   }
   auto load = std::make_shared<const DeviceLoad>(DeviceLoad{number, plan});
   for (const auto& device : devices_) device->load(load);

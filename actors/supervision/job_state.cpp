@@ -141,9 +141,13 @@ Actions JobState::loop_ended(const LoopEnded& ended, std::uint64_t committed,
         true, committed);
   }
   if (ended.error != 0) {
+    std::string message =
+        fmt::format("{} failed at step {}: {}", name(ended.worker), ended.step, ended.message);
+    if (ended.error == static_cast<std::uint8_t>(Errc::uneven_loops)) {
+      return fail_with(uneven(ended, std::move(message)));
+    }
     return lose({.code = static_cast<Errc>(ended.error),
-                 .message = fmt::format("{} failed at step {}: {}", name(ended.worker), ended.step,
-                                        ended.message),
+                 .message = std::move(message),
                  .worker = ended.worker,
                  .pid = worker.pid,
                  .step = ended.step},
@@ -153,12 +157,8 @@ Actions JobState::loop_ended(const LoopEnded& ended, std::uint64_t committed,
   worker.ended = ended;
   for (const auto& other : workers_) {
     if (!other.ended || other.ended->runs == ended.runs) continue;
-    return fail_with({.code = Errc::program_divergence,
-                      .message = describe_uneven(ended, name(ended.worker), *other.ended,
-                                                 name(other.ended->worker)),
-                      .worker = ended.worker,
-                      .pid = worker.pid,
-                      .step = ended.step});
+    return fail_with(uneven(ended, describe_uneven(ended, name(ended.worker), *other.ended,
+                                                   name(other.ended->worker))));
   }
   Actions actions{
       action::PeerEnded{.worker = ended.worker, .runs = ended.runs, .last = ended.last}};
@@ -169,6 +169,20 @@ Actions JobState::loop_ended(const LoopEnded& ended, std::uint64_t committed,
     return concat(std::move(actions), end_if_paused());
   }
   return actions;
+}
+
+/// The failure names the worker whose loop ended after the fewest programs, and not `told`, which
+/// may only have found it.
+Failure JobState::uneven(const LoopEnded& told, std::string message) const {
+  const LoopEnded* first = &told;
+  for (const Worker& worker : workers_) {
+    if (worker.ended && worker.ended->runs < first->runs) first = &*worker.ended;
+  }
+  return {.code = Errc::uneven_loops,
+          .message = std::move(message),
+          .worker = first->worker,
+          .pid = at(first->worker).pid,
+          .step = first->step};
 }
 
 /// The worker has joined, but can't run the job's loop.

@@ -63,8 +63,7 @@ class JobState {
                           std::uint64_t committed);
   /// These workers live, but haven't moved for too long; `why` says for how long.
   Actions hung(std::span<const Sighting> hanging, const std::string& why, std::uint64_t committed);
-  /// The time of a Backoff, a GatherDeadline or a Grace is over. `sightings`: of the workers that
-  /// are unwinding().
+  /// A Backoff, a GatherDeadline or a Grace is over. `sightings`: of the workers in unwinding().
   Actions restart_due(int worker);
   Actions gather_deadline(std::uint64_t generation, std::span<const Sighting> sightings = {});
   Actions grace_over(std::span<const Sighting> sightings = {});
@@ -120,6 +119,7 @@ class JobState {
   Actions start_if_gathered(std::uint64_t committed);
   /// The job goes on until the worker has come again, or fails. `alive`: its process is killed.
   Actions lose(Failure failure, bool alive, std::uint64_t committed);
+  Failure uneven(const LoopEnded& told, std::string message) const;
   Actions unfit(const LoopEnded& ended, std::uint64_t committed);
   Action come_again(int worker);
   Action launch(int worker);

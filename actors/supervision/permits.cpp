@@ -107,6 +107,12 @@ Start Permits::wait_started(std::uint64_t after) {
   return *state_.started(after);
 }
 
+void Permits::wait_cancelled() {
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [&] { return state_.cancelled(); });
+  throw Error(Errc::cancelled, state_.reason());
+}
+
 void Permits::wait_admitted(std::uint64_t sequence, std::uint64_t run) {
   auto admission = WorkerState::Admission::waits;
   wait("all workers to show the same program", [&] {
@@ -115,7 +121,7 @@ void Permits::wait_admitted(std::uint64_t sequence, std::uint64_t run) {
   });
   if (admission == WorkerState::Admission::admitted) return;
   const std::lock_guard lock(mutex_);
-  throw Error(Errc::program_divergence, state_.overtaken(run, state_.last_shown_site()));
+  throw Error(Errc::uneven_loops, state_.overtaken(run, state_.last_shown_site()));
 }
 
 void Permits::begin_step(std::uint64_t step) {
@@ -214,7 +220,7 @@ std::optional<ProgramSeen> Permits::begin_run(std::uint64_t run, std::uint32_t p
   throw_if_over();
   auto begin = state_.begin_run(run, program, step, site);
   if (begin.is_overtaken) {
-    throw Error(Errc::program_divergence, state_.overtaken(run, to_string(site)));
+    throw Error(Errc::uneven_loops, state_.overtaken(run, to_string(site)));
   }
   return std::move(begin.contradicts);
 }

@@ -44,9 +44,11 @@ class Permits {
   /// Waits for a generation later than `after`: the trainer has the deadline. Returns it even if it
   /// is over already, as its worker has to leave it by its number.
   Start wait_started(std::uint64_t after = 0);
+  /// Waits until the job is over, and throws cancelled with its reason.
+  [[noreturn]] void wait_cancelled();
   /// Keeps what this worker shows, in order of sequence.
   void shown(ProgramSeen program);
-  /// For run number `run`. Throws program_divergence if another worker's loop has ended and takes
+  /// For run number `run`. Throws uneven_loops if another worker's loop has ended and takes
   /// no part in it.
   void wait_admitted(std::uint64_t sequence, std::uint64_t run);
   /// Before the loop begins a step. Throws Preempted after the step at which it was to end, where
@@ -66,7 +68,7 @@ class Permits {
   /// theirs, and waits as long; if the trainer dies, the worker's process dies with it.
   WorkerState::Verdict wait_verdict();
   /// Before run number `run`, of program number `program`, begins at `step`. Throws
-  /// program_divergence if another worker's loop has ended and takes no part in it, cancelled if
+  /// uneven_loops if another worker's loop has ended and takes no part in it, cancelled if
   /// the job has failed. What it returns is to be shown to the trainer: another worker wants
   /// another program for this run.
   std::optional<ProgramSeen> begin_run(std::uint64_t run, std::uint32_t program, std::uint64_t step,

@@ -22,7 +22,8 @@ bool is_wrong_use(Errc code) {
     case Errc::corrupt:
     case Errc::version:
     case Errc::unavailable:
-    case Errc::cancelled: return true;
+    case Errc::cancelled:
+    case Errc::uneven_loops: return true;
     default: return false;
   }
 }

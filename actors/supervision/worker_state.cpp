@@ -103,7 +103,7 @@ std::optional<LoopEnded> WorkerState::peer_ended(int worker, std::uint64_t runs,
                    .generation = generation(),
                    .step = now_.begun_step,
                    .runs = now_.begun_runs,
-                   .error = static_cast<std::uint8_t>(Errc::program_divergence),
+                   .error = static_cast<std::uint8_t>(Errc::uneven_loops),
                    .message = overtaken(now_.begun_runs, to_string(now_.begun_site)),
                    .last = to_string(now_.begun_site)};
 }

@@ -1,6 +1,7 @@
 #include "actors/worker/worker_actor.hpp"
 
 #include <atomic>
+#include <utility>
 
 #include <caf/all.hpp>
 
@@ -13,21 +14,47 @@
 namespace weft {
 namespace {
 
+/// Numbers the messages to the trainer as the trainer counts them, unless two threads send at once.
+class SentMessages {
+ public:
+  explicit SentMessages(const EventWriter& events) : events_(events) {}
+
+  void note(caf::atom_value name) {
+    const std::uint64_t number = count_.fetch_add(1, std::memory_order_relaxed) + 1;
+    events_.put(EventKind::message_out,
+                {.number = number, .text = events_.intern(caf::to_string(name))});
+  }
+
+ private:
+  const EventWriter events_;  // of the ring that all threads write
+  std::atomic<std::uint64_t> count_{0};
+};
+
 struct WorkerState {
   int worker = -1;
   std::shared_ptr<Permits> permits;
   TrainerActor trainer;
+  std::shared_ptr<SentMessages> sent;
   std::uint64_t received = 0;
   const char* name = "weft.worker";
 };
 
 using WatchedWorker = WatchedActor<WorkerActor, WorkerState>;
+using WorkerSelf = WorkerActor::stateful_pointer<WorkerState>;
 
-WorkerActor::behavior_type worker_behavior(WorkerActor::stateful_pointer<WorkerState> self,
-                                           int worker, const std::shared_ptr<Permits>& permits,
-                                           const TrainerActor& trainer) {
+template <typename Name, typename... Content>
+void answer(WorkerSelf self, Name name, const Content&... content) {
+  self->state.sent->note(name);
+  self->send(self->state.trainer, name, content...);
+}
+
+WorkerActor::behavior_type worker_behavior(WorkerSelf self, int worker,
+                                           const std::shared_ptr<Permits>& permits,
+                                           const TrainerActor& trainer,
+                                           std::shared_ptr<SentMessages> sent) {
   self->state.worker = worker;
   self->state.permits = permits;
+  self->state.sent = std::move(sent);
   static_cast<WatchedWorker*>(self)->find_origins_by([self](const caf::strong_actor_ptr&) {
     return MessageOrigin{.sequence = ++self->state.received};  // they all come from the trainer
   });
@@ -42,14 +69,14 @@ WorkerActor::behavior_type worker_behavior(WorkerActor::stateful_pointer<WorkerS
       [self](unwind_a, const std::string& reason) { self->state.permits->unwind(reason); },
       [self](asked_a, std::uint32_t sequence, std::uint64_t run) {
         if (const auto known = self->state.permits->asked(sequence, run)) {
-          self->send(self->state.trainer, program_a::value, *known);
+          answer(self, program_a::value, *known);
         }
       },
       [self](admit_a, std::uint32_t programs) { self->state.permits->admit(programs); },
       [self](grant_a, std::uint64_t steps) { self->state.permits->grant(steps); },
       [self](peer_ended_a, std::int32_t other, std::uint64_t runs, const std::string& last) {
         if (const auto wrong = self->state.permits->peer_ended(other, runs, last)) {
-          self->send(self->state.trainer, ended_a::value, *wrong);
+          answer(self, ended_a::value, *wrong);
         }
       },
       [self](join_parts_a, std::uint64_t generation, std::uint64_t save) {
@@ -61,8 +88,8 @@ WorkerActor::behavior_type worker_behavior(WorkerActor::stateful_pointer<WorkerS
       [self](saved_a, const SaveEnded& ended) { self->state.permits->saved(ended); },
       [self](pause_a) {
         const std::uint64_t step = self->state.permits->pause();
-        self->send(self->state.trainer, paused_a::value, std::int32_t{self->state.worker},
-                   self->state.permits->generation(), step);
+        answer(self, paused_a::value, std::int32_t{self->state.worker},
+               self->state.permits->generation(), step);
       },
       [self](end_at_a, std::uint64_t step) { self->state.permits->end_at(step); },
       [self](cancel_a, const std::string& reason) { self->state.permits->cancel(reason); },
@@ -79,11 +106,11 @@ class ActorWorkerLink : public WorkerLink {
         system_(system),
         trainer_(trainer),
         rank_(worker),
-        events_(recorder.threads),
+        sent_(std::make_shared<SentMessages>(recorder.threads)),
         worker_(system.caf().spawn<WatchedWorker>(
             recorder.actor,
-            [worker, trainer, permits = shared_permits()](auto* self) {
-              return worker_behavior(self, worker, permits, trainer);
+            [worker, trainer, permits = shared_permits(), sent = sent_](auto* self) {
+              return worker_behavior(self, worker, permits, trainer, sent);
             })),
         timeout_(timeout) {
     permits().on_first_question([trainer] { caf::anon_send(trainer, asks_a::value); });
@@ -120,12 +147,9 @@ class ActorWorkerLink : public WorkerLink {
   }
 
  private:
-  /// The number of a message is what the trainer counts too, unless two threads send at once.
   template <typename Name, typename... Content>
   void send(Name name, const Content&... content) {
-    const std::uint64_t number = sent_.fetch_add(1, std::memory_order_relaxed) + 1;
-    events_.put(EventKind::message_out,
-                {.number = number, .text = events_.intern(caf::to_string(name))});
+    sent_->note(name);
     caf::send_as(worker_, trainer_, name, content...);
   }
 
@@ -133,8 +157,7 @@ class ActorWorkerLink : public WorkerLink {
   System& system_;
   TrainerActor trainer_;
   int rank_;
-  const EventWriter events_;
-  std::atomic<std::uint64_t> sent_{0};
+  std::shared_ptr<SentMessages> sent_;
   WorkerActor worker_;
   std::chrono::milliseconds timeout_;
 };

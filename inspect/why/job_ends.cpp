@@ -1,6 +1,5 @@
 #include "inspect/why/job_ends.hpp"
 
-#include <charconv>
 #include <csignal>
 #include <cstring>
 
@@ -11,28 +10,13 @@
 namespace weft {
 namespace {
 
-bool says(const JobFailure& failure, std::string_view words) {
-  return failure.message.find(words) != std::string::npos;
-}
-
 Cause cause_of(const JobFailure& failure) {
   if (failure.code == "no_space") return Cause::no_space;
-  if (failure.code == "program_divergence") {
-    return says(failure, "ended its loop after") ? Cause::uneven : Cause::diverged;
-  }
+  if (failure.code == "program_divergence") return Cause::diverged;
+  if (failure.code == "uneven_loops") return Cause::uneven;
   if (failure.signal != 0) return Cause::killed;
   if (failure.code == "peer_lost" && failure.pid != 0) return Cause::lost;
   return Cause::failed;
-}
-
-/// Of an uneven end it isn't who found it that is to blame: "worker 1 ended its loop after 3 ...".
-int who_ended_early(const JobFailure& failure) {
-  const auto end = failure.message.find(" ended its loop after");
-  const auto begin = failure.message.rfind("worker ", end);
-  if (end == std::string::npos || begin == std::string::npos) return failure.worker;
-  int worker = failure.worker;
-  std::from_chars(failure.message.data() + begin + 7, failure.message.data() + end, worker);
-  return worker;
 }
 
 std::string signal_text(int signal) {
@@ -40,12 +24,7 @@ std::string signal_text(int signal) {
   return name != nullptr ? fmt::format("SIG{}", name) : fmt::format("signal {}", signal);
 }
 
-Root to_root(const JobFailure& told) {
-  JobFailure failure = told;
-  if (cause_of(told) == Cause::uneven && who_ended_early(told) != told.worker) {
-    failure.worker = who_ended_early(told);
-    failure.pid = 0;
-  }
+Root to_root(const JobFailure& failure) {
   Root root{.cause = cause_of(failure),
             .actor = failure.worker >= 0 ? fmt::format("worker {}", failure.worker) : "the job",
             .pid = failure.pid,

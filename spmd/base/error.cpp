@@ -26,12 +26,13 @@ std::string_view to_string(Errc code) noexcept {
     case Errc::cancelled: return "cancelled";
     case Errc::unavailable: return "unavailable";
     case Errc::loop_failed: return "loop_failed";
+    case Errc::uneven_loops: return "uneven_loops";
   }
   return "unknown";
 }
 
 Errc parse_errc(std::string_view name) {
-  for (auto code = Errc::invalid_argument; code <= Errc::loop_failed;
+  for (auto code = Errc::invalid_argument; code <= Errc::uneven_loops;
        code = static_cast<Errc>(static_cast<int>(code) + 1)) {
     if (to_string(code) == name) return code;
   }

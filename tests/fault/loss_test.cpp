@@ -126,31 +126,34 @@ TEST(Loss, AKillBeforeTheJoinIsNamed) {
   expect_words(failure_of(app), {"SIGKILL", "before it joined"});
 }
 
-void expect_divergence(const std::string& mode, std::initializer_list<std::string_view> words) {
+void expect_refused(const std::string& mode, std::string_view code,
+                    std::initializer_list<std::string_view> words) {
   FaultApp app({"--mode", mode});
   const auto result = failure_of(app);
-  EXPECT_EQ(result["code"], "program_divergence");
+  EXPECT_EQ(result["code"], code);
   expect_words(result, words);
 }
 
 TEST(Loss, AProgramThatDivergesIsRefusedWithTheLine) {
-  expect_divergence("diverge", {"worker 1", "fault_app.cpp"});
+  expect_refused("diverge", "program_divergence", {"worker 1", "fault_app.cpp"});
 }
 
 TEST(Loss, CodeForChipsThatOneWorkerAloneRunsIsRefusedWithTheLine) {
-  expect_divergence("chip_code", {"on_each_chip at", "fault_app.cpp"});
+  expect_refused("chip_code", "program_divergence", {"on_each_chip at", "fault_app.cpp"});
 }
 
 TEST(Loss, CollectivesThatDisagreeAreNamedWithTheLine) {
-  expect_divergence("other_size", {"all_reduce #4 'fault_app.cpp:", "f32 1 x 4", "f32 1 x 5"});
+  expect_refused("other_size", "program_divergence",
+                 {"all_reduce #4 'fault_app.cpp:", "f32 1 x 4", "f32 1 x 5"});
 }
 
-TEST(Loss, ALoopThatEndsEarlyIsADivergence) {
-  expect_divergence("return", {"worker 1", "ended its loop after 3 programs"});
+TEST(Loss, ALoopThatEndsEarlyIsNamed) {
+  expect_refused("return", "uneven_loops", {"worker 1", "ended its loop after 3 programs"});
 }
 
-TEST(Loss, ALoopThatEndsBeforeANewProgramIsADivergence) {
-  expect_divergence("return_before_new", {"worker 1 ended its loop after 3 programs", "number 4"});
+TEST(Loss, ALoopThatEndsBeforeANewProgramIsNamed) {
+  expect_refused("return_before_new", "uneven_loops",
+                 {"worker 1 ended its loop after 3 programs", "number 4"});
 }
 
 /// WEFT_KILLS (default 5) kills of a random worker at a random step; WEFT_SEED replays them.

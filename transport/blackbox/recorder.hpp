@@ -40,7 +40,11 @@ struct Recorder {
 class StateScope {
  public:
   StateScope(const Recorder& recorder, ActorState state, EventKind kind, const EventFields& fields)
-      : recorder_(recorder), before_(recorder.board.state()), kind_(kind), fields_(fields) {
+      : recorder_(recorder),
+        before_(recorder.board.state()),
+        kind_(kind),
+        fields_(fields),
+        begin_ns_(is_timed(kind) ? clock_ns(CLOCK_MONOTONIC) : 0) {
     recorder_.board.state(state);
     recorder_.events.put(kind, fields);
   }
@@ -60,16 +64,20 @@ class StateScope {
   EventFields end() const {
     EventFields fields = fields_;
     fields.flags |= kEventEnds;
-    const bool is_timed = kind_ == EventKind::compile || kind_ == EventKind::load;
-    if (is_timed) fields.value = static_cast<std::uint64_t>(clock_ns(CLOCK_MONOTONIC) - begin_);
+    if (is_timed(*kind_)) {
+      fields.value = static_cast<std::uint64_t>(clock_ns(CLOCK_MONOTONIC) - begin_ns_);
+    }
     return fields;
+  }
+  static bool is_timed(EventKind kind) {
+    return kind == EventKind::compile || kind == EventKind::load;
   }
 
   Recorder recorder_;
   ActorState before_;
   std::optional<EventKind> kind_{};
   EventFields fields_{};
-  std::int64_t begin_ = clock_ns(CLOCK_MONOTONIC);
+  std::int64_t begin_ns_ = 0;
 };
 
 /// Of a loop, which also shows where in the program it is.

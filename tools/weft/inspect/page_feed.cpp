@@ -83,8 +83,8 @@ void PageFeed::look(bool events) {
       if (events) events_at_ = Clock::now();
       if (now.live && is_over(now) && go_on_with_folder(now)) now = reader_.read({.events = true});
       keep_events(now);
-      explain_look(now);
-      last_ = std::move(now);
+      const Snapshot before = std::exchange(last_, std::move(now));
+      explain_look(before);
     } catch (const std::exception&) {
     }
   }
@@ -118,26 +118,26 @@ void PageFeed::keep_events(Snapshot& now) {
   now.unix_minus_monotonic_ns = last_.unix_minus_monotonic_ns;
 }
 
-void PageFeed::explain_look(Snapshot& now) {
-  if (is_over(now)) {
-    why_ = explain_ended(now);
+void PageFeed::explain_look(const Snapshot& before) {
+  if (is_over(last_)) {
+    why_ = explain_ended(last_);
     return;
   }
-  if (!has_moved(last_, now) && idle_s(now) >= kStillBeforeSights_s) add_known_sights(now);
-  why_ = explain(last_, now);
-  if (why_.verdict == Verdict::well) find_slow(why_, std::span(&now, 1));
+  if (!has_moved(before, last_) && idle_s(last_) >= kStillBeforeSights_s) add_known_sights(before);
+  why_ = explain(before, last_);
+  if (why_.verdict == Verdict::well) find_slow(why_, std::span(&last_, 1));
 }
 
-void PageFeed::add_known_sights(Snapshot& now) {
-  const std::vector<int> pids = worth_a_sight(last_, now);
+void PageFeed::add_known_sights(const Snapshot& before) {
+  const std::vector<int> pids = worth_a_sight(before, last_);
   std::vector<int> known;
-  for (const ProcessSight& sight : last_.sights) known.push_back(sight.pid);
+  for (const ProcessSight& sight : before.sights) known.push_back(sight.pid);
   const bool is_known = std::ranges::is_permutation(pids, known);
   if (is_known && Clock::now() - sights_at_ < kBetweenSights) {
-    now.sights = last_.sights;
+    last_.sights = before.sights;
     return;
   }
-  add_sights(now, pids);
+  add_sights(last_, pids);
   sights_at_ = Clock::now();
 }
 

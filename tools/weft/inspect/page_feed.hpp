@@ -61,8 +61,8 @@ class PageFeed {
   void look_for_events();
   bool go_on_with_folder(const Snapshot& job);
   void keep_events(Snapshot& now);
-  void explain_look(Snapshot& now);
-  void add_known_sights(Snapshot& now);
+  void explain_look(const Snapshot& before);
+  void add_known_sights(const Snapshot& before);
 
   std::mutex mutex_;  // guards all below but the thread
   std::condition_variable changed_;

@@ -3,6 +3,10 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include <weft/error.hpp>
+
+#include "inspect/snapshot/snapshot_reader.hpp"
+
 namespace weft {
 namespace {
 
@@ -10,18 +14,28 @@ namespace fs = std::filesystem;
 
 enum class Match { none, id, name };
 
+constexpr std::size_t kIdLength = 6;
+
 /// Of "NAME-TIME-ID", where TIME is "20261121-085432" and ID the first six digits.
 Match match(const std::string& folder, const std::string& asked) {
-  constexpr std::size_t kIdLength = 6;
   const auto id = folder.rfind('-');
   if (id == std::string::npos || folder.size() - id - 1 != kIdLength) return Match::none;
   constexpr std::size_t kTimeLength = 15;
   if (id < kTimeLength + 1) return Match::none;
   const std::string name = folder.substr(0, id - kTimeLength - 1);
-  const bool has_id =
+  const bool begins_alike =
       asked.size() >= 2 && folder.substr(id + 1).starts_with(asked.substr(0, kIdLength));
   if (asked.empty() || asked == name) return Match::name;
-  return has_id ? Match::id : Match::none;
+  return begins_alike ? Match::id : Match::none;
+}
+
+/// Of more digits than the folder's name has.
+bool has_id(const fs::path& folder, const std::string& asked) {
+  try {
+    return SnapshotReader::of_folder(folder).read({.processes = false}).job.starts_with(asked);
+  } catch (const Error&) {
+    return false;
+  }
 }
 
 bool is_run(const fs::directory_entry& entry) {
@@ -43,6 +57,8 @@ std::optional<std::string> find_past_run(const std::string& asked) {
   for (const auto& entry : fs::directory_iterator(fs::path(home) / "weft_runs", error)) {
     const Match found = match(entry.path().filename().string(), asked);
     if (found == Match::none || found < best || !is_run(entry)) continue;
+    const bool is_long = found == Match::id && asked.size() > kIdLength;
+    if (is_long && !has_id(entry.path(), asked)) continue;
     const fs::file_time_type at = entry.last_write_time(error);
     if (found == best && at <= written) continue;
     best = found;

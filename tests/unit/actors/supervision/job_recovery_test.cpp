@@ -318,15 +318,24 @@ TEST_F(JobRecoveryTest, ADivergenceIsNeverSurvived) {
   traced.program({.worker = 0, .run = 1, .fingerprint_low = 7, .text = "a"});
   EXPECT_EQ(words(traced.program({.worker = 1, .run = 1, .fingerprint_low = 8, .text = "b"})),
             "cancel");
-  JobState shorter = running();
-  shorter.loop_ended(ended(0), 9);
-  LoopEnded longer = ended(1);
-  longer.runs = 10;
-  EXPECT_EQ(words(shorter.loop_ended(longer, 9)), "cancel");
   JobState told = running();
   EXPECT_EQ(words(told.loop_ended(failed(1, Errc::program_divergence), 7)), "cancel");
-  for (const JobState& job : {traced, shorter, told}) {
+  for (const JobState& job : {traced, told}) {
     EXPECT_EQ(job.failure()->code, Errc::program_divergence);
+    EXPECT_TRUE(job.recovery().failures().empty());
+  }
+}
+
+TEST_F(JobRecoveryTest, ALoopThatEndsBeforeTheOthersIsNeverSurvived) {
+  JobState seen = running();
+  seen.loop_ended(ended(0), 9);
+  LoopEnded longer = ended(1);
+  longer.runs = 10;
+  EXPECT_EQ(words(seen.loop_ended(longer, 9)), "cancel");
+  JobState told = running();
+  EXPECT_EQ(words(told.loop_ended(failed(1, Errc::uneven_loops), 7)), "cancel");
+  for (const JobState& job : {seen, told}) {
+    EXPECT_EQ(job.failure()->code, Errc::uneven_loops);
     EXPECT_TRUE(job.recovery().failures().empty());
   }
 }

@@ -170,11 +170,35 @@ TEST(JobState, SucceedsWhenAllLoopsEndAfterTheSameRuns) {
   EXPECT_FALSE(job.failure());
 }
 
-TEST(JobState, ALoopThatEndsAfterFewerRunsIsADivergence) {
+TEST(JobState, ALoopThatEndsAfterFewerRunsIsNamed) {
   JobState job = joined(2);
   job.loop_ended({.worker = 1, .step = 4, .runs = 9}, 0);
   EXPECT_EQ(words(job.loop_ended({.worker = 0, .step = 5, .runs = 10}, 0)), "cancel");
-  EXPECT_EQ(job.failure()->code, Errc::program_divergence);
+  EXPECT_EQ(job.failure()->code, Errc::uneven_loops);
+  EXPECT_EQ(job.failure()->worker, 1);
+  EXPECT_EQ(job.failure()->step, 4U);
+}
+
+TEST(JobState, ALoopThatEndsLaterDoesNotTakeTheBlameOfOneThatEndedEarlier) {
+  JobState job = joined(2);
+  job.loop_ended({.worker = 0, .step = 5, .runs = 10}, 0);
+  job.loop_ended({.worker = 1, .step = 4, .runs = 9}, 0);
+  EXPECT_EQ(job.failure()->worker, 1);
+}
+
+TEST(JobState, AWorkerThatFindsAnotherLoopEndedIsNotToBlame) {
+  JobState job = joined(3);
+  job.loop_ended({.worker = 2, .step = 4, .runs = 9}, 0);
+  EXPECT_EQ(words(job.loop_ended({.worker = 0,
+                                  .step = 5,
+                                  .runs = 10,
+                                  .error = static_cast<std::uint8_t>(Errc::uneven_loops),
+                                  .message = "worker 2 ended its loop after 9 programs"},
+                                 0)),
+            "cancel");
+  EXPECT_EQ(job.failure()->worker, 2);
+  EXPECT_EQ(job.failure()->message,
+            "worker 0 (pid 100) failed at step 5: worker 2 ended its loop after 9 programs");
 }
 
 TEST(JobState, NamesWorkerPidSignalStepAndCollectiveOfALoss) {

@@ -38,7 +38,7 @@ TEST(Permits, ACancelEndsAWaitWithItsReason) {
 TEST(Permits, NobodyWaitsForAWorkerWhoseLoopHasEnded) {
   Permits permits(0, std::chrono::hours(1));
   std::jthread trainer([&] { permits.peer_ended(2, 4); });
-  expect_error(Errc::program_divergence, {"worker 2 ended its loop after 4", "number 5"},
+  expect_error(Errc::uneven_loops, {"worker 2 ended its loop after 4", "number 5"},
                [&] { permits.wait_admitted(0, 5); });
   permits.admit(1);
   permits.wait_admitted(0, 5);
@@ -53,7 +53,7 @@ TEST(Permits, ARunThatAnotherWorkerTakesNoPartInIsADivergence) {
   Permits permits(0, kLong);
   permits.begin_run(1, 0, 7);
   EXPECT_FALSE(permits.peer_ended(2, 1));
-  expect_error(Errc::program_divergence, {"worker 2", "after 1 programs"},
+  expect_error(Errc::uneven_loops, {"worker 2", "after 1 programs"},
                [&] { permits.begin_run(2, 0, 7); });
 }
 

@@ -46,7 +46,7 @@ TEST(Recovery, ANegativeMaximumIsNone) {
 TEST(Recovery, WrongUseWouldComeAgain) {
   for (const Errc code :
        {Errc::invalid_argument, Errc::mesh_mismatch, Errc::program_divergence, Errc::not_found,
-        Errc::corrupt, Errc::version, Errc::unavailable, Errc::cancelled}) {
+        Errc::corrupt, Errc::version, Errc::unavailable, Errc::cancelled, Errc::uneven_loops}) {
     Recovery recovery(any_number());
     EXPECT_EQ(recovery.refuse(thrown(code), 5),
               "; it would fail so again, and is not started again")
