@@ -70,6 +70,7 @@ class Digest {
 /// Digests the table entry that an attribute points to, not the entry's place in the table.
 void add_attrs(Digest& digest, const Program& program, OpId op) {
   const std::span<const std::int64_t> attrs = program.op_attrs(op);
+  if (attrs.empty()) return;
   switch (table_of(program.kind(op))) {
     case Form::elements:
       digest.add_bytes(

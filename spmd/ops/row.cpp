@@ -59,13 +59,6 @@ void put_part(const Attrs& attrs, std::span<std::int64_t> words, const PartShape
 
 }  // namespace
 
-Form table_of(OpKind kind) {
-  const Attrs& attrs = *row(kind).attrs;
-  const Form form = attrs.empty() ? Form::integer : attrs.front().form;
-  const bool is_table = form == Form::elements || form == Form::constraint || form == Form::target;
-  return is_table ? form : Form::integer;
-}
-
 FactorRule factor_rule(const Program& program, OpId op) {
   const OpRow& row = weft::row(program.kind(op));
   const bool adds = program.type(program.result(op)).dtype != DType::pred;

@@ -58,7 +58,12 @@ inline bool is_composite(OpKind kind) { return *row(kind).decompose != nullptr; 
 inline bool has_gradient(OpKind kind) { return row(kind).gradient->how != Gradient::How::constant; }
 
 /// The side table that the op's attributes index: elements, constraint or target; else integer.
-Form table_of(OpKind kind);
+inline Form table_of(OpKind kind) {
+  const Attrs& attrs = *row(kind).attrs;
+  const Form form = attrs.empty() ? Form::integer : attrs.front().form;
+  const bool is_table = form == Form::elements || form == Form::constraint || form == Form::target;
+  return is_table ? form : Form::integer;
+}
 /// The rule of an op of a global program. Collectives have none.
 FactorRule factor_rule(const Program& program, OpId op);
 /// The rule of an elementwise op with one operand of this shape.

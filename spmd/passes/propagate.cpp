@@ -219,8 +219,10 @@ class Propagation {
     projections_.assign(node.tensors.size() * num_factors, {});
     for (std::size_t tensor = 0; tensor < node.tensors.size(); ++tensor) {
       const auto& dims = node.rule->dims[tensor];
+      const Sharding& sharding = shardings_[node.tensors[tensor]];
       for (std::size_t dim = 0; dim < dims.size(); ++dim) {
-        project_dim(*node.rule, mesh_, dims[dim], visible(shardings_[node.tensors[tensor]], dim),
+        if (sharding.dims[dim].empty()) continue;
+        project_dim(*node.rule, mesh_, dims[dim], visible(sharding, dim),
                     std::span(projections_).subspan(tensor * num_factors, num_factors));
       }
     }
@@ -285,9 +287,11 @@ class Propagation {
   void extend(const Node& node, std::size_t tensor, const Candidate& candidate) {
     const bool is_result = tensor + 1 == node.tensors.size();
     if (node.is_broadcast && is_result && round_ < Round::broadcasts_forward) return;
+    const auto factor = static_cast<std::size_t>(candidate.factor);
+    if (projection(node, tensor, factor) == candidate.atoms) return;  // it has them all
     const auto& dims = node.rule->dims[tensor];
     const auto at = std::ranges::find_if(dims, [&](const DimFactors& factors) {
-      return std::ranges::find(factors, candidate.factor) != factors.end();
+      return std::ranges::find(factors, factor) != factors.end();
     });
     const auto dim = static_cast<std::size_t>(at - dims.begin());
     Sharding& sharding = shardings_[node.tensors[tensor]];
@@ -296,10 +300,10 @@ class Propagation {
     if (visible(sharding, dim) != sharding.dims[dim]) return;
     FactorAtoms atoms(node.rule->factors.size());
     if (project_dim(*node.rule, mesh_, *at, sharding.dims[dim], atoms)) return;
-    const AtomList has = atoms[static_cast<std::size_t>(candidate.factor)];
+    const AtomList has = atoms[factor];
     if (has == candidate.atoms || !has.is_prefix_of(candidate.atoms)) return;
     const bool majors_full = std::all_of(
-        at->begin(), std::ranges::find(*at, candidate.factor),
+        at->begin(), std::ranges::find(*at, factor),
         [&](std::size_t major) { return is_full(mesh_, node.rule->factors[major], atoms[major]); });
     if (!majors_full) return;
     bool changed = false;

@@ -268,7 +268,7 @@ void Trace::execute(const Program& program, const Fingerprint& key,
   RunSite checked = site;
   checked.detects_anomaly = detects_anomaly_;
   runtime_->metrics().count("CreateXlaTensor", std::exchange(tensor_count_, 0));
-  const Runtime::RunResult result = runtime_->run(program, key, bindings, checked);
+  Runtime::RunResult result = runtime_->run(program, key, bindings, checked);
   ++run_count_;
   watch_.ran(site);
   WEFT_CHECK(result.input_buffers.size() == inputs.size(), result.input_buffers.size(),
@@ -276,9 +276,12 @@ void Trace::execute(const Program& program, const Fingerprint& key,
   WEFT_CHECK(result.outputs.size() == outputs.size(), result.outputs.size(), outputs.size());
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     // A scalar stays on the host, where its next value comes from.
-    if (inputs[i]->kind != InputKind::runtime_scalar) inputs[i]->storage = result.input_buffers[i];
+    if (inputs[i]->kind == InputKind::runtime_scalar) continue;
+    inputs[i]->storage = std::move(result.input_buffers[i]);
   }
-  for (std::size_t i = 0; i < outputs.size(); ++i) outputs[i]->storage = result.outputs[i];
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    outputs[i]->storage = std::move(result.outputs[i]);
+  }
 }
 
 void Trace::end_step() {
