@@ -103,7 +103,7 @@ struct Block : Module {
     const auto heads = [&](const Linear& project) { return split_heads(project(normed), kHeads); };
     const Tensor y = x + o_proj(merge_heads(attention(heads(q_proj), heads(k_proj), heads(v_proj),
                                                       {.causal = true})));
-    return y + down(gelu(up(ln2(y))));
+    return y + down(gelu(up(ln2(y)), Gelu::tanh));
   }
 };
 

@@ -76,7 +76,7 @@ struct Block : weft::Module {
     const Tensor mixed =
         weft::attention(part(q_proj), part(k_proj), part(v_proj), {.causal = true});
     x = residual(x + dropout(out_proj(weft::merge_heads(mixed))));
-    return residual(x + dropout(down(weft::gelu(up(ln2(x))))));
+    return residual(x + dropout(down(weft::gelu(up(ln2(x)), weft::Gelu::tanh))));
   }
 };
 

@@ -1,6 +1,7 @@
 #pragma once
 /// Building blocks of models as functions (torch.nn.functional).
 
+#include <cstdint>
 #include <optional>
 
 #include <weft/ops.hpp>
@@ -12,9 +13,16 @@ Tensor matmul(Operand a, Operand b);
 /// x[..., in] * weight[out, in]^T + bias[out]; bias may be an empty tensor.
 Tensor linear(Operand x, const Tensor& weight, const Tensor& bias);
 
-/// torch's gelu(approximate="tanh"): 0.5 x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))).
-Tensor gelu(Operand x);
+/// torch's gelu: x (1 + erf(x / sqrt(2))) / 2, or with approximate="tanh"
+/// 0.5 x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))), as GPT-2 has it.
+enum class Gelu : std::uint8_t { exact, tanh };
+Tensor gelu(Operand x, Gelu approximate = Gelu::exact);
 Tensor silu(Operand x);  ///< x * sigmoid(x)
+Tensor leaky_relu(Operand x, double negative_slope = 0.01);
+Tensor elu(Operand x, double alpha = 1);  ///< alpha (e^x - 1) where x is negative
+Tensor mish(Operand x);                   ///< x * tanh(softplus(x))
+Tensor hardsigmoid(Operand x);            ///< clamp(x / 6 + 1/2, 0, 1)
+Tensor hardswish(Operand x);              ///< x * hardsigmoid(x)
 Tensor log_softmax(Operand x, int dim = -1);
 Tensor softmax(Operand x, int dim = -1);
 

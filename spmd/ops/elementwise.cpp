@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numbers>
 
 #include "spmd/ops/builder.hpp"
 #include "spmd/ops/elements.hpp"
@@ -50,6 +51,16 @@ TensorType logical(const OpSignature& op) {
   infer::expect_equal_operands(op, 0);
   if (op.operands[0].dtype != DType::pred) reject(op, "needs pred operands; compare first");
   return op.operands[0];
+}
+
+TensorType negated_pred(const OpSignature& op) {
+  if (op.operands[0].dtype != DType::pred) reject(op, "needs a pred operand; compare first");
+  return op.operands[0];
+}
+
+TensorType both_floating(const OpSignature& op) {
+  infer::expect_equal_operands(op, 0);
+  return floating(op);
 }
 
 TensorType compared(const OpSignature& op) {
@@ -143,6 +154,27 @@ ValueId to_the_winner(Formula& f, ValueId other) {
   const ValueId tied =
       f.where(CompareDirection::eq, f.x, other, f.mul(f.g, f.number(0.5)), f.number(0));
   return f.where(kWins, f.x, other, f.g, tied);
+}
+
+/// x + 1, and for erf 2 / sqrt(pi) e^-x^2.
+ValueId log_plus_one_slope(Formula& f) { return f.div(f.g, f.add(f.x, f.number(1))); }
+ValueId exponential_minus_one_slope(Formula& f) { return f.mul(f.g, f.add(f.y, f.number(1))); }
+ValueId erf_slope(Formula& f) {
+  const ValueId power = f.unary(OpKind::exponential, f.neg(f.mul(f.x, f.x)));
+  return f.mul(f.g, f.mul(f.number(2 * std::numbers::inv_sqrtpi), power));
+}
+ValueId tan_slope(Formula& f) { return f.mul(f.g, f.add(f.number(1), f.mul(f.y, f.y))); }
+
+/// y = a - b trunc(a / b), whose slope by b is -trunc(a / b) = (y - a) / b.
+ValueId remainder_by_divisor(Formula& f, ValueId dividend) {
+  return f.mul(f.g, f.div(f.sub(f.y, dividend), f.x));
+}
+/// y = atan(a / b), a first. By a: b / (a^2 + b^2); by b: -a / (a^2 + b^2).
+ValueId atan2_by_first(Formula& f, ValueId b) {
+  return f.div(f.mul(f.g, b), f.add(f.mul(f.x, f.x), f.mul(b, b)));
+}
+ValueId atan2_by_second(Formula& f, ValueId a) {
+  return f.neg(f.div(f.mul(f.g, a), f.add(f.mul(f.x, f.x), f.mul(a, a))));
 }
 
 /// y = a^b. The limits at b = 0 (of the derivative by a) and a = 0 (by b) are 0; the plain formulas
@@ -273,6 +305,21 @@ constexpr OpRow rows::softplus = unary(
     "ln(1 + e^x)", floating,
     [](double x) { return std::max(x, 0.0) + std::log1p(std::exp(-std::abs(x))); },
     by<[](Formula& f) { return f.mul(f.g, f.unary(OpKind::logistic, f.x)); }>);
+constexpr OpRow rows::floor = unary("The largest integer that is not above x.", floating,
+                                    [](double x) { return std::floor(x); }, {});
+constexpr OpRow rows::ceil = unary("The smallest integer that is not below x.", floating,
+                                   [](double x) { return std::ceil(x); }, {});
+constexpr OpRow rows::round_nearest_even =
+    unary("The nearest integer; of two the even one.", floating,
+          [](double x) { return std::nearbyint(x); }, {});
+constexpr OpRow rows::log_plus_one = unary(
+    "ln(1 + x)", floating, [](double x) { return std::log1p(x); }, by<log_plus_one_slope>);
+constexpr OpRow rows::exponential_minus_one = unary(
+    "e^x - 1", floating, [](double x) { return std::expm1(x); }, by<exponential_minus_one_slope>);
+constexpr OpRow rows::erf = unary(
+    "The error function of x.", floating, [](double x) { return std::erf(x); }, by<erf_slope>);
+constexpr OpRow rows::tan = unary(
+    "tan x", floating, [](double x) { return std::tan(x); }, by<tan_slope>);
 constexpr OpRow rows::is_finite =
     unary("Whether x is neither infinite nor NaN, as pred.", finiteness, is_finite_value, {});
 
@@ -312,6 +359,21 @@ constexpr OpRow rows::power = binary(
 constexpr OpRow rows::logical_and =
     binary("a and b, of pred", logical,
            [](double a, double b) -> double { return a != 0 && b != 0 ? 1 : 0; }, {});
+
+constexpr OpRow rows::logical_or =
+    binary("a or b or both, of pred", logical,
+           [](double a, double b) -> double { return a != 0 || b != 0 ? 1 : 0; }, {});
+constexpr OpRow rows::logical_xor =
+    binary("Either a or b, of pred", logical,
+           [](double a, double b) -> double { return (a != 0) != (b != 0) ? 1 : 0; }, {});
+constexpr OpRow rows::logical_not =
+    unary("not x, of pred", negated_pred, [](double x) -> double { return x == 0 ? 1 : 0; }, {});
+constexpr OpRow rows::remainder = binary(
+    "a - b trunc(a / b), which has a's sign; of integers with b = 0: a", arithmetic,
+    [](double a, double b) { return std::fmod(a, b); }, by<passed, remainder_by_divisor>);
+constexpr OpRow rows::atan2 = binary(
+    "The angle of the point (b, a), from -pi to pi.", both_floating,
+    [](double a, double b) { return std::atan2(a, b); }, by<atan2_by_first, atan2_by_second>);
 
 constexpr OpRow rows::compare = [] {
   OpRow row = binary("Whether a direction b holds, as pred.", compared, nullptr, {});

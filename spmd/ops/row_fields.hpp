@@ -124,6 +124,7 @@ struct Traits {
   bool product = false;      ///< kept by checkpoint(save_dots)
   bool unique = false;       ///< never merged with an equal op
   bool meets = false;        ///< waits for other chips: a collective
+  bool vanishes = false;     ///< means something to gradients only: later it is its operand
 };
 
 }  // namespace weft

@@ -82,6 +82,9 @@ constexpr OpRow rows::optimization_barrier =
     identity("x; never merged with another, nor what is made of it.", {}, passed_back,
              Traits{.moves_only = true, .unique = true});
 
+constexpr OpRow rows::stop_gradient = identity("x, which is constant to gradients.", {}, {},
+                                               Traits{.moves_only = true, .vanishes = true});
+
 /// The target's rule determines how the operands and the result correspond.
 constexpr OpRow rows::custom_call{
     .doc = "A function of the program's own.",

@@ -79,6 +79,7 @@ class Canonicalizer {
   /// The value of an equal op in the new program, or else of a new op.
   ValueId number(OpId op) {
     const std::vector<ValueId> new_operands = operands(op);
+    if (row(program_.kind(op)).traits->vanishes) return new_operands.front();
     const std::vector<std::int64_t> new_attrs = attrs(op);
     if (row(program_.kind(op)).traits->unique) {
       return emit(op, new_operands, new_attrs);

@@ -22,6 +22,12 @@
   OP(cosine, 21)                \
   OP(is_finite, 22)             \
   OP(softplus, 23)              \
+  OP(floor, 24)                 \
+  OP(ceil, 25)                  \
+  OP(round_nearest_even, 26)    \
+  OP(log_plus_one, 27)          \
+  OP(exponential_minus_one, 28) \
+  OP(erf, 29)                   \
   OP(add, 30)                   \
   OP(subtract, 31)              \
   OP(multiply, 32)              \
@@ -31,6 +37,12 @@
   OP(power, 36)                 \
   OP(compare, 37)               \
   OP(logical_and, 38)           \
+  OP(logical_or, 39)            \
+  OP(logical_xor, 40)           \
+  OP(remainder, 41)             \
+  OP(atan2, 42)                 \
+  OP(tan, 45)                   \
+  OP(logical_not, 46)           \
   OP(select, 50)                \
   OP(reshape, 60)               \
   OP(transpose, 61)             \
@@ -53,6 +65,7 @@
   OP(optimization_barrier, 92)  \
   OP(custom_call, 93)           \
   OP(check_index, 94)           \
+  OP(stop_gradient, 95)         \
   OP(all_reduce, 100)           \
   OP(all_gather, 101)           \
   OP(reduce_scatter, 102)       \

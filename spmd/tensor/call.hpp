@@ -1,6 +1,7 @@
 #pragma once
 /// Call: one call of the tensor API. For the files of this folder.
 
+#include <cstdint>
 #include <initializer_list>
 #include <source_location>
 #include <string_view>
@@ -11,6 +12,8 @@
 #include "spmd/tensor/trace.hpp"
 
 namespace weft {
+
+using Dims = std::vector<std::int64_t>;
 
 /// While it lives, ops are recorded with the location `loc`. In nested calls (cross_entropy calls
 /// mean) name and location are those of the outermost call, which is the user's.

@@ -140,8 +140,11 @@ Tensor linear(Operand x, const Tensor& weight, const Tensor& bias) {
   return bias.defined() ? product + bias : product;
 }
 
-Tensor gelu(Operand x) {
+Tensor gelu(Operand x, Gelu approximate) {
   Call call("gelu", x.loc());
+  if (approximate == Gelu::exact) {
+    return x * 0.5 * (erf(x * (1 / std::numbers::sqrt2)) + 1);
+  }
   const double slope = std::sqrt(2 / std::numbers::pi);
   const Tensor inner = (x + x * x * x * 0.044715) * slope;
   return x * 0.5 * (tanh(inner) + 1);
@@ -150,6 +153,31 @@ Tensor gelu(Operand x) {
 Tensor silu(Operand x) {
   Call call("silu", x.loc());
   return x * sigmoid(x);
+}
+
+Tensor leaky_relu(Operand x, double negative_slope) {
+  Call call("leaky_relu", x.loc());
+  return where(greater(x, 0.0), x, x * negative_slope);
+}
+
+Tensor elu(Operand x, double alpha) {
+  Call call("elu", x.loc());
+  return where(greater(x, 0.0), x, expm1(minimum(x, 0.0)) * alpha);
+}
+
+Tensor mish(Operand x) {
+  Call call("mish", x.loc());
+  return x * tanh(softplus(x));
+}
+
+Tensor hardsigmoid(Operand x) {
+  Call call("hardsigmoid", x.loc());
+  return clamp(x * (1.0 / 6) + 0.5, 0.0, 1.0);
+}
+
+Tensor hardswish(Operand x) {
+  Call call("hardswish", x.loc());
+  return x * hardsigmoid(x);
 }
 
 Tensor log_softmax(Operand x, int dim) {

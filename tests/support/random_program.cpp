@@ -84,8 +84,7 @@ class ProgramMaker {
     const ValueId x = any_value();
     switch (random_.below(28)) {
       case 0: return made(b_.unary(OpKind::negate, x), magnitude(x));
-      case 1:
-        return made(b_.unary(random_.one_in(2) ? OpKind::abs : OpKind::sign, x), magnitude(x));
+      case 1: return unary(x);
       case 2:
       case 3:
       case 4: return binary(x);
@@ -114,6 +113,11 @@ class ProgramMaker {
       default:
         return made(b_.sharding_constraint(x, any_sharding(program_.shape(x))), magnitude(x));
     }
+  }
+
+  std::optional<ValueId> unary(ValueId x) {
+    constexpr OpKind kKinds[] = {OpKind::abs, OpKind::sign, OpKind::stop_gradient};
+    return made(b_.unary(kKinds[random_.below(std::size(kKinds))], x), magnitude(x));
   }
 
   std::optional<ValueId> binary(ValueId a) {

@@ -90,7 +90,7 @@ struct Block : Module {
 
   Tensor operator()(const Tensor& x) const {
     const Tensor y = x + attn(ln1(x));
-    return y + down(gelu(up(ln2(y))));
+    return y + down(gelu(up(ln2(y)), Gelu::tanh));
   }
 };
 

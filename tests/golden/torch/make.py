@@ -7,8 +7,8 @@ file for each model and one for the single operations:
   train_MODEL: x, labels (one entry per step), parameter.NAME as it is at first, and for each
     optimizer OPTIMIZER.loss, OPTIMIZER.norm (where gradients are clipped) and
     OPTIMIZER.parameter.NAME after the last step
-  ops: CASE.NAME for each operand, CASE.y = f(operands), CASE.weight of y in the sum whose gradient
-    CASE.grad.NAME is
+  ops, tensor_ops: CASE.NAME for each operand, CASE.y = f(operands), and where y is floating
+    CASE.weight of y in the sum whose gradient CASE.grad.NAME is
 """
 
 import json
@@ -205,24 +205,34 @@ def tokens():
     return text[..., :-1], text[..., 1:]
 
 
-def op_cases():
-    tensors = {}
+class Cases:
+    """Adds what a function gives, and its gradients, to the tensors of a golden file."""
 
-    def case(name, function, **operands):
+    def __init__(self):
+        self.tensors = {}
+
+    def __call__(self, name, function, **operands):
         operands = {key: value.clone() for key, value in operands.items()}
         floating = {key: value for key, value in operands.items() if value.is_floating_point()}
         for value in floating.values():
             value.requires_grad_()
         y = function(*operands.values())
-        weight = normal(*y.shape)
-        (y * weight).sum().backward()
         for key, value in operands.items():
-            tensors[f"{name}.{key}"] = value
-        tensors[name + ".y"] = y
-        tensors[name + ".weight"] = weight
+            self.tensors[f"{name}.{key}"] = value
+        self.tensors[name + ".y"] = y
+        if not y.is_floating_point():
+            return
+        weight = normal(*y.shape)
+        if y.requires_grad:
+            (y * weight).sum().backward()
+        self.tensors[name + ".weight"] = weight
         for key, value in floating.items():
-            tensors[f"{name}.grad.{key}"] = value.grad
+            gradient = torch.zeros_like(value) if value.grad is None else value.grad
+            self.tensors[f"{name}.grad.{key}"] = gradient
 
+
+def op_cases():
+    case = Cases()
     torch.manual_seed(21)
     matrix = normal(4, 6)
     case("gelu", lambda x: F.gelu(x, approximate="tanh"), x=matrix)
@@ -295,7 +305,68 @@ def op_cases():
                           second * angle.cos() + first * angle.sin()], -1)
 
     case("rope", rope, x=normal(2, 3, 5, 6))
-    write("ops", tensors)
+    write("ops", case.tensors)
+
+
+def tensor_op_cases():
+    case = Cases()
+    torch.manual_seed(22)
+    x = normal(4, 6)
+    small = rounded(torch.rand(4, 6) * 1.8 - 0.9)
+    for name, function, operand in (
+        ("tan", torch.tan, small), ("log1p", torch.log1p, small), ("expm1", torch.expm1, x),
+        ("erf", torch.erf, 2 * x), ("sign", torch.sign, x), ("floor", torch.floor, 3 * x),
+        ("ceil", torch.ceil, 3 * x), ("round", torch.round, torch.round(6 * x) / 2),
+        ("clamp", lambda a: a.clamp(-0.5, 0.75), x), ("clamp_min", lambda a: a.clamp(min=0.25), x),
+        ("clamp_max", lambda a: a.clamp(max=0.25), x),
+        ("clamp_at_its_bounds", lambda a: a.clamp(-1, 1), torch.round(2 * x) / 2),
+        ("masked_fill", lambda a: (a * a).masked_fill(a > 0, 7), x),
+        ("stop_gradient", lambda a: a.detach() * a, x),
+        ("gelu_exact", F.gelu, x), ("leaky_relu", lambda a: F.leaky_relu(a, 0.1), x),
+        ("elu", lambda a: F.elu(a, 1.5), x), ("mish", F.mish, x),
+        ("hardsigmoid", F.hardsigmoid, 4 * x), ("hardswish", F.hardswish, 4 * x),
+        ("amin", torch.amin, x), ("amin_dim", lambda a: a.amin(1, keepdim=True), x),
+        ("var", torch.var, x), ("var_dim", lambda a: a.var(0, unbiased=False, keepdim=True), x),
+        ("stddev", torch.std, x), ("stddev_dim", lambda a: a.std(1), x),
+        ("norm", torch.linalg.vector_norm, x),
+        ("norm_dim", lambda a: torch.linalg.vector_norm(a, dim=1, keepdim=True), x),
+        ("norm_1", lambda a: torch.linalg.vector_norm(a, 1, dim=0), x),
+        ("norm_3", lambda a: torch.linalg.vector_norm(a, 3, dim=0), x),
+        ("norm_infinity", lambda a: torch.linalg.vector_norm(a, math.inf, dim=0), x),
+        ("norm_minus_infinity", lambda a: torch.linalg.vector_norm(a, -math.inf, dim=0), x),
+        ("norm_of_zeros", lambda a: torch.linalg.vector_norm(a, dim=0), 0 * x),
+        ("logsumexp", lambda a: torch.logsumexp(a, (0, 1)), 20 * x),
+        ("logsumexp_dim", lambda a: torch.logsumexp(a, 0, keepdim=True), 20 * x),
+        ("unsqueeze", lambda a: a.unsqueeze(-1), x), ("flatten", torch.flatten, x),
+        ("squeeze", lambda a: a.squeeze(), normal(1, 3, 1, 2)),
+        ("squeeze_dim", lambda a: a.squeeze(2), normal(1, 3, 1, 2)),
+        ("flatten_dims", lambda a: a.flatten(1, 2), normal(2, 3, 1, 2)),
+        ("split", lambda a: torch.cat(a.split(4, 1)[::-1], 1), x),
+        ("split_sizes", lambda a: torch.cat(a.split([1, 0, 3, 2], 1)[::-1], 1), x),
+        ("chunk", lambda a: torch.cat(a.chunk(3, 0)[::-1], 0), x),
+        ("repeat", lambda a: a.repeat(3, 1, 2), x), ("roll", lambda a: a.roll(-2, 1), x),
+        ("tril", torch.tril, x), ("triu", lambda a: torch.triu(a, 1), normal(2, 4, 5)),
+    ):
+        case(name, function, x=operand)
+    for name, function, a, b in (
+        ("atan2", torch.atan2, x, normal(4, 6)), ("fmod", torch.fmod, 5 * x, normal(6)),
+        ("remainder", torch.remainder, 5 * x, normal(6)),
+        ("stack", lambda a, b: torch.stack([a, b], -1), x, normal(4, 6)),
+    ):
+        case(name, function, a=a, b=b)
+    ties = torch.tensor([[1.0, 3, 3, 0], [2, math.nan, 5, math.nan], [0, 0, 0, 0]])
+    case("argmax", lambda a: a.argmax(1), x=ties)
+    case("argmax_flat", torch.argmax, x=x)
+    case("argmin", lambda a: a.argmin(-1, keepdim=True), x=x)
+    flags = torch.tensor([[0.0, 1, -2], [0, 0, 0], [3, 1, 1]])
+    case("any", lambda a: a.bool().any(1).int(), x=flags)
+    case("all", lambda a: a.bool().all(1).int(), x=flags)
+    case("logical", lambda a: (torch.logical_xor(a, a > 0) | ~torch.logical_and(a, a < 2)).int(),
+         x=flags)
+    index = torch.tensor([3, 0, 3])
+    case("one_hot", lambda i: F.one_hot(i, 5).int(), index=index)
+    case("index_select", lambda a, i: a.index_select(1, i), x=x, index=index)
+    write("tensor_ops", case.tensors)
 
 
 def main():
@@ -306,6 +377,7 @@ def main():
     train("gpt", lambda: Gpt(tied=True), tokens)
     train("gpt_untied", lambda: Gpt(tied=False), tokens, ("adamw",))
     op_cases()
+    tensor_op_cases()
 
 
 if __name__ == "__main__":

@@ -1,9 +1,12 @@
 #include "actors/device/cpu/kernels/elementwise.hpp"
 
 #include <algorithm>
+#include <functional>
 
 #include "actors/device/cpu/loops/arithmetic.hpp"
+#include "actors/device/cpu/loops/conversion.hpp"
 #include "actors/device/cpu/loops/element.hpp"
+#include "actors/device/cpu/loops/erf.hpp"
 #include "actors/device/cpu/loops/math.hpp"
 #include "actors/device/cpu/loops/prepares.hpp"
 #include "actors/device/cpu/loops/vectorize.hpp"
@@ -16,6 +19,21 @@ struct Sine {
 };
 struct Cosine {
   auto operator()(auto x) const { return std::cos(x); }
+};
+struct Tangent {
+  auto operator()(auto x) const { return std::tan(x); }
+};
+struct Angle {
+  auto operator()(auto a, auto b) const { return std::atan2(a, b); }
+};
+struct Floor {
+  auto operator()(auto x) const { return std::floor(x); }
+};
+struct Ceil {
+  auto operator()(auto x) const { return std::ceil(x); }
+};
+struct RoundNearestEven {
+  auto operator()(auto x) const { return std::nearbyint(x); }
 };
 struct Sqrt {
   auto operator()(auto x) const { return std::sqrt(x); }
@@ -63,10 +81,12 @@ Kernel binary_loop(std::int64_t size, F f) {
 template <typename F>
 Kernel floating(const TensorType& type, F f) {
   return visit_dtype(type.dtype, [&]<typename T>(std::type_identity<T>) -> Kernel {
-    if constexpr (kIsFloating<T>) {
+    if constexpr (!kIsFloating<T>) {
+      return {};
+    } else if constexpr (std::is_invocable_v<F, Compute<T>>) {
       return unary_loop<T, T>(type.num_elements(), f);
     } else {
-      return {};
+      return binary_loop<T, T>(type.num_elements(), f);
     }
   });
 }
@@ -176,10 +196,16 @@ Kernel comparison(const Program& program, OpId op) {
   return compare(operand_of(program, op), direction);
 }
 
-Kernel conjunction(const Program& program, OpId op) {
+/// For pred only.
+template <typename F>
+Kernel logical_op(const Program& program, OpId op) {
   const TensorType& type = operand_of(program, op);
   if (type.dtype != DType::pred) return {};
-  return binary_loop<Pred, Pred>(type.num_elements(), [](bool a, bool b) { return a && b; });
+  if constexpr (std::is_invocable_v<F, bool>) {
+    return unary_loop<Pred, Pred>(type.num_elements(), F{});
+  } else {
+    return binary_loop<Pred, Pred>(type.num_elements(), F{});
+  }
 }
 
 Kernel selection(const Program& program, OpId op) {
@@ -200,6 +226,15 @@ constexpr Prepare prepares::logistic = prepare_by<floating_op<Logistic>>;
 constexpr Prepare prepares::sqrt = prepare_by<floating_op<Sqrt>>;
 constexpr Prepare prepares::rsqrt = prepare_by<floating_op<Rsqrt>>;
 constexpr Prepare prepares::softplus = prepare_by<floating_op<Softplus>>;
+constexpr Prepare prepares::floor = prepare_by<floating_op<Floor>>;
+constexpr Prepare prepares::ceil = prepare_by<floating_op<Ceil>>;
+constexpr Prepare prepares::round_nearest_even = prepare_by<floating_op<RoundNearestEven>>;
+constexpr Prepare prepares::log_plus_one = prepare_by<floating_op<LogPlusOne>>;
+constexpr Prepare prepares::exponential_minus_one = prepare_by<floating_op<ExponentialMinusOne>>;
+constexpr Prepare prepares::erf = prepare_by<floating_op<Erf>>;
+constexpr Prepare prepares::tan = prepare_by<floating_op<Tangent>>;
+constexpr Prepare prepares::atan2 = prepare_by<floating_op<Angle>>;
+constexpr Prepare prepares::remainder = prepare_by<numeric_op<Remainder>>;
 constexpr Prepare prepares::is_finite = prepare_by<finiteness>;
 constexpr Prepare prepares::convert = prepare_by<conversion>;
 constexpr Prepare prepares::add = prepare_by<numeric_op<Add>>;
@@ -210,7 +245,10 @@ constexpr Prepare prepares::maximum = prepare_by<numeric_op<Maximum>>;
 constexpr Prepare prepares::minimum = prepare_by<numeric_op<Minimum>>;
 constexpr Prepare prepares::power = prepare_by<numeric_op<Power>>;
 constexpr Prepare prepares::compare = prepare_by<comparison>;
-constexpr Prepare prepares::logical_and = prepare_by<conjunction>;
+constexpr Prepare prepares::logical_and = prepare_by<logical_op<std::logical_and<bool>>>;
+constexpr Prepare prepares::logical_or = prepare_by<logical_op<std::logical_or<bool>>>;
+constexpr Prepare prepares::logical_xor = prepare_by<logical_op<std::not_equal_to<bool>>>;
+constexpr Prepare prepares::logical_not = prepare_by<logical_op<std::logical_not<bool>>>;
 constexpr Prepare prepares::select = prepare_by<selection>;
 
 }  // namespace weft::kernels

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "actors/device/cpu/loops/arithmetic.hpp"
+#include "actors/device/cpu/loops/conversion.hpp"
 #include "actors/device/cpu/loops/element.hpp"
 #include "actors/device/cpu/loops/prepares.hpp"
 

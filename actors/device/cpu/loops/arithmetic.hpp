@@ -3,7 +3,6 @@
 
 #include <cmath>
 #include <concepts>
-#include <limits>
 #include <type_traits>
 #include <utility>
 
@@ -53,6 +52,20 @@ struct Divide {
       }
     }
     return a / b;
+  }
+};
+
+/// C's remainder: it has the dividend's sign. Integers: x % 0 is x.
+struct Remainder {
+  template <typename C>
+  C operator()(C a, C b) const {
+    if constexpr (std::integral<C>) {
+      if (b == 0) return a;
+      if (std::cmp_equal(b, -1)) return 0;  // whose quotient may overflow, which traps
+      return static_cast<C>(a % b);
+    } else {
+      return std::fmod(a, b);
+    }
   }
 };
 
@@ -122,28 +135,5 @@ struct Abs {
     }
   }
 };
-
-/// To an integer: truncates and saturates, NaN gives 0. To bool: x != 0.
-template <typename To, typename From>
-To converted(From x) {
-  if constexpr (std::same_as<To, bool>) {
-    return x != From{0};
-  } else if constexpr (std::same_as<From, bool>) {
-    return x ? To{1} : To{0};  // unlike a cast, this is vectorized
-  } else if constexpr (std::integral<To> && std::floating_point<From>) {
-    using Limits = std::numeric_limits<To>;
-    // The largest integer + 1 is a power of two, so exact; the largest integer itself may not be.
-    const From end = static_cast<From>(Limits::max() / 2 + 1) * 2;
-    if (x != x) return 0;
-    if (x < static_cast<From>(Limits::min())) return Limits::min();
-    return x < end ? static_cast<To>(x) : Limits::max();
-  } else if constexpr (std::integral<To> && std::integral<From>) {
-    using Limits = std::numeric_limits<To>;
-    if (std::cmp_less(x, Limits::min())) return Limits::min();
-    return std::cmp_greater(x, Limits::max()) ? Limits::max() : static_cast<To>(x);
-  } else {
-    return static_cast<To>(x);
-  }
-}
 
 }  // namespace weft::kernels

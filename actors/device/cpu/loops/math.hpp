@@ -1,7 +1,7 @@
 #pragma once
-/// exponential, log, tanh and logistic in f32. They have no branches, so that loops over them are
-/// vectorized. Every lane does the same operations, so that an element's result doesn't depend on
-/// its place. Within 2 ulp; polynomials fitted by Remez' method on the ranges given.
+/// Functions in f32. They have no branches, so that loops over them are vectorized. Every lane does
+/// the same operations, so that an element's result doesn't depend on its place. Within 2 ulp
+/// (log_plus_one: 2.4); polynomials fitted by Remez' method on the ranges given.
 
 #include <bit>
 #include <cmath>
@@ -24,33 +24,54 @@ float polynomial(float x, float constant, Rest... rest) {
 inline constexpr float kLn2High = 0.693359375F;
 inline constexpr float kLn2Low = -2.12194440e-4F;
 
+inline float power_of_two(std::uint32_t exponent) {
+  return std::bit_cast<float>((exponent + 127U) << 23);
+}
+
+/// x = n ln(2) + r, |r| <= ln(2) / 2; n in two's complement.
+struct Powers {
+  explicit Powers(float x) {
+    // Adding 1.5 * 2^23 rounds to an integer, which then lies in the low bits.
+    constexpr float kRound = 12582912.0F;
+    const float rounded = x * 1.44269504F + kRound;
+    const float whole = rounded - kRound;
+    const float r = (x - whole * kLn2High) - whole * kLn2Low;
+    const float tail = polynomial(r, 4.999999404e-1F, 1.666651964e-1F, 4.166839272e-2F,
+                                  8.368779905e-3F, 1.381449634e-3F);
+    n = std::bit_cast<std::uint32_t>(rounded) - std::bit_cast<std::uint32_t>(kRound);
+    power_minus_one = r + r * r * tail;
+  }
+  std::uint32_t n;
+  float power_minus_one;  ///< e^r - 1
+};
+
 struct Exponential {
   double operator()(double x) const { return std::exp(x); }
 
-  /// e^x = 2^n e^r with |r| <= ln(2) / 2.
+  /// e^x = 2^n e^r.
   float operator()(float x) const {
     // Beyond these the result is 0 and infinity; a NaN passes both.
     x = x < -104.0F ? -104.0F : x;
     x = x > 89.0F ? 89.0F : x;
-    // Adding 1.5 * 2^23 rounds to an integer, which then lies in the low bits.
-    constexpr float kRound = 12582912.0F;
-    const float rounded = x * 1.44269504F + kRound;
-    const float n = rounded - kRound;
-    const float r = (x - n * kLn2High) - n * kLn2Low;
-    const float tail = polynomial(r, 4.999999404e-1F, 1.666651964e-1F, 4.166839272e-2F,
-                                  8.368779905e-3F, 1.381449634e-3F);
-    const float power = 1 + (r + r * r * tail);
+    const Powers powers(x);
+    const float power = 1 + powers.power_minus_one;
     // 2^n in two factors: one alone would overflow before the result does, and round twice where
     // the result is subnormal.
-    const std::uint32_t bits =
-        std::bit_cast<std::uint32_t>(rounded) - std::bit_cast<std::uint32_t>(kRound);
-    const auto half = static_cast<std::uint32_t>(static_cast<std::int32_t>(bits) >> 1);
-    return power * power_of_two(half) * power_of_two(bits - half);
+    const auto half = static_cast<std::uint32_t>(static_cast<std::int32_t>(powers.n) >> 1);
+    return power * power_of_two(half) * power_of_two(powers.n - half);
   }
+};
 
- private:
-  static float power_of_two(std::uint32_t exponent) {
-    return std::bit_cast<float>((exponent + 127U) << 23);
+struct ExponentialMinusOne {
+  double operator()(double x) const { return std::expm1(x); }
+
+  /// 2^n (e^r - 1) + (2^n - 1). Below -20 the result is -1; above 20, 1 doesn't count.
+  float operator()(float x) const {
+    const float below = x > 20.0F ? 20.0F : x;
+    const Powers powers(below < -20.0F ? -20.0F : below);
+    const float scale = power_of_two(powers.n);
+    const float near = scale * powers.power_minus_one + (scale - 1);
+    return x > 20.0F ? Exponential{}(x) : x == 0 ? x : near;
   }
 };
 
@@ -75,6 +96,18 @@ struct Log {
     using Limits = std::numeric_limits<float>;
     const float positive = x <= Limits::max() ? finite : x;  // infinity and NaN are themselves
     return x == 0 ? -Limits::infinity() : x < 0 ? Limits::quiet_NaN() : positive;
+  }
+};
+
+struct LogPlusOne {
+  double operator()(double x) const { return std::log1p(x); }
+
+  /// Below 1, the factor x / ((1 + x) - 1) corrects the rounding of 1 + x (W. Kahan's log1p).
+  float operator()(float x) const {
+    const float sum = 1 + x;
+    const float log = Log{}(sum);
+    const float corrected = sum == 1 ? x : log * (x / (sum - 1));
+    return x < 1 ? corrected : log;
   }
 };
 

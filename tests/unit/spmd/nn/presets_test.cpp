@@ -59,7 +59,7 @@ struct Block : Module {
     const Tensor n = normed(x);
     const Tensor mixed = attention(heads(q(n)), heads(k(n)), heads(v(n)), {.causal = true});
     x = residual(x + proj(reshape(permute(mixed, {0, 2, 1, 3}), {kBatch, kLength, kSize})));
-    return residual(x + down(gelu(up(normed(x)))));
+    return residual(x + down(gelu(up(normed(x)), Gelu::tanh)));
   }
 };
 

@@ -39,16 +39,18 @@ bool is_elementwise_of(std::size_t operands, OpKind kind) {
   return is_elementwise(kind) && row(kind).operands->least == operands;
 }
 
+bool is_of_pred(OpKind kind) { return to_string(kind).starts_with("logical_"); }
+
 void add_elementwise(Builder& builder, ValueId x) {
-  for (const OpKind kind : all_op_kinds()) {
-    if (is_elementwise_of(1, kind) && kind != OpKind::convert) builder.unary(kind, x);
-  }
   const ValueId less = builder.compare(CompareDirection::lt, x, x);
   const ValueId both = builder.binary(OpKind::logical_and, less, less);
   for (const OpKind kind : all_op_kinds()) {
-    const bool arithmetic = is_elementwise_of(2, kind) && kind != OpKind::compare;
-    if (arithmetic && kind != OpKind::logical_and) builder.binary(kind, x, x);
+    const ValueId operand = is_of_pred(kind) ? less : x;
+    const bool is_made_otherwise = kind == OpKind::convert || kind == OpKind::compare;
+    if (is_elementwise_of(1, kind) && !is_made_otherwise) builder.unary(kind, operand);
+    if (is_elementwise_of(2, kind) && !is_made_otherwise) builder.binary(kind, operand, operand);
   }
+  builder.unary(OpKind::stop_gradient, x);
   builder.select(both, x, builder.convert(builder.convert(x, DType::bf16), DType::f32));
 }
 

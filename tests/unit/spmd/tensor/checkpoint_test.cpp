@@ -27,7 +27,7 @@ struct Block : Module {
   Linear up{*this, "up", {.in_features = kSize, .out_features = 4 * kSize}};
   Linear down{*this, "down", {.in_features = 4 * kSize, .out_features = kSize}};
   Tensor operator()(const Tensor& x) const {
-    return x + down(dropout(checkpoint_name(gelu(up(x)), "hidden"), 0.2));
+    return x + down(dropout(checkpoint_name(gelu(up(x), Gelu::tanh), "hidden"), 0.2));
   }
 };
 

@@ -410,5 +410,37 @@ TEST_F(Ops, ReadOnlyWhatHasTheRightForm) {
   EXPECT_EQ(n.to_bytes(), (std::vector{std::byte{7}, std::byte{0}, std::byte{0}, std::byte{0}}));
 }
 
+TEST_F(Ops, WhatDoesNotFitIsRefusedWithTheValueAndTheLine) {
+  const Tensor x = f32({1, 2, 3, 4, 5, 6}, {2, 3});
+  const auto refuses = [](std::initializer_list<std::string_view> words,
+                          const std::function<void()>& call) {
+    const std::string message = expect_error(Errc::invalid_argument, words, call);
+    EXPECT_NE(message.find("(at ops_test.cpp:"), std::string::npos) << message;
+  };
+  refuses({"clamp", "min, max or both"}, [&] { clamp(x, std::nullopt); });
+  refuses({"split", "size = 0"}, [&] { split(x, 0); });
+  refuses({"split", "sizes {1,3}", "2, the size of dim 0"}, [&] { split(x, {1, 3}); });
+  refuses({"chunk", "count = -1"}, [&] { chunk(x, -1); });
+  refuses({"repeat", "counts {2}"}, [&] { repeat(x, {2}); });
+  refuses({"flatten", "dim 1 lies behind dim 0"}, [&] { flatten(x, 1, 0); });
+  refuses({"stack", "one tensor"}, [&] { stack(std::vector<Tensor>{}); });
+  refuses({"tril", "rows and columns"}, [&] { tril(f32({1}, {1})); });
+  refuses({"argmax", "has no elements"}, [&] { argmax(slice(x, 0, 0, 0), 0); });
+  refuses({"one_hot", "num_classes = 0"}, [&] { one_hot(i32({1}, {1}), 0); });
+  refuses({"index_select", "i32[n]"}, [&] { index_select(x, 0, x); });
+  refuses({"erf", "floating"}, [&] { erf(i32({1}, {1})); });
+}
+
+TEST_F(Ops, EmptyTensorsHaveTheirResults) {
+  const Tensor none = slice(f32({1, 2, 3}, {1, 3}), 0, 0, 0);
+  EXPECT_EQ(cast(any(none), DType::f32).item(), 0);
+  EXPECT_EQ(cast(all(none), DType::f32).item(), 1);
+  EXPECT_EQ(split(none, 2).size(), 1U);
+  EXPECT_EQ(repeat(none, {2, 2}).shape(), Shape({0, 6}));
+  EXPECT_EQ(roll(none, 1, 0).shape(), Shape({0, 3}));
+  EXPECT_EQ(argmax(none, 1).shape(), Shape({0}));
+  EXPECT_EQ(norm(none).item(), 0);
+}
+
 }  // namespace
 }  // namespace weft::ops_test

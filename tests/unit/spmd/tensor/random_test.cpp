@@ -42,6 +42,44 @@ TEST_F(RandomTensors, RandIsUniform) {
   for (const int count : tenths) EXPECT_NEAR(count, 1000, 5 * std::sqrt(900));
 }
 
+TEST_F(RandomTensors, RandnIsNormal) {
+  constexpr std::size_t kCount = 20000;
+  const Floats x = randn({kCount}).to_vector();
+  std::array<double, 4> moments{};
+  for (const float element : x) {
+    for (std::size_t i = 0; i < moments.size(); ++i) {
+      moments[i] += std::pow(element, static_cast<double>(i + 1)) / kCount;
+    }
+  }
+  // 0, 1, 0 and 3, within five standard deviations of each.
+  EXPECT_NEAR(moments[0], 0, 5 * std::sqrt(1.0 / kCount));
+  EXPECT_NEAR(moments[1], 1, 5 * std::sqrt(2.0 / kCount));
+  EXPECT_NEAR(moments[2], 0, 5 * std::sqrt(15.0 / kCount));
+  EXPECT_NEAR(moments[3], 3, 5 * std::sqrt(96.0 / kCount));
+}
+
+TEST_F(RandomTensors, RandintGivesAllNumbersFromLowToBelowHigh) {
+  std::array<int, 5> counts{};
+  for (const float x : cast(randint(-2, 3, {5000}), DType::f32).to_vector()) {
+    ASSERT_EQ(x, std::round(x));
+    ++counts.at(static_cast<std::size_t>(x + 2));
+  }
+  for (const int count : counts) EXPECT_NEAR(count, 1000, 5 * std::sqrt(800));
+  expect_error(Errc::invalid_argument, {"randint", "low = 3 and high = 3", "random_test.cpp"},
+               [] { (void)randint(3, 3, {2}); });
+  expect_error(Errc::invalid_argument, {"randint", "16777216"},
+               [] { (void)randint(0, 1 << 25, {2}); });
+}
+
+TEST_F(RandomTensors, BernoulliGivesOnesWithTheProbabilityOfEachElement) {
+  const Floats x = bernoulli(broadcast_to(f32({0, 0.25, 1}, {3}), {4000, 3})).to_vector();
+  std::array<double, 3> sums{};
+  for (std::size_t i = 0; i < x.size(); ++i) sums[i % 3] += x[i];
+  EXPECT_EQ(sums[0], 0);
+  EXPECT_NEAR(sums[1], 1000, 5 * std::sqrt(750));
+  EXPECT_EQ(sums[2], 4000);
+}
+
 TEST_F(RandomTensors, DifferByCallStepAndSeed) {
   std::set<Floats> seen;
   for (const std::uint64_t seed : {0ULL, 1ULL, 1ULL << 40}) {

@@ -1,7 +1,5 @@
 /// Against torch: the golden files say what it computes (tests/golden/torch/make.py).
 
-#include <functional>
-#include <map>
 #include <string>
 #include <vector>
 
@@ -11,6 +9,7 @@
 
 #include "tests/support/safetensors.hpp"
 #include "tests/support/simulate_runtime.hpp"
+#include "tests/support/torch_ops.hpp"
 #include "tests/support/torch_training.hpp"
 
 namespace weft::torch_test {
@@ -18,6 +17,8 @@ namespace {
 
 using testing::expect_as_torch;
 using testing::InterpretRuntime;
+using testing::OpCase;
+using testing::Operands;
 using testing::Safetensors;
 using testing::SimulateRuntime;
 using testing::TorchCase;
@@ -38,15 +39,6 @@ TEST_P(TorchTraining, GivesThemOnChipsWithDataAndTensorParallelism) {
 
 INSTANTIATE_TEST_SUITE_P(All, TorchTraining, ::testing::ValuesIn(testing::torch_cases()),
                          [](const auto& which) { return which.param.name(); });
-
-/// An operand by its name in the golden file.
-using Operands = std::map<std::string, Parameter>;
-struct OpCase {
-  std::string name;
-  std::function<Tensor(Operands&, const Tensor& index)> function;
-};
-
-std::ostream& operator<<(std::ostream& out, const OpCase& which) { return out << which.name; }
 
 OpCase conv2d_case(const std::string& name, const Conv2dOptions& options) {
   return {name, [options](Operands& of, const Tensor&) {
@@ -86,7 +78,7 @@ std::vector<OpCase> op_cases() {
     return batch_norm(of["x"], batch_statistics(of["x"]), of["scale"], of["bias"]);
   };
   return {
-      {"gelu", [](Operands& of, const Tensor&) { return gelu(of["x"]); }},
+      {"gelu", [](Operands& of, const Tensor&) { return gelu(of["x"], Gelu::tanh); }},
       {"silu", [](Operands& of, const Tensor&) { return silu(of["x"]); }},
       {"softmax", [](Operands& of, const Tensor&) { return softmax(of["x"]); }},
       {"softmax_dim_0", [](Operands& of, const Tensor&) { return softmax(of["x"], 0); }},
@@ -126,35 +118,7 @@ std::vector<OpCase> op_cases() {
 class TorchOp : public ::testing::TestWithParam<OpCase> {};
 
 TEST_P(TorchOp, GivesItsValueAndGradients) {
-  const Safetensors file("torch/ops.safetensors");
-  const std::string prefix = GetParam().name + ".";
-  InterpretRuntime runtime;
-  const RuntimeScope scope(runtime);
-  Operands operands;
-  Tensor index;  // the operand that has no gradient, if there is one
-  for (const std::string& name : file.names(prefix)) {
-    if (name == "y" || name == "weight" || name.starts_with("grad.")) continue;
-    const TensorType type = file.type(prefix + name);
-    if (type.dtype == DType::i32) {
-      index = to_device(file.elements<std::int32_t>(prefix + name), type.shape);
-    } else {
-      operands[name] = make_parameter(name, file.elements<float>(prefix + name), type.shape);
-    }
-  }
-  const Tensor y = GetParam().function(operands, index);
-  EXPECT_EQ(y.type(), file.type(prefix + "y"));
-  const Tensor weight =
-      to_device(file.elements<float>(prefix + "weight"), file.type(prefix + "weight").shape);
-  const Tensor loss = sum(y * weight);
-  std::vector<Parameter> wrt;
-  for (const auto& [name, operand] : operands) wrt.push_back(operand);
-  const std::vector<Tensor> grads = grad(loss, wrt);
-  sync();
-  expect_as_torch(prefix + "y", y.to_vector(), file.elements<float>(prefix + "y"));
-  for (std::size_t i = 0; i < wrt.size(); ++i) {
-    const std::string name = prefix + "grad." + wrt[i].name();
-    expect_as_torch(name, grads[i].to_vector(), file.elements<float>(name));
-  }
+  testing::expect_op_as_torch(GetParam(), "torch/ops.safetensors");
 }
 
 INSTANTIATE_TEST_SUITE_P(All, TorchOp, ::testing::ValuesIn(op_cases()),

@@ -29,6 +29,11 @@ Elements apply(DType dtype, const Elements& x, auto&& op) {
   return run_kernels(test).at(0);
 }
 
+Elements f32(OpKind kind, const Elements& x) {
+  return apply(DType::f32, x,
+               [kind](Builder& build, ValueId value) { return build.unary(kind, value); });
+}
+
 void expect_unary(OpKind kind, DType dtype, double low, double high) {
   SCOPED_TRACE(fmt::format("{} of {}", to_string(kind), to_string(dtype)));
   std::mt19937 random(1);
@@ -49,10 +54,15 @@ void expect_binary(OpKind kind, DType dtype, double low, double high) {
 
 TEST(Elementwise, UnaryAgreesWithTheInterpreter) {
   for (const DType dtype : kFloating) {
-    for (const OpKind kind : {OpKind::negate, OpKind::sign, OpKind::abs, OpKind::exponential,
-                              OpKind::tanh, OpKind::logistic, OpKind::softplus}) {
+    for (const OpKind kind :
+         {OpKind::negate, OpKind::sign, OpKind::abs, OpKind::exponential, OpKind::tanh,
+          OpKind::logistic, OpKind::softplus, OpKind::erf, OpKind::exponential_minus_one,
+          OpKind::floor, OpKind::ceil, OpKind::round_nearest_even}) {
       expect_unary(kind, dtype, -8, 8);
     }
+    expect_unary(OpKind::log_plus_one, dtype, -0.9, 100);
+    expect_unary(OpKind::tan, dtype, -1.2, 1.2);
+    expect_binary(OpKind::atan2, dtype, -8, 8);
     for (const OpKind kind : {OpKind::log, OpKind::sqrt, OpKind::rsqrt}) {
       expect_unary(kind, dtype, 0.1, 100);
     }
@@ -73,6 +83,7 @@ TEST(Elementwise, BinaryAgreesWithTheInterpreter) {
     expect_binary(OpKind::divide, dtype, 1, 100);
     expect_binary(OpKind::power, dtype, 1, 5);
     if (dtype != DType::u32) expect_binary(OpKind::subtract, dtype, low, 40);
+    expect_binary(OpKind::remainder, dtype, 1, 100);
   }
 }
 
@@ -173,10 +184,6 @@ TEST(Elementwise, MaximumAndMinimumOfNanAreNan) {
 }
 
 TEST(Elementwise, TranscendentalsKeepTheirLimits) {
-  const auto f32 = [](OpKind kind, const Elements& x) {
-    return apply(DType::f32, x,
-                 [kind](Builder& build, ValueId value) { return build.unary(kind, value); });
-  };
   const Elements exponential = f32(OpKind::exponential, {kInfinity, -kInfinity, 89, -104, 0, kNaN});
   EXPECT_EQ(exponential[0], kInfinity);
   EXPECT_EQ(exponential[1], 0);
@@ -206,6 +213,50 @@ TEST(Elementwise, TranscendentalsKeepTheirLimits) {
   EXPECT_TRUE(std::isnan(tanh[3]));
 }
 
+TEST(Elementwise, FunctionsNearOneOrZeroHaveTheirLimits) {
+  const Elements expm1 =
+      f32(OpKind::exponential_minus_one, {kInfinity, -kInfinity, -0.0, kNaN, 100, -100, 1e-30});
+  EXPECT_EQ(expm1[0], kInfinity);
+  EXPECT_EQ(expm1[1], -1);
+  EXPECT_TRUE(expm1[2] == 0 && std::signbit(expm1[2]));
+  EXPECT_TRUE(std::isnan(expm1[3]));
+  EXPECT_EQ(expm1[4], kInfinity);
+  EXPECT_EQ(expm1[5], -1);
+  EXPECT_FLOAT_EQ(static_cast<float>(expm1[6]), 1e-30F);
+  const Elements log1p = f32(OpKind::log_plus_one, {kInfinity, -1, -2, -0.0, kNaN, 1e-30});
+  EXPECT_EQ(log1p[0], kInfinity);
+  EXPECT_EQ(log1p[1], -kInfinity);
+  EXPECT_TRUE(std::isnan(log1p[2]));
+  EXPECT_TRUE(log1p[3] == 0 && std::signbit(log1p[3]));
+  EXPECT_TRUE(std::isnan(log1p[4]));
+  EXPECT_FLOAT_EQ(static_cast<float>(log1p[5]), 1e-30F);
+  const Elements erf = f32(OpKind::erf, {kInfinity, -kInfinity, -0.0, kNaN, 9});
+  EXPECT_EQ(erf[0], 1);
+  EXPECT_EQ(erf[1], -1);
+  EXPECT_TRUE(erf[2] == 0 && std::signbit(erf[2]));
+  EXPECT_TRUE(std::isnan(erf[3]));
+  EXPECT_EQ(erf[4], 1);
+}
+
+TEST(Elementwise, RoundingKeepsTiesEvenAndWhatHasNoFraction) {
+  const Elements round = f32(OpKind::round_nearest_even, {0.5, 1.5, -2.5, 1e30, -kInfinity, kNaN});
+  EXPECT_EQ(round[0], 0);
+  EXPECT_EQ(round[1], 2);
+  EXPECT_EQ(round[2], -2);
+  EXPECT_EQ(round[3], static_cast<double>(1e30F));
+  EXPECT_EQ(round[4], -kInfinity);
+  EXPECT_TRUE(std::isnan(round[5]));
+}
+
+TEST(Elementwise, TheRemainderOfIntegersNeverTraps) {
+  KernelCase test;
+  const double least = std::numeric_limits<std::int32_t>::min();
+  const ValueId a = test.input({DType::i32, {4}}, Elements{7, -7, least, 5});
+  const ValueId b = test.input({DType::i32, {4}}, Elements{0, 4, -1, -3});
+  test.output(test.build.binary(OpKind::remainder, a, b));
+  EXPECT_EQ(run_kernels(test).at(0), (Elements{7, -3, 0, 2}));
+}
+
 /// Floats of all magnitudes, subnormal ones too: every 9973rd bit pattern, both signs.
 Elements all_magnitudes() {
   Elements floats;
@@ -216,16 +267,21 @@ Elements all_magnitudes() {
   return floats;
 }
 
-TEST(Elementwise, TranscendentalsAreWithinTwoUlp) {
+TEST(Elementwise, TranscendentalsAreWithinTwoAndAHalfUlp) {
   const Elements x = all_magnitudes();
   const auto reference = [](OpKind kind, double value) {
     switch (kind) {
       case OpKind::exponential: return std::exp(value);
       case OpKind::log: return std::log(value);
+      case OpKind::log_plus_one: return std::log1p(value);
+      case OpKind::exponential_minus_one: return std::expm1(value);
+      case OpKind::erf: return std::erf(value);
       default: return std::tanh(value);
     }
   };
-  for (const OpKind kind : {OpKind::exponential, OpKind::log, OpKind::tanh}) {
+  for (const OpKind kind : {OpKind::exponential, OpKind::log, OpKind::tanh, OpKind::log_plus_one,
+                            OpKind::exponential_minus_one, OpKind::erf}) {
+    const double ulps = kind == OpKind::log_plus_one ? 2.5 : 2;
     const Elements y = apply(
         DType::f32, x, [kind](Builder& build, ValueId value) { return build.unary(kind, value); });
     for (std::size_t i = 0; i < x.size(); ++i) {
@@ -236,14 +292,15 @@ TEST(Elementwise, TranscendentalsAreWithinTwoUlp) {
         continue;
       }
       const double ulp = double{std::nextafter(std::fabs(rounded), INFINITY)} - std::fabs(rounded);
-      ASSERT_LE(std::abs(y[i] - exact), 2 * ulp) << to_string(kind) << " of " << x[i];
+      ASSERT_LE(std::abs(y[i] - exact), ulps * ulp) << to_string(kind) << " of " << x[i];
     }
   }
 }
 
 TEST(Elementwise, ResultDoesNotDependOnWhereAnElementLies) {
   std::mt19937 random(1);
-  for (const OpKind kind : {OpKind::exponential, OpKind::log, OpKind::tanh, OpKind::logistic}) {
+  for (const OpKind kind : {OpKind::exponential, OpKind::log, OpKind::tanh, OpKind::logistic,
+                            OpKind::log_plus_one, OpKind::exponential_minus_one, OpKind::erf}) {
     SCOPED_TRACE(to_string(kind));
     KernelCase test;
     test.output(test.build.unary(kind, test.input({DType::f32, {61}}, random, 0.1, 5)));

@@ -1,0 +1,128 @@
+#include <weft/ops.hpp>
+
+#include <cmath>
+#include <limits>
+
+#include "spmd/tensor/call.hpp"
+
+namespace weft {
+namespace {
+
+Tensor reduce(std::string_view name, ReduceKind kind, const Operand& x,
+              const std::vector<int>& dims, bool keepdim) {
+  Call call(name, x.loc());
+  Shape shape = call.type(x).shape;
+  const Dims reduced = call.dims_of(dims, shape.size());
+  const ValueId value = call->reduce(kind, call.value(x), reduced);
+  if (!keepdim) return call.result(value);
+  for (const std::int64_t dim : reduced) shape[static_cast<int>(dim)] = 1;
+  return call.result(call->reshape(value, shape));
+}
+
+/// 1 where x isn't 0, as i32, which has an identity for empty dims.
+Tensor ones_where_true(const Operand& x) { return cast(not_equal(x, 0.0), DType::i32); }
+
+/// The first place along dim where `x` is `best`, which has one element there, or a NaN.
+Tensor first_place(Call& call, const Tensor& x, const Tensor& best, int dim, bool keepdim) {
+  Tensor found = equal(x, best);
+  if (is_floating(call.type(x).dtype)) found = logical_or(found, not_equal(x, x));
+  const auto size = static_cast<double>(x.shape()[dim]);
+  return amin(where(found, iota(x.shape(), dim), size - 1), {dim}, keepdim);
+}
+
+Tensor arg_extremum(const char* name, ReduceKind kind, const Operand& x, std::optional<int> dim,
+                    bool keepdim) {
+  Call call(name, x.loc());
+  const Shape& shape = call.type(x).shape;
+  if (!dim) {
+    const Tensor flat = reshape(x, {-1});
+    const Tensor place = arg_extremum(name, kind, Operand(flat, x.loc()), 0, false);
+    return keepdim ? reshape(place, Shape(Dims(static_cast<std::size_t>(shape.size()), 1))) : place;
+  }
+  const int axis = call.dim_of(*dim, shape.size());
+  if (shape[axis] == 0) call.refuse("dim {} of {} has no elements", *dim, call.node(x)->label());
+  return first_place(call, x.tensor(), reduce(name, kind, x, {axis}, true), axis, keepdim);
+}
+
+}  // namespace
+
+Tensor sum(Operand x, std::vector<int> dims, bool keepdim) {
+  return reduce("sum", ReduceKind::add, x, dims, keepdim);
+}
+
+Tensor mean(Operand x, std::vector<int> dims, bool keepdim) {
+  Call call("mean", x.loc());
+  if (call.type(x).num_elements() == 0) {
+    call.refuse("{} has no elements, and their mean would be NaN; leave an empty batch out",
+                call.node(x)->label());
+  }
+  const Tensor total = reduce("mean", ReduceKind::add, x, dims, keepdim);
+  const auto count = static_cast<double>(call.type(x).num_elements());
+  return total * (static_cast<double>(total.num_elements()) / count);
+}
+
+Tensor amax(Operand x, std::vector<int> dims, bool keepdim) {
+  return reduce("amax", ReduceKind::max, x, dims, keepdim);
+}
+
+Tensor amin(Operand x, std::vector<int> dims, bool keepdim) {
+  return reduce("amin", ReduceKind::min, x, dims, keepdim);
+}
+
+Tensor any(Operand x, std::vector<int> dims, bool keepdim) {
+  Call call("any", x.loc());
+  return greater(amax(ones_where_true(x), std::move(dims), keepdim), 0.0);
+}
+
+Tensor all(Operand x, std::vector<int> dims, bool keepdim) {
+  Call call("all", x.loc());
+  return greater(amin(ones_where_true(x), std::move(dims), keepdim), 0.0);
+}
+
+Tensor var(Operand x, std::vector<int> dims, int correction, bool keepdim) {
+  Call call("var", x.loc());
+  const auto size = static_cast<double>(call.type(x).num_elements());
+  const Tensor centred = x - mean(x, dims, true);
+  const Tensor total = sum(centred * centred, std::move(dims), keepdim);
+  const double count = size / static_cast<double>(std::max<std::int64_t>(total.num_elements(), 1));
+  return total * (1 / std::max(count - correction, 0.0));
+}
+
+Tensor stddev(Operand x, std::vector<int> dims, int correction, bool keepdim) {
+  Call call("stddev", x.loc());
+  return sqrt(var(x, std::move(dims), correction, keepdim));
+}
+
+Tensor norm(Operand x, double p, std::vector<int> dims, bool keepdim) {
+  Call call("norm", x.loc());
+  if (std::isnan(p)) call.refuse("p = {}: expected a number", p);
+  if (p == 0) return sum(cast(not_equal(x, 0.0), call.type(x).dtype), std::move(dims), keepdim);
+  if (p == 1) return sum(abs(x), std::move(dims), keepdim);
+  if (std::isinf(p)) {
+    return p > 0 ? amax(abs(x), std::move(dims), keepdim) : amin(abs(x), std::move(dims), keepdim);
+  }
+  const Tensor total =
+      p == 2 ? sum(x * x, std::move(dims), keepdim) : sum(pow(abs(x), p), std::move(dims), keepdim);
+  // The root's slope at 0 is infinite; the norm's gradient there is 0, as torch has it.
+  const Tensor is_zero = equal(total, 0.0);
+  const Tensor positive = where(is_zero, 1.0, total);
+  return where(is_zero, 0.0, p == 2 ? sqrt(positive) : pow(positive, 1 / p));
+}
+
+Tensor logsumexp(Operand x, std::vector<int> dims, bool keepdim) {
+  Call call("logsumexp", x.loc());
+  const Tensor largest = stop_gradient(amax(x, dims, true));
+  const Tensor shift = where(isfinite(largest), largest, 0.0);  // infinity - infinity is NaN
+  const Tensor total = log(sum(exp(x - shift), std::move(dims), keepdim));
+  return total + reshape(shift, total.shape());
+}
+
+Tensor argmax(Operand x, std::optional<int> dim, bool keepdim) {
+  return arg_extremum("argmax", ReduceKind::max, x, dim, keepdim);
+}
+
+Tensor argmin(Operand x, std::optional<int> dim, bool keepdim) {
+  return arg_extremum("argmin", ReduceKind::min, x, dim, keepdim);
+}
+
+}  // namespace weft
