@@ -1,6 +1,7 @@
 #pragma once
 /// Includes all that a training program needs.
 
+#include <weft/along_dim.hpp>
 #include <weft/checkpoint_manager.hpp>
 #include <weft/chip.hpp>
 #include <weft/compile.hpp>

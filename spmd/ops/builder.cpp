@@ -226,6 +226,22 @@ ValueId Builder::custom_call(const CustomTarget& target, std::span<const ValueId
   return emit(OpKind::custom_call, operands, std::array{program_->intern_target(target)}, result);
 }
 
+ValueId Builder::argsort(ValueId x, bool descending) {
+  return emit(OpKind::argsort, {x}, std::array{std::int64_t{descending}});
+}
+
+ValueId Builder::take_along(ValueId x, ValueId index) {
+  return emit(OpKind::take_along, {x, index}, {});
+}
+
+ValueId Builder::scatter_along(ValueId index, ValueId updates, std::int64_t size) {
+  return emit(OpKind::scatter_along, {index, updates}, std::array{size});
+}
+
+ValueId Builder::linear_recurrence(ValueId a, ValueId b, bool reversed) {
+  return emit(OpKind::linear_recurrence, {a, b}, std::array{std::int64_t{reversed}});
+}
+
 ValueId Builder::sharding_constraint(ValueId x, const Sharding& sharding) {
   const std::array index{static_cast<std::int64_t>(program_->constraints.size())};
   program_->constraints.push_back(sharding);

@@ -68,6 +68,16 @@ class Builder {
   /// x with `update` in the place that dynamic_slice would read.
   ValueId dynamic_update_slice(ValueId x, ValueId update, std::span<const ValueId> starts);
 
+  // Along the last dim.
+  /// i32: the order of x's elements; equal ones stay as they are, NaN counts as the largest.
+  ValueId argsort(ValueId x, bool descending);
+  /// x[.., index[.., k]]; 0 for an index outside.
+  ValueId take_along(ValueId x, ValueId index);
+  /// [.., size]: zeros, with updates[.., k] added at index[.., k]; drops those outside.
+  ValueId scatter_along(ValueId index, ValueId updates, std::int64_t size);
+  /// y[i] = a[i] y[i - 1] + b[i] with y[-1] = 0; reversed: from the last element to the first.
+  ValueId linear_recurrence(ValueId a, ValueId b, bool reversed);
+
   struct DotDims {
     DimList lhs_batch, rhs_batch, lhs_contracting, rhs_contracting;
   };

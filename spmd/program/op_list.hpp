@@ -60,6 +60,10 @@
   OP(scatter, 81)               \
   OP(dynamic_slice, 82)         \
   OP(dynamic_update_slice, 83)  \
+  OP(argsort, 84)               \
+  OP(take_along, 85)            \
+  OP(scatter_along, 86)         \
+  OP(linear_recurrence, 87)     \
   OP(sharding_constraint, 90)   \
   OP(copy, 91)                  \
   OP(optimization_barrier, 92)  \

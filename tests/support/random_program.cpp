@@ -99,7 +99,7 @@ class ProgramMaker {
       case 13: return slice(x);
       case 14: return pad(x);
       case 15: return concatenate(x);
-      case 16: return reverse(x);
+      case 16: return random_.one_in(2) ? reverse(x) : sorted(x);
       case 17: return gather(x);
       case 18: return scatter(x);
       case 19: return dynamic_slice(x);
@@ -165,6 +165,18 @@ class ProgramMaker {
       dims.back() *= prime;
     }
     return made(b_.reshape(x, Shape(dims)), magnitude(x));
+  }
+
+  /// By their order along the last dim, x's elements or those of another value like it; or the sums
+  /// of those that scatter_along puts there.
+  std::optional<ValueId> sorted(ValueId x) {
+    const Shape shape = program_.shape(x);
+    if (shape.size() == 0) return std::nullopt;
+    const ValueId order = b_.argsort(x, random_.one_in(2));
+    const ValueId other = any_value_like(x);
+    if (random_.one_in(2)) return made(b_.take_along(other, order), magnitude(other));
+    const std::int64_t size = shape[shape.size() - 1] + 1;
+    return made(b_.scatter_along(order, other, size), magnitude(other));
   }
 
   std::optional<ValueId> transpose(ValueId x) {

@@ -363,6 +363,24 @@ def tensor_op_cases():
     case("all", lambda a: a.bool().all(1).int(), x=flags)
     case("logical", lambda a: (torch.logical_xor(a, a > 0) | ~torch.logical_and(a, a < 2)).int(),
          x=flags)
+    holes = torch.tensor([[2.0, 0.5, -1, 3], [0, 4, 2, 0.5], [2, 0, 0, 3]])
+    for name, function, operand in (
+        ("sort", lambda a: a.sort(1)[0], x),
+        ("sort_descending", lambda a: a.sort(0, descending=True)[0], x),
+        ("topk", lambda a: a.topk(3, 1)[0], x),
+        ("topk_smallest", lambda a: a.topk(2, 0, largest=False)[0], x),
+        ("cumsum", lambda a: a.cumsum(0), x), ("cumprod", lambda a: a.cumprod(1), x),
+        ("cumprod_of_zeros", lambda a: a.cumprod(1), holes),
+    ):
+        case(name, function, x=operand)
+    case("argsort", lambda a: torch.sort(a, dim=1, stable=True)[1], x=ties)
+    case("argsort_descending",
+         lambda a: torch.sort(a, dim=1, stable=True, descending=True)[1], x=ties)
+    places = torch.tensor([[5, 0, 5], [1, 1, 2]])
+    case("gather", lambda a, i: a.gather(1, i), x=x, index=places)
+    case("gather_dim_0", lambda a, i: a.gather(0, i), x=x, index=torch.tensor([[3, 0, 1, 3, 3, 2]]))
+    case("scatter_add", lambda a, b, i: a.scatter_add(1, i, b), x=normal(2, 6), source=normal(2, 3),
+         index=places)
     index = torch.tensor([3, 0, 3])
     case("one_hot", lambda i: F.one_hot(i, 5).int(), index=index)
     case("index_select", lambda a, i: a.index_select(1, i), x=x, index=index)

@@ -63,6 +63,12 @@ void add_chips_indexing(Program& program, LocId loc, ValueId table, ValueId inde
                  {DType::u32, {2, 3}}, loc);
 }
 
+void add_along_rows(Builder& builder, ValueId x) {
+  const ValueId order = builder.argsort(x, true);
+  builder.scatter_along(order, builder.take_along(x, order), 9);
+  builder.linear_recurrence(x, x, true);
+}
+
 void add_windows(Builder& builder) {
   const ValueId image = builder.constant(1, {DType::f32, {2, 3, 8, 9}});
   const ValueId kernel = builder.constant(2, {DType::f32, {4, 3, 3, 2}});
@@ -177,6 +183,7 @@ Program every_op(const Mesh& mesh) {
   builder.dot_general(
       x, x, {.lhs_batch = {0}, .rhs_batch = {0}, .lhs_contracting = {1}, .rhs_contracting = {1}});
   add_windows(builder);
+  add_along_rows(builder, x);
   add_composites(program, builder, x);
   builder.set_loc("");
   builder.reduce(ReduceKind::max, x, Dims{1, 0});

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <weft/along_dim.hpp>
+
 #include "tests/unit/spmd/tensor/tensor_fixture.hpp"
 
 namespace weft::ops_test {
@@ -428,6 +430,10 @@ TEST_F(Ops, WhatDoesNotFitIsRefusedWithTheValueAndTheLine) {
   refuses({"argmax", "has no elements"}, [&] { argmax(slice(x, 0, 0, 0), 0); });
   refuses({"one_hot", "num_classes = 0"}, [&] { one_hot(i32({1}, {1}), 0); });
   refuses({"index_select", "i32[n]"}, [&] { index_select(x, 0, x); });
+  refuses({"topk", "k = 4", "0 to 3"}, [&] { topk(x, 4); });
+  refuses({"gather", "i32[3,3]"}, [&] { gather(x, 1, iota({3, 3}, 0)); });
+  refuses({"scatter_add", "equal"}, [&] { scatter_add(x, 1, iota({2, 2}, 0), x); });
+  refuses({"cumsum", "no dims"}, [&] { cumsum(sum(x), 0); });
   refuses({"erf", "floating"}, [&] { erf(i32({1}, {1})); });
 }
 

@@ -8,6 +8,7 @@
 
 #include <gtest/gtest.h>
 
+#include <weft/along_dim.hpp>
 #include <weft/module.hpp>
 
 #include "tests/support/simulate_runtime.hpp"
@@ -69,6 +70,34 @@ TEST_F(RandomTensors, RandintGivesAllNumbersFromLowToBelowHigh) {
                [] { (void)randint(3, 3, {2}); });
   expect_error(Errc::invalid_argument, {"randint", "16777216"},
                [] { (void)randint(0, 1 << 25, {2}); });
+}
+
+TEST_F(RandomTensors, RandpermHasEachNumberOnce) {
+  Floats x = cast(randperm(1000), DType::f32).to_vector();
+  EXPECT_FALSE(std::ranges::is_sorted(x));
+  std::ranges::sort(x);
+  for (std::size_t i = 0; i < x.size(); ++i) ASSERT_EQ(x[i], i);
+}
+
+TEST_F(RandomTensors, MultinomialChoosesByWeight) {
+  const Tensor weights = broadcast_to(f32({1, 0, 3}, {3}), {2, 3});
+  std::array<int, 3> counts{};
+  for (const float x : cast(multinomial(weights, 2000, true), DType::f32).to_vector()) {
+    ++counts.at(static_cast<std::size_t>(x));
+  }
+  EXPECT_NEAR(counts[0], 1000, 5 * std::sqrt(750));
+  EXPECT_EQ(counts[1], 0);
+  // Without replacement: the first is place 2 with probability 3/4, the second is the other.
+  const Tensor rows = broadcast_to(f32({1, 0, 3}, {3}), {4000, 3});
+  const Floats both = cast(multinomial(rows, 2), DType::f32).to_vector();
+  int first = 0;
+  for (std::size_t i = 0; i < both.size(); i += 2) {
+    ASSERT_EQ(both[i] + both[i + 1], 2);
+    first += both[i] == 2;
+  }
+  EXPECT_NEAR(first, 3000, 5 * std::sqrt(750));
+  expect_error(Errc::invalid_argument, {"multinomial", "count = 4", "0 to 3"},
+               [&] { (void)multinomial(weights, 4); });
 }
 
 TEST_F(RandomTensors, BernoulliGivesOnesWithTheProbabilityOfEachElement) {

@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include <weft/along_dim.hpp>
 #include <weft/functional.hpp>
 
 #include "tests/support/safetensors.hpp"
@@ -105,6 +106,19 @@ std::vector<OpCase> cases() {
              const Tensor both = logical_and(x, less(x, 2.0));
              return cast(logical_or(exclusive, logical_not(both)), DType::i32);
            }),
+      of_x("sort", [](X x) { return sort(x, 1).values; }),
+      of_x("sort_descending", [](X x) { return sort(x, 0, true).values; }),
+      of_x("topk", [](X x) { return topk(x, 3).values; }),
+      of_x("topk_smallest", [](X x) { return topk(x, 2, 0, false).values; }),
+      of_x("cumsum", [](X x) { return cumsum(x, 0); }),
+      of_x("cumprod", [](X x) { return cumprod(x, 1); }),
+      of_x("cumprod_of_zeros", [](X x) { return cumprod(x, -1); }),
+      of_x("argsort", [](X x) { return argsort(x); }),
+      of_x("argsort_descending", [](X x) { return argsort(x, 1, true); }),
+      {"gather", [](Operands& of, X index) { return gather(of["x"], 1, index); }},
+      {"gather_dim_0", [](Operands& of, X index) { return gather(of["x"], 0, index); }},
+      {"scatter_add",
+       [](Operands& of, X index) { return scatter_add(of["x"], 1, index, of["source"]); }},
       {"one_hot", [](Operands&, X index) { return one_hot(index, 5, DType::i32); }},
       {"index_select", [](Operands& of, X index) { return index_select(of["x"], 1, index); }},
   };

@@ -1,0 +1,164 @@
+#include <weft/along_dim.hpp>
+
+#include <weft/ops.hpp>
+
+#include "spmd/tensor/call.hpp"
+
+namespace weft {
+namespace {
+
+/// The dim's number, of a tensor with dims.
+int axis_of(const Call& call, const Operand& x, int dim) {
+  const int num_dims = call.type(x).shape.size();
+  if (num_dims == 0) call.refuse("{} has no dims", call.node(x)->label());
+  return call.dim_of(dim, num_dims);
+}
+
+/// x with the dim and the last dim exchanged.
+Tensor turned(const Operand& x, int axis) {
+  return axis + 1 == x.tensor().shape().size() ? x.tensor() : transpose(x, axis, -1);
+}
+
+Tensor order(Call& call, const Operand& x, int axis, bool descending) {
+  const Tensor rows = turned(x, axis);
+  return turned(call.result(call->argsort(call.value(rows), descending)), axis);
+}
+
+/// The index, for x's dim of this size; refuses one of another dtype.
+Tensor checked(Call& call, const Tensor& index, std::int64_t size) {
+  if (call.type(index).dtype != DType::i32) {
+    call.refuse("the index {} must be i32", call.node(index)->label());
+  }
+  return call.result(call->check_index(call.value(index), size));
+}
+
+/// Without a check: for places that were made here.
+Tensor take(Call& call, const Operand& x, int axis, const Tensor& index) {
+  const Tensor rows = turned(x, axis);
+  const Tensor places = turned(index, axis);
+  return turned(call.result(call->take_along(call.value(rows), call.value(places))), axis);
+}
+
+}  // namespace
+
+Tensor argsort(Operand x, int dim, bool descending) {
+  Call call("argsort", x.loc());
+  return order(call, x, axis_of(call, x, dim), descending);
+}
+
+Sorted sort(Operand x, int dim, bool descending) {
+  Call call("sort", x.loc());
+  const int axis = axis_of(call, x, dim);
+  const Tensor indices = order(call, x, axis, descending);
+  return {take(call, x, axis, indices), indices};
+}
+
+Sorted topk(Operand x, std::int64_t k, int dim, bool largest) {
+  Call call("topk", x.loc());
+  const int axis = axis_of(call, x, dim);
+  const std::int64_t size = call.type(x).shape[axis];
+  if (k < 0 || k > size) call.refuse("k = {}: expected 0 to {}, the size of dim {}", k, size, dim);
+  const Tensor indices = slice(order(call, x, axis, largest), axis, 0, k);
+  return {take(call, x, axis, indices), indices};
+}
+
+Tensor gather(Operand x, int dim, const Tensor& index) {
+  Call call("gather", x.loc());
+  const int axis = axis_of(call, x, dim);
+  const Shape shape = call.type(x).shape;
+  const Shape& places = call.type(index).shape;
+  bool fits = places.size() == shape.size();
+  Tensor part = x.tensor();
+  for (int d = 0; fits && d < shape.size(); ++d) {
+    if (d == axis || places[d] == shape[d]) continue;
+    fits = places[d] < shape[d];
+    part = slice(part, d, 0, places[d]);
+  }
+  if (!fits) {
+    call.refuse("the index {} doesn't fit {}: its dims but {} must be at most as large",
+                call.node(index)->label(), call.node(x)->label(), dim);
+  }
+  return take(call, part, axis, checked(call, index, shape[axis]));
+}
+
+Tensor scatter_add(Operand x, int dim, const Tensor& index, const Tensor& source) {
+  Call call("scatter_add", x.loc());
+  const int axis = axis_of(call, x, dim);
+  const TensorType& to = call.type(x);
+  const TensorType& from = call.type(source);
+  bool fits = from.shape.size() == to.shape.size() && from.dtype == to.dtype &&
+              call.type(index).shape == from.shape;
+  for (int d = 0; fits && d < to.shape.size(); ++d) {
+    fits = d == axis || from.shape[d] == to.shape[d];
+  }
+  if (!fits) {
+    call.refuse("{}, index {} and source {} don't fit: all dims but {} must be equal",
+                call.node(x)->label(), call.node(index)->label(), call.node(source)->label(), dim);
+  }
+  const Tensor places = turned(checked(call, index, to.shape[axis]), axis);
+  const Tensor updates = turned(source, axis);
+  const ValueId sums = call->scatter_along(call.value(places), call.value(updates), to.shape[axis]);
+  return x + turned(call.result(sums), axis);
+}
+
+Tensor cumsum(Operand x, int dim) {
+  Call call("cumsum", x.loc());
+  const int axis = axis_of(call, x, dim);
+  const TensorType type = call.type(x);
+  return linear_recurrence(full(type.shape, 1, type.dtype, x.loc()), x.tensor(), axis);
+}
+
+Tensor cumprod(Operand x, int dim) {
+  Call call("cumprod", x.loc());
+  const int axis = axis_of(call, x, dim);
+  const Tensor is_first = equal(iota(call.type(x).shape, axis, DType::i32, x.loc()), 0.0);
+  return linear_recurrence(x, where(is_first, x, 0.0), axis);
+}
+
+Tensor linear_recurrence(Operand a, const Tensor& b, int dim) {
+  Call call("linear_recurrence", a.loc());
+  const int axis = axis_of(call, a, dim);
+  if (call.type(a) != call.type(b)) {
+    call.refuse("{} and {} differ; both must have one type", call.node(a)->label(),
+                call.node(b)->label());
+  }
+  const Tensor factors = turned(a, axis);
+  const Tensor terms = turned(b, axis);
+  return turned(call.result(call->linear_recurrence(call.value(factors), call.value(terms), false)),
+                axis);
+}
+
+Tensor randperm(std::int64_t n, std::source_location loc) {
+  Call call("randperm", loc);
+  if (n < 0) call.refuse("n = {}: expected 0 or more", n);
+  return argsort(rand({n}, loc));
+}
+
+Tensor multinomial(Operand weights, std::int64_t count, bool replacement) {
+  Call call("multinomial", weights.loc());
+  const int last = axis_of(call, weights, -1);
+  const TensorType type = call.type(weights);
+  const std::int64_t size = type.shape[last];
+  if (!is_floating(type.dtype)) call.refuse("{} isn't floating", call.node(weights)->label());
+  if (size == 0 || count < 0 || (!replacement && count > size)) {
+    call.refuse("count = {} of {}: expected 0 to {} without replacement, of one or more", count,
+                call.node(weights)->label(), size);
+  }
+  const Tensor chances = stop_gradient(cast(weights, DType::f32));
+  if (!replacement) {
+    // The largest of log(weight) + Gumbel noise (E. Gumbel, 1954; W. Kool et al., 2019).
+    const Tensor noise =
+        log(log(Operand(1.0, weights.loc()) - rand(type.shape, weights.loc())) * -1.0) * -1.0;
+    return topk(log(chances) + noise, count).indices;
+  }
+  Dims sizes(type.shape.begin(), type.shape.end());
+  sizes.back() = count;
+  const Tensor sums = cumsum(chances, -1);
+  const Tensor total = slice(sums, -1, size - 1, size);
+  const Tensor place = rand(Shape(sizes), weights.loc()) * total;
+  const Tensor is_passed = less_equal(unsqueeze(sums, -2), unsqueeze(place, -1));
+  const Tensor passed = sum(cast(is_passed, DType::i32), {-1});
+  return minimum(passed, static_cast<double>(size - 1));
+}
+
+}  // namespace weft
