@@ -24,7 +24,7 @@ constexpr std::size_t kProgramTextBytesMax = 900'000;
 /// Worker 0 writes and then ends the job; the others wait for that.
 [[noreturn]] void end_planned(const WorkerRuntimeOptions& options, Permits& permits,
                               const FirstPlan& first) {
-  if (options.worker != 0) permits.wait_cancelled();
+  if (options.worker != 0) permits.wait_over();
   write_first_plan(options.plan_folder, first);
   fail(Errc::cancelled, "the first step is planned, and not run: WEFT_PLAN_TO is set");
 }

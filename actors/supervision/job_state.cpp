@@ -172,11 +172,11 @@ Actions JobState::loop_ended(const LoopEnded& ended, std::uint64_t committed,
 }
 
 /// The failure names the worker whose loop ended after the fewest programs, and not `told`, which
-/// may only have found it.
+/// may only have found it: what it was about to run isn't among its programs.
 Failure JobState::uneven(const LoopEnded& told, std::string message) const {
   const LoopEnded* first = &told;
   for (const Worker& worker : workers_) {
-    if (worker.ended && worker.ended->runs < first->runs) first = &*worker.ended;
+    if (worker.ended && worker.ended->runs <= first->runs) first = &*worker.ended;
   }
   return {.code = Errc::uneven_loops,
           .message = std::move(message),

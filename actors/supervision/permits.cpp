@@ -107,10 +107,10 @@ Start Permits::wait_started(std::uint64_t after) {
   return *state_.started(after);
 }
 
-void Permits::wait_cancelled() {
+void Permits::wait_over() {
   std::unique_lock lock(mutex_);
-  changed_.wait(lock, [&] { return state_.cancelled(); });
-  throw Error(Errc::cancelled, state_.reason());
+  changed_.wait(lock, [&] { return state_.is_over(); });
+  throw Error(state_.cancelled() ? Errc::cancelled : Errc::peer_lost, state_.reason());
 }
 
 void Permits::wait_admitted(std::uint64_t sequence, std::uint64_t run) {

@@ -44,8 +44,8 @@ class Permits {
   /// Waits for a generation later than `after`: the trainer has the deadline. Returns it even if it
   /// is over already, as its worker has to leave it by its number.
   Start wait_started(std::uint64_t after = 0);
-  /// Waits until the job is over, and throws cancelled with its reason.
-  [[noreturn]] void wait_cancelled();
+  /// Waits until the generation or the job is over, and throws peer_lost or cancelled.
+  [[noreturn]] void wait_over();
   /// Keeps what this worker shows, in order of sequence.
   void shown(ProgramSeen program);
   /// For run number `run`. Throws uneven_loops if another worker's loop has ended and takes

@@ -156,7 +156,6 @@ ValueId to_the_winner(Formula& f, ValueId other) {
   return f.where(kWins, f.x, other, f.g, tied);
 }
 
-/// x + 1, and for erf 2 / sqrt(pi) e^-x^2.
 ValueId log_plus_one_slope(Formula& f) { return f.div(f.g, f.add(f.x, f.number(1))); }
 ValueId exponential_minus_one_slope(Formula& f) { return f.mul(f.g, f.add(f.y, f.number(1))); }
 ValueId erf_slope(Formula& f) {
@@ -166,10 +165,9 @@ ValueId erf_slope(Formula& f) {
 ValueId tan_slope(Formula& f) { return f.mul(f.g, f.add(f.number(1), f.mul(f.y, f.y))); }
 
 /// y = a - b trunc(a / b), whose slope by b is -trunc(a / b) = (y - a) / b.
-ValueId remainder_by_divisor(Formula& f, ValueId dividend) {
-  return f.mul(f.g, f.div(f.sub(f.y, dividend), f.x));
+ValueId remainder_by_divisor(Formula& f, ValueId a) {
+  return f.mul(f.g, f.div(f.sub(f.y, a), f.x));
 }
-/// y = atan(a / b), a first. By a: b / (a^2 + b^2); by b: -a / (a^2 + b^2).
 ValueId atan2_by_first(Formula& f, ValueId b) {
   return f.div(f.mul(f.g, b), f.add(f.mul(f.x, f.x), f.mul(b, b)));
 }
@@ -199,8 +197,6 @@ ValueId selected_cotangent(Builder& builder, const ForwardOp& op, std::size_t in
 
 // Values.
 
-double is_finite_value(double x) { return std::isfinite(x) ? 1 : 0; }
-
 Elements converted_elements(const Evaluation& e) {
   Elements result = e.operand(0);
   for (double& element : result) element = to_dtype(e.type().dtype, element);
@@ -220,6 +216,15 @@ Elements compared_elements(const Evaluation& e) {
   Elements result;
   for (std::size_t i = 0; i < e.operand(0).size(); ++i) {
     result.push_back(holds(direction, e.operand(0)[i], e.operand(1)[i]) ? 1 : 0);
+  }
+  return result;
+}
+
+Elements remainder_elements(const Evaluation& e) {
+  Elements result = e.operand(0);
+  for (std::size_t i = 0; i < result.size(); ++i) {
+    const double b = e.operand(1)[i];
+    if (b != 0 || is_floating(e.type().dtype)) result[i] = std::fmod(result[i], b);
   }
   return result;
 }
@@ -278,10 +283,9 @@ constexpr Attr kDirection[] = {{.name = "direction", .form = Form::direction}};
 constexpr OpRow rows::negate =
     linear_in(kFirst, unary(
                           "-x", with_sign, [](double x) { return -x; }, by<negated>));
-constexpr OpRow rows::sign = unary("1, -1, or x where it is 0 or NaN", with_sign,
-                                   [](double x) { return x > 0   ? 1
-                                                         : x < 0 ? -1
-                                                                 : x; }, {});
+constexpr OpRow rows::sign =
+    unary("1, -1, or x where it is 0 or NaN", with_sign,
+          [](double x) { return x == 0 || x != x ? x : std::copysign(1, x); }, {});
 constexpr OpRow rows::abs = unary(
     "|x|", with_sign, [](double x) { return std::abs(x); }, by<by_sign>);
 constexpr OpRow rows::exponential = unary(
@@ -305,13 +309,12 @@ constexpr OpRow rows::softplus = unary(
     "ln(1 + e^x)", floating,
     [](double x) { return std::max(x, 0.0) + std::log1p(std::exp(-std::abs(x))); },
     by<[](Formula& f) { return f.mul(f.g, f.unary(OpKind::logistic, f.x)); }>);
-constexpr OpRow rows::floor = unary("The largest integer that is not above x.", floating,
-                                    [](double x) { return std::floor(x); }, {});
-constexpr OpRow rows::ceil = unary("The smallest integer that is not below x.", floating,
-                                   [](double x) { return std::ceil(x); }, {});
+constexpr OpRow rows::floor =
+    unary("x rounded down.", floating, [](double x) { return std::floor(x); }, {});
+constexpr OpRow rows::ceil =
+    unary("x rounded up.", floating, [](double x) { return std::ceil(x); }, {});
 constexpr OpRow rows::round_nearest_even =
-    unary("The nearest integer; of two the even one.", floating,
-          [](double x) { return std::nearbyint(x); }, {});
+    unary("x rounded, ties to even.", floating, [](double x) { return std::nearbyint(x); }, {});
 constexpr OpRow rows::log_plus_one = unary(
     "ln(1 + x)", floating, [](double x) { return std::log1p(x); }, by<log_plus_one_slope>);
 constexpr OpRow rows::exponential_minus_one = unary(
@@ -321,7 +324,8 @@ constexpr OpRow rows::erf = unary(
 constexpr OpRow rows::tan = unary(
     "tan x", floating, [](double x) { return std::tan(x); }, by<tan_slope>);
 constexpr OpRow rows::is_finite =
-    unary("Whether x is neither infinite nor NaN, as pred.", finiteness, is_finite_value, {});
+    unary("Whether x is neither infinite nor NaN, as pred.", finiteness,
+          [](double x) -> double { return std::isfinite(x); }, {});
 
 constexpr OpRow rows::convert = [] {
   OpRow row = unary("x in the result's dtype.", converted, nullptr, converted_back);
@@ -361,16 +365,18 @@ constexpr OpRow rows::logical_and =
            [](double a, double b) -> double { return a != 0 && b != 0 ? 1 : 0; }, {});
 
 constexpr OpRow rows::logical_or =
-    binary("a or b or both, of pred", logical,
-           [](double a, double b) -> double { return a != 0 || b != 0 ? 1 : 0; }, {});
+    binary("a or b", logical, [](double a, double b) -> double { return a != 0 || b != 0; }, {});
 constexpr OpRow rows::logical_xor =
     binary("Either a or b, of pred", logical,
            [](double a, double b) -> double { return (a != 0) != (b != 0) ? 1 : 0; }, {});
 constexpr OpRow rows::logical_not =
-    unary("not x, of pred", negated_pred, [](double x) -> double { return x == 0 ? 1 : 0; }, {});
-constexpr OpRow rows::remainder = binary(
-    "a - b trunc(a / b), which has a's sign; of integers with b = 0: a", arithmetic,
-    [](double a, double b) { return std::fmod(a, b); }, by<passed, remainder_by_divisor>);
+    unary("not x", negated_pred, [](double x) -> double { return x == 0 ? 1 : 0; }, {});
+constexpr OpRow rows::remainder = [] {
+  OpRow row = binary("C's a % b, which has a's sign; of integers with b = 0: a", arithmetic,
+                     nullptr, by<passed, remainder_by_divisor>);
+  row.evaluate = remainder_elements;
+  return row;
+}();
 constexpr OpRow rows::atan2 = binary(
     "The angle of the point (b, a), from -pi to pi.", both_floating,
     [](double a, double b) { return std::atan2(a, b); }, by<atan2_by_first, atan2_by_second>);

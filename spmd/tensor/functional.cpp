@@ -162,7 +162,8 @@ Tensor leaky_relu(Operand x, double negative_slope) {
 
 Tensor elu(Operand x, double alpha) {
   Call call("elu", x.loc());
-  return where(greater(x, 0.0), x, expm1(minimum(x, 0.0)) * alpha);
+  const Tensor is_positive = greater(x, 0.0);
+  return where(is_positive, x, expm1(where(is_positive, 0.0, x)) * alpha);
 }
 
 Tensor mish(Operand x) {
@@ -172,7 +173,9 @@ Tensor mish(Operand x) {
 
 Tensor hardsigmoid(Operand x) {
   Call call("hardsigmoid", x.loc());
-  return clamp(x * (1.0 / 6) + 0.5, 0.0, 1.0);
+  // Flat from -3 and from 3 on, with the ends.
+  const Tensor below = where(greater_equal(x, 3.0), 1.0, x * (1.0 / 6) + 0.5);
+  return where(less_equal(x, -3.0), 0.0, below);
 }
 
 Tensor hardswish(Operand x) {

@@ -95,6 +95,9 @@ Tensor fmod(Operand a, Operand b) {
 Tensor remainder(Operand a, Operand b) {
   Call call("remainder", a.loc());
   const Tensor rest = fmod(a, b);
+  if (b.is_number()) {
+    return where(b.number() < 0 ? greater(rest, 0.0) : less(rest, 0.0), rest + b, rest);
+  }
   const Tensor differs = not_equal(less(rest, 0.0), less(b, 0.0));
   return where(logical_and(not_equal(rest, 0.0), differs), rest + b, rest);
 }
@@ -126,8 +129,15 @@ Tensor softplus(Operand x) { return unary(OpKind::softplus, x); }
 Tensor sin(Operand x) { return unary(OpKind::sine, x); }
 Tensor cos(Operand x) { return unary(OpKind::cosine, x); }
 Tensor tan(Operand x) { return unary(OpKind::tan, x); }
-Tensor log1p(Operand x) { return unary(OpKind::log_plus_one, x); }
-Tensor expm1(Operand x) { return unary(OpKind::exponential_minus_one, x); }
+Tensor log1p(Operand x) {
+  Call call("log1p", x.loc());
+  return unary(OpKind::log_plus_one, call.widens(x) ? Operand(call.widened(x), x.loc()) : x);
+}
+Tensor expm1(Operand x) {
+  Call call("expm1", x.loc());
+  return unary(OpKind::exponential_minus_one,
+               call.widens(x) ? Operand(call.widened(x), x.loc()) : x);
+}
 Tensor erf(Operand x) { return unary(OpKind::erf, x); }
 Tensor floor(Operand x) { return unary(OpKind::floor, x); }
 Tensor ceil(Operand x) { return unary(OpKind::ceil, x); }
@@ -139,9 +149,9 @@ Tensor stop_gradient(Operand x) { return unary(OpKind::stop_gradient, x); }
 Tensor clamp(Operand x, std::optional<double> min, std::optional<double> max) {
   Call call("clamp", x.loc());
   if (!min && !max) call.refuse("needs min, max or both");
-  if (!max) return where(less(x, *min), *min, x);
-  const Tensor below = where(greater(x, *max), *max, x);
-  return min ? where(less(below, *min), *min, below) : below;
+  if (!min) return where(greater(x, *max), *max, x);
+  const Tensor raised = where(less(x, *min), *min, x);
+  return max ? where(greater(raised, *max), *max, raised) : raised;
 }
 
 Tensor masked_fill(Operand x, Operand mask, Operand value) {

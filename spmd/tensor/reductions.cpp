@@ -19,10 +19,35 @@ Tensor reduce(std::string_view name, ReduceKind kind, const Operand& x,
   return call.result(call->reshape(value, shape));
 }
 
+/// Computes in f32 what would round too often in bf16: under autocast, and for operands of bf16,
+/// whose result is bf16 again.
+template <typename F>
+std::optional<Tensor> through_f32(Call& call, const Operand& x, F function) {
+  if (call.widens(x)) return function(Operand(call.widened(x), x.loc()));
+  if (call.type(x).dtype != DType::bf16) return {};
+  const Tensor wide = cast(x, DType::f32);
+  return cast(function(Operand(wide, x.loc())), DType::bf16);
+}
+
+/// total^power. Where total is 0, so is its gradient, which would be infinite.
+Tensor root(const Tensor& total, double power) {
+  const Tensor is_zero = equal(total, 0.0);
+  const Tensor positive = where(is_zero, 1.0, total);
+  return where(is_zero, 0.0, power == 0.5 ? sqrt(positive) : pow(positive, power));
+}
+
+/// |x|^p, whose gradient at 0 is 0.
+Tensor powers_of(const Operand& x, double p) {
+  if (p == 2) return x * x;
+  const Tensor is_zero = equal(x, 0.0);
+  const double at_zero = p > 0 ? 0.0 : std::numeric_limits<double>::infinity();
+  return where(is_zero, at_zero, pow(abs(where(is_zero, 1.0, x)), p));
+}
+
 /// 1 where x isn't 0, as i32, which has an identity for empty dims.
 Tensor ones_where_true(const Operand& x) { return cast(not_equal(x, 0.0), DType::i32); }
 
-/// The first place along dim where `x` is `best`, which has one element there, or a NaN.
+/// The first index along dim at which x equals `best`, its extremum there, or is NaN.
 Tensor first_place(Call& call, const Tensor& x, const Tensor& best, int dim, bool keepdim) {
   Tensor found = equal(x, best);
   if (is_floating(call.type(x).dtype)) found = logical_or(found, not_equal(x, x));
@@ -81,6 +106,8 @@ Tensor all(Operand x, std::vector<int> dims, bool keepdim) {
 
 Tensor var(Operand x, std::vector<int> dims, int correction, bool keepdim) {
   Call call("var", x.loc());
+  const auto of_f32 = [&](Operand wide) { return var(wide, dims, correction, keepdim); };
+  if (const auto result = through_f32(call, x, of_f32)) return *result;
   const auto size = static_cast<double>(call.type(x).num_elements());
   const Tensor centred = x - mean(x, dims, true);
   const Tensor total = sum(centred * centred, std::move(dims), keepdim);
@@ -90,27 +117,27 @@ Tensor var(Operand x, std::vector<int> dims, int correction, bool keepdim) {
 
 Tensor stddev(Operand x, std::vector<int> dims, int correction, bool keepdim) {
   Call call("stddev", x.loc());
-  return sqrt(var(x, std::move(dims), correction, keepdim));
+  return root(var(x, std::move(dims), correction, keepdim), 0.5);
 }
 
 Tensor norm(Operand x, double p, std::vector<int> dims, bool keepdim) {
   Call call("norm", x.loc());
   if (std::isnan(p)) call.refuse("p = {}: expected a number", p);
+  const auto of_f32 = [&](Operand wide) { return norm(wide, p, dims, keepdim); };
+  if (const auto result = through_f32(call, x, of_f32)) return *result;
   if (p == 0) return sum(cast(not_equal(x, 0.0), call.type(x).dtype), std::move(dims), keepdim);
   if (p == 1) return sum(abs(x), std::move(dims), keepdim);
   if (std::isinf(p)) {
     return p > 0 ? amax(abs(x), std::move(dims), keepdim) : amin(abs(x), std::move(dims), keepdim);
   }
-  const Tensor total =
-      p == 2 ? sum(x * x, std::move(dims), keepdim) : sum(pow(abs(x), p), std::move(dims), keepdim);
-  // The root's slope at 0 is infinite; the norm's gradient there is 0, as torch has it.
-  const Tensor is_zero = equal(total, 0.0);
-  const Tensor positive = where(is_zero, 1.0, total);
-  return where(is_zero, 0.0, p == 2 ? sqrt(positive) : pow(positive, 1 / p));
+  const Tensor total = sum(powers_of(x, p), std::move(dims), keepdim);
+  return p > 0 ? root(total, 1 / p) : pow(total, 1 / p);
 }
 
 Tensor logsumexp(Operand x, std::vector<int> dims, bool keepdim) {
   Call call("logsumexp", x.loc());
+  const auto of_f32 = [&](Operand wide) { return logsumexp(wide, dims, keepdim); };
+  if (const auto result = through_f32(call, x, of_f32)) return *result;
   const Tensor largest = stop_gradient(amax(x, dims, true));
   const Tensor shift = where(isfinite(largest), largest, 0.0);  // infinity - infinity is NaN
   const Tensor total = log(sum(exp(x - shift), std::move(dims), keepdim));

@@ -89,7 +89,13 @@ Answer answer_for(const std::string& mode, const std::vector<std::string>& more 
   HungApp app({"--mode", mode});
   const std::string job = app.job();
   wait_until_others_wait(job);
-  return inspect_why(job, more);
+  // Until nothing moves: chips of worker 1 may still be in the step before.
+  Answer answer;
+  wait_until([&] {
+    answer = inspect_why(job, more);
+    return answer.code != 0;
+  });
+  return answer;
 }
 
 TEST(WhyLive, AStoppedWorker) {

@@ -315,6 +315,12 @@ def tensor_op_cases():
     small = rounded(torch.rand(4, 6) * 1.8 - 0.9)
     for name, function, operand in (
         ("tan", torch.tan, small), ("log1p", torch.log1p, small), ("expm1", torch.expm1, x),
+        ("remainder_by_a_number", lambda a: torch.remainder(a, -1.5), 5 * x),
+        ("stddev_of_equals", torch.std, 0 * x + 2), ("elu_of_zeros", F.elu, 0 * x),
+        ("clamp_between_nothing", lambda a: a.clamp(3, 1), 3 * x),
+        ("norm_of_roots", lambda a: torch.linalg.vector_norm(a, 0.5, dim=1), torch.round(x)),
+        ("hardsigmoid_at_its_ends", F.hardsigmoid, torch.round(2 * x) * 1.5),
+        ("tril_of_all", lambda a: torch.tril(a, 1 << 30), x),
         ("erf", torch.erf, 2 * x), ("sign", torch.sign, x), ("floor", torch.floor, 3 * x),
         ("ceil", torch.ceil, 3 * x), ("round", torch.round, torch.round(6 * x) / 2),
         ("clamp", lambda a: a.clamp(-0.5, 0.75), x), ("clamp_min", lambda a: a.clamp(min=0.25), x),

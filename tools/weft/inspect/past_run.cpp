@@ -1,9 +1,8 @@
 #include "tools/weft/inspect/past_run.hpp"
 
 #include <cstdlib>
+#include <exception>
 #include <filesystem>
-
-#include <weft/error.hpp>
 
 #include "inspect/snapshot/snapshot_reader.hpp"
 
@@ -33,7 +32,7 @@ Match match(const std::string& folder, const std::string& asked) {
 bool has_id(const fs::path& folder, const std::string& asked) {
   try {
     return SnapshotReader::of_folder(folder).read({.processes = false}).job.starts_with(asked);
-  } catch (const Error&) {
+  } catch (const std::exception&) {
     return false;
   }
 }

@@ -23,7 +23,7 @@ struct Cosine {
 struct Tangent {
   auto operator()(auto x) const { return std::tan(x); }
 };
-struct Angle {
+struct Atan2 {
   auto operator()(auto a, auto b) const { return std::atan2(a, b); }
 };
 struct Floor {
@@ -233,7 +233,7 @@ constexpr Prepare prepares::log_plus_one = prepare_by<floating_op<LogPlusOne>>;
 constexpr Prepare prepares::exponential_minus_one = prepare_by<floating_op<ExponentialMinusOne>>;
 constexpr Prepare prepares::erf = prepare_by<floating_op<Erf>>;
 constexpr Prepare prepares::tan = prepare_by<floating_op<Tangent>>;
-constexpr Prepare prepares::atan2 = prepare_by<floating_op<Angle>>;
+constexpr Prepare prepares::atan2 = prepare_by<floating_op<Atan2>>;
 constexpr Prepare prepares::remainder = prepare_by<numeric_op<Remainder>>;
 constexpr Prepare prepares::is_finite = prepare_by<finiteness>;
 constexpr Prepare prepares::convert = prepare_by<conversion>;

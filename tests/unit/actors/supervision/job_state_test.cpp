@@ -191,7 +191,7 @@ TEST(JobState, AWorkerThatFindsAnotherLoopEndedIsNotToBlame) {
   job.loop_ended({.worker = 2, .step = 4, .runs = 9}, 0);
   EXPECT_EQ(words(job.loop_ended({.worker = 0,
                                   .step = 5,
-                                  .runs = 10,
+                                  .runs = 9,
                                   .error = static_cast<std::uint8_t>(Errc::uneven_loops),
                                   .message = "worker 2 ended its loop after 9 programs"},
                                  0)),
