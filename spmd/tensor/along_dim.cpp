@@ -155,7 +155,8 @@ Tensor multinomial(Operand weights, std::int64_t count, bool replacement) {
   sizes.back() = count;
   const Tensor sums = cumsum(chances, -1);
   const Tensor total = slice(sums, -1, size - 1, size);
-  const Tensor place = rand(Shape(sizes), weights.loc()) * total;
+  // Below the total, which a rounded product could reach: the last weight may be 0.
+  const Tensor place = minimum(rand(Shape(sizes), weights.loc()) * total, total * (1 - 0x1p-23));
   const Tensor is_passed = less_equal(unsqueeze(sums, -2), unsqueeze(place, -1));
   const Tensor passed = sum(cast(is_passed, DType::i32), {-1});
   return minimum(passed, static_cast<double>(size - 1));

@@ -10,6 +10,11 @@
 namespace weft {
 namespace {
 
+std::int64_t size_of_dim(const Call& call, const Operand& x, int dim) {
+  const Shape& shape = call.type(x).shape;
+  return shape[call.dim_of(dim, shape.size())];
+}
+
 Dims sizes_of(const Shape& shape) { return {shape.begin(), shape.end()}; }
 
 /// x where its element lies in the triangle that `keeps` tells by (column, row + diagonal).
@@ -27,13 +32,13 @@ Tensor triangle(const char* name, const Operand& x, std::int64_t diagonal,
 }
 
 std::vector<Tensor> parts(const Operand& x, const Dims& sizes, int dim) {
-  std::vector<Tensor> parts;
+  std::vector<Tensor> result;
   std::int64_t begin = 0;
   for (const std::int64_t size : sizes) {
-    parts.push_back(slice(x, dim, begin, begin + size));
+    result.push_back(slice(x, dim, begin, begin + size));
     begin += size;
   }
-  return parts;
+  return result;
 }
 
 }  // namespace
@@ -216,8 +221,7 @@ Tensor stack(const std::vector<Tensor>& tensors, int dim, std::source_location l
 std::vector<Tensor> split(Operand x, std::int64_t size, int dim) {
   Call call("split", x.loc());
   if (size < 1) call.refuse("size = {}: expected 1 or more", size);
-  const Shape& shape = call.type(x).shape;
-  std::int64_t left = shape[call.dim_of(dim, shape.size())];
+  std::int64_t left = size_of_dim(call, x, dim);
   Dims sizes;
   for (; left > size; left -= size) sizes.push_back(size);
   sizes.push_back(left);
@@ -226,8 +230,7 @@ std::vector<Tensor> split(Operand x, std::int64_t size, int dim) {
 
 std::vector<Tensor> split(Operand x, const std::vector<std::int64_t>& sizes, int dim) {
   Call call("split", x.loc());
-  const Shape& shape = call.type(x).shape;
-  const std::int64_t size = shape[call.dim_of(dim, shape.size())];
+  const std::int64_t size = size_of_dim(call, x, dim);
   const bool is_negative = std::ranges::any_of(sizes, [](std::int64_t part) { return part < 0; });
   if (is_negative || std::accumulate(sizes.begin(), sizes.end(), std::int64_t{0}) != size) {
     call.refuse("sizes {{{}}}: expected numbers of which {}, the size of dim {}, is the sum",
@@ -239,8 +242,7 @@ std::vector<Tensor> split(Operand x, const std::vector<std::int64_t>& sizes, int
 std::vector<Tensor> chunk(Operand x, std::int64_t count, int dim) {
   Call call("chunk", x.loc());
   if (count < 1) call.refuse("count = {}: expected 1 or more", count);
-  const Shape& shape = call.type(x).shape;
-  const std::int64_t size = shape[call.dim_of(dim, shape.size())];
+  const std::int64_t size = size_of_dim(call, x, dim);
   return split(x, std::max<std::int64_t>((size + count - 1) / count, 1), dim);
 }
 
@@ -269,8 +271,7 @@ Tensor repeat(Operand x, const std::vector<std::int64_t>& counts) {
 
 Tensor roll(Operand x, std::int64_t shift, int dim) {
   Call call("roll", x.loc());
-  const Shape& shape = call.type(x).shape;
-  const std::int64_t size = shape[call.dim_of(dim, shape.size())];
+  const std::int64_t size = size_of_dim(call, x, dim);
   const std::int64_t moved = size == 0 ? 0 : (shift % size + size) % size;
   if (moved == 0) return call.result(call.value(x));
   return cat({slice(x, dim, size - moved, size), slice(x, dim, 0, size - moved)}, dim, x.loc());

@@ -61,7 +61,7 @@ struct Remainder {
   C operator()(C a, C b) const {
     if constexpr (std::integral<C>) {
       if (b == 0) return a;
-      if (std::cmp_equal(b, -1)) return 0;  // whose quotient may overflow, which traps
+      if (std::cmp_equal(b, -1)) return 0;  // INT_MIN / -1 overflows, and traps
       return static_cast<C>(a % b);
     } else {
       return std::fmod(a, b);
