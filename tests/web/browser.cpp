@@ -109,9 +109,19 @@ void Browser::click(const std::string& selector) {
 }
 
 void Browser::press(const std::string& keys) {
-  const Json element = value_of(client_->Get((session_ + "/element/active").c_str()));
-  const auto id = element.begin().value().get<std::string>();
-  post(fmt::format("{}/element/{}/value", session_, id), {{"text", keys}});
+  // As a keyboard does: to what has the focus when the key goes down. An element looked up before
+  // may have been drawn anew, or hidden with its dialog, by then.
+  Json actions = Json::array();
+  for (std::size_t i = 0; i < keys.size();) {
+    const std::size_t begin = i++;
+    while (i < keys.size() && (keys[i] & 0xC0) == 0x80) ++i;
+    const std::string key = keys.substr(begin, i - begin);
+    for (const char* type : {"keyDown", "keyUp"}) {
+      actions.push_back({{"type", type}, {"value", key}});
+    }
+  }
+  const Json keyboard{{"type", "key"}, {"id", "keyboard"}, {"actions", actions}};
+  post(session_ + "/actions", {{"actions", Json::array({keyboard})}});
 }
 
 void Browser::prefer_colours(const std::string& scheme) {
