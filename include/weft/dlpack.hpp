@@ -2,10 +2,12 @@
 /// Tensors of other libraries in memory of the host, by DLPack 1.x, without a copy.
 ///
 ///   const weft::HostTensor x = weft::from_dlpack(at::toDLPackVersioned(batch));
-///   const weft::Tensor on_chips = weft::to_device(x.get<float>(), x.shape);
+///   const weft::Tensor on_chips = weft::to_device(x);
+///   at::Tensor y = at::fromDLPackVersioned(weft::to_dlpack(weft::to_host(on_chips)));
 ///   const weft::DatasetPtr dataset = weft::tensors({x.rows("x"), labels.rows("y")});
 
 #include <memory>
+#include <source_location>
 #include <span>
 #include <string>
 #include <utility>
@@ -13,6 +15,7 @@
 
 #include <weft/dataset.hpp>
 #include <weft/element.hpp>
+#include <weft/tensor.hpp>
 #include <weft/type.hpp>
 
 /// Those of <dlpack/dlpack.h>, which a program gets with the other library.
@@ -52,6 +55,13 @@ struct HostTensor {
       : HostTensor(ConstElementSpan(*taken), their_shape, taken) {}
   void check_dtype(DType dtype) const;
 };
+
+/// The elements on the chips, as to_device of <weft/tensor.hpp> makes them.
+Tensor to_device(const HostTensor& tensor,
+                 std::source_location loc = std::source_location::current());
+/// All elements of a tensor, read as Tensor::to_bytes() does.
+HostTensor to_host(const Tensor& tensor,
+                   std::source_location loc = std::source_location::current());
 
 /// Takes the tensor over, also where this throws: its deleter is called, on any thread, when nobody
 /// needs the elements any more. They are borrowed if they are row-major and aligned, else copied at

@@ -4,12 +4,12 @@
 #include <cstdint>
 #include <optional>
 
+#include <weft/convolution.hpp>
 #include <weft/ops.hpp>
+#include <weft/products.hpp>
 
 namespace weft {
 
-/// torch.matmul for 2-d and batched operands of equal batch dims.
-Tensor matmul(Operand a, Operand b);
 /// x[..., in] * weight[out, in]^T + bias[out]; bias may be an empty tensor.
 Tensor linear(Operand x, const Tensor& weight, const Tensor& bias);
 
@@ -89,51 +89,5 @@ Tensor l1_loss(Operand input, const Tensor& target, const LossOptions& options =
 /// torch's binary_cross_entropy_with_logits, targets from 0 to 1.
 Tensor binary_cross_entropy_with_logits(Operand logits, const Tensor& target,
                                         const LossOptions& options = {});
-
-/// One number for both height and width, or {height, width}.
-struct HeightWidth {
-  std::int64_t height = 1;
-  std::int64_t width = 1;
-
-  HeightWidth(std::int64_t both)  // NOLINT(google-explicit-constructor)
-      : height(both), width(both) {}
-  HeightWidth(std::int64_t h, std::int64_t w) : height(h), width(w) {}
-};
-
-struct Conv2dOptions {
-  HeightWidth stride = 1;
-  HeightWidth padding = 0;  ///< zeros on each of the two sides
-  HeightWidth dilation = 1;
-  std::int64_t groups = 1;
-  /// torch's padding = "same": as many zeros as keep H and W; an odd zero goes below and to the
-  /// right.
-  bool same_padding = false;
-};
-/// x[N,C,H,W], weight[O,C/groups,kh,kw], bias[O] (may be an empty tensor): result [N,O,H',W'] with
-/// H' = (H + 2 padding - dilation (kh - 1) - 1) / stride + 1. A cross-correlation, as in torch:
-/// weights aren't flipped.
-Tensor conv2d(Operand x, const Tensor& weight, const Tensor& bias,
-              const Conv2dOptions& options = {});
-
-struct MaxPool2dOptions {
-  HeightWidth kernel_size;
-  std::optional<HeightWidth> stride = std::nullopt;  ///< default: kernel_size
-  HeightWidth padding = 0;                           ///< at most half of kernel_size
-  HeightWidth dilation = 1;
-  bool ceil_mode = false;  ///< also count windows that begin in x or before it, and end beyond it
-};
-/// x[N,C,H,W]; padding is never the maximum. The gradient goes to the first maximum of each window,
-/// in row-major order. There is no second gradient.
-Tensor max_pool2d(Operand x, const MaxPool2dOptions& options);
-
-struct AvgPool2dOptions {
-  HeightWidth kernel_size;
-  std::optional<HeightWidth> stride = std::nullopt;  ///< default: kernel_size
-  HeightWidth padding = 0;                           ///< at most half of kernel_size
-  bool count_include_pad = true;                     ///< padding counts as elements of 0
-  bool ceil_mode = false;                            ///< as for max_pool2d
-};
-/// x[N,C,H,W] of a floating dtype.
-Tensor avg_pool2d(Operand x, const AvgPool2dOptions& options);
 
 }  // namespace weft

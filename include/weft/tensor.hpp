@@ -2,6 +2,7 @@
 /// Lazy tensors: code reads as if each op ran at once; ops are recorded, and run at a sync
 /// (torch_xla's model).
 
+#include <concepts>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -9,6 +10,7 @@
 #include <span>
 #include <vector>
 
+#include <weft/element.hpp>
 #include <weft/mesh.hpp>
 #include <weft/partition_spec.hpp>
 #include <weft/type.hpp>
@@ -34,15 +36,32 @@ class Tensor {
   /// The value of a tensor of one element. If it hasn't been computed, runs the recorded ops
   /// without ending the step; every worker must then call it.
   double item(std::source_location loc = std::source_location::current()) const;
-  /// All elements of an f32 tensor, row-major. Runs the recorded ops as item() does, and gathers
-  /// the shards: every worker must call it.
-  std::vector<float> to_vector(std::source_location loc = std::source_location::current()) const;
+  /// All elements, row-major. T is the dtype's C++ type (Bf16 for bf16) or one that has all its
+  /// values, such as float for bf16. Runs the recorded ops as item() does, and gathers the shards:
+  /// every worker must call it.
+  template <ChipElement T = float>
+  std::vector<T> to_vector(std::source_location loc = std::source_location::current()) const {
+    if constexpr (std::same_as<T, bool>) {
+      const auto bytes = to_vector_of_bytes(loc);
+      return {bytes.begin(), bytes.end()};
+    } else {
+      std::vector<T> elements(static_cast<std::size_t>(num_elements()));
+      copy_to(ElementSpan(elements), loc);
+      return elements;
+    }
+  }
+  /// Writes all elements to `destination`, of as many; otherwise as to_vector().
+  void copy_to(ElementSpan destination,
+               std::source_location loc = std::source_location::current()) const;
   /// All elements as bytes, for any dtype; as to_vector().
   std::vector<std::byte> to_bytes(std::source_location loc = std::source_location::current()) const;
 
   const std::shared_ptr<TensorNode>& node() const { return node_; }
 
  private:
+  /// Of a pred.
+  std::vector<std::uint8_t> to_vector_of_bytes(const std::source_location& loc) const;
+
   std::shared_ptr<TensorNode> node_;
 };
 
@@ -87,9 +106,10 @@ class Operand {
 inline constexpr std::int32_t kIgnoreIndex = -100;
 
 // Making tensors. The data are global: every worker passes the same.
-Tensor to_device(std::span<const float> elements, const Shape& shape,
-                 std::source_location loc = std::source_location::current());
-Tensor to_device(std::span<const std::int32_t> elements, const Shape& shape,
+
+/// A vector, array or span of elements, row-major, or ConstElementSpan(dtype, memory, size). A copy
+/// is made. Throws invalid_argument if they aren't as many as the shape has.
+Tensor to_device(ConstElementSpan elements, const Shape& shape,
                  std::source_location loc = std::source_location::current());
 Scalar scalar(double value);
 /// A constant of the program.
@@ -102,6 +122,18 @@ Tensor iota(const Shape& shape, int dim, DType dtype = DType::i32,
 /// parameter is assigned. `loss` is a floating scalar that is not yet synced.
 std::vector<Tensor> grad(const Tensor& loss, std::span<const Tensor> wrt,
                          std::source_location loc = std::source_location::current());
+
+/// jax.vjp, torch.autograd.grad with grad_outputs: for each wrt[j] the sum over i of cotangents[i]
+/// * d outputs[i] / d wrt[j]. Outputs are floating tensors of any shape, of one dtype and not yet
+/// synced; each cotangent has its output's type, and is a constant to further gradients.
+std::vector<Tensor> vjp(std::span<const Tensor> outputs, std::span<const Tensor> cotangents,
+                        std::span<const Tensor> wrt,
+                        std::source_location loc = std::source_location::current());
+/// jax.jvp: for each outputs[i] the sum over j of d outputs[i] / d wrt[j] * tangents[j], by two
+/// reverse passes; a tangent has its wrt's type. Throws for ops without a second gradient.
+std::vector<Tensor> jvp(std::span<const Tensor> outputs, std::span<const Tensor> wrt,
+                        std::span<const Tensor> tangents,
+                        std::source_location loc = std::source_location::current());
 
 /// Requests a sharding: for data and parameters before their first sync, or for any traced value (a
 /// constraint). A dim that its number of parts doesn't divide is padded on the chips, except in

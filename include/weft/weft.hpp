@@ -5,6 +5,7 @@
 #include <weft/checkpoint_manager.hpp>
 #include <weft/chip.hpp>
 #include <weft/compile.hpp>
+#include <weft/convolution.hpp>
 #include <weft/custom_op.hpp>
 #include <weft/data_files.hpp>
 #include <weft/data_transforms.hpp>
@@ -15,6 +16,7 @@
 #include <weft/functional.hpp>
 #include <weft/image_files.hpp>
 #include <weft/image_transforms.hpp>
+#include <weft/interpolate.hpp>
 #include <weft/job.hpp>
 #include <weft/log.hpp>
 #include <weft/loop.hpp>
@@ -27,8 +29,13 @@
 #include <weft/optim.hpp>
 #include <weft/partition_spec.hpp>
 #include <weft/presets.hpp>
+#include <weft/print.hpp>
+#include <weft/products.hpp>
+#include <weft/random.hpp>
+#include <weft/reductions.hpp>
 #include <weft/sampler.hpp>
 #include <weft/schedule.hpp>
+#include <weft/shapes.hpp>
 #include <weft/state.hpp>
 #include <weft/stream.hpp>
 #include <weft/tar_files.hpp>

@@ -187,6 +187,16 @@ void HostTensor::check_dtype(DType dtype) const {
        to_string(elements.dtype()), to_string(dtype));
 }
 
+Tensor to_device(const HostTensor& tensor, std::source_location loc) {
+  return to_device(tensor.elements, tensor.shape, loc);
+}
+
+HostTensor to_host(const Tensor& tensor, std::source_location loc) {
+  auto bytes = std::make_shared<const std::vector<std::byte>>(tensor.to_bytes(loc));
+  const ConstElementSpan elements(tensor.type().dtype, bytes->data(), tensor.num_elements());
+  return {elements, tensor.shape(), std::move(bytes)};
+}
+
 HostTensor from_dlpack(DLManagedTensorVersioned* tensor) {
   const auto owner = own(reinterpret_cast<dlpack::ManagedTensorVersioned*>(tensor));
   if (owner->version.major != dlpack::kMajorVersion) {

@@ -76,13 +76,13 @@ Conv2d::Conv2d(Module& parent, std::string name, const Options& options)
   const auto& [in, out, kernel, window, has_bias] = options;
   expect_size("Conv2d", path(), "in_channels", in);
   expect_size("Conv2d", path(), "out_channels", out);
-  expect_size("Conv2d", path(), "kernel_size", std::min(kernel.height, kernel.width));
+  expect_size("Conv2d", path(), "kernel_size", std::min(kernel[0], kernel[1]));
   if (window.groups < 1 || in % window.groups != 0 || out % window.groups != 0) {
     fail(Errc::invalid_argument,
          "Conv2d '{}': groups = {}: expected a divisor of in_channels {} and out_channels {}",
          path(), window.groups, in, out);
   }
-  const Shape shape{out, in / window.groups, kernel.height, kernel.width};
+  const Shape shape{out, in / window.groups, kernel[0], kernel[1]};
   const double bound = 1 / std::sqrt(static_cast<double>(shape.num_elements() / out));
   weight =
       add_parameter("weight", uniform_init(path("weight"), shape.num_elements(), bound), shape);

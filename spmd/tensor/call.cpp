@@ -1,12 +1,24 @@
 #include "spmd/tensor/call.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <numeric>
 
 #include <fmt/ranges.h>
 
+#include "spmd/program/element.hpp"
+
 namespace weft {
+namespace {
+
+/// Whether the number is one of an integer dtype; floating ones round.
+bool has_value(DType dtype, double number) {
+  if (is_floating(dtype)) return true;
+  std::byte element[sizeof(std::int64_t)];
+  store_element(dtype, number, element);
+  return load_element(dtype, element) == number;
+}
+
+}  // namespace
 
 Call::Call(std::string_view function, const std::source_location& loc)
     : trace_(Trace::current(loc)), outermost_(!trace_.site().has_value()) {
@@ -36,7 +48,7 @@ ValueId Call::value(const Operand& x, DType dtype, const Shape& shape) {
     const bool converts = trace_.builder().type(own).dtype != dtype;
     return spread(converts ? trace_.builder().convert(own, dtype) : own, shape);
   }
-  if (!is_floating(dtype) && x.number() != std::trunc(x.number())) {
+  if (!has_value(dtype, x.number())) {
     refuse("the number {} can't be {}; cast the tensor to a floating dtype", x.number(),
            to_string(dtype));
   }
@@ -50,6 +62,13 @@ ValueId Call::spread(ValueId value, const Shape& shape) {
   std::vector<std::int64_t> dims(static_cast<std::size_t>(from.size()));
   std::iota(dims.begin(), dims.end(), shape.size() - from.size());
   return builder.broadcast_in_dim(value, shape, dims);
+}
+
+Tensor Call::index(const Tensor& given) {
+  const DType dtype = type(given).dtype;
+  if (dtype == DType::i32) return given;
+  if (dtype == DType::i64) return result(trace_.builder().convert(value(given), DType::i32));
+  refuse("the index {} isn't i32 or i64", node(given)->label());
 }
 
 Tensor Call::in_dtype(const Operand& x, DType dtype) {
@@ -90,8 +109,19 @@ int Call::dim_of(int dim, int num_dims) const {
   return dim < 0 ? dim + num_dims : dim;
 }
 
+Shape Call::shape_of(const Dims& sizes) const {
+  if (sizes.size() > std::size_t{kDimCountMax}) {
+    refuse("the result would have sizes {{{}}}, {} dims; at most {} are supported",
+           fmt::join(sizes, ","), sizes.size(), kDimCountMax);
+  }
+  return Shape(sizes);
+}
+
 std::vector<std::int64_t> Call::dims_of(const std::vector<int>& dims, int num_dims) const {
   std::vector<std::int64_t> result;
+  // As torch has it, a scalar takes the dims of a tensor with one.
+  const bool are_of_scalar = num_dims == 0 && dims.size() == 1;
+  if (are_of_scalar && (dims[0] == 0 || dims[0] == -1)) return result;
   for (const int dim : dims) result.push_back(dim_of(dim, num_dims));
   for (int dim = 0; dims.empty() && dim < num_dims; ++dim) result.push_back(dim);
   std::sort(result.begin(), result.end());

@@ -50,6 +50,8 @@ class Call {
   ValueId value(const Operand& x, DType dtype, const Shape& shape);
   /// Numpy's broadcast to a shape that fits.
   ValueId spread(ValueId value, const Shape& shape);
+  /// An index or labels as i32: i64, which torch has, is converted. Refuses other dtypes.
+  Tensor index(const Tensor& given);
   Tensor result(ValueId value) { return trace_.record(value); }
 
   /// Under autocast: whether an op that runs in autocast's dtype has an f32 operand, or one that
@@ -74,6 +76,8 @@ class Call {
   Shape common_shape(std::initializer_list<const Operand*> operands) const;
   /// `dim`, which counts from the end if it is negative, as an index from 0.
   int dim_of(int dim, int num_dims) const;
+  /// Refuses more than kDimCountMax sizes.
+  Shape shape_of(const Dims& sizes) const;
   /// Distinct dims, ascending; an empty list means all of them.
   std::vector<std::int64_t> dims_of(const std::vector<int>& dims, int num_dims) const;
 

@@ -9,22 +9,6 @@
 namespace weft {
 namespace {
 
-template <typename Element>
-Tensor make_data(std::span<const Element> elements, const TensorType& type,
-                 const std::source_location& loc) {
-  if (static_cast<std::int64_t>(elements.size()) != type.num_elements()) {
-    fail(Errc::invalid_argument, "to_device: {} elements are given for {}, which has {} (at {})",
-         elements.size(), type.to_string(), type.num_elements(), file_line(loc));
-  }
-  if (elements.empty()) {
-    fail(Errc::invalid_argument,
-         "to_device: {} has no elements, and a mean over none is NaN; leave an empty batch out (at "
-         "{})",
-         type.to_string(), file_line(loc));
-  }
-  return Tensor(host_node(type, InputKind::data, "", std::as_bytes(elements), loc));
-}
-
 std::vector<std::byte> bytes_of(double value) {
   std::vector<std::byte> bytes(sizeof(float));
   store_element(DType::f32, value, bytes.data());
@@ -65,33 +49,6 @@ double Tensor::item(std::source_location loc) const {
          node->label(), num_elements(), file_line(loc));
   }
   return load_element(node->type.dtype, Trace::read(node, loc).data());
-}
-
-std::vector<float> Tensor::to_vector(std::source_location loc) const {
-  const NodePtr& node = node_of(*this, loc);
-  if (node->type.dtype != DType::f32) {
-    fail(Errc::invalid_argument, "to_vector: {} isn't f32; cast it or use to_bytes (at {})",
-         node->label(), file_line(loc));
-  }
-  const std::vector<std::byte> bytes = Trace::read(node, loc);
-  std::vector<float> elements(bytes.size() / sizeof(float));
-  std::memcpy(elements.data(), bytes.data(), bytes.size());
-  return elements;
-}
-
-std::vector<std::byte> Tensor::to_bytes(std::source_location loc) const {
-  return Trace::read(node_of(*this, loc), loc);
-}
-
-Tensor to_device(std::span<const float> elements, const Shape& shape, std::source_location loc) {
-  return make_data(elements, {DType::f32, shape}, loc);
-}
-
-Tensor to_device(std::span<const std::int32_t> elements, const Shape& shape,
-                 std::source_location loc) {
-  Tensor labels = make_data(elements, {DType::i32, shape}, loc);
-  labels.node()->has_ignored = std::ranges::find(elements, kIgnoreIndex) != elements.end();
-  return labels;
 }
 
 Scalar::Scalar(double value)

@@ -2,6 +2,7 @@
 
 #include <cstring>
 #include <memory>
+#include <set>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -69,6 +70,16 @@ void expect_op_as_torch(const OpCase& which, const std::string& golden, const Me
     const std::string name = prefix + "grad." + wrt[i].name();
     expect_as_torch(name, grads[i].to_vector(), file.elements<float>(name));
   }
+}
+
+void expect_all_in(const std::string& golden, std::span<const OpCase> cases) {
+  std::set<std::string> expected;
+  for (const std::string& name : Safetensors(golden).names("")) {
+    if (name.ends_with(".y")) expected.insert(name.substr(0, name.size() - 2));
+  }
+  std::set<std::string> present;
+  for (const OpCase& which : cases) present.insert(which.name);
+  EXPECT_EQ(present, expected);
 }
 
 }  // namespace weft::testing

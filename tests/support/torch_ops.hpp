@@ -4,6 +4,7 @@
 #include <functional>
 #include <map>
 #include <ostream>
+#include <span>
 #include <string>
 
 #include <weft/tensor.hpp>
@@ -22,5 +23,8 @@ std::ostream& operator<<(std::ostream& out, const OpCase& which);
 /// Its value and, where that is floating, its gradients are the file's. On a mesh with axes "data"
 /// and "model", an operand's first dim is divided over the one and its last over the other.
 void expect_op_as_torch(const OpCase& which, const std::string& golden, const Mesh* mesh = nullptr);
+
+/// There is a case for each that the file has.
+void expect_all_in(const std::string& golden, std::span<const OpCase> cases);
 
 }  // namespace weft::testing

@@ -230,5 +230,15 @@ TEST(ToDlpack, ComesBackAsItWas) {
   EXPECT_EQ(back.get<std::int64_t>()[1], 8);
 }
 
+TEST(ToDevice, TakesATensorOfTheHostAndGivesItBack) {
+  testing::InterpretRuntime runtime;
+  const RuntimeScope scope(runtime);
+  const Tensor x = to_device(HostTensor(std::vector<std::int64_t>{7, 8}, {2, 1}));
+  EXPECT_EQ(x.type(), (TensorType{DType::i64, {2, 1}}));
+  const HostTensor back = from_dlpack(to_dlpack(to_host(x + x)));
+  EXPECT_EQ(back.shape, (Shape{2, 1}));
+  EXPECT_EQ(back.get<std::int64_t>()[1], 16);
+}
+
 }  // namespace
 }  // namespace weft::dlpack_test

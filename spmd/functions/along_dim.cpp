@@ -14,6 +14,13 @@ int axis_of(const Call& call, const Operand& x, int dim) {
   return call.dim_of(dim, num_dims);
 }
 
+/// As torch has it, a scalar takes the dims of a tensor with one.
+bool is_scalar_of(const Call& call, const Operand& x, int dim) {
+  return call.type(x).shape.size() == 0 && (dim == 0 || dim == -1);
+}
+
+Tensor as_scalar(const Tensor& x) { return reshape(x, Shape()); }
+
 /// x with the dim and the last dim exchanged.
 Tensor turned(const Operand& x, int axis) {
   return axis + 1 == x.tensor().shape().size() ? x.tensor() : transpose(x, axis, -1);
@@ -24,12 +31,9 @@ Tensor order(Call& call, const Operand& x, int axis, bool descending) {
   return turned(call.result(call->argsort(call.value(rows), descending)), axis);
 }
 
-/// The index, for x's dim of this size; refuses one of another dtype.
+/// The index, for x's dim of this size.
 Tensor checked(Call& call, const Tensor& index, std::int64_t size) {
-  if (call.type(index).dtype != DType::i32) {
-    call.refuse("the index {} must be i32", call.node(index)->label());
-  }
-  return call.result(call->check_index(call.value(index), size));
+  return call.result(call->check_index(call.value(call.index(index)), size));
 }
 
 /// Without a check: for places that were made here.
@@ -43,11 +47,13 @@ Tensor take(Call& call, const Operand& x, int axis, const Tensor& index) {
 
 Tensor argsort(Operand x, int dim, bool descending) {
   Call call("argsort", x.loc());
+  if (is_scalar_of(call, x, dim)) return full({}, 0, DType::i32, x.loc());
   return order(call, x, axis_of(call, x, dim), descending);
 }
 
 Sorted sort(Operand x, int dim, bool descending) {
   Call call("sort", x.loc());
+  if (is_scalar_of(call, x, dim)) return {x.tensor(), full({}, 0, DType::i32, x.loc())};
   const int axis = axis_of(call, x, dim);
   const Tensor indices = order(call, x, axis, descending);
   return {take(call, x, axis, indices), indices};
@@ -55,6 +61,10 @@ Sorted sort(Operand x, int dim, bool descending) {
 
 Sorted topk(Operand x, std::int64_t k, int dim, bool largest) {
   Call call("topk", x.loc());
+  if (is_scalar_of(call, x, dim)) {
+    const Sorted row = topk(reshape(x, {1}), k, 0, largest);
+    return k == 1 ? Sorted{as_scalar(row.values), as_scalar(row.indices)} : row;
+  }
   const int axis = axis_of(call, x, dim);
   const std::int64_t size = call.type(x).shape[axis];
   if (k < 0 || k > size) call.refuse("k = {}: expected 0 to {}, the size of dim {}", k, size, dim);
@@ -103,6 +113,7 @@ Tensor scatter_add(Operand x, int dim, const Tensor& index, const Tensor& source
 
 Tensor cumsum(Operand x, int dim) {
   Call call("cumsum", x.loc());
+  if (is_scalar_of(call, x, dim)) return x.tensor();
   const int axis = axis_of(call, x, dim);
   const TensorType type = call.type(x);
   return linear_recurrence(full(type.shape, 1, type.dtype, x.loc()), x.tensor(), axis);
@@ -110,6 +121,7 @@ Tensor cumsum(Operand x, int dim) {
 
 Tensor cumprod(Operand x, int dim) {
   Call call("cumprod", x.loc());
+  if (is_scalar_of(call, x, dim)) return x.tensor();
   const int axis = axis_of(call, x, dim);
   const Tensor is_first = equal(iota(call.type(x).shape, axis, DType::i32, x.loc()), 0.0);
   return linear_recurrence(x, where(is_first, x, 0.0), axis);

@@ -10,6 +10,23 @@ Tensor unary(OpKind kind, const Operand& x) {
   return call.result(call->unary(kind, call.value(x)));
 }
 
+/// x, or where it is of integers, x in f32, as torch promotes it for functions of real numbers.
+Tensor real(Call& call, const Operand& x) {
+  return is_floating(call.type(x).dtype) ? x.tensor() : cast(x, DType::f32);
+}
+
+Tensor real_unary(OpKind kind, const Operand& x) {
+  Call call(to_string(kind), x.loc());
+  return call.result(call->unary(kind, call.value(real(call, x))));
+}
+
+/// x itself where it is of integers, which the function doesn't change.
+Tensor rounded(OpKind kind, const Operand& x) {
+  Call call(to_string(kind), x.loc());
+  if (!is_floating(call.type(x).dtype)) return x.tensor();
+  return call.result(call->unary(kind, call.value(x)));
+}
+
 struct Operands {
   ValueId a;
   ValueId b;
@@ -47,6 +64,16 @@ Tensor logical(OpKind kind, const Operand& a, const Operand& b) {
   return binary(kind, Operand(truth(a), a.loc()), Operand(truth(b), b.loc()));
 }
 
+/// Of integers, in f32.
+Tensor real_binary(OpKind kind, const Operand& a, const Operand& b) {
+  Call call(to_string(kind), a.loc());
+  if (is_floating(call.common_dtype({&a, &b}))) return binary(kind, a, b);
+  const auto promoted = [&](const Operand& x) {
+    return x.is_number() ? full({}, x.number(), DType::f32, x.loc()) : real(call, x);
+  };
+  return binary(kind, promoted(a), promoted(b));
+}
+
 Tensor compare(std::string_view name, CompareDirection direction, const Operand& a,
                const Operand& b) {
   Call call(name, a.loc());
@@ -69,7 +96,7 @@ Tensor iota(const Shape& shape, int dim, DType dtype, std::source_location loc) 
 Tensor operator+(Operand a, Operand b) { return binary(OpKind::add, a, b); }
 Tensor operator-(Operand a, Operand b) { return binary(OpKind::subtract, a, b); }
 Tensor operator*(Operand a, Operand b) { return binary(OpKind::multiply, a, b); }
-Tensor operator/(Operand a, Operand b) { return binary(OpKind::divide, a, b); }
+Tensor operator/(Operand a, Operand b) { return real_binary(OpKind::divide, a, b); }
 Tensor operator-(Operand x) { return unary(OpKind::negate, x); }
 Tensor maximum(Operand a, Operand b) { return binary(OpKind::maximum, a, b); }
 Tensor minimum(Operand a, Operand b) { return binary(OpKind::minimum, a, b); }
@@ -85,7 +112,7 @@ Tensor greater_equal(Operand a, Operand b) {
   return compare("greater_equal", CompareDirection::ge, a, b);
 }
 
-Tensor atan2(Operand y, Operand x) { return binary(OpKind::atan2, y, x); }
+Tensor atan2(Operand y, Operand x) { return real_binary(OpKind::atan2, y, x); }
 
 Tensor fmod(Operand a, Operand b) {
   Call call("fmod", a.loc());
@@ -100,6 +127,12 @@ Tensor remainder(Operand a, Operand b) {
   }
   const Tensor differs = not_equal(less(rest, 0.0), less(b, 0.0));
   return where(logical_and(not_equal(rest, 0.0), differs), rest + b, rest);
+}
+
+Tensor floor_divide(Operand a, Operand b) {
+  Call call("floor_divide", a.loc());
+  const Tensor multiple = a - remainder(a, b);  // exact, but for rounding
+  return rounded(OpKind::round_nearest_even, binary(OpKind::divide, multiple, b));
 }
 
 Tensor logical_and(Operand a, Operand b) { return logical(OpKind::logical_and, a, b); }
@@ -119,29 +152,29 @@ Tensor where(Operand condition, Operand on_true, Operand on_false) {
   return call.result(call->select(predicate, left, call.value(on_false, dtype, shape)));
 }
 
-Tensor exp(Operand x) { return unary(OpKind::exponential, x); }
-Tensor log(Operand x) { return unary(OpKind::log, x); }
-Tensor sqrt(Operand x) { return unary(OpKind::sqrt, x); }
-Tensor rsqrt(Operand x) { return unary(OpKind::rsqrt, x); }
-Tensor tanh(Operand x) { return unary(OpKind::tanh, x); }
-Tensor sigmoid(Operand x) { return unary(OpKind::logistic, x); }
-Tensor softplus(Operand x) { return unary(OpKind::softplus, x); }
-Tensor sin(Operand x) { return unary(OpKind::sine, x); }
-Tensor cos(Operand x) { return unary(OpKind::cosine, x); }
-Tensor tan(Operand x) { return unary(OpKind::tan, x); }
+Tensor exp(Operand x) { return real_unary(OpKind::exponential, x); }
+Tensor log(Operand x) { return real_unary(OpKind::log, x); }
+Tensor sqrt(Operand x) { return real_unary(OpKind::sqrt, x); }
+Tensor rsqrt(Operand x) { return real_unary(OpKind::rsqrt, x); }
+Tensor tanh(Operand x) { return real_unary(OpKind::tanh, x); }
+Tensor sigmoid(Operand x) { return real_unary(OpKind::logistic, x); }
+Tensor softplus(Operand x) { return real_unary(OpKind::softplus, x); }
+Tensor sin(Operand x) { return real_unary(OpKind::sine, x); }
+Tensor cos(Operand x) { return real_unary(OpKind::cosine, x); }
+Tensor tan(Operand x) { return real_unary(OpKind::tan, x); }
 Tensor log1p(Operand x) {
   Call call("log1p", x.loc());
-  return unary(OpKind::log_plus_one, call.widens(x) ? Operand(call.widened(x), x.loc()) : x);
+  return real_unary(OpKind::log_plus_one, call.widens(x) ? Operand(call.widened(x), x.loc()) : x);
 }
 Tensor expm1(Operand x) {
   Call call("expm1", x.loc());
-  return unary(OpKind::exponential_minus_one,
-               call.widens(x) ? Operand(call.widened(x), x.loc()) : x);
+  return real_unary(OpKind::exponential_minus_one,
+                    call.widens(x) ? Operand(call.widened(x), x.loc()) : x);
 }
-Tensor erf(Operand x) { return unary(OpKind::erf, x); }
-Tensor floor(Operand x) { return unary(OpKind::floor, x); }
-Tensor ceil(Operand x) { return unary(OpKind::ceil, x); }
-Tensor round(Operand x) { return unary(OpKind::round_nearest_even, x); }
+Tensor erf(Operand x) { return real_unary(OpKind::erf, x); }
+Tensor floor(Operand x) { return rounded(OpKind::floor, x); }
+Tensor ceil(Operand x) { return rounded(OpKind::ceil, x); }
+Tensor round(Operand x) { return rounded(OpKind::round_nearest_even, x); }
 Tensor sign(Operand x) { return unary(OpKind::sign, x); }
 Tensor abs(Operand x) { return unary(OpKind::abs, x); }
 Tensor stop_gradient(Operand x) { return unary(OpKind::stop_gradient, x); }
@@ -161,6 +194,8 @@ Tensor masked_fill(Operand x, Operand mask, Operand value) {
 
 Tensor isfinite(Operand x) {
   Call call("isfinite", x.loc());
+  const TensorType& type = call.type(x);
+  if (!is_floating(type.dtype)) return full(type.shape, 1, DType::pred, x.loc());
   return call.result(call->unary(OpKind::is_finite, call.value(x)));
 }
 

@@ -1,5 +1,6 @@
 #include <weft/ops.hpp>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -55,6 +56,18 @@ Tensor first_place(Call& call, const Tensor& x, const Tensor& best, int dim, boo
   return amin(where(found, iota(x.shape(), dim), size - 1), {dim}, keepdim);
 }
 
+/// Along one dim, which stays with one element: the product of its halves, again and again. So the
+/// gradient of an element divides by none of the others.
+Tensor multiplied(const Tensor& x, int dim) {
+  Tensor result = x;
+  for (std::int64_t size = x.shape()[dim]; size > 1; size = (size + 1) / 2) {
+    const std::int64_t half = size / 2;
+    const Tensor pairs = slice(result, dim, 0, half) * slice(result, dim, half, 2 * half);
+    result = size % 2 == 0 ? pairs : cat({pairs, slice(result, dim, size - 1, size)}, dim);
+  }
+  return result;
+}
+
 Tensor arg_extremum(const char* name, ReduceKind kind, const Operand& x, std::optional<int> dim,
                     bool keepdim) {
   Call call(name, x.loc());
@@ -64,6 +77,7 @@ Tensor arg_extremum(const char* name, ReduceKind kind, const Operand& x, std::op
     const Tensor place = arg_extremum(name, kind, Operand(flat, x.loc()), 0, false);
     return keepdim ? reshape(place, Shape(Dims(static_cast<std::size_t>(shape.size()), 1))) : place;
   }
+  if (shape.size() == 0 && (*dim == 0 || *dim == -1)) return full({}, 0, DType::i32, x.loc());
   const int axis = call.dim_of(*dim, shape.size());
   if (shape[axis] == 0) call.refuse("dim {} of {} has no elements", *dim, call.node(x)->label());
   return first_place(call, x.tensor(), reduce(name, kind, x, {axis}, true), axis, keepdim);
@@ -72,7 +86,30 @@ Tensor arg_extremum(const char* name, ReduceKind kind, const Operand& x, std::op
 }  // namespace
 
 Tensor sum(Operand x, std::vector<int> dims, bool keepdim) {
+  Call call("sum", x.loc());
+  if (call.type(x).dtype == DType::pred) {
+    return sum(cast(x, DType::i32), std::move(dims), keepdim);  // a count
+  }
   return reduce("sum", ReduceKind::add, x, dims, keepdim);
+}
+
+Tensor prod(Operand x, std::vector<int> dims, bool keepdim) {
+  Call call("prod", x.loc());
+  const TensorType& type = call.type(x);
+  const Dims all = call.dims_of(dims, type.shape.size());
+  Shape shape = type.shape;
+  Dims kept;
+  for (const std::int64_t dim : all) shape[static_cast<int>(dim)] = 1;
+  for (int dim = 0; dim < shape.size(); ++dim) {
+    if (std::ranges::count(all, dim) == 0) kept.push_back(shape[dim]);
+  }
+  Tensor result = x.tensor();
+  if (type.num_elements() == 0 && shape.num_elements() > 0) {
+    result = full(shape, 1, type.dtype, x.loc());
+  } else {
+    for (const std::int64_t dim : all) result = multiplied(result, static_cast<int>(dim));
+  }
+  return keepdim ? result : reshape(result, Shape(kept));
 }
 
 Tensor mean(Operand x, std::vector<int> dims, bool keepdim) {

@@ -60,7 +60,7 @@ Tensor reshape(Operand x, std::initializer_list<std::int64_t> sizes) {
     call.refuse("{} has {} elements, which don't make sizes {{{}}}", call.type(x).to_string(),
                 elements, fmt::join(sizes, ","));
   }
-  return call.result(call->reshape(call.value(x), Shape(shape)));
+  return call.result(call->reshape(call.value(x), call.shape_of(shape)));
 }
 
 Tensor transpose(Operand x, int dim0, int dim1) {
@@ -130,14 +130,14 @@ Tensor narrow(Operand x, int dim, const Tensor& start, std::int64_t length) {
   if (length < 0 || length > shape[cut]) {
     call.refuse("length = {}: expected 0 to {}, the size of dim {}", length, shape[cut], dim);
   }
-  if (call.type(start) != TensorType{DType::i32, {}}) {
+  if (call.type(start).shape.size() != 0) {
     call.refuse("start is {}: expected i32[]", call.node(start)->label());
   }
   Dims sizes(shape.begin(), shape.end());
   sizes[static_cast<std::size_t>(cut)] = length;
   const ValueId value = call.value(x);
   std::vector<ValueId> starts(sizes.size(), call->constant(0, {DType::i32, {}}));
-  starts[static_cast<std::size_t>(cut)] = call.value(start);
+  starts[static_cast<std::size_t>(cut)] = call.value(call.index(start));
   return call.result(call->dynamic_slice(value, starts, sizes));
 }
 
@@ -146,8 +146,7 @@ Tensor index_add(Operand x, const Tensor& index, const Tensor& source) {
   const TensorType& to = call.type(x);
   Dims expected(call.type(index).shape.begin(), call.type(index).shape.end());
   if (to.shape.size() > 0) expected.insert(expected.end(), to.shape.begin() + 1, to.shape.end());
-  if (to.shape.size() == 0 || call.type(index).dtype != DType::i32 ||
-      call.type(source).dtype != to.dtype ||
+  if (to.shape.size() == 0 || call.type(source).dtype != to.dtype ||
       !std::ranges::equal(call.type(source).shape, expected)) {
     call.refuse(
         "{}, index {} and source {} don't fit; it takes [rows,row...], i32[index...] and "
@@ -155,7 +154,7 @@ Tensor index_add(Operand x, const Tensor& index, const Tensor& source) {
         to.to_string(), call.type(index).to_string(), call.type(source).to_string());
   }
   const ValueId value = call.value(x);
-  const ValueId rows = call.value(index);
+  const ValueId rows = call.value(call.index(index));
   const ValueId sums = call->scatter(rows, call.value(source), to.shape[0]);
   return call.result(call->binary(OpKind::add, value, sums));
 }
@@ -181,7 +180,7 @@ Tensor unsqueeze(Operand x, int dim) {
   Call call("unsqueeze", x.loc());
   Dims sizes = sizes_of(call.type(x).shape);
   sizes.insert(sizes.begin() + call.dim_of(dim, static_cast<int>(sizes.size()) + 1), 1);
-  return reshape(x, Shape(sizes));
+  return reshape(x, call.shape_of(sizes));
 }
 
 Tensor squeeze(Operand x, std::optional<int> dim) {
@@ -189,11 +188,13 @@ Tensor squeeze(Operand x, std::optional<int> dim) {
   Dims sizes = sizes_of(call.type(x).shape);
   if (!dim) {
     std::erase(sizes, 1);
+  } else if (sizes.empty() && (*dim == 0 || *dim == -1)) {
+    return x.tensor();
   } else {
     const auto at = sizes.begin() + call.dim_of(*dim, static_cast<int>(sizes.size()));
     if (*at == 1) sizes.erase(at);
   }
-  return reshape(x, Shape(sizes));
+  return reshape(x, call.shape_of(sizes));
 }
 
 Tensor flatten(Operand x, int first, int last) {
@@ -207,7 +208,7 @@ Tensor flatten(Operand x, int first, int last) {
   sizes.push_back(std::accumulate(shape.begin() + begin, shape.begin() + end + 1, std::int64_t{1},
                                   std::multiplies<>()));
   sizes.insert(sizes.end(), shape.begin() + end + 1, shape.end());
-  return reshape(x, Shape(sizes));
+  return reshape(x, call.shape_of(sizes));
 }
 
 Tensor stack(const std::vector<Tensor>& tensors, int dim, std::source_location loc) {
@@ -239,11 +240,16 @@ std::vector<Tensor> split(Operand x, const std::vector<std::int64_t>& sizes, int
   return parts(x, sizes, dim);
 }
 
+std::vector<Tensor> split(Operand x, std::initializer_list<std::int64_t> sizes, int dim) {
+  return split(x, Dims(sizes), dim);
+}
+
 std::vector<Tensor> chunk(Operand x, std::int64_t count, int dim) {
   Call call("chunk", x.loc());
   if (count < 1) call.refuse("count = {}: expected 1 or more", count);
   const std::int64_t size = size_of_dim(call, x, dim);
-  return split(x, std::max<std::int64_t>((size + count - 1) / count, 1), dim);
+  if (size == 0) return parts(x, Dims(static_cast<std::size_t>(count), 0), dim);
+  return split(x, (size + count - 1) / count, dim);
 }
 
 Tensor repeat(Operand x, const std::vector<std::int64_t>& counts) {
@@ -256,7 +262,7 @@ Tensor repeat(Operand x, const std::vector<std::int64_t>& counts) {
   }
   Dims sizes(counts.size() - static_cast<std::size_t>(shape.size()), 1);
   sizes.insert(sizes.end(), shape.begin(), shape.end());
-  Tensor result = reshape(x, Shape(sizes));
+  Tensor result = reshape(x, call.shape_of(sizes));
   for (std::size_t dim = 0; dim < sizes.size(); ++dim) {
     if (counts[dim] == 1) continue;
     if (counts[dim] == 0) {
@@ -287,22 +293,19 @@ Tensor one_hot(const Tensor& index, std::int64_t num_classes, DType dtype,
                std::source_location loc) {
   Call call("one_hot", loc);
   const TensorType type = call.type(index);
-  if (type.dtype != DType::i32 || num_classes < 1) {
-    call.refuse("the index {} and num_classes = {}: expected i32[...], and 1 or more",
-                call.node(index)->label(), num_classes);
-  }
-  const Tensor checked = call.result(call->check_index(call.value(index), num_classes));
+  if (num_classes < 1) call.refuse("num_classes = {}: expected 1 or more", num_classes);
+  const ValueId places = call.value(call.index(index));
+  const Tensor checked = call.result(call->check_index(places, num_classes));
   Dims sizes = sizes_of(type.shape);
   sizes.push_back(num_classes);
-  const Shape shape(sizes);
+  const Shape shape = call.shape_of(sizes);
   return cast(equal(unsqueeze(checked, -1), iota(shape, -1)), dtype);
 }
 
 Tensor index_select(Operand x, int dim, const Tensor& index) {
   Call call("index_select", x.loc());
   const TensorType& type = call.type(x);
-  if (type.shape.size() == 0 || call.type(index).dtype != DType::i32 ||
-      call.type(index).shape.size() != 1) {
+  if (type.shape.size() == 0 || call.type(index).shape.size() != 1) {
     call.refuse("{} and the index {} don't fit; it takes a tensor with dims and i32[n]",
                 call.node(x)->label(), call.node(index)->label());
   }
@@ -310,7 +313,7 @@ Tensor index_select(Operand x, int dim, const Tensor& index) {
   const std::int64_t size = type.shape[axis];
   const Tensor turned = transpose(x, 0, axis);
   const ValueId rows = call.value(Operand(turned, x.loc()));
-  const ValueId checked = call->check_index(call.value(index), size);
+  const ValueId checked = call->check_index(call.value(call.index(index)), size);
   return transpose(call.result(call->gather(rows, checked)), 0, axis);
 }
 

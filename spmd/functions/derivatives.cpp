@@ -1,0 +1,71 @@
+/// vjp and jvp, by grad of a sum.
+
+#include <weft/ops.hpp>
+
+#include "spmd/tensor/call.hpp"
+
+namespace weft {
+namespace {
+
+/// `given` are `count` floating tensors, each of the type of its partner.
+void expect_partners(const Call& call, std::string_view name, std::span<const Tensor> given,
+                     std::string_view partner, std::span<const Tensor> partners) {
+  if (given.size() != partners.size()) {
+    call.refuse("{} {} for {} {}: expected one for each", given.size(), name, partners.size(),
+                partner);
+  }
+  for (std::size_t i = 0; i < given.size(); ++i) {
+    if (call.type(given[i]) == call.type(partners[i])) continue;
+    call.refuse("{}[{}] is {}, and {}[{}] is {}: expected one type", name, i,
+                call.type(given[i]).to_string(), partner, i, call.type(partners[i]).to_string());
+  }
+}
+
+void expect_outputs(const Call& call, std::span<const Tensor> outputs) {
+  if (outputs.empty()) call.refuse("needs one output at least");
+  for (const Tensor& output : outputs) {
+    const DType dtype = call.type(output).dtype;
+    if (is_floating(dtype) && dtype == call.type(outputs.front()).dtype) continue;
+    call.refuse("the output {} isn't of the dtype of the first, {}, or isn't floating; cast it",
+                call.node(output)->label(), call.node(outputs.front())->label());
+  }
+}
+
+/// The sum of all elements of x[i] * y[i].
+Tensor inner_product(std::span<const Tensor> x, std::span<const Tensor> y) {
+  Tensor total = sum(x[0] * y[0]);
+  for (std::size_t i = 1; i < x.size(); ++i) total = total + sum(x[i] * y[i]);
+  return total;
+}
+
+}  // namespace
+
+std::vector<Tensor> vjp(std::span<const Tensor> outputs, std::span<const Tensor> cotangents,
+                        std::span<const Tensor> wrt, std::source_location loc) {
+  Call call("vjp", loc);
+  expect_outputs(call, outputs);
+  expect_partners(call, "cotangents", cotangents, "outputs", outputs);
+  std::vector<Tensor> constants;
+  for (const Tensor& cotangent : cotangents) constants.push_back(stop_gradient(cotangent));
+  return grad(inner_product(outputs, constants), wrt, loc);
+}
+
+std::vector<Tensor> jvp(std::span<const Tensor> outputs, std::span<const Tensor> wrt,
+                        std::span<const Tensor> tangents, std::source_location loc) {
+  Call call("jvp", loc);
+  expect_outputs(call, outputs);
+  if (wrt.empty()) call.refuse("needs one tensor in wrt at least");
+  expect_partners(call, "tangents", tangents, "wrt", wrt);
+  // Cotangents are linear in u, with the transposed derivative: its gradient by u, at any u, is the
+  // derivative itself.
+  std::vector<Tensor> u;
+  for (const Tensor& output : outputs) {
+    u.push_back(full(output.shape(), 0, output.type().dtype, loc));
+  }
+  const std::vector<Tensor> cotangents = grad(inner_product(outputs, u), wrt, loc);
+  std::vector<Tensor> constants;
+  for (const Tensor& tangent : tangents) constants.push_back(stop_gradient(tangent));
+  return grad(inner_product(cotangents, constants), u, loc);
+}
+
+}  // namespace weft

@@ -1,0 +1,152 @@
+#include <algorithm>
+
+#include <weft/convolution.hpp>
+#include <weft/ops.hpp>
+#include <weft/products.hpp>
+
+#include "spmd/functions/window_dims.hpp"
+
+namespace weft {
+namespace {
+
+template <int N>
+Dims each_of(const Spatial<N>& numbers) {
+  return {numbers.sizes().begin(), numbers.sizes().end()};
+}
+
+template <int N>
+WindowOptions pool_options(const Spatial<N>& size, const std::optional<Spatial<N>>& stride,
+                           const Spatial<N>& padding, const Spatial<N>& dilation, bool ceil_mode) {
+  return {.kernel_size = each_of(size),
+          .stride = each_of(stride.value_or(size)),
+          .padding = each_of(padding),
+          .dilation = each_of(dilation),
+          .ceil_mode = ceil_mode};
+}
+
+template <int N>
+Tensor max_pool(const char* name, const Operand& given, const MaxPoolOptions<N>& options) {
+  Call call(name, given.loc());
+  const Images x = images(call, given, N);
+  const auto dims = pool_windows(call, x.batch,
+                                 pool_options(options.kernel_size, options.stride, options.padding,
+                                              options.dilation, options.ceil_mode));
+  return as_given(x,
+                  call.result(call->reduce_window(call.value(x.batch), {ReduceKind::max, dims})));
+}
+
+void expect_floating(const Call& call, const Operand& x) {
+  if (is_floating(call.type(x).dtype)) return;
+  call.refuse("{} isn't of a floating dtype; cast it", call.node(x)->label());
+}
+
+/// How many elements lie under each window of a pool over `sizes` elements, where padding counts
+/// or doesn't; what ceil_mode adds behind the padding never does.
+Tensor window_elements(Call& call, const TensorType& type, std::vector<WindowDim> dims,
+                       const Dims& padding, bool count_include_pad) {
+  Dims sizes(type.shape.begin() + 2, type.shape.end());
+  dims.erase(dims.begin(), dims.begin() + 2);
+  for (std::size_t i = 0; count_include_pad && i < dims.size(); ++i) {
+    sizes[i] += 2 * padding[i];
+    dims[i].low = 0;
+    dims[i].high -= padding[i];
+  }
+  const ValueId ones = call->constant(1, {type.dtype, Shape(sizes)});
+  return call.result(call->reduce_window(ones, {ReduceKind::add, dims}));
+}
+
+template <int N>
+Tensor avg_pool(const char* name, const Operand& given, const AvgPoolOptions<N>& options) {
+  Call call(name, given.loc());
+  expect_floating(call, given);
+  const Images x = images(call, given, N);
+  const WindowOptions window = pool_options(options.kernel_size, options.stride, options.padding,
+                                            Spatial<N>(1), options.ceil_mode);
+  const std::vector<WindowDim> dims = pool_windows(call, x.batch, window);
+  const Tensor total =
+      call.result(call->reduce_window(call.value(x.batch), {ReduceKind::add, dims}));
+  std::int64_t elements = 1;
+  bool is_even = options.count_include_pad;
+  for (std::size_t i = 0; i < N; ++i) {
+    elements *= window.kernel_size[i];
+    is_even = is_even && dims[i + 2].high == window.padding[i];
+  }
+  if (is_even) return as_given(x, total / static_cast<double>(elements));
+  return as_given(x, total / window_elements(call, call.type(x.batch), dims, window.padding,
+                                             options.count_include_pad));
+}
+
+/// [parts, size]: row i has 1 / length where part i lies, else 0.
+Tensor part_means(Call& call, std::int64_t parts, std::int64_t size, DType dtype) {
+  std::vector<double> elements(static_cast<std::size_t>(parts * size), 0);
+  for (std::int64_t i = 0; i < parts; ++i) {
+    const std::int64_t begin = i * size / parts;
+    const std::int64_t end = ((i + 1) * size + parts - 1) / parts;
+    const auto row = elements.begin() + i * size;
+    std::fill(row + begin, row + end, 1 / static_cast<double>(end - begin));
+  }
+  const TensorType type{DType::f64, {parts, size}};
+  return cast(call.result(call->constant(std::as_bytes(std::span(elements)), type)), dtype);
+}
+
+template <int N>
+Tensor adaptive_avg_pool(const char* name, const Operand& given, const Spatial<N>& output_size) {
+  Call call(name, given.loc());
+  expect_floating(call, given);
+  expect_from(call, "output_size", output_size.sizes(), 1);
+  const Images x = images(call, given, N);
+  Tensor result = x.batch;
+  const DType dtype = call.type(result).dtype;
+  for (int i = 0; i < N; ++i) {
+    const int dim = i + 2;
+    const std::int64_t size = result.shape()[dim];
+    const std::int64_t parts = output_size[i];
+    if (size == 0) call.refuse("{} has an empty dim", call.node(given)->label());
+    if (parts == size) continue;
+    if (size % parts != 0) {
+      const Tensor turned = transpose(result, dim, -1);
+      const Tensor means = transpose(part_means(call, parts, size, dtype), 0, 1);
+      result = transpose(matmul(turned, means), dim, -1);
+      continue;
+    }
+    Dims sizes(result.shape().begin(), result.shape().end());
+    sizes[static_cast<std::size_t>(dim)] = size / parts;
+    sizes.insert(sizes.begin() + dim, parts);
+    result = mean(reshape(result, Shape(sizes)), {dim + 1});
+  }
+  return as_given(x, result);
+}
+
+}  // namespace
+
+Tensor max_pool1d(Operand x, const MaxPool1dOptions& options) {
+  return max_pool("max_pool1d", x, options);
+}
+Tensor max_pool2d(Operand x, const MaxPool2dOptions& options) {
+  return max_pool("max_pool2d", x, options);
+}
+Tensor max_pool3d(Operand x, const MaxPool3dOptions& options) {
+  return max_pool("max_pool3d", x, options);
+}
+
+Tensor avg_pool1d(Operand x, const AvgPool1dOptions& options) {
+  return avg_pool("avg_pool1d", x, options);
+}
+Tensor avg_pool2d(Operand x, const AvgPool2dOptions& options) {
+  return avg_pool("avg_pool2d", x, options);
+}
+Tensor avg_pool3d(Operand x, const AvgPool3dOptions& options) {
+  return avg_pool("avg_pool3d", x, options);
+}
+
+Tensor adaptive_avg_pool1d(Operand x, const Spatial<1>& output_size) {
+  return adaptive_avg_pool("adaptive_avg_pool1d", x, output_size);
+}
+Tensor adaptive_avg_pool2d(Operand x, const Spatial<2>& output_size) {
+  return adaptive_avg_pool("adaptive_avg_pool2d", x, output_size);
+}
+Tensor adaptive_avg_pool3d(Operand x, const Spatial<3>& output_size) {
+  return adaptive_avg_pool("adaptive_avg_pool3d", x, output_size);
+}
+
+}  // namespace weft

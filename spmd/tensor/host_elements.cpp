@@ -1,0 +1,99 @@
+/// Elements from the host, and to it.
+
+#include <algorithm>
+#include <cstring>
+
+#include <weft/tensor.hpp>
+
+#include "spmd/program/element.hpp"
+#include "spmd/tensor/trace.hpp"
+
+namespace weft {
+namespace {
+
+/// Whether `to` has every value of `from`.
+bool has_all_values(DType to, DType from) {
+  if (to == from || from == DType::pred) return true;
+  switch (to) {
+    case DType::i64: return from == DType::i32 || from == DType::u32;
+    case DType::f32: return from == DType::bf16;
+    case DType::f64: return from != DType::i64;
+    default: return false;
+  }
+}
+
+void expect_preds(ConstElementSpan elements, const std::source_location& loc) {
+  const std::span bytes(elements.data(), static_cast<std::size_t>(elements.size()));
+  const auto other = std::ranges::find_if(bytes, [](std::byte b) { return b > std::byte{1}; });
+  if (other == bytes.end()) return;
+  fail(Errc::invalid_argument, "to_device: element {} of the pred is {}: expected 0 or 1 (at {})",
+       other - bytes.begin(), static_cast<int>(*other), file_line(loc));
+}
+
+template <typename Int>
+bool contain_ignored(ConstElementSpan elements) {
+  if (elements.dtype() != dtype_of<Int>()) return false;
+  const std::span labels(reinterpret_cast<const Int*>(elements.data()),
+                         static_cast<std::size_t>(elements.size()));
+  return std::ranges::find(labels, Int{kIgnoreIndex}) != labels.end();
+}
+
+}  // namespace
+
+Tensor to_device(ConstElementSpan elements, const Shape& shape, std::source_location loc) {
+  const TensorType type{elements.dtype(), shape};
+  if (elements.size() != type.num_elements()) {
+    fail(Errc::invalid_argument, "to_device: {} elements are given for {}, which has {} (at {})",
+         elements.size(), type.to_string(), type.num_elements(), file_line(loc));
+  }
+  if (elements.size() == 0) {
+    fail(Errc::invalid_argument,
+         "to_device: {} has no elements, and a mean over none is NaN; leave an empty batch out (at "
+         "{})",
+         type.to_string(), file_line(loc));
+  }
+  if (type.dtype == DType::pred) expect_preds(elements, loc);
+  const std::span bytes(elements.data(), static_cast<std::size_t>(type.bytes()));
+  Tensor tensor(host_node(type, InputKind::data, "", bytes, loc));
+  tensor.node()->has_ignored =
+      contain_ignored<std::int32_t>(elements) || contain_ignored<std::int64_t>(elements);
+  return tensor;
+}
+
+void Tensor::copy_to(ElementSpan destination, std::source_location loc) const {
+  const NodePtr& node = node_of(*this, loc);
+  const DType from = node->type.dtype;
+  const DType to = destination.dtype();
+  if (!has_all_values(to, from)) {
+    fail(Errc::invalid_argument,
+         "{} is read as {}, which doesn't have all its values: read it as {}, or cast it first (at "
+         "{})",
+         node->label(), to_string(to), to_string(from), file_line(loc));
+  }
+  if (destination.size() != num_elements()) {
+    fail(Errc::invalid_argument, "{} has {} elements and is read into {} (at {})", node->label(),
+         num_elements(), destination.size(), file_line(loc));
+  }
+  const std::vector<std::byte> bytes = Trace::read(node, loc);
+  if (to == from) {
+    if (!bytes.empty()) std::memcpy(destination.data(), bytes.data(), bytes.size());
+    return;
+  }
+  for (std::int64_t i = 0; i < destination.size(); ++i) {
+    store_element(to, load_element(from, bytes.data() + i * byte_size(from)),
+                  destination.data() + i * byte_size(to));
+  }
+}
+
+std::vector<std::uint8_t> Tensor::to_vector_of_bytes(const std::source_location& loc) const {
+  std::vector<std::uint8_t> preds(static_cast<std::size_t>(num_elements()));
+  copy_to(ElementSpan(DType::pred, reinterpret_cast<std::byte*>(preds.data()), num_elements()),
+          loc);
+  return preds;
+}
+
+std::vector<std::byte> Tensor::to_bytes(std::source_location loc) const {
+  return Trace::read(node_of(*this, loc), loc);
+}
+
+}  // namespace weft
