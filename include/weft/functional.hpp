@@ -41,8 +41,8 @@ struct BatchStatistics {
 /// (torch's SyncBatchNorm).
 BatchStatistics batch_statistics(Operand x);
 /// torch.nn.functional.batch_norm of x[N,C,...]: (x - mean) / sqrt(variance + eps) * weight[C] +
-/// bias[C]; bias may be an empty tensor. Pass the batch's own statistics in training, and running
-/// averages of them in evaluation.
+/// bias[C]; weight and bias may be empty tensors. Pass the batch's own statistics in training, and
+/// running averages of them in evaluation, or use the layers of norm_layers.hpp.
 Tensor batch_norm(Operand x, const BatchStatistics& statistics, const Tensor& weight,
                   const Tensor& bias, double eps = 1e-5);
 

@@ -1,13 +1,9 @@
 #pragma once
 /// Layers, with the options, initial values and parameter names of torch.nn.
 
-#include <concepts>
 #include <cstdint>
-#include <functional>
-#include <memory>
 #include <source_location>
 #include <string>
-#include <vector>
 
 #include <weft/functional.hpp>
 #include <weft/module.hpp>
@@ -118,28 +114,14 @@ class Dropout : public Module {
   double p_;
 };
 
-// A sequence of layers.
-
-/// torch.nn.Sequential: its layers are named "0", "1", ...
-class Sequential : public Module {
+/// torch.nn.Identity: returns x; a place for another layer.
+class Identity : public Module {
  public:
   using Module::Module;
-
-  /// `add<Linear>(Linear::Options{...})`
-  template <std::derived_from<Module> Layer, typename... Options>
-  Sequential& add(const Options&... options) {
-    auto layer = std::make_shared<Layer>(*this, std::to_string(parts_.size()), options...);
-    parts_.push_back(
-        [layer](const Tensor& x, std::source_location loc) { return (*layer)(x, loc); });
-    return *this;
-  }
-  /// Adds a function, `add(relu)`; it takes a number, as torch's modules without parameters do.
-  Sequential& add(Tensor (*function)(Operand));
   Tensor operator()(const Tensor& x,
-                    std::source_location loc = std::source_location::current()) const;
-
- private:
-  std::vector<std::function<Tensor(const Tensor&, std::source_location)>> parts_;
+                    std::source_location /*loc*/ = std::source_location::current()) const {
+    return x;
+  }
 };
 
 }  // namespace weft

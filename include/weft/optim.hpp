@@ -26,8 +26,9 @@ class Optimizer {
   Optimizer(const Optimizer&) = delete;
   Optimizer& operator=(const Optimizer&) = delete;
 
-  /// Records the update of parameters and state; `grads[i]` belongs to parameters()[i]. Unmarked
-  /// state is sharded as its parameter is. Throws invalid_argument for gradients that don't fit.
+  /// Records the update of parameters and state; `grads[i]` belongs to parameters()[i]; that of a
+  /// frozen one may be empty. Unmarked state is sharded as its parameter is. Throws
+  /// invalid_argument for gradients that don't fit.
   void step(std::span<const Tensor> grads,
             std::source_location loc = std::source_location::current());
 

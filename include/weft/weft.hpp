@@ -5,6 +5,7 @@
 #include <weft/checkpoint_manager.hpp>
 #include <weft/chip.hpp>
 #include <weft/compile.hpp>
+#include <weft/containers.hpp>
 #include <weft/convolution.hpp>
 #include <weft/custom_op.hpp>
 #include <weft/data_files.hpp>
@@ -25,6 +26,7 @@
 #include <weft/module.hpp>
 #include <weft/multi_head_attention.hpp>
 #include <weft/nn.hpp>
+#include <weft/norm_layers.hpp>
 #include <weft/ops.hpp>
 #include <weft/optim.hpp>
 #include <weft/partition_spec.hpp>

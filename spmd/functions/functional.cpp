@@ -20,28 +20,6 @@ Tensor along_dim(Call& call, const Operand& x, int dim, RowOp rows) {
   return transpose(call.result(rows(call.value(turned))), axis, -1);
 }
 
-/// Normalizes x over its last dims, as many as a norm's weight has; refuses a weight of other
-/// sizes.
-Tensor normalized(Call& call, const Operand& x, const Tensor& weight,
-                  const Normalization& normalization) {
-  const TensorType type = call.type(x);
-  const TensorType& scale = call.type(weight);
-  const int first = type.shape.size() - scale.shape.size();
-  bool fits = first >= 0 && scale.shape.size() > 0 && type.dtype == scale.dtype;
-  for (int dim = 0; fits && dim < scale.shape.size(); ++dim) {
-    fits = type.shape[first + dim] == scale.shape[dim];
-  }
-  if (!fits) {
-    call.refuse("the weight {} isn't of the last dims of {}", call.node(weight)->label(),
-                call.node(x)->label());
-  }
-  if (scale.shape.size() == 1) return call.result(call->normalize(call.value(x), normalization));
-  std::vector<std::int64_t> rows(type.shape.begin(), type.shape.begin() + first);
-  rows.push_back(scale.shape.num_elements());
-  const ValueId flat = call->reshape(call.value(x), Shape(std::span<const std::int64_t>(rows)));
-  return call.result(call->reshape(call->normalize(flat, normalization), type.shape));
-}
-
 /// A loss compares element by element: operands that need broadcasting are an error.
 void expect_like(Call& call, const Operand& input, const Tensor& target) {
   if (call.type(input) == call.type(target)) return;
@@ -74,15 +52,6 @@ Tensor mean_of(Call& call, const Tensor& losses, const Tensor& weight) {
   const Tensor factor = row_weights(call, losses, weight);
   const auto per_row = static_cast<double>(losses.num_elements() / weight.num_elements());
   return sum(losses * factor) / (sum(factor) * per_row);
-}
-
-/// That of [N,C] or [N,C,...].
-const TensorType& batch_type(Call& call, const Operand& x) {
-  const TensorType& type = call.type(x);
-  if (type.shape.size() < 2) {
-    call.refuse("{} has no dim C; it takes [N,C] or [N,C,...]", call.node(x)->label());
-  }
-  return type;
 }
 
 }  // namespace
@@ -165,60 +134,6 @@ Tensor softmax(Operand x, int dim) {
   Call call("softmax", x.loc());
   if (call.widens(x)) return softmax(call.widened(x), dim);
   return along_dim(call, x, dim, [&](ValueId rows) { return call->softmax(rows); });
-}
-
-Tensor layer_norm(Operand x, const Tensor& weight, const Tensor& bias, double eps) {
-  Call call("layer_norm", x.loc());
-  if (call.widens(x, weight, bias)) {
-    return layer_norm(call.widened(x), call.widened(weight), call.widened(bias), eps);
-  }
-  const Tensor y = normalized(call, x, weight, {.center = true, .eps = eps}) * weight;
-  if (bias.defined() && call.type(bias) != call.type(weight)) {
-    call.refuse("the bias {} isn't of the type of the weight {}", call.node(bias)->label(),
-                call.node(weight)->label());
-  }
-  return bias.defined() ? y + bias : y;
-}
-
-Tensor rms_norm(Operand x, const Tensor& weight, double eps) {
-  Call call("rms_norm", x.loc());
-  if (call.widens(x, weight)) return rms_norm(call.widened(x), call.widened(weight), eps);
-  return normalized(call, x, weight, {.center = false, .eps = eps}) * weight;
-}
-
-BatchStatistics batch_statistics(Operand x) {
-  Call call("batch_statistics", x.loc());
-  if (call.widens(x)) return batch_statistics(call.widened(x));
-  const Shape& shape = batch_type(call, x).shape;
-  std::vector<int> others{0};
-  for (int dim = 2; dim < shape.size(); ++dim) others.push_back(dim);
-  const Tensor center = mean(x, others, true);
-  const Tensor off = x - center;
-  return {reshape(center, {shape[1]}), mean(off * off, others)};
-}
-
-Tensor batch_norm(Operand x, const BatchStatistics& statistics, const Tensor& weight,
-                  const Tensor& bias, double eps) {
-  Call call("batch_norm", x.loc());
-  const auto& [mean, variance] = statistics;
-  if (call.widens(x, mean, variance, weight, bias)) {
-    return batch_norm(call.widened(x), {call.widened(mean), call.widened(variance)},
-                      call.widened(weight), call.widened(bias), eps);
-  }
-  const TensorType& type = batch_type(call, x);
-  const TensorType channels{type.dtype, {type.shape[1]}};
-  DimList sizes{type.shape[1]};
-  for (int dim = 2; dim < type.shape.size(); ++dim) sizes.push_back(1);
-  const auto spread = [&](const Tensor& tensor, std::string_view what) {
-    if (call.type(tensor) != channels) {
-      call.refuse("the {} {} isn't {}, one element for each channel of {}", what,
-                  call.node(tensor)->label(), channels.to_string(), call.node(x)->label());
-    }
-    return reshape(tensor, Shape(std::span<const std::int64_t>(sizes)));
-  };
-  const Tensor scale = rsqrt(spread(variance, "variance") + eps) * spread(weight, "weight");
-  const Tensor y = (x - spread(mean, "mean")) * scale;
-  return bias.defined() ? y + spread(bias, "bias") : y;
 }
 
 Tensor rope(Operand x, double base) {

@@ -34,6 +34,10 @@ Parameter of_value(InputKind kind, std::string name, double value, const TensorT
   return made(type, kind, std::move(name), elements);
 }
 
+bool is_among(const std::vector<Parameter>& all, const Parameter& one) {
+  return std::ranges::any_of(all, [&](const Parameter& p) { return p.node() == one.node(); });
+}
+
 }  // namespace
 
 const std::string& Parameter::name() const { return node_of(*this)->name; }
@@ -48,6 +52,9 @@ void Parameter::assign(const Tensor& value, std::source_location loc) {
   call.value(*this);  // makes it an input, for the next value to replace
   call.trace().assign(*own, next);
 }
+
+void Parameter::requires_grad(bool on) { node_of(*this)->frozen = !on; }
+bool Parameter::requires_grad() const { return !node_of(*this)->frozen; }
 
 Parameter make_parameter(std::string name, std::span<const float> elements, const Shape& shape) {
   return of_elements(InputKind::param, std::move(name), elements, shape);
@@ -67,7 +74,18 @@ Parameter make_buffer(std::string name, std::span<const float> elements, const S
 
 std::vector<Tensor> grad(const Tensor& loss, std::span<const Parameter> wrt,
                          std::source_location loc) {
-  return grad(loss, std::span<const Tensor>(std::vector<Tensor>(wrt.begin(), wrt.end())), loc);
+  std::vector<Tensor> trained;
+  for (const Parameter& parameter : wrt) {
+    if (parameter.requires_grad()) trained.push_back(parameter);
+  }
+  std::vector<Tensor> grads = grad(loss, trained, loc);
+  if (trained.size() == wrt.size()) return grads;
+  std::vector<Tensor> all;
+  auto next = grads.begin();
+  for (const Parameter& parameter : wrt) {
+    all.push_back(parameter.requires_grad() ? *next++ : Tensor());
+  }
+  return all;
 }
 
 Module::Module(Module& parent, std::string name) : parent_(&parent), name_(std::move(name)) {
@@ -93,8 +111,31 @@ std::vector<Parameter> Module::buffers() const {
 }
 
 void Module::append(std::vector<Parameter>& all, std::vector<Parameter> Module::*own) const {
-  all.insert(all.end(), (this->*own).begin(), (this->*own).end());
+  for (const Parameter& parameter : this->*own) {
+    if (!is_among(all, parameter)) all.push_back(parameter);
+  }
   for (const Module* child : children_) child->append(all, own);
+}
+
+void Module::requires_grad(bool on) {
+  for (Parameter& parameter : parameters()) parameter.requires_grad(on);
+}
+
+void Module::tie(Parameter& own, const Parameter& other) {
+  const auto place =
+      std::ranges::find_if(parameters_, [&](const Parameter& p) { return p.node() == own.node(); });
+  if (!own.defined() || place == parameters_.end()) {
+    fail(Errc::invalid_argument,
+         "Module '{}': {} isn't a parameter of this module itself, so it can't be tied here",
+         path(), own.defined() ? own.node()->label() : "an empty tensor");
+  }
+  if (!other.defined() || own.type() != other.type()) {
+    fail(Errc::invalid_argument,
+         "Module '{}': {} can't be tied to {}: expected a tensor of its type", path(),
+         own.node()->label(), other.defined() ? other.node()->label() : "an empty tensor");
+  }
+  *place = other;
+  own = other;
 }
 
 void Module::train(bool training) {

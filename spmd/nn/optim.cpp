@@ -25,6 +25,7 @@ void expect_gradients(Call& call, std::span<const Tensor> grads,
     call.refuse("{} gradients are given for {} parameters", grads.size(), parameters.size());
   }
   for (std::size_t i = 0; i < grads.size(); ++i) {
+    if (!parameters[i].requires_grad()) continue;
     if (call.type(grads[i]) != parameters[i].type()) {
       call.refuse("grads[{}] is {}, but its parameter is {}", i, call.node(grads[i])->label(),
                   parameters[i].node()->label());
@@ -74,8 +75,10 @@ void Optimizer::step(std::span<const Tensor> grads, std::source_location loc) {
   for (std::size_t i = 0; i < groups_.size(); ++i) {
     const std::vector<Tensor> shared = begin(i);
     for (Slot& slot : groups_[i].slots) {
+      const Tensor& grad = grads[next++];
+      if (!slot.parameter.requires_grad()) continue;
       for (const Parameter& state : slot.state) follow_sharding(state, slot.parameter);
-      update(i, slot, grads[next++], shared);
+      update(i, slot, grad, shared);
     }
   }
 }
@@ -233,12 +236,17 @@ AdamW::AdamW(const std::vector<ParameterGroup<Options>>& groups, std::source_loc
 Tensor clip_by_global_norm(std::span<Tensor> grads, double max_norm, std::source_location loc) {
   Call call("clip_by_global_norm", loc);
   if (!(max_norm > 0)) call.refuse("max_norm {} must be above 0", max_norm);
-  if (grads.empty()) call.refuse("no gradients are given");
-  Tensor squares = sum(grads[0] * grads[0]);
-  for (const Tensor& g : grads.subspan(1)) squares = squares + sum(g * g);
+  Tensor squares;
+  for (const Tensor& g : grads) {
+    if (!g.defined()) continue;
+    squares = squares.defined() ? squares + sum(g * g) : sum(g * g);
+  }
+  if (!squares.defined()) call.refuse("no gradients are given");
   const Tensor norm = sqrt(squares);
   const Tensor scale = minimum(max_norm / (norm + 1e-6), 1.0);
-  for (Tensor& g : grads) g = g * scale;
+  for (Tensor& g : grads) {
+    if (g.defined()) g = g * scale;
+  }
   return norm;
 }
 

@@ -46,14 +46,16 @@ LossAndGradients micro_batches(std::int64_t count, std::span<const Tensor> batch
     for (std::size_t i = 0; i < grads.size(); ++i) {
       if (k == 0) {
         total.grads.push_back(grads[i]);
-      } else {
+      } else if (grads[i].defined()) {
         total.grads[i] = Operand(total.grads[i], loc) + grads[i];
       }
     }
   }
   const double share = 1 / static_cast<double>(count);
   total.loss = Operand(total.loss, loc) * share;
-  for (Tensor& sum : total.grads) sum = Operand(sum, loc) * share;
+  for (Tensor& sum : total.grads) {
+    if (sum.defined()) sum = Operand(sum, loc) * share;
+  }
   return total;
 }
 

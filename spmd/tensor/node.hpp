@@ -27,6 +27,7 @@ struct TensorNode {
   std::variant<std::monostate, HostData, BufferPtr, SourcePtr> storage;
   std::optional<Sharding> marked;  ///< requested before it was first on the chips
   Restored kept{};                 ///< value that goes before `storage`, until its first use
+  bool frozen = false;             ///< a parameter that isn't trained
   bool has_ignored = false;        ///< labels, some of which are kIgnoreIndex
   std::source_location loc{};      ///< of the call that brought it to the chips; line 0: unknown
 

@@ -25,7 +25,7 @@ STEPS = 3
 BATCH = 8
 
 
-def write(name, tensors):
+def write(name, tensors, folder=pathlib.Path(__file__).parent):
     """The safetensors format: the header's size, the header as JSON, the elements."""
     header, elements = {}, b""
     for key, tensor in tensors.items():
@@ -41,7 +41,7 @@ def write(name, tensors):
         elements += data
     text = json.dumps(header, separators=(",", ":")).encode()
     text += b" " * (-len(text) % 8)
-    path = pathlib.Path(__file__).with_name(name + ".safetensors")
+    path = folder / (name + ".safetensors")
     path.write_bytes(struct.pack("<Q", len(text)) + text + elements)
     print(path.name, path.stat().st_size, "bytes")
 

@@ -6,8 +6,11 @@
 
 #include <gtest/gtest.h>
 
+#include <weft/containers.hpp>
 #include <weft/nn.hpp>
 #include <weft/ops.hpp>
+#include <weft/optim.hpp>
+#include <weft/transforms.hpp>
 
 #include "tests/unit/spmd/tensor/tensor_fixture.hpp"
 
@@ -192,6 +195,142 @@ TEST_F(LinearOps, ErrorsNameTheWeightAndTheLine) {
                {"f32[1,3] and the weight 'fc.weight' f32[1,2] don't fit",
                 fmt::format("(at module_test.cpp:{})", line)},
                call);
+}
+
+TEST(ModuleList, NamesItsLayersByNumber) {
+  Module root;
+  ModuleList<Linear> layers(root, "layers");
+  for (int i = 0; i < 3; ++i) layers.add(Linear::Options{.in_features = 2, .out_features = 2});
+  EXPECT_EQ(layers.size(), 3U);
+  EXPECT_EQ(layers[2].bias.name(), "layers.2.bias");
+  std::vector<std::string> weights;
+  for (const Linear& layer : layers) weights.push_back(layer.weight.name());
+  EXPECT_EQ(weights,
+            (std::vector<std::string>{"layers.0.weight", "layers.1.weight", "layers.2.weight"}));
+  EXPECT_EQ(root.parameters().size(), 6U);
+  EXPECT_THROW(layers[3], std::out_of_range);
+  root.eval();
+  EXPECT_FALSE(layers[1].is_training());
+}
+
+TEST(ModuleDict, KeepsTheOrderOfItsNames) {
+  Module root;
+  ModuleDict<Linear> heads(root, "heads");
+  heads.add("value", Linear::Options{.in_features = 2, .out_features = 1, .bias = false});
+  heads.add("policy", Linear::Options{.in_features = 2, .out_features = 3, .bias = false});
+  EXPECT_EQ(heads.keys(), (std::vector<std::string>{"value", "policy"}));
+  EXPECT_EQ(names(root), (std::vector<std::string>{"heads.value.weight", "heads.policy.weight"}));
+  EXPECT_EQ(heads["policy"].weight.shape(), (Shape{3, 2}));
+  EXPECT_TRUE(heads.contains("value"));
+  EXPECT_FALSE(heads.contains("critic"));
+  EXPECT_THROW(heads["critic"], std::out_of_range);
+  expect_error(Errc::invalid_argument, {"'heads.value' is taken"},
+               [&] { heads.add("value", Linear::Options{.in_features = 2, .out_features = 1}); });
+  EXPECT_EQ(heads.size(), 2U);
+}
+
+using Freezing = testing::TensorTest;
+
+struct Two : Module {
+  Linear body{*this, "body", {.in_features = 2, .out_features = 2}};
+  Linear head{*this, "head", {.in_features = 2, .out_features = 1, .bias = false}};
+
+  Tensor operator()(const Tensor& x) const { return sum(head(tanh(body(x)))); }
+};
+
+std::size_t num_ops_of_gradients(bool frozen, testing::InterpretRuntime& runtime) {
+  Two net;
+  net.body.requires_grad(!frozen);
+  const auto grads = grad(net(f32({1, 2}, {1, 2})), net.parameters());
+  sync();
+  return runtime.programs.back().num_ops();
+}
+
+TEST_F(Freezing, FrozenParametersHaveNoGradientAndStayAsTheyAre) {
+  Two net;
+  net.body.requires_grad(false);
+  EXPECT_FALSE(net.body.bias.requires_grad());
+  EXPECT_FALSE(net.parameters()[0].requires_grad());
+  const Floats body = net.body.weight.to_vector();
+  const Floats head = net.head.weight.to_vector();
+  AdamW optimizer(net.parameters(), {.lr = 0.1});
+  std::vector<Tensor> grads = grad(net(f32({1, 2}, {1, 2})), net.parameters());
+  ASSERT_EQ(grads.size(), 3U);
+  EXPECT_FALSE(grads[0].defined());
+  EXPECT_FALSE(grads[1].defined());
+  clip_by_global_norm(grads, 1);
+  optimizer.step(grads);
+  sync();
+  EXPECT_EQ(net.body.weight.to_vector(), body);
+  EXPECT_NE(net.head.weight.to_vector(), head);
+
+  net.requires_grad(true);
+  optimizer.step(grad(net(f32({1, 2}, {1, 2})), net.parameters()));
+  sync();
+  EXPECT_NE(net.body.weight.to_vector(), body);
+}
+
+TEST_F(Freezing, NothingIsComputedForThem) {
+  EXPECT_LT(num_ops_of_gradients(true, runtime_), num_ops_of_gradients(false, runtime_));
+}
+
+TEST_F(Freezing, MicroBatchesLeaveThemOut) {
+  Two net;
+  net.body.requires_grad(false);
+  const std::vector<Tensor> batch{f32({1, 2, 3, 4}, {2, 2})};
+  const auto [loss, grads] = micro_batches(
+      2, batch, net.parameters(), [&](std::span<const Tensor> part) { return net(part[0]); });
+  EXPECT_FALSE(grads[0].defined());
+  EXPECT_EQ(grads[2].shape(), (Shape{1, 2}));
+}
+
+TEST_F(Freezing, AnEmptyGradientOfATrainedOneIsRefused) {
+  Two net;
+  SGD optimizer(net.parameters(), {});
+  expect_error(Errc::invalid_argument, {"a tensor without a value"},
+               [&] { optimizer.step(std::vector<Tensor>(3)); });
+}
+
+struct Tied : Module {
+  Linear in{*this, "in", {.in_features = 2, .out_features = 2, .bias = false}};
+  Linear out{*this, "out", {.in_features = 2, .out_features = 2, .bias = false}};
+  Tied() { out.tie(out.weight, in.weight); }
+
+  Tensor operator()(const Tensor& x) const { return sum(out(in(x))); }
+};
+
+using Tying = testing::TensorTest;
+
+TEST_F(Tying, ATiedParameterIsThereOnceAndHasTheSumOfItsGradients) {
+  Tied net;
+  EXPECT_EQ(names(net), std::vector<std::string>{"in.weight"});
+  EXPECT_EQ(names(net.out), std::vector<std::string>{"in.weight"});
+  net.in.weight.assign(f32({1, 2, 3, 4}, {2, 2}));
+  // x = (1, 1): y = W x = (3, 7), and the sum of W y; its gradient is 1 y' + (W' 1) x'.
+  const std::vector<Tensor> grads = grad(net(f32({1, 1}, {1, 2})), net.parameters());
+  ASSERT_EQ(grads.size(), 1U);
+  EXPECT_EQ(grads[0].to_vector(), (Floats{3 + 4, 7 + 4, 3 + 6, 7 + 6}));
+}
+
+TEST_F(Tying, RefusesWhatIsNotItsOwnOrNotOfOneType) {
+  Two net;
+  expect_error(Errc::invalid_argument, {"Module 'head'", "'body.bias' f32[2] isn't a parameter of"},
+               [&] { net.head.tie(net.body.bias, net.body.weight); });
+  expect_error(Errc::invalid_argument,
+               {"'head.weight' f32[1,2] can't be tied to 'body.weight' f32[2,2]"},
+               [&] { net.head.tie(net.head.weight, net.body.weight); });
+}
+
+using Containers = testing::TensorTest;
+
+TEST_F(Containers, SequentialTakesFunctionsWithOptions) {
+  Module root;
+  Sequential layers(root, "layers");
+  layers.add([](const Tensor& x) { return leaky_relu(x, 0.5); })
+      .add<Identity>()
+      .add<Linear>(Linear::Options{.in_features = 2, .out_features = 1});
+  EXPECT_EQ(names(root), (std::vector<std::string>{"layers.2.weight", "layers.2.bias"}));
+  EXPECT_EQ(layers(f32({-2, 4}, {1, 2})).shape(), (Shape{1, 1}));
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include <weft/containers.hpp>
 #include <weft/multi_head_attention.hpp>
 #include <weft/ops.hpp>
 #include <weft/transforms.hpp>
