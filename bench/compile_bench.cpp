@@ -10,6 +10,7 @@
 #include <benchmark/benchmark.h>
 
 #include <weft/compile.hpp>
+#include <weft/losses.hpp>
 #include <weft/multi_head_attention.hpp>
 #include <weft/nn.hpp>
 #include <weft/optim.hpp>

@@ -67,27 +67,4 @@ Tensor embedding(Operand weight, const Tensor& index);
 /// ops.hpp. x is floating. For training only: don't call it in evaluation.
 Tensor dropout(Operand x, double p = 0.5);
 
-// Losses: means over the elements of the global tensors, f32[].
-
-struct LossOptions {
-  /// Weights of the rows, such as Batch::weight(): as the input's shape begins, for all elements of
-  /// the row. The loss is sum(weight * loss) / sum(weight). Undefined: all are 1.
-  Tensor sample_weight{};
-};
-
-struct CrossEntropyOptions {
-  /// Labels with this value are left out, of the mean too. Default: -100, as in torch, if the
-  /// labels come from a to_device() of the same trace that contains it; else none.
-  std::optional<std::int32_t> ignore_index{};
-  Tensor sample_weight{};  ///< as LossOptions', of the labels
-};
-/// Mean of -log_softmax(logits)[label]; logits [..., classes], labels i32[...] from 0 to classes -
-/// 1. Another label ends the run, with its value and the line of this call.
-Tensor cross_entropy(Operand logits, const Tensor& labels, const CrossEntropyOptions& options = {});
-Tensor mse_loss(Operand input, const Tensor& target, const LossOptions& options = {});
-Tensor l1_loss(Operand input, const Tensor& target, const LossOptions& options = {});
-/// torch's binary_cross_entropy_with_logits, targets from 0 to 1.
-Tensor binary_cross_entropy_with_logits(Operand logits, const Tensor& target,
-                                        const LossOptions& options = {});
-
 }  // namespace weft

@@ -33,6 +33,14 @@ std::string_view to_string(ReduceKind kind) noexcept;
 /// Most dims that a tensor can have.
 inline constexpr int kDimCountMax = 6;
 
+/// What becomes of the losses of elements or rows (losses.hpp).
+enum class Reduction : std::uint8_t {
+  mean,        ///< f32[]
+  sum,         ///< f32[]
+  none,        ///< as they are
+  batch_mean,  ///< their sum divided by the size of dim 0 (torch's "batchmean")
+};
+
 /// Up to kDimCountMax sizes, each >= 0, stored in place.
 class Shape {
  public:

@@ -17,10 +17,12 @@
 #include <weft/functional.hpp>
 #include <weft/image_files.hpp>
 #include <weft/image_transforms.hpp>
+#include <weft/init.hpp>
 #include <weft/interpolate.hpp>
 #include <weft/job.hpp>
 #include <weft/log.hpp>
 #include <weft/loop.hpp>
+#include <weft/losses.hpp>
 #include <weft/mesh.hpp>
 #include <weft/metrics.hpp>
 #include <weft/module.hpp>

@@ -20,40 +20,6 @@ Tensor along_dim(Call& call, const Operand& x, int dim, RowOp rows) {
   return transpose(call.result(rows(call.value(turned))), axis, -1);
 }
 
-/// A loss compares element by element: operands that need broadcasting are an error.
-void expect_like(Call& call, const Operand& input, const Tensor& target) {
-  if (call.type(input) == call.type(target)) return;
-  call.refuse("{} and the target {} differ; both must have one type", call.type(input).to_string(),
-              call.type(target).to_string());
-}
-
-/// The weights as a factor of `losses`, whose dims begin with theirs.
-Tensor row_weights(Call& call, const Tensor& losses, const Tensor& weight) {
-  const TensorType& type = call.type(losses);
-  const Shape& rows = call.type(weight).shape;
-  bool fits = rows.size() <= type.shape.size() && is_floating(call.type(weight).dtype);
-  for (int dim = 0; fits && dim < rows.size(); ++dim) fits = rows[dim] == type.shape[dim];
-  if (!fits) {
-    call.refuse(
-        "the sample_weight {} doesn't fit the losses {}: it takes a floating tensor of "
-        "their first dims",
-        call.node(weight)->label(), type.to_string());
-  }
-  DimList sizes;
-  for (int dim = 0; dim < type.shape.size(); ++dim) {
-    sizes.push_back(dim < rows.size() ? rows[dim] : 1);
-  }
-  return reshape(cast(weight, type.dtype), Shape(std::span<const std::int64_t>(sizes)));
-}
-
-/// The mean of the losses, weighted if there is a weight.
-Tensor mean_of(Call& call, const Tensor& losses, const Tensor& weight) {
-  if (!weight.defined()) return mean(losses);
-  const Tensor factor = row_weights(call, losses, weight);
-  const auto per_row = static_cast<double>(losses.num_elements() / weight.num_elements());
-  return sum(losses * factor) / (sum(factor) * per_row);
-}
-
 }  // namespace
 
 Tensor linear(Operand x, const Tensor& weight, const Tensor& bias) {
@@ -205,64 +171,6 @@ Tensor dropout(Operand x, double p) {
   const ValueId bound = call->constant(std::floor(p * 0x1p32), {DType::u32, type.shape});
   const Tensor keeps = call.result(call->compare(CompareDirection::ge, words, bound));
   return where(keeps, x * (1 / (1 - p)), 0.0);
-}
-
-Tensor cross_entropy(Operand logits, const Tensor& labels, const CrossEntropyOptions& options) {
-  Call call("cross_entropy", logits.loc());
-  if (call.widens(logits)) return cross_entropy(call.widened(logits), labels, options);
-  const TensorType type = call.type(logits);
-  const int classes = type.shape.size() - 1;
-  if (classes < 0 ||
-      call.type(labels) !=
-          TensorType{DType::i32, Shape(std::span(type.shape.begin(), type.shape.end() - 1))}) {
-    call.refuse("logits {} and labels {} don't fit; it takes [...,classes] and i32[...]",
-                type.to_string(), call.type(labels).to_string());
-  }
-  const ValueId x = call.value(logits);
-  const ValueId given = call.value(labels);
-  const bool ignores = options.ignore_index || call.trace().has_ignored(given);
-  const std::int32_t ignored = options.ignore_index.value_or(kIgnoreIndex);
-  const ValueId checked = call->check_index(given, type.shape[classes], ignores ? ignored : 0);
-  const Tensor losses = call.result(call->cross_entropy(x, checked));
-  if (!ignores) return mean_of(call, losses, options.sample_weight);
-  const Tensor counted = not_equal(labels, double(ignored));
-  if (!options.sample_weight.defined()) {
-    return sum(where(counted, losses, 0.0)) / sum(cast(counted, type.dtype));
-  }
-  const Tensor factor = row_weights(call, losses, options.sample_weight);
-  const Tensor counts = cast(counted, type.dtype) * factor;
-  return sum(where(counted, losses * factor, 0.0)) / sum(counts);
-}
-
-Tensor mse_loss(Operand input, const Tensor& target, const LossOptions& options) {
-  Call call("mse_loss", input.loc());
-  if (call.widens(input, target)) {
-    return mse_loss(call.widened(input), call.widened(target), options);
-  }
-  expect_like(call, input, target);
-  const Tensor error = input - target;
-  return mean_of(call, error * error, options.sample_weight);
-}
-
-Tensor l1_loss(Operand input, const Tensor& target, const LossOptions& options) {
-  Call call("l1_loss", input.loc());
-  if (call.widens(input, target)) {
-    return l1_loss(call.widened(input), call.widened(target), options);
-  }
-  expect_like(call, input, target);
-  return mean_of(call, abs(input - target), options.sample_weight);
-}
-
-Tensor binary_cross_entropy_with_logits(Operand logits, const Tensor& target,
-                                        const LossOptions& options) {
-  Call call("binary_cross_entropy_with_logits", logits.loc());
-  if (call.widens(logits, target)) {
-    return binary_cross_entropy_with_logits(call.widened(logits), call.widened(target), options);
-  }
-  expect_like(call, logits, target);
-  // log(1 + e^x) without overflow, less x where the target is 1.
-  return mean_of(call, maximum(logits, 0.0) - logits * target + log(exp(-abs(logits)) + 1),
-                 options.sample_weight);
 }
 
 }  // namespace weft

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <weft/losses.hpp>
 #include <weft/multi_head_attention.hpp>
 #include <weft/nn.hpp>
 #include <weft/optim.hpp>

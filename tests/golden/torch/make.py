@@ -23,9 +23,10 @@ from torch.nn import functional as F
 
 STEPS = 3
 BATCH = 8
+HERE = pathlib.Path(__file__).parent
 
 
-def write(name, tensors, folder=pathlib.Path(__file__).parent):
+def write(name, tensors, folder=HERE):
     """The safetensors format: the header's size, the header as JSON, the elements."""
     header, elements = {}, b""
     for key, tensor in tensors.items():
@@ -164,7 +165,7 @@ OPTIMIZERS = {
 }
 
 
-def train(name, make_model, batches, optimizers=tuple(OPTIMIZERS)):
+def train(name, make_model, batches, optimizers=OPTIMIZERS, folder=HERE):
     """Each optimizer from the same parameters, on the same batches."""
     torch.manual_seed(20)
     model = make_model()
@@ -177,7 +178,7 @@ def train(name, make_model, batches, optimizers=tuple(OPTIMIZERS)):
     tensors.update({"parameter." + key: value for key, value in first.items()})
     for key in optimizers:
         model.load_state_dict(first)
-        optimizer = OPTIMIZERS[key](model)
+        optimizer = optimizers[key](model)
         losses, norms = [], []
         for step in range(STEPS):
             logits = model(x[step])
@@ -193,7 +194,7 @@ def train(name, make_model, batches, optimizers=tuple(OPTIMIZERS)):
             tensors[key + ".norm"] = np.array(norms)
         for parameter, value in model.state_dict().items():
             tensors[f"{key}.parameter.{parameter}"] = value.clone()
-    write("train_" + name, tensors)
+    write("train_" + name, tensors, folder)
 
 
 def classes(*shape):
@@ -399,7 +400,7 @@ def main():
     train("mlp", Mlp, lambda: classes(12))
     train("cnn", Cnn, lambda: classes(2, 16, 16))
     train("gpt", lambda: Gpt(tied=True), tokens)
-    train("gpt_untied", lambda: Gpt(tied=False), tokens, ("adamw",))
+    train("gpt_untied", lambda: Gpt(tied=False), tokens, {"adamw": OPTIMIZERS["adamw"]})
     op_cases()
     tensor_op_cases()
 

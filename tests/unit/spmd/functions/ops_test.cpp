@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <weft/along_dim.hpp>
+#include <weft/losses.hpp>
 
 #include "tests/unit/spmd/tensor/tensor_fixture.hpp"
 
@@ -394,7 +395,7 @@ TEST_F(Ops, RefuseMatricesThatDoNotFit) {
   const Tensor w = f32({1, 2}, {1, 2});
   expect_refusal({"linear: f32[2,3] and the weight f32[1,2]"},
                  [&](int& line) { line = __LINE__, linear(a, w, {}); });
-  expect_refusal({"cross_entropy: logits f32[2,3] and labels f32[1,2]"},
+  expect_refusal({"cross_entropy: logits f32[2,3] and probabilities f32[1,2]"},
                  [&](int& line) { line = __LINE__, cross_entropy(a, w); });
 }
 

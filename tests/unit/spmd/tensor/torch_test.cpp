@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include <weft/losses.hpp>
 #include <weft/multi_head_attention.hpp>
 
 #include "tests/support/safetensors.hpp"

@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include <weft/losses.hpp>
 #include <weft/nn.hpp>
 #include <weft/optim.hpp>
 #include <weft/presets.hpp>

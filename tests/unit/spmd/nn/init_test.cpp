@@ -1,0 +1,173 @@
+#include <weft/init.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include <weft/nn.hpp>
+#include <weft/ops.hpp>
+
+#include "tests/unit/spmd/tensor/tensor_fixture.hpp"
+
+namespace weft::init_test {
+namespace {
+
+using testing::expect_error;
+using Floats = std::vector<float>;
+using Init = testing::TensorTest;
+
+Parameter zeros(const Shape& shape, const std::string& name = "w") {
+  return make_parameter(name, Floats(static_cast<std::size_t>(shape.num_elements())), shape);
+}
+
+struct Moments {
+  double mean = 0, deviation = 0, low = 0, high = 0;
+};
+Moments moments(const Parameter& parameter) {
+  const Floats elements = parameter.to_vector();
+  const auto count = static_cast<double>(elements.size());
+  Moments m;
+  for (const float x : elements) m.mean += x / count;
+  for (const float x : elements) m.deviation += (x - m.mean) * (x - m.mean) / count;
+  m.deviation = std::sqrt(m.deviation);
+  m.low = *std::ranges::min_element(elements);
+  m.high = *std::ranges::max_element(elements);
+  return m;
+}
+
+/// Uniform in +-bound: 20,000 elements reach it to 1 in 1000, six standard errors of the moments.
+void expect_uniform(const Parameter& parameter, double bound) {
+  const Moments m = moments(parameter);
+  EXPECT_GE(m.low, -bound);
+  EXPECT_LE(m.high, bound);
+  EXPECT_LT(m.low, -0.999 * bound);
+  EXPECT_GT(m.high, 0.999 * bound);
+  EXPECT_NEAR(m.mean, 0, 0.025 * bound);
+  EXPECT_NEAR(m.deviation, bound / std::numbers::sqrt3, 0.012 * bound);
+}
+
+void expect_normal(const Parameter& parameter, double mean, double deviation) {
+  const Moments m = moments(parameter);
+  EXPECT_NEAR(m.mean, mean, 0.043 * deviation);
+  EXPECT_NEAR(m.deviation, deviation, 0.03 * deviation);
+  EXPECT_GT(m.high, mean + 3 * deviation);
+}
+
+TEST_F(Init, SpreadsByFanInAndFanOutAsTorchDocuments) {
+  const Parameter w = zeros({100, 50, 2, 2});  // fan in 200, fan out 400
+  init::xavier_uniform(w, 2);
+  expect_uniform(w, 2 * std::sqrt(6.0 / 600));
+  init::xavier_normal(w);
+  expect_normal(w, 0, std::sqrt(2.0 / 600));
+  init::kaiming_uniform(w);
+  expect_uniform(w, std::sqrt(2.0) * std::sqrt(3.0 / 200));
+  init::kaiming_uniform(w, {.negative_slope = std::sqrt(5.0)});  // torch's Linear
+  expect_uniform(w, 1 / std::sqrt(200.0));
+  init::kaiming_normal(w, {.mode = init::Fan::out, .nonlinearity = init::Nonlinearity::relu});
+  expect_normal(w, 0, std::sqrt(2.0 / 400));
+}
+
+TEST_F(Init, GainsAreTorchs) {
+  using init::Nonlinearity;
+  EXPECT_DOUBLE_EQ(init::calculate_gain(Nonlinearity::linear), 1);
+  EXPECT_DOUBLE_EQ(init::calculate_gain(Nonlinearity::sigmoid), 1);
+  EXPECT_DOUBLE_EQ(init::calculate_gain(Nonlinearity::tanh), 5.0 / 3);
+  EXPECT_DOUBLE_EQ(init::calculate_gain(Nonlinearity::relu), 1.4142135623730951);
+  EXPECT_DOUBLE_EQ(init::calculate_gain(Nonlinearity::leaky_relu), 1.4141428569978354);
+  EXPECT_DOUBLE_EQ(init::calculate_gain(Nonlinearity::leaky_relu, 0.2), 1.3867504905630728);
+  EXPECT_DOUBLE_EQ(init::calculate_gain(Nonlinearity::selu), 0.75);
+}
+
+TEST_F(Init, SetsPlainDistributions) {
+  const Parameter w = zeros({20000});
+  init::constant(w, 0.25);
+  EXPECT_EQ(w.to_vector(), Floats(20000, 0.25F));
+  init::normal(w, 3, 0.5);
+  expect_normal(w, 3, 0.5);
+  init::uniform(w, 2, 6);
+  const Moments m = moments(w);
+  EXPECT_GE(m.low, 2);
+  EXPECT_LT(m.high, 6);
+  EXPECT_NEAR(m.mean, 4, 0.05);
+  init::set(w, Floats(20000, -1));
+  EXPECT_EQ(w.to_vector()[7], -1);
+}
+
+TEST_F(Init, CutsTheNormalDistributionOff) {
+  const Parameter w = zeros({20000});
+  init::trunc_normal(w);
+  Moments m = moments(w);
+  EXPECT_GE(m.low, -2);
+  EXPECT_LE(m.high, 2);
+  EXPECT_LT(m.low, -1.97);
+  EXPECT_GT(m.high, 1.97);
+  EXPECT_NEAR(m.mean, 0, 0.04);
+  EXPECT_NEAR(m.deviation, 0.8796, 0.02);  // sqrt(1 - 4 phi(2) / (2 Phi(2) - 1))
+  // In the tail: mean phi(3) / (1 - Phi(3)) = 3.2831.
+  init::trunc_normal(w, {.low = 3, .high = 100});
+  m = moments(w);
+  EXPECT_GE(m.low, 3);
+  EXPECT_NEAR(m.mean, 3.2831, 0.012);
+  init::trunc_normal(w, {.mean = 1, .standard_deviation = 0.1, .low = -100, .high = 0.7});
+  EXPECT_NEAR(moments(w).mean, 1 - 0.32831, 0.0012);
+}
+
+TEST_F(Init, OrthogonalRowsOrColumnsHaveTheLengthOfTheGain) {
+  for (const Shape& shape : {Shape{12, 40}, Shape{40, 12}, Shape{12, 5, 8}, Shape{16, 16}}) {
+    const Parameter w = zeros(shape);
+    init::orthogonal(w, 2);
+    const Floats elements = w.to_vector();
+    const auto rows = static_cast<std::size_t>(shape[0]);
+    const std::size_t columns = elements.size() / rows;
+    const bool wide = rows <= columns;
+    const std::size_t count = std::min(rows, columns);
+    for (std::size_t a = 0; a < count; ++a) {
+      for (std::size_t b = 0; b < count; ++b) {
+        double dot = 0;
+        for (std::size_t k = 0; k < std::max(rows, columns); ++k) {
+          dot += wide ? elements[a * columns + k] * elements[b * columns + k]
+                      : elements[k * columns + a] * elements[k * columns + b];
+        }
+        EXPECT_NEAR(dot, a == b ? 4 : 0, 2e-6) << a << ' ' << b;
+      }
+    }
+  }
+}
+
+TEST_F(Init, DependsOnTheSeedAndTheNameAlone) {
+  const Parameter a = zeros({3, 4}, "a");
+  const Parameter again = zeros({3, 4}, "a");
+  const Parameter b = zeros({3, 4}, "b");
+  for (const Parameter& w : {a, again, b}) init::kaiming_normal(w);
+  EXPECT_EQ(a.to_vector(), again.to_vector());
+  EXPECT_NE(a.to_vector(), b.to_vector());
+}
+
+TEST_F(Init, IsWhatTheFirstStepUses) {
+  Module root;
+  Linear fc(root, "fc", {.in_features = 2, .out_features = 1});
+  init::constant(fc.weight, 3);
+  init::constant(fc.bias, 1);
+  EXPECT_EQ(fc(testing::f32({1, 2}, {1, 2})).item(), 10);
+  expect_error(Errc::invalid_argument, {"'fc.weight' f32[1,2] was used already", "init_test.cpp:"},
+               [&] { init::constant(fc.weight, 4); });
+}
+
+TEST_F(Init, RefusesWhatDoesNotFit) {
+  const Parameter bias = zeros({4});
+  expect_error(Errc::invalid_argument,
+               {"init::xavier_uniform: 'w' f32[4] has no fan in", "init_test.cpp:"},
+               [&] { init::xavier_uniform(bias); });
+  expect_error(Errc::invalid_argument, {"low = 2", "high = -2"},
+               [&] { init::trunc_normal(bias, {.low = 2, .high = -2}); });
+  expect_error(Errc::invalid_argument, {"init::normal: standard_deviation = -1"},
+               [&] { init::normal(bias, 0, -1); });
+  expect_error(Errc::invalid_argument, {"3 elements are given for 'w' f32[4]"},
+               [&] { init::set(bias, Floats(3)); });
+}
+
+}  // namespace
+}  // namespace weft::init_test
