@@ -64,12 +64,9 @@ Tensor reduced(Call& call, const Tensor& losses, const Tensor& share, const Opti
 }
 
 void expect_classes(Call& call, const TensorType& input, const Tensor& labels) {
-  const int classes = input.shape.size() - 1;
-  if (classes >= 0 &&
-      call.type(labels) ==
-          TensorType{DType::i32, Shape(std::span(input.shape.begin(), input.shape.end() - 1))}) {
-    return;
-  }
+  const Shape& shape = input.shape;
+  const Shape& rows = call.type(labels).shape;
+  if (shape.size() > 0 && rows == Shape(std::span(shape.begin(), shape.end() - 1))) return;
   call.refuse("logits {} and labels {} don't fit; it takes [...,classes] and i32[...]",
               input.to_string(), call.type(labels).to_string());
 }
@@ -89,7 +86,7 @@ struct Labels {
 };
 Labels checked_labels(Call& call, const Tensor& labels, std::int64_t classes,
                       const std::optional<std::int32_t>& ignore_index) {
-  const ValueId given = call.value(labels);
+  const ValueId given = call.value(call.index(labels));
   const bool ignores = ignore_index || call.trace().has_ignored(given);
   const std::int32_t ignored = ignore_index.value_or(kIgnoreIndex);
   return {call->check_index(given, classes, ignores ? ignored : 0), ignores, ignored};
