@@ -11,10 +11,10 @@
 
 #include "examples/common/accuracy.hpp"
 #include "examples/common/checkpoint.hpp"
+#include "examples/common/digits_data.hpp"
 #include "examples/common/layout.hpp"
 #include "examples/common/progress.hpp"
 #include "examples/common/report.hpp"
-#include "examples/digits/digits_data.hpp"
 
 namespace {
 

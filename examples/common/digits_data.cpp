@@ -1,4 +1,4 @@
-#include "examples/digits/digits_data.hpp"
+#include "examples/common/digits_data.hpp"
 
 #include <cmath>
 #include <cstddef>
@@ -51,13 +51,14 @@ void redraw(const weft::ItemView& in, const weft::ItemWriter& out, weft::ItemRan
 
 }  // namespace
 
-Data load(const std::string& path) {
+Data load(const std::string& path, bool redrawn) {
   const weft::Shape image{kPixels};
   const weft::DatasetPtr all = weft::csv_file(
       path, {.fields = {{.name = "x", .item_shape = image, .scale = 1.0 / 16},
                         {.name = "y", .dtype = weft::DType::i32, .first_column = kPixels}},
              .header = false});
   const auto parts = weft::split(all, {0.8, 0.2});
+  if (!redrawn) return {.train = parts[0], .test = parts[1]};
   return {.train = weft::map(parts[0], {{"x", {weft::DType::f32, image}}}, redraw, {.keep = {"y"}}),
           .test = parts[1]};
 }

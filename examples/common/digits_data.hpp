@@ -19,7 +19,7 @@ struct Data {
   weft::DatasetPtr test;  ///< the last 20 % of the file
 };
 
-/// Throws as csv_file() does.
-Data load(const std::string& path);
+/// Throws as csv_file() does. `redrawn`: false leaves the images as they are.
+Data load(const std::string& path, bool redrawn = true);
 
 }  // namespace digits

@@ -1,0 +1,88 @@
+/// A generative adversarial net (I. Goodfellow et al., 2014): two nets, two optimizers, one program
+/// a step.
+
+#include "examples/common/digits_data.hpp"
+#include "examples/common/port.hpp"
+
+namespace {
+
+using weft::Tensor;
+
+struct Generator : weft::Module {
+  std::int64_t noise;
+  weft::Linear fc1, fc2, pixels;
+
+  Generator(std::int64_t noise_features, std::int64_t hidden)
+      : Module("generator"),
+        noise(noise_features),
+        fc1(*this, "fc1", {.in_features = noise, .out_features = hidden}),
+        fc2(*this, "fc2", {.in_features = hidden, .out_features = hidden}),
+        pixels(*this, "pixels", {.in_features = hidden, .out_features = digits::kPixels}) {}
+
+  /// Images [count,64] of noise.
+  Tensor operator()(std::int64_t count) const {
+    const Tensor x = weft::leaky_relu(fc1(weft::randn({count, noise})), 0.2);
+    return weft::sigmoid(pixels(weft::leaky_relu(fc2(x), 0.2)));
+  }
+};
+
+struct Discriminator : weft::Module {
+  weft::Linear fc1, fc2, logit;
+
+  explicit Discriminator(std::int64_t hidden)
+      : Module("discriminator"),
+        fc1(*this, "fc1", {.in_features = digits::kPixels, .out_features = hidden}),
+        fc2(*this, "fc2", {.in_features = hidden, .out_features = hidden}),
+        logit(*this, "logit", {.in_features = hidden, .out_features = 1}) {}
+
+  /// How likely each image is a real one, as a logit [N,1].
+  Tensor operator()(const Tensor& images) const {
+    const Tensor x = weft::leaky_relu(fc1(images), 0.2);
+    return logit(weft::leaky_relu(fc2(x), 0.2));
+  }
+};
+
+/// The loss of logits that should all say `real`.
+Tensor judged(const Tensor& logits, bool real) {
+  return weft::binary_cross_entropy_with_logits(logits, weft::full(logits.shape(), real ? 1 : 0));
+}
+
+void train(weft::TrainContext& ctx, const weft::Config& config) {
+  weft::DeviceLoader batches = examples::digit_batches(config);
+  Generator generator(config.at("noise"), config.at("hidden"));
+  Discriminator discriminator(config.at("hidden"));
+  const weft::Adam::Options adam{.lr = config.at("lr"), .beta1 = 0.5};
+  weft::Adam generator_optimizer(generator.parameters(), adam);
+  weft::Adam discriminator_optimizer(discriminator.parameters(), adam);
+
+  auto step = weft::compile([&](const Tensor& real) {
+    const Tensor fake = generator(real.dim(0));
+    // Both gradients are of the parameters before the step.
+    const Tensor loss_d =
+        judged(discriminator(real), true) + judged(discriminator(weft::stop_gradient(fake)), false);
+    const Tensor loss_g = judged(discriminator(fake), true);
+    const auto grads_d = weft::grad(loss_d, discriminator.parameters());
+    const auto grads_g = weft::grad(loss_g, generator.parameters());
+    discriminator_optimizer.step(grads_d);
+    generator_optimizer.step(grads_g);
+    return std::pair(loss_d, loss_g);
+  });
+  examples::for_steps(ctx, config, batches, [&](const weft::Batch& batch) -> weft::Metrics {
+    const auto [loss_d, loss_g] = step(batch["x"]);
+    return {{"loss", loss_d.item()}, {"generator_loss", loss_g.item()}};
+  });
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  auto settings = examples::digit_settings();
+  settings.push_back({"noise", 16, "features of the generator's noise"});
+  settings.push_back({"hidden", 128, "features of the hidden layers"});
+  settings.push_back({"lr", 1e-3, "learning rate of both"});
+  return examples::run({.name = "gan",
+                        .about = "Trains a generator of hand-written digits against a judge.",
+                        .loop = train,
+                        .settings = settings},
+                       argc, argv);
+}
