@@ -6,6 +6,7 @@
 #include <weft/chip.hpp>
 #include <weft/compile.hpp>
 #include <weft/containers.hpp>
+#include <weft/control_flow.hpp>
 #include <weft/convolution.hpp>
 #include <weft/custom_op.hpp>
 #include <weft/data_files.hpp>
@@ -44,6 +45,7 @@
 #include <weft/stream.hpp>
 #include <weft/tar_files.hpp>
 #include <weft/tensor.hpp>
+#include <weft/tensor_tree.hpp>
 #include <weft/train_context.hpp>
 #include <weft/trainer.hpp>
 #include <weft/transforms.hpp>

@@ -118,6 +118,10 @@ class Builder {
   ValueId copy(ValueId x);
   ValueId check_index(ValueId index, std::int64_t limit, std::int64_t ignored = 0);
 
+  /// An op of a loop's border (loop.cpp): carry, item, stack, next. The loop comes first.
+  ValueId loop(std::int64_t length, bool reversed);
+  ValueId border(OpKind kind, std::initializer_list<ValueId> operands);
+
   // Collectives, for per-chip programs: sizes follow from the mesh.
   ValueId all_reduce(const Mesh& mesh, ValueId x, AtomList atoms, ReduceKind kind);
   ValueId all_gather(const Mesh& mesh, ValueId x, AtomList atoms, int dim);

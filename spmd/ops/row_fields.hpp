@@ -100,6 +100,7 @@ struct Gradient {
     function,
     decomposition,  ///< the gradient of what decompose() makes
     target,         ///< by the custom op's vjp
+    loop,           ///< with the whole loop at whose border the op stands
     refused,        ///< the op never occurs in a program that is differentiated
   };
   /// Appends the cotangent of operand `index`, given the result's. kNoId: use the decomposition's.
@@ -124,6 +125,7 @@ struct Traits {
   bool product = false;      ///< kept by checkpoint(save_dots)
   bool unique = false;       ///< never merged with an equal op
   bool meets = false;        ///< waits for other chips: a collective
+  bool border = false;       ///< stands at the border of a loop, which is its first operand
   bool vanishes = false;     ///< means something to gradients only: later it is its operand
 };
 

@@ -262,6 +262,7 @@ void verify(const Program& program, const Mesh& mesh) {
   check_ops(program, mesh);
   check_inputs(program, mesh);
   check_outputs(program, mesh);
+  verify_loops(program);
 }
 
 }  // namespace weft

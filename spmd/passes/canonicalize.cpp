@@ -4,6 +4,7 @@
 #include <map>
 #include <unordered_map>
 
+#include "spmd/control/loops.hpp"
 #include "spmd/ops/row.hpp"
 #include "spmd/program/word_hash.hpp"
 
@@ -15,6 +16,7 @@ class Canonicalizer {
   Canonicalizer(const Program& program, bool split_constants)
       : program_(program),
         split_constants_(split_constants),
+        loops_(program),
         value_of_(program.num_values(), kNoId) {
     result_.locs = program.locs;
     result_.reserve(program);
@@ -26,11 +28,9 @@ class Canonicalizer {
       value_of_[input.value] = result_.add_input(program_.type(input.value), input.kind, input.name,
                                                  input.sharding, input.loc);
     }
-    const std::vector<bool> live = live_ops();
-    for (OpId op = 0; op < program_.num_ops(); ++op) {
-      const ValueId value = program_.result(op);
-      if (live[op] && !made_per_use(value)) value_of_[value] = number(op);
-    }
+    live_ = live_ops();
+    if (!loops_.empty()) find_depths();
+    add_ops(0, program_.num_ops());
     for (const ProgramOutput& output : program_.outputs) {
       result_.add_output(use(output.value), output.name, output.sharding, output.updates);
     }
@@ -38,15 +38,101 @@ class Canonicalizer {
   }
 
  private:
+  /// Adds the live ops of this range, in their order. A loop's come with it, when its op does.
+  void add_ops(OpId begin, OpId end) {
+    for (OpId op = begin; op < end; ++op) {
+      if (program_.kind(op) == OpKind::loop) {
+        const LoopRange& range = loops_[loops_.at(op)];
+        if (live_[op]) add_loop(range);
+        op = range.end - 1;
+      } else if (live_[op] && value_of_[program_.result(op)] == kNoId) {
+        add(op);
+      }
+    }
+  }
+
+  void add(OpId op) {
+    const ValueId value = program_.result(op);
+    if (!made_per_use(value)) value_of_[value] = number(op);
+  }
+
+  /// The loop's op, its carries, the rest, its nexts. Before it what its carries begin with, and
+  /// the ops that compute the same in each iteration.
+  void add_loop(const LoopRange& range) {
+    for (OpId op = range.begin; op < range.end; ++op) {
+      if (live_[op] && depth_[op] < range.depth && value_of_[program_.result(op)] == kNoId) add(op);
+    }
+    std::vector<ValueId> first;
+    for (const OpId carry : range.carries) {
+      first.push_back(live_[carry] ? use(program_.op_operands(carry)[1]) : kNoId);
+    }
+    add(range.begin);
+    for (std::size_t i = 0; i < first.size(); ++i) {
+      const OpId carry = range.carries[i];
+      if (!live_[carry]) continue;
+      value_of_[program_.result(carry)] =
+          emit(carry, {value_of_[program_.result(range.begin)], first[i]}, {});
+    }
+    OpId done = range.begin + 1;
+    for (const OpId next : range.nexts) {
+      add_ops(done, next);
+      done = next + 1;
+    }
+    add_ops(done, range.end);
+    add_nexts(range);
+  }
+
+  void add_nexts(const LoopRange& range) {
+    std::vector<ValueId> values;
+    for (const OpId next : range.nexts) {
+      values.push_back(live_[next] ? use(program_.op_operands(next)[2]) : kNoId);
+    }
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      const OpId next = range.nexts[i];
+      const auto operands = program_.op_operands(next);
+      if (!live_[next]) continue;
+      value_of_[program_.result(next)] =
+          emit(next, {value_of_[operands[0]], value_of_[operands[1]], values[i]}, {});
+    }
+  }
+
+  /// By op: in how many loops it has to be computed, which may be fewer than it stands in.
+  void find_depths() {
+    depth_.assign(program_.num_ops(), 0);
+    for (OpId op = 0; op < program_.num_ops(); ++op) {
+      const OpKind kind = program_.kind(op);
+      if (kind == OpKind::loop || is_border(kind)) depth_[op] = loops_.depth(op);
+      for (const ValueId operand : program_.op_operands(op)) {
+        const OpId maker = program_.defining_op(operand);
+        if (maker == kNoId) continue;
+        const std::uint32_t made = depth_[maker] - (leaves_loop(program_.kind(maker)) ? 1 : 0);
+        depth_[op] = std::max(depth_[op], made);
+      }
+    }
+  }
+
+  /// What an output needs. A carry needs its `next`.
   std::vector<bool> live_ops() const {
     std::vector<bool> live(program_.num_ops(), false);
-    const auto mark = [&](ValueId value) {
-      const OpId op = program_.defining_op(value);
-      if (op != kNoId) live[op] = true;
+    std::vector<OpId> next_of(loops_.empty() ? 0 : program_.num_ops(), kNoId);  // by carry
+    for (const LoopRange& range : loops_.ranges()) {
+      for (const OpId next : range.nexts) {
+        next_of[program_.defining_op(program_.op_operands(next)[1])] = next;
+      }
+    }
+    std::vector<OpId> open;
+    const auto mark_op = [&](OpId op) {
+      if (op == kNoId || live[op]) return;
+      live[op] = true;
+      open.push_back(op);
     };
+    const auto mark = [&](ValueId value) { mark_op(program_.defining_op(value)); };
     for (const ProgramOutput& output : program_.outputs) mark(output.value);
-    for (OpId op = program_.num_ops(); op-- > 0;) {
-      if (live[op]) std::ranges::for_each(program_.op_operands(op), mark);
+    while (!open.empty()) {
+      const OpId op = open.back();
+      open.pop_back();
+      std::ranges::for_each(program_.op_operands(op), mark);
+      if (program_.kind(op) == OpKind::carry) mark_op(next_of[op]);
     }
     return live;
   }
@@ -138,6 +224,9 @@ class Canonicalizer {
 
   const Program& program_;
   const bool split_constants_;
+  const Loops loops_;
+  std::vector<bool> live_;            // by old op
+  std::vector<std::uint32_t> depth_;  // by old op, if there are loops
   Program result_;
   std::vector<ValueId> value_of_;                        // by old value
   std::unordered_multimap<std::size_t, OpId> numbered_;  // new ops by their hash

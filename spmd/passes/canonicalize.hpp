@@ -9,6 +9,9 @@ namespace weft {
 /// `split_constants`, each use of a constant, iota or broadcast scalar gets an op of its own
 /// instead, so that one user's sharding doesn't leak into another's. Inputs and outputs keep their
 /// order; unused inputs stay.
+///
+/// Of a loop, the op and the carries come first, and its nexts last. Ops that compute the same in
+/// each iteration stand before it.
 Program canonicalize(const Program& program, bool split_constants);
 
 }  // namespace weft

@@ -103,6 +103,13 @@ class BackwardWalk {
     for (ValueId& operand : op_.operands) operand = again_[operand];
     op_.result = again_[op_.result];
     builder_.set_loc(builder_.program().op_locs[id]);
+    if (row(op_.kind).gradient->how == Gradient::How::loop) {
+      const Program& program = builder_.program();
+      fail(Errc::invalid_argument,
+           "grad: the loss depends on the scan() at {}, through which no gradient goes yet; a C++ "
+           "loop over its items has one",
+           program.loc(program.defining_op(op_.operands[0])));
+    }
     if (row(op_.kind).gradient->how == Gradient::How::target) return visit_custom(cotangent);
     // Last operand first, since sum() adds the addends in reverse order.
     for (std::size_t i = operands_.size(); i-- > 0;) {

@@ -7,6 +7,7 @@
 #include <numeric>
 #include <tuple>
 
+#include "spmd/control/loops.hpp"
 #include "spmd/ops/builder.hpp"
 #include "spmd/ops/elements.hpp"
 #include "spmd/ops/infer.hpp"
@@ -172,6 +173,7 @@ class Padder {
       : program_(program),
         mesh_(mesh),
         multiples_(multiples),
+        loops_(program),
         builder_(result_),
         versions_(program.num_values()) {
     result_.const_pool = program.const_pool;
@@ -187,7 +189,7 @@ class Padder {
           result_.add_input({dtype, stored_shape(shape, input.sharding, mesh_)}, input.kind,
                             input.name, input.sharding, input.loc));
     }
-    for (OpId op = 0; op < program_.num_ops(); ++op) add_op(op);
+    add_ops(0, program_.num_ops());
     builder_.set_loc(LocId{0});
     for (const ProgramOutput& output : program_.outputs) {
       const Shape stored =
@@ -199,6 +201,30 @@ class Padder {
   }
 
  private:
+  void add_ops(OpId begin, OpId end) {
+    for (OpId op = begin; op < end; ++op) {
+      if (program_.kind(op) == OpKind::loop) {
+        add_loop(loops_[loops_.at(op)]);
+        op = loops_[loops_.at(op)].end - 1;
+      } else {
+        add_op(op);
+      }
+    }
+  }
+
+  /// After a loop, versions of outer values that were made in it are forgotten.
+  void add_loop(const LoopRange& range) {
+    const ValueId first = result_.num_values();
+    add_op(range.begin);
+    add_ops(range.begin + 1, range.end);
+    for (ValueId value = 0; value < program_.num_values(); ++value) {
+      const OpId maker = program_.defining_op(value);
+      if (maker != kNoId && maker >= range.begin && maker < range.end) continue;
+      std::erase_if(versions_[value], [&](ValueId made) { return made >= first; });
+    }
+    std::erase_if(masked_, [&](const auto& entry) { return entry.second >= first; });
+  }
+
   void add_op(OpId op) {
     builder_.set_loc(program_.op_locs[op]);
     const auto operands = program_.op_operands(op);
@@ -295,6 +321,7 @@ class Padder {
   const Program& program_;
   const Mesh& mesh_;
   const Multiples& multiples_;
+  const Loops loops_;
   Program result_;
   Builder builder_;
   std::vector<std::vector<ValueId>> versions_;  // by old value; the first is the original

@@ -4,6 +4,7 @@
 #include <optional>
 #include <utility>
 
+#include "spmd/control/loops.hpp"
 #include "spmd/ops/builder.hpp"
 #include "spmd/passes/assign.hpp"
 #include "spmd/passes/factor_rules.hpp"
@@ -24,6 +25,7 @@ class Partitioner {
       : program_(program),
         mesh_(mesh),
         homes_(homes),
+        loops_(program),
         builder_(chip_),
         versions_(program.num_values()),
         use_count_(program.num_values(), 0) {
@@ -37,7 +39,7 @@ class Partitioner {
 
   Program run() {
     for (const ProgramInput& input : program_.inputs) add_input(input);
-    for (OpId op = 0; op < program_.num_ops(); ++op) lower(op);
+    lower_ops(0, program_.num_ops());
     for (const ProgramOutput& output : program_.outputs) add_output(output);
     return std::move(chip_);
   }
@@ -96,8 +98,64 @@ class Partitioner {
     return type;
   }
 
+  void lower_ops(OpId begin, OpId end) {
+    for (OpId op = begin; op < end; ++op) {
+      if (program_.kind(op) == OpKind::loop) {
+        lower_loop(loops_[loops_.at(op)]);
+        op = loops_[loops_.at(op)].end - 1;
+      } else {
+        lower(op);
+      }
+    }
+  }
+
+  /// What the carries begin with is resharded before the loop. After it, layouts that outer values
+  /// got in it are forgotten.
+  void lower_loop(const LoopRange& range) {
+    for (const OpId carry : range.carries) {
+      request(program_.op_operands(carry)[1], layout_of_carry(program_.result(carry)));
+    }
+    const ValueId first = chip_.num_values();
+    lower(range.begin);
+    lower_ops(range.begin + 1, range.end);
+    for (ValueId value = 0; value < program_.num_values(); ++value) {
+      const OpId maker = program_.defining_op(value);
+      if (maker != kNoId && maker >= range.begin && maker < range.end) continue;
+      std::erase_if(versions_[value],
+                    [&](const Version& version) { return version.value >= first; });
+    }
+  }
+
+  /// The layout of a carry in all iterations: where propagation put it, as far as that is even.
+  Sharding layout_of_carry(ValueId carry) const {
+    Sharding layout = closed_layout(homes_[carry].dims);
+    const Shape& shape = program_.shape(carry);
+    for (int dim = 0; dim < shape.size(); ++dim) {
+      AtomList& atoms = layout.dims[static_cast<std::size_t>(dim)];
+      while (shape[dim] % mesh_.count(atoms) != 0) atoms = atoms.prefix(atoms.size() - 1);
+    }
+    return layout;
+  }
+
+  /// Of a carry and its next: all values have the carry's layout.
+  void lower_carried(OpId op) {
+    const auto operands = program_.op_operands(op);
+    const bool is_next = program_.kind(op) == OpKind::next;
+    const Sharding layout = layout_of_carry(is_next ? operands[1] : program_.result(op));
+    std::vector<Sharding> wanted(operands.size(), layout);
+    wanted[0] = Sharding::closed();
+    std::vector<ValueId> local;
+    for (std::size_t i = 0; i < operands.size(); ++i)
+      local.push_back(request(operands[i], wanted[i]));
+    versions_[program_.result(op)].push_back({layout, emit(op, local, wanted, layout)});
+  }
+
   void lower(OpId op) {
     const ValueId result = program_.result(op);
+    lowered_in_ = loops_.of_op(op);
+    if (program_.kind(op) == OpKind::carry || program_.kind(op) == OpKind::next) {
+      return lower_carried(op);
+    }
     if (is_made_on_demand(result)) return;
     if (program_.kind(op) == OpKind::constant) {
       versions_[result].push_back({Sharding::closed(), emit(op, {}, {}, Sharding::closed())});
@@ -240,6 +298,8 @@ class Partitioner {
   bool can_stay_unreduced(ValueId value, const Sharding& wanted, const Sharding& result) const {
     const AtomMask atoms = unreduced(value);
     if (atoms == 0 || use_count_[value] != 1) return false;
+    // What a loop reads from outside is reduced there, once.
+    if (loops_.of_value(value) != lowered_in_) return false;
     const Sharding& made = versions_[value].front().layout;
     if (made.reduce_kind != ReduceKind::add) return false;
     if ((atoms & (wanted.used() | result.used() | result.unreduced)) != 0) return false;
@@ -310,6 +370,8 @@ class Partitioner {
   const Program& program_;
   const Mesh& mesh_;
   std::span<const Sharding> homes_;
+  const Loops loops_;
+  std::uint32_t lowered_in_ = kNoId;  // the innermost loop of the op that is lowered
   FactorRules rules_{program_};
   FactorAssignments assignments_{mesh_};
   Program chip_;

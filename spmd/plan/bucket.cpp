@@ -1,7 +1,9 @@
 #include "spmd/plan/bucket.hpp"
 
 #include <algorithm>
+#include <deque>
 
+#include "spmd/control/loops.hpp"
 #include "spmd/ops/row.hpp"
 
 namespace weft {
@@ -16,12 +18,14 @@ class Eligible {
     }
   }
 
-  /// Each value lies in at most one range: it can't be an operand of two, or operand and result.
+  /// Each value lies in at most one range: it can't be an operand of two, or operand and result. A
+  /// carry has the place of its `next`, which another one may reduce.
   bool operator()(OpId op) const {
     const ValueId operand = program_.op_operands(op)[0];
     const OpId maker = program_.defining_op(operand);
     return uses_[operand] == 1 && uses_[program_.result(op)] == 0 &&
-           (maker == kNoId || program_.kind(maker) != OpKind::all_reduce);
+           (maker == kNoId ||
+            (program_.kind(maker) != OpKind::all_reduce && program_.kind(maker) != OpKind::carry));
   }
 
  private:
@@ -48,6 +52,7 @@ class Filling {
   explicit Filling(const Program& program)
       : program_(program),
         eligible_(program),
+        loops_(program),
         value_of_(program.num_values(), kNoId),
         reduction_of_(program.num_values(), kNoId) {
     for (OpId op = 0; op < program.num_ops(); ++op) {
@@ -69,12 +74,15 @@ class Filling {
       keep_back_reduction_of(input.value);
     }
     for (OpId op = 0; op < program_.num_ops(); ++op) {
+      leave_loops(op);
       if (is_emitted(op) || is_kept_back(op)) continue;
+      keep_border(op);
       for (const ValueId operand : program_.op_operands(op)) {
         if (value_of_[operand] == kNoId) complete(program_.defining_op(operand));
       }
       emit(op);
     }
+    leave_loops(program_.num_ops());
     while (!filling_.empty()) flush(filling_.begin());
     for (const ProgramOutput& output : program_.outputs) {
       result_.add_output(value_of_[output.value], output.name, output.sharding, output.updates);
@@ -90,9 +98,35 @@ class Filling {
   }
   bool is_emitted(OpId op) const { return value_of_[program_.result(op)] != kNoId; }
 
+  /// Neither what is delayed nor what moves forward enters a loop or leaves it.
+  void keep_border(OpId op) {
+    const OpKind kind = program_.kind(op);
+    if (kind != OpKind::loop && !leaves_loop(kind)) return;
+    for (auto bucket = filling_.begin(); bucket != filling_.end();) {
+      if (kind == OpKind::loop || loops_.of_op(bucket->front()) == loops_.of_op(op)) {
+        flush(bucket);
+        bucket = filling_.begin();
+      } else {
+        ++bucket;
+      }
+    }
+  }
+
+  /// Results of loops that end before this op may be reduced from here on.
+  void leave_loops(OpId op) {
+    while (!left_.empty() && loops_[loops_.of_op(program_.defining_op(left_.front()))].end <= op) {
+      keep_back_reduction_of(left_.front());
+      left_.pop_front();
+    }
+  }
+
+  bool may_join(OpId a, OpId b) const {
+    return are_alike(program_, a, b) && loops_.of_op(a) == loops_.of_op(b);
+  }
+
   Buckets::iterator filling_with(OpId op) {
-    return std::ranges::find_if(
-        filling_, [&](const auto& ops) { return are_alike(program_, ops.front(), op); });
+    return std::ranges::find_if(filling_,
+                                [&](const auto& ops) { return may_join(ops.front(), op); });
   }
 
   void keep_back_reduction_of(ValueId value) {
@@ -112,7 +146,7 @@ class Filling {
     for (const OpId op : kept_back_) {
       if (is_emitted(awaited)) return;
       const ValueId operand = program_.op_operands(op)[0];
-      if (value_of_[operand] != kNoId || !are_alike(program_, awaited, op)) continue;
+      if (value_of_[operand] != kNoId || !may_join(awaited, op)) continue;
       int ops_left = kBroughtForwardMax;
       if (is_near(operand, ops_left)) emit_all_before(operand);
     }
@@ -150,16 +184,22 @@ class Filling {
     const ValueId value = program_.result(op);
     value_of_[value] = result_.add_op(program_.kind(op), operands, program_.op_attrs(op),
                                       program_.type(value), program_.op_locs[op]);
-    if (!is_kept_back(op)) keep_back_reduction_of(value);
+    if (leaves_loop(program_.kind(op))) {
+      left_.push_back(value);
+    } else if (!is_kept_back(op)) {
+      keep_back_reduction_of(value);
+    }
   }
 
   const Program& program_;
   const Eligible eligible_;
+  const Loops loops_;
   Program result_;
   std::vector<ValueId> value_of_;   // by old value
   std::vector<OpId> reduction_of_;  // by old value: the all_reduce that reads it, if kept back
   std::vector<OpId> kept_back_;
   Buckets filling_;
+  std::deque<ValueId> left_;  // results of the loop that is being added
 };
 
 }  // namespace

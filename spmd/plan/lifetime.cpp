@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "spmd/control/loops.hpp"
 #include "spmd/ops/row.hpp"
 
 namespace weft {
@@ -55,6 +56,37 @@ void join_in_loop(const Program& program, const PlanStep& loop, std::vector<Life
   }
 }
 
+/// What a loop reads from outside lives to its end, and what it makes for outside from its begin.
+/// A carry and its next are one place.
+void join_in_range(const Program& program, const LoopRange& range,
+                   std::vector<Lifetime>& lifetimes) {
+  const OpId last = range.end - 1;
+  const auto live_through = [&](ValueId value) {
+    Lifetime& lifetime = lifetimes[value];
+    lifetime = {std::min(lifetime.first, range.begin), std::max(lifetime.last, last)};
+  };
+  // What a carry begins with is read once, before the first iteration.
+  const OpId first_read = range.begin + 1 + static_cast<OpId>(range.carries.size());
+  for (ValueId value = 0; value < program.num_values(); ++value) {
+    const OpId maker = program.defining_op(value);
+    const bool is_outer = maker == kNoId || maker < range.begin;
+    if (is_outer && lifetimes[value].last >= first_read) live_through(value);
+  }
+  live_through(program.result(range.begin));
+  for (OpId op = range.begin; op < range.end; ++op) {
+    if (program.kind(op) != OpKind::stack) continue;
+    if (program.op_operands(op)[0] == program.result(range.begin)) live_through(program.result(op));
+  }
+  for (const OpId next : range.nexts) {
+    const ValueId carry = program.op_operands(next)[1];
+    live_through(program.result(next));
+    live_through(carry);
+    Lifetime& result = lifetimes[program.result(next)];
+    result.last = std::max(result.last, lifetimes[carry].last);
+    lifetimes[carry] = result;
+  }
+}
+
 }  // namespace
 
 std::vector<Lifetime> lifetimes_of(const Program& program, std::span<const PlanStep> steps,
@@ -67,9 +99,19 @@ std::vector<Lifetime> lifetimes_of(const Program& program, std::span<const PlanS
   for (const PlanStep& step : steps) {
     if (step.kind == StepKind::loop) join_in_loop(program, step, lifetimes);
   }
+  const Loops loops(program);
+  for (const LoopRange& range : loops.ranges()) join_in_range(program, range, lifetimes);
   for (const PlanStep& step : steps) {
     if (step.kind == StepKind::collective && program.kind(step.first) == OpKind::all_reduce) {
       join_in_bucket(program, step, lifetimes);
+    }
+  }
+  for (const LoopRange& range : loops.ranges()) {
+    for (const OpId next : range.nexts) {
+      // A bucket may have made one of them longer.
+      Lifetime& carry = lifetimes[program.op_operands(next)[1]];
+      Lifetime& result = lifetimes[program.result(next)];
+      carry = result = {std::min(carry.first, result.first), std::max(carry.last, result.last)};
     }
   }
   for (ValueId value = 0; value < program.num_values(); ++value) {

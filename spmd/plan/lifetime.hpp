@@ -11,7 +11,8 @@ namespace weft {
 /// First and last op, both included, between which a value's bytes must be its own: from the op
 /// that makes the value (op 0 for an input) to the last op that reads it. All values in a bucket's
 /// range of bytes live as long as the range. A value that a loop reads or makes (fuse.hpp) lives
-/// through the whole loop.
+/// through the whole loop, as does what a loop of the program (control/loops.hpp) reads from
+/// outside, carries or stacks.
 struct Lifetime {
   OpId first = 0;
   OpId last = 0;
@@ -43,6 +44,13 @@ inline bool exclude_each_other(const Program& program, const std::vector<Slot>& 
 bool needs_final_barrier(const Plan& plan, const Mesh& mesh);
 
 inline constexpr std::uint64_t kSlotAlignment = 64;
+
+/// The value whose place this one has: of the result of a `next`, its carry; else the value itself.
+inline ValueId placed_as(const Program& program, ValueId value) {
+  const OpId op = program.defining_op(value);
+  const bool is_next = op != kNoId && program.kind(op) == OpKind::next;
+  return is_next ? program.op_operands(op)[1] : value;
+}
 
 /// Bytes that a value takes in its region.
 std::uint64_t slot_bytes(const TensorType& type);

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <optional>
 #include <tuple>
 
+#include "spmd/control/loops.hpp"
 #include "spmd/mesh/hybrid_mesh.hpp"
 #include "spmd/ops/row.hpp"
 #include "spmd/ops/verify.hpp"
@@ -29,6 +31,7 @@ class CopyInsertion {
  public:
   explicit CopyInsertion(const Program& program)
       : program_(program),
+        loops_(program),
         value_of_(program.num_values(), kNoId),
         temp_of_(program.num_values(), kNoId),
         in_collective_(program.num_values(), false),
@@ -54,9 +57,15 @@ class CopyInsertion {
                                                  input.sharding, input.loc);
     }
     for (OpId op = 0; op < program_.num_ops(); ++op) {
-      if (program_.kind(op) == OpKind::optimization_barrier) continue;
+      const OpKind kind = program_.kind(op);
+      if (kind == OpKind::optimization_barrier) continue;
+      if (kind == OpKind::next) copy_swapped(op);
       add_op(op);
-      add_outputs(program_.result(op), !in_collective_[program_.result(op)]);
+      if (!leaves_loop(kind)) {
+        add_outputs(program_.result(op), !in_collective_[program_.result(op)]);
+      } else if (loops_[loops_.of_op(op)].end == op + 1) {
+        add_results(loops_[loops_.of_op(op)]);
+      }
     }
     for (const ProgramInput& input : program_.inputs) add_outputs(input.value, false);
     for (std::size_t i = 0; i < program_.outputs.size(); ++i) {
@@ -81,16 +90,50 @@ class CopyInsertion {
     std::vector<ValueId> operands;
     for (const ValueId use : program_.op_operands(op)) {
       const ValueId operand = source(use);
-      operands.push_back(is_collective(program_.kind(op)) ? temp(operand) : value_of_[operand]);
+      operands.push_back(is_collective(program_.kind(op)) ? temp(operand, op) : value_of_[operand]);
+    }
+    if (const auto copied = swapped_.find(op); copied != swapped_.end()) {
+      operands[2] = copied->second;
     }
     const ValueId result = program_.result(op);
     value_of_[result] = result_.add_op(program_.kind(op), operands, program_.op_attrs(op),
                                        program_.type(result), program_.op_locs[op]);
   }
 
+  /// A `next` overwrites its carry. If another one then has that for its value, that is copied.
+  void copy_swapped(OpId first_next) {
+    const LoopRange& range = loops_[loops_.of_op(first_next)];
+    if (first_next != range.nexts.front()) return;
+    for (const OpId next : range.nexts) {
+      const auto operands = program_.op_operands(next);
+      const ValueId value = source(operands[2]);
+      const OpId maker = program_.defining_op(value);
+      if (value == source(operands[1]) ||
+          std::ranges::find(range.carries, maker) == range.carries.end()) {
+        continue;
+      }
+      swapped_[next] = copy(value);
+    }
+  }
+
+  /// The outputs of a loop that has ended. A stack may be written in place, part by part, unless
+  /// its items may lie there.
+  void add_results(const LoopRange& range) {
+    for (OpId op = range.begin; op < range.end; ++op) {
+      const ValueId value = program_.result(op);
+      const bool is_result = leaves_loop(program_.kind(op)) && &loops_[loops_.of_op(op)] == &range;
+      if (!is_result) continue;
+      const bool updates = std::ranges::any_of(outputs_of_[value], [&](std::size_t output) {
+        return program_.outputs[output].updates >= 0;
+      });
+      add_outputs(value, program_.kind(op) == OpKind::stack && !updates && !in_collective_[value]);
+    }
+  }
+
   /// The operand of a collective: the value itself, or for an input its one copy.
-  ValueId temp(ValueId value) {
+  ValueId temp(ValueId value, OpId reader) {
     if (program_.defining_op(value) != kNoId) return value_of_[value];
+    if (loops_.of_op(reader) != kNoId) return copy(value);  // others can't read it
     if (temp_of_[value] == kNoId) temp_of_[value] = copy(value);
     return temp_of_[value];
   }
@@ -110,9 +153,11 @@ class CopyInsertion {
   }
 
   const Program& program_;
+  const Loops loops_;
   Program result_;
-  std::vector<ValueId> value_of_;  // by old value
-  std::vector<ValueId> temp_of_;   // by old value: an input's copy
+  std::map<OpId, ValueId> swapped_;  // by `next`
+  std::vector<ValueId> value_of_;    // by old value
+  std::vector<ValueId> temp_of_;     // by old value: an input's copy
   std::vector<bool> in_collective_;
   std::vector<std::vector<std::size_t>> outputs_of_;
   std::vector<ValueId> output_values_;
@@ -131,8 +176,9 @@ class Placement {
     const auto add_range = [&](const PlanStep& bucket, auto value_of) {
       begin_block();
       for (OpId op = bucket.first; op < bucket.end(); ++op) {
-        add(value_of(op));
-        in_bucket[value_of(op)] = true;
+        const ValueId value = placed_as(program, value_of(op));
+        add(value);
+        in_bucket[value] = true;
       }
     };
     for (const PlanStep& step : plan.steps) {
@@ -142,6 +188,7 @@ class Placement {
     }
     for (ValueId value = 0; value < program.num_values(); ++value) {
       if (plan.slots[value].place != region || in_bucket[value]) continue;
+      if (placed_as(program, value) != value) continue;
       begin_block();
       add(value);
     }
@@ -163,6 +210,9 @@ class Placement {
         plan_.slots[values_[i]].offset = offset;
         offset += bytes_[values_[i]];
       }
+    }
+    for (ValueId value = 0; value < plan_.slots.size(); ++value) {
+      plan_.slots[value] = plan_.slots[placed_as(plan_.program, value)];
     }
     return size;
   }
@@ -225,9 +275,12 @@ class Placement {
 /// reads.
 void share_gathered(Plan& plan, const Mesh& mesh, const PlanOptions& options) {
   const Program& program = plan.program;
+  const Loops loops(program);
   for (OpId op = 0; op < program.num_ops(); ++op) {
     const ValueId result = program.result(op);
     if (program.kind(op) != OpKind::all_gather) continue;
+    // The next iteration would overwrite what a slower chip still reads.
+    if (loops.of_op(op) != kNoId) continue;
     const bool large = program.type(result).bytes() >= options.shared_bytes_min;
     const AtomMask atoms =
         AtomList::from_bits(static_cast<std::uint64_t>(program.op_attrs(op)[0])).mask();

@@ -34,8 +34,10 @@ enum class StepKind : std::uint8_t {
   loop = 1,        ///< runs the elementwise ops in `first` .. `first + count - 1`, tile by tile
   collective = 2,  ///< runs op `first`; if `count` > 1, a bucket: that many all_reduces as one
   barrier = 3,     ///< waits for all chips of the mesh; no chip reads a shared value after it
-  update_wait =
-      4,  ///< waits until all chips committed this step, then copies held outputs in place
+  /// Waits until all chips committed this step, then copies held outputs in place.
+  update_wait = 4,
+  begin = 5,   ///< runs the loop op `first` and the carries right behind it, once
+  repeat = 6,  ///< at the end of the loop op `first`: goes back to right behind its `begin`
 };
 /// "loop".
 std::string_view to_string(StepKind kind) noexcept;
@@ -44,7 +46,7 @@ std::string_view to_string(StepKind kind) noexcept;
 struct PlanStep {
   StepKind kind = StepKind::compute;
   OpId first = 0;
-  std::uint32_t count = 1;  ///< number of ops; 0 for a barrier and for an update_wait
+  std::uint32_t count = 1;  ///< number of ops; 0 for a barrier, an update_wait, a repeat
 
   OpId end() const { return first + count; }
   friend bool operator==(const PlanStep&, const PlanStep&) = default;

@@ -138,7 +138,15 @@ void check_temporaries(const Plan& plan, const std::vector<Lifetime>& lifetimes)
   const Program& program = plan.program;
   std::vector<std::vector<ValueId>> first_of(program.num_ops());
   std::vector<std::vector<ValueId>> last_of(program.num_ops());
-  for (const ValueId value : program.results) first_of[lifetimes[value].first].push_back(value);
+  for (const ValueId value : program.results) {
+    const ValueId carry = placed_as(program, value);
+    if (carry == value) first_of[lifetimes[value].first].push_back(value);
+    if (plan.slots[carry].place == plan.slots[value].place &&
+        plan.slots[carry].offset == plan.slots[value].offset) {
+      continue;
+    }
+    fail(Errc::corrupt, "plan: %{} isn't where its carry %{} is", value, carry);
+  }
   std::map<std::uint64_t, ValueId> live;
   for (OpId op = 0; op < program.num_ops(); ++op) {
     for (const ValueId value : first_of[op]) {

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "spmd/control/loops.hpp"
 #include "spmd/ops/row.hpp"
 #include "spmd/plan/bucket.hpp"
 #include "spmd/plan/donate.hpp"
@@ -25,12 +26,19 @@ class Scheduling {
   void run(const Mesh& mesh) {
     const std::vector<Bucket> all_reduces = buckets(program_);
     const std::vector<FusedLoop> loops = fused_loops(program_);
+    const Loops ranges(program_);
     auto bucket = all_reduces.begin();
     auto loop = loops.begin();
     OpId op = 0;
+    std::vector<std::uint32_t> open;  // the loops around the op
     while (op < program_.num_ops()) {
       const OpKind kind = program_.kind(op);
-      if (kind == OpKind::all_reduce) {
+      if (kind == OpKind::loop) {
+        open.push_back(ranges.at(op));
+        const LoopRange& range = ranges[open.back()];
+        const auto count = static_cast<std::uint32_t>(1 + range.carries.size());
+        plan_.steps.push_back({StepKind::begin, op, count});
+      } else if (kind == OpKind::all_reduce) {
         plan_.steps.push_back({StepKind::collective, bucket->first, bucket->count});
         ++bucket;
       } else if (is_collective(kind)) {
@@ -47,6 +55,10 @@ class Scheduling {
         continue;
       }
       op = plan_.steps.back().end();
+      while (!open.empty() && ranges[open.back()].end == op) {
+        plan_.steps.push_back({StepKind::repeat, ranges[open.back()].begin, 0});
+        open.pop_back();
+      }
     }
     if (needs_final_barrier(plan_, mesh)) plan_.steps.push_back({StepKind::barrier, 0, 0});
     place_update_wait();
@@ -134,6 +146,8 @@ std::string_view to_string(StepKind kind) noexcept {
     case StepKind::collective: return "collective";
     case StepKind::barrier: return "barrier";
     case StepKind::update_wait: return "update_wait";
+    case StepKind::begin: return "begin";
+    case StepKind::repeat: return "repeat";
   }
   return "unknown";
 }
@@ -161,7 +175,9 @@ std::string steps_text(const Plan& plan) {
     const PlanStep& step = plan.steps[i];
     text += fmt::format("{}: {}", i, to_string(step.kind));
     switch (step.kind) {
+      case StepKind::repeat:
       case StepKind::compute: text += fmt::format(" {}", step.first); break;
+      case StepKind::begin:
       case StepKind::collective:
       case StepKind::loop: text += fmt::format(" {}..{}", step.first, step.end() - 1); break;
       case StepKind::barrier:

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "spmd/control/loops.hpp"
 #include "spmd/ops/row.hpp"
 #include "spmd/plan/donate.hpp"
 #include "spmd/plan/lifetime.hpp"
@@ -29,6 +30,10 @@ class StepsCheck {
   void run() {
     for (std::uint32_t i = 0; i < plan_.steps.size(); ++i) {
       const PlanStep& step = plan_.steps[i];
+      if (step.kind == StepKind::repeat) {
+        check_repeat(i, step);
+        continue;
+      }
       const bool meets = step.kind == StepKind::barrier || step.kind == StepKind::update_wait;
       if (meets != (step.count == 0) || step.count > program_.num_ops() ||
           step.first > program_.num_ops() - step.count) {
@@ -47,12 +52,14 @@ class StepsCheck {
       switch (step.kind) {
         case StepKind::compute: check_compute(i, step); break;
         case StepKind::loop: check_loop(i, step); break;
+        case StepKind::begin: check_begin(i, step); break;
         default: check_collective(i, step); break;
       }
     }
     skip_tiled_fills();
     if (!early_.empty()) refuse("no loop reads fill {}", early_.back());
     if (next_ != program_.num_ops()) refuse("no step runs op {}", next_);
+    if (!open_.empty()) refuse("no step repeats the loop at op {}", open_.back()->begin);
     check_tiles();
   }
 
@@ -92,6 +99,57 @@ class StepsCheck {
     }
   }
 
+  /// A loop begins with its carries, whose steps run once, and ends with its nexts.
+  void check_begin(std::uint32_t i, const PlanStep& step) {
+    require_next(i, step);
+    if (program_.kind(step.first) != OpKind::loop) {
+      refuse("step {} begins op {}, which is no loop", i, step.first);
+    }
+    const LoopRange& range = loops_[loops_.at(step.first)];
+    if (step.count != 1 + range.carries.size()) {
+      refuse("step {} begins a loop of {} carries with {} ops", i, range.carries.size(),
+             step.count);
+    }
+    for (OpId op = step.first; op < step.end(); ++op) {
+      if (op > step.first && program_.kind(op) != OpKind::carry) {
+        refuse("step {} begins a loop with op {}, which is no carry of it", i, op);
+      }
+      make(i, op);
+    }
+    for (std::size_t n = 0; n < range.nexts.size(); ++n) {
+      if (range.nexts[n] + range.nexts.size() != range.end + n) {
+        refuse("the nexts of the loop at op {} aren't its last ops", range.begin);
+      }
+      // Each overwrites its carry.
+      const auto operands = program_.op_operands(range.nexts[n]);
+      const OpId maker = program_.defining_op(operands[2]);
+      if (operands[2] != operands[1] && std::ranges::count(range.carries, maker) > 0) {
+        refuse("op {} reads carry %{}, which another next may have overwritten", range.nexts[n],
+               operands[2]);
+      }
+    }
+    open_.push_back(&range);
+    next_ = step.end();
+  }
+
+  void check_repeat(std::uint32_t i, const PlanStep& step) {
+    if (open_.empty() || open_.back()->begin != step.first || open_.back()->end != next_ ||
+        step.count != 0) {
+      refuse("step {} repeats the loop at op {} before op {}", i, step.first, next_);
+    }
+    open_.pop_back();
+  }
+
+  void check_in_loop(std::uint32_t i, OpId op) const {
+    if (open_.empty() ? loops_.of_op(op) != kNoId : op >= open_.back()->end) {
+      refuse("step {}: op {} runs outside of its loop", i, op);
+    }
+    const OpKind kind = program_.kind(op);
+    if (kind == OpKind::loop || kind == OpKind::carry) {
+      refuse("step {} runs op {} ({}), which begins a loop", i, op, to_string(kind));
+    }
+  }
+
   /// A stored fill among the ops of a loop runs early: right before the loop, and no earlier, since
   /// until then its memory may hold another value.
   void check_compute(std::uint32_t i, const PlanStep& step) {
@@ -100,6 +158,7 @@ class StepsCheck {
       refuse("step {} (compute) is of ops {}..{}", i, op, step.end() - 1);
     }
     if (is_made_[op]) refuse("step {} runs op {} again", i, op);
+    check_in_loop(i, op);
     if (is_tiled(program_.result(op))) {
       refuse("%{} has no place, but step {} computes it whole", program_.result(op), i);
     }
@@ -115,6 +174,7 @@ class StepsCheck {
 
   void check_loop(std::uint32_t i, const PlanStep& step) {
     require_next(i, step);
+    check_in_loop(i, step.end() - 1);
     const auto elements = [&](OpId op) {
       return program_.type(program_.result(op)).num_elements();
     };
@@ -140,6 +200,7 @@ class StepsCheck {
 
   void check_collective(std::uint32_t i, const PlanStep& step) {
     require_next(i, step);
+    check_in_loop(i, step.end() - 1);
     const bool is_bucket = program_.kind(step.first) == OpKind::all_reduce;
     for (OpId op = step.first; op < step.end(); ++op) {
       if (!is_collective(program_.kind(op)) || (op > step.first && !is_bucket) ||
@@ -236,8 +297,10 @@ class StepsCheck {
   std::vector<bool> is_made_;             // by op
   std::vector<std::uint32_t> buffer_of_;  // by value, for the checked loop; else kNoId
   std::vector<OpId> last_read_;           // by value, for the checked loop
-  std::vector<OpId> early_;               // stored fills made for the next loop
-  OpId next_ = 0;                         // the first op that no step has run
+  const Loops loops_{program_};
+  std::vector<const LoopRange*> open_;  // begun, not yet repeated
+  std::vector<OpId> early_;             // stored fills made for the next loop
+  OpId next_ = 0;                       // the first op that no step has run
 };
 
 /// Checks that every output that updates an input is written after the update_wait, or is held.

@@ -14,7 +14,7 @@ enum class OpKind : std::uint16_t { WEFT_OPS(WEFT_KIND) };
 #undef WEFT_KIND
 
 /// Every number of an OpKind is smaller.
-inline constexpr std::size_t kOpNumberMax = 128;
+inline constexpr std::size_t kOpNumberMax = 256;
 
 enum class CompareDirection : std::uint8_t { eq, ne, lt, le, gt, ge };
 /// "eq", "ne", ...

@@ -85,5 +85,10 @@
   OP(attention, 116)            \
   OP(attention_grad, 117)       \
   OP(cross_entropy, 118)        \
-  OP(cross_entropy_grad, 119)
+  OP(cross_entropy_grad, 119)   \
+  OP(loop, 200)                 \
+  OP(carry, 201)                \
+  OP(item, 202)                 \
+  OP(stack, 203)                \
+  OP(next, 204)
 // clang-format on

@@ -2,6 +2,8 @@
 
 #include <weft/error.hpp>
 
+#include "spmd/reference/iterate.hpp"
+
 namespace weft {
 namespace {
 
@@ -23,9 +25,9 @@ void check_inputs(const Program& program, std::span<const Elements> inputs) {
 
 std::vector<Elements> interpret(const Program& program, std::span<const Elements> inputs) {
   check_inputs(program, inputs);
-  std::vector<Elements> values(program.num_values());
-  for (std::size_t i = 0; i < inputs.size(); ++i) values[program.inputs[i].value] = inputs[i];
-  for (OpId op = 0; op < program.num_ops(); ++op) {
+  std::vector<ChipElements> values(program.num_values());
+  for (std::size_t i = 0; i < inputs.size(); ++i) values[program.inputs[i].value] = {inputs[i]};
+  run_ops(program, values, 1, [&](OpId op) {
     const OpKind kind = program.kind(op);
     const Attrs& attrs = *row(kind).attrs;
     if (is_collective(kind) || depends_on_chip(attrs, program.op_attrs(op))) {
@@ -34,12 +36,12 @@ std::vector<Elements> interpret(const Program& program, std::span<const Elements
            to_string(kind));
     }
     std::vector<const Elements*> operands;
-    for (const ValueId operand : program.op_operands(op)) operands.push_back(&values[operand]);
+    for (const ValueId operand : program.op_operands(op)) operands.push_back(&values[operand][0]);
     const auto places = place_on_chip(program, op, nullptr, 0);
-    values[program.result(op)] = evaluate({program, op, operands, places});
-  }
+    return ChipElements{evaluate({program, op, operands, places})};
+  });
   std::vector<Elements> outputs;
-  for (const ProgramOutput& output : program.outputs) outputs.push_back(values[output.value]);
+  for (const ProgramOutput& output : program.outputs) outputs.push_back(values[output.value][0]);
   return outputs;
 }
 

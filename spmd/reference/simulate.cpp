@@ -5,12 +5,10 @@
 #include "spmd/ops/elements.hpp"
 #include "spmd/program/permute.hpp"
 #include "spmd/reference/interpret.hpp"
+#include "spmd/reference/iterate.hpp"
 
 namespace weft {
 namespace {
-
-/// A value on every chip, by position.
-using ChipElements = std::vector<Elements>;
 
 std::size_t index(std::int64_t i) { return static_cast<std::size_t>(i); }
 
@@ -152,9 +150,8 @@ std::vector<Elements> simulate(const Program& chip_program, const Mesh& mesh,
         cut(mesh, inputs[i], input_types[i], chip_program.shape(input.value), input.sharding);
   }
   const Simulation simulation(chip_program, mesh);
-  for (OpId op = 0; op < chip_program.num_ops(); ++op) {
-    values[chip_program.result(op)] = simulation.run(op, values);
-  }
+  run_ops(chip_program, values, static_cast<std::size_t>(mesh.size()),
+          [&](OpId op) { return simulation.run(op, values); });
   std::vector<Elements> outputs;
   for (std::size_t i = 0; i < output_types.size(); ++i) {
     const ProgramOutput& output = chip_program.outputs[i];

@@ -34,16 +34,16 @@ void RematRegions::clear() {
 
 CheckpointScope::CheckpointScope(CheckpointOptions options, std::source_location loc)
     : trace_(Trace::current(loc)),
-      outermost_(trace_.regions().begin(std::move(options), trace_.builder().program().num_ops())) {
-}
+      outermost_(
+          trace_.regions().remat.begin(std::move(options), trace_.builder().program().num_ops())) {}
 
 CheckpointScope::~CheckpointScope() {
-  if (outermost_) trace_.regions().end(trace_.builder().program().num_ops());
+  if (outermost_) trace_.regions().remat.end(trace_.builder().program().num_ops());
 }
 
 Tensor checkpoint_name(const Tensor& x, const std::string& name, std::source_location loc) {
   Call call("checkpoint_name", loc);
-  call.trace().regions().name(call.value(x), name);
+  call.trace().regions().remat.name(call.value(x), name);
   return x;
 }
 

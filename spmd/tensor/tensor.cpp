@@ -89,8 +89,8 @@ std::vector<Tensor> grad(const Tensor& loss, std::span<const Tensor> wrt,
   const auto custom = [&](const ForwardOp& op, ValueId cotangent) {
     return custom_cotangents(call.trace(), op, cotangent);
   };
-  for (const ValueId value :
-       grad(call.trace().builder(), node->value, values, call.trace().regions().all(), custom)) {
+  for (const ValueId value : grad(call.trace().builder(), node->value, values,
+                                  call.trace().regions().remat.all(), custom)) {
     grads.push_back(call.result(value));
   }
   return grads;

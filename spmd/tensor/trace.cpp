@@ -83,7 +83,10 @@ void Trace::enter(const TraceSite& site) {
 }
 
 ValueId Trace::value_of(const NodePtr& node, const std::source_location& loc) {
-  if (node->trace == serial_) return node->value;
+  if (node->trace == serial_) {
+    regions_.loops.expect_outside(program_, node->value, loc);
+    return node->value;
+  }
   if (std::holds_alternative<std::monostate>(node->storage)) fail_lost(*node, loc);
   return add_input(node, loc);
 }
@@ -153,9 +156,22 @@ ValueId Trace::random_bits(const Shape& shape, const std::source_location& loc) 
   if (random_state_ == nullptr) {
     random_state_ = host_node(type, InputKind::runtime_scalar, "", *random_words());
   }
-  const PhiloxBlock number{0, 0, random_calls_++, 0};
-  const ValueId state = builder_.binary(OpKind::add, value_of(random_state_, loc),
-                                        builder_.constant(std::as_bytes(std::span(number)), type));
+  const PhiloxBlock number{0, 0, random_calls_, 0};
+  ValueId state = builder_.binary(OpKind::add, value_of(random_state_, loc),
+                                  builder_.constant(std::as_bytes(std::span(number)), type));
+  // A call in a loop has a number for each iteration.
+  std::uint32_t numbers = 1;
+  const auto open = regions_.loops.open();
+  for (auto loop = open.rbegin(); loop != open.rend(); ++loop) {
+    const PhiloxBlock step{0, 0, numbers, 0};
+    const ValueId iteration =
+        builder_.broadcast_in_dim(builder_.convert(loop->number, type.dtype), type.shape, {});
+    const ValueId steps = builder_.binary(OpKind::multiply, iteration,
+                                          builder_.constant(std::as_bytes(std::span(step)), type));
+    state = builder_.binary(OpKind::add, state, steps);
+    numbers *= static_cast<std::uint32_t>(loop->length);
+  }
+  random_calls_ += numbers;
   return builder_.rng_bit_generator(state, shape);
 }
 
@@ -174,6 +190,15 @@ Tensor Trace::record(ValueId value) {
 
 void Trace::assign(TensorNode& node, ValueId value) {
   WEFT_CHECK(node.trace == serial_, node.trace, serial_);
+  if (const auto open = regions_.loops.open(); !open.empty()) {
+    const OpId made = program_.defining_op(node.value);
+    if (made == kNoId || made < open.back().begin) {
+      fail(Errc::invalid_argument,
+           "{}: {} can't change in the function of scan() at {}, which is recorded once: make it a "
+           "carry, and assign it after the loop (at {})",
+           site_->function, node.label(), file_line(open.back().loc), file_line(site_->loc));
+    }
+  }
   node.value = value;
 }
 
@@ -188,6 +213,12 @@ void Trace::mark(TensorNode& node, const Sharding& sharding) {
 }
 
 void Trace::run(const RunSite& site, const TensorNode* whole) {
+  if (const auto open = regions_.loops.open(); !open.empty()) {
+    fail(Errc::invalid_argument,
+         "{} at {} is in the function of scan() at {}, which is recorded once, for all iterations: "
+         "return the tensor from it, and read it after the loop",
+         site.function, file_line(site.loc), file_line(open.back().loc));
+  }
   if (function_ && function_->full_graph) {
     fail(Errc::invalid_argument,
          "{} at {} is in the middle of the function compiled at {} with full_graph: return the "
@@ -196,7 +227,9 @@ void Trace::run(const RunSite& site, const TensorNode* whole) {
   }
   add_parameter_outputs();
   for (std::size_t i = 0; i < recorded_; ++i) {
-    if (nodes_[i].use_count() > 1) add_output(nodes_[i], nodes_[i].get() == whole);
+    if (nodes_[i].use_count() == 1) continue;
+    if (regions_.loops.is_inside(program_, nodes_[i]->value)) continue;
+    add_output(nodes_[i], nodes_[i].get() == whole);
   }
   if (!outputs_.empty()) {
     execute(program_, fingerprint(program_), bindings(), inputs_, outputs_, site);

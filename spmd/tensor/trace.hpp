@@ -18,7 +18,7 @@
 #include "spmd/program/philox.hpp"
 #include "spmd/tensor/loc_table.hpp"
 #include "spmd/tensor/node.hpp"
-#include "spmd/tensor/remat_regions.hpp"
+#include "spmd/tensor/regions.hpp"
 #include "spmd/tensor/runtime.hpp"
 #include "spmd/tensor/step_watch.hpp"
 #include "spmd/tensor/traced_program.hpp"
@@ -72,7 +72,7 @@ class Trace {
 
   /// Whether the labels, or the data they are computed from, contain kIgnoreIndex.
   bool has_ignored(ValueId labels) const;
-  RematRegions& regions() { return regions_; }
+  Regions& regions() { return regions_; }
   /// An input that the loss depends on and that was computed from one of `wrt` before something was
   /// read; null if there is none.
   const TensorNode* cut_from(std::span<const NodePtr> wrt, ValueId loss) const;
@@ -132,7 +132,7 @@ class Trace {
   std::vector<NodePtr> nodes_;     // the recorded tensors, then nodes without users, for reuse
   std::size_t recorded_ = 0;
   std::unordered_set<std::string_view> names_;  // of the parameters among inputs_
-  RematRegions regions_;
+  Regions regions_;
   std::uint64_t run_count_ = 0;
   std::uint64_t tensor_count_ = 0;  // recorded since the last run
   std::deque<std::function<void()>> closures_;

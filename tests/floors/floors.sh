@@ -49,7 +49,7 @@ floor() {
 }
 
 # Public headers of what needs no job, and those of jobs.
-readonly tensor_api='<weft/(along_dim|atom|compile|compile_impl|containers|convolution|custom_call|custom_op|data_files|data_transforms|dataset|debug|dlpack|element|error|functional|image_files|image_transforms|init|interpolate|item_random|losses|mesh|metrics|module|multi_head_attention|nn|norm_layers|ops|optim|partition_spec|presets|print|products|random|reductions|sampler|schedule|shapes|stream|tar_files|tensor|transforms|type)\.hpp>'
+readonly tensor_api='<weft/(along_dim|atom|compile|compile_impl|containers|control_flow|convolution|custom_call|custom_op|data_files|data_transforms|dataset|debug|dlpack|element|error|functional|image_files|image_transforms|init|interpolate|item_random|losses|mesh|metrics|module|multi_head_attention|nn|norm_layers|ops|optim|partition_spec|presets|print|products|random|reductions|sampler|schedule|shapes|stream|tar_files|tensor|tensor_tree|transforms|type)\.hpp>'
 readonly job_api='<weft/(checkpoint_config|checkpoint_manager|chip|config|device_loader|job|log|loop|result|spdlog_sink|state|tls|train_context|trainer|weft)\.hpp>'
 
 floor include "$standard" '<(fmt|nlohmann|spdlog)/.*>' "$tensor_api" "$job_api"
@@ -90,7 +90,7 @@ say 'the headers include each other in a circle' < <(
 
 # Each room may include those before it.
 readonly rooms=(
-  spmd/{base,mesh,program,rules,ops,text,reference,passes,plan,tensor,functions,nn,data}
+  spmd/{base,mesh,program,control,rules,ops,text,reference,passes,plan,tensor,functions,nn,data}
   transport/{format,foreign,image,memory,board,blackbox,job,reduce,collectives,state,channel,storage,resume,dataset}
   inspect/{process,snapshot,why,views,programs,history,page}
   actors/{process,protocol,supervision,link}

@@ -111,7 +111,8 @@ TEST(Shrink, LeavesTheShardedSumThatIsPartitionedWrongly) {
     });
   };
   for_shrunk(50, fails, [](const Program& left) {
-    EXPECT_LE(left.num_ops(), 3U);
+    const bool has_loop = std::ranges::count(left.op_kinds, OpKind::loop) > 0;
+    EXPECT_LE(left.num_ops(), has_loop ? 4U : 3U);  // the op `loop` comes with a stack
     EXPECT_GE(num_atoms(left), 1);
   });
 }

@@ -82,7 +82,7 @@ class ProgramMaker {
   /// nullopt where the op that came up doesn't fit its operand.
   std::optional<ValueId> try_op() {
     const ValueId x = any_value();
-    switch (random_.below(28)) {
+    switch (random_.below(30)) {
       case 0: return made(b_.unary(OpKind::negate, x), magnitude(x));
       case 1: return unary(x);
       case 2:
@@ -110,6 +110,7 @@ class ProgramMaker {
       case 24: return select_and_scatter(x);
       case 25:
       case 26: return custom_call(x);
+      case 27: return loop(x);
       default:
         return made(b_.sharding_constraint(x, any_sharding(program_.shape(x))), magnitude(x));
     }
@@ -312,6 +313,71 @@ class ProgramMaker {
     const ValueId keeps = b_.compare(CompareDirection::ge, b_.rng_bit_generator(state, bits.shape),
                                      b_.constant(0x40000000, bits));
     return made(b_.select(keeps, x, b_.constant(0, program_.type(x))), magnitude(x));
+  }
+
+  /// Over the parts of a value, with up to two carries; in it a few ops, or another loop.
+  std::optional<ValueId> loop(ValueId x) {
+    const Shape shape = program_.shape(x);
+    const bool has_items = shape.size() > 0 && shape[0] <= 4;
+    const std::int64_t length = has_items ? shape[0] : 1 + any_below(3);
+    if (depth_ == 2 || magnitude(x) > kMagnitudeMax / 64) return std::nullopt;
+    const std::size_t outside = values_.size();
+    std::vector<ValueId> first;
+    for (std::uint64_t i = random_.below(3); i > 0; --i) first.push_back(any_value());
+    if (!has_items && first.empty()) return std::nullopt;
+    ++depth_;
+    const ValueId number = made(b_.loop(length, random_.one_in(2)), 4);
+    std::vector<ValueId> carries;
+    for (const ValueId value : first) {
+      const double bound = std::max(magnitude(value), 4.0);
+      carries.push_back(made(b_.border(OpKind::carry, {number, value}), bound));
+    }
+    values_.insert(values_.end(), carries.begin(), carries.end());
+    if (has_items) {
+      values_.push_back(made(b_.border(OpKind::item, {number, x}), magnitude(x)));
+    } else {
+      values_.push_back(made(b_.convert(number, DType::f32), 4));
+    }
+    const std::uint32_t ops = program_.num_ops() + 1 + static_cast<std::uint32_t>(any_below(6));
+    while (program_.num_ops() < ops) {
+      if (const std::optional<ValueId> value = try_op()) values_.push_back(*value);
+    }
+    const std::vector<ValueId> results = end_loop(number, length, carries);
+    --depth_;
+    values_.resize(outside);
+    values_.insert(values_.end(), results.begin(), results.end() - 1);
+    return results.back();
+  }
+
+  /// A carry becomes any value of its type, another carry too, within the bounds of the first.
+  std::vector<ValueId> end_loop(ValueId number, std::int64_t length,
+                                const std::vector<ValueId>& carries) {
+    std::vector<ValueId> nexts;
+    for (const ValueId carry : carries) {
+      const ValueId value = any_value_like(carry);
+      const TensorType type = program_.type(carry);
+      nexts.push_back(value);
+      if (magnitude(value) <= magnitude(carry)) continue;
+      const ValueId most = b_.constant(magnitude(carry), type);
+      const ValueId least = b_.constant(-magnitude(carry), type);
+      const ValueId bounded = b_.binary(OpKind::minimum, value, most);
+      nexts.back() = made(b_.binary(OpKind::maximum, bounded, least), magnitude(carry));
+    }
+    std::vector<ValueId> results;
+    const auto stack = [&](ValueId value) {
+      results.push_back(made(b_.border(OpKind::stack, {number, value}), magnitude(value)));
+    };
+    const ValueId newest = values_.back();
+    if (program_.shape(newest).size() < 4 &&
+        program_.shape(newest).num_elements() * length <= kElementCountMax) {
+      stack(newest);
+    }
+    for (std::size_t i = 0; i < carries.size(); ++i) {
+      const ValueId next = b_.border(OpKind::next, {number, carries[i], nexts[i]});
+      results.push_back(made(next, magnitude(carries[i])));
+    }
+    if (results.empty()) stack(made(b_.convert(number, DType::f32), 4));
+    return results;
   }
 
   ValueId table(const Shape& shape) {
@@ -552,6 +618,7 @@ class ProgramMaker {
   Program program_;
   Builder b_{program_};
   std::vector<ValueId> values_;    // what ops may take: f32 each
+  int depth_ = 0;                  // of the loops around what is added
   std::vector<double> magnitude_;  // by value: the largest that an element can be
 };
 

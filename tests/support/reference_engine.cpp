@@ -10,6 +10,7 @@
 #include "actors/device/chip_collectives.hpp"
 #include "actors/device/plan_calls.hpp"
 #include "actors/device/state_hash.hpp"
+#include "spmd/control/loops.hpp"
 #include "spmd/mesh/hybrid_mesh.hpp"
 #include "spmd/program/element.hpp"
 #include "transport/collectives/communicator.hpp"
@@ -157,6 +158,7 @@ class ReferenceEngine final : public Engine {
     next_ = 0;
     next_call_ = 0;
     in_collective_ = false;
+    begun_.clear();
     values_.assign(program.num_values(), {});
     is_known_.assign(program.num_values(), false);
     for (std::size_t i = 0; i < program.inputs.size(); ++i) {
@@ -203,7 +205,60 @@ class ReferenceEngine final : public Engine {
     return values_[value];
   }
 
+  /// A loop that has begun and where its iterations begin.
+  struct Begun {
+    std::size_t step;
+    std::size_t call;
+    std::int64_t done = 0;
+  };
+
+  void set_number(const PlanStep& step) {
+    const std::int64_t length = length_of_loop(program(), step.first);
+    const std::int64_t done = begun_.back().done;
+    const bool reversed = is_reversed_loop(program(), step.first);
+    values_[program().result(step.first)] = {
+        static_cast<double>(reversed ? length - 1 - done : done)};
+    is_known_[program().result(step.first)] = true;
+  }
+
+  void begin(const PlanStep& step) {
+    begun_.push_back({next_, next_call_});
+    set_number(step);
+    for (OpId op = step.first + 1; op < step.end(); ++op) compute(op);
+  }
+
+  void repeat(const PlanStep& step) {
+    if (++begun_.back().done == length_of_loop(program(), step.first)) {
+      begun_.pop_back();
+      return;
+    }
+    next_ = begun_.back().step;
+    next_call_ = begun_.back().call;
+    set_number(step);
+    const Loops loops(program());
+    const LoopRange& range = loops[loops.at(step.first)];
+    for (const OpId next : range.nexts) {
+      values_[program().op_operands(next)[1]] = values_[program().result(next)];
+    }
+    // Fills that only loops make.
+    for (OpId op = range.begin; op < range.end; ++op) {
+      if (program().is_fill(op)) is_known_[program().result(op)] = false;
+    }
+  }
+
+  void put(OpId stack) {
+    const auto operands = program().op_operands(stack);
+    const ValueId result = program().result(stack);
+    const Elements& part = value(operands[1]);
+    values_[result].resize(static_cast<std::size_t>(program().type(result).num_elements()));
+    std::ranges::copy(part,
+                      values_[result].begin() + static_cast<std::ptrdiff_t>(value(operands[0])[0]) *
+                                                    static_cast<std::ptrdiff_t>(part.size()));
+    is_known_[result] = true;
+  }
+
   void compute(OpId op) {
+    if (program().kind(op) == OpKind::stack) return put(op);
     std::vector<const Elements*> operands;
     for (const ValueId operand : program().op_operands(op)) operands.push_back(&value(operand));
     const ValueId result = program().result(op);
@@ -270,6 +325,8 @@ class ReferenceEngine final : public Engine {
             if (is_elementwise(program().kind(op))) compute(op);
           }
           break;
+        case StepKind::begin: begin(step); break;
+        case StepKind::repeat: repeat(step); break;
         case StepKind::collective:
         case StepKind::barrier:
           if (!meet(step, wait)) return false;
@@ -311,6 +368,7 @@ class ReferenceEngine final : public Engine {
   std::vector<bool> is_known_;
   std::size_t next_ = 0;
   std::size_t next_call_ = 0;
+  std::vector<Begun> begun_;
   bool in_collective_ = false;
 };
 

@@ -1,8 +1,13 @@
 #include "tests/support/shrink.hpp"
 
+#include <algorithm>
 #include <span>
 #include <utility>
 #include <vector>
+
+#include <weft/error.hpp>
+
+#include "spmd/ops/verify.hpp"
 
 namespace weft::testing {
 namespace {
@@ -19,9 +24,15 @@ Program rebuilt(const Program& program, std::span<const ProgramOutput> outputs,
       live[program.inputs[static_cast<std::size_t>(output.updates)].value] = true;
     }
   }
-  for (OpId op = program.num_ops(); op-- > 0;) {
-    if (!live[program.result(op)] || program.result(op) == replaced) continue;
-    for (const ValueId operand : program.op_operands(op)) live[source(operand)] = true;
+  for (bool grows = true; grows;) {
+    const auto before = std::ranges::count(live, true);
+    for (OpId op = program.num_ops(); op-- > 0;) {
+      const bool carries = program.kind(op) == OpKind::next && live[program.op_operands(op)[1]];
+      if (carries) live[program.result(op)] = true;
+      if (!live[program.result(op)] || program.result(op) == replaced) continue;
+      for (const ValueId operand : program.op_operands(op)) live[source(operand)] = true;
+    }
+    grows = std::ranges::count(live, true) > before;
   }
 
   Program result;
@@ -70,6 +81,11 @@ class Shrinker {
 
  private:
   bool accept(Program candidate) {
+    try {
+      verify_loops(candidate);
+    } catch (const Error&) {
+      return false;
+    }
     if (!fails_(candidate)) return false;
     program_ = std::move(candidate);
     return true;

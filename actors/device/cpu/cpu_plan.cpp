@@ -6,6 +6,7 @@
 
 #include "actors/device/cpu/kernels/anomaly.hpp"
 #include "actors/device/plan_calls.hpp"
+#include "spmd/control/loops.hpp"
 #include "spmd/mesh/hybrid_mesh.hpp"
 #include "spmd/ops/row.hpp"
 #include "spmd/plan/lifetime.hpp"
@@ -133,6 +134,7 @@ CpuPlan load_plan(const Plan& plan, const kernels::ChipContext& chip, Communicat
     loaded.steps.push_back({.call = static_cast<std::int32_t>(loaded.calls.size())});
     loaded.calls.push_back(communicator.prepare(call));
   };
+  std::vector<std::int32_t> open;  // the loops around the step
   auto summary = summaries.begin();
   for (std::size_t i = 0; i < plan.steps.size(); ++i) {
     const PlanStep& step = plan.steps[i];
@@ -166,6 +168,25 @@ CpuPlan load_plan(const Plan& plan, const kernels::ChipContext& chip, Communicat
         note("barrier 'shared values are read'");
         break;
       }
+      case StepKind::begin: {
+        for (OpId op = step.first + 1; op < step.end(); ++op) {
+          loaded.steps.push_back(loader.compute_step(op));
+          note(text_of(program, {StepKind::compute, op, 1}, ""));
+        }
+        open.push_back(static_cast<std::int32_t>(loaded.ranges.size()));
+        loaded.steps.push_back({.range = open.back()});
+        note(text_of(program, {StepKind::compute, step.first, 1}, ""));
+        loaded.ranges.push_back({.number = loader.operand(program.result(step.first)),
+                                 .length = length_of_loop(program, step.first),
+                                 .reversed = is_reversed_loop(program, step.first),
+                                 .body = loaded.steps.size()});
+        break;
+      }
+      case StepKind::repeat:
+        loaded.steps.push_back({.range = open.back(), .repeats = true});
+        open.pop_back();
+        note(text_of(program, {StepKind::compute, step.first, 1}, "next iteration"));
+        break;
       case StepKind::update_wait: loaded.first_update = loaded.steps.size(); break;
     }
   }

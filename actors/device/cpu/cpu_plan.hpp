@@ -28,7 +28,11 @@ struct CpuPlan final : LoadedPlan {
     int num_operands = 0;
     Operand result{};
     std::int32_t call = -1;  ///< index in `calls`
-    std::int32_t loop = -1;  ///< index in `loops`; if both are -1 the kernel runs
+    std::int32_t loop = -1;  ///< index in `loops`
+    /// Index in `ranges` of a loop of the program, which begins or, if `repeats`, ends here. If all
+    /// three are -1 the kernel runs.
+    std::int32_t range = -1;
+    bool repeats = false;
     std::uint32_t text = 0;  ///< what it does and where it is from, in the black box
   };
   /// A fused loop: writes one tile of each fill that it reads, then runs its steps tile by tile.
@@ -37,6 +41,13 @@ struct CpuPlan final : LoadedPlan {
     std::vector<Step> steps;
     std::int64_t num_elements = 0;
     std::size_t scratch_bytes = 0;  ///< for all tiles of the loop
+  };
+  /// A loop of the program.
+  struct Range {
+    Operand number{};  ///< of the iteration, i32
+    std::int64_t length = 1;
+    bool reversed = false;
+    std::size_t body = 0;  ///< the first step of an iteration
   };
   /// Elements of a tile: 2 KiB of f32, so that some ten of them lie in a core's nearest cache.
   static constexpr std::int64_t kTileSize = 512;
@@ -50,6 +61,7 @@ struct CpuPlan final : LoadedPlan {
   std::vector<Step> steps;
   std::vector<PreparedCall> calls;
   std::vector<Loop> loops;
+  std::vector<Range> ranges;
   std::size_t scratch_bytes = 0;
   std::vector<int> shared_in;  ///< chips in whose arenas this one stores its shared values
   /// The number of the step before which the plan's update_wait stands, or the number of steps if

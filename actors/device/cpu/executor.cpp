@@ -37,6 +37,7 @@ struct Executor::State {
   std::vector<std::byte*> outputs{};  ///< addresses at which this run writes them
   std::size_t next = 0;               ///< index of the plan's next step
   bool samples = false;               ///< its steps are events
+  std::vector<std::int64_t> done{};   ///< by range of the plan: iterations that have ended
   bool in_collective = false;         ///< step `next` was started and must be waited for
 
   std::byte* address(const CpuPlan::Operand& operand) {
@@ -82,6 +83,18 @@ struct Executor::State {
         args.result += step.result.tile_bytes;
       }
     }
+  }
+
+  /// Begins a loop, or ends an iteration of it and goes back if there is another.
+  void count(const CpuPlan::Step& step) {
+    const auto index = static_cast<std::size_t>(step.range);
+    const CpuPlan::Range& range = plan->ranges[index];
+    done[index] = step.repeats ? done[index] + 1 : 0;
+    if (done[index] == range.length) return;
+    const std::int64_t number = range.reversed ? range.length - 1 - done[index] : done[index];
+    const auto word = static_cast<std::int32_t>(number);
+    std::memcpy(address(range.number), &word, sizeof(word));
+    if (step.repeats) next = range.body - 1;
   }
 
   /// False if the collective isn't done and `wait` is false.
@@ -146,7 +159,9 @@ struct Executor::State {
       const CpuPlan::Step& step = plan->steps[next];
       if (next == plan->first_update && !may_update(wait)) return false;
       if (!in_collective) note(step);
-      if (step.loop >= 0) {
+      if (step.range >= 0) {
+        count(step);
+      } else if (step.loop >= 0) {
         compute(plan->loops[static_cast<std::size_t>(step.loop)]);
       } else if (step.call < 0) {
         step.kernel.run(args_of(step));
@@ -252,6 +267,7 @@ void Executor::start(std::shared_ptr<const LoadedPlan> loaded, std::uint64_t ste
   state_->samples = state_->is_sampled(step);
   ++state_->plan->runs;
   state_->next = 0;
+  state_->done.assign(state_->plan->ranges.size(), 0);
   state_->in_collective = false;
   state_->communicator.set_step(step);
   state_->recorder.board.step(step);

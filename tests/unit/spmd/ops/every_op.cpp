@@ -69,6 +69,20 @@ void add_along_rows(Builder& builder, ValueId x) {
   builder.linear_recurrence(x, x, true);
 }
 
+/// One in another, with an exchange of carries.
+void add_loops(Builder& builder, ValueId x) {
+  const ValueId outer = builder.loop(8, false);
+  const ValueId a = builder.border(OpKind::carry, {outer, x});
+  const ValueId b = builder.border(OpKind::carry, {outer, x});
+  const ValueId row = builder.border(OpKind::item, {outer, x});
+  const ValueId inner = builder.loop(3, true);
+  const ValueId c = builder.border(OpKind::carry, {inner, row});
+  const ValueId next = builder.binary(OpKind::add, c, row);
+  builder.border(OpKind::stack, {outer, builder.border(OpKind::next, {inner, c, next})});
+  builder.border(OpKind::next, {outer, a, b});
+  builder.border(OpKind::next, {outer, b, a});
+}
+
 void add_windows(Builder& builder) {
   const ValueId image = builder.constant(1, {DType::f32, {2, 3, 8, 9}});
   const ValueId kernel = builder.constant(2, {DType::f32, {4, 3, 3, 2}});
@@ -184,6 +198,7 @@ Program every_op(const Mesh& mesh) {
       x, x, {.lhs_batch = {0}, .rhs_batch = {0}, .lhs_contracting = {1}, .rhs_contracting = {1}});
   add_windows(builder);
   add_along_rows(builder, x);
+  add_loops(builder, x);
   add_composites(program, builder, x);
   builder.set_loc("");
   builder.reduce(ReduceKind::max, x, Dims{1, 0});

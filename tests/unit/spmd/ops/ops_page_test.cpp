@@ -53,6 +53,7 @@ std::string_view gradient_of(const OpRow& row) {
     case Gradient::How::function: return "yes";
     case Gradient::How::decomposition: return "of its decomposition";
     case Gradient::How::target: return "the target's";
+    case Gradient::How::loop: return "with its loop";
     case Gradient::How::refused: return "refused";
   }
   return "";

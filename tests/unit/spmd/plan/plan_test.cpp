@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
 
+#include "spmd/control/loops.hpp"
 #include "spmd/ops/builder.hpp"
 #include "spmd/plan/lifetime.hpp"
 #include "spmd/text/text.hpp"
@@ -140,21 +142,51 @@ TEST(Plan, SummarizesItsCollectives) {
   EXPECT_EQ(found[1].value, "reduce at train.cpp:7");
 }
 
-/// Bytes [begin, end) of each temporary at each op during which it lives, straight from the
-/// program.
+/// The ops in the order in which they run, each loop's twice, but for its carries.
+std::vector<OpId> in_order(const Program& program) {
+  const Loops loops(program);
+  std::vector<OpId> order;
+  const std::function<void(OpId, OpId)> run = [&](OpId begin, OpId end) {
+    for (OpId op = begin; op < end; ++op) {
+      order.push_back(op);
+      if (program.kind(op) != OpKind::loop) continue;
+      const LoopRange& range = loops[loops.at(op)];
+      run(op + 1, range.end);
+      run(op + 1 + static_cast<OpId>(range.carries.size()), range.end);
+      op = range.end - 1;
+    }
+  };
+  run(0, program.num_ops());
+  return order;
+}
+
+/// Bytes [begin, end) of each temporary when each op runs, straight from the program: a value is
+/// needed if it is read before it is written anew. A part of a stack is added to the others.
 void expect_disjoint(const Plan& plan) {
   const Program& program = plan.program;
+  const std::vector<OpId> order = in_order(program);
+  const auto reads = [&](OpId op, ValueId value) {
+    const auto operands = program.op_operands(op);
+    const std::size_t first = program.kind(op) == OpKind::next ? 2 : 0;
+    const bool is_added_to = program.kind(op) == OpKind::stack && program.result(op) == value;
+    return is_added_to || std::ranges::any_of(operands.subspan(first), [&](ValueId operand) {
+             return placed_as(program, operand) == value;
+           });
+  };
   std::uint64_t most = 0;
-  for (OpId now = 0; now < program.num_ops(); ++now) {
+  for (std::size_t now = 0; now < order.size(); ++now) {
     std::vector<std::pair<std::uint64_t, std::uint64_t>> live;
     std::uint64_t sum = 0;
-    for (OpId op = 0; op <= now; ++op) {
-      const ValueId value = program.result(op);
-      bool needed = op == now;
-      for (OpId user = now; user < program.num_ops(); ++user) {
-        needed = needed || std::ranges::count(program.op_operands(user), value) > 0;
-      }
-      if (!needed || plan.slots[value].place != Place::temp) continue;
+    for (const ValueId value : program.results) {
+      if (plan.slots[value].place != Place::temp || placed_as(program, value) != value) continue;
+      const auto writes = [&](OpId op) { return placed_as(program, program.result(op)) == value; };
+      const auto run = std::span(order).first(now + 1);
+      const auto left = std::span(order).subspan(now);
+      const auto event = std::ranges::find_if(
+          left.subspan(1), [&](OpId op) { return reads(op, value) || writes(op); });
+      const bool is_read_later =
+          std::ranges::any_of(run, writes) && event != left.end() && reads(*event, value);
+      if (!is_read_later && !reads(order[now], value) && !writes(order[now])) continue;
       const auto bytes = static_cast<std::uint64_t>(program.type(value).bytes());
       ASSERT_EQ(plan.slots[value].offset % 64, 0U);
       ASSERT_LE(plan.slots[value].offset + bytes, plan.temp_bytes);

@@ -1,0 +1,77 @@
+#include "spmd/reference/iterate.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "spmd/control/loops.hpp"
+
+namespace weft {
+namespace {
+
+class Run {
+ public:
+  Run(const Program& program, std::vector<ChipElements>& values, std::size_t chips,
+      const std::function<ChipElements(OpId)>& evaluate)
+      : program_(program), loops_(program), values_(values), chips_(chips), evaluate_(evaluate) {}
+
+  void ops(OpId begin, OpId end) {
+    for (OpId op = begin; op < end; ++op) {
+      const OpKind kind = program_.kind(op);
+      if (kind == OpKind::loop) {
+        const LoopRange& range = loops_[loops_.at(op)];
+        iterate(range);
+        op = range.end - 1;
+      } else if (kind == OpKind::stack) {
+        put(op);
+      } else if (kind != OpKind::carry) {
+        values_[program_.result(op)] = evaluate_(op);
+      }
+    }
+  }
+
+ private:
+  void iterate(const LoopRange& range) {
+    const std::int64_t length = length_of_loop(program_, range.begin);
+    const bool reversed = is_reversed_loop(program_, range.begin);
+    for (const OpId carry : range.carries) values_[program_.result(carry)] = evaluate_(carry);
+    for (std::int64_t i = 0; i < length; ++i) {
+      const auto number = static_cast<double>(reversed ? length - 1 - i : i);
+      values_[program_.result(range.begin)] = ChipElements(chips_, {number});
+      ops(range.begin + 1, range.end);
+      // All together, as what one carry becomes may be another carry. The results were taken first.
+      for (const OpId next : range.nexts) {
+        values_[program_.op_operands(next)[1]] = values_[program_.result(next)];
+      }
+    }
+  }
+
+  /// Writes the iteration's part of a stack.
+  void put(OpId stack) {
+    const auto operands = program_.op_operands(stack);
+    ChipElements& whole = values_[program_.result(stack)];
+    const auto size =
+        static_cast<std::size_t>(program_.type(program_.result(stack)).num_elements());
+    whole.resize(chips_);
+    for (std::size_t chip = 0; chip < chips_; ++chip) {
+      const Elements& part = values_[operands[1]][chip];
+      const auto first = static_cast<std::size_t>(values_[operands[0]][chip][0]) * part.size();
+      whole[chip].resize(size);
+      std::ranges::copy(part, whole[chip].begin() + static_cast<std::ptrdiff_t>(first));
+    }
+  }
+
+  const Program& program_;
+  const Loops loops_;
+  std::vector<ChipElements>& values_;
+  const std::size_t chips_;
+  const std::function<ChipElements(OpId)>& evaluate_;
+};
+
+}  // namespace
+
+void run_ops(const Program& program, std::vector<ChipElements>& values, std::size_t chips,
+             const std::function<ChipElements(OpId)>& evaluate) {
+  Run(program, values, chips, evaluate).ops(0, program.num_ops());
+}
+
+}  // namespace weft

@@ -1,0 +1,164 @@
+#include <algorithm>
+#include <exception>
+
+#include <weft/control_flow.hpp>
+
+#include "spmd/control/loops.hpp"
+#include "spmd/tensor/call.hpp"
+
+namespace weft {
+
+void TracedLoops::end(OpId next) {
+  const Open& loop = open_.back();
+  complete_.push_back({loop.number, loop.begin, next, loop.loc});
+  open_.pop_back();
+}
+
+void TracedLoops::clear() {
+  open_.clear();
+  complete_.clear();
+}
+
+const TracedLoops::Complete* TracedLoops::find(const Program& program, ValueId value) const {
+  const OpId op = program.defining_op(value);
+  if (op == kNoId) return nullptr;
+  for (const Complete& loop : complete_) {
+    if (op < loop.begin || op >= loop.end) continue;
+    const bool is_result =
+        leaves_loop(program.kind(op)) && program.op_operands(op)[0] == loop.number;
+    if (!is_result) return &loop;
+  }
+  return nullptr;
+}
+
+void TracedLoops::refuse_inside(const Program& program, ValueId value,
+                                const std::source_location& loc) const {
+  const Complete* loop = find(program, value);
+  if (loop == nullptr) return;
+  const std::string& made = program.loc(program.defining_op(value));
+  fail(Errc::invalid_argument,
+       "the tensor {}{} belongs to the function of scan() at {}, and has no value after it: return "
+       "it as carry or y (at {})",
+       program.type(value).to_string(), made.empty() ? "" : fmt::format(" made at {}", made),
+       file_line(loop->loc), file_line(loc));
+}
+
+namespace {
+
+using Tensors = std::vector<Tensor>;
+
+/// While it lives, a loop is recorded. If its function throws, the loop is completed without
+/// effect.
+class LoopScope {
+ public:
+  LoopScope(Trace& trace, const ScanOptions& options, std::int64_t length,
+            const std::source_location& loc)
+      : trace_(trace) {
+    Builder& builder = trace.builder();
+    const OpId begin = builder.program().num_ops();
+    number_ = builder.loop(length, options.reverse);
+    depth_ = trace.regions().loops.open().size();
+    trace.regions().loops.begin({number_, begin, length, loc});
+  }
+  LoopScope(const LoopScope&) = delete;
+  LoopScope& operator=(const LoopScope&) = delete;
+  ~LoopScope() {
+    if (trace_.regions().loops.open().size() <= depth_) return;  // complete
+    for (const ValueId carry : carries_) next(carry, carry);
+    trace_.builder().border(OpKind::stack, {number_, number_});
+    end();
+  }
+
+  ValueId carry(ValueId first) {
+    carries_.push_back(trace_.builder().border(OpKind::carry, {number_, first}));
+    return carries_.back();
+  }
+  ValueId item(ValueId items) { return trace_.builder().border(OpKind::item, {number_, items}); }
+  ValueId stack(ValueId y) { return trace_.builder().border(OpKind::stack, {number_, y}); }
+  ValueId next(ValueId carry, ValueId value) {
+    return trace_.builder().border(OpKind::next, {number_, carry, value});
+  }
+  void end() { trace_.regions().loops.end(trace_.builder().program().num_ops()); }
+
+ private:
+  Trace& trace_;
+  ValueId number_ = kNoId;
+  std::size_t depth_ = 0;
+  std::vector<ValueId> carries_;
+};
+
+std::int64_t length_of(const Call& call, const Tensors& items, const ScanOptions& options) {
+  std::int64_t length = options.length;
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    const TensorType& type = call.type(items[i]);
+    if (type.shape.size() == 0) {
+      call.refuse("item {}, {}, has no dims; its dim 0 is the iterations", i,
+                  call.node(items[i])->label());
+    }
+    if (length == 0) length = type.shape[0];
+    if (type.shape[0] == length) continue;
+    call.refuse("item {}, {}, has {} parts in dim 0, where {} {}", i, call.node(items[i])->label(),
+                type.shape[0], options.length == 0 ? "the items before have" : "length is", length);
+  }
+  if (length < 1) {
+    call.refuse("length = {}: without items, say how many iterations there are, 1 or more",
+                options.length);
+  }
+  return length;
+}
+
+void expect_carry(const Call& call, std::size_t i, const TensorType& first, const Tensor& next) {
+  const TensorType& type = call.type(next);
+  if (type == first) return;
+  call.refuse(
+      "carry {} is {}, but the function returns {} for it; all iterations have one program, so "
+      "cast or reshape it",
+      i, first.to_string(), type.to_string());
+}
+
+}  // namespace
+
+Scanned<Tensors, Tensors> scan_tensors(const ScanBody& body, const Tensors& carry,
+                                       const Tensors& items, const ScanOptions& options,
+                                       const std::source_location& loc) {
+  Tensors carried;
+  Tensors parts;
+  std::vector<ValueId> carries;
+  std::optional<LoopScope> loop;
+  Trace& trace = Trace::current(loc);
+  {
+    Call call("scan", loc);
+    const std::int64_t length = length_of(call, items, options);
+    std::vector<ValueId> first;
+    for (const Tensor& tensor : carry) first.push_back(call.value(tensor));
+    std::vector<ValueId> whole;
+    for (const Tensor& tensor : items) whole.push_back(call.value(tensor));
+    loop.emplace(trace, options, length, loc);
+    for (const ValueId value : first) carries.push_back(loop->carry(value));
+    for (const ValueId value : carries) carried.push_back(call.result(value));
+    for (const ValueId value : whole) parts.push_back(call.result(loop->item(value)));
+  }
+  const Scanned<Tensors, Tensors> made = body(carried, parts);
+  Call call("scan", loc);
+  if (made.carry.size() != carry.size()) {
+    call.refuse("the carry has {} tensors, but the function returns {}", carry.size(),
+                made.carry.size());
+  }
+  std::vector<ValueId> values;
+  for (std::size_t i = 0; i < carry.size(); ++i) {
+    expect_carry(call, i, call.type(carry[i]), made.carry[i]);
+    values.push_back(call.value(made.carry[i]));
+  }
+  std::vector<ValueId> stacks;
+  for (const Tensor& y : made.stacked) stacks.push_back(loop->stack(call.value(y)));
+  std::vector<ValueId> nexts;
+  for (std::size_t i = 0; i < carry.size(); ++i) nexts.push_back(loop->next(carries[i], values[i]));
+  if (nexts.empty() && stacks.empty()) call.refuse("the function returns no tensors");
+  loop->end();
+  Scanned<Tensors, Tensors> results;
+  for (const ValueId value : nexts) results.carry.push_back(call.result(value));
+  for (const ValueId value : stacks) results.stacked.push_back(call.result(value));
+  return results;
+}
+
+}  // namespace weft

@@ -1,0 +1,248 @@
+// Loops of a program: what verify() demands, and what passes and plans make of them.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "spmd/control/loops.hpp"
+#include "spmd/ops/builder.hpp"
+#include "spmd/ops/verify.hpp"
+#include "spmd/passes/canonicalize.hpp"
+#include "spmd/passes/propagate.hpp"
+#include "spmd/plan/plan.hpp"
+#include "spmd/text/text.hpp"
+#include "tests/support/expect_error.hpp"
+
+namespace weft::loops_test {
+namespace {
+
+const Mesh kMesh({2, 2}, {"data", "model"});
+
+Program parsed(std::string_view ops, std::string_view result) {
+  return parse_program(
+      fmt::format("program(%0: f32[4,8] data \"x\" [{{?}}, {{?}}],\n"
+                  "%1: f32[8,8] param \"w\" [{{?}}, {{?}}]) {{\n{}\nreturn {} \"y\" [{{?}}, "
+                  "{{?}}]\n}}",
+                  ops, result),
+      kMesh);
+}
+
+/// h = tanh(h w), three times.
+constexpr std::string_view kRecurrence =
+    "%2 = loop {length = 3} : i32[]\n%3 = carry %2, %0 : f32[4,8]\n"
+    "%4 = dot_general %3, %1 {contracting = [1] x [0]} : f32[4,8]\n%5 = tanh %4 : f32[4,8]\n"
+    "%6 = next %2, %3, %5 : f32[4,8]";
+
+std::vector<OpKind> kinds(const Program& program) { return program.op_kinds; }
+
+TEST(Loops, AreRangesOfTheTable) {
+  const Program program = parsed(
+      "%2 = loop {length = 4} : i32[]\n%3 = item %2, %0 : f32[8]\n"
+      "%4 = loop {length = 2} : i32[]\n%5 = carry %4, %3 : f32[8]\n%6 = tanh %5 : f32[8]\n"
+      "%7 = next %4, %5, %6 : f32[8]\n%8 = negate %7 : f32[8]\n"
+      "%9 = stack %2, %8 {length = 4} : f32[4,8]\n%10 = negate %9 : f32[4,8]",
+      "%10");
+  const Loops loops(program);
+  ASSERT_EQ(loops.ranges().size(), 2U);
+  EXPECT_EQ(loops[0].begin, 0U);
+  EXPECT_EQ(loops[0].end, 8U);
+  EXPECT_EQ(loops[1].begin, 2U);
+  EXPECT_EQ(loops[1].end, 6U);
+  EXPECT_EQ(loops[1].outer, 0U);
+  EXPECT_EQ(loops[1].depth, 2U);
+  EXPECT_EQ(loops.of_op(6), 0U);
+  EXPECT_EQ(loops.of_op(8), kNoId);
+  EXPECT_EQ(loops.of_value(7), 0U);     // the inner loop's result
+  EXPECT_EQ(loops.of_value(9), kNoId);  // the outer loop's
+  EXPECT_TRUE(loops.contains(0, 1));
+  EXPECT_FALSE(loops.contains(1, 0));
+}
+
+TEST(Loops, AreVerified) {
+  const auto refuses = [](std::string_view ops, std::string_view result, std::string_view word) {
+    testing::expect_error(Errc::invalid_argument, {word}, [&] { parsed(ops, result); });
+  };
+  refuses("%2 = loop {length = 3} : i32[]\n%3 = negate %0 : f32[4,8]", "%3",
+          "no op stands at the loop's border");
+  refuses(
+      "%2 = loop {length = 3} : i32[]\n%3 = carry %2, %0 : f32[4,8]\n"
+      "%4 = stack %2, %0 {length = 3} : f32[3,4,8]\n%5 = negate %0 : f32[4,8]",
+      "%5", "has no next");
+  refuses(
+      "%2 = loop {length = 3} : i32[]\n%3 = item %2, %0 : f32[8]\n"
+      "%4 = stack %2, %3 {length = 3} : f32[3,8]",
+      "%4", "has 4 parts, but the loop's length is 3");
+  refuses(
+      "%2 = loop {length = 4} : i32[]\n%3 = item %2, %0 : f32[8]\n"
+      "%4 = stack %2, %3 {length = 5} : f32[5,8]",
+      "%4", "has 5 parts, but the loop's length is 4");
+  refuses(
+      "%2 = loop {length = 3} : i32[]\n%3 = carry %2, %0 : f32[4,8]\n%4 = tanh %3 : f32[4,8]\n"
+      "%5 = next %2, %3, %4 : f32[4,8]\n%6 = negate %4 : f32[4,8]",
+      "%6", "reads %4, which only ops of the loop at op 0 may read");
+  refuses(
+      "%2 = loop {length = 3} : i32[]\n%3 = carry %2, %0 : f32[4,8]\n%4 = tanh %3 : f32[4,8]\n"
+      "%5 = next %2, %3, %4 : f32[4,8]",
+      "%4", "output \"y\" is %4, which only ops of a loop may read");
+  refuses(
+      "%2 = loop {length = 3} : i32[]\n%3 = carry %2, %0 : f32[4,8]\n"
+      "%4 = next %2, %3, %3 : f32[4,8]\n%5 = next %2, %3, %3 : f32[4,8]",
+      "%5", "%3 has two nexts");
+  refuses(
+      "%2 = loop {length = 3} : i32[]\n%3 = tanh %0 : f32[4,8]\n"
+      "%4 = next %2, %3, %3 : f32[4,8]",
+      "%4", "%3 isn't a carry of its loop");
+  refuses(
+      "%2 = loop {length = 3} : i32[]\n%3 = tanh %0 : f32[4,8]\n%4 = carry %2, %3 : f32[4,8]\n"
+      "%5 = next %2, %4, %3 : f32[4,8]",
+      "%5", "reads %3, which only ops of the loop at op 0 may read");
+  refuses(
+      "%2 = constant {value = 0} : i32[]\n%3 = item %2, %0 : f32[8]\n"
+      "%4 = negate %0 : f32[4,8]",
+      "%4", "operand %2 isn't a loop");
+  refuses(
+      "%2 = loop {length = 4} : i32[]\n%3 = loop {length = 4} : i32[]\n"
+      "%4 = stack %2, %0 {length = 4} : f32[4,4,8]\n"
+      "%5 = stack %3, %0 {length = 4} : f32[4,4,8]\n%6 = negate %0 : f32[4,8]",
+      "%6", "stands in another loop than its own");
+  refuses("%2 = loop {length = 0} : i32[]\n%3 = negate %0 : f32[4,8]", "%3", "length is 0");
+}
+
+TEST(Loops, LoseWhatNobodyNeeds) {
+  // The first carry is read by the second's next only, the third by its own.
+  const Program program = parsed(
+      "%2 = loop {length = 3} : i32[]\n%3 = carry %2, %0 : f32[4,8]\n%4 = carry %2, %0 : f32[4,8]\n"
+      "%5 = carry %2, %0 : f32[4,8]\n%6 = negate %3 : f32[4,8]\n%7 = add %4, %3 : f32[4,8]\n"
+      "%8 = tanh %5 : f32[4,8]\n%9 = next %2, %3, %6 : f32[4,8]\n%10 = next %2, %4, %7 : f32[4,8]\n"
+      "%11 = next %2, %5, %8 : f32[4,8]\n%12 = stack %2, %7 {length = 3} : f32[3,4,8]",
+      "%10");
+  using enum OpKind;
+  EXPECT_EQ(kinds(canonicalize(program, true)),
+            (std::vector{loop, carry, carry, negate, add, next, next}));
+  Program without = program;
+  without.outputs[0].value = 1;
+  EXPECT_EQ(canonicalize(without, true).num_ops(), 0U);
+}
+
+TEST(Loops, HaveTheirCarriesFirstTheirNextsLastAndNothingThatStaysTheSame) {
+  const Program program = parsed(
+      "%2 = loop {length = 4} : i32[]\n%3 = item %2, %0 : f32[8]\n%4 = negate %1 : f32[8,8]\n"
+      "%5 = loop {length = 2} : i32[]\n%6 = carry %5, %3 : f32[8]\n%7 = tanh %4 : f32[8,8]\n"
+      "%8 = dot_general %6, %7 {contracting = [0] x [0]} : f32[8]\n"
+      "%9 = next %5, %6, %8 : f32[8]\n%10 = carry %2, %0 : f32[4,8]\n"
+      "%11 = next %2, %10, %10 : f32[4,8]\n%12 = stack %2, %9 {length = 4} : f32[4,8]\n"
+      "%13 = add %11, %12 : f32[4,8]",
+      "%13");
+  using enum OpKind;
+  const Program made = canonicalize(program, true);
+  verify(made, kMesh);
+  EXPECT_EQ(kinds(made), (std::vector{negate, tanh, loop, carry, item, loop, carry, dot_general,
+                                      next, stack, next, add}));
+}
+
+TEST(Loops, DontLendValuesToWhatFollows) {
+  // The second reshape is the first's equal, which moves before the loop.
+  const Program program = parsed(
+      "%2 = loop {length = 3} : i32[]\n%3 = carry %2, %0 : f32[4,8]\n"
+      "%4 = transpose %1 {perm = [1, 0]} : f32[8,8]\n"
+      "%5 = dot_general %3, %4 {contracting = [1] x [0]} : f32[4,8]\n"
+      "%6 = next %2, %3, %5 : f32[4,8]\n%7 = transpose %1 {perm = [1, 0]} : f32[8,8]\n"
+      "%8 = dot_general %6, %7 {contracting = [1] x [0]} : f32[4,8]",
+      "%8");
+  const Program made = canonicalize(program, true);
+  verify(made, kMesh);
+  EXPECT_EQ(std::ranges::count(made.op_kinds, OpKind::transpose), 1);
+  EXPECT_EQ(made.kind(0), OpKind::transpose);
+}
+
+TEST(Loops, AreShardedAlikeFromTheFirstCarryToTheLast) {
+  Sharding rows = Sharding::closed();
+  rows.dims[0] = kMesh.axis_atoms(0);
+  for (const bool from_the_end : {false, true}) {
+    Program program = parsed(kRecurrence, "%6");
+    (from_the_end ? program.outputs[0].sharding : program.inputs[0].sharding) = rows;
+    const std::vector<Sharding> homes = propagate(program, kMesh);
+    for (const ValueId value : {0U, 3U, 4U, 5U, 6U}) {
+      EXPECT_EQ(homes[value].dims[0], kMesh.axis_atoms(0)) << "%" << value;
+    }
+  }
+}
+
+/// The steps as text, without the values.
+std::vector<StepKind> steps(const Plan& plan) {
+  std::vector<StepKind> kinds;
+  for (const PlanStep& step : plan.steps) kinds.push_back(step.kind);
+  return kinds;
+}
+
+TEST(Loops, ReshardWhatStaysTheSameOnce) {
+  Program program = parsed(kRecurrence, "%6");
+  program.inputs[0].sharding = Sharding::closed();
+  program.inputs[0].sharding.dims[0] = kMesh.axis_atoms(0);
+  program.inputs[1].sharding = Sharding::closed();
+  program.inputs[1].sharding.dims[0] = kMesh.axis_atoms(0);
+  const Plan plan = compile(program, kMesh);
+  const auto loop = std::ranges::find(plan.program.op_kinds, OpKind::loop);
+  const auto gather = std::ranges::find(plan.program.op_kinds, OpKind::all_gather);
+  EXPECT_LT(gather, loop);
+  EXPECT_EQ(std::ranges::count(plan.program.op_kinds, OpKind::all_gather), 1);
+}
+
+TEST(Loops, KeepACarryInOnePlace) {
+  const Plan plan = compile(parsed(kRecurrence, "%6"), kMesh);
+  using enum StepKind;
+  EXPECT_EQ(steps(plan), (std::vector{begin, compute, loop, compute, repeat, compute}));
+  ValueId carry = kNoId;
+  ValueId next = kNoId;
+  for (OpId op = 0; op < plan.program.num_ops(); ++op) {
+    if (plan.program.kind(op) == OpKind::carry) carry = plan.program.result(op);
+    if (plan.program.kind(op) == OpKind::next) next = plan.program.result(op);
+  }
+  EXPECT_EQ(plan.slots[carry].offset, plan.slots[next].offset);
+  // The carry and the product: tanh may not write over what it reads, as next copies it.
+  EXPECT_EQ(plan.temp_bytes, 64U + 3 * 128U);
+}
+
+TEST(Loops, RefuseAPlanThatRunsThemOtherwise) {
+  const auto refuses = [](std::string_view word, auto edit) {
+    Plan plan = compile(parsed(kRecurrence, "%6"), kMesh);
+    edit(plan);
+    testing::expect_error(Errc::corrupt, {word}, [&] { verify(plan, kMesh); });
+  };
+  refuses("step 4: op 5 runs outside of its loop",
+          [](Plan& p) { p.steps.erase(p.steps.begin() + 4); });
+  refuses("step 3 repeats the loop at op 0 before op 4",
+          [](Plan& p) { std::swap(p.steps[3], p.steps[4]); });
+  refuses("step 4 repeats the loop at op 1", [](Plan& p) { p.steps[4].first = 1; });
+  refuses("begins a loop of 1 carries with 1 ops", [](Plan& p) { p.steps[0].count = 1; });
+  refuses("step 1 begins op 2, which is no loop",
+          [](Plan& p) { p.steps[1].kind = StepKind::begin; });
+  refuses("isn't where its carry", [](Plan& p) { p.slots[p.program.result(4)].offset += 64; });
+  refuses("step 0: op 0 runs outside of its loop", [](Plan& p) {
+    p.steps[0] = {StepKind::compute, 0, 1};
+  });
+}
+
+TEST(Loops, ShareNoGatheredValues) {
+  // The weights of each iteration are gathered in it.
+  Program program = parsed(
+      "%2 = loop {length = 4} : i32[]\n%3 = item %2, %0 : f32[8]\n%4 = tanh %3 : f32[8]\n"
+      "%5 = sharding_constraint %4 {sharding = [{}]} : f32[8]\n"
+      "%6 = dot_general %5, %1 {contracting = [0] x [0]} : f32[8]\n"
+      "%7 = stack %2, %6 {length = 4} : f32[4,8]",
+      "%7");
+  program.inputs[0].sharding = Sharding::closed();
+  program.inputs[0].sharding.dims[1] = kMesh.axis_atoms(0);
+  const Plan plan = compile(program, kMesh, {.shared_bytes_min = 0});
+  const Loops loops(plan.program);
+  int gathers = 0;
+  for (OpId op = 0; op < plan.program.num_ops(); ++op) {
+    if (plan.program.kind(op) != OpKind::all_gather) continue;
+    gathers += loops.of_op(op) != kNoId ? 1 : 0;
+    EXPECT_EQ(plan.slots[plan.program.result(op)].place, Place::temp);
+  }
+  EXPECT_EQ(gathers, 1);
+}
+
+}  // namespace
+}  // namespace weft::loops_test
