@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <memory>
+#include <numeric>
 #include <string>
 #include <utility>
 #include <vector>
@@ -33,9 +34,13 @@ struct NoBuffer : Buffer {
 /// Compiles what it hasn't compiled, and runs nothing: buffers without bytes stand for results.
 class CompilingRuntime : public Runtime {
  public:
-  explicit CompilingRuntime(const Mesh& mesh) : mesh_(mesh) {}
+  explicit CompilingRuntime(const Mesh& mesh)
+      : mesh_(mesh), positions_(static_cast<std::size_t>(mesh.size())) {
+    std::iota(positions_.begin(), positions_.end(), 0);
+  }
 
   const Mesh* mesh() const override { return &mesh_; }
+  std::span<const int> positions() const override { return positions_; }
   RunResult run(const Program& program, const Fingerprint& key, std::span<const Binding> inputs,
                 const RunSite& /*site*/) override {
     const CompileCache::Entry* entry = cache_.find(program, key);
@@ -72,6 +77,7 @@ class CompilingRuntime : public Runtime {
 
  private:
   Mesh mesh_;
+  std::vector<int> positions_;
   CompileCache cache_;
   Program last_;
   std::uint32_t number_ = 0;

@@ -3,7 +3,7 @@
 #include <cstring>
 #include <set>
 
-#include "actors/runtime/shard_copy.hpp"
+#include "spmd/mesh/shard_copy.hpp"
 
 namespace weft {
 

@@ -3,6 +3,7 @@
 #include <sys/random.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <charconv>
@@ -121,6 +122,7 @@ Board JobPlace::make_board(const JobSpec& spec, const std::string& run_dir) cons
                      .run_dir = run_dir,
                      .mesh_shape = {},
                      .axis_names = {},
+                     .device_ids = {},
                      .num_workers = spec.num_joins(),
                      .num_chips = spec.num_chips(),
                      .trainer_pid = ::getpid(),
@@ -130,6 +132,8 @@ Board JobPlace::make_board(const JobSpec& spec, const std::string& run_dir) cons
   if (spec.mesh) {
     header.mesh_shape = spec.mesh->shape();
     header.axis_names = spec.mesh->axis_names();
+    const std::vector<int>& ids = spec.mesh->device_ids();
+    if (!std::ranges::is_sorted(ids)) header.device_ids = ids;
   }
   return Board::create(header);
 }

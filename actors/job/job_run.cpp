@@ -62,11 +62,14 @@ class JobRun {
         processes_(request.output ? lines_to(request.output) : nullptr,
                    [this](int worker) { tell_stack(worker); }),
         outcome_(!request.handles_signals) {
+    const WorkerPlace own{.job_id = place_.id(), .device = spec_.device.kind};
+    if (request.sets_variables) set_variables(to_variables(own, spec_.mesh));
     if (running_.crowd() > usable_cores()) {
       logger("weft.trainer")
           ->warn("the jobs of this program have {} chips on {} cores: they slow each other down",
                  running_.crowd(), usable_cores());
     }
+    say_resources(spec_, usable_cores());
     logger("weft.transport")
         ->info("chip arenas: {} of {} bytes each, reserved as they are used", spec_.num_chips(),
                memory_.arena_capacity());
@@ -166,8 +169,9 @@ class JobRun {
                                          .loop = request_.loop.name,
                                          .loop_object = request_.loop.object,
                                          .loop_build = request_.loop.build,
+                                         .cpus = spec_.cpus_per_worker,
                                          .tls = spec_.tls},
-                                        spec_.mesh);
+                                        spec_.device.kind, spec_.mesh);
     link_->process_started(worker, processes_.start(worker, *request_.command, variables));
   }
 

@@ -87,6 +87,16 @@ void require_worker_main(const Loop& loop, const TrainerOptions& options) {
       loop.name(), options.scaling.num_workers);
 }
 
+/// validate(), whose errors name the call.
+JobSpec validated(const TrainerOptions& options, const std::string& site) {
+  const std::string program = std::filesystem::read_symlink("/proc/self/exe").filename().string();
+  try {
+    return validate(options, program);
+  } catch (const Error& error) {
+    fail(error.code(), "fit() at {}: {}", site, error.what());
+  }
+}
+
 JobRequest request_of(What what) {
   static std::atomic<int> fits{0};
   const int fit_number = ++fits;
@@ -97,8 +107,7 @@ JobRequest request_of(What what) {
   if (const std::string folder = plan_folder(); !folder.empty()) {
     options.run.storage_path = folder;
   }
-  const std::string program = std::filesystem::read_symlink("/proc/self/exe").filename().string();
-  JobRequest request{.spec = validate(options, program),
+  JobRequest request{.spec = validated(options, what.site),
                      .fit_number = fit_number,
                      .loop = std::move(what.identity),
                      .loop_config = {},
@@ -149,6 +158,7 @@ Result fit_or_note(const What& what, std::stop_token stop) {
   std::optional<JobRequest> request;  // until the outcome is noted, no other such fit() may begin
   try {
     request = request_of(what);
+    request->sets_variables = request->spec.num_workers == 0;
     Result result = run_to_end(*request, std::move(stop), what.site);
     // `weft plan` wants no more of the program than that.
     if (result.error && has_first_plan(plan_folder())) end_worker_process(0);

@@ -37,6 +37,12 @@ std::int64_t product(const std::vector<std::int64_t>& sizes, const std::string& 
   return count;
 }
 
+/// Cores per worker as Ray means {"CPU": 8, "TPU": 4}; alone, "CPU" is the number of chips.
+int cpus_given(const std::map<std::string, double>& resources) {
+  const auto cpus = resources.find("CPU");
+  return cpus == resources.end() || resources.size() == 1 ? 0 : static_cast<int>(cpus->second);
+}
+
 /// Chips per worker as one of the fields gives it; 0 where none does.
 int chips_given(const ScalingConfig& scaling) {
   if (scaling.chips_per_worker < 0) {
@@ -48,8 +54,8 @@ int chips_given(const ScalingConfig& scaling) {
   for (const auto& [resource, amount] : scaling.resources_per_worker) {
     if (resource != "TPU" && resource != "GPU" && resource != "CPU") {
       fail(Errc::invalid_argument,
-           "scaling.resources_per_worker[\"{}\"]: expected \"TPU\", \"GPU\" or \"CPU\"; its amount "
-           "is the number of chips per worker",
+           "scaling.resources_per_worker[\"{}\"]: expected \"TPU\" or \"GPU\", whose amount is the "
+           "number of chips per worker, or \"CPU\"",
            resource);
     }
     if (amount < 1 || amount != std::floor(amount) || amount > kChipsPerHostMax) {
@@ -57,6 +63,7 @@ int chips_given(const ScalingConfig& scaling) {
            "scaling.resources_per_worker[\"{}\"] = {}: expected a whole number from 1 to {}",
            resource, amount, kChipsPerHostMax);
     }
+    if (resource == "CPU" && scaling.resources_per_worker.size() > 1) continue;
     if (chips != 0 && chips != static_cast<int>(amount)) {
       fail(Errc::invalid_argument,
            "scaling.chips_per_worker = {} and scaling.resources_per_worker[\"{}\"] = {} contradict "
@@ -68,38 +75,13 @@ int chips_given(const ScalingConfig& scaling) {
   return chips;
 }
 
-std::string absent_or_present(const char* path) {
-  return fmt::format("{}: {}", path, std::filesystem::exists(path) ? "present" : "absent");
-}
-
-void check_accelerators(const ScalingConfig& scaling) {
-  if (scaling.use_gpu && scaling.use_tpu) {
-    fail(Errc::invalid_argument,
-         "scaling.use_gpu and scaling.use_tpu are both true: expected at most one");
-  }
-  if (scaling.use_tpu && scaling.num_workers > 1 && scaling.topology.empty()) {
-    fail(Errc::invalid_argument,
-         "scaling.topology = \"\" with scaling.use_tpu and {} workers: a TPU slice of several "
-         "workers needs its topology; add .topology = \"4x4\" (the grid of all chips)",
-         scaling.num_workers);
-  }
-  if (scaling.use_gpu) {
-    fail(Errc::unavailable,
-         "scaling.use_gpu = true: this version drives CPU chips only (looked for {}); use_gpu = "
-         "false runs the same loop on CPU threads",
-         absent_or_present("/dev/nvidia0"));
-  }
-  if (scaling.use_tpu) {
-    fail(Errc::unavailable,
-         "scaling.use_tpu = true: this version drives CPU chips only (looked for {}); use_tpu = "
-         "false runs the same loop on CPU threads",
-         absent_or_present("/dev/accel0"));
-  }
-  if (!scaling.accelerator_type.empty() && scaling.accelerator_type != "CPU") {
-    fail(Errc::unavailable,
-         "scaling.accelerator_type = \"{}\": this version knows \"CPU\" only; leave it empty",
-         scaling.accelerator_type);
-  }
+/// As Ray does: a slice of several workers is asked for by its topology.
+void check_topology(const ScalingConfig& scaling) {
+  if (!scaling.use_tpu || scaling.num_workers <= 1 || !scaling.topology.empty()) return;
+  fail(Errc::invalid_argument,
+       "scaling.topology = \"\" with scaling.use_tpu and {} workers: a TPU slice of several "
+       "workers needs its topology; add .topology = \"4x4\" (the grid of all chips)",
+       scaling.num_workers);
 }
 
 void check_placement(const ScalingConfig& scaling) {
@@ -160,11 +142,33 @@ void check_backend(const BackendConfig& backend) {
   }
   const bool sizes = !backend.spmd.mesh_shape.empty() || backend.spmd.data_parallel_size != 0 ||
                      backend.spmd.model_parallel_size != 0;
-  if (!is_spmd(backend) && (sizes || !backend.spmd.axis_names.empty())) {
+  const bool names = !backend.spmd.axis_names.empty() || !backend.spmd.device_ids.empty();
+  if (!is_spmd(backend) && (sizes || names || backend.spmd.hybrid)) {
     fail(Errc::invalid_argument,
          "backend.backend = \"none\" has no mesh, but backend.spmd describes one: leave "
          "backend.spmd empty, or set backend.backend = \"spmd\"");
   }
+}
+
+/// The mesh of one host that a HybridMesh is, in the fields for it.
+void flatten_hybrid(SpmdConfig& spmd) {
+  if (!spmd.hybrid) return;
+  const HybridMesh hybrid = *spmd.hybrid;
+  hybrid.validate();
+  if (!spmd.mesh_shape.empty() || !spmd.axis_names.empty()) {
+    fail(Errc::invalid_argument,
+         "backend.spmd has both hybrid and mesh_shape ({}) or axis_names ({}): give one of them",
+         fmt::join(spmd.mesh_shape, ","), fmt::join(spmd.axis_names, ","));
+  }
+  if (hybrid.num_hosts() != 1) {
+    fail(Errc::unavailable,
+         "backend.spmd.hybrid.dcn = ({}) needs {} hosts: a job runs on one in this version; give "
+         "its chips in ici, and dcn = ({})",
+         fmt::join(hybrid.dcn, ","), hybrid.num_hosts(),
+         fmt::join(std::vector<int>(hybrid.dcn.size(), 1), ","));
+  }
+  spmd.mesh_shape = hybrid.ici;
+  spmd.axis_names = hybrid.axis_names;
 }
 
 /// Chips per worker from what the other fields leave for each, where no field says it.
@@ -204,6 +208,7 @@ Mesh resolve_mesh(const TrainerOptions& options, int joins, int chips,
                     .topology = topology,
                     .mesh_shape = spmd.mesh_shape,
                     .axis_names = spmd.axis_names,
+                    .device_ids = spmd.device_ids,
                     .data_parallel_size = spmd.data_parallel_size,
                     .model_parallel_size = spmd.model_parallel_size});
 }
@@ -295,7 +300,8 @@ void require_open_files(const JobSpec& spec) {
 
 }  // namespace
 
-JobSpec validate(const TrainerOptions& options, const std::string& program) {
+JobSpec validate(const TrainerOptions& given, const std::string& program) {
+  TrainerOptions options = given;
   const ScalingConfig& scaling = options.scaling;
   if (scaling.num_workers < 0 || scaling.num_workers > kWorkersMax) {
     fail(Errc::invalid_argument,
@@ -304,8 +310,9 @@ JobSpec validate(const TrainerOptions& options, const std::string& program) {
   }
   check_placement(scaling);
   check_backend(options.backend);
+  flatten_hybrid(options.backend.spmd);
   check_run(options.run, is_spmd(options.backend));
-  check_accelerators(scaling);
+  check_topology(scaling);
   const std::vector<std::int64_t> topology =
       scaling.topology.empty() ? std::vector<std::int64_t>{} : parse_topology(scaling.topology);
   product(topology, fmt::format("scaling.topology = \"{}\"", scaling.topology));
@@ -314,7 +321,9 @@ JobSpec validate(const TrainerOptions& options, const std::string& program) {
   spec.name = options.run.name.empty() ? program : options.run.name;
   spec.storage_path = absolute_path(options.run.storage_path, "run.storage_path");
   spec.num_workers = scaling.num_workers;
+  spec.device = choose_device(scaling);
   spec.chips_per_worker = resolve_chips(options, spec.num_joins(), topology);
+  spec.cpus_per_worker = cpus_given(scaling.resources_per_worker);
   if (spec.num_chips() > kChipsPerHostMax) {
     fail(Errc::invalid_argument,
          "{} workers x {} chips = {} chips: this version runs up to {} on a host", spec.num_joins(),

@@ -72,25 +72,13 @@ void forget_worker_environment() noexcept {
   }
 }
 
-std::vector<std::string> to_variables(const WorkerEnvironment& environment,
-                                      const std::optional<Mesh>& mesh) {
+std::vector<std::string> to_variables(const WorkerPlace& place, const std::optional<Mesh>& mesh) {
   std::vector<std::string> variables{
-      "WEFT_JOB_ID=" + environment.job_id,
-      "WEFT_JOB_TOKEN=" + environment.token,
-      "WEFT_COORDINATOR_ADDRESS=" + environment.coordinator_address,
-      fmt::format("WEFT_NUM_PROCESSES={}", environment.num_processes),
-      fmt::format("WEFT_PROCESS_INDEX={}", environment.process_index),
-      "WEFT_JOB_FOLDER=" + environment.job_folder,
-      "WEFT_LOOP=" + environment.loop,
-      "WEFT_LOOP_OBJECT=" + environment.loop_object,
-      "WEFT_LOOP_BUILD=" + environment.loop_build,
-      "WEFT_DEVICE=cpu",
+      "WEFT_JOB_ID=" + place.job_id,
+      fmt::format("WEFT_NUM_PROCESSES={}", place.num_processes),
+      fmt::format("WEFT_PROCESS_INDEX={}", place.process_index),
+      fmt::format("WEFT_DEVICE={}", to_string(place.device)),
   };
-  if (environment.tls.wanted()) {
-    variables.push_back("WEFT_TLS_CERTIFICATE=" + environment.tls.certificate);
-    variables.push_back("WEFT_TLS_KEY=" + environment.tls.key);
-    variables.push_back("WEFT_TLS_CA=" + environment.tls.ca);
-  }
   if (mesh) {
     const auto size = [&](const char* axis) {
       return mesh->has_axis(axis) ? mesh->axis_size(axis) : 1;
@@ -98,6 +86,40 @@ std::vector<std::string> to_variables(const WorkerEnvironment& environment,
     variables.push_back(fmt::format("WEFT_MESH_SHAPE={}", fmt::join(mesh->shape(), ",")));
     variables.push_back(fmt::format("WEFT_DATA_PARALLEL_SIZE={}", size("data")));
     variables.push_back(fmt::format("WEFT_MODEL_PARALLEL_SIZE={}", size("model")));
+  }
+  return variables;
+}
+
+void set_variables(const std::vector<std::string>& variables) {
+  for (const std::string& text : variables) {
+    const auto equals = text.find('=');
+    const std::string name = text.substr(0, equals);
+    const std::string value = text.substr(equals + 1);
+    if (variable(name.c_str()) != value) ::setenv(name.c_str(), value.c_str(), 1);
+  }
+}
+
+std::vector<std::string> to_variables(const WorkerEnvironment& environment, DeviceKind device,
+                                      const std::optional<Mesh>& mesh) {
+  std::vector<std::string> variables =
+      to_variables(WorkerPlace{.job_id = environment.job_id,
+                               .num_processes = environment.num_processes,
+                               .process_index = environment.process_index,
+                               .device = device},
+                   mesh);
+  variables.insert(
+      variables.end(),
+      {"WEFT_JOB_TOKEN=" + environment.token,
+       "WEFT_COORDINATOR_ADDRESS=" + environment.coordinator_address,
+       "WEFT_JOB_FOLDER=" + environment.job_folder, "WEFT_LOOP=" + environment.loop,
+       "WEFT_LOOP_OBJECT=" + environment.loop_object, "WEFT_LOOP_BUILD=" + environment.loop_build});
+  if (environment.cpus > 0 && variable("OMP_NUM_THREADS").empty()) {
+    variables.push_back(fmt::format("OMP_NUM_THREADS={}", environment.cpus));
+  }
+  if (environment.tls.wanted()) {
+    variables.push_back("WEFT_TLS_CERTIFICATE=" + environment.tls.certificate);
+    variables.push_back("WEFT_TLS_KEY=" + environment.tls.key);
+    variables.push_back("WEFT_TLS_CA=" + environment.tls.ca);
   }
   return variables;
 }

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include <weft/device.hpp>
 #include <weft/mesh.hpp>
 #include <weft/tls.hpp>
 
@@ -33,6 +34,7 @@ struct WorkerEnvironment {
   std::string loop{};         ///< the loop's name; "": main() runs again, up to its fit()
   std::string loop_object{};  ///< file of the library that has the loop; for weft-worker
   std::string loop_build{};
+  int cpus = 0;  ///< OMP_NUM_THREADS, unless the trainer's process has one; 0: not said
   /// Set if and only if the coordinator's address is "tls://host:port".
   TlsConfig tls{};
 
@@ -50,8 +52,21 @@ std::optional<WorkerEnvironment> worker_environment();
 /// workers. Other threads may read the environment meanwhile.
 void forget_worker_environment() noexcept;
 
-/// All variables for one worker, as "NAME=value".
-std::vector<std::string> to_variables(const WorkerEnvironment& environment,
+/// Those that only tell a loop its place, as "NAME=value": WEFT_JOB_ID, WEFT_NUM_PROCESSES,
+/// WEFT_PROCESS_INDEX, WEFT_DEVICE, and with a mesh its sizes.
+struct WorkerPlace {
+  std::string job_id;
+  int num_processes = 1;
+  int process_index = 0;
+  DeviceKind device = DeviceKind::cpu;
+};
+std::vector<std::string> to_variables(const WorkerPlace& place, const std::optional<Mesh>& mesh);
+/// Sets them in this process, whose loop is a thread. As setenv() does, it needs that no other
+/// thread reads the environment meanwhile; what has its value already isn't touched.
+void set_variables(const std::vector<std::string>& variables);
+
+/// All variables for one worker process.
+std::vector<std::string> to_variables(const WorkerEnvironment& environment, DeviceKind device,
                                       const std::optional<Mesh>& mesh);
 
 /// The path of "unix:/path". Throws invalid_argument for another kind of address.

@@ -32,9 +32,9 @@ typename Inspector::result_type inspect(Inspector& f, CheckpointConfig& x) {
 }
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, Assignment& x) {
-  return f(caf::meta::type_name("weft::assignment/5"), x.mesh_shape, x.axis_names, x.num_workers,
-           x.chips_per_worker, x.timeout_ms, x.seed, x.run_dir, x.recovers, x.keeps_state,
-           x.check_replicas_every, x.checkpoint, x.loop, x.loop_config);
+  return f(caf::meta::type_name("weft::assignment/6"), x.mesh_shape, x.axis_names, x.device_ids,
+           x.device, x.num_workers, x.chips_per_worker, x.timeout_ms, x.seed, x.run_dir, x.recovers,
+           x.keeps_state, x.check_replicas_every, x.checkpoint, x.loop, x.loop_config);
 }
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, ProgramSeen& x) {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include <weft/checkpoint_config.hpp>
+#include <weft/device.hpp>
 
 namespace weft {
 
@@ -39,6 +40,8 @@ struct LoopIdentity {
 struct Assignment {
   std::vector<std::int64_t> mesh_shape{};  ///< empty: no mesh
   std::vector<std::string> axis_names{};
+  std::vector<int> device_ids{};
+  DeviceKind device = DeviceKind::cpu;
   std::int32_t num_workers = 0;
   std::int32_t chips_per_worker = 0;
   std::int64_t timeout_ms = 0;

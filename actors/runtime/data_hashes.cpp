@@ -18,6 +18,11 @@ std::string label(const Program& program, const ProgramInput& input) {
                      loc.empty() ? "" : " (" + loc + ")");
 }
 
+const LocalRows* local_rows(const Binding& binding) {
+  const auto* source = std::get_if<SourcePtr>(&binding);
+  return source == nullptr ? nullptr : (*source)->local();
+}
+
 }  // namespace
 
 DataChecks data_checks(std::string_view variable) {
@@ -49,10 +54,14 @@ std::uint64_t sampled_hash(std::span<const std::byte> bytes) {
 DataHashes hash_data(const Program& program, std::span<const Binding> inputs) {
   DataHashes hashes;
   for (std::size_t i = 0; i < inputs.size(); ++i) {
-    const auto* data = std::get_if<HostData>(&inputs[i]);
-    if (data == nullptr) continue;
-    hashes.tensors.push_back(label(program, program.inputs[i]));
-    hashes.hashes.push_back(sampled_hash(**data));
+    const std::string name = label(program, program.inputs[i]);
+    if (const auto* data = std::get_if<HostData>(&inputs[i])) {
+      hashes.tensors.push_back(name);
+      hashes.hashes.push_back(sampled_hash(**data));
+    } else if (const LocalRows* rows = local_rows(inputs[i])) {
+      hashes.tensors.push_back(fmt::format("{} of {}", rows->name(), name));
+      hashes.hashes.push_back(sampled_hash(rows->bytes()));
+    }
   }
   return hashes;
 }

@@ -1,5 +1,6 @@
 #pragma once
-/// Hashes of the data that a worker's loop uploads to its chips; all workers must upload the same.
+/// Hashes of the data that a worker's loop uploads to its chips. All workers must upload the same;
+/// of a tensor of local rows, those that have the same part.
 
 #include <cstdint>
 #include <span>

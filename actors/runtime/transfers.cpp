@@ -5,8 +5,8 @@
 #include <functional>
 
 #include "actors/runtime/arena_buffer.hpp"
-#include "actors/runtime/shard_copy.hpp"
 #include "actors/runtime/worker_runtime.hpp"
+#include "spmd/mesh/shard_copy.hpp"
 #include "spmd/passes/partition.hpp"
 
 namespace weft {

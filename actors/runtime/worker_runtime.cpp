@@ -6,8 +6,8 @@
 
 #include "actors/process/log.hpp"
 #include "actors/runtime/arena_buffer.hpp"
-#include "actors/runtime/shard_copy.hpp"
 #include "spmd/mesh/hybrid_mesh.hpp"
+#include "spmd/mesh/shard_copy.hpp"
 #include "spmd/ops/fingerprint.hpp"
 #include "spmd/tensor/loop_threads.hpp"
 #include "spmd/tensor/node.hpp"

@@ -39,6 +39,7 @@ class WorkerRuntime : public Runtime {
   ~WorkerRuntime() override;
 
   const Mesh* mesh() const override { return options_.has_mesh ? &mesh_ : nullptr; }
+  std::span<const int> positions() const override { return positions_; }
   RunResult run(const Program& program, const Fingerprint& key, std::span<const Binding> inputs,
                 const RunSite& site) override;
   std::vector<std::byte> read(const Buffer& buffer) override;
@@ -67,7 +68,6 @@ class WorkerRuntime : public Runtime {
   void deliver(const ChipInput& input);
   /// The mesh of the programs; without a mesh for the loop, of one chip.
   const Mesh& program_mesh() const { return mesh_; }
-  std::span<const int> positions() const { return positions_; }
 
   /// Throws invalid_argument, naming both threads.
   void require_loop_thread(const char* what, const std::source_location& where) const;

@@ -13,7 +13,8 @@ using Workers = std::vector<int>;
 constexpr const char* kAdvice =
     "data, parameters and scalars are global: of its own copy each worker uploads only what its "
     "chips hold, and the rest is lost; give every worker the same (all rows of the batch, a "
-    "shuffle by ctx.seed() and ctx.step()), or leave this check out with WEFT_CHECK_DATA=0";
+    "shuffle by ctx.seed() and ctx.step()), or give each worker's own rows to to_device_local(); "
+    "WEFT_CHECK_DATA=0 leaves this check out";
 
 /// "worker 1", "workers 0, 2".
 std::string name(const Workers& workers) {

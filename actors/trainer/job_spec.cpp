@@ -1,9 +1,25 @@
 #include "actors/trainer/job_spec.hpp"
 
+#include "actors/process/log.hpp"
+
 namespace weft {
 
+void say_resources(const JobSpec& spec, int usable_cores) {
+  logger("weft.trainer")
+      ->log(spec.device.falls_back ? spdlog::level::warn : spdlog::level::info, "{}",
+            spec.device.why);
+  const int cpus = spec.num_joins() * spec.cpus_per_worker;
+  if (cpus <= usable_cores) return;
+  logger("weft.trainer")
+      ->warn(
+          "scaling.resources_per_worker[\"CPU\"] = {} for {} workers: of {} cores there are {}, "
+          "which the workers share",
+          spec.cpus_per_worker, spec.num_joins(), cpus, usable_cores);
+}
+
 Assignment assignment_of(const JobSpec& spec, const std::string& run_dir) {
-  Assignment assignment{.num_workers = spec.num_joins(),
+  Assignment assignment{.device = spec.device.kind,
+                        .num_workers = spec.num_joins(),
                         .chips_per_worker = spec.chips_per_worker,
                         .timeout_ms = spec.timeout().count(),
                         .seed = spec.seed,
@@ -16,6 +32,7 @@ Assignment assignment_of(const JobSpec& spec, const std::string& run_dir) {
   if (spec.mesh) {
     assignment.mesh_shape = spec.mesh->shape();
     assignment.axis_names = spec.mesh->axis_names();
+    assignment.device_ids = spec.mesh->device_ids();
   }
   return assignment;
 }

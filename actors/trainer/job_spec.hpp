@@ -10,6 +10,7 @@
 #include <weft/mesh.hpp>
 #include <weft/tls.hpp>
 
+#include "actors/process/device_choice.hpp"
 #include "actors/protocol/protocol.hpp"
 #include "actors/supervision/recovery.hpp"
 
@@ -28,6 +29,8 @@ struct JobSpec {
   std::string storage_path;  ///< absolute
   int num_workers = 0;       ///< 0: the worker is this process
   int chips_per_worker = 0;
+  int cpus_per_worker = 0;  ///< cores that a worker's own libraries may use; 0: not said
+  DeviceChoice device;
   std::optional<Mesh> mesh;  ///< nothing for backend "none"
   double timeout_s = 0;
   std::uint64_t seed = 0;
@@ -59,6 +62,9 @@ struct JobSpec {
     return std::chrono::ceil<std::chrono::milliseconds>(std::chrono::duration<double>(seconds));
   }
 };
+
+/// Logs what the job runs on; a warning where that isn't what was asked for.
+void say_resources(const JobSpec& spec, int usable_cores);
 
 /// What a worker of the job must know.
 Assignment assignment_of(const JobSpec& spec, const std::string& run_dir);

@@ -59,7 +59,7 @@ bool is_on(const char* name) {
 /// The mesh of the job; without a mesh, the one chip that a worker's own programs run on.
 Mesh mesh_of(const Assignment& assignment) {
   if (assignment.mesh_shape.empty()) return Mesh({1}, {"data"});
-  return Mesh(assignment.mesh_shape, assignment.axis_names);
+  return Mesh(assignment.mesh_shape, assignment.axis_names, assignment.device_ids);
 }
 
 /// Where the worker's chips stand: they are dealt to workers in order of their ids.

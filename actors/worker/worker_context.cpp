@@ -131,13 +131,27 @@ ContextScope::~ContextScope() { current_context = before_; }
 TrainContext& get_context() {
   if (current_context == nullptr) {
     fail(Errc::not_found,
-         "there is no training context on this thread: get_context() and mesh() work inside the "
-         "loop that Trainer::fit() runs");
+         "there is no training context on this thread: get_context(), mesh() and device() work "
+         "inside the loop that Trainer::fit() runs; on a thread that the loop starts, after "
+         "`weft::ContextScope scope(ctx);`");
   }
   return *current_context;
 }
 
 const Mesh* mesh() { return get_context().mesh(); }
+
+std::vector<Device> local_devices() {
+  const TrainContext& context = get_context();
+  const int count = context.num_local_devices();
+  std::vector<Device> devices;
+  for (int i = 0; i < count; ++i) {
+    devices.push_back(
+        {.kind = context.device_kind(), .id = context.world_rank() * count + i, .local_index = i});
+  }
+  return devices;
+}
+
+Device device() { return local_devices().front(); }
 
 bool is_spmd_backend() { return get_context().is_spmd_backend(); }
 

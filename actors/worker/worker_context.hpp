@@ -42,6 +42,7 @@ class WorkerContext : public TrainContext {
     return assignment_.num_workers * assignment_.chips_per_worker;
   }
   int num_local_devices() const override { return assignment_.chips_per_worker; }
+  DeviceKind device_kind() const override { return assignment_.device; }
   const std::string& job_id() const override { return job_id_; }
   const std::string& run_dir() const override { return assignment_.run_dir; }
   std::uint64_t seed() const override { return assignment_.seed; }

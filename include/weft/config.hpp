@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -13,6 +12,8 @@
 #include <nlohmann/json.hpp>
 
 #include <weft/checkpoint_config.hpp>
+#include <weft/hybrid_mesh.hpp>
+#include <weft/scaling_config.hpp>
 #include <weft/tls.hpp>
 
 namespace weft {
@@ -22,30 +23,16 @@ using Config = nlohmann::json;
 /// A loop's report: a JSON object.
 using Metrics = nlohmann::json;
 
-/// The number of processes and chips. 0 and "" mean: not given.
-struct ScalingConfig {
-  int num_workers = 1;       ///< processes; 0: the loop runs in this process
-  int chips_per_worker = 0;  ///< default: from topology or mesh_shape, else 1
-  std::string topology{};    ///< "4x4": the grid of all chips
-  bool use_gpu = false;      ///< refused in this version, as is use_tpu
-  bool use_tpu = false;
-  std::map<std::string, double> resources_per_worker{};  ///< {"TPU": 4}: chips per worker
-  std::string accelerator_type{};                        ///< "" or "CPU" in this version
-  std::string placement_strategy =
-      "PACK";  ///< PACK, SPREAD, STRICT_PACK, STRICT_SPREAD, over hosts
-  /// The CPUs that worker processes may use; default: those of the thread that calls fit() or
-  /// start().
-  std::vector<int> affinity{};
-  /// For a program that can't call weft::worker_main() first in its main(): the absolute path of
-  /// one that does, which weft_add_worker() of weft's CMake package makes, or
-  /// weft::plugin_worker(). Default: this program's executable.
-  std::string worker_executable{};
-};
-
 /// The mesh, if workers x chips or the topology shouldn't decide it; make_mesh() has the rules.
 struct SpmdConfig {
   std::vector<std::int64_t> mesh_shape{};  ///< a size per axis
   std::vector<std::string> axis_names{};
+  /// The chip at each position of the mesh, row-major, as Mesh takes it. Chips are dealt to workers
+  /// in order of their ids. Default: 0, 1, 2, ...
+  std::vector<int> device_ids{};
+  /// The mesh as chips within a host times hosts, instead of mesh_shape and axis_names. Jobs have
+  /// one host in this version, so every size of `dcn` must be 1.
+  std::optional<HybridMesh> hybrid{};
   std::int64_t data_parallel_size = 0;
   std::int64_t model_parallel_size = 0;
   std::string partitioning_mode = "auto";  ///< auto: annotations are propagated

@@ -61,7 +61,7 @@ const EventRing* Snapshot::chip_ring(int chip) const {
 std::optional<Mesh> Snapshot::mesh() const {
   if (header.mesh_shape.empty()) return {};
   try {
-    return Mesh(header.mesh_shape, header.axis_names);
+    return Mesh(header.mesh_shape, header.axis_names, header.device_ids);
   } catch (const Error&) {
     return {};
   }

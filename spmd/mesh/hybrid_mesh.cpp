@@ -99,11 +99,11 @@ Mesh HybridMesh::mesh() const {
   return Mesh(shape, axis_names, std::move(device_ids)).with_dcn_atoms(dcn_atoms);
 }
 
-std::vector<Tier> HybridMesh::atom_tiers() const {
-  const Mesh hybrid = mesh();
+std::vector<Tier> atom_tiers(const HybridMesh& hybrid) {
+  const Mesh mesh = hybrid.mesh();
   std::vector<Tier> tiers(1, Tier::ici);
-  for (int atom = 1; atom <= hybrid.num_atoms(); ++atom) {
-    tiers.push_back(tier_of(static_cast<AtomMask>(1U << atom), hybrid));
+  for (int atom = 1; atom <= mesh.num_atoms(); ++atom) {
+    tiers.push_back(tier_of(static_cast<AtomMask>(1U << atom), mesh));
   }
   return tiers;
 }

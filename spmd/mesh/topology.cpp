@@ -171,7 +171,7 @@ Mesh make_mesh(const MeshRequest& request) {
          "axis_names has {} entries ({}) but the mesh ({}) has {} axes; give one name per axis",
          names.size(), fmt::join(names, ","), fmt::join(shape, ","), shape.size());
   }
-  Mesh mesh(shape, names);
+  Mesh mesh(shape, names, request.device_ids);
   if (!request.mesh_shape.empty()) check_claims(request, mesh);
   return mesh;
 }

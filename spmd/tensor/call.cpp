@@ -32,9 +32,24 @@ Call::~Call() {
 void Call::expect_mesh(const Mesh& mesh) const {
   const Mesh* own = trace_.runtime().mesh();
   if (own != nullptr && *own == mesh) return;
-  fail(Errc::mesh_mismatch, "{}: the mesh given is {}, but this loop runs {} (at {})",
+  fail(Errc::mesh_mismatch,
+       "{}: the mesh given is {}, but this loop runs {}; pass "
+       "ctx.mesh(), and ask for another one by backend.spmd or scaling.topology (at {})",
        trace_.site()->function, mesh.to_string(),
        own == nullptr ? "without a mesh" : "on " + own->to_string(), file_line(loc()));
+}
+
+void Call::expect_even(const TensorNode& data, const Mesh& mesh, const Sharding& sharding) const {
+  const Shape& shape = data.type.shape;
+  for (int dim = 0; dim < shape.size(); ++dim) {
+    const std::int64_t parts = mesh.count(sharding.dims[static_cast<std::size_t>(dim)]);
+    if (shape[dim] % parts == 0) continue;
+    refuse(
+        "{}: dim {} has size {}, which the {} parts of {} on mesh {} don't divide; leave out the "
+        "last, smaller batch, fill it up to a multiple of {}, or leave the dim unsharded",
+        data.label(), dim, shape[dim], parts, sharding.to_string(mesh, shape.size()),
+        mesh.to_string(), parts);
+  }
 }
 
 void Call::refuse_operand(const Operand& x) const {
@@ -139,8 +154,10 @@ Shape Call::broadcast(const Shape& a, const Shape& b) const {
     std::int64_t& size = shape[offset + dim];
     if (size == 1) size = shorter[dim];
     if (shorter[dim] != 1 && shorter[dim] != size) {
-      refuse("shapes [{}] and [{}] don't broadcast: sizes {} and {} in dim {}", fmt::join(a, ","),
-             fmt::join(b, ","), size, shorter[dim], offset + dim);
+      refuse(
+          "shapes [{}] and [{}] don't broadcast: sizes {} and {} in dim {}; they must be equal, "
+          "or one of them 1 (reshape, transpose or slice an operand)",
+          fmt::join(a, ","), fmt::join(b, ","), size, shorter[dim], offset + dim);
     }
   }
   return shape;

@@ -25,7 +25,7 @@ class Call {
   Call(const Call&) = delete;
   Call& operator=(const Call&) = delete;
 
-  Trace& trace() { return trace_; }
+  Trace& trace() const { return trace_; }
   Builder* operator->() { return &trace_.builder(); }
   const std::source_location& loc() const { return trace_.site()->loc; }
 
@@ -39,6 +39,9 @@ class Call {
   /// Throws mesh_mismatch unless the program will run on this mesh, because shardings name its
   /// atoms.
   void expect_mesh(const Mesh& mesh) const;
+  /// Refuses a sharding of data whose parts don't divide a dim: padding of a batch would take part
+  /// in means. (Computed values are padded by pad_uneven.)
+  void expect_even(const TensorNode& data, const Mesh& mesh, const Sharding& sharding) const;
   /// The operand's node; refuses a number and a tensor without a value.
   const NodePtr& node(const Operand& x) const {
     if (x.is_number() || !x.tensor().defined()) refuse_operand(x);

@@ -53,6 +53,11 @@ struct TensorNode {
   bool is_off_chips() const {
     return std::holds_alternative<HostData>(storage) || std::holds_alternative<SourcePtr>(storage);
   }
+  /// Whether this worker has only its rows, and no run has put it on the chips.
+  bool is_local() const {
+    const auto* source = std::get_if<SourcePtr>(&storage);
+    return source != nullptr && (*source)->local() != nullptr;
+  }
   /// Whether it is state that still has the value given by the loop, or by a file. A kept value may
   /// replace that.
   bool may_be_kept() const { return is_state() && is_off_chips(); }

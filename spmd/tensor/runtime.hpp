@@ -78,16 +78,16 @@ bool is_read(std::string_view site);
 /// Added to the error if only some workers read.
 inline constexpr const char* kReadsAreCollective =
     "; reads are collective: item(), to_vector() and to_bytes() of what isn't computed yet, or "
-    "lies "
-    "in shards, are calls for every worker, whatever it does with the value";
+    "lies in shards, are calls for every worker, whatever it does with the value";
 
 /// Called by one thread, which runs the user's loop.
 class Runtime {
  public:
   virtual ~Runtime() = default;
 
-  /// The mesh; null without the SPMD backend.
+  /// The mesh, null without the SPMD backend; and where the chips of this worker stand in it.
   virtual const Mesh* mesh() const = 0;
+  virtual std::span<const int> positions() const = 0;
   /// Compiles the program (or finds it by `key`, its fingerprint) and starts it; doesn't wait. One
   /// binding per input, in order. `input_buffers`: the buffer of each input, also of those that
   /// were not on the chips before; `outputs`: a buffer per output. An output that updates an input

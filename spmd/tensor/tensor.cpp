@@ -1,3 +1,5 @@
+#include <weft/mesh_scope.hpp>
+
 #include <algorithm>
 #include <cstring>
 
@@ -13,21 +15,6 @@ std::vector<std::byte> bytes_of(double value) {
   std::vector<std::byte> bytes(sizeof(float));
   store_element(DType::f32, value, bytes.data());
   return bytes;
-}
-
-/// Padding of a batch would take part in means; computed values are padded by pad_uneven.
-void expect_even(const Call& call, const TensorNode& data, const Mesh& mesh,
-                 const Sharding& sharding) {
-  const Shape& shape = data.type.shape;
-  for (int dim = 0; dim < shape.size(); ++dim) {
-    const std::int64_t parts = mesh.count(sharding.dims[static_cast<std::size_t>(dim)]);
-    if (shape[dim] % parts == 0) continue;
-    call.refuse(
-        "{}: dim {} has size {}, which the {} parts of {} on mesh {} don't divide; leave out the "
-        "last, smaller batch, fill it up to a multiple of {}, or leave the dim unsharded",
-        data.label(), dim, shape[dim], parts, sharding.to_string(mesh, shape.size()),
-        mesh.to_string(), parts);
-  }
 }
 
 }  // namespace
@@ -109,12 +96,36 @@ void mark_sharding(const Tensor& tensor, const Mesh& mesh, const PartitionSpec& 
       call.refuse("{} already lies on the chips as {}; mark it before its first sync",
                   node->label(), present.to_string(mesh, tensor.shape().size()));
     }
+  } else if (node->is_local()) {
+    if (!node->marked->same_layout(sharding)) {
+      call.refuse(
+          "{} was given by each worker's rows (to_device_local at {}) to lie as {}: give that call "
+          "this sharding",
+          node->label(), file_line(node->loc),
+          node->marked->to_string(mesh, tensor.shape().size()));
+    }
   } else if (node->is_off_chips()) {
-    if (!node->is_state()) expect_even(call, *node, mesh, sharding);
+    if (!node->is_state()) call.expect_even(*node, mesh, sharding);
     call.trace().mark(*node, sharding);
   } else {
     call.trace().assign(*node, call->sharding_constraint(call.value(tensor), sharding));
   }
+}
+
+MeshScope::MeshScope(const Mesh& mesh, std::source_location loc) {
+  Call("MeshScope", loc).expect_mesh(mesh);
+}
+
+void mark_sharding(const Tensor& tensor, const PartitionSpec& spec, std::source_location loc) {
+  const Mesh* mesh = Trace::current(loc).runtime().mesh();
+  if (mesh == nullptr) {
+    fail(
+        Errc::unavailable,
+        "mark_sharding: the job has no mesh (backend.backend = \"none\"): use backend \"spmd\", or "
+        "leave the mark out (at {})",
+        file_line(loc));
+  }
+  mark_sharding(tensor, *mesh, spec, loc);
 }
 
 void sync(std::source_location loc) {

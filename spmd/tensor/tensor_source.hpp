@@ -1,20 +1,26 @@
 #pragma once
-/// TensorSource: the elements of a tensor that are not in memory yet, such as those of a file. The
-/// runtime asks for the boxes that its chips need, once their layout is known.
+/// TensorSource: the elements of a tensor that are not in memory yet, such as those of a file, or
+/// of which this worker has only its part. The runtime asks for the boxes that its chips need, once
+/// their layout is known.
 
 #include <cstddef>
 #include <memory>
 #include <optional>
 #include <source_location>
 #include <span>
+#include <string>
+#include <vector>
 
 #include <weft/tensor.hpp>
 
 #include "spmd/mesh/box.hpp"
+#include "spmd/mesh/row_parts.hpp"
 
 namespace weft {
 
-/// The same on every worker.
+class LocalRows;
+
+/// The same on every worker, but for LocalRows.
 class TensorSource {
  public:
   virtual ~TensorSource() = default;
@@ -26,8 +32,30 @@ class TensorSource {
   /// Writes the elements of the boxes, in the tensor's dtype; other elements of their rooms stay as
   /// they are. Any thread. Throws io, corrupt or not_found, with the tensor's name.
   virtual void read(std::span<const Target> targets) const = 0;
+  /// Null for a source that has all elements.
+  virtual const LocalRows* local() const { return nullptr; }
 };
 using SourcePtr = std::shared_ptr<const TensorSource>;
+
+/// The rows of a global tensor that lie on this worker's chips, in memory. Its layout there must be
+/// the one for which `parts` were found.
+class LocalRows : public TensorSource {
+ public:
+  /// `type`: of the rows of this worker, equally many for each part; `bytes` has its elements.
+  LocalRows(const TensorType& type, std::span<const std::byte> bytes, RowParts parts);
+
+  void read(std::span<const Target> targets) const override;
+  const LocalRows* local() const override { return this; }
+
+  std::span<const std::byte> bytes() const { return bytes_; }
+  /// "part 1 of 4".
+  std::string name() const;
+
+ private:
+  TensorType type_;
+  std::vector<std::byte> bytes_;
+  RowParts parts_;
+};
 
 /// Throws invalid_argument, naming the tensor, if ops that were recorded since the last sync use or
 /// assign it: they would get another value than it had.

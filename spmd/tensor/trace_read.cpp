@@ -68,13 +68,15 @@ std::vector<std::byte> Trace::read(const NodePtr& of, const std::source_location
     trace->restore(*node);
   }
   if (const auto* data = std::get_if<HostData>(&node->storage)) return **data;
-  if (const auto* source = std::get_if<SourcePtr>(&node->storage)) {
-    return read_whole(**source, node->type);
-  }
+  const auto* source = std::get_if<SourcePtr>(&node->storage);
+  if (source != nullptr && !node->is_local()) return read_whole(**source, node->type);
   Runtime& runtime = current(loc).runtime();
-  if (!std::holds_alternative<BufferPtr>(node->storage)) fail_lost(*node, loc);
-  BufferPtr buffer = std::get<BufferPtr>(node->storage);
-  if (!buffer->sharding().is_replicated()) buffer = gather(runtime, *node, loc);
+  if (std::holds_alternative<std::monostate>(node->storage)) fail_lost(*node, loc);
+  BufferPtr buffer;
+  if (const auto* placed = std::get_if<BufferPtr>(&node->storage)) buffer = *placed;
+  if (buffer == nullptr || !buffer->sharding().is_replicated()) {
+    buffer = gather(runtime, *node, loc);
+  }
   try {
     return runtime.read(*buffer);
   } catch (const Error& error) {

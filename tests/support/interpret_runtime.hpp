@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <numeric>
 #include <optional>
 #include <span>
 #include <utility>
@@ -49,9 +50,17 @@ inline std::vector<std::byte> to_bytes(const TensorType& type, const Elements& e
 /// stays unsharded. Reading a buffer that was replaced is a failure of the test.
 class InterpretRuntime : public Runtime {
  public:
-  explicit InterpretRuntime(std::optional<Mesh> mesh = std::nullopt) : mesh_(std::move(mesh)) {}
+  /// `positions`: of this worker's chips; default: it has all of the mesh.
+  explicit InterpretRuntime(std::optional<Mesh> mesh = std::nullopt,
+                            std::vector<int> positions = {})
+      : mesh_(std::move(mesh)), positions_(std::move(positions)) {
+    if (!positions_.empty()) return;
+    positions_.resize(mesh_ ? static_cast<std::size_t>(mesh_->size()) : 1);
+    std::iota(positions_.begin(), positions_.end(), 0);
+  }
 
   const Mesh* mesh() const override { return mesh_ ? &*mesh_ : nullptr; }
+  std::span<const int> positions() const override { return positions_; }
 
   RunResult run(const Program& program, const Fingerprint& key, std::span<const Binding> inputs,
                 const RunSite& site) override {
@@ -146,6 +155,7 @@ class InterpretRuntime : public Runtime {
   }
 
   std::optional<Mesh> mesh_;
+  std::vector<int> positions_;
 };
 
 }  // namespace weft::testing

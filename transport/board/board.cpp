@@ -64,6 +64,10 @@ void require_valid(const BoardHeader& header) {
         "board of job {}: {} axis sizes and {} axis names, expected as many of both and at most {}",
         header.job, header.mesh_shape.size(), header.axis_names.size(), kAxisCountMax);
   }
+  if (header.device_ids.size() > board_format::kDeviceIdCountMax) {
+    fail(Errc::invalid_argument, "board of job {}: {} device ids, expected at most {}", header.job,
+         header.device_ids.size(), board_format::kDeviceIdCountMax);
+  }
   require_fits(header.job, "name", header.name, sizeof(BoardHeaderV1::name) - 1,
                "give a shorter run.name");
   require_fits(header.job, "run_dir", header.run_dir, sizeof(BoardHeaderV1::run_dir) - 1,
@@ -85,6 +89,9 @@ void write_board(Segment& segment, const BoardHeader& header) {
   for (std::size_t i = 0; i < header.mesh_shape.size(); ++i) {
     format.mesh_shape[i] = header.mesh_shape[i];
     set_text(format.axis_names[i], header.axis_names[i]);
+  }
+  for (std::size_t i = 0; i < header.device_ids.size(); ++i) {
+    format.device_ids[i] = static_cast<std::uint16_t>(header.device_ids[i]);
   }
   set_text(format.job, header.job);
   set_text(format.name, header.name);
@@ -136,6 +143,11 @@ BoardHeader read_header(const Segment& segment) {
     header.mesh_shape.push_back(format.mesh_shape[i]);
     header.axis_names.push_back(text_of(format.axis_names[i]));
   }
+  for (int i = 0; i < std::min(num_chips, board_format::kDeviceIdCountMax); ++i) {
+    header.device_ids.push_back(format.device_ids[i]);
+  }
+  // Boards of jobs without a mesh, and those from before there was such a field.
+  if (std::ranges::count(header.device_ids, 0) != 1) header.device_ids.clear();
   return header;
 }
 

@@ -33,6 +33,7 @@ struct BoardHeader {
   std::string run_dir = {};
   std::vector<std::int64_t> mesh_shape = {};  ///< empty: no mesh
   std::vector<std::string> axis_names = {};
+  std::vector<int> device_ids = {};  ///< by position of the mesh; empty: 0, 1, 2, ...
   int num_workers = 1;  ///< rows for workers; 1 also where the worker is the trainer's own process
   int num_chips = 0;
   int trainer_pid = 0;

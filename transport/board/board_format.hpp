@@ -7,7 +7,7 @@
 ///
 /// Text is UTF-8, cut to its field less one byte and filled with zeros. A change of any of this
 /// needs a new version; golden file: tests/golden/board-v2.bin. Version 1, whose rows had neither a
-/// place nor counts of messages, is refused.
+/// place nor counts of messages, is refused. The device ids took reserved bytes, which were zeros.
 
 #include <cstddef>
 #include <cstdint>
@@ -18,6 +18,7 @@ namespace weft::board_format {
 inline constexpr std::uint64_t kMagic = 0x3164'7262'7466'6577;  // "weftbrd1"
 inline constexpr std::uint32_t kVersion = 2;
 inline constexpr int kAxisCountMax = 16;
+inline constexpr int kDeviceIdCountMax = 512;
 inline constexpr int kRowCountMax = 1 << 16;
 /// A byte of the file that the process that made the board locks for its lifetime.
 inline constexpr std::uint32_t kLifeByte = 0;
@@ -39,7 +40,8 @@ struct BoardHeaderV1 {
   char job[64];
   char name[256];
   char run_dir[1024];
-  char reserved[2056];
+  std::uint16_t device_ids[kDeviceIdCountMax];  ///< by position of the mesh; zeros: 0, 1, 2, ...
+  char reserved[1032];
 };
 static_assert(sizeof(BoardHeaderV1) == 4096);
 static_assert(std::is_trivially_copyable_v<BoardHeaderV1>);

@@ -56,6 +56,41 @@ TEST(Validate, TakesResourcesAsChips) {
             8);
 }
 
+TEST(Validate, TakesCpusBesideAnAcceleratorAsCoresAndAloneAsChips) {
+  const JobSpec both = spec({.scaling = {.resources_per_worker = {{"CPU", 8}, {"TPU", 4}}}});
+  EXPECT_EQ(both.chips_per_worker, 4);
+  EXPECT_EQ(both.cpus_per_worker, 8);
+  const JobSpec alone = spec({.scaling = {.resources_per_worker = {{"CPU", 8}}}});
+  EXPECT_EQ(alone.chips_per_worker, 8);
+  EXPECT_EQ(alone.cpus_per_worker, 0);
+}
+
+TEST(Validate, TakesTheOrderOfTheChips) {
+  const JobSpec job = spec({.scaling = {.num_workers = 2, .chips_per_worker = 2},
+                            .backend = {.spmd = {.device_ids = {3, 2, 1, 0}}}});
+  EXPECT_EQ(*job.mesh, Mesh({2, 2}, {"data", "model"}, {3, 2, 1, 0}));
+  expect_refused(Errc::mesh_mismatch, {"device_ids has 3 entries", "4 chips"},
+                 {.scaling = {.num_workers = 2, .chips_per_worker = 2},
+                  .backend = {.spmd = {.device_ids = {2, 1, 0}}}});
+  expect_refused(Errc::invalid_argument, {"device id 1 is repeated"},
+                 {.scaling = {.chips_per_worker = 2}, .backend = {.spmd = {.device_ids = {1, 1}}}});
+  expect_refused(Errc::invalid_argument, {"backend.backend = \"none\""},
+                 {.backend = {.backend = "none", .spmd = {.device_ids = {0}}}});
+}
+
+TEST(Validate, TakesAHybridMeshOfOneHost) {
+  const HybridMesh one{{2, 4}, {1, 1}, {"data", "model"}};
+  const JobSpec job = spec({.scaling = {.num_workers = 2}, .backend = {.spmd = {.hybrid = one}}});
+  EXPECT_EQ(*job.mesh, Mesh({2, 4}, {"data", "model"}));
+  EXPECT_EQ(job.chips_per_worker, 4);
+  const HybridMesh two{{2, 2}, {2, 1}, {"data", "model"}};
+  expect_refused(Errc::unavailable,
+                 {"backend.spmd.hybrid.dcn = (2,1) needs 2 hosts", "dcn = (1,1)"},
+                 {.scaling = {.num_workers = 2}, .backend = {.spmd = {.hybrid = two}}});
+  expect_refused(Errc::invalid_argument, {"both hybrid and mesh_shape (2,4)"},
+                 {.backend = {.spmd = {.mesh_shape = {2, 4}, .hybrid = one}}});
+}
+
 TEST(Validate, AcceptsTheBackendsAliases) {
   for (const char* name : {"spmd", "xla", "xla_tpu"}) {
     EXPECT_TRUE(spec({.backend = {.backend = name}}).mesh) << name;
@@ -103,17 +138,6 @@ TEST(Validate, ShowsTheGridWhereTopologyAndChipsDisagree) {
 TEST(Validate, NeedsATopologyForSeveralTpuWorkers) {
   expect_refused(Errc::invalid_argument, {"scaling.topology", "use_tpu", "4x4"},
                  {.scaling = {.num_workers = 4, .chips_per_worker = 4, .use_tpu = true}});
-}
-
-TEST(Validate, SaysWhichAcceleratorsAreUnavailableAndWhy) {
-  expect_refused(Errc::unavailable, {"scaling.use_gpu", "/dev/nvidia0", "use_gpu = false"},
-                 {.scaling = {.use_gpu = true}});
-  expect_refused(Errc::unavailable, {"scaling.use_tpu", "/dev/accel0"},
-                 {.scaling = {.use_tpu = true}});
-  expect_refused(Errc::invalid_argument, {"use_gpu", "use_tpu"},
-                 {.scaling = {.use_gpu = true, .use_tpu = true}});
-  expect_refused(Errc::unavailable, {"accelerator_type", "H100"},
-                 {.scaling = {.accelerator_type = "H100"}});
 }
 
 TEST(Validate, ChecksThePlacementStrategy) {

@@ -10,7 +10,7 @@
 
 #include "actors/runtime/arena_buffer.hpp"
 #include "actors/runtime/buffer_pool.hpp"
-#include "actors/runtime/shard_copy.hpp"
+#include "spmd/mesh/shard_copy.hpp"
 #include "tests/support/arena_pool.hpp"
 #include "tests/support/expect_error.hpp"
 #include "tests/support/random_program.hpp"

@@ -25,7 +25,7 @@ TEST(HybridMesh, KeepsDevicesOfAHostTogether) {
 TEST(HybridMesh, AtomsOfOneTierStayOnOneHost) {
   const HybridMesh hybrid{{2, 4}, {3, 2}, {"data", "model"}};
   const Mesh mesh = hybrid.mesh();
-  const std::vector<Tier> tiers = hybrid.atom_tiers();
+  const std::vector<Tier> tiers = atom_tiers(hybrid);
   ASSERT_EQ(static_cast<int>(tiers.size()), mesh.num_atoms() + 1);
   const auto host = [&](int position) {
     return mesh.device_at(position) / hybrid.chips_per_host();
@@ -68,7 +68,7 @@ TEST(HybridMesh, RejectsSizeBelowOne) {
 TEST(HybridMesh, RejectsAnAxisWhoseAtomsCrossTheTiers) {
   // 6 = 3 * 2: the leading products are 3 and 6, never 2.
   expect_error(Errc::unavailable, {"\"x\"", "dcn 2", "ici 3", "3,2"}, [] {
-    HybridMesh{{3}, {2}, {"x"}}.atom_tiers();
+    atom_tiers(HybridMesh{{3}, {2}, {"x"}});
   });
 }
 

@@ -1,4 +1,4 @@
-#include "actors/runtime/shard_copy.hpp"
+#include "spmd/mesh/shard_copy.hpp"
 
 #include <algorithm>
 #include <array>

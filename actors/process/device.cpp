@@ -1,0 +1,19 @@
+#include <weft/device.hpp>
+
+#include <fmt/format.h>
+
+namespace weft {
+
+std::string_view to_string(DeviceKind kind) noexcept {
+  switch (kind) {
+    case DeviceKind::automatic: return "automatic";
+    case DeviceKind::cpu: return "cpu";
+    case DeviceKind::gpu: return "gpu";
+    case DeviceKind::tpu: return "tpu";
+  }
+  return "unknown";
+}
+
+std::string Device::to_string() const { return fmt::format("{}:{}", weft::to_string(kind), id); }
+
+}  // namespace weft

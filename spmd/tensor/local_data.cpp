@@ -1,0 +1,119 @@
+#include <weft/local_data.hpp>
+
+#include <algorithm>
+
+#include "spmd/mesh/shard_copy.hpp"
+#include "spmd/tensor/call.hpp"
+
+namespace weft {
+namespace {
+
+struct LocalLayout {
+  Sharding sharding;
+  RowParts parts;
+};
+
+bool has_ignore_index(const TensorType& type, std::span<const std::byte> bytes) {
+  if (type.dtype != DType::i32) return false;
+  const auto* elements = reinterpret_cast<const std::int32_t*>(bytes.data());
+  const auto* end = elements + type.num_elements();
+  return std::find(elements, end, kIgnoreIndex) != end;
+}
+
+/// `num_dims` of the tensor.
+LocalLayout local_layout(const Call& call, Runtime& runtime, const LocalOptions& options,
+                         int num_dims) {
+  const Mesh& mesh = *runtime.mesh();
+  const std::string what =
+      fmt::format("{} at {}", call.trace().site()->function, file_line(call.loc()));
+  std::vector<AxisNames> dims;
+  if (options.sharding) {
+    dims = options.sharding->dims();
+  } else {
+    dims.emplace_back(batch_axes(mesh, static_cast<int>(runtime.positions().size())));
+  }
+  const auto size = static_cast<std::size_t>(num_dims);
+  if (dims.size() < size) dims.resize(size);
+  const std::vector<std::int64_t> any(size, 1);
+  LocalLayout layout;
+  layout.sharding = Sharding::from_spec(mesh, PartitionSpec(std::move(dims)), any, what);
+  layout.parts = row_parts(mesh, runtime.positions(), layout.sharding, what);
+  return layout;
+}
+
+}  // namespace
+
+LocalRows::LocalRows(const TensorType& type, std::span<const std::byte> bytes, RowParts parts)
+    : type_(type), bytes_(bytes.begin(), bytes.end()), parts_(std::move(parts)) {}
+
+void LocalRows::read(std::span<const Target> targets) const {
+  const std::int64_t rows = type_.shape[0] / static_cast<std::int64_t>(parts_.held.size());
+  for (const Target& target : targets) {
+    const Box& box = target.placed.box;
+    const std::int64_t part = box.offsets[0] / rows;
+    const auto held = std::ranges::find(parts_.held, part);
+    WEFT_CHECK(held != parts_.held.end() && box.dims[0] <= rows && box.dims == target.placed.room,
+               part, box.dims[0], rows);
+    Shape offsets = box.offsets;
+    offsets[0] += (held - parts_.held.begin() - part) * rows;
+    const auto dims = static_cast<std::size_t>(box.dims.size());
+    copy_shard(type_, bytes_.data(),
+               {std::span(offsets.begin(), dims), std::span(box.dims.begin(), dims)},
+               target.memory);
+  }
+}
+
+std::string LocalRows::name() const {
+  return fmt::format("part {} of {}", parts_.set, parts_.num_sets);
+}
+
+LocalPart local_part(const LocalOptions& options, std::source_location loc) {
+  Call call("local_part", loc);
+  Runtime& runtime = call.trace().runtime();
+  if (runtime.mesh() == nullptr) return {};
+  const int num_dims = options.sharding ? std::max(options.sharding->num_dims(), 1) : 1;
+  const RowParts parts = local_layout(call, runtime, options, num_dims).parts;
+  return {.index = parts.set, .count = parts.num_sets};
+}
+
+Tensor to_device_local(ConstElementSpan rows, const Shape& shape, const LocalOptions& options,
+                       std::source_location loc) {
+  Call call("to_device_local", loc);
+  const TensorType own{rows.dtype(), shape};
+  if (shape.size() == 0) call.refuse("{} has no dim 0, that of the rows", own.to_string());
+  if (rows.size() != own.num_elements()) {
+    call.refuse("{} elements are given for {}, which has {}", rows.size(), own.to_string(),
+                own.num_elements());
+  }
+  if (rows.size() == 0) {
+    call.refuse(
+        "{} has no elements, and a mean over none is NaN; leave an empty batch out of all "
+        "workers",
+        own.to_string());
+  }
+  const std::span bytes(rows.data(), static_cast<std::size_t>(own.bytes()));
+  Runtime& runtime = call.trace().runtime();
+  const Tensor local(host_node(own, InputKind::data, "", bytes, loc));
+  TensorNode& node = *local.node();
+  node.has_ignored = has_ignore_index(own, bytes);
+  if (runtime.mesh() == nullptr) return local;
+  const auto [sharding, parts] = local_layout(call, runtime, options, shape.size());
+  const auto held = static_cast<std::int64_t>(parts.held.size());
+  if (shape[0] % held != 0) {
+    call.refuse(
+        "{}: this worker's chips hold {} parts of dim 0 as {} on mesh {}, which don't divide its "
+        "{} rows; leave out the last, smaller batch, or fill it up to a multiple of {}",
+        own.to_string(), held, sharding.to_string(*runtime.mesh(), shape.size()),
+        runtime.mesh()->to_string(), shape[0], held);
+  }
+  node.type.shape[0] *= parts.num_sets;
+  call.expect_even(node, *runtime.mesh(), sharding);
+  node.marked = sharding;
+  if (parts.num_sets == 1) return local;
+  node.storage = std::make_shared<const LocalRows>(own, bytes, parts);
+  // Whether another worker's labels have some isn't known here, and the programs must be the same.
+  node.has_ignored = own.dtype == DType::i32;
+  return local;
+}
+
+}  // namespace weft

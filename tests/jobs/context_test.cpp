@@ -1,0 +1,265 @@
+/// What a loop knows of its place, and what a program is told of a job.
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <thread>
+
+#include "tests/jobs/run_loop.hpp"
+#include "tests/support/expect_error.hpp"
+#include "tests/support/temporary_folder.hpp"
+
+namespace weft::context_test {
+namespace {
+
+using testing::expect_error;
+using testing::expect_ok;
+using testing::run_loop;
+using testing::TemporaryFolder;
+
+std::string variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+Loop tells{"test.tells_its_place", [](TrainContext& ctx) {
+             Metrics told{{"device", device().to_string()}, {"devices", Metrics::array()}};
+             for (const Device& chip : local_devices()) told["devices"].push_back(chip.to_string());
+             for (const char* name :
+                  {"WEFT_NUM_PROCESSES", "WEFT_PROCESS_INDEX", "WEFT_DEVICE", "WEFT_MESH_SHAPE",
+                   "WEFT_DATA_PARALLEL_SIZE", "WEFT_MODEL_PARALLEL_SIZE", "WEFT_JOB_ID",
+                   "WEFT_COORDINATOR_ADDRESS", "OMP_NUM_THREADS"}) {
+               told[name] = variable(name);
+             }
+             told["job"] = ctx.job_id();
+             told["stages"] = Metrics::array();
+             for (const BootstrapStage& stage : ctx.bootstrap_trace()) {
+               told["stages"].push_back({stage.name, stage.milliseconds});
+             }
+             std::thread([&] {
+               try {
+                 get_context();
+               } catch (const Error& error) {
+                 told["thread_without_scope"] = error.what();
+               }
+               const ContextScope scope(ctx);
+               told["rank_of_thread"] = get_context().world_rank();
+               told["mesh_of_thread"] = mesh()->to_string();
+               told["device_of_thread"] = device().to_string();
+             }).join();
+             ctx.report(told);
+           }};
+
+TEST(Context, TellsTheDevicesOfEachWorker) {
+  const Result result = run_loop(tells, 2);
+  expect_ok(result);
+  EXPECT_EQ(result.worker_metrics[0]["device"], "cpu:0");
+  EXPECT_EQ(result.worker_metrics[0]["devices"], Metrics({"cpu:0", "cpu:1"}));
+  EXPECT_EQ(result.worker_metrics[1]["device"], "cpu:2");
+  EXPECT_EQ(result.worker_metrics[1]["devices"], Metrics({"cpu:2", "cpu:3"}));
+}
+
+TEST(Context, StandsInTheVariablesOfEachWorker) {
+  const Result result = run_loop(tells, 2, {}, [](TrainerOptions& options) {
+    options.scaling.resources_per_worker = {{"CPU", 3}, {"TPU", 2}};
+  });
+  expect_ok(result);
+  for (const int worker : {0, 1}) {
+    const Metrics& told = result.worker_metrics[static_cast<std::size_t>(worker)];
+    EXPECT_EQ(told["WEFT_NUM_PROCESSES"], "2");
+    EXPECT_EQ(told["WEFT_PROCESS_INDEX"], std::to_string(worker));
+    EXPECT_EQ(told["WEFT_DEVICE"], "cpu");
+    EXPECT_EQ(told["WEFT_MESH_SHAPE"], "2,2");
+    EXPECT_EQ(told["WEFT_DATA_PARALLEL_SIZE"], "2");
+    EXPECT_EQ(told["WEFT_MODEL_PARALLEL_SIZE"], "2");
+    EXPECT_EQ(told["WEFT_JOB_ID"], result.job.id);
+    EXPECT_EQ(told["job"], result.job.id);
+    EXPECT_TRUE(told["WEFT_COORDINATOR_ADDRESS"].get<std::string>().starts_with("unix:/"));
+    EXPECT_EQ(told["OMP_NUM_THREADS"], "3");
+  }
+}
+
+TEST(Context, StandsInTheVariablesOfThisProcessWhoseThreadTheLoopIs) {
+  const Result result = run_loop(tells, 0);
+  expect_ok(result);
+  EXPECT_EQ(result.metrics["WEFT_NUM_PROCESSES"], "1");
+  EXPECT_EQ(result.metrics["WEFT_PROCESS_INDEX"], "0");
+  EXPECT_EQ(result.metrics["WEFT_DEVICE"], "cpu");
+  EXPECT_EQ(result.metrics["WEFT_MESH_SHAPE"], "2");
+  EXPECT_EQ(result.metrics["WEFT_DATA_PARALLEL_SIZE"], "2");
+  EXPECT_EQ(result.metrics["WEFT_MODEL_PARALLEL_SIZE"], "1");
+  EXPECT_EQ(result.metrics["WEFT_JOB_ID"], result.job.id);
+}
+
+TEST(Context, IsThatOfAThreadOfTheLoopWithinAScope) {
+  const Result result = run_loop(tells, 2);
+  expect_ok(result);
+  const Metrics& told = result.worker_metrics[1];
+  EXPECT_NE(told["thread_without_scope"].get<std::string>().find("weft::ContextScope scope(ctx)"),
+            std::string::npos);
+  EXPECT_EQ(told["rank_of_thread"], 1);
+  EXPECT_EQ(told["mesh_of_thread"], "(2,2) (\"data\",\"model\")");
+  EXPECT_EQ(told["device_of_thread"], "cpu:2");
+}
+
+TEST(Context, IsAnErrorOutsideALoop) {
+  const auto refused = [](auto call) {
+    expect_error(Errc::not_found, {"there is no training context on this thread", "ContextScope"},
+                 call);
+  };
+  refused([] { get_context(); });
+  refused([] { mesh(); });
+  refused([] { is_spmd_backend(); });
+  refused([] { device(); });
+  refused([] { local_devices(); });
+}
+
+TEST(Context, TracesTheStagesOfTheStart) {
+  const Result result = run_loop(tells, 2);
+  expect_ok(result);
+  std::vector<std::string> names;
+  for (const Metrics& stage : result.worker_metrics[1]["stages"]) {
+    names.push_back(stage[0]);
+    EXPECT_GE(stage[1].get<double>(), 0) << stage[0];
+  }
+  EXPECT_EQ(names, (std::vector<std::string>{"map", "connect", "join", "others joined",
+                                             "members checked", "devices"}));
+}
+
+struct OneLayer : Module {
+  Linear fc{*this, "fc", {.in_features = 2, .out_features = 2}};
+};
+
+Loop draws{"test.draws", [](TrainContext& ctx) {
+             ctx.report({{"seed", ctx.seed()},
+                         {"initial", initial_seed()},
+                         {"numbers", rand({4}).to_vector()},
+                         {"weights", OneLayer().fc.weight.to_vector()}});
+           }};
+
+Metrics drawn(std::uint64_t seed, int workers) {
+  const Result result =
+      run_loop(draws, workers, {}, [&](TrainerOptions& options) { options.run.seed = seed; });
+  return expect_ok(result).metrics;
+}
+
+TEST(Context, HasTheSeedOfTheRun) {
+  const Metrics first = drawn(7, 0);
+  EXPECT_EQ(first["seed"], 7);
+  EXPECT_EQ(first["initial"], 7);
+  EXPECT_EQ(drawn(7, 2), first) << "in other processes";
+  const Metrics other = drawn(8, 0);
+  EXPECT_NE(other["numbers"], first["numbers"]);
+  EXPECT_NE(other["weights"], first["weights"]);
+}
+
+Loop two_programs{"test.two_programs", [](TrainContext&) {
+                    (full({2}, 1) + 1.0).to_vector();
+                    (full({3}, 1) * 2.0).to_vector();
+                  }};
+
+TEST(Context, DumpsItsProgramsWhereThatIsAskedFor) {
+  const TemporaryFolder folder;
+  ::setenv("WEFT_DUMP_TO", folder.path().c_str(), 1);
+  const Result result = run_loop(two_programs, 1);
+  ::unsetenv("WEFT_DUMP_TO");
+  expect_ok(result);
+  int plans = 0;
+  std::string texts;
+  for (const auto& entry : std::filesystem::directory_iterator(folder.path())) {
+    if (entry.path().extension() == ".weftplan") {
+      ++plans;
+      continue;
+    }
+    std::ifstream file(entry.path());
+    texts.append(std::istreambuf_iterator<char>(file), {});
+  }
+  EXPECT_EQ(plans, 2);
+  EXPECT_NE(texts.find("context_test.cpp:"), std::string::npos);
+  EXPECT_NE(texts.find("multiply"), std::string::npos);
+}
+
+Loop reports{"test.reports", [](TrainContext& ctx) {
+               for (int i = 0; i < 3; ++i) ctx.report({{"i", i}});
+               if (ctx.world_rank() == 1) fail(Errc::invalid_argument, "worker 1 is done with it");
+               while (ctx.world_size() > 1) full({1}, 1).item();
+             }};
+
+class Notes : public Callback {
+ public:
+  void on_start(const JobInfo& job) override { lines.push_back("start " + job.name); }
+  void on_report(const Metrics& metrics) override { lines.push_back(metrics.dump()); }
+  void on_end(const Result& result) override {
+    lines.push_back(fmt::format("end {} {}", result.metrics.dump(),
+                                result.error ? result.error->message : "well"));
+    folder_was_there = std::filesystem::exists(result.path + "/result.json");
+  }
+  std::vector<std::string> lines;
+  bool folder_was_there = false;
+};
+
+TEST(Callbacks, HearTheEndOnceAndLast) {
+  const auto notes = std::make_shared<Notes>();
+  expect_ok(
+      run_loop(reports, 1, {}, [&](TrainerOptions& options) { options.run.callbacks = {notes}; }));
+  EXPECT_EQ(notes->lines, (std::vector<std::string>{"start jobs", "{\"i\":0}", "{\"i\":1}",
+                                                    "{\"i\":2}", "end {\"i\":2} well"}));
+  EXPECT_TRUE(notes->folder_was_there);
+}
+
+TEST(Callbacks, HearOfAFailureAtTheEnd) {
+  const auto notes = std::make_shared<Notes>();
+  const Result result =
+      run_loop(reports, 2, {}, [&](TrainerOptions& options) { options.run.callbacks = {notes}; });
+  ASSERT_TRUE(result.error);
+  EXPECT_NE(notes->lines.back().find("worker 1 is done with it"), std::string::npos)
+      << notes->lines.back();
+}
+
+TEST(Devices, FallBackWithOneWarning) {
+  const TemporaryFolder folder;
+  const Result result = run_loop(reports, 1, {}, [&](TrainerOptions& options) {
+    options.scaling.use_gpu = true;
+    options.run.storage_path = folder.path();
+  });
+  expect_ok(result);
+  std::ifstream file(result.path + "/trainer.log");
+  const std::string log{std::istreambuf_iterator<char>(file), {}};
+  const auto first = log.find("scaling.use_gpu = true, but chips are threads of the CPU");
+  ASSERT_NE(first, std::string::npos) << log;
+  EXPECT_EQ(log.find("scaling.use_gpu", first + 1), std::string::npos) << log;
+}
+
+TEST(Devices, ThatAreRequiredAreAnError) {
+  expect_error(Errc::unavailable,
+               {"scaling.use_tpu = true", "looked for a TPU", "fit() at run_loop.cpp:"}, [] {
+                 run_loop(reports, 0, {}, [](TrainerOptions& options) {
+                   options.scaling.use_tpu = options.scaling.require_device = true;
+                 });
+               });
+}
+
+/// Adds what each worker has on its chips, along both axes.
+Loop gathers{"test.gathers", [](TrainContext& ctx) {
+               const Tensor x = to_device(std::vector<float>{0, 1, 2, 3, 4, 5, 6, 7}, {4, 2});
+               mark_sharding(x, {{"data"}, {"model"}});
+               std::vector<std::string> places;
+               const Tensor y = sum(x * x, {1});
+               ctx.report({{"sums", y.to_vector()}, {"grid", ctx.mesh()->grid()}});
+             }};
+
+TEST(Devices, MayStandInAnyOrder) {
+  const Metrics usual = expect_ok(run_loop(gathers, 2)).metrics;
+  const Metrics turned = expect_ok(run_loop(gathers, 2, {}, [](TrainerOptions& options) {
+                           options.backend.spmd.device_ids = {3, 0, 1, 2};
+                         })).metrics;
+  EXPECT_EQ(turned["sums"], usual["sums"]);
+  EXPECT_EQ(turned["sums"], Metrics({1, 13, 41, 85}));
+  EXPECT_NE(turned["grid"], usual["grid"]);
+}
+
+}  // namespace
+}  // namespace weft::context_test

@@ -1,0 +1,18 @@
+#pragma once
+/// How these tests run their loops.
+
+#include <functional>
+#include <string>
+
+#include <weft/weft.hpp>
+
+namespace weft::testing {
+
+/// In workers of two chips each; 0 workers: in this process. Its run folder is removed.
+Result run_loop(const Loop& loop, int workers, const Config& config = Config::object(),
+                const std::function<void(TrainerOptions&)>& change = {});
+
+/// What ran, or how it failed.
+const Result& expect_ok(const Result& result);
+
+}  // namespace weft::testing
