@@ -23,11 +23,18 @@ std::string describe_divergence(const ProgramSeen& first, const std::string& fir
     text += fmt::format(", worker {} for {}, worker {} for {}", first.worker, first.site,
                         second.worker, second.site);
   }
+  bool is_of_inputs = false;
   if (const auto [line, a, b] = first_difference(first.text, second.text); line != 0) {
+    is_of_inputs = trimmed(a).starts_with("program(") && trimmed(b).starts_with("program(");
     text += fmt::format("; the first line that differs is {}: worker {}: `{}`, worker {}: `{}`",
                         line, first.worker, trimmed(a), second.worker, trimmed(b));
   }
   text += "; every worker's loop must do the same tensor operations in the same order";
+  if (is_of_inputs) {
+    text +=
+        ", on tensors of the same types: to_device() takes the whole batch in every worker, "
+        "to_device_local() as many rows in each";
+  }
   return text + (is_read(first.site) != is_read(second.site) ? kReadsAreCollective : "");
 }
 

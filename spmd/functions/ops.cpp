@@ -15,14 +15,15 @@ Tensor real(Call& call, const Operand& x) {
   return is_floating(call.type(x).dtype) ? x.tensor() : cast(x, DType::f32);
 }
 
-Tensor real_unary(OpKind kind, const Operand& x) {
-  Call call(to_string(kind), x.loc());
+/// `name`: of the function, where it isn't the op's.
+Tensor real_unary(OpKind kind, const Operand& x, std::string_view name = {}) {
+  Call call(name.empty() ? to_string(kind) : name, x.loc());
   return call.result(call->unary(kind, call.value(real(call, x))));
 }
 
 /// x itself where it is of integers, which the function doesn't change.
-Tensor rounded(OpKind kind, const Operand& x) {
-  Call call(to_string(kind), x.loc());
+Tensor rounded(std::string_view name, OpKind kind, const Operand& x) {
+  Call call(name, x.loc());
   if (!is_floating(call.type(x).dtype)) return x.tensor();
   return call.result(call->unary(kind, call.value(x)));
 }
@@ -100,7 +101,10 @@ Tensor operator/(Operand a, Operand b) { return real_binary(OpKind::divide, a, b
 Tensor operator-(Operand x) { return unary(OpKind::negate, x); }
 Tensor maximum(Operand a, Operand b) { return binary(OpKind::maximum, a, b); }
 Tensor minimum(Operand a, Operand b) { return binary(OpKind::minimum, a, b); }
-Tensor pow(Operand a, Operand b) { return binary(OpKind::power, a, b); }
+Tensor pow(Operand a, Operand b) {
+  Call call("pow", a.loc());
+  return binary(OpKind::power, a, b);
+}
 Tensor equal(Operand a, Operand b) { return compare("equal", CompareDirection::eq, a, b); }
 Tensor not_equal(Operand a, Operand b) { return compare("not_equal", CompareDirection::ne, a, b); }
 Tensor less(Operand a, Operand b) { return compare("less", CompareDirection::lt, a, b); }
@@ -145,6 +149,10 @@ Tensor logical_not(Operand x) {
 
 Tensor where(Operand condition, Operand on_true, Operand on_false) {
   Call call("where", condition.loc());
+  if (!condition.is_number() && call.type(condition).dtype != DType::pred) {
+    call.refuse("the condition {} isn't pred; compare it, as not_equal(condition, 0.0) does",
+                call.type(condition).to_string());
+  }
   const DType dtype = call.common_dtype({&on_true, &on_false});
   const Shape shape = call.common_shape({&condition, &on_true, &on_false});
   const ValueId predicate = call.spread(call.value(condition), shape);
@@ -152,15 +160,15 @@ Tensor where(Operand condition, Operand on_true, Operand on_false) {
   return call.result(call->select(predicate, left, call.value(on_false, dtype, shape)));
 }
 
-Tensor exp(Operand x) { return real_unary(OpKind::exponential, x); }
+Tensor exp(Operand x) { return real_unary(OpKind::exponential, x, "exp"); }
 Tensor log(Operand x) { return real_unary(OpKind::log, x); }
 Tensor sqrt(Operand x) { return real_unary(OpKind::sqrt, x); }
 Tensor rsqrt(Operand x) { return real_unary(OpKind::rsqrt, x); }
 Tensor tanh(Operand x) { return real_unary(OpKind::tanh, x); }
-Tensor sigmoid(Operand x) { return real_unary(OpKind::logistic, x); }
+Tensor sigmoid(Operand x) { return real_unary(OpKind::logistic, x, "sigmoid"); }
 Tensor softplus(Operand x) { return real_unary(OpKind::softplus, x); }
-Tensor sin(Operand x) { return real_unary(OpKind::sine, x); }
-Tensor cos(Operand x) { return real_unary(OpKind::cosine, x); }
+Tensor sin(Operand x) { return real_unary(OpKind::sine, x, "sin"); }
+Tensor cos(Operand x) { return real_unary(OpKind::cosine, x, "cos"); }
 Tensor tan(Operand x) { return real_unary(OpKind::tan, x); }
 Tensor log1p(Operand x) {
   Call call("log1p", x.loc());
@@ -172,9 +180,9 @@ Tensor expm1(Operand x) {
                     call.widens(x) ? Operand(call.widened(x), x.loc()) : x);
 }
 Tensor erf(Operand x) { return real_unary(OpKind::erf, x); }
-Tensor floor(Operand x) { return rounded(OpKind::floor, x); }
-Tensor ceil(Operand x) { return rounded(OpKind::ceil, x); }
-Tensor round(Operand x) { return rounded(OpKind::round_nearest_even, x); }
+Tensor floor(Operand x) { return rounded("floor", OpKind::floor, x); }
+Tensor ceil(Operand x) { return rounded("ceil", OpKind::ceil, x); }
+Tensor round(Operand x) { return rounded("round", OpKind::round_nearest_even, x); }
 Tensor sign(Operand x) { return unary(OpKind::sign, x); }
 Tensor abs(Operand x) { return unary(OpKind::abs, x); }
 Tensor stop_gradient(Operand x) { return unary(OpKind::stop_gradient, x); }

@@ -214,7 +214,14 @@ Tensor flatten(Operand x, int first, int last) {
 Tensor stack(const std::vector<Tensor>& tensors, int dim, std::source_location loc) {
   Call call("stack", loc);
   std::vector<Tensor> layers;
-  for (const Tensor& tensor : tensors) layers.push_back(unsqueeze(Operand(tensor, loc), dim));
+  for (const Tensor& tensor : tensors) {
+    const TensorType& type = call.type(Operand(tensor, loc));
+    if (type != call.type(Operand(tensors.front(), loc))) {
+      call.refuse("{} and {} differ; all tensors must have one type (cat joins other sizes)",
+                  tensors.front().type().to_string(), type.to_string());
+    }
+    layers.push_back(unsqueeze(Operand(tensor, loc), dim));
+  }
   if (layers.empty()) call.refuse("needs one tensor at least");
   return cat(layers, call.dim_of(dim, layers.front().shape().size()), loc);
 }

@@ -2,6 +2,8 @@
 
 #include <fmt/ranges.h>
 
+#include "spmd/base/nearest.hpp"
+
 namespace weft {
 namespace {
 
@@ -56,8 +58,10 @@ Sharding Sharding::from_spec(const Mesh& mesh, const PartitionSpec& spec,
     for (const std::string& name : spec.dims()[dim].names()) {
       const int axis = mesh.axis_index(name);
       if (axis < 0) {
-        fail(Errc::invalid_argument, "{}: PartitionSpec {} names axis \"{}\"; the mesh is {}", what,
-             spec.to_string(), name, mesh.to_string());
+        const auto near = nearest_names(name, mesh.axis_names());
+        fail(Errc::invalid_argument, "{}: PartitionSpec {} names axis \"{}\"; the mesh is {}{}",
+             what, spec.to_string(), name, mesh.to_string(),
+             near.empty() ? "" : fmt::format("; is \"{}\" meant?", near.front()));
       }
       if (axis_used[static_cast<std::size_t>(axis)]) {
         fail(Errc::invalid_argument,

@@ -34,8 +34,12 @@ ValueId Builder::emit(OpKind kind, std::span<const ValueId> operands,
     const TensorType inferred = infer_type({kind, operand_types_, attrs, result, mesh});
     return program_->add_op(kind, operands, attrs, inferred, loc_);
   } catch (const Error& error) {
-    if (loc_ == 0) throw;
-    fail(error.code(), "{} (at {})", error.what(), program_->locs[loc_]);
+    std::string_view message = error.what();
+    const std::string_view op = to_string(kind);
+    if (!caller_.empty() && message.starts_with(op)) message.remove_prefix(op.size());
+    const bool is_renamed = message.size() < std::string_view(error.what()).size();
+    fail(error.code(), "{}{}{}", is_renamed ? caller_ : "", message,
+         loc_ == 0 ? "" : fmt::format(" (at {})", program_->locs[loc_]));
   }
 }
 

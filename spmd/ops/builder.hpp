@@ -25,6 +25,8 @@ class Builder {
   void set_loc(std::string_view file_line);
   LocId loc() const { return loc_; }
   void set_loc(LocId loc) { loc_ = loc; }
+  /// The public function whose ops follow: errors name it instead of the op. "" for none.
+  void set_caller(std::string_view function) { caller_ = function; }
 
   /// A splat (`value` converted to the dtype), or row-major elements.
   ValueId constant(double value, TensorType type);
@@ -143,6 +145,7 @@ class Builder {
 
   Program* program_;
   LocId loc_ = 0;
+  std::string_view caller_{};
   std::vector<TensorType> operand_types_;  // of the op that is being made
 };
 

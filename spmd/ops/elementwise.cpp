@@ -17,7 +17,7 @@ using infer::reject;
 
 TensorType floating(const OpSignature& op) {
   if (!is_floating(op.operands[0].dtype)) {
-    reject(op, "needs a floating dtype; convert the operand first");
+    reject(op, "needs a floating dtype; cast the operand first");
   }
   return op.operands[0];
 }
@@ -25,7 +25,7 @@ TensorType floating(const OpSignature& op) {
 TensorType with_sign(const OpSignature& op) {
   const DType dtype = op.operands[0].dtype;
   if (!is_floating(dtype) && dtype != DType::i32 && dtype != DType::i64) {
-    reject(op, "needs a floating or signed integer dtype; convert the operand first");
+    reject(op, "needs a floating or signed integer dtype; cast the operand first");
   }
   return op.operands[0];
 }

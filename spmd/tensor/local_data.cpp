@@ -13,13 +13,6 @@ struct LocalLayout {
   RowParts parts;
 };
 
-bool has_ignore_index(const TensorType& type, std::span<const std::byte> bytes) {
-  if (type.dtype != DType::i32) return false;
-  const auto* elements = reinterpret_cast<const std::int32_t*>(bytes.data());
-  const auto* end = elements + type.num_elements();
-  return std::find(elements, end, kIgnoreIndex) != end;
-}
-
 /// `num_dims` of the tensor.
 LocalLayout local_layout(const Call& call, Runtime& runtime, const LocalOptions& options,
                          int num_dims) {
@@ -43,8 +36,9 @@ LocalLayout local_layout(const Call& call, Runtime& runtime, const LocalOptions&
 
 }  // namespace
 
-LocalRows::LocalRows(const TensorType& type, std::span<const std::byte> bytes, RowParts parts)
-    : type_(type), bytes_(bytes.begin(), bytes.end()), parts_(std::move(parts)) {}
+LocalRows::LocalRows(const TensorType& type, std::shared_ptr<const std::vector<std::byte>> rows,
+                     RowParts parts)
+    : type_(type), rows_(std::move(rows)), parts_(std::move(parts)) {}
 
 void LocalRows::read(std::span<const Target> targets) const {
   const std::int64_t rows = type_.shape[0] / static_cast<std::int64_t>(parts_.held.size());
@@ -57,7 +51,7 @@ void LocalRows::read(std::span<const Target> targets) const {
     Shape offsets = box.offsets;
     offsets[0] += (held - parts_.held.begin() - part) * rows;
     const auto dims = static_cast<std::size_t>(box.dims.size());
-    copy_shard(type_, bytes_.data(),
+    copy_shard(type_, rows_->data(),
                {std::span(offsets.begin(), dims), std::span(box.dims.begin(), dims)},
                target.memory);
   }
@@ -81,21 +75,9 @@ Tensor to_device_local(ConstElementSpan rows, const Shape& shape, const LocalOpt
   Call call("to_device_local", loc);
   const TensorType own{rows.dtype(), shape};
   if (shape.size() == 0) call.refuse("{} has no dim 0, that of the rows", own.to_string());
-  if (rows.size() != own.num_elements()) {
-    call.refuse("{} elements are given for {}, which has {}", rows.size(), own.to_string(),
-                own.num_elements());
-  }
-  if (rows.size() == 0) {
-    call.refuse(
-        "{} has no elements, and a mean over none is NaN; leave an empty batch out of all "
-        "workers",
-        own.to_string());
-  }
-  const std::span bytes(rows.data(), static_cast<std::size_t>(own.bytes()));
-  Runtime& runtime = call.trace().runtime();
-  const Tensor local(host_node(own, InputKind::data, "", bytes, loc));
+  const Tensor local = to_device(rows, shape, loc);
   TensorNode& node = *local.node();
-  node.has_ignored = has_ignore_index(own, bytes);
+  Runtime& runtime = call.trace().runtime();
   if (runtime.mesh() == nullptr) return local;
   const auto [sharding, parts] = local_layout(call, runtime, options, shape.size());
   const auto held = static_cast<std::int64_t>(parts.held.size());
@@ -110,9 +92,9 @@ Tensor to_device_local(ConstElementSpan rows, const Shape& shape, const LocalOpt
   call.expect_even(node, *runtime.mesh(), sharding);
   node.marked = sharding;
   if (parts.num_sets == 1) return local;
-  node.storage = std::make_shared<const LocalRows>(own, bytes, parts);
+  node.storage = std::make_shared<const LocalRows>(own, std::get<HostData>(node.storage), parts);
   // Whether another worker's labels have some isn't known here, and the programs must be the same.
-  node.has_ignored = own.dtype == DType::i32;
+  node.has_ignored = own.dtype == DType::i32 || own.dtype == DType::i64;
   return local;
 }
 

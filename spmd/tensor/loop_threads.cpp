@@ -51,10 +51,11 @@ std::vector<int> LoopThreads::all() {
 void fail_off_thread(const std::source_location& loc) {
   const std::vector<int> loops = LoopThreads::all();
   if (loops.empty()) {
-    fail(Errc::not_found,
-         "no runtime on this thread records tensor ops; call them from a training loop, which "
-         "Trainer::fit runs, or inside a weft::RuntimeScope (at {})",
-         file_line(loc));
+    fail(
+        Errc::not_found,
+        "tensor ops work only in a training loop, which Trainer::fit() runs: it has the chips, and "
+        "records the ops; move this call into the loop (at {})",
+        file_line(loc));
   }
   fail(Errc::invalid_argument,
        "tensor ops, sync() and what reads a tensor belong on the loop's thread, which is {}: this "

@@ -41,19 +41,20 @@ using SourcePtr = std::shared_ptr<const TensorSource>;
 /// the one for which `parts` were found.
 class LocalRows : public TensorSource {
  public:
-  /// `type`: of the rows of this worker, equally many for each part; `bytes` has its elements.
-  LocalRows(const TensorType& type, std::span<const std::byte> bytes, RowParts parts);
+  /// `type`: of `rows`, those of this worker, equally many for each part.
+  LocalRows(const TensorType& type, std::shared_ptr<const std::vector<std::byte>> rows,
+            RowParts parts);
 
   void read(std::span<const Target> targets) const override;
   const LocalRows* local() const override { return this; }
 
-  std::span<const std::byte> bytes() const { return bytes_; }
+  std::span<const std::byte> bytes() const { return *rows_; }
   /// "part 1 of 4".
   std::string name() const;
 
  private:
   TensorType type_;
-  std::vector<std::byte> bytes_;
+  std::shared_ptr<const std::vector<std::byte>> rows_;
   RowParts parts_;
 };
 

@@ -80,6 +80,12 @@ Trace::Trace(Runtime& runtime)
 void Trace::enter(const TraceSite& site) {
   site_ = site;
   builder_.set_loc(locs_.intern(program_, site.loc));
+  builder_.set_caller(site.function);
+}
+
+void Trace::leave() {
+  site_.reset();
+  builder_.set_caller("");
 }
 
 ValueId Trace::value_of(const NodePtr& node, const std::source_location& loc) {

@@ -41,7 +41,7 @@ class Trace {
   Builder& builder() { return builder_; }
   const std::optional<TraceSite>& site() const { return site_; }
   void enter(const TraceSite& site);
-  void leave() { site_.reset(); }
+  void leave();
   const TracedFunction* function() const { return function_ ? &*function_ : nullptr; }
   void enter_function(const TracedFunction& scope) { function_ = scope; }
   void leave_function() { function_.reset(); }

@@ -1,0 +1,25 @@
+#pragma once
+/// Mistakes that a program makes which is ported to weft.
+
+#include <string>
+#include <vector>
+
+#include <weft/weft.hpp>
+
+namespace weft::testing {
+
+/// Makes the mistake that config["mistake"] names.
+extern Loop makes_mistake;
+
+struct Mistake {
+  std::string name;
+  int workers = 0;  ///< that it takes; 0: in this process
+};
+/// In a loop.
+std::vector<Mistake> mistakes();
+
+/// Mistakes outside a loop: throw.
+void adds_outside_a_loop();
+void asks_for_a_mesh_of_other_size();
+
+}  // namespace weft::testing
