@@ -1,7 +1,6 @@
 #pragma once
 /// Optimizers, with torch.optim's names and numbers.
 
-#include <cstdint>
 #include <source_location>
 #include <span>
 #include <string>
@@ -26,13 +25,12 @@ class Optimizer {
   Optimizer(const Optimizer&) = delete;
   Optimizer& operator=(const Optimizer&) = delete;
 
-  /// Records the update of parameters and state; `grads[i]` belongs to parameters()[i]; that of a
-  /// frozen one may be empty. Unmarked state is sharded as its parameter is. Throws
-  /// invalid_argument for gradients that don't fit.
+  /// Records the update of parameters and state; `grads[i]` belongs to parameters()[i]. Unmarked
+  /// state is sharded as its parameter is. Throws invalid_argument for gradients that don't fit.
   void step(std::span<const Tensor> grads,
             std::source_location loc = std::source_location::current());
 
-  /// A parameter and its state tensors, each of the parameter's shape.
+  /// A parameter and its state tensors, of the parameter's dims, some of which may be 1.
   struct Slot {
     Parameter parameter;
     std::vector<Parameter> state;
@@ -53,18 +51,21 @@ class Optimizer {
     Scalar lr;
     std::vector<Slot> slots;
     std::vector<Parameter> state;  // of the whole group
+    bool maximize = false;
   };
 
+  using Shared = std::span<const Tensor>;
   explicit Optimizer(std::string name) : name_(std::move(name)), step_name_(name_ + "::step") {}
   /// Adds a group. Each of its parameters gets these states, zero at first.
-  Group& add_group(const std::vector<Parameter>& parameters, double lr,
+  Group& add_group(const std::vector<Parameter>& parameters, double lr, bool maximize,
                    std::span<const char* const> states);
+  /// Adds a state f64[] of the whole group, which is named after its first parameter.
+  static void add_group_state(Group& group, const char* name);
   const Group& group(std::size_t i) const { return groups_[i]; }
   void expect_parameters(const std::source_location& loc) const;
   /// Called before the updates of a group's parameters, which get the return value as `shared`.
   virtual std::vector<Tensor> begin(std::size_t /*group*/) { return {}; }
-  virtual void update(std::size_t group, Slot& slot, const Tensor& grad,
-                      std::span<const Tensor> shared) = 0;
+  virtual void update(std::size_t group, Slot& slot, const Tensor& grad, Shared shared) = 0;
 
  private:
   std::string name_;
@@ -72,32 +73,33 @@ class Optimizer {
   std::vector<Group> groups_;
 };
 
-/// torch.optim.SGD with momentum (I. Sutskever et al., 2013), without dampening.
+/// torch.optim.SGD with momentum (I. Sutskever et al., 2013).
 class SGD : public Optimizer {
  public:
   struct Options {
     double lr = 1e-3;
     double momentum = 0;
+    double dampening = 0;     ///< of the gradient in the momentum, but in the first step
     double weight_decay = 0;  ///< added to the gradient: L2
     bool nesterov = false;
+    bool maximize = false;  ///< the loss, not minimize it
   };
   /// Throws invalid_argument for options that torch refuses (a negative number, nesterov without
-  /// momentum), and if no group has a parameter.
+  /// momentum or with dampening), and if no group has a parameter.
   SGD(const std::vector<Parameter>& parameters, const Options& options,
       std::source_location loc = std::source_location::current());
   explicit SGD(const std::vector<ParameterGroup<Options>>& groups,
                std::source_location loc = std::source_location::current());
 
  private:
-  void update(std::size_t group, Slot& slot, const Tensor& grad,
-              std::span<const Tensor> shared) override;
+  std::vector<Tensor> begin(std::size_t group) override;
+  void update(std::size_t group, Slot& slot, const Tensor& grad, Shared shared) override;
 
   std::vector<Options> options_;
 };
 
-/// torch.optim.Adam (D. Kingma, J. Ba, 2015), with bias correction; weight decay is added to the
-/// gradient (L2). 1 - beta^step is computed on the chips, as the moving average of ones: it is
-/// optimizer state, restored with the other state.
+/// torch.optim.Adam (D. Kingma, J. Ba, 2015); weight decay is added to the gradient (L2). The bias
+/// correction 1 - beta^step is computed on the chips, as the moving average of ones: it is state.
 class Adam : public Optimizer {
  public:
   struct Options {
@@ -106,6 +108,8 @@ class Adam : public Optimizer {
     double beta2 = 0.999;
     double eps = 1e-8;
     double weight_decay = 0;
+    bool amsgrad = false;  ///< divide by the largest average so far (S. Reddi et al., 2018)
+    bool maximize = false;
   };
   /// Throws as SGD does, and for a beta of 1 or more.
   Adam(const std::vector<Parameter>& parameters, const Options& options,
@@ -119,8 +123,7 @@ class Adam : public Optimizer {
 
  private:
   std::vector<Tensor> begin(std::size_t group) override;
-  void update(std::size_t group, Slot& slot, const Tensor& grad,
-              std::span<const Tensor> shared) override;
+  void update(std::size_t group, Slot& slot, const Tensor& grad, Shared shared) override;
 
   bool decoupled_;
   std::vector<Options> options_;
@@ -135,16 +138,13 @@ class AdamW : public Adam {
     double beta2 = 0.999;
     double eps = 1e-8;
     double weight_decay = 1e-2;
+    bool amsgrad = false;
+    bool maximize = false;
   };
   AdamW(const std::vector<Parameter>& parameters, const Options& options,
         std::source_location loc = std::source_location::current());
   explicit AdamW(const std::vector<ParameterGroup<Options>>& groups,
                  std::source_location loc = std::source_location::current());
 };
-
-/// torch.nn.utils.clip_grad_norm_: scales all gradients by one factor so that the norm of all their
-/// elements together is at most `max_norm`. Returns the norm before.
-Tensor clip_by_global_norm(std::span<Tensor> grads, double max_norm,
-                           std::source_location loc = std::source_location::current());
 
 }  // namespace weft

@@ -17,12 +17,14 @@
 #include <weft/device_loader.hpp>
 #include <weft/dlpack.hpp>
 #include <weft/functional.hpp>
+#include <weft/gradients.hpp>
 #include <weft/hybrid_mesh.hpp>
 #include <weft/image_files.hpp>
 #include <weft/image_transforms.hpp>
 #include <weft/init.hpp>
 #include <weft/interpolate.hpp>
 #include <weft/job.hpp>
+#include <weft/large_scale_optimizers.hpp>
 #include <weft/local_data.hpp>
 #include <weft/log.hpp>
 #include <weft/loop.hpp>
@@ -36,6 +38,8 @@
 #include <weft/norm_layers.hpp>
 #include <weft/ops.hpp>
 #include <weft/optim.hpp>
+#include <weft/optimizers.hpp>
+#include <weft/parameter_average.hpp>
 #include <weft/partition_spec.hpp>
 #include <weft/presets.hpp>
 #include <weft/print.hpp>

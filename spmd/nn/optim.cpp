@@ -2,51 +2,16 @@
 
 #include <algorithm>
 #include <array>
-#include <limits>
 
 #include <weft/ops.hpp>
 
-#include "spmd/tensor/call.hpp"
+#include "spmd/nn/optimizer_parts.hpp"
 
 namespace weft {
-namespace {
-
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-
-void expect_between(std::string_view option, double value, double limit) {
-  if (!(value >= 0 && value < limit)) {
-    fail(Errc::invalid_argument, "{} = {} must be at least 0 and below {}", option, value, limit);
-  }
-}
-
-void expect_gradients(Call& call, std::span<const Tensor> grads,
-                      std::span<const Parameter> parameters) {
-  if (grads.size() != parameters.size()) {
-    call.refuse("{} gradients are given for {} parameters", grads.size(), parameters.size());
-  }
-  for (std::size_t i = 0; i < grads.size(); ++i) {
-    if (!parameters[i].requires_grad()) continue;
-    if (call.type(grads[i]) != parameters[i].type()) {
-      call.refuse("grads[{}] is {}, but its parameter is {}", i, call.node(grads[i])->label(),
-                  parameters[i].node()->label());
-    }
-  }
-}
-
-/// State that nobody marked, and that isn't on the chips yet, is asked for as its parameter is or
-/// lies.
-void follow_sharding(const Parameter& state, const Parameter& parameter) {
-  TensorNode& node = *state.node();
-  if (node.marked || !node.is_off_chips()) return;
-  node.marked = parameter.node()->input_sharding();
-}
-
-}  // namespace
-
 Optimizer::Group& Optimizer::add_group(const std::vector<Parameter>& parameters, double lr,
-                                       std::span<const char* const> states) {
-  expect_between(fmt::format("{}: lr", name_), lr, kInfinity);
-  Group group{.lr = Scalar(lr), .slots = {}, .state = {}};
+                                       bool maximize, std::span<const char* const> states) {
+  expect_options(name_, {{"lr", lr}});
+  Group group{.lr = Scalar(lr), .slots = {}, .state = {}, .maximize = maximize};
   for (const Parameter& parameter : parameters) {
     Slot& slot = group.slots.emplace_back(Slot{parameter, {}});
     for (const char* state : states) {
@@ -56,6 +21,12 @@ Optimizer::Group& Optimizer::add_group(const std::vector<Parameter>& parameters,
   }
   groups_.push_back(std::move(group));
   return groups_.back();
+}
+
+void Optimizer::add_group_state(Group& group, const char* name) {
+  // f64: 1 - beta2^step is lost to rounding in f32 when the step is large.
+  group.state.push_back(make_opt_state(
+      fmt::format("{}.{}", group.slots.front().parameter.name(), name), 0, {}, DType::f64));
 }
 
 void Optimizer::expect_parameters(const std::source_location& loc) const {
@@ -78,7 +49,7 @@ void Optimizer::step(std::span<const Tensor> grads, std::source_location loc) {
       const Tensor& grad = grads[next++];
       if (!slot.parameter.requires_grad()) continue;
       for (const Parameter& state : slot.state) follow_sharding(state, slot.parameter);
-      update(i, slot, grad, shared);
+      update(i, slot, groups_[i].maximize ? -grad : grad, shared);
     }
   }
 }
@@ -117,7 +88,7 @@ void Optimizer::set_lr(double lr) {
 }
 
 void Optimizer::set_lr(double lr, std::size_t group) {
-  expect_between(fmt::format("{}: lr", name_), lr, kInfinity);
+  expect_options(name_, {{"lr", lr}});
   groups_.at(group).lr.set(lr);
 }
 
@@ -128,25 +99,38 @@ SGD::SGD(const std::vector<ParameterGroup<Options>>& groups, std::source_locatio
     : Optimizer("SGD") {
   static constexpr std::array kStates{"momentum_buffer"};
   for (const auto& [parameters, options] : groups) {
-    expect_between("SGD: momentum", options.momentum, kInfinity);
-    expect_between("SGD: weight_decay", options.weight_decay, kInfinity);
-    if (options.nesterov && options.momentum == 0) {
-      fail(Errc::invalid_argument, "SGD: nesterov needs a momentum above 0");
+    expect_options("SGD", {{"momentum", options.momentum},
+                           {"dampening", options.dampening},
+                           {"weight_decay", options.weight_decay}});
+    if (options.nesterov && (options.momentum == 0 || options.dampening > 0)) {
+      fail(Errc::invalid_argument, "SGD: nesterov needs a momentum above 0 and no dampening");
     }
     options_.push_back(options);
-    add_group(parameters, options.lr, std::span(kStates).first(options.momentum > 0 ? 1 : 0));
+    Group& group = add_group(parameters, options.lr, options.maximize,
+                             std::span(kStates).first(options.momentum > 0 ? 1 : 0));
+    if (options.dampening > 0 && !parameters.empty()) add_group_state(group, "step");
   }
   expect_parameters(loc);
 }
 
-void SGD::update(std::size_t group_index, Slot& slot, const Tensor& grad,
-                 std::span<const Tensor> /*shared*/) {
+std::vector<Tensor> SGD::begin(std::size_t group_index) {
+  const Group& group = this->group(group_index);
+  if (group.state.empty()) return {};
+  Parameter step = group.state[0];
+  // The first gradient is the first momentum.
+  const double kept = 1 - options_[group_index].dampening;
+  const Tensor share = where(equal(step, 0.0), 1.0, full({}, kept));
+  step.assign(step + 1.0);
+  return {share};
+}
+
+void SGD::update(std::size_t group_index, Slot& slot, const Tensor& grad, Shared shared) {
   const Options& options = options_[group_index];
   Parameter& p = slot.parameter;
-  Tensor direction = grad;
-  if (options.weight_decay > 0) direction = direction + p * options.weight_decay;
+  Tensor direction = decayed(grad, p, options.weight_decay);
   if (options.momentum > 0) {
-    const Tensor next = slot.state[0] * options.momentum + direction;
+    const Tensor next =
+        slot.state[0] * options.momentum + (shared.empty() ? direction : direction * shared[0]);
     direction = options.nesterov ? direction + next * options.momentum : next;
     slot.state[0].assign(next);
   }
@@ -163,20 +147,18 @@ Adam::Adam(const std::vector<ParameterGroup<Options>>& groups, std::source_locat
 Adam::Adam(std::string name, bool decoupled, const std::vector<ParameterGroup<Options>>& groups,
            const std::source_location& loc)
     : Optimizer(name), decoupled_(decoupled) {
-  static constexpr std::array kStates{"exp_avg", "exp_avg_sq"};
+  static constexpr std::array kStates{"exp_avg", "exp_avg_sq", "max_exp_avg_sq"};
   for (const auto& [parameters, options] : groups) {
-    expect_between(fmt::format("{}: beta1", name), options.beta1, 1);
-    expect_between(fmt::format("{}: beta2", name), options.beta2, 1);
-    expect_between(fmt::format("{}: eps", name), options.eps, kInfinity);
-    expect_between(fmt::format("{}: weight_decay", name), options.weight_decay, kInfinity);
+    expect_options(name, {{"beta1", options.beta1, 1},
+                          {"beta2", options.beta2, 1},
+                          {"eps", options.eps},
+                          {"weight_decay", options.weight_decay}});
     options_.push_back(options);
-    Group& group = add_group(parameters, options.lr, kStates);
+    Group& group = add_group(parameters, options.lr, options.maximize,
+                             std::span(kStates).first(options.amsgrad ? 3 : 2));
     if (parameters.empty()) continue;
-    // f64: 1 - beta2^step is lost to rounding in f32 when the step is large.
-    for (const char* state : {"bias_correction1", "bias_correction2"}) {
-      group.state.push_back(make_opt_state(fmt::format("{}.{}", parameters.front().name(), state),
-                                           0, {}, DType::f64));
-    }
+    add_group_state(group, "bias_correction1");
+    add_group_state(group, "bias_correction2");
   }
   expect_parameters(loc);
 }
@@ -185,31 +167,27 @@ std::vector<Tensor> Adam::begin(std::size_t group_index) {
   const Group& group = this->group(group_index);
   const Options& options = options_[group_index];
   if (group.state.empty()) return {};
-  const auto advance = [](Parameter average, double beta) {
-    average.assign(average * beta + (1 - beta));
-    return average;
-  };
   const Tensor correction1 = advance(group.state[0], options.beta1);
   const Tensor correction2 = advance(group.state[1], options.beta2);
   return {group.lr / cast(correction1, DType::f32), cast(sqrt(correction2), DType::f32),
           1.0 - group.lr * options.weight_decay};
 }
 
-void Adam::update(std::size_t group_index, Slot& slot, const Tensor& grad,
-                  std::span<const Tensor> shared) {
+void Adam::update(std::size_t group_index, Slot& slot, const Tensor& grad, Shared shared) {
   const Tensor& step_size = shared[0];
   const Tensor& correction = shared[1];
   const Tensor& decay = shared[2];
   const Options& options = options_[group_index];
   Parameter& p = slot.parameter;
-  const bool l2 = !decoupled_ && options.weight_decay > 0;
-  const Tensor g = l2 ? grad + p * options.weight_decay : grad;
+  const Tensor g = decayed(grad, p, decoupled_ ? 0 : options.weight_decay);
   const Tensor m = slot.state[0] * options.beta1 + g * (1 - options.beta1);
   const Tensor v = slot.state[1] * options.beta2 + g * g * (1 - options.beta2);
   const Tensor kept = decoupled_ && options.weight_decay > 0 ? p * decay : p;
-  p.assign(kept - step_size * (m / (sqrt(v) / correction + options.eps)));
+  const Tensor square = options.amsgrad ? maximum(slot.state[2], v) : v;
+  p.assign(kept - step_size * (m / (sqrt(square) / correction + options.eps)));
   slot.state[0].assign(m);
   slot.state[1].assign(v);
+  if (options.amsgrad) slot.state[2].assign(square);
 }
 
 namespace {
@@ -218,8 +196,8 @@ std::vector<ParameterGroup<Adam::Options>> as_adam(
     const std::vector<ParameterGroup<AdamW::Options>>& groups) {
   std::vector<ParameterGroup<Adam::Options>> result;
   for (const auto& [parameters, options] : groups) {
-    const auto [lr, beta1, beta2, eps, weight_decay] = options;
-    result.push_back({parameters, {lr, beta1, beta2, eps, weight_decay}});
+    const auto [lr, beta1, beta2, eps, weight_decay, amsgrad, maximize] = options;
+    result.push_back({parameters, {lr, beta1, beta2, eps, weight_decay, amsgrad, maximize}});
   }
   return result;
 }
@@ -232,22 +210,5 @@ AdamW::AdamW(const std::vector<Parameter>& parameters, const Options& options,
 
 AdamW::AdamW(const std::vector<ParameterGroup<Options>>& groups, std::source_location loc)
     : Adam("AdamW", true, as_adam(groups), loc) {}
-
-Tensor clip_by_global_norm(std::span<Tensor> grads, double max_norm, std::source_location loc) {
-  Call call("clip_by_global_norm", loc);
-  if (!(max_norm > 0)) call.refuse("max_norm {} must be above 0", max_norm);
-  Tensor squares;
-  for (const Tensor& g : grads) {
-    if (!g.defined()) continue;
-    squares = squares.defined() ? squares + sum(g * g) : sum(g * g);
-  }
-  if (!squares.defined()) call.refuse("no gradients are given");
-  const Tensor norm = sqrt(squares);
-  const Tensor scale = minimum(max_norm / (norm + 1e-6), 1.0);
-  for (Tensor& g : grads) {
-    if (g.defined()) g = g * scale;
-  }
-  return norm;
-}
 
 }  // namespace weft

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "spmd/tensor/call.hpp"
+#include "spmd/nn/optimizer_parts.hpp"
 
 namespace weft {
 namespace {
@@ -169,7 +169,8 @@ void zero1(const Optimizer& optimizer, const Mesh& mesh, const FsdpOptions& opti
   for (const auto& [parameter, states] : optimizer.slots()) {
     Sharding own = asked(parameter);
     for (const Parameter& state : states) {
-      ask(call, state, with_largest_dim(own, parameter.shape(), mesh, atoms));
+      const Sharding kept = sharding_of_reduced(own, parameter.shape(), state.shape());
+      ask(call, state, with_largest_dim(kept, state.shape(), mesh, atoms));
     }
     // Or the state's sharding would reach it.
     own.replicated = static_cast<AtomMask>(own.replicated | (atoms.mask() & ~own.used()));

@@ -8,13 +8,14 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <weft/gradients.hpp>
 #include <weft/losses.hpp>
 #include <weft/multi_head_attention.hpp>
 #include <weft/nn.hpp>
 #include <weft/optim.hpp>
 #include <weft/presets.hpp>
 
-#include "tests/support/safetensors.hpp"
+#include "tests/support/golden_training.hpp"
 
 namespace weft::testing {
 namespace {
@@ -167,32 +168,12 @@ std::unique_ptr<Optimizer> make_optimizer(const std::string& name,
       AdamW::Options{.lr = 1e-2, .beta1 = 0.8, .beta2 = 0.99, .eps = 1e-4, .weight_decay = 0.1});
 }
 
-/// Entry `step` of a golden tensor.
-template <typename Element>
-Tensor entry(const Safetensors& file, const std::string& name, int step) {
-  const Shape all = file.type(name).shape;
-  const Shape shape(std::span<const std::int64_t>(all.begin() + 1, all.end()));
-  const std::vector<Element> elements = file.elements<Element>(name);
-  const auto size = static_cast<std::size_t>(shape.num_elements());
-  return to_device(std::span(elements).subspan(static_cast<std::size_t>(step) * size, size), shape);
-}
-
 Safetensors golden_of(const TorchCase& which) {
   return Safetensors(fmt::format("torch/train_{}.safetensors", which.model));
 }
 
 bool has_axis(const Mesh* mesh, const std::string& axis) {
   return mesh != nullptr && std::ranges::find(mesh->axis_names(), axis) != mesh->axis_names().end();
-}
-
-/// Each parameter takes the golden tensor of its name; there is one for each.
-void load(const Safetensors& file, std::vector<Parameter> parameters) {
-  EXPECT_EQ(parameters.size(), file.names("parameter.").size());
-  for (Parameter& parameter : parameters) {
-    const std::string name = "parameter." + parameter.name();
-    parameter.assign(to_device(file.elements<float>(name), file.type(name).shape));
-  }
-  sync();
 }
 
 }  // namespace
@@ -213,16 +194,16 @@ TorchTraining train(const TorchCase& which, const Mesh* mesh) {
   const std::unique_ptr<Model> model = make_model(which.model);
   const std::vector<Parameter> parameters = model->parameters();
   if (has_axis(mesh, "model")) tensor_parallel(*model, *mesh, model->rules());
-  load(file, parameters);
+  load_golden(file, "parameter.", parameters);
   const std::unique_ptr<Optimizer> optimizer = make_optimizer(which.optimizer, parameters);
   // The optimizer has them in the order of its groups.
   const std::vector<Parameter> updated = optimizer->parameters();
   const bool of_tokens = file.type("x").dtype == DType::i32;
   TorchTraining training;
   for (int step = 0; step < file.type("x").shape[0]; ++step) {
-    const Tensor x =
-        of_tokens ? entry<std::int32_t>(file, "x", step) : entry<float>(file, "x", step);
-    const Tensor labels = entry<std::int32_t>(file, "labels", step);
+    const Tensor x = of_tokens ? golden_entry<std::int32_t>(file, "x", step)
+                               : golden_entry<float>(file, "x", step);
+    const Tensor labels = golden_entry<std::int32_t>(file, "labels", step);
     if (has_axis(mesh, "data")) data_parallel(std::array{x, labels}, *mesh);
     const Tensor loss = cross_entropy((*model)(x), reshape(labels, {-1}));
     std::vector<Tensor> grads = grad(loss, updated);

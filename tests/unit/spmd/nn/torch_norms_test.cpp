@@ -14,7 +14,7 @@
 #include <weft/presets.hpp>
 
 #include "tests/support/expect_error.hpp"
-#include "tests/support/safetensors.hpp"
+#include "tests/support/golden_training.hpp"
 #include "tests/support/simulate_runtime.hpp"
 #include "tests/support/torch_ops.hpp"
 #include "tests/support/torch_training.hpp"
@@ -24,6 +24,8 @@ namespace weft::torch_norms_test {
 namespace {
 
 using testing::expect_error;
+using testing::golden_entry;
+using testing::load_golden;
 using testing::OpCase;
 using testing::Operands;
 using testing::Safetensors;
@@ -96,26 +98,8 @@ struct Net : Module {
   }
 };
 
-void set(const Safetensors& file, const std::string& prefix, std::vector<Parameter> state) {
-  EXPECT_EQ(file.names(prefix).size(), state.size()) << prefix;
-  for (Parameter& own : state) {
-    const TensorType type = file.type(prefix + own.name());
-    EXPECT_EQ(type.shape, own.shape()) << own.name();
-    if (type.dtype == DType::f32) {
-      own.assign(to_device(file.elements<float>(prefix + own.name()), type.shape));
-    }
-  }
-}
-
-/// Entry `step` of a golden tensor, the rows over the mesh's data axis.
-template <typename Element>
-Tensor entry(const Safetensors& file, const std::string& name, int step, const Mesh* mesh) {
-  const Shape all = file.type(name).shape;
-  const Shape shape(std::span<const std::int64_t>(all.begin() + 1, all.end()));
-  const std::vector<Element> elements = file.elements<Element>(name);
-  const auto size = static_cast<std::size_t>(shape.num_elements());
-  const Tensor tensor =
-      to_device(std::span(elements).subspan(static_cast<std::size_t>(step) * size, size), shape);
+/// Rows over the mesh's data axis.
+Tensor divided(const Tensor& tensor, const Mesh* mesh) {
   if (mesh != nullptr) data_parallel({tensor}, *mesh);
   return tensor;
 }
@@ -128,14 +112,14 @@ void expect_training_as_torch(Runtime& runtime, const Mesh* mesh) {
     tensor_parallel(net, *mesh,
                     {{"conv", TensorParallelStyle::columns}, {"bn", TensorParallelStyle::columns}});
   }
-  set(file, "parameter.", net.parameters());
-  set(file, "buffer.", net.buffers());
-  sync();
+  load_golden(file, "parameter.", net.parameters());
+  load_golden(file, "buffer.", net.buffers());
   SGD optimizer(net.parameters(), {.lr = 0.05, .momentum = 0.9});
   std::vector<float> losses;
   for (int step = 0; step < 3; ++step) {
-    const Tensor x = entry<float>(file, "x", step, mesh);
-    const Tensor loss = cross_entropy(net(x), entry<std::int32_t>(file, "labels", step, mesh));
+    const Tensor x = divided(golden_entry<float>(file, "x", step), mesh);
+    const Tensor loss =
+        cross_entropy(net(x), divided(golden_entry<std::int32_t>(file, "labels", step), mesh));
     optimizer.step(grad(loss, net.parameters()));
     sync();
     losses.push_back(static_cast<float>(loss.item()));
@@ -153,7 +137,7 @@ void expect_training_as_torch(Runtime& runtime, const Mesh* mesh) {
     }
   }
   net.eval();
-  const Tensor logits = net(entry<float>(file, "x", 0, mesh));
+  const Tensor logits = net(divided(golden_entry<float>(file, "x", 0), mesh));
   testing::expect_as_torch("logits", logits.to_vector(), file.elements<float>("logits"));
 }
 
