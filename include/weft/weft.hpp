@@ -41,6 +41,7 @@
 #include <weft/optimizers.hpp>
 #include <weft/parameter_average.hpp>
 #include <weft/partition_spec.hpp>
+#include <weft/plateau_schedule.hpp>
 #include <weft/presets.hpp>
 #include <weft/print.hpp>
 #include <weft/products.hpp>
