@@ -136,7 +136,7 @@ Tensor remainder(Operand a, Operand b) {
 Tensor floor_divide(Operand a, Operand b) {
   Call call("floor_divide", a.loc());
   const Tensor multiple = a - remainder(a, b);  // exact, but for rounding
-  return rounded(OpKind::round_nearest_even, binary(OpKind::divide, multiple, b));
+  return round(binary(OpKind::divide, multiple, b));
 }
 
 Tensor logical_and(Operand a, Operand b) { return logical(OpKind::logical_and, a, b); }

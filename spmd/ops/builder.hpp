@@ -59,7 +59,6 @@ class Builder {
   ValueId concatenate(std::span<const ValueId> parts, int dim);
   /// x with its elements in reverse order along `dims` (in any order).
   ValueId reverse(ValueId x, std::span<const std::int64_t> dims);
-
   /// table[index] along dim 0: index.shape + the table's other dims; zeros for an index outside.
   ValueId gather(ValueId table, ValueId index);
   /// [rows, ..]: zeros, with updates[i] added to row index[i]; drops updates of rows outside.

@@ -1,0 +1,80 @@
+/// Examples that are ports of the usual programs: what they learn doesn't depend on the layout, and
+/// is what torch learns from the same parameters and batches (tests/golden/torch/ports.py).
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "tests/support/app_process.hpp"
+#include "tests/support/golden.hpp"
+
+namespace weft::ports_test {
+namespace {
+
+using testing::AppProcess;
+using Words = std::vector<std::string>;
+using Losses = std::vector<double>;
+
+/// One process and one chip; 4 x 1; 2 x 2.
+const std::vector<Words> kLayouts{{"--workers", "0", "--chips", "1"},
+                                  {"--workers", "4", "--chips", "1", "--topology", "4x1"},
+                                  {"--workers", "2", "--chips", "2"}};
+
+Losses losses(const std::string& program, const Words& options, const Words& layout) {
+  Words words{program, "--seed", "3", "--json", "{json}"};
+  words.insert(words.end(), options.begin(), options.end());
+  words.insert(words.end(), layout.begin(), layout.end());
+  AppProcess app(words);
+  EXPECT_EQ(app.wait(), 0) << app.output();
+  const nlohmann::json result = app.result();
+  testing::expect_nothing_left(result.at("job"));
+  return result.at("loss_history");
+}
+
+void expect_alike(const Losses& found, const Losses& expected) {
+  ASSERT_EQ(found.size(), expected.size());
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    ASSERT_NEAR(found[i], expected[i], 1e-3 * std::abs(expected[i])) << "step " << i;
+  }
+}
+
+/// 100 steps of images as they are, in the order of the file.
+void expect_as_torch(const std::string& program, const std::string& name, Words options) {
+  const Losses expected = nlohmann::json::parse(testing::read_golden("torch/ports.json")).at(name);
+  for (const char* word : {"--plain", "--batch", "8", "--steps", "100"}) options.push_back(word);
+  for (const Words& layout : kLayouts) {
+    SCOPED_TRACE(::testing::PrintToString(layout));
+    expect_alike(losses(program, options, layout), expected);
+  }
+}
+
+TEST(Ports, ResNetLearnsAsTorchDoes) {
+  expect_as_torch(RESNET, "resnet", {"--width", "4", "--lr", "0.01"});
+}
+
+TEST(Ports, VisionTransformerLearnsAsTorchDoes) {
+  expect_as_torch(VIT, "vit", {"--size", "16", "--heads", "2", "--layers", "2", "--lr", "0.001"});
+}
+
+/// With noise of weft's own, and shuffled images.
+Losses expect_one_curve(const std::string& program, const Words& options) {
+  const Losses expected = losses(program, options, kLayouts[0]);
+  expect_alike(losses(program, options, kLayouts[1]), expected);
+  expect_alike(losses(program, options, kLayouts[2]), expected);
+  return expected;
+}
+
+TEST(Ports, AutoencoderLearnsOneCurveOnAllLayouts) {
+  const Losses curve = expect_one_curve(VAE, {"--batch", "32", "--steps", "100"});
+  EXPECT_LT(curve.back(), 0.7 * curve.front());
+}
+
+TEST(Ports, GeneratorAndJudgeLearnOneCurveOnAllLayouts) {
+  const Losses curve = expect_one_curve(GAN, {"--batch", "32", "--steps", "30"});
+  EXPECT_LT(curve[20], curve.front());  // the judge is ahead at first
+}
+
+}  // namespace
+}  // namespace weft::ports_test
