@@ -2,6 +2,7 @@
 /// Includes all that a training program needs.
 
 #include <weft/along_dim.hpp>
+#include <weft/attention.hpp>
 #include <weft/checkpoint_manager.hpp>
 #include <weft/chip.hpp>
 #include <weft/compile.hpp>
@@ -57,4 +58,5 @@
 #include <weft/tensor_tree.hpp>
 #include <weft/train_context.hpp>
 #include <weft/trainer.hpp>
+#include <weft/transformer.hpp>
 #include <weft/transforms.hpp>

@@ -102,51 +102,6 @@ Tensor softmax(Operand x, int dim) {
   return along_dim(call, x, dim, [&](ValueId rows) { return call->softmax(rows); });
 }
 
-Tensor rope(Operand x, double base) {
-  Call call("rope", x.loc());
-  if (call.widens(x)) return rope(call.widened(x), base);
-  const TensorType type = call.type(x);
-  const int last = type.shape.size() - 1;
-  if (last < 1 || type.shape[last] % 2 != 0 || !is_floating(type.dtype) || !(base > 0)) {
-    call.refuse("{} and base {}: it takes floating [...,S,K], K even, and a base above 0",
-                call.node(x)->label(), base);
-  }
-  const std::int64_t half = type.shape[last] / 2;
-  const Tensor rates = exp(iota({half}, 0, DType::f64) * (-std::log(base) / double(half)));
-  const Tensor angles = iota({type.shape[last - 1], half}, 0, DType::f64) * rates;
-  const Tensor c = cast(cos(angles), type.dtype);
-  const Tensor s = cast(sin(angles), type.dtype);
-  const Tensor first = slice(x, last, 0, half);
-  const Tensor second = slice(x, last, half, 2 * half);
-  return cat({first * c - second * s, second * c + first * s}, last);
-}
-
-Tensor attention(Operand q, const Tensor& k, const Tensor& v, const AttentionOptions& options) {
-  Call call("attention", q.loc());
-  if (call.lowers(q, k, v)) {
-    return attention(call.lowered(q), call.lowered(k), call.lowered(v), options);
-  }
-  const TensorType query = call.type(q);
-  const TensorType& key = call.type(k);
-  const TensorType& value = call.type(v);
-  const auto fits = [](const Shape& a, const Shape& b, std::initializer_list<int> dims) {
-    return std::ranges::all_of(dims, [&](int dim) { return a[dim] == b[dim]; });
-  };
-  if (query.shape.size() != 4 || key.shape.size() != 4 || value.shape.size() != 4 ||
-      query.dtype != key.dtype || key.dtype != value.dtype ||
-      !fits(query.shape, key.shape, {0, 1, 3}) || !fits(key.shape, value.shape, {0, 1, 2})) {
-    call.refuse(
-        "q {}, k {} and v {} don't fit; it takes [B,H,S,K], [B,H,T,K] and [B,H,T,E] of one "
-        "dtype",
-        query.to_string(), key.to_string(), value.to_string());
-  }
-  const double scale = options.scale.value_or(1 / std::sqrt(static_cast<double>(query.shape[3])));
-  const ValueId queries = call.value(q);
-  const ValueId keys = call.value(k);
-  return call.result(
-      call->attention(queries, keys, call.value(v), {.causal = options.causal, .scale = scale}));
-}
-
 Tensor embedding(Operand weight, const Tensor& index) {
   Call call("embedding", weight.loc());
   if (call.type(weight).shape.size() == 0) {

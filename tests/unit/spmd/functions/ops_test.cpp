@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <weft/along_dim.hpp>
+#include <weft/attention.hpp>
 #include <weft/losses.hpp>
 
 #include "tests/unit/spmd/tensor/tensor_fixture.hpp"

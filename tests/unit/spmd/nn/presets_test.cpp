@@ -1,6 +1,7 @@
 /// Plans of the presets: the collectives that a compiled training step has, against what textbooks
 /// say of each kind of parallelism.
 
+#include <weft/attention.hpp>
 #include <weft/losses.hpp>
 #include <weft/presets.hpp>
 
