@@ -107,7 +107,7 @@ weft::DeviceLoader digit_batches(const weft::Config& config) {
   return {digits::load(DIGITS_CSV, !plain).train,
           {.batch_size = config.at("batch"),
            .shuffle = !plain,
-           .input_sharding = weft::PartitionSpec{{"data"}}}};
+           .input_sharding = weft::PartitionSpec{{"data", "model"}}}};
 }
 
 std::vector<Setting> digit_settings() {

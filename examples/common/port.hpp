@@ -32,7 +32,7 @@ void for_steps(weft::TrainContext& ctx, const weft::Config& config, weft::Device
                const std::function<weft::Metrics(const weft::Batch&)>& step);
 
 /// The digits' training images in batches of config "batch", field "x" f32[64]: shuffled, and
-/// redrawn in each epoch, unless config "plain" says otherwise.
+/// redrawn in each epoch, unless config "plain" says otherwise. Every chip has its own images.
 weft::DeviceLoader digit_batches(const weft::Config& config);
 /// --batch and --plain, which that reads.
 std::vector<Setting> digit_settings();

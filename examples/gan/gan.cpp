@@ -65,7 +65,7 @@ void train(weft::TrainContext& ctx, const weft::Config& config) {
     const auto grads_g = weft::grad(loss_g, generator.parameters());
     discriminator_optimizer.step(grads_d);
     generator_optimizer.step(grads_g);
-    return std::pair(loss_d, loss_g);
+    return std::tuple(loss_d, loss_g);
   });
   examples::for_steps(ctx, config, batches, [&](const weft::Batch& batch) -> weft::Metrics {
     const auto [loss_d, loss_g] = step(batch["x"]);

@@ -1,5 +1,5 @@
 /// ResNet-18 (K. He et al., 2015) on small images, as torchvision's: the names of parameters and
-/// buffers are its own. The batch is divided over "data"; batch norms see the global batch.
+/// buffers are its own. Every chip has its own images; batch norms see the global batch.
 
 #include "examples/common/digits_data.hpp"
 #include "examples/common/port.hpp"
@@ -87,7 +87,7 @@ void train(weft::TrainContext& ctx, const weft::Config& config) {
     const Tensor loss = weft::cross_entropy(logits, labels);
     optimizer.step(weft::grad(loss, net.parameters()));
     const Tensor hits = weft::equal(weft::argmax(logits, 1), labels);
-    return std::pair(loss, weft::mean(weft::cast(hits, weft::DType::f32)));
+    return std::tuple(loss, weft::mean(weft::cast(hits, weft::DType::f32)));
   });
   examples::for_steps(ctx, config, batches, [&](const weft::Batch& batch) -> weft::Metrics {
     const auto [loss, accuracy] = step(batch["x"], batch["y"]);

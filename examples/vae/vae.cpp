@@ -44,7 +44,7 @@ void train(weft::TrainContext& ctx, const weft::Config& config) {
     const auto [reconstruction, divergence] = net(x);
     const Tensor loss = reconstruction + divergence;
     optimizer.step(weft::grad(loss, net.parameters()));
-    return std::pair(loss, divergence);
+    return std::tuple(loss, divergence);
   });
   examples::for_steps(ctx, config, batches, [&](const weft::Batch& batch) -> weft::Metrics {
     const auto [loss, divergence] = step(batch["x"]);

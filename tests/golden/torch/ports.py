@@ -1,7 +1,11 @@
 #!/usr/bin/env python3
 """Trains in torch what examples/resnet and examples/vit train with --plain, from the same
 parameters on the same batches, and writes ports.json, the losses that
-tests/examples/ports_test.cpp expects. See char_gpt.py, whose random numbers it uses."""
+tests/examples/ports_test.cpp expects. See char_gpt.py, whose random numbers it uses.
+
+Of the ResNet's trainings only those can be compared for 100 steps in which no rounding carries a
+relu over its kink: with this seed, torch's own losses in float32 and float64 agree to 2e-6, with
+others to no more than 0.7."""
 
 import json
 import math
@@ -15,7 +19,7 @@ from torch.nn import functional as F
 from char_gpt import uniform
 
 HERE = pathlib.Path(__file__).parent
-SEED, STEPS, BATCH = 3, 100, 8
+SEED, STEPS, BATCH = 4, 100, 12
 WIDTH = 4  # of the ResNet
 SIZE, HEADS, LAYERS, PATCH = 16, 2, 2, 2
 
@@ -38,7 +42,7 @@ def initial(name, p, modules):
     if isinstance(module, nn.MultiheadAttention):
         return uniform_values(name, p, math.sqrt(6 / (4 * SIZE))) if kind == "in_proj_weight" else (
             np.zeros(p.numel()))
-    if kind == "class_token":
+    if kind == "class_token" or name.endswith("out_proj.bias"):
         return np.zeros(p.numel())
     fan_in = module.weight[0].numel()
     return uniform_values(name, p, 1 / math.sqrt(fan_in))
@@ -150,8 +154,8 @@ def main():
     torch.set_num_threads(1)
     net = ResNet()
     begin(net)
-    sgd = torch.optim.SGD(net.parameters(), lr=0.01, momentum=0.9, weight_decay=1e-4)
-    golden = {"resnet": train(net, sgd, F.cross_entropy, lambda step: 0.01)}
+    sgd = torch.optim.SGD(net.parameters(), lr=1e-4, momentum=0.9, weight_decay=1e-4)
+    golden = {"resnet": train(net, sgd, F.cross_entropy, lambda step: 1e-4)}
     net = VisionTransformer()
     begin(net)
     adamw = torch.optim.AdamW(net.parameters(), eps=1e-5, weight_decay=0.05)
