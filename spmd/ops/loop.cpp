@@ -88,6 +88,7 @@ constexpr OpRow stack_row() {
   OpRow row = border("The values of all iterations, behind a new dim 0.", operands(2), stack_type,
                      Rule(", d* -> n d*"), Evaluate(), false);
   row.attrs = Attrs(kStack);
+  row.linear = Linearity{Linearity::In::one};
   return row;
 }
 

@@ -22,10 +22,17 @@ struct RematRegion {
 /// Appends ops for the cotangents of a custom_call's operands, given its result's; kNoId for none.
 using CustomVjpRule = std::function<std::vector<ValueId>(const ForwardOp& op, ValueId cotangent)>;
 
+/// Stacks what the loop that is being made computes in each iteration: its carries, and floating
+/// values. The loop's gradient reads some of these stacks; the others are dropped, as nobody reads
+/// them. To be called before the loop's nexts.
+void stack_residuals(Builder& builder, ValueId loop);
+
 /// Appends ops that compute d loss / d wrt[i] and returns their values (one per wrt, of its type).
 /// `loss` is a floating scalar. Walks backward once and adds the cotangents of a value in op order.
 /// A wrt that the loss doesn't depend on gets zeros. New ops carry the location of the op they come
 /// from. The `regions`, in order and not overlapping, are recomputed when the walk reaches them.
+/// The gradient of a loop is a loop in the other direction, which reads what stack_residuals() has
+/// stacked; ops of regions in the loop are computed again in it.
 /// `custom` makes the cotangents of custom_calls. Throws invalid_argument for a loss that isn't a
 /// floating scalar or a wrt that isn't floating, naming its type and location.
 std::vector<ValueId> grad(Builder& builder, ValueId loss, std::span<const ValueId> wrt,

@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <optional>
+#include <unordered_map>
 #include <utility>
 
 #include "spmd/control/loops.hpp"
 #include "spmd/ops/builder.hpp"
 #include "spmd/passes/assign.hpp"
 #include "spmd/passes/factor_rules.hpp"
+#include "spmd/passes/loop_carries.hpp"
 #include "spmd/passes/reshard.hpp"
 
 namespace weft {
@@ -115,6 +117,9 @@ class Partitioner {
     for (const OpId carry : range.carries) {
       request(program_.op_operands(carry)[1], layout_of_carry(program_.result(carry)));
     }
+    for (const auto& [sum, addend] : accumulations(program_, range, use_count_)) {
+      accumulators_[sum] = addend;
+    }
     const ValueId first = chip_.num_values();
     lower(range.begin);
     lower_ops(range.begin + 1, range.end);
@@ -126,24 +131,40 @@ class Partitioner {
     }
   }
 
-  /// The layout of a carry in all iterations: where propagation put it, as far as that is even.
-  Sharding layout_of_carry(ValueId carry) const {
-    Sharding layout = closed_layout(homes_[carry].dims);
-    const Shape& shape = program_.shape(carry);
-    for (int dim = 0; dim < shape.size(); ++dim) {
-      AtomList& atoms = layout.dims[static_cast<std::size_t>(dim)];
-      while (shape[dim] % mesh_.count(atoms) != 0) atoms = atoms.prefix(atoms.size() - 1);
+  /// A sum of partial sums stays one, so that chips meet once, after the loop. False if the addend
+  /// isn't one, or can't be added as one where the carry lies.
+  bool accumulate(OpId op) {
+    const auto found = accumulators_.find(op);
+    if (found == accumulators_.end()) return false;
+    const ValueId addend = found->second;
+    const auto operands = program_.op_operands(op);
+    const ValueId carry = operands[0] == addend ? operands[1] : operands[0];
+    const Sharding whole = layout_of_carry(carry);
+    if (!can_stay_unreduced(addend, whole, whole)) return false;
+    Sharding partial = whole;
+    partial.unreduced = unreduced(addend);
+    std::vector<ValueId> local;
+    for (const ValueId operand : operands) {
+      local.push_back(request(operand, operand == carry ? whole : partial));
     }
-    return layout;
+    versions_[program_.result(op)].push_back({partial, emit(op, local, {}, partial)});
+    return true;
+  }
+
+  Sharding layout_of_carry(ValueId carry) const {
+    return even_layout(mesh_, program_.shape(carry), homes_[carry]);
   }
 
   /// Of a carry and its next: all values have the carry's layout.
   void lower_carried(OpId op) {
     const auto operands = program_.op_operands(op);
     const bool is_next = program_.kind(op) == OpKind::next;
-    const Sharding layout = layout_of_carry(is_next ? operands[1] : program_.result(op));
+    Sharding layout = layout_of_carry(is_next ? operands[1] : program_.result(op));
     std::vector<Sharding> wanted(operands.size(), layout);
     wanted[0] = Sharding::closed();
+    if (is_next && accumulators_.contains(program_.defining_op(operands[2]))) {
+      layout.unreduced = wanted[2].unreduced = unreduced(operands[2]);
+    }
     std::vector<ValueId> local;
     for (std::size_t i = 0; i < operands.size(); ++i)
       local.push_back(request(operands[i], wanted[i]));
@@ -156,7 +177,7 @@ class Partitioner {
     if (program_.kind(op) == OpKind::carry || program_.kind(op) == OpKind::next) {
       return lower_carried(op);
     }
-    if (is_made_on_demand(result)) return;
+    if (is_made_on_demand(result) || accumulate(op)) return;
     if (program_.kind(op) == OpKind::constant) {
       versions_[result].push_back({Sharding::closed(), emit(op, {}, {}, Sharding::closed())});
       return;
@@ -240,8 +261,9 @@ class Partitioner {
     if (linear.in == In::first || linear.in == In::one) {
       const std::size_t candidates = linear.in == In::first ? 1 : operands.size();
       for (std::size_t i = 0; i < candidates && sunk.empty(); ++i) {
-        const bool grows = chip_type(program_.type(value), result, mesh_).bytes() >
-                           chip_type(program_.type(operands[i]), wanted[i], mesh_).bytes();
+        const bool grows = program_.kind(op) != OpKind::stack &&
+                           chip_type(program_.type(value), result, mesh_).bytes() >
+                               chip_type(program_.type(operands[i]), wanted[i], mesh_).bytes();
         if (!grows && can_stay_unreduced(operands[i], wanted[i], result)) sunk.push_back(i);
       }
     } else if (linear.in == In::all_together && unreduced_alike(operands)) {
@@ -339,39 +361,22 @@ class Partitioner {
       lowest = cost;
     }
     WEFT_CHECK(source.has_value(), value);
+    // Collectives carry the location of the op whose value they move.
+    const OpId op = program_.defining_op(value);
+    builder_.set_loc(op == kNoId ? LocId{0} : program_.op_locs[op]);
     for (const ReshardStep& step : steps) {
-      *source = {step.after, apply(step, value, *source)};
+      *source = {step.after, add_reshard(builder_, mesh_, step, source->layout, source->value)};
       versions.push_back(*source);
     }
     return source->value;
-  }
-
-  /// Collectives carry the location of the op whose value they move.
-  ValueId apply(const ReshardStep& step, ValueId value, const Version& from) {
-    const OpId op = program_.defining_op(value);
-    builder_.set_loc(op == kNoId ? LocId{0} : program_.op_locs[op]);
-    const ReduceKind kind = from.layout.reduce_kind;
-    switch (step.kind) {
-      case OpKind::all_slice: return builder_.all_slice(mesh_, from.value, step.atoms, step.dim);
-      case OpKind::all_reduce: return builder_.all_reduce(mesh_, from.value, step.atoms, kind);
-      case OpKind::all_gather: return builder_.all_gather(mesh_, from.value, step.atoms, step.dim);
-      case OpKind::reduce_scatter:
-        return builder_.reduce_scatter(mesh_, from.value, step.atoms, kind, step.dim);
-      case OpKind::all_to_all:
-        return builder_.all_to_all(mesh_, from.value, step.atoms, step.dim, step.concat_dim);
-      default: break;
-    }
-    WEFT_CHECK(step.kind == OpKind::collective_permute, to_string(step.kind));
-    const auto num_dims = static_cast<std::size_t>(program_.shape(value).size());
-    return builder_.collective_permute(from.value, std::span(from.layout.dims).first(num_dims),
-                                       std::span(step.after.dims).first(num_dims));
   }
 
   const Program& program_;
   const Mesh& mesh_;
   std::span<const Sharding> homes_;
   const Loops loops_;
-  std::uint32_t lowered_in_ = kNoId;  // the innermost loop of the op that is lowered
+  std::unordered_map<OpId, ValueId> accumulators_;  // by addition: what it adds to a carry
+  std::uint32_t lowered_in_ = kNoId;                // the innermost loop of the op that is lowered
   FactorRules rules_{program_};
   FactorAssignments assignments_{mesh_};
   Program chip_;

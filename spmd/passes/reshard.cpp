@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "spmd/ops/builder.hpp"
 #include "spmd/ops/row.hpp"
 
 namespace weft {
@@ -253,6 +254,24 @@ std::int64_t reshard_cost(const Mesh& mesh, const TensorType& type, const Shardi
     before = step.after.used();
   }
   return cost;
+}
+
+ValueId add_reshard(Builder& builder, const Mesh& mesh, const ReshardStep& step,
+                    const Sharding& from, ValueId value) {
+  switch (step.kind) {
+    case OpKind::all_slice: return builder.all_slice(mesh, value, step.atoms, step.dim);
+    case OpKind::all_reduce: return builder.all_reduce(mesh, value, step.atoms, from.reduce_kind);
+    case OpKind::all_gather: return builder.all_gather(mesh, value, step.atoms, step.dim);
+    case OpKind::reduce_scatter:
+      return builder.reduce_scatter(mesh, value, step.atoms, from.reduce_kind, step.dim);
+    case OpKind::all_to_all:
+      return builder.all_to_all(mesh, value, step.atoms, step.dim, step.concat_dim);
+    default: break;
+  }
+  WEFT_CHECK(step.kind == OpKind::collective_permute, to_string(step.kind));
+  const auto num_dims = static_cast<std::size_t>(builder.type(value).shape.size());
+  return builder.collective_permute(value, std::span(from.dims).first(num_dims),
+                                    std::span(step.after.dims).first(num_dims));
 }
 
 }  // namespace weft

@@ -8,9 +8,11 @@
 #include <weft/type.hpp>
 
 #include "spmd/mesh/sharding.hpp"
-#include "spmd/program/op_kind.hpp"
+#include "spmd/program/program.hpp"
 
 namespace weft {
+
+class Builder;
 
 /// One collective, or a local all_slice.
 struct ReshardStep {
@@ -30,6 +32,10 @@ struct ReshardStep {
 /// atoms if that makes the whole cheaper. The order follows Shardy's reshard_to_collectives.
 std::vector<ReshardStep> reshard_steps(const Mesh& mesh, const TensorType& type,
                                        const Sharding& from, const Sharding& to);
+
+/// Appends a step from this layout of the value to a chip's program.
+ValueId add_reshard(Builder& builder, const Mesh& mesh, const ReshardStep& step,
+                    const Sharding& from, ValueId value);
 
 /// The cost of the steps for a chip: bytes received, and kCollectiveCost for each collective.
 /// `type` is the global type.

@@ -69,6 +69,7 @@ class LoopScope {
     end();
   }
 
+  ValueId number() const { return number_; }
   ValueId carry(ValueId first) {
     carries_.push_back(trace_.builder().border(OpKind::carry, {number_, first}));
     return carries_.back();
@@ -151,6 +152,7 @@ Scanned<Tensors, Tensors> scan_tensors(const ScanBody& body, const Tensors& carr
   }
   std::vector<ValueId> stacks;
   for (const Tensor& y : made.stacked) stacks.push_back(loop->stack(call.value(y)));
+  stack_residuals(trace.builder(), loop->number());
   std::vector<ValueId> nexts;
   for (std::size_t i = 0; i < carry.size(); ++i) nexts.push_back(loop->next(carries[i], values[i]));
   if (nexts.empty() && stacks.empty()) call.refuse("the function returns no tensors");

@@ -125,15 +125,18 @@ const std::vector<OpExample>& op_examples() {
        {kMatrix, kMatrix},
        "%2 = loop {length = 6} : i32[]\n%3 = item %2, %0 : f32[8]\n%4 = item %2, %1 : f32[8]\n"
        "%5 = multiply %3, %4 : f32[8]\n%6 = loop {length = 2} : i32[]\n"
-       "%7 = carry %6, %5 : f32[8]\n%8 = logistic %7 : f32[8]\n%9 = next %6, %7, %8 : f32[8]\n"
-       "%10 = stack %2, %9 {length = 6} : f32[6,8]"},
+       "%7 = carry %6, %5 : f32[8]\n%8 = logistic %7 : f32[8]\n"
+       "%9 = stack %6, %7 {length = 2} : f32[2,8]\n%10 = next %6, %7, %8 : f32[8]\n"
+       "%11 = stack %2, %10 {length = 6} : f32[6,8]"},
       {next,
        {kMatrix, kMatrix, "f32[3,8,8]"},
        "%3 = loop {length = 3} : i32[]\n%4 = carry %3, %0 : f32[6,8]\n"
        "%5 = carry %3, %1 : f32[6,8]\n%6 = item %3, %2 : f32[8,8]\n"
        "%7 = dot_general %4, %6 {contracting = [1] x [0]} : f32[6,8]\n"
        "%8 = logistic %7 : f32[6,8]\n%9 = add %8, %5 : f32[6,8]\n"
-       "%10 = next %3, %5, %4 : f32[6,8]\n%11 = next %3, %4, %9 : f32[6,8]"},
+       "%10 = stack %3, %4 {length = 3} : f32[3,6,8]\n%11 = stack %3, %5 {length = 3} : "
+       "f32[3,6,8]\n"
+       "%12 = next %3, %5, %4 : f32[6,8]\n%13 = next %3, %4, %9 : f32[6,8]"},
       {argsort, {kMatrix}, "%1 = argsort %0 {descending = 1} : i32[6,8]"},
       {take_along, {kMatrix, "i32[6,4]"}, "%2 = take_along %0, %1 : f32[6,4]"},
       {scatter_along, {"i32[6,4]", "f32[6,4]"}, "%2 = scatter_along %0, %1 {size = 8} : f32[6,8]"},

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 
+#include "spmd/control/loops.hpp"
 #include "spmd/ops/verify.hpp"
 #include "spmd/plan/plan.hpp"
 #include "spmd/reference/interpret.hpp"
@@ -85,7 +86,10 @@ TEST(Shrink, LeavesTheOneOpThatIsEvaluatedWrongly) {
     });
   };
   for_shrunk(50, fails, [](const Program& left) {
-    EXPECT_EQ(kinds(left), std::vector{OpKind::subtract});
+    // Some faults show in a second iteration only.
+    std::vector<OpKind> others = kinds(left);
+    std::erase_if(others, [](OpKind kind) { return kind == OpKind::loop || is_border(kind); });
+    EXPECT_EQ(others, std::vector{OpKind::subtract});
     EXPECT_EQ(left.outputs.size(), 1U);
     EXPECT_EQ(num_atoms(left), 0);
   });
@@ -111,8 +115,9 @@ TEST(Shrink, LeavesTheShardedSumThatIsPartitionedWrongly) {
     });
   };
   for_shrunk(50, fails, [](const Program& left) {
-    const bool has_loop = std::ranges::count(left.op_kinds, OpKind::loop) > 0;
-    EXPECT_LE(left.num_ops(), has_loop ? 4U : 3U);  // the op `loop` comes with a stack
+    const auto of_loops = std::ranges::count_if(
+        left.op_kinds, [](OpKind kind) { return kind == OpKind::loop || is_border(kind); });
+    EXPECT_LE(left.num_ops() - of_loops, 3);
     EXPECT_GE(num_atoms(left), 1);
   });
 }

@@ -326,6 +326,9 @@ class ProgramMaker {
     for (std::uint64_t i = random_.below(3); i > 0; --i) first.push_back(any_value());
     if (!has_items && first.empty()) return std::nullopt;
     ++depth_;
+    sums_.push_back(kNoId);
+    const bool sums = random_.one_in(2);
+    const ValueId zeros = sums ? b_.constant(0, program_.type(any_value())) : kNoId;
     const ValueId number = made(b_.loop(length, random_.one_in(2)), 4);
     std::vector<ValueId> carries;
     for (const ValueId value : first) {
@@ -333,6 +336,7 @@ class ProgramMaker {
       carries.push_back(made(b_.border(OpKind::carry, {number, value}), bound));
     }
     values_.insert(values_.end(), carries.begin(), carries.end());
+    if (sums) sums_.back() = made(b_.border(OpKind::carry, {number, zeros}), 0);
     if (has_items) {
       values_.push_back(made(b_.border(OpKind::item, {number, x}), magnitude(x)));
     } else {
@@ -344,6 +348,7 @@ class ProgramMaker {
     }
     const std::vector<ValueId> results = end_loop(number, length, carries);
     --depth_;
+    sums_.pop_back();
     values_.resize(outside);
     values_.insert(values_.end(), results.begin(), results.end() - 1);
     return results.back();
@@ -364,6 +369,18 @@ class ProgramMaker {
       nexts.back() = made(b_.binary(OpKind::maximum, bounded, least), magnitude(carry));
     }
     std::vector<ValueId> results;
+    const ValueId sum = sums_.back();
+    ValueId total = kNoId;
+    if (sum != kNoId) {
+      // The newest, which most likely is of the loop.
+      const auto fits = std::find_if(values_.rbegin(), values_.rend(), [&](ValueId value) {
+        return program_.type(value) == program_.type(sum) &&
+               magnitude(value) * static_cast<double>(length) <= kMagnitudeMax;
+      });
+      const bool has = fits != values_.rend();
+      total = has ? b_.binary(OpKind::add, sum, *fits) : sum;
+      made(total, has ? magnitude(*fits) * static_cast<double>(length) : 0);
+    }
     const auto stack = [&](ValueId value) {
       results.push_back(made(b_.border(OpKind::stack, {number, value}), magnitude(value)));
     };
@@ -375,6 +392,9 @@ class ProgramMaker {
     for (std::size_t i = 0; i < carries.size(); ++i) {
       const ValueId next = b_.border(OpKind::next, {number, carries[i], nexts[i]});
       results.push_back(made(next, magnitude(carries[i])));
+    }
+    if (sum != kNoId) {
+      results.push_back(made(b_.border(OpKind::next, {number, sum, total}), magnitude(total)));
     }
     if (results.empty()) stack(made(b_.convert(number, DType::f32), 4));
     return results;
@@ -618,6 +638,7 @@ class ProgramMaker {
   Program program_;
   Builder b_{program_};
   std::vector<ValueId> values_;    // what ops may take: f32 each
+  std::vector<ValueId> sums_;      // by loop around what is added: a carry that is a sum, or kNoId
   int depth_ = 0;                  // of the loops around what is added
   std::vector<double> magnitude_;  // by value: the largest that an element can be
 };

@@ -1,12 +1,14 @@
 #include "tests/support/shrink.hpp"
 
 #include <algorithm>
+#include <numeric>
 #include <span>
 #include <utility>
 #include <vector>
 
 #include <weft/error.hpp>
 
+#include "spmd/control/loops.hpp"
 #include "spmd/ops/verify.hpp"
 
 namespace weft::testing {
@@ -69,12 +71,43 @@ Program rebuilt(const Program& program, std::span<const ProgramOutput> outputs,
   return result;
 }
 
+/// The program with one iteration in the place of a loop, where what this has a part of, or makes
+/// more of, is an input.
+Program without_loop(const Program& program, const LoopRange& range) {
+  Program result = program;
+  const ValueId number = program.result(range.begin);
+  std::vector<ValueId> instead(program.num_values());
+  std::iota(instead.begin(), instead.end(), ValueId{0});
+  for (OpId op = range.begin; op < range.end; ++op) {
+    const ValueId value = program.result(op);
+    const auto operands = program.op_operands(op);
+    const OpKind kind = program.kind(op);
+    if (op != range.begin && (!is_border(kind) || operands[0] != number)) continue;
+    if (kind == OpKind::carry || kind == OpKind::next) {
+      instead[value] = instead[operands[kind == OpKind::carry ? 1 : 2]];
+    } else {
+      instead[value] = result.add_input(program.type(value), InputKind::data, "in",
+                                        Sharding::open(program.shape(value).size()));
+    }
+  }
+  for (ValueId& operand : result.operands) operand = instead[operand];
+  for (ProgramOutput& output : result.outputs) output.value = instead[output.value];
+  // The loop's own ops are left without a reader, but for what names the loop.
+  for (OpId op = range.begin; op < range.end; ++op) {
+    if (op != range.begin && program.op_operands(op).empty()) continue;
+    const bool is_own =
+        op == range.begin || (is_border(program.kind(op)) && program.op_operands(op)[0] == number);
+    if (is_own) result.op_kinds[op] = OpKind::copy;
+  }
+  return rebuilt(result, result.outputs);
+}
+
 class Shrinker {
  public:
   Shrinker(Program program, const Fails& fails) : program_(std::move(program)), fails_(fails) {}
 
   Program run() {
-    while (end_sooner() || drop_an_output() || drop_an_op() || drop_a_sharding()) {
+    while (end_sooner() || drop_a_loop() || drop_an_output() || drop_an_op() || drop_a_sharding()) {
     }
     return std::move(program_);
   }
@@ -101,6 +134,13 @@ class Shrinker {
       }
     }
     return false;
+  }
+
+  bool drop_a_loop() {
+    const Loops loops(program_);
+    return std::ranges::any_of(loops.ranges(), [&](const LoopRange& range) {
+      return accept(without_loop(program_, range));
+    });
   }
 
   bool drop_an_output() {

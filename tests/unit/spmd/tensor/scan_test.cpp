@@ -2,8 +2,12 @@
 
 #include <numeric>
 
+#include <weft/random.hpp>
+#include <weft/shapes.hpp>
 #include <weft/transforms.hpp>
 
+#include "spmd/control/loops.hpp"
+#include "tests/support/simulate_runtime.hpp"
 #include "tests/unit/spmd/tensor/tensor_fixture.hpp"
 
 namespace weft::scan_test {
@@ -131,6 +135,255 @@ TEST_F(Scan, RecordsItsFunctionOnce) {
   const std::uint32_t ops = run(3);
   EXPECT_EQ(calls, 1);
   EXPECT_EQ(run(1000), ops);
+}
+
+/// h = tanh(x_t w + h u + b) and the loss of all h and the last, as one loop or as many ops.
+struct Recurrent {
+  Tensor w = f32({0.5, -0.25, 0.125, 0.75, 0.25, -0.5}, {3, 2});
+  Tensor u = f32({0.25, 0.5, -0.75, 0.125}, {2, 2});
+  Tensor b = f32({0.125, -0.25}, {2});
+  Tensor x = f32({1, 2, 3, 4, 5, 6, 1, 0, 1, 0, 1, 0, 2, 2, 2, 1, 3, 1}, {3, 2, 3}) * 0.25;
+  Tensor h0 = f32({0.5, 0, -0.5, 1}, {2, 2});
+
+  Tensor cell(const Tensor& h, const Tensor& x_t) const {
+    return tanh(matmul(x_t, w) + matmul(h, u) + b);
+  }
+  Tensor loss(const Tensor& last, const Tensor& all) const {
+    return sum(last * last) + sum(all * all * all);
+  }
+  Tensor unrolled(bool reverse = false) const {
+    Tensor h = h0;
+    std::vector<Tensor> all(3);
+    for (std::int64_t i = 0; i < 3; ++i) {
+      const std::int64_t t = reverse ? 2 - i : i;
+      h = cell(h, reshape(slice(x, 0, t, t + 1), {2, 3}));
+      all[static_cast<std::size_t>(t)] = h;
+    }
+    return loss(h, stack(all, 0));
+  }
+  template <typename Body>
+  Tensor scanned(const Body& body, bool reverse = false) const {
+    const auto [last, all] = scan(body, h0, x, {.reverse = reverse});
+    return loss(last, all);
+  }
+  std::vector<Tensor> wrt() const { return {w, u, b, x, h0}; }
+};
+
+void expect_alike(const std::vector<Tensor>& expected, const std::vector<Tensor>& actual) {
+  ASSERT_EQ(expected.size(), actual.size());
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    const std::vector<float> elements = expected[i].to_vector();
+    SCOPED_TRACE(i);
+    expect_near(actual[i], std::vector<double>(elements.begin(), elements.end()));
+  }
+}
+
+TEST_F(Scan, HasTheGradientOfItsIterations) {
+  for (const bool reverse : {false, true}) {
+    const Recurrent net;
+    const auto body = [&](const Tensor& h, const Tensor& x_t) {
+      const Tensor next = net.cell(h, x_t);
+      return std::pair(next, next);
+    };
+    const auto expected = grad(net.unrolled(reverse), net.wrt());
+    const auto actual = grad(net.scanned(body, reverse), net.wrt());
+    sync();
+    expect_alike(expected, actual);
+  }
+}
+
+TEST_F(Scan, HasTheSameGradientFromValuesThatAreComputedAgain) {
+  const Recurrent net;
+  const auto body = [&](const CheckpointOptions& options) {
+    return [&net, options](const Tensor& h, const Tensor& x_t) {
+      const Tensor next =
+          checkpoint([&] { return checkpoint_name(tanh(net.cell(h, x_t)), "name") * h; }, options);
+      return std::pair(next, next);
+    };
+  };
+  const auto plain = [&](const Tensor& h, const Tensor& x_t) {
+    const Tensor next = tanh(net.cell(h, x_t)) * h;
+    return std::pair(next, next);
+  };
+  const auto expected = grad(net.scanned(plain), net.wrt());
+  sync();
+  for (const CheckpointOptions& options :
+       {CheckpointOptions{}, {.save_dots = true}, {.save_names = {"name"}}}) {
+    const auto actual = grad(net.scanned(body(options)), net.wrt());
+    sync();
+    expect_alike(expected, actual);
+  }
+  // All of it computed again.
+  const Tensor loss = checkpoint([&] { return net.scanned(plain); });
+  const auto actual = grad(loss, net.wrt());
+  sync();
+  expect_alike(expected, actual);
+}
+
+TEST_F(Scan, HasTheGradientOfALoopInALoop) {
+  const Tensor w = f32({0.5, 0.25, -0.5}, {3});
+  const Tensor x = f32({1, 2, 3, 4, 5, 6}, {2, 3}) * 0.125;
+  const auto cell = [&](const Tensor& c, const Tensor& item, const Tensor& total) {
+    return sin(c * total) + item * sum(w) + c;
+  };
+  const auto scanned = [&](bool again) {
+    const auto row = [&](const Tensor& total, const Tensor& items) {
+      const auto inner = [&] {
+        return scan(
+            [&](const Tensor& c, const Tensor& item) {
+              const Tensor next = cell(c, item, total);
+              return std::pair(next, next * c);
+            },
+            total * 0.5, items);
+      };
+      const auto scanned_row = again ? checkpoint(inner) : inner();
+      return std::pair(total + scanned_row.carry * sum(scanned_row.stacked), scanned_row.stacked);
+    };
+    const auto [total, all] = scan(row, full({}, 1), x);
+    return total + sum(all * all);
+  };
+  Tensor total = full({}, 1);
+  Tensor of_all = full({}, 0);
+  for (std::int64_t i = 0; i < 2; ++i) {
+    Tensor c = total * 0.5;
+    Tensor of_row = full({}, 0);
+    for (std::int64_t j = 0; j < 3; ++j) {
+      const Tensor item = reshape(slice(slice(x, 0, i, i + 1), 1, j, j + 1), {});
+      const Tensor next = cell(c, item, total);
+      const Tensor y = next * c;
+      of_row = of_row + y;
+      of_all = of_all + y * y;
+      c = next;
+    }
+    total = total + c * of_row;
+  }
+  const std::vector<Tensor> wrt{w, x};
+  const auto expected = grad(total + of_all, wrt);
+  const auto kept = grad(scanned(false), wrt);
+  const auto again = grad(scanned(true), wrt);
+  sync();
+  expect_alike(expected, kept);
+  expect_alike(expected, again);
+}
+
+TEST_F(Scan, HasSecondGradients) {
+  const Tensor x = f32({0.5, 1, 1.5}, {3});
+  const Tensor w = f32({0.75}, {});
+  const auto body = [&](const Tensor& c, const Tensor& item) {
+    const Tensor next = sin(c * w) * item + c;
+    return std::pair(next, next);
+  };
+  const auto twice = [&](const Tensor& loss) {
+    const Tensor first = grad(loss, std::vector{w})[0];
+    return grad(first * first, std::vector{w, x});
+  };
+  const auto [last, all] = scan(body, full({}, 1), x);
+  Tensor c = full({}, 1);
+  for (std::int64_t i = 0; i < 3; ++i) c = body(c, reshape(slice(x, 0, i, i + 1), {})).first;
+  const auto expected = twice(c * c);
+  const auto actual = twice(last * last);
+  sync();
+  expect_alike(expected, actual);
+}
+
+TEST_F(Scan, TakesGradientsInItsFunction) {
+  // Gradient descent, three steps.
+  const Tensor target = f32({1, 2}, {2});
+  const auto [w, losses] = scan(
+      [&](const Tensor& w_t, const Tensor& rate) {
+        const Tensor error = w_t * w_t - target;
+        const Tensor loss = sum(error * error);
+        const Tensor gradient = grad(loss, std::vector{w_t})[0];
+        return std::pair(w_t - rate * gradient, loss);
+      },
+      full({2}, 0.5), full({3}, 0.125));
+  double expected[] = {0.5, 0.5};
+  for (int step = 0; step < 3; ++step) {
+    for (int i = 0; i < 2; ++i) {
+      const double at = expected[i];
+      expected[i] -= 0.125 * 2 * (at * at - (i + 1)) * 2 * at;
+    }
+  }
+  expect_near(w, {expected[0], expected[1]});
+}
+
+TEST_F(Scan, DrawsTheSameNumbersForItsGradient) {
+  manual_seed(3);
+  const Tensor x = full({4, 8}, 1);
+  const auto [carry, kept] = scan(
+      [](std::tuple<>, const Tensor& row) { return std::pair(std::tuple<>(), dropout(row, 0.5)); },
+      std::tuple<>(), x);
+  const Tensor gradient = grad(sum(kept), std::vector{x})[0];
+  sync();
+  EXPECT_EQ(gradient.to_vector(), kept.to_vector());
+  EXPECT_NE(gradient.to_vector(), std::vector<float>(32, 2));
+}
+
+/// The recurrent net's gradients on a mesh, and the plan.
+struct OnMesh {
+  std::vector<std::vector<float>> gradients;
+  Plan plan;
+};
+
+OnMesh train(const Mesh& mesh, const PartitionSpec& rows) {
+  testing::SimulateRuntime runtime(mesh);
+  const RuntimeScope scope(runtime);
+  const std::int64_t size = 8;
+  const auto numbers = [](std::int64_t count, int step) {
+    std::vector<float> elements(static_cast<std::size_t>(count));
+    for (std::size_t i = 0; i < elements.size(); ++i) {
+      elements[i] = static_cast<float>(i * static_cast<std::size_t>(step) % 17) / 64 - 0.125F;
+    }
+    return elements;
+  };
+  const Tensor w = f32(numbers(size * size, 5), {size, size});
+  const Tensor x = f32(numbers(6 * 8 * size, 7), {6, 8, size});
+  const Tensor h0 = f32(numbers(8 * size, 3), {8, size});
+  mark_sharding(x, mesh, rows);
+  const auto [last, all] = scan(
+      [&](const Tensor& h, const Tensor& x_t) {
+        const Tensor next = tanh(matmul(x_t + h, w));
+        return std::pair(next, mean(next * next));
+      },
+      h0, x);
+  const std::vector<Tensor> gradients = grad(mean(last) + sum(all), std::vector{w, x, h0});
+  sync();
+  OnMesh made{.gradients = {}, .plan = *runtime.plans.front()};
+  for (const Tensor& gradient : gradients) made.gradients.push_back(gradient.to_vector());
+  return made;
+}
+
+/// How many collectives are in loops, and outside.
+std::pair<int, int> count_collectives(const Program& program) {
+  const Loops loops(program);
+  std::pair<int, int> counts;
+  for (OpId op = 0; op < program.num_ops(); ++op) {
+    if (!is_collective(program.kind(op))) continue;
+    ++(loops.of_op(op) != kNoId ? counts.first : counts.second);
+  }
+  return counts;
+}
+
+TEST(ScanOnMesh, ReducesGradientsAfterTheLoop) {
+  const OnMesh made = train(Mesh({4, 1}, {"data", "model"}), {{}, "data", {}});
+  const auto [inside, outside] = count_collectives(made.plan.program);
+  EXPECT_EQ(inside, 0);
+  EXPECT_GE(outside, 1);
+}
+
+TEST(ScanOnMesh, HasTheSameGradient) {
+  const OnMesh whole = train(Mesh({1, 1}, {"data", "model"}), {{}, {}, {}});
+  for (const Mesh& mesh : {Mesh({4, 1}, {"data", "model"}), Mesh({2, 2}, {"data", "model"})}) {
+    for (const PartitionSpec& spec :
+         {PartitionSpec{{}, "data", {}}, {{}, "data", "model"}, {{}, {}, "data"}}) {
+      const OnMesh made = train(mesh, spec);
+      for (std::size_t i = 0; i < made.gradients.size(); ++i) {
+        for (std::size_t e = 0; e < made.gradients[i].size(); ++e) {
+          ASSERT_NEAR(made.gradients[i][e], whole.gradients[i][e], 1e-6) << i << " " << e;
+        }
+      }
+    }
+  }
 }
 
 TEST_F(Scan, RefusesATensorOfItsFunctionAfterIt) {
