@@ -8,6 +8,7 @@
 #include <weft/compile.hpp>
 #include <weft/containers.hpp>
 #include <weft/control_flow.hpp>
+#include <weft/conv_layers.hpp>
 #include <weft/convolution.hpp>
 #include <weft/custom_op.hpp>
 #include <weft/data_files.hpp>
@@ -47,6 +48,7 @@
 #include <weft/print.hpp>
 #include <weft/products.hpp>
 #include <weft/random.hpp>
+#include <weft/recurrent.hpp>
 #include <weft/reductions.hpp>
 #include <weft/sampler.hpp>
 #include <weft/schedule.hpp>

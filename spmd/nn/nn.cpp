@@ -1,6 +1,5 @@
 #include <weft/nn.hpp>
 
-#include <algorithm>
 #include <cmath>
 #include <utility>
 
@@ -69,28 +68,6 @@ RMSNorm::RMSNorm(Module& parent, std::string name, const Options& options)
 
 Tensor RMSNorm::operator()(const Tensor& x, std::source_location loc) const {
   return rms_norm(Operand(x, loc), weight, eps_);
-}
-
-Conv2d::Conv2d(Module& parent, std::string name, const Options& options)
-    : Module(parent, std::move(name)), window_(options.window) {
-  const auto& [in, out, kernel, window, has_bias] = options;
-  expect_size("Conv2d", path(), "in_channels", in);
-  expect_size("Conv2d", path(), "out_channels", out);
-  expect_size("Conv2d", path(), "kernel_size", std::min(kernel[0], kernel[1]));
-  if (window.groups < 1 || in % window.groups != 0 || out % window.groups != 0) {
-    fail(Errc::invalid_argument,
-         "Conv2d '{}': groups = {}: expected a divisor of in_channels {} and out_channels {}",
-         path(), window.groups, in, out);
-  }
-  const Shape shape{out, in / window.groups, kernel[0], kernel[1]};
-  const double bound = 1 / std::sqrt(static_cast<double>(shape.num_elements() / out));
-  weight =
-      add_parameter("weight", uniform_init(path("weight"), shape.num_elements(), bound), shape);
-  if (has_bias) bias = add_parameter("bias", uniform_init(path("bias"), out, bound), {out});
-}
-
-Tensor Conv2d::operator()(const Tensor& x, std::source_location loc) const {
-  return conv2d(Operand(x, loc), weight, bias, window_);
 }
 
 Dropout::Dropout(Module& parent, std::string name, double p)

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <weft/conv_layers.hpp>
 #include <weft/gradients.hpp>
 #include <weft/losses.hpp>
 #include <weft/multi_head_attention.hpp>

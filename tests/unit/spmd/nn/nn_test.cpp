@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <weft/containers.hpp>
+#include <weft/conv_layers.hpp>
 #include <weft/losses.hpp>
 #include <weft/multi_head_attention.hpp>
 #include <weft/ops.hpp>

@@ -2,6 +2,7 @@
 /// say of each kind of parallelism.
 
 #include <weft/attention.hpp>
+#include <weft/conv_layers.hpp>
 #include <weft/losses.hpp>
 #include <weft/presets.hpp>
 

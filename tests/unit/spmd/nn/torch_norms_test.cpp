@@ -7,6 +7,7 @@
 
 #include <gtest/gtest.h>
 
+#include <weft/conv_layers.hpp>
 #include <weft/losses.hpp>
 #include <weft/nn.hpp>
 #include <weft/norm_layers.hpp>

@@ -15,7 +15,7 @@
 
 #include "tests/support/safetensors.hpp"
 #include "tests/support/simulate_runtime.hpp"
-#include "tests/support/torch_ops.hpp"
+#include "tests/support/torch_layers.hpp"
 #include "tests/unit/spmd/tensor/tensor_fixture.hpp"
 
 namespace weft::torch_transformer_test {
@@ -25,28 +25,13 @@ using testing::expect_error;
 using testing::expect_near;
 using testing::f32;
 using testing::i32;
+using testing::layer_case;
 using testing::OpCase;
 using testing::Operands;
 using Floats = std::vector<float>;
 
 constexpr std::int64_t kSize = 8;
 constexpr std::int64_t kHeads = 2;
-
-/// The parameters of a layer take the operands of their names.
-template <typename Layer>
-OpCase layer_case(const std::string& name, const typename Layer::Options& options,
-                  std::function<Tensor(const Layer&, Operands&, const Tensor& index)> call) {
-  return {name, [=](Operands& of, const Tensor& index) {
-            Module root;
-            const std::string layer_name = "layer";
-            Layer layer(root, layer_name, options);
-            layer.eval();
-            for (Parameter& own : layer.parameters()) {
-              own.assign(of.at(own.name().substr(layer_name.size() + 1)));
-            }
-            return call(layer, of, index);
-          }};
-}
 
 /// true where the query must not see the key.
 Tensor causal_mask(std::int64_t length) {
