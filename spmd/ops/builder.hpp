@@ -42,7 +42,6 @@ class Builder {
   ValueId binary(OpKind kind, ValueId a, ValueId b);
   ValueId compare(CompareDirection direction, ValueId a, ValueId b);
   ValueId select(ValueId predicate, ValueId on_true, ValueId on_false);
-
   ValueId reshape(ValueId x, const Shape& shape);
   ValueId transpose(ValueId x, std::span<const std::int64_t> perm);
   /// `dims[i]` is the result dim of operand dim i (ascending); a 1-sized operand dim expands.

@@ -185,10 +185,9 @@ TEST_F(Porting, FunctionsOfJax) {
   const auto f = [](const Tensor& of) { return sum(of * of); };
   EXPECT_EQ(grad(f(w), std::array<Tensor, 1>{w})[0].to_vector(), (w * 2).to_vector());
   const auto g = [&](const Tensor& of) { return sin(of); };
-  {
-    const auto f = g;
-    jvp(std::array{f(w)}, std::array<Tensor, 1>{w}, std::array{f(w)});
-  }
+  const Tensor v = full({2, 3}, 1);
+  const auto pushed = jvp(std::array{g(w)}, std::array<Tensor, 1>{w}, std::array{v});
+  EXPECT_EQ(pushed[0].shape(), w.shape());
   const Tensor kept = checkpoint([&] { return f(w); });
   const auto body = [](const Tensor& carry, const Tensor& item) {
     return std::pair(carry + item, carry);
