@@ -11,10 +11,10 @@
 
 #include <weft/weft.hpp>
 
-#include "examples/char_gpt/text.hpp"
 #include "examples/common/checkpoint.hpp"
 #include "examples/common/layout.hpp"
 #include "examples/common/report.hpp"
+#include "examples/common/text.hpp"
 
 namespace {
 
@@ -138,7 +138,7 @@ void annotate(Gpt& net, const weft::AdamW& optimizer, const weft::Mesh& mesh,
 
 /// Writes on from `prompt`: the most likely letter is the likeliest to be taken.
 template <typename Logits>
-std::string write_on(const char_gpt::Text& text, Logits& logits, const Options& options,
+std::string write_on(const letters::Text& text, Logits& logits, const Options& options,
                      std::uint64_t seed) {
   std::mt19937_64 random(seed);
   std::vector<std::int32_t> ids(text.ids.begin(), text.ids.begin() + 1);
@@ -160,7 +160,7 @@ std::string write_on(const char_gpt::Text& text, Logits& logits, const Options& 
 
 void train(weft::TrainContext& ctx, const weft::Config& config) {
   const auto options = config.get<Options>();
-  const char_gpt::Text text = char_gpt::read_text(options.text, options.length);
+  const letters::Text text = letters::read_text(options.text, options.length);
   const weft::Mesh& mesh = *ctx.mesh();
   Gpt net(static_cast<std::int64_t>(text.letters.size()), options);
   weft::AdamW optimizer(net.parameters(), {.lr = options.lr, .weight_decay = 0.1});
@@ -177,9 +177,9 @@ void train(weft::TrainContext& ctx, const weft::Config& config) {
     optimizer.step(grads);
     return loss;
   });
-  const auto windows = std::make_shared<const char_gpt::Windows>(text, options.length);
+  const auto windows = std::make_shared<const letters::Windows>(text, options.length);
   weft::DeviceLoader batches(windows,
-                             {.sampler = std::make_shared<const char_gpt::RandomWindows>(
+                             {.sampler = std::make_shared<const letters::RandomWindows>(
                                   windows->size(), options.batch, options.steps, ctx.seed())});
   weft::CheckpointManager checkpoints;
   examples::StepTimes times;

@@ -23,7 +23,11 @@ class Lines : public weft::Callback {
     std::fflush(stdout);
   }
   void on_report(const weft::Metrics& metrics) override {
+    if (metrics.contains("sample")) {
+      fmt::print("{:-<60}\n{}\n{:-<60}\n", "", metrics["sample"].get<std::string>(), "");
+    }
     const auto step = metrics.value("step", std::uint64_t{0});
+    if (step == 0) return;
     if (step != 1 && step % std::max<std::uint64_t>(steps_ / 20, 1) != 0) return;
     std::string line = fmt::format("step {:5}/{}", step, steps_);
     for (const auto& [name, value] : metrics.items()) {

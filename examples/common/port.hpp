@@ -19,6 +19,7 @@ struct Setting {
 struct Port {
   std::string name;
   std::string about;
+  /// It may report a text as "sample", which is shown.
   std::function<void(weft::TrainContext&, const weft::Config&)> loop;
   std::vector<Setting> settings;
 };

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <utility>
 
+#include <weft/control_flow.hpp>
 #include <weft/functional.hpp>
 
 #include "spmd/nn/init.hpp"
@@ -53,20 +54,17 @@ Recurrent::Carry Recurrent::first_carry(const std::vector<Tensor>& first, std::i
   return carry;
 }
 
-Recurrent::Walk Recurrent::over_time(const Tensor& from_x, Carry carry, const Weights& weights,
-                                     bool reverse) const {
-  const std::int64_t length = from_x.dim(0);
-  const Shape item{from_x.dim(1), from_x.dim(2)};
-  std::vector<Tensor> all(static_cast<std::size_t>(length));
-  for (std::int64_t i = 0; i < length; ++i) {
-    const std::int64_t time = reverse ? length - 1 - i : i;
-    Carry next = step(reshape(slice(from_x, 0, time, time + 1), item), carry, weights);
+Recurrent::Walk Recurrent::over_time(const Tensor& from_x, const Carry& carry,
+                                     const Weights& weights, bool reverse) const {
+  const auto one_step = [&](const Carry& before, const Tensor& part) {
+    Carry next = step(part, before, weights);
     for (std::size_t k = 0; k < next.size(); ++k) {
-      carry[k] = cast(next[k], carry[k].type().dtype);  // under autocast
+      next[k] = cast(next[k], before[k].type().dtype);  // under autocast
     }
-    all[static_cast<std::size_t>(time)] = carry[0];
-  }
-  return {stack(all), std::move(carry)};
+    return std::pair(next, next[0]);
+  };
+  const auto [last, all] = scan(one_step, carry, from_x, {.reverse = reverse});
+  return {all, last};
 }
 
 Recurrent::Outputs Recurrent::run(const Tensor& x, const std::vector<Tensor>& first,

@@ -40,10 +40,9 @@ void expect_alike(const Losses& found, const Losses& expected) {
   }
 }
 
-/// 100 steps of images as they are, in the order of the file.
 void expect_as_torch(const std::string& program, const std::string& name, Words options) {
   const Losses expected = nlohmann::json::parse(testing::read_golden("torch/ports.json")).at(name);
-  for (const char* word : {"--plain", "--batch", "12", "--steps", "100"}) options.push_back(word);
+  for (const char* word : {"--batch", "12", "--steps", "100"}) options.push_back(word);
   for (const Words& layout : kLayouts) {
     SCOPED_TRACE(::testing::PrintToString(layout));
     expect_alike(losses(program, options, layout), expected);
@@ -51,11 +50,29 @@ void expect_as_torch(const std::string& program, const std::string& name, Words 
 }
 
 TEST(Ports, ResNetLearnsAsTorchDoes) {
-  expect_as_torch(RESNET, "resnet", {"--width", "4", "--lr", "0.0001"});
+  expect_as_torch(RESNET, "resnet", {"--plain", "--width", "4", "--lr", "0.0001"});
 }
 
 TEST(Ports, VisionTransformerLearnsAsTorchDoes) {
-  expect_as_torch(VIT, "vit", {"--size", "16", "--heads", "2", "--layers", "2", "--lr", "0.001"});
+  expect_as_torch(VIT, "vit",
+                  {"--plain", "--size", "16", "--heads", "2", "--layers", "2", "--lr", "0.001"});
+}
+
+TEST(Ports, LstmLearnsAsTorchDoes) {
+  expect_as_torch(LSTM_LM, "lstm_lm", {"--text", LICENSE, "--size", "16", "--length", "8"});
+}
+
+TEST(Ports, GroupedQueryGptLearnsAsTorchDoes) {
+  expect_as_torch(GPT_GQA, "gpt_gqa",
+                  {"--text", LICENSE, "--size", "16", "--heads", "2", "--kv_heads", "1", "--layers",
+                   "2", "--length", "8", "--sample", "0"});
+}
+
+TEST(Ports, GroupedQueryGptWritesWithItsCache) {
+  AppProcess app({GPT_GQA, "--workers", "0", "--chips", "2", "--size", "16", "--layers", "1",
+                  "--length", "8", "--batch", "2", "--steps", "1", "--sample", "20"});
+  EXPECT_NE(app.wait_for_line("----------"), "");
+  EXPECT_EQ(app.wait(), 0) << app.output();
 }
 
 /// With noise of weft's own, and shuffled images.

@@ -8,7 +8,7 @@
 
 #include <weft/weft.hpp>
 
-namespace char_gpt {
+namespace letters {
 
 struct Text {
   std::string letters;  ///< that occur, in ascending order; a letter's number is its place
@@ -57,4 +57,4 @@ class RandomWindows : public weft::Sampler {
   const std::uint64_t seed_;
 };
 
-}  // namespace char_gpt
+}  // namespace letters

@@ -1,4 +1,4 @@
-#include "examples/char_gpt/text.hpp"
+#include "examples/common/text.hpp"
 
 #include <algorithm>
 #include <fstream>
@@ -9,7 +9,7 @@
 
 #include <weft/error.hpp>
 
-namespace char_gpt {
+namespace letters {
 
 namespace {
 
@@ -78,4 +78,4 @@ weft::SampleOrderPtr RandomWindows::order_at(std::uint64_t step) const {
   return std::make_shared<const Drawn>(step, std::move(places));
 }
 
-}  // namespace char_gpt
+}  // namespace letters
