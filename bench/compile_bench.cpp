@@ -11,6 +11,7 @@
 #include <benchmark/benchmark.h>
 
 #include <weft/compile.hpp>
+#include <weft/control_flow.hpp>
 #include <weft/losses.hpp>
 #include <weft/multi_head_attention.hpp>
 #include <weft/nn.hpp>
@@ -261,6 +262,34 @@ void call_hit(benchmark::State& state) {
   per_op(state, training.runtime.last_compiled().num_ops());
 }
 
+/// A recurrent net of so many steps with its gradients: traced, then compiled. The time doesn't
+/// depend on their number.
+void compile_scan(benchmark::State& state) {
+  const std::int64_t steps = state.range(0);
+  constexpr std::int64_t kRows = 32;
+  CompilingRuntime runtime(small_mesh());
+  const RuntimeScope scope(runtime);
+  const Parameter w = make_parameter("w", std::vector<float>(kSize * kSize), {kSize, kSize});
+  const Tensor h0 = to_device(std::vector<float>(kRows * kSize), {kRows, kSize});
+  const Tensor x = to_device(std::vector<float>(static_cast<std::size_t>(steps * kRows * kSize)),
+                             {steps, kRows, kSize});
+  const auto cell = [&](const Tensor& h, const Tensor& x_t) {
+    const Tensor next = tanh(matmul(x_t + h, w));
+    return std::pair(next, mean(next * next));
+  };
+  Program program;
+  for (auto _ : state) {
+    const auto [last, losses] = scan(cell, h0, x);
+    const Tensor gradient = grad(sum(losses), std::vector<Tensor>{w})[0];
+    program = Trace::current(std::source_location::current()).builder().program();
+    program.outputs.clear();
+    program.add_output(program.num_values() - 1, "gradient", Sharding::open(2));
+    benchmark::DoNotOptimize(compile_settled(program, small_mesh()));
+    discard();
+  }
+  per_op(state, program.num_ops());
+}
+
 // Numbers of layers that make programs of about 2,500 and 5,000 ops.
 constexpr int kLayersOf2500 = 5;
 constexpr int kLayersOf5000 = 10;
@@ -274,6 +303,7 @@ BENCHMARK(compile_cold)
     ->Args({kLayersOf5000, 16})
     ->Args({kLayersOf5000, 64})
     ->Unit(benchmark::kMillisecond);
+BENCHMARK(compile_scan)->ArgName("steps")->Arg(10)->Arg(1000)->Unit(benchmark::kMillisecond);
 BENCHMARK(sync_hit)->Arg(kLayersOf2500)->UseManualTime()->Unit(benchmark::kMicrosecond);
 BENCHMARK(call_hit)->Arg(kLayersOf2500)->UseManualTime()->Unit(benchmark::kMicrosecond);
 
