@@ -17,6 +17,10 @@ std::string last_of(const LoopEnded& ended) {
 
 std::string describe_divergence(const ProgramSeen& first, const std::string& first_name,
                                 const ProgramSeen& second, const std::string& second_name) {
+  // The order in which they come says nothing.
+  if (second.worker < first.worker) {
+    return describe_divergence(second, second_name, first, first_name);
+  }
   std::string text = fmt::format("{} and {} traced different programs for run {}", first_name,
                                  second_name, first.run);
   if (!first.site.empty() && !second.site.empty()) {

@@ -20,6 +20,7 @@ enum class DataChecks : std::uint8_t { never, first_and_seldom, always };
 DataChecks data_checks(std::string_view variable);
 
 /// Whether the `run`-th run of a program, from 1, is compared: first_and_seldom are 1, 2, 4, 8, ...
+/// and each 50th.
 bool is_due(DataChecks checks, std::uint64_t run);
 
 /// XXH3 of all bytes up to kHashedWhole; beyond that, of kHashedBlocks blocks of kHashedBlock

@@ -17,7 +17,7 @@ TEST(DataHashes, AreDueInTheFirstRunsAndThenSeldom) {
     EXPECT_TRUE(is_due(DataChecks::always, run));
     EXPECT_FALSE(is_due(DataChecks::never, run));
   }
-  EXPECT_EQ(due, (std::vector<std::uint64_t>{1, 2, 4, 8, 16, 32, 64}));
+  EXPECT_EQ(due, (std::vector<std::uint64_t>{1, 2, 4, 8, 16, 32, 50, 64, 100}));
 }
 
 TEST(DataHashes, FollowTheVariable) {
@@ -46,6 +46,19 @@ TEST(DataHashes, SeeBothEndsAndTheSizeOfWhatIsLarger) {
   EXPECT_EQ(sampled_hash(bytes), before);
   bytes.pop_back();
   EXPECT_NE(sampled_hash(bytes), before);
+}
+
+TEST(DataHashes, NameThePartOfLocalRows) {
+  Program program;
+  program.add_input({DType::i32, {4}}, InputKind::data, "data.0", Sharding::open(1),
+                    program.intern_loc("train.cpp:7"));
+  const auto rows = std::make_shared<const Bytes>(8);
+  const std::vector<Binding> inputs{SourcePtr(std::make_shared<const LocalRows>(
+      TensorType{DType::i32, {2}}, rows, RowParts{.held = {1}, .set = 1, .num_sets = 2}))};
+  const DataHashes hashes = hash_data(program, inputs);
+  EXPECT_EQ(hashes.tensors,
+            (std::vector<std::string>{"part 1 of 2 of data.0 i32[4] (train.cpp:7)"}));
+  EXPECT_EQ(hashes.hashes, (std::vector<std::uint64_t>{sampled_hash(*rows)}));
 }
 
 TEST(DataHashes, NameWhatComesFromTheHost) {

@@ -380,7 +380,7 @@ TEST_F(Ops, RefuseDimsThatDoNotExist) {
                  [&](int& line) { line = __LINE__, slice(x, 2, 0, 1); });
   expect_refusal({"slice: step = 0"}, [&](int& line) { line = __LINE__, slice(x, 0, 0, 1, 0); });
   expect_refusal({"cat: needs one tensor"}, [&](int& line) { line = __LINE__, cat({}); });
-  expect_refusal({"concatenate", "f32[2,3] and f32[3,2]"}, [&](int& line) {
+  expect_refusal({"cat(", "f32[2,3] and f32[3,2]"}, [&](int& line) {
     line = __LINE__, cat({x, transpose(x, 0, 1)});
   });
   expect_refusal({"pad: 1 widths for the 2 dims"}, [&](int& line) {

@@ -268,7 +268,7 @@ TEST(TraceScope, OpsOutsideOfALoopSayWhereTheyBelong) {
   const int line = __LINE__ + 1;
   const auto add = [&] { x + 1; };
   expect_error(Errc::not_found,
-               {"training loop", "RuntimeScope", fmt::format("trace_test.cpp:{}", line)}, add);
+               {"training loop", "Trainer::fit()", fmt::format("trace_test.cpp:{}", line)}, add);
   expect_error(Errc::not_found, {"training loop"}, [] { sync(); });
   EXPECT_EQ(x.item(), 1);
 }
