@@ -7,6 +7,7 @@
 
 #include "spmd/data/dlpack_abi.hpp"
 #include "tests/support/expect_error.hpp"
+#include "tests/support/interpret_runtime.hpp"
 
 namespace weft::dlpack_test {
 namespace {
