@@ -79,6 +79,11 @@ std::vector<std::string> to_variables(const WorkerPlace& place, const std::optio
       fmt::format("WEFT_PROCESS_INDEX={}", place.process_index),
       fmt::format("WEFT_DEVICE={}", to_string(place.device)),
   };
+  for (const char* name :
+       {"WEFT_MESH_SHAPE", "WEFT_DATA_PARALLEL_SIZE", "WEFT_MODEL_PARALLEL_SIZE"}) {
+    // Of an earlier job in this process.
+    if (!mesh && !variable(name).empty()) variables.push_back(fmt::format("{}=", name));
+  }
   if (mesh) {
     const auto size = [&](const char* axis) {
       return mesh->has_axis(axis) ? mesh->axis_size(axis) : 1;

@@ -66,9 +66,10 @@ Tensor composed(Call& call, const Tensor& q, const Tensor& k, const Tensor& v,
     expect_of_scores(call, "bias", options.bias, scores);
     scores = scores + options.bias;
   }
+  Tensor seen;
   if (options.causal) {
     const Shape places{scores.shape()[2], scores.shape()[3]};
-    scores = where(less_equal(iota(places, 1), iota(places, 0)), scores, kUnseen);
+    seen = less_equal(iota(places, 1), iota(places, 0));
   }
   if (options.mask.defined()) {
     if (call.type(options.mask).dtype != DType::pred) {
@@ -76,11 +77,12 @@ Tensor composed(Call& call, const Tensor& q, const Tensor& k, const Tensor& v,
                   call.node(options.mask)->label());
     }
     expect_of_scores(call, "mask", options.mask, scores);
-    scores = where(options.mask, scores, kUnseen);
+    seen = seen.defined() ? logical_and(options.mask, seen) : options.mask;
   }
+  if (seen.defined()) scores = where(seen, scores, kUnseen);
   Tensor weights = softmax(scores);
-  // A query that sees no key has equal weights so far.
-  if (options.mask.defined()) weights = where(options.mask, weights, 0.0);
+  // A query that sees no key has equal weights so far, and so has one whose keys a bias hides.
+  if (seen.defined()) weights = where(seen, weights, 0.0);
   if (options.dropout > 0) weights = dropout(weights, options.dropout);
   return matmul(weights, v);
 }

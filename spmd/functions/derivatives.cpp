@@ -1,5 +1,7 @@
 /// vjp and jvp, by grad of a sum.
 
+#include <algorithm>
+
 #include <weft/ops.hpp>
 
 #include "spmd/tensor/call.hpp"
@@ -21,8 +23,16 @@ void expect_partners(const Call& call, std::string_view name, std::span<const Te
   }
 }
 
-void expect_outputs(const Call& call, std::span<const Tensor> outputs) {
+void expect_outputs(Call& call, std::span<const Tensor> outputs, std::span<const Tensor> wrt) {
   if (outputs.empty()) call.refuse("needs one output at least");
+  for (const Tensor& output : outputs) {
+    const auto is_it = [&](const Tensor& tensor) { return call.node(tensor) == call.node(output); };
+    if (call.trace().is_pending(*call.node(output)) || std::ranges::any_of(wrt, is_it)) continue;
+    call.refuse(
+        "the output {} isn't being recorded; differentiate it before the sync() or item() that "
+        "computes it",
+        call.node(output)->label());
+  }
   for (const Tensor& output : outputs) {
     const DType dtype = call.type(output).dtype;
     if (is_floating(dtype) && dtype == call.type(outputs.front()).dtype) continue;
@@ -43,7 +53,7 @@ Tensor inner_product(std::span<const Tensor> x, std::span<const Tensor> y) {
 std::vector<Tensor> vjp(std::span<const Tensor> outputs, std::span<const Tensor> cotangents,
                         std::span<const Tensor> wrt, std::source_location loc) {
   Call call("vjp", loc);
-  expect_outputs(call, outputs);
+  expect_outputs(call, outputs, wrt);
   expect_partners(call, "cotangents", cotangents, "outputs", outputs);
   std::vector<Tensor> constants;
   for (const Tensor& cotangent : cotangents) constants.push_back(stop_gradient(cotangent));
@@ -53,7 +63,7 @@ std::vector<Tensor> vjp(std::span<const Tensor> outputs, std::span<const Tensor>
 std::vector<Tensor> jvp(std::span<const Tensor> outputs, std::span<const Tensor> wrt,
                         std::span<const Tensor> tangents, std::source_location loc) {
   Call call("jvp", loc);
-  expect_outputs(call, outputs);
+  expect_outputs(call, outputs, wrt);
   if (wrt.empty()) call.refuse("needs one tensor in wrt at least");
   expect_partners(call, "tangents", tangents, "wrt", wrt);
   // Cotangents are linear in u, with the transposed derivative: its gradient by u, at any u, is the

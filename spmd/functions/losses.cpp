@@ -48,6 +48,7 @@ Tensor reduced(Call& call, const Tensor& losses, const Options& options) {
     const Shape& shape = losses.shape();
     return sum(weighted) * (1 / static_cast<double>(shape.size() == 0 ? 1 : shape[0]));
   }
+  if (losses.num_elements() == 0) return mean(losses);  // which refuses it
   const auto per_row = static_cast<double>(losses.num_elements() / weight.num_elements());
   return sum(weighted) / (sum(factor) * per_row);
 }
@@ -67,7 +68,7 @@ void expect_classes(Call& call, const TensorType& input, const Tensor& labels) {
   const Shape& shape = input.shape;
   const Shape& rows = call.type(labels).shape;
   if (shape.size() > 0 && rows == Shape(std::span(shape.begin(), shape.end() - 1))) return;
-  call.refuse("logits {} and labels {} don't fit; it takes [...,classes] and i32[...]",
+  call.refuse("logits {} and labels {} don't fit; it takes [...,classes] and i32 or i64 [...]",
               input.to_string(), call.type(labels).to_string());
 }
 
@@ -231,7 +232,11 @@ Tensor kl_div(Operand input, const Tensor& target, const KlDivOptions& options) 
 
 Tensor cross_entropy(Operand logits, const Tensor& labels, const CrossEntropyOptions& options) {
   Call call("cross_entropy", logits.loc());
-  if (call.widens(logits)) return cross_entropy(call.widened(logits), labels, options);
+  if (call.widens(logits)) {
+    CrossEntropyOptions wide = options;
+    wide.weight = call.widened(options.weight);
+    return cross_entropy(call.widened(logits), call.widened(labels), wide);
+  }
   const TensorType type = call.type(logits);
   const double smoothing = options.label_smoothing;
   if (!(smoothing >= 0 && smoothing <= 1)) {

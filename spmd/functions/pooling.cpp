@@ -2,7 +2,6 @@
 
 #include <weft/convolution.hpp>
 #include <weft/ops.hpp>
-#include <weft/products.hpp>
 
 #include "spmd/functions/window_dims.hpp"
 
@@ -104,9 +103,14 @@ Tensor adaptive_avg_pool(const char* name, const Operand& given, const Spatial<N
     if (size == 0) call.refuse("{} has an empty dim", call.node(given)->label());
     if (parts == size) continue;
     if (size % parts != 0) {
-      const Tensor turned = transpose(result, dim, -1);
-      const Tensor means = transpose(part_means(call, parts, size, dtype), 0, 1);
-      result = transpose(matmul(turned, means), dim, -1);
+      // Not matmul, which autocast lowers.
+      const int last = result.shape().size() - 1;
+      const ValueId turned = call.value(transpose(result, dim, -1));
+      const ValueId means = call.value(part_means(call, parts, size, dtype));
+      const Tensor product = call.result(call->dot_general(
+          turned, means,
+          {.lhs_batch = {}, .rhs_batch = {}, .lhs_contracting = {last}, .rhs_contracting = {1}}));
+      result = transpose(product, dim, -1);
       continue;
     }
     Dims sizes(result.shape().begin(), result.shape().end());

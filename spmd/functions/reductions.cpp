@@ -104,7 +104,7 @@ Tensor prod(Operand x, std::vector<int> dims, bool keepdim) {
     if (std::ranges::count(all, dim) == 0) kept.push_back(shape[dim]);
   }
   Tensor result = x.tensor();
-  if (type.num_elements() == 0 && shape.num_elements() > 0) {
+  if (type.num_elements() == 0) {
     result = full(shape, 1, type.dtype, x.loc());
   } else {
     for (const std::int64_t dim : all) result = multiplied(result, static_cast<int>(dim));
@@ -173,6 +173,9 @@ Tensor norm(Operand x, double p, std::vector<int> dims, bool keepdim) {
 
 Tensor logsumexp(Operand x, std::vector<int> dims, bool keepdim) {
   Call call("logsumexp", x.loc());
+  if (!is_floating(call.type(x).dtype)) {
+    return logsumexp(cast(x, DType::f32), std::move(dims), keepdim);
+  }
   const auto of_f32 = [&](Operand wide) { return logsumexp(wide, dims, keepdim); };
   if (const auto result = through_f32(call, x, of_f32)) return *result;
   const Tensor largest = stop_gradient(amax(x, dims, true));

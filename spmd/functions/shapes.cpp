@@ -131,7 +131,7 @@ Tensor narrow(Operand x, int dim, const Tensor& start, std::int64_t length) {
     call.refuse("length = {}: expected 0 to {}, the size of dim {}", length, shape[cut], dim);
   }
   if (call.type(start).shape.size() != 0) {
-    call.refuse("start is {}: expected i32[]", call.node(start)->label());
+    call.refuse("start is {}: expected i32[] or i64[]", call.node(start)->label());
   }
   Dims sizes(shape.begin(), shape.end());
   sizes[static_cast<std::size_t>(cut)] = length;
@@ -313,7 +313,7 @@ Tensor index_select(Operand x, int dim, const Tensor& index) {
   Call call("index_select", x.loc());
   const TensorType& type = call.type(x);
   if (type.shape.size() == 0 || call.type(index).shape.size() != 1) {
-    call.refuse("{} and the index {} don't fit; it takes a tensor with dims and i32[n]",
+    call.refuse("{} and the index {} don't fit; it takes a tensor with dims and i32[n] or i64[n]",
                 call.node(x)->label(), call.node(index)->label());
   }
   const int axis = call.dim_of(dim, type.shape.size());

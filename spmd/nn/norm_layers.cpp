@@ -93,7 +93,8 @@ Tensor InstanceNorm::operator()(const Tensor& x, std::source_location loc) const
   if (!is_training() && form_.track_running_stats) {
     return batch_norm(Operand(x, loc), {running_mean, running_var}, weight, bias, form_.eps);
   }
-  const std::int64_t count = x.num_elements() / (x.shape()[0] * form_.num_features);
+  std::int64_t count = 1;
+  for (int dim = 2; dim < x.shape().size(); ++dim) count *= x.shape()[dim];
   if (is_training() && count < 2) {
     call.refuse("'{}' can't train on {}: it has {} element for each channel; expected 2 or more",
                 path(), call.node(x)->label(), count);

@@ -105,7 +105,9 @@ double one_cycle_schedule(std::uint64_t step, const OneCycleOptions& options) {
   const double top = share * total - 1;
   const double down = three_phase ? 2 * share * total - 2 : top;
   const double now = std::min(static_cast<double>(step), last);
-  const auto part = [](double at, double from, double to) { return (at - from) / (to - from); };
+  const auto part = [](double at, double from, double to) {
+    return to == from ? 1 : (at - from) / (to - from);
+  };
   if (now <= top) return annealed(first_lr, max_lr, part(now, 0, top), linear);
   if (now <= down) return annealed(max_lr, first_lr, part(now, top, down), linear);
   return annealed(three_phase ? first_lr : max_lr, first_lr / final_div_factor,

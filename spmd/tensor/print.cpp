@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <limits>
 #include <ostream>
 
@@ -14,20 +15,24 @@ namespace {
 /// How all numbers of a tensor are written, as torch's _Formatter decides it.
 class Format {
  public:
-  Format(DType dtype, const std::vector<double>& shown, int precision)
+  /// `shown`: the elements that are written.
+  Format(DType dtype, const std::vector<const std::byte*>& shown, int precision)
       : dtype_(dtype), precision_(precision) {
     if (is_floating(dtype)) choose(shown);
-    for (const double value : shown) width_ = std::max(width_, text(value).size());
+    for (const std::byte* element : shown) width_ = std::max(width_, text(element).size());
   }
 
   std::size_t width() const { return width_; }
-  std::string padded(double value) const { return fmt::format("{:>{}}", text(value), width_); }
+  std::string padded(const std::byte* element) const {
+    return fmt::format("{:>{}}", text(element), width_);
+  }
 
  private:
-  void choose(const std::vector<double>& shown) {
+  void choose(const std::vector<const std::byte*>& shown) {
     double least = std::numeric_limits<double>::infinity();
     double most = 0;
-    for (const double value : shown) {
+    for (const std::byte* element : shown) {
+      const double value = load_element(dtype_, element);
       if (!std::isfinite(value)) continue;
       if (value != std::trunc(value)) are_integers_ = false;
       if (value == 0) continue;
@@ -38,7 +43,13 @@ class Format {
     in_powers_ = most / least > 1000 || most > 1e8 || (!are_integers_ && least < 1e-4);
   }
 
-  std::string text(double value) const {
+  std::string text(const std::byte* element) const {
+    if (dtype_ == DType::i64) {  // which a double can't hold
+      std::int64_t number = 0;
+      std::memcpy(&number, element, sizeof(number));
+      return fmt::format("{}", number);
+    }
+    const double value = load_element(dtype_, element);
     if (dtype_ == DType::pred) return value != 0 ? "true" : "false";
     if (!is_floating(dtype_)) return fmt::format("{:.0f}", value);
     if (std::isnan(value)) return "nan";
@@ -70,9 +81,7 @@ class Printer {
   }
 
  private:
-  double at(std::int64_t i) const {
-    return load_element(type_.dtype, bytes_.data() + i * byte_size(type_.dtype));
-  }
+  const std::byte* at(std::int64_t i) const { return bytes_.data() + i * byte_size(type_.dtype); }
 
   /// The places along a dim that are shown; -1 stands for those left out.
   std::vector<std::int64_t> places(int dim) const {
@@ -89,19 +98,19 @@ class Printer {
     return result;
   }
 
-  std::vector<double> shown() const {
-    std::vector<double> values;
-    collect(0, 0, values);
-    return values;
+  std::vector<const std::byte*> shown() const {
+    std::vector<const std::byte*> elements;
+    collect(0, 0, elements);
+    return elements;
   }
 
-  void collect(int dim, std::int64_t first, std::vector<double>& values) const {
+  void collect(int dim, std::int64_t first, std::vector<const std::byte*>& elements) const {
     if (dim == type_.shape.size()) {
-      values.push_back(at(first));
+      elements.push_back(at(first));
       return;
     }
     for (const std::int64_t i : places(dim)) {
-      if (i >= 0) collect(dim + 1, first * type_.shape[dim] + i, values);
+      if (i >= 0) collect(dim + 1, first * type_.shape[dim] + i, elements);
     }
   }
 
@@ -110,9 +119,9 @@ class Printer {
     const int left = type_.shape.size() - dim;
     if (left == 0) return format_.padded(at(first));
     const std::string space(indent + 1, ' ');
-    const std::size_t per_line = std::max<std::size_t>(
-        1, (static_cast<std::size_t>(options_.line_width) - std::min<std::size_t>(indent, 60)) /
-               (format_.width() + 2));
+    const auto line = static_cast<std::size_t>(options_.line_width);
+    const std::size_t per_line =
+        std::max<std::size_t>(1, (line - std::min(line, indent)) / (format_.width() + 2));
     std::string text = "[";
     std::size_t count = 0;
     for (const std::int64_t i : places(dim)) {

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <exception>
+#include <optional>
 
 #include <weft/control_flow.hpp>
 
@@ -89,23 +90,23 @@ class LoopScope {
 };
 
 std::int64_t length_of(const Call& call, const Tensors& items, const ScanOptions& options) {
-  std::int64_t length = options.length;
+  std::optional<std::int64_t> length;
+  if (options.length != 0) length = options.length;
   for (std::size_t i = 0; i < items.size(); ++i) {
     const TensorType& type = call.type(items[i]);
     if (type.shape.size() == 0) {
       call.refuse("item {}, {}, has no dims; its dim 0 is the iterations", i,
                   call.node(items[i])->label());
     }
-    if (length == 0) length = type.shape[0];
-    if (type.shape[0] == length) continue;
+    if (!length) length = type.shape[0];
+    if (type.shape[0] == *length) continue;
     call.refuse("item {}, {}, has {} parts in dim 0, where {} {}", i, call.node(items[i])->label(),
-                type.shape[0], options.length == 0 ? "the items before have" : "length is", length);
+                type.shape[0], options.length == 0 ? "the items before have" : "length is",
+                *length);
   }
-  if (length < 1) {
-    call.refuse("length = {}: without items, say how many iterations there are, 1 or more",
-                options.length);
-  }
-  return length;
+  if (!length) call.refuse("without items, say in `length` how many iterations there are");
+  if (*length < 1) call.refuse("there are {} iterations: expected 1 or more", *length);
+  return *length;
 }
 
 void expect_carry(const Call& call, std::size_t i, const TensorType& first, const Tensor& next) {

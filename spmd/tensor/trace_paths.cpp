@@ -70,7 +70,8 @@ bool Trace::has_ignored(ValueId labels) const {
   while (!open.empty()) {
     const ValueId value = open.back();
     open.pop_back();
-    if (seen[value] || program_.type(value).dtype != DType::i32) continue;
+    const DType dtype = program_.type(value).dtype;
+    if (seen[value] || (dtype != DType::i32 && dtype != DType::i64)) continue;
     seen[value] = true;
     if (const OpId op = program_.defining_op(value); op != kNoId) {
       const auto operands = program_.op_operands(op);

@@ -258,6 +258,8 @@ TEST_F(Ops, CrossEntropyLeavesIgnoredLabelsOutOfTheMean) {
   const double row1 = std::log(std::exp(2) + std::exp(1) + 1) - 1;
   const double row0 = std::log(3);
   EXPECT_NEAR(cross_entropy(logits, i32({2, 1, -100}, {3})).item(), (row0 + row1) / 2, 1e-6);
+  const std::vector<std::int64_t> wide{2, 1, -100};
+  EXPECT_NEAR(cross_entropy(logits, to_device(wide, {3})).item(), (row0 + row1) / 2, 1e-6);
   // Also where they are made of data that has some.
   const Tensor longer = i32({7, 2, -100, -100}, {4});
   EXPECT_NEAR(cross_entropy(logits, slice(longer, 0, 1, 4)).item(), row0, 1e-6);
@@ -423,6 +425,9 @@ TEST_F(Ops, WhatDoesNotFitIsRefusedWithTheValueAndTheLine) {
     const std::string message = expect_error(Errc::invalid_argument, words, call);
     EXPECT_NE(message.find("(at ops_test.cpp:"), std::string::npos) << message;
   };
+  const Tensor empty = full({0, 3}, 0);
+  refuses({"mse_loss", "no elements"},
+          [&] { mse_loss(empty, empty, {.sample_weight = full({0}, 1)}); });
   refuses({"clamp", "min, max or both"}, [&] { clamp(x, std::nullopt); });
   refuses({"split", "size = 0"}, [&] { split(x, 0); });
   refuses({"split", "sizes {1,3}", "2, the size of dim 0"}, [&] { split(x, {1, 3}); });
@@ -450,6 +455,7 @@ TEST_F(Ops, OfIntegersAreRealWhereTorchHasThemSo) {
   expect_near(floor_divide(f32({7.5, -7.5, 8}, {3}), 2), {3, -4, 4});
   EXPECT_EQ(split(a, {1, 2})[1].to_vector<std::int32_t>(), (std::vector{-7, 8}));
   EXPECT_EQ(split(i32({1, 2}, {2}), {2}).size(), 1U);
+  EXPECT_NEAR(logsumexp(i32({0, 0}, {2})).item(), std::log(2), 1e-6);
 }
 
 TEST_F(Ops, EmptyTensorsHaveTheirResults) {

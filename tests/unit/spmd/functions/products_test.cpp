@@ -6,6 +6,7 @@
 #include <weft/convolution.hpp>
 #include <weft/interpolate.hpp>
 #include <weft/products.hpp>
+#include <weft/transforms.hpp>
 
 #include "tests/unit/spmd/tensor/tensor_fixture.hpp"
 
@@ -31,6 +32,7 @@ TEST_F(Products, OfNoElementsAreZeros) {
   EXPECT_EQ(matmul(full({2, 0}, 1), full({0, 3}, 1)).to_vector(), Floats(6, 0));
   EXPECT_EQ(prod(full({0, 2}, 3), {0}).to_vector(), (Floats{1, 1}));
   EXPECT_EQ(prod(full({0, 2}, 3), {1}).to_vector(), Floats{});
+  EXPECT_EQ(prod(full({0, 0}, 3), {0}, true).shape(), (Shape{1, 0}));
 }
 
 TEST_F(Products, RefuseOperandsThatDoNotFit) {
@@ -64,6 +66,23 @@ TEST_F(Products, RefuseCotangentsThatDoNotFit) {
                  [&](int& line) { line = __LINE__, jvp(y, x, scalar); });
   expect_refusal({"vjp: 0 cotangents for 1 outputs"},
                  [&](int& line) { line = __LINE__, vjp(y, {}, x); });
+}
+
+TEST_F(Products, RefuseOutputsThatWereComputedAlready) {
+  const std::array<Tensor, 1> x{f32({1, 2}, {2})};
+  const std::array<Tensor, 1> y{x[0] * x[0]};
+  EXPECT_EQ(vjp(x, x, x)[0].to_vector(), (Floats{1, 2}));
+  sync();
+  expect_refusal({"vjp: the output f32[2] isn't being recorded"},
+                 [&](int& line) { line = __LINE__, vjp(y, x, x); });
+}
+
+TEST_F(Products, PoolsStayInTheirDtypeUnderAutocast) {
+  const Tensor x = full({1, 2, 7}, 1);
+  for (const std::int64_t size : {1, 3}) {
+    const Tensor y = autocast(DType::bf16, [&] { return adaptive_avg_pool1d(x, size); });
+    EXPECT_EQ(y.type(), (TensorType{DType::f32, {1, 2, size}}));
+  }
 }
 
 TEST_F(Products, RefuseWindowsAndSizesThatDoNotFit) {

@@ -1,6 +1,7 @@
 #include <weft/nn.hpp>
 
 #include <cmath>
+#include <limits>
 #include <numeric>
 
 #include <gtest/gtest.h>
@@ -91,6 +92,17 @@ TEST_F(Nn, NormsGiveMeanAndVariance) {
   const Floats z = rms(x).to_vector();
   EXPECT_NEAR(z[0], 1 / std::sqrt(12.5F), 1e-6);
   EXPECT_NEAR(z[7], 2, 1e-6);
+}
+
+TEST_F(Nn, AttentionOfAQueryThatSeesNoKeyIsZero) {
+  const Tensor q = f32({1, 2, 3, 4}, {1, 1, 2, 2});
+  const Tensor v = f32({1, 2, 3, 4}, {1, 1, 2, 2});
+  // The first key is padding, and the second one lies behind the first query.
+  const Tensor mask = not_equal(i32({0, 1}, {2}), 0);
+  EXPECT_EQ(attention(q, q, v, {.causal = true, .mask = mask}).to_vector(), (Floats{0, 0, 3, 4}));
+  const double hidden = -std::numeric_limits<double>::infinity();
+  const Tensor bias = where(mask, full({2}, 0), hidden);
+  EXPECT_EQ(attention(q, q, v, {.causal = true, .bias = bias}).to_vector(), (Floats{0, 0, 3, 4}));
 }
 
 TEST_F(Nn, CausalAttentionSeesWhatWentBefore) {

@@ -159,5 +159,9 @@ TEST(PlateauSchedule, RefusesWhatTorchRefuses) {
                [] { PlateauSchedule({.patience = -1}); });
 }
 
+TEST(Schedule, OneCycleMayRiseInNoTime) {
+  EXPECT_EQ(one_cycle_schedule(0, {.max_lr = 0.5, .steps = 100, .warmup_share = 0.01}), 0.5);
+}
+
 }  // namespace
 }  // namespace weft::schedule_test

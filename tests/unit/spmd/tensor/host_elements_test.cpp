@@ -80,6 +80,8 @@ TEST_F(HostElements, ArePrintedAsTorchPrintsThem) {
             "tensor([ 5.0000e-01, -1.2500e+03,         nan,         inf], f32[4])");
   EXPECT_EQ(text_of({1e-6F, 2}, {2}), "tensor([1.0000e-06, 2.0000e+00], f32[2])");
   EXPECT_EQ(to_string(full({}, 3.5)), "tensor(3.5000, f32[])");
+  EXPECT_EQ(to_string(to_device(std::vector<std::int64_t>{(1LL << 53) + 1}, {1})),
+            "tensor([9007199254740993], i64[1])");
   EXPECT_EQ(to_string(full({3, 0}, 1)), "tensor([], f32[3,0])");
   EXPECT_EQ(to_string(equal(full({2}, 3.5), 3.5)), "tensor([true, true], pred[2])");
   EXPECT_EQ(to_string(reshape(iota({12}, 0), {2, 2, 3})),
@@ -99,6 +101,8 @@ TEST_F(HostElements, ArePrintedByTheirEndsWhereTheyAreMany) {
             "        [1900, 1901, 1902,  ..., 1997, 1998, 1999]], i32[20,100])");
   EXPECT_EQ(to_string(full({30}, 1.5), {.precision = 1, .line_width = 20}).substr(0, 32),
             "tensor([1.5, 1.5,\n        1.5, 1");
+  EXPECT_EQ(to_string(full({2}, 1.5), {.line_width = 5}),
+            "tensor([1.5000,\n        1.5000], f32[2])");
   expect_refusal({"to_string: precision = -1"},
                  [&](int& line) { line = __LINE__, (void)to_string(x, {.precision = -1}); });
 }

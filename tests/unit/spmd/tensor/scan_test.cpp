@@ -62,6 +62,20 @@ TEST_F(Scan, TakesStructures) {
   expect_near(last.speeds[1], {3, 3});
 }
 
+TEST_F(Scan, RefusesItemsWithoutRows) {
+  const auto body = [](const Tensor& carry, const Tensor&) { return std::pair(carry, carry); };
+  const Tensor carry = full({}, 0);
+  testing::expect_error(Errc::invalid_argument,
+                        {"scan: there are 0 iterations: expected 1 or more"}, [&] {
+                          (void)scan(body, carry, full({0, 4}, 1));
+                        });
+  const auto two = [](const Tensor& h, const std::vector<Tensor>&) { return std::pair(h, h); };
+  const std::vector<Tensor> items{full({0, 4}, 1), full({3, 4}, 1)};
+  testing::expect_error(Errc::invalid_argument,
+                        {"scan: item 1", "3 parts", "the items before have 0"},
+                        [&] { (void)scan(two, carry, items); });
+}
+
 TEST_F(Scan, CountsWithoutItems) {
   const auto [power, none] =
       scan([](const Tensor& carry, std::tuple<>) { return std::pair(carry * 2.0, std::tuple<>()); },
