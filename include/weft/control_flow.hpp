@@ -54,24 +54,27 @@ Scanned<std::vector<Tensor>, std::vector<Tensor>> scan_tensors(const ScanBody& b
 /// Random numbers differ in each iteration. Throws invalid_argument for items of different sizes in
 /// dim 0, and if fn returns a carry of another type, reads a tensor that it computed, or assigns a
 /// parameter. Its tensors have no value after it: what is needed later is returned as y.
-template <typename Fn, typename Carry, typename Items>
-auto scan(Fn&& fn, const Carry& carry, const Items& items, const ScanOptions& options = {},
+template <typename Fn, typename First, typename Parts>
+auto scan(Fn&& fn, const First& carry, const Parts& items, const ScanOptions& options = {},
           std::source_location loc = std::source_location::current()) {
-  using Returned = decltype(fn(carry, items));
-  using Stacked = std::decay_t<decltype(std::declval<Returned>().second)>;
-  static_assert(std::is_same_v<std::decay_t<decltype(std::declval<Returned>().first)>, Carry>,
-                "scan: fn(carry, item) returns a std::pair of the next carry and y, and the next "
-                "carry has the type of the first");
+  using Carry = TreeOf<First>;
+  using Items = TreeOf<Parts>;
+  using Returned = decltype(fn(std::declval<const Carry&>(), std::declval<const Items&>()));
+  using Stacked = TreeOf<std::decay_t<decltype(std::declval<Returned>().second)>>;
+  static_assert(
+      std::is_same_v<TreeOf<std::decay_t<decltype(std::declval<Returned>().first)>>, Carry>,
+      "scan: fn(carry, item) returns a std::pair of the next carry and y, and the next "
+      "carry has the type of the first");
+  using Tensors = std::vector<Tensor>;
   Stacked stacked;  // of the form of y
-  const ScanBody body = [&](const std::vector<Tensor>& carried, const std::vector<Tensor>& parts) {
-    Returned returned = fn(with_tensors(carry, carried), with_tensors(items, parts));
+  const ScanBody body = [&](const Tensors& carried, const Tensors& parts) {
+    Returned returned = fn(with_tensors<Carry>(carry, carried), with_tensors<Items>(items, parts));
     stacked = returned.second;
-    return Scanned<std::vector<Tensor>, std::vector<Tensor>>{tensors_of(returned.first),
-                                                             tensors_of(returned.second)};
+    return Scanned<Tensors, Tensors>{tensors_of(returned.first), tensors_of(returned.second)};
   };
   const auto made = scan_tensors(body, tensors_of(carry), tensors_of(items), options, loc);
-  return Scanned<Carry, Stacked>{with_tensors(carry, made.carry),
-                                 with_tensors(stacked, made.stacked)};
+  return Scanned<Carry, Stacked>{with_tensors<Carry>(carry, made.carry),
+                                 with_tensors<Stacked>(stacked, made.stacked)};
 }
 
 }  // namespace weft

@@ -98,6 +98,10 @@ void visit_tensors(Tree& tree, const Visit& visit) {
 
 }  // namespace tensor_tree_detail
 
+/// The type of a tree with other tensors: of a Parameter or a Scalar, Tensor.
+template <typename Tree>
+using TreeOf = std::conditional_t<std::derived_from<Tree, Tensor>, Tensor, Tree>;
+
 /// The tensors of a Tensor, a vector, pair or tuple of trees, or a struct of up to eight trees.
 template <typename Tree>
 std::vector<Tensor> tensors_of(const Tree& tree) {

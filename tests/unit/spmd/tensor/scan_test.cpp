@@ -110,6 +110,14 @@ TEST_F(Scan, ReadsWhatIsOutside) {
   expect_near(p, {5 + 21, 7 + 30});
 }
 
+TEST_F(Scan, BeginsWithAParameter) {
+  const Parameter p = make_parameter("p", std::vector<float>{5, 7}, {2});
+  const auto [last, all] = scan(
+      [](const Tensor& carry, const Tensor& item) { return std::pair(carry * item, carry); }, p, p);
+  static_assert(std::is_same_v<decltype(last), const Tensor>);
+  expect_near(last, {5 * 35, 7 * 35});
+}
+
 TEST_F(Scan, DrawsOtherNumbersInEachIteration) {
   const auto draw = [](std::tuple<>, std::tuple<>) {
     const auto [carry, inner] = scan(

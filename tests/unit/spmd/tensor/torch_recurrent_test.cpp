@@ -35,7 +35,7 @@ OpCase rnn_case(const std::string& name, Tensor (*nonlinearity)(Operand), bool r
               return std::pair(next, next);
             };
             const auto [last, out] =
-                scan(cell, Tensor(of["h0"]), Tensor(of["x"]), {.reverse = reverse});
+                scan(cell, of["h0"], of["x"], {.reverse = reverse});
             return joined(out, last);
           }};
 }
@@ -53,7 +53,7 @@ Tensor lstm(Operands& of, X) {
     const Tensor h = sigmoid(gates[3]) * tanh(c);
     return std::pair(LstmState{h, c}, h);
   };
-  const auto [last, out] = scan(cell, LstmState{of["h0"], of["c0"]}, Tensor(of["x"]));
+  const auto [last, out] = scan(cell, LstmState{of["h0"], of["c0"]}, of["x"]);
   return joined(joined(out, last.h), last.c);
 }
 
@@ -67,7 +67,7 @@ Tensor gru(Operands& of, X) {
     const Tensor next = candidate + update * (h - candidate);
     return std::pair(next, next);
   };
-  const auto [last, out] = scan(cell, Tensor(of["h0"]), Tensor(of["x"]));
+  const auto [last, out] = scan(cell, of["h0"], of["x"]);
   return joined(out, last);
 }
 
