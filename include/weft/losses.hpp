@@ -71,9 +71,9 @@ struct CrossEntropyOptions {
   double label_smoothing = 0;
   Reduction reduction = Reduction::mean;
 };
-/// -log_softmax(logits)[label]; logits [..., classes], labels [...] of i32 or i64, from 0 to classes - 1.
-/// Another label ends the run, with its value and the line of this call. Labels of the logits' type
-/// are probabilities of the classes: -sum(label * log_softmax(logits)).
+/// -log_softmax(logits)[label]; logits [..., classes], labels [...] of i32 or i64, from 0 to
+/// classes - 1. Another label ends the run, with its value and the line of this call. Labels of the
+/// logits' type are probabilities of the classes: -sum(label * log_softmax(logits)).
 Tensor cross_entropy(Operand logits, const Tensor& labels, const CrossEntropyOptions& options = {});
 
 struct NllLossOptions {

@@ -474,7 +474,7 @@ TEST_F(Scan, RefusesItemsOfSeveralLengths) {
     line = __LINE__ + 1;
     scan(body, full({}, 0), items, {.length = 5});
   });
-  expect_refusal({"length = 0: without items"}, [&](int& line) {
+  expect_refusal({"scan: without items, say in `length`"}, [&](int& line) {
     line = __LINE__ + 1;
     scan(body, full({}, 0), std::vector<Tensor>());
   });

@@ -34,8 +34,7 @@ OpCase rnn_case(const std::string& name, Tensor (*nonlinearity)(Operand), bool r
               const Tensor next = again ? checkpoint(compute) : compute();
               return std::pair(next, next);
             };
-            const auto [last, out] =
-                scan(cell, of["h0"], of["x"], {.reverse = reverse});
+            const auto [last, out] = scan(cell, of["h0"], of["x"], {.reverse = reverse});
             return joined(out, last);
           }};
 }
