@@ -85,7 +85,7 @@ Losses expect_one_curve(const std::string& program, const Words& options) {
 
 TEST(Ports, AutoencoderLearnsOneCurveOnAllLayouts) {
   const Losses curve = expect_one_curve(VAE, {"--batch", "32", "--steps", "100"});
-  EXPECT_LT(curve.back(), 0.7 * curve.front());
+  EXPECT_LT(curve.back(), 0.8 * curve.front());
 }
 
 TEST(Ports, GeneratorAndJudgeLearnOneCurveOnAllLayouts) {
