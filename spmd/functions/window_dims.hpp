@@ -4,6 +4,8 @@
 #include <span>
 #include <vector>
 
+#include <weft/shapes.hpp>
+
 #include "spmd/program/window.hpp"
 #include "spmd/tensor/call.hpp"
 
