@@ -33,6 +33,8 @@ class Run {
   void iterate(const LoopRange& range) {
     const std::int64_t length = length_of_loop(program_, range.begin);
     const bool reversed = is_reversed_loop(program_, range.begin);
+    // An operand of the carries, too.
+    values_[program_.result(range.begin)] = ChipElements(chips_, {0});
     for (const OpId carry : range.carries) values_[program_.result(carry)] = evaluate_(carry);
     for (std::int64_t i = 0; i < length; ++i) {
       const auto number = static_cast<double>(reversed ? length - 1 - i : i);
