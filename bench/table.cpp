@@ -39,6 +39,14 @@ TableRow& row_of(std::vector<TableRow>& rows, const std::string& name, const std
   return rows.emplace_back(TableRow{.name = name, .unit = unit});
 }
 
+double paired_ratio(const TableRow& row, const TableRow& base) {
+  std::vector<double> ratios;
+  for (std::size_t i = 0; i < row.samples.size(); ++i) {
+    ratios.push_back(row.samples[i] / base.samples[i]);
+  }
+  return median(ratios);
+}
+
 nlohmann::json to_json(std::span<const TableRow> rows) {
   nlohmann::json all = nlohmann::json::array();
   for (const TableRow& row : rows) {

@@ -22,6 +22,8 @@ void print_table(const std::string& title, const std::string& ratio,
                  std::span<const TableRow> rows);
 /// The row of this name, to which samples are added.
 TableRow& row_of(std::vector<TableRow>& rows, const std::string& name, const std::string& unit);
+/// The median of the samples' ratios to those of `base`, which were taken beside them, one by one.
+double paired_ratio(const TableRow& row, const TableRow& base);
 nlohmann::json to_json(std::span<const TableRow> rows);
 
 }  // namespace weft::bench

@@ -118,11 +118,7 @@ std::vector<TableRow> measure(const Options& options) {
     rows.push_back({.name = name,
                     .samples = result.metrics.at(name).get<std::vector<double>>(),
                     .unit = "us/step"});
-    std::vector<double> ratios;
-    for (std::size_t i = 0; i < rows.back().samples.size(); ++i) {
-      ratios.push_back(rows.back().samples[i] / rows.front().samples[i]);
-    }
-    if (rows.size() > 1) rows.back().ratio = median(ratios);
+    if (rows.size() > 1) rows.back().ratio = paired_ratio(rows.back(), rows.front());
   }
   return rows;
 }

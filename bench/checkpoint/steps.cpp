@@ -136,15 +136,6 @@ double p99(std::vector<double> samples) {
   return samples[static_cast<std::size_t>(rank)];
 }
 
-/// The rows' samples are of blocks of the same rounds.
-void set_ratio(const TableRow& plain, TableRow& saving) {
-  std::vector<double> ratios;
-  for (std::size_t i = 0; i < plain.samples.size(); ++i) {
-    ratios.push_back(saving.samples[i] / plain.samples[i]);
-  }
-  saving.ratio = median(ratios);
-}
-
 }  // namespace
 
 std::vector<TableRow> measure_steps(const StepsOptions& options, int chips) {
@@ -181,8 +172,8 @@ std::vector<TableRow> measure_steps(const StepsOptions& options, int chips) {
   fs::remove_all(folder);
   if (!result.ok()) fail(result.error->code, "{}", result.error->message);
   for (std::size_t kind = 1; kind < kKinds; ++kind) {
-    set_ratio(rows[0], rows[kind]);
-    set_ratio(rows[kKinds], rows[kKinds + kind]);
+    rows[kind].ratio = paired_ratio(rows[kind], rows[0]);
+    rows[kKinds + kind].ratio = paired_ratio(rows[kKinds + kind], rows[kKinds]);
   }
   rows.push_back(std::move(saves));
   return rows;

@@ -114,12 +114,7 @@ std::vector<TableRow> measure(const Options& options) {
     for (std::size_t i = 0; i < times.size(); ++i) rows[i].samples.push_back(times[i]);
   }
   for (TableRow& row : rows) {
-    if (&row == rows.data()) continue;
-    std::vector<double> ratios;
-    for (std::size_t i = 0; i < row.samples.size(); ++i) {
-      ratios.push_back(row.samples[i] / rows.front().samples[i]);
-    }
-    row.ratio = median(ratios);
+    if (&row != rows.data()) row.ratio = paired_ratio(row, rows.front());
   }
   return rows;
 }

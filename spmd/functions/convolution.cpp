@@ -9,11 +9,6 @@
 namespace weft {
 namespace {
 
-template <int N>
-Dims list_of(const Spatial<N>& numbers) {
-  return {numbers.sizes().begin(), numbers.sizes().end()};
-}
-
 /// Splits dim `dim` into [groups, size / groups].
 ValueId grouped(Call& call, ValueId x, int dim, std::int64_t groups) {
   const Shape shape = call->type(x).shape;

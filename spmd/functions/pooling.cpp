@@ -9,17 +9,12 @@ namespace weft {
 namespace {
 
 template <int N>
-Dims each_of(const Spatial<N>& numbers) {
-  return {numbers.sizes().begin(), numbers.sizes().end()};
-}
-
-template <int N>
 WindowOptions pool_options(const Spatial<N>& size, const std::optional<Spatial<N>>& stride,
                            const Spatial<N>& padding, const Spatial<N>& dilation, bool ceil_mode) {
-  return {.kernel_size = each_of(size),
-          .stride = each_of(stride.value_or(size)),
-          .padding = each_of(padding),
-          .dilation = each_of(dilation),
+  return {.kernel_size = list_of(size),
+          .stride = list_of(stride.value_or(size)),
+          .padding = list_of(padding),
+          .dilation = list_of(dilation),
           .ceil_mode = ceil_mode};
 }
 

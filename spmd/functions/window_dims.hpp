@@ -4,6 +4,7 @@
 #include <span>
 #include <vector>
 
+#include <weft/convolution.hpp>
 #include <weft/shapes.hpp>
 
 #include "spmd/program/window.hpp"
@@ -19,6 +20,11 @@ struct WindowOptions {
   std::vector<std::int64_t> dilation;
   bool ceil_mode = false;
 };
+
+template <int N>
+Dims list_of(const Spatial<N>& numbers) {
+  return {numbers.sizes().begin(), numbers.sizes().end()};
+}
 
 /// x as [N,C,spatial..]: without N, as a batch of one image.
 struct Images {

@@ -55,6 +55,14 @@ void ChannelNorm::expect_input(const Tensor& x, const std::source_location& loc)
               form_.num_features, call.node(x)->label());
 }
 
+void ChannelNorm::expect_count(const Tensor& x, std::int64_t count,
+                               const std::source_location& loc) const {
+  const Call call(form_.layer, loc);
+  if (!is_training() || count >= 2) return;
+  call.refuse("'{}' can't train on {}: it has {} element for each channel; expected 2 or more",
+              path(), call.node(x)->label(), count);
+}
+
 void ChannelNorm::track(const BatchStatistics& unbiased_batch, const Tensor& momentum,
                         const std::source_location& loc) const {
   const auto move = [&](Parameter running, const Tensor& batch) {
@@ -72,10 +80,7 @@ Tensor BatchNorm::operator()(const Tensor& x, std::source_location loc) const {
     return batch_norm(Operand(x, loc), {running_mean, running_var}, weight, bias, form_.eps);
   }
   const std::int64_t count = x.num_elements() / form_.num_features;
-  if (is_training() && count < 2) {
-    call.refuse("'{}' can't train on {}: it has {} element for each channel; expected 2 or more",
-                path(), call.node(x)->label(), count);
-  }
+  expect_count(x, count, loc);
   const BatchStatistics batch = batch_statistics(Operand(x, loc));
   if (is_training() && form_.track_running_stats) {
     const Tensor tracked = Operand(num_batches_tracked, loc) + 1.0;
@@ -95,10 +100,7 @@ Tensor InstanceNorm::operator()(const Tensor& x, std::source_location loc) const
   }
   std::int64_t count = 1;
   for (int dim = 2; dim < x.shape().size(); ++dim) count *= x.shape()[dim];
-  if (is_training() && count < 2) {
-    call.refuse("'{}' can't train on {}: it has {} element for each channel; expected 2 or more",
-                path(), call.node(x)->label(), count);
-  }
+  expect_count(x, count, loc);
   if (is_training() && form_.track_running_stats) {
     std::vector<int> places;
     for (int dim = 2; dim < x.shape().size(); ++dim) places.push_back(dim);

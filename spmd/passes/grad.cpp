@@ -124,10 +124,8 @@ void BackwardWalk::visit(OpId id) {
   if (frames_.empty()) compute_again(id);
   copy_op(builder_.program(), id, op_);
   operands_ = op_.operands;
-  ForwardOp here = op_;
-  for (ValueId& operand : here.operands) operand = forward(operand);
-  here.result = forward(here.result);
-  op_ = std::move(here);
+  for (ValueId& operand : op_.operands) operand = forward(operand);
+  op_.result = forward(op_.result);
   builder_.set_loc(builder_.program().op_locs[id]);
   if (row(op_.kind).gradient->how == Gradient::How::target) return visit_custom(cotangent);
   // Last operand first, since sum() adds the addends in reverse order.

@@ -204,8 +204,9 @@ class Padder {
   void add_ops(OpId begin, OpId end) {
     for (OpId op = begin; op < end; ++op) {
       if (program_.kind(op) == OpKind::loop) {
-        add_loop(loops_[loops_.at(op)]);
-        op = loops_[loops_.at(op)].end - 1;
+        const LoopRange& range = loops_[loops_.at(op)];
+        add_loop(range);
+        op = range.end - 1;
       } else {
         add_op(op);
       }
