@@ -22,13 +22,17 @@ struct KnownType {
 constexpr DataType data_type(TypeCode code, std::uint8_t bits) {
   return {static_cast<std::uint8_t>(code), bits, 1};
 }
-constexpr std::array<KnownType, 7> kTypes{{{data_type(TypeCode::boolean, 8), DType::pred},
-                                           {data_type(TypeCode::signed_integer, 32), DType::i32},
-                                           {data_type(TypeCode::unsigned_integer, 32), DType::u32},
-                                           {data_type(TypeCode::signed_integer, 64), DType::i64},
-                                           {data_type(TypeCode::bfloat, 16), DType::bf16},
-                                           {data_type(TypeCode::floating, 32), DType::f32},
-                                           {data_type(TypeCode::floating, 64), DType::f64}}};
+constexpr std::array<KnownType, kDTypeCount> kTypes{
+    {{data_type(TypeCode::boolean, 8), DType::pred},
+     {data_type(TypeCode::signed_integer, 8), DType::i8},
+     {data_type(TypeCode::unsigned_integer, 8), DType::u8},
+     {data_type(TypeCode::floating, 16), DType::f16},
+     {data_type(TypeCode::signed_integer, 32), DType::i32},
+     {data_type(TypeCode::unsigned_integer, 32), DType::u32},
+     {data_type(TypeCode::signed_integer, 64), DType::i64},
+     {data_type(TypeCode::bfloat, 16), DType::bf16},
+     {data_type(TypeCode::floating, 32), DType::f32},
+     {data_type(TypeCode::floating, 64), DType::f64}}};
 
 /// Offsets and strides beyond that are nobody's.
 constexpr std::int64_t kReachMax = std::int64_t{1} << 48;
@@ -43,8 +47,8 @@ DType dtype_of_theirs(const DataType& type) {
   constexpr std::array<std::string_view, 7> kCodes{"int",    "uint",    "float", "opaque handle",
                                                    "bfloat", "complex", "bool"};
   fail(Errc::invalid_argument,
-       "from_dlpack: elements are {} of {} bits: expected bool, int32, uint32, int64, bfloat16, "
-       "float32 or float64; convert the tensor first",
+       "from_dlpack: elements are {} of {} bits: expected bool, int8, uint8, int32, uint32, int64, "
+       "float16, bfloat16, float32 or float64; convert the tensor first",
        type.code < kCodes.size() ? kCodes[type.code] : fmt::format("type {}", type.code),
        type.bits);
 }

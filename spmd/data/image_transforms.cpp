@@ -204,11 +204,13 @@ DatasetPtr transform_images(DatasetPtr source, std::vector<ImageStep> steps,
   const std::vector<Field>& given = source->fields();
   const auto found = std::ranges::find(given, field, &Field::name);
   if (found == given.end() || found->type.shape.size() != 3 ||
-      (found->type.dtype != DType::f32 && found->type.dtype != DType::i32)) {
-    fail(Errc::invalid_argument,
-         "transform_images: field = '{}': expected one of f32 or i32 [channels, height, width]; "
-         "there are: {}",
-         field, fields_text(given));
+      (found->type.dtype != DType::f32 && found->type.dtype != DType::i32 &&
+       found->type.dtype != DType::u8)) {
+    fail(
+        Errc::invalid_argument,
+        "transform_images: field = '{}': expected one of f32, i32 or u8 [channels, height, width]; "
+        "there are: {}",
+        field, fields_text(given));
   }
   if (steps.empty()) fail(Errc::invalid_argument, "transform_images: there are no steps");
   TensorType type = found->type;
@@ -226,6 +228,7 @@ DatasetPtr transform_images(DatasetPtr source, std::vector<ImageStep> steps,
       [pipeline = std::move(pipeline), dtype = type.dtype](
           const ItemView& in, const ItemWriter& out, ItemRandom& random) {
         if (dtype == DType::f32) return pipeline.run<float>(in, out, random);
+        if (dtype == DType::u8) return pipeline.run<std::uint8_t>(in, out, random);
         pipeline.run<std::int32_t>(in, out, random);
       },
       std::move(options));

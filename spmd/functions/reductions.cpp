@@ -20,14 +20,15 @@ Tensor reduce(std::string_view name, ReduceKind kind, const Operand& x,
   return call.result(call->reshape(value, shape));
 }
 
-/// Computes in f32 what would round too often in bf16: under autocast, and for operands of bf16,
-/// whose result is bf16 again.
+/// Computes in f32 what would round too often in bf16 or f16: under autocast, and for operands of
+/// these, whose result has their dtype again.
 template <typename F>
 std::optional<Tensor> through_f32(Call& call, const Operand& x, F function) {
   if (call.widens(x)) return function(Operand(call.widened(x), x.loc()));
-  if (call.type(x).dtype != DType::bf16) return {};
+  const DType dtype = call.type(x).dtype;
+  if (!is_half(dtype)) return {};
   const Tensor wide = cast(x, DType::f32);
-  return cast(function(Operand(wide, x.loc())), DType::bf16);
+  return cast(function(Operand(wide, x.loc())), dtype);
 }
 
 /// total^power. Where total is 0, so is its gradient, which would be infinite.
@@ -43,6 +44,11 @@ Tensor powers_of(const Operand& x, double p) {
   const Tensor is_zero = equal(x, 0.0);
   const double at_zero = p > 0 ? 0.0 : std::numeric_limits<double>::infinity();
   return where(is_zero, at_zero, pow(abs(where(is_zero, 1.0, x)), p));
+}
+
+/// Whether sums are of i32 (torch: i64), in which more of them fit.
+bool sums_wider(DType dtype) {
+  return dtype == DType::pred || dtype == DType::i8 || dtype == DType::u8;
 }
 
 /// 1 where x isn't 0, as i32, which has an identity for empty dims.
@@ -87,14 +93,17 @@ Tensor arg_extremum(const char* name, ReduceKind kind, const Operand& x, std::op
 
 Tensor sum(Operand x, std::vector<int> dims, bool keepdim) {
   Call call("sum", x.loc());
-  if (call.type(x).dtype == DType::pred) {
-    return sum(cast(x, DType::i32), std::move(dims), keepdim);  // a count
+  if (sums_wider(call.type(x).dtype)) {
+    return sum(cast(x, DType::i32), std::move(dims), keepdim);
   }
   return reduce("sum", ReduceKind::add, x, dims, keepdim);
 }
 
 Tensor prod(Operand x, std::vector<int> dims, bool keepdim) {
   Call call("prod", x.loc());
+  if (sums_wider(call.type(x).dtype)) {
+    return prod(cast(x, DType::i32), std::move(dims), keepdim);
+  }
   const TensorType& type = call.type(x);
   const Dims all = call.dims_of(dims, type.shape.size());
   Shape shape = type.shape;

@@ -35,6 +35,14 @@ double to_dtype(DType dtype, double x) {
   return load_element(dtype, bytes.data());
 }
 
+double wrapped(DType dtype, double x) {
+  const bool is_exact = dtype != DType::i64 && std::abs(x) < 0x1p53;
+  if (is_floating(dtype) || dtype == DType::pred || !is_exact) return x;
+  const double count = std::ldexp(1, static_cast<int>(8 * byte_size(dtype)));
+  const double least = to_dtype(dtype, -kInfinity);
+  return x - count * std::floor((x - least) / count);
+}
+
 double neutral(ReduceKind kind, DType dtype) {
   switch (kind) {
     case ReduceKind::add: return 0;

@@ -17,6 +17,9 @@ void put(Elements& to, const std::vector<std::int64_t>& where, const Elements& e
 
 /// x as an integer or pred dtype stores it; x itself for floating dtypes.
 double to_dtype(DType dtype, double x);
+/// An integer as its dtype stores it after arithmetic that wraps around, where x and the dtype's
+/// numbers are exact as doubles; x itself for others.
+double wrapped(DType dtype, double x);
 /// a + b, max(a, b) or min(a, b); NaN wins in all.
 double combine(ReduceKind kind, double a, double b);
 /// The neutral element of a reduction: 0 for add, the dtype's smallest value for max, its largest

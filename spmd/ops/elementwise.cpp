@@ -22,14 +22,6 @@ TensorType floating(const OpSignature& op) {
   return op.operands[0];
 }
 
-TensorType with_sign(const OpSignature& op) {
-  const DType dtype = op.operands[0].dtype;
-  if (!is_floating(dtype) && dtype != DType::i32 && dtype != DType::i64) {
-    reject(op, "needs a floating or signed integer dtype; cast the operand first");
-  }
-  return op.operands[0];
-}
-
 TensorType finiteness(const OpSignature& op) { return {DType::pred, floating(op).shape}; }
 
 TensorType converted(const OpSignature& op) {
@@ -39,12 +31,16 @@ TensorType converted(const OpSignature& op) {
   return op.result;
 }
 
-TensorType arithmetic(const OpSignature& op) {
-  infer::expect_equal_operands(op, 0);
+TensorType number(const OpSignature& op) {
   if (op.operands[0].dtype == DType::pred) {
     reject(op, "pred has no arithmetic; convert it first");
   }
   return op.operands[0];
+}
+
+TensorType arithmetic(const OpSignature& op) {
+  infer::expect_equal_operands(op, 0);
+  return number(op);
 }
 
 TensorType logical(const OpSignature& op) {
@@ -282,12 +278,12 @@ constexpr Attr kDirection[] = {{.name = "direction", .form = Form::direction}};
 
 constexpr OpRow rows::negate =
     linear_in(kFirst, unary(
-                          "-x", with_sign, [](double x) { return -x; }, by<negated>));
+                          "-x", number, [](double x) { return -x; }, by<negated>));
 constexpr OpRow rows::sign =
-    unary("1, -1, or x where it is 0 or NaN", with_sign,
+    unary("1, -1, or x where it is 0 or NaN", number,
           [](double x) { return x == 0 || x != x ? x : std::copysign(1, x); }, {});
 constexpr OpRow rows::abs = unary(
-    "|x|", with_sign, [](double x) { return std::abs(x); }, by<by_sign>);
+    "|x|", number, [](double x) { return std::abs(x); }, by<by_sign>);
 constexpr OpRow rows::exponential = unary(
     "e^x", floating, [](double x) { return std::exp(x); }, by<by_result>);
 constexpr OpRow rows::log = unary(

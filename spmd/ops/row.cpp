@@ -116,9 +116,14 @@ std::vector<PartPlace> place_on_chip(const Program& program, OpId op, const Mesh
 
 Elements evaluate(const Evaluation& evaluation) {
   const Evaluate& how = *row(evaluation.program.kind(evaluation.op)).evaluate;
-  if (how.whole != nullptr) return how.whole(evaluation);
+  const DType dtype = evaluation.type().dtype;
+  const auto stored = [&](Elements elements) {
+    for (double& element : elements) element = wrapped(dtype, element);
+    return elements;
+  };
+  if (how.whole != nullptr) return stored(how.whole(evaluation));
   WEFT_CHECK(how.unary != nullptr || how.binary != nullptr, evaluation.op);
-  const bool is_float = is_floating(evaluation.type().dtype);
+  const bool is_float = is_floating(dtype);
   Elements result;
   result.reserve(evaluation.operand(0).size());
   for (std::size_t i = 0; i < evaluation.operand(0).size(); ++i) {
@@ -126,7 +131,7 @@ Elements evaluate(const Evaluation& evaluation) {
     const double y = how.unary != nullptr ? how.unary(x) : how.binary(x, evaluation.operand(1)[i]);
     result.push_back(is_float ? y : std::trunc(y));
   }
-  return result;
+  return stored(std::move(result));
 }
 
 ValueId decompose(Builder& builder, OpKind kind, std::span<const ValueId> operands, Words attrs) {

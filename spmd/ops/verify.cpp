@@ -52,7 +52,7 @@ void check_sizes(const Program& program) {
 void check_types(const Program& program) {
   for (ValueId value = 0; value < program.num_values(); ++value) {
     const TensorType& type = program.type(value);
-    if (type.dtype > DType::f64) {
+    if (static_cast<std::size_t>(type.dtype) >= kDTypeCount) {
       corrupt("value %{} has dtype {}", value, static_cast<int>(type.dtype));
     }
     try {

@@ -5,6 +5,8 @@
 #include <cstring>
 #include <limits>
 
+#include <weft/element.hpp>
+
 namespace weft {
 namespace {
 
@@ -32,18 +34,16 @@ Int saturate(double value) {
   return static_cast<Int>(value);
 }
 
-/// Directly from double: rounding to float first would round twice.
-std::uint16_t to_bf16(double value) {
-  if (std::isnan(value)) return 0x7fc0;
+/// A float that rounds to fewer bits as the double does: rounding to float first would round twice.
+float to_odd(double value) {
   // A float that is inexact gets its last bit set (round to odd), so that the second rounding sees
   // on which side of a tie the double was.
   float narrowed = static_cast<float>(value);
+  if (std::isnan(value)) return std::numeric_limits<float>::quiet_NaN();
+  if (static_cast<double>(narrowed) == value || std::isinf(narrowed)) return narrowed;
   auto bits = std::bit_cast<std::uint32_t>(narrowed);
-  if (static_cast<double>(narrowed) != value && !std::isinf(narrowed)) {
-    if (std::abs(static_cast<double>(narrowed)) > std::abs(value)) --bits;
-    bits |= 1U;
-  }
-  return static_cast<std::uint16_t>((bits + 0x7fffU + ((bits >> 16) & 1U)) >> 16);
+  if (std::abs(static_cast<double>(narrowed)) > std::abs(value)) --bits;
+  return std::bit_cast<float>(bits | 1U);
 }
 
 }  // namespace
@@ -54,7 +54,10 @@ void store_element(DType dtype, double value, std::byte* bytes) noexcept {
     case DType::i32: return store(saturate<std::int32_t>(value), bytes);
     case DType::u32: return store(saturate<std::uint32_t>(value), bytes);
     case DType::i64: return store(saturate<std::int64_t>(value), bytes);
-    case DType::bf16: return store(to_bf16(value), bytes);
+    case DType::bf16: return store(Bf16(to_odd(value)), bytes);
+    case DType::f16: return store(F16(to_odd(value)), bytes);
+    case DType::i8: return store(saturate<std::int8_t>(value), bytes);
+    case DType::u8: return store(saturate<std::uint8_t>(value), bytes);
     case DType::f32: return store(static_cast<float>(value), bytes);
     case DType::f64: return store(value, bytes);
   }
@@ -66,7 +69,10 @@ double load_element(DType dtype, const std::byte* bytes) noexcept {
     case DType::i32: return load<std::int32_t>(bytes);
     case DType::u32: return load<std::uint32_t>(bytes);
     case DType::i64: return static_cast<double>(load<std::int64_t>(bytes));
-    case DType::bf16: return std::bit_cast<float>(std::uint32_t{load<std::uint16_t>(bytes)} << 16);
+    case DType::bf16: return static_cast<float>(load<Bf16>(bytes));
+    case DType::f16: return static_cast<float>(load<F16>(bytes));
+    case DType::i8: return load<std::int8_t>(bytes);
+    case DType::u8: return load<std::uint8_t>(bytes);
     case DType::f32: return load<float>(bytes);
     case DType::f64: return load<double>(bytes);
   }

@@ -10,8 +10,8 @@ namespace weft {
 namespace {
 
 constexpr std::int64_t kElementCountMax = std::int64_t{1} << 53;
-constexpr std::array<std::string_view, 7> kDTypeNames{"pred", "i32", "u32", "i64",
-                                                      "bf16", "f32", "f64"};
+constexpr std::array<std::string_view, kDTypeCount> kDTypeNames{"pred", "i32", "u32", "i64", "bf16",
+                                                                "f32",  "f64", "f16", "i8",  "u8"};
 
 }  // namespace
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include <weft/losses.hpp>
 #include <weft/tensor.hpp>
 
 #include "spmd/program/element.hpp"
@@ -14,9 +15,14 @@ namespace {
 /// Whether `to` has every value of `from`.
 bool has_all_values(DType to, DType from) {
   if (to == from || from == DType::pred) return true;
+  const bool is_small = from == DType::i8 || from == DType::u8;
   switch (to) {
-    case DType::i64: return from == DType::i32 || from == DType::u32;
-    case DType::f32: return from == DType::bf16;
+    case DType::i32: return is_small;
+    case DType::u32: return from == DType::u8;
+    case DType::i64: return is_small || from == DType::i32 || from == DType::u32;
+    case DType::bf16:
+    case DType::f16: return is_small;
+    case DType::f32: return is_small || is_half(from);
     case DType::f64: return from != DType::i64;
     default: return false;
   }
@@ -35,7 +41,7 @@ bool contain_ignored(ConstElementSpan elements) {
   if (elements.dtype() != dtype_of<Int>()) return false;
   const std::span labels(reinterpret_cast<const Int*>(elements.data()),
                          static_cast<std::size_t>(elements.size()));
-  return std::ranges::find(labels, Int{kIgnoreIndex}) != labels.end();
+  return std::ranges::find(labels, static_cast<Int>(kIgnoreIndex)) != labels.end();
 }
 
 }  // namespace
@@ -55,8 +61,9 @@ Tensor to_device(ConstElementSpan elements, const Shape& shape, std::source_loca
   if (type.dtype == DType::pred) expect_preds(elements, loc);
   const std::span bytes(elements.data(), static_cast<std::size_t>(type.bytes()));
   Tensor tensor(host_node(type, InputKind::data, "", bytes, loc));
-  tensor.node()->has_ignored =
-      contain_ignored<std::int32_t>(elements) || contain_ignored<std::int64_t>(elements);
+  tensor.node()->has_ignored = contain_ignored<std::int32_t>(elements) ||
+                               contain_ignored<std::int64_t>(elements) ||
+                               contain_ignored<std::int8_t>(elements);
   return tensor;
 }
 
@@ -83,13 +90,6 @@ void Tensor::copy_to(ElementSpan destination, std::source_location loc) const {
     store_element(to, load_element(from, bytes.data() + i * byte_size(from)),
                   destination.data() + i * byte_size(to));
   }
-}
-
-std::vector<std::uint8_t> Tensor::to_vector_of_bytes(const std::source_location& loc) const {
-  std::vector<std::uint8_t> preds(static_cast<std::size_t>(num_elements()));
-  copy_to(ElementSpan(DType::pred, reinterpret_cast<std::byte*>(preds.data()), num_elements()),
-          loc);
-  return preds;
 }
 
 std::vector<std::byte> Tensor::to_bytes(std::source_location loc) const {

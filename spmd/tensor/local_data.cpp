@@ -94,7 +94,7 @@ Tensor to_device_local(ConstElementSpan rows, const Shape& shape, const LocalOpt
   if (parts.num_sets == 1) return local;
   node.storage = std::make_shared<const LocalRows>(own, std::get<HostData>(node.storage), parts);
   // Whether another worker's labels have some isn't known here, and the programs must be the same.
-  node.has_ignored = own.dtype == DType::i32 || own.dtype == DType::i64;
+  node.has_ignored = is_signed_integer(own.dtype);
   return local;
 }
 

@@ -35,7 +35,19 @@ double Tensor::item(std::source_location loc) const {
     fail(Errc::invalid_argument, "item: {} has {} elements; it takes a tensor of one (at {})",
          node->label(), num_elements(), file_line(loc));
   }
-  return load_element(node->type.dtype, Trace::read(node, loc).data());
+  const std::vector<std::byte> bytes = Trace::read(node, loc);
+  const double value = load_element(node->type.dtype, bytes.data());
+  if (node->type.dtype == DType::i64) {
+    std::int64_t number = 0;
+    std::memcpy(&number, bytes.data(), sizeof(number));
+    // 2^63, to which the largest numbers round, can't be converted back.
+    if (value >= 0x1p63 || static_cast<std::int64_t>(value) != number) {
+      fail(Errc::invalid_argument,
+           "item: {} is {}, which no double has; read it by item<std::int64_t>() (at {})",
+           node->label(), number, file_line(loc));
+    }
+  }
+  return value;
 }
 
 Scalar::Scalar(double value)

@@ -71,7 +71,7 @@ bool Trace::has_ignored(ValueId labels) const {
     const ValueId value = open.back();
     open.pop_back();
     const DType dtype = program_.type(value).dtype;
-    if (seen[value] || (dtype != DType::i32 && dtype != DType::i64)) continue;
+    if (seen[value] || !is_signed_integer(dtype)) continue;
     seen[value] = true;
     if (const OpId op = program_.defining_op(value); op != kNoId) {
       const auto operands = program_.op_operands(op);

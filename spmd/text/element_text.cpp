@@ -33,7 +33,7 @@ std::string element_text(DType dtype, const std::byte* bytes) {
   if (dtype == DType::i64) return fmt::format("{}", static_cast<std::int64_t>(bits));
   const double value = load_element(dtype, bytes);
   if (std::isnan(value)) return fmt::format("{:#x}", bits);
-  if (dtype == DType::bf16 || dtype == DType::f32) {
+  if (is_half(dtype) || dtype == DType::f32) {
     return fmt::format("{}", static_cast<float>(value));
   }
   return fmt::format("{}", value);

@@ -20,8 +20,8 @@ namespace weft::testing {
 /// Of a wait that would never end.
 inline constexpr std::chrono::milliseconds kDeadline{60'000};
 
-inline constexpr DType kDTypes[] = {DType::pred, DType::i32, DType::u32, DType::i64,
-                                    DType::bf16, DType::f32, DType::f64};
+inline constexpr DType kDTypes[] = {DType::pred, DType::i32, DType::u32, DType::i64, DType::bf16,
+                                    DType::f32,  DType::f64, DType::f16, DType::i8,  DType::u8};
 /// All but barrier.
 inline constexpr CollectiveKind kDataKinds[] = {
     CollectiveKind::all_reduce, CollectiveKind::all_gather, CollectiveKind::reduce_scatter,

@@ -38,7 +38,10 @@ void store_random(DType dtype, std::uint64_t bits, std::byte* bytes) {
     case DType::i32:
     case DType::u32: return store(static_cast<std::uint32_t>(bits), bytes);
     case DType::i64: return store(bits, bytes);
+    case DType::i8:
+    case DType::u8: return store(static_cast<std::uint8_t>(bits), bytes);
     case DType::bf16:
+    case DType::f16:
     case DType::f32: return store_element(dtype, scaled, bytes);
     case DType::f64:
       return store(scaled * (1 + std::ldexp(static_cast<double>(bits >> 36), -40)), bytes);
@@ -67,7 +70,11 @@ void reduce_element(const CollectiveCall& call, std::span<const Bytes* const> op
   };
   const bool adds = call.reduce == ReduceKind::add;
   switch (call.dtype) {
-    case DType::pred: return store(fold(load<std::uint8_t>), result);
+    case DType::pred:
+    case DType::u8: return store(fold(load<std::uint8_t>), result);
+    case DType::i8:
+      return adds ? store(fold(load<std::uint8_t>), result)
+                  : store(fold(load<std::int8_t>), result);
     case DType::i32:
       return adds ? store(fold(load<std::uint32_t>), result)
                   : store(fold(load<std::int32_t>), result);
@@ -78,6 +85,11 @@ void reduce_element(const CollectiveCall& call, std::span<const Bytes* const> op
     case DType::bf16:
       return store_element(DType::bf16, fold(+[](const std::byte* bytes) {
                              return static_cast<float>(load_element(DType::bf16, bytes));
+                           }),
+                           result);
+    case DType::f16:
+      return store_element(DType::f16, fold(+[](const std::byte* bytes) {
+                             return static_cast<float>(load_element(DType::f16, bytes));
                            }),
                            result);
     case DType::f32: return store(fold(load<float>), result);

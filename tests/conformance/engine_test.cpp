@@ -112,8 +112,8 @@ TEST_P(EngineConformance, ComputesWhatTheInterpreterDoes) {
 
 TEST_P(EngineConformance, GivesBackWhatWasUploadedInEveryDtype) {
   const Mesh one({1}, {"data"});
-  for (const DType dtype :
-       {DType::pred, DType::i32, DType::u32, DType::i64, DType::bf16, DType::f32, DType::f64}) {
+  for (const DType dtype : {DType::pred, DType::i32, DType::u32, DType::i64, DType::bf16,
+                            DType::f32, DType::f64, DType::f16, DType::i8, DType::u8}) {
     SCOPED_TRACE(to_string(dtype));
     Program program;
     Builder b(program);

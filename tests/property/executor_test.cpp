@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
 
 #include "spmd/ops/attribute_views.hpp"
 #include "spmd/ops/infer.hpp"
@@ -115,10 +116,15 @@ double magnitude(const Program& program) {
   return *std::ranges::max_element(magnitudes);
 }
 
-/// f32 where it is exact, else one of the wider ones; these for loops, whose carries grow.
+/// One that is exact, else one of the wider ones; these for loops, whose carries grow.
 DType any_exact_dtype(const Program& program, Random& random) {
   const bool loops = std::ranges::count(program.op_kinds, OpKind::loop) > 0;
-  if (!loops && magnitude(program) < 0x1p24 && !random.one_in(4)) return DType::f32;
+  const bool calls = std::ranges::count(program.op_kinds, OpKind::custom_call) > 0;
+  const double most = loops ? std::numeric_limits<double>::infinity() : magnitude(program);
+  const bool may_be_narrow = !calls && random.one_in(2);
+  if (may_be_narrow && most <= 0x1p7 - 1) return DType::i8;
+  if (may_be_narrow && most <= 0x1p11) return DType::f16;
+  if (most < 0x1p24 && !random.one_in(4)) return DType::f32;
   return random.one_in(2) ? DType::f64 : DType::i64;
 }
 
@@ -150,7 +156,8 @@ TEST(Executor, AgreesWithTheInterpreterOnRandomPrograms) {
   for (const std::uint64_t seed : testing::seeds(3000)) {
     Random random(seed);
     const Mesh& mesh = all[random.below(all.size())];
-    const Program made = testing::random_program(mesh, random);
+    const Program made = random.one_in(2) ? testing::random_program(mesh, random)
+                                          : testing::random_program_of_narrow(mesh, random);
     const Program program = retype(made, any_exact_dtype(made, random));
     if (agrees(program, mesh, seed)) continue;
     const Program left =

@@ -75,6 +75,7 @@ std::vector<TensorType> output_types(const Program& program) {
 double tolerance(DType dtype) {
   switch (dtype) {
     case DType::bf16: return 0.04;
+    case DType::f16: return 0.005;
     case DType::f32: return 2e-5;
     case DType::f64: return 1e-12;
     default: return 0;
@@ -205,7 +206,8 @@ TEST_P(Ops, HasAKernelThatComputesItsValues) {
   }
   const Mesh mesh({1}, {"data"});
   int kernels = 0;
-  for (const std::string_view dtype : {"pred", "i32", "u32", "i64", "bf16", "f32", "f64"}) {
+  for (const std::string_view dtype :
+       {"pred", "i32", "u32", "i64", "bf16", "f32", "f64", "f16", "i8", "u8"}) {
     SCOPED_TRACE(dtype);
     const bool is_custom = example().kind == OpKind::custom_call;
     if (is_custom && dtype != "i64" && dtype != "f32" && dtype != "f64") continue;

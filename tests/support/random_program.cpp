@@ -16,7 +16,8 @@ constexpr double kMagnitudeMax = 1e15;  // < 2^50
 
 class ProgramMaker {
  public:
-  ProgramMaker(const Mesh& mesh, Random& random) : mesh_(mesh), random_(random) {}
+  ProgramMaker(const Mesh& mesh, Random& random, bool narrow = false)
+      : mesh_(mesh), random_(random), narrow_(narrow) {}
 
   Program run() {
     constexpr std::int64_t kSizes[] = {1, 2, 3, 4, 6, 8, 12, 16};
@@ -48,9 +49,13 @@ class ProgramMaker {
   void add_input() {
     const Shape shape = any_shape();
     constexpr InputKind kKinds[] = {InputKind::param, InputKind::data};
-    values_.push_back(program_.add_input({DType::f32, shape}, kKinds[random_.below(2)], "in",
-                                         any_sharding(shape)));
-    magnitude_.push_back(2);
+    constexpr DType kNarrow[] = {DType::u8, DType::i8, DType::f16, DType::bf16};
+    const bool is_narrow = narrow_ && random_.one_in(3);
+    const DType dtype = is_narrow ? kNarrow[random_.below(4)] : DType::f32;
+    const ValueId input =
+        program_.add_input({dtype, shape}, kKinds[random_.below(2)], "in", any_sharding(shape));
+    made(input, 2);
+    values_.push_back(dtype == DType::f32 ? input : made(b_.convert(input, DType::f32), 2));
   }
 
   /// Often the newest, so that chains get long; seldom a scalar.
@@ -634,6 +639,7 @@ class ProgramMaker {
 
   const Mesh& mesh_;
   Random& random_;
+  bool narrow_;  // whether inputs may be
   std::array<std::int64_t, 3> sizes_{};
   Program program_;
   Builder b_{program_};
@@ -667,13 +673,19 @@ Program random_program(const Mesh& mesh, Random& random) {
   return ProgramMaker(mesh, random).run();
 }
 
+Program random_program_of_narrow(const Mesh& mesh, Random& random) {
+  return ProgramMaker(mesh, random, true).run();
+}
+
 std::vector<Elements> small_integers(const Program& program, Random& random) {
   std::vector<Elements> inputs;
   for (const ProgramInput& input : program.inputs) {
     Elements& elements = inputs.emplace_back();
-    const bool is_pred = program.type(input.value).dtype == DType::pred;
+    const DType dtype = program.type(input.value).dtype;
     for (std::int64_t i = 0; i < program.type(input.value).num_elements(); ++i) {
-      elements.push_back(is_pred ? random.one_in(2) : static_cast<double>(random.below(5)) - 2);
+      elements.push_back(dtype == DType::pred ? random.one_in(2)
+                         : dtype == DType::u8 ? static_cast<double>(random.below(3))
+                                              : static_cast<double>(random.below(5)) - 2);
     }
   }
   return inputs;

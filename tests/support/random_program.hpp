@@ -32,8 +32,10 @@ Sharding random_sharding(const Mesh& mesh, const Shape& shape, Random& random);
 /// stay below 2^50 for inputs in -2..2. Inputs, outputs and constraints are sharded at random: by
 /// whole axes or parts of one, open or closed, by priorities 0 to 2.
 Program random_program(const Mesh& mesh, Random& random);
+/// Likewise, with some inputs of u8, i8, f16 or bf16, which are converted to f32 first.
+Program random_program_of_narrow(const Mesh& mesh, Random& random);
 
-/// Inputs of a program: integers in -2..2; of a pred 0 and 1.
+/// Inputs of a program: integers in -2..2; of u8 in 0..2, of a pred 0 and 1.
 std::vector<Elements> small_integers(const Program& program, Random& random);
 
 }  // namespace weft::testing

@@ -48,7 +48,7 @@ std::vector<Exported> choose(const StateFile& file, const ExportOptions& options
   for (std::size_t i = 0; i < file.tensors().size(); ++i) {
     const FileTensor& tensor = file.tensors()[i];
     if (tensor.kind == StateKind::opt_state && !options.optimizer_state) continue;
-    if (tensor.dtype > FileDType::f64) {
+    if (tensor.dtype >= FileDType::i16) {
       fail(Errc::unavailable, "'{}' is {}, which weft only reads", tensor.name, tensor.label());
     }
     auto dtype = static_cast<DType>(tensor.dtype);

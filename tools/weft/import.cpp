@@ -41,7 +41,7 @@ struct Imported {
 
 /// Types that weft hasn't become the next wider one.
 DType imported_dtype(const FileTensor& tensor) {
-  if (tensor.dtype <= FileDType::f64) return static_cast<DType>(tensor.dtype);
+  if (tensor.dtype < FileDType::i16) return static_cast<DType>(tensor.dtype);
   for (const DType wider : {DType::f32, DType::i32}) {
     if (StateFile::can_cast(tensor.dtype, wider)) return wider;
   }

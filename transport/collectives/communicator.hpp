@@ -15,8 +15,9 @@
 namespace weft {
 
 /// Used by one thread at a time. One collective at a time. Sums are taken in group order: bitwise
-/// the same on every chip and in every run; bf16 is summed in f32 and rounded once. A call over
-/// atoms of which none crosses the network goes through shared memory, any other through `network`.
+/// the same on every chip and in every run; bf16 and f16 are summed in f32 and rounded once. A call
+/// over atoms of which none crosses the network goes through shared memory, any other through
+/// `network`.
 class Communicator {
  public:
   /// `position` in the mesh; `memory`, of the host's chips, and `mesh` must outlive it. Throws

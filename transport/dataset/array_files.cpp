@@ -110,9 +110,11 @@ DatasetPtr idx_file(const std::string& path, const FileField& field) {
   return array_rows(path, {of_file(path, [&] {
                       const IdxHeader header =
                           read_idx_header(file->head(kIdxHeaderBytesMax), file->bytes());
+                      FileField with_dtype = field;
+                      if (header.element.bytes == 1 && !field.dtype) with_dtype.dtype = DType::i32;
                       return StoredArray{.name = field.name,
                                          .shape = header.shape,
-                                         .cast = make_cast(header.element, field),
+                                         .cast = make_cast(header.element, with_dtype),
                                          .file = file,
                                          .data_begin = header.data_begin};
                     })});

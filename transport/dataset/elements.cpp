@@ -7,6 +7,7 @@
 #include <cstring>
 #include <limits>
 
+#include <weft/element.hpp>
 #include <weft/error.hpp>
 
 #include "spmd/program/element.hpp"
@@ -14,21 +15,13 @@
 namespace weft {
 namespace {
 
-struct Half {
-  std::uint16_t bits;
-};
-
-double value_of(Half half) {
-  const int exponent = (half.bits >> 10) & 31;
-  const int fraction = half.bits & 1023;
-  const double sign = (half.bits >> 15) != 0 ? -1 : 1;
-  if (exponent == 31) return fraction == 0 ? sign * INFINITY : std::copysign(NAN, sign);
-  if (exponent == 0) return sign * std::ldexp(fraction, -24);
-  return sign * std::ldexp(1024 + fraction, exponent - 25);
-}
 template <typename T>
 double value_of(T value) {
-  return static_cast<double>(value);
+  if constexpr (std::is_same_v<T, F16>) {
+    return static_cast<float>(value);
+  } else {
+    return static_cast<double>(value);
+  }
 }
 
 /// The bytes of an element that doesn't have weft's order.
@@ -46,7 +39,7 @@ void cast_to(const ElementCast& cast, std::span<const std::byte> stored, std::by
     const auto value = load<From>(stored.data() + i * sizeof(From), cast.from.big_endian);
     To element{};
     if constexpr (std::is_integral_v<To>) {
-      if constexpr (!std::is_same_v<From, Half>) element = static_cast<To>(value);
+      if constexpr (!std::is_same_v<From, F16>) element = static_cast<To>(value);
     } else {
       element = static_cast<To>(value_of(value) * cast.scale + cast.offset);
     }
@@ -64,11 +57,14 @@ void cast_from(const ElementCast& cast, std::span<const std::byte> stored,
     case DType::i64: cast_to<From, std::int64_t>(cast, stored, out.data()); break;
     case DType::f32: cast_to<From, float>(cast, stored, out.data()); break;
     case DType::f64: cast_to<From, double>(cast, stored, out.data()); break;
+    case DType::i8: cast_to<From, std::int8_t>(cast, stored, out.data()); break;
+    case DType::u8: cast_to<From, std::uint8_t>(cast, stored, out.data()); break;
     case DType::bf16:
+    case DType::f16:
       for (std::size_t i = 0; i < out.size() / 2; ++i) {
         const double value =
             value_of(load<From>(stored.data() + i * sizeof(From), cast.from.big_endian));
-        store_element(DType::bf16, value * cast.scale + cast.offset, out.data() + 2 * i);
+        store_element(cast.to, value * cast.scale + cast.offset, out.data() + 2 * i);
       }
   }
 }
@@ -77,11 +73,14 @@ void cast_from(const ElementCast& cast, std::span<const std::byte> stored,
 DType default_dtype(const ForeignElement& from) {
   switch (from.kind) {
     case 'b': return DType::pred;
-    case 'f': return from.bytes == 8 ? DType::f64 : DType::f32;
+    case 'f': return from.bytes == 8 ? DType::f64 : from.bytes == 4 ? DType::f32 : DType::f16;
     case 'u':
+      if (from.bytes == 1) return DType::u8;
       if (from.bytes == 4) return DType::u32;
       [[fallthrough]];
-    default: return from.bytes == 8 ? DType::i64 : DType::i32;
+    default:
+      if (from.bytes == 1) return DType::i8;
+      return from.bytes == 8 ? DType::i64 : DType::i32;
   }
 }
 
@@ -90,6 +89,7 @@ bool can_cast(const ForeignElement& from, DType to) {
   if (is_floating(to)) return true;
   if (from.kind == 'f' || to == DType::pred) return false;
   if (from.kind == 'b' || to == DType::i64) return true;
+  if (to == DType::i8 || to == DType::u8) return false;
   return from.kind == 'u' ? from.bytes < 4 : to == DType::i32 && from.bytes <= 4;
 }
 
@@ -149,7 +149,7 @@ void cast_elements(const ElementCast& cast, std::span<const std::byte> stored,
     case 8:
       if (cast.to == DType::i64) check_i64(cast, stored);
       return cast_from<std::uint64_t>(cast, stored, out);
-    case 20: return cast_from<Half>(cast, stored, out);
+    case 20: return cast_from<F16>(cast, stored, out);
     case 40: return cast_from<float>(cast, stored, out);
     case 80: return cast_from<double>(cast, stored, out);
     default: WEFT_CHECK(false, cast.from.kind, cast.from.bytes);

@@ -35,6 +35,8 @@ bool store_number(const NumberText& form, std::string_view text, std::byte* out)
   switch (form.dtype) {
     case DType::i32: return store_integer<std::int32_t>(text, out);
     case DType::u32: return store_integer<std::uint32_t>(text, out);
+    case DType::i8: return store_integer<std::int8_t>(text, out);
+    case DType::u8: return store_integer<std::uint8_t>(text, out);
     case DType::i64: return store_integer<std::int64_t>(text, out);
     case DType::pred: return store_integer<std::uint8_t>(text, out) && *out <= std::byte{1};
     default: break;

@@ -28,11 +28,11 @@ struct ElementType {
   std::int64_t bytes() const { return code[1] - '0'; }
 };
 constexpr std::array<ElementType, 12> kElementTypes{{{"b1", DType::pred},
-                                                     {"i1", {}},
-                                                     {"u1", {}},
+                                                     {"i1", DType::i8},
+                                                     {"u1", DType::u8},
                                                      {"i2", {}},
                                                      {"u2", {}},
-                                                     {"f2", {}},
+                                                     {"f2", DType::f16},
                                                      {"i4", DType::i32},
                                                      {"u4", DType::u32},
                                                      {"f4", DType::f32},

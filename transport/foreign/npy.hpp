@@ -26,7 +26,7 @@ struct NpyHeader {
   std::string descr{};
   bool fortran_order = false;  ///< the first index runs fastest
   bool big_endian = false;
-  std::optional<DType> dtype{};  ///< empty where weft has none: i1, u1, i2, u2, u8, f2
+  std::optional<DType> dtype{};  ///< empty where weft has none: i2, u2, u8
   std::int64_t element_bytes = 0;
   Shape shape{};
   std::uint64_t data_begin = 0;  ///< in bytes from the file's beginning

@@ -31,13 +31,13 @@ struct FileDType {
   std::optional<DType> dtype;
 };
 constexpr std::array<FileDType, 15> kFileDTypes{{{"BOOL", 1, DType::pred},
-                                                 {"U8", 1, {}},
-                                                 {"I8", 1, {}},
+                                                 {"U8", 1, DType::u8},
+                                                 {"I8", 1, DType::i8},
                                                  {"F8_E5M2", 1, {}},
                                                  {"F8_E4M3", 1, {}},
                                                  {"I16", 2, {}},
                                                  {"U16", 2, {}},
-                                                 {"F16", 2, {}},
+                                                 {"F16", 2, DType::f16},
                                                  {"BF16", 2, DType::bf16},
                                                  {"I32", 4, DType::i32},
                                                  {"U32", 4, DType::u32},

@@ -7,7 +7,7 @@ namespace weft {
 namespace {
 
 static_assert(static_cast<int>(fb::DType::MIN) == static_cast<int>(DType::pred));
-static_assert(static_cast<int>(fb::DType::MAX) == static_cast<int>(DType::f64));
+static_assert(static_cast<int>(fb::DType::MAX) == static_cast<int>(DType::u8));
 static_assert(static_cast<int>(fb::ReduceKind::MAX) == static_cast<int>(ReduceKind::min));
 
 Shape read_shape(std::span<const std::int64_t> sizes, std::string_view what) {

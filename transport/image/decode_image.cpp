@@ -103,7 +103,7 @@ void shrink_rect(PixelRect& rect, PixelSize from, PixelSize to) {
 
 /// element = byte * scale + offset, of a channel.
 std::pair<float, float> scale_of(const ImageField& image, int channel) {
-  if (image.dtype == DType::i32) return {1.0F, 0.0F};
+  if (!is_floating(image.dtype)) return {1.0F, 0.0F};
   const auto number = [&](const std::vector<float>& numbers, float otherwise) {
     if (numbers.empty()) return otherwise;
     return numbers[numbers.size() == 1 ? 0 : static_cast<std::size_t>(channel)];
@@ -136,9 +136,10 @@ void write_field(const ImageField& image, const Picture& picture, const Placemen
   }
 }
 
+template <typename T>
 void round_pixels(std::span<const float> pixels, std::span<std::byte> out) {
   for (std::size_t i = 0; i < pixels.size(); ++i) {
-    const auto rounded = static_cast<std::int32_t>(std::clamp(std::lround(pixels[i]), 0L, 255L));
+    const auto rounded = static_cast<T>(std::clamp(std::lround(pixels[i]), 0L, 255L));
     std::memcpy(out.data() + i * sizeof rounded, &rounded, sizeof rounded);
   }
 }
@@ -153,11 +154,13 @@ Field field_of(const ImageField& image) {
   if (image.height < 1 || image.height > kSideMax) refuse("height", image.height, "1 to 65536");
   if (image.width < 1 || image.width > kSideMax) refuse("width", image.width, "1 to 65536");
   if (image.channels != 1 && image.channels != 3) refuse("channels", image.channels, "1 or 3");
-  if (image.dtype != DType::f32 && image.dtype != DType::bf16 && image.dtype != DType::i32) {
-    refuse("dtype", to_string(image.dtype), "f32, bf16 or i32");
+  const bool is_integer = image.dtype == DType::u8 || image.dtype == DType::i32;
+  if (!is_integer && image.dtype != DType::f32 && !is_half(image.dtype)) {
+    refuse("dtype", to_string(image.dtype), "f32, f16, bf16, u8 or i32");
   }
-  if (image.dtype == DType::i32 && !(image.mean.empty() && image.stddev.empty())) {
-    refuse("dtype", "i32 with mean or stddev", "a floating dtype, or neither of them");
+  if (is_integer && !(image.mean.empty() && image.stddev.empty())) {
+    refuse("dtype", fmt::format("{} with mean or stddev", to_string(image.dtype)),
+           "a floating dtype, or neither of them");
   }
   for (const auto* numbers : {&image.mean, &image.stddev}) {
     if (numbers->empty()) continue;
@@ -198,9 +201,10 @@ void decode_image(std::span<const std::byte> file, const ImageField& image, Item
   }
   std::vector<float> pixels(static_cast<std::size_t>(type.num_elements()));
   write_field(image, picture, placement, pixels.data());
-  if (type.dtype == DType::i32) return round_pixels(pixels, out);
+  if (type.dtype == DType::u8) return round_pixels<std::uint8_t>(pixels, out);
+  if (type.dtype == DType::i32) return round_pixels<std::int32_t>(pixels, out);
   for (std::size_t i = 0; i < pixels.size(); ++i) {
-    store_element(DType::bf16, pixels[i], out.data() + i * sizeof(Bf16));
+    store_element(type.dtype, pixels[i], out.data() + i * sizeof(Bf16));
   }
 }
 

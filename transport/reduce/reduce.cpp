@@ -29,6 +29,9 @@ const ReduceLoops& loops_of(const ReduceTable& table, DType dtype) {
     case DType::bf16: return table.bf16;
     case DType::f32: return table.f32;
     case DType::f64: return table.f64;
+    case DType::f16: return table.f16;
+    case DType::i8: return table.i8;
+    case DType::u8: return table.u8;
   }
   WEFT_CHECK(false, static_cast<int>(dtype));
 }
@@ -67,7 +70,9 @@ std::string_view to_string(InstructionSet set) noexcept {
 std::vector<InstructionSet> instruction_sets() {
   std::vector<InstructionSet> sets{InstructionSet::portable};
 #if defined(__x86_64__)
-  if (__builtin_cpu_supports("avx2")) sets.push_back(InstructionSet::avx2);
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("f16c")) {
+    sets.push_back(InstructionSet::avx2);
+  }
   if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
       __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl")) {
     sets.push_back(InstructionSet::avx512);

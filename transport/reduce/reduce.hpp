@@ -26,9 +26,10 @@ struct Operands {
 };
 
 /// Combines the sources element by element, in their order, and writes the result to every
-/// destination. Integers wrap; bf16 is summed in f32 and rounded once, to nearest even; in a max or
-/// min a NaN wins. A destination may be one of the sources; otherwise they must not overlap. The
-/// kind must suit the dtype, and there must be a source. Uses the fastest instruction set.
+/// destination. Integers wrap; bf16 and f16 are summed in f32 and rounded once, to nearest even;
+/// in a max or min a NaN wins. A destination may be one of the sources; otherwise they must not
+/// overlap. The kind must suit the dtype, and there must be a source. Uses the fastest instruction
+/// set.
 void reduce(ReduceKind kind, DType dtype, Operands sources, Operands destinations,
             std::int64_t count);
 /// The same with a given instruction set.

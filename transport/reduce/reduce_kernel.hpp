@@ -113,7 +113,10 @@ constexpr ReduceTable reduce_table() {
           .i64 = loops_of<Plain<std::int64_t>>(),
           .bf16 = loops_of<Bf16>(),
           .f32 = loops_of<Plain<float>>(),
-          .f64 = loops_of<Plain<double>>()};
+          .f64 = loops_of<Plain<double>>(),
+          .f16 = loops_of<F16>(),
+          .i8 = loops_of<Plain<std::int8_t>>(),
+          .u8 = loops_of<Plain<std::uint8_t>>()};
 }
 
 }  // namespace

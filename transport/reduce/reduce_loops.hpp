@@ -27,7 +27,7 @@ struct ReduceLoops {
 
 /// Indexed by dtype, for one instruction set.
 struct ReduceTable {
-  ReduceLoops pred, i32, u32, i64, bf16, f32, f64;
+  ReduceLoops pred, i32, u32, i64, bf16, f32, f64, f16, i8, u8;
 };
 extern const ReduceTable kPortableReduce;
 extern const ReduceTable kAvx2Reduce;    ///< x86-64 only, as the next

@@ -58,15 +58,6 @@ DType stand_in(std::int64_t bytes) {
   return kBySize[static_cast<std::size_t>(std::countr_zero(static_cast<std::uint64_t>(bytes)))];
 }
 
-double f16_value(std::uint16_t bits) {
-  const int exponent = (bits >> 10) & 31;
-  const int fraction = bits & 1023;
-  const double sign = (bits >> 15) != 0 ? -1 : 1;
-  if (exponent == 31) return fraction == 0 ? sign * INFINITY : std::copysign(NAN, sign);
-  if (exponent == 0) return sign * std::ldexp(fraction, -24);
-  return sign * std::ldexp(1024 + fraction, exponent - 25);
-}
-
 template <typename T>
 double value_of(const std::byte* element) {
   T value;
@@ -76,13 +67,6 @@ double value_of(const std::byte* element) {
 
 double load_file_element(FileDType dtype, const std::byte* element) {
   switch (dtype) {
-    case FileDType::f16: {
-      std::uint16_t bits = 0;
-      std::memcpy(&bits, element, sizeof bits);
-      return f16_value(bits);
-    }
-    case FileDType::i8: return value_of<std::int8_t>(element);
-    case FileDType::u8: return value_of<std::uint8_t>(element);
     case FileDType::i16: return value_of<std::int16_t>(element);
     case FileDType::u16: return value_of<std::uint16_t>(element);
     default: return load_element(static_cast<DType>(dtype), element);
@@ -106,7 +90,7 @@ static_assert([] {
     if (static_cast<std::size_t>(kDTypes[i].dtype) != i) return false;
   }
   return kDTypes.size() == static_cast<std::size_t>(FileDType::other) &&
-         static_cast<int>(FileDType::f64) == static_cast<int>(DType::f64);
+         static_cast<std::size_t>(FileDType::i16) == kDTypeCount;
 }());
 
 /// Reads boxes of one tensor of a file.

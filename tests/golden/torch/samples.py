@@ -5,7 +5,8 @@ both have. See tests/unit/spmd/functions/samples_test.cpp.
 
 One sample a line: op, arguments, operands, y, and, where y is floating, the weight of y in the sum
 that is differentiated, and the gradients. Operands and weights are multiples of 1/8, which every
-floating dtype has exactly."""
+floating dtype has exactly. On the CPU, torch 1.13 lacks many functions of float16: there, y and the
+gradients are those of float32, rounded, and the sample says "by": "f32"."""
 
 import itertools
 import json
@@ -16,21 +17,30 @@ import random
 import torch
 from torch.nn import functional as F
 
-FLOATS = (torch.float32, torch.float64, torch.bfloat16)
-INTEGERS = (torch.int32, torch.int64)
-NUMBERS = FLOATS + INTEGERS
-ALL = NUMBERS + (torch.bool,)
-NAMES = {torch.float32: "f32", torch.float64: "f64", torch.bfloat16: "bf16", torch.int32: "i32",
-         torch.int64: "i64", torch.bool: "pred"}
-DIGITS = {torch.float32: 9, torch.float64: 15, torch.bfloat16: 6}
+INDICES = (torch.int32, torch.int64)
+# The dtypes of a pass over all parts, which use_dtypes() sets.
+FLOATS = INTEGERS = NUMBERS = ALL = ()
+PASSES = (((torch.float32, torch.float64, torch.bfloat16), INDICES, (torch.bool,)),
+          ((torch.float16,), (torch.int8, torch.uint8), ()))
+NAMES = {torch.float32: "f32", torch.float64: "f64", torch.bfloat16: "bf16", torch.float16: "f16",
+         torch.int32: "i32", torch.int64: "i64", torch.int8: "i8", torch.uint8: "u8",
+         torch.bool: "pred"}
+DIGITS = {torch.float32: 9, torch.float64: 15, torch.bfloat16: 6, torch.float16: 6}
 SHAPES = ((), (1,), (3,), (0,), (2, 3), (1, 4), (3, 0), (2, 1, 3))
 
 draw = random.Random(7)
 samples = []
 
 
+def use_dtypes(floats, integers, others):
+    global FLOATS, INTEGERS, NUMBERS, ALL
+    FLOATS, INTEGERS, NUMBERS = floats, integers, floats + integers
+    ALL = NUMBERS + others
+
+
 class Domain:
-    """Numbers first to last, in steps of 1/8; of integers, whole ones."""
+    """Numbers first to last, in steps of 1/8; of integers, whole ones, which begin at 0 where the
+    dtype has no sign."""
 
     def __init__(self, first=-3.0, last=3.0, distinct=False):
         self.first, self.last, self.distinct = first, last, distinct
@@ -40,7 +50,8 @@ class Domain:
         if dtype == torch.bool:
             values = [draw.random() < 0.5 for _ in range(count)]
         elif dtype in INTEGERS:
-            values = [draw.randint(math.ceil(self.first), math.floor(self.last))
+            up = math.floor(-self.first) if dtype == torch.uint8 and self.first < 0 else 0
+            values = [draw.randint(math.ceil(self.first), math.floor(self.last)) + up
                       for _ in range(count)]
         else:
             choices = range(math.ceil(self.first * 8), math.floor(self.last * 8) + 1)
@@ -81,33 +92,47 @@ def view_of(kind, tensor):
 
 
 def sample(op, function, operands, args=None, view=None):
+    entry = {"op": op, "args": args or {}, "view": view or ""}
+    try:
+        fill(entry, function, operands, view, lambda tensor: tensor)
+    except (RuntimeError, IndexError, TypeError) as error:
+        if "Half" not in str(error):
+            return  # torch doesn't take it
+        entry["by"] = "f32"
+        try:
+            fill(entry, function, operands, view,
+                 lambda tensor: tensor.float() if tensor.is_floating_point() else tensor)
+        except (RuntimeError, IndexError, TypeError):
+            return
+    if entry["y"]["dtype"]:
+        samples.append(json.dumps(entry, separators=(",", ":")))
+
+
+def fill(entry, function, operands, view, widened):
+    """Adds operands, y and gradients to the entry; as torch computes them of widened() operands."""
     bases, views = [], []
     for operand in operands:
         kind = view if operand.dim() > 0 and operand.numel() > 0 else None
         base, see = view_of(kind, operand)
-        bases.append(base.clone().requires_grad_(base.is_floating_point()))
+        bases.append(widened(base).clone().requires_grad_(base.is_floating_point()))
         views.append(see)
-    try:
-        y = function(*[see(base) for see, base in zip(views, bases)])
-    except (RuntimeError, IndexError, TypeError):
-        return  # torch doesn't take it
-    if y.dtype not in NAMES:
-        return
-    entry = {"op": op, "args": args or {}, "view": view or "", "operands": [
-        described(base) for base in bases], "y": described(y)}
+
+    def rounded(tensor):
+        return tensor.half() if "by" in entry and tensor.is_floating_point() else tensor
+
+    y = function(*[see(base) for see, base in zip(views, bases)])
+    entry["operands"] = [described(rounded(base)) for base in bases]
+    entry["y"] = described(rounded(y)) if y.dtype in NAMES else {"dtype": ""}
     floating = [base for base in bases if base.is_floating_point()]
     if y.is_floating_point() and floating:
-        weight = Domain().tensor(tuple(y.shape), y.dtype)
+        weight = entry.setdefault("weight", Domain().tensor(tuple(y.shape), rounded(y).dtype))
+        entry["weight"] = weight
         if y.requires_grad:
-            try:
-                (y * weight).sum().backward()
-            except RuntimeError:
-                return  # torch's own gradient is of another shape
-        entry["weight"] = described(weight)
+            (y * widened(weight)).sum().backward()
         entry["gradients"] = [
-            described(torch.zeros_like(base) if base.grad is None else base.grad)
+            described(rounded(torch.zeros_like(base) if base.grad is None else base.grad))
             for base in floating]
-    samples.append(json.dumps(entry, separators=(",", ":")))
+        entry["weight"] = described(weight)
 
 
 def unary():
@@ -161,6 +186,8 @@ def choices():
     for dtype, shape in itertools.product(NUMBERS, SHAPES):
         x = Domain().tensor(shape, dtype)
         for args in ({"min": -1, "max": 2}, {"min": 0}, {"max": 1}):
+            if dtype == torch.uint8 and args.get("min", 0) < 0:
+                continue  # a number that it doesn't have
             sample("clamp", lambda x, a=args: torch.clamp(x, **a), [x], args)
         mask = Domain().tensor(shape, torch.bool)
         sample("masked_fill", lambda x, m: x.masked_fill(m, 2), [x, mask])
@@ -237,7 +264,7 @@ def along():
 
 
 def indexed():
-    for dtype, integer in itertools.product(NUMBERS, INTEGERS):
+    for dtype, integer in itertools.product(NUMBERS, INDICES):
         x = Domain().tensor((3, 4), dtype)
         index = torch.tensor([[2, 0, 1, 1], [0, 0, 2, 1]], dtype=integer)
         sample("gather", lambda x, i: x.gather(0, i.long()), [x, index])
@@ -280,8 +307,10 @@ def windows():
 def main():
     torch.manual_seed(7)
     torch.set_num_threads(1)
-    for part in (unary, binary, choices, reductions, moved, along, indexed, products, windows):
-        part()
+    for dtypes in PASSES:
+        use_dtypes(*dtypes)
+        for part in (unary, binary, choices, reductions, moved, along, indexed, products, windows):
+            part()
     path = pathlib.Path(__file__).with_name("samples.json")
     path.write_text("\n".join(samples) + "\n")
     print(path.name, len(samples), "samples", path.stat().st_size, "bytes")

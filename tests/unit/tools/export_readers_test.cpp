@@ -36,7 +36,9 @@ Tree tree_of_all_kinds() {
   Tree tree{{"a.mask", {DType::pred, {3, 3}}},  {"a.weight", {DType::f32, {3, 5}}},
             {"b", {DType::bf16, {2, 1, 4}}},    {"count", {DType::i64, {}}},
             {"é \"字\"", {DType::f64, {2, 2}}}, {"empty", {DType::f32, {0, 4}}},
-            {"ids", {DType::i32, {7}}},         {"words", {DType::u32, {1, 2}}}};
+            {"ids", {DType::i32, {7}}},         {"words", {DType::u32, {1, 2}}},
+            {"half", {DType::f16, {5}}},        {"small", {DType::i8, {3}}},
+            {"pixels", {DType::u8, {2, 3}}}};
   for (std::size_t t = 0; t < tree.size(); ++t) {
     auto& [name, type, elements] = tree[t];
     elements.resize(static_cast<std::size_t>(type.bytes()));
@@ -67,10 +69,12 @@ std::vector<std::byte> widened(const std::vector<std::byte>& halves) {
 nlohmann::json expected_of(const Tree& tree, const std::string& format) {
   const std::map<DType, std::string> safetensors{
       {DType::pred, "BOOL"}, {DType::i32, "I32"}, {DType::u32, "U32"}, {DType::i64, "I64"},
-      {DType::bf16, "BF16"}, {DType::f32, "F32"}, {DType::f64, "F64"}};
+      {DType::bf16, "BF16"}, {DType::f32, "F32"}, {DType::f64, "F64"}, {DType::f16, "F16"},
+      {DType::i8, "I8"},     {DType::u8, "U8"}};
   const std::map<DType, std::string> numpy{
       {DType::pred, "|b1"}, {DType::i32, "<i4"}, {DType::u32, "<u4"}, {DType::i64, "<i8"},
-      {DType::bf16, "<f4"}, {DType::f32, "<f4"}, {DType::f64, "<f8"}};
+      {DType::bf16, "<f4"}, {DType::f32, "<f4"}, {DType::f64, "<f8"}, {DType::f16, "<f2"},
+      {DType::i8, "|i1"},   {DType::u8, "|u1"}};
   const bool is_numpy = format != "safetensors";
   nlohmann::json expected;
   for (const auto& [name, type, elements] : tree) {
@@ -136,9 +140,9 @@ TEST_P(ExportReaders, ReadEveryElement) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Formats, ExportReaders,
-                         ::testing::Values(Case{"safetensors", "json", 0xe622b498ed4e7127},
-                                           Case{"npz", "numpy", 0x1be56a79279db4e6},
-                                           Case{"npy", "numpy", 0xf4f281e2aa4bbc2f}),
+                         ::testing::Values(Case{"safetensors", "json", 0x05d360ac61bf28c4},
+                                           Case{"npz", "numpy", 0x8c9a84d09d285f0a},
+                                           Case{"npy", "numpy", 0xd1e7d875c921b687}),
                          [](const auto& each) { return std::string(each.param.format); });
 
 }  // namespace

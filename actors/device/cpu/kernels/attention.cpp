@@ -348,12 +348,13 @@ Kernel of_dtype(const Program& program, OpId op, const ChipContext& chip) {
   return kernel(Forward<C>(sizes, form, first_query, dtype, chip));
 }
 
-/// oneDNN multiplies tiles in f32 (bf16 goes through f32), plain loops in f64. A head's result
+/// oneDNN multiplies tiles in f32 (bf16 and f16 go through it), plain loops in f64. A head's result
 /// depends on its own operands alone.
 Kernel attention(const Program& program, OpId op, const ChipContext& chip) {
   switch (program.type(program.result(op)).dtype) {
     case DType::f32: return of_dtype<float>(program, op, chip);
-    case DType::bf16: return through_f32(program, op, of_dtype<float>(program, op, chip));
+    case DType::bf16:
+    case DType::f16: return through_f32(program, op, of_dtype<float>(program, op, chip));
     case DType::f64: return of_dtype<double>(program, op, chip);
     default: return {};
   }

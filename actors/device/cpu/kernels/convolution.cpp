@@ -213,7 +213,7 @@ Kernel zeros(const TensorType& type) {
 
 ConvolutionMethod convolution_method(const Program& program, OpId op) {
   const DType dtype = program.type(program.result(op)).dtype;
-  if (dtype != DType::f32 && dtype != DType::bf16) return ConvolutionMethod::loops;
+  if (dtype != DType::f32 && !is_half(dtype)) return ConvolutionMethod::loops;
   return method_of(problem_of(program, op));
 }
 
@@ -222,7 +222,7 @@ Kernel convolution(const Program& program, OpId op, const ChipContext& chip) {
   const Problem problem = problem_of(program, op);
   if (type.num_elements() == 0 || problem.shapes[0].num_elements() == 0) return zeros(type);
   const ConvolutionMethod method = convolution_method(program, op);
-  const bool narrow = type.dtype == DType::bf16;
+  const bool narrow = is_half(type.dtype);
   const Kernel kernel = method != ConvolutionMethod::loops
                             ? by_onednn(problem, method, chip)
                             : visit_dtype(narrow ? DType::f32 : type.dtype,

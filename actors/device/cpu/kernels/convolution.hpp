@@ -1,5 +1,5 @@
 #pragma once
-/// convolution: by oneDNN in f32 (bf16 goes through f32), by plain loops in other dtypes.
+/// convolution: by oneDNN in f32 (bf16 and f16 go through f32), by plain loops in other dtypes.
 
 #include "actors/device/cpu/onednn/onednn_convolution.hpp"
 

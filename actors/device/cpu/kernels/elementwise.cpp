@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <functional>
 
+#include "actors/device/cpu/kernels/half.hpp"
 #include "actors/device/cpu/loops/arithmetic.hpp"
 #include "actors/device/cpu/loops/conversion.hpp"
 #include "actors/device/cpu/loops/element.hpp"
@@ -159,6 +160,9 @@ Kernel select(const TensorType& type) {
 }  // namespace
 
 Kernel convert(const TensorType& from, DType to) {
+  if (Kernel kernel = convert_by_f16c(from.num_elements(), from.dtype, to); kernel.run) {
+    return kernel;
+  }
   return visit_dtype(from.dtype, [&]<typename T>(std::type_identity<T>) {
     return visit_dtype(to, [&]<typename R>(std::type_identity<R>) {
       return unary_loop<T, R>(from.num_elements(),

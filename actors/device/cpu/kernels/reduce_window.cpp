@@ -1,4 +1,4 @@
-/// reduce_window and select_and_scatter: plain loops; bf16 is summed in f32.
+/// reduce_window and select_and_scatter: plain loops; bf16 and f16 are summed in f32.
 
 #include <algorithm>
 #include <limits>
@@ -127,7 +127,7 @@ Kernel selection(const Planes& planes, T identity, Beats beats) {
 }
 
 /// The dtype that the op is computed in.
-DType computed(DType dtype) { return dtype == DType::bf16 ? DType::f32 : dtype; }
+DType computed(DType dtype) { return is_half(dtype) ? DType::f32 : dtype; }
 
 Kernel reduce_window(const Program& program, OpId op) {
   const TensorType& x = program.type(program.op_operands(op)[0]);
@@ -148,7 +148,7 @@ Kernel reduce_window(const Program& program, OpId op) {
         }
         return {};
       });
-  return x.dtype == DType::bf16 ? through_f32(program, op, kernel) : kernel;
+  return is_half(x.dtype) ? through_f32(program, op, kernel) : kernel;
 }
 
 Kernel select_and_scatter(const Program& program, OpId op) {
@@ -167,7 +167,7 @@ Kernel select_and_scatter(const Program& program, OpId op) {
           return {};
         }
       });
-  return x.dtype == DType::bf16 ? through_f32(program, op, kernel) : kernel;
+  return is_half(x.dtype) ? through_f32(program, op, kernel) : kernel;
 }
 
 }  // namespace

@@ -29,12 +29,12 @@ Kernel through_f32(const Program& program, OpId op, const Kernel& inner) {
   const auto operands = program.op_operands(op);
   for (std::size_t i = 0; i < operands.size(); ++i) {
     const TensorType& type = program.type(operands[i]);
-    if (type.dtype != DType::bf16) continue;
+    if (!is_half(type.dtype)) continue;
     conversions.push_back({i, convert(type, DType::f32), take(type)});
   }
   const TensorType& result = program.type(program.result(op));
   const std::size_t result_at = take(result);
-  const Kernel round = convert({DType::f32, result.shape}, DType::bf16);
+  const Kernel round = convert({DType::f32, result.shape}, result.dtype);
   return {
       [=](const KernelArgs& args) {
         KernelArgs wide = args;

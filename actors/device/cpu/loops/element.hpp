@@ -24,6 +24,10 @@ struct ComputeOf<Bf16> {
   using type = float;
 };
 template <>
+struct ComputeOf<F16> {
+  using type = float;
+};
+template <>
 struct ComputeOf<Pred> {
   using type = bool;
 };
@@ -53,6 +57,9 @@ decltype(auto) visit_dtype(DType dtype, Visitor&& visit) {
     case DType::bf16: return visit(std::type_identity<Bf16>{});
     case DType::f32: return visit(std::type_identity<float>{});
     case DType::f64: return visit(std::type_identity<double>{});
+    case DType::f16: return visit(std::type_identity<F16>{});
+    case DType::i8: return visit(std::type_identity<std::int8_t>{});
+    case DType::u8: return visit(std::type_identity<std::uint8_t>{});
   }
   fail(Errc::corrupt, "dtype {} is none of the known ones", static_cast<int>(dtype));
 }

@@ -28,7 +28,7 @@ struct Matmul {
 using MatmulFunction =
     std::function<void(const std::byte* lhs, const std::byte* rhs, std::byte* result)>;
 
-/// Runs on the calling thread alone, whatever OpenMP's thread count is. Null for bf16 and pred.
+/// Runs on the calling thread alone, whatever OpenMP's thread count is. Null for bf16, f16, pred.
 MatmulFunction prepare_matmul(const Matmul& matmul, DType dtype, const ChipContext& chip);
 
 }  // namespace weft::kernels

@@ -124,6 +124,45 @@ TEST_F(Loaders, TrainAsDataFromTheHost) {
   EXPECT_EQ(train(true), train(false));
 }
 
+/// Pictures as bytes: a training with them is one with their numbers as f32, and a quarter of the
+/// bytes go to the chips.
+TEST_F(Loaders, SendPicturesAsBytes) {
+  constexpr std::int64_t kCount = 16;
+  const Shape picture{1, 6, 6};
+  std::vector<std::uint8_t> bytes(static_cast<std::size_t>(kCount * picture.num_elements()));
+  for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<std::uint8_t>(37 * i);
+  const std::vector<float> floats(bytes.begin(), bytes.end());
+  struct Net : Module {
+    Conv2d conv{*this, "conv", {.in_channels = 1, .out_channels = 2, .kernel_size = 3}};
+  };
+  const auto train = [&](const DatasetPtr& pictures) {
+    std::vector<float> weights;
+    double sent = 0;
+    run(
+        [&](TrainContext& ctx) {
+          Net net;
+          SGD sgd(net.parameters(), {.lr = 1e-2});
+          auto step = compile([&](const Tensor& x) {
+            const Tensor y = net.conv(cast(x, DType::f32) / 255.0);
+            sgd.step(grad(mean(y * y), net.parameters()));
+          });
+          DeviceLoader loader(pictures, {.batch_size = 8});
+          const double before = metric_data("OutboundData").total;
+          while (ctx.step() < 6) {
+            for (const Batch& batch : loader) step(batch["x"]);
+          }
+          sent = metric_data("OutboundData").total - before;
+          weights = net.conv.weight.to_vector();
+        },
+        {2});
+    return std::pair(weights, sent);
+  };
+  const auto [of_bytes, bytes_sent] = train(tensors({{"x", bytes, picture}}));
+  const auto [of_floats, floats_sent] = train(tensors({{"x", floats, picture}}));
+  EXPECT_EQ(of_bytes, of_floats);
+  EXPECT_EQ(floats_sent - bytes_sent, 6 * 8 * 36 * 3);
+}
+
 TEST_F(Loaders, EndTheStepOnce) {
   run([&](TrainContext& ctx) {
     DeviceLoader loader(numbered(12), {.batch_size = 4});

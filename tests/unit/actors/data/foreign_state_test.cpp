@@ -64,8 +64,7 @@ class ForeignState : public ::testing::Test {
   TemporaryFolder folder_;
 };
 
-/// In the order of the file. Where weft has the dtype it is the file's, else one that it is
-/// converted to.
+/// In the order of the file. Some have another dtype, which the file's is converted to.
 std::vector<Parameter> state_of_all_kinds() {
   const std::vector<std::pair<const char*, TensorType>> types{
       {"bool", {DType::pred, {5}}},  {"bf16", {DType::bf16, {2, 3}}},
@@ -104,6 +103,19 @@ TEST_F(ForeignState, OfAllKindsIsLoaded) {
     EXPECT_EQ(elements_of<std::int32_t>(state[8]), (std::vector<std::int32_t>{-128, 0, 127}));
     EXPECT_EQ(state[9].to_bytes().size(), 0U);
     EXPECT_EQ(elements_of<std::int32_t>(state[10]), (std::vector<std::int32_t>{0, 128, 255}));
+  });
+}
+
+TEST_F(ForeignState, OfFewBitsIsLoadedAsItIs) {
+  const std::string path = golden_path("safetensors/kinds.safetensors");
+  run([&](TrainContext&) {
+    const std::vector<Parameter> state{make_buffer("f16", 0, {3, 4}, DType::f16),
+                                       make_buffer("i8", 0, {3}, DType::i8),
+                                       make_buffer("u8", 0, {3}, DType::u8)};
+    load(state, path, {.partial = true});
+    EXPECT_EQ(state[0].to_vector(), rising<float>(12, 0.125));
+    EXPECT_EQ(elements_of<std::int8_t>(state[1]), (std::vector<std::int8_t>{-128, 0, 127}));
+    EXPECT_EQ(elements_of<std::uint8_t>(state[2]), (std::vector<std::uint8_t>{0, 128, 255}));
   });
 }
 

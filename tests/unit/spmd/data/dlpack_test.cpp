@@ -118,9 +118,12 @@ TEST(FromDlpack, KnowsTheDtypes) {
   EXPECT_EQ(dtype_of(TypeCode::signed_integer, 64), DType::i64);
   EXPECT_EQ(dtype_of(TypeCode::bfloat, 16), DType::bf16);
   EXPECT_EQ(dtype_of(TypeCode::floating, 64), DType::f64);
-  Foreign bytes({1});
-  bytes.managed.tensor.dtype = {static_cast<std::uint8_t>(TypeCode::unsigned_integer), 8, 1};
-  expect_refused(bytes, "elements are uint of 8 bits: expected bool, int32");
+  EXPECT_EQ(dtype_of(TypeCode::signed_integer, 8), DType::i8);
+  EXPECT_EQ(dtype_of(TypeCode::unsigned_integer, 8), DType::u8);
+  EXPECT_EQ(dtype_of(TypeCode::floating, 16), DType::f16);
+  Foreign words({1});
+  words.managed.tensor.dtype = {static_cast<std::uint8_t>(TypeCode::unsigned_integer), 16, 1};
+  expect_refused(words, "elements are uint of 16 bits: expected bool, int8, uint8, int32");
   Foreign unknown({1});
   unknown.managed.tensor.dtype.code = 200;
   expect_refused(unknown, "elements are type 200 of 32 bits");

@@ -123,7 +123,7 @@ TEST(TransformImages, WhatDoesNotFitIsRefused) {
   refused(CenterCrop{}, "CenterCrop: height = 0");
   refused(RandomResizedCrop{.height = 2, .width = 2}, "the field is i32; this step needs f32");
   refused(RandomHorizontalFlip{.probability = 2}, "probability = 2");
-  refused(RandomHorizontalFlip{}, "field = 'y': expected one of f32 or i32", "y");
+  refused(RandomHorizontalFlip{}, "field = 'y': expected one of f32, i32 or u8", "y");
   refused(RandomHorizontalFlip{}, "there are: x i32[1,4,5], label of x i32[]", "label of x");
   expect_error(Errc::invalid_argument, {"mean has 2 numbers: expected 1, or 3"}, [] {
     (void)transform_images(numbered<float>(1, {3, 4, 5}), {Normalize{{1, 2}, {1}}});

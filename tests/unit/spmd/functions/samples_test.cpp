@@ -270,6 +270,7 @@ double tolerance_of(DType dtype) {
     case DType::f64: return 1e-12;
     case DType::f32: return 2e-5;
     case DType::bf16: return 4e-2;
+    case DType::f16: return 5e-3;
     default: return 0;
   }
 }
@@ -327,28 +328,34 @@ std::string disagreement(const Json& sample, const Function& function) {
 std::string reason_of(const std::string& message) {
   const std::string found = message.substr(0, message.find(" (at "));
   if (found.find("differs: ") != found.npos) return found.substr(0, found.find(": "));
-  static const std::regex kTypes("(f32|f64|bf16|i32|i64|pred)?\\[[^\\]]*\\]");
+  static const std::regex kTypes("(f32|f64|f16|bf16|i32|i64|i8|u8|pred)?\\[[^\\]]*\\]");
   return std::regex_replace(found, kTypes, "x");
 }
 
 /// How many samples of an op don't agree for one reason.
 using LeftOut = std::map<std::pair<std::string, std::string>, int>;
 
-std::string page(const LeftOut& left_out, std::size_t agreed, std::size_t count) {
+/// `rounded`: how many samples compare with torch's f32, rounded to f16.
+std::string page(const LeftOut& left_out, std::size_t agreed, std::size_t count,
+                 std::size_t rounded) {
   std::string text = fmt::format(
       R"(# Where weft differs from torch
 
 `unit_tensor` runs {} small samples of torch's ops (scalars, shapes with 0 and 1, transposed and
 strided views, every dtype that both have), forward and backward, and prints this page: {} agree.
 
-Not in the samples, because weft has no such dtype: u8, i8, f16 and complex numbers. Counts, sums of
-i32 and indices are i32 in weft, and i64 in torch; i64 indices and labels are taken, too. Operands
-of two dtypes are refused, where torch promotes one of them.
+Not in the samples, because weft has no such dtype: complex numbers, and integers of 16 bits. On the
+CPU, torch 1.13 lacks many functions of f16: {} samples compare with what it gives in f32, rounded.
+Counts, indices, and sums and products of i8, u8 and i32 are i32 in weft, and i64 in torch; i64
+indices and labels are taken, too. Operands of two dtypes are refused, where torch promotes one of
+them. A cast to an integer dtype that can't hold the number gives the nearest that it can hold (300
+as u8 is 255), where torch gives what is left of the bits or leaves it undefined; arithmetic wraps
+around in both.
 
 | op | samples | what weft says |
 | --- | --- | --- |
 )",
-      count, agreed);
+      count, agreed, rounded);
   for (const auto& [what, samples] : left_out) {
     text += fmt::format("| {} | {} | {} |\n", what.first, samples, what.second);
   }
@@ -356,6 +363,7 @@ of two dtypes are refused, where torch promotes one of them.
 - A mean over no elements is NaN in torch. A batch without rows is a mistake in the input, so weft
   refuses it.
 - pred has no arithmetic: say with a cast whether `+` means "or" or a count.
+- any and all of u8 are pred; in torch u8, as they were before it had bool.
 - A gradient of hardsigmoid in f64 has 1/6 in the precision of f32 in torch.
 )";
 }
@@ -369,12 +377,14 @@ TEST(Samples, AgreeWithTorch) {
   std::string line;
   std::size_t count = 0;
   std::size_t agreed = 0;
+  std::size_t rounded = 0;
   LeftOut left_out;
   while (std::getline(file, line)) {
     const Json sample = Json::parse(line);
     const std::string op = sample.at("op");
     ASSERT_TRUE(functions.contains(op)) << op;
     ++count;
+    rounded += sample.contains("by") ? 1 : 0;
     const std::string found = disagreement(sample, functions.at(op));
     agreed += found.empty() ? 1 : 0;
     if (!found.empty()) ++left_out[{op, reason_of(found)}];
@@ -382,9 +392,9 @@ TEST(Samples, AgreeWithTorch) {
       fmt::print("{}\n{}\n", line, found);
     }
   }
-  EXPECT_GT(count, 6000U);
+  EXPECT_GT(count, 10000U);
   EXPECT_GE(static_cast<double>(agreed), 0.95 * static_cast<double>(count));
-  testing::expect_golden("../../docs/torch_differences.md", page(left_out, agreed, count));
+  testing::expect_golden("../../docs/torch_differences.md", page(left_out, agreed, count, rounded));
 }
 
 }  // namespace

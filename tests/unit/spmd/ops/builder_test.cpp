@@ -113,8 +113,8 @@ TEST_F(BuilderTest, Unary) {
   EXPECT_EQ(type(builder_.unary(OpKind::negate, integers)), (TensorType{DType::i32, {2}}));
   EXPECT_EQ(type(builder_.convert(integers, DType::f64)), (TensorType{DType::f64, {2}}));
   rejects({"tanh(i32[2])", "floating"}, [&] { builder_.unary(OpKind::tanh, integers); });
-  rejects({"negate(u32[2])", "signed"},
-          [&] { builder_.unary(OpKind::negate, input(DType::u32, {2})); });
+  const ValueId bytes = input(DType::u8, {2});
+  EXPECT_EQ(type(builder_.unary(OpKind::negate, bytes)), (TensorType{DType::u8, {2}}));
   rejects({"abs(pred[2])"}, [&] { builder_.unary(OpKind::abs, input(DType::pred, {2})); });
 }
 

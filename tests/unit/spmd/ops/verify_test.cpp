@@ -58,7 +58,7 @@ TEST_F(VerifyTest, RefusesArraysOfOtherSizes) {
 }
 
 TEST_F(VerifyTest, RefusesTypesThatAreNone) {
-  refuses({"%0", "dtype 7"}, [](Program& p) { p.value_types[0].dtype = static_cast<DType>(7); });
+  refuses({"%0", "dtype 10"}, [](Program& p) { p.value_types[0].dtype = static_cast<DType>(10); });
   refuses({"%1", "size -1"}, [](Program& p) { p.value_types[1].shape[0] = -1; });
   refuses({"%1", "2^53"}, [](Program& p) {
     p.value_types[1].shape[0] = p.value_types[1].shape[1] = std::int64_t{1} << 40;

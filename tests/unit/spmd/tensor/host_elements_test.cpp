@@ -38,6 +38,11 @@ TEST_F(HostElements, OfEachDtypeGoToTheChipsAndBack) {
   EXPECT_EQ(logical_not(pred).to_vector<bool>(), (std::vector<bool>{false, true, false}));
   const Tensor bf16 = to_device(std::vector<Bf16>{Bf16(1.5F), Bf16(-3)}, {2});
   EXPECT_EQ((bf16 * 2).to_vector(), (std::vector<float>{3, -6}));
+  expect_kept<std::int8_t>({-128, 127});
+  expect_kept<std::uint8_t>({0, 255});
+  const Tensor f16 = to_device(std::vector<F16>{F16(1.5F), F16(-3)}, {2});
+  EXPECT_EQ(f16.type(), (TensorType{DType::f16, {2}}));
+  EXPECT_EQ((f16 * 2).to_vector(), (std::vector<float>{3, -6}));
 }
 
 TEST_F(HostElements, AreReadAsATypeThatHasAllValues) {
@@ -53,6 +58,54 @@ TEST_F(HostElements, AreReadAsATypeThatHasAllValues) {
   std::array<std::int32_t, 3> larger{};
   expect_refusal({"i32[2] has 2 elements and is read into 3"},
                  [&](int& line) { line = __LINE__, x.copy_to(larger); });
+}
+
+TEST_F(HostElements, OfFewBitsAreReadAsWiderOnes) {
+  const Tensor u8 = to_device(std::vector<std::uint8_t>{0, 255}, {2});
+  EXPECT_EQ(u8.to_vector(), (std::vector<float>{0, 255}));
+  EXPECT_EQ(u8.to_vector<std::int32_t>(), (std::vector<std::int32_t>{0, 255}));
+  EXPECT_EQ(u8.to_vector<std::uint32_t>(), (std::vector<std::uint32_t>{0, 255}));
+  EXPECT_EQ(u8.to_vector<std::int64_t>(), (std::vector<std::int64_t>{0, 255}));
+  EXPECT_EQ(static_cast<float>(u8.to_vector<F16>()[1]), 255);
+  expect_refusal({"u8[2] is read as i8"},
+                 [&](int& line) { line = __LINE__, (void)u8.to_vector<std::int8_t>(); });
+  const Tensor i8 = to_device(std::vector<std::int8_t>{-128, 127}, {2});
+  EXPECT_EQ(i8.to_vector(), (std::vector<float>{-128, 127}));
+  expect_refusal({"i8[2] is read as u32"},
+                 [&](int& line) { line = __LINE__, (void)i8.to_vector<std::uint32_t>(); });
+  const Tensor f16 = to_device(std::vector<F16>{F16(65504)}, {1});
+  EXPECT_EQ(f16.item(), 65504);
+  EXPECT_EQ(f16.item<double>(), 65504);
+  expect_refusal({"f16[1] is read as bf16"},
+                 [&](int& line) { line = __LINE__, (void)f16.to_vector<Bf16>(); });
+}
+
+template <typename T>
+Tensor tensor_of(T element) {
+  return to_device(element, {});
+}
+
+TEST_F(HostElements, OneIsReadAsItsType) {
+  const std::int64_t large = (std::int64_t{1} << 53) + 1;
+  for (const std::int64_t number : {large, -large, std::numeric_limits<std::int64_t>::max(),
+                                    std::numeric_limits<std::int64_t>::min()}) {
+    EXPECT_EQ(tensor_of(number).item<std::int64_t>(), number);
+  }
+  const Tensor x = to_device(std::vector<std::int64_t>{large}, {1});
+  expect_refusal(
+      {"item: ", "i64[1] is 9007199254740993, which no double has", "item<std::int64_t>"},
+      [&](int& line) { line = __LINE__, (void)x.item(); });
+  expect_refusal({"i64[1] is read as f64"},
+                 [&](int& line) { line = __LINE__, (void)x.item<double>(); });
+  const Tensor most = tensor_of(std::numeric_limits<std::int64_t>::max());
+  expect_refusal({"is 9223372036854775807, which no double has"},
+                 [&](int& line) { line = __LINE__, (void)most.item(); });
+  EXPECT_EQ(tensor_of(std::int64_t{1} << 60).item(), 0x1p60);
+  EXPECT_EQ(tensor_of(true).item<bool>(), true);
+  EXPECT_EQ(tensor_of(2.5F).item<float>(), 2.5F);
+  const Tensor two = to_device(std::vector<std::int32_t>{1, 2}, {2});
+  expect_refusal({"i32[2] has 2 elements and is read into 1"},
+                 [&](int& line) { line = __LINE__, (void)two.item<std::int32_t>(); });
 }
 
 TEST_F(HostElements, ThatDoNotFitAreRefused) {

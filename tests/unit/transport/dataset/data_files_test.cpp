@@ -77,8 +77,6 @@ TEST_F(DataFiles, NumbersAreWidened) {
   const auto as_i32 = [&](const std::string& path) {
     return read<std::int32_t>(*npy_file(path), 1, "x")[0];
   };
-  EXPECT_EQ(as_i32(npy<std::int8_t>("|i1", {0, -3})), -3);
-  EXPECT_EQ(as_i32(npy<std::uint8_t>("|u1", {0, 200})), 200);
   EXPECT_EQ(as_i32(npy<std::int16_t>("<i2", {0, -300})), -300);
   EXPECT_EQ(as_i32(npy<std::uint16_t>("<u2", {0, 65535})), 65535);
   EXPECT_EQ(as_i32(npy<std::uint32_t>(">i4", {0, 0xfeffffff})), -2);
@@ -103,15 +101,36 @@ TEST_F(DataFiles, NumbersAreWidened) {
                [&] { (void)read<bool>(*npy_file(npy<std::uint8_t>("|b1", {2})), 0, "x"); });
 }
 
-TEST_F(DataFiles, HalvesBecomeFloats) {
+TEST_F(DataFiles, NumbersOfFewBitsStayOrAreWidened) {
+  const std::string bytes = npy<std::uint8_t>("|u1", {0, 200});
+  const DatasetPtr u8 = npy_file(bytes);
+  EXPECT_EQ(u8->fields(), (std::vector<Field>{{"x", {DType::u8, {}}}}));
+  EXPECT_EQ(read<std::uint8_t>(*u8, 1, "x")[0], 200);
+  EXPECT_EQ(read<std::int32_t>(*npy_file(bytes, {.dtype = DType::i32}), 1, "x")[0], 200);
+  EXPECT_EQ(read<std::uint32_t>(*npy_file(bytes, {.dtype = DType::u32}), 1, "x")[0], 200);
+  EXPECT_EQ(static_cast<float>(
+                read<F16>(*npy_file(bytes, {.dtype = DType::f16, .scale = 0.5}), 1, "x")[0]),
+            100);
+  expect_error(Errc::invalid_argument, {"dtype = i8", "elements 'u1'"},
+               [&] { (void)npy_file(bytes, {.dtype = DType::i8}); });
+  const std::string small = npy<std::int8_t>("|i1", {0, -3});  // takes the file's place
+  EXPECT_EQ(read<std::int8_t>(*npy_file(small), 1, "x")[0], -3);
+  EXPECT_EQ(read<std::int64_t>(*npy_file(small, {.dtype = DType::i64}), 1, "x")[0], -3);
+  expect_error(Errc::invalid_argument, {"dtype = u8", "elements 'i1'"},
+               [&] { (void)npy_file(small, {.dtype = DType::u8}); });
+}
+
+TEST_F(DataFiles, HalvesStayOrBecomeFloats) {
   const DatasetPtr dataset =
-      npy_file(npy<std::uint16_t>("<f2", {0x3c00, 0xc000, 0x7bff, 0x0001, 0x7c00, 0x8000}));
+      npy_file(npy<std::uint16_t>("<f2", {0x3c00, 0xc000, 0x7bff, 0x0001, 0x7c00, 0x8000}),
+               {.dtype = DType::f32});
   const std::vector<float> expected{1, -2, 65504, 0x1p-24F, INFINITY, -0.0F};
   for (std::int64_t i = 0; i < 6; ++i) {
     EXPECT_EQ(read<float>(*dataset, i, "x")[0], expected[static_cast<std::size_t>(i)]);
   }
-  const DatasetPtr nan = npy_file(npy<std::uint16_t>("<f2", {0x7e00}));
-  EXPECT_TRUE(std::isnan(read<float>(*nan, 0, "x")[0]));
+  const std::string nan = npy<std::uint16_t>("<f2", {0x7e00});
+  EXPECT_TRUE(std::isnan(read<float>(*npy_file(nan, {.dtype = DType::f32}), 0, "x")[0]));
+  EXPECT_EQ(read<F16>(*npy_file(nan), 0, "x")[0].bits, 0x7e00);
 }
 
 TEST_F(DataFiles, OtherConversionsAreRefused) {

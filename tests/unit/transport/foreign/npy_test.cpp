@@ -58,7 +58,8 @@ TEST(Npy, ReadsFilesOfNumPy) {
             (NpyHeader{"|b1", false, false, DType::pred, 1, {}, 128}));
   EXPECT_EQ(read_file(bytes_of(kVersion2)),
             (NpyHeader{"<f8", false, false, DType::f64, 8, {2}, 128}));
-  EXPECT_EQ(read_file(bytes_of(kVersion3)), (NpyHeader{"|u1", false, false, {}, 1, {1}, 128}));
+  EXPECT_EQ(read_file(bytes_of(kVersion3)),
+            (NpyHeader{"|u1", false, false, DType::u8, 1, {1}, 128}));
 }
 
 TEST(Npy, ReadsTheHeaderWithoutTheData) {
@@ -73,8 +74,8 @@ TEST(Npy, WritesWhatNumPyWrites) {
 
 TEST(Npy, ReadsWhatWasWritten) {
   const std::int64_t most = std::int64_t{1} << 53;
-  for (const DType dtype :
-       {DType::pred, DType::i32, DType::u32, DType::i64, DType::f32, DType::f64}) {
+  for (const DType dtype : {DType::pred, DType::i32, DType::u32, DType::i64, DType::f32, DType::f64,
+                            DType::f16, DType::i8, DType::u8}) {
     for (const Shape& shape : {Shape{}, Shape{1}, Shape{0}, Shape{4, 5}, Shape{1, 2, 3, 4, 5, 6},
                                Shape{0, most, 1, 1, 1, 1}, Shape{most, 1, 1, 1, 1, 0}}) {
       const TensorType type{dtype, shape};
@@ -106,10 +107,10 @@ TEST(Npy, KnowsTheTypes) {
   for (const Case& c :
        {Case{"|b1", 1, DType::pred}, Case{"<i4", 4, DType::i32}, Case{"<u4", 4, DType::u32},
         Case{"<i8", 8, DType::i64}, Case{"<f4", 4, DType::f32}, Case{"<f8", 8, DType::f64},
-        Case{"|u1", 1, {}}, Case{"|i1", 1, {}}, Case{"<i2", 2, {}}, Case{"<u2", 2, {}},
-        Case{"<u8", 8, {}}, Case{"<f2", 2, {}}, Case{">i4", 4, DType::i32, true},
-        Case{">f8", 8, DType::f64, true}, Case{">u2", 2, {}, true}, Case{"<b1", 1, DType::pred},
-        Case{">u1", 1, {}}}) {
+        Case{"|u1", 1, DType::u8}, Case{"|i1", 1, DType::i8}, Case{"<i2", 2, {}},
+        Case{"<u2", 2, {}}, Case{"<u8", 8, {}}, Case{"<f2", 2, DType::f16},
+        Case{">i4", 4, DType::i32, true}, Case{">f8", 8, DType::f64, true},
+        Case{">u2", 2, {}, true}, Case{"<b1", 1, DType::pred}, Case{">u1", 1, DType::u8}}) {
     SCOPED_TRACE(c.descr);
     const std::string file = npy(dict("'" + c.descr + "'", "False", "(3,)"),
                                  static_cast<std::size_t>(3 * c.element_bytes));

@@ -98,9 +98,9 @@ TEST(Safetensors, KnowsTheDTypes) {
     std::optional<DType> dtype;
   };
   const std::vector<Case> cases{
-      {"BOOL", 1, DType::pred}, {"U8", 1, {}},          {"I8", 1, {}},
+      {"BOOL", 1, DType::pred}, {"U8", 1, DType::u8},   {"I8", 1, DType::i8},
       {"F8_E5M2", 1, {}},       {"F8_E4M3", 1, {}},     {"I16", 2, {}},
-      {"U16", 2, {}},           {"F16", 2, {}},         {"BF16", 2, DType::bf16},
+      {"U16", 2, {}},           {"F16", 2, DType::f16}, {"BF16", 2, DType::bf16},
       {"I32", 4, DType::i32},   {"U32", 4, DType::u32}, {"F32", 4, DType::f32},
       {"F64", 8, DType::f64},   {"I64", 8, DType::i64}, {"U64", 8, {}}};
   for (const Case& c : cases) {

@@ -122,7 +122,7 @@ TEST(PlanFile, RefusesWhatIsOutOfRange) {
   expect_refused_for("kind of input", [](Plan& p) { p.program.inputs[0].kind = InputKind(5); });
   expect_refused_for("outputs has", [](Plan& p) { p.program.outputs[0].value = kNoId; });
   expect_refused_for("updates input 2 of 2", [](Plan& p) { p.program.outputs[0].updates = 2; });
-  expect_refused_for("dtype", [](Plan& p) { p.program.value_types[0].dtype = DType(7); });
+  expect_refused_for("dtype", [](Plan& p) { p.program.value_types[0].dtype = DType(10); });
   expect_refused_for("2^53",
                      [](Plan& p) { p.program.value_types[0].shape[0] = std::int64_t{1} << 52; });
   expect_refused_for("slots has 6", [](Plan& p) { p.slots.pop_back(); });

@@ -74,7 +74,7 @@ TEST(StateTable, DamageBehindTheSealIsRefusedOrInRange) {
 }
 
 TEST(StateTable, RefusesWhatIsOutOfRange) {
-  expect_refused_for("dtype 7", [](StateEntry& e) { e.type.dtype = DType(7); });
+  expect_refused_for("dtype 10", [](StateEntry& e) { e.type.dtype = DType(10); });
   expect_refused_for("2^53", [](StateEntry& e) { e.type.shape[0] = std::int64_t{1} << 52; });
   expect_refused_for("atom 3 of 2", [](StateEntry& e) { e.sharding.dims[0] = AtomList{3}; });
   expect_refused_for("atom 0 of 2",

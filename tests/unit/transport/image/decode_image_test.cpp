@@ -28,7 +28,7 @@ struct Expected {
   explicit Expected(const std::string& name) {
     const DatasetPtr all = npz_file(testing::golden_path("pictures/expected.npz").string());
     const ItemBuffer item = read_item(*all, {});
-    const auto found = item.view().get<std::int32_t>(name);
+    const auto found = item.view().get<std::uint8_t>(name);
     values.assign(found.begin(), found.end());
     for (const Field& field : all->fields()) {
       if (field.name == name) shape = field.type.shape;
@@ -99,6 +99,18 @@ TEST(DecodeImage, ChangesSizesAsTorchvisionDoes) {
   EXPECT_LE(difference("rgb.png", filled, "enlarged"), 1);
 }
 
+TEST(DecodeImage, GivesBytesThatAreTheIntegers) {
+  ImageField image = as_i32(16, 24);
+  const auto integers = decode<std::int32_t>(picture("rgb.png"), image);
+  image.dtype = DType::u8;
+  const auto bytes = decode<std::uint8_t>(picture("rgb.png"), image);
+  EXPECT_TRUE(std::ranges::equal(bytes, integers));
+  EXPECT_GT(std::ranges::max(bytes), 127);
+  image.mean = {0.5F};
+  testing::expect_error(Errc::invalid_argument, {"dtype = u8 with mean or stddev"},
+                        [&] { (void)field_of(image); });
+}
+
 TEST(DecodeImage, ContainedPicturesLieBetweenBars) {
   ImageField image{.height = 24, .width = 24, .mean = {0.5F}, .stddev = {0.25F}};
   image.fit = ImageFit::contain;
@@ -131,6 +143,9 @@ TEST(DecodeImage, NormalizesEachChannel) {
     }
   }
   ImageField half = image;
+  half.dtype = DType::f16;
+  EXPECT_EQ(static_cast<float>(decode<F16>(picture("rgb.png"), half)[7]),
+            static_cast<float>(F16(decode<float>(picture("rgb.png"), image)[7])));
   half.dtype = DType::bf16;
   const auto halves = decode<Bf16>(picture("rgb.png"), half);
   EXPECT_EQ(static_cast<float>(halves[7]),

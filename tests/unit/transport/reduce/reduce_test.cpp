@@ -6,8 +6,11 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <numeric>
 #include <random>
 #include <vector>
+
+#include <weft/element.hpp>
 
 namespace weft::reduce_test {
 namespace {
@@ -55,6 +58,35 @@ TEST(Reduce, OverflowsBf16ToInfinity) {
             std::vector<std::uint16_t>{0x7f80});
 }
 
+TEST(Reduce, RoundsF16OnceAndToEven) {
+  const auto f16 = [](float value) { return F16(value).bits; };
+  const auto sum = [](std::vector<std::vector<std::uint16_t>> values) {
+    return reduced<std::uint16_t>(ReduceKind::add, DType::f16, std::move(values));
+  };
+  // 2048 + 1 lies midway between 2048 and 2050.
+  EXPECT_EQ(sum({{f16(2048)}, {f16(1)}}), std::vector{f16(2048)});
+  EXPECT_EQ(sum({{f16(2048)}, {f16(1)}, {f16(1)}}), std::vector{f16(2050)});
+  EXPECT_EQ(sum({{f16(65504)}, {f16(65504)}}), std::vector<std::uint16_t>{0x7c00});
+  EXPECT_EQ(sum({{0x0001}, {0x0001}}), std::vector<std::uint16_t>{0x0002});  // subnormal
+}
+
+/// Sums of one element are the element, made a quiet NaN if it is one.
+TEST(Reduce, ReadsAndWritesEveryF16WithEveryInstructionSet) {
+  std::vector<std::uint16_t> values(65536);
+  std::iota(values.begin(), values.end(), std::uint16_t{0});
+  for (const InstructionSet set : instruction_sets()) {
+    std::vector<std::uint16_t> result(values.size());
+    std::byte* const source[] = {reinterpret_cast<std::byte*>(values.data())};
+    std::byte* const destination[] = {reinterpret_cast<std::byte*>(result.data())};
+    reduce(set, ReduceKind::add, DType::f16, {source, 0}, {destination, 0}, 65536);
+    for (std::uint32_t bits = 0; bits < 65536; ++bits) {
+      const bool is_nan = (bits & 0x7fffU) > 0x7c00U;
+      ASSERT_EQ(result[bits], is_nan ? bits | 0x200U : bits) << to_string(set);
+      ASSERT_EQ(F16(static_cast<float>(std::bit_cast<F16>(values[bits]))).bits, result[bits]);
+    }
+  }
+}
+
 TEST(Reduce, LetsANanWinAMaxAndAMin) {
   const float nan = std::numeric_limits<float>::quiet_NaN();
   for (const ReduceKind kind : {ReduceKind::max, ReduceKind::min}) {
@@ -74,10 +106,18 @@ TEST(Reduce, WrapsIntegers) {
             std::vector{std::numeric_limits<std::int64_t>::min()});
   EXPECT_EQ(reduced<std::uint32_t>(ReduceKind::add, DType::u32, {{0xffffffffU}, {2}}),
             std::vector<std::uint32_t>{1});
+  EXPECT_EQ(reduced<std::int8_t>(ReduceKind::add, DType::i8, {{127}, {1}}),
+            std::vector<std::int8_t>{-128});
+  EXPECT_EQ(reduced<std::uint8_t>(ReduceKind::add, DType::u8, {{200}, {100}}),
+            std::vector<std::uint8_t>{44});
 }
 
 TEST(Reduce, ComparesIntegersByTheirSign) {
   EXPECT_EQ(reduced<std::int32_t>(ReduceKind::max, DType::i32, {{-1}, {1}}), std::vector{1});
+  EXPECT_EQ(reduced<std::int8_t>(ReduceKind::max, DType::i8, {{-1}, {1}}),
+            std::vector<std::int8_t>{1});
+  EXPECT_EQ(reduced<std::uint8_t>(ReduceKind::max, DType::u8, {{255}, {1}}),
+            std::vector<std::uint8_t>{255});
   EXPECT_EQ(reduced<std::uint32_t>(ReduceKind::max, DType::u32, {{0xffffffffU}, {1}}),
             std::vector<std::uint32_t>{0xffffffffU});
 }
@@ -126,7 +166,7 @@ std::vector<std::vector<std::byte>> random_arenas(DType dtype, std::size_t num_a
         arena[i] &= ~bit;
       }
     };
-    if (dtype == DType::bf16 || dtype == DType::f32 || dtype == DType::f64) {
+    if (is_floating(dtype)) {
       clear_exponent_bit(static_cast<std::size_t>(byte_size(dtype)), std::byte{0x40});
     }
   }
@@ -135,8 +175,8 @@ std::vector<std::vector<std::byte>> random_arenas(DType dtype, std::size_t num_a
 
 TEST(Reduce, GivesTheSameBitsWithEveryInstructionSet) {
   constexpr std::size_t kBytes = 1 << 13;
-  constexpr DType kDTypes[] = {DType::pred, DType::i32, DType::u32, DType::i64,
-                               DType::bf16, DType::f32, DType::f64};
+  constexpr DType kDTypes[] = {DType::pred, DType::i32, DType::u32, DType::i64, DType::bf16,
+                               DType::f32,  DType::f64, DType::f16, DType::i8,  DType::u8};
   constexpr ReduceKind kReduceKinds[] = {ReduceKind::add, ReduceKind::max, ReduceKind::min};
   const auto run = [&](InstructionSet set, ReduceKind kind, DType dtype,
                        std::vector<std::vector<std::byte>> arenas, std::int64_t count,

@@ -30,7 +30,7 @@ Operands operands_of(KernelCase& test, DType dtype, std::mt19937& random, std::i
   return {q, k, input(keys, value_size)};
 }
 
-constexpr std::array kDTypes{DType::f32, DType::bf16, DType::f64};
+constexpr std::array kDTypes{DType::f32, DType::bf16, DType::f16, DType::f64};
 
 /// `make` appends the op under test; `scale` is that of its elements.
 void expect_reference(unsigned seed, double scale,
@@ -40,7 +40,7 @@ void expect_reference(unsigned seed, double scale,
   std::mt19937 random(seed);
   KernelCase test;
   test.output(make(test, dtype, random));
-  expect_near(test, dtype == DType::bf16 ? 2e-2 : 1e-5, scale);
+  expect_near(test, dtype == DType::bf16 ? 2e-2 : dtype == DType::f16 ? 2.5e-3 : 1e-5, scale);
 }
 
 TEST(Attention, AgreesWithTheReference) {
@@ -97,7 +97,7 @@ TEST(Attention, AChipsFirstQueryHasItsPlaceInTheWhole) {
 }
 
 TEST(Attention, OfNoQueriesGivesKeysNothing) {
-  for (const DType dtype : {DType::f32, DType::bf16}) {
+  for (const DType dtype : {DType::f32, DType::bf16, DType::f16}) {
     KernelCase test;
     const ValueId none = test.input({dtype, {1, 2, 0, 3}}, Elements{});
     const ValueId k = test.input({dtype, {1, 2, 2, 3}}, Elements(12, 1.0));

@@ -16,8 +16,8 @@
 namespace weft::kernels::convolution_test {
 namespace {
 
-constexpr std::array kNumeric{DType::f32, DType::bf16, DType::f64,
-                              DType::i32, DType::u32,  DType::i64};
+constexpr std::array kNumeric{DType::f32, DType::bf16, DType::f16, DType::f64, DType::i32,
+                              DType::u32, DType::i64,  DType::i8,  DType::u8};
 
 /// The dims of an operand in random places, sizes by role.
 Shape placed(std::span<const std::int64_t> roles, std::span<const std::int64_t> sizes) {

@@ -13,8 +13,8 @@ extern "C" void omp_set_num_threads(int) noexcept;
 namespace weft::kernels::dot_general_test {
 namespace {
 
-constexpr std::array kNumeric{DType::f32, DType::bf16, DType::f64,
-                              DType::i32, DType::u32,  DType::i64};
+constexpr std::array kNumeric{DType::f32, DType::bf16, DType::f16, DType::f64, DType::i32,
+                              DType::u32, DType::i64,  DType::i8,  DType::u8};
 
 /// An operand's dims in a random order: which position each of the batch, contracting and free dims
 /// (in this order) takes.

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include "actors/device/cpu/kernels/elementwise.hpp"
 #include "tests/unit/actors/device/cpu/kernels/kernel_case.hpp"
 
 namespace weft::kernels::elementwise_test {
@@ -12,12 +13,12 @@ namespace {
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
-constexpr std::array kFloating{DType::f32, DType::bf16, DType::f64};
-constexpr std::array kIntegers{DType::i32, DType::u32, DType::i64};
-constexpr std::array kNumeric{DType::f32, DType::bf16, DType::f64,
-                              DType::i32, DType::u32,  DType::i64};
-constexpr std::array kAll{DType::f32, DType::bf16, DType::f64, DType::i32,
-                          DType::u32, DType::i64,  DType::pred};
+constexpr std::array kFloating{DType::f32, DType::bf16, DType::f16, DType::f64};
+constexpr std::array kIntegers{DType::i32, DType::u32, DType::i64, DType::i8, DType::u8};
+constexpr std::array kNumeric{DType::f32, DType::bf16, DType::f16, DType::f64, DType::i32,
+                              DType::u32, DType::i64,  DType::i8,  DType::u8};
+constexpr std::array kAll{DType::f32, DType::bf16, DType::f16, DType::f64, DType::i32,
+                          DType::u32, DType::i64,  DType::i8,  DType::u8,  DType::pred};
 
 /// Odd, so that loops have a rest after their vectors.
 const Shape kShape{7, 13};
@@ -67,7 +68,7 @@ TEST(Elementwise, UnaryAgreesWithTheInterpreter) {
       expect_unary(kind, dtype, 0.1, 100);
     }
   }
-  for (const DType dtype : {DType::i32, DType::i64}) {
+  for (const DType dtype : {DType::i32, DType::i64, DType::i8}) {
     for (const OpKind kind : {OpKind::negate, OpKind::sign, OpKind::abs}) {
       expect_unary(kind, dtype, -9, 9);
     }
@@ -76,13 +77,14 @@ TEST(Elementwise, UnaryAgreesWithTheInterpreter) {
 
 TEST(Elementwise, BinaryAgreesWithTheInterpreter) {
   for (const DType dtype : kNumeric) {
-    const double low = dtype == DType::u32 ? 20 : -20;
+    const bool is_unsigned = dtype == DType::u32 || dtype == DType::u8;
+    const double low = is_unsigned ? 20 : -20;
     for (const OpKind kind : {OpKind::add, OpKind::multiply, OpKind::maximum, OpKind::minimum}) {
       expect_binary(kind, dtype, low, 40);
     }
     expect_binary(OpKind::divide, dtype, 1, 100);
     expect_binary(OpKind::power, dtype, 1, 5);
-    if (dtype != DType::u32) expect_binary(OpKind::subtract, dtype, low, 40);
+    expect_binary(OpKind::subtract, dtype, low, 40);
     expect_binary(OpKind::remainder, dtype, 1, 100);
   }
 }
@@ -152,6 +154,67 @@ TEST(Elementwise, Bf16RoundsToNearestEvenAndKeepsNan) {
   EXPECT_EQ(rounded[2], 1 + ulp);
   EXPECT_TRUE(std::isnan(rounded[3]));
   EXPECT_EQ(rounded[4], -kInfinity);
+}
+
+TEST(Elementwise, F16RoundsToNearestEvenAtEveryMagnitude) {
+  const double ulp = 0x1p-10;    // of 1 <= x < 2
+  const double least = 0x1p-24;  // the smallest subnormal number
+  const auto to_f16 = [](Builder& build, ValueId x) { return build.convert(x, DType::f16); };
+  const Elements x{
+      1 + ulp / 2, 1 + 3 * ulp / 2, 1 + 0.51 * ulp, 65504,          65519,      65520, -1e30,
+      least,       least / 2,       1.5 * least,    0x1p-14 - 1e-9, -kInfinity, -0.0};
+  EXPECT_EQ(apply(DType::f32, x, to_f16),
+            (Elements{1, 1 + 2 * ulp, 1 + ulp, 65504, 65504, kInfinity, -kInfinity, least, 0,
+                      2 * least, 0x1p-14, -kInfinity, -0.0}));
+  EXPECT_TRUE(std::isnan(apply(DType::f32, {kNaN}, to_f16)[0]));
+}
+
+/// By the processor's instructions where it has them, and by F16 itself for the last elements.
+TEST(Elementwise, F16ConvertsEveryNumberAsF16Does) {
+  std::mt19937 random(1);
+  std::vector<float> floats(4099);
+  std::vector<F16> halves(65536 + 3);
+  for (float& x : floats) x = std::bit_cast<float>(static_cast<std::uint32_t>(random()));
+  for (std::size_t i = 0; i < halves.size(); ++i) halves[i].bits = static_cast<std::uint16_t>(i);
+  std::vector<F16> narrow(floats.size());
+  std::vector<float> wide(halves.size());
+  const auto run = [](const auto& from, auto& to) {
+    const ConstElementSpan x(from);
+    const ElementSpan y(to);
+    convert({x.dtype(), {x.size()}}, y.dtype()).run({.operands = {x.data()}, .result = y.data()});
+  };
+  run(floats, narrow);
+  run(halves, wide);
+  for (std::size_t i = 0; i < floats.size(); ++i) {
+    ASSERT_EQ(narrow[i].bits, F16(floats[i]).bits) << floats[i];
+  }
+  for (std::size_t i = 0; i < halves.size(); ++i) {
+    ASSERT_EQ(std::bit_cast<std::uint32_t>(wide[i]),
+              std::bit_cast<std::uint32_t>(static_cast<float>(halves[i])))
+        << i;
+  }
+}
+
+TEST(Elementwise, SmallIntegersWrapAndDivisionDoesNotTrap) {
+  const auto binary = [](DType dtype, OpKind kind, double a, double b) {
+    KernelCase test;
+    const ValueId x = test.input({dtype, {1}}, std::array{a});
+    const ValueId y = test.input({dtype, {1}}, std::array{b});
+    test.output(test.build.binary(kind, x, y));
+    return run_kernels(test).at(0).at(0);
+  };
+  EXPECT_EQ(binary(DType::u8, OpKind::add, 200, 100), 44);
+  EXPECT_EQ(binary(DType::u8, OpKind::subtract, 1, 2), 255);
+  EXPECT_EQ(binary(DType::u8, OpKind::multiply, 16, 17), 16);
+  EXPECT_EQ(binary(DType::u8, OpKind::divide, 200, 3), 66);
+  EXPECT_EQ(binary(DType::u8, OpKind::divide, 5, 0), 255);
+  EXPECT_EQ(binary(DType::u8, OpKind::remainder, 200, 255), 200);
+  EXPECT_EQ(binary(DType::i8, OpKind::add, 100, 100), -56);
+  EXPECT_EQ(binary(DType::i8, OpKind::subtract, -128, 1), 127);
+  EXPECT_EQ(binary(DType::i8, OpKind::multiply, -128, -1), -128);
+  EXPECT_EQ(binary(DType::i8, OpKind::divide, -128, -1), -128);
+  EXPECT_EQ(binary(DType::i8, OpKind::remainder, -128, -1), 0);
+  EXPECT_EQ(binary(DType::i8, OpKind::power, -2, 7), -128);
 }
 
 TEST(Elementwise, IntegersWrapAndDivisionDoesNotTrap) {

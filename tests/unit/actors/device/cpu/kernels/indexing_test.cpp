@@ -11,8 +11,8 @@
 namespace weft::kernels::indexing_test {
 namespace {
 
-constexpr std::array kDTypes{DType::f32, DType::bf16, DType::f64, DType::i32,
-                             DType::u32, DType::i64,  DType::pred};
+constexpr std::array kDTypes{DType::f32, DType::bf16, DType::f16, DType::f64, DType::i32,
+                             DType::u32, DType::i64,  DType::i8,  DType::u8,  DType::pred};
 
 DType any_dtype(std::mt19937& random, bool with_pred) {
   const int last = static_cast<int>(kDTypes.size()) - (with_pred ? 1 : 2);

@@ -121,6 +121,7 @@ void expect_near(const KernelCase& test, double relative, double scale) {
 double epsilon(DType dtype) {
   switch (dtype) {
     case DType::bf16: return 1.0 / 256;
+    case DType::f16: return 1.0 / 2048;
     case DType::f32: return std::numeric_limits<float>::epsilon() / 2;
     case DType::f64: return std::numeric_limits<double>::epsilon() / 2;
     default: return 0;

@@ -7,8 +7,8 @@
 namespace weft::kernels::leaf_test {
 namespace {
 
-constexpr std::array kNumeric{DType::f32, DType::bf16, DType::f64,
-                              DType::i32, DType::u32,  DType::i64};
+constexpr std::array kNumeric{DType::f32, DType::bf16, DType::f16, DType::f64, DType::i32,
+                              DType::u32, DType::i64,  DType::i8,  DType::u8};
 
 TEST(Leaf, ConstantsAgreeWithTheInterpreter) {
   for (const DType dtype : kNumeric) {

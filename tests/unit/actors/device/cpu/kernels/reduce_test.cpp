@@ -11,8 +11,8 @@ namespace weft::kernels::reduce_test {
 namespace {
 
 constexpr std::array kKinds{ReduceKind::add, ReduceKind::max, ReduceKind::min};
-constexpr std::array kNumeric{DType::f32, DType::bf16, DType::f64,
-                              DType::i32, DType::u32,  DType::i64};
+constexpr std::array kNumeric{DType::f32, DType::bf16, DType::f16, DType::f64, DType::i32,
+                              DType::u32, DType::i64,  DType::i8,  DType::u8};
 
 std::vector<std::int64_t> some_dims(std::mt19937& random, const Shape& shape) {
   std::vector<std::int64_t> dims;
@@ -40,7 +40,8 @@ TEST(Reduce, IsExactOnWholeNumbers) {
     const Shape shape = any_shape(random);
     // bf16 holds the whole numbers up to 256 only, so its sums are of zeros and a few ones.
     const bool narrow = dtype == DType::bf16 && kind == ReduceKind::add;
-    const double low = narrow || dtype == DType::u32 ? 0 : -50;
+    const bool is_unsigned = dtype == DType::u32 || dtype == DType::u8;
+    const double low = narrow || is_unsigned ? 0 : -50;
     const double high = !narrow ? 50 : shape.num_elements() > 200 ? 0 : 1;
     const ValueId x = test.input({dtype, shape}, random, low, high, true);
     test.output(test.build.reduce(kind, x, some_dims(random, shape)));

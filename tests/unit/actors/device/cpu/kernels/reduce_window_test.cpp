@@ -11,8 +11,8 @@
 namespace weft::kernels::reduce_window_test {
 namespace {
 
-constexpr std::array kNumeric{DType::f32, DType::bf16, DType::f64,
-                              DType::i32, DType::u32,  DType::i64};
+constexpr std::array kNumeric{DType::f32, DType::bf16, DType::f16, DType::f64, DType::i32,
+                              DType::u32, DType::i64,  DType::i8,  DType::u8};
 
 ReduceKind any_kind(std::mt19937& random, ReduceKind first) {
   return static_cast<ReduceKind>(random_int(random, static_cast<int>(first), 2));

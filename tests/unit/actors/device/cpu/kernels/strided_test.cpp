@@ -9,8 +9,8 @@
 namespace weft::kernels::strided_test {
 namespace {
 
-constexpr std::array kDTypes{DType::f32, DType::bf16, DType::f64, DType::i32,
-                             DType::u32, DType::i64,  DType::pred};
+constexpr std::array kDTypes{DType::f32, DType::bf16, DType::f16, DType::f64, DType::i32,
+                             DType::u32, DType::i64,  DType::i8,  DType::u8,  DType::pred};
 constexpr int kCases = 300;
 
 /// 0 to `most` dims; now and then one of size 0, 1 or more than a tile.

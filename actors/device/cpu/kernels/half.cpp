@@ -1,0 +1,59 @@
+#include "actors/device/cpu/kernels/half.hpp"
+
+#include <algorithm>
+
+#include <weft/element.hpp>
+
+#include "actors/device/cpu/loops/element.hpp"
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+namespace weft::kernels {
+
+#if defined(__x86_64__)
+namespace {
+
+[[gnu::target("avx,f16c")]] void widen(const F16* from, float* to, std::int64_t count) {
+  std::int64_t i = 0;
+  for (; i + 8 <= count; i += 8) {
+    const auto* halves = reinterpret_cast<const __m128i*>(from + i);
+    _mm256_storeu_ps(to + i, _mm256_cvtph_ps(_mm_loadu_si128(halves)));
+  }
+  for (; i < count; ++i) to[i] = static_cast<float>(from[i]);
+}
+
+[[gnu::target("avx,f16c")]] void narrow(const float* from, F16* to, std::int64_t count) {
+  std::int64_t i = 0;
+  for (; i + 8 <= count; i += 8) {
+    const __m128i halves = _mm256_cvtps_ph(_mm256_loadu_ps(from + i), _MM_FROUND_TO_NEAREST_INT);
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(to + i), halves);
+  }
+  for (; i < count; ++i) to[i] = F16(from[i]);
+}
+
+}  // namespace
+
+Kernel convert_by_f16c(std::int64_t size, DType from, DType to) {
+  if (!__builtin_cpu_supports("avx") || !__builtin_cpu_supports("f16c")) return {};
+  if (from == DType::f16 && to == DType::f32) {
+    return {[size](const KernelArgs& args) {
+      widen(as<F16>(args.operands[0]), as<float>(args.result), std::min(size, args.count_max));
+    }};
+  }
+  if (from == DType::f32 && to == DType::f16) {
+    return {[size](const KernelArgs& args) {
+      narrow(as<float>(args.operands[0]), as<F16>(args.result), std::min(size, args.count_max));
+    }};
+  }
+  return {};
+}
+
+#else
+
+Kernel convert_by_f16c(std::int64_t, DType, DType) { return {}; }
+
+#endif
+
+}  // namespace weft::kernels
