@@ -8,6 +8,7 @@
 #include <weft/error.hpp>
 
 #include "spmd/data/dlpack_abi.hpp"
+#include "spmd/tensor/node.hpp"
 
 namespace weft {
 namespace {
@@ -196,7 +197,12 @@ Tensor to_device(const HostTensor& tensor, std::source_location loc) {
 }
 
 HostTensor to_host(const Tensor& tensor, std::source_location loc) {
-  auto bytes = std::make_shared<const std::vector<std::byte>>(tensor.to_bytes(loc));
+  const TensorNode& node = *node_of(tensor, loc);
+  const auto* on_host = std::get_if<HostData>(&node.storage);
+  // A parameter's may be older than its value.
+  HostData bytes = on_host != nullptr && !node.is_state()
+                       ? *on_host
+                       : std::make_shared<const std::vector<std::byte>>(tensor.to_bytes(loc));
   const ConstElementSpan elements(tensor.type().dtype, bytes->data(), tensor.num_elements());
   return {elements, tensor.shape(), std::move(bytes)};
 }

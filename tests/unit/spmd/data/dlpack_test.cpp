@@ -234,6 +234,47 @@ TEST(ToDlpack, ComesBackAsItWas) {
   EXPECT_EQ(back.get<std::int64_t>()[1], 8);
 }
 
+TEST(ToDlpack, SaysTheDtypes) {
+  const auto said_of = [](HostTensor tensor) {
+    auto* const lent =
+        reinterpret_cast<dlpack::ManagedTensorVersioned*>(to_dlpack(std::move(tensor)));
+    const dlpack::DataType said = lent->tensor.dtype;
+    lent->deleter(lent);
+    return said;
+  };
+  EXPECT_EQ(said_of(HostTensor(std::vector<F16>{F16(1)}, {1})), (dlpack::DataType{2, 16, 1}));
+  EXPECT_EQ(said_of(HostTensor(std::vector<std::int8_t>{1}, {1})), (dlpack::DataType{0, 8, 1}));
+  EXPECT_EQ(said_of(HostTensor(std::vector<std::uint8_t>{1}, {1})), (dlpack::DataType{1, 8, 1}));
+}
+
+TEST(ToHost, SharesWhatLiesOnTheHost) {
+  testing::InterpretRuntime runtime;
+  const RuntimeScope scope(runtime);
+  DLManagedTensorVersioned* lent = nullptr;
+  const void* address = nullptr;
+  {
+    const Tensor x = to_device(HostTensor(std::vector<std::int64_t>{7, 8}, {2}));
+    const HostTensor first = to_host(x);
+    address = first.elements.data();
+    EXPECT_EQ(to_host(x).elements.data(), address);
+    lent = to_dlpack(to_host(x));
+  }
+  const auto* const managed = reinterpret_cast<dlpack::ManagedTensorVersioned*>(lent);
+  EXPECT_EQ(managed->tensor.data, address);
+  const HostTensor back = from_dlpack(lent);  // it keeps the elements after the tensor has gone
+  EXPECT_EQ(back.elements.data(), address);
+  EXPECT_EQ(back.get<std::int64_t>()[1], 8);
+}
+
+TEST(ToHost, OfAParameterIsItsPresentValue) {
+  testing::InterpretRuntime runtime;
+  const RuntimeScope scope(runtime);
+  Parameter w = make_parameter("w", std::vector<float>{1, 2}, {2});
+  EXPECT_EQ(floats(to_host(w)), (std::vector<float>{1, 2}));
+  w.assign(w + 1);
+  EXPECT_EQ(floats(to_host(w)), (std::vector<float>{2, 3}));
+}
+
 TEST(ToDevice, TakesATensorOfTheHostAndGivesItBack) {
   testing::InterpretRuntime runtime;
   const RuntimeScope scope(runtime);
