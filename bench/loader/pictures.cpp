@@ -17,7 +17,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "bench/loader/job.hpp"
+#include "bench/job.hpp"
 #include "bench/machine.hpp"
 #include "bench/python_child.hpp"
 

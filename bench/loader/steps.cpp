@@ -12,7 +12,7 @@
 #include <fmt/format.h>
 #include <weft/weft.hpp>
 
-#include "bench/loader/job.hpp"
+#include "bench/job.hpp"
 #include "bench/machine.hpp"
 
 namespace weft::bench {

@@ -14,7 +14,7 @@ namespace weft::bench {
 /// The rows of batches are dealt out to the chips. Throws the loop's error.
 inline void run_job(int chips, const std::function<void(TrainContext&)>& loop) {
   const std::string folder =
-      std::filesystem::temp_directory_path() / fmt::format("weft-bench-loader-{}", ::getpid());
+      std::filesystem::temp_directory_path() / fmt::format("weft-bench-{}", ::getpid());
   const Result result =
       Trainer([&](TrainContext& context) { loop(context); },
               {.scaling = {.num_workers = 0},
