@@ -150,8 +150,18 @@ void add_elementwise(const Shape& shape) {
     const ValueId predicate = build.constant(1, {DType::pred, shape});
     build.select(predicate, input(shape), input(shape));
   });
-  add("convert_to_bf16" + at,
-      [=](Builder& build, auto& input) { build.convert(input(shape), DType::bf16); });
+  for (const DType dtype : {DType::bf16, DType::f16, DType::u8}) {
+    const std::string name(to_string(dtype));
+    add("convert_to_" + name + at,
+        [=](Builder& build, auto& input) { build.convert(input(shape), dtype); });
+    add("convert_from_" + name + at, [=](Builder& build, auto& input) {
+      build.convert(build.convert(input(shape), dtype), DType::f32);
+    });
+    add("add_" + name + at, [=](Builder& build, auto& input) {
+      const ValueId x = build.convert(input(shape), dtype);
+      build.binary(OpKind::add, x, x);
+    });
+  }
 }
 
 void add_moves(const Shape& shape) {

@@ -113,6 +113,7 @@ Tensor scatter_add(Operand x, int dim, const Tensor& index, const Tensor& source
 
 Tensor cumsum(Operand x, int dim) {
   Call call("cumsum", x.loc());
+  if (is_summed_as_i32(call.type(x).dtype)) return cumsum(cast(x, DType::i32), dim);
   if (is_scalar_of(call, x, dim)) return x.tensor();
   const int axis = axis_of(call, x, dim);
   const TensorType type = call.type(x);
@@ -121,6 +122,7 @@ Tensor cumsum(Operand x, int dim) {
 
 Tensor cumprod(Operand x, int dim) {
   Call call("cumprod", x.loc());
+  if (is_summed_as_i32(call.type(x).dtype)) return cumprod(cast(x, DType::i32), dim);
   if (is_scalar_of(call, x, dim)) return x.tensor();
   const int axis = axis_of(call, x, dim);
   const Tensor is_first = equal(iota(call.type(x).shape, axis, DType::i32, x.loc()), 0.0);

@@ -46,11 +46,6 @@ Tensor powers_of(const Operand& x, double p) {
   return where(is_zero, at_zero, pow(abs(where(is_zero, 1.0, x)), p));
 }
 
-/// Whether sums are of i32 (torch: i64), in which more of them fit.
-bool sums_wider(DType dtype) {
-  return dtype == DType::pred || dtype == DType::i8 || dtype == DType::u8;
-}
-
 /// 1 where x isn't 0, as i32, which has an identity for empty dims.
 Tensor ones_where_true(const Operand& x) { return cast(not_equal(x, 0.0), DType::i32); }
 
@@ -93,7 +88,7 @@ Tensor arg_extremum(const char* name, ReduceKind kind, const Operand& x, std::op
 
 Tensor sum(Operand x, std::vector<int> dims, bool keepdim) {
   Call call("sum", x.loc());
-  if (sums_wider(call.type(x).dtype)) {
+  if (is_summed_as_i32(call.type(x).dtype)) {
     return sum(cast(x, DType::i32), std::move(dims), keepdim);
   }
   return reduce("sum", ReduceKind::add, x, dims, keepdim);
@@ -101,7 +96,7 @@ Tensor sum(Operand x, std::vector<int> dims, bool keepdim) {
 
 Tensor prod(Operand x, std::vector<int> dims, bool keepdim) {
   Call call("prod", x.loc());
-  if (sums_wider(call.type(x).dtype)) {
+  if (is_summed_as_i32(call.type(x).dtype)) {
     return prod(cast(x, DType::i32), std::move(dims), keepdim);
   }
   const TensorType& type = call.type(x);

@@ -94,19 +94,22 @@ Tensor Call::in_dtype(const Operand& x, DType dtype) {
 
 DType Call::common_dtype(std::initializer_list<const Operand*> operands) const {
   const TensorType* first = nullptr;
+  bool mixes_halves = false;  // neither has all values of the other
   for (const Operand* x : operands) {
     if (x->is_number()) continue;
     const TensorType& own = type(*x);
     if (first == nullptr) first = &own;
     if (own.dtype == first->dtype) continue;
     if (trace_.autocast() && is_floating(own.dtype) && is_floating(first->dtype)) {
+      if (is_half(own.dtype) && is_half(first->dtype)) mixes_halves = true;
       if (byte_size(own.dtype) > byte_size(first->dtype)) first = &own;
     } else {
       refuse("{} and {} differ in dtype; cast one of them", first->to_string(),
              type(*x).to_string());
     }
   }
-  return first == nullptr ? DType::f32 : first->dtype;
+  if (first == nullptr || (mixes_halves && is_half(first->dtype))) return DType::f32;
+  return first->dtype;
 }
 
 Shape Call::common_shape(std::initializer_list<const Operand*> operands) const {

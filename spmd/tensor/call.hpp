@@ -15,6 +15,11 @@ namespace weft {
 
 using Dims = std::vector<std::int64_t>;
 
+/// Whether sums and products are i32 (torch: i64), in which more of them fit.
+inline bool is_summed_as_i32(DType dtype) {
+  return dtype == DType::pred || dtype == DType::i8 || dtype == DType::u8;
+}
+
 /// While it lives, ops are recorded with the location `loc`. In nested calls (cross_entropy calls
 /// mean) name and location are those of the outermost call, which is the user's.
 class Call {

@@ -105,14 +105,16 @@ TEST(CheckpointProperty, LoadsOnAnyMeshWhatAnyMeshSaved) {
 
 /// Tensors of several MiB: chunks that begin and end within rows.
 TEST(CheckpointProperty, LoadsLargeTensorsOnAnyMesh) {
+  constexpr DType kDTypes[] = {DType::f32, DType::bf16, DType::u8};
   for (const std::uint64_t seed : seeds(12)) {
     testing::Random random(seed);
     Tree tree;
-    for (int t = 0; t < 2; ++t) {
+    for (std::uint64_t t = 0; t < 2; ++t) {
       const auto rows = static_cast<std::int64_t>(500 + random() % 700);
       const auto columns = static_cast<std::int64_t>(500 + random() % 700);
-      testing::TreeTensor tensor{.name = fmt::format("large{}", t),
-                                 .type = {t == 0 ? DType::f32 : DType::bf16, {rows, columns}}};
+      testing::TreeTensor tensor{
+          .name = fmt::format("large{}", t),
+          .type = {kDTypes[(seed + t) % std::size(kDTypes)], {rows, columns}}};
       tensor.elements.resize(static_cast<std::size_t>(tensor.type.bytes()));
       for (std::byte& b : tensor.elements) b = static_cast<std::byte>(random());
       tree.push_back(std::move(tensor));

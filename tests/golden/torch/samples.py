@@ -251,7 +251,7 @@ def along():
     table = (
         ("softmax", lambda x, dim: F.softmax(x, dim), FLOATS),
         ("log_softmax", lambda x, dim: F.log_softmax(x, dim), FLOATS),
-        ("cumsum", torch.cumsum, FLOATS), ("cumprod", torch.cumprod, FLOATS),
+        ("cumsum", torch.cumsum, NUMBERS), ("cumprod", torch.cumprod, NUMBERS),
         ("sort", lambda x, dim: x.sort(dim)[0], NUMBERS),
         ("argsort", lambda x, dim: torch.sort(x, dim=dim, stable=True)[1].int(), NUMBERS),
         ("topk", lambda x, dim: x.topk(1, dim)[0], NUMBERS),

@@ -55,8 +55,20 @@ struct Softplus {
   }
 };
 
+/// Whether an op from T to R is done for f16 by that for f32.
+template <typename T, typename R>
+constexpr bool kIsOfHalf = std::is_same_v<T, F16> &&
+                           (std::is_same_v<R, F16> || std::is_same_v<R, Pred>);
+template <typename R>
+using Widened = std::conditional_t<std::is_same_v<R, F16>, float, R>;
+
 template <typename T, typename R, typename F>
 Kernel unary_loop(std::int64_t size, F f) {
+  if constexpr (kIsOfHalf<T, R>) {
+    Kernel kernel =
+        by_f32_blocks(size, 1, std::is_same_v<R, F16>, unary_loop<float, Widened<R>>(size, f));
+    if (kernel.run) return kernel;
+  }
   return vectorized([size, f](const KernelArgs& args) {
     const std::int64_t count = std::min(size, args.count_max);
     const T* x = as<T>(args.operands[0]);
@@ -68,6 +80,11 @@ Kernel unary_loop(std::int64_t size, F f) {
 
 template <typename T, typename R, typename F>
 Kernel binary_loop(std::int64_t size, F f) {
+  if constexpr (kIsOfHalf<T, R>) {
+    Kernel kernel =
+        by_f32_blocks(size, 2, std::is_same_v<R, F16>, binary_loop<float, Widened<R>>(size, f));
+    if (kernel.run) return kernel;
+  }
   return vectorized([size, f](const KernelArgs& args) {
     const std::int64_t count = std::min(size, args.count_max);
     const T* a = as<T>(args.operands[0]);

@@ -1,6 +1,8 @@
 #include "actors/device/cpu/kernels/half.hpp"
 
 #include <algorithm>
+#include <array>
+#include <utility>
 
 #include <weft/element.hpp>
 
@@ -14,6 +16,8 @@ namespace weft::kernels {
 
 #if defined(__x86_64__)
 namespace {
+
+bool has_f16c() { return __builtin_cpu_supports("avx") && __builtin_cpu_supports("f16c"); }
 
 [[gnu::target("avx,f16c")]] void widen(const F16* from, float* to, std::int64_t count) {
   std::int64_t i = 0;
@@ -36,7 +40,7 @@ namespace {
 }  // namespace
 
 Kernel convert_by_f16c(std::int64_t size, DType from, DType to) {
-  if (!__builtin_cpu_supports("avx") || !__builtin_cpu_supports("f16c")) return {};
+  if (!has_f16c()) return {};
   if (from == DType::f16 && to == DType::f32) {
     return {[size](const KernelArgs& args) {
       widen(as<F16>(args.operands[0]), as<float>(args.result), std::min(size, args.count_max));
@@ -50,9 +54,32 @@ Kernel convert_by_f16c(std::int64_t size, DType from, DType to) {
   return {};
 }
 
+Kernel by_f32_blocks(std::int64_t size, std::size_t num_operands, bool rounds, Kernel of_f32) {
+  if (!has_f16c()) return {};
+  return {[=, run = std::move(of_f32.run)](const KernelArgs& args) {
+    constexpr std::int64_t kBlock = 512;  // with two operands and the result 6 KiB
+    using Block = std::array<float, kBlock>;
+    alignas(64) std::array<Block, 2> operands;
+    alignas(64) Block result;
+    const std::int64_t count = std::min(size, args.count_max);
+    for (std::int64_t first = 0; first < count; first += kBlock) {
+      const std::int64_t part = std::min(kBlock, count - first);
+      KernelArgs block{.count_max = part};
+      for (std::size_t k = 0; k < num_operands; ++k) {
+        widen(as<F16>(args.operands[k]) + first, operands[k].data(), part);
+        block.operands[k] = reinterpret_cast<const std::byte*>(operands[k].data());
+      }
+      block.result = rounds ? reinterpret_cast<std::byte*>(result.data()) : args.result + first;
+      run(block);
+      if (rounds) narrow(result.data(), as<F16>(args.result) + first, part);
+    }
+  }};
+}
+
 #else
 
 Kernel convert_by_f16c(std::int64_t, DType, DType) { return {}; }
+Kernel by_f32_blocks(std::int64_t, std::size_t, bool, Kernel) { return {}; }
 
 #endif
 

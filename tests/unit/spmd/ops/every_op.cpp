@@ -31,6 +31,10 @@ void add_constants(Program& program, Builder& builder) {
                      std::bit_cast<float>(0xffc00005U)});
   dense(DType::f64,
         {0.1, 1.0 / 3.0, -Double::infinity(), Double::denorm_min(), Double::quiet_NaN()});
+  dense(DType::f16, {std::uint16_t{0x3c00}, std::uint16_t{0xfc00}, std::uint16_t{0x7e01},
+                     std::uint16_t{0x0001}, std::uint16_t{0x2e66}});
+  dense(DType::i8, {std::int8_t{-128}, std::int8_t{127}});
+  dense(DType::u8, {std::uint8_t{0}, std::uint8_t{255}});
   builder.constant(std::span<const std::byte>(), {DType::f32, {0}});
   builder.constant(2.5, {DType::bf16, {2, 2}});
 }

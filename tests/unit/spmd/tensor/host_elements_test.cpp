@@ -128,6 +128,12 @@ TEST_F(HostElements, ArePrintedAsTorchPrintsThem) {
   const float nan = std::numeric_limits<float>::quiet_NaN();
   const float infinity = std::numeric_limits<float>::infinity();
   EXPECT_EQ(text_of({1, 2, -3, 4}, {2, 2}), "tensor([[ 1.,  2.],\n        [-3.,  4.]], f32[2,2])");
+  EXPECT_EQ(to_string(to_device(std::vector<std::uint8_t>{7, 255}, {2})),
+            "tensor([  7, 255], u8[2])");
+  EXPECT_EQ(to_string(to_device(std::vector<std::int8_t>{-128, 1}, {2})),
+            "tensor([-128,    1], i8[2])");
+  EXPECT_EQ(to_string(to_device(std::vector<F16>{F16(0.1F), F16(-2)}, {2})),
+            "tensor([ 0.1000, -2.0000], f16[2])");
   EXPECT_EQ(text_of({0.5, -1.25, 3}, {3}), "tensor([ 0.5000, -1.2500,  3.0000], f32[3])");
   EXPECT_EQ(text_of({0.5, -1250, nan, infinity}, {4}),
             "tensor([ 5.0000e-01, -1.2500e+03,         nan,         inf], f32[4])");

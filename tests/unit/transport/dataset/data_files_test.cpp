@@ -211,7 +211,8 @@ TEST_F(DataFiles, CsvHasColumnsByNameAndNumber) {
 }
 
 TEST_F(DataFiles, CsvParsesEveryDtype) {
-  const std::string path = file("-7, 4000000000,9007199254740993,+1.5e3 ,0.1,1, nan\r\n");
+  const std::string path =
+      file("-7, 4000000000,9007199254740993,+1.5e3 ,0.1,1, nan,-128,255,0.25\r\n");
   const auto field = [](const std::string& name, DType dtype, std::int64_t column) {
     return CsvField{.name = name, .dtype = dtype, .first_column = column};
   };
@@ -219,7 +220,8 @@ TEST_F(DataFiles, CsvParsesEveryDtype) {
       csv_file(path, {.fields = {field("i32", DType::i32, 0), field("u32", DType::u32, 1),
                                  field("i64", DType::i64, 2), field("bf16", DType::bf16, 3),
                                  field("f64", DType::f64, 4), field("pred", DType::pred, 5),
-                                 field("nan", DType::f32, 6)},
+                                 field("nan", DType::f32, 6), field("i8", DType::i8, 7),
+                                 field("u8", DType::u8, 8), field("f16", DType::f16, 9)},
                       .header = false});
   EXPECT_EQ(read<std::int32_t>(*dataset, 0, "i32")[0], -7);
   EXPECT_EQ(read<std::uint32_t>(*dataset, 0, "u32")[0], 4'000'000'000);
@@ -228,6 +230,9 @@ TEST_F(DataFiles, CsvParsesEveryDtype) {
   EXPECT_EQ(read<double>(*dataset, 0, "f64")[0], 0.1);
   EXPECT_EQ(read<bool>(*dataset, 0, "pred")[0], true);
   EXPECT_TRUE(std::isnan(read<float>(*dataset, 0, "nan")[0]));
+  EXPECT_EQ(read<std::int8_t>(*dataset, 0, "i8")[0], -128);
+  EXPECT_EQ(read<std::uint8_t>(*dataset, 0, "u8")[0], 255);
+  EXPECT_EQ(static_cast<float>(read<F16>(*dataset, 0, "f16")[0]), 0.25F);
 }
 
 TEST_F(DataFiles, CsvSaysWhichLineAndColumnIsWrong) {
