@@ -9,7 +9,7 @@ cd "$1"
 
 readonly standard='<[a-z_0-9]+>'
 # Of POSIX and Linux, and of the compiler.
-readonly posix='<((arpa|linux|net|netinet|sys)/[a-z_0-9]+|cxxabi|dirent|dlfcn|elf|emmintrin|execinfo|fcntl|immintrin|link|netdb|poll|pthread|pwd|sched|signal|spawn|stdlib|termios|time|unistd)\.h>'
+readonly posix='<((arpa|linux|net|netinet|sys)/[a-z_0-9]+|cpuid|cxxabi|dirent|dlfcn|elf|emmintrin|execinfo|fcntl|immintrin|link|netdb|poll|pthread|pwd|sched|signal|spawn|stdlib|termios|time|unistd)\.h>'
 readonly threads='<(thread|mutex|shared_mutex|condition_variable|semaphore|latch|barrier|future)>'
 readonly world='<(chrono|ctime|filesystem|fstream|iostream|random)>'
 

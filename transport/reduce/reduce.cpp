@@ -2,6 +2,7 @@
 
 #include <weft/error.hpp>
 
+#include "transport/reduce/f16c.hpp"
 #include "transport/reduce/reduce_loops.hpp"
 
 namespace weft {
@@ -70,7 +71,7 @@ std::string_view to_string(InstructionSet set) noexcept {
 std::vector<InstructionSet> instruction_sets() {
   std::vector<InstructionSet> sets{InstructionSet::portable};
 #if defined(__x86_64__)
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("f16c")) {
+  if (__builtin_cpu_supports("avx2") && has_f16c()) {
     sets.push_back(InstructionSet::avx2);
   }
   if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&

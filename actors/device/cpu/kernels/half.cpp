@@ -7,6 +7,7 @@
 #include <weft/element.hpp>
 
 #include "actors/device/cpu/loops/element.hpp"
+#include "transport/reduce/f16c.hpp"
 
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -16,8 +17,6 @@ namespace weft::kernels {
 
 #if defined(__x86_64__)
 namespace {
-
-bool has_f16c() { return __builtin_cpu_supports("avx") && __builtin_cpu_supports("f16c"); }
 
 [[gnu::target("avx,f16c")]] void widen(const F16* from, float* to, std::int64_t count) {
   std::int64_t i = 0;

@@ -1,0 +1,25 @@
+#pragma once
+/// Whether the processor converts half floats (F16C).
+
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
+
+namespace weft {
+
+/// And its system keeps the registers for it.
+inline bool has_f16c() noexcept {
+#if defined(__x86_64__)
+  // clang's __builtin_cpu_supports() doesn't know F16C in all versions.
+  unsigned a = 0;
+  unsigned b = 0;
+  unsigned c = 0;
+  unsigned d = 0;
+  return __builtin_cpu_supports("avx") && __get_cpuid(1, &a, &b, &c, &d) != 0 &&
+         (c & bit_F16C) != 0;
+#else
+  return false;
+#endif
+}
+
+}  // namespace weft
