@@ -60,6 +60,15 @@ TEST(TransformImages, CropsEveryPlaceAsOftenAsOthers) {
   for (const auto& [pixels, count] : seen) EXPECT_NEAR(count, kDraws / 9, 150);
 }
 
+TEST(TransformImages, LeavesBytesAsBytes) {
+  const DatasetPtr flipped = transform_images(
+      numbered<std::uint8_t>(2, {1, 2, 3}),
+      {RandomHorizontalFlip{.probability = 1}, CenterCrop{.height = 2, .width = 1}});
+  EXPECT_EQ(flipped->fields()[0], (Field{"x", {DType::u8, {1, 2, 1}}}));
+  EXPECT_EQ(read<std::uint8_t>(*flipped, {.index = 1}), (std::vector<std::uint8_t>{8, 11}));
+  EXPECT_THROW((void)transform_images(numbered<std::uint8_t>(2, {1, 2, 3}), {Normalize{}}), Error);
+}
+
 TEST(TransformImages, TakesTheMiddle) {
   const DatasetPtr middle =
       transform_images(numbered<float>(1, {2, 4, 4}), {CenterCrop{.height = 2, .width = 1}});

@@ -188,6 +188,9 @@ TEST_F(DataFiles, IdxIsMnists) {
       idx_file(golden("images-idx3-ubyte"), {.dtype = DType::f32, .scale = 1.0 / 255});
   EXPECT_EQ(images->fields(), (std::vector<Field>{{"x", {DType::f32, {2, 2}}}}));
   EXPECT_EQ(read<float>(*images, 0, "x"), (std::vector<float>{0, 0.2F, 0.4F, 1}));
+  const DatasetPtr bytes = idx_file(golden("images-idx3-ubyte"), {.dtype = DType::u8});
+  EXPECT_EQ(bytes->fields(), (std::vector<Field>{{"x", {DType::u8, {2, 2}}}}));
+  EXPECT_EQ(read<std::uint8_t>(*bytes, 0, "x"), (std::vector<std::uint8_t>{0, 51, 102, 255}));
   const DatasetPtr labels = idx_file(golden("labels-idx1-ubyte"), {.name = "y"});
   EXPECT_EQ(labels->size(), 3);
   EXPECT_EQ(read<std::int32_t>(*labels, 2, "y")[0], 9);
