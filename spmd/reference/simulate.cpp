@@ -43,6 +43,8 @@ class Simulation {
       std::vector<Elements> parts;
       for (const int member : mesh_.group(position, atoms)) parts.push_back(x[index(member)]);
       result.push_back(together(program_, op, parts, mesh_.index_in(position, atoms)));
+      const DType dtype = program_.type(program_.result(op)).dtype;
+      for (double& element : result.back()) element = wrapped(dtype, element);
     }
     return result;
   }

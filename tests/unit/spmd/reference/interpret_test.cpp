@@ -36,6 +36,22 @@ class InterpretTest : public ::testing::Test {
   std::vector<Elements> inputs_;
 };
 
+TEST_F(InterpretTest, IntegersWrapAndConversionsSaturate) {
+  const ValueId x = input(DType::u8, {2}, {200, 3});
+  const ValueId y = input(DType::u8, {2}, {100, 5});
+  EXPECT_EQ(run(builder_.binary(OpKind::add, x, y)), (Elements{44, 8}));
+  EXPECT_EQ(run(builder_.binary(OpKind::subtract, y, x)), (Elements{156, 2}));
+  EXPECT_EQ(run(builder_.unary(OpKind::negate, y)), (Elements{156, 251}));
+  EXPECT_EQ(run(builder_.reduce(ReduceKind::add, x, std::array<std::int64_t, 1>{0})),
+            (Elements{203}));
+  EXPECT_EQ(run(builder_.reduce(ReduceKind::min, x, std::array<std::int64_t, 1>{0})),
+            (Elements{3}));
+  const ValueId z = input(DType::i32, {4}, {300, -7, 2147483647, -2147483648.0});
+  EXPECT_EQ(run(builder_.convert(z, DType::u8)), (Elements{255, 0, 255, 0}));
+  EXPECT_EQ(run(builder_.convert(z, DType::i8)), (Elements{127, -7, 127, -128}));
+  EXPECT_EQ(run(builder_.binary(OpKind::add, z, z)), (Elements{600, -14, -2, 0}));
+}
+
 TEST_F(InterpretTest, Constants) {
   EXPECT_EQ(run(builder_.constant(2.5, {DType::f32, {2, 2}})), (Elements{2.5, 2.5, 2.5, 2.5}));
   const std::array<std::int32_t, 3> elements{1, -2, 3};

@@ -62,6 +62,15 @@ TEST(Simulate, AllReduce) {
   EXPECT_EQ(square({1}, ReduceKind::min), (Elements{1, 2, 1, 2}));
 }
 
+TEST(Simulate, SumsOfIntegersWrap) {
+  EXPECT_EQ(run(kLine, {1}, {200, 50, 10},
+                [](Builder& b, ValueId x) {
+                  const ValueId bytes = b.convert(x, DType::u8);
+                  return b.convert(b.all_reduce(kLine, bytes, {1}, ReduceKind::add), DType::f64);
+                }),
+            (Elements{4, 4, 4}));
+}
+
 TEST(Simulate, AllGather) {
   EXPECT_EQ(run(kLine, {1}, {1, 2, 3},
                 [](Builder& b, ValueId x) { return b.all_gather(kLine, x, {1}, 0); }),

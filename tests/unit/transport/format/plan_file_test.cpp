@@ -51,6 +51,17 @@ TEST(PlanFile, ReadsWhatWasWritten) {
   EXPECT_EQ(as_text(encode_plan(read)), as_text(encode_plan(plan)));
 }
 
+TEST(PlanFile, KeepsEveryDtype) {
+  for (std::size_t dtype = 0; dtype < kDTypeCount; ++dtype) {
+    Plan plan = sample_plan();
+    plan.program.value_types[0].dtype = static_cast<DType>(dtype);
+    plan.input_types[0].dtype = static_cast<DType>(dtype);
+    const Plan read = decode_plan(encode_plan(plan));
+    EXPECT_EQ(read.program.value_types, plan.program.value_types);
+    EXPECT_EQ(read.input_types, plan.input_types);
+  }
+}
+
 TEST(PlanFile, KeepsWhatACustomCallCalls) {
   Plan plan = sample_plan();
   // In the place of x^T x.
