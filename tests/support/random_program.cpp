@@ -13,6 +13,7 @@ namespace {
 
 constexpr std::int64_t kElementCountMax = 1024;
 constexpr double kMagnitudeMax = 1e15;  // < 2^50
+constexpr double kExactMax = 0x1p24;  // of custom ops, whose kernels compute in f32
 
 class ProgramMaker {
  public:
@@ -591,19 +592,19 @@ class ProgramMaker {
     switch (random_.below(3)) {
       case 0: {
         const CustomTarget target = custom_target(CustomKind::affine, num_dims);
-        if (magnitude(x) > kMagnitudeMax / 4) return std::nullopt;
+        if (2 * magnitude(x) + 3 > kExactMax) return std::nullopt;
         return made(b_.custom_call(target, std::array{x, table({row})}, type),
                     2 * magnitude(x) + 3);
       }
       case 1: {
         const double result = magnitude(x) * static_cast<double>(row);
-        if (result > kMagnitudeMax) return std::nullopt;
+        if (result > kExactMax) return std::nullopt;
         const CustomTarget target = custom_target(CustomKind::prefix_sum, num_dims);
         return made(b_.custom_call(target, std::array{x}, type), result);
       }
       default: {
         const double result = (magnitude(x) * magnitude(x) + 1) * static_cast<double>(row);
-        if (result > kMagnitudeMax) return std::nullopt;
+        if (result > kExactMax) return std::nullopt;
         const Shape rows(std::span(type.shape.begin(), type.shape.end() - 1));
         const CustomTarget target = custom_target(CustomKind::square_sum, num_dims);
         return made(b_.custom_call(target, std::array{x}, {type.dtype, rows}), result);
