@@ -64,6 +64,11 @@ CollectiveCall call_of_op(const Plan& plan, OpId op, const Mesh& mesh, int posit
   }
   call.atoms = AtomList::from_bits(static_cast<std::uint64_t>(attrs[0]));
   switch (kind) {
+    case OpKind::ppermute:
+      call.kind = CollectiveKind::permute;
+      call.count = program.shape(source).num_elements();
+      for (const std::int64_t from : attrs.subspan(1)) call.from.push_back(static_cast<int>(from));
+      break;
     case OpKind::all_reduce:
       call.kind = CollectiveKind::all_reduce;
       call.reduce = static_cast<ReduceKind>(attrs[1]);

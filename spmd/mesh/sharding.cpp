@@ -89,6 +89,25 @@ void Sharding::set_priority(Atom atom, int priority) {
   provenance |= static_cast<std::uint64_t>(priority) << shift;
 }
 
+Sharding Sharding::without(AtomMask atoms) const {
+  Sharding rest;
+  for (std::size_t dim = 0; dim < dims.size(); ++dim) {
+    int kept = 0;
+    while (kept < dims[dim].size() && ((atoms >> dims[dim][kept]) & 1U) == 0) ++kept;
+    rest.dims[dim] = dims[dim].prefix(kept);
+  }
+  return rest;
+}
+
+Sharding Sharding::even(const Mesh& mesh, std::span<const std::int64_t> shape) const {
+  Sharding rest = closed(dims);
+  for (std::size_t dim = 0; dim < shape.size(); ++dim) {
+    AtomList& atoms = rest.dims[dim];
+    while (shape[dim] % mesh.count(atoms) != 0) atoms = atoms.prefix(atoms.size() - 1);
+  }
+  return rest;
+}
+
 bool Sharding::same_layout(const Sharding& other) const {
   return dims == other.dims && unreduced == other.unreduced &&
          (unreduced == 0 || reduce_kind == other.reduce_kind);

@@ -28,8 +28,10 @@ struct Sharding {
 
   /// Every dim open: propagation decides.
   static Sharding open(int num_dims);
-  /// Every dim closed and unsharded.
-  static Sharding closed() { return {}; }
+  /// Every dim closed; unsharded, or sharded by these atoms.
+  static Sharding closed(const std::array<AtomList, kDimCountMax>& dims = {}) {
+    return {.dims = dims};
+  }
   /// The closed sharding of a spec. Throws invalid_argument if spec and shape differ in length, or
   /// an axis is unknown or used twice; `what` names the tensor.
   static Sharding from_spec(const Mesh& mesh, const PartitionSpec& spec,
@@ -46,6 +48,10 @@ struct Sharding {
   bool is_replicated() const { return !is_sharded() && unreduced == 0; }
   int priority(Atom atom) const { return static_cast<int>((provenance >> (4 * atom)) & 15U); }
   void set_priority(Atom atom, int priority);
+  /// The closed sharding by each dim's atoms up to the first that is in `atoms`.
+  Sharding without(AtomMask atoms) const;
+  /// The closed sharding by as many of each dim's atoms as divide the dim evenly.
+  Sharding even(const Mesh& mesh, std::span<const std::int64_t> shape) const;
 
   /// Same dims and unreduced atoms (openness and provenance set aside).
   bool same_layout(const Sharding& other) const;

@@ -9,7 +9,7 @@
 
 #include "spmd/ops/attribute_views.hpp"
 #include "spmd/ops/elements.hpp"
-#include "spmd/ops/rows.hpp"
+#include "spmd/ops/row.hpp"
 #include "spmd/ops/softmax.hpp"
 
 namespace weft {

@@ -20,29 +20,6 @@ std::vector<std::int64_t> joined(std::span<const std::int64_t> a, std::span<cons
 
 }  // namespace
 
-void Builder::set_loc(std::string_view file_line) { loc_ = program_->intern_loc(file_line); }
-
-ValueId Builder::emit(OpKind kind, std::span<const ValueId> operands,
-                      std::span<const std::int64_t> attrs, const TensorType& result,
-                      const Mesh* mesh) {
-  operand_types_.clear();
-  for (const ValueId operand : operands) {
-    WEFT_CHECK(operand < program_->num_values(), operand, program_->num_values());
-    operand_types_.push_back(type(operand));
-  }
-  try {
-    const TensorType inferred = infer_type({kind, operand_types_, attrs, result, mesh});
-    return program_->add_op(kind, operands, attrs, inferred, loc_);
-  } catch (const Error& error) {
-    std::string_view message = error.what();
-    const std::string_view op = to_string(kind);
-    if (!caller_.empty() && message.starts_with(op)) message.remove_prefix(op.size());
-    const bool is_renamed = message.size() < std::string_view(error.what()).size();
-    fail(error.code(), "{}{}{}", is_renamed ? caller_ : "", message,
-         loc_ == 0 ? "" : fmt::format(" (at {})", program_->locs[loc_]));
-  }
-}
-
 ValueId Builder::constant(double value, TensorType type) {
   std::array<std::byte, 8> element{};
   store_element(type.dtype, value, element.data());
@@ -157,7 +134,7 @@ ValueId Builder::dot_general(ValueId lhs, ValueId rhs, const DotDims& dims) {
          "dot_general({}, {}): {} x {} batch and {} x {} contracting dims are given; they come in "
          "pairs (at {})",
          type(lhs).to_string(), type(rhs).to_string(), dims.lhs_batch.size(), dims.rhs_batch.size(),
-         dims.lhs_contracting.size(), dims.rhs_contracting.size(), program_->locs[loc_]);
+         dims.lhs_contracting.size(), dims.rhs_contracting.size(), program_->locs[loc()]);
   }
   InplaceVector<std::int64_t, 2 + 4 * kDimCountMax> attrs{
       static_cast<std::int64_t>(dims.lhs_batch.size()),
@@ -291,6 +268,21 @@ ValueId Builder::collective_permute(ValueId x, std::span<const AtomList> from,
   for (const AtomList atoms : from) attrs.push_back(packed(atoms));
   for (const AtomList atoms : to) attrs.push_back(packed(atoms));
   return emit(OpKind::collective_permute, {x}, attrs);
+}
+
+ValueId Builder::ppermute(const Mesh& mesh, ValueId x, AtomList atoms,
+                          std::span<const int> sources) {
+  std::vector<std::int64_t> attrs{packed(atoms)};
+  attrs.insert(attrs.end(), sources.begin(), sources.end());
+  return emit(OpKind::ppermute, {x}, attrs, {}, &mesh);
+}
+
+ValueId Builder::enter(ValueId x, std::span<const std::int64_t> attrs) {
+  return emit(OpKind::enter, {x}, attrs, {}, &mesh());
+}
+
+ValueId Builder::leave(ValueId x, std::span<const std::int64_t> attrs) {
+  return emit(OpKind::leave, {x}, attrs, {}, &mesh());
 }
 
 ValueId Builder::all_slice(const Mesh& mesh, ValueId x, AtomList atoms, int dim) {

@@ -4,29 +4,18 @@
 #include <cstdint>
 #include <initializer_list>
 #include <span>
-#include <string_view>
-#include <vector>
 
 #include "spmd/ops/attribute_views.hpp"
-#include "spmd/program/program.hpp"
+#include "spmd/ops/emitter.hpp"
 #include "spmd/program/window.hpp"
 
 namespace weft {
 
 /// Every function throws invalid_argument with the op, the types and the current location where the
 /// operands don't fit. Shapes must agree exactly: broadcasting is `broadcast_in_dim`.
-class Builder {
+class Builder : public Emitter {
  public:
-  explicit Builder(Program& program) : program_(&program) {}
-
-  Program& program() { return *program_; }
-  const TensorType& type(ValueId value) const { return program_->type(value); }
-  /// "file:line" given to the ops that follow; "" for none.
-  void set_loc(std::string_view file_line);
-  LocId loc() const { return loc_; }
-  void set_loc(LocId loc) { loc_ = loc; }
-  /// The public function whose ops follow: errors name it instead of the op. "" for none.
-  void set_caller(std::string_view function) { caller_ = function; }
+  using Emitter::Emitter;
 
   /// A splat (`value` converted to the dtype), or row-major elements.
   ValueId constant(double value, TensorType type);
@@ -122,29 +111,20 @@ class Builder {
   ValueId loop(std::int64_t length, bool reversed);
   ValueId border(OpKind kind, std::initializer_list<ValueId> operands);
 
-  // Collectives, for per-chip programs: sizes follow from the mesh.
+  /// Borders of shard_map's functions. Attributes: the manual atoms, then those of each dim.
+  ValueId enter(ValueId x, std::span<const std::int64_t> attrs);
+  ValueId leave(ValueId x, std::span<const std::int64_t> attrs);
+
+  // Collectives, for per-chip programs and shard_map's functions: sizes follow from the mesh.
   ValueId all_reduce(const Mesh& mesh, ValueId x, AtomList atoms, ReduceKind kind);
   ValueId all_gather(const Mesh& mesh, ValueId x, AtomList atoms, int dim);
   ValueId reduce_scatter(const Mesh& mesh, ValueId x, AtomList atoms, ReduceKind kind, int dim);
   ValueId all_to_all(const Mesh& mesh, ValueId x, AtomList atoms, int split_dim, int concat_dim);
   ValueId collective_permute(ValueId x, std::span<const AtomList> from,
                              std::span<const AtomList> to);
+  /// sources[i]: the number, in the group of chips, of the one whose x chip number i gets.
+  ValueId ppermute(const Mesh& mesh, ValueId x, AtomList atoms, std::span<const int> sources);
   ValueId all_slice(const Mesh& mesh, ValueId x, AtomList atoms, int dim);
-
- private:
-  /// Infers the type, then appends the op. `result` and `mesh` as in OpSignature (infer.hpp).
-  ValueId emit(OpKind kind, std::span<const ValueId> operands, std::span<const std::int64_t> attrs,
-               const TensorType& result = {}, const Mesh* mesh = nullptr);
-  ValueId emit(OpKind kind, std::initializer_list<ValueId> operands,
-               std::span<const std::int64_t> attrs, const TensorType& result = {},
-               const Mesh* mesh = nullptr) {
-    return emit(kind, std::span(operands.begin(), operands.size()), attrs, result, mesh);
-  }
-
-  Program* program_;
-  LocId loc_ = 0;
-  std::string_view caller_{};
-  std::vector<TensorType> operand_types_;  // of the op that is being made
 };
 
 }  // namespace weft

@@ -1,8 +1,9 @@
-/// Family: collectives, which occur only in chips' programs. `atoms`: those in which the chips of a
-/// group differ.
+/// Family: collectives of chips' programs, and of the functions of shard_map in global ones (see
+/// manual.cpp). `atoms`: those in which the chips of a group differ.
 
+#include "spmd/ops/builder.hpp"
 #include "spmd/ops/elements.hpp"
-#include "spmd/ops/rows.hpp"
+#include "spmd/ops/row.hpp"
 
 namespace weft {
 namespace {
@@ -101,6 +102,85 @@ TensorType permuted(const OpSignature& op) {
   return x;
 }
 
+TensorType exchanged_within_group(const OpSignature& op) {
+  const std::int64_t parts = expect_atoms(op, op.attrs[0]);
+  const Words sources = op.attrs.subspan(1);
+  infer::expect_words(op, static_cast<std::size_t>(parts) + 1);
+  std::vector<bool> sends(sources.size(), false);
+  for (const std::int64_t source : sources) {
+    if (source < 0 || source >= parts || sends[static_cast<std::size_t>(source)]) {
+      reject(op, "sources [{}] aren't a permutation of 0..{}", fmt::join(sources, ","), parts - 1);
+    }
+    sends[static_cast<std::size_t>(source)] = true;
+  }
+  return op.operands[0];
+}
+
+// Rules. Along a dim that a collective joins or cuts, a chip needs its whole part.
+
+FactorRule rule_with_whole_dims(const Program& program, OpId op, Words whole) {
+  const ValueId x = program.op_operands(op)[0];
+  const Shape& shape = program.shape(x);
+  RuleMaker rule;
+  rule.add_tensor(shape);
+  rule.add_tensor(program.shape(program.result(op)));
+  for (int dim = 0; dim < shape.size(); ++dim) {
+    if (std::ranges::find(whole, std::int64_t{dim}) != whole.end()) continue;
+    const int factor = rule.add_factor(shape[dim]);
+    rule.put(0, dim, factor);
+    rule.put(1, dim, factor);
+  }
+  return rule.take();
+}
+
+/// Word `first` of the attributes and those behind it hold the dims.
+template <std::size_t first>
+FactorRule rule_by_words(const Program& program, OpId op) {
+  return rule_with_whole_dims(program, op, program.op_attrs(op).subspan(first));
+}
+
+// Gradients, in the function of a shard_map.
+
+AtomList atoms_of(const ForwardOp& op) {
+  return AtomList::from_bits(static_cast<std::uint64_t>(op.attrs[0]));
+}
+
+/// Of a sum, the cotangent itself. Of a maximum, in equal parts for all that have it.
+ValueId all_reduced_back(Builder& b, const ForwardOp& op, std::size_t, ValueId g) {
+  const auto kind = static_cast<ReduceKind>(op.attrs[1]);
+  if (kind == ReduceKind::add) return g;
+  const TensorType type = b.type(g);
+  const ValueId hit =
+      b.convert(b.compare(CompareDirection::eq, op.operands[0], op.result), type.dtype);
+  const ValueId hits = b.all_reduce(b.mesh(), hit, atoms_of(op), ReduceKind::add);
+  return b.binary(OpKind::multiply, hit, b.binary(OpKind::divide, g, hits));
+}
+
+ValueId all_gathered_back(Builder& b, const ForwardOp& op, std::size_t, ValueId g) {
+  const int dim = static_cast<int>(op.attrs[1]);
+  return b.reduce_scatter(b.mesh(), g, atoms_of(op), ReduceKind::add, dim);
+}
+
+ValueId reduce_scattered_back(Builder& b, const ForwardOp& op, std::size_t, ValueId g) {
+  WEFT_CHECK(static_cast<ReduceKind>(op.attrs[1]) == ReduceKind::add, op.attrs[1]);
+  return b.all_gather(b.mesh(), g, atoms_of(op), static_cast<int>(op.attrs[2]));
+}
+
+ValueId exchanged_back(Builder& b, const ForwardOp& op, std::size_t, ValueId g) {
+  return b.all_to_all(b.mesh(), g, atoms_of(op), static_cast<int>(op.attrs[2]),
+                      static_cast<int>(op.attrs[1]));
+}
+
+ValueId permuted_back(Builder& b, const ForwardOp& op, std::size_t, ValueId g) {
+  std::vector<int> back(op.attrs.size() - 1);
+  for (std::size_t i = 0; i < back.size(); ++i) {
+    back[static_cast<std::size_t>(op.attrs[i + 1])] = static_cast<int>(i);
+  }
+  return b.ppermute(b.mesh(), g, atoms_of(op), back);
+}
+
+bool is_sum(Words words, DType) { return static_cast<ReduceKind>(words[1]) == ReduceKind::add; }
+
 // Values. All members reduce in group order, so that all get the same bits.
 
 Elements combined(ReduceKind kind, std::span<const Elements> parts) {
@@ -152,6 +232,12 @@ Elements exchanged_elements(const Program& program, OpId op, std::span<const Ele
   return joined(of_self, program.shape(program.result(op)), static_cast<int>(words[2]));
 }
 
+Elements permuted_elements(const Program& program, OpId op, std::span<const Elements> parts,
+                           std::int64_t self) {
+  const Words sources = program.op_attrs(op).subspan(1);
+  return parts[static_cast<std::size_t>(sources[static_cast<std::size_t>(self)])];
+}
+
 Elements sliced_elements(const Evaluation& e) {
   std::vector<std::int64_t> at(static_cast<std::size_t>(e.shape().size()), 0);
   at[static_cast<std::size_t>(e.attrs()[1])] = e.place[0].first;
@@ -165,6 +251,9 @@ constexpr Attr kAllToAll[] = {atoms(), integer("split"), integer("concat")};
 constexpr Attr kPermute[] = {atom_lists("from"), atom_lists("to")};
 constexpr Attr kAllSlice[] = {atoms().atoms_of_dim_in(1), integer("dim")};
 
+constexpr Attr kPpermute[] = {atoms(), list("sources")};
+
+/// An op of chips' programs only.
 constexpr OpRow collective(std::string_view doc, Attrs attrs, Infer infer, Evaluate evaluate,
                            Traits traits) {
   return {.doc = doc,
@@ -182,23 +271,42 @@ constexpr OpRow collective(std::string_view doc, Attrs attrs, Infer infer, Evalu
           .traits = traits};
 }
 
+/// One that functions of shard_map have too.
+constexpr OpRow manual_collective(std::string_view doc, Attrs attrs, Infer infer, Rule rule,
+                                  Linearity linear, Gradient gradient, Evaluate evaluate,
+                                  Traits traits) {
+  OpRow row = collective(doc, attrs, infer, evaluate, traits);
+  row.rule = rule;
+  row.linear = linear;
+  row.gradient = gradient;
+  return row;
+}
+
 constexpr Traits kMeets{.moves_only = true, .meets = true};
 
 }  // namespace
 
 constexpr OpRow rows::all_reduce =
-    collective("What the chips of a group have, combined, on each of them.", kAllReduce,
-               all_reduced, all_reduced_elements, kMeets);
-constexpr OpRow rows::all_gather =
-    collective("What the chips of a group have, one behind the other along dim, on each of them.",
-               kAllGather, all_gathered, all_gathered_elements, kMeets);
-constexpr OpRow rows::reduce_scatter = collective(
+    manual_collective("What the chips of a group have, combined, on each of them.", kAllReduce,
+                      all_reduced, Rule("d* -> d*"), Linearity{Linearity::In::first, is_sum},
+                      all_reduced_back, all_reduced_elements, kMeets);
+constexpr OpRow rows::all_gather = manual_collective(
+    "What the chips of a group have, one behind the other along dim, on each of them.", kAllGather,
+    all_gathered, rule_by_words<1>, Linearity{Linearity::In::first}, all_gathered_back,
+    all_gathered_elements, kMeets);
+constexpr OpRow rows::reduce_scatter = manual_collective(
     "What all_reduce gives, of it this chip's part along dim.", kReduceScatter, reduce_scattered,
+    rule_by_words<2>, Linearity{Linearity::In::first, is_sum}, reduce_scattered_back,
     reduce_scattered_elements, Traits{.moves_only = true, .near = true, .meets = true});
-constexpr OpRow rows::all_to_all = collective(
+constexpr OpRow rows::all_to_all = manual_collective(
     "Cut along `split`, a part for each chip of the group; those it gets, one behind "
     "the other along `concat`.",
-    kAllToAll, exchanged, exchanged_elements, kMeets);
+    kAllToAll, exchanged, rule_by_words<1>, Linearity{Linearity::In::first}, exchanged_back,
+    exchanged_elements, kMeets);
+constexpr OpRow rows::ppermute =
+    manual_collective("What chip number sources[i] of the group has, on chip number i.", kPpermute,
+                      exchanged_within_group, Rule("d* -> d*"), Linearity{Linearity::In::first},
+                      permuted_back, permuted_elements, kMeets);
 /// `from` and `to` have the atoms of each dim, which cut it into equally many parts (permute.hpp).
 constexpr OpRow rows::collective_permute = collective(
     "What was sharded by `from` becomes sharded by `to`.", kPermute, permuted, {}, kMeets);

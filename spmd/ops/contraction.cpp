@@ -6,7 +6,7 @@
 #include "spmd/ops/attribute_views.hpp"
 #include "spmd/ops/builder.hpp"
 #include "spmd/ops/elements.hpp"
-#include "spmd/ops/rows.hpp"
+#include "spmd/ops/row.hpp"
 
 namespace weft {
 namespace {

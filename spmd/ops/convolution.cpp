@@ -2,7 +2,7 @@
 
 #include "spmd/ops/builder.hpp"
 #include "spmd/ops/elements.hpp"
-#include "spmd/ops/rows.hpp"
+#include "spmd/ops/row.hpp"
 #include "spmd/program/window_axes.hpp"
 
 namespace weft {

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "spmd/ops/elements.hpp"
-#include "spmd/ops/rows.hpp"
+#include "spmd/ops/row.hpp"
 #include "spmd/program/element.hpp"
 #include "spmd/program/philox.hpp"
 

@@ -4,7 +4,7 @@
 #include <weft/error.hpp>
 
 #include "spmd/ops/builder.hpp"
-#include "spmd/ops/rows.hpp"
+#include "spmd/ops/row.hpp"
 
 namespace weft {
 constexpr std::array<const OpRow*, kOpNumberMax> kRows = [] {

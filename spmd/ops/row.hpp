@@ -33,6 +33,13 @@ struct OpRow {
   Said<Traits> traits;
 };
 
+/// A row for each op of the list, in its family's file.
+namespace rows {
+#define WEFT_ROW(name, number) extern const OpRow name;
+WEFT_OPS(WEFT_ROW)
+#undef WEFT_ROW
+}  // namespace rows
+
 /// By op number; null where there is no op.
 extern const std::array<const OpRow*, kOpNumberMax> kRows;
 

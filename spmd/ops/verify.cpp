@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "spmd/control/manual_axes.hpp"
 #include "spmd/ops/row.hpp"
 #include "spmd/rules/custom_rule.hpp"
 
@@ -263,6 +264,7 @@ void verify(const Program& program, const Mesh& mesh) {
   check_inputs(program, mesh);
   check_outputs(program, mesh);
   verify_loops(program);
+  if (ManualAxes::has_any(program)) check_manual(program, mesh);
 }
 
 }  // namespace weft

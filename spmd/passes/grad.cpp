@@ -193,7 +193,7 @@ ValueId BackwardWalk::sum_list(std::uint32_t head) {
 
 ValueId BackwardWalk::zeros(ValueId value) {
   builder_.set_loc("");
-  return builder_.constant(0, builder_.type(value));
+  return builder_.like(builder_.constant(0, builder_.type(value)), builder_.manual(value));
 }
 
 std::vector<ValueId> grad(Builder& builder, ValueId loss, std::span<const ValueId> wrt,

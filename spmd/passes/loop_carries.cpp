@@ -6,7 +6,10 @@ namespace weft {
 namespace {
 
 bool is_zero_constant(const Program& program, ValueId value) {
-  const OpId op = program.defining_op(value);
+  OpId op = program.defining_op(value);
+  while (op != kNoId && program.kind(op) == OpKind::enter) {
+    op = program.defining_op(program.op_operands(op)[0]);
+  }
   if (op == kNoId || program.kind(op) != OpKind::constant) return false;
   const auto attrs = program.op_attrs(op);
   const auto bytes =
@@ -34,16 +37,6 @@ std::vector<Accumulation> accumulations(const Program& program, const LoopRange&
     if (added[1] == carry) sums.push_back({sum, added[0]});
   }
   return sums;
-}
-
-Sharding even_layout(const Mesh& mesh, const Shape& shape, const Sharding& home) {
-  Sharding layout;
-  layout.dims = home.dims;
-  for (int dim = 0; dim < shape.size(); ++dim) {
-    AtomList& atoms = layout.dims[static_cast<std::size_t>(dim)];
-    while (shape[dim] % mesh.count(atoms) != 0) atoms = atoms.prefix(atoms.size() - 1);
-  }
-  return layout;
 }
 
 }  // namespace weft

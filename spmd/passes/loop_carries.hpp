@@ -5,8 +5,6 @@
 #include <span>
 #include <vector>
 
-#include <weft/mesh.hpp>
-
 #include "spmd/control/loops.hpp"
 
 namespace weft {
@@ -20,8 +18,5 @@ struct Accumulation {
 /// `use_count`: by value.
 std::vector<Accumulation> accumulations(const Program& program, const LoopRange& range,
                                         std::span<const std::uint32_t> use_count);
-
-/// The layout of a carry in all iterations: where propagation put it, as far as that is even.
-Sharding even_layout(const Mesh& mesh, const Shape& shape, const Sharding& home);
 
 }  // namespace weft

@@ -15,12 +15,6 @@
 namespace weft {
 namespace {
 
-Sharding closed_layout(const DimAtoms& dims) {
-  Sharding layout;
-  layout.dims = dims;
-  return layout;
-}
-
 class Partitioner {
  public:
   Partitioner(const Program& program, const Mesh& mesh, std::span<const Sharding> homes)
@@ -58,14 +52,14 @@ class Partitioner {
     closed.open_mask = 0;
     const ValueId value = chip_.add_input(even_type(program_.type(input.value), closed), input.kind,
                                           input.name, closed, input.loc);
-    versions_[input.value].push_back({closed_layout(closed.dims), value});
+    versions_[input.value].push_back({Sharding::closed(closed.dims), value});
   }
 
   void add_output(const ProgramOutput& output) {
     const Sharding closed = output.updates < 0
                                 ? output_sharding(output)
                                 : chip_.inputs[static_cast<std::size_t>(output.updates)].sharding;
-    const ValueId value = request(output.value, closed_layout(closed.dims));
+    const ValueId value = request(output.value, Sharding::closed(closed.dims));
     chip_.add_output(value, output.name, closed, output.updates);
   }
 
@@ -152,7 +146,7 @@ class Partitioner {
   }
 
   Sharding layout_of_carry(ValueId carry) const {
-    return even_layout(mesh_, program_.shape(carry), homes_[carry]);
+    return homes_[carry].even(mesh_, program_.shape(carry));
   }
 
   /// Of a carry and its next: all values have the carry's layout.
@@ -183,9 +177,12 @@ class Partitioner {
       return;
     }
     if (program_.kind(op) == OpKind::sharding_constraint) {
-      const Sharding layout = closed_layout(homes_[result].dims);
+      const Sharding layout = Sharding::closed(homes_[result].dims);
       versions_[result].push_back({layout, request(program_.op_operands(op)[0], layout)});
       return;
+    }
+    if (program_.kind(op) == OpKind::enter || program_.kind(op) == OpKind::leave) {
+      return lower_manual(op);
     }
     const FactorRule& rule = rules_.of(op);
     const std::vector<AtomList>& assignment = assignments_.of(rule, tensors(op));
@@ -201,6 +198,22 @@ class Partitioner {
       local_operands.push_back(request(operands[i], wanted[i]));
     }
     versions_[result].push_back({layout, emit(op, local_operands, wanted, layout)});
+  }
+
+  /// A chip does nothing: its part is the same. Outside, the dims have the manual atoms too.
+  void lower_manual(OpId op) {
+    const bool enters = program_.kind(op) == OpKind::enter;
+    const ValueId operand = program_.op_operands(op)[0];
+    const ValueId part = enters ? program_.result(op) : operand;
+    const Sharding inside = homes_[part].even(mesh_, program_.shape(part));
+    Sharding outside;
+    const Words attrs = program_.op_attrs(op);
+    for (std::size_t dim = 0; dim + 1 < attrs.size(); ++dim) {
+      outside.dims[dim] = AtomList::from_bits(static_cast<std::uint64_t>(attrs[dim + 1]));
+      outside.dims[dim].append(inside.dims[dim]);
+    }
+    versions_[program_.result(op)].push_back(
+        {enters ? inside : outside, request(operand, enters ? outside : inside)});
   }
 
   std::vector<OpTensor> tensors(OpId op) const {
@@ -273,7 +286,7 @@ class Partitioner {
         }
         return true;
       };
-      const Sharding whole = without_atoms(result, unreduced(operands[0]));
+      const Sharding whole = result.without(unreduced(operands[0]));
       const bool as_it_is = stay([&](std::size_t i) { return wanted[i]; });
       if (!as_it_is) {
         // The result is to be sharded over the pending atoms: one reduce_scatter of the result
@@ -297,19 +310,6 @@ class Partitioner {
   bool unreduced_alike(std::span<const ValueId> operands) const {
     return std::ranges::all_of(
         operands, [&](ValueId operand) { return unreduced(operand) == unreduced(operands[0]); });
-  }
-
-  /// The layout with each dim's atoms only up to the first that is in `atoms`.
-  static Sharding without_atoms(const Sharding& layout, AtomMask atoms) {
-    DimAtoms dims{};
-    for (std::size_t dim = 0; dim < dims.size(); ++dim) {
-      int kept = 0;
-      while (kept < layout.dims[dim].size() && ((atoms >> layout.dims[dim][kept]) & 1U) == 0) {
-        ++kept;
-      }
-      dims[dim] = layout.dims[dim].prefix(kept);
-    }
-    return closed_layout(dims);
   }
 
   /// Atoms over which the first version of the value is a partial result.

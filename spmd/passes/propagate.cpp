@@ -5,6 +5,7 @@
 #include <span>
 #include <tuple>
 
+#include "spmd/control/manual_axes.hpp"
 #include "spmd/passes/factor_rules.hpp"
 
 namespace weft {
@@ -93,10 +94,28 @@ class Propagation {
       const auto index = static_cast<std::size_t>(program_.op_attrs(op)[0]);
       shardings_[program_.result(op)] = program_.constraints[index];
     }
+    if (ManualAxes::has_any(program_)) seed_manual();
     for (const ProgramOutput& output : program_.outputs) shardings_.push_back(output.sharding);
     use_count_.assign(program_.num_values(), 0);
     for (const ValueId operand : program_.operands) ++use_count_[operand];
     for (const ProgramOutput& output : program_.outputs) ++use_count_[output.value];
+  }
+
+  /// Manual atoms shard no value of a shard_map's function; what leaves it has those of its dims.
+  void seed_manual() {
+    const ManualAxes axes(program_);
+    for (ValueId value = 0; value < program_.num_values(); ++value) {
+      AtomMask& held = shardings_[value].replicated;
+      held = static_cast<AtomMask>(held | (axes.held(value) & ~shardings_[value].used()));
+    }
+    for (OpId op = 0; op < program_.num_ops(); ++op) {
+      if (program_.kind(op) != OpKind::leave) continue;
+      const Words attrs = program_.op_attrs(op);
+      for (std::size_t dim = 0; dim + 1 < attrs.size(); ++dim) {
+        shardings_[program_.result(op)].dims[dim] =
+            AtomList::from_bits(static_cast<std::uint64_t>(attrs[dim + 1]));
+      }
+    }
   }
 
   void add_nodes() {

@@ -9,10 +9,11 @@ namespace weft {
 namespace {
 
 /// All chips that differ only in these atoms meet in the op. 0 if no chips meet, or only some may,
-/// as in a collective_permute.
+/// as in a collective_permute or a ppermute.
 AtomMask meeting_atoms(const Program& program, OpId op) {
   const OpKind kind = program.kind(op);
-  if (!is_collective(kind) || kind == OpKind::collective_permute) return 0;
+  const bool is_permute = kind == OpKind::collective_permute || kind == OpKind::ppermute;
+  if (!is_collective(kind) || is_permute) return 0;
   return AtomList::from_bits(static_cast<std::uint64_t>(program.op_attrs(op)[0])).mask();
 }
 

@@ -76,6 +76,10 @@
   OP(all_to_all, 103)           \
   OP(collective_permute, 104)   \
   OP(all_slice, 105)            \
+  OP(ppermute, 106)             \
+  OP(enter, 107)                \
+  OP(leave, 108)                \
+  OP(vary, 109)                 \
   OP(softmax, 110)              \
   OP(softmax_grad, 111)         \
   OP(log_softmax, 112)          \

@@ -30,10 +30,12 @@ std::vector<Elements> interpret(const Program& program, std::span<const Elements
   run_ops(program, values, 1, [&](OpId op) {
     const OpKind kind = program.kind(op);
     const Attrs& attrs = *row(kind).attrs;
-    if (is_collective(kind) || depends_on_chip(attrs, program.op_attrs(op))) {
+    if (kind == OpKind::enter || is_collective(kind) ||
+        depends_on_chip(attrs, program.op_attrs(op))) {
       fail(Errc::invalid_argument,
-           "interpret: op {} is {} of one chip's program; use simulate for such a program", op,
-           to_string(kind));
+           "interpret: op {} is {}; use simulate for one chip's program, and give the mesh for one "
+           "with functions of shard_map",
+           op, to_string(kind));
     }
     std::vector<const Elements*> operands;
     for (const ValueId operand : program.op_operands(op)) operands.push_back(&values[operand][0]);

@@ -14,6 +14,11 @@ namespace weft {
 /// invalid_argument). `inputs` in the program's order; returns the outputs. Floating values are
 /// computed in double and not rounded to their dtype; integer division truncates.
 std::vector<Elements> interpret(const Program& program, std::span<const Elements> inputs);
+/// The same for a program that may have functions of shard_map. If it has, every value is on every
+/// chip of the mesh, those outside of the functions whole (outputs are checked to agree:
+/// WEFT_CHECK).
+std::vector<Elements> interpret(const Program& program, const Mesh& mesh,
+                                std::span<const Elements> inputs);
 
 /// Runs a per-chip program on every chip of a simulated mesh, in lockstep, one thread. `inputs` and
 /// the result are global tensors, cut and joined as the shardings of the program's inputs and

@@ -2,6 +2,7 @@
 #include <cmath>
 #include <limits>
 
+#include "spmd/control/manual_axes.hpp"
 #include "spmd/ops/elements.hpp"
 #include "spmd/program/permute.hpp"
 #include "spmd/reference/interpret.hpp"
@@ -17,9 +18,10 @@ class Simulation {
   Simulation(const Program& program, const Mesh& mesh) : program_(program), mesh_(mesh) {}
 
   ChipElements run(OpId op, std::span<const ChipElements> values) const {
-    if (is_collective(program_.kind(op))) {
-      return collective(op, values[program_.op_operands(op)[0]]);
-    }
+    const OpKind kind = program_.kind(op);
+    if (is_collective(kind)) return collective(op, values[program_.op_operands(op)[0]]);
+    if (kind == OpKind::enter) return entered(op, values[program_.op_operands(op)[0]]);
+    if (kind == OpKind::leave) return left(op, values[program_.op_operands(op)[0]]);
     ChipElements result;
     for (int position = 0; position < mesh_.size(); ++position) {
       std::vector<const Elements*> operands;
@@ -59,6 +61,39 @@ class Simulation {
       result.push_back(x[index(source)]);
     }
     return result;
+  }
+
+  Sharding sharding_of_dims(OpId op) const {
+    Sharding sharding;
+    const Words dims = program_.op_attrs(op).subspan(1);
+    for (std::size_t dim = 0; dim < dims.size(); ++dim) sharding.dims[dim] = atoms_of(dims[dim]);
+    return sharding;
+  }
+
+  ChipElements entered(OpId op, const ChipElements& x) const {
+    const Shape& whole = program_.shape(program_.op_operands(op)[0]);
+    const Sharding sharding = sharding_of_dims(op);
+    ChipElements parts;
+    for (int position = 0; position < mesh_.size(); ++position) {
+      parts.push_back(take(x[index(position)], box(whole, program_.shape(program_.result(op)),
+                                                   sharding.offsets(mesh_, position, whole))));
+    }
+    return parts;
+  }
+
+  /// Of the group's chips, joined. Chips that no dim tells apart have equal values.
+  ChipElements left(OpId op, const ChipElements& x) const {
+    const Shape& part = program_.shape(program_.op_operands(op)[0]);
+    const Shape& whole = program_.shape(program_.result(op));
+    const Sharding sharding = sharding_of_dims(op);
+    ChipElements wholes;
+    for (int position = 0; position < mesh_.size(); ++position) {
+      Elements& joined = wholes.emplace_back(index(whole.num_elements()));
+      for (const int member : mesh_.group(position, atoms_of(program_.op_attrs(op)[0]))) {
+        put(joined, box(whole, part, sharding.offsets(mesh_, member, whole)), x[index(member)]);
+      }
+    }
+    return wholes;
   }
 
   static AtomList atoms_of(std::int64_t bits) {
@@ -127,6 +162,30 @@ Elements join(const Mesh& mesh, const ChipElements& shards, const Shape& global,
 }
 
 }  // namespace
+
+std::vector<Elements> interpret(const Program& program, const Mesh& mesh,
+                                std::span<const Elements> inputs) {
+  if (!ManualAxes::has_any(program)) return interpret(program, inputs);
+  std::vector<ChipElements> values(program.num_values());
+  WEFT_CHECK(inputs.size() == program.inputs.size(), inputs.size(), program.inputs.size());
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    values[program.inputs[i].value] = ChipElements(index(mesh.size()), inputs[i]);
+  }
+  const Simulation simulation(program, mesh);
+  run_ops(program, values, index(mesh.size()), [&](OpId op) { return simulation.run(op, values); });
+  std::vector<Elements> outputs;
+  for (const ProgramOutput& output : program.outputs) {
+    const ChipElements& all = values[output.value];
+    for (const Elements& other : all) {
+      const bool agrees = std::ranges::equal(other, all[0], [](double a, double b) {
+        return a == b || (std::isnan(a) && std::isnan(b));
+      });
+      WEFT_CHECK(agrees, output.name);
+    }
+    outputs.push_back(all[0]);
+  }
+  return outputs;
+}
 
 std::vector<Elements> simulate(const Program& chip_program, const Mesh& mesh,
                                std::span<const TensorType> input_types,

@@ -15,6 +15,9 @@ namespace weft {
 
 using Dims = std::vector<std::int64_t>;
 
+/// The mesh's axes that have some of the atoms: `"data", "model"`.
+std::string axes_text(const Mesh& mesh, AtomMask atoms);
+
 /// Whether sums and products are i32 (torch: i64), in which more of them fit.
 inline bool is_summed_as_i32(DType dtype) {
   return dtype == DType::pred || dtype == DType::i8 || dtype == DType::u8;

@@ -1,6 +1,7 @@
 #pragma once
-/// Regions: the parts of a trace whose values are computed again for the gradient, and its loops.
-/// Users call checkpoint() (weft/transforms.hpp) and scan() (weft/control_flow.hpp).
+/// Regions: the parts of a trace whose values are computed again for the gradient, its loops, and
+/// its functions of shard_map. Users call checkpoint() (weft/transforms.hpp), scan()
+/// (weft/control_flow.hpp) and shard_map() (weft/shard_map.hpp).
 
 #include <functional>
 #include <map>
@@ -15,6 +16,10 @@
 #include "spmd/passes/grad.hpp"
 
 namespace weft {
+
+struct RunSite;
+struct TensorNode;
+struct TraceSite;
 
 class RematRegions {
  public:
@@ -75,13 +80,40 @@ class TracedLoops {
   std::vector<Complete> complete_;
 };
 
+/// The functions of shard_map() that are being recorded.
+class TracedShardMaps {
+ public:
+  struct Open {
+    AtomMask manual;  ///< with those of the functions around it
+    OpId begin;
+    std::source_location loc;  ///< of the user's call
+  };
+  /// From the outermost to the innermost.
+  std::vector<Open>& open() { return open_; }
+  const std::vector<Open>& open() const { return open_; }
+  AtomMask manual() const { return open_.empty() ? AtomMask{0} : open_.back().manual; }
+  /// Throws invalid_argument if the value is of a function that has ended.
+  void expect_inside(Builder& builder, ValueId value, const std::source_location& loc) const;
+
+ private:
+  std::vector<Open> open_;
+};
+
 struct Regions {
   RematRegions remat;
   TracedLoops loops;
+  TracedShardMaps shard_maps;
 
+  /// Throws invalid_argument if a loop or a shard_map is being recorded and the tensor is made
+  /// outside of it.
+  void expect_assignable(const Program& program, const TensorNode& node,
+                         const TraceSite& site) const;
+  /// Throws invalid_argument if a loop or a shard_map is being recorded.
+  void expect_readable(const RunSite& site) const;
   void clear() {
     remat.clear();
     loops.clear();
+    shard_maps.open().clear();
   }
 };
 

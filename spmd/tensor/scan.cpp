@@ -118,6 +118,18 @@ void expect_carry(const Call& call, std::size_t i, const TensorType& first, cons
       i, first.to_string(), type.to_string());
 }
 
+/// In a shard_map: that chips which have one carry at first have one next carry too.
+void expect_alike(Call& call, std::size_t i, ValueId first, ValueId next) {
+  const auto parted =
+      static_cast<AtomMask>(call->manual(next).varies & ~call->manual(first).varies);
+  if (parted == 0) return;
+  const std::string axes = axes_text(call->mesh(), parted);
+  call.refuse(
+      "carry {} is the same on all chips along {} at first, but the function returns one that may "
+      "differ between them: begin with vary(.., {})",
+      i, axes, axes);
+}
+
 }  // namespace
 
 Scanned<Tensors, Tensors> scan_tensors(const ScanBody& body, const Tensors& carry,
@@ -132,7 +144,8 @@ Scanned<Tensors, Tensors> scan_tensors(const ScanBody& body, const Tensors& carr
     Call call("scan", loc);
     const std::int64_t length = length_of(call, items, options);
     std::vector<ValueId> first;
-    for (const Tensor& tensor : carry) first.push_back(call.value(tensor));
+    const ManualAtoms around{.manual = trace.regions().shard_maps.manual()};
+    for (const Tensor& tensor : carry) first.push_back(call->like(call.value(tensor), around));
     std::vector<ValueId> whole;
     for (const Tensor& tensor : items) whole.push_back(call.value(tensor));
     loop.emplace(trace, options, length, loc);
@@ -150,6 +163,7 @@ Scanned<Tensors, Tensors> scan_tensors(const ScanBody& body, const Tensors& carr
   for (std::size_t i = 0; i < carry.size(); ++i) {
     expect_carry(call, i, call.type(carry[i]), made.carry[i]);
     values.push_back(call.value(made.carry[i]));
+    expect_alike(call, i, carries[i], values[i]);
   }
   std::vector<ValueId> stacks;
   for (const Tensor& y : made.stacked) stacks.push_back(loop->stack(call.value(y)));

@@ -73,7 +73,7 @@ Trace& Trace::current(const std::source_location& loc) {
 Trace::Trace(Runtime& runtime)
     : runtime_(&runtime),
       serial_(next_serial()),
-      builder_(program_),
+      builder_(program_, runtime.mesh()),
       thread_(this_thread_number()),
       watch_(runtime) {}
 
@@ -91,6 +91,7 @@ void Trace::leave() {
 ValueId Trace::value_of(const NodePtr& node, const std::source_location& loc) {
   if (node->trace == serial_) {
     regions_.loops.expect_outside(program_, node->value, loc);
+    regions_.shard_maps.expect_inside(builder_, node->value, loc);
     return node->value;
   }
   if (std::holds_alternative<std::monostate>(node->storage)) fail_lost(*node, loc);
@@ -144,43 +145,6 @@ ValueId Trace::add_input(const NodePtr& node, const std::source_location& loc) {
   return node->value;
 }
 
-/// The state from which a program's random bits start. It holds all that changes from step to step,
-/// so no step is a new program.
-HostData Trace::random_words() {
-  const std::uint64_t step = runtime_->step();
-  if (step != random_step_) random_count_ = 0;
-  random_step_ = step;
-  const std::uint64_t seed = initial_seed();
-  const PhiloxBlock words{static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32),
-                          random_count_, static_cast<std::uint32_t>(step)};
-  const auto bytes = std::as_bytes(std::span(words));
-  return std::make_shared<const std::vector<std::byte>>(bytes.begin(), bytes.end());
-}
-
-ValueId Trace::random_bits(const Shape& shape, const std::source_location& loc) {
-  const TensorType type{DType::u32, {4}};
-  if (random_state_ == nullptr) {
-    random_state_ = host_node(type, InputKind::runtime_scalar, "", *random_words());
-  }
-  const PhiloxBlock number{0, 0, random_calls_, 0};
-  ValueId state = builder_.binary(OpKind::add, value_of(random_state_, loc),
-                                  builder_.constant(std::as_bytes(std::span(number)), type));
-  // A call in a loop has a number for each iteration.
-  std::uint32_t numbers = 1;
-  const auto open = regions_.loops.open();
-  for (auto loop = open.rbegin(); loop != open.rend(); ++loop) {
-    const PhiloxBlock step{0, 0, numbers, 0};
-    const ValueId iteration =
-        builder_.broadcast_in_dim(builder_.convert(loop->number, type.dtype), type.shape, {});
-    const ValueId steps = builder_.binary(OpKind::multiply, iteration,
-                                          builder_.constant(std::as_bytes(std::span(step)), type));
-    state = builder_.binary(OpKind::add, state, steps);
-    numbers *= static_cast<std::uint32_t>(loop->length);
-  }
-  random_calls_ += numbers;
-  return builder_.rng_bit_generator(state, shape);
-}
-
 Tensor Trace::record(ValueId value) {
   ++tensor_count_;
   if (recorded_ == nodes_.size()) nodes_.push_back(std::make_shared<TensorNode>());
@@ -196,15 +160,7 @@ Tensor Trace::record(ValueId value) {
 
 void Trace::assign(TensorNode& node, ValueId value) {
   WEFT_CHECK(node.trace == serial_, node.trace, serial_);
-  if (const auto open = regions_.loops.open(); !open.empty()) {
-    const OpId made = program_.defining_op(node.value);
-    if (made == kNoId || made < open.back().begin) {
-      fail(Errc::invalid_argument,
-           "{}: {} can't change in the function of scan() at {}, which is recorded once: make it a "
-           "carry, and assign it after the loop (at {})",
-           site_->function, node.label(), file_line(open.back().loc), file_line(site_->loc));
-    }
-  }
+  regions_.expect_assignable(program_, node, *site_);
   node.value = value;
 }
 
@@ -219,12 +175,7 @@ void Trace::mark(TensorNode& node, const Sharding& sharding) {
 }
 
 void Trace::run(const RunSite& site, const TensorNode* whole) {
-  if (const auto open = regions_.loops.open(); !open.empty()) {
-    fail(Errc::invalid_argument,
-         "{} at {} is in the function of scan() at {}, which is recorded once, for all iterations: "
-         "return the tensor from it, and read it after the loop",
-         site.function, file_line(site.loc), file_line(open.back().loc));
-  }
+  regions_.expect_readable(site);
   if (function_ && function_->full_graph) {
     fail(Errc::invalid_argument,
          "{} at {} is in the middle of the function compiled at {} with full_graph: return the "
@@ -234,7 +185,8 @@ void Trace::run(const RunSite& site, const TensorNode* whole) {
   add_parameter_outputs();
   for (std::size_t i = 0; i < recorded_; ++i) {
     if (nodes_[i].use_count() == 1) continue;
-    if (regions_.loops.is_inside(program_, nodes_[i]->value)) continue;
+    const ValueId value = nodes_[i]->value;
+    if (regions_.loops.is_inside(program_, value) || builder_.manual(value).manual != 0) continue;
     add_output(nodes_[i], nodes_[i].get() == whole);
   }
   if (!outputs_.empty()) {
@@ -356,7 +308,7 @@ void Trace::discard() {
 void Trace::reset() {
   serial_ = next_serial();
   program_.clear();
-  builder_ = Builder(program_);
+  builder_ = Builder(program_, runtime_->mesh());
   locs_.clear();
   inputs_.clear();
   scalars_.clear();

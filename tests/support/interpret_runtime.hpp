@@ -119,7 +119,9 @@ class InterpretRuntime : public Runtime {
       return sharding;
     };
     Execution execution{
-        .outputs = interpret(program, inputs), .input_shardings = {}, .output_shardings = {}};
+        .outputs = mesh_ ? interpret(program, *mesh_, inputs) : interpret(program, inputs),
+        .input_shardings = {},
+        .output_shardings = {}};
     for (const ProgramInput& input : program.inputs) {
       execution.input_shardings.push_back(settled(input.sharding));
     }

@@ -198,6 +198,24 @@ TEST_F(Porting, FunctionsOfJax) {
   EXPECT_EQ(scanned.carry.to_vector(), sum(w, {0}).to_vector());
 }
 
+TEST(PortingToChips, ExplicitSpmd) {
+  using P = PartitionSpec;
+  const Mesh mesh({2}, {"data"});
+  InterpretRuntime runtime(mesh);
+  const RuntimeScope scope(runtime);
+  const auto f = [](const Tensor& part) {
+    const std::vector<Tensor> of_all{psum(part, "data"), pmean(part, "data")};
+    const Tensor own = reduce_scatter(part, "data");
+    const Tensor other = ppermute(part, "data", {{0, 1}, {1, 0}});
+    return of_all[0] + of_all[1] * 2.0 +
+           psum(sum(own) + sum(other * cast(axis_index("data"), DType::f32)), "data");
+  };
+  const auto run = shard_map(f, mesh, P{"data"}, P{});
+  // 1, 2 on chip 0 and 3, 4 on chip 1, where 1 and 2 arrive.
+  EXPECT_EQ(run(to_device(std::vector<float>{1, 2, 3, 4}, {4})).to_vector(),
+            (std::vector<float>{4 + 4 + 13, 6 + 6 + 13}));
+}
+
 /// The body of a loop, compiled only.
 [[maybe_unused]] void in_a_job(TrainContext& ctx, const DatasetPtr& dataset,
                                const std::vector<float>& part, const std::string& path) {

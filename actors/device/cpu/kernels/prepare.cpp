@@ -24,6 +24,10 @@ constexpr Prepare prepares::all_gather = prepare_by<none>;
 constexpr Prepare prepares::reduce_scatter = prepare_by<none>;
 constexpr Prepare prepares::all_to_all = prepare_by<none>;
 constexpr Prepare prepares::collective_permute = prepare_by<none>;
+constexpr Prepare prepares::ppermute = prepare_by<none>;
+// Only in global programs.
+constexpr Prepare prepares::enter = prepare_by<none>;
+constexpr Prepare prepares::leave = prepare_by<none>;
 
 Kernel prepare(const Program& program, OpId op, const ChipContext& chip) {
   const Prepare prepare_op = *kPrepares[static_cast<std::size_t>(program.kind(op))];

@@ -131,11 +131,18 @@ void add_composites(Program& program, Builder& builder, ValueId x) {
 void add_collectives(const Mesh& mesh, Builder& builder, ValueId x) {
   const AtomList data = mesh.axis_atoms(0);
   const AtomList model = mesh.axis_atoms(1);
+  std::vector<int> sources;
+  for (auto chip = static_cast<int>(mesh.count(data)); chip-- > 0;) sources.push_back(chip);
+  const auto word = static_cast<std::int64_t>(data.bits());
+  const Dims border{word, word, 0};
+  const ValueId part = builder.enter(x, border);
   builder.all_reduce(mesh, x, data, ReduceKind::max);
   builder.all_gather(mesh, x, {2, 3}, 1);
   builder.reduce_scatter(mesh, x, data, ReduceKind::add, 0);
   builder.all_to_all(mesh, x, model, 0, 1);
   builder.all_slice(mesh, x, model, 1);
+  builder.vary(builder.all_reduce(mesh, part, data, ReduceKind::add), data.mask());
+  builder.leave(builder.ppermute(mesh, part, data, sources), border);
   builder.collective_permute(x, std::array<AtomList, 2>{AtomList{1}, AtomList{}},
                              std::array<AtomList, 2>{AtomList{3}, AtomList{}});
 }
@@ -153,7 +160,7 @@ std::vector<OpKind> all_op_kinds() {
 
 Program every_op(const Mesh& mesh) {
   Program program;
-  Builder builder(program);
+  Builder builder(program, &mesh);
   Sharding rows;
   rows.dims[0] = mesh.axis_atoms(0);
   rows.set_priority(1, 2);

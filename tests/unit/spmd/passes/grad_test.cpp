@@ -717,15 +717,15 @@ TEST(Grad, RefusesAnIntegerWrt) {
             "grad: wrt[0] is i32[3], an input; only floating values have a gradient");
 }
 
-TEST(Grad, RefusesCollectives) {
-  const Mesh mesh({2}, {"data"});
+TEST(Grad, RefusesOpsOfChipsPrograms) {
   Program program;
   Builder builder(program);
   const ValueId x = program.add_input(f64({}), InputKind::data, "x", Sharding::closed());
-  const ValueId y = builder.all_reduce(mesh, x, mesh.axis_atoms(0), ReduceKind::add);
-  EXPECT_EQ(refusal(program, y, x),
-            "grad: all_reduce has no gradient; differentiate the global program, before it is "
-            "partitioned");
+  const ValueId y = builder.collective_permute(x, {}, {});
+  EXPECT_EQ(
+      refusal(program, y, x),
+      "grad: collective_permute has no gradient; differentiate the global program, before it is "
+      "partitioned");
 }
 
 /// logits = relu(x W1^T + b1) W2^T + b2; mean cross entropy, its row maximum through max itself.

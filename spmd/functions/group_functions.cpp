@@ -1,0 +1,201 @@
+/// The collectives of shard_map's functions.
+
+#include <weft/functional.hpp>
+#include <weft/ops.hpp>
+#include <weft/shapes.hpp>
+#include <weft/shard_map.hpp>
+
+#include <algorithm>
+#include <array>
+
+#include <fmt/ranges.h>
+
+#include "spmd/tensor/call.hpp"
+
+namespace weft {
+namespace {
+
+/// The atoms of manual axes, in the order in which the call names them.
+AtomList group_atoms(const Call& call, const AxisNames& axes) {
+  const auto& open = call.trace().regions().shard_maps.open();
+  if (open.empty()) {
+    call.refuse(
+        "works between the chips of a group, in the function of a shard_map(); outside, "
+        "tensors are whole, and sum, reshape and the like work on all of them");
+  }
+  const Mesh& mesh = *call.trace().runtime().mesh();
+  AtomList atoms;
+  for (const std::string& name : axes.names()) {
+    const int axis = mesh.axis_index(name);
+    if (axis < 0) call.refuse("mesh {} has no axis \"{}\"", mesh.to_string(), name);
+    const AtomList own = mesh.axis_atoms(axis);
+    if ((own.mask() & ~open.back().manual) != 0) {
+      call.refuse(
+          "axis \"{}\" isn't manual in the shard_map() at {}: name it in a spec, or in the "
+          "option `axes`",
+          name, file_line(open.back().loc));
+    }
+    if ((own.mask() & atoms.mask()) != 0) call.refuse("axis \"{}\" is named twice", name);
+    atoms.append(own);
+  }
+  return atoms;
+}
+
+std::int64_t group_size(const Call& call, AtomList atoms) {
+  return call.trace().runtime().mesh()->count(atoms);
+}
+
+Tensor reduced(const char* name, const Tensor& x, const AxisNames& axes, ReduceKind kind,
+               const std::source_location& loc) {
+  Call call(name, loc);
+  const AtomList atoms = group_atoms(call, axes);
+  const ValueId value = call.value(x);
+  if (atoms.empty()) return x;
+  return call.result(call->all_reduce(call->mesh(), value, atoms, kind));
+}
+
+/// Refuses a size that the chips of a group don't divide.
+void expect_parts(const Call& call, const Tensor& x, int dim, std::int64_t parts) {
+  const std::int64_t size = call.type(x).shape[dim];
+  if (size % parts == 0) return;
+  call.refuse("dim {} of {} has size {}, which the {} chips of the group don't divide", dim,
+              call.type(x).to_string(), size, parts);
+}
+
+}  // namespace
+
+Tensor psum(const Tensor& x, const AxisNames& axes, std::source_location loc) {
+  return reduced("psum", x, axes, ReduceKind::add, loc);
+}
+
+Tensor pmean(const Tensor& x, const AxisNames& axes, std::source_location loc) {
+  Call call("pmean", loc);
+  const auto chips = static_cast<double>(group_size(call, group_atoms(call, axes)));
+  return psum(x, axes, loc) / chips;
+}
+
+Tensor pmax(const Tensor& x, const AxisNames& axes, std::source_location loc) {
+  return reduced("pmax", x, axes, ReduceKind::max, loc);
+}
+
+Tensor pmin(const Tensor& x, const AxisNames& axes, std::source_location loc) {
+  return reduced("pmin", x, axes, ReduceKind::min, loc);
+}
+
+Tensor all_gather(const Tensor& x, const AxisNames& axes, int dim, std::source_location loc) {
+  Call call("all_gather", loc);
+  const AtomList atoms = group_atoms(call, axes);
+  const int own_dim = call.dim_of(dim, call.type(x).shape.size());
+  const ValueId value = call.value(x);
+  if (atoms.empty()) return x;
+  return call.result(call->all_gather(call->mesh(), value, atoms, own_dim));
+}
+
+Tensor reduce_scatter(const Tensor& x, const AxisNames& axes, int dim, std::source_location loc) {
+  Call call("reduce_scatter", loc);
+  const AtomList atoms = group_atoms(call, axes);
+  const int own_dim = call.dim_of(dim, call.type(x).shape.size());
+  expect_parts(call, x, own_dim, group_size(call, atoms));
+  const ValueId value = call.value(x);
+  if (atoms.empty()) return x;
+  return call.result(call->reduce_scatter(call->mesh(), value, atoms, ReduceKind::add, own_dim));
+}
+
+Tensor all_to_all(const Tensor& x, const AxisNames& axes, int split_dim, int concat_dim,
+                  std::source_location loc) {
+  Call call("all_to_all", loc);
+  const AtomList atoms = group_atoms(call, axes);
+  const Shape shape = call.type(x).shape;
+  const int split = call.dim_of(split_dim, shape.size());
+  const int concat = call.dim_of(concat_dim, shape.size());
+  const std::int64_t chips = group_size(call, atoms);
+  expect_parts(call, x, split, chips);
+  ValueId value = call.value(x);
+  if (atoms.empty()) return x;
+  if (split != concat) {
+    return call.result(call->all_to_all(call->mesh(), value, atoms, split, concat));
+  }
+  // Along one dim: the number of the part becomes a dim of its own for a while.
+  Dims apart(shape.begin(), shape.end());
+  apart[static_cast<std::size_t>(split)] /= chips;
+  apart.insert(apart.begin() + split, chips);
+  value = call->reshape(value, call.shape_of(apart));
+  value = call->all_to_all(call->mesh(), value, atoms, split, split + 1);
+  return call.result(call->reshape(value, shape));
+}
+
+Tensor ppermute(const Tensor& x, const AxisNames& axes,
+                const std::vector<std::pair<int, int>>& pairs, std::source_location loc) {
+  Call call("ppermute", loc);
+  const AtomList atoms = group_atoms(call, axes);
+  const auto chips = static_cast<int>(group_size(call, atoms));
+  constexpr int kNone = -1;
+  std::vector<int> sources(static_cast<std::size_t>(chips), kNone);
+  std::vector<int> idle(sources.size());  // chips that send nothing
+  for (int chip = 0; chip < chips; ++chip) idle[static_cast<std::size_t>(chip)] = chip;
+  for (const auto& [from, to] : pairs) {
+    if (std::min(from, to) < 0 || std::max(from, to) >= chips) {
+      call.refuse("the pair ({}, {}) has a chip outside of the group's 0..{}", from, to, chips - 1);
+    }
+    if (std::erase(idle, from) == 0) call.refuse("chip {} sends to two chips", from);
+    int& source = sources[static_cast<std::size_t>(to)];
+    if (source != kNone)
+      call.refuse("chip {} receives from two chips, {} and {}", to, source, from);
+    source = from;
+  }
+  std::vector<double> receives;
+  for (int& source : sources) {
+    receives.push_back(source != kNone ? 1 : 0);
+    if (source != kNone) continue;
+    source = idle.back();
+    idle.pop_back();
+  }
+  const ValueId value = call.value(x);
+  if (atoms.empty()) return pairs.empty() ? x * 0.0 : x;
+  const Tensor sent = call.result(call->ppermute(call->mesh(), value, atoms, sources));
+  if (std::ranges::count(receives, 0.0) == 0) return sent;
+  Tensor is_target = full({}, 0, DType::pred);
+  const Tensor own = axis_index(axes, loc);
+  for (int chip = 0; chip < chips; ++chip) {
+    if (receives[static_cast<std::size_t>(chip)] == 0) continue;
+    is_target = logical_or(is_target, equal(own, chip));
+  }
+  return where(is_target, sent, 0.0);
+}
+
+Tensor ring_shift(const Tensor& x, const AxisNames& axes, std::int64_t by,
+                  std::source_location loc) {
+  Call call("ring_shift", loc);
+  const AtomList atoms = group_atoms(call, axes);
+  const std::int64_t chips = group_size(call, atoms);
+  const ValueId value = call.value(x);
+  std::vector<int> sources;
+  for (std::int64_t chip = 0; chip < chips; ++chip) {
+    sources.push_back(static_cast<int>(((chip - by) % chips + chips) % chips));
+  }
+  if (sources[0] == 0) return x;
+  return call.result(call->ppermute(call->mesh(), value, atoms, sources));
+}
+
+Tensor axis_index(const AxisNames& axes, std::source_location loc) {
+  Call call("axis_index", loc);
+  const AtomList atoms = group_atoms(call, axes);
+  if (atoms.empty()) return call.result(call->constant(0, {DType::i32, {}}));
+  // Each chip's part of 0, 1, ..: one number.
+  const ValueId all = call->iota({DType::i32, {group_size(call, atoms)}}, 0);
+  const auto manual = call->mesh().list(call.trace().regions().shard_maps.manual());
+  const std::array attrs{static_cast<std::int64_t>(manual.bits()),
+                         static_cast<std::int64_t>(atoms.bits())};
+  return call.result(call->reshape(call->enter(all, attrs), {}));
+}
+
+Tensor vary(const Tensor& x, const AxisNames& axes, std::source_location loc) {
+  Call call("vary", loc);
+  const AtomList atoms = group_atoms(call, axes);
+  const ManualAtoms around{.manual = call.trace().regions().shard_maps.manual()};
+  const ValueId value = call->like(call.value(x), around);
+  const auto alike = static_cast<AtomMask>(atoms.mask() & ~call->manual(value).varies);
+  return alike == 0 ? call.result(value) : call.result(call->vary(value, alike));
+}
+
+}  // namespace weft

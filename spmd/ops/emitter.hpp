@@ -1,0 +1,64 @@
+#pragma once
+/// Emitter: appends an op to a Program, with shape inference and checks.
+
+#include <cstdint>
+#include <initializer_list>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "spmd/control/manual_axes.hpp"
+#include "spmd/program/program.hpp"
+
+namespace weft {
+
+class Emitter {
+ public:
+  /// `mesh`: for functions of shard_map; null if there are none.
+  explicit Emitter(Program& program, const Mesh* mesh = nullptr)
+      : program_(&program), mesh_(mesh) {}
+
+  Program& program() { return *program_; }
+  const Mesh& mesh() const { return *mesh_; }
+  const TensorType& type(ValueId value) const { return program_->type(value); }
+  /// "file:line" given to the ops that follow; "" for none.
+  void set_loc(std::string_view file_line);
+  LocId loc() const { return loc_; }
+  void set_loc(LocId loc) { loc_ = loc; }
+  /// The public function whose ops follow: errors name it instead of the op. "" for none.
+  void set_caller(std::string_view function) { caller_ = function; }
+
+  /// What the value is to functions of shard_map.
+  ManualAtoms manual(ValueId value);
+  /// x, made manual and varying as far as `model` is. All ops do so with operands that differ.
+  ValueId like(ValueId x, const ManualAtoms& model);
+  ValueId vary(ValueId x, AtomMask atoms);
+
+ protected:
+  /// Infers the type, then appends the op. `result` and `mesh` as in OpSignature (infer.hpp).
+  ValueId emit(OpKind kind, std::span<const ValueId> operands, std::span<const std::int64_t> attrs,
+               const TensorType& result = {}, const Mesh* mesh = nullptr);
+  ValueId emit(OpKind kind, std::initializer_list<ValueId> operands,
+               std::span<const std::int64_t> attrs, const TensorType& result = {},
+               const Mesh* mesh = nullptr) {
+    return emit(kind, std::span(operands.begin(), operands.size()), attrs, result, mesh);
+  }
+
+  Program* program_;
+
+ private:
+  /// The operands, brought to the atoms that the op needs.
+  std::vector<ValueId> agree(OpKind kind, std::span<const ValueId> operands,
+                             std::span<const std::int64_t> attrs);
+  /// Of all ops so far.
+  const ManualAxes& follow();
+
+  const Mesh* mesh_;
+  std::optional<ManualAxes> manual_;  // once there is an `enter`
+  LocId loc_ = 0;
+  std::string_view caller_{};
+  std::vector<TensorType> operand_types_;  // of the op that is being made
+};
+
+}  // namespace weft

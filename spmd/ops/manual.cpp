@@ -1,0 +1,148 @@
+/// Family: what lies between a global program and the functions of shard_map in it. In such a
+/// function, values have the shape of a chip's part along some of the mesh's atoms, the manual
+/// ones. (manual_axes.hpp)
+
+#include "spmd/ops/builder.hpp"
+#include "spmd/ops/elements.hpp"
+#include "spmd/ops/row.hpp"
+
+namespace weft {
+namespace {
+
+using infer::reject;
+
+std::int64_t parts_of(const OpSignature& op, std::int64_t bits) {
+  return op.mesh->count(AtomList::from_bits(static_cast<std::uint64_t>(bits)));
+}
+
+/// The atoms of the dims are among the manual ones.
+Words expect_dims(const OpSignature& op) {
+  WEFT_CHECK(op.mesh != nullptr);
+  const Words dims = op.attrs.subspan(1);
+  infer::expect_words(op, static_cast<std::size_t>(op.operands[0].shape.size()) + 1);
+  const auto manual = static_cast<std::uint64_t>(op.attrs[0]);
+  if (manual == 0 || !is_atom_list(*op.mesh, manual)) {
+    reject(op, "{:#x} isn't a list of distinct atoms of mesh {}, at least one", manual,
+           op.mesh->to_string());
+  }
+  infer::expect_atom_lists(op, dims);
+  for (const std::int64_t bits : dims) {
+    const AtomMask used = AtomList::from_bits(static_cast<std::uint64_t>(bits)).mask();
+    if ((used & ~AtomList::from_bits(manual).mask()) != 0) {
+      reject(op, "a dim has atoms {:#x}, which aren't manual", static_cast<std::uint64_t>(bits));
+    }
+  }
+  return dims;
+}
+
+TensorType entered(const OpSignature& op) {
+  const Words dims = expect_dims(op);
+  Shape shape = op.operands[0].shape;
+  for (int dim = 0; dim < shape.size(); ++dim) {
+    const std::int64_t parts = parts_of(op, dims[static_cast<std::size_t>(dim)]);
+    if (shape[dim] % parts != 0) {
+      reject(op, "size {} of dim {} isn't a multiple of its {} parts", shape[dim], dim, parts);
+    }
+    shape[dim] /= parts;
+  }
+  return {op.operands[0].dtype, shape};
+}
+
+TensorType left(const OpSignature& op) {
+  const Words dims = expect_dims(op);
+  Shape shape = op.operands[0].shape;
+  for (int dim = 0; dim < shape.size(); ++dim) {
+    shape[dim] *= parts_of(op, dims[static_cast<std::size_t>(dim)]);
+  }
+  return {op.operands[0].dtype, Shape(Words(shape))};
+}
+
+TensorType varied(const OpSignature& op) {
+  WEFT_CHECK(op.mesh != nullptr);
+  const auto word = static_cast<std::uint64_t>(op.attrs[0]);
+  if (word == 0 || !is_atom_list(*op.mesh, word)) {
+    reject(op, "{:#x} isn't a list of distinct atoms of mesh {}, at least one", word,
+           op.mesh->to_string());
+  }
+  return op.operands[0];
+}
+
+/// A dim of the whole has a major factor, which the manual atoms cut, and the dim of the part.
+FactorRule rule_of_parts(const Program& program, OpId op) {
+  const Shape& from = program.shape(program.op_operands(op)[0]);
+  const Shape& to = program.shape(program.result(op));
+  const bool enters = program.kind(op) == OpKind::enter;
+  const Shape& whole = enters ? from : to;
+  const Shape& part = enters ? to : from;
+  RuleMaker rule;
+  rule.add_tensor(from);
+  rule.add_tensor(to);
+  for (int dim = 0; dim < whole.size(); ++dim) {
+    if (whole[dim] != part[dim]) {
+      const int major = rule.add_factor(whole[dim] / part[dim], FactorType::need_replication);
+      rule.put(enters ? 0 : 1, dim, major);
+    }
+    const int minor = rule.add_factor(part[dim]);
+    rule.put(0, dim, minor);
+    rule.put(1, dim, minor);
+  }
+  return rule.take();
+}
+
+ValueId entered_back(Builder& b, const ForwardOp& op, std::size_t, ValueId g) {
+  return b.leave(g, op.attrs);
+}
+ValueId left_back(Builder& b, const ForwardOp& op, std::size_t, ValueId g) {
+  return b.enter(g, op.attrs);
+}
+ValueId varied_back(Builder& b, const ForwardOp& op, std::size_t, ValueId g) {
+  const auto atoms = AtomList::from_bits(static_cast<std::uint64_t>(op.attrs[0]));
+  return b.all_reduce(b.mesh(), g, atoms, ReduceKind::add);
+}
+
+Elements unvaried(const Evaluation& e) { return e.operand(0); }
+
+constexpr Attr kManual{.name = "manual", .form = Form::atoms};
+constexpr Attr kBorder[] = {kManual, atom_lists("dims")};
+constexpr Attr kVary[] = {atoms()};
+
+constexpr OpRow border(std::string_view doc, Infer infer, Gradient gradient) {
+  return {.doc = doc,
+          .operands = operands(1),
+          .attrs = Attrs(kBorder),
+          .infer = infer,
+          .rule = rule_of_parts,
+          .spreads = Spreads::first,
+          .resized = none,
+          .pads = Pads::no,
+          .linear = none,
+          .gradient = gradient,
+          .evaluate = none,
+          .decompose = none,
+          .traits = Traits{.moves_only = true}};
+}
+
+}  // namespace
+
+constexpr OpRow rows::enter =
+    border("x as the function of a shard_map has it: the chip's part, by the manual atoms.",
+           entered, entered_back);
+constexpr OpRow rows::leave =
+    border("The whole of which each chip has x, by the manual atoms of the dims.", left, left_back);
+constexpr OpRow rows::vary{
+    .doc = "x, which chips that differ in these atoms have alike. To gradients they are copies.",
+    .operands = operands(1),
+    .attrs = Attrs(kVary),
+    .infer = varied,
+    .rule = Rule("d* -> d*"),
+    .spreads = Spreads::first,
+    .resized = none,
+    .pads = Pads::yes,
+    .linear = none,
+    .gradient = varied_back,
+    .evaluate = unvaried,
+    .decompose = none,
+    .traits = Traits{.moves_only = true, .vanishes = true},
+};
+
+}  // namespace weft

@@ -1,0 +1,55 @@
+#include "spmd/tensor/regions.hpp"
+
+#include <weft/error.hpp>
+
+#include "spmd/tensor/node.hpp"
+#include "spmd/tensor/trace.hpp"
+
+namespace weft {
+
+void TracedShardMaps::expect_inside(Builder& builder, ValueId value,
+                                    const std::source_location& loc) const {
+  if ((builder.manual(value).manual & ~manual()) == 0) return;
+  const Program& program = builder.program();
+  const std::string& made = program.loc(program.defining_op(value));
+  fail(Errc::invalid_argument,
+       "the tensor {}{} belongs to the function of a shard_map(), and has no value after it: "
+       "return it from the function (at {})",
+       program.type(value).to_string(), made.empty() ? "" : fmt::format(" made at {}", made),
+       file_line(loc));
+}
+
+void Regions::expect_assignable(const Program& program, const TensorNode& node,
+                                const TraceSite& site) const {
+  const OpId made = program.defining_op(node.value);
+  const auto is_outside = [&](OpId begin) { return made == kNoId || made < begin; };
+  if (const auto open = loops.open(); !open.empty() && is_outside(open.back().begin)) {
+    fail(Errc::invalid_argument,
+         "{}: {} can't change in the function of scan() at {}, which is recorded once: make it a "
+         "carry, and assign it after the loop (at {})",
+         site.function, node.label(), file_line(open.back().loc), file_line(site.loc));
+  }
+  if (const auto& open = shard_maps.open(); !open.empty() && is_outside(open.back().begin)) {
+    fail(Errc::invalid_argument,
+         "{}: {} can't change in the function of shard_map() at {}, where chips have values of "
+         "their own: return the new value, and assign it after the call (at {})",
+         site.function, node.label(), file_line(open.back().loc), file_line(site.loc));
+  }
+}
+
+void Regions::expect_readable(const RunSite& site) const {
+  if (const auto open = loops.open(); !open.empty()) {
+    fail(Errc::invalid_argument,
+         "{} at {} is in the function of scan() at {}, which is recorded once, for all iterations: "
+         "return the tensor from it, and read it after the loop",
+         site.function, file_line(site.loc), file_line(open.back().loc));
+  }
+  if (const auto& open = shard_maps.open(); !open.empty()) {
+    fail(Errc::invalid_argument,
+         "{} at {} is in the function of shard_map() at {}, which is recorded once, for all chips: "
+         "return the tensor from it, and read it after the call",
+         site.function, file_line(site.loc), file_line(open.back().loc));
+  }
+}
+
+}  // namespace weft

@@ -1,0 +1,433 @@
+#include <weft/shard_map.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include <weft/control_flow.hpp>
+#include <weft/random.hpp>
+#include <weft/shapes.hpp>
+#include <weft/transforms.hpp>
+
+#include "tests/support/simulate_runtime.hpp"
+#include "tests/unit/spmd/tensor/tensor_fixture.hpp"
+
+namespace weft::shard_map_test {
+namespace {
+
+using testing::expect_refusal;
+using testing::f32;
+using P = PartitionSpec;
+using Values = std::vector<float>;
+using Results = std::vector<Tensor>;
+
+const Mesh kLine({4}, {"stage"});
+const Mesh kGrid({2, 4}, {"data", "stage"});
+
+/// 0.1, 0.2, .., with signs.
+Tensor counted(const Shape& shape, float scale = 0.1F) {
+  Values elements(static_cast<std::size_t>(shape.num_elements()));
+  for (std::size_t i = 0; i < elements.size(); ++i) {
+    elements[i] = scale * static_cast<float>(i + 1) * (i % 3 == 0 ? -1.0F : 1.0F);
+  }
+  return f32(elements, shape);
+}
+
+Tensor squared(const Tensor& x) { return x * x; }
+
+std::vector<Values> values_of(Runtime& runtime, const std::function<Results()>& program) {
+  const RuntimeScope scope(runtime);
+  std::vector<Values> values;
+  for (const Tensor& tensor : program()) values.push_back(cast(tensor, DType::f32).to_vector());
+  return values;
+}
+
+void expect_equal(const std::vector<Values>& actual, const std::vector<Values>& expected,
+                  std::string_view what) {
+  ASSERT_EQ(actual.size(), expected.size());
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    ASSERT_EQ(actual[i].size(), expected[i].size()) << what << ", result " << i;
+    for (std::size_t k = 0; k < expected[i].size(); ++k) {
+      ASSERT_NEAR(actual[i][k], expected[i][k], 1e-5 * (1 + std::abs(expected[i][k])))
+          << what << ", result " << i << ", element " << k;
+    }
+  }
+}
+
+/// Runs `program` as it is said and as it is partitioned: both have the values of `whole`, a
+/// program without shard_map, on one chip.
+void expect_as_whole(const Mesh& mesh, const std::function<Results()>& program,
+                     const std::function<Results()>& whole) {
+  testing::InterpretRuntime one_chip;
+  const std::vector<Values> expected = values_of(one_chip, whole);
+  testing::InterpretRuntime interpreted(mesh);
+  expect_equal(values_of(interpreted, program), expected, "interpreted");
+  testing::SimulateRuntime partitioned(mesh);
+  expect_equal(values_of(partitioned, program), expected, "partitioned");
+}
+
+TEST(ShardMap, GivesEachChipItsPart) {
+  const auto program = [] {
+    const auto local = shard_map(
+        [](const Tensor& x) {
+          EXPECT_EQ(x.shape(), (Shape{2, 3}));
+          return x * 2.0 + cast(axis_index("stage"), DType::f32);
+        },
+        kLine, {P{"stage"}}, P{"stage"});
+    return Results{local(counted({8, 3}))};
+  };
+  expect_as_whole(kLine, program, [] {
+    return Results{counted({8, 3}) * 2.0 + f32({0, 0, 1, 1, 2, 2, 3, 3}, {8, 1})};
+  });
+}
+
+TEST(ShardMap, SumsOverTheGroup) {
+  const auto program = [] {
+    const auto norms = shard_map(
+        [](const Tensor& x) {
+          const Tensor total = psum(sum(x * x), "stage");
+          return std::tuple(total, pmax(amax(x), "stage"), pmin(amin(x), "stage"),
+                            pmean(x, "stage"), x / total);
+        },
+        kLine, {P{{}, "stage"}}, {P{}, P{}, P{}, P{}, P{{}, "stage"}});
+    const auto [total, most, least, mean, scaled] = norms(counted({2, 8}));
+    return Results{total, most, least, mean, scaled};
+  };
+  expect_as_whole(kLine, program, [] {
+    const Tensor x = counted({2, 8});
+    return Results{sum(x * x), amax(x), amin(x), mean(reshape(x, {2, 4, 2}), {1}), x / sum(x * x)};
+  });
+}
+
+/// A product whose inner dim lies in parts, with its gradients.
+TEST(ShardMap, HasGradientsOfSums) {
+  const auto step = [](const std::function<Tensor(Tensor, Tensor, Tensor)>& model) {
+    const Tensor x = counted({4, 8});
+    const Tensor w = counted({8, 3});
+    const Tensor b = counted({3});
+    const Tensor loss = sum(squared(model(x, w, b)));
+    const Results grads = grad(loss, std::array{x, w, b});
+    return Results{loss, grads[0], grads[1], grads[2]};
+  };
+  const auto program = [&] {
+    return step([](const Tensor& x, const Tensor& w, const Tensor& b) {
+      return shard_map(
+          [&](const Tensor& own_x, const Tensor& own_w) {
+            // b is used by every chip, before the sum and behind it.
+            const Tensor part = matmul(own_x, own_w) + b * 0.25;
+            return tanh(psum(part, "stage")) * b;
+          },
+          kLine, {P{{}, "stage"}, P{"stage"}}, P{})(x, w);
+    });
+  };
+  expect_as_whole(kLine, program, [&] {
+    return step([](const Tensor& x, const Tensor& w, const Tensor& b) {
+      return tanh(matmul(x, w) + b) * b;
+    });
+  });
+}
+
+/// What each chip computes from the whole differs, and the gradients of its copies add up.
+TEST(ShardMap, AddsUpTheGradientsOfCopies) {
+  const auto step = [](const std::function<Tensor(Tensor)>& model) {
+    const Tensor w = counted({3});
+    const Tensor y = model(w);
+    return Results{y, grad(sum(squared(y)), std::array{w})[0]};
+  };
+  const auto program = [&] {
+    return step([](const Tensor& w) {
+      return shard_map(
+          [](const Tensor& copy) {
+            return reshape(copy * (cast(axis_index("stage"), DType::f32) + 1.0), {1, 3});
+          },
+          kLine, {P{}}, P{"stage"})(w);
+    });
+  };
+  expect_as_whole(kLine, program, [&] {
+    return step([](const Tensor& w) { return f32({1, 2, 3, 4}, {4, 1}) * reshape(w, {1, 3}); });
+  });
+}
+
+TEST(ShardMap, MovesPartsBetweenChips) {
+  const auto step = [](const std::function<Results(Tensor)>& model) {
+    const Tensor x = counted({8, 4});
+    Results results = model(x);
+    Tensor loss = full({}, 0);
+    double weight = 1;
+    for (const Tensor& y : results) loss = loss + weight++ * sum(squared(y) * y);
+    results.push_back(grad(loss, std::array{x})[0]);
+    return results;
+  };
+  const auto program = [&] {
+    return step([](const Tensor& x) {
+      return shard_map(
+          [](const Tensor& part) {
+            return Results{ring_shift(part, "stage", 1), ppermute(part, "stage", {{0, 2}, {3, 1}}),
+                           all_to_all(part, "stage", 1, 0),
+                           all_to_all(all_gather(part, "stage"), "stage"),
+                           reduce_scatter(all_gather(part, "stage", 1) * 0.5, "stage", -1)};
+          },
+          kLine, {P{"stage"}}, {P{"stage"}, P{"stage"}, P{{}, "stage"}, P{"stage"}, P{"stage"}})(x);
+    });
+  };
+  expect_as_whole(kLine, program, [&] {
+    return step([](const Tensor& x) {
+      const std::vector<Tensor> part = chunk(x, 4, 0);
+      const Tensor none = part[0] * 0.0;
+      return Results{
+          cat({part[3], part[0], part[1], part[2]}, 0), cat({none, part[3], part[0], none}, 0), x,
+          reshape(permute(reshape(broadcast_to(reshape(x, {1, 8, 4}), {4, 8, 4}), {4, 4, 2, 4}),
+                          {1, 0, 2, 3}),
+                  {32, 4}),
+          x * 2.0};
+    });
+  });
+}
+
+/// Data parallelism stays with propagation, inside and outside.
+TEST(ShardMap, LeavesOtherAxesToPropagation) {
+  const auto step = [](const std::function<Tensor(Tensor, Tensor)>& model, bool marks) {
+    const Tensor x = counted({8, 12}, 0.01F);
+    const Tensor w = counted({12, 6}, 0.01F);
+    if (marks) mark_sharding(x, {{"data"}, {}});
+    const Tensor loss = mean(squared(model(x, w)));
+    return Results{loss, grad(loss, std::array{w})[0]};
+  };
+  const auto model = [](const Tensor& x, const Tensor& w) {
+    return shard_map(
+        [](const Tensor& own_x, const Tensor& own_w) {
+          EXPECT_EQ(own_x.shape(), (Shape{8, 3}));
+          return softmax(psum(matmul(own_x, own_w), "stage"));
+        },
+        kGrid, {P{{}, "stage"}, P{"stage"}}, P{})(tanh(x), w);
+  };
+  expect_as_whole(
+      kGrid, [&] { return step(model, true); },
+      [&] {
+        return step([](const Tensor& x, const Tensor& w) { return softmax(matmul(tanh(x), w)); },
+                    false);
+      });
+  // Chips sum their rows of the product over "stage"; then once, over "data", the gradient's part
+  // and the loss.
+  testing::SimulateRuntime runtime(kGrid);
+  (void)values_of(runtime, [&] { return step(model, true); });
+  std::vector<std::string> all;
+  for (const CollectiveSummary& each : collectives(*runtime.plans.at(0), kGrid)) {
+    all.push_back(
+        fmt::format("{} {} {}", to_string(each.kind), fmt::join(each.axes, ","), each.bytes));
+  }
+  EXPECT_EQ(all, (std::vector<std::string>{"all_reduce stage 96", "all_reduce data 76"}));
+}
+
+/// A pipeline of stages with micro-batches, as scan and ring_shift, and its gradient.
+TEST(ShardMap, PipelinesWithScan) {
+  constexpr std::int64_t kStages = 4;
+  constexpr std::int64_t kBatches = 6;
+  const auto stage_of = [](const Tensor& w, const Tensor& x) { return tanh(matmul(x, w)); };
+  const auto step = [](const std::function<Tensor(Tensor, Tensor)>& model) {
+    const Tensor w = counted({kStages, 3, 3}, 0.02F);
+    const Tensor x = counted({kBatches, 2, 3}, 0.05F);
+    const Tensor y = model(w, x);
+    const Results grads = grad(sum(squared(y)), std::array{w, x});
+    return Results{y, grads[0], grads[1]};
+  };
+  const auto pipeline = [&](const Tensor& w, const Tensor& x) {
+    return shard_map(
+        [&](const Tensor& own, const Tensor& batches) {
+          const Tensor stage = axis_index("stage");
+          const auto tick = [&](const Tensor& arrived, const Tensor& t) {
+            const Tensor number = minimum(t, kBatches - 1);
+            const Tensor first = reshape(index_select(batches, 0, reshape(number, {1})), {2, 3});
+            const Tensor y = checkpoint([&] {
+              return stage_of(reshape(own, {3, 3}), where(equal(stage, 0), first, arrived));
+            });
+            return std::pair(ring_shift(y, "stage"), y);
+          };
+          const auto [left, made] =
+              scan(tick, vary(full({2, 3}, 0), "stage"), iota({kBatches + kStages - 1}, 0));
+          const Tensor last = slice(made, 0, kStages - 1, kBatches + kStages - 1);
+          return psum(where(equal(stage, kStages - 1), last, 0.0), "stage");
+        },
+        kGrid, {P{"stage"}, P{}}, P{})(w, x);
+  };
+  expect_as_whole(
+      kGrid, [&] { return step(pipeline); },
+      [&] {
+        return step([&](const Tensor& w, Tensor x) {
+          for (const Tensor& own : chunk(w, kStages, 0)) x = stage_of(reshape(own, {3, 3}), x);
+          return x;
+        });
+      });
+}
+
+TEST(ShardMap, TakesWhatTheFunctionSees) {
+  const auto program = [] {
+    const Tensor x = counted({8});
+    const Tensor scale = counted({2, 1});
+    const Tensor outside = x * 3.0;
+    const auto local = shard_map(
+        [&](const Tensor& part) { return sum(scale) * part + sum(outside) + full({2}, 1); }, kLine,
+        {P{"stage"}}, P{"stage"});
+    const Tensor y = local(x);
+    return Results{y, outside, grad(sum(squared(y)), std::array{scale})[0]};
+  };
+  expect_as_whole(kLine, program, [] {
+    const Tensor x = counted({8});
+    const Tensor scale = counted({2, 1});
+    const Tensor y = sum(scale) * x + sum(x * 3.0) + 1.0;
+    return Results{y, x * 3.0, grad(sum(squared(y)), std::array{scale})[0]};
+  });
+}
+
+TEST(ShardMap, NestsOverOtherAxes) {
+  const auto program = [] {
+    const Tensor x = counted({8, 8});
+    const auto outer = shard_map(
+        [](const Tensor& rows) {
+          const auto inner = shard_map(
+              [&](const Tensor& block) {
+                EXPECT_EQ(block.shape(), (Shape{4, 2}));
+                return psum(block, {"data", "stage"}) + sum(rows);
+              },
+              kGrid, {P{{}, "stage"}}, P{{}});
+          return inner(rows);
+        },
+        kGrid, {P{"data"}}, P{"data"});
+    const Tensor y = outer(x);
+    return Results{y, grad(sum(squared(y)), std::array{x})[0]};
+  };
+  expect_as_whole(kGrid, program, [] {
+    const Tensor x = counted({8, 8});
+    const Tensor all = sum(reshape(x, {2, 4, 4, 2}), {0, 2});
+    const Tensor y = reshape(broadcast_to(reshape(all, {1, 4, 2}), {2, 4, 2}) +
+                                 reshape(sum(reshape(x, {2, 32}), {1}), {2, 1, 1}),
+                             {8, 2});
+    return Results{y, grad(sum(squared(y)), std::array{x})[0]};
+  });
+}
+
+TEST(ShardMap, DrawsOtherNumbersOnEachChip) {
+  testing::SimulateRuntime runtime(kLine);
+  const auto drawn = values_of(runtime, [] {
+    const auto draw = shard_map([](const Tensor& x) { return rand(Shape{2}) + x * 0.0; }, kLine,
+                                {P{"stage"}}, P{"stage"});
+    return Results{draw(counted({8})), draw(counted({8}))};
+  });
+  Values all = drawn[0];
+  all.insert(all.end(), drawn[1].begin(), drawn[1].end());
+  std::ranges::sort(all);
+  EXPECT_EQ(std::ranges::adjacent_find(all), all.end());
+}
+
+/// A mesh of one chip has groups of one.
+TEST(ShardMap, WorksOnOneChip) {
+  const Mesh one({1}, {"stage"});
+  const auto program = [&] {
+    const auto local = shard_map(
+        [](const Tensor& x) {
+          const Tensor moved = all_to_all(all_gather(ring_shift(x, "stage"), "stage"), "stage");
+          return psum(moved, "stage") + pmean(vary(x, "stage"), "stage") +
+                 cast(axis_index("stage"), DType::f32);
+        },
+        one, {P{"stage"}}, P{});
+    return Results{local(counted({4}))};
+  };
+  expect_as_whole(one, program, [] { return Results{counted({4}) * 2.0}; });
+}
+
+// What is refused.
+
+class ShardMapRefusal : public ::testing::Test {
+ protected:
+  template <typename Fn>
+  void expect_refused(std::initializer_list<std::string_view> words, Fn fn, const Tensor& x,
+                      const ShardMapSpecs& in, const ShardMapSpecs& out) {
+    testing::expect_error(Errc::invalid_argument, words,
+                          [&] { (void)shard_map(fn, kGrid, in, out)(x); });
+  }
+  testing::InterpretRuntime runtime_{kGrid};
+  RuntimeScope scope_{runtime_};
+};
+
+TEST_F(ShardMapRefusal, Specs) {
+  const auto same = [](const Tensor& x) { return x; };
+  const Tensor x = full({6, 4}, 1);
+  expect_refused({"shard_map: argument 0", "dim 0 has size 6", "4 chips", "stage"}, same, x,
+                 P{"stage"}, P{"stage"});
+  expect_refused({"shard_map: argument 0 has 2 dims", "for 3"}, same, x, P{"stage", {}, {}}, P{});
+  expect_refused({"has no axis \"model\""}, same, x, P{"model"}, P{});
+  expect_refused({"2 specs are given for 1 arguments"}, same, x, {P{}, P{}}, P{"stage"});
+  expect_refused({"result 0", "may differ between chips along \"data\"", "psum"}, same, x,
+                 P{"data"}, P{});
+  expect_refused({"the result has 2 parts, but 3 out specs"},
+                 [](const Tensor& part) { return std::pair(part, part); }, x, P{"data"},
+                 {P{"data"}, P{"data"}, P{"data"}});
+}
+
+TEST_F(ShardMapRefusal, Groups) {
+  const Tensor x = full({8}, 1);
+  testing::expect_error(Errc::invalid_argument, {"psum", "in the function of a shard_map()"},
+                        [&] { (void)psum(x, "data"); });
+  expect_refused(
+      {"psum: axis \"data\" isn't manual in the shard_map() at", "axes"},
+      [](const Tensor& part) { return psum(part, "data"); }, x, P{"stage"}, P{});
+  expect_refused(
+      {"all_gather", "no axis \"model\""},
+      [](const Tensor& part) { return all_gather(part, "model"); }, x, P{"stage"}, P{});
+  expect_refused(
+      {"reduce_scatter: dim 0", "size 2", "4 chips"},
+      [](const Tensor& part) { return reduce_scatter(part, "stage"); }, x, P{"stage"}, P{"stage"});
+  expect_refused(
+      {"ppermute: chip 1 receives from two chips, 0 and 2"},
+      [](const Tensor& part) {
+        return ppermute(part, "stage", {{0, 1}, {2, 1}});
+      },
+      x, P{"stage"}, P{"stage"});
+  expect_refused(
+      {"ppermute: the pair (0, 4)"},
+      [](const Tensor& part) {
+        return ppermute(part, "stage", {{0, 4}});
+      },
+      x, P{"stage"}, P{"stage"});
+}
+
+TEST_F(ShardMapRefusal, WhatIsNotOfTheFunction) {
+  const Tensor x = full({8}, 1);
+  Tensor kept;
+  (void)shard_map(
+      [&](const Tensor& part) {
+        kept = part * 2.0;
+        return kept;
+      },
+      kGrid, P{"stage"}, P{"stage"})(x);
+  testing::expect_error(Errc::invalid_argument,
+                        {"belongs to the function of a shard_map()", "return it"},
+                        [&] { (void)(kept + 1.0); });
+  expect_refused(
+      {"is in the function of shard_map() at", "return the tensor"},
+      [](const Tensor& part) {
+        (void)part.to_vector();
+        return part;
+      },
+      x, P{"stage"}, P{"stage"});
+  expect_refused(
+      {"mark_sharding", "manual over {\"stage\"}"},
+      [](const Tensor& part) {
+        const Tensor y = part * 2.0;
+        mark_sharding(y, {{"stage"}});
+        return y;
+      },
+      x, P{"stage"}, P{"stage"});
+  expect_refused(
+      {"scan: carry 0 is the same on all chips along \"stage\" at first", "vary"},
+      [](const Tensor& part) {
+        return scan([&](const Tensor& h,
+                        const Tensor& item) { return std::pair(h + part * item, h); },
+                    full({2}, 0), full({3}, 1))
+            .carry;
+      },
+      x, P{"stage"}, P{"stage"});
+}
+
+}  // namespace
+}  // namespace weft::shard_map_test
