@@ -178,6 +178,27 @@ const std::vector<OpExample>& op_examples() {
        "%1 = collective_permute %0 {from = [{\"data\"}, {}], to = [{\"model\"}, {}]} : f32[3,8]",
        "{\"data\"}, {}",
        "{\"model\"}, {}"},
+      {ppermute,
+       {"f32[3,8]"},
+       "%1 = ppermute %0 {atoms = {\"data\"}, sources = [1, 0]} : f32[3,8]",
+       "{\"data\"}, {}",
+       "{\"data\"}, {}"},
+      {enter,
+       {kMatrix},
+       "%1 = enter %0 {manual = {\"data\"}, dims = [{}, {}]} : f32[6,8]\n"
+       "%2 = multiply %1, %1 : f32[6,8]\n"
+       "%3 = leave %2 {manual = {\"data\"}, dims = [{}, {}]} : f32[6,8]"},
+      {leave,
+       {kMatrix},
+       "%1 = enter %0 {manual = {\"data\"}, dims = [{}, {}]} : f32[6,8]\n"
+       "%2 = transpose %1 {perm = [1, 0]} : f32[8,6]\n"
+       "%3 = leave %2 {manual = {\"data\"}, dims = [{}, {}]} : f32[8,6]"},
+      {vary,
+       {kMatrix},
+       "%1 = enter %0 {manual = {\"data\"}, dims = [{}, {}]} : f32[6,8]\n"
+       "%2 = vary %1 {atoms = {\"data\"}} : f32[6,8]\n"
+       "%3 = all_reduce %2 {atoms = {\"data\"}, kind = max} : f32[6,8]\n"
+       "%4 = leave %3 {manual = {\"data\"}, dims = [{}, {}]} : f32[6,8]"},
       {all_slice,
        {"f32[6,8]"},
        "%1 = all_slice %0 {atoms = {\"data\"}, dim = 0} : f32[3,8]",

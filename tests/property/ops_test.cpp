@@ -33,6 +33,10 @@ class Ops : public ::testing::TestWithParam<OpExample> {
 
   const OpExample& example() const { return GetParam(); }
   bool is_of_chips() const { return !example().cut_input.empty(); }
+  bool is_of_shard_map() const {
+    const OpKind kind = example().kind;
+    return kind == OpKind::enter || kind == OpKind::leave || kind == OpKind::vary;
+  }
   Program program(const Mesh& mesh = kMesh) const {
     Program program = parse_program(testing::text_of(example()), mesh);
     verify(program, mesh);
@@ -152,13 +156,14 @@ TEST_P(Ops, IsWhatItDecomposesTo) {
 TEST_P(Ops, HasTheGradientOfItsValues) {
   const Gradient::How how = row(example().kind).gradient->how;
   using enum Gradient::How;
+  if (is_of_chips()) GTEST_SKIP() << "its gradient is one of a shard_map (shard_map_test.cpp)";
   if (how != function && how != decomposition && how != Gradient::How::loop) {
     GTEST_SKIP() << "its result is constant, or it isn't differentiated";
   }
   Program program = this->program();
   const TensorType type = program.type(program.outputs[0].value);
   if (!is_floating(type.dtype)) GTEST_SKIP() << "its result isn't floating";
-  Builder builder(program);
+  Builder builder(program, &kMesh);
   std::vector<ValueId> wrt;
   std::vector<std::size_t> numbers;
   for (std::size_t i = 0; i < program.inputs.size(); ++i) {
@@ -181,8 +186,8 @@ TEST_P(Ops, HasTheGradientOfItsValues) {
   for (const ValueId gradient : gradients) program.add_output(gradient, "gradient", {});
 
   std::vector<Elements> inputs = inputs_of(program, input_types(program));
-  const std::vector<Elements> values = interpret(program, inputs);
-  const auto loss_at = [&] { return interpret(program, inputs).at(0).at(0); };
+  const std::vector<Elements> values = interpret(program, kMesh, inputs);
+  const auto loss_at = [&] { return interpret(program, kMesh, inputs).at(0).at(0); };
   for (std::size_t i = 0; i < wrt.size(); ++i) {
     Elements& x = inputs[numbers[i]];
     for (std::size_t e = 0; e < x.size(); e += 1 + x.size() / 9) {
@@ -201,7 +206,7 @@ TEST_P(Ops, HasTheGradientOfItsValues) {
 }
 
 TEST_P(Ops, HasAKernelThatComputesItsValues) {
-  if (is_of_chips() || example().kind == OpKind::sharding_constraint) {
+  if (is_of_chips() || is_of_shard_map() || example().kind == OpKind::sharding_constraint) {
     GTEST_SKIP() << "it stands in no program of one chip";
   }
   const Mesh mesh({1}, {"data"});
@@ -269,7 +274,7 @@ TEST_P(Ops, IsTheSameWhenItIsPartitioned) {
         const std::vector<Elements> inputs = inputs_of(marked, input_types(marked));
         const std::optional<Elements> actual = run(compile(marked, mesh), mesh, inputs);
         ASSERT_TRUE(actual);
-        expect_near(interpret(marked, inputs).at(0), *actual, tolerance_of(marked));
+        expect_near(interpret(marked, mesh, inputs).at(0), *actual, tolerance_of(marked));
         if (HasFatalFailure()) return;
       }
     }

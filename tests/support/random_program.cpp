@@ -13,12 +13,12 @@ namespace {
 
 constexpr std::int64_t kElementCountMax = 1024;
 constexpr double kMagnitudeMax = 1e15;  // < 2^50
-constexpr double kExactMax = 0x1p24;  // of custom ops, whose kernels compute in f32
+constexpr double kExactMax = 0x1p24;    // of custom ops, whose kernels compute in f32
 
 class ProgramMaker {
  public:
-  ProgramMaker(const Mesh& mesh, Random& random, bool narrow = false)
-      : mesh_(mesh), random_(random), narrow_(narrow) {}
+  ProgramMaker(const Mesh& mesh, Random& random, bool narrow, bool shards)
+      : mesh_(mesh), random_(random), narrow_(narrow), shards_(shards) {}
 
   Program run() {
     constexpr std::int64_t kSizes[] = {1, 2, 3, 4, 6, 8, 12, 16};
@@ -88,7 +88,7 @@ class ProgramMaker {
   /// nullopt where the op that came up doesn't fit its operand.
   std::optional<ValueId> try_op() {
     const ValueId x = any_value();
-    switch (random_.below(30)) {
+    switch (random_.below(shards_ ? 32 : 30)) {
       case 0: return made(b_.unary(OpKind::negate, x), magnitude(x));
       case 1: return unary(x);
       case 2:
@@ -117,7 +117,10 @@ class ProgramMaker {
       case 25:
       case 26: return custom_call(x);
       case 27: return loop(x);
+      case 30:
+      case 31: return shard_map(x);
       default:
+        if (manual_ != 0) return collective(x);
         return made(b_.sharding_constraint(x, any_sharding(program_.shape(x))), magnitude(x));
     }
   }
@@ -326,7 +329,7 @@ class ProgramMaker {
     const Shape shape = program_.shape(x);
     const bool has_items = shape.size() > 0 && shape[0] <= 4;
     const std::int64_t length = has_items ? shape[0] : 1 + any_below(3);
-    if (depth_ == 2 || magnitude(x) > kMagnitudeMax / 64) return std::nullopt;
+    if (depth_ == 2 || manual_ != 0 || magnitude(x) > kMagnitudeMax / 64) return std::nullopt;
     const std::size_t outside = values_.size();
     std::vector<ValueId> first;
     for (std::uint64_t i = random_.below(3); i > 0; --i) first.push_back(any_value());
@@ -404,6 +407,110 @@ class ProgramMaker {
     }
     if (results.empty()) stack(made(b_.convert(number, DType::f32), 4));
     return results;
+  }
+
+  /// Some of the mask's atoms, at least one, in any order.
+  AtomList some_atoms(AtomMask mask) {
+    AtomList atoms;
+    const AtomList all = mesh_.list(mask);
+    for (int i = 0; i < all.size(); ++i) {
+      if (random_.one_in(2)) atoms.push_back(all[i]);
+    }
+    return atoms.empty() ? AtomList{all[static_cast<int>(any_below(all.size()))]} : atoms;
+  }
+
+  std::vector<std::int64_t> border(const std::vector<AtomList>& dims) const {
+    std::vector<std::int64_t> attrs{static_cast<std::int64_t>(mesh_.list(manual_).bits())};
+    for (const AtomList atoms : dims) attrs.push_back(static_cast<std::int64_t>(atoms.bits()));
+    return attrs;
+  }
+
+  /// The chip's part of a value, cut by some of the manual atoms.
+  ValueId entered(ValueId x) {
+    const Shape shape = program_.shape(x);
+    std::vector<AtomList> dims(static_cast<std::size_t>(shape.size()));
+    const AtomList all = mesh_.list(manual_);
+    for (int i = 0; i < all.size(); ++i) {
+      if (dims.empty() || random_.one_in(4)) continue;
+      const std::size_t dim = random_.below(dims.size());
+      AtomList longer = dims[dim];
+      longer.push_back(all[i]);
+      if (shape[static_cast<int>(dim)] % mesh_.count(longer) == 0) dims[dim] = longer;
+    }
+    return made(b_.enter(x, border(dims)), magnitude(x));
+  }
+
+  /// The whole of a chip's value. Where no dim can take what it varies over, of the largest.
+  ValueId left(ValueId x) {
+    const double most = magnitude(x);
+    std::vector<AtomList> dims(static_cast<std::size_t>(program_.shape(x).size()));
+    const AtomList varies = mesh_.list(b_.manual(x).varies);
+    std::int64_t size = program_.shape(x).num_elements();
+    for (int i = 0; i < varies.size(); ++i) {
+      size *= mesh_.atom_size(varies[i]);
+      if (dims.empty() || size > kElementCountMax) {
+        size /= mesh_.atom_size(varies[i]);
+        x = b_.all_reduce(mesh_, x, AtomList{varies[i]}, ReduceKind::max);
+      } else {
+        dims[random_.below(dims.size())].push_back(varies[i]);
+      }
+    }
+    return made(b_.leave(x, border(dims)), most);
+  }
+
+  /// One or two values, a few ops on them and on others, and their newest value.
+  std::optional<ValueId> shard_map(ValueId x) {
+    if (manual_ != 0 || mesh_.num_atoms() == 0) return std::nullopt;
+    manual_ = some_atoms(mesh_.all_atoms()).mask();
+    const std::size_t outside = values_.size();
+    const ValueId other = any_value();
+    values_.push_back(entered(x));
+    if (random_.one_in(2)) values_.push_back(entered(other));
+    const std::uint32_t ops = program_.num_ops() + 2 + static_cast<std::uint32_t>(any_below(8));
+    while (program_.num_ops() < ops) {
+      if (const std::optional<ValueId> value = try_op()) values_.push_back(*value);
+    }
+    const auto newest = std::find_if(values_.rbegin(), values_.rend(), [&](ValueId value) {
+      return b_.manual(value).manual == manual_;
+    });
+    const ValueId result = left(*newest);
+    values_.resize(outside);
+    manual_ = 0;
+    return result;
+  }
+
+  std::optional<ValueId> collective(ValueId x) {
+    const AtomList atoms = some_atoms(manual_);
+    const std::int64_t chips = mesh_.count(atoms);
+    const Shape shape = program_.shape(x);
+    const double sum = magnitude(x) * static_cast<double>(chips);
+    const auto kind = random_.below(5);
+    if (kind == 0) {
+      if (sum > kMagnitudeMax) return std::nullopt;
+      return made(b_.all_reduce(mesh_, x, atoms, ReduceKind::add), sum);
+    }
+    if (kind == 1) {
+      std::vector<int> sources;
+      for (int chip = 0; chip < chips; ++chip) sources.push_back(chip);
+      for (std::size_t i = sources.size(); i > 1; --i) {
+        std::swap(sources[i - 1], sources[random_.below(i)]);
+      }
+      return made(b_.ppermute(mesh_, x, atoms, sources), magnitude(x));
+    }
+    if (shape.size() == 0) return std::nullopt;
+    const auto dim = static_cast<int>(any_below(shape.size()));
+    const auto other = static_cast<int>(any_below(shape.size()));
+    if (kind == 2) {
+      if (shape.num_elements() * chips > kElementCountMax) return std::nullopt;
+      return made(b_.all_gather(mesh_, x, atoms, dim), magnitude(x));
+    }
+    if (shape[dim] % chips != 0) return std::nullopt;
+    if (kind == 3) {
+      if (sum > kMagnitudeMax) return std::nullopt;
+      return made(b_.reduce_scatter(mesh_, x, atoms, ReduceKind::add, dim), sum);
+    }
+    if (dim == other) return std::nullopt;
+    return made(b_.all_to_all(mesh_, x, atoms, dim, other), magnitude(x));
   }
 
   ValueId table(const Shape& shape) {
@@ -641,12 +748,14 @@ class ProgramMaker {
   const Mesh& mesh_;
   Random& random_;
   bool narrow_;  // whether inputs may be
+  bool shards_;  // whether there are functions of shard_map
   std::array<std::int64_t, 3> sizes_{};
   Program program_;
-  Builder b_{program_};
+  Builder b_{program_, &mesh_};
   std::vector<ValueId> values_;    // what ops may take: f32 each
   std::vector<ValueId> sums_;      // by loop around what is added: a carry that is a sum, or kNoId
   int depth_ = 0;                  // of the loops around what is added
+  AtomMask manual_ = 0;            // of the shard_map around it
   std::vector<double> magnitude_;  // by value: the largest that an element can be
 };
 
@@ -671,11 +780,15 @@ Sharding random_sharding(const Mesh& mesh, const Shape& shape, Random& random) {
 }
 
 Program random_program(const Mesh& mesh, Random& random) {
-  return ProgramMaker(mesh, random).run();
+  return ProgramMaker(mesh, random, false, false).run();
 }
 
 Program random_program_of_narrow(const Mesh& mesh, Random& random) {
-  return ProgramMaker(mesh, random, true).run();
+  return ProgramMaker(mesh, random, true, false).run();
+}
+
+Program random_program_of_shards(const Mesh& mesh, Random& random) {
+  return ProgramMaker(mesh, random, false, true).run();
 }
 
 std::vector<Elements> small_integers(const Program& program, Random& random) {

@@ -34,6 +34,8 @@ Sharding random_sharding(const Mesh& mesh, const Shape& shape, Random& random);
 Program random_program(const Mesh& mesh, Random& random);
 /// Likewise, with some inputs of u8, i8, f16 or bf16, which are converted to f32 first.
 Program random_program_of_narrow(const Mesh& mesh, Random& random);
+/// Likewise, with functions of shard_map.
+Program random_program_of_shards(const Mesh& mesh, Random& random);
 
 /// Inputs of a program: integers in -2..2; of u8 in 0..2, of a pred 0 and 1.
 std::vector<Elements> small_integers(const Program& program, Random& random);

@@ -207,6 +207,17 @@ class Shrinker {
 
 }  // namespace
 
+Fails of_valid(const Mesh& mesh, Fails fails) {
+  return [&mesh, fails = std::move(fails)](const Program& program) {
+    try {
+      verify(program, mesh);
+    } catch (const Error&) {
+      return false;
+    }
+    return fails(program);
+  };
+}
+
 Program shrink(Program program, const Fails& fails) {
   return Shrinker(std::move(program), fails).run();
 }

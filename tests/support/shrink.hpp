@@ -3,6 +3,8 @@
 
 #include <functional>
 
+#include <weft/mesh.hpp>
+
 #include "spmd/program/program.hpp"
 
 namespace weft::testing {
@@ -15,5 +17,7 @@ using Fails = std::function<bool(const Program&)>;
 /// operand of its type or an input in its place. What can't be caught, such as a WEFT_CHECK, can't
 /// be shrunk.
 Program shrink(Program program, const Fails& fails);
+/// `fails`, of programs that verify() accepts.
+Fails of_valid(const Mesh& mesh, Fails fails);
 
 }  // namespace weft::testing
