@@ -70,7 +70,9 @@ void ManualAxes::add(const Program& program, OpId op) {
   } else if (kind == OpKind::all_reduce) {
     atoms.varies = without(atoms.varies, own);
   } else if (kind == OpKind::carry) {
+    // What it becomes may be of inputs.
     atoms = joined(atoms, values_[program.result(op)]);
+    atoms.anywhere = false;
   } else {
     atoms.varies = static_cast<AtomMask>(atoms.varies | own);
   }

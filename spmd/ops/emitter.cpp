@@ -74,7 +74,7 @@ std::vector<ValueId> Emitter::agree(OpKind kind, std::span<const ValueId> operan
   std::vector<ValueId> agreed(operands.begin(), operands.end());
   if (kind == OpKind::enter || kind == OpKind::vary) return agreed;
   if (kind == OpKind::next) {
-    if (!manual(agreed[1]).anywhere) agreed[2] = like(agreed[2], manual(agreed[1]));
+    agreed[2] = like(agreed[2], manual(agreed[1]));
     return agreed;
   }
   ManualAtoms wanted;

@@ -66,7 +66,8 @@ BackwardWalk::Frame BackwardWalk::begin_backward(const LoopRange& range,
   }
   const auto first = [&](OpId next) {
     const auto cotangent = cotangents.find(next);
-    return cotangent != cotangents.end() ? cotangent->second : zeros(program.result(next));
+    if (cotangent == cotangents.end()) return zeros(program.result(next));
+    return builder_.like(cotangent->second, builder_.manual(program.result(next)));
   };
   for (const OpId next : range.nexts) {
     if (active_[program.op_operands(next)[1]]) frame.carries[next] = first(next);

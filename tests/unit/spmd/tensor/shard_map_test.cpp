@@ -279,6 +279,64 @@ TEST(ShardMap, TakesWhatTheFunctionSees) {
   });
 }
 
+/// A carry that begins as a constant is a value like another in the function that sees it.
+TEST(ShardMap, SeesTheCarryOfALoopAroundIt) {
+  const auto step = [](const std::function<Tensor(Tensor, Tensor)>& add) {
+    const Tensor x = counted({8});
+    const auto [last, none] = scan(
+        [&](const Tensor& carry, const Tensor& t) {
+          return std::pair(tanh(add(x, carry) * (t + 1.0)), std::tuple<>());
+        },
+        full({8}, 0), cast(iota({3}, 0), DType::f32));
+    return Results{last, grad(sum(squared(last)), std::array{x})[0]};
+  };
+  const auto program = [&] {
+    return step([](const Tensor& x, const Tensor& carry) {
+      return shard_map([&](const Tensor& part) { return part + sum(carry); }, kLine, {P{"stage"}},
+                       P{"stage"})(x);
+    });
+  };
+  expect_as_whole(kLine, program, [&] {
+    return step([](const Tensor& x, const Tensor& carry) { return x + sum(carry); });
+  });
+}
+
+/// The gradient of the sum of all chips' losses.
+TEST(ShardMap, TakesGradientsInTheFunction) {
+  const auto program = [] {
+    const auto local = shard_map(
+        [](const Tensor& part, const Tensor& w) {
+          const auto [last, all] = scan(
+              [&](const Tensor& carry, const Tensor& item) {
+                const Tensor next = tanh(carry * w + item);
+                return std::pair(next, next);
+              },
+              vary(full({}, 0.5), "stage"), part);
+          const Tensor loss = last * 2.0 + sum(all);
+          const Results grads = grad(loss, std::array{part, w});
+          return std::tuple(grads[0], grads[1]);
+        },
+        kLine, {P{"stage"}, P{}}, {P{"stage"}, P{}});
+    const auto [of_x, of_w] = local(counted({12}), full({}, 0.7));
+    return Results{of_x, of_w};
+  };
+  expect_as_whole(kLine, program, [] {
+    const Tensor x = counted({12});
+    const Tensor w = full({}, 0.7) * 1.0;
+    Tensor loss = full({}, 0);
+    for (const Tensor& part : chunk(x, 4, 0)) {
+      Tensor carry = full({}, 0.5);
+      for (const Tensor& item : chunk(part, 3, 0)) {
+        carry = tanh(carry * w + reshape(item, {}));
+        loss = loss + carry;
+      }
+      loss = loss + carry * 2.0;
+    }
+    const Results grads = grad(loss, std::array{x, w});
+    return Results{grads[0], grads[1]};
+  });
+}
+
 TEST(ShardMap, NestsOverOtherAxes) {
   const auto program = [] {
     const Tensor x = counted({8, 8});
