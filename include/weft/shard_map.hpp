@@ -7,6 +7,8 @@
 #include <initializer_list>
 #include <source_location>
 #include <string>
+#include <tuple>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -53,6 +55,7 @@ std::vector<Tensor> shard_map_tensors(const ShardMapBody& body, const ShardMapCa
 /// chips' results by `out_specs`. All other axes stay automatic. fn runs once, while it is
 /// recorded.
 ///
+///   using P = weft::PartitionSpec;
 ///   // Each chip has 1/n of the experts and of the tokens.
 ///   const auto run = weft::shard_map(
 ///       [&](const Tensor& weights, const Tensor& tokens) {

@@ -6,7 +6,6 @@
 #include <weft/shard_map.hpp>
 
 #include <algorithm>
-#include <array>
 
 #include <fmt/ranges.h>
 
@@ -16,14 +15,14 @@ namespace weft {
 namespace {
 
 /// The atoms of manual axes, in the order in which the call names them.
-AtomList group_atoms(const Call& call, const AxisNames& axes) {
-  const auto& open = call.trace().regions().shard_maps.open();
+AtomList group_atoms(Call& call, const AxisNames& axes) {
+  const auto open = call.trace().regions().shard_maps.open();
   if (open.empty()) {
     call.refuse(
         "works between the chips of a group, in the function of a shard_map(); outside, "
         "tensors are whole, and sum, reshape and the like work on all of them");
   }
-  const Mesh& mesh = *call.trace().runtime().mesh();
+  const Mesh& mesh = call->mesh();
   AtomList atoms;
   for (const std::string& name : axes.names()) {
     const int axis = mesh.axis_index(name);
@@ -39,10 +38,6 @@ AtomList group_atoms(const Call& call, const AxisNames& axes) {
     atoms.append(own);
   }
   return atoms;
-}
-
-std::int64_t group_size(const Call& call, AtomList atoms) {
-  return call.trace().runtime().mesh()->count(atoms);
 }
 
 Tensor reduced(const char* name, const Tensor& x, const AxisNames& axes, ReduceKind kind,
@@ -70,7 +65,7 @@ Tensor psum(const Tensor& x, const AxisNames& axes, std::source_location loc) {
 
 Tensor pmean(const Tensor& x, const AxisNames& axes, std::source_location loc) {
   Call call("pmean", loc);
-  const auto chips = static_cast<double>(group_size(call, group_atoms(call, axes)));
+  const auto chips = static_cast<double>(call->mesh().count(group_atoms(call, axes)));
   return psum(x, axes, loc) / chips;
 }
 
@@ -95,7 +90,7 @@ Tensor reduce_scatter(const Tensor& x, const AxisNames& axes, int dim, std::sour
   Call call("reduce_scatter", loc);
   const AtomList atoms = group_atoms(call, axes);
   const int own_dim = call.dim_of(dim, call.type(x).shape.size());
-  expect_parts(call, x, own_dim, group_size(call, atoms));
+  expect_parts(call, x, own_dim, call->mesh().count(atoms));
   const ValueId value = call.value(x);
   if (atoms.empty()) return x;
   return call.result(call->reduce_scatter(call->mesh(), value, atoms, ReduceKind::add, own_dim));
@@ -108,7 +103,7 @@ Tensor all_to_all(const Tensor& x, const AxisNames& axes, int split_dim, int con
   const Shape shape = call.type(x).shape;
   const int split = call.dim_of(split_dim, shape.size());
   const int concat = call.dim_of(concat_dim, shape.size());
-  const std::int64_t chips = group_size(call, atoms);
+  const std::int64_t chips = call->mesh().count(atoms);
   expect_parts(call, x, split, chips);
   ValueId value = call.value(x);
   if (atoms.empty()) return x;
@@ -128,7 +123,7 @@ Tensor ppermute(const Tensor& x, const AxisNames& axes,
                 const std::vector<std::pair<int, int>>& pairs, std::source_location loc) {
   Call call("ppermute", loc);
   const AtomList atoms = group_atoms(call, axes);
-  const auto chips = static_cast<int>(group_size(call, atoms));
+  const auto chips = static_cast<int>(call->mesh().count(atoms));
   constexpr int kNone = -1;
   std::vector<int> sources(static_cast<std::size_t>(chips), kNone);
   std::vector<int> idle(sources.size());  // chips that send nothing
@@ -167,7 +162,7 @@ Tensor ring_shift(const Tensor& x, const AxisNames& axes, std::int64_t by,
                   std::source_location loc) {
   Call call("ring_shift", loc);
   const AtomList atoms = group_atoms(call, axes);
-  const std::int64_t chips = group_size(call, atoms);
+  const std::int64_t chips = call->mesh().count(atoms);
   const ValueId value = call.value(x);
   std::vector<int> sources;
   for (std::int64_t chip = 0; chip < chips; ++chip) {
@@ -181,12 +176,8 @@ Tensor axis_index(const AxisNames& axes, std::source_location loc) {
   Call call("axis_index", loc);
   const AtomList atoms = group_atoms(call, axes);
   if (atoms.empty()) return call.result(call->constant(0, {DType::i32, {}}));
-  // Each chip's part of 0, 1, ..: one number.
-  const ValueId all = call->iota({DType::i32, {group_size(call, atoms)}}, 0);
-  const auto manual = call->mesh().list(call.trace().regions().shard_maps.manual());
-  const std::array attrs{static_cast<std::int64_t>(manual.bits()),
-                         static_cast<std::int64_t>(atoms.bits())};
-  return call.result(call->reshape(call->enter(all, attrs), {}));
+  const AtomMask manual = call.trace().regions().shard_maps.manual();
+  return call.result(call->number_in_group(DType::i32, atoms, manual));
 }
 
 Tensor vary(const Tensor& x, const AxisNames& axes, std::source_location loc) {

@@ -285,6 +285,12 @@ ValueId Builder::leave(ValueId x, std::span<const std::int64_t> attrs) {
   return emit(OpKind::leave, {x}, attrs, {}, &mesh());
 }
 
+ValueId Builder::number_in_group(DType dtype, AtomList group, AtomMask manual) {
+  // The chip's part, one number, of 0, 1, ..
+  const std::array attrs{packed(mesh().list(manual)), packed(group)};
+  return reshape(enter(iota({dtype, {mesh().count(group)}}, 0), attrs), {});
+}
+
 ValueId Builder::all_slice(const Mesh& mesh, ValueId x, AtomList atoms, int dim) {
   return emit(OpKind::all_slice, {x}, std::array{packed(atoms), std::int64_t{dim}}, {}, &mesh);
 }

@@ -114,6 +114,8 @@ class Builder : public Emitter {
   /// Borders of shard_map's functions. Attributes: the manual atoms, then those of each dim.
   ValueId enter(ValueId x, std::span<const std::int64_t> attrs);
   ValueId leave(ValueId x, std::span<const std::int64_t> attrs);
+  /// A scalar: the chip's number in its group, in a function with these manual atoms.
+  ValueId number_in_group(DType dtype, AtomList group, AtomMask manual);
 
   // Collectives, for per-chip programs and shard_map's functions: sizes follow from the mesh.
   ValueId all_reduce(const Mesh& mesh, ValueId x, AtomList atoms, ReduceKind kind);

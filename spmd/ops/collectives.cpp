@@ -8,21 +8,11 @@
 namespace weft {
 namespace {
 
+using infer::expect_atoms;
 using infer::expect_dim;
 using infer::reject;
 
 // Inference.
-
-/// Checks the atom list and returns the number of chips in a group.
-std::int64_t expect_atoms(const OpSignature& op, std::int64_t bits) {
-  WEFT_CHECK(op.mesh != nullptr);
-  const auto word = static_cast<std::uint64_t>(bits);
-  if (word == 0 || !is_atom_list(*op.mesh, word)) {
-    reject(op, "{:#x} isn't a list of distinct atoms of mesh {}, at least one", word,
-           op.mesh->to_string());
-  }
-  return op.mesh->count(AtomList::from_bits(word));
-}
 
 void split(const OpSignature& op, Shape& shape, int dim, std::int64_t parts) {
   if (shape[dim] % parts != 0) {

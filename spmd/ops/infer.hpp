@@ -102,6 +102,17 @@ inline void expect_reducible(const OpSignature& op, std::size_t word) {
   }
 }
 
+/// Checks a list of at least one atom and returns the number of chips in a group.
+inline std::int64_t expect_atoms(const OpSignature& op, std::int64_t bits) {
+  WEFT_CHECK(op.mesh != nullptr);
+  const auto word = static_cast<std::uint64_t>(bits);
+  if (word == 0 || !is_atom_list(*op.mesh, word)) {
+    reject(op, "{:#x} isn't a list of distinct atoms of mesh {}, at least one", word,
+           op.mesh->to_string());
+  }
+  return op.mesh->count(AtomList::from_bits(word));
+}
+
 /// Atoms of the mesh, each once in all lists. In a global program, without mesh, lists are empty.
 inline void expect_atom_lists(const OpSignature& op, Words lists) {
   AtomMask seen = 0;

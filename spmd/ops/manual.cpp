@@ -17,14 +17,10 @@ std::int64_t parts_of(const OpSignature& op, std::int64_t bits) {
 
 /// The atoms of the dims are among the manual ones.
 Words expect_dims(const OpSignature& op) {
-  WEFT_CHECK(op.mesh != nullptr);
   const Words dims = op.attrs.subspan(1);
   infer::expect_words(op, static_cast<std::size_t>(op.operands[0].shape.size()) + 1);
+  infer::expect_atoms(op, op.attrs[0]);
   const auto manual = static_cast<std::uint64_t>(op.attrs[0]);
-  if (manual == 0 || !is_atom_list(*op.mesh, manual)) {
-    reject(op, "{:#x} isn't a list of distinct atoms of mesh {}, at least one", manual,
-           op.mesh->to_string());
-  }
   infer::expect_atom_lists(op, dims);
   for (const std::int64_t bits : dims) {
     const AtomMask used = AtomList::from_bits(static_cast<std::uint64_t>(bits)).mask();
@@ -58,12 +54,7 @@ TensorType left(const OpSignature& op) {
 }
 
 TensorType varied(const OpSignature& op) {
-  WEFT_CHECK(op.mesh != nullptr);
-  const auto word = static_cast<std::uint64_t>(op.attrs[0]);
-  if (word == 0 || !is_atom_list(*op.mesh, word)) {
-    reject(op, "{:#x} isn't a list of distinct atoms of mesh {}, at least one", word,
-           op.mesh->to_string());
-  }
+  infer::expect_atoms(op, op.attrs[0]);
   return op.operands[0];
 }
 

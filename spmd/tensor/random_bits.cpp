@@ -23,31 +23,24 @@ ValueId Trace::random_bits(const Shape& shape, const std::source_location& loc) 
   const PhiloxBlock number{0, 0, random_calls_, 0};
   ValueId state = builder_.binary(OpKind::add, value_of(random_state_, loc),
                                   builder_.constant(std::as_bytes(std::span(number)), type));
-  // A call in a loop has a number for each iteration.
+  // The call has a number for each iteration of the loops around it, and for each chip of a
+  // shard_map.
   std::uint32_t numbers = 1;
-  const auto open = regions_.loops.open();
-  for (auto loop = open.rbegin(); loop != open.rend(); ++loop) {
+  const auto add_numbers = [&](ValueId which, std::int64_t count) {
     const PhiloxBlock step{0, 0, numbers, 0};
-    const ValueId iteration =
-        builder_.broadcast_in_dim(builder_.convert(loop->number, type.dtype), type.shape, {});
-    const ValueId steps = builder_.binary(OpKind::multiply, iteration,
-                                          builder_.constant(std::as_bytes(std::span(step)), type));
+    const ValueId steps =
+        builder_.binary(OpKind::multiply, builder_.broadcast_in_dim(which, type.shape, {}),
+                        builder_.constant(std::as_bytes(std::span(step)), type));
     state = builder_.binary(OpKind::add, state, steps);
-    numbers *= static_cast<std::uint32_t>(loop->length);
+    numbers *= static_cast<std::uint32_t>(count);
+  };
+  const auto loops = regions_.loops.open();
+  for (auto loop = loops.rbegin(); loop != loops.rend(); ++loop) {
+    add_numbers(builder_.convert(loop->number, type.dtype), loop->length);
   }
-  // And one for each chip that has its own values.
   if (const AtomMask manual = regions_.shard_maps.manual(); manual != 0) {
-    const AtomList atoms = builder_.mesh().list(manual);
-    const std::int64_t chips = builder_.mesh().count(atoms);
-    const auto word = static_cast<std::int64_t>(atoms.bits());
-    const ValueId place =
-        builder_.enter(builder_.iota({type.dtype, {chips}}, 0), std::array{word, word});
-    const PhiloxBlock step{0, 0, numbers, 0};
-    const ValueId steps = builder_.binary(
-        OpKind::multiply, builder_.broadcast_in_dim(place, type.shape, std::array{std::int64_t{0}}),
-        builder_.constant(std::as_bytes(std::span(step)), type));
-    state = builder_.binary(OpKind::add, state, steps);
-    numbers *= static_cast<std::uint32_t>(chips);
+    const AtomList chips = builder_.mesh().list(manual);
+    add_numbers(builder_.number_in_group(type.dtype, chips, manual), builder_.mesh().count(chips));
   }
   random_calls_ += numbers;
   return builder_.rng_bit_generator(state, shape);

@@ -29,7 +29,7 @@ void Regions::expect_assignable(const Program& program, const TensorNode& node,
          "carry, and assign it after the loop (at {})",
          site.function, node.label(), file_line(open.back().loc), file_line(site.loc));
   }
-  if (const auto& open = shard_maps.open(); !open.empty() && is_outside(open.back().begin)) {
+  if (const auto open = shard_maps.open(); !open.empty() && is_outside(open.back().begin)) {
     fail(Errc::invalid_argument,
          "{}: {} can't change in the function of shard_map() at {}, where chips have values of "
          "their own: return the new value, and assign it after the call (at {})",
@@ -44,7 +44,7 @@ void Regions::expect_readable(const RunSite& site) const {
          "return the tensor from it, and read it after the loop",
          site.function, file_line(site.loc), file_line(open.back().loc));
   }
-  if (const auto& open = shard_maps.open(); !open.empty()) {
+  if (const auto open = shard_maps.open(); !open.empty()) {
     fail(Errc::invalid_argument,
          "{} at {} is in the function of shard_map() at {}, which is recorded once, for all chips: "
          "return the tensor from it, and read it after the call",

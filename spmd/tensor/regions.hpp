@@ -88,9 +88,14 @@ class TracedShardMaps {
     OpId begin;
     std::source_location loc;  ///< of the user's call
   };
+  void begin(const Open& function) { open_.push_back(function); }
+  /// Ends the innermost function; nothing if the trace has begun anew.
+  void end() {
+    if (!open_.empty()) open_.pop_back();
+  }
   /// From the outermost to the innermost.
-  std::vector<Open>& open() { return open_; }
-  const std::vector<Open>& open() const { return open_; }
+  std::span<const Open> open() const { return open_; }
+  void clear() { open_.clear(); }
   AtomMask manual() const { return open_.empty() ? AtomMask{0} : open_.back().manual; }
   /// Throws invalid_argument if the value is of a function that has ended.
   void expect_inside(Builder& builder, ValueId value, const std::source_location& loc) const;
@@ -113,7 +118,7 @@ struct Regions {
   void clear() {
     remat.clear();
     loops.clear();
-    shard_maps.open().clear();
+    shard_maps.clear();
   }
 };
 

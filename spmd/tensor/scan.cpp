@@ -118,7 +118,7 @@ void expect_carry(const Call& call, std::size_t i, const TensorType& first, cons
       i, first.to_string(), type.to_string());
 }
 
-/// In a shard_map: that chips which have one carry at first have one next carry too.
+/// In a shard_map: a carry that is the same on the chips of a group stays so.
 void expect_alike(Call& call, std::size_t i, ValueId first, ValueId next) {
   const auto parted =
       static_cast<AtomMask>(call->manual(next).varies & ~call->manual(first).varies);

@@ -25,19 +25,16 @@ using Specs = std::vector<PartitionSpec>;
 class ShardMapScope {
  public:
   ShardMapScope(Trace& trace, AtomMask own, const std::source_location& loc)
-      : open_(trace.regions().shard_maps.open()) {
-    const AtomMask around = trace.regions().shard_maps.manual();
-    open_.push_back(
-        {static_cast<AtomMask>(around | own), trace.builder().program().num_ops(), loc});
+      : functions_(trace.regions().shard_maps) {
+    functions_.begin({static_cast<AtomMask>(functions_.manual() | own),
+                      trace.builder().program().num_ops(), loc});
   }
-  ~ShardMapScope() {
-    if (!open_.empty()) open_.pop_back();  // a reset of the trace has cleared it
-  }
+  ~ShardMapScope() { functions_.end(); }
   ShardMapScope(const ShardMapScope&) = delete;
   ShardMapScope& operator=(const ShardMapScope&) = delete;
 
  private:
-  std::vector<TracedShardMaps::Open>& open_;
+  TracedShardMaps& functions_;
 };
 
 class Recorder {
