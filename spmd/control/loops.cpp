@@ -8,19 +8,10 @@ namespace weft {
 
 Loops::Loops(const Program& program) : program_(program) {
   for (OpId op = 0; op < program.num_ops(); ++op) {
-    if (program.kind(op) == OpKind::loop) ranges_.push_back({.begin = op, .end = op + 1});
+    if (begins_range(program.kind(op))) ranges_.push_back({.begin = op, .end = op + 1});
   }
   if (ranges_.empty()) return;
-  for (OpId op = 0; op < program.num_ops(); ++op) {
-    const OpKind kind = program.kind(op);
-    if (!is_border(kind) || program.op_operands(op).empty()) continue;
-    const OpId begin = program.defining_op(program.op_operands(op)[0]);
-    if (begin == kNoId || program.kind(begin) != OpKind::loop) continue;
-    LoopRange& range = ranges_[at(begin)];
-    range.end = std::max(range.end, op + 1);
-    if (kind == OpKind::carry) range.carries.push_back(op);
-    if (kind == OpKind::next) range.nexts.push_back(op);
-  }
+  for (OpId op = 0; op < program.num_ops(); ++op) close(op);
   of_op_.assign(program.num_ops(), kNoId);
   std::uint32_t inner = kNoId;
   std::uint32_t following = 0;
@@ -33,6 +24,29 @@ Loops::Loops(const Program& program) : program_(program) {
     }
     of_op_[op] = inner;
   }
+}
+
+/// Notes an op of a border in its range.
+void Loops::close(OpId op) {
+  const OpKind kind = program_.kind(op);
+  const bool is_of_cond = is_cond_border(kind);
+  if ((!is_of_cond && !is_border(kind)) || program_.op_operands(op).empty()) return;
+  const OpId begin = program_.defining_op(program_.op_operands(op)[0]);
+  if (begin == kNoId || program_.kind(begin) != (is_of_cond ? OpKind::cond : OpKind::loop)) return;
+  std::uint32_t number = at(begin);
+  if (kind == OpKind::otherwise) {
+    ranges_[number].end = std::max(ranges_[number].end, op);
+    ranges_[number].other = at(op);
+    ranges_[at(op)].other = number;
+    return;
+  }
+  if (kind == OpKind::merge) number = ranges_[number].other;
+  if (number == kNoId) return;
+  LoopRange& range = ranges_[number];
+  range.end = std::max(range.end, op + 1);
+  if (kind == OpKind::carry) range.carries.push_back(op);
+  if (kind == OpKind::next || kind == OpKind::merge) range.nexts.push_back(op);
+  if (kind == OpKind::test) range.test = op;
 }
 
 std::uint32_t Loops::of_value(ValueId value) const {
@@ -52,6 +66,13 @@ std::uint32_t Loops::at(OpId op) const {
   const auto found = std::ranges::lower_bound(ranges_, op, {}, &LoopRange::begin);
   WEFT_CHECK(found != ranges_.end() && found->begin == op, op);
   return static_cast<std::uint32_t>(found - ranges_.begin());
+}
+
+bool Loops::always_runs(OpId op) const {
+  for (std::uint32_t range = of_op(op); range != kNoId; range = ranges_[range].outer) {
+    if (is_branch(range) || ranges_[range].test != kNoId) return false;
+  }
+  return true;
 }
 
 }  // namespace weft

@@ -69,6 +69,8 @@ void ManualAxes::add(const Program& program, OpId op) {
     atoms = {.manual = without(atoms.manual, own), .varies = without(atoms.varies, own)};
   } else if (kind == OpKind::all_reduce) {
     atoms.varies = without(atoms.varies, own);
+  } else if (kind == OpKind::cond || kind == OpKind::otherwise) {
+    atoms = {.anywhere = true};  // the merges may be of values of any atoms
   } else if (kind == OpKind::carry) {
     // What it becomes may be of inputs.
     atoms = joined(atoms, values_[program.result(op)]);
@@ -144,6 +146,9 @@ void check_manual(const Program& program, const ManualAxes& axes, const Mesh& me
     const AtomMask lost =
         static_cast<AtomMask>(without(all.varies, atoms_of_dims(program.op_attrs(op))) & own);
     if (lost != 0) fail(Errc::corrupt, "the operand varies over {}", names(mesh, lost));
+  }
+  if ((kind == OpKind::cond || kind == OpKind::test) && all.varies != 0) {
+    fail(Errc::corrupt, "the predicate varies over {}", names(mesh, all.varies));
   }
   if (kind == OpKind::sharding_constraint) {
     const auto index = static_cast<std::size_t>(program.op_attrs(op)[0]);

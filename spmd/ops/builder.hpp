@@ -107,8 +107,12 @@ class Builder : public Emitter {
   ValueId copy(ValueId x);
   ValueId check_index(ValueId index, std::int64_t limit, std::int64_t ignored = 0);
 
-  /// An op of a loop's border (loop.cpp): carry, item, stack, next. The loop comes first.
+  /// `length` 0: the loop has a `test`.
   ValueId loop(std::int64_t length, bool reversed);
+  /// Begins the first of two branches.
+  ValueId cond(ValueId predicate);
+  /// An op of the border of a loop (loop.cpp: carry, item, test, stack, next) or of a cond
+  /// (branch.cpp: otherwise, merge), which is the first operand.
   ValueId border(OpKind kind, std::initializer_list<ValueId> operands);
 
   /// Borders of shard_map's functions. Attributes: the manual atoms, then those of each dim.

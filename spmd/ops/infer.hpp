@@ -71,6 +71,13 @@ inline void expect_equal_operands(const OpSignature& op, std::size_t first) {
   }
 }
 
+inline void expect_predicate(const OpSignature& op, std::size_t operand) {
+  const TensorType& type = op.operands[operand];
+  if (type != TensorType{DType::pred, {}}) {
+    reject(op, "the predicate is {}; expected pred[]", type.to_string());
+  }
+}
+
 inline int expect_dim(const OpSignature& op, std::int64_t dim, const Shape& shape) {
   if (dim < 0 || dim >= shape.size()) {
     reject(op, "dim {} is outside 0..{}", dim, shape.size() - 1);

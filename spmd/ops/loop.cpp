@@ -3,6 +3,7 @@
 
 #include <limits>
 
+#include "spmd/control/loops.hpp"
 #include "spmd/ops/builder.hpp"
 #include "spmd/ops/elements.hpp"
 #include "spmd/ops/row.hpp"
@@ -12,13 +13,15 @@ namespace {
 
 using infer::reject;
 
-constexpr Attr kLoop[] = {integer("length"), flag("reversed").if_set()};
+constexpr Attr kLoop[] = {integer("length").if_set(), flag("reversed").if_set()};
 constexpr Attr kStack[] = {integer("length")};
 
 TensorType loop_type(const OpSignature& op) {
-  if (op.attrs[0] < 1 || op.attrs[0] > std::numeric_limits<std::int32_t>::max()) {
-    reject(op, "length is {}; expected 1 or more, as an i32 has", op.attrs[0]);
+  if (op.attrs[0] < 0 || op.attrs[0] > std::numeric_limits<std::int32_t>::max()) {
+    reject(op, "length is {}; expected 1 or more, as an i32 has, or 0 for a loop with a test",
+           op.attrs[0]);
   }
+  if (op.attrs[0] == 0 && op.attrs[1] != 0) reject(op, "a loop without length can't be reversed");
   return {DType::i32, {}};
 }
 
@@ -50,6 +53,12 @@ TensorType stack_type(const OpSignature& op) {
   dims.insert(dims.end(), part.shape.begin(), part.shape.end());
   if (op.attrs[0] < 1) reject(op, "length is {}; expected 1 or more", op.attrs[0]);
   return {part.dtype, Shape(dims)};
+}
+
+TensorType test_type(const OpSignature& op) {
+  expect_loop(op);
+  infer::expect_predicate(op, 1);
+  return op.operands[1];
 }
 
 TensorType next_type(const OpSignature& op) {
@@ -84,6 +93,13 @@ constexpr OpRow border(std::string_view doc, OperandCount count, Infer infer, Ru
           .traits = Traits{.unique = unique, .border = true}};
 }
 
+constexpr OpRow test_row() {
+  OpRow row = border("Operand 1, without which the loop ends here.", operands(2), test_type,
+                     Rule(", ->"), first_elements, true);
+  row.gradient = none;
+  return row;
+}
+
 constexpr OpRow stack_row() {
   OpRow row = border("The values of all iterations, behind a new dim 0.", operands(2), stack_type,
                      Rule(", d* -> n d*"), Evaluate(), false);
@@ -115,6 +131,7 @@ constexpr OpRow rows::carry =
 constexpr OpRow rows::item =
     border("The part of operand 1 with the iteration's number in dim 0.", operands(2), item_type,
            Rule(", n d* -> d*"), item_elements, false);
+constexpr OpRow rows::test = test_row();
 constexpr OpRow rows::stack = stack_row();
 constexpr OpRow rows::next =
     border("Operand 2 is what the carry, operand 1, is in the next iteration. The last one.",
@@ -125,10 +142,11 @@ ValueId Builder::loop(std::int64_t length, bool reversed) {
 }
 
 ValueId Builder::border(OpKind kind, std::initializer_list<ValueId> operands) {
-  const OpId loop = program_->defining_op(*operands.begin());
-  WEFT_CHECK(loop != kNoId && program_->kind(loop) == OpKind::loop, to_string(kind));
-  const std::array length{program_->op_attrs(loop)[0]};
-  return emit(kind, operands, std::span(length).first(kind == OpKind::stack ? 1 : 0));
+  const OpId begin = program_->defining_op(*operands.begin());
+  const OpKind expected = is_cond_border(kind) ? OpKind::cond : OpKind::loop;
+  WEFT_CHECK(begin != kNoId && program_->kind(begin) == expected, to_string(kind));
+  if (kind != OpKind::stack) return emit(kind, operands, {});
+  return emit(kind, operands, std::array{length_of_loop(*program_, begin)});
 }
 
 }  // namespace weft

@@ -1,4 +1,4 @@
-// The checks of a program's loops.
+// The checks of a program's loops and branches.
 
 #include <algorithm>
 
@@ -16,13 +16,21 @@ class LoopsCheck {
   void run() const {
     for (OpId op = 0; op < program_.num_ops(); ++op) {
       if (is_border(program_.kind(op))) check_border(op);
+      if (is_cond_border(program_.kind(op))) check_cond_border(op);
     }
     if (loops_.empty()) return;
-    for (const LoopRange& range : loops_.ranges()) check_range(range);
+    for (std::uint32_t range = 0; range < loops_.ranges().size(); ++range) {
+      if (loops_.is_branch(range)) {
+        check_branch(loops_[range]);
+      } else {
+        check_range(loops_[range]);
+      }
+    }
     for (OpId op = 0; op < program_.num_ops(); ++op) check_reads(op);
     for (const ProgramOutput& output : program_.outputs) {
       if (loops_.of_value(output.value) == kNoId) continue;
-      fail(Errc::corrupt, "Program: output \"{}\" is %{}, which only ops of a loop may read",
+      fail(Errc::corrupt,
+           "Program: output \"{}\" is %{}, which only ops of a loop or branch may read",
            output.name, output.value);
     }
   }
@@ -42,6 +50,13 @@ class LoopsCheck {
     }
     if (loops_.of_op(op) != loops_.at(loop)) refuse(op, "stands in another loop than its own");
     const std::int64_t length = length_of_loop(program_, loop);
+    if (program_.kind(op) == OpKind::item && length == 0) {
+      refuse(op, "the loop at op {} has no length, and so no items", loop);
+    }
+    const OpId test = loops_[loops_.at(loop)].test;
+    if (program_.kind(op) == OpKind::test && op != test) {
+      refuse(op, "the loop has another test, op {}", test);
+    }
     const std::int64_t parts = program_.kind(op) == OpKind::stack  ? program_.op_attrs(op)[0]
                                : program_.kind(op) == OpKind::item ? items_of(op)
                                                                    : length;
@@ -50,11 +65,51 @@ class LoopsCheck {
 
   std::int64_t items_of(OpId op) const { return program_.shape(program_.op_operands(op)[1])[0]; }
 
+  void check_cond_border(OpId op) const {
+    const ValueId named = program_.op_operands(op)[0];
+    const OpId cond = program_.defining_op(named);
+    if (cond == kNoId || program_.kind(cond) != OpKind::cond) {
+      refuse(op, "operand %{} isn't a cond", named);
+    }
+    const std::uint32_t second = loops_[loops_.at(cond)].other;
+    if (second == kNoId) refuse(cond, "has no otherwise");
+    if (loops_.of_op(op) != second) refuse(op, "isn't of the second branch of its cond");
+  }
+
+  /// Both branches are there, one right behind the other, and the merges are at the end.
+  void check_branch(const LoopRange& range) const {
+    if (range.other == kNoId) refuse(range.begin, "has no otherwise");
+    const LoopRange& other = loops_[range.other];
+    if (program_.kind(range.begin) == OpKind::cond) {
+      if (other.begin != range.end) refuse(range.begin, "isn't followed by one otherwise");
+      return check_inside(range);
+    }
+    if (range.nexts.empty()) refuse(range.begin, "no merge ends the branch");
+    if (range.end - range.nexts.front() != range.nexts.size()) {
+      refuse(range.begin, "its merges don't stand together");
+    }
+    check_inside(range);
+  }
+
+  void check_inside(const LoopRange& range) const {
+    if (range.outer != kNoId && loops_[range.outer].end < range.end) {
+      refuse(range.begin, "ends behind the range around it");
+    }
+  }
+
+  void check_test(const LoopRange& range) const {
+    const bool has_length = length_of_loop(program_, range.begin) != 0;
+    if (has_length && range.test != kNoId) refuse(range.test, "the loop has a length");
+    if (has_length) return;
+    if (range.test == kNoId) refuse(range.begin, "a loop without length has a test");
+    if (range.nexts.empty()) refuse(range.begin, "a loop without length has a next");
+    if (range.test > range.nexts.front()) refuse(range.test, "stands behind a next");
+  }
+
   void check_range(const LoopRange& range) const {
     if (range.end == range.begin + 1) refuse(range.begin, "no op stands at the loop's border");
-    if (range.outer != kNoId && loops_[range.outer].end < range.end) {
-      refuse(range.begin, "the loop ends behind the loop around it");
-    }
+    check_inside(range);
+    check_test(range);
     std::vector<ValueId> carried;
     for (const OpId next : range.nexts) carried.push_back(program_.op_operands(next)[1]);
     for (const OpId next : range.nexts) {
@@ -78,10 +133,13 @@ class LoopsCheck {
     const std::uint32_t inner = loops_.of_op(op);
     const auto operands = program_.op_operands(op);
     for (std::size_t i = 0; i < operands.size(); ++i) {
+      if (is_cond_border(kind) && i == 0) continue;
       const bool from_outside = kind == OpKind::carry && i == 1;
-      const std::uint32_t reader = from_outside ? loops_[inner].outer : inner;
+      const std::uint32_t reader = from_outside                      ? loops_[inner].outer
+                                   : kind == OpKind::merge && i == 1 ? loops_[inner].other
+                                                                     : inner;
       if (loops_.contains(loops_.of_value(operands[i]), reader)) continue;
-      refuse(op, "reads %{}, which only ops of the loop at op {} may read", operands[i],
+      refuse(op, "reads %{}, which only ops of the range at op {} may read", operands[i],
              loops_[loops_.of_value(operands[i])].begin);
     }
   }

@@ -5,6 +5,7 @@
 #include <optional>
 #include <tuple>
 
+#include "spmd/ops/row.hpp"
 #include "spmd/passes/reshard.hpp"
 #include "spmd/program/word_hash.hpp"
 
@@ -188,6 +189,35 @@ Sharding assigned_layout(const FactorRule& rule, const std::vector<AtomList>& as
     layout.reduce_kind = rule.factors[factor].reduce_kind;
   }
   return layout;
+}
+
+Sharding layout_of_output(const ProgramOutput& output, const Sharding& home) {
+  Sharding closed = output.sharding;
+  closed.open_mask = 0;
+  for (std::size_t dim = 0; dim < closed.dims.size(); ++dim) {
+    AtomList& atoms = closed.dims[dim];
+    if (!output.sharding.is_open(static_cast<int>(dim)) || !atoms.is_prefix_of(home.dims[dim])) {
+      continue;
+    }
+    for (int i = atoms.size(); i < home.dims[dim].size(); ++i) {
+      const Atom atom = home.dims[dim][i];
+      if (((closed.used() | closed.replicated) >> atom) & 1U) break;
+      atoms.push_back(atom);
+      closed.set_priority(atom, home.priority(atom));
+    }
+  }
+  return closed;
+}
+
+bool is_made_anywhere(const Program& program, ValueId value) {
+  const OpId op = program.defining_op(value);
+  return op != kNoId && (program.is_fill(op) || row(program.kind(op)).traits->on_demand);
+}
+
+bool is_made_on_demand(const Program& program, ValueId value) {
+  if (!is_made_anywhere(program, value)) return false;
+  const OpId op = program.defining_op(value);
+  return program.is_fill(op) || program.kind(op) != OpKind::constant;
 }
 
 }  // namespace weft

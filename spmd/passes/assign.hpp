@@ -52,4 +52,14 @@ class FactorAssignments {
 Sharding assigned_layout(const FactorRule& rule, const std::vector<AtomList>& assignment,
                          std::size_t tensor);
 
+/// The layout of an output whose value propagation gave the sharding `home`. Closed dims keep the
+/// requested atoms. Open dims also get the atoms of `home`, up to the first that another dim uses
+/// or that is replicated.
+Sharding layout_of_output(const ProgramOutput& output, const Sharding& home);
+
+/// Whether each chip can make the value by itself, in any layout: a constant, a fill, an iota.
+bool is_made_anywhere(const Program& program, ValueId value);
+/// Of fills and iotas: a chip makes them at their use, in the layout that the use needs.
+bool is_made_on_demand(const Program& program, ValueId value);
+
 }  // namespace weft

@@ -25,11 +25,11 @@ class BackwardWalk {
     std::uint32_t before;  ///< index of the next in the list, or kNoId
   };
 
-  /// A loop whose backward loop is being made. It goes through the iterations the other way round,
-  /// with the same numbers.
+  /// A loop whose backward loop is being made, which goes through the iterations the other way
+  /// round, with the same numbers; or a branch whose backward branch is being made.
   struct Frame {
     std::uint32_t loop = kNoId;                      ///< of the forward program
-    ValueId number = kNoId;                          ///< the backward loop
+    ValueId number = kNoId;                          ///< the backward loop or branch
     std::unordered_map<ValueId, ValueId> stacks{};   ///< by value: the forward stack of it
     std::unordered_map<ValueId, ValueId> forward{};  ///< by value: it, in the backward loop
     std::map<OpId, ValueId> carries{};  ///< by forward `next`: the cotangent of its operand
@@ -56,15 +56,27 @@ class BackwardWalk {
   Frame begin_backward(const LoopRange& range, const std::map<OpId, ValueId>& cotangents);
   void end_backward(const LoopRange& range);
   void visit_border(OpId id);
-  std::vector<ValueId> values_read_by(const LoopRange& range) const;
+  /// What ops read that is made neither in the loops or branches among them nor by them, each once.
+  std::vector<ValueId> values_read_by(OpId begin, OpId end) const;
   bool is_in_frame(ValueId value) const;
+
+  // Branches (branch_gradient.cpp).
+  void visit_branches(const LoopRange& first, const LoopRange& second);
+  struct Cotangent {
+    ValueId value;
+    bool is_zero;  ///< as the branch doesn't read what it is of
+  };
+  /// Those that a branch gives to these outer values.
+  std::vector<Cotangent> branch_cotangents(const LoopRange& branch, std::span<const OpId> merges,
+                                           std::span<const ValueId> values);
 
   // Forward values.
   /// The value where the walk is: in a backward loop it is read from the stack of a forward one, or
   /// computed again.
   ValueId forward(ValueId value);
   ValueId forward_in_loop(ValueId value);
-  void clone_loop(const LoopRange& range);
+  /// Computes an inner loop or cond again.
+  void clone_ops(OpId begin, OpId end);
   bool is_kept(OpId op) const;
   void compute_again(OpId id);
   bool is_saved(const RematRegion& region, OpId op) const;

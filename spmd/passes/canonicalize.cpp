@@ -45,6 +45,11 @@ class Canonicalizer {
         const LoopRange& range = loops_[loops_.at(op)];
         if (live_[op]) add_loop(range);
         op = range.end - 1;
+      } else if (program_.kind(op) == OpKind::cond) {
+        const LoopRange& first = loops_[loops_.at(op)];
+        const LoopRange& second = loops_[first.other];
+        if (live_[op]) add_branches(first, second);
+        op = second.end - 1;
       } else if (live_[op] && value_of_[program_.result(op)] == kNoId) {
         add(op);
       }
@@ -82,6 +87,32 @@ class Canonicalizer {
     add_nexts(range);
   }
 
+  /// Both branches, with what their merges read, then the merges.
+  void add_branches(const LoopRange& first, const LoopRange& second) {
+    const std::vector<ValueId> a = add_branch(first, second.nexts, 1);
+    const std::vector<ValueId> b = add_branch(second, second.nexts, 2);
+    for (std::size_t i = 0; i < second.nexts.size(); ++i) {
+      const OpId merge = second.nexts[i];
+      if (!live_[merge]) continue;
+      value_of_[program_.result(merge)] =
+          numbered(merge, {value_of_[program_.result(first.begin)], a[i], b[i]});
+    }
+  }
+
+  /// What the merges read as this operand. Later ops can't be found equal to those of a branch.
+  std::vector<ValueId> add_branch(const LoopRange& branch, const std::vector<OpId>& merges,
+                                  std::size_t operand) {
+    const OpId begin = result_.num_ops();
+    add(branch.begin);
+    add_ops(branch.begin + 1, branch.body_end());
+    std::vector<ValueId> values;
+    for (const OpId merge : merges) {
+      values.push_back(live_[merge] ? use(program_.op_operands(merge)[operand]) : kNoId);
+    }
+    std::erase_if(numbered_, [&](const auto& entry) { return entry.second >= begin; });
+    return values;
+  }
+
   void add_nexts(const LoopRange& range) {
     std::vector<ValueId> values;
     for (const OpId next : range.nexts) {
@@ -96,12 +127,17 @@ class Canonicalizer {
     }
   }
 
-  /// By op: in how many loops it has to be computed, which may be fewer than it stands in.
+  /// By op: in how many loops and branches it has to be computed, which may be fewer than it stands
+  /// in. What is in a branch stays there: it may be computed in vain, or fail.
   void find_depths() {
     depth_.assign(program_.num_ops(), 0);
     for (OpId op = 0; op < program_.num_ops(); ++op) {
       const OpKind kind = program_.kind(op);
-      if (kind == OpKind::loop || is_border(kind)) depth_[op] = loops_.depth(op);
+      if (begins_range(kind) || is_border(kind) || kind == OpKind::merge) {
+        depth_[op] = loops_.depth(op);
+      } else {
+        depth_[op] = depth_of_branch(loops_.of_op(op));
+      }
       for (const ValueId operand : program_.op_operands(op)) {
         const OpId maker = program_.defining_op(operand);
         if (maker == kNoId) continue;
@@ -111,15 +147,34 @@ class Canonicalizer {
     }
   }
 
-  /// What an output needs. A carry needs its `next`.
-  std::vector<bool> live_ops() const {
-    std::vector<bool> live(program_.num_ops(), false);
-    std::vector<OpId> next_of(loops_.empty() ? 0 : program_.num_ops(), kNoId);  // by carry
-    for (const LoopRange& range : loops_.ranges()) {
+  /// Of the innermost branch that is the range or lies around it.
+  std::uint32_t depth_of_branch(std::uint32_t range) const {
+    while (range != kNoId && !loops_.is_branch(range)) range = loops_[range].outer;
+    return loops_.depth_of(range);
+  }
+
+  /// By op of a border: the other one without which it can't be: of a carry its `next`, of a loop
+  /// its `test`, of a cond its `otherwise`.
+  std::vector<OpId> ops_needed() const {
+    std::vector<OpId> needed(loops_.empty() ? 0 : program_.num_ops(), kNoId);
+    for (std::uint32_t number = 0; number < loops_.ranges().size(); ++number) {
+      const LoopRange& range = loops_[number];
+      if (loops_.is_branch(number)) {
+        needed[range.begin] = loops_[range.other].begin;
+        continue;
+      }
+      needed[range.begin] = range.test;
       for (const OpId next : range.nexts) {
-        next_of[program_.defining_op(program_.op_operands(next)[1])] = next;
+        needed[program_.defining_op(program_.op_operands(next)[1])] = next;
       }
     }
+    return needed;
+  }
+
+  /// What an output needs.
+  std::vector<bool> live_ops() const {
+    std::vector<bool> live(program_.num_ops(), false);
+    const std::vector<OpId> needed = ops_needed();
     std::vector<OpId> open;
     const auto mark_op = [&](OpId op) {
       if (op == kNoId || live[op]) return;
@@ -132,7 +187,7 @@ class Canonicalizer {
       const OpId op = open.back();
       open.pop_back();
       std::ranges::for_each(program_.op_operands(op), mark);
-      if (program_.kind(op) == OpKind::carry) mark_op(next_of[op]);
+      if (!needed.empty()) mark_op(needed[op]);
     }
     return live;
   }
@@ -166,6 +221,10 @@ class Canonicalizer {
   ValueId number(OpId op) {
     const std::vector<ValueId> new_operands = operands(op);
     if (row(program_.kind(op)).traits->vanishes) return new_operands.front();
+    return numbered(op, new_operands);
+  }
+
+  ValueId numbered(OpId op, const std::vector<ValueId>& new_operands) {
     const std::vector<std::int64_t> new_attrs = attrs(op);
     if (row(program_.kind(op)).traits->unique) {
       return emit(op, new_operands, new_attrs);

@@ -11,7 +11,7 @@ namespace weft {
 /// order; unused inputs stay.
 ///
 /// Of a loop, the op and the carries come first, and its nexts last. Ops that compute the same in
-/// each iteration stand before it.
+/// each iteration stand before it, but for those of a branch in it.
 Program canonicalize(const Program& program, bool split_constants);
 
 }  // namespace weft

@@ -89,7 +89,8 @@ ValueId BackwardWalk::forward_in_loop(ValueId value) {
   ForwardOp original;
   copy_op(program, op, original);
   if (leaves_loop(kind)) {
-    clone_loop(loops_[loops_.of_op(op)]);
+    const LoopRange& range = loops_[loops_.of_op(op)];
+    clone_ops(kind == OpKind::merge ? loops_[range.other].begin : range.begin, range.end);
     return frames_.back().forward.at(value);
   }
   for (ValueId& operand : original.operands) operand = forward(operand);
@@ -97,12 +98,11 @@ ValueId BackwardWalk::forward_in_loop(ValueId value) {
                                    program.type(value), program.op_locs[op]);
 }
 
-/// Computes an inner loop again.
-void BackwardWalk::clone_loop(const LoopRange& range) {
-  for (const ValueId value : values_read_by(range)) forward(value);
+void BackwardWalk::clone_ops(OpId begin, OpId end) {
+  for (const ValueId value : values_read_by(begin, end)) forward(value);
   std::unordered_map<ValueId, ValueId> made;
   const Program& program = builder_.program();
-  for (OpId op = range.begin; op < range.end; ++op) {
+  for (OpId op = begin; op < end; ++op) {
     ForwardOp original;
     copy_op(program, op, original);
     for (ValueId& operand : original.operands) {

@@ -98,7 +98,7 @@ bool BackwardWalk::reaches_wrt(OpId op) const {
   return std::any_of(operands.begin(), operands.end(), [&](ValueId v) { return active_[v]; });
 }
 
-/// From the last op to the first; a loop comes as one.
+/// From the last op to the first; a loop comes as one, and so do two branches.
 void BackwardWalk::visit_range(OpId begin, OpId end) {
   const std::uint32_t inside = frames_.empty() ? kNoId : frames_.back().loop;
   for (OpId op = end; op-- > begin;) {
@@ -108,9 +108,14 @@ void BackwardWalk::visit_range(OpId begin, OpId end) {
     }
     if (loop == inside) {
       visit(op);
-    } else {
+    } else if (!loops_.is_branch(loop)) {
       visit_loop(loops_[loop]);
       op = loops_[loop].begin;
+    } else {
+      // A first branch alone is of a cond whose second one is being made.
+      const LoopRange& range = loops_[loop];
+      if (!range.nexts.empty()) visit_branches(loops_[range.other], range);
+      op = range.nexts.empty() ? range.begin : loops_[range.other].begin;
     }
   }
 }

@@ -17,14 +17,13 @@ bool BackwardWalk::is_in_frame(ValueId value) const {
   return loops_.contains(frames_.back().loop, loops_.of_value(value));
 }
 
-/// What the ops of a loop read from outside, each once.
-std::vector<ValueId> BackwardWalk::values_read_by(const LoopRange& range) const {
+std::vector<ValueId> BackwardWalk::values_read_by(OpId begin, OpId end) const {
   const Program& program = builder_.program();
-  const std::uint32_t loop = loops_.at(range.begin);
   std::vector<ValueId> values;
-  for (OpId op = range.begin; op < range.end; ++op) {
+  for (OpId op = begin; op < end; ++op) {
     for (const ValueId operand : program.op_operands(op)) {
-      if (!loops_.contains(loop, loops_.of_value(operand))) values.push_back(operand);
+      const OpId maker = program.defining_op(operand);
+      if (maker == kNoId || maker < begin) values.push_back(operand);
     }
   }
   std::ranges::sort(values);
@@ -43,6 +42,12 @@ void BackwardWalk::visit_loop(const LoopRange& range) {
     }
   }
   if (cotangents.empty()) return;
+  if (range.test != kNoId) {
+    fail(Errc::invalid_argument,
+         "grad: the loop at {} has no gradient, since its length isn't known before it ends: use "
+         "scan() with a cond() or where() in it, or stop_gradient() of what it begins with",
+         program.loc(range.begin));
+  }
   if (frames_.empty()) compute_again(range.end - 1);
   frames_.push_back(begin_backward(range, cotangents));
   visit_range(range.begin + 1, range.end);
@@ -54,7 +59,7 @@ BackwardWalk::Frame BackwardWalk::begin_backward(const LoopRange& range,
   const Program& program = builder_.program();
   Frame frame{.loop = loops_.at(range.begin)};
   // Forward values that only the loops around can read from their stacks.
-  const std::vector<ValueId> read = values_read_by(range);
+  const std::vector<ValueId> read = values_read_by(range.begin, range.end);
   for (const ValueId value : read) forward(value);
   for (OpId op = range.begin; op < range.end; ++op) {
     if (program.kind(op) != OpKind::stack || loops_.of_op(op) != frame.loop) continue;

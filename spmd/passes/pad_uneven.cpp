@@ -205,25 +205,44 @@ class Padder {
     for (OpId op = begin; op < end; ++op) {
       if (program_.kind(op) == OpKind::loop) {
         const LoopRange& range = loops_[loops_.at(op)];
-        add_loop(range);
+        add_range(range, range.end, {}, 0);
         op = range.end - 1;
+      } else if (program_.kind(op) == OpKind::cond) {
+        const LoopRange& first = loops_[loops_.at(op)];
+        const LoopRange& second = loops_[first.other];
+        add_branches(first, second);
+        op = second.end - 1;
       } else {
         add_op(op);
       }
     }
   }
 
-  /// After a loop, versions of outer values that were made in it are forgotten.
-  void add_loop(const LoopRange& range) {
+  /// A loop or a branch, and what the merges read of it as this operand. After it, versions of
+  /// outer values that were made in it are forgotten.
+  std::vector<ValueId> add_range(const LoopRange& range, OpId end, std::span<const OpId> merges,
+                                 std::size_t operand) {
     const ValueId first = result_.num_values();
     add_op(range.begin);
-    add_ops(range.begin + 1, range.end);
+    add_ops(range.begin + 1, end);
+    std::vector<ValueId> merged;
+    for (const OpId merge : merges) {
+      merged.push_back(version(program_.op_operands(merge)[operand], padded_shape(merge, operand)));
+    }
     for (ValueId value = 0; value < program_.num_values(); ++value) {
       const OpId maker = program_.defining_op(value);
       if (maker != kNoId && maker >= range.begin && maker < range.end) continue;
       std::erase_if(versions_[value], [&](ValueId made) { return made >= first; });
     }
     std::erase_if(masked_, [&](const auto& entry) { return entry.second >= first; });
+    return merged;
+  }
+
+  void add_branches(const LoopRange& first, const LoopRange& second) {
+    const std::vector<ValueId> a = add_range(first, first.end, second.nexts, 1);
+    const std::vector<ValueId> b = add_range(second, second.body_end(), second.nexts, 2);
+    const ValueId cond = versions_[program_.result(first.begin)].front();
+    for (std::size_t i = 0; i < a.size(); ++i) add_op(second.nexts[i], {cond, a[i], b[i]});
   }
 
   void add_op(OpId op) {
@@ -233,8 +252,12 @@ class Padder {
     for (std::size_t i = 0; i < operands.size(); ++i) {
       padded.push_back(neutral_outside(op, i, version(operands[i], padded_shape(op, i))));
     }
+    add_op(op, padded);
+  }
+
+  void add_op(OpId op, const std::vector<ValueId>& padded) {
     const ValueId value = program_.result(op);
-    const TensorType type{program_.type(value).dtype, padded_shape(op, operands.size())};
+    const TensorType type{program_.type(value).dtype, padded_shape(op, padded.size())};
     versions_[value].push_back(result_.add_op(program_.kind(op), padded,
                                               padded_attrs(op, padded, type.shape), type,
                                               program_.op_locs[op]));

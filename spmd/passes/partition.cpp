@@ -1,6 +1,7 @@
 #include "spmd/passes/partition.hpp"
 
 #include <algorithm>
+#include <array>
 #include <optional>
 #include <unordered_map>
 #include <utility>
@@ -57,31 +58,10 @@ class Partitioner {
 
   void add_output(const ProgramOutput& output) {
     const Sharding closed = output.updates < 0
-                                ? output_sharding(output)
+                                ? layout_of_output(output, homes_[output.value])
                                 : chip_.inputs[static_cast<std::size_t>(output.updates)].sharding;
     const ValueId value = request(output.value, Sharding::closed(closed.dims));
     chip_.add_output(value, output.name, closed, output.updates);
-  }
-
-  /// Closed dims keep the requested atoms. Open dims also get the atoms that propagation gave the
-  /// value, up to the first that another dim uses or that is replicated.
-  Sharding output_sharding(const ProgramOutput& output) const {
-    Sharding closed = output.sharding;
-    closed.open_mask = 0;
-    const Sharding& home = homes_[output.value];
-    for (std::size_t dim = 0; dim < closed.dims.size(); ++dim) {
-      AtomList& atoms = closed.dims[dim];
-      if (!output.sharding.is_open(static_cast<int>(dim)) || !atoms.is_prefix_of(home.dims[dim])) {
-        continue;
-      }
-      for (int i = atoms.size(); i < home.dims[dim].size(); ++i) {
-        const Atom atom = home.dims[dim][i];
-        if (((closed.used() | closed.replicated) >> atom) & 1U) break;
-        atoms.push_back(atom);
-        closed.set_priority(atom, home.priority(atom));
-      }
-    }
-    return closed;
   }
 
   /// The type of a chip's part. After pad_uneven, every dim divides evenly.
@@ -99,6 +79,10 @@ class Partitioner {
       if (program_.kind(op) == OpKind::loop) {
         lower_loop(loops_[loops_.at(op)]);
         op = loops_[loops_.at(op)].end - 1;
+      } else if (program_.kind(op) == OpKind::cond) {
+        const LoopRange& first = loops_[loops_.at(op)];
+        lower_branches(first, loops_[first.other]);
+        op = loops_[first.other].end - 1;
       } else {
         lower(op);
       }
@@ -117,11 +101,39 @@ class Partitioner {
     const ValueId first = chip_.num_values();
     lower(range.begin);
     lower_ops(range.begin + 1, range.end);
+    forget(range, first);
+  }
+
+  /// Forgets versions of outer values that were made in the range.
+  void forget(const LoopRange& range, ValueId first) {
     for (ValueId value = 0; value < program_.num_values(); ++value) {
       const OpId maker = program_.defining_op(value);
       if (maker != kNoId && maker >= range.begin && maker < range.end) continue;
       std::erase_if(versions_[value],
                     [&](const Version& version) { return version.value >= first; });
+    }
+  }
+
+  /// What a branch makes for a merge gets the merge's layout in the branch.
+  void lower_branches(const LoopRange& first, const LoopRange& second) {
+    std::array<std::vector<ValueId>, 2> merged;
+    for (std::size_t side = 0; side < merged.size(); ++side) {
+      const LoopRange& branch = side == 0 ? first : second;
+      const ValueId before = chip_.num_values();
+      lower(branch.begin);
+      lower_ops(branch.begin + 1, branch.body_end());
+      for (const OpId merge : second.nexts) {
+        merged[side].push_back(request(program_.op_operands(merge)[1 + side],
+                                       layout_of_carry(program_.result(merge))));
+      }
+      forget(branch, before);
+    }
+    const ValueId cond = versions_[program_.result(first.begin)][0].value;
+    for (std::size_t i = 0; i < second.nexts.size(); ++i) {
+      const OpId merge = second.nexts[i];
+      const Sharding layout = layout_of_carry(program_.result(merge));
+      versions_[program_.result(merge)].push_back(
+          {layout, emit(merge, std::array{cond, merged[0][i], merged[1][i]}, {}, layout)});
     }
   }
 
@@ -171,7 +183,7 @@ class Partitioner {
     if (program_.kind(op) == OpKind::carry || program_.kind(op) == OpKind::next) {
       return lower_carried(op);
     }
-    if (is_made_on_demand(result) || accumulate(op)) return;
+    if (is_made_on_demand(program_, result) || accumulate(op)) return;
     if (program_.kind(op) == OpKind::constant) {
       versions_[result].push_back({Sharding::closed(), emit(op, {}, {}, Sharding::closed())});
       return;
@@ -219,25 +231,11 @@ class Partitioner {
   std::vector<OpTensor> tensors(OpId op) const {
     std::vector<OpTensor> tensors;
     const auto add = [&](ValueId value) {
-      tensors.push_back(
-          {program_.type(value), homes_[value], is_made_on_demand(value) || is_constant(value)});
+      tensors.push_back({program_.type(value), homes_[value], is_made_anywhere(program_, value)});
     };
     for (const ValueId operand : program_.op_operands(op)) add(operand);
     add(program_.result(op));
     return tensors;
-  }
-
-  bool is_constant(ValueId value) const {
-    const OpId op = program_.defining_op(value);
-    return op != kNoId && program_.kind(op) == OpKind::constant;
-  }
-
-  /// Fills and iotas: a chip makes them at their use, in the layout that the use needs.
-  bool is_made_on_demand(ValueId value) const {
-    const OpId op = program_.defining_op(value);
-    if (op == kNoId) return false;
-    return program_.is_fill(op) ||
-           (row(program_.kind(op)).traits->on_demand && !is_constant(value));
   }
 
   /// `wanted`: the operands' layouts; only gather reads them.
@@ -338,7 +336,7 @@ class Partitioner {
     for (const Version& version : versions) {
       if (version.layout.same_layout(layout)) return version.value;
     }
-    if (is_made_on_demand(value)) {
+    if (is_made_on_demand(program_, value)) {
       const OpId op = program_.defining_op(value);
       std::vector<ValueId> operands;
       for (const ValueId scalar : program_.op_operands(op)) {

@@ -94,16 +94,17 @@ class Filling {
   using Buckets = std::vector<std::vector<OpId>>;
 
   bool is_kept_back(OpId op) const {
-    return program_.kind(op) == OpKind::all_reduce && eligible_(op);
+    return program_.kind(op) == OpKind::all_reduce && eligible_(op) &&
+           loops_.of_value(program_.op_operands(op)[0]) == loops_.of_op(op);
   }
   bool is_emitted(OpId op) const { return value_of_[program_.result(op)] != kNoId; }
 
-  /// Neither what is delayed nor what moves forward enters a loop or leaves it.
+  /// Neither what is delayed nor what moves forward enters a loop or a branch, or leaves it.
   void keep_border(OpId op) {
     const OpKind kind = program_.kind(op);
-    if (kind != OpKind::loop && !leaves_loop(kind)) return;
+    if (!begins_range(kind) && !leaves_loop(kind)) return;
     for (auto bucket = filling_.begin(); bucket != filling_.end();) {
-      if (kind == OpKind::loop || loops_.of_op(bucket->front()) == loops_.of_op(op)) {
+      if (begins_range(kind) || loops_.of_op(bucket->front()) == loops_.of_op(op)) {
         flush(bucket);
         bucket = filling_.begin();
       } else {

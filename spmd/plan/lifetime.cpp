@@ -101,14 +101,17 @@ std::vector<Lifetime> lifetimes_of(const Program& program, std::span<const PlanS
     if (step.kind == StepKind::loop) join_in_loop(program, step, lifetimes);
   }
   const Loops loops(program);
-  for (const LoopRange& range : loops.ranges()) join_in_range(program, range, lifetimes);
+  for (std::uint32_t range = 0; range < loops.ranges().size(); ++range) {
+    if (!loops.is_branch(range)) join_in_range(program, loops[range], lifetimes);
+  }
   for (const PlanStep& step : steps) {
     if (step.kind == StepKind::collective && program.kind(step.first) == OpKind::all_reduce) {
       join_in_bucket(program, step, lifetimes);
     }
   }
-  for (const LoopRange& range : loops.ranges()) {
-    for (const OpId next : range.nexts) {
+  for (std::uint32_t range = 0; range < loops.ranges().size(); ++range) {
+    if (loops.is_branch(range)) continue;
+    for (const OpId next : loops[range].nexts) {
       // A bucket may have made one of them longer.
       Lifetime& carry = lifetimes[program.op_operands(next)[1]];
       Lifetime& result = lifetimes[program.result(next)];
@@ -119,9 +122,12 @@ std::vector<Lifetime> lifetimes_of(const Program& program, std::span<const PlanS
     if (slots[value].place != Place::shared) continue;
     const AtomMask group = readers(program, value);
     OpId& last = lifetimes[value].last;
+    const auto meets = [&](OpId op) {
+      return (group & ~meeting_atoms(program, op)) == 0 && loops.always_runs(op);
+    };
     do {
       ++last;
-    } while (last < program.num_ops() && (group & ~meeting_atoms(program, last)) != 0);
+    } while (last < program.num_ops() && !meets(last));
     last = std::min(last, program.num_ops() - 1);
   }
   return lifetimes;
@@ -135,8 +141,9 @@ bool needs_final_barrier(const Plan& plan, const Mesh& mesh) {
   const Program& program = plan.program;
   const auto is_shared = [&](ValueId value) { return plan.slots[value].place == Place::shared; };
   const AtomMask all = mesh.all_atoms();
+  const Loops loops(program);
   for (OpId op = program.num_ops(); op-- > 0;) {
-    if (meeting_atoms(program, op) == all) return false;
+    if (meeting_atoms(program, op) == all && loops.always_runs(op)) return false;
     if (is_shared(program.result(op)) || std::ranges::any_of(program.op_operands(op), is_shared)) {
       return true;
     }

@@ -116,8 +116,8 @@ class CopyInsertion {
     }
   }
 
-  /// The outputs of a loop that has ended. A stack may be written in place, part by part, unless
-  /// its items may lie there.
+  /// The outputs of a loop or a branch that has ended. A stack may be written in place, part by
+  /// part, unless its items may lie there.
   void add_results(const LoopRange& range) {
     for (OpId op = range.begin; op < range.end; ++op) {
       const ValueId value = program_.result(op);
@@ -126,7 +126,9 @@ class CopyInsertion {
       const bool updates = std::ranges::any_of(outputs_of_[value], [&](std::size_t output) {
         return program_.outputs[output].updates >= 0;
       });
-      add_outputs(value, program_.kind(op) == OpKind::stack && !updates && !in_collective_[value]);
+      const bool is_written_once = program_.kind(op) == OpKind::merge;
+      const bool is_written_in_parts = program_.kind(op) == OpKind::stack && !updates;
+      add_outputs(value, (is_written_once || is_written_in_parts) && !in_collective_[value]);
     }
   }
 

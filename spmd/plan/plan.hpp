@@ -38,6 +38,11 @@ enum class StepKind : std::uint8_t {
   update_wait = 4,
   begin = 5,   ///< runs the loop op `first` and the carries right behind it, once
   repeat = 6,  ///< at the end of the loop op `first`: goes back to right behind its `begin`
+  test = 7,    ///< runs the `test` op `first`; unless it holds, goes on behind the loop's `repeat`
+  /// Runs op `first`, a `cond` or `otherwise`. Unless its result holds, goes on with the other
+  /// branch of the cond, or behind that with its join.
+  branch = 8,
+  join = 9,  ///< at the end of the second branch, whose op `otherwise` is `first`
 };
 /// "loop".
 std::string_view to_string(StepKind kind) noexcept;
@@ -46,7 +51,7 @@ std::string_view to_string(StepKind kind) noexcept;
 struct PlanStep {
   StepKind kind = StepKind::compute;
   OpId first = 0;
-  std::uint32_t count = 1;  ///< number of ops; 0 for a barrier, an update_wait, a repeat
+  std::uint32_t count = 1;  ///< number of ops; 0: a barrier, update_wait, repeat or join
 
   OpId end() const { return first + count; }
   friend bool operator==(const PlanStep&, const PlanStep&) = default;

@@ -38,6 +38,10 @@ class Scheduling {
         const LoopRange& range = ranges[open.back()];
         const auto count = static_cast<std::uint32_t>(1 + range.carries.size());
         plan_.steps.push_back({StepKind::begin, op, count});
+      } else if (kind == OpKind::cond || kind == OpKind::otherwise) {
+        plan_.steps.push_back({StepKind::branch, op, 1});
+      } else if (kind == OpKind::test) {
+        plan_.steps.push_back({StepKind::test, op, 1});
       } else if (kind == OpKind::all_reduce) {
         plan_.steps.push_back({StepKind::collective, bucket->first, bucket->count});
         ++bucket;
@@ -49,6 +53,7 @@ class Scheduling {
         ++loop;
         continue;
       } else if (!tiled_[program_.result(op)]) {
+        if (kind == OpKind::merge) join_before(ranges[ranges.of_op(op)], op);
         plan_.steps.push_back({StepKind::compute, op, 1});
       } else {
         ++op;  // each loop that reads this fill makes it
@@ -71,6 +76,10 @@ class Scheduling {
     std::uint32_t output = 0;
     std::int64_t bytes = 0;
   };
+
+  void join_before(const LoopRange& second, OpId merge) {
+    if (second.nexts.front() == merge) plan_.steps.push_back({StepKind::join, second.begin, 0});
+  }
 
   static std::vector<bool> places_of_tiles(const Plan& plan) {
     std::vector<bool> tiled;
@@ -148,6 +157,9 @@ std::string_view to_string(StepKind kind) noexcept {
     case StepKind::update_wait: return "update_wait";
     case StepKind::begin: return "begin";
     case StepKind::repeat: return "repeat";
+    case StepKind::test: return "test";
+    case StepKind::branch: return "branch";
+    case StepKind::join: return "join";
   }
   return "unknown";
 }
@@ -176,6 +188,9 @@ std::string steps_text(const Plan& plan) {
     text += fmt::format("{}: {}", i, to_string(step.kind));
     switch (step.kind) {
       case StepKind::repeat:
+      case StepKind::test:
+      case StepKind::branch:
+      case StepKind::join:
       case StepKind::compute: text += fmt::format(" {}", step.first); break;
       case StepKind::begin:
       case StepKind::collective:

@@ -4,8 +4,6 @@
 
 #include "spmd/control/loops.hpp"
 #include "spmd/ops/row.hpp"
-#include "spmd/plan/donate.hpp"
-#include "spmd/plan/lifetime.hpp"
 #include "spmd/plan/schedule.hpp"
 
 namespace weft {
@@ -30,8 +28,8 @@ class StepsCheck {
   void run() {
     for (std::uint32_t i = 0; i < plan_.steps.size(); ++i) {
       const PlanStep& step = plan_.steps[i];
-      if (step.kind == StepKind::repeat) {
-        check_repeat(i, step);
+      if (step.kind == StepKind::repeat || step.kind == StepKind::join) {
+        check_end(i, step);
         continue;
       }
       const bool meets = step.kind == StepKind::barrier || step.kind == StepKind::update_wait;
@@ -40,6 +38,7 @@ class StepsCheck {
         refuse("step {} ({}) is of {} ops from {} on, of {}", i, to_string(step.kind), step.count,
                step.first, program_.num_ops());
       }
+      if (meets && !open_.empty()) refuse("step {} waits in a loop or a branch", i);
       if (meets) continue;
       skip_tiled_fills();
       const bool is_early_fill = step.kind == StepKind::compute && step.first > next_;
@@ -53,13 +52,15 @@ class StepsCheck {
         case StepKind::compute: check_compute(i, step); break;
         case StepKind::loop: check_loop(i, step); break;
         case StepKind::begin: check_begin(i, step); break;
+        case StepKind::test: check_test(i, step); break;
+        case StepKind::branch: check_branch(i, step); break;
         default: check_collective(i, step); break;
       }
     }
     skip_tiled_fills();
     if (!early_.empty()) refuse("no loop reads fill {}", early_.back());
     if (next_ != program_.num_ops()) refuse("no step runs op {}", next_);
-    if (!open_.empty()) refuse("no step repeats the loop at op {}", open_.back()->begin);
+    if (!open_.empty()) refuse("no step ends the loop or branch at op {}", begin_of_open());
     check_tiles();
   }
 
@@ -128,25 +129,66 @@ class StepsCheck {
                operands[2]);
       }
     }
-    open_.push_back(&range);
+    open_.push_back(loops_.at(step.first));
     next_ = step.end();
   }
 
-  void check_repeat(std::uint32_t i, const PlanStep& step) {
-    if (open_.empty() || open_.back()->begin != step.first || open_.back()->end != next_ ||
-        step.count != 0) {
-      refuse("step {} repeats the loop at op {} before op {}", i, step.first, next_);
+  OpId begin_of_open() const { return loops_[open_.back()].begin; }
+
+  void check_one(std::uint32_t i, const PlanStep& step) {
+    require_next(i, step);
+    if (step.count != 1) refuse("step {} ({}) is of {} ops", i, to_string(step.kind), step.count);
+    make(i, step.first);
+    ++next_;
+  }
+
+  void check_test(std::uint32_t i, const PlanStep& step) {
+    check_one(i, step);
+    const bool ends_open = !open_.empty() && loops_[open_.back()].test == step.first;
+    if (!ends_open) refuse("step {} tests with op {}, which is no test of its loop", i, step.first);
+  }
+
+  /// A second branch stands right behind the first, and its merges stand at its end.
+  void check_branch(std::uint32_t i, const PlanStep& step) {
+    check_one(i, step);
+    const OpKind kind = program_.kind(step.first);
+    if (kind != OpKind::cond && kind != OpKind::otherwise) {
+      refuse("step {} begins a branch with op {} ({})", i, step.first, to_string(kind));
+    }
+    const std::uint32_t branch = loops_.at(step.first);
+    if (kind == OpKind::otherwise) {
+      if (open_.empty() || open_.back() != loops_[branch].other) {
+        refuse("step {} begins the second branch at op {} outside of its cond", i, step.first);
+      }
+      open_.pop_back();
+    }
+    open_.push_back(branch);
+  }
+
+  /// A repeat or a join.
+  void check_end(std::uint32_t i, const PlanStep& step) {
+    if (step.kind == StepKind::join) skip_tiled_fills();
+    const bool is_join = step.kind == StepKind::join;
+    if (open_.empty() || begin_of_open() != step.first || step.count != 0 ||
+        (program_.kind(step.first) == OpKind::otherwise) != is_join ||
+        program_.kind(step.first) == OpKind::cond ||
+        (is_join ? loops_[open_.back()].body_end() : loops_[open_.back()].end) != next_) {
+      refuse("step {} {} the {} at op {} before op {}", i, is_join ? "ends" : "repeats",
+             is_join ? "branch" : "loop", step.first, next_);
     }
     open_.pop_back();
   }
 
   void check_in_loop(std::uint32_t i, OpId op) const {
-    if (open_.empty() ? loops_.of_op(op) != kNoId : op >= open_.back()->end) {
-      refuse("step {}: op {} runs outside of its loop", i, op);
-    }
     const OpKind kind = program_.kind(op);
-    if (kind == OpKind::loop || kind == OpKind::carry) {
-      refuse("step {} runs op {} ({}), which begins a loop", i, op, to_string(kind));
+    std::uint32_t range = loops_.of_op(op);
+    if (kind == OpKind::merge) range = loops_[range].outer;
+    if (range != (open_.empty() ? kNoId : open_.back())) {
+      refuse("step {}: op {} runs outside of its loop or branch", i, op);
+    }
+    if (begins_range(kind) || kind == OpKind::carry || kind == OpKind::test) {
+      refuse("step {} runs op {} ({}), which begins or ends a loop or a branch", i, op,
+             to_string(kind));
     }
   }
 
@@ -298,58 +340,10 @@ class StepsCheck {
   std::vector<std::uint32_t> buffer_of_;  // by value, for the checked loop; else kNoId
   std::vector<OpId> last_read_;           // by value, for the checked loop
   const Loops loops_{program_};
-  std::vector<const LoopRange*> open_;  // begun, not yet repeated
-  std::vector<OpId> early_;             // stored fills made for the next loop
-  OpId next_ = 0;                       // the first op that no step has run
+  std::vector<std::uint32_t> open_;  // ranges that have begun and not ended
+  std::vector<OpId> early_;          // stored fills made for the next loop
+  OpId next_ = 0;                    // the first op that no step has run
 };
-
-/// Checks that every output that updates an input is written after the update_wait, or is held.
-void check_updates(const Plan& plan) {
-  const auto wait = std::ranges::find(plan.steps, StepKind::update_wait, &PlanStep::kind);
-  std::vector<std::uint32_t> early;
-  std::int64_t bytes = 0;
-  for (auto step = plan.steps.begin(); step != plan.steps.end(); ++step) {
-    if (step->kind == StepKind::update_wait && step != wait) refuse("there are two update_waits");
-    for (const std::uint32_t output : written_outputs(plan, *step)) {
-      if (plan.program.outputs[output].updates < 0) continue;
-      if (wait == plan.steps.end()) refuse("output {} is written without an update_wait", output);
-      if (step > wait) continue;
-      early.push_back(output);
-      bytes += static_cast<std::int64_t>(
-          slot_bytes(plan.program.type(plan.program.outputs[output].value)));
-    }
-  }
-  if (plan.held != early) {
-    refuse("outputs {} are held until the update_wait, where steps before it write {}",
-           fmt::join(plan.held, ", "), fmt::join(early, ", "));
-  }
-  if (bytes > kHeldBytesMax) {
-    refuse("{} bytes of outputs are held, of at most {}", bytes, kHeldBytesMax);
-  }
-}
-
-void check_barriers(const Plan& plan, const Mesh& mesh) {
-  auto end = plan.steps.end();
-  while (end != plan.steps.begin() && std::prev(end)->kind == StepKind::update_wait) --end;
-  const bool is_last = end != plan.steps.begin() && std::prev(end)->kind == StepKind::barrier;
-  const auto count = std::ranges::count(plan.steps, StepKind::barrier, &PlanStep::kind);
-  if (needs_final_barrier(plan, mesh) ? !is_last || count != 1 : count != 0) {
-    refuse("{} barriers, where {} stands at the end", count,
-           needs_final_barrier(plan, mesh) ? "one" : "none");
-  }
-}
-
-void check_donated(const Plan& plan) {
-  const std::vector<bool> allowed = donated_updates(plan.program, plan.steps);
-  if (plan.donated.size() != allowed.size()) {
-    refuse("{} donations for {} outputs", plan.donated.size(), allowed.size());
-  }
-  for (std::size_t i = 0; i < allowed.size(); ++i) {
-    if (plan.donated[i] && !allowed[i]) {
-      refuse("output {} is written over the input that it updates, which is still read", i);
-    }
-  }
-}
 
 }  // namespace
 
@@ -363,9 +357,7 @@ void verify_steps(const Plan& plan, const Mesh& mesh) {
       refuse("step {}, which has tile buffers, is no loop", tile.step);
     }
   }
-  check_updates(plan);
-  check_barriers(plan, mesh);
-  check_donated(plan);
+  verify_updates(plan, mesh);
 }
 
 }  // namespace weft

@@ -11,5 +11,7 @@ namespace weft {
 /// shared value, every update is after the update_wait or held until it, and donations are legal.
 /// The program and the slots' places must be verified already.
 void verify_steps(const Plan& plan, const Mesh& mesh);
+/// The part of it about barriers, updates and donations.
+void verify_updates(const Plan& plan, const Mesh& mesh);
 
 }  // namespace weft

@@ -94,5 +94,9 @@
   OP(carry, 201)                \
   OP(item, 202)                 \
   OP(stack, 203)                \
-  OP(next, 204)
+  OP(next, 204)                 \
+  OP(test, 205)                 \
+  OP(cond, 206)                 \
+  OP(otherwise, 207)            \
+  OP(merge, 208)
 // clang-format on

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include <weft/error.hpp>
+
 #include "spmd/control/loops.hpp"
 
 namespace weft {
@@ -14,36 +16,65 @@ class Run {
       const std::function<ChipElements(OpId)>& evaluate)
       : program_(program), loops_(program), values_(values), chips_(chips), evaluate_(evaluate) {}
 
-  void ops(OpId begin, OpId end) {
+  /// False if a test of the loop doesn't hold, at which this ends.
+  bool ops(OpId begin, OpId end) {
     for (OpId op = begin; op < end; ++op) {
       const OpKind kind = program_.kind(op);
       if (kind == OpKind::loop) {
         const LoopRange& range = loops_[loops_.at(op)];
         iterate(range);
         op = range.end - 1;
+      } else if (kind == OpKind::cond) {
+        const LoopRange& first = loops_[loops_.at(op)];
+        branch(first, loops_[first.other]);
+        op = loops_[first.other].end - 1;
       } else if (kind == OpKind::stack) {
         put(op);
       } else if (kind != OpKind::carry) {
         values_[program_.result(op)] = evaluate_(op);
+        if (kind == OpKind::test && !holds(program_.result(op))) return false;
       }
     }
+    return true;
   }
 
  private:
+  /// A predicate is the same on all chips.
+  bool holds(ValueId predicate) const {
+    const ChipElements& chips = values_[predicate];
+    for (const Elements& other : chips) WEFT_CHECK(other == chips[0], predicate);
+    return chips[0][0] != 0;
+  }
+
+  void branch(const LoopRange& first, const LoopRange& second) {
+    const ValueId predicate = program_.result(first.begin);
+    values_[predicate] = evaluate_(first.begin);
+    const bool is_first = holds(predicate);
+    const LoopRange& taken = is_first ? first : second;
+    ops(taken.begin + 1, taken.body_end());
+    for (const OpId merge : second.nexts) {
+      values_[program_.result(merge)] = values_[program_.op_operands(merge)[is_first ? 1 : 2]];
+    }
+  }
+
   void iterate(const LoopRange& range) {
     const std::int64_t length = length_of_loop(program_, range.begin);
     const bool reversed = is_reversed_loop(program_, range.begin);
     // An operand of the carries, too.
     values_[program_.result(range.begin)] = ChipElements(chips_, {0});
     for (const OpId carry : range.carries) values_[program_.result(carry)] = evaluate_(carry);
-    for (std::int64_t i = 0; i < length; ++i) {
+    for (std::int64_t i = 0; length == 0 || i < length; ++i) {
       const auto number = static_cast<double>(reversed ? length - 1 - i : i);
       values_[program_.result(range.begin)] = ChipElements(chips_, {number});
-      ops(range.begin + 1, range.end);
+      if (!ops(range.begin + 1, range.end)) break;
       // All together, as what one carry becomes may be another carry. The results were taken first.
       for (const OpId next : range.nexts) {
         values_[program_.op_operands(next)[1]] = values_[program_.result(next)];
       }
+    }
+    // Where a test has ended the loop, perhaps at once.
+    for (const OpId next : range.nexts) {
+      values_[program_.result(next)] = values_[program_.op_operands(next)[1]];
     }
   }
 

@@ -56,6 +56,8 @@ class Call {
     return x.tensor().node();
   }
   const TensorType& type(const Operand& x) const { return node(x)->type; }
+  /// Refuses what isn't a pred[], and in a shard_map what may differ between chips.
+  ValueId predicate(const Operand& x);
   ValueId value(const Operand& x) { return trace_.value_of(node(x), loc()); }
   /// The operand broadcast to this shape; a number becomes a constant of the dtype.
   ValueId value(const Operand& x, DType dtype, const Shape& shape);

@@ -24,18 +24,23 @@ ValueId Trace::random_bits(const Shape& shape, const std::source_location& loc) 
   ValueId state = builder_.binary(OpKind::add, value_of(random_state_, loc),
                                   builder_.constant(std::as_bytes(std::span(number)), type));
   // The call has a number for each iteration of the loops around it, and for each chip of a
-  // shard_map.
+  // shard_map. Where nobody knows how many iterations there are, each one has a state of its own
+  // instead, made of random bits.
   std::uint32_t numbers = 1;
+  bool is_counted = true;
   const auto add_numbers = [&](ValueId which, std::int64_t count) {
-    const PhiloxBlock step{0, 0, numbers, 0};
+    is_counted = is_counted && count > 0;
+    if (!is_counted) state = builder_.rng_bit_generator(state, type.shape);
+    const PhiloxBlock step{0, 0, is_counted ? numbers : 1, 0};
     const ValueId steps =
         builder_.binary(OpKind::multiply, builder_.broadcast_in_dim(which, type.shape, {}),
                         builder_.constant(std::as_bytes(std::span(step)), type));
     state = builder_.binary(OpKind::add, state, steps);
-    numbers *= static_cast<std::uint32_t>(count);
+    if (is_counted) numbers *= static_cast<std::uint32_t>(count);
   };
-  const auto loops = regions_.loops.open();
-  for (auto loop = loops.rbegin(); loop != loops.rend(); ++loop) {
+  const auto open = regions_.loops.open();
+  for (auto loop = open.rbegin(); loop != open.rend(); ++loop) {
+    if (loop->kind == TracedKind::cond) continue;
     add_numbers(builder_.convert(loop->number, type.dtype), loop->length);
   }
   if (const AtomMask manual = regions_.shard_maps.manual(); manual != 0) {

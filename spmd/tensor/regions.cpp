@@ -6,6 +6,20 @@
 #include "spmd/tensor/trace.hpp"
 
 namespace weft {
+namespace {
+
+bool is_loop(TracedKind kind) { return kind != TracedKind::cond; }
+
+}  // namespace
+
+std::string_view to_string(TracedKind kind) noexcept {
+  switch (kind) {
+    case TracedKind::scan: return "scan";
+    case TracedKind::while_loop: return "while_loop";
+    case TracedKind::cond: return "cond";
+  }
+  return "unknown";
+}
 
 void TracedShardMaps::expect_inside(Builder& builder, ValueId value,
                                     const std::source_location& loc) const {
@@ -25,9 +39,11 @@ void Regions::expect_assignable(const Program& program, const TensorNode& node,
   const auto is_outside = [&](OpId begin) { return made == kNoId || made < begin; };
   if (const auto open = loops.open(); !open.empty() && is_outside(open.back().begin)) {
     fail(Errc::invalid_argument,
-         "{}: {} can't change in the function of scan() at {}, which is recorded once: make it a "
-         "carry, and assign it after the loop (at {})",
-         site.function, node.label(), file_line(open.back().loc), file_line(site.loc));
+         "{}: {} can't change in the function of {}() at {}, which is recorded once: {}, and "
+         "assign it after the {} (at {})",
+         site.function, node.label(), to_string(open.back().kind), file_line(open.back().loc),
+         is_loop(open.back().kind) ? "make it a carry" : "return it from both functions",
+         is_loop(open.back().kind) ? "loop" : "call", file_line(site.loc));
   }
   if (const auto open = shard_maps.open(); !open.empty() && is_outside(open.back().begin)) {
     fail(Errc::invalid_argument,
@@ -40,9 +56,12 @@ void Regions::expect_assignable(const Program& program, const TensorNode& node,
 void Regions::expect_readable(const RunSite& site) const {
   if (const auto open = loops.open(); !open.empty()) {
     fail(Errc::invalid_argument,
-         "{} at {} is in the function of scan() at {}, which is recorded once, for all iterations: "
-         "return the tensor from it, and read it after the loop",
-         site.function, file_line(site.loc), file_line(open.back().loc));
+         "{} at {} is in the function of {}() at {}, which is recorded once, {}: return the tensor "
+         "from it, and read it after the {}",
+         site.function, file_line(site.loc), to_string(open.back().kind),
+         file_line(open.back().loc),
+         is_loop(open.back().kind) ? "for all iterations" : "whether it runs or not",
+         is_loop(open.back().kind) ? "loop" : "call");
   }
   if (const auto open = shard_maps.open(); !open.empty()) {
     fail(Errc::invalid_argument,

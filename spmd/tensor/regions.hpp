@@ -1,7 +1,7 @@
 #pragma once
 /// Regions: the parts of a trace whose values are computed again for the gradient, its loops, and
-/// its functions of shard_map. Users call checkpoint() (weft/transforms.hpp), scan()
-/// (weft/control_flow.hpp) and shard_map() (weft/shard_map.hpp).
+/// its functions of shard_map. Users call checkpoint() (weft/transforms.hpp), scan(),
+/// while_loop(), cond() (weft/control_flow.hpp) and shard_map() (weft/shard_map.hpp).
 
 #include <functional>
 #include <map>
@@ -9,6 +9,7 @@
 #include <source_location>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <weft/transforms.hpp>
@@ -43,21 +44,27 @@ class RematRegions {
   std::map<std::string, std::vector<ValueId>, std::less<>> named_;
 };
 
-/// The loops of a trace: those that are being recorded, and those that are complete.
+/// Functions that are recorded once, but may run more often or never.
+enum class TracedKind : std::uint8_t { scan, while_loop, cond };
+/// "scan".
+std::string_view to_string(TracedKind kind) noexcept;
+
+/// The loops and branches of a trace: those that are being recorded, and those that are complete.
 class TracedLoops {
  public:
   struct Open {
-    ValueId number;  ///< the op `loop`
+    ValueId number;  ///< the op `loop` or `cond`
     OpId begin;
-    std::int64_t length;
+    std::int64_t length;       ///< of a scan
     std::source_location loc;  ///< of the user's call
+    TracedKind kind = TracedKind::scan;
   };
   void begin(const Open& loop) { open_.push_back(loop); }
-  /// Ends the innermost loop before the next op.
+  /// Ends the innermost loop or branch before the next op.
   void end(OpId next);
   /// From the outermost to the innermost.
   std::span<const Open> open() const { return open_; }
-  /// Throws invalid_argument if the value is of a loop that is complete.
+  /// Throws invalid_argument if the value is of a loop or branch that is complete.
   void expect_outside(const Program& program, ValueId value,
                       const std::source_location& loc) const {
     if (!complete_.empty()) refuse_inside(program, value, loc);
@@ -72,6 +79,7 @@ class TracedLoops {
     ValueId number;
     OpId begin, end;
     std::source_location loc;
+    TracedKind kind;
   };
   const Complete* find(const Program& program, ValueId value) const;
   void refuse_inside(const Program& program, ValueId value, const std::source_location& loc) const;

@@ -11,7 +11,7 @@ namespace weft {
 
 void TracedLoops::end(OpId next) {
   const Open& loop = open_.back();
-  complete_.push_back({loop.number, loop.begin, next, loop.loc});
+  complete_.push_back({loop.number, loop.begin, next, loop.loc, loop.kind});
   open_.pop_back();
 }
 
@@ -38,10 +38,11 @@ void TracedLoops::refuse_inside(const Program& program, ValueId value,
   if (loop == nullptr) return;
   const std::string& made = program.loc(program.defining_op(value));
   fail(Errc::invalid_argument,
-       "the tensor {}{} belongs to the function of scan() at {}, and has no value after it: return "
-       "it as carry or y (at {})",
+       "the tensor {}{} belongs to the function of {}() at {}, and has no value after it: return "
+       "it{} (at {})",
        program.type(value).to_string(), made.empty() ? "" : fmt::format(" made at {}", made),
-       file_line(loop->loc), file_line(loc));
+       to_string(loop->kind), file_line(loop->loc),
+       loop->kind == TracedKind::scan ? " as carry or y" : "", file_line(loc));
 }
 
 namespace {
@@ -52,21 +53,23 @@ using Tensors = std::vector<Tensor>;
 /// effect.
 class LoopScope {
  public:
-  LoopScope(Trace& trace, const ScanOptions& options, std::int64_t length,
-            const std::source_location& loc)
-      : trace_(trace) {
+  /// Of a while_loop, the length is 0.
+  LoopScope(Trace& trace, std::int64_t length, bool reverse, const std::source_location& loc)
+      : trace_(trace), is_tested_(length > 0) {
     Builder& builder = trace.builder();
     const OpId begin = builder.program().num_ops();
-    number_ = builder.loop(length, options.reverse);
+    number_ = builder.loop(length, reverse);
     depth_ = trace.regions().loops.open().size();
-    trace.regions().loops.begin({number_, begin, length, loc});
+    const TracedKind kind = length == 0 ? TracedKind::while_loop : TracedKind::scan;
+    trace.regions().loops.begin({number_, begin, length, loc, kind});
   }
   LoopScope(const LoopScope&) = delete;
   LoopScope& operator=(const LoopScope&) = delete;
   ~LoopScope() {
     if (trace_.regions().loops.open().size() <= depth_) return;  // complete
+    if (!is_tested_) test(trace_.builder().constant(0, {DType::pred, {}}));
     for (const ValueId carry : carries_) next(carry, carry);
-    trace_.builder().border(OpKind::stack, {number_, number_});
+    if (carries_.empty()) stack(number_);
     end();
   }
 
@@ -77,6 +80,10 @@ class LoopScope {
   }
   ValueId item(ValueId items) { return trace_.builder().border(OpKind::item, {number_, items}); }
   ValueId stack(ValueId y) { return trace_.builder().border(OpKind::stack, {number_, y}); }
+  void test(ValueId predicate) {
+    trace_.builder().border(OpKind::test, {number_, predicate});
+    is_tested_ = true;
+  }
   ValueId next(ValueId carry, ValueId value) {
     return trace_.builder().border(OpKind::next, {number_, carry, value});
   }
@@ -86,6 +93,7 @@ class LoopScope {
   Trace& trace_;
   ValueId number_ = kNoId;
   std::size_t depth_ = 0;
+  bool is_tested_;
   std::vector<ValueId> carries_;
 };
 
@@ -130,6 +138,30 @@ void expect_alike(Call& call, std::size_t i, ValueId first, ValueId next) {
       i, axes, axes);
 }
 
+/// What the carries begin with.
+std::vector<ValueId> first_values(Call& call, const Tensors& carry) {
+  const ManualAtoms around{.manual = call.trace().regions().shard_maps.manual()};
+  std::vector<ValueId> first;
+  for (const Tensor& tensor : carry) first.push_back(call->like(call.value(tensor), around));
+  return first;
+}
+
+/// What the carries are in the next iteration, as the function has returned it.
+std::vector<ValueId> next_values(Call& call, const Tensors& first,
+                                 const std::vector<ValueId>& carries, const Tensors& returned) {
+  if (returned.size() != first.size()) {
+    call.refuse("the carry has {} tensors, but the function returns {}", first.size(),
+                returned.size());
+  }
+  std::vector<ValueId> values;
+  for (std::size_t i = 0; i < first.size(); ++i) {
+    expect_carry(call, i, call.type(first[i]), returned[i]);
+    values.push_back(call.value(returned[i]));
+    expect_alike(call, i, carries[i], values[i]);
+  }
+  return values;
+}
+
 }  // namespace
 
 Scanned<Tensors, Tensors> scan_tensors(const ScanBody& body, const Tensors& carry,
@@ -143,28 +175,17 @@ Scanned<Tensors, Tensors> scan_tensors(const ScanBody& body, const Tensors& carr
   {
     Call call("scan", loc);
     const std::int64_t length = length_of(call, items, options);
-    std::vector<ValueId> first;
-    const ManualAtoms around{.manual = trace.regions().shard_maps.manual()};
-    for (const Tensor& tensor : carry) first.push_back(call->like(call.value(tensor), around));
+    const std::vector<ValueId> first = first_values(call, carry);
     std::vector<ValueId> whole;
     for (const Tensor& tensor : items) whole.push_back(call.value(tensor));
-    loop.emplace(trace, options, length, loc);
+    loop.emplace(trace, length, options.reverse, loc);
     for (const ValueId value : first) carries.push_back(loop->carry(value));
     for (const ValueId value : carries) carried.push_back(call.result(value));
     for (const ValueId value : whole) parts.push_back(call.result(loop->item(value)));
   }
   const Scanned<Tensors, Tensors> made = body(carried, parts);
   Call call("scan", loc);
-  if (made.carry.size() != carry.size()) {
-    call.refuse("the carry has {} tensors, but the function returns {}", carry.size(),
-                made.carry.size());
-  }
-  std::vector<ValueId> values;
-  for (std::size_t i = 0; i < carry.size(); ++i) {
-    expect_carry(call, i, call.type(carry[i]), made.carry[i]);
-    values.push_back(call.value(made.carry[i]));
-    expect_alike(call, i, carries[i], values[i]);
-  }
+  const std::vector<ValueId> values = next_values(call, carry, carries, made.carry);
   std::vector<ValueId> stacks;
   for (const Tensor& y : made.stacked) stacks.push_back(loop->stack(call.value(y)));
   stack_residuals(trace.builder(), loop->number());
@@ -175,6 +196,36 @@ Scanned<Tensors, Tensors> scan_tensors(const ScanBody& body, const Tensors& carr
   Scanned<Tensors, Tensors> results;
   for (const ValueId value : nexts) results.carry.push_back(call.result(value));
   for (const ValueId value : stacks) results.stacked.push_back(call.result(value));
+  return results;
+}
+
+Tensors while_tensors(const WhileBody& recorded, const Tensors& carry,
+                      const std::source_location& loc) {
+  Tensors carried;
+  std::vector<ValueId> carries;
+  std::optional<LoopScope> loop;
+  Trace& trace = Trace::current(loc);
+  {
+    Call call("while_loop", loc);
+    if (carry.empty()) call.refuse("the carry has no tensors, so the loop would do nothing");
+    const std::vector<ValueId> first = first_values(call, carry);
+    loop.emplace(trace, 0, false, loc);
+    for (const ValueId value : first) carries.push_back(loop->carry(value));
+    for (const ValueId value : carries) carried.push_back(call.result(value));
+  }
+  const Tensor holds = recorded.test(carried);
+  {
+    Call call("while_loop", loc);
+    loop->test(call.predicate(Operand(holds, loc)));
+  }
+  const Tensors made = recorded.body(carried);
+  Call call("while_loop", loc);
+  const std::vector<ValueId> values = next_values(call, carry, carries, made);
+  Tensors results;
+  for (std::size_t i = 0; i < carries.size(); ++i) {
+    results.push_back(call.result(loop->next(carries[i], values[i])));
+  }
+  loop->end();
   return results;
 }
 

@@ -95,6 +95,8 @@ class Parser {
     if (reader_.accept("{")) {
       attrs = attributes(kind, operand_types, elements);
       reader_.expect("}");
+    } else if (std::ranges::all_of(*row(kind).attrs, &Attr::optional)) {
+      attrs = left_out(kind);
     }
     reader_.expect(":");
     const TensorType type = tensor_type();
@@ -135,6 +137,12 @@ class Parser {
     }
     values.words.insert(values.words.begin(), values.lengths.begin(), values.lengths.end());
     return std::move(values.words);
+  }
+
+  /// The words of attributes of which none is written.
+  static std::vector<std::int64_t> left_out(OpKind kind) {
+    const auto words = std::ranges::count(*row(kind).attrs, false, &Attr::is_list);
+    return std::vector<std::int64_t>(static_cast<std::size_t>(words), 0);
   }
 
   struct AttrValues {

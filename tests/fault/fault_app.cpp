@@ -134,16 +134,34 @@ float saved_sum(const weft::TrainContext& ctx) {
 }
 
 std::atomic<bool> square_throws{false};
+std::atomic<int> squares_left{0};  ///< if not 0, the last of so many kills the process
 
 /// x * x, as an op of the program's own.
 weft::Tensor square(const weft::Tensor& x, const char* name) {
   const weft::CustomOp op{
       .name = name, .sharding_rule = "i -> i", .kernel = [](const weft::CustomCall& call) {
         if (square_throws) throw std::runtime_error("boom");
+        if (squares_left > 0 && --squares_left == 0) std::raise(SIGKILL);
         std::ranges::transform(call.operand<float>(0), call.result<float>().begin(),
                                [](float element) { return element * element; });
       }};
   return weft::custom_call(op, {x});
+}
+
+/// In each of 300 iterations, which take a collective each, what the one before has made counts.
+weft::Tensor scanned_total(const weft::Tensor& x) {
+  const auto body = [&](const weft::Tensor& carry, const weft::Tensor& weight) {
+    const weft::Tensor total = weft::sum(square(x * 0.125 + carry, "square"));
+    const weft::Tensor next = weft::cond(
+        weft::greater(total, 40.0), [&] { return carry * 0.5 + total * 0.0625; },
+        [&] { return weft::tanh(total * weight); });
+    return std::pair(next, next);
+  };
+  const auto [last, all] = weft::scan(body, weft::full({}, 0.0), weft::full({300}, 0.375));
+  const weft::Tensor grown =
+      weft::while_loop([](const weft::Tensor& c) { return weft::less(c, 1000.0); },
+                       [](const weft::Tensor& c) { return c * 1.5 + 1.0; }, last);
+  return weft::sum(all) + grown;
 }
 
 /// Six steps of training with an optimizer of their own, four that evaluate, and again. Those come
@@ -318,6 +336,8 @@ void loop(weft::TrainContext& ctx, const weft::Config& config) {
     if (ctx.step() >= config["at"] && mode == "nan") total = weft::log(-total);
     if (ctx.step() == config["at"] && mode == "label") total = total + label_loss(ctx);
     if (now && mode == "diverge") total = weft::sum(x * x * 2.0);
+    if (now && mode == "scan_kill") squares_left = 250;
+    if (mode.starts_with("scan")) total = scanned_total(x);
     if (mode.starts_with("custom")) {
       if (now && mode == "custom_throw") square_throws = true;
       const bool diverges = now && mode == "custom_diverge";

@@ -67,6 +67,7 @@ double magnitude_of(const Program& program, OpId op, std::span<const double> ope
     case OpKind::custom_call:                  // any of custom_ops.hpp
       return (operands[0] * operands[0] + 3) * elements(program.op_operands(op)[0]);
     case OpKind::scatter: return operands[1] * elements(program.op_operands(op)[0]);
+    case OpKind::merge:
     case OpKind::select: return std::max(operands[1], operands[2]);
     case OpKind::add:
     case OpKind::subtract: return operands[0] + operands[1];

@@ -137,6 +137,38 @@ const std::vector<OpExample>& op_examples() {
        "%10 = stack %3, %4 {length = 3} : f32[3,6,8]\n%11 = stack %3, %5 {length = 3} : "
        "f32[3,6,8]\n"
        "%12 = next %3, %5, %4 : f32[6,8]\n%13 = next %3, %4, %9 : f32[6,8]"},
+      {test,
+       {kMatrix, kMatrix},
+       "%2 = loop : i32[]\n%3 = carry %2, %0 : f32[6,8]\n"
+       "%4 = constant {value = 3} : i32[]\n%5 = compare %2, %4 {direction = lt} : pred[]\n"
+       "%6 = test %2, %5 : pred[]\n%7 = multiply %3, %1 : f32[6,8]\n"
+       "%8 = next %2, %3, %7 : f32[6,8]"},
+      {cond,
+       {kMatrix, kMatrix},
+       "%2 = reduce %0 {kind = max, dims = [0, 1]} : f32[]\n"
+       "%3 = reduce %1 {kind = min, dims = [0, 1]} : f32[]\n"
+       "%4 = compare %2, %3 {direction = ge} : pred[]\n%5 = cond %4 : pred[]\n"
+       "%6 = multiply %0, %1 : f32[6,8]\n%7 = otherwise %5 : pred[]\n"
+       "%8 = merge %5, %6, %1 : f32[6,8]"},
+      {otherwise,
+       {kMatrix, kMatrix},
+       "%2 = reduce %0 {kind = max, dims = [0, 1]} : f32[]\n"
+       "%3 = reduce %1 {kind = min, dims = [0, 1]} : f32[]\n"
+       "%4 = compare %2, %3 {direction = lt} : pred[]\n%5 = cond %4 : pred[]\n"
+       "%6 = otherwise %5 : pred[]\n%7 = multiply %0, %1 : f32[6,8]\n"
+       "%8 = logistic %7 : f32[6,8]\n%9 = merge %5, %1, %8 : f32[6,8]"},
+      {merge,
+       {kMatrix, "f32[6,8,8]"},
+       "%2 = loop {length = 6} : i32[]\n%3 = item %2, %0 : f32[8]\n%4 = item %2, %1 : f32[8,8]\n"
+       "%5 = constant {value = 2} : i32[]\n%6 = compare %2, %5 {direction = lt} : pred[]\n"
+       "%7 = cond %6 : pred[]\n%8 = logistic %3 : f32[8]\n"
+       "%9 = dot_general %8, %4 {contracting = [0] x [0]} : f32[8]\n%10 = multiply %9, %3 : "
+       "f32[8]\n"
+       "%11 = otherwise %7 : pred[]\n%12 = loop {length = 2} : i32[]\n"
+       "%13 = carry %12, %3 : f32[8]\n%14 = logistic %13 : f32[8]\n"
+       "%15 = stack %12, %13 {length = 2} : f32[2,8]\n%16 = next %12, %13, %14 : f32[8]\n"
+       "%17 = merge %7, %10, %16 : f32[8]\n%18 = merge %7, %3, %16 : f32[8]\n"
+       "%19 = multiply %17, %18 : f32[8]\n%20 = stack %2, %19 {length = 6} : f32[6,8]"},
       {argsort, {kMatrix}, "%1 = argsort %0 {descending = 1} : i32[6,8]"},
       {take_along, {kMatrix, "i32[6,4]"}, "%2 = take_along %0, %1 : f32[6,4]"},
       {scatter_along, {"i32[6,4]", "f32[6,4]"}, "%2 = scatter_along %0, %1 {size = 8} : f32[6,8]"},

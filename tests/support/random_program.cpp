@@ -88,7 +88,7 @@ class ProgramMaker {
   /// nullopt where the op that came up doesn't fit its operand.
   std::optional<ValueId> try_op() {
     const ValueId x = any_value();
-    switch (random_.below(shards_ ? 32 : 30)) {
+    switch (random_.below(shards_ ? 34 : 32)) {
       case 0: return made(b_.unary(OpKind::negate, x), magnitude(x));
       case 1: return unary(x);
       case 2:
@@ -116,9 +116,11 @@ class ProgramMaker {
       case 24: return select_and_scatter(x);
       case 25:
       case 26: return custom_call(x);
-      case 27: return loop(x);
-      case 30:
-      case 31: return shard_map(x);
+      case 27: return random_.one_in(3) ? while_loop(x) : loop(x);
+      case 28:
+      case 29: return branches(x);
+      case 32:
+      case 33: return shard_map(x);
       default:
         if (manual_ != 0) return collective(x);
         return made(b_.sharding_constraint(x, any_sharding(program_.shape(x))), magnitude(x));
@@ -351,16 +353,84 @@ class ProgramMaker {
     } else {
       values_.push_back(made(b_.convert(number, DType::f32), 4));
     }
-    const std::uint32_t ops = program_.num_ops() + 1 + static_cast<std::uint32_t>(any_below(6));
-    while (program_.num_ops() < ops) {
-      if (const std::optional<ValueId> value = try_op()) values_.push_back(*value);
-    }
+    any_ops(6);
     const std::vector<ValueId> results = end_loop(number, length, carries);
     --depth_;
     sums_.pop_back();
     values_.resize(outside);
     values_.insert(values_.end(), results.begin(), results.end() - 1);
     return results.back();
+  }
+
+  void any_ops(std::int64_t most) {
+    const std::uint32_t ops = program_.num_ops() + 1 + static_cast<std::uint32_t>(any_below(most));
+    while (program_.num_ops() < ops) {
+      if (const std::optional<ValueId> value = try_op()) values_.push_back(*value);
+    }
+  }
+
+  /// Whether some element of one value is less than that of another.
+  ValueId any_predicate(ValueId x) {
+    const ValueId less = b_.compare(CompareDirection::lt, x, any_value_like(x));
+    const std::vector<std::int64_t> dims = any_order(program_.shape(x).size());
+    return dims.empty() ? less : b_.reduce(ReduceKind::max, less, dims);
+  }
+
+  /// Ends by a count of up to three, or before, by what its carry has become.
+  std::optional<ValueId> while_loop(ValueId x) {
+    if (manual_ != 0 || depth_ == 2 || magnitude(x) > kMagnitudeMax / 64) return std::nullopt;
+    const std::size_t outside = values_.size();
+    ++depth_;
+    sums_.push_back(kNoId);
+    const ValueId number = made(b_.loop(0, false), 4);
+    const ValueId carry = made(b_.border(OpKind::carry, {number, x}), std::max(magnitude(x), 4.0));
+    values_.push_back(carry);
+    const ValueId most = b_.constant(static_cast<double>(any_below(4)), {DType::i32, {}});
+    const ValueId counts = b_.compare(CompareDirection::lt, number, most);
+    const bool looks = random_.one_in(2);
+    b_.border(
+        OpKind::test,
+        {number, looks ? b_.binary(OpKind::logical_and, counts, any_predicate(carry)) : counts});
+    any_ops(4);
+    const std::vector<ValueId> results = end_loop(number, 0, {carry});
+    --depth_;
+    sums_.pop_back();
+    values_.resize(outside);
+    return results.back();
+  }
+
+  /// Two branches of a few ops each, which lend up to three values.
+  std::optional<ValueId> branches(ValueId x) {
+    // Chips that differ in a predicate may not meet in a branch.
+    if (manual_ != 0 || depth_ == 3) return std::nullopt;
+    const std::size_t outside = values_.size();
+    ++depth_;
+    const ValueId cond = b_.cond(any_predicate(x));
+    any_ops(5);
+    const std::vector<ValueId> first(values_.end() - 1 - any_below(2), values_.end());
+    values_.resize(outside);
+    b_.border(OpKind::otherwise, {cond});
+    std::vector<std::pair<ValueId, ValueId>> pairs;
+    for (const ValueId value : first) {
+      values_.resize(outside);
+      if (random_.one_in(2)) any_ops(4);
+      const ValueId other = values_.back();
+      const bool fits = program_.type(other) == program_.type(value);
+      pairs.emplace_back(value, fits ? other : filled(program_.shape(value)));
+    }
+    values_.resize(outside);
+    --depth_;
+    for (const auto& [a, b] : pairs) {
+      const ValueId merge = b_.border(OpKind::merge, {cond, a, b});
+      values_.push_back(made(merge, std::max(magnitude(a), magnitude(b))));
+    }
+    const ValueId last = values_.back();
+    values_.pop_back();
+    return last;
+  }
+
+  ValueId filled(const Shape& shape) {
+    return made(b_.constant(static_cast<double>(random_.below(3)), {DType::f32, shape}), 2);
   }
 
   /// A carry becomes any value of its type, another carry too, within the bounds of the first.
@@ -394,7 +464,7 @@ class ProgramMaker {
       results.push_back(made(b_.border(OpKind::stack, {number, value}), magnitude(value)));
     };
     const ValueId newest = values_.back();
-    if (program_.shape(newest).size() < 4 &&
+    if (length > 0 && program_.shape(newest).size() < 4 &&
         program_.shape(newest).num_elements() * length <= kElementCountMax) {
       stack(newest);
     }

@@ -228,7 +228,8 @@ class ReferenceEngine final : public Engine {
   }
 
   void repeat(const PlanStep& step) {
-    if (++begun_.back().done == length_of_loop(program(), step.first)) {
+    const std::int64_t length = length_of_loop(program(), step.first);
+    if (++begun_.back().done == length) {
       begun_.pop_back();
       return;
     }
@@ -246,6 +247,40 @@ class ReferenceEngine final : public Engine {
     }
   }
 
+  /// To the end of the loop whose test doesn't hold, or of the branch.
+  void skip(const PlanStep& from) {
+    const bool is_test = from.kind == StepKind::test;
+    if (is_test) {
+      const Loops loops(program());
+      for (const OpId next : loops[loops.of_op(from.first)].nexts) {
+        values_[program().result(next)] = value(program().op_operands(next)[1]);
+        is_known_[program().result(next)] = true;
+      }
+      begun_.pop_back();
+    }
+    for (int depth = 0;;) {
+      const PlanStep& step = plan_->plan.steps[++next_];
+      const bool begins =
+          is_test ? step.kind == StepKind::begin
+                  : step.kind == StepKind::branch && program().kind(step.first) == OpKind::cond;
+      const bool ends = step.kind == (is_test ? StepKind::repeat : StepKind::join);
+      const bool is_next = !is_test && step.kind == StepKind::branch && depth == 0;
+      if (step.kind == StepKind::collective) ++next_call_;
+      if (is_next && !begins) {
+        --next_;
+        return;
+      }
+      depth += begins ? 1 : 0;
+      if (ends && depth-- == 0) return;
+    }
+  }
+
+  void merge(OpId op) {
+    const auto operands = program().op_operands(op);
+    values_[program().result(op)] = value(operands[value(operands[0])[0] != 0 ? 1 : 2]);
+    is_known_[program().result(op)] = true;
+  }
+
   void put(OpId stack) {
     const auto operands = program().op_operands(stack);
     const ValueId result = program().result(stack);
@@ -259,6 +294,7 @@ class ReferenceEngine final : public Engine {
 
   void compute(OpId op) {
     if (program().kind(op) == OpKind::stack) return put(op);
+    if (program().kind(op) == OpKind::merge) return merge(op);
     std::vector<const Elements*> operands;
     for (const ValueId operand : program().op_operands(op)) operands.push_back(&value(operand));
     const ValueId result = program().result(op);
@@ -325,6 +361,12 @@ class ReferenceEngine final : public Engine {
             if (is_elementwise(program().kind(op))) compute(op);
           }
           break;
+        case StepKind::test:
+        case StepKind::branch:
+          compute(step.first);
+          if (value(program().result(step.first))[0] == 0) skip(step);
+          break;
+        case StepKind::join: break;
         case StepKind::begin: begin(step); break;
         case StepKind::repeat: repeat(step); break;
         case StepKind::collective:

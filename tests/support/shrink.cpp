@@ -29,8 +29,12 @@ Program rebuilt(const Program& program, std::span<const ProgramOutput> outputs,
   for (bool grows = true; grows;) {
     const auto before = std::ranges::count(live, true);
     for (OpId op = program.num_ops(); op-- > 0;) {
-      const bool carries = program.kind(op) == OpKind::next && live[program.op_operands(op)[1]];
-      if (carries) live[program.result(op)] = true;
+      const OpKind kind = program.kind(op);
+      const bool is_needed = kind == OpKind::next
+                                 ? live[program.op_operands(op)[1]]
+                                 : (kind == OpKind::test || kind == OpKind::otherwise) &&
+                                       live[program.op_operands(op)[0]];
+      if (is_needed) live[program.result(op)] = true;
       if (!live[program.result(op)] || program.result(op) == replaced) continue;
       for (const ValueId operand : program.op_operands(op)) live[source(operand)] = true;
     }
@@ -102,6 +106,24 @@ Program without_loop(const Program& program, const LoopRange& range) {
   return rebuilt(result, result.outputs);
 }
 
+/// The program with one branch of a cond in the place of both.
+Program without_cond(const Program& program, const LoopRange& first, const LoopRange& second,
+                     bool takes_first) {
+  Program result = program;
+  std::vector<ValueId> instead(program.num_values());
+  std::iota(instead.begin(), instead.end(), ValueId{0});
+  for (const OpId merge : second.nexts) {
+    instead[program.result(merge)] = instead[program.op_operands(merge)[takes_first ? 1 : 2]];
+  }
+  // The ops of the cond are left without a reader, but for each other.
+  for (ValueId& operand : result.operands) operand = instead[operand];
+  for (ProgramOutput& output : result.outputs) output.value = instead[output.value];
+  result.op_kinds[first.begin] = OpKind::copy;
+  result.op_kinds[second.begin] = OpKind::copy;
+  for (const OpId merge : second.nexts) result.op_kinds[merge] = OpKind::copy;
+  return rebuilt(result, result.outputs);
+}
+
 class Shrinker {
  public:
   Shrinker(Program program, const Fails& fails) : program_(std::move(program)), fails_(fails) {}
@@ -138,9 +160,17 @@ class Shrinker {
 
   bool drop_a_loop() {
     const Loops loops(program_);
-    return std::ranges::any_of(loops.ranges(), [&](const LoopRange& range) {
-      return accept(without_loop(program_, range));
-    });
+    for (std::uint32_t number = 0; number < loops.ranges().size(); ++number) {
+      const LoopRange& range = loops[number];
+      if (!loops.is_branch(number)) {
+        if (accept(without_loop(program_, range))) return true;
+      } else if (!range.nexts.empty()) {
+        for (const bool takes_first : {true, false}) {
+          if (accept(without_cond(program_, loops[range.other], range, takes_first))) return true;
+        }
+      }
+    }
+    return false;
   }
 
   bool drop_an_output() {

@@ -15,7 +15,7 @@ using flatbuffers::Offset;
 
 static_assert(static_cast<int>(fb::InputKind::MAX) == static_cast<int>(InputKind::buffer));
 static_assert(static_cast<int>(fb::Place::MAX) == static_cast<int>(Place::tile));
-static_assert(static_cast<int>(fb::StepKind::MAX) == static_cast<int>(StepKind::repeat));
+static_assert(static_cast<int>(fb::StepKind::MAX) == static_cast<int>(StepKind::join));
 
 Offset<fb::Input> write_input(FlatBufferBuilder& builder, const ProgramInput& input,
                               const TensorType& global) {

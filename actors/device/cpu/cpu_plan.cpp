@@ -113,6 +113,64 @@ CpuPlan::Loop PlanLoader::loop(std::size_t number) const {
   return loop;
 }
 
+/// Adds the steps of the program's loops and branches.
+class RangeLoader {
+ public:
+  RangeLoader(const PlanLoader& loader, const Program& program, CpuPlan& loaded)
+      : loader_(loader), program_(program), loaded_(loaded) {}
+
+  /// `note`: gives the step that was added last its text.
+  template <typename Note>
+  void begin(const PlanStep& step, const Note& note) {
+    for (OpId op = step.first + 1; op < step.end(); ++op) add(op, note);
+    open_.push_back(static_cast<std::int32_t>(loaded_.ranges.size()));
+    loaded_.steps.push_back({.range = open_.back()});
+    note(text(step.first));
+    loaded_.ranges.push_back({.number = loader_.operand(program_.result(step.first)),
+                              .length = length_of_loop(program_, step.first),
+                              .reversed = is_reversed_loop(program_, step.first),
+                              .body = loaded_.steps.size()});
+  }
+  template <typename Note>
+  void repeat(OpId loop, const Note& note) {
+    loaded_.steps.push_back({.range = open_.back(), .repeats = true});
+    open_.pop_back();
+    note(text(loop, "next iteration"));
+    if (length_of_loop(program_, loop) == 0) go_on_here();
+  }
+  template <typename Note>
+  void test(OpId op, const Note& note) {
+    waiting_.push_back(loaded_.steps.size());
+    add(op, note);
+  }
+  template <typename Note>
+  void branch(OpId op, const Note& note) {
+    if (program_.kind(op) == OpKind::otherwise) go_on_here();
+    test(op, note);
+  }
+  /// The next step is the one with which the last test or branch goes on unless it holds.
+  void go_on_here() {
+    loaded_.steps[waiting_.back()].unless_holds = loaded_.steps.size();
+    waiting_.pop_back();
+  }
+
+ private:
+  std::string text(OpId op, std::string_view name = "") const {
+    return text_of(program_, {StepKind::compute, op, 1}, name);
+  }
+  template <typename Note>
+  void add(OpId op, const Note& note) {
+    loaded_.steps.push_back(loader_.compute_step(op));
+    note(text(op));
+  }
+
+  const PlanLoader& loader_;
+  const Program& program_;
+  CpuPlan& loaded_;
+  std::vector<std::int32_t> open_;    // the loops around the step
+  std::vector<std::size_t> waiting_;  // steps that go on with one that isn't loaded yet
+};
+
 }  // namespace
 
 CpuPlan load_plan(const Plan& plan, const kernels::ChipContext& chip, Communicator& communicator,
@@ -134,11 +192,14 @@ CpuPlan load_plan(const Plan& plan, const kernels::ChipContext& chip, Communicat
     loaded.steps.push_back({.call = static_cast<std::int32_t>(loaded.calls.size())});
     loaded.calls.push_back(communicator.prepare(call));
   };
-  std::vector<std::int32_t> open;  // the loops around the step
+  RangeLoader ranges(loader, program, loaded);
   auto summary = summaries.begin();
   for (std::size_t i = 0; i < plan.steps.size(); ++i) {
     const PlanStep& step = plan.steps[i];
     switch (step.kind) {
+      case StepKind::branch: ranges.branch(step.first, note); break;
+      case StepKind::join: ranges.go_on_here(); break;
+      case StepKind::test: ranges.test(step.first, note); break;
       case StepKind::compute:
         loaded.steps.push_back(loader.compute_step(step.first));
         loaded.scratch_bytes =
@@ -168,25 +229,8 @@ CpuPlan load_plan(const Plan& plan, const kernels::ChipContext& chip, Communicat
         note("barrier 'shared values are read'");
         break;
       }
-      case StepKind::begin: {
-        for (OpId op = step.first + 1; op < step.end(); ++op) {
-          loaded.steps.push_back(loader.compute_step(op));
-          note(text_of(program, {StepKind::compute, op, 1}, ""));
-        }
-        open.push_back(static_cast<std::int32_t>(loaded.ranges.size()));
-        loaded.steps.push_back({.range = open.back()});
-        note(text_of(program, {StepKind::compute, step.first, 1}, ""));
-        loaded.ranges.push_back({.number = loader.operand(program.result(step.first)),
-                                 .length = length_of_loop(program, step.first),
-                                 .reversed = is_reversed_loop(program, step.first),
-                                 .body = loaded.steps.size()});
-        break;
-      }
-      case StepKind::repeat:
-        loaded.steps.push_back({.range = open.back(), .repeats = true});
-        open.pop_back();
-        note(text_of(program, {StepKind::compute, step.first, 1}, "next iteration"));
-        break;
+      case StepKind::begin: ranges.begin(step, note); break;
+      case StepKind::repeat: ranges.repeat(step.first, note); break;
       case StepKind::update_wait: loaded.first_update = loaded.steps.size(); break;
     }
   }

@@ -14,6 +14,7 @@
 namespace weft {
 
 struct CpuPlan final : LoadedPlan {
+  static constexpr std::size_t kNever = std::numeric_limits<std::size_t>::max();
   /// The location of a value: in the arena of `chip`, a number in the job's memory; a tile is in
   /// the executor's scratch memory.
   struct Operand {
@@ -33,6 +34,8 @@ struct CpuPlan final : LoadedPlan {
     /// three are -1 the kernel runs.
     std::int32_t range = -1;
     bool repeats = false;
+    /// With which step to go on unless the kernel's result, pred[], holds; kNever: with the next.
+    std::size_t unless_holds = kNever;
     std::uint32_t text = 0;  ///< what it does and where it is from, in the black box
   };
   /// A fused loop: writes one tile of each fill that it reads, then runs its steps tile by tile.
@@ -44,8 +47,8 @@ struct CpuPlan final : LoadedPlan {
   };
   /// A loop of the program.
   struct Range {
-    Operand number{};  ///< of the iteration, i32
-    std::int64_t length = 1;
+    Operand number{};         ///< of the iteration, i32
+    std::int64_t length = 1;  ///< 0: a test ends it
     bool reversed = false;
     std::size_t body = 0;  ///< the first step of an iteration
   };
@@ -67,7 +70,6 @@ struct CpuPlan final : LoadedPlan {
   /// The number of the step before which the plan's update_wait stands, or the number of steps if
   /// it stands after them all; kNever: the plan has none.
   std::size_t first_update = kNever;
-  static constexpr std::size_t kNever = std::numeric_limits<std::size_t>::max();
   std::vector<Held> held;
   std::size_t num_inputs = 0;
   std::size_t num_outputs = 0;

@@ -85,12 +85,19 @@ struct Executor::State {
     }
   }
 
+  void compute(const CpuPlan::Step& step) {
+    const kernels::KernelArgs args = args_of(step);
+    step.kernel.run(args);
+    const bool goes_on = step.unless_holds == CpuPlan::kNever || *args.result != std::byte{0};
+    if (!goes_on) next = step.unless_holds - 1;
+  }
+
   /// Begins a loop, or ends an iteration of it and goes back if there is another.
   void count(const CpuPlan::Step& step) {
     const auto index = static_cast<std::size_t>(step.range);
     const CpuPlan::Range& range = plan->ranges[index];
     done[index] = step.repeats ? done[index] + 1 : 0;
-    if (done[index] == range.length) return;
+    if (range.length != 0 && done[index] == range.length) return;
     const std::int64_t number = range.reversed ? range.length - 1 - done[index] : done[index];
     const auto word = static_cast<std::int32_t>(number);
     std::memcpy(address(range.number), &word, sizeof(word));
@@ -164,7 +171,7 @@ struct Executor::State {
       } else if (step.loop >= 0) {
         compute(plan->loops[static_cast<std::size_t>(step.loop)]);
       } else if (step.call < 0) {
-        step.kernel.run(args_of(step));
+        compute(step);
       } else if (!meet(plan->calls[static_cast<std::size_t>(step.call)], wait)) {
         return false;
       }

@@ -196,6 +196,15 @@ TEST_F(Porting, FunctionsOfJax) {
   const Tensor xs = w;
   const auto scanned = scan(body, carry, xs);
   EXPECT_EQ(scanned.carry.to_vector(), sum(w, {0}).to_vector());
+  const auto is_small = [](const Tensor& c) { return less(sum(c), 10.0); };
+  const auto twice = [](const Tensor& c) { return c * 2.0; };
+  const Tensor start = full({3}, 1);
+  const Tensor grown = while_loop(is_small, twice, start);
+  EXPECT_EQ(grown.to_vector(), std::vector<float>(3, 4));
+  const auto f_of_half = [&](const Tensor& of) { return f(of * 0.5); };
+  const Tensor predicate = is_small(grown);
+  const Tensor chosen = cond(predicate, f, f_of_half, w);
+  EXPECT_EQ(chosen.to_vector(), f_of_half(w).to_vector());
 }
 
 TEST(PortingToChips, ExplicitSpmd) {

@@ -87,6 +87,17 @@ void add_loops(Builder& builder, ValueId x) {
   builder.border(OpKind::next, {outer, b, a});
 }
 
+/// A loop that ends by its test in one of two branches.
+void add_branches(Builder& builder, ValueId x, ValueId predicate) {
+  const ValueId cond = builder.cond(predicate);
+  const ValueId loop = builder.loop(0, false);
+  const ValueId carry = builder.border(OpKind::carry, {loop, x});
+  builder.border(OpKind::test, {loop, predicate});
+  const ValueId last = builder.border(OpKind::next, {loop, carry, carry});
+  builder.border(OpKind::otherwise, {cond});
+  builder.border(OpKind::merge, {cond, last, x});
+}
+
 void add_windows(Builder& builder) {
   const ValueId image = builder.constant(1, {DType::f32, {2, 3, 8, 9}});
   const ValueId kernel = builder.constant(2, {DType::f32, {4, 3, 3, 2}});
@@ -210,6 +221,7 @@ Program every_op(const Mesh& mesh) {
   add_windows(builder);
   add_along_rows(builder, x);
   add_loops(builder, x);
+  add_branches(builder, x, builder.constant(1, {DType::pred, {}}));
   add_composites(program, builder, x);
   builder.set_loc("");
   builder.reduce(ReduceKind::max, x, Dims{1, 0});

@@ -35,6 +35,12 @@ constexpr std::string_view kRecurrence =
 
 std::vector<OpKind> kinds(const Program& program) { return program.op_kinds; }
 
+std::vector<StepKind> steps_of(std::string_view ops, std::string_view result) {
+  std::vector<StepKind> kinds;
+  for (const PlanStep& step : compile(parsed(ops, result), kMesh).steps) kinds.push_back(step.kind);
+  return kinds;
+}
+
 TEST(Loops, AreRangesOfTheTable) {
   const Program program = parsed(
       "%2 = loop {length = 4} : i32[]\n%3 = item %2, %0 : f32[8]\n"
@@ -79,11 +85,11 @@ TEST(Loops, AreVerified) {
   refuses(
       "%2 = loop {length = 3} : i32[]\n%3 = carry %2, %0 : f32[4,8]\n%4 = tanh %3 : f32[4,8]\n"
       "%5 = next %2, %3, %4 : f32[4,8]\n%6 = negate %4 : f32[4,8]",
-      "%6", "reads %4, which only ops of the loop at op 0 may read");
+      "%6", "reads %4, which only ops of the range at op 0 may read");
   refuses(
       "%2 = loop {length = 3} : i32[]\n%3 = carry %2, %0 : f32[4,8]\n%4 = tanh %3 : f32[4,8]\n"
       "%5 = next %2, %3, %4 : f32[4,8]",
-      "%4", "output \"y\" is %4, which only ops of a loop may read");
+      "%4", "output \"y\" is %4, which only ops of a loop or branch may read");
   refuses(
       "%2 = loop {length = 3} : i32[]\n%3 = carry %2, %0 : f32[4,8]\n"
       "%4 = next %2, %3, %3 : f32[4,8]\n%5 = next %2, %3, %3 : f32[4,8]",
@@ -95,7 +101,7 @@ TEST(Loops, AreVerified) {
   refuses(
       "%2 = loop {length = 3} : i32[]\n%3 = tanh %0 : f32[4,8]\n%4 = carry %2, %3 : f32[4,8]\n"
       "%5 = next %2, %4, %3 : f32[4,8]",
-      "%5", "reads %3, which only ops of the loop at op 0 may read");
+      "%5", "reads %3, which only ops of the range at op 0 may read");
   refuses(
       "%2 = constant {value = 0} : i32[]\n%3 = item %2, %0 : f32[8]\n"
       "%4 = negate %0 : f32[4,8]",
@@ -105,7 +111,110 @@ TEST(Loops, AreVerified) {
       "%4 = stack %2, %0 {length = 4} : f32[4,4,8]\n"
       "%5 = stack %3, %0 {length = 4} : f32[4,4,8]\n%6 = negate %0 : f32[4,8]",
       "%6", "stands in another loop than its own");
-  refuses("%2 = loop {length = 0} : i32[]\n%3 = negate %0 : f32[4,8]", "%3", "length is 0");
+  refuses("%2 = loop : i32[]\n%3 = negate %0 : f32[4,8]", "%3",
+          "no op stands at the loop's border");
+}
+
+/// A loop that its number ends, and two branches.
+constexpr std::string_view kWhile =
+    "%2 = loop : i32[]\n%3 = carry %2, %0 : f32[4,8]\n%4 = constant {value = 3} : i32[]\n"
+    "%5 = compare %2, %4 {direction = lt} : pred[]\n%6 = test %2, %5 : pred[]\n"
+    "%7 = tanh %3 : f32[4,8]\n%8 = next %2, %3, %7 : f32[4,8]";
+constexpr std::string_view kBranches =
+    "%2 = reduce %0 {kind = max, dims = [0, 1]} : f32[]\n"
+    "%3 = compare %2, %2 {direction = eq} : pred[]\n%4 = cond %3 : pred[]\n"
+    "%5 = tanh %0 : f32[4,8]\n%6 = otherwise %4 : pred[]\n%7 = tanh %0 : f32[4,8]\n"
+    "%8 = negate %7 : f32[4,8]\n%9 = merge %4, %5, %8 : f32[4,8]";
+
+TEST(Branches, AreRangesOfTheTable) {
+  const Program program = parsed(kBranches, "%9");
+  const Loops loops(program);
+  ASSERT_EQ(loops.ranges().size(), 2U);
+  EXPECT_EQ(loops[0].begin, 2U);
+  EXPECT_EQ(loops[0].end, 4U);
+  EXPECT_EQ(loops[1].begin, 4U);
+  EXPECT_EQ(loops[1].body_end(), 7U);
+  EXPECT_EQ(loops[1].end, 8U);
+  EXPECT_EQ(loops[0].other, 1U);
+  EXPECT_EQ(loops.of_value(5), 0U);
+  EXPECT_EQ(loops.of_value(9), kNoId);
+  EXPECT_TRUE(loops.always_runs(1));
+  EXPECT_FALSE(loops.always_runs(3));
+}
+
+TEST(Branches, AndTestsAreVerified) {
+  const auto refuses = [](std::string_view ops, std::string_view result, std::string_view word) {
+    testing::expect_error(Errc::invalid_argument, {word}, [&] { parsed(ops, result); });
+  };
+  const std::string begin =
+      "%2 = constant {value = 1} : pred[]\n%3 = cond %2 : pred[]\n%4 = tanh %0 : f32[4,8]\n";
+  const std::string second = begin + "%5 = otherwise %3 : pred[]\n%6 = negate %0 : f32[4,8]\n";
+  refuses(begin + "%5 = negate %0 : f32[4,8]", "%5", "has no otherwise");
+  refuses(second + "%7 = negate %0 : f32[4,8]", "%7", "no merge ends the branch");
+  refuses(second + "%7 = merge %3, %6, %4 : f32[4,8]", "%7", "reads %6, which only ops");
+  refuses(begin +
+              "%5 = otherwise %3 : pred[]\n%6 = negate %4 : f32[4,8]\n"
+              "%7 = merge %3, %4, %6 : f32[4,8]",
+          "%7", "reads %4, which only ops");
+  refuses(second +
+              "%7 = merge %3, %4, %6 : f32[4,8]\n%8 = negate %7 : f32[4,8]\n"
+              "%9 = merge %3, %4, %6 : f32[4,8]",
+          "%8", "its merges don't stand together");
+  refuses(second + "%7 = merge %2, %4, %6 : f32[4,8]", "%7", "operand %2 isn't a cond");
+  refuses(second + "%7 = merge %3, %4, %6 : f32[4,8]\n%8 = negate %4 : f32[4,8]", "%8",
+          "reads %4, which only ops");
+  refuses("%2 = loop : i32[]\n%3 = carry %2, %0 : f32[4,8]\n%4 = next %2, %3, %3 : f32[4,8]", "%4",
+          "a loop without length has a test");
+  refuses("%2 = loop : i32[]\n%3 = item %2, %0 : f32[8]\n%4 = negate %0 : f32[4,8]", "%4",
+          "has no length, and so no items");
+  const std::string test =
+      "%2 = loop {length = 3} : i32[]\n%3 = carry %2, %0 : f32[4,8]\n"
+      "%4 = constant {value = 1} : pred[]\n%5 = test %2, %4 : pred[]\n"
+      "%6 = next %2, %3, %3 : f32[4,8]";
+  refuses(test, "%6", "the loop has a length");
+}
+
+TEST(Branches, KeepTheirOps) {
+  using enum OpKind;
+  // The tanh of each branch is its own, and the second of the program isn't found in one.
+  const Program program = parsed(
+      std::string(kBranches) + "\n%10 = tanh %0 : f32[4,8]\n%11 = add %9, %10 : f32[4,8]", "%11");
+  const Program made = canonicalize(program, true);
+  verify(made, kMesh);
+  EXPECT_EQ(kinds(made),
+            (std::vector{reduce, compare, cond, tanh, otherwise, tanh, negate, merge, tanh, add}));
+  Program without = program;
+  without.outputs[0].value = 10;
+  EXPECT_EQ(kinds(canonicalize(without, true)), (std::vector{tanh}));
+}
+
+TEST(Branches, HaveStepsThatGoOnElsewhere) {
+  using enum StepKind;
+  EXPECT_EQ(steps_of(kBranches, "%9"),
+            (std::vector{compute, loop, branch, loop, branch, loop, join, compute}));
+  EXPECT_EQ(steps_of(kWhile, "%8"),
+            (std::vector{begin, loop, test, loop, compute, repeat, compute}));
+}
+
+TEST(Branches, RefuseAPlanThatRunsThemOtherwise) {
+  const auto refuses = [](std::string_view ops, std::string_view result, std::string_view word,
+                          auto edit) {
+    Plan plan = compile(parsed(ops, result), kMesh);
+    edit(plan);
+    testing::expect_error(Errc::corrupt, {word}, [&] { verify(plan, kMesh); });
+  };
+  refuses(kBranches, "%9", "runs outside of its loop or branch",
+          [](Plan& p) { p.steps.erase(p.steps.begin() + 6); });
+  refuses(kBranches, "%9", "ends the branch", [](Plan& p) { std::swap(p.steps[5], p.steps[6]); });
+  refuses(kBranches, "%9", "op 2 runs outside of its loop or branch",
+          [](Plan& p) { p.steps[2].kind = StepKind::compute; });
+  refuses(kBranches, "%9", "waits in a loop or a branch", [](Plan& p) {
+    p.steps.insert(p.steps.begin() + 3, {StepKind::update_wait, 0, 0});
+  });
+  refuses(kWhile, "%8", "which begins or ends a loop or a branch",
+          [](Plan& p) { p.steps[2].kind = StepKind::compute; });
+  refuses(kWhile, "%8", "begins a branch with op",
+          [](Plan& p) { p.steps[2].kind = StepKind::branch; });
 }
 
 TEST(Loops, LoseWhatNobodyNeeds) {
@@ -209,7 +318,7 @@ TEST(Loops, RefuseAPlanThatRunsThemOtherwise) {
     edit(plan);
     testing::expect_error(Errc::corrupt, {word}, [&] { verify(plan, kMesh); });
   };
-  refuses("step 4: op 5 runs outside of its loop",
+  refuses("step 4: op 5 runs outside of its loop or branch",
           [](Plan& p) { p.steps.erase(p.steps.begin() + 4); });
   refuses("step 3 repeats the loop at op 0 before op 4",
           [](Plan& p) { std::swap(p.steps[3], p.steps[4]); });

@@ -141,7 +141,7 @@ TEST(PlanFile, RefusesWhatIsOutOfRange) {
   expect_refused_for("a slot at 64 of 0", [](Plan& p) { p.slots[4] = {Place::shared, 64}; });
   expect_refused_for("a slot at 2 of 2", [](Plan& p) { p.slots[0].offset = 2; });
   expect_refused_for("a slot at 256 of 128", [](Plan& p) { p.slots[2].offset = 256; });
-  expect_refused_for("kind of step 7", [](Plan& p) { p.steps[0].kind = StepKind(7); });
+  expect_refused_for("kind of step 10", [](Plan& p) { p.steps[0].kind = StepKind(10); });
   expect_refused_for("3 ops from 3 on, of 5", [](Plan& p) { p.steps[4].count = 3; });
   expect_refused_for("1 ops from 6 on, of 5", [](Plan& p) { p.steps[0].first = 6; });
   expect_refused_for("in step 5", [](Plan& p) { p.tiles[0].step = 5; });

@@ -1,0 +1,67 @@
+/// Family: branches. Two branches of which one runs: the first is the range of ops from `cond` to
+/// `otherwise`, the second from there to the first `merge` (control/loops.hpp). What their ops read
+/// from outside needs no operand of the cond.
+
+#include "spmd/ops/builder.hpp"
+#include "spmd/ops/elements.hpp"
+#include "spmd/ops/row.hpp"
+
+namespace weft {
+namespace {
+
+TensorType predicate_type(const OpSignature& op) {
+  infer::expect_predicate(op, 0);
+  return op.operands[0];
+}
+
+TensorType merge_type(const OpSignature& op) {
+  infer::expect_predicate(op, 0);
+  infer::expect_equal_operands(op, 1);
+  return op.operands[1];
+}
+
+Elements same_predicate(const Evaluation& e) { return e.operand(0); }
+Elements other_predicate(const Evaluation& e) { return {e.operand(0)[0] != 0 ? 0.0 : 1.0}; }
+
+constexpr OpRow branch(std::string_view doc, Evaluate evaluate) {
+  return {.doc = doc,
+          .operands = operands(1),
+          .attrs = Attrs(),
+          .infer = predicate_type,
+          .rule = Rule("d* -> d*"),
+          .spreads = Spreads::later,
+          .resized = none,
+          .pads = Pads::no,
+          .linear = none,
+          .gradient = none,
+          .evaluate = evaluate,
+          .decompose = none,
+          .traits = Traits{.unique = true}};
+}
+
+}  // namespace
+
+constexpr OpRow rows::cond =
+    branch("Begins the first of two branches, which runs if the operand holds.", same_predicate);
+constexpr OpRow rows::otherwise = branch(
+    "Begins the second branch of the cond, which runs if the first doesn't. The opposite of it.",
+    other_predicate);
+constexpr OpRow rows::merge{
+    .doc = "Of two branches, what the one that ran has made: operand 1 or 2.",
+    .operands = operands(3),
+    .attrs = Attrs(),
+    .infer = merge_type,
+    .rule = Rule(", d*, d* -> d*"),
+    .spreads = Spreads::first,
+    .resized = none,
+    .pads = Pads::yes,
+    .linear = none,
+    .gradient = Gradient(Gradient::How::loop),
+    .evaluate = none,
+    .decompose = none,
+    .traits = Traits{},
+};
+
+ValueId Builder::cond(ValueId predicate) { return emit(OpKind::cond, {predicate}, {}); }
+
+}  // namespace weft
