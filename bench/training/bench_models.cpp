@@ -1,0 +1,276 @@
+/// Training steps of a few models: weft's and PyTorch's, with the same data, initial parameters and
+/// cores, by turns.
+
+#include <unistd.h>
+
+#include <chrono>
+#include <cmath>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <optional>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+#include <weft/weft.hpp>
+
+#include "bench/machine.hpp"
+#include "bench/python_child.hpp"
+#include "bench/table.hpp"
+#include "bench/training/models.hpp"
+
+namespace {
+
+using namespace weft;
+using namespace weft::bench;
+using Clock = std::chrono::steady_clock;
+
+/// What one job trains, and beside what.
+struct Job {
+  std::string model = "mlp";
+  std::string dtype = "f32";
+  int workers = 1;
+  int chips = 1;  ///< of each worker; torch gets as many threads
+  int rounds = 7;
+  int steps = 5;  ///< of a round, for each of the two
+  bool tiny = false;
+  bool torch = true;
+  std::string folder{};
+};
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Job, model, dtype, workers, chips, rounds, steps, tiny, torch,
+                                   folder)
+
+constexpr std::uint64_t kBatches = 4;
+
+void write_batches(const Job& job, const std::vector<HostBatch>& batches) {
+  std::ofstream x(job.folder + "/x.bin", std::ios::binary);
+  std::ofstream labels(job.folder + "/labels.bin", std::ios::binary);
+  const auto write = [](std::ofstream& file, const auto& elements) {
+    file.write(reinterpret_cast<const char*>(elements.data()),
+               static_cast<std::streamsize>(elements.size() * sizeof(elements[0])));
+  };
+  for (const HostBatch& batch : batches) {
+    write(x, batch.numbers);
+    write(x, batch.ids);
+    write(labels, batch.labels);
+  }
+  const auto sizes = [](const Shape& shape) {
+    return std::vector<std::int64_t>(shape.begin(), shape.end());
+  };
+  std::ofstream(job.folder + "/batches.json")
+      << nlohmann::json{{"x", sizes(batches[0].x_shape)},
+                        {"labels", sizes(batches[0].labels_shape)},
+                        {"ids", batches[0].numbers.empty()}};
+}
+
+/// Weft's side of a job.
+class Training {
+ public:
+  Training(const Job& job, const Mesh& mesh)
+      : job_(job),
+        mesh_(mesh),
+        model_(make_model(job.model, job.tiny)),
+        optimizer_(model_->parameters(), {.lr = 1e-3, .weight_decay = 0.01}) {
+    for (std::uint64_t i = 0; i < kBatches; ++i) batches_.push_back(model_->batch(i));
+    save(*model_, job.folder + "/state.safetensors");
+  }
+
+  const std::vector<HostBatch>& batches() const { return batches_; }
+
+  /// Milliseconds of each step; appends to `losses`.
+  std::vector<double> run(int count, std::vector<double>& losses) {
+    std::vector<double> times;
+    for (int i = 0; i < count; ++i) {
+      const auto begin = Clock::now();
+      const HostBatch& batch = batches_[step_++ % kBatches];
+      const Tensor x = batch.numbers.empty() ? to_device(batch.ids, batch.x_shape)
+                                             : to_device(batch.numbers, batch.x_shape);
+      const Tensor labels = to_device(batch.labels, batch.labels_shape);
+      for (const Tensor& tensor : {x, labels}) {
+        std::vector<AxisNames> rows(static_cast<std::size_t>(tensor.shape().size()));
+        rows[0] = {"data"};
+        mark_sharding(tensor, mesh_, PartitionSpec(rows));
+      }
+      losses.push_back(train_(x, labels).item());
+      times.push_back(std::chrono::duration<double, std::milli>(Clock::now() - begin).count());
+    }
+    return times;
+  }
+
+ private:
+  Tensor update(const Tensor& x, const Tensor& labels) {
+    const DType dtype = job_.dtype == "bf16" ? DType::bf16 : DType::f32;
+    const Tensor loss = autocast(dtype, [&] { return model_->loss(x, labels); });
+    optimizer_.step(grad(loss, model_->parameters()));
+    return loss;
+  }
+
+  Job job_;
+  const Mesh& mesh_;
+  std::unique_ptr<Model> model_;
+  AdamW optimizer_;
+  std::vector<HostBatch> batches_;
+  std::uint64_t step_ = 0;
+  std::function<Tensor(const Tensor&, const Tensor&)> train_ =
+      compile([this](const Tensor& x, const Tensor& labels) { return update(x, labels); });
+};
+
+/// Reports the milliseconds of each step, and the losses.
+void run_job(TrainContext& ctx, const Job& job) {
+  Training training(job, *ctx.mesh());
+  const bool asks = job.torch && ctx.world_rank() == 0;
+  std::optional<PythonChild> torch;
+  if (asks) {
+    write_batches(job, training.batches());
+    torch.emplace(
+        "bench/training/torch_models.py",
+        std::vector<std::string>{job.folder, job.model, job.dtype, fmt::to_string(job.chips), "0",
+                                 fmt::to_string(job.workers)});
+  }
+  std::vector<double> losses, torch_losses, times, torch_times;
+  const auto append = [](std::vector<double>& all, const std::vector<double>& more) {
+    all.insert(all.end(), more.begin(), more.end());
+  };
+  for (int round = 0; round <= job.rounds; ++round) {
+    const std::vector<double> round_times = training.run(job.steps, losses);
+    if (round > 0) append(times, round_times);  // the first one compiles
+    if (!asks) continue;
+    const nlohmann::json answer = torch->ask(fmt::format("train {}", job.steps));
+    if (round > 0) append(torch_times, answer.at("ms"));
+    append(torch_losses, answer.at("losses"));
+  }
+  ctx.report({{"ms", times},
+              {"losses", losses},
+              {"torch_ms", torch_times},
+              {"torch_losses", torch_losses}});
+}
+
+weft::Loop train_loop{"bench.models", run_job};
+
+/// Throws unless both have computed the same. Later steps part, as rounding does in training.
+void expect_equal_losses(const Job& job, const std::vector<double>& losses,
+                         const std::vector<double>& of_torch) {
+  const double limit = job.dtype == "bf16" ? 2e-2 : 2e-3;
+  for (std::size_t i = 0; i < std::min<std::size_t>(of_torch.size(), 5); ++i) {
+    if (std::abs(losses[i] / of_torch[i] - 1) <= limit) continue;
+    fail(Errc::corrupt, "{}, {}: the loss of step {} is {}, but torch's is {}", job.model,
+         job.dtype, i, losses[i], of_torch[i]);
+  }
+}
+
+std::vector<TableRow> measure(Job job) {
+  job.folder = std::filesystem::temp_directory_path() / fmt::format("weft-bench-{}", ::getpid());
+  std::filesystem::remove_all(job.folder);
+  std::filesystem::create_directories(job.folder);
+  const Result result =
+      Trainer(
+          train_loop,
+          {.loop_config = job,
+           .scaling = {.num_workers = job.workers == 1 ? 0 : job.workers,
+                       .chips_per_worker = job.chips},
+           .backend = {.spmd = {.mesh_shape = {job.workers * job.chips}, .axis_names = {"data"}}},
+           .run = {.name = "bench", .storage_path = job.folder}})
+          .fit();
+  std::error_code ignored;
+  std::filesystem::remove_all(job.folder, ignored);
+  if (!result.ok()) fail(result.error->code, "{}", result.error->message);
+  const auto samples = [&](const char* key) {
+    return result.metrics.at(key).get<std::vector<double>>();
+  };
+  expect_equal_losses(job, samples("losses"), samples("torch_losses"));
+  const auto name = [&](const char* whose) {
+    return fmt::format("{} {} {}x{}, {}", job.model, job.dtype, job.workers, job.chips, whose);
+  };
+  std::vector<TableRow> rows{{.name = name("weft"), .samples = samples("ms"), .unit = "ms"}};
+  if (!job.torch) return rows;
+  rows.push_back({.name = name("torch"), .samples = samples("torch_ms"), .unit = "ms"});
+  rows[0].ratio = 1 / paired_ratio(rows[0], rows[1]);
+  return rows;
+}
+
+struct Options {
+  std::vector<std::string> models{"mlp", "cnn", "gpt"};
+  std::vector<std::string> dtypes{"f32", "bf16"};
+  std::vector<std::string> layouts{"1x1", "1x2", "2x1"};
+  Job job{};
+  std::string json_file{};
+};
+
+Options parse(int argc, char** argv) {
+  Options options;
+  CLI::App app{"Trains models on CPUs beside PyTorch."};
+  const auto at_least_one = CLI::Range(1, 1'000'000);
+  app.add_option("--models", options.models)
+      ->delimiter(',')
+      ->check(CLI::IsMember({"mlp", "cnn", "gpt"}))
+      ->capture_default_str();
+  app.add_option("--dtypes", options.dtypes, "of matrix products")
+      ->delimiter(',')
+      ->check(CLI::IsMember({"f32", "bf16"}))
+      ->capture_default_str();
+  app.add_option("--layouts", options.layouts, "WORKERSxCHIPS; torch: ranks and threads of each")
+      ->delimiter(',')
+      ->check(CLI::IsMember({"1x1", "1x2", "2x1"}))
+      ->capture_default_str();
+  app.add_option("--rounds", options.job.rounds)->check(at_least_one)->capture_default_str();
+  app.add_option("--steps", options.job.steps, "of a round")
+      ->check(at_least_one)
+      ->capture_default_str();
+  app.add_flag("--tiny", options.job.tiny, "small models, to see that it works");
+  app.add_flag("!--no-torch", options.job.torch, "weft alone");
+  app.add_option("--json", options.json_file, "file for the results");
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    std::exit(app.exit(error));
+  }
+  return options;
+}
+
+int run(Options options, const std::string& command) {
+  if (options.job.torch && !PythonChild::has("torch")) {
+    fmt::print(stderr, "left out: torch: install Debian's python3-torch\n");
+    options.job.torch = false;
+  }
+  nlohmann::json whole = describe_run(command);
+  std::vector<TableRow> all;
+  for (const std::string& model : options.models) {
+    for (const std::string& dtype : options.dtypes) {
+      for (const std::string& layout : options.layouts) {
+        Job job = options.job;
+        job.model = model;
+        job.dtype = dtype;
+        job.workers = layout[0] - '0';
+        job.chips = layout[2] - '0';
+        const std::vector<TableRow> rows = measure(job);
+        print_table("a training step", "speedup", rows);
+        all.insert(all.end(), rows.begin(), rows.end());
+      }
+    }
+  }
+  fmt::print("{}\n", machine_line(whole));
+  whole["training"] = to_json(all);
+  write_report(options.json_file, whole.dump(1) + "\n");
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  weft::worker_main(argc, argv);
+  // Set before torch's processes start: Debian's OpenBLAS doesn't know new cores, and threads that
+  // wait by spinning would take the cores of the other side.
+  ::setenv("OPENBLAS_CORETYPE", "SkylakeX", 0);
+  ::setenv("OMP_WAIT_POLICY", "passive", 0);
+  const Options options = parse(argc, argv);
+  std::vector<std::string> words{"bench_models"};
+  words.insert(words.end(), argv + 1, argv + argc);
+  try {
+    return run(options, fmt::format("{}", fmt::join(words, " ")));
+  } catch (const std::exception& e) {
+    fmt::print(stderr, "bench_models: {}\n", e.what());
+    return 1;
+  }
+}

@@ -1,0 +1,32 @@
+#pragma once
+/// The models that bench_models trains, as torch_models.py has them too.
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <weft/weft.hpp>
+
+namespace weft::bench {
+
+/// One batch: elements of `x` (f32 or i32) and labels.
+struct HostBatch {
+  std::vector<float> numbers{};     ///< x of Mlp and Cnn
+  std::vector<std::int32_t> ids{};  ///< x of Gpt
+  std::vector<std::int32_t> labels{};
+  Shape x_shape{};
+  Shape labels_shape{};
+};
+
+class Model : public Module {
+ public:
+  virtual Tensor loss(const Tensor& x, const Tensor& labels) const = 0;
+  /// Batch `number` of the data that is made up for the model.
+  virtual HostBatch batch(std::uint64_t number) const = 0;
+};
+
+/// "mlp", "cnn" or "gpt"; with `tiny`, sizes that only show that the benchmark works.
+std::unique_ptr<Model> make_model(const std::string& name, bool tiny);
+
+}  // namespace weft::bench
