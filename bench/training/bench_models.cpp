@@ -130,6 +130,8 @@ void run_job(TrainContext& ctx, const Job& job) {
                                  fmt::to_string(job.workers)});
   }
   std::vector<double> losses, torch_losses, times, torch_times;
+  std::string blas;
+  if (asks) blas = torch->ask("blas").at("blas");
   const auto append = [](std::vector<double>& all, const std::vector<double>& more) {
     all.insert(all.end(), more.begin(), more.end());
   };
@@ -144,7 +146,8 @@ void run_job(TrainContext& ctx, const Job& job) {
   ctx.report({{"ms", times},
               {"losses", losses},
               {"torch_ms", torch_times},
-              {"torch_losses", torch_losses}});
+              {"torch_losses", torch_losses},
+              {"torch_blas", blas}});
 }
 
 weft::Loop train_loop{"bench.models", run_job};
@@ -160,7 +163,8 @@ void expect_equal_losses(const Job& job, const std::vector<double>& losses,
   }
 }
 
-std::vector<TableRow> measure(Job job) {
+/// `blas`: gets the name of the library that multiplies torch's f32 matrices.
+std::vector<TableRow> measure(Job job, std::string& blas) {
   job.folder = std::filesystem::temp_directory_path() / fmt::format("weft-bench-{}", ::getpid());
   std::filesystem::remove_all(job.folder);
   std::filesystem::create_directories(job.folder);
@@ -185,6 +189,7 @@ std::vector<TableRow> measure(Job job) {
   };
   std::vector<TableRow> rows{{.name = name("weft"), .samples = samples("ms"), .unit = "ms"}};
   if (!job.torch) return rows;
+  blas = result.metrics.at("torch_blas");
   rows.push_back({.name = name("torch"), .samples = samples("torch_ms"), .unit = "ms"});
   rows[0].ratio = 1 / paired_ratio(rows[0], rows[1]);
   return rows;
@@ -236,6 +241,7 @@ int run(Options options, const std::string& command) {
   }
   nlohmann::json whole = describe_run(command);
   std::vector<TableRow> all;
+  std::string blas;
   for (const std::string& model : options.models) {
     for (const std::string& dtype : options.dtypes) {
       for (const std::string& layout : options.layouts) {
@@ -244,12 +250,14 @@ int run(Options options, const std::string& command) {
         job.dtype = dtype;
         job.workers = layout[0] - '0';
         job.chips = layout[2] - '0';
-        const std::vector<TableRow> rows = measure(job);
+        const std::vector<TableRow> rows = measure(job, blas);
         print_table("a training step", "speedup", rows);
         all.insert(all.end(), rows.begin(), rows.end());
       }
     }
   }
+  if (!blas.empty()) fmt::print("torch's BLAS: {}\n", blas);
+  whole["torch_blas"] = blas;
   fmt::print("{}\n", machine_line(whole));
   whole["training"] = to_json(all);
   write_report(options.json_file, whole.dump(1) + "\n");
@@ -260,10 +268,6 @@ int run(Options options, const std::string& command) {
 
 int main(int argc, char** argv) {
   weft::worker_main(argc, argv);
-  // Set before torch's processes start: Debian's OpenBLAS doesn't know new cores, and threads that
-  // wait by spinning would take the cores of the other side.
-  ::setenv("OPENBLAS_CORETYPE", "SkylakeX", 0);
-  ::setenv("OMP_WAIT_POLICY", "passive", 0);
   const Options options = parse(argc, argv);
   std::vector<std::string> words{"bench_models"};
   words.insert(words.end(), argv + 1, argv + argc);

@@ -1,7 +1,8 @@
 """The models of models.cpp in torch: FOLDER MODEL DTYPE THREADS RANK RANKS. FOLDER has
 state.safetensors, the parameters to begin with, and batches: shapes in batches.json, elements in
 x.bin and labels.bin. Each rank takes its rows of them. A line of stdin, "train COUNT", is answered
-by {"ms": [...], "losses": [...]} of so many steps."""
+by {"ms": [...], "losses": [...]} of so many steps, and "blas" by {"blas": the library that
+multiplies its f32 matrices}."""
 
 import json
 import math
@@ -10,6 +11,11 @@ import pathlib
 import subprocess
 import sys
 import time
+
+# Debian's OpenBLAS doesn't know new cores, and has threads of its own. Threads that wait by
+# spinning would take the cores of the other side.
+os.environ.update(OPENBLAS_CORETYPE="SkylakeX", OPENBLAS_NUM_THREADS=sys.argv[4],
+                  OMP_WAIT_POLICY="passive")
 
 import numpy as np
 import torch
@@ -140,6 +146,12 @@ class Training:
         return {"ms": times, "losses": (losses / self.ranks).tolist()}
 
 
+def blas():
+    paths = {line.split()[-1] for line in open("/proc/self/maps") if "blas" in line}
+    names = sorted({os.path.basename(os.path.realpath(path)) for path in paths})
+    return next((name for name in names if "openblas" in name), names[0] if names else "none")
+
+
 def main():
     folder, name, dtype = sys.argv[1:4]
     threads, rank, ranks = map(int, sys.argv[4:7])
@@ -153,6 +165,9 @@ def main():
     count = torch.zeros(1, dtype=torch.int64)
     while True:
         line = sys.stdin.readline() if rank == 0 else ""
+        if line == "blas\n":
+            print(json.dumps({"blas": blas()}), flush=True)
+            continue
         count[0] = int(line.split()[1]) if line else 0
         if ranks > 1:
             dist.broadcast(count, 0)

@@ -10,6 +10,7 @@
 #include "actors/device/cpu/loops/strided.hpp"
 #include "actors/device/cpu/loops/vectorize.hpp"
 #include "actors/device/cpu/loops/window_loops.hpp"
+#include "actors/device/cpu/onednn/matmul.hpp"
 #include "actors/device/cpu/onednn/onednn_convolution.hpp"
 
 namespace weft::kernels {
@@ -141,7 +142,8 @@ OneDnnConvolution::Tensor tensor_of(const Problem& problem, std::size_t tensor, 
   return result;
 }
 
-Kernel by_onednn(const Problem& problem, ConvolutionMethod method, const ChipContext& chip) {
+Kernel by_onednn(const Problem& problem, ConvolutionMethod method, DType dtype,
+                 const ChipContext& chip) {
   const Roles roles = roles_of(method);
   // The op sums over the input feature. In the gradient of weights that is oneDNN's batch, and in
   // the gradient of data the weights' output feature.
@@ -152,7 +154,8 @@ Kernel by_onednn(const Problem& problem, ConvolutionMethod method, const ChipCon
       .source = tensor_of(problem, roles.source, of_weights ? 1 : 0, of_weights ? 0 : 1),
       .weights = tensor_of(problem, roles.weights, of_data ? 0 : 1, of_data ? 1 : 0),
       .destination = tensor_of(problem, roles.destination, 0, 1),
-      .spatial = spatial_of(problem, method)};
+      .spatial = spatial_of(problem, method),
+      .dtype = dtype};
   if (!problem.attrs.group.empty()) {
     const std::int64_t groups = problem.group_size();
     c.source.sizes[1] *= groups;
@@ -222,16 +225,17 @@ Kernel convolution(const Program& program, OpId op, const ChipContext& chip) {
   const Problem problem = problem_of(program, op);
   if (type.num_elements() == 0 || problem.shapes[0].num_elements() == 0) return zeros(type);
   const ConvolutionMethod method = convolution_method(program, op);
-  const bool narrow = is_half(type.dtype);
+  const DType dtype = method == ConvolutionMethod::loops && is_half(type.dtype)
+                          ? DType::f32
+                          : multiplied_dtype(type.dtype);
   const Kernel kernel = method != ConvolutionMethod::loops
-                            ? by_onednn(problem, method, chip)
-                            : visit_dtype(narrow ? DType::f32 : type.dtype,
-                                          [&]<typename T>(std::type_identity<T>) -> Kernel {
-                                            if constexpr (std::is_same_v<T, Compute<T>>)
-                                              return by_loops<T>(problem);
-                                            return {};
-                                          });
-  return narrow ? through_f32(program, op, kernel) : kernel;
+                            ? by_onednn(problem, method, dtype, chip)
+                            : visit_dtype(dtype, [&]<typename T>(std::type_identity<T>) -> Kernel {
+                                if constexpr (std::is_same_v<T, Compute<T>>)
+                                  return by_loops<T>(problem);
+                                return {};
+                              });
+  return dtype != type.dtype ? through_f32(program, op, kernel) : kernel;
 }
 
 constexpr Prepare prepares::convolution = prepare_by<kernels::convolution>;

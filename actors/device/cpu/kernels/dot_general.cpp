@@ -1,4 +1,5 @@
-/// dot_general: by oneDNN in f32 (bf16 and f16 go through f32), by plain loops in other dtypes.
+/// dot_general: by oneDNN in f32 and bf16 (f16, and bf16 on processors that can't multiply it, go
+/// through f32), by plain loops in other dtypes.
 
 #include <algorithm>
 #include <optional>
@@ -142,7 +143,7 @@ Kernel dot_general(const Program& program, OpId op, const ChipContext& chip) {
   matmul.k = product(lhs.shape, lhs_contracting);
   if (result.num_elements() == 0 || matmul.k == 0) return zeros(result);
 
-  const DType dtype = is_half(result.dtype) ? DType::f32 : result.dtype;
+  const DType dtype = multiplied_dtype(result.dtype);
   const Matrices left = matrices(lhs.shape, lhs_batch, lhs_free, lhs_contracting);
   const Matrices right = matrices(rhs.shape, rhs_batch, rhs_contracting, rhs_free);
   matmul.lhs = left.place;

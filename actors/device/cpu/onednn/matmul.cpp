@@ -14,12 +14,13 @@ std::shared_ptr<MatmulStream> make_matmul_stream() { return std::make_shared<Mat
 namespace {
 
 dnnl::memory::desc describe(const Shape& batch, const Strides& batch_strides, std::int64_t rows,
-                            std::int64_t columns, std::int64_t row, std::int64_t column) {
+                            std::int64_t columns, std::int64_t row, std::int64_t column,
+                            DType dtype) {
   dnnl::memory::dims sizes(batch.begin(), batch.end());
   dnnl::memory::dims strides(batch_strides.begin(), batch_strides.begin() + batch.size());
   sizes.insert(sizes.end(), {rows, columns});
   strides.insert(strides.end(), {row, column});
-  return {sizes, dnnl::memory::data_type::f32, strides};
+  return {sizes, data_type_of(dtype), strides};
 }
 
 /// Plain loops, k ascending: exact for integers, and a reference in f64.
@@ -45,7 +46,7 @@ void multiply(const Matmul& matmul, int dim, const T* lhs, const T* rhs, T*& res
   }
 }
 
-MatmulFunction by_onednn(const Matmul& matmul, std::shared_ptr<MatmulStream> stream) {
+MatmulFunction by_onednn(const Matmul& matmul, DType dtype, std::shared_ptr<MatmulStream> stream) {
   Strides result_strides{};
   std::int64_t stride = matmul.m * matmul.n;
   for (int dim = matmul.batch.size() - 1; dim >= 0; --dim) {
@@ -56,10 +57,10 @@ MatmulFunction by_onednn(const Matmul& matmul, std::shared_ptr<MatmulStream> str
     const OneThread one_thread;
     const dnnl::matmul::desc desc(
         describe(matmul.batch, matmul.lhs.batch, matmul.m, matmul.k, matmul.lhs.row,
-                 matmul.lhs.column),
+                 matmul.lhs.column, dtype),
         describe(matmul.batch, matmul.rhs.batch, matmul.k, matmul.n, matmul.rhs.row,
-                 matmul.rhs.column),
-        describe(matmul.batch, result_strides, matmul.m, matmul.n, matmul.n, 1));
+                 matmul.rhs.column, dtype),
+        describe(matmul.batch, result_strides, matmul.m, matmul.n, matmul.n, 1, dtype));
     const dnnl::matmul::primitive_desc chosen(desc, strict_attributes(), stream->engine);
     auto call = std::make_shared<OneDnnCall>(dnnl::matmul(chosen),
                                              std::initializer_list<OneDnnCall::Argument>{
@@ -80,8 +81,18 @@ MatmulFunction by_onednn(const Matmul& matmul, std::shared_ptr<MatmulStream> str
 
 }  // namespace
 
+DType multiplied_dtype(DType dtype) {
+  static const bool has_bf16 = [] {
+    const auto isa = static_cast<unsigned>(dnnl::get_effective_cpu_isa());
+    const auto wanted = static_cast<unsigned>(dnnl::cpu_isa::avx512_core_bf16);
+    return (isa & wanted) == wanted;
+  }();
+  if (dtype == DType::bf16 && has_bf16) return dtype;
+  return is_half(dtype) ? DType::f32 : dtype;
+}
+
 MatmulFunction prepare_matmul(const Matmul& matmul, DType dtype, const ChipContext& chip) {
-  if (dtype == DType::f32) return by_onednn(matmul, chip.stream);
+  if (dtype == DType::f32 || dtype == DType::bf16) return by_onednn(matmul, dtype, chip.stream);
   return visit_dtype(dtype, [&]<typename T>(std::type_identity<T>) -> MatmulFunction {
     if constexpr (std::is_same_v<T, Compute<T>>) {
       return [matmul](const std::byte* lhs, const std::byte* rhs, std::byte* result) {

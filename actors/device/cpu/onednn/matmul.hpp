@@ -1,5 +1,5 @@
 #pragma once
-/// Batched matrix multiplication: by oneDNN in f32, by plain loops in other dtypes.
+/// Batched matrix multiplication: by oneDNN in f32 and bf16, by plain loops in other dtypes.
 
 #include <functional>
 #include <memory>
@@ -28,7 +28,12 @@ struct Matmul {
 using MatmulFunction =
     std::function<void(const std::byte* lhs, const std::byte* rhs, std::byte* result)>;
 
-/// Runs on the calling thread alone, whatever OpenMP's thread count is. Null for bf16, f16, pred.
+/// The dtype in which oneDNN multiplies operands of this one: bf16 stays, where the processor has
+/// instructions for it (avx512_bf16), which sum in f32, two products at a time. Else f32.
+DType multiplied_dtype(DType dtype);
+
+/// Runs on the calling thread alone, whatever OpenMP's thread count is. Null for f16 and pred. For
+/// bf16, multiplied_dtype() must be bf16.
 MatmulFunction prepare_matmul(const Matmul& matmul, DType dtype, const ChipContext& chip);
 
 }  // namespace weft::kernels

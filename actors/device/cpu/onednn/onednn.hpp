@@ -46,6 +46,11 @@ inline dnnl::primitive_attr strict_attributes() {
   return attr;
 }
 
+/// f32, or bf16.
+inline dnnl::memory::data_type data_type_of(DType dtype) {
+  return dtype == DType::bf16 ? dnnl::memory::data_type::bf16 : dnnl::memory::data_type::f32;
+}
+
 /// A primitive with the memory objects that it is called with: two or three tensors and scratch
 /// memory. Only their addresses change.
 class OneDnnCall {

@@ -15,8 +15,8 @@ using dnnl::memory;
 using Names = std::array<int, 3>;
 using Descs = std::array<memory::desc, 3>;
 
-memory::desc describe(const OneDnnConvolution::Tensor& tensor) {
-  return {tensor.sizes, memory::data_type::f32, tensor.strides};
+memory::desc describe(const OneDnnConvolution::Tensor& tensor, DType dtype) {
+  return {tensor.sizes, data_type_of(dtype), tensor.strides};
 }
 
 /// Whether the tensors keep their row-major layout. With two input features or fewer, oneDNN's
@@ -42,12 +42,11 @@ struct Chosen {
 
 Chosen choose(const OneDnnConvolution& c, const dnnl::engine& engine) {
   const bool in_place = stays_in_place(c);
-  const memory::desc source = describe(c.source);
-  const memory::desc weights = describe(c.weights);
-  const memory::desc destination = describe(c.destination);
+  const memory::desc source = describe(c.source, c.dtype);
+  const memory::desc weights = describe(c.weights, c.dtype);
+  const memory::desc destination = describe(c.destination, c.dtype);
   const auto wanted = [&](const memory::desc& desc) {
-    return in_place ? desc
-                    : memory::desc(desc.dims(), memory::data_type::f32, memory::format_tag::any);
+    return in_place ? desc : memory::desc(desc.dims(), desc.data_type(), memory::format_tag::any);
   };
   memory::dims strides;
   memory::dims dilations;

@@ -1,5 +1,5 @@
 #pragma once
-/// Convolution and its two gradients in f32 by oneDNN.
+/// Convolution and its two gradients in f32 and bf16 by oneDNN.
 
 #include <array>
 #include <memory>
@@ -38,6 +38,7 @@ struct OneDnnConvolution {
   Tensor weights;      ///< [O, C, spatial..], or [groups, O / groups, C / groups, spatial..]
   Tensor destination;  ///< [N, O, spatial..]
   std::vector<Spatial> spatial;
+  DType dtype = DType::f32;  ///< or bf16, where multiplied_dtype() says so
 };
 
 /// Operands and result by method. forward: (source, weights) -> destination; backward_data:
