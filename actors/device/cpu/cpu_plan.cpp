@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <utility>
 
 #include "actors/device/cpu/kernels/anomaly.hpp"
@@ -31,6 +32,9 @@ class PlanLoader {
   CpuPlan::Loop loop(std::size_t step) const;
   /// Where the chip finds a value.
   CpuPlan::Operand operand(ValueId value) const;
+  /// The operand of an op in a loop that its kernel reads as one element: a fill that each loop
+  /// makes for itself.
+  std::optional<std::size_t> fill_operand(OpId op) const;
 
  private:
   const Plan& plan_;
@@ -52,6 +56,17 @@ CpuPlan::Operand PlanLoader::operand(ValueId value) const {
   }
   return {slot.place, holder_of_shared(plan_, value, chip_.mesh, chip_.position),
           shared_begin_ + slot.offset};
+}
+
+std::optional<std::size_t> PlanLoader::fill_operand(OpId op) const {
+  const auto operands = program_.op_operands(op);
+  // Looks at values as they are in memory; and a kernel takes one such operand of two or more.
+  if (checks_ || operands.size() < 2) return {};
+  for (std::size_t i = operands.size(); i-- > (program_.kind(op) == OpKind::select ? 1 : 0);) {
+    const bool is_tile = plan_.slots[operands[i]].place == Place::tile;
+    if (is_tile && program_.is_fill(program_.defining_op(operands[i]))) return i;
+  }
+  return {};
 }
 
 /// "tanh at digits.cpp:36"; of a loop or a bucket, its first op and how many more there are.
@@ -109,6 +124,7 @@ CpuPlan::Loop PlanLoader::loop(std::size_t number) const {
     const auto operands = program_.op_operands(op);
     for (std::size_t i = 0; i < operands.size(); ++i) place(operands[i], step.operands[i]);
     place(program_.result(op), step.result);
+    if (const auto fill = fill_operand(op)) step.is_fill[*fill] = true;
   }
   return loop;
 }

@@ -26,6 +26,7 @@ struct CpuPlan final : LoadedPlan {
   struct Step {
     kernels::Kernel kernel{};
     std::array<Operand, kOperandCountMax> operands{};
+    std::array<bool, kOperandCountMax> is_fill{};  ///< as in KernelArgs; in a loop only
     int num_operands = 0;
     Operand result{};
     std::int32_t call = -1;  ///< index in `calls`
@@ -52,8 +53,8 @@ struct CpuPlan final : LoadedPlan {
     bool reversed = false;
     std::size_t body = 0;  ///< the first step of an iteration
   };
-  /// Elements of a tile: 2 KiB of f32, so that some ten of them lie in a core's nearest cache.
-  static constexpr std::int64_t kTileSize = 512;
+  /// Elements of a tile: 1 KiB of f32, so that some twenty of them lie in a core's nearest cache.
+  static constexpr std::int64_t kTileSize = 256;
 
   /// An output of Plan::held: until the update_wait it lies in the executor's memory.
   struct Held {

@@ -57,6 +57,7 @@ struct Executor::State {
       const auto operand = static_cast<std::size_t>(i);
       args.operands[operand] = address(step.operands[operand]);
     }
+    args.is_fill = step.is_fill;
     args.result = address(step.result);
     args.scratch = scratch.data();
     return args;

@@ -7,7 +7,6 @@
 #include "actors/device/cpu/loops/arithmetic.hpp"
 #include "actors/device/cpu/loops/conversion.hpp"
 #include "actors/device/cpu/loops/element.hpp"
-#include "actors/device/cpu/loops/erf.hpp"
 #include "actors/device/cpu/loops/math.hpp"
 #include "actors/device/cpu/loops/prepares.hpp"
 #include "actors/device/cpu/loops/vectorize.hpp"
@@ -43,17 +42,43 @@ struct Rsqrt {
   auto operator()(auto x) const { return 1 / std::sqrt(x); }
 };
 
-/// max(x, 0) + ln(1 + p) with p = e^-|x|, so that no power overflows. The factor p / ((1 + p) - 1)
-/// corrects the rounding of 1 + p (W. Kahan's log1p).
-struct Softplus {
-  template <typename C>
-  C operator()(C x) const {
-    const C power = Exponential{}(-std::fabs(x));
-    const C sum = 1 + power;
-    const C log = sum == 1 ? power : Log{}(sum) * (power / (sum - 1));
-    return (x > 0 ? x : 0) + log;
-  }
+struct Log {
+  double operator()(double x) const { return std::log(x); }
+  float operator()(float x) const { return log(x); }
 };
+struct LogPlusOne {
+  double operator()(double x) const { return std::log1p(x); }
+  float operator()(float x) const { return log_plus_one(x); }
+};
+struct ExponentialMinusOne {
+  double operator()(double x) const { return std::expm1(x); }
+  float operator()(float x) const { return exponential_minus_one(x); }
+};
+struct Softplus {
+  double operator()(double x) const {
+    return std::fmax(x, 0) + std::log1p(std::exp(-std::fabs(x)));
+  }
+  float operator()(float x) const { return softplus(x); }
+};
+struct Tanh {
+  double operator()(double x) const { return std::tanh(x); }
+  float operator()(float x) const { return tanh(x); }
+};
+struct Logistic {
+  double operator()(double x) const { return 1 / (1 + std::exp(-x)); }
+  float operator()(float x) const { return logistic(x); }
+};
+struct Erf {
+  double operator()(double x) const { return std::erf(x); }
+  float operator()(float x) const { return erf(x); }
+};
+
+/// Calls body(i) for each i.
+template <typename Body>
+void for_each_element(std::int64_t count, Body body) {
+#pragma GCC ivdep  // the result may lie where an operand does, element for element
+  for (std::int64_t i = 0; i < count; ++i) body(i);
+}
 
 /// Whether an op from T to R is done for f16 by that for f32.
 template <typename T, typename R>
@@ -70,11 +95,10 @@ Kernel unary_loop(std::int64_t size, F f) {
     if (kernel.run) return kernel;
   }
   return vectorized([size, f](const KernelArgs& args) {
-    const std::int64_t count = std::min(size, args.count_max);
     const T* x = as<T>(args.operands[0]);
     R* result = as<R>(args.result);
-#pragma GCC ivdep  // the result may lie where an operand does, element for element
-    for (std::int64_t i = 0; i < count; ++i) result[i] = store<R>(f(load(x[i])));
+    for_each_element(std::min(size, args.count_max),
+                     [=](std::int64_t i) { result[i] = store<R>(f(load(x[i]))); });
   });
 }
 
@@ -90,8 +114,16 @@ Kernel binary_loop(std::int64_t size, F f) {
     const T* a = as<T>(args.operands[0]);
     const T* b = as<T>(args.operands[1]);
     R* result = as<R>(args.result);
-#pragma GCC ivdep  // the result may lie where an operand does, element for element
-    for (std::int64_t i = 0; i < count; ++i) result[i] = store<R>(f(load(a[i]), load(b[i])));
+    if (args.is_fill[1]) {
+      const auto y = load(*b);
+      for_each_element(count, [=](std::int64_t i) { result[i] = store<R>(f(load(a[i]), y)); });
+    } else if (args.is_fill[0]) {
+      const auto x = load(*a);
+      for_each_element(count, [=](std::int64_t i) { result[i] = store<R>(f(x, load(b[i]))); });
+    } else {
+      for_each_element(count,
+                       [=](std::int64_t i) { result[i] = store<R>(f(load(a[i]), load(b[i]))); });
+    }
   });
 }
 
@@ -163,12 +195,18 @@ Kernel select(const TensorType& type) {
       const T* on_true = as<T>(args.operands[1]);
       const T* on_false = as<T>(args.operands[2]);
       T* result = as<T>(args.result);
-#pragma GCC ivdep  // the result may lie where an operand does, element for element
-      for (std::int64_t i = 0; i < count; ++i) {
-        // Read both first: a conditional load would keep the loop from being vectorized.
-        const T yes = on_true[i];
-        const T no = on_false[i];
+      // Both are read first: a conditional load would keep the loop from being vectorized.
+      const auto choose = [=](std::int64_t i, T yes, T no) {
         result[i] = load(predicate[i]) ? yes : no;
+      };
+      if (args.is_fill[1]) {
+        const T yes = *on_true;
+        for_each_element(count, [=](std::int64_t i) { choose(i, yes, on_false[i]); });
+      } else if (args.is_fill[2]) {
+        const T no = *on_false;
+        for_each_element(count, [=](std::int64_t i) { choose(i, on_true[i], no); });
+      } else {
+        for_each_element(count, [=](std::int64_t i) { choose(i, on_true[i], on_false[i]); });
       }
     });
   });

@@ -22,6 +22,9 @@ struct KernelArgs {
   std::byte* scratch = nullptr;  ///< Kernel::scratch_bytes, 64-byte aligned
   /// For an elementwise op or a fill: computes at most this many elements.
   std::int64_t count_max = std::numeric_limits<std::int64_t>::max();
+  /// For an elementwise op: by operand, that all elements are equal. At most one of an op with
+  /// several operands, which then reads the first element alone; of select, not the predicate.
+  std::array<bool, kOperandCountMax> is_fill{};
 };
 
 /// Everything that depends only on the op and the chip was decided in prepare(). Runs on the

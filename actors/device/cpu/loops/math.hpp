@@ -1,22 +1,24 @@
 #pragma once
-/// Functions in f32. They have no branches, so that loops over them are vectorized. Every lane does
-/// the same operations, so that an element's result doesn't depend on its place. Within 2 ulp
-/// (log_plus_one: 2.4); polynomials fitted by Remez' method on the ranges given.
+/// Functions in f32, each a fixed sequence of steps on any type V that has them: float
+/// (float_steps.hpp), or the vectors of a compiled chain. An element's result is therefore the same
+/// on every processor, in every kernel and at every place. Within 1.5 ulp (exponential, log, tanh),
+/// 2 (erf, exponential_minus_one) and 2.4 (log_plus_one); polynomials fitted by Remez' method on
+/// the ranges given, those of erf by Lawson's.
 
-#include <bit>
 #include <cmath>
-#include <cstdint>
 #include <limits>
+
+#include "actors/device/cpu/loops/float_steps.hpp"
 
 namespace weft::kernels {
 
 /// a + x * (b + x * (c + ...)).
-template <typename... Rest>
-float polynomial(float x, float constant, Rest... rest) {
+template <typename V, typename... Rest>
+V polynomial(V x, float constant, float next, Rest... rest) {
   if constexpr (sizeof...(rest) == 0) {
-    return constant;
+    return fused(x, V(next), V(constant));
   } else {
-    return constant + x * polynomial(x, rest...);
+    return fused(x, polynomial(x, next, rest...), V(constant));
   }
 }
 
@@ -24,113 +26,110 @@ float polynomial(float x, float constant, Rest... rest) {
 inline constexpr float kLn2High = 0.693359375F;
 inline constexpr float kLn2Low = -2.12194440e-4F;
 
-inline float power_of_two(std::uint32_t exponent) {
-  return std::bit_cast<float>((exponent + 127U) << 23);
+/// x = n ln(2) + r, |r| <= ln(2) / 2.
+template <typename V>
+struct Powers {
+  explicit Powers(V x) : n(fused(x, V(1.44269504F), V(kRound)) - V(kRound)) {
+    const V r = fused(n, V(-kLn2Low), fused(n, V(-kLn2High), x));
+    const V tail = polynomial(r, 4.999999404e-1F, 1.666651964e-1F, 4.166839272e-2F, 8.368779905e-3F,
+                              1.381449634e-3F);
+    power_minus_one = fused(r * r, tail, r);
+  }
+  V n;
+  V power_minus_one{};  ///< e^r - 1
+};
+
+/// e^x = 2^n e^r. Beyond the limits the result is 0 and infinity.
+template <typename V>
+V exponential(V x) {
+  const Powers<V> powers(at_most(V(89.0F), at_least(V(-104.0F), x)));
+  return times_power_of_two(V(1.0F) + powers.power_minus_one, powers.n);
 }
 
-/// x = n ln(2) + r, |r| <= ln(2) / 2; n in two's complement.
-struct Powers {
-  explicit Powers(float x) {
-    // Adding 1.5 * 2^23 rounds to an integer, which then lies in the low bits.
-    constexpr float kRound = 12582912.0F;
-    const float rounded = x * 1.44269504F + kRound;
-    const float whole = rounded - kRound;
-    const float r = (x - whole * kLn2High) - whole * kLn2Low;
-    const float tail = polynomial(r, 4.999999404e-1F, 1.666651964e-1F, 4.166839272e-2F,
-                                  8.368779905e-3F, 1.381449634e-3F);
-    n = std::bit_cast<std::uint32_t>(rounded) - std::bit_cast<std::uint32_t>(kRound);
-    power_minus_one = r + r * r * tail;
-  }
-  std::uint32_t n;
-  float power_minus_one;  ///< e^r - 1
-};
+/// 2^n (e^r - 1) + (2^n - 1). Below -20 the result is -1; above 20, 1 doesn't count.
+template <typename V>
+V exponential_minus_one(V x) {
+  const Powers<V> powers(at_most(V(20.0F), at_least(V(-20.0F), x)));
+  const V scale = times_power_of_two(V(1.0F), powers.n);
+  const V near = fused(scale, powers.power_minus_one, scale - V(1.0F));
+  return where_less(V(20.0F), x, exponential(x), where_equal(x, V(0.0F), x, near));
+}
 
+/// log(x) = e ln(2) + log(1 + f) with sqrt(1/2) <= 1 + f < sqrt(2).
+template <typename V>
+V log(V x) {
+  using Limits = std::numeric_limits<float>;
+  constexpr float kSqrt2 = 1.41421354F;
+  const V m = significand(x);
+  const V whole = exponent(x);
+  const V e = where_less(m, V(kSqrt2), whole, whole + V(1.0F));
+  const V f = where_less(m, V(kSqrt2), m, m * V(0.5F)) - V(1.0F);
+  const V square = f * f;
+  const V tail = polynomial(f, 3.333331347e-1F, -2.500000894e-1F, 2.000211775e-1F, -1.666799933e-1F,
+                            1.421956122e-1F, -1.240553856e-1F, 1.188803986e-1F, -1.167591289e-1F,
+                            6.747242063e-2F);
+  const V small = fused(square, V(-0.5F), fused(f * square, tail, e * V(kLn2Low)));
+  const V finite = fused(e, V(kLn2High), f + small);
+  // Infinity and NaN are themselves.
+  const V positive = where_less(x, V(Limits::infinity()), finite, x);
+  const V not_zero = where_less(x, V(0.0F), V(Limits::quiet_NaN()), positive);
+  return where_equal(x, V(0.0F), V(-Limits::infinity()), not_zero);
+}
+
+/// ln(1 + x) for |x| < 1: the factor x / ((1 + x) - 1) corrects the rounding of 1 + x (W. Kahan's
+/// log1p).
+template <typename V>
+V log_near_one(V x, V sum) {
+  return where_equal(sum, V(1.0F), x, log(sum) * (x / (sum - V(1.0F))));
+}
+
+template <typename V>
+V log_plus_one(V x) {
+  const V sum = V(1.0F) + x;
+  return where_less(x, V(1.0F), log_near_one(x, sum), log(sum));
+}
+
+/// max(x, 0) + ln(1 + p) with p = e^-|x|, so that no power overflows.
+template <typename V>
+V softplus(V x) {
+  const V power = exponential(-magnitude(x));
+  return where_less(V(0.0F), x, x, V(0.0F)) + log_near_one(power, V(1.0F) + power);
+}
+
+/// A polynomial below 0.625, 1 - 2 / (e^2x + 1) above.
+template <typename V>
+V tanh(V x) {
+  const V a = magnitude(x);
+  const V square = a * a;
+  const V tail = polynomial(square, -3.333327472e-1F, 1.333127469e-1F, -5.372512713e-2F,
+                            2.058982663e-2F, -5.648317747e-3F);
+  const V near = fused(a * square, tail, a);
+  const V far = V(1.0F) - V(2.0F) / (exponential(a + a) + V(1.0F));
+  return with_sign_of(x, where_less(a, V(0.625F), near, far));
+}
+
+template <typename V>
+V logistic(V x) {
+  return V(1.0F) / (V(1.0F) + exponential(-x));
+}
+
+/// x + x P(x^2) below 0.921875; 1 - e^Q(x) above, where Q approximates ln(erfc(x)) up to 4.
+template <typename V>
+V erf(V x) {
+  const V a = magnitude(x);
+  const V p = polynomial(a * a, 1.283791661e-1F, -3.761263490e-1F, 1.128369570e-1F,
+                         -2.685939893e-2F, 5.201033317e-3F, -8.142715669e-4F, 8.370142314e-5F);
+  const V q = polynomial(at_most(V(4.0F), a), -2.099221165e-4F, -1.127615452F, -6.372858286e-1F,
+                         -1.038388461e-1F, 2.218136936e-2F, -3.031593049e-3F, 1.947336859e-4F);
+  const V near = fused(a, p, a);
+  const V far = where_less(V(4.0F), a, V(1.0F), V(1.0F) - exponential(q));
+  return with_sign_of(x, where_less(a, V(0.921875F), near, far));
+}
+
+/// e^x of a float or double, as the other kernels need it.
 struct Exponential {
   double operator()(double x) const { return std::exp(x); }
-
-  /// e^x = 2^n e^r.
-  float operator()(float x) const {
-    // Beyond these the result is 0 and infinity; a NaN passes both.
-    x = x < -104.0F ? -104.0F : x;
-    x = x > 89.0F ? 89.0F : x;
-    const Powers powers(x);
-    const float power = 1 + powers.power_minus_one;
-    // 2^n in two factors: one alone would overflow before the result does, and round twice where
-    // the result is subnormal.
-    const auto half = static_cast<std::uint32_t>(static_cast<std::int32_t>(powers.n) >> 1);
-    return power * power_of_two(half) * power_of_two(powers.n - half);
-  }
-};
-
-struct ExponentialMinusOne {
-  double operator()(double x) const { return std::expm1(x); }
-
-  /// 2^n (e^r - 1) + (2^n - 1). Below -20 the result is -1; above 20, 1 doesn't count.
-  float operator()(float x) const {
-    const float below = x > 20.0F ? 20.0F : x;
-    const Powers powers(below < -20.0F ? -20.0F : below);
-    const float scale = power_of_two(powers.n);
-    const float near = scale * powers.power_minus_one + (scale - 1);
-    return x > 20.0F ? Exponential{}(x) : x == 0 ? x : near;
-  }
-};
-
-struct Log {
-  double operator()(double x) const { return std::log(x); }
-
-  /// log(x) = e ln(2) + log(1 + f) with sqrt(1/2) <= 1 + f < sqrt(2).
-  float operator()(float x) const {
-    const bool subnormal = x < std::numeric_limits<float>::min();
-    const float scaled = subnormal ? x * 8388608.0F : x;
-    constexpr std::uint32_t kSqrtHalf = 0x3f3504f3U;
-    const auto bits = std::bit_cast<std::uint32_t>(scaled);
-    const std::int32_t exponent = static_cast<std::int32_t>(bits - kSqrtHalf) >> 23;
-    const float f = std::bit_cast<float>(bits - (static_cast<std::uint32_t>(exponent) << 23)) - 1;
-    const auto e = static_cast<float>(subnormal ? exponent - 23 : exponent);
-    const float tail = polynomial(f, 3.333331347e-1F, -2.500000894e-1F, 2.000211775e-1F,
-                                  -1.666799933e-1F, 1.421956122e-1F, -1.240553856e-1F,
-                                  1.188803986e-1F, -1.167591289e-1F, 6.747242063e-2F);
-    const float square = f * f;
-    const float small = (f * square * tail + e * kLn2Low) - 0.5F * square;
-    const float finite = (f + small) + e * kLn2High;
-    using Limits = std::numeric_limits<float>;
-    const float positive = x <= Limits::max() ? finite : x;  // infinity and NaN are themselves
-    return x == 0 ? -Limits::infinity() : x < 0 ? Limits::quiet_NaN() : positive;
-  }
-};
-
-struct LogPlusOne {
-  double operator()(double x) const { return std::log1p(x); }
-
-  /// Below 1, the factor x / ((1 + x) - 1) corrects the rounding of 1 + x (W. Kahan's log1p).
-  float operator()(float x) const {
-    const float sum = 1 + x;
-    const float log = Log{}(sum);
-    const float corrected = sum == 1 ? x : log * (x / (sum - 1));
-    return x < 1 ? corrected : log;
-  }
-};
-
-struct Tanh {
-  double operator()(double x) const { return std::tanh(x); }
-
-  /// A polynomial below 0.625, 1 - 2 / (e^2x + 1) above.
-  float operator()(float x) const {
-    const float a = std::fabs(x);
-    const float square = a * a;
-    const float tail = polynomial(square, -3.333327472e-1F, 1.333127469e-1F, -5.372512713e-2F,
-                                  2.058982663e-2F, -5.648317747e-3F);
-    const float near = a + a * square * tail;
-    const float far = 1 - 2 / (Exponential{}(a + a) + 1);
-    return std::copysign(a < 0.625F ? near : far, x);
-  }
-};
-
-struct Logistic {
-  template <typename C>
-  C operator()(C x) const {
-    return 1 / (1 + Exponential{}(-x));
-  }
+  float operator()(float x) const { return exponential(x); }
 };
 
 }  // namespace weft::kernels

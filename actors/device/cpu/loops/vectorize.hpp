@@ -1,25 +1,53 @@
 #pragma once
 /// One loop, compiled for several generations of processors.
 
+#include <string_view>
+
 #include "actors/device/cpu/loops/kernel.hpp"
 
 namespace weft::kernels {
 
+/// The vectors that kernels use, each with fused multiply-add.
+enum class Vectors : std::uint8_t { portable, avx2, avx512 };
+
+/// How kernels run. The results are bitwise the same; the oracle of each is the one before it.
+struct KernelPath {
+  Vectors vectors = Vectors::portable;
+  bool compiles = false;  ///< loops over elementwise ops are compiled when a plan is loaded
+  friend bool operator==(const KernelPath&, const KernelPath&) = default;
+};
+
+/// The best that this processor has, unless WEFT_KERNELS says otherwise: a list of `tiles` (compile
+/// no loops) and one of `portable`, `avx2`, `avx512`. Throws invalid_argument for other words and
+/// for vectors that this processor hasn't.
+KernelPath kernel_path();
+KernelPath parse_kernel_path(std::string_view words);
+/// For kernels that are prepared from now on, in the whole process.
+void set_kernel_path(const KernelPath& path);
+
 #if defined(__x86_64__)
-/// Everything that `body` calls is inlined and compiled for AVX2. (Without fused multiply-add, so
-/// the results are bitwise those of every other processor.)
+/// Everything that `body` calls is inlined and compiled for the processor. No multiplication and
+/// addition are contracted, so the results are bitwise those of every other processor.
 template <typename Body>
-[[gnu::target("avx2"), gnu::flatten]] void run_avx2(const Body& body, const KernelArgs& args) {
+[[gnu::target("avx2,fma"), gnu::flatten]] void run_avx2(const Body& body, const KernelArgs& args) {
+  body(args);
+}
+template <typename Body>
+[[gnu::target("avx2,fma,avx512f,avx512bw,avx512dq,avx512vl,prefer-vector-width=512"),
+  gnu::flatten]] void
+run_avx512(const Body& body, const KernelArgs& args) {
   body(args);
 }
 #endif
 
-/// The kernel that runs `body(args)`, in the best version that this processor has.
+/// The kernel that runs `body(args)`, in the version that kernel_path() names.
 template <typename Body>
 Kernel vectorized(Body body) {
 #if defined(__x86_64__)
-  if (__builtin_cpu_supports("avx2")) {
-    return {[body](const KernelArgs& args) { run_avx2(body, args); }};
+  switch (kernel_path().vectors) {
+    case Vectors::avx512: return {[body](const KernelArgs& args) { run_avx512(body, args); }};
+    case Vectors::avx2: return {[body](const KernelArgs& args) { run_avx2(body, args); }};
+    case Vectors::portable: break;
   }
 #endif
   return {body};

@@ -5,6 +5,8 @@
 #include <gtest/gtest.h>
 
 #include "actors/device/cpu/kernels/elementwise.hpp"
+#include "actors/device/cpu/loops/vectorize.hpp"
+#include "spmd/ops/row.hpp"
 #include "tests/unit/actors/device/cpu/kernels/kernel_case.hpp"
 
 namespace weft::kernels::elementwise_test {
@@ -320,35 +322,34 @@ TEST(Elementwise, TheRemainderOfIntegersNeverTraps) {
   EXPECT_EQ(run_kernels(test).at(0), (Elements{7, -3, 0, 2}));
 }
 
-/// Floats of all magnitudes, subnormal ones too: every 9973rd bit pattern, both signs.
-Elements all_magnitudes() {
+/// Floats of all magnitudes, subnormal ones too: every `step`th bit pattern, both signs.
+Elements all_magnitudes(std::uint64_t step) {
   Elements floats;
-  for (std::uint64_t bits = 0; bits < 1ULL << 32; bits += 9973) {
+  for (std::uint64_t bits = 0; bits < 1ULL << 32; bits += step) {
     const float x = std::bit_cast<float>(static_cast<std::uint32_t>(bits));
     if (std::isfinite(x)) floats.push_back(x);
   }
   return floats;
 }
 
-TEST(Elementwise, TranscendentalsAreWithinTwoAndAHalfUlp) {
-  const Elements x = all_magnitudes();
-  const auto reference = [](OpKind kind, double value) {
-    switch (kind) {
-      case OpKind::exponential: return std::exp(value);
-      case OpKind::log: return std::log(value);
-      case OpKind::log_plus_one: return std::log1p(value);
-      case OpKind::exponential_minus_one: return std::expm1(value);
-      case OpKind::erf: return std::erf(value);
-      default: return std::tanh(value);
-    }
-  };
-  for (const OpKind kind : {OpKind::exponential, OpKind::log, OpKind::tanh, OpKind::log_plus_one,
-                            OpKind::exponential_minus_one, OpKind::erf}) {
-    const double ulps = kind == OpKind::log_plus_one ? 2.5 : 2;
-    const Elements y = apply(
-        DType::f32, x, [kind](Builder& build, ValueId value) { return build.unary(kind, value); });
+struct Function {
+  OpKind kind;
+  double (*exact)(double);
+  double ulps;  ///< the most that the result may be wrong by
+};
+constexpr Function kFunctions[] = {{OpKind::exponential, std::exp, 1.5},
+                                   {OpKind::log, std::log, 1.5},
+                                   {OpKind::tanh, std::tanh, 1.5},
+                                   {OpKind::erf, std::erf, 2},
+                                   {OpKind::exponential_minus_one, std::expm1, 2},
+                                   {OpKind::log_plus_one, std::log1p, 2.4}};
+
+TEST(Elementwise, FunctionsAreAsNearAsTheySay) {
+  const Elements x = all_magnitudes(4999);
+  for (const auto& [kind, exact_of, ulps] : kFunctions) {
+    const Elements y = f32(kind, x);
     for (std::size_t i = 0; i < x.size(); ++i) {
-      const double exact = reference(kind, x[i]);
+      const double exact = exact_of(x[i]);
       const auto rounded = static_cast<float>(exact);
       if (!std::isfinite(rounded)) {
         ASSERT_TRUE(std::isnan(exact) ? std::isnan(y[i]) : y[i] == double{rounded}) << x[i];
@@ -357,6 +358,59 @@ TEST(Elementwise, TranscendentalsAreWithinTwoAndAHalfUlp) {
       const double ulp = double{std::nextafter(std::fabs(rounded), INFINITY)} - std::fabs(rounded);
       ASSERT_LE(std::abs(y[i] - exact), ulps * ulp) << to_string(kind) << " of " << x[i];
     }
+  }
+}
+
+/// The paths that this processor has, the oracle of all, `portable`, first.
+std::vector<KernelPath> paths() {
+  std::vector<KernelPath> all;
+  for (const Vectors vectors : {Vectors::portable, Vectors::avx2, Vectors::avx512}) {
+    if (vectors <= parse_kernel_path("").vectors) all.push_back({vectors, false});
+  }
+  return all;
+}
+
+TEST(Elementwise, EveryPathGivesTheSameBits) {
+  const KernelPath before = kernel_path();
+  Elements x = all_magnitudes(99991);
+  x.insert(x.end(), {kInfinity, -kInfinity, kNaN, 0.0, -0.0});
+  const Elements y(x.rbegin(), x.rend());
+  const TensorType type{DType::f32, {static_cast<std::int64_t>(x.size())}};
+  for (std::size_t number = 0; number < kOpNumberMax; ++number) {
+    const auto kind = static_cast<OpKind>(number);
+    if (find_row(kind) == nullptr || !is_elementwise(kind) || kind == OpKind::convert) continue;
+    const std::size_t operands = row(kind).operands->most;
+    if (row(kind).attrs->size() > 0 || operands > 2 || to_string(kind).starts_with("logical")) {
+      continue;
+    }
+    std::vector<Elements> results;
+    for (const KernelPath& path : paths()) {
+      set_kernel_path(path);
+      KernelCase test;
+      const ValueId a = test.input(type, x);
+      test.output(operands == 1 ? test.build.unary(kind, a)
+                                : test.build.binary(kind, a, test.input(type, y)));
+      results.push_back(run_kernels(test).at(0));
+      for (std::size_t i = 0; i < x.size(); ++i) {
+        if (std::isnan(results[0][i]) && std::isnan(results.back()[i])) continue;
+        ASSERT_EQ(std::bit_cast<std::uint64_t>(results.back()[i]),
+                  std::bit_cast<std::uint64_t>(results[0][i]))
+            << to_string(kind) << " of " << x[i] << ", vectors " << static_cast<int>(path.vectors);
+      }
+    }
+  }
+  set_kernel_path(before);
+}
+
+TEST(Elementwise, AWrongPathIsNamed) {
+  EXPECT_EQ(parse_kernel_path("tiles,portable"), KernelPath{});
+  EXPECT_EQ(parse_kernel_path("tiles").compiles, false);
+  try {
+    parse_kernel_path("tiles,sse9");
+    FAIL() << "accepted";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), Errc::invalid_argument);
+    EXPECT_NE(std::string_view(error.what()).find("'sse9'"), std::string_view::npos);
   }
 }
 
