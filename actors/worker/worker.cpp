@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <cstdlib>
+#include <mutex>
 #include <optional>
 
 #include <weft/ops.hpp>
@@ -163,6 +164,11 @@ class WorkerSession {
   std::vector<int> local_positions() const { return positions_of(assignment_, mesh_, worker_); }
   std::vector<std::unique_ptr<DeviceLink>> start_devices(JobMemory& memory) {
     const WaitPolicy policy = policy_of(assignment_, mesh_);
+    static std::once_flag said;
+    std::call_once(said, [] {
+      const std::string limitation = Executor::limitation();
+      if (!limitation.empty()) logger("weft.device")->warn(limitation);
+    });
     std::vector<std::unique_ptr<DeviceLink>> devices;
     for (const int position : local_positions()) {
       const int local_index = static_cast<int>(devices.size());

@@ -59,7 +59,7 @@ floor transport "$standard" "$posix" '<(fmt|flatbuffers|boost/interprocess|nlohm
   '<weft_schema/.*>' "$tensor_api" '"(spmd|transport)/.*"'
 floor inspect "$standard" "$posix" '<(fmt|nlohmann)/.*>' '<(dwarf|elfutils/libdwfl|xxhash)\.h>' \
   "$tensor_api" '"(spmd|transport|inspect)/.*"'
-floor actors "$standard" "$posix" '<(fmt|spdlog|nlohmann|caf|oneapi|openssl)/.*>' \
+floor actors "$standard" "$posix" '<(fmt|spdlog|nlohmann|caf|oneapi|openssl|xbyak)/.*>' \
   "$tensor_api" "$job_api" '"(spmd|transport|inspect|actors)/.*"'
 floor examples "$standard" "$posix" '<(fmt|spdlog|nlohmann|CLI)/.*>' '<(httplib|xxhash)\.h>' \
   "$tensor_api" "$job_api" '"examples/.*"'
@@ -94,7 +94,7 @@ readonly rooms=(
   transport/{format,foreign,image,memory,board,blackbox,job,reduce,collectives,state,channel,storage,resume,dataset}
   inspect/{process,snapshot,why,views,programs,history,page}
   actors/{process,protocol,supervision,link}
-  actors/device actors/device/cpu/{loops,onednn,kernels} actors/device/cpu
+  actors/device actors/device/cpu/{loops,jit,onednn,kernels} actors/device/cpu
   actors/{runtime,data,worker,trainer,launch,job}
 )
 say 'this room is not in the list of rooms' < <(
@@ -133,6 +133,9 @@ say 'caf stands only in *_actor.*, messages.* and system.*' < <(
 say 'oneDNN stands only in actors/device/cpu/onednn/' < <(
   sources "${product[@]}" | but '^actors/device/cpu/onednn/' |
     xargs -r grep -HnP '\bdnnl::|<oneapi/' /dev/null || true)
+say 'xbyak stands only in actors/device/cpu/jit/' < <(
+  sources "${product[@]}" | but '^actors/device/cpu/jit/' |
+    xargs -r grep -HnP '\bXbyak::|<xbyak/' /dev/null || true)
 
 say 'a header has at most 150 lines' < <(
   sources "${product[@]}" | matching '\.hpp$' | xargs -r awk 'FNR == 151 {print FILENAME ":" FNR}')

@@ -89,6 +89,8 @@ refuses examples/c.cpp '#include <caf/all.hpp>\n' \
 examples/c.cpp:1: caf stands only in *_actor.*, messages.* and system.*"
 refuses actors/device/c.cpp '#include <oneapi/dnnl/dnnl.hpp>\n' \
   '1: oneDNN stands only in actors/device/cpu/onednn/'
+refuses actors/device/cpu/c.cpp '#include <xbyak/xbyak.h>\n' \
+  '1: xbyak stands only in actors/device/cpu/jit/'
 refuses tests/c.cpp '#include "c.hpp"\n' \
   '1: includes are written <weft/NAME.hpp> or "floor/room/NAME.hpp"'
 refuses tests/c.cpp '#include <weft/mesh/mesh.hpp>\n' \

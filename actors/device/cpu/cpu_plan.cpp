@@ -1,11 +1,11 @@
 #include "actors/device/cpu/cpu_plan.hpp"
 
 #include <algorithm>
-#include <map>
-#include <optional>
 #include <utility>
 
+#include "actors/device/cpu/cpu_loop.hpp"
 #include "actors/device/cpu/kernels/anomaly.hpp"
+#include "actors/device/cpu/loops/vectorize.hpp"
 #include "actors/device/plan_calls.hpp"
 #include "spmd/control/loops.hpp"
 #include "spmd/mesh/hybrid_mesh.hpp"
@@ -32,9 +32,6 @@ class PlanLoader {
   CpuPlan::Loop loop(std::size_t step) const;
   /// Where the chip finds a value.
   CpuPlan::Operand operand(ValueId value) const;
-  /// The operand of an op in a loop that its kernel reads as one element: a fill that each loop
-  /// makes for itself.
-  std::optional<std::size_t> fill_operand(OpId op) const;
 
  private:
   const Plan& plan_;
@@ -58,17 +55,6 @@ CpuPlan::Operand PlanLoader::operand(ValueId value) const {
           shared_begin_ + slot.offset};
 }
 
-std::optional<std::size_t> PlanLoader::fill_operand(OpId op) const {
-  const auto operands = program_.op_operands(op);
-  // Looks at values as they are in memory; and a kernel takes one such operand of two or more.
-  if (checks_ || operands.size() < 2) return {};
-  for (std::size_t i = operands.size(); i-- > (program_.kind(op) == OpKind::select ? 1 : 0);) {
-    const bool is_tile = plan_.slots[operands[i]].place == Place::tile;
-    if (is_tile && program_.is_fill(program_.defining_op(operands[i]))) return i;
-  }
-  return {};
-}
-
 /// "tanh at digits.cpp:36"; of a loop or a bucket, its first op and how many more there are.
 std::string text_of(const Program& program, const PlanStep& step, std::string_view name) {
   std::string text(to_string(program.kind(step.first)));
@@ -90,43 +76,12 @@ CpuPlan::Step PlanLoader::compute_step(OpId op) const {
 }
 
 CpuPlan::Loop PlanLoader::loop(std::size_t number) const {
-  const PlanStep& fused = plan_.steps[number];
-  CpuPlan::Loop loop;
-  loop.num_elements = program_.type(program_.result(fused.first)).num_elements();
-  const auto tile_bytes = [&](ValueId value) {
-    return static_cast<std::uint64_t>(CpuPlan::kTileSize * byte_size(program_.type(value).dtype));
-  };
-  const std::span<const TileBuffer> tiles = tile_buffers_of(plan_, number);
-  std::uint64_t buffer_bytes = 0;
-  for (const TileBuffer& tile : tiles)
-    buffer_bytes = std::max(buffer_bytes, tile_bytes(tile.value));
-  std::map<ValueId, std::uint64_t> offsets;  // in the scratch memory
-  for (const TileBuffer& tile : tiles) {
-    offsets[tile.value] = tile.buffer * buffer_bytes;
-    loop.scratch_bytes = std::max(loop.scratch_bytes, offsets[tile.value] + buffer_bytes);
-  }
-  const auto place = [&](ValueId value, CpuPlan::Operand& operand) {
-    if (operand.place == Place::tile) {
-      operand.offset = offsets.at(value);
-    } else {
-      operand.tile_bytes = tile_bytes(value);
-    }
-  };
-  for (const auto& [value, offset] : offsets) {
-    const OpId maker = program_.defining_op(value);
-    if (!program_.is_fill(maker)) continue;
-    loop.fills.push_back(compute_step(maker));
-    place(value, loop.fills.back().result);
-  }
-  for (OpId op = fused.first; op < fused.end(); ++op) {
-    if (!is_elementwise(program_.kind(op))) continue;
-    CpuPlan::Step& step = loop.steps.emplace_back(compute_step(op));
-    const auto operands = program_.op_operands(op);
-    for (std::size_t i = 0; i < operands.size(); ++i) place(operands[i], step.operands[i]);
-    place(program_.result(op), step.result);
-    if (const auto fill = fill_operand(op)) step.is_fill[*fill] = true;
-  }
-  return loop;
+  return load_loop({.plan = plan_,
+                    .operand = [this](ValueId value) { return operand(value); },
+                    .step = [this](OpId op) { return compute_step(op); },
+                    .checks = checks_,
+                    .compiles = kernels::kernel_path().compiles && !checks_},
+                   number);
 }
 
 /// Adds the steps of the program's loops and branches.

@@ -7,6 +7,7 @@
 #include <limits>
 #include <vector>
 
+#include "actors/device/cpu/jit/chain_code.hpp"
 #include "actors/device/cpu/loops/kernel.hpp"
 #include "actors/device/engine.hpp"
 #include "transport/collectives/communicator.hpp"
@@ -29,8 +30,9 @@ struct CpuPlan final : LoadedPlan {
     std::array<bool, kOperandCountMax> is_fill{};  ///< as in KernelArgs; in a loop only
     int num_operands = 0;
     Operand result{};
-    std::int32_t call = -1;  ///< index in `calls`
-    std::int32_t loop = -1;  ///< index in `loops`
+    std::int32_t chain = -1;  ///< in a loop: index in its `chains`; -1: the kernel runs
+    std::int32_t call = -1;   ///< index in `calls`
+    std::int32_t loop = -1;   ///< index in `loops`
     /// Index in `ranges` of a loop of the program, which begins or, if `repeats`, ends here. If all
     /// three are -1 the kernel runs.
     std::int32_t range = -1;
@@ -39,8 +41,15 @@ struct CpuPlan final : LoadedPlan {
     std::size_t unless_holds = kNever;
     std::uint32_t text = 0;  ///< what it does and where it is from, in the black box
   };
-  /// A fused loop: writes one tile of each fill that it reads, then runs its steps tile by tile.
+  /// Several ops of a loop as machine code.
+  struct Chain {
+    std::shared_ptr<const jit::ChainCode> code{};
+    std::vector<Operand> streams{};
+  };
+  /// A fused loop: writes one tile of each fill that kernels read, then runs its steps tile by
+  /// tile; if a chain is all it has, at once.
   struct Loop {
+    std::vector<Chain> chains;
     std::vector<Step> fills;
     std::vector<Step> steps;
     std::int64_t num_elements = 0;

@@ -7,6 +7,7 @@
 #include "actors/device/cpu/cpu_chip_collectives.hpp"
 #include "actors/device/cpu/cpu_plan.hpp"
 #include "actors/device/cpu/loops/aligned_buffer.hpp"
+#include "actors/device/cpu/loops/vectorize.hpp"
 #include "actors/device/state_hash.hpp"
 #include "spmd/mesh/hybrid_mesh.hpp"
 #include "transport/state/commits.hpp"
@@ -32,6 +33,7 @@ struct Executor::State {
   RunBuffers buffers{};
   RunCommit commit{};
   std::vector<kernels::KernelArgs> loop_args{};  ///< of the running loop, at its current tile
+  std::vector<std::byte*> loop_streams{};        ///< of its chains, one behind the other
   kernels::AlignedBuffer held{kHeldBytesMax};
   bool holds = false;                 ///< some outputs are in `held` instead of their buffers
   std::vector<std::byte*> outputs{};  ///< addresses at which this run writes them
@@ -71,18 +73,38 @@ struct Executor::State {
     }
     loop_args.clear();
     for (const CpuPlan::Step& step : loop.steps) loop_args.push_back(args_of(step));
+    loop_streams.clear();
+    for (const CpuPlan::Chain& chain : loop.chains) {
+      for (const CpuPlan::Operand& stream : chain.streams) loop_streams.push_back(address(stream));
+    }
+    if (loop.steps.size() == 1 && loop.steps[0].chain == 0) {
+      loop.chains[0].code->run(loop_streams.data(), 1, loop.num_elements);
+      return;
+    }
     for (std::int64_t left = loop.num_elements; left > 0; left -= CpuPlan::kTileSize) {
-      for (std::size_t i = 0; i < loop.steps.size(); ++i) {
-        const CpuPlan::Step& step = loop.steps[i];
-        kernels::KernelArgs& args = loop_args[i];
-        args.count_max = std::min(left, CpuPlan::kTileSize);
-        step.kernel.run(args);
-        for (int operand = 0; operand < step.num_operands; ++operand) {
-          const auto o = static_cast<std::size_t>(operand);
-          args.operands[o] += step.operands[o].tile_bytes;
-        }
-        args.result += step.result.tile_bytes;
+      compute_tile(loop, std::min(left, CpuPlan::kTileSize));
+    }
+  }
+
+  /// Runs the steps of a loop on a tile, and goes to the next.
+  void compute_tile(const CpuPlan::Loop& loop, std::int64_t count) {
+    std::byte** streams = loop_streams.data();
+    for (std::size_t i = 0; i < loop.steps.size(); ++i) {
+      const CpuPlan::Step& step = loop.steps[i];
+      if (step.chain >= 0) {
+        const CpuPlan::Chain& chain = loop.chains[static_cast<std::size_t>(step.chain)];
+        chain.code->run(streams, 1, count);
+        for (const CpuPlan::Operand& stream : chain.streams) *streams++ += stream.tile_bytes;
+        continue;
       }
+      kernels::KernelArgs& args = loop_args[i];
+      args.count_max = count;
+      step.kernel.run(args);
+      for (int operand = 0; operand < step.num_operands; ++operand) {
+        const auto o = static_cast<std::size_t>(operand);
+        args.operands[o] += step.operands[o].tile_bytes;
+      }
+      args.result += step.result.tile_bytes;
     }
   }
 
@@ -203,6 +225,16 @@ Executor::Executor(JobMemory& memory, const Mesh& mesh, int position, const Reco
 }
 
 Executor::~Executor() = default;
+
+std::string Executor::limitation() {
+  if (!kernels::kernel_path().compiles) return {};
+  const std::string refusal = jit::compile_refusal();
+  if (refusal.empty()) return {};
+  return fmt::format(
+      "this process may not execute memory that it has written ({}): loops over elementwise ops "
+      "run in tiles, which is slower; allow it (SELinux: execmem), or set WEFT_KERNELS=tiles",
+      refusal);
+}
 
 int Executor::local_index() const { return state_->local_index; }
 

@@ -3,6 +3,7 @@
 /// collective.
 
 #include <memory>
+#include <string>
 
 #include "actors/device/engine.hpp"
 #include "transport/collectives/communicator.hpp"
@@ -18,6 +19,9 @@ class Executor final : public Engine {
            WaitPolicy policy, int local_index = 0,
            std::unique_ptr<CollectiveTier> network = nullptr);
   ~Executor() override;
+
+  /// Why kernels are slower here than they could be, for the log; "" if they aren't.
+  static std::string limitation();
 
   int local_index() const override;
   /// From now on the arena gets its memory from this thread's NUMA node, whichever thread reserves
