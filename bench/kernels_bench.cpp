@@ -3,7 +3,6 @@
 /// `bytes_per_second` counts what is read and written; `FLOP` of a dot_general is 2 m n k.
 
 #include <array>
-#include <chrono>
 #include <functional>
 #include <memory>
 #include <string>
@@ -12,15 +11,16 @@
 
 #include <benchmark/benchmark.h>
 
-#include "actors/device/cpu/executor.hpp"
 #include "actors/device/cpu/loops/aligned_buffer.hpp"
 #include "actors/device/cpu/loops/kernel.hpp"
+#include "bench/planned.hpp"
 #include "spmd/ops/builder.hpp"
 #include "spmd/ops/row.hpp"
 
 namespace {
 
 using namespace weft;
+using bench::Planned;
 
 /// The last op of a program, its kernel and its buffers. Earlier ops are its operands.
 class OneOp {
@@ -78,37 +78,6 @@ class AllOps {
 
  private:
   std::vector<OneOp> ops_;
-};
-
-/// A program as a chip runs it: as a plan, in its arena.
-class Planned {
- public:
-  explicit Planned(const Program& program)
-      : memory_(JobMemory::anonymous(
-            {.job = std::string(32, '0'), .num_chips = 1, .arena_capacity = std::size_t{1} << 30})),
-        executor_(memory_, mesh_, 0, BoardWriter(),
-                  WaitPolicy::for_threads(1, std::chrono::seconds(60))) {
-    const Plan plan = compile(program, mesh_);
-    plan_ = executor_.load(plan);
-    const std::uint64_t begin = memory_.buffers_offset();
-    std::uint64_t end = begin;
-    const auto take = [&](const TensorType& type) {
-      return std::exchange(end, end + static_cast<std::uint64_t>(type.bytes() + 63) / 64 * 64);
-    };
-    for (const TensorType& type : plan.input_types) buffers_.inputs.push_back(take(type));
-    for (const TensorType& type : plan.output_types) buffers_.outputs.push_back(take(type));
-    memory_.reserve(0, begin, end - begin);
-  }
-
-  void run() { executor_.run(plan_, ++step_, buffers_); }
-
- private:
-  Mesh mesh_{{1}, {"data"}};
-  JobMemory memory_;
-  Executor executor_;
-  std::shared_ptr<const LoadedPlan> plan_;
-  RunBuffers buffers_;
-  std::uint64_t step_ = 0;
 };
 
 using MakeOp = std::function<void(Builder&, const std::function<ValueId(Shape)>& input)>;
@@ -314,33 +283,6 @@ void add_attention(const Shape& shape) {
   }
 }
 
-Program adamw(const Shape& shape) {
-  Program program;
-  Builder build(program);
-  const auto input = [&](const Shape& of) {
-    return program.add_input({DType::f32, of}, InputKind::data, "x", {});
-  };
-  const auto spread = [&](ValueId x) { return build.broadcast_in_dim(x, shape, {}); };
-  const auto number = [&](double x) { return build.constant(x, {DType::f32, shape}); };
-  const auto op = [&](OpKind kind, ValueId a, ValueId b) { return build.binary(kind, a, b); };
-  const auto average = [&](ValueId old, ValueId next, double beta) {
-    return op(OpKind::add, op(OpKind::multiply, old, number(beta)),
-              op(OpKind::multiply, next, number(1 - beta)));
-  };
-  const ValueId p = input(shape);
-  const ValueId g = input(shape);
-  const ValueId m = average(input(shape), g, 0.9);
-  const ValueId v = average(input(shape), op(OpKind::multiply, g, g), 0.999);
-  const ValueId kept = op(OpKind::multiply, p, spread(input({})));
-  const ValueId root = op(OpKind::divide, build.unary(OpKind::sqrt, v), spread(input({})));
-  const ValueId step = op(OpKind::divide, m, op(OpKind::add, root, number(1e-8)));
-  const ValueId move = op(OpKind::multiply, spread(input({})), step);
-  for (const ValueId next : {op(OpKind::subtract, kept, move), m, v}) {
-    program.add_output(next, "next", {});
-  }
-  return program;
-}
-
 /// A plan, whose elementwise ops are fused, beside its program op by op (`_decomposed`).
 void add_planned(const std::string& name, const Program& program) {
   const auto add_run = [](const std::string& as, const auto& make) {
@@ -382,7 +324,7 @@ int main(int argc, char** argv) {
   add_attention({2, 8, 512, 16});
   add_attention({2, 8, 512, 128});
   for (const Shape& shape : {Shape{128, 128}, Shape{512, 512}, Shape{2048, 2048}}) {
-    add_planned("adamw/" + shape.to_string(), adamw(shape));
+    add_planned("adamw/" + shape.to_string(), bench::adamw(shape));
   }
   benchmark::Initialize(&argc, argv);
   if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 1;

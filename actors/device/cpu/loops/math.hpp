@@ -39,11 +39,17 @@ struct Powers {
   V power_minus_one{};  ///< e^r - 1
 };
 
-/// e^x = 2^n e^r. Beyond the limits the result is 0 and infinity.
+/// e^x = 2^n e^r, for -104 <= x <= 89 and NaN.
+template <typename V>
+V bounded_exponential(V x) {
+  const Powers<V> powers(x);
+  return times_power_of_two(V(1.0F) + powers.power_minus_one, powers.n);
+}
+
+/// Beyond the limits the result is 0 and infinity.
 template <typename V>
 V exponential(V x) {
-  const Powers<V> powers(at_most(V(89.0F), at_least(V(-104.0F), x)));
-  return times_power_of_two(V(1.0F) + powers.power_minus_one, powers.n);
+  return bounded_exponential(at_most(V(89.0F), at_least(V(-104.0F), x)));
 }
 
 /// 2^n (e^r - 1) + (2^n - 1). Below -20 the result is -1; above 20, 1 doesn't count.
@@ -92,11 +98,11 @@ V log_plus_one(V x) {
 /// max(x, 0) + ln(1 + p) with p = e^-|x|, so that no power overflows.
 template <typename V>
 V softplus(V x) {
-  const V power = exponential(-magnitude(x));
+  const V power = bounded_exponential(at_least(V(-104.0F), -magnitude(x)));
   return where_less(V(0.0F), x, x, V(0.0F)) + log_near_one(power, V(1.0F) + power);
 }
 
-/// A polynomial below 0.625, 1 - 2 / (e^2x + 1) above.
+/// A polynomial below 0.625, 1 - 2 / (e^2x + 1) above, which is 1 from 10 on.
 template <typename V>
 V tanh(V x) {
   const V a = magnitude(x);
@@ -104,7 +110,7 @@ V tanh(V x) {
   const V tail = polynomial(square, -3.333327472e-1F, 1.333127469e-1F, -5.372512713e-2F,
                             2.058982663e-2F, -5.648317747e-3F);
   const V near = fused(a * square, tail, a);
-  const V far = V(1.0F) - V(2.0F) / (exponential(a + a) + V(1.0F));
+  const V far = V(1.0F) - V(2.0F) / (bounded_exponential(at_most(V(20.0F), a + a)) + V(1.0F));
   return with_sign_of(x, where_less(a, V(0.625F), near, far));
 }
 
@@ -122,7 +128,7 @@ V erf(V x) {
   const V q = polynomial(at_most(V(4.0F), a), -2.099221165e-4F, -1.127615452F, -6.372858286e-1F,
                          -1.038388461e-1F, 2.218136936e-2F, -3.031593049e-3F, 1.947336859e-4F);
   const V near = fused(a, p, a);
-  const V far = where_less(V(4.0F), a, V(1.0F), V(1.0F) - exponential(q));
+  const V far = where_less(V(4.0F), a, V(1.0F), V(1.0F) - bounded_exponential(q));
   return with_sign_of(x, where_less(a, V(0.921875F), near, far));
 }
 

@@ -1,0 +1,211 @@
+/// Loops over elementwise ops, compiled and in tiles by turns, on one thread: an AdamW update
+/// beside its loads and stores alone, gelu of a biased sum, and functions of elements that lie in
+/// the second cache.
+
+#include <array>
+#include <chrono>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include "actors/device/cpu/loops/vectorize.hpp"
+#include "bench/machine.hpp"
+#include "bench/planned.hpp"
+#include "bench/table.hpp"
+#include "spmd/ops/builder.hpp"
+
+namespace {
+
+using namespace weft;
+using namespace weft::bench;
+using Clock = std::chrono::steady_clock;
+
+struct Options {
+  int rounds = 15;
+  int repeats = 200;  ///< of a case in the cache, within a round
+  std::int64_t parameters = 100'000'000;
+  std::string json_file;
+};
+
+struct Way {
+  std::string name;
+  std::function<void()> run;
+};
+
+/// A round runs each way once, the first one another in turn; `ratio` is the first way's time to
+/// that of each.
+std::vector<TableRow> race(const std::vector<Way>& ways, std::int64_t elements, int rounds,
+                           int repeats) {
+  std::vector<TableRow> rows;
+  for (const Way& way : ways) {
+    rows.push_back({.name = way.name, .unit = "ns/element"});
+    way.run();  // touches the memory for the first time
+  }
+  for (int round = 0; round < rounds; ++round) {
+    for (std::size_t i = 0; i < ways.size(); ++i) {
+      const std::size_t which = (i + static_cast<std::size_t>(round)) % ways.size();
+      const auto begin = Clock::now();
+      for (int repeat = 0; repeat < repeats; ++repeat) ways[which].run();
+      const std::chrono::duration<double, std::nano> took = Clock::now() - begin;
+      rows[which].samples.push_back(took.count() / static_cast<double>(elements) / repeats);
+    }
+  }
+  for (TableRow& row : rows) row.ratio = paired_ratio(rows[0], row);
+  return rows;
+}
+
+std::vector<float> numbers(std::int64_t count, float low, float high) {
+  std::vector<float> all;
+  std::uint32_t word = 12345;
+  for (std::int64_t i = 0; i < count; ++i) {
+    word = word * 1664525U + 1013904223U;
+    all.push_back(low + (high - low) * static_cast<float>(word >> 8) * 0x1p-24F);
+  }
+  return all;
+}
+
+/// The program, loaded for a path that WEFT_KERNELS would name, with these numbers as all inputs.
+std::unique_ptr<Planned> planned(const Program& program, std::string_view path, float low,
+                                 float high) {
+  kernels::set_kernel_path(kernels::parse_kernel_path(path));
+  auto made = std::make_unique<Planned>(program, true);
+  for (std::size_t i = 0; i < program.inputs.size(); ++i) {
+    const std::int64_t count = program.type(program.inputs[i].value).num_elements();
+    const std::vector<float> elements = numbers(std::min<std::int64_t>(count, 1 << 16), low, high);
+    auto* to = reinterpret_cast<float*>(made->input(i));
+    for (std::int64_t at = 0; at < count; ++at) {
+      to[at] = elements[static_cast<std::size_t>(at) % elements.size()];
+    }
+  }
+  return made;
+}
+
+/// Both ways of a program, and more by `limit`, on the memory of the first.
+std::vector<TableRow> compare(const Options& options, const Program& program, std::int64_t elements,
+                              int repeats, float low, float high,
+                              const std::function<Way(Planned&)>& limit = {}) {
+  const auto compiled = planned(program, "", low, high);
+  std::vector<Way> ways;
+  if (limit) ways.push_back(limit(*compiled));
+  ways.push_back({"compiled", [&] { compiled->run(); }});
+  std::unique_ptr<Planned> tiles = planned(program, "tiles", low, high);
+  ways.push_back({"tiles", [&] { tiles->run(); }});
+  return race(ways, elements, options.rounds, repeats);
+}
+
+/// Loads p, g, m and v, and stores p, m and v, as they were.
+Way loads_and_stores(Planned& update, std::int64_t count) {
+  volatile std::uint32_t none = 0;  // which the compiler doesn't know
+  const auto kernel = kernels::vectorized([count, bits = none](const kernels::KernelArgs& args) {
+    auto* p = reinterpret_cast<std::uint32_t*>(args.result);
+    const auto* g = reinterpret_cast<const std::uint32_t*>(args.operands[0]);
+    auto* m = reinterpret_cast<std::uint32_t*>(args.scratch);
+    std::uint32_t* v = m + (count + 15) / 16 * 16;
+#pragma GCC ivdep
+    for (std::int64_t i = 0; i < count; ++i) {
+      const std::uint32_t nothing = g[i] & bits;
+      p[i] |= nothing;
+      m[i] |= nothing;
+      v[i] |= nothing;
+    }
+  });
+  kernels::KernelArgs args;
+  args.result = update.input(0);
+  args.operands[0] = update.input(1);
+  args.scratch = update.input(2);
+  WEFT_CHECK(update.input(3) == args.scratch + (count + 15) / 16 * 64);
+  return {"its loads and stores alone", [kernel, args] { kernel.run(args); }};
+}
+
+Program function_of(OpKind kind, std::int64_t count) {
+  Program program;
+  Builder build(program);
+  const ValueId x =
+      program.add_input({DType::f32, {count}}, InputKind::data, "x", Sharding::closed());
+  program.add_output(build.unary(kind, x), "y", Sharding::closed());
+  return program;
+}
+
+/// gelu(x + b) by tanh, where each row has the same bias.
+Program gelu_with_bias(std::int64_t rows, std::int64_t columns) {
+  Program program;
+  Builder build(program);
+  const TensorType type{DType::f32, {rows, columns}};
+  const auto number = [&](double x) { return build.constant(x, type); };
+  const auto op = [&](OpKind kind, ValueId a, ValueId b) { return build.binary(kind, a, b); };
+  const ValueId in = program.add_input(type, InputKind::data, "x", Sharding::closed());
+  const ValueId bias =
+      program.add_input({DType::f32, {columns}}, InputKind::data, "b", Sharding::closed());
+  const ValueId x =
+      op(OpKind::add, in, build.broadcast_in_dim(bias, type.shape, std::array<std::int64_t, 1>{1}));
+  const ValueId cube = op(OpKind::multiply, op(OpKind::multiply, x, x), x);
+  const ValueId inner =
+      op(OpKind::multiply, op(OpKind::add, x, op(OpKind::multiply, cube, number(0.044715))),
+         number(0.7978845608));
+  const ValueId half = op(OpKind::multiply, x, number(0.5));
+  const ValueId outer = op(OpKind::add, build.unary(OpKind::tanh, inner), number(1));
+  program.add_output(op(OpKind::multiply, half, outer), "y", Sharding::closed());
+  return program;
+}
+
+int run(const Options& options, const std::string& command) {
+  nlohmann::json whole = describe_run(command);
+  const auto show = [&](const std::string& title, const std::string& ratio,
+                        const std::vector<TableRow>& rows) {
+    print_table(title, ratio, rows);
+    whole[title] = to_json(rows);
+  };
+  const std::int64_t count = options.parameters;
+  show(fmt::format("AdamW, {} parameters", count), "limit to it",
+       compare(options, adamw({count}), count, 1, 0.1F, 1,
+               [&](Planned& update) { return loads_and_stores(update, count); }));
+  show("gelu of x + bias, 4096 x 1024", "compiled to it",
+       compare(options, gelu_with_bias(4096, 1024), 4096 * 1024, 1, -3, 3));
+  constexpr std::int64_t kInCache = 65536;
+  for (const OpKind kind : {OpKind::exponential, OpKind::log, OpKind::tanh, OpKind::erf}) {
+    show(fmt::format("{}, {} elements", to_string(kind), kInCache), "compiled to it",
+         compare(options, function_of(kind, kInCache), kInCache, options.repeats, 0.01F, 4));
+  }
+  fmt::print("{}\n", machine_line(whole));
+  write_report(options.json_file, whole.dump(1) + "\n");
+  return 0;
+}
+
+Options parse(int argc, char** argv) {
+  Options options;
+  CLI::App app{"Loops over elementwise ops, compiled and in tiles by turns."};
+  const auto at_least_one = CLI::Range(1, 1'000'000'000);
+  app.add_option("--rounds", options.rounds)->check(at_least_one)->capture_default_str();
+  app.add_option("--repeats", options.repeats, "of a case in the cache, within a round")
+      ->check(at_least_one)
+      ->capture_default_str();
+  app.add_option("--parameters", options.parameters, "of AdamW")
+      ->check(at_least_one)
+      ->capture_default_str();
+  app.add_option("--json", options.json_file, "file for the results");
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    std::exit(app.exit(error));
+  }
+  return options;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const Options options = parse(argc, argv);
+  std::vector<std::string> words{"bench_elementwise"};
+  words.insert(words.end(), argv + 1, argv + argc);
+  try {
+    return run(options, fmt::format("{}", fmt::join(words, " ")));
+  } catch (const std::exception& e) {
+    fmt::print(stderr, "bench_elementwise: {}\n", e.what());
+    return 1;
+  }
+}
