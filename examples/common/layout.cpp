@@ -19,13 +19,14 @@ weft::ScalingConfig Layout::scaling() const {
   return {.num_workers = workers, .chips_per_worker = chips, .topology = topology};
 }
 
-weft::SpmdConfig Layout::spmd() const {
-  if (!topology.empty() || workers > 1) return {};
+weft::SpmdConfig Layout::spmd(const std::vector<std::string>& axes) const {
+  if (!topology.empty() || workers > 1) return {.axis_names = axes};
   std::int64_t model = 1;
   for (std::int64_t m = 1; m * m <= chips; ++m) {
     if (chips % m == 0) model = m;
   }
-  return {.mesh_shape = {chips / model, model}, .axis_names = {"data", "model"}};
+  const std::vector<std::string> names = axes.empty() ? weft::default_axis_names(2) : axes;
+  return {.mesh_shape = {chips / model, model}, .axis_names = names};
 }
 
 }  // namespace examples

@@ -68,21 +68,26 @@ int run(const Port& port, int argc, char** argv) {
   Layout layout{.workers = 2, .chips = 2, .topology = ""};
   weft::Config config;
   std::uint64_t seed = 0;
+  int max_failures = 0;
   std::string json;
   CLI::App app{port.about};
   layout.add_to(app);
   add_setting(app, {"steps", 200, ""}, config);
   for (const Setting& setting : port.settings) add_setting(app, setting, config);
   app.add_option("--seed", seed)->capture_default_str();
+  app.add_option("--max-failures", max_failures,
+                 "losses of a worker that the run survives; -1: any number");
   app.add_option("--json", json, "file for the result");
   CLI11_PARSE(app, argc, argv);
   try {
     const auto lines = std::make_shared<Lines>(config["steps"].get<std::uint64_t>());
-    weft::Trainer trainer(port.loop,
-                          {.loop_config = config,
-                           .scaling = layout.scaling(),
-                           .backend = {.spmd = layout.spmd()},
-                           .run = {.name = port.name, .callbacks = {lines}, .seed = seed}});
+    weft::Trainer trainer(port.loop, {.loop_config = config,
+                                      .scaling = layout.scaling(),
+                                      .backend = {.spmd = layout.spmd(port.axes)},
+                                      .run = {.name = port.name,
+                                              .failure = {.max_failures = max_failures},
+                                              .callbacks = {lines},
+                                              .seed = seed}});
     const weft::Result result = trainer.fit();
     if (!json.empty()) std::ofstream(json) << to_json(result) << '\n';
     return result.ok() ? 0 : 1;

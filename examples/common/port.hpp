@@ -22,9 +22,10 @@ struct Port {
   /// It may report a text as "sample", which is shown.
   std::function<void(weft::TrainContext&, const weft::Config&)> loop;
   std::vector<Setting> settings;
+  std::vector<std::string> axes = {};  ///< two names of the mesh's axes; default: data, model
 };
 /// Runs the program: besides its settings it has --workers, --chips, --topology, --steps (config
-/// "steps"), --seed and --json. Returns main's exit code.
+/// "steps"), --seed, --max-failures and --json. Returns main's exit code.
 int run(const Port& port, int argc, char** argv);
 
 /// Calls `step` with the batches of one epoch after another until as many steps have been made as

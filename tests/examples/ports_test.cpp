@@ -1,5 +1,6 @@
 /// Examples that are ports of the usual programs: what they learn doesn't depend on the layout, and
-/// is what torch learns from the same parameters and batches (tests/golden/torch/ports.py).
+/// is what torch learns from the same parameters and batches (tests/golden/torch/ports.py and
+/// parallel_ports.py).
 
 #include <gtest/gtest.h>
 
@@ -33,10 +34,10 @@ Losses losses(const std::string& program, const Words& options, const Words& lay
   return result.at("loss_history");
 }
 
-void expect_alike(const Losses& found, const Losses& expected) {
+void expect_alike(const Losses& found, const Losses& expected, double tolerance = 1e-3) {
   ASSERT_EQ(found.size(), expected.size());
   for (std::size_t i = 0; i < found.size(); ++i) {
-    ASSERT_NEAR(found[i], expected[i], 1e-3 * std::abs(expected[i])) << "step " << i;
+    ASSERT_NEAR(found[i], expected[i], tolerance * std::abs(expected[i])) << "step " << i;
   }
 }
 
@@ -73,6 +74,35 @@ TEST(Ports, GroupedQueryGptWritesWithItsCache) {
                   "--length", "8", "--batch", "2", "--steps", "1", "--sample", "20"});
   EXPECT_NE(app.wait_for_line("----------"), "");
   EXPECT_EQ(app.wait(), 0) << app.output();
+}
+
+/// One chip; only data parallelism; both, in two processes; and groups of a shard_map that have
+/// chips of both processes.
+void expect_parallel_as_torch(const std::string& program, const std::string& name, Words options) {
+  std::vector<Words> layouts = kLayouts;
+  layouts.push_back({"--workers", "2", "--chips", "2", "--topology", "1x4"});
+  const Losses expected =
+      nlohmann::json::parse(testing::read_golden("torch/parallel_ports.json")).at(name);
+  for (const char* word : {"--text", LICENSE, "--size", "16", "--heads", "2", "--length", "8",
+                           "--batch", "16", "--steps", "100"}) {
+    options.push_back(word);
+  }
+  for (const Words& layout : layouts) {
+    SCOPED_TRACE(::testing::PrintToString(layout));
+    expect_alike(losses(program, options, layout), expected, 1e-5);
+  }
+}
+
+TEST(Ports, PipelineLearnsAsTorchDoes) {
+  expect_parallel_as_torch(PIPELINE, "pipeline", {"--layers", "4"});
+}
+
+TEST(Ports, PipelineThatComputesLayersAgainLearnsAsTorchDoes) {
+  expect_parallel_as_torch(PIPELINE, "pipeline", {"--layers", "4", "--checkpoint"});
+}
+
+TEST(Ports, MixtureOfExpertsLearnsAsTorchDoes) {
+  expect_parallel_as_torch(MOE, "moe", {"--layers", "2", "--experts", "4"});
 }
 
 /// With noise of weft's own, and shuffled images.

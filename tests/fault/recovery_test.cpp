@@ -12,7 +12,7 @@
 #include <random>
 
 #include "tests/fault/fault_process.hpp"
-#include "transport/board/board.hpp"
+#include "tests/fault/watched_run.hpp"
 #include "transport/board/board_format.hpp"
 
 namespace weft::recovery_test {
@@ -43,50 +43,16 @@ const Json& undisturbed() {
   return result;
 }
 
-/// A run of digits and its board.
-class DigitsRun {
+class DigitsRun : public testing::WatchedRun {
  public:
   explicit DigitsRun(const std::string& max_failures = "-1")
-      : app_(digits(max_failures)),
-        job_(app_.job().substr(0, 32)),
-        board_(Board::open(job_, true)) {}
+      : WatchedRun(digits(max_failures), kWorkers) {}
 
-  AppProcess& app() { return app_; }
-  ActorRow worker(int rank) const { return board_.read(1 + rank); }
-  bool over() const {
-    return board_.status() == JobStatus::succeeded || board_.status() == JobStatus::failed;
-  }
-  std::uint64_t step() const {
-    std::uint64_t step = 0;
-    for (int w = 0; w < kWorkers; ++w) step = std::max(step, worker(w).step);
-    return step;
-  }
-  /// The process of a worker that has come as far as its row; 0 while there is none.
-  pid_t pid(int rank) const {
-    const ActorRow row = worker(rank);
-    return row.state == ActorState::lost || row.state == ActorState::absent ? 0 : row.pid;
-  }
-  /// False where there is none to kill.
-  bool kill(int rank, int signal = SIGKILL) const {
-    const pid_t pid = this->pid(rank);
-    return pid > 0 && ::kill(pid, signal) == 0;
-  }
-
-  /// To the end: nothing is lost, nothing counts twice, nothing is left.
   Json expect_undisturbed_result() {
-    EXPECT_EQ(app_.wait(), 0) << app_.output();
-    const Json result = app_.result();
-    EXPECT_EQ(result.at("params_digest"), undisturbed().at("params_digest")) << app_.output();
-    EXPECT_EQ(result.at("loss_history"), undisturbed().at("loss_history")) << app_.output();
+    const Json result = expect_result_of(undisturbed());
     EXPECT_EQ(result.at("steps"), kSteps);
-    expect_nothing_left(job_);
     return result;
   }
-
- private:
-  AppProcess app_;
-  std::string job_;
-  Board board_;
 };
 
 /// Instants of every kind, without looking at a clock: a step, a state that a worker is in, and any

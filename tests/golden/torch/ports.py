@@ -51,7 +51,7 @@ def initial(name, p, modules):
     return uniform_values(name, p, 1 / math.sqrt(fan_in))
 
 
-def begin(net):
+def begin(net, initial=initial):
     """Parameters begin as those of weft's layers."""
     modules = dict(net.named_modules())
     with torch.no_grad():
@@ -224,22 +224,28 @@ def train(net, optimizer, loss_of, rate):
     return losses
 
 
-def train_on_text(make, optimizer_of, norm, rate):
+def next_letter(net, ids, following):
+    loss = F.cross_entropy(net(ids).flatten(0, 1), following.flatten())
+    return loss, loss
+
+
+def train_on_text(make, optimizer_of, norm, rate, loss_of=next_letter, batch=BATCH, initial=initial):
+    """loss_of gives what is trained and what is reported."""
     text = (HERE.parents[2] / "LICENSE").read_bytes()
     letters = bytes(sorted(set(text), key=lambda letter: (letter + 128) % 256))  # as signed chars
     ids = torch.tensor([letters.index(letter) for letter in text])
     net = make(len(letters))
-    begin(net)
+    begin(net, initial)
     optimizer = optimizer_of(net.parameters())
     losses = []
     for step in range(STEPS):
-        draws = mersenne_twister([SEED, 0, step, 0], BATCH)
+        draws = mersenne_twister([SEED, 0, step, 0], batch)
         windows = torch.stack([ids[at : at + LENGTH + 1]
                                for at in (draw % (len(ids) - LENGTH) for draw in draws)])
         optimizer.param_groups[0]["lr"] = rate(step)
-        loss = F.cross_entropy(net(windows[:, :-1]).flatten(0, 1), windows[:, 1:].flatten())
+        trained, loss = loss_of(net, windows[:, :-1], windows[:, 1:])
         optimizer.zero_grad()
-        loss.backward()
+        trained.backward()
         nn.utils.clip_grad_norm_(net.parameters(), norm)
         optimizer.step()
         losses.append(loss.item())

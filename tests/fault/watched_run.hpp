@@ -1,0 +1,64 @@
+#pragma once
+/// A run of an example whose workers a test kills.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <csignal>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "tests/support/app_process.hpp"
+#include "transport/board/board.hpp"
+
+namespace weft::testing {
+
+class WatchedRun {
+ public:
+  WatchedRun(const std::vector<std::string>& words, int workers)
+      : app_(words),
+        workers_(workers),
+        job_(app_.job().substr(0, 32)),
+        board_(Board::open(job_, true)) {}
+
+  AppProcess& app() { return app_; }
+  ActorRow worker(int rank) const { return board_.read(1 + rank); }
+  bool over() const {
+    return board_.status() == JobStatus::succeeded || board_.status() == JobStatus::failed;
+  }
+  std::uint64_t step() const {
+    std::uint64_t step = 0;
+    for (int w = 0; w < workers_; ++w) step = std::max(step, worker(w).step);
+    return step;
+  }
+  /// The process of a worker that has come as far as its row; 0 while there is none.
+  pid_t pid(int rank) const {
+    const ActorRow row = worker(rank);
+    return row.state == ActorState::lost || row.state == ActorState::absent ? 0 : row.pid;
+  }
+  /// False where there is none to kill.
+  bool kill(int rank, int signal = SIGKILL) const {
+    const pid_t pid = this->pid(rank);
+    return pid > 0 && ::kill(pid, signal) == 0;
+  }
+
+  /// To the end: nothing is lost, nothing counts twice, nothing is left.
+  nlohmann::json expect_result_of(const nlohmann::json& undisturbed) {
+    EXPECT_EQ(app_.wait(), 0) << app_.output();
+    const nlohmann::json result = app_.result();
+    for (const char* field : {"params_digest", "loss_history", "steps"}) {
+      EXPECT_EQ(result.at(field), undisturbed.at(field)) << app_.output();
+    }
+    expect_nothing_left(job_);
+    return result;
+  }
+
+ private:
+  AppProcess app_;
+  int workers_;
+  std::string job_;
+  Board board_;
+};
+
+}  // namespace weft::testing
