@@ -31,6 +31,20 @@ struct AttentionOptions {
 /// and a softmax, and the scores [B,H,S,T] are in memory; without them it is one op.
 Tensor attention(Operand q, const Tensor& k, const Tensor& v, const AttentionOptions& options = {});
 
+struct RingAttentionOptions {
+  bool causal = false;                         ///< query i sees keys 0 to i, of all chips
+  std::optional<double> scale = std::nullopt;  ///< as in AttentionOptions
+  bool enable_gqa = false;                     ///< as in AttentionOptions
+};
+/// attention() for long contexts (H. Liu et al., 2023), in the function of a shard_map(): each chip
+/// of the group has a part of the queries q[B,H,S,K], and of the keys k[B,H,T,K] and values
+/// v[B,H,T,E], in the order of the chips. The queries stay, keys and values go around the ring.
+/// Returns the chip's part [B,H,S,E]. Scores are in memory for the keys of one chip at a time; a
+/// gradient keeps the keys and values that came by, so checkpoint() a layer whose memory counts.
+Tensor ring_attention(const Tensor& q, const Tensor& k, const Tensor& v, const AxisNames& axes,
+                      const RingAttentionOptions& options = {},
+                      std::source_location loc = std::source_location::current());
+
 /// Rotary position embedding (J. Su et al., 2021) of x[...,S,K], K even: at position s the pair
 /// (x[i], x[i + K/2]) is rotated by the angle s * base^(-2i/K), with the pairs of GPT-NeoX. The
 /// chips compute the angles in f64; layers with equal angles share them. `start`: the first

@@ -3,7 +3,10 @@
 #include <algorithm>
 #include <cmath>
 
+#include <weft/control_flow.hpp>
 #include <weft/functional.hpp>
+#include <weft/shard_map.hpp>
+#include <weft/transforms.hpp>
 
 #include "spmd/tensor/call.hpp"
 
@@ -87,6 +90,65 @@ Tensor composed(Call& call, const Tensor& q, const Tensor& k, const Tensor& v,
   return matmul(weights, v);
 }
 
+/// The softmax over keys of which only some have been seen, and its product with their values.
+struct Seen {
+  Tensor most;   // [B,H,S,1], the largest score
+  Tensor total;  // [B,H,S,1], the sum of exp(score - most)
+  Tensor sum;    // [B,H,S,E], that of exp(score - most) * value
+};
+
+/// A chip's queries, which see the keys of one chip after another.
+class RingQueries {
+ public:
+  RingQueries(const Tensor& q, double scale, bool causal, const Tensor& chip)
+      : q_(q),
+        scale_(scale),
+        causal_(causal),
+        chip_(chip),
+        sums_(q.type().dtype == DType::f64 ? DType::f64 : DType::f32) {}
+
+  Seen nothing(std::int64_t value_size) const {
+    const Shape& shape = q_.shape();
+    const Shape rows{shape[0], shape[1], shape[2], 1};
+    return {.most = full(rows, kUnseen, sums_),
+            .total = full(rows, 0, sums_),
+            .sum = full({shape[0], shape[1], shape[2], value_size}, 0, sums_)};
+  }
+
+  /// With the keys and values of chip `source`. Only they are kept for the gradient, to which
+  /// `most` is a constant: the result doesn't depend on it.
+  Seen with(const Seen& before, const Tensor& k, const Tensor& v, const Tensor& source) const {
+    return checkpoint([&] {
+      const Tensor keys = with_heads(k, q_.dim(1));
+      Tensor scores = cast(matmul(q_, transpose(keys, -2, -1)), sums_) * scale_;
+      if (causal_) scores = where(sees(keys.dim(2), source), scores, kUnseen);
+      const Tensor most = maximum(before.most, stop_gradient(amax(scores, {-1}, true)));
+      const Tensor fade = exp(before.most - most);
+      const Tensor weights = exp(scores - most);
+      const Tensor values = with_heads(v, q_.dim(1));
+      const Tensor product = cast(matmul(cast(weights, v.type().dtype), values), sums_);
+      return Seen{.most = most,
+                  .total = before.total * fade + sum(weights, {-1}, true),
+                  .sum = before.sum * fade + product};
+    });
+  }
+
+ private:
+  /// Whether a query isn't before a key.
+  Tensor sees(std::int64_t num_keys, const Tensor& source) const {
+    const Shape places{q_.dim(2), num_keys};
+    const Tensor query = iota(places, 0) + chip_ * static_cast<double>(places[0]);
+    const Tensor key = iota(places, 1) + source * static_cast<double>(places[1]);
+    return less_equal(key, query);
+  }
+
+  const Tensor q_;
+  const double scale_;
+  const bool causal_;
+  const Tensor chip_;
+  const DType sums_;
+};
+
 }  // namespace
 
 Tensor attention(Operand q, const Tensor& k, const Tensor& v, const AttentionOptions& options) {
@@ -109,6 +171,37 @@ Tensor attention(Operand q, const Tensor& k, const Tensor& v, const AttentionOpt
   const ValueId key = call.value(keys);
   return call.result(call->attention(queries, key, call.value(values),
                                      {.causal = options.causal, .scale = scale}));
+}
+
+Tensor ring_attention(const Tensor& q, const Tensor& k, const Tensor& v, const AxisNames& axes,
+                      const RingAttentionOptions& options, std::source_location loc) {
+  Call call("ring_attention", loc);
+  if (call.lowers(q, k, v)) {
+    return ring_attention(call.lowered(q), call.lowered(k), call.lowered(v), axes, options, loc);
+  }
+  const TensorType query = call.type(q);
+  expect_attention(call, query, call.type(k), call.type(v), options.enable_gqa);
+  const auto chips = static_cast<double>(axis_size(axes, loc));
+  const Tensor own = axis_index(axes, loc);
+  const RingQueries queries(
+      vary(q, axes, loc),
+      options.scale.value_or(1 / std::sqrt(static_cast<double>(query.shape[3]))), options.causal,
+      own);
+  Seen seen = queries.with(queries.nothing(v.dim(3)), k, v, own);
+  if (chips > 1) {
+    const auto pass_on = [&](const std::tuple<Tensor, Tensor, Seen>& before, const Tensor& number) {
+      const auto& [keys, values, so_far] = before;
+      const Tensor k_here = ring_shift(keys, axes, 1, loc);
+      const Tensor v_here = ring_shift(values, axes, 1, loc);
+      const Tensor source = remainder(own + chips - number, chips);
+      return std::pair(std::tuple(k_here, v_here, queries.with(so_far, k_here, v_here, source)),
+                       std::tuple<>());
+    };
+    const Tensor numbers = iota({static_cast<std::int64_t>(chips) - 1}, 0) + 1;
+    seen = std::get<2>(
+        scan(pass_on, std::tuple(vary(k, axes, loc), vary(v, axes, loc), seen), numbers).carry);
+  }
+  return cast(seen.sum / seen.total, query.dtype);
 }
 
 Tensor rope(Operand x, double base, const Tensor& start) {

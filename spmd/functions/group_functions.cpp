@@ -180,6 +180,11 @@ Tensor axis_index(const AxisNames& axes, std::source_location loc) {
   return call.result(call->number_in_group(DType::i32, atoms, manual));
 }
 
+std::int64_t axis_size(const AxisNames& axes, std::source_location loc) {
+  Call call("axis_size", loc);
+  return call->mesh().count(group_atoms(call, axes));
+}
+
 Tensor vary(const Tensor& x, const AxisNames& axes, std::source_location loc) {
   Call call("vary", loc);
   const AtomList atoms = group_atoms(call, axes);

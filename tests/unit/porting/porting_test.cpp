@@ -216,7 +216,8 @@ TEST(PortingToChips, ExplicitSpmd) {
     const std::vector<Tensor> of_all{psum(part, "data"), pmean(part, "data")};
     const Tensor own = reduce_scatter(part, "data");
     const Tensor other = ppermute(part, "data", {{0, 1}, {1, 0}});
-    return of_all[0] + of_all[1] * 2.0 +
+    const auto chips = static_cast<double>(axis_size("data"));
+    return of_all[0] + of_all[1] * chips +
            psum(sum(own) + sum(other * cast(axis_index("data"), DType::f32)), "data");
   };
   const auto run = shard_map(f, mesh, P{"data"}, P{});
