@@ -25,9 +25,7 @@ AtomList group_atoms(Call& call, const AxisNames& axes) {
   const Mesh& mesh = call->mesh();
   AtomList atoms;
   for (const std::string& name : axes.names()) {
-    const int axis = mesh.axis_index(name);
-    if (axis < 0) call.refuse("mesh {} has no axis \"{}\"", mesh.to_string(), name);
-    const AtomList own = mesh.axis_atoms(axis);
+    const AtomList own = mesh.axis_atoms(call.axis_of(mesh, name, "the call"));
     if ((own.mask() & ~open.back().manual) != 0) {
       call.refuse(
           "axis \"{}\" isn't manual in the shard_map() at {}: name it in a spec, or in the "
@@ -53,8 +51,10 @@ Tensor reduced(const char* name, const Tensor& x, const AxisNames& axes, ReduceK
 void expect_parts(const Call& call, const Tensor& x, int dim, std::int64_t parts) {
   const std::int64_t size = call.type(x).shape[dim];
   if (size % parts == 0) return;
-  call.refuse("dim {} of {} has size {}, which the {} chips of the group don't divide", dim,
-              call.type(x).to_string(), size, parts);
+  call.refuse(
+      "dim {} of {} has size {}, which the {} chips of the group don't divide; fill it up to a "
+      "multiple of {}, or name another dim",
+      dim, call.type(x).to_string(), size, parts, parts);
 }
 
 }  // namespace
@@ -130,12 +130,22 @@ Tensor ppermute(const Tensor& x, const AxisNames& axes,
   for (int chip = 0; chip < chips; ++chip) idle[static_cast<std::size_t>(chip)] = chip;
   for (const auto& [from, to] : pairs) {
     if (std::min(from, to) < 0 || std::max(from, to) >= chips) {
-      call.refuse("the pair ({}, {}) has a chip outside of the group's 0..{}", from, to, chips - 1);
+      call.refuse(
+          "the pair ({}, {}) names chip {}: expected 0 to {}, the chips of the group; a pair is "
+          "who "
+          "sends and who receives",
+          from, to, from < 0 || from >= chips ? from : to, chips - 1);
     }
-    if (std::erase(idle, from) == 0) call.refuse("chip {} sends to two chips", from);
+    if (std::erase(idle, from) == 0) {
+      call.refuse("chip {} sends to two chips; each sends once: all_gather gives x to all", from);
+    }
     int& source = sources[static_cast<std::size_t>(to)];
-    if (source != kNone)
-      call.refuse("chip {} receives from two chips, {} and {}", to, source, from);
+    if (source != kNone) {
+      call.refuse(
+          "chip {} receives from two chips, {} and {}; each receives once: add up what several "
+          "ppermute give, or sum by psum",
+          to, source, from);
+    }
     source = from;
   }
   std::vector<double> receives;

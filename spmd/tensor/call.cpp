@@ -5,6 +5,7 @@
 
 #include <fmt/ranges.h>
 
+#include "spmd/base/nearest.hpp"
 #include "spmd/program/element.hpp"
 
 namespace weft {
@@ -113,11 +114,26 @@ DType Call::common_dtype(std::initializer_list<const Operand*> operands) const {
 }
 
 Shape Call::common_shape(std::initializer_list<const Operand*> operands) const {
-  Shape shape;
+  Shape common;
   for (const Operand* x : operands) {
-    if (!x->is_number()) shape = broadcast(shape, type(*x).shape);
+    if (x->is_number()) continue;
+    const Shape own = type(*x).shape;
+    Shape shape = common.size() >= own.size() ? common : own;
+    const Shape& shorter = common.size() >= own.size() ? own : common;
+    const int offset = shape.size() - shorter.size();
+    for (int dim = 0; dim < shorter.size(); ++dim) {
+      std::int64_t& size = shape[offset + dim];
+      if (size == 1) size = shorter[dim];
+      if (shorter[dim] == 1 || shorter[dim] == size) continue;
+      refuse(
+          "shapes [{}] and [{}] don't broadcast: sizes {} and {} in dim {}; they must be equal, or "
+          "one of them 1 (reshape, transpose or slice an operand){}",
+          fmt::join(common, ","), fmt::join(own, ","), size, shorter[dim], offset + dim,
+          whole_operand(operands));
+    }
+    common = shape;
   }
-  return shape;
+  return common;
 }
 
 int Call::dim_of(int dim, int num_dims) const {
@@ -149,21 +165,27 @@ std::vector<std::int64_t> Call::dims_of(const std::vector<int>& dims, int num_di
   return result;
 }
 
-Shape Call::broadcast(const Shape& a, const Shape& b) const {
-  Shape shape = a.size() >= b.size() ? a : b;
-  const Shape& shorter = a.size() >= b.size() ? b : a;
-  const int offset = shape.size() - shorter.size();
-  for (int dim = 0; dim < shorter.size(); ++dim) {
-    std::int64_t& size = shape[offset + dim];
-    if (size == 1) size = shorter[dim];
-    if (shorter[dim] != 1 && shorter[dim] != size) {
-      refuse(
-          "shapes [{}] and [{}] don't broadcast: sizes {} and {} in dim {}; they must be equal, "
-          "or one of them 1 (reshape, transpose or slice an operand)",
-          fmt::join(a, ","), fmt::join(b, ","), size, shorter[dim], offset + dim);
-    }
+int Call::axis_of(const Mesh& mesh, const std::string& name, std::string_view what) const {
+  const int axis = mesh.axis_index(name);
+  if (axis >= 0) return axis;
+  const auto near = nearest_names(name, mesh.axis_names());
+  refuse("{} names axis \"{}\"; the mesh is {}{}", what, name, mesh.to_string(),
+         near.empty() ? "" : fmt::format("; is \"{}\" meant?", near.front()));
+}
+
+std::string Call::whole_operand(std::initializer_list<const Operand*> operands) const {
+  const auto functions = trace_.regions().shard_maps.open();
+  if (functions.empty()) return "";
+  for (const Operand* x : operands) {
+    if (x->is_number()) continue;
+    const ManualAtoms atoms = trace_.builder().manual(trace_.value_of(node(*x), loc()));
+    if (atoms.anywhere || (functions.back().manual & ~atoms.manual) == 0) continue;
+    return fmt::format(
+        "; {} is whole in the function of shard_map() at {}: to have the chip's part of it, pass "
+        "it as an argument with a spec",
+        node(*x)->label(), file_line(functions.back().loc));
   }
-  return shape;
+  return "";
 }
 
 }  // namespace weft

@@ -89,6 +89,8 @@ class Call {
   Shape common_shape(std::initializer_list<const Operand*> operands) const;
   /// `dim`, which counts from the end if it is negative, as an index from 0.
   int dim_of(int dim, int num_dims) const;
+  /// The axis of the mesh. Refuses a name that it lacks: "WHAT names axis ..".
+  int axis_of(const Mesh& mesh, const std::string& name, std::string_view what) const;
   /// Refuses more than kDimCountMax sizes.
   Shape shape_of(const Dims& sizes) const;
   /// Distinct dims, ascending; an empty list means all of them.
@@ -96,7 +98,8 @@ class Call {
 
  private:
   [[noreturn]] void refuse_operand(const Operand& x) const;
-  Shape broadcast(const Shape& a, const Shape& b) const;
+  /// Why shapes may differ in the function of a shard_map(): an operand is whole there.
+  std::string whole_operand(std::initializer_list<const Operand*> operands) const;
   static bool is_of(const Operand& x, DType dtype) {
     return !x.is_number() && x.tensor().defined() && x.tensor().type().dtype == dtype;
   }

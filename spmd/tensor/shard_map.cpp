@@ -60,19 +60,21 @@ class Recorder {
   /// Of all axes that are named.
   AtomMask own_atoms(const Call& call) const {
     AtomMask atoms = 0;
-    const auto add = [&](const std::string& name) {
-      const int axis = mesh_.axis_index(name);
-      if (axis < 0) {
-        call.refuse("mesh {} has no axis \"{}\"", mesh_.to_string(), name);
+    const auto add = [&](const std::vector<std::string>& names, std::string_view what) {
+      for (const std::string& name : names) {
+        const AtomList own = mesh_.axis_atoms(call.axis_of(mesh_, name, what));
+        atoms = static_cast<AtomMask>(atoms | own.mask());
       }
-      atoms = static_cast<AtomMask>(atoms | mesh_.axis_atoms(axis).mask());
     };
-    for (const ShardMapSpecs* specs : {&given_.in_specs, &given_.out_specs}) {
-      for (const PartitionSpec& spec : specs->list()) {
-        for (const AxisNames& dim : spec.dims()) std::ranges::for_each(dim.names(), add);
+    const auto add_all = [&](const Specs& specs, std::string_view of) {
+      for (std::size_t i = 0; i < specs.size(); ++i) {
+        const std::string what = fmt::format("{} {}, {},", of, i, specs[i].to_string());
+        for (const AxisNames& dim : specs[i].dims()) add(dim.names(), what);
       }
-    }
-    std::ranges::for_each(given_.options.axes, add);
+    };
+    add_all(given_.in_specs.list(), "in spec");
+    add_all(given_.out_specs.list(), "out spec");
+    add(given_.options.axes, "the option `axes`");
     const auto taken = static_cast<AtomMask>(atoms & call.trace().regions().shard_maps.manual());
     if (taken != 0) {
       call.refuse("the axes {} are manual already, by the shard_map around it at {}",
@@ -88,8 +90,8 @@ class Recorder {
     const Shape& shape = call.type(tensor).shape;
     std::vector<AxisNames> dims = spec.dims();
     if (dims.size() > static_cast<std::size_t>(shape.size())) {
-      call.refuse("{} has {} dims, but its spec {} is for {}", what, shape.size(), spec.to_string(),
-                  dims.size());
+      call.refuse("{}, {}, has {} dims, but its spec {} is for {}: give at most one entry per dim",
+                  what, call.node(tensor)->label(), shape.size(), spec.to_string(), dims.size());
     }
     dims.resize(static_cast<std::size_t>(shape.size()));
     return Sharding::from_spec(mesh_, PartitionSpec(std::move(dims)), shape, what);
@@ -126,8 +128,10 @@ class Recorder {
     for (int dim = 0; dim < shape.size(); ++dim) {
       const std::int64_t count = mesh_.count(parts.dims[static_cast<std::size_t>(dim)]);
       if (shape[dim] % count == 0) continue;
-      call.refuse("{}, {}: dim {} has size {}, which the {} chips of its spec {} don't divide",
-                  what, call.node(tensor)->label(), dim, shape[dim], count, spec.to_string());
+      call.refuse(
+          "{}, {}: dim {} has size {}, which the {} chips of its spec {} don't divide; fill it up "
+          "to a multiple of {}, cut another dim, or take it whole (PartitionSpec{{}})",
+          what, call.node(tensor)->label(), dim, shape[dim], count, spec.to_string(), count);
     }
     ValueId value = call.value(tensor);
     if (own_ == 0) return call.result(value);

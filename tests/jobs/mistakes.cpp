@@ -1,6 +1,7 @@
 #include "tests/jobs/mistakes.hpp"
 
 #include <cmath>
+#include <functional>
 #include <map>
 
 namespace weft::testing {
@@ -147,6 +148,109 @@ void rows_of_uneven_number(TrainContext& ctx) {
   sync();
 }
 
+// In functions of shard_map(), over the two chips of the axis "data".
+
+using P = PartitionSpec;
+using Function = std::function<Tensor(const Tensor&)>;
+
+/// Of ones [4,2], by rows.
+void over_rows(TrainContext& ctx, const Function& fn,
+               std::source_location loc = std::source_location::current()) {
+  (void)shard_map(fn, *ctx.mesh(), P{"data"}, P{"data"}, {}, loc)(f32({4, 2}));
+}
+
+void shard_map_axis_with_a_typo(TrainContext& ctx) {
+  const auto fn = [](const Tensor& part) { return part; };
+  const auto run = shard_map(fn, *ctx.mesh(), P{"dta"}, P{"data"});
+  const Tensor y = run(f32({4, 2}));
+}
+
+void shard_map_spec_too_long(TrainContext& ctx) {
+  const auto fn = [](const Tensor& part) { return part; };
+  const auto run = shard_map(fn, *ctx.mesh(), P{{}, "data"}, P{"data"});
+  const Tensor y = run(f32({4}));
+}
+
+void shard_map_specs_of_other_number(TrainContext& ctx) {
+  const auto fn = [](const Tensor& a, const Tensor& b) { return a + b; };
+  const auto run = shard_map(fn, *ctx.mesh(), P{"data"}, P{"data"});
+  const Tensor y = run(f32({4}), f32({4}));
+}
+
+void shard_map_dim_that_the_chips_cannot_divide(TrainContext& ctx) {
+  const auto fn = [](const Tensor& part) { return part; };
+  const auto run = shard_map(fn, *ctx.mesh(), P{"data"}, P{"data"});
+  const Tensor y = run(f32({5, 2}));
+}
+
+void shard_map_result_that_differs(TrainContext& ctx) {
+  const auto fn = [](const Tensor& part) { return sum(part); };
+  const auto run = shard_map(fn, *ctx.mesh(), P{"data"}, P{});
+  const Tensor y = run(f32({4, 2}));
+}
+
+void shard_map_of_a_captured_batch(TrainContext& ctx) {
+  const Tensor labels = f32({4, 2});
+  const auto fn = [&](const Tensor& part) { return part - labels; };
+  const auto run = shard_map(fn, *ctx.mesh(), P{"data"}, P{"data"});
+  const Tensor y = run(f32({4, 2}));
+}
+
+void shard_map_tensor_used_outside(TrainContext& ctx) {
+  Tensor kept;
+  over_rows(ctx, [&](const Tensor& part) { return kept = part * 2.0; });
+  const Tensor y = kept + 1.0;
+}
+
+void shard_map_value_read(TrainContext& ctx) {
+  over_rows(ctx, [](const Tensor& part) {
+    const double most = amax(part).item();
+    return part / most;
+  });
+}
+
+void shard_map_parameter_assigned(TrainContext& ctx) {
+  Parameter count = make_buffer("count", 0, {});
+  over_rows(ctx, [&](const Tensor& part) {
+    count.assign(psum(sum(part), "data"));
+    return part;
+  });
+}
+
+void shard_map_carry_that_differs(TrainContext& ctx) {
+  over_rows(ctx, [](const Tensor& part) {
+    const auto step = [&](const Tensor& h, const Tensor&) { return std::pair(h + part, h); };
+    return scan(step, full({2, 2}, 0), f32({3})).carry;
+  });
+}
+
+void shard_map_axis_that_is_automatic(TrainContext& ctx) {
+  const auto fn = [](const Tensor& x) { return psum(x, "data"); };
+  const auto run = shard_map(fn, *ctx.mesh(), P{}, P{});
+  const Tensor y = run(f32({4, 2}));
+}
+
+void collective_outside_of_shard_map(TrainContext&) {
+  const Tensor x = f32({4, 2});
+  const Tensor y = psum(x, "data");
+}
+
+void collective_over_an_axis_with_a_typo(TrainContext& ctx) {
+  over_rows(ctx, [](const Tensor& part) { return all_gather(part, "dta"); });
+}
+
+void collective_of_a_dim_that_the_chips_cannot_divide(TrainContext& ctx) {
+  over_rows(ctx, [](const Tensor& part) { return all_to_all(slice(part, 1, 0, 1), "data", 1, 0); });
+}
+
+void ppermute_to_a_chip_that_is_not_there(TrainContext& ctx) {
+  over_rows(ctx, [](const Tensor& part) { return ppermute(part, "data", {{0, 1}, {1, 2}}); });
+}
+
+void ppermute_to_one_chip_twice(TrainContext& ctx) {
+  over_rows(ctx, [](const Tensor& part) { return ppermute(part, "data", {{0, 1}, {1, 1}}); });
+}
+
 struct Case {
   void (*make)(TrainContext&);
   int workers;
@@ -175,6 +279,24 @@ const std::map<std::string, Case>& cases() {
       {"value_read_by_one_worker", {value_read_by_one_worker, 2}},
       {"data_that_differ", {data_that_differ, 2}},
       {"rows_of_uneven_number", {rows_of_uneven_number, 2}},
+      {"shard_map_axis_with_a_typo", {shard_map_axis_with_a_typo, 0}},
+      {"shard_map_spec_too_long", {shard_map_spec_too_long, 0}},
+      {"shard_map_specs_of_other_number", {shard_map_specs_of_other_number, 0}},
+      {"shard_map_dim_that_the_chips_cannot_divide",
+       {shard_map_dim_that_the_chips_cannot_divide, 0}},
+      {"shard_map_result_that_differs", {shard_map_result_that_differs, 0}},
+      {"shard_map_of_a_captured_batch", {shard_map_of_a_captured_batch, 0}},
+      {"shard_map_tensor_used_outside", {shard_map_tensor_used_outside, 0}},
+      {"shard_map_value_read", {shard_map_value_read, 0}},
+      {"shard_map_parameter_assigned", {shard_map_parameter_assigned, 0}},
+      {"shard_map_carry_that_differs", {shard_map_carry_that_differs, 0}},
+      {"shard_map_axis_that_is_automatic", {shard_map_axis_that_is_automatic, 0}},
+      {"collective_outside_of_shard_map", {collective_outside_of_shard_map, 0}},
+      {"collective_over_an_axis_with_a_typo", {collective_over_an_axis_with_a_typo, 0}},
+      {"collective_of_a_dim_that_the_chips_cannot_divide",
+       {collective_of_a_dim_that_the_chips_cannot_divide, 0}},
+      {"ppermute_to_a_chip_that_is_not_there", {ppermute_to_a_chip_that_is_not_there, 0}},
+      {"ppermute_to_one_chip_twice", {ppermute_to_one_chip_twice, 0}},
   };
   return all;
 }

@@ -373,8 +373,10 @@ TEST_F(ShardMapRefusal, Specs) {
   const Tensor x = full({6, 4}, 1);
   expect_refused({"shard_map: argument 0", "dim 0 has size 6", "4 chips", "stage"}, same, x,
                  P{"stage"}, P{"stage"});
-  expect_refused({"shard_map: argument 0 has 2 dims", "for 3"}, same, x, P{"stage", {}, {}}, P{});
-  expect_refused({"has no axis \"model\""}, same, x, P{"model"}, P{});
+  expect_refused({"shard_map: argument 0, f32[6,4], has 2 dims", "for 3"}, same, x,
+                 P{"stage", {}, {}}, P{});
+  expect_refused({"in spec 0, {{\"model\"}}, names axis \"model\"; the mesh is (2,4)"}, same, x,
+                 P{"model"}, P{});
   expect_refused({"2 specs are given for 1 arguments"}, same, x, {P{}, P{}}, P{"stage"});
   expect_refused({"result 0", "may differ between chips along \"data\"", "psum"}, same, x,
                  P{"data"}, P{});
@@ -391,7 +393,7 @@ TEST_F(ShardMapRefusal, Groups) {
       {"psum: axis \"data\" isn't manual in the shard_map() at", "axes"},
       [](const Tensor& part) { return psum(part, "data"); }, x, P{"stage"}, P{});
   expect_refused(
-      {"all_gather", "no axis \"model\""},
+      {"all_gather: the call names axis \"model\"; the mesh is (2,4)"},
       [](const Tensor& part) { return all_gather(part, "model"); }, x, P{"stage"}, P{});
   expect_refused(
       {"reduce_scatter: dim 0", "size 2", "4 chips"},
@@ -403,7 +405,7 @@ TEST_F(ShardMapRefusal, Groups) {
       },
       x, P{"stage"}, P{"stage"});
   expect_refused(
-      {"ppermute: the pair (0, 4)"},
+      {"ppermute: the pair (0, 4) names chip 4: expected 0 to 3"},
       [](const Tensor& part) {
         return ppermute(part, "stage", {{0, 4}});
       },
