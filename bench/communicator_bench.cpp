@@ -9,6 +9,7 @@
 
 #include "bench/cores.hpp"
 #include "transport/collectives/communicator.hpp"
+#include "transport/memory/wait.hpp"
 
 namespace weft {
 namespace {
@@ -52,8 +53,7 @@ void exchange(benchmark::State& state) {
   measure(state, [&] {
     ++epoch;
     lines[thread].epoch.store(epoch, std::memory_order_release);
-    while (lines[1 - thread].epoch.load(std::memory_order_acquire) < epoch) {
-    }
+    while (lines[1 - thread].epoch.load(std::memory_order_acquire) < epoch) pause_cpu();
   });
 }
 BENCHMARK(exchange)->Threads(kChips)->UseRealTime();

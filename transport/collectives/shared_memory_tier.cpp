@@ -44,9 +44,6 @@
 namespace weft {
 namespace {
 
-/// Spins that don't pause: a pause makes the exchange of a cache line a third slower.
-constexpr int kEagerSpins = 200;
-
 /// A yield that took longer gave the core to another program, for as long as the scheduler likes. A
 /// thread that wakes from sleep gets the core at once, so for some waits there are no yields.
 constexpr std::chrono::nanoseconds kLongYield = std::chrono::milliseconds(2);
@@ -218,7 +215,7 @@ void SharedMemoryTier::wait() {
 void SharedMemoryTier::await_peers(std::optional<Clock::time_point>& since) {
   for (int i = 0; i < policy_.spins; ++i) {
     if (all_arrived()) return;
-    if (i >= kEagerSpins) pause_cpu();
+    pause_cpu();
   }
   if (!since) since = Clock::now();
   recorder_.board.waiting_for(group_->chip(awaited()));
