@@ -3,12 +3,13 @@
 #include <algorithm>
 
 #include "spmd/ops/row.hpp"
+#include "spmd/plan/spread.hpp"
 
 namespace weft {
 namespace {
 
-/// By input number: the ops that read the input, if an output updates it. Ops that read a fill of
-/// the input count too, since each loop makes the fill for itself.
+/// By input number: the ops that read the input, if an output updates it. Ops that read a fill
+/// or spread of the input count too, since each loop makes it for itself.
 std::vector<std::vector<OpId>> readers_of_updated(const Program& program) {
   constexpr std::int32_t kNone = -1;
   std::vector<std::int32_t> input_of(program.num_values(), kNone);
@@ -22,7 +23,7 @@ std::vector<std::vector<OpId>> readers_of_updated(const Program& program) {
       const std::int32_t input = input_of[operand];
       if (input == kNone) continue;
       readers[static_cast<std::size_t>(input)].push_back(op);
-      if (program.is_fill(op)) input_of[program.result(op)] = input;
+      if (is_made_by_loops(program, op)) input_of[program.result(op)] = input;
     }
   }
   return readers;

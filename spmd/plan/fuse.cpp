@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "spmd/ops/row.hpp"
+#include "spmd/plan/spread.hpp"
 
 namespace weft {
 namespace {
@@ -11,7 +12,8 @@ std::int64_t num_elements(const Program& program, OpId op) {
   return program.type(program.result(op)).num_elements();
 }
 
-/// Whether an op of the loop makes the fill's scalar. The loop's fills are made before it runs.
+/// Whether an op of the loop makes the operand of a fill or spread, which is made before the loop
+/// runs or as it runs.
 bool reads_from(const Program& program, OpId fill, const FusedLoop& loop) {
   return std::ranges::any_of(program.op_operands(fill), [&](ValueId scalar) {
     const OpId op = program.defining_op(scalar);
@@ -32,7 +34,7 @@ std::vector<FusedLoop> fused_loops(const Program& program) {
       loops.back().count = op + 1 - loops.back().first;
       is_open = true;
     } else if (is_open) {
-      is_open = program.is_fill(op) && !reads_from(program, op, loops.back());
+      is_open = is_made_by_loops(program, op) && !reads_from(program, op, loops.back());
     }
   }
   return loops;
@@ -47,13 +49,13 @@ std::vector<bool> tiled_values(const Program& program) {
   }
   std::vector<bool> tiled(program.num_values(), false);
   for (OpId op = 0; op < program.num_ops(); ++op) {
-    tiled[program.result(op)] = loop_of[op] != kNoId || program.is_fill(op);
+    tiled[program.result(op)] = loop_of[op] != kNoId || is_made_by_loops(program, op);
   }
   for (OpId op = 0; op < program.num_ops(); ++op) {
     for (const ValueId operand : program.op_operands(op)) {
       const OpId maker = program.defining_op(operand);
       const bool stays = maker != kNoId && loop_of[op] != kNoId &&
-                         (program.is_fill(maker) || loop_of[maker] == loop_of[op]);
+                         (is_made_by_loops(program, maker) || loop_of[maker] == loop_of[op]);
       if (!stays) tiled[operand] = false;
     }
   }
@@ -65,7 +67,9 @@ std::vector<TileBuffers::Entry> TileBuffers::of(const FusedLoop& loop) {
   std::vector<Entry> entries;
   std::uint32_t count = 0;
   std::vector<std::uint32_t> free;
-  const auto is_fill = [&](ValueId value) { return program_.is_fill(program_.defining_op(value)); };
+  const auto is_made_here = [&](ValueId value) {
+    return is_made_by_loops(program_, program_.defining_op(value));
+  };
   const auto give = [&](ValueId value, std::uint32_t buffer) {
     buffer_of_[value] = buffer;
     entries.push_back({value, buffer});
@@ -74,7 +78,7 @@ std::vector<TileBuffers::Entry> TileBuffers::of(const FusedLoop& loop) {
     if (!is_elementwise(program_.kind(op))) continue;
     for (const ValueId operand : program_.op_operands(op)) {
       if (!tiled_[operand]) continue;
-      if (last_read_[operand] == kNoId && is_fill(operand)) give(operand, count++);
+      if (last_read_[operand] == kNoId && is_made_here(operand)) give(operand, count++);
       last_read_[operand] = op;
     }
   }
@@ -88,7 +92,7 @@ std::vector<TileBuffers::Entry> TileBuffers::of(const FusedLoop& loop) {
     }
     for (const ValueId operand : program_.op_operands(op)) {
       if (!tiled_[operand] || last_read_[operand] != op) continue;
-      if (!is_fill(operand)) free.push_back(buffer_of_[operand]);
+      if (!is_made_here(operand)) free.push_back(buffer_of_[operand]);
       last_read_[operand] = kNoId;
     }
   }

@@ -9,9 +9,9 @@
 namespace weft {
 
 /// Ops `first` .. `first + count - 1` of a chip's program: elementwise ops with equal numbers of
-/// elements, and fills between them. They run as one loop over tiles of elements: all ops on one
-/// tile, then all on the next. Values that only the loop reads stay in the cache and have no place
-/// in memory.
+/// elements, and fills and spreads (spread.hpp) between them. They run as one loop, whose values
+/// that nothing else reads have no place in memory: as code that does all ops on a few elements, or
+/// over tiles, all ops on one tile, then all on the next.
 struct FusedLoop {
   OpId first = 0;
   std::uint32_t count = 0;
@@ -21,8 +21,8 @@ struct FusedLoop {
 std::vector<FusedLoop> fused_loops(const Program& chip_program);
 
 /// By value: whether it needs no place in memory. Such a value is no output, and is either an
-/// elementwise op's result that only its own loop reads, or a fill (Program::is_fill) that only
-/// elementwise ops read: each loop makes the fill for itself.
+/// elementwise op's result that only its own loop reads, or a fill or spread that only elementwise
+/// ops read: each loop makes it for itself.
 std::vector<bool> tiled_values(const Program& chip_program);
 
 /// Assigns the `tiled` values of each loop to buffers of one tile each, numbered from 0.
@@ -41,7 +41,8 @@ class TileBuffers {
     friend bool operator==(const Entry&, const Entry&) = default;
   };
   /// Buffers of the tiled values that the loop makes or reads, sorted by value. Values that live at
-  /// once get different buffers. A fill's buffer is its own, since every tile reads it.
+  /// once get different buffers. A fill's buffer is its own, since every tile reads it; a spread's
+  /// too.
   std::vector<Entry> of(const FusedLoop& loop);
 
  private:

@@ -4,6 +4,7 @@
 
 #include "spmd/control/loops.hpp"
 #include "spmd/ops/row.hpp"
+#include "spmd/plan/spread.hpp"
 
 namespace weft {
 namespace {
@@ -40,7 +41,7 @@ void join_in_bucket(const Program& program, const PlanStep& bucket,
 }
 
 /// All values of a loop live through it: its last op writes the first tile before its first op
-/// reads the last tile. A fill's scalar is read where the fill is read.
+/// reads the last tile. The operand of a fill or spread is read where that is read.
 void join_in_loop(const Program& program, const PlanStep& loop, std::vector<Lifetime>& lifetimes) {
   const OpId last = loop.end() - 1;
   const auto read = [&](ValueId value) {
@@ -51,7 +52,7 @@ void join_in_loop(const Program& program, const PlanStep& loop, std::vector<Life
     for (const ValueId operand : program.op_operands(op)) {
       read(operand);
       const OpId maker = program.defining_op(operand);
-      if (maker == kNoId || !program.is_fill(maker)) continue;
+      if (maker == kNoId || !is_made_by_loops(program, maker)) continue;
       for (const ValueId scalar : program.op_operands(maker)) read(scalar);
     }
   }

@@ -11,6 +11,7 @@
 #include "spmd/plan/donate.hpp"
 #include "spmd/plan/fuse.hpp"
 #include "spmd/plan/lifetime.hpp"
+#include "spmd/plan/spread.hpp"
 
 namespace weft {
 namespace {
@@ -56,7 +57,7 @@ class Scheduling {
         if (kind == OpKind::merge) join_before(ranges[ranges.of_op(op)], op);
         plan_.steps.push_back({StepKind::compute, op, 1});
       } else {
-        ++op;  // each loop that reads this fill makes it
+        ++op;  // each loop that reads this fill or spread makes it
         continue;
       }
       op = plan_.steps.back().end();
@@ -87,10 +88,10 @@ class Scheduling {
     return tiled;
   }
 
-  /// Fills among the loop's ops that are stored in memory get compute steps before the loop.
+  /// Fills and spreads among the loop's ops that are stored get compute steps before the loop.
   void add_loop(const FusedLoop& fused) {
     for (OpId op = fused.first; op < fused.first + fused.count; ++op) {
-      if (program_.is_fill(op) && !tiled_[program_.result(op)]) {
+      if (is_made_by_loops(program_, op) && !tiled_[program_.result(op)]) {
         plan_.steps.push_back({StepKind::compute, op, 1});
       }
     }

@@ -5,6 +5,7 @@
 #include "spmd/control/loops.hpp"
 #include "spmd/ops/row.hpp"
 #include "spmd/plan/schedule.hpp"
+#include "spmd/plan/spread.hpp"
 
 namespace weft {
 namespace {
@@ -67,7 +68,7 @@ class StepsCheck {
  private:
   bool is_tiled(ValueId value) const { return plan_.slots[value].place == Place::tile; }
   bool is_tiled_fill(OpId op) const {
-    return program_.is_fill(op) && is_tiled(program_.result(op));
+    return is_made_by_loops(program_, op) && is_tiled(program_.result(op));
   }
   /// Loops make tiled fills for themselves.
   void skip_tiled_fills() {
@@ -204,7 +205,7 @@ class StepsCheck {
     if (is_tiled(program_.result(op))) {
       refuse("%{} has no place, but step {} computes it whole", program_.result(op), i);
     }
-    if (!program_.is_fill(op) || op == next_) {
+    if (!is_made_by_loops(program_, op) || op == next_) {
       require_next(i, step);
       ++next_;
     } else {
@@ -222,7 +223,7 @@ class StepsCheck {
     };
     // Fills are made before the loop runs.
     for (OpId op = step.first; op < step.end(); ++op) {
-      if (!program_.is_fill(op)) continue;
+      if (!is_made_by_loops(program_, op)) continue;
       if (!is_tiled(program_.result(op)) && !is_made_[op]) refuse("no step makes fill {}", op);
       require_scalars_made(i, op);
     }
@@ -230,7 +231,7 @@ class StepsCheck {
       if (is_elementwise(program_.kind(op)) && elements(op) == elements(step.first)) {
         loop_of_[op] = i;
         make(i, op);
-      } else if (op == step.first || !program_.is_fill(op)) {
+      } else if (op == step.first || !is_made_by_loops(program_, op)) {
         refuse("step {} (loop): op {} ({}) is no elementwise op of {} elements", i, op,
                to_string(program_.kind(op)), elements(step.first));
       }
@@ -264,14 +265,14 @@ class StepsCheck {
   void check_tiles() const {
     for (OpId op = 0; op < program_.num_ops(); ++op) {
       const ValueId result = program_.result(op);
-      if (is_tiled(result) && loop_of_[op] == kNoId && !program_.is_fill(op)) {
+      if (is_tiled(result) && loop_of_[op] == kNoId && !is_made_by_loops(program_, op)) {
         refuse("%{} has no place, and no loop makes it", result);
       }
       for (const ValueId value : program_.op_operands(op)) {
         if (!is_tiled(value)) continue;
         const OpId maker = program_.defining_op(value);
         if (loop_of_[op] == kNoId ||
-            (!program_.is_fill(maker) && loop_of_[op] != loop_of_[maker])) {
+            (!is_made_by_loops(program_, maker) && loop_of_[op] != loop_of_[maker])) {
           refuse("%{} has no place, but op {} reads it outside of its loop", value, op);
         }
       }
@@ -292,7 +293,7 @@ class StepsCheck {
       if (loop_of_[op] != i) continue;
       for (const ValueId value : program_.op_operands(op)) {
         if (!is_tiled(value)) continue;
-        const bool is_fill = program_.is_fill(program_.defining_op(value));
+        const bool is_fill = is_made_by_loops(program_, program_.defining_op(value));
         last_read_[value] = is_fill ? kAlways : op;
       }
     }

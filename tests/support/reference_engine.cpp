@@ -12,6 +12,7 @@
 #include "actors/device/state_hash.hpp"
 #include "spmd/control/loops.hpp"
 #include "spmd/mesh/hybrid_mesh.hpp"
+#include "spmd/plan/spread.hpp"
 #include "spmd/program/element.hpp"
 #include "transport/collectives/communicator.hpp"
 #include "transport/state/commits.hpp"
@@ -243,7 +244,7 @@ class ReferenceEngine final : public Engine {
     }
     // Fills that only loops make.
     for (OpId op = range.begin; op < range.end; ++op) {
-      if (program().is_fill(op)) is_known_[program().result(op)] = false;
+      if (is_made_by_loops(program(), op)) is_known_[program().result(op)] = false;
     }
   }
 

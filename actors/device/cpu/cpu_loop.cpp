@@ -8,6 +8,7 @@
 #include "actors/device/cpu/jit/chain.hpp"
 #include "spmd/ops/row.hpp"
 #include "spmd/plan/schedule.hpp"
+#include "spmd/plan/spread.hpp"
 
 namespace weft {
 namespace {
@@ -36,8 +37,15 @@ class LoopLoader {
     const OpId maker = program_.defining_op(value);
     return maker != kNoId && program_.is_fill(maker);
   }
+  std::optional<Spread> spread_at(ValueId value) const {
+    const OpId maker = program_.defining_op(value);
+    return maker == kNoId ? std::nullopt : spread_of(program_, maker);
+  }
   bool is_tile(ValueId value) const { return plan_.slots[value].place == Place::tile; }
 
+  /// Whether all ops are compiled, and all spreads that they read have rows of one size: then the
+  /// loop runs at once, row by row. Sets `columns`.
+  bool runs_at_once();
   /// False for an op that isn't compiled.
   bool add(Chain& chain, OpId op) const;
   jit::Lane lane(Chain& chain, ValueId value) const;
@@ -61,6 +69,7 @@ class LoopLoader {
 
 CpuPlan::Loop LoopLoader::load() {
   loop_.num_elements = program_.type(program_.result(fused_.first)).num_elements();
+  if (!runs_at_once()) loop_.columns = 0;
   Chain chain;
   for (OpId op = fused_.first; op < fused_.end(); ++op) {
     if (!is_elementwise(program_.kind(op))) continue;
@@ -75,6 +84,23 @@ CpuPlan::Loop LoopLoader::load() {
   finish(std::move(chain));
   place_tiles();
   return std::move(loop_);
+}
+
+bool LoopLoader::runs_at_once() {
+  if (!source_.compiles || loop_.num_elements == 0) return false;
+  for (OpId op = fused_.first; op < fused_.end(); ++op) {
+    if (!is_elementwise(program_.kind(op))) continue;
+    Chain alone;
+    if (!add(alone, op)) return false;
+    for (const ValueId operand : program_.op_operands(op)) {
+      const std::optional<Spread> spread = spread_at(operand);
+      if (!spread) continue;
+      if (loop_.columns > 0 && loop_.columns != spread->columns) return false;
+      loop_.columns = spread->columns;
+    }
+  }
+  if (loop_.columns == 0) loop_.columns = loop_.num_elements;
+  return true;
 }
 
 bool LoopLoader::add(Chain& chain, OpId op) const {
@@ -95,6 +121,11 @@ jit::Lane LoopLoader::lane(Chain& chain, ValueId value) const {
   if (const auto known = chain.lanes.find(value); known != chain.lanes.end()) return known->second;
   const DType dtype = program_.type(value).dtype;
   const OpId maker = program_.defining_op(value);
+  if (const auto spread = spread_at(value); spread && loop_.columns > 0) {
+    chain.streams.push_back(source_.operand(program_.op_operands(maker)[0]));
+    const auto kind = spread->repeats_row ? jit::Stream::Kind::row : jit::Stream::Kind::column;
+    return chain.lanes[value] = jit::read(chain.graph, dtype, kind);
+  }
   if (!is_fill(value)) {
     chain.streams.push_back(placed(value));
     return chain.lanes[value] = jit::read(chain.graph, dtype, jit::Stream::Kind::dense);
@@ -132,6 +163,7 @@ void LoopLoader::finish(Chain chain) {
   }
   auto code = jit::chain_code(whole.graph);
   if (code == nullptr) {
+    loop_.columns = 0;
     for (const OpId op : chain.ops) load_op(op);
     return;
   }
@@ -198,9 +230,17 @@ void LoopLoader::place_tiles() {
   }
   for (const auto& [value, buffer] : buffer_of) {
     loop_.scratch_bytes = std::max(loop_.scratch_bytes, (buffer + 1) * buffer_bytes);
-    if (!is_fill(value)) continue;
-    loop_.fills.push_back(source_.step(program_.defining_op(value)));
-    loop_.fills.back().result.offset = buffer * buffer_bytes;
+    const OpId maker = program_.defining_op(value);
+    if (is_fill(value)) {
+      loop_.fills.push_back(source_.step(maker));
+      loop_.fills.back().result.offset = buffer * buffer_bytes;
+    } else if (const auto spread = spread_at(value)) {
+      const auto bytes = static_cast<std::size_t>(byte_size(program_.type(value).dtype));
+      CpuPlan::Operand to = source_.operand(value);
+      to.offset = buffer * buffer_bytes;
+      loop_.spreads.push_back(
+          {*spread, bytes, source_.operand(program_.op_operands(maker)[0]), to});
+    }
   }
   for_each_operand([&](CpuPlan::Operand& operand) {
     if (operand.place != Place::tile) return;

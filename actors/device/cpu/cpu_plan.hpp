@@ -10,6 +10,7 @@
 #include "actors/device/cpu/jit/chain_code.hpp"
 #include "actors/device/cpu/loops/kernel.hpp"
 #include "actors/device/engine.hpp"
+#include "spmd/plan/spread.hpp"
 #include "transport/collectives/communicator.hpp"
 
 namespace weft {
@@ -46,13 +47,22 @@ struct CpuPlan final : LoadedPlan {
     std::shared_ptr<const jit::ChainCode> code{};
     std::vector<Operand> streams{};
   };
+  /// A spread of which a loop writes each tile before its steps read it.
+  struct SpreadTile {
+    Spread spread{};
+    std::size_t element_bytes = 0;
+    Operand from{};
+    Operand to{};
+  };
   /// A fused loop: writes one tile of each fill that kernels read, then runs its steps tile by
   /// tile; if a chain is all it has, at once.
   struct Loop {
     std::vector<Chain> chains;
     std::vector<Step> fills;
     std::vector<Step> steps;
+    std::vector<SpreadTile> spreads;
     std::int64_t num_elements = 0;
+    std::int64_t columns = 0;       ///< of a loop that runs at once; else 0
     std::size_t scratch_bytes = 0;  ///< for all tiles of the loop
   };
   /// A loop of the program.

@@ -6,6 +6,7 @@
 
 #include "actors/device/cpu/cpu_chip_collectives.hpp"
 #include "actors/device/cpu/cpu_plan.hpp"
+#include "actors/device/cpu/kernels/spread.hpp"
 #include "actors/device/cpu/loops/aligned_buffer.hpp"
 #include "actors/device/cpu/loops/vectorize.hpp"
 #include "actors/device/state_hash.hpp"
@@ -77,12 +78,18 @@ struct Executor::State {
     for (const CpuPlan::Chain& chain : loop.chains) {
       for (const CpuPlan::Operand& stream : chain.streams) loop_streams.push_back(address(stream));
     }
-    if (loop.steps.size() == 1 && loop.steps[0].chain == 0) {
-      loop.chains[0].code->run(loop_streams.data(), 1, loop.num_elements);
+    if (loop.columns > 0) {
+      const std::int64_t rows = loop.num_elements / loop.columns;
+      loop.chains[0].code->run(loop_streams.data(), rows, loop.columns);
       return;
     }
-    for (std::int64_t left = loop.num_elements; left > 0; left -= CpuPlan::kTileSize) {
-      compute_tile(loop, std::min(left, CpuPlan::kTileSize));
+    for (std::int64_t begin = 0; begin < loop.num_elements; begin += CpuPlan::kTileSize) {
+      const std::int64_t count = std::min(loop.num_elements - begin, CpuPlan::kTileSize);
+      for (const CpuPlan::SpreadTile& tile : loop.spreads) {
+        kernels::write_spread(tile.spread, tile.element_bytes, address(tile.from), begin, count,
+                              address(tile.to));
+      }
+      compute_tile(loop, count);
     }
   }
 

@@ -1,0 +1,14 @@
+#pragma once
+/// A tile of a spread (spmd/plan/spread.hpp).
+
+#include <cstddef>
+
+#include "spmd/plan/spread.hpp"
+
+namespace weft::kernels {
+
+/// Writes `count` elements of the spread of `from`, from number `begin` on.
+void write_spread(const Spread& spread, std::size_t element_bytes, const std::byte* from,
+                  std::int64_t begin, std::int64_t count, std::byte* to);
+
+}  // namespace weft::kernels

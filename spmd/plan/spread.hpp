@@ -1,0 +1,31 @@
+#pragma once
+/// Spreads: values that repeat the elements of a smaller one, which a loop over elementwise ops
+/// reads in their place.
+
+#include <cstdint>
+#include <optional>
+
+#include "spmd/program/program.hpp"
+
+namespace weft {
+
+/// The result of a broadcast_in_dim, as a matrix: either each row is the operand, or each element
+/// of the operand fills a row.
+struct Spread {
+  std::int64_t rows = 1;
+  std::int64_t columns = 1;
+  bool repeats_row = false;
+
+  bool operator==(const Spread&) const = default;
+};
+
+/// Shorter rows aren't worth a loop of their own.
+inline constexpr std::int64_t kSpreadColumnsMin = 32;
+
+/// Empty for another op, another broadcast, of a loop's carry, and for short rows.
+std::optional<Spread> spread_of(const Program& program, OpId op);
+
+/// Whether loops make the op's result for themselves, as they read it: a fill or a spread.
+bool is_made_by_loops(const Program& program, OpId op);
+
+}  // namespace weft
