@@ -47,12 +47,20 @@ Loops loops_of(const Shape& shape, std::span<const std::int64_t> dims) {
 /// Calls body(offset in the operand) for every iteration of the loops, in row-major order.
 template <typename Body>
 void for_each_turn(std::span<const Loop> loops, std::int64_t offset, Body body) {
-  if (loops.empty()) {
+  if (loops.empty()) return body(offset);
+  if (std::ranges::any_of(loops, [](const Loop& loop) { return loop.size == 0; })) return;
+  // By counters: the compiler would keep a recursion out of vectorized().
+  Strides turns{};
+  for (bool goes_on = true; goes_on;) {
     body(offset);
-    return;
-  }
-  for (std::int64_t i = 0; i < loops[0].size; ++i) {
-    for_each_turn(loops.subspan(1), offset + i * loops[0].stride, body);
+    goes_on = false;
+    for (std::size_t i = loops.size(); i-- > 0 && !goes_on;) {
+      offset += loops[i].stride;
+      goes_on = ++turns[i] < loops[i].size;
+      if (goes_on) continue;
+      offset -= turns[i] * loops[i].stride;
+      turns[i] = 0;
+    }
   }
 }
 
@@ -110,12 +118,13 @@ Kernel kernel(const TensorType& operand, std::span<const std::int64_t> dims, Com
       loops.kept.empty() || (!loops.reduced.empty() && loops.reduced.back().stride == 1);
   if (along_runs && loops.reduced.empty()) loops.reduced.push_back({1, 1});
   const Combine<T, F> combine{identity, f};
-  return vectorized([=](const KernelArgs& args) {
-    if (along_runs) {
+  if (along_runs) {
+    return vectorized<Vectors::avx2>([=](const KernelArgs& args) {
       combine.runs(loops, as<T>(args.operands[0]), as<T>(args.result));
-    } else {
-      combine.rows(loops, as<T>(args.operands[0]), as<T>(args.result));
-    }
+    });
+  }
+  return vectorized([=](const KernelArgs& args) {
+    combine.rows(loops, as<T>(args.operands[0]), as<T>(args.result));
   });
 }
 

@@ -50,7 +50,7 @@ void with_steps(const WindowLoops& loops, const Body& body) {
 
 template <typename T, typename F>
 Kernel reduction(const Planes& planes, Compute<T> identity, F f) {
-  return vectorized([=](const KernelArgs& args) {
+  return vectorized<Vectors::avx2>([=](const KernelArgs& args) {
     const T* x = as<T>(args.operands[0]);
     T* y = as<T>(args.result);
     with_steps(planes.loops, [&](auto window_step, auto operand_step) {
@@ -76,7 +76,7 @@ Kernel reduction(const Planes& planes, Compute<T> identity, F f) {
 template <typename T, typename Place, typename Beats>
 Kernel selection(const Planes& planes, T identity, Beats beats) {
   const auto windows = static_cast<std::size_t>(planes.window_size);
-  Kernel kernel = vectorized([=](const KernelArgs& args) {
+  Kernel kernel = vectorized<Vectors::avx2>([=](const KernelArgs& args) {
     const T* x = as<T>(args.operands[0]);
     const T* g = as<T>(args.operands[1]);
     T* y = as<T>(args.result);

@@ -1,6 +1,7 @@
 #pragma once
 /// One loop, compiled for several generations of processors.
 
+#include <algorithm>
 #include <string_view>
 
 #include "actors/device/cpu/loops/kernel.hpp"
@@ -40,12 +41,17 @@ run_avx512(const Body& body, const KernelArgs& args) {
 }
 #endif
 
-/// The kernel that runs `body(args)`, in the version that kernel_path() names.
-template <typename Body>
+/// The kernel that runs `body(args)`, in the version that kernel_path() names, but not with more
+/// than `most`. (AVX2 is faster for loops that skip elements, which the compiler gathers with
+/// AVX-512, and for sums of short runs.)
+template <Vectors most = Vectors::avx512, typename Body>
 Kernel vectorized(Body body) {
 #if defined(__x86_64__)
-  switch (kernel_path().vectors) {
-    case Vectors::avx512: return {[body](const KernelArgs& args) { run_avx512(body, args); }};
+  switch (std::min(kernel_path().vectors, most)) {
+    case Vectors::avx512:
+      if constexpr (most == Vectors::avx512) {
+        return {[body](const KernelArgs& args) { run_avx512(body, args); }};
+      }
     case Vectors::avx2: return {[body](const KernelArgs& args) { run_avx2(body, args); }};
     case Vectors::portable: break;
   }
