@@ -118,7 +118,7 @@ class ProgramMaker {
       case 26: return custom_call(x);
       case 27: return random_.one_in(3) ? while_loop(x) : loop(x);
       case 28:
-      case 29: return branches(x);
+      case 29: return manual_ != 0 ? loop(x) : branches(x);
       case 32:
       case 33: return shard_map(x);
       default:
@@ -331,15 +331,18 @@ class ProgramMaker {
     const Shape shape = program_.shape(x);
     const bool has_items = shape.size() > 0 && shape[0] <= 4;
     const std::int64_t length = has_items ? shape[0] : 1 + any_below(3);
-    if (depth_ == 2 || manual_ != 0 || magnitude(x) > kMagnitudeMax / 64) return std::nullopt;
+    if (depth_ == 2 || magnitude(x) > kMagnitudeMax / 64) return std::nullopt;
     const std::size_t outside = values_.size();
     std::vector<ValueId> first;
-    for (std::uint64_t i = random_.below(3); i > 0; --i) first.push_back(any_value());
+    for (std::uint64_t i = random_.below(3); i > 0; --i) {
+      const ValueId value = any_value();
+      first.push_back(carried(value, magnitude(value)));
+    }
     if (!has_items && first.empty()) return std::nullopt;
     ++depth_;
     sums_.push_back(kNoId);
     const bool sums = random_.one_in(2);
-    const ValueId zeros = sums ? b_.constant(0, program_.type(any_value())) : kNoId;
+    const ValueId zeros = sums ? carried(b_.constant(0, program_.type(any_value())), 0) : kNoId;
     const ValueId number = made(b_.loop(length, random_.one_in(2)), 4);
     std::vector<ValueId> carries;
     for (const ValueId value : first) {
@@ -360,6 +363,12 @@ class ProgramMaker {
     values_.resize(outside);
     values_.insert(values_.end(), results.begin(), results.end() - 1);
     return results.back();
+  }
+
+  /// In a function of shard_map, a carry may differ on all its chips from the beginning.
+  ValueId carried(ValueId value, double magnitude) {
+    const ManualAtoms differs{.manual = manual_, .varies = manual_};
+    return made(manual_ == 0 ? value : b_.like(value, differs), magnitude);
   }
 
   void any_ops(std::int64_t most) {
@@ -438,7 +447,8 @@ class ProgramMaker {
                                 const std::vector<ValueId>& carries) {
     std::vector<ValueId> nexts;
     for (const ValueId carry : carries) {
-      const ValueId value = any_value_like(carry);
+      const ValueId like = any_value_like(carry);
+      const ValueId value = carried(like, magnitude(like));
       const TensorType type = program_.type(carry);
       nexts.push_back(value);
       if (magnitude(value) <= magnitude(carry)) continue;
@@ -458,7 +468,7 @@ class ProgramMaker {
       });
       const bool has = fits != values_.rend();
       total = has ? b_.binary(OpKind::add, sum, *fits) : sum;
-      made(total, has ? magnitude(*fits) * static_cast<double>(length) : 0);
+      total = carried(total, has ? magnitude(*fits) * static_cast<double>(length) : 0);
     }
     const auto stack = [&](ValueId value) {
       results.push_back(made(b_.border(OpKind::stack, {number, value}), magnitude(value)));
