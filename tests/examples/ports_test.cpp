@@ -1,6 +1,6 @@
 /// Examples that are ports of the usual programs: what they learn doesn't depend on the layout, and
-/// is what torch learns from the same parameters and batches (tests/golden/torch/ports.py and
-/// parallel_ports.py).
+/// is what torch learns from the same parameters and batches (tests/golden/torch/ports.py,
+/// parallel_ports.py and noise_ports.py).
 
 #include <gtest/gtest.h>
 
@@ -41,8 +41,9 @@ void expect_alike(const Losses& found, const Losses& expected, double tolerance 
   }
 }
 
-void expect_as_torch(const std::string& program, const std::string& name, Words options) {
-  const Losses expected = nlohmann::json::parse(testing::read_golden("torch/ports.json")).at(name);
+void expect_as_torch(const std::string& program, const std::string& name, Words options,
+                     const std::string& golden = "torch/ports.json") {
+  const Losses expected = nlohmann::json::parse(testing::read_golden(golden)).at(name);
   for (const char* word : {"--batch", "12", "--steps", "100"}) options.push_back(word);
   for (const Words& layout : kLayouts) {
     SCOPED_TRACE(::testing::PrintToString(layout));
@@ -105,7 +106,15 @@ TEST(Ports, MixtureOfExpertsLearnsAsTorchDoes) {
   expect_parallel_as_torch(MOE, "moe", {"--layers", "2", "--experts", "4"});
 }
 
-/// With noise of weft's own, and shuffled images.
+TEST(Ports, AutoencoderLearnsAsTorchDoes) {
+  expect_as_torch(VAE, "vae", {"--plain"}, "torch/noise_ports.json");
+}
+
+TEST(Ports, GeneratorAndJudgeLearnAsTorchDoes) {
+  expect_as_torch(GAN, "gan", {"--plain"}, "torch/noise_ports.json");
+}
+
+/// With shuffled images.
 Losses expect_one_curve(const std::string& program, const Words& options) {
   const Losses expected = losses(program, options, kLayouts[0]);
   expect_alike(losses(program, options, kLayouts[1]), expected);

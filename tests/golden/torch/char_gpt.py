@@ -29,11 +29,8 @@ SMALL = {"text": str(HERE.parents[2] / "LICENSE"), "layers": 2, "heads": 4, "siz
          "length": 16, "batch": 8, "steps": 12, "lr": 0.01, "seed": 3}
 
 
-def random_words(seed, name, counters):
-    """The first word of the Philox blocks with key `seed` and counters (counter, name's hash)."""
-    stream = 0xCBF29CE484222325
-    for byte in name.encode():
-        stream = (stream ^ byte) * 0x100000001B3 % 2**64
+def philox(seed, stream, counters):
+    """The words of the blocks with key `seed` and counters (counter, stream)."""
     low = np.uint64(0xFFFFFFFF)
     shift = np.uint64(32)
     counters = counters.astype(np.uint64)
@@ -45,7 +42,15 @@ def random_words(seed, name, counters):
         a, b = (odd >> shift) ^ b ^ np.uint64(key[0]), odd & low
         c, d = (even >> shift) ^ d ^ np.uint64(key[1]), even & low
         key = [(key[0] + 0x9E3779B9) % 2**32, (key[1] + 0xBB67AE85) % 2**32]
-    return a
+    return a, b, c, d
+
+
+def random_words(seed, name, counters):
+    """The first word of the blocks whose stream is the name's hash."""
+    stream = 0xCBF29CE484222325
+    for byte in name.encode():
+        stream = (stream ^ byte) * 0x100000001B3 % 2**64
+    return philox(seed, stream, counters)[0]
 
 
 def uniform(seed, name, counters):
