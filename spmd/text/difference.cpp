@@ -135,7 +135,7 @@ class Comparison {
     for (OpId op = 0; op < common; ++op) {
       if (!same_op(op)) {
         add(kOpWeight, fmt::format("{} -> {}: a branch that the host takes? compute both sides and "
-                                   "choose with where()",
+                                   "choose with where(), or use cond()",
                                    describe_op(before_, op), describe_op(after_, op)));
         return;
       }

@@ -115,7 +115,7 @@ TEST_F(Recompile, HostBranch) {
   EXPECT_EQ(message(),
             fmt::format("recompile #1 for the sync at L{}: exponential f32[4,2] at L{} -> tanh "
                         "f32[4,2] at L{}: a branch that the host takes? compute both sides and "
-                        "choose with where()",
+                        "choose with where(), or use cond()",
                         synced, first, second));
 }
 
