@@ -144,7 +144,9 @@ class Assignment {
     const bool is_result = tensor + 1 == tensors_.size();
     const Sharding& from = is_result ? layout : home;
     const Sharding& to = is_result ? home : layout;
-    const std::int64_t cost = reshard_cost(mesh_, type, from, reshard_steps(mesh_, type, from, to));
+    const AtomMask held = tensors_[tensor].sharding.replicated;
+    const std::int64_t cost =
+        reshard_cost(mesh_, type, from, reshard_steps(mesh_, type, from, to, held));
     costs_[tensor].emplace_back(layout, cost);
     return cost;
   }

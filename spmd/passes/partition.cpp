@@ -325,7 +325,8 @@ class Partitioner {
     if ((atoms & (wanted.used() | result.used() | result.unreduced)) != 0) return false;
     Sharding partial = wanted;
     partial.unreduced = atoms;
-    const auto steps = reshard_steps(mesh_, program_.type(value), made, partial);
+    const auto steps =
+        reshard_steps(mesh_, program_.type(value), made, partial, homes_[value].replicated);
     return std::ranges::all_of(steps,
                                [](const ReshardStep& step) { return !is_collective(step.kind); });
   }
@@ -351,7 +352,7 @@ class Partitioner {
     std::int64_t lowest = 0;
     for (const Version& version : versions) {
       if ((layout.unreduced & ~version.layout.unreduced) != 0) continue;
-      auto candidate = reshard_steps(mesh_, type, version.layout, layout);
+      auto candidate = reshard_steps(mesh_, type, version.layout, layout, homes_[value].replicated);
       const std::int64_t cost = reshard_cost(mesh_, type, version.layout, candidate);
       if (source && cost >= lowest) continue;
       source = version;

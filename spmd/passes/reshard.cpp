@@ -23,8 +23,13 @@ AtomList suffix(AtomList atoms, int count) { return atoms.suffix_from(atoms.size
 /// Builds the steps from a layout to a target.
 class Route {
  public:
-  Route(const Mesh& mesh, const Shape& shape, const Sharding& from, const Sharding& to)
-      : mesh_(&mesh), shape_(shape), at_(from), to_(to) {}
+  Route(const Mesh& mesh, const Shape& shape, const Sharding& from, const Sharding& to,
+        AtomMask held)
+      : mesh_(&mesh),
+        shape_(shape),
+        at_(from),
+        to_(to),
+        held_(without(held, static_cast<AtomMask>(from.used() | to.used()))) {}
 
   const std::vector<ReshardStep>& steps() const { return steps_; }
 
@@ -169,7 +174,7 @@ class Route {
   std::array<AtomList, kDimCountMax> permuted_dims() const {
     std::array<AtomList, kDimCountMax> kept{};
     std::array<std::vector<std::int64_t>, kDimCountMax> sizes;  // of the atoms still to be placed
-    AtomMask busy = at_.unreduced;
+    auto busy = static_cast<AtomMask>(at_.unreduced | held_);
     const auto place = [&](std::size_t dim, Atom atom, AtomList& list) {
       const auto size = std::ranges::find(sizes[dim], mesh_->atom_size(atom));
       if (contains(busy, atom) || size == sizes[dim].end()) return false;
@@ -213,16 +218,17 @@ class Route {
   Shape shape_;
   Sharding at_;
   Sharding to_;
+  AtomMask held_;
   std::vector<ReshardStep> steps_;
 };
 
 }  // namespace
 
 std::vector<ReshardStep> reshard_steps(const Mesh& mesh, const TensorType& type,
-                                       const Sharding& from, const Sharding& to) {
+                                       const Sharding& from, const Sharding& to, AtomMask held) {
   WEFT_CHECK(without(to.unreduced, from.unreduced) == 0, from.unreduced, to.unreduced);
   if (from.same_layout(to)) return {};
-  Route straight(mesh, type.shape, from, to);
+  Route straight(mesh, type.shape, from, to, held);
   straight.reduce();
   Route permuted = straight;
   straight.move();

@@ -29,9 +29,11 @@ struct ReshardStep {
 /// the network (Mesh::dcn_atoms) is a reduce_scatter within hosts, along a dim that divides evenly,
 /// and an all_reduce of each part between hosts. Then slices, which cost nothing; all_to_all for
 /// atoms that change dims; all_gather for the rest. Before these, a collective_permute exchanges
-/// atoms if that makes the whole cheaper. The order follows Shardy's reshard_to_collectives.
+/// atoms if that makes the whole cheaper. The order follows Shardy's reshard_to_collectives. No
+/// step moves the value along atoms of `held` that neither layout has: in a function of shard_map,
+/// chips may have other values there.
 std::vector<ReshardStep> reshard_steps(const Mesh& mesh, const TensorType& type,
-                                       const Sharding& from, const Sharding& to);
+                                       const Sharding& from, const Sharding& to, AtomMask held = 0);
 
 /// Appends a step from this layout of the value to a chip's program.
 ValueId add_reshard(Builder& builder, const Mesh& mesh, const ReshardStep& step,

@@ -24,9 +24,9 @@ AtomMask mask(AtomList atoms) { return atoms.mask(); }
 
 /// "all_gather 2,1 of 0": the atoms and the dim; all_to_all: "of 1 to 0".
 std::vector<std::string> steps(const Sharding& from, const Sharding& to, const Mesh& mesh = kMesh,
-                               const TensorType& type = kType) {
+                               const TensorType& type = kType, AtomMask held = 0) {
   std::vector<std::string> lines;
-  for (const ReshardStep& step : reshard_steps(mesh, type, from, to)) {
+  for (const ReshardStep& step : reshard_steps(mesh, type, from, to, held)) {
     std::vector<int> atoms;
     for (int i = 0; i < step.atoms.size(); ++i) atoms.push_back(step.atoms[i]);
     std::string line = fmt::format("{} {}", to_string(step.kind), fmt::join(atoms, ","));
@@ -82,6 +82,14 @@ TEST(Reshard, PermutesWhereAtomsOfOneSizeTakeEachOthersPlace) {
 TEST(Reshard, GathersAMajorAtomBehindAPermute) {
   EXPECT_EQ(steps(layout({1, 2}, {}), layout({2}, {})),
             (Lines{"collective_permute ", "all_gather 1 of 0"}));
+}
+
+TEST(Reshard, PermutesAlongNoAtomOfAShardMap) {
+  const Sharding from = layout({3}, {2});
+  const Sharding to = layout({2}, {});
+  EXPECT_EQ(steps(from, to), (Lines{"collective_permute ", "all_gather 1 of 1"}));
+  EXPECT_EQ(steps(from, to, kMesh, kType, mask({1})),
+            (Lines{"collective_permute ", "all_gather 3 of 1"}));
 }
 
 TEST(Reshard, ReducesToAllOrScattersToTheDimThatWantsTheAtom) {
