@@ -47,7 +47,7 @@ class Assignment {
     const Projection projection = project(rule_, mesh_, tensor, sharding.dims);
     for (std::size_t factor = 0; factor < rule_.factors.size(); ++factor) {
       if (rule_.factors[factor].type == FactorType::need_replication) continue;
-      const AtomList atoms = projection.atoms[factor];
+      const AtomList atoms = free_prefix(projection.atoms[factor]);
       int priority = 0;
       for (int count = 1; count <= atoms.size(); ++count) {
         priority = std::max(priority, sharding.priority(atoms[count - 1]));
@@ -55,6 +55,15 @@ class Assignment {
         add_candidate({static_cast<int>(factor), atoms.prefix(count), priority});
       }
     }
+  }
+
+  /// Up to the first atom that the result can't have: in a function of shard_map, chips may have
+  /// other values there, also of an operand that is sharded so as a value from outside.
+  AtomList free_prefix(AtomList atoms) const {
+    const AtomMask held = tensors_.back().sharding.replicated;
+    int count = 0;
+    while (count < atoms.size() && ((held >> atoms[count]) & 1U) == 0) ++count;
+    return atoms.prefix(count);
   }
 
   void add_candidate(const Candidate& candidate) {

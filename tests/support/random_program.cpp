@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "spmd/ops/builder.hpp"
+#include "spmd/passes/grad.hpp"
 #include "tests/support/custom_ops.hpp"
 
 namespace weft::testing {
@@ -13,12 +14,23 @@ namespace {
 
 constexpr std::int64_t kElementCountMax = 1024;
 constexpr double kMagnitudeMax = 1e15;  // < 2^50
+constexpr double kForwardMax = 1e4;     // of what is differentiated: products of it come later
 constexpr double kExactMax = 0x1p24;    // of custom ops, whose kernels compute in f32
+
+/// What is in the program besides.
+struct Extras {
+  bool narrow = false;     // inputs of narrow dtypes
+  bool shards = false;     // functions of shard_map
+  bool gradients = false;  // a loss, and its gradients by all inputs
+};
 
 class ProgramMaker {
  public:
-  ProgramMaker(const Mesh& mesh, Random& random, bool narrow, bool shards)
-      : mesh_(mesh), random_(random), narrow_(narrow), shards_(shards) {}
+  ProgramMaker(const Mesh& mesh, Random& random, const Extras& extras)
+      : mesh_(mesh),
+        random_(random),
+        extras_(extras),
+        magnitude_max_(extras.gradients ? kForwardMax : kMagnitudeMax) {}
 
   Program run() {
     constexpr std::int64_t kSizes[] = {1, 2, 3, 4, 6, 8, 12, 16};
@@ -29,7 +41,11 @@ class ProgramMaker {
     while (program_.num_ops() < num_ops) {
       if (const std::optional<ValueId> value = try_op()) values_.push_back(*value);
     }
-    add_outputs();
+    if (extras_.gradients) {
+      add_gradients();
+    } else {
+      add_outputs();
+    }
     return std::move(program_);
   }
 
@@ -51,7 +67,7 @@ class ProgramMaker {
     const Shape shape = any_shape();
     constexpr InputKind kKinds[] = {InputKind::param, InputKind::data};
     constexpr DType kNarrow[] = {DType::u8, DType::i8, DType::f16, DType::bf16};
-    const bool is_narrow = narrow_ && random_.one_in(3);
+    const bool is_narrow = extras_.narrow && random_.one_in(3);
     const DType dtype = is_narrow ? kNarrow[random_.below(4)] : DType::f32;
     const ValueId input =
         program_.add_input({dtype, shape}, kKinds[random_.below(2)], "in", any_sharding(shape));
@@ -88,7 +104,7 @@ class ProgramMaker {
   /// nullopt where the op that came up doesn't fit its operand.
   std::optional<ValueId> try_op() {
     const ValueId x = any_value();
-    switch (random_.below(shards_ ? 34 : 32)) {
+    switch (random_.below(extras_.shards ? 34 : 32)) {
       case 0: return made(b_.unary(OpKind::negate, x), magnitude(x));
       case 1: return unary(x);
       case 2:
@@ -129,7 +145,8 @@ class ProgramMaker {
 
   std::optional<ValueId> unary(ValueId x) {
     constexpr OpKind kKinds[] = {OpKind::abs, OpKind::sign, OpKind::stop_gradient};
-    return made(b_.unary(kKinds[random_.below(std::size(kKinds))], x), magnitude(x));
+    const std::size_t kinds = std::size(kKinds) - (extras_.gradients ? 1 : 0);
+    return made(b_.unary(kKinds[random_.below(kinds)], x), magnitude(x));
   }
 
   std::optional<ValueId> binary(ValueId a) {
@@ -139,7 +156,7 @@ class ProgramMaker {
     const ValueId b = any_value_like(a);
     const double result =
         kind == OpKind::multiply ? magnitude(a) * magnitude(b) : magnitude(a) + magnitude(b);
-    if (result > kMagnitudeMax) return std::nullopt;
+    if (result > magnitude_max_) return std::nullopt;
     return made(b_.binary(kind, a, b), result);
   }
 
@@ -288,7 +305,7 @@ class ProgramMaker {
     const Shape index(std::span<const std::int64_t>(shape).first(num_dims));
     const std::int64_t rows = any_size();
     const double result = magnitude(updates) * static_cast<double>(index.num_elements());
-    if (result > kMagnitudeMax || shape.size() - index.size() >= kDimCountMax ||
+    if (result > magnitude_max_ || shape.size() - index.size() >= kDimCountMax ||
         shape.num_elements() / index.num_elements() * rows > kElementCountMax) {
       return std::nullopt;
     }
@@ -331,7 +348,7 @@ class ProgramMaker {
     const Shape shape = program_.shape(x);
     const bool has_items = shape.size() > 0 && shape[0] <= 4;
     const std::int64_t length = has_items ? shape[0] : 1 + any_below(3);
-    if (depth_ == 2 || magnitude(x) > kMagnitudeMax / 64) return std::nullopt;
+    if (depth_ == 2 || magnitude(x) > magnitude_max_ / 64) return std::nullopt;
     const std::size_t outside = values_.size();
     std::vector<ValueId> first;
     for (std::uint64_t i = random_.below(3); i > 0; --i) {
@@ -387,7 +404,8 @@ class ProgramMaker {
 
   /// Ends by a count of up to three, or before, by what its carry has become.
   std::optional<ValueId> while_loop(ValueId x) {
-    if (manual_ != 0 || depth_ == 2 || magnitude(x) > kMagnitudeMax / 64) return std::nullopt;
+    if (manual_ != 0 || depth_ == 2 || magnitude(x) > magnitude_max_ / 64) return std::nullopt;
+    if (extras_.gradients) return std::nullopt;  // there is none of a while
     const std::size_t outside = values_.size();
     ++depth_;
     sums_.push_back(kNoId);
@@ -464,7 +482,7 @@ class ProgramMaker {
       // The newest, which most likely is of the loop.
       const auto fits = std::find_if(values_.rbegin(), values_.rend(), [&](ValueId value) {
         return program_.type(value) == program_.type(sum) &&
-               magnitude(value) * static_cast<double>(length) <= kMagnitudeMax;
+               magnitude(value) * static_cast<double>(length) <= magnitude_max_;
       });
       const bool has = fits != values_.rend();
       total = has ? b_.binary(OpKind::add, sum, *fits) : sum;
@@ -473,6 +491,7 @@ class ProgramMaker {
     const auto stack = [&](ValueId value) {
       results.push_back(made(b_.border(OpKind::stack, {number, value}), magnitude(value)));
     };
+    if (extras_.gradients) stack_residuals(b_, number);
     const ValueId newest = values_.back();
     if (length > 0 && program_.shape(newest).size() < 4 &&
         program_.shape(newest).num_elements() * length <= kElementCountMax) {
@@ -566,7 +585,7 @@ class ProgramMaker {
     const double sum = magnitude(x) * static_cast<double>(chips);
     const auto kind = random_.below(5);
     if (kind == 0) {
-      if (sum > kMagnitudeMax) return std::nullopt;
+      if (sum > magnitude_max_) return std::nullopt;
       return made(b_.all_reduce(mesh_, x, atoms, ReduceKind::add), sum);
     }
     if (kind == 1) {
@@ -586,7 +605,7 @@ class ProgramMaker {
     }
     if (shape[dim] % chips != 0) return std::nullopt;
     if (kind == 3) {
-      if (sum > kMagnitudeMax) return std::nullopt;
+      if (sum > magnitude_max_) return std::nullopt;
       return made(b_.reduce_scatter(mesh_, x, atoms, ReduceKind::add, dim), sum);
     }
     if (dim == other) return std::nullopt;
@@ -650,7 +669,8 @@ class ProgramMaker {
       elements *= window_count(c.window[i], size(left, c.lhs[2 + i]));
     }
     const double result = terms * magnitude(lhs) * magnitude(rhs);
-    if (elements == 0 || elements > kElementCountMax || result > kMagnitudeMax) return std::nullopt;
+    if (elements == 0 || elements > kElementCountMax || result > magnitude_max_)
+      return std::nullopt;
     return made(b_.convolution(lhs, rhs, c), result);
   }
 
@@ -688,7 +708,7 @@ class ProgramMaker {
     if (!reduction) return std::nullopt;
     const double result =
         reduction->kind == ReduceKind::add ? terms(*reduction) * magnitude(x) : magnitude(x);
-    if (result > kMagnitudeMax) return std::nullopt;
+    if (result > magnitude_max_) return std::nullopt;
     return made(b_.reduce_window(x, *reduction), result);
   }
 
@@ -699,7 +719,7 @@ class ProgramMaker {
     if (!reduction) return std::nullopt;
     const ValueId like = any_value_like(x);
     const double result = terms(*reduction) * std::max(magnitude(like), 2.0);
-    if (result > kMagnitudeMax) return std::nullopt;
+    if (result > magnitude_max_) return std::nullopt;
     const ValueId windows = made(b_.reduce_window(like, *reduction), magnitude(like));
     const ValueId y = random_.one_in(2) ? windows : table(program_.shape(windows));
     return made(b_.select_and_scatter(x, y, *reduction), result);
@@ -750,7 +770,7 @@ class ProgramMaker {
     const std::size_t paired = dims.lhs_batch.size() + dims.lhs_contracting.size();
     const std::size_t rank =
         static_cast<std::size_t>(left.size() + right.size()) - paired - dims.lhs_contracting.size();
-    if (rank > 4 || num_elements > kElementCountMax || result > kMagnitudeMax) return std::nullopt;
+    if (rank > 4 || num_elements > kElementCountMax || result > magnitude_max_) return std::nullopt;
     return made(b_.dot_general(lhs, rhs, dims), result);
   }
 
@@ -767,14 +787,14 @@ class ProgramMaker {
       terms *= static_cast<double>(shape[dim]);
     }
     const double result = kind == ReduceKind::add ? terms * magnitude(x) : magnitude(x);
-    if (result > kMagnitudeMax) return std::nullopt;
+    if (result > magnitude_max_) return std::nullopt;
     return made(b_.reduce(kind, x, dims), result);
   }
 
   std::optional<ValueId> custom_call(ValueId x) {
     const TensorType type = program_.type(x);
     const int num_dims = type.shape.size();
-    if (num_dims == 0) return std::nullopt;
+    if (num_dims == 0 || extras_.gradients) return std::nullopt;
     const std::int64_t row = type.shape[num_dims - 1];
     switch (random_.below(3)) {
       case 0: {
@@ -797,6 +817,34 @@ class ProgramMaker {
         return made(b_.custom_call(target, std::array{x}, {type.dtype, rows}), result);
       }
     }
+  }
+
+  /// Of a weighted sum of all that nobody uses.
+  void add_gradients() {
+    std::vector<bool> used(program_.num_values(), false);
+    for (const ValueId operand : program_.operands) used[operand] = true;
+    std::vector<ValueId> wrt;
+    for (const ProgramInput& input : program_.inputs) {
+      if (is_floating(program_.type(input.value).dtype)) wrt.push_back(input.value);
+    }
+    ValueId loss = b_.constant(0, {DType::f32, {}});
+    for (const ValueId value : std::vector(values_)) {
+      if (used[value]) continue;
+      const Shape shape = program_.shape(value);
+      const ValueId weighted = b_.binary(OpKind::multiply, value, table(shape));
+      loss = b_.binary(OpKind::add, loss, total(weighted));
+    }
+    const std::vector<ValueId> gradients = grad(b_, loss, wrt);
+    program_.add_output(loss, "loss", {});
+    for (const ValueId gradient : gradients) {
+      program_.add_output(gradient, "gradient", any_sharding(program_.shape(gradient)));
+    }
+  }
+
+  ValueId total(ValueId x) {
+    std::vector<std::int64_t> dims(static_cast<std::size_t>(program_.shape(x).size()));
+    std::iota(dims.begin(), dims.end(), 0);
+    return dims.empty() ? x : b_.reduce(ReduceKind::add, x, dims);
   }
 
   /// Half of what nobody uses, and the newest value in any case.
@@ -827,8 +875,8 @@ class ProgramMaker {
 
   const Mesh& mesh_;
   Random& random_;
-  bool narrow_;  // whether inputs may be
-  bool shards_;  // whether there are functions of shard_map
+  const Extras extras_;
+  const double magnitude_max_;
   std::array<std::int64_t, 3> sizes_{};
   Program program_;
   Builder b_{program_, &mesh_};
@@ -860,15 +908,19 @@ Sharding random_sharding(const Mesh& mesh, const Shape& shape, Random& random) {
 }
 
 Program random_program(const Mesh& mesh, Random& random) {
-  return ProgramMaker(mesh, random, false, false).run();
+  return ProgramMaker(mesh, random, {}).run();
 }
 
 Program random_program_of_narrow(const Mesh& mesh, Random& random) {
-  return ProgramMaker(mesh, random, true, false).run();
+  return ProgramMaker(mesh, random, {.narrow = true}).run();
 }
 
 Program random_program_of_shards(const Mesh& mesh, Random& random) {
-  return ProgramMaker(mesh, random, false, true).run();
+  return ProgramMaker(mesh, random, {.shards = true}).run();
+}
+
+Program random_program_of_gradients(const Mesh& mesh, Random& random) {
+  return ProgramMaker(mesh, random, {.shards = true, .gradients = true}).run();
 }
 
 std::vector<Elements> small_integers(const Program& program, Random& random) {

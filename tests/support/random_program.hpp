@@ -36,6 +36,9 @@ Program random_program(const Mesh& mesh, Random& random);
 Program random_program_of_narrow(const Mesh& mesh, Random& random);
 /// Likewise, with functions of shard_map.
 Program random_program_of_shards(const Mesh& mesh, Random& random);
+/// Likewise, all of which has a gradient, and with smaller sums. Its outputs are a loss, and the
+/// loss's gradients by all inputs that are floating.
+Program random_program_of_gradients(const Mesh& mesh, Random& random);
 
 /// Inputs of a program: integers in -2..2; of u8 in 0..2, of a pred 0 and 1.
 std::vector<Elements> small_integers(const Program& program, Random& random);

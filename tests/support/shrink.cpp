@@ -241,10 +241,10 @@ Fails of_valid(const Mesh& mesh, Fails fails) {
   return [&mesh, fails = std::move(fails)](const Program& program) {
     try {
       verify(program, mesh);
+      return fails(program);
     } catch (const Error&) {
       return false;
     }
-    return fails(program);
   };
 }
 

@@ -240,6 +240,19 @@ TEST(ShardMap, TakesWhatTheFunctionSees) {
   });
 }
 
+/// The table is made anywhere, so its sharding says nothing of the function's own values.
+TEST(ShardMap, TakesATableThatIsShardedOverItsAxis) {
+  const auto rows = [] { return iota({4, 8}, 0, DType::f32); };
+  const auto program = [rows] {
+    Tensor table = rows();
+    mark_sharding(table, kLine, P{"stage", {}});
+    const auto local = shard_map([&](const Tensor& part) { return matmul(table, part); }, kLine,
+                                 {P{{}, "stage"}}, P{{}, "stage"});
+    return Results{local(counted({8, 12}))};
+  };
+  expect_as_whole(kLine, program, [rows] { return Results{matmul(rows(), counted({8, 12}))}; });
+}
+
 /// A carry that begins as a constant is a value like another in the function that sees it.
 TEST(ShardMap, SeesTheCarryOfALoopAroundIt) {
   const auto step = [](const std::function<Tensor(Tensor, Tensor)>& add) {
