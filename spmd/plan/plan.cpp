@@ -16,6 +16,7 @@
 #include "spmd/passes/partition.hpp"
 #include "spmd/passes/propagate.hpp"
 #include "spmd/plan/bucket.hpp"
+#include "spmd/plan/channels_last.hpp"
 #include "spmd/plan/fuse.hpp"
 #include "spmd/plan/lifetime.hpp"
 #include "spmd/plan/schedule.hpp"
@@ -371,8 +372,12 @@ Plan compile(const Program& program, const Mesh& mesh, const PlanOptions& option
   if (observer) observer("propagate", shardings_text(global, mesh, shardings));
   const Program partitioned = partition(global, mesh, shardings);
   passed("partition", partitioned);
-  const Program chip_program = canonicalize(partitioned, false);
+  Program chip_program = canonicalize(partitioned, false);
   passed("canonicalize-chip", chip_program);
+  if (const std::optional<Program> moved = channels_last(chip_program)) {
+    chip_program = canonicalize(*moved, false);
+    passed("channels-last", chip_program);
+  }
   std::vector<TensorType> input_types;
   std::vector<TensorType> output_types;
   for (const ProgramInput& input : program.inputs) {

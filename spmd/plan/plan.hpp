@@ -132,8 +132,8 @@ std::vector<CollectiveSummary> collectives(const Plan& plan, const Mesh& mesh);
 using PassObserver = std::function<void(std::string_view pass, const std::string& text)>;
 
 /// Runs canonicalize, pad_uneven, propagate (with expand, until no composite is left to expand),
-/// partition, canonicalize and make_plan. The results of pad_uneven and expand are canonicalized
-/// again. Verifies every program in between, and the plan.
+/// partition, canonicalize, channels_last and make_plan. The results of pad_uneven, expand and
+/// channels_last are canonicalized again. Verifies every program in between, and the plan.
 Plan compile(const Program& program, const Mesh& mesh, const PlanOptions& options = {},
              const PassObserver& observer = {});
 

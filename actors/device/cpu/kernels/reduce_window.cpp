@@ -20,6 +20,7 @@ struct Planes {
   std::int64_t operand_size = 1;
   std::int64_t window_size = 1;
   WindowLoops loops;
+  bool are_apart = true;  ///< no element lies in two windows
 };
 
 Planes planes_of(const WindowReduction& reduction, const Shape& operand, const Shape& windows) {
@@ -33,6 +34,8 @@ Planes planes_of(const WindowReduction& reduction, const Shape& operand, const S
   for (const WindowAxis& axis : rest) {
     planes.operand_size *= axis.size;
     planes.window_size *= axis.count;
+    const std::int64_t span = dilated(axis.window.size, axis.window.dilation);
+    planes.are_apart = planes.are_apart && axis.window.stride >= span;
   }
   planes.loops = window_loops(rest);
   return planes;
@@ -71,6 +74,29 @@ Kernel reduction(const Planes& planes, Compute<T> identity, F f) {
   });
 }
 
+/// Adds an element of g to that element of y whose place is its window's.
+template <typename T, typename Place>
+void scatter(const Planes& planes, const Place* places, const T* g, T* y) {
+  if (planes.are_apart && planes.loops.window_step == 1 && planes.loops.operand_step == 1) {
+    for_each_run(planes.loops, [&](const Meeting& first, std::int64_t count) {
+      const Place* place = places + first.window;
+      const T* from = g + first.window;
+      T* to = y + first.operand;
+      const auto at = static_cast<Place>(first.operand);
+      for (std::int64_t j = 0; j < count; ++j) {
+        const bool is_place = place[j] == at + static_cast<Place>(j);
+        to[j] = Add{}(to[j], is_place ? from[j] : T{0});
+      }
+    });
+    return;
+  }
+  for (std::int64_t window = 0; window < planes.window_size; ++window) {
+    if (places[window] < 0) continue;
+    T& total = y[places[window]];
+    total = Add{}(total, g[window]);
+  }
+}
+
 /// The scratch memory holds the place of each window's extremum in a plane, and then the extrema. A
 /// Place is at least as wide as an element.
 template <typename T, typename Place, typename Beats>
@@ -103,11 +129,7 @@ Kernel selection(const Planes& planes, T identity, Beats beats) {
       std::fill_n(bests, windows, identity);
       with_steps(planes.loops, select);
       std::fill_n(y, planes.operand_size, T{0});
-      for (std::size_t window = 0; window < windows; ++window) {
-        if (places[window] < 0) continue;
-        T& total = y[places[window]];
-        total = Add{}(total, g[window]);
-      }
+      scatter(planes, places, g, y);
       x += planes.operand_size;
       y += planes.operand_size;
       g += planes.window_size;

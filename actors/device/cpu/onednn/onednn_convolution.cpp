@@ -19,17 +19,57 @@ memory::desc describe(const OneDnnConvolution::Tensor& tensor, DType dtype) {
   return {tensor.sizes, data_type_of(dtype), tensor.strides};
 }
 
-/// Whether the tensors keep their row-major layout. With two input features or fewer, oneDNN's
-/// blocks of eight would be mostly empty, and reordering costs more than it gains (measured: 1 ->
-/// 32 features of 28x28, 3x3, batch 64, AVX2: 0.7 ms in place, 1.6 ms in blocks; 32 -> 64 of 14x14:
-/// backward data 11.4 ms in place, 7.4 ms in blocks).
-bool stays_in_place(const OneDnnConvolution& c) {
-  const auto row_major = [](const OneDnnConvolution::Tensor& tensor) {
-    return std::ranges::is_sorted(tensor.strides, std::greater<>());
-  };
+memory::desc any_layout(const OneDnnConvolution::Tensor& tensor, DType dtype) {
+  return {tensor.sizes, data_type_of(dtype), memory::format_tag::any};
+}
+
+bool is_row_major(const OneDnnConvolution::Tensor& tensor) {
+  return std::ranges::is_sorted(tensor.strides, std::greater<>());
+}
+
+/// The tensor [N, C, spatial..] as an array [N, spatial.., C].
+memory::desc channels_last(const OneDnnConvolution::Tensor& tensor, DType dtype) {
+  memory::dims strides(tensor.sizes.size());
+  strides[1] = 1;
+  std::int64_t stride = tensor.sizes[1];
+  for (std::size_t dim = strides.size(); dim-- > 0;) {
+    if (dim == 1) continue;
+    strides[dim] = stride;
+    stride *= tensor.sizes[dim];
+  }
+  return {tensor.sizes, data_type_of(dtype), strides};
+}
+
+/// Whether the tensor's elements lie so. A dim of size 1 lies everywhere.
+bool is_channels_last(const OneDnnConvolution::Tensor& tensor) {
+  const memory::desc last = channels_last(tensor, DType::f32);
+  const dnnl_dims_t& strides = last.data.format_desc.blocking.strides;
+  for (std::size_t dim = 0; dim < tensor.sizes.size(); ++dim) {
+    if (tensor.sizes[dim] > 1 && tensor.strides[dim] != strides[dim]) return false;
+  }
+  return true;
+}
+
+/// The layouts in which the primitive takes its tensors.
+enum class Layout : std::uint8_t {
+  as_given,
+  channels_last,  ///< weights as oneDNN chooses
+  chosen,         ///< by oneDNN: in blocks of features
+};
+/// With two input features or fewer, oneDNN's blocks of eight would be mostly empty, and reordering
+/// row-major tensors costs more than it gains (measured: 1 -> 32 features of 28x28, 3x3, batch 64,
+/// AVX2: 0.7 ms in place, 1.6 ms in blocks; 32 -> 64 of 14x14: backward data 11.4 ms in place, 7.4
+/// ms in blocks).
+Layout layout_of(const OneDnnConvolution& c) {
   const bool grouped = c.weights.sizes.size() > c.source.sizes.size();
-  return !grouped && c.source.sizes[1] <= 2 && row_major(c.source) && row_major(c.weights) &&
-         row_major(c.destination);
+  if (grouped) return Layout::chosen;
+  const auto is_moved = [](const OneDnnConvolution::Tensor& tensor) {
+    return is_channels_last(tensor) && !is_row_major(tensor);
+  };
+  if (is_moved(c.source) || is_moved(c.destination)) return Layout::channels_last;
+  const bool in_place = c.source.sizes[1] <= 2 && is_row_major(c.source) &&
+                        is_row_major(c.weights) && is_row_major(c.destination);
+  return in_place ? Layout::as_given : Layout::chosen;
 }
 
 struct Chosen {
@@ -41,13 +81,24 @@ struct Chosen {
 };
 
 Chosen choose(const OneDnnConvolution& c, const dnnl::engine& engine) {
-  const bool in_place = stays_in_place(c);
-  const memory::desc source = describe(c.source, c.dtype);
-  const memory::desc weights = describe(c.weights, c.dtype);
-  const memory::desc destination = describe(c.destination, c.dtype);
-  const auto wanted = [&](const memory::desc& desc) {
-    return in_place ? desc : memory::desc(desc.dims(), desc.data_type(), memory::format_tag::any);
+  const Layout layout = layout_of(c);
+  const auto given = [&](const OneDnnConvolution::Tensor& tensor) {
+    return layout == Layout::channels_last && is_channels_last(tensor)
+               ? channels_last(tensor, c.dtype)
+               : describe(tensor, c.dtype);
   };
+  const auto wanted_of = [&](const OneDnnConvolution::Tensor& tensor) {
+    return layout == Layout::as_given        ? describe(tensor, c.dtype)
+           : layout == Layout::channels_last ? channels_last(tensor, c.dtype)
+                                             : any_layout(tensor, c.dtype);
+  };
+  const memory::desc source = given(c.source);
+  const memory::desc weights = describe(c.weights, c.dtype);
+  const memory::desc destination = given(c.destination);
+  const memory::desc wanted_source = wanted_of(c.source);
+  const memory::desc wanted_weights =
+      layout == Layout::as_given ? weights : any_layout(c.weights, c.dtype);
+  const memory::desc wanted_destination = wanted_of(c.destination);
   memory::dims strides;
   memory::dims dilations;
   memory::dims low;
@@ -61,7 +112,7 @@ Chosen choose(const OneDnnConvolution& c, const dnnl::engine& engine) {
   constexpr auto kDirect = dnnl::algorithm::convolution_direct;
   const dnnl::primitive_attr attr = strict_attributes();
   const dnnl::convolution_forward::primitive_desc forward(
-      {dnnl::prop_kind::forward, kDirect, wanted(source), wanted(weights), wanted(destination),
+      {dnnl::prop_kind::forward, kDirect, wanted_source, wanted_weights, wanted_destination,
        strides, dilations, low, high},
       attr, engine);
   switch (c.method) {
@@ -73,7 +124,7 @@ Chosen choose(const OneDnnConvolution& c, const dnnl::engine& engine) {
               forward.scratchpad_desc()};
     case ConvolutionMethod::backward_data: {
       const dnnl::convolution_backward_data::primitive_desc desc(
-          {kDirect, wanted(source), wanted(weights), wanted(destination), strides, dilations, low,
+          {kDirect, wanted_source, wanted_weights, wanted_destination, strides, dilations, low,
            high},
           attr, engine, forward);
       return {dnnl::convolution_backward_data(desc),
@@ -84,7 +135,7 @@ Chosen choose(const OneDnnConvolution& c, const dnnl::engine& engine) {
     }
     default: {
       const dnnl::convolution_backward_weights::primitive_desc desc(
-          {kDirect, wanted(source), wanted(weights), wanted(destination), strides, dilations, low,
+          {kDirect, wanted_source, wanted_weights, wanted_destination, strides, dilations, low,
            high},
           attr, engine, forward);
       return {dnnl::convolution_backward_weights(desc),

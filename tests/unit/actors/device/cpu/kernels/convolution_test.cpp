@@ -31,7 +31,15 @@ Shape placed(std::span<const std::int64_t> roles, std::span<const std::int64_t> 
 std::vector<std::int64_t> any_order(std::mt19937& random, std::size_t count) {
   std::vector<std::int64_t> order(count);
   std::iota(order.begin(), order.end(), 0);
-  if (random_int(random, 0, 1) == 0) std::ranges::shuffle(order, random);
+  switch (random_int(random, 0, 3)) {
+    case 0:
+    case 1: std::ranges::shuffle(order, random); break;
+    case 2:  // features last
+      order[1] = static_cast<std::int64_t>(count) - 1;
+      for (std::size_t i = 2; i < count; ++i) --order[i];
+      break;
+    default: break;
+  }
   return order;
 }
 

@@ -1,0 +1,255 @@
+#include "spmd/plan/channels_last.hpp"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <vector>
+
+#include "spmd/control/loops.hpp"
+#include "spmd/ops/attribute_views.hpp"
+#include "spmd/plan/feature_dims.hpp"
+#include "spmd/program/window.hpp"
+
+namespace weft {
+namespace {
+
+/// Where dim `dim` of `num_dims` is once dim `feature` is the last one.
+std::int64_t moved_dim(std::int64_t dim, std::int64_t feature, std::int64_t num_dims) {
+  return dim < feature ? dim : dim == feature ? num_dims - 1 : dim - 1;
+}
+
+/// Of a transpose that brings dim `feature` behind the others.
+DimList to_last(int num_dims, std::int64_t feature) {
+  DimList perm;
+  for (std::int64_t dim = 0; dim < num_dims; ++dim) {
+    if (dim != feature) perm.push_back(dim);
+  }
+  perm.push_back(feature);
+  return perm;
+}
+
+/// Brings it back.
+DimList from_last(int num_dims, std::int64_t feature) {
+  const DimList perm = to_last(num_dims, feature);
+  return inverse_permutation(Words(perm.data(), perm.size()));
+}
+
+Shape moved(const Shape& shape, int feature) {
+  DimList sizes;
+  for (const std::int64_t dim : to_last(shape.size(), feature)) {
+    sizes.push_back(shape[static_cast<int>(dim)]);
+  }
+  return Shape(Words(sizes.data(), sizes.size()));
+}
+
+class Mover {
+ public:
+  Mover(const Program& program, const FeatureDims& features)
+      : program_(program),
+        features_(features),
+        made_(program.num_values(), kNoId),
+        as_was_(program.num_values(), kNoId),
+        at_border_(program.num_values(), false) {
+    for (OpId op = 0; op < program.num_ops(); ++op) {
+      const OpKind kind = program.kind(op);
+      if (!is_border(kind) && kind != OpKind::merge) continue;
+      for (const ValueId operand : program.op_operands(op)) at_border_[operand] = true;
+    }
+    result_.const_pool = program.const_pool;
+    result_.constraints = program.constraints;
+    result_.custom_targets = program.custom_targets;
+    result_.locs = program.locs;
+    result_.reserve(program);
+  }
+
+  Program run() {
+    for (const ProgramInput& input : program_.inputs) {
+      made_[input.value] = result_.add_input(program_.type(input.value), input.kind, input.name,
+                                             input.sharding, input.loc);
+    }
+    for (OpId op = 0; op < program_.num_ops(); ++op) {
+      loc_ = program_.op_locs[op];
+      const ValueId old = program_.result(op);
+      made_[old] = make(op);
+      if (at_border_[old] && made_feature(old) >= 0) as_was_[old] = value(old, kStays);
+    }
+    for (const ProgramOutput& output : program_.outputs) {
+      result_.add_output(value(output.value, kStays), output.name, output.sharding, output.updates);
+    }
+    return std::move(result_);
+  }
+
+ private:
+  /// The feature dim of the value as it is made: that of inputs, and of what fixed ops and sums
+  /// make, stays.
+  int made_feature(ValueId value) const {
+    const OpId op = program_.defining_op(value);
+    if (op == kNoId) return kStays;
+    const Way way = way_of(program_.kind(op));
+    return way == Way::fixed || way == Way::sum ? kStays : features_.of(value);
+  }
+
+  /// The new value, with this dim moved to the end; kStays for none.
+  ValueId value(ValueId old, int feature) {
+    if (feature >= 0 && features_.is_made_anywhere(old)) {
+      const OpId op = program_.defining_op(old);
+      TensorType type = program_.type(old);
+      type.shape = moved(type.shape, feature);
+      std::vector<ValueId> operands;
+      for (const ValueId operand : program_.op_operands(op)) operands.push_back(made_[operand]);
+      return result_.add_op(program_.kind(op), operands, program_.op_attrs(op), type, loc_);
+    }
+    if (feature < 0 && as_was_[old] != kNoId) return as_was_[old];
+    const int now = made_feature(old);
+    ValueId made = made_[old];
+    if (now == feature) return made;
+    const int num_dims = program_.shape(old).size();
+    if (now >= 0) made = transpose(made, from_last(num_dims, now));
+    return feature < 0 ? made : transpose(made, to_last(num_dims, feature));
+  }
+
+  ValueId transpose(ValueId x, const DimList& perm) {
+    TensorType type = result_.type(x);
+    DimList sizes;
+    for (const std::int64_t dim : perm) sizes.push_back(type.shape[static_cast<int>(dim)]);
+    type.shape = Shape(Words(sizes.data(), sizes.size()));
+    return result_.add_op(OpKind::transpose, std::array{x}, Words(perm.data(), perm.size()), type,
+                          loc_);
+  }
+
+  ValueId make(OpId op) {
+    const OpKind kind = program_.kind(op);
+    const Way way = way_of(kind);
+    const auto operands = program_.op_operands(op);
+    const ValueId result = program_.result(op);
+    if (way == Way::convolution) return convolution(op);
+    if (way == Way::sum) return sum(op);
+    const int feature = made_feature(result);
+    if (way == Way::spread && feature >= 0) return spread(op, feature);
+    std::vector<ValueId> values;
+    for (const ValueId operand : operands) {
+      const bool is_alike = program_.shape(operand).size() == program_.shape(result).size();
+      values.push_back(value(operand, is_alike ? feature : kStays));
+    }
+    TensorType type = program_.type(result);
+    if (feature < 0) return result_.add_op(kind, values, program_.op_attrs(op), type, loc_);
+    const int num_dims = type.shape.size();
+    type.shape = moved(type.shape, feature);
+    const auto attrs = moved_attrs(way, program_.op_attrs(op), feature, num_dims);
+    return result_.add_op(kind, values, attrs, type, loc_);
+  }
+
+  static std::vector<std::int64_t> moved_attrs(Way way, Words attrs, int feature, int num_dims) {
+    std::vector<std::int64_t> words(attrs.begin(), attrs.end());
+    // Brings word `feature` of each list behind the others of the list.
+    const auto rotate_lists = [&](auto first, std::ptrdiff_t length) {
+      for (; first != words.end(); first += length) {
+        std::rotate(first + feature, first + feature + 1, first + length);
+      }
+    };
+    if (way == Way::lists) rotate_lists(words.begin(), num_dims);
+    if (way == Way::join) words[0] = moved_dim(words[0], feature, num_dims);
+    if (way == Way::window) {
+      WindowReduction reduction = window_reduction_of(attrs);
+      const auto dim = reduction.dims.begin() + feature;
+      std::rotate(dim, dim + 1, reduction.dims.end());
+      words = to_attrs(reduction);
+    }
+    return words;
+  }
+
+  /// The dims of the operand stay ascending.
+  ValueId spread(OpId op, int feature) {
+    const ValueId operand = program_.op_operands(op)[0];
+    const Words dims = program_.op_attrs(op);
+    TensorType type = program_.type(program_.result(op));
+    const int num_dims = type.shape.size();
+    const auto place = std::ranges::find(dims, feature);
+    const bool turns = place != dims.end() && place + 1 != dims.end();
+    const int of_operand = turns ? static_cast<int>(place - dims.begin()) : kStays;
+    std::vector<std::int64_t> words;
+    for (const std::int64_t dim : dims) words.push_back(moved_dim(dim, feature, num_dims));
+    std::ranges::sort(words);
+    type.shape = moved(type.shape, feature);
+    return result_.add_op(OpKind::broadcast_in_dim, std::array{value(operand, of_operand)}, words,
+                          type, loc_);
+  }
+
+  /// What is left has its dims in the old order.
+  ValueId sum(OpId op) {
+    const ValueId operand = program_.op_operands(op)[0];
+    const int feature = features_.of(operand);
+    const Words attrs = program_.op_attrs(op);
+    const TensorType& type = program_.type(program_.result(op));
+    if (feature < 0) {
+      return result_.add_op(OpKind::reduce, std::array{value(operand, kStays)}, attrs, type, loc_);
+    }
+    const int num_dims = program_.shape(operand).size();
+    std::vector<std::int64_t> words{attrs[0]};
+    int before = 0;  // dims that are left, before the feature's
+    bool is_left = true;
+    for (int dim = 0; dim < num_dims; ++dim) {
+      if (std::ranges::find(attrs.subspan(1), dim) != attrs.end()) {
+        words.push_back(moved_dim(dim, feature, num_dims));
+        is_left = is_left && dim != feature;
+      } else if (dim < feature) {
+        ++before;
+      }
+    }
+    std::ranges::sort(words.begin() + 1, words.end());
+    TensorType reduced = type;
+    if (is_left) reduced.shape = moved(type.shape, before);
+    const ValueId made =
+        result_.add_op(OpKind::reduce, std::array{value(operand, feature)}, words, reduced, loc_);
+    if (!is_left || before + 1 == type.shape.size()) return made;
+    return transpose(made, from_last(type.shape.size(), before));
+  }
+
+  ValueId convolution(OpId op) {
+    Convolution c =
+        convolution_of(program_.op_attrs(op), program_.shape(program_.op_operands(op)[1]));
+    const auto operands = program_.op_operands(op);
+    const auto place = [&](ValueId old, std::vector<std::int64_t>& side) {
+      const int feature = features_.of(old);
+      if (feature < 0 || !c.group.empty()) return kStays;
+      for (std::int64_t& dim : side) {
+        dim = moved_dim(dim, feature, program_.shape(old).size());
+      }
+      return feature;
+    };
+    const ValueId lhs = value(operands[0], place(operands[0], c.lhs));
+    const ValueId rhs = value(operands[1], place(operands[1], c.rhs));
+    const ValueId result = program_.result(op);
+    TensorType type = program_.type(result);
+    const int feature = place(result, c.result);
+    if (feature >= 0) type.shape = moved(type.shape, feature);
+    const ValueId made =
+        result_.add_op(OpKind::convolution, std::array{lhs, rhs}, to_attrs(c), type, loc_);
+    const int wanted = features_.of(result);
+    return wanted == feature ? made : transpose(made, to_last(type.shape.size(), wanted));
+  }
+
+  const Program& program_;
+  const FeatureDims& features_;
+  Program result_;
+  std::vector<ValueId> made_;    // by old value
+  std::vector<ValueId> as_was_;  // the same in the old order, if a border reads it
+  /// By old value: whether a loop or a branch takes it over its border. Between these ops there
+  /// can be no transpose, and another branch can't have it.
+  std::vector<bool> at_border_;
+  LocId loc_ = 0;
+};
+
+}  // namespace
+
+std::optional<Program> channels_last(const Program& chip_program, std::int64_t transpose_cost) {
+  if (std::ranges::find(chip_program.op_kinds, OpKind::convolution) ==
+      chip_program.op_kinds.end()) {
+    return std::nullopt;
+  }
+  const FeatureDims features(chip_program, transpose_cost);
+  if (!features.any()) return std::nullopt;
+  return Mover(chip_program, features).run();
+}
+
+}  // namespace weft

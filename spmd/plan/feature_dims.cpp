@@ -1,0 +1,153 @@
+#include "spmd/plan/feature_dims.hpp"
+
+#include <algorithm>
+#include <numeric>
+#include <ranges>
+
+#include "spmd/ops/row.hpp"
+#include "spmd/program/window.hpp"
+
+namespace weft {
+
+Way way_of(OpKind kind) {
+  switch (kind) {
+    case OpKind::copy:
+    case OpKind::all_reduce: return Way::elements;
+    case OpKind::reduce_window:
+    case OpKind::select_and_scatter: return Way::window;
+    case OpKind::slice:
+    case OpKind::pad: return Way::lists;
+    case OpKind::concatenate: return Way::join;
+    case OpKind::broadcast_in_dim: return Way::spread;
+    case OpKind::reduce: return Way::sum;
+    case OpKind::convolution: return Way::convolution;
+    default: return is_elementwise(kind) ? Way::elements : Way::fixed;
+  }
+}
+
+FeatureDims::FeatureDims(const Program& program, std::int64_t transpose_cost)
+    : program_(program), transpose_cost_(transpose_cost), parents_(program.num_values()) {
+  std::iota(parents_.begin(), parents_.end(), ValueId{0});
+  for (OpId op = 0; op < program.num_ops(); ++op) {
+    const std::vector<ValueId> alike = alike_in(op);
+    for (const ValueId value : alike) parents_[root(value)] = root(alike.front());
+  }
+  groups_.resize(program.num_values());
+  for (OpId op = 0; op < program.num_ops(); ++op) {
+    if (way_of(program.kind(op)) == Way::convolution) add_convolution(op);
+  }
+  for (OpId op = 0; op < program.num_ops(); ++op) {
+    if (way_of(program.kind(op)) == Way::window) add_pool(op);
+  }
+  add_transposes();
+}
+
+int FeatureDims::of(ValueId value) const {
+  if (is_made_anywhere(value)) return kStays;
+  const Group& group = groups_[root(value)];
+  const bool moves = group.feature >= 0 && group.gain > group.cost &&
+                     group.feature + 1 < program_.shape(value).size();
+  return moves ? group.feature : kStays;
+}
+
+bool FeatureDims::any() const {
+  const auto moves = [this](ValueId value) { return of(value) >= 0; };
+  return std::ranges::any_of(std::views::iota(ValueId{0}, program_.num_values()), moves);
+}
+
+bool FeatureDims::is_made_anywhere(ValueId value) const {
+  const OpId op = program_.defining_op(value);
+  return op != kNoId && program_.is_fill(op);
+}
+
+/// The op's tensors whose dims correspond one to one.
+std::vector<ValueId> FeatureDims::alike_in(OpId op) const {
+  const auto operands = program_.op_operands(op);
+  const ValueId result = program_.result(op);
+  const int num_dims = program_.shape(result).size();
+  std::vector<ValueId> alike;
+  const auto add = [&](ValueId value) {
+    if (!is_made_anywhere(value) && program_.shape(value).size() == num_dims) {
+      alike.push_back(value);
+    }
+  };
+  switch (way_of(program_.kind(op))) {
+    case Way::fixed:
+    case Way::convolution: return {};
+    case Way::sum: return {operands[0]};
+    case Way::lists: add(operands[0]); break;
+    default: std::ranges::for_each(operands, add);
+  }
+  add(result);
+  return alike;
+}
+
+ValueId FeatureDims::root(ValueId value) const {
+  while (parents_[value] != value) value = parents_[value];
+  return value;
+}
+
+void FeatureDims::add_convolution(OpId op) {
+  const ValueId result = program_.result(op);
+  const DType dtype = program_.type(result).dtype;
+  const Convolution c =
+      convolution_of(program_.op_attrs(op), program_.shape(program_.op_operands(op)[1]));
+  if (!c.group.empty() || (dtype != DType::f32 && !is_half(dtype))) {
+    for (const ValueId value : program_.op_operands(op)) group(value).cost += num_elements(value);
+    group(result).cost += num_elements(result);
+    return;
+  }
+  const ValueId lhs = program_.op_operands(op)[0];
+  const ValueId rhs = program_.op_operands(op)[1];
+  std::int64_t window = 1;
+  std::int64_t places = 1;
+  for (std::size_t i = 0; i < c.window.size(); ++i) {
+    window *= c.window[i].size;
+    places *= program_.shape(result)[static_cast<int>(c.result[2 + i])];
+  }
+  group(lhs).gain += num_elements(lhs);
+  if (window > places) {  // the gradient of weights, from two pictures
+    group(rhs).gain += num_elements(rhs);
+  } else {
+    group(result).gain += num_elements(result);
+    say_feature(lhs, c.lhs[1]);
+    say_feature(result, c.result[1]);
+  }
+}
+
+void FeatureDims::say_feature(ValueId value, std::int64_t dim) {
+  int& feature = group(value).feature;
+  if (feature == kUnknown) feature = static_cast<int>(dim);
+  if (feature != dim) feature = kStays;
+}
+
+/// In windows over features, other elements would come first.
+void FeatureDims::add_pool(OpId op) {
+  const ValueId x = program_.op_operands(op)[0];
+  const WindowReduction reduction = window_reduction_of(program_.op_attrs(op));
+  const auto is_whole = [](const WindowDim& dim) { return dim == WindowDim{}; };
+  Group& of_x = group(x);
+  if (of_x.feature >= 0 && !is_whole(reduction.dims[static_cast<std::size_t>(of_x.feature)])) {
+    of_x.feature = kStays;
+  }
+  of_x.gain += 2 * num_elements(x);
+}
+
+/// Of values that an op, an input or an output has as they were.
+void FeatureDims::add_transposes() {
+  std::vector<bool> is_fixed(program_.num_values(), false);
+  for (OpId op = 0; op < program_.num_ops(); ++op) {
+    const Way way = way_of(program_.kind(op));
+    if (way == Way::fixed || way == Way::sum) is_fixed[program_.result(op)] = true;
+    if (way != Way::fixed) continue;
+    for (const ValueId value : program_.op_operands(op)) is_fixed[value] = true;
+  }
+  for (const ProgramInput& input : program_.inputs) is_fixed[input.value] = true;
+  for (const ProgramOutput& output : program_.outputs) is_fixed[output.value] = true;
+  for (ValueId value = 0; value < program_.num_values(); ++value) {
+    if (!is_fixed[value] || is_made_anywhere(value)) continue;
+    group(value).cost += transpose_cost_ * num_elements(value);
+  }
+}
+
+}  // namespace weft

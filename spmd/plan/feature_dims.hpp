@@ -1,0 +1,63 @@
+#pragma once
+/// Which values of a program are moved together so that their features lie last
+/// (channels_last.hpp).
+
+#include <cstdint>
+#include <vector>
+
+#include "spmd/program/program.hpp"
+
+namespace weft {
+
+/// How an op is computed with the feature dim of its operands or result elsewhere.
+enum class Way : std::uint8_t {
+  fixed,        ///< it isn't
+  elements,     ///< dims say nothing to it
+  window,       ///< attributes of each dim, in lists
+  lists,        ///< the same, in three lists
+  join,         ///< a number of a dim
+  spread,       ///< broadcast_in_dim
+  sum,          ///< reduce
+  convolution,  ///< each of its tensors for itself
+};
+Way way_of(OpKind kind);
+
+/// Where no dim is the feature dim.
+inline constexpr int kStays = -2;
+
+class FeatureDims {
+ public:
+  /// An element of a transpose counts `transpose_cost` times.
+  FeatureDims(const Program& program, std::int64_t transpose_cost);
+
+  /// The dim of the value that is its last one in the new program; kStays if none is.
+  int of(ValueId value) const;
+  bool any() const;
+  /// A value of one element, repeated: each use makes it in its own layout.
+  bool is_made_anywhere(ValueId value) const;
+
+ private:
+  static constexpr int kUnknown = -1;
+  /// Of values whose dims correspond one to one.
+  struct Group {
+    int feature = kUnknown;
+    std::int64_t gain = 0;  ///< elements that are read or written as they lie
+    std::int64_t cost = 0;  ///< elements of transposes
+  };
+
+  ValueId root(ValueId value) const;
+  Group& group(ValueId value) { return groups_[root(value)]; }
+  std::int64_t num_elements(ValueId value) const { return program_.type(value).num_elements(); }
+  std::vector<ValueId> alike_in(OpId op) const;
+  void add_convolution(OpId op);
+  void say_feature(ValueId value, std::int64_t dim);
+  void add_pool(OpId op);
+  void add_transposes();
+
+  const Program& program_;
+  const std::int64_t transpose_cost_;
+  std::vector<ValueId> parents_;
+  std::vector<Group> groups_;  // by root
+};
+
+}  // namespace weft
