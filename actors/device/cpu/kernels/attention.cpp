@@ -3,358 +3,363 @@
 
 #include <algorithm>
 #include <array>
-#include <vector>
+#include <limits>
 
-#include "actors/device/cpu/kernels/through_f32.hpp"
-#include "actors/device/cpu/loops/arithmetic.hpp"
-#include "actors/device/cpu/loops/element.hpp"
-#include "actors/device/cpu/loops/math.hpp"
+#include "actors/device/cpu/kernels/attention_rows.hpp"
 #include "actors/device/cpu/loops/prepares.hpp"
-#include "actors/device/cpu/loops/run_sum.hpp"
 #include "actors/device/cpu/loops/vectorize.hpp"
-#include "actors/device/cpu/onednn/matmul.hpp"
 #include "spmd/ops/attribute_views.hpp"
 
 namespace weft::kernels {
 namespace {
 
-/// A tile of scores then has 64 KiB in f32, which leaves level-2 cache for its keys and values.
-constexpr std::int64_t kQueryTile = 64;
-constexpr std::int64_t kKeyTile = 256;
-
-/// A range of a head's queries or keys.
-struct Tile {
-  std::int64_t begin;
-  std::int64_t size;
-};
-
-/// Products [m, k] x [k, n] for all tile sizes: full tiles of queries and of keys, and the rests.
-class TileProduct {
+/// A tile of queries: what is the same for all tiles of keys, and the softmax over those so far.
+template <typename V, typename C>
+class QueryTile {
  public:
-  /// `matmul(queries, keys)` describes the product for a tile of these sizes.
-  template <typename MatmulOf>
-  TileProduct(std::int64_t queries, std::int64_t keys, DType dtype, const ChipContext& chip,
-              MatmulOf matmul) {
-    for (const std::int64_t rows : {std::min(queries, kQueryTile), queries % kQueryTile}) {
-      for (const std::int64_t columns : {std::min(keys, kKeyTile), keys % kKeyTile}) {
-        functions_.push_back(rows == 0 || columns == 0
-                                 ? MatmulFunction()
-                                 : prepare_matmul(matmul(rows, columns), dtype, chip));
-      }
-    }
-    first_query_size_ = std::min(queries, kQueryTile);
-    first_key_size_ = std::min(keys, kKeyTile);
-  }
+  using Tile = AttentionTile<V, C>;
+  static constexpr std::int64_t kLanes = Tile::kLanes;
+  static constexpr std::int64_t kQueries = Tile::kQueries;
 
-  template <typename C>
-  void operator()(Tile queries, Tile keys, const C* lhs, const C* rhs, C* result) const {
-    const std::size_t row = queries.size == first_query_size_ ? 0 : 2;
-    const std::size_t column = keys.size == first_key_size_ ? 0 : 1;
-    functions_[row + column](reinterpret_cast<const std::byte*>(lhs),
-                             reinterpret_cast<const std::byte*>(rhs),
-                             reinterpret_cast<std::byte*>(result));
-  }
-
- private:
-  std::vector<MatmulFunction> functions_;
-  std::int64_t first_query_size_ = 0;
-  std::int64_t first_key_size_ = 0;
-};
-
-Matmul::Operand rows_of(std::int64_t stride) { return {.batch = {}, .row = stride, .column = 1}; }
-Matmul::Operand columns_of(std::int64_t stride) {
-  return {.batch = {}, .row = 1, .column = stride};
-}
-
-struct Sizes {
-  std::int64_t heads, queries, keys, key_size, value_size;
-};
-
-/// The common part of forward and backward. C: float or double.
-template <typename C>
-class Tiles {
- public:
-  Tiles(const Sizes& sizes, const AttentionForm& form, std::int64_t first_query, DType dtype,
-        const ChipContext& chip)
+  QueryTile(const AttentionSizes& sizes, ScratchParts& parts)
       : sizes_(sizes),
-        scale_(static_cast<C>(form.scale)),
-        causal_(form.causal),
-        first_query_(first_query),
-        scores_(sizes.queries, sizes.keys, dtype, chip,
-                [&](std::int64_t queries, std::int64_t keys) {
-                  return Matmul{.batch = {},
-                                .m = queries,
-                                .n = keys,
-                                .k = sizes.key_size,
-                                .lhs = rows_of(sizes.key_size),
-                                .rhs = columns_of(sizes.key_size)};
-                }),
-        to_queries_(sizes.queries, sizes.keys, dtype, chip,
-                    [&](std::int64_t queries, std::int64_t keys) {
-                      return Matmul{.batch = {},
-                                    .m = queries,
-                                    .n = sizes.value_size,
-                                    .k = keys,
-                                    .lhs = rows_of(keys),
-                                    .rhs = rows_of(sizes.value_size)};
-                    }) {}
+        tops_(parts.take<C>(kQueries)),
+        sums_(parts.take<C>(kQueries)),
+        kept_(parts.take<C>(kQueries)) {}
 
- protected:
-  /// Calls body(tile) for the tiles of queries of a head.
+  void begin(std::int64_t first) {
+    first_ = first;
+    count_ = std::min(kQueries, sizes_.queries - first);
+    // No infinity: of a tile whose scores are all -inf, the difference to it would be NaN.
+    std::fill_n(tops_, kQueries, std::numeric_limits<C>::lowest());
+    std::fill_n(sums_, kQueries, C{0});
+  }
+
+  std::int64_t first() const { return first_; }
+  std::int64_t count() const { return count_; }
+  const C* tops() const { return tops_; }
+  C share(std::int64_t i) const { return 1 / sums_[i]; }
+
+  /// Calls body(tile, its first key) for the tiles of keys that some of the queries see.
   template <typename Body>
-  void for_queries(Body body) const {
-    for (std::int64_t i = 0; i < sizes_.queries; i += kQueryTile) {
-      body(Tile{i, std::min(kQueryTile, sizes_.queries - i)});
+  void for_keys(Body body) const {
+    const std::int64_t place = sizes_.first_query + first_;
+    const std::int64_t end = sizes_.causal ? std::min(sizes_.keys, place + count_) : sizes_.keys;
+    for (std::int64_t j = 0; j < end; j += Tile::kKeys) {
+      body(Tile{.queries = count_,
+                .keys = std::min(Tile::kKeys, end - j),
+                .place = sizes_.causal ? std::min(place - j, Tile::kKeys) : Tile::kKeys},
+           j);
     }
   }
-  /// Calls body(tile) for the tiles of keys that some of the queries see.
-  template <typename Body>
-  void for_keys(Tile queries, Body body) const {
-    const std::int64_t end = visible(queries.begin + queries.size - 1, {0, sizes_.keys});
-    for (std::int64_t j = 0; j < end; j += kKeyTile) {
-      body(Tile{j, std::min(kKeyTile, sizes_.keys - j)});
+
+  /// Replaces the scores of a tile by e^(score - top), or 0 for keys that aren't seen, where `top`
+  /// is the largest so far; adds them to the sums. Returns whether a top has changed: what was
+  /// computed with earlier ones is then to be multiplied by kept().
+  bool weigh(const Tile& tile, C* scores) {
+    bool changed = false;
+    for (std::int64_t v = 0; v < tile.vectors(); ++v) {
+      C* const column = scores + v * kLanes;
+      const std::int64_t rows = tile.scored(v);
+      const V before = V::load(tops_ + v * kLanes);
+      const V top = find_top(tile, v, column, before);
+      V sum{};
+      for (std::int64_t j = 0; j < rows; ++j) {
+        const V weight = weight_of(V::load(column + j * kQueries) - top);
+        sum = sum + weight;
+        weight.store(column + j * kQueries);
+      }
+      const V kept = weight_of(before - top);
+      top.store(tops_ + v * kLanes);
+      kept.store(kept_ + v * kLanes);
+      fused(V::load(sums_ + v * kLanes), kept, sum).store(sums_ + v * kLanes);
     }
-  }
-  /// How many keys of the tile query i sees. They are the first ones of the tile.
-  std::int64_t visible(std::int64_t i, Tile keys) const {
-    if (!causal_) return keys.size;
-    return std::clamp<std::int64_t>(first_query_ + i + 1 - keys.begin, 0, keys.size);
-  }
-  /// Scales the visible part of a row of q k^T; returns its maximum.
-  C scale_row(C* row, std::int64_t count) const {
-    for (std::int64_t c = 0; c < count; ++c) row[c] *= scale_;
-    return combine_run(row, count, lowest<C>(), Maximum{});
-  }
-  /// Replaces scores by e^(score - top), or 0 for invisible keys; returns their sum.
-  static C power_row(C* row, std::int64_t count, std::int64_t size, C top) {
-    for (std::int64_t c = 0; c < count; ++c) row[c] = Exponential{}(row[c] - top);
-    std::fill(row + count, row + size, C{0});
-    return combine_run(row, count, C{0}, Add{});
-  }
-  static void add_to(C* total, const C* part, std::int64_t count) {
-    for (std::int64_t i = 0; i < count; ++i) total[i] += part[i];
+    for (std::int64_t i = 0; i < count_; ++i) changed |= kept_[i] != 1;
+    return changed;
   }
 
-  Sizes sizes_;
-  C scale_;
-  bool causal_;
-  std::int64_t first_query_;
-  TileProduct scores_;      ///< q k^T, [queries, keys]
-  TileProduct to_queries_;  ///< [queries, keys] x [keys, value size]
-};
-
-/// Keeps each query's running maximum and sum. Rescales earlier results when the maximum changes.
-template <typename C>
-class Forward : public Tiles<C> {
- public:
-  using Tiles<C>::Tiles;
-
-  std::size_t scratch_bytes() const {
-    return static_cast<std::size_t>(kQueryTile * (kKeyTile + this->sizes_.value_size + 2)) *
-           sizeof(C);
-  }
-
-  void run(const KernelArgs& args) const {
-    const auto [heads, queries, keys, key_size, value_size] = this->sizes_;
-    const C* q = as<C>(args.operands[0]);
-    const C* k = as<C>(args.operands[1]);
-    const C* v = as<C>(args.operands[2]);
-    C* y = as<C>(args.result);
-    for (std::int64_t head = 0; head < heads; ++head) {
-      this->for_queries([&](Tile tile) {
-        run_tile(tile, q + tile.begin * key_size, k, v, y + tile.begin * value_size,
-                 as<C>(args.scratch));
-      });
-      q += queries * key_size;
-      k += keys * key_size;
-      v += keys * value_size;
-      y += queries * value_size;
+  void keep(VectorRows<C> rows) const {
+    for (std::int64_t i = 0; i < count_; ++i, rows.data += rows.row) {
+      const V kept(kept_[i]);
+      for (std::int64_t e = 0; e < rows.row; e += kLanes) {
+        (V::load(rows.data + e) * kept).store(rows.data + e);
+      }
     }
   }
 
  private:
-  void run_tile(Tile queries, const C* q, const C* k, const C* v, C* y, C* scratch) const {
-    const std::int64_t size = this->sizes_.value_size;
-    C* scores = scratch;
-    C* part = scores + kQueryTile * kKeyTile;
-    C* tops = part + kQueryTile * size;
-    C* sums = tops + kQueryTile;
-    std::fill_n(tops, queries.size, lowest<C>());
-    std::fill_n(sums, queries.size, C{0});
-    std::fill_n(y, queries.size * size, C{0});
-    this->for_keys(queries, [&](Tile keys) {
-      this->scores_(queries, keys, q, k + keys.begin * this->sizes_.key_size, scores);
-      for (std::int64_t r = 0; r < queries.size; ++r) {
-        C* row = scores + r * keys.size;
-        const std::int64_t count = this->visible(queries.begin + r, keys);
-        const C top = Maximum{}(tops[r], this->scale_row(row, count));
-        const C kept = Exponential{}(tops[r] - top);
-        sums[r] = sums[r] * kept + this->power_row(row, count, keys.size, top);
-        tops[r] = top;
-        for (std::int64_t e = 0; e < size; ++e) y[r * size + e] *= kept;
-      }
-      this->to_queries_(queries, keys, scores, v + keys.begin * size, part);
-      this->add_to(y, part, queries.size * size);
-    });
-    for (std::int64_t r = 0; r < queries.size; ++r) {
-      const C share = 1 / sums[r];
-      for (std::int64_t e = 0; e < size; ++e) y[r * size + e] *= share;
+  /// Of vector v, whose scores become -inf where keys aren't seen.
+  V find_top(const Tile& tile, std::int64_t v, C* column, V top) const {
+    const std::int64_t rows = tile.scored(v);
+    const std::int64_t all_see = std::min(rows, tile.seen(v * kLanes));
+    for (std::int64_t j = 0; j < all_see; ++j) top = larger(V::load(column + j * kQueries), top);
+    const V lanes = V::count_from(static_cast<C>(v * kLanes));
+    for (std::int64_t j = all_see; j < rows; ++j) {
+      const V sees(static_cast<C>(j - tile.place));
+      const V score = where_less(lanes, sees, V(lowest<C>()), V::load(column + j * kQueries));
+      score.store(column + j * kQueries);
+      top = larger(score, top);
     }
+    return top;
   }
+
+  const AttentionSizes& sizes_;
+  std::int64_t first_ = 0;
+  std::int64_t count_ = 0;
+  C* tops_;
+  C* sums_;
+  C* kept_;
 };
 
-/// For a tile of queries, recomputes and keeps the weights of all keys, so that every product is
-/// computed once. Rows of keys and values have the same size.
-template <typename C>
-class Backward : public Tiles<C> {
+/// Results so far are multiplied by kept() when the largest score of a query changes.
+template <typename V, typename C>
+class Forward {
  public:
-  Backward(const Sizes& sizes, const AttentionForm& form, DType dtype, const ChipContext& chip)
-      : Tiles<C>(sizes, form, 0, dtype, chip),
-        to_keys_(sizes.queries, sizes.keys, dtype, chip,
-                 [&](std::int64_t queries, std::int64_t keys) {
-                   return Matmul{.batch = {},
-                                 .m = keys,
-                                 .n = sizes.key_size,
-                                 .k = queries,
-                                 .lhs = columns_of(keys),
-                                 .rhs = rows_of(sizes.key_size)};
-                 }) {}
+  using Tile = AttentionTile<V, C>;
 
-  std::size_t scratch_bytes() const {
-    const auto& [heads, queries, keys, key_size, value_size] = this->sizes_;
-    return static_cast<std::size_t>(kQueryTile * (keys + kKeyTile + 3) + kKeyTile * key_size) *
-           sizeof(C);
-  }
+  Forward(const AttentionSizes& sizes, const KernelArgs& args, ScratchParts& parts)
+      : sizes_(sizes),
+        queries_(sizes_, parts),
+        q_(sizes.key_size, parts),
+        k_(sizes.dtype, args.operands[1], sizes.keys, sizes.key_size, false, parts),
+        v_(sizes.dtype, args.operands[2], sizes.keys, sizes.value_size, true, parts),
+        scores_(parts.take<C>(Tile::kKeys * Tile::kQueries)),
+        sums_{parts.take<C>(Tile::kQueries * Tile::padded(sizes.value_size)),
+              Tile::padded(sizes.value_size)} {}
 
-  void run(const KernelArgs& args) const {
-    const auto [heads, queries, keys, size, value_size] = this->sizes_;
-    Head head{as<C>(args.operands[0]), as<C>(args.operands[1]), as<C>(args.operands[2]),
-              as<C>(args.operands[3]), as<C>(args.operands[4]), as<C>(args.result)};
-    for (std::int64_t h = 0; h < heads; ++h) {
-      std::fill_n(head.result, (queries + 2 * keys) * size, C{0});
-      this->for_queries([&](Tile tile) { run_tile(tile, head, as<C>(args.scratch)); });
-      for (const C** rows : {&head.q, &head.y, &head.g}) *rows += queries * size;
-      for (const C** rows : {&head.k, &head.v}) *rows += keys * size;
-      head.result += (queries + 2 * keys) * size;
+  void run(const KernelArgs& args) {
+    const auto bytes = static_cast<std::int64_t>(byte_size(sizes_.dtype));
+    const std::byte* q = args.operands[0];
+    std::byte* y = args.result;
+    for (std::int64_t head = 0; head < sizes_.heads; ++head) {
+      const VectorRows<const C> k = k_.take();
+      const VectorRows<const C> v = v_.take();
+      for (std::int64_t i = 0; i < sizes_.queries; i += Tile::kQueries) {
+        queries_.begin(i);
+        q_.read(sizes_.dtype, q + i * sizes_.key_size * bytes, queries_.count(),
+                static_cast<C>(sizes_.scale));
+        run_queries(k, v);
+        write_rows(
+            sizes_.dtype, VectorRows<const C>{sums_.data, sums_.row}, queries_.count(),
+            sizes_.value_size, [&](std::int64_t r) { return queries_.share(r); },
+            y + i * sizes_.value_size * bytes);
+      }
+      q += sizes_.queries * sizes_.key_size * bytes;
+      y += sizes_.queries * sizes_.value_size * bytes;
     }
   }
 
  private:
-  struct Head {
-    const C* q;
-    const C* k;
-    const C* v;
-    const C* y;
-    const C* g;
-    C* result;
-  };
-
-  void run_tile(Tile queries, const Head& head, C* scratch) const {
-    const std::int64_t size = this->sizes_.key_size;
-    C* weights = scratch;  // a dense matrix for each tile of keys
-    C* slopes = weights + kQueryTile * this->sizes_.keys;
-    C* part = slopes + kQueryTile * kKeyTile;
-    C* along = part + std::max(kQueryTile, kKeyTile) * size;
-    const C* q = head.q + queries.begin * size;
-    const C* g = head.g + queries.begin * size;
-    const C* y = head.y + queries.begin * size;
-    C* of_q = head.result + queries.begin * size;
-    C* of_k = head.result + this->sizes_.queries * size;
-    C* of_v = of_k + this->sizes_.keys * size;
-    weigh(queries, q, head.k, weights, along + kQueryTile);
-    for (std::int64_t r = 0; r < queries.size; ++r) {
-      for (std::int64_t e = 0; e < size; ++e) part[e] = g[r * size + e] * y[r * size + e];
-      along[r] = combine_run(part, size, C{0}, Add{});
-    }
-    this->for_keys(queries, [&](Tile keys) {
-      C* tile = weights + keys.begin * queries.size;
-      to_keys_(queries, keys, tile, g, part);
-      this->add_to(of_v + keys.begin * size, part, keys.size * size);
-      this->scores_(queries, keys, g, head.v + keys.begin * size, slopes);
-      for (std::int64_t r = 0; r < queries.size; ++r) {
-        C* slope = slopes + r * keys.size;
-        const C* weight = tile + r * keys.size;
-        for (std::int64_t c = 0; c < keys.size; ++c) {
-          slope[c] = weight[c] * (slope[c] - along[r]) * this->scale_;
-        }
-      }
-      this->to_queries_(queries, keys, slopes, head.k + keys.begin * size, part);
-      this->add_to(of_q, part, queries.size * size);
-      to_keys_(queries, keys, slopes, q, part);
-      this->add_to(of_k + keys.begin * size, part, keys.size * size);
+  void run_queries(VectorRows<const C> k, VectorRows<const C> v) {
+    std::fill_n(sums_.data, queries_.count() * sums_.row, C{0});
+    queries_.for_keys([&](const Tile& tile, std::int64_t j) {
+      tile.multiply({k.data + j * k.row, k.row, 1}, sizes_.key_size, q_.columns(), scores_);
+      if (queries_.weigh(tile, scores_)) queries_.keep(sums_);
+      tile.add_to_queries(scores_, {v.data + j * v.row, v.row},
+                          Tile::whole_vectors(sizes_.value_size), sums_);
     });
   }
 
-  /// Computes the weights of all keys that the queries see. `tops` is memory for two numbers per
-  /// query.
-  void weigh(Tile queries, const C* q, const C* k, C* weights, C* tops) const {
-    C* sums = tops + kQueryTile;
-    std::fill_n(tops, queries.size, lowest<C>());
-    std::fill_n(sums, queries.size, C{0});
-    this->for_keys(queries, [&](Tile keys) {
-      C* tile = weights + keys.begin * queries.size;
-      this->scores_(queries, keys, q, k + keys.begin * this->sizes_.key_size, tile);
-      for (std::int64_t r = 0; r < queries.size; ++r) {
-        const std::int64_t count = this->visible(queries.begin + r, keys);
-        tops[r] = Maximum{}(tops[r], this->scale_row(tile + r * keys.size, count));
-      }
-    });
-    this->for_keys(queries, [&](Tile keys) {
-      C* row = weights + keys.begin * queries.size;
-      for (std::int64_t r = 0; r < queries.size; ++r, row += keys.size) {
-        const std::int64_t count = this->visible(queries.begin + r, keys);
-        sums[r] += this->power_row(row, count, keys.size, tops[r]);
-      }
-    });
-    this->for_keys(queries, [&](Tile keys) {
-      C* row = weights + keys.begin * queries.size;
-      for (std::int64_t r = 0; r < queries.size; ++r, row += keys.size) {
-        const C share = 1 / sums[r];
-        for (std::int64_t c = 0; c < keys.size; ++c) row[c] *= share;
-      }
-    });
-  }
-
-  TileProduct to_keys_;  ///< [queries, keys] transposed x [queries, size]
+  const AttentionSizes& sizes_;
+  QueryTile<V, C> queries_;
+  TileRows<V, C> q_;
+  HeadRows<V, C> k_;
+  HeadRows<V, C> v_;
+  C* scores_;  ///< then weights
+  VectorRows<C> sums_;
 };
 
-template <typename Method>
-Kernel kernel(Method method) {
-  const std::size_t scratch_bytes = method.scratch_bytes();
-  Kernel kernel =
-      vectorized([method = std::move(method)](const KernelArgs& args) { method.run(args); });
-  kernel.scratch_bytes = scratch_bytes;
-  return kernel;
-}
+/// The weights of all keys are kept for a tile of queries, so that each product is computed once.
+/// Keys and values have rows of the same size.
+template <typename V, typename C>
+class Backward {
+ public:
+  using Tile = AttentionTile<V, C>;
+  static constexpr std::int64_t kQueries = Tile::kQueries;
+
+  Backward(const AttentionSizes& sizes, const KernelArgs& args, ScratchParts& parts)
+      : sizes_(sizes),
+        vectors_(Tile::whole_vectors(sizes.key_size)),
+        queries_(sizes_, parts),
+        q_(sizes.key_size, parts),
+        g_(sizes.key_size, parts),
+        y_(sizes.key_size, parts),
+        k_(sizes.dtype, args.operands[1], sizes.keys, sizes.key_size, true, parts),
+        v_(sizes.dtype, args.operands[2], sizes.keys, sizes.key_size, false, parts),
+        weights_(parts.take<C>(sizes.keys * kQueries)),
+        tops_(parts.take<C>((sizes.keys + Tile::kKeys - 1) / Tile::kKeys * kQueries)),
+        slopes_(parts.take<C>(Tile::kKeys * kQueries)),
+        along_(parts.take<C>(kQueries)),
+        shares_(parts.take<C>(kQueries)),
+        of_q_(take_rows(kQueries, parts)),
+        of_k_(take_rows(sizes.keys, parts)),
+        of_v_(take_rows(sizes.keys, parts)) {}
+
+  void run(const KernelArgs& args) {
+    const std::int64_t row_bytes =
+        sizes_.key_size * static_cast<std::int64_t>(byte_size(sizes_.dtype));
+    const auto write = [&](VectorRows<C> rows, std::int64_t count, C factor, std::byte* to) {
+      write_rows(
+          sizes_.dtype, VectorRows<const C>{rows.data, rows.row}, count, sizes_.key_size,
+          [=](std::int64_t) { return factor; }, to);
+    };
+    std::byte* result = args.result;
+    for (std::int64_t head = 0; head < sizes_.heads; ++head) {
+      const VectorRows<const C> k = k_.take();
+      const VectorRows<const C> v = v_.take();
+      for (const VectorRows<C>& sums : {of_k_, of_v_}) {
+        std::fill_n(sums.data, sizes_.keys * sums.row, C{0});
+      }
+      for (std::int64_t i = 0; i < sizes_.queries; i += kQueries) {
+        begin(args, i, (head * sizes_.queries + i) * row_bytes);
+        weigh(k);
+        differentiate(k, v);
+        write(of_q_, queries_.count(), static_cast<C>(sizes_.scale), result + i * row_bytes);
+      }
+      result += sizes_.queries * row_bytes;
+      for (const VectorRows<C>& sums : {of_k_, of_v_}) {
+        write(sums, sizes_.keys, 1, result);
+        result += sizes_.keys * row_bytes;
+      }
+    }
+  }
+
+ private:
+  VectorRows<C> take_rows(std::int64_t count, ScratchParts& parts) const {
+    const std::int64_t row = vectors_ * Tile::kLanes;
+    return {parts.take<C>(count * row), row};
+  }
+
+  /// Reads the tile of queries from one on, whose rows begin at `byte`.
+  void begin(const KernelArgs& args, std::int64_t first, std::int64_t byte) {
+    queries_.begin(first);
+    const std::int64_t count = queries_.count();
+    q_.read(sizes_.dtype, args.operands[0] + byte, count, static_cast<C>(sizes_.scale));
+    y_.read(sizes_.dtype, args.operands[3] + byte, count, 1);
+    g_.read(sizes_.dtype, args.operands[4] + byte, count, 1);
+    std::fill_n(of_q_.data, kQueries * of_q_.row, C{0});
+    for (std::int64_t i = 0; i < kQueries; i += Tile::kLanes) {
+      V along{};
+      for (std::int64_t e = 0; e < sizes_.key_size; ++e) {
+        const std::int64_t at = e * kQueries + i;
+        along = fused(V::load(y_.columns() + at), V::load(g_.columns() + at), along);
+      }
+      along.store(along_ + i);
+    }
+  }
+
+  /// Computes the weights of the keys that the queries see, each tile by the tops so far.
+  void weigh(VectorRows<const C> k) {
+    queries_.for_keys([&](const Tile& tile, std::int64_t j) {
+      C* const weights = weights_ + j * kQueries;
+      tile.multiply({k.data + j * k.row, k.row, 1}, sizes_.key_size, q_.columns(), weights);
+      queries_.weigh(tile, weights);
+      std::copy_n(queries_.tops(), kQueries, tops_ + j / Tile::kKeys * kQueries);
+    });
+    for (std::int64_t i = 0; i < kQueries; ++i) shares_[i] = queries_.share(i);
+  }
+
+  void differentiate(VectorRows<const C> k, VectorRows<const C> v) {
+    queries_.for_keys([&](const Tile& tile, std::int64_t j) {
+      C* const weights = weights_ + j * kQueries;
+      tile.multiply({v.data + j * v.row, v.row, 1}, sizes_.key_size, g_.columns(), slopes_);
+      find_slopes(tile, tops_ + j / Tile::kKeys * kQueries, weights);
+      tile.add_to_keys(weights, g_.rows(), vectors_, {of_v_.data + j * of_v_.row, of_v_.row});
+      tile.add_to_keys(slopes_, q_.rows(), vectors_, {of_k_.data + j * of_k_.row, of_k_.row});
+      tile.add_to_queries(slopes_, {k.data + j * k.row, k.row}, vectors_, of_q_);
+    });
+  }
+
+  /// Makes the weights those of the whole softmax, and replaces the cotangents of the weights by
+  /// those of the scores. `tops`: by which the weights of the tile were computed.
+  void find_slopes(const Tile& tile, const C* tops, C* weights) const {
+    for (std::int64_t i = 0; i < tile.vectors() * Tile::kLanes; i += Tile::kLanes) {
+      const V kept = weight_of(V::load(tops + i) - V::load(queries_.tops() + i));
+      const V factor = kept * V::load(shares_ + i);
+      const V along = V::load(along_ + i);
+      const std::int64_t end = i + tile.scored(i / Tile::kLanes) * kQueries;
+      for (std::int64_t at = i; at < end; at += kQueries) {
+        const V weight = V::load(weights + at) * factor;
+        weight.store(weights + at);
+        (weight * (V::load(slopes_ + at) - along)).store(slopes_ + at);
+      }
+    }
+  }
+
+  const AttentionSizes& sizes_;
+  std::int64_t vectors_;  ///< of a row
+  QueryTile<V, C> queries_;
+  TileRows<V, C> q_;  ///< times the scale
+  TileRows<V, C> g_;
+  TileRows<V, C> y_;
+  HeadRows<V, C> k_;
+  HeadRows<V, C> v_;
+  C* weights_;  ///< [keys, kQueries]
+  C* tops_;     ///< for each tile of keys, [kQueries]
+  C* slopes_;
+  C* along_;   ///< of each query, the product of result and cotangent
+  C* shares_;  ///< of each query, the inverse sum of weights
+  VectorRows<C> of_q_;
+  VectorRows<C> of_k_;
+  VectorRows<C> of_v_;
+};
+
+/// A body for vectorized_by_size(). Method: Forward or Backward.
+template <template <typename, typename> class Method, typename C>
+struct AttentionKernel {
+  AttentionSizes sizes;
+
+  template <int kBytes>
+  void run(const KernelArgs& args) const {
+    ScratchParts parts(args.scratch);
+    Method<Lanes<C, kBytes>, C>(sizes, args, parts).run(args);
+  }
+
+  Kernel kernel() const {
+    // The largest vectors need most.
+    ScratchParts parts(nullptr);
+    Method<Lanes<C, 64>, C>(sizes, {}, parts);
+    Kernel kernel = vectorized_by_size(*this);
+    kernel.scratch_bytes = parts.next();
+    return kernel;
+  }
+};
 
 template <typename C>
 Kernel of_dtype(const Program& program, OpId op, const ChipContext& chip) {
   const Shape& q = program.shape(program.op_operands(op)[0]);
   const Shape& v = program.shape(program.op_operands(op)[2]);
   const TensorType& result = program.type(program.result(op));
-  const Sizes sizes{q[0] * q[1], q[2], v[2], q[3], v[3]};
   if (q.num_elements() == 0 || v.num_elements() == 0) {
-    const std::int64_t count = result.num_elements();
-    return {[count](const KernelArgs& args) { std::fill_n(as<C>(args.result), count, C{0}); }};
+    const auto bytes = static_cast<std::size_t>(result.bytes());
+    return {[bytes](const KernelArgs& args) { std::fill_n(args.result, bytes, std::byte{0}); }};
   }
   const auto attrs = program.op_attrs(op);
   const AttentionForm form = attention_form_of(attrs);
-  const DType dtype = std::is_same_v<C, float> ? DType::f32 : DType::f64;
+  AttentionSizes sizes{.heads = q[0] * q[1],
+                       .queries = q[2],
+                       .keys = v[2],
+                       .key_size = q[3],
+                       .value_size = v[3],
+                       .scale = form.scale,
+                       .causal = form.causal,
+                       .first_query = 0,
+                       .dtype = result.dtype};
   if (program.kind(op) == OpKind::attention_grad) {
-    return kernel(Backward<C>(sizes, form, dtype, chip));
+    return AttentionKernel<Backward, C>{sizes}.kernel();
   }
   const AtomList atoms = AtomList::from_bits(static_cast<std::uint64_t>(attrs[2]));
-  const std::int64_t first_query = chip.mesh.index_in(chip.position, atoms) * sizes.queries;
-  return kernel(Forward<C>(sizes, form, first_query, dtype, chip));
+  sizes.first_query = chip.mesh.index_in(chip.position, atoms) * sizes.queries;
+  return AttentionKernel<Forward, C>{sizes}.kernel();
 }
 
-/// oneDNN multiplies tiles in f32 (bf16 and f16 go through it), plain loops in f64. A head's result
-/// depends on its own operands alone.
+/// bf16 and f16 are computed in f32, and each result is rounded once. A head's result depends on
+/// its own operands alone.
 Kernel attention(const Program& program, OpId op, const ChipContext& chip) {
   switch (program.type(program.result(op)).dtype) {
-    case DType::f32: return of_dtype<float>(program, op, chip);
+    case DType::f32:
     case DType::bf16:
-    case DType::f16: return through_f32(program, op, of_dtype<float>(program, op, chip));
+    case DType::f16: return of_dtype<float>(program, op, chip);
     case DType::f64: return of_dtype<double>(program, op, chip);
     default: return {};
   }

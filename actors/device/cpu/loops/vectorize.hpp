@@ -59,4 +59,23 @@ Kernel vectorized(Body body) {
   return {body};
 }
 
+/// The same for a body that is written for vectors of a size: runs `body.run<bytes>(args)`.
+template <typename Body>
+Kernel vectorized_by_size(Body body) {
+#if defined(__x86_64__)
+  switch (kernel_path().vectors) {
+    case Vectors::avx512:
+      return {[body](const KernelArgs& args) {
+        run_avx512([&body](const KernelArgs& each) { body.template run<64>(each); }, args);
+      }};
+    case Vectors::avx2:
+      return {[body](const KernelArgs& args) {
+        run_avx2([&body](const KernelArgs& each) { body.template run<32>(each); }, args);
+      }};
+    case Vectors::portable: break;
+  }
+#endif
+  return {[body](const KernelArgs& args) { body.template run<16>(args); }};
+}
+
 }  // namespace weft::kernels

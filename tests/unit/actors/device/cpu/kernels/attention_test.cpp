@@ -1,16 +1,23 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
+#include <bit>
+#include <cmath>
 #include <functional>
+#include <limits>
 
+#include "actors/device/cpu/loops/vectorize.hpp"
 #include "tests/unit/actors/device/cpu/kernels/kernel_case.hpp"
 
 namespace weft::kernels::attention_test {
 namespace {
 
 /// Around the edges of the kernels' tiles.
-constexpr std::array kQueries{1, 5, 63, 64, 65, 130};
-constexpr std::array kKeys{1, 7, 255, 256, 257, 300};
+constexpr std::array kQueries{1, 7, 31, 32, 33, 130};
+constexpr std::array kKeys{1, 15, 63, 64, 65, 200};
+/// Of rows: parts of a vector, and several.
+constexpr std::array kSizes{1, 8, 20, 32, 64, 80, 128};
 
 struct Operands {
   ValueId q, k, v;
@@ -41,6 +48,148 @@ void expect_reference(unsigned seed, double scale,
   KernelCase test;
   test.output(make(test, dtype, random));
   expect_near(test, dtype == DType::bf16 ? 2e-2 : dtype == DType::f16 ? 2.5e-3 : 1e-5, scale);
+}
+
+/// The paths that this processor has, the oracle of all, `portable`, first.
+std::vector<KernelPath> paths() {
+  std::vector<KernelPath> all;
+  for (const Vectors vectors : {Vectors::portable, Vectors::avx2, Vectors::avx512}) {
+    if (vectors <= parse_kernel_path("").vectors) all.push_back({vectors, false});
+  }
+  return all;
+}
+
+/// Restores the process's path.
+struct PathScope {
+  const KernelPath before = kernel_path();
+  ~PathScope() { set_kernel_path(before); }
+};
+
+/// Attention of [1,2,queries,size] over [1,2,keys,size], and its gradient, as two outputs.
+void add_both(KernelCase& test, DType dtype, std::mt19937& random, std::int64_t queries,
+              std::int64_t keys, std::int64_t size, bool causal) {
+  const auto input = [&](std::int64_t rows) {
+    return test.input({dtype, {1, 2, rows, size}}, random, -1, 1);
+  };
+  const AttentionForm form{.causal = causal, .scale = 2 / std::sqrt(static_cast<double>(size))};
+  const ValueId q = input(queries);
+  const ValueId k = input(keys);
+  const ValueId v = input(keys);
+  const ValueId y = test.build.attention(q, k, v, form);
+  test.output(y);
+  test.output(test.build.attention_grad(q, k, v, y, input(queries), form));
+}
+
+void expect_bits(const std::vector<Elements>& actual, const std::vector<Elements>& expected) {
+  for (std::size_t output = 0; output < expected.size(); ++output) {
+    for (std::size_t i = 0; i < expected[output].size(); ++i) {
+      const double a = actual[output][i];
+      const double e = expected[output][i];
+      if (std::isnan(a) && std::isnan(e)) continue;
+      ASSERT_EQ(std::bit_cast<std::uint64_t>(a), std::bit_cast<std::uint64_t>(e))
+          << "output " << output << ", element " << i << ": " << a << ", expected " << e;
+    }
+  }
+}
+
+TEST(Attention, OfEverySizeAgreesWithTheReferenceAndOnEveryPath) {
+  const PathScope scope;
+  unsigned seed = 0;
+  for (const std::int64_t length : {1, 31, 33, 63, 65, 130}) {
+    for (const std::int64_t size : kSizes) {
+      const DType dtype = kDTypes[++seed % kDTypes.size()];
+      SCOPED_TRACE(fmt::format("T {}, size {}, {}", length, size, to_string(dtype)));
+      std::mt19937 random(seed);
+      KernelCase test;
+      add_both(test, dtype, random, length, length, size, seed % 3 != 0);
+      const double relative = dtype == DType::bf16 ? 3e-2 : dtype == DType::f16 ? 4e-3 : 1e-5;
+      const std::vector<Elements> expected = interpret(test.program, test.inputs);
+      std::vector<Elements> oracle;
+      for (const KernelPath& path : paths()) {
+        set_kernel_path(path);
+        const std::vector<Elements> actual = run_kernels(test);
+        if (oracle.empty()) oracle = actual;
+        expect_bits(actual, oracle);
+        for (std::size_t output = 0; output < 2; ++output) {
+          for (std::size_t i = 0; i < expected[output].size(); ++i) {
+            const double e = expected[output][i];
+            ASSERT_NEAR(actual[output][i], e, relative * std::max(std::fabs(e), 4.0)) << i;
+          }
+        }
+        if (HasFatalFailure()) return;
+      }
+    }
+  }
+}
+
+/// One query of size 1, so that the keys are the scores: forward and backward are the reference's.
+void expect_scores_are_taken(DType dtype, const Elements& scores) {
+  KernelCase test;
+  const auto count = static_cast<std::int64_t>(scores.size());
+  Elements values(scores.size());
+  for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<double>(i % 7);
+  const ValueId q = test.input({dtype, {1, 1, 1, 1}}, Elements{1});
+  const ValueId k = test.input({dtype, {1, 1, count, 1}}, scores);
+  const ValueId v = test.input({dtype, {1, 1, count, 1}}, values);
+  const ValueId y = test.build.attention(q, k, v, {.scale = 1});
+  test.output(y);
+  test.output(test.build.attention_grad(q, k, v, y, q, {.scale = 1}));
+  const std::vector<Elements> actual = run_kernels(test);
+  const std::vector<Elements> expected = interpret(test.program, test.inputs);
+  EXPECT_NEAR(actual[0][0], expected[0][0], 1e-5);
+  const auto [least, most] = std::ranges::minmax(scores);
+  const double largest = std::max({1.0, -least, most});
+  for (std::size_t i = 0; i < expected[1].size(); ++i) {
+    // The query's cotangent, the first one, is a sum of keys with both signs.
+    EXPECT_NEAR(actual[1][i], expected[1][i], 1e-5 * (i == 0 ? largest : 1)) << i;
+  }
+}
+
+/// The same, forward, in f32 with values of 2.
+double attended(const Elements& scores) {
+  KernelCase test;
+  const auto count = static_cast<std::int64_t>(scores.size());
+  const ValueId q = test.input({DType::f32, {1, 1, 1, 1}}, Elements{1});
+  const ValueId k = test.input({DType::f32, {1, 1, count, 1}}, scores);
+  const ValueId v = test.input({DType::f32, {1, 1, count, 1}}, Elements(scores.size(), 2.0));
+  test.output(test.build.attention(q, k, v, {.scale = 1}));
+  return run_kernels(test).at(0).at(0);
+}
+
+TEST(Attention, TakesLargeScores) {
+  const PathScope scope;
+  Elements rising(200);  // the largest score grows from tile to tile, beyond what e^x holds
+  for (std::size_t i = 0; i < rising.size(); ++i) rising[i] = 1e4 * static_cast<double>(i / 50);
+  for (const KernelPath& path : paths()) {
+    set_kernel_path(path);
+    for (const DType dtype : {DType::f32, DType::f64}) {
+      SCOPED_TRACE(fmt::format("vectors {}, {}", static_cast<int>(path.vectors), to_string(dtype)));
+      expect_scores_are_taken(dtype, rising);
+      expect_scores_are_taken(dtype, Elements(rising.rbegin(), rising.rend()));
+      expect_scores_are_taken(dtype, Elements(130, 1e30));
+      expect_scores_are_taken(dtype, Elements(130, -3e38));
+    }
+  }
+}
+
+TEST(Attention, TakesInfiniteScores) {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  const PathScope scope;
+  for (const KernelPath& path : paths()) {
+    set_kernel_path(path);
+    Elements scores(70, -kInfinity);  // the first tile has no weight
+    scores.resize(130, 1.5);
+    EXPECT_EQ(attended(scores), 2);
+    EXPECT_EQ(attended(Elements(scores.rbegin(), scores.rend())), 2);
+    EXPECT_TRUE(std::isnan(attended(Elements(130, -kInfinity))));
+    for (const double score : {kInfinity, std::numeric_limits<double>::quiet_NaN()}) {
+      for (const std::size_t at : {std::size_t{3}, std::size_t{129}}) {
+        Elements with = scores;
+        with[at] = score;
+        EXPECT_TRUE(std::isnan(attended(with))) << score << " at " << at;
+      }
+    }
+  }
 }
 
 TEST(Attention, AgreesWithTheReference) {

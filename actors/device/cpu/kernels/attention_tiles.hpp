@@ -1,0 +1,83 @@
+#pragma once
+/// What attention and its gradient multiply: a tile of queries by one of keys. Scores lie as [keys,
+/// queries], so that the softmax of a query is computed lane by lane.
+
+#include <algorithm>
+#include <cstdint>
+
+#include <weft/type.hpp>
+
+#include "actors/device/cpu/kernels/tile_product.hpp"
+
+namespace weft::kernels {
+
+struct AttentionSizes {
+  std::int64_t heads, queries, keys, key_size, value_size;
+  double scale;
+  bool causal;
+  std::int64_t first_query;  ///< its place in the whole, where other chips have those before it
+  DType dtype;
+};
+
+/// Tiles for vectors V: two vectors of queries by 64 keys.
+template <typename V, typename C>
+struct AttentionTile {
+  static constexpr std::int64_t kLanes = V::kCount;
+  static constexpr std::int64_t kQueries = 2 * kLanes;
+  static constexpr std::int64_t kKeys = 64;
+  static constexpr std::int64_t kBlock = 8;  ///< keys or queries that a product takes together
+
+  static std::int64_t whole_vectors(std::int64_t size) { return (size + kLanes - 1) / kLanes; }
+  static std::int64_t padded(std::int64_t size) { return whole_vectors(size) * kLanes; }
+
+  std::int64_t queries;
+  std::int64_t keys;
+  std::int64_t place;  ///< query i sees keys 0 to place + i; at least kKeys: all
+
+  std::int64_t vectors() const { return whole_vectors(queries); }
+  /// How many keys query i sees.
+  std::int64_t seen(std::int64_t i) const {
+    return std::clamp<std::int64_t>(place + i + 1, 0, keys);
+  }
+  /// The first vector with a query that sees key j.
+  std::int64_t first_vector(std::int64_t j) const {
+    return std::max<std::int64_t>(j - place, 0) / kLanes;
+  }
+  /// How many keys have scores in vector v: whole blocks of which one key is seen.
+  std::int64_t scored(std::int64_t v) const {
+    const std::int64_t end = seen(v * kLanes + kLanes - 1) + kBlock - 1;
+    return std::min(keys, end / kBlock * kBlock);
+  }
+
+  /// result[keys, queries] = rows[keys, size] x columns[size, queries], where keys are seen.
+  void multiply(LeftMatrix<C> rows, std::int64_t size, const C* columns, C* result) const {
+    for (std::int64_t j = 0; j < keys; j += kBlock) {
+      const std::int64_t lane = first_vector(j) * kLanes;
+      add_product<V, C>(std::min(kBlock, keys - j), vectors() - first_vector(j), size,
+                        {rows.data + j * rows.row, rows.row, rows.column},
+                        {columns + lane, kQueries}, {result + j * kQueries + lane, kQueries}, true);
+    }
+  }
+  /// sums[queries, vectors] += weights[keys, queries] transposed x rows[keys, vectors].
+  void add_to_queries(const C* weights, VectorRows<const C> rows, std::int64_t num_vectors,
+                      VectorRows<C> sums) const {
+    for (std::int64_t i = 0; i < queries; i += kBlock) {
+      const std::int64_t count = std::min(kBlock, queries - i);
+      add_product<V, C>(count, num_vectors, seen(i + count - 1), {weights + i, 1, kQueries}, rows,
+                        {sums.data + i * sums.row, sums.row});
+    }
+  }
+  /// sums[keys, vectors] += weights[keys, queries] x rows[queries, vectors].
+  void add_to_keys(const C* weights, VectorRows<const C> rows, std::int64_t num_vectors,
+                   VectorRows<C> sums) const {
+    for (std::int64_t j = 0; j < keys; j += kBlock) {
+      const std::int64_t lane = first_vector(j) * kLanes;
+      add_product<V, C>(std::min(kBlock, keys - j), num_vectors, queries - lane,
+                        {weights + j * kQueries + lane, kQueries, 1},
+                        {rows.data + lane * rows.row, rows.row},
+                        {sums.data + j * sums.row, sums.row});
+    }
+  }
+};
+
+}  // namespace weft::kernels
