@@ -256,6 +256,22 @@ TEST(Attention, OfNoQueriesGivesKeysNothing) {
   }
 }
 
+TEST(Attention, MemoryGrowsWithTheLengthNotWithItsSquare) {
+  const Mesh mesh({1}, {"data"});
+  const auto bytes = [&](bool gradient, std::int64_t length) {
+    KernelCase test;
+    const ValueId x =
+        test.program.add_input({DType::bf16, {1, 4, length, 64}}, InputKind::data, "x", {});
+    const ValueId y = test.build.attention(x, x, x, {.causal = true});
+    if (gradient) test.build.attention_grad(x, x, x, y, y, {.causal = true});
+    return prepare(test.program, test.program.num_ops() - 1, {mesh, 0, nullptr}).scratch_bytes;
+  };
+  for (const bool gradient : {false, true}) {
+    EXPECT_LT(bytes(gradient, 32768), 2 * bytes(gradient, 16384));
+    EXPECT_LT(bytes(gradient, 32768), std::size_t{64} << 20);
+  }
+}
+
 TEST(Attention, TwoRunsAgreeBitwise) {
   std::mt19937 random(5);
   KernelCase test;
