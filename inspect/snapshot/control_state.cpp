@@ -77,7 +77,7 @@ ChipControl read_chip(std::span<const std::byte> bytes, int num_chips) {
 
 std::uint32_t ControlState::epoch(int chip, AtomMask atoms) const {
   const auto& announced = chips.at(static_cast<std::size_t>(chip)).announced;
-  return static_cast<std::uint32_t>(announced.at(atoms >> 1U) >> 32);
+  return epoch_of(announced.at(atoms >> 1U));
 }
 
 /// Epochs may wrap.

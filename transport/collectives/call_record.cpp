@@ -45,11 +45,6 @@ void write_record(CallRecord& record, std::uint64_t number, const CallWords& wor
   record.signature.store(signature, std::memory_order_relaxed);
 }
 
-void renew_record(CallRecord& record, std::uint64_t number, std::uint64_t signature) noexcept {
-  record.number.store(number, std::memory_order_release);
-  record.signature.store(signature, std::memory_order_relaxed);
-}
-
 std::optional<RecordedCall> read_record(const CallRecord& record) {
   RecordedCall call;
   call.number = record.number.load(std::memory_order_acquire);

@@ -24,7 +24,11 @@ void write_record(CallRecord& record, std::uint64_t number, const CallWords& wor
                   std::uint64_t signature, std::string_view name) noexcept;
 
 /// For the call that the record shows already.
-void renew_record(CallRecord& record, std::uint64_t number, std::uint64_t signature) noexcept;
+inline void renew_record(CallRecord& record, std::uint64_t number,
+                         std::uint64_t signature) noexcept {
+  record.number.store(number, std::memory_order_release);
+  record.signature.store(signature, std::memory_order_relaxed);
+}
 
 /// Absent where the chip is just writing another.
 std::optional<RecordedCall> read_record(const CallRecord& record);

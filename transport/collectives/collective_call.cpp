@@ -8,11 +8,6 @@
 namespace weft {
 namespace {
 
-constexpr std::uint64_t mix(std::uint64_t hash, std::uint64_t word) noexcept {
-  hash = (hash ^ word) * 0x9fb21c651e98df25;  // odd, its bits about half ones
-  return hash ^ (hash >> 32);
-}
-
 [[noreturn]] void fail_call(const CollectiveCall& call, std::string_view why) {
   fail(Errc::invalid_argument, "{} '{}': {}", to_string(call.kind), call.name, why);
 }
@@ -82,13 +77,14 @@ bool reduces(CollectiveKind kind) {
 std::uint64_t details_of(const CollectiveCall& call) {
   std::uint64_t hash = 0;
   if (call.kind == CollectiveKind::all_to_all) {
-    for (const std::int64_t dim : call.shape) hash = mix(hash, static_cast<std::uint64_t>(dim) + 1);
-    hash = mix(hash, static_cast<std::uint64_t>(call.split_dim));
-    hash = mix(hash, static_cast<std::uint64_t>(call.concat_dim) + 1);
+    for (const std::int64_t dim : call.shape)
+      hash = mix_word(hash, static_cast<std::uint64_t>(dim) + 1);
+    hash = mix_word(hash, static_cast<std::uint64_t>(call.split_dim));
+    hash = mix_word(hash, static_cast<std::uint64_t>(call.concat_dim) + 1);
   } else {
-    for (const int index : call.from) hash = mix(hash, static_cast<std::uint64_t>(index) + 1);
+    for (const int index : call.from) hash = mix_word(hash, static_cast<std::uint64_t>(index) + 1);
   }
-  if (call.tag != 0) hash = mix(hash, call.tag);
+  if (call.tag != 0) hash = mix_word(hash, call.tag);
   return hash;
 }
 
@@ -175,12 +171,8 @@ DecodedCall decode(const CallWords& words) {
 
 std::uint64_t digest_of(const CallWords& words) noexcept {
   std::uint64_t hash = 0;
-  for (const std::uint64_t word : words) hash = mix(hash, word);
+  for (const std::uint64_t word : words) hash = mix_word(hash, word);
   return hash;
-}
-
-std::uint64_t signature_of(std::uint64_t number, std::uint64_t digest) noexcept {
-  return mix(digest, number);
 }
 
 }  // namespace weft

@@ -74,8 +74,14 @@ using CallWords = std::array<std::uint64_t, 7>;
 CallWords encode(const CollectiveCall& call);
 /// Equal for equal words; for others with a chance of 2^-64.
 std::uint64_t digest_of(const CallWords& words) noexcept;
+constexpr std::uint64_t mix_word(std::uint64_t hash, std::uint64_t word) noexcept {
+  hash = (hash ^ word) * 0x9fb21c651e98df25;  // odd, its bits about half ones
+  return hash ^ (hash >> 32);
+}
 /// Of the call with this digest as a chip's collective of this number.
-std::uint64_t signature_of(std::uint64_t number, std::uint64_t digest) noexcept;
+constexpr std::uint64_t signature_of(std::uint64_t number, std::uint64_t digest) noexcept {
+  return mix_word(digest, number);
+}
 
 /// What encode() kept. `details` is a digest of shape, dims, `from` and `tag`, 0 where there
 /// is none of them.

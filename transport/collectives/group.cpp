@@ -30,20 +30,18 @@ Group::Group(const JobMemory& memory, const Mesh& mesh, int position, AtomList g
     arenas.push_back(memory.arena(chip));
     for (std::size_t parity = 0; parity < 2; ++parity) {
       mailboxes[parity].push_back(memory.mailboxes(mask, chip) + parity * kMailboxBytes);
-      line_mailboxes[parity].push_back(line.mailbox[parity]);
     }
   }
   own = lines[static_cast<std::size_t>(index)];
   first = lines[0];
-  arrivals.resize(chips.size());
+  progress = std::make_shared<GroupProgress>(
+      GroupProgress{.epoch = epoch_of(own->announced.load(std::memory_order_relaxed))});
   for (int i = 1; i < size(); ++i) {
-    const int peer = (index + i) % size();
-    const auto member = static_cast<std::size_t>(peer);
-    peers.push_back(peer);
-    for (std::vector<std::byte*>& mailboxes_seen : line_mailboxes) {
-      mailboxes_seen[member] = arrivals[member].mailbox.data();
-    }
+    const int member = (index + i) % size();
+    peers.push_back({.member = member, .line = &line(member)});
   }
+  mails.resize(chips.size());
+  for (LineMail& mail : mails) mail_bytes.push_back(mail.bytes);
 }
 
 }  // namespace weft

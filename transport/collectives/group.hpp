@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -14,11 +15,24 @@
 
 namespace weft {
 
-/// What a chip saw of a peer's line when the peer had arrived, read at once: a moment later the
-/// peer may be writing to the line again, and each look at it would be waited for.
-struct Arrival {
+/// Another chip of a group, and what was seen of its line when it had arrived, read at once: a
+/// moment later the peer may be writing to the line again, and each look at it would be waited for.
+struct Peer {
+  int member = 0;  ///< its index in the group
+  GroupLine* line = nullptr;
   std::uint64_t announced = 0;
-  std::array<std::byte, kLineMailboxBytes> mailbox{};
+};
+
+/// A mailbox of a line, apart from the line.
+struct alignas(kLineMailboxBytes) LineMail {
+  std::byte bytes[kLineMailboxBytes];
+};
+
+/// What the chip itself has announced in its line of a mask; groups that name the same atoms in
+/// another order share it. The line isn't read for that: a line that a peer has read after its
+/// owner's store is away from the owner, who waits for it as for any other's.
+struct GroupProgress {
+  std::uint32_t epoch = 0;
 };
 
 /// The chips that differ from `position` only in `atoms`, in group order; what is listed per chip
@@ -27,18 +41,21 @@ struct Group {
   Group(const JobMemory& memory, const Mesh& mesh, int position, AtomList group_atoms);
 
   AtomList atoms;
-  std::uint16_t mask = 0;      ///< of the atoms, as the host's memory numbers them
+  std::uint16_t mask = 0;  ///< of the atoms, as the host's memory numbers them
+  std::shared_ptr<GroupProgress> progress;
   int index = 0;               ///< of the chip itself
   GroupLine* own = nullptr;    ///< the chip's line
   GroupLine* first = nullptr;  ///< of the first chip: where sleepers are counted
   std::vector<int> chips;
   std::vector<GroupLine*> lines;
-  std::vector<Arrival> arrivals;
-  std::vector<int> peers;  ///< members but the chip itself, from the next on
+  std::vector<Peer> peers;  ///< members but the chip itself, from the next on
   std::vector<std::byte*> arenas;
   /// By the parity of the epoch.
   std::array<std::vector<std::byte*>, 2> mailboxes;
-  std::array<std::vector<std::byte*>, 2> line_mailboxes;  ///< the peers': of their arrivals
+  /// What is in the mailboxes of the lines at this epoch: of the chip itself, as it put it there,
+  /// of a peer, as it was seen.
+  std::vector<LineMail> mails;
+  std::vector<std::byte*> mail_bytes;
 
   int size() const { return static_cast<int>(chips.size()); }
   GroupLine& line(int member) const { return *lines[static_cast<std::size_t>(member)]; }

@@ -22,7 +22,10 @@
 ///    chip's epoch; one of them is the last to find all there. A process killed in its sleep leaves
 ///    `sleepers` too high: that costs a call per sync, nothing else.
 /// 7. No sleep is longer than kSleepSlice, so an abort or a deadline is noticed without a wake.
-/// 8. A collective that threw divergence or was left by a timeout stays the chip's current one: it
+/// 8. Between the last arrival and its next announcement a chip reads no line that a peer has read
+///    since the chip wrote to it: its epoch and its mail it keeps apart. Where source and signature
+///    fit in a line, what is done there is chosen by prepare(): see line_call.hpp.
+/// 9. A collective that threw divergence or was left by a timeout stays the chip's current one: it
 ///    announces nothing more, so that nobody can take later words for earlier ones.
 
 #include "transport/collectives/shared_memory_tier.hpp"
@@ -39,6 +42,7 @@
 #include "spmd/mesh/hybrid_mesh.hpp"
 #include "transport/collectives/algorithm.hpp"
 #include "transport/collectives/call_record.hpp"
+#include "transport/collectives/line_call.hpp"
 #include "transport/job/control_format.hpp"
 
 namespace weft {
@@ -52,10 +56,6 @@ constexpr int kYieldsToSkip = 100;
 std::uint64_t announcement(std::uint32_t epoch, std::uint64_t signature) {
   return std::uint64_t{epoch} << 32 | (signature & 0xffff'ffffU);
 }
-std::uint32_t epoch_of(std::uint64_t announced) {
-  return static_cast<std::uint32_t>(announced >> 32);
-}
-
 bool has_reached(std::uint64_t announced, std::uint32_t epoch) {
   return static_cast<std::int32_t>(epoch_of(announced) - epoch) >= 0;
 }
@@ -68,7 +68,7 @@ bool has_reached(const GroupLine& line, std::uint32_t epoch) {
 struct SharedMemoryTier::Call final : TierCall {
   Group* group = nullptr;
   Schedule schedule;
-  bool in_lines = false;  ///< its mailboxes are those of the group's lines
+  std::optional<LineCall> line = {};  ///< present where its bytes travel in the lines
 };
 
 SharedMemoryTier::SharedMemoryTier(JobMemory& memory, const Mesh& mesh, int position,
@@ -86,7 +86,11 @@ Group& SharedMemoryTier::find_group(AtomList atoms) {
   for (const auto& group : groups_) {
     if (group->atoms == atoms) return *group;
   }
-  return *groups_.emplace_back(std::make_unique<Group>(*memory_, *mesh_, position_, atoms));
+  auto group = std::make_unique<Group>(*memory_, *mesh_, position_, atoms);
+  for (const auto& other : groups_) {
+    if (other->mask == group->mask) group->progress = other->progress;
+  }
+  return *groups_.emplace_back(std::move(group));
 }
 
 std::unique_ptr<const TierCall> SharedMemoryTier::prepare(const CollectiveCall& call) {
@@ -95,19 +99,12 @@ std::unique_ptr<const TierCall> SharedMemoryTier::prepare(const CollectiveCall& 
   auto prepared = std::make_unique<Call>();
   prepared->group = &group;
   prepared->schedule = make_schedule(algorithm, call, group.size(), group.index);
-  prepared->in_lines =
-      algorithm == Algorithm::mailbox && bytes_of(call, group.size()).source <= kLineMailboxBytes;
-  if (algorithm == Algorithm::mailbox && !prepared->in_lines) {
+  if (is_in_lines(algorithm, call, group.size())) {
+    prepared->line = LineCall(call, group.size(), memory_->arena(chip_));
+  } else if (algorithm == Algorithm::mailbox) {
     memory_->reserve_mailboxes(group.mask, chip_);
   }
   return prepared;
-}
-
-void SharedMemoryTier::perform_stage() const {
-  const Schedule& schedule = call_->schedule;
-  if (schedule.stages[stage_].empty()) return;
-  const auto& mailboxes = call_->in_lines ? group_->line_mailboxes : group_->mailboxes;
-  perform(schedule, stage_, {group_->arenas, mailboxes[epoch_ % 2], group_->index});
 }
 
 void SharedMemoryTier::start(const StartedCall& started, const TierCall& call) {
@@ -117,47 +114,63 @@ void SharedMemoryTier::start(const StartedCall& started, const TierCall& call) {
   stage_ = 0;
   arrival_ = {};
   wait_begin_ = longest_ = 0;
-  epoch_ = epoch_of(group_->own->announced.load(std::memory_order_relaxed)) + 1;
-  perform_stage();
+  epoch_ = group_->progress->epoch + 1;
+  if (!call_->line) {
+    perform_stage(group_->mailboxes[epoch_ % 2]);
+  } else if (call_->line->has_mail()) {
+    const Bytes16 mail = call_->line->mail();
+    std::memcpy(group_->mails[static_cast<std::size_t>(group_->index)].bytes, &mail, sizeof mail);
+    std::memcpy(group_->own->mailbox[epoch_ % 2], &mail, sizeof mail);
+  }
   announce();
 }
 
-void SharedMemoryTier::announce() {
+void SharedMemoryTier::perform_stage(std::span<std::byte* const> mailboxes) const {
+  if (call_->schedule.stages[stage_].empty()) return;
+  perform(call_->schedule, stage_, {group_->arenas, mailboxes, group_->index});
+}
+
+inline void SharedMemoryTier::announce() {
   arrived_ = 0;
-  if (group_->size() == 1) return;
+  group_->progress->epoch = epoch_;
+  if (group_->peers.empty()) return;
   group_->own->announced.store(announcement(epoch_, started_->signature),
                                std::memory_order_release);
   light_fence();
 }
 
 /// Group index of the first peer that hasn't been seen at this epoch.
-int SharedMemoryTier::awaited() const { return group_->peers[arrived_]; }
+int SharedMemoryTier::awaited() const { return group_->peers[arrived_].member; }
 
-bool SharedMemoryTier::all_arrived() {
+inline bool SharedMemoryTier::all_arrived() {
+  const bool has_mail = call_->line && call_->line->has_mail();
   for (; arrived_ < group_->peers.size(); ++arrived_) {
-    const int peer = group_->peers[arrived_];
-    const GroupLine& line = group_->line(peer);
-    const std::uint64_t announced = line.announced.load(std::memory_order_acquire);
-    if (!has_reached(announced, epoch_)) {
+    Peer& peer = group_->peers[arrived_];
+    peer.announced = peer.line->announced.load(std::memory_order_acquire);
+    if (!has_reached(peer.announced, epoch_)) {
       missing_ = arrived_;
       return false;
     }
-    Arrival& arrival = group_->arrivals[static_cast<std::size_t>(peer)];
-    arrival.announced = announced;
-    if (call_->in_lines) {
-      std::memcpy(arrival.mailbox.data(), line.mailbox[epoch_ % 2], kLineMailboxBytes);
-    }
+    if (!has_mail) continue;
+    std::memcpy(group_->mails[static_cast<std::size_t>(peer.member)].bytes,
+                peer.line->mailbox[epoch_ % 2], kLineMailboxBytes);
   }
   return true;
 }
 
-bool SharedMemoryTier::pass_sync() {
-  if (!all_arrived()) return false;
+inline bool SharedMemoryTier::pass_sync() {
+  if (!all_arrived()) {
+    if (wait_begin_ == 0 && recorder_.events.is_on()) wait_begin_ = recorder_.events.now();
+    fail_if_aborted();
+    return false;
+  }
   wake_sleepers();
+  if (wait_begin_ != 0) end_wait();
+  if (stage_ == 0) require_same_call();
   return true;
 }
 
-void SharedMemoryTier::wake_sleepers() const {
+inline void SharedMemoryTier::wake_sleepers() const {
   GroupLine& first = *group_->first;
   if (first.sleepers.load(std::memory_order_relaxed) != 0 &&
       first.woken.exchange(epoch_, std::memory_order_seq_cst) != epoch_) {
@@ -165,26 +178,29 @@ void SharedMemoryTier::wake_sleepers() const {
   }
 }
 
-void SharedMemoryTier::require_same_call() const {
+inline void SharedMemoryTier::require_same_call() const {
   const std::uint64_t expected = announcement(epoch_, started_->signature);
-  for (const int peer : group_->peers) {
-    const std::uint64_t announced = group_->arrivals[static_cast<std::size_t>(peer)].announced;
-    if (announced != expected && epoch_of(announced) == epoch_) fail_divergence(peer);
+  for (const Peer& peer : group_->peers) {
+    if (peer.announced != expected && epoch_of(peer.announced) == epoch_) {
+      fail_divergence(peer.member);
+    }
   }
 }
 
 bool SharedMemoryTier::poll() {
+  if (call_->line) {
+    if (!pass_sync()) return false;
+    stage_ = 1;
+    if (!call_->line->finish(group_->mail_bytes)) perform_stage(group_->mail_bytes);
+    return true;
+  }
   while (pass_sync()) {
-    if (wait_begin_ != 0) end_wait();
-    if (stage_ == 0) require_same_call();
     ++stage_;
-    perform_stage();
+    perform_stage(group_->mailboxes[epoch_ % 2]);
     if (stage_ == call_->schedule.sync_count()) return true;
     ++epoch_;
     announce();
   }
-  if (wait_begin_ == 0 && recorder_.events.is_on()) wait_begin_ = recorder_.events.now();
-  fail_if_aborted();
   return false;
 }
 
@@ -194,7 +210,7 @@ void SharedMemoryTier::end_wait() {
   arrival_.waited += waited;
   if (waited <= longest_) return;
   longest_ = waited;
-  arrival_.last_chip = group_->chip(group_->peers[missing_]);
+  arrival_.last_chip = group_->chip(group_->peers[missing_].member);
 }
 
 void SharedMemoryTier::fail_if_aborted() const {
@@ -207,16 +223,31 @@ void SharedMemoryTier::fail_if_aborted() const {
 
 void SharedMemoryTier::wait() {
   std::optional<Clock::time_point> since;
-  while (!poll()) await_peers(since);
+  while (!poll()) {
+    if (!spin()) await_peers(since);
+  }
+}
+
+/// Whether all peers arrived while it spun. A spin pauses: a core that asks for a line again and
+/// again takes it from its writer. And it stores nothing: stores would queue up behind the
+/// announcement, whose line may still be with a peer, and the next announcement behind them.
+bool SharedMemoryTier::spin() {
+  int left = policy_.spins;
+  for (std::size_t i = arrived_; i < group_->peers.size(); ++i) {
+    const GroupLine& line = *group_->peers[i].line;
+    if (has_reached(line, epoch_)) continue;
+    do {
+      if (left-- <= 0) return false;
+      pause_cpu();
+    } while (!has_reached(line, epoch_));
+    missing_ = i;
+  }
+  return true;
 }
 
 /// Returns when all peers have arrived or the job is aborted. `since` is set where a wait of this
 /// collective first lasts longer than its spins.
 void SharedMemoryTier::await_peers(std::optional<Clock::time_point>& since) {
-  for (int i = 0; i < policy_.spins; ++i) {
-    if (all_arrived()) return;
-    pause_cpu();
-  }
   if (!since) since = Clock::now();
   recorder_.board.waiting_for(group_->chip(awaited()));
   Clock::time_point now = *since;
@@ -252,13 +283,13 @@ void SharedMemoryTier::sleep(Clock::duration longest) {
 /// announces before it records, so an epoch announced with that number is visible once the number
 /// is.) At the same collective, it may be long at work between entry and exit.
 void SharedMemoryTier::find_divergence() const {
-  for (const int member : std::span(group_->peers).subspan(arrived_)) {
+  for (const Peer& peer : std::span(group_->peers).subspan(arrived_)) {
     const std::optional<RecordedCall> call =
-        read_record(memory_->call_record(group_->chip(member)));
+        read_record(memory_->call_record(group_->chip(peer.member)));
     if (!call || call->number < started_->number) continue;
     const bool same =
         call->number == started_->number && digest_of(call->words) == started_->call->digest();
-    if (!same && !has_reached(group_->line(member), epoch_)) fail_divergence(member);
+    if (!same && !has_reached(*peer.line, epoch_)) fail_divergence(peer.member);
   }
 }
 
@@ -277,9 +308,9 @@ void SharedMemoryTier::fail_divergence(int member) const {
 
 void SharedMemoryTier::fail_timeout(Clock::duration waited) const {
   std::string missing;
-  for (const int member : std::span(group_->peers).subspan(arrived_)) {
-    if (has_reached(group_->line(member), epoch_)) continue;
-    const int chip = group_->chip(member);
+  for (const Peer& peer : std::span(group_->peers).subspan(arrived_)) {
+    if (has_reached(*peer.line, epoch_)) continue;
+    const int chip = group_->chip(peer.member);
     const std::optional<RecordedCall> last = read_record(memory_->call_record(chip));
     missing += fmt::format("{}chip {} (last called: {})", missing.empty() ? "" : ", ", chip,
                            last ? to_string(*last, *mesh_) : "changing just now");

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include <weft/mesh.hpp>
@@ -36,7 +37,7 @@ class SharedMemoryTier final : public CollectiveTier {
   using Clock = std::chrono::steady_clock;
 
   Group& find_group(AtomList atoms);
-  void perform_stage() const;
+  void perform_stage(std::span<std::byte* const> mailboxes) const;
   void announce();
   bool all_arrived();
   bool pass_sync();
@@ -45,6 +46,7 @@ class SharedMemoryTier final : public CollectiveTier {
   void require_same_call() const;
   void fail_if_aborted() const;
   int awaited() const;
+  bool spin();
   void await_peers(std::optional<Clock::time_point>& since);
   void sleep(Clock::duration longest);
   void find_divergence() const;

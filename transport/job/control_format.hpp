@@ -72,6 +72,9 @@ struct alignas(128) GroupLine {
   std::atomic<std::uint32_t> sleepers;
 };
 static_assert(sizeof(GroupLine) == 128);
+constexpr std::uint32_t epoch_of(std::uint64_t announced) {
+  return static_cast<std::uint32_t>(announced >> 32);
+}
 
 /// Written by one chip, read by all: see commits.hpp.
 struct alignas(128) CommitLine {

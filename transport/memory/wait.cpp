@@ -16,18 +16,17 @@ namespace {
 /// more than several rounds of yielding.
 constexpr std::chrono::microseconds kCrowdedYield{1000};
 
+}  // namespace
+
+std::atomic<bool> heavy_fence_reaches_us{false};
+
 /// ThreadSanitizer doesn't follow fences, and GCC says so. What these order are atomics, in which
 /// it sees no race either way.
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wpragmas"
 #pragma GCC diagnostic ignored "-Wtsan"
-void fence() noexcept { std::atomic_thread_fence(std::memory_order_seq_cst); }
+void full_fence() noexcept { std::atomic_thread_fence(std::memory_order_seq_cst); }
 #pragma GCC diagnostic pop
-
-/// A process that another's heavy fence can't interrupt issues its own fence each time.
-std::atomic<bool> heavy_fence_reaches_us{false};
-
-}  // namespace
 
 void register_light_fence() noexcept {
   if (syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED, 0, 0) == 0) {
@@ -35,16 +34,8 @@ void register_light_fence() noexcept {
   }
 }
 
-void light_fence() noexcept {
-  if (heavy_fence_reaches_us.load(std::memory_order_relaxed)) {
-    std::atomic_signal_fence(std::memory_order_seq_cst);
-  } else {
-    fence();
-  }
-}
-
 void heavy_fence() noexcept {
-  fence();
+  full_fence();
   syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0);
 }
 

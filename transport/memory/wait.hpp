@@ -27,7 +27,7 @@ void wake_all(std::atomic<std::uint32_t>& word) noexcept;
 /// visible to loads after a light one, and the other way round, as between two seq_cst fences. The
 /// heavy one costs some microseconds, the light one nothing. Works across processes that have
 /// mapped a job's memory.
-void light_fence() noexcept;
+inline void light_fence() noexcept;
 void heavy_fence() noexcept;
 /// Must be called before this process relies on light fences; JobMemory calls it.
 void register_light_fence() noexcept;
@@ -49,5 +49,18 @@ struct WaitPolicy {
   /// Call it before a thread is bound to a core.
   static WaitPolicy for_threads(int threads, std::chrono::milliseconds deadline);
 };
+
+/// A process that another's heavy fence can't interrupt issues its own fence each time.
+extern std::atomic<bool> heavy_fence_reaches_us;
+/// What the light fence is there.
+void full_fence() noexcept;
+
+void light_fence() noexcept {
+  if (heavy_fence_reaches_us.load(std::memory_order_relaxed)) {
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+  } else {
+    full_fence();
+  }
+}
 
 }  // namespace weft

@@ -21,7 +21,8 @@ const ReduceTable& table_of(InstructionSet set) {
   WEFT_CHECK(false, static_cast<int>(set));
 }
 
-const ReduceLoops& loops_of(const ReduceTable& table, DType dtype) {
+template <typename LoopOf>
+const ReduceKinds<LoopOf>& kinds_of(const ReduceDTypes<LoopOf>& table, DType dtype) {
   switch (dtype) {
     case DType::pred: return table.pred;
     case DType::i32: return table.i32;
@@ -37,24 +38,25 @@ const ReduceLoops& loops_of(const ReduceTable& table, DType dtype) {
   WEFT_CHECK(false, static_cast<int>(dtype));
 }
 
-ReduceLoop loop_of(const ReduceLoops& loops, ReduceKind kind) {
+template <typename LoopOf>
+LoopOf loop_of(const ReduceDTypes<LoopOf>& table, ReduceKind kind, DType dtype) {
+  const ReduceKinds<LoopOf>& kinds = kinds_of(table, dtype);
   switch (kind) {
-    case ReduceKind::add: return loops.add;
-    case ReduceKind::max: return loops.max;
-    case ReduceKind::min: return loops.min;
+    case ReduceKind::add: return kinds.add;
+    case ReduceKind::max: return kinds.max;
+    case ReduceKind::min: return kinds.min;
   }
   WEFT_CHECK(false, static_cast<int>(kind));
 }
 
-void run(const ReduceTable& table, ReduceKind kind, DType dtype, Operands sources,
-         Operands destinations, std::int64_t count) {
-  loop_of(loops_of(table, dtype), kind)({.sources = sources.bases.data(),
-                                         .num_sources = sources.bases.size(),
-                                         .source_offset = sources.offset,
-                                         .destinations = destinations.bases.data(),
-                                         .num_destinations = destinations.bases.size(),
-                                         .destination_offset = destinations.offset,
-                                         .count = static_cast<std::size_t>(count)});
+void run(ReduceLoop loop, Operands sources, Operands destinations, std::int64_t count) {
+  loop({.sources = sources.bases.data(),
+        .num_sources = sources.bases.size(),
+        .source_offset = sources.offset,
+        .destinations = destinations.bases.data(),
+        .num_destinations = destinations.bases.size(),
+        .destination_offset = destinations.offset,
+        .count = static_cast<std::size_t>(count)});
 }
 
 }  // namespace
@@ -85,12 +87,16 @@ std::vector<InstructionSet> instruction_sets() {
 void reduce(ReduceKind kind, DType dtype, Operands sources, Operands destinations,
             std::int64_t count) {
   static const ReduceTable& table = table_of(instruction_sets().back());
-  run(table, kind, dtype, sources, destinations, count);
+  run(loop_of(table, kind, dtype), sources, destinations, count);
+}
+
+ReduceLoop16 reduce_loop_16(ReduceKind kind, DType dtype) {
+  return loop_of(kReduce16, kind, dtype);
 }
 
 void reduce(InstructionSet set, ReduceKind kind, DType dtype, Operands sources,
             Operands destinations, std::int64_t count) {
-  run(table_of(set), kind, dtype, sources, destinations, count);
+  run(loop_of(table_of(set), kind, dtype), sources, destinations, count);
 }
 
 }  // namespace weft

@@ -10,6 +10,7 @@
 #include <weft/type.hpp>
 
 #include "spmd/mesh/sharding.hpp"
+#include "transport/reduce/reduce_loops.hpp"
 
 namespace weft {
 
@@ -35,5 +36,7 @@ void reduce(ReduceKind kind, DType dtype, Operands sources, Operands destination
 /// The same with a given instruction set.
 void reduce(InstructionSet set, ReduceKind kind, DType dtype, Operands sources,
             Operands destinations, std::int64_t count);
+/// Gives the same elements as reduce().
+ReduceLoop16 reduce_loop_16(ReduceKind kind, DType dtype);
 
 }  // namespace weft

@@ -100,23 +100,31 @@ struct Loop {
   }
 };
 
-template <typename Element>
-constexpr ReduceLoops loops_of() {
-  return {&Loop<Element, Add<Element>>::run, &Loop<Element, Max<Element>>::run,
-          &Loop<Element, Min<Element>>::run};
+template <typename Element, typename Kind>
+struct WholeLoop {
+  static constexpr ReduceLoop kRun = &Loop<Element, Kind>::run;
+};
+
+template <template <typename, typename> typename LoopOf, typename Element>
+constexpr auto kinds_of() {
+  constexpr auto kAdd = LoopOf<Element, Add<Element>>::kRun;
+  return ReduceKinds<decltype(+kAdd)>{kAdd, LoopOf<Element, Max<Element>>::kRun,
+                                      LoopOf<Element, Min<Element>>::kRun};
 }
 
-constexpr ReduceTable reduce_table() {
-  return {.pred = loops_of<Plain<std::uint8_t>>(),
-          .i32 = loops_of<Plain<std::int32_t>>(),
-          .u32 = loops_of<Plain<std::uint32_t>>(),
-          .i64 = loops_of<Plain<std::int64_t>>(),
-          .bf16 = loops_of<Bf16>(),
-          .f32 = loops_of<Plain<float>>(),
-          .f64 = loops_of<Plain<double>>(),
-          .f16 = loops_of<F16>(),
-          .i8 = loops_of<Plain<std::int8_t>>(),
-          .u8 = loops_of<Plain<std::uint8_t>>()};
+template <template <typename, typename> typename LoopOf = WholeLoop>
+constexpr auto reduce_table() {
+  return ReduceDTypes<decltype(kinds_of<LoopOf, Bf16>().add)>{
+      .pred = kinds_of<LoopOf, Plain<std::uint8_t>>(),
+      .i32 = kinds_of<LoopOf, Plain<std::int32_t>>(),
+      .u32 = kinds_of<LoopOf, Plain<std::uint32_t>>(),
+      .i64 = kinds_of<LoopOf, Plain<std::int64_t>>(),
+      .bf16 = kinds_of<LoopOf, Bf16>(),
+      .f32 = kinds_of<LoopOf, Plain<float>>(),
+      .f64 = kinds_of<LoopOf, Plain<double>>(),
+      .f16 = kinds_of<LoopOf, F16>(),
+      .i8 = kinds_of<LoopOf, Plain<std::int8_t>>(),
+      .u8 = kinds_of<LoopOf, Plain<std::uint8_t>>()};
 }
 
 }  // namespace

@@ -173,11 +173,34 @@ std::vector<std::vector<std::byte>> random_arenas(DType dtype, std::size_t num_a
   return arenas;
 }
 
+constexpr DType kDTypes[] = {DType::pred, DType::i32, DType::u32, DType::i64, DType::bf16,
+                             DType::f32,  DType::f64, DType::f16, DType::i8,  DType::u8};
+constexpr ReduceKind kReduceKinds[] = {ReduceKind::add, ReduceKind::max, ReduceKind::min};
+
+TEST(Reduce, GivesTheSameBitsOf16Bytes) {
+  std::uint64_t seed = 0;
+  for (const DType dtype : kDTypes) {
+    const std::int64_t count = 16 / byte_size(dtype);
+    for (const std::size_t num_arenas : {1U, 2U, 3U, 16U}) {
+      for (int i = 0; i < 20; ++i) {
+        auto arenas = random_arenas(dtype, num_arenas, 16, ++seed);
+        std::vector<std::byte*> sources;
+        for (std::vector<std::byte>& arena : arenas) sources.push_back(arena.data());
+        for (const ReduceKind kind : kReduceKinds) {
+          std::vector<std::byte> expected(16);
+          std::byte* const destination[] = {expected.data()};
+          reduce(kind, dtype, {sources, 0}, {destination, 0}, count);
+          const Bytes16 result = reduce_loop_16(kind, dtype)(sources.data(), num_arenas);
+          ASSERT_EQ(std::memcmp(&result, expected.data(), sizeof result), 0)
+              << to_string(dtype) << " of " << num_arenas << ", seed " << seed;
+        }
+      }
+    }
+  }
+}
+
 TEST(Reduce, GivesTheSameBitsWithEveryInstructionSet) {
   constexpr std::size_t kBytes = 1 << 13;
-  constexpr DType kDTypes[] = {DType::pred, DType::i32, DType::u32, DType::i64, DType::bf16,
-                               DType::f32,  DType::f64, DType::f16, DType::i8,  DType::u8};
-  constexpr ReduceKind kReduceKinds[] = {ReduceKind::add, ReduceKind::max, ReduceKind::min};
   const auto run = [&](InstructionSet set, ReduceKind kind, DType dtype,
                        std::vector<std::vector<std::byte>> arenas, std::int64_t count,
                        bool everywhere) {
