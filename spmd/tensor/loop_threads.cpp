@@ -49,8 +49,8 @@ std::vector<int> LoopThreads::all() {
 }
 
 void fail_off_thread(const std::source_location& loc) {
-  const std::vector<int> loops = LoopThreads::all();
-  if (loops.empty()) {
+  const std::vector<int> all = LoopThreads::all();
+  if (all.empty()) {
     fail(
         Errc::not_found,
         "tensor ops work only in a training loop, which Trainer::fit() runs: it has the chips, and "
