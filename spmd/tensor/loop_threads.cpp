@@ -61,7 +61,7 @@ void fail_off_thread(const std::source_location& loc) {
        "tensor ops, sync() and what reads a tensor belong on the loop's thread, which is {}: this "
        "is "
        "thread {} (at {})",
-       fmt::join(loops, ", "), this_thread_number(), file_line(loc));
+       fmt::join(all, ", "), this_thread_number(), file_line(loc));
 }
 
 void fail_lost(const TensorNode& node, const std::source_location& loc) {
