@@ -111,7 +111,7 @@ TEST(Ports, AutoencoderLearnsAsTorchDoes) {
 }
 
 TEST(Ports, GeneratorAndJudgeLearnAsTorchDoes) {
-  expect_as_torch(GAN, "gan", {"--plain"}, "torch/noise_ports.json");
+  expect_as_torch(GAN, "gan", {"--plain", "--lr", "0.0001"}, "torch/noise_ports.json");
 }
 
 /// With shuffled images.

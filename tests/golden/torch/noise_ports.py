@@ -93,7 +93,9 @@ def train_gan(batches):
     net = Gan()
     begin(net)
     sides = [list(side.parameters()) for side in (net.discriminator, net.generator)]
-    adams = [torch.optim.Adam(side, lr=1e-3, betas=(0.5, 0.999)) for side in sides]
+    # A larger rate makes a weight whose gradient is about 0 differ by more than the tolerance: Adam
+    # takes a whole step in either direction.
+    adams = [torch.optim.Adam(side, lr=1e-4, betas=(0.5, 0.999)) for side in sides]
     losses = []
     for step, real in enumerate(batches):
         fake = net.generator(randn(step, len(real), NOISE)).sigmoid()
