@@ -58,15 +58,9 @@ function(weft_unite target)
   endif()
 endfunction()
 
-# weft_test_options(<target>): compiling the tests takes longer than running them. With -O1, g++ 12
-# takes bytes of std::string for those of its buffer (GCC's bug 105651).
+# weft_test_options(<target>): compiling the tests takes longer than running them.
 function(weft_test_options target)
-  if(WEFT_SANITIZE)
-    target_compile_options(${target} PRIVATE -O0)
-  else()
-    target_compile_options(${target} PRIVATE
-      $<$<CONFIG:Release>:-O1;-Wno-array-bounds;-Wno-restrict;-Wno-stringop-overflow>)
-  endif()
+  target_compile_options(${target} PRIVATE -O0)
 endfunction()
 
 # weft_library(<name> SOURCES ... LIBRARIES ... PRIVATE_LIBRARIES ...): the target weft_<name>,
@@ -94,7 +88,8 @@ function(weft_program name)
   target_link_libraries(${name} PRIVATE ${arg_LIBRARIES} weft_options)
 endfunction()
 
-# weft_test(<name> LABELS ... SOURCES ... LIBRARIES ...): a GoogleTest program and its ctest. The
+# weft_test(<name> LABELS ... SOURCES ... LIBRARIES ...): a GoogleTest program and its ctest. It may
+# use all of tests/support whose own libraries are among its LIBRARIES. The
 # label `caf` says that the test runs actors: Debian's CAF isn't instrumented, so ThreadSanitizer
 # would take its atomics for races, and there is no such test under it. Nor is there one with the
 # label `pure`, which has no thread; nor, to save time, under ASan unless WEFT_SANITIZE_PURE is on.
@@ -106,8 +101,8 @@ function(weft_test name)
   if(WEFT_SANITIZE AND "pure" IN_LIST arg_LABELS AND NOT WEFT_SANITIZE_PURE)
     return()
   endif()
-  weft_program(${name} SOURCES ${arg_SOURCES} LIBRARIES ${arg_LIBRARIES} GTest::gtest_main)
-  target_compile_definitions(${name} PRIVATE WEFT_TEST_DIR="${PROJECT_SOURCE_DIR}/tests")
+  weft_program(${name} SOURCES ${arg_SOURCES}
+    LIBRARIES weft_test_support ${arg_LIBRARIES} GTest::gtest_main)
   weft_test_options(${name})
   target_precompile_headers(${name} REUSE_FROM weft_test_headers)
   weft_unite(${name})
