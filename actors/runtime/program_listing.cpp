@@ -4,6 +4,8 @@
 #include <fstream>
 #include <span>
 
+#include <fmt/format.h>
+
 #include <weft/error.hpp>
 
 #include "actors/process/log.hpp"
@@ -28,7 +30,7 @@ void ProgramListing::log(const std::string& text) { logger("weft.worker")->info(
 PassObserver ProgramListing::passes(std::uint32_t number) const {
   if (dir_.empty() && level_ < 3) return {};
   return [this, number, count = 0](std::string_view pass, const std::string& text) mutable {
-    debug(3, "program {} after {}:\n{}", number, pass, text);
+    debug(3, [&] { return fmt::format("program {} after {}:\n{}", number, pass, text); });
     if (dir_.empty()) return;
     dump(dir_, fmt::format("program-{}.{}-{}.txt", number, count++, pass),
          std::as_bytes(std::span(text)));

@@ -5,8 +5,6 @@
 #include <string>
 #include <utility>
 
-#include <fmt/format.h>
-
 #include "spmd/plan/plan.hpp"
 
 namespace weft {
@@ -17,10 +15,10 @@ class ProgramListing {
   /// programs, so all but one get "" and 0.
   ProgramListing(std::string dir, int level) : dir_(std::move(dir)), level_(level) {}
 
-  /// Logs the text if WEFT_DEBUG is `level` or more.
-  template <typename... Args>
-  void debug(int level, fmt::format_string<Args...> format, Args&&... args) const {
-    if (level_ >= level) log(fmt::format(format, std::forward<Args>(args)...));
+  /// Logs what `text()` returns if WEFT_DEBUG is `level` or more.
+  template <typename Text>
+  void debug(int level, const Text& text) const {
+    if (level_ >= level) log(text());
   }
   /// Writes the result of each pass, in order: program-2.1-canonicalize.txt.
   PassObserver passes(std::uint32_t number) const;

@@ -2,6 +2,8 @@
 
 #include <chrono>
 
+#include <fmt/format.h>
+
 #include "actors/process/log.hpp"
 #include "actors/protocol/first_plan.hpp"
 #include "actors/runtime/unused_axes.hpp"
@@ -46,8 +48,10 @@ const CompileCache::Entry& WorkerRuntime::find_or_compile(const Program& program
   // One worker logs it for all.
   if (reason && options_.worker == 0) logger("weft.worker")->warn("{}", *reason);
   const std::uint32_t number = programs_;
-  listing_.debug(1, "program {} is new: {}", number,
-                 reason ? *reason : "the first for " + to_string(site));
+  listing_.debug(1, [&] {
+    return fmt::format("program {} is new: {}", number,
+                       reason ? *reason : "the first for " + to_string(site));
+  });
   ProgramEntry entry{.worker = options_.worker,
                      .generation = options_.generation,
                      .number = number,

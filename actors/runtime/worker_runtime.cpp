@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include <fmt/format.h>
+
 #include "actors/process/log.hpp"
 #include "actors/runtime/arena_buffer.hpp"
 #include "spmd/mesh/hybrid_mesh.hpp"
@@ -91,7 +93,7 @@ Runtime::RunResult WorkerRuntime::run(const Program& program, const Fingerprint&
   require_known(executed, inputs);
   if (resume_from_) resume_from_->require_taken(program.inputs, inputs);
   if (is_due(options_.check_data, executed.runs + 1)) tell_data(program, inputs);
-  listing_.debug(2, "program {} runs for {}", number, to_string(site));
+  listing_.debug(2, [&] { return fmt::format("program {} runs for {}", number, to_string(site)); });
   holds_.drop_ended();
   await_room();
   auto request = std::make_shared<DeviceRun>();
@@ -107,6 +109,7 @@ Runtime::RunResult WorkerRuntime::run(const Program& program, const Fingerprint&
   if (state_) state_->used(program.inputs);
   RunResult result;
   result.input_buffers.reserve(inputs.size());
+  result.outputs.reserve(program.outputs.size());
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     result.input_buffers.push_back(bind(*plan, i, inputs[i]));
     use(result.input_buffers.back(), *request, &RunBuffers::inputs);
