@@ -1,6 +1,6 @@
 /// Causal attention and its gradient on one thread, beside a product of matrices in the same round.
 /// GF/s counts the products that are visible: of T x T scores T (T + 1) / 2, two products forward
-/// and five backward.
+/// and five backward. With --masks, forms with a mask or a bias beside each other instead.
 
 #include <array>
 #include <chrono>
@@ -15,6 +15,7 @@
 
 #include "actors/device/cpu/loops/aligned_buffer.hpp"
 #include "actors/device/cpu/loops/kernel.hpp"
+#include "bench/attention/masked.hpp"
 #include "bench/machine.hpp"
 #include "bench/table.hpp"
 #include "spmd/ops/builder.hpp"
@@ -29,6 +30,7 @@ using Clock = std::chrono::steady_clock;
 struct Options {
   int rounds = 15;
   std::int64_t rows = 16384;  ///< queries of all heads together
+  bool masks = false;
   std::string json_file;
 };
 
@@ -109,8 +111,7 @@ TimedOp attention(DType dtype, std::int64_t heads, std::int64_t length, std::int
           (backward ? 5 : 2) * 2.0 * visible * static_cast<double>(size), program};
 }
 
-int run(const Options& options, const std::string& command) {
-  nlohmann::json whole = describe_run(command);
+std::vector<TableRow> causal_attention(const Options& options) {
   std::vector<TimedOp> ops;
   ops.push_back(product());
   for (const DType dtype : {DType::f32, DType::bf16}) {
@@ -128,7 +129,16 @@ int run(const Options& options, const std::string& command) {
     for (const TimedOp& op : ops) row_of(rows, op.name(), "GF/s").samples.push_back(op.gigaflops());
   }
   for (TableRow& row : rows) row.ratio = paired_ratio(row, rows[0]);
-  print_table(fmt::format("Causal attention, {} rows", options.rows), "to the product", rows);
+  return rows;
+}
+
+int run(const Options& options, const std::string& command) {
+  nlohmann::json whole = describe_run(command);
+  const std::vector<TableRow> rows =
+      options.masks ? masked_attention(options.rounds, options.rows) : causal_attention(options);
+  print_table(
+      fmt::format("{} attention, {} rows", options.masks ? "Masked" : "Causal", options.rows),
+      options.masks ? "to causal" : "to the product", rows);
   whole["attention"] = to_json(rows);
   fmt::print("{}\n", machine_line(whole));
   write_report(options.json_file, whole.dump(1) + "\n");
@@ -142,6 +152,7 @@ Options parse(int argc, char** argv) {
   app.add_option("--rows", options.rows, "queries of all heads together")
       ->check(CLI::Range(1, 10'000'000))
       ->capture_default_str();
+  app.add_flag("--masks", options.masks, "masks and a bias, inside the tiles and composed");
   app.add_option("--json", options.json_file, "file for the results");
   try {
     app.parse(argc, argv);

@@ -19,7 +19,8 @@ struct AttentionOptions {
   /// pred that broadcasts to [B,H,S,T]: the keys that each query sees (torch's attn_mask of bool).
   /// A query that sees none has a result of 0.
   Tensor mask{};
-  /// Floating, broadcasts to [B,H,S,T]: added to the scaled scores (torch's attn_mask of floats).
+  /// Floating, broadcasts to [B,H,S,T]: added, in q's dtype, to the scaled scores (torch's
+  /// attn_mask of floats). -inf hides a key, as a mask does.
   Tensor bias{};
   double dropout = 0;  ///< each weight becomes 0 with this probability; see dropout()
   /// k and v have fewer heads than q, a divisor of H: each serves as many neighbouring ones (J.
@@ -27,8 +28,9 @@ struct AttentionOptions {
   bool enable_gqa = false;
 };
 /// torch's scaled_dot_product_attention: softmax(q k^T * scale) v for q[B,H,S,K], k[B,H,T,K] and
-/// v[B,H,T,E]; returns [B,H,S,E]. With a mask, bias or dropout it is composed of matrix products
-/// and a softmax, and the scores [B,H,S,T] are in memory; without them it is one op.
+/// v[B,H,T,E]; returns [B,H,S,E]. One op, whose scores [B,H,S,T] are never in memory; a mask or
+/// bias is read as it lies, however it is broadcast. They are in memory with dropout, and for the
+/// gradient of a bias that has one.
 Tensor attention(Operand q, const Tensor& k, const Tensor& v, const AttentionOptions& options = {});
 
 struct RingAttentionOptions {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include <weft/control_flow.hpp>
 #include <weft/functional.hpp>
@@ -15,6 +16,8 @@ namespace {
 
 /// A score that leaves nothing of its weight, without the NaN of infinities.
 constexpr double kUnseen = -1e30;
+/// A bias that hides a key.
+constexpr double kNoScore = -std::numeric_limits<double>::infinity();
 
 void expect_attention(Call& call, const TensorType& query, const TensorType& key,
                       const TensorType& value, bool enable_gqa) {
@@ -49,9 +52,10 @@ Tensor with_heads(const Tensor& x, std::int64_t heads) {
 }
 
 /// Refuses what would broadcast the scores to another shape.
-void expect_of_scores(Call& call, const char* what, const Tensor& tensor, const Tensor& scores) {
+void expect_of_scores(Call& call, const char* what, const Tensor& tensor,
+                      const TensorType& scores) {
   const Shape& shape = call.type(tensor).shape;
-  const Shape& full = scores.shape();
+  const Shape& full = scores.shape;
   bool fits = shape.size() <= full.size();
   for (int i = 1; fits && i <= shape.size(); ++i) {
     const std::int64_t size = shape[shape.size() - i];
@@ -59,20 +63,16 @@ void expect_of_scores(Call& call, const char* what, const Tensor& tensor, const 
   }
   if (fits) return;
   call.refuse("the {} {} doesn't broadcast to the scores {}", what, call.node(tensor)->label(),
-              scores.type().to_string());
+              scores.to_string());
 }
 
-Tensor composed(Call& call, const Tensor& q, const Tensor& k, const Tensor& v,
-                const AttentionOptions& options, double scale) {
-  Tensor scores = matmul(q, transpose(k, -2, -1)) * scale;
+/// The mask, or the bias with -inf where the mask hides a key, as the op takes it: of four dims,
+/// which stay 1 where they are broadcast. Undefined if there is neither.
+Tensor bias_of(Call& call, const AttentionOptions& options, const TensorType& scores) {
+  Tensor bias;
   if (options.bias.defined()) {
     expect_of_scores(call, "bias", options.bias, scores);
-    scores = scores + options.bias;
-  }
-  Tensor seen;
-  if (options.causal) {
-    const Shape places{scores.shape()[2], scores.shape()[3]};
-    seen = less_equal(iota(places, 1), iota(places, 0));
+    bias = cast(options.bias, scores.dtype);
   }
   if (options.mask.defined()) {
     if (call.type(options.mask).dtype != DType::pred) {
@@ -80,14 +80,35 @@ Tensor composed(Call& call, const Tensor& q, const Tensor& k, const Tensor& v,
                   call.node(options.mask)->label());
     }
     expect_of_scores(call, "mask", options.mask, scores);
-    seen = seen.defined() ? logical_and(options.mask, seen) : options.mask;
+    bias = bias.defined() ? where(options.mask, bias, kNoScore) : options.mask;
+  }
+  if (!bias.defined()) return bias;
+  InplaceVector<std::int64_t, kDimCountMax> dims;
+  for (int dim = bias.shape().size(); dim < 4; ++dim) dims.push_back(1);
+  dims.append_range(bias.shape());
+  return reshape(bias, Shape(std::span<const std::int64_t>(dims)));
+}
+
+/// With dropout.
+Tensor composed(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& bias,
+                const AttentionOptions& options, double scale) {
+  Tensor scores = matmul(q, transpose(k, -2, -1)) * scale;
+  Tensor seen;
+  if (options.causal) {
+    const Shape places{scores.shape()[2], scores.shape()[3]};
+    seen = less_equal(iota(places, 1), iota(places, 0));
+  }
+  if (bias.defined()) {
+    const bool is_mask = bias.type().dtype == DType::pred;
+    if (!is_mask) scores = scores + bias;
+    const Tensor weighs = is_mask ? bias : not_equal(bias, kNoScore);
+    seen = seen.defined() ? logical_and(weighs, seen) : weighs;
   }
   if (seen.defined()) scores = where(seen, scores, kUnseen);
   Tensor weights = softmax(scores);
-  // A query that sees no key has equal weights so far, and so has one whose keys a bias hides.
+  // A query that sees no key has equal weights so far.
   if (seen.defined()) weights = where(seen, weights, 0.0);
-  if (options.dropout > 0) weights = dropout(weights, options.dropout);
-  return matmul(weights, v);
+  return matmul(dropout(weights, options.dropout), v);
 }
 
 /// The softmax over keys of which only some have been seen, and its product with their values.
@@ -164,13 +185,16 @@ Tensor attention(Operand q, const Tensor& k, const Tensor& v, const AttentionOpt
   const double scale = options.scale.value_or(1 / std::sqrt(static_cast<double>(query.shape[3])));
   const Tensor keys = with_heads(k, query.shape[1]);
   const Tensor values = with_heads(v, query.shape[1]);
-  if (options.mask.defined() || options.bias.defined() || options.dropout > 0) {
-    return composed(call, q.tensor(), keys, values, options, scale);
-  }
+  const Shape& shape = query.shape;
+  const TensorType scores{query.dtype, {shape[0], shape[1], shape[2], call.type(k).shape[2]}};
+  const Tensor bias = bias_of(call, options, scores);
+  if (options.dropout > 0) return composed(q.tensor(), keys, values, bias, options, scale);
   const ValueId queries = call.value(q);
   const ValueId key = call.value(keys);
-  return call.result(call->attention(queries, key, call.value(values),
-                                     {.causal = options.causal, .scale = scale}));
+  const ValueId value = call.value(values);
+  return call.result(call->attention(queries, key, value,
+                                     {.causal = options.causal, .scale = scale},
+                                     bias.defined() ? call.value(bias) : kNoId));
 }
 
 Tensor ring_attention(const Tensor& q, const Tensor& k, const Tensor& v, const AxisNames& axes,

@@ -19,8 +19,23 @@ using infer::reject;
 
 // Inference.
 
-/// Checks the operands and returns {B, H, S, T, K, E}.
-std::array<std::int64_t, 6> expect_heads(const OpSignature& op) {
+/// How many operands attention and attention_grad have without a bias, which is the next.
+constexpr std::size_t kForward = 3;
+constexpr std::size_t kBackward = 5;
+
+void expect_bias(const OpSignature& op, const TensorType& bias, const TensorType& scores) {
+  bool fits = bias.shape.size() == 4 && (bias.dtype == DType::pred || bias.dtype == scores.dtype);
+  for (int dim = 0; fits && dim < 4; ++dim) {
+    fits = bias.shape[dim] == 1 || bias.shape[dim] == scores.shape[dim];
+  }
+  if (!fits) {
+    reject(op, "the bias {} must be pred or {}, with dims of 1 or those of the scores {}",
+           bias.to_string(), to_string(scores.dtype), scores.to_string());
+  }
+}
+
+/// Checks the operands, of which the bias has this index, and returns {B, H, S, T, K, E}.
+std::array<std::int64_t, 6> expect_heads(const OpSignature& op, std::size_t bias) {
   const TensorType& q = op.operands[0];
   const TensorType& k = op.operands[1];
   const TensorType& v = op.operands[2];
@@ -35,23 +50,59 @@ std::array<std::int64_t, 6> expect_heads(const OpSignature& op) {
   if (k.shape[2] == 0 || k.shape[3] == 0) reject(op, "there are no keys, or they are empty");
   const double scale = attention_form_of(op.attrs).scale;
   if (!std::isfinite(scale)) reject(op, "the scale is {}; it must be finite", scale);
-  return {q.shape[0], q.shape[1], q.shape[2], k.shape[2], q.shape[3], v.shape[3]};
+  const auto [b, h, s, t] = std::array{q.shape[0], q.shape[1], q.shape[2], k.shape[2]};
+  if (op.operands.size() > bias) expect_bias(op, op.operands[bias], {q.dtype, {b, h, s, t}});
+  return {b, h, s, t, q.shape[3], v.shape[3]};
 }
 
 TensorType attention_type(const OpSignature& op) {
   infer::expect_atom_lists(op, op.attrs.subspan(2));
-  const auto [b, h, s, t, k, e] = expect_heads(op);
+  const auto [b, h, s, t, k, e] = expect_heads(op, kForward);
   return {op.operands[0].dtype, {b, h, s, e}};
 }
 
 TensorType attention_grad_type(const OpSignature& op) {
-  const auto [b, h, s, t, k, e] = expect_heads(op);
+  const auto [b, h, s, t, k, e] = expect_heads(op, kBackward);
   const TensorType y{op.operands[0].dtype, {b, h, s, e}};
   if (op.operands[3] != y || op.operands[4] != y) {
     reject(op, "the result and its cotangent must be {}", y.to_string());
   }
   if (k != e) reject(op, "keys of {} and values of {} elements make no one tensor", k, e);
   return {y.dtype, {b, h, s + 2 * t, k}};
+}
+
+// Rule.
+
+/// The text is about the operands before the bias. Dims of the bias have a factor where they aren't
+/// broadcast; keys have none, as no chip has a part of them.
+FactorRule rule_with_bias(const RuleText& text, const Program& program, OpId op, std::size_t bias) {
+  const auto operands = program.op_operands(op);
+  InplaceVector<const Shape*, RuleText::kTensorCountMax> shapes;
+  for (const ValueId operand : operands.first(bias)) shapes.push_back(&program.shape(operand));
+  shapes.push_back(&program.shape(program.result(op)));
+  FactorRule rule = to_factor_rule(text, std::span(shapes), true);
+  if (operands.size() == bias) return rule;
+  const Shape& shape = program.shape(operands[bias]);
+  InplaceVector<DimFactors, kDimCountMax> dims(4);
+  for (int dim = 0; dim < 3; ++dim) {
+    const auto d = static_cast<std::size_t>(dim);
+    if (shape[dim] == (*shapes[0])[dim]) dims[d] = rule.dims[0][d];
+  }
+  rule.dims.insert(rule.dims.end() - 1, dims);
+  return rule;
+}
+
+FactorRule attention_rule(const Program& program, OpId op) {
+  static constexpr RuleText kText = own_rule("b h s k, b h t l, b h u e -> b h s f");
+  return rule_with_bias(kText, program, op, kForward);
+}
+
+/// S can't be cut: a chip with some of the queries would have their whole cotangents, but only
+/// partial sums for keys and values, and one result can't be both.
+FactorRule attention_grad_rule(const Program& program, OpId op) {
+  static constexpr RuleText kText =
+      own_rule("b h s k, b h t l, b h u e, b h s f, b h s i -> b h o p need_replication={s}");
+  return rule_with_bias(kText, program, op, kBackward);
 }
 
 // Decomposition.
@@ -65,24 +116,51 @@ ValueId product(Builder& builder, ValueId a, std::int64_t a_dim, ValueId b, std:
                               .rhs_contracting = {b_dim}});
 }
 
-/// The softmax of the scores, [B,H,S,T].
-ValueId attention_weights(Builder& builder, ValueId q, ValueId k, const AttentionForm& form) {
+constexpr double kNoScore = -std::numeric_limits<double>::infinity();
+
+ValueId add_bias(Builder& builder, ValueId scores, ValueId bias) {
+  const TensorType type = builder.type(scores);
+  const ValueId all = builder.broadcast_in_dim(bias, type.shape, consecutive_dims(0, 4));
+  if (builder.type(bias).dtype != DType::pred) return builder.binary(OpKind::add, scores, all);
+  return builder.select(all, scores, builder.constant(kNoScore, type));
+}
+
+/// The softmax of scores of which all may be -inf: then it is zeros, with a gradient of zeros.
+ValueId biased_weights(Builder& builder, ValueId scores) {
+  const TensorType type = builder.type(scores);
+  const ValueId none =
+      builder.compare(CompareDirection::eq, scores, builder.constant(kNoScore, type));
+  // Finite, so that it makes no NaN, and below what scores are.
+  const double low = type.dtype == DType::f16 ? -65504 : -1e38;
+  const ValueId weights =
+      softmax_as_primitives(builder, builder.select(none, builder.constant(low, type), scores));
+  return builder.select(none, builder.constant(0, type), weights);
+}
+
+/// The softmax of the scores, [B,H,S,T]. bias kNoId: there is none.
+ValueId attention_weights(Builder& builder, ValueId q, ValueId k, const AttentionForm& form,
+                          ValueId bias) {
   ValueId scores = product(builder, q, 3, k, 3);
   const TensorType type = builder.type(scores);
   scores = builder.binary(OpKind::multiply, scores, builder.constant(form.scale, type));
+  if (bias != kNoId) scores = add_bias(builder, scores, bias);
   if (form.causal) {
     const TensorType place{DType::i32, type.shape};
     const ValueId unseen =
         builder.compare(CompareDirection::gt, builder.iota(place, 3), builder.iota(place, 2));
-    const double least = -std::numeric_limits<double>::infinity();
-    scores = builder.select(unseen, builder.constant(least, type), scores);
+    scores = builder.select(unseen, builder.constant(kNoScore, type), scores);
   }
-  return softmax_as_primitives(builder, scores);
+  return bias == kNoId ? softmax_as_primitives(builder, scores) : biased_weights(builder, scores);
+}
+
+/// kNoId: there is none.
+ValueId bias_of(std::span<const ValueId> operands, std::size_t index) {
+  return operands.size() > index ? operands[index] : kNoId;
 }
 
 ValueId attention_primitives(Builder& builder, std::span<const ValueId> operands, Words words) {
-  const ValueId weights =
-      attention_weights(builder, operands[0], operands[1], attention_form_of(words));
+  const ValueId weights = attention_weights(builder, operands[0], operands[1],
+                                            attention_form_of(words), bias_of(operands, kForward));
   return product(builder, weights, 3, operands[2], 2);
 }
 
@@ -93,7 +171,7 @@ ValueId attention_grad_primitives(Builder& builder, std::span<const ValueId> ope
   const auto k = operands[1];
   const auto v = operands[2];
   const auto g = operands[4];
-  const ValueId weights = attention_weights(builder, q, k, form);
+  const ValueId weights = attention_weights(builder, q, k, form, bias_of(operands, kBackward));
   ValueId of_scores = softmax_grad_as_primitives(builder, weights, product(builder, g, 3, v, 3));
   of_scores = builder.binary(OpKind::multiply, of_scores,
                              builder.constant(form.scale, builder.type(of_scores)));
@@ -108,10 +186,10 @@ ValueId attention_cotangent(Builder& builder, const ForwardOp& op, std::size_t i
   const auto& in = op.operands;
   const Shape q = builder.type(in[0]).shape;
   const Shape v = builder.type(in[2]).shape;
-  if (q[3] != v[3]) return kNoId;
+  if (q[3] != v[3] || index == kForward) return kNoId;
   // Each operand's cotangent is a slice of the same op; canonicalize merges the op's copies.
-  const ValueId all =
-      builder.attention_grad(in[0], in[1], in[2], op.result, g, attention_form_of(op.attrs));
+  const ValueId all = builder.attention_grad(in[0], in[1], in[2], op.result, g,
+                                             attention_form_of(op.attrs), bias_of(in, kForward));
   const std::int64_t begin = index == 0 ? 0 : q[2] + (index == 1 ? 0 : v[2]);
   const std::int64_t end = begin + (index == 0 ? q[2] : v[2]);
   return builder.slice(all, std::array<std::int64_t, 4>{0, 0, begin, 0},
@@ -132,20 +210,37 @@ struct Heads {
   std::int64_t heads, queries, keys, key_size, value_size;
   AttentionForm form;
   std::int64_t first_query;
+  const Elements* bias;  ///< null: there is none
+  TensorType bias_type;
+  std::int64_t heads_of_batch;
 
   Row row(const Elements& of, std::int64_t rows, std::int64_t size, std::int64_t head,
           std::int64_t place) const {
     return Row(of).subspan(index((head * rows + place) * size), index(size));
+  }
+  double biased(double score, std::int64_t head, std::int64_t i, std::int64_t j) const {
+    if (bias == nullptr) return score;
+    const std::array place{head / heads_of_batch, head % heads_of_batch, i, j};
+    std::int64_t at = 0;
+    for (int dim = 0; dim < 4; ++dim) {
+      const std::int64_t size = bias_type.shape[dim];
+      at = at * size + (size == 1 ? 0 : place[static_cast<std::size_t>(dim)]);
+    }
+    const double element = (*bias)[index(at)];
+    if (bias_type.dtype != DType::pred) return score + element;
+    return element != 0 ? score : kNoScore;
   }
   /// The weights that query i gives to the keys that it sees.
   Elements weights(const Elements& q, const Elements& k, std::int64_t head, std::int64_t i) const {
     const std::int64_t seen = form.causal ? std::min(keys, first_query + i + 1) : keys;
     Elements scores;
     for (std::int64_t j = 0; j < seen; ++j) {
-      scores.push_back(form.scale *
-                       dot(row(q, queries, key_size, head, i), row(k, keys, key_size, head, j)));
+      const double score =
+          form.scale * dot(row(q, queries, key_size, head, i), row(k, keys, key_size, head, j));
+      scores.push_back(biased(score, head, i, j));
     }
-    return softmax_of(scores);
+    const bool none = std::ranges::all_of(scores, [](double score) { return score == kNoScore; });
+    return bias != nullptr && none ? Elements(scores.size(), 0.0) : softmax_of(scores);
   }
 };
 
@@ -153,7 +248,7 @@ void add_scaled(Elements& to, std::int64_t at, Row x, double scale) {
   for (std::size_t i = 0; i < x.size(); ++i) to[index(at) + i] += x[i] * scale;
 }
 
-Heads heads_of(const Evaluation& e) {
+Heads heads_of(const Evaluation& e, std::size_t bias) {
   const Shape& q = e.operand_shape(0);
   const Shape& v = e.operand_shape(2);
   return {q[0] * q[1],
@@ -162,11 +257,14 @@ Heads heads_of(const Evaluation& e) {
           q[3],
           v[3],
           attention_form_of(e.attrs()),
-          e.place.empty() ? 0 : e.place[0].first};
+          e.place.empty() ? 0 : e.place[0].first,
+          e.operands.size() > bias ? e.operands[bias] : nullptr,
+          e.operands.size() > bias ? e.operand_type(bias) : TensorType{},
+          q[1]};
 }
 
 Elements attention_elements(const Evaluation& e) {
-  const Heads h = heads_of(e);
+  const Heads h = heads_of(e, kForward);
   const auto& operands = e.operands;
   const Elements& v = *operands[2];
   Elements result(index(h.heads * h.queries * h.value_size), 0);
@@ -183,7 +281,7 @@ Elements attention_elements(const Evaluation& e) {
 }
 
 Elements attention_grad_elements(const Evaluation& e) {
-  const Heads h = heads_of(e);
+  const Heads h = heads_of(e, kBackward);
   const auto& operands = e.operands;
   const auto& [q, k, v, g] = std::tie(*operands[0], *operands[1], *operands[2], *operands[4]);
   const std::int64_t size = h.key_size;
@@ -223,11 +321,13 @@ constexpr Attr kAttentionGrad[] = {flag("causal"), number("scale")};
 constexpr OpRow rows::attention{
     .doc =
         "(q[B,H,S,K], k[B,H,T,K], v[B,H,T,E]): softmax(scale q k^T) v, as [B,H,S,E]; causal: "
-        "query i sees keys 0..i.",
-    .operands = operands(3),
+        "query i sees keys 0..i. A bias [B|1,H|1,S|1,T|1]: pred, the keys that are seen, or "
+        "added to scale q k^T; a query without a score above -inf gives zeros. The gradient of "
+        "the bias is that of the decomposition.",
+    .operands = operands(kForward, kForward + 1),
     .attrs = Attrs(kAttention),
     .infer = attention_type,
-    .rule = Rule("b h s k, b h t l, b h u e -> b h s f"),
+    .rule = Rule(attention_rule),
     .spreads = Spreads::later,
     .resized = none,
     .pads = Pads::yes,
@@ -238,16 +338,14 @@ constexpr OpRow rows::attention{
     .traits = Traits{},
 };
 
-/// S can't be cut: a chip with some of the queries would have their whole cotangents, but only
-/// partial sums for keys and values, and one result can't be both.
 constexpr OpRow rows::attention_grad{
     .doc =
         "(q, k, v, result, its cotangent), K = E: the cotangents of q, k and v, one behind the "
-        "other, as [B,H,S+T+T,K].",
-    .operands = operands(5),
+        "other, as [B,H,S+T+T,K]. A bias as attention's.",
+    .operands = operands(kBackward, kBackward + 1),
     .attrs = Attrs(kAttentionGrad),
     .infer = attention_grad_type,
-    .rule = Rule("b h s k, b h t l, b h u e, b h s f, b h s i -> b h o p need_replication={s}"),
+    .rule = Rule(attention_grad_rule),
     .spreads = Spreads::later,
     .resized = none,
     .pads = Pads::yes,

@@ -1,6 +1,7 @@
 #include "spmd/ops/builder.hpp"
 
 #include <algorithm>
+#include <array>
 
 #include "spmd/ops/row.hpp"
 #include "spmd/program/element.hpp"
@@ -179,15 +180,18 @@ ValueId Builder::normalize_grad(ValueId x, ValueId g, const Normalization& norma
   return emit(OpKind::normalize_grad, {x, g}, to_attrs(normalization));
 }
 
-ValueId Builder::attention(ValueId q, ValueId k, ValueId v, const AttentionForm& form) {
+ValueId Builder::attention(ValueId q, ValueId k, ValueId v, const AttentionForm& form,
+                           ValueId bias) {
   std::vector<std::int64_t> attrs = to_attrs(form);
   attrs.push_back(0);
-  return emit(OpKind::attention, {q, k, v}, attrs);
+  const std::array all{q, k, v, bias};
+  return emit(OpKind::attention, std::span(all).first(bias == kNoId ? 3 : 4), attrs);
 }
 
 ValueId Builder::attention_grad(ValueId q, ValueId k, ValueId v, ValueId y, ValueId g,
-                                const AttentionForm& form) {
-  return emit(OpKind::attention_grad, {q, k, v, y, g}, to_attrs(form));
+                                const AttentionForm& form, ValueId bias) {
+  const std::array all{q, k, v, y, g, bias};
+  return emit(OpKind::attention_grad, std::span(all).first(bias == kNoId ? 5 : 6), to_attrs(form));
 }
 
 ValueId Builder::cross_entropy(ValueId x, ValueId labels) {

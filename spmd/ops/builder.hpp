@@ -89,11 +89,13 @@ class Builder : public Emitter {
   /// Along the last dim.
   ValueId normalize(ValueId x, const Normalization& normalization);
   ValueId normalize_grad(ValueId x, ValueId g, const Normalization& normalization);
-  /// q[B,H,S,K], k[B,H,T,K], v[B,H,T,E]: [B,H,S,E].
-  ValueId attention(ValueId q, ValueId k, ValueId v, const AttentionForm& form);
+  /// q[B,H,S,K], k[B,H,T,K], v[B,H,T,E]: [B,H,S,E]. `bias`: none, or [B|1,H|1,S|1,T|1], pred (the
+  /// keys that are seen) or added to the scaled scores.
+  ValueId attention(ValueId q, ValueId k, ValueId v, const AttentionForm& form,
+                    ValueId bias = kNoId);
   /// The cotangents of q, k and v in one tensor, [B,H,S+T+T,K]; E must be K.
   ValueId attention_grad(ValueId q, ValueId k, ValueId v, ValueId y, ValueId g,
-                         const AttentionForm& form);
+                         const AttentionForm& form, ValueId bias = kNoId);
   /// x[.., C], labels i32[..]: a loss for each row, [..].
   ValueId cross_entropy(ValueId x, ValueId labels);
   ValueId cross_entropy_grad(ValueId x, ValueId labels, ValueId g);

@@ -94,7 +94,7 @@ readonly rooms=(
   transport/{format,foreign,image,memory,board,blackbox,job,reduce,collectives,state,channel,storage,resume,dataset}
   inspect/{process,snapshot,why,views,programs,history,page}
   actors/{process,protocol,supervision,link}
-  actors/device actors/device/cpu/{loops,jit,onednn,kernels} actors/device/cpu
+  actors/device actors/device/cpu/{loops,jit,onednn,attention,kernels} actors/device/cpu
   actors/{runtime,data,worker,trainer,launch,job}
 )
 say 'this room is not in the list of rooms' < <(

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <limits>
 
 #include "spmd/ops/builder.hpp"
 #include "spmd/text/text.hpp"
@@ -94,10 +95,25 @@ class CompositeMaker {
     const ValueId k = input(keys);
     const ValueId v = input(keys);
     const AttentionForm form{.causal = random_.one_in(2), .scale = 0.5};
-    const ValueId y = b_.attention(q, k, v, form);
+    const ValueId bias = random_.one_in(2) ? kNoId : attention_bias(program_.shape(q), keys[2]);
+    const ValueId y = b_.attention(q, k, v, form, bias);
     output(y);
     const ValueId g = input(program_.shape(y));
-    output(b_.attention_grad(q, k, v, y, g, form));
+    output(b_.attention_grad(q, k, v, y, g, form, bias));
+  }
+
+  /// Of any dims that broadcast; a mask, or what is added, in part -inf.
+  ValueId attention_bias(const Shape& queries, std::int64_t keys) {
+    Shape shape{queries[0], queries[1], queries[2], keys};
+    for (int dim = 0; dim < 4; ++dim) {
+      if (random_.one_in(2)) shape[dim] = 1;
+    }
+    const ValueId x = input(shape);
+    const TensorType type = program_.type(x);
+    const ValueId mask =
+        b_.compare(CompareDirection::gt, x, b_.constant(random_.one_in(2) ? -1 : 0, type));
+    if (random_.one_in(2)) return mask;
+    return b_.select(mask, x, b_.constant(-std::numeric_limits<double>::infinity(), type));
   }
 
   const Mesh& mesh_;

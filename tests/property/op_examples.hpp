@@ -19,6 +19,7 @@ struct OpExample {
   /// how its only input is cut, and its result.
   std::string_view cut_input = "";
   std::string_view cut_result = "";
+  std::string_view variant = "";  ///< tells examples of one op apart
 };
 
 const std::vector<OpExample>& op_examples();

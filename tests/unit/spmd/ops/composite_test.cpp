@@ -85,6 +85,49 @@ TEST_F(Composites, AttentionMixesTheValuesThatAQuerySees) {
   expect_elements(b_.attention_grad(one, k, k, y, one, {.causal = true}), {0, 0, 0, 1, 0});
 }
 
+TEST_F(Composites, AttentionAddsABiasOrSeesWhatAMaskShows) {
+  const double ln3 = std::log(3.0);
+  const ValueId q = f64({1, 1, 2, 1}, {0, ln3});
+  const ValueId k = f64({1, 1, 2, 1}, {0, 2});
+  const ValueId v = f64({1, 1, 2, 2}, {1, 10, 5, 50});
+  const auto mask = [&](const Shape& shape, Elements sees) {
+    return input(DType::pred, shape, std::move(sees));
+  };
+  const AttentionForm form{.scale = 0.5};
+  const AttentionForm causal{.causal = true, .scale = 0.5};
+  expect_elements(b_.attention(q, k, v, form, f64({1, 1, 1, 2}, {ln3, 0})), {2, 20, 3, 30});
+  expect_elements(b_.attention(q, k, v, form, mask({1, 1, 1, 2}, {1, 0})), {1, 10, 1, 10});
+  // Queries that see no key.
+  expect_elements(b_.attention(q, k, v, form, mask({1, 1, 2, 1}, {0, 1})), {0, 0, 4, 40});
+  expect_elements(b_.attention(q, k, v, causal, mask({1, 1, 1, 2}, {0, 1})), {0, 0, 5, 50});
+  const ValueId hides = f64({1, 1, 2, 2}, {-INFINITY, -INFINITY, 0, -INFINITY});
+  expect_elements(b_.attention(q, k, v, form, hides), {0, 0, 1, 10});
+  const ValueId one = f64({1, 1, 1, 1}, {1});
+  const auto grad = [&](Elements sees) {
+    const ValueId seen = mask({1, 1, 1, 2}, std::move(sees));
+    return b_.attention_grad(one, k, k, b_.attention(one, k, k, {}, seen), one, {}, seen);
+  };
+  expect_elements(grad({1, 0}), {0, 0, 0, 1, 0});
+  expect_elements(grad({0, 0}), {0, 0, 0, 0, 0});
+}
+
+TEST_F(Composites, AttentionNeedsABiasThatFits) {
+  const ValueId q = f64({2, 3, 5, 4});
+  const ValueId k = f64({2, 3, 7, 4});
+  const ValueId y = b_.attention(q, k, k, {}, input(DType::pred, {2, 1, 1, 7}));
+  EXPECT_EQ(type(y).shape, (Shape{2, 3, 5, 4}));
+  rejects({"attention", "the bias f32[1,1,1,7] must be pred or f64"}, [&] {
+    b_.attention(q, k, k, {}, input(DType::f32, {1, 1, 1, 7}));
+  });
+  rejects({"attention", "the bias f64[1,1,7,7]", "the scores f64[2,3,5,7]"}, [&] {
+    b_.attention(q, k, k, {}, f64({1, 1, 7, 7}));
+  });
+  rejects({"attention", "the bias f64[5,7]"}, [&] { b_.attention(q, k, k, {}, f64({5, 7})); });
+  rejects({"attention_grad", "the bias pred[1,2,1,1]"}, [&] {
+    b_.attention_grad(q, k, k, y, y, {}, input(DType::pred, {1, 2, 1, 1}));
+  });
+}
+
 TEST_F(Composites, OfRowsNeedAFloatingRow) {
   const ValueId x = f64({2, 3});
   rejects({"softmax(i32[3])", "floating dtype", "one dim"},

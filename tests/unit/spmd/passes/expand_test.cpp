@@ -35,8 +35,11 @@ void expect_same_decomposition(Program program) {
   std::vector<Elements> inputs;
   for (const ProgramInput& input : program.inputs) {
     Elements& elements = inputs.emplace_back(program.type(input.value).num_elements());
-    const bool whole = program.type(input.value).dtype == DType::i32;
-    std::ranges::generate(elements, [&] { return whole ? std::round(any(random)) : any(random); });
+    const DType dtype = program.type(input.value).dtype;
+    std::ranges::generate(elements, [&] {
+      const double x = any(random);
+      return dtype == DType::i32 ? std::round(x) : dtype == DType::pred ? double(x > 0) : x;
+    });
   }
   const OpId op = program.num_ops() - 1;
   const std::vector<ValueId> operands(program.op_operands(op).begin(),
@@ -92,6 +95,19 @@ TEST(Decompose, GivesWhatTheCompositeDoes) {
     const ValueId y = backward.build.attention(q, k, v, form);
     backward.build.attention_grad(q, k, v, y, backward.input({2, 3, 4, 5}), form);
     expect_same_decomposition(backward.program);
+    for (const TensorType& bias :
+         {TensorType{DType::f64, {1, 3, 4, 6}}, TensorType{DType::pred, {2, 1, 1, 6}},
+          TensorType{DType::pred, {2, 1, 4, 1}}}) {
+      OneComposite with;
+      const ValueId query_in = with.input({2, 3, 4, 5});
+      const ValueId key = with.input({2, 3, 6, 5});
+      const ValueId value = with.input({2, 3, 6, 5});
+      const ValueId added = with.input(bias.shape, bias.dtype);
+      const ValueId mixed = with.build.attention(query_in, key, value, form, added);
+      expect_same_decomposition(with.program);
+      with.build.attention_grad(query_in, key, value, mixed, with.input({2, 3, 4, 5}), form, added);
+      expect_same_decomposition(with.program);
+    }
   }
 }
 
@@ -169,6 +185,28 @@ TEST(Expand, CutsQueriesButNotKeys) {
   EXPECT_EQ(sequence.program.op_attrs(op)[2],
             static_cast<std::int64_t>(kMesh.axis_atoms(0).bits()));
   EXPECT_EQ(count(attend(whole, R"([{}, {}, {"data"}, {}])"), OpKind::attention), 0U);
+}
+
+TEST(Expand, CutsABiasOfAttentionWithItsQueriesOrHeads) {
+  const auto attend = [](std::string_view queries, std::string_view bias_type,
+                         std::string_view bias) {
+    return plan_of(fmt::format(R"(program(%0: f32[2,4,8,16] data "q" {},
+        %1: f32[2,4,8,16] data "k" [{{}}, {{"model"}}, {{}}, {{}}],
+        %2: {} data "bias" {}) {{
+  %3 = attention %0, %1, %1, %2 {{causal = 0, scale = 0.25, atoms = {{}}}} : f32[2,4,8,16]
+  return %3 "y" [{{?}}, {{?}}, {{?}}, {{?}}]
+}})",
+                               queries, bias_type, bias));
+  };
+  const Plan cut = attend(R"([{}, {"model"}, {"data"}, {}])", "f32[1,4,8,8]",
+                          R"([{}, {"model"}, {"data"}, {}])");
+  EXPECT_EQ(count(cut, OpKind::attention), 1U);
+  EXPECT_EQ(collectives_of(cut), std::vector<std::string>{});
+  // A mask of which each chip has some keys only is gathered.
+  const Plan gathered =
+      attend(R"([{}, {"model"}, {"data"}, {}])", "pred[1,1,1,8]", R"([{}, {}, {}, {"data"}])");
+  EXPECT_EQ(count(gathered, OpKind::attention), 1U);
+  EXPECT_EQ(collectives_of(gathered), (std::vector<std::string>{"all_gather data 8"}));
 }
 
 }  // namespace

@@ -186,6 +186,20 @@ TEST_F(Factors, CompositesCutRowsFromOneAnotherButNotARow) {
             "h=4N i=4N j=4N k=19N l=4N");
 }
 
+TEST_F(Factors, ABiasOfAttentionIsCutWhereItIsNotBroadcast) {
+  const ValueId q = input({2, 3, 5, 4});
+  const ValueId k = input({2, 3, 7, 4});
+  const std::string factors = " | a=2 b=3 c=5 d=4N e=7N f=4N g=7N h=4N i=4N";
+  EXPECT_EQ(text(b_.attention(q, k, k, {}, input({2, 1, 5, 7}))),
+            "a.b.c.d,a.b.e.f,a.b.g.h,a..c. -> a.b.c.i" + factors);
+  const ValueId mask = input({1, 3, 1, 7}, DType::pred);
+  const ValueId y = b_.attention(q, k, k, {}, mask);
+  EXPECT_EQ(text(y), "a.b.c.d,a.b.e.f,a.b.g.h,.b.. -> a.b.c.i" + factors);
+  EXPECT_EQ(text(b_.attention_grad(q, k, k, y, q, {}, mask)),
+            "a.b.c.d,a.b.e.f,a.b.g.h,a.b.c.i,a.b.c.j,.b.. -> a.b.k.l | a=2 b=3 c=5N d=4N e=7N f=4N "
+            "g=7N h=4N i=4N j=4N k=19N l=4N");
+}
+
 TEST_F(Factors, ReshapeSharesTheGcdWhileProductsAreEqual) {
   EXPECT_EQ(reshape({2, 4, 32}, {8, 32}), "a.b.c -> ab.c | a=2 b=4 c=32");
   EXPECT_EQ(reshape({8, 4}, {2, 16}), "ab.c -> a.bc | a=2 b=4 c=4");

@@ -706,6 +706,21 @@ TEST(Grad, OfAttention) {
     expect_gradient({.shapes = {{1, 1, 3, 2}}, .function = [=](Builder& b, auto x) {
                        return b.attention(x[0], x[0], x[0], form);
                      }});
+    // A bias has a gradient, also where it is broadcast.
+    for (const Shape& bias : {Shape{2, 1, 3, 5}, Shape{1, 1, 1, 5}, Shape{2, 1, 3, 1}}) {
+      expect_gradient({.shapes = {{2, 1, 3, 4}, {2, 1, 5, 4}, {2, 1, 5, 4}, bias},
+                       .function = [=](Builder& b, auto x) {
+                         return b.attention(x[0], x[1], x[2], form, x[3]);
+                       }});
+    }
+    // The first two keys are hidden, so with `causal` all that two queries see.
+    expect_gradient(
+        {.shapes = {{2, 1, 3, 4}, {2, 1, 5, 4}, {2, 1, 5, 4}}, .function = [=](Builder& b, auto x) {
+           const TensorType places{DType::i32, {1, 1, 1, 5}};
+           const ValueId mask =
+               b.compare(CompareDirection::gt, b.iota(places, 3), b.constant(1, places));
+           return b.attention(x[0], x[1], x[2], form, mask);
+         }});
   }
 }
 

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "actors/device/cpu/kernels/lanes.hpp"
+#include "actors/device/cpu/attention/lanes.hpp"
 
 namespace weft::kernels {
 

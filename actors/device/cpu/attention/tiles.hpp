@@ -3,13 +3,38 @@
 /// queries], so that the softmax of a query is computed lane by lane.
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 
 #include <weft/type.hpp>
 
-#include "actors/device/cpu/kernels/tile_product.hpp"
+#include "actors/device/cpu/attention/tile_product.hpp"
 
 namespace weft::kernels {
+
+/// What the optional operand does with scores.
+enum class BiasKind : std::uint8_t {
+  none,
+  added,
+  mask,  ///< keys that aren't seen have scores of -inf
+};
+
+/// The operand [B|1,H|1,S|1,T|1].
+struct BiasForm {
+  BiasKind kind = BiasKind::none;
+  std::int64_t heads = 1;  ///< H
+  /// Elements from one to the next along B, H, S and T: 0 where it is broadcast.
+  std::array<std::int64_t, 4> strides{};
+};
+inline BiasForm bias_form_of(const TensorType& type, std::int64_t heads) {
+  BiasForm form{type.dtype == DType::pred ? BiasKind::mask : BiasKind::added, heads};
+  std::int64_t stride = 1;
+  for (int dim = 3; dim >= 0; --dim) {
+    if (type.shape[dim] > 1) form.strides[static_cast<std::size_t>(dim)] = stride;
+    stride *= type.shape[dim];
+  }
+  return form;
+}
 
 struct AttentionSizes {
   std::int64_t heads, queries, keys, key_size, value_size;
@@ -17,6 +42,7 @@ struct AttentionSizes {
   bool causal;
   std::int64_t first_query;  ///< its place in the whole, where other chips have those before it
   DType dtype;
+  BiasForm bias{};
 };
 
 /// Tiles for vectors V: two vectors of queries by 64 keys.
@@ -29,6 +55,7 @@ struct AttentionTile {
 
   static std::int64_t whole_vectors(std::int64_t size) { return (size + kLanes - 1) / kLanes; }
   static std::int64_t padded(std::int64_t size) { return whole_vectors(size) * kLanes; }
+  static std::int64_t tiles(std::int64_t keys) { return (keys + kKeys - 1) / kKeys; }
 
   std::int64_t queries;
   std::int64_t keys;

@@ -2,13 +2,11 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <cmath>
 #include <functional>
 #include <limits>
 
-#include "actors/device/cpu/loops/vectorize.hpp"
-#include "tests/unit/actors/device/cpu/kernels/kernel_case.hpp"
+#include "tests/unit/actors/device/cpu/attention/paths.hpp"
 
 namespace weft::kernels::attention_test {
 namespace {
@@ -50,21 +48,6 @@ void expect_reference(unsigned seed, double scale,
   expect_near(test, dtype == DType::bf16 ? 2e-2 : dtype == DType::f16 ? 2.5e-3 : 1e-5, scale);
 }
 
-/// The paths that this processor has, the oracle of all, `portable`, first.
-std::vector<KernelPath> paths() {
-  std::vector<KernelPath> all;
-  for (const Vectors vectors : {Vectors::portable, Vectors::avx2, Vectors::avx512}) {
-    if (vectors <= parse_kernel_path("").vectors) all.push_back({vectors, false});
-  }
-  return all;
-}
-
-/// Restores the process's path.
-struct PathScope {
-  const KernelPath before = kernel_path();
-  ~PathScope() { set_kernel_path(before); }
-};
-
 /// Attention of [1,2,queries,size] over [1,2,keys,size], and its gradient, as two outputs.
 void add_both(KernelCase& test, DType dtype, std::mt19937& random, std::int64_t queries,
               std::int64_t keys, std::int64_t size, bool causal) {
@@ -78,18 +61,6 @@ void add_both(KernelCase& test, DType dtype, std::mt19937& random, std::int64_t 
   const ValueId y = test.build.attention(q, k, v, form);
   test.output(y);
   test.output(test.build.attention_grad(q, k, v, y, input(queries), form));
-}
-
-void expect_bits(const std::vector<Elements>& actual, const std::vector<Elements>& expected) {
-  for (std::size_t output = 0; output < expected.size(); ++output) {
-    for (std::size_t i = 0; i < expected[output].size(); ++i) {
-      const double a = actual[output][i];
-      const double e = expected[output][i];
-      if (std::isnan(a) && std::isnan(e)) continue;
-      ASSERT_EQ(std::bit_cast<std::uint64_t>(a), std::bit_cast<std::uint64_t>(e))
-          << "output " << output << ", element " << i << ": " << a << ", expected " << e;
-    }
-  }
 }
 
 TEST(Attention, OfEverySizeAgreesWithTheReferenceAndOnEveryPath) {
@@ -258,17 +229,23 @@ TEST(Attention, OfNoQueriesGivesKeysNothing) {
 
 TEST(Attention, MemoryGrowsWithTheLengthNotWithItsSquare) {
   const Mesh mesh({1}, {"data"});
-  const auto bytes = [&](bool gradient, std::int64_t length) {
+  const auto bytes = [&](bool gradient, bool masked, std::int64_t length) {
     KernelCase test;
     const ValueId x =
         test.program.add_input({DType::bf16, {1, 4, length, 64}}, InputKind::data, "x", {});
-    const ValueId y = test.build.attention(x, x, x, {.causal = true});
-    if (gradient) test.build.attention_grad(x, x, x, y, y, {.causal = true});
+    ValueId mask = kNoId;
+    if (masked) {
+      mask = test.program.add_input({DType::pred, {1, 1, 1, length}}, InputKind::data, "m", {});
+    }
+    const ValueId y = test.build.attention(x, x, x, {.causal = true}, mask);
+    if (gradient) test.build.attention_grad(x, x, x, y, y, {.causal = true}, mask);
     return prepare(test.program, test.program.num_ops() - 1, {mesh, 0, nullptr}).scratch_bytes;
   };
   for (const bool gradient : {false, true}) {
-    EXPECT_LT(bytes(gradient, 32768), 2 * bytes(gradient, 16384));
-    EXPECT_LT(bytes(gradient, 32768), std::size_t{64} << 20);
+    for (const bool masked : {false, true}) {
+      EXPECT_LT(bytes(gradient, masked, 32768), 2 * bytes(gradient, masked, 16384));
+      EXPECT_LT(bytes(gradient, masked, 32768), std::size_t{64} << 20);
+    }
   }
 }
 

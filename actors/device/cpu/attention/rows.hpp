@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <type_traits>
 
-#include "actors/device/cpu/kernels/attention_tiles.hpp"
+#include "actors/device/cpu/attention/tiles.hpp"
 #include "actors/device/cpu/loops/element.hpp"
 
 namespace weft::kernels {

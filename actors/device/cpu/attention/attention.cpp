@@ -3,113 +3,15 @@
 
 #include <algorithm>
 #include <array>
-#include <limits>
 
-#include "actors/device/cpu/kernels/attention_rows.hpp"
+#include "actors/device/cpu/attention/bias.hpp"
+#include "actors/device/cpu/attention/query_tile.hpp"
 #include "actors/device/cpu/loops/prepares.hpp"
 #include "actors/device/cpu/loops/vectorize.hpp"
 #include "spmd/ops/attribute_views.hpp"
 
 namespace weft::kernels {
 namespace {
-
-/// A tile of queries: what is the same for all tiles of keys, and the softmax over those so far.
-template <typename V, typename C>
-class QueryTile {
- public:
-  using Tile = AttentionTile<V, C>;
-  static constexpr std::int64_t kLanes = Tile::kLanes;
-  static constexpr std::int64_t kQueries = Tile::kQueries;
-
-  QueryTile(const AttentionSizes& sizes, ScratchParts& parts)
-      : sizes_(sizes),
-        tops_(parts.take<C>(kQueries)),
-        sums_(parts.take<C>(kQueries)),
-        kept_(parts.take<C>(kQueries)) {}
-
-  void begin(std::int64_t first) {
-    first_ = first;
-    count_ = std::min(kQueries, sizes_.queries - first);
-    // No infinity: of a tile whose scores are all -inf, the difference to it would be NaN.
-    std::fill_n(tops_, kQueries, std::numeric_limits<C>::lowest());
-    std::fill_n(sums_, kQueries, C{0});
-  }
-
-  std::int64_t first() const { return first_; }
-  std::int64_t count() const { return count_; }
-  const C* tops() const { return tops_; }
-  C share(std::int64_t i) const { return 1 / sums_[i]; }
-
-  /// Calls body(tile, its first key) for the tiles of keys that some of the queries see.
-  template <typename Body>
-  void for_keys(Body body) const {
-    const std::int64_t place = sizes_.first_query + first_;
-    const std::int64_t end = sizes_.causal ? std::min(sizes_.keys, place + count_) : sizes_.keys;
-    for (std::int64_t j = 0; j < end; j += Tile::kKeys) {
-      body(Tile{.queries = count_,
-                .keys = std::min(Tile::kKeys, end - j),
-                .place = sizes_.causal ? std::min(place - j, Tile::kKeys) : Tile::kKeys},
-           j);
-    }
-  }
-
-  /// Replaces the scores of a tile by e^(score - top), or 0 for keys that aren't seen, where `top`
-  /// is the largest so far; adds them to the sums. Returns whether a top has changed: what was
-  /// computed with earlier ones is then to be multiplied by kept().
-  bool weigh(const Tile& tile, C* scores) {
-    bool changed = false;
-    for (std::int64_t v = 0; v < tile.vectors(); ++v) {
-      C* const column = scores + v * kLanes;
-      const std::int64_t rows = tile.scored(v);
-      const V before = V::load(tops_ + v * kLanes);
-      const V top = find_top(tile, v, column, before);
-      V sum{};
-      for (std::int64_t j = 0; j < rows; ++j) {
-        const V weight = weight_of(V::load(column + j * kQueries) - top);
-        sum = sum + weight;
-        weight.store(column + j * kQueries);
-      }
-      const V kept = weight_of(before - top);
-      top.store(tops_ + v * kLanes);
-      kept.store(kept_ + v * kLanes);
-      fused(V::load(sums_ + v * kLanes), kept, sum).store(sums_ + v * kLanes);
-    }
-    for (std::int64_t i = 0; i < count_; ++i) changed |= kept_[i] != 1;
-    return changed;
-  }
-
-  void keep(VectorRows<C> rows) const {
-    for (std::int64_t i = 0; i < count_; ++i, rows.data += rows.row) {
-      const V kept(kept_[i]);
-      for (std::int64_t e = 0; e < rows.row; e += kLanes) {
-        (V::load(rows.data + e) * kept).store(rows.data + e);
-      }
-    }
-  }
-
- private:
-  /// Of vector v, whose scores become -inf where keys aren't seen.
-  V find_top(const Tile& tile, std::int64_t v, C* column, V top) const {
-    const std::int64_t rows = tile.scored(v);
-    const std::int64_t all_see = std::min(rows, tile.seen(v * kLanes));
-    for (std::int64_t j = 0; j < all_see; ++j) top = larger(V::load(column + j * kQueries), top);
-    const V lanes = V::count_from(static_cast<C>(v * kLanes));
-    for (std::int64_t j = all_see; j < rows; ++j) {
-      const V sees(static_cast<C>(j - tile.place));
-      const V score = where_less(lanes, sees, V(lowest<C>()), V::load(column + j * kQueries));
-      score.store(column + j * kQueries);
-      top = larger(score, top);
-    }
-    return top;
-  }
-
-  const AttentionSizes& sizes_;
-  std::int64_t first_ = 0;
-  std::int64_t count_ = 0;
-  C* tops_;
-  C* sums_;
-  C* kept_;
-};
 
 /// Results so far are multiplied by kept() when the largest score of a query changes.
 template <typename V, typename C>
@@ -123,6 +25,7 @@ class Forward {
         q_(sizes.key_size, parts),
         k_(sizes.dtype, args.operands[1], sizes.keys, sizes.key_size, false, parts),
         v_(sizes.dtype, args.operands[2], sizes.keys, sizes.value_size, true, parts),
+        bias_(sizes, args.operands[3], parts),
         scores_(parts.take<C>(Tile::kKeys * Tile::kQueries)),
         sums_{parts.take<C>(Tile::kQueries * Tile::padded(sizes.value_size)),
               Tile::padded(sizes.value_size)} {}
@@ -134,6 +37,7 @@ class Forward {
     for (std::int64_t head = 0; head < sizes_.heads; ++head) {
       const VectorRows<const C> k = k_.take();
       const VectorRows<const C> v = v_.take();
+      bias_.begin(head);
       for (std::int64_t i = 0; i < sizes_.queries; i += Tile::kQueries) {
         queries_.begin(i);
         q_.read(sizes_.dtype, q + i * sizes_.key_size * bytes, queries_.count(),
@@ -153,7 +57,9 @@ class Forward {
   void run_queries(VectorRows<const C> k, VectorRows<const C> v) {
     std::fill_n(sums_.data, queries_.count() * sums_.row, C{0});
     queries_.for_keys([&](const Tile& tile, std::int64_t j) {
+      if (!bias_.read(tile, queries_.first(), j)) return;
       tile.multiply({k.data + j * k.row, k.row, 1}, sizes_.key_size, q_.columns(), scores_);
+      bias_.add_to(tile, scores_);
       if (queries_.weigh(tile, scores_)) queries_.keep(sums_);
       tile.add_to_queries(scores_, {v.data + j * v.row, v.row},
                           Tile::whole_vectors(sizes_.value_size), sums_);
@@ -165,6 +71,7 @@ class Forward {
   TileRows<V, C> q_;
   HeadRows<V, C> k_;
   HeadRows<V, C> v_;
+  TileBias<V, C> bias_;
   C* scores_;  ///< then weights
   VectorRows<C> sums_;
 };
@@ -186,8 +93,10 @@ class Backward {
         y_(sizes.key_size, parts),
         k_(sizes.dtype, args.operands[1], sizes.keys, sizes.key_size, true, parts),
         v_(sizes.dtype, args.operands[2], sizes.keys, sizes.key_size, false, parts),
+        bias_(sizes, args.operands[5], parts),
         weights_(parts.take<C>(sizes.keys * kQueries)),
-        tops_(parts.take<C>((sizes.keys + Tile::kKeys - 1) / Tile::kKeys * kQueries)),
+        tops_(parts.take<C>(Tile::tiles(sizes.keys) * kQueries)),
+        weighs_(parts.take<bool>(Tile::tiles(sizes.keys))),
         slopes_(parts.take<C>(Tile::kKeys * kQueries)),
         along_(parts.take<C>(kQueries)),
         shares_(parts.take<C>(kQueries)),
@@ -207,6 +116,7 @@ class Backward {
     for (std::int64_t head = 0; head < sizes_.heads; ++head) {
       const VectorRows<const C> k = k_.take();
       const VectorRows<const C> v = v_.take();
+      bias_.begin(head);
       for (const VectorRows<C>& sums : {of_k_, of_v_}) {
         std::fill_n(sums.data, sizes_.keys * sums.row, C{0});
       }
@@ -251,8 +161,12 @@ class Backward {
   /// Computes the weights of the keys that the queries see, each tile by the tops so far.
   void weigh(VectorRows<const C> k) {
     queries_.for_keys([&](const Tile& tile, std::int64_t j) {
+      bool& weighs = weighs_[j / Tile::kKeys];
+      weighs = bias_.read(tile, queries_.first(), j);
+      if (!weighs) return;
       C* const weights = weights_ + j * kQueries;
       tile.multiply({k.data + j * k.row, k.row, 1}, sizes_.key_size, q_.columns(), weights);
+      bias_.add_to(tile, weights);
       queries_.weigh(tile, weights);
       std::copy_n(queries_.tops(), kQueries, tops_ + j / Tile::kKeys * kQueries);
     });
@@ -261,6 +175,7 @@ class Backward {
 
   void differentiate(VectorRows<const C> k, VectorRows<const C> v) {
     queries_.for_keys([&](const Tile& tile, std::int64_t j) {
+      if (!weighs_[j / Tile::kKeys]) return;
       C* const weights = weights_ + j * kQueries;
       tile.multiply({v.data + j * v.row, v.row, 1}, sizes_.key_size, g_.columns(), slopes_);
       find_slopes(tile, tops_ + j / Tile::kKeys * kQueries, weights);
@@ -294,8 +209,10 @@ class Backward {
   TileRows<V, C> y_;
   HeadRows<V, C> k_;
   HeadRows<V, C> v_;
-  C* weights_;  ///< [keys, kQueries]
-  C* tops_;     ///< for each tile of keys, [kQueries]
+  TileBias<V, C> bias_;
+  C* weights_;    ///< [keys, kQueries]
+  C* tops_;       ///< for each tile of keys, [kQueries]
+  bool* weighs_;  ///< of each tile of keys, whether the bias leaves it a weight
   C* slopes_;
   C* along_;   ///< of each query, the product of result and cotangent
   C* shares_;  ///< of each query, the inverse sum of weights
@@ -345,7 +262,11 @@ Kernel of_dtype(const Program& program, OpId op, const ChipContext& chip) {
                        .causal = form.causal,
                        .first_query = 0,
                        .dtype = result.dtype};
-  if (program.kind(op) == OpKind::attention_grad) {
+  const bool backward = program.kind(op) == OpKind::attention_grad;
+  const auto operands = program.op_operands(op);
+  const std::size_t bias = backward ? 5 : 3;
+  if (operands.size() > bias) sizes.bias = bias_form_of(program.type(operands[bias]), q[1]);
+  if (backward) {
     return AttentionKernel<Backward, C>{sizes}.kernel();
   }
   const AtomList atoms = AtomList::from_bits(static_cast<std::uint64_t>(attrs[2]));

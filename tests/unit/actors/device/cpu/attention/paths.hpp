@@ -1,0 +1,44 @@
+#pragma once
+/// The paths of a kernel, which give the same bits.
+
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <vector>
+
+#include "actors/device/cpu/loops/vectorize.hpp"
+#include "tests/unit/actors/device/cpu/kernels/kernel_case.hpp"
+
+namespace weft::kernels {
+
+/// The paths that this processor has, the oracle of all, `portable`, first.
+inline std::vector<KernelPath> paths() {
+  std::vector<KernelPath> all;
+  for (const Vectors vectors : {Vectors::portable, Vectors::avx2, Vectors::avx512}) {
+    if (vectors <= parse_kernel_path("").vectors) all.push_back({vectors, false});
+  }
+  return all;
+}
+
+/// Restores the process's path.
+struct PathScope {
+  const KernelPath before = kernel_path();
+  ~PathScope() { set_kernel_path(before); }
+};
+
+inline void expect_bits(const std::vector<Elements>& actual,
+                        const std::vector<Elements>& expected) {
+  for (std::size_t output = 0; output < expected.size(); ++output) {
+    for (std::size_t i = 0; i < expected[output].size(); ++i) {
+      const double a = actual[output][i];
+      const double e = expected[output][i];
+      if (std::isnan(a) && std::isnan(e)) continue;
+      ASSERT_EQ(std::bit_cast<std::uint64_t>(a), std::bit_cast<std::uint64_t>(e))
+          << "output " << output << ", element " << i << ": " << a << ", expected " << e;
+    }
+  }
+}
+
+}  // namespace weft::kernels
