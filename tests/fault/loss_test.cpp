@@ -112,17 +112,16 @@ TEST(Loss, AWorkerThatNeverJoinsIsNamedAfterTheTimeout) {
 TEST(Loss, AKillBeforeTheJoinIsNamed) {
   FaultApp app({"--mode", "never_join"});
   const std::string job = app.job();
-  pid_t pid = 0;
+  std::vector<pid_t> outside;  // the victim, once the others have joined
   wait_until([&] {
-    for (const pid_t candidate : testing::processes_of(job)) {
-      const Board board = Board::open(job, true);
-      bool joined = false;
-      for (const ActorRow& row : board.readable_rows()) joined |= row.pid == candidate;
-      if (!joined) pid = candidate;
+    outside = testing::processes_of(job);
+    const bool all_started = outside.size() == 3;
+    for (const ActorRow& row : Board::open(job, true).readable_rows()) {
+      std::erase(outside, row.pid);
     }
-    return pid != 0 && testing::processes_of(job).size() == 3;
+    return all_started && outside.size() == 1;
   });
-  ::kill(pid, SIGKILL);
+  ::kill(outside.front(), SIGKILL);
   expect_words(failure_of(app), {"SIGKILL", "before it joined"});
 }
 
