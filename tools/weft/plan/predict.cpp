@@ -6,6 +6,8 @@
 #include <cstring>
 #include <vector>
 
+#include "spmd/plan/step_cost.hpp"
+
 namespace weft {
 namespace {
 
@@ -28,13 +30,6 @@ HostSpeed measure_host(int cores) {
   }
   return {.copy_bytes_per_second = static_cast<double>(kCopyBytes) / std::max(best, 1e-9),
           .cores = std::max(cores, 1)};
-}
-
-double traffic_bytes(OpKind kind, std::int64_t bytes, int group) {
-  if (group < 2) return 0;
-  const double part = static_cast<double>(group - 1) / group;
-  const double size = static_cast<double>(bytes);
-  return kind == OpKind::all_reduce ? 2 * part * size : part * size;
 }
 
 double predicted_seconds(const CollectiveSummary& collective, int group, int chips,
