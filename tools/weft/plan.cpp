@@ -19,7 +19,9 @@
 #include "inspect/views/table.hpp"
 #include "spmd/ops/fingerprint.hpp"
 #include "spmd/plan/plan.hpp"
+#include "spmd/plan/step_cost.hpp"
 #include "tools/weft/plan/first_step.hpp"
+#include "tools/weft/plan/profile.hpp"
 #include "transport/format/file_bytes.hpp"
 #include "transport/format/plan_file.hpp"
 #include "transport/memory/wait.hpp"
@@ -32,6 +34,7 @@ using Json = nlohmann::json;
 struct PlanArguments {
   LaunchOptions launch{};  ///< a plan's file is the only word of its command
   bool json = false;
+  ProfileOptions profile{};
 };
 
 /// The ops of a step, each kind once, in the order in which they first come.
@@ -115,11 +118,17 @@ Json to_json(const Plan& plan, const Mesh& mesh) {
                                    {"bytes", collective.bytes},
                                    {"of", collective.value}});
   }
-  for (const PlanStep& step : plan.steps) {
+  const std::vector<StepCost> costs = step_costs(plan, mesh);
+  for (std::size_t i = 0; i < plan.steps.size(); ++i) {
+    const PlanStep& step = plan.steps[i];
     json["steps"].push_back({{"kind", to_string(step.kind)},
                              {"first_op", step.first},
                              {"ops", step.count},
-                             {"of", ops_of(plan, step)}});
+                             {"of", ops_of(plan, step)},
+                             {"flops", costs[i].flops},
+                             {"read_bytes", costs[i].read_bytes},
+                             {"written_bytes", costs[i].written_bytes},
+                             {"traffic_bytes", costs[i].traffic_bytes}});
   }
   return json;
 }
@@ -159,11 +168,20 @@ void print(const Plan& plan, const Mesh& mesh) {
                collective.value});
   }
   print(table);
-  Table steps({{"steps"}, {"kind"}, {"ops", Align::right}, {"of"}});
+  Table steps({{"steps"},
+               {"kind"},
+               {"ops", Align::right},
+               {"flops", Align::right},
+               {"read", Align::right},
+               {"written", Align::right},
+               {"of"}});
+  const std::vector<StepCost> costs = step_costs(plan, mesh);
   for (std::size_t i = 0; i < plan.steps.size(); ++i) {
     const PlanStep& step = plan.steps[i];
+    const StepCost& cost = costs[i];
     steps.add({std::to_string(i), std::string(to_string(step.kind)), std::to_string(step.count),
-               ops_of(plan, step)});
+               std::to_string(cost.flops), std::to_string(cost.read_bytes),
+               std::to_string(cost.written_bytes), ops_of(plan, step)});
   }
   print(steps);
   for (const std::uint32_t output : plan.held) {
@@ -230,28 +248,68 @@ void take_options(PlanArguments& options) {
   }
 }
 
+/// Returns the one without which the others mean nothing.
+CLI::Option* add_profile_options(CLI::App& command, ProfileOptions& options) {
+  CLI::Option* profile =
+      command
+          .add_option("--profile", options.job,
+                      "of a job, as for weft inspect: time, arithmetic, bytes and share of the "
+                      "machine's limit of each step of its plan")
+          ->type_name("JOB");
+  command
+      .add_option("--program", options.program,
+                  "the number of a program of the job; by default the one that took longest")
+      ->needs(profile);
+  command.add_option("--svg", options.svg, "write the profile as a roofline, too")
+      ->type_name("FILE")
+      ->needs(profile);
+  command
+      .add_option("--gflops", options.gflops,
+                  "10^9 floating-point operations a second that a chip can do; by default measured")
+      ->check(CLI::PositiveNumber)
+      ->needs(profile);
+  command
+      .add_option("--gbytes", options.gbytes,
+                  "10^9 bytes a second that a chip can read and write; by default measured")
+      ->check(CLI::PositiveNumber)
+      ->needs(profile);
+  return profile;
+}
+
 }  // namespace
 
 void add_plan(CLI::App& app, int& code) {
   auto options = std::make_shared<PlanArguments>();
   CLI::App* command = app.add_subcommand(
-      "plan", "show what a program's first step, or a dumped plan, runs on its mesh");
+      "plan",
+      "show what a program's first step, or a dumped plan, runs on its mesh; or how long a "
+      "job's plan takes");
   command->add_flag("--json", options->json, "as JSON");
   add_job_options(*command, options->launch);
   command->positionals_at_end();
-  command
-      ->add_option("command", options->launch.command,
-                   "a program and its arguments; or a plan file, as WEFT_DUMP_TO writes it")
-      ->required()
-      ->type_name("PROGRAM");
+  CLI::Option* program =
+      command
+          ->add_option("command", options->launch.command,
+                       "a program and its arguments; or a plan file, as WEFT_DUMP_TO writes it")
+          ->type_name("PROGRAM");
+  const CLI::Option* profile = add_profile_options(*command, options->profile)->excludes(program);
   command->footer(
       "Examples:\n"
       "  weft plan -n 4 --chips 4 -- ./train\n"
       "  weft plan --json -n 4 --mesh data=2,model=2 -- ./train | jq .chip_bytes\n"
-      "  weft plan dump/plan-0.weftplan\n\n"
+      "  weft plan dump/plan-0.weftplan\n"
+      "  weft plan --profile train --svg roofline.svg\n\n"
       "The program's workers start and trace the first step, which isn't run. The exit code is 0,\n"
-      "2 for a file that is no plan, or 3 where the program, its options or this machine refuse.");
-  command->callback([options, &code] {
+      "2 for a file that is no plan, or 3 where the program, its options or this machine refuse.\n"
+      "--profile shows a job that runs, or whose run folder keeps its events: WEFT_TRACE=full.\n"
+      "It ends with 2 without such a job, and with 3 without events.");
+  command->callback([options, profile, &code] {
+    if (profile->count() > 0) {
+      options->profile.json = options->json;
+      code = show_profile(options->profile);
+      return;
+    }
+    if (options->launch.command.empty()) throw CLI::RequiredError("PROGRAM");
     if (is_program(options->launch.command.front())) {
       code = show_first_step(*options);
       return;

@@ -273,6 +273,8 @@ Position BlackBox::position(int chip) const {
   return {text(static_cast<std::uint32_t>(word)), static_cast<std::uint32_t>(word >> 32)};
 }
 
+TraceLevel BlackBox::level() const { return static_cast<TraceLevel>(load_field(header().level)); }
+
 TickScale BlackBox::scale() const {
   std::vector<ClockPairV1> pairs = copy_pairs(header());
   const std::string here = read_boot_id();

@@ -77,6 +77,7 @@ class BlackBox {
   int num_workers() const { return sizes_.num_workers; }
   int num_chips() const { return sizes_.num_chips; }
   TickSource ticks() const { return sizes_.ticks; }
+  TraceLevel level() const;
   std::string job() const;
   std::string host() const;
   std::string boot_id() const;  ///< of the host's kernel: /proc/sys/kernel/random/boot_id

@@ -120,9 +120,9 @@ void keep_record(std::string_view job) noexcept {
     if (board.status() == JobStatus::succeeded) {
       fs::remove_all(hang_in(run_dir));
       write_summary(board, job);
-    } else {
-      keep_incident(job, run_dir);
+      if (BlackBox::open(job).level() != TraceLevel::full) return;
     }
+    keep_incident(job, run_dir);
   } catch (...) {
   }
 }

@@ -2,7 +2,8 @@
 /// What is kept of a job in its run folder when its memory is removed, by whoever removes it.
 ///
 ///   RUN/summary.json                 of a job that has ended well
-///   RUN/blackbox/board.bin           of another: copies of its segments as they were
+///   RUN/blackbox/board.bin           of another, or with all its events (WEFT_TRACE=full): copies
+///                                    of its segments as they were
 ///   RUN/blackbox/box.bin
 ///   RUN/blackbox/control.bin
 ///   RUN/blackbox-1/ RUN/blackbox-2/  of the incidents before

@@ -8,6 +8,7 @@
 #include "inspect/programs/chip_memory.hpp"
 #include "inspect/snapshot/json_text.hpp"
 #include "inspect/views/table.hpp"
+#include "spmd/plan/step_cost.hpp"
 #include "tools/weft/plan/first_step.hpp"
 #include "transport/memory/utf8.hpp"
 
@@ -125,6 +126,11 @@ std::string to_text(const FirstStep& step, const HostRoom& room) {
                       step.chips_per_worker, mesh.to_string(), mesh.grid(), groups_text(mesh));
   text += fmt::format("{} threads of chips on {} cores{}\n\n", chips, room.speed.cores,
                       chips > room.speed.cores ? ": they take turns" : "");
+  const StepCost cost = run_cost(step.plan, mesh);
+  text += fmt::format("a step on a chip: {:.4g} MFLOP, {:.2f} MiB read and {:.2f} MiB written\n\n",
+                      static_cast<double>(cost.flops) / 1e6,
+                      static_cast<double>(cost.read_bytes) / (1 << 20),
+                      static_cast<double>(cost.written_bytes) / (1 << 20));
   text += memory_table(step, room);
   text += collectives_table(step, room);
   Table table({{"largest tensors"}, {"type"}, {"on a chip"}, {"MiB", Align::right}});
@@ -144,6 +150,7 @@ std::string to_text(const FirstStep& step, const HostRoom& room) {
 
 std::string to_json(const FirstStep& step, const HostRoom& room) {
   const ChipMemory memory = memory_of(step.plan, step.keeps_state);
+  const StepCost cost = run_cost(step.plan, Mesh(step.plan.mesh_shape, step.plan.axis_names));
   Json json{{"schema", "weft.plan/1"},
             {"site", step.site},
             {"workers", step.num_workers},
@@ -155,6 +162,9 @@ std::string to_json(const FirstStep& step, const HostRoom& room) {
               {"versions", memory.versions},
               {"temporaries", memory.temporaries},
               {"needed", memory.total()}}},
+            {"chip_flops", cost.flops},
+            {"chip_read_bytes", cost.read_bytes},
+            {"chip_written_bytes", cost.written_bytes},
             {"shm_free_bytes", room.shm_free_bytes},
             {"compile_seconds", step.compile_seconds},
             {"refused", contradictions(step, room)},

@@ -75,6 +75,17 @@ TEST_F(JobRecordTest, SumsUpAJobThatEndedWell) {
   EXPECT_FALSE(fs::exists(incident));
 }
 
+TEST_F(JobRecordTest, KeepsTheSegmentsOfAJobThatIsTracedWhole) {
+  box.set_level(TraceLevel::full);
+  box.chip(0, 0).put(EventKind::step, {.number = 12});
+  board.set_status(JobStatus::succeeded);
+  keep_record(job);
+  EXPECT_TRUE(fs::exists(run_dir + "/summary.json"));
+  const BlackBox kept = BlackBox::open_file(incident + "/box.bin");
+  EXPECT_EQ(kept.level(), TraceLevel::full);
+  EXPECT_EQ(kept.events({RingKind::chip, 0}).at(0).number, 12U);
+}
+
 TEST_F(JobRecordTest, LeavesAFolderThatIsGone) {
   fs::remove_all(run_dir);
   keep_record(job);
