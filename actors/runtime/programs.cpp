@@ -88,7 +88,7 @@ const CompileCache::Entry& WorkerRuntime::find_or_compile(const Program& program
              key.to_string(), program.num_ops(), plan->program.num_ops(), plan->temp_bytes,
              1e3 * entry.seconds);
   ++programs_;
-  executed_[number] = {.plan = plan, .overwriters = overwriters(*plan)};
+  executed_[number] = {.plan = plan, .fingerprint = key.low, .overwriters = overwriters(*plan)};
   return cache_.add(program, key, {number, std::move(plan)});
 }
 
@@ -113,7 +113,8 @@ std::uint32_t WorkerRuntime::find_checked(std::uint32_t program, const RunSite& 
   const Executed& plain = executed_.at(program);
   auto load = std::make_shared<const DeviceLoad>(DeviceLoad{number, plain.plan, true});
   for (const auto& device : devices_) device->load(load);
-  executed_[number] = {.plan = plain.plan, .overwriters = plain.overwriters};
+  executed_[number] = {
+      .plan = plain.plan, .fingerprint = plain.fingerprint, .overwriters = plain.overwriters};
   ++programs_;
   return number;
 }

@@ -100,7 +100,7 @@ Runtime::RunResult WorkerRuntime::run(const Program& program, const Fingerprint&
   request->program = number;
   request->run = runs_ + 1;
   request->step = step_;
-  request->fingerprint = key.low;
+  request->fingerprint = executed.fingerprint;
   request->buffers.resize(devices_.size());
   for (RunBuffers& buffers : request->buffers) {
     buffers.inputs.reserve(inputs.size());

@@ -68,7 +68,6 @@ class WorkerRuntime : public Runtime {
   void deliver(const ChipInput& input);
   /// The mesh of the programs; without a mesh for the loop, of one chip.
   const Mesh& program_mesh() const { return mesh_; }
-
   /// Throws invalid_argument, naming both threads.
   void require_loop_thread(const char* what, const std::source_location& where) const;
 
@@ -84,6 +83,7 @@ class WorkerRuntime : public Runtime {
 
   struct Executed {
     std::shared_ptr<const Plan> plan;
+    std::uint64_t fingerprint = 0;      // low half, of the program as it was compiled and listed
     std::vector<ChipSet> overwriters;   // by output: may write it over the input that it updates
     std::vector<std::size_t> places{};  // in the state kept, by input; of data nothing
     std::uint64_t places_revision = 0;

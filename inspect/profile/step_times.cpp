@@ -47,7 +47,7 @@ bool is_whole_run(const Slice& slice) {
 class RunReader {
  public:
   RunReader(const Plan& plan, const std::vector<std::size_t>& numbered, std::uint64_t fingerprint)
-      : numbered_(numbered), fingerprint_(fingerprint) {
+      : plan_(plan), numbered_(numbered), fingerprint_(fingerprint) {
     for (std::size_t i = 0; i < plan.steps.size(); ++i) {
       if (plan.steps[i].kind == StepKind::update_wait) update_wait_ = i;
     }
@@ -70,8 +70,7 @@ class RunReader {
              event.number, numbered_.size());
       }
       is_whole_ = is_whole_ || event.number == 0;
-      last_ = run_.executions.size();
-      run_.executions.push_back({numbered_[event.number], ns});
+      begin_step(numbered_[event.number], ns);
     } else if (event.kind == EventKind::commit) {
       add_commit(ns);
     } else if (event.kind == EventKind::enter && slice.end != nullptr && last_ != kNone) {
@@ -90,6 +89,18 @@ class RunReader {
  private:
   static constexpr std::size_t kNone = static_cast<std::size_t>(-1);
 
+  /// The carries of a loop that begins are one execution.
+  void begin_step(std::size_t step, std::int64_t ns) {
+    const bool goes_on = plan_.steps[step].kind == StepKind::begin && last_ != kNone &&
+                         run_.executions[last_].step == step;
+    if (goes_on) {
+      run_.executions[last_].ns += ns;
+      return;
+    }
+    last_ = run_.executions.size();
+    run_.executions.push_back({step, ns});
+  }
+
   /// It is within the step before.
   void add_commit(std::int64_t ns) {
     if (update_wait_ == kNone || last_ == kNone) return;
@@ -106,6 +117,7 @@ class RunReader {
     last_ = kNone;
   }
 
+  const Plan& plan_;
   const std::vector<std::size_t>& numbered_;
   std::uint64_t fingerprint_;
   std::size_t update_wait_ = kNone;

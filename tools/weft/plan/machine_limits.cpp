@@ -21,7 +21,7 @@ using SteadyClock = std::chrono::steady_clock;
 
 constexpr double kSeconds = 0.008;  // of each try
 constexpr double kWarmSeconds = 0.01;
-constexpr std::size_t kTries = 5;
+constexpr std::size_t kTries = 4;
 /// All three arrays together, from the smallest on.
 constexpr std::int64_t kLeastBytes = 32 << 10;
 constexpr std::int64_t kMostBytes = 128 << 20;
@@ -209,13 +209,20 @@ double bytes_per_second(int threads, std::int64_t bytes) {
 ChipLimits measure_limits(int chips, int cores, std::int64_t bytes) {
   const int threads = std::clamp(chips, 1, std::max(cores, 1));
   ChipLimits limits{
-      .f32_flops = flops_per_second(threads, f32_work()) / chips,
-      .bf16_flops = flops_per_second(threads, bf16_work()) / chips,
       .from = fmt::format("measured just now on {} threads for {} chips", threads, chips)};
+  const auto measure_flops = [&] {
+    const auto take = [&](double& limit, const Work& work) {
+      limit = std::max(limit, flops_per_second(threads, work) / chips);
+    };
+    take(limits.f32_flops, f32_work());
+    take(limits.bf16_flops, bf16_work());
+  };
+  measure_flops();
   const std::int64_t most = std::clamp(bytes, kLeastBytes, kMostBytes);
   for (std::int64_t size = kLeastBytes; size <= most; size *= kNextSize) {
     limits.memory.push_back({size, bytes_per_second(threads, size) / chips});
   }
+  measure_flops();  // others may have had the cores at that time
   // What fits where there is room for more is no slower.
   for (std::size_t i = limits.memory.size() - 1; i > 0; --i) {
     double& smaller = limits.memory[i - 1].bytes_per_s;

@@ -116,6 +116,38 @@ TEST_F(PlanProfileTest, OtherProgramsAndRunsWithoutStepsDontCount) {
   EXPECT_EQ(of_programs.at(kProgram + 1), 0) << "it has run once";
 }
 
+/// A loop that begins is an event for each of its carries, and one for itself.
+TEST(PlanTimes, OfALoopAreThoseOfItsIterations) {
+  Plan plan;
+  Builder b(plan.program);
+  const ValueId x = plan.program.add_input({DType::f32, {8, 8}}, InputKind::data, "x", {});
+  const ValueId loop = b.loop(2, false);
+  const ValueId first = b.border(OpKind::carry, {loop, x});
+  const ValueId second = b.border(OpKind::carry, {loop, x});
+  const ValueId sum = b.binary(OpKind::add, first, second);
+  b.border(OpKind::next, {loop, first, sum});
+  b.border(OpKind::next, {loop, second, first});
+  plan.steps = {{StepKind::begin, 0, 3},
+                {StepKind::loop, 3, 1},
+                {StepKind::compute, 4, 1},
+                {StepKind::compute, 5, 1},
+                {StepKind::repeat, 0, 0}};
+  Snapshot job = MadeJob(1, 1).snapshot;
+  MadeEvents events(job);
+  events.chip(0, {.kind = EventKind::run, .value = kProgram});
+  for (const std::uint64_t number : {0, 1, 2, 3, 4, 5, 6, 3, 4, 5, 6}) {
+    events.chip(0, {.kind = EventKind::plan_step, .number = number});
+  }
+  events.chip(0, {.kind = EventKind::run, .flags = kEventEnds, .value = kProgram});
+  const PlanTimes times = plan_times(job, kProgram, plan);
+  EXPECT_EQ(times.steps[0].count, 1U);
+  EXPECT_EQ(times.steps[0].total_ns, 3 * kMicrosecond);
+  for (const std::size_t step : {1U, 2U, 3U, 4U}) {
+    EXPECT_EQ(times.steps[step].count, 2U) << step;
+    EXPECT_EQ(times.steps[step].median_ns, kMicrosecond) << step;
+  }
+}
+
 TEST_F(PlanProfileTest, EventsOfAnotherPlanAreRefused) {
   put(0, {.kind = EventKind::run, .value = kProgram});
   put(0, {.kind = EventKind::plan_step, .number = 4});
