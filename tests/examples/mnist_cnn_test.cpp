@@ -9,6 +9,7 @@
 #include <string>
 
 #include "tests/support/app_process.hpp"
+#include "tests/support/drawn_digits.hpp"
 #include "tests/support/small_shm.hpp"
 
 namespace weft::mnist_cnn_test {
@@ -16,36 +17,14 @@ namespace {
 
 using testing::AppProcess;
 
-/// Digit d is a bar of 3 pixels at 2 d, upright for even ones and lying for odd ones.
 class MnistCnn : public ::testing::Test {
  protected:
   void SetUp() override {
     std::filesystem::create_directories(folder_);
-    write("train", 320);
-    write("t10k", 128);
+    testing::draw_digits(folder_);
   }
   void TearDown() override { std::filesystem::remove_all(folder_); }
 
-  static void put(std::ofstream& out, std::uint32_t number) {
-    for (int shift = 24; shift >= 0; shift -= 8) out.put(static_cast<char>(number >> shift));
-  }
-  void write(const std::string& prefix, std::uint32_t count) const {
-    std::ofstream images(folder_ / (prefix + "-images-idx3-ubyte"), std::ios::binary);
-    std::ofstream labels(folder_ / (prefix + "-labels-idx1-ubyte"), std::ios::binary);
-    for (const std::uint32_t word : {0x0803U, count, 24U, 24U}) put(images, word);
-    for (const std::uint32_t word : {0x0801U, count}) put(labels, word);
-    for (std::uint32_t i = 0; i < count; ++i) {
-      const std::uint32_t digit = (i * 7 + i / 10) % 10;
-      labels.put(static_cast<char>(digit));
-      for (std::uint32_t y = 0; y < 24; ++y) {
-        for (std::uint32_t x = 0; x < 24; ++x) {
-          const std::uint32_t across = digit % 2 == 0 ? x : y;
-          const bool ink = across >= 2 * digit && across < 2 * digit + 3;
-          images.put(static_cast<char>(ink ? 200 + (i + x + y) % 50 : (i * x + y) % 40));
-        }
-      }
-    }
-  }
   nlohmann::json train(std::vector<std::string> layout) const {
     std::vector<std::string> words{MNIST_CNN,  "--data", folder_.string(), "--batch", "32",
                                    "--epochs", "3",      "--seed",         "5",       "--json",
