@@ -135,7 +135,7 @@ TEST(PlanTimes, OfALoopAreThoseOfItsIterations) {
   Snapshot job = MadeJob(1, 1).snapshot;
   MadeEvents events(job);
   events.chip(0, {.kind = EventKind::run, .value = kProgram});
-  for (const std::uint64_t number : {0, 1, 2, 3, 4, 5, 6, 3, 4, 5, 6}) {
+  for (const std::uint64_t number : {0U, 1U, 2U, 3U, 4U, 5U, 6U, 3U, 4U, 5U, 6U}) {
     events.chip(0, {.kind = EventKind::plan_step, .number = number});
   }
   events.chip(0, {.kind = EventKind::run, .flags = kEventEnds, .value = kProgram});
