@@ -64,8 +64,11 @@ ChipControl read_chip(std::span<const std::byte> bytes, int num_chips) {
   const std::size_t groups = group_mask_count(num_chips);
   ChipControl chip;
   for (std::size_t group = 0; group < groups; ++group) {
-    chip.announced.push_back(
-        value_at<std::uint64_t>(bytes, group * sizeof(GroupLine) + offsetof(GroupLine, announced)));
+    const std::size_t line = group * sizeof(GroupLine);
+    chip.announced.push_back(value_at<std::uint64_t>(bytes, line + offsetof(GroupLine, announced)));
+    chip.messages.push_back(
+        {.last = value_at<std::uint64_t>(bytes, line + offsetof(GroupLine, messages)),
+         .root = value_at<std::int32_t>(bytes, line + offsetof(GroupLine, root))});
   }
   chip.committed =
       value_at<std::uint64_t>(bytes, groups * sizeof(GroupLine) + offsetof(CommitLine, step));
@@ -83,6 +86,15 @@ std::uint32_t ControlState::epoch(int chip, AtomMask atoms) const {
 /// Epochs may wrap.
 bool ControlState::is_behind(int a, int b, AtomMask atoms) const {
   return static_cast<std::int32_t>(epoch(a, atoms) - epoch(b, atoms)) < 0;
+}
+
+bool ControlState::awaits_message(int a, int b, AtomMask atoms) const {
+  const auto messages_of = [&](int chip) {
+    return chips.at(static_cast<std::size_t>(chip)).messages.at(atoms >> 1U);
+  };
+  const ChipMessages waiter = messages_of(a);
+  if (waiter.root != a) return b == waiter.root && messages_of(b).last < waiter.last;
+  return b != a && messages_of(b).last + kSlotCount / 2 < waiter.last + 1;
 }
 
 std::uint64_t ControlState::common_step() const {

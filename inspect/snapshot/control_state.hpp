@@ -14,9 +14,17 @@
 
 namespace weft {
 
+/// How far a chip is in the messages of a group; see GroupLine.
+struct ChipMessages {
+  std::uint64_t last = 0;
+  int root = 0;  ///< the chip that posts it
+  bool operator==(const ChipMessages&) const = default;
+};
+
 struct ChipControl {
   std::uint64_t committed = 0;           ///< the version of the state that it has committed
   std::vector<std::uint64_t> announced;  ///< of each group: see GroupLine
+  std::vector<ChipMessages> messages;    ///< of each group
   std::optional<RecordedCall> call;      ///< its last; absent: it was being written
 };
 
@@ -30,6 +38,9 @@ struct ControlState {
   std::uint32_t epoch(int chip, AtomMask atoms) const;
   /// Whether chip `a` is at an earlier sync of the group than chip `b`.
   bool is_behind(int a, int b, AtomMask atoms) const;
+  /// Whether chip `a`, at a message of the group, waits for chip `b`: a reader for the root, a root
+  /// for readers that leave it no room.
+  bool awaits_message(int a, int b, AtomMask atoms) const;
   std::uint64_t common_step() const;
 };
 

@@ -78,7 +78,10 @@ bool has_moved(const Snapshot& before, const Snapshot& now) {
   for (std::size_t i = 0; i < now.control->chips.size(); ++i) {
     const ChipControl& then = before.control->chips[i];
     const ChipControl& chip = now.control->chips[i];
-    if (then.committed != chip.committed || then.announced != chip.announced) return true;
+    if (then.committed != chip.committed || then.announced != chip.announced ||
+        then.messages != chip.messages) {
+      return true;
+    }
   }
   return false;
 }

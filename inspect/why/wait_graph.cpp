@@ -7,6 +7,8 @@
 
 #include <fmt/format.h>
 
+#include "transport/collectives/algorithm.hpp"
+
 namespace weft {
 namespace {
 
@@ -19,6 +21,13 @@ bool are_atoms(AtomList atoms, const Mesh& mesh) {
     seen = static_cast<AtomMask>(seen | bit);
   }
   return !atoms.empty();
+}
+
+/// What others wrote can be anything: of a dtype that is none, or a negative size.
+bool is_message(const DecodedCall& call, int group_size) {
+  if (call.count < 1 || call.count > 16 || call.dtype > DType::u8) return false;
+  return is_in_slots(call.kind, static_cast<std::uint64_t>(call.count * byte_size(call.dtype)),
+                     group_size);
 }
 
 /// Adds the waits of one snapshot.
@@ -73,10 +82,14 @@ class Maker {
     const std::optional<RecordedCall>& call =
         snapshot_.control->chips[static_cast<std::size_t>(row.chip)].call;
     if (!call || call->number == 0) return;
-    const AtomList atoms = decode(call->words).atoms;
+    const DecodedCall decoded = decode(call->words);
+    const AtomList atoms = decoded.atoms;
     if (!are_atoms(atoms, *mesh_)) return;
+    const bool in_slots = is_message(decoded, static_cast<int>(mesh_->count(atoms)));
+    const ControlState& control = *snapshot_.control;
     for (const int peer : mesh_->group(row.chip, atoms)) {
-      if (snapshot_.control->is_behind(peer, row.chip, atoms.mask())) {
+      if (in_slots ? control.awaits_message(row.chip, peer, atoms.mask())
+                   : control.is_behind(peer, row.chip, atoms.mask())) {
         add(row, node_to(peer), last_call(snapshot_, row.chip));
       }
     }

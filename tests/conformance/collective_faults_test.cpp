@@ -112,6 +112,43 @@ TYPED_TEST(CollectiveFaults, AnAbortEndsEveryWait) {
   });
 }
 
+/// A root doesn't wait for readers: it learns of the divergence by the abort of who found it.
+template <typename Team>
+void expect_odd_reader_is_told(std::int64_t odd_count) {
+  const Mesh mesh({4}, {"data"});
+  const auto broadcast = [&mesh](std::string_view name, std::int64_t count) {
+    CollectiveCall call = all_reduce(mesh, name, count);
+    call.kind = CollectiveKind::broadcast;
+    call.from = {0};
+    return call;
+  };
+  const std::vector<std::string> failures = Team::run(mesh, kCapacity, [&](const TeamChip& chip) {
+    PreparingCommunicator communicator = chip.communicator(mesh, WaitPolicy::for_threads(4, kLong));
+    communicator.run(broadcast("first", 2));
+    if (chip.id == 2) {
+      const std::string both = "chip 2 called broadcast #2 'bad'";
+      require_error(Errc::program_divergence, {both, "called broadcast #2 'good'"},
+                    [&] { communicator.run(broadcast("bad", odd_count)); });
+      return chip.abort(both);
+    }
+    require_error(Errc::peer_lost, {"chip 2 called broadcast #2 'bad'"}, [&] {
+      communicator.run(broadcast("good", 2));
+      for (;;) communicator.run(broadcast("more", 2));
+    });
+  });
+  for (const std::string& failure : failures) EXPECT_EQ(failure, "");
+}
+
+TEST(DivergingBroadcast, IsFoundByItsReader) {
+  for (const std::int64_t count : {3, 100}) {  // through slots too, and not
+    SCOPED_TRACE(count);
+    expect_odd_reader_is_told<ThreadTeam>(count);
+#ifndef WEFT_THREAD_SANITIZER
+    expect_odd_reader_is_told<ProcessTeam>(count);
+#endif
+  }
+}
+
 #ifndef WEFT_THREAD_SANITIZER
 TEST(KilledProcess, IsNamedToEverySurvivor) {
   const Mesh mesh({4}, {"data"});

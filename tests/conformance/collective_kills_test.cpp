@@ -313,6 +313,10 @@ TEST_F(KilledInACollective, BySignal) {
   expect_survived_at_every_mark({.algorithm = Algorithm::signal});
 }
 
+TEST_F(KilledInACollective, BySlots) {
+  expect_survived_at_every_mark({.algorithm = Algorithm::slots, .in_lines = true});
+}
+
 TEST_F(KilledInACollective, ByMailboxInTheLines) {
   expect_survived_at_every_mark({.algorithm = Algorithm::mailbox, .in_lines = true});
 }

@@ -71,9 +71,45 @@ void expect_job_conforms(std::uint64_t seed) {
   }
 }
 
+/// Broadcasts of a few bytes one after another, now and then another root or a sync, by chips that
+/// wait in different ways.
+template <typename Team>
+void expect_messages_conform(const Mesh& shape, std::uint64_t seed) {
+  constexpr std::size_t kMessages = 1000;
+  std::mt19937_64 random(seed);
+  const Mesh mesh = Team::mesh_of(shape);
+  const AtomList atoms = mesh.axis_atoms(mesh.num_axes() - 1);
+  const auto n = static_cast<int>(mesh.count(atoms));
+  std::vector<CollectiveCase> cases;
+  int root = 0;
+  while (cases.size() < kMessages) {
+    const bool is_message = random() % 16 != 0;
+    const auto count = static_cast<std::int64_t>(1 + random() % 4);
+    cases.push_back(
+        make_row_case(is_message ? CollectiveKind::broadcast : CollectiveKind::all_reduce,
+                      DType::f32, atoms, n, count, random()));
+    if (random() % 32 == 0) root = static_cast<int>(random() % static_cast<std::uint64_t>(n));
+    if (is_message) cases.back().call.from = {root};
+    solve(cases.back(), mesh);
+  }
+  const std::vector<std::string> failures =
+      Team::run(mesh, capacity_for(cases, mesh), [&](const TeamChip& chip) {
+        std::mt19937_64 chips_random(seed + static_cast<std::uint64_t>(chip.id));
+        run_cases(cases, mesh, chip, random_policy(chips_random()));
+      });
+  for (const std::string& failure : failures) EXPECT_EQ(failure, "") << "seed " << seed;
+}
+
 template <typename Team>
 class CollectiveSequences : public ::testing::Test {};
 TYPED_TEST_SUITE(CollectiveSequences, Teams);
+
+TYPED_TEST(CollectiveSequences, OfSmallBroadcastsEndAsTheOracleSays) {
+  for (std::uint64_t seed = 0; seed < 3 && !this->HasFailure(); ++seed) {
+    expect_messages_conform<TypeParam>(reversed_mesh({2, 2}), seed);
+    expect_messages_conform<TypeParam>(reversed_mesh({2, 5}), seed);
+  }
+}
 
 TYPED_TEST(CollectiveSequences, EndAsTheOracleSays) {
   if (const char* seed = std::getenv("WEFT_TEST_SEED")) {

@@ -11,7 +11,7 @@ namespace weft {
 namespace {
 
 constexpr std::size_t kArenaBytes = 2 * kArenaCapacityUnit;
-constexpr std::size_t kMailboxesBytes = 2 * kMailboxBytes;
+constexpr std::size_t kMailboxesBytes = 2 * kMailboxBytes + kSlotRingBytes;
 
 void use(JobMemory& memory) {
   WEFT_CHECK(memory.num_chips() == 1, memory.num_chips());

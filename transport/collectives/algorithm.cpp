@@ -169,6 +169,7 @@ bool leaves_caches(Algorithm algorithm, const CollectiveCall& call, int group_si
 std::string_view to_string(Algorithm algorithm) noexcept {
   switch (algorithm) {
     case Algorithm::signal: return "signal";
+    case Algorithm::slots: return "slots";
     case Algorithm::mailbox: return "mailbox";
     case Algorithm::push: return "push";
     case Algorithm::pull: return "pull";
@@ -177,10 +178,16 @@ std::string_view to_string(Algorithm algorithm) noexcept {
   return "unknown";
 }
 
+bool is_in_slots(CollectiveKind kind, std::uint64_t bytes, int group_size) {
+  return kind == CollectiveKind::broadcast && group_size > 1 && bytes > 0 &&
+         bytes <= kLineMailboxBytes;
+}
+
 Algorithm choose_algorithm(const CollectiveCall& call, int group_size, bool crowded) {
   const std::uint64_t bytes = bytes_of(call, group_size).source;
   if (bytes == 0) return Algorithm::signal;
   if (call.shared) return Algorithm::share;
+  if (is_in_slots(call.kind, bytes, group_size)) return Algorithm::slots;
   const std::uint64_t bytes_max = crowded ? kAllMailboxesBytesCrowded : kAllMailboxesBytes;
   if (group_size > 1 && bytes <= kMailboxBytes &&
       bytes * static_cast<std::uint64_t>(group_size) <= bytes_max) {

@@ -6,12 +6,15 @@
 ///
 ///   algorithm  for                         syncs  loads                      stores
 ///   signal     barrier, or no bytes          1    0                          0
+///   slots      broadcast, S <= 16            0    S                          S; the root: 2S
 ///   mailbox    small S (choose_algorithm)    1    S + what pull would load   S + D
 ///   push       all_reduce, all_gather        2    S                          D
 ///              broadcast                     2    S/n                        D
 ///   pull       all others                    2    D; reduce_scatter: n*D     D
 ///   share      all_gather, shared            1    S                          S
 ///
+/// slots: the root stores its source into a slot of its ring and goes on; the others read it there.
+/// No schedule: see slot_call.hpp.
 /// mailbox: before the sync, each chip copies its source into its own mailbox; after it, it reads
 /// its result from all mailboxes (all_reduce: n*S). Mailboxes alternate, so no sync ends it.
 /// push: each chip stores into all destinations: its source (all_gather), or slice r of the sum
@@ -28,9 +31,11 @@
 
 namespace weft {
 
-enum class Algorithm : std::uint8_t { signal, mailbox, push, pull, share };
+enum class Algorithm : std::uint8_t { signal, slots, mailbox, push, pull, share };
 std::string_view to_string(Algorithm algorithm) noexcept;
 
+/// Whether a call with a source of so many bytes is carried out by `slots`.
+bool is_in_slots(CollectiveKind kind, std::uint64_t bytes, int group_size);
 /// `crowded`: the job has more chips than cores, so that a sync is a round of the scheduler.
 Algorithm choose_algorithm(const CollectiveCall& call, int group_size, bool crowded);
 /// Whether a second sync ends it.
@@ -38,7 +43,7 @@ constexpr bool has_exit_sync(Algorithm algorithm) {
   return algorithm == Algorithm::push || algorithm == Algorithm::pull;
 }
 
-/// What the chip with this index in its group does.
+/// What the chip with this index in its group does. Not for slots.
 Schedule make_schedule(Algorithm algorithm, const CollectiveCall& call, int group_size, int index);
 
 }  // namespace weft

@@ -1,6 +1,6 @@
 #include "transport/collectives/call_record.hpp"
 
-#include <cstring>
+#include <array>
 #include <vector>
 
 #include <fmt/ranges.h>
@@ -32,31 +32,41 @@ std::vector<std::string> axes_of(AtomList atoms, const Mesh& mesh) {
 
 }  // namespace
 
+void write_call(SharedCallWords& to, SharedCallName& to_name, const CallWords& words,
+                std::string_view name) noexcept {
+  const auto name_words = pack_text<CallRecord::kNameWordCount>(name);
+  for (std::size_t i = 0; i < words.size(); ++i) to[i].store(words[i], std::memory_order_relaxed);
+  for (std::size_t i = 0; i < name_words.size(); ++i) {
+    to_name[i].store(name_words[i], std::memory_order_relaxed);
+  }
+}
+
+RecordedCall read_call(std::uint64_t number, const SharedCallWords& words,
+                       const SharedCallName& name) {
+  RecordedCall call;
+  call.number = number;
+  for (std::size_t i = 0; i < call.words.size(); ++i) {
+    call.words[i] = words[i].load(std::memory_order_relaxed);
+  }
+  std::array<std::uint64_t, CallRecord::kNameWordCount> name_words;
+  for (std::size_t i = 0; i < name_words.size(); ++i) {
+    name_words[i] = name[i].load(std::memory_order_relaxed);
+  }
+  call.name = unpack_text(name_words);
+  return call;
+}
+
 void write_record(CallRecord& record, std::uint64_t number, const CallWords& words,
                   std::uint64_t signature, std::string_view name) noexcept {
-  const auto name_words = pack_text<CallRecord::kNameWordCount>(name);
   record.number.store(number, std::memory_order_release);
-  for (std::size_t i = 0; i < words.size(); ++i) {
-    record.words[i].store(words[i], std::memory_order_relaxed);
-  }
-  for (std::size_t i = 0; i < name_words.size(); ++i) {
-    record.name[i].store(name_words[i], std::memory_order_relaxed);
-  }
+  write_call(record.words, record.name, words, name);
   record.signature.store(signature, std::memory_order_relaxed);
 }
 
 std::optional<RecordedCall> read_record(const CallRecord& record) {
-  RecordedCall call;
-  call.number = record.number.load(std::memory_order_acquire);
-  if (call.number == 0) return call;
-  for (std::size_t i = 0; i < call.words.size(); ++i) {
-    call.words[i] = record.words[i].load(std::memory_order_relaxed);
-  }
-  std::array<std::uint64_t, CallRecord::kNameWordCount> name;
-  for (std::size_t i = 0; i < name.size(); ++i) {
-    name[i] = record.name[i].load(std::memory_order_relaxed);
-  }
-  call.name = unpack_text(name);
+  const std::uint64_t number = record.number.load(std::memory_order_acquire);
+  if (number == 0) return RecordedCall{};
+  RecordedCall call = read_call(number, record.words, record.name);
   const std::uint64_t signature = record.signature.load(std::memory_order_relaxed);
   if (signature != signature_of(call.number, digest_of(call.words))) return std::nullopt;
   return call;

@@ -19,6 +19,14 @@ struct RecordedCall {
   std::string name;
 };
 
+/// What is shared of a call: its words, and its name, cut to fit.
+using SharedCallWords = std::atomic<std::uint64_t>[CallRecord::kWordCount];
+using SharedCallName = std::atomic<std::uint64_t>[CallRecord::kNameWordCount];
+void write_call(SharedCallWords& to, SharedCallName& to_name, const CallWords& words,
+                std::string_view name) noexcept;
+RecordedCall read_call(std::uint64_t number, const SharedCallWords& words,
+                       const SharedCallName& name);
+
 /// By the chip itself; the name is cut to fit.
 void write_record(CallRecord& record, std::uint64_t number, const CallWords& words,
                   std::uint64_t signature, std::string_view name) noexcept;

@@ -35,13 +35,20 @@ Group::Group(const JobMemory& memory, const Mesh& mesh, int position, AtomList g
   own = lines[static_cast<std::size_t>(index)];
   first = lines[0];
   progress = std::make_shared<GroupProgress>(
-      GroupProgress{.epoch = epoch_of(own->announced.load(std::memory_order_relaxed))});
+      GroupProgress{.epoch = epoch_of(own->announced.load(std::memory_order_relaxed)),
+                    .messages = own->messages.load(std::memory_order_relaxed),
+                    .history = own->history.load(std::memory_order_relaxed)});
   for (int i = 1; i < size(); ++i) {
     const int member = (index + i) % size();
     peers.push_back({.member = member, .line = &line(member)});
   }
   mails.resize(chips.size());
   for (LineMail& mail : mails) mail_bytes.push_back(mail.bytes);
+}
+
+void Group::publish_messages() const {
+  own->history.store(progress->history, std::memory_order_relaxed);
+  own->messages.store(progress->messages, std::memory_order_release);
 }
 
 }  // namespace weft

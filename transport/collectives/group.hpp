@@ -28,11 +28,16 @@ struct alignas(kLineMailboxBytes) LineMail {
   std::byte bytes[kLineMailboxBytes];
 };
 
-/// What the chip itself has announced in its line of a mask; groups that name the same atoms in
-/// another order share it. The line isn't read for that: a line that a peer has read after its
-/// owner's store is away from the owner, who waits for it as for any other's.
+/// What the chip itself has announced in its line of a mask, and put into its ring. Groups that
+/// name the same atoms in another order share it. The line isn't read for that: a line that a peer
+/// has read after its owner's store is away from the owner, who waits for it as for any other's.
 struct GroupProgress {
   std::uint32_t epoch = 0;
+  std::uint64_t messages = 0;
+  std::uint64_t history = 0;  ///< of all messages
+  std::uint64_t room = 0;     ///< the last message for which the chip's ring is known to have room
+  std::array<std::uint64_t, kSlotCount>
+      recorded{};  ///< id of the call that the ring's record shows
 };
 
 /// The chips that differ from `position` only in `atoms`, in group order; what is listed per chip
@@ -56,6 +61,9 @@ struct Group {
   /// of a peer, as it was seen.
   std::vector<LineMail> mails;
   std::vector<std::byte*> mail_bytes;
+
+  /// Says in the chip's line how far it is.
+  void publish_messages() const;
 
   int size() const { return static_cast<int>(chips.size()); }
   GroupLine& line(int member) const { return *lines[static_cast<std::size_t>(member)]; }

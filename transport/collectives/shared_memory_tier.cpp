@@ -10,9 +10,9 @@
 /// 4. From 2 and 3: once a chip has passed sync e, nobody reads any more what belongs to sync
 ///    e - 1. So mailboxes exist twice, chosen by the parity of the epoch, and a collective whose
 ///    results leave through them needs no sync at its end.
-/// 5. The signature of a call is announced in one word with the epoch, and compared before anything
-///    of the peer's is used. A peer that is an epoch further has compared ours: had it found
-///    another, it would not have gone on.
+/// 5. The signature of a call and of all messages before (see slot_call.hpp) is announced in one
+///    word with the epoch, and compared before anything of the peer's is used. A peer that is an
+///    epoch further has compared ours: had it found another, it would not have gone on.
 /// 6. All sleepers of a group sleep on one word, `woken` of its first chip, and are woken once per
 ///    sync. A waiter counts itself in `sleepers` and reads `woken`; then comes a heavy fence; then
 ///    it looks at the epochs a last time, and sleeps while `woken` stays so. Between announcing an
@@ -42,7 +42,6 @@
 #include "spmd/mesh/hybrid_mesh.hpp"
 #include "transport/collectives/algorithm.hpp"
 #include "transport/collectives/call_record.hpp"
-#include "transport/collectives/line_call.hpp"
 #include "transport/job/control_format.hpp"
 
 namespace weft {
@@ -56,20 +55,8 @@ constexpr int kYieldsToSkip = 100;
 std::uint64_t announcement(std::uint32_t epoch, std::uint64_t signature) {
   return std::uint64_t{epoch} << 32 | (signature & 0xffff'ffffU);
 }
-bool has_reached(std::uint64_t announced, std::uint32_t epoch) {
-  return static_cast<std::int32_t>(epoch_of(announced) - epoch) >= 0;
-}
-bool has_reached(const GroupLine& line, std::uint32_t epoch) {
-  return has_reached(line.announced.load(std::memory_order_acquire), epoch);
-}
 
 }  // namespace
-
-struct SharedMemoryTier::Call final : TierCall {
-  Group* group = nullptr;
-  Schedule schedule;
-  std::optional<LineCall> line = {};  ///< present where its bytes travel in the lines
-};
 
 SharedMemoryTier::SharedMemoryTier(JobMemory& memory, const Mesh& mesh, int position,
                                    const Recorder& recorder, WaitPolicy policy)
@@ -80,7 +67,10 @@ SharedMemoryTier::SharedMemoryTier(JobMemory& memory, const Mesh& mesh, int posi
       recorder_(recorder),
       policy_(policy) {}
 
-SharedMemoryTier::~SharedMemoryTier() = default;
+/// The chip's next tier goes on from there.
+SharedMemoryTier::~SharedMemoryTier() {
+  for (const auto& group : groups_) group->publish_messages();
+}
 
 Group& SharedMemoryTier::find_group(AtomList atoms) {
   for (const auto& group : groups_) {
@@ -98,6 +88,10 @@ std::unique_ptr<const TierCall> SharedMemoryTier::prepare(const CollectiveCall& 
   const Algorithm algorithm = choose_algorithm(call, group.size(), memory_->crowded());
   auto prepared = std::make_unique<Call>();
   prepared->group = &group;
+  if (algorithm == Algorithm::slots) {
+    prepared->message.emplace(call, group, *memory_);
+    return prepared;
+  }
   prepared->schedule = make_schedule(algorithm, call, group.size(), group.index);
   if (is_in_lines(algorithm, call, group.size())) {
     prepared->line = LineCall(call, group.size(), memory_->arena(chip_));
@@ -114,6 +108,8 @@ void SharedMemoryTier::start(const StartedCall& started, const TierCall& call) {
   stage_ = 0;
   arrival_ = {};
   wait_begin_ = longest_ = 0;
+  arrived_ = 0;
+  if (call_->message) return start_message();
   epoch_ = group_->progress->epoch + 1;
   if (!call_->line) {
     perform_stage(group_->mailboxes[epoch_ % 2]);
@@ -130,16 +126,19 @@ void SharedMemoryTier::perform_stage(std::span<std::byte* const> mailboxes) cons
   perform(call_->schedule, stage_, {group_->arenas, mailboxes, group_->index});
 }
 
+inline std::uint64_t SharedMemoryTier::expected_announcement() const {
+  return announcement(epoch_, started_->signature ^ group_->progress->history);
+}
+
 inline void SharedMemoryTier::announce() {
   arrived_ = 0;
   group_->progress->epoch = epoch_;
   if (group_->peers.empty()) return;
-  group_->own->announced.store(announcement(epoch_, started_->signature),
-                               std::memory_order_release);
+  group_->own->announced.store(expected_announcement(), std::memory_order_release);
   light_fence();
 }
 
-/// Group index of the first peer that hasn't been seen at this epoch.
+/// Group index of the first peer that hasn't been seen at this epoch, or at this message.
 int SharedMemoryTier::awaited() const { return group_->peers[arrived_].member; }
 
 inline bool SharedMemoryTier::all_arrived() {
@@ -157,6 +156,8 @@ inline bool SharedMemoryTier::all_arrived() {
   }
   return true;
 }
+
+bool SharedMemoryTier::is_ready() { return call_->message ? is_message_ready() : all_arrived(); }
 
 inline bool SharedMemoryTier::pass_sync() {
   if (!all_arrived()) {
@@ -179,15 +180,16 @@ inline void SharedMemoryTier::wake_sleepers() const {
 }
 
 inline void SharedMemoryTier::require_same_call() const {
-  const std::uint64_t expected = announcement(epoch_, started_->signature);
+  const std::uint64_t expected = expected_announcement();
   for (const Peer& peer : group_->peers) {
     if (peer.announced != expected && epoch_of(peer.announced) == epoch_) {
-      fail_divergence(peer.member);
+      fail_divergence(peer.member, started_->number);
     }
   }
 }
 
 bool SharedMemoryTier::poll() {
+  if (call_->message) return poll_message();
   if (call_->line) {
     if (!pass_sync()) return false;
     stage_ = 1;
@@ -232,6 +234,7 @@ void SharedMemoryTier::wait() {
 /// again takes it from its writer. And it stores nothing: stores would queue up behind the
 /// announcement, whose line may still be with a peer, and the next announcement behind them.
 bool SharedMemoryTier::spin() {
+  if (call_->message) return spin_for_message();
   int left = policy_.spins;
   for (std::size_t i = arrived_; i < group_->peers.size(); ++i) {
     const GroupLine& line = *group_->peers[i].line;
@@ -251,7 +254,7 @@ void SharedMemoryTier::await_peers(std::optional<Clock::time_point>& since) {
   if (!since) since = Clock::now();
   recorder_.board.waiting_for(group_->chip(awaited()));
   Clock::time_point now = *since;
-  while (!all_arrived() && !memory_->aborted()) {
+  while (!is_ready() && !memory_->aborted()) {
     if (now - *since >= policy_.deadline) fail_timeout(now - *since);
     const Clock::time_point before = now;
     if (now - *since < policy_.yield_for && yields_to_skip_ == 0) {
@@ -268,6 +271,7 @@ void SharedMemoryTier::await_peers(std::optional<Clock::time_point>& since) {
 }
 
 void SharedMemoryTier::sleep(Clock::duration longest) {
+  if (call_->message) return sleep_for_message(longest);
   GroupLine& first = *group_->first;
   first.sleepers.fetch_add(1, std::memory_order_seq_cst);
   const std::uint32_t woken = first.woken.load(std::memory_order_seq_cst);
@@ -276,48 +280,6 @@ void SharedMemoryTier::sleep(Clock::duration longest) {
     sleep_on(first.woken, woken, std::min<std::chrono::nanoseconds>(kSleepSlice, longest));
   }
   first.sleepers.fetch_sub(1, std::memory_order_relaxed);
-}
-
-/// A peer that is at another collective of this number, or beyond, but hasn't arrived, called
-/// something else in its place: it is asleep in another group, and nobody would ever wake. (It
-/// announces before it records, so an epoch announced with that number is visible once the number
-/// is.) At the same collective, it may be long at work between entry and exit.
-void SharedMemoryTier::find_divergence() const {
-  for (const Peer& peer : std::span(group_->peers).subspan(arrived_)) {
-    const std::optional<RecordedCall> call =
-        read_record(memory_->call_record(group_->chip(peer.member)));
-    if (!call || call->number < started_->number) continue;
-    const bool same =
-        call->number == started_->number && digest_of(call->words) == started_->call->digest();
-    if (!same && !has_reached(*peer.line, epoch_)) fail_divergence(peer.member);
-  }
-}
-
-void SharedMemoryTier::fail_divergence(int member) const {
-  constexpr int kTryCount = 1000;  // it may have announced what it is just recording
-  const int chip = group_->chip(member);
-  std::optional<RecordedCall> other;
-  for (int i = 0; i < kTryCount && (!other || other->number < started_->number); ++i) {
-    other = read_record(memory_->call_record(chip));
-    sched_yield();
-  }
-  fail(Errc::program_divergence, "at step {} chip {} called {}, but chip {} called {}",
-       started_->step, chip_, to_string(*started_, *mesh_), chip,
-       other ? to_string(*other, *mesh_) : "something that it has left since");
-}
-
-void SharedMemoryTier::fail_timeout(Clock::duration waited) const {
-  std::string missing;
-  for (const Peer& peer : std::span(group_->peers).subspan(arrived_)) {
-    if (has_reached(*peer.line, epoch_)) continue;
-    const int chip = group_->chip(peer.member);
-    const std::optional<RecordedCall> last = read_record(memory_->call_record(chip));
-    missing += fmt::format("{}chip {} (last called: {})", missing.empty() ? "" : ", ", chip,
-                           last ? to_string(*last, *mesh_) : "changing just now");
-  }
-  fail(Errc::timeout, "chip {} waited {:.3f} s in {} (step {}, {}) for {}", chip_,
-       std::chrono::duration<double>(waited).count(), to_string(*started_, *mesh_), started_->step,
-       stage_ == 0 ? "at its entry" : "at its exit", missing);
 }
 
 }  // namespace weft

@@ -12,7 +12,9 @@
 
 #include "transport/blackbox/recorder.hpp"
 #include "transport/collectives/group.hpp"
+#include "transport/collectives/line_call.hpp"
 #include "transport/collectives/schedule.hpp"
+#include "transport/collectives/slot_call.hpp"
 #include "transport/collectives/tier.hpp"
 #include "transport/job/job_memory.hpp"
 #include "transport/memory/wait.hpp"
@@ -33,24 +35,50 @@ class SharedMemoryTier final : public CollectiveTier {
   ChipArrival arrival() const override { return arrival_; }
 
  private:
-  struct Call;
+  struct Call final : TierCall {
+    Group* group = nullptr;
+    Schedule schedule;
+    std::optional<LineCall> line = {};     ///< present where its bytes travel in the lines
+    std::optional<SlotCall> message = {};  ///< present where they travel in a slot
+  };
   using Clock = std::chrono::steady_clock;
 
   Group& find_group(AtomList atoms);
   void perform_stage(std::span<std::byte* const> mailboxes) const;
   void announce();
   bool all_arrived();
+  void start_message();
+  void post_message();
+  bool poll_message();
+  bool wait_on();
+  void wake_message_sleepers() const;
+  bool is_message_ready() const;
+  void require_readers() const;
+  void note_missing();
+  bool is_ready();
+  std::uint64_t expected_announcement() const;
   bool pass_sync();
   void end_wait();
   void wake_sleepers() const;
   void require_same_call() const;
   void fail_if_aborted() const;
   int awaited() const;
+  bool is_missing(const Peer& peer) const;
   bool spin();
+  bool spin_for_message() const;
   void await_peers(std::optional<Clock::time_point>& since);
   void sleep(Clock::duration longest);
+  void sleep_for_message(Clock::duration longest) const;
   void find_divergence() const;
-  [[noreturn]] void fail_divergence(int member) const;
+  std::optional<RecordedCall> last_call(int member) const;
+  std::optional<RecordedCall> posted_by(int member, std::uint64_t number) const;
+  RecordedCall started_call() const;
+  std::optional<RecordedCall> call_of(int member, std::uint64_t number) const;
+  [[noreturn]] void fail_divergence(int member, std::uint64_t number) const;
+  [[noreturn]] void fail_message() const;
+  [[noreturn]] void fail_calls(int member, const RecordedCall& call, int other_member,
+                               const std::optional<RecordedCall>& other) const;
+  [[noreturn]] void fail_history() const;
   [[noreturn]] void fail_timeout(Clock::duration waited) const;
 
   JobMemory* memory_;
@@ -66,6 +94,8 @@ class SharedMemoryTier final : public CollectiveTier {
   const StartedCall* started_ = nullptr;
   const Call* call_ = nullptr;
   Group* group_ = nullptr;
+  std::uint64_t message_ = 0;  ///< of a broadcast through slots
+  bool posted_ = false;
   std::size_t stage_ = 0;    ///< whose sync is under way
   std::uint32_t epoch_ = 0;  ///< of that sync
   std::size_t arrived_ = 0;  ///< peers, counted from the next in group order, seen at this epoch

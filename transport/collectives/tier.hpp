@@ -25,6 +25,7 @@ class TierCall {
 /// the Communicator that made it, and while that lives.
 class PreparedCall {
  public:
+  std::uint64_t id() const { return id_; }  ///< from 1; no two of a Communicator are alike
   const CallWords& words() const { return words_; }
   std::uint64_t digest() const { return digest_; }
   const std::string& name() const { return name_; }
@@ -33,7 +34,7 @@ class PreparedCall {
   friend class Communicator;
   PreparedCall() = default;
 
-  std::uint64_t id_ = 0;  ///< no two of a Communicator are alike
+  std::uint64_t id_ = 0;
   CallWords words_{};
   std::uint64_t digest_ = 0;  ///< of the words
   std::string name_;

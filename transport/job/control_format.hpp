@@ -1,5 +1,5 @@
 #pragma once
-/// Format of the control segment, version 2 (native byte order):
+/// Format of the control segment, version 3 (native byte order):
 ///
 ///   control     = header chip{num_chips}
 ///   header      = ControlHeader, 4096 bytes
@@ -22,13 +22,15 @@
 namespace weft {
 
 inline constexpr std::uint64_t kControlMagic = 0x316c'7463'7466'6577;  // "weftctl1"
-inline constexpr std::uint32_t kControlVersion = 2;
+inline constexpr std::uint32_t kControlVersion = 3;
 /// The maximum number of chips of one job on one host.
 inline constexpr int kLocalChipCountMax = 256;
 /// Bytes of a mailbox. algorithm.hpp says which transfers use mailboxes.
 inline constexpr std::size_t kMailboxBytes = 16384;
-/// Bytes of a mailbox for scalars, in the cache line that announces it.
+/// Bytes of a mailbox for scalars, in the cache line that announces it, and of a ring's message.
 inline constexpr std::size_t kLineMailboxBytes = 16;
+/// Slots of a ring: a root is never further ahead of a reader.
+inline constexpr std::uint64_t kSlotCount = 16;
 
 enum class AbortState : std::uint32_t { running = 0, writing_reason = 1, aborted = 2 };
 
@@ -65,16 +67,57 @@ struct alignas(128) GroupLine {
   /// in its own and other arenas.
   std::atomic<std::uint64_t> announced;
   std::byte mailbox[2][kLineMailboxBytes];  ///< of epoch e, at e % 2
+  /// How far the chip is in the group's messages: see slot_call.hpp.
+  std::atomic<std::uint64_t> messages;
+  std::atomic<std::uint64_t> history;  ///< a digest of the calls with all of them
+  std::atomic<std::uint32_t> root;     ///< the chip that posts the last of them
 
   /// Used in the line of the group's first chip, written by any chip of the group: the sync for
   /// which sleepers were last woken (sleepers sleep on this word), and the number of sleepers.
   alignas(64) std::atomic<std::uint32_t> woken;
   std::atomic<std::uint32_t> sleepers;
+  /// The same for those who wait for a message, or for room for one: what is counted up at each
+  /// wake, and whether anybody has lain down since.
+  std::atomic<std::uint32_t> slot_woken;
+  std::atomic<std::uint32_t> slot_sleepers;
 };
 static_assert(sizeof(GroupLine) == 128);
 constexpr std::uint32_t epoch_of(std::uint64_t announced) {
   return static_cast<std::uint32_t>(announced >> 32);
 }
+/// Epochs may wrap.
+constexpr bool has_reached(std::uint64_t announced, std::uint32_t epoch) {
+  return static_cast<std::int32_t>(epoch_of(announced) - epoch) >= 0;
+}
+inline bool has_reached(const GroupLine& line, std::uint32_t epoch) {
+  return has_reached(line.announced.load(std::memory_order_acquire), epoch);
+}
+
+/// A message. Two share a cache line: a reader that is behind has both by one transfer. Written by
+/// the ring's chip.
+struct alignas(32) MessageSlot {
+  std::atomic<std::uint64_t> message;  ///< its number in the group, from 1; publishes the others
+  std::atomic<std::uint64_t> history;  ///< a digest of the calls with this message and all before
+  std::byte mail[kLineMailboxBytes];
+};
+static_assert(sizeof(MessageSlot) == 32);
+
+/// What the chip called with the message of a slot: trusted only if `signature` matches.
+struct alignas(128) SlotRecord {
+  std::atomic<std::uint64_t> number;  ///< of the collective among the chip's, and its signature
+  std::atomic<std::uint64_t> signature;
+  std::atomic<std::uint64_t> words[CallRecord::kWordCount];
+  std::atomic<std::uint64_t> name[CallRecord::kNameWordCount];
+};
+
+/// The messages of one chip to a group: message m is in slot m % kSlotCount. On a page of its own,
+/// behind the chip's arena. See slot_call.hpp.
+struct SlotRing {
+  MessageSlot slots[kSlotCount];
+  SlotRecord records[kSlotCount];
+};
+inline constexpr std::size_t kSlotRingBytes = 4096;
+static_assert(sizeof(SlotRing) <= kSlotRingBytes);
 
 /// Written by one chip, read by all: see commits.hpp.
 struct alignas(128) CommitLine {

@@ -29,9 +29,14 @@ std::size_t all_mailbox_bytes(int num_chips) {
   return group_mask_count(num_chips) * 2 * kMailboxBytes;
 }
 
+std::size_t all_slot_ring_bytes(int num_chips) {
+  return group_mask_count(num_chips) * kSlotRingBytes;
+}
+
 /// The arena and the memory behind it.
 std::size_t segment_bytes(int num_chips, std::size_t arena_capacity) {
-  return arena_capacity + all_mailbox_bytes(num_chips) + kDirectoryBytes;
+  return arena_capacity + all_mailbox_bytes(num_chips) + all_slot_ring_bytes(num_chips) +
+         kDirectoryBytes;
 }
 
 bool sizes_ok(std::int64_t num_chips, std::size_t arena_capacity) {
@@ -184,7 +189,12 @@ bool JobMemory::crowded() const noexcept { return control().crowded != 0; }
 void JobMemory::begin_generation(std::uint64_t step) {
   for (int chip = 0; chip < num_chips(); ++chip) {
     for (std::size_t group = 0; group < group_mask_count(num_chips()); ++group) {
-      new (&group_line(static_cast<std::uint16_t>(group << 1), chip)) GroupLine{};
+      const auto mask = static_cast<std::uint16_t>(group << 1);
+      GroupLine& line = group_line(mask, chip);
+      // A chip that has been at a message has reserved its ring; others have none.
+      if (line.messages.load(std::memory_order_relaxed) != 0)
+        new (&slot_ring(mask, chip)) SlotRing{};
+      new (&line) GroupLine{};
     }
     new (&call_record(chip)) CallRecord{};
     new (&commit_line(chip)) CommitLine{};
@@ -242,6 +252,7 @@ void JobMemory::wake_sleepers() const {
     for (int chip = 0; chip < num_chips(); ++chip) {
       GroupLine& line = group_line(static_cast<std::uint16_t>(group << 1), chip);
       if (line.sleepers.load(std::memory_order_relaxed) != 0) wake_all(line.woken);
+      if (line.slot_sleepers.load(std::memory_order_relaxed) != 0) wake_all(line.slot_woken);
     }
   }
   for (int chip = 0; chip < num_chips(); ++chip) wake_all(commit_line(chip).woken);
@@ -281,8 +292,20 @@ void JobMemory::reserve_mailboxes(std::uint16_t mask, int chip) {
   arenas_.at(static_cast<std::size_t>(chip)).reserve(mailboxes_offset(mask), 2 * kMailboxBytes);
 }
 
+std::size_t JobMemory::slot_ring_offset(std::uint16_t mask) const {
+  return arena_capacity() + all_mailbox_bytes(num_chips()) + (mask >> 1U) * kSlotRingBytes;
+}
+
+SlotRing& JobMemory::slot_ring(std::uint16_t mask, int chip) const {
+  return *reinterpret_cast<SlotRing*>(arena(chip) + slot_ring_offset(mask));
+}
+
+void JobMemory::reserve_slot_ring(std::uint16_t mask, int chip) {
+  arenas_.at(static_cast<std::size_t>(chip)).reserve(slot_ring_offset(mask), kSlotRingBytes);
+}
+
 std::size_t JobMemory::directory_offset() const {
-  return arena_capacity() + all_mailbox_bytes(num_chips());
+  return arena_capacity() + all_mailbox_bytes(num_chips()) + all_slot_ring_bytes(num_chips());
 }
 
 void JobMemory::reserve_directory(int chip, std::size_t offset, std::size_t bytes) {

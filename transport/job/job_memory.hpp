@@ -15,6 +15,7 @@ struct CallRecord;
 struct CommitLine;
 struct ControlHeader;
 struct GroupLine;
+struct SlotRing;
 
 /// A chip's arena is its segment, in two regions with the same offsets in every arena. The region
 /// of one run begins at kArenaTempOffset: temporaries grow up from there, shared values down from
@@ -85,6 +86,9 @@ class JobMemory {
   /// The chip's two mailboxes for the group of `mask`, kMailboxBytes each: behind its arena.
   std::byte* mailboxes(std::uint16_t mask, int chip) const;
   void reserve_mailboxes(std::uint16_t mask, int chip);
+  /// The chip's ring for the group of `mask`, behind the mailboxes.
+  SlotRing& slot_ring(std::uint16_t mask, int chip) const;
+  void reserve_slot_ring(std::uint16_t mask, int chip);
 
  private:
   JobMemory(Segment control, std::vector<Segment> arenas, std::size_t arena_capacity);
@@ -92,6 +96,7 @@ class JobMemory {
   std::byte* control_of(int chip) const;
   const Segment& segment(int chip) const { return arenas_.at(static_cast<std::size_t>(chip)); }
   std::size_t mailboxes_offset(std::uint16_t mask) const;
+  std::size_t slot_ring_offset(std::uint16_t mask) const;
   std::size_t directory_offset() const;
   void wake_sleepers() const;
 

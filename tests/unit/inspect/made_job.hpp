@@ -36,6 +36,7 @@ class MadeJob {
     control.chips.resize(static_cast<std::size_t>(workers * chips));
     for (ChipControl& chip : control.chips) {
       chip.announced.resize(64);
+      chip.messages.resize(64);
       chip.call.emplace();
     }
     for (const ActorRow& row : snapshot.rows) {

@@ -78,6 +78,37 @@ TEST(WaitGraph, WithoutTheControlSegmentItIsTheBoardsRows) {
   EXPECT_EQ(WaitGraph::of(job.snapshot).roots(), (Roots{{node_of_worker(1)}}));
 }
 
+/// A reader of a small broadcast waits for its root alone, and a root for readers that leave it no
+/// room.
+TEST(WaitGraph, ABroadcastOfAFewBytesIsAwaitedFromItsRoot) {
+  MadeJob job(3, 1);
+  const std::size_t data = job.mesh().axis_atoms(0).mask() >> 1U;
+  const auto broadcast = [&](int chip, int root, std::uint64_t message) {
+    job.enter(chip, {"data"}, "x");
+    ChipControl& control = job.snapshot.control->chips[static_cast<std::size_t>(chip)];
+    control.call->words[0] = static_cast<std::uint64_t>(CollectiveKind::broadcast) |
+                             static_cast<std::uint64_t>(DType::f32) << 8;
+    control.messages[data] = {.last = message, .root = root};
+  };
+  broadcast(1, 0, 5);
+  job.snapshot.control->chips[0].messages[data] = {.last = 4, .root = 0};
+  job.snapshot.control->chips[2].messages[data] = {.last = 2, .root = 0};
+  const auto awaited_by = [&](int chip) {
+    Nodes nodes;
+    const WaitGraph graph = WaitGraph::of(job.snapshot);
+    for (const Wait& wait : graph.waits()) {
+      if (wait.from == node_of_chip(job.snapshot, chip)) nodes.push_back(wait.to);
+    }
+    return nodes;
+  };
+  EXPECT_EQ(awaited_by(1), (Nodes{node_of_chip(job.snapshot, 0)}));
+  broadcast(0, 0, 5);
+  EXPECT_EQ(awaited_by(1), Nodes{});
+  EXPECT_EQ(awaited_by(0), Nodes{});
+  broadcast(0, 0, 10);
+  EXPECT_EQ(awaited_by(0), (Nodes{node_of_chip(job.snapshot, 2)}));
+}
+
 /// Words of others can be anything.
 TEST(WaitGraph, ACallOverAtomsThatTheMeshHasNotIsNoWait) {
   MadeJob job(2, 1);

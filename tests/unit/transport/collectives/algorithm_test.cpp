@@ -48,6 +48,12 @@ TEST(Algorithm, IsChosenByKindBytesAndChips) {
   call.shared = false;
   call.count = 10;
   EXPECT_EQ(choose_algorithm(call, 3, true), Algorithm::mailbox);
+  call.count = 4;
+  call.kind = CollectiveKind::broadcast;
+  EXPECT_EQ(choose_algorithm(call, 2, false), Algorithm::slots);
+  EXPECT_EQ(choose_algorithm(call, 1, false), Algorithm::push);
+  call.count = 5;
+  EXPECT_EQ(choose_algorithm(call, 2, false), Algorithm::mailbox);
   call.count = 0;
   EXPECT_EQ(choose_algorithm(call, 2, true), Algorithm::signal);
   call.kind = CollectiveKind::barrier;

@@ -83,7 +83,7 @@ TEST_F(JobMemoryTest, MapsFarMoreThanThereIs) {
   EXPECT_NE(memory.arena(63), nullptr);
 }
 
-TEST_F(JobMemoryTest, GivesEveryGroupOfEveryChipItsOwnLineAndMailboxes) {
+TEST_F(JobMemoryTest, GivesEveryGroupOfEveryChipItsOwnLineMailboxesAndRing) {
   for (const int chips : {1, 2, 3, 6, 16}) {
     JobMemory memory = JobMemory::anonymous(options(chips));
     std::set<const void*> places;
@@ -98,9 +98,14 @@ TEST_F(JobMemoryTest, GivesEveryGroupOfEveryChipItsOwnLineAndMailboxes) {
         memory.reserve_mailboxes(mask, chip);
         places.insert(memory.mailboxes(mask, chip));
         memory.mailboxes(mask, chip)[2 * kMailboxBytes - 1] = std::byte{1};
+        memory.reserve_slot_ring(mask, chip);
+        SlotRing& ring = memory.slot_ring(mask, chip);
+        EXPECT_EQ(ring.slots[kSlotCount - 1].message.load(), 0U);
+        places.insert(&ring);
+        std::memset(static_cast<void*>(&ring), 1, kSlotRingBytes);
       }
     }
-    EXPECT_EQ(places.size(), static_cast<std::size_t>(2 * groups * chips));
+    EXPECT_EQ(places.size(), static_cast<std::size_t>(3 * groups * chips));
   }
 }
 
@@ -242,6 +247,9 @@ TEST_F(JobMemoryTest, AGenerationBeginsAsIfNothingHadBeenCalled) {
     for (const std::uint16_t mask : {std::uint16_t{0}, std::uint16_t{2}}) {
       memory.group_line(mask, chip).announced = 7;
       memory.group_line(mask, chip).sleepers = 1;
+      memory.reserve_slot_ring(mask, chip);
+      memory.group_line(mask, chip).messages = 3;
+      memory.slot_ring(mask, chip).slots[3].message = 3;
     }
     memory.call_record(chip).number = 7;
     memory.commit_line(chip).step = static_cast<std::uint64_t>(10 + chip);
@@ -257,6 +265,8 @@ TEST_F(JobMemoryTest, AGenerationBeginsAsIfNothingHadBeenCalled) {
     for (const std::uint16_t mask : {std::uint16_t{0}, std::uint16_t{2}}) {
       EXPECT_EQ(opened.group_line(mask, chip).announced, 0U);
       EXPECT_EQ(opened.group_line(mask, chip).sleepers, 0U);
+      EXPECT_EQ(opened.group_line(mask, chip).messages, 0U);
+      EXPECT_EQ(opened.slot_ring(mask, chip).slots[3].message, 0U);
     }
     EXPECT_EQ(opened.call_record(chip).number, 0U);
     EXPECT_EQ(opened.commit_line(chip).step, 10U);
