@@ -22,19 +22,26 @@ std::optional<RecordedCall> SharedMemoryTier::last_call(int member) const {
   return read_record(memory_->call_record(group_->chip(member)));
 }
 
-/// A chip that has been at a message has reserved its ring.
-std::optional<RecordedCall> SharedMemoryTier::posted_by(int member, std::uint64_t number) const {
-  if (group_->line(member).messages.load(std::memory_order_acquire) == 0) return std::nullopt;
-  return read_slot_record(memory_->slot_ring(group_->mask, group_->chip(member)), number);
+/// With a message that `reader` is through with.
+std::optional<RecordedCall> SharedMemoryTier::posted_by(int member, std::uint64_t number,
+                                                        int reader) const {
+  const auto messages = [this](int chip) {
+    return group_->line(chip).messages.load(std::memory_order_acquire);
+  };
+  if (messages(member) == 0) return std::nullopt;  // it may have no ring
+  return read_slot_record(memory_->slot_ring(group_->mask, group_->chip(member)), number,
+                          messages(reader));
 }
 
 /// What a chip called as its collective of this number, or last. One that went on from a message
-/// took what the root posted.
+/// called what its root posted.
 std::optional<RecordedCall> SharedMemoryTier::call_of(int member, std::uint64_t number) const {
   const std::optional<RecordedCall> last = last_call(member);
   if (last && last->number <= number) return last;
-  std::optional<RecordedCall> posted = posted_by(member, number);
-  for (int root = 0; root < group_->size() && !posted; ++root) posted = posted_by(root, number);
+  std::optional<RecordedCall> posted = posted_by(member, number, member);
+  for (int root = 0; root < group_->size() && !posted; ++root) {
+    posted = posted_by(root, number, member);
+  }
   return posted ? posted : last;
 }
 
@@ -94,9 +101,9 @@ void SharedMemoryTier::fail_history() const {
   constexpr std::uint64_t kLookBack = 1000;  // collectives; only some are messages
   for (int member = 0; member < group_->size(); ++member) {
     for (std::uint64_t back = 0; back < kLookBack && back < started_->number; ++back) {
-      const std::optional<RecordedCall> call = posted_by(member, started_->number - back);
+      const std::optional<RecordedCall> call = posted_by(member, started_->number - back, member);
       for (int other = member + 1; call && other < group_->size(); ++other) {
-        const std::optional<RecordedCall> posted = posted_by(other, call->number);
+        const std::optional<RecordedCall> posted = posted_by(other, call->number, other);
         if (posted && posted->words != call->words) fail_calls(member, *call, other, posted);
       }
     }

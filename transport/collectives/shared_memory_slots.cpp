@@ -32,6 +32,7 @@ void SharedMemoryTier::start_message() {
   const SlotCall& call = *call_->message;
   message_ = call.begin(started_->signature);
   posted_ = false;
+  arrived_ = 0;
   if (call.is_root()) return post_message();
   if (call.is_published(message_) || !call.has_arrived(message_)) {
     call.publish();

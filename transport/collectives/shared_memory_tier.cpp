@@ -89,7 +89,7 @@ std::unique_ptr<const TierCall> SharedMemoryTier::prepare(const CollectiveCall& 
   auto prepared = std::make_unique<Call>();
   prepared->group = &group;
   if (algorithm == Algorithm::slots) {
-    prepared->message.emplace(call, group, *memory_);
+    prepared->message = std::make_unique<const SlotCall>(call, group, *memory_);
     return prepared;
   }
   prepared->schedule = make_schedule(algorithm, call, group.size(), group.index);
@@ -108,8 +108,8 @@ void SharedMemoryTier::start(const StartedCall& started, const TierCall& call) {
   stage_ = 0;
   arrival_ = {};
   wait_begin_ = longest_ = 0;
-  arrived_ = 0;
-  if (call_->message) return start_message();
+  if (call_->message) [[unlikely]]
+    return start_message();
   epoch_ = group_->progress->epoch + 1;
   if (!call_->line) {
     perform_stage(group_->mailboxes[epoch_ % 2]);
@@ -189,7 +189,8 @@ inline void SharedMemoryTier::require_same_call() const {
 }
 
 bool SharedMemoryTier::poll() {
-  if (call_->message) return poll_message();
+  if (call_->message) [[unlikely]]
+    return poll_message();
   if (call_->line) {
     if (!pass_sync()) return false;
     stage_ = 1;

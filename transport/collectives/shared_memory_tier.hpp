@@ -37,9 +37,9 @@ class SharedMemoryTier final : public CollectiveTier {
  private:
   struct Call final : TierCall {
     Group* group = nullptr;
-    Schedule schedule;
-    std::optional<LineCall> line = {};     ///< present where its bytes travel in the lines
-    std::optional<SlotCall> message = {};  ///< present where they travel in a slot
+    std::unique_ptr<const SlotCall> message = {};  ///< present where its bytes travel in a slot
+    std::optional<LineCall> line = {};             ///< present where they travel in the lines
+    Schedule schedule = {};
   };
   using Clock = std::chrono::steady_clock;
 
@@ -71,7 +71,7 @@ class SharedMemoryTier final : public CollectiveTier {
   void sleep_for_message(Clock::duration longest) const;
   void find_divergence() const;
   std::optional<RecordedCall> last_call(int member) const;
-  std::optional<RecordedCall> posted_by(int member, std::uint64_t number) const;
+  std::optional<RecordedCall> posted_by(int member, std::uint64_t number, int reader) const;
   RecordedCall started_call() const;
   std::optional<RecordedCall> call_of(int member, std::uint64_t number) const;
   [[noreturn]] void fail_divergence(int member, std::uint64_t number) const;

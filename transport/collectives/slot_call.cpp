@@ -1,7 +1,6 @@
 #include "transport/collectives/slot_call.hpp"
 
 #include <algorithm>
-#include <limits>
 
 namespace weft {
 
@@ -52,11 +51,16 @@ std::uint64_t SlotCall::number_awaited(const Peer& peer) const {
   return slot(next).message.load(std::memory_order_acquire) == next ? number(next) : 0;
 }
 
-std::optional<RecordedCall> read_slot_record(const SlotRing& ring, std::uint64_t number) {
+std::optional<RecordedCall> read_slot_record(const SlotRing& ring, std::uint64_t number,
+                                             std::uint64_t last) {
   for (std::size_t i = 0; i < kSlotCount; ++i) {
-    if (ring.records[i].number.load(std::memory_order_relaxed) != number) continue;
-    RecordedCall call = read_call(number, ring.records[i].words, ring.records[i].name);
-    const std::uint64_t signature = ring.records[i].signature.load(std::memory_order_relaxed);
+    const SlotRecord& record = ring.records[i];
+    if (record.number.load(std::memory_order_relaxed) != number ||
+        ring.slots[i].message.load(std::memory_order_acquire) > last) {
+      continue;
+    }
+    RecordedCall call = read_call(number, record.words, record.name);
+    const std::uint64_t signature = record.signature.load(std::memory_order_relaxed);
     if (signature == signature_of(number, digest_of(call.words))) return call;
   }
   return std::nullopt;

@@ -29,6 +29,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <limits>
 #include <optional>
 
 #include "transport/collectives/call_record.hpp"
@@ -39,8 +40,11 @@
 
 namespace weft {
 
-/// What a chip called as its collective of this number, if that is in its ring.
-std::optional<RecordedCall> read_slot_record(const SlotRing& ring, std::uint64_t number);
+/// What a chip called as its collective of this number, if that is in its ring, with a message up
+/// to `last`.
+std::optional<RecordedCall> read_slot_record(
+    const SlotRing& ring, std::uint64_t number,
+    std::uint64_t last = std::numeric_limits<std::uint64_t>::max());
 
 /// Of one chip.
 class SlotCall {

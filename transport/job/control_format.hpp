@@ -30,7 +30,7 @@ inline constexpr std::size_t kMailboxBytes = 16384;
 /// Bytes of a mailbox for scalars, in the cache line that announces it, and of a ring's message.
 inline constexpr std::size_t kLineMailboxBytes = 16;
 /// Slots of a ring: a root is never further ahead of a reader.
-inline constexpr std::uint64_t kSlotCount = 16;
+inline constexpr std::uint64_t kSlotCount = 64;
 
 enum class AbortState : std::uint32_t { running = 0, writing_reason = 1, aborted = 2 };
 
@@ -110,13 +110,13 @@ struct alignas(128) SlotRecord {
   std::atomic<std::uint64_t> name[CallRecord::kNameWordCount];
 };
 
-/// The messages of one chip to a group: message m is in slot m % kSlotCount. On a page of its own,
+/// The messages of one chip to a group: message m is in slot m % kSlotCount. On pages of its own,
 /// behind the chip's arena. See slot_call.hpp.
 struct SlotRing {
   MessageSlot slots[kSlotCount];
   SlotRecord records[kSlotCount];
 };
-inline constexpr std::size_t kSlotRingBytes = 4096;
+inline constexpr std::size_t kSlotRingBytes = 12288;
 static_assert(sizeof(SlotRing) <= kSlotRingBytes);
 
 /// Written by one chip, read by all: see commits.hpp.

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/unit/inspect/made_job.hpp"
+#include "transport/job/control_format.hpp"
 
 namespace weft::wait_graph_test {
 namespace {
@@ -105,7 +106,7 @@ TEST(WaitGraph, ABroadcastOfAFewBytesIsAwaitedFromItsRoot) {
   broadcast(0, 0, 5);
   EXPECT_EQ(awaited_by(1), Nodes{});
   EXPECT_EQ(awaited_by(0), Nodes{});
-  broadcast(0, 0, 10);
+  broadcast(0, 0, 3 + kSlotCount / 2);
   EXPECT_EQ(awaited_by(0), (Nodes{node_of_chip(job.snapshot, 2)}));
 }
 
