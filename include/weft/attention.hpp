@@ -29,8 +29,8 @@ struct AttentionOptions {
 };
 /// torch's scaled_dot_product_attention: softmax(q k^T * scale) v for q[B,H,S,K], k[B,H,T,K] and
 /// v[B,H,T,E]; returns [B,H,S,E]. One op, whose scores [B,H,S,T] are never in memory; a mask or
-/// bias is read as it lies, however it is broadcast; both together become one, of their joint shape.
-/// The scores are in memory with dropout, and for the gradient of a bias that has one.
+/// bias is read as it lies, however it is broadcast, and both become one of their joint shape. The
+/// scores are in memory with dropout, and for the gradient of a bias that has one.
 Tensor attention(Operand q, const Tensor& k, const Tensor& v, const AttentionOptions& options = {});
 
 struct RingAttentionOptions {

@@ -10,7 +10,7 @@
 #include "spmd/ops/builder.hpp"
 #include "spmd/program/window_axes.hpp"
 #include "spmd/text/text.hpp"
-#include "tests/property/op_examples.hpp"
+#include "tests/support/op_examples.hpp"
 #include "tests/support/custom_ops.hpp"
 #include "tests/support/scheduled.hpp"
 

@@ -1,4 +1,4 @@
-#include "tests/property/op_examples.hpp"
+#include "tests/support/op_examples.hpp"
 
 #include <fmt/format.h>
 
