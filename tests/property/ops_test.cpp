@@ -13,9 +13,9 @@
 #include "spmd/passes/grad.hpp"
 #include "spmd/program/element.hpp"
 #include "spmd/text/text.hpp"
-#include "tests/support/op_examples.hpp"
 #include "tests/support/custom_ops.hpp"
 #include "tests/support/engine_mesh.hpp"
+#include "tests/support/op_examples.hpp"
 #include "tests/support/random_program.hpp"
 
 namespace weft::ops_test {

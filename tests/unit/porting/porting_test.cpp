@@ -129,6 +129,8 @@ TEST_F(Porting, Modules) {
   const Tensor q = numbers({1, 2, 4, 3});
   const Tensor k = q;
   const Tensor v = q;
+  const Tensor added = numbers({4, 4});
+  const Tensor seen = greater(added, 3);
   net.fc.requires_grad(false);
   EXPECT_FALSE(net.fc.weight.requires_grad());
   net.fc.requires_grad(true);
@@ -142,7 +144,9 @@ TEST_F(Porting, Modules) {
   const auto pools =
       std::tuple(max_pool2d(image, {.kernel_size = 2}), adaptive_avg_pool2d(image, 1));
   const std::vector<Tensor> others{interpolate(image, {.scale_factor = {2}}),
-                                   attention(q, k, v, {.causal = true}), net.bn(net.conv(image))};
+                                   attention(q, k, v, {.causal = true}),
+                                   attention(q, k, v, {.mask = seen}),
+                                   attention(q, k, v, {.bias = added}), net.bn(net.conv(image))};
   EXPECT_EQ(others[0].shape(), (Shape{2, 3, 8, 8}));
   sync();
 }

@@ -10,8 +10,8 @@
 #include "spmd/ops/builder.hpp"
 #include "spmd/program/window_axes.hpp"
 #include "spmd/text/text.hpp"
-#include "tests/support/op_examples.hpp"
 #include "tests/support/custom_ops.hpp"
+#include "tests/support/op_examples.hpp"
 #include "tests/support/scheduled.hpp"
 
 namespace weft::step_cost_test {
