@@ -87,11 +87,17 @@ class Maker {
     if (!are_atoms(atoms, *mesh_)) return;
     const bool in_slots = is_message(decoded, static_cast<int>(mesh_->count(atoms)));
     const ControlState& control = *snapshot_.control;
+    bool is_known = false;
     for (const int peer : mesh_->group(row.chip, atoms)) {
       if (in_slots ? control.awaits_message(row.chip, peer, atoms.mask())
                    : control.is_behind(peer, row.chip, atoms.mask())) {
         add(row, node_to(peer), last_call(snapshot_, row.chip));
+        is_known = true;
       }
+    }
+    // A root that waits for room has yet to say in its line that it is one.
+    if (in_slots && !is_known && row.waiting_for >= 0) {
+      add(row, node_to(row.waiting_for), last_call(snapshot_, row.chip));
     }
   }
 

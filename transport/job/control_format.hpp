@@ -80,6 +80,7 @@ struct alignas(128) GroupLine {
   /// wake, and whether anybody has lain down since.
   std::atomic<std::uint32_t> slot_woken;
   std::atomic<std::uint32_t> slot_sleepers;
+  std::atomic<std::uint32_t> has_ring;  ///< its chip's is reserved, and cleared by generations
 };
 static_assert(sizeof(GroupLine) == 128);
 constexpr std::uint32_t epoch_of(std::uint64_t announced) {

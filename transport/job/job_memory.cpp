@@ -191,10 +191,10 @@ void JobMemory::begin_generation(std::uint64_t step) {
     for (std::size_t group = 0; group < group_mask_count(num_chips()); ++group) {
       const auto mask = static_cast<std::uint16_t>(group << 1);
       GroupLine& line = group_line(mask, chip);
-      // A chip that has been at a message has reserved its ring; others have none.
-      if (line.messages.load(std::memory_order_relaxed) != 0)
-        new (&slot_ring(mask, chip)) SlotRing{};
+      const std::uint32_t has_ring = line.has_ring.load(std::memory_order_relaxed);
+      if (has_ring != 0) new (&slot_ring(mask, chip)) SlotRing{};
       new (&line) GroupLine{};
+      line.has_ring.store(has_ring, std::memory_order_relaxed);
     }
     new (&call_record(chip)) CallRecord{};
     new (&commit_line(chip)) CommitLine{};
@@ -302,6 +302,7 @@ SlotRing& JobMemory::slot_ring(std::uint16_t mask, int chip) const {
 
 void JobMemory::reserve_slot_ring(std::uint16_t mask, int chip) {
   arenas_.at(static_cast<std::size_t>(chip)).reserve(slot_ring_offset(mask), kSlotRingBytes);
+  group_line(mask, chip).has_ring.store(1, std::memory_order_relaxed);
 }
 
 std::size_t JobMemory::directory_offset() const {

@@ -108,6 +108,9 @@ TEST(WaitGraph, ABroadcastOfAFewBytesIsAwaitedFromItsRoot) {
   EXPECT_EQ(awaited_by(0), Nodes{});
   broadcast(0, 0, 3 + kSlotCount / 2);
   EXPECT_EQ(awaited_by(0), (Nodes{node_of_chip(job.snapshot, 2)}));
+  broadcast(0, 1, 4);  // was a reader last, and is a root that waits for room
+  job.chip(0).waiting_for = 2;
+  EXPECT_EQ(awaited_by(0), (Nodes{node_of_chip(job.snapshot, 2)}));
 }
 
 /// Words of others can be anything.

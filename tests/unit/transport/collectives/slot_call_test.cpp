@@ -197,6 +197,23 @@ TEST_F(SlotCallTest, NoMessageOfAnEarlierGenerationIsRead) {
   }
 }
 
+TEST_F(SlotCallTest, NoFirstMessageWhoseRootDiedInItIsRead) {
+  for (int generation = 1; generation < 3; ++generation) {
+    ASSERT_TRUE(posts(0, 1000));
+    line(0).messages = 0;  // killed before it said so
+    for (auto& chip : chips) chip.reset();
+    memory.begin_generation(3);
+    for (int chip = 0; chip < kChips; ++chip) join(chip);
+    ASSERT_FALSE(runs(1, call(0)));
+    ASSERT_TRUE(posts(0, generation));
+    ASSERT_TRUE(chips[1]->poll());
+    ASSERT_EQ(result(1), static_cast<float>(generation));
+    for (auto& chip : chips) chip.reset();
+    memory.begin_generation(3);
+    for (int chip = 0; chip < kChips; ++chip) join(chip);
+  }
+}
+
 TEST_F(SlotCallTest, AReaderNamesWhatTheRootCalledHoweverFarThatIs) {
   ASSERT_TRUE(posts(0, 1));
   ASSERT_TRUE(runs(0, call(0, "theirs")));
