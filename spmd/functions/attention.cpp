@@ -14,9 +14,9 @@
 namespace weft {
 namespace {
 
-/// A score that leaves nothing of its weight, without the NaN of infinities.
+/// A score of ring_attention that leaves nothing of its weight, without the NaN of infinities.
 constexpr double kUnseen = -1e30;
-/// A bias that hides a key.
+/// The score of a key that is hidden.
 constexpr double kNoScore = -std::numeric_limits<double>::infinity();
 
 void expect_attention(Call& call, const TensorType& query, const TensorType& key,
@@ -93,21 +93,21 @@ Tensor bias_of(Call& call, const AttentionOptions& options, const TensorType& sc
 Tensor composed(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& bias,
                 const AttentionOptions& options, double scale) {
   Tensor scores = matmul(q, transpose(k, -2, -1)) * scale;
-  Tensor seen;
-  if (options.causal) {
-    const Shape places{scores.shape()[2], scores.shape()[3]};
-    seen = less_equal(iota(places, 1), iota(places, 0));
-  }
   if (bias.defined()) {
     const bool is_mask = bias.type().dtype == DType::pred;
-    if (!is_mask) scores = scores + bias;
-    const Tensor weighs = is_mask ? bias : not_equal(bias, kNoScore);
-    seen = seen.defined() ? logical_and(weighs, seen) : weighs;
+    scores = is_mask ? where(bias, scores, kNoScore) : scores + bias;
   }
-  if (seen.defined()) scores = where(seen, scores, kUnseen);
-  Tensor weights = softmax(scores);
-  // A query that sees no key has equal weights so far.
-  if (seen.defined()) weights = where(seen, weights, 0.0);
+  if (options.causal) {
+    const Shape places{scores.shape()[2], scores.shape()[3]};
+    scores = where(less_equal(iota(places, 1), iota(places, 0)), scores, kNoScore);
+  }
+  Tensor weights;
+  if (bias.defined()) {
+    const Tensor none = equal(amax(scores, {-1}, true), kNoScore);  // the query sees no key
+    weights = where(none, 0.0, softmax(where(none, 0.0, scores)));
+  } else {
+    weights = softmax(scores);
+  }
   return matmul(dropout(weights, options.dropout), v);
 }
 

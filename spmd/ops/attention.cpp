@@ -125,16 +125,16 @@ ValueId add_bias(Builder& builder, ValueId scores, ValueId bias) {
   return builder.select(all, scores, builder.constant(kNoScore, type));
 }
 
-/// The softmax of scores of which all may be -inf: then it is zeros, with a gradient of zeros.
+/// The softmax of scores; zeros, with a gradient of zeros, of a query whose scores are all -inf.
 ValueId biased_weights(Builder& builder, ValueId scores) {
   const TensorType type = builder.type(scores);
-  const ValueId none =
-      builder.compare(CompareDirection::eq, scores, builder.constant(kNoScore, type));
-  // Finite, so that it makes no NaN, and below what scores are.
-  const double low = type.dtype == DType::f16 ? -65504 : -1e38;
-  const ValueId weights =
-      softmax_as_primitives(builder, builder.select(none, builder.constant(low, type), scores));
-  return builder.select(none, builder.constant(0, type), weights);
+  const ValueId most = builder.reduce(ReduceKind::max, scores, std::array<std::int64_t, 1>{3});
+  const ValueId is_none =
+      builder.compare(CompareDirection::eq, most, builder.constant(kNoScore, builder.type(most)));
+  const ValueId none = builder.broadcast_in_dim(is_none, type.shape, consecutive_dims(0, 3));
+  const ValueId zero = builder.constant(0, type);
+  const ValueId weights = softmax_as_primitives(builder, builder.select(none, zero, scores));
+  return builder.select(none, zero, weights);
 }
 
 /// The softmax of the scores, [B,H,S,T]. bias kNoId: there is none.

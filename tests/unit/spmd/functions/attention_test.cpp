@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
+
+#include <fmt/format.h>
 
 #include <weft/attention.hpp>
 #include <weft/losses.hpp>
@@ -111,6 +114,25 @@ TEST_F(MaskedAttention, OfAQueryWhoseKeysAreAllHiddenIsZeroAndHasAFiniteGradient
     const Floats slopes = slope.to_vector();
     EXPECT_EQ(Floats(&slopes[14], &slopes[21]), Floats(7, 0));
     for (const float element : slopes) EXPECT_TRUE(std::isfinite(element));
+  }
+}
+
+// As masks of the least number have it, and causal attention hides keys beside them.
+TEST_F(MaskedAttention, ABiasOfAllScoresAlikeChangesNothingHoweverLow) {
+  const Tensor q = q_ * 0.0;
+  for (const double dropout : {0.0, 1e-12}) {
+    const auto with_bias = [&](float number) {
+      const Parameter bias =
+          make_parameter(fmt::format("bias{}{}", number, dropout), Floats(35, number), {5, 7});
+      const Tensor y = attention(q, k_, v_, {.causal = true, .bias = bias, .dropout = dropout});
+      return std::pair(y, grad(sum(y * y), std::vector<Tensor>{bias})[0]);
+    };
+    const auto [expected, expected_slope] = with_bias(0);
+    for (const float low : {-1e30F, -1e38F, std::numeric_limits<float>::lowest()}) {
+      const auto [y, slope] = with_bias(low);
+      expect_equal(y, expected);
+      expect_equal(slope, expected_slope);
+    }
   }
 }
 
