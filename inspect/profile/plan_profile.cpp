@@ -54,30 +54,42 @@ std::string rate_text(double rate) { return rate > 0 ? fmt::format("{:.2f}", rat
 std::string share_text(double share) { return fmt::format("{:.1f} %", 100 * share); }
 std::string limit_text(double of_limit) { return of_limit > 0 ? share_text(of_limit) : ""; }
 
-/// "97.1 GB/s of 32.0 KiB, 21.9 of 32.0 MiB": the fastest, the slowest and one between.
-std::string memory_text_of(const ChipLimits& limits) {
+/// "97.1 GB/s of 32.0 KiB, 21.9 of 32.0 MiB": the fastest, the slowest and one between; of each the
+/// part `share`.
+std::string memory_text_of(const ChipLimits& limits, double share) {
   std::vector<MemoryRate> shown{limits.memory.front()};
   if (limits.memory.size() > 2) shown.push_back(limits.memory[limits.memory.size() / 2]);
   if (limits.memory.size() > 1) shown.push_back(limits.memory.back());
   std::string text;
   for (const MemoryRate& rate : shown) {
-    text += fmt::format("{}{:.1f}{}", text.empty() ? "" : ", ", rate.bytes_per_s / 1e9,
+    text += fmt::format("{}{:.1f}{}", text.empty() ? "" : ", ", share * rate.bytes_per_s / 1e9,
                         text.empty() ? " GB/s" : "");
     if (rate.bytes > 0) text += " of " + bytes_text(rate.bytes);
   }
   return text;
 }
 
+std::string limits_text(const ChipLimits& limits, double share) {
+  return fmt::format("{:.1f} GFLOP/s in f32, {:.1f} in bf16; {}", share * limits.f32_flops / 1e9,
+                     share * limits.bf16_flops / 1e9, memory_text_of(limits, share));
+}
+
 std::string head_text(const Snapshot& job, const PlanProfile& profile) {
   const PlanTimes& times = profile.times;
+  const ChipLimits& limits = profile.limits;
+  std::string in_the_mean;
+  if (limits.core_share < 1) {
+    in_the_mean = fmt::format("in the mean of a run, since chips take turns: {}\n",
+                              limits_text(limits, limits.core_share));
+  }
   return fmt::format(
       "job {}, program {}: {}\n"
       "times: {} runs of {} chips, from the job's events; a run takes {} (median)\n"
-      "limits of a chip: {:.1f} GFLOP/s in f32, {:.1f} in bf16; {}\n"
-      "{}\n\n",
+      "limits of a chip: {}\n"
+      "{}{}\n\n",
       visible(job.job), profile.program.number, visible(profile.program.site), times.runs,
-      times.chips, time_text_of(to_seconds(times.median_run_ns)), profile.limits.f32_flops / 1e9,
-      profile.limits.bf16_flops / 1e9, memory_text_of(profile.limits), profile.limits.from);
+      times.chips, time_text_of(to_seconds(times.median_run_ns)), limits_text(limits, 1),
+      in_the_mean, limits.from);
 }
 
 Json step_json(const ProfiledStep& step, std::size_t number) {
@@ -159,7 +171,7 @@ PlanProfile profile_of(const ProgramEntry& program, const Plan& plan, const Plan
   profile.run_flops = ratio(profile.run_flops, runs);
   profile.run_bytes = ratio(profile.run_bytes, runs);
   profile.run_s = ratio(to_seconds(times.run_ns), runs);
-  profile.of_limit = ratio(least_s, to_seconds(times.run_ns));
+  profile.of_limit = ratio(least_s, limits.core_share * to_seconds(times.run_ns));
   return profile;
 }
 
@@ -201,6 +213,12 @@ std::string profile_text(const Snapshot& job, const PlanProfile& profile) {
     text += fmt::format("\nchips waited for others in {} of the time\n",
                         share_text(ratio(to_seconds(waited_ns), all)));
   }
+  if (profile.of_limit > 1) {
+    text +=
+        fmt::format("\nin the mean a run takes less time than the limits allow: {}\n",
+                    profile.limits.core_share < 1 ? "they are too low, or not all chips ran at once"
+                                                  : "they are too low");
+  }
   return text;
 }
 
@@ -225,6 +243,7 @@ std::string profile_json(const Snapshot& job, const PlanProfile& profile) {
              {{"f32_flops_per_s", limits.f32_flops},
               {"bf16_flops_per_s", limits.bf16_flops},
               {"memory", Json::array()},
+              {"core_share", limits.core_share},
               {"from", limits.from}}},
             {"steps", Json::array()}};
   for (const MemoryRate& rate : limits.memory) {

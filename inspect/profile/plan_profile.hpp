@@ -21,11 +21,12 @@ struct MemoryRate {
   double bytes_per_s = 0;
 };
 
-/// What a chip can do at most.
+/// What a chip can do at most while it has a core.
 struct ChipLimits {
   double f32_flops = 0;              ///< a second
   double bf16_flops = 0;             ///< of products
   std::vector<MemoryRate> memory{};  ///< at least one; the smallest, which is the fastest, first
+  double core_share = 1;             ///< of the time; below 1 where chips take turns
   std::string from{};                ///< how these are known, for people
 
   /// Of f64 half as many as of f32.
@@ -63,7 +64,7 @@ struct PlanProfile {
   double run_flops = 0;
   double run_bytes = 0;
   double run_s = 0;
-  double of_limit = 0;  ///< the least time of all steps, by that of the run
+  double of_limit = 0;  ///< the least time of all steps, by that in which the chip has a core
 };
 
 PlanProfile profile_of(const ProgramEntry& program, const Plan& plan, const PlanTimes& times,

@@ -89,6 +89,21 @@ std::string programs_json(const Snapshot& job, std::span<const JobProgram> progr
   return json_text(json);
 }
 
+void fail_without_program(const Snapshot& job, std::span<const JobProgram> programs,
+                          std::optional<std::uint32_t> number) {
+  const std::string asked = number ? fmt::format("job {} has no program {}", job.job, *number)
+                                   : fmt::format("job {} has no program", job.job);
+  if (programs.empty()) {
+    fail(Errc::not_found,
+         "{}: {}/programs/list.jsonl lists none. Workers write it when they compile their first "
+         "program; a copy of a run folder needs its programs folder, too",
+         asked, job.header.run_dir);
+  }
+  if (number) fail(Errc::not_found, "{}: weft inspect programs lists those that it has", asked);
+  fail(Errc::not_found, "{} whose plan was kept: a worker keeps those of its first {}", asked,
+       ProgramList::kFilesMax);
+}
+
 Plan read_plan(const Snapshot& job, const JobProgram& program) {
   const std::string path = program_plan_path(job.header.run_dir, program.entry);
   if (!std::filesystem::exists(path)) {

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -9,7 +10,9 @@
 #include <vector>
 
 #include "tests/support/app_process.hpp"
+#include "tests/support/sweep.hpp"
 #include "tests/support/temporary_folder.hpp"
+#include "transport/board/board.hpp"
 
 namespace weft::plan_profile_test {
 namespace {
@@ -85,7 +88,55 @@ TEST(PlanProfile, MeasuresTheMachinesLimits) {
   const std::string run_dir = run_in(home, "full");
   const std::string text = output_of({WEFT, "plan", "--profile", run_dir});
   EXPECT_NE(text.find("measured just now on"), std::string::npos) << text;
+  EXPECT_NE(text.find(" threads for 4 chips\n"), std::string::npos) << text;
   EXPECT_NE(text.find("a run, in the mean"), std::string::npos) << text;
+}
+
+void expect_error_of(const std::vector<std::string>& words, const std::string& text) {
+  const std::string output = output_of(words, 3);
+  EXPECT_NE(output.find(text), std::string::npos) << output;
+}
+
+TEST(PlanProfile, SaysWhichFileIsMissing) {
+  const TemporaryFolder home;
+  const std::string run_dir = run_in(home, "full");
+  const std::vector<std::string> words{WEFT, "plan", "--profile", run_dir};
+  const std::vector<std::string> one{WEFT, "plan", "--profile", run_dir, "--program", "4711"};
+  expect_error_of(one, "has no program 4711: weft inspect programs");
+  std::filesystem::rename(run_dir + "/blackbox/box.bin", home.path() + "/box.bin");
+  expect_error_of(words, run_dir + "/blackbox/box.bin isn't there");
+  std::filesystem::rename(home.path() + "/box.bin", run_dir + "/blackbox/box.bin");
+  std::ofstream(run_dir + "/programs/list.jsonl", std::ios::trunc);
+  expect_error_of(words, "has no program: " + run_dir + "/programs/list.jsonl lists none");
+  std::filesystem::remove_all(run_dir + "/programs");
+  expect_error_of(one, "has no program 4711: " + run_dir + "/programs/list.jsonl lists none");
+}
+
+void wait_for_step(const std::string& job, std::uint64_t step) {
+  const Board board = Board::open(job, true);
+  testing::wait_until([&] {
+    for (const ActorRow& row : board.readable_rows()) {
+      if (row.kind == ActorKind::device && row.step < step) return false;
+    }
+    return true;
+  });
+}
+
+/// It takes the cores from what measures them.
+TEST(PlanProfile, OfAJobThatRunsSaysThatLimitsAreTooLow) {
+  const TemporaryFolder home;
+  AppProcess app({DIGITS, "--workers", "2", "--chips", "1", "--epochs", "1000000"},
+                 {"HOME=" + home.path()});
+  const std::string job = app.job().substr(0, app.job().find(' '));
+  wait_for_step(job, 40);
+  const std::string measured = output_of({WEFT, "plan", "--profile", job});
+  EXPECT_NE(measured.find("the job ran meanwhile"), std::string::npos) << measured;
+  const std::string given =
+      output_of({WEFT, "plan", "--profile", job, "--gflops", "100", "--gbytes", "20"});
+  EXPECT_EQ(given.find("the job ran meanwhile"), std::string::npos) << given;
+  ::kill(app.pid(), SIGKILL);
+  app.wait();
+  testing::sweep(job);
 }
 
 TEST(PlanProfile, SaysHowToRecordOne) {

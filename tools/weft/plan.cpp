@@ -4,11 +4,13 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cstdlib>
 #include <filesystem>
 #include <memory>
 #include <sstream>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include <fmt/format.h>
@@ -248,6 +250,15 @@ void take_options(PlanArguments& options) {
   }
 }
 
+/// Of a chip, in 10^9 a second. Empty: `text` is one.
+std::string check_rate(const std::string& text) {
+  double rate = 0;
+  const char* const end = text.data() + text.size();
+  const auto read = std::from_chars(text.data(), end, rate);
+  if (read.ec == std::errc() && read.ptr == end && rate >= 0.001 && rate <= 1e9) return "";
+  return fmt::format("\"{}\": expected 0.001 to 1e9", text);
+}
+
 /// Returns the one without which the others mean nothing.
 CLI::Option* add_profile_options(CLI::App& command, ProfileOptions& options) {
   CLI::Option* profile =
@@ -265,13 +276,15 @@ CLI::Option* add_profile_options(CLI::App& command, ProfileOptions& options) {
       ->needs(profile);
   command
       .add_option("--gflops", options.gflops,
-                  "10^9 floating-point operations a second that a chip can do; by default measured")
-      ->check(CLI::PositiveNumber)
+                  "10^9 floating-point operations a second that a chip can do, 0.001 to 1e9; by "
+                  "default measured")
+      ->check(CLI::Validator(check_rate, ""))
       ->needs(profile);
   command
       .add_option("--gbytes", options.gbytes,
-                  "10^9 bytes a second that a chip can read and write; by default measured")
-      ->check(CLI::PositiveNumber)
+                  "10^9 bytes a second that a chip can read and write, 0.001 to 1e9; by default "
+                  "measured")
+      ->check(CLI::Validator(check_rate, ""))
       ->needs(profile);
   return profile;
 }

@@ -66,6 +66,14 @@ void write_once(const std::string& path, const MakeBytes& make_bytes) {
   fs::rename(unfinished, path);
 }
 
+/// Numbers below 0 and fractions would become others.
+bool has_counts(const nlohmann::json& line) {
+  for (const char* name : {"generation", "number", "step", "arena_bytes"}) {
+    if (!line.at(name).is_number_unsigned()) return false;
+  }
+  return line.at("number").get<std::uint64_t>() < ProgramList::kLinesMax;
+}
+
 /// It is a part of paths.
 bool is_fingerprint(const std::string& text) {
   return !text.empty() && text.find_first_not_of("0123456789abcdef") == std::string::npos;
@@ -110,7 +118,8 @@ std::vector<ProgramEntry> read_program_list(const std::string& run_dir) {
     const auto json = nlohmann::json::parse(line, nullptr, false);
     try {
       ProgramEntry entry = json.get<ProgramEntry>();
-      if (is_fingerprint(entry.fingerprint)) entries.push_back(std::move(entry));
+      if (has_counts(json) && is_fingerprint(entry.fingerprint))
+        entries.push_back(std::move(entry));
     } catch (const nlohmann::json::exception&) {
       // Its worker was killed while it wrote.
     }

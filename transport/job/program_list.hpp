@@ -46,7 +46,8 @@ class ProgramList {
   std::string folder_;
 };
 
-/// Empty where there is none. Lines that aren't whole are left out. Throws io.
+/// Empty where there is none. Lines that aren't whole, and those that no worker writes, are left
+/// out. Throws io.
 std::vector<ProgramEntry> read_program_list(const std::string& run_dir);
 
 /// Of an entry's program: where its text and its plan lie.

@@ -49,6 +49,23 @@ TEST(PlanCommand, RefusesAnotherFile) {
   testing::expect_error(Errc::not_found, {"no-such-file"}, [&] { app.parse("plan no-such-file"); });
 }
 
+TEST(PlanCommand, RefusesRatesThatNoChipHas) {
+  for (const std::string option : {"--gflops", "--gbytes"}) {
+    for (const std::string rate : {"nan", "inf", "0", "-1", "0.0009", "1.1e9", "1e305", "fast"}) {
+      CLI::App app;
+      int code = 0;
+      add_plan(app, code);
+      try {
+        app.parse("plan --profile no-such-job " + option + "=" + rate);
+        ADD_FAILURE() << option << " " << rate;
+      } catch (const CLI::ValidationError& e) {
+        const std::string text = e.what();
+        EXPECT_NE(text.find("\"" + rate + "\": expected 0.001 to 1e9"), std::string::npos) << text;
+      }
+    }
+  }
+}
+
 /// Of what a person may name, a fifo would wait for a writer, and /dev/zero never ends.
 TEST(PlanCommand, RefusesWhatIsNoPlainFile) {
   const std::string folder = ::testing::TempDir() + fmt::format("weft-plan-{}", ::getpid());

@@ -51,16 +51,12 @@ std::int64_t resident_bytes(const Snapshot& job) {
 }
 
 std::string show_memory(const Snapshot& job, const ProgramsOptions& options) {
-  std::vector<JobProgram> programs = programs_in(job);
-  if (options.program) {
-    std::erase_if(programs, [&](const JobProgram& program) {
-      return program.entry.number != *options.program;
-    });
-  }
+  const std::vector<JobProgram> programs = programs_in(job);
   std::optional<Plan> plan;
   const JobProgram* largest = nullptr;
   for (const JobProgram& program : programs) {
-    if (!options.program && program.entry.number >= ProgramList::kFilesMax) continue;
+    const std::uint32_t number = program.entry.number;
+    if (options.program ? number != *options.program : number >= ProgramList::kFilesMax) continue;
     Plan next = read_plan(job, program);
     const auto total = [&](const Plan& any) {
       return memory_of(any, program.entry.keeps_state).total();
@@ -69,9 +65,7 @@ std::string show_memory(const Snapshot& job, const ProgramsOptions& options) {
     plan = std::move(next);
     largest = &program;
   }
-  if (largest == nullptr) {
-    fail(Errc::not_found, "job {} has no such program: weft inspect programs lists them", job.job);
-  }
+  if (largest == nullptr) fail_without_program(job, programs, options.program);
   return (options.json ? memory_json : memory_text)(job, *largest, *plan, resident_bytes(job));
 }
 

@@ -209,10 +209,11 @@ double bytes_per_second(int threads, std::int64_t bytes) {
 ChipLimits measure_limits(int chips, int cores, std::int64_t bytes) {
   const int threads = std::clamp(chips, 1, std::max(cores, 1));
   ChipLimits limits{
+      .core_share = static_cast<double>(threads) / std::max(chips, 1),
       .from = fmt::format("measured just now on {} threads for {} chips", threads, chips)};
   const auto measure_flops = [&] {
     const auto take = [&](double& limit, const Work& work) {
-      limit = std::max(limit, flops_per_second(threads, work) / chips);
+      limit = std::max(limit, flops_per_second(threads, work) / threads);
     };
     take(limits.f32_flops, f32_work());
     take(limits.bf16_flops, bf16_work());
@@ -220,7 +221,7 @@ ChipLimits measure_limits(int chips, int cores, std::int64_t bytes) {
   measure_flops();
   const std::int64_t most = std::clamp(bytes, kLeastBytes, kMostBytes);
   for (std::int64_t size = kLeastBytes; size <= most; size *= kNextSize) {
-    limits.memory.push_back({size, bytes_per_second(threads, size) / chips});
+    limits.memory.push_back({size, bytes_per_second(threads, size) / threads});
   }
   measure_flops();  // others may have had the cores at that time
   // What fits where there is room for more is no slower.

@@ -7,7 +7,7 @@
 
 namespace weft {
 
-/// Of each of `chips` chips that run at once on `cores` cores. As many threads as can run at once
+/// Of each of `chips` chips while it has one of `cores` cores. As many threads as can run at once
 /// do the same: multiply and add in registers; then read two arrays and write their sum to a third,
 /// with arrays of several sizes, up to `bytes` for the three. The best of some tries, in less than
 /// a second.

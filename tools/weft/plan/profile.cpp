@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <filesystem>
 #include <map>
 #include <utility>
 #include <vector>
@@ -14,6 +15,7 @@
 #include "tools/weft/inspect/job.hpp"
 #include "tools/weft/inspect/trace_file.hpp"
 #include "tools/weft/plan/machine_limits.hpp"
+#include "transport/job/job_record.hpp"
 #include "transport/memory/wait.hpp"
 
 namespace weft {
@@ -41,10 +43,23 @@ JobProgram choose_program(const Snapshot& job, const ProfileOptions& options) {
     longest = ns;
     chosen = &program;
   }
-  if (chosen == nullptr) {
-    fail(Errc::not_found, "job {} has no such program: weft inspect programs lists them", job.job);
-  }
+  if (chosen == nullptr) fail_without_program(job, programs, options.program);
   return *chosen;
+}
+
+/// Throws not_found where the job has left no events.
+void expect_events(const Snapshot& job) {
+  if (!job.rings.empty()) return;
+  if (job.live) fail(Errc::not_found, "there is no black box of this job that can be read");
+  for (const char* name : {"box.bin", "board.bin"}) {
+    const std::string path = incident_in(job.header.run_dir) + "/" + name;
+    if (std::filesystem::exists(path)) continue;
+    fail(Errc::not_found,
+         "{} isn't there: times are from the events in blackbox/box.bin. A job that has ended "
+         "well leaves them if it was started with WEFT_TRACE=full",
+         path);
+  }
+  fail(Errc::not_found, "{}/box.bin can't be read", incident_in(job.header.run_dir));
 }
 
 /// Of a step of the plan.
@@ -54,10 +69,17 @@ std::int64_t most_bytes(const Plan& plan, const Mesh& mesh) {
   return most;
 }
 
-ChipLimits limits_of(const ProfileOptions& options, const Plan& plan, const Mesh& mesh) {
+bool is_running(const Snapshot& job) { return job.live && job.held && !job.over(); }
+
+ChipLimits limits_of(const Snapshot& job, const ProfileOptions& options, const Plan& plan,
+                     const Mesh& mesh) {
   const bool given = options.gflops > 0 && options.gbytes > 0;
   ChipLimits limits;
-  if (!given) limits = measure_limits(mesh.size(), usable_cores(), most_bytes(plan, mesh));
+  if (!given) {
+    // A plan without a mesh is one chip's, but all workers run theirs at once.
+    const int chips = std::max(job.header.num_chips, 1);
+    limits = measure_limits(chips, usable_cores(), most_bytes(plan, mesh));
+  }
   if (options.gflops > 0) limits.f32_flops = limits.bf16_flops = 1e9 * options.gflops;
   if (options.gbytes > 0) limits.memory = {{.bytes = 0, .bytes_per_s = 1e9 * options.gbytes}};
   if (given) {
@@ -65,11 +87,17 @@ ChipLimits limits_of(const ProfileOptions& options, const Plan& plan, const Mesh
   } else if (options.gflops > 0 || options.gbytes > 0) {
     limits.from += options.gflops > 0 ? ", arithmetic as given" : ", memory as given";
   }
+  if (!given && is_running(job)) {
+    limits.from +=
+        "; the job ran meanwhile, so that they are too low: give --gflops and --gbytes, or measure "
+        "when it has ended";
+  }
   return limits;
 }
 
 PlanProfile read_profile(const Snapshot& job, const ProfileOptions& options) {
   const JobProgram program = choose_program(job, options);
+  expect_events(job);
   const Plan plan = read_plan(job, program);
   const Mesh mesh(plan.mesh_shape, plan.axis_names);
   verify(plan, mesh);
@@ -81,7 +109,7 @@ PlanProfile read_profile(const Snapshot& job, const ProfileOptions& options) {
          "WEFT_TRACE=full",
          program.entry.number);
   }
-  return profile_of(program.entry, plan, times, limits_of(options, plan, mesh));
+  return profile_of(program.entry, plan, times, limits_of(job, options, plan, mesh));
 }
 
 }  // namespace

@@ -11,7 +11,7 @@ struct ProfileOptions {
   std::string job{};                       ///< as for `weft inspect`
   std::optional<std::uint32_t> program{};  ///< its number; by default that which took longest
   std::string svg{};                       ///< a file for the roofline; empty: none
-  // Limits of a chip; 0: measured.
+  // Limits of a chip while it has a core; 0: measured.
   double gflops = 0;
   double gbytes = 0;
   bool json = false;

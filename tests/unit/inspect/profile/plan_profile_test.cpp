@@ -181,6 +181,33 @@ TEST_F(PlanProfileTest, AStepIsComparedWithTheLimitThatTakesLonger) {
   EXPECT_DOUBLE_EQ(other.steps[0].of_limit, 0.016);
 }
 
+/// Of a step that is over before another chip has its turn, the time has no turns in it.
+TEST_F(PlanProfileTest, TurnsOfOthersAreInTheMeanOfARunAlone) {
+  run(0, 1, 10);
+  const PlanProfile alone = this->profile();
+  ChipLimits shared = limits;
+  shared.core_share = 0.25;
+  const PlanProfile profile = profile_of({}, plan, times(), shared);
+  EXPECT_DOUBLE_EQ(profile.steps[0].of_limit, alone.steps[0].of_limit);
+  EXPECT_DOUBLE_EQ(profile.of_limit, 4 * alone.of_limit);
+  EXPECT_EQ(profile_text(job, alone).find("take turns"), std::string::npos);
+  const std::string text = profile_text(job, profile);
+  for (const char* line : {"\nlimits of a chip: 4.0 GFLOP/s in f32, 8.0 in bf16; 6.0 GB/s of 64 ",
+                           "\nin the mean of a run, since chips take turns: 1.0 GFLOP/s in f32, "
+                           "2.0 in bf16; 1.5 GB/s of 64 "}) {
+    EXPECT_NE(text.find(line), std::string::npos) << line << "\n" << text;
+  }
+}
+
+TEST_F(PlanProfileTest, ARunInLessTimeThanTheLimitsAllowIsTold) {
+  run(0, 1, 1);
+  EXPECT_EQ(profile_text(job, profile()).find("they are too low"), std::string::npos);
+  ChipLimits low = limits;
+  low.f32_flops /= 1e6;
+  const std::string text = profile_text(job, profile_of({}, plan, times(), low));
+  EXPECT_NE(text.find("they are too low"), std::string::npos) << text;
+}
+
 TEST_F(PlanProfileTest, TheTableHasARowForEachStepAndTheSum) {
   run(0, 1, 10);
   const std::string text = profile_text(job, profile());

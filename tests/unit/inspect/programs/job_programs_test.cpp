@@ -92,6 +92,36 @@ TEST_F(JobProgramsTest, AFingerprintIsHexadecimal) {
   EXPECT_EQ(entries().size(), 1U);
 }
 
+TEST_F(JobProgramsTest, ALineWithANumberThatNoWorkerWritesIsLeftOut) {
+  compiles(0, 0, listing("add"));
+  const std::string file = runs.path() + "/programs/list.jsonl";
+  const nlohmann::json line = nlohmann::json::parse(std::ifstream(file));
+  for (const char* name : {"generation", "number", "step", "arena_bytes"}) {
+    for (const nlohmann::json& value : {nlohmann::json(-1), nlohmann::json(0.5)}) {
+      nlohmann::json other = line;
+      other[name] = value;
+      std::ofstream(file, std::ios::app) << other.dump() << '\n';
+    }
+  }
+  nlohmann::json other = line;
+  other["number"] = std::uint64_t{1} << 32;
+  std::ofstream(file, std::ios::app) << other.dump() << '\n';
+  EXPECT_EQ(entries().size(), 1U);
+}
+
+TEST_F(JobProgramsTest, WithoutAProgramItIsSaidWhichAndWhy) {
+  testing::expect_error(Errc::not_found, {"no program: ", runs.path() + "/programs/list.jsonl"},
+                        [&] { fail_without_program(job.snapshot, {}, {}); });
+  testing::expect_error(Errc::not_found, {"no program 7: ", "list.jsonl lists none"},
+                        [&] { fail_without_program(job.snapshot, {}, 7); });
+  compiles(0, ProgramList::kFilesMax, listing("add"));
+  const std::vector<JobProgram> programs = programs_of(entries());
+  testing::expect_error(Errc::not_found, {"no program 7: weft inspect programs lists"},
+                        [&] { fail_without_program(job.snapshot, programs, 7); });
+  testing::expect_error(Errc::not_found, {"its first 64"},
+                        [&] { fail_without_program(job.snapshot, programs, {}); });
+}
+
 TEST_F(JobProgramsTest, ProgramsBeyondTheFirstHaveNoFiles) {
   compiles(0, ProgramList::kFilesMax, listing("add"));
   const std::vector<JobProgram> programs = programs_of(entries());
