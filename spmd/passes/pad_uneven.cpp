@@ -359,10 +359,10 @@ bool is_padded_where_whole(const Program& program, OpId op, const Multiples& mul
   const auto operands = program.op_operands(op);
   for (std::size_t i = 0; i < operands.size(); ++i) {
     for (int dim = 0; dim < program.shape(operands[i]).size(); ++dim) {
-      const auto factor = static_cast<std::size_t>(rule.dims[i][static_cast<std::size_t>(dim)][0]);
-      if (rule.factors[factor].type == FactorType::need_replication &&
-          multiples.padded_size(operands[i], dim) != program.shape(operands[i])[dim]) {
-        return true;
+      if (multiples.padded_size(operands[i], dim) == program.shape(operands[i])[dim]) continue;
+      for (const int factor : rule.dims[i][static_cast<std::size_t>(dim)]) {
+        const FactorType type = rule.factors[static_cast<std::size_t>(factor)].type;
+        if (type == FactorType::need_replication) return true;
       }
     }
   }
