@@ -88,11 +88,11 @@ function(weft_program name)
   target_link_libraries(${name} PRIVATE ${arg_LIBRARIES} weft_options)
 endfunction()
 
-# weft_test(<name> LABELS ... SOURCES ... LIBRARIES ...): a GoogleTest program and its ctest. It may
-# use all of tests/support whose own libraries are among its LIBRARIES. The
-# label `caf` says that the test runs actors: Debian's CAF isn't instrumented, so ThreadSanitizer
-# would take its atomics for races, and there is no such test under it. Nor is there one with the
-# label `pure`, which has no thread; nor, to save time, under ASan unless WEFT_SANITIZE_PURE is on.
+# weft_test(<name> LABELS ... SOURCES ... LIBRARIES ...): a GoogleTest program and its ctest. It
+# may use all of tests/support whose own libraries are among its LIBRARIES. The label `caf` says
+# that the test runs actors: Debian's CAF isn't instrumented, so ThreadSanitizer would take its
+# atomics for races, and there is no such test under it. Nor is there one with the label `pure`,
+# which has no thread; nor, to save time, under ASan unless WEFT_SANITIZE_PURE is on.
 function(weft_test name)
   cmake_parse_arguments(arg "" "TIMEOUT" "LABELS;SOURCES;LIBRARIES" ${ARGN})
   if(WEFT_SANITIZE MATCHES thread AND ("caf" IN_LIST arg_LABELS OR "pure" IN_LIST arg_LABELS))

@@ -231,12 +231,11 @@ StepCost loop_cost(const Plan& plan, const PlanStep& step, const Mesh& mesh) {
 
 }  // namespace
 
-StepCost& StepCost::operator+=(const StepCost& other) {
-  flops += other.flops;
-  read_bytes += other.read_bytes;
-  written_bytes += other.written_bytes;
-  traffic_bytes += other.traffic_bytes;
-  return *this;
+void StepCost::add(const StepCost& other, std::int64_t times) {
+  flops += times * other.flops;
+  read_bytes += times * other.read_bytes;
+  written_bytes += times * other.written_bytes;
+  traffic_bytes += times * other.traffic_bytes;
 }
 
 StepCost op_cost(const Program& program, OpId op, const Mesh& mesh) {
@@ -260,7 +259,7 @@ std::vector<StepCost> step_costs(const Plan& plan, const Mesh& mesh) {
     for (OpId op = step.first; op < step.end(); ++op) {
       const StepCost of_op = op_cost(program, op, mesh);
       if (op == step.first) cost.dtype = of_op.dtype;
-      cost += of_op;
+      cost.add(of_op);
       // One of the chips that have it in common; each stores its own part.
       if (plan.slots[program.result(op)].place == Place::shared) {
         cost.written_bytes += of_op.read_bytes - of_op.written_bytes;
@@ -293,12 +292,7 @@ StepCost run_cost(const Plan& plan, const Mesh& mesh) {
   const std::vector<std::int64_t> counts = step_counts(plan);
   const std::vector<StepCost> costs = step_costs(plan, mesh);
   StepCost sum;
-  for (std::size_t i = 0; i < costs.size(); ++i) {
-    sum.flops += counts[i] * costs[i].flops;
-    sum.read_bytes += counts[i] * costs[i].read_bytes;
-    sum.written_bytes += counts[i] * costs[i].written_bytes;
-    sum.traffic_bytes += counts[i] * costs[i].traffic_bytes;
-  }
+  for (std::size_t i = 0; i < costs.size(); ++i) sum.add(costs[i], counts[i]);
   return sum;
 }
 

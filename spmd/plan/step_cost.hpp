@@ -24,7 +24,7 @@ struct StepCost {
   DType dtype = DType::f32;        ///< in which the step multiplies
 
   std::int64_t bytes() const { return read_bytes + written_bytes; }
-  StepCost& operator+=(const StepCost& other);
+  void add(const StepCost& other, std::int64_t times = 1);
   friend bool operator==(const StepCost&, const StepCost&) = default;
 };
 

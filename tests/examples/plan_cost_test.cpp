@@ -85,7 +85,7 @@ std::string cost_text(const Plan& plan) {
     for (StepSum* sum : {&kinds[kind], &kinds["~"]}) {
       ++sum->steps;
       sum->executed += counts[i];
-      for (std::int64_t n = 0; n < counts[i]; ++n) sum->cost += costs[i];
+      sum->cost.add(costs[i], counts[i]);
     }
   }
   const StepSum all = kinds.extract("~").mapped();

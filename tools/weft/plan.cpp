@@ -274,18 +274,13 @@ CLI::Option* add_profile_options(CLI::App& command, ProfileOptions& options) {
   command.add_option("--svg", options.svg, "write the profile as a roofline, too")
       ->type_name("FILE")
       ->needs(profile);
-  command
-      .add_option("--gflops", options.gflops,
-                  "10^9 floating-point operations a second that a chip can do, 0.001 to 1e9; by "
-                  "default measured")
-      ->check(CLI::Validator(check_rate, ""))
-      ->needs(profile);
-  command
-      .add_option("--gbytes", options.gbytes,
-                  "10^9 bytes a second that a chip can read and write, 0.001 to 1e9; by default "
-                  "measured")
-      ->check(CLI::Validator(check_rate, ""))
-      ->needs(profile);
+  const auto add_rate = [&](const char* name, double& rate, const char* what) {
+    command.add_option(name, rate, fmt::format("10^9 {}, 0.001 to 1e9; by default measured", what))
+        ->check(CLI::Validator(check_rate, ""))
+        ->needs(profile);
+  };
+  add_rate("--gflops", options.gflops, "floating-point operations a second that a chip can do");
+  add_rate("--gbytes", options.gbytes, "bytes a second that a chip can read and write");
   return profile;
 }
 

@@ -46,9 +46,4 @@ Group::Group(const JobMemory& memory, const Mesh& mesh, int position, AtomList g
   for (LineMail& mail : mails) mail_bytes.push_back(mail.bytes);
 }
 
-void Group::publish_messages() const {
-  own->history.store(progress->history, std::memory_order_relaxed);
-  own->messages.store(progress->messages, std::memory_order_release);
-}
-
 }  // namespace weft

@@ -40,6 +40,12 @@ struct GroupProgress {
       recorded{};  ///< id of the call that the ring's record shows
 };
 
+/// Says in the chip's line how far it is.
+inline void publish_messages(const GroupProgress& progress, GroupLine& line) {
+  line.history.store(progress.history, std::memory_order_relaxed);
+  line.messages.store(progress.messages, std::memory_order_release);
+}
+
 /// The chips that differ from `position` only in `atoms`, in group order; what is listed per chip
 /// is in that order too.
 struct Group {
@@ -61,9 +67,6 @@ struct Group {
   /// of a peer, as it was seen.
   std::vector<LineMail> mails;
   std::vector<std::byte*> mail_bytes;
-
-  /// Says in the chip's line how far it is.
-  void publish_messages() const;
 
   int size() const { return static_cast<int>(chips.size()); }
   GroupLine& line(int member) const { return *lines[static_cast<std::size_t>(member)]; }

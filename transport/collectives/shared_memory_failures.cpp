@@ -25,12 +25,9 @@ std::optional<RecordedCall> SharedMemoryTier::last_call(int member) const {
 /// With a message that `reader` is through with.
 std::optional<RecordedCall> SharedMemoryTier::posted_by(int member, std::uint64_t number,
                                                         int reader) const {
-  const auto messages = [this](int chip) {
-    return group_->line(chip).messages.load(std::memory_order_acquire);
-  };
-  if (messages(member) == 0) return std::nullopt;  // it may have no ring
+  if (group_->line(member).has_ring.load(std::memory_order_relaxed) == 0) return std::nullopt;
   return read_slot_record(memory_->slot_ring(group_->mask, group_->chip(member)), number,
-                          messages(reader));
+                          group_->line(reader).messages.load(std::memory_order_acquire));
 }
 
 /// What a chip called as its collective of this number, or last. One that went on from a message

@@ -69,7 +69,7 @@ SharedMemoryTier::SharedMemoryTier(JobMemory& memory, const Mesh& mesh, int posi
 
 /// The chip's next tier goes on from there.
 SharedMemoryTier::~SharedMemoryTier() {
-  for (const auto& group : groups_) group->publish_messages();
+  for (const auto& group : groups_) publish_messages(*group->progress, *group->own);
 }
 
 Group& SharedMemoryTier::find_group(AtomList atoms) {

@@ -63,8 +63,7 @@ class SlotCall {
   /// Says how far the chip is. Of a reader, before it waits.
   void publish() const {
     own_->root.store(root_chip_, std::memory_order_relaxed);
-    own_->history.store(progress_->history, std::memory_order_relaxed);
-    own_->messages.store(progress_->messages, std::memory_order_release);
+    publish_messages(*progress_, *own_);
   }
   /// Of a reader: whether it has to publish the message even where that is there.
   static bool is_published(std::uint64_t message) { return message % kPublishedEach == 0; }

@@ -64,7 +64,6 @@ void add_both(KernelCase& test, DType dtype, std::mt19937& random, std::int64_t 
 }
 
 TEST(Attention, OfEverySizeAgreesWithTheReferenceAndOnEveryPath) {
-  const PathScope scope;
   unsigned seed = 0;
   for (const std::int64_t length : {1, 31, 33, 63, 65, 130}) {
     for (const std::int64_t size : kSizes) {
@@ -74,21 +73,8 @@ TEST(Attention, OfEverySizeAgreesWithTheReferenceAndOnEveryPath) {
       KernelCase test;
       add_both(test, dtype, random, length, length, size, seed % 3 != 0);
       const double relative = dtype == DType::bf16 ? 3e-2 : dtype == DType::f16 ? 4e-3 : 1e-5;
-      const std::vector<Elements> expected = interpret(test.program, test.inputs);
-      std::vector<Elements> oracle;
-      for (const KernelPath& path : paths()) {
-        set_kernel_path(path);
-        const std::vector<Elements> actual = run_kernels(test);
-        if (oracle.empty()) oracle = actual;
-        expect_bits(actual, oracle);
-        for (std::size_t output = 0; output < 2; ++output) {
-          for (std::size_t i = 0; i < expected[output].size(); ++i) {
-            const double e = expected[output][i];
-            ASSERT_NEAR(actual[output][i], e, relative * std::max(std::fabs(e), 4.0)) << i;
-          }
-        }
-        if (HasFatalFailure()) return;
-      }
+      expect_reference_on_paths(test, relative);
+      if (HasFatalFailure()) return;
     }
   }
 }

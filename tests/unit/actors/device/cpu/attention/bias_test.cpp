@@ -36,27 +36,6 @@ void add_both(KernelCase& test, const Operands& of, const AttentionForm& form, V
   test.output(test.build.attention_grad(of.q, of.k, of.v, y, of.g, form, bias));
 }
 
-/// On every path: the reference's values, and the same bits.
-void expect_reference(const KernelCase& test, double relative) {
-  const PathScope scope;
-  const std::vector<Elements> expected = interpret(test.program, test.inputs);
-  std::vector<Elements> oracle;
-  for (const KernelPath& path : paths()) {
-    set_kernel_path(path);
-    const std::vector<Elements> actual = run_kernels(test);
-    if (oracle.empty()) oracle = actual;
-    expect_bits(actual, oracle);
-    for (std::size_t output = 0; output < expected.size(); ++output) {
-      for (std::size_t i = 0; i < expected[output].size(); ++i) {
-        const double e = expected[output][i];
-        ASSERT_NEAR(actual[output][i], e, relative * std::max(std::fabs(e), 4.0))
-            << "output " << output << ", element " << i;
-      }
-    }
-    if (::testing::Test::HasFatalFailure()) return;
-  }
-}
-
 double tolerance(DType dtype) {
   return dtype == DType::bf16 ? 3e-2 : dtype == DType::f16 ? 4e-3 : 1e-5;
 }
@@ -101,7 +80,7 @@ TEST(AttentionBias, OfEveryFormAgreesWithTheReferenceAndOnEveryPath) {
         const ValueId bias = test.input({is_mask ? DType::pred : dtype, shape},
                                         bias_elements(random, shape, is_mask));
         add_both(test, of, {.causal = causal, .scale = 0.5}, bias);
-        expect_reference(test, tolerance(dtype));
+        expect_reference_on_paths(test, tolerance(dtype));
         if (HasFatalFailure()) return;
       }
     }
@@ -119,7 +98,7 @@ TEST(AttentionBias, HidesAllKeysOfAQuery) {
       std::fill_n(sees.begin() + 2 * 130, 130, is_mask ? 0 : -kInfinity);
       add_both(test, of, {.scale = 0.5},
                test.input({is_mask ? DType::pred : dtype, {1, 1, 35, 130}}, sees));
-      expect_reference(test, tolerance(dtype));
+      expect_reference_on_paths(test, tolerance(dtype));
       const std::vector<Elements> actual = run_kernels(test);
       const auto row = [](const Elements& all) { return Elements(&all[10], &all[15]); };
       EXPECT_EQ(row(actual[0]), Elements(5, 0));  // the result

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstdint>
@@ -38,6 +39,27 @@ inline void expect_bits(const std::vector<Elements>& actual,
       ASSERT_EQ(std::bit_cast<std::uint64_t>(a), std::bit_cast<std::uint64_t>(e))
           << "output " << output << ", element " << i << ": " << a << ", expected " << e;
     }
+  }
+}
+
+/// On every path: the reference's values, and the same bits.
+inline void expect_reference_on_paths(const KernelCase& test, double relative) {
+  const PathScope scope;
+  const std::vector<Elements> expected = interpret(test.program, test.inputs);
+  std::vector<Elements> oracle;
+  for (const KernelPath& path : paths()) {
+    set_kernel_path(path);
+    const std::vector<Elements> actual = run_kernels(test);
+    if (oracle.empty()) oracle = actual;
+    expect_bits(actual, oracle);
+    for (std::size_t output = 0; output < expected.size(); ++output) {
+      for (std::size_t i = 0; i < expected[output].size(); ++i) {
+        const double e = expected[output][i];
+        ASSERT_NEAR(actual[output][i], e, relative * std::max(std::fabs(e), 4.0))
+            << "output " << output << ", element " << i;
+      }
+    }
+    if (::testing::Test::HasFatalFailure()) return;
   }
 }
 
