@@ -5,6 +5,7 @@
 #include <weft/error.hpp>
 
 #include "spmd/mesh/hybrid_mesh.hpp"
+#include "spmd/plan/shared.hpp"
 #include "spmd/program/permute.hpp"
 #include "transport/job/job_memory.hpp"
 
@@ -40,21 +41,30 @@ void set_permute(CollectiveCall& call, std::span<const std::int64_t> attrs, cons
   }
 }
 
+std::uint64_t offset_of(const Plan& plan, ValueId value, std::uint64_t shared_begin) {
+  const Slot& slot = plan.slots[value];
+  return (slot.place == Place::shared ? shared_begin : kArenaTempOffset) + slot.offset;
+}
+
+/// The group of a collective of one list of atoms.
+AtomList group_of(const Program& program, OpId op) {
+  return AtomList::from_bits(static_cast<std::uint64_t>(program.op_attrs(op)[0]));
+}
+
 CollectiveCall call_of_op(const Plan& plan, OpId op, const Mesh& mesh, int position,
                           std::uint64_t shared_begin) {
   const Program& program = plan.program;
-  const auto offset = [&](ValueId value) {
-    const Slot& slot = plan.slots[value];
-    return (slot.place == Place::shared ? shared_begin : kArenaTempOffset) + slot.offset;
-  };
   const ValueId source = program.op_operands(op)[0];
   const ValueId result = program.result(op);
   const auto attrs = program.op_attrs(op);
   CollectiveCall call;
   call.dtype = program.type(source).dtype;
-  call.source = offset(source);
-  call.destination = offset(result);
-  call.shared = plan.slots[result].place == Place::shared;
+  // Of a value in place the call says where the whole lies, as the chips' calls must be equal.
+  const bool is_added = is_added_by_loops(program, plan.slots, result);
+  const bool is_part = plan.slots[source].place == Place::part;
+  call.source = offset_of(plan, is_part ? result : source, shared_begin);
+  call.destination = offset_of(plan, is_added ? source : result, shared_begin);
+  call.shared = is_added || plan.slots[result].place == Place::shared;
   const OpKind kind = program.kind(op);
   if (kind == OpKind::collective_permute) {
     call.kind = CollectiveKind::permute;
@@ -62,7 +72,7 @@ CollectiveCall call_of_op(const Plan& plan, OpId op, const Mesh& mesh, int posit
     set_permute(call, attrs, mesh, position);
     return call;
   }
-  call.atoms = AtomList::from_bits(static_cast<std::uint64_t>(attrs[0]));
+  call.atoms = group_of(program, op);
   switch (kind) {
     case OpKind::ppermute:
       call.kind = CollectiveKind::permute;
@@ -107,11 +117,38 @@ CollectiveCall collective_call(const Plan& plan, const PlanStep& step, const Mes
   return call;
 }
 
-int holder_of_shared(const Plan& plan, ValueId value, const Mesh& mesh, int position) {
+ChipPlace place_in_arena(const Plan& plan, ValueId value, const Mesh& mesh, int position,
+                         std::uint64_t shared_begin) {
   const Program& program = plan.program;
-  const std::int64_t atoms = program.op_attrs(program.defining_op(value))[0];
-  const AtomList group = AtomList::from_bits(static_cast<std::uint64_t>(atoms));
-  return chip_on_host(mesh, mesh.group(position, group).front());
+  const Slot& slot = plan.slots[value];
+  if (slot.place == Place::temp) {
+    return {chip_on_host(mesh, position), offset_of(plan, value, shared_begin)};
+  }
+  const bool is_part = slot.place == Place::part;
+  const ValueId whole = is_part ? static_cast<ValueId>(slot.offset) : value;
+  const AtomList group = group_of(program, program.defining_op(whole));
+  ChipPlace place{chip_on_host(mesh, mesh.group(position, group).front()),
+                  offset_of(plan, whole, shared_begin)};
+  if (is_part) {
+    place.offset += static_cast<std::uint64_t>(mesh.index_in(position, group)) *
+                    static_cast<std::uint64_t>(program.type(value).bytes());
+  }
+  return place;
+}
+
+std::vector<ChipPlace> addends_of(const Plan& plan, ValueId result, const Mesh& mesh,
+                                  int position) {
+  const Program& program = plan.program;
+  const OpId scatter = program.defining_op(result);
+  const AtomList group = group_of(program, scatter);
+  const std::uint64_t offset = offset_of(plan, program.op_operands(scatter)[0], 0) +
+                               static_cast<std::uint64_t>(mesh.index_in(position, group)) *
+                                   static_cast<std::uint64_t>(program.type(result).bytes());
+  std::vector<ChipPlace> places;
+  for (const int member : mesh.group(position, group)) {
+    places.push_back({chip_on_host(mesh, member), offset});
+  }
+  return places;
 }
 
 }  // namespace weft

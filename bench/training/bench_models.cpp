@@ -37,10 +37,12 @@ struct Job {
   int steps = 5;  ///< of a round, for each of the two
   bool tiny = false;
   bool torch = true;
+  bool keep = false;  ///< the run folder
+  std::string state = "replicated";
   std::string folder{};
 };
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Job, model, dtype, workers, chips, rounds, steps, tiny, torch,
-                                   folder)
+                                   state, folder)
 
 constexpr std::uint64_t kBatches = 4;
 
@@ -74,6 +76,11 @@ class Training {
         model_(make_model(job.model, job.tiny)),
         optimizer_(model_->parameters(), {.lr = 1e-3, .weight_decay = 0.01}) {
     for (std::uint64_t i = 0; i < kBatches; ++i) batches_.push_back(model_->batch(i));
+    if (job.state == "zero1") zero1(optimizer_, mesh);
+    if (job.state == "fsdp") {
+      fsdp(*model_, mesh);
+      zero1(optimizer_, mesh);
+    }
     save(*model_, job.folder + "/state.safetensors");
   }
 
@@ -178,7 +185,11 @@ std::vector<TableRow> measure(Job job, std::string& blas) {
            .run = {.name = "bench", .storage_path = job.folder}})
           .fit();
   std::error_code ignored;
-  std::filesystem::remove_all(job.folder, ignored);
+  if (job.keep) {
+    fmt::print("run folder: {}\n", result.path);
+  } else {
+    std::filesystem::remove_all(job.folder, ignored);
+  }
   if (!result.ok()) fail(result.error->code, "{}", result.error->message);
   const auto samples = [&](const char* key) {
     return result.metrics.at(key).get<std::vector<double>>();
@@ -223,7 +234,12 @@ Options parse(int argc, char** argv) {
   app.add_option("--steps", options.job.steps, "of a round")
       ->check(at_least_one)
       ->capture_default_str();
+  app.add_option("--state", options.job.state,
+                 "how parameters and optimizer state lie on the chips")
+      ->check(CLI::IsMember({"replicated", "zero1", "fsdp"}))
+      ->capture_default_str();
   app.add_flag("--tiny", options.job.tiny, "small models, to see that it works");
+  app.add_flag("--keep", options.job.keep, "keep the run folders, for weft plan --profile");
   app.add_flag("!--no-torch", options.job.torch, "weft alone");
   app.add_option("--json", options.json_file, "file for the results");
   try {

@@ -68,7 +68,8 @@ std::vector<TileBuffers::Entry> TileBuffers::of(const FusedLoop& loop) {
   std::uint32_t count = 0;
   std::vector<std::uint32_t> free;
   const auto is_made_here = [&](ValueId value) {
-    return is_made_by_loops(program_, program_.defining_op(value));
+    const OpId maker = program_.defining_op(value);
+    return is_made_by_loops(program_, maker) || program_.kind(maker) == OpKind::reduce_scatter;
   };
   const auto give = [&](ValueId value, std::uint32_t buffer) {
     buffer_of_[value] = buffer;

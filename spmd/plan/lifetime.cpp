@@ -9,20 +9,6 @@
 namespace weft {
 namespace {
 
-/// All chips that differ only in these atoms meet in the op. 0 if no chips meet, or only some may,
-/// as in a collective_permute or a ppermute.
-AtomMask meeting_atoms(const Program& program, OpId op) {
-  const OpKind kind = program.kind(op);
-  const bool is_permute = kind == OpKind::collective_permute || kind == OpKind::ppermute;
-  if (!is_collective(kind) || is_permute) return 0;
-  return AtomList::from_bits(static_cast<std::uint64_t>(program.op_attrs(op)[0])).mask();
-}
-
-/// The atoms of the group of chips that read a shared value.
-AtomMask readers(const Program& program, ValueId value) {
-  return meeting_atoms(program, program.defining_op(value));
-}
-
 /// A bucket's operands are read together, and its results are written together, as one range each.
 void join_in_bucket(const Program& program, const PlanStep& bucket,
                     std::vector<Lifetime>& lifetimes) {
@@ -89,6 +75,18 @@ void join_in_range(const Program& program, const LoopRange& range,
   }
 }
 
+/// Ends the lifetime where all chips of the group have met whose collective makes `value`.
+void live_until_met(const Program& program, const Loops& loops, ValueId value, Lifetime& lifetime) {
+  const AtomMask group = meeting_atoms(program, program.defining_op(value));
+  const auto meets = [&](OpId op) {
+    return (group & ~meeting_atoms(program, op)) == 0 && loops.always_runs(op);
+  };
+  do {
+    ++lifetime.last;
+  } while (lifetime.last < program.num_ops() && !meets(lifetime.last));
+  lifetime.last = std::min(lifetime.last, program.num_ops() - 1);
+}
+
 }  // namespace
 
 std::vector<Lifetime> lifetimes_of(const Program& program, std::span<const PlanStep> steps,
@@ -105,6 +103,14 @@ std::vector<Lifetime> lifetimes_of(const Program& program, std::span<const PlanS
   for (std::uint32_t range = 0; range < loops.ranges().size(); ++range) {
     if (!loops.is_branch(range)) join_in_range(program, loops[range], lifetimes);
   }
+  for (ValueId value = 0; value < program.num_values(); ++value) {
+    if (!is_added_by_loops(program, slots, value)) continue;
+    const OpId scatter = program.defining_op(value);
+    Lifetime added = lifetimes[value];
+    live_until_met(program, loops, value, added);
+    OpId& last = lifetimes[program.op_operands(scatter)[0]].last;
+    last = std::max(last, added.last);
+  }
   for (const PlanStep& step : steps) {
     if (step.kind == StepKind::collective && program.kind(step.first) == OpKind::all_reduce) {
       join_in_bucket(program, step, lifetimes);
@@ -120,36 +126,13 @@ std::vector<Lifetime> lifetimes_of(const Program& program, std::span<const PlanS
     }
   }
   for (ValueId value = 0; value < program.num_values(); ++value) {
-    if (slots[value].place != Place::shared) continue;
-    const AtomMask group = readers(program, value);
-    OpId& last = lifetimes[value].last;
-    const auto meets = [&](OpId op) {
-      return (group & ~meeting_atoms(program, op)) == 0 && loops.always_runs(op);
-    };
-    do {
-      ++last;
-    } while (last < program.num_ops() && !meets(last));
-    last = std::min(last, program.num_ops() - 1);
+    if (slots[value].place == Place::shared)
+      live_until_met(program, loops, value, lifetimes[value]);
+    if (slots[value].place != Place::part) continue;
+    OpId& first = lifetimes[static_cast<ValueId>(slots[value].offset)].first;
+    first = std::min(first, lifetimes[value].first);
   }
   return lifetimes;
-}
-
-bool groups_differ(const Program& program, ValueId a, ValueId b) {
-  return readers(program, a) != readers(program, b);
-}
-
-bool needs_final_barrier(const Plan& plan, const Mesh& mesh) {
-  const Program& program = plan.program;
-  const auto is_shared = [&](ValueId value) { return plan.slots[value].place == Place::shared; };
-  const AtomMask all = mesh.all_atoms();
-  const Loops loops(program);
-  for (OpId op = program.num_ops(); op-- > 0;) {
-    if (meeting_atoms(program, op) == all && loops.always_runs(op)) return false;
-    if (is_shared(program.result(op)) || std::ranges::any_of(program.op_operands(op), is_shared)) {
-      return true;
-    }
-  }
-  return false;
 }
 
 std::uint64_t slot_bytes(const TensorType& type) {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "spmd/plan/plan.hpp"
+#include "spmd/plan/shared.hpp"
 
 namespace weft {
 
@@ -22,12 +23,10 @@ struct Lifetime {
 
 /// One per value of a program that runs in these steps. Chips of a shared value's group may read it
 /// until they have met in a collective after the value's last reader. Its lifetime ends with that
-/// collective, or with the program.
+/// collective, or with the program; it begins with the op that writes a part of it in place. The
+/// same holds for the operand of a reduce_scatter whose result loops add for themselves.
 std::vector<Lifetime> lifetimes_of(const Program& program, std::span<const PlanStep> steps,
                                    const std::vector<Slot>& slots);
-
-/// Whether two shared values are gathered by different groups of chips.
-bool groups_differ(const Program& program, ValueId a, ValueId b);
 
 /// Whether two values must not share bytes. Shared values of different groups must not, since a
 /// chip meets the readers of one value but not those of the other. Inline, as placement asks this
@@ -38,10 +37,6 @@ inline bool exclude_each_other(const Program& program, const std::vector<Slot>& 
   if (lifetimes[a].overlaps(lifetimes[b])) return true;
   return slots[a].place == Place::shared && groups_differ(program, a, b);
 }
-
-/// Whether all chips must meet at the end, because one chip may still read a shared value while
-/// another begins the next program.
-bool needs_final_barrier(const Plan& plan, const Mesh& mesh);
 
 inline constexpr std::uint64_t kSlotAlignment = 64;
 

@@ -7,7 +7,6 @@
 #include <tuple>
 
 #include "spmd/control/loops.hpp"
-#include "spmd/mesh/hybrid_mesh.hpp"
 #include "spmd/ops/row.hpp"
 #include "spmd/ops/verify.hpp"
 #include "spmd/passes/canonicalize.hpp"
@@ -20,6 +19,7 @@
 #include "spmd/plan/fuse.hpp"
 #include "spmd/plan/lifetime.hpp"
 #include "spmd/plan/schedule.hpp"
+#include "spmd/plan/shared.hpp"
 #include "spmd/text/text.hpp"
 
 namespace weft {
@@ -274,27 +274,6 @@ class Placement {
   std::vector<Block> blocks_;
 };
 
-/// Makes large results of all_gathers within a host shared, except those that another collective
-/// reads.
-void share_gathered(Plan& plan, const Mesh& mesh, const PlanOptions& options) {
-  const Program& program = plan.program;
-  const Loops loops(program);
-  for (OpId op = 0; op < program.num_ops(); ++op) {
-    const ValueId result = program.result(op);
-    if (program.kind(op) != OpKind::all_gather) continue;
-    // The next iteration would overwrite what a slower chip still reads.
-    if (loops.of_op(op) != kNoId) continue;
-    const bool large = program.type(result).bytes() >= options.shared_bytes_min;
-    const AtomMask atoms =
-        AtomList::from_bits(static_cast<std::uint64_t>(program.op_attrs(op)[0])).mask();
-    if (large && tier_of(atoms, mesh) == Tier::ici) plan.slots[result].place = Place::shared;
-  }
-  for (OpId op = 0; op < program.num_ops(); ++op) {
-    if (!is_collective(program.kind(op))) continue;
-    for (const ValueId operand : program.op_operands(op)) plan.slots[operand].place = Place::temp;
-  }
-}
-
 /// A line for each value with the sharding that propagate chose.
 std::string shardings_text(const Program& program, const Mesh& mesh,
                            std::span<const Sharding> shardings) {
@@ -308,7 +287,7 @@ std::string shardings_text(const Program& program, const Mesh& mesh,
 
 /// A line for each value: where it lies.
 std::string places_text(const Plan& plan) {
-  static constexpr std::array kNames{"temp", "input", "output", "shared", "tile"};
+  static constexpr std::array kNames{"temp", "input", "output", "shared", "tile", "part of"};
   std::string text = fmt::format("temp {} bytes (at least {}), shared {} bytes\n", plan.temp_bytes,
                                  plan.temp_bytes_bound, plan.shared_bytes);
   for (ValueId value = 0; value < plan.slots.size(); ++value) {
@@ -340,7 +319,7 @@ Plan make_plan(const Program& chip_program, const Mesh& mesh,
   for (std::size_t i = 0; i < plan.program.outputs.size(); ++i) {
     plan.slots[plan.program.outputs[i].value] = {Place::output, i};
   }
-  share_gathered(plan, mesh, options);
+  share_values(plan, mesh, options);
   schedule(plan, mesh);
   Placement temporaries(plan, Place::temp);
   plan.temp_bytes = temporaries.place();

@@ -21,6 +21,7 @@ enum class Place : std::uint8_t {
   output = 2,  ///< in the buffer bound to output number `offset` for this run
   shared = 3,  ///< one copy for a group of chips, at `offset` in its first chip's shared region
   tile = 4,    ///< no memory of its own: one tile at a time in a buffer of each loop that uses it
+  part = 5,    ///< the chip's part of the shared value number `offset`, the result of an all_gather
 };
 
 struct Slot {
@@ -73,7 +74,8 @@ inline constexpr std::int64_t kHeldBytesMax = 4096;
 
 /// Identical for all chips. Operands and results of collectives are temporaries, so their offsets
 /// are equal on all chips (make_plan inserts a `copy` where an input or output takes part). Only
-/// the result of an all_gather may be shared instead.
+/// the result of an all_gather may be shared instead, and its operand a part of it; the result of a
+/// reduce_scatter may have no place (shared.hpp).
 struct Plan {
   Program program;                       ///< the chip's program
   std::vector<TensorType> input_types;   ///< global
@@ -97,7 +99,8 @@ struct Plan {
 
 struct PlanOptions {
   /// An all_gather's result of at least this many bytes is shared: every chip stores its part once,
-  /// instead of once for each chip. Copying a smaller result costs less than a final barrier.
+  /// instead of once for each chip. A reduce_scatter's operand of at least this many is read where
+  /// it lies (shared.hpp). Copying less costs less than a final barrier.
   std::int64_t shared_bytes_min = 65536;
 };
 

@@ -6,7 +6,8 @@
 #include "spmd/passes/partition.hpp"
 #include "spmd/plan/lifetime.hpp"
 #include "spmd/plan/plan.hpp"
-#include "spmd/plan/steps_verify.hpp"
+#include "spmd/plan/schedule.hpp"
+#include "spmd/plan/shared.hpp"
 
 namespace weft {
 namespace {
@@ -55,6 +56,20 @@ bool is_gathered(const Program& program, ValueId value) {
   return op != kNoId && program.kind(op) == OpKind::all_gather;
 }
 
+/// The chip's part of a shared value, which its maker writes there.
+void check_part(const Plan& plan, ValueId value) {
+  const Program& program = plan.program;
+  const std::uint64_t whole = plan.slots[value].offset;
+  const bool is_value = whole < program.num_values() &&
+                        is_gathered(program, static_cast<ValueId>(whole)) &&
+                        plan.slots[whole].place == Place::shared;
+  if (is_value) {
+    const OpId gather = program.defining_op(static_cast<ValueId>(whole));
+    if (program.op_operands(gather)[0] == value && may_be_part(program, gather)) return;
+  }
+  fail(Errc::corrupt, "plan: value %{} can't be a part of %{}, where it is written", value, whole);
+}
+
 void check_places(const Plan& plan, const Mesh& mesh) {
   const Program& program = plan.program;
   std::vector<Slot> bound(program.num_values());  // by value: its input or output, if any
@@ -78,6 +93,10 @@ void check_places(const Plan& plan, const Mesh& mesh) {
     if (slot.place == Place::tile) {
       if (program.defining_op(value) != kNoId && bound[value].place == Place::temp) continue;
       fail(Errc::corrupt, "plan: value %{} has no place, but is an input or an output", value);
+    }
+    if (slot.place == Place::part && bound[value].place == Place::temp) {
+      check_part(plan, value);
+      continue;
     }
     const bool is_shared = slot.place == Place::shared;
     if (is_shared && !is_gathered(program, value)) {
@@ -109,6 +128,9 @@ void check_behind(const Plan& plan, ValueId before, ValueId value) {
 void check_collectives(const Plan& plan) {
   const Program& program = plan.program;
   const auto check = [&](OpId op, ValueId value) {
+    if (plan.slots[value].place == Place::part && plan.slots[value].offset == program.result(op)) {
+      return;
+    }
     if (plan.slots[value].place != Place::temp) {
       fail(Errc::corrupt, "plan: op {} ({}) touches %{}, which isn't a temporary", op,
            to_string(program.kind(op)), value);
@@ -117,7 +139,12 @@ void check_collectives(const Plan& plan) {
   for (OpId op = 0; op < program.num_ops(); ++op) {
     if (!is_collective(program.kind(op))) continue;
     for (const ValueId operand : program.op_operands(op)) check(op, operand);
-    if (plan.slots[program.result(op)].place != Place::shared) check(op, program.result(op));
+    const ValueId result = program.result(op);
+    if (is_added_by_loops(program, plan.slots, result)) {
+      if (may_be_added_by_loops(program, op)) continue;
+      fail(Errc::corrupt, "plan: %{} has no place, but loops can't add it", result);
+    }
+    if (plan.slots[result].place != Place::shared) check(op, result);
   }
   for (const PlanStep& step : plan.steps) {
     if (step.kind != StepKind::collective) continue;

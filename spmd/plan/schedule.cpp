@@ -10,7 +10,7 @@
 #include "spmd/plan/bucket.hpp"
 #include "spmd/plan/donate.hpp"
 #include "spmd/plan/fuse.hpp"
-#include "spmd/plan/lifetime.hpp"
+#include "spmd/plan/shared.hpp"
 #include "spmd/plan/spread.hpp"
 
 namespace weft {

@@ -27,6 +27,15 @@ std::vector<std::uint32_t> written_outputs(const Plan& plan, const PlanStep& ste
 /// The tile buffers of one loop; `step` is its index among the steps.
 std::span<const TileBuffer> tile_buffers_of(const Plan& plan, std::size_t step);
 
+/// Throws corrupt, naming the step, op or value, unless the steps run every op once and in order
+/// (stored fills before their loop), loops and buckets contain only ops that can run together,
+/// values that live at once have different tile buffers, all chips meet after the last read of a
+/// shared value, every update is after the update_wait or held until it, and donations are legal.
+/// The program and the slots' places must be verified already. In steps_verify.cpp.
+void verify_steps(const Plan& plan, const Mesh& mesh);
+/// The part of it about barriers, updates and donations. In updates_verify.cpp.
+void verify_updates(const Plan& plan, const Mesh& mesh);
+
 /// A line for each step, with its ops and tiled values (%value:buffer): "3: loop 7..12 add %9:0".
 std::string steps_text(const Plan& plan);
 

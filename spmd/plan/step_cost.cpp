@@ -6,6 +6,7 @@
 #include "spmd/control/loops.hpp"
 #include "spmd/ops/builder.hpp"
 #include "spmd/ops/row.hpp"
+#include "spmd/plan/shared.hpp"
 #include "spmd/plan/spread.hpp"
 
 namespace weft {
@@ -196,6 +197,13 @@ DType dtype_of(const Program& program, OpId op) {
   return program.type(operands.empty() ? program.result(op) : operands.front()).dtype;
 }
 
+/// Whether chips only meet in the op: what it moves is written, or read, where it lies.
+bool is_in_place(const Plan& plan, OpId op) {
+  if (!is_collective(plan.program.kind(op))) return false;
+  return plan.slots[plan.program.op_operands(op)[0]].place == Place::part ||
+         is_added_by_loops(plan.program, plan.slots, plan.program.result(op));
+}
+
 /// A loop over elementwise ops reads and writes only what has a place in memory.
 StepCost loop_cost(const Plan& plan, const PlanStep& step, const Mesh& mesh) {
   const Program& program = plan.program;
@@ -217,6 +225,11 @@ StepCost loop_cost(const Plan& plan, const PlanStep& step, const Mesh& mesh) {
         continue;
       }
       const OpId maker = program.defining_op(operand);
+      if (is_added_by_loops(program, plan.slots, operand)) {
+        cost.flops += flops_of(program, maker, mesh);
+        cost.read_bytes += read_bytes_of(program, maker);
+        continue;
+      }
       if (!is_made_by_loops(program, maker)) continue;
       for (const ValueId source : program.op_operands(maker)) {
         if (seen.add(source)) cost.read_bytes += bytes(source);
@@ -257,6 +270,10 @@ std::vector<StepCost> step_costs(const Plan& plan, const Mesh& mesh) {
     }
     StepCost& cost = costs.emplace_back();
     for (OpId op = step.first; op < step.end(); ++op) {
+      if (is_in_place(plan, op)) {
+        cost.dtype = dtype_of(program, op);
+        continue;
+      }
       const StepCost of_op = op_cost(program, op, mesh);
       if (op == step.first) cost.dtype = of_op.dtype;
       cost.add(of_op);

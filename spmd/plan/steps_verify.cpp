@@ -1,10 +1,9 @@
-#include "spmd/plan/steps_verify.hpp"
-
 #include <algorithm>
 
 #include "spmd/control/loops.hpp"
 #include "spmd/ops/row.hpp"
 #include "spmd/plan/schedule.hpp"
+#include "spmd/plan/shared.hpp"
 #include "spmd/plan/spread.hpp"
 
 namespace weft {
@@ -69,6 +68,11 @@ class StepsCheck {
   bool is_tiled(ValueId value) const { return plan_.slots[value].place == Place::tile; }
   bool is_tiled_fill(OpId op) const {
     return is_made_by_loops(program_, op) && is_tiled(program_.result(op));
+  }
+  /// Whether each loop that reads the tiled value makes it for itself.
+  bool is_made_where_read(ValueId value) const {
+    return is_made_by_loops(program_, program_.defining_op(value)) ||
+           is_added_by_loops(program_, plan_.slots, value);
   }
   /// Loops make tiled fills for themselves.
   void skip_tiled_fills() {
@@ -261,18 +265,18 @@ class StepsCheck {
     next_ = step.end();
   }
 
-  /// One loop makes and reads a tiled value, except a fill, which any loop may read.
+  /// One loop makes and reads a tiled value, except one that every loop makes where it reads it.
   void check_tiles() const {
     for (OpId op = 0; op < program_.num_ops(); ++op) {
       const ValueId result = program_.result(op);
-      if (is_tiled(result) && loop_of_[op] == kNoId && !is_made_by_loops(program_, op)) {
+      if (is_tiled(result) && loop_of_[op] == kNoId && !is_made_where_read(result)) {
         refuse("%{} has no place, and no loop makes it", result);
       }
       for (const ValueId value : program_.op_operands(op)) {
         if (!is_tiled(value)) continue;
         const OpId maker = program_.defining_op(value);
         if (loop_of_[op] == kNoId ||
-            (!is_made_by_loops(program_, maker) && loop_of_[op] != loop_of_[maker])) {
+            (!is_made_where_read(value) && loop_of_[op] != loop_of_[maker])) {
           refuse("%{} has no place, but op {} reads it outside of its loop", value, op);
         }
       }
@@ -293,8 +297,7 @@ class StepsCheck {
       if (loop_of_[op] != i) continue;
       for (const ValueId value : program_.op_operands(op)) {
         if (!is_tiled(value)) continue;
-        const bool is_fill = is_made_by_loops(program_, program_.defining_op(value));
-        last_read_[value] = is_fill ? kAlways : op;
+        last_read_[value] = is_made_where_read(value) ? kAlways : op;
       }
     }
     for (OpId op = loop.first; op < loop.end(); ++op) {

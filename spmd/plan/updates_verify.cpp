@@ -5,9 +5,8 @@
 #include <weft/error.hpp>
 
 #include "spmd/plan/donate.hpp"
-#include "spmd/plan/lifetime.hpp"
 #include "spmd/plan/schedule.hpp"
-#include "spmd/plan/steps_verify.hpp"
+#include "spmd/plan/shared.hpp"
 
 namespace weft {
 namespace {

@@ -12,9 +12,11 @@
 #include "actors/device/state_hash.hpp"
 #include "spmd/control/loops.hpp"
 #include "spmd/mesh/hybrid_mesh.hpp"
+#include "spmd/plan/shared.hpp"
 #include "spmd/plan/spread.hpp"
 #include "spmd/program/element.hpp"
 #include "transport/collectives/communicator.hpp"
+#include "transport/reduce/reduce.hpp"
 #include "transport/state/commits.hpp"
 
 namespace weft::testing {
@@ -132,10 +134,11 @@ class ReferenceEngine final : public Engine {
       if (step.kind != StepKind::collective && step.kind != StepKind::barrier) continue;
       CollectiveCall call = collective_call(plan, step, mesh_, position_, loaded->shared_begin);
       if (step.kind == StepKind::collective) call.name = (summary++)->value;
-      if (call.shared) {
-        const ValueId result = plan.program.result(step.first);
-        memory_.reserve(holder_of_shared(plan, result, mesh_, position_), loaded->shared_begin,
-                        plan.shared_bytes);
+      const ValueId result = plan.program.result(step.first);
+      if (step.kind == StepKind::collective && plan.slots[result].place == Place::shared) {
+        const ChipPlace place =
+            place_in_arena(plan, result, mesh_, position_, loaded->shared_begin);
+        memory_.reserve(place.chip, loaded->shared_begin, plan.shared_bytes);
       }
       loaded->calls.push_back(communicator_.prepare(call));
     }
@@ -315,10 +318,22 @@ class ReferenceEngine final : public Engine {
   }
 
   std::byte* place(ValueId value) const {
-    const Slot& slot = plan_->plan.slots[value];
-    if (slot.place == Place::temp) return memory_.arena(arena_) + kArenaTempOffset + slot.offset;
-    return memory_.arena(holder_of_shared(plan_->plan, value, mesh_, position_)) +
-           plan_->shared_begin + slot.offset;
+    const auto [chip, offset] =
+        place_in_arena(plan_->plan, value, mesh_, position_, plan_->shared_begin);
+    return memory_.arena(chip) + offset;
+  }
+
+  /// Of a reduce_scatter whose result has no place.
+  Elements sum_of_addends(ValueId result) const {
+    const TensorType& type = program().type(result);
+    std::vector<std::byte*> addends;
+    for (const auto& [chip, offset] : addends_of(plan_->plan, result, mesh_, position_)) {
+      addends.push_back(memory_.arena(chip) + offset);
+    }
+    std::vector<std::byte> sum(static_cast<std::size_t>(type.bytes()));
+    std::byte* const to = sum.data();
+    reduce(ReduceKind::add, type.dtype, {addends}, {std::span(&to, 1)}, type.num_elements());
+    return load_elements(type, sum.data());
   }
 
   bool meet(const PlanStep& step, bool wait) {
@@ -339,7 +354,9 @@ class ReferenceEngine final : public Engine {
     ++next_call_;
     for (OpId op = step.first; op < step.end(); ++op) {
       const ValueId result = program().result(op);
-      values_[result] = load_elements(program().type(result), place(result));
+      values_[result] = is_added_by_loops(program(), plan_->plan.slots, result)
+                            ? sum_of_addends(result)
+                            : load_elements(program().type(result), place(result));
       is_known_[result] = true;
     }
     return true;

@@ -186,7 +186,7 @@ bool is_in_slots(CollectiveKind kind, std::uint64_t bytes, int group_size) {
 Algorithm choose_algorithm(const CollectiveCall& call, int group_size, bool crowded) {
   const std::uint64_t bytes = bytes_of(call, group_size).source;
   if (bytes == 0) return Algorithm::signal;
-  if (call.shared) return Algorithm::share;
+  if (call.shared) return call.source == call.destination ? Algorithm::signal : Algorithm::share;
   if (is_in_slots(call.kind, bytes, group_size)) return Algorithm::slots;
   const std::uint64_t bytes_max = crowded ? kAllMailboxesBytesCrowded : kAllMailboxesBytes;
   if (group_size > 1 && bytes <= kMailboxBytes &&

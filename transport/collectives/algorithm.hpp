@@ -5,7 +5,8 @@
 /// With n chips, S bytes of source and D of destination, loads and stores are per chip:
 ///
 ///   algorithm  for                         syncs  loads                      stores
-///   signal     barrier, or no bytes          1    0                          0
+///   signal     barrier, or no bytes,         1    0                          0
+///              or shared in place
 ///   slots      broadcast, S <= 16            0    S                          S; the root: 2S
 ///   mailbox    small S (choose_algorithm)    1    S + what pull would load   S + D
 ///   push       all_reduce, all_gather        2    S                          D

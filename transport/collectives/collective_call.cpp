@@ -60,8 +60,8 @@ void require_ranges(const CollectiveCall& call, CallBytes bytes, std::size_t cap
                         kOffsetAlignment, capacity));
   }
   const bool in_place =
-      call.source == call.destination &&
-      (call.kind == CollectiveKind::all_reduce || call.kind == CollectiveKind::broadcast);
+      call.source == call.destination && (call.shared || call.kind == CollectiveKind::all_reduce ||
+                                          call.kind == CollectiveKind::broadcast);
   const bool disjoint = call.source + bytes.source <= call.destination ||
                         call.destination + bytes.destination <= call.source;
   if (!in_place && !disjoint) {
@@ -137,8 +137,13 @@ void require_valid(const CollectiveCall& call, int group_size, std::size_t arena
   if (reduces(call.kind) && call.dtype == DType::pred && call.reduce == ReduceKind::add) {
     fail_call(call, "pred can't be added: use max for \"any\", min for \"all\"");
   }
-  if (call.shared && call.kind != CollectiveKind::all_gather) {
-    fail_call(call, "shared: only the result of an all_gather can be");
+  const bool may_be_shared =
+      call.kind == CollectiveKind::all_gather ||
+      (call.kind == CollectiveKind::reduce_scatter && call.source == call.destination);
+  if (call.shared && !may_be_shared) {
+    fail_call(call,
+              "shared: only the result of an all_gather can be, and the sources of a "
+              "reduce_scatter whose destination is its source");
   }
   const CallBytes bytes = bytes_of(call, group_size);
   if (bytes.source != 0) require_ranges(call, bytes, arena_capacity);

@@ -30,7 +30,7 @@ inline constexpr std::uint64_t kOffsetAlignment = 64;
 
 /// One collective as every chip of the group calls it (all but `name` must be equal on all of them;
 /// the order of the group's chips is index_in(., atoms)). Offsets are bytes within the arena,
-/// aligned, and the ranges must not overlap unless equal (all_reduce and broadcast only).
+/// aligned, and the ranges must not overlap unless equal (all_reduce, broadcast, shared only).
 struct CollectiveCall {
   CollectiveKind kind = CollectiveKind::barrier;
   AtomList atoms;                       ///< the group: chips that differ only in these
@@ -50,7 +50,10 @@ struct CollectiveCall {
   /// root.
   std::vector<int> from = {};
   /// all_gather: the result is stored once, in the arena of the group's first chip. The caller sees
-  /// to it that nobody reads what was there before when the first chip calls.
+  /// to it that nobody reads what was there before when the first chip calls. Where source and
+  /// destination are equal, the caller has stored the chip's part there, and the chips only meet.
+  /// reduce_scatter, with source and destination equal: the chips only meet, and may read each
+  /// other's sources from then on; the caller sees to it that these stay.
   bool shared = false;
   /// What else the chips must agree on: compared, but not used. 0: nothing.
   std::uint64_t tag = 0;

@@ -54,10 +54,11 @@ bool is_in_lines(Algorithm algorithm, const CollectiveCall& call, int group_size
                                             bytes_of(call, group_size).source <= kLineMailboxBytes);
 }
 
-LineCall::LineCall(const CollectiveCall& call, int group_size, std::byte* arena)
+LineCall::LineCall(Algorithm algorithm, const CollectiveCall& call, int group_size,
+                   std::byte* arena)
     : source_(arena + call.source),
       destination_(arena + call.destination),
-      bytes_(bytes_of(call, group_size).source) {
+      bytes_(algorithm == Algorithm::signal ? 0 : bytes_of(call, group_size).source) {
   switch (bytes_) {
     case 0: break;
     case 1: choose<1>(call); break;

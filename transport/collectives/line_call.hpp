@@ -19,7 +19,7 @@ bool is_in_lines(Algorithm algorithm, const CollectiveCall& call, int group_size
 class LineCall {
  public:
   /// `arena` of the chip.
-  LineCall(const CollectiveCall& call, int group_size, std::byte* arena);
+  LineCall(Algorithm algorithm, const CollectiveCall& call, int group_size, std::byte* arena);
 
   bool has_mail() const { return mail_ != nullptr; }
   /// What the chip puts into its mailbox: the source, and zeros behind it.

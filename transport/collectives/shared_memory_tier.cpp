@@ -94,7 +94,7 @@ std::unique_ptr<const TierCall> SharedMemoryTier::prepare(const CollectiveCall& 
   }
   prepared->schedule = make_schedule(algorithm, call, group.size(), group.index);
   if (is_in_lines(algorithm, call, group.size())) {
-    prepared->line = LineCall(call, group.size(), memory_->arena(chip_));
+    prepared->line = LineCall(algorithm, call, group.size(), memory_->arena(chip_));
   } else if (algorithm == Algorithm::mailbox) {
     memory_->reserve_mailboxes(group.mask, chip_);
   }

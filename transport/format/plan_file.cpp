@@ -14,7 +14,7 @@ using flatbuffers::FlatBufferBuilder;
 using flatbuffers::Offset;
 
 static_assert(static_cast<int>(fb::InputKind::MAX) == static_cast<int>(InputKind::buffer));
-static_assert(static_cast<int>(fb::Place::MAX) == static_cast<int>(Place::tile));
+static_assert(static_cast<int>(fb::Place::MAX) == static_cast<int>(Place::part));
 static_assert(static_cast<int>(fb::StepKind::MAX) == static_cast<int>(StepKind::join));
 
 Offset<fb::Input> write_input(FlatBufferBuilder& builder, const ProgramInput& input,
@@ -180,17 +180,22 @@ void read_steps(const fb::Plan& stored, Plan& plan) {
 }
 
 void read_slots(const fb::Plan& stored, Plan& plan) {
-  const std::array<std::uint64_t, 5> limits{plan.temp_bytes, plan.input_types.size(),
-                                            plan.output_types.size(), plan.shared_bytes, 0};
+  const std::array<std::uint64_t, 6> limits{plan.temp_bytes,
+                                            plan.input_types.size(),
+                                            plan.output_types.size(),
+                                            plan.shared_bytes,
+                                            0,
+                                            plan.program.num_values()};
   require_size("slots", stored.slots()->size(), plan.program.num_values());
   for (const fb::Slot& slot : elements(*stored.slots())) {
     if (slot.place() > fb::Place::MAX) {
       refuse("there is no place {}", static_cast<int>(slot.place()));
     }
     const std::uint64_t limit = limits[static_cast<std::size_t>(slot.place())];
-    const bool is_bound = slot.place() == fb::Place::input || slot.place() == fb::Place::output;
+    const bool is_number = slot.place() == fb::Place::input || slot.place() == fb::Place::output ||
+                           slot.place() == fb::Place::part;
     // A value without bytes may stand at the very end of its region.
-    if (slot.offset() > limit || (slot.offset() == limit && is_bound)) {
+    if (slot.offset() > limit || (slot.offset() == limit && is_number)) {
       refuse("a slot at {} of {}", slot.offset(), limit);
     }
     plan.slots.push_back({static_cast<Place>(slot.place()), slot.offset()});

@@ -8,6 +8,7 @@
 #include "actors/device/cpu/jit/chain.hpp"
 #include "spmd/ops/row.hpp"
 #include "spmd/plan/schedule.hpp"
+#include "spmd/plan/shared.hpp"
 #include "spmd/plan/spread.hpp"
 
 namespace weft {
@@ -42,6 +43,7 @@ class LoopLoader {
     return maker == kNoId ? std::nullopt : spread_of(program_, maker);
   }
   bool is_tile(ValueId value) const { return plan_.slots[value].place == Place::tile; }
+  bool is_added(ValueId value) const { return is_added_by_loops(program_, plan_.slots, value); }
 
   /// Whether all ops are compiled, and all spreads that they read have rows of one size: then the
   /// loop runs at once, row by row. Sets `columns`.
@@ -57,6 +59,8 @@ class LoopLoader {
 
   /// Where the value lies; of a tile, `offset` is the value's number until place_tiles().
   CpuPlan::Operand placed(ValueId value) const;
+  /// Of what is read tile by tile.
+  static CpuPlan::Operand tiled(CpuPlan::Operand operand, DType dtype);
   void place_tiles();
 
   const LoopSource& source_;
@@ -126,6 +130,11 @@ jit::Lane LoopLoader::lane(Chain& chain, ValueId value) const {
     const auto kind = spread->repeats_row ? jit::Stream::Kind::row : jit::Stream::Kind::column;
     return chain.lanes[value] = jit::read(chain.graph, dtype, kind);
   }
+  if (is_added(value)) {
+    const std::vector<CpuPlan::Operand> addends = source_.addends(value);
+    for (const CpuPlan::Operand& addend : addends) chain.streams.push_back(tiled(addend, dtype));
+    return chain.lanes[value] = jit::read_sum(chain.graph, dtype, addends.size());
+  }
   if (!is_fill(value)) {
     chain.streams.push_back(placed(value));
     return chain.lanes[value] = jit::read(chain.graph, dtype, jit::Stream::Kind::dense);
@@ -194,12 +203,13 @@ void LoopLoader::load_op(OpId op) {
 
 CpuPlan::Operand LoopLoader::placed(ValueId value) const {
   CpuPlan::Operand operand = source_.operand(value);
-  if (operand.place == Place::tile) {
-    operand.offset = value;
-  } else {
-    operand.tile_bytes =
-        static_cast<std::uint64_t>(CpuPlan::kTileSize * byte_size(program_.type(value).dtype));
-  }
+  if (operand.place != Place::tile) return tiled(operand, program_.type(value).dtype);
+  operand.offset = value;
+  return operand;
+}
+
+CpuPlan::Operand LoopLoader::tiled(CpuPlan::Operand operand, DType dtype) {
+  operand.tile_bytes = static_cast<std::uint64_t>(CpuPlan::kTileSize * byte_size(dtype));
   return operand;
 }
 
@@ -240,6 +250,10 @@ void LoopLoader::place_tiles() {
       to.offset = buffer * buffer_bytes;
       loop_.spreads.push_back(
           {*spread, bytes, source_.operand(program_.op_operands(maker)[0]), to});
+    } else if (is_added(value)) {
+      CpuPlan::Operand to = source_.operand(value);
+      to.offset = buffer * buffer_bytes;
+      loop_.sums.push_back({program_.type(value).dtype, source_.addends(value), to});
     }
   }
   for_each_operand([&](CpuPlan::Operand& operand) {

@@ -11,9 +11,11 @@ namespace weft {
 struct LoopSource {
   const Plan& plan;
   std::function<CpuPlan::Operand(ValueId)> operand{};  ///< where the chip finds a value
-  std::function<CpuPlan::Step(OpId)> step{};           ///< an op with its kernel
-  bool checks = false;                                 ///< kernels look at their values
-  bool compiles = false;                               ///< ops become machine code together
+  /// Those of a reduce_scatter's result that loops add, in their order.
+  std::function<std::vector<CpuPlan::Operand>(ValueId)> addends{};
+  std::function<CpuPlan::Step(OpId)> step{};  ///< an op with its kernel
+  bool checks = false;                        ///< kernels look at their values
+  bool compiles = false;                      ///< ops become machine code together
 };
 
 /// The fused loop of the plan's step number `step`.

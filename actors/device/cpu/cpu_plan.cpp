@@ -32,6 +32,8 @@ class PlanLoader {
   CpuPlan::Loop loop(std::size_t step) const;
   /// Where the chip finds a value.
   CpuPlan::Operand operand(ValueId value) const;
+  /// Those of the result of a reduce_scatter that loops add.
+  std::vector<CpuPlan::Operand> addends(ValueId value) const;
 
  private:
   const Plan& plan_;
@@ -47,12 +49,21 @@ CpuPlan::Operand PlanLoader::operand(ValueId value) const {
   switch (slot.place) {
     case Place::input:
     case Place::output: return {slot.place, own, slot.offset};
-    case Place::temp: return {slot.place, own, kArenaTempOffset + slot.offset};
     case Place::tile: return {slot.place, own, 0};
-    case Place::shared: break;
+    case Place::temp:
+    case Place::shared:
+    case Place::part: break;
   }
-  return {slot.place, holder_of_shared(plan_, value, chip_.mesh, chip_.position),
-          shared_begin_ + slot.offset};
+  const ChipPlace place = place_in_arena(plan_, value, chip_.mesh, chip_.position, shared_begin_);
+  return {slot.place, place.chip, place.offset};
+}
+
+std::vector<CpuPlan::Operand> PlanLoader::addends(ValueId value) const {
+  std::vector<CpuPlan::Operand> operands;
+  for (const auto& [chip, offset] : addends_of(plan_, value, chip_.mesh, chip_.position)) {
+    operands.push_back({Place::temp, chip, offset});
+  }
+  return operands;
 }
 
 /// "tanh at digits.cpp:36"; of a loop or a bucket, its first op and how many more there are.
@@ -78,6 +89,7 @@ CpuPlan::Step PlanLoader::compute_step(OpId op) const {
 CpuPlan::Loop PlanLoader::loop(std::size_t number) const {
   return load_loop({.plan = plan_,
                     .operand = [this](ValueId value) { return operand(value); },
+                    .addends = [this](ValueId value) { return addends(value); },
                     .step = [this](OpId op) { return compute_step(op); },
                     .checks = checks_,
                     .compiles = kernels::kernel_path().compiles && !checks_},
@@ -186,7 +198,7 @@ CpuPlan load_plan(const Plan& plan, const kernels::ChipContext& chip, Communicat
       case StepKind::collective: {
         CollectiveCall call = collective_call(plan, step, mesh, chip.position, shared_begin);
         call.name = (summary++)->value;
-        if (call.shared) {
+        if (plan.slots[program.result(step.first)].place == Place::shared) {
           loaded.shared_in.push_back(loader.operand(program.result(step.first)).chip);
         }
         add_call(call);

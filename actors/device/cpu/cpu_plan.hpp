@@ -54,6 +54,12 @@ struct CpuPlan final : LoadedPlan {
     Operand from{};
     Operand to{};
   };
+  /// A reduce_scatter's result of which a loop adds each tile before its steps read it.
+  struct AddedTile {
+    DType dtype = DType::f32;
+    std::vector<Operand> addends{};
+    Operand to{};
+  };
   /// A fused loop: writes one tile of each fill that kernels read, then runs its steps tile by
   /// tile; if a chain is all it has, at once.
   struct Loop {
@@ -61,6 +67,7 @@ struct CpuPlan final : LoadedPlan {
     std::vector<Step> fills;
     std::vector<Step> steps;
     std::vector<SpreadTile> spreads;
+    std::vector<AddedTile> sums;
     std::int64_t num_elements = 0;
     std::int64_t columns = 0;       ///< of a loop that runs at once; else 0
     std::size_t scratch_bytes = 0;  ///< for all tiles of the loop

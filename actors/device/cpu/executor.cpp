@@ -11,6 +11,7 @@
 #include "actors/device/cpu/loops/vectorize.hpp"
 #include "actors/device/state_hash.hpp"
 #include "spmd/mesh/hybrid_mesh.hpp"
+#include "transport/reduce/reduce.hpp"
 #include "transport/state/commits.hpp"
 
 namespace weft {
@@ -35,6 +36,7 @@ struct Executor::State {
   RunCommit commit{};
   std::vector<kernels::KernelArgs> loop_args{};  ///< of the running loop, at its current tile
   std::vector<std::byte*> loop_streams{};        ///< of its chains, one behind the other
+  std::vector<std::byte*> addends{};             ///< of a tile that it adds
   kernels::AlignedBuffer held{kHeldBytesMax};
   bool holds = false;                 ///< some outputs are in `held` instead of their buffers
   std::vector<std::byte*> outputs{};  ///< addresses at which this run writes them
@@ -47,9 +49,10 @@ struct Executor::State {
     switch (operand.place) {
       case Place::input: return base + buffers.inputs[operand.offset];
       case Place::output: return outputs[operand.offset];
-      case Place::temp: return base + operand.offset;
       case Place::tile: return scratch.data() + operand.offset;
-      case Place::shared: break;
+      case Place::temp:
+      case Place::shared:
+      case Place::part: break;
     }
     return memory.arena(operand.chip) + operand.offset;
   }
@@ -89,8 +92,17 @@ struct Executor::State {
         kernels::write_spread(tile.spread, tile.element_bytes, address(tile.from), begin, count,
                               address(tile.to));
       }
+      for (const CpuPlan::AddedTile& tile : loop.sums) add_tile(tile, begin, count);
       compute_tile(loop, count);
     }
+  }
+
+  void add_tile(const CpuPlan::AddedTile& tile, std::int64_t begin, std::int64_t count) {
+    addends.clear();
+    for (const CpuPlan::Operand& addend : tile.addends) addends.push_back(address(addend));
+    std::byte* const to = address(tile.to);
+    const auto offset = static_cast<std::size_t>(begin * byte_size(tile.dtype));
+    reduce(ReduceKind::add, tile.dtype, {addends, offset}, {std::span(&to, 1)}, count);
   }
 
   /// Runs the steps of a loop on a tile, and goes to the next.

@@ -227,6 +227,12 @@ Lane read(Graph& graph, DType dtype, Stream::Kind kind) {
   return Lane::make(Step::int_greater, lane, Lane::of_bits(0));
 }
 
+Lane read_sum(Graph& graph, DType dtype, std::size_t count) {
+  Lane sum = read(graph, dtype, Stream::Kind::dense);
+  for (std::size_t i = 1; i < count; ++i) sum = sum + read(graph, dtype, Stream::Kind::dense);
+  return dtype == DType::bf16 ? rounded_to_bf16(sum) : sum;
+}
+
 Lane fill_of(Graph& graph, DType dtype, const std::byte* element) {
   std::uint32_t bits = 0;
   std::memcpy(&bits, element, static_cast<std::size_t>(byte_size(dtype)));

@@ -13,6 +13,9 @@ bool has_lanes(DType dtype);
 
 /// The elements of a stream that the graph loads. Appends the stream; `kind` as in Stream.
 Lane read(Graph& graph, DType dtype, Stream::Kind kind);
+/// The sum of the elements of as many dense streams, added in their order and rounded once. Appends
+/// the streams. f32 or bf16.
+Lane read_sum(Graph& graph, DType dtype, std::size_t count);
 /// Lanes that all have this element.
 Lane fill_of(Graph& graph, DType dtype, const std::byte* element);
 

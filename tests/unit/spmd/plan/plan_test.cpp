@@ -311,6 +311,83 @@ TEST(PlanVerify, RejectsASharedValueThatIsNotGathered) {
   expect_error(Errc::corrupt, {"%2 is shared"}, [&] { verify(plan, kMesh); });
 }
 
+/// tanh of the chip's part, gathered along `dim`; or its sum over chips, scattered along it.
+Plan in_place(OpKind kind, int dim, DType dtype = DType::f32, bool is_read_twice = false) {
+  Program program;
+  Builder build(program);
+  const TensorType part{dtype, {16, 4}};
+  const ValueId x = program.add_input(part, InputKind::data, "x", Sharding::closed());
+  const ValueId read = build.unary(OpKind::tanh, x);
+  const ValueId moved = kind == OpKind::all_gather
+                            ? build.all_gather(kGrid, read, kData, dim)
+                            : build.reduce_scatter(kGrid, read, kData, ReduceKind::add, dim);
+  std::vector<TensorType> results;
+  const auto add_output = [&](ValueId value) {
+    program.add_output(value, "y" + std::to_string(results.size()), Sharding::closed());
+    results.push_back(program.type(value));
+  };
+  add_output(build.unary(OpKind::negate, moved));
+  if (is_read_twice) {
+    const ValueId other = kind == OpKind::all_gather ? read : moved;
+    add_output(build.reduce(ReduceKind::add, other, std::array<std::int64_t, 1>{0}));
+  }
+  Plan plan = make_plan(program, kGrid, std::span(&part, 1), results, {.shared_bytes_min = 0});
+  verify(plan, kGrid);
+  return plan;
+}
+
+std::ptrdiff_t count(const Plan& plan, Place place) {
+  return std::ranges::count(plan.slots, place, &Slot::place);
+}
+
+TEST(PlanShared, IsWrittenWhereItIsGathered) {
+  EXPECT_EQ(count(in_place(OpKind::all_gather, 0), Place::part), 1);
+  EXPECT_EQ(count(in_place(OpKind::all_gather, 0), Place::temp), 0);
+  EXPECT_EQ(count(in_place(OpKind::all_gather, 1), Place::part), 0) << "not one range";
+  EXPECT_EQ(count(in_place(OpKind::all_gather, 0, DType::f32, true), Place::part), 0)
+      << "another op reads it too";
+}
+
+TEST(PlanShared, IsAddedWhereALoopReadsIt) {
+  const auto is_added = [](const Plan& plan) {
+    return is_added_by_loops(plan.program, plan.slots, plan.program.result(1));
+  };
+  EXPECT_TRUE(is_added(in_place(OpKind::reduce_scatter, 0)));
+  EXPECT_TRUE(is_added(in_place(OpKind::reduce_scatter, 0, DType::bf16)));
+  EXPECT_FALSE(is_added(in_place(OpKind::reduce_scatter, 0, DType::f64))) << "isn't compiled";
+  EXPECT_FALSE(is_added(in_place(OpKind::reduce_scatter, 1))) << "not one range";
+  EXPECT_FALSE(is_added(in_place(OpKind::reduce_scatter, 0, DType::f32, true)))
+      << "another op reads it too";
+  EXPECT_TRUE(ends_with_barrier(in_place(OpKind::reduce_scatter, 0)));
+}
+
+TEST(PlanVerify, RejectsAPartThatIsNotGatheredThere) {
+  Plan plan = in_place(OpKind::all_gather, 1);
+  ASSERT_EQ(shared_values(plan).size(), 1U);
+  const ValueId whole = shared_values(plan)[0];
+  plan.slots[plan.program.op_operands(plan.program.defining_op(whole))[0]] = {Place::part, whole};
+  expect_error(Errc::corrupt, {"can't be a part of"}, [&] { verify(plan, kGrid); });
+  plan = in_place(OpKind::all_gather, 0);
+  const auto part = std::ranges::find(plan.slots, Place::part, &Slot::place);
+  for (const std::uint64_t other : {std::uint64_t{0}, std::uint64_t{1} << 40}) {
+    part->offset = other;
+    expect_error(Errc::corrupt, {"can't be a part of"}, [&] { verify(plan, kGrid); });
+  }
+}
+
+TEST(PlanVerify, RejectsASumThatLoopsCannotAdd) {
+  Plan plan = in_place(OpKind::reduce_scatter, 1);
+  plan.slots[plan.program.result(1)] = {Place::tile, 0};
+  EXPECT_THROW(verify(plan, kGrid), Error);
+}
+
+TEST(PlanVerify, RejectsAnOperandThatIsOverwrittenWhileOthersAddIt) {
+  Plan plan = in_place(OpKind::reduce_scatter, 0);
+  ASSERT_EQ(plan.steps.back().kind, StepKind::barrier);
+  plan.steps.pop_back();
+  EXPECT_THROW(verify(plan, kGrid), Error);
+}
+
 TEST(Plan, GivesNoPlaceToWhatOnlyALoopReads) {
   const Plan plan = plan_of(R"(program(%0: f32[4] data "x" [{}]) {
   %1 = constant {value = 2} : f32[4]

@@ -208,13 +208,38 @@ TEST_F(StepCosts, ABucketIsTheSumOfItsCollectives) {
 TEST_F(StepCosts, OfAResultThatChipsShareEachStoresItsPart) {
   const AtomList data = kGrid.axis_atoms(0);
   const ValueId x = b_.reverse(input({16, 8}), Dims{0});
-  const ValueId whole = b_.all_gather(kGrid, x, data, 0);
+  const ValueId whole = b_.all_gather(kGrid, x, data, 1);
   const ValueId y = b_.reduce(ReduceKind::add, whole, Dims{0});
   const StepCost cost = of_kind(of_plan({y}), StepKind::collective);
   ASSERT_GT(plan_.shared_bytes, 0U);
   EXPECT_EQ(cost.read_bytes, 512);
   EXPECT_EQ(cost.written_bytes, 512);
   EXPECT_EQ(cost.traffic_bytes, 512);
+}
+
+TEST_F(StepCosts, OfWhatIsGatheredInPlaceIsThatOfTheOpThatWritesIt) {
+  const ValueId x = b_.reverse(input({16, 8}), Dims{0});
+  const ValueId whole = b_.all_gather(kGrid, x, kGrid.axis_atoms(0), 0);
+  const std::vector<StepCost> costs = of_plan({b_.reduce(ReduceKind::add, whole, Dims{0})});
+  const StepCost cost = of_kind(costs, StepKind::collective);
+  EXPECT_EQ(cost.read_bytes, 0);
+  EXPECT_EQ(cost.written_bytes, 0);
+  EXPECT_EQ(cost.traffic_bytes, 512);
+  EXPECT_EQ(costs.front().written_bytes, 512);
+}
+
+TEST_F(StepCosts, OfASumThatALoopAddsAreInTheLoop) {
+  const ValueId x = b_.reverse(input({32, 8}), Dims{0});
+  const ValueId sum = b_.reduce_scatter(kGrid, x, kGrid.axis_atoms(0), ReduceKind::add, 0);
+  const std::vector<StepCost> costs = of_plan({b_.unary(OpKind::tanh, sum)});
+  const StepCost meeting = of_kind(costs, StepKind::collective);
+  EXPECT_EQ(meeting.flops, 0);
+  EXPECT_EQ(meeting.read_bytes, 0);
+  EXPECT_EQ(meeting.traffic_bytes, 512);
+  const StepCost loop = of_kind(costs, StepKind::loop);
+  EXPECT_EQ(loop.flops, 2 * 128);  // a sum and a tanh
+  EXPECT_EQ(loop.read_bytes, 1024);
+  EXPECT_EQ(loop.written_bytes, 512);
 }
 
 TEST_F(StepCosts, AnIterationReadsItsItemAndWritesItsPart) {

@@ -44,6 +44,8 @@ TEST(Algorithm, IsChosenByKindBytesAndChips) {
   call.kind = CollectiveKind::all_gather;
   EXPECT_EQ(choose_algorithm(call, 3, true), Algorithm::push);
   call.shared = true;
+  EXPECT_EQ(choose_algorithm(call, 3, true), Algorithm::signal);
+  call.destination = 1 << 20;
   EXPECT_EQ(choose_algorithm(call, 3, true), Algorithm::share);
   call.shared = false;
   call.count = 10;

@@ -137,7 +137,8 @@ TEST(PlanFile, RefusesWhatIsOutOfRange) {
   expect_refused_for("2^53",
                      [](Plan& p) { p.program.value_types[0].shape[0] = std::int64_t{1} << 52; });
   expect_refused_for("slots has 6", [](Plan& p) { p.slots.pop_back(); });
-  expect_refused_for("place 5", [](Plan& p) { p.slots[0].place = Place(5); });
+  expect_refused_for("place 6", [](Plan& p) { p.slots[0].place = Place(6); });
+  expect_refused_for("a slot at 7 of 7", [](Plan& p) { p.slots[2] = {Place::part, 7}; });
   expect_refused_for("a slot at 64 of 0", [](Plan& p) { p.slots[4] = {Place::shared, 64}; });
   expect_refused_for("a slot at 2 of 2", [](Plan& p) { p.slots[0].offset = 2; });
   expect_refused_for("a slot at 256 of 128", [](Plan& p) { p.slots[2].offset = 256; });

@@ -235,44 +235,50 @@ TEST(Executor, TakesTurnsWithSeveralPlans) {
   }
 }
 
-/// Gathers a chip's four numbers over `atoms` and negates what it got.
-Plan gather_plan(const Mesh& mesh, AtomList atoms) {
+float number_of(int position, std::uint64_t run) {
+  return static_cast<float>(run * 10 + static_cast<std::uint64_t>(position));
+}
+
+/// On the chip's `size` numbers, op(builder, x), negated by a loop.
+template <typename Op>
+Plan shared_plan(const Mesh& mesh, std::int64_t size, const Op& op) {
   Program program;
   Builder build(program);
-  const TensorType part{DType::f32, {4}};
+  const TensorType part{DType::f32, {size}};
   const ValueId x = program.add_input(part, InputKind::data, "x", Sharding::closed());
-  const ValueId y = build.unary(OpKind::negate, build.all_gather(mesh, x, atoms, 0));
+  const ValueId y = build.unary(OpKind::negate, op(build, x));
   program.add_output(y, "y", Sharding::closed());
   const TensorType whole = program.type(y);
   return make_plan(program, mesh, {&part, 1}, {&whole, 1}, {.shared_bytes_min = 0});
 }
 
 /// No chip waits for the others to end a run: those of one row may be in the next run, which shares
-/// with those of its column, while another still reads what its row shared.
-TEST(Executor, KeepsWhatIsSharedUntilAllHaveReadIt) {
-  const Mesh mesh({2, 2}, {"data", "model"});
+/// with those of its column, while another still reads what its row shared. Plan 0 is over axis 0,
+/// plan 1 over axis 1; `expected(group, element, run)` is what a chip gets, negated.
+template <typename Expected>
+void expect_kept(const Mesh& mesh, std::array<Plan, 2> of_axes, const Expected& expected) {
   EngineMesh chips(mesh);
-  const MeshPlan plans[] = {chips.load(gather_plan(mesh, mesh.axis_atoms(0))),
-                            chips.load(gather_plan(mesh, mesh.axis_atoms(1)))};
+  const MeshPlan plans[] = {chips.load(std::move(of_axes[0])), chips.load(std::move(of_axes[1]))};
   constexpr std::uint64_t kRunCount = 200;
-  const auto number = [](int position, std::uint64_t run) {
-    return static_cast<float>(run * 10 + static_cast<std::uint64_t>(position));
-  };
   std::vector<std::uint64_t> runs(4, 0);
-  const auto floats = [&](int position, std::uint64_t offset) {
-    return reinterpret_cast<float*>(chips.memory().arena(mesh.device_at(position)) + offset);
+  const auto floats = [&](int position, std::uint64_t offset, std::int64_t size) {
+    std::byte* const arena = chips.memory().arena(mesh.device_at(position));
+    return std::span(reinterpret_cast<float*>(arena + offset), static_cast<std::size_t>(size));
   };
   const auto start = [&](int position) {
     const std::uint64_t run = runs[static_cast<std::size_t>(position)];
     const MeshPlan& plan = plans[run % 2];
-    std::fill_n(floats(position, plan.buffers.inputs[0]), 4, number(position, run));
+    const std::int64_t size = plan.plan.input_types[0].num_elements();
+    std::ranges::fill(floats(position, plan.buffers.inputs[0], size), number_of(position, run));
     chips.engine(position).start(plan.chips[static_cast<std::size_t>(position)], run, plan.buffers);
   };
   const auto check = [&](int position) {
     const std::uint64_t run = runs[static_cast<std::size_t>(position)];
-    const float* got = floats(position, plans[run % 2].buffers.outputs[0]);
+    const MeshPlan& plan = plans[run % 2];
+    const auto got =
+        floats(position, plan.buffers.outputs[0], plan.plan.output_types[0].num_elements());
     const auto group = mesh.group(position, mesh.axis_atoms(static_cast<int>(run % 2)));
-    for (std::size_t i = 0; i < 8; ++i) ASSERT_EQ(got[i], -number(group[i / 4], run)) << run;
+    for (std::size_t i = 0; i < got.size(); ++i) ASSERT_EQ(-got[i], expected(group, i, run)) << run;
   };
   for (int position = 0; position < 4; ++position) start(position);
   std::minstd_rand random(1);
@@ -282,6 +288,68 @@ TEST(Executor, KeepsWhatIsSharedUntilAllHaveReadIt) {
     if (run == kRunCount || !chips.engine(position).poll()) continue;
     ASSERT_NO_FATAL_FAILURE(check(position));
     if (++run < kRunCount) start(position);
+  }
+}
+
+TEST(Executor, KeepsWhatIsSharedUntilAllHaveReadIt) {
+  const Mesh mesh({2, 2}, {"data", "model"});
+  // 16 numbers are written in place, 4 are copied there.
+  for (const std::int64_t size : {4, 16}) {
+    const auto plan = [&](int axis) {
+      return shared_plan(mesh, size, [&](Builder& build, ValueId x) {
+        return build.all_gather(mesh, x, mesh.axis_atoms(axis), 0);
+      });
+    };
+    const Plan first = plan(0);
+    EXPECT_EQ(std::ranges::count(first.slots, Place::part, &Slot::place), size == 16 ? 1 : 0);
+    expect_kept(mesh, {first, plan(1)}, [&](const auto& group, std::size_t i, std::uint64_t run) {
+      return number_of(group[i / static_cast<std::size_t>(size)], run);
+    });
+  }
+}
+
+TEST(Executor, KeepsWhatOthersAddUntilTheyHaveReadIt) {
+  const Mesh mesh({2, 2}, {"data", "model"});
+  const auto plan = [&](int axis) {
+    return shared_plan(mesh, 16, [&](Builder& build, ValueId x) {
+      return build.reduce_scatter(mesh, x, mesh.axis_atoms(axis), ReduceKind::add, 0);
+    });
+  };
+  const Plan first = plan(0);
+  EXPECT_EQ(std::ranges::count(first.slots, Place::tile, &Slot::place), 1);
+  EXPECT_EQ(first.steps.back().kind, StepKind::barrier);
+  expect_kept(mesh, {first, plan(1)}, [](const auto& group, std::size_t, std::uint64_t run) {
+    return number_of(group[0], run) + number_of(group[1], run);
+  });
+}
+
+/// The bits of sums that loops add are those of sums that the collective adds, with compiled loops
+/// and tiles, in loops of a few ops and of ops that aren't compiled.
+TEST(Executor, AddsInLoopsWhatAReduceScatterAdds) {
+  const Mesh mesh({4}, {"data"});
+  for (const DType dtype : {DType::f32, DType::bf16}) {
+    for (const bool is_compiled : {true, false}) {
+      Program program;
+      Builder build(program);
+      const TensorType part{dtype, {4, 300}};  // a tile and a bit
+      const ValueId x = program.add_input(part, InputKind::data, "x", Sharding::closed());
+      const ValueId sum = build.reduce_scatter(mesh, x, mesh.axis_atoms(0), ReduceKind::add, 0);
+      const ValueId y =
+          is_compiled ? build.unary(OpKind::tanh, sum) : build.binary(OpKind::power, sum, sum);
+      program.add_output(build.binary(OpKind::add, y, sum), "y", Sharding::closed());
+      const TensorType result = program.type(sum);
+      const auto plan_of = [&](std::int64_t least) {
+        return make_plan(program, mesh, {&part, 1}, {&result, 1}, {.shared_bytes_min = least});
+      };
+      EngineMesh chips(mesh);
+      const auto run = [&](const Plan& plan) {
+        const auto inputs = random_inputs(program, 3, false);
+        return chips.run(plan, inputs, Schedule::thread_per_chip);
+      };
+      const Plan added = plan_of(0);
+      ASSERT_EQ(std::ranges::count(added.slots, Place::tile, &Slot::place), 2);
+      EXPECT_EQ(run(added), run(plan_of(1 << 20))) << to_string(dtype) << is_compiled;
+    }
   }
 }
 
