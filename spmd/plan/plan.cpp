@@ -341,12 +341,20 @@ Plan compile(const Program& program, const Mesh& mesh, const PlanOptions& option
     global = canonicalize(*even, true);
     passed("pad", global);
   }
-  std::vector<Sharding> shardings = propagate(global, mesh);
-  // Shardings pass through an expanded composite, and may so reach other composites.
-  while (const std::optional<Program> expanded = expand(global, shardings)) {
-    global = canonicalize(*expanded, true);
-    passed("expand", global);
+  std::vector<Sharding> shardings;
+  const auto propagate_all = [&] {
     shardings = propagate(global, mesh);
+    // Shardings pass through an expanded composite, and may so reach other composites.
+    while (const std::optional<Program> expanded = expand(global, shardings)) {
+      global = canonicalize(*expanded, true);
+      passed("expand", global);
+      shardings = propagate(global, mesh);
+    }
+  };
+  propagate_all();
+  if (auto sharded = shard_optimizer_state(global, mesh, shardings, options.shared_bytes_min)) {
+    global = *std::move(sharded);
+    propagate_all();
   }
   if (observer) observer("propagate", shardings_text(global, mesh, shardings));
   const Program partitioned = partition(global, mesh, shardings);

@@ -7,15 +7,10 @@
 #include "spmd/ops/row.hpp"
 #include "spmd/plan/fuse.hpp"
 #include "spmd/plan/lifetime.hpp"
+#include "spmd/plan/spread.hpp"
 
 namespace weft {
 namespace {
-
-/// Whether a chip's part along this dim of the whole is one range of bytes.
-bool is_one_range(const Shape& whole, std::int64_t dim) {
-  return std::all_of(whole.begin(), whole.begin() + dim,
-                     [](std::int64_t size) { return size == 1; });
-}
 
 /// Whether one loop over elementwise ops reads the value, and nothing else does.
 bool is_read_by_one_loop(const Program& program, std::span<const FusedLoop> loops, ValueId value) {
@@ -108,7 +103,10 @@ bool needs_final_barrier(const Plan& plan, const Mesh& mesh) {
   const Program& program = plan.program;
   const auto is_shared = [&](ValueId value) { return plan.slots[value].place == Place::shared; };
   const auto is_of_others = [&](ValueId value) {
-    return is_shared(value) || is_added_by_loops(program, plan.slots, value);
+    const OpId maker = program.defining_op(value);
+    const bool is_made_where_read = maker != kNoId && is_made_by_loops(program, maker);
+    return is_shared(value) || is_added_by_loops(program, plan.slots, value) ||
+           (is_made_where_read && std::ranges::any_of(program.op_operands(maker), is_shared));
   };
   const AtomMask all = mesh.all_atoms();
   const Loops loops(program);

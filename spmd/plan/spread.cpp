@@ -4,11 +4,18 @@
 
 namespace weft {
 
-std::optional<Spread> spread_of(const Program& program, OpId op) {
-  if (program.kind(op) != OpKind::broadcast_in_dim) return {};
-  // A carry's place gets its next value, perhaps before the last loop that reads the spread.
+namespace {
+
+/// A carry's place gets its next value, perhaps before the last loop that reads it.
+bool reads_carry(const Program& program, OpId op) {
   const OpId maker = program.defining_op(program.op_operands(op)[0]);
-  if (maker != kNoId && program.kind(maker) == OpKind::carry) return {};
+  return maker != kNoId && program.kind(maker) == OpKind::carry;
+}
+
+}  // namespace
+
+std::optional<Spread> spread_of(const Program& program, OpId op) {
+  if (program.kind(op) != OpKind::broadcast_in_dim || reads_carry(program, op)) return {};
   const Shape& from = program.shape(program.op_operands(op)[0]);
   const Shape& to = program.shape(program.result(op));
   Spread spread;
@@ -32,8 +39,18 @@ std::optional<Spread> spread_of(const Program& program, OpId op) {
   return spread;
 }
 
+bool is_view(const Program& program, OpId op) {
+  return program.kind(op) == OpKind::all_slice && !reads_carry(program, op) &&
+         is_one_range(program.shape(program.op_operands(op)[0]), program.op_attrs(op)[1]);
+}
+
 bool is_made_by_loops(const Program& program, OpId op) {
-  return program.is_fill(op) || spread_of(program, op).has_value();
+  return program.is_fill(op) || is_view(program, op) || spread_of(program, op).has_value();
+}
+
+bool is_one_range(const Shape& whole, std::int64_t dim) {
+  return std::all_of(whole.begin(), whole.begin() + dim,
+                     [](std::int64_t size) { return size == 1; });
 }
 
 }  // namespace weft

@@ -1,6 +1,6 @@
 #pragma once
-/// Spreads: values that repeat the elements of a smaller one, which a loop over elementwise ops
-/// reads in their place.
+/// Spreads and views: values that repeat the elements of a smaller one, or are a range of those of
+/// a larger one, which a loop over elementwise ops reads in their place.
 
 #include <cstdint>
 #include <optional>
@@ -25,7 +25,14 @@ inline constexpr std::int64_t kSpreadColumnsMin = 32;
 /// Empty for another op, another broadcast, of a loop's carry, and for short rows.
 std::optional<Spread> spread_of(const Program& program, OpId op);
 
-/// Whether loops make the op's result for themselves, as they read it: a fill or a spread.
+/// Whether the op is an all_slice whose result is one range of its operand, where loops read it.
+/// Not of a loop's carry.
+bool is_view(const Program& program, OpId op);
+
+/// Whether loops make the op's result for themselves, as they read it: a fill, a spread or a view.
 bool is_made_by_loops(const Program& program, OpId op);
+
+/// Whether a part along this dim of a value of this shape is one range of its elements.
+bool is_one_range(const Shape& whole, std::int64_t dim);
 
 }  // namespace weft

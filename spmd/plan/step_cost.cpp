@@ -232,7 +232,7 @@ StepCost loop_cost(const Plan& plan, const PlanStep& step, const Mesh& mesh) {
       }
       if (!is_made_by_loops(program, maker)) continue;
       for (const ValueId source : program.op_operands(maker)) {
-        if (seen.add(source)) cost.read_bytes += bytes(source);
+        if (seen.add(source)) cost.read_bytes += std::min(bytes(source), bytes(operand));
       }
     }
     seen.add(result);

@@ -36,6 +36,10 @@ class PlanLoader {
   std::vector<CpuPlan::Operand> addends(ValueId value) const;
 
  private:
+  bool is_viewed(ValueId value) const;
+  /// Where loops read a view.
+  CpuPlan::Operand viewed(ValueId view) const;
+
   const Plan& plan_;
   const Program& program_;
   const kernels::ChipContext& chip_;
@@ -49,13 +53,31 @@ CpuPlan::Operand PlanLoader::operand(ValueId value) const {
   switch (slot.place) {
     case Place::input:
     case Place::output: return {slot.place, own, slot.offset};
-    case Place::tile: return {slot.place, own, 0};
+    case Place::tile:
+      return is_viewed(value) ? viewed(value) : CpuPlan::Operand{slot.place, own, 0};
     case Place::temp:
     case Place::shared:
     case Place::part: break;
   }
   const ChipPlace place = place_in_arena(plan_, value, chip_.mesh, chip_.position, shared_begin_);
   return {slot.place, place.chip, place.offset};
+}
+
+bool PlanLoader::is_viewed(ValueId value) const {
+  const OpId maker = program_.defining_op(value);
+  return maker != kNoId && is_view(program_, maker);
+}
+
+CpuPlan::Operand PlanLoader::viewed(ValueId view) const {
+  const OpId slice = program_.defining_op(view);
+  const AtomList atoms =
+      AtomList::from_bits(static_cast<std::uint64_t>(program_.op_attrs(slice)[0]));
+  CpuPlan::Operand place = operand(program_.op_operands(slice)[0]);
+  const bool is_bound = place.place == Place::input || place.place == Place::output;
+  (is_bound ? place.within : place.offset) +=
+      static_cast<std::uint64_t>(chip_.mesh.index_in(chip_.position, atoms)) *
+      static_cast<std::uint64_t>(program_.type(view).bytes());
+  return place;
 }
 
 std::vector<CpuPlan::Operand> PlanLoader::addends(ValueId value) const {

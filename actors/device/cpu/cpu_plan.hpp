@@ -23,6 +23,7 @@ struct CpuPlan final : LoadedPlan {
     Place place = Place::temp;
     int chip = 0;
     std::uint64_t offset = 0;      ///< in that memory; for an input or output, its number
+    std::uint64_t within = 0;      ///< of an input or output: the offset in it
     std::uint64_t tile_bytes = 0;  ///< in a loop: distance between tiles; 0 for a tile buffer
   };
   struct Step {

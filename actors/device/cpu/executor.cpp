@@ -47,8 +47,8 @@ struct Executor::State {
 
   std::byte* address(const CpuPlan::Operand& operand) {
     switch (operand.place) {
-      case Place::input: return base + buffers.inputs[operand.offset];
-      case Place::output: return outputs[operand.offset];
+      case Place::input: return base + buffers.inputs[operand.offset] + operand.within;
+      case Place::output: return outputs[operand.offset] + operand.within;
       case Place::tile: return scratch.data() + operand.offset;
       case Place::temp:
       case Place::shared:

@@ -1,0 +1,135 @@
+#include <gtest/gtest.h>
+
+#include "spmd/passes/canonicalize.hpp"
+#include "spmd/passes/propagate.hpp"
+#include "spmd/plan/settle.hpp"
+#include "spmd/text/text.hpp"
+#include "tests/support/mlp.hpp"
+
+namespace weft::shard_state_test {
+namespace {
+
+using testing::Mlp;
+
+const Mesh kData({4}, {"data"});
+const PlanOptions kShareAll{.shared_bytes_min = 0};
+
+/// Data parallelism by SGD with momentum.
+Mlp data_parallel() {
+  Mlp mlp;
+  mlp.x = PartitionSpec{{"data"}, {}};
+  mlp.momentum = true;
+  return mlp;
+}
+
+/// The sharding of an input in the chips' program.
+std::string layout_of(const Plan& plan, const Mesh& mesh, std::string_view name) {
+  for (const ProgramInput& input : plan.program.inputs) {
+    if (input.name != name) continue;
+    return Sharding::closed(input.sharding.dims)
+        .to_string(mesh, plan.program.shape(input.value).size());
+  }
+  return "none";
+}
+
+std::ptrdiff_t count(const Plan& plan, OpKind kind) {
+  return std::ranges::count(plan.program.op_kinds, kind);
+}
+
+/// Of the momentum of the first layer.
+std::string momentum_of(const Mlp& mlp, const Mesh& mesh = kData,
+                        const PlanOptions& options = kShareAll) {
+  return layout_of(compile(mlp.program(mesh), mesh, options), mesh, "fc1.weight.momentum");
+}
+
+constexpr const char* kSharded = R"([{"data"}, {}])";
+constexpr const char* kWhole = "[{}, {}]";
+
+TEST(ShardState, OfAnOptimizerWhoseGradientsAreAdded) {
+  const Plan plan = compile(data_parallel().program(kData), kData, kShareAll);
+  for (const char* weight : {"fc1.weight", "fc2.weight"}) {
+    EXPECT_EQ(layout_of(plan, kData, weight), kWhole);
+    EXPECT_EQ(layout_of(plan, kData, std::string(weight) + ".momentum"), kSharded);
+  }
+  EXPECT_EQ(count(plan, OpKind::reduce_scatter), 2);
+  EXPECT_EQ(count(plan, OpKind::all_gather), 2);
+}
+
+TEST(ShardState, IsNotMarkedNorSmallNorOnChipsAlready) {
+  Mlp mlp = data_parallel();
+  EXPECT_EQ(momentum_of(mlp), kSharded);
+  EXPECT_EQ(momentum_of(mlp, kData, {.shared_bytes_min = 8 * 8 * 4 + 1}), kWhole);
+  mlp.fc1_momentum = PartitionSpec{{}, {}};
+  EXPECT_EQ(momentum_of(mlp), kWhole);
+  mlp.fc1_momentum = PartitionSpec{{}, {"data"}};
+  EXPECT_EQ(momentum_of(mlp), R"([{}, {"data"}])");
+}
+
+TEST(ShardState, StaysWholeWhereNoChipsAddOrTheyDoNotDivideIt) {
+  Mlp mlp = data_parallel();
+  mlp.hidden = 6;
+  EXPECT_EQ(momentum_of(mlp), kWhole);
+  mlp = data_parallel();
+  mlp.x = PartitionSpec{{}, {}};
+  EXPECT_EQ(momentum_of(mlp), kWhole);
+  EXPECT_EQ(momentum_of(data_parallel(), Mesh({1}, {"data"})), kWhole);
+}
+
+TEST(ShardState, LeavesOtherAxesToTheirMarks) {
+  const Mesh mesh({2, 2}, {"data", "model"});
+  Mlp mlp = data_parallel();
+  mlp.fc1 = PartitionSpec{{}, {"model"}};
+  EXPECT_EQ(momentum_of(mlp, mesh), R"([{"data"}, {"model"}])");
+  mlp.fc1 = PartitionSpec{{"model"}, {}};
+  EXPECT_EQ(momentum_of(mlp, mesh), R"([{"model"}, {}])") << "its parts wouldn't be one range";
+}
+
+TEST(ShardState, IsSettledAtOnce) {
+  const Program program = data_parallel().program(kData);
+  const Plan plan = compile(program, kData, kShareAll);
+  const Plan later = compile(settled(program, plan), kData, kShareAll);
+  EXPECT_EQ(to_text(later.program, kData), to_text(plan.program, kData));
+}
+
+/// The layout of m in an update of p by `lines`, which make %9, the next m, and %10, the next p,
+/// from a gradient %5 that is added over chips.
+std::string layout_of_m(const std::string& lines) {
+  const Program program = parse_program(R"(program(%0: f32[8,4] data "x" [{"data"}, {}],
+      %1: f32[8,4] data "y" [{"data"}, {}], %2: f32[4,4] param "p" [{?}, {?}],
+      %3: f32[4,4] opt_state "m" [{?}, {?}]) {
+  %4 = tanh %0 : f32[8,4]
+  %5 = dot_general %4, %1 {contracting = [0] x [0]} : f32[4,4]
+)" + lines + R"(
+  return %9 "m" [{?}, {?}] updates 3, %10 "p" [{?}, {?}] updates 2
+})",
+                                        kData);
+  return layout_of(compile(program, kData, kShareAll), kData, "m");
+}
+
+TEST(ShardState, MayBeClippedByANorm) {
+  EXPECT_EQ(layout_of_m(R"(  %6 = multiply %5, %5 : f32[4,4]
+  %7 = reduce %6 {kind = add, dims = [0, 1]} : f32[]
+  %8 = broadcast_in_dim %7 {dims = []} : f32[4,4]
+  %9 = divide %5, %8 : f32[4,4]
+  %10 = subtract %2, %9 : f32[4,4])"),
+            kSharded);
+}
+
+TEST(ShardState, StaysWholeIfAnUpdateReadsMoreThanItsElement) {
+  EXPECT_EQ(layout_of_m(R"(  %6 = add %3, %5 : f32[4,4]
+  %7 = reduce %6 {kind = add, dims = [0]} : f32[4]
+  %8 = broadcast_in_dim %7 {dims = [1]} : f32[4,4]
+  %9 = add %6, %6 : f32[4,4]
+  %10 = subtract %2, %8 : f32[4,4])"),
+            kSharded)
+      << "the parameter's update doesn't read the state";
+  EXPECT_EQ(layout_of_m(R"(  %6 = add %3, %5 : f32[4,4]
+  %7 = reduce %6 {kind = add, dims = [0]} : f32[4]
+  %8 = broadcast_in_dim %7 {dims = [1]} : f32[4,4]
+  %9 = multiply %6, %8 : f32[4,4]
+  %10 = subtract %2, %9 : f32[4,4])"),
+            kWhole);
+}
+
+}  // namespace
+}  // namespace weft::shard_state_test
