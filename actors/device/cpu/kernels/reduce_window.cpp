@@ -1,7 +1,11 @@
-/// reduce_window and select_and_scatter: plain loops; bf16 and f16 are summed in f32.
+/// reduce_window and select_and_scatter: loops over the elements of a run, each in a window of its
+/// own, or over whole rows that lie in a window together. bf16 and f16 are summed in f32.
 
 #include <algorithm>
+#include <cstring>
 #include <limits>
+#include <optional>
+#include <vector>
 
 #include "actors/device/cpu/kernels/through_f32.hpp"
 #include "actors/device/cpu/loops/arithmetic.hpp"
@@ -19,6 +23,7 @@ struct Planes {
   std::int64_t count = 1;
   std::int64_t operand_size = 1;
   std::int64_t window_size = 1;
+  std::int64_t row = 1;  ///< the innermost dim of the windows
   WindowLoops loops;
   bool are_apart = true;  ///< no element lies in two windows
 };
@@ -37,9 +42,182 @@ Planes planes_of(const WindowReduction& reduction, const Shape& operand, const S
     const std::int64_t span = dilated(axis.window.size, axis.window.dilation);
     planes.are_apart = planes.are_apart && axis.window.stride >= span;
   }
+  if (!rest.empty()) planes.row = rest.back().count;
   planes.loops = window_loops(rest);
   return planes;
 }
+
+/// The rows of a plane's windows, where the innermost dim isn't cut into windows, as where features
+/// lie last: a window has some rows of the operand, in row-major order of their places in it.
+struct RowWindows {
+  struct Window {
+    std::int64_t result = 0;  ///< its row
+    std::size_t first = 0;    ///< the first of its rows in `operands`
+    std::size_t count = 0;
+  };
+  std::int64_t row = 0;  ///< elements
+  std::vector<Window> windows;
+  std::vector<std::int64_t> operands;
+};
+
+/// Absent if rows aren't whole, or not of floating numbers.
+std::optional<RowWindows> row_windows(const Planes& planes, DType dtype) {
+  const WindowLoops& loops = planes.loops;
+  if (!is_floating(dtype)) return {};
+  if (loops.taps.size() != 1 || loops.window_step != 1 || loops.operand_step != 1) return {};
+  const Tap& tap = loops.taps[0];
+  if (tap.first.window != 0 || tap.count == 0 || planes.row != tap.count) return {};
+  RowWindows rows{.row = tap.count, .windows = {}, .operands = {}};
+  std::vector<Meeting> meetings = loops.outer;
+  std::ranges::stable_sort(meetings, {}, &Meeting::window);
+  auto meeting = meetings.begin();
+  for (std::int64_t result = 0; result < planes.window_size; result += rows.row) {
+    const std::size_t first = rows.operands.size();
+    for (; meeting != meetings.end() && meeting->window == result; ++meeting) {
+      rows.operands.push_back(meeting->operand + tap.first.operand);
+    }
+    rows.windows.push_back({result, first, rows.operands.size() - first});
+  }
+  return rows;
+}
+
+template <typename T, std::size_t count>
+struct VectorOf {
+  using Type [[gnu::vector_size(count * sizeof(T))]] = T;
+};
+
+/// Elements of a row side by side; a piece of one is for what is left of it.
+template <typename T, std::size_t kBytes>
+struct Piece {
+  using C = Compute<T>;
+  using Number = std::conditional_t<sizeof(C) == 8, std::int64_t, std::int32_t>;
+  static constexpr std::size_t kCount = kBytes / sizeof(C);
+  using Vector = VectorOf<C, kCount>::Type;
+  using Numbers = VectorOf<Number, kCount>::Type;
+  using Bits = VectorOf<std::uint32_t, kCount>::Type;
+  using Halves = VectorOf<std::uint16_t, kCount>::Type;
+
+  static Numbers all(std::size_t number) { return Numbers{} + static_cast<Number>(number); }
+
+  static Vector load(const T* from) {
+    Vector values{};
+    if constexpr (std::is_same_v<T, C>) {
+      std::memcpy(&values, from, kBytes);
+    } else if constexpr (std::is_same_v<T, Bf16>) {
+      Halves halves;
+      std::memcpy(&halves, from, sizeof(halves));
+      values = reinterpret_cast<Vector>(__builtin_convertvector(halves, Bits) << 16);
+    } else {
+      for (std::size_t i = 0; i < kCount; ++i) values[i] = kernels::load(from[i]);
+    }
+    return values;
+  }
+
+  static void store(Vector values, T* to) {
+    if constexpr (std::is_same_v<T, C>) {
+      std::memcpy(to, &values, kBytes);
+    } else if constexpr (std::is_same_v<T, Bf16>) {  // as Bf16 rounds
+      const Bits bits = reinterpret_cast<Bits>(values);
+      const Bits rounded = (bits + 0x7fffU + ((bits >> 16) & 1U)) >> 16;
+      const Bits nan = (bits >> 16) | 0x40U;
+      const Halves halves = __builtin_convertvector(values != values ? nan : rounded, Halves);
+      std::memcpy(to, &halves, sizeof(halves));
+    } else {
+      for (std::size_t i = 0; i < kCount; ++i) to[i] = kernels::store<T>(values[i]);
+    }
+  }
+};
+
+/// Calls body.template piece<bytes of a vector>(begin) for all pieces of a row.
+template <typename C, std::size_t kBytes, typename Body>
+void for_each_piece(std::int64_t row, const Body& body) {
+  constexpr auto kCount = static_cast<std::int64_t>(kBytes / sizeof(C));
+  std::int64_t begin = 0;
+  for (; begin + kCount <= row; begin += kCount)
+    body(std::integral_constant<std::size_t, kBytes>(), begin);
+  for (; begin < row; ++begin) body(std::integral_constant<std::size_t, sizeof(C)>(), begin);
+}
+
+/// A body for vectorized_by_size(): the windows of all planes, row by row.
+template <typename T, typename F>
+struct ReductionOfRows {
+  using C = Compute<T>;
+  Planes planes;
+  RowWindows rows;
+  C identity;
+  F f;
+
+  template <std::size_t kBytes>
+  void run(const KernelArgs& args) const {
+    const T* x = as<T>(args.operands[0]);
+    T* y = as<T>(args.result);
+    for (std::int64_t plane = 0; plane < planes.count; ++plane) {
+      for (const RowWindows::Window& window : rows.windows) {
+        const std::int64_t* operands = rows.operands.data() + window.first;
+        for_each_piece<C, kBytes>(rows.row, [&](auto bytes, std::int64_t begin) {
+          using Lanes = Piece<T, decltype(bytes)::value>;
+          typename Lanes::Vector total{};
+          for (std::size_t j = 0; j < Lanes::kCount; ++j) total[j] = identity;
+          for (std::size_t i = 0; i < window.count; ++i) {
+            total = f(total, Lanes::load(x + operands[i] + begin));
+          }
+          Lanes::store(total, y + window.result + begin);
+        });
+      }
+      x += planes.operand_size;
+      y += planes.window_size;
+    }
+  }
+};
+
+/// Each window adds its element of g to that of its rows which has the extremum, and 0 to the
+/// others; where windows are apart and leave nothing out, that is all there is.
+template <typename T, typename Beats>
+struct SelectionOfRows {
+  using C = Compute<T>;
+  Planes planes;
+  RowWindows rows;
+  Beats beats;
+
+  template <std::size_t kBytes>
+  void run(const KernelArgs& args) const {
+    const T* x = as<T>(args.operands[0]);
+    const T* g = as<T>(args.operands[1]);
+    T* y = as<T>(args.result);
+    const std::int64_t met = static_cast<std::int64_t>(rows.operands.size()) * rows.row;
+    const bool is_whole = planes.are_apart && met == planes.operand_size;
+    for (std::int64_t plane = 0; plane < planes.count; ++plane) {
+      if (!is_whole) std::fill_n(y, planes.operand_size, store<T>(C{0}));
+      for (const RowWindows::Window& window : rows.windows) {
+        if (window.count == 0) continue;
+        const std::int64_t* operands = rows.operands.data() + window.first;
+        for_each_piece<C, kBytes>(rows.row, [&](auto bytes, std::int64_t begin) {
+          using Lanes = Piece<T, decltype(bytes)::value>;
+          typename Lanes::Vector best = Lanes::load(x + operands[0] + begin);
+          typename Lanes::Numbers chosen{};
+          for (std::size_t i = 1; i < window.count; ++i) {
+            const typename Lanes::Vector element = Lanes::load(x + operands[i] + begin);
+            // A NaN wins and stays.
+            const auto wins = (beats(element, best) | (element != element)) & (best == best);
+            chosen = wins ? Lanes::all(i) : chosen;
+            best = wins ? element : best;
+          }
+          const typename Lanes::Vector zero{};
+          const typename Lanes::Vector addend = Add{}(zero, Lanes::load(g + window.result + begin));
+          for (std::size_t i = 0; i < window.count; ++i) {
+            T* const to = y + operands[i] + begin;
+            typename Lanes::Vector sum = chosen == Lanes::all(i) ? addend : zero;
+            if (!is_whole) sum = Add{}(Lanes::load(to), sum);
+            Lanes::store(sum, to);
+          }
+        });
+      }
+      x += planes.operand_size;
+      y += planes.operand_size;
+      g += planes.window_size;
+    }
+  }
+};
 
 /// Calls body(window step, operand step), with constants for steps that can be vectorized.
 template <typename Body>
@@ -155,22 +333,31 @@ Kernel reduce_window(const Program& program, OpId op) {
   const TensorType& x = program.type(program.op_operands(op)[0]);
   const WindowReduction attrs = window_reduction_of(program.op_attrs(op));
   const Planes planes = planes_of(attrs, x.shape, program.shape(program.result(op)));
-  const Kernel kernel =
-      visit_dtype(computed(x.dtype), [&]<typename T>(std::type_identity<T>) -> Kernel {
-        using C = Compute<T>;
-        switch (attrs.kind) {
-          case ReduceKind::add:
-            if constexpr (std::is_same_v<T, Pred>) {
-              return {};
-            } else {
-              return reduction<T>(planes, C{0}, Add{});
-            }
-          case ReduceKind::max: return reduction<T>(planes, lowest<C>(), Maximum{});
-          case ReduceKind::min: return reduction<T>(planes, highest<C>(), Minimum{});
+  const std::optional<RowWindows> rows = row_windows(planes, x.dtype);
+  const auto make = [&]<typename T>(std::type_identity<T>) -> Kernel {
+    using C = Compute<T>;
+    const auto reduced = [&](C identity, auto f) {
+      if constexpr (kIsFloating<T>) {
+        using Rows = ReductionOfRows<T, decltype(f)>;
+        if (rows) return vectorized_by_size<Vectors::avx2>(Rows{planes, *rows, identity, f});
+      }
+      return reduction<T>(planes, identity, f);
+    };
+    switch (attrs.kind) {
+      case ReduceKind::add:
+        if constexpr (std::is_same_v<T, Pred>) {
+          return {};
+        } else {
+          return reduced(C{0}, Add{});
         }
-        return {};
-      });
-  return is_half(x.dtype) ? through_f32(program, op, kernel) : kernel;
+      case ReduceKind::max: return reduced(lowest<C>(), Maximum{});
+      case ReduceKind::min: return reduced(highest<C>(), Minimum{});
+    }
+    return {};
+  };
+  // A row's totals are in f32 already.
+  if (rows || !is_half(x.dtype)) return visit_dtype(x.dtype, make);
+  return through_f32(program, op, visit_dtype(computed(x.dtype), make));
 }
 
 Kernel select_and_scatter(const Program& program, OpId op) {
@@ -178,18 +365,25 @@ Kernel select_and_scatter(const Program& program, OpId op) {
   const TensorType& x = program.type(operands[0]);
   const WindowReduction attrs = window_reduction_of(program.op_attrs(op));
   const Planes planes = planes_of(attrs, x.shape, program.shape(operands[1]));
-  const Kernel kernel =
-      visit_dtype(computed(x.dtype), [&]<typename T>(std::type_identity<T>) -> Kernel {
-        if constexpr (std::is_same_v<T, Compute<T>>) {
-          const auto greater = [](T a, T b) { return a > b; };
-          const auto less = [](T a, T b) { return a < b; };
-          return attrs.kind == ReduceKind::max ? selection<T>(planes, lowest<T>(), greater)
-                                               : selection<T>(planes, highest<T>(), less);
-        } else {
-          return {};
-        }
-      });
-  return is_half(x.dtype) ? through_f32(program, op, kernel) : kernel;
+  const std::optional<RowWindows> rows = row_windows(planes, x.dtype);
+  const auto make = [&]<typename T>(std::type_identity<T>) -> Kernel {
+    using C = Compute<T>;
+    const auto selected = [&](C identity, auto beats) -> Kernel {
+      if constexpr (kIsFloating<T>) {
+        using Rows = SelectionOfRows<T, decltype(beats)>;
+        if (rows) return vectorized_by_size<Vectors::avx2>(Rows{planes, *rows, beats});
+      }
+      if constexpr (std::is_same_v<T, C>) return selection<T>(planes, identity, beats);
+      return {};
+    };
+    const auto greater = [](auto a, auto b) { return a > b; };
+    const auto less = [](auto a, auto b) { return a < b; };
+    return attrs.kind == ReduceKind::max ? selected(lowest<C>(), greater)
+                                         : selected(highest<C>(), less);
+  };
+  // Sums of several elements are rounded once.
+  if ((rows && planes.are_apart) || !is_half(x.dtype)) return visit_dtype(x.dtype, make);
+  return through_f32(program, op, visit_dtype(computed(x.dtype), make));
 }
 
 }  // namespace

@@ -60,14 +60,16 @@ Kernel vectorized(Body body) {
 }
 
 /// The same for a body that is written for vectors of a size: runs `body.run<bytes>(args)`.
-template <typename Body>
+template <Vectors most = Vectors::avx512, typename Body>
 Kernel vectorized_by_size(Body body) {
 #if defined(__x86_64__)
-  switch (kernel_path().vectors) {
+  switch (std::min(kernel_path().vectors, most)) {
     case Vectors::avx512:
-      return {[body](const KernelArgs& args) {
-        run_avx512([&body](const KernelArgs& each) { body.template run<64>(each); }, args);
-      }};
+      if constexpr (most == Vectors::avx512) {
+        return {[body](const KernelArgs& args) {
+          run_avx512([&body](const KernelArgs& each) { body.template run<64>(each); }, args);
+        }};
+      }
     case Vectors::avx2:
       return {[body](const KernelArgs& args) {
         run_avx2([&body](const KernelArgs& each) { body.template run<32>(each); }, args);
