@@ -20,6 +20,13 @@ Tensor along_dim(Call& call, const Operand& x, int dim, RowOp rows) {
   return transpose(call.result(rows(call.value(turned))), axis, -1);
 }
 
+/// of(x); of bf16 and f16 it is computed in f32, so that the result alone is rounded, as in torch.
+template <typename Function>
+Tensor rounded_once(Call& call, const Operand& x, Function of) {
+  const DType dtype = call.type(x).dtype;
+  return is_half(dtype) ? cast(of(cast(x, DType::f32)), dtype) : of(x.tensor());
+}
+
 }  // namespace
 
 Tensor linear(Operand x, const Tensor& weight, const Tensor& bias) {
@@ -48,17 +55,19 @@ Tensor linear(Operand x, const Tensor& weight, const Tensor& bias) {
 
 Tensor gelu(Operand x, Gelu approximate) {
   Call call("gelu", x.loc());
-  if (approximate == Gelu::exact) {
-    return x * 0.5 * (erf(x * (1 / std::numbers::sqrt2)) + 1);
-  }
-  const double slope = std::sqrt(2 / std::numbers::pi);
-  const Tensor inner = (x + x * x * x * 0.044715) * slope;
-  return x * 0.5 * (tanh(inner) + 1);
+  return rounded_once(call, x, [&](const Tensor& wide) {
+    if (approximate == Gelu::exact) {
+      return wide * 0.5 * (erf(wide * (1 / std::numbers::sqrt2)) + 1);
+    }
+    // (tanh(u) + 1) / 2 is sigmoid(2 u), which is fewer ops, and exact where tanh(u) is near -1.
+    const double slope = 2 * std::sqrt(2 / std::numbers::pi);
+    return wide * sigmoid(wide * (wide * wide * (0.044715 * slope) + slope));
+  });
 }
 
 Tensor silu(Operand x) {
   Call call("silu", x.loc());
-  return x * sigmoid(x);
+  return rounded_once(call, x, [](const Tensor& wide) { return wide * sigmoid(wide); });
 }
 
 Tensor leaky_relu(Operand x, double negative_slope) {
@@ -68,26 +77,32 @@ Tensor leaky_relu(Operand x, double negative_slope) {
 
 Tensor elu(Operand x, double alpha) {
   Call call("elu", x.loc());
-  const Tensor is_positive = greater(x, 0.0);
-  return where(is_positive, x, expm1(where(is_positive, 0.0, x)) * alpha);
+  return rounded_once(call, x, [&](const Tensor& wide) {
+    const Tensor is_positive = greater(wide, 0.0);
+    return where(is_positive, wide, expm1(where(is_positive, 0.0, wide)) * alpha);
+  });
 }
 
 Tensor mish(Operand x) {
   Call call("mish", x.loc());
-  return x * tanh(softplus(x));
+  return rounded_once(call, x, [](const Tensor& wide) { return wide * tanh(softplus(wide)); });
 }
 
 Tensor hardsigmoid(Operand x) {
   Call call("hardsigmoid", x.loc());
-  // Flat from -3 and from 3 on, with the ends.
-  const Tensor below = where(greater_equal(x, 3.0), 1.0, x * (1.0 / 6) + 0.5);
-  return where(less_equal(x, -3.0), 0.0, below);
+  return rounded_once(call, x, [](const Tensor& wide) {
+    // Flat from -3 and from 3 on, with the ends.
+    const Tensor below = where(greater_equal(wide, 3.0), 1.0, wide * (1.0 / 6) + 0.5);
+    return where(less_equal(wide, -3.0), 0.0, below);
+  });
 }
 
 Tensor hardswish(Operand x) {
   Call call("hardswish", x.loc());
-  const Tensor between = x * (x + 3) / 6;  // at -3 and 3, too, where torch has its gradients
-  return where(less(x, -3), 0.0, where(greater(x, 3), x, between));
+  return rounded_once(call, x, [](const Tensor& wide) {
+    const Tensor between = wide * (wide + 3) / 6;  // and at -3 and 3, where torch has its gradients
+    return where(less(wide, -3), 0.0, where(greater(wide, 3), wide, between));
+  });
 }
 
 Tensor log_softmax(Operand x, int dim) {

@@ -2,6 +2,7 @@
 /// Loops that run several elementwise ops of a plan in one pass over memory.
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "spmd/program/program.hpp"
@@ -19,6 +20,11 @@ struct FusedLoop {
 
 /// All elementwise ops of the program, in the longest loops that the order of ops allows.
 std::vector<FusedLoop> fused_loops(const Program& chip_program);
+
+/// The program in which a loop computes again what another one has made, where that costs less than
+/// to store it, keep it and load it, as of a gelu's values for its gradient. Absent if there is
+/// nothing of at least `bytes_min` bytes to compute again. In recompute.cpp.
+std::optional<Program> recompute_in_loops(const Program& chip_program, std::int64_t bytes_min);
 
 /// By value: whether it needs no place in memory. Such a value is no output, and is either an
 /// elementwise op's result that only its own loop reads, or a fill or spread that only elementwise

@@ -365,6 +365,10 @@ Plan compile(const Program& program, const Mesh& mesh, const PlanOptions& option
     chip_program = canonicalize(*moved, false);
     passed("channels-last", chip_program);
   }
+  if (auto again = recompute_in_loops(chip_program, options.recomputed_bytes_min)) {
+    chip_program = *std::move(again);
+    passed("recompute", chip_program);
+  }
   std::vector<TensorType> input_types;
   std::vector<TensorType> output_types;
   for (const ProgramInput& input : program.inputs) {

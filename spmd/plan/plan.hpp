@@ -102,6 +102,7 @@ struct PlanOptions {
   /// instead of once for each chip. A reduce_scatter's operand of at least this many is read where
   /// it lies (shared.hpp). Copying less costs less than a final barrier.
   std::int64_t shared_bytes_min = 65536;
+  std::int64_t recomputed_bytes_min = 65536;  ///< of recompute_in_loops()
 };
 
 /// Inserts copies, drops optimization_barriers, groups all_reduces (fill_buckets), divides the
@@ -134,9 +135,10 @@ std::vector<CollectiveSummary> collectives(const Plan& plan, const Mesh& mesh);
 /// Called with each pass's name and its result as text.
 using PassObserver = std::function<void(std::string_view pass, const std::string& text)>;
 
-/// Runs canonicalize, pad_uneven, propagate (with expand, until no composite is left to expand),
-/// partition, canonicalize, channels_last and make_plan. The results of pad_uneven, expand and
-/// channels_last are canonicalized again. Verifies every program in between, and the plan.
+/// Runs canonicalize, pad_uneven, propagate (with expand, until no composite is left to expand;
+/// again after shard_optimizer_state), partition, canonicalize, channels_last, recompute_in_loops
+/// and make_plan. The results of pad_uneven, expand and channels_last are canonicalized again.
+/// Verifies every program in between, and the plan.
 Plan compile(const Program& program, const Mesh& mesh, const PlanOptions& options = {},
              const PassObserver& observer = {});
 

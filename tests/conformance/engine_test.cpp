@@ -100,7 +100,9 @@ TEST_P(EngineConformance, ComputesWhatTheInterpreterDoes) {
       return std::ranges::all_of(elements, [](double x) { return std::abs(x) < 0x1p20; });
     });
     if (!is_exact) continue;
-    const Plan plan = compile(program, mesh, {.shared_bytes_min = random.one_in(2) ? 0 : 65536});
+    const Plan plan = compile(program, mesh,
+                              {.shared_bytes_min = random.one_in(2) ? 0 : 65536,
+                               .recomputed_bytes_min = random.one_in(2) ? 0 : 65536});
     EngineMesh chips = chips_of(mesh);
     const MeshPlan loaded = chips.load(plan);
     for (const auto schedule :

@@ -134,8 +134,9 @@ DType any_exact_dtype(const Program& program, Random& random) {
   Random random(seed);
   const auto schedule =
       random.one_in(4) ? EngineMesh::Schedule::thread_per_chip : EngineMesh::Schedule::one_thread;
-  // Nothing that a random program gathers is large: share all of it, or none.
-  const PlanOptions options{.shared_bytes_min = random.one_in(2) ? 0 : 65536};
+  // Nothing in a random program is large: share and compute again all of it, or none.
+  const PlanOptions options{.shared_bytes_min = random.one_in(2) ? 0 : 65536,
+                            .recomputed_bytes_min = random.one_in(2) ? 0 : 65536};
   const std::vector<Elements> inputs = small_integers(program, random);
   const Plan plan = compile(program, mesh, options);
   EngineMesh chips(mesh);

@@ -1,0 +1,263 @@
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "spmd/control/loops.hpp"
+#include "spmd/ops/row.hpp"
+#include "spmd/plan/fuse.hpp"
+#include "spmd/plan/spread.hpp"
+
+namespace weft {
+namespace {
+
+/// What costs the time of an op that is compiled in a loop, for one element, as bytes that a core
+/// moves in that time; measured where it moves 20 GB/s. -1: computing again isn't worth it.
+double bytes_in_time_of(const Program& program, OpId op) {
+  constexpr double kSimple = 0.6;
+  constexpr double kRounding = 2.0;  // of a bf16 result
+  constexpr double kNever = -1;
+  const DType dtype = program.type(program.result(op)).dtype;
+  const bool is_compiled = dtype == DType::f32 || dtype == DType::bf16 || dtype == DType::i32 ||
+                           dtype == DType::u32 || dtype == DType::pred;
+  if (!is_compiled) return kNever;
+  const double rounding = dtype == DType::bf16 ? kRounding : 0;
+  switch (program.kind(op)) {
+    case OpKind::exponential:
+    case OpKind::exponential_minus_one:
+    case OpKind::log:
+    case OpKind::log_plus_one:
+    case OpKind::tanh:
+    case OpKind::logistic:
+    case OpKind::softplus:
+    case OpKind::erf: return 6 + rounding;
+    case OpKind::divide:
+    case OpKind::sqrt:
+    case OpKind::rsqrt: return 2 + rounding;
+    case OpKind::power:
+    case OpKind::remainder:
+    case OpKind::sine:
+    case OpKind::cosine:
+    case OpKind::tan:
+    case OpKind::atan2: return kNever;
+    default: return kSimple + rounding;
+  }
+}
+
+class Recomputing {
+ public:
+  Recomputing(const Program& program, std::int64_t bytes_min)
+      : program_(program),
+        bytes_min_(bytes_min),
+        ranges_(program),
+        fused_(fused_loops(program)),
+        loop_of_(program.num_ops(), kNoId),
+        readers_(program.num_values()),
+        is_kept_(program.num_values(), false),
+        is_again_(program.num_values(), false) {
+    for (std::uint32_t loop = 0; loop < fused_.size(); ++loop) {
+      for (OpId op = fused_[loop].first; op < fused_[loop].first + fused_[loop].count; ++op) {
+        if (is_elementwise(program.kind(op))) loop_of_[op] = loop;
+      }
+    }
+    for (OpId op = 0; op < program.num_ops(); ++op) {
+      for (const ValueId operand : program.op_operands(op)) {
+        readers_[operand].push_back(op);
+        if (loop_of_[op] == kNoId) is_kept_[operand] = true;
+      }
+    }
+    for (const ProgramOutput& output : program.outputs) {
+      is_kept_[output.value] = true;
+      const OpId writer = program.defining_op(output.value);
+      if (output.updates < 0 || writer == kNoId) continue;
+      const bool is_in_loop = loop_of_[writer] != kNoId;
+      written_[program.inputs[static_cast<std::size_t>(output.updates)].value] =
+          is_in_loop ? fused_[loop_of_[writer]].first : writer;
+    }
+  }
+
+  std::optional<Program> run() {
+    for (std::uint32_t loop = 0; loop < fused_.size(); ++loop) choose(loop);
+    if (std::ranges::find(is_again_, true) == is_again_.end()) return {};
+    return rewritten();
+  }
+
+ private:
+  /// What a loop computes again for some of its operands.
+  struct Again {
+    std::set<OpId> ops;
+    std::set<ValueId> sources;  ///< what these read
+    bool is_possible = true;
+  };
+
+  std::uint32_t loop_of(ValueId value) const {
+    const OpId maker = program_.defining_op(value);
+    return maker == kNoId ? kNoId : loop_of_[maker];
+  }
+  double bytes(ValueId value) const {
+    return static_cast<double>(byte_size(program_.type(value).dtype));
+  }
+
+  /// Whether other loops alone read the value, which is large.
+  bool is_candidate(OpId op) const {
+    const ValueId value = program_.result(op);
+    const auto is_elsewhere = [&](OpId reader) { return loop_of_[reader] != loop_of_[op]; };
+    return !is_kept_[value] && program_.type(value).bytes() >= bytes_min_ &&
+           std::ranges::any_of(readers_[value], is_elsewhere) &&
+           std::ranges::all_of(readers_[value], [&](OpId reader) {
+             return ranges_.of_op(reader) == ranges_.of_op(op);
+           });
+  }
+
+  /// All candidates of a loop at once, if that is cheaper; else each that is.
+  void choose(std::uint32_t loop) {
+    std::vector<ValueId> values;
+    for (OpId op = fused_[loop].first; op < fused_[loop].first + fused_[loop].count; ++op) {
+      if (loop_of_[op] == loop && is_candidate(op)) values.push_back(program_.result(op));
+    }
+    if (try_all(values)) return;
+    for (const ValueId value : values) try_all({value});
+  }
+
+  bool try_all(const std::vector<ValueId>& values) {
+    for (const ValueId value : values) is_again_[value] = true;
+    if (!values.empty() && is_cheaper(values)) return true;
+    for (const ValueId value : values) is_again_[value] = false;
+    return false;
+  }
+
+  /// Whether computing the values again, by whoever reads them, costs less than memory does.
+  bool is_cheaper(const std::vector<ValueId>& values) {
+    double saved = 0;
+    std::map<std::uint32_t, Again> loops;
+    for (const ValueId value : values) {
+      saved += bytes(value);
+      std::set<std::uint32_t> reading;
+      for (const OpId reader : readers_[value]) {
+        if (loop_of_[reader] != loop_of(value)) reading.insert(loop_of_[reader]);
+      }
+      saved += bytes(value) * static_cast<double>(reading.size());
+      for (const std::uint32_t loop : reading) collect(value, loop, loops[loop]);
+    }
+    double cost = 0;
+    for (const auto& [loop, again] : loops) {
+      if (!again.is_possible) return false;
+      for (const OpId op : again.ops) cost += bytes_in_time_of(program_, op);
+      for (const ValueId source : again.sources) {
+        if (!is_read_in(source, loop)) cost += bytes(source);
+      }
+    }
+    return cost < saved;
+  }
+
+  bool is_read_in(ValueId value, std::uint32_t loop) const {
+    return std::ranges::any_of(readers_[value],
+                               [&](OpId reader) { return loop_of_[reader] == loop; });
+  }
+
+  /// Adds what computes the value in the loop from those that are in memory, or that loops make as
+  /// they read them.
+  void collect(ValueId value, std::uint32_t loop, Again& again) const {
+    const OpId op = program_.defining_op(value);
+    if (!again.ops.insert(op).second) return;
+    if (bytes_in_time_of(program_, op) < 0 || again.ops.size() > kOpsMax) again.is_possible = false;
+    if (!again.is_possible) return;
+    for (const ValueId operand : program_.op_operands(op)) {
+      const OpId maker = program_.defining_op(operand);
+      if (maker != kNoId && is_made_by_loops(program_, maker)) {
+        const bool is_large = is_view(program_, maker);
+        if (is_large) again.sources.insert(operand);
+        require_unchanged(program_.op_operands(maker), loop, again);
+      } else if (is_in_memory(operand)) {
+        again.sources.insert(operand);
+        require_unchanged(std::span(&operand, 1), loop, again);
+      } else {
+        collect(operand, loop, again);
+      }
+    }
+  }
+
+  /// A state may be written over, and a carry gets its next value.
+  void require_unchanged(std::span<const ValueId> values, std::uint32_t loop, Again& again) const {
+    for (const ValueId value : values) {
+      const OpId maker = program_.defining_op(value);
+      const auto writer = written_.find(value);
+      const bool is_carry = maker != kNoId && program_.kind(maker) == OpKind::carry;
+      const bool is_late = writer != written_.end() && fused_[loop].first >= writer->second;
+      if (is_carry || is_late) again.is_possible = false;
+    }
+  }
+
+  /// Whether it is read outside of the loop that makes it, and isn't computed again there.
+  bool is_in_memory(ValueId value) const {
+    if (is_kept_[value] || loop_of(value) == kNoId) return true;
+    if (is_again_[value]) return false;
+    return std::ranges::any_of(readers_[value],
+                               [&](OpId reader) { return loop_of_[reader] != loop_of(value); });
+  }
+
+  Program rewritten() {
+    Program result;
+    result.const_pool = program_.const_pool;
+    result.constraints = program_.constraints;
+    result.custom_targets = program_.custom_targets;
+    result.locs = program_.locs;
+    result.reserve(program_);
+    value_of_.assign(program_.num_values(), kNoId);
+    for (const ProgramInput& input : program_.inputs) {
+      value_of_[input.value] = result.add_input(program_.type(input.value), input.kind, input.name,
+                                                input.sharding, input.loc);
+    }
+    for (OpId op = 0; op < program_.num_ops(); ++op) {
+      if (loop_of_[op] != kNoId && loop_of_[op] != in_loop_) {
+        in_loop_ = loop_of_[op];
+        again_.clear();
+      }
+      value_of_[program_.result(op)] = add_op(result, op);
+    }
+    for (const ProgramOutput& output : program_.outputs) {
+      result.add_output(value_of_[output.value], output.name, output.sharding, output.updates);
+    }
+    return result;
+  }
+
+  /// The value as the op reads it, computed again if need be.
+  ValueId read(Program& result, OpId reader, ValueId value) {
+    const bool is_far = loop_of_[reader] != kNoId && loop_of(value) != kNoId &&
+                        loop_of(value) != in_loop_ && !is_in_memory(value);
+    if (!is_far) return value_of_[value];
+    if (const auto found = again_.find(value); found != again_.end()) return found->second;
+    return again_[value] = add_op(result, program_.defining_op(value));
+  }
+
+  ValueId add_op(Program& result, OpId op) {
+    std::vector<ValueId> operands;
+    for (const ValueId operand : program_.op_operands(op)) {
+      operands.push_back(read(result, op, operand));
+    }
+    return result.add_op(program_.kind(op), operands, program_.op_attrs(op),
+                         program_.type(program_.result(op)), program_.op_locs[op]);
+  }
+
+  static constexpr std::size_t kOpsMax = 32;
+
+  const Program& program_;
+  const std::int64_t bytes_min_;
+  const Loops ranges_;
+  const std::vector<FusedLoop> fused_;
+  std::vector<std::uint32_t> loop_of_;      // by op: of an elementwise op
+  std::vector<std::vector<OpId>> readers_;  // by value
+  std::vector<bool> is_kept_;               // by value: an output, or read by another op
+  std::map<ValueId, OpId> written_;   // by input that is updated: the first op that may write it
+  std::vector<bool> is_again_;        // by value: other loops compute it again
+  std::vector<ValueId> value_of_;     // by old value
+  std::map<ValueId, ValueId> again_;  // by old value: as computed again in the present loop
+  std::uint32_t in_loop_ = kNoId;     // the loop of the last elementwise op
+};
+
+}  // namespace
+
+std::optional<Program> recompute_in_loops(const Program& chip_program, std::int64_t bytes_min) {
+  return Recomputing(chip_program, bytes_min).run();
+}
+
+}  // namespace weft
