@@ -54,8 +54,10 @@ std::vector<bool> tiled_values(const Program& program) {
   for (OpId op = 0; op < program.num_ops(); ++op) {
     for (const ValueId operand : program.op_operands(op)) {
       const OpId maker = program.defining_op(operand);
-      const bool stays = maker != kNoId && loop_of[op] != kNoId &&
-                         (is_made_by_loops(program, maker) || loop_of[maker] == loop_of[op]);
+      const bool stays_in_loop =
+          maker != kNoId && loop_of[op] != kNoId &&
+          (is_made_by_loops(program, maker) || loop_of[maker] == loop_of[op]);
+      const bool stays = stays_in_loop || (maker != kNoId && may_read_in_place(program, op, maker));
       if (!stays) tiled[operand] = false;
     }
   }

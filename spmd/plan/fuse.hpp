@@ -27,8 +27,8 @@ std::vector<FusedLoop> fused_loops(const Program& chip_program);
 std::optional<Program> recompute_in_loops(const Program& chip_program, std::int64_t bytes_min);
 
 /// By value: whether it needs no place in memory. Such a value is no output, and is either an
-/// elementwise op's result that only its own loop reads, or a fill or spread that only elementwise
-/// ops read: each loop makes it for itself.
+/// elementwise op's result that only its own loop reads, or a fill, spread or view that only loops
+/// read, which make it for themselves; or a view that other ops read where it lies.
 std::vector<bool> tiled_values(const Program& chip_program);
 
 /// Assigns the `tiled` values of each loop to buffers of one tile each, numbered from 0.

@@ -96,6 +96,15 @@ std::vector<Lifetime> lifetimes_of(const Program& program, std::span<const PlanS
     for (const ValueId operand : program.op_operands(op)) lifetimes[operand].last = op;
     lifetimes[program.result(op)] = {op, op};
   }
+  for (OpId op = 0; op < program.num_ops(); ++op) {
+    for (const ValueId operand : program.op_operands(op)) {
+      const OpId maker = program.defining_op(operand);
+      if (maker == kNoId || slots[operand].place != Place::tile || !is_view(program, maker))
+        continue;
+      OpId& last = lifetimes[program.op_operands(maker)[0]].last;
+      last = std::max(last, op);
+    }
+  }
   for (const PlanStep& step : steps) {
     if (step.kind == StepKind::loop) join_in_loop(program, step, lifetimes);
   }

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 
+#include "spmd/control/loops.hpp"
+#include "spmd/ops/row.hpp"
+
 namespace weft {
 
 namespace {
@@ -40,8 +43,19 @@ std::optional<Spread> spread_of(const Program& program, OpId op) {
 }
 
 bool is_view(const Program& program, OpId op) {
-  return program.kind(op) == OpKind::all_slice && !reads_carry(program, op) &&
-         is_one_range(program.shape(program.op_operands(op)[0]), program.op_attrs(op)[1]);
+  const OpKind kind = program.kind(op);
+  if (kind != OpKind::reshape && kind != OpKind::all_slice) return false;
+  return !reads_carry(program, op) &&
+         (kind == OpKind::reshape ||
+          is_one_range(program.shape(program.op_operands(op)[0]), program.op_attrs(op)[1]));
+}
+
+bool may_read_in_place(const Program& program, OpId reader, OpId view) {
+  const OpKind kind = program.kind(reader);
+  return program.kind(view) == OpKind::reshape && is_view(program, view) && !is_collective(kind) &&
+         !is_border(kind) && !is_cond_border(kind) && !begins_range(kind) &&
+         !is_elementwise(kind) && !is_made_by_loops(program, reader) &&
+         kind != OpKind::optimization_barrier;
 }
 
 bool is_made_by_loops(const Program& program, OpId op) {

@@ -25,9 +25,12 @@ inline constexpr std::int64_t kSpreadColumnsMin = 32;
 /// Empty for another op, another broadcast, of a loop's carry, and for short rows.
 std::optional<Spread> spread_of(const Program& program, OpId op);
 
-/// Whether the op is an all_slice whose result is one range of its operand, where loops read it.
-/// Not of a loop's carry.
+/// Whether the op's result is one range of its operand, where it can be read: a reshape, or an
+/// all_slice that doesn't skip elements. Not of a loop's carry.
 bool is_view(const Program& program, OpId op);
+/// Whether a step that runs `reader` alone may read the view in place. It expects aligned operands,
+/// and reads the operand's elements, as no collective and no border of a loop or branch does.
+bool may_read_in_place(const Program& program, OpId reader, OpId view);
 
 /// Whether loops make the op's result for themselves, as they read it: a fill, a spread or a view.
 bool is_made_by_loops(const Program& program, OpId op);

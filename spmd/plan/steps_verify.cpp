@@ -275,6 +275,7 @@ class StepsCheck {
       for (const ValueId value : program_.op_operands(op)) {
         if (!is_tiled(value)) continue;
         const OpId maker = program_.defining_op(value);
+        if (loop_of_[op] == kNoId && may_read_in_place(program_, op, maker)) continue;
         if (loop_of_[op] == kNoId ||
             (!is_made_where_read(value) && loop_of_[op] != loop_of_[maker])) {
           refuse("%{} has no place, but op {} reads it outside of its loop", value, op);

@@ -37,7 +37,7 @@ class PlanLoader {
 
  private:
   bool is_viewed(ValueId value) const;
-  /// Where loops read a view.
+  /// Where a view is read.
   CpuPlan::Operand viewed(ValueId view) const;
 
   const Plan& plan_;
@@ -69,10 +69,11 @@ bool PlanLoader::is_viewed(ValueId value) const {
 }
 
 CpuPlan::Operand PlanLoader::viewed(ValueId view) const {
-  const OpId slice = program_.defining_op(view);
+  const OpId maker = program_.defining_op(view);
+  CpuPlan::Operand place = operand(program_.op_operands(maker)[0]);
+  if (program_.kind(maker) == OpKind::reshape) return place;
   const AtomList atoms =
-      AtomList::from_bits(static_cast<std::uint64_t>(program_.op_attrs(slice)[0]));
-  CpuPlan::Operand place = operand(program_.op_operands(slice)[0]);
+      AtomList::from_bits(static_cast<std::uint64_t>(program_.op_attrs(maker)[0]));
   const bool is_bound = place.place == Place::input || place.place == Place::output;
   (is_bound ? place.within : place.offset) +=
       static_cast<std::uint64_t>(chip_.mesh.index_in(chip_.position, atoms)) *

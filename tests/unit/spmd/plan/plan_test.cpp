@@ -400,6 +400,32 @@ TEST(Plan, GivesNoPlaceToWhatOnlyALoopReads) {
   EXPECT_EQ(plan.temp_bytes, 0U);
 }
 
+/// A reshape of what a reverse has made, and two ops behind it.
+Plan reshaped(const std::string& last) {
+  return plan_of(R"(program(%0: f32[8] data "x" [{}]) {
+  %1 = reverse %0 {dims = [0]} : f32[8]
+  %2 = reshape %1 : f32[2,4]
+  %3 = reverse %1 {dims = [0]} : f32[8]
+)" + last + "\n}");
+}
+
+TEST(Plan, ReadsAReshapedValueWhereItLies) {
+  const Plan plan = reshaped(R"(  %4 = reverse %2 {dims = [1]} : f32[2,4]
+  return %3 "y" [{}], %4 "z" [{}, {}])");
+  EXPECT_EQ(plan.slots[2].place, Place::tile);
+  EXPECT_EQ(plan.steps.size(), 3U);
+  // Its operand lives as long as it.
+  EXPECT_EQ(lifetimes_of(plan.program, plan.steps, plan.slots)[1].last, 3U);
+}
+
+TEST(Plan, StoresAReshapedValueThatIsAnOutputOrThatASpreadReads) {
+  EXPECT_EQ(reshaped(R"(  return %2 "y" [{}, {}], %3 "z" [{}])").slots[2].place, Place::output);
+  const Plan plan = reshaped(R"(  %4 = broadcast_in_dim %2 {dims = [0, 1]} : f32[2,4,32]
+  %5 = tanh %4 : f32[2,4,32]
+  return %3 "y" [{}], %5 "z" [{}, {}, {}])");
+  EXPECT_EQ(plan.slots[2].place, Place::temp);
+}
+
 TEST(PlanVerify, RejectsAValueWithoutAPlaceThatIsReadOutsideOfLoops) {
   Plan plan = chain();
   plan.slots[2].place = Place::tile;
