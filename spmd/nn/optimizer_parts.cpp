@@ -36,8 +36,15 @@ Sharding sharding_of_reduced(Sharding sharding, const Shape& from, const Shape& 
 void follow_sharding(const Parameter& state, const Parameter& parameter) {
   TensorNode& node = *state.node();
   if (node.marked || !node.is_off_chips()) return;
-  node.marked =
-      sharding_of_reduced(parameter.node()->input_sharding(), parameter.shape(), state.shape());
+  Sharding sharding = parameter.node()->input_sharding();
+  if (!parameter.node()->is_off_chips()) {
+    // What a plan has chosen for the parameter doesn't bind its state; what a user has marked does.
+    const Sharding asked =
+        parameter.node()->marked.value_or(Sharding::open(parameter.shape().size()));
+    sharding.open_mask = asked.open_mask;
+    sharding.replicated = asked.replicated;
+  }
+  node.marked = sharding_of_reduced(sharding, parameter.shape(), state.shape());
 }
 
 Tensor decayed(const Tensor& grad, const Parameter& parameter, double weight_decay) {

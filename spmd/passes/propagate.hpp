@@ -18,12 +18,12 @@ namespace weft {
 /// with the larger source tensor wins.
 std::vector<Sharding> propagate(const Program& program, const Mesh& mesh);
 
-/// ZeRO-1 within a host (S. Rajbhandari et al., 2020): the program with optimizer state sharded
-/// which each chip would have whole. Absent if there is none. That is state of at least `bytes_min`
-/// bytes on a chip which nobody has marked, and which lies nowhere yet, where its update, element
-/// by element, reads nothing but the parameter, its other state, scalars and a gradient that chips
-/// add up. Its leading dim gets the axes of that sum, if they divide it; parameters stay as they
-/// are. `shardings`: what propagate() gave. In shard_state.cpp.
+/// ZeRO-1 within a host (S. Rajbhandari et al., 2020): the program with such state of optimizers
+/// sharded that each chip would have whole, or nothing if there is no such state. It has at least
+/// `bytes_min` bytes on a chip, nobody has marked it, and it lies nowhere yet. A parameter's update
+/// reads it, and element by element that reads nothing but the parameter, such state, scalars and a
+/// gradient that chips add up. Its leading dim gets the axes of that sum, if they divide it; all
+/// other state stays as it is. `shardings`: what propagate() gave. In shard_state.cpp.
 std::optional<Program> shard_optimizer_state(const Program& program, const Mesh& mesh,
                                              std::span<const Sharding> shardings,
                                              std::int64_t bytes_min);

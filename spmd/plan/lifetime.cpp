@@ -135,8 +135,9 @@ std::vector<Lifetime> lifetimes_of(const Program& program, std::span<const PlanS
     }
   }
   for (ValueId value = 0; value < program.num_values(); ++value) {
-    if (slots[value].place == Place::shared)
+    if (slots[value].place == Place::shared) {
       live_until_met(program, loops, value, lifetimes[value]);
+    }
     if (slots[value].place != Place::part) continue;
     OpId& first = lifetimes[static_cast<ValueId>(slots[value].offset)].first;
     first = std::min(first, lifetimes[value].first);

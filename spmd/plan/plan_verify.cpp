@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <map>
 
+#include "spmd/mesh/hybrid_mesh.hpp"
 #include "spmd/ops/row.hpp"
 #include "spmd/ops/verify.hpp"
 #include "spmd/passes/partition.hpp"
@@ -125,7 +126,14 @@ void check_behind(const Plan& plan, ValueId before, ValueId value) {
   fail(Errc::corrupt, "plan: %{} isn't right behind %{}, with which it is reduced", value, before);
 }
 
-void check_collectives(const Plan& plan) {
+/// Chips of several hosts have no memory in common.
+void check_on_host(const Program& program, const Mesh& mesh, OpId op) {
+  if (tier_of(meeting_atoms(program, op), mesh) == Tier::ici) return;
+  fail(Errc::corrupt, "plan: op {} ({}) crosses hosts, but %{} is in common memory", op,
+       to_string(program.kind(op)), program.result(op));
+}
+
+void check_collectives(const Plan& plan, const Mesh& mesh) {
   const Program& program = plan.program;
   const auto check = [&](OpId op, ValueId value) {
     if (plan.slots[value].place == Place::part && plan.slots[value].offset == program.result(op)) {
@@ -140,11 +148,14 @@ void check_collectives(const Plan& plan) {
     if (!is_collective(program.kind(op))) continue;
     for (const ValueId operand : program.op_operands(op)) check(op, operand);
     const ValueId result = program.result(op);
-    if (is_added_by_loops(program, plan.slots, result)) {
+    const bool is_added = is_added_by_loops(program, plan.slots, result);
+    const bool is_shared = plan.slots[result].place == Place::shared;
+    if (is_added || is_shared) check_on_host(program, mesh, op);
+    if (is_added) {
       if (may_be_added_by_loops(program, op)) continue;
       fail(Errc::corrupt, "plan: %{} has no place, but loops can't add it", result);
     }
-    if (plan.slots[result].place != Place::shared) check(op, result);
+    if (!is_shared) check(op, result);
   }
   for (const PlanStep& step : plan.steps) {
     if (step.kind != StepKind::collective) continue;
@@ -221,7 +232,7 @@ void verify(const Plan& plan, const Mesh& mesh) {
   check_regions(plan);
   check_places(plan, mesh);
   verify_steps(plan, mesh);
-  check_collectives(plan);
+  check_collectives(plan, mesh);
   const std::vector<Lifetime> lifetimes = lifetimes_of(plan.program, plan.steps, plan.slots);
   check_temporaries(plan, lifetimes);
   check_shared(plan, lifetimes);

@@ -312,6 +312,22 @@ TEST_P(EngineConformance, FindsTheFirstOpThatGivesANan) {
   chips.engine(0).run(loaded.chips[0], 3, loaded.buffers);
 }
 
+/// A loop makes a piece of a fill at a time; what lies behind that isn't looked at.
+TEST_P(EngineConformance, FindsNoNanInAHealthyFill) {
+  const Mesh one({1}, {"data"});
+  Program program;
+  Builder b(program);
+  const TensorType type{DType::f32, {100'000}};
+  const ValueId x = program.add_input(type, InputKind::data, "x", Sharding::closed());
+  const ValueId scale = b.reduce(ReduceKind::max, x, std::array<std::int64_t, 1>{0});
+  const ValueId fill = b.broadcast_in_dim(scale, type.shape, {});
+  program.add_output(b.binary(OpKind::multiply, x, fill), "y", Sharding::closed());
+  EngineMesh chips = chips_of(one);
+  MeshPlan loaded = chips.load(compile(program, one));
+  write(chips, 0, loaded.buffers.inputs[0], std::vector<float>(100'000, 2));
+  chips.engine(0).run(chips.engine(0).load(loaded.plan, true), 1, loaded.buffers);
+}
+
 void doubled_or_refused(const CustomCall& call) {
   const auto x = call.operand<float>(0);
   const auto y = call.result<float>();

@@ -47,8 +47,7 @@ class Looker {
   Looker(const Program& program, OpId op)
       : result_{"", program.type(program.result(op))},
         name_(to_string(program.kind(op))),
-        loc_(program.loc(op)),
-        is_elementwise_(is_elementwise(program.kind(op))) {
+        loc_(program.loc(op)) {
     for (const ValueId value : program.op_operands(op)) {
       operands_.push_back({origin_of(program, value), program.type(value)});
     }
@@ -101,8 +100,7 @@ class Looker {
   }
 
   Anomaly find(const Tensor& tensor, const std::byte* bytes, std::int64_t count_max) const {
-    const std::int64_t all = tensor.type.num_elements();
-    return find_anomaly(tensor.type.dtype, bytes, is_elementwise_ ? std::min(all, count_max) : all);
+    return find_anomaly(tensor.type.dtype, bytes, std::min(tensor.type.num_elements(), count_max));
   }
   std::string at() const { return loc_.empty() ? "" : " (at " + loc_ + ")"; }
 
@@ -110,7 +108,6 @@ class Looker {
   std::vector<Tensor> operands_;
   std::string_view name_;
   std::string loc_;
-  bool is_elementwise_;
 };
 
 }  // namespace

@@ -128,13 +128,14 @@ struct Piece {
   }
 };
 
-/// Calls body.template piece<bytes of a vector>(begin) for all pieces of a row.
+/// Calls body(bytes of a vector, begin) for all pieces of a row.
 template <typename C, std::size_t kBytes, typename Body>
 void for_each_piece(std::int64_t row, const Body& body) {
   constexpr auto kCount = static_cast<std::int64_t>(kBytes / sizeof(C));
   std::int64_t begin = 0;
-  for (; begin + kCount <= row; begin += kCount)
+  for (; begin + kCount <= row; begin += kCount) {
     body(std::integral_constant<std::size_t, kBytes>(), begin);
+  }
   for (; begin < row; ++begin) body(std::integral_constant<std::size_t, sizeof(C)>(), begin);
 }
 

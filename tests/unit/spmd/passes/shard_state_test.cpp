@@ -110,9 +110,35 @@ TEST(ShardState, MayBeClippedByANorm) {
   EXPECT_EQ(layout_of_m(R"(  %6 = multiply %5, %5 : f32[4,4]
   %7 = reduce %6 {kind = add, dims = [0, 1]} : f32[]
   %8 = broadcast_in_dim %7 {dims = []} : f32[4,4]
-  %9 = divide %5, %8 : f32[4,4]
+  %11 = divide %5, %8 : f32[4,4]
+  %9 = add %3, %11 : f32[4,4]
   %10 = subtract %2, %9 : f32[4,4])"),
             kSharded);
+}
+
+/// As an average of parameters, or gradients that are accumulated: workers may read it alone.
+TEST(ShardState, StaysWholeIfNoParameterIsUpdatedByIt) {
+  const std::string scaled = R"(  %6 = negate %5 : f32[4,4]
+  %7 = negate %6 : f32[4,4]
+  %8 = negate %7 : f32[4,4]
+)";
+  EXPECT_EQ(layout_of_m(scaled + R"(  %10 = subtract %2, %8 : f32[4,4]
+  %9 = add %3, %10 : f32[4,4])"),
+            kWhole);
+  EXPECT_EQ(layout_of_m(scaled + R"(  %9 = add %3, %8 : f32[4,4]
+  %10 = negate %2 : f32[4,4])"),
+            kWhole);
+}
+
+TEST(ShardState, OfAVeryLongUpdate) {
+  std::string lines = "  %6 = add %3, %5 : f32[4,4]\n  %7 = add %6, %6 : f32[4,4]\n";
+  lines += "  %8 = negate %7 : f32[4,4]\n  %11 = negate %8 : f32[4,4]\n";
+  int value = 11;
+  for (; value < 20'000; ++value) {
+    lines += fmt::format("  %{} = negate %{} : f32[4,4]\n", value + 1, value);
+  }
+  lines += fmt::format("  %9 = add %6, %{} : f32[4,4]\n", value);
+  EXPECT_EQ(layout_of_m(lines + "  %10 = subtract %2, %9 : f32[4,4]"), kSharded);
 }
 
 TEST(ShardState, StaysWholeIfAnUpdateReadsMoreThanItsElement) {
@@ -121,7 +147,7 @@ TEST(ShardState, StaysWholeIfAnUpdateReadsMoreThanItsElement) {
   %8 = broadcast_in_dim %7 {dims = [1]} : f32[4,4]
   %9 = add %6, %6 : f32[4,4]
   %10 = subtract %2, %8 : f32[4,4])"),
-            kSharded)
+            kWhole)
       << "the parameter's update doesn't read the state";
   EXPECT_EQ(layout_of_m(R"(  %6 = add %3, %5 : f32[4,4]
   %7 = reduce %6 {kind = add, dims = [0]} : f32[4]

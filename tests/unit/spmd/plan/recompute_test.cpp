@@ -52,6 +52,28 @@ TEST(Recompute, SavesTheMemoryOfAValue) {
   EXPECT_EQ(temporaries(again), temporaries(stored) - 1);
 }
 
+TEST(Recompute, LeavesNoOpThatNobodyReads) {
+  EXPECT_EQ(count_after(parsed(R"(  %3 = multiply %2, %2 : f32[64]
+  %4 = reverse %2 {dims = [0]} : f32[64]
+  %5 = add %3, %4 : f32[64]
+  return %5 "y" [{}])"),
+                        OpKind::multiply),
+            1);
+}
+
+TEST(Recompute, NotWhatKeepsMoreMemoryThanItFrees) {
+  // A sum of two would keep both of them for the last loop.
+  EXPECT_EQ(count_after(parsed(R"(  %3 = reverse %2 {dims = [0]} : f32[64]
+  %4 = add %2, %3 : f32[64]
+  %5 = maximum %4, %1 : f32[64]
+  %6 = reverse %5 {dims = [0]} : f32[64]
+  %7 = reverse %6 {dims = [0]} : f32[64]
+  %8 = multiply %4, %7 : f32[64]
+  return %8 "y" [{}])"),
+                        OpKind::add),
+            1);
+}
+
 TEST(Recompute, ItsOperandsToo) {
   EXPECT_EQ(count_after(parsed(R"(  %3 = multiply %2, %2 : f32[64]
   %4 = add %3, %2 : f32[64]
