@@ -38,7 +38,7 @@ struct Job {
   bool tiny = false;
   bool torch = true;
   bool keep = false;  ///< the run folder
-  std::string state = "replicated";
+  std::string state = "unmarked";
   std::string folder{};
 };
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Job, model, dtype, workers, chips, rounds, steps, tiny, torch,
@@ -77,10 +77,7 @@ class Training {
         optimizer_(model_->parameters(), {.lr = 1e-3, .weight_decay = 0.01}) {
     for (std::uint64_t i = 0; i < kBatches; ++i) batches_.push_back(model_->batch(i));
     if (job.state == "zero1") zero1(optimizer_, mesh);
-    if (job.state == "fsdp") {
-      fsdp(*model_, mesh);
-      zero1(optimizer_, mesh);
-    }
+    if (job.state == "fsdp") fsdp(*model_, mesh);
     save(*model_, job.folder + "/state.safetensors");
   }
 
@@ -234,9 +231,8 @@ Options parse(int argc, char** argv) {
   app.add_option("--steps", options.job.steps, "of a round")
       ->check(at_least_one)
       ->capture_default_str();
-  app.add_option("--state", options.job.state,
-                 "how parameters and optimizer state lie on the chips")
-      ->check(CLI::IsMember({"replicated", "zero1", "fsdp"}))
+  app.add_option("--state", options.job.state, "how parameters and optimizer state are marked")
+      ->check(CLI::IsMember({"unmarked", "zero1", "fsdp"}))
       ->capture_default_str();
   app.add_flag("--tiny", options.job.tiny, "small models, to see that it works");
   app.add_flag("--keep", options.job.keep, "keep the run folders, for weft plan --profile");

@@ -59,7 +59,7 @@ Tensor gelu(Operand x, Gelu approximate) {
     if (approximate == Gelu::exact) {
       return wide * 0.5 * (erf(wide * (1 / std::numbers::sqrt2)) + 1);
     }
-    // (tanh(u) + 1) / 2 is sigmoid(2 u), which is fewer ops, and exact where tanh(u) is near -1.
+    // (tanh(u) + 1) / 2 is sigmoid(2 u), which is fewer ops and loses no bits near tanh(u) = -1.
     const double slope = 2 * std::sqrt(2 / std::numbers::pi);
     return wide * sigmoid(wide * (wide * wide * (0.044715 * slope) + slope));
   });

@@ -74,8 +74,8 @@ class StateSharding {
     Program result = program_;
     AtomMask sharded = 0;
     for (const auto& [parameter, update] : updates_) {
-      if (program_.inputs[parameter].kind != InputKind::param || !may_be_shared(parameter))
-        continue;
+      const bool is_parameter = program_.inputs[parameter].kind == InputKind::param;
+      if (!is_parameter || !may_be_shared(parameter)) continue;
       for (const std::size_t state : update.states) {
         if (state != parameter) shard(result.inputs[state], mesh_.list(update.summed));
       }

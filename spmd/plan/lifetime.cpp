@@ -99,8 +99,8 @@ std::vector<Lifetime> lifetimes_of(const Program& program, std::span<const PlanS
   for (OpId op = 0; op < program.num_ops(); ++op) {
     for (const ValueId operand : program.op_operands(op)) {
       const OpId maker = program.defining_op(operand);
-      if (maker == kNoId || slots[operand].place != Place::tile || !is_view(program, maker))
-        continue;
+      const bool is_read_there = maker != kNoId && slots[operand].place == Place::tile;
+      if (!is_read_there || !is_view(program, maker)) continue;
       OpId& last = lifetimes[program.op_operands(maker)[0]].last;
       last = std::max(last, op);
     }

@@ -128,15 +128,19 @@ struct Piece {
   }
 };
 
-/// Calls body(bytes of a vector, begin) for all pieces of a row.
+/// Calls body(bytes of a vector, window, begin) for all pieces of the rows of a plane.
 template <typename C, std::size_t kBytes, typename Body>
-void for_each_piece(std::int64_t row, const Body& body) {
+void for_each_piece(const RowWindows& rows, const Body& body) {
   constexpr auto kCount = static_cast<std::int64_t>(kBytes / sizeof(C));
-  std::int64_t begin = 0;
-  for (; begin + kCount <= row; begin += kCount) {
-    body(std::integral_constant<std::size_t, kBytes>(), begin);
+  for (const RowWindows::Window& window : rows.windows) {
+    std::int64_t begin = 0;
+    for (; begin + kCount <= rows.row; begin += kCount) {
+      body(std::integral_constant<std::size_t, kBytes>(), window, begin);
+    }
+    for (; begin < rows.row; ++begin) {
+      body(std::integral_constant<std::size_t, sizeof(C)>(), window, begin);
+    }
   }
-  for (; begin < row; ++begin) body(std::integral_constant<std::size_t, sizeof(C)>(), begin);
 }
 
 /// A body for vectorized_by_size(): the windows of all planes, row by row.
@@ -153,18 +157,16 @@ struct ReductionOfRows {
     const T* x = as<T>(args.operands[0]);
     T* y = as<T>(args.result);
     for (std::int64_t plane = 0; plane < planes.count; ++plane) {
-      for (const RowWindows::Window& window : rows.windows) {
+      for_each_piece<C, kBytes>(rows, [&](auto bytes, const auto& window, std::int64_t begin) {
+        using Lanes = Piece<T, decltype(bytes)::value>;
         const std::int64_t* operands = rows.operands.data() + window.first;
-        for_each_piece<C, kBytes>(rows.row, [&](auto bytes, std::int64_t begin) {
-          using Lanes = Piece<T, decltype(bytes)::value>;
-          typename Lanes::Vector total{};
-          for (std::size_t j = 0; j < Lanes::kCount; ++j) total[j] = identity;
-          for (std::size_t i = 0; i < window.count; ++i) {
-            total = f(total, Lanes::load(x + operands[i] + begin));
-          }
-          Lanes::store(total, y + window.result + begin);
-        });
-      }
+        typename Lanes::Vector total{};
+        for (std::size_t j = 0; j < Lanes::kCount; ++j) total[j] = identity;
+        for (std::size_t i = 0; i < window.count; ++i) {
+          total = f(total, Lanes::load(x + operands[i] + begin));
+        }
+        Lanes::store(total, y + window.result + begin);
+      });
       x += planes.operand_size;
       y += planes.window_size;
     }
@@ -189,30 +191,28 @@ struct SelectionOfRows {
     const bool is_whole = planes.are_apart && met == planes.operand_size;
     for (std::int64_t plane = 0; plane < planes.count; ++plane) {
       if (!is_whole) std::fill_n(y, planes.operand_size, store<T>(C{0}));
-      for (const RowWindows::Window& window : rows.windows) {
-        if (window.count == 0) continue;
+      for_each_piece<C, kBytes>(rows, [&](auto bytes, const auto& window, std::int64_t begin) {
+        using Lanes = Piece<T, decltype(bytes)::value>;
+        if (window.count == 0) return;
         const std::int64_t* operands = rows.operands.data() + window.first;
-        for_each_piece<C, kBytes>(rows.row, [&](auto bytes, std::int64_t begin) {
-          using Lanes = Piece<T, decltype(bytes)::value>;
-          typename Lanes::Vector best = Lanes::load(x + operands[0] + begin);
-          typename Lanes::Numbers chosen{};
-          for (std::size_t i = 1; i < window.count; ++i) {
-            const typename Lanes::Vector element = Lanes::load(x + operands[i] + begin);
-            // A NaN wins and stays.
-            const auto wins = (beats(element, best) | (element != element)) & (best == best);
-            chosen = wins ? Lanes::all(i) : chosen;
-            best = wins ? element : best;
-          }
-          const typename Lanes::Vector zero{};
-          const typename Lanes::Vector addend = Add{}(zero, Lanes::load(g + window.result + begin));
-          for (std::size_t i = 0; i < window.count; ++i) {
-            T* const to = y + operands[i] + begin;
-            typename Lanes::Vector sum = chosen == Lanes::all(i) ? addend : zero;
-            if (!is_whole) sum = Add{}(Lanes::load(to), sum);
-            Lanes::store(sum, to);
-          }
-        });
-      }
+        typename Lanes::Vector best = Lanes::load(x + operands[0] + begin);
+        typename Lanes::Numbers chosen{};
+        for (std::size_t i = 1; i < window.count; ++i) {
+          const typename Lanes::Vector element = Lanes::load(x + operands[i] + begin);
+          // A NaN wins and stays.
+          const auto wins = (beats(element, best) | (element != element)) & (best == best);
+          chosen = wins ? Lanes::all(i) : chosen;
+          best = wins ? element : best;
+        }
+        const typename Lanes::Vector zero{};
+        const typename Lanes::Vector addend = Add{}(zero, Lanes::load(g + window.result + begin));
+        for (std::size_t i = 0; i < window.count; ++i) {
+          T* const to = y + operands[i] + begin;
+          typename Lanes::Vector sum = chosen == Lanes::all(i) ? addend : zero;
+          if (!is_whole) sum = Add{}(Lanes::load(to), sum);
+          Lanes::store(sum, to);
+        }
+      });
       x += planes.operand_size;
       y += planes.operand_size;
       g += planes.window_size;
