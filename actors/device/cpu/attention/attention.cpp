@@ -5,28 +5,34 @@
 #include <array>
 
 #include "actors/device/cpu/attention/bias.hpp"
+#include "actors/device/cpu/attention/products.hpp"
 #include "actors/device/cpu/attention/query_tile.hpp"
 #include "actors/device/cpu/loops/prepares.hpp"
 #include "actors/device/cpu/loops/vectorize.hpp"
+#include "actors/device/cpu/onednn/matmul.hpp"
 #include "spmd/ops/attribute_views.hpp"
 
 namespace weft::kernels {
 namespace {
 
 /// Results so far are multiplied by kept() when the largest score of a query changes.
-template <typename V, typename C>
+template <typename Products>
 class Forward {
  public:
+  using V = typename Products::V;
+  using C = typename Products::C;
+  using E = typename Products::E;
   using Tile = AttentionTile<V, C>;
 
   Forward(const AttentionSizes& sizes, const KernelArgs& args, ScratchParts& parts)
       : sizes_(sizes),
         queries_(sizes_, parts),
-        q_(sizes.key_size, parts),
+        q_(sizes.key_size, false, parts),
         k_(sizes.dtype, args.operands[1], sizes.keys, sizes.key_size, false, parts),
         v_(sizes.dtype, args.operands[2], sizes.keys, sizes.value_size, true, parts),
         bias_(sizes, args.operands[3], parts),
         scores_(parts.take<C>(Tile::kKeys * Tile::kQueries)),
+        weights_(false, parts),
         sums_{parts.take<C>(Tile::kQueries * Tile::padded(sizes.value_size)),
               Tile::padded(sizes.value_size)} {}
 
@@ -35,14 +41,13 @@ class Forward {
     const std::byte* q = args.operands[0];
     std::byte* y = args.result;
     for (std::int64_t head = 0; head < sizes_.heads; ++head) {
-      const VectorRows<const C> k = k_.take();
-      const VectorRows<const C> v = v_.take();
+      k_.next();
+      v_.next();
       bias_.begin(head);
       for (std::int64_t i = 0; i < sizes_.queries; i += Tile::kQueries) {
         queries_.begin(i);
-        q_.read(sizes_.dtype, q + i * sizes_.key_size * bytes, queries_.count(),
-                static_cast<C>(sizes_.scale));
-        run_queries(k, v);
+        q_.read(sizes_.dtype, q + i * sizes_.key_size * bytes, queries_.count());
+        run_queries();
         write_rows(
             sizes_.dtype, VectorRows<const C>{sums_.data, sums_.row}, queries_.count(),
             sizes_.value_size, [&](std::int64_t r) { return queries_.share(r); },
@@ -54,43 +59,50 @@ class Forward {
   }
 
  private:
-  void run_queries(VectorRows<const C> k, VectorRows<const C> v) {
+  void run_queries() {
     std::fill_n(sums_.data, queries_.count() * sums_.row, C{0});
     queries_.for_keys([&](const Tile& tile, std::int64_t j) {
       if (!bias_.read(tile, queries_.first(), j)) return;
-      tile.multiply({k.data + j * k.row, k.row, 1}, sizes_.key_size, q_.columns(), scores_);
+      tile.multiply(k_.left(j), sizes_.key_size / kDepthOf<E>, q_.columns(),
+                    static_cast<C>(sizes_.scale), scores_);
       bias_.add_to(tile, scores_);
       if (queries_.weigh(tile, scores_)) queries_.keep(sums_);
-      tile.add_to_queries(scores_, {v.data + j * v.row, v.row},
+      tile.add_to_queries(weights_.along_keys(tile, scores_), v_.right(j),
                           Tile::whole_vectors(sizes_.value_size), sums_);
     });
   }
 
   const AttentionSizes& sizes_;
   QueryTile<V, C> queries_;
-  TileRows<V, C> q_;
-  HeadRows<V, C> k_;
-  HeadRows<V, C> v_;
+  typename Products::Rows q_;
+  typename Products::Head k_;
+  typename Products::Head v_;
   TileBias<V, C> bias_;
   C* scores_;  ///< then weights
+  typename Products::Weights weights_;
   VectorRows<C> sums_;
 };
 
 /// The weights of all keys are kept for a tile of queries, so that each product is computed once.
 /// Keys and values have rows of the same size.
-template <typename V, typename C>
+template <typename Products>
 class Backward {
  public:
+  using V = typename Products::V;
+  using C = typename Products::C;
+  using E = typename Products::E;
   using Tile = AttentionTile<V, C>;
+  using X = Lanes<E, static_cast<int>(sizeof(V))>;
   static constexpr std::int64_t kQueries = Tile::kQueries;
 
   Backward(const AttentionSizes& sizes, const KernelArgs& args, ScratchParts& parts)
       : sizes_(sizes),
         vectors_(Tile::whole_vectors(sizes.key_size)),
+        depth_(sizes.key_size / kDepthOf<E>),
         queries_(sizes_, parts),
-        q_(sizes.key_size, parts),
-        g_(sizes.key_size, parts),
-        y_(sizes.key_size, parts),
+        q_(sizes.key_size, true, parts),
+        g_(sizes.key_size, true, parts),
+        y_(sizes.key_size, false, parts),
         k_(sizes.dtype, args.operands[1], sizes.keys, sizes.key_size, true, parts),
         v_(sizes.dtype, args.operands[2], sizes.keys, sizes.key_size, false, parts),
         bias_(sizes, args.operands[5], parts),
@@ -98,6 +110,7 @@ class Backward {
         tops_(parts.take<C>(Tile::tiles(sizes.keys) * kQueries)),
         weighs_(parts.take<bool>(Tile::tiles(sizes.keys))),
         slopes_(parts.take<C>(Tile::kKeys * kQueries)),
+        factors_(true, parts),
         along_(parts.take<C>(kQueries)),
         shares_(parts.take<C>(kQueries)),
         of_q_(take_rows(kQueries, parts)),
@@ -114,23 +127,23 @@ class Backward {
     };
     std::byte* result = args.result;
     for (std::int64_t head = 0; head < sizes_.heads; ++head) {
-      const VectorRows<const C> k = k_.take();
-      const VectorRows<const C> v = v_.take();
+      k_.next();
+      v_.next();
       bias_.begin(head);
       for (const VectorRows<C>& sums : {of_k_, of_v_}) {
         std::fill_n(sums.data, sizes_.keys * sums.row, C{0});
       }
       for (std::int64_t i = 0; i < sizes_.queries; i += kQueries) {
         begin(args, i, (head * sizes_.queries + i) * row_bytes);
-        weigh(k);
-        differentiate(k, v);
+        weigh();
+        differentiate();
         write(of_q_, queries_.count(), static_cast<C>(sizes_.scale), result + i * row_bytes);
       }
       result += sizes_.queries * row_bytes;
-      for (const VectorRows<C>& sums : {of_k_, of_v_}) {
-        write(sums, sizes_.keys, 1, result);
-        result += sizes_.keys * row_bytes;
-      }
+      write(of_k_, sizes_.keys, static_cast<C>(sizes_.scale), result);
+      result += sizes_.keys * row_bytes;
+      write(of_v_, sizes_.keys, 1, result);
+      result += sizes_.keys * row_bytes;
     }
   }
 
@@ -144,28 +157,28 @@ class Backward {
   void begin(const KernelArgs& args, std::int64_t first, std::int64_t byte) {
     queries_.begin(first);
     const std::int64_t count = queries_.count();
-    q_.read(sizes_.dtype, args.operands[0] + byte, count, static_cast<C>(sizes_.scale));
-    y_.read(sizes_.dtype, args.operands[3] + byte, count, 1);
-    g_.read(sizes_.dtype, args.operands[4] + byte, count, 1);
+    q_.read(sizes_.dtype, args.operands[0] + byte, count);
+    y_.read(sizes_.dtype, args.operands[3] + byte, count);
+    g_.read(sizes_.dtype, args.operands[4] + byte, count);
     std::fill_n(of_q_.data, kQueries * of_q_.row, C{0});
     for (std::int64_t i = 0; i < kQueries; i += Tile::kLanes) {
       V along{};
-      for (std::int64_t e = 0; e < sizes_.key_size; ++e) {
+      for (std::int64_t e = 0; e < depth_; ++e) {
         const std::int64_t at = e * kQueries + i;
-        along = fused(V::load(y_.columns() + at), V::load(g_.columns() + at), along);
+        add_products(along, X::load(y_.columns() + at), X::load(g_.columns() + at));
       }
       along.store(along_ + i);
     }
   }
 
   /// Computes the weights of the keys that the queries see, each tile by the tops so far.
-  void weigh(VectorRows<const C> k) {
+  void weigh() {
     queries_.for_keys([&](const Tile& tile, std::int64_t j) {
       bool& weighs = weighs_[j / Tile::kKeys];
       weighs = bias_.read(tile, queries_.first(), j);
       if (!weighs) return;
       C* const weights = weights_ + j * kQueries;
-      tile.multiply({k.data + j * k.row, k.row, 1}, sizes_.key_size, q_.columns(), weights);
+      tile.multiply(k_.left(j), depth_, q_.columns(), static_cast<C>(sizes_.scale), weights);
       bias_.add_to(tile, weights);
       queries_.weigh(tile, weights);
       std::copy_n(queries_.tops(), kQueries, tops_ + j / Tile::kKeys * kQueries);
@@ -173,15 +186,17 @@ class Backward {
     for (std::int64_t i = 0; i < kQueries; ++i) shares_[i] = queries_.share(i);
   }
 
-  void differentiate(VectorRows<const C> k, VectorRows<const C> v) {
+  void differentiate() {
     queries_.for_keys([&](const Tile& tile, std::int64_t j) {
       if (!weighs_[j / Tile::kKeys]) return;
       C* const weights = weights_ + j * kQueries;
-      tile.multiply({v.data + j * v.row, v.row, 1}, sizes_.key_size, g_.columns(), slopes_);
+      tile.multiply(v_.left(j), depth_, g_.columns(), C{1}, slopes_);
       find_slopes(tile, tops_ + j / Tile::kKeys * kQueries, weights);
-      tile.add_to_keys(weights, g_.rows(), vectors_, {of_v_.data + j * of_v_.row, of_v_.row});
-      tile.add_to_keys(slopes_, q_.rows(), vectors_, {of_k_.data + j * of_k_.row, of_k_.row});
-      tile.add_to_queries(slopes_, {k.data + j * k.row, k.row}, vectors_, of_q_);
+      tile.add_to_keys(factors_.along_queries(tile, weights), g_.rows(), vectors_,
+                       {of_v_.data + j * of_v_.row, of_v_.row});
+      tile.add_to_keys(factors_.along_queries(tile, slopes_), q_.rows(), vectors_,
+                       {of_k_.data + j * of_k_.row, of_k_.row});
+      tile.add_to_queries(factors_.along_keys(tile, slopes_), k_.right(j), vectors_, of_q_);
     });
   }
 
@@ -203,42 +218,70 @@ class Backward {
 
   const AttentionSizes& sizes_;
   std::int64_t vectors_;  ///< of a row
+  std::int64_t depth_;    ///< of a product along a row
   QueryTile<V, C> queries_;
-  TileRows<V, C> q_;  ///< times the scale
-  TileRows<V, C> g_;
-  TileRows<V, C> y_;
-  HeadRows<V, C> k_;
-  HeadRows<V, C> v_;
+  typename Products::Rows q_;
+  typename Products::Rows g_;
+  typename Products::Rows y_;
+  typename Products::Head k_;
+  typename Products::Head v_;
   TileBias<V, C> bias_;
   C* weights_;    ///< [keys, kQueries]
   C* tops_;       ///< for each tile of keys, [kQueries]
   bool* weighs_;  ///< of each tile of keys, whether the bias leaves it a weight
   C* slopes_;
-  C* along_;   ///< of each query, the product of result and cotangent
-  C* shares_;  ///< of each query, the inverse sum of weights
+  typename Products::Weights factors_;  ///< weights or slopes as operands
+  C* along_;                            ///< of each query, the product of result and cotangent
+  C* shares_;                           ///< of each query, the inverse sum of weights
   VectorRows<C> of_q_;
   VectorRows<C> of_k_;
   VectorRows<C> of_v_;
 };
 
 /// A body for vectorized_by_size(). Method: Forward or Backward.
-template <template <typename, typename> class Method, typename C>
+template <template <typename> class Method, typename C>
 struct AttentionKernel {
   AttentionSizes sizes;
 
   template <int kBytes>
   void run(const KernelArgs& args) const {
-    ScratchParts parts(args.scratch);
-    Method<Lanes<C, kBytes>, C>(sizes, args, parts).run(args);
+    run_with<PlainProducts<Lanes<C, kBytes>, C>>(args);
   }
 
   Kernel kernel() const {
-    // The largest vectors need most.
-    ScratchParts parts(nullptr);
-    Method<Lanes<C, 64>, C>(sizes, {}, parts);
+#if defined(__x86_64__)
+    if constexpr (std::is_same_v<C, float>) {
+      if (multiplies_pairs()) {
+        Kernel kernel{[*this](const KernelArgs& args) {
+          run_avx512_bf16([this](const KernelArgs& each) { run_with<PairedProducts>(each); }, args);
+        }};
+        kernel.scratch_bytes = scratch_bytes<PairedProducts>();
+        return kernel;
+      }
+    }
+#endif
     Kernel kernel = vectorized_by_size(*this);
-    kernel.scratch_bytes = parts.next();
+    // The largest vectors need most.
+    kernel.scratch_bytes = scratch_bytes<PlainProducts<Lanes<C, 64>, C>>();
     return kernel;
+  }
+
+ private:
+  template <typename Products>
+  void run_with(const KernelArgs& args) const {
+    ScratchParts parts(args.scratch);
+    Method<Products>(sizes, args, parts).run(args);
+  }
+  template <typename Products>
+  std::size_t scratch_bytes() const {
+    ScratchParts parts(nullptr);
+    Method<Products>(sizes, {}, parts);
+    return parts.next();
+  }
+  /// Whether bf16 is multiplied as it is (decision 0047), two numbers of a row at a time.
+  bool multiplies_pairs() const {
+    return sizes.dtype == DType::bf16 && multiplied_dtype(DType::bf16) == DType::bf16 &&
+           kernel_path().vectors == Vectors::avx512 && sizes.key_size % 2 == 0;
   }
 };
 

@@ -126,5 +126,20 @@ template <typename V>
 void transpose(V (&rows)[V::kCount]) {
   transpose_lanes(rows, std::make_integer_sequence<int, V::kCount>{});
 }
+/// The same for a matrix with whole vectors both ways, from rows to rows this far apart.
+template <typename V, typename C>
+void transpose(std::int64_t rows, std::int64_t columns, const C* from, std::int64_t from_row, C* to,
+               std::int64_t to_row) {
+  for (std::int64_t i = 0; i < rows; i += V::kCount) {
+    for (std::int64_t j = 0; j < columns; j += V::kCount) {
+      V block[V::kCount];
+      for (std::int64_t r = 0; r < V::kCount; ++r) {
+        block[r] = V::load(from + (i + r) * from_row + j);
+      }
+      transpose(block);
+      for (std::int64_t r = 0; r < V::kCount; ++r) block[r].store(to + (j + r) * to_row + i);
+    }
+  }
+}
 
 }  // namespace weft::kernels

@@ -42,19 +42,19 @@ void visit_elements(DType dtype, Visit visit) {
   }
 }
 
-/// Rows of `size` elements, times `factor`, with zeros behind them.
+/// Rows of `size` elements, with zeros behind them.
 template <typename C>
-void read_rows(DType dtype, const std::byte* rows, std::int64_t count, std::int64_t size, C factor,
+void read_rows(DType dtype, const std::byte* rows, std::int64_t count, std::int64_t size,
                VectorRows<C> to) {
   visit_elements<C>(dtype, [&]<typename T>(std::type_identity<T>) {
     const T* from = as<T>(rows);
     for (std::int64_t r = 0; r < count; ++r, from += size, to.data += to.row) {
-      for (std::int64_t e = 0; e < size; ++e) to.data[e] = load(from[e]) * factor;
+      for (std::int64_t e = 0; e < size; ++e) to.data[e] = load(from[e]);
       for (std::int64_t e = size; e < to.row; ++e) to.data[e] = C{0};
     }
   });
 }
-/// The reverse. `factor(r)` is that of row r.
+/// The reverse, times `factor(r)` for row r.
 template <typename C, typename Factor>
 void write_rows(DType dtype, VectorRows<const C> from, std::int64_t count, std::int64_t size,
                 Factor factor, std::byte* rows) {
@@ -71,25 +71,27 @@ void write_rows(DType dtype, VectorRows<const C> from, std::int64_t count, std::
 template <typename V, typename C>
 class HeadRows {
  public:
-  /// `whole`: each row ends with a whole vector.
-  HeadRows(DType dtype, const std::byte* operand, std::int64_t count, std::int64_t size, bool whole,
+  /// `right`: whether right() is called.
+  HeadRows(DType dtype, const std::byte* operand, std::int64_t count, std::int64_t size, bool right,
            ScratchParts& parts)
       : dtype_(dtype),
         next_(operand),
         count_(count),
         size_(size),
-        row_(whole ? AttentionTile<V, C>::padded(size) : size) {
+        row_(right ? AttentionTile<V, C>::padded(size) : size) {
     if (is_half(dtype) || row_ != size) copy_ = parts.take<C>(count * row_);
   }
 
-  /// Of the next head.
-  VectorRows<const C> take() {
-    const std::byte* const rows = next_;
+  /// Goes to the next head.
+  void next() {
+    rows_ = copy_ == nullptr ? as<C>(next_) : copy_;
+    if (copy_ != nullptr) read_rows(dtype_, next_, count_, size_, VectorRows<C>{copy_, row_});
     next_ += count_ * size_ * static_cast<std::int64_t>(byte_size(dtype_));
-    if (copy_ == nullptr) return {as<C>(rows), row_};
-    read_rows(dtype_, rows, count_, size_, C{1}, VectorRows<C>{copy_, row_});
-    return {copy_, row_};
   }
+  /// From row j on, which begins a tile: as the left operand of a product along rows, and as the
+  /// right operand of one across them.
+  LeftMatrix<C> left(std::int64_t j) const { return {rows_ + j * row_, row_, 1}; }
+  VectorRows<const C> right(std::int64_t j) const { return {rows_ + j * row_, row_}; }
 
  private:
   DType dtype_;
@@ -98,6 +100,7 @@ class HeadRows {
   std::int64_t size_;
   std::int64_t row_;
   C* copy_ = nullptr;
+  const C* rows_ = nullptr;
 };
 
 /// A tile of rows of queries, as rows and as columns.
@@ -106,38 +109,36 @@ class TileRows {
  public:
   using Tile = AttentionTile<V, C>;
 
-  TileRows(std::int64_t size, ScratchParts& parts)
+  TileRows(std::int64_t size, bool, ScratchParts& parts)
       : size_(size),
         row_(Tile::padded(size)),
         rows_(parts.take<C>(Tile::kQueries * row_)),
         columns_(parts.take<C>(Tile::kQueries * row_)) {}
 
   /// `operand`: its first row. Columns of further queries are zeros.
-  void read(DType dtype, const std::byte* operand, std::int64_t count, C factor) {
-    read_rows(dtype, operand, count, size_, factor, VectorRows<C>{rows_, row_});
+  void read(DType dtype, const std::byte* operand, std::int64_t count) {
+    read_rows(dtype, operand, count, size_, VectorRows<C>{rows_, row_});
     std::fill(rows_ + count * row_, rows_ + Tile::kQueries * row_, C{0});
-    for (std::int64_t i = 0; i < Tile::kQueries; i += Tile::kLanes) {
-      for (std::int64_t e = 0; e < row_; e += Tile::kLanes) transpose_block(i, e);
-    }
+    transpose<V>(Tile::kQueries, row_, rows_, row_, columns_, Tile::kQueries);
   }
   VectorRows<const C> rows() const { return {rows_, row_}; }
   /// [size, kQueries].
   const C* columns() const { return columns_; }
 
  private:
-  void transpose_block(std::int64_t i, std::int64_t e) const {
-    V block[Tile::kLanes];
-    for (std::int64_t r = 0; r < Tile::kLanes; ++r) block[r] = V::load(rows_ + (i + r) * row_ + e);
-    transpose(block);
-    for (std::int64_t r = 0; r < Tile::kLanes; ++r) {
-      block[r].store(columns_ + (e + r) * Tile::kQueries + i);
-    }
-  }
-
   std::int64_t size_;
   std::int64_t row_;
   C* rows_;
   C* columns_;
+};
+
+/// The weights of a tile as operands of a product.
+template <typename V, typename C>
+struct TileWeights {
+  TileWeights(bool, ScratchParts&) {}
+  /// For a product along keys, and for one along queries.
+  const C* along_keys(const AttentionTile<V, C>&, const C* weights) { return weights; }
+  const C* along_queries(const AttentionTile<V, C>&, const C* weights) { return weights; }
 };
 
 }  // namespace weft::kernels

@@ -1,16 +1,16 @@
 #pragma once
-/// add_product: a product of small matrices whose sums stay in registers.
+/// multiply_tiles: a product of small matrices whose sums stay in registers.
 
 #include <cstdint>
 
-#include "actors/device/cpu/attention/lanes.hpp"
+#include "actors/device/cpu/attention/pairs.hpp"
 
 namespace weft::kernels {
 
 /// Element (i, k) lies at data[i * row + k * column]. It is spread over a vector.
-template <typename C>
+template <typename E>
 struct LeftMatrix {
-  const C* data;
+  const E* data;
   std::int64_t row;
   std::int64_t column;
 };
@@ -22,12 +22,20 @@ struct VectorRows {
   std::int64_t row;
 };
 
-/// R rows and N vectors of add_product(). An element's sum goes over k in order, whatever R and N.
-template <typename V, int R, int N, typename C>
-void add_block(std::int64_t depth, LeftMatrix<C> a, VectorRows<const C> b, VectorRows<C> c,
-               bool from_zero) {
+/// What becomes of a product's result.
+enum class Into : std::uint8_t {
+  sums,   ///< it is added to what is there
+  place,  ///< it is multiplied by a factor and written
+};
+
+/// R rows and N vectors of multiply_tiles(). An element's sum goes over k in order, whatever R and
+/// N.
+template <Into into, typename V, int R, int N, typename C, typename E>
+void multiply_block(std::int64_t depth, LeftMatrix<E> a, VectorRows<const E> b, VectorRows<C> c,
+                    C factor) {
+  using X = Lanes<E, static_cast<int>(sizeof(V))>;
   V sums[R][N];
-  if (!from_zero) {
+  if constexpr (into == Into::sums) {
 #pragma GCC unroll 8
     for (int i = 0; i < R; ++i) {
 #pragma GCC unroll 4
@@ -35,45 +43,48 @@ void add_block(std::int64_t depth, LeftMatrix<C> a, VectorRows<const C> b, Vecto
     }
   }
   for (std::int64_t k = 0; k < depth; ++k) {
-    V x[N];
+    X x[N];
 #pragma GCC unroll 4
-    for (int j = 0; j < N; ++j) x[j] = V::load(b.data + k * b.row + j * V::kCount);
+    for (int j = 0; j < N; ++j) x[j] = X::load(b.data + k * b.row + j * X::kCount);
 #pragma GCC unroll 8
     for (int i = 0; i < R; ++i) {
-      const V factor(a.data[i * a.row + k * a.column]);
+      const X element(a.data[i * a.row + k * a.column]);
 #pragma GCC unroll 4
-      for (int j = 0; j < N; ++j) sums[i][j] = fused(factor, x[j], sums[i][j]);
+      for (int j = 0; j < N; ++j) add_products(sums[i][j], element, x[j]);
     }
   }
 #pragma GCC unroll 8
   for (int i = 0; i < R; ++i) {
 #pragma GCC unroll 4
-    for (int j = 0; j < N; ++j) sums[i][j].store(c.data + i * c.row + j * V::kCount);
+    for (int j = 0; j < N; ++j) {
+      if constexpr (into == Into::place) sums[i][j] = sums[i][j] * V(factor);
+      sums[i][j].store(c.data + i * c.row + j * V::kCount);
+    }
   }
 }
 
 /// Rows in blocks of R, the rest in smaller ones.
-template <typename V, int R, int N, typename C>
-void add_columns(std::int64_t rows, std::int64_t depth, LeftMatrix<C> a, VectorRows<const C> b,
-                 VectorRows<C> c, bool from_zero) {
+template <Into into, typename V, int R, int N, typename C, typename E>
+void multiply_columns(std::int64_t rows, std::int64_t depth, LeftMatrix<E> a, VectorRows<const E> b,
+                      VectorRows<C> c, C factor) {
   while (rows >= R) {
-    add_block<V, R, N>(depth, a, b, c, from_zero);
+    multiply_block<into, V, R, N>(depth, a, b, c, factor);
     a.data += R * a.row;
     c.data += R * c.row;
     rows -= R;
   }
-  if constexpr (R > 1) add_columns<V, R / 2, N>(rows, depth, a, b, c, from_zero);
+  if constexpr (R > 1) multiply_columns<into, V, R / 2, N>(rows, depth, a, b, c, factor);
 }
 
-/// c[rows, vectors] (+)= a[rows, depth] x b[depth, vectors].
-template <typename V, typename C>
-void add_product(std::int64_t rows, std::int64_t vectors, std::int64_t depth, LeftMatrix<C> a,
-                 VectorRows<const C> b, VectorRows<C> c, bool from_zero = false) {
-  // Sums, vectors of b and a factor in 32 registers of 64 bytes, or 16.
+/// c[rows, vectors] from a[rows, depth] x b[depth, vectors]; elements of a and b may be pairs.
+template <Into into, typename V, typename C, typename E>
+void multiply_tiles(std::int64_t rows, std::int64_t vectors, std::int64_t depth, LeftMatrix<E> a,
+                    VectorRows<const E> b, VectorRows<C> c, C factor = 1) {
+  // Sums, vectors of b and an element of a in 32 registers of 64 bytes, or 16.
   constexpr bool kHas32 = sizeof(V) == 64;
   constexpr int kMost = kHas32 ? 4 : 2;
   const auto step = [&]<int kRows, int kVectors>() {
-    add_columns<V, kRows, kVectors>(rows, depth, a, b, c, from_zero);
+    multiply_columns<into, V, kRows, kVectors>(rows, depth, a, b, c, factor);
     b.data += kVectors * V::kCount;
     c.data += kVectors * V::kCount;
     vectors -= kVectors;

@@ -76,34 +76,52 @@ struct AttentionTile {
     return std::min(keys, end / kBlock * kBlock);
   }
 
-  /// result[keys, queries] = rows[keys, size] x columns[size, queries], where keys are seen.
-  void multiply(LeftMatrix<C> rows, std::int64_t size, const C* columns, C* result) const {
+  // Operands are numbers or pairs of them along the depth. A pair whose second number is behind the
+  // last key or query has a zero there.
+
+  /// result[keys, queries] = factor * rows[keys, depth] x columns[depth, queries], where keys are
+  /// seen.
+  template <typename E>
+  void multiply(LeftMatrix<E> rows, std::int64_t depth, const E* columns, C factor,
+                C* result) const {
     for (std::int64_t j = 0; j < keys; j += kBlock) {
       const std::int64_t lane = first_vector(j) * kLanes;
-      add_product<V, C>(std::min(kBlock, keys - j), vectors() - first_vector(j), size,
-                        {rows.data + j * rows.row, rows.row, rows.column},
-                        {columns + lane, kQueries}, {result + j * kQueries + lane, kQueries}, true);
+      multiply_tiles<Into::place, V, C, E>(std::min(kBlock, keys - j), vectors() - first_vector(j),
+                                           depth, {rows.data + j * rows.row, rows.row, rows.column},
+                                           {columns + lane, kQueries},
+                                           {result + j * kQueries + lane, kQueries}, factor);
     }
   }
   /// sums[queries, vectors] += weights[keys, queries] transposed x rows[keys, vectors].
-  void add_to_queries(const C* weights, VectorRows<const C> rows, std::int64_t num_vectors,
+  template <typename E>
+  void add_to_queries(const E* weights, VectorRows<const E> rows, std::int64_t num_vectors,
                       VectorRows<C> sums) const {
     for (std::int64_t i = 0; i < queries; i += kBlock) {
       const std::int64_t count = std::min(kBlock, queries - i);
-      add_product<V, C>(count, num_vectors, seen(i + count - 1), {weights + i, 1, kQueries}, rows,
-                        {sums.data + i * sums.row, sums.row});
+      multiply_tiles<Into::sums, V, C, E>(count, num_vectors, depth_of<E>(seen(i + count - 1)),
+                                          {weights + i, 1, kQueries}, rows,
+                                          {sums.data + i * sums.row, sums.row});
     }
   }
   /// sums[keys, vectors] += weights[keys, queries] x rows[queries, vectors].
-  void add_to_keys(const C* weights, VectorRows<const C> rows, std::int64_t num_vectors,
+  template <typename E>
+  void add_to_keys(const E* weights, VectorRows<const E> rows, std::int64_t num_vectors,
                    VectorRows<C> sums) const {
+    constexpr std::int64_t kRow = kQueries / kDepthOf<E>;
     for (std::int64_t j = 0; j < keys; j += kBlock) {
       const std::int64_t lane = first_vector(j) * kLanes;
-      add_product<V, C>(std::min(kBlock, keys - j), num_vectors, queries - lane,
-                        {weights + j * kQueries + lane, kQueries, 1},
-                        {rows.data + lane * rows.row, rows.row},
-                        {sums.data + j * sums.row, sums.row});
+      const std::int64_t first = lane / kDepthOf<E>;
+      multiply_tiles<Into::sums, V, C, E>(
+          std::min(kBlock, keys - j), num_vectors, depth_of<E>(queries - lane),
+          {weights + j * kRow + first, kRow, 1}, {rows.data + first * rows.row, rows.row},
+          {sums.data + j * sums.row, sums.row});
     }
+  }
+
+ private:
+  template <typename E>
+  static std::int64_t depth_of(std::int64_t numbers) {
+    return (numbers + kDepthOf<E> - 1) / kDepthOf<E>;
   }
 };
 

@@ -39,6 +39,13 @@ template <typename Body>
 run_avx512(const Body& body, const KernelArgs& args) {
   body(args);
 }
+/// For processors with AVX-512 BF16, whose products no other vectors have to the bit.
+template <typename Body>
+[[gnu::target("avx2,fma,avx512f,avx512bw,avx512dq,avx512vl,avx512bf16,prefer-vector-width=512"),
+  gnu::flatten]] void
+run_avx512_bf16(const Body& body, const KernelArgs& args) {
+  body(args);
+}
 #endif
 
 /// The kernel that runs `body(args)`, in the version that kernel_path() names, but not with more

@@ -79,6 +79,26 @@ TEST(Attention, OfEverySizeAgreesWithTheReferenceAndOnEveryPath) {
   }
 }
 
+// The kernel that multiplies bf16 takes two numbers at a time: along rows, along queries and along
+// keys, of which there may be an odd number.
+TEST(Attention, OfBf16AgreesForOddAndEvenSizes) {
+  unsigned seed = 0;
+  for (const std::int64_t queries : {1, 2, 15, 17, 32, 47, 65}) {
+    for (const std::int64_t keys : {1, 2, 9, 63, 64, 66, 131}) {
+      for (const std::int64_t size : {2, 6, 9, 32, 40}) {
+        for (const bool causal : {false, true}) {
+          SCOPED_TRACE(fmt::format("S {}, T {}, size {}, causal {}", queries, keys, size, causal));
+          std::mt19937 random(++seed);
+          KernelCase test;
+          add_both(test, DType::bf16, random, queries, keys, size, causal);
+          expect_reference_on_paths(test, 3e-2);
+          if (HasFatalFailure()) return;
+        }
+      }
+    }
+  }
+}
+
 /// One query of size 1, so that the keys are the scores: forward and backward are the reference's.
 void expect_scores_are_taken(DType dtype, const Elements& scores) {
   KernelCase test;

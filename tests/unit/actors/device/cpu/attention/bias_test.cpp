@@ -151,6 +151,35 @@ TEST(AttentionBias, HidesAScoreThatIsNaN) {
   }
 }
 
+TEST(AttentionBias, GivesAHiddenKeyThatIsNaNNoCotangent) {
+  const PathScope scope;
+  std::mt19937 random(7);
+  for (const DType dtype : {DType::f32, DType::bf16}) {
+    for (const KernelPath& path : paths()) {
+      set_kernel_path(path);
+      KernelCase test;
+      Elements keys(70 * 2, 1.0);
+      keys[6] = std::numeric_limits<double>::quiet_NaN();
+      keys[11] = kInfinity;
+      Elements sees(3 * 70, 1.0);
+      for (const std::size_t hidden : {3, 5}) {
+        for (std::size_t query = 0; query < 3; ++query) sees[query * 70 + hidden] = 0;
+      }
+      const ValueId q = test.input({dtype, {1, 1, 3, 2}}, random, -1, 1);
+      const ValueId k = test.input({dtype, {1, 1, 70, 2}}, keys);
+      const ValueId v = test.input({dtype, {1, 1, 70, 2}}, random, -1, 1);
+      const ValueId mask = test.input({DType::pred, {1, 1, 3, 70}}, sees);
+      const ValueId y = test.build.attention(q, k, v, {.scale = 1}, mask);
+      test.output(test.build.attention_grad(q, k, v, y, q, {.scale = 1}, mask));
+      const Elements cotangents = run_kernels(test).at(0);
+      for (std::size_t i = 3 * 2; i < cotangents.size(); ++i) {  // behind those of the queries
+        ASSERT_TRUE(std::isfinite(cotangents[i])) << to_string(dtype) << ", element " << i;
+      }
+      EXPECT_EQ(cotangents[(3 + 70 + 3) * 2], 0);  // of a hidden key's value
+    }
+  }
+}
+
 TEST(AttentionBias, OfAChipIsThatOfItsQueries) {
   std::mt19937 random(6);
   KernelCase whole;

@@ -1,0 +1,32 @@
+#pragma once
+/// How attention multiplies: the types that its operands go through on the way to products.
+
+#include "actors/device/cpu/attention/paired_rows.hpp"
+#include "actors/device/cpu/attention/rows.hpp"
+
+namespace weft::kernels {
+
+/// Numbers one by one, in the type that sums have.
+template <typename VectorType, typename NumberType>
+struct PlainProducts {
+  using V = VectorType;  ///< of sums
+  using C = NumberType;
+  using E = C;  ///< elements of operands
+  using Head = HeadRows<V, C>;
+  using Rows = TileRows<V, C>;
+  using Weights = TileWeights<V, C>;
+};
+
+#if defined(__x86_64__)
+/// Numbers of bf16, two at a time.
+struct PairedProducts {
+  using V = SumLanes;
+  using C = float;
+  using E = Bf16Pair;
+  using Head = PairedHead;
+  using Rows = PairedRows;
+  using Weights = PairedWeights;
+};
+#endif
+
+}  // namespace weft::kernels
