@@ -205,18 +205,23 @@ void add_convolution(std::int64_t batch, std::int64_t from, std::int64_t to, std
   convolve("convolution_back_to_weights", x, y, of_weights);
 }
 
-/// Windows of 2x2, side by side.
-void add_pools(const Shape& shape) {
-  const std::string at = "/" + shape.to_string();
+/// Windows of 2x2, side by side, over dims `dim` and the next.
+void add_pools(const Shape& shape, int dim) {
+  const std::string at = "/" + shape.to_string() + (dim == 1 ? "/features_last" : "");
   const WindowDim pair{.size = 2, .stride = 2};
+  std::vector<WindowDim> window(4);
+  Shape windows = shape;
+  for (const int d : {dim, dim + 1}) {
+    window[static_cast<std::size_t>(d)] = pair;
+    windows[d] /= 2;
+  }
   for (const ReduceKind kind : {ReduceKind::add, ReduceKind::max}) {
     add("reduce_window_" + std::string(to_string(kind)) + at, [=](Builder& build, auto& input) {
-      build.reduce_window(input(shape), {kind, {{}, {}, pair, pair}});
+      build.reduce_window(input(shape), {kind, window});
     });
   }
   add("select_and_scatter" + at, [=](Builder& build, auto& input) {
-    const Shape windows{shape[0], shape[1], shape[2] / 2, shape[3] / 2};
-    build.select_and_scatter(input(shape), input(windows), {ReduceKind::max, {{}, {}, pair, pair}});
+    build.select_and_scatter(input(shape), input(windows), {ReduceKind::max, window});
   });
 }
 
@@ -314,7 +319,8 @@ int main(int argc, char** argv) {
   add_matmul(512, 512, 512);
   add_convolution(64, 1, 32, 28);
   add_convolution(64, 32, 64, 14);
-  add_pools({64, 32, 28, 28});
+  add_pools({64, 32, 28, 28}, 2);
+  add_pools({64, 28, 28, 32}, 1);
   add_rows({1024, 768});
   add_rows({64, 32768});
   add_losses({1024, 76});

@@ -97,8 +97,6 @@ struct Piece {
   using Bits = VectorOf<std::uint32_t, kCount>::Type;
   using Halves = VectorOf<std::uint16_t, kCount>::Type;
 
-  static Numbers all(std::size_t number) { return Numbers{} + static_cast<Number>(number); }
-
   static Vector load(const T* from) {
     Vector values{};
     if constexpr (std::is_same_v<T, C>) {
@@ -196,19 +194,21 @@ struct SelectionOfRows {
         if (window.count == 0) return;
         const std::int64_t* operands = rows.operands.data() + window.first;
         typename Lanes::Vector best = Lanes::load(x + operands[0] + begin);
+        typename Lanes::Numbers number{};  // counted, as g++ 12 spreads a number lane by lane
         typename Lanes::Numbers chosen{};
         for (std::size_t i = 1; i < window.count; ++i) {
+          number += 1;
           const typename Lanes::Vector element = Lanes::load(x + operands[i] + begin);
           // A NaN wins and stays.
           const auto wins = (beats(element, best) | (element != element)) & (best == best);
-          chosen = wins ? Lanes::all(i) : chosen;
+          chosen = wins ? number : chosen;
           best = wins ? element : best;
         }
         const typename Lanes::Vector zero{};
         const typename Lanes::Vector addend = Add{}(zero, Lanes::load(g + window.result + begin));
-        for (std::size_t i = 0; i < window.count; ++i) {
+        for (std::size_t i = 0; i < window.count; ++i, chosen -= 1) {
           T* const to = y + operands[i] + begin;
-          typename Lanes::Vector sum = chosen == Lanes::all(i) ? addend : zero;
+          typename Lanes::Vector sum = chosen == 0 ? addend : zero;
           if (!is_whole) sum = Add{}(Lanes::load(to), sum);
           Lanes::store(sum, to);
         }
