@@ -34,12 +34,13 @@ std::string describe_divergence(const ProgramSeen& first, const std::string& fir
                         line, first.worker, trimmed(a), second.worker, trimmed(b));
   }
   text += "; every worker's loop must do the same tensor operations in the same order";
+  if (is_read(first.site) != is_read(second.site)) return text + kReadsAreCollective;
   if (is_of_inputs) {
     text +=
         ", on tensors of the same types: to_device() takes the whole batch in every worker, "
         "to_device_local() as many rows in each";
   }
-  return text + (is_read(first.site) != is_read(second.site) ? kReadsAreCollective : "");
+  return text;
 }
 
 std::string describe_uneven(const LoopEnded& first, const std::string& first_name,

@@ -25,8 +25,8 @@ class Optimizer {
   Optimizer(const Optimizer&) = delete;
   Optimizer& operator=(const Optimizer&) = delete;
 
-  /// Records the update of parameters and state; `grads[i]` belongs to parameters()[i]. Unmarked
-  /// state is sharded as its parameter is. Throws invalid_argument for gradients that don't fit.
+  /// Updates parameters()[i] by grads[i]; throws invalid_argument if that doesn't fit.
+  /// Unmarked state is sharded as its parameter is, and over chips of a host that add gradients.
   void step(std::span<const Tensor> grads,
             std::source_location loc = std::source_location::current());
 

@@ -134,6 +134,24 @@ void value_read_by_one_worker(TrainContext& ctx) {
   sync();
 }
 
+// Its moments lie once per host, though nobody has marked them.
+void optimizer_state_read_by_one_worker(TrainContext& ctx) {
+  Module net("net");
+  const Linear fc(net, "fc", {.in_features = 128, .out_features = 128});
+  AdamW adamw(net.parameters(), {.lr = 1e-3});
+  const Tensor x = f32({4, 128});
+  mark_sharding(x, *ctx.mesh(), {{"data"}, {}});
+  auto step = compile([&] {
+    const Tensor loss = mean(fc(x));
+    adamw.step(grad(loss, net.parameters()));
+    return loss;
+  });
+  for (int i = 0; i < 3; ++i) {
+    step();
+    if (ctx.world_rank() == 0) adamw.state().at(0).to_vector();
+  }
+}
+
 void data_that_differ(TrainContext& ctx) {
   const Floats mine(4, static_cast<float>(ctx.world_rank()));
   const Tensor x = to_device(mine, {4});
@@ -277,6 +295,7 @@ const std::map<std::string, Case>& cases() {
       {"loss_that_is_nan", {loss_that_is_nan, 0}},
       {"steps_of_uneven_number", {steps_of_uneven_number, 2}},
       {"value_read_by_one_worker", {value_read_by_one_worker, 2}},
+      {"optimizer_state_read_by_one_worker", {optimizer_state_read_by_one_worker, 2}},
       {"data_that_differ", {data_that_differ, 2}},
       {"rows_of_uneven_number", {rows_of_uneven_number, 2}},
       {"shard_map_axis_with_a_typo", {shard_map_axis_with_a_typo, 0}},
