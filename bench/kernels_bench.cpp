@@ -313,6 +313,7 @@ int main(int argc, char** argv) {
     add_reductions(shape);
   }
   add_reductions({64, 10});
+  add_reductions({4096, 1024});
   add_matmul(64, 64, 128);
   add_matmul(64, 128, 64);
   add_matmul(64, 64, 10);

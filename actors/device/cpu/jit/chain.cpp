@@ -24,10 +24,9 @@ Lane negated(Lane mask) { return Lane::unary(Step::mask_not, mask); }
 
 /// The nearest bf16, ties to even.
 Lane rounded_to_bf16(Lane x) {
-  constexpr std::uint32_t kUpper = 0xffff0000U;
   const Lane odd = and_bits(shifted(Step::shift_right, x, 16), 1);
-  const Lane rounded = and_bits(add_int(Lane::make(Step::int_add, x, odd), 0x7fff), kUpper);
-  return blend(is_nan(x), or_bits(and_bits(x, kUpper), 0x400000), rounded);
+  const Lane rounded = add_int(Lane::make(Step::int_add, x, odd), 0x7fff);
+  return and_bits(blend(is_nan(x), or_bits(x, 0x400000), rounded), 0xffff0000U);
 }
 
 Lane sign(Lane x) {
