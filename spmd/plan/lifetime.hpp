@@ -1,5 +1,5 @@
 #pragma once
-/// Lifetimes: during which ops the values of a plan need their memory.
+/// Lifetimes: during which ops the values of a plan need their memory, and where it lies.
 
 #include <cstdint>
 #include <vector>
@@ -49,5 +49,8 @@ inline ValueId placed_as(const Program& program, ValueId value) {
 
 /// Bytes that a value takes in its region.
 std::uint64_t slot_bytes(const TensorType& type);
+
+/// Gives temporaries and shared values their offsets, and the plan the sizes of both regions.
+void place_values(Plan& plan);
 
 }  // namespace weft

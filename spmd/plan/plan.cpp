@@ -4,7 +4,6 @@
 #include <array>
 #include <map>
 #include <optional>
-#include <tuple>
 
 #include "spmd/control/loops.hpp"
 #include "spmd/ops/row.hpp"
@@ -166,114 +165,6 @@ class CopyInsertion {
   std::vector<ValueId> output_values_;
 };
 
-/// Places the values of one region.
-class Placement {
- public:
-  Placement(Plan& plan, Place region)
-      : plan_(plan), lifetimes_(lifetimes_of(plan.program, plan.steps, plan.slots)) {
-    const Program& program = plan.program;
-    for (ValueId value = 0; value < program.num_values(); ++value) {
-      bytes_.push_back(slot_bytes(program.type(value)));
-    }
-    std::vector<bool> in_bucket(program.num_values(), false);
-    const auto add_range = [&](const PlanStep& bucket, auto value_of) {
-      begin_block();
-      for (OpId op = bucket.first; op < bucket.end(); ++op) {
-        const ValueId value = placed_as(program, value_of(op));
-        add(value);
-        in_bucket[value] = true;
-      }
-    };
-    for (const PlanStep& step : plan.steps) {
-      if (step.kind != StepKind::collective || step.count == 1 || region != Place::temp) continue;
-      add_range(step, [&](OpId op) { return program.op_operands(op)[0]; });
-      add_range(step, [&](OpId op) { return program.result(op); });
-    }
-    for (ValueId value = 0; value < program.num_values(); ++value) {
-      if (plan.slots[value].place != region || in_bucket[value]) continue;
-      if (placed_as(program, value) != value) continue;
-      begin_block();
-      add(value);
-    }
-    std::ranges::sort(blocks_, {},
-                      [&](const Block& block) { return std::tuple(~block.bytes, front(block)); });
-  }
-
-  /// Greedy by size, as TFLite's planner: the largest block first. Returns the region's size.
-  std::uint64_t place() {
-    std::uint64_t size = 0;
-    std::vector<Range> placed;  // in order of offset
-    for (const Block& block : blocks_) {
-      const std::uint64_t begin = first_fit(placed, block);
-      const Range range{begin, begin + block.bytes, front(block)};
-      placed.insert(std::ranges::upper_bound(placed, begin, {}, &Range::begin), range);
-      size = std::max(size, range.end);
-      std::uint64_t offset = begin;
-      for (std::size_t i = block.begin; i < block.end; ++i) {
-        plan_.slots[values_[i]].offset = offset;
-        offset += bytes_[values_[i]];
-      }
-    }
-    for (ValueId value = 0; value < plan_.slots.size(); ++value) {
-      plan_.slots[value] = plan_.slots[placed_as(plan_.program, value)];
-    }
-    return size;
-  }
-
-  /// The most bytes that live at once.
-  std::uint64_t bound() const {
-    std::vector<std::uint64_t> change(plan_.program.num_ops() + 1, 0);  // at each op, modulo 2^64
-    for (const Block& block : blocks_) {
-      change[lifetimes_[front(block)].first] += block.bytes;
-      change[lifetimes_[front(block)].last + 1] -= block.bytes;
-    }
-    std::uint64_t live = 0;
-    std::uint64_t most = 0;
-    for (const std::uint64_t by : change) most = std::max(most, live += by);
-    return most;
-  }
-
- private:
-  /// Adjacent values with one lifetime: a bucket's operands or results, or a single value.
-  struct Block {
-    std::size_t begin = 0, end = 0;  // in values_
-    std::uint64_t bytes = 0;
-  };
-
-  /// Where a block lies; `value` is the block's first value.
-  struct Range {
-    std::uint64_t begin = 0, end = 0;
-    ValueId value = kNoId;
-  };
-
-  void begin_block() { blocks_.push_back({values_.size(), values_.size(), 0}); }
-  void add(ValueId value) {
-    values_.push_back(value);
-    ++blocks_.back().end;
-    blocks_.back().bytes += bytes_[value];
-  }
-  ValueId front(const Block& block) const { return values_[block.begin]; }
-
-  /// The lowest offset at which the block overlaps no placed block that must not share its bytes.
-  std::uint64_t first_fit(const std::vector<Range>& placed, const Block& block) const {
-    std::uint64_t offset = 0;
-    for (const Range& other : placed) {
-      if (other.begin >= offset + block.bytes) break;
-      if (other.end > offset &&
-          exclude_each_other(plan_.program, plan_.slots, lifetimes_, front(block), other.value)) {
-        offset = other.end;
-      }
-    }
-    return offset;
-  }
-
-  Plan& plan_;
-  std::vector<Lifetime> lifetimes_;
-  std::vector<std::uint64_t> bytes_;  // by value
-  std::vector<ValueId> values_;
-  std::vector<Block> blocks_;
-};
-
 /// A line for each value with the sharding that propagate chose.
 std::string shardings_text(const Program& program, const Mesh& mesh,
                            std::span<const Sharding> shardings) {
@@ -321,10 +212,7 @@ Plan make_plan(const Program& chip_program, const Mesh& mesh,
   }
   share_values(plan, mesh, options);
   schedule(plan, mesh);
-  Placement temporaries(plan, Place::temp);
-  plan.temp_bytes = temporaries.place();
-  plan.temp_bytes_bound = temporaries.bound();
-  plan.shared_bytes = Placement(plan, Place::shared).place();
+  place_values(plan);
   return plan;
 }
 
