@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <type_traits>
 
 #include "actors/device/cpu/attention/bias.hpp"
 #include "actors/device/cpu/attention/products.hpp"

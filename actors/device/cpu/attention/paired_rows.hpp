@@ -3,7 +3,6 @@
 /// numbers are pairs as they lie; where it goes across rows, two rows are interleaved.
 
 #include <algorithm>
-#include <cstring>
 
 #include "actors/device/cpu/attention/rows.hpp"
 
