@@ -76,8 +76,9 @@ struct AttentionTile {
     return std::min(keys, end / kBlock * kBlock);
   }
 
-  // Operands are numbers or pairs of them along the depth. A pair whose second number is behind the
-  // last key or query has a zero there.
+  // Operands are numbers or pairs of them along the depth. A pair has a zero behind the last key or
+  // query. Keys that the first queries of a block don't see, or that follow the last one seen in
+  // its pair, have weights of 0.
 
   /// result[keys, queries] = factor * rows[keys, depth] x columns[depth, queries], where keys are
   /// seen.
@@ -96,8 +97,10 @@ struct AttentionTile {
   template <typename E>
   void add_to_queries(const E* weights, VectorRows<const E> rows, std::int64_t num_vectors,
                       VectorRows<C> sums) const {
-    for (std::int64_t i = 0; i < queries; i += kBlock) {
-      const std::int64_t count = std::min(kBlock, queries - i);
+    // A block within one vector, which has scores for all keys that the block sees.
+    constexpr std::int64_t kRows = std::min(kBlock, kLanes);
+    for (std::int64_t i = 0; i < queries; i += kRows) {
+      const std::int64_t count = std::min(kRows, queries - i);
       multiply_tiles<Into::sums, V, C, E>(count, num_vectors, depth_of<E>(seen(i + count - 1)),
                                           {weights + i, 1, kQueries}, rows,
                                           {sums.data + i * sums.row, sums.row});

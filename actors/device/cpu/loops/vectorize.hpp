@@ -11,7 +11,8 @@ namespace weft::kernels {
 /// The vectors that kernels use, each with fused multiply-add.
 enum class Vectors : std::uint8_t { portable, avx2, avx512 };
 
-/// How kernels run. The results are bitwise the same; the oracle of each is the one before it.
+/// How kernels run. The results are bitwise the same; the oracle of each is the one before it. Only
+/// attention of bf16 has bits of its own where AVX-512 multiplies bf16 as such (decision 0050).
 struct KernelPath {
   Vectors vectors = Vectors::portable;
   bool compiles = false;  ///< loops over elementwise ops are compiled when a plan is loaded

@@ -82,6 +82,7 @@ std::vector<Elements> run_kernels(const Program& program, std::span<const Elemen
   for (OpId op = 0; op < program.num_ops(); ++op) {
     const Kernel kernel = prepare(program, op, chip);
     AlignedBuffer scratch(kernel.scratch_bytes);
+    std::fill_n(scratch.data(), kernel.scratch_bytes, std::byte{0xff});  // NaN, if it is read
     KernelArgs args{
         .operands = {}, .result = values[program.result(op)].data(), .scratch = scratch.data()};
     const auto operands = program.op_operands(op);
