@@ -1,5 +1,5 @@
 #pragma once
-/// Lifetimes: during which ops the values of a plan need their memory, and where it lies.
+/// Lifetimes: during which ops the values of a plan need their memory. place_values() gives it.
 
 #include <cstdint>
 #include <vector>

@@ -39,16 +39,17 @@ class Placement {
                       [&](const Block& block) { return std::tuple(~block.bytes, front(block)); });
   }
 
-  /// The largest block first, as TFLite's planner does it. As long as that takes 3 % more than
-  /// bound(), the block that ends last goes first in another attempt. Returns the region's size.
+  /// Greedy by size, as TFLite's planner. While the region is over 3 % above bound(), the block
+  /// with the highest end is placed first, up to 15 times. Takes the best attempt, and returns its
+  /// size.
   std::uint64_t place() {
     constexpr int kAttempts = 16;
     const std::uint64_t enough = bound() + bound() / 32;
     Attempt next = attempt();
     Attempt best = next;
     for (int i = 1; i < kAttempts && best.size > enough; ++i) {
-      const auto last = blocks_.begin() + static_cast<std::ptrdiff_t>(next.last);
-      std::rotate(blocks_.begin(), last, last + 1);
+      const auto highest = blocks_.begin() + static_cast<std::ptrdiff_t>(next.highest);
+      std::rotate(blocks_.begin(), highest, highest + 1);
       next = attempt();
       if (next.size < best.size) best = next;
     }
@@ -89,7 +90,7 @@ class Placement {
 
   struct Attempt {
     std::uint64_t size = 0;              ///< of the region
-    std::size_t last = 0;                ///< the block that ends there
+    std::size_t highest = 0;             ///< the block that ends there
     std::vector<std::uint64_t> offsets;  ///< of values_
   };
 
@@ -104,7 +105,7 @@ class Placement {
       placed.insert(std::ranges::upper_bound(placed, range.begin, {}, &Range::begin), range);
       if (range.end > result.size) {
         result.size = range.end;
-        result.last = b;
+        result.highest = b;
       }
       for (std::size_t i = block.begin; i < block.end; ++i) {
         result.offsets[i] = offset;

@@ -77,8 +77,8 @@ std::string to_string(const RunSite& site);
 bool is_read(std::string_view site);
 /// Added to the error if only some workers read.
 inline constexpr const char* kReadsAreCollective =
-    "; reads are collective: item(), to_vector() and to_bytes() of what isn't computed yet, or is "
-    "in shards (as unmarked optimizer state of 64 KiB or more), are calls for every worker";
+    "; reads are collective: every worker must call item(), to_vector() and to_bytes() of what "
+    "isn't computed yet or is sharded (as unmarked optimizer state of 64 KiB or more may be)";
 
 /// Called by one thread, which runs the user's loop.
 class Runtime {

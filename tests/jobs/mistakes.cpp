@@ -134,7 +134,7 @@ void value_read_by_one_worker(TrainContext& ctx) {
   sync();
 }
 
-// Its moments lie once per host, though nobody has marked them.
+// Moments of 64 KiB, which are sharded over both workers unasked.
 void optimizer_state_read_by_one_worker(TrainContext& ctx) {
   Module net("net");
   const Linear fc(net, "fc", {.in_features = 128, .out_features = 128});

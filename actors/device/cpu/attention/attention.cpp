@@ -28,12 +28,12 @@ class Forward {
   Forward(const AttentionSizes& sizes, const KernelArgs& args, ScratchParts& parts)
       : sizes_(sizes),
         queries_(sizes_, parts),
-        q_(sizes.key_size, false, parts),
-        k_(sizes.dtype, args.operands[1], sizes.keys, sizes.key_size, false, parts),
-        v_(sizes.dtype, args.operands[2], sizes.keys, sizes.value_size, true, parts),
+        q_(sizes.key_size, /*with_rows=*/false, parts),
+        k_(sizes.dtype, args.operands[1], sizes.keys, sizes.key_size, /*right=*/false, parts),
+        v_(sizes.dtype, args.operands[2], sizes.keys, sizes.value_size, /*right=*/true, parts),
         bias_(sizes, args.operands[3], parts),
         scores_(parts.take<C>(Tile::kKeys * Tile::kQueries)),
-        weights_(false, parts),
+        weight_operands_(parts),
         sums_{parts.take<C>(Tile::kQueries * Tile::padded(sizes.value_size)),
               Tile::padded(sizes.value_size)} {}
 
@@ -68,7 +68,7 @@ class Forward {
                     static_cast<C>(sizes_.scale), scores_);
       bias_.add_to(tile, scores_);
       if (queries_.weigh(tile, scores_)) queries_.keep(sums_);
-      tile.add_to_queries(weights_.along_keys(tile, scores_), v_.right(j),
+      tile.add_to_queries(weight_operands_.along_keys(tile, scores_), v_.right(j),
                           Tile::whole_vectors(sizes_.value_size), sums_);
     });
   }
@@ -80,7 +80,7 @@ class Forward {
   typename Products::Head v_;
   TileBias<V, C> bias_;
   C* scores_;  ///< then weights
-  typename Products::Weights weights_;
+  typename Products::Weights weight_operands_;
   VectorRows<C> sums_;
 };
 
@@ -93,7 +93,7 @@ class Backward {
   using C = typename Products::C;
   using E = typename Products::E;
   using Tile = AttentionTile<V, C>;
-  using X = Lanes<E, static_cast<int>(sizeof(V))>;
+  using X = typename Products::X;
   static constexpr std::int64_t kQueries = Tile::kQueries;
 
   Backward(const AttentionSizes& sizes, const KernelArgs& args, ScratchParts& parts)
@@ -101,18 +101,18 @@ class Backward {
         vectors_(Tile::whole_vectors(sizes.key_size)),
         depth_(sizes.key_size / kDepthOf<E>),
         queries_(sizes_, parts),
-        q_(sizes.key_size, true, parts),
-        g_(sizes.key_size, true, parts),
-        y_(sizes.key_size, false, parts),
-        k_(sizes.dtype, args.operands[1], sizes.keys, sizes.key_size, true, parts),
-        v_(sizes.dtype, args.operands[2], sizes.keys, sizes.key_size, false, parts),
+        q_(sizes.key_size, /*with_rows=*/true, parts),
+        g_(sizes.key_size, /*with_rows=*/true, parts),
+        y_(sizes.key_size, /*with_rows=*/false, parts),
+        k_(sizes.dtype, args.operands[1], sizes.keys, sizes.key_size, /*right=*/true, parts),
+        v_(sizes.dtype, args.operands[2], sizes.keys, sizes.key_size, /*right=*/false, parts),
         bias_(sizes, args.operands[5], parts),
         weights_(parts.take<C>(sizes.keys * kQueries)),
         tops_(parts.take<C>(Tile::tiles(sizes.keys) * kQueries)),
         weighs_(parts.take<bool>(Tile::tiles(sizes.keys))),
         slopes_(parts.take<C>(Tile::kKeys * kQueries)),
-        factors_(true, parts),
-        along_(parts.take<C>(kQueries)),
+        weight_operands_(parts),
+        delta_(parts.take<C>(kQueries)),
         shares_(parts.take<C>(kQueries)),
         of_q_(take_rows(kQueries, parts)),
         of_k_(take_rows(sizes.keys, parts)),
@@ -163,12 +163,12 @@ class Backward {
     g_.read(sizes_.dtype, args.operands[4] + byte, count);
     std::fill_n(of_q_.data, kQueries * of_q_.row, C{0});
     for (std::int64_t i = 0; i < kQueries; i += Tile::kLanes) {
-      V along{};
+      V delta{};
       for (std::int64_t e = 0; e < depth_; ++e) {
         const std::int64_t at = e * kQueries + i;
-        add_products(along, X::load(y_.columns() + at), X::load(g_.columns() + at));
+        add_products(delta, X::load(y_.columns() + at), X::load(g_.columns() + at));
       }
-      along.store(along_ + i);
+      delta.store(delta_ + i);
     }
   }
 
@@ -193,11 +193,11 @@ class Backward {
       C* const weights = weights_ + j * kQueries;
       tile.multiply(v_.left(j), depth_, g_.columns(), C{1}, slopes_);
       find_slopes(tile, tops_ + j / Tile::kKeys * kQueries, weights);
-      tile.add_to_keys(factors_.along_queries(tile, weights), g_.rows(), vectors_,
+      tile.add_to_keys(weight_operands_.along_queries(tile, weights), g_.rows(), vectors_,
                        {of_v_.data + j * of_v_.row, of_v_.row});
-      tile.add_to_keys(factors_.along_queries(tile, slopes_), q_.rows(), vectors_,
+      tile.add_to_keys(weight_operands_.along_queries(tile, slopes_), q_.rows(), vectors_,
                        {of_k_.data + j * of_k_.row, of_k_.row});
-      tile.add_to_queries(factors_.along_keys(tile, slopes_), k_.right(j), vectors_, of_q_);
+      tile.add_to_queries(weight_operands_.along_keys(tile, slopes_), k_.right(j), vectors_, of_q_);
     });
   }
 
@@ -207,12 +207,12 @@ class Backward {
     for (std::int64_t i = 0; i < tile.vectors() * Tile::kLanes; i += Tile::kLanes) {
       const V kept = weight_of(V::load(tops + i) - V::load(queries_.tops() + i));
       const V factor = kept * V::load(shares_ + i);
-      const V along = V::load(along_ + i);
+      const V delta = V::load(delta_ + i);
       const std::int64_t end = i + tile.scored(i / Tile::kLanes) * kQueries;
       for (std::int64_t at = i; at < end; at += kQueries) {
         const V weight = V::load(weights + at) * factor;
         weight.store(weights + at);
-        (weight * (V::load(slopes_ + at) - along)).store(slopes_ + at);
+        (weight * (V::load(slopes_ + at) - delta)).store(slopes_ + at);
       }
     }
   }
@@ -231,9 +231,9 @@ class Backward {
   C* tops_;       ///< for each tile of keys, [kQueries]
   bool* weighs_;  ///< of each tile of keys, whether the bias leaves it a weight
   C* slopes_;
-  typename Products::Weights factors_;  ///< weights or slopes as operands
-  C* along_;                            ///< of each query, the product of result and cotangent
-  C* shares_;                           ///< of each query, the inverse sum of weights
+  typename Products::Weights weight_operands_;  ///< weights or slopes as operands
+  C* delta_;   ///< FlashAttention's D: of each query, the product of result and cotangent
+  C* shares_;  ///< of each query, the inverse sum of weights
   VectorRows<C> of_q_;
   VectorRows<C> of_k_;
   VectorRows<C> of_v_;
@@ -318,8 +318,9 @@ Kernel of_dtype(const Program& program, OpId op, const ChipContext& chip) {
   return AttentionKernel<Forward, C>{sizes}.kernel();
 }
 
-/// bf16 and f16 are computed in f32, and each result is rounded once. A head's result depends on
-/// its own operands alone.
+/// f16, and bf16 where it isn't multiplied in pairs, is computed in f32 and rounded once. Pairs
+/// round weights and their gradients to bf16 between products. A head's result depends on its own
+/// operands alone.
 Kernel attention(const Program& program, OpId op, const ChipContext& chip) {
   switch (program.type(program.result(op)).dtype) {
     case DType::f32:

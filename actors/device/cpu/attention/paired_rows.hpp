@@ -12,7 +12,8 @@ namespace weft::kernels {
 
 using PairedTile = AttentionTile<SumLanes, float>;
 
-/// [count, size] as [(count + 1) / 2, size] pairs, with zeros behind rows and below them.
+/// [count, size] as [(count + 1) / 2, size] pairs (the VNNI layout of oneDNN), with zeros behind
+/// rows and below them.
 inline void interleave_rows(const std::byte* rows, std::int64_t count, std::int64_t size,
                             VectorRows<Bf16Pair> to) {
   const auto* from = as<std::uint16_t>(rows);
@@ -28,11 +29,11 @@ inline void interleave_rows(const std::byte* rows, std::int64_t count, std::int6
   }
 }
 
-/// HeadRows of an even number of bf16.
-class PairedHead {
+/// HeadRows for pairs of bf16. left() needs rows of an even size.
+class PairedHeadRows {
  public:
-  PairedHead(DType, const std::byte* operand, std::int64_t count, std::int64_t size, bool right,
-             ScratchParts& parts)
+  PairedHeadRows(DType, const std::byte* operand, std::int64_t count, std::int64_t size, bool right,
+                 ScratchParts& parts)
       : next_(operand), count_(count), size_(size), row_(PairedTile::padded(size)) {
     if (right) pairs_ = parts.take<Bf16Pair>((count + 1) / 2 * row_);
   }
@@ -56,16 +57,16 @@ class PairedHead {
   const Bf16Pair* rows_ = nullptr;
 };
 
-/// TileRows of an even number of bf16.
-class PairedRows {
+/// TileRows for pairs of bf16, of an even size.
+class PairedTileRows {
  public:
-  PairedRows(std::int64_t size, bool right, ScratchParts& parts)
+  PairedTileRows(std::int64_t size, bool with_rows, ScratchParts& parts)
       : size_(size),
         plain_row_(PairedTile::padded(size / 2)),
         row_(PairedTile::padded(size)),
         plain_(parts.take<Bf16Pair>(PairedTile::kQueries * plain_row_)),
         columns_(parts.take<Bf16Pair>(PairedTile::kQueries * plain_row_)) {
-    if (right) pairs_ = parts.take<Bf16Pair>(PairedTile::kQueries / 2 * row_);
+    if (with_rows) pairs_ = parts.take<Bf16Pair>(PairedTile::kQueries / 2 * row_);
   }
 
   void read(DType, const std::byte* operand, std::int64_t count) {
@@ -93,14 +94,13 @@ class PairedRows {
 };
 
 /// TileWeights, rounded to bf16.
-class PairedWeights {
+class PairedTileWeights {
  public:
   using Tile = PairedTile;
 
-  PairedWeights(bool along_queries, ScratchParts& parts)
-      : along_keys_(parts.take<Bf16Pair>(Tile::kKeys / 2 * Tile::kQueries)) {
-    if (along_queries) along_queries_ = parts.take<Bf16Pair>(Tile::kKeys * Tile::kQueries / 2);
-  }
+  explicit PairedTileWeights(ScratchParts& parts)
+      : along_keys_(parts.take<Bf16Pair>(Tile::kKeys / 2 * Tile::kQueries)),
+        along_queries_(parts.take<Bf16Pair>(Tile::kKeys * Tile::kQueries / 2)) {}
 
   const Bf16Pair* along_keys(const Tile& tile, const float* weights) const {
     for (std::int64_t v = 0; v < tile.vectors(); ++v) {
@@ -125,7 +125,7 @@ class PairedWeights {
       pair_lanes(SumLanes::load(from), SumLanes::load(from + Tile::kLanes), pairs);
       Bf16Pair* const to = along_queries_ + j * Tile::kQueries / 2;
       pairs.store(to);
-      // Behind the last query the weight may be NaN, of a key that a mask hides.
+      // A query that doesn't exist has a weight of NaN where a key is NaN: no mask hides that.
       if (tile.queries % 2 != 0) to[tile.queries / 2] &= 0xffffU;
     }
     return along_queries_;
@@ -133,7 +133,7 @@ class PairedWeights {
 
  private:
   Bf16Pair* along_keys_;
-  Bf16Pair* along_queries_ = nullptr;
+  Bf16Pair* along_queries_;
 };
 
 #endif

@@ -1,7 +1,7 @@
 #pragma once
 /// Pairs of bf16 numbers. AVX-512 BF16 adds the products of both to a sum in f32 with one
 /// instruction. What is declared here is for functions that are compiled for it. Vectors are passed
-/// by reference, since by value their place depends on what a function is compiled for.
+/// by reference, as the calling convention of those of 64 bytes depends on the target (-Wpsabi).
 
 #if defined(__x86_64__)
 #include <immintrin.h>

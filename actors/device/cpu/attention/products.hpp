@@ -1,5 +1,7 @@
 #pragma once
 /// How attention multiplies: the types that its operands go through on the way to products.
+/// HeadRows are keys and values of a head, TileRows a tile of queries, results or cotangents, and
+/// TileWeights what is computed between two products (rows.hpp).
 
 #include "actors/device/cpu/attention/paired_rows.hpp"
 #include "actors/device/cpu/attention/rows.hpp"
@@ -12,6 +14,7 @@ struct PlainProducts {
   using V = VectorType;  ///< of sums
   using C = NumberType;
   using E = C;  ///< elements of operands
+  using X = V;  ///< a vector of them
   using Head = HeadRows<V, C>;
   using Rows = TileRows<V, C>;
   using Weights = TileWeights<V, C>;
@@ -23,9 +26,10 @@ struct PairedProducts {
   using V = SumLanes;
   using C = float;
   using E = Bf16Pair;
-  using Head = PairedHead;
-  using Rows = PairedRows;
-  using Weights = PairedWeights;
+  using X = PairLanes;
+  using Head = PairedHeadRows;
+  using Rows = PairedTileRows;
+  using Weights = PairedTileWeights;
 };
 #endif
 

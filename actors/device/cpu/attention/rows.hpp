@@ -109,7 +109,8 @@ class TileRows {
  public:
   using Tile = AttentionTile<V, C>;
 
-  TileRows(std::int64_t size, bool, ScratchParts& parts)
+  /// `with_rows`: whether rows() is called.
+  TileRows(std::int64_t size, [[maybe_unused]] bool with_rows, ScratchParts& parts)
       : size_(size),
         row_(Tile::padded(size)),
         rows_(parts.take<C>(Tile::kQueries * row_)),
@@ -132,13 +133,13 @@ class TileRows {
   C* columns_;
 };
 
-/// The weights of a tile as operands of a product.
+/// The weights of a tile as operands of a product along keys or along queries. What is returned
+/// holds until the next call.
 template <typename V, typename C>
 struct TileWeights {
-  TileWeights(bool, ScratchParts&) {}
-  /// For a product along keys, and for one along queries.
-  const C* along_keys(const AttentionTile<V, C>&, const C* weights) { return weights; }
-  const C* along_queries(const AttentionTile<V, C>&, const C* weights) { return weights; }
+  explicit TileWeights(ScratchParts&) {}
+  const C* along_keys(const AttentionTile<V, C>&, const C* weights) const { return weights; }
+  const C* along_queries(const AttentionTile<V, C>&, const C* weights) const { return weights; }
 };
 
 }  // namespace weft::kernels

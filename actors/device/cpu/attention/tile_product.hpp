@@ -22,20 +22,20 @@ struct VectorRows {
   std::int64_t row;
 };
 
-/// What becomes of a product's result.
-enum class Into : std::uint8_t {
-  sums,   ///< it is added to what is there
-  place,  ///< it is multiplied by a factor and written
+/// What becomes of a product.
+enum class Write : std::uint8_t {
+  overwrite,   ///< c = factor * a x b
+  accumulate,  ///< c += a x b; there is no factor
 };
 
 /// R rows and N vectors of multiply_tiles(). An element's sum goes over k in order, whatever R and
 /// N.
-template <Into into, typename V, int R, int N, typename C, typename E>
+template <Write write, typename V, int R, int N, typename C, typename E>
 void multiply_block(std::int64_t depth, LeftMatrix<E> a, VectorRows<const E> b, VectorRows<C> c,
                     C factor) {
   using X = Lanes<E, static_cast<int>(sizeof(V))>;
   V sums[R][N];
-  if constexpr (into == Into::sums) {
+  if constexpr (write == Write::accumulate) {
 #pragma GCC unroll 8
     for (int i = 0; i < R; ++i) {
 #pragma GCC unroll 4
@@ -57,34 +57,34 @@ void multiply_block(std::int64_t depth, LeftMatrix<E> a, VectorRows<const E> b, 
   for (int i = 0; i < R; ++i) {
 #pragma GCC unroll 4
     for (int j = 0; j < N; ++j) {
-      if constexpr (into == Into::place) sums[i][j] = sums[i][j] * V(factor);
+      if constexpr (write == Write::overwrite) sums[i][j] = sums[i][j] * V(factor);
       sums[i][j].store(c.data + i * c.row + j * V::kCount);
     }
   }
 }
 
 /// Rows in blocks of R, the rest in smaller ones.
-template <Into into, typename V, int R, int N, typename C, typename E>
+template <Write write, typename V, int R, int N, typename C, typename E>
 void multiply_columns(std::int64_t rows, std::int64_t depth, LeftMatrix<E> a, VectorRows<const E> b,
                       VectorRows<C> c, C factor) {
   while (rows >= R) {
-    multiply_block<into, V, R, N>(depth, a, b, c, factor);
+    multiply_block<write, V, R, N>(depth, a, b, c, factor);
     a.data += R * a.row;
     c.data += R * c.row;
     rows -= R;
   }
-  if constexpr (R > 1) multiply_columns<into, V, R / 2, N>(rows, depth, a, b, c, factor);
+  if constexpr (R > 1) multiply_columns<write, V, R / 2, N>(rows, depth, a, b, c, factor);
 }
 
 /// c[rows, vectors] from a[rows, depth] x b[depth, vectors]; elements of a and b may be pairs.
-template <Into into, typename V, typename C, typename E>
+template <Write write, typename V, typename C, typename E>
 void multiply_tiles(std::int64_t rows, std::int64_t vectors, std::int64_t depth, LeftMatrix<E> a,
                     VectorRows<const E> b, VectorRows<C> c, C factor = 1) {
   // Sums, vectors of b and an element of a in 32 registers of 64 bytes, or 16.
   constexpr bool kHas32 = sizeof(V) == 64;
   constexpr int kMost = kHas32 ? 4 : 2;
   const auto step = [&]<int kRows, int kVectors>() {
-    multiply_columns<into, V, kRows, kVectors>(rows, depth, a, b, c, factor);
+    multiply_columns<write, V, kRows, kVectors>(rows, depth, a, b, c, factor);
     b.data += kVectors * V::kCount;
     c.data += kVectors * V::kCount;
     vectors -= kVectors;

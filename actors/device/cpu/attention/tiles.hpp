@@ -76,9 +76,8 @@ struct AttentionTile {
     return std::min(keys, end / kBlock * kBlock);
   }
 
-  // Operands are numbers or pairs of them along the depth. A pair has a zero behind the last key or
-  // query. Keys that the first queries of a block don't see, or that follow the last one seen in
-  // its pair, have weights of 0.
+  // E is a number, or a pair of them along a product's depth, which is rounded up to whole pairs:
+  // the missing half of a last pair must be 0, as must be weights of keys that aren't seen.
 
   /// result[keys, queries] = factor * rows[keys, depth] x columns[depth, queries], where keys are
   /// seen.
@@ -87,23 +86,23 @@ struct AttentionTile {
                 C* result) const {
     for (std::int64_t j = 0; j < keys; j += kBlock) {
       const std::int64_t lane = first_vector(j) * kLanes;
-      multiply_tiles<Into::place, V, C, E>(std::min(kBlock, keys - j), vectors() - first_vector(j),
-                                           depth, {rows.data + j * rows.row, rows.row, rows.column},
-                                           {columns + lane, kQueries},
-                                           {result + j * kQueries + lane, kQueries}, factor);
+      multiply_tiles<Write::overwrite, V, C, E>(
+          std::min(kBlock, keys - j), vectors() - first_vector(j), depth,
+          {rows.data + j * rows.row, rows.row, rows.column}, {columns + lane, kQueries},
+          {result + j * kQueries + lane, kQueries}, factor);
     }
   }
   /// sums[queries, vectors] += weights[keys, queries] transposed x rows[keys, vectors].
   template <typename E>
   void add_to_queries(const E* weights, VectorRows<const E> rows, std::int64_t num_vectors,
                       VectorRows<C> sums) const {
-    // A block within one vector, which has scores for all keys that the block sees.
+    // Queries of one vector: behind what it has scored, nothing was ever written.
     constexpr std::int64_t kRows = std::min(kBlock, kLanes);
     for (std::int64_t i = 0; i < queries; i += kRows) {
       const std::int64_t count = std::min(kRows, queries - i);
-      multiply_tiles<Into::sums, V, C, E>(count, num_vectors, depth_of<E>(seen(i + count - 1)),
-                                          {weights + i, 1, kQueries}, rows,
-                                          {sums.data + i * sums.row, sums.row});
+      multiply_tiles<Write::accumulate, V, C, E>(
+          count, num_vectors, depth_of<E>(seen(i + count - 1)), {weights + i, 1, kQueries}, rows,
+          {sums.data + i * sums.row, sums.row});
     }
   }
   /// sums[keys, vectors] += weights[keys, queries] x rows[queries, vectors].
@@ -114,7 +113,7 @@ struct AttentionTile {
     for (std::int64_t j = 0; j < keys; j += kBlock) {
       const std::int64_t lane = first_vector(j) * kLanes;
       const std::int64_t first = lane / kDepthOf<E>;
-      multiply_tiles<Into::sums, V, C, E>(
+      multiply_tiles<Write::accumulate, V, C, E>(
           std::min(kBlock, keys - j), num_vectors, depth_of<E>(queries - lane),
           {weights + j * kRow + first, kRow, 1}, {rows.data + first * rows.row, rows.row},
           {sums.data + j * sums.row, sums.row});

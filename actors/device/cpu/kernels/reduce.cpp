@@ -2,6 +2,8 @@
 /// dims alone; bf16 is combined in f32 and rounded once.
 
 #include <algorithm>
+#include <array>
+#include <type_traits>
 #include <vector>
 
 #include "actors/device/cpu/loops/arithmetic.hpp"
@@ -115,15 +117,15 @@ struct Combine {
   }
 
  private:
-  /// Rows that are combined while a result is in a register. g++ 12 vectorizes no more than one
-  /// comparison.
+  /// Rows per load and store of a result. One for max and min: g++ 12 doesn't vectorize a loop with
+  /// several comparisons.
   static constexpr int kRows = std::is_same_v<F, Add> ? 4 : 1;
 
-  template <int kCount>
-  void combine_rows(const T* x, std::int64_t stride, std::int64_t count, C* sums) const {
-    for (std::int64_t i = 0; i < count; ++i) {
+  template <int kRowsAtOnce>
+  void combine_rows(const T* x, std::int64_t stride, std::int64_t columns, C* sums) const {
+    for (std::int64_t i = 0; i < columns; ++i) {
       C sum = sums[i];
-      for (int row = 0; row < kCount; ++row) sum = f(sum, load(x[row * stride + i]));
+      for (int row = 0; row < kRowsAtOnce; ++row) sum = f(sum, load(x[row * stride + i]));
       sums[i] = sum;
     }
   }

@@ -194,7 +194,7 @@ struct SelectionOfRows {
         if (window.count == 0) return;
         const std::int64_t* operands = rows.operands.data() + window.first;
         typename Lanes::Vector best = Lanes::load(x + operands[0] + begin);
-        typename Lanes::Numbers number{};  // counted, as g++ 12 spreads a number lane by lane
+        typename Lanes::Numbers number{};  // a counter: g++ 12 broadcasts an integer lane by lane
         typename Lanes::Numbers chosen{};
         for (std::size_t i = 1; i < window.count; ++i) {
           number += 1;
@@ -206,7 +206,7 @@ struct SelectionOfRows {
         }
         const typename Lanes::Vector zero{};
         const typename Lanes::Vector addend = Add{}(zero, Lanes::load(g + window.result + begin));
-        for (std::size_t i = 0; i < window.count; ++i, chosen -= 1) {
+        for (std::size_t i = 0; i < window.count; ++i, chosen -= 1) {  // 0 at the chosen row
           T* const to = y + operands[i] + begin;
           typename Lanes::Vector sum = chosen == 0 ? addend : zero;
           if (!is_whole) sum = Add{}(Lanes::load(to), sum);

@@ -40,7 +40,7 @@ template <typename Body>
 run_avx512(const Body& body, const KernelArgs& args) {
   body(args);
 }
-/// For processors with AVX-512 BF16, whose products no other vectors have to the bit.
+/// For AVX-512 BF16, whose products round differently from those of f32.
 template <typename Body>
 [[gnu::target("avx2,fma,avx512f,avx512bw,avx512dq,avx512vl,avx512bf16,prefer-vector-width=512"),
   gnu::flatten]] void

@@ -49,6 +49,20 @@ TEST(Reduce, IsExactOnWholeNumbers) {
   }
 }
 
+// Results lie side by side in pieces of 2048, and rows are added four at a time.
+TEST(Reduce, OverRowsOfManyColumnsIsExactOnWholeNumbers) {
+  std::mt19937 random(11);
+  for (const std::int64_t rows : {1, 3, 4, 9}) {
+    for (const ReduceKind kind : kKinds) {
+      KernelCase test;
+      const ValueId x = test.input({DType::f32, {2, rows, 2 * 2048 + 5}}, random, -50, 50, true);
+      test.output(test.build.reduce(kind, x, std::array<std::int64_t, 1>{1}));
+      test.output(test.build.reduce(kind, x, std::array<std::int64_t, 2>{0, 1}));
+      expect_exact(test);
+    }
+  }
+}
+
 TEST(Reduce, SumOfFloatsStaysWithinRounding) {
   for (unsigned seed = 0; seed < 200; ++seed) {
     SCOPED_TRACE(fmt::format("seed {}", seed));
