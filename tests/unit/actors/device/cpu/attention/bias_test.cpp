@@ -180,6 +180,12 @@ TEST(AttentionBias, GivesAHiddenKeyThatIsNaNNoCotangent) {
       for (std::size_t i = 3 * 2; i < cotangents.size(); ++i) {  // behind those of the queries
         ASSERT_TRUE(std::isfinite(cotangents[i])) << to_string(dtype) << ", element " << i;
       }
+      for (const std::size_t hidden : {3, 5}) {
+        for (const std::size_t e : {0, 1}) {
+          EXPECT_EQ(cotangents[(3 + hidden) * 2 + e], 0);       // of the key
+          EXPECT_EQ(cotangents[(3 + 70 + hidden) * 2 + e], 0);  // of its value
+        }
+      }
     }
   }
 }

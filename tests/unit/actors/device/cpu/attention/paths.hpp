@@ -43,14 +43,17 @@ inline void expect_bits(const std::vector<Elements>& actual,
   }
 }
 
-/// Every element within `relative` of the largest one that is expected of its output.
+/// Every element within `relative` of itself or 4, and of the largest one that is expected of its
+/// output.
 inline void expect_close(const std::vector<Elements>& actual, const std::vector<Elements>& expected,
                          double relative) {
   for (std::size_t output = 0; output < expected.size(); ++output) {
     double largest = 0;
     for (const double e : expected[output]) largest = std::max(largest, std::fabs(e));
     for (std::size_t i = 0; i < expected[output].size(); ++i) {
-      ASSERT_NEAR(actual[output][i], expected[output][i], relative * largest)
+      const double e = expected[output][i];
+      const double size = std::min(largest, std::max(std::fabs(e), 4.0));
+      ASSERT_NEAR(actual[output][i], e, relative * size)
           << "output " << output << ", element " << i;
     }
   }
