@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <fstream>
-#include <iterator>
 #include <map>
 #include <sstream>
 
@@ -19,9 +18,11 @@ std::string numbered(const ActorRow& row) {
   return fmt::format("{} #{}{}", kind, row.collective, rest);
 }
 
+/// "" if the process has ended, be it between opening and reading: an iterator would throw then.
 std::string read_of_process(int pid, const char* name) {
-  std::ifstream file(fmt::format("/proc/{}/{}", pid, name));
-  return std::string{std::istreambuf_iterator<char>(file), {}};
+  std::ostringstream text;
+  text << std::ifstream(fmt::format("/proc/{}/{}", pid, name)).rdbuf();
+  return text.str();
 }
 
 }  // namespace

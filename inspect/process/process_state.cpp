@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <charconv>
 #include <fstream>
-#include <iterator>
 #include <memory>
 #include <optional>
 #include <sstream>
@@ -22,9 +21,11 @@ namespace {
 /// A clock that counts in ticks may be behind by one.
 constexpr std::int64_t kTickNs = 10'000'000;
 
+/// "" if the process has ended, be it between opening and reading: an iterator would throw then.
 std::string read_file(const std::string& path) {
-  std::ifstream file(path);
-  return std::string{std::istreambuf_iterator<char>(file), {}};
+  std::ostringstream text;
+  text << std::ifstream(path).rdbuf();
+  return text.str();
 }
 
 std::string read_word(const std::string& path) {
