@@ -26,14 +26,17 @@ RowLayout rows_of(const WorkerRuntime& runtime, const BatchLayout& layout) {
 
 }  // namespace
 
-BatchSource::BatchSource(WorkerRuntime& runtime, const Recorder& recorder, DatasetPtr dataset,
-                         DeviceLoaderOptions options, BatchLayout layout)
+BatchSource::BatchSource(WorkerRuntime& runtime, JobLoaders& loaders, const Recorder& recorder,
+                         DatasetPtr dataset, DeviceLoaderOptions options, BatchLayout layout,
+                         std::shared_ptr<LoaderProgress> progress)
     : runtime_(&runtime),
+      loaders_(&loaders),
       recorder_(recorder),
       dataset_(std::move(dataset)),
       text_(recorder_.events.intern(dataset_->name())),
       options_(std::move(options)),
       layout_(std::move(layout)),
+      progress_(std::move(progress)),
       reader_(dataset_, options_.sampler, rows_of(runtime, layout_),
               {.num_threads = options_.num_threads,
                .at_a_time = options_.loader_prefetch_size,
@@ -46,6 +49,11 @@ WorkerRuntime& BatchSource::runtime() const {
          dataset_->name());
   }
   return *runtime_;
+}
+
+JobLoaders& BatchSource::loaders() const {
+  (void)runtime();
+  return *loaders_;
 }
 
 BatchSource::Ready BatchSource::take(std::uint64_t batch, std::uint64_t end) {

@@ -9,9 +9,12 @@
 #include <weft/device_loader.hpp>
 
 #include "actors/data/batch_reader.hpp"
+#include "actors/data/loader_progress.hpp"
 #include "actors/runtime/worker_runtime.hpp"
 
 namespace weft {
+
+class JobLoaders;
 
 /// How the batches lie, by field; with pad_last the weight is behind the fields of the dataset.
 struct BatchLayout {
@@ -23,11 +26,13 @@ struct BatchLayout {
 class BatchSource {
  public:
   /// With the options checked, and `options.sampler` set.
-  BatchSource(WorkerRuntime& runtime, const Recorder& recorder, DatasetPtr dataset,
-              DeviceLoaderOptions options, BatchLayout layout);
+  BatchSource(WorkerRuntime& runtime, JobLoaders& loaders, const Recorder& recorder,
+              DatasetPtr dataset, DeviceLoaderOptions options, BatchLayout layout,
+              std::shared_ptr<LoaderProgress> progress);
 
   const DatasetPtr& dataset() const { return dataset_; }
   const DeviceLoaderOptions& options() const { return options_; }
+  LoaderProgress& progress() const { return *progress_; }
   /// Of the batches that were not read yet, all but this one's and those behind it, up to `end`,
   /// are given up.
   struct Ready {
@@ -37,18 +42,22 @@ class BatchSource {
   Ready take(std::uint64_t batch, std::uint64_t end);
   /// The loop that made it has ended: nothing is written to the chips any more. take() throws then.
   void close();
-  /// Throws invalid_argument once it is closed.
+  bool is_closed() const { return runtime_ == nullptr; }
+  /// Both throw invalid_argument once it is closed.
   WorkerRuntime& runtime() const;
+  JobLoaders& loaders() const;
 
  private:
   void read_ahead(std::uint64_t end);
 
   WorkerRuntime* runtime_;  // null: closed
+  JobLoaders* const loaders_;
   const Recorder recorder_;
   const DatasetPtr dataset_;
   const std::uint32_t text_;  // its name in the black box
   const DeviceLoaderOptions options_;
   const BatchLayout layout_;
+  const std::shared_ptr<LoaderProgress> progress_;
   std::uint64_t next_ = 0;                    // batch to begin
   std::deque<std::vector<ChipInput>> begun_;  // those before it; memory of the reader's batches
   BatchReader reader_;

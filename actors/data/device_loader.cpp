@@ -1,7 +1,6 @@
 #include <weft/device_loader.hpp>
 
 #include <algorithm>
-#include <limits>
 #include <utility>
 
 #include <fmt/ranges.h>
@@ -9,19 +8,10 @@
 #include <weft/error.hpp>
 #include <weft/train_context.hpp>
 
-#include "actors/data/job_loaders.hpp"
+#include "actors/data/loader_pass.hpp"
 #include "spmd/tensor/node.hpp"
 
 namespace weft {
-namespace {
-
-constexpr std::uint64_t kNoEnd = std::numeric_limits<std::uint64_t>::max();
-
-std::uint64_t per_step(const BatchSource& source) {
-  return static_cast<std::uint64_t>(source.options().batches_per_execution);
-}
-
-}  // namespace
 
 const Tensor& Batch::operator[](std::string_view field) const {
   const auto found = std::ranges::find(*fields_, field, &Field::name);
@@ -42,6 +32,19 @@ const Tensor& Batch::operator[](std::size_t field) const {
   return tensors_[field];
 }
 
+std::uint64_t Batch::index() const {
+  ++*questions_;
+  return index_;
+}
+
+namespace {
+
+std::uint64_t batches_per_step(const BatchSource& source) {
+  return static_cast<std::uint64_t>(source.options().batches_per_execution);
+}
+
+}  // namespace
+
 DeviceLoader::DeviceLoader(DatasetPtr dataset, DeviceLoaderOptions options,
                            std::source_location where)
     : where_(where),
@@ -54,22 +57,29 @@ std::uint64_t DeviceLoader::batches_per_epoch() const {
 
 std::uint64_t DeviceLoader::steps_per_epoch() const {
   const std::uint64_t batches = batches_per_epoch();
-  if (batches % per_step(*source_) != 0) {
+  if (batches % batches_per_step(*source_) != 0) {
     fail(Errc::invalid_argument,
          "DeviceLoader: batches_per_execution = {} doesn't divide the {} batches of an epoch of {} "
          "(at {}): take another batch_size, or leave items out by subset()",
-         per_step(*source_), batches, source_->dataset()->name(), file_line(where_));
+         batches_per_step(*source_), batches, source_->dataset()->name(), file_line(where_));
   }
-  return batches / per_step(*source_);
+  return batches / batches_per_step(*source_);
 }
 
-std::uint64_t DeviceLoader::epoch() const { return source_->runtime().step() / steps_per_epoch(); }
+std::uint64_t DeviceLoader::epoch() const {
+  (void)steps_per_epoch();
+  ++*source_->loaders().questions();
+  source_->progress().ask();
+  return source_->progress().epoch();
+}
 
-Batch DeviceLoader::take(std::uint64_t batch, std::uint64_t end) {
+Batch DeviceLoader::fetch(std::uint64_t batch, std::uint64_t end, std::uint64_t index) {
   BatchSource::Ready ready = source_->take(batch, end);
   Batch taken;
   taken.fields_ = fields_;
   taken.num_items_ = ready.num_items;
+  taken.index_ = index;
+  taken.questions_ = source_->loaders().questions();
   for (BufferPtr& buffer : ready.buffers) {
     taken.tensors_.emplace_back(data_node(std::move(buffer), where_));
   }
@@ -81,56 +91,48 @@ Batch DeviceLoader::take(std::uint64_t batch, std::uint64_t end) {
 }
 
 DeviceLoader::Iterator DeviceLoader::begin(std::source_location where) {
-  const std::uint64_t first = source_->runtime().step() * per_step(*source_);
-  return Iterator(*this, first, (epoch() + 1) * batches_per_epoch(), true, where);
+  (void)steps_per_epoch();
+  return first(batches_per_epoch()).begin(where);
 }
 
-DeviceLoader::Range DeviceLoader::all(std::uint64_t epoch) { return Range(*this, epoch); }
+DeviceLoader::Range DeviceLoader::first(std::uint64_t count) {
+  return {*this, 0, std::min(count, batches_per_epoch()), false};
+}
+
+DeviceLoader::Range DeviceLoader::all(std::uint64_t epoch) {
+  return {*this, epoch, batches_per_epoch(), true};
+}
 
 DeviceLoader::Iterator DeviceLoader::Range::begin(std::source_location where) const {
-  const std::uint64_t batches = loader_->batches_per_epoch();
-  return Iterator(*loader_, epoch_ * batches, (epoch_ + 1) * batches, false, where);
+  const BatchSource& source = *loader_.source_;
+  source.runtime().require_loop_thread("DeviceLoader", where);
+  const PassKind kind = is_evaluation_                     ? PassKind::evaluation
+                        : source.loaders().num_in_body > 0 ? PassKind::nested
+                                                           : PassKind::training;
+  return Iterator(std::make_unique<LoaderPass>(loader_, kind, epoch_, count_, where));
 }
 
-DeviceLoader::Iterator::Iterator(DeviceLoader& loader, std::uint64_t first, std::uint64_t end,
-                                 bool ends_steps, std::source_location where)
-    : loader_(&loader), next_(first), end_(end), ends_steps_(ends_steps), where_(where) {
-  loader.source_->runtime().require_loop_thread("DeviceLoader", where);
-  advance();
-}
+DeviceLoader::Iterator::Iterator(std::unique_ptr<LoaderPass> pass) : pass_(std::move(pass)) {}
 
-DeviceLoader::Iterator& DeviceLoader::Iterator::operator++() {
-  batch_ = {};  // so that its tensors don't live when the step ends
-  if (ends_steps_) end_step();
-  advance();
+DeviceLoader::Iterator::Iterator(Iterator&&) noexcept = default;
+
+DeviceLoader::Iterator& DeviceLoader::Iterator::operator=(Iterator&& other) noexcept(false) {
+  const auto before = std::exchange(pass_, std::move(other.pass_));
+  if (before != nullptr && before != pass_) before->leave();
   return *this;
 }
 
-void DeviceLoader::Iterator::advance() {
-  if (next_ == end_) {
-    loader_ = nullptr;
-    return;
-  }
-  if (batch_of_step_ == 0) step_ = loader_->source_->runtime().step();
-  batch_ = loader_->take(next_++, ends_steps_ ? kNoEnd : end_);
+DeviceLoader::Iterator::~Iterator() noexcept(false) {
+  if (pass_ != nullptr) pass_->leave();
 }
 
-void DeviceLoader::Iterator::end_step() {
-  const BatchSource& source = *loader_->source_;
-  const std::uint64_t ended = source.runtime().step() - step_;
-  const std::uint64_t batches = per_step(source);
-  const bool is_last = ++batch_of_step_ == batches;
-  if (ended > (is_last ? 1U : 0U)) {
-    fail(Errc::invalid_argument,
-         "{} steps ended in {} of the {} batches of step {}; which batch comes follows from the "
-         "step, so that one step must end for {}: call sync(), or a compiled function, once, or "
-         "not at all, as what follows the body ends the step (at {})",
-         ended, batch_of_step_, batches, step_,
-         batches == 1 ? "each batch" : fmt::format("every {} batches", batches), file_line(where_));
-  }
-  if (!is_last) return;
-  batch_of_step_ = 0;
-  if (ended == 0) sync(where_);
+const Batch& DeviceLoader::Iterator::operator*() const { return pass_->batch(); }
+
+DeviceLoader::Iterator& DeviceLoader::Iterator::operator++() {
+  pass_->advance();
+  return *this;
 }
+
+bool DeviceLoader::Iterator::operator==(End) const { return pass_->is_done(); }
 
 }  // namespace weft

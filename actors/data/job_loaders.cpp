@@ -153,9 +153,22 @@ std::string text_of(const StoredLoader& loader, std::size_t number, const BatchL
 
 }  // namespace
 
+JobLoaders::JobLoaders(WorkerRuntime& runtime, const Recorder& recorder, std::uint64_t seed,
+                       std::vector<StoredLoader> stored)
+    : runtime_(runtime),
+      recorder_(recorder),
+      seed_(seed),
+      stored_(std::move(stored)),
+      resume_step_(runtime.step()) {
+  if (auto kept = runtime.kept_loaders(); !kept.empty()) stored_ = std::move(kept);
+  for (const StoredLoader& each : stored_) sites_.insert(each.site);
+  runtime.on_step_end([this] { step_ended(); });
+}
+
 JobLoaders::~JobLoaders() {
-  for (const auto& source : sources_) {
-    if (const auto open = source.lock()) open->close();
+  runtime_.on_step_end({});
+  for (const Made& made : made_) {
+    if (const auto open = made.source.lock()) open->close();
   }
 }
 
@@ -170,40 +183,152 @@ std::shared_ptr<BatchSource> JobLoaders::open(DatasetPtr dataset, DeviceLoaderOp
   options.sampler = sampler_of(*dataset, options, seed_, where);
   const Mesh& mesh = runtime_.program_mesh();
   BatchLayout layout = layout_of(*dataset, options, mesh, where);
-  const StoredLoader made{.dataset = dataset->name(),
-                          .num_items = dataset->size(),
-                          .batch_size = options.sampler->batch_size(),
-                          .batches_per_step = options.batches_per_execution,
-                          .seed = options.seed.value_or(seed_)};
+  const std::uint64_t batches = options.sampler->steps_per_epoch();
+  StoredLoader made{.dataset = dataset->name(),
+                    .num_items = dataset->size(),
+                    .batch_size = options.sampler->batch_size(),
+                    .batches_per_step = options.batches_per_execution,
+                    .seed = options.seed.value_or(seed_),
+                    .site = file_line(where),
+                    .origin = runtime_.step(),
+                    .order_xxh3 = hash_of_batch(*options.sampler, 0),
+                    .step = runtime_.step()};
+  const auto progress = std::make_shared<LoaderProgress>(batches);
+  if (const auto before = claim(made)) {
+    compare(made, *before, where);
+    progress->restore(*before, made.batch_size, resume_step_);
+    made.origin = before->origin;
+    made.passes = progress->passes();
+    made.taken = progress->taken();
+    made.is_over = progress->is_over();
+  }
   if (runtime_.mesh() != nullptr) {
-    const std::uint64_t first =
-        runtime_.step() * static_cast<std::uint64_t>(options.batches_per_execution);
-    const std::string text = text_of(made, made_.size(), layout, options, first, mesh);
+    const std::uint64_t pass = std::max<std::uint64_t>(made.passes, 1) - 1;
+    const std::string text =
+        text_of(made, made_.size(), layout, options, pass * batches + made.taken, mesh);
     runtime_.agree(text, {.low = xxh3(std::as_bytes(std::span(text))), .high = 0},
                    {.function = "DeviceLoader", .loc = where});
   }
-  compare(made, where);
-  made_.push_back(made);
-  auto source = std::make_shared<BatchSource>(runtime_, recorder_, std::move(dataset),
-                                              std::move(options), std::move(layout));
-  sources_.push_back(source);
+  auto source = std::make_shared<BatchSource>(runtime_, *this, recorder_, std::move(dataset),
+                                              std::move(options), std::move(layout), progress);
+  made_.push_back(
+      {.line = made, .taken_before = made.taken, .progress = progress, .source = source});
   return source;
 }
 
-/// The step says which batch comes next, so that other batches shift the position in the data.
-void JobLoaders::compare(const StoredLoader& made, const std::source_location& where) const {
-  if (made_.size() >= stored_.size()) return;
-  const StoredLoader& before = stored_[made_.size()];
+/// A loop that is executed again makes its loaders in the same order. Those made at one line are
+/// told apart by that, and the line tells them from loaders of the same data for other ends. A
+/// program that was changed since the checkpoint may make its loaders at other lines.
+std::optional<StoredLoader> JobLoaders::claim(const StoredLoader& made) {
+  const auto is_same = [&](const StoredLoader& each) {
+    return each.dataset == made.dataset && each.site == made.site;
+  };
+  auto found = std::ranges::find_if(stored_, is_same);
+  if (found == stored_.end() && !sites_.contains(made.site)) {
+    found = std::ranges::find(stored_, made.dataset, &StoredLoader::dataset);
+  }
+  if (found == stored_.end()) return {};
+  StoredLoader claimed = std::move(*found);
+  stored_.erase(found);
+  return claimed;
+}
+
+void JobLoaders::compare(const StoredLoader& made, const StoredLoader& before,
+                         const std::source_location& where) const {
+  const bool has_order = !before.site.empty();
   if (made.batch_size == before.batch_size && made.num_items == before.num_items &&
-      made.batches_per_step == before.batches_per_step && made.seed == before.seed) {
+      made.batches_per_step == before.batches_per_step && made.seed == before.seed &&
+      (!has_order || made.order_xxh3 == before.order_xxh3)) {
     return;
   }
+  const bool is_reordered = has_order && made.batch_size == before.batch_size &&
+                            made.num_items == before.num_items && made.seed == before.seed &&
+                            made.order_xxh3 != before.order_xxh3;
   runtime_.warn(fmt::format(
       "the DeviceLoader at {} reads {} items in batches of {}, {} per step, with seed {}; when the "
-      "checkpoint was saved, {} items in batches of {}, {} per step, with seed {}: it goes on at "
-      "step {} of its own order, so that items may come again, or be left out, in this epoch",
+      "checkpoint was saved, {} items in batches of {}, {} per step, with seed {}{}: it continues "
+      "after as many items of its own order, so that items may come again, or be left out, in this "
+      "epoch",
       file_line(where), made.num_items, made.batch_size, made.batches_per_step, made.seed,
-      before.num_items, before.batch_size, before.batches_per_step, before.seed, runtime_.step()));
+      before.num_items, before.batch_size, before.batches_per_step, before.seed,
+      is_reordered ? ", in another order (shuffle, or another sampler)" : ""));
+}
+
+void JobLoaders::asked_step() {
+  is_asked_ = true;
+  ++*questions_;
+}
+
+bool JobLoaders::is_repeating() const {
+  return !is_caught_up_ &&
+         std::ranges::any_of(made_, [](const Made& made) { return made.progress->is_repeating(); });
+}
+
+bool JobLoaders::begin_pass(LoaderProgress& progress, bool is_nested,
+                            const std::source_location& where) {
+  const bool knows = is_caught_up_ || is_asked_ || progress.is_asked();
+  if (!knows && progress.has_finished_pass()) {
+    progress.repeat();
+    repeated_at_ = where;
+    return false;
+  }
+  is_caught_up_ = true;
+  // A pass that follows others, of which one was open: the loop has decided not to continue that.
+  if (!progress.is_pending() && !progress.was_open() && !is_nested) {
+    for (Made& made : made_) made.progress->forget_pending();
+  }
+  progress.begin();
+  return true;
+}
+
+std::vector<StoredLoader> JobLoaders::made() const {
+  const std::uint64_t step = runtime_.step();
+  std::vector<StoredLoader> stored;
+  for (const Made& made : made_) {
+    StoredLoader& at = stored.emplace_back(made.line);
+    at.taken = at.taken_at(step);
+    at.step = step;
+    at.per_step = 0;
+  }
+  return stored;
+}
+
+/// A step that ends while the loop is led to where it was would be a step more than there were.
+void JobLoaders::step_ended() {
+  const RunSite& site = runtime_.last_site();
+  if (is_repeating()) {
+    fail(Errc::invalid_argument,
+         "{} ends a step, but the loop continues an interrupted one and repeats passes that have "
+         "ended, the last at {}: it counts its passes itself, so that such a step can't be told "
+         "from a new one; decide by epoch() of the loader, or by ctx.step(), what the loop does",
+         to_string(site), file_line(repeated_at_));
+  }
+  const std::uint64_t step = runtime_.step();
+  bool has_changed = false;
+  for (Made& made : made_) has_changed = advance(made, step) || has_changed;
+  if (!has_changed) return;
+  std::vector<StoredLoader> lines;
+  for (const Made& made : made_) lines.push_back(made.line);
+  runtime_.keep_loaders(std::move(lines));
+}
+
+/// Whether the position at `step` isn't on the line of the steps before.
+bool JobLoaders::advance(Made& made, std::uint64_t step) const {
+  LoaderProgress& progress = *made.progress;
+  progress.step_ended();
+  StoredLoader& line = made.line;
+  const bool is_over = progress.is_over() && !progress.is_pending();
+  const bool is_same_pass = line.passes == progress.passes() && line.is_over == is_over;
+  const std::uint64_t before = std::exchange(made.taken_before, progress.taken());
+  if (is_same_pass && line.taken_at(step) == progress.taken()) return false;
+  line.per_step = is_over        ? 0
+                  : is_same_pass ? progress.taken() - std::min(before, progress.taken())
+                                 : static_cast<std::uint64_t>(line.batches_per_step);
+  line.passes = progress.passes();
+  line.taken = progress.taken();
+  line.is_over = is_over;
+  line.step = step;
+  return true;
 }
 
 }  // namespace weft

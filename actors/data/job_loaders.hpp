@@ -1,23 +1,31 @@
 #pragma once
-/// JobLoaders: the DeviceLoaders of a worker's loop, in one generation.
+/// JobLoaders: the DeviceLoaders of a worker's loop, in one generation, and their positions.
 
 #include <cstdint>
 #include <memory>
+#include <optional>
+#include <set>
 #include <source_location>
+#include <string>
 #include <vector>
 
 #include "actors/data/batch_source.hpp"
-#include "transport/format/checkpoint_manifest.hpp"
+#include "actors/data/loader_progress.hpp"
+#include "transport/format/stored_loader.hpp"
 
 namespace weft {
 
 /// Used by the loop's thread.
+///
+/// A loop that continues an interrupted one is executed from its beginning, with the state of a
+/// step. Until it is where the other one was, passes that had ended are begun again without
+/// batches, unless the loop has asked where it is.
 class JobLoaders {
  public:
-  /// `seed`: the job's. `stored`: the loaders in the checkpoint from which the loop goes on.
+  /// `seed`: the job's. `stored`: the loaders in the checkpoint that the loop continues; those that
+  /// were kept on the chips go first.
   JobLoaders(WorkerRuntime& runtime, const Recorder& recorder, std::uint64_t seed,
-             std::vector<StoredLoader> stored)
-      : runtime_(runtime), recorder_(recorder), seed_(seed), stored_(std::move(stored)) {}
+             std::vector<StoredLoader> stored);
   /// Closes those that are open.
   ~JobLoaders();
   JobLoaders(const JobLoaders&) = delete;
@@ -26,18 +34,46 @@ class JobLoaders {
   /// See DeviceLoader's constructor.
   std::shared_ptr<BatchSource> open(DatasetPtr dataset, DeviceLoaderOptions options,
                                     const std::source_location& where);
-  /// Those that this loop has made, for a checkpoint.
-  const std::vector<StoredLoader>& made() const { return made_; }
+  /// Those that this loop has made, with their positions at the beginning of this step.
+  std::vector<StoredLoader> made() const;
+
+  /// Begins a pass; false if it had ended before the loop was interrupted, and has no batches.
+  bool begin_pass(LoaderProgress& progress, bool is_nested, const std::source_location& where);
+  /// The loop has asked for the step, so that it knows where it is.
+  void asked_step();
+  /// How often the loop has asked something by which it may leave a pass.
+  const std::shared_ptr<std::uint64_t>& questions() const { return questions_; }
+  /// Whether the loop is led through passes that had ended before it was interrupted. Their reports
+  /// have been made.
+  bool is_repeating() const;
+
+  int num_open = 0;     ///< passes that end steps and have not ended
+  int num_in_body = 0;  ///< of all passes, those whose batch the loop has
 
  private:
-  void compare(const StoredLoader& made, const std::source_location& where) const;
+  struct Made {
+    StoredLoader line{};  // its position, from the step on in which it last changed
+    std::uint64_t taken_before = 0;
+    std::shared_ptr<LoaderProgress> progress;
+    std::weak_ptr<BatchSource> source;
+  };
+  std::optional<StoredLoader> claim(const StoredLoader& made);
+  void compare(const StoredLoader& made, const StoredLoader& before,
+               const std::source_location& where) const;
+  void step_ended();
+  bool advance(Made& made, std::uint64_t step) const;
 
   WorkerRuntime& runtime_;
   const Recorder recorder_;
   const std::uint64_t seed_;
-  const std::vector<StoredLoader> stored_;
-  std::vector<StoredLoader> made_;
-  std::vector<std::weak_ptr<BatchSource>> sources_;
+  std::vector<StoredLoader> stored_;  // those that are not claimed yet
+  std::set<std::string> sites_;       // of all that were stored
+  const std::uint64_t resume_step_;
+  std::vector<Made> made_;
+  bool is_asked_ = false;
+  bool is_caught_up_ = false;
+  std::source_location repeated_at_{};
+  std::shared_ptr<std::uint64_t> questions_ = std::make_shared<std::uint64_t>(0);
 };
 
 }  // namespace weft

@@ -56,6 +56,10 @@ class StateKeeper {
   /// Changes when a tensor is recorded for the first time, is forgotten, or has another type or
   /// sharding.
   std::uint64_t revision() const { return revision_; }
+  /// The loop's loaders, with the positions that they have from the next step on. At first they
+  /// are those of the found state.
+  const std::vector<StoredLoader>& loaders() const { return loaders_; }
+  void set_loaders(std::vector<StoredLoader> loaders);
   /// The tensor's number, valid for this revision. Its next version has this type and sharding.
   std::size_t place(const std::string& name, const TensorType& type, const Sharding& sharding,
                     StateKind kind);
@@ -84,6 +88,8 @@ class StateKeeper {
   StateDirectory directory_;
   const std::uint64_t resume_step_;
   std::uint64_t revision_ = 1;
+  std::vector<StoredLoader> loaders_;
+  std::uint64_t loaders_revision_ = 0;
   std::vector<StateEntry> entries_;
   std::vector<std::weak_ptr<Buffer>> buffers_;                           // of the entries
   std::unordered_map<std::string, std::size_t> places_;                  // of the entries, by name

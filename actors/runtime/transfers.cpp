@@ -113,6 +113,7 @@ std::shared_ptr<const std::byte> WorkerRuntime::host_shard(const BufferPtr& buff
 std::vector<std::byte> WorkerRuntime::read(const Buffer& buffer) {
   WEFT_CHECK(buffer.sharding().is_replicated());
   require_own(buffer, "", nullptr);
+  ++reads_;
   const auto& placed = static_cast<const ArenaBuffer&>(buffer);
   const auto begin_read = Clock::now();
   const StateScope running(recorder_, ActorState::running);

@@ -212,6 +212,7 @@ void WorkerRuntime::require_own(const Buffer& buffer, const std::string& name,
 void WorkerRuntime::end_step() {
   if (step_ == options_.resume_step) end_first_step();
   ++step_;
+  if (step_ended_) step_ended_();
   pool_->begin_step(step_);
   set_log_step(step_);
   recorder_.board.step(step_);
@@ -230,6 +231,14 @@ void WorkerRuntime::end_first_step() {
                      resume_from_->file().path(), names));
   }
   resume_from_.reset();
+}
+
+std::vector<StoredLoader> WorkerRuntime::kept_loaders() const {
+  return state_ ? state_->loaders() : std::vector<StoredLoader>();
+}
+
+void WorkerRuntime::keep_loaders(std::vector<StoredLoader> loaders) {
+  if (state_) state_->set_loaders(std::move(loaders));
 }
 
 void WorkerRuntime::collect_metrics() {

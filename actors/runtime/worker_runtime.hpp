@@ -71,6 +71,14 @@ class WorkerRuntime : public Runtime {
   /// Throws invalid_argument, naming both threads.
   void require_loop_thread(const char* what, const std::source_location& where) const;
 
+  /// Calls `observer` as soon as a step has ended, before the next one is waited for.
+  void on_step_end(std::function<void()> observer) { step_ended_ = std::move(observer); }
+  /// The loaders of the loop that this one continues, if its state is on the chips.
+  std::vector<StoredLoader> kept_loaders() const;
+  /// From the step that begins now on, these belong to the state that is kept.
+  void keep_loaders(std::vector<StoredLoader> loaders);
+  std::uint64_t reads() const { return reads_; }  ///< of values, by the host, so far
+
   /// Waits for every run. Throws the failure of a device.
   void drain();
   void wait_for_run(std::uint64_t run) const;  ///< any thread
@@ -144,6 +152,8 @@ class WorkerRuntime : public Runtime {
   std::uint64_t step_ = 0;
   std::uint64_t commits_ = 0;  // by the runs from here on
   std::uint64_t runs_ = 0;
+  std::uint64_t reads_ = 0;
+  std::function<void()> step_ended_;
   RunSite last_site_;
 };
 

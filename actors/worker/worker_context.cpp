@@ -38,6 +38,7 @@ void refuse_own_folder(const std::string& checkpoint, const std::string& run_dir
 
 /// A loop that waits for a step to end which nothing ends asks without end.
 std::uint64_t WorkerContext::step() const {
+  loaders_.asked_step();
   const std::uint64_t step = runtime_.step();
   if (std::exchange(asked_step_, step) != step) asked_ = 0;
   if (++asked_ == kAskedWarned) {
@@ -62,7 +63,7 @@ void WorkerContext::look_for_nan(const Metrics& metrics, const std::source_locat
             "worker {} reports {} = {} at step {} ({}): run the program again with "
             "WEFT_DETECT_ANOMALY=1, or weft::detect_anomaly in the loop, and the first op that "
             "gives such a number is named with its line",
-            worker_, key, what, step(), file_line(where));
+            worker_, key, what, runtime_.step(), file_line(where));
     return;
   }
 }
@@ -78,10 +79,12 @@ void WorkerContext::report(const Metrics& metrics, const std::optional<Checkpoin
   const StateScope reporting(runtime_.recorder(), ActorState::reporting);
   look_for_nan(metrics, where);
   run_step_closures();
-  if (std::exchange(report_step_, step()) != step()) report_number_ = checkpoint_number_ = 0;
+  if (loaders_.is_repeating()) return;
+  const std::uint64_t now = runtime_.step();
+  if (std::exchange(report_step_, now) != now) report_number_ = checkpoint_number_ = 0;
   Report report{.worker = worker_,
                 .generation = runtime_.generation(),
-                .step = step(),
+                .step = now,
                 .number = report_number_,
                 .metrics = {}};
   Metrics::to_cbor(metrics.is_null() ? Metrics::object() : metrics, report.metrics);
@@ -99,7 +102,7 @@ void WorkerContext::report(const Metrics& metrics, const std::optional<Checkpoin
     }
     refuse_own_folder(checkpoint->path, run_dir());
     report.checkpoint =
-        store_checkpoint(run_dir(), step(), checkpoint_number_++, worker_, checkpoint->path);
+        store_checkpoint(run_dir(), now, checkpoint_number_++, worker_, checkpoint->path);
   }
   runtime_.recorder().events.put(EventKind::report, {.number = report.number});
   ++report_number_;

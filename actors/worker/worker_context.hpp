@@ -48,7 +48,10 @@ class WorkerContext : public TrainContext {
   std::uint64_t seed() const override { return assignment_.seed; }
   std::uint64_t step() const override;
   const std::optional<Checkpoint>& checkpoint() const override { return checkpoint_; }
-  bool reached_preemption() const override { return link_.permits().reached_preemption(); }
+  bool reached_preemption() const override {
+    ++*loaders_.questions();
+    return link_.permits().reached_preemption();
+  }
   void report(const Metrics& metrics, const std::optional<Checkpoint>& checkpoint,
               std::source_location where) override;
   void on_each_chip(const std::function<void(Chip&)>& body, std::source_location where) override {

@@ -143,6 +143,10 @@ class RuntimeScope {
   class Trace* outer_;  // the thread's trace before
 };
 
+/// A count that grows with each op that the calling thread's loop records and each program that it
+/// runs; 0 outside of a loop.
+std::uint64_t recorded_work();
+
 /// Runs the step closures of the calling thread's loop whose steps have ended, so that their
 /// reports come before the loop's next one. Does nothing within a closure or outside of a loop.
 void run_step_closures();

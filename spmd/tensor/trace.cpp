@@ -59,6 +59,8 @@ RuntimeScope::~RuntimeScope() {
 
 void RuntimeScope::finish() { trace_->finish(); }
 
+std::uint64_t recorded_work() { return current_trace == nullptr ? 0 : current_trace->work(); }
+
 void run_step_closures() {
   if (current_trace != nullptr) current_trace->catch_up();
 }
@@ -147,6 +149,7 @@ ValueId Trace::add_input(const NodePtr& node, const std::source_location& loc) {
 
 Tensor Trace::record(ValueId value) {
   ++tensor_count_;
+  ++work_;
   if (recorded_ == nodes_.size()) nodes_.push_back(std::make_shared<TensorNode>());
   const NodePtr& node = nodes_[recorded_++];
   node->type = program_.type(value);
@@ -161,6 +164,7 @@ Tensor Trace::record(ValueId value) {
 void Trace::assign(TensorNode& node, ValueId value) {
   WEFT_CHECK(node.trace == serial_, node.trace, serial_);
   regions_.expect_assignable(program_, node, *site_);
+  ++work_;
   node.value = value;
 }
 
@@ -261,6 +265,7 @@ void Trace::execute(const Program& program, const Fingerprint& key,
   runtime_->metrics().count("CreateXlaTensor", std::exchange(tensor_count_, 0));
   Runtime::RunResult result = runtime_->run(program, key, bindings, checked);
   ++run_count_;
+  ++work_;
   watch_.ran(site);
   WEFT_CHECK(result.input_buffers.size() == inputs.size(), result.input_buffers.size(),
              inputs.size());

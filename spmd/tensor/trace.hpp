@@ -91,6 +91,7 @@ class Trace {
   /// Drops the recorded ops: parameters have the values of the last run.
   void discard();
   std::uint64_t run_count() const { return run_count_; }
+  std::uint64_t work() const { return work_; }  ///< see recorded_work()
 
   /// Ends a step, and runs the closures of earlier steps.
   void end_step();
@@ -135,6 +136,7 @@ class Trace {
   Regions regions_;
   std::uint64_t run_count_ = 0;
   std::uint64_t tensor_count_ = 0;  // recorded since the last run
+  std::uint64_t work_ = 0;
   std::deque<std::function<void()>> closures_;
   std::size_t closures_before_ = 0;  // how many of them belong to ended steps
   bool in_closure_ = false;

@@ -81,9 +81,9 @@ void flip(weft::TrainContext& ctx, const weft::Parameter& sum, bool victim) {
     // Nothing says yet where this version lies, but it has the place of an earlier one.
     const weft::StateDirectory directory(memory, mesh, first);
     for (std::uint64_t earlier = step - 1; earlier > step - 4; --earlier) {
-      const auto state = directory.read(earlier);
-      if (!state || state->empty()) continue;
-      std::byte* bytes = memory.arena(first + chips - 1) + state->front().offset;
+      const auto table = directory.read(earlier);
+      if (!table || table->tensors.empty()) continue;
+      std::byte* bytes = memory.arena(first + chips - 1) + table->tensors.front().offset;
       float held = 0;
       std::memcpy(&held, bytes, sizeof held);
       if (held != value) continue;

@@ -23,9 +23,9 @@ void read_all(JobMemory& memory, const Mesh& mesh) {
                 kWordsBytes);
     for (const std::uint64_t step : {words[0], words[1], words[0] + 1}) {
       read_or_refuse({}, [&](auto) {
-        const auto state = StateDirectory(memory, mesh, 0).read(step);
-        if (!state) return;
-        for (const StateEntry& entry : *state) {
+        const auto table = StateDirectory(memory, mesh, 0).read(step);
+        if (!table) return;
+        for (const StateEntry& entry : table->tensors) {
           const auto bytes =
               static_cast<std::uint64_t>(chip_type(entry.type, entry.sharding, mesh).bytes());
           WEFT_CHECK(entry.offset >= memory.buffers_offset() &&

@@ -167,6 +167,15 @@ class Budget {
   std::size_t left_;
 };
 
+void take_loaders(const LoaderTables* loaders, Budget& budget) {
+  if (loaders == nullptr) return;
+  budget.take(loaders->size() * sizeof(flatbuffers::uoffset_t));
+  for (const fb::StoredLoader* loader : *loaders) {
+    budget.take(loader->dataset()->size());
+    if (loader->site() != nullptr) budget.take(loader->site()->size());
+  }
+}
+
 StoredTensor read_tensor(const fb::StoredTensor& stored, const std::optional<Mesh>& mesh,
                          Budget& budget) {
   budget.take(stored.name()->size() + stored.shards()->size() * sizeof(flatbuffers::uoffset_t));
@@ -219,33 +228,6 @@ flatbuffers::Offset<fb::StoredTensor> write_tensor(flatbuffers::FlatBufferBuilde
   return fb::CreateStoredTensor(builder, name, &type, shard_list,
                                 static_cast<fb::StateKind>(tensor.kind),
                                 tensor.sharding ? &sharding : nullptr);
-}
-
-flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<fb::StoredLoader>>> write_loaders(
-    flatbuffers::FlatBufferBuilder& builder, const std::vector<StoredLoader>& loaders) {
-  if (loaders.empty()) return 0;
-  std::vector<flatbuffers::Offset<fb::StoredLoader>> list;
-  for (const StoredLoader& loader : loaders) {
-    const auto dataset = builder.CreateString(loader.dataset);
-    list.push_back(fb::CreateStoredLoader(builder, dataset, loader.num_items, loader.batch_size,
-                                          loader.batches_per_step, loader.seed));
-  }
-  return builder.CreateVector(list);
-}
-
-std::vector<StoredLoader> read_loaders(const fb::Manifest& stored, Budget& budget) {
-  std::vector<StoredLoader> loaders;
-  if (stored.loaders() == nullptr) return loaders;
-  budget.take(stored.loaders()->size() * sizeof(flatbuffers::uoffset_t));
-  for (const fb::StoredLoader* loader : *stored.loaders()) {
-    budget.take(loader->dataset()->size());
-    loaders.push_back({.dataset = loader->dataset()->str(),
-                       .num_items = loader->num_items(),
-                       .batch_size = loader->batch_size(),
-                       .batches_per_step = loader->batches_per_step(),
-                       .seed = loader->seed()});
-  }
-  return loaders;
 }
 
 }  // namespace
@@ -314,7 +296,8 @@ CheckpointManifest decode_manifest(std::span<const std::byte> bytes, const Forma
   for (const fb::StoredTensor* tensor : *stored.tensors()) {
     manifest.tensors.push_back(read_tensor(*tensor, mesh, budget));
   }
-  manifest.loaders = read_loaders(stored, budget);
+  take_loaders(stored.loaders(), budget);
+  manifest.loaders = read_loaders(stored.loaders());
   if (const Fault fault = fault_of(manifest, is_whole(format))) {
     fail(Errc::corrupt, "{}: {}", kManifestFormat.name, *fault);
   }

@@ -18,6 +18,7 @@
 #include "spmd/mesh/sharding.hpp"
 #include "transport/format/envelope.hpp"
 #include "transport/format/state_kind.hpp"
+#include "transport/format/stored_loader.hpp"
 
 namespace weft {
 
@@ -55,17 +56,6 @@ struct StoredTensor {
   std::optional<Sharding> sharding{};  ///< on the manifest's mesh; absent where it isn't known
 
   friend bool operator==(const StoredTensor&, const StoredTensor&) = default;
-};
-
-/// A DeviceLoader of the loop; its position follows from the step.
-struct StoredLoader {
-  std::string dataset{};
-  std::int64_t num_items = 0;
-  std::int64_t batch_size = 0;
-  std::int64_t batches_per_step = 0;
-  std::uint64_t seed = 0;
-
-  friend bool operator==(const StoredLoader&, const StoredLoader&) = default;
 };
 
 struct CheckpointManifest {

@@ -1,5 +1,6 @@
 #pragma once
-/// State table: the places in a worker's arenas of the tensors that a job keeps from step to step.
+/// State table: the places in a worker's arenas of the tensors that a job keeps from step to step,
+/// and where its loaders are.
 ///
 ///   state table = envelope(StateTable)           (schema/state.fbs)
 
@@ -14,6 +15,7 @@
 #include "spmd/program/program.hpp"
 #include "transport/format/envelope.hpp"
 #include "transport/format/state_kind.hpp"
+#include "transport/format/stored_loader.hpp"
 
 namespace weft {
 
@@ -29,10 +31,18 @@ struct StateEntry {
   bool operator==(const StateEntry&) const = default;
 };
 
-std::vector<std::byte> encode_state_table(std::span<const StateEntry> state);
+struct StateTable {
+  std::vector<StateEntry> tensors{};
+  std::vector<StoredLoader> loaders{};  ///< in the order in which the loop made them
+
+  bool operator==(const StateTable&) const = default;
+};
+
+std::vector<std::byte> encode_state_table(std::span<const StateEntry> tensors,
+                                          const std::vector<StoredLoader>& loaders = {});
 
 /// Throws corrupt or version. Every type and sharding of the result is in range; the caller has to
 /// check that the shards lie in an arena. `bytes`, 8-byte aligned, begins with the table.
-std::vector<StateEntry> decode_state_table(std::span<const std::byte> bytes, const Mesh& mesh);
+StateTable decode_state_table(std::span<const std::byte> bytes, const Mesh& mesh);
 
 }  // namespace weft

@@ -1,6 +1,6 @@
 #pragma once
-/// Fields that several formats share: tensor types, shardings, and the part of a tensor that a
-/// shard is. Reading throws corrupt, with `what` in front, unless every value is in range.
+/// Fields that several formats share: tensor types, shardings, the part of a tensor that a shard
+/// is, and loaders. Reading throws corrupt, with `what` in front, unless every value is in range.
 
 #include <cstdint>
 #include <optional>
@@ -9,12 +9,14 @@
 #include <string_view>
 #include <vector>
 
+#include <weft_schema/loader_generated.h>
 #include <weft_schema/tensor_generated.h>
 #include <weft/error.hpp>
 #include <weft/mesh.hpp>
 #include <weft/type.hpp>
 
 #include "spmd/mesh/sharding.hpp"
+#include "transport/format/stored_loader.hpp"
 
 namespace weft {
 
@@ -57,6 +59,13 @@ flatbuffers::Offset<flatbuffers::Vector<std::int64_t>> write_dims(
     flatbuffers::FlatBufferBuilder& builder, std::span<const std::int64_t> dims);
 std::vector<std::string> read_strings(
     const flatbuffers::Vector<flatbuffers::Offset<flatbuffers::String>>& strings);
+
+using LoaderTables = flatbuffers::Vector<flatbuffers::Offset<fb::StoredLoader>>;
+/// Null for no loaders.
+flatbuffers::Offset<LoaderTables> write_loaders(flatbuffers::FlatBufferBuilder& builder,
+                                                std::span<const StoredLoader> loaders);
+/// `stored` may be null.
+std::vector<StoredLoader> read_loaders(const LoaderTables* stored);
 
 /// The bytes that a finished builder holds.
 std::span<const std::byte> body_of(const flatbuffers::FlatBufferBuilder& builder);

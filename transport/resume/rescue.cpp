@@ -142,6 +142,7 @@ Rescued rescue(const DeadJob& dead, const std::string& folder) {
                          .axis_names = card.mesh.axis_names(),
                          .device_ids = card.mesh.device_ids(),
                          .seed = card.seed,
+                         .loaders = state.loaders(0),
                          .partial = true}};
   Rescued rescued{.step = step, .num_tensors = state.tensors().size()};
   for (const KeptTensor& tensor : state.tensors()) {

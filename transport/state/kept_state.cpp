@@ -20,16 +20,17 @@ KeptState::KeptState(JobMemory& memory, const Mesh& mesh, int chips_per_worker, 
     : memory_(memory), mesh_(mesh), chips_per_worker_(chips_per_worker) {
   for (int worker = 0; worker < mesh.size() / chips_per_worker; ++worker) {
     const int first = worker * chips_per_worker;
-    auto state = StateDirectory(memory, mesh, first).read(step);
-    if (!state) {
+    auto table = StateDirectory(memory, mesh, first).read(step);
+    if (!table) {
       fail(Errc::corrupt, "the state directory of chip {} doesn't know step {}, to go on at", first,
            step);
     }
+    loaders_.push_back(std::move(table->loaders));
     if (worker > 0) {
-      keep_only_of(std::move(*state), worker, step);
+      keep_only_of(std::move(table->tensors), worker, step);
       continue;
     }
-    for (StateEntry& entry : *state) {
+    for (StateEntry& entry : table->tensors) {
       tensors_.push_back({.name = std::move(entry.name),
                           .type = entry.type,
                           .sharding = entry.sharding,

@@ -39,6 +39,8 @@ class KeptState {
 
   /// Those that all workers have: what one loop has dropped can't be in a program of all workers.
   const std::vector<KeptTensor>& tensors() const { return tensors_; }
+  /// Those of a worker's loop.
+  const std::vector<StoredLoader>& loaders(std::size_t worker) const { return loaders_[worker]; }
   /// Of one of these: where its keeper has the shard of the chip at `position`, with its padding.
   KeptShard place(const KeptTensor& tensor, int position) const;
   const std::byte* shard(const KeptTensor& tensor, int position) const;
@@ -50,6 +52,7 @@ class KeptState {
   const Mesh& mesh_;
   const int chips_per_worker_;
   std::vector<KeptTensor> tensors_;
+  std::vector<std::vector<StoredLoader>> loaders_;  // by worker
 };
 
 }  // namespace weft

@@ -50,7 +50,7 @@ bool StateDirectory::holds(int index, std::span<const StateEntry> state,
 }
 
 bool StateDirectory::write(std::uint64_t step, std::span<const StateEntry> state,
-                           std::uint64_t revision) {
+                           std::uint64_t revision, const std::vector<StoredLoader>& loaders) {
   if (holds(last_, state, revision) && slot(last_).first.load(std::memory_order_relaxed) <= step) {
     slot(last_).last.store(step, std::memory_order_release);
     return false;
@@ -60,19 +60,21 @@ bool StateDirectory::write(std::uint64_t step, std::span<const StateEntry> state
   // A kill may come between any two stores: later stores must stay behind this one.
   next.first.exchange(kNoStep, std::memory_order_acq_rel);
   // In the steady state versions alternate between the same places, and the table exists already.
-  if (!holds(last_, state, revision)) store(last_, state, revision);
+  if (!holds(last_, state, revision)) store(last_, state, loaders, revision);
   next.last.store(step, std::memory_order_relaxed);
   next.first.store(step, std::memory_order_release);
   return true;
 }
 
-void StateDirectory::store(int index, std::span<const StateEntry> state, std::uint64_t revision) {
-  const std::vector<std::byte> bytes = encode_state_table(state);
+void StateDirectory::store(int index, std::span<const StateEntry> state,
+                           const std::vector<StoredLoader>& loaders, std::uint64_t revision) {
+  const std::vector<std::byte> bytes = encode_state_table(state, loaders);
   if (bytes.size() > kSlotBytes - sizeof(DirectorySlot)) {
     fail(Errc::no_space,
-         "a directory of {} tensors of parameters and optimizer state takes {} bytes, there is "
-         "room for {}: keep small ones together in one tensor",
-         state.size(), bytes.size(), kSlotBytes - sizeof(DirectorySlot));
+         "a directory of {} tensors of parameters and optimizer state and of {} DeviceLoaders "
+         "takes {} bytes, there is room for {}: keep small tensors together in one, and make a "
+         "loader once",
+         state.size(), loaders.size(), bytes.size(), kSlotBytes - sizeof(DirectorySlot));
   }
   memory_.reserve_directory(chip_, static_cast<std::size_t>(index) * kSlotBytes,
                             sizeof(DirectorySlot) + bytes.size());
@@ -96,16 +98,16 @@ std::optional<int> StateDirectory::find(std::uint64_t step) const {
   return {};
 }
 
-std::optional<std::vector<StateEntry>> StateDirectory::read(std::uint64_t step) const {
+std::optional<StateTable> StateDirectory::read(std::uint64_t step) const {
   const std::optional<int> found = find(step);
   if (!found) return {};
   const std::uint64_t bytes = slot(*found).bytes.load(std::memory_order_relaxed);
   if (bytes > kSlotBytes - sizeof(DirectorySlot)) {
     fail(Errc::corrupt, "the state directory of chip {} has a table of {} bytes", chip_, bytes);
   }
-  auto state = decode_state_table({table(*found), bytes}, mesh_);
-  for (const StateEntry& entry : state) require_in_arena(entry);
-  return state;
+  StateTable read = decode_state_table({table(*found), bytes}, mesh_);
+  for (const StateEntry& entry : read.tensors) require_in_arena(entry);
+  return read;
 }
 
 void StateDirectory::require_in_arena(const StateEntry& entry) const {

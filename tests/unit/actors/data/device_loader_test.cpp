@@ -337,11 +337,11 @@ TEST_F(Loaders, RefuseWhatDoesNotFit) {
 }
 
 TEST_F(Loaders, MayBeLeftAndDropped) {
-  run([&](TrainContext& ctx) {
+  run([&](TrainContext&) {
     for (int round = 0; round < 30; ++round) {
       DeviceLoader loader(numbered(400), {.batch_size = 40, .num_threads = 3});
       for (const Batch& batch : loader) {
-        EXPECT_EQ(items_of(batch).front(), static_cast<std::int64_t>(ctx.step() % 10) * 40);
+        EXPECT_EQ(items_of(batch).front(), 0);
         sync();
         break;
       }

@@ -17,7 +17,7 @@ using testing::expect_golden;
 using testing::read_golden;
 
 std::vector<StateEntry> decode(std::span<const std::byte> bytes) {
-  return decode_state_table(bytes, sample_state_mesh());
+  return decode_state_table(bytes, sample_state_mesh()).tensors;
 }
 
 /// Encodes the sample after `spoil` has had its first tensor, and expects that reading it says

@@ -1,0 +1,169 @@
+#include "actors/data/loader_pass.hpp"
+
+#include <algorithm>
+#include <exception>
+#include <limits>
+#include <utility>
+
+#include <weft/error.hpp>
+#include <weft/ops.hpp>
+
+#include "spmd/tensor/node.hpp"
+#include "spmd/tensor/runtime.hpp"
+
+namespace weft {
+namespace {
+
+constexpr std::uint64_t kNoEnd = std::numeric_limits<std::uint64_t>::max();
+
+}  // namespace
+
+LoaderPass::LoaderPass(DeviceLoader loader, PassKind kind, std::uint64_t epoch, std::uint64_t count,
+                       const std::source_location& where)
+    : loader_(std::move(loader)),
+      kind_(kind),
+      is_limited_(count < loader_.batches_per_epoch()),
+      where_(where),
+      exceptions_(std::uncaught_exceptions()) {
+  const std::uint64_t batches = loader_.batches_per_epoch();
+  if (kind_ == PassKind::evaluation) {
+    next_ = base_ = epoch * batches;
+    end_ = base_ + count;
+    return;
+  }
+  JobLoaders& loaders = source().loaders();
+  if (!loaders.begin_pass(progress(), kind_ == PassKind::nested, where)) {
+    is_open_ = false;  // and without batches
+    return;
+  }
+  begun_ = progress().begun();
+  base_ = (progress().passes() - 1) * batches;
+  next_ = base_ + progress().taken();
+  end_ = std::max(base_ + count, next_);
+  if (kind_ == PassKind::training) ++loaders.num_open;
+  if (is_done()) close();
+}
+
+/// Another pass over the same loader has begun since.
+bool LoaderPass::is_superseded() const {
+  return kind_ != PassKind::evaluation && is_open_ && !progress().is_last(begun_);
+}
+
+void LoaderPass::require_last() const {
+  if (!is_superseded()) return;
+  fail(Errc::invalid_argument,
+       "the pass over {} that began at {} is used after another pass over the same DeviceLoader "
+       "has begun: a loader has one position; make a second DeviceLoader, or take all() for an "
+       "evaluation",
+       source().dataset()->name(), file_line(where_));
+}
+
+const Batch& LoaderPass::batch() {
+  if (has_batch_) return batch_;
+  require_last();
+  if (next_ == end_) {
+    fail(Errc::invalid_argument, "the pass over {} that began at {} has no more batches",
+         source().dataset()->name(), file_line(where_));
+  }
+  JobLoaders& loaders = source().loaders();
+  const WorkerRuntime& runtime = source().runtime();
+  if (batch_of_step_ == 0) {
+    step_ = runtime.step();
+    work_ = recorded_work();
+  }
+  const bool reads_on = kind_ == PassKind::training && !is_limited_;
+  batch_ = loader_.fetch(next_, reads_on ? kNoEnd : end_, next_ - base_);
+  ++next_;
+  has_batch_ = true;
+  ++loaders.num_in_body;
+  if (kind_ != PassKind::evaluation) progress().take();
+  questions_ = *loaders.questions();
+  reads_ = runtime.reads();
+  return batch_;
+}
+
+/// So that the batch's tensors don't live when the step ends.
+void LoaderPass::release() {
+  if (!std::exchange(has_batch_, false)) return;
+  batch_ = {};
+  --source().loaders().num_in_body;
+}
+
+void LoaderPass::advance() {
+  require_last();
+  if (!has_batch_) (void)batch();  // one that the loop passes over
+  release();
+  if (kind_ == PassKind::training) end_step();
+  if (is_done() && is_open_) close();
+}
+
+/// After the last batch of a step. Where another pass runs beside this one, as of two loaders of
+/// which the loop takes a batch each, what has been recorded says whose turn it is.
+void LoaderPass::end_step() {
+  const auto batches = static_cast<std::uint64_t>(source().options().batches_per_execution);
+  const std::uint64_t ended = source().runtime().step() - step_;
+  const bool is_last = ++batch_of_step_ == batches || is_done();
+  if (ended > (is_last ? 1U : 0U)) {
+    fail(Errc::invalid_argument,
+         "{} steps ended in {} of the {} batches of step {}: a job can be continued between two "
+         "steps only, so that one step must end for {}: call sync(), or a compiled function, once, "
+         "or not at all, as what follows the body ends the step (at {})",
+         ended, batch_of_step_, batches, step_,
+         batches == 1 ? "each batch" : fmt::format("every {} batches", batches), file_line(where_));
+  }
+  if (!is_last) return;
+  batch_of_step_ = 0;
+  if (ended > 0) return;
+  if (source().loaders().num_open == 1 || recorded_work() != work_) sync(where_);
+}
+
+void LoaderPass::close() {
+  is_open_ = false;
+  if (kind_ == PassKind::evaluation) return;
+  progress().end();
+  if (kind_ == PassKind::training) --source().loaders().num_open;
+}
+
+bool LoaderPass::has_unended_work() const {
+  return (has_batch_ || batch_of_step_ > 0) && source().runtime().step() == step_ &&
+         recorded_work() != work_;
+}
+
+void LoaderPass::leave() {
+  if (!is_open_ || source().is_closed()) return;
+  if (is_superseded()) {
+    release();
+    is_open_ = false;
+    if (kind_ == PassKind::training) --source().loaders().num_open;
+    return;
+  }
+  const bool is_thrown = std::uncaught_exceptions() > exceptions_;
+  const bool ends_step = kind_ == PassKind::training && !is_thrown && has_unended_work();
+  const bool is_unused = has_batch_ && source().runtime().step() == step_ && !has_unended_work();
+  release();
+  if (kind_ == PassKind::training && !is_thrown) require_asked();
+  if (ends_step) {
+    progress().take_rest();  // for a loop that continues after this step
+    sync(where_);
+  } else if (kind_ != PassKind::evaluation && is_unused) {
+    progress().give_back();
+  }
+  close();
+}
+
+/// A loop that continues a pass, and leaves it by a counter of its own, leaves it too late.
+void LoaderPass::require_asked() const {
+  if (is_limited_ || progress().continued_at() == 0) return;
+  if (*source().loaders().questions() != questions_) return;
+  const std::uint64_t had = next_ - base_ - progress().continued_at();
+  const std::string text = fmt::format(
+      "the pass over {} at {} was continued at its batch {}, and is left after {} more without a "
+      "question where it is: a counter of the loop's own has begun at 0 again, so that the pass "
+      "takes other batches than without the interruption; leave it by batch.index(), by "
+      "ctx.step(), or write `for (... : loader.first(n))`",
+      source().dataset()->name(), file_line(where_), progress().continued_at(), had);
+  if (source().runtime().reads() == reads_) fail(Errc::invalid_argument, "{}", text);
+  source().runtime().warn(text + "; if a value that was read decides, this is well");
+}
+
+}  // namespace weft

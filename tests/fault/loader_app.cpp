@@ -1,0 +1,305 @@
+/// Loops that go through their data in the ways that are usual with torch. Worker 1 is killed at a
+/// chosen batch, or the job ends there with a checkpoint from which another one continues; the end
+/// has to be that of a loop that nobody disturbed.
+
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <map>
+#include <numeric>
+#include <stdexcept>
+
+#include <fmt/format.h>
+#include <CLI/CLI.hpp>
+#include <weft/weft.hpp>
+
+namespace {
+
+using weft::Batch;
+using weft::DeviceLoader;
+using weft::Tensor;
+
+/// f32 numbers from `first` on.
+weft::DatasetPtr numbers(int first, int count) {
+  std::vector<float> x(static_cast<std::size_t>(count));
+  std::iota(x.begin(), x.end(), static_cast<float>(first));
+  return weft::tensors({{"x", std::move(x)}});
+}
+
+/// The model is one number, which tells in which order batches have come.
+class Training {
+ public:
+  Training(weft::TrainContext& ctx, const weft::Config& config) : ctx_(ctx), config_(config) {}
+
+  /// What a body does; the kill comes first.
+  void record(const Tensor& x) {
+    ++bodies_;
+    if (checkpoints_.should_save()) checkpoints_.save(state_);
+    if (bodies_ == config_["stop_at"].get<int>()) throw std::runtime_error("stopped on purpose");
+    const std::string once = config_["once"];
+    if (bodies_ == config_["kill_at"].get<int>() && ctx_.world_rank() == 1 &&
+        !std::filesystem::exists(once)) {
+      std::ofstream(once) << "killed";
+      std::raise(SIGKILL);
+    }
+    number_.assign(number_ * 0.75 + weft::mean(x));
+    count_.assign(count_ + 1.0);
+  }
+  void record(const Batch& batch) { record(batch["x"]); }
+  /// The sum of what an evaluation sees.
+  void evaluate(double& sum, const Batch& batch) const {
+    sum += (weft::sum(batch["x"]) * number_).item();
+  }
+  void report(double sum) { ctx_.report({{"evaluation", sum}}); }
+  void end() {
+    ctx_.report({{"number", number_.to_vector()[0]}, {"count", count_.to_vector()[0]}});
+  }
+  weft::TrainContext& ctx() { return ctx_; }
+
+ private:
+  weft::TrainContext& ctx_;
+  const weft::Config& config_;
+  weft::Parameter number_ = weft::make_parameter("number", std::vector<float>{0}, {});
+  weft::Parameter count_ = weft::make_parameter("count", std::vector<float>{0}, {});
+  const std::vector<weft::Parameter> state_{number_, count_};
+  weft::CheckpointManager checkpoints_;
+  int bodies_ = 0;
+};
+
+const weft::DeviceLoaderOptions kShuffled{.batch_size = 4, .shuffle = true};
+
+DeviceLoader training_data() { return {numbers(0, 24), kShuffled}; }
+
+void epochs(Training& training) {
+  DeviceLoader train = training_data();
+  while (train.epoch() < 3) {
+    for (const Batch& batch : train) training.record(batch);
+  }
+}
+
+void counted_epochs(Training& training) {
+  DeviceLoader train = training_data();
+  for (int epoch = 0; epoch < 3; ++epoch) {
+    for (const Batch& batch : train) training.record(batch);
+  }
+}
+
+void limited_by_a_counter(Training& training) {
+  DeviceLoader train = training_data();
+  for (int epoch = 0; epoch < 4; ++epoch) {
+    int count = 0;
+    for (const Batch& batch : train) {
+      training.record(batch);
+      if (++count == 3) break;
+    }
+  }
+}
+
+void limited_by_the_index(Training& training) {
+  DeviceLoader train = training_data();
+  while (train.epoch() < 4) {
+    for (const Batch& batch : train) {
+      training.record(batch);
+      if (batch.index() == 2) break;
+    }
+  }
+}
+
+void limited_by_first(Training& training) {
+  DeviceLoader train = training_data();
+  for (int epoch = 0; epoch < 4; ++epoch) {
+    for (const Batch& batch : train.first(3)) training.record(batch);
+  }
+}
+
+void by_step(Training& training) {
+  DeviceLoader train = training_data();
+  while (training.ctx().step() < 10) {
+    for (const Batch& batch : train) {
+      if (training.ctx().step() == 10) break;
+      training.record(batch);
+    }
+  }
+}
+
+void sync_between_epochs(Training& training) {
+  DeviceLoader train = training_data();
+  while (train.epoch() < 3) {
+    for (const Batch& batch : train) training.record(batch);
+    weft::sync();
+  }
+}
+
+void phases(Training& training) {
+  DeviceLoader first = training_data();
+  while (first.epoch() < 1) {
+    for (const Batch& batch : first) training.record(batch);
+  }
+  DeviceLoader second(numbers(100, 16), kShuffled);
+  while (second.epoch() < 2) {
+    for (const Batch& batch : second) training.record(batch);
+  }
+}
+
+void counted_phases(Training& training) {
+  for (int phase = 0; phase < 2; ++phase) {
+    DeviceLoader data(numbers(100 * phase, 12), kShuffled);
+    for (int epoch = 0; epoch < 2; ++epoch) {
+      for (const Batch& batch : data) training.record(batch);
+    }
+  }
+}
+
+void nested_evaluation(Training& training) {
+  DeviceLoader train = training_data();
+  DeviceLoader test(numbers(50, 8), {.batch_size = 4});
+  while (train.epoch() < 2) {
+    for (const Batch& batch : train) {
+      training.record(batch);
+      if (batch.index() % 2 == 0) continue;
+      double sum = 0;
+      for (const Batch& other : test) training.evaluate(sum, other);
+      training.report(sum);
+    }
+  }
+}
+
+void evaluation_after_each_epoch(Training& training) {
+  DeviceLoader train = training_data();
+  while (train.epoch() < 3) {
+    for (const Batch& batch : train) training.record(batch);
+    DeviceLoader test(numbers(50, 8), {.batch_size = 4});
+    double sum = 0;
+    for (const Batch& batch : test.all()) training.evaluate(sum, batch);
+    training.report(sum);
+  }
+}
+
+void evaluation_that_ends_steps(Training& training) {
+  DeviceLoader train = training_data();
+  DeviceLoader test(numbers(50, 8), {.batch_size = 4});
+  for (int epoch = 0; epoch < 3; ++epoch) {
+    for (const Batch& batch : train) training.record(batch);
+    double sum = 0;
+    for (const Batch& batch : test) training.evaluate(sum, batch);
+  }
+}
+
+void two_side_by_side(Training& training) {
+  DeviceLoader left = training_data();
+  DeviceLoader right(numbers(100, 24), kShuffled);
+  for (int epoch = 0; epoch < 2; ++epoch) {
+    auto one = left.begin();
+    auto other = right.begin();
+    for (; one != left.end() && other != right.end(); ++one, ++other) {
+      training.record((*one)["x"] + (*other)["x"] * 2.0);
+    }
+  }
+}
+
+/// The second one is shorter, and begins again.
+void one_in_a_cycle(Training& training) {
+  DeviceLoader train = training_data();
+  DeviceLoader other(numbers(100, 16), kShuffled);
+  auto next = other.begin();
+  while (train.epoch() < 2) {
+    for (const Batch& batch : train) {
+      if (next == other.end()) next = other.begin();
+      training.record(batch["x"] + (*next)["x"] * 2.0);
+      ++next;
+    }
+  }
+}
+
+void step_ended_in_the_body(Training& training) {
+  DeviceLoader train = training_data();
+  while (train.epoch() < 3) {
+    for (const Batch& batch : train) {
+      training.record(batch);
+      weft::sync();
+    }
+  }
+}
+
+void two_batches_a_step(Training& training) {
+  DeviceLoader train(numbers(0, 24),
+                     {.batch_size = 4, .shuffle = true, .batches_per_execution = 2});
+  while (train.epoch() < 3) {
+    for (const Batch& batch : train) training.record(batch);
+  }
+}
+
+const std::map<std::string, std::function<void(Training&)>> kLoops{
+    {"epochs", epochs},
+    {"counted_epochs", counted_epochs},
+    {"limited_by_a_counter", limited_by_a_counter},
+    {"limited_by_the_index", limited_by_the_index},
+    {"limited_by_first", limited_by_first},
+    {"by_step", by_step},
+    {"sync_between_epochs", sync_between_epochs},
+    {"phases", phases},
+    {"counted_phases", counted_phases},
+    {"nested_evaluation", nested_evaluation},
+    {"evaluation_after_each_epoch", evaluation_after_each_epoch},
+    {"evaluation_that_ends_steps", evaluation_that_ends_steps},
+    {"two_side_by_side", two_side_by_side},
+    {"one_in_a_cycle", one_in_a_cycle},
+    {"step_ended_in_the_body", step_ended_in_the_body},
+    {"two_batches_a_step", two_batches_a_step},
+};
+
+const weft::Loop loop{"loader_app", [](weft::TrainContext& ctx, const weft::Config& config) {
+                        Training training(ctx, config);
+                        kLoops.at(config["loop"])(training);
+                        training.end();
+                      }};
+
+/// Says which job it is, for a test that looks for what it leaves.
+class Announce : public weft::Callback {
+ public:
+  void on_start(const weft::JobInfo& job) override {
+    fmt::print("job {}\n", job.id);
+    std::fflush(stdout);
+  }
+};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  weft::worker_main(argc, argv);
+  std::string name, json, storage, checkpoints, resume = "never";
+  int kill_at = 0, stop_at = 0, save_every = 0;
+  CLI::App app{"Goes through data in a way of a loop that is named."};
+  app.add_option("--loop", name)->required();
+  app.add_option("--json", json)->required();
+  app.add_option("--storage", storage)->required();
+  app.add_option("--checkpoints", checkpoints);
+  app.add_option("--resume", resume);
+  app.add_option("--kill-at", kill_at, "body, counted from 1, in which worker 1 is killed once");
+  app.add_option("--stop-at", stop_at, "body in which all loops throw");
+  app.add_option("--save-every", save_every, "steps");
+  CLI11_PARSE(app, argc, argv);
+  weft::Trainer trainer(
+      loop, {.loop_config = {{"loop", name},
+                             {"kill_at", kill_at},
+                             {"stop_at", stop_at},
+                             {"once", json + ".once"}},
+             .scaling = {.num_workers = 2},
+             .run = {.name = "loaders",
+                     .storage_path = storage,
+                     .failure = {.max_failures = kill_at > 0 ? 1 : 0},
+                     .checkpoint = {.path = checkpoints.empty() ? storage + "/saved" : checkpoints,
+                                    .save_interval = save_every},
+                     .resume = resume,
+                     .callbacks = {std::make_shared<Announce>()},
+                     .seed = 3}});
+  const weft::Result result = trainer.fit();
+  std::filesystem::remove(json + ".once");
+  weft::Config out{
+      {"ok", result.ok()}, {"metrics", result.metrics}, {"failures", result.failures.size()}};
+  for (const weft::Metrics& each : result.metrics_history) out["history"].push_back(each);
+  if (result.error) out["message"] = result.error->message;
+  std::ofstream(json) << out << '\n';
+  return result.ok() ? 0 : 1;
+}

@@ -1,0 +1,127 @@
+/// The ways in which loops go through their data: straight, after a kill, and resumed from a
+/// checkpoint. WEFT_LOADER_KILLS: at how many batches of each loop; 3 by default.
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <map>
+
+#include "tests/support/app_process.hpp"
+#include "tests/support/temporary_folder.hpp"
+
+namespace weft::loader_test {
+namespace {
+
+using testing::AppProcess;
+using Json = nlohmann::json;
+
+/// A loop, and what it has to end with.
+struct Case {
+  std::string loop;
+  int bodies;  ///< of an undisturbed run
+};
+
+std::ostream& operator<<(std::ostream& out, const Case& loop) { return out << loop.loop; }
+
+class LoaderLoops : public ::testing::TestWithParam<Case> {
+ protected:
+  Json run(std::vector<std::string> arguments, int expected_exit = 0) const {
+    std::vector<std::string> words{LOADER_APP,      "--json",    "{json}",      "--loop",
+                                   GetParam().loop, "--storage", folder_.path()};
+    words.insert(words.end(), arguments.begin(), arguments.end());
+    AppProcess app(words);
+    const std::string job = app.job();
+    EXPECT_EQ(app.wait(), expected_exit) << app.output();
+    testing::expect_nothing_left(job);
+    return app.result();
+  }
+  /// Some of the bodies, evenly spread, but for the first.
+  std::vector<int> places() const {
+    const char* given = std::getenv("WEFT_LOADER_KILLS");
+    const int count = std::min(given != nullptr ? std::atoi(given) : 3, GetParam().bodies - 1);
+    std::vector<int> places;
+    for (int i = 0; i < count; ++i) places.push_back(2 + i * (GetParam().bodies - 1) / count);
+    return places;
+  }
+  testing::TemporaryFolder folder_;
+};
+
+TEST_P(LoaderLoops, TakeTheBatchesThatTheyLookLike) {
+  const Json result = run({});
+  EXPECT_EQ(result.at("metrics").at("count"), GetParam().bodies);
+}
+
+TEST_P(LoaderLoops, EndAlikeAfterAKill) {
+  const Json undisturbed = run({});
+  for (const int at : places()) {
+    SCOPED_TRACE(at);
+    const Json result = run({"--kill-at", std::to_string(at)});
+    EXPECT_EQ(result.at("failures"), 1);
+    EXPECT_EQ(result.at("history"), undisturbed.at("history"));
+  }
+}
+
+TEST_P(LoaderLoops, EndAlikeWhenResumed) {
+  const Json undisturbed = run({});
+  for (const int at : places()) {
+    SCOPED_TRACE(at);
+    const std::string saved = folder_.path() + "/saved-" + std::to_string(at);
+    run({"--stop-at", std::to_string(at), "--save-every", "1", "--checkpoints", saved}, 1);
+    const Json result = run({"--save-every", "1000", "--checkpoints", saved, "--resume", "auto"});
+    EXPECT_EQ(result.at("metrics"), undisturbed.at("metrics"));
+  }
+}
+
+const Case kCases[] = {
+    {"epochs", 18},
+    {"counted_epochs", 18},
+    {"limited_by_the_index", 12},
+    {"limited_by_first", 12},
+    {"by_step", 10},
+    {"sync_between_epochs", 18},
+    {"phases", 14},
+    {"counted_phases", 12},
+    {"nested_evaluation", 12},
+    {"evaluation_after_each_epoch", 18},
+    {"evaluation_that_ends_steps", 18},
+    {"two_side_by_side", 12},
+    {"one_in_a_cycle", 12},
+    {"step_ended_in_the_body", 18},
+    {"two_batches_a_step", 18},
+};
+INSTANTIATE_TEST_SUITE_P(All, LoaderLoops, ::testing::ValuesIn(kCases),
+                         [](const auto& each) { return each.param.loop; });
+
+/// Its counter begins at 0 again. At the end of a pass nothing is wrong with that.
+TEST(LoaderCounters, AreRightOrRefused) {
+  const testing::TemporaryFolder folder;
+  const auto run = [&](int kill_at) {
+    std::vector<std::string> words{
+        LOADER_APP,  "--json",     "{json}", "--loop", "limited_by_a_counter",
+        "--storage", folder.path()};
+    if (kill_at > 0) words.insert(words.end(), {"--kill-at", std::to_string(kill_at)});
+    AppProcess app(words);
+    app.wait();
+    return app.result();
+  };
+  const Json undisturbed = run(0);
+  ASSERT_EQ(undisturbed.at("metrics").at("count"), 12);
+  int refused = 0;
+  for (int at = 2; at <= 12; ++at) {
+    const Json result = run(at);
+    if (result.at("ok")) {
+      EXPECT_EQ(result.at("history"), undisturbed.at("history")) << at;
+      continue;
+    }
+    ++refused;
+    const std::string message = result.at("message");
+    for (const char* word : {"loader_app.cpp:", "was continued at its batch", "batch.index()"}) {
+      EXPECT_NE(message.find(word), std::string::npos) << message;
+    }
+  }
+  EXPECT_GT(refused, 0);
+  EXPECT_LT(refused, 11);
+}
+
+}  // namespace
+}  // namespace weft::loader_test
