@@ -27,9 +27,10 @@ if(WEFT_SANITIZE)
   endif()
 endif()
 
-# Debian's cpp-httplib is compiled with TLS, and the layout of its classes depends on that.
+# Debian's cpp-httplib is compiled with TLS, and the layout of its classes depends on that. Its
+# headers call OpenSSL themselves.
 add_library(weft_httplib INTERFACE)
-target_link_libraries(weft_httplib INTERFACE cpp-httplib)
+target_link_libraries(weft_httplib INTERFACE cpp-httplib OpenSSL::SSL OpenSSL::Crypto)
 target_compile_definitions(weft_httplib INTERFACE CPPHTTPLIB_OPENSSL_SUPPORT)
 
 # tests-<label> builds the tests of a label that the sanitizer presets run, and nothing else.
