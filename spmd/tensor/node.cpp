@@ -68,7 +68,7 @@ void fail_undefined(const std::optional<std::source_location>& loc) {
        loc ? fmt::format(" (at {})", file_line(*loc)) : "");
 }
 
-const NodePtr& node_of(const Tensor& tensor, const std::optional<std::source_location>& loc) {
+const NodePtr& node_of(const Tensor& tensor, std::optional<std::source_location> loc) {
   if (!tensor.defined()) fail_undefined(loc);
   return tensor.node();
 }

@@ -84,6 +84,6 @@ std::string file_line(const std::source_location& loc);
 
 /// Throws invalid_argument for a handle without a value, naming `loc` if it is known.
 [[noreturn]] void fail_undefined(const std::optional<std::source_location>& loc);
-const NodePtr& node_of(const Tensor& tensor, const std::optional<std::source_location>& loc = {});
+const NodePtr& node_of(const Tensor& tensor, std::optional<std::source_location> loc = {});
 
 }  // namespace weft
