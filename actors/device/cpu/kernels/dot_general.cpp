@@ -55,7 +55,7 @@ Matrices matrices(const Shape& shape, Dims batch, Dims rows, Dims columns) {
   const auto row = run_of(shape, strides, rows);
   const auto column = run_of(shape, strides, columns);
   Matrices result;
-  if (row && column && (row->stride <= 1 || column->stride <= 1)) {
+  if (row && column && (column->stride <= 1 || row->stride == 1)) {
     for (std::size_t i = 0; i < batch.size(); ++i) {
       result.place.batch[i] = strides[static_cast<std::size_t>(batch[i])];
     }

@@ -13,11 +13,18 @@ std::shared_ptr<MatmulStream> make_matmul_stream() { return std::make_shared<Mat
 
 namespace {
 
+/// Without the batch's dims of size 1: oneDNN 3 takes the stride of such a dim, which means nothing,
+/// for that of another one.
 dnnl::memory::desc describe(const Shape& batch, const Strides& batch_strides, std::int64_t rows,
                             std::int64_t columns, std::int64_t row, std::int64_t column,
                             DType dtype) {
-  dnnl::memory::dims sizes(batch.begin(), batch.end());
-  dnnl::memory::dims strides(batch_strides.begin(), batch_strides.begin() + batch.size());
+  dnnl::memory::dims sizes;
+  dnnl::memory::dims strides;
+  for (int dim = 0; dim < batch.size(); ++dim) {
+    if (batch[dim] == 1) continue;
+    sizes.push_back(batch[dim]);
+    strides.push_back(batch_strides[static_cast<std::size_t>(dim)]);
+  }
   sizes.insert(sizes.end(), {rows, columns});
   strides.insert(strides.end(), {row, column});
   return {sizes, data_type_of(dtype), strides};
@@ -55,13 +62,13 @@ MatmulFunction by_onednn(const Matmul& matmul, DType dtype, std::shared_ptr<Matm
   }
   try {
     const OneThread one_thread;
-    const dnnl::matmul::desc desc(
+    const dnnl::matmul::primitive_desc chosen = choose_primitive<dnnl::matmul>(
+        stream->engine,
         describe(matmul.batch, matmul.lhs.batch, matmul.m, matmul.k, matmul.lhs.row,
                  matmul.lhs.column, dtype),
         describe(matmul.batch, matmul.rhs.batch, matmul.k, matmul.n, matmul.rhs.row,
                  matmul.rhs.column, dtype),
         describe(matmul.batch, result_strides, matmul.m, matmul.n, matmul.n, 1, dtype));
-    const dnnl::matmul::primitive_desc chosen(desc, strict_attributes(), stream->engine);
     auto call = std::make_shared<OneDnnCall>(dnnl::matmul(chosen),
                                              std::initializer_list<OneDnnCall::Argument>{
                                                  {DNNL_ARG_SRC, chosen.src_desc()},

@@ -51,6 +51,30 @@ inline dnnl::memory::data_type data_type_of(DType dtype) {
   return dtype == DType::bf16 ? dnnl::memory::data_type::bf16 : dnnl::memory::data_type::f32;
 }
 
+/// The primitive that oneDNN chooses for an operation. oneDNN 2 takes the operation's arguments as a
+/// descriptor of their own, which oneDNN 3 no longer has.
+template <typename Primitive, typename... Arguments>
+typename Primitive::primitive_desc choose_primitive(const dnnl::engine& engine,
+                                                    const Arguments&... arguments) {
+#if DNNL_VERSION_MAJOR >= 3
+  return {engine, arguments..., strict_attributes()};
+#else
+  return {typename Primitive::desc(arguments...), strict_attributes(), engine};
+#endif
+}
+
+/// The same for a gradient, for which oneDNN asks what it chose for the forward pass.
+template <typename Primitive, typename Forward, typename... Arguments>
+typename Primitive::primitive_desc choose_gradient(const dnnl::engine& engine,
+                                                   const Forward& forward,
+                                                   const Arguments&... arguments) {
+#if DNNL_VERSION_MAJOR >= 3
+  return {engine, arguments..., forward, strict_attributes()};
+#else
+  return {typename Primitive::desc(arguments...), strict_attributes(), engine, forward};
+#endif
+}
+
 /// A primitive with the memory objects that it is called with: two or three tensors and scratch
 /// memory. Only their addresses change.
 class OneDnnCall {
