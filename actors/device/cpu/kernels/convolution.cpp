@@ -142,8 +142,7 @@ OneDnnConvolution::Tensor tensor_of(const Problem& problem, std::size_t tensor, 
   return result;
 }
 
-Kernel by_onednn(const Problem& problem, ConvolutionMethod method, DType dtype,
-                 const ChipContext& chip) {
+OneDnnConvolution for_onednn(const Problem& problem, ConvolutionMethod method) {
   const Roles roles = roles_of(method);
   // The op sums over the input feature. In the gradient of weights that is oneDNN's batch, and in
   // the gradient of data the weights' output feature.
@@ -154,8 +153,7 @@ Kernel by_onednn(const Problem& problem, ConvolutionMethod method, DType dtype,
       .source = tensor_of(problem, roles.source, of_weights ? 1 : 0, of_weights ? 0 : 1),
       .weights = tensor_of(problem, roles.weights, of_data ? 0 : 1, of_data ? 1 : 0),
       .destination = tensor_of(problem, roles.destination, 0, 1),
-      .spatial = spatial_of(problem, method),
-      .dtype = dtype};
+      .spatial = spatial_of(problem, method)};
   if (!problem.attrs.group.empty()) {
     const std::int64_t groups = problem.group_size();
     c.source.sizes[1] *= groups;
@@ -163,7 +161,7 @@ Kernel by_onednn(const Problem& problem, ConvolutionMethod method, DType dtype,
     c.weights.sizes.insert(c.weights.sizes.begin(), groups);
     c.weights.strides.insert(c.weights.strides.begin(), problem.group_stride(roles.weights));
   }
-  return prepare_convolution(c, chip.stream);
+  return c;
 }
 
 /// A loop over a dim without a window; its stride is 0 in tensors that don't have the dim.
@@ -225,17 +223,19 @@ Kernel convolution(const Program& program, OpId op, const ChipContext& chip) {
   const Problem problem = problem_of(program, op);
   if (type.num_elements() == 0 || problem.shapes[0].num_elements() == 0) return zeros(type);
   const ConvolutionMethod method = convolution_method(program, op);
-  const DType dtype = method == ConvolutionMethod::loops && is_half(type.dtype)
-                          ? DType::f32
-                          : multiplied_dtype(type.dtype);
-  const Kernel kernel = method != ConvolutionMethod::loops
-                            ? by_onednn(problem, method, dtype, chip)
-                            : visit_dtype(dtype, [&]<typename T>(std::type_identity<T>) -> Kernel {
-                                if constexpr (std::is_same_v<T, Compute<T>>)
-                                  return by_loops<T>(problem);
-                                return {};
-                              });
-  return dtype != type.dtype ? through_f32(program, op, kernel) : kernel;
+  if (method == ConvolutionMethod::loops) {
+    const DType dtype = is_half(type.dtype) ? DType::f32 : type.dtype;
+    const Kernel kernel = visit_dtype(dtype, [&]<typename T>(std::type_identity<T>) -> Kernel {
+      if constexpr (std::is_same_v<T, Compute<T>>) return by_loops<T>(problem);
+      return {};
+    });
+    return dtype != type.dtype ? through_f32(program, op, kernel) : kernel;
+  }
+  OneDnnConvolution layer = for_onednn(problem, method);
+  layer.dtype = multiplied_dtype(type.dtype);
+  if (layer.dtype == DType::bf16 && !trusts_bf16(layer)) layer.dtype = DType::f32;
+  const Kernel kernel = prepare_convolution(layer, chip.stream);
+  return layer.dtype != type.dtype ? through_f32(program, op, kernel) : kernel;
 }
 
 constexpr Prepare prepares::convolution = prepare_by<kernels::convolution>;

@@ -1,7 +1,9 @@
 #include "actors/device/cpu/onednn/onednn_convolution.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <optional>
+#include <type_traits>
 
 #include "actors/device/cpu/onednn/onednn.hpp"
 #include "spmd/program/window.hpp"
@@ -27,8 +29,8 @@ bool is_row_major(const OneDnnConvolution::Tensor& tensor) {
   return std::ranges::is_sorted(tensor.strides, std::greater<>());
 }
 
-/// The tensor [N, C, spatial..] as an array [N, spatial.., C].
-memory::desc channels_last(const OneDnnConvolution::Tensor& tensor, DType dtype) {
+/// The strides of the tensor [N, C, spatial..] as an array [N, spatial.., C].
+memory::dims channels_last_strides(const OneDnnConvolution::Tensor& tensor) {
   memory::dims strides(tensor.sizes.size());
   strides[1] = 1;
   std::int64_t stride = tensor.sizes[1];
@@ -37,15 +39,42 @@ memory::desc channels_last(const OneDnnConvolution::Tensor& tensor, DType dtype)
     strides[dim] = stride;
     stride *= tensor.sizes[dim];
   }
-  return {tensor.sizes, data_type_of(dtype), strides};
+  return strides;
+}
+
+memory::desc channels_last(const OneDnnConvolution::Tensor& tensor, DType dtype) {
+  return {tensor.sizes, data_type_of(dtype), channels_last_strides(tensor)};
 }
 
 /// Whether the tensor's elements lie so. A dim of size 1 lies everywhere.
 bool is_channels_last(const OneDnnConvolution::Tensor& tensor) {
-  const memory::desc last = channels_last(tensor, DType::f32);
-  const dnnl_dims_t& strides = last.data.format_desc.blocking.strides;
+  const memory::dims strides = channels_last_strides(tensor);
   for (std::size_t dim = 0; dim < tensor.sizes.size(); ++dim) {
     if (tensor.sizes[dim] > 1 && tensor.strides[dim] != strides[dim]) return false;
+  }
+  return true;
+}
+
+/// In bf16 the gradients of a 1x1 kernel are right with features last only without strides and with
+/// even numbers of features: oneDNN reads pairs of features past the last one, and copies pixels
+/// that strides leave out beyond its buffer. In its own blocks it does neither.
+bool spoils_channels_last(const OneDnnConvolution& c) {
+  using Spatial = OneDnnConvolution::Spatial;
+  if (c.dtype != DType::bf16 || c.method == ConvolutionMethod::forward) return false;
+  if (!std::ranges::all_of(c.spatial, [](const Spatial& dim) { return dim.kernel == 1; })) {
+    return false;
+  }
+  return std::ranges::any_of(c.spatial, [](const Spatial& dim) { return dim.stride > 1; }) ||
+         c.source.sizes[1] % 2 != 0 || c.destination.sizes[1] % 2 != 0;
+}
+
+/// Whether along this dim each element of the kernel meets an element of the input in some window.
+bool kernel_meets_input(const OneDnnConvolution::Spatial& dim) {
+  for (std::int64_t k = 0; k < dim.kernel; ++k) {
+    const std::int64_t in_first_window = k * dim.dilation - dim.low;
+    const std::int64_t padded = std::max<std::int64_t>(-in_first_window, 0);
+    const std::int64_t window = (padded + dim.stride - 1) / dim.stride;  // the first past `low`
+    if (window >= dim.output || in_first_window + window * dim.stride >= dim.input) return false;
   }
   return true;
 }
@@ -66,7 +95,9 @@ Layout layout_of(const OneDnnConvolution& c) {
   const auto is_moved = [](const OneDnnConvolution::Tensor& tensor) {
     return is_channels_last(tensor) && !is_row_major(tensor);
   };
-  if (is_moved(c.source) || is_moved(c.destination)) return Layout::channels_last;
+  if (is_moved(c.source) || is_moved(c.destination)) {
+    return spoils_channels_last(c) ? Layout::chosen : Layout::channels_last;
+  }
   const bool in_place = c.source.sizes[1] <= 2 && is_row_major(c.source) &&
                         is_row_major(c.weights) && is_row_major(c.destination);
   return in_place ? Layout::as_given : Layout::chosen;
@@ -110,11 +141,13 @@ Chosen choose(const OneDnnConvolution& c, const dnnl::engine& engine) {
     high.push_back(dim.high());
   }
   constexpr auto kDirect = dnnl::algorithm::convolution_direct;
-  const dnnl::primitive_attr attr = strict_attributes();
-  const dnnl::convolution_forward::primitive_desc forward(
-      {dnnl::prop_kind::forward, kDirect, wanted_source, wanted_weights, wanted_destination,
-       strides, dilations, low, high},
-      attr, engine);
+  const auto forward = choose_primitive<dnnl::convolution_forward>(
+      engine, dnnl::prop_kind::forward, kDirect, wanted_source, wanted_weights, wanted_destination,
+      strides, dilations, low, high);
+  const auto gradient = [&]<typename Primitive>(std::type_identity<Primitive>) {
+    return choose_gradient<Primitive>(engine, forward, kDirect, wanted_source, wanted_weights,
+                                      wanted_destination, strides, dilations, low, high);
+  };
   switch (c.method) {
     case ConvolutionMethod::forward:
       return {dnnl::convolution_forward(forward),
@@ -123,22 +156,18 @@ Chosen choose(const OneDnnConvolution& c, const dnnl::engine& engine) {
               {forward.src_desc(), forward.weights_desc(), forward.dst_desc()},
               forward.scratchpad_desc()};
     case ConvolutionMethod::backward_data: {
-      const dnnl::convolution_backward_data::primitive_desc desc(
-          {kDirect, wanted_source, wanted_weights, wanted_destination, strides, dilations, low,
-           high},
-          attr, engine, forward);
-      return {dnnl::convolution_backward_data(desc),
+      using Gradient = dnnl::convolution_backward_data;
+      const auto desc = gradient(std::type_identity<Gradient>());
+      return {Gradient(desc),
               {DNNL_ARG_DIFF_DST, DNNL_ARG_WEIGHTS, DNNL_ARG_DIFF_SRC},
               {destination, weights, source},
               {desc.diff_dst_desc(), desc.weights_desc(), desc.diff_src_desc()},
               desc.scratchpad_desc()};
     }
     default: {
-      const dnnl::convolution_backward_weights::primitive_desc desc(
-          {kDirect, wanted_source, wanted_weights, wanted_destination, strides, dilations, low,
-           high},
-          attr, engine, forward);
-      return {dnnl::convolution_backward_weights(desc),
+      using Gradient = dnnl::convolution_backward_weights;
+      const auto desc = gradient(std::type_identity<Gradient>());
+      return {Gradient(desc),
               {DNNL_ARG_SRC, DNNL_ARG_DIFF_DST, DNNL_ARG_DIFF_WEIGHTS},
               {source, destination, weights},
               {desc.src_desc(), desc.diff_dst_desc(), desc.diff_weights_desc()},
@@ -210,6 +239,22 @@ class Stages {
 
 std::int64_t OneDnnConvolution::Spatial::high() const {
   return (output - 1) * stride + dilated(kernel, dilation) - low - input;
+}
+
+// Derived from sweeps of random shapes with oneDNN 2.6.3 and 3.7.2 on a processor with avx512_bf16
+// (decision 0056). Outside of these conditions oneDNN reports no error, but gives wrong sums, leaves
+// elements of the result unwritten, or writes past the end of its buffers:
+// - with three spatial dims, or with dilation (gradient of weights);
+// - with more padding on a side than half of the kernel (forward in 2.6.3);
+// - where an element of the kernel meets nothing but padding (gradient of weights);
+// - where a dim with a stride has one window only (gradient of weights; in 3.7.2 forward, too).
+// f32 was right in all of them.
+bool trusts_bf16(const OneDnnConvolution& convolution) {
+  return convolution.spatial.size() <= 2 &&
+         std::ranges::all_of(convolution.spatial, [](const OneDnnConvolution::Spatial& dim) {
+           return dim.dilation == 1 && std::max(dim.low, dim.high()) <= dim.kernel / 2 &&
+                  (dim.output > 1 || dim.stride == 1) && kernel_meets_input(dim);
+         });
 }
 
 Kernel prepare_convolution(const OneDnnConvolution& convolution,

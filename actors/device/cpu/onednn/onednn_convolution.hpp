@@ -38,8 +38,11 @@ struct OneDnnConvolution {
   Tensor weights;      ///< [O, C, spatial..], or [groups, O / groups, C / groups, spatial..]
   Tensor destination;  ///< [N, O, spatial..]
   std::vector<Spatial> spatial;
-  DType dtype = DType::f32;  ///< or bf16, where multiplied_dtype() says so
+  DType dtype = DType::f32;  ///< or bf16, where multiplied_dtype() and trusts_bf16() say so
 };
+
+/// Whether oneDNN's bf16 kernels are trusted with this convolution; the others are computed in f32.
+bool trusts_bf16(const OneDnnConvolution& convolution);
 
 /// Operands and result by method. forward: (source, weights) -> destination; backward_data:
 /// (destination, weights) -> source; backward_weights: (source, destination) -> weights. Runs on

@@ -28,6 +28,22 @@ Elements read(const TensorType& type, const std::byte* bytes) {
   return elements;
 }
 
+constexpr std::size_t kTailBytes = 256;
+
+/// Memory for `bytes` bytes and a tail that no kernel may write to. An element that is read before it
+/// is written is NaN, or a large integer.
+AlignedBuffer unwritten(std::size_t bytes) {
+  AlignedBuffer buffer(bytes + kTailBytes);
+  std::fill_n(buffer.data(), buffer.size(), std::byte{0xff});
+  return buffer;
+}
+
+void expect_unwritten_tail(AlignedBuffer& buffer, std::size_t bytes) {
+  const std::span<const std::byte> tail(buffer.data() + bytes, buffer.data() + buffer.size());
+  EXPECT_TRUE(std::ranges::all_of(tail, [](std::byte byte) { return byte == std::byte{0xff}; }))
+      << "a kernel writes past the end of " << bytes << " bytes";
+}
+
 /// Both results of a case's only output.
 struct Results {
   Elements actual;
@@ -73,7 +89,7 @@ std::vector<Elements> run_kernels(const Program& program, std::span<const Elemen
   const ChipContext chip{mesh, position, make_matmul_stream()};
   std::vector<AlignedBuffer> values(program.num_values());
   for (ValueId value = 0; value < program.num_values(); ++value) {
-    values[value] = AlignedBuffer(static_cast<std::size_t>(program.type(value).bytes()));
+    values[value] = unwritten(static_cast<std::size_t>(program.type(value).bytes()));
   }
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     const ValueId value = program.inputs[i].value;
@@ -81,14 +97,17 @@ std::vector<Elements> run_kernels(const Program& program, std::span<const Elemen
   }
   for (OpId op = 0; op < program.num_ops(); ++op) {
     const Kernel kernel = prepare(program, op, chip);
-    AlignedBuffer scratch(kernel.scratch_bytes);
-    std::fill_n(scratch.data(), kernel.scratch_bytes, std::byte{0xff});  // NaN, if it is read
+    AlignedBuffer scratch = unwritten(kernel.scratch_bytes);
     KernelArgs args{
         .operands = {}, .result = values[program.result(op)].data(), .scratch = scratch.data()};
     const auto operands = program.op_operands(op);
     std::ranges::transform(operands, args.operands.begin(),
                            [&](ValueId value) { return values[value].data(); });
     kernel.run(args);
+    expect_unwritten_tail(scratch, kernel.scratch_bytes);
+  }
+  for (ValueId value = 0; value < program.num_values(); ++value) {
+    expect_unwritten_tail(values[value], static_cast<std::size_t>(program.type(value).bytes()));
   }
   std::vector<Elements> outputs;
   for (const ProgramOutput& output : program.outputs) {
