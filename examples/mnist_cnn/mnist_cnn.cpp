@@ -1,5 +1,5 @@
-/// A convolutional net on MNIST, trained on every chip of a mesh: the batch is cut over "data", the
-/// two large layers over "model".
+/// A convolutional net on images of MNIST's format (by default Fashion-MNIST), trained on every chip
+/// of a mesh: the batch is cut over "data", the two large layers over "model".
 
 #include <fstream>
 
@@ -42,10 +42,10 @@ struct Net : weft::Module {
   }
 };
 
-/// Fields "x", f32[height,width] of about mean 0 and variance 1, and "y", the digit.
+/// Fields "x", f32[height,width] of about mean 0 and variance 1, and "y", the class.
 weft::DatasetPtr images(const std::string& folder, const std::string& prefix) {
-  constexpr double kMean = 0.1307;  // of the training images, as a share of 255
-  constexpr double kDeviation = 0.3081;
+  constexpr double kMean = 0.2860;  // of Fashion-MNIST's training images, as a share of 255
+  constexpr double kDeviation = 0.3530;
   try {
     return weft::zip({weft::idx_file(folder + "/" + prefix + "-images-idx3-ubyte",
                                      {.name = "x",
@@ -55,8 +55,10 @@ weft::DatasetPtr images(const std::string& folder, const std::string& prefix) {
                       weft::idx_file(folder + "/" + prefix + "-labels-idx1-ubyte", {.name = "y"})});
   } catch (const weft::Error& error) {
     if (error.code() != weft::Errc::not_found) throw;
-    weft::fail(error.code(), "{}; `tools/dev data mnist` fetches MNIST into build/data/mnist",
-               error.what());
+    weft::fail(
+        error.code(),
+        "{}; `tools/dev data fashion-mnist` puts Fashion-MNIST into build/data/fashion-mnist",
+        error.what());
   }
 }
 
@@ -117,8 +119,8 @@ int main(int argc, char** argv) {
   double lr = 2e-3;
   std::uint64_t seed = 0;
   std::string json;
-  std::string data = MNIST_DIR;
-  CLI::App app{"Trains a convolutional net on MNIST, or on any images in IDX files."};
+  std::string data = FASHION_MNIST_DIR;
+  CLI::App app{"Trains a convolutional net on Fashion-MNIST, or on any images in IDX files."};
   layout.add_to(app);
   checkpointing.add_to(app);
   app.add_option("--epochs", epochs)->capture_default_str();
@@ -128,7 +130,7 @@ int main(int argc, char** argv) {
   app.add_option("--lr", lr, "the highest learning rate")->capture_default_str();
   app.add_option("--seed", seed)->capture_default_str();
   app.add_option("--json", json, "file for the result");
-  app.add_option("--data", data, "folder of the IDX files; `tools/dev data mnist` fetches it")
+  app.add_option("--data", data, "folder of the IDX files; `tools/dev data fashion-mnist` fills it")
       ->capture_default_str();
   CLI11_PARSE(app, argc, argv);
   try {

@@ -66,7 +66,8 @@ TEST_F(MnistCnn, RefusesFilesThatArentIdx) {
   std::ofstream(images) << "not an IDX file at all";
   expect_message(images + ": IDX: begins with 6e 6f 74");
   std::filesystem::remove(images);
-  expect_message(images + ": No such file or directory; `tools/dev data mnist` fetches MNIST");
+  expect_message(images +
+                 ": No such file or directory; `tools/dev data fashion-mnist` puts Fashion-MNIST");
 }
 
 }  // namespace
