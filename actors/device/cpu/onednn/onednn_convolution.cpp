@@ -29,6 +29,16 @@ bool is_row_major(const OneDnnConvolution::Tensor& tensor) {
   return std::ranges::is_sorted(tensor.strides, std::greater<>());
 }
 
+/// The tensor as an array in the order of its dims.
+memory::desc row_major(const OneDnnConvolution::Tensor& tensor, DType dtype) {
+  memory::dims strides(tensor.sizes.size());
+  std::int64_t stride = 1;
+  for (std::size_t dim = strides.size(); dim-- > 0; stride *= tensor.sizes[dim]) {
+    strides[dim] = stride;
+  }
+  return {tensor.sizes, data_type_of(dtype), strides};
+}
+
 /// The strides of the tensor [N, C, spatial..] as an array [N, spatial.., C].
 memory::dims channels_last_strides(const OneDnnConvolution::Tensor& tensor) {
   memory::dims strides(tensor.sizes.size());
@@ -79,9 +89,24 @@ bool kernel_meets_input(const OneDnnConvolution::Spatial& dim) {
   return true;
 }
 
+/// Where the windows lie as a layer's usually do: padding is at most half of the kernel, each element
+/// of which meets the input, and a single window has no stride.
+bool is_ordinary(const OneDnnConvolution::Spatial& dim) {
+  return std::max(dim.low, dim.high()) <= dilated(dim.kernel, dim.dilation) / 2 &&
+         (dim.output > 1 || dim.stride == 1) && kernel_meets_input(dim);
+}
+
+/// Whether oneDNN's gradient of weights in three spatial dims is wrong in all layouts but plain ones,
+/// in f32, too: with much padding it leaves elements out.
+bool needs_row_major(const OneDnnConvolution& c) {
+  return c.method == ConvolutionMethod::backward_weights && c.spatial.size() == 3 &&
+         !std::ranges::all_of(c.spatial, is_ordinary);
+}
+
 /// The layouts in which the primitive takes its tensors.
 enum class Layout : std::uint8_t {
   as_given,
+  row_major,
   channels_last,  ///< weights as oneDNN chooses
   chosen,         ///< by oneDNN: in blocks of features
 };
@@ -90,6 +115,7 @@ enum class Layout : std::uint8_t {
 /// AVX2: 0.7 ms in place, 1.6 ms in blocks; 32 -> 64 of 14x14: backward data 11.4 ms in place, 7.4
 /// ms in blocks).
 Layout layout_of(const OneDnnConvolution& c) {
+  if (needs_row_major(c)) return Layout::row_major;
   const bool grouped = c.weights.sizes.size() > c.source.sizes.size();
   if (grouped) return Layout::chosen;
   const auto is_moved = [](const OneDnnConvolution::Tensor& tensor) {
@@ -120,6 +146,7 @@ Chosen choose(const OneDnnConvolution& c, const dnnl::engine& engine) {
   };
   const auto wanted_of = [&](const OneDnnConvolution::Tensor& tensor) {
     return layout == Layout::as_given        ? describe(tensor, c.dtype)
+           : layout == Layout::row_major     ? row_major(tensor, c.dtype)
            : layout == Layout::channels_last ? channels_last(tensor, c.dtype)
                                              : any_layout(tensor, c.dtype);
   };
@@ -128,7 +155,7 @@ Chosen choose(const OneDnnConvolution& c, const dnnl::engine& engine) {
   const memory::desc destination = given(c.destination);
   const memory::desc wanted_source = wanted_of(c.source);
   const memory::desc wanted_weights =
-      layout == Layout::as_given ? weights : any_layout(c.weights, c.dtype);
+      layout == Layout::channels_last ? any_layout(c.weights, c.dtype) : wanted_of(c.weights);
   const memory::desc wanted_destination = wanted_of(c.destination);
   memory::dims strides;
   memory::dims dilations;
@@ -248,12 +275,10 @@ std::int64_t OneDnnConvolution::Spatial::high() const {
 // - with more padding on a side than half of the kernel (forward in 2.6.3);
 // - where an element of the kernel meets nothing but padding (gradient of weights);
 // - where a dim with a stride has one window only (gradient of weights; in 3.7.2 forward, too).
-// f32 was right in all of them.
 bool trusts_bf16(const OneDnnConvolution& convolution) {
   return convolution.spatial.size() <= 2 &&
          std::ranges::all_of(convolution.spatial, [](const OneDnnConvolution::Spatial& dim) {
-           return dim.dilation == 1 && std::max(dim.low, dim.high()) <= dim.kernel / 2 &&
-                  (dim.output > 1 || dim.stride == 1) && kernel_meets_input(dim);
+           return dim.dilation == 1 && is_ordinary(dim);
          });
 }
 

@@ -226,6 +226,18 @@ TEST(HalfProducts, TapsThatMeetOnlyPaddingHaveNoGradient) {
   }
 }
 
+TEST(HalfProducts, ThreeDimsWithMuchPaddingHaveExactGradients) {
+  const Layer layer{{3, 4, 10, 6, 2},
+                    {16, 2, 4, 2, 3},
+                    {.lhs = {0, 4, 1, 2, 3},
+                     .rhs = {1, 0, 2, 3, 4},
+                     .result = {0, 4, 1, 2, 3},
+                     .window = {{.stride = 2, .low = 3, .high = 3},
+                                {.low = 1, .high = 1, .dilation = 2},
+                                {.low = 1, .high = 1, .dilation = 3}}}};
+  for (const DType dtype : kFloats) expect_exact_layer(layer, 1, dtype);
+}
+
 /// A product of random dims, with rows and columns that lie apart because the batch lies between.
 void make_product(KernelCase& test, std::mt19937& random, DType dtype) {
   const auto size = [&] {
