@@ -126,7 +126,8 @@ Tensor cumprod(Operand x, int dim) {
   if (is_scalar_of(call, x, dim)) return x.tensor();
   const int axis = axis_of(call, x, dim);
   const Tensor is_first = equal(iota(call.type(x).shape, axis, DType::i32, x.loc()), 0.0);
-  return linear_recurrence(x, where(is_first, x, 0.0), axis);
+  // The first factor multiplies a 0, which an infinity would make NaN.
+  return linear_recurrence(where(is_first, 1.0, x), where(is_first, x, 0.0), axis);
 }
 
 Tensor linear_recurrence(Operand a, const Tensor& b, int dim) {

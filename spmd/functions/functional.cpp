@@ -20,11 +20,10 @@ Tensor along_dim(Call& call, const Operand& x, int dim, RowOp rows) {
   return transpose(call.result(rows(call.value(turned))), axis, -1);
 }
 
-/// of(x); of bf16 and f16 it is computed in f32, so that the result alone is rounded, as in torch.
-template <typename Function>
-Tensor rounded_once(Call& call, const Operand& x, Function of) {
-  const DType dtype = call.type(x).dtype;
-  return is_half(dtype) ? cast(of(cast(x, DType::f32)), dtype) : of(x.tensor());
+/// x / 6 + 1/2, from 0 to 1; flat from -3 and from 3 on, with the ends.
+Tensor hard_slope(const Tensor& x) {
+  const Tensor below = where(greater_equal(x, 3.0), 1.0, x * (1.0 / 6) + 0.5);
+  return where(less_equal(x, -3.0), 0.0, below);
 }
 
 }  // namespace
@@ -55,7 +54,7 @@ Tensor linear(Operand x, const Tensor& weight, const Tensor& bias) {
 
 Tensor gelu(Operand x, Gelu approximate) {
   Call call("gelu", x.loc());
-  return rounded_once(call, x, [&](const Tensor& wide) {
+  return call.rounded_once(x, [&](const Tensor& wide) {
     if (approximate == Gelu::exact) {
       return wide * 0.5 * (erf(wide * (1 / std::numbers::sqrt2)) + 1);
     }
@@ -67,7 +66,7 @@ Tensor gelu(Operand x, Gelu approximate) {
 
 Tensor silu(Operand x) {
   Call call("silu", x.loc());
-  return rounded_once(call, x, [](const Tensor& wide) { return wide * sigmoid(wide); });
+  return call.rounded_once(x, [](const Tensor& wide) { return wide * sigmoid(wide); });
 }
 
 Tensor leaky_relu(Operand x, double negative_slope) {
@@ -77,7 +76,7 @@ Tensor leaky_relu(Operand x, double negative_slope) {
 
 Tensor elu(Operand x, double alpha) {
   Call call("elu", x.loc());
-  return rounded_once(call, x, [&](const Tensor& wide) {
+  return call.rounded_once(x, [&](const Tensor& wide) {
     const Tensor is_positive = greater(wide, 0.0);
     return where(is_positive, wide, expm1(where(is_positive, 0.0, wide)) * alpha);
   });
@@ -85,24 +84,18 @@ Tensor elu(Operand x, double alpha) {
 
 Tensor mish(Operand x) {
   Call call("mish", x.loc());
-  return rounded_once(call, x, [](const Tensor& wide) { return wide * tanh(softplus(wide)); });
+  return call.rounded_once(x, [](const Tensor& wide) { return wide * tanh(softplus(wide)); });
 }
 
 Tensor hardsigmoid(Operand x) {
   Call call("hardsigmoid", x.loc());
-  return rounded_once(call, x, [](const Tensor& wide) {
-    // Flat from -3 and from 3 on, with the ends.
-    const Tensor below = where(greater_equal(wide, 3.0), 1.0, wide * (1.0 / 6) + 0.5);
-    return where(less_equal(wide, -3.0), 0.0, below);
-  });
+  return call.rounded_once(x, [](const Tensor& wide) { return hard_slope(wide); });
 }
 
 Tensor hardswish(Operand x) {
   Call call("hardswish", x.loc());
-  return rounded_once(call, x, [](const Tensor& wide) {
-    const Tensor between = wide * (wide + 3) / 6;  // and at -3 and 3, where torch has its gradients
-    return where(less(wide, -3), 0.0, where(greater(wide, 3), wide, between));
-  });
+  // The factor's gradient is 0 beyond its kinks, so no infinity is multiplied by a 0 in x's.
+  return call.rounded_once(x, [](const Tensor& wide) { return wide * hard_slope(wide); });
 }
 
 Tensor log_softmax(Operand x, int dim) {
@@ -117,30 +110,35 @@ Tensor softmax(Operand x, int dim) {
   return along_dim(call, x, dim, [&](ValueId rows) { return call->softmax(rows); });
 }
 
-Tensor embedding(Operand weight, const Tensor& index) {
+Tensor embedding(Operand weight, const Tensor& index, std::optional<std::int64_t> padding_idx) {
   Call call("embedding", weight.loc());
   if (call.type(weight).shape.size() == 0) {
     call.refuse("the weight {} has no rows; it takes [rows,...]", call.node(weight)->label());
   }
+  const std::int64_t rows = call.type(weight).shape[0];
   const ValueId table = call.value(weight);
-  const ValueId checked =
-      call->check_index(call.value(call.index(index)), call.type(weight).shape[0]);
-  return call.result(call->gather(table, checked));
+  const ValueId checked = call->check_index(call.value(call.index(index)), rows);
+  const Tensor found = call.result(call->gather(table, checked));
+  if (!padding_idx) return found;
+  if (*padding_idx < -rows || *padding_idx >= rows) {
+    call.refuse("padding_idx = {}: expected a row of the weight {}, from {} to {}", *padding_idx,
+                call.node(weight)->label(), -rows, rows - 1);
+  }
+  const std::int64_t padding = *padding_idx < 0 ? *padding_idx + rows : *padding_idx;
+  // As many dims as the result has, so that a row's mark broadcasts along the row.
+  const Shape& places = call.type(index).shape;
+  Dims sizes(places.begin(), places.end());
+  sizes.resize(static_cast<std::size_t>(found.shape().size()), 1);
+  const Tensor is_padding =
+      reshape(equal(call.result(checked), static_cast<double>(padding)), Shape(sizes));
+  return where(is_padding, stop_gradient(found), found);
 }
 
-Tensor dropout(Operand x, double p) {
-  Call call("dropout", x.loc());
-  const TensorType type = call.type(x);
-  if (!(p >= 0 && p <= 1)) call.refuse("p = {}: expected a probability, from 0 to 1", p);
-  if (!is_floating(type.dtype)) {
-    call.refuse("{} isn't floating; cast it first", call.node(x)->label());
-  }
-  if (p == 0) return call.result(call.value(x));
-  if (p == 1) return call.result(call->constant(0, type));
-  const ValueId words = call.trace().random_bits(type.shape, call.loc());
-  const ValueId bound = call->constant(std::floor(p * 0x1p32), {DType::u32, type.shape});
-  const Tensor keeps = call.result(call->compare(CompareDirection::ge, words, bound));
-  return where(keeps, x * (1 / (1 - p)), 0.0);
+Tensor normalize(Operand x, double p, int dim, double eps) {
+  Call call("normalize", x.loc());
+  if (!(eps > 0)) call.refuse("eps = {}: expected more than 0", eps);
+  return call.rounded_once(
+      x, [&](const Tensor& wide) { return wide / maximum(norm(wide, p, {dim}, true), eps); });
 }
 
 }  // namespace weft

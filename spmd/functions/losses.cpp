@@ -16,6 +16,19 @@ void expect_like(Call& call, const Operand& input, const Tensor& target) {
               call.type(target).to_string());
 }
 
+/// The loss of an input and a target of one type. Under autocast, and where they are of bf16 or f16,
+/// it is computed in f32; without autocast the result is then rounded, once. Nothing where it is
+/// computed in the dtype of the operands.
+template <typename Loss, typename Options>
+std::optional<Tensor> through_f32(Call& call, Loss loss, const Operand& input, const Tensor& target,
+                                  const Options& options) {
+  if (call.widens(input, target)) return loss(call.widened(input), call.widened(target), options);
+  expect_like(call, input, target);
+  if (!is_half(call.type(input).dtype)) return {};
+  return call.rounded_once(
+      input, [&](const Tensor& wide) { return loss(wide, call.widened(target), options); });
+}
+
 /// The weights as a factor of `losses`, whose dims begin with theirs.
 Tensor row_weights(Call& call, const Tensor& losses, const Tensor& weight) {
   const TensorType& type = call.type(losses);
@@ -135,59 +148,44 @@ Tensor soft_cross_entropy(Call& call, const Operand& logits, const Tensor& label
 
 Tensor mse_loss(Operand input, const Tensor& target, const LossOptions& options) {
   Call call("mse_loss", input.loc());
-  if (call.widens(input, target)) {
-    return mse_loss(call.widened(input), call.widened(target), options);
-  }
-  expect_like(call, input, target);
+  if (const auto loss = through_f32(call, mse_loss, input, target, options)) return *loss;
   const Tensor error = input - target;
   return reduced(call, error * error, options);
 }
 
 Tensor l1_loss(Operand input, const Tensor& target, const LossOptions& options) {
   Call call("l1_loss", input.loc());
-  if (call.widens(input, target)) {
-    return l1_loss(call.widened(input), call.widened(target), options);
-  }
-  expect_like(call, input, target);
+  if (const auto loss = through_f32(call, l1_loss, input, target, options)) return *loss;
   return reduced(call, abs(input - target), options);
 }
 
 Tensor smooth_l1_loss(Operand input, const Tensor& target, const SmoothL1Options& options) {
   Call call("smooth_l1_loss", input.loc());
-  if (call.widens(input, target)) {
-    return smooth_l1_loss(call.widened(input), call.widened(target), options);
-  }
-  expect_like(call, input, target);
+  if (const auto loss = through_f32(call, smooth_l1_loss, input, target, options)) return *loss;
   const double beta = options.beta;
   if (!(beta >= 0)) call.refuse("beta = {}: expected 0 or more", beta);
   const Tensor distance = abs(input - target);
   if (beta == 0) return reduced(call, distance, options);
-  return reduced(
-      call, where(less(distance, beta), distance * distance * (0.5 / beta), distance - 0.5 * beta),
-      options);
+  const Tensor is_far = greater_equal(distance, beta);
+  const Tensor near = where(is_far, 0.0, distance);  // the square of an infinity has no gradient
+  return reduced(call, where(is_far, distance - 0.5 * beta, near * near * (0.5 / beta)), options);
 }
 
 Tensor huber_loss(Operand input, const Tensor& target, const HuberOptions& options) {
   Call call("huber_loss", input.loc());
-  if (call.widens(input, target)) {
-    return huber_loss(call.widened(input), call.widened(target), options);
-  }
-  expect_like(call, input, target);
+  if (const auto loss = through_f32(call, huber_loss, input, target, options)) return *loss;
   const double delta = options.delta;
   if (!(delta > 0)) call.refuse("delta = {}: expected more than 0", delta);
   const Tensor distance = abs(input - target);
-  return reduced(call,
-                 where(less_equal(distance, delta), distance * distance * 0.5,
-                       (distance - 0.5 * delta) * delta),
-                 options);
+  const Tensor is_far = greater(distance, delta);
+  const Tensor near = where(is_far, 0.0, distance);  // the square of an infinity has no gradient
+  return reduced(call, where(is_far, (distance - 0.5 * delta) * delta, near * near * 0.5), options);
 }
 
 Tensor binary_cross_entropy(Operand input, const Tensor& target, const LossOptions& options) {
   Call call("binary_cross_entropy", input.loc());
-  if (call.widens(input, target)) {
-    return binary_cross_entropy(call.widened(input), call.widened(target), options);
-  }
-  expect_like(call, input, target);
+  if (const auto loss = through_f32(call, binary_cross_entropy, input, target, options))
+    return *loss;
   const auto bounded_log = [](const Tensor& x) {
     const double least = std::exp(-100.0);  // below f32's normal numbers
     const Tensor is_small = less_equal(x, least);
@@ -201,10 +199,11 @@ Tensor binary_cross_entropy(Operand input, const Tensor& target, const LossOptio
 Tensor binary_cross_entropy_with_logits(Operand logits, const Tensor& target,
                                         const BinaryCrossEntropyOptions& options) {
   Call call("binary_cross_entropy_with_logits", logits.loc());
-  if (call.widens(logits, target)) {
-    return binary_cross_entropy_with_logits(call.widened(logits), call.widened(target), options);
+  BinaryCrossEntropyOptions wide = options;
+  if (wide.pos_weight.defined()) wide.pos_weight = call.widened(wide.pos_weight);
+  if (const auto loss = through_f32(call, binary_cross_entropy_with_logits, logits, target, wide)) {
+    return *loss;
   }
-  expect_like(call, logits, target);
   // log(1 + e^-|x|) doesn't overflow.
   const Tensor tail = log(exp(-abs(logits)) + 1);
   if (!options.pos_weight.defined()) {
@@ -220,10 +219,7 @@ Tensor binary_cross_entropy_with_logits(Operand logits, const Tensor& target,
 
 Tensor kl_div(Operand input, const Tensor& target, const KlDivOptions& options) {
   Call call("kl_div", input.loc());
-  if (call.widens(input, target)) {
-    return kl_div(call.widened(input), call.widened(target), options);
-  }
-  expect_like(call, input, target);
+  if (const auto loss = through_f32(call, kl_div, input, target, options)) return *loss;
   if (options.log_target) return reduced(call, exp(target) * (target - input), options);
   const Tensor is_positive = greater(target, 0.0);
   const Tensor entropy = target * log(where(is_positive, target, 1.0));
@@ -232,12 +228,13 @@ Tensor kl_div(Operand input, const Tensor& target, const KlDivOptions& options) 
 
 Tensor cross_entropy(Operand logits, const Tensor& labels, const CrossEntropyOptions& options) {
   Call call("cross_entropy", logits.loc());
-  if (call.widens(logits)) {
-    CrossEntropyOptions wide = options;
-    wide.weight = call.widened(options.weight);
-    return cross_entropy(call.widened(logits), call.widened(labels), wide);
-  }
   const TensorType type = call.type(logits);
+  const auto of_f32 = [&](const Tensor& wide) {
+    CrossEntropyOptions given = options;
+    given.weight = call.widened(options.weight);
+    return cross_entropy(wide, call.widened(labels), given);
+  };
+  if (call.widens(logits)) return of_f32(call.widened(logits));
   const double smoothing = options.label_smoothing;
   if (!(smoothing >= 0 && smoothing <= 1)) {
     call.refuse("label_smoothing = {}: expected 0 to 1", smoothing);
@@ -245,6 +242,7 @@ Tensor cross_entropy(Operand logits, const Tensor& labels, const CrossEntropyOpt
   const bool is_soft = is_floating(call.type(labels).dtype);
   if (!is_soft) expect_classes(call, type, labels);
   expect_class_weight(call, type, options.weight);
+  if (is_half(type.dtype)) return call.rounded_once(logits, of_f32);
   if (is_soft) return soft_cross_entropy(call, logits, labels, options);
   const std::int64_t classes = type.shape[type.shape.size() - 1];
   const ValueId x = call.value(logits);
@@ -262,10 +260,16 @@ Tensor cross_entropy(Operand logits, const Tensor& labels, const CrossEntropyOpt
 
 Tensor nll_loss(Operand input, const Tensor& labels, const NllLossOptions& options) {
   Call call("nll_loss", input.loc());
-  if (call.widens(input)) return nll_loss(call.widened(input), labels, options);
+  const auto of_f32 = [&](const Tensor& wide) {
+    NllLossOptions given = options;
+    given.weight = call.widened(options.weight);
+    return nll_loss(wide, labels, given);
+  };
+  if (call.widens(input)) return of_f32(call.widened(input));
   const TensorType type = call.type(input);
   expect_classes(call, type, labels);
   expect_class_weight(call, type, options.weight);
+  if (is_half(type.dtype)) return call.rounded_once(input, of_f32);
   const std::int64_t classes = type.shape[type.shape.size() - 1];
   const ValueId x = call.value(input);
   const Labels given = checked_labels(call, labels, classes, options.ignore_index);
@@ -278,6 +282,12 @@ Tensor cosine_similarity(Operand a, const Tensor& b, int dim, double eps) {
   Call call("cosine_similarity", a.loc());
   if (call.widens(a, b)) return cosine_similarity(call.widened(a), call.widened(b), dim, eps);
   if (!(eps > 0)) call.refuse("eps = {}: expected more than 0", eps);
+  if (is_half(call.type(a).dtype)) {
+    const auto of_f32 = [&](const Tensor& wide) {
+      return cosine_similarity(wide, call.widened(b), dim, eps);
+    };
+    return call.rounded_once(a, of_f32);
+  }
   const Tensor product = a * b;
   const Shape& shape = product.shape();
   const int axis = call.dim_of(dim, shape.size());
@@ -301,6 +311,11 @@ Tensor cosine_embedding_loss(Operand a, const Tensor& b, const Tensor& target,
           TensorType{type.dtype, Shape(std::span(type.shape.begin(), type.shape.end() - 1))}) {
     call.refuse("the target {} doesn't fit {}: it takes [...] for [...,size]",
                 call.node(target)->label(), type.to_string());
+  }
+  if (is_half(type.dtype)) {
+    return call.rounded_once(a, [&](const Tensor& wide) {
+      return cosine_embedding_loss(wide, call.widened(b), call.widened(target), options);
+    });
   }
   constexpr double kEps = 1e-12;  // as torch, which adds it to the squares
   const auto square = [&](const Tensor& x) { return sum(x * x, {last}) + kEps; };

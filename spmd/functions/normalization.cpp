@@ -76,7 +76,11 @@ Tensor rms_norm(Operand x, const Tensor& weight, double eps) {
 BatchStatistics batch_statistics(Operand x) {
   Call call("batch_statistics", x.loc());
   if (call.widens(x)) return batch_statistics(call.widened(x));
-  const Shape& shape = batch_type(call, x).shape;
+  const auto [dtype, shape] = batch_type(call, x);
+  if (is_half(dtype)) {
+    const auto [mean, variance] = batch_statistics(cast(x, DType::f32));
+    return {cast(mean, dtype), cast(variance, dtype)};
+  }
   std::vector<int> others{0};
   for (int dim = 2; dim < shape.size(); ++dim) others.push_back(dim);
   const Tensor center = mean(x, others, true);

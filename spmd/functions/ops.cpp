@@ -1,5 +1,7 @@
 #include <weft/ops.hpp>
 
+#include <cmath>
+
 #include "spmd/tensor/call.hpp"
 
 namespace weft {
@@ -75,6 +77,25 @@ Tensor real_binary(OpKind kind, const Operand& a, const Operand& b) {
   return binary(kind, promoted(a), promoted(b));
 }
 
+/// Where the remainder of a truncated quotient isn't 0 and its sign isn't that of b: there the
+/// quotient rounded down is one less.
+Tensor is_across(const Tensor& rest, const Operand& b) {
+  if (b.is_number()) return b.number() < 0 ? greater(rest, 0.0) : less(rest, 0.0);
+  const Tensor differs = not_equal(less(rest, 0.0), less(b, 0.0));
+  return logical_and(not_equal(rest, 0.0), differs);
+}
+
+/// Floating a / b rounded down, where `rest` is that of the truncated quotient. a - rest is a
+/// multiple of b, but for rounding. A 0 has the sign of a / b, and a / 0 is that of IEEE 754.
+Tensor floored_quotient(const Operand& a, const Operand& b, const Tensor& rest) {
+  const Tensor ratio = a / b;
+  const Tensor whole = round((a - rest) / b);
+  const Tensor down = where(is_across(rest, b), whole - 1, whole);
+  const Tensor quotient = where(equal(down, 0.0), ratio * 0.0, down);
+  if (b.is_number()) return b.number() == 0 ? ratio : quotient;
+  return where(equal(b, 0.0), ratio, quotient);
+}
+
 Tensor compare(std::string_view name, CompareDirection direction, const Operand& a,
                const Operand& b) {
   Call call(name, a.loc());
@@ -116,6 +137,13 @@ Tensor greater_equal(Operand a, Operand b) {
   return compare("greater_equal", CompareDirection::ge, a, b);
 }
 
+Tensor operator==(Operand a, Operand b) { return equal(a, b); }
+Tensor operator!=(Operand a, Operand b) { return not_equal(a, b); }
+Tensor operator<(Operand a, Operand b) { return less(a, b); }
+Tensor operator<=(Operand a, Operand b) { return less_equal(a, b); }
+Tensor operator>(Operand a, Operand b) { return greater(a, b); }
+Tensor operator>=(Operand a, Operand b) { return greater_equal(a, b); }
+
 Tensor atan2(Operand y, Operand x) { return real_binary(OpKind::atan2, y, x); }
 
 Tensor fmod(Operand a, Operand b) {
@@ -126,17 +154,23 @@ Tensor fmod(Operand a, Operand b) {
 Tensor remainder(Operand a, Operand b) {
   Call call("remainder", a.loc());
   const Tensor rest = fmod(a, b);
-  if (b.is_number()) {
-    return where(b.number() < 0 ? greater(rest, 0.0) : less(rest, 0.0), rest + b, rest);
-  }
-  const Tensor differs = not_equal(less(rest, 0.0), less(b, 0.0));
-  return where(logical_and(not_equal(rest, 0.0), differs), rest + b, rest);
+  return where(is_across(rest, b), rest + b, rest);
 }
 
 Tensor floor_divide(Operand a, Operand b) {
   Call call("floor_divide", a.loc());
-  const Tensor multiple = a - remainder(a, b);  // exact, but for rounding
-  return round(binary(OpKind::divide, multiple, b));
+  const DType dtype = call.common_dtype({&a, &b});
+  if (is_half(dtype)) {
+    const auto wide = [](const Operand& x) { return cast(x, DType::f32); };
+    return cast(floor_divide(a.is_number() ? a : Operand(wide(a), a.loc()),
+                             b.is_number() ? b : Operand(wide(b), b.loc())),
+                dtype);
+  }
+  const Tensor rest = fmod(a, b);
+  if (is_floating(dtype)) return stop_gradient(floored_quotient(a, b, rest));
+  // No step leaves the dtype's range, but for the least number / -1, which wraps around.
+  const Tensor quotient = binary(OpKind::divide, a, b);
+  return where(is_across(rest, b), quotient - 1, quotient);
 }
 
 Tensor logical_and(Operand a, Operand b) { return logical(OpKind::logical_and, a, b); }
@@ -185,14 +219,34 @@ Tensor ceil(Operand x) { return rounded("ceil", OpKind::ceil, x); }
 Tensor round(Operand x) { return rounded("round", OpKind::round_nearest_even, x); }
 Tensor sign(Operand x) { return unary(OpKind::sign, x); }
 Tensor abs(Operand x) { return unary(OpKind::abs, x); }
+Tensor square(Operand x) {
+  Call call("square", x.loc());
+  return x * x;
+}
+Tensor clone(Operand x) {
+  Call call("clone", x.loc());
+  return call.result(call->copy(call.value(x)));
+}
 Tensor stop_gradient(Operand x) { return unary(OpKind::stop_gradient, x); }
 
 Tensor clamp(Operand x, std::optional<double> min, std::optional<double> max) {
   Call call("clamp", x.loc());
   if (!min && !max) call.refuse("needs min, max or both");
-  if (!min) return where(greater(x, *max), *max, x);
-  const Tensor raised = where(less(x, *min), *min, x);
-  return max ? where(greater(raised, *max), *max, raised) : raised;
+  if (std::isnan(min.value_or(0)) || std::isnan(max.value_or(0))) {
+    call.refuse("min = {}, max = {}: expected numbers; leave out a bound that there isn't",
+                min.value_or(0), max.value_or(0));
+  }
+  // At a bound the result is the bound, whose gradient is 0, as in torch.
+  if (!min) return where(greater_equal(x, *max), *max, x);
+  const Tensor raised = where(less_equal(x, *min), *min, x);
+  return max ? where(greater_equal(raised, *max), *max, raised) : raised;
+}
+
+Tensor clamp(Operand x, const Tensor& min, const Tensor& max) {
+  Call call("clamp", x.loc());
+  if (!min.defined() && !max.defined()) call.refuse("needs min, max or both");
+  const Tensor raised = min.defined() ? maximum(x, min) : x.tensor();
+  return max.defined() ? minimum(raised, max) : raised;
 }
 
 Tensor masked_fill(Operand x, Operand mask, Operand value) {
@@ -209,7 +263,7 @@ Tensor isfinite(Operand x) {
 
 Tensor relu(Operand x) {
   Call call("relu", x.loc());
-  return where(greater(x, 0.0), x, 0.0);
+  return where(less_equal(x, 0.0), 0.0, x);  // this way round, a NaN stays
 }
 
 Tensor cast(Operand x, DType dtype) {

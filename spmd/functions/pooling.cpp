@@ -57,17 +57,19 @@ Tensor avg_pool(const char* name, const Operand& given, const AvgPoolOptions<N>&
   const WindowOptions window = pool_options(options.kernel_size, options.stride, options.padding,
                                             Spatial<N>(1), options.ceil_mode);
   const std::vector<WindowDim> dims = pool_windows(call, x.batch, window);
-  const Tensor total =
-      call.result(call->reduce_window(call.value(x.batch), {ReduceKind::add, dims}));
   std::int64_t elements = 1;
   bool is_even = options.count_include_pad;
   for (std::size_t i = 0; i < N; ++i) {
     elements *= window.kernel_size[i];
     is_even = is_even && dims[i + 2].high == window.padding[i];
   }
-  if (is_even) return as_given(x, total / static_cast<double>(elements));
-  return as_given(x, total / window_elements(call, call.type(x.batch), dims, window.padding,
-                                             options.count_include_pad));
+  return as_given(x, call.rounded_once(x.batch, [&](const Tensor& batch) {
+    const Tensor total =
+        call.result(call->reduce_window(call.value(batch), {ReduceKind::add, dims}));
+    if (is_even) return total / static_cast<double>(elements);
+    return total /
+           window_elements(call, batch.type(), dims, window.padding, options.count_include_pad);
+  }));
 }
 
 /// [parts, size]: row i has 1 / length where part i lies, else 0.
@@ -83,37 +85,41 @@ Tensor part_means(Call& call, std::int64_t parts, std::int64_t size, DType dtype
   return cast(call.result(call->constant(std::as_bytes(std::span(elements)), type)), dtype);
 }
 
+/// The means of `parts` parts of a dim, which has elements.
+Tensor means_of_parts(Call& call, const Tensor& x, int dim, std::int64_t parts) {
+  const TensorType type = x.type();
+  const std::int64_t size = type.shape[dim];
+  if (parts == size) return x;
+  if (size % parts != 0) {
+    // Not matmul, which autocast lowers.
+    const int last = type.shape.size() - 1;
+    const ValueId turned = call.value(transpose(x, dim, -1));
+    const ValueId means = call.value(part_means(call, parts, size, type.dtype));
+    const Tensor product = call.result(call->dot_general(
+        turned, means,
+        {.lhs_batch = {}, .rhs_batch = {}, .lhs_contracting = {last}, .rhs_contracting = {1}}));
+    return transpose(product, dim, -1);
+  }
+  Dims sizes(type.shape.begin(), type.shape.end());
+  sizes[static_cast<std::size_t>(dim)] = size / parts;
+  sizes.insert(sizes.begin() + dim, parts);
+  return mean(reshape(x, Shape(sizes)), {dim + 1});
+}
+
 template <int N>
 Tensor adaptive_avg_pool(const char* name, const Operand& given, const Spatial<N>& output_size) {
   Call call(name, given.loc());
   expect_floating(call, given);
   expect_from(call, "output_size", output_size.sizes(), 1);
   const Images x = images(call, given, N);
-  Tensor result = x.batch;
-  const DType dtype = call.type(result).dtype;
   for (int i = 0; i < N; ++i) {
-    const int dim = i + 2;
-    const std::int64_t size = result.shape()[dim];
-    const std::int64_t parts = output_size[i];
-    if (size == 0) call.refuse("{} has an empty dim", call.node(given)->label());
-    if (parts == size) continue;
-    if (size % parts != 0) {
-      // Not matmul, which autocast lowers.
-      const int last = result.shape().size() - 1;
-      const ValueId turned = call.value(transpose(result, dim, -1));
-      const ValueId means = call.value(part_means(call, parts, size, dtype));
-      const Tensor product = call.result(call->dot_general(
-          turned, means,
-          {.lhs_batch = {}, .rhs_batch = {}, .lhs_contracting = {last}, .rhs_contracting = {1}}));
-      result = transpose(product, dim, -1);
-      continue;
-    }
-    Dims sizes(result.shape().begin(), result.shape().end());
-    sizes[static_cast<std::size_t>(dim)] = size / parts;
-    sizes.insert(sizes.begin() + dim, parts);
-    result = mean(reshape(result, Shape(sizes)), {dim + 1});
+    if (x.batch.shape()[i + 2] > 0) continue;
+    call.refuse("{} has an empty dim", call.node(given)->label());
   }
-  return as_given(x, result);
+  return as_given(x, call.rounded_once(x.batch, [&](Tensor result) {
+    for (int i = 0; i < N; ++i) result = means_of_parts(call, result, i + 2, output_size[i]);
+    return result;
+  }));
 }
 
 }  // namespace

@@ -25,10 +25,8 @@ Tensor reduce(std::string_view name, ReduceKind kind, const Operand& x,
 template <typename F>
 std::optional<Tensor> through_f32(Call& call, const Operand& x, F function) {
   if (call.widens(x)) return function(Operand(call.widened(x), x.loc()));
-  const DType dtype = call.type(x).dtype;
-  if (!is_half(dtype)) return {};
-  const Tensor wide = cast(x, DType::f32);
-  return cast(function(Operand(wide, x.loc())), dtype);
+  if (!is_half(call.type(x).dtype)) return {};
+  return call.rounded_once(x, [&](const Tensor& wide) { return function(Operand(wide, x.loc())); });
 }
 
 /// total^power. Where total is 0, so is its gradient, which would be infinite.
@@ -107,13 +105,14 @@ Tensor prod(Operand x, std::vector<int> dims, bool keepdim) {
   for (int dim = 0; dim < shape.size(); ++dim) {
     if (std::ranges::count(all, dim) == 0) kept.push_back(shape[dim]);
   }
-  Tensor result = x.tensor();
   if (type.num_elements() == 0) {
-    result = full(shape, 1, type.dtype, x.loc());
-  } else {
-    for (const std::int64_t dim : all) result = multiplied(result, static_cast<int>(dim));
+    return full(keepdim ? shape : Shape(kept), 1, type.dtype, x.loc());
   }
-  return keepdim ? result : reshape(result, Shape(kept));
+  const Tensor product = call.rounded_once(x, [&](Tensor factors) {
+    for (const std::int64_t dim : all) factors = multiplied(factors, static_cast<int>(dim));
+    return factors;
+  });
+  return keepdim ? product : reshape(product, Shape(kept));
 }
 
 Tensor mean(Operand x, std::vector<int> dims, bool keepdim) {
@@ -122,9 +121,11 @@ Tensor mean(Operand x, std::vector<int> dims, bool keepdim) {
     call.refuse("{} has no elements, and their mean would be NaN; leave an empty batch out",
                 call.node(x)->label());
   }
-  const Tensor total = reduce("mean", ReduceKind::add, x, dims, keepdim);
   const auto count = static_cast<double>(call.type(x).num_elements());
-  return total * (static_cast<double>(total.num_elements()) / count);
+  return call.rounded_once(x, [&](const Tensor& wide) {
+    const Tensor total = reduce("mean", ReduceKind::add, wide, dims, keepdim);
+    return total * (static_cast<double>(total.num_elements()) / count);
+  });
 }
 
 Tensor amax(Operand x, std::vector<int> dims, bool keepdim) {
@@ -158,6 +159,8 @@ Tensor var(Operand x, std::vector<int> dims, int correction, bool keepdim) {
 
 Tensor stddev(Operand x, std::vector<int> dims, int correction, bool keepdim) {
   Call call("stddev", x.loc());
+  const auto of_f32 = [&](Operand wide) { return stddev(wide, dims, correction, keepdim); };
+  if (const auto result = through_f32(call, x, of_f32)) return *result;
   return root(var(x, std::move(dims), correction, keepdim), 0.5);
 }
 

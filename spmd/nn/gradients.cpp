@@ -12,13 +12,17 @@ Tensor clip_by_global_norm(std::span<Tensor> grads, double max_norm, std::source
   Tensor squares;
   for (const Tensor& g : grads) {
     if (!g.defined()) continue;
-    squares = squares.defined() ? squares + sum(g * g) : sum(g * g);
+    const bool is_narrow = is_half(call.type(g).dtype);  // the square of 300 is none of f16
+    const Tensor wide = is_narrow ? cast(g, DType::f32) : g;
+    squares = squares.defined() ? squares + sum(wide * wide) : sum(wide * wide);
   }
   if (!squares.defined()) call.refuse("no gradients are given");
   const Tensor norm = sqrt(squares);
   const Tensor scale = minimum(max_norm / (norm + 1e-6), 1.0);
   for (Tensor& g : grads) {
-    if (g.defined()) g = g * scale;
+    if (!g.defined()) continue;
+    const DType dtype = g.type().dtype;
+    g = g * (is_half(dtype) ? cast(scale, dtype) : scale);
   }
   return norm;
 }

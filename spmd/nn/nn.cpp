@@ -1,5 +1,6 @@
 #include <weft/nn.hpp>
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 
@@ -37,16 +38,25 @@ Tensor Linear::operator()(const Tensor& x, std::source_location loc) const {
 }
 
 Embedding::Embedding(Module& parent, std::string name, const Options& options)
-    : Module(parent, std::move(name)) {
-  const auto [rows, size, deviation] = options;
+    : Module(parent, std::move(name)), padding_idx_(options.padding_idx) {
+  const auto [rows, size, deviation, padding_idx] = options;
   expect_size("Embedding", path(), "num_embeddings", rows);
   expect_size("Embedding", path(), "embedding_dim", size);
-  weight =
-      add_parameter("weight", normal_init(path("weight"), rows * size, 0, deviation), {rows, size});
+  std::vector<float> elements = normal_init(path("weight"), rows * size, 0, deviation);
+  if (padding_idx) {
+    if (*padding_idx < -rows || *padding_idx >= rows) {
+      fail(Errc::invalid_argument,
+           "Embedding '{}': padding_idx = {}: expected a row, from {} to {}", path(), *padding_idx,
+           -rows, rows - 1);
+    }
+    const std::int64_t row = *padding_idx < 0 ? *padding_idx + rows : *padding_idx;
+    std::fill_n(elements.begin() + row * size, size, 0.0F);
+  }
+  weight = add_parameter("weight", elements, {rows, size});
 }
 
 Tensor Embedding::operator()(const Tensor& index, std::source_location loc) const {
-  return embedding(Operand(weight, loc), index);
+  return embedding(Operand(weight, loc), index, padding_idx_);
 }
 
 LayerNorm::LayerNorm(Module& parent, std::string name, const Options& options)
@@ -70,15 +80,15 @@ Tensor RMSNorm::operator()(const Tensor& x, std::source_location loc) const {
   return rms_norm(Operand(x, loc), weight, eps_);
 }
 
-Dropout::Dropout(Module& parent, std::string name, double p)
-    : Module(parent, std::move(name)), p_(p) {
+DropoutLayer::DropoutLayer(Module& parent, std::string name, double p, Function function)
+    : Module(parent, std::move(name)), p_(p), function_(function) {
   if (!(p >= 0 && p <= 1)) {
     fail(Errc::invalid_argument, "Dropout '{}': p = {}: expected 0 to 1", path(), p);
   }
 }
 
-Tensor Dropout::operator()(const Tensor& x, std::source_location loc) const {
-  return is_training() ? dropout(Operand(x, loc), p_) : x;
+Tensor DropoutLayer::operator()(const Tensor& x, std::source_location loc) const {
+  return is_training() ? function_(Operand(x, loc), p_) : x;
 }
 
 }  // namespace weft

@@ -211,6 +211,10 @@ ValueId Builder::custom_call(const CustomTarget& target, std::span<const ValueId
   return emit(OpKind::custom_call, operands, std::array{program_->intern_target(target)}, result);
 }
 
+ValueId Builder::custom_gradient(std::span<const ValueId> operands, std::int64_t number) {
+  return emit(OpKind::custom_gradient, operands, std::array{number});
+}
+
 ValueId Builder::argsort(ValueId x, bool descending) {
   return emit(OpKind::argsort, {x}, std::array{std::int64_t{descending}});
 }

@@ -104,6 +104,9 @@ class Builder : public Emitter {
   ValueId custom_call(const CustomTarget& target, std::span<const ValueId> operands,
                       const TensorType& result);
 
+  /// y, whose gradient the loop's function `number` makes, for all operands but the first, y.
+  ValueId custom_gradient(std::span<const ValueId> operands, std::int64_t number);
+
   ValueId sharding_constraint(ValueId x, const Sharding& sharding);
   ValueId optimization_barrier(ValueId x);
   ValueId copy(ValueId x);

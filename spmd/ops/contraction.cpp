@@ -217,9 +217,13 @@ ValueId reduce_cotangent(Builder& builder, const ForwardOp& op, std::size_t, Val
   if (static_cast<ReduceKind>(op.attrs[0]) == ReduceKind::add) {
     return builder.broadcast_in_dim(g, type.shape, kept);
   }
-  // max, min: the elements that equal the extremum share the cotangent.
+  // max, min: the elements that equal the extremum, or are NaN, share the cotangent.
   const ValueId extremum = builder.broadcast_in_dim(op.result, type.shape, kept);
-  const ValueId attains = builder.compare(CompareDirection::eq, x, extremum);
+  ValueId attains = builder.compare(CompareDirection::eq, x, extremum);
+  if (is_floating(type.dtype)) {
+    attains = builder.binary(OpKind::logical_or, attains,
+                             builder.compare(CompareDirection::ne, x, x));
+  }
   const ValueId count = builder.reduce(ReduceKind::add, builder.convert(attains, type.dtype), dims);
   const ValueId share = builder.binary(OpKind::divide, g, count);
   return builder.select(attains, builder.broadcast_in_dim(share, type.shape, kept),

@@ -144,12 +144,12 @@ ValueId by_other(Formula& f, ValueId other) { return f.mul(f.g, other); }
 ValueId over_other(Formula& f, ValueId other) { return f.div(f.g, other); }
 ValueId quotient_slope(Formula& f, ValueId) { return f.neg(f.div(f.mul(f.g, f.y), f.x)); }
 
-/// All of g to the operand that is the result; half to each where both are equal.
-template <CompareDirection kWins>
+/// All of g to the operand that is the result; half to each where both are equal. A NaN neither
+/// loses nor is equal, so that both have all of g, as in torch.
+template <CompareDirection kLoses>
 ValueId to_the_winner(Formula& f, ValueId other) {
-  const ValueId tied =
-      f.where(CompareDirection::eq, f.x, other, f.mul(f.g, f.number(0.5)), f.number(0));
-  return f.where(kWins, f.x, other, f.g, tied);
+  const ValueId share = f.where(CompareDirection::eq, f.x, other, f.mul(f.g, f.number(0.5)), f.g);
+  return f.where(kLoses, f.x, other, f.number(0), share);
 }
 
 ValueId log_plus_one_slope(Formula& f) { return f.div(f.g, f.add(f.x, f.number(1))); }
@@ -164,15 +164,16 @@ ValueId tan_slope(Formula& f) { return f.mul(f.g, f.add(f.number(1), f.mul(f.y, 
 ValueId remainder_by_divisor(Formula& f, ValueId a) {
   return f.mul(f.g, f.div(f.sub(f.y, a), f.x));
 }
-ValueId atan2_by_first(Formula& f, ValueId b) {
-  return f.div(f.mul(f.g, b), f.add(f.mul(f.x, f.x), f.mul(b, b)));
+/// g other / (x^2 + other^2), which is 0 at the origin, where there is no angle.
+ValueId atan2_by_first(Formula& f, ValueId other) {
+  const ValueId square = f.add(f.mul(f.x, f.x), f.mul(other, other));
+  const ValueId divisor = f.where(CompareDirection::eq, square, f.number(0), f.number(1), square);
+  return f.div(f.mul(f.g, other), divisor);
 }
-ValueId atan2_by_second(Formula& f, ValueId a) {
-  return f.neg(f.div(f.mul(f.g, a), f.add(f.mul(f.x, f.x), f.mul(a, a))));
-}
+ValueId atan2_by_second(Formula& f, ValueId other) { return f.neg(atan2_by_first(f, other)); }
 
-/// y = a^b. The limits at b = 0 (of the derivative by a) and a = 0 (by b) are 0; the plain formulas
-/// would give 0 * inf.
+/// y = a^b. The limits at b = 0 (of the derivative by a) and at a = 0 with b >= 0 (by b) are 0; the
+/// plain formulas would give 0 * inf.
 ValueId power_by_base(Formula& f, ValueId exponent) {
   const ValueId zero = f.number(0);
   const ValueId slope = f.mul(exponent, f.pow(f.x, f.sub(exponent, f.number(1))));
@@ -181,7 +182,8 @@ ValueId power_by_base(Formula& f, ValueId exponent) {
 ValueId power_by_exponent(Formula& f, ValueId base) {
   const ValueId zero = f.number(0);
   const ValueId slope = f.mul(f.y, f.unary(OpKind::log, base));
-  return f.mul(f.g, f.where(CompareDirection::eq, base, zero, zero, slope));
+  const ValueId at_zero = f.where(CompareDirection::ge, f.x, zero, zero, slope);
+  return f.mul(f.g, f.where(CompareDirection::eq, base, zero, at_zero, slope));
 }
 
 ValueId selected_cotangent(Builder& builder, const ForwardOp& op, std::size_t index, ValueId g) {
@@ -216,11 +218,17 @@ Elements compared_elements(const Evaluation& e) {
   return result;
 }
 
-Elements remainder_elements(const Evaluation& e) {
+/// Quotients or remainders; those of an integer and 0 are as the kernels have them.
+template <bool kQuotients>
+Elements divided_elements(const Evaluation& e) {
+  const bool is_integer = !is_floating(e.type().dtype);
   Elements result = e.operand(0);
   for (std::size_t i = 0; i < result.size(); ++i) {
+    double& a = result[i];
     const double b = e.operand(1)[i];
-    if (b != 0 || is_floating(e.type().dtype)) result[i] = std::fmod(result[i], b);
+    if (b != 0 || !is_integer) a = kQuotients ? a / b : std::fmod(a, b);
+    if (b == 0 && is_integer && kQuotients) a = -1;
+    if (is_integer) a = std::trunc(a);
   }
   return result;
 }
@@ -258,6 +266,11 @@ constexpr OpRow binary(std::string_view doc, Infer infer, double (*value)(double
   row.operands = operands(2);
   row.rule = Rule("d*, d* -> d*");
   row.evaluate = Evaluate(value);
+  return row;
+}
+
+constexpr OpRow computed(Elements (*elements)(const Evaluation&), OpRow row) {
+  row.evaluate = elements;
   return row;
 }
 
@@ -323,11 +336,8 @@ constexpr OpRow rows::is_finite =
     unary("Whether x is neither infinite nor NaN, as pred.", finiteness,
           [](double x) -> double { return std::isfinite(x); }, {});
 
-constexpr OpRow rows::convert = [] {
-  OpRow row = unary("x in the result's dtype.", converted, nullptr, converted_back);
-  row.evaluate = converted_elements;
-  return row;
-}();
+constexpr OpRow rows::convert = computed(
+    converted_elements, unary("x in the result's dtype.", converted, nullptr, converted_back));
 
 constexpr OpRow rows::add = linear_in(
     kAllTogether,
@@ -340,19 +350,18 @@ constexpr OpRow rows::subtract = linear_in(
 constexpr OpRow rows::multiply = linear_in(
     kOne, binary(
               "a b", arithmetic, [](double a, double b) { return a * b; }, by<by_other, by_other>));
-constexpr OpRow rows::divide =
-    linear_in(kFirstIfFloating,
-              binary(
-                  "a / b; integers are truncated", arithmetic,
-                  [](double a, double b) { return a / b; }, by<over_other, quotient_slope>));
+constexpr OpRow rows::divide = linear_in(
+    kFirstIfFloating,
+    computed(divided_elements<true>, binary("a / b; integers are truncated, and -1 where b = 0",
+                                            arithmetic, nullptr, by<over_other, quotient_slope>)));
 constexpr OpRow rows::maximum = binary(
     "The larger of a and b; NaN where one is NaN.", arithmetic,
     [](double a, double b) { return combine(ReduceKind::max, a, b); },
-    by<to_the_winner<CompareDirection::gt>, to_the_winner<CompareDirection::gt>>);
+    by<to_the_winner<CompareDirection::lt>, to_the_winner<CompareDirection::lt>>);
 constexpr OpRow rows::minimum = binary(
     "The smaller of a and b; NaN where one is NaN.", arithmetic,
     [](double a, double b) { return combine(ReduceKind::min, a, b); },
-    by<to_the_winner<CompareDirection::lt>, to_the_winner<CompareDirection::lt>>);
+    by<to_the_winner<CompareDirection::gt>, to_the_winner<CompareDirection::gt>>);
 constexpr OpRow rows::power = binary(
     "a^b", arithmetic, [](double a, double b) { return std::pow(a, b); },
     by<power_by_base, power_by_exponent>);
@@ -367,12 +376,9 @@ constexpr OpRow rows::logical_xor =
            [](double a, double b) -> double { return (a != 0) != (b != 0) ? 1 : 0; }, {});
 constexpr OpRow rows::logical_not =
     unary("not x", negated_pred, [](double x) -> double { return x == 0 ? 1 : 0; }, {});
-constexpr OpRow rows::remainder = [] {
-  OpRow row = binary("C's a % b, which has a's sign; of integers with b = 0: a", arithmetic,
-                     nullptr, by<passed, remainder_by_divisor>);
-  row.evaluate = remainder_elements;
-  return row;
-}();
+constexpr OpRow rows::remainder = computed(
+    divided_elements<false>, binary("C's a % b, which has a's sign; of integers with b = 0: a",
+                                    arithmetic, nullptr, by<passed, remainder_by_divisor>));
 constexpr OpRow rows::atan2 = binary(
     "The angle of the point (b, a), from -pi to pi.", both_floating,
     [](double a, double b) { return std::atan2(a, b); }, by<atan2_by_first, atan2_by_second>);
@@ -380,8 +386,7 @@ constexpr OpRow rows::atan2 = binary(
 constexpr OpRow rows::compare = [] {
   OpRow row = binary("Whether a direction b holds, as pred.", compared, nullptr, {});
   row.attrs = Attrs(kDirection);
-  row.evaluate = compared_elements;
-  return row;
+  return computed(compared_elements, row);
 }();
 
 constexpr OpRow rows::select = [] {
@@ -389,8 +394,7 @@ constexpr OpRow rows::select = [] {
                     selected_cotangent);
   row.operands = operands(3);
   row.rule = Rule("d*, d*, d* -> d*");
-  row.evaluate = selected_elements;
-  return row;
+  return computed(selected_elements, row);
 }();
 
 }  // namespace weft

@@ -53,6 +53,28 @@ Elements custom_elements(const Evaluation& e) {
   return result;
 }
 
+/// The op vanishes before shardings are chosen: the other operands count for gradients only.
+FactorRule gradient_rule(const Program& program, OpId op) {
+  RuleMaker rule;
+  const auto operands = program.op_operands(op);
+  for (const ValueId operand : operands) rule.add_tensor(program.shape(operand));
+  const Shape& y = program.shape(program.result(op));
+  rule.add_tensor(y);
+  for (int dim = 0; dim < y.size(); ++dim) {
+    const int factor = rule.add_factor(y[dim], FactorType::pass_through);
+    rule.put(0, dim, factor);
+    rule.put(static_cast<int>(operands.size()), dim, factor);
+  }
+  for (std::size_t i = 1; i < operands.size(); ++i) {
+    const Shape& x = program.shape(operands[i]);
+    for (int dim = 0; dim < x.size(); ++dim) {
+      rule.put(static_cast<int>(i), dim, rule.add_factor(x[dim], FactorType::need_replication));
+    }
+  }
+  return rule.take();
+}
+
+constexpr Attr kFunction[] = {integer("function")};
 constexpr Attr kConstraint[] = {{.name = "sharding", .form = Form::constraint}};
 constexpr Attr kTarget[] = {{.name = "target", .form = Form::target}};
 
@@ -84,6 +106,15 @@ constexpr OpRow rows::optimization_barrier =
 
 constexpr OpRow rows::stop_gradient = identity("x, which is constant to gradients.", {}, {},
                                                Traits{.moves_only = true, .vanishes = true});
+
+constexpr OpRow rows::custom_gradient = [] {
+  OpRow row = identity(
+      "(y, x, ..): y; the gradients of the x are made by a function that the loop keeps.",
+      kFunction, Gradient(Gradient::How::target), Traits{.moves_only = true, .vanishes = true});
+  row.operands = operands(2, 1 + kCustomOperandCountMax);
+  row.rule = Rule(gradient_rule);
+  return row;
+}();
 
 /// The target's rule determines how the operands and the result correspond.
 constexpr OpRow rows::custom_call{

@@ -70,6 +70,7 @@
   OP(custom_call, 93)           \
   OP(check_index, 94)           \
   OP(stop_gradient, 95)         \
+  OP(custom_gradient, 96)       \
   OP(all_reduce, 100)           \
   OP(all_gather, 101)           \
   OP(reduce_scatter, 102)       \

@@ -83,6 +83,14 @@ class Call {
   Tensor lowered(const Operand& x) { return in_dtype(x, *trace_.autocast()); }
   Tensor widened(const Operand& x) { return in_dtype(x, DType::f32); }
 
+  /// function(x), of bf16 and f16 computed in f32: the result alone is rounded, as in torch.
+  template <typename Function>
+  Tensor rounded_once(const Operand& x, Function function) {
+    const DType dtype = type(x).dtype;
+    if (!is_half(dtype)) return function(x.tensor());
+    return in_dtype(function(in_dtype(x, DType::f32)), dtype);
+  }
+
   /// The common dtype of the tensor operands, under autocast the widest; f32 if all are numbers.
   DType common_dtype(std::initializer_list<const Operand*> operands) const;
   /// The shape to which numpy's rules broadcast the tensor operands.

@@ -1,5 +1,5 @@
 #pragma once
-/// The gradient of a custom op. For the files of this folder.
+/// The gradient of a custom op and of custom_vjp(). For the files of this folder.
 
 #include <vector>
 
@@ -8,7 +8,8 @@
 
 namespace weft {
 
-/// A CustomVjpRule (passes/grad.hpp) that calls the vjp with which the op was registered.
+/// A CustomVjpRule (passes/grad.hpp) that calls the function with which the op was registered, or
+/// which custom_vjp() was given.
 std::vector<ValueId> custom_cotangents(Trace& trace, const ForwardOp& op, ValueId cotangent);
 
 }  // namespace weft

@@ -42,12 +42,58 @@ using ErasedVjp = void (*)();
 using Vjp = std::vector<Tensor> (*)(const CustomVjp& vjp);
 
 /// In the dtypes that the operands have, whatever autocast() is around.
-std::vector<Tensor> call_vjp(const CustomFunction& function, const CustomVjp& vjp,
+template <typename Function>
+std::vector<Tensor> call_vjp(const Function& function, const CustomVjp& vjp,
                              std::string_view where) try {
   const AutocastScope as_it_is(DType::f32);
-  return reinterpret_cast<Vjp>(function.vjp)(vjp);
+  return function(vjp);
 } catch (const Error& error) {
   fail(error.code(), "{}: vjp: {}", where, error.what());
+}
+
+/// The cotangents that `function` makes of the operands; kNoId for none.
+template <typename Function>
+std::vector<ValueId> cotangents_of(Trace& trace, const Function& function, std::string_view where,
+                                   std::span<const ValueId> operands, ValueId result,
+                                   ValueId cotangent) {
+  CustomVjp vjp{.operands = {}, .result = trace.record(result), .cotangent = {}};
+  vjp.cotangent = trace.record(cotangent);
+  for (const ValueId operand : operands) vjp.operands.push_back(trace.record(operand));
+  const std::vector<Tensor> given = call_vjp(function, vjp, where);
+  if (given.size() != operands.size()) {
+    fail(Errc::invalid_argument,
+         "{}: vjp gives {} tensors for {} operands; it gives one for each, an empty Tensor() where "
+         "there is no gradient",
+         where, given.size(), operands.size());
+  }
+  std::vector<ValueId> cotangents;
+  for (std::size_t i = 0; i < given.size(); ++i) {
+    if (!given[i].defined()) {
+      cotangents.push_back(kNoId);
+      continue;
+    }
+    if (given[i].type() != vjp.operands[i].type()) {
+      fail(Errc::invalid_argument,
+           "{}: vjp gives {} for operand {}, which is {}; a cotangent has its operand's type",
+           where, given[i].type().to_string(), i, vjp.operands[i].type().to_string());
+    }
+    cotangents.push_back(trace.value_of(given[i].node(), std::source_location::current()));
+  }
+  return cotangents;
+}
+
+/// Those of a custom_vjp(): y itself, its op's first operand, has none.
+std::vector<ValueId> function_cotangents(Trace& trace, const ForwardOp& op, ValueId cotangent) {
+  const auto number = static_cast<std::size_t>(op.attrs[0]);
+  // A copy: a custom_vjp() in the function may move the table.
+  const CustomGradient function = trace.regions().custom_gradients[number];
+  const Program& program = trace.builder().program();
+  const std::string where =
+      fmt::format("grad: custom_vjp (at {})", program.locs[trace.builder().loc()]);
+  std::vector<ValueId> cotangents = cotangents_of(
+      trace, function, where, std::span(op.operands).subspan(1), op.result, cotangent);
+  cotangents.insert(cotangents.begin(), kNoId);
+  return cotangents;
 }
 
 }  // namespace
@@ -75,7 +121,32 @@ Tensor custom_call(const CustomOp& op, const std::vector<Tensor>& operands,
   return call.result(call->custom_call(target, values, result));
 }
 
+Tensor custom_vjp(const std::function<Tensor(const std::vector<Tensor>& operands)>& function,
+                  const CustomGradient& gradient, const std::vector<Tensor>& operands,
+                  std::source_location loc) {
+  if (function == nullptr || gradient == nullptr) {
+    fail(Errc::invalid_argument, "custom_vjp: the {} is null; expected a function (at {})",
+         function == nullptr ? "function" : "gradient", file_line(loc));
+  }
+  const Tensor y = function(operands);  // its ops have their own lines
+  Call call("custom_vjp", loc);
+  if (operands.empty() || operands.size() > kCustomOperandCountMax) {
+    call.refuse("{} operands are given: expected 1 to {}", operands.size(), kCustomOperandCountMax);
+  }
+  if (!is_floating(call.type(y).dtype)) {
+    call.refuse("the function's result {} isn't floating, so it has no gradient",
+                call.node(y)->label());
+  }
+  std::vector<ValueId> values{call.value(y)};
+  for (const Tensor& operand : operands) values.push_back(call.value(operand));
+  std::vector<CustomGradient>& gradients = call.trace().regions().custom_gradients;
+  gradients.push_back(gradient);
+  const auto number = static_cast<std::int64_t>(gradients.size() - 1);
+  return call.result(call->custom_gradient(values, number));
+}
+
 std::vector<ValueId> custom_cotangents(Trace& trace, const ForwardOp& op, ValueId cotangent) {
+  if (op.kind == OpKind::custom_gradient) return function_cotangents(trace, op, cotangent);
   const Program& program = trace.builder().program();
   const CustomTarget target = program.custom_targets[static_cast<std::size_t>(op.attrs[0])];
   const CustomFunction* function = find_custom_function(target);
@@ -87,30 +158,8 @@ std::vector<ValueId> custom_cotangents(Trace& trace, const ForwardOp& op, ValueI
          "{} has no gradient: give the CustomOp a vjp, or leave it out of what the loss depends on",
          where);
   }
-  CustomVjp vjp{.operands = {}, .result = trace.record(op.result), .cotangent = {}};
-  vjp.cotangent = trace.record(cotangent);
-  for (const ValueId operand : op.operands) vjp.operands.push_back(trace.record(operand));
-  const std::vector<Tensor> given = call_vjp(*function, vjp, where);
-  if (given.size() != op.operands.size()) {
-    fail(Errc::invalid_argument,
-         "{}: vjp gives {} tensors for {} operands; it gives one for each, an empty Tensor() where "
-         "there is no gradient",
-         where, given.size(), op.operands.size());
-  }
-  std::vector<ValueId> cotangents;
-  for (std::size_t i = 0; i < given.size(); ++i) {
-    if (!given[i].defined()) {
-      cotangents.push_back(kNoId);
-      continue;
-    }
-    if (given[i].type() != vjp.operands[i].type()) {
-      fail(Errc::invalid_argument,
-           "{}: vjp gives {} for operand {}, which is {}; a cotangent has its operand's type",
-           where, given[i].type().to_string(), i, vjp.operands[i].type().to_string());
-    }
-    cotangents.push_back(trace.value_of(given[i].node(), std::source_location::current()));
-  }
-  return cotangents;
+  return cotangents_of(trace, reinterpret_cast<Vjp>(function->vjp), where, op.operands, op.result,
+                       cotangent);
 }
 
 }  // namespace weft

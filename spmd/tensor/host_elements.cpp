@@ -52,12 +52,6 @@ Tensor to_device(ConstElementSpan elements, const Shape& shape, std::source_loca
     fail(Errc::invalid_argument, "to_device: {} elements are given for {}, which has {} (at {})",
          elements.size(), type.to_string(), type.num_elements(), file_line(loc));
   }
-  if (elements.size() == 0) {
-    fail(Errc::invalid_argument,
-         "to_device: {} has no elements, and a mean over none is NaN; leave an empty batch out (at "
-         "{})",
-         type.to_string(), file_line(loc));
-  }
   if (type.dtype == DType::pred) expect_preds(elements, loc);
   const std::span bytes(elements.data(), static_cast<std::size_t>(type.bytes()));
   Tensor tensor(host_node(type, InputKind::data, "", bytes, loc));

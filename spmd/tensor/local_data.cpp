@@ -41,6 +41,7 @@ LocalRows::LocalRows(const TensorType& type, std::shared_ptr<const std::vector<s
     : type_(type), rows_(std::move(rows)), parts_(std::move(parts)) {}
 
 void LocalRows::read(std::span<const Target> targets) const {
+  if (type_.num_elements() == 0) return;
   const std::int64_t rows = type_.shape[0] / static_cast<std::int64_t>(parts_.held.size());
   for (const Target& target : targets) {
     const Box& box = target.placed.box;

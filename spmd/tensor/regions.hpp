@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include <weft/custom_op.hpp>
 #include <weft/transforms.hpp>
 
 #include "spmd/passes/grad.hpp"
@@ -112,7 +113,9 @@ class TracedShardMaps {
   std::vector<Open> open_;
 };
 
+/// What is known of parts of the trace, but doesn't stand in its ops.
 struct Regions {
+  std::vector<CustomGradient> custom_gradients;  ///< of custom_vjp(), by the number in its op
   RematRegions remat;
   TracedLoops loops;
   TracedShardMaps shard_maps;
@@ -124,6 +127,7 @@ struct Regions {
   /// Throws invalid_argument if a loop or a shard_map is being recorded.
   void expect_readable(const RunSite& site) const;
   void clear() {
+    custom_gradients.clear();
     remat.clear();
     loops.clear();
     shard_maps.clear();

@@ -19,6 +19,7 @@
 #include "spmd/text/text.hpp"
 #include "tests/property/seeds.hpp"
 #include "tests/support/engine_mesh.hpp"
+#include "tests/support/kernel_paths.hpp"
 #include "tests/support/random_program.hpp"
 
 namespace weft::kernel_paths_test {
@@ -27,24 +28,9 @@ namespace {
 using kernels::KernelPath;
 using kernels::Vectors;
 using testing::EngineMesh;
+using testing::kernel_paths;
+using testing::PathScope;
 using testing::Random;
-
-/// The oracle first.
-std::vector<KernelPath> paths() {
-  std::vector<KernelPath> all;
-  for (const Vectors vectors : {Vectors::portable, Vectors::avx2, Vectors::avx512}) {
-    if (vectors > kernels::parse_kernel_path("").vectors) continue;
-    all.push_back({vectors, false});
-    if (vectors != Vectors::portable) all.push_back({vectors, true});
-  }
-  return all;
-}
-
-/// Restores the process's path.
-struct PathScope {
-  const KernelPath before = kernels::kernel_path();
-  ~PathScope() { kernels::set_kernel_path(before); }
-};
 
 /// Elementwise ops at random on a few dtypes; values are read long after they are made.
 class Chains {
@@ -187,7 +173,7 @@ void expect_same_on_all_paths(const Program& program, const std::vector<Elements
   const Mesh mesh({1}, {"data"});
   const Plan plan = compile(program, mesh);
   std::vector<Elements> oracle;
-  for (const KernelPath& path : paths()) {
+  for (const KernelPath& path : kernel_paths()) {
     kernels::set_kernel_path(path);
     EngineMesh chips(mesh);
     const auto outputs =

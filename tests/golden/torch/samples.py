@@ -5,8 +5,8 @@ both have. See tests/unit/spmd/functions/samples_test.cpp.
 
 One sample a line: op, arguments, operands, y, and, where y is floating, the weight of y in the sum
 that is differentiated, and the gradients. Operands and weights are multiples of 1/8, which every
-floating dtype has exactly. On the CPU, torch 1.13 lacks many functions of float16: there, y and the
-gradients are those of float32, rounded, and the sample says "by": "f32"."""
+floating dtype has exactly. Needs torch 2.15: older ones lack functions of float16 on the CPU, and
+have other gradients at kinks."""
 
 import itertools
 import json
@@ -94,45 +94,35 @@ def view_of(kind, tensor):
 def sample(op, function, operands, args=None, view=None):
     entry = {"op": op, "args": args or {}, "view": view or ""}
     try:
-        fill(entry, function, operands, view, lambda tensor: tensor)
-    except (RuntimeError, IndexError, TypeError) as error:
-        if "Half" not in str(error):
-            return  # torch doesn't take it
-        entry["by"] = "f32"
-        try:
-            fill(entry, function, operands, view,
-                 lambda tensor: tensor.float() if tensor.is_floating_point() else tensor)
-        except (RuntimeError, IndexError, TypeError):
-            return
+        fill(entry, function, operands, view)
+    except (RuntimeError, IndexError, TypeError):
+        return  # torch doesn't take it
     if entry["y"]["dtype"]:
         samples.append(json.dumps(entry, separators=(",", ":")))
 
 
-def fill(entry, function, operands, view, widened):
-    """Adds operands, y and gradients to the entry; as torch computes them of widened() operands."""
+def fill(entry, function, operands, view):
+    """Adds operands, y and gradients to the entry."""
     bases, views = [], []
     for operand in operands:
         kind = view if operand.dim() > 0 and operand.numel() > 0 else None
         base, see = view_of(kind, operand)
-        bases.append(widened(base).clone().requires_grad_(base.is_floating_point()))
+        bases.append(base.clone().requires_grad_(base.is_floating_point()))
         views.append(see)
-
-    def rounded(tensor):
-        return tensor.half() if "by" in entry and tensor.is_floating_point() else tensor
-
     y = function(*[see(base) for see, base in zip(views, bases)])
-    entry["operands"] = [described(rounded(base)) for base in bases]
-    entry["y"] = described(rounded(y)) if y.dtype in NAMES else {"dtype": ""}
+    entry["operands"] = [described(base) for base in bases]
+    entry["y"] = described(y) if y.dtype in NAMES else {"dtype": ""}
     floating = [base for base in bases if base.is_floating_point()]
     if y.is_floating_point() and floating:
-        weight = entry.setdefault("weight", Domain().tensor(tuple(y.shape), rounded(y).dtype))
-        entry["weight"] = weight
-        if y.requires_grad:
-            (y * widened(weight)).sum().backward()
-        entry["gradients"] = [
-            described(rounded(torch.zeros_like(base) if base.grad is None else base.grad))
-            for base in floating]
+        weight = entry.get("weight")
+        if weight is None:
+            weight = Domain().tensor(tuple(y.shape), y.dtype)
         entry["weight"] = described(weight)
+        if y.requires_grad:
+            (y * weight).sum().backward()
+        entry["gradients"] = [
+            described(torch.zeros_like(base) if base.grad is None else base.grad)
+            for base in floating]
 
 
 def unary():

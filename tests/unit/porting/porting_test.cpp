@@ -33,6 +33,8 @@ struct Net : Module {
               {.in_channels = 3, .out_channels = 8, .kernel_size = 3, .window = {.padding = 1}}};
   BatchNorm2d bn{*this, "bn", {.num_features = 8}};
   Embedding embed{*this, "embed", {.num_embeddings = 10, .embedding_dim = 3}};
+  Embedding padded{*this, "padded", {.num_embeddings = 10, .embedding_dim = 3, .padding_idx = 0}};
+  Dropout2d drop{*this, "drop", 0.1};
   LayerNorm ln{*this, "ln", {.size = 3}};
   ModuleList<Linear> layers{*this, "layers"};
   Parameter count{add_buffer("count", 0, {})};
@@ -50,8 +52,8 @@ TEST_F(Porting, Tensors) {
   const std::vector<float> data{1, 2, 3, 4, 5, 6};
   const std::vector<std::int64_t> labels{1, 2};
   const Tensor x = to_device(data, {2, 3});
-  const std::vector<Tensor> made{full({2, 3}, 0), iota({6}, 0), randint(0, 10, {4}),
-                                 cast(x, DType::f64), stop_gradient(x)};
+  const std::vector<Tensor> made{full({2, 3}, 0),     iota({6}, 0),     randint(0, 10, {4}),
+                                 cast(x, DType::f64), stop_gradient(x), clone(x)};
   const std::vector<Tensor> random{rand({2, 3}), randn({2, 3})};
   const auto sizes = std::tuple(x.dim(0), x.shape().size(), x.num_elements());
   EXPECT_EQ(sizes, std::tuple(2, 2, 6));
@@ -116,7 +118,11 @@ TEST_F(Porting, Arithmetic) {
   const auto norms = std::tuple(norm(a), logsumexp(a, {1}));
   const auto running = std::tuple(cumsum(a, 1), prod(a));
   const auto sorted = std::tuple(sort(a, 1), topk(a, 2));
-  const auto checks = std::tuple(all(equal(a, b)), all(isfinite(a)));
+  const auto checks = std::tuple(all(a == b), all(isfinite(a)));
+  const auto compared = std::tuple(a < b, a >= 0, a != b);
+  const auto bounded = std::tuple(clamp(a, b, {}), square(a), normalize(a));
+  EXPECT_EQ(std::get<0>(compared).type().dtype, std::get<1>(compared).type().dtype);
+  EXPECT_EQ(std::get<0>(bounded).shape(), a.shape());
   EXPECT_EQ(std::get<0>(checks).item(), 0);
   EXPECT_EQ(std::get<1>(checks).item(), 1);
   EXPECT_NEAR(sum(abs(single[1] - single[2])).item(), 0, 1e-6);
@@ -193,6 +199,10 @@ TEST_F(Porting, FunctionsOfJax) {
   const auto pushed = jvp(std::array{g(w)}, std::array<Tensor, 1>{w}, std::array{v});
   EXPECT_EQ(pushed[0].shape(), w.shape());
   const Tensor kept = checkpoint([&] { return f(w); });
+  const auto forward = [](const std::vector<Tensor>& x) { return round(x[0]); };
+  const auto backward = [](const CustomVjp& vjp) { return std::vector{vjp.cotangent}; };
+  const Tensor straight = custom_vjp(forward, backward, {w});
+  EXPECT_EQ(straight.to_vector(), w.to_vector());
   const auto body = [](const Tensor& carry, const Tensor& item) {
     return std::pair(carry + item, carry);
   };

@@ -209,6 +209,7 @@ constexpr Prepare prepares::reshape = prepare_by<same_order>;
 constexpr Prepare prepares::copy = prepare_by<same_order>;
 constexpr Prepare prepares::optimization_barrier = prepare_by<same_order>;
 constexpr Prepare prepares::stop_gradient = prepare_by<same_order>;
+constexpr Prepare prepares::custom_gradient = prepare_by<same_order>;
 constexpr Prepare prepares::vary = prepare_by<same_order>;
 constexpr Prepare prepares::sharding_constraint = prepare_by<same_order>;
 

@@ -48,6 +48,42 @@ void expect_refused(const Result& result, Errc code, std::string_view words) {
   EXPECT_NE(result.error->message.find(words), std::string::npos) << result.error->message;
 }
 
+TEST_F(Fit, TakesEmptyTensorsFromTheHost) {
+  std::vector<float> joined;
+  double total = -1;
+  const Result result = fit([&](TrainContext& ctx) {
+    const Tensor none = to_device(std::vector<float>{}, {0, 3});
+    const Tensor parts = to_device(std::vector<float>{}, {0, 4});
+    mark_sharding(parts, *ctx.mesh(), {{ctx.mesh()->axis_names()[0]}, {}});
+    const Tensor some = to_device(std::vector<float>{1, 2, 3}, {1, 3});
+    const Tensor product = matmul(transpose(none, 0, 1), parts);
+    joined = cat({none, some}, 0).to_vector();
+    total = sum(none).item() + sum(parts).item() + sum(product).item();
+    sync();
+  });
+  ASSERT_TRUE(result.ok()) << result.error->message;
+  EXPECT_EQ(joined, (std::vector<float>{1, 2, 3}));
+  EXPECT_EQ(total, 0);
+}
+
+TEST_F(Fit, ACloneIsTheValueBeforeAnUpdate) {
+  struct Net : Module {
+    Parameter weight = add_parameter("weight", std::vector<float>(64, 1), {64});
+  };
+  std::vector<double> sums;
+  const Result result = fit([&](TrainContext&) {
+    Net net;
+    for (int step = 0; step < 3; ++step) {
+      const Tensor before = clone(net.weight);
+      net.weight.assign(net.weight * 2);
+      sync();
+      sums.push_back(sum(before).item());
+    }
+  });
+  ASSERT_TRUE(result.ok()) << result.error->message;
+  EXPECT_EQ(sums, (std::vector<double>{64, 128, 256}));
+}
+
 TEST_F(Fit, RefusesATensorOfAFitThatHasEnded) {
   Tensor kept;
   const Result first = fit([&](TrainContext&) {

@@ -45,11 +45,7 @@ TEST_F(Ops, ComputeElementwise) {
   expect_near(pow(2.0, positive), {2, 16, std::pow(2, 0.25)});
 }
 
-TEST_F(Ops, RefuseAnEmptyBatch) {
-  expect_refusal({"to_device: f32[0,3] has no elements"}, [](int& line) {
-    line = __LINE__ + 1;
-    to_device(Floats{}, {0, 3});
-  });
+TEST_F(Ops, RefuseTheMeanOfAnEmptyBatch) {
   expect_refusal({"mean: f32[0] has no elements"}, [](int& line) {
     const Tensor x = f32({1, 2}, {2});
     line = __LINE__ + 1;
@@ -98,6 +94,58 @@ TEST_F(Ops, CompareInEveryDirection) {
   EXPECT_EQ(numbers(greater(a, 2)), (Floats{0, 0, 1, 0}));
   EXPECT_EQ(numbers(greater_equal(a, 2)), (Floats{0, 1, 1, 0}));
   EXPECT_EQ(numbers(isfinite(f32({1, INFINITY, -INFINITY, NAN}, {4}))), (Floats{1, 0, 0, 0}));
+}
+
+TEST_F(Ops, OperatorsCompareElementByElement) {
+  const Tensor a = f32({1, 2, 3, NAN}, {4});
+  const Tensor b = f32({2, 2, 2, NAN}, {4});
+  const auto of = [](const Tensor& x) { return cast(x, DType::f32).to_vector(); };
+  EXPECT_EQ(of(a == b), (Floats{0, 1, 0, 0}));
+  EXPECT_EQ(of(a != b), (Floats{1, 0, 1, 1}));
+  EXPECT_EQ(of(a < b), (Floats{1, 0, 0, 0}));
+  EXPECT_EQ(of(a <= 2), (Floats{1, 1, 0, 0}));
+  EXPECT_EQ(of(2 < a), (Floats{0, 0, 1, 0}));
+  EXPECT_EQ(of(a >= b), (Floats{0, 1, 1, 0}));
+  EXPECT_EQ(of(2 == a), (Floats{0, 1, 0, 0}));
+}
+
+TEST_F(Ops, ACloneKeepsAParametersPresentValue) {
+  struct Net : Module {
+    Parameter weight = add_parameter("weight", Floats{1, 2}, {2});
+  } net;
+  const Tensor before = clone(net.weight);
+  const Tensor same = net.weight;
+  EXPECT_EQ(grad(sum(before * before), std::vector<Tensor>{net.weight})[0].to_vector(),
+            (Floats{2, 4}));
+  net.weight.assign(net.weight * 3);
+  sync();
+  EXPECT_EQ(before.to_vector(), (Floats{1, 2}));
+  EXPECT_EQ(same.to_vector(), (Floats{3, 6}));
+}
+
+TEST_F(Ops, ANaNStaysInActivationsAndTheirGradients) {
+  const Tensor x = f32({0, -1, 8}, {3});
+  const Tensor y = sum(relu(sqrt(x)));
+  EXPECT_TRUE(std::isnan(grad(y, std::vector{x})[0].to_vector()[1]));
+  EXPECT_TRUE(std::isnan(y.item()));
+  const Tensor nan = f32({NAN}, {1});
+  using Function = Tensor (*)(Operand);
+  for (const Function function : std::initializer_list<Function>{
+           relu, silu, mish, hardsigmoid, hardswish, softplus, sigmoid, tanh, sign, abs}) {
+    EXPECT_TRUE(std::isnan(function(nan).item()));
+  }
+  for (const Tensor& of : {gelu(nan), leaky_relu(nan), elu(nan), clamp(nan, -1, 1), maximum(nan, 0),
+                           minimum(0, nan), amax(nan), normalize(nan, 2, 0)}) {
+    EXPECT_TRUE(std::isnan(of.item()));
+  }
+}
+
+TEST_F(Ops, ClampRefusesABoundThatIsNoNumber) {
+  expect_refusal({"clamp: min = nan", "leave out"}, [](int& line) {
+    const Tensor x = f32({1, 2}, {2});
+    line = __LINE__ + 1;
+    clamp(x, NAN);
+  });
 }
 
 TEST_F(Ops, MakeConstants) {
@@ -159,6 +207,21 @@ TEST_F(Ops, EmbeddingTakesRows) {
   const Tensor g = grad(sum(y), std::vector{weight})[0];
   EXPECT_EQ(y.to_vector(), (Floats{5, 6, 1, 2, 5, 6, 3, 4}));
   EXPECT_EQ(g.to_vector(), (Floats{1, 1, 1, 1, 2, 2}));
+}
+
+TEST_F(Ops, TheRowOfPaddingHasNoGradient) {
+  const Tensor weight = f32({1, 2, 3, 4, 5, 6}, {3, 2});
+  const Tensor index = i32({2, 0, 2, 1}, {2, 2});
+  for (const std::int64_t padding : {2, -1}) {
+    const Tensor y = embedding(weight, index, padding);
+    const Tensor g = grad(sum(y), std::vector{weight})[0];
+    EXPECT_EQ(y.to_vector(), (Floats{5, 6, 1, 2, 5, 6, 3, 4}));
+    EXPECT_EQ(g.to_vector(), (Floats{1, 1, 1, 1, 0, 0}));
+  }
+  expect_refusal({"embedding: padding_idx = 3", "from -3 to 2"}, [&](int& line) {
+    line = __LINE__ + 1;
+    embedding(weight, index, 3);
+  });
 }
 
 TEST_F(Ops, IndexAddAddsToRows) {
@@ -456,6 +519,16 @@ TEST_F(Ops, OfIntegersAreRealWhereTorchHasThemSo) {
   EXPECT_EQ(split(a, {1, 2})[1].to_vector<std::int32_t>(), (std::vector{-7, 8}));
   EXPECT_EQ(split(i32({1, 2}, {2}), {2}).size(), 1U);
   EXPECT_NEAR(logsumexp(i32({0, 0}, {2})).item(), std::log(2), 1e-6);
+}
+
+TEST_F(Ops, EmptyTensorsComeFromTheHost) {
+  const Tensor none = to_device(Floats{}, {0, 3});
+  const Tensor some = f32({1, 2, 3}, {1, 3});
+  EXPECT_EQ(cat({none, some}, 0).to_vector(), (Floats{1, 2, 3}));
+  EXPECT_EQ(sum(none).item(), 0);
+  EXPECT_EQ(matmul(transpose(none, 0, 1), none).to_vector(), Floats(9, 0));
+  EXPECT_TRUE((none * 2).to_vector().empty());
+  EXPECT_EQ(grad(sum(none), std::vector{none})[0].shape(), (Shape{0, 3}));
 }
 
 TEST_F(Ops, EmptyTensorsHaveTheirResults) {

@@ -224,6 +224,34 @@ TEST_F(RandomTensors, DropoutOfNothingAndOfAll) {
   EXPECT_EQ(grad(sum(dropout(w, 1)), std::vector{w})[0].to_vector(), (Floats{0, 0}));
 }
 
+TEST_F(RandomTensors, DropoutOfChannelsDropsThemWhole) {
+  const Floats y = dropout2d(full({50, 40, 2, 3}, 3), 0.25).to_vector();
+  int dropped = 0;
+  for (std::size_t channel = 0; channel < 2000; ++channel) {
+    const float first = y[6 * channel];
+    dropped += first == 0;
+    for (std::size_t i = 0; i < 6; ++i) ASSERT_EQ(y[6 * channel + i], first);
+    ASSERT_TRUE(first == 0 || first == 4) << first;
+  }
+  EXPECT_NEAR(dropped, 500, 5 * std::sqrt(2000 * 0.25 * 0.75));
+  EXPECT_EQ(dropout1d(full({4, 5}, 1)).shape(), (Shape{4, 5}));
+  EXPECT_EQ(dropout3d(full({2, 4, 5, 1, 2}, 1)).shape(), (Shape{2, 4, 5, 1, 2}));
+  expect_error(Errc::invalid_argument, {"dropout2d", "3 dims", "unsqueeze(x, 0)"}, [] {
+    dropout2d(full({2, 3, 4}, 1));
+  });
+  expect_error(Errc::invalid_argument, {"dropout1d", "4 dims", "without N"}, [] {
+    dropout1d(full({2, 3, 4, 5}, 1));
+  });
+}
+
+TEST_F(RandomTensors, AlphaDropoutKeepsMeanAndVariance) {
+  const Tensor y = alpha_dropout(randn({40000}), 0.3);
+  const Tensor center = mean(y);
+  const Tensor spread = var(y);
+  EXPECT_NEAR(center.item(), 0, 0.03);
+  EXPECT_NEAR(spread.item(), 1, 0.04);
+}
+
 TEST_F(RandomTensors, DropoutRefusesWhatIsNoProbability) {
   const Tensor x = f32({1, 2}, {2});
   for (const double p : {-0.1, 1.5, std::nan("")}) {

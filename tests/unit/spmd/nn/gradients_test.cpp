@@ -24,6 +24,15 @@ using Floats = std::vector<float>;
 
 using Gradients = testing::TensorTest;
 
+TEST_F(Gradients, OfF16AreClippedThoughTheirSquaresOverflow) {
+  std::vector<Tensor> grads{cast(f32({300, 400}, {2}), DType::f16)};
+  const Tensor norm = clip_by_global_norm(grads, 5);
+  EXPECT_EQ(norm.type().dtype, DType::f32);
+  EXPECT_EQ(grads[0].type().dtype, DType::f16);
+  expect_near(norm, {500});
+  EXPECT_NEAR(cast(grads[0], DType::f32).to_vector()[0], 3, 2e-3);
+}
+
 TEST_F(Gradients, AreClippedByValue) {
   std::vector<Tensor> grads{f32({-3, 0.5, 2}, {3}), Tensor(), f32({1.25}, {1})};
   clip_by_value(grads, 1);

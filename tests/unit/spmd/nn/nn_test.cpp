@@ -131,6 +131,35 @@ TEST_F(Nn, HeadsAreSplitAndMergedBack) {
   EXPECT_EQ(merge_heads(split).to_vector(), x.to_vector());
 }
 
+TEST_F(Nn, DropoutsOfChannelsAreForTrainingOnly) {
+  struct Net : Module {
+    Dropout1d rows{*this, "rows"};
+    Dropout2d planes{*this, "planes", 1};
+    Dropout3d cubes{*this, "cubes", 1};
+    AlphaDropout alpha{*this, "alpha", 1};
+  } net;
+  const Tensor x = full({1, 2, 1, 1, 1}, 1);
+  EXPECT_EQ(net.cubes(x).to_vector(), (Floats{0, 0}));
+  EXPECT_EQ(net.planes(reshape(x, {1, 2, 1, 1})).to_vector(), (Floats{0, 0}));
+  EXPECT_EQ(net.alpha(x).to_vector(), (Floats{0, 0}));
+  EXPECT_EQ(net.rows(reshape(x, {1, 2, 1})).shape(), (Shape{1, 2, 1}));
+  net.eval();
+  EXPECT_EQ(net.cubes(x).to_vector(), (Floats{1, 1}));
+}
+
+TEST_F(Nn, TheRowOfPaddingIsZeroAndStaysSo) {
+  struct Net : Module {
+    Embedding embed{*this, "embed", {.num_embeddings = 3, .embedding_dim = 2, .padding_idx = -1}};
+  } net;
+  const Tensor y = net.embed(iota({3}, 0));
+  const Tensor g = grad(sum(y), std::vector<Tensor>{net.embed.weight})[0];
+  const Floats rows = y.to_vector();
+  EXPECT_EQ(g.to_vector(), (Floats{1, 1, 1, 1, 0, 0}));
+  EXPECT_NE(rows[0], 0);
+  EXPECT_EQ(rows[4], 0);
+  EXPECT_EQ(rows[5], 0);
+}
+
 TEST_F(Nn, DropoutIsForTrainingOnly) {
   struct Net : Module {
     Dropout dropout{*this, "dropout", 0.5};

@@ -55,6 +55,7 @@ void add_elementwise(Builder& builder, ValueId x) {
     if (is_elementwise_of(2, kind) && !is_made_otherwise) builder.binary(kind, operand, operand);
   }
   builder.unary(OpKind::stop_gradient, x);
+  builder.custom_gradient(std::array{x, both}, 0);
   builder.select(both, x, builder.convert(builder.convert(x, DType::bf16), DType::f32));
 }
 

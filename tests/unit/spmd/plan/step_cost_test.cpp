@@ -312,6 +312,7 @@ TEST(StepCostsOfEveryOp, AreArithmeticUnlessTheOpOnlyMovesOrMakesElements) {
                               next,
                               test,
                               stop_gradient,
+                              custom_gradient,
                               cond,
                               otherwise,
                               merge};

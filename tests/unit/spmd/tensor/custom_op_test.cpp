@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include <weft/control_flow.hpp>
 #include <weft/transforms.hpp>
 
 #include "tests/support/simulate_runtime.hpp"
@@ -15,6 +16,7 @@ namespace weft::custom_op_test {
 namespace {
 
 using testing::calls;
+using testing::expect_error;
 using testing::expect_near;
 using testing::expect_refusal;
 using testing::f32;
@@ -222,6 +224,73 @@ TEST_F(CustomOpTest, RefusesAGradientThatThereIsNot) {
     return {matmul(v.cotangent, full({3, 3}, 1.0))};
   };
   refuses("vjp: grad: ", op);
+}
+
+/// Its gradient passes where |x| <= 1 (a straight-through estimator).
+Tensor straight_through(const Tensor& x) {
+  return custom_vjp([](const std::vector<Tensor>& operands) { return round(operands[0]); },
+                    [](const CustomVjp& v) {
+                      const Tensor inside = less_equal(abs(v.operands[0]), 1.0);
+                      return std::vector{where(inside, v.cotangent, 0.0)};
+                    },
+                    {x});
+}
+
+TEST_F(CustomOpTest, OfTensorCodeHasTheGradientThatItIsGiven) {
+  const Tensor x = f32({0.25F, -0.75F, 2.5F}, {3});
+  const Tensor weight = f32({1, 2, 3}, {3});
+  const Tensor y = straight_through(x);
+  const std::vector<Tensor> grads = grad(sum(y * weight), std::vector{x, weight});
+  EXPECT_EQ(y.to_vector(), (Floats{0, -1, 2}));
+  EXPECT_EQ(grads[0].to_vector(), (Floats{1, 2, 0}));
+  EXPECT_EQ(grads[1].to_vector(), (Floats{0, -1, 2}));
+}
+
+TEST_F(CustomOpTest, OfTensorCodeHasSeveralOperandsAndFurtherGradients) {
+  const Tensor a = f32({2}, {1});
+  const Tensor b = f32({5}, {1});
+  const Tensor y = custom_vjp([](const std::vector<Tensor>& x) { return x[0] * x[1]; },
+                              [](const CustomVjp& v) -> std::vector<Tensor> {
+                                return {v.cotangent * v.operands[0] * v.operands[0] * v.result, {}};
+                              },
+                              {a, b});
+  const Tensor first =
+      grad(sum(y), std::vector{a, b})[0];  // a^2 * (a b), where y is differentiated
+  const Tensor second = grad(sum(first), std::vector{a})[0];
+  const Tensor none = grad(sum(y), std::vector{b})[0];
+  EXPECT_EQ(first.item(), 40);
+  // 2 a y + a^2 dy/da, where dy/da is the given a^2 y.
+  EXPECT_EQ(second.item(), 40 + 160);
+  EXPECT_EQ(none.item(), 0);
+}
+
+TEST_F(CustomOpTest, OfTensorCodeStandsInScansCheckpointsAndAutocast) {
+  const Tensor x = f32({0.5F, 0.25F}, {2});
+  const auto twice = [](const Tensor& carry) { return straight_through(carry) + carry; };
+  const Tensor kept = checkpoint([&] { return twice(x); });
+  const Tensor lowered = autocast(DType::bf16, [&] { return twice(x); });
+  const auto body = [](const Tensor& carry, const Tensor& item) {
+    return std::pair(straight_through(carry) * 2 + item, item);
+  };
+  const Tensor looped = scan(body, x, full({1, 2}, 0)).carry;
+  std::vector<Tensor> grads;
+  for (const Tensor& y : {kept, lowered, looped}) grads.push_back(grad(sum(y), std::vector{x})[0]);
+  for (const Tensor& g : grads) EXPECT_EQ(g.to_vector(), (Floats{2, 2}));
+}
+
+TEST_F(CustomOpTest, OfTensorCodeRefusesWhatDoesNotFit) {
+  const Tensor x = f32({1, 2}, {2});
+  const auto itself = [](const std::vector<Tensor>& operands) { return operands[0]; };
+  expect_refusal({"custom_vjp: 0 operands", "1 to 8"}, [&](int& line) {
+    line = __LINE__ + 1;
+    custom_vjp([&](const std::vector<Tensor>&) { return x; },
+               [](const CustomVjp&) { return std::vector<Tensor>{}; }, {});
+  });
+  const Tensor y = custom_vjp(itself, [](const CustomVjp&) { return std::vector<Tensor>{}; }, {x});
+  expect_error(Errc::invalid_argument, {"custom_vjp", "0 tensors for 1 operands"},
+               [&] { (void)grad(sum(y), std::vector{x}); });
+  expect_error(Errc::invalid_argument, {"custom_vjp", "gradient is null"},
+               [&] { (void)custom_vjp(itself, nullptr, {x}); });
 }
 
 TEST(CustomOp, IsRunOnceForEqualCallsAndNotForNobody) {

@@ -1,0 +1,28 @@
+#pragma once
+/// The paths of kernels that this processor has (actors/device/cpu/loops/vectorize.hpp).
+
+#include <vector>
+
+#include "actors/device/cpu/loops/vectorize.hpp"
+
+namespace weft::testing {
+
+/// First the portable one, of which others have the bits.
+inline std::vector<kernels::KernelPath> kernel_paths() {
+  using kernels::Vectors;
+  std::vector<kernels::KernelPath> all;
+  for (const Vectors vectors : {Vectors::portable, Vectors::avx2, Vectors::avx512}) {
+    if (vectors > kernels::parse_kernel_path("").vectors) continue;
+    all.push_back({vectors, false});
+    if (vectors != Vectors::portable) all.push_back({vectors, true});
+  }
+  return all;
+}
+
+/// Restores the process's path.
+struct PathScope {
+  const kernels::KernelPath before = kernels::kernel_path();
+  ~PathScope() { kernels::set_kernel_path(before); }
+};
+
+}  // namespace weft::testing

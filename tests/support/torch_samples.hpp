@@ -1,0 +1,20 @@
+#pragma once
+/// Small inputs of ops with what torch gives for them (tests/golden/torch/samples.py, edges.py).
+
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+namespace weft::testing {
+
+using Json = nlohmann::json;
+
+/// Of a file of tests/golden/torch, which has one in each line.
+std::vector<Json> torch_samples(const std::string& name);
+
+/// Runs a sample in the calling thread's RuntimeScope. Returns what differs from torch in value or
+/// gradients, or weft's error; "" where all agrees.
+std::string disagreement(const Json& sample);
+
+}  // namespace weft::testing
