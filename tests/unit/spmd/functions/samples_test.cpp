@@ -36,11 +36,12 @@ std::string page(const LeftOut& left_out, std::size_t agreed, std::size_t count)
   std::string text = fmt::format(
       R"(# Where weft differs from torch
 
-`unit_tensor` runs {} small samples of ops of torch 2.15 (scalars, shapes with 0 and 1, transposed and
-strided views, every dtype that both have, NaN, infinities, kinks, ties, the ends of integers), forward
-and backward, and prints this page: {} agree.
+`unit_tensor` runs {} small samples of ops of torch 2.15 (scalars, shapes with 0 and 1, transposed
+and strided views, every dtype that both have, NaN, infinities, kinks, ties, the ends of integers),
+forward and backward, and prints this page: {} agree.
 
-Not in the samples, because weft has no such dtype: complex numbers, and integers of 16 bits. Counts, indices, and sums and products of i8, u8 and i32 are i32 in weft, and i64 in torch; i64
+Not in the samples, because weft has no such dtype: complex numbers, and integers of 16 bits.
+Counts, indices, and sums and products of i8, u8 and i32 are i32 in weft, and i64 in torch; i64
 indices and labels are taken, too. Operands of two dtypes are refused, where torch promotes one of
 them. A cast to an integer dtype that can't hold the number gives the nearest that it can hold (300
 as u8 is 255), where torch gives what is left of the bits or leaves it undefined; arithmetic wraps
@@ -64,7 +65,8 @@ around in both.
   the formula gives: NaN for elu and hardswish, and what was passed in, or a part of it, for clamp
   and hardsigmoid, so that a NaN isn't lost. The elements that are NaN share the gradient of amax and
   amin, as of torch.max without dim; torch.amax makes all of it NaN.
-- gelu of infinity is infinity (torch: NaN).
+- A gradient of hardsigmoid in f64 has 1/6 in the precision of f32 in torch.
+- gelu of infinity is infinity (torch: NaN). pow(-infinity, 0.5) is infinity, as in C (torch: NaN).
 - The gradients of cumprod and prod are products of the other elements. torch divides by the element,
   which gives NaN where that is infinite: of cumprod([inf, 1]) weft's gradient is [2, inf].
 - The gradient of fmod and remainder by the divisor is NaN where their value is. A clamp to a NaN is
