@@ -1,7 +1,8 @@
 #include "spmd/plan/bucket.hpp"
 
 #include <algorithm>
-#include <deque>
+
+#include <weft/error.hpp>
 
 #include "spmd/control/loops.hpp"
 #include "spmd/ops/row.hpp"
@@ -113,12 +114,14 @@ class Filling {
     }
   }
 
-  /// Results of loops that end before this op may be reduced from here on.
+  /// Results of loops that end before this op may be reduced from here on. A border op may stand
+  /// before an inner loop, so results of the inner one may follow those of the outer one.
   void leave_loops(OpId op) {
-    while (!left_.empty() && loops_[loops_.of_op(program_.defining_op(left_.front()))].end <= op) {
-      keep_back_reduction_of(left_.front());
-      left_.pop_front();
-    }
+    std::erase_if(left_, [&](ValueId value) {
+      if (loops_[loops_.of_op(program_.defining_op(value))].end > op) return false;
+      keep_back_reduction_of(value);
+      return true;
+    });
   }
 
   bool may_join(OpId a, OpId b) const {
@@ -174,6 +177,7 @@ class Filling {
   }
 
   void flush(Buckets::iterator bucket) {
+    WEFT_CHECK(bucket != filling_.end());
     const std::vector<OpId> ops = std::move(*bucket);
     filling_.erase(bucket);
     for (const OpId op : ops) emit(op);
@@ -200,7 +204,7 @@ class Filling {
   std::vector<OpId> reduction_of_;  // by old value: the all_reduce that reads it, if kept back
   std::vector<OpId> kept_back_;
   Buckets filling_;
-  std::deque<ValueId> left_;  // results of the loop that is being added
+  std::vector<ValueId> left_;  // results of loops that haven't ended
 };
 
 }  // namespace

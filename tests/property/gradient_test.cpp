@@ -1,5 +1,6 @@
-// Gradients of random programs, with loops, branches and functions of shard_map: partitioned on N
-// simulated chips they are those of the reference interpreter, whose are those of differences.
+// Gradients of random programs, with loops, branches and functions of shard_map, and gradients of
+// these: partitioned on N simulated chips they are those of the reference interpreter, whose are
+// those of differences.
 // WEFT_TEST_SEED=<seed> runs one random case again.
 
 #include <gtest/gtest.h>
@@ -12,6 +13,7 @@
 #include "spmd/text/text.hpp"
 #include "tests/property/seeds.hpp"
 #include "tests/support/random_program.hpp"
+#include "tests/support/random_training.hpp"
 #include "tests/support/shrink.hpp"
 
 namespace weft::gradient_test {
@@ -34,9 +36,9 @@ double largest(const Elements& elements) {
   return most;
 }
 
-/// Parts of a maximum that is there several times round.
+/// Parts of a maximum that is there several times round, and functions that aren't polynomials.
 bool is_near(const Elements& found, const Elements& expected) {
-  const double tolerance = 1e-9 * (1 + largest(expected));
+  const double tolerance = 1e-8 * (1 + largest(expected));
   return std::ranges::equal(found, expected,
                             [&](double a, double b) { return std::abs(a - b) <= tolerance; });
 }
@@ -61,17 +63,31 @@ bool is_near(const Elements& found, const Elements& expected) {
   return ::testing::AssertionSuccess();
 }
 
-TEST(Gradients, OfRandomProgramsAgreeOnAllMeshes) {
-  for (const std::uint64_t seed : testing::seeds(3000)) {
+using MakeProgram = Program (*)(const Mesh& mesh, Random& random);
+
+void check_random_programs(MakeProgram make, std::uint64_t count) {
+  for (const std::uint64_t seed : testing::seeds(count)) {
     Random random(seed);
     const Mesh& mesh = meshes()[random.below(meshes().size())];
-    const Program program = testing::random_program_of_gradients(mesh, random);
+    const Program program = make(mesh, random);
     const auto result = [&](const Program& tried) { return agrees(tried, mesh, seed); };
     if (result(program)) continue;
     const Program left = testing::shrink(
         program, testing::of_valid(mesh, [&](const Program& tried) { return !result(tried); }));
     ASSERT_TRUE(result(left)) << "seed " << seed;
   }
+}
+
+TEST(Gradients, OfRandomProgramsAgreeOnAllMeshes) {
+  check_random_programs(testing::random_program_of_gradients, 3000);
+}
+
+TEST(Gradients, OfGradientsOfRandomProgramsAgreeOnAllMeshes) {
+  check_random_programs(testing::random_program_of_second_gradients, 1000);
+}
+
+TEST(Gradients, OfRandomTrainingAgreeOnAllMeshes) {
+  check_random_programs(testing::random_training, 600);
 }
 
 /// Around random real inputs, in a random direction.

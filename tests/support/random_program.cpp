@@ -15,13 +15,14 @@ namespace {
 constexpr std::int64_t kElementCountMax = 1024;
 constexpr double kMagnitudeMax = 1e15;  // < 2^50
 constexpr double kForwardMax = 1e4;     // of what is differentiated: products of it come later
+constexpr double kTwiceMax = 1e2;       // of what is differentiated twice
 constexpr double kExactMax = 0x1p24;    // of custom ops, whose kernels compute in f32
 
 /// What is in the program besides.
 struct Extras {
-  bool narrow = false;     // inputs of narrow dtypes
-  bool shards = false;     // functions of shard_map
-  bool gradients = false;  // a loss, and its gradients by all inputs
+  bool narrow = false;  // inputs of narrow dtypes
+  bool shards = false;  // functions of shard_map
+  int gradients = 0;    // how many times a loss is differentiated by all inputs
 };
 
 class ProgramMaker {
@@ -30,7 +31,9 @@ class ProgramMaker {
       : mesh_(mesh),
         random_(random),
         extras_(extras),
-        magnitude_max_(extras.gradients ? kForwardMax : kMagnitudeMax) {}
+        magnitude_max_(extras.gradients == 0   ? kMagnitudeMax
+                       : extras.gradients == 1 ? kForwardMax
+                                               : kTwiceMax) {}
 
   Program run() {
     constexpr std::int64_t kSizes[] = {1, 2, 3, 4, 6, 8, 12, 16};
@@ -41,7 +44,7 @@ class ProgramMaker {
     while (program_.num_ops() < num_ops) {
       if (const std::optional<ValueId> value = try_op()) values_.push_back(*value);
     }
-    if (extras_.gradients) {
+    if (extras_.gradients > 0) {
       add_gradients();
     } else {
       add_outputs();
@@ -145,7 +148,7 @@ class ProgramMaker {
 
   std::optional<ValueId> unary(ValueId x) {
     constexpr OpKind kKinds[] = {OpKind::abs, OpKind::sign, OpKind::stop_gradient};
-    const std::size_t kinds = std::size(kKinds) - (extras_.gradients ? 1 : 0);
+    const std::size_t kinds = std::size(kKinds) - (extras_.gradients > 0 ? 1 : 0);
     return made(b_.unary(kKinds[random_.below(kinds)], x), magnitude(x));
   }
 
@@ -405,7 +408,7 @@ class ProgramMaker {
   /// Ends by a count of up to three, or before, by what its carry has become.
   std::optional<ValueId> while_loop(ValueId x) {
     if (manual_ != 0 || depth_ == 2 || magnitude(x) > magnitude_max_ / 64) return std::nullopt;
-    if (extras_.gradients) return std::nullopt;  // there is none of a while
+    if (extras_.gradients > 0) return std::nullopt;  // there is none of a while
     const std::size_t outside = values_.size();
     ++depth_;
     sums_.push_back(kNoId);
@@ -491,7 +494,7 @@ class ProgramMaker {
     const auto stack = [&](ValueId value) {
       results.push_back(made(b_.border(OpKind::stack, {number, value}), magnitude(value)));
     };
-    if (extras_.gradients) stack_residuals(b_, number);
+    if (extras_.gradients > 0) stack_residuals(b_, number);
     const ValueId newest = values_.back();
     if (length > 0 && program_.shape(newest).size() < 4 &&
         program_.shape(newest).num_elements() * length <= kElementCountMax) {
@@ -794,7 +797,7 @@ class ProgramMaker {
   std::optional<ValueId> custom_call(ValueId x) {
     const TensorType type = program_.type(x);
     const int num_dims = type.shape.size();
-    if (num_dims == 0 || extras_.gradients) return std::nullopt;
+    if (num_dims == 0 || extras_.gradients > 0) return std::nullopt;
     const std::int64_t row = type.shape[num_dims - 1];
     switch (random_.below(3)) {
       case 0: {
@@ -827,18 +830,29 @@ class ProgramMaker {
     for (const ProgramInput& input : program_.inputs) {
       if (is_floating(program_.type(input.value).dtype)) wrt.push_back(input.value);
     }
-    ValueId loss = b_.constant(0, {DType::f32, {}});
-    for (const ValueId value : std::vector(values_)) {
-      if (used[value]) continue;
-      const Shape shape = program_.shape(value);
-      const ValueId weighted = b_.binary(OpKind::multiply, value, table(shape));
-      loss = b_.binary(OpKind::add, loss, total(weighted));
+    std::vector<ValueId> summed;
+    std::ranges::copy_if(values_, std::back_inserter(summed),
+                         [&](ValueId value) { return !used[value]; });
+    const ValueId loss = weighted_sum(summed);
+    std::vector<ValueId> gradients = grad(b_, loss, wrt);
+    if (extras_.gradients == 2) {
+      const std::vector<ValueId> second = grad(b_, weighted_sum(gradients), wrt);
+      gradients.insert(gradients.end(), second.begin(), second.end());
     }
-    const std::vector<ValueId> gradients = grad(b_, loss, wrt);
     program_.add_output(loss, "loss", {});
     for (const ValueId gradient : gradients) {
       program_.add_output(gradient, "gradient", any_sharding(program_.shape(gradient)));
     }
+  }
+
+  ValueId weighted_sum(const std::vector<ValueId>& values) {
+    ValueId sum = b_.constant(0, {DType::f32, {}});
+    for (const ValueId value : values) {
+      const Shape shape = program_.shape(value);
+      const ValueId weighted = b_.binary(OpKind::multiply, value, table(shape));
+      sum = b_.binary(OpKind::add, sum, total(weighted));
+    }
+    return sum;
   }
 
   ValueId total(ValueId x) {
@@ -920,7 +934,11 @@ Program random_program_of_shards(const Mesh& mesh, Random& random) {
 }
 
 Program random_program_of_gradients(const Mesh& mesh, Random& random) {
-  return ProgramMaker(mesh, random, {.shards = true, .gradients = true}).run();
+  return ProgramMaker(mesh, random, {.shards = true, .gradients = 1}).run();
+}
+
+Program random_program_of_second_gradients(const Mesh& mesh, Random& random) {
+  return ProgramMaker(mesh, random, {.shards = true, .gradients = 2}).run();
 }
 
 std::vector<Elements> small_integers(const Program& program, Random& random) {

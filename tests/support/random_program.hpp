@@ -39,6 +39,8 @@ Program random_program_of_shards(const Mesh& mesh, Random& random);
 /// Likewise, all of which has a gradient, and with smaller sums. Its outputs are a loss, and the
 /// loss's gradients by all inputs that are floating.
 Program random_program_of_gradients(const Mesh& mesh, Random& random);
+/// Likewise, with the gradients of a weighted sum of these gradients, and smaller sums still.
+Program random_program_of_second_gradients(const Mesh& mesh, Random& random);
 
 /// Inputs of a program: integers in -2..2; of u8 in 0..2, of a pred 0 and 1.
 std::vector<Elements> small_integers(const Program& program, Random& random);

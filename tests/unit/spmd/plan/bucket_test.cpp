@@ -77,6 +77,25 @@ TEST(Bucket, EndsWhereAResultIsRead) {
   EXPECT_EQ(counts(fill_buckets(step.program)), (std::vector<OpId>{1, 1}));
 }
 
+/// A stack of the outer loop stands before the inner one, as gradients of gradients have it.
+TEST(Bucket, ReducesWhatAnInnerLoopMakesBeforeTheOuterOneEnds) {
+  Reductions step;
+  Builder& b = step.build;
+  const ValueId first = step.gradient(5);
+  const ValueId outer = b.loop(2, false);
+  const ValueId carry = b.border(OpKind::carry, {outer, first});
+  step.output(b.border(OpKind::stack, {outer, b.unary(OpKind::negate, carry)}));
+  const ValueId inner = b.loop(3, false);
+  const ValueId inner_carry = b.border(OpKind::carry, {inner, carry});
+  const ValueId made =
+      b.border(OpKind::next, {inner, inner_carry, b.unary(OpKind::tanh, inner_carry)});
+  const ValueId sum = b.unary(OpKind::negate, step.sum(made));
+  step.output(b.border(OpKind::next, {outer, carry, sum}));
+  const Program filled = fill_buckets(step.program);
+  EXPECT_EQ(counts(filled), (std::vector<OpId>{1}));
+  EXPECT_EQ(filled.num_ops(), step.program.num_ops());
+}
+
 TEST(Bucket, EndsWhenItIsFull) {
   Reductions step;
   for (int i = 0; i < 5; ++i) step.output(step.sum(step.gradient(kBucketBytes / 8)));
