@@ -38,12 +38,48 @@ AtomList group_atoms(Call& call, const AxisNames& axes) {
   return atoms;
 }
 
+/// Those of the atoms along which all chips of the group have one value. What is made of no input
+/// doesn't count: the sum of ones is how many chips there are.
+AtomMask alike_along(Call& call, ValueId value, AtomList atoms) {
+  const ManualAtoms own = call->manual(value);
+  return own.anywhere ? AtomMask{0} : static_cast<AtomMask>(atoms.mask() & ~own.varies);
+}
+
+/// As a call takes them: `"data"`, `{"data", "model"}`.
+std::string axes_argument(Call& call, AtomMask atoms) {
+  const std::string text = axes_text(call->mesh(), atoms);
+  return text.find(',') != std::string::npos ? fmt::format("{{{}}}", text) : text;
+}
+
+/// Refuses to add up equal values: a gradient by what chips share is their sum already.
+void expect_parts_of_sum(Call& call, const Tensor& x, AtomList atoms) {
+  const ValueId value = call.value(x);
+  const AtomMask alike = alike_along(call, value, atoms);
+  if (alike == 0) return;
+  const std::string axes = axes_argument(call, alike);
+  const std::int64_t chips = call->mesh().count(alike);
+  const auto& functions = call.trace().regions().shard_maps;
+  if (const auto* made = functions.gradient_call(call->program(), value)) {
+    call.refuse(
+        "{} is a gradient by what the chips along {} share, so grad() at {} has summed it over "
+        "them already, and this sum would be {} times too much: leave it out, and divide by "
+        "axis_size({}) where the mean over the chips is wanted; for each chip's own gradient, take "
+        "it by vary(parameter, {})",
+        call.type(x).to_string(), axes, file_line(made->loc), chips, axes, axes);
+  }
+  call.refuse(
+      "{} is the same on all chips along {}, so the sum would be {} times x: leave it out, or say "
+      "that each chip's copy counts, by vary(x, {})",
+      call.type(x).to_string(), axes, chips, axes);
+}
+
 Tensor reduced(const char* name, const Tensor& x, const AxisNames& axes, ReduceKind kind,
                const std::source_location& loc) {
   Call call(name, loc);
   const AtomList atoms = group_atoms(call, axes);
   const ValueId value = call.value(x);
   if (atoms.empty()) return x;
+  if (kind == ReduceKind::add) expect_parts_of_sum(call, x, atoms);
   return call.result(call->all_reduce(call->mesh(), value, atoms, kind));
 }
 
@@ -65,8 +101,26 @@ Tensor psum(const Tensor& x, const AxisNames& axes, std::source_location loc) {
 
 Tensor pmean(const Tensor& x, const AxisNames& axes, std::source_location loc) {
   Call call("pmean", loc);
-  const auto chips = static_cast<double>(call->mesh().count(group_atoms(call, axes)));
-  return psum(x, axes, loc) / chips;
+  const AtomList atoms = group_atoms(call, axes);
+  const ValueId value = call.value(x);
+  const AtomMask alike = alike_along(call, value, atoms);
+  const auto* made = call.trace().regions().shard_maps.gradient_call(call->program(), value);
+  if (made != nullptr && (made->varies & alike) != 0) {
+    const std::string shared = axes_argument(call, alike);
+    call.refuse(
+        "{} is a gradient by what the chips along {} share, so grad() at {} has summed it over "
+        "them already, and its mean would be that sum: divide it by axis_size({}), or take the "
+        "gradient of pmean(loss, {})",
+        call.type(x).to_string(), shared, file_line(made->loc), shared, shared);
+  }
+  // Equal values are their own mean.
+  AtomList different;
+  for (int i = 0; i < atoms.size(); ++i) {
+    if (((alike >> atoms[i]) & 1U) == 0) different.push_back(atoms[i]);
+  }
+  if (different.empty()) return x;
+  const auto chips = static_cast<double>(call->mesh().count(different));
+  return call.result(call->all_reduce(call->mesh(), value, different, ReduceKind::add)) / chips;
 }
 
 Tensor pmax(const Tensor& x, const AxisNames& axes, std::source_location loc) {
@@ -93,6 +147,7 @@ Tensor reduce_scatter(const Tensor& x, const AxisNames& axes, int dim, std::sour
   expect_parts(call, x, own_dim, call->mesh().count(atoms));
   const ValueId value = call.value(x);
   if (atoms.empty()) return x;
+  expect_parts_of_sum(call, x, atoms);
   return call.result(call->reduce_scatter(call->mesh(), value, atoms, ReduceKind::add, own_dim));
 }
 

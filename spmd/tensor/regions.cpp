@@ -1,7 +1,11 @@
 #include "spmd/tensor/regions.hpp"
 
+#include <algorithm>
+#include <unordered_map>
+
 #include <weft/error.hpp>
 
+#include "spmd/ops/row.hpp"
 #include "spmd/tensor/node.hpp"
 #include "spmd/tensor/trace.hpp"
 
@@ -9,6 +13,46 @@ namespace weft {
 namespace {
 
 bool is_loop(TracedKind kind) { return kind != TracedKind::cond; }
+
+/// Looks for the call of grad() that values come from, through ops that are linear.
+class GradientOrigin {
+ public:
+  using Call = TracedShardMaps::GradientCall;
+  GradientOrigin(const Program& program, std::span<const Call> calls)
+      : program_(program), calls_(calls) {}
+
+  const Call* of(ValueId value) {
+    const auto [place, is_new] = found_.try_emplace(value, nullptr);
+    if (!is_new) return place->second;
+    const OpId op = program_.defining_op(value);
+    const Call* call = op == kNoId ? nullptr : of_op(op);
+    return found_[value] = call;
+  }
+
+ private:
+  const Call* of_op(OpId op) {
+    const auto made = std::ranges::find_if(
+        calls_, [&](const Call& call) { return op >= call.begin && op < call.end; });
+    if (made != calls_.end()) return &*made;
+    const OpRow& facts = row(program_.kind(op));
+    const auto operands = program_.op_operands(op);
+    using In = Linearity::In;
+    const bool only_moves = facts.traits->moves_only && !facts.traits->meets;
+    if (only_moves || program_.kind(op) == OpKind::convert) return of(operands[0]);
+    if (facts.linear->in == In::first && !facts.traits->meets) return of(operands[0]);
+    const Call* some = nullptr;
+    for (const ValueId operand : operands) {
+      const Call* call = of(operand);
+      if (call == nullptr && facts.linear->in != In::one) return nullptr;
+      if (call != nullptr) some = call;
+    }
+    return facts.linear->in == In::nothing ? nullptr : some;
+  }
+
+  const Program& program_;
+  std::span<const Call> calls_;
+  std::unordered_map<ValueId, const Call*> found_;
+};
 
 }  // namespace
 
@@ -19,6 +63,12 @@ std::string_view to_string(TracedKind kind) noexcept {
     case TracedKind::cond: return "cond";
   }
   return "unknown";
+}
+
+const TracedShardMaps::GradientCall* TracedShardMaps::gradient_call(const Program& program,
+                                                                    ValueId value) const {
+  if (gradients_.empty()) return nullptr;
+  return GradientOrigin(program, gradients_).of(value);
 }
 
 void TracedShardMaps::expect_inside(Builder& builder, ValueId value,

@@ -88,10 +88,14 @@ std::vector<Tensor> grad(const Tensor& loss, std::span<const Tensor> wrt,
   const auto custom = [&](const ForwardOp& op, ValueId cotangent) {
     return custom_cotangents(call.trace(), op, cotangent);
   };
-  for (const ValueId value : grad(call.trace().builder(), node->value, values,
-                                  call.trace().regions().remat.all(), custom)) {
+  const OpId begin = call->program().num_ops();
+  Regions& regions = call.trace().regions();
+  for (const ValueId value :
+       grad(call.trace().builder(), node->value, values, regions.remat.all(), custom)) {
     grads.push_back(call.result(value));
   }
+  regions.shard_maps.note(
+      {begin, call->program().num_ops(), call->manual(node->value).varies, loc});
   return grads;
 }
 

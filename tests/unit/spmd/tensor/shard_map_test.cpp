@@ -373,9 +373,10 @@ class ShardMapRefusal : public ::testing::Test {
  protected:
   template <typename Fn>
   void expect_refused(std::initializer_list<std::string_view> words, Fn fn, const Tensor& x,
-                      const ShardMapSpecs& in, const ShardMapSpecs& out) {
+                      const ShardMapSpecs& in, const ShardMapSpecs& out,
+                      const ShardMapOptions& options = {}) {
     testing::expect_error(Errc::invalid_argument, words,
-                          [&] { (void)shard_map(fn, kGrid, in, out)(x); });
+                          [&] { (void)shard_map(fn, kGrid, in, out, options)(x); });
   }
   testing::InterpretRuntime runtime_{kGrid};
   RuntimeScope scope_{runtime_};
@@ -396,6 +397,89 @@ TEST_F(ShardMapRefusal, Specs) {
   expect_refused({"the result has 2 parts, but 3 out specs"},
                  [](const Tensor& part) { return std::pair(part, part); }, x, P{"data"},
                  {P{"data"}, P{"data"}, P{"data"}});
+}
+
+TEST_F(ShardMapRefusal, SumsOfWhatChipsHaveAlike) {
+  const Tensor x = full({8}, 1);
+  expect_refused(
+      {"psum: f32[] is the same on all chips along \"stage\"", "4 times x", "vary(x, \"stage\")"},
+      [](const Tensor& part) { return psum(psum(sum(part), "stage"), "stage"); }, x, P{"stage"},
+      P{});
+  expect_refused({"psum: f32[2] is the same on all chips along \"data\"", "2 times x"},
+                 [](const Tensor& part) {
+                   return psum(part, {"stage", "data"});
+                 },
+                 x, P{"stage"}, P{}, {.axes = {"data"}});
+  testing::expect_error(
+      Errc::invalid_argument, {"reduce_scatter: f32[4] is the same on all chips along \"stage\""},
+      [&] {
+        (void)shard_map(
+            [](const Tensor& own, const Tensor&) { return reduce_scatter(own, "stage"); }, kGrid,
+            {P{}, P{"stage"}}, P{"stage"})(full({4}, 1), x);
+      });
+}
+
+TEST_F(ShardMapRefusal, SecondSumOfAGradient) {
+  const Tensor x = full({8}, 1);
+  const Tensor w = full({}, 2);
+  const auto refused = [&](std::initializer_list<std::string_view> words, auto sums) {
+    const auto step = [&](const Tensor& own, const Tensor& part) {
+      return sums(grad(mean(part * own), std::array{own})[0]);
+    };
+    testing::expect_error(Errc::invalid_argument, words, [&] {
+      (void)shard_map(step, kGrid, {P{}, P{"stage"}}, P{})(w, x);
+    });
+  };
+  const std::string_view summed =
+      "f32[] is a gradient by what the chips along \"stage\" share, so grad() at "
+      "shard_map_test.cpp:";
+  refused({"psum:", summed, "4 times too much", "axis_size(\"stage\")"},
+          [](const Tensor& g) { return psum(g, "stage"); });
+  refused({"psum: bf16[] is a gradient", "4 times too much"},
+          [](const Tensor& g) { return psum(cast(g * 0.5, DType::bf16), "stage"); });
+  refused({"pmean:", summed, "pmean(loss, \"stage\")"},
+          [](const Tensor& g) { return pmean(g + g, "stage"); });
+}
+
+TEST(ShardMap, SumsGradientsByWhatChipsShare) {
+  const auto program = [] {
+    const auto step = shard_map(
+        [](const Tensor& w, const Tensor& part) {
+          const Tensor local = mean(part * w);
+          const Tensor own = vary(w, "stage");
+          const Tensor global = pmean(local, "stage");
+          return std::tuple(grad(local, std::array{w})[0],
+                            psum(grad(mean(part * own), std::array{own})[0], "stage"),
+                            pmean(grad(mean(part * own), std::array{own})[0], "stage"),
+                            grad(global, std::array{w})[0],
+                            // Of a loss that chips share, the mean is the gradient itself.
+                            pmean(grad(global, std::array{w})[0], "stage"));
+        },
+        kLine, {P{}, P{"stage"}}, {P{}, P{}, P{}, P{}, P{}});
+    const auto [sum, by_hand, mean, of_mean, again] = step(f32({2}, {}), counted({8}));
+    return Results{sum, by_hand, mean, of_mean, again};
+  };
+  expect_as_whole(kLine, program, [] {
+    const Tensor average = mean(counted({8}));
+    return Results{average * 4.0, average * 4.0, average, average, average};
+  });
+}
+
+TEST(ShardMap, CountsChipsAndCopies) {
+  const auto program = [] {
+    const auto counts = shard_map(
+        [](const Tensor& x, const Tensor& shared) {
+          return std::tuple(psum(full({1}, 1), "stage") + x * 0.0,
+                            psum(vary(shared, "stage"), "stage"), pmean(shared, "stage"),
+                            psum(cast(axis_index("stage"), DType::f32), "stage"));
+        },
+        kLine, {P{"stage"}, P{}}, {P{"stage"}, P{}, P{}, P{}});
+    const auto [ones, copies, alike, numbers] = counts(counted({4}), f32({3}, {}));
+    return Results{ones, copies, alike, numbers};
+  };
+  expect_as_whole(kLine, program, [] {
+    return Results{full({4}, 4), full({}, 12), full({}, 3), full({}, 6)};
+  });
 }
 
 TEST_F(ShardMapRefusal, Groups) {
