@@ -147,6 +147,13 @@ std::size_t StateKeeper::place(const std::string& name, const TensorType& type,
   return found->second;
 }
 
+void StateKeeper::put(const ProgramInput& state, const TensorType& type, const BufferPtr& before,
+                      const BufferPtr& buffer) {
+  if (const auto known = find(state.name)) require_same(*known, before);
+  found_.erase(state.name);
+  lies_in(place(state.name, type, state.sharding, state_kind(state.kind)), buffer);
+}
+
 void StateKeeper::lies_in(std::size_t place, const BufferPtr& buffer) {
   std::weak_ptr<Buffer>& known = buffers_[place];
   if (is_same(known, buffer)) return;  // as after an update in place

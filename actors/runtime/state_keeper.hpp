@@ -42,6 +42,7 @@ class StateKeeper {
   std::vector<BufferPool::Range> taken() const;
   /// Makes buffers of the found state, which return to the pool when freed.
   void hold(const std::shared_ptr<BufferPool>& pool);
+  bool has_found(const std::string& name) const { return found_.contains(name); }
   /// The found tensor of this name; null if there is none, or while another tensor of that name has
   /// it. Throws invalid_argument for another type.
   BufferPtr take(const std::string& name, const TensorType& type);
@@ -67,6 +68,10 @@ class StateKeeper {
   std::optional<std::size_t> find(const std::string& name) const;
   /// Throws invalid_argument if another tensor of the loop has the same name and number.
   void require_same(std::size_t place, const BufferPtr& buffer) const;
+  /// Records that the host has put the tensor's next version to `buffer`. `before`: the buffer that
+  /// it had, or null. Throws as require_same().
+  void put(const ProgramInput& state, const TensorType& type, const BufferPtr& before,
+           const BufferPtr& buffer);
   /// Records that a started run writes the tensor's next version to `buffer`, or reads it there.
   void lies_in(std::size_t place, const BufferPtr& buffer);
   /// The versions that runs have made so far, of tensors that the loop still has.

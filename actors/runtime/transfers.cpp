@@ -8,6 +8,7 @@
 #include "actors/runtime/worker_runtime.hpp"
 #include "spmd/mesh/shard_copy.hpp"
 #include "spmd/passes/partition.hpp"
+#include "transport/state/commits.hpp"
 
 namespace weft {
 namespace {
@@ -62,6 +63,28 @@ void WorkerRuntime::read_source(const TensorSource& source, const Buffer& buffer
   metrics().sample("TransferToDeviceTime", MetricUnit::seconds, seconds_since(begin));
   metrics().sample("OutboundData", MetricUnit::bytes,
                    static_cast<double>(shard_bytes) * static_cast<double>(positions_.size()));
+}
+
+/// `completed`: the last run that has ended for sure.
+BufferPtr WorkerRuntime::make_written_by_host(const TensorType& type, const ProgramInput& input,
+                                              std::uint64_t completed) {
+  const std::int64_t bytes = chip_type(type, input.sharding, mesh_).bytes();
+  const bool is_kept = state_.has_value() && is_state(input.kind);
+  const std::uint64_t offset =
+      is_kept ? pool_->allocate_state_for_host(bytes, common_step(memory_), completed)
+              : pool_->allocate(bytes, completed);
+  const BlockKind kind = is_kept ? BlockKind::state : BlockKind::plain;
+  return std::make_shared<ArenaBuffer>(type, input.sharding, pool_, kind, offset, bytes);
+}
+
+BufferPtr WorkerRuntime::put_state(const ProgramInput& state, const TensorType& type,
+                                   const std::vector<std::byte>& elements,
+                                   const BufferPtr& before) {
+  BufferPtr buffer =
+      make_written_by_host(type, state, runs_ > kRunsUnderWay ? runs_ - kRunsUnderWay : 0);
+  upload(elements, *buffer);
+  if (state_) state_->put(state, type, before, buffer);
+  return buffer;
 }
 
 ChipInput WorkerRuntime::make_input(const TensorType& type, const Sharding& sharding) {

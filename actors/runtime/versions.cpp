@@ -136,6 +136,11 @@ void WorkerRuntime::note_outputs(Executed& executed, const RunResult& result) {
   if (has_places) executed.places_revision = state_->revision();
 }
 
+bool WorkerRuntime::has_restored(const std::string& name) const {
+  if (resume_from_ != nullptr) return resume_from_->has(name);
+  return state_ && state_->has_found(name);
+}
+
 Restored WorkerRuntime::take_restored(const std::string& name, const TensorType& type) {
   if (resume_from_ != nullptr) {
     return resume_from_->take(name, type, mesh_);

@@ -107,6 +107,9 @@ Runtime::RunResult WorkerRuntime::run(const Program& program, const Fingerprint&
     buffers.outputs.reserve(program.outputs.size());
   }
   if (state_) state_->used(program.inputs);
+  if (!unused_.empty()) {
+    for (const ProgramInput& input : program.inputs) unused_.erase(input.name);
+  }
   RunResult result;
   result.input_buffers.reserve(inputs.size());
   result.outputs.reserve(program.outputs.size());
@@ -174,13 +177,7 @@ BufferPtr WorkerRuntime::bind(const Plan& plan, std::size_t i, const Binding& bi
   }
   const std::uint64_t run = runs_ + 1;
   const std::uint64_t completed = run > kRunsUnderWay ? run - kRunsUnderWay : 0;
-  const std::int64_t bytes = plan.program.type(input.value).bytes();
-  const bool is_kept = state_ && is_state(input.kind);
-  const std::uint64_t offset =
-      is_kept ? pool_->allocate_state_for_host(bytes, common_step(memory_), completed)
-              : pool_->allocate(bytes, completed);
-  const BlockKind kind = is_kept ? BlockKind::state : BlockKind::plain;
-  auto buffer = std::make_shared<ArenaBuffer>(type, input.sharding, pool_, kind, offset, bytes);
+  const BufferPtr buffer = make_written_by_host(type, input, completed);
   if (const auto* source = std::get_if<SourcePtr>(&binding)) {
     read_source(**source, *buffer);
   } else {
@@ -223,9 +220,27 @@ void WorkerRuntime::end_step() {
   permits.begin_step(step_);
 }
 
+/// State of the checkpoint that no run has used yet is in the versions of the job from the first on,
+/// or a loss before its first use would take it back to the loop's own value.
+void WorkerRuntime::keep_unused() {
+  for (const auto& [tensor, type, restored] : resume_from_->taken(mesh_)) {
+    if (state_->find(tensor.name)) continue;
+    Sharding sharding = restored.laid_out.value_or(Sharding::closed());
+    sharding.open_mask = 0;
+    const ProgramInput input{
+        .kind = InputKind::opt_state, .name = tensor.name, .sharding = sharding};
+    BufferPtr buffer =
+        make_written_by_host(type, input, runs_ > kRunsUnderWay ? runs_ - kRunsUnderWay : 0);
+    read_source(*std::get<SourcePtr>(restored.value), *buffer);
+    state_->lies_in(state_->place(tensor.name, type, sharding, tensor.kind), buffer);
+    unused_.emplace(tensor.name, std::move(buffer));
+  }
+}
+
 void WorkerRuntime::end_first_step() {
   if (state_) state_->end_first_step();
   if (!resume_from_) return;
+  if (state_) keep_unused();
   if (const std::string names = resume_from_->untaken(); !names.empty()) {
     warn(fmt::format("{}, from which the loop goes on, has tensors that the loop hasn't: {}",
                      resume_from_->file().path(), names));

@@ -44,6 +44,9 @@ class WorkerRuntime : public Runtime {
                 const RunSite& site) override;
   std::vector<std::byte> read(const Buffer& buffer) override;
   Restored take_restored(const std::string& name, const TensorType& type) override;
+  bool has_restored(const std::string& name) const override;
+  BufferPtr put_state(const ProgramInput& state, const TensorType& type,
+                      const std::vector<std::byte>& elements, const BufferPtr& before) override;
   std::uint64_t step() const override { return step_; }
   void end_step() override;
   void collect_metrics() override;
@@ -58,17 +61,13 @@ class WorkerRuntime : public Runtime {
   /// Takes the place of a run, in which the chips do nothing but come to this point. All workers
   /// must agree on `text`, and on `key`, at each call. Returns the run's number.
   std::uint64_t agree(const std::string& text, const Fingerprint& key, const RunSite& site);
-  /// A chip's shard, as long as the buffer is held. It has its elements once the last run so far
-  /// has ended.
+  /// A chip's shard, as long as the buffer is held; filled once the last run so far has ended.
   std::shared_ptr<const std::byte> host_shard(const BufferPtr& buffer, std::size_t chip);
   void hold(std::shared_ptr<HeldBuffers> held) { holds_.add(std::move(held)); }
   /// Memory on the chips for data, which the host may write until a run binds it. Throws no_space.
   ChipInput make_input(const TensorType& type, const Sharding& sharding);
-  /// After the last write to the input: what can't be written in place goes to the chips.
-  void deliver(const ChipInput& input);
-  /// The mesh of the programs; without a mesh for the loop, of one chip.
-  const Mesh& program_mesh() const { return mesh_; }
-  /// Throws invalid_argument, naming both threads.
+  void deliver(const ChipInput& input);               ///< after the last write to it
+  const Mesh& program_mesh() const { return mesh_; }  ///< of one chip if the loop has no mesh
   void require_loop_thread(const char* what, const std::source_location& where) const;
 
   /// Calls `observer` as soon as a step has ended, before the next one is waited for.
@@ -79,8 +78,7 @@ class WorkerRuntime : public Runtime {
   void keep_loaders(std::vector<StoredLoader> loaders);
   std::uint64_t reads() const { return reads_; }  ///< of values, by the host, so far
 
-  /// Waits for every run. Throws the failure of a device.
-  void drain();
+  void drain();  ///< waits for every run; throws the failure of a device
   void wait_for_run(std::uint64_t run) const;  ///< any thread
   std::uint64_t runs() const { return runs_; }
   std::uint64_t generation() const { return options_.generation; }
@@ -114,10 +112,13 @@ class WorkerRuntime : public Runtime {
   void await_room() const;
   void begin_run(std::uint32_t program, const RunSite& site);
   BufferPtr bind(const Plan& plan, std::size_t input, const Binding& binding);
+  BufferPtr make_written_by_host(const TensorType& type, const ProgramInput& input,
+                                 std::uint64_t completed);
   BufferPtr make_output(const Plan& plan, std::size_t output);
   BufferPtr next_version(const Executed& executed, std::size_t output, const Binding& binding,
                          const BufferPtr& now);
   void commit(DeviceRun& run);
+  void keep_unused();
   void end_first_step();
   void require_known(const Executed& executed, std::span<const Binding> inputs) const;
   void note_inputs(Executed& executed, std::span<const Binding> inputs, const RunResult& result);
@@ -134,6 +135,7 @@ class WorkerRuntime : public Runtime {
   WorkerLink& link_;
   LoopRecorder recorder_;
   std::shared_ptr<ResumedState> resume_from_;  // until the first step has ended
+  std::map<std::string, BufferPtr> unused_;    // of its state, since then
   const WorkerRuntimeOptions options_;
   std::optional<StateKeeper> state_;  // absent without a mesh, and where none is kept
   std::shared_ptr<BufferPool> pool_;
@@ -149,9 +151,8 @@ class WorkerRuntime : public Runtime {
   std::uint32_t programs_ = 0;                      // numbered so far, bodies too
   std::map<std::uint32_t, Executed> executed_;      // by program
   std::map<std::uint32_t, std::uint32_t> checked_;  // by program, that which detects anomalies
-  std::uint64_t step_ = 0;
+  std::uint64_t step_ = 0, runs_ = 0;
   std::uint64_t commits_ = 0;  // by the runs from here on
-  std::uint64_t runs_ = 0;
   std::uint64_t reads_ = 0;
   std::function<void()> step_ended_;
   RunSite last_site_;

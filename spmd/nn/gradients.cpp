@@ -5,6 +5,52 @@
 #include "spmd/nn/optimizer_parts.hpp"
 
 namespace weft {
+namespace {
+
+/// A gradient that knows its loss, as all of these do; null if none does.
+const TensorNode* find_loss(Call& call, std::span<const Tensor> grads) {
+  const TensorNode* first = nullptr;
+  for (const Tensor& grad : grads) {
+    if (!grad.defined() || grad.node()->gradient == nullptr) continue;
+    const LossMean* own = grad.node()->gradient->mean.get();
+    if (own == nullptr) continue;
+    if (first == nullptr) first = grad.node().get();
+    const LossMean* mean = first->gradient->mean.get();
+    if (mean != own && (mean->sum != kNoId || own->sum != kNoId)) {
+      call.refuse(
+          "the gradients are of two losses, which may count unequally: add those of each loss to a "
+          "GradientAccumulation of its own, or say how much they count, add(grads, weight)");
+    }
+  }
+  return first;
+}
+
+/// How much the gradients of a loss count beside those of the same loss of other data: a share of
+/// all its elements. Empty: as one. Refuses a loss that doesn't say.
+Tensor weight_of(Call& call, const TensorNode& grad) {
+  const LossMean& mean = *grad.gradient->mean;
+  const bool is_here = call.trace().is_recorded(grad) && grad.trace == mean.trace;
+  if (mean.sum == kNoId) {
+    const Program& program = call.trace().builder().program();
+    const OpId division = is_here ? find_count(program, mean.loss) : kNoId;
+    if (division == kNoId) return {};
+    call.refuse(
+        "the loss is divided by a count of its data at {}, but isn't that quotient alone, so how "
+        "much its gradients count isn't known: let it be one quotient, sum / count, or say it, "
+        "add(grads, weight)",
+        program.loc(division));
+  }
+  if (!is_here) {
+    call.refuse(
+        "the loss of the gradients is divided by a count of its data, which was computed before "
+        "the last sync or in a compiled function: call add() where the gradients are computed, or "
+        "return the count, too, and give it: add(grads, weight)");
+  }
+  const Tensor count = cast(call.result(mean.count), DType::f32);
+  return mean.elements > 0 ? count * (1 / mean.elements) : count;
+}
+
+}  // namespace
 
 Tensor clip_by_global_norm(std::span<Tensor> grads, double max_norm, std::source_location loc) {
   Call call("clip_by_global_norm", loc);
@@ -22,7 +68,7 @@ Tensor clip_by_global_norm(std::span<Tensor> grads, double max_norm, std::source
   for (Tensor& g : grads) {
     if (!g.defined()) continue;
     const DType dtype = g.type().dtype;
-    g = g * (is_half(dtype) ? cast(scale, dtype) : scale);
+    g = in_place_of(g, g * (is_half(dtype) ? cast(scale, dtype) : scale));
   }
   return norm;
 }
@@ -31,12 +77,12 @@ void clip_by_value(std::span<Tensor> grads, double max_value, std::source_locati
   Call call("clip_by_value", loc);
   if (!(max_value > 0)) call.refuse("max_value {} must be above 0", max_value);
   for (Tensor& g : grads) {
-    if (g.defined()) g = clamp(g, -max_value, max_value);
+    if (g.defined()) g = in_place_of(g, clamp(g, -max_value, max_value));
   }
 }
 
 GradientAccumulation::GradientAccumulation(const std::vector<Parameter>& parameters)
-    : parameters_(parameters) {
+    : parameters_(parameters), uses_(parameters.size(), Use::unknown) {
   if (parameters.empty()) {
     fail(Errc::invalid_argument, "GradientAccumulation: it got an empty parameter list");
   }
@@ -48,18 +94,54 @@ GradientAccumulation::GradientAccumulation(const std::vector<Parameter>& paramet
 
 void GradientAccumulation::add(std::span<const Tensor> grads, std::source_location loc) {
   Call call("GradientAccumulation::add", loc);
-  expect_gradients(call, grads, parameters_);
-  for (std::size_t i = 0; i < grads.size(); ++i) {
-    if (!parameters_[i].requires_grad()) continue;
-    follow_sharding(sums_[i], parameters_[i]);
-    sums_[i].assign(sums_[i] + grads[i]);
+  const std::vector<Tensor> in_order = matched_gradients(call, grads, parameters_);
+  const TensorNode* grad = find_loss(call, in_order);
+  if (grad == nullptr) return add_all(in_order, {});
+  const double elements = grad->gradient->mean->elements;
+  if (elements_ > 0 && elements > 0 && elements != elements_) {
+    call.refuse(
+        "the loss is the mean over {} elements, and was over {} in the add() before: say how much "
+        "each counts, add(grads, weight)",
+        elements, elements_);
   }
-  count_.assign(count_ + 1.0);
+  add_all(in_order, weight_of(call, *grad));
+  elements_ = elements;
+}
+
+void GradientAccumulation::add(std::span<const Tensor> grads, const Tensor& weight,
+                               std::source_location loc) {
+  Call call("GradientAccumulation::add", loc);
+  if (call.type(weight).num_elements() != 1) {
+    call.refuse("the weight is {}: expected one number", call.node(weight)->label());
+  }
+  add_all(matched_gradients(call, grads, parameters_), reshape(cast(weight, DType::f32), Shape{}));
+}
+
+void GradientAccumulation::add_all(std::span<const Tensor> in_order, const Tensor& weight) {
+  // A mean over nothing that counts is NaN, and so are its gradients.
+  const Tensor is_nothing = weight.defined() ? equal(weight, 0.0) : Tensor();
+  for (std::size_t i = 0; i < in_order.size(); ++i) {
+    const Tensor& grad = in_order[i];
+    if (!grad.defined()) continue;
+    if (!is_used(grad)) {
+      if (uses_[i] == Use::unknown) uses_[i] = Use::no;
+      continue;
+    }
+    uses_[i] = Use::yes;
+    follow_sharding(sums_[i], parameters_[i]);
+    sums_[i].assign(sums_[i] + (weight.defined() ? where(is_nothing, 0.0, grad * weight) : grad));
+  }
+  count_.assign(weight.defined() ? count_ + weight : count_ + 1.0);
 }
 
 std::vector<Tensor> GradientAccumulation::take(std::source_location loc) {
   Call call("GradientAccumulation::take", loc);
-  const Tensor share = 1.0 / present(call, count_);
+  const TensorNode& count = *count_.node();
+  const bool is_first_value = std::holds_alternative<HostData>(count.storage) &&
+                              !count.kept.has_value() && !call.trace().is_pending(count);
+  if (is_first_value) call.refuse("nothing was added: call add() with the gradients first");
+  const Tensor total = present(call, count_);
+  const Tensor share = where(equal(total, 0.0), 0.0, 1.0 / total);
   std::vector<Tensor> means;
   for (std::size_t i = 0; i < sums_.size(); ++i) {
     if (!parameters_[i].requires_grad()) {
@@ -67,6 +149,8 @@ std::vector<Tensor> GradientAccumulation::take(std::source_location loc) {
       continue;
     }
     means.push_back(sums_[i] * share);
+    means.back().node()->gradient = std::make_shared<const GradientOf>(
+        GradientOf{.parameter = parameters_[i].node(), .is_used = uses_[i] != Use::no});
     sums_[i].assign(full(sums_[i].shape(), 0));
   }
   count_.assign(full({}, 0));

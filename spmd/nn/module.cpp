@@ -45,6 +45,9 @@ const std::string& Parameter::name() const { return node_of(*this)->name; }
 void Parameter::assign(const Tensor& value, std::source_location loc) {
   Call call("assign", loc);
   const NodePtr own = call.node(*this);
+  if (own->is_exchanged) {
+    call.refuse("{} is assigned in an AverageScope: do that before or after it", own->label());
+  }
   if (call.type(value) != own->type) {
     call.refuse("the value {} isn't of the type of {}", call.node(value)->label(), own->label());
   }
@@ -91,6 +94,15 @@ std::vector<Tensor> grad(const Tensor& loss, std::span<const Parameter> wrt,
 Module::Module(Module& parent, std::string name) : parent_(&parent), name_(std::move(name)) {
   parent.expect_free(name_);
   parent.children_.push_back(this);
+}
+
+std::vector<Module*> Module::modules() {
+  std::vector<Module*> all{this};
+  for (Module* child : children_) {
+    const std::vector<Module*> below = child->modules();
+    all.insert(all.end(), below.begin(), below.end());
+  }
+  return all;
 }
 
 Module::~Module() {

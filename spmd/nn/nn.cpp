@@ -34,7 +34,9 @@ Linear::Linear(Module& parent, std::string name, const Options& options)
 }
 
 Tensor Linear::operator()(const Tensor& x, std::source_location loc) const {
-  return linear(Operand(x, loc), weight, bias);
+  if (!adapter_) return linear(Operand(x, loc), weight, bias);
+  const Call call("linear", loc);
+  return linear(x, weight, bias) + adapter_(x);
 }
 
 Embedding::Embedding(Module& parent, std::string name, const Options& options)

@@ -19,14 +19,41 @@ Optimizer::Group& Optimizer::add_group(const std::vector<Parameter>& parameters,
           make_opt_state(fmt::format("{}.{}", parameter.name(), state), 0, parameter.shape()));
     }
   }
+  group.own_state.resize(group.slots.size());
   groups_.push_back(std::move(group));
   return groups_.back();
 }
 
+namespace {
+
+/// Of a parameter that counts by itself: what `shared` is of its group.
+std::string own_name(const std::string& shared, const Parameter& first, const Parameter& own) {
+  return fmt::format("{}.own_{}", own.name(), shared.substr(first.name().size() + 1));
+}
+
+}  // namespace
+
 void Optimizer::add_group_state(Group& group, const char* name) {
+  const Parameter& first = group.slots.front().parameter;
   // f64: 1 - beta2^step is lost to rounding in f32 when the step is large.
-  group.state.push_back(make_opt_state(
-      fmt::format("{}.{}", group.slots.front().parameter.name(), name), 0, {}, DType::f64));
+  const Parameter& shared = group.state.emplace_back(
+      make_opt_state(fmt::format("{}.{}", first.name(), name), 0, {}, DType::f64));
+  for (std::size_t i = 0; i < group.slots.size(); ++i) {
+    const std::string own = own_name(shared.name(), first, group.slots[i].parameter);
+    if (!is_kept(own)) continue;
+    put_in_place(group.own_state[i].emplace_back(make_opt_state(own, 0, {}, DType::f64)), {});
+  }
+}
+
+/// The slot takes no part in this step of its group: it keeps the count that it has.
+void Optimizer::separate(Group& group, std::size_t slot, const std::source_location& loc) {
+  const Parameter& first = group.slots.front().parameter;
+  for (const Parameter& shared : group.state) {
+    Parameter& own = group.own_state[slot].emplace_back(
+        make_opt_state(own_name(shared.name(), first, group.slots[slot].parameter),
+                       shared.item(loc), {}, DType::f64));
+    put_in_place(own, loc);
+  }
 }
 
 void Optimizer::expect_parameters(const std::source_location& loc) const {
@@ -40,17 +67,37 @@ void Optimizer::expect_parameters(const std::source_location& loc) const {
 
 void Optimizer::step(std::span<const Tensor> grads, std::source_location loc) {
   Call call(step_name_, loc);
-  const std::vector<Parameter> all = parameters();
-  expect_gradients(call, grads, all);
-  std::size_t next = 0;
+  const std::vector<Tensor> in_order = matched_gradients(call, grads, parameters());
+  auto grad = in_order.begin();
   for (std::size_t i = 0; i < groups_.size(); ++i) {
-    const std::vector<Tensor> shared = begin(i);
-    for (Slot& slot : groups_[i].slots) {
-      const Tensor& grad = grads[next++];
-      if (!slot.parameter.requires_grad()) continue;
-      for (const Parameter& state : slot.state) follow_sharding(state, slot.parameter);
-      update(i, slot, groups_[i].maximize ? -grad : grad, shared);
-    }
+    step_group(i, {grad, grad + std::ssize(groups_[i].slots)}, loc);
+    grad += std::ssize(groups_[i].slots);
+  }
+}
+
+void Optimizer::step_group(std::size_t i, std::span<const Tensor> grads,
+                           const std::source_location& loc) {
+  Group& group = groups_[i];
+  const auto takes_part = [&](std::size_t slot) {
+    return grads[slot].defined() && is_used(grads[slot]);
+  };
+  bool any = false;
+  for (std::size_t s = 0; s < grads.size(); ++s) {
+    any = any || (takes_part(s) && group.own_state[s].empty());
+  }
+  for (std::size_t s = 0; any && s < grads.size(); ++s) {
+    if (!takes_part(s) && group.own_state[s].empty()) separate(group, s, loc);
+  }
+  const std::vector<Tensor> shared = any ? begin(i) : std::vector<Tensor>();
+  for (std::size_t s = 0; s < grads.size(); ++s) {
+    if (!takes_part(s)) continue;
+    Slot& slot = group.slots[s];
+    for (const Parameter& state : slot.state) follow_sharding(state, slot.parameter);
+    const bool is_apart = !group.own_state[s].empty();
+    if (is_apart) group.state.swap(group.own_state[s]);
+    const std::vector<Tensor> own = is_apart ? begin(i) : std::vector<Tensor>();
+    if (is_apart) group.state.swap(group.own_state[s]);
+    update(i, slot, group.maximize ? -grads[s] : grads[s], is_apart ? own : shared);
   }
 }
 
@@ -79,6 +126,7 @@ std::vector<Parameter> Optimizer::state() const {
   }
   for (const Group& group : groups_) {
     all.insert(all.end(), group.state.begin(), group.state.end());
+    for (const auto& own : group.own_state) all.insert(all.end(), own.begin(), own.end());
   }
   return all;
 }

@@ -12,18 +12,82 @@ void expect_options(std::string_view optimizer, std::initializer_list<NumberOpti
   }
 }
 
-void expect_gradients(Call& call, std::span<const Tensor> grads,
-                      std::span<const Parameter> parameters) {
+namespace {
+
+constexpr std::size_t kNobody = ~std::size_t{0};
+
+/// The parameter that the gradient knows; null if it was computed otherwise.
+std::shared_ptr<const TensorNode> owner_of(const Tensor& grad) {
+  const auto& gradient = grad.node()->gradient;
+  return gradient == nullptr ? nullptr : gradient->parameter.lock();
+}
+
+/// By parameter, the number of its gradient.
+std::vector<std::size_t> match(Call& call, std::span<const Tensor> grads,
+                               std::span<const Parameter> parameters) {
+  std::vector<std::size_t> matched(parameters.size(), kNobody);
+  for (std::size_t i = 0; i < grads.size(); ++i) {
+    if (!grads[i].defined()) continue;
+    const auto owner = owner_of(grads[i]);
+    if (owner == nullptr) continue;
+    std::size_t place = kNobody;  // of the owner; it is there twice where the caller lists it twice
+    for (std::size_t p = parameters.size(); p-- > 0;) {
+      if (parameters[p].node() == owner && matched[p] == kNobody) place = p;
+    }
+    if (place == kNobody) {
+      call.refuse(
+          "grads[{}] is the gradient of {}, of which there is none here, or another gradient: pass "
+          "one for each parameter ('{}' is the one in this place), or grads[{}] * 1.0, which "
+          "belongs to no parameter, to use it in its place",
+          i, owner->label(), parameters[i].name(), i);
+    }
+    matched[place] = i;
+  }
+  for (std::size_t i = 0; i < grads.size(); ++i) {
+    if (!grads[i].defined() || owner_of(grads[i]) != nullptr) continue;
+    if (matched[i] != kNobody) {
+      call.refuse(
+          "grads[{}] was computed, so that it belongs to the parameter in its place, '{}', of "
+          "which grads[{}] is the gradient: pass the gradients in the order of the parameters",
+          i, parameters[i].name(), matched[i]);
+    }
+    matched[i] = i;
+  }
+  return matched;
+}
+
+}  // namespace
+
+std::vector<Tensor> matched_gradients(Call& call, std::span<const Tensor> grads,
+                                      std::span<const Parameter> parameters) {
   if (grads.size() != parameters.size()) {
     call.refuse("{} gradients are given for {} parameters", grads.size(), parameters.size());
   }
-  for (std::size_t i = 0; i < grads.size(); ++i) {
+  const std::vector<std::size_t> matched = match(call, grads, parameters);
+  std::vector<Tensor> in_order(parameters.size());
+  for (std::size_t i = 0; i < parameters.size(); ++i) {
     if (!parameters[i].requires_grad()) continue;
-    if (call.type(grads[i]) != parameters[i].type()) {
-      call.refuse("grads[{}] is {}, but its parameter is {}", i, call.node(grads[i])->label(),
+    if (matched[i] == kNobody) {
+      call.refuse("{} has no gradient: grad() gives an empty one for a parameter that is frozen",
                   parameters[i].node()->label());
     }
+    const Tensor& grad = grads[matched[i]];
+    if (call.type(grad) != parameters[i].type()) {
+      call.refuse("grads[{}] is {}, but its parameter is {}", matched[i], call.node(grad)->label(),
+                  parameters[i].node()->label());
+    }
+    in_order[i] = grad;
   }
+  return in_order;
+}
+
+Tensor in_place_of(const Tensor& grad, const Tensor& value) {
+  value.node()->gradient = grad.node()->gradient;
+  return value;
+}
+
+bool is_used(const Tensor& grad) {
+  return grad.node()->gradient == nullptr || grad.node()->gradient->is_used;
 }
 
 Sharding sharding_of_reduced(Sharding sharding, const Shape& from, const Shape& to) {

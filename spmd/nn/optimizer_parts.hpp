@@ -5,6 +5,7 @@
 #include <limits>
 #include <span>
 #include <string_view>
+#include <vector>
 
 #include <weft/module.hpp>
 
@@ -23,10 +24,16 @@ struct NumberOption {
 /// Throws invalid_argument for an option of the optimizer that isn't at least 0 and below its
 /// limit.
 void expect_options(std::string_view optimizer, std::initializer_list<NumberOption> options);
-/// Throws invalid_argument unless there is a gradient of its type for each parameter that is
-/// trained.
-void expect_gradients(Call& call, std::span<const Tensor> grads,
-                      std::span<const Parameter> parameters);
+/// The gradients in the order of the parameters. A gradient that grad() made, or weft of it, goes
+/// to its own parameter; one that was computed otherwise to the parameter of its place. Throws
+/// invalid_argument, naming the parameter, unless each that is trained has one of its type, and
+/// none two.
+std::vector<Tensor> matched_gradients(Call& call, std::span<const Tensor> grads,
+                                      std::span<const Parameter> parameters);
+/// Makes `value` the gradient that `grad` was: of its parameter, and of the mean of its loss.
+Tensor in_place_of(const Tensor& grad, const Tensor& value);
+/// False for the gradient, zeros, of a parameter that the loss doesn't depend on.
+bool is_used(const Tensor& grad);
 
 /// The sharding of a tensor that has this one's dims, except that some are 1.
 Sharding sharding_of_reduced(Sharding sharding, const Shape& from, const Shape& to);

@@ -1,5 +1,9 @@
 #include <weft/parameter_average.hpp>
 
+#include <exception>
+#include <memory>
+#include <utility>
+
 #include <weft/ops.hpp>
 
 #include "spmd/nn/optimizer_parts.hpp"
@@ -45,6 +49,51 @@ std::vector<Parameter> ParameterAverage::state() const {
   std::vector<Parameter> all = averages_;
   all.push_back(count_);
   return all;
+}
+
+AverageScope::AverageScope(const ParameterAverage& average, std::source_location loc)
+    : average_(average), loc_(loc), exceptions_(std::uncaught_exceptions()) {
+  Call call("AverageScope", loc);
+  if (const TracedFunction* scope = call.trace().function()) {
+    call.refuse(
+        "it is in the function compiled at {}, whose program stays with the state that it has: "
+        "call that function in the scope",
+        file_line(scope->loc));
+  }
+  for (std::size_t i = 0; i < average.parameters_.size(); ++i) {
+    if (average.parameters_[i].node()->is_exchanged) {
+      call.refuse("'{}' stands for an average already: end that scope first",
+                  average.averages_[i].name());
+    }
+    follow_sharding(average.averages_[i], average.parameters_[i]);
+  }
+  call.trace().run({"AverageScope", loc});
+  exchange(true);
+}
+
+AverageScope::~AverageScope() noexcept(false) {
+  const std::shared_ptr<void> last(nullptr, [this](void*) { exchange(false); });
+  Trace& trace = Trace::current(loc_);
+  if (std::uncaught_exceptions() > exceptions_) {
+    trace.discard();
+  } else {
+    trace.run({"AverageScope", loc_});
+  }
+}
+
+/// A parameter's handles get all that the average is, its name too: by its name a job knows where
+/// the state lies that a program reads.
+void AverageScope::exchange(bool is_exchanged) {
+  for (std::size_t i = 0; i < average_.parameters_.size(); ++i) {
+    TensorNode& parameter = *average_.parameters_[i].node();
+    TensorNode& average = *average_.averages_[i].node();
+    std::swap(parameter.name, average.name);
+    std::swap(parameter.kind, average.kind);
+    std::swap(parameter.storage, average.storage);
+    std::swap(parameter.kept, average.kept);
+    std::swap(parameter.marked, average.marked);
+    parameter.is_exchanged = average.is_exchanged = is_exchanged;
+  }
 }
 
 }  // namespace weft

@@ -4,9 +4,11 @@
 #include <cmath>
 #include <limits>
 
-#include <weft/ops.hpp>
+#include <span>
 
-#include "spmd/tensor/call.hpp"
+#include <weft/error.hpp>
+
+#include "spmd/tensor/tensor_source.hpp"
 
 namespace weft {
 namespace {
@@ -16,7 +18,8 @@ enum Place : std::uint8_t { kRate, kBest, kBad, kCooldown, kPlaces };
 
 }  // namespace
 
-PlateauSchedule::PlateauSchedule(const Options& options) : options_(options) {
+PlateauSchedule::PlateauSchedule(const Options& options, std::source_location loc)
+    : options_(options) {
   if (!(options.factor >= 0 && options.factor < 1)) {
     fail(Errc::invalid_argument, "PlateauSchedule: factor = {}: expected 0 or more, below 1",
          options.factor);
@@ -34,6 +37,7 @@ PlateauSchedule::PlateauSchedule(const Options& options) : options_(options) {
                                                 : -std::numeric_limits<float>::infinity();
   const std::vector<float> first{static_cast<float>(options.lr), worst, 0, 0};
   state_ = make_buffer(options.name + ".state", first, {kPlaces});
+  put_in_place(state_, loc);
 }
 
 bool PlateauSchedule::is_better(double metric, double best) const {
@@ -45,6 +49,7 @@ bool PlateauSchedule::is_better(double metric, double best) const {
 }
 
 double PlateauSchedule::step(double metric, std::source_location loc) {
+  put_in_place(state_, loc);  // load() may have given it another
   std::vector<float> now = state_.to_vector(loc);
   if (is_better(metric, now[kBest])) {
     now[kBest] = static_cast<float>(metric);
@@ -62,10 +67,13 @@ double PlateauSchedule::step(double metric, std::source_location loc) {
     now[kCooldown] = static_cast<float>(options_.cooldown);
     now[kBad] = 0;
   }
-  state_.assign(to_device(now, {kPlaces}, loc), loc);
+  set_elements(state_, std::as_bytes(std::span(now)), loc);
   return now[kRate];
 }
 
-double PlateauSchedule::lr(std::source_location loc) const { return state_.to_vector(loc)[kRate]; }
+double PlateauSchedule::lr(std::source_location loc) const {
+  put_in_place(state_, loc);
+  return state_.to_vector(loc)[kRate];
+}
 
 }  // namespace weft

@@ -16,6 +16,8 @@ class BackwardWalk {
   BackwardWalk(Builder& builder, ValueId loss, std::span<const ValueId> wrt,
                std::span<const RematRegion> regions, const CustomVjpRule& custom);
   std::vector<ValueId> run();
+  /// After run(): by wrt, whether the loss depends on it.
+  const std::vector<bool>& is_used() const { return is_used_; }
 
  private:
   /// An addend of a value's cotangent. Each value has a linked list of them, and all lists are in
@@ -94,6 +96,7 @@ class BackwardWalk {
   const Loops loops_;
   std::span<const ValueId> wrt_;
   const CustomVjpRule& custom_;
+  std::vector<bool> is_used_;
   std::vector<bool> active_;  // by value
   std::span<const RematRegion> all_regions_;
   std::vector<RematRegion> regions_;  // those that the walk hasn't reached

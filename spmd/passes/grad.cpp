@@ -62,6 +62,7 @@ std::vector<ValueId> BackwardWalk::run() {
   for (const ValueId value : wrt_) {
     const ValueId cotangent = sum(value);
     grads.push_back(cotangent != kNoId ? cotangent : zeros(value));
+    is_used_.push_back(cotangent != kNoId);
   }
   return grads;
 }
@@ -202,7 +203,8 @@ ValueId BackwardWalk::zeros(ValueId value) {
 }
 
 std::vector<ValueId> grad(Builder& builder, ValueId loss, std::span<const ValueId> wrt,
-                          std::span<const RematRegion> regions, const CustomVjpRule& custom) {
+                          std::span<const RematRegion> regions, const CustomVjpRule& custom,
+                          std::vector<bool>* is_used) {
   const Program& program = builder.program();
   const TensorType type = program.type(loss);
   if (!is_floating(type.dtype) || type.shape.size() != 0) {
@@ -217,7 +219,9 @@ std::vector<ValueId> grad(Builder& builder, ValueId loss, std::span<const ValueI
     }
   }
   const LocId caller = builder.loc();
-  std::vector<ValueId> grads = BackwardWalk(builder, loss, wrt, regions, custom).run();
+  BackwardWalk walk(builder, loss, wrt, regions, custom);
+  std::vector<ValueId> grads = walk.run();
+  if (is_used != nullptr) *is_used = walk.is_used();
   builder.set_loc(caller);
   return grads;
 }

@@ -29,7 +29,8 @@ void stack_residuals(Builder& builder, ValueId loop);
 
 /// Appends ops that compute d loss / d wrt[i] and returns their values (one per wrt, of its type).
 /// `loss` is a floating scalar. Walks backward once and adds the cotangents of a value in op order.
-/// A wrt that the loss doesn't depend on gets zeros. New ops carry the location of the op they come
+/// A wrt that the loss doesn't depend on gets zeros, and false in `is_used` (by wrt; may be null).
+/// New ops carry the location of the op they come
 /// from. The `regions`, in order and not overlapping, are recomputed when the walk reaches them.
 /// The gradient of a loop is a loop in the other direction, which reads what stack_residuals() has
 /// stacked; ops of regions in the loop are computed again in it.
@@ -37,6 +38,6 @@ void stack_residuals(Builder& builder, ValueId loop);
 /// floating scalar or a wrt that isn't floating, naming its type and location.
 std::vector<ValueId> grad(Builder& builder, ValueId loss, std::span<const ValueId> wrt,
                           std::span<const RematRegion> regions = {},
-                          const CustomVjpRule& custom = {});
+                          const CustomVjpRule& custom = {}, std::vector<bool>* is_used = nullptr);
 
 }  // namespace weft

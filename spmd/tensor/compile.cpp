@@ -15,6 +15,7 @@ struct ResultSource {
   enum Kind { output, argument, held } kind = output;
   std::size_t index = 0;  // of the program's outputs or of the arguments
   NodePtr node;           // held: a parameter, or a tensor that existed before the call
+  std::shared_ptr<const GradientOf> gradient{};  // of an output
 };
 
 /// An argument that the program reads.
@@ -29,6 +30,18 @@ struct Traced {
   std::vector<ArgumentUse> arguments;
   std::vector<ResultSource> results;
   bool complete = false;  // one program did the whole call
+
+  /// Whether the state that the function reads is what it was: an AverageScope exchanges it.
+  bool has_its_state() const {
+    const auto& nodes = program.inputs;
+    for (std::size_t i = 0; i < nodes.size(); ++i) {
+      if (nodes[i] != nullptr && nodes[i]->is_state() &&
+          nodes[i]->name != program.program.inputs[i].name) {
+        return false;
+      }
+    }
+    return true;
+  }
 
   /// Between calls neither arguments nor results are kept alive.
   void release() {
@@ -46,15 +59,22 @@ void append_bits(std::string& key, const void* bytes, std::size_t size) {
   key.append(static_cast<const char*>(bytes), size);
 }
 
+/// The parameter that a gradient belongs to.
+std::string gradient_key(const TensorNode& node) {
+  if (node.gradient == nullptr) return "";
+  const auto parameter = node.gradient->parameter.lock();
+  return fmt::format("{}{}", fmt::ptr(parameter.get()), node.gradient->is_used ? "" : " unused");
+}
+
 /// Everything that requires another program of the same function.
 std::string signature(const std::vector<Tensor>& args, std::string key) {
   for (std::size_t i = 0; i < args.size(); ++i) {
     const NodePtr& node = node_of(args[i]);
     const auto first = std::ranges::find(args, node, &Tensor::node) - args.begin();
     const Sharding sharding = node->input_sharding();
-    key += fmt::format("{} {} {} {:x} {:x} {:x} {};", first, static_cast<int>(node->kind),
+    key += fmt::format("{} {} {} {:x} {:x} {:x} {} {};", first, static_cast<int>(node->kind),
                        node->type.to_string(), sharding.provenance, sharding.replicated,
-                       sharding.open_mask, node->has_ignored);
+                       sharding.open_mask, node->has_ignored, gradient_key(*node));
     append_bits(key, sharding.dims.data(), sizeof(sharding.dims));
   }
   return key;
@@ -120,7 +140,9 @@ std::vector<Tensor> CompiledFunction::call(const std::vector<Tensor>& args,
     impl_->by_signature.clear();
   }
   const std::string autocast = trace.autocast() ? std::string(to_string(*trace.autocast())) : "";
-  Traced& entry = impl_->by_signature[signature(args, autocast + ";" + host_values)];
+  std::string key = signature(args, autocast + ";" + host_values);
+  while (!impl_->by_signature[key].has_its_state()) key += "exchanged;";
+  Traced& entry = impl_->by_signature[key];
   std::vector<Tensor> results = entry.complete ? impl_->run_again(trace, args, entry)
                                                : impl_->trace_call(trace, args, entry, traced);
   if (impl_->options.ends_step) trace.end_step();
@@ -147,8 +169,9 @@ std::vector<Tensor> CompiledFunction::Impl::trace_call(
     const NodePtr& node = result.node();
     const auto output = std::ranges::find(outputs, node);
     if (output != outputs.end() && node->input == kNoId) {
-      entry.results.push_back(
-          {ResultSource::output, static_cast<std::size_t>(output - outputs.begin()), nullptr});
+      entry.results.push_back({ResultSource::output,
+                               static_cast<std::size_t>(output - outputs.begin()), nullptr,
+                               node->gradient});
     } else if (const std::size_t arg = argument(node); arg < args.size()) {
       entry.results.push_back({ResultSource::argument, arg, nullptr});
     } else {
@@ -182,6 +205,7 @@ std::vector<Tensor> CompiledFunction::Impl::run_again(Trace& trace, const std::v
         if (node == nullptr) {
           node = std::make_shared<TensorNode>();
           node->type = program.type(program.outputs[source.index].value);
+          node->gradient = source.gradient;
         }
         results.emplace_back(node);
         break;

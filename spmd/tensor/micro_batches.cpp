@@ -18,6 +18,95 @@ Tensor part_of(const Tensor& x, std::int64_t k, std::int64_t count,
   return reshape(slice(reshape(Operand(x, loc), Shape(cut)), 1, k, k + 1), part);
 }
 
+/// The sum over the parts so far. A part whose loss is a sum divided by a count of its data has
+/// that sum as its loss, and its count besides; its own quotient may be 0 / 0.
+class Total {
+ public:
+  void add(Call& call, const Tensor& loss, std::span<const Parameter> parameters) {
+    const LossMean mean = expect_mean(call, loss);
+    if (!loss_.defined()) {
+      first_ = mean;
+      dtype_ = loss.type().dtype;
+    }
+    if ((mean.sum == kNoId) != (first_.sum == kNoId) || mean.factor != first_.factor) {
+      call.refuse("the losses of the parts are computed in different ways; expected one for all");
+    }
+    Tensor own = loss;
+    if (mean.sum != kNoId) {
+      own = reshape(call.result(mean.sum), Shape{});
+      sum_into(count_, reshape(cast(call.result(mean.count), own.type().dtype), Shape{}));
+    }
+    sum_into(loss_, own);
+    const std::vector<Tensor> grads = grad(own, parameters, call.loc());
+    if (grads_.empty()) {
+      grads_ = grads;
+      return;
+    }
+    for (std::size_t i = 0; i < grads.size(); ++i) {
+      if (!grads[i].defined() || !is_used(grads[i])) continue;
+      const auto gradient = grads[i].node()->gradient;
+      if (is_used(grads_[i])) {
+        sum_into(grads_[i], grads[i]);
+      } else {
+        grads_[i] = grads[i];
+      }
+      grads_[i].node()->gradient = gradient;
+    }
+  }
+
+  LossAndGradients mean(Call& call, std::int64_t parts) {
+    const Tensor share = count_.defined() ? first_.factor / count_ : Tensor();
+    LossMean whole{.factor = first_.factor,
+                   .elements = first_.elements * static_cast<double>(parts)};
+    if (count_.defined()) {
+      whole.sum = call.value(loss_);
+      whole.count = call.value(count_);
+    }
+    const auto scaled = [&](const Tensor& sum) {
+      return share.defined() ? sum * cast(share, sum.type().dtype)
+                             : sum * (1 / static_cast<double>(parts));
+    };
+    LossAndGradients result{.loss = cast(scaled(loss_), dtype_), .grads = {}};
+    whole.trace = result.loss.node()->trace;
+    whole.loss = call.value(result.loss);
+    const auto of = std::make_shared<const LossMean>(whole);
+    for (const Tensor& sum : grads_) {
+      if (!sum.defined()) {
+        result.grads.emplace_back();
+        continue;
+      }
+      GradientOf gradient = *sum.node()->gradient;
+      gradient.mean = of;
+      result.grads.push_back(scaled(sum));
+      result.grads.back().node()->gradient = std::make_shared<const GradientOf>(gradient);
+    }
+    return result;
+  }
+
+ private:
+  static void sum_into(Tensor& sum, const Tensor& more) { sum = sum.defined() ? sum + more : more; }
+  static bool is_used(const Tensor& grad) { return grad.node()->gradient->is_used; }
+
+  static LossMean expect_mean(Call& call, const Tensor& loss) {
+    const Program& program = call.trace().builder().program();
+    const ValueId value = call.value(loss);
+    const LossMean mean = loss_mean(program, value, call.node(loss)->trace);
+    const OpId division = mean.sum == kNoId ? find_count(program, value) : kNoId;
+    if (division == kNoId) return mean;
+    call.refuse(
+        "the loss is divided by a count of its data at {}, but isn't that quotient alone, so that "
+        "the mean of the parts isn't that of the batch, as parts count unequally: let the loss be "
+        "one quotient, sum / count",
+        program.loc(division));
+  }
+
+  Tensor loss_;
+  Tensor count_;  // empty: the parts count equally
+  std::vector<Tensor> grads_;
+  LossMean first_;            // of the first part's loss
+  DType dtype_ = DType::f32;  // of the losses
+};
+
 }  // namespace
 
 LossAndGradients micro_batches(std::int64_t count, std::span<const Tensor> batch,
@@ -36,27 +125,17 @@ LossAndGradients micro_batches(std::int64_t count, std::span<const Tensor> batch
                   call.node(tensor)->label(), count, kDimCountMax - 1);
     }
   }
-  LossAndGradients total;
+  Total total;
   for (std::int64_t k = 0; k < count; ++k) {
     std::vector<Tensor> parts;
     for (const Tensor& tensor : batch) parts.push_back(part_of(tensor, k, count, loc));
     const Tensor part_loss = loss(parts);
-    const std::vector<Tensor> grads = grad(part_loss, parameters, loc);
-    total.loss = k == 0 ? part_loss : Operand(total.loss, loc) + part_loss;
-    for (std::size_t i = 0; i < grads.size(); ++i) {
-      if (k == 0) {
-        total.grads.push_back(grads[i]);
-      } else if (grads[i].defined()) {
-        total.grads[i] = Operand(total.grads[i], loc) + grads[i];
-      }
-    }
+    Call call("micro_batches", loc);
+    if (count == 1) return {part_loss, grad(part_loss, parameters, loc)};
+    total.add(call, part_loss, parameters);
   }
-  const double share = 1 / static_cast<double>(count);
-  total.loss = Operand(total.loss, loc) * share;
-  for (Tensor& sum : total.grads) {
-    if (sum.defined()) sum = Operand(sum, loc) * share;
-  }
-  return total;
+  Call call("micro_batches", loc);
+  return total.mean(call, count);
 }
 
 }  // namespace weft

@@ -18,6 +18,30 @@
 
 namespace weft {
 
+/// What a loss is the mean of, as its program says: factor * sum / count.
+struct LossMean {
+  std::uint64_t trace = 0;  ///< to which the values belong
+  ValueId loss = kNoId;
+  ValueId sum = kNoId;    ///< kNoId: the data don't decide the count
+  ValueId count = kNoId;  ///< of what counts, as labels that aren't ignored
+  double factor = 1;
+  double elements = 0;  ///< that the mean is over, counted or not; 0: unknown
+};
+/// Throws nothing: a loss of another form has neither sum nor elements.
+LossMean loss_mean(const Program& program, ValueId loss, std::uint64_t trace);
+/// Where the loss is divided by a count that the data decide: the mean over parts of the data isn't
+/// the mean of the parts' losses. kNoId if it isn't.
+OpId find_count(const Program& program, ValueId loss);
+
+struct TensorNode;
+
+/// The parameter to which a gradient belongs.
+struct GradientOf {
+  std::weak_ptr<const TensorNode> parameter;
+  bool is_used = true;  ///< whether the loss depends on the parameter
+  std::shared_ptr<const LossMean> mean{};
+};
+
 /// The value is in `storage`, or (monostate) only in the trace numbered `trace`. A parameter that
 /// was assigned in that trace has its older value in `storage`.
 struct TensorNode {
@@ -28,6 +52,7 @@ struct TensorNode {
   std::optional<Sharding> marked;  ///< requested before it was first on the chips
   Restored kept{};                 ///< value that goes before `storage`, until its first use
   bool frozen = false;             ///< a parameter that isn't trained
+  bool is_exchanged = false;       ///< a parameter and its average, in an AverageScope
   bool has_ignored = false;        ///< labels, some of which are kIgnoreIndex
   std::source_location loc{};      ///< of the call that brought it to the chips; line 0: unknown
 
@@ -39,6 +64,9 @@ struct TensorNode {
     std::vector<std::weak_ptr<const TensorNode>> from;
   };
   Cut cut{};
+
+  /// Of what grad() returned, and of what weft made of it for the same parameter.
+  std::shared_ptr<const GradientOf> gradient{};
 
   /// Of a recorded value: the call that recorded it, and its thread (gettid).
   std::source_location recorded{};

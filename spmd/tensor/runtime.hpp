@@ -71,10 +71,8 @@ struct RunSite {
   bool ends_step = false;
   bool detects_anomaly = false;  ///< see detect_anomaly
 };
-/// "the sync at train.cpp:41"; "" for a site without a place.
-std::string to_string(const RunSite& site);
-/// Whether the site is a read (item(), to_vector(), to_bytes()).
-bool is_read(std::string_view site);
+std::string to_string(const RunSite& site);  ///< "the sync at train.cpp:41"; "" without a place
+bool is_read(std::string_view site);         ///< item(), to_vector(), to_bytes()
 /// Added to the error if only some workers read.
 inline constexpr const char* kReadsAreCollective =
     "; reads are collective: every worker must call item(), to_vector() and to_bytes() of what "
@@ -105,28 +103,30 @@ class Runtime {
   /// this loop continues. One tensor gets a value that is on the chips: later calls return nothing,
   /// unless that tensor was dropped before the loop's first step ended. Throws invalid_argument if
   /// the value has another type, or the checkpoint lacks the name.
-  virtual Restored take_restored(const std::string& name, const TensorType& type) {
-    (void)name, (void)type;
+  virtual Restored take_restored(const std::string& /*name*/, const TensorType& /*type*/) {
     return {};
   }
-  /// The number of steps that have ended: the same on every worker.
-  virtual std::uint64_t step() const = 0;
-  /// Ends a step: waits for permission to begin the next one. Called by sync().
-  virtual void end_step() = 0;
-
-  /// Warns the user of a mistake that isn't an error.
-  virtual void warn(const std::string& text) = 0;
+  virtual bool has_restored(const std::string& /*name*/) const { return false; }
+  /// Puts elements that the host has given state on the chips, whole, as its next version, whether
+  /// or not a program uses it. `before`: its buffer so far, or null. Null where there are no chips.
+  virtual BufferPtr put_state(const ProgramInput& /*state*/, const TensorType& /*type*/,
+                              const std::vector<std::byte>& /*elements*/,
+                              const BufferPtr& /*before*/) {
+    return nullptr;
+  }
+  virtual std::uint64_t step() const = 0;  ///< steps that have ended: the same on every worker
+  virtual void end_step() = 0;             ///< waits for permission to begin the next step
+  virtual void warn(const std::string& text) = 0;  ///< of a mistake that isn't an error
 
   MetricsTable& metrics() { return metrics_; }
-  /// Adds measurements of other parts of the worker to the table, before it is shown.
-  virtual void collect_metrics() {}
+  virtual void collect_metrics() {}  ///< adds those of other parts of the worker to the table
 
  private:
   MetricsTable metrics_;
 };
 
-/// Makes `runtime` run the calling thread's tensors until the scope ends. Scopes nest. Tensors may
-/// outlive the scope; recorded ops that were not synced are dropped.
+/// Makes `runtime` run the thread's tensors until the scope ends, when ops not synced are dropped.
+/// Scopes nest. Tensors may outlive them.
 class RuntimeScope {
  public:
   explicit RuntimeScope(Runtime& runtime);

@@ -88,11 +88,19 @@ std::vector<Tensor> grad(const Tensor& loss, std::span<const Tensor> wrt,
   const auto custom = [&](const ForwardOp& op, ValueId cotangent) {
     return custom_cotangents(call.trace(), op, cotangent);
   };
+  // Found first: a backward pass appends to the program.
+  const auto mean = std::make_shared<const LossMean>(
+      loss_mean(call.trace().builder().program(), node->value, node->trace));
   const OpId begin = call->program().num_ops();
   Regions& regions = call.trace().regions();
-  for (const ValueId value :
-       grad(call.trace().builder(), node->value, values, regions.remat.all(), custom)) {
-    grads.push_back(call.result(value));
+  std::vector<bool> is_used;
+  const std::vector<ValueId> found = grad(call.trace().builder(), node->value, values,
+                                          regions.remat.all(), custom, &is_used);
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    grads.push_back(call.result(found[i]));
+    if (!nodes[i]->is_state()) continue;
+    grads.back().node()->gradient =
+        std::make_shared<const GradientOf>(GradientOf{nodes[i], is_used[i], mean});
   }
   regions.shard_maps.note(
       {begin, call->program().num_ops(), call->manual(node->value).varies, loc});

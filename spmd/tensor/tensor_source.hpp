@@ -68,4 +68,16 @@ void require_no_recorded_use(const Tensor& state, const std::source_location& lo
 void set_source(const Tensor& state, SourcePtr source, const std::optional<Sharding>& laid_out,
                 const std::source_location& loc);
 
+/// From now on the state has these elements, which the host knows: as many bytes as its type has,
+/// the same on every worker. They belong to the step in which the loop is: saved in it, and there
+/// again if the loop begins at its end, whether or not a program uses them. On the chips they lie
+/// whole. Throws as require_no_recorded_use().
+void set_elements(const Tensor& state, std::span<const std::byte> elements,
+                  const std::source_location& loc);
+/// The same, with the elements that the state has, unless it is on the chips.
+void put_in_place(const Tensor& state, const std::source_location& loc);
+
+/// Whether the loop, or the checkpoint, that this thread's loop continues has state of this name.
+bool is_kept(const std::string& name);
+
 }  // namespace weft

@@ -44,6 +44,41 @@ void set_source(const Tensor& state, SourcePtr source, const std::optional<Shard
   node.storage = std::move(source);
 }
 
+void set_elements(const Tensor& state, std::span<const std::byte> elements,
+                  const std::source_location& loc) {
+  TensorNode& node = *node_of(state, loc);
+  const auto bytes =
+      std::make_shared<const std::vector<std::byte>>(elements.begin(), elements.end());
+  WEFT_CHECK(static_cast<std::int64_t>(bytes->size()) == node.type.bytes(), bytes->size());
+  if (current_trace == nullptr) {
+    node.storage = bytes;
+    return;
+  }
+  require_no_recorded_use(state, loc);
+  const auto* placed = std::get_if<BufferPtr>(&node.storage);
+  if (placed == nullptr) placed = std::get_if<BufferPtr>(&node.kept.value);
+  const BufferPtr before = placed == nullptr ? nullptr : *placed;
+  const ProgramInput input{.kind = node.kind, .name = node.name, .sharding = Sharding::closed()};
+  const BufferPtr now = current_trace->runtime().put_state(input, node.type, *bytes, before);
+  if (now == nullptr) {
+    node.storage = bytes;
+  } else {
+    node.storage = now;
+  }
+  node.kept = {};
+}
+
+void put_in_place(const Tensor& state, const std::source_location& loc) {
+  const TensorNode& node = *node_of(state, loc);
+  if (current_trace == nullptr || current_trace->is_recorded(node) || !node.may_be_kept()) return;
+  if (std::holds_alternative<BufferPtr>(node.kept.value)) return;
+  set_elements(state, state.to_bytes(loc), loc);
+}
+
+bool is_kept(const std::string& name) {
+  return current_trace != nullptr && current_trace->runtime().has_restored(name);
+}
+
 RuntimeScope::RuntimeScope(Runtime& runtime)
     : trace_(std::make_unique<Trace>(runtime)),
       thread_(this_thread_number()),
@@ -156,6 +191,7 @@ Tensor Trace::record(ValueId value) {
   node->trace = serial_;
   node->value = value;
   node->thread = thread_;
+  node->gradient.reset();
   if (site_) node->recorded = site_->loc;
   watch_.recorded(program_.num_ops(), node->recorded);
   return Tensor(node);

@@ -1,5 +1,6 @@
 // The part of Trace that reads the value of a tensor.
 
+#include <algorithm>
 #include <memory>
 
 #include <weft/error.hpp>
@@ -38,17 +39,26 @@ std::vector<std::byte> read_whole(const TensorSource& source, const TensorType& 
 
 Binding Trace::synced_value(const NodePtr& of, const std::source_location& loc) {
   Trace& trace = current(loc);
+  NodePtr from = of;
   if (trace.is_pending(*of)) {
+    // Another tensor's value, as after swaps of averages, is there already.
+    const auto& inputs = trace.program_.inputs;
+    const auto input = std::ranges::find(inputs, of->value, &ProgramInput::value);
+    from = input == inputs.end() || of->input == kNoId
+               ? nullptr
+               : trace.inputs_[static_cast<std::size_t>(input - inputs.begin())];
+  }
+  if (from == nullptr) {
     fail(Errc::invalid_argument,
          "{} was assigned since the last sync: save it right after the sync(), or the compiled "
          "function, that ends the step (at {})",
          of->label(), file_line(loc));
   }
-  if (std::holds_alternative<std::monostate>(of->storage)) fail_lost(*of, loc);
-  TensorNode node = *of;
+  if (std::holds_alternative<std::monostate>(from->storage)) fail_lost(*from, loc);
+  TensorNode node = *from;
   if (node.may_be_kept()) {
-    if (!of->kept.has_value()) claim_kept(*of);
-    node.kept = of->kept;
+    if (!from->kept.has_value()) claim_kept(*from);
+    node.kept = from->kept;
     trace.restore(node);
   }
   return binding_of(node);

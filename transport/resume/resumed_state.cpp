@@ -28,6 +28,8 @@ const FileTensor* find(const StateFile& file, const std::string& name) {
 
 }  // namespace
 
+bool ResumedState::has(const std::string& name) const { return find(*file_, name) != nullptr; }
+
 Restored ResumedState::take(const std::string& name, const TensorType& type, const Mesh& mesh) {
   const FileTensor* tensor = find(*file_, name);
   const bool fits = tensor != nullptr && tensor->dtype == static_cast<FileDType>(type.dtype) &&
@@ -38,10 +40,24 @@ Restored ResumedState::take(const std::string& name, const TensorType& type, con
     return {};
   }
   taken_.insert(name);
+  return restored(*tensor, type.dtype, mesh);
+}
+
+Restored ResumedState::restored(const FileTensor& tensor, DType dtype, const Mesh& mesh) const {
   const bool is_same_mesh = file_->mesh() && *file_->mesh() == mesh;
-  const auto index = static_cast<std::size_t>(tensor - file_->tensors().data());
-  return {.value = file_->source(index, type.dtype),
-          .laid_out = is_same_mesh ? tensor->sharding : std::nullopt};
+  const auto index = static_cast<std::size_t>(&tensor - file_->tensors().data());
+  return {.value = file_->source(index, dtype),
+          .laid_out = is_same_mesh ? tensor.sharding : std::nullopt};
+}
+
+std::vector<ResumedState::Taken> ResumedState::taken(const Mesh& mesh) const {
+  std::vector<Taken> all;
+  for (const FileTensor& tensor : file_->tensors()) {
+    if (!taken_.contains(tensor.name)) continue;
+    const auto dtype = static_cast<DType>(tensor.dtype);
+    all.push_back({tensor, {dtype, tensor.shape}, restored(tensor, dtype, mesh)});
+  }
+  return all;
 }
 
 void ResumedState::require_taken(std::span<const ProgramInput> inputs,

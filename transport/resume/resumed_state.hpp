@@ -7,6 +7,7 @@
 #include <set>
 #include <span>
 #include <string>
+#include <vector>
 
 #include <weft/mesh.hpp>
 
@@ -22,6 +23,7 @@ class ResumedState {
   explicit ResumedState(std::shared_ptr<const StateFile> file) : file_(std::move(file)) {}
 
   const StateFile& file() const { return *file_; }
+  bool has(const std::string& name) const;
   /// The checkpoint's value of this name, laid out as it was saved if the mesh is the same. None,
   /// where the checkpoint has none of this name and type.
   Restored take(const std::string& name, const TensorType& type, const Mesh& mesh);
@@ -29,11 +31,19 @@ class ResumedState {
   /// the loop itself gave it; names all for which it had none. What load() gave a value is fine,
   /// and so is all that a partial checkpoint lacks.
   void require_taken(std::span<const ProgramInput> inputs, std::span<const Binding> values) const;
+  /// The tensors of the checkpoint that the loop's have taken their values from.
+  struct Taken {
+    const FileTensor& tensor;
+    TensorType type;
+    Restored restored;
+  };
+  std::vector<Taken> taken(const Mesh& mesh) const;
   /// What the checkpoint has and nobody took; "" if that is nothing.
   std::string untaken() const;
 
  private:
   std::string why_not(const std::string& name) const;
+  Restored restored(const FileTensor& tensor, DType dtype, const Mesh& mesh) const;
 
   const std::shared_ptr<const StateFile> file_;
   std::set<std::string> taken_;

@@ -1,0 +1,75 @@
+#pragma once
+/// LoRA: trains small adapters of a model's layers instead of the layers.
+
+#include <cstdint>
+#include <source_location>
+#include <string>
+#include <vector>
+
+#include <weft/nn.hpp>
+
+namespace weft {
+
+/// Low-rank adaptation (E. Hu et al., 2021), as PEFT's LoraModel: each chosen Linear of a module
+/// computes W x + b + alpha / rank * B (A dropout(x)) from then on. Its own parameters, and all others
+/// of the module, are frozen; A (as Linear's weight at first) and B (zeros) are trained.
+///
+///   Gpt net(config);
+///   weft::load(net, "gpt2");
+///   weft::LoRA lora(net, {.rank = 8, .alpha = 16, .target_modules = {"q_proj", "v_proj"}});
+///   weft::AdamW optimizer(lora.parameters(), {.lr = 1e-4});
+///   ...
+///   optimizer.step(weft::grad(loss, lora.parameters()));
+///   weft::save(lora.parameters(), "adapter_model.safetensors");
+///
+/// The module must outlive it; the layers lose their adapters with it.
+class LoRA {
+ public:
+  struct Options {
+    std::int64_t rank = 8;
+    double alpha = 8;    ///< lora_alpha
+    double dropout = 0;  ///< lora_dropout, of the adapters' input in training mode
+    /// The layers whose path is one of these, or ends with one after a dot. Empty: every Linear.
+    std::vector<std::string> target_modules{};
+  };
+  /// Throws invalid_argument for a rank below 1, a dropout outside 0 to 1, a target that is no
+  /// Linear of the module, and a layer that has an adapter.
+  LoRA(Module& module, const Options& options,
+       std::source_location loc = std::source_location::current());
+  ~LoRA();
+  LoRA(const LoRA&) = delete;
+  LoRA& operator=(const LoRA&) = delete;
+
+  /// The adapters', with the names of PEFT's files: "base_model.model.PATH.lora_A.weight" [rank,
+  /// in_features] and "base_model.model.PATH.lora_B.weight" [out_features, rank].
+  std::vector<Parameter> parameters() const;
+  /// The same, for state_dict() beside the module.
+  std::vector<Parameter> state() const { return parameters(); }
+
+  /// Records W = W + alpha / rank * B A, so that the layers compute alone what they do with their
+  /// adapters: to save the whole, or for inference. To be called at the end of a loop, because one
+  /// that begins again after a loss doesn't know that it has merged. Throws invalid_argument if
+  /// they are merged.
+  void merge(std::source_location loc = std::source_location::current());
+  /// Records the opposite, up to rounding. Throws invalid_argument if they aren't merged.
+  void unmerge(std::source_location loc = std::source_location::current());
+
+ private:
+  struct Adapter {
+    Linear* layer;
+    Parameter a;
+    Parameter b;
+  };
+  double scale() const { return options_.alpha / static_cast<double>(options_.rank); }
+  void adapt(Linear& layer);
+  void attach();
+  void detach();
+  Tensor added(const Adapter& adapter, const Tensor& x) const;
+  void add_to_weights(double factor, const std::source_location& loc);
+
+  Options options_;
+  std::vector<Adapter> adapters_;
+  bool is_merged_ = false;
+};
+
+}  // namespace weft

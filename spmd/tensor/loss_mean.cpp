@@ -1,0 +1,166 @@
+// What a loss is the mean of: read from its program, so that any way to write a mean is known.
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+
+#include "spmd/ops/row.hpp"
+#include "spmd/program/element.hpp"
+#include "spmd/tensor/node.hpp"
+
+namespace weft {
+namespace {
+
+bool carries_gradient(const Program& program, OpId op) {
+  return has_gradient(program.kind(op)) && is_floating(program.type(program.result(op)).dtype);
+}
+
+/// What a value is computed from.
+struct Sources {
+  bool has_data = false;
+  bool has_trained = false;  ///< parameters, through which a gradient would flow
+
+  bool is_of_data_alone() const { return has_data && !has_trained; }
+};
+Sources sources_of(const Program& program, ValueId value) {
+  enum Seen : char { no, as_value, by_gradient };
+  Sources sources;
+  std::vector<char> seen(program.num_values(), no);
+  std::vector<std::pair<ValueId, Seen>> open{{value, by_gradient}};
+  while (!open.empty()) {
+    const auto [next, how] = open.back();
+    open.pop_back();
+    if (seen[next] >= how) continue;
+    seen[next] = how;
+    const OpId op = program.defining_op(next);
+    if (op == kNoId) {
+      const auto input = std::ranges::find(program.inputs, next, &ProgramInput::value);
+      if (input == program.inputs.end()) continue;
+      if (input->kind == InputKind::data) sources.has_data = true;
+      if (input->kind == InputKind::param && how == by_gradient) sources.has_trained = true;
+      continue;
+    }
+    const Seen through = carries_gradient(program, op) ? how : as_value;
+    for (const ValueId operand : program.op_operands(op)) open.emplace_back(operand, through);
+  }
+  return sources;
+}
+
+/// The value whose elements these are, in another shape or dtype.
+ValueId source_of(const Program& program, ValueId value) {
+  for (OpId op = program.defining_op(value); op != kNoId; op = program.defining_op(value)) {
+    switch (program.kind(op)) {
+      case OpKind::reshape:
+      case OpKind::convert:
+      case OpKind::broadcast_in_dim:
+      case OpKind::sharding_constraint: value = program.op_operands(op)[0]; break;
+      default: return value;
+    }
+  }
+  return value;
+}
+
+std::optional<double> number_of(const Program& program, ValueId value) {
+  const ValueId source = source_of(program, value);
+  const OpId op = program.defining_op(source);
+  if (op == kNoId || program.kind(op) != OpKind::constant || !program.is_fill(op)) return {};
+  return load_element(program.type(source).dtype,
+                      program.const_pool.data() + program.op_attrs(op)[0]);
+}
+
+/// How many elements a sum is of, 0 if it is none.
+double summed_elements(const Program& program, ValueId value) {
+  const ValueId source = source_of(program, value);
+  const OpId op = program.defining_op(source);
+  if (op == kNoId || program.kind(op) != OpKind::reduce) return 0;
+  if (static_cast<ReduceKind>(program.op_attrs(op)[0]) != ReduceKind::add) return 0;
+  return static_cast<double>(program.type(program.op_operands(op)[0]).num_elements()) /
+         static_cast<double>(program.type(source).num_elements());
+}
+
+/// The elements of which a count is the sum, each as much as `factor` says.
+double counted_elements(const Program& program, ValueId count) {
+  const ValueId source = source_of(program, count);
+  const OpId op = program.defining_op(source);
+  if (op == kNoId || program.kind(op) != OpKind::multiply) return summed_elements(program, count);
+  const auto operands = program.op_operands(op);
+  for (const int i : {0, 1}) {
+    const auto factor = number_of(program, operands[static_cast<std::size_t>(1 - i)]);
+    if (factor) return *factor * summed_elements(program, operands[static_cast<std::size_t>(i)]);
+  }
+  return 0;
+}
+
+/// Whether the value is one number that the data decide, however it is broadcast.
+bool is_number_of_data(const Program& program, ValueId value) {
+  const ValueId source = source_of(program, value);
+  return program.type(source).num_elements() == 1 && sources_of(program, source).is_of_data_alone();
+}
+
+bool is_quotient(const Program& program, ValueId value) {
+  const OpId op = program.defining_op(source_of(program, value));
+  return op != kNoId && (program.kind(op) == OpKind::divide || program.kind(op) == OpKind::power);
+}
+
+/// Takes one op off the outside of a loss, if it scales it; false at the end.
+bool peel(const Program& program, LossMean& mean, ValueId& value) {
+  value = source_of(program, value);
+  const OpId op = program.defining_op(value);
+  if (op == kNoId) return false;
+  const auto operands = program.op_operands(op);
+  const auto scale = [&](ValueId scaled, double factor) {
+    const double elements = summed_elements(program, scaled);
+    if (elements > 0 && std::abs(factor * elements - 1) < 1e-5) mean.elements = elements;
+    mean.factor *= factor;
+    value = scaled;
+    return mean.elements == 0;
+  };
+  switch (program.kind(op)) {
+    case OpKind::negate: return scale(operands[0], -1);
+    case OpKind::multiply:
+      if (const auto right = number_of(program, operands[1])) return scale(operands[0], *right);
+      if (const auto left = number_of(program, operands[0])) return scale(operands[1], *left);
+      return false;
+    case OpKind::divide:
+      if (const auto by = number_of(program, operands[1])) return scale(operands[0], 1 / *by);
+      if (!is_number_of_data(program, operands[1])) return false;
+      mean.sum = operands[0];
+      mean.count = operands[1];
+      mean.elements = counted_elements(program, mean.count);
+      return false;
+    default: return false;
+  }
+}
+
+}  // namespace
+
+LossMean loss_mean(const Program& program, ValueId loss, std::uint64_t trace) {
+  LossMean mean{.trace = trace, .loss = loss};
+  ValueId value = loss;
+  while (peel(program, mean, value)) {
+  }
+  return mean;
+}
+
+OpId find_count(const Program& program, ValueId loss) {
+  std::vector<bool> reached(program.num_values(), false);
+  reached[loss] = true;
+  for (OpId op = program.num_ops(); op-- > 0;) {
+    if (!reached[program.result(op)] || !carries_gradient(program, op)) continue;
+    const auto operands = program.op_operands(op);
+    for (const ValueId operand : operands) reached[operand] = true;
+    const OpKind kind = program.kind(op);
+    if (kind != OpKind::divide && kind != OpKind::multiply) continue;
+    for (const int i : {0, 1}) {
+      const ValueId number = operands[static_cast<std::size_t>(i)];
+      const ValueId scaled = operands[static_cast<std::size_t>(1 - i)];
+      const bool may_be = kind == OpKind::divide ? i == 1 : is_quotient(program, number);
+      if (may_be && is_number_of_data(program, number) && sources_of(program, scaled).has_trained) {
+        return op;
+      }
+    }
+  }
+  return kNoId;
+}
+
+}  // namespace weft
