@@ -68,8 +68,10 @@ std::vector<Tensor> matched_gradients(Call& call, std::span<const Tensor> grads,
   for (std::size_t i = 0; i < parameters.size(); ++i) {
     if (!parameters[i].requires_grad()) continue;
     if (matched[i] == kNobody) {
-      call.refuse("{} has no gradient: grad() gives an empty one for a parameter that is frozen",
-                  parameters[i].node()->label());
+      call.refuse(
+          "{} has no gradient, but a tensor without a value, as grad() gives for a frozen "
+          "parameter",
+          parameters[i].node()->label());
     }
     const Tensor& grad = grads[matched[i]];
     if (call.type(grad) != parameters[i].type()) {
