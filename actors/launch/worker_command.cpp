@@ -18,6 +18,7 @@
 #include "actors/launch/core_shares.hpp"
 #include "actors/launch/foreign_launch.hpp"
 #include "actors/link/environment.hpp"
+#include "transport/format/plain_file.hpp"
 
 namespace weft {
 namespace {
@@ -156,6 +157,7 @@ WorkerCommand::WorkerCommand(const ScalingConfig& scaling, bool is_named)
     arguments_.resize(std::max<std::size_t>(arguments_.size(), 1));
     arguments_.front() = executable_;
   }
+  require_local_path(scaling.worker_executable, "scaling.worker_executable");
   if (!scaling.worker_executable.empty()) file_ = open_executable(scaling.worker_executable);
 }
 

@@ -19,6 +19,8 @@
 
 #include <weft/error.hpp>
 
+#include "transport/format/plain_file.hpp"
+
 namespace weft {
 namespace {
 
@@ -53,6 +55,7 @@ struct Named {
          fmt::format(what, std::forward<Args>(args)...));
   }
   File open() const {
+    require_local_path(path, field);
     const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     File file(fd >= 0 ? ::fdopen(fd, "r") : nullptr);
     if (!file) refuse("can't be read: {}; name a PEM file of this user", std::strerror(errno));

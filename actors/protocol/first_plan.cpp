@@ -1,6 +1,5 @@
 #include "actors/protocol/first_plan.hpp"
 
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 
@@ -8,6 +7,7 @@
 
 #include <weft/error.hpp>
 
+#include "transport/format/plain_file.hpp"
 #include "transport/format/plan_file.hpp"
 
 namespace weft {
@@ -21,10 +21,7 @@ void write(const std::string& path, const char* data, std::size_t size) {
 
 }  // namespace
 
-std::string plan_folder() {
-  const char* folder = std::getenv("WEFT_PLAN_TO");
-  return folder != nullptr ? folder : "";
-}
+std::string plan_folder() { return path_variable("WEFT_PLAN_TO"); }
 
 bool has_first_plan(const std::string& folder) {
   std::error_code ignored;

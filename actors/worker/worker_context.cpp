@@ -10,6 +10,7 @@
 #include "actors/data/run_folder.hpp"
 #include "actors/process/log.hpp"
 #include "spmd/tensor/node.hpp"
+#include "transport/format/plain_file.hpp"
 
 namespace weft {
 namespace {
@@ -95,6 +96,7 @@ void WorkerContext::report(const Metrics& metrics, const std::optional<Checkpoin
          report.metrics.size(), kReportBytesMax);
   }
   if (checkpoint) {
+    require_local_path(checkpoint->path, "report: checkpoint.path");
     std::error_code ignored;
     if (!std::filesystem::is_directory(checkpoint->path, ignored)) {
       fail(Errc::not_found, "report: checkpoint.path = \"{}\": expected a folder",

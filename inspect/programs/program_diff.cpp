@@ -1,8 +1,6 @@
 #include "inspect/programs/program_diff.hpp"
 
 #include <algorithm>
-#include <fstream>
-#include <iterator>
 #include <map>
 
 #include <fmt/format.h>
@@ -14,12 +12,15 @@
 #include "spmd/text/difference.hpp"
 #include "spmd/text/listing_difference.hpp"
 #include "spmd/text/text.hpp"
+#include "transport/format/file_bytes.hpp"
 #include "transport/memory/utf8.hpp"
 
 namespace weft {
 namespace {
 
 using Programs = std::vector<ProgramEntry>;
+
+constexpr std::size_t kListingBytesMax = std::size_t{256} << 20;
 
 /// By worker, of its last generation, in the order of their numbers.
 std::map<int, Programs> by_worker(std::span<const ProgramEntry> entries) {
@@ -48,8 +49,8 @@ const Programs& programs_of(const std::map<int, Programs>& all, int worker) {
 }
 
 std::string listing_of(const Snapshot& job, const ProgramEntry& entry) {
-  std::ifstream file(program_text_path(job.header.run_dir, entry));
-  return {std::istreambuf_iterator<char>(file), {}};
+  return find_file_text(program_text_path(job.header.run_dir, entry), kListingBytesMax)
+      .value_or("");
 }
 
 /// Listings that can't be parsed, since they come from anywhere, have no causes.

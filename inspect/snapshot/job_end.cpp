@@ -1,15 +1,17 @@
 #include "inspect/snapshot/job_end.hpp"
 
-#include <fstream>
-
 #include <nlohmann/json.hpp>
 
 #include <weft/error.hpp>
+
+#include "transport/format/file_bytes.hpp"
 
 namespace weft {
 namespace {
 
 using Json = nlohmann::json;
+
+constexpr std::size_t kResultBytesMax = std::size_t{256} << 20;
 
 JobFailure to_failure(const Json& json) {
   return {.code = json.at("code"),
@@ -26,10 +28,10 @@ JobFailure to_failure(const Json& json) {
 
 std::optional<JobEnd> read_job_end(const std::string& run_dir) {
   const std::string path = run_dir + "/result.json";
-  std::ifstream file(path);
-  if (!file) return {};
+  const std::optional<std::string> text = find_file_text(path, kResultBytesMax);
+  if (!text) return {};
   try {
-    const Json json = Json::parse(file);
+    const Json json = Json::parse(*text);
     JobEnd end{.job = json.at("job"),
                .name = json.at("name"),
                .ended_by = json.at("ended_by"),

@@ -7,6 +7,7 @@
 #include <weft/error.hpp>
 
 #include "inspect/snapshot/json_text.hpp"
+#include "transport/format/file_bytes.hpp"
 
 namespace weft {
 
@@ -23,6 +24,8 @@ namespace {
 
 using Json = nlohmann::json;
 
+constexpr std::size_t kProcessesBytesMax = std::size_t{64} << 20;
+
 }  // namespace
 
 void write_processes(const std::string& path, const Snapshot& snapshot) {
@@ -36,10 +39,9 @@ void write_processes(const std::string& path, const Snapshot& snapshot) {
 }
 
 void read_processes(const std::string& path, Snapshot& snapshot) {
-  std::ifstream file(path);
-  if (!file) fail(Errc::io, "can't read {}", path);
+  const std::string text = read_file_text(path, kProcessesBytesMax);
   try {
-    const Json json = Json::parse(file);
+    const Json json = Json::parse(text);
     json.at("at_ns").get_to(snapshot.at_ns);
     json.at("processes").get_to(snapshot.processes);
     json.at("sights").get_to(snapshot.sights);

@@ -24,7 +24,8 @@ namespace fs = std::filesystem;
 
 /// A file of this user; a descriptor below 0: there is none.
 int open_own(const std::string& path) {
-  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+  const int descriptor =
+      ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
   struct stat status {};
   if (descriptor < 0) return -1;
   if (::fstat(descriptor, &status) == 0 && S_ISREG(status.st_mode) &&

@@ -1,12 +1,16 @@
 #include "tools/weft/progress_file.hpp"
 
 #include <algorithm>
+#include <filesystem>
 #include <fstream>
 #include <sstream>
 
 namespace weft {
 
 std::string head_and_tail(const std::string& path, std::streamoff bytes) {
+  // A fifo would wait for its writer.
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(path, error)) return {};
   std::ifstream in(path, std::ios::binary);
   std::string text;
   if (!std::getline(in, text)) return {};

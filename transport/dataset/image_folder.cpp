@@ -11,6 +11,7 @@
 
 #include "spmd/data/fields.hpp"
 #include "transport/dataset/input_file.hpp"
+#include "transport/format/plain_file.hpp"
 
 namespace weft {
 namespace {
@@ -37,6 +38,7 @@ struct Listing {
 };
 
 Listing list(const std::string& folder) {
+  require_local_path(folder);
   Listing listing;
   try {
     for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {

@@ -9,26 +9,20 @@
 #include <cstring>
 #include <utility>
 
+#include "transport/format/plain_file.hpp"
+
 namespace weft {
 
 InputFile::InputFile(std::string path)
-    : path_(std::move(path)),
-      // O_NONBLOCK: open() must not wait for the writer of a fifo.
-      descriptor_(::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)) {
-  if (descriptor_ < 0) {
-    const bool absent = errno == ENOENT || errno == ENOTDIR;
-    fail(absent ? Errc::not_found : Errc::io, "can't open {}: {}", path_, std::strerror(errno));
-  }
+    : path_(std::move(path)), descriptor_(open_plain_file(path_)) {
   struct stat status {};
-  const int failed = ::fstat(descriptor_, &status) != 0 ? errno : 0;
-  if (failed == 0 && S_ISREG(status.st_mode)) {
+  if (::fstat(descriptor_, &status) == 0) {
     bytes_ = static_cast<std::uint64_t>(status.st_size);
     return;
   }
+  const int error = errno;
   ::close(descriptor_);
-  if (failed != 0) fail(Errc::io, "can't open {}: {}", path_, std::strerror(failed));
-  fail(Errc::invalid_argument, "{} is no plain file{}", path_,
-       S_ISDIR(status.st_mode) ? ": it is a folder" : "");
+  fail(Errc::io, "can't open {}: {}", path_, std::strerror(error));
 }
 
 InputFile::~InputFile() { ::close(descriptor_); }

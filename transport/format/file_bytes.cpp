@@ -1,6 +1,5 @@
 #include "transport/format/file_bytes.hpp"
 
-#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -10,6 +9,8 @@
 
 #include <weft/error.hpp>
 
+#include "transport/format/plain_file.hpp"
+
 namespace weft {
 namespace {
 
@@ -18,34 +19,18 @@ struct OpenFile {
   ~OpenFile() { ::close(descriptor); }
 };
 
-const char* kind_of(mode_t mode) {
-  if (S_ISDIR(mode)) return "a folder";
-  if (S_ISFIFO(mode)) return "a fifo";
-  if (S_ISCHR(mode) || S_ISBLK(mode)) return "a device";
-  return "no plain file";
-}
-
 [[noreturn]] void fail_size(const std::string& path, std::size_t bytes_max) {
   fail(Errc::invalid_argument, "{} has more than {} bytes, which is the most that is read", path,
        bytes_max);
 }
 
-[[noreturn]] void fail_open(const std::string& path) {
-  const bool absent = errno == ENOENT || errno == ENOTDIR;
-  fail(absent ? Errc::not_found : Errc::io, "can't open {}: {}", path, std::strerror(errno));
-}
-
 }  // namespace
 
 std::vector<std::byte> read_file_bytes(const std::string& path, std::size_t bytes_max) {
-  // O_NONBLOCK: open() must not wait for the writer of a fifo.
-  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-  if (descriptor < 0) fail_open(path);
-  const OpenFile file{descriptor};
+  const OpenFile file{open_plain_file(path)};
   struct stat status {};
-  if (::fstat(file.descriptor, &status) != 0) fail_open(path);
-  if (!S_ISREG(status.st_mode)) {
-    fail(Errc::invalid_argument, "{} is {}: expected a plain file", path, kind_of(status.st_mode));
+  if (::fstat(file.descriptor, &status) != 0) {
+    fail(Errc::io, "can't read {}: {}", path, std::strerror(errno));
   }
   const auto said_bytes = static_cast<std::size_t>(status.st_size);
   if (said_bytes > bytes_max) fail_size(path, bytes_max);
@@ -64,6 +49,20 @@ std::vector<std::byte> read_file_bytes(const std::string& path, std::size_t byte
       return bytes;
     }
     if (size == wanted) wanted = std::min(2 * wanted, bytes_max + 1);
+  }
+}
+
+std::string read_file_text(const std::string& path, std::size_t bytes_max) {
+  const std::vector<std::byte> bytes = read_file_bytes(path, bytes_max);
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+std::optional<std::string> find_file_text(const std::string& path, std::size_t bytes_max) {
+  try {
+    return read_file_text(path, bytes_max);
+  } catch (const Error& error) {
+    if (error.code() != Errc::not_found) throw;
+    return std::nullopt;
   }
 }
 

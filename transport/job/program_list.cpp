@@ -7,13 +7,14 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <span>
+#include <sstream>
 
 #include <nlohmann/json.hpp>
 
 #include <weft/error.hpp>
 
+#include "transport/format/file_bytes.hpp"
 #include "transport/format/plan_file.hpp"
 
 namespace weft {
@@ -24,6 +25,8 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ProgramEntry, worker, generation, number, ste
 namespace {
 
 namespace fs = std::filesystem;
+
+constexpr std::size_t kListBytesMax = std::size_t{64} << 20;
 
 std::string programs_in(const std::string& run_dir) { return run_dir + "/programs"; }
 
@@ -113,7 +116,8 @@ void ProgramList::write(const ProgramEntry& entry, const std::string& text,
 
 std::vector<ProgramEntry> read_program_list(const std::string& run_dir) {
   std::vector<ProgramEntry> entries;
-  std::ifstream file(programs_in(run_dir) + "/list.jsonl");
+  std::istringstream file(
+      find_file_text(programs_in(run_dir) + "/list.jsonl", kListBytesMax).value_or(""));
   for (std::string line; std::getline(file, line);) {
     const auto json = nlohmann::json::parse(line, nullptr, false);
     try {

@@ -1,6 +1,5 @@
 #include "transport/storage/part_files.hpp"
 
-#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -10,23 +9,10 @@
 
 #include <weft/error.hpp>
 
+#include "transport/format/plain_file.hpp"
+
 namespace weft {
 namespace {
-
-int open_file(const std::string& path) {
-  // O_NONBLOCK: open() must not wait for the writer of a fifo.
-  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-  if (file < 0) {
-    fail(errno == ENOENT || errno == ENOTDIR ? Errc::not_found : Errc::io, "can't open {}: {}",
-         path, std::strerror(errno));
-  }
-  struct stat status {};
-  if (::fstat(file, &status) != 0 || !S_ISREG(status.st_mode)) {
-    ::close(file);
-    fail(Errc::invalid_argument, "{}: expected a plain file", path);
-  }
-  return file;
-}
 
 std::uint64_t size_of(int file) {
   struct stat status {};
@@ -56,7 +42,7 @@ void PartFiles::with(std::uint32_t number, Use use) const {
     const std::lock_guard lock(mutex_);
     File& file = files_[number];
     if (file.descriptor < 0 && open_ < kOpenFilesMax) {
-      file.descriptor = open_file(file.path);
+      file.descriptor = open_plain_file(file.path);
       ++open_;
     }
     descriptor = file.descriptor;
@@ -65,7 +51,7 @@ void PartFiles::with(std::uint32_t number, Use use) const {
   const struct Closing {
     int descriptor;
     ~Closing() { ::close(descriptor); }
-  } closing{open_file(files_[number].path)};
+  } closing{open_plain_file(files_[number].path)};
   use(closing.descriptor);
 }
 

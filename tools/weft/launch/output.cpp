@@ -15,6 +15,8 @@
 
 #include <weft/error.hpp>
 
+#include "transport/format/plain_file.hpp"
+
 namespace weft {
 namespace {
 
@@ -45,6 +47,7 @@ bool is_dumb() {
 }  // namespace
 
 LineLog::LineLog(std::string folder) : folder_(std::move(folder)) {
+  require_local_path(folder_, "--log-dir");
   std::error_code error;
   std::filesystem::create_directories(folder_, error);
   if (error) {

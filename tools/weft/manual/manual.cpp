@@ -13,6 +13,7 @@
 
 #include "tools/weft/manual/completions.hpp"
 #include "tools/weft/manual/man_page.hpp"
+#include "transport/format/plain_file.hpp"
 
 namespace weft {
 namespace {
@@ -28,6 +29,7 @@ void write(const std::string& path, const std::string& text) {
     fmt::print("{}", text);
     return;
   }
+  require_local_path(path, "--output");
   std::filesystem::create_directories(std::filesystem::absolute(path).parent_path());
   std::ofstream file(path, std::ios::binary);
   if (!(file << text).flush()) fail(Errc::io, "can't write {}", path);

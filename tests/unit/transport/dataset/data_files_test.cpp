@@ -371,7 +371,7 @@ TEST_F(DataFiles, TokensThatDontFitAreRefused) {
 TEST_F(DataFiles, FilesThatArentThereOrShrinkAreErrors) {
   expect_error(Errc::not_found, {"can't open /nowhere/x.npy"},
                [] { (void)npy_file("/nowhere/x.npy"); });
-  expect_error(Errc::invalid_argument, {"no plain file: it is a folder"},
+  expect_error(Errc::invalid_argument, {"is a folder: expected a plain file"},
                [] { (void)idx_file(fs::temp_directory_path().string()); });
   expect_error(Errc::corrupt, {"labels-idx1-ubyte", "is it an npy file?"},
                [] { (void)npy_file(golden("labels-idx1-ubyte")); });
