@@ -10,9 +10,9 @@
 #include "actors/data/job_checkpoints.hpp"
 #include "spmd/tensor/node.hpp"
 #include "transport/storage/checkpoint_folder.hpp"
+#include "transport/storage/retention.hpp"
 
 namespace weft {
-
 CheckpointManager::CheckpointManager() : checkpoints_(get_context().checkpoints().handle()) {}
 
 JobCheckpoints& CheckpointManager::checkpoints() const {
@@ -56,23 +56,61 @@ std::optional<std::uint64_t> CheckpointManager::latest_step() const {
   return steps.empty() ? std::nullopt : std::optional(steps.back());
 }
 
-LoadResult CheckpointManager::restore(std::uint64_t step, std::span<const Parameter> state,
-                                      const LoadOptions& options, std::source_location where) {
+std::optional<std::uint64_t> CheckpointManager::best_step(std::source_location where) const {
+  const CheckpointConfig& config = checkpoints().config();
+  if (config.best_by.empty()) {
+    fail(
+        Errc::invalid_argument,
+        "best_step at {}: run.checkpoint.best_by is empty; name the metric of SaveOptions::metrics "
+        "by which checkpoints are compared",
+        file_line(where));
+  }
+  const auto best = find_best(config.path, config.best_by, config.best_mode == BestMode::max);
+  return best ? std::optional(best->step) : std::nullopt;
+}
+
+std::string CheckpointManager::path_of(std::uint64_t step, const char* call,
+                                       const std::source_location& where) const {
   const auto entries = list_checkpoints(checkpoints().config().path);
   const auto found = std::ranges::find(entries, step, &CheckpointEntry::step);
   if (found == entries.end()) {
-    fail(Errc::not_found, "restore at {}: {} has no checkpoint of step {}; it has those of {}",
+    fail(Errc::not_found, "{} at {}: {} has no checkpoint of step {}; it has those of {}", call,
          file_line(where), checkpoints().config().path, step,
          entries.empty() ? "no step" : fmt::format("steps {}", fmt::join(all_steps(), ", ")));
   }
-  return load(state, found->path, options, where);
+  return found->path;
+}
+
+CheckpointInfo CheckpointManager::info(std::uint64_t step, std::source_location where) const {
+  return checkpoint_info(path_of(step, "info", where));
+}
+
+LoadResult CheckpointManager::restore(std::uint64_t step, std::span<const Parameter> state,
+                                      const LoadOptions& options, std::source_location where) {
+  return load(state, path_of(step, "restore", where), options, where);
 }
 
 Config CheckpointManager::user() const {
   const std::string& from = checkpoints().resumed_from();
-  if (from.empty()) return {};
-  const Config stored = Config::parse(read_manifest(from).user_json, nullptr, false);
-  return stored.is_object() && stored.contains("user") ? stored["user"] : Config();
+  return from.empty() ? Config() : notes_of(read_manifest(from)).user;
+}
+
+CheckpointInfo checkpoint_info(const std::string& path) {
+  const CheckpointManifest manifest = read_manifest(path);
+  SavedNotes notes = notes_of(manifest);
+  return {.path = path,
+          .step = manifest.step,
+          .seed = manifest.seed,
+          .metrics = std::move(notes.metrics),
+          .user = std::move(notes.user)};
+}
+
+std::vector<CheckpointInfo> list_checkpoint_infos(const std::string& folder) {
+  std::vector<CheckpointInfo> infos;
+  for (const CheckpointEntry& entry : list_checkpoints(folder)) {
+    infos.push_back(checkpoint_info(entry.path));
+  }
+  return infos;
 }
 
 }  // namespace weft

@@ -4,8 +4,6 @@
 #include <exception>
 #include <utility>
 
-#include <nlohmann/json.hpp>
-
 #include <weft/error.hpp>
 
 #include "actors/process/failure.hpp"
@@ -174,13 +172,9 @@ std::optional<double> CheckpointWriter::rating_of(const std::string& checkpoint)
   const auto [known, is_new] = ratings_.try_emplace(checkpoint);
   if (!is_new) return known->second;
   try {
-    const Config user = Config::parse(read_manifest(checkpoint).user_json);
-    const Config& rating = user.at("metrics").at(metric);
-    if (rating.is_number()) known->second = rating.get<double>();
+    known->second = weft::rating_of(notes_of(read_manifest(checkpoint)), metric);
   } catch (const Error& e) {
     logger("weft.worker")->warn("{}", e.what());
-  } catch (const Config::exception&) {
-    // Another program's, or saved without metrics.
   }
   return known->second;
 }

@@ -12,6 +12,7 @@
 #include "spmd/tensor/node.hpp"
 #include "spmd/tensor/trace.hpp"
 #include "spmd/text/listing_difference.hpp"
+#include "transport/storage/retention.hpp"
 #include "transport/storage/shard_owners.hpp"
 
 namespace weft {
@@ -152,14 +153,17 @@ PartJob JobCheckpoints::describe(std::span<const Parameter> state, const SaveOpt
                                  const std::source_location& where) const {
   const Mesh& mesh = *runtime_.mesh();
   PartJob job;
-  job.table = {.step = runtime_.step(),
-               .mesh_shape = mesh.shape(),
-               .axis_names = mesh.axis_names(),
-               .device_ids = mesh.device_ids(),
-               .seed = options_.seed,
-               .user_json = Config{{"metrics", options.metrics}, {"user", options.user}}.dump(
-                   -1, ' ', false, Config::error_handler_t::replace),
-               .loaders = loaders_.made()};
+  job.table = {
+      .step = runtime_.step(),
+      .mesh_shape = mesh.shape(),
+      .axis_names = mesh.axis_names(),
+      .device_ids = mesh.device_ids(),
+      .seed = options_.seed,
+      .user_json = to_user_json({.metrics = options.metrics,
+                                 .user = options.user,
+                                 .best_by = options_.config.best_by,
+                                 .is_max_best = options_.config.best_mode == BestMode::max}),
+      .loaders = loaders_.made()};
   const std::string& best_by = options_.config.best_by;
   if (options_.worker == 0 && !best_by.empty() && !options.metrics.contains(best_by)) {
     fail(Errc::invalid_argument,

@@ -12,6 +12,7 @@
 #include "spmd/tensor/node.hpp"
 #include "spmd/tensor/trace.hpp"
 #include "transport/foreign/in_quotes.hpp"
+#include "transport/format/plain_file.hpp"
 #include "transport/storage/state_file.hpp"
 
 namespace weft {
@@ -20,11 +21,43 @@ namespace {
 /// More names would hide the others.
 constexpr std::size_t kFaultsMax = 20;
 
+constexpr std::int64_t kComparedBytes = std::int64_t{16} << 20;
+
 /// A tensor of the program and the file's tensor for it.
 struct Match {
   std::size_t state = 0;
   std::size_t tensor = 0;
+  std::vector<std::size_t> twins{};  ///< others of the file, which weights tied to it have
 };
+
+/// Throws unless two tensors of the file, which become one, have the same elements. Reads a few
+/// rows at a time.
+void require_equal(const StateFile& file, std::size_t a, std::size_t b, const TensorType& type) {
+  if (file.is_same_place(a, b)) return;
+  const std::int64_t rows = type.shape.size() == 0 ? 1 : type.shape[0];
+  const std::int64_t row_bytes =
+      std::max<std::int64_t>(type.bytes() / std::max<std::int64_t>(rows, 1), 1);
+  const std::int64_t step = std::max<std::int64_t>(kComparedBytes / row_bytes, 1);
+  for (std::int64_t row = 0; row < rows; row += step) {
+    PlacedBox part = whole_box(type.shape);
+    if (type.shape.size() > 0) {
+      part.box.offsets[0] = row;
+      part.box.dims[0] = part.room[0] = std::min(step, rows - row);
+    }
+    const auto bytes = static_cast<std::size_t>(TensorType{type.dtype, part.room}.bytes());
+    std::vector<std::byte> first(bytes);
+    std::vector<std::byte> second(bytes);
+    const TensorSource::Target to_first{part, first.data()};
+    const TensorSource::Target to_second{part, second.data()};
+    file.source(a, type.dtype)->read({&to_first, 1});
+    file.source(b, type.dtype)->read({&to_second, 1});
+    if (first == second) continue;
+    fail(Errc::invalid_argument,
+         "load(\"{}\"): '{}' and '{}' have other elements in the file, and are one parameter here: "
+         "don't tie them, or leave one of them out of the file",
+         file.path(), file.tensors()[a].name, file.tensors()[b].name);
+  }
+}
 
 class Matching {
  public:
@@ -87,20 +120,46 @@ class Matching {
 
   void match(std::size_t i) {
     const std::string& own = state_[i].name();
-    const std::string name = options_.rename ? options_.rename(own) : own;
-    const auto [taken, is_new] = taken_.emplace(name, own);
-    if (!is_new) {
-      faults_.push_back(
-          fmt::format("'{}' and '{}' are both renamed to '{}'", taken->second, own, name));
-      return;
-    }
-    const auto found = by_name_.find(name);
-    if (found == by_name_.end()) {
+    std::vector<std::size_t> found = find_by_any_name(i);
+    if (found.empty()) {
       result_.missing.push_back(own);
-      missing_.push_back({own, name});
+      missing_.push_back({own, renamed(own)});
       return;
     }
-    const FileTensor& tensor = file_.tensors()[found->second];
+    for (const std::size_t tensor : found) check(i, tensor);
+    const std::size_t first = found.front();
+    found.erase(found.begin());
+    matches_.push_back({i, first, std::move(found)});
+  }
+
+  std::string renamed(const std::string& own) const {
+    return options_.rename ? options_.rename(own) : own;
+  }
+
+  /// The file's tensors of the parameter's own name and of those that are tied to it.
+  std::vector<std::size_t> find_by_any_name(std::size_t i) {
+    const std::string& own = state_[i].name();
+    std::vector<std::string> names{own};
+    const auto& aliases = state_[i].node()->aliases;
+    names.insert(names.end(), aliases.begin(), aliases.end());
+    std::vector<std::size_t> found;
+    for (const std::string& each : names) {
+      const std::string name = renamed(each);
+      const auto [taken, is_new] = taken_.emplace(name, own);
+      if (!is_new && taken->second != own) {
+        faults_.push_back(
+            fmt::format("'{}' and '{}' are both renamed to '{}'", taken->second, own, name));
+      }
+      const auto in_file = by_name_.find(name);
+      if (is_new && in_file != by_name_.end()) found.push_back(in_file->second);
+    }
+    return found;
+  }
+
+  /// Notes what doesn't fit.
+  void check(std::size_t i, std::size_t in_file) {
+    const std::string& own = state_[i].name();
+    const FileTensor& tensor = file_.tensors()[in_file];
     const TensorType& type = state_[i].type();
     if (tensor.shape != type.shape) {
       faults_.push_back(
@@ -110,8 +169,6 @@ class Matching {
       faults_.push_back(fmt::format(
           "'{}' is {}, in the file {}{}", own, type.to_string(), tensor.label(),
           StateFile::can_cast(tensor.dtype, type.dtype) ? " (LoadOptions::cast converts it)" : ""));
-    } else {
-      matches_.push_back({i, found->second});
     }
   }
 
@@ -142,11 +199,17 @@ class Matching {
 
 LoadResult load(std::span<const Parameter> state, const std::string& path,
                 const LoadOptions& options, std::source_location where) {
+  require_local_path(path, "load: path");
   const Mesh* mesh = Trace::current(where).runtime().mesh();
   const auto file = StateFile::open(path);
   Matching matching(state, *file, options);
   matching.require(where);
-  for (const Match& match : matching.matches()) require_no_recorded_use(state[match.state], where);
+  for (const Match& match : matching.matches()) {
+    require_no_recorded_use(state[match.state], where);
+    for (const std::size_t twin : match.twins) {
+      require_equal(*file, match.tensor, twin, state[match.state].type());
+    }
+  }
   const bool is_same_mesh = mesh != nullptr && file->mesh() && *file->mesh() == *mesh;
   for (const Match& match : matching.matches()) {
     const auto& laid_out = file->tensors()[match.tensor].sharding;

@@ -18,6 +18,8 @@
 
 #include <weft/error.hpp>
 
+#include "transport/format/file_bytes.hpp"
+
 namespace weft {
 namespace {
 
@@ -25,6 +27,7 @@ namespace fs = std::filesystem;
 
 /// A new column writes the file anew; keys beyond these are in result.json only.
 constexpr std::size_t kColumnsMax = 256;
+constexpr std::size_t kResultBytesMax = std::size_t{256} << 20;
 
 std::string csv_field(const Metrics& value) {
   if (value.is_number_float() && !std::isfinite(value.get<double>())) {
@@ -212,6 +215,7 @@ void RunFolder::write_result(const Result& result) const {
     json["mesh"] = {{"shape", result.job.mesh->shape()}, {"axes", result.job.mesh->axis_names()}};
   }
   if (result.checkpoint) json["checkpoint"] = result.checkpoint->path;
+  if (result.best_checkpoint) json["best_checkpoint"] = result.best_checkpoint->path;
   if (result.error) json["error"] = to_json(*result.error);
   json["failures"] = Metrics::array();
   for (const Failure& failure : result.failures) json["failures"].push_back(to_json(failure));
@@ -225,10 +229,9 @@ void RunFolder::write_result(const Result& result) const {
 
 Result read_result(const std::string& path) {
   const std::string file = path + "/result.json";
-  std::ifstream in(file);
-  if (!in) fail(Errc::io, "can't open {}", file);
+  const std::string text = read_file_text(file, kResultBytesMax);
   try {
-    const Metrics json = Metrics::parse(in);
+    const Metrics json = Metrics::parse(text);
     Result result;
     result.path = path;
     result.metrics = json.at("metrics");
@@ -247,6 +250,9 @@ Result read_result(const std::string& path) {
     result.config_digest = json.at("loop_config_xxh3");
     result.worker_metrics = json.at("worker_metrics").get<std::vector<Metrics>>();
     if (json.contains("checkpoint")) result.checkpoint = Checkpoint{json["checkpoint"]};
+    if (json.contains("best_checkpoint")) {
+      result.best_checkpoint = Checkpoint{json["best_checkpoint"]};
+    }
     if (json.contains("error")) result.error = to_failure(json["error"]);
     for (const Metrics& failure : json.at("failures")) {
       result.failures.push_back(to_failure(failure));

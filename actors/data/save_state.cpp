@@ -14,6 +14,7 @@
 
 #include "spmd/tensor/node.hpp"
 #include "transport/foreign/safetensors.hpp"
+#include "transport/format/plain_file.hpp"
 #include "transport/storage/output_file.hpp"
 
 namespace weft {
@@ -66,11 +67,19 @@ class SharedFile {
 
 void save(std::span<const Parameter> state, const std::string& path,
           const std::map<std::string, std::string>& metadata, std::source_location where) {
+  require_local_path(path, "save: path");
   TrainContext& context = get_context();
   std::vector<NamedType> types;
-  for (const Parameter& parameter : state) types.push_back({parameter.name(), parameter.type()});
   // PyTorch's loaders look for the format of the layout.
   std::map<std::string, std::string> with_format{{"format", "pt"}};
+  for (const Parameter& parameter : state) {
+    types.push_back({parameter.name(), parameter.type()});
+    // Tied weights are there once, and the other names refer to that, as save_model() of
+    // safetensors has it.
+    for (const std::string& alias : node_of(parameter, where)->aliases) {
+      with_format[alias] = parameter.name();
+    }
+  }
   for (const auto& [key, value] : metadata) with_format[key] = value;
   // Every worker makes the header, so that a name that is there twice is everybody's error.
   const SafetensorsLayout layout = write_safetensors_header(types, with_format);

@@ -275,9 +275,8 @@ class JobRun {
       result_.worker_metrics.push_back(metrics.empty() ? Metrics() : Metrics::from_cbor(metrics));
     }
     // Where all workers report or save checkpoints, the result names one that is whole.
-    if (!ended.whole_checkpoint.empty()) {
-      result_.checkpoint = Checkpoint{ended.whole_checkpoint};
-    }
+    if (!ended.whole_checkpoint.empty()) result_.checkpoint = Checkpoint{ended.whole_checkpoint};
+    result_.best_checkpoint = find_best_checkpoint(assignment_.checkpoint);
   }
 
   void tell_stack(int worker) const {

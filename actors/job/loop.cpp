@@ -21,6 +21,14 @@ namespace {
 constinit Loop* first_loop = nullptr;
 constinit std::mutex loops_mutex;
 
+/// What the JSON library says of a value, without its own name and number before it.
+std::string_view without_prefix(std::string_view what) {
+  const std::size_t end = what.find("] ");
+  return what.starts_with("[json.exception.") && end != std::string_view::npos
+             ? what.substr(end + 2)
+             : what;
+}
+
 }  // namespace
 
 Loop::Loop(const char* name, Body body, LoopOptions options, std::source_location where)
@@ -55,8 +63,11 @@ void Loop::check(const Config& config) const {
   } catch (const Error& e) {
     fail(e.code(), "loop \"{}\": {}", name_, e.what());
   } catch (const std::exception& e) {
-    fail(Errc::invalid_argument, "loop \"{}\": loop_config = {}: {}", name_,
-         config.dump(-1, ' ', false, Config::error_handler_t::replace), e.what());
+    const bool is_given = !config.is_null() && config != Config::object();
+    fail(Errc::invalid_argument, "loop \"{}\": loop_config {}: {}", name_,
+         is_given ? "= " + config.dump(-1, ' ', false, Config::error_handler_t::replace)
+                  : "isn't given, but the loop's config has keys without a default",
+         without_prefix(e.what()));
   }
 }
 

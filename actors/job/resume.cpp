@@ -7,6 +7,7 @@
 #include "actors/process/log.hpp"
 #include "transport/storage/checkpoint_folder.hpp"
 #include "transport/storage/checkpoint_reader.hpp"
+#include "transport/storage/retention.hpp"
 
 namespace weft {
 namespace {
@@ -55,6 +56,17 @@ std::optional<ResumePoint> find_resume_point(const JobSpec& spec) {
          folder, entries.back().step, step, point ? from.path : "never");
   }
   return point;
+}
+
+std::optional<Checkpoint> find_best_checkpoint(const CheckpointConfig& config) {
+  if (config.best_by.empty()) return {};
+  try {
+    const auto best = find_best(config.path, config.best_by, config.best_mode == BestMode::max);
+    return best ? std::optional(Checkpoint{best->path}) : std::nullopt;
+  } catch (const Error& e) {
+    logger("weft.trainer")->warn("can't look for the best checkpoint: {}", e.what());
+    return {};
+  }
 }
 
 }  // namespace weft

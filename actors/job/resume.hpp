@@ -1,5 +1,5 @@
 #pragma once
-/// Where a job goes on: RunConfig::resume.
+/// Where a job goes on, RunConfig::resume, and the best that it leaves.
 
 #include <optional>
 
@@ -12,5 +12,8 @@ namespace weft {
 /// that is asked for can't be read; invalid_argument if spec.checkpoint.path has a later checkpoint
 /// than the one that is asked for.
 std::optional<ResumePoint> find_resume_point(const JobSpec& spec);
+
+/// Result::best_checkpoint. What can't be read is a warning.
+std::optional<Checkpoint> find_best_checkpoint(const CheckpointConfig& config);
 
 }  // namespace weft

@@ -87,6 +87,12 @@ void require_worker_main(const Loop& loop, const TrainerOptions& options) {
       loop.name(), options.scaling.num_workers);
 }
 
+/// A loop asks an object for its keys, also where no config was given.
+TrainerOptions with_config(TrainerOptions options) {
+  if (options.loop_config.is_null()) options.loop_config = Config::object();
+  return options;
+}
+
 /// validate(), whose errors name the call.
 JobSpec validated(const TrainerOptions& options, const std::string& site) {
   const std::string program = std::filesystem::read_symlink("/proc/self/exe").filename().string();
@@ -179,10 +185,10 @@ Result fit_or_note(const What& what, std::stop_token stop) {
 }  // namespace
 
 Trainer::Trainer(const Loop& loop, TrainerOptions options)
-    : named_(&loop), loop_([](TrainContext&) {}), options_(std::move(options)) {}
+    : named_(&loop), loop_([](TrainContext&) {}), options_(with_config(std::move(options))) {}
 
 Trainer::Trainer(TrainLoop loop, TrainerOptions options)
-    : loop_(std::move(loop)), options_(std::move(options)) {}
+    : loop_(std::move(loop)), options_(with_config(std::move(options))) {}
 
 Result Trainer::fit(std::stop_token stop, std::source_location where) {
   const std::string site = text_of(where);

@@ -13,6 +13,7 @@
 #include <weft/mesh.hpp>
 
 #include "actors/job/validate_run.hpp"
+#include "transport/format/plain_file.hpp"
 #include "transport/memory/open_files.hpp"
 
 namespace weft {
@@ -225,6 +226,7 @@ std::string expand_home(const std::string& path, const char* field) {
 
 /// Without a slash at its end, so that its last part is a name. "" stays.
 std::string absolute_path(const std::string& path, const char* field) {
+  require_local_path(path, field);
   if (path.empty()) return path;
   const auto normal = std::filesystem::absolute(expand_home(path, field)).lexically_normal();
   return (normal.has_filename() ? normal : normal.parent_path()).string();
@@ -302,6 +304,11 @@ void require_open_files(const JobSpec& spec) {
 
 JobSpec validate(const TrainerOptions& given, const std::string& program) {
   TrainerOptions options = given;
+  if (options.loop_config.is_discarded()) {
+    fail(Errc::invalid_argument,
+         "loop_config is what Config::parse() returns for a text that isn't JSON: expected an "
+         "object, as {{\"lr\": 1e-3}}; parse with exceptions to learn where the text is wrong");
+  }
   const ScalingConfig& scaling = options.scaling;
   if (scaling.num_workers < 0 || scaling.num_workers > kWorkersMax) {
     fail(Errc::invalid_argument,
@@ -345,6 +352,7 @@ JobSpec validate(const TrainerOptions& given, const std::string& program) {
   spec.checkpoint = options.run.checkpoint;
   spec.checkpoint.path = absolute_path(spec.checkpoint.path, "run.checkpoint.path");
   spec.resume = resume_from(options.run.resume);
+  spec.resume_partial = options.run.resume_partial;
   spec.recovery = resolve_recovery(options.run.failure, scaling.num_workers);
   spec.hang_timeout_s = options.run.failure.hang_timeout_s;
   spec.hang_warning_s = options.run.failure.hang_warning_s;

@@ -36,6 +36,11 @@ void check_checkpoints(const RunConfig& run, bool has_mesh) {
          "run.resume = \"auto\" needs run.checkpoint.path: the folder of checkpoints that the runs "
          "share; without it each run has a folder of its own");
   }
+  if (run.resume_partial && run.resume == "never") {
+    fail(Errc::invalid_argument,
+         "run.resume_partial = true with run.resume = \"never\": it is about the state that a "
+         "checkpoint lacks; set run.resume to \"auto\" or a checkpoint's path, or leave it out");
+  }
   if (run.resume != "never" && !has_mesh) {
     fail(Errc::invalid_argument,
          "run.resume = \"{}\" with backend.backend = \"none\": checkpoints are of the chips of a "

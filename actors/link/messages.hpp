@@ -1,7 +1,6 @@
 #pragma once
-/// The messages between trainer, worker and device actors, and their typed interfaces. All are
-/// small: tensors never travel here. Bump the number in a registered name when its fields change:
-/// CAF compares nothing else.
+/// The messages between trainer, worker and device actors, and their typed interfaces. No tensor
+/// travels here. Bump the number in a registered name when its fields change: CAF compares no more.
 
 #include <cstdint>
 #include <string>
@@ -32,9 +31,10 @@ typename Inspector::result_type inspect(Inspector& f, CheckpointConfig& x) {
 }
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, Assignment& x) {
-  return f(caf::meta::type_name("weft::assignment/6"), x.mesh_shape, x.axis_names, x.device_ids,
+  return f(caf::meta::type_name("weft::assignment/7"), x.mesh_shape, x.axis_names, x.device_ids,
            x.device, x.num_workers, x.chips_per_worker, x.timeout_ms, x.seed, x.run_dir, x.recovers,
-           x.keeps_state, x.check_replicas_every, x.checkpoint, x.loop, x.loop_config);
+           x.keeps_state, x.check_replicas_every, x.checkpoint, x.resume_partial, x.loop,
+           x.loop_config);
 }
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, ProgramSeen& x) {

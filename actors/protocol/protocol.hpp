@@ -51,6 +51,7 @@ struct Assignment {
   bool keeps_state = true;  ///< two versions: to go on from, or to compare
   std::uint64_t check_replicas_every = 0;
   CheckpointConfig checkpoint{};  ///< with the absolute path
+  bool resume_partial = false;    ///< the loop makes the state that its checkpoint lacks
   LoopIdentity loop{};
   std::string loop_config{};  ///< CBOR; of a named loop
 };

@@ -1,9 +1,6 @@
 #include "actors/runtime/plan_store.hpp"
 
-#include <unistd.h>
-
 #include <filesystem>
-#include <fstream>
 #include <vector>
 
 #include <fmt/ranges.h>
@@ -14,6 +11,7 @@
 #include "spmd/ops/fingerprint.hpp"
 #include "transport/format/file_bytes.hpp"
 #include "transport/format/plan_file.hpp"
+#include "transport/storage/output_file.hpp"
 
 namespace weft {
 namespace {
@@ -74,17 +72,13 @@ void PlanStore::keep(const Fingerprint& key, const Plan& plan) const {
   if (!is_on()) return;
   std::error_code failed;
   std::filesystem::create_directories(folder_, failed);
-  const std::string name = path(key);
-  const std::string temporary = fmt::format("{}.{}", name, ::getpid());
-  const std::vector<std::byte> bytes = encode_plan(plan);
-  std::ofstream out(temporary, std::ios::binary);
-  out.write(reinterpret_cast<const char*>(bytes.data()),
-            static_cast<std::streamsize>(bytes.size()));
-  out.close();
-  if (out) std::filesystem::rename(temporary, name, failed);
-  if (out && !failed) return;
-  std::filesystem::remove(temporary, failed);
-  logger("weft.worker")->warn("WEFT_COMPILE_CACHE: can't write {}", name);
+  try {
+    OutputFile out(path(key));
+    out.write(encode_plan(plan));
+    out.finish();
+  } catch (const Error& error) {
+    logger("weft.worker")->warn("WEFT_COMPILE_CACHE: {}", error.what());
+  }
 }
 
 }  // namespace weft

@@ -245,6 +245,12 @@ void WorkerRuntime::end_first_step() {
     warn(fmt::format("{}, from which the loop goes on, has tensors that the loop hasn't: {}",
                      resume_from_->file().path(), names));
   }
+  if (const std::string names = resume_from_->made(); !names.empty()) {
+    warn(
+        fmt::format("{}, from which the loop continues, lacks state that the loop made itself, as "
+                    "run.resume_partial lets it: {}",
+                    resume_from_->file().path(), names));
+  }
   resume_from_.reset();
 }
 

@@ -27,7 +27,8 @@ Assignment assignment_of(const JobSpec& spec, const std::string& run_dir) {
                         .recovers = spec.recovery.recovers(),
                         .keeps_state = spec.keeps_state,
                         .check_replicas_every = spec.check_replicas_every,
-                        .checkpoint = spec.checkpoint};
+                        .checkpoint = spec.checkpoint,
+                        .resume_partial = spec.resume_partial};
   if (assignment.checkpoint.path.empty()) assignment.checkpoint.path = run_dir + "/checkpoints";
   if (spec.mesh) {
     assignment.mesh_shape = spec.mesh->shape();

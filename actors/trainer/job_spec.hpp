@@ -36,6 +36,7 @@ struct JobSpec {
   std::uint64_t seed = 0;
   CheckpointConfig checkpoint;  ///< `path` is absolute, or "": in the run's folder
   ResumeFrom resume;
+  bool resume_partial = false;
   RecoveryPolicy recovery;
   bool keeps_state = true;                 ///< two versions: to go on from, to compare, to rescue
   double grace_s = 0;                      ///< 0: a preempted job is cancelled

@@ -21,6 +21,7 @@
 #include "actors/worker/term_watch.hpp"
 #include "actors/worker/worker_context.hpp"
 #include "transport/collectives/check_members.hpp"
+#include "transport/format/plain_file.hpp"
 
 namespace weft {
 namespace {
@@ -96,7 +97,8 @@ class WorkerSession {
         mesh_(mesh_of(assignment)),
         resumed_(start.resume.empty()
                      ? nullptr
-                     : std::make_shared<ResumedState>(StateFile::open(start.resume))),
+                     : std::make_shared<ResumedState>(StateFile::open(start.resume),
+                                                      assignment.resume_partial)),
         own_memory_(has_mesh()
                         ? std::nullopt
                         : std::optional(JobMemory::anonymous({.job = job_id_, .num_chips = 1}))),
@@ -105,8 +107,8 @@ class WorkerSession {
                  {.worker = worker_,
                   .run_dir = assignment.run_dir,
                   .has_mesh = has_mesh(),
-                  .dump_dir = variable("WEFT_DUMP_TO"),
-                  .plan_dir = variable("WEFT_COMPILE_CACHE"),
+                  .dump_dir = path_variable("WEFT_DUMP_TO"),
+                  .plan_dir = path_variable("WEFT_COMPILE_CACHE"),
                   .debug = debug_level(),
                   .generation = start.generation,
                   .resume_step = start.step,

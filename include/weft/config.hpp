@@ -100,6 +100,10 @@ struct RunConfig {
   /// path of a checkpoint, or of a folder with checkpoints. ctx.step(), ctx.seed() and all
   /// parameters and optimizer state are those of the checkpoint; its mesh may be another.
   std::string resume = "never";
+  /// State that the checkpoint lacks, as of a parameter that was added or of another optimizer, is
+  /// made by the loop, with a warning that names it, rather than an error; so is optimizer state
+  /// that it has with another type. ctx.step() is the checkpoint's all the same.
+  bool resume_partial = false;
   std::vector<std::shared_ptr<Callback>> callbacks{};
   std::uint64_t seed = 0;
   /// Seconds from SIGTERM (preemption) to the end of all processes. The loops reach one common
@@ -128,7 +132,7 @@ struct RunConfig {
 };
 
 struct TrainerOptions {
-  Config loop_config{};
+  Config loop_config{};  ///< null: an empty object
   ScalingConfig scaling{};
   BackendConfig backend{};
   RunConfig run{};

@@ -146,6 +146,13 @@ void Module::tie(Parameter& own, const Parameter& other) {
          "Module '{}': {} can't be tied to {}: expected a tensor of its type", path(),
          own.node()->label(), other.defined() ? other.node()->label() : "an empty tensor");
   }
+  if (own.node() == other.node()) return;
+  TensorNode& kept = *other.node();
+  // A checkpoint, as a file, may have the value under either name.
+  if (!kept.kept.has_value()) kept.kept = own.node()->kept;
+  kept.aliases.push_back(own.name());
+  const auto& more = own.node()->aliases;
+  kept.aliases.insert(kept.aliases.end(), more.begin(), more.end());
   *place = other;
   own = other;
 }

@@ -49,12 +49,13 @@ struct TensorNode {
   InputKind kind = InputKind::data;  ///< its kind as an input of a program
   std::string name;                  ///< full name of a parameter or optimizer state, else empty
   std::variant<std::monostate, HostData, BufferPtr, SourcePtr> storage;
-  std::optional<Sharding> marked;  ///< requested before it was first on the chips
-  Restored kept{};                 ///< value that goes before `storage`, until its first use
-  bool frozen = false;             ///< a parameter that isn't trained
-  bool is_exchanged = false;       ///< a parameter and its average, in an AverageScope
-  bool has_ignored = false;        ///< labels, some of which are kIgnoreIndex
-  std::source_location loc{};      ///< of the call that brought it to the chips; line 0: unknown
+  std::optional<Sharding> marked;      ///< requested before it was first on the chips
+  Restored kept{};                     ///< value that goes before `storage`, until its first use
+  std::vector<std::string> aliases{};  ///< names of parameters that were tied to this one
+  bool frozen = false;                 ///< a parameter that isn't trained
+  bool is_exchanged = false;           ///< a parameter and its average, in an AverageScope
+  bool has_ignored = false;            ///< labels, some of which are kIgnoreIndex
+  std::source_location loc{};  ///< of the call that brought it to the chips; line 0: unknown
 
   /// Of a value that was computed because the loop read something in the middle of a step; no
   /// gradient flows back through it. Where that was, and the tensors it was computed from.

@@ -91,7 +91,7 @@ say 'the headers include each other in a circle' < <(
 # Each room may include those before it.
 readonly rooms=(
   spmd/{base,mesh,program,control,rules,ops,text,reference,passes,plan,tensor,functions,nn,data}
-  transport/{format,foreign,image,memory,board,blackbox,job,reduce,collectives,state,channel,storage,resume,dataset}
+  transport/{format,foreign,pytorch,image,memory,board,blackbox,job,reduce,collectives,state,channel,storage,resume,dataset}
   inspect/{process,snapshot,why,views,programs,history,profile,page}
   actors/{process,protocol,supervision,link}
   actors/device actors/device/cpu/{loops,jit,onednn,attention,kernels} actors/device/cpu

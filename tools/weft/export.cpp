@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <numeric>
 #include <string>
@@ -11,9 +12,11 @@
 
 #include <weft/error.hpp>
 
+#include "tools/weft/tensor_choice.hpp"
 #include "transport/foreign/npy.hpp"
 #include "transport/foreign/npz.hpp"
 #include "transport/foreign/safetensors.hpp"
+#include "transport/format/plain_file.hpp"
 #include "transport/memory/utf8.hpp"
 #include "transport/storage/output_file.hpp"
 #include "transport/storage/state_file.hpp"
@@ -28,6 +31,8 @@ struct ExportOptions {
   std::string format = "safetensors";
   std::string output;
   bool optimizer_state = false;
+  bool averages = false;
+  TensorChoice choice{};
 };
 
 /// A tensor that is to be exported.
@@ -43,19 +48,42 @@ std::vector<std::byte> elements_of(const StateFile& file, const Exported& export
   return elements;
 }
 
-std::vector<Exported> choose(const StateFile& file, const ExportOptions& options) {
+/// The averages that a ParameterAverage has of parameters, by the parameters' names.
+std::map<std::string, std::size_t> averages_of(const StateFile& file) {
+  constexpr std::string_view kSuffix = ".average";
+  std::map<std::string, std::size_t> averages;
+  for (std::size_t i = 0; i < file.tensors().size(); ++i) {
+    const FileTensor& tensor = file.tensors()[i];
+    if (tensor.kind != StateKind::opt_state || !tensor.name.ends_with(kSuffix)) continue;
+    averages[tensor.name.substr(0, tensor.name.size() - kSuffix.size())] = i;
+  }
+  if (averages.empty()) {
+    fail(Errc::not_found,
+         "--averages: {} has no average of a parameter: save state_dict(net, optimizer, average)",
+         file.path());
+  }
+  return averages;
+}
+
+std::vector<Exported> choose(const StateFile& file, ExportOptions& options) {
+  const auto averages = options.averages ? averages_of(file) : std::map<std::string, std::size_t>();
   std::vector<Exported> chosen;
   for (std::size_t i = 0; i < file.tensors().size(); ++i) {
     const FileTensor& tensor = file.tensors()[i];
     if (tensor.kind == StateKind::opt_state && !options.optimizer_state) continue;
+    if (!options.choice.takes(tensor.name)) continue;
     if (tensor.dtype >= FileDType::i16) {
-      fail(Errc::unavailable, "'{}' is {}, which weft only reads", tensor.name, tensor.label());
+      fail(Errc::unavailable, "'{}' is {}, which weft can't write: leave it out by --filter",
+           tensor.name, tensor.label());
     }
-    auto dtype = static_cast<DType>(tensor.dtype);
+    DType dtype = options.choice.cast(static_cast<DType>(tensor.dtype));
     if (options.format != "safetensors" && dtype == DType::bf16) {
       dtype = DType::f32;  // NumPy has no bf16
     }
-    chosen.push_back({i, {tensor.name, {dtype, tensor.shape}}});
+    const auto average = averages.find(tensor.name);
+    const bool has_average = average != averages.end();
+    chosen.push_back({has_average ? average->second : i,
+                      {options.choice.rename(tensor.name), {dtype, tensor.shape}}});
   }
   return chosen;
 }
@@ -83,6 +111,7 @@ void write_npy(const StateFile& file, const std::vector<Exported>& chosen,
       fail(Errc::invalid_argument, "'{}' is no file's name: export it as safetensors", name);
     }
   }
+  require_local_path(options.output, "--output");
   fs::create_directories(options.output);
   for (const Exported& exported : chosen) {
     const std::string& name = exported.type.name;
@@ -104,7 +133,8 @@ void write_npz(const StateFile& file, const std::vector<Exported>& chosen,
   output.finish();
 }
 
-int run(const ExportOptions& options) {
+int run(ExportOptions& options) {
+  options.choice.prepare();
   const auto file = StateFile::open(options.checkpoint);
   const std::vector<Exported> chosen = choose(*file, options);
   if (options.format == "npy") {
@@ -124,7 +154,10 @@ void add_export(CLI::App& app, int& code) {
   auto options = std::make_shared<ExportOptions>();
   CLI::App* command =
       app.add_subcommand("export", "write the tensors of a checkpoint to files for other programs");
-  command->add_option("checkpoint", options->checkpoint, "a checkpoint's folder")->required();
+  command
+      ->add_option("checkpoint", options->checkpoint,
+                   "a checkpoint's folder, safetensors, or a file of torch.save()")
+      ->required();
   command
       ->add_option("--format", options->format,
                    "safetensors, npz: one file; npy: a folder with a file for each tensor")
@@ -133,9 +166,12 @@ void add_export(CLI::App& app, int& code) {
   command->add_option("-o,--output", options->output, "the file or folder")->required();
   command->add_flag("--optimizer-state", options->optimizer_state,
                     "the state of optimizers too, not only parameters and buffers");
+  command->add_flag("--averages", options->averages,
+                    "instead of parameters the averages that a ParameterAverage has of them");
+  options->choice.add_options(*command);
   command->footer(
       "Example:\n"
-      "  weft export checkpoints/checkpoint_000640 --format safetensors -o model");
+      "  weft export checkpoints/checkpoint_000640 -o model.safetensors --averages --cast bf16");
   command->callback([options, &code] { code = run(*options); });
 }
 

@@ -12,6 +12,7 @@
 
 #include <weft/error.hpp>
 
+#include "tools/weft/tensor_choice.hpp"
 #include "transport/dataset/input_file.hpp"
 #include "transport/foreign/npy.hpp"
 #include "transport/foreign/npz.hpp"
@@ -31,6 +32,7 @@ struct ImportOptions {
   std::string folder;
   std::uint64_t step = 0;
   std::uint64_t seed = 0;
+  TensorChoice choice{};
 };
 
 /// A tensor that is to be imported.
@@ -45,45 +47,52 @@ DType imported_dtype(const FileTensor& tensor) {
   for (const DType wider : {DType::f32, DType::i32}) {
     if (StateFile::can_cast(tensor.dtype, wider)) return wider;
   }
-  fail(Errc::unavailable, "'{}' is {}, which weft can't read", tensor.name, tensor.label());
+  fail(Errc::unavailable, "'{}' is {}, which weft can't read: leave it out by --filter",
+       tensor.name, tensor.label());
 }
 
-std::vector<Imported> tensors_of(const std::shared_ptr<const StateFile>& file) {
+std::vector<Imported> tensors_of(const std::shared_ptr<const StateFile>& file,
+                                 TensorChoice& choice) {
   std::vector<Imported> all;
   for (std::size_t i = 0; i < file->tensors().size(); ++i) {
     const FileTensor& tensor = file->tensors()[i];
-    const TensorType type{imported_dtype(tensor), tensor.shape};
-    all.push_back({.tensor = {.name = tensor.name, .type = type, .kind = tensor.kind},
-                   .elements = [file, i, type] {
-                     std::vector<std::byte> elements(static_cast<std::size_t>(type.bytes()));
-                     const TensorSource::Target target{whole_box(type.shape), elements.data()};
-                     file->source(i, type.dtype)->read({&target, 1});
-                     return elements;
-                   }});
+    if (!choice.takes(tensor.name)) continue;
+    const TensorType type{choice.cast(imported_dtype(tensor)), tensor.shape};
+    all.push_back(
+        {.tensor = {.name = choice.rename(tensor.name), .type = type, .kind = tensor.kind},
+         .elements = [file, i, type] {
+           std::vector<std::byte> elements(static_cast<std::size_t>(type.bytes()));
+           const TensorSource::Target target{whole_box(type.shape), elements.data()};
+           file->source(i, type.dtype)->read({&target, 1});
+           return elements;
+         }});
   }
   return all;
 }
 
-std::vector<Imported> arrays_of(const std::string& path) {
+std::vector<Imported> arrays_of(const std::string& path, TensorChoice& choice) {
   const auto file = std::make_shared<const InputFile>(path);
   const ReadAt read = [file](std::uint64_t offset, std::span<std::byte> out) {
     file->read(offset, out);
   };
   std::vector<Imported> all;
   for (const ZipEntry& entry : npz_arrays(read_zip_directory(file->bytes(), read))) {
+    if (!choice.takes(entry.name)) continue;
     const std::vector<std::byte> bytes = read_zip_entry(entry, read);
     const NpyHeader header = read_npy_header(bytes, bytes.size());
     if (!header.dtype) {
       fail(Errc::unavailable,
            "'{}' has elements of type '{}', which weft hasn't: convert it, as by "
-           ".astype(np.float32)",
+           ".astype(np.float32), or leave it out by --filter",
            entry.name, header.descr);
     }
-    all.push_back({.tensor = {.name = entry.name, .type = {*header.dtype, header.shape}},
-                   .elements = [entry, read] {
+    const DType dtype = choice.cast(*header.dtype);
+    all.push_back({.tensor = {.name = choice.rename(entry.name), .type = {dtype, header.shape}},
+                   .elements = [entry, read, dtype] {
                      const std::vector<std::byte> again = read_zip_entry(entry, read);
                      const NpyHeader of = read_npy_header(again, again.size());
-                     return to_row_major(of, std::span(again).subspan(of.data_begin));
+                     return cast_elements(to_row_major(of, std::span(again).subspan(of.data_begin)),
+                                          *of.dtype, dtype);
                    }});
   }
   return all;
@@ -129,10 +138,12 @@ void write(CheckpointManifest& manifest, const std::vector<Imported>& all, std::
   }
 }
 
-int run(const ImportOptions& options) {
-  const std::vector<Imported> all = options.source.ends_with(".npz")
-                                        ? arrays_of(options.source)
-                                        : tensors_of(StateFile::open(options.source));
+int run(ImportOptions& options) {
+  options.choice.prepare();
+  const std::vector<Imported> all =
+      options.source.ends_with(".npz")
+          ? arrays_of(options.source, options.choice)
+          : tensors_of(StateFile::open(options.source), options.choice);
   FileSystem& files = posix_file_system();
   const CheckpointLock lock(options.folder, fmt::format("weft import (pid {})", ::getpid()));
   const std::string unfinished =
@@ -159,12 +170,14 @@ void add_import(CLI::App& app, int& code) {
       "import", "make a checkpoint of other programs' tensors, for run.resume to begin at");
   command
       ->add_option("source", options->source,
-                   "safetensors, a Hugging Face folder, a checkpoint, or a .npz of NumPy")
+                   "safetensors, a file of torch.save(), a Hugging Face folder, a checkpoint, or "
+                   "a .npz of NumPy")
       ->required();
   command->add_option("-o,--output", options->folder, "the folder of checkpoints")->required();
   command->add_option("--step", options->step, "the step that the loop begins at")
       ->capture_default_str();
   command->add_option("--seed", options->seed, "the seed of the run")->capture_default_str();
+  options->choice.add_options(*command);
   command->footer(
       "A loop that goes on from it makes the state that it lacks, such as an optimizer's, anew. "
       "f16 becomes f32.");

@@ -11,7 +11,9 @@
 #include "inspect/snapshot/json_text.hpp"
 #include "inspect/views/table.hpp"
 #include "transport/memory/utf8.hpp"
+#include "transport/storage/checkpoint_folder.hpp"
 #include "transport/storage/checkpoint_reader.hpp"
+#include "transport/storage/retention.hpp"
 #include "transport/storage/state_file.hpp"
 
 namespace weft {
@@ -36,14 +38,19 @@ std::int64_t total_bytes(const StateFile& file) {
   return bytes;
 }
 
-/// What verify_checkpoint() found; of safetensors nothing can be said.
+/// What verify_checkpoint() found; of other programs' files nothing can be said.
 std::vector<std::string> faults_of(const StateFile& file) {
   const CheckpointManifest* manifest = file.checkpoint();
   if (manifest == nullptr) {
     fail(Errc::invalid_argument,
-         "--verify: {} is safetensors, which have no checksums; its header is valid", file.path());
+         "--verify: {} is another program's file, which has no checksums; its header is valid",
+         file.path());
   }
   return verify_checkpoint(file.path(), *manifest);
+}
+
+std::string text_of(const Json& json) {
+  return visible(json.dump(-1, ' ', false, Json::error_handler_t::replace));
 }
 
 Json to_json(const StateFile& file) {
@@ -53,6 +60,9 @@ Json to_json(const StateFile& file) {
     json["seed"] = manifest->seed;
     json["mesh"] = {{"shape", manifest->mesh_shape}, {"axes", manifest->axis_names}};
     json["files"] = manifest->files;
+    const SavedNotes notes = notes_of(*manifest);
+    json["metrics"] = notes.metrics;
+    json["user"] = notes.user;
   }
   for (const FileTensor& tensor : file.tensors()) {
     Json entry{{"name", tensor.name},
@@ -76,6 +86,9 @@ void print(const StateFile& file) {
     fmt::print("step {}  seed {}  mesh {}  {} part{}\n", manifest->step, manifest->seed,
                file.mesh() ? visible(file.mesh()->to_string()) : "none", manifest->files.size(),
                manifest->files.size() == 1 ? "" : "s");
+    const SavedNotes notes = notes_of(*manifest);
+    if (!notes.metrics.is_null()) fmt::print("metrics {}\n", text_of(notes.metrics));
+    if (!notes.user.is_null()) fmt::print("user {}\n", text_of(notes.user));
   }
   fmt::print("\n");
   Table table({{"tensor"}, {"type"}, {"kind"}, {"sharding"}, {"bytes", Align::right}});
@@ -87,9 +100,62 @@ void print(const StateFile& file) {
   table.print();
 }
 
+/// A whole checkpoint of a folder, and what was saved with it.
+struct Listed {
+  CheckpointEntry entry{};
+  SavedNotes notes{};
+  std::string fault{};  ///< why it can't be read; "" if it can
+};
+
+std::vector<Listed> checkpoints_in(const std::string& folder) {
+  std::vector<Listed> all;
+  for (const CheckpointEntry& entry : list_checkpoints(folder)) {
+    Listed& listed = all.emplace_back(Listed{.entry = entry, .notes = {}});
+    try {
+      listed.notes = notes_of(read_manifest(entry.path));
+    } catch (const Error& error) {
+      listed.fault = error.what();
+    }
+  }
+  return all;
+}
+
+/// Shows the checkpoints of a folder, and which is the best by the metric by which the job of the
+/// newest compared them.
+int show_checkpoints(const std::string& folder, const std::vector<Listed>& all, bool json) {
+  const SavedNotes& last = all.back().notes;
+  const auto best =
+      last.best_by.empty() ? std::nullopt : find_best(folder, last.best_by, last.is_max_best);
+  Json shown{{"path", folder}, {"best_by", last.best_by}, {"checkpoints", Json::array()}};
+  Table table({{"step", Align::right}, {"checkpoint"}, {"metrics"}, {"user"}, {""}});
+  for (const Listed& listed : all) {
+    const bool is_best = best && best->path == listed.entry.path;
+    shown["checkpoints"].push_back({{"step", listed.entry.step},
+                                    {"path", listed.entry.path},
+                                    {"metrics", listed.notes.metrics},
+                                    {"user", listed.notes.user},
+                                    {"best", is_best},
+                                    {"fault", listed.fault}});
+    table.add({std::to_string(listed.entry.step), listed.entry.path, text_of(listed.notes.metrics),
+               text_of(listed.notes.user),
+               !listed.fault.empty() ? "can't be read: " + visible(listed.fault)
+               : is_best             ? fmt::format("best by {}", last.best_by)
+                                     : ""});
+  }
+  if (json) {
+    fmt::print("{}", json_text(shown));
+  } else {
+    table.print();
+  }
+  return 0;
+}
+
 }  // namespace
 
 int show_tensors(const std::string& path, bool json, bool verify) {
+  if (const auto within = checkpoints_in(path); !within.empty() && !verify) {
+    return show_checkpoints(path, within, json);
+  }
   const auto file = StateFile::open(path);
   const std::vector<std::string> faults = verify ? faults_of(*file) : std::vector<std::string>();
   if (json) {

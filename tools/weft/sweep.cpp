@@ -13,6 +13,7 @@
 #include "inspect/views/table.hpp"
 #include "transport/job/remains.hpp"
 #include "transport/memory/utf8.hpp"
+#include "transport/storage/output_file.hpp"
 
 namespace weft {
 namespace {
@@ -21,6 +22,7 @@ using Json = nlohmann::json;
 
 struct SweepOptions {
   std::vector<std::string> jobs;
+  std::vector<std::string> folders;
   bool dry_run = false;
   bool json = false;
 };
@@ -94,7 +96,26 @@ bool all_dead(const std::vector<JobRemains>& found, const std::vector<std::strin
   return all;
 }
 
+/// Removes what killed saves have left in folders of the user's.
+int sweep_folders(const SweepOptions& options) {
+  std::vector<std::string> swept;
+  for (const std::string& folder : options.folders) {
+    const std::vector<std::string> more = sweep_unfinished(folder, options.dry_run);
+    swept.insert(swept.end(), more.begin(), more.end());
+  }
+  if (options.json) {
+    fmt::print("{}", json_text(Json{{"files", swept}, {"removed", !options.dry_run}}));
+    return 0;
+  }
+  for (const std::string& path : swept) {
+    fmt::print("{} {}\n", options.dry_run ? "would remove" : "removed", visible(path));
+  }
+  if (swept.empty()) fmt::print("no killed save has left a file there\n");
+  return 0;
+}
+
 int run(const SweepOptions& options) {
+  if (!options.folders.empty()) return sweep_folders(options);
   const std::vector<JobRemains> found = find_remains();
   bool good = all_dead(found, options.jobs);
   std::vector<Swept> all;
@@ -117,7 +138,15 @@ int run(const SweepOptions& options) {
 void add_sweep(CLI::App& app, int& code) {
   auto options = std::make_shared<SweepOptions>();
   CLI::App* sweep = app.add_subcommand("sweep", "remove what dead jobs of this user have left");
-  sweep->add_option("job", options->jobs, "ids; default: every job that is dead");
+  CLI::Option* jobs =
+      sweep->add_option("job", options->jobs, "ids; default: every job that is dead");
+  sweep
+      ->add_option("--folder", options->folders,
+                   "instead of jobs: the unfinished files (*.weft-*.tmp) that killed saves and "
+                   "exports have left in this folder; may be repeated")
+      ->type_name("FOLDER")
+      ->allow_extra_args(false)
+      ->excludes(jobs);
   sweep->add_flag("--dry-run", options->dry_run, "only say what would be removed");
   sweep->add_flag("--json", options->json, "as JSON");
   sweep->footer(
@@ -129,7 +158,8 @@ void add_sweep(CLI::App& app, int& code) {
   sweep->footer(
       "Examples:\n"
       "  weft sweep --dry-run\n"
-      "  weft sweep 93ef4a12776321e25d410a59298c9311");
+      "  weft sweep 93ef4a12776321e25d410a59298c9311\n"
+      "  weft sweep --folder models");
   sweep->callback([options, &code] { code = run(*options); });
 }
 

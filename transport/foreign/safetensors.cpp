@@ -52,26 +52,19 @@ const FileDType* find_dtype(std::string_view name) {
   return found == kFileDTypes.end() ? nullptr : found;
 }
 
-/// For errors: "BOOL, U8, ...".
-std::string dtype_names() {
-  std::string names;
-  for (const FileDType& known : kFileDTypes) {
-    if (!names.empty()) names += ", ";
-    names += known.name;
-  }
-  return names;
-}
-
 std::string_view name_of(DType dtype) {
   return std::ranges::find(kFileDTypes, std::optional(dtype), &FileDType::dtype)->name;
 }
 
-Shape read_shape(std::span<const std::int64_t> sizes, std::string_view what) {
-  try {
-    return Shape(sizes);
-  } catch (const Error& error) {
-    fail(Errc::corrupt, "{}: {}", what, error.what());
+/// Absent if no number of 64 bits has room for them.
+std::optional<std::uint64_t> bytes_of(std::span<const std::int64_t> sizes,
+                                      std::uint64_t element_bytes) {
+  if (std::ranges::find(sizes, 0) != sizes.end()) return 0;
+  for (const std::int64_t size : sizes) {
+    const auto factor = static_cast<std::uint64_t>(size);
+    if (__builtin_mul_overflow(element_bytes, factor, &element_bytes)) return std::nullopt;
   }
+  return element_bytes;
 }
 
 class HeaderReader final : public StrictJson {
@@ -124,27 +117,25 @@ class HeaderReader final : public StrictJson {
       return true;
     }
     if (inside_ != Inside::tensor || field_ != kDTypeField) refuse(in_quotes(value));
-    dtype_ = find_dtype(value);
-    if (dtype_ == nullptr) {
-      fail(Errc::version, "{}: dtype {}, written by a newer version; convert it to one of {}",
-           tensor(), in_quotes(value), dtype_names());
-    }
+    if (value.empty()) refuse("an empty text");
+    dtype_ = std::move(value);
     return true;
   }
   bool start_array(std::size_t) override {
     if (inside_ != Inside::tensor || field_ == kDTypeField) refuse("an array");
     inside_ = field_ == kShapeField ? Inside::shape : Inside::offsets;
-    (inside_ == Inside::shape ? dim_count_ : offset_count_) = 0;
+    if (inside_ == Inside::shape) sizes_.clear();
+    if (inside_ == Inside::offsets) offset_count_ = 0;
     return true;
   }
   bool number_unsigned(std::uint64_t value) override {
     if (inside_ == Inside::shape) {
-      if (dim_count_ == dims_.size()) {
+      if (sizes_.size() == kSafetensorsDimsMax) {
         fail(Errc::corrupt, "{}: its shape has more than {} dims; reshape it", tensor(),
-             dims_.size());
+             kSafetensorsDimsMax);
       }
       if (value > kDimMax) refuse(fmt::format("{}", value));
-      dims_[dim_count_++] = static_cast<std::int64_t>(value);
+      sizes_.push_back(static_cast<std::int64_t>(value));
     } else if (inside_ == Inside::offsets && offset_count_ < offsets_.size()) {
       offsets_[offset_count_++] = value;
     } else {
@@ -200,23 +191,23 @@ class HeaderReader final : public StrictJson {
     for (std::size_t i = 0; i < kFields.size(); ++i) {
       if (!seen_[i]) fail(Errc::corrupt, "{}: has no field {}", what, kFields[i]);
     }
-    const Shape shape = read_shape(std::span(dims_).first(dim_count_), what);
     const auto [begin, end] = offsets_;
     if (begin > end || end > data_bytes_) {
       fail(Errc::corrupt,
            "{}: data_offsets [{}, {}) aren't within the {} bytes of data; was the file cut off?",
            what, begin, end, data_bytes_);
     }
-    // No overflow: a Shape has at most 2^53 elements, and an element at most 8 bytes.
-    const auto bytes = static_cast<std::uint64_t>(shape.num_elements()) * dtype_->element_bytes;
-    if (end - begin != bytes) {
+    const FileDType* known = find_dtype(dtype_);
+    const auto bytes = bytes_of(sizes_, known != nullptr ? known->element_bytes : 1);
+    // An element of an unknown dtype may have fewer bits than a byte.
+    if (known != nullptr && end - begin != bytes) {
       fail(Errc::corrupt, "{}: data_offsets [{}, {}) have {} bytes; {} of shape [{}] has {}", what,
-           begin, end, end - begin, dtype_->name, fmt::join(shape.begin(), shape.end(), ","),
-           bytes);
+           begin, end, end - begin, known->name, fmt::join(sizes_, ","),
+           bytes ? fmt::format("{}", *bytes) : "more than 2^64");
     }
     header.tensors.push_back({.name = name_,
-                              .dtype = std::string(dtype_->name),
-                              .shape = shape,
+                              .dtype = dtype_,
+                              .sizes = sizes_,
                               .begin = header.data_begin + begin,
                               .end = header.data_begin + end});
   }
@@ -228,9 +219,8 @@ class HeaderReader final : public StrictJson {
   std::string key_;              ///< of the metadata
   std::size_t field_ = 0;
   std::array<bool, kFields.size()> seen_{};
-  const FileDType* dtype_ = nullptr;
-  std::array<std::int64_t, kDimCountMax> dims_{};
-  std::size_t dim_count_ = 0;
+  std::string dtype_;
+  std::vector<std::int64_t> sizes_;
   std::array<std::uint64_t, 2> offsets_{};
   std::size_t offset_count_ = 0;
 };

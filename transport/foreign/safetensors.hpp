@@ -23,13 +23,15 @@ namespace weft {
 
 /// The maximum of n.
 inline constexpr std::uint64_t kSafetensorsJsonBytesMax = 100'000'000;
+/// The maximum number of dims that are read.
+inline constexpr std::size_t kSafetensorsDimsMax = 64;
 /// The data of a file that weft writes begins at a multiple of this.
 inline constexpr std::uint64_t kSafetensorsAlignment = 4096;
 
 struct SafetensorsEntry {
   std::string name{};
   std::string dtype{};  ///< as in the file: "F32"
-  Shape shape{};
+  std::vector<std::int64_t> sizes{};
   std::uint64_t begin = 0;  ///< in the file, in bytes from the file's beginning
   std::uint64_t end = 0;
 
@@ -52,12 +54,13 @@ std::optional<DType> dtype_of(std::string_view safetensors_dtype);
 /// and the file.
 std::uint64_t safetensors_header_bytes(std::span<const std::byte> first8, std::uint64_t file_bytes);
 
-/// Reads the first safetensors_header_bytes() of a file of `file_bytes`. Throws version for a dtype
-/// of another name than BOOL, U8, I8, F8_E5M2, F8_E4M3, I16, U16, F16, BF16, I32, U32, F32, F64,
-/// I64 and U64; invalid_argument for another number of bytes; corrupt unless
+/// Reads the first safetensors_header_bytes() of a file of `file_bytes`. The header also has the
+/// tensors that weft can't read, which are of a dtype that it doesn't know or have more dims than a
+/// Shape. Throws invalid_argument for another number of bytes; corrupt unless
 ///   - the header is an object of the form above, without keys that are unknown or there twice;
-///   - names aren't empty, and shapes are ones that a Shape can have;
-///   - each tensor has as many bytes as its dtype and shape say, and the tensors cover the data.
+///   - names and dtypes aren't empty, and a tensor has at most kSafetensorsDimsMax dims;
+///   - each tensor of a known dtype has as many bytes as its sizes say;
+///   - the tensors cover the data.
 SafetensorsHeader read_safetensors_header(std::span<const std::byte> header,
                                           std::uint64_t file_bytes);
 

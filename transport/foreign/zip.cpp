@@ -109,6 +109,13 @@ Directory read_zip64_end(const ReadAt& read, std::uint64_t end) {
   return directory;
 }
 
+/// Some writers, as torch.save(), add the zip64 end although the end's record has room for all.
+bool has_zip64_locator(const ReadAt& read, std::uint64_t end) {
+  if (end < kZip64LocatorBytes) return false;
+  const auto bytes = read_bytes(read, end - kZip64LocatorBytes, kZip64LocatorBytes);
+  return RecordReader(bytes, "the zip64 locator").number<std::uint32_t>() == kZip64LocatorSignature;
+}
+
 Directory find_directory(std::uint64_t file_bytes, const ReadAt& read) {
   constexpr std::uint64_t kTailBytesMax = kZipEndBytes + 0xffff;
   const std::uint64_t tail_bytes = std::min(file_bytes, kTailBytesMax);
@@ -128,6 +135,13 @@ Directory find_directory(std::uint64_t file_bytes, const ReadAt& read) {
     directory = read_zip64_end(read, end);
   } else if (disk != 0 || first_disk != 0 || here != directory.entries) {
     fail(Errc::version, "zip: is one of several files");
+  } else if (has_zip64_locator(read, end)) {
+    const Directory said = directory;
+    directory = read_zip64_end(read, end);
+    if (said.begin != directory.begin || said.bytes != directory.bytes ||
+        said.entries != directory.entries) {
+      fail(Errc::corrupt, "zip: the end and the zip64 end say different things");
+    }
   }
   if (directory.bytes > kZipDirectoryBytesMax || directory.entries > kZipEntriesMax) {
     fail(Errc::corrupt, "zip: a directory of {} entries in {} bytes; at most {} in {} are possible",

@@ -1,6 +1,6 @@
 #pragma once
-/// zip: an archive of files, as PKWARE's APPNOTE describes it; weft reads what NumPy writes, which
-/// is stored or deflated entries, with zip64's sizes. Little-endian:
+/// zip: an archive of files, as PKWARE's APPNOTE describes it; weft reads what NumPy and PyTorch
+/// write, which is stored or deflated entries, with zip64's sizes. Little-endian:
 ///
 ///   archive   = (local packed)* central* [zip64_end zip64_locator] end
 ///   local     = 0x04034b50:u32 ... name extra

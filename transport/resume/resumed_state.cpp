@@ -35,8 +35,10 @@ Restored ResumedState::take(const std::string& name, const TensorType& type, con
   const bool fits = tensor != nullptr && tensor->dtype == static_cast<FileDType>(type.dtype) &&
                     tensor->shape == type.shape;
   if (!fits) {
+    const bool may_make = lets_make_ && (tensor == nullptr || tensor->kind == StateKind::opt_state);
     const bool may_lack = tensor == nullptr && file_->checkpoint()->partial;
-    if (!may_lack) refused_[name] = type;
+    if (may_make) made_.insert(fmt::format("'{}' {}", name, type.to_string()));
+    if (!may_make && !may_lack) refused_[name] = type;
     return {};
   }
   taken_.insert(name);
@@ -70,7 +72,9 @@ void ResumedState::require_taken(std::span<const ProgramInput> inputs,
     for (const auto& [name, type] : refused_) faults.push_back(why_not(name));
     fail(Errc::invalid_argument,
          "{}, from which the loop goes on: {}. Save all of the loop's state, state_dict(net, "
-         "optimizer), or begin anew (run.resume = \"never\") and load() what the checkpoint has",
+         "optimizer); or set run.resume_partial, if the loop is to make itself what was added "
+         "since; "
+         "or begin at step 0 (run.resume = \"never\") and load() what the checkpoint has",
          file_->path(), joined(std::move(faults)));
   }
 }
@@ -87,6 +91,10 @@ std::string ResumedState::why_not(const std::string& name) const {
   const std::vector<std::string> near = nearest_names(name, rest);
   return fmt::format("it has no '{}' {}{}", name, type,
                      near.empty() ? "" : fmt::format(", but '{}'", fmt::join(near, "', '")));
+}
+
+std::string ResumedState::made() const {
+  return made_.empty() ? "" : joined({made_.begin(), made_.end()});
 }
 
 std::string ResumedState::untaken() const {

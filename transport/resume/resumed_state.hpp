@@ -20,7 +20,10 @@ namespace weft {
 /// Used by the loop's thread, in the loop's first step.
 class ResumedState {
  public:
-  explicit ResumedState(std::shared_ptr<const StateFile> file) : file_(std::move(file)) {}
+  /// `lets_make`: what the checkpoint lacks may be made by the loop, as RunConfig::resume_partial
+  /// says.
+  ResumedState(std::shared_ptr<const StateFile> file, bool lets_make)
+      : file_(std::move(file)), lets_make_(lets_make) {}
 
   const StateFile& file() const { return *file_; }
   bool has(const std::string& name) const;
@@ -40,13 +43,17 @@ class ResumedState {
   std::vector<Taken> taken(const Mesh& mesh) const;
   /// What the checkpoint has and nobody took; "" if that is nothing.
   std::string untaken() const;
+  /// What the loop made itself because `lets_make` lets it; "" if that is nothing.
+  std::string made() const;
 
  private:
   std::string why_not(const std::string& name) const;
   Restored restored(const FileTensor& tensor, DType dtype, const Mesh& mesh) const;
 
   const std::shared_ptr<const StateFile> file_;
+  const bool lets_make_;
   std::set<std::string> taken_;
+  std::set<std::string> made_;
   std::map<std::string, TensorType> refused_;
 };
 

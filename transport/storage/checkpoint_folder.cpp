@@ -18,6 +18,7 @@
 #include <weft/error.hpp>
 
 #include "transport/format/file_bytes.hpp"
+#include "transport/format/plain_file.hpp"
 
 namespace weft {
 namespace {
@@ -57,6 +58,7 @@ std::optional<ParsedName> parse_name(std::string_view name) {
 }
 
 std::vector<std::string> names_in(const std::string& folder) {
+  require_local_path(folder);
   std::error_code error;
   if (!fs::exists(folder, error) && !error) return {};
   std::vector<std::string> names;
@@ -97,8 +99,7 @@ std::map<std::uint64_t, std::map<int, std::string>> saves_in(const std::string& 
 class LockedFile {
  public:
   /// `how`: for flock().
-  LockedFile(const std::string& path, int how)
-      : number_(::open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
+  LockedFile(int descriptor, int how) : number_(descriptor) {
     is_refused_ = number_ >= 0 && ::flock(number_, how | LOCK_NB) != 0 && errno == EWOULDBLOCK;
   }
   LockedFile(const LockedFile&) = delete;
@@ -106,7 +107,6 @@ class LockedFile {
   ~LockedFile() {
     if (number_ >= 0) ::close(number_);
   }
-  bool is_open() const { return number_ >= 0; }
   bool is_refused() const { return is_refused_; }
   bool is_linked() const {
     struct stat status {};
@@ -156,7 +156,9 @@ std::vector<std::string> list_replaced_checkpoints(const std::string& folder) {
 
 CheckpointManifest read_manifest(const std::string& checkpoint) {
   const std::string path = manifest_path(checkpoint);
-  if (!is_there(path)) {
+  require_local_path(checkpoint);
+  std::error_code error;
+  if (!is_there(path) && !fs::is_symlink(fs::symlink_status(path, error))) {
     const auto within = list_checkpoints(checkpoint);
     const std::string hint =
         within.empty()
@@ -173,6 +175,7 @@ CheckpointManifest read_manifest(const std::string& checkpoint) {
 }
 
 void make_folders(const std::string& folder) {
+  require_local_path(folder);
   std::error_code error;
   if (fs::is_directory(folder, error)) return;
   const fs::path path = fs::absolute(folder);
@@ -183,17 +186,19 @@ void make_folders(const std::string& folder) {
 }
 
 ReadLock::ReadLock(const std::string& checkpoint) {
-  const std::string path = manifest_path(checkpoint);
-  LockedFile file(path, LOCK_SH);
-  if (!file.is_open() && errno != ENOENT && errno != ENOTDIR) {
-    fail(Errc::io, "can't open {}: {}", path, std::strerror(errno));
-  }
-  // Who removes has it locked until nothing is left.
-  if (!file.is_open() || file.is_refused() || !file.is_linked()) {
+  const auto fail_removed = [&] {
     fail(Errc::not_found, "{} is being removed: the job that writes there keeps later ones",
          checkpoint);
+  };
+  try {
+    LockedFile file(open_plain_file(manifest_path(checkpoint)), LOCK_SH);
+    // Who removes has it locked until nothing is left.
+    if (file.is_refused() || !file.is_linked()) fail_removed();
+    descriptor_ = file.take();
+  } catch (const Error& error) {
+    if (error.code() != Errc::not_found) throw;
+    fail_removed();
   }
-  descriptor_ = file.take();
 }
 
 ReadLock::~ReadLock() { ::close(descriptor_); }
@@ -264,7 +269,8 @@ std::string commit_checkpoint(FileSystem& files, const std::string& folder,
 }
 
 bool remove_checkpoint(FileSystem& files, const std::string& path) {
-  const LockedFile lock(manifest_path(path), LOCK_EX);
+  const LockedFile lock(
+      ::open(manifest_path(path).c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY), LOCK_EX);
   if (lock.is_refused()) return false;
   const std::string parent = parent_of(path);
   const std::string trash = parent + "/" + std::string(kTrash) + fs::path(path).filename().string();

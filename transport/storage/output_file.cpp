@@ -1,43 +1,104 @@
 #include "transport/storage/output_file.hpp"
 
+#include <fcntl.h>
 #include <stdlib.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <string_view>
 #include <utility>
 
 #include <weft/error.hpp>
 
+#include "transport/format/plain_file.hpp"
 #include "transport/storage/file_system.hpp"
 
 namespace weft {
 namespace {
 
+constexpr std::string_view kMark = ".weft-";
+constexpr std::string_view kUnique = "XXXXXX";
+constexpr std::string_view kSuffix = ".tmp";
+/// A sweep may take a new file before its writer has locked it.
+constexpr int kAttemptsMax = 100;
+
+std::string folder_of(const std::string& path) {
+  const auto folder = std::filesystem::path(path).parent_path();
+  return folder.empty() ? "." : folder.string();
+}
+
+/// Whether OutputFile gives unfinished files such names.
+bool is_unfinished_name(std::string_view name) {
+  const std::size_t tail = kMark.size() + kUnique.size() + kSuffix.size();
+  return name.size() > tail && name.ends_with(kSuffix) &&
+         name.substr(name.size() - tail).starts_with(kMark);
+}
+
+/// unknown: the file system has no locks.
+enum class FileLock { ours, others, unknown };
+
+/// Of a file without a name nobody has any use.
+FileLock lock_file(int descriptor) {
+  if (::flock(descriptor, LOCK_EX | LOCK_NB) != 0) {
+    return errno == EWOULDBLOCK ? FileLock::others : FileLock::unknown;
+  }
+  struct stat status {};
+  const bool has_name = ::fstat(descriptor, &status) == 0 && status.st_nlink > 0;
+  return has_name ? FileLock::ours : FileLock::others;
+}
+
 /// A new file, whose name this completes. Null where there can't be one.
 std::FILE* open_unfinished(std::string& name) {
-  constexpr int kSuffix = 4;  // ".tmp"
-  const int descriptor = ::mkstemps(name.data(), kSuffix);
-  if (descriptor < 0) return nullptr;
-  ::fchmod(descriptor, 0644);
-  return ::fdopen(descriptor, "wb");
+  const std::string pattern = name;
+  for (int attempt = 0;; ++attempt) {
+    name = pattern;
+    const int descriptor = ::mkostemps(name.data(), static_cast<int>(kSuffix.size()), O_CLOEXEC);
+    if (descriptor < 0) return nullptr;
+    if (lock_file(descriptor) != FileLock::others || attempt == kAttemptsMax) {
+      ::fchmod(descriptor, 0644);
+      return ::fdopen(descriptor, "wb");
+    }
+    ::close(descriptor);
+  }
+}
+
+/// Whether its writer is dead; removes it then, unless `dry_run`.
+bool sweep_file(const std::string& path, bool dry_run) {
+  const int descriptor =
+      ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW);
+  if (descriptor < 0) return false;
+  struct stat status {};
+  const bool is_left = ::fstat(descriptor, &status) == 0 && S_ISREG(status.st_mode) &&
+                       status.st_uid == ::geteuid() && lock_file(descriptor) == FileLock::ours &&
+                       (dry_run || ::unlink(path.c_str()) == 0);
+  ::close(descriptor);
+  return is_left;
 }
 
 }  // namespace
 
 OutputFile::OutputFile(std::string path)
     : path_(std::move(path)),
-      unfinished_(path_ + ".XXXXXX.tmp"),
-      file_(open_unfinished(unfinished_)) {
+      unfinished_(fmt::format("{}{}{}{}", path_, kMark, kUnique, kSuffix)),
+      file_(nullptr) {
+  require_local_path(path_);
+  file_ = open_unfinished(unfinished_);
   if (file_ == nullptr) fail_call("create");
+  try {
+    (void)sweep_unfinished(folder_of(path_));
+  } catch (const Error&) {
+    // A folder that may be written but not listed.
+  }
 }
 
 OutputFile::~OutputFile() {
   if (file_ == nullptr) return;
-  std::fclose(file_);
   std::remove(unfinished_.c_str());
+  std::fclose(file_);
 }
 
 void OutputFile::write(std::span<const std::byte> bytes) {
@@ -48,14 +109,23 @@ void OutputFile::finish() {
   if (std::fflush(file_) != 0 || ::fsync(::fileno(file_)) != 0) fail_call("write");
   if (std::rename(unfinished_.c_str(), path_.c_str()) != 0) fail_call("name");
   std::fclose(std::exchange(file_, nullptr));
-  const auto folder = std::filesystem::path(path_).parent_path();
-  posix_file_system().sync_folder(folder.empty() ? "." : folder.string());
+  posix_file_system().sync_folder(folder_of(path_));
 }
 
 void OutputFile::fail_call(const char* what) const {
   const int error = errno;
   fail(error == ENOSPC || error == EDQUOT ? Errc::no_space : Errc::io, "can't {} {}: {}", what,
        path_, std::strerror(error));
+}
+
+std::vector<std::string> sweep_unfinished(const std::string& folder, bool dry_run) {
+  std::vector<std::string> swept;
+  for (const FolderEntry& entry : posix_file_system().list(folder)) {
+    if (entry.is_folder || !is_unfinished_name(entry.name)) continue;
+    const std::string path = folder + "/" + entry.name;
+    if (sweep_file(path, dry_run)) swept.push_back(path);
+  }
+  return swept;
 }
 
 }  // namespace weft

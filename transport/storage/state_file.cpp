@@ -1,31 +1,24 @@
 #include "transport/storage/state_file.hpp"
 
+#include <algorithm>
 #include <array>
 #include <bit>
-#include <cmath>
 #include <cstring>
-#include <filesystem>
-#include <map>
 #include <string_view>
 
+#include <fmt/ranges.h>
 #include <weft/error.hpp>
 
 #include "spmd/program/element.hpp"
-#include "transport/foreign/safetensors.hpp"
 #include "transport/format/envelope.hpp"
-#include "transport/format/file_bytes.hpp"
 #include "transport/storage/box_runs.hpp"
-#include "transport/storage/checkpoint_folder.hpp"
 #include "transport/storage/checkpoint_reader.hpp"
 
 namespace weft {
 namespace {
 
-namespace fs = std::filesystem;
-
-constexpr const char* kModelFile = "model.safetensors";
-constexpr const char* kModelIndex = "model.safetensors.index.json";
-constexpr std::size_t kIndexBytesMax = std::size_t{64} << 20;
+/// A tensor may have more bytes than its file, if its elements share places; so many more at most.
+constexpr std::uint64_t kSharedBytesMax = std::uint64_t{64} << 20;
 
 struct DTypeFacts {
   FileDType dtype;
@@ -73,14 +66,13 @@ double load_file_element(FileDType dtype, const std::byte* element) {
   }
 }
 
-/// What comes before the data of a safetensors file.
-std::vector<std::byte> read_header(const PartFiles& file) {
-  const std::uint64_t file_bytes = file.bytes(0);
-  std::vector<std::byte> first(static_cast<std::size_t>(std::min<std::uint64_t>(8, file_bytes)));
-  file.read(0, 0, first);
-  std::vector<std::byte> header(safetensors_header_bytes(first, file_bytes));
-  file.read(0, 0, header);
-  return header;
+/// The box of a tensor as a Shape, where there can be such one.
+std::optional<Shape> shape_of(std::span<const std::int64_t> sizes) {
+  try {
+    return Shape(sizes);
+  } catch (const Error&) {
+    return std::nullopt;
+  }
 }
 
 }  // namespace
@@ -103,6 +95,12 @@ class FileSource : public TensorSource {
     const FileTensor& tensor = file_->tensors_[tensor_];
     const bool converts = tensor.dtype != static_cast<FileDType>(dtype_);
     const std::int64_t from_bytes = facts_of(tensor.dtype).bytes;
+    if (const auto strides = file_->strides_.find(tensor_); strides != file_->strides_.end()) {
+      for (const Target& target : targets) {
+        convert(gather(target.placed.box, strides->second), tensor.dtype, target);
+      }
+      return require_preds(targets);
+    }
     std::vector<std::vector<std::byte>> unconverted;
     std::vector<WantedBox> wanted;
     for (const Target& target : targets) {
@@ -118,12 +116,43 @@ class FileSource : public TensorSource {
     for (std::size_t i = 0; i < unconverted.size(); ++i) {
       convert(unconverted[i], tensor.dtype, targets[i]);
     }
-    if (tensor.dtype == FileDType::pred && !file_->has_checksums_) {
-      for (const Target& target : targets) require_pred(target);
-    }
+    require_preds(targets);
   }
 
  private:
+  void require_preds(std::span<const Target> targets) const {
+    if (file_->tensors_[tensor_].dtype != FileDType::pred || file_->has_checksums_) return;
+    for (const Target& target : targets) require_pred(target);
+  }
+
+  /// The elements of a box whose places in the file are `strides` apart, row-major.
+  std::vector<std::byte> gather(const Box& box, const std::vector<std::int64_t>& strides) const {
+    const StoredShard& shard = file_->manifest_.tensors[tensor_].shards.front();
+    const auto bytes = static_cast<std::size_t>(facts_of(file_->tensors_[tensor_].dtype).bytes);
+    const auto count = static_cast<std::size_t>(box.dims.num_elements());
+    std::vector<std::byte> elements(count * bytes);
+    if (count == 0) return elements;
+    std::int64_t first = 0;
+    std::int64_t last = 0;
+    for (int d = 0; d < box.dims.size(); ++d) {
+      const std::int64_t stride = strides[static_cast<std::size_t>(d)];
+      first += box.offsets[d] * stride;
+      last += (box.dims[d] - 1) * stride;
+    }
+    std::vector<std::byte> stored((static_cast<std::size_t>(last) + 1) * bytes);
+    file_->files_->read(shard.file, shard.file_offset + static_cast<std::uint64_t>(first) * bytes,
+                        stored);
+    Shape at = box.dims;
+    for (int d = 0; d < at.size(); ++d) at[d] = 0;
+    for (std::size_t i = 0; i < count; ++i) {
+      std::int64_t place = 0;
+      for (int d = 0; d < at.size(); ++d) place += at[d] * strides[static_cast<std::size_t>(d)];
+      std::memcpy(&elements[i * bytes], &stored[static_cast<std::size_t>(place) * bytes], bytes);
+      for (int d = at.size() - 1; d >= 0 && ++at[d] == box.dims[d]; --d) at[d] = 0;
+    }
+    return elements;
+  }
+
   /// Another program's file may have anything.
   void require_pred(const Target& target) const {
     const Box& box = target.placed.box;
@@ -142,12 +171,14 @@ class FileSource : public TensorSource {
     const std::int64_t from_bytes = facts_of(from).bytes;
     const std::int64_t to_bytes = byte_size(dtype_);
     const Box& box = target.placed.box;
+    const bool is_same = from == static_cast<FileDType>(dtype_);
     const BoxRuns runs(box, target.placed);
     runs.each(0, box.dims.num_elements(),
               [&](std::int64_t stored, std::int64_t placed, std::int64_t count) {
                 const std::byte* source = elements.data() + stored * from_bytes;
                 std::byte* to = target.memory + placed * to_bytes;
-                for (std::int64_t i = 0; i < count; ++i) {
+                if (is_same) std::memcpy(to, source, static_cast<std::size_t>(count * to_bytes));
+                for (std::int64_t i = 0; i < count && !is_same; ++i) {
                   store_element(dtype_, load_file_element(from, source + i * from_bytes),
                                 to + i * to_bytes);
                 }
@@ -160,50 +191,15 @@ class FileSource : public TensorSource {
 };
 
 std::string FileTensor::label() const {
+  if (dtype == FileDType::other) return form;
   std::string dims = shape.to_string();
   for (char& c : dims) c = c == 'x' ? ',' : c;
   return fmt::format("{}[{}]", dtype_name, dims);
 }
 
 std::int64_t FileTensor::bytes() const {
-  return dtype == FileDType::other ? 0 : shape.num_elements() * facts_of(dtype).bytes;
-}
-
-std::shared_ptr<const StateFile> StateFile::open(const std::string& path) {
-  std::shared_ptr<StateFile> file(new StateFile);
-  file->path_ = path;
-  const fs::path at(path);
-  std::error_code error;  // what can't be looked at isn't there
-  if (fs::is_directory(at, error)) {
-    if (fs::exists(at / kManifestName, error)) {
-      file->add_checkpoint(path);
-    } else if (fs::exists(at / kModelIndex, error)) {
-      file->add_safetensors_index(path, kModelIndex);
-    } else if (fs::exists(at / kModelFile, error)) {
-      file->add_safetensors(path, kModelFile);
-    } else {
-      const auto within = list_checkpoints(path);
-      fail(Errc::not_found, "{} has no {}, {} or {}{}", path, kManifestName, kModelFile,
-           kModelIndex,
-           within.empty() ? "" : "; it holds checkpoints, the last of them " + within.back().path);
-    }
-    file->open_files();
-    return file;
-  }
-  if (!fs::exists(at, error)) {
-    fail(
-        Errc::not_found,
-        "{} doesn't exist: expected a checkpoint's folder, a safetensors file, or a folder with {}",
-        path, kModelFile);
-  }
-  const std::string folder = at.has_parent_path() ? at.parent_path().string() : ".";
-  if (path.ends_with(".index.json")) {
-    file->add_safetensors_index(folder, at.filename().string());
-  } else {
-    file->add_safetensors(folder, at.filename().string());
-  }
-  file->open_files();
-  return file;
+  if (dtype == FileDType::other) return stored_bytes;
+  return shape.num_elements() * facts_of(dtype).bytes;
 }
 
 /// At once, since they may be removed before the first use, or replaced: those without checksums
@@ -236,73 +232,33 @@ void StateFile::add_checkpoint(const std::string& folder) {
   }
 }
 
-void StateFile::add_safetensors(const std::string& folder, const std::string& file) {
-  folder_ = folder;
-  const std::string path = folder + "/" + file;
-  try {
-    const PartFiles opened(folder, {file});
-    const std::uint64_t file_bytes = opened.bytes(0);
-    const std::vector<std::byte> bytes = read_header(opened);
-    headers_.push_back({file_bytes, bytes.size(), xxh3(bytes)});
-    const auto number = static_cast<std::uint32_t>(manifest_.files.size());
-    manifest_.files.push_back(file);
-    SafetensorsHeader header = read_safetensors_header(bytes, file_bytes);
-    metadata_.merge(header.metadata);
-    for (const SafetensorsEntry& entry : header.tensors) {
-      FileTensor tensor{.name = entry.name, .dtype_name = entry.dtype, .shape = entry.shape};
-      for (const DTypeFacts& facts : kDTypes) {
-        if (facts.safetensors != entry.dtype) continue;
-        tensor.dtype = facts.dtype;
-        tensor.dtype_name = facts.name;
-      }
-      const std::int64_t element_bytes =
-          tensor.dtype == FileDType::other ? 1 : facts_of(tensor.dtype).bytes;
-      const PlacedBox whole = whole_box(entry.shape);
-      manifest_.tensors.push_back({.name = entry.name,
-                                   .type = {stand_in(element_bytes), entry.shape},
-                                   .shards = {{.offsets = whole.box.offsets,
-                                               .dims = whole.box.dims,
-                                               .file = number,
-                                               .file_offset = entry.begin,
-                                               .frame_bytes = entry.end - entry.begin}}});
-      tensors_.push_back(std::move(tensor));
-    }
-  } catch (const Error& e) {
-    fail(e.code(), "{}: {}", path, e.what());
+void StateFile::add(const Foreign& tensor) {
+  FileTensor described{.name = tensor.name, .dtype_name = tensor.dtype};
+  const auto facts =
+      std::ranges::find(kDTypes, std::string_view(tensor.dtype), &DTypeFacts::safetensors);
+  const std::optional<Shape> shape = shape_of(tensor.sizes);
+  StoredTensor stored{.name = tensor.name};
+  const std::uint64_t file_bytes = headers_.back().file_bytes;
+  if (facts != kDTypes.end() && shape && tensor.bytes <= file_bytes + kSharedBytesMax) {
+    described.dtype = facts->dtype;
+    described.dtype_name = facts->name;
+    described.shape = *shape;
+    stored.type = {stand_in(facts->bytes), *shape};
+  } else {
+    described.form = fmt::format("{}[{}]", tensor.dtype, fmt::join(tensor.sizes, ","));
+    described.stored_bytes = static_cast<std::int64_t>(tensor.bytes);
   }
-}
-
-void StateFile::add_safetensors_index(const std::string& folder, const std::string& file) {
-  const std::string path = folder + "/" + file;
-  std::map<std::string, std::string> file_of;
-  try {
-    file_of = read_safetensors_index(read_file_bytes(path, kIndexBytesMax));
-  } catch (const Error& e) {
-    fail(e.code(), "{}: {}", path, e.what());
+  const PlacedBox whole = whole_box(stored.type.shape);
+  stored.shards = {{.offsets = whole.box.offsets,
+                    .dims = whole.box.dims,
+                    .file = static_cast<std::uint32_t>(manifest_.files.size() - 1),
+                    .file_offset = tensor.begin,
+                    .frame_bytes = tensor.bytes}};
+  if (!tensor.strides.empty()) {
+    strides_[tensors_.size()].assign(tensor.strides.begin(), tensor.strides.end());
   }
-  std::map<std::string, std::vector<std::string>> names_in;
-  for (const auto& [name, in] : file_of) names_in[in].push_back(name);
-  for (const auto& [in, names] : names_in) {
-    const std::size_t first = tensors_.size();
-    add_safetensors(folder, in);
-    std::size_t found = 0;
-    for (std::size_t i = first; i < tensors_.size(); ++i) {
-      const auto said = file_of.find(tensors_[i].name);
-      if (said == file_of.end() || said->second != in) {
-        fail(Errc::corrupt, "{}: {} has '{}', of which the index says {}", path, in,
-             tensors_[i].name, said == file_of.end() ? "nothing" : "that it is in " + said->second);
-      }
-      ++found;
-    }
-    for (const std::string& name : names) {
-      const auto is_it = [&](const FileTensor& tensor) { return tensor.name == name; };
-      if (found == names.size()) break;
-      if (std::none_of(tensors_.begin() + static_cast<std::ptrdiff_t>(first), tensors_.end(),
-                       is_it)) {
-        fail(Errc::corrupt, "{}: '{}' isn't in {}, as the index says", path, name, in);
-      }
-    }
-  }
+  manifest_.tensors.push_back(std::move(stored));
+  tensors_.push_back(std::move(described));
 }
 
 bool StateFile::can_cast(FileDType from, DType to) {

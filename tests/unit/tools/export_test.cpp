@@ -7,10 +7,12 @@
 
 #include "tests/support/checkpoint_world.hpp"
 #include "tests/support/expect_error.hpp"
+#include "tests/support/golden.hpp"
 #include "tools/weft/show_tensors.hpp"
 #include "transport/foreign/npy.hpp"
 #include "transport/foreign/npz.hpp"
 #include "transport/format/file_bytes.hpp"
+#include "transport/storage/retention.hpp"
 #include "transport/storage/state_file.hpp"
 
 namespace weft::export_test {
@@ -111,6 +113,111 @@ TEST_F(Export, WritesAnNpzOfAllTensors) {
   float first = 0;
   std::memcpy(&first, half.data() + read_npy_header(half, half.size()).data_begin, sizeof first);
   EXPECT_EQ(first, 1.0F);
+}
+
+/// Changes a checkpoint's manifest, which has no tensor's bytes.
+void change_manifest(const std::string& checkpoint,
+                     const std::function<void(CheckpointManifest&)>& change) {
+  CheckpointManifest manifest = read_manifest(checkpoint);
+  change(manifest);
+  const std::vector<std::byte> bytes = encode_manifest(manifest);
+  std::ofstream(checkpoint + "/manifest.weft", std::ios::binary)
+      .write(reinterpret_cast<const char*>(bytes.data()), std::ssize(bytes));
+}
+
+std::vector<std::string> names_in(const std::string& path) {
+  std::vector<std::string> names;
+  for (const FileTensor& tensor : StateFile::open(path)->tensors()) names.push_back(tensor.name);
+  std::ranges::sort(names);
+  return names;
+}
+
+using Names = std::vector<std::string>;
+
+TEST_F(Export, TakesRenamesAndCastsWhatIsAskedFor) {
+  const std::vector<std::byte> one{{}, {}, std::byte{0x80}, std::byte{0x3f}};
+  const std::string path = save({{"model.a.weight", {DType::f32, {1}}, one},
+                                 {"model.b.weight", {DType::f32, {1}}, one},
+                                 {"model.steps", {DType::i32, {1}}, one}});
+  const std::string out = folder_.path() + "/out.safetensors";
+  export_to({path, "-o", out, "--filter", "a\\.", "--filter", "steps$", "--rename",
+             "^model\\.=", "--rename", "(.)\\.weight=$1.kernel", "--cast", "bf16"});
+  EXPECT_EQ(names_in(out), (Names{"a.kernel", "steps"}));
+  for (const FileTensor& tensor : StateFile::open(out)->tensors()) {
+    EXPECT_EQ(tensor.dtype_name, tensor.name == "steps" ? "i32" : "bf16");
+  }
+  expect_error(Errc::invalid_argument, {"'model.a.weight' and 'model.b.weight'", "'w'"}, [&] {
+    export_to({path, "-o", out, "--rename", ".*weight=w"});
+  });
+  expect_error(Errc::invalid_argument, {"--rename", "PATTERN=TEXT"}, [&] {
+    export_to({path, "-o", out, "--rename", "x"});
+  });
+  expect_error(Errc::invalid_argument, {"--filter \"(\"", "regular expression"}, [&] {
+    export_to({path, "-o", out, "--filter", "("});
+  });
+  expect_error(Errc::invalid_argument, {"leaves nothing of the name 'model.steps'"}, [&] {
+    export_to({path, "-o", out, "--filter", "steps", "--rename", ".*="});
+  });
+}
+
+TEST_F(Export, GivesAveragesTheNamesOfTheirParameters) {
+  const auto elements = [](int value) {
+    return std::vector<std::byte>(4, static_cast<std::byte>(value));
+  };
+  const std::string path = save({{"w", {DType::f32, {1}}, elements(1)},
+                                 {"w.average", {DType::f32, {1}}, elements(2)},
+                                 {"frozen", {DType::f32, {1}}, elements(3)}});
+  const std::string out = folder_.path() + "/out.safetensors";
+  expect_error(Errc::not_found, {"--averages", "state_dict(net, optimizer, average)"}, [&] {
+    export_to({path, "-o", out, "--averages"});
+  });
+  change_manifest(
+      path, [](CheckpointManifest& manifest) { manifest.tensors[1].kind = StateKind::opt_state; });
+  export_to({path, "-o", out, "--averages"});
+  EXPECT_EQ(names_in(out), (Names{"frozen", "w"}));
+  const auto file = StateFile::open(out);
+  for (std::size_t i = 0; i < 2; ++i) {
+    std::vector<std::byte> read(4);
+    const TensorSource::Target target{whole_box({1}), read.data()};
+    file->source(i, DType::f32)->read({&target, 1});
+    EXPECT_EQ(read, elements(file->tensors()[i].name == "w" ? 2 : 3));
+  }
+}
+
+TEST_F(Export, TakesAFileOfTorchSave) {
+  const std::string out = folder_.path() + "/out.safetensors";
+  export_to({testing::golden_path("pytorch/training.pt"), "-o", out, "--filter", "^model\\.",
+             "--rename", "^model\\.="});
+  EXPECT_EQ(names_in(out), (Names{"fc1.bias", "fc1.weight", "fc2.bias", "fc2.weight"}));
+  expect_error(Errc::unavailable, {"'complex' is C64[2]", "--filter"}, [&] {
+    export_to({testing::golden_path("pytorch/kinds.pt"), "-o", out, "--filter", "complex"});
+  });
+}
+
+TEST_F(Export, InspectShowsMetricsUserAndTheBest) {
+  const Tree tree{{"w", {DType::f32, {4}}, std::vector<std::byte>(16)}};
+  const std::string path = save(tree);
+  change_manifest(path, [](CheckpointManifest& manifest) {
+    manifest.user_json =
+        to_user_json({.metrics = {{"loss", 0.5}}, .user = {{"epoch", 7}}, .best_by = "loss"});
+  });
+  const auto shown = [](const std::string& what, bool json) {
+    ::testing::internal::CaptureStdout();
+    EXPECT_EQ(show_tensors(what, json, false), 0);
+    std::fflush(stdout);
+    return ::testing::internal::GetCapturedStdout();
+  };
+  const std::string text = shown(path, false);
+  EXPECT_NE(text.find(R"(metrics {"loss":0.5})"), std::string::npos) << text;
+  EXPECT_NE(text.find(R"(user {"epoch":7})"), std::string::npos) << text;
+  const auto json = nlohmann::json::parse(shown(path, true));
+  EXPECT_EQ(json["metrics"]["loss"], 0.5);
+  EXPECT_EQ(json["user"]["epoch"], 7);
+  const std::string all = shown(folder_.path(), false);
+  EXPECT_NE(all.find("best by loss"), std::string::npos) << all;
+  const auto list = nlohmann::json::parse(shown(folder_.path(), true));
+  ASSERT_EQ(list["checkpoints"].size(), 1U);
+  EXPECT_EQ(list["checkpoints"][0]["best"], true);
 }
 
 TEST_F(Export, LeavesNothingWhereItFails) {

@@ -4,6 +4,7 @@
 
 #include "tests/support/checkpoint_world.hpp"
 #include "tests/support/expect_error.hpp"
+#include "tests/support/golden.hpp"
 #include "tools/weft/export.hpp"
 #include "transport/storage/checkpoint_folder.hpp"
 #include "transport/storage/checkpoint_reader.hpp"
@@ -75,6 +76,32 @@ class Import : public ::testing::Test {
 TEST_F(Import, HasWhatWasExportedAsSafetensors) { expect_same_after("safetensors"); }
 
 TEST_F(Import, HasWhatWasExportedAsNpz) { expect_same_after("npz"); }
+
+TEST_F(Import, TakesRenamesAndCastsAFileOfTorchSave) {
+  const std::string to = folder_.path() + "/to";
+  run({"import", testing::golden_path("pytorch/training.pt"), "-o", to, "--step", "3", "--filter",
+       "^model\\.", "--rename", "^model\\.=", "--cast", "f64"});
+  const auto entries = list_checkpoints(to);
+  ASSERT_EQ(entries.size(), 1U);
+  EXPECT_EQ(entries[0].step, 3U);
+  const auto file = StateFile::open(entries[0].path);
+  ASSERT_EQ(file->tensors().size(), 4U);
+  EXPECT_EQ(file->tensors()[0].name, "fc1.weight");
+  EXPECT_EQ(file->tensors()[0].label(), "f64[4,3]");
+}
+
+TEST_F(Import, LeavesOutWhatItCannotReadIfAskedTo) {
+  const std::string to = folder_.path() + "/to";
+  const std::string kinds = testing::golden_path("pytorch/kinds.pt");
+  expect_error(Errc::unavailable, {"'complex' is C64[2]", "--filter"}, [&] {
+    run({"import", kinds, "-o", to});
+  });
+  run({"import", kinds, "-o", to, "--filter", "^(f32|f64|f16|bf16|i.*|u.*|bool)$", "--filter",
+       "none"});
+  expect_error(Errc::unavailable, {"s3://bucket", "is a URL"}, [&] {
+    run({"import", kinds, "-o", "s3://bucket", "--filter", "f32"});
+  });
+}
 
 TEST_F(Import, LeavesNothingWhereItFails) {
   const std::string to = folder_.path() + "/to";

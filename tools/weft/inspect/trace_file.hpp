@@ -7,6 +7,8 @@
 
 #include <zlib.h>
 
+#include "transport/storage/output_file.hpp"
+
 namespace weft {
 
 /// Compressed where the name ends with ".gz". What was there is replaced when all is written; an
@@ -16,18 +18,16 @@ class TraceFile {
   /// Throws io, as the others do.
   explicit TraceFile(const std::string& path);
   ~TraceFile();
-  TraceFile(const TraceFile&) = delete;
-  TraceFile& operator=(const TraceFile&) = delete;
 
   void write(std::string_view text);
   void finish();
 
  private:
-  [[noreturn]] void fail_io() const;
+  void check(bool is_written) const;
 
   std::string path_;
-  std::string unfinished_;
-  gzFile file_ = nullptr;
+  OutputFile output_;
+  gzFile file_;
 };
 
 }  // namespace weft

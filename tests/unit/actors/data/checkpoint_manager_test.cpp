@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cmath>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -359,6 +360,70 @@ TEST_F(Checkpoints, OldOnesGo) {
   for (const auto& entry : fs::directory_iterator(path())) {
     EXPECT_FALSE(entry.path().filename().string().starts_with(".t")) << entry.path();
   }
+}
+
+/// Straight, resumed, and for whoever looks from outside.
+TEST_F(Checkpoints, TheBestIsFoundByItsMetric) {
+  RunConfig config = every(1);
+  config.checkpoint.best_by = "loss";
+  config.resume = "auto";
+  const std::vector<double> losses{0, 0.5, 0.25, std::nan(""), 0.25, 0.75, 0.125};
+  for (const auto& [end, best] : {std::pair(5U, 4U), std::pair(6U, 6U)}) {
+    const Result result = fit(config, [&](TrainContext& ctx) {
+      Training training;
+      CheckpointManager checkpoints;
+      if (ctx.step() == 0) EXPECT_FALSE(checkpoints.best_step());
+      if (ctx.step() > 0) EXPECT_EQ(checkpoints.best_step(), 4U);
+      while (ctx.step() < end) {
+        training.step();
+        checkpoints.save(training.state(), {.metrics = {{"loss", losses[ctx.step()]}},
+                                            .user = {{"epoch", ctx.step()}}});
+      }
+      EXPECT_EQ(checkpoints.best_step(), best);
+      const CheckpointInfo info = checkpoints.info(best);
+      EXPECT_EQ(info.metrics, (Metrics{{"loss", losses[best]}}));
+      EXPECT_EQ(info.user, (Config{{"epoch", best}}));
+      expect_error(Errc::not_found, {"info", "no checkpoint of step 77"},
+                   [&] { (void)checkpoints.info(77); });
+    });
+    ASSERT_TRUE(result.ok()) << result.error->message;
+    ASSERT_TRUE(result.best_checkpoint);
+    EXPECT_EQ(result.best_checkpoint->path, checkpoint(best));
+  }
+  const std::vector<CheckpointInfo> infos = list_checkpoint_infos(path());
+  ASSERT_EQ(infos.size(), 6U);
+  EXPECT_EQ(infos[4].step, 5U);
+  EXPECT_EQ(infos[4].seed, 11U);
+  EXPECT_EQ(infos[4].metrics, (Metrics{{"loss", 0.75}}));
+  EXPECT_EQ(checkpoint_info(checkpoint(2)).user, (Config{{"epoch", 2}}));
+}
+
+TEST_F(Checkpoints, TheBestIsTheGreatestWhereThatWasAskedFor) {
+  RunConfig config = every(1);
+  config.checkpoint.best_by = "accuracy";
+  config.checkpoint.best_mode = BestMode::max;
+  const Result result = fit(config, [&](TrainContext& ctx) {
+    Training training;
+    CheckpointManager checkpoints;
+    for (const double accuracy : {0.5, 0.75, 0.25}) {
+      training.step();
+      checkpoints.save(training.state(), {.metrics = {{"accuracy", accuracy}}});
+    }
+    EXPECT_EQ(ctx.step(), 3U);
+    EXPECT_EQ(checkpoints.best_step(), 2U);
+  });
+  ASSERT_TRUE(result.ok()) << result.error->message;
+  EXPECT_EQ(result.best_checkpoint->path, checkpoint(2));
+}
+
+TEST_F(Checkpoints, TheBestNeedsAMetricToBeComparedBy) {
+  const Result result = fit(every(1), [&](TrainContext&) {
+    CheckpointManager checkpoints;
+    expect_error(Errc::invalid_argument, {"best_step", "run.checkpoint.best_by"},
+                 [&] { (void)checkpoints.best_step(); });
+  });
+  ASSERT_TRUE(result.ok()) << result.error->message;
+  EXPECT_FALSE(result.best_checkpoint);
 }
 
 TEST_F(Checkpoints, AnEarlierSaveOfTheSameStepGoes) {

@@ -15,6 +15,7 @@
 #include "tests/support/checkpoint_world.hpp"
 #include "tests/support/expect_error.hpp"
 #include "transport/storage/checkpoint_folder.hpp"
+#include "transport/storage/state_file.hpp"
 
 namespace weft::resume_test {
 namespace {
@@ -177,6 +178,54 @@ TEST_F(Resume, OnAnotherMeshFollowsTheStraightRunFor100Steps) {
       if (name.find("correction") != name.npos) continue;  // f64
       EXPECT_LE(relative_difference(bytes, straight.values.at(name)), 1e-5) << name;
     }
+  }
+}
+
+/// Trains from a checkpoint of AdamW's with a head that it lacks, and Lion's state.
+TEST_F(Resume, PartiallyMakesWhatWasAddedAndKeepsTheStep) {
+  const std::string path = save_at(3, 0);
+  const auto stored = StateFile::open(path + "/checkpoint_000003");
+  for (const bool is_partial : {false, true}) {
+    std::vector<float> weight;
+    std::uint64_t first = 0;
+    const Result result =
+        Trainer(
+            [&](TrainContext& ctx) {
+              first = ctx.step();
+              Net net;
+              Linear head(net, "head", {.in_features = kClasses, .out_features = 2});
+              const std::vector<float> before = net.fc1.weight.to_vector();
+              SGD sgd(net.parameters(), {.lr = 0.0, .momentum = 0.9});
+              const Tensor x = full({kBatch, kFeatures}, 1);
+              const Tensor y = head(net(x));
+              sgd.step(grad(mean(y * y), net.parameters()));
+              sync();
+              weight = net.fc1.weight.to_vector();
+              EXPECT_EQ(weight, before);
+              EXPECT_EQ(ctx.step(), 4U);
+            },
+            {.scaling = {.num_workers = 0},
+             .backend = {.spmd = {.mesh_shape = {2, 2}, .axis_names = {"data", "model"}}},
+             .run = {.name = "resume",
+                     .storage_path = folder_.path() + "/runs",
+                     .resume = path,
+                     .resume_partial = is_partial}})
+            .fit();
+    if (!is_partial) {
+      ASSERT_FALSE(result.ok());
+      EXPECT_NE(result.error->message.find("'head.weight'"), std::string::npos);
+      EXPECT_NE(result.error->message.find("run.resume_partial"), std::string::npos);
+      continue;
+    }
+    ASSERT_TRUE(result.ok()) << result.error->message;
+    EXPECT_EQ(first, 3U);
+    const auto found = std::ranges::find(stored->tensors(), "fc1.weight", &FileTensor::name);
+    std::vector<float> saved(weight.size());
+    const TensorSource::Target target{whole_box(found->shape),
+                                      reinterpret_cast<std::byte*>(saved.data())};
+    stored->source(static_cast<std::size_t>(found - stored->tensors().begin()), DType::f32)
+        ->read({&target, 1});
+    EXPECT_EQ(weight, saved);
   }
 }
 

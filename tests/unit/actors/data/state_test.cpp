@@ -13,6 +13,7 @@
 #include "spmd/tensor/node.hpp"
 #include "tests/support/checkpoint_world.hpp"
 #include "tests/support/expect_error.hpp"
+#include "tests/support/golden.hpp"
 #include "transport/foreign/safetensors.hpp"
 #include "transport/storage/state_file.hpp"
 
@@ -291,6 +292,114 @@ TEST_F(Load, RenamesAndLeavesOutOnRequest) {
         Errc::invalid_argument, {"'fc1.weight'", "'fc1.bias'", "both renamed to 'x'"},
         [&] { load(net, path, {.rename = [](std::string_view) { return std::string("x"); }}); });
   });
+}
+
+/// A language model's head, say, that is its embedding.
+struct TiedNet : Module {
+  Linear in{*this, "in", {.in_features = 3, .out_features = 2, .bias = false}};
+  Linear out{*this, "out", {.in_features = 3, .out_features = 2, .bias = false}};
+  TiedNet() { out.tie(out.weight, in.weight); }
+};
+
+const std::vector<std::byte> kSix = bytes_of(std::vector<float>{1, 2, 3, 4, 5, 6});
+const std::vector<std::byte> kOtherSix = bytes_of(std::vector<float>{1, 2, 3, 4, 5, 7});
+
+TEST_F(Load, FindsATiedParameterUnderEachOfItsNames) {
+  const std::string path = folder_.path() + "/tied.safetensors";
+  const TensorType type{DType::f32, {2, 3}};
+  const std::vector<Tree> files{{{"in.weight", type, kSix}},
+                                {{"out.weight", type, kSix}},
+                                {{"in.weight", type, kSix}, {"out.weight", type, kSix}}};
+  run([&](TrainContext&) {
+    for (const Tree& file : files) {
+      write_safetensors(path, file);
+      const TiedNet net;
+      const LoadResult result = load(net, path);
+      EXPECT_TRUE(result.missing.empty() && result.unexpected.empty());
+      EXPECT_EQ(net.in.weight.to_bytes(), kSix) << file[0].name;
+      const TiedNet renamed;
+      write_safetensors(path, {{"lm.out.weight", type, kSix}});
+      load(renamed, path,
+           {.rename = [](std::string_view name) { return "lm." + std::string(name); }});
+      EXPECT_EQ(renamed.out.weight.to_bytes(), kSix);
+    }
+  });
+}
+
+TEST_F(Load, RefusesOtherElementsForNamesThatAreTied) {
+  const std::string path = folder_.path() + "/tied.safetensors";
+  const TensorType type{DType::f32, {2, 3}};
+  write_safetensors(path, {{"in.weight", type, kSix}, {"out.weight", type, kOtherSix}});
+  run([&](TrainContext&) {
+    const TiedNet net;
+    expect_error(Errc::invalid_argument, {path, "'in.weight'", "'out.weight'", "don't tie"},
+                 [&] { load(net, path); });
+    write_safetensors(path, {{"head.weight", type, kSix}});
+    expect_error(Errc::invalid_argument, {"'in.weight' is not in the file", "\"head.weight\""},
+                 [&] { load(net, path); });
+  });
+}
+
+TEST_F(Load, OfWhatWasSavedTiedHasItOnceAndTheOtherName) {
+  const std::string path = folder_.path() + "/tied.safetensors";
+  run([&](TrainContext&) {
+    const TiedNet net;
+    weft::save(net, path);
+    EXPECT_EQ(StateFile::open(path)->tensors().size(), 1U);
+    const TiedNet again;
+    const LoadResult result = load(again, path);
+    EXPECT_EQ(result.metadata.at("out.weight"), "in.weight");
+    EXPECT_EQ(again.in.weight.to_bytes(), net.in.weight.to_bytes());
+  });
+}
+
+TEST_F(Load, TakesAFileOfTorchSave) {
+  run([&](TrainContext& ctx) {
+    Module net;
+    const Linear fc1(net, "fc1", {.in_features = 3, .out_features = 4});
+    const Linear fc2(net, "fc2", {.in_features = 4, .out_features = 2});
+    mark_sharding(fc1.weight, *ctx.mesh(), {{"data"}, {}});
+    const std::string path = testing::golden_path("pytorch/training.pt");
+    expect_error(Errc::invalid_argument, {"'fc1.weight'", "\"model.fc1.weight\"", "rename"},
+                 [&] { load(net, path); });
+    const LoadResult result =
+        load(net, path, {.partial = true, .rename = [](std::string_view name) {
+                           return "model." + std::string(name);
+                         }});
+    EXPECT_TRUE(result.missing.empty());
+    EXPECT_EQ(std::ranges::count(result.unexpected, "optimizer.state.0.exp_avg"), 1);
+    EXPECT_EQ(fc1.bias.to_vector(), (std::vector<float>{-0.5, 0, 0.5, 1}));
+    EXPECT_EQ(fc1.weight.to_vector().back(), 5.0F);
+    Module whole;
+    const Linear same1(whole, "fc1", {.in_features = 3, .out_features = 4});
+    const Linear same2(whole, "fc2", {.in_features = 4, .out_features = 2});
+    load(whole, testing::golden_path("pytorch"));
+    EXPECT_EQ(same2.bias.to_vector(), (std::vector<float>{-0.5, 0}));
+  });
+}
+
+/// A tensor of an unknown dtype fails only those who ask for it.
+TEST_F(Load, LeavesTensorsAloneThatItCannotRead) {
+  run([&](TrainContext&) {
+    const std::string path = testing::golden_path("pytorch/kinds.pt");
+    const std::vector<Parameter> known{make_buffer("f32", 0, {4, 2})};
+    load(known, path, {.partial = true});
+    EXPECT_EQ(known[0].to_vector()[2], 1.1F);
+    const std::vector<Parameter> unknown{make_buffer("f8", 0, {4})};
+    expect_error(Errc::invalid_argument, {"'f8' is f32[4], in the file F8_E4M3[4]"},
+                 [&] { load(unknown, path, {.partial = true, .cast = true}); });
+  });
+}
+
+TEST_F(Load, RefusesAUrlAsSavingDoes) {
+  run([&](TrainContext&) {
+    const Net net;
+    expect_error(Errc::unavailable, {"load: path = \"s3://b/x.safetensors\" is a URL"},
+                 [&] { load(net, "s3://b/x.safetensors"); });
+    expect_error(Errc::unavailable, {"save: path = \"s3://b/x.safetensors\" is a URL"},
+                 [&] { weft::save(net, "s3://b/x.safetensors"); });
+  });
+  EXPECT_FALSE(std::filesystem::exists("s3:"));
 }
 
 TEST_F(Load, TakesSafetensorsAndConvertsOnRequest) {

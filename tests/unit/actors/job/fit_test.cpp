@@ -420,6 +420,20 @@ TEST_F(Fit, RefusesArraysThatNoArenaHolds) {
                  Errc::invalid_argument, "size = 4611686018427387904: expected 0 to");
 }
 
+TEST_F(Fit, GivesALoopAnObjectWhereNoConfigIsGiven) {
+  for (const Config& given : {Config(), Config(nullptr), Config::object()}) {
+    double rate = 0;
+    const Result result =
+        Trainer([&](TrainContext&, const Config& config) { rate = config.value("lr", 0.5); },
+                {.loop_config = given,
+                 .scaling = {.num_workers = 0},
+                 .run = {.name = "fit", .storage_path = root_}})
+            .fit();
+    ASSERT_TRUE(result.ok()) << result.error->message;
+    EXPECT_EQ(rate, 0.5);
+  }
+}
+
 TEST_F(Fit, RefusesAnEmptyLoop) {
   const std::function<void(TrainContext&)> loop;
   EXPECT_THROW(fit(loop), Error);

@@ -177,6 +177,28 @@ TEST(Validate, ChecksNameAndFolders) {
   expect_refused(Errc::invalid_argument, {"callbacks"}, {.run = {.callbacks = {nullptr}}});
 }
 
+TEST(Validate, RefusesAUrlWhereverAPathIsTaken) {
+  expect_refused(Errc::unavailable, {"run.storage_path = \"gs://runs\" is a URL"},
+                 {.run = {.storage_path = "gs://runs"}});
+  expect_refused(Errc::unavailable, {"run.checkpoint.path = \"s3://bucket/x\" is a URL"},
+                 {.run = {.checkpoint = {.path = "s3://bucket/x"}}});
+  expect_refused(Errc::unavailable, {"run.resume = \"https://host/x\" is a URL"},
+                 {.run = {.resume = "https://host/x"}});
+  expect_refused(Errc::unavailable, {"run.resume = \"file:///x\"", "without \"file://\""},
+                 {.run = {.resume = "file:///x"}});
+}
+
+TEST(Validate, RefusesAPartialResumeOfNothing) {
+  expect_refused(Errc::invalid_argument, {"run.resume_partial", "never"},
+                 {.run = {.resume_partial = true}});
+  EXPECT_TRUE(spec({.run = {.resume = "/x", .resume_partial = true}}).resume_partial);
+}
+
+TEST(Validate, RefusesAConfigThatWasNoJson) {
+  expect_refused(Errc::invalid_argument, {"loop_config", "isn't JSON"},
+                 {.loop_config = Config::parse("{lr: 1}", nullptr, false)});
+}
+
 TEST(Validate, NamesWhatIsWrongWithTheFailureConfig) {
   const auto expect = [](std::initializer_list<std::string_view> words,
                          const FailureConfig& failure, int workers = 2) {

@@ -83,7 +83,7 @@ TEST(Safetensors, ReadsTheGoldenFilesOfTorch) {
       SCOPED_TRACE(entry.name);
       const auto dtype = dtype_of(entry.dtype);
       ASSERT_TRUE(dtype.has_value());
-      EXPECT_EQ((TensorType{*dtype, entry.shape}), expected.type(entry.name));
+      EXPECT_EQ((TensorType{*dtype, Shape(entry.sizes)}), expected.type(entry.name));
       const auto elements = expected.elements<std::uint32_t>(entry.name);
       EXPECT_EQ(file.substr(entry.begin, entry.end - entry.begin),
                 as_text(std::as_bytes(std::span(elements))));
@@ -274,12 +274,28 @@ TEST(Safetensors, RefusesOtherFieldsOfATensor) {
        {"tensor \"t\", field dtype: found 32; expected a string"}},
       {of_fields(R"("dtype":["F32"])" + shape), {"field dtype: found an array; expected a string"}},
       {of_fields(R"("dtype":{})" + shape), {"field dtype: found an object; expected a string"}},
-      {of_fields(R"("dtype":"F4")" + shape),
-       {"tensor \"t\": dtype \"F4\"", "written by a newer version", "BOOL, U8, I8", "U64"},
-       4,
-       Errc::version},
-      {of_fields(R"("dtype":"f32")" + shape), {"dtype \"f32\""}, 4, Errc::version},
+      {of_fields(R"("dtype":"")" + shape), {"field dtype: found an empty text"}},
   });
+}
+
+std::string ones(int count) {
+  std::string text;
+  for (int i = 0; i < count; ++i) text += ",1";
+  return text;
+}
+
+/// Whoever asks for such a tensor finds that it can't be read; the others can.
+TEST(Safetensors, HasTensorsOfUnknownDTypesAndManyDims) {
+  const std::string first = R"({"a":{"dtype":"F4","shape":[2,3],"data_offsets":[0,3]},)";
+  const std::string second =
+      R"("b":{"dtype":"F32","shape":[1)" + ones(8) + R"(],"data_offsets":[3,7]},)";
+  const std::string third = R"("c":{"dtype":"F32","shape":[1],"data_offsets":[7,11]}})";
+  const SafetensorsHeader header = read_json(first + second + third, 11);
+  ASSERT_EQ(header.tensors.size(), 3U);
+  EXPECT_EQ(header.tensors[0].dtype, "F4");
+  EXPECT_EQ(header.tensors[0].sizes, (std::vector<std::int64_t>{2, 3}));
+  EXPECT_EQ(header.tensors[1].sizes.size(), 9U);
+  EXPECT_EQ(header.tensors[2].dtype, "F32");
 }
 
 TEST(Safetensors, RefusesShapesThatAreNone) {
@@ -301,12 +317,11 @@ TEST(Safetensors, RefusesShapesThatAreNone) {
       {of_shape("[false]"), {"found false; " + expected}},
       {of_shape("[9223372036854775808]"), {"found 9223372036854775808; " + expected}},
       {of_shape("[18446744073709551616]"), {"found 18446744073709551616; " + expected}},
-      {of_shape("[1,1,1,1,1,1,1]"), {"tensor \"t\": its shape has more than 6 dims"}},
-      {of_shape("[9007199254740993]"),
-       {"tensor \"t\": shape [9007199254740993] has more than 2^53"}},
-      {of_shape("[4294967296,4294967296]"), {"has more than 2^53 elements"}},
-      {of_shape("[9223372036854775807,9223372036854775807,4]"), {"has more than 2^53 elements"}},
-      {of_shape("[0,4294967296,4294967296]"), {"has more than 2^53 elements"}},
+      {of_shape("[1" + ones(64) + "]"), {"tensor \"t\": its shape has more than 64 dims"}},
+      {of_shape("[9007199254740993]"), {"F32 of shape [9007199254740993] has 36028797018963972"}},
+      {of_shape("[4294967296,4294967296]"), {"has more than 2^64"}},
+      {of_shape("[9223372036854775807,9223372036854775807,4]"), {"has more than 2^64"}},
+      {of_shape("[0,4294967296,4294967296]"), {"has 0"}},
   });
 }
 
@@ -381,7 +396,7 @@ TEST(Safetensors, ReadsWhatWasWritten) {
     SCOPED_TRACE(name);
     const auto entry = std::ranges::find(header.tensors, name, &SafetensorsEntry::name);
     ASSERT_NE(entry, header.tensors.end());
-    EXPECT_EQ((TensorType{dtype_of(entry->dtype).value(), entry->shape}), type);
+    EXPECT_EQ((TensorType{dtype_of(entry->dtype).value(), Shape(entry->sizes)}), type);
     EXPECT_EQ(entry->begin, layout.begins[i]);
     EXPECT_EQ(entry->begin % static_cast<std::uint64_t>(byte_size(type.dtype)), 0U);
   }

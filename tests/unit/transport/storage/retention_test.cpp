@@ -35,6 +35,39 @@ TEST(Retention, KeepsTheBestAndTheNewest) {
       << "of equally good ones the newer";
 }
 
+TEST(Best, IsTheNewestOfTheBestThatHaveARating) {
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  const std::vector<RatedCheckpoint> checkpoints{{.step = 1, .rating = 3.0},
+                                                 {.step = 2, .rating = 1.0},
+                                                 {.step = 3, .rating = 1.0},
+                                                 {.step = 4, .rating = nan},
+                                                 {.step = 5}};
+  EXPECT_EQ(best_of(checkpoints, Best::min)->step, 3U);
+  EXPECT_EQ(best_of(checkpoints, Best::max)->step, 1U);
+  EXPECT_FALSE(best_of({checkpoints[3], checkpoints[4]}, Best::min));
+  EXPECT_FALSE(best_of({}, Best::max));
+}
+
+TEST(SavedNotes, AreWhatWasSavedOrNothing) {
+  const SavedNotes notes{.metrics = {{"loss", 0.5}, {"tag", "x"}},
+                         .user = {1, "two"},
+                         .best_by = "loss",
+                         .is_max_best = true};
+  const SavedNotes again = notes_of({.user_json = to_user_json(notes)});
+  EXPECT_EQ(again.metrics, notes.metrics);
+  EXPECT_EQ(again.user, notes.user);
+  EXPECT_EQ(again.best_by, "loss");
+  EXPECT_TRUE(again.is_max_best);
+  EXPECT_EQ(rating_of(again, "loss"), 0.5);
+  EXPECT_FALSE(rating_of(again, "tag"));
+  EXPECT_FALSE(rating_of(again, "absent"));
+  for (const char* other : {"", "nothing", "[1]", "3", R"({"metrics":3})", R"({"best_by":3})"}) {
+    const SavedNotes none = notes_of({.user_json = other});
+    EXPECT_FALSE(rating_of(none, "loss")) << other;
+    EXPECT_EQ(none.best_by, "") << other;
+  }
+}
+
 TEST(Retention, OneWithoutARatingIsWorseThanAll) {
   const double nan = std::numeric_limits<double>::quiet_NaN();
   EXPECT_EQ(going({7, nan, std::nullopt, 9}, {.max_to_keep = 1, .best = Best::min}),

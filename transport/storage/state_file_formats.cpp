@@ -1,0 +1,225 @@
+// Which files StateFile reads, and what it says of others.
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <filesystem>
+#include <string_view>
+
+#include <weft/error.hpp>
+
+#include "transport/foreign/safetensors.hpp"
+#include "transport/format/envelope.hpp"
+#include "transport/format/file_bytes.hpp"
+#include "transport/format/plain_file.hpp"
+#include "transport/pytorch/torch_file.hpp"
+#include "transport/storage/state_file.hpp"
+
+namespace weft {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kModelFile = "model.safetensors";
+constexpr const char* kModelIndex = "model.safetensors.index.json";
+constexpr const char* kTorchFile = "pytorch_model.bin";
+constexpr const char* kTorchIndex = "pytorch_model.bin.index.json";
+constexpr std::size_t kIndexBytesMax = std::size_t{64} << 20;
+/// Of a file whose format is asked for.
+constexpr std::size_t kHeadBytes = 512;
+
+constexpr std::string_view kThroughNumpy =
+    "write its arrays by numpy.savez(), and make a checkpoint of them by `weft import`";
+
+/// Files of tensors that weft doesn't read.
+struct OtherFormat {
+  std::string_view head;       ///< what they begin with; "": nothing of their own
+  std::string_view extension;  ///< what their names end with
+  std::string_view what;
+  std::string_view advice;
+};
+constexpr std::array kOtherFormats{
+    OtherFormat{"GGUF", ".gguf", "a GGUF file",
+                "take the model that it was made of, as safetensors"},
+    OtherFormat{"\x89HDF\r\n", ".h5", "an HDF5 file, as Keras writes", kThroughNumpy},
+    OtherFormat{"", ".hdf5", "an HDF5 file", kThroughNumpy},
+    OtherFormat{"", ".keras", "a Keras file", kThroughNumpy},
+    OtherFormat{"", ".onnx", "an ONNX graph", kThroughNumpy},
+    OtherFormat{"", ".msgpack", "a file of Flax", kThroughNumpy},
+    OtherFormat{"", ".tflite", "a file of TensorFlow Lite", kThroughNumpy},
+    OtherFormat{"", ".pb", "a graph of TensorFlow", kThroughNumpy},
+    OtherFormat{"\x93NUMPY", ".npy", "one array of NumPy, without a name",
+                "give it one by numpy.savez(path, name=array), and use `weft import`"},
+    OtherFormat{"", ".npz", "an archive of NumPy", "make a checkpoint of it by `weft import`"},
+    OtherFormat{"\x1f\x8b", ".gz", "compressed by gzip", "unpack it first"},
+    OtherFormat{"\x28\xb5\x2f\xfd", ".zst", "compressed by zstd", "unpack it first"},
+    OtherFormat{"\x80", ".pkl", "a Python pickle",
+                "save the tensors by torch.save(state_dict, path)"},
+};
+
+std::string_view text_of(std::span<const std::byte> bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+/// Safetensors begin with the length of their header, which is JSON.
+bool looks_like_safetensors(std::string_view head) {
+  return head.size() > 8 && head[8] == '{' && head.substr(6, 2) == std::string_view("\0\0", 2);
+}
+
+/// Throws if the file is of a format that weft knows and doesn't read.
+void refuse_other_formats(const std::string& path, std::span<const std::byte> bytes) {
+  const std::string_view head = text_of(bytes);
+  if (is_old_torch_file(bytes)) {
+    fail(Errc::version,
+         "it is a file of torch.save() from before PyTorch 1.6; write it again: "
+         "torch.save(torch.load(path), other)");
+  }
+  if (looks_like_safetensors(head)) return;
+  const auto is_it = [&](const OtherFormat& format) {
+    return (!format.head.empty() && head.starts_with(format.head)) ||
+           path.ends_with(format.extension);
+  };
+  const auto found = std::ranges::find_if(kOtherFormats, is_it);
+  if (found == kOtherFormats.end()) return;
+  fail(Errc::version, "it is {}, which weft doesn't read; {}", found->what, found->advice);
+}
+
+/// As much as there is, up to `bytes_max`.
+std::vector<std::byte> read_head(const PartFiles& file, std::uint64_t bytes_max) {
+  std::vector<std::byte> head(static_cast<std::size_t>(std::min(bytes_max, file.bytes(0))));
+  file.read(0, 0, head);
+  return head;
+}
+
+bool is_there(const fs::path& path) {
+  std::error_code error;  // what can't be looked at isn't there
+  return fs::exists(fs::symlink_status(path, error));
+}
+
+}  // namespace
+
+std::shared_ptr<const StateFile> StateFile::open(const std::string& path) {
+  require_local_path(path);
+  std::shared_ptr<StateFile> file(new StateFile);
+  file->path_ = path;
+  const fs::path at(path);
+  std::error_code error;
+  if (fs::is_directory(at, error)) {
+    file->add_folder(path);
+    file->open_files();
+    return file;
+  }
+  if (!is_there(at)) {
+    fail(Errc::not_found,
+         "{} doesn't exist: expected a checkpoint's folder, a file of safetensors or of "
+         "torch.save(), or a folder with {}",
+         path, kModelFile);
+  }
+  const std::string folder = at.has_parent_path() ? at.parent_path().string() : ".";
+  if (path.ends_with(".index.json")) {
+    file->add_index(folder, at.filename().string());
+  } else {
+    file->add_file(folder, at.filename().string());
+  }
+  file->open_files();
+  return file;
+}
+
+void StateFile::add_folder(const std::string& folder) {
+  const fs::path at(folder);
+  if (is_there(at / kManifestName)) return add_checkpoint(folder);
+  for (const auto& [index, model] :
+       {std::pair(kModelIndex, kModelFile), std::pair(kTorchIndex, kTorchFile)}) {
+    if (is_there(at / index)) return add_index(folder, index);
+    if (is_there(at / model)) return add_file(folder, model);
+  }
+  const auto within = list_checkpoints(folder);
+  fail(Errc::not_found, "{} has no {}, {}, {} or {}{}", folder, kManifestName, kModelFile,
+       kModelIndex, kTorchFile,
+       within.empty() ? "" : "; it holds checkpoints, the last of them " + within.back().path);
+}
+
+void StateFile::add_file(const std::string& folder, const std::string& file) {
+  folder_ = folder;
+  const PartFiles opened(folder, {file});
+  const std::vector<std::byte> head = read_head(opened, kHeadBytes);
+  const std::string path = folder + "/" + file;
+  manifest_.files.push_back(file);
+  try {
+    if (text_of(head).starts_with("PK")) return add_torch(opened);
+    refuse_other_formats(path, head);
+    add_safetensors(opened);
+  } catch (const Error& e) {
+    fail(e.code(), "{}: {}", path, e.what());
+  }
+}
+
+void StateFile::add_safetensors(const PartFiles& opened) {
+  const std::uint64_t file_bytes = opened.bytes(0);
+  const std::vector<std::byte> bytes =
+      read_head(opened, safetensors_header_bytes(read_head(opened, 8), file_bytes));
+  headers_.push_back({file_bytes, bytes.size(), xxh3(bytes)});
+  SafetensorsHeader header = read_safetensors_header(bytes, file_bytes);
+  metadata_.merge(header.metadata);
+  for (const SafetensorsEntry& entry : header.tensors) {
+    add({.name = entry.name,
+         .dtype = entry.dtype,
+         .sizes = entry.sizes,
+         .begin = entry.begin,
+         .bytes = entry.end - entry.begin});
+  }
+}
+
+void StateFile::add_torch(const PartFiles& opened) {
+  const std::uint64_t file_bytes = opened.bytes(0);
+  const std::vector<std::byte> head = read_head(opened, kHeadBytes);
+  headers_.push_back({file_bytes, head.size(), xxh3(head)});
+  const ReadAt read = [&](std::uint64_t offset, std::span<std::byte> out) {
+    opened.read(0, offset, out);
+  };
+  for (const TorchTensor& tensor : read_torch_file(file_bytes, read)) {
+    const PickledTensor& pickled = tensor.pickled;
+    add({.name = pickled.name,
+         .dtype = pickled.dtype,
+         .sizes = pickled.sizes,
+         .begin = tensor.begin,
+         .bytes = pickled.bytes(),
+         .strides = tensor.is_row_major() ? std::span<const std::int64_t>() : pickled.strides});
+  }
+}
+
+/// The index says in which of several files each tensor is.
+void StateFile::add_index(const std::string& folder, const std::string& file) {
+  const std::string path = folder + "/" + file;
+  std::map<std::string, std::string> file_of;
+  try {
+    file_of = read_safetensors_index(read_file_bytes(path, kIndexBytesMax));
+  } catch (const Error& e) {
+    fail(e.code(), "{}: {}", path, e.what());
+  }
+  std::map<std::string, std::vector<std::string>> names_in;
+  for (const auto& [name, in] : file_of) names_in[in].push_back(name);
+  for (const auto& [in, names] : names_in) {
+    const std::size_t first = tensors_.size();
+    add_file(folder, in);
+    std::size_t found = 0;
+    for (std::size_t i = first; i < tensors_.size(); ++i) {
+      const auto said = file_of.find(tensors_[i].name);
+      if (said == file_of.end() || said->second != in) {
+        fail(Errc::corrupt, "{}: {} has '{}', of which the index says {}", path, in,
+             tensors_[i].name, said == file_of.end() ? "nothing" : "that it is in " + said->second);
+      }
+      ++found;
+    }
+    for (const std::string& name : names) {
+      const auto is_it = [&](const FileTensor& tensor) { return tensor.name == name; };
+      if (found == names.size()) break;
+      if (std::none_of(tensors_.begin() + static_cast<std::ptrdiff_t>(first), tensors_.end(),
+                       is_it)) {
+        fail(Errc::corrupt, "{}: '{}' isn't in {}, as the index says", path, name, in);
+      }
+    }
+  }
+}
+
+}  // namespace weft
