@@ -1,5 +1,6 @@
 #include "tools/weft/show_tensors.hpp"
 
+#include <filesystem>
 #include <vector>
 
 #include <fmt/format.h>
@@ -109,6 +110,8 @@ struct Listed {
 
 std::vector<Listed> checkpoints_in(const std::string& folder) {
   std::vector<Listed> all;
+  std::error_code ignored;
+  if (!std::filesystem::is_directory(folder, ignored)) return all;
   for (const CheckpointEntry& entry : list_checkpoints(folder)) {
     Listed& listed = all.emplace_back(Listed{.entry = entry, .notes = {}});
     try {

@@ -127,7 +127,8 @@ void change_manifest(const std::string& checkpoint,
 
 std::vector<std::string> names_in(const std::string& path) {
   std::vector<std::string> names;
-  for (const FileTensor& tensor : StateFile::open(path)->tensors()) names.push_back(tensor.name);
+  const auto file = StateFile::open(path);
+  for (const FileTensor& tensor : file->tensors()) names.push_back(tensor.name);
   std::ranges::sort(names);
   return names;
 }
@@ -143,7 +144,8 @@ TEST_F(Export, TakesRenamesAndCastsWhatIsAskedFor) {
   export_to({path, "-o", out, "--filter", "a\\.", "--filter", "steps$", "--rename",
              "^model\\.=", "--rename", "(.)\\.weight=$1.kernel", "--cast", "bf16"});
   EXPECT_EQ(names_in(out), (Names{"a.kernel", "steps"}));
-  for (const FileTensor& tensor : StateFile::open(out)->tensors()) {
+  const auto file = StateFile::open(out);
+  for (const FileTensor& tensor : file->tensors()) {
     EXPECT_EQ(tensor.dtype_name, tensor.name == "steps" ? "i32" : "bf16");
   }
   expect_error(Errc::invalid_argument, {"'model.a.weight' and 'model.b.weight'", "'w'"}, [&] {
