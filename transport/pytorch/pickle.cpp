@@ -17,6 +17,8 @@ using Kind = PickleValue::Kind;
 
 constexpr std::size_t kNameBytesMax = 4096;
 constexpr std::size_t kDimsMax = 64;
+/// One value may be in many places, so that few bytes could describe a tree without end.
+constexpr std::size_t kContainersMax = std::size_t{1} << 18;
 
 /// Finds the tensors within a value, and their names.
 class Flattening {
@@ -41,6 +43,9 @@ class Flattening {
     if (!may_have_tensors(value)) return;
     if (depth == kPickleDepthMax) {
       refuse_pickle("{}: lies {} containers deep; is it in itself?", in_quotes(path), depth);
+    }
+    if (++containers_ > kContainersMax) {
+      refuse_pickle("its containers have more than {} places", kContainersMax);
     }
     const bool is_dict = value.kind == Kind::dict;
     for (std::size_t i = 0; i < value.items.size(); i += is_dict ? 2 : 1) {
@@ -121,8 +126,8 @@ class Flattening {
   std::vector<PickledTensor> tensors_;
   std::set<std::string> names_;
   std::size_t name_bytes_ = 0;
-  /// One value may be in many places, so that few bytes could describe a tree without end.
-  std::size_t visits_ = 0;
+  std::size_t visits_ = 0;      // of values in containers
+  std::size_t containers_ = 0;  // that were visited
 };
 
 }  // namespace
