@@ -1,6 +1,7 @@
 #include <weft/image_transforms.hpp>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <span>
 #include <type_traits>
@@ -10,27 +11,12 @@
 #include <weft/error.hpp>
 
 #include "spmd/data/fields.hpp"
+#include "spmd/data/image_steps.hpp"
+#include "spmd/data/rand_augment.hpp"
 #include "spmd/data/resample.hpp"
 
 namespace weft {
 namespace {
-
-/// A picture between two steps.
-template <typename T>
-struct Image {
-  std::span<T> pixels;
-  std::int64_t channels = 0;
-  std::int64_t height = 0;
-  std::int64_t width = 0;
-
-  T* row(std::int64_t channel, std::int64_t y) const {
-    return pixels.data() + (channel * height + y) * width;
-  }
-};
-template <typename T>
-Image<T> as_image(std::span<T> pixels, const Shape& shape) {
-  return {pixels, shape[0], shape[1], shape[2]};
-}
 
 constexpr std::int64_t kSideMax = std::int64_t{1} << 20;
 
@@ -168,6 +154,80 @@ void apply(const Normalize& step, const Image<const T>& in, const Image<T>& out,
       std::transform(in.row(c, 0), in.row(c, 0) + in.height * in.width, out.row(c, 0),
                      [&](float value) { return (value - mean) / stddev; });
     }
+  }
+}
+
+Shape shape_after(const ColorJitter& step, const TensorType& type) {
+  const auto check = [](std::string_view name, double value, double most) {
+    if (value >= 0 && value <= most) return;
+    fail(Errc::invalid_argument, "ColorJitter: {} = {}: expected 0 to {}", name, value, most);
+  };
+  constexpr double kFactorMax = 100;
+  check("brightness", step.brightness, kFactorMax);
+  check("contrast", step.contrast, kFactorMax);
+  check("saturation", step.saturation, kFactorMax);
+  check("hue", step.hue, 0.5);
+  return type.shape;
+}
+
+template <typename T>
+void apply(const ColorJitter& step, const Image<const T>& in, const Image<T>& out,
+           ItemRandom& random) {
+  std::ranges::copy(in.pixels, out.pixels.begin());
+  std::array<int, 4> order{0, 1, 2, 3};
+  for (std::size_t i = order.size(); i > 1; --i) {
+    std::swap(order[i - 1],
+              order[static_cast<std::size_t>(random.below(static_cast<std::int64_t>(i)))]);
+  }
+  const auto factor = [&](double x) {
+    const double least = std::max(0.0, 1 - x);
+    return least + (1 + x - least) * random.uniform();
+  };
+  const double brightness = factor(step.brightness);
+  const double contrast = factor(step.contrast);
+  const double saturation = factor(step.saturation);
+  const double hue = step.hue * (2 * random.uniform() - 1);
+  for (const int which : order) {
+    if (which == 0 && step.brightness > 0) adjust_brightness(out, brightness);
+    if (which == 1 && step.contrast > 0) adjust_contrast(out, contrast);
+    if (which == 2 && step.saturation > 0) adjust_saturation(out, saturation);
+    if (which == 3 && step.hue > 0) adjust_hue(out, hue);
+  }
+}
+
+Shape shape_after(const RandomRotation& step, const TensorType& type) {
+  constexpr double kDegreesMax = 360;
+  if (!(step.degrees >= 0 && step.degrees <= kDegreesMax)) {
+    fail(Errc::invalid_argument, "RandomRotation: degrees = {}: expected 0 to {}", step.degrees,
+         kDegreesMax);
+  }
+  constexpr float kFillMax = 1e9F;  // i32 has it
+  const float most = type.dtype == DType::u8 ? 255.0F : kFillMax;
+  if (!(std::abs(step.fill) <= most) || (type.dtype == DType::u8 && step.fill < 0)) {
+    fail(Errc::invalid_argument, "RandomRotation: fill = {}: expected a pixel of {}", step.fill,
+         to_string(type.dtype));
+  }
+  return type.shape;
+}
+
+template <typename T>
+void apply(const RandomRotation& step, const Image<const T>& in, const Image<T>& out,
+           ItemRandom& random) {
+  const double degrees = step.degrees * (2 * random.uniform() - 1);
+  warp(in, out, rotation(degrees), step.bilinear, step.fill);
+}
+
+Shape shape_after(const RandAugment& step, const TensorType& type) {
+  check_augment(step, type);
+  return type.shape;
+}
+
+template <typename T>
+void apply(const RandAugment& step, const Image<const T>& in, const Image<T>& out,
+           ItemRandom& random) {
+  if constexpr (std::is_same_v<T, std::uint8_t>) {
+    std::ranges::copy(in.pixels, out.pixels.begin());
+    apply_augment(step, out, random);
   }
 }
 
