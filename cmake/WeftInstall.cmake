@@ -40,5 +40,6 @@ configure_package_config_file(cmake/weftConfig.cmake.in ${PROJECT_BINARY_DIR}/we
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/weftConfigVersion.cmake
   COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/weftConfig.cmake ${PROJECT_BINARY_DIR}/weftConfigVersion.cmake
-  cmake/FindCAF.cmake cmake/FindDNNL.cmake cmake/WeftAddWorker.cmake DESTINATION ${package_dir})
+  cmake/FindCAF.cmake cmake/FindDNNL.cmake cmake/FindEXIF.cmake cmake/FindWebP.cmake
+  cmake/WeftAddWorker.cmake DESTINATION ${package_dir})
 install(EXPORT weft NAMESPACE weft:: FILE weftTargets.cmake DESTINATION ${package_dir})

@@ -123,6 +123,8 @@ void resample(const Pixels<T>& from, const Resampling& how, PixelSize size,
 }
 template void resample(const Pixels<std::uint8_t>&, const Resampling&, PixelSize,
                        std::span<const ChannelOut>);
+template void resample(const Pixels<std::uint16_t>&, const Resampling&, PixelSize,
+                       std::span<const ChannelOut>);
 template void resample(const Pixels<float>&, const Resampling&, PixelSize,
                        std::span<const ChannelOut>);
 

@@ -26,8 +26,8 @@ struct PixelSize {
   friend bool operator==(const PixelSize&, const PixelSize&) = default;
 };
 
-/// Pixels with channels one behind the other, row-major. `T`: std::uint8_t, or float of one
-/// channel.
+/// Pixels with channels one behind the other, row-major. `T`: std::uint8_t, std::uint16_t, or
+/// float of one channel.
 template <typename T>
 struct Pixels {
   const T* data = nullptr;

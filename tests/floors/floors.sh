@@ -56,6 +56,7 @@ floor include "$standard" '<(fmt|nlohmann|spdlog)/.*>' "$tensor_api" "$job_api"
 floor spmd "$standard" '<fmt/.*>' "$tensor_api" '"spmd/.*"'
 floor transport "$standard" "$posix" '<(fmt|flatbuffers|boost/interprocess|nlohmann)/.*>' \
   '<(archive|archive_entry|jerror|jpeglib|png|xxhash|zlib)\.h>' \
+  '<(libexif|webp)/[a-z0-9-]+\.h>' \
   '<weft_schema/.*>' "$tensor_api" '"(spmd|transport)/.*"'
 floor inspect "$standard" "$posix" '<(fmt|nlohmann)/.*>' '<(dwarf|elfutils/libdwfl|xxhash)\.h>' \
   "$tensor_api" '"(spmd|transport|inspect)/.*"'

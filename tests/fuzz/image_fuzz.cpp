@@ -1,8 +1,9 @@
-/// Bytes as a whole picture, which is decoded whole and shrunk.
+/// Bytes as a whole picture, which is decoded whole, shrunk, and turned.
 
 #include <weft/image_files.hpp>
 
 #include "tests/fuzz/fuzz.hpp"
+#include "transport/image/orientation.hpp"
 #include "transport/image/picture.hpp"
 
 namespace weft {
@@ -13,8 +14,12 @@ void read_file(std::span<const std::byte> file) {
   WEFT_CHECK(size.width >= 1 && size.height >= 1 && size.width * size.height <= kImagePixelsMax);
   const Picture shrunk = decode_picture(file, true, 8);
   WEFT_CHECK(shrunk.channels == 1, shrunk.channels);
-  const Picture whole = decode_picture(file, false, 1);
+  (void)decode_picture(file, false, 1, true);
+  Picture whole = decode_picture(file, false, 1);
   WEFT_CHECK(whole.size == size && (whole.channels == 1 || whole.channels == 3), whole.channels);
+  const Orientation orientation = picture_orientation(file);
+  turn(whole, orientation);
+  WEFT_CHECK(whole.size == turned(size, orientation), whole.size.width);
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include <weft/image_files.hpp>
 
 #include "spmd/program/element.hpp"
+#include "transport/image/orientation.hpp"
 #include "transport/image/picture.hpp"
 
 namespace weft {
@@ -101,15 +102,24 @@ void shrink_rect(PixelRect& rect, PixelSize from, PixelSize to) {
   rect = {rect.left * x, rect.top * y, rect.width * x, rect.height * y};
 }
 
-/// element = byte * scale + offset, of a channel.
-std::pair<float, float> scale_of(const ImageField& image, int channel) {
+/// element = value * scale + offset, of a channel whose values go up to `white`.
+std::pair<float, float> scale_of(const ImageField& image, int channel, float white) {
   if (!is_floating(image.dtype)) return {1.0F, 0.0F};
   const auto number = [&](const std::vector<float>& numbers, float otherwise) {
     if (numbers.empty()) return otherwise;
     return numbers[numbers.size() == 1 ? 0 : static_cast<std::size_t>(channel)];
   };
   const float stddev = number(image.stddev, 1);
-  return {1 / (255 * stddev), -number(image.mean, 0) / stddev};
+  return {1 / (white * stddev), -number(image.mean, 0) / stddev};
+}
+
+void resample_picture(const Picture& picture, const Placement& placement,
+                      std::span<const ChannelOut> channels) {
+  if (picture.words != nullptr) {
+    resample(picture.deep_pixels(), placement.how, placement.size, channels);
+  } else {
+    resample(picture.pixels(), placement.how, placement.size, channels);
+  }
 }
 
 /// Writes f32[channels, height, width].
@@ -118,7 +128,7 @@ void write_field(const ImageField& image, const Picture& picture, const Placemen
   const std::int64_t plane = image.height * image.width;
   std::array<ChannelOut, 3> channels{};
   for (int c = 0; c < image.channels; ++c) {
-    const auto [scale, offset] = scale_of(image, c);
+    const auto [scale, offset] = scale_of(image, c, picture.words != nullptr ? 65535.0F : 255.0F);
     float* const begin = out + c * plane;
     if (placement.size != PixelSize{image.width, image.height}) {
       std::fill(begin, begin + plane, offset);  // black
@@ -126,12 +136,12 @@ void write_field(const ImageField& image, const Picture& picture, const Placemen
     channels[static_cast<std::size_t>(c)] = {begin + placement.top * image.width + placement.left,
                                              image.width, scale, offset};
   }
-  resample(picture.pixels(), placement.how, placement.size, channels);
+  resample_picture(picture, placement, channels);
   if (image.channels == 3 && picture.channels == 1) {
     // Gray as colours: other channels may have another scale.
     for (int c = 1; c < 3; ++c) {
-      resample(picture.pixels(), placement.how, placement.size,
-               std::span(channels).subspan(static_cast<std::size_t>(c)));
+      resample_picture(picture, placement,
+                       std::span(channels).subspan(static_cast<std::size_t>(c)));
     }
   }
 }
@@ -192,9 +202,13 @@ void decode_image(std::span<const std::byte> file, const ImageField& image, Item
          static_cast<const void*>(out.data()), type.to_string(), type.bytes(),
          byte_size(type.dtype));
   }
-  const PixelSize size = picture_size(file);
+  const Orientation orientation =
+      image.exif_orientation ? picture_orientation(file) : Orientation::upright;
+  const PixelSize size = turned(picture_size(file), orientation);
   Placement placement = place(image, size, random);
-  const Picture picture = decode_picture(file, image.channels == 1, shrink_for(placement.how));
+  Picture picture = decode_picture(file, image.channels == 1, shrink_for(placement.how),
+                                   is_floating(image.dtype));
+  turn(picture, orientation);
   shrink_rect(placement.how.rect, size, picture.size);
   if (type.dtype == DType::f32) {
     return write_field(image, picture, placement, reinterpret_cast<float*>(out.data()));

@@ -161,7 +161,7 @@ Picture decode_jpeg(std::span<const std::byte> file, bool gray, int shrink) {
     }
     (void)jpeg_finish_decompress(&cinfo);
   });
-  if (gray && picture.channels == 3) make_gray(picture);
+  if (gray) make_gray(picture);
   return picture;
 }
 

@@ -1,6 +1,8 @@
 #include "transport/image/png.hpp"
 
+#include <algorithm>
 #include <array>
+#include <bit>
 #include <csetjmp>
 #include <cstdio>
 #include <cstring>
@@ -98,25 +100,47 @@ class Reader {
 
 PixelSize png_size(std::span<const std::byte> file) { return Reader(file).size(); }
 
-Picture decode_png(std::span<const std::byte> file) {
+std::span<const std::byte> png_exif(std::span<const std::byte> file) {
+  Reader reader(file);
+  png_bytep data = nullptr;
+  png_uint_32 count = 0;
+  reader.run([&] { (void)png_get_eXIf_1(reader.png(), reader.info(), &count, &data); });
+  if (data == nullptr) return {};
+  // libpng's copy ends with the reader.
+  const auto exif = std::as_bytes(std::span(data, count));
+  const auto found = std::ranges::search(file, exif);
+  return {found.data(), found.size()};
+}
+
+Picture decode_png(std::span<const std::byte> file, bool keeps_16_bits) {
   Reader reader(file);
   const png_structp png = reader.png();
   const png_infop info = reader.info();
+  const bool is_deep = keeps_16_bits && png_get_bit_depth(png, info) == 16;
   reader.run([&] {
     png_set_expand(png);  // palettes to colours, less than 8 bits to 8
-    png_set_scale_16(png);
+    if (!is_deep) png_set_scale_16(png);
+    if (is_deep && std::endian::native == std::endian::little) png_set_swap(png);
     png_set_strip_alpha(png);
     (void)png_set_interlace_handling(png);
     png_read_update_info(png, info);
   });
   Picture picture{.size = reader.size(), .channels = png_get_channels(png, info)};
-  const std::size_t row_bytes =
+  const std::size_t row_elements =
       static_cast<std::size_t>(picture.size.width) * static_cast<std::size_t>(picture.channels);
+  const std::size_t row_bytes = row_elements * (is_deep ? 2 : 1);
   WEFT_CHECK(row_bytes == png_get_rowbytes(png, info), row_bytes, picture.channels);
   const auto height = static_cast<std::size_t>(picture.size.height);
-  picture.bytes = std::make_unique_for_overwrite<std::uint8_t[]>(row_bytes * height);
+  png_bytep begin = nullptr;
+  if (is_deep) {
+    picture.words = std::make_unique_for_overwrite<std::uint16_t[]>(row_elements * height);
+    begin = reinterpret_cast<png_bytep>(picture.words.get());
+  } else {
+    picture.bytes = std::make_unique_for_overwrite<std::uint8_t[]>(row_elements * height);
+    begin = picture.bytes.get();
+  }
   std::vector<png_bytep> rows(height);
-  for (std::size_t y = 0; y < height; ++y) rows[y] = picture.bytes.get() + y * row_bytes;
+  for (std::size_t y = 0; y < height; ++y) rows[y] = begin + y * row_bytes;
   reader.run([&] {
     png_read_image(png, rows.data());
     png_read_end(png, nullptr);

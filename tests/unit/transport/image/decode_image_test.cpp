@@ -1,5 +1,6 @@
 #include <weft/image_files.hpp>
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <fstream>
@@ -20,18 +21,28 @@ std::span<const std::byte> bytes_of(const std::string& file) {
   return std::as_bytes(std::span(file));
 }
 
-/// What Pillow made, by tests/golden/pictures/make.py: [height, width, 3], or [height, width].
+/// What Pillow made, by the scripts in tests/golden/pictures: [height, width, 3], or [height,
+/// width].
 struct Expected {
   Shape shape;
   std::vector<std::int32_t> values;
 
   explicit Expected(const std::string& name) {
-    const DatasetPtr all = npz_file(testing::golden_path("pictures/expected.npz").string());
-    const ItemBuffer item = read_item(*all, {});
-    const auto found = item.view().get<std::uint8_t>(name);
-    values.assign(found.begin(), found.end());
-    for (const Field& field : all->fields()) {
-      if (field.name == name) shape = field.type.shape;
+    for (const std::string file : {"expected.npz", "more.npz"}) {
+      const DatasetPtr all = npz_file(testing::golden_path("pictures/" + file).string());
+      const auto field = std::ranges::find(all->fields(), name, &Field::name);
+      if (field == all->fields().end()) continue;
+      shape = field->type.shape;
+      const ItemBuffer buffer = read_item(*all, {});
+      const ItemView item = buffer.view();
+      const auto copy = [&](const auto& elements) {
+        values.assign(elements.begin(), elements.end());
+      };
+      if (field->type.dtype == DType::u8) {
+        copy(item.get<std::uint8_t>(name));
+      } else {
+        copy(item.get<std::int32_t>(name));
+      }
     }
   }
   std::int32_t at(std::int64_t channel, std::int64_t y, std::int64_t x) const {
@@ -185,9 +196,69 @@ TEST(DecodeImage, TakesRandomAreasOfTheItem) {
   }
 }
 
+TEST(DecodeImage, GivesThePixelsOfWebpThatPillowGives) {
+  for (const std::string name : {"lossless.webp", "alpha.webp"}) {
+    EXPECT_EQ(difference(name, as_i32(16, 24), name), 0) << name;
+  }
+  EXPECT_LE(difference("lossy.webp", as_i32(16, 24), "lossy.webp"), 1);
+  EXPECT_EQ(decode_picture(bytes_of(picture("lossless.webp")), true, 1).channels, 1);
+  expect_error(Errc::version, {"WebP: is animated"},
+               [] { (void)decode<std::int32_t>(picture("animated.webp"), as_i32(16, 24)); });
+}
+
+TEST(DecodeImage, TurnsPicturesAsTheirExifDataSay) {
+  for (int number = 1; number <= 8; ++number) {
+    const std::string name = fmt::format("turned{}.jpg", number);
+    const bool is_sideways = number > 4;
+    const ImageField image = is_sideways ? as_i32(24, 16) : as_i32(16, 24);
+    EXPECT_LE(difference(name, image, name), 1) << name;
+  }
+  EXPECT_EQ(difference("turned.webp", as_i32(24, 16), "turned.webp"), 0);
+  EXPECT_EQ(difference("turned.png", as_i32(24, 16), "turned.png"), 0);
+  // As it is stored, for those who want torchvision's.
+  ImageField stored = as_i32(16, 24);
+  stored.exif_orientation = false;
+  EXPECT_EQ(decode<std::int32_t>(picture("turned6.jpg"), stored),
+            decode<std::int32_t>(picture("turned1.jpg"), stored));
+}
+
+TEST(DecodeImage, DamagedExifDataLeavePicturesAsTheyAre) {
+  const std::string whole = picture("turned6.jpg");
+  const std::size_t exif = whole.find("Exif");
+  const auto upright = decode<std::int32_t>(picture("turned1.jpg"), as_i32(16, 24));
+  const std::size_t bytes = static_cast<unsigned char>(whole[exif - 1]);  // of the segment
+  for (std::size_t i = exif; i < exif - 2 + bytes; ++i) {
+    for (const char flip : {'\x01', '\x5a', '\xff'}) {
+      std::string file = whole;
+      file[i] = static_cast<char>(file[i] ^ flip);
+      EXPECT_EQ(decode<std::int32_t>(file, as_i32(24, 16)).size(), upright.size()) << i;
+    }
+  }
+  std::string none = whole;
+  none.replace(exif, 4, "Xxif");
+  EXPECT_EQ(decode<std::int32_t>(none, as_i32(16, 24)), upright);
+}
+
+TEST(DecodeImage, SixteenBitsAreKeptInFloatsAndRoundedInOthers) {
+  const Expected expected("gray16.png");
+  ImageField image{.height = 16, .width = 24, .channels = 1};
+  const auto floats = decode<float>(picture("gray16.png"), image);
+  image.dtype = DType::i32;
+  const auto integers = decode<std::int32_t>(picture("gray16.png"), image);
+  for (std::size_t i = 0; i < floats.size(); ++i) {
+    EXPECT_NEAR(floats[i] * 65535, static_cast<float>(expected.values[i]), 0.02F);
+    EXPECT_EQ(integers[i], (expected.values[i] * 255 + 32767) / 65535) << expected.values[i];
+  }
+  image = {.height = 16, .width = 24};
+  image.mean = {0.5F};
+  image.stddev = {0.25F};
+  const auto colours = decode<float>(picture("rgb16.png"), image);
+  EXPECT_NEAR(colours[5], decode<float>(picture("rgb.png"), image)[5], 1e-5);
+}
+
 TEST(DecodeImage, EveryCutIsCorrupt) {
   for (const std::string name : {"baseline.jpg", "progressive.jpg", "cmyk.jpg", "rgb.png",
-                                 "interlaced.png", "palette.png"}) {
+                                 "interlaced.png", "palette.png", "lossless.webp", "lossy.webp"}) {
     const std::string file = picture(name);
     for (std::size_t size = 0; size < file.size(); ++size) {
       SCOPED_TRACE(fmt::format("{} cut to {} of {}", name, size, file.size()));
@@ -199,7 +270,8 @@ TEST(DecodeImage, EveryCutIsCorrupt) {
 
 TEST(DecodeImage, NeverCrashesOnFlippedBytes) {
   int refused = 0;
-  for (const std::string name : {"baseline.jpg", "progressive.jpg", "palette.png", "rgb16.png"}) {
+  for (const std::string name : {"baseline.jpg", "progressive.jpg", "palette.png", "rgb16.png",
+                                 "lossy.webp", "turned.webp", "turned.png"}) {
     const std::string whole = picture(name);
     for (std::size_t i = 0; i < whole.size(); ++i) {
       std::string file = whole;
@@ -235,9 +307,9 @@ TEST(DecodeImage, OtherFormatsAreNamed) {
   const auto refused = [](const std::string& file, std::string_view words) {
     expect_error(Errc::corrupt, {words}, [&] { (void)decode<std::int32_t>(file, as_i32(2, 2)); });
   };
-  refused("GIF89a...", "is GIF: expected JPEG or PNG");
-  refused("RIFF....WEBPVP8", "is WebP");
-  refused("no picture", "10 bytes that are neither JPEG nor PNG");
+  refused("GIF89a...", "is GIF: expected JPEG, PNG or WebP");
+  refused("RIFF....WEBPVP8", "WebP: ends too early");
+  refused("RIFF....WAVE", "12 bytes that are neither JPEG nor PNG nor WebP");
 }
 
 TEST(DecodeImage, OptionsThatContradictAreRefused) {
