@@ -8,6 +8,7 @@
 #include <weft/error.hpp>
 
 #include "spmd/data/fields.hpp"
+#include "spmd/data/item_reading.hpp"
 #include "spmd/data/permutation.hpp"
 #include "spmd/data/words.hpp"
 
@@ -122,13 +123,7 @@ DatasetPtr filter(DatasetPtr source, const std::function<bool(const ItemView& it
     const auto where = [&] {
       return fmt::format("{}: item {} of epoch 0", name_of_parts(name, {&source, 1}), index);
     };
-    try {
-      if (keep(buffer.view())) kept.push_back(index);
-    } catch (const Error& error) {
-      fail(error.code(), "{}: {}", where(), error.what());
-    } catch (const std::exception& error) {
-      fail(Errc::loop_failed, "{}: {}", where(), error.what());
-    }
+    if (with_place([&] { return keep(buffer.view()); }, where)) kept.push_back(index);
   }
   return std::make_shared<const Chosen>(std::move(source), std::move(kept), name);
 }

@@ -26,6 +26,25 @@ class ItemError : public Error {
               fmt::format("{}: item {} of epoch {}: {}", name, item.index, item.epoch, what)) {}
 };
 
+/// What is said of an exception that says nothing itself.
+inline constexpr std::string_view kUnknownException =
+    "an exception that isn't derived from std::exception; throw one that is, which says more";
+
+/// Calls the function; what it throws gets a place, such as a path, in front of its message. An
+/// Error keeps its code, any other exception is loop_failed.
+template <typename Function, typename Place>
+auto with_place(Function&& function, Place&& place) {
+  try {
+    return function();
+  } catch (const Error& error) {
+    fail(error.code(), "{}: {}", place(), error.what());
+  } catch (const std::exception& error) {
+    fail(Errc::loop_failed, "{}: {}", place(), error.what());
+  } catch (...) {
+    fail(Errc::loop_failed, "{}: {}", place(), kUnknownException);
+  }
+}
+
 /// Calls the function; what it throws becomes an ItemError. `source` has a name().
 template <typename Source, typename Function>
 auto read_named(const Source& source, const Item& item, Function function) {
@@ -37,6 +56,8 @@ auto read_named(const Source& source, const Item& item, Function function) {
     throw ItemError(error.code(), source.name(), item, error.what());
   } catch (const std::exception& error) {
     throw ItemError(Errc::loop_failed, source.name(), item, error.what());
+  } catch (...) {
+    throw ItemError(Errc::loop_failed, source.name(), item, kUnknownException);
   }
 }
 

@@ -1,4 +1,4 @@
-/// image_folder() and image_classes().
+/// class_folder(), image_folder() and image_classes().
 
 #include <algorithm>
 #include <cstring>
@@ -11,6 +11,7 @@
 
 #include "spmd/data/fields.hpp"
 #include "transport/dataset/input_file.hpp"
+#include "transport/dataset/tar_sample.hpp"
 #include "transport/format/plain_file.hpp"
 
 namespace weft {
@@ -22,22 +23,26 @@ namespace fs = std::filesystem;
 constexpr int kDepthMax = 32;
 constexpr std::uint64_t kFileBytesMax = std::uint64_t{1} << 30;
 
-bool is_picture(const std::string& name) {
-  const std::size_t dot = name.rfind('.');
-  if (dot == std::string::npos) return false;
-  std::string extension = name.substr(dot + 1);
-  for (char& letter : extension) {
+/// A text in lower case, if it is ASCII.
+std::string lower(std::string text) {
+  for (char& letter : text) {
     if (letter >= 'A' && letter <= 'Z') letter = static_cast<char>(letter - 'A' + 'a');
   }
-  return extension == "jpg" || extension == "jpeg" || extension == "png";
+  return text;
+}
+
+bool has_extension(const std::string& name, const std::vector<std::string>& extensions) {
+  const std::size_t dot = name.rfind('.');
+  return dot != std::string::npos &&
+         std::ranges::find(extensions, lower(name.substr(dot + 1))) != extensions.end();
 }
 
 struct Listing {
   std::vector<std::string> folders;  ///< names, sorted
-  std::vector<std::string> pictures;
+  std::vector<std::string> files;
 };
 
-Listing list(const std::string& folder) {
+Listing list(const std::string& folder, const std::vector<std::string>& extensions = {}) {
   require_local_path(folder);
   Listing listing;
   try {
@@ -46,8 +51,8 @@ Listing list(const std::string& folder) {
       std::error_code unreachable;  // a link to nowhere
       if (entry.is_directory(unreachable)) {
         listing.folders.push_back(std::move(name));
-      } else if (is_picture(name)) {
-        listing.pictures.push_back(std::move(name));
+      } else if (has_extension(name, extensions)) {
+        listing.files.push_back(std::move(name));
       }
     }
   } catch (const fs::filesystem_error& error) {
@@ -57,30 +62,33 @@ Listing list(const std::string& folder) {
          error.code().message());
   }
   std::ranges::sort(listing.folders);
-  std::ranges::sort(listing.pictures);
+  std::ranges::sort(listing.files);
   return listing;
 }
 
-class ImageFolder : public Dataset {
+class ClassFolder : public Dataset {
  public:
-  ImageFolder(const std::string& path, const ImageFolderOptions& options)
-      : path_(path), image_(options.image) {
-    fields_ = {field_of(image_), {options.label, {DType::i32, {}}}};
+  ClassFolder(const std::string& path, const ClassFolderOptions& options)
+      : path_(path),
+        extensions_(split_extensions(options.extensions)),
+        decode_(options.decode),
+        fields_{options.field, {options.label, {DType::i32, {}}}} {
+    if (!decode_) fail(Errc::invalid_argument, "{}: there is no function to decode files", path);
     check_fields(path_, fields_);
     const std::vector<std::string> classes = image_classes(path);
     for (std::size_t label = 0; label < classes.size(); ++label) {
-      const std::size_t before = pictures_.size();
+      const std::size_t before = files_.size();
       add_folder(path + "/" + classes[label], static_cast<std::int32_t>(label), 0);
-      if (pictures_.size() > before) continue;
+      if (files_.size() > before) continue;
       fail(Errc::invalid_argument,
-           "{}: the folder of class '{}' has no pictures (.jpg, .jpeg, .png); remove it, or add "
-           "some",
-           path, classes[label]);
+           "{}: the folder of class '{}' has no files with one of the extensions {}; remove it, or "
+           "add some",
+           path, classes[label], options.extensions);
     }
   }
 
   std::string name() const override { return path_; }
-  std::int64_t size() const override { return std::ssize(pictures_); }
+  std::int64_t size() const override { return std::ssize(files_); }
   const std::vector<Field>& fields() const override { return fields_; }
 
  private:
@@ -95,12 +103,11 @@ class ImageFolder : public Dataset {
       fail(Errc::invalid_argument, "{}: lies {} folders deep; is there a link to a folder above?",
            folder, depth);
     }
-    const Listing listing = list(folder);
-    if (!listing.pictures.empty()) {
+    const Listing listing = list(folder, extensions_);
+    if (!listing.files.empty()) {
       folders_.push_back(folder);
-      for (const std::string& name : listing.pictures) {
-        pictures_.push_back(
-            {names_.size(), static_cast<std::uint32_t>(folders_.size() - 1), label});
+      for (const std::string& name : listing.files) {
+        files_.push_back({names_.size(), static_cast<std::uint32_t>(folders_.size() - 1), label});
         names_ += name;
         names_ += '\0';
       }
@@ -111,24 +118,25 @@ class ImageFolder : public Dataset {
   }
 
   void read_item(const Item& item, ItemMemory out) const override {
-    const Entry& entry = pictures_[static_cast<std::size_t>(item.index)];
+    const Entry& entry = files_[static_cast<std::size_t>(item.index)];
     const InputFile file(folders_[entry.folder] + "/" + &names_[entry.name_begin]);
     of_file(file.path(), [&] {
       if (file.bytes() > kFileBytesMax) {
-        fail(Errc::corrupt, "has {} bytes; a picture has at most {}", file.bytes(), kFileBytesMax);
+        fail(Errc::corrupt, "has {} bytes; a file has at most {}", file.bytes(), kFileBytesMax);
       }
       ItemRandom random(item);
-      decode_image(file.head(file.bytes()), image_, random, out[0]);
+      decode_file(decode_, fields_[0], file.head(file.bytes()), random, out[0]);
     });
     std::memcpy(out[1].data(), &entry.label, sizeof entry.label);
   }
 
   const std::string path_;
-  const ImageField image_;
-  std::vector<Field> fields_;
+  const std::vector<std::string> extensions_;
+  const FileDecoder decode_;
+  const std::vector<Field> fields_;
   std::vector<std::string> folders_;
   std::string names_;
-  std::vector<Entry> pictures_;
+  std::vector<Entry> files_;
 };
 
 }  // namespace
@@ -141,8 +149,19 @@ std::vector<std::string> image_classes(const std::string& path) {
   return classes;
 }
 
+DatasetPtr class_folder(const std::string& path, const ClassFolderOptions& options) {
+  return std::make_shared<const ClassFolder>(path, options);
+}
+
 DatasetPtr image_folder(const std::string& path, const ImageFolderOptions& options) {
-  return std::make_shared<const ImageFolder>(path, options);
+  const ImageField& image = options.image;
+  return class_folder(
+      path,
+      {.extensions = TarImage{}.extension,
+       .field = field_of(image),
+       .decode = [image](std::span<const std::byte> file, const ItemWriter& out,
+                         ItemRandom& random) { decode_image(file, image, random, out.bytes(0)); },
+       .label = options.label});
 }
 
 }  // namespace weft

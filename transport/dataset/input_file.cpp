@@ -5,16 +5,42 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstring>
+#include <string_view>
 #include <utility>
 
 #include "transport/format/plain_file.hpp"
 
 namespace weft {
+namespace {
+
+/// The path, unless it is of a format that no package of Debian's reads.
+std::string checked_path(std::string path) {
+  struct Columns {
+    std::string_view extension;
+    std::string_view name;
+    std::string_view reader;
+  };
+  constexpr std::array<Columns, 3> kColumns{{{".parquet", "Parquet", "read_parquet"},
+                                             {".feather", "Arrow's", "read_feather"},
+                                             {".arrow", "Arrow's", "read_feather"}}};
+  for (const auto& [extension, name, reader] : kColumns) {
+    if (!path.ends_with(extension)) continue;
+    fail(Errc::version,
+         "{} is a file of {} format, which weft doesn't read; convert it to JSON lines, and read "
+         "them by json_lines(): python3 -c \"import pandas; pandas.{}('{}').to_json('{}.jsonl', "
+         "orient='records', lines=True)\"",
+         path, name, reader, path, path);
+  }
+  return path;
+}
+
+}  // namespace
 
 InputFile::InputFile(std::string path)
-    : path_(std::move(path)), descriptor_(open_plain_file(path_)) {
+    : path_(checked_path(std::move(path))), descriptor_(open_plain_file(path_)) {
   struct stat status {};
   if (::fstat(descriptor_, &status) == 0) {
     bytes_ = static_cast<std::uint64_t>(status.st_size);

@@ -6,9 +6,12 @@
 #include <functional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <weft/error.hpp>
+
+#include "spmd/data/item_reading.hpp"
 
 namespace weft {
 
@@ -37,14 +40,10 @@ class InputFile {
   std::uint64_t bytes_ = 0;
 };
 
-/// Runs the function; an Error of it gets the path in front of its message.
+/// Runs the function; what it throws gets the path in front, as with_place() does.
 template <typename Function>
 auto of_file(const std::string& path, Function&& function) {
-  try {
-    return function();
-  } catch (const Error& error) {
-    fail(error.code(), "{}: {}", path, error.what());
-  }
+  return with_place(std::forward<Function>(function), [&] { return path; });
 }
 
 }  // namespace weft

@@ -107,7 +107,7 @@ class TarFiles : public Dataset {
     for (std::size_t field = 0; field < out.size(); ++field) {
       const Place& place =
           places_[static_cast<std::size_t>(item.index) * sample_.num_fields() + field];
-      try {
+      const auto read = [&] {
         if (place.bytes > kSampleFileBytesMax) {
           fail(Errc::corrupt, "has {} bytes; at most {} are possible", place.bytes,
                kSampleFileBytesMax);
@@ -115,9 +115,9 @@ class TarFiles : public Dataset {
         bytes.resize(static_cast<std::size_t>(place.bytes));
         files_.read(file, place.begin, bytes);
         sample_.decode(field, bytes, random, out[field]);
-      } catch (const Error& error) {
-        fail(error.code(), "{}: {}: {}", files_.path(file), file_name(file, place), error.what());
-      }
+      };
+      with_place(read,
+                 [&] { return fmt::format("{}: {}", files_.path(file), file_name(file, place)); });
     }
   }
 

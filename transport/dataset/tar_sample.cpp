@@ -21,30 +21,26 @@ struct Overloaded : Cases... {
 template <typename... Cases>
 Overloaded(Cases...) -> Overloaded<Cases...>;
 
-/// "jpg;png" as words. Throws invalid_argument for one that no file has.
-std::vector<std::string> split_extensions(const std::string& extensions) {
-  std::vector<std::string> words;
-  for (std::size_t begin = 0; begin <= extensions.size();) {
-    const std::size_t end = std::min(extensions.find(';', begin), extensions.size());
-    const std::string& word = words.emplace_back(extensions.substr(begin, end - begin));
-    const bool is_odd = std::ranges::any_of(
-        word, [](char letter) { return letter == '/' || (letter >= 'A' && letter <= 'Z'); });
-    if (word.empty() || word[0] == '.' || is_odd) {
-      fail(Errc::invalid_argument,
-           "extension = '{}': expected what follows a file's first dot, in lower case: jpg, or "
-           "jpg;png",
-           extensions);
-    }
-    begin = end + 1;
-  }
-  return words;
-}
-
 Field field_of(const TarNumber& number) { return {number.name, {number.dtype, {}}}; }
 Field field_of(const TarArray& array) {
   const DType dtype = array.field.dtype.value_or(DType::f32);
   check_scale(dtype, array.field.scale, array.field.offset);
   return {array.field.name, {dtype, array.shape}};
+}
+
+Field field_of(const TarBytes& bytes) {
+  if (bytes.length < 1) {
+    fail(Errc::invalid_argument, "field '{}': length = {}: expected 1 or more", bytes.name,
+         bytes.length);
+  }
+  return {bytes.name, {DType::u8, {bytes.length}}};
+}
+Field field_of(const TarDecoder& decoder) {
+  if (!decoder.decode) {
+    fail(Errc::invalid_argument, "field '{}': there is no function to decode it",
+         decoder.field.name);
+  }
+  return decoder.field;
 }
 
 void decode_number(const TarNumber& number, std::span<const std::byte> file,
@@ -71,7 +67,38 @@ void decode_array(const TarArray& array, std::span<const std::byte> file,
   cast_elements(make_cast(element, field), to_row_major(header, data), out);
 }
 
+void copy_bytes(std::span<const std::byte> file, std::span<std::byte> out) {
+  if (file.size() > out.size()) {
+    fail(Errc::corrupt, "has {} bytes; length is {}: raise it", file.size(), out.size());
+  }
+  std::fill(std::ranges::copy(file, out.begin()).out, out.end(), std::byte{0});
+}
+
 }  // namespace
+
+std::vector<std::string> split_extensions(const std::string& extensions) {
+  std::vector<std::string> words;
+  for (std::size_t begin = 0; begin <= extensions.size();) {
+    const std::size_t end = std::min(extensions.find(';', begin), extensions.size());
+    const std::string& word = words.emplace_back(extensions.substr(begin, end - begin));
+    const bool is_odd = std::ranges::any_of(
+        word, [](char letter) { return letter == '/' || (letter >= 'A' && letter <= 'Z'); });
+    if (word.empty() || word[0] == '.' || is_odd) {
+      fail(Errc::invalid_argument,
+           "extension = '{}': expected what follows a file's first dot, in lower case: jpg, or "
+           "jpg;png",
+           extensions);
+    }
+    begin = end + 1;
+  }
+  return words;
+}
+
+void decode_file(const FileDecoder& decode, const Field& field, std::span<const std::byte> file,
+                 ItemRandom& random, std::span<std::byte> out) {
+  const std::vector<Field> fields{field};
+  decode(file, ItemWriter(fields, {&out, 1}), random);
+}
 
 std::optional<SampleName> sample_name(std::string_view path) {
   const std::size_t slash = path.rfind('/');
@@ -124,12 +151,15 @@ const std::string& TarSample::extension(std::size_t field) const {
 
 void TarSample::decode(std::size_t field, std::span<const std::byte> file, ItemRandom& random,
                        std::span<std::byte> out) const {
-  std::visit(Overloaded{
-                 [&](const TarImage& image) { decode_image(file, image.image, random, out); },
-                 [&](const TarNumber& number) { decode_number(number, file, out); },
-                 [&](const TarArray& array) { decode_array(array, file, out); },
-             },
-             tar_fields_[field]);
+  std::visit(
+      Overloaded{
+          [&](const TarImage& image) { decode_image(file, image.image, random, out); },
+          [&](const TarNumber& number) { decode_number(number, file, out); },
+          [&](const TarArray& array) { decode_array(array, file, out); },
+          [&](const TarBytes&) { copy_bytes(file, out); },
+          [&](const TarDecoder& each) { decode_file(each.decode, each.field, file, random, out); },
+      },
+      tar_fields_[field]);
 }
 
 void refuse_incomplete(std::string_view key, const std::string& extension) {

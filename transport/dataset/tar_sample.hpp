@@ -23,6 +23,13 @@ struct SampleName {
 /// None for a name without extension, and for one that begins with a dot.
 std::optional<SampleName> sample_name(std::string_view path);
 
+/// Calls a decoder of a user's for the one field.
+void decode_file(const FileDecoder& decode, const Field& field, std::span<const std::byte> file,
+                 ItemRandom& random, std::span<std::byte> out);
+
+/// "jpg;png" as words. Throws invalid_argument for one that no file has.
+std::vector<std::string> split_extensions(const std::string& extensions);
+
 class TarSample {
  public:
   /// Throws invalid_argument for fields that contradict each other.

@@ -134,6 +134,10 @@ TEST(Filter, CallsOnceForEachItemInOrder) {
   EXPECT_EQ(asked, (Numbers{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}));
   EXPECT_EQ(all_of(*even), (Numbers{0, 2, 4, 6, 8}));
   EXPECT_EQ(asked.size(), 10U);
+  expect_error(Errc::loop_failed, {"odd(numbers): item 0 of epoch 0: an exception that isn't"}, [] {
+    (void)filter(
+        numbers(3), [](const ItemView&) -> bool { throw 7; }, "odd");
+  });
   expect_error(Errc::loop_failed, {"odd(numbers): item 0 of epoch 0: no"}, [] {
     (void)filter(
         numbers(3), [](const ItemView&) -> bool { throw std::runtime_error("no"); }, "odd");

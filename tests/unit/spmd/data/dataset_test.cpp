@@ -112,6 +112,30 @@ class Broken : public Dataset {
   std::vector<Field> fields_{{"x", {DType::f32, {}}}};
 };
 
+/// Throws what says nothing.
+class Mute : public Dataset {
+ public:
+  std::string name() const override { return "mute"; }
+  std::int64_t size() const override { return 9; }
+  const std::vector<Field>& fields() const override { return fields_; }
+
+ private:
+  void read_item(const Item& item, ItemMemory) const override {
+    if (item.index == 0) throw 7;
+    throw "a text";
+  }
+  std::vector<Field> fields_{{"x", {DType::f32, {}}}};
+};
+
+TEST(Dataset, SaysWhichItemOfWhichDatasetThrewWhatIsNoException) {
+  for (const std::int64_t index : {0, 5}) {
+    expect_error(
+        Errc::loop_failed,
+        {fmt::format("mute: item {} of epoch 2: ", index), "isn't derived from std::exception"},
+        [&] { (void)read_item(Mute(), {.index = index, .epoch = 2}); });
+  }
+}
+
 TEST(Dataset, SaysWhichItemOfWhichDatasetFailed) {
   expect_error(Errc::timeout, {"broken: item 4 of epoch 2: no answer"},
                [] { (void)read_item(Broken(), {.index = 4, .epoch = 2}); });

@@ -66,13 +66,39 @@ TEST_F(ImageFolders, FoldersThatAreNoneAreRefused) {
   expect_error(Errc::invalid_argument, {"has no folders; expected one for each class"},
                [&] { (void)image_folder(folder_.string()); });
   fs::create_directories(folder_ / "empty");
-  expect_error(Errc::invalid_argument, {"class 'empty' has no pictures"},
+  expect_error(Errc::invalid_argument,
+               {"class 'empty' has no files with one of the extensions jpg;"},
                [&] { (void)image_folder(folder_.string()); });
   fs::create_directory_symlink(folder_, folder_ / "empty" / "circle");
   expect_error(Errc::invalid_argument, {"32 folders deep"},
                [&] { (void)image_folder(folder_.string()); });
   expect_error(Errc::invalid_argument, {"two fields have the name 'x'"},
                [] { (void)image_folder(kFolder, {.label = "x"}); });
+}
+
+TEST_F(ImageFolders, FilesOfOtherKindsHaveDecodersOfTheirOwn) {
+  fs::create_directories(folder_ / "b" / "more");
+  fs::create_directories(folder_ / "a");
+  std::ofstream(folder_ / "a" / "1.NUM") << "12";
+  std::ofstream(folder_ / "b" / "more" / "2.num") << "x";
+  std::ofstream(folder_ / "b" / "2.txt") << "13";
+  const DatasetPtr dataset = class_folder(
+      folder_.string(),
+      {.extensions = "num;wav",
+       .field = {"number", {DType::f32, {}}},
+       .decode = [](std::span<const std::byte> file, const ItemWriter& out, ItemRandom&) {
+         const std::string text(reinterpret_cast<const char*>(file.data()), file.size());
+         out.get<float>("number")[0] = std::stof(text);
+       }});
+  ASSERT_EQ(dataset->size(), 2);
+  const ItemBuffer item = read_item(*dataset, {});
+  EXPECT_EQ(item.view().get<float>("number")[0], 12);
+  EXPECT_EQ(item.view().get<std::int32_t>("label")[0], 0);
+  expect_error(Errc::loop_failed, {"item 1 of epoch 0", "b/more/2.num: stof"},
+               [&] { (void)read_item(*dataset, {.index = 1}); });
+  expect_error(Errc::invalid_argument, {"no function to decode"}, [&] {
+    (void)class_folder(folder_.string(), {.extensions = "num", .field = {"x", {}}});
+  });
 }
 
 TEST_F(ImageFolders, LinksToNowhereAreErrorsWhenTheyAreRead) {

@@ -62,6 +62,48 @@ class TarArchives : public ::testing::Test {
   const fs::path folder_ = fs::temp_directory_path() / fmt::format("weft-tar-{}", ::getpid());
 };
 
+TEST_F(TarArchives, HaveBytesAndWhatOwnDecodersMakeOfThem) {
+  const std::string path =
+      archive({{"1.txt", "abc"}, {"1.pair", "4 5"}, {"2.txt", ""}, {"2.pair", "7 x"}});
+  const std::vector<TarField> fields{
+      TarBytes{.extension = "txt", .name = "text", .length = 4},
+      TarDecoder{.extension = "pair",
+                 .field = {"pair", {DType::i32, {2}}},
+                 .decode = [](std::span<const std::byte> file, const ItemWriter& out, ItemRandom&) {
+                   const std::string text(reinterpret_cast<const char*>(file.data()), file.size());
+                   const auto pair = out.get<std::int32_t>("pair");
+                   pair[0] = std::stoi(text.substr(0, 1));
+                   pair[1] = std::stoi(text.substr(2));
+                 }}};
+  const DatasetPtr dataset = tar_files({path}, fields);
+  EXPECT_EQ(dataset->fields(),
+            (std::vector<Field>{{"text", {DType::u8, {4}}}, {"pair", {DType::i32, {2}}}}));
+  const ItemBuffer item = read_item(*dataset, {});
+  EXPECT_TRUE(std::ranges::equal(item.view().get<std::uint8_t>("text"),
+                                 std::vector<std::uint8_t>{'a', 'b', 'c', 0}));
+  EXPECT_EQ(item.view().get<std::int32_t>("pair")[1], 5);
+  // What a decoder throws has the file's name.
+  expect_error(Errc::loop_failed, {"item 1 of epoch 0", "made.tar: 2.pair: stoi"},
+               [&] { (void)read_item(*dataset, {.index = 1}); });
+  const StreamPtr stream = tar_stream({path}, fields);
+  const ItemBuffer streamed(stream->fields());
+  ASSERT_TRUE(stream->next(streamed.memory()));
+  EXPECT_EQ(streamed.view().get<std::int32_t>("pair")[0], 4);
+  expect_error(Errc::loop_failed, {"2.pair: stoi"}, [&] { (void)stream->next(streamed.memory()); });
+}
+
+TEST_F(TarArchives, BytesAreBounded) {
+  const std::string path = archive({{"1.txt", "abcde"}});
+  const DatasetPtr dataset = tar_files({path}, {TarBytes{.extension = "txt", .length = 4}});
+  expect_error(Errc::corrupt, {"1.txt: has 5 bytes; length is 4"},
+               [&] { (void)read_item(*dataset, {}); });
+  expect_error(Errc::invalid_argument, {"field 'bytes': length = 0"},
+               [&] { (void)tar_files({path}, {TarBytes{.extension = "txt"}}); });
+  expect_error(Errc::invalid_argument, {"there is no function to decode it"}, [&] {
+    (void)tar_files({path}, {TarDecoder{.extension = "txt", .field = {"x", {DType::f32, {}}}}});
+  });
+}
+
 TEST_F(TarArchives, HaveSamplesInAnyOrder) {
   for (const std::string name : {"ustar.tar", "gnu.tar", "pax.tar", "python.tar"}) {
     const DatasetPtr dataset = tar_files({golden(name)}, all_fields());
