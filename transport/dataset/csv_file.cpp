@@ -15,6 +15,7 @@
 #include "transport/dataset/elements.hpp"
 #include "transport/dataset/input_file.hpp"
 #include "transport/dataset/number_text.hpp"
+#include "transport/dataset/text_lines.hpp"
 #include "transport/foreign/csv.hpp"
 #include "transport/foreign/in_quotes.hpp"
 
@@ -150,18 +151,7 @@ class Csv : public Dataset {
     }
   }
 
-  /// Counts the lines before a record, from 1 on.
-  std::size_t line_of(std::size_t number) const {
-    std::size_t line = 1;
-    std::uint64_t left = begins_[number];
-    file_.scan(0, [&](std::span<const std::byte> piece) {
-      const auto before =
-          piece.first(static_cast<std::size_t>(std::min<std::uint64_t>(left, piece.size())));
-      line += static_cast<std::size_t>(std::ranges::count(before, static_cast<std::byte>('\n')));
-      left -= before.size();
-    });
-    return line;
-  }
+  std::size_t line_of(std::size_t number) const { return line_number(file_, begins_[number]); }
 
   const InputFile file_;
   const std::vector<CsvField> fields_options_;

@@ -5,11 +5,14 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <thread>
 
 #include <unistd.h>
 
 #include <gtest/gtest.h>
+
+#include <weft/text_files.hpp>
 
 #include "tests/support/expect_error.hpp"
 #include "tests/support/golden.hpp"
@@ -56,6 +59,19 @@ class DataFiles : public ::testing::Test {
  private:
   const fs::path folder_ = fs::temp_directory_path() / fmt::format("weft-data-{}", ::getpid());
 };
+
+TEST_F(DataFiles, ColumnsOfOtherFormatsAreRefusedWithACommandThatConvertsThem) {
+  for (const std::string name : {"a.parquet", "a.arrow", "a.feather"}) {
+    const std::string path = file("PAR1", name);
+    for (const auto& open : std::vector<std::function<void()>>{
+             [&] { (void)csv_file(path, {}); }, [&] { (void)npy_file(path); },
+             [&] { (void)token_file(path); }, [&] { (void)idx_file(path); },
+             [&] { (void)json_lines(path, {}); }}) {
+      expect_error(Errc::version,
+                   {path, "convert it to JSON lines", "json_lines()", "pandas.read_"}, open);
+    }
+  }
+}
 
 TEST_F(DataFiles, NpyHasRows) {
   const DatasetPtr dataset = npy_file(golden("rows.npy"), {.name = "pixels"});

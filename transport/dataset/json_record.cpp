@@ -1,0 +1,59 @@
+#include "transport/dataset/json_record.hpp"
+
+#include <weft/error.hpp>
+
+#include "transport/memory/utf8.hpp"
+
+namespace weft {
+
+JsonKey::JsonKey(const std::string& key) : text_(key) {
+  if (key.empty()) {
+    fail(Errc::invalid_argument, "key is empty: expected a member's name, or a pointer (/a/b)");
+  }
+  try {
+    pointer_ =
+        key[0] == '/' ? nlohmann::json::json_pointer(key) : nlohmann::json::json_pointer() / key;
+  } catch (const nlohmann::json::exception& error) {
+    fail(Errc::invalid_argument, "key = '{}': is no JSON pointer: {}", key, error.what());
+  }
+}
+
+const nlohmann::json* JsonKey::find(const nlohmann::json& object) const {
+  try {
+    return object.contains(pointer_) ? &object.at(pointer_) : nullptr;
+  } catch (const nlohmann::json::exception&) {  // such as "/a/-" or "/a/01" of a list
+    return nullptr;
+  }
+}
+
+nlohmann::json parse_json(std::string_view text) {
+  static constexpr int kDepthMax = 64;
+  const auto limit_depth = [](int depth, nlohmann::json::parse_event_t, nlohmann::json&) {
+    if (depth > kDepthMax) fail(Errc::corrupt, "the JSON is more than {} levels deep", kDepthMax);
+    return true;
+  };
+  try {
+    return nlohmann::json::parse(text.begin(), text.end(), limit_depth);
+  } catch (const nlohmann::json::exception& error) {
+    constexpr std::size_t kReasonBytesMax = 240;  // it quotes the text, which may be long
+    fail(Errc::corrupt, "is no JSON: {}",
+         visible(std::string_view(error.what()).substr(0, kReasonBytesMax)));
+  }
+}
+
+nlohmann::json parse_json_record(std::string_view line) {
+  nlohmann::json record = parse_json(line);
+  if (!record.is_object()) {
+    fail(Errc::corrupt, "is {}: expected a JSON object", json_text(record));
+  }
+  return record;
+}
+
+std::string json_text(const nlohmann::json& value) {
+  constexpr std::size_t kBytesMax = 80;
+  if (value.is_structured()) return fmt::format("an {}", value.type_name());
+  std::string text = value.dump(-1, ' ', true, nlohmann::json::error_handler_t::replace);
+  return text.size() > kBytesMax ? text.substr(0, kBytesMax) + "..." : text;
+}
+
+}  // namespace weft

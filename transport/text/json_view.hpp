@@ -1,0 +1,72 @@
+#pragma once
+/// JsonView: a value in a JSON file from outside, with its place for errors.
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <fmt/ranges.h>
+#include <nlohmann/json.hpp>
+
+#include <weft/error.hpp>
+
+namespace weft {
+
+/// Refers to the value. What asks for another kind of value than there is throws corrupt with the
+/// place, "pre_tokenizer.pretokenizers.1.pattern".
+class JsonView {
+ public:
+  explicit JsonView(const nlohmann::json& value, std::string place = {})
+      : value_(&value), place_(std::move(place)) {}
+
+  const std::string& place() const { return place_; }
+  bool is_null() const { return value_->is_null(); }
+  bool is_text() const { return value_->is_string(); }
+  bool is_list() const { return value_->is_array(); }
+  bool is_object() const { return value_->is_object(); }
+  bool is_number(double number) const { return value_->is_number() && *value_ == number; }
+
+  /// Of an object; null if there is no such key.
+  JsonView operator[](std::string_view key) const;
+  std::vector<JsonView> items() const;
+  std::vector<std::pair<std::string, JsonView>> members() const;
+
+  const std::string& text() const;
+  bool flag() const;
+  std::int64_t integer(std::int64_t least, std::int64_t most) const;
+  /// For keys that a file may leave out.
+  std::string text_or(std::string_view otherwise) const;
+  bool flag_or(bool otherwise) const;
+
+  [[noreturn]] void refuse(std::string_view expected) const;
+
+ private:
+  const nlohmann::json* value_;
+  std::string place_;
+};
+
+/// A component that a file names by "type", and what makes it of its object.
+template <typename Made>
+struct JsonKind {
+  std::string_view type;
+  std::function<Made(const JsonView&)> read;
+};
+
+/// What the component's kind makes of it. Throws version for a kind that isn't listed.
+template <typename Made>
+Made read_kind(const JsonView& component, std::span<const JsonKind<Made>> kinds) {
+  const std::string& type = component["type"].text();
+  std::vector<std::string_view> known;
+  for (const JsonKind<Made>& kind : kinds) {
+    if (kind.type == type) return kind.read(component);
+    known.push_back(kind.type);
+  }
+  fail(Errc::version, "{}: type '{}' isn't one that weft reads: {}", component.place(),
+       type.substr(0, 80), fmt::join(known, ", "));
+}
+
+}  // namespace weft

@@ -1,0 +1,18 @@
+#pragma once
+/// What tokenizer.json calls "decoder": it makes text of tokens.
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "transport/text/json_view.hpp"
+
+namespace weft {
+
+/// Changes tokens to pieces of the text. For any thread.
+using TokenDecoder = std::function<void(std::vector<std::string>& pieces)>;
+
+/// Of null: one that puts spaces between tokens. Throws corrupt and version.
+TokenDecoder read_token_decoder(const JsonView& json);
+
+}  // namespace weft
