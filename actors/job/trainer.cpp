@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <cstdlib>
 #include <filesystem>
 #include <functional>
 #include <optional>
@@ -93,6 +94,12 @@ TrainerOptions with_config(TrainerOptions options) {
   return options;
 }
 
+/// Whether WEFT_EAGER makes the program's jobs eager (RunConfig::debug).
+bool is_eager_wanted() {
+  const char* text = std::getenv("WEFT_EAGER");
+  return text != nullptr && *text != '\0' && std::string_view(text) != "0";
+}
+
 /// validate(), whose errors name the call.
 JobSpec validated(const TrainerOptions& options, const std::string& site) {
   const std::string program = std::filesystem::read_symlink("/proc/self/exe").filename().string();
@@ -110,6 +117,7 @@ JobRequest request_of(What what) {
   obey_foreign_launch(options.scaling);
   apply_launch_variables(options.scaling, options.run, fit_number);
   apply_launch_mesh(options.backend.spmd);
+  if (is_eager_wanted()) options.run.debug = "eager";
   if (const std::string folder = plan_folder(); !folder.empty()) {
     options.run.storage_path = folder;
   }

@@ -287,6 +287,15 @@ RecoveryPolicy resolve_recovery(const FailureConfig& failure, int num_workers) {
        "run.failure.restart = \"{}\": expected \"worker\", \"group\" or \"none\"", failure.restart);
 }
 
+/// An eager job has the axes of the mesh that was asked for, and one chip.
+void take_one_chip(JobSpec& spec) {
+  spec.num_workers = std::min(spec.num_workers, 1);
+  spec.chips_per_worker = 1;
+  if (!spec.mesh) return;
+  const std::vector<std::string> axes = spec.mesh->axis_names();
+  spec.mesh = Mesh(std::vector<std::int64_t>(axes.size(), 1), axes);
+}
+
 void require_open_files(const JobSpec& spec) {
   const std::size_t needed =
       open_files_of_job(spec.num_workers, spec.num_chips(), spec.tls.wanted());
@@ -363,6 +372,8 @@ JobSpec validate(const TrainerOptions& given, const std::string& program) {
       options.run.failure.state_versions == 2 &&
       (spec.recovery.recovers() || spec.check_replicas_every > 0 || spec.keep_for_rescue_s > 0);
   spec.tls = options.backend.tls;
+  spec.is_eager = options.run.debug == "eager";
+  if (spec.is_eager) take_one_chip(spec);
   require_open_files(spec);
   return spec;
 }

@@ -104,6 +104,9 @@ void check_run(const RunConfig& run, bool has_mesh) {
          run.check_replicas_every);
   }
   check_rescue(run, has_mesh);
+  if (run.debug != "none" && run.debug != "eager") {
+    fail(Errc::invalid_argument, "run.debug = \"{}\": expected \"none\" or \"eager\"", run.debug);
+  }
   if (!(run.grace_s >= 0) || run.grace_s > kGraceSecondsMax) {
     fail(Errc::invalid_argument,
          "run.grace_s = {}: expected seconds, from 0 (SIGTERM cancels the job) to {}", run.grace_s,

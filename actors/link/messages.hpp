@@ -33,8 +33,8 @@ template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, Assignment& x) {
   return f(caf::meta::type_name("weft::assignment/7"), x.mesh_shape, x.axis_names, x.device_ids,
            x.device, x.num_workers, x.chips_per_worker, x.timeout_ms, x.seed, x.run_dir, x.recovers,
-           x.keeps_state, x.check_replicas_every, x.checkpoint, x.resume_partial, x.loop,
-           x.loop_config);
+           x.keeps_state, x.check_replicas_every, x.is_eager, x.checkpoint, x.resume_partial,
+           x.loop, x.loop_config);
 }
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, ProgramSeen& x) {

@@ -50,6 +50,7 @@ struct Assignment {
   bool recovers = false;    ///< the job survives losses
   bool keeps_state = true;  ///< two versions: to go on from, or to compare
   std::uint64_t check_replicas_every = 0;
+  bool is_eager = false;          ///< each op runs when it is recorded
   CheckpointConfig checkpoint{};  ///< with the absolute path
   bool resume_partial = false;    ///< the loop makes the state that its checkpoint lacks
   LoopIdentity loop{};

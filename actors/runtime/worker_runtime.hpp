@@ -43,6 +43,7 @@ class WorkerRuntime : public Runtime {
   RunResult run(const Program& program, const Fingerprint& key, std::span<const Binding> inputs,
                 const RunSite& site) override;
   std::vector<std::byte> read(const Buffer& buffer) override;
+  void wait() override { drain(); }
   Restored take_restored(const std::string& name, const TensorType& type) override;
   bool has_restored(const std::string& name) const override;
   BufferPtr put_state(const ProgramInput& state, const TensorType& type,

@@ -8,6 +8,12 @@ void say_resources(const JobSpec& spec, int usable_cores) {
   logger("weft.trainer")
       ->log(spec.device.falls_back ? spdlog::level::warn : spdlog::level::info, "{}",
             spec.device.why);
+  if (spec.is_eager) {
+    logger("weft.trainer")
+        ->warn(
+            "the job is eager: each op runs when it is recorded, on one chip, which takes many "
+            "times as long; leave out run.debug = \"eager\" and WEFT_EAGER to train");
+  }
   const int cpus = spec.num_joins() * spec.cpus_per_worker;
   if (cpus <= usable_cores) return;
   logger("weft.trainer")
@@ -27,6 +33,7 @@ Assignment assignment_of(const JobSpec& spec, const std::string& run_dir) {
                         .recovers = spec.recovery.recovers(),
                         .keeps_state = spec.keeps_state,
                         .check_replicas_every = spec.check_replicas_every,
+                        .is_eager = spec.is_eager,
                         .checkpoint = spec.checkpoint,
                         .resume_partial = spec.resume_partial};
   if (assignment.checkpoint.path.empty()) assignment.checkpoint.path = run_dir + "/checkpoints";

@@ -44,6 +44,7 @@ struct JobSpec {
   std::optional<double> hang_warning_s{};  ///< absent: as the job's steps suggest; 0: none
   std::uint64_t check_replicas_every = 0;  ///< steps; 0: never
   double keep_for_rescue_s = 0;            ///< 0: not
+  bool is_eager = false;                   ///< each op runs when it is recorded
   TlsConfig tls;                           ///< not wanted: a Unix socket
 
   /// Workers that join: at least one.

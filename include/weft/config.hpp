@@ -120,6 +120,11 @@ struct RunConfig {
   /// Every so many steps, the chips that hold the same parameters and optimizer state compare them
   /// bit for bit; a difference ends the job. 0: never.
   int check_replicas_every = 0;
+  /// "none", or "eager": to find a mistake, each op runs when it is recorded. What it throws comes
+  /// out of the line that recorded it, and a tensor can be printed anywhere. The job runs on one
+  /// chip, whose mesh has the axes that were asked for. WEFT_EAGER=1 does so without a change of
+  /// the program.
+  std::string debug = "none";
   /// Whether SIGTERM preempts the running job, and SIGINT and SIGHUP cancel it. Default: true in
   /// fit(), false in start(). false leaves all signals to the program.
   std::optional<bool> handle_signals{};

@@ -27,10 +27,11 @@ void expect_outputs(Call& call, std::span<const Tensor> outputs, std::span<const
   if (outputs.empty()) call.refuse("needs one output at least");
   for (const Tensor& output : outputs) {
     const auto is_it = [&](const Tensor& tensor) { return call.node(tensor) == call.node(output); };
-    if (call.trace().is_pending(*call.node(output)) || std::ranges::any_of(wrt, is_it)) continue;
+    if (call.trace().is_differentiable(*call.node(output)) || std::ranges::any_of(wrt, is_it))
+      continue;
     call.refuse(
-        "the output {} isn't being recorded; differentiate it before the sync() or item() that "
-        "computes it",
+        "the output {} isn't being recorded; differentiate it before the sync(), or the compiled "
+        "function, that computes it",
         call.node(output)->label());
   }
   for (const Tensor& output : outputs) {

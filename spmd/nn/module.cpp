@@ -53,7 +53,7 @@ void Parameter::assign(const Tensor& value, std::source_location loc) {
   }
   const ValueId next = call.value(value);
   call.value(*this);  // makes it an input, for the next value to replace
-  call.trace().assign(*own, next);
+  call.trace().assign(own, next);
 }
 
 void Parameter::requires_grad(bool on) { node_of(*this)->frozen = !on; }

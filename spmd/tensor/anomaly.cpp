@@ -5,10 +5,10 @@
 namespace weft {
 
 AnomalyScope::AnomalyScope(std::source_location loc)
-    : trace_(Trace::current(loc)), before_(trace_.detects_anomaly()) {
-  trace_.set_detects_anomaly(true);
+    : trace_(Trace::current(loc)), before_(trace_.modes().detects_anomaly) {
+  trace_.modes().detects_anomaly = true;
 }
 
-AnomalyScope::~AnomalyScope() { trace_.set_detects_anomaly(before_); }
+AnomalyScope::~AnomalyScope() { trace_.modes().detects_anomaly = before_; }
 
 }  // namespace weft

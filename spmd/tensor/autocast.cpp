@@ -5,14 +5,14 @@
 namespace weft {
 
 AutocastScope::AutocastScope(DType dtype, std::source_location loc)
-    : trace_(Trace::current(loc)), before_(trace_.autocast()) {
+    : trace_(Trace::current(loc)), before_(trace_.modes().autocast) {
   if (dtype != DType::bf16 && dtype != DType::f32) {
     fail(Errc::invalid_argument, "autocast: {}: expected bf16, or f32 for none (at {})",
          to_string(dtype), file_line(loc));
   }
-  trace_.set_autocast(dtype == DType::f32 ? std::nullopt : std::optional(dtype));
+  trace_.modes().autocast = dtype == DType::f32 ? std::nullopt : std::optional(dtype);
 }
 
-AutocastScope::~AutocastScope() { trace_.set_autocast(before_); }
+AutocastScope::~AutocastScope() { trace_.modes().autocast = before_; }
 
 }  // namespace weft

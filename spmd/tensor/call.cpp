@@ -26,7 +26,7 @@ Call::Call(std::string_view function, const std::source_location& loc)
   if (outermost_) trace_.enter({function, loc});
 }
 
-Call::~Call() {
+Call::~Call() noexcept(false) {
   if (outermost_) trace_.leave();
 }
 
@@ -101,7 +101,7 @@ DType Call::common_dtype(std::initializer_list<const Operand*> operands) const {
     const TensorType& own = type(*x);
     if (first == nullptr) first = &own;
     if (own.dtype == first->dtype) continue;
-    if (trace_.autocast() && is_floating(own.dtype) && is_floating(first->dtype)) {
+    if (trace_.modes().autocast && is_floating(own.dtype) && is_floating(first->dtype)) {
       if (is_half(own.dtype) && is_half(first->dtype)) mixes_halves = true;
       if (byte_size(own.dtype) > byte_size(first->dtype)) first = &own;
     } else {

@@ -29,7 +29,7 @@ class Call {
  public:
   /// Throws not_found outside of a RuntimeScope.
   Call(std::string_view function, const std::source_location& loc);
-  ~Call();
+  ~Call() noexcept(false);
   Call(const Call&) = delete;
   Call& operator=(const Call&) = delete;
 
@@ -71,16 +71,16 @@ class Call {
   /// runs in f32 has a narrower one. Empty tensors don't count.
   template <typename... Operands>
   bool lowers(const Operands&... operands) const {
-    const auto dtype = trace_.autocast();
+    const auto dtype = trace_.modes().autocast;
     return dtype && (is_of(operands, DType::f32) || ...);
   }
   template <typename... Operands>
   bool widens(const Operands&... operands) const {
-    const auto dtype = trace_.autocast();
+    const auto dtype = trace_.modes().autocast;
     return dtype && (is_of(operands, *dtype) || ...);
   }
   /// The tensor converted to autocast's dtype, or to f32; empty or non-floating tensors unchanged.
-  Tensor lowered(const Operand& x) { return in_dtype(x, *trace_.autocast()); }
+  Tensor lowered(const Operand& x) { return in_dtype(x, *trace_.modes().autocast); }
   Tensor widened(const Operand& x) { return in_dtype(x, DType::f32); }
 
   /// function(x), of bf16 and f16 computed in f32: the result alone is rounded, as in torch.

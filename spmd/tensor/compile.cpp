@@ -84,10 +84,10 @@ std::string signature(const std::vector<Tensor>& args, std::string key) {
 class TracingScope {
  public:
   TracingScope(Trace& trace, const TracedFunction& scope) : trace_(trace) {
-    trace.enter_function(scope);
+    trace.function() = scope;
   }
   ~TracingScope() {
-    trace_.leave_function();
+    trace_.function().reset();
     if (std::uncaught_exceptions() > exceptions_) trace_.discard();
   }
   TracingScope(const TracingScope&) = delete;
@@ -133,13 +133,19 @@ std::vector<Tensor> CompiledFunction::call(const std::vector<Tensor>& args,
                                            const std::string& host_values,
                                            const std::function<std::vector<Tensor>()>& traced) {
   Trace& trace = Trace::current(impl_->loc);
-  if (trace.function() != nullptr) return traced();  // part of the outer one
-  trace.run(impl_->site(false));                     // what was recorded before is no part of it
+  if (trace.function()) return traced();  // part of the outer one
+  if (trace.modes().is_eager) {
+    std::vector<Tensor> results = traced();
+    if (impl_->options.ends_step) trace.end_step();
+    return results;
+  }
+  trace.run(impl_->site(false));  // what was recorded before is no part of it
   if (impl_->trace_id != trace.id()) {
     impl_->trace_id = trace.id();
     impl_->by_signature.clear();
   }
-  const std::string autocast = trace.autocast() ? std::string(to_string(*trace.autocast())) : "";
+  const std::string autocast =
+      trace.modes().autocast ? std::string(to_string(*trace.modes().autocast)) : "";
   std::string key = signature(args, autocast + ";" + host_values);
   while (!impl_->by_signature[key].has_its_state()) key += "exchanged;";
   Traced& entry = impl_->by_signature[key];
@@ -230,13 +236,13 @@ StepScope::~StepScope() noexcept(false) {
 
 void add_step_closure(std::function<void()> function, std::source_location loc) {
   Call call("add_step_closure", loc);
-  if (const TracedFunction* scope = call.trace().function()) {
+  if (const auto& scope = call.trace().function()) {
     call.refuse(
         "the function compiled at {} isn't called in every step; return the tensors from it, and "
         "add the closure after the call",
         file_line(scope->loc));
   }
-  call.trace().add_closure(std::move(function));
+  call.trace().closures().add(std::move(function));
 }
 
 }  // namespace weft

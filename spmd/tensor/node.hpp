@@ -33,6 +33,7 @@ LossMean loss_mean(const Program& program, ValueId loss, std::uint64_t trace);
 /// the mean of the parts' losses. kNoId if it isn't.
 OpId find_count(const Program& program, ValueId loss);
 
+struct Recording;
 struct TensorNode;
 
 /// The parameter to which a gradient belongs.
@@ -55,16 +56,13 @@ struct TensorNode {
   bool frozen = false;                 ///< a parameter that isn't trained
   bool is_exchanged = false;           ///< a parameter and its average, in an AverageScope
   bool has_ignored = false;            ///< labels, some of which are kIgnoreIndex
+  bool was_assigned = false;   ///< state: by the loop, so that gradients flow; not by a step()
   std::source_location loc{};  ///< of the call that brought it to the chips; line 0: unknown
 
-  /// Of a value that was computed because the loop read something in the middle of a step; no
-  /// gradient flows back through it. Where that was, and the tensors it was computed from.
-  struct Cut {
-    std::source_location loc;
-    std::uint64_t step = 0;
-    std::vector<std::weak_ptr<const TensorNode>> from;
-  };
-  Cut cut{};
+  /// The recording in which a read made this value, and its number there. Null for a value that no
+  /// read has made, and for one that is recorded again.
+  std::shared_ptr<Recording> origin{};
+  ValueId origin_value = kNoId;
 
   /// Of what grad() returned, and of what weft made of it for the same parameter.
   std::shared_ptr<const GradientOf> gradient{};
@@ -73,8 +71,9 @@ struct TensorNode {
   std::source_location recorded{};
   int thread = 0;
 
-  std::uint64_t trace = 0;      ///< the trace to which the next two belong
+  std::uint64_t trace = 0;      ///< the trace to which the next three belong
   ValueId value = kNoId;        ///< its current value
+  ValueId stored = kNoId;       ///< the value that `storage` has
   std::uint32_t input = kNoId;  ///< number of the program input, if it is one
 
   bool is_state() const { return weft::is_state(kind); }

@@ -23,6 +23,12 @@ struct RunSite;
 struct TensorNode;
 struct TraceSite;
 
+/// The places of a program's values and ops after append_ops().
+struct Appended {
+  std::vector<ValueId> values;  ///< kNoId: nowhere
+  std::vector<OpId> places;
+};
+
 class RematRegions {
  public:
   /// Begins a region at the next op. False within another region, which continues.
@@ -34,6 +40,7 @@ class RematRegions {
   std::span<const RematRegion> all() const { return regions_; }
   /// The trace begins anew, perhaps within a region; values already computed are kept then.
   void clear();
+  void append(const RematRegions& from, const Appended& appended);
 
  private:
   struct Open {
@@ -74,6 +81,8 @@ class TracedLoops {
     return find(program, value) != nullptr;
   }
   void clear();
+  /// Adds the loops and branches that are complete in `from`.
+  void append(const TracedLoops& from, const Appended& appended);
 
  private:
   struct Complete {
@@ -141,6 +150,10 @@ struct Regions {
   /// outside of it.
   void expect_assignable(const Program& program, const TensorNode& node,
                          const TraceSite& site) const;
+  void append(const Regions& from, const Appended& appended) {
+    remat.append(from.remat, appended);
+    loops.append(from.loops, appended);
+  }
   /// Throws invalid_argument if a loop or a shard_map is being recorded.
   void expect_readable(const RunSite& site) const;
   void clear() {

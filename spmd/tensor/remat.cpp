@@ -32,6 +32,27 @@ void RematRegions::clear() {
   named_.clear();
 }
 
+void RematRegions::append(const RematRegions& from, const Appended& appended) {
+  const auto moved = [&](const std::vector<ValueId>& values) {
+    std::vector<ValueId> result;
+    for (const ValueId value : values) {
+      if (appended.values[value] != kNoId) result.push_back(appended.values[value]);
+    }
+    return result;
+  };
+  for (const RematRegion& region : from.regions_) {
+    regions_.push_back({.begin = appended.places[region.begin],
+                        .end = appended.places[region.end],
+                        .save_dots = region.save_dots,
+                        .saved = moved(region.saved)});
+  }
+  for (const auto& [name, values] : from.named_) {
+    const std::vector<ValueId> more = moved(values);
+    named_[name].insert(named_[name].end(), more.begin(), more.end());
+  }
+  if (from.open_) open_ = {from.open_->options, appended.places[from.open_->begin]};
+}
+
 CheckpointScope::CheckpointScope(CheckpointOptions options, std::source_location loc)
     : trace_(Trace::current(loc)),
       outermost_(

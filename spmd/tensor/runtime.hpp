@@ -1,6 +1,5 @@
 #pragma once
-/// Runtime: the interface through which the tensor API runs programs. A worker or a test implements
-/// it.
+/// Runtime: through it the tensor API runs programs. A worker or a test implements it.
 
 #include <cstddef>
 #include <cstdint>
@@ -72,7 +71,7 @@ struct RunSite {
   bool detects_anomaly = false;  ///< see detect_anomaly
 };
 std::string to_string(const RunSite& site);  ///< "the sync at train.cpp:41"; "" without a place
-bool is_read(std::string_view site);         ///< item(), to_vector(), to_bytes()
+bool is_read(std::string_view site);         ///< as item()
 /// Added to the error if only some workers read.
 inline constexpr const char* kReadsAreCollective =
     "; reads are collective: every worker must call item(), to_vector() and to_bytes() of what "
@@ -96,9 +95,10 @@ class Runtime {
   };
   virtual RunResult run(const Program& program, const Fingerprint& key,
                         std::span<const Binding> inputs, const RunSite& site) = 0;
-  /// Waits for the buffer's value and copies the global tensor; the buffer's sharding must be
-  /// replicated.
+  /// Waits for the value of a replicated buffer and copies the global tensor.
   virtual std::vector<std::byte> read(const Buffer& buffer) = 0;
+  /// Waits for all that was started. Throws what a chip threw.
+  virtual void wait() {}
   /// The value of a parameter or optimizer state of this name in the loop, or the checkpoint, that
   /// this loop continues. One tensor gets a value that is on the chips: later calls return nothing,
   /// unless that tensor was dropped before the loop's first step ended. Throws invalid_argument if
@@ -125,11 +125,11 @@ class Runtime {
   MetricsTable metrics_;
 };
 
-/// Makes `runtime` run the thread's tensors until the scope ends, when ops not synced are dropped.
-/// Scopes nest. Tensors may outlive them.
+/// Makes `runtime` run the thread's tensors until the scope ends, when ops not synced are dropped;
+/// if `is_eager`, each op when it is recorded. Scopes nest. Tensors may outlive them.
 class RuntimeScope {
  public:
-  explicit RuntimeScope(Runtime& runtime);
+  explicit RuntimeScope(Runtime& runtime, bool is_eager = false);
   ~RuntimeScope();
   RuntimeScope(const RuntimeScope&) = delete;
   RuntimeScope& operator=(const RuntimeScope&) = delete;
@@ -147,8 +147,8 @@ class RuntimeScope {
 /// runs; 0 outside of a loop.
 std::uint64_t recorded_work();
 
-/// Runs the step closures of the calling thread's loop whose steps have ended, so that their
-/// reports come before the loop's next one. Does nothing within a closure or outside of a loop.
+/// Runs the calling thread's step closures whose steps have ended, so that their reports come before
+/// the loop's next one. Does nothing within a closure or outside of a loop.
 void run_step_closures();
 
 }  // namespace weft

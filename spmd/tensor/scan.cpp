@@ -20,6 +20,15 @@ void TracedLoops::clear() {
   complete_.clear();
 }
 
+void TracedLoops::append(const TracedLoops& from, const Appended& appended) {
+  for (const Complete& loop : from.complete_) {
+    const ValueId number = appended.values[loop.number];
+    if (number == kNoId) continue;
+    complete_.push_back(
+        {number, appended.places[loop.begin], appended.places[loop.end], loop.loc, loop.kind});
+  }
+}
+
 const TracedLoops::Complete* TracedLoops::find(const Program& program, ValueId value) const {
   const OpId op = program.defining_op(value);
   if (op == kNoId) return nullptr;

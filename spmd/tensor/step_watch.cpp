@@ -1,5 +1,6 @@
 #include "spmd/tensor/step_watch.hpp"
 
+#include <memory>
 #include <utility>
 
 #include <weft/error.hpp>
@@ -23,6 +24,36 @@ void StepWatch::note_runs(const RunSite& site) {
       "{} programs have run in step {}, the last for the {} at {}, and none has ended it: sync() "
       "does, item() and to_vector() don't; without it a loop over ctx.step() never ends",
       runs_, runtime_.step(), site.function, file_line(site.loc)));
+}
+
+void StepClosures::step_ended() {
+  run(ended_);
+  ended_ = waiting_.size();
+}
+
+void StepClosures::catch_up() {
+  if (!is_running_) run(ended_);
+}
+
+void StepClosures::run(std::size_t count) {
+  ended_ = 0;
+  for (; count > 0; --count) {
+    const std::function<void()> closure = std::move(waiting_.front());
+    waiting_.pop_front();
+    is_running_ = true;
+    const std::shared_ptr<void> left(nullptr, [this](void*) { is_running_ = false; });
+    closure();
+  }
+}
+
+void StepWatch::computed_again(const std::source_location& read,
+                               const std::source_location& gradient) {
+  if (std::exchange(warned_of_reads_, true)) return;
+  runtime_.warn(fmt::format(
+      "the gradient at {} computes again what was computed for the read at {}: it costs the "
+      "forward "
+      "pass twice; read after the gradient, or in an add_step_closure(), to compute it once",
+      file_line(gradient), file_line(read)));
 }
 
 /// Warns of an output that is gathered because its marked sharding would pad it: outputs are stored

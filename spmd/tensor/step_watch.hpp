@@ -1,11 +1,15 @@
 #pragma once
-/// StepWatch: warns of legal but probably unintended uses in a loop's steps. For the files of this
-/// folder.
+/// StepWatch: warns of legal but probably unintended uses in a loop's steps. StepClosures: the
+/// functions given to add_step_closure(). For the files of this folder.
 
+#include <cstddef>
 #include <cstdint>
+#include <deque>
+#include <functional>
 #include <set>
 #include <source_location>
 #include <string>
+#include <utility>
 
 #include "spmd/program/program.hpp"
 #include "spmd/tensor/runtime.hpp"
@@ -26,6 +30,8 @@ class StepWatch {
     if (++runs_ == kRunsWarned) note_runs(site);
   }
   void step_ended() { runs_ = 0; }
+  /// A gradient at `gradient` computes again what was computed for a read.
+  void computed_again(const std::source_location& read, const std::source_location& gradient);
   /// `value` is kept as an output without a requested layout.
   void output(const Program& program, ValueId value);
 
@@ -41,7 +47,27 @@ class StepWatch {
   std::uint32_t ops_noted_at_ = kOpsWarned;
   std::uint64_t runs_ = 0;  // in this step
   bool warned_of_runs_ = false;
+  bool warned_of_reads_ = false;
   std::set<std::string> uneven_;  // lines
+};
+
+/// In the order in which they were added.
+class StepClosures {
+ public:
+  void add(std::function<void()> closure) { waiting_.push_back(std::move(closure)); }
+  /// Runs the closures of the steps before the one that ends.
+  void step_ended();
+  /// Runs the closures of ended steps, unless one of them makes this call.
+  void catch_up();
+  /// Runs the remaining closures.
+  void finish() { run(waiting_.size()); }
+
+ private:
+  void run(std::size_t count);
+
+  std::deque<std::function<void()>> waiting_;
+  std::size_t ended_ = 0;  // how many of them belong to ended steps
+  bool is_running_ = false;
 };
 
 }  // namespace weft

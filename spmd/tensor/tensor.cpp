@@ -66,44 +66,37 @@ std::vector<Tensor> grad(const Tensor& loss, std::span<const Tensor> wrt,
                          std::source_location loc) {
   Call call("grad", loc);
   const NodePtr node = call.node(loss);
-  if (!call.trace().is_pending(*node)) {
+  if (!call.trace().is_differentiable(*node)) {
     call.refuse(
-        "the loss {} isn't being recorded; take its gradient before the sync() or item() "
-        "that computes it",
+        "the loss {} isn't being recorded; take its gradient before the sync(), or the compiled "
+        "function, that computes it",
         node->label());
   }
-  std::vector<ValueId> values;
   std::vector<NodePtr> nodes;
-  for (const Tensor& tensor : wrt) {
-    values.push_back(call.value(tensor));
-    nodes.push_back(call.node(tensor));
-  }
-  if (const TensorNode* cut = call.trace().cut_from(nodes, node->value)) {
-    call.refuse(
-        "the loss depends on {}, through which no gradient flows since a value was read at {}: "
-        "take the gradient first, and read after it",
-        cut->label(), file_line(cut->cut.loc));
-  }
+  for (const Tensor& tensor : wrt) nodes.push_back(call.node(tensor));
+  call.trace().record_again(node, nodes);
+  const ValueId of = call.value(loss);
+  std::vector<ValueId> values;
+  for (const Tensor& tensor : wrt) values.push_back(call.value(tensor));
   std::vector<Tensor> grads;
   const auto custom = [&](const ForwardOp& op, ValueId cotangent) {
     return custom_cotangents(call.trace(), op, cotangent);
   };
   // Found first: a backward pass appends to the program.
   const auto mean = std::make_shared<const LossMean>(
-      loss_mean(call.trace().builder().program(), node->value, node->trace));
+      loss_mean(call.trace().builder().program(), of, node->trace));
   const OpId begin = call->program().num_ops();
   Regions& regions = call.trace().regions();
   std::vector<bool> is_used;
-  const std::vector<ValueId> found = grad(call.trace().builder(), node->value, values,
-                                          regions.remat.all(), custom, &is_used);
+  const std::vector<ValueId> found =
+      grad(call.trace().builder(), of, values, regions.remat.all(), custom, &is_used);
   for (std::size_t i = 0; i < found.size(); ++i) {
     grads.push_back(call.result(found[i]));
     if (!nodes[i]->is_state()) continue;
     grads.back().node()->gradient =
         std::make_shared<const GradientOf>(GradientOf{nodes[i], is_used[i], mean});
   }
-  regions.shard_maps.note(
-      {begin, call->program().num_ops(), call->manual(node->value).varies, loc});
+  regions.shard_maps.note({begin, call->program().num_ops(), call->manual(of).varies, loc});
   return grads;
 }
 
@@ -132,7 +125,7 @@ void mark_sharding(const Tensor& tensor, const Mesh& mesh, const PartitionSpec& 
     if (!node->is_state()) call.expect_even(*node, mesh, sharding);
     call.trace().mark(*node, sharding);
   } else {
-    call.trace().assign(*node, call->sharding_constraint(call.value(tensor), sharding));
+    call.trace().assign(node, call->sharding_constraint(call.value(tensor), sharding));
   }
 }
 

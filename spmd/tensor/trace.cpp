@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <exception>
 #include <utility>
 
 #include <weft/error.hpp>
@@ -42,6 +43,7 @@ void set_source(const Tensor& state, SourcePtr source, const std::optional<Shard
     node.marked = laid_out;
   }
   node.storage = std::move(source);
+  node.origin.reset();
 }
 
 void set_elements(const Tensor& state, std::span<const std::byte> elements,
@@ -79,8 +81,8 @@ bool is_kept(const std::string& name) {
   return current_trace != nullptr && current_trace->runtime().has_restored(name);
 }
 
-RuntimeScope::RuntimeScope(Runtime& runtime)
-    : trace_(std::make_unique<Trace>(runtime)),
+RuntimeScope::RuntimeScope(Runtime& runtime, bool is_eager)
+    : trace_(std::make_unique<Trace>(runtime, is_eager)),
       thread_(this_thread_number()),
       outer_(current_trace) {
   current_trace = trace_.get();
@@ -92,12 +94,12 @@ RuntimeScope::~RuntimeScope() {
   current_trace = outer_;
 }
 
-void RuntimeScope::finish() { trace_->finish(); }
+void RuntimeScope::finish() { trace_->closures().finish(); }
 
 std::uint64_t recorded_work() { return current_trace == nullptr ? 0 : current_trace->work(); }
 
 void run_step_closures() {
-  if (current_trace != nullptr) current_trace->catch_up();
+  if (current_trace != nullptr) current_trace->closures().catch_up();
 }
 
 Trace* Trace::find_current() { return current_trace; }
@@ -107,12 +109,15 @@ Trace& Trace::current(const std::source_location& loc) {
   fail_off_thread(loc);
 }
 
-Trace::Trace(Runtime& runtime)
+Trace::Trace(Runtime& runtime, bool is_eager)
     : runtime_(&runtime),
       serial_(next_serial()),
       builder_(program_, runtime.mesh()),
+      modes_{.is_eager = is_eager},
       thread_(this_thread_number()),
       watch_(runtime) {}
+
+Trace::~Trace() { recordings_.forget(); }
 
 void Trace::enter(const TraceSite& site) {
   site_ = site;
@@ -121,8 +126,15 @@ void Trace::enter(const TraceSite& site) {
 }
 
 void Trace::leave() {
+  const std::source_location loc = site_->loc;
   site_.reset();
   builder_.set_caller("");
+  if (!modes_.is_eager || std::uncaught_exceptions() > 0) return;
+  // A function that is recorded once runs when it is complete.
+  if (!regions_.loops.open().empty() || !regions_.shard_maps.open().empty()) return;
+  const std::uint64_t runs = run_count_;
+  run({.function = {}, .loc = loc});
+  if (run_count_ > runs) runtime_->wait();
 }
 
 ValueId Trace::value_of(const NodePtr& node, const std::source_location& loc) {
@@ -174,7 +186,7 @@ ValueId Trace::add_input(const NodePtr& node, const std::source_location& loc) {
   node->trace = serial_;
   node->input = static_cast<std::uint32_t>(inputs_.size());
   const LocId made = node->loc.line() == 0 ? 0 : locs_.intern(program_, node->loc);
-  node->value =
+  node->value = node->stored =
       program_.add_input(node->type, node->kind, std::move(name), node->input_sharding(), made);
   inputs_.push_back(node);
   scalars_.push_back(node->kind == InputKind::runtime_scalar ? std::get<HostData>(node->storage)
@@ -188,8 +200,12 @@ Tensor Trace::record(ValueId value) {
   if (recorded_ == nodes_.size()) nodes_.push_back(std::make_shared<TensorNode>());
   const NodePtr& node = nodes_[recorded_++];
   node->type = program_.type(value);
+  node->storage = std::monostate{};
+  node->origin.reset();
+  node->has_ignored = false;
   node->trace = serial_;
   node->value = value;
+  node->stored = kNoId;
   node->thread = thread_;
   node->gradient.reset();
   if (site_) node->recorded = site_->loc;
@@ -197,16 +213,18 @@ Tensor Trace::record(ValueId value) {
   return Tensor(node);
 }
 
-void Trace::assign(TensorNode& node, ValueId value) {
-  WEFT_CHECK(node.trace == serial_, node.trace, serial_);
-  regions_.expect_assignable(program_, node, *site_);
+void Trace::assign(const NodePtr& node, ValueId value) {
+  WEFT_CHECK(node->trace == serial_, node->trace, serial_);
+  regions_.expect_assignable(program_, *node, *site_);
+  // State that was taken back is no input yet that the next value could replace.
+  if (node->is_state() && node->input == kNoId) add_input(node, site_->loc);
   ++work_;
-  node.value = value;
+  node->value = value;
+  node->was_assigned = site_->function == "assign";
 }
 
 bool Trace::is_pending(const TensorNode& node) const {
-  if (node.trace != serial_) return false;
-  return node.input == kNoId || node.value != program_.inputs[node.input].value;
+  return node.trace == serial_ && node.value != node.stored;
 }
 
 void Trace::mark(TensorNode& node, const Sharding& sharding) {
@@ -222,6 +240,7 @@ void Trace::run(const RunSite& site, const TensorNode* whole) {
          "tensor, and read it after the call, which ends the step",
          site.function, file_line(site.loc), file_line(function_->loc));
   }
+  if (site.ends_step) recordings_.forget();
   add_parameter_outputs();
   for (std::size_t i = 0; i < recorded_; ++i) {
     if (nodes_[i].use_count() == 1) continue;
@@ -229,14 +248,17 @@ void Trace::run(const RunSite& site, const TensorNode* whole) {
     if (regions_.loops.is_inside(program_, value) || builder_.manual(value).manual != 0) continue;
     add_output(nodes_[i], nodes_[i].get() == whole);
   }
+  for (const NodePtr& node : outputs_) node->has_ignored = has_ignored(node->value);
   if (!outputs_.empty()) {
+    const std::shared_ptr<Recording> kept = site.ends_step ? nullptr : keep(site.loc);
     execute(program_, fingerprint(program_), bindings(), inputs_, outputs_, site);
-    if (whole != nullptr) note_cut(site.loc);
+    if (kept != nullptr) keep_made(kept);
   }
   reset();
 }
 
 TracedProgram Trace::run_function(const RunSite& site, std::span<const Tensor> results) {
+  if (site.ends_step) recordings_.forget();
   add_parameter_outputs();
   for (const Tensor& result : results) {
     const NodePtr& node = result.node();
@@ -255,6 +277,7 @@ TracedProgram Trace::run_function(const RunSite& site, std::span<const Tensor> r
 
 void Trace::run_again(const TracedProgram& traced, const RunSite& site) {
   if (traced.outputs.empty()) return;
+  if (site.ends_step) recordings_.forget();
   if (traced.random_state != nullptr) traced.random_state->storage = random_words();
   random_count_ += traced.random_calls;
   std::vector<Binding> bindings;
@@ -297,12 +320,12 @@ void Trace::execute(const Program& program, const Fingerprint& key,
                     std::span<const Binding> bindings, std::span<const NodePtr> inputs,
                     std::span<const NodePtr> outputs, const RunSite& site) {
   RunSite checked = site;
-  checked.detects_anomaly = detects_anomaly_;
+  checked.detects_anomaly = modes_.detects_anomaly;
   runtime_->metrics().count("CreateXlaTensor", std::exchange(tensor_count_, 0));
   Runtime::RunResult result = runtime_->run(program, key, bindings, checked);
   ++run_count_;
   ++work_;
-  watch_.ran(site);
+  if (!modes_.is_eager) watch_.ran(site);
   WEFT_CHECK(result.input_buffers.size() == inputs.size(), result.input_buffers.size(),
              inputs.size());
   WEFT_CHECK(result.outputs.size() == outputs.size(), result.outputs.size(), outputs.size());
@@ -313,6 +336,7 @@ void Trace::execute(const Program& program, const Fingerprint& key,
   }
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     outputs[i]->storage = std::move(result.outputs[i]);
+    outputs[i]->origin.reset();
   }
 }
 
@@ -320,25 +344,8 @@ void Trace::end_step() {
   runtime_->metrics().count("MarkStep");
   runtime_->end_step();
   watch_.step_ended();
-  run_closures(closures_before_);
-  closures_before_ = closures_.size();
-}
-
-void Trace::catch_up() {
-  if (!in_closure_) run_closures(closures_before_);
-}
-
-void Trace::finish() { run_closures(closures_.size()); }
-
-void Trace::run_closures(std::size_t count) {
-  closures_before_ = 0;
-  for (; count > 0; --count) {
-    const std::function<void()> closure = std::move(closures_.front());
-    closures_.pop_front();
-    in_closure_ = true;
-    const std::shared_ptr<void> left(nullptr, [this](void*) { in_closure_ = false; });
-    closure();
-  }
+  recordings_.forget();
+  closures_.step_ended();
 }
 
 void Trace::discard() {
@@ -346,7 +353,7 @@ void Trace::discard() {
   reset();
 }
 
-void Trace::reset() {
+void Trace::begin() {
   serial_ = next_serial();
   program_.clear();
   builder_ = Builder(program_, runtime_->mesh());
@@ -355,14 +362,19 @@ void Trace::reset() {
   scalars_.clear();
   outputs_.clear();
   regions_.clear();
+  taken_back_.clear();
+  names_.clear();
+  data_count_ = 0;
+  scalar_count_ = 0;
+}
+
+void Trace::reset() {
+  begin();
   // From here on only their handles refer to them.
   std::erase_if(nodes_, [](const NodePtr& node) { return node.use_count() > 1; });
   recorded_ = 0;
   random_state_.reset();
   random_count_ += std::exchange(random_calls_, 0);
-  names_.clear();
-  data_count_ = 0;
-  scalar_count_ = 0;
 }
 
 }  // namespace weft

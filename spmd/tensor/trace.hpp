@@ -2,8 +2,6 @@
 /// Trace: the program that a thread's tensor calls are recording. For the files of this folder.
 
 #include <cstdint>
-#include <deque>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <source_location>
@@ -18,17 +16,18 @@
 #include "spmd/program/philox.hpp"
 #include "spmd/tensor/loc_table.hpp"
 #include "spmd/tensor/node.hpp"
+#include "spmd/tensor/recording.hpp"
 #include "spmd/tensor/regions.hpp"
 #include "spmd/tensor/runtime.hpp"
 #include "spmd/tensor/step_watch.hpp"
-#include "spmd/tensor/traced_program.hpp"
 
 namespace weft {
 
 /// One per RuntimeScope, used by its thread.
 class Trace {
  public:
-  explicit Trace(Runtime& runtime);
+  Trace(Runtime& runtime, bool is_eager);
+  ~Trace();
   Trace(const Trace&) = delete;
   Trace& operator=(const Trace&) = delete;
 
@@ -41,14 +40,11 @@ class Trace {
   Builder& builder() { return builder_; }
   const std::optional<TraceSite>& site() const { return site_; }
   void enter(const TraceSite& site);
+  /// If the loop is eager, runs what the call has recorded, and throws what that throws.
   void leave();
-  const TracedFunction* function() const { return function_ ? &*function_ : nullptr; }
-  void enter_function(const TracedFunction& scope) { function_ = scope; }
-  void leave_function() { function_.reset(); }
-  std::optional<DType> autocast() const { return autocast_; }
-  void set_autocast(std::optional<DType> dtype) { autocast_ = dtype; }
-  bool detects_anomaly() const { return detects_anomaly_; }
-  void set_detects_anomaly(bool on) { detects_anomaly_ = on; }
+  /// The function of weft::compile that is being traced, if there is one.
+  std::optional<TracedFunction>& function() { return function_; }
+  TraceModes& modes() { return modes_; }
   /// Unique among all traces of the process.
   std::uint64_t id() const { return id_; }
 
@@ -58,7 +54,7 @@ class Trace {
   /// A tensor for a value of this trace: an output of the next run, if it is alive then.
   Tensor record(ValueId value);
   /// The node must have a value in this trace.
-  void assign(TensorNode& node, ValueId value);
+  void assign(const NodePtr& node, ValueId value);
   /// Whether ops recorded since the last run use or compute it.
   bool is_recorded(const TensorNode& node) const { return node.trace == serial_; }
   /// Whether its value has yet to be computed: it was recorded or assigned since the last run.
@@ -73,9 +69,11 @@ class Trace {
   /// Whether the labels, or the data they are computed from, contain kIgnoreIndex.
   bool has_ignored(ValueId labels) const;
   Regions& regions() { return regions_; }
-  /// An input that the loss depends on and that was computed from one of `wrt` before something was
-  /// read; null if there is none.
-  const TensorNode* cut_from(std::span<const NodePtr> wrt, ValueId loss) const;
+  /// Whether a gradient of it can be taken: it is computed by ops recorded in this step.
+  bool is_differentiable(const TensorNode& node) const;
+  /// Records again what has run for reads of this step, if a gradient of the loss flows through it
+  /// to one of `wrt`: tensors keep the values that they have. Throws invalid_argument where none can.
+  void record_again(const NodePtr& loss, std::span<const NodePtr> wrt);
   /// u32 words that no other call returns, from the thread's seed, the runtime's step and the
   /// number of earlier calls in the step.
   ValueId random_bits(const Shape& shape, const std::source_location& loc);
@@ -95,11 +93,7 @@ class Trace {
 
   /// Ends a step, and runs the closures of earlier steps.
   void end_step();
-  void add_closure(std::function<void()> closure) { closures_.push_back(std::move(closure)); }
-  /// Runs the closures of ended steps, unless one of them makes this call.
-  void catch_up();
-  /// Runs the remaining closures.
-  void finish();
+  StepClosures& closures() { return closures_; }
 
  private:
   static Trace* find_current();  ///< null outside a loop
@@ -112,9 +106,15 @@ class Trace {
                const RunSite& site);
   std::vector<Binding> bindings() const;
   HostData random_words();
-  void run_closures(std::size_t count);
-  bool carries_gradient(OpId op) const;
-  void note_cut(const std::source_location& loc) const;
+  std::shared_ptr<Recording> keep(const std::source_location& read);
+  void keep_made(const std::shared_ptr<Recording>& kept);
+  std::uint64_t first_crossed(const NodePtr& loss, std::span<const NodePtr> wrt) const;
+  void take_back(std::uint64_t first);
+  void append(Recording& kept);
+  void append_present(const Recording& present, std::uint64_t before);
+  ValueId input_again(const Recording::Input& input);
+  [[noreturn]] void refuse(const std::string& why) const;
+  void begin();
   void reset();
 
   Runtime* runtime_;
@@ -125,8 +125,7 @@ class Trace {
   LocTable locs_;
   std::optional<TraceSite> site_;
   std::optional<TracedFunction> function_;
-  std::optional<DType> autocast_;
-  bool detects_anomaly_ = false;
+  TraceModes modes_;
   std::vector<NodePtr> inputs_;    // in the program's order
   std::vector<HostData> scalars_;  // by input: value of a runtime scalar, or null
   std::vector<NodePtr> outputs_;   // in the program's order; while it is run
@@ -137,9 +136,10 @@ class Trace {
   std::uint64_t run_count_ = 0;
   std::uint64_t tensor_count_ = 0;  // recorded since the last run
   std::uint64_t work_ = 0;
-  std::deque<std::function<void()>> closures_;
-  std::size_t closures_before_ = 0;  // how many of them belong to ended steps
-  bool in_closure_ = false;
+  StepClosures closures_;
+  Recordings recordings_;
+  std::uint64_t recording_count_ = 0;
+  std::vector<std::weak_ptr<TensorNode>> taken_back_;  // tensors of this trace with stored values
   NodePtr random_state_;            // an input of this trace; null before it is needed
   std::uint32_t random_calls_ = 0;  // for random bits, in this trace
   std::uint64_t random_step_ = 0;   // the step whose traces made `random_count_` of them before

@@ -1,65 +1,186 @@
 // The part of Trace that follows values back to the values they are computed from.
 
 #include <algorithm>
+#include <map>
+#include <unordered_set>
+#include <utility>
 
-#include "spmd/ops/row.hpp"
+#include <weft/error.hpp>
+
 #include "spmd/tensor/trace.hpp"
 
 namespace weft {
+namespace {
 
-bool Trace::carries_gradient(OpId op) const {
-  return has_gradient(program_.kind(op)) && is_floating(program_.type(program_.result(op)).dtype);
-}
+/// Follows a gradient through the recordings of a step, to the tensors asked for. Each recording
+/// reads what those before it have made.
+class Crossing {
+ public:
+  Crossing(std::span<const NodePtr> wrt, std::uint64_t loop, std::uint64_t step)
+      : wrt_(wrt), loop_(loop), step_(step) {}
 
-/// The outputs are inputs of what is recorded next.
-void Trace::note_cut(const std::source_location& loc) const {
-  std::vector<NodePtr> input_of(program_.num_values());
-  for (std::size_t i = 0; i < inputs_.size(); ++i) input_of[program_.inputs[i].value] = inputs_[i];
-  for (const NodePtr& node : outputs_) {
-    if (node->is_state() || !is_floating(node->type.dtype)) continue;
-    node->cut = {loc, runtime_->step(), {}};
-    auto& from = node->cut.from;
-    std::vector<bool> seen(program_.num_values(), false);
-    std::vector<ValueId> open{node->value};
-    while (!open.empty()) {
-      const ValueId value = open.back();
-      open.pop_back();
-      if (seen[value]) continue;
-      seen[value] = true;
-      if (const OpId op = program_.defining_op(value); op != kNoId) {
-        if (!carries_gradient(op)) continue;
-        const auto operands = program_.op_operands(op);
-        open.insert(open.end(), operands.begin(), operands.end());
-      } else if (const NodePtr& input = input_of[value]; input != nullptr) {
-        from.push_back(input);
-        if (input->cut.step != node->cut.step) continue;
-        from.insert(from.end(), input->cut.from.begin(), input->cut.from.end());
+  /// The gradient flows to the value that the tensor has.
+  void reach(const NodePtr& node) { reached_.insert(node.get()); }
+  /// It flows on through what the tensor comes from. `user`: the number of the recording that reads
+  /// the tensor; 0: the present trace.
+  void follow(const TensorNode& node, std::uint64_t user) {
+    Recording* origin = node.origin.get();
+    if (origin == nullptr || origin->loop != loop_ || origin->step != step_) return;
+    if (node.is_state() && !node.was_assigned) return;
+    Visit& visit = visits_[origin->number];
+    visit.recording = origin;
+    visit.values.push_back(node.origin_value);
+    visit.users.push_back(user);
+  }
+  /// Called when the present trace has been followed.
+  void follow_all() {
+    for (auto at = visits_.rbegin(); at != visits_.rend(); ++at) look_into(at->second);
+    for (const auto& [number, visit] : visits_) {
+      if (!visit.is_crossed) continue;
+      crossed_.push_back(visit.recording);
+      for (const std::uint64_t user : visit.users) {
+        if (user != 0) visits_[user].is_crossed = true;
       }
     }
-    // Each once: what is read in a loop would list them more and more often.
-    std::ranges::sort(from, std::owner_less<>());
-    const auto same = [](const auto& a, const auto& b) {
-      return !a.owner_before(b) && !b.owner_before(a);
-    };
-    from.erase(std::unique(from.begin(), from.end(), same), from.end());
   }
-}
 
-const TensorNode* Trace::cut_from(std::span<const NodePtr> wrt, ValueId loss) const {
-  std::vector<bool> reached(program_.num_values(), false);
-  reached[loss] = true;
-  for (OpId op = program_.num_ops(); op-- > 0;) {
-    if (!reached[program_.result(op)] || !carries_gradient(op)) continue;
-    for (const ValueId operand : program_.op_operands(op)) reached[operand] = true;
+  /// Returns the recordings that the gradient flows through, in their order.
+  const std::vector<const Recording*>& crossed() const { return crossed_; }
+  /// A tensor asked for of which only an earlier value is reached, and where; null: there is none.
+  std::pair<const TensorNode*, const Recording*> outdated() const {
+    for (const auto& [node, recording] : outdated_) {
+      if (!reached_.contains(node)) return {node, recording};
+    }
+    return {};
   }
-  for (std::size_t i = 0; i < inputs_.size(); ++i) {
-    const TensorNode::Cut& cut = inputs_[i]->cut;
-    if (!reached[program_.inputs[i].value] || cut.step != runtime_->step()) continue;
-    for (const auto& from : cut.from) {
-      if (std::ranges::find(wrt, from.lock()) != wrt.end()) return inputs_[i].get();
+
+ private:
+  struct Visit {
+    const Recording* recording = nullptr;
+    std::vector<ValueId> values{};       // from which the gradient comes
+    std::vector<std::uint64_t> users{};  // the numbers of what reads them
+    bool is_crossed = false;
+  };
+
+  NodePtr asked_for(const std::weak_ptr<TensorNode>& weak) const {
+    NodePtr node = weak.lock();
+    return node != nullptr && std::ranges::find(wrt_, node) != wrt_.end() ? node : nullptr;
+  }
+
+  void look_into(Visit& visit) {
+    const Recording& recording = *visit.recording;
+    visit.is_crossed = recording.is_dropped;
+    if (recording.is_dropped) return;
+    const GradientPaths paths(recording.program, visit.values);
+    for (std::size_t i = 0; i < recording.inputs.size(); ++i) {
+      if (!paths.reached[recording.program.inputs[i].value]) continue;
+      const auto& [weak, then] = recording.inputs[i];
+      if (const NodePtr node = asked_for(weak)) {
+        if (node->storage == then->storage) {
+          visit.is_crossed = true;
+          reach(node);
+        } else {
+          outdated_.emplace_back(node.get(), &recording);
+        }
+      }
+      follow(*then, recording.number);
+    }
+    for (const std::weak_ptr<TensorNode>& weak : recording.made) {
+      const NodePtr node = asked_for(weak);
+      if (node == nullptr || node->origin.get() != &recording) continue;
+      if (paths.reached[node->origin_value]) reach(node);
+      // A gradient that comes from the tensor itself needs nothing before it.
+      if (paths.below[node->origin_value]) visit.is_crossed = true;
     }
   }
-  return nullptr;
+
+  std::span<const NodePtr> wrt_;
+  std::uint64_t loop_;
+  std::uint64_t step_;
+  std::map<std::uint64_t, Visit> visits_;
+  std::unordered_set<const TensorNode*> reached_;
+  std::vector<std::pair<const TensorNode*, const Recording*>> outdated_;
+  std::vector<const Recording*> crossed_;
+};
+
+/// The line at which the tensor got the value that it has; "" if it isn't known.
+std::string place_of_value(const TensorNode& node) {
+  const Recording* origin = node.origin.get();
+  if (origin == nullptr || origin->is_dropped) return "";
+  const OpId op = origin->program.defining_op(node.origin_value);
+  return op == kNoId ? "" : " at " + origin->program.loc(op);
+}
+
+}  // namespace
+
+void Trace::refuse(const std::string& why) const {
+  fail(Errc::invalid_argument, "{}: {} (at {})", site_->function, why, file_line(site_->loc));
+}
+
+bool Trace::is_differentiable(const TensorNode& node) const {
+  const bool is_recorded = node.trace == serial_;
+  if (is_recorded && (node.input == kNoId || is_pending(node))) return true;
+  const Recording* origin = node.origin.get();
+  return origin != nullptr && origin->loop == id_ && origin->step == runtime_->step();
+}
+
+/// The number of the first recording through which a gradient of the loss flows to one of `wrt`; 0
+/// if there is none.
+std::uint64_t Trace::first_crossed(const NodePtr& loss, std::span<const NodePtr> wrt) const {
+  Crossing crossing(wrt, id_, runtime_->step());
+  if (loss->trace == serial_) {
+    const GradientPaths paths(program_, {&loss->value, 1});
+    for (const NodePtr& node : wrt) {
+      if (node->trace == serial_ && paths.reached[node->value]) crossing.reach(node);
+    }
+    for (std::size_t i = 0; i < inputs_.size(); ++i) {
+      if (paths.reached[program_.inputs[i].value]) crossing.follow(*inputs_[i], 0);
+    }
+  } else {
+    crossing.follow(*loss, 0);
+  }
+  crossing.follow_all();
+  if (const auto& [node, recording] = crossing.outdated(); node != nullptr) {
+    refuse(
+        fmt::format("the loss depends on {} as it was before it was assigned{}, and was computed "
+                    "for the read at "
+                    "{}: take the gradient before the assignment",
+                    node->label(), place_of_value(*node), file_line(recording->read)));
+  }
+  for (const Recording* recording : crossing.crossed()) {
+    const std::string read = file_line(recording->read);
+    if (recording->is_dropped) {
+      refuse(fmt::format(
+          "the gradient flows through what was computed for the read at {}, and the reads after it "
+          "in this step keep more than {} MiB: take the gradient earlier, or call sync() in "
+          "between",
+          read, Recordings::kBytesMax >> 20));
+    }
+    if (recording->again_in != 0) {
+      refuse(fmt::format(
+          "the gradient flows through what was computed for the read at {} from a parameter, or "
+          "other state, that the same run wrote over: take the gradient before the assignment, or "
+          "read after the gradient",
+          read));
+    }
+  }
+  return crossing.crossed().empty() ? 0 : crossing.crossed().front()->number;
+}
+
+void Trace::record_again(const NodePtr& loss, std::span<const NodePtr> wrt) {
+  // A gradient through overwritten state is found when all else is recorded again.
+  for (std::uint64_t first = 0; (first = first_crossed(loss, wrt)) != 0;) take_back(first);
+  if (loss->trace != serial_) return;
+  const GradientPaths paths(program_, {&loss->value, 1});
+  for (const NodePtr& node : wrt) {
+    if (!is_pending(*node) || node->stored == kNoId) continue;
+    if (!paths.reached[node->stored] || paths.reached[node->value]) continue;
+    const OpId op = program_.defining_op(node->value);
+    refuse(fmt::format(
+        "the loss depends on {} as it was before it was assigned{}: take the gradient before the "
+        "assignment",
+        node->label(), op == kNoId ? "" : " at " + program_.loc(op)));
+  }
 }
 
 bool Trace::has_ignored(ValueId labels) const {

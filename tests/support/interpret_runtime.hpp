@@ -81,10 +81,11 @@ class InterpretRuntime : public Runtime {
       const ProgramOutput& output = program.outputs[i];
       result.outputs.push_back(std::make_shared<ElementBuffer>(
           program.type(output.value), execution.output_shardings[i], execution.outputs[i]));
-      if (output.updates >= 0) {
-        BufferPtr& old = result.input_buffers[static_cast<std::size_t>(output.updates)];
-        static_cast<ElementBuffer&>(*old).replaced = true;
-      }
+      if (output.updates < 0) continue;
+      const auto updated = static_cast<std::size_t>(output.updates);
+      const auto* bound = std::get_if<BoundBuffer>(&inputs[updated]);
+      if (bound != nullptr && !bound->may_be_overwritten()) continue;
+      static_cast<ElementBuffer&>(*result.input_buffers[updated]).replaced = true;
     }
     return result;
   }

@@ -51,6 +51,20 @@ TEST(Validate, NoWorkersMeansThisProcess) {
   EXPECT_EQ(job.mesh->size(), 16);
 }
 
+TEST(Validate, AnEagerJobHasTheAxesOfItsMeshOnOneChip) {
+  const JobSpec job =
+      spec({.scaling = {.num_workers = 4, .topology = "4x4"}, .run = {.debug = "eager"}});
+  EXPECT_TRUE(job.is_eager);
+  EXPECT_EQ(job.num_workers, 1);
+  EXPECT_EQ(job.num_chips(), 1);
+  EXPECT_EQ(*job.mesh, Mesh({1, 1}, {"data", "model"}));
+  const JobSpec here = spec({.scaling = {.num_workers = 0}, .run = {.debug = "eager"}});
+  EXPECT_EQ(here.num_workers, 0);
+  EXPECT_FALSE(spec({}).is_eager);
+  expect_refused(Errc::invalid_argument, {"run.debug = \"lazy\": expected \"none\" or \"eager\""},
+                 {.run = {.debug = "lazy"}});
+}
+
 TEST(Validate, TakesResourcesAsChips) {
   EXPECT_EQ(spec({.scaling = {.num_workers = 2, .resources_per_worker = {{"TPU", 4}}}}).num_chips(),
             8);

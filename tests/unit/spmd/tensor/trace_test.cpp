@@ -209,35 +209,12 @@ TEST_F(Trace, GradOfAParameterIsTakenAtItsPresentValue) {
   EXPECT_EQ(grad(loss, std::vector{w})[0].item(), 8);
 }
 
-TEST_F(Trace, RefusesTheGradOfALossThatWasComputed) {
+TEST_F(Trace, RefusesTheGradOfALossThatASyncComputed) {
   const Tensor x = f32({1, 2}, {2});
   const Tensor loss = sum(x * x);
-  loss.item();
+  sync();
   expect_error(Errc::invalid_argument, {"grad: the loss f32[] isn't being recorded"},
                [&] { grad(loss, std::vector{x}); });
-}
-
-TEST_F(Trace, AGradientThroughWhatWasReadIsRefused) {
-  Parameter w = make_parameter("w", Floats{1, 2}, {2});
-  Parameter v = make_parameter("v", Floats{3, 4}, {2});
-  const Tensor hidden = w * 2;
-  hidden.to_vector();
-  const Tensor more = hidden + 1;
-  more.to_vector();
-  const Tensor loss = sum(more * v);
-  EXPECT_EQ(grad(loss, std::vector{v})[0].to_vector(), (Floats{3, 5}));
-  const Tensor again = sum(more * v);
-  expect_error(Errc::invalid_argument,
-               {"grad: the loss depends on f32[2]",
-                "since a value was read at trace_test.cpp:", "take the gradient first"},
-               [&] {
-                 grad(again, std::vector{v, w});
-               });
-  // Across steps it is what the loop wants: a state that goes on.
-  const Tensor state = w * 3;
-  state.to_vector();
-  sync();
-  EXPECT_EQ(grad(sum(state * v), std::vector{w})[0].to_vector(), (Floats{0, 0}));
 }
 
 /// Fails as often as it is told to.
