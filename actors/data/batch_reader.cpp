@@ -17,13 +17,12 @@ std::size_t rows_at_once(std::size_t rows, int num_threads) {
 
 }  // namespace
 
-BatchReader::BatchReader(DatasetPtr dataset, SamplerPtr sampler, RowLayout layout,
+BatchReader::BatchReader(DatasetPtr dataset, SamplerPtr sampler, std::vector<BatchRows> shapes,
                          BatchReaderOptions options)
     : dataset_(std::move(dataset)),
       sampler_(std::move(sampler)),
-      layout_(std::move(layout)),
-      options_(options),
-      rows_at_once_(rows_at_once(layout_.rows().size(), options.num_threads)) {
+      shapes_(std::move(shapes)),
+      options_(options) {
   for (int i = 0; i < options_.num_threads; ++i) {
     threads_.emplace_back([this](const std::stop_token& stop) { work(stop); });
   }
@@ -31,9 +30,10 @@ BatchReader::BatchReader(DatasetPtr dataset, SamplerPtr sampler, RowLayout layou
 
 BatchReader::~BatchReader() { drop(); }
 
-void BatchReader::begin(std::uint64_t batch, BatchMemory memory) {
+void BatchReader::begin(std::uint64_t batch, std::size_t shape, BatchMemory memory) {
   auto filling = std::make_shared<Filling>();
   filling->batch = batch;
+  filling->shape = &shapes_[shape];
   filling->memory = std::move(memory);
   {
     const std::lock_guard lock(mutex_);
@@ -43,7 +43,7 @@ void BatchReader::begin(std::uint64_t batch, BatchMemory memory) {
 }
 
 bool BatchReader::is_filled(const Filling& filling) const {
-  return filling.claimed == layout_.rows().size() && filling.working == 0;
+  return filling.claimed == filling.shape->layout.rows().size() && filling.working == 0;
 }
 
 bool BatchReader::is_ready() {
@@ -63,7 +63,7 @@ std::int64_t BatchReader::finish() {
 
 void BatchReader::drop() {
   std::unique_lock lock(mutex_);
-  for (const auto& filling : fillings_) filling->claimed = layout_.rows().size();
+  for (const auto& filling : fillings_) filling->claimed = filling->shape->layout.rows().size();
   filled_.wait(lock, [&] {
     return std::ranges::all_of(fillings_, [&](const auto& filling) { return is_filled(*filling); });
   });
@@ -76,8 +76,9 @@ BatchReader::Claim BatchReader::claim() {
   for (const auto& filling : fillings_) {
     if (is_filled(*filling)) continue;
     if (++unfilled > options_.at_a_time) break;
+    const std::size_t rows = filling->shape->layout.rows().size();
     const std::size_t begin = filling->claimed;
-    const std::size_t end = std::min(begin + rows_at_once_, layout_.rows().size());
+    const std::size_t end = std::min(begin + rows_at_once(rows, options_.num_threads), rows);
     if (begin == end) continue;
     filling->claimed = end;
     ++filling->working;
@@ -109,12 +110,12 @@ void BatchReader::fill(const Claim& claim, ItemBuffer& scratch) {
   try {
     const SampleOrderPtr order = order_of(filling.batch);
     if (claim.begin == 0) {
-      const std::int64_t num_items = count_items(filling.batch);
+      const std::int64_t num_items = count_items(filling);
       const std::lock_guard lock(mutex_);
       filling.num_items = num_items;
     }
     for (std::size_t i = claim.begin; i < claim.end; ++i) {
-      row = layout_.rows()[i];
+      row = filling.shape->layout.rows()[i];
       fill_row(filling, *order, row, scratch);
     }
   } catch (...) {
@@ -127,29 +128,33 @@ void BatchReader::fill(const Claim& claim, ItemBuffer& scratch) {
 
 void BatchReader::fill_row(Filling& filling, const SampleOrder& order, std::int64_t row,
                            ItemBuffer& scratch) {
+  const RowLayout& layout = filling.shape->layout;
   const std::size_t num_fields = dataset_->fields().size();
   const Item item = order.item(filling.batch, row);
   const bool is_item = item.index != kNoItem;
   if (options_.has_weight) {
     const float weight = is_item ? 1.0F : 0.0F;
-    layout_.spread(num_fields, row, reinterpret_cast<const std::byte*>(&weight), filling.memory);
+    layout.spread(num_fields, row, reinterpret_cast<const std::byte*>(&weight), filling.memory);
   } else if (!is_item) {
     fail(Errc::invalid_argument,
          "{}: batch {} has no item for row {}: set pad_last, so that the losses know it",
          dataset_->name(), filling.batch, row);
   }
   if (!is_item) {
-    for (std::size_t f = 0; f < num_fields; ++f) layout_.clear(f, row, filling.memory);
+    for (std::size_t f = 0; f < num_fields; ++f) layout.clear(f, row, filling.memory);
     return;
   }
   std::vector<std::span<std::byte>> places(scratch.memory().begin(), scratch.memory().end());
   for (std::size_t f = 0; f < num_fields; ++f) {
-    std::byte* const whole = layout_.whole_item(f, row, filling.memory);
-    if (whole != nullptr) places[f] = {whole, places[f].size()};
+    std::byte* const whole = layout.whole_item(f, row, filling.memory);
+    // An item that is cut is read elsewhere first.
+    if (whole != nullptr && layout.item_bytes(f) == places[f].size()) {
+      places[f] = {whole, places[f].size()};
+    }
   }
   dataset_->read(item, places);
   for (std::size_t f = 0; f < num_fields; ++f) {
-    layout_.spread(f, row, places[f].data(), filling.memory);
+    layout.spread(f, row, places[f].data(), filling.memory);
   }
 }
 
@@ -159,13 +164,13 @@ SampleOrderPtr BatchReader::order_of(std::uint64_t batch) {
   return order_;
 }
 
-std::int64_t BatchReader::count_items(std::uint64_t batch) {
-  const std::int64_t rows = sampler_->batch_size();
+std::int64_t BatchReader::count_items(const Filling& filling) {
+  const std::int64_t rows = filling.shape->rows;
   if (!options_.has_weight) return rows;
-  const SampleOrderPtr order = order_of(batch);
+  const SampleOrderPtr order = order_of(filling.batch);
   std::int64_t count = 0;
   for (std::int64_t row = 0; row < rows; ++row) {
-    count += order->item(batch, row).index != kNoItem ? 1 : 0;
+    count += order->item(filling.batch, row).index != kNoItem ? 1 : 0;
   }
   return count;
 }

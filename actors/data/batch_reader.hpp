@@ -24,17 +24,25 @@ struct BatchReaderOptions {
   bool has_weight = false;  ///< the layout has one more field than the dataset: 1 or 0 for each row
 };
 
+/// The rows of a worker in batches of one shape.
+struct BatchRows {
+  RowLayout layout;
+  std::int64_t rows = 0;  ///< of the global batch
+};
+
 /// Batches come out in the order in which they were begun. Called by one thread.
 class BatchReader {
  public:
-  BatchReader(DatasetPtr dataset, SamplerPtr sampler, RowLayout layout, BatchReaderOptions options);
+  BatchReader(DatasetPtr dataset, SamplerPtr sampler, std::vector<BatchRows> shapes,
+              BatchReaderOptions options);
   /// As drop().
   ~BatchReader();
   BatchReader(const BatchReader&) = delete;
   BatchReader& operator=(const BatchReader&) = delete;
 
-  /// The threads write to `memory` until the batch is finished or dropped.
-  void begin(std::uint64_t batch, BatchMemory memory);
+  /// The threads write to `memory` until the batch is finished or dropped. `shape`: of those that
+  /// the constructor got.
+  void begin(std::uint64_t batch, std::size_t shape, BatchMemory memory);
   /// Whether finish() would return at once.
   bool is_ready();
   /// Waits for the oldest batch. Throws what the dataset threw for its first such row. Returns the
@@ -46,6 +54,7 @@ class BatchReader {
  private:
   struct Filling {
     std::uint64_t batch = 0;
+    const BatchRows* shape = nullptr;
     BatchMemory memory{};
     std::size_t claimed = 0;  // rows that threads have taken
     int working = 0;          // threads
@@ -64,13 +73,12 @@ class BatchReader {
   void fill(const Claim& claim, ItemBuffer& scratch);
   void fill_row(Filling& filling, const SampleOrder& order, std::int64_t row, ItemBuffer& scratch);
   SampleOrderPtr order_of(std::uint64_t batch);
-  std::int64_t count_items(std::uint64_t batch);
+  std::int64_t count_items(const Filling& filling);
 
   const DatasetPtr dataset_;
   const SamplerPtr sampler_;
-  const RowLayout layout_;
+  const std::vector<BatchRows> shapes_;
   const BatchReaderOptions options_;
-  const std::size_t rows_at_once_;
 
   std::mutex order_mutex_;
   SampleOrderPtr order_;  // the last one that was needed

@@ -24,10 +24,18 @@ RowLayout rows_of(const WorkerRuntime& runtime, const BatchLayout& layout) {
   return RowLayout(std::move(fields));
 }
 
+std::vector<BatchRows> all_rows_of(const WorkerRuntime& runtime, const BatchShapes& shapes) {
+  std::vector<BatchRows> rows;
+  for (const BatchLayout& layout : shapes.layouts()) {
+    rows.push_back({rows_of(runtime, layout), layout.rows()});
+  }
+  return rows;
+}
+
 }  // namespace
 
 BatchSource::BatchSource(WorkerRuntime& runtime, JobLoaders& loaders, const Recorder& recorder,
-                         DatasetPtr dataset, DeviceLoaderOptions options, BatchLayout layout,
+                         DatasetPtr dataset, DeviceLoaderOptions options, BatchShapes shapes,
                          std::shared_ptr<LoaderProgress> progress)
     : runtime_(&runtime),
       loaders_(&loaders),
@@ -35,9 +43,9 @@ BatchSource::BatchSource(WorkerRuntime& runtime, JobLoaders& loaders, const Reco
       dataset_(std::move(dataset)),
       text_(recorder_.events.intern(dataset_->name())),
       options_(std::move(options)),
-      layout_(std::move(layout)),
+      shapes_(std::move(shapes)),
       progress_(std::move(progress)),
-      reader_(dataset_, options_.sampler, rows_of(runtime, layout_),
+      reader_(dataset_, options_.sampler, all_rows_of(runtime, shapes_),
               {.num_threads = options_.num_threads,
                .at_a_time = options_.loader_prefetch_size,
                .has_weight = options_.pad_last}) {}
@@ -89,14 +97,19 @@ void BatchSource::read_ahead(std::uint64_t end) {
   const auto ahead =
       static_cast<std::size_t>(options_.loader_prefetch_size + options_.device_prefetch_size);
   for (; begun_.size() < ahead && next_ < end; ++next_) {
+    const BatchShapes::Choice shape = shapes_.choose(next_);
+    if (shapes_.has_buckets()) {
+      runtime().metrics().sample("LoaderPadding", MetricUnit::share, shape.padding);
+    }
+    const BatchLayout& layout = shapes_.layouts()[shape.layout];
     std::vector<ChipInput> inputs;
     BatchMemory memory;
-    for (std::size_t f = 0; f < layout_.types.size(); ++f) {
-      inputs.push_back(runtime().make_input(layout_.types[f], layout_.shardings[f]));
+    for (std::size_t f = 0; f < layout.types.size(); ++f) {
+      inputs.push_back(runtime().make_input(layout.types[f], layout.shardings[f]));
       memory.push_back(inputs.back().shards);
     }
     begun_.push_back(std::move(inputs));
-    reader_.begin(next_, std::move(memory));
+    reader_.begin(next_, shape.layout, std::move(memory));
   }
 }
 

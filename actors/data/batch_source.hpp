@@ -9,6 +9,7 @@
 #include <weft/device_loader.hpp>
 
 #include "actors/data/batch_reader.hpp"
+#include "actors/data/batch_shapes.hpp"
 #include "actors/data/loader_progress.hpp"
 #include "actors/runtime/worker_runtime.hpp"
 
@@ -16,18 +17,12 @@ namespace weft {
 
 class JobLoaders;
 
-/// How the batches lie, by field; with pad_last the weight is behind the fields of the dataset.
-struct BatchLayout {
-  std::vector<TensorType> types{};  ///< [batch_size, ...]
-  std::vector<Sharding> shardings{};
-};
-
 /// Used by the loop's thread.
 class BatchSource {
  public:
   /// With the options checked, and `options.sampler` set.
   BatchSource(WorkerRuntime& runtime, JobLoaders& loaders, const Recorder& recorder,
-              DatasetPtr dataset, DeviceLoaderOptions options, BatchLayout layout,
+              DatasetPtr dataset, DeviceLoaderOptions options, BatchShapes shapes,
               std::shared_ptr<LoaderProgress> progress);
 
   const DatasetPtr& dataset() const { return dataset_; }
@@ -56,7 +51,7 @@ class BatchSource {
   const DatasetPtr dataset_;
   const std::uint32_t text_;  // its name in the black box
   const DeviceLoaderOptions options_;
-  const BatchLayout layout_;
+  BatchShapes shapes_;
   const std::shared_ptr<LoaderProgress> progress_;
   std::uint64_t next_ = 0;                    // batch to begin
   std::deque<std::vector<ChipInput>> begun_;  // those before it; memory of the reader's batches

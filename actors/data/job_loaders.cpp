@@ -45,84 +45,17 @@ SamplerPtr sampler_of(const Dataset& dataset, const DeviceLoaderOptions& options
     fail(Errc::invalid_argument, "DeviceLoader: batch_size = {}: expected 1 or more (at {})", rows,
          file_line(where));
   }
-  if (!options.drop_last && !options.pad_last && dataset.size() % rows != 0) {
-    fail(Errc::invalid_argument,
-         "DeviceLoader: batch_size = {} leaves {} of the {} items of {} for a smaller batch, which "
-         "would need a program of its own: set pad_last, which fills it up, or drop_last (at {})",
-         rows, dataset.size() % rows, dataset.size(), dataset.name(), file_line(where));
-  }
   return std::make_shared<const DistributedSampler>(
       DistributedSamplerOptions{.size = dataset.size(),
                                 .batch_size = rows,
                                 .shuffle = options.shuffle,
                                 .seed = options.seed.value_or(seed),
-                                .drop_last = !options.pad_last});
+                                .drop_last = !options.pad_last && options.drop_last});
 }
 
-/// The spec of a field's tensor, whose last dims it may leave out.
-PartitionSpec spec_of(const std::string& field, const DeviceLoaderOptions& options,
-                      const Mesh& mesh) {
-  const auto own = options.field_sharding.find(field);
-  if (own != options.field_sharding.end()) return own->second;
-  if (options.input_sharding) return *options.input_sharding;
-  const bool has_data = std::ranges::find(mesh.axis_names(), "data") != mesh.axis_names().end();
-  return has_data ? PartitionSpec{{"data"}} : PartitionSpec{};
-}
-
-Sharding sharding_of(const std::string& field, const TensorType& type, PartitionSpec spec,
-                     const Mesh& mesh, const std::source_location& where) {
-  const auto num_dims = static_cast<std::size_t>(type.shape.size());
-  if (spec.dims().size() < num_dims) {
-    std::vector<AxisNames> dims = spec.dims();
-    dims.resize(num_dims);
-    spec = PartitionSpec(std::move(dims));
-  }
-  const std::string what = fmt::format(
-      "DeviceLoader: input_sharding of '{}' {}, with the batch as "
-      "dim 0 (at {})",
-      field, type.to_string(), file_line(where));
-  const Sharding sharding = Sharding::from_spec(mesh, spec, type.shape, what);
-  for (std::size_t d = 0; d < num_dims; ++d) {
-    const std::int64_t parts = mesh.count(sharding.dims[d]);
-    const std::int64_t size = type.shape[static_cast<int>(d)];
-    if (size % parts == 0) continue;
-    fail(Errc::invalid_argument,
-         "{}: the {} parts of {} on mesh {} don't divide dim {}, of size {}: take {} or leave it "
-         "whole",
-         what, parts, spec.to_string(), mesh.to_string(), d, size,
-         d == 0 ? fmt::format("a batch_size that is a multiple of {}", parts)
-                : fmt::format("items of a multiple of {}", parts));
-  }
-  return sharding;
-}
-
-BatchLayout layout_of(const Dataset& dataset, const DeviceLoaderOptions& options, const Mesh& mesh,
-                      const std::source_location& where) {
-  std::vector<Field> fields = dataset.fields();
-  for (const auto& [name, spec] : options.field_sharding) {
-    if (std::ranges::find(fields, name, &Field::name) != fields.end()) continue;
-    fail(Errc::invalid_argument, "DeviceLoader: field_sharding: {} has no field '{}' (at {})",
-         dataset.name(), name, file_line(where));
-  }
-  if (options.pad_last) fields.push_back({"weight", {DType::f32, {}}});
-  BatchLayout layout;
-  for (std::size_t f = 0; f < fields.size(); ++f) {
-    std::vector<std::int64_t> dims{options.sampler->batch_size()};
-    dims.insert(dims.end(), fields[f].type.shape.begin(), fields[f].type.shape.end());
-    if (dims.size() > static_cast<std::size_t>(kDimCountMax)) {
-      fail(Errc::invalid_argument,
-           "DeviceLoader: field '{}' of {} is {}: with the batch it has more than {} dims (at {})",
-           fields[f].name, dataset.name(), fields[f].type.to_string(), kDimCountMax,
-           file_line(where));
-    }
-    const TensorType type{fields[f].type.dtype, Shape(std::span<const std::int64_t>(dims))};
-    PartitionSpec spec = spec_of(fields[f].name, options, mesh);
-    const bool is_weight = f == dataset.fields().size();
-    if (is_weight && spec.num_dims() > 1) spec = PartitionSpec({spec.dims().front()});
-    layout.types.push_back(type);
-    layout.shardings.push_back(sharding_of(fields[f].name, type, spec, mesh, where));
-  }
-  return layout;
+/// The rows of an epoch's last batch, if it is smaller.
+std::int64_t last_rows(const Dataset& dataset, const DeviceLoaderOptions& options) {
+  return options.pad_last || options.drop_last ? 0 : dataset.size() % options.batch_size;
 }
 
 /// Tells samplers apart that one worker alone has seeded or sized otherwise.
@@ -137,16 +70,18 @@ std::uint64_t hash_of_batch(const Sampler& sampler, std::uint64_t batch) {
 }
 
 /// All that the workers must agree on. `batch`: the first that comes.
-std::string text_of(const StoredLoader& loader, std::size_t number, const BatchLayout& layout,
+std::string text_of(const StoredLoader& loader, std::size_t number, const BatchShapes& shapes,
                     const DeviceLoaderOptions& options, std::uint64_t batch, const Mesh& mesh) {
   std::string text = fmt::format(
       "DeviceLoader {} of {} items, seed {}, {} batches per step, shuffle {}, pad_last {}\n",
       number, loader.num_items, loader.seed, options.batches_per_execution, options.shuffle,
       options.pad_last);
   text += fmt::format("items of batch {} {:016x}\n", batch, hash_of_batch(*options.sampler, batch));
-  for (std::size_t f = 0; f < layout.types.size(); ++f) {
-    text += fmt::format("field {} {}\n", layout.types[f].to_string(),
-                        layout.shardings[f].to_string(mesh, layout.types[f].shape.size()));
+  for (const BatchLayout& layout : shapes.layouts()) {
+    for (std::size_t f = 0; f < layout.types.size(); ++f) {
+      text += fmt::format("field {} {}\n", layout.types[f].to_string(),
+                          layout.shardings[f].to_string(mesh, layout.types[f].shape.size()));
+    }
   }
   return text;
 }
@@ -180,9 +115,11 @@ std::shared_ptr<BatchSource> JobLoaders::open(DatasetPtr dataset, DeviceLoaderOp
   }
   check_numbers(options, where);
   check_order(*dataset, options, where);
+  const bool has_own_order = options.sampler == nullptr;
   options.sampler = sampler_of(*dataset, options, seed_, where);
   const Mesh& mesh = runtime_.program_mesh();
-  BatchLayout layout = layout_of(*dataset, options, mesh, where);
+  BatchShapes shapes(*dataset, options, has_own_order ? last_rows(*dataset, options) : 0, mesh,
+                     where);
   const std::uint64_t batches = options.sampler->steps_per_epoch();
   StoredLoader made{.dataset = dataset->name(),
                     .num_items = dataset->size(),
@@ -205,12 +142,12 @@ std::shared_ptr<BatchSource> JobLoaders::open(DatasetPtr dataset, DeviceLoaderOp
   if (runtime_.mesh() != nullptr) {
     const std::uint64_t pass = std::max<std::uint64_t>(made.passes, 1) - 1;
     const std::string text =
-        text_of(made, made_.size(), layout, options, pass * batches + made.taken, mesh);
+        text_of(made, made_.size(), shapes, options, pass * batches + made.taken, mesh);
     runtime_.agree(text, {.low = xxh3(std::as_bytes(std::span(text))), .high = 0},
                    {.function = "DeviceLoader", .loc = where});
   }
   auto source = std::make_shared<BatchSource>(runtime_, *this, recorder_, std::move(dataset),
-                                              std::move(options), std::move(layout), progress);
+                                              std::move(options), std::move(shapes), progress);
   made_.push_back(
       {.line = made, .taken_before = made.taken, .progress = progress, .source = source});
   return source;

@@ -28,6 +28,10 @@ class RowLayout {
 
   /// The rows that any of the chips has a part of, ascending.
   std::span<const std::int64_t> rows() const { return rows_; }
+  /// Of the field's item as the batch has it: an item of the dataset may be longer, and is cut.
+  std::size_t item_bytes(std::size_t field) const {
+    return static_cast<std::size_t>(fields_[field].item.bytes());
+  }
   /// Where the field's item of this row may be written as it is; null if no chip has all of it.
   std::byte* whole_item(std::size_t field, std::int64_t row, const BatchMemory& memory) const;
   /// Copies the item to all chips that have a part of the row. `item` may be the memory of one of

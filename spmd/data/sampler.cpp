@@ -84,22 +84,24 @@ class WeightedOrder : public SampleOrder {
 class WindowOrder : public SampleOrder {
  public:
   WindowOrder(std::uint64_t begin_step, std::uint64_t end_step, std::uint64_t epoch,
-              const LengthSamplerOptions& options, std::vector<std::int64_t> items)
+              std::shared_ptr<const LengthSamplerOptions> options, std::vector<std::int64_t> items)
       : SampleOrder(begin_step, end_step),
         epoch_(epoch),
-        seed_(options.seed),
-        batch_size_(options.batch_size),
+        options_(std::move(options)),
         items_(std::move(items)) {}
 
   Item item(std::uint64_t step, std::int64_t row) const override {
-    const auto place = as_unsigned(place_of(step - begin_step(), batch_size_, row));
-    return {place < items_.size() ? items_[place] : kNoItem, epoch_, seed_};
+    const auto place = as_unsigned(place_of(step - begin_step(), options_->batch_size, row));
+    return {place < items_.size() ? items_[place] : kNoItem, epoch_, options_->seed};
+  }
+  std::int64_t length(std::uint64_t step, std::int64_t row) const override {
+    const std::int64_t index = item(step, row).index;
+    return index == kNoItem ? 0 : options_->lengths[as_unsigned(index)];
   }
 
  private:
   const std::uint64_t epoch_;
-  const std::uint64_t seed_;
-  const std::int64_t batch_size_;
+  const std::shared_ptr<const LengthSamplerOptions> options_;
   const std::vector<std::int64_t> items_;
 };
 
@@ -196,8 +198,8 @@ SampleOrderPtr LengthSampler::order_at(std::uint64_t step) const {
                    data_key(options.seed, DataStream::window, epoch, low_word(window)));
   rows.insert(rows.end(), tail, items.end());
   const std::uint64_t epoch_begin = epoch * steps_per_epoch_;
-  return std::make_shared<const WindowOrder>(epoch_begin + begin, epoch_begin + end, epoch, options,
-                                             std::move(rows));
+  return std::make_shared<const WindowOrder>(epoch_begin + begin, epoch_begin + end, epoch,
+                                             options_, std::move(rows));
 }
 
 }  // namespace weft

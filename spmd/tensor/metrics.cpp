@@ -28,6 +28,7 @@ std::string text_of(MetricUnit unit, double value) {
     }
     return fmt::format("{:.4g} {}", value / scales.back().from, scales.back().name);
   };
+  if (unit == MetricUnit::share) return fmt::format("{:.4g} %", 100 * value);
   return unit == MetricUnit::seconds ? scaled(kSeconds) : scaled(kBytes);
 }
 
@@ -122,8 +123,10 @@ std::string MetricsTable::report() const {
   std::string text;
   for (const std::string& line : analysis()) text += "Analysis: " + line + '\n';
   for (const auto& [name, data] : metrics_) {
+    const bool is_share = data.unit == MetricUnit::share;  // of which a sum means nothing
+    const double all = is_share ? data.total / static_cast<double>(data.count) : data.total;
     text += fmt::format("Metric: {}\n  TotalSamples: {}\n  Accumulator: {}\n", name, data.count,
-                        text_of(data.unit, data.total));
+                        text_of(data.unit, all));
     if (!data.last.empty()) text += fmt::format("  Percentiles: {}\n", percentiles(data));
   }
   for (const auto& [name, value] : counters_) {

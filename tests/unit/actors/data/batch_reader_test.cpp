@@ -49,6 +49,7 @@ struct Chips {
     }
     return RowLayout(fields);
   }
+  std::vector<BatchRows> shapes() const { return {{layout(), types.front().shape[0]}}; }
   BatchMemory memory() {
     BatchMemory memory;
     for (auto& field : shards) {
@@ -90,8 +91,8 @@ TEST(BatchReader, WritesEachChipsPartOfEachItem) {
     for (const std::vector<int>& positions : {std::vector{0, 1, 2, 3}, std::vector{3}}) {
       Chips chips(mesh, positions, 8, {Shape{4}, Shape{6}}, spec);
       const auto dataset = std::make_shared<const Numbered>(100, std::vector<Shape>{{4}, {6}});
-      BatchReader reader(dataset, in_order(100, 8), chips.layout(), {.num_threads = 3});
-      reader.begin(2, chips.memory());
+      BatchReader reader(dataset, in_order(100, 8), chips.shapes(), {.num_threads = 3});
+      reader.begin(2, 0, chips.memory());
       EXPECT_EQ(reader.finish(), 8);
       for (std::size_t f = 0; f < 2; ++f) {
         for (std::int64_t row = 0; row < 8; ++row) {
@@ -112,8 +113,8 @@ TEST(BatchReader, ReadsNoRowsOfOtherWorkers) {
   const Mesh mesh({4}, {"data"});
   Chips chips(mesh, {1, 2}, 16, {Shape{1}}, {{{"data"}, {}}});
   const auto dataset = std::make_shared<const Numbered>(64, std::vector<Shape>{{1}});
-  BatchReader reader(dataset, in_order(64, 16), chips.layout(), {});
-  reader.begin(1, chips.memory());
+  BatchReader reader(dataset, in_order(64, 16), chips.shapes(), {});
+  reader.begin(1, 0, chips.memory());
   reader.finish();
   EXPECT_EQ(dataset->reads(), (std::multiset<std::int64_t>{20, 21, 22, 23, 24, 25, 26, 27}));
 }
@@ -122,8 +123,8 @@ TEST(BatchReader, ReadsAnItemOfSeveralChipsOnce) {
   const Mesh mesh({4}, {"data"});
   Chips chips(mesh, {0, 1, 2, 3}, 4, {Shape{3}}, {{{}, {}}});
   const auto dataset = std::make_shared<const Numbered>(8, std::vector<Shape>{{3}});
-  BatchReader reader(dataset, in_order(8, 4), chips.layout(), {.num_threads = 2});
-  reader.begin(0, chips.memory());
+  BatchReader reader(dataset, in_order(8, 4), chips.shapes(), {.num_threads = 2});
+  reader.begin(0, 0, chips.memory());
   reader.finish();
   EXPECT_EQ(dataset->reads(), (std::multiset<std::int64_t>{0, 1, 2, 3}));
   for (std::size_t chip = 1; chip < 4; ++chip) EXPECT_EQ(chips.shards[0][chip], chips.shards[0][0]);
@@ -133,8 +134,8 @@ TEST(BatchReader, FillsUpTheLastBatchWithZerosAndAWeight) {
   const Mesh mesh({2}, {"data"});
   Chips chips(mesh, {0, 1}, 4, {Shape{2}, Shape{}}, {{{"data"}, {}}, {{"data"}}});
   const auto dataset = std::make_shared<const Numbered>(7, std::vector<Shape>{{2}});
-  BatchReader reader(dataset, in_order(7, 4, false), chips.layout(), {.has_weight = true});
-  reader.begin(1, chips.memory());
+  BatchReader reader(dataset, in_order(7, 4, false), chips.shapes(), {.has_weight = true});
+  reader.begin(1, 0, chips.memory());
   EXPECT_EQ(reader.finish(), 3);
   EXPECT_EQ(chips.shards[1][0], (std::vector<float>{1, 1}));
   EXPECT_EQ(chips.shards[1][1], (std::vector<float>{1, 0}));
@@ -146,8 +147,8 @@ TEST(BatchReader, RefusesARowWithoutItemWhereNobodyKnowsItsWeight) {
   const Mesh mesh({1}, {"data"});
   Chips chips(mesh, {0}, 4, {Shape{2}}, {{{}, {}}});
   const auto dataset = std::make_shared<const Numbered>(7, std::vector<Shape>{{2}});
-  BatchReader reader(dataset, in_order(7, 4, false), chips.layout(), {});
-  reader.begin(1, chips.memory());
+  BatchReader reader(dataset, in_order(7, 4, false), chips.shapes(), {});
+  reader.begin(1, 0, chips.memory());
   testing::expect_error(Errc::invalid_argument, {"row 3", "pad_last"}, [&] { reader.finish(); });
 }
 
@@ -159,10 +160,10 @@ TEST(BatchReader, ThrowsTheFirstRowsExceptionAtItsBatch) {
     Chips second = first;
     const auto dataset = std::make_shared<const Numbered>(64, std::vector<Shape>{{1}},
                                                           std::set<std::int64_t>{35, 41, 63});
-    BatchReader reader(dataset, in_order(64, 32), first.layout(),
+    BatchReader reader(dataset, in_order(64, 32), first.shapes(),
                        {.num_threads = 4, .at_a_time = 2});
-    reader.begin(0, first.memory());
-    reader.begin(1, second.memory());
+    reader.begin(0, 0, first.memory());
+    reader.begin(1, 0, second.memory());
     EXPECT_EQ(reader.finish(), 32);
     testing::expect_error(Errc::loop_failed, {"numbered", "item 35", "broken"},
                           [&] { reader.finish(); });
@@ -174,12 +175,12 @@ TEST(BatchReader, WritesNothingOnceItIsDropped) {
   for (int round = 0; round < 50; ++round) {
     Chips chips(mesh, {0}, 256, {Shape{4}}, {{{}, {}}});
     const auto dataset = std::make_shared<const Numbered>(256, std::vector<Shape>{{4}});
-    BatchReader reader(dataset, in_order(256, 256), chips.layout(), {.num_threads = 3});
-    reader.begin(0, chips.memory());
+    BatchReader reader(dataset, in_order(256, 256), chips.shapes(), {.num_threads = 3});
+    reader.begin(0, 0, chips.memory());
     reader.drop();
     const auto then = chips.shards;
     Chips other = chips;
-    reader.begin(0, other.memory());
+    reader.begin(0, 0, other.memory());
     reader.finish();
     EXPECT_EQ(chips.shards, then);
   }

@@ -47,6 +47,10 @@ std::shared_ptr<const Numbered> numbered(std::int64_t size) {
   return std::make_shared<const Numbered>(size, std::vector<Shape>{{3}, {}});
 }
 
+DatasetPtr numbered_rows(std::int64_t size, std::int64_t length) {
+  return std::make_shared<const Numbered>(size, std::vector<Shape>{{length}});
+}
+
 /// The items of a batch, by its field "x0".
 std::vector<std::int64_t> items_of(const Batch& batch) {
   std::vector<std::int64_t> items;
@@ -320,7 +324,13 @@ TEST_F(Loaders, RefuseWhatDoesNotFit) {
     refuse(nullptr, {}, {"dataset is null", "device_loader_test.cpp:"});
     refuse(numbered(9), {.batch_size = 0}, {"batch_size = 0"});
     refuse(numbered(9), {.batch_size = 3}, {"the 2 parts", "dim 0, of size 3", "multiple of 2"});
-    refuse(numbered(9), {.batch_size = 4, .drop_last = false}, {"leaves 1 of the 9", "pad_last"});
+    refuse(numbered(9), {.batch_size = 4, .bucket_lengths = {2}}, {"1 lengths", "0 names"});
+    refuse(numbered(9), {.batch_size = 4, .bucket_lengths = {2, 2}, .bucket_fields = {"x0"}},
+           {"[2, 2]", "greater than the one before"});
+    refuse(numbered(9), {.batch_size = 4, .bucket_lengths = {4}, .bucket_fields = {"x0"}},
+           {"'x0'", "f32[3]", "at least 4"});
+    refuse(numbered(9), {.batch_size = 4, .bucket_lengths = {1}, .bucket_fields = {"z"}},
+           {"no field 'z'"});
     refuse(numbered(3), {.batch_size = 4}, {"batch_size = 4 of 3 items"});
     refuse(numbered(9), {.batch_size = 4, .input_sharding = PartitionSpec{{"date"}}}, {"date"});
     refuse(numbered(9), {.batch_size = 4, .input_sharding = PartitionSpec{{"data"}, {"model"}}},
@@ -347,6 +357,88 @@ TEST_F(Loaders, MayBeLeftAndDropped) {
       }
     }
   });
+}
+
+/// On 4 chips by rows: 2 rows of the last batch are whole on each chip.
+TEST_F(Loaders, GiveASmallerLastBatchAProgramOfItsOwn) {
+  const auto losses = [&](const std::vector<std::int64_t>& mesh) {
+    std::vector<double> losses;
+    run(
+        [&](TrainContext& ctx) {
+          const Parameter w = make_parameter("w", std::vector<float>{1, 2, 3}, {3});
+          DeviceLoader loader(numbered(10), {.batch_size = 4, .drop_last = false});
+          EXPECT_EQ(loader.batches_per_epoch(), 3U);
+          std::vector<std::int64_t> rows;
+          while (loader.epoch() < 2) {
+            for (const Batch& batch : loader) {
+              rows.push_back(batch["x0"].shape()[0]);
+              EXPECT_EQ(batch.num_items(), rows.back());
+              const Tensor loss = mean(batch["x0"] * w * 1e-3);
+              w.assign(w - grad(loss, w) * 0.1);
+              sync();
+              losses.push_back(loss.item());
+            }
+          }
+          EXPECT_EQ(rows, (std::vector<std::int64_t>{4, 4, 2, 4, 4, 2}));
+          EXPECT_EQ(counter_value("UncachedCompile"), 2U);
+          EXPECT_EQ(ctx.step(), 6U);
+        },
+        mesh);
+    return losses;
+  };
+  const std::vector<double> expected = losses({1});
+  const std::vector<double> found = losses({4});
+  ASSERT_EQ(found.size(), 6U);
+  for (std::size_t i = 0; i < 6; ++i) EXPECT_NEAR(found[i], expected[i], 1e-6 * expected[i]);
+}
+
+TEST_F(Loaders, CutSequencesToBuckets) {
+  run([&](TrainContext&) {
+    constexpr std::int64_t kLength = 16;
+    std::vector<std::int64_t> lengths;
+    std::vector<float> ids;
+    for (std::int64_t item = 0; item < 24; ++item) {
+      lengths.push_back(1 + item % 10);
+      for (std::int64_t i = 0; i < kLength; ++i) {
+        ids.push_back(i < lengths.back() ? static_cast<float>(100 * item + i) : -1.0F);
+      }
+    }
+    const auto sampler = std::make_shared<const LengthSampler>(LengthSamplerOptions{
+        .lengths = lengths, .batch_size = 4, .shuffle = false, .window_batches = 6});
+    DeviceLoader loader(
+        tensors({{"ids", ids, {kLength}}}),
+        {.sampler = sampler, .bucket_lengths = {4, 8, 16}, .bucket_fields = {"ids"}});
+    std::vector<std::int64_t> widths;
+    for (const Batch& batch : loader) {
+      const std::int64_t width = widths.emplace_back(batch["ids"].shape()[1]);
+      const std::vector<float> elements = batch["ids"].to_vector();
+      for (std::size_t row = 0; row < 4; ++row) {
+        const auto item =
+            static_cast<std::int64_t>(elements[row * static_cast<std::size_t>(width)]) / 100;
+        for (std::int64_t i = 0; i < width; ++i) {
+          const bool is_own = i < lengths[static_cast<std::size_t>(item)];
+          EXPECT_EQ(elements[row * static_cast<std::size_t>(width) + static_cast<std::size_t>(i)],
+                    is_own ? static_cast<float>(100 * item + i) : -1.0F);
+        }
+      }
+    }
+    EXPECT_EQ(widths, (std::vector<std::int64_t>{4, 4, 8, 8, 8, 16}));
+    const MetricData padding = metric_data("LoaderPadding");
+    EXPECT_EQ(padding.count, 6U);
+    EXPECT_GT(padding.total, 0);
+    EXPECT_LT(padding.total / 6, 0.4);
+  });
+  const Result result = fit([&](TrainContext&) {
+    const auto sampler = std::make_shared<const LengthSampler>(
+        LengthSamplerOptions{.lengths = {2, 9, 2, 2}, .batch_size = 4});
+    DeviceLoader loader(numbered_rows(4, 9),
+                        {.sampler = sampler, .bucket_lengths = {4, 8}, .bucket_fields = {"x0"}});
+    (void)*loader.begin();
+  });
+  ASSERT_FALSE(result.ok());
+  EXPECT_NE(result.error->message.find("an item of length 9: expected at most 8"),
+            std::string::npos)
+      << result.error->message;
 }
 
 /// Rows of a stream.
