@@ -200,7 +200,8 @@ class Matching {
 LoadResult load(std::span<const Parameter> state, const std::string& path,
                 const LoadOptions& options, std::source_location where) {
   require_local_path(path, "load: path");
-  const Mesh* mesh = Trace::current(where).runtime().mesh();
+  Runtime& runtime = Trace::current(where).runtime();
+  const Mesh* mesh = runtime.mesh();
   const auto file = StateFile::open(path);
   Matching matching(state, *file, options);
   matching.require(where);
@@ -210,11 +211,22 @@ LoadResult load(std::span<const Parameter> state, const std::string& path,
       require_equal(*file, match.tensor, twin, state[match.state].type());
     }
   }
-  const bool is_same_mesh = mesh != nullptr && file->mesh() && *file->mesh() == *mesh;
+  std::vector<SourcePtr> sources;
+  std::string listing;
   for (const Match& match : matching.matches()) {
+    const Parameter& each = state[match.state];
+    const SourcePtr& source = sources.emplace_back(file->source(match.tensor, each.type().dtype));
+    listing +=
+        fmt::format("load '{}' {} from '{}', digest {:016x}\n", each.name(),
+                    each.type().to_string(), file->tensors()[match.tensor].name, source->digest());
+  }
+  runtime.require_alike(listing, {.function = "load", .loc = where});
+  const bool is_same_mesh = mesh != nullptr && file->mesh() && *file->mesh() == *mesh;
+  for (std::size_t i = 0; i < sources.size(); ++i) {
+    const Match& match = matching.matches()[i];
     const auto& laid_out = file->tensors()[match.tensor].sharding;
-    set_source(state[match.state], file->source(match.tensor, state[match.state].type().dtype),
-               is_same_mesh ? laid_out : std::nullopt, where);
+    set_source(state[match.state], std::move(sources[i]), is_same_mesh ? laid_out : std::nullopt,
+               where);
   }
   LoadResult result = std::move(matching).result();
   result.metadata = file->metadata();

@@ -174,7 +174,7 @@ SystemConfig::SystemConfig() {
   add_message_type<StateHashes>("weft::hashes/1");
   add_message_type<PartWritten>("weft::part/1");
   add_message_type<SaveEnded>("weft::saved/1");
-  add_message_type<DataHashes>("weft::data/1");
+  add_message_type<DataHashes>("weft::data/2");
   add_message_type<TrainerActor>("weft::trainer/5");
 }
 

@@ -96,13 +96,15 @@ struct StateHashes {
   std::vector<std::uint64_t> hashes{};
 };
 
-/// Hashes of the data that a worker's loop uploads to its chips for its `run`-th run. They must be
-/// the same in all workers.
+/// Hashes of what a worker's loop uploads to its chips for its `run`-th run. They must be the same
+/// in all workers. State must be uploaded by all of them or by none: by one alone it would be set
+/// on some chips only.
 struct DataHashes {
   std::int32_t worker = -1;
   std::uint64_t generation = 1;
   std::uint64_t step = 0;
   std::uint64_t run = 0;
+  std::uint32_t num_states = 0;        ///< the first tensors: parameters, buffers, optimizer state
   std::vector<std::string> tensors{};  ///< name, type and line of each
   std::vector<std::uint64_t> hashes{};
 };

@@ -1,6 +1,7 @@
 // The part of WorkerRuntime that runs the loop's own code (on_each_chip) on its chips.
 
 #include <functional>
+#include <span>
 
 #include "actors/runtime/worker_runtime.hpp"
 
@@ -51,6 +52,11 @@ std::uint64_t WorkerRuntime::agree(const std::string& text, const Fingerprint& k
   ++programs_;
   call_devices(number, kNothing, site);
   return runs_;
+}
+
+void WorkerRuntime::require_alike(const std::string& text, const RunSite& site) {
+  if (!options_.has_mesh) return;
+  agree(text, {.low = xxh3(std::as_bytes(std::span(text))), .high = 0}, site);
 }
 
 /// The call's source line identifies the program on which the workers must agree.

@@ -23,6 +23,14 @@ const LocalRows* local_rows(const Binding& binding) {
   return source == nullptr ? nullptr : (*source)->local();
 }
 
+bool is_uploaded(const Binding& binding) { return !std::holds_alternative<BoundBuffer>(binding); }
+
+std::uint64_t hash_of(const Binding& binding) {
+  if (const auto* data = std::get_if<HostData>(&binding)) return sampled_hash(**data);
+  if (const LocalRows* rows = local_rows(binding)) return sampled_hash(rows->bytes());
+  return std::get<SourcePtr>(binding)->digest();
+}
+
 }  // namespace
 
 DataChecks data_checks(std::string_view variable) {
@@ -51,17 +59,30 @@ std::uint64_t sampled_hash(std::span<const std::byte> bytes) {
   return xxh3(std::as_bytes(std::span(hashes)));
 }
 
+bool sets_state(const Program& program, std::span<const Binding> inputs) {
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    if (is_uploaded(inputs[i]) && is_state(program.inputs[i].kind)) return true;
+  }
+  return false;
+}
+
 DataHashes hash_data(const Program& program, std::span<const Binding> inputs) {
   DataHashes hashes;
-  for (std::size_t i = 0; i < inputs.size(); ++i) {
-    const std::string name = label(program, program.inputs[i]);
-    if (const auto* data = std::get_if<HostData>(&inputs[i])) {
-      hashes.tensors.push_back(name);
-      hashes.hashes.push_back(sampled_hash(**data));
-    } else if (const LocalRows* rows = local_rows(inputs[i])) {
-      hashes.tensors.push_back(fmt::format("{} of {}", rows->name(), name));
-      hashes.hashes.push_back(sampled_hash(rows->bytes()));
+  const auto add = [&](std::size_t i) {
+    if (!is_uploaded(inputs[i])) return;
+    std::string name = label(program, program.inputs[i]);
+    if (const LocalRows* rows = local_rows(inputs[i])) {
+      name = fmt::format("{} of {}", rows->name(), name);
     }
+    hashes.tensors.push_back(std::move(name));
+    hashes.hashes.push_back(hash_of(inputs[i]));
+  };
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    if (is_state(program.inputs[i].kind)) add(i);
+  }
+  hashes.num_states = static_cast<std::uint32_t>(hashes.tensors.size());
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    if (!is_state(program.inputs[i].kind)) add(i);
   }
   return hashes;
 }

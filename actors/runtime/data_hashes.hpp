@@ -1,6 +1,6 @@
 #pragma once
-/// Hashes of the data that a worker's loop uploads to its chips. All workers must upload the same;
-/// of a tensor of local rows, those that have the same part.
+/// Hashes of the data and state that a worker's loop uploads to its chips. All workers must upload
+/// the same; of a tensor of local rows, those that have the same part.
 
 #include <cstdint>
 #include <span>
@@ -12,7 +12,7 @@
 
 namespace weft {
 
-/// The runs of a program whose data is compared.
+/// The runs of a program whose data is compared. State is compared whenever it is uploaded.
 enum class DataChecks : std::uint8_t { never, first_and_seldom, always };
 
 /// From WEFT_CHECK_DATA: "" (first_and_seldom), "0" (never) or "all". Throws invalid_argument for
@@ -30,7 +30,10 @@ inline constexpr std::size_t kHashedBlock = 4096;
 inline constexpr std::size_t kHashedBlocks = 256;
 std::uint64_t sampled_hash(std::span<const std::byte> bytes);
 
-/// The inputs that come from the host, each with name, type and source line.
+/// Whether the host, or a file, sets state in this run.
+bool sets_state(const Program& program, std::span<const Binding> inputs);
+
+/// The inputs that come from the host or a file, each with name, type and source line; state first.
 DataHashes hash_data(const Program& program, std::span<const Binding> inputs);
 
 }  // namespace weft

@@ -92,7 +92,11 @@ Runtime::RunResult WorkerRuntime::run(const Program& program, const Fingerprint&
   Executed& executed = executed_.at(number);
   require_known(executed, inputs);
   if (resume_from_) resume_from_->require_taken(program.inputs, inputs);
-  if (is_due(options_.check_data, executed.runs + 1)) tell_data(program, inputs);
+  const bool is_compared = options_.check_data != DataChecks::never;
+  if (is_due(options_.check_data, executed.runs + 1) ||
+      (is_compared && sets_state(program, inputs))) {
+    tell_data(program, inputs);
+  }
   listing_.debug(2, [&] { return fmt::format("program {} runs for {}", number, to_string(site)); });
   holds_.drop_ended();
   await_room();

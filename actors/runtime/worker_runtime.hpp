@@ -48,6 +48,7 @@ class WorkerRuntime : public Runtime {
   bool has_restored(const std::string& name) const override;
   BufferPtr put_state(const ProgramInput& state, const TensorType& type,
                       const std::vector<std::byte>& elements, const BufferPtr& before) override;
+  void require_alike(const std::string& text, const RunSite& site) override;
   std::uint64_t step() const override { return step_; }
   void end_step() override;
   void collect_metrics() override;

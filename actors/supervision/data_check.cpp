@@ -1,6 +1,8 @@
 #include "actors/supervision/data_check.hpp"
 
 #include <algorithm>
+#include <limits>
+#include <set>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -9,12 +11,13 @@ namespace weft {
 namespace {
 
 using Workers = std::vector<int>;
+using Sides = std::map<int, std::optional<std::uint64_t>>;  // hashes by worker; none: not uploaded
 
 constexpr const char* kAdvice =
     "data, parameters and scalars are global: of its own copy each worker uploads only what its "
     "chips hold, and the rest is lost; give every worker the same (all rows of the batch, a "
-    "shuffle by ctx.seed() and ctx.step()), or give each worker's own rows to to_device_local(); "
-    "WEFT_CHECK_DATA=0 leaves this check out";
+    "shuffle by ctx.seed() and ctx.step()), let every worker set state and load it, or give each "
+    "worker's own rows to to_device_local(); WEFT_CHECK_DATA=0 leaves this check out";
 
 /// "worker 1", "workers 0, 2".
 std::string name(const Workers& workers) {
@@ -23,8 +26,8 @@ std::string name(const Workers& workers) {
 
 /// A side is all workers with the same hash. The largest side first; of sides of one size the one
 /// with the lowest worker.
-std::vector<Workers> sides_of(const std::map<int, std::uint64_t>& hashes) {
-  std::map<std::uint64_t, Workers> by_hash;
+std::vector<Workers> sides_of(const Sides& hashes) {
+  std::map<std::optional<std::uint64_t>, Workers> by_hash;
   for (const auto& [worker, hash] : hashes) by_hash[hash].push_back(worker);
   std::vector<Workers> sides;
   for (auto& [hash, workers] : by_hash) sides.push_back(std::move(workers));
@@ -34,53 +37,86 @@ std::vector<Workers> sides_of(const std::map<int, std::uint64_t>& hashes) {
   return sides;
 }
 
+/// State is known by its name and type, wherever each worker has made it.
+std::string key_of(const DataHashes& hashes, std::size_t i) {
+  const std::string& label = hashes.tensors[i];
+  return i < hashes.num_states ? label.substr(0, label.rfind(" (")) : label;
+}
+
 }  // namespace
 
 std::optional<ReplicaFault> DataCheck::add(const DataHashes& hashes) {
   if (hashes.worker < 0 || hashes.worker >= num_workers_ ||
-      hashes.hashes.size() != hashes.tensors.size()) {
+      hashes.hashes.size() != hashes.tensors.size() || hashes.num_states > hashes.tensors.size()) {
     return ReplicaFault{
         .step = hashes.step,
         .message = fmt::format("worker {} sent {} hashes of {} tensors at step {}", hashes.worker,
                                hashes.hashes.size(), hashes.tensors.size(), hashes.step),
         .code = Errc::corrupt};
   }
-  auto& told = runs_[hashes.run];
-  told.insert_or_assign(hashes.worker, hashes);
-  if (static_cast<int>(told.size()) < num_workers_) return {};
-  auto fault = compare(told);
-  runs_.erase(hashes.run);
-  return fault;
+  runs_[hashes.run].insert_or_assign(hashes.worker, hashes);
+  return came_to(hashes.worker, hashes.run);
 }
 
-/// A tensor that only some workers upload, because the others have it on their chips already, is
-/// compared among the workers that upload it.
-std::optional<ReplicaFault> DataCheck::compare(const std::map<int, DataHashes>& told) const {
-  std::map<std::string, std::map<int, std::uint64_t>> tensors;
-  std::vector<std::string> order;
+std::optional<ReplicaFault> DataCheck::ended(int worker) {
+  return came_to(worker, std::numeric_limits<std::uint64_t>::max());
+}
+
+/// Compares the runs that all workers have come to.
+std::optional<ReplicaFault> DataCheck::came_to(int worker, std::uint64_t run) {
+  last_runs_[worker] = run;
+  if (static_cast<int>(last_runs_.size()) < num_workers_) return {};
+  std::uint64_t least = run;
+  for (const auto& [each, last] : last_runs_) least = std::min(least, last);
+  while (!runs_.empty() && runs_.begin()->first <= least) {
+    const Told told = std::move(runs_.begin()->second);
+    runs_.erase(runs_.begin());
+    if (auto fault = compare(told)) return fault;
+  }
+  return {};
+}
+
+/// Data that only some workers upload, because the others have it on their chips already, is
+/// compared among the workers that upload it. A worker that doesn't upload state that others do has
+/// another hash of it than they.
+std::optional<ReplicaFault> DataCheck::compare(const Told& told) const {
+  std::map<std::string, Sides> tensors;
+  std::vector<std::pair<std::string, std::string>> order;  // keys and labels
+  std::set<std::string> states;
   for (const auto& [worker, hashes] : told) {
     for (std::size_t i = 0; i < hashes.tensors.size(); ++i) {
-      auto& by_worker = tensors[hashes.tensors[i]];
-      if (by_worker.empty()) order.push_back(hashes.tensors[i]);
+      const std::string key = key_of(hashes, i);
+      auto& by_worker = tensors[key];
+      if (by_worker.empty()) order.emplace_back(key, hashes.tensors[i]);
+      if (i < hashes.num_states) states.insert(key);
       by_worker.emplace(worker, hashes.hashes[i]);
     }
   }
   std::optional<ReplicaFault> fault;
   int others = 0;
-  for (const std::string& tensor : order) {
-    const std::vector<Workers> sides = sides_of(tensors.at(tensor));
+  for (const auto& [key, label] : order) {
+    auto& by_worker = tensors.at(key);
+    const bool is_state = states.contains(key);
+    for (int worker = 0; is_state && worker < num_workers_; ++worker) {
+      by_worker.emplace(worker, std::nullopt);
+    }
+    const std::vector<Workers> sides = sides_of(by_worker);
     if (sides.size() == 1) continue;
     if (fault) {
       ++others;
       continue;
     }
     std::vector<std::string> names;
-    for (const Workers& side : sides) names.push_back(name(side));
+    for (const Workers& side : sides) {
+      const bool is_set = by_worker.at(side.front()).has_value();
+      names.push_back(name(side) + (is_set ? "" : " (not set)"));
+    }
     const std::uint64_t step = told.begin()->second.step;
-    fault = ReplicaFault{.step = step,
-                         .message = fmt::format("at step {} {} isn't the same in every worker: {}",
-                                                step, tensor, fmt::join(names, " against ")),
-                         .code = Errc::invalid_argument};
+    fault = ReplicaFault{
+        .step = step,
+        .message = fmt::format("at step {} {} isn't {}the same in every worker: {}", step, label,
+                               is_state ? "set to " : "", fmt::join(names, " against ")),
+        .code = Errc::invalid_argument};
     const bool one_is_odd = sides.size() == 2 && sides[0].size() > 1 && sides[1].size() == 1;
     if (one_is_odd) fault->worker = sides[1].front();
   }

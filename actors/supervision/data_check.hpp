@@ -1,5 +1,5 @@
 #pragma once
-/// DataCheck: compares the data that workers upload to their chips for the same run. Pure.
+/// DataCheck: compares the data and state that workers upload to their chips for the same run. Pure.
 
 #include <cstdint>
 #include <map>
@@ -21,22 +21,31 @@ struct ReplicaFault {
   Errc code = Errc::corrupt;
 };
 
-/// A run is compared when all workers have sent their hashes for it. In a generation each worker
-/// sends the hashes of its runs in order, so the first difference found is the first one.
+/// A run is compared when all workers have sent their hashes for it, or have gone past it: in a
+/// generation each worker sends the hashes of its runs in order. So the first difference found is
+/// the first one.
 class DataCheck {
  public:
   explicit DataCheck(int num_workers) : num_workers_(num_workers) {}
 
   /// Hashes of the generation before are dropped: the runs that they belong to are made again.
-  void forget() { runs_.clear(); }
+  void forget() {
+    runs_.clear();
+    last_runs_.clear();
+  }
   /// A malformed message, such as one with a hash but no tensor, is a fault too.
   std::optional<ReplicaFault> add(const DataHashes& hashes);
+  /// The worker's loop has ended, and will send no more.
+  std::optional<ReplicaFault> ended(int worker);
 
  private:
-  std::optional<ReplicaFault> compare(const std::map<int, DataHashes>& told) const;
+  using Told = std::map<int, DataHashes>;  // by worker
+  std::optional<ReplicaFault> came_to(int worker, std::uint64_t run);
+  std::optional<ReplicaFault> compare(const Told& told) const;
 
   int num_workers_;
-  std::map<std::uint64_t, std::map<int, DataHashes>> runs_;  // by run and worker
+  std::map<std::uint64_t, Told> runs_;
+  std::map<int, std::uint64_t> last_runs_;  // by worker
 };
 
 }  // namespace weft

@@ -32,6 +32,10 @@ class ReplicaCheck {
   std::optional<ReplicaFault> add(const DataHashes& hashes) {
     return hashes.generation == generation_ ? data_.add(hashes) : std::nullopt;
   }
+  /// See DataCheck.
+  std::optional<ReplicaFault> ended(int worker, std::uint64_t generation) {
+    return generation == generation_ ? data_.ended(worker) : std::nullopt;
+  }
 
  private:
   struct Shard {

@@ -174,12 +174,15 @@ bool from_a_member(Self self) { return self->state.workers.has(self->current_sen
 void heard(Self self) { ++self->state.messages; }
 
 /// A difference between workers ends the job.
+void end_by(Self self, const std::optional<ReplicaFault>& fault) {
+  if (!fault) return;
+  carry_out(self, self->state.job->cancel(fault->code, fault->message, fault->worker, fault->step));
+}
+
 template <typename Hashes>
 void compare(Self self, const Hashes& hashes) {
   heard(self);
-  const auto fault = self->state.replicas->add(hashes);
-  if (!fault) return;
-  carry_out(self, self->state.job->cancel(fault->code, fault->message, fault->worker, fault->step));
+  end_by(self, self->state.replicas->add(hashes));
 }
 
 void process_ended(Self self, const ProcessEnded& ended) {
@@ -264,6 +267,9 @@ TrainerActor::behavior_type trainer_behavior(Self self, const TrainerLinkOptions
       [self](ended_a, const LoopEnded& ended) {
         heard(self);
         if (!from_a_member(self)) return;
+        if (ended.error == 0) {
+          end_by(self, self->state.replicas->ended(ended.worker, ended.generation));
+        }
         carry_out(self, self->state.job->loop_ended(ended, common_step(*self->state.memory),
                                                     awaited_by(self, ended.worker)));
       },

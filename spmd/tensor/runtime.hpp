@@ -106,6 +106,9 @@ class Runtime {
   virtual Restored take_restored(const std::string& /*name*/, const TensorType& /*type*/) {
     return {};
   }
+  /// Ends the job unless every worker calls it at the same point with the same text, a line for
+  /// each thing that is to be alike.
+  virtual void require_alike(const std::string& /*text*/, const RunSite& /*site*/) {}
   virtual bool has_restored(const std::string& /*name*/) const { return false; }
   /// Puts elements that the host has given state on the chips, whole, as its next version, whether
   /// or not a program uses it. `before`: its buffer so far, or null. Null where there are no chips.

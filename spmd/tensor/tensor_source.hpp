@@ -32,6 +32,9 @@ class TensorSource {
   /// Writes the elements of the boxes, in the tensor's dtype; other elements of their rooms stay as
   /// they are. Any thread. Throws io, corrupt or not_found, with the tensor's name.
   virtual void read(std::span<const Target> targets) const = 0;
+  /// The same for equal elements of one source, and another for others as far as is known without
+  /// reading them all: workers compare it.
+  virtual std::uint64_t digest() const = 0;
   /// Null for a source that has all elements.
   virtual const LocalRows* local() const { return nullptr; }
 };
@@ -46,6 +49,7 @@ class LocalRows : public TensorSource {
             RowParts parts);
 
   void read(std::span<const Target> targets) const override;
+  std::uint64_t digest() const override { return 0; }  // of each part another: see bytes()
   const LocalRows* local() const override { return this; }
 
   std::span<const std::byte> bytes() const { return *rows_; }

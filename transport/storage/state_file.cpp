@@ -119,7 +119,36 @@ class FileSource : public TensorSource {
     require_preds(targets);
   }
 
+  /// From a checkpoint's checksums; of other files from some blocks of elements, where these lie in
+  /// order.
+  std::uint64_t digest() const override {
+    std::vector<std::uint64_t> words{static_cast<std::uint64_t>(dtype_)};
+    for (const StoredShard& shard : file_->manifest_.tensors[tensor_].shards) {
+      words.insert(words.end(), shard.offsets.begin(), shard.offsets.end());
+      words.insert(words.end(), shard.dims.begin(), shard.dims.end());
+      if (file_->has_checksums_) {
+        words.push_back(shard.payload_xxh3);
+      } else if (!file_->strides_.contains(tensor_)) {
+        add_blocks(shard, words);
+      }
+    }
+    return xxh3(std::as_bytes(std::span(words)));
+  }
+
  private:
+  /// Evenly spread over the shard, from the first byte to the last.
+  void add_blocks(const StoredShard& shard, std::vector<std::uint64_t>& words) const {
+    constexpr std::uint64_t kBlocks = 16;
+    constexpr std::uint64_t kBlockBytes = 4096;
+    const std::uint64_t bytes = std::min(shard.frame_bytes, kBlockBytes);
+    const std::uint64_t last = shard.frame_bytes - bytes;
+    std::vector<std::byte> block(static_cast<std::size_t>(bytes));
+    for (std::uint64_t i = 0; i < (last == 0 ? 1 : kBlocks); ++i) {
+      file_->files_->read(shard.file, shard.file_offset + last / (kBlocks - 1) * i, block);
+      words.push_back(xxh3(block));
+    }
+  }
+
   void require_preds(std::span<const Target> targets) const {
     if (file_->tensors_[tensor_].dtype != FileDType::pred || file_->has_checksums_) return;
     for (const Target& target : targets) require_pred(target);

@@ -51,10 +51,50 @@ TEST(DataCheck, ComparesWhatOnlySomeUploadAmongThose) {
   EXPECT_FALSE(check.add({.worker = 1, .run = 1}));
 }
 
+DataHashes state(int worker, std::uint64_t run, std::vector<std::string> names) {
+  DataHashes hashes{.worker = worker, .step = run, .run = run};
+  for (std::string& name : names) {
+    hashes.hashes.push_back(name.size());
+    hashes.tensors.push_back(std::move(name));
+  }
+  hashes.num_states = static_cast<std::uint32_t>(hashes.tensors.size());
+  return hashes;
+}
+
+TEST(DataCheck, RefusesStateThatOneWorkerAloneSets) {
+  DataCheck check(3);
+  EXPECT_FALSE(check.add(state(0, 7, {})));
+  EXPECT_FALSE(check.add(state(1, 7, {"w f32[2] (train.cpp:9)"})));
+  const auto fault = check.add(state(2, 7, {}));
+  ASSERT_TRUE(fault);
+  EXPECT_EQ(fault->worker, 1);
+  EXPECT_TRUE(
+      fault->message.starts_with("at step 7 w f32[2] (train.cpp:9) isn't set to the same "
+                                 "in every worker: workers 0, 2 (not set) against worker "
+                                 "1; "))
+      << fault->message;
+}
+
+TEST(DataCheck, DoesNotWaitForWorkersThatHaveGonePast) {
+  DataCheck check(2);
+  EXPECT_FALSE(check.add(state(0, 3, {"w f32[2] (a.cpp:1)"})));
+  EXPECT_TRUE(check.add(state(1, 4, {})));
+  check.forget();
+  EXPECT_FALSE(check.add(state(1, 3, {"w f32[2] (a.cpp:1)"})));
+  EXPECT_TRUE(check.ended(0));
+}
+
+TEST(DataCheck, KnowsStateByItsNameWhereverItIsMade) {
+  DataCheck check(2);
+  EXPECT_FALSE(check.add(state(0, 3, {"w f32[2] (a.cpp:1)"})));
+  EXPECT_FALSE(check.add(state(1, 3, {"w f32[2] (b.cpp:2)"})));
+}
+
 TEST(DataCheck, RefusesAHashWithoutATensor) {
   DataCheck check(1);
   EXPECT_TRUE(check.add({.worker = 0, .run = 1, .hashes = {1}}));
   EXPECT_TRUE(check.add({.worker = 1, .run = 1}));
+  EXPECT_TRUE(check.add({.worker = 0, .run = 1, .num_states = 1}));
 }
 
 TEST(DataCheck, ForgetsAGeneration) {
