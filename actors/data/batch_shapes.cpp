@@ -23,8 +23,8 @@ PartitionSpec spec_of(const std::string& field, const DeviceLoaderOptions& optio
   return has_data ? PartitionSpec{{"data"}} : PartitionSpec{};
 }
 
-/// A last batch that the parts of dim 0 don't divide is whole on every chip, so that nothing but its
-/// rows counts.
+/// A last batch that the parts of dim 0 don't divide is whole on every chip, so that nothing but
+/// its rows counts.
 Sharding sharding_of(const std::string& field, const TensorType& type, PartitionSpec spec,
                      bool is_last, const Mesh& mesh, const std::source_location& where) {
   const auto num_dims = static_cast<std::size_t>(type.shape.size());

@@ -95,7 +95,9 @@ JobLoaders::JobLoaders(WorkerRuntime& runtime, const Recorder& recorder, std::ui
       seed_(seed),
       stored_(std::move(stored)),
       resume_step_(runtime.step()) {
-  if (auto kept = runtime.kept_loaders(); !kept.empty()) stored_ = std::move(kept);
+  if (runtime.state() != nullptr && !runtime.state()->loaders().empty()) {
+    stored_ = runtime.state()->loaders();
+  }
   for (const StoredLoader& each : stored_) sites_.insert(each.site);
   runtime.on_step_end([this] { step_ended(); });
 }
@@ -243,10 +245,10 @@ void JobLoaders::step_ended() {
   const std::uint64_t step = runtime_.step();
   bool has_changed = false;
   for (Made& made : made_) has_changed = advance(made, step) || has_changed;
-  if (!has_changed) return;
+  if (!has_changed || runtime_.state() == nullptr) return;
   std::vector<StoredLoader> lines;
   for (const Made& made : made_) lines.push_back(made.line);
-  runtime_.keep_loaders(std::move(lines));
+  runtime_.state()->set_loaders(std::move(lines));
 }
 
 /// Whether the position at `step` isn't on the line of the steps before.

@@ -53,8 +53,8 @@ typename Inspector::result_type inspect(Inspector& f, StateHashes& x) {
 }
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, DataHashes& x) {
-  return f(caf::meta::type_name("weft::data/2"), x.worker, x.generation, x.step, x.run, x.num_states,
-           x.tensors, x.hashes);
+  return f(caf::meta::type_name("weft::data/2"), x.worker, x.generation, x.step, x.run,
+           x.num_states, x.tensors, x.hashes);
 }
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, PartWritten& x) {

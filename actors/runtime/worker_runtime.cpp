@@ -224,8 +224,8 @@ void WorkerRuntime::end_step() {
   permits.begin_step(step_);
 }
 
-/// State of the checkpoint that no run has used yet is in the versions of the job from the first on,
-/// or a loss before its first use would take it back to the loop's own value.
+/// State of the checkpoint that no run has used yet is in the versions of the job from the first
+/// on, or a loss before its first use would take it back to the loop's own value.
 void WorkerRuntime::keep_unused() {
   for (const auto& [tensor, type, restored] : resume_from_->taken(mesh_)) {
     if (state_->find(tensor.name)) continue;
@@ -256,14 +256,6 @@ void WorkerRuntime::end_first_step() {
                     resume_from_->file().path(), names));
   }
   resume_from_.reset();
-}
-
-std::vector<StoredLoader> WorkerRuntime::kept_loaders() const {
-  return state_ ? state_->loaders() : std::vector<StoredLoader>();
-}
-
-void WorkerRuntime::keep_loaders(std::vector<StoredLoader> loaders) {
-  if (state_) state_->set_loaders(std::move(loaders));
 }
 
 void WorkerRuntime::collect_metrics() {

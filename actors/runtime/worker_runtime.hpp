@@ -16,6 +16,7 @@
 
 #include "actors/runtime/buffer_pool.hpp"
 #include "actors/runtime/data_hashes.hpp"
+#include "actors/runtime/executed.hpp"
 #include "actors/runtime/held_buffers.hpp"
 #include "actors/runtime/plan_store.hpp"
 #include "actors/runtime/program_listing.hpp"
@@ -74,12 +75,8 @@ class WorkerRuntime : public Runtime {
 
   /// Calls `observer` as soon as a step has ended, before the next one is waited for.
   void on_step_end(std::function<void()> observer) { step_ended_ = std::move(observer); }
-  /// The loaders of the loop that this one continues, if its state is on the chips.
-  std::vector<StoredLoader> kept_loaders() const;
-  /// From the step that begins now on, these belong to the state that is kept.
-  void keep_loaders(std::vector<StoredLoader> loaders);
-  std::uint64_t reads() const { return reads_; }  ///< of values, by the host, so far
-
+  StateKeeper* state() { return state_ ? &*state_ : nullptr; }  ///< null where none is kept
+  std::uint64_t reads() const { return reads_; }                ///< of values, by the host, so far
   void drain();  ///< waits for every run; throws the failure of a device
   void wait_for_run(std::uint64_t run) const;  ///< any thread
   std::uint64_t runs() const { return runs_; }
@@ -88,16 +85,6 @@ class WorkerRuntime : public Runtime {
 
  private:
   static constexpr std::uint64_t kRunsUnderWay = 2;  ///< at most
-
-  struct Executed {
-    std::shared_ptr<const Plan> plan;
-    std::uint64_t fingerprint = 0;      // low half, of the program as it was compiled and listed
-    std::vector<ChipSet> overwriters;   // by output: may write it over the input that it updates
-    std::vector<std::size_t> places{};  // in the state kept, by input; of data nothing
-    std::uint64_t places_revision = 0;
-    bool has_output_places = false;  // of the inputs that are updated, too
-    std::uint64_t runs = 0;
-  };
   const CompileCache::Entry& find_or_compile(const Program& program, const Fingerprint& key,
                                              const RunSite& site);
   std::shared_ptr<const Plan> load_or_compile(const Program& program, const Fingerprint& key,
@@ -154,8 +141,7 @@ class WorkerRuntime : public Runtime {
   std::map<std::uint32_t, Executed> executed_;      // by program
   std::map<std::uint32_t, std::uint32_t> checked_;  // by program, that which detects anomalies
   std::uint64_t step_ = 0, runs_ = 0;
-  std::uint64_t commits_ = 0;  // by the runs from here on
-  std::uint64_t reads_ = 0;
+  std::uint64_t commits_ = 0, reads_ = 0;  // commits by the runs from here on
   std::function<void()> step_ended_;
   RunSite last_site_;
 };

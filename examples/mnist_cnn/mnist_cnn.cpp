@@ -1,5 +1,5 @@
-/// A convolutional net on images of MNIST's format (by default Fashion-MNIST), trained on every chip
-/// of a mesh: the batch is cut over "data", the two large layers over "model".
+/// A convolutional net on images of MNIST's format (by default Fashion-MNIST), trained on every
+/// chip of a mesh: the batch is cut over "data", the two large layers over "model".
 
 #include <fstream>
 

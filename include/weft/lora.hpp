@@ -11,8 +11,8 @@
 namespace weft {
 
 /// Low-rank adaptation (E. Hu et al., 2021), as PEFT's LoraModel: each chosen Linear of a module
-/// computes W x + b + alpha / rank * B (A dropout(x)) from then on. Its own parameters, and all others
-/// of the module, are frozen; A (as Linear's weight at first) and B (zeros) are trained.
+/// computes W x + b + alpha / rank * B (A dropout(x)) from then on. Its own parameters, and all
+/// others of the module, are frozen; A (as Linear's weight at first) and B (zeros) are trained.
 ///
 ///   Gpt net(config);
 ///   weft::load(net, "gpt2");

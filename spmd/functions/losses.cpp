@@ -16,9 +16,9 @@ void expect_like(Call& call, const Operand& input, const Tensor& target) {
               call.type(target).to_string());
 }
 
-/// The loss of an input and a target of one type. Under autocast, and where they are of bf16 or f16,
-/// it is computed in f32; without autocast the result is then rounded, once. Nothing where it is
-/// computed in the dtype of the operands.
+/// The loss of an input and a target of one type. Under autocast, and where they are of bf16 or
+/// f16, it is computed in f32; without autocast the result is then rounded, once. Nothing where it
+/// is computed in the dtype of the operands.
 template <typename Loss, typename Options>
 std::optional<Tensor> through_f32(Call& call, Loss loss, const Operand& input, const Tensor& target,
                                   const Options& options) {

@@ -9,6 +9,7 @@
 
 #include <weft/error.hpp>
 
+#include "spmd/ops/row.hpp"
 #include "spmd/tensor/trace.hpp"
 
 namespace weft {
@@ -116,5 +117,9 @@ class Call {
   Trace& trace_;
   bool outermost_;
 };
+
+/// The gradient of a custom op or of custom_vjp(): a CustomVjpRule (passes/grad.hpp) that calls the
+/// function with which the op was registered, or which custom_vjp() was given.
+std::vector<ValueId> custom_cotangents(Trace& trace, const ForwardOp& op, ValueId cotangent);
 
 }  // namespace weft

@@ -5,7 +5,6 @@
 #include "spmd/program/custom_function.hpp"
 #include "spmd/rules/custom_rule.hpp"
 #include "spmd/tensor/call.hpp"
-#include "spmd/tensor/custom_gradient.hpp"
 
 namespace weft {
 namespace {

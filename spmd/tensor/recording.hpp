@@ -73,8 +73,8 @@ struct Recording {
   std::uint64_t number = 0;  ///< recordings come in the order of their numbers
   std::size_t bytes = 0;     ///< about what it keeps from being freed
   bool is_dropped = false;   ///< too much was kept
-  /// If this was recorded again: the number of that trace, and by value its value there, kNoId if it
-  /// needs state that was written over. Else 0.
+  /// If this was recorded again: the number of that trace, and by value its value there, kNoId if
+  /// it needs state that was written over. Else 0.
   std::uint64_t again_in = 0;
   std::vector<ValueId> again;
 };
@@ -104,8 +104,8 @@ struct GradientPaths {
   GradientPaths(const Program& program, std::span<const ValueId> values);
 };
 
-/// By value: whether it is none of those given, and computed from inputs that aren't. Of a loop or a
-/// cond, all values are missing or none.
+/// By value: whether it is none of those given, and computed from inputs that aren't. Of a loop or
+/// a cond, all values are missing or none.
 std::vector<bool> missing_values(const Program& program, const std::vector<ValueId>& given);
 /// Appends the ops of `from`, but for those whose values are missing, or given in `values`, which
 /// gets the others. Returns, by op and one more, how many ops stand before its place.

@@ -97,24 +97,19 @@ class Runtime {
                         std::span<const Binding> inputs, const RunSite& site) = 0;
   /// Waits for the value of a replicated buffer and copies the global tensor.
   virtual std::vector<std::byte> read(const Buffer& buffer) = 0;
-  /// Waits for all that was started. Throws what a chip threw.
-  virtual void wait() {}
+  virtual void wait() {}  ///< for all that was started; throws what a chip threw
   /// The value of a parameter or optimizer state of this name in the loop, or the checkpoint, that
   /// this loop continues. One tensor gets a value that is on the chips: later calls return nothing,
   /// unless that tensor was dropped before the loop's first step ended. Throws invalid_argument if
   /// the value has another type, or the checkpoint lacks the name.
-  virtual Restored take_restored(const std::string& /*name*/, const TensorType& /*type*/) {
-    return {};
-  }
-  /// Ends the job unless every worker calls it at the same point with the same text, a line for
-  /// each thing that is to be alike.
+  virtual Restored take_restored(const std::string&, const TensorType&) { return {}; }
+  /// Ends the job unless every worker calls it at the same point with the same lines.
   virtual void require_alike(const std::string& /*text*/, const RunSite& /*site*/) {}
   virtual bool has_restored(const std::string& /*name*/) const { return false; }
   /// Puts elements that the host has given state on the chips, whole, as its next version, whether
   /// or not a program uses it. `before`: its buffer so far, or null. Null where there are no chips.
-  virtual BufferPtr put_state(const ProgramInput& /*state*/, const TensorType& /*type*/,
-                              const std::vector<std::byte>& /*elements*/,
-                              const BufferPtr& /*before*/) {
+  virtual BufferPtr put_state(const ProgramInput& /*state*/, const TensorType&,
+                              const std::vector<std::byte>& /*elements*/, const BufferPtr&) {
     return nullptr;
   }
   virtual std::uint64_t step() const = 0;  ///< steps that have ended: the same on every worker
@@ -146,12 +141,10 @@ class RuntimeScope {
   class Trace* outer_;  // the thread's trace before
 };
 
-/// A count that grows with each op that the calling thread's loop records and each program that it
-/// runs; 0 outside of a loop.
+/// Grows with each op that the thread's loop records and each program that it runs.
 std::uint64_t recorded_work();
-
-/// Runs the calling thread's step closures whose steps have ended, so that their reports come before
-/// the loop's next one. Does nothing within a closure or outside of a loop.
+/// Runs the thread's step closures whose steps have ended, so that their reports come before the
+/// loop's next one. Does nothing within a closure or outside of a loop.
 void run_step_closures();
 
 }  // namespace weft

@@ -6,7 +6,6 @@
 #include "spmd/passes/grad.hpp"
 #include "spmd/program/element.hpp"
 #include "spmd/tensor/call.hpp"
-#include "spmd/tensor/custom_gradient.hpp"
 
 namespace weft {
 namespace {

@@ -66,13 +66,14 @@ class Trace {
   /// Claims the kept value of an interrupted loop for a parameter that was just made.
   static void claim_kept(TensorNode& node);
 
-  /// Whether the labels, or the data they are computed from, contain kIgnoreIndex.
+  /// Whether labels, or data they are computed from, contain kIgnoreIndex.
   bool has_ignored(ValueId labels) const;
   Regions& regions() { return regions_; }
   /// Whether a gradient of it can be taken: it is computed by ops recorded in this step.
   bool is_differentiable(const TensorNode& node) const;
   /// Records again what has run for reads of this step, if a gradient of the loss flows through it
-  /// to one of `wrt`: tensors keep the values that they have. Throws invalid_argument where none can.
+  /// to one of `wrt`: tensors keep the values that they have. Throws invalid_argument where none
+  /// can.
   void record_again(const NodePtr& loss, std::span<const NodePtr> wrt);
   /// u32 words that no other call returns, from the thread's seed, the runtime's step and the
   /// number of earlier calls in the step.
@@ -90,9 +91,7 @@ class Trace {
   void discard();
   std::uint64_t run_count() const { return run_count_; }
   std::uint64_t work() const { return work_; }  ///< see recorded_work()
-
-  /// Ends a step, and runs the closures of earlier steps.
-  void end_step();
+  void end_step();  ///< and runs the closures of earlier steps
   StepClosures& closures() { return closures_; }
 
  private:
@@ -133,9 +132,8 @@ class Trace {
   std::size_t recorded_ = 0;
   std::unordered_set<std::string_view> names_;  // of the parameters among inputs_
   Regions regions_;
-  std::uint64_t run_count_ = 0;
+  std::uint64_t run_count_ = 0, work_ = 0;
   std::uint64_t tensor_count_ = 0;  // recorded since the last run
-  std::uint64_t work_ = 0;
   StepClosures closures_;
   Recordings recordings_;
   std::uint64_t recording_count_ = 0;

@@ -1,5 +1,6 @@
 #pragma once
-/// A Runtime that compiles for one chip and runs its engine, with the kernels of the process's path.
+/// A Runtime that compiles for one chip and runs its engine, with the kernels of the process's
+/// path.
 
 #include "spmd/plan/plan.hpp"
 #include "tests/support/engine_mesh.hpp"

@@ -32,7 +32,8 @@ class StateDirectory {
 
   /// Records the places of version `step`; steps only grow. Versions with the same places share one
   /// slot: returns false then, true for a new slot. `revision`: states of one revision differ in
-  /// offsets only, and have the same loaders. Throws no_space if a slot or the memory can't hold so many tensors.
+  /// offsets only, and have the same loaders. Throws no_space if a slot or the memory can't hold so
+  /// many tensors.
   bool write(std::uint64_t step, std::span<const StateEntry> state, std::uint64_t revision,
              const std::vector<StoredLoader>& loaders = {});
   /// The table of version `step`; absent if it isn't there. Throws corrupt or version if it isn't
@@ -51,8 +52,8 @@ class StateDirectory {
     std::vector<std::uint64_t> offsets{};
   };
   bool holds(int index, std::span<const StateEntry> state, std::uint64_t revision) const;
-  void store(int index, std::span<const StateEntry> state,
-             const std::vector<StoredLoader>& loaders, std::uint64_t revision);
+  void store(int index, std::span<const StateEntry> state, const std::vector<StoredLoader>& loaders,
+             std::uint64_t revision);
   void require_in_arena(const StateEntry& entry) const;
 
   JobMemory& memory_;

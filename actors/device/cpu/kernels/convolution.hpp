@@ -1,6 +1,6 @@
 #pragma once
-/// convolution: by oneDNN in f32 and bf16 (f16, and bf16 where it can't or isn't trusted to multiply
-/// it, go through f32), by plain loops in other dtypes.
+/// convolution: by oneDNN in f32 and bf16 (f16, and bf16 where it can't or isn't trusted to
+/// multiply it, go through f32), by plain loops in other dtypes.
 
 #include "actors/device/cpu/onednn/onednn_convolution.hpp"
 

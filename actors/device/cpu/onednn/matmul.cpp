@@ -13,8 +13,8 @@ std::shared_ptr<MatmulStream> make_matmul_stream() { return std::make_shared<Mat
 
 namespace {
 
-/// Without the batch's dims of size 1: oneDNN 3 takes the stride of such a dim, which means nothing,
-/// for that of another one.
+/// Without the batch's dims of size 1: oneDNN 3 takes the stride of such a dim, which means
+/// nothing, for that of another one.
 dnnl::memory::desc describe(const Shape& batch, const Strides& batch_strides, std::int64_t rows,
                             std::int64_t columns, std::int64_t row, std::int64_t column,
                             DType dtype) {

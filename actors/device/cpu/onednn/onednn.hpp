@@ -51,8 +51,8 @@ inline dnnl::memory::data_type data_type_of(DType dtype) {
   return dtype == DType::bf16 ? dnnl::memory::data_type::bf16 : dnnl::memory::data_type::f32;
 }
 
-/// The primitive that oneDNN chooses for an operation. oneDNN 2 takes the operation's arguments as a
-/// descriptor of their own, which oneDNN 3 no longer has.
+/// The primitive that oneDNN chooses for an operation. oneDNN 2 takes the operation's arguments as
+/// a descriptor of their own, which oneDNN 3 no longer has.
 template <typename Primitive, typename... Arguments>
 typename Primitive::primitive_desc choose_primitive(const dnnl::engine& engine,
                                                     const Arguments&... arguments) {

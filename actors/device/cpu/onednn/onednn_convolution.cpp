@@ -89,15 +89,15 @@ bool kernel_meets_input(const OneDnnConvolution::Spatial& dim) {
   return true;
 }
 
-/// Where the windows lie as a layer's usually do: padding is at most half of the kernel, each element
-/// of which meets the input, and a single window has no stride.
+/// Where the windows lie as a layer's usually do: padding is at most half of the kernel, each
+/// element of which meets the input, and a single window has no stride.
 bool is_ordinary(const OneDnnConvolution::Spatial& dim) {
   return std::max(dim.low, dim.high()) <= dilated(dim.kernel, dim.dilation) / 2 &&
          (dim.output > 1 || dim.stride == 1) && kernel_meets_input(dim);
 }
 
-/// Whether oneDNN's gradient of weights in three spatial dims is wrong in all layouts but plain ones,
-/// in f32, too: with much padding it leaves elements out.
+/// Whether oneDNN's gradient of weights in three spatial dims is wrong in all layouts but plain
+/// ones, in f32, too: with much padding it leaves elements out.
 bool needs_row_major(const OneDnnConvolution& c) {
   return c.method == ConvolutionMethod::backward_weights && c.spatial.size() == 3 &&
          !std::ranges::all_of(c.spatial, is_ordinary);
@@ -269,8 +269,8 @@ std::int64_t OneDnnConvolution::Spatial::high() const {
 }
 
 // Derived from sweeps of random shapes with oneDNN 2.6.3 and 3.7.2 on a processor with avx512_bf16
-// (decision 0056). Outside of these conditions oneDNN reports no error, but gives wrong sums, leaves
-// elements of the result unwritten, or writes past the end of its buffers:
+// (decision 0056). Outside of these conditions oneDNN reports no error, but gives wrong sums,
+// leaves elements of the result unwritten, or writes past the end of its buffers:
 // - with three spatial dims, or with dilation (gradient of weights);
 // - with more padding on a side than half of the kernel (forward in 2.6.3);
 // - where an element of the kernel meets nothing but padding (gradient of weights);

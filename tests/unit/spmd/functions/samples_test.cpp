@@ -60,15 +60,15 @@ around in both.
 - pred has no arithmetic: say with a cast whether `+` means "or" or a count.
 - any and all of u8 are pred; in torch u8, as they were before it had bool.
 - NaN: weft's sign of NaN is NaN (torch: 0), and so are the gradients of abs and l1_loss there. The
-  gradient of a function that jumps over kinks depends in torch on how its kernel's comparison treats
-  a NaN: at one it is 1 for elu and hardswish, and 0 for clamp and hardsigmoid. In weft it is what
-  the formula gives: NaN for elu and hardswish, and what was passed in, or a part of it, for clamp
-  and hardsigmoid, so that a NaN isn't lost. The elements that are NaN share the gradient of amax and
-  amin, as of torch.max without dim; torch.amax makes all of it NaN.
+  gradient of a function that jumps over kinks depends in torch on how its kernel's comparison
+  treats a NaN: at one it is 1 for elu and hardswish, and 0 for clamp and hardsigmoid. In weft it is
+  what the formula gives: NaN for elu and hardswish, and what was passed in, or a part of it, for
+  clamp and hardsigmoid, so that a NaN isn't lost. The elements that are NaN share the gradient of
+  amax and amin, as of torch.max without dim; torch.amax makes all of it NaN.
 - A gradient of hardsigmoid in f64 has 1/6 in the precision of f32 in torch.
 - gelu of infinity is infinity (torch: NaN). pow(-infinity, 0.5) is infinity, as in C (torch: NaN).
-- The gradients of cumprod and prod are products of the other elements. torch divides by the element,
-  which gives NaN where that is infinite: of cumprod([inf, 1]) weft's gradient is [2, inf].
+- The gradients of cumprod and prod are products of the other elements. torch divides by the
+  element, which gives NaN where that is infinite: of cumprod([inf, 1]) weft's gradient is [2, inf].
 - The gradient of fmod and remainder by the divisor is NaN where their value is. A clamp to a NaN is
   refused.
 - binary_cross_entropy of 0 or 1 has no gradient where the logarithm is cut off at -100; torch has

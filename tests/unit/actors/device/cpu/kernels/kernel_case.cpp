@@ -30,8 +30,8 @@ Elements read(const TensorType& type, const std::byte* bytes) {
 
 constexpr std::size_t kTailBytes = 256;
 
-/// Memory for `bytes` bytes and a tail that no kernel may write to. An element that is read before it
-/// is written is NaN, or a large integer.
+/// Memory for `bytes` bytes and a tail that no kernel may write to. An element that is read before
+/// it is written is NaN, or a large integer.
 AlignedBuffer unwritten(std::size_t bytes) {
   AlignedBuffer buffer(bytes + kTailBytes);
   std::fill_n(buffer.data(), buffer.size(), std::byte{0xff});
