@@ -54,7 +54,7 @@ std::vector<Parameter> ParameterAverage::state() const {
 AverageScope::AverageScope(const ParameterAverage& average, std::source_location loc)
     : average_(average), loc_(loc), exceptions_(std::uncaught_exceptions()) {
   Call call("AverageScope", loc);
-  if (const TracedFunction* scope = call.trace().function()) {
+  if (const auto scope = call.trace().function()) {
     call.refuse(
         "it is in the function compiled at {}, whose program stays with the state that it has: "
         "call that function in the scope",
