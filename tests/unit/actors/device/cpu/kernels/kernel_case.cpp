@@ -31,7 +31,7 @@ Elements read(const TensorType& type, const std::byte* bytes) {
 constexpr std::size_t kTailBytes = 256;
 
 /// Memory for `bytes` bytes and a tail that no kernel may write to. An element that is read before
-/// it is written is NaN, or a large integer.
+/// it is written is NaN, or -1.
 AlignedBuffer unwritten(std::size_t bytes) {
   AlignedBuffer buffer(bytes + kTailBytes);
   std::fill_n(buffer.data(), buffer.size(), std::byte{0xff});
