@@ -227,7 +227,7 @@ struct Heads {
       at = at * size + (size == 1 ? 0 : place[static_cast<std::size_t>(dim)]);
     }
     const double element = (*bias)[index(at)];
-    if (bias_type.dtype != DType::pred) return score + element;
+    if (bias_type.dtype != DType::pred) return element == kNoScore ? kNoScore : score + element;
     return element != 0 ? score : kNoScore;
   }
   /// The weights that query i gives to the keys that it sees.
@@ -245,6 +245,7 @@ struct Heads {
 };
 
 void add_scaled(Elements& to, std::int64_t at, Row x, double scale) {
+  if (scale == 0) return;  // what isn't seen may be infinite or NaN
   for (std::size_t i = 0; i < x.size(); ++i) to[index(at) + i] += x[i] * scale;
 }
 
@@ -295,7 +296,8 @@ Elements attention_grad_elements(const Evaluation& e) {
       Elements of_weights;
       for (std::size_t j = 0; j < weights.size(); ++j) {
         const auto key = static_cast<std::int64_t>(j);
-        of_weights.push_back(dot(cotangent, h.row(v, h.keys, size, head, key)));
+        const bool is_seen = weights[j] != 0;  // another one may be infinite or NaN
+        of_weights.push_back(is_seen ? dot(cotangent, h.row(v, h.keys, size, head, key)) : 0);
       }
       const Elements of_scores = softmax_grad_of(weights, of_weights);
       for (std::size_t j = 0; j < weights.size(); ++j) {

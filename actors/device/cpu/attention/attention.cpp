@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 #include <type_traits>
 
 #include "actors/device/cpu/attention/bias.hpp"
@@ -49,6 +50,12 @@ class Forward {
         queries_.begin(i);
         q_.read(sizes_.dtype, q + i * sizes_.key_size * bytes, queries_.count());
         run_queries();
+        if (!are_finite<V>(sums_.data, queries_.count() * sums_.row)) {
+          only_seen_ = true;
+          queries_.begin(i);
+          run_queries();
+          only_seen_ = false;
+        }
         write_rows(
             sizes_.dtype, VectorRows<const C>{sums_.data, sums_.row}, queries_.count(),
             sizes_.value_size, [&](std::int64_t r) { return queries_.share(r); },
@@ -68,8 +75,13 @@ class Forward {
                     static_cast<C>(sizes_.scale), scores_);
       bias_.add_to(tile, scores_);
       if (queries_.weigh(tile, scores_)) queries_.keep(sums_);
-      tile.add_to_queries(weight_operands_.along_keys(tile, scores_), v_.right(j),
-                          Tile::whole_vectors(sizes_.value_size), sums_);
+      const E* const weights = weight_operands_.along_keys(tile, scores_);
+      const std::int64_t vectors = Tile::whole_vectors(sizes_.value_size);
+      if (only_seen_) {
+        tile.add_seen_to_queries(weights, v_.right(j), vectors, sums_);
+      } else {
+        tile.add_to_queries(weights, v_.right(j), vectors, sums_);
+      }
     });
   }
 
@@ -82,6 +94,8 @@ class Forward {
   C* scores_;  ///< then weights
   typename Products::Weights weight_operands_;
   VectorRows<C> sums_;
+  /// A result is infinite or NaN: keys that a query doesn't see aren't multiplied by 0.
+  bool only_seen_ = false;
 };
 
 /// The weights of all keys are kept for a tile of queries, so that each product is computed once.
@@ -138,6 +152,7 @@ class Backward {
         begin(args, i, (head * sizes_.queries + i) * row_bytes);
         weigh();
         differentiate();
+        if (!are_finite<V>(of_q_.data, kQueries * of_q_.row)) find_of_seen(i);
         write(of_q_, queries_.count(), static_cast<C>(sizes_.scale), result + i * row_bytes);
       }
       result += sizes_.queries * row_bytes;
@@ -201,8 +216,24 @@ class Backward {
     });
   }
 
+  /// The queries' cotangents, without keys that a query doesn't see: the product was infinite or
+  /// NaN.
+  void find_of_seen(std::int64_t first) {
+    std::fill_n(of_q_.data, kQueries * of_q_.row, C{0});
+    queries_.begin(first);
+    weigh();
+    queries_.for_keys([&](const Tile& tile, std::int64_t j) {
+      if (!weighs_[j / Tile::kKeys]) return;
+      tile.multiply(v_.left(j), depth_, g_.columns(), C{1}, slopes_);
+      find_slopes(tile, tops_ + j / Tile::kKeys * kQueries, weights_ + j * kQueries);
+      tile.add_seen_to_queries(weight_operands_.along_keys(tile, slopes_), k_.right(j), vectors_,
+                               of_q_);
+    });
+  }
+
   /// Makes the weights those of the whole softmax, and replaces the cotangents of the weights by
-  /// those of the scores. `tops`: by which the weights of the tile were computed.
+  /// those of the scores. `tops`: by which the weights of the tile were computed. A key without
+  /// weight has no cotangent, whatever its value.
   void find_slopes(const Tile& tile, const C* tops, C* weights) const {
     for (std::int64_t i = 0; i < tile.vectors() * Tile::kLanes; i += Tile::kLanes) {
       const V kept = weight_of(V::load(tops + i) - V::load(queries_.tops() + i));
@@ -212,7 +243,9 @@ class Backward {
       for (std::int64_t at = i; at < end; at += kQueries) {
         const V weight = V::load(weights + at) * factor;
         weight.store(weights + at);
-        (weight * (V::load(slopes_ + at) - delta)).store(slopes_ + at);
+        const V slope = weight * (V::load(slopes_ + at) - delta);
+        where_less(weight, V(std::numeric_limits<C>::denorm_min()), V(C{0}), slope)
+            .store(slopes_ + at);
       }
     }
   }

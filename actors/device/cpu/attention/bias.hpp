@@ -115,14 +115,11 @@ class TileBias {
   /// The row, to the first `count` keys' scores of a vector of queries.
   void add_row(std::int64_t count, C* column) const {
     for (std::int64_t j = 0; j < count; ++j, column += Tile::kQueries) {
-      if (form_.kind == BiasKind::added) {
-        (V::load(column) + V(rows_[j])).store(column);
-      } else if (rows_[j] != 0) {
-        V(kHidden).store(column);
-      }
+      const V score = V::load(column) + V(rows_[j]);
+      (rows_[j] == kHidden ? V(kHidden) : score).store(column);
     }
   }
-  /// The rows of a vector of queries, to the first `count` keys' scores.
+  /// The rows of a vector of queries, likewise.
   template <bool is_mask>
   static void add_rows(std::int64_t count, const C* rows, C* column) {
     for (std::int64_t j = 0; j < count; j += kLanes) {
@@ -134,7 +131,8 @@ class TileBias {
         C* const to = column + (j + r) * Tile::kQueries;
         const V score = V::load(to);
         // A score that is hidden may be NaN.
-        (is_mask ? where_less(block[r], V(C{0}), block[r], score) : score + block[r]).store(to);
+        const V shown = is_mask ? score : score + block[r];
+        where_less(block[r], V(std::numeric_limits<C>::lowest()), block[r], shown).store(to);
       }
     }
   }

@@ -23,6 +23,20 @@ using SumLanes = Lanes<float, 64>;
 template <typename E>
 inline constexpr std::int64_t kDepthOf = std::is_same_v<E, Bf16Pair> ? 2 : 1;
 
+/// Whether the element is 0, of a pair both halves.
+template <typename E>
+bool is_zero(E element) {
+  if constexpr (std::is_same_v<E, Bf16Pair>) return (element & 0x7fff7fffU) == 0;
+  return element == 0;
+}
+/// Makes halves 0 by which the weight's own are 0. Whole numbers of 0 are passed over instead.
+template <typename C, int kBytes>
+void hide_unweighed(C, Lanes<C, kBytes>&) {}
+inline void hide_unweighed(Bf16Pair weight, PairLanes& rows) {
+  rows.v &=
+      ((weight & 0x7fffU) != 0 ? 0xffffU : 0U) | ((weight & 0x7fff0000U) != 0 ? 0xffff0000U : 0U);
+}
+
 /// sum += a * b.
 template <typename C, int kBytes>
 void add_products(Lanes<C, kBytes>& sum, const Lanes<C, kBytes>& a, const Lanes<C, kBytes>& b) {

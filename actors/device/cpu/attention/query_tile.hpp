@@ -9,6 +9,19 @@
 
 namespace weft::kernels {
 
+/// Whether `count` numbers are neither infinite nor NaN.
+template <typename V, typename C>
+bool are_finite(const C* numbers, std::int64_t count) {
+  V rest{};  // of whole vectors: x - x is 0, or NaN
+  for (std::int64_t at = 0; at < count; at += V::kCount) {
+    const V x = V::load(numbers + at);
+    rest = rest + (x - x);
+  }
+  C total = 0;
+  for (int i = 0; i < V::kCount; ++i) total += rest.v[i];
+  return total == 0;
+}
+
 /// A tile of queries: what is the same for all tiles of keys, and the softmax over those so far.
 template <typename V, typename C>
 class QueryTile {

@@ -105,6 +105,26 @@ struct AttentionTile {
           {sums.data + i * sums.row, sums.row});
     }
   }
+  /// The same, in the same order, without products by weights of 0: unseen keys may be NaN.
+  template <typename E>
+  void add_seen_to_queries(const E* weights, VectorRows<const E> rows, std::int64_t num_vectors,
+                           VectorRows<C> sums) const {
+    using X = Lanes<E, static_cast<int>(sizeof(V))>;
+    for (std::int64_t i = 0; i < queries; ++i) {
+      C* const row = sums.data + i * sums.row;
+      for (std::int64_t k = 0; k < depth_of<E>(seen(i)); ++k) {
+        const E weight = weights[k * kQueries + i];
+        if (is_zero(weight)) continue;
+        for (std::int64_t at = 0; at < num_vectors * kLanes; at += kLanes) {
+          V sum = V::load(row + at);
+          X x = X::load(rows.data + k * rows.row + at);
+          hide_unweighed(weight, x);
+          add_products(sum, X(weight), x);
+          sum.store(row + at);
+        }
+      }
+    }
+  }
   /// sums[keys, vectors] += weights[keys, queries] x rows[queries, vectors].
   template <typename E>
   void add_to_keys(const E* weights, VectorRows<const E> rows, std::int64_t num_vectors,
