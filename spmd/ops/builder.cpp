@@ -151,7 +151,7 @@ ValueId Builder::reduce(ReduceKind kind, ValueId x, std::span<const std::int64_t
   std::vector<std::int64_t> attrs{static_cast<std::int64_t>(kind)};
   attrs.insert(attrs.end(), dims.begin(), dims.end());
   std::sort(attrs.begin() + 1, attrs.end());
-  return emit(OpKind::reduce, {x}, attrs);
+  return emit(OpKind::reduce, {x}, attrs, {type(x).dtype, {}});
 }
 
 ValueId Builder::convolution(ValueId lhs, ValueId rhs, const Convolution& convolution) {

@@ -58,16 +58,19 @@ TensorType product_type(const OpSignature& op) {
   return {lhs.dtype, Shape(Words(shape))};
 }
 
+/// A sum of bf16 or f16 may be f32: a part that chips have still to add up.
 TensorType reduced_type(const OpSignature& op) {
   expect_reducible(op, 0);
   const TensorType& x = op.operands[0];
+  const bool adds = static_cast<ReduceKind>(op.attrs[0]) == ReduceKind::add;
+  const bool is_wide = adds && is_half(x.dtype) && op.result.dtype == DType::f32;
   const Words dims = op.attrs.subspan(1);
   expect_ascending(op, dims, x.shape);
   DimList shape;
   for (int dim = 0; dim < x.shape.size(); ++dim) {
     if (std::find(dims.begin(), dims.end(), dim) == dims.end()) shape.push_back(x.shape[dim]);
   }
-  return {x.dtype, Shape(Words(shape))};
+  return {is_wide ? DType::f32 : x.dtype, Shape(Words(shape))};
 }
 
 // Rules.
@@ -329,7 +332,7 @@ constexpr OpRow rows::reduce{
     .gradient = reduce_cotangent,
     .evaluate = reduced_elements,
     .decompose = none,
-    .traits = Traits{},
+    .traits = Traits{.rounds_once = true},
 };
 
 }  // namespace weft

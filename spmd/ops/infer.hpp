@@ -26,7 +26,8 @@ struct OpSignature {
   std::span<const TensorType> operands;
   std::span<const std::int64_t> attrs;
   /// The result's type, for the kinds whose attributes don't determine it: constant, iota,
-  /// rng_bit_generator, convert, reshape, broadcast_in_dim, custom_call. Others ignore it.
+  /// rng_bit_generator, convert, reshape, broadcast_in_dim, custom_call; for reduce, its dtype.
+  /// Others ignore it.
   TensorType result;
   /// May be null for kinds without atoms and for collective_permute (whose atoms then go
   /// unchecked).

@@ -64,6 +64,13 @@ inline bool is_composite(OpKind kind) { return *row(kind).decompose != nullptr; 
 /// False if the op passes no cotangent to its operands.
 inline bool has_gradient(OpKind kind) { return row(kind).gradient->how != Gradient::How::constant; }
 
+/// Whether a chip's part of the op's result, a sum of bf16 or f16, is f32 until chips have added up
+/// their parts.
+inline bool has_wide_parts(const Program& program, OpId op) {
+  return row(program.kind(op)).traits->rounds_once &&
+         is_half(program.type(program.result(op)).dtype);
+}
+
 /// The side table that the op's attributes index: elements, constraint or target; else integer.
 inline Form table_of(OpKind kind) {
   const Attrs& attrs = *row(kind).attrs;

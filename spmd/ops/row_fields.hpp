@@ -127,6 +127,9 @@ struct Traits {
   bool meets = false;        ///< waits for other chips: a collective
   bool border = false;       ///< stands at the border of a loop, which is its first operand
   bool vanishes = false;     ///< means something to gradients only: later it is its operand
+  /// Computes bf16 and f16 in f32 and rounds once, also where each chip computes a part of it: then
+  /// its primitives are f32, and so are partial sums, which it gives in f32 if asked to.
+  bool rounds_once = false;
 };
 
 }  // namespace weft

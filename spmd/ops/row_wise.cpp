@@ -328,7 +328,7 @@ constexpr OpRow of_each_row(std::string_view doc, std::uint8_t count, Infer infe
           .gradient = gradient,
           .evaluate = evaluate,
           .decompose = decompose,
-          .traits = Traits{}};
+          .traits = Traits{.rounds_once = true}};
 }
 
 constexpr OpRow with(Attrs attrs, OpRow row) {

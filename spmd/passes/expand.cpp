@@ -23,6 +23,18 @@ bool is_cut(const Program& program, OpId op, std::span<const Sharding> shardings
   return false;
 }
 
+/// Appends the primitives of a composite whose result is of this dtype.
+ValueId primitives(Builder& builder, OpKind kind, std::vector<ValueId> operands, Words attrs,
+                   DType dtype) {
+  if (!is_half(dtype) || !row(kind).traits->rounds_once) {
+    return decompose(builder, kind, operands, attrs);
+  }
+  for (ValueId& operand : operands) {
+    if (is_half(builder.type(operand).dtype)) operand = builder.convert(operand, DType::f32);
+  }
+  return builder.convert(decompose(builder, kind, operands, attrs), dtype);
+}
+
 }  // namespace
 
 std::optional<Program> expand(const Program& program, std::span<const Sharding> shardings) {
@@ -52,9 +64,10 @@ Program expand_ops(const Program& program, const std::vector<bool>& expanded) {
     for (const ValueId operand : program.op_operands(op)) operands.push_back(value_of[operand]);
     builder.set_loc(program.op_locs[op]);
     const ValueId value = program.result(op);
-    value_of[value] = expanded[op] ? decompose(builder, kind, operands, attrs)
-                                   : result.add_op(kind, operands, attrs, program.type(value),
-                                                   program.op_locs[op]);
+    const TensorType& type = program.type(value);
+    value_of[value] = expanded[op]
+                          ? primitives(builder, kind, operands, attrs, type.dtype)
+                          : result.add_op(kind, operands, attrs, type, program.op_locs[op]);
   }
   for (const ProgramOutput& output : program.outputs) {
     result.add_output(value_of[output.value], output.name, output.sharding, output.updates);

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <optional>
 #include <unordered_map>
 #include <utility>
 
@@ -42,7 +41,8 @@ class Partitioner {
   }
 
  private:
-  /// A global value in one of its layouts on the chips. Several may exist at once.
+  /// A global value in one of its layouts on the chips. Several may exist at once. A partial sum of
+  /// bf16 or f16 may be f32, and is rounded once it is reduced.
   struct Version {
     Sharding layout;
     ValueId value;
@@ -241,7 +241,9 @@ class Partitioner {
   /// `wanted`: the operands' layouts; only gather reads them.
   ValueId emit(OpId op, std::span<const ValueId> operands, std::span<const Sharding> wanted,
                const Sharding& layout) {
-    const TensorType type = even_type(program_.type(program_.result(op)), layout);
+    TensorType type = even_type(program_.type(program_.result(op)), layout);
+    const bool is_part = layout.unreduced != 0 && layout.reduce_kind == ReduceKind::add;
+    if (is_part && has_wide_parts(program_, op)) type.dtype = DType::f32;
     return chip_.add_op(program_.kind(op), operands,
                         attrs_on_chip(op, operands, wanted, layout, type.shape), type,
                         program_.op_locs[op]);
@@ -305,6 +307,10 @@ class Partitioner {
     }
   }
 
+  bool is_wide(ValueId value, const Version& version) const {
+    return chip_.type(version.value).dtype != program_.type(value).dtype;
+  }
+
   bool unreduced_alike(std::span<const ValueId> operands) const {
     return std::ranges::all_of(
         operands, [&](ValueId operand) { return unreduced(operand) == unreduced(operands[0]); });
@@ -317,7 +323,7 @@ class Partitioner {
 
   bool can_stay_unreduced(ValueId value, const Sharding& wanted, const Sharding& result) const {
     const AtomMask atoms = unreduced(value);
-    if (atoms == 0 || use_count_[value] != 1) return false;
+    if (atoms == 0 || use_count_[value] != 1 || is_wide(value, versions_[value][0])) return false;
     // What a loop reads from outside is reduced there, once.
     if (loops_.of_value(value) != lowered_in_) return false;
     const Sharding& made = versions_[value].front().layout;
@@ -347,27 +353,22 @@ class Partitioner {
       return versions.back().value;
     }
     const TensorType& type = program_.type(value);
-    std::optional<Version> source;
-    std::vector<ReshardStep> steps;
-    std::int64_t lowest = 0;
-    for (const Version& version : versions) {
-      if ((layout.unreduced & ~version.layout.unreduced) != 0) continue;
-      auto candidate = reshard_steps(mesh_, type, version.layout, layout, homes_[value].replicated);
-      const std::int64_t cost = reshard_cost(mesh_, type, version.layout, candidate);
-      if (source && cost >= lowest) continue;
-      source = version;
-      steps = std::move(candidate);
-      lowest = cost;
-    }
-    WEFT_CHECK(source.has_value(), value);
+    std::vector<Sharding> layouts;
+    for (const Version& version : versions) layouts.push_back(version.layout);
+    const auto [from, steps] =
+        cheapest_reshard(mesh_, type, layouts, layout, homes_[value].replicated);
+    Version made = versions[from];
     // Collectives carry the location of the op whose value they move.
     const OpId op = program_.defining_op(value);
     builder_.set_loc(op == kNoId ? LocId{0} : program_.op_locs[op]);
     for (const ReshardStep& step : steps) {
-      *source = {step.after, add_reshard(builder_, mesh_, step, source->layout, source->value)};
-      versions.push_back(*source);
+      made = {step.after, add_reshard(builder_, mesh_, step, made.layout, made.value)};
+      if (made.layout.unreduced == 0 && is_wide(value, made)) {
+        made.value = builder_.convert(made.value, type.dtype);
+      }
+      versions.push_back(made);
     }
-    return source->value;
+    return made.value;
   }
 
   const Program& program_;

@@ -1,6 +1,8 @@
 #include "spmd/passes/reshard.hpp"
 
 #include <algorithm>
+#include <optional>
+#include <utility>
 
 #include "spmd/ops/builder.hpp"
 #include "spmd/ops/row.hpp"
@@ -260,6 +262,23 @@ std::int64_t reshard_cost(const Mesh& mesh, const TensorType& type, const Shardi
     before = step.after.used();
   }
   return cost;
+}
+
+CheapestReshard cheapest_reshard(const Mesh& mesh, const TensorType& type,
+                                 std::span<const Sharding> layouts, const Sharding& to,
+                                 AtomMask held) {
+  std::optional<CheapestReshard> cheapest;
+  std::int64_t lowest = 0;
+  for (std::size_t i = 0; i < layouts.size(); ++i) {
+    if (without(to.unreduced, layouts[i].unreduced) != 0) continue;
+    auto steps = reshard_steps(mesh, type, layouts[i], to, held);
+    const std::int64_t cost = reshard_cost(mesh, type, layouts[i], steps);
+    if (cheapest && cost >= lowest) continue;
+    cheapest = {i, std::move(steps)};
+    lowest = cost;
+  }
+  WEFT_CHECK(cheapest.has_value(), layouts.size());
+  return *std::move(cheapest);
 }
 
 ValueId add_reshard(Builder& builder, const Mesh& mesh, const ReshardStep& step,

@@ -1,7 +1,9 @@
 #pragma once
 /// Resharding: the steps that take a value from one layout to another.
 
+#include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include <weft/mesh.hpp>
@@ -34,6 +36,16 @@ struct ReshardStep {
 /// chips may have other values there.
 std::vector<ReshardStep> reshard_steps(const Mesh& mesh, const TensorType& type,
                                        const Sharding& from, const Sharding& to, AtomMask held = 0);
+
+struct CheapestReshard {
+  std::size_t from;  ///< number of the layout to begin with
+  std::vector<ReshardStep> steps;
+};
+/// The steps of the least cost from one of these layouts to `to`, as reshard_steps() gives them.
+/// Some layout must be able to become it.
+CheapestReshard cheapest_reshard(const Mesh& mesh, const TensorType& type,
+                                 std::span<const Sharding> layouts, const Sharding& to,
+                                 AtomMask held = 0);
 
 /// Appends a step from this layout of the value to a chip's program.
 ValueId add_reshard(Builder& builder, const Mesh& mesh, const ReshardStep& step,

@@ -1,5 +1,5 @@
 /// reduce over any dims. The order in which elements are combined follows from the shape and the
-/// dims alone; bf16 is combined in f32 and rounded once.
+/// dims alone; bf16 and f16 are combined in f32 and rounded once, or not at all.
 
 #include <algorithm>
 #include <array>
@@ -70,25 +70,26 @@ void for_each_turn(std::span<const Loop> loops, std::int64_t offset, Body body) 
 /// ahead along them, but sums that stay in the first cache.
 constexpr std::int64_t kColumns = 2048;
 
-template <typename T, typename F>
+/// Elements T to results R: T, or what T is computed in.
+template <typename T, typename R, typename F>
 struct Combine {
   using C = Compute<T>;
   C identity;
   F f;
 
   /// For an innermost dim that is reduced: combines runs of memory.
-  void runs(const Loops& loops, const T* operand, T* result) const {
+  void runs(const Loops& loops, const T* operand, R* result) const {
     const std::span outer(loops.reduced.data(), loops.reduced.size() - 1);
     const std::int64_t size = loops.reduced.back().size;
     for_each_turn(std::span(loops.kept), 0, [&](std::int64_t kept) {
       RunSum<T, F> sum(identity, f);
       for_each_turn(outer, kept, [&](std::int64_t offset) { sum.add(operand + offset, size); });
-      *result++ = store<T>(sum.value());
+      *result++ = store<R>(sum.value());
     });
   }
 
   /// For an innermost dim that is kept: combines rows element by element, in their order.
-  void rows(const Loops& loops, const T* operand, T* result) const {
+  void rows(const Loops& loops, const T* operand, R* result) const {
     const std::span outer(loops.kept.data(), loops.kept.size() - 1);
     const std::span turns(loops.reduced.data(), loops.reduced.size() - 1);
     const Loop& rows = loops.reduced.back();
@@ -109,7 +110,7 @@ struct Combine {
           }
         });
         for (std::int64_t i = 0; i < count; ++i) {
-          result[begin + i] = store<T>(sums[static_cast<std::size_t>(i)]);
+          result[begin + i] = store<R>(sums[static_cast<std::size_t>(i)]);
         }
       }
       result += size;
@@ -131,7 +132,7 @@ struct Combine {
   }
 };
 
-template <typename T, typename F>
+template <typename T, typename R = T, typename F>
 Kernel kernel(const TensorType& operand, std::span<const std::int64_t> dims, Compute<T> identity,
               F f) {
   Loops loops = loops_of(operand.shape, dims);
@@ -139,14 +140,14 @@ Kernel kernel(const TensorType& operand, std::span<const std::int64_t> dims, Com
   const bool along_runs =
       loops.kept.empty() || (!loops.reduced.empty() && loops.reduced.back().stride == 1);
   if (loops.reduced.empty()) loops.reduced.push_back({1, 1});
-  const Combine<T, F> combine{identity, f};
+  const Combine<T, R, F> combine{identity, f};
   if (along_runs) {
     return vectorized<Vectors::avx2>([=](const KernelArgs& args) {
-      combine.runs(loops, as<T>(args.operands[0]), as<T>(args.result));
+      combine.runs(loops, as<T>(args.operands[0]), as<R>(args.result));
     });
   }
   return vectorized([=](const KernelArgs& args) {
-    combine.rows(loops, as<T>(args.operands[0]), as<T>(args.result));
+    combine.rows(loops, as<T>(args.operands[0]), as<R>(args.result));
   });
 }
 
@@ -161,7 +162,9 @@ Kernel reduce(const Program& program, OpId op) {
         if constexpr (std::is_same_v<T, Pred>) {
           return {};
         } else {
-          return kernel<T>(operand, dims, C{0}, Add{});
+          const bool is_wide = program.type(program.result(op)).dtype != operand.dtype;
+          return is_wide ? kernel<T, C>(operand, dims, C{0}, Add{})
+                         : kernel<T>(operand, dims, C{0}, Add{});
         }
       case ReduceKind::max: return kernel<T>(operand, dims, lowest<C>(), Maximum{});
       case ReduceKind::min: return kernel<T>(operand, dims, highest<C>(), Minimum{});
