@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <limits>
 
@@ -16,6 +17,7 @@
 #include "tests/property/seeds.hpp"
 #include "tests/support/engine_mesh.hpp"
 #include "tests/support/random_program.hpp"
+#include "tests/support/random_training.hpp"
 #include "tests/support/shrink.hpp"
 
 namespace weft::executor_test {
@@ -129,8 +131,22 @@ DType any_exact_dtype(const Program& program, Random& random) {
   return random.one_in(2) ? DType::f64 : DType::i64;
 }
 
-/// Whether the executor computes what the program says, twice; says where not.
-::testing::AssertionResult agrees(const Program& program, const Mesh& mesh, std::uint64_t seed) {
+using Equal = bool (*)(const Elements& found, const Elements& expected);
+
+/// In f64, whose sums are rounded in another order.
+bool are_near(const Elements& found, const Elements& expected) {
+  double most = 1;
+  for (const double element : expected) most = std::max(most, std::abs(element));
+  return std::ranges::equal(found, expected,
+                            [&](double a, double b) { return std::abs(a - b) <= 1e-8 * most; });
+}
+
+/// Whether the executor computes what the program says, twice the same; says where not.
+::testing::AssertionResult agrees(
+    const Program& program, const Mesh& mesh, std::uint64_t seed,
+    Equal equal = [](const Elements& found, const Elements& expected) {
+      return found == expected;
+    }) {
   Random random(seed);
   const auto schedule =
       random.one_in(4) ? EngineMesh::Schedule::thread_per_chip : EngineMesh::Schedule::one_thread;
@@ -144,13 +160,24 @@ DType any_exact_dtype(const Program& program, Random& random) {
   const auto outputs = chips.run(loaded, inputs, schedule);
   // What lies in the temporaries from the first run mustn't matter.
   const bool again = chips.run(loaded, inputs, EngineMesh::Schedule::one_thread) == outputs;
-  if (again && join(plan, mesh, outputs) == interpret(program, mesh, inputs)) {
+  const auto expected = interpret(program, mesh, inputs);
+  if (again && std::ranges::equal(join(plan, mesh, outputs), expected, equal)) {
     return ::testing::AssertionSuccess();
   }
   return ::testing::AssertionFailure()
          << (again ? "wrong" : "not the same again") << " on mesh " << mesh.to_string() << "\n"
          << to_text(program, mesh) << "plan\n"
          << to_text(plan.program, mesh);
+}
+
+TEST(Executor, AgreesWithTheInterpreterOnRandomTraining) {
+  const std::vector<Mesh> all = testing::small_meshes();
+  for (const std::uint64_t seed : testing::seeds(200)) {
+    Random random(seed);
+    const Mesh& mesh = all[random.below(all.size())];
+    const Program program = retype(testing::random_training(mesh, random), DType::f64);
+    ASSERT_TRUE(agrees(program, mesh, seed, are_near)) << "seed " << seed;
+  }
 }
 
 TEST(Executor, AgreesWithTheInterpreterOnRandomPrograms) {
