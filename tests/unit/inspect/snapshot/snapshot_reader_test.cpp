@@ -1,11 +1,13 @@
 #include "inspect/snapshot/snapshot_reader.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
 
+#include "inspect/snapshot/job_end.hpp"
 #include "inspect/snapshot/kept_hang.hpp"
 #include "inspect/views/job_views.hpp"
 #include "tests/support/child_process.hpp"
@@ -13,6 +15,7 @@
 #include "tests/support/temporary_folder.hpp"
 #include "transport/job/job_memory.hpp"
 #include "transport/job/job_record.hpp"
+#include "transport/job/program_list.hpp"
 
 namespace weft::snapshot_reader_test {
 namespace {
@@ -155,6 +158,23 @@ TEST_F(SnapshotReaderTest, AFolderHasWhatTheMemorySaidWithoutAResult) {
   const std::string shown = show_text(snapshot);
   EXPECT_NE(shown.find("dead"), std::string::npos) << shown;
   EXPECT_EQ(shown.find("hung after"), std::string::npos) << shown;
+}
+
+/// Nothing in a run folder is waited for.
+TEST(RunFolderFiles, ThatAreFifosAreNamed) {
+  const testing::TemporaryFolder run;
+  const auto fifo = [&](const std::string& name) {
+    std::filesystem::create_directories(run.path() + "/programs");
+    std::string path = run.path() + "/" + name;
+    EXPECT_EQ(::mkfifo(path.c_str(), 0600), 0);
+    return path;
+  };
+  const std::string result = fifo("result.json");
+  testing::expect_error(Errc::invalid_argument, {result, "is a fifo"},
+                        [&] { (void)read_job_end(run.path()); });
+  const std::string list = fifo("programs/list.jsonl");
+  testing::expect_error(Errc::invalid_argument, {list, "is a fifo"},
+                        [&] { (void)read_program_list(run.path()); });
 }
 
 }  // namespace
