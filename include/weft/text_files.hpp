@@ -12,7 +12,7 @@
 
 namespace weft {
 
-/// How a text becomes fields of one shape: its tokens, cut or filled up to `length`.
+/// A text becomes fields of one shape: its tokens are cut or filled up to `length`.
 struct TokenField {
   TokenizerPtr tokenizer{};
   std::int64_t length = 512;
@@ -21,7 +21,7 @@ struct TokenField {
   std::string mask{};      ///< pred[length]: true for tokens, false for what is filled up
   std::string type_ids{};  ///< i32[length]: of a pair, which text each token is of
   bool special_tokens = true;
-  /// What is filled up. Default: what tokenizer.json says, which may be nothing; then an error.
+  /// The token that fills a short text up. Default: tokenizer.json's; an error if it has none.
   std::optional<std::int32_t> pad_id{};
 };
 
@@ -40,7 +40,7 @@ struct JsonNumbers {
   Shape shape{};     ///< default: one number
   double scale = 1;  ///< as FileField's
   double offset = 0;
-  /// What null and a missing member mean, for every element. Default: an error.
+  /// Stands for every element where the value is null or missing. Default: that is an error.
   std::optional<double> missing{};
 };
 /// Text as tokens, or two texts as a pair.
@@ -65,7 +65,7 @@ DatasetPtr json_lines(const std::string& path, std::vector<JsonField> fields);
 struct TokenFileOptions {
   /// The token that ends each document, for token_file()'s `separator`: "<|endoftext|>".
   std::string separator{};
-  /// Of JSON lines, the key of the text, as above. Default: each file is text, and a document.
+  /// The key of the text in files of JSON lines. Default: each file is plain text, one document.
   std::string json_key{};
 };
 struct TokenFileSummary {

@@ -35,9 +35,9 @@ struct Padding {
 };
 
 struct EncodeOptions {
-  /// Whether special tokens are added, such as [CLS] and [SEP].
+  /// Adds special tokens, such as [CLS] and [SEP].
   bool special_tokens = true;
-  /// Default: what tokenizer.json says; it may say nothing.
+  /// Default: the file's, which may have none.
   std::optional<Truncation> truncation{};
   std::optional<Padding> padding{};
 };

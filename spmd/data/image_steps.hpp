@@ -1,5 +1,5 @@
 #pragma once
-/// What steps do to a picture of [channels, height, width]: colours, and where pixels come from.
+/// Functions that change the colours of a picture [channels, height, width], and move its pixels.
 
 #include <cstdint>
 #include <span>
@@ -39,8 +39,8 @@ void adjust_saturation(const Image<T>& image, double factor);
 template <typename T>
 void adjust_hue(const Image<T>& image, double shift);
 
-/// Where the pixel at (x, y) of a picture comes from, both measured from the middles of the two
-/// pictures: (a x + b y + c, d x + e y + f).
+/// The pixel at (x, y) of a picture comes from (a x + b y + c, d x + e y + f) of another; both are
+/// measured from the middles of the pictures.
 struct PixelMap {
   double a = 1;
   double b = 0;
@@ -52,7 +52,7 @@ struct PixelMap {
 /// Counterclockwise, in degrees.
 PixelMap rotation(double degrees);
 
-/// `out` has the size of `in`. What comes from beyond the picture is `fill`.
+/// `out` has the size of `in`. Pixels from beyond the picture are `fill`.
 template <typename T>
 void warp(const Image<const T>& in, const Image<T>& out, const PixelMap& map, bool is_bilinear,
           double fill);

@@ -26,7 +26,7 @@ class ItemError : public Error {
               fmt::format("{}: item {} of epoch {}: {}", name, item.index, item.epoch, what)) {}
 };
 
-/// What is said of an exception that says nothing itself.
+/// Stands for the message of an exception that has none.
 inline constexpr std::string_view kUnknownException =
     "an exception that isn't derived from std::exception; throw one that is, which says more";
 

@@ -1,5 +1,5 @@
 #pragma once
-/// RandAugment, and what it does to pictures of bytes beside <image_steps.hpp>.
+/// RandAugment, and functions on pictures of bytes that it needs beside those of image_steps.hpp.
 
 #include <cstdint>
 

@@ -8,7 +8,7 @@
 
 namespace weft {
 
-/// Where a value is in an object: a member's name, or a pointer that begins with a slash.
+/// The place of a value in an object: a member's name, or a pointer that begins with a slash.
 class JsonKey {
  public:
   /// Throws invalid_argument for an empty key and for what is no pointer.
@@ -25,7 +25,7 @@ class JsonKey {
 
 /// Throws corrupt for what is no JSON, and for lists and objects of more than 64 levels.
 nlohmann::json parse_json(std::string_view text);
-/// And for a text that is no object.
+/// Throws corrupt, too, for a text that is no object.
 nlohmann::json parse_json_record(std::string_view line);
 
 /// A value for the message of an error, cut where it is long.

@@ -14,7 +14,7 @@
 namespace weft {
 namespace {
 
-/// Of EXIF data with their mark in front, or a JPEG that has them.
+/// Reads EXIF data with their mark in front, or a JPEG that has them.
 Orientation read_orientation(std::span<const std::byte> bytes) {
   const std::unique_ptr<ExifData, void (*)(ExifData*)> data(exif_data_new(), exif_data_unref);
   if (data == nullptr) return Orientation::upright;

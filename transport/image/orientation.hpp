@@ -1,5 +1,5 @@
 #pragma once
-/// How a picture is to be turned: EXIF's tag Orientation.
+/// EXIF's tag Orientation, and turning pictures as it says.
 
 #include <cstddef>
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace weft {
 
-/// EXIF's numbers: what is to be done with the stored picture.
+/// EXIF's numbers. Each names the change that makes the stored picture upright.
 enum class Orientation : std::uint8_t {
   upright = 1,
   mirror,  ///< left becomes right
@@ -21,7 +21,8 @@ enum class Orientation : std::uint8_t {
   rotate_left,
 };
 
-/// Of a JPEG, a PNG or a WebP; upright if the file doesn't say, or its EXIF data are damaged.
+/// Reads a JPEG, a PNG or a WebP. The result is upright if the file doesn't say, or its EXIF data
+/// are damaged.
 Orientation picture_orientation(std::span<const std::byte> file);
 
 /// The size of a picture of this size when it is turned.

@@ -9,7 +9,7 @@
 namespace weft {
 namespace {
 
-/// Where the last character of a text that isn't empty begins.
+/// Returns the place at which the last character begins. The text isn't empty.
 std::size_t last_character(std::string_view text) {
   std::size_t at = text.size() - 1;
   while (at > 0 && (static_cast<unsigned char>(text[at]) & 0xc0U) == 0x80) --at;

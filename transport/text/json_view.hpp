@@ -30,7 +30,7 @@ class JsonView {
   bool is_object() const { return value_->is_object(); }
   bool is_number(double number) const { return value_->is_number() && *value_ == number; }
 
-  /// Of an object; null if there is no such key.
+  /// Returns a member of an object, or null if there is no such key.
   JsonView operator[](std::string_view key) const;
   std::vector<JsonView> items() const;
   std::vector<std::pair<std::string, JsonView>> members() const;
@@ -38,7 +38,7 @@ class JsonView {
   const std::string& text() const;
   bool flag() const;
   std::int64_t integer(std::int64_t least, std::int64_t most) const;
-  /// For keys that a file may leave out.
+  /// These are for keys that a file may leave out.
   std::string text_or(std::string_view otherwise) const;
   bool flag_or(bool otherwise) const;
 
@@ -56,7 +56,7 @@ struct JsonKind {
   std::function<Made(const JsonView&)> read;
 };
 
-/// What the component's kind makes of it. Throws version for a kind that isn't listed.
+/// Reads the component by its kind. Throws version for a kind that isn't listed.
 template <typename Made>
 Made read_kind(const JsonView& component, std::span<const JsonKind<Made>> kinds) {
   const std::string& type = component["type"].text();

@@ -1,5 +1,5 @@
 #pragma once
-/// What tokenizer.json calls "post_processor": the special tokens around those of a text.
+/// PostTemplate: the special tokens around those of a text (tokenizer.json's "post_processor").
 
 #include <cstdint>
 #include <vector>
@@ -20,7 +20,7 @@ struct PostTemplate {
   std::vector<TemplatePart> pair{{.sequence = 0}, {.sequence = 1, .type_id = 1}};
 };
 
-/// Of null: the texts alone. Throws corrupt and version.
+/// Null stands for the texts alone. Throws corrupt and version.
 PostTemplate read_post_template(const JsonView& json);
 
 }  // namespace weft

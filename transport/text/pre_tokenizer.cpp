@@ -10,7 +10,7 @@
 namespace weft {
 namespace {
 
-/// What becomes of the matches of a pattern at which a word is cut.
+/// A word is cut at the matches of a pattern. The behavior decides where the matches stay.
 enum class CutBehavior : std::uint8_t { removed, isolated, with_previous, with_next, contiguous };
 
 CutBehavior read_behavior(const JsonView& json) {
@@ -23,7 +23,7 @@ CutBehavior read_behavior(const JsonView& json) {
   json.refuse("Removed, Isolated, MergedWithPrevious, MergedWithNext or Contiguous");
 }
 
-/// Whether a part belongs to the word that the one before it belongs to.
+/// True if the part stays in one word with the part before it.
 bool joins(CutBehavior behavior, const CutPart& before, const CutPart& part) {
   switch (behavior) {
     case CutBehavior::removed:

@@ -1,6 +1,6 @@
 #pragma once
-/// What tokenizer.json calls "pre_tokenizer": it cuts a text into the words that a model makes
-/// tokens of.
+/// PreTokenizer cuts a text into words, of which a model makes tokens (tokenizer.json's
+/// "pre_tokenizer").
 
 #include <functional>
 #include <string>
@@ -14,11 +14,10 @@ namespace weft {
 /// Cuts words into others, none of them empty. For any thread.
 using PreTokenizer = std::function<void(std::vector<Word>& words)>;
 
-/// Of null: one that changes nothing. Throws corrupt and version.
+/// Null is read as one that changes nothing. Throws corrupt and version.
 PreTokenizer read_pre_tokenizer(const JsonView& json);
 
-/// When Metaspace puts its letter in front of a text: never, at its first word, always. Throws
-/// corrupt.
+/// Metaspace puts its letter in front of no word, of the first one of a text, or of all.
 enum class PrependScheme : std::uint8_t { never, first, always };
 PrependScheme read_prepend_scheme(const JsonView& metaspace);
 

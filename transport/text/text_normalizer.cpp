@@ -14,7 +14,7 @@ struct PointRange {
   char32_t last;
 };
 
-/// What BERT puts spaces around. The fifth range begins where tokenizers has it.
+/// BERT puts spaces around these. The seventh range begins where tokenizers has it.
 constexpr std::array<PointRange, 8> kIdeographs{{{0x3400, 0x4dbf},
                                                  {0x4e00, 0x9fff},
                                                  {0xf900, 0xfaff},

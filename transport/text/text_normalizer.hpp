@@ -1,5 +1,5 @@
 #pragma once
-/// What tokenizer.json calls "normalizer".
+/// TextNormalizer changes a text before it is cut (tokenizer.json's "normalizer").
 
 #include <functional>
 #include <string>
@@ -19,7 +19,7 @@ struct Word {
 /// Changes a word. If nothing remains of its beginning it isn't the first any more. For any thread.
 using TextNormalizer = std::function<void(Word& word)>;
 
-/// Of null: one that changes nothing. Throws corrupt and version.
+/// Null is read as one that changes nothing. Throws corrupt and version.
 TextNormalizer read_text_normalizer(const JsonView& json);
 
 /// "pattern": {"String": "a"} or {"Regex": "a+"}.
@@ -27,7 +27,7 @@ TextPattern read_text_pattern(const JsonView& json);
 
 /// Each byte as the printable character that GPT-2 writes for it.
 std::string to_byte_letters(std::string_view bytes);
-/// And back: appends the byte of a character, or returns false for one that is none's.
+/// Appends the byte that a character stands for, or returns false if it stands for none.
 bool append_byte_of_letter(std::string& bytes, char32_t letter);
 
 }  // namespace weft

@@ -1,5 +1,5 @@
 #pragma once
-/// What tokenizer.json calls "decoder": it makes text of tokens.
+/// TokenDecoder makes text of tokens (tokenizer.json's "decoder").
 
 #include <functional>
 #include <string>
@@ -12,7 +12,7 @@ namespace weft {
 /// Changes tokens to pieces of the text. For any thread.
 using TokenDecoder = std::function<void(std::vector<std::string>& pieces)>;
 
-/// Of null: one that puts spaces between tokens. Throws corrupt and version.
+/// Null is read as one that puts spaces between tokens. Throws corrupt and version.
 TokenDecoder read_token_decoder(const JsonView& json);
 
 }  // namespace weft

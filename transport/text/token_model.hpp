@@ -1,5 +1,5 @@
 #pragma once
-/// What tokenizer.json calls "model": it makes tokens of a word.
+/// TokenModel makes tokens of a word (tokenizer.json's "model").
 
 #include <cstdint>
 #include <memory>

@@ -23,7 +23,7 @@
 namespace weft {
 namespace {
 
-/// Of a text: ICU counts in 32 bits.
+/// The limit of a text: ICU counts in 32 bits.
 constexpr std::size_t kTextBytesMax = std::size_t{1} << 30;
 constexpr std::uint64_t kFileBytesMax = std::uint64_t{1} << 28;
 

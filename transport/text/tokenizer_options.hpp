@@ -1,5 +1,5 @@
 #pragma once
-/// How a tokenizer cuts and fills up: what tokenizer.json says, and what a caller may.
+/// Reads and checks the options by which a tokenizer cuts and fills up texts.
 
 #include <optional>
 
@@ -9,7 +9,7 @@
 
 namespace weft {
 
-/// None for null. Throws corrupt.
+/// Null is read as none. Throws corrupt.
 std::optional<Truncation> read_truncation(const JsonView& json);
 std::optional<Padding> read_padding(const JsonView& json);
 

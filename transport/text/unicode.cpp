@@ -182,7 +182,7 @@ void TextPattern::cut(std::string_view text,
     const icu::UnicodeString units = icu::UnicodeString::fromUTF8(
         icu::StringPiece(text.data(), static_cast<std::int32_t>(text.size())));
     const std::unique_ptr<icu::RegexMatcher> matcher(regex_->compiled->matcher(units, status));
-    // Of ICU's steps a match may take this many, each about 10,000 operations.
+    // A match may take this many of ICU's steps, each of about 10,000 operations.
     constexpr std::int32_t kStepsMax = 1'000;
     if (matcher != nullptr) matcher->setTimeLimit(kStepsMax, status);
     Utf8Place place(units);

@@ -55,8 +55,8 @@ struct CutPart {
 class TextPattern {
  public:
   static TextPattern literal(std::string text);
-  /// As Oniguruma reads it, by default: ^ and $ are of lines, . doesn't match a line feed, \s is
-  /// property White_Space. Throws corrupt for one that ICU doesn't take.
+  /// Reads it as Oniguruma does by default: ^ and $ are of lines, . doesn't match a line feed, and
+  /// \s is property White_Space. Throws corrupt for one that ICU doesn't take.
   static TextPattern regex(std::string_view expression);
 
   /// Calls `take` for the matches and what lies between them, which together are the text. Throws
