@@ -1,5 +1,5 @@
-// Keys and values that a query doesn't see, and that are infinite or NaN: the query's result and its
-// cotangent are to the bit those with other numbers in their place.
+// Keys and values that a query doesn't see, and that are infinite or NaN: the query's result and
+// its cotangent are to the bit those with other numbers in their place.
 
 #include <gtest/gtest.h>
 
