@@ -28,6 +28,7 @@ class BatchSource {
   const DatasetPtr& dataset() const { return dataset_; }
   const DeviceLoaderOptions& options() const { return options_; }
   LoaderProgress& progress() const { return *progress_; }
+  std::uint64_t batches_per_epoch() const { return options_.sampler->steps_per_epoch(); }
   /// Of the batches that were not read yet, all but this one's and those behind it, up to `end`,
   /// are given up.
   struct Ready {

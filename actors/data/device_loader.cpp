@@ -52,11 +52,17 @@ DeviceLoader::DeviceLoader(DatasetPtr dataset, DeviceLoaderOptions options,
       fields_(std::make_shared<const std::vector<Field>>(source_->dataset()->fields())) {}
 
 std::uint64_t DeviceLoader::batches_per_epoch() const {
-  return source_->options().sampler->steps_per_epoch();
+  source_->progress().ask_length();
+  return source_->batches_per_epoch();
 }
 
 std::uint64_t DeviceLoader::steps_per_epoch() const {
-  const std::uint64_t batches = batches_per_epoch();
+  source_->progress().ask_length();
+  return whole_steps();
+}
+
+std::uint64_t DeviceLoader::whole_steps() const {
+  const std::uint64_t batches = source_->batches_per_epoch();
   if (batches % batches_per_step(*source_) != 0) {
     fail(Errc::invalid_argument,
          "DeviceLoader: batches_per_execution = {} doesn't divide the {} batches of an epoch of {} "
@@ -67,7 +73,7 @@ std::uint64_t DeviceLoader::steps_per_epoch() const {
 }
 
 std::uint64_t DeviceLoader::epoch() const {
-  (void)steps_per_epoch();
+  (void)whole_steps();
   ++*source_->loaders().questions();
   source_->progress().ask();
   return source_->progress().epoch();
@@ -91,16 +97,16 @@ Batch DeviceLoader::fetch(std::uint64_t batch, std::uint64_t end, std::uint64_t 
 }
 
 DeviceLoader::Iterator DeviceLoader::begin(std::source_location where) {
-  (void)steps_per_epoch();
-  return first(batches_per_epoch()).begin(where);
+  (void)whole_steps();
+  return first(source_->batches_per_epoch()).begin(where);
 }
 
 DeviceLoader::Range DeviceLoader::first(std::uint64_t count) {
-  return {*this, 0, std::min(count, batches_per_epoch()), false};
+  return {*this, 0, std::min(count, source_->batches_per_epoch()), false};
 }
 
 DeviceLoader::Range DeviceLoader::all(std::uint64_t epoch) {
-  return {*this, epoch, batches_per_epoch(), true};
+  return {*this, epoch, source_->batches_per_epoch(), true};
 }
 
 DeviceLoader::Iterator DeviceLoader::Range::begin(std::source_location where) const {

@@ -156,16 +156,19 @@ std::shared_ptr<BatchSource> JobLoaders::open(DatasetPtr dataset, DeviceLoaderOp
 }
 
 /// A loop that is executed again makes its loaders in the same order. Those made at one line are
-/// told apart by that, and the line tells them from loaders of the same data for other ends. A
-/// program that was changed since the checkpoint may make its loaders at other lines.
+/// told apart by that, and line and order of items tell them from loaders of the same data for
+/// other ends. A program that was changed since the checkpoint may make its loaders at other lines.
 std::optional<StoredLoader> JobLoaders::claim(const StoredLoader& made) {
-  const auto is_same = [&](const StoredLoader& each) {
-    return each.dataset == made.dataset && each.site == made.site;
+  const auto find = [&](bool by_site, bool by_order) {
+    return std::ranges::find_if(stored_, [&](const StoredLoader& each) {
+      return each.dataset == made.dataset && (!by_site || each.site == made.site) &&
+             (!by_order || each.order_xxh3 == made.order_xxh3);
+    });
   };
-  auto found = std::ranges::find_if(stored_, is_same);
-  if (found == stored_.end() && !sites_.contains(made.site)) {
-    found = std::ranges::find(stored_, made.dataset, &StoredLoader::dataset);
-  }
+  auto found = find(true, true);
+  if (found == stored_.end() && !sites_.contains(made.site)) found = find(false, true);
+  if (found == stored_.end()) found = find(true, false);
+  if (found == stored_.end() && !sites_.contains(made.site)) found = find(false, false);
   if (found == stored_.end()) return {};
   StoredLoader claimed = std::move(*found);
   stored_.erase(found);
@@ -194,7 +197,7 @@ void JobLoaders::compare(const StoredLoader& made, const StoredLoader& before,
 }
 
 void JobLoaders::asked_step() {
-  is_asked_ = true;
+  is_step_asked_ = true;
   ++*questions_;
 }
 
@@ -205,7 +208,8 @@ bool JobLoaders::is_repeating() const {
 
 bool JobLoaders::begin_pass(LoaderProgress& progress, bool is_nested,
                             const std::source_location& where) {
-  const bool knows = is_caught_up_ || is_asked_ || progress.is_asked();
+  const bool knows =
+      is_caught_up_ || progress.is_asked() || (is_step_asked_ && progress.is_length_asked());
   if (!knows && progress.has_finished_pass()) {
     progress.repeat();
     repeated_at_ = where;
@@ -232,7 +236,7 @@ std::vector<StoredLoader> JobLoaders::made() const {
   return stored;
 }
 
-/// A step that ends while the loop is led to where it was would be a step more than there were.
+/// A loop that repeats finished passes must not end a step: it would be an extra one.
 void JobLoaders::step_ended() {
   const RunSite& site = runtime_.last_site();
   if (is_repeating()) {

@@ -19,7 +19,8 @@ namespace weft {
 ///
 /// A loop that continues an interrupted one is executed from its beginning, with the state of a
 /// step. Until it is where the other one was, passes that had ended are begun again without
-/// batches, unless the loop has asked where it is.
+/// batches, unless the loop has asked for the epoch (by epoch(), or by the step and the length of
+/// an epoch) and so knows where it is.
 class JobLoaders {
  public:
   /// `seed`: the job's. `stored`: the loaders in the checkpoint that the loop continues; those that
@@ -39,7 +40,7 @@ class JobLoaders {
 
   /// Begins a pass; false if it had ended before the loop was interrupted, and has no batches.
   bool begin_pass(LoaderProgress& progress, bool is_nested, const std::source_location& where);
-  /// The loop has asked for the step, so that it knows where it is.
+  /// The loop has asked for the step.
   void asked_step();
   /// How often the loop has asked something by which it may leave a pass.
   const std::shared_ptr<std::uint64_t>& questions() const { return questions_; }
@@ -70,7 +71,7 @@ class JobLoaders {
   std::set<std::string> sites_;       // of all that were stored
   const std::uint64_t resume_step_;
   std::vector<Made> made_;
-  bool is_asked_ = false;
+  bool is_step_asked_ = false;
   bool is_caught_up_ = false;
   std::source_location repeated_at_{};
   std::shared_ptr<std::uint64_t> questions_ = std::make_shared<std::uint64_t>(0);

@@ -22,10 +22,10 @@ LoaderPass::LoaderPass(DeviceLoader loader, PassKind kind, std::uint64_t epoch, 
                        const std::source_location& where)
     : loader_(std::move(loader)),
       kind_(kind),
-      is_limited_(count < loader_.batches_per_epoch()),
+      is_limited_(count < loader_.source_->batches_per_epoch()),
       where_(where),
       exceptions_(std::uncaught_exceptions()) {
-  const std::uint64_t batches = loader_.batches_per_epoch();
+  const std::uint64_t batches = source().batches_per_epoch();
   if (kind_ == PassKind::evaluation) {
     next_ = base_ = epoch * batches;
     end_ = base_ + count;
@@ -97,8 +97,8 @@ void LoaderPass::advance() {
   if (is_done() && is_open_) close();
 }
 
-/// After the last batch of a step. Where another pass runs beside this one, as of two loaders of
-/// which the loop takes a batch each, what has been recorded says whose turn it is.
+/// Called after each body. If two passes run side by side, only the one whose body has recorded ops
+/// ends the step.
 void LoaderPass::end_step() {
   const auto batches = static_cast<std::uint64_t>(source().options().batches_per_execution);
   const std::uint64_t ended = source().runtime().step() - step_;
@@ -121,7 +121,10 @@ void LoaderPass::close() {
   is_open_ = false;
   if (kind_ == PassKind::evaluation) return;
   progress().end();
-  if (kind_ == PassKind::training) --source().loaders().num_open;
+  if (kind_ != PassKind::training) return;
+  JobLoaders& loaders = source().loaders();
+  // The end of this pass is why the loop leaves one that runs beside it.
+  if (--loaders.num_open > 0) ++*loaders.questions();
 }
 
 bool LoaderPass::has_unended_work() const {

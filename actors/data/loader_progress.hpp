@@ -32,7 +32,10 @@ class LoaderProgress {
   /// The loop has asked for epoch(), and decides by it which passes it makes.
   bool is_asked() const { return is_asked_; }
   void ask() { is_asked_ = true; }
-  /// What this loop has been given of a pass that another one began; 0 for a pass of its own.
+  /// The loop has asked how long an epoch is: with the step, it may know its epoch.
+  bool is_length_asked() const { return is_length_asked_; }
+  void ask_length() { is_length_asked_ = true; }
+  /// The batch at which this loop continued an interrupted pass; 0 if it began the pass itself.
   std::uint64_t continued_at() const { return continued_at_; }
   bool was_open() const { return was_open_; }
 
@@ -66,6 +69,7 @@ class LoaderProgress {
   bool is_pending_ = false;
   bool was_open_ = false;
   bool is_asked_ = false;
+  bool is_length_asked_ = false;
 };
 
 }  // namespace weft

@@ -47,6 +47,7 @@ void WorkerRuntime::call_devices(std::uint32_t number, const std::function<void(
 std::uint64_t WorkerRuntime::agree(const std::string& text, const Fingerprint& key,
                                    const RunSite& site) {
   static const std::function<void(Chip&)> kNothing = [](Chip&) {};
+  if (!put_.tensors.empty()) tell_data({});
   const std::uint32_t number = programs_;
   admit(number, text, key, site);
   ++programs_;

@@ -84,6 +84,16 @@ BufferPtr WorkerRuntime::put_state(const ProgramInput& state, const TensorType& 
       make_written_by_host(type, state, runs_ > kRunsUnderWay ? runs_ - kRunsUnderWay : 0);
   upload(elements, *buffer);
   if (state_) state_->put(state, type, before, buffer);
+  if (options_.check_data != DataChecks::never) {
+    const std::string label = fmt::format("{} {}", state.name, type.to_string());
+    const auto found = std::ranges::find(put_.tensors, label);
+    if (found == put_.tensors.end()) {
+      put_.tensors.push_back(label);
+      put_.hashes.push_back(sampled_hash(elements));
+    } else {
+      put_.hashes[static_cast<std::size_t>(found - put_.tensors.begin())] = sampled_hash(elements);
+    }
+  }
   return buffer;
 }
 

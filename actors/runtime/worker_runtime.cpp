@@ -94,8 +94,8 @@ Runtime::RunResult WorkerRuntime::run(const Program& program, const Fingerprint&
   if (resume_from_) resume_from_->require_taken(program.inputs, inputs);
   const bool is_compared = options_.check_data != DataChecks::never;
   if (is_due(options_.check_data, executed.runs + 1) ||
-      (is_compared && sets_state(program, inputs))) {
-    tell_data(program, inputs);
+      (is_compared && (!put_.tensors.empty() || sets_state(program, inputs)))) {
+    tell_data(hash_data(program, inputs));
   }
   listing_.debug(2, [&] { return fmt::format("program {} runs for {}", number, to_string(site)); });
   holds_.drop_ended();
@@ -145,8 +145,12 @@ Runtime::RunResult WorkerRuntime::run(const Program& program, const Fingerprint&
   return result;
 }
 
-void WorkerRuntime::tell_data(const Program& program, std::span<const Binding> inputs) {
-  DataHashes hashes = hash_data(program, inputs);
+/// With the state that the host has set since the last run.
+void WorkerRuntime::tell_data(DataHashes hashes) {
+  hashes.num_states += static_cast<std::uint32_t>(put_.tensors.size());
+  hashes.tensors.insert(hashes.tensors.begin(), put_.tensors.begin(), put_.tensors.end());
+  hashes.hashes.insert(hashes.hashes.begin(), put_.hashes.begin(), put_.hashes.end());
+  put_ = {};
   hashes.worker = options_.worker;
   hashes.generation = options_.generation;
   hashes.step = step_;
@@ -289,6 +293,7 @@ void WorkerRuntime::require_loop_thread(const char* what, const std::source_loca
 }
 
 void WorkerRuntime::drain() {
+  if (!put_.tensors.empty()) tell_data({});
   const StateScope running(recorder_, ActorState::running);
   wait_for_run(runs_);
 }

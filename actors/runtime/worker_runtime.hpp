@@ -97,7 +97,7 @@ class WorkerRuntime : public Runtime {
   std::uint32_t find_or_admit(const std::source_location& where);
   void call_devices(std::uint32_t number, const std::function<void(Chip&)>& body,
                     const RunSite& site);
-  void tell_data(const Program& program, std::span<const Binding> inputs);
+  void tell_data(DataHashes hashes);
   void await_room() const;
   void begin_run(std::uint32_t program, const RunSite& site);
   BufferPtr bind(const Plan& plan, std::size_t input, const Binding& binding);
@@ -142,6 +142,7 @@ class WorkerRuntime : public Runtime {
   std::map<std::uint32_t, std::uint32_t> checked_;  // by program, that which detects anomalies
   std::uint64_t step_ = 0, runs_ = 0;
   std::uint64_t commits_ = 0, reads_ = 0;  // commits by the runs from here on
+  DataHashes put_;                         // of state that the host has set since the last run
   std::function<void()> step_ended_;
   RunSite last_site_;
 };

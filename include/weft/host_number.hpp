@@ -31,8 +31,8 @@ class HostNumber {
 
   double value(std::source_location loc = std::source_location::current()) const;
   /// Sets the number at once; a program that uses state() has it from now on. All workers must set
-  /// the same: a metric that is read from the chips is. To be called between steps: what a step
-  /// that has assigned state before (in its middle) sets is lost with a worker until the next one.
+  /// the same: a metric that is read from the chips is. Call it between steps: a number that is set
+  /// after a step has already run a program that updates state may be lost with a worker.
   void set(double value, std::source_location loc = std::source_location::current());
   /// One tensor f64[] of its name.
   std::vector<Parameter> state() const { return {state_}; }

@@ -52,9 +52,9 @@ struct Encoding {
 
 /// Immutable: every call may come from any thread. Texts are UTF-8; others are invalid_argument.
 ///
-/// Models are BPE (of bytes, as GPT-2's, or with byte_fallback), WordPiece and WordLevel; of
-/// normalizers, pre-tokenizers, post-processors and decoders most. What isn't read is refused when
-/// the file is. Characters that Unicode got after ICU's version may be cut otherwise than by
+/// Models are BPE (of bytes, as GPT-2's, or with byte_fallback), WordPiece and WordLevel; most
+/// normalizers, pre-tokenizers, post-processors and decoders are read, and others are refused by
+/// name. Characters that Unicode got after ICU's version may be cut otherwise than by
 /// tokenizers, which has tables of its own.
 class Tokenizer {
  public:

@@ -27,9 +27,9 @@ double normal(ItemRandom& random) {
 }
 
 /// G. Marsaglia, W. W. Tsang, "A simple method for generating gamma variables" (2000).
-double gamma(double shape, ItemRandom& random) {
+double log_gamma(double shape, ItemRandom& random) {
   if (shape < 1) {
-    return gamma(shape + 1, random) * std::pow(open_uniform(random), 1 / shape);
+    return log_gamma(shape + 1, random) + std::log(open_uniform(random)) / shape;
   }
   const double d = shape - 1.0 / 3;
   const double c = 1 / std::sqrt(9 * d);
@@ -38,14 +38,16 @@ double gamma(double shape, ItemRandom& random) {
     const double root = 1 + c * x;
     if (root <= 0) continue;
     const double v = root * root * root;
-    if (std::log(open_uniform(random)) < 0.5 * x * x + d - d * v + d * std::log(v)) return d * v;
+    if (std::log(open_uniform(random)) < 0.5 * x * x + d - d * v + d * std::log(v)) {
+      return std::log(d * v);
+    }
   }
 }
 
 double beta(double alpha, ItemRandom& random) {
-  const double first = gamma(alpha, random);
-  const double second = gamma(alpha, random);
-  return first + second > 0 ? first / (first + second) : 0.5;
+  const double first = log_gamma(alpha, random);
+  const double second = log_gamma(alpha, random);
+  return 1 / (1 + std::exp(second - first));
 }
 
 using Pixels2 = std::pair<std::span<float>, std::span<const float>>;

@@ -57,7 +57,9 @@ LoRA::LoRA(Module& module, const Options& options, std::source_location loc) : o
   attach();
 }
 
-LoRA::~LoRA() { detach(); }
+LoRA::~LoRA() {
+  if (!is_merged_) detach();  // otherwise the layers may have others' adapters
+}
 
 void LoRA::attach() {
   for (std::size_t i = 0; i < adapters_.size(); ++i) {
@@ -115,6 +117,11 @@ void LoRA::merge(std::source_location loc) {
 void LoRA::unmerge(std::source_location loc) {
   const Call call("LoRA::unmerge", loc);
   if (!is_merged_) call.refuse("the adapters aren't merged");
+  for (const Adapter& adapter : adapters_) {
+    if (adapter.layer->adapter_ == nullptr) continue;
+    call.refuse("'{}' has the adapter of another LoRA by now: merge or destroy that one first",
+                adapter.layer->path());
+  }
   add_to_weights(-scale(), loc);
   attach();
   is_merged_ = false;

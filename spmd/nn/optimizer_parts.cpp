@@ -31,8 +31,15 @@ std::vector<std::size_t> match(Call& call, std::span<const Tensor> grads,
     const auto owner = owner_of(grads[i]);
     if (owner == nullptr) continue;
     std::size_t place = kNobody;  // of the owner; it is there twice where the caller lists it twice
-    for (std::size_t p = parameters.size(); p-- > 0;) {
-      if (parameters[p].node() == owner && matched[p] == kNobody) place = p;
+    const auto is_its = [&](std::size_t p) {
+      return parameters[p].node() == owner && matched[p] == kNobody;
+    };
+    if (is_its(i)) {
+      place = i;
+    } else {
+      for (std::size_t p = parameters.size(); p-- > 0;) {
+        if (is_its(p)) place = p;
+      }
     }
     if (place == kNobody) {
       call.refuse(

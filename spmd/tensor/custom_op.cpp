@@ -83,9 +83,7 @@ std::vector<ValueId> cotangents_of(Trace& trace, const Function& function, std::
 
 /// Those of a custom_vjp(): y itself, its op's first operand, has none.
 std::vector<ValueId> function_cotangents(Trace& trace, const ForwardOp& op, ValueId cotangent) {
-  const auto number = static_cast<std::size_t>(op.attrs[0]);
-  // A copy: a custom_vjp() in the function may move the table.
-  const CustomGradient function = trace.regions().custom_gradients[number];
+  const CustomGradient& function = trace.regions().custom_gradients.at(op.attrs[0]);
   const Program& program = trace.builder().program();
   const std::string where =
       fmt::format("grad: custom_vjp (at {})", program.locs[trace.builder().loc()]);
@@ -138,9 +136,9 @@ Tensor custom_vjp(const std::function<Tensor(const std::vector<Tensor>& operands
   }
   std::vector<ValueId> values{call.value(y)};
   for (const Tensor& operand : operands) values.push_back(call.value(operand));
-  std::vector<CustomGradient>& gradients = call.trace().regions().custom_gradients;
-  gradients.push_back(gradient);
-  const auto number = static_cast<std::int64_t>(gradients.size() - 1);
+  Regions& regions = call.trace().regions();
+  const std::int64_t number = regions.custom_gradient_count++;
+  regions.custom_gradients.emplace(number, gradient);
   return call.result(call->custom_gradient(values, number));
 }
 

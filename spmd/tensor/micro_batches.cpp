@@ -23,6 +23,9 @@ Tensor part_of(const Tensor& x, std::int64_t k, std::int64_t count,
 class Total {
  public:
   void add(Call& call, const Tensor& loss, std::span<const Parameter> parameters) {
+    std::vector<NodePtr> nodes;
+    for (const Parameter& parameter : parameters) nodes.push_back(call.node(parameter));
+    call.trace().record_again(call.node(loss), nodes);  // a read may have run the loss
     const LossMean mean = expect_mean(call, loss);
     if (!loss_.defined()) {
       first_ = mean;
@@ -34,7 +37,9 @@ class Total {
     Tensor own = loss;
     if (mean.sum != kNoId) {
       own = reshape(call.result(mean.sum), Shape{});
-      sum_into(count_, reshape(cast(call.result(mean.count), own.type().dtype), Shape{}));
+      const DType dtype = own.type().dtype;
+      const DType exact = is_half(dtype) ? DType::f32 : dtype;  // 16 bits count to 256 or 2048
+      sum_into(count_, reshape(cast(call.result(mean.count), exact), Shape{}));
     }
     sum_into(loss_, own);
     const std::vector<Tensor> grads = grad(own, parameters, call.loc());

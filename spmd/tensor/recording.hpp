@@ -73,8 +73,8 @@ struct Recording {
   std::uint64_t number = 0;  ///< recordings come in the order of their numbers
   std::size_t bytes = 0;     ///< about what it keeps from being freed
   bool is_dropped = false;   ///< too much was kept
-  /// If this was recorded again: the number of that trace, and by value its value there, kNoId if
-  /// it needs state that was written over. Else 0.
+  /// The trace that has recorded this again, and each value's number there (kNoId: it needs state
+  /// that was written over). 0: not recorded again.
   std::uint64_t again_in = 0;
   std::vector<ValueId> again;
 };
@@ -99,13 +99,13 @@ class Recordings {
 /// Values from which others are computed, as far as a gradient flows.
 struct GradientPaths {
   std::vector<bool> reached;  ///< by value: it, or what is computed from it, is one of `values`
-  std::vector<bool> below;    ///< by value: something that is computed from it is reached
+  std::vector<bool> below;    ///< by value: it is an operand of an op that a gradient flows through
 
   GradientPaths(const Program& program, std::span<const ValueId> values);
 };
 
-/// By value: whether it is none of those given, and computed from inputs that aren't. Of a loop or
-/// a cond, all values are missing or none.
+/// True for each value that isn't in `given` and can't be computed from it. If one value of a loop
+/// or a cond is missing, all of them are.
 std::vector<bool> missing_values(const Program& program, const std::vector<ValueId>& given);
 /// Appends the ops of `from`, but for those whose values are missing, or given in `values`, which
 /// gets the others. Returns, by op and one more, how many ops stand before its place.

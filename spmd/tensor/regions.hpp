@@ -101,7 +101,10 @@ class TracedLoops {
 
 /// What is known of parts of the trace, but doesn't stand in its ops.
 struct Regions {
-  std::vector<CustomGradient> custom_gradients;  ///< of custom_vjp(), by the number in its op
+  /// Those of custom_vjp(), by the number in its op, which is unique in a step: what is recorded
+  /// again meets what was recorded since.
+  std::map<std::int64_t, CustomGradient> custom_gradients;
+  std::int64_t custom_gradient_count = 0;  ///< in this step
   RematRegions remat;
   TracedLoops loops;
   TracedShardMaps shard_maps;
@@ -111,6 +114,7 @@ struct Regions {
   void expect_assignable(const Program& program, const TensorNode& node,
                          const TraceSite& site) const;
   void append(const Regions& from, const Appended& appended) {
+    custom_gradients.insert(from.custom_gradients.begin(), from.custom_gradients.end());
     remat.append(from.remat, appended);
     loops.append(from.loops, appended);
   }

@@ -32,8 +32,8 @@ class TensorSource {
   /// Writes the elements of the boxes, in the tensor's dtype; other elements of their rooms stay as
   /// they are. Any thread. Throws io, corrupt or not_found, with the tensor's name.
   virtual void read(std::span<const Target> targets) const = 0;
-  /// The same for equal elements of one source, and another for others as far as is known without
-  /// reading them all: workers compare it.
+  /// A hash that workers compare. Equal sources have equal hashes; large ones are sampled, so that
+  /// a difference may be missed.
   virtual std::uint64_t digest() const = 0;
   /// Null for a source that has all elements.
   virtual const LocalRows* local() const { return nullptr; }
@@ -72,10 +72,9 @@ void require_no_recorded_use(const Tensor& state, const std::source_location& lo
 void set_source(const Tensor& state, SourcePtr source, const std::optional<Sharding>& laid_out,
                 const std::source_location& loc);
 
-/// From now on the state has these elements, which the host knows: as many bytes as its type has,
-/// the same on every worker. They belong to the step in which the loop is: saved in it, and there
-/// again if the loop begins at its end, whether or not a program uses them. On the chips they lie
-/// whole. Throws as require_no_recorded_use().
+/// Sets the state's elements now: as many bytes as its type has, the same on every worker. They
+/// belong to the current step: a save in it has them, and so has a loop that restarts at it. On the
+/// chips they lie whole. Throws as require_no_recorded_use().
 void set_elements(const Tensor& state, std::span<const std::byte> elements,
                   const std::source_location& loc);
 /// The same, with the elements that the state has, unless it is on the chips.

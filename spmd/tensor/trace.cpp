@@ -68,6 +68,8 @@ void set_elements(const Tensor& state, std::span<const std::byte> elements,
     node.storage = now;
   }
   node.kept = {};
+  node.origin.reset();
+  node.was_assigned = false;
 }
 
 void put_in_place(const Tensor& state, const std::source_location& loc) {
@@ -342,6 +344,7 @@ void Trace::execute(const Program& program, const Fingerprint& key,
 
 void Trace::end_step() {
   runtime_->metrics().count("MarkStep");
+  regions_.custom_gradient_count = 0;
   runtime_->end_step();
   watch_.step_ended();
   recordings_.forget();

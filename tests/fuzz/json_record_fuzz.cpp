@@ -15,7 +15,7 @@ void read_line(std::span<const std::byte> line) {
   WEFT_CHECK(record.is_object());
   for (const std::string key : {"text", "/a/0", "/a/b/c", "/a/-", "/a~1b", "a/b"}) {
     const nlohmann::json* const value = JsonKey(key).find(record);
-    if (value != nullptr) WEFT_CHECK(!json_text(*value).empty());
+    if (value != nullptr) WEFT_CHECK(!json_excerpt(*value).empty());
   }
 }
 

@@ -37,7 +37,7 @@ class JsonReader {
 
 [[noreturn]] void refuse_value(const JsonKey& key, const json* value, const std::string& expected) {
   fail(Errc::corrupt, "key '{}': {}; expected {}", key.text(),
-       value == nullptr ? "isn't there" : "is " + json_text(*value), expected);
+       value == nullptr ? "isn't there" : "is " + json_excerpt(*value), expected);
 }
 
 template <typename T>

@@ -44,12 +44,12 @@ nlohmann::json parse_json(std::string_view text) {
 nlohmann::json parse_json_record(std::string_view line) {
   nlohmann::json record = parse_json(line);
   if (!record.is_object()) {
-    fail(Errc::corrupt, "is {}: expected a JSON object", json_text(record));
+    fail(Errc::corrupt, "is {}: expected a JSON object", json_excerpt(record));
   }
   return record;
 }
 
-std::string json_text(const nlohmann::json& value) {
+std::string json_excerpt(const nlohmann::json& value) {
   constexpr std::size_t kBytesMax = 80;
   if (value.is_structured()) return fmt::format("an {}", value.type_name());
   std::string text = value.dump(-1, ' ', true, nlohmann::json::error_handler_t::replace);

@@ -29,6 +29,6 @@ nlohmann::json parse_json(std::string_view text);
 nlohmann::json parse_json_record(std::string_view line);
 
 /// A value for the message of an error, cut where it is long.
-std::string json_text(const nlohmann::json& value);
+std::string json_excerpt(const nlohmann::json& value);
 
 }  // namespace weft

@@ -119,8 +119,7 @@ class FileSource : public TensorSource {
     require_preds(targets);
   }
 
-  /// From a checkpoint's checksums; of other files from some blocks of elements, where these lie in
-  /// order.
+  /// From a checkpoint's checksums; of other files from some blocks of elements.
   std::uint64_t digest() const override {
     std::vector<std::uint64_t> words{static_cast<std::uint64_t>(dtype_)};
     for (const StoredShard& shard : file_->manifest_.tensors[tensor_].shards) {
@@ -128,7 +127,7 @@ class FileSource : public TensorSource {
       words.insert(words.end(), shard.dims.begin(), shard.dims.end());
       if (file_->has_checksums_) {
         words.push_back(shard.payload_xxh3);
-      } else if (!file_->strides_.contains(tensor_)) {
+      } else {
         add_blocks(shard, words);
       }
     }
@@ -136,12 +135,25 @@ class FileSource : public TensorSource {
   }
 
  private:
+  /// From the first element to the last: more than the shard has where elements lie apart.
+  std::uint64_t spanned_bytes(const StoredShard& shard) const {
+    const auto strides = file_->strides_.find(tensor_);
+    if (strides == file_->strides_.end()) return shard.frame_bytes;
+    std::uint64_t elements = shard.dims.num_elements() == 0 ? 0 : 1;
+    for (int d = 0; d < shard.dims.size() && elements > 0; ++d) {
+      elements += static_cast<std::uint64_t>((shard.dims[d] - 1) *
+                                             strides->second[static_cast<std::size_t>(d)]);
+    }
+    return elements * static_cast<std::uint64_t>(facts_of(file_->tensors_[tensor_].dtype).bytes);
+  }
+
   /// Evenly spread over the shard, from the first byte to the last.
   void add_blocks(const StoredShard& shard, std::vector<std::uint64_t>& words) const {
     constexpr std::uint64_t kBlocks = 16;
     constexpr std::uint64_t kBlockBytes = 4096;
-    const std::uint64_t bytes = std::min(shard.frame_bytes, kBlockBytes);
-    const std::uint64_t last = shard.frame_bytes - bytes;
+    const std::uint64_t all = spanned_bytes(shard);
+    const std::uint64_t bytes = std::min(all, kBlockBytes);
+    const std::uint64_t last = all - bytes;
     std::vector<std::byte> block(static_cast<std::size_t>(bytes));
     for (std::uint64_t i = 0; i < (last == 0 ? 1 : kBlocks); ++i) {
       file_->files_->read(shard.file, shard.file_offset + last / (kBlocks - 1) * i, block);
