@@ -31,7 +31,8 @@ class Total {
       first_ = mean;
       dtype_ = loss.type().dtype;
     }
-    if ((mean.sum == kNoId) != (first_.sum == kNoId) || mean.factor != first_.factor) {
+    const bool is_quotient = mean.sum != kNoId;
+    if (is_quotient != (first_.sum != kNoId) || (is_quotient && mean.factor != first_.factor)) {
       call.refuse("the losses of the parts are computed in different ways; expected one for all");
     }
     Tensor own = loss;

@@ -365,7 +365,7 @@ TEST_F(Loaders, GiveASmallerLastBatchAProgramOfItsOwn) {
     std::vector<double> losses;
     run(
         [&](TrainContext& ctx) {
-          const Parameter w = make_parameter("w", std::vector<float>{1, 2, 3}, {3});
+          Parameter w = make_parameter("w", std::vector<float>{1, 2, 3}, {3});
           DeviceLoader loader(numbered(10), {.batch_size = 4, .drop_last = false});
           EXPECT_EQ(loader.batches_per_epoch(), 3U);
           std::vector<std::int64_t> rows;
