@@ -73,8 +73,9 @@ BatchSource::Ready BatchSource::take(std::uint64_t batch, std::uint64_t end) {
   read_ahead(end);
   const auto begin = Clock::now();
   Ready ready;
-  std::vector<ChipInput> inputs = std::move(begun_.front());
+  Begun begun = std::move(begun_.front());
   begun_.pop_front();
+  if (begun.failure) std::rethrow_exception(begun.failure);
   if (reader_.is_ready()) {
     ready.num_items = reader_.finish();
   } else {
@@ -83,7 +84,10 @@ BatchSource::Ready BatchSource::take(std::uint64_t batch, std::uint64_t end) {
   }
   const std::chrono::duration<double> waited = Clock::now() - begin;
   runtime().metrics().sample("LoaderWait", MetricUnit::seconds, waited.count());
-  for (ChipInput& input : inputs) {
+  if (shapes_.has_buckets()) {
+    runtime().metrics().sample("LoaderPadding", MetricUnit::share, begun.padding);
+  }
+  for (ChipInput& input : begun.inputs) {
     runtime().deliver(input);
     ready.buffers.push_back(std::move(input.buffer));
   }
@@ -97,9 +101,12 @@ void BatchSource::read_ahead(std::uint64_t end) {
   const auto ahead =
       static_cast<std::size_t>(options_.loader_prefetch_size + options_.device_prefetch_size);
   for (; begun_.size() < ahead && next_ < end; ++next_) {
-    const BatchShapes::Choice shape = shapes_.choose(next_);
-    if (shapes_.has_buckets()) {
-      runtime().metrics().sample("LoaderPadding", MetricUnit::share, shape.padding);
+    BatchShapes::Choice shape;
+    try {
+      shape = shapes_.choose(next_);
+    } catch (...) {
+      begun_.push_back({.failure = std::current_exception()});
+      continue;
     }
     const BatchLayout& layout = shapes_.layouts()[shape.layout];
     std::vector<ChipInput> inputs;
@@ -108,7 +115,7 @@ void BatchSource::read_ahead(std::uint64_t end) {
       inputs.push_back(runtime().make_input(layout.types[f], layout.shardings[f]));
       memory.push_back(inputs.back().shards);
     }
-    begun_.push_back(std::move(inputs));
+    begun_.push_back({.inputs = std::move(inputs), .padding = shape.padding});
     reader_.begin(next_, shape.layout, std::move(memory));
   }
 }

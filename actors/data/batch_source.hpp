@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <exception>
 #include <memory>
 #include <vector>
 
@@ -54,8 +55,13 @@ class BatchSource {
   const DeviceLoaderOptions options_;
   BatchShapes shapes_;
   const std::shared_ptr<LoaderProgress> progress_;
-  std::uint64_t next_ = 0;                    // batch to begin
-  std::deque<std::vector<ChipInput>> begun_;  // those before it; memory of the reader's batches
+  std::uint64_t next_ = 0;  // batch to begin
+  struct Begun {
+    std::vector<ChipInput> inputs{};  // memory of the reader's batch
+    double padding = 0;
+    std::exception_ptr failure{};  // instead: comes where the batch would
+  };
+  std::deque<Begun> begun_;  // those before it
   BatchReader reader_;
 };
 

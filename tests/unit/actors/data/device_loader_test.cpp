@@ -422,7 +422,7 @@ TEST_F(Loaders, CutSequencesToBuckets) {
         }
       }
     }
-    EXPECT_EQ(widths, (std::vector<std::int64_t>{4, 4, 8, 8, 8, 16}));
+    EXPECT_EQ(widths, (std::vector<std::int64_t>{4, 4, 4, 8, 8, 16}));
     const MetricData padding = metric_data("LoaderPadding");
     EXPECT_EQ(padding.count, 6U);
     EXPECT_GT(padding.total, 0);
