@@ -198,6 +198,27 @@ void two_side_by_side(Training& training) {
   }
 }
 
+void two_of_unequal_length(Training& training) {
+  DeviceLoader left = training_data();
+  DeviceLoader right(numbers(100, 16), kShuffled);
+  for (int epoch = 0; epoch < 2; ++epoch) {
+    auto one = left.begin();
+    auto other = right.begin();
+    for (; one != left.end() && other != right.end(); ++one, ++other) {
+      training.record((*one)["x"] + (*other)["x"] * 2.0);
+    }
+  }
+}
+
+/// It asks for the step, but not where it is.
+void counted_epochs_with_a_rate(Training& training) {
+  DeviceLoader train = training_data();
+  for (int epoch = 0; epoch < 3; ++epoch) {
+    const double rate = training.ctx().step() < 1000 ? 1 : 0.5;
+    for (const Batch& batch : train) training.record(batch["x"] * rate);
+  }
+}
+
 /// The second one is shorter, and begins again.
 void one_in_a_cycle(Training& training) {
   DeviceLoader train = training_data();
@@ -244,6 +265,8 @@ const std::map<std::string, std::function<void(Training&)>> kLoops{
     {"evaluation_after_each_epoch", evaluation_after_each_epoch},
     {"evaluation_that_ends_steps", evaluation_that_ends_steps},
     {"two_side_by_side", two_side_by_side},
+    {"two_of_unequal_length", two_of_unequal_length},
+    {"counted_epochs_with_a_rate", counted_epochs_with_a_rate},
     {"one_in_a_cycle", one_in_a_cycle},
     {"step_ended_in_the_body", step_ended_in_the_body},
     {"two_batches_a_step", two_batches_a_step},

@@ -85,6 +85,8 @@ const Case kCases[] = {
     {"evaluation_after_each_epoch", 18},
     {"evaluation_that_ends_steps", 18},
     {"two_side_by_side", 12},
+    {"two_of_unequal_length", 8},
+    {"counted_epochs_with_a_rate", 18},
     {"one_in_a_cycle", 12},
     {"step_ended_in_the_body", 18},
     {"two_batches_a_step", 18},

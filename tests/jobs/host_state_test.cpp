@@ -208,5 +208,19 @@ TEST(HostState, OfAveragesThatWereSwappedTwiceIsSavedInTheSameStep) {
   EXPECT_EQ(result.metrics["average"], (Floats{3, 4}));
 }
 
+Loop set_alone{"test.set_alone", [](TrainContext& ctx, const Config&) {
+                 HostNumber best("best", 0);
+                 if (ctx.world_rank() == 1) best.set(1);
+                 sync();
+               }};
+
+TEST(HostState, ThatOneWorkerAloneSetsIsRefused) {
+  const Result result = run_loop(set_alone, 2);
+  ASSERT_FALSE(result.ok());
+  for (const char* word : {"best f64[]", "isn't set to the same in every worker", "worker 1"}) {
+    EXPECT_NE(result.error->message.find(word), std::string::npos) << result.error->message;
+  }
+}
+
 }  // namespace
 }  // namespace weft::host_state_test

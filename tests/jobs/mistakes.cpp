@@ -134,6 +134,15 @@ void value_read_by_one_worker(TrainContext& ctx) {
   sync();
 }
 
+void state_loaded_by_one_worker(TrainContext& ctx) {
+  const Parameter w = make_parameter("w", std::vector<float>{1, 2}, {2});
+  const std::string file = ctx.run_dir() + "/w.safetensors";
+  save(std::vector{w}, file);
+  if (ctx.world_rank() == 0) load(std::vector{w}, file);
+  const Tensor y = w * 2.0;
+  sync();
+}
+
 // Moments of 64 KiB, which are sharded over both workers unasked.
 void optimizer_state_read_by_one_worker(TrainContext& ctx) {
   Module net("net");
@@ -295,6 +304,7 @@ const std::map<std::string, Case>& cases() {
       {"loss_that_is_nan", {loss_that_is_nan, 0}},
       {"steps_of_uneven_number", {steps_of_uneven_number, 2}},
       {"value_read_by_one_worker", {value_read_by_one_worker, 2}},
+      {"state_loaded_by_one_worker", {state_loaded_by_one_worker, 2}},
       {"optimizer_state_read_by_one_worker", {optimizer_state_read_by_one_worker, 2}},
       {"data_that_differ", {data_that_differ, 2}},
       {"rows_of_uneven_number", {rows_of_uneven_number, 2}},
