@@ -224,8 +224,8 @@ ValueId reduce_cotangent(Builder& builder, const ForwardOp& op, std::size_t, Val
   const ValueId extremum = builder.broadcast_in_dim(op.result, type.shape, kept);
   ValueId attains = builder.compare(CompareDirection::eq, x, extremum);
   if (is_floating(type.dtype)) {
-    attains = builder.binary(OpKind::logical_or, attains,
-                             builder.compare(CompareDirection::ne, x, x));
+    attains =
+        builder.binary(OpKind::logical_or, attains, builder.compare(CompareDirection::ne, x, x));
   }
   const ValueId count = builder.reduce(ReduceKind::add, builder.convert(attains, type.dtype), dims);
   const ValueId share = builder.binary(OpKind::divide, g, count);

@@ -91,7 +91,7 @@ class Trace {
   void discard();
   std::uint64_t run_count() const { return run_count_; }
   std::uint64_t work() const { return work_; }  ///< see recorded_work()
-  void end_step();  ///< and runs the closures of earlier steps
+  void end_step();                              ///< and runs the closures of earlier steps
   StepClosures& closures() { return closures_; }
 
  private:

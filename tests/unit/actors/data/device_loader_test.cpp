@@ -361,7 +361,7 @@ TEST_F(Loaders, MayBeLeftAndDropped) {
 
 /// On 4 chips by rows: 2 rows of the last batch are whole on each chip.
 TEST_F(Loaders, GiveASmallerLastBatchAProgramOfItsOwn) {
-  const auto losses = [&](const std::vector<std::int64_t>& mesh) {
+  const auto losses_on = [&](const std::vector<std::int64_t>& mesh) {
     std::vector<double> losses;
     run(
         [&](TrainContext& ctx) {
@@ -386,8 +386,8 @@ TEST_F(Loaders, GiveASmallerLastBatchAProgramOfItsOwn) {
         mesh);
     return losses;
   };
-  const std::vector<double> expected = losses({1});
-  const std::vector<double> found = losses({4});
+  const std::vector<double> expected = losses_on({1});
+  const std::vector<double> found = losses_on({4});
   ASSERT_EQ(found.size(), 6U);
   for (std::size_t i = 0; i < 6; ++i) EXPECT_NEAR(found[i], expected[i], 1e-6 * expected[i]);
 }
