@@ -30,7 +30,7 @@ class Victim {
 
   void at(const std::string& place) const {
     if (ctx_.world_rank() != 1 || ctx_.step() != config_.at("kill_step")) return;
-    if (place != config_.at("kill_at")) return;
+    if (place != config_.at("kill_at").get<std::string>()) return;
     const std::string marker = config_.at("marker");
     if (std::filesystem::exists(marker)) return;
     std::ofstream{marker} << "killed";
