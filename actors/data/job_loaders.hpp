@@ -35,7 +35,7 @@ class JobLoaders {
   /// See DeviceLoader's constructor.
   std::shared_ptr<BatchSource> open(DatasetPtr dataset, DeviceLoaderOptions options,
                                     const std::source_location& where);
-  /// Those that this loop has made, with their positions at the beginning of this step.
+  /// Returns the loaders that this loop has made, with their positions at the start of this step.
   std::vector<StoredLoader> made() const;
 
   /// Begins a pass; false if it had ended before the loop was interrupted, and has no batches.

@@ -63,7 +63,7 @@ class LoaderProgress {
   bool step_has_ended_ = false;
   std::uint64_t begun_ = 0;
   std::uint64_t continued_at_ = 0;
-  // Of the loop that this one continues.
+  // These describe the loop that this one continues.
   std::uint64_t finished_ = 0;
   std::uint64_t repeated_ = 0;
   bool is_pending_ = false;

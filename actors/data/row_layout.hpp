@@ -28,7 +28,7 @@ class RowLayout {
 
   /// The rows that any of the chips has a part of, ascending.
   std::span<const std::int64_t> rows() const { return rows_; }
-  /// Of the field's item as the batch has it: an item of the dataset may be longer, and is cut.
+  /// The size of the field's item in the batch. The dataset's item may be longer, and is cut then.
   std::size_t item_bytes(std::size_t field) const {
     return static_cast<std::size_t>(fields_[field].item.bytes());
   }

@@ -21,7 +21,7 @@ namespace {
 constinit Loop* first_loop = nullptr;
 constinit std::mutex loops_mutex;
 
-/// What the JSON library says of a value, without its own name and number before it.
+/// Returns the message of the JSON library without the name and number that it begins with.
 std::string_view without_prefix(std::string_view what) {
   const std::size_t end = what.find("] ");
   return what.starts_with("[json.exception.") && end != std::string_view::npos

@@ -1,5 +1,5 @@
 #pragma once
-/// Where a job goes on, RunConfig::resume, and the best that it leaves.
+/// Finds the checkpoint that a job continues (RunConfig::resume) and the best one that it leaves.
 
 #include <optional>
 
