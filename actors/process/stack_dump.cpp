@@ -62,10 +62,12 @@ void dump_stack_on_sigquit(const std::string& file) {
   ::sigaction(SIGQUIT, &action, nullptr);
 }
 
-/// "/path/app(_ZN3app5trainEv+0x12)[0x55d0]" -> "app::train()+0x12 in app".
+/// "/path/app(_ZN3app5trainEv+0x12)[0x55d0]" -> "app::train()+0x12 in app". Newer versions of glibc
+/// write a space before the address.
 std::string readable_call(std::string_view line) {
   const auto open = line.rfind('(');
-  const auto close = line.find(")[0x", open == line.npos ? 0 : open);
+  const auto close = std::min(line.find(")[0x", open == line.npos ? 0 : open),
+                              line.find(") [0x", open == line.npos ? 0 : open));
   if (open == line.npos || close == line.npos) return {};
   const std::string_view path = line.substr(0, open);
   const std::string_view inside = line.substr(open + 1, close - open - 1);

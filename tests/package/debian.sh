@@ -11,7 +11,7 @@ set -euo pipefail
 readonly root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 readonly release=${WEFT_DEBIAN:-}
 readonly folder=${WEFT_DEBIAN_FOLDER:-$root/build/debian/$release}
-readonly digits=${1:?usage: WEFT_DEBIAN=trixie tests/package/debian.sh DIGITS [CTEST ARGS...]}
+readonly digits=$(realpath -- "${1:?usage: WEFT_DEBIAN=trixie tests/package/debian.sh DIGITS [CTEST ARGS...]}")
 shift
 
 if [[ ! $release ]]; then
@@ -44,8 +44,10 @@ if [[ ! -x $folder/usr/bin/apt-get ]]; then
 fi
 for place in proc sys dev; do mount --rbind "/$place" "$folder/$place"; done
 
-# What git knows of the tree and of changes in it; times are kept, so that little is built again.
+# What git knows of the tree and of changes in it, in place of an earlier copy; times are kept, so
+# that little is built again.
 mkdir -p "$folder/root/weft"
+find "$folder/root/weft" -mindepth 1 -maxdepth 1 ! -name build -exec rm -rf {} +
 (cd "$root" && git ls-files -z --cached --others --exclude-standard --deduplicate |
   while IFS= read -rd '' file; do [[ ! -e $file ]] || printf '%s\0' "$file"; done |
   tar --create --null --files-from=- | tar --extract --directory "$folder/root/weft")

@@ -59,7 +59,7 @@ struct JsonKind {
 /// Reads the component by its kind. Throws version for a kind that isn't listed.
 template <typename Made>
 Made read_kind(const JsonView& component, std::span<const JsonKind<Made>> kinds) {
-  const std::string& type = component["type"].text();
+  const std::string type = component["type"].text();
   std::vector<std::string_view> known;
   for (const JsonKind<Made>& kind : kinds) {
     if (kind.type == type) return kind.read(component);

@@ -37,7 +37,7 @@ std::vector<TemplatePart> read_parts(const JsonView& parts, const JsonView& spec
       read.special = read_special_ids(special_tokens, of["id"].text());
       continue;
     }
-    const std::string& name = of["id"].text();
+    const std::string name = of["id"].text();
     if (name != "A" && (name != "B" || sequences < 2)) {
       of["id"].refuse(sequences < 2 ? "A" : "A or B");
     }

@@ -75,7 +75,7 @@ class WordLevel : public TokenModel {
 }  // namespace
 
 std::int32_t TokenModel::find_named(const JsonView& json, std::string_view key) const {
-  const std::string& token = json[key].text();
+  const std::string token = json[key].text();
   const auto id = vocabulary_.find(token);
   if (!id) json[key].refuse("a token of the vocabulary");
   return *id;

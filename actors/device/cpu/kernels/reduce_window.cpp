@@ -5,6 +5,7 @@
 #include <cstring>
 #include <limits>
 #include <optional>
+#include <type_traits>
 #include <vector>
 
 #include "actors/device/cpu/kernels/through_f32.hpp"
@@ -277,6 +278,15 @@ void scatter(const Planes& planes, const Place* places, const T* g, T* y) {
 }
 
 /// The scratch memory holds the place of each window's extremum in a plane, and then the extrema. A
+template <typename T>
+constexpr bool is_nan(T x) {
+  if constexpr (std::is_integral_v<T>) {
+    return false;
+  } else {
+    return x != x;
+  }
+}
+
 /// Place is at least as wide as an element.
 template <typename T, typename Place, typename Beats>
 Kernel selection(const Planes& planes, T identity, Beats beats) {
@@ -297,7 +307,7 @@ Kernel selection(const Planes& planes, T identity, Beats beats) {
           const T b = best[j * window_step];
           const Place p = place[j * window_step];
           // A NaN wins and stays. Without branches, the loop is vectorized.
-          const bool wins = (p < 0) | ((beats(element, b) | (element != element)) & (b == b));
+          const bool wins = (p < 0) | ((beats(element, b) | is_nan(element)) & !is_nan(b));
           place[j * window_step] = wins ? static_cast<Place>(first.operand + j * operand_step) : p;
           best[j * window_step] = wins ? element : b;
         }

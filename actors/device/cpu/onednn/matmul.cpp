@@ -1,6 +1,8 @@
 #include "actors/device/cpu/onednn/matmul.hpp"
 
 #include <algorithm>
+#include <limits>
+#include <span>
 
 #include "actors/device/cpu/loops/aligned_buffer.hpp"
 #include "actors/device/cpu/loops/arithmetic.hpp"
@@ -53,7 +55,8 @@ void multiply(const Matmul& matmul, int dim, const T* lhs, const T* rhs, T*& res
   }
 }
 
-MatmulFunction by_onednn(const Matmul& matmul, DType dtype, std::shared_ptr<MatmulStream> stream) {
+MatmulFunction in_one_call(const Matmul& matmul, DType dtype,
+                           const std::shared_ptr<MatmulStream>& stream) {
   Strides result_strides{};
   std::int64_t stride = matmul.m * matmul.n;
   for (int dim = matmul.batch.size() - 1; dim >= 0; --dim) {
@@ -84,6 +87,42 @@ MatmulFunction by_onednn(const Matmul& matmul, DType dtype, std::shared_ptr<Matm
     fail(Errc::unavailable, "oneDNN has no matmul of {}x{} by {}x{}: {}", matmul.m, matmul.k,
          matmul.k, matmul.n, error.what());
   }
+}
+
+/// Whether no dim of the batch has a larger stride than one before it.
+bool descends(const Shape& batch, const Strides& strides) {
+  std::int64_t last = std::numeric_limits<std::int64_t>::max();
+  for (int dim = 0; dim < batch.size(); ++dim) {
+    if (batch[dim] == 1) continue;
+    const std::int64_t stride = strides[static_cast<std::size_t>(dim)];
+    if (stride > last) return false;
+    last = stride;
+  }
+  return true;
+}
+
+/// oneDNN 3.7.2 reads elements that don't belong to the operand, where a dim of the batch lies
+/// within the rows and a later one doesn't. So dims in another order are taken one index at a time.
+MatmulFunction by_onednn(const Matmul& matmul, DType dtype,
+                         const std::shared_ptr<MatmulStream>& stream) {
+  if (descends(matmul.batch, matmul.lhs.batch) && descends(matmul.batch, matmul.rhs.batch)) {
+    return in_one_call(matmul, dtype, stream);
+  }
+  Matmul rest = matmul;
+  rest.batch = Shape(std::span<const std::int64_t>(matmul.batch).subspan(1));
+  for (Matmul::Operand* operand : {&rest.lhs, &rest.rhs}) {
+    std::shift_left(operand->batch.begin(), operand->batch.end(), 1);
+  }
+  const std::int64_t bytes = byte_size(dtype);
+  return [count = matmul.batch[0], lhs_step = matmul.lhs.batch[0] * bytes,
+          rhs_step = matmul.rhs.batch[0] * bytes,
+          result_step = rest.batch.num_elements() * matmul.m * matmul.n * bytes,
+          call = by_onednn(rest, dtype, stream)](const std::byte* lhs, const std::byte* rhs,
+                                                 std::byte* result) {
+    for (std::int64_t i = 0; i < count; ++i) {
+      call(lhs + i * lhs_step, rhs + i * rhs_step, result + i * result_step);
+    }
+  };
 }
 
 }  // namespace

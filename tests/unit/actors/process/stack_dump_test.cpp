@@ -15,6 +15,7 @@ TEST(StackDump, ACallIsShownAsInTheSource) {
   EXPECT_EQ(readable_call("/opt/app(_ZN4weft7Trainer3fitEv+0x12a)[0x55d0a1]"),
             "weft::Trainer::fit()+0x12a in app");
   EXPECT_EQ(readable_call("/lib/libc.so.6(clone+0x41)[0x7f01]"), "clone+0x41 in libc.so.6");
+  EXPECT_EQ(readable_call("/lib/libc.so.6(clone+0x41) [0x7f01]"), "clone+0x41 in libc.so.6");
   EXPECT_EQ(readable_call("/opt/app (2)/app(+0x1234)[0x55d0]"), "?+0x1234 in app");
   EXPECT_EQ(readable_call("2026-11-23 info weft.worker loop ended: well"), "");
   EXPECT_EQ(readable_call(""), "");

@@ -238,7 +238,7 @@ class Program {
 
   static void disown(Side& side) {
     const auto begin = side.owned.begin();
-    std::remove(begin, begin + side.owned_count, side.slot);
+    (void)std::remove(begin, begin + side.owned_count, side.slot);
     side.owned[--side.owned_count] = 0;
     ++side.sent;
   }
