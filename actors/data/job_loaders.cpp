@@ -99,11 +99,11 @@ JobLoaders::JobLoaders(WorkerRuntime& runtime, const Recorder& recorder, std::ui
     stored_ = runtime.state()->loaders();
   }
   for (const StoredLoader& each : stored_) sites_.insert(each.site);
-  runtime.on_step_end([this] { step_ended(); });
+  runtime.set_observer(this);
 }
 
 JobLoaders::~JobLoaders() {
-  runtime_.on_step_end({});
+  runtime_.set_observer(nullptr);
   for (const Made& made : made_) {
     if (const auto open = made.source.lock()) open->close();
   }
@@ -208,12 +208,19 @@ bool JobLoaders::is_repeating() const {
 
 bool JobLoaders::begin_pass(LoaderProgress& progress, bool is_nested,
                             const std::source_location& where) {
-  const bool knows =
-      is_caught_up_ || progress.is_asked() || (is_step_asked_ && progress.is_length_asked());
-  if (!knows && progress.has_finished_pass()) {
+  const bool asks = progress.is_asked() || (is_step_asked_ && progress.is_length_asked());
+  if (!is_caught_up_ && !asks && progress.has_finished_pass()) {
     progress.repeat();
     repeated_at_ = where;
     return false;
+  }
+  if (!asks && !is_nested && progress.begun() > 0 && !changed_.empty() && num_open == 0) {
+    runtime_.warn(fmt::format(
+        "the pass at {} isn't the first over its DeviceLoader, and {} between passes: a loop that "
+        "counts its passes itself can't be continued after a loss, because that state would be "
+        "changed again; write `while (loader.epoch() < n)` instead",
+        file_line(where), std::exchange(changed_, "")));
+    has_warned_ = true;
   }
   is_caught_up_ = true;
   // A pass that follows others, of which one was open: the loop has decided not to continue that.
@@ -249,10 +256,59 @@ void JobLoaders::step_ended() {
   const std::uint64_t step = runtime_.step();
   bool has_changed = false;
   for (Made& made : made_) has_changed = advance(made, step) || has_changed;
-  if (!has_changed || runtime_.state() == nullptr) return;
+  if (has_changed) keep_lines();
+}
+
+/// What the host sets between two steps is kept with the first of them (decision 0061), and so has
+/// the end of a pass to be.
+void JobLoaders::pass_ended() {
+  const std::uint64_t step = runtime_.step();
+  bool has_changed = false;
+  for (auto& [line, before, progress, source] : made_) {
+    const bool is_at_end = progress->is_over() && !progress->is_pending() &&
+                           line.passes == progress->passes() &&
+                           line.taken_at(step) == progress->taken();
+    if (!is_at_end || line.is_over) continue;
+    line.taken = progress->taken();
+    line.step = step;
+    line.per_step = 0;
+    line.is_over = has_changed = true;
+  }
+  if (has_changed) keep_lines();
+}
+
+void JobLoaders::keep_lines() {
+  if (runtime_.state() == nullptr) return;
   std::vector<StoredLoader> lines;
   for (const Made& made : made_) lines.push_back(made.line);
   runtime_.state()->set_loaders(std::move(lines));
+}
+
+/// A loop that repeats finished passes must not change state between them: the state has been
+/// changed already. After the last of them, a value that a program makes was lost with the step
+/// that was interrupted, but a value that the host set is kept with the step before.
+void JobLoaders::state_changes(const StateChange& change) {
+  if (num_open > 0) return;
+  if (is_repeating() && (change.is_immediate || has_later_pass())) {
+    fail(Errc::invalid_argument,
+         "{} is changed at {}, but the loop continues an interrupted one and repeats passes that "
+         "have ended, the last at {}: it counts its passes itself, so that the change would be "
+         "made twice; decide by epoch() of the loader, or by ctx.step(), what the loop does",
+         change.name, file_line(change.loc), file_line(repeated_at_));
+  }
+  if (has_warned_ || !changed_.empty()) return;
+  const auto has_begun = [](const Made& made) { return made.progress->begun() > 0; };
+  if (!std::ranges::any_of(made_, has_begun)) return;
+  changed_ = fmt::format("{} is changed at {}", change.name, file_line(change.loc));
+}
+
+/// Whether the interrupted loop had begun a pass that comes after this point of the loop.
+bool JobLoaders::has_later_pass() const {
+  const auto has_later = [](const Made& made) {
+    return made.progress->has_finished_pass() || made.progress->is_pending();
+  };
+  return std::ranges::any_of(made_, has_later) ||
+         std::ranges::any_of(stored_, [](const StoredLoader& each) { return each.passes > 0; });
 }
 
 /// Whether the position at `step` isn't on the line of the steps before.

@@ -21,14 +21,14 @@ namespace weft {
 /// step. Until it is where the other one was, passes that had ended are begun again without
 /// batches, unless the loop has asked for the epoch (by epoch(), or by the step and the length of
 /// an epoch) and so knows where it is.
-class JobLoaders {
+class JobLoaders : private LoopObserver {
  public:
   /// `seed`: the job's. `stored`: the loaders in the checkpoint that the loop continues; those that
   /// were kept on the chips go first.
   JobLoaders(WorkerRuntime& runtime, const Recorder& recorder, std::uint64_t seed,
              std::vector<StoredLoader> stored);
   /// Closes those that are open.
-  ~JobLoaders();
+  ~JobLoaders() override;
   JobLoaders(const JobLoaders&) = delete;
   JobLoaders& operator=(const JobLoaders&) = delete;
 
@@ -40,6 +40,8 @@ class JobLoaders {
 
   /// Begins a pass; false if it had ended before the loop was interrupted, and has no batches.
   bool begin_pass(LoaderProgress& progress, bool is_nested, const std::source_location& where);
+  /// A pass has ended. A loop that continues from this step doesn't do again what follows the pass.
+  void pass_ended();
   /// The loop has asked for the step.
   void asked_step();
   /// How often the loop has asked something by which it may leave a pass.
@@ -61,7 +63,10 @@ class JobLoaders {
   std::optional<StoredLoader> claim(const StoredLoader& made);
   void compare(const StoredLoader& made, const StoredLoader& before,
                const std::source_location& where) const;
-  void step_ended();
+  void step_ended() override;
+  void state_changes(const StateChange& change) override;
+  bool has_later_pass() const;
+  void keep_lines();
   bool advance(Made& made, std::uint64_t step) const;
 
   WorkerRuntime& runtime_;
@@ -74,6 +79,8 @@ class JobLoaders {
   bool is_step_asked_ = false;
   bool is_caught_up_ = false;
   std::source_location repeated_at_{};
+  bool has_warned_ = false;
+  std::string changed_;  // the state that was first changed between two passes, and where
   std::shared_ptr<std::uint64_t> questions_ = std::make_shared<std::uint64_t>(0);
 };
 

@@ -121,8 +121,9 @@ void LoaderPass::close() {
   is_open_ = false;
   if (kind_ == PassKind::evaluation) return;
   progress().end();
-  if (kind_ != PassKind::training) return;
   JobLoaders& loaders = source().loaders();
+  loaders.pass_ended();
+  if (kind_ != PassKind::training) return;
   // The end of this pass is why the loop leaves one that runs beside it.
   if (--loaders.num_open > 0) ++*loaders.questions();
 }

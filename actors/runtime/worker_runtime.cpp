@@ -217,7 +217,7 @@ void WorkerRuntime::require_own(const Buffer& buffer, const std::string& name,
 void WorkerRuntime::end_step() {
   if (step_ == options_.resume_step) end_first_step();
   ++step_;
-  if (step_ended_) step_ended_();
+  if (observer_ != nullptr) observer_->step_ended();
   pool_->begin_step(step_);
   set_log_step(step_);
   recorder_.board.step(step_);
@@ -277,6 +277,10 @@ void WorkerRuntime::collect_metrics() {
   const DeviceProgress::Times times = devices_.front()->progress().times();
   metrics().set("ExecuteTime", times.ran);
   metrics().set("StepGap", times.idle);
+}
+
+void WorkerRuntime::changes_state(const StateChange& change) {
+  if (observer_ != nullptr) observer_->state_changes(change);
 }
 
 void WorkerRuntime::warn(const std::string& text) {

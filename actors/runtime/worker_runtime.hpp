@@ -50,6 +50,7 @@ class WorkerRuntime : public Runtime {
   BufferPtr put_state(const ProgramInput& state, const TensorType& type,
                       const std::vector<std::byte>& elements, const BufferPtr& before) override;
   void require_alike(const std::string& text, const RunSite& site) override;
+  void changes_state(const StateChange& change) override;
   std::uint64_t step() const override { return step_; }
   void end_step() override;
   void collect_metrics() override;
@@ -73,8 +74,7 @@ class WorkerRuntime : public Runtime {
   const Mesh& program_mesh() const { return mesh_; }  ///< of one chip if the loop has no mesh
   void require_loop_thread(const char* what, const std::source_location& where) const;
 
-  /// Calls `observer` as soon as a step has ended, before the next one is waited for.
-  void on_step_end(std::function<void()> observer) { step_ended_ = std::move(observer); }
+  void set_observer(LoopObserver* observer) { observer_ = observer; }
   StateKeeper* state() { return state_ ? &*state_ : nullptr; }  ///< null where none is kept
   std::uint64_t reads() const { return reads_; }                ///< of values, by the host, so far
   void drain();  ///< waits for every run; throws the failure of a device
@@ -143,7 +143,7 @@ class WorkerRuntime : public Runtime {
   std::uint64_t step_ = 0, runs_ = 0;
   std::uint64_t commits_ = 0, reads_ = 0;  // commits by the runs from here on
   DataHashes put_;                         // of state that the host has set since the last run
-  std::function<void()> step_ended_;
+  LoopObserver* observer_ = nullptr;
   RunSite last_site_;
 };
 

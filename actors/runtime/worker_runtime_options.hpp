@@ -1,11 +1,13 @@
 #pragma once
-/// What a WorkerRuntime is told of its worker and its job.
+/// WorkerRuntimeOptions: what a WorkerRuntime is told of its worker and its job. LoopObserver: whom
+/// it tells of the loop.
 
 #include <cstdint>
 #include <memory>
 #include <string>
 
 #include "actors/runtime/data_hashes.hpp"
+#include "spmd/tensor/tensor_source.hpp"
 #include "transport/resume/resumed_state.hpp"
 
 namespace weft {
@@ -29,6 +31,14 @@ struct WorkerRuntimeOptions {
   /// From WEFT_PLAN_TO: the plan of the first step goes there, and isn't run.
   std::string plan_folder{};
   int num_workers = 1;  ///< for that
+};
+
+/// Called on the loop's thread.
+class LoopObserver {
+ public:
+  virtual ~LoopObserver() = default;
+  virtual void step_ended() = 0;  ///< before the next step is waited for
+  virtual void state_changes(const StateChange& change) = 0;  ///< before the change is made
 };
 
 }  // namespace weft

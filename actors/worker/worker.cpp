@@ -21,6 +21,7 @@
 #include "actors/worker/term_watch.hpp"
 #include "actors/worker/worker_context.hpp"
 #include "transport/collectives/check_members.hpp"
+#include "transport/collectives/communicator.hpp"
 #include "transport/format/plain_file.hpp"
 
 namespace weft {
@@ -159,10 +160,11 @@ class WorkerSession {
   std::uint64_t steps() const { return runtime_.step(); }
   std::uint64_t runs() const { return runtime_.runs(); }
   bool left() const { return left_; }
+  bool has_mesh() const { return !assignment_.mesh_shape.empty(); }
+  void leave_collectives(JobMemory& memory) { leave_loop(memory, mesh_, local_positions()); }
   std::string last_site() const { return to_string(runtime_.last_site()); }
 
  private:
-  bool has_mesh() const { return !assignment_.mesh_shape.empty(); }
   std::vector<int> local_positions() const { return positions_of(assignment_, mesh_, worker_); }
   std::vector<std::unique_ptr<DeviceLink>> start_devices(JobMemory& memory) {
     const WaitPolicy policy = policy_of(assignment_, mesh_);
@@ -220,10 +222,6 @@ void report_failed_checks(BoardWriter row) {
   crash_row = row;
   set_check_hook([](std::string_view text) noexcept { crash_row.error(text); });
 }
-
-}  // namespace
-
-namespace {
 
 /// Runs the loop in one generation after the other, until the trainer says that that was all.
 class WorkerLife {
@@ -292,6 +290,7 @@ class WorkerLife {
     WorkerSession session(link_, identity_, assignment_, start, memory_, board_, box_);
     try {
       session.run(loop_, reports, stages_);
+      if (!session.left() && session.has_mesh()) session.leave_collectives(memory_);
     } catch (...) {
       note(ended, std::current_exception());
     }

@@ -98,10 +98,9 @@ class Runtime {
   /// Waits for the value of a replicated buffer and copies the global tensor.
   virtual std::vector<std::byte> read(const Buffer& buffer) = 0;
   virtual void wait() {}  ///< for all that was started; throws what a chip threw
-  /// The value of a parameter or optimizer state of this name in the loop, or the checkpoint, that
-  /// this loop continues. One tensor gets a value that is on the chips: later calls return nothing,
-  /// unless that tensor was dropped before the loop's first step ended. Throws invalid_argument if
-  /// the value has another type, or the checkpoint lacks the name.
+  /// The value of state of this name in the loop, or the checkpoint, that this loop continues. One
+  /// tensor gets a value that is on the chips, until it was dropped before the first step ended.
+  /// Throws invalid_argument if the value has another type, or the checkpoint lacks the name.
   virtual Restored take_restored(const std::string&, const TensorType&) { return {}; }
   /// Ends the job unless every worker calls it at the same point with the same lines.
   virtual void require_alike(const std::string& /*text*/, const RunSite& /*site*/) {}
@@ -112,6 +111,7 @@ class Runtime {
                               const std::vector<std::byte>& /*elements*/, const BufferPtr&) {
     return nullptr;
   }
+  virtual void changes_state(const StateChange&) {}  ///< called before each change
   virtual std::uint64_t step() const = 0;  ///< steps that have ended: the same on every worker
   virtual void end_step() = 0;             ///< waits for permission to begin the next step
   virtual void warn(const std::string& text) = 0;  ///< of a mistake that isn't an error

@@ -62,6 +62,13 @@ class LocalRows : public TensorSource {
   RowParts parts_;
 };
 
+/// A call of the loop that gives a parameter, buffer or optimizer state another value.
+struct StateChange {
+  std::string_view name;
+  std::source_location loc;
+  bool is_immediate = false;  ///< by the host, at once; else the next program makes the value
+};
+
 /// Throws invalid_argument, naming the tensor, if ops that were recorded since the last sync use or
 /// assign it: they would get another value than it had.
 void require_no_recorded_use(const Tensor& state, const std::source_location& loc);

@@ -37,6 +37,7 @@ void set_source(const Tensor& state, SourcePtr source, const std::optional<Shard
                 const std::source_location& loc) {
   require_no_recorded_use(state, loc);
   TensorNode& node = *node_of(state, loc);
+  current_trace->runtime().changes_state({.name = node.name, .loc = loc});
   if (std::holds_alternative<BufferPtr>(node.storage)) {
     node.marked = node.input_sharding();
   } else if (!node.marked) {
@@ -46,8 +47,11 @@ void set_source(const Tensor& state, SourcePtr source, const std::optional<Shard
   node.origin.reset();
 }
 
-void set_elements(const Tensor& state, std::span<const std::byte> elements,
-                  const std::source_location& loc) {
+namespace {
+
+/// Gives the state these elements now, on the chips if the thread has some.
+void store_elements(const Tensor& state, std::span<const std::byte> elements,
+                    const std::source_location& loc) {
   TensorNode& node = *node_of(state, loc);
   const auto bytes =
       std::make_shared<const std::vector<std::byte>>(elements.begin(), elements.end());
@@ -72,11 +76,22 @@ void set_elements(const Tensor& state, std::span<const std::byte> elements,
   node.was_assigned = false;
 }
 
+}  // namespace
+
+void set_elements(const Tensor& state, std::span<const std::byte> elements,
+                  const std::source_location& loc) {
+  if (current_trace != nullptr) {
+    const TensorNode& node = *node_of(state, loc);
+    current_trace->runtime().changes_state({.name = node.name, .loc = loc, .is_immediate = true});
+  }
+  store_elements(state, elements, loc);
+}
+
 void put_in_place(const Tensor& state, const std::source_location& loc) {
   const TensorNode& node = *node_of(state, loc);
   if (current_trace == nullptr || current_trace->is_recorded(node) || !node.may_be_kept()) return;
   if (std::holds_alternative<BufferPtr>(node.kept.value)) return;
-  set_elements(state, state.to_bytes(loc), loc);
+  store_elements(state, state.to_bytes(loc), loc);
 }
 
 bool is_kept(const std::string& name) {
@@ -218,6 +233,7 @@ Tensor Trace::record(ValueId value) {
 void Trace::assign(const NodePtr& node, ValueId value) {
   WEFT_CHECK(node->trace == serial_, node->trace, serial_);
   regions_.expect_assignable(program_, *node, *site_);
+  if (node->is_state()) runtime_->changes_state({.name = node->name, .loc = site_->loc});
   // State that was taken back is no input yet that the next value could replace.
   if (node->is_state() && node->input == kNoId) add_input(node, site_->loc);
   ++work_;

@@ -56,13 +56,14 @@ class Training {
     ctx_.report({{"number", number_.to_vector()[0]}, {"count", count_.to_vector()[0]}});
   }
   weft::TrainContext& ctx() { return ctx_; }
+  void save_too(const weft::HostNumber& number) { state_.push_back(number.state()[0]); }
 
  private:
   weft::TrainContext& ctx_;
   const weft::Config& config_;
   weft::Parameter number_ = weft::make_parameter("number", std::vector<float>{0}, {});
   weft::Parameter count_ = weft::make_parameter("count", std::vector<float>{0}, {});
-  const std::vector<weft::Parameter> state_{number_, count_};
+  std::vector<weft::Parameter> state_{number_, count_};
   weft::CheckpointManager checkpoints_;
   int bodies_ = 0;
 };
@@ -186,9 +187,9 @@ void evaluation_that_ends_steps(Training& training) {
   }
 }
 
-void two_side_by_side(Training& training) {
+void side_by_side(Training& training, int other_items) {
   DeviceLoader left = training_data();
-  DeviceLoader right(numbers(100, 24), kShuffled);
+  DeviceLoader right(numbers(100, other_items), kShuffled);
   for (int epoch = 0; epoch < 2; ++epoch) {
     auto one = left.begin();
     auto other = right.begin();
@@ -198,17 +199,8 @@ void two_side_by_side(Training& training) {
   }
 }
 
-void two_of_unequal_length(Training& training) {
-  DeviceLoader left = training_data();
-  DeviceLoader right(numbers(100, 16), kShuffled);
-  for (int epoch = 0; epoch < 2; ++epoch) {
-    auto one = left.begin();
-    auto other = right.begin();
-    for (; one != left.end() && other != right.end(); ++one, ++other) {
-      training.record((*one)["x"] + (*other)["x"] * 2.0);
-    }
-  }
-}
+void two_side_by_side(Training& training) { side_by_side(training, 24); }
+void two_of_unequal_length(Training& training) { side_by_side(training, 16); }
 
 /// It asks for the step, but not where it is.
 void counted_epochs_with_a_rate(Training& training) {
@@ -216,6 +208,38 @@ void counted_epochs_with_a_rate(Training& training) {
   for (int epoch = 0; epoch < 3; ++epoch) {
     const double rate = training.ctx().step() < 1000 ? 1 : 0.5;
     for (const Batch& batch : train) training.record(batch["x"] * rate);
+  }
+}
+
+void counted_epochs_that_set_a_number(Training& training) {
+  DeviceLoader train = training_data();
+  weft::HostNumber rate("rate", 1);
+  training.save_too(rate);
+  for (int epoch = 0; epoch < 3; ++epoch) {
+    for (const Batch& batch : train)
+      training.record(batch["x"] * weft::cast(rate.state()[0], weft::DType::f32));
+    rate.set(rate.value() / 2);
+  }
+}
+
+void epochs_that_set_a_number(Training& training) {
+  DeviceLoader train = training_data();
+  weft::HostNumber rate("rate", 1);
+  training.save_too(rate);
+  while (train.epoch() < 3) {
+    for (const Batch& batch : train) {
+      training.record(batch["x"] * weft::cast(rate.state()[0], weft::DType::f32));
+    }
+    rate.set(rate.value() / 2);
+  }
+}
+
+void counted_epochs_that_assign(Training& training) {
+  DeviceLoader train = training_data();
+  weft::Parameter rate = weft::make_buffer("rate", std::vector<float>{1}, {});
+  for (int epoch = 0; epoch < 3; ++epoch) {
+    for (const Batch& batch : train) training.record(batch["x"] * rate);
+    rate.assign(rate / 2.0);
   }
 }
 
@@ -267,6 +291,9 @@ const std::map<std::string, std::function<void(Training&)>> kLoops{
     {"two_side_by_side", two_side_by_side},
     {"two_of_unequal_length", two_of_unequal_length},
     {"counted_epochs_with_a_rate", counted_epochs_with_a_rate},
+    {"epochs_that_set_a_number", epochs_that_set_a_number},
+    {"counted_epochs_that_set_a_number", counted_epochs_that_set_a_number},
+    {"counted_epochs_that_assign", counted_epochs_that_assign},
     {"one_in_a_cycle", one_in_a_cycle},
     {"step_ended_in_the_body", step_ended_in_the_body},
     {"two_batches_a_step", two_batches_a_step},

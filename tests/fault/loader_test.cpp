@@ -79,6 +79,7 @@ const Case kCases[] = {
     {"limited_by_first", 12},
     {"by_step", 10},
     {"sync_between_epochs", 18},
+    {"epochs_that_set_a_number", 18},
     {"phases", 14},
     {"counted_phases", 12},
     {"nested_evaluation", 12},
@@ -94,36 +95,76 @@ const Case kCases[] = {
 INSTANTIATE_TEST_SUITE_P(All, LoaderLoops, ::testing::ValuesIn(kCases),
                          [](const auto& each) { return each.param.loop; });
 
-/// Its counter begins at 0 again. At the end of a pass nothing is wrong with that.
-TEST(LoaderCounters, AreRightOrRefused) {
-  const testing::TemporaryFolder folder;
-  const auto run = [&](int kill_at) {
-    std::vector<std::string> words{
-        LOADER_APP,  "--json",     "{json}", "--loop", "limited_by_a_counter",
-        "--storage", folder.path()};
+/// A loop that is right as long as nobody disturbs it, and what the error says if it isn't.
+struct Counted {
+  std::string loop;
+  int bodies;
+  std::vector<std::string> words;
+};
+
+std::ostream& operator<<(std::ostream& out, const Counted& counted) { return out << counted.loop; }
+
+class LoaderCounters : public ::testing::TestWithParam<Counted> {
+ protected:
+  /// Returns the result, and what the job has printed.
+  std::pair<Json, std::string> run(int kill_at) const {
+    std::vector<std::string> words{LOADER_APP,      "--json",    "{json}",      "--loop",
+                                   GetParam().loop, "--storage", folder_.path()};
     if (kill_at > 0) words.insert(words.end(), {"--kill-at", std::to_string(kill_at)});
     AppProcess app(words);
     app.wait();
-    return app.result();
-  };
-  const Json undisturbed = run(0);
-  ASSERT_EQ(undisturbed.at("metrics").at("count"), 12);
+    return {app.result(), app.output()};
+  }
+  testing::TemporaryFolder folder_;
+};
+
+TEST_P(LoaderCounters, AreRightOrRefused) {
+  const Json undisturbed = run(0).first;
+  ASSERT_EQ(undisturbed.at("metrics").at("count"), GetParam().bodies);
   int refused = 0;
-  for (int at = 2; at <= 12; ++at) {
-    const Json result = run(at);
+  for (int at = 2; at <= GetParam().bodies; ++at) {
+    const Json result = run(at).first;
     if (result.at("ok")) {
       EXPECT_EQ(result.at("history"), undisturbed.at("history")) << at;
       continue;
     }
     ++refused;
     const std::string message = result.at("message");
-    for (const char* word : {"loader_app.cpp:", "was continued at its batch", "batch.index()"}) {
-      EXPECT_NE(message.find(word), std::string::npos) << message;
+    for (const std::string& word : GetParam().words) {
+      EXPECT_NE(message.find(word), std::string::npos) << word << " in " << message;
     }
   }
   EXPECT_GT(refused, 0);
-  EXPECT_LT(refused, 11);
+  EXPECT_LT(refused, GetParam().bodies - 1);
 }
+
+const Counted kCounted[] = {
+    // Its counter begins at 0 again. At the end of a pass nothing is wrong with that.
+    {"limited_by_a_counter",
+     12,
+     {"loader_app.cpp:", "was continued at its batch", "batch.index()"}},
+    {"counted_epochs_that_set_a_number",
+     18,
+     {"rate is changed at loader_app.cpp:", "made twice", "epoch() of the loader"}},
+    {"counted_epochs_that_assign",
+     18,
+     {"rate is changed at loader_app.cpp:", "made twice", "epoch() of the loader"}},
+};
+INSTANTIATE_TEST_SUITE_P(All, LoaderCounters, ::testing::ValuesIn(kCounted),
+                         [](const auto& each) { return each.param.loop; });
+
+class LoaderStateBetweenPasses : public LoaderCounters {};
+
+TEST_P(LoaderStateBetweenPasses, IsWarnedOfOnceBeforeAnythingIsLost) {
+  const std::string output = run(0).second;
+  const std::size_t first = output.find("rate is changed at ");
+  ASSERT_NE(first, std::string::npos) << output;
+  EXPECT_EQ(output.find("rate is changed at ", first + 1), std::string::npos) << output;
+}
+
+INSTANTIATE_TEST_SUITE_P(All, LoaderStateBetweenPasses,
+                         ::testing::ValuesIn(std::begin(kCounted) + 1, std::end(kCounted)),
+                         [](const auto& each) { return each.param.loop; });
 
 }  // namespace
 }  // namespace weft::loader_test

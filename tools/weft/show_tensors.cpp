@@ -54,6 +54,30 @@ std::string text_of(const Json& json) {
   return visible(json.dump(-1, ' ', false, Json::error_handler_t::replace));
 }
 
+/// The place in its data from which the loader continues.
+Json to_json(const StoredLoader& loader) {
+  return {
+      {"dataset", loader.dataset}, {"items", loader.num_items}, {"batch_size", loader.batch_size},
+      {"seed", loader.seed},       {"site", loader.site},       {"made_at_step", loader.origin},
+      {"passes", loader.passes},   {"batches", loader.taken},   {"is_over", loader.is_over}};
+}
+
+void print(const std::vector<StoredLoader>& loaders) {
+  Table table({{"loader of"},
+               {"at"},
+               {"made at step", Align::right},
+               {"pass", Align::right},
+               {"batches", Align::right},
+               {""}});
+  for (const StoredLoader& loader : loaders) {
+    table.add({loader.dataset, loader.site, std::to_string(loader.origin),
+               std::to_string(loader.passes), std::to_string(loader.taken),
+               loader.is_over ? "the pass is over" : ""});
+  }
+  table.print();
+  fmt::print("\n");
+}
+
 Json to_json(const StateFile& file) {
   Json json{{"path", file.path()}, {"bytes", total_bytes(file)}, {"tensors", Json::array()}};
   if (const CheckpointManifest* manifest = file.checkpoint()) {
@@ -64,6 +88,8 @@ Json to_json(const StateFile& file) {
     const SavedNotes notes = notes_of(*manifest);
     json["metrics"] = notes.metrics;
     json["user"] = notes.user;
+    json["loaders"] = Json::array();
+    for (const StoredLoader& loader : manifest->loaders) json["loaders"].push_back(to_json(loader));
   }
   for (const FileTensor& tensor : file.tensors()) {
     Json entry{{"name", tensor.name},
@@ -92,6 +118,7 @@ void print(const StateFile& file) {
     if (!notes.user.is_null()) fmt::print("user {}\n", text_of(notes.user));
   }
   fmt::print("\n");
+  if (manifest != nullptr && !manifest->loaders.empty()) print(manifest->loaders);
   Table table({{"tensor"}, {"type"}, {"kind"}, {"sharding"}, {"bytes", Align::right}});
   for (const FileTensor& tensor : file.tensors()) {
     table.add({tensor.name, tensor.label(),

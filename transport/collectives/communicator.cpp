@@ -102,6 +102,17 @@ PreparedCall Communicator::prepare(const CollectiveCall& call) {
   return prepared;
 }
 
+void Communicator::leave_body() {
+  memory_->commit_line(chip_).bodies.fetch_add(1, std::memory_order_release);
+}
+
+void leave_loop(JobMemory& memory, const Mesh& mesh, std::span<const int> positions) {
+  for (const int position : positions) {
+    const int chip = chip_on_host(mesh, position);
+    memory.commit_line(chip).bodies.store(kLoopEnded, std::memory_order_release);
+  }
+}
+
 void Communicator::start(const PreparedCall& call) {
   if (current_.call != nullptr) {
     fail(Errc::invalid_argument, "chip {} can't start {} before {} has ended", chip_, call.label_,

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 
 #include <weft/mesh.hpp>
 
@@ -35,6 +36,10 @@ class Communicator {
   /// that cross the network where there is no network tier, no_space where the group's mailboxes
   /// find no memory.
   PreparedCall prepare(const CollectiveCall& call);
+  /// The chip has left a body of on_each_chip(): a chip that waits for it in a collective of that
+  /// body waits in vain, and throws program_divergence.
+  void leave_body();
+
   /// Announces this chip's arrival; doesn't wait. `call` must stay until the collective has ended.
   /// Throws invalid_argument before the last one has ended (a collective that failed never ends).
   void start(const PreparedCall& call);
@@ -74,5 +79,8 @@ class Communicator {
   std::uint64_t recorded_ = 0;  ///< id of the call that the chip's record and row show
   StartedCall current_;         ///< its call is null where none is under way
 };
+
+/// The loop of these chips' worker has ended, so that they come to no further collective.
+void leave_loop(JobMemory& memory, const Mesh& mesh, std::span<const int> positions);
 
 }  // namespace weft

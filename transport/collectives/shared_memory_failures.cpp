@@ -47,10 +47,11 @@ std::optional<RecordedCall> SharedMemoryTier::call_of(int member, std::uint64_t 
 /// announces before it records, so what was announced with that number is visible once the number
 /// is.) At the same collective, it may be long at work between entry and exit. A root awaits the
 /// peer at an earlier collective than its own.
-void SharedMemoryTier::find_divergence() const {
+void SharedMemoryTier::find_divergence(Clock::duration waited) const {
   if (call_->message) require_readers();
   for (const Peer& peer : group_->peers) {
     if (!is_missing(peer)) continue;
+    require_presence(peer, waited);
     const bool is_root = call_->message && call_->message->is_root();
     const std::uint64_t number = is_root ? call_->message->number_awaited(peer) : started_->number;
     const std::optional<RecordedCall> call = last_call(peer.member);
@@ -61,6 +62,22 @@ void SharedMemoryTier::find_divergence() const {
     if (is_root && call_->message->number_awaited(peer) != number) continue;
     fail_divergence(peer.member, number);
   }
+}
+
+/// A chip that has left more bodies of on_each_chip() than this one, or its loop, won't come. (What
+/// it had announced before is visible once that is.) The trainer knows of most loops that end early,
+/// and names both lines, so that it goes first.
+void SharedMemoryTier::require_presence(const Peer& peer, Clock::duration waited) const {
+  constexpr std::chrono::seconds kTrainerIsFirst(2);
+  const auto bodies_left = [&](int member) {
+    return memory_->commit_line(group_->chip(member)).bodies.load(std::memory_order_acquire);
+  };
+  const std::uint64_t left = bodies_left(peer.member);
+  if (left <= bodies_left(group_->index) || !is_missing(peer)) return;
+  if (left == kLoopEnded && waited < kTrainerIsFirst) return;
+  fail(Errc::program_divergence, "at step {} chip {} called {}, but chip {} {} without it",
+       started_->step, chip_, to_string(*started_, *mesh_), group_->chip(peer.member),
+       left == kLoopEnded ? "has ended its loop" : "has left its on_each_chip() body");
 }
 
 void SharedMemoryTier::fail_divergence(int member, std::uint64_t number) const {

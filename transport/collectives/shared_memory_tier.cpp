@@ -267,7 +267,7 @@ void SharedMemoryTier::await_peers(std::optional<Clock::time_point>& since) {
     yields_to_skip_ = std::max(0, yields_to_skip_ - 1);
     sleep(policy_.deadline - (now - *since));
     now = Clock::now();
-    if (now - before >= kSleepSlice) find_divergence();
+    if (now - before >= kSleepSlice) find_divergence(now - *since);
   }
 }
 

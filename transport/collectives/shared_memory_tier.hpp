@@ -69,7 +69,8 @@ class SharedMemoryTier final : public CollectiveTier {
   void await_peers(std::optional<Clock::time_point>& since);
   void sleep(Clock::duration longest);
   void sleep_for_message(Clock::duration longest) const;
-  void find_divergence() const;
+  void find_divergence(Clock::duration waited) const;
+  void require_presence(const Peer& peer, Clock::duration waited) const;
   std::optional<RecordedCall> last_call(int member) const;
   std::optional<RecordedCall> posted_by(int member, std::uint64_t number, int reader) const;
   RecordedCall started_call() const;

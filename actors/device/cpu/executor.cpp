@@ -346,6 +346,7 @@ void Executor::call(std::uint64_t step, std::uint32_t program,
   state_->communicator.set_step(step);
   state_->recorder.board.step(step);
   body(state_->collectives.chip_for(program));
+  state_->communicator.leave_body();
 }
 
 }  // namespace weft

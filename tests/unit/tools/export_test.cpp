@@ -222,6 +222,36 @@ TEST_F(Export, InspectShowsMetricsUserAndTheBest) {
   EXPECT_EQ(list["checkpoints"][0]["best"], true);
 }
 
+TEST_F(Export, InspectShowsWhereTheLoadersAre) {
+  const std::string path = save({{"w", {DType::f32, {4}}, std::vector<std::byte>(16)}});
+  change_manifest(path, [](CheckpointManifest& manifest) {
+    manifest.loaders = {{.dataset = "digits",
+                         .num_items = 100,
+                         .batch_size = 10,
+                         .batches_per_step = 1,
+                         .site = "train.cpp:41",
+                         .origin = 5,
+                         .passes = 3,
+                         .taken = 7,
+                         .step = manifest.step,
+                         .is_over = false}};
+  });
+  ::testing::internal::CaptureStdout();
+  EXPECT_EQ(show_tensors(path, true, false), 0);
+  std::fflush(stdout);
+  const auto json = nlohmann::json::parse(::testing::internal::GetCapturedStdout());
+  ASSERT_EQ(json["loaders"].size(), 1U);
+  EXPECT_EQ(json["loaders"][0]["made_at_step"], 5);
+  EXPECT_EQ(json["loaders"][0]["batches"], 7);
+  ::testing::internal::CaptureStdout();
+  EXPECT_EQ(show_tensors(path, false, false), 0);
+  std::fflush(stdout);
+  const std::string text = ::testing::internal::GetCapturedStdout();
+  for (const char* word : {"digits", "train.cpp:41", "made at step"}) {
+    EXPECT_NE(text.find(word), std::string::npos) << text;
+  }
+}
+
 TEST_F(Export, LeavesNothingWhereItFails) {
   const Tree tree{{"w", {DType::f32, {4}}, std::vector<std::byte>(16)}};
   const std::string path = save(tree);

@@ -387,6 +387,16 @@ TEST_F(Fit, FailsWithWhatCodeOnAChipThrows) {
   }
 }
 
+TEST_F(Fit, FailsAtOnceWhereAChipLeavesABodyInWhichOthersWait) {
+  const Result result = fit([&](TrainContext& ctx) {
+    for (int i = 0; i < 2; ++i) ctx.on_each_chip([](Chip& chip) { chip.barrier(); });
+    ctx.on_each_chip([&](Chip& chip) {
+      if (chip.position() == 0) chip.barrier();
+    });
+  });
+  expect_refused(result, Errc::program_divergence, "chip 1 has left its on_each_chip() body");
+}
+
 TEST_F(Fit, FailsWithAnythingThatCodeOnAChipThrows) {
   expect_refused(fit([](TrainContext& ctx) { ctx.on_each_chip([](Chip&) { throw 7; }); }),
                  Errc::loop_failed, "no std::exception");

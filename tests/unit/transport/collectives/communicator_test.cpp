@@ -191,6 +191,35 @@ TEST_F(CommunicatorTest, NamesTheChipThatLeftOneOut) {
   expect_error(Errc::program_divergence, {"barrier #2", "barrier #1"}, [&] { chips[0]->poll(); });
 }
 
+TEST_F(CommunicatorTest, NamesTheChipThatHasLeftTheBody) {
+  for (const auto& chip : chips) chip->leave_body();  // all have left an earlier one
+  chips[0]->start(call(CollectiveKind::barrier, data, 0));
+  expect_error(Errc::timeout, {"chip 1"}, [&] { chips[0]->wait(); });
+  chips[2]->leave_body();
+  expect_error(Errc::program_divergence, {"barrier #1", "chip 1 has left its on_each_chip() body"},
+               [&] { chips[0]->wait(); });
+}
+
+TEST_F(CommunicatorTest, WaitsForAChipThatIsBehindByABody) {
+  chips[0]->leave_body();
+  chips[0]->start(call(CollectiveKind::barrier, data, 0));
+  expect_error(Errc::timeout, {"chip 1"}, [&] { chips[0]->wait(); });
+  chips[2]->leave_body();
+  chips[2]->start(call(CollectiveKind::barrier, data, 0));
+  EXPECT_TRUE(chips[0]->poll());
+}
+
+TEST_F(CommunicatorTest, NamesTheChipWhoseLoopHasEnded) {
+  Communicator patient(memory, mesh, 1, board.device(2),
+                       {.spins = 0, .yield_for = {}, .deadline = std::chrono::minutes(10)});
+  const CollectiveCall barrier = call(CollectiveKind::barrier, data, 0);
+  const PreparedCall prepared = patient.prepare(barrier);
+  patient.start(prepared);
+  const int positions[] = {3};
+  leave_loop(memory, mesh, positions);
+  expect_error(Errc::program_divergence, {"chip 0 has ended its loop"}, [&] { patient.wait(); });
+}
+
 TEST_F(CommunicatorTest, NamesWhoIsMissingAtTheDeadline) {
   for (const int position : {0, 1, 2}) {
     chips[static_cast<std::size_t>(position)]->run(call(CollectiveKind::barrier, {}, 0));
