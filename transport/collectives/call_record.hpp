@@ -13,6 +13,9 @@
 
 namespace weft {
 
+/// CommitLine::bodies of a chip whose loop has ended.
+inline constexpr std::uint64_t kLoopEnded = ~std::uint64_t{0};
+
 struct RecordedCall {
   std::uint64_t number = 0;  ///< 0: the chip hasn't called anything yet
   CallWords words{};

@@ -65,8 +65,8 @@ void SharedMemoryTier::find_divergence(Clock::duration waited) const {
 }
 
 /// A chip that has left more bodies of on_each_chip() than this one, or its loop, won't come. (What
-/// it had announced before is visible once that is.) The trainer knows of most loops that end early,
-/// and names both lines, so that it goes first.
+/// it had announced before is visible once that is.) The trainer knows of most loops that end
+/// early, and names both lines, so that it goes first.
 void SharedMemoryTier::require_presence(const Peer& peer, Clock::duration waited) const {
   constexpr std::chrono::seconds kTrainerIsFirst(2);
   const auto bodies_left = [&](int member) {

@@ -120,15 +120,11 @@ struct SlotRing {
 inline constexpr std::size_t kSlotRingBytes = 12288;
 static_assert(sizeof(SlotRing) <= kSlotRingBytes);
 
-/// CommitLine::bodies of a chip whose loop has ended.
-inline constexpr std::uint64_t kLoopEnded = ~std::uint64_t{0};
-
 /// Written by one chip, read by all: see commits.hpp.
 struct alignas(128) CommitLine {
   std::atomic<std::uint64_t> step;
-  std::atomic<std::uint64_t> bodies;  ///< of on_each_chip() that the chip has left
-  /// Written by any chip that waits for this one.
-  alignas(64) std::atomic<std::uint32_t> woken;
+  std::atomic<std::uint64_t> bodies;  ///< of on_each_chip() that it has left, or kLoopEnded
+  alignas(64) std::atomic<std::uint32_t> woken;  ///< written by any chip that waits for this one
   std::atomic<std::uint32_t> sleepers;
 };
 static_assert(sizeof(CommitLine) == 128);

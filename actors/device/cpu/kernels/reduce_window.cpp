@@ -5,7 +5,6 @@
 #include <cstring>
 #include <limits>
 #include <optional>
-#include <type_traits>
 #include <vector>
 
 #include "actors/device/cpu/kernels/through_f32.hpp"
@@ -278,15 +277,6 @@ void scatter(const Planes& planes, const Place* places, const T* g, T* y) {
 }
 
 /// The scratch memory holds the place of each window's extremum in a plane, and then the extrema. A
-template <typename T>
-constexpr bool is_nan(T x) {
-  if constexpr (std::is_integral_v<T>) {
-    return false;
-  } else {
-    return x != x;
-  }
-}
-
 /// Place is at least as wide as an element.
 template <typename T, typename Place, typename Beats>
 Kernel selection(const Planes& planes, T identity, Beats beats) {

@@ -19,6 +19,13 @@ C wrapping(C a, C b, F f) {
   }
 }
 
+/// Without a branch, so that loops with it are vectorized.
+template <typename C>
+constexpr bool is_nan(C x) {
+  if constexpr (std::floating_point<C>) return x != x;
+  return false;
+}
+
 struct Add {
   template <typename C>
   C operator()(C a, C b) const {
