@@ -162,7 +162,9 @@ Chosen choose(const OneDnnConvolution& c, const dnnl::engine& engine) {
   memory::dims low;
   memory::dims high;
   for (const OneDnnConvolution::Spatial& dim : c.spatial) {
-    strides.push_back(dim.output == 1 ? 1 : dim.stride);  // oneDNN 3.7.2 errs with others
+    // With another stride of the only window, oneDNN 3.7.2 errs. Behind it may be more input.
+    const bool is_only_window = dim.output == 1 && dim.high() >= 0;
+    strides.push_back(is_only_window ? 1 : dim.stride);
     dilations.push_back(dim.dilation - 1);
     low.push_back(dim.low);
     high.push_back(dim.high());
