@@ -47,9 +47,8 @@ Conv<N>::Conv(Module& parent, std::string name, const Options& options)
   const Shape shape =
       kernel_shape<N>(out, options.in_channels / window_.groups, options.kernel_size);
   const double bound = 1 / std::sqrt(static_cast<double>(shape.num_elements() / out));
-  weight =
-      add_parameter("weight", uniform_init(path("weight"), shape.num_elements(), bound), shape);
-  if (options.bias) bias = add_parameter("bias", uniform_init(path("bias"), out, bound), {out});
+  weight = begin_uniform(add_parameter("weight", 0, shape), bound);
+  if (options.bias) bias = begin_uniform(add_parameter("bias", 0, {out}), bound);
 }
 
 template <int N>
@@ -67,9 +66,8 @@ ConvTranspose<N>::ConvTranspose(Module& parent, std::string name, const Options&
   const std::int64_t out = options.out_channels;
   const Shape shape = kernel_shape<N>(in, out / window_.groups, options.kernel_size);
   const double bound = 1 / std::sqrt(static_cast<double>(shape.num_elements() / in));
-  weight =
-      add_parameter("weight", uniform_init(path("weight"), shape.num_elements(), bound), shape);
-  if (options.bias) bias = add_parameter("bias", uniform_init(path("bias"), out, bound), {out});
+  weight = begin_uniform(add_parameter("weight", 0, shape), bound);
+  if (options.bias) bias = begin_uniform(add_parameter("bias", 0, {out}), bound);
 }
 
 template <int N>

@@ -2,6 +2,7 @@
 
 #include <weft/ops.hpp>
 
+#include "spmd/nn/init.hpp"
 #include "spmd/nn/optimizer_parts.hpp"
 
 namespace weft {
@@ -137,8 +138,8 @@ void GradientAccumulation::add_all(std::span<const Tensor> in_order, const Tenso
 std::vector<Tensor> GradientAccumulation::take(std::source_location loc) {
   Call call("GradientAccumulation::take", loc);
   const TensorNode& count = *count_.node();
-  const bool is_first_value = std::holds_alternative<HostData>(count.storage) &&
-                              !count.kept.has_value() && !call.trace().is_pending(count);
+  const bool is_first_value =
+      has_first_value(count) && !count.kept.has_value() && !call.trace().is_pending(count);
   if (is_first_value) call.refuse("nothing was added: call add() with the gradients first");
   const Tensor total = present(call, count_);
   const Tensor share = where(equal(total, 0.0), 0.0, 1.0 / total);

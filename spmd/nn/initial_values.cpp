@@ -8,7 +8,6 @@
 
 #include "spmd/nn/init.hpp"
 #include "spmd/program/element.hpp"
-#include "spmd/program/philox.hpp"
 #include "spmd/tensor/call.hpp"
 
 namespace weft::init {
@@ -34,12 +33,31 @@ void expect_deviation(const char* function, double value, const std::source_loca
        value, file_line(loc));
 }
 
-void set_uniform(const Parameter& parameter, double bound, const std::source_location& loc) {
-  set(parameter, uniform_init(parameter.name(), parameter.num_elements(), bound), loc);
+/// Throws invalid_argument if the parameter's value can't be its first one any more.
+void expect_unused(const Parameter& parameter, const std::source_location& loc) {
+  const TensorNode& node = *node_of(parameter, loc);
+  if (node.is_off_chips() && node.trace == 0) return;
+  fail(Errc::invalid_argument,
+       "init: {} was used already; set its values before the first step, or assign() to it "
+       "(at {})",
+       node.label(), file_line(loc));
 }
 
-void set_normal(const Parameter& parameter, double deviation, const std::source_location& loc) {
-  set(parameter, normal_init(parameter.name(), parameter.num_elements(), 0, deviation), loc);
+void set_made(const Parameter& parameter, const std::string& about, MakeElements make,
+              const std::source_location& loc) {
+  expect_unused(parameter, loc);
+  begin_with(parameter, fmt::format("{} {}", initial_seed(), about), std::move(make));
+}
+
+void set_uniform(const Parameter& parameter, double bound, const std::source_location& loc) {
+  expect_unused(parameter, loc);
+  begin_uniform(parameter, bound);
+}
+
+void set_normal(const Parameter& parameter, double mean, double deviation,
+                const std::source_location& loc) {
+  set_made(parameter, fmt::format("normal {} {}", mean, deviation),
+           normal_elements(node_of(parameter, loc)->name, mean, deviation), loc);
 }
 
 /// The share of the standard normal distribution below x.
@@ -91,12 +109,7 @@ void set(const Parameter& parameter, std::span<const float> elements, std::sourc
     fail(Errc::invalid_argument, "init::set: {} elements are given for {}, which has {} (at {})",
          elements.size(), node.label(), node.type.num_elements(), file_line(loc));
   }
-  if (!node.is_off_chips() || node.trace != 0) {
-    fail(Errc::invalid_argument,
-         "init: {} was used already; set its values before the first step, or assign() to it "
-         "(at {})",
-         node.label(), file_line(loc));
-  }
+  expect_unused(parameter, loc);
   const std::int64_t step = byte_size(node.type.dtype);
   std::vector<std::byte> bytes(static_cast<std::size_t>(node.type.bytes()));
   std::byte* to = bytes.data();
@@ -108,33 +121,36 @@ void set(const Parameter& parameter, std::span<const float> elements, std::sourc
 }
 
 void constant(const Parameter& parameter, double value, std::source_location loc) {
-  const auto count = static_cast<std::size_t>(node_of(parameter, loc)->type.num_elements());
-  set(parameter, std::vector<float>(count, static_cast<float>(value)), loc);
+  expect_unused(parameter, loc);
+  TensorNode& node = *node_of(parameter, loc);
+  node.storage = constant_values(node.type, static_cast<float>(value));
 }
 
 void uniform(const Parameter& parameter, double low, double high, std::source_location loc) {
-  const std::int64_t count = node_of(parameter, loc)->type.num_elements();
   if (!(low <= high)) {
     fail(Errc::invalid_argument, "init::uniform: low = {} is above high = {} (at {})", low, high,
          file_line(loc));
   }
   const double middle = 0.5 * (low + high);
-  std::vector<float> elements = uniform_init(parameter.name(), count, 0.5 * (high - low));
-  for (float& element : elements) element = static_cast<float>(middle + element);
-  set(parameter, elements, loc);
+  MakeElements around_0 = uniform_elements(node_of(parameter, loc)->name, 0.5 * (high - low));
+  set_made(
+      parameter, fmt::format("uniform {} {}", low, high),
+      [middle, around_0 = std::move(around_0)](std::uint64_t first, std::span<float> out) {
+        around_0(first, out);
+        for (float& element : out) element = static_cast<float>(middle + element);
+      },
+      loc);
 }
 
 void normal(const Parameter& parameter, double mean, double standard_deviation,
             std::source_location loc) {
-  const std::int64_t count = node_of(parameter, loc)->type.num_elements();
   expect_deviation("init::normal", standard_deviation, loc);
-  set(parameter, normal_init(parameter.name(), count, mean, standard_deviation), loc);
+  set_normal(parameter, mean, standard_deviation, loc);
 }
 
 void trunc_normal(const Parameter& parameter, const TruncatedNormalOptions& options,
                   std::source_location loc) {
   const auto [mean, deviation, low, high] = options;
-  const std::int64_t count = node_of(parameter, loc)->type.num_elements();
   if (!(deviation > 0 && low < high)) {
     fail(Errc::invalid_argument,
          "init::trunc_normal: standard_deviation = {}, low = {}, high = {}: expected more than 0, "
@@ -148,13 +164,19 @@ void trunc_normal(const Parameter& parameter, const TruncatedNormalOptions& opti
   if (sign < 0) from = -std::exchange(to, -from);
   const double below = normal_share(from);
   const double share = normal_share(to) - below;
-  std::vector<float> elements = uniform_init(parameter.name(), count, 1);
-  for (float& element : elements) {
-    const double quantile = below + share * 0.5 * (1 + double(element));
-    const double x = mean + sign * deviation * normal_quantile(quantile, from, to);
-    element = static_cast<float>(std::clamp(x, low, high));
-  }
-  set(parameter, elements, loc);
+  set_made(
+      parameter, fmt::format("trunc_normal {} {} {} {}", mean, deviation, low, high),
+      [=, options = options, uniform = uniform_elements(node_of(parameter, loc)->name, 1)](
+          std::uint64_t first, std::span<float> out) {
+        uniform(first, out);
+        for (float& element : out) {
+          const double quantile = below + share * 0.5 * (1 + double(element));
+          const double x = options.mean +
+                           sign * options.standard_deviation * normal_quantile(quantile, from, to);
+          element = static_cast<float>(std::clamp(x, options.low, options.high));
+        }
+      },
+      loc);
 }
 
 void xavier_uniform(const Parameter& parameter, double gain, std::source_location loc) {
@@ -164,7 +186,7 @@ void xavier_uniform(const Parameter& parameter, double gain, std::source_locatio
 
 void xavier_normal(const Parameter& parameter, double gain, std::source_location loc) {
   const Fans fans = fans_of("init::xavier_normal", parameter, loc);
-  set_normal(parameter, gain * std::sqrt(2 / (fans.in + fans.out)), loc);
+  set_normal(parameter, 0, gain * std::sqrt(2 / (fans.in + fans.out)), loc);
 }
 
 double calculate_gain(Nonlinearity nonlinearity, double negative_slope) {
@@ -200,14 +222,15 @@ void kaiming_uniform(const Parameter& parameter, const KaimingOptions& options,
 
 void kaiming_normal(const Parameter& parameter, const KaimingOptions& options,
                     std::source_location loc) {
-  set_normal(parameter, kaiming_deviation("init::kaiming_normal", parameter, options, loc), loc);
+  set_normal(parameter, 0, kaiming_deviation("init::kaiming_normal", parameter, options, loc), loc);
 }
 
 void orthogonal(const Parameter& parameter, double gain, std::source_location loc) {
   fans_of("init::orthogonal", parameter, loc);
   const auto rows = static_cast<std::size_t>(parameter.shape()[0]);
   const auto columns = static_cast<std::size_t>(parameter.num_elements()) / rows;
-  std::vector<float> elements = normal_init(parameter.name(), parameter.num_elements(), 0, 1);
+  std::vector<float> elements(static_cast<std::size_t>(parameter.num_elements()));
+  normal_elements(parameter.name(), 0, 1)(0, elements);
   std::vector<double> vectors(elements.begin(), elements.end());
   make_orthonormal(vectors, std::min(rows, columns), std::max(rows, columns));
   for (std::size_t i = 0; i < rows; ++i) {

@@ -78,10 +78,9 @@ void LoRA::adapt(Linear& layer) {
   const std::int64_t rank = options_.rank;
   const std::string a = name + ".lora_A.weight";
   const double bound = 1 / std::sqrt(static_cast<double>(in));
-  const std::vector<float> zeros(static_cast<std::size_t>(out * rank), 0);
   adapters_.push_back({.layer = &layer,
-                       .a = make_parameter(a, uniform_init(a, rank * in, bound), {rank, in}),
-                       .b = make_parameter(name + ".lora_B.weight", zeros, {out, rank})});
+                       .a = begin_uniform(make_parameter(a, 0, {rank, in}), bound),
+                       .b = make_parameter(name + ".lora_B.weight", 0, {out, rank})});
 }
 
 Tensor LoRA::added(const Adapter& adapter, const Tensor& x) const {

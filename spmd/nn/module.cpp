@@ -2,15 +2,13 @@
 
 #include <algorithm>
 
-#include "spmd/program/element.hpp"
+#include "spmd/nn/init.hpp"
 #include "spmd/tensor/call.hpp"
 
 namespace weft {
 namespace {
 
-Parameter made(const TensorType& type, InputKind kind, std::string name,
-               std::span<const std::byte> elements) {
-  const NodePtr node = host_node(type, kind, std::move(name), elements);
+Parameter claimed(const NodePtr& node) {
   Trace::claim_kept(*node);
   return Parameter(node);
 }
@@ -23,15 +21,11 @@ Parameter of_elements(InputKind kind, std::string name, std::span<const float> e
          kind == InputKind::param ? "parameter" : "buffer", name, elements.size(), type.to_string(),
          type.num_elements());
   }
-  return made(type, kind, std::move(name), std::as_bytes(elements));
+  return claimed(host_node(type, kind, std::move(name), std::as_bytes(elements)));
 }
 
 Parameter of_value(InputKind kind, std::string name, double value, const TensorType& type) {
-  std::vector<std::byte> elements(static_cast<std::size_t>(type.bytes()));
-  for (std::int64_t at = 0; at < type.bytes(); at += byte_size(type.dtype)) {
-    store_element(type.dtype, value, elements.data() + at);
-  }
-  return made(type, kind, std::move(name), elements);
+  return claimed(source_node(type, kind, std::move(name), constant_values(type, value)));
 }
 
 bool is_among(const std::vector<Parameter>& all, const Parameter& one) {
@@ -61,6 +55,10 @@ bool Parameter::requires_grad() const { return !node_of(*this)->frozen; }
 
 Parameter make_parameter(std::string name, std::span<const float> elements, const Shape& shape) {
   return of_elements(InputKind::param, std::move(name), elements, shape);
+}
+
+Parameter make_parameter(std::string name, double value, const Shape& shape, DType dtype) {
+  return of_value(InputKind::param, std::move(name), value, {dtype, shape});
 }
 
 Parameter make_opt_state(std::string name, double value, const Shape& shape, DType dtype) {
@@ -166,6 +164,11 @@ Parameter Module::add_parameter(std::string_view name, std::span<const float> el
                                 const Shape& shape) {
   expect_free(name);
   return parameters_.emplace_back(make_parameter(path(name), elements, shape));
+}
+
+Parameter Module::add_parameter(std::string_view name, double value, const Shape& shape) {
+  expect_free(name);
+  return parameters_.emplace_back(make_parameter(path(name), value, shape));
 }
 
 Parameter Module::add_buffer(std::string_view name, double value, const Shape& shape, DType dtype) {

@@ -68,7 +68,7 @@ MultiHeadAttention::MultiHeadAttention(Module& parent, std::string name, const O
   const std::int64_t shared = size / options_.num_heads * options_.num_kv_heads;
   const auto add = [&](const char* part, std::int64_t rows, std::int64_t columns) {
     const double bound = std::sqrt(6.0 / static_cast<double>(rows + columns));
-    return add_parameter(part, uniform_init(path(part), rows * columns, bound), {rows, columns});
+    return begin_uniform(add_parameter(part, 0, {rows, columns}), bound);
   };
   if (options_.kdim == size && options_.vdim == size) {
     in_proj_weight = add("in_proj_weight", size + 2 * shared, size);
@@ -78,8 +78,7 @@ MultiHeadAttention::MultiHeadAttention(Module& parent, std::string name, const O
     v_proj_weight = add("v_proj_weight", shared, options_.vdim);
   }
   if (!options_.bias) return;
-  const auto rows = static_cast<std::size_t>(size + 2 * shared);
-  in_proj_bias = add_parameter("in_proj_bias", std::vector<float>(rows), {size + 2 * shared});
+  in_proj_bias = add_parameter("in_proj_bias", 0, {size + 2 * shared});
   init::constant(out_proj.bias, 0);
 }
 

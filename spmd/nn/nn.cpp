@@ -10,10 +10,6 @@
 namespace weft {
 namespace {
 
-std::vector<float> filled(std::int64_t size, float value) {
-  return std::vector<float>(static_cast<std::size_t>(size), value);
-}
-
 /// Throws invalid_argument for a size below 1.
 void expect_size(const char* layer, const std::string& name, const char* option,
                  std::int64_t size) {
@@ -29,8 +25,8 @@ Linear::Linear(Module& parent, std::string name, const Options& options)
   expect_size("Linear", path(), "in_features", in);
   expect_size("Linear", path(), "out_features", out);
   const double bound = 1 / std::sqrt(static_cast<double>(in));
-  weight = add_parameter("weight", uniform_init(path("weight"), out * in, bound), {out, in});
-  if (has_bias) bias = add_parameter("bias", uniform_init(path("bias"), out, bound), {out});
+  weight = begin_uniform(add_parameter("weight", 0, {out, in}), bound);
+  if (has_bias) bias = begin_uniform(add_parameter("bias", 0, {out}), bound);
 }
 
 Tensor Linear::operator()(const Tensor& x, std::source_location loc) const {
@@ -44,17 +40,23 @@ Embedding::Embedding(Module& parent, std::string name, const Options& options)
   const auto [rows, size, deviation, padding_idx] = options;
   expect_size("Embedding", path(), "num_embeddings", rows);
   expect_size("Embedding", path(), "embedding_dim", size);
-  std::vector<float> elements = normal_init(path("weight"), rows * size, 0, deviation);
-  if (padding_idx) {
-    if (*padding_idx < -rows || *padding_idx >= rows) {
-      fail(Errc::invalid_argument,
-           "Embedding '{}': padding_idx = {}: expected a row, from {} to {}", path(), *padding_idx,
-           -rows, rows - 1);
-    }
-    const std::int64_t row = *padding_idx < 0 ? *padding_idx + rows : *padding_idx;
-    std::fill_n(elements.begin() + row * size, size, 0.0F);
+  if (padding_idx && (*padding_idx < -rows || *padding_idx >= rows)) {
+    fail(Errc::invalid_argument, "Embedding '{}': padding_idx = {}: expected a row, from {} to {}",
+         path(), *padding_idx, -rows, rows - 1);
   }
-  weight = add_parameter("weight", elements, {rows, size});
+  // The first element of the row that is 0.
+  const std::int64_t row = padding_idx.value_or(rows);
+  const auto zeros = static_cast<std::uint64_t>((row < 0 ? row + rows : row) * size);
+  const auto end = zeros + static_cast<std::uint64_t>(size);
+  const std::string about = fmt::format("normal {} {} {}", initial_seed(), deviation, zeros);
+  weight = begin_with(add_parameter("weight", 0, {rows, size}), about,
+                      [=, normal = normal_elements(path("weight"), 0, deviation)](
+                          std::uint64_t first, std::span<float> out) {
+                        normal(first, out);
+                        for (std::size_t i = 0; i < out.size(); ++i) {
+                          if (first + i >= zeros && first + i < end) out[i] = 0;
+                        }
+                      });
 }
 
 Tensor Embedding::operator()(const Tensor& index, std::source_location loc) const {
@@ -64,8 +66,8 @@ Tensor Embedding::operator()(const Tensor& index, std::source_location loc) cons
 LayerNorm::LayerNorm(Module& parent, std::string name, const Options& options)
     : Module(parent, std::move(name)), eps_(options.eps) {
   expect_size("LayerNorm", path(), "size", options.size);
-  weight = add_parameter("weight", filled(options.size, 1), {options.size});
-  if (options.bias) bias = add_parameter("bias", filled(options.size, 0), {options.size});
+  weight = add_parameter("weight", 1, {options.size});
+  if (options.bias) bias = add_parameter("bias", 0, {options.size});
 }
 
 Tensor LayerNorm::operator()(const Tensor& x, std::source_location loc) const {
@@ -75,7 +77,7 @@ Tensor LayerNorm::operator()(const Tensor& x, std::source_location loc) const {
 RMSNorm::RMSNorm(Module& parent, std::string name, const Options& options)
     : Module(parent, std::move(name)), eps_(options.eps) {
   expect_size("RMSNorm", path(), "size", options.size);
-  weight = add_parameter("weight", filled(options.size, 1), {options.size});
+  weight = add_parameter("weight", 1, {options.size});
 }
 
 Tensor RMSNorm::operator()(const Tensor& x, std::source_location loc) const {

@@ -8,10 +8,6 @@
 namespace weft {
 namespace {
 
-std::vector<float> each_channel(std::int64_t size, float value) {
-  return std::vector<float>(static_cast<std::size_t>(size), value);
-}
-
 /// The variance of `count` elements without bias, of the biased one.
 Tensor unbiased(const Tensor& variance, std::int64_t count) {
   return variance * (static_cast<double>(count) / static_cast<double>(count - 1));
@@ -31,8 +27,8 @@ ChannelNorm::ChannelNorm(Module& parent, std::string name, const Form& form)
          *form.momentum);
   }
   if (form.affine) {
-    weight = add_parameter("weight", each_channel(size, 1), {size});
-    bias = add_parameter("bias", each_channel(size, 0), {size});
+    weight = add_parameter("weight", 1, {size});
+    bias = add_parameter("bias", 0, {size});
   }
   if (form.track_running_stats) {
     running_mean = add_buffer("running_mean", 0, {size});
@@ -143,8 +139,8 @@ GroupNorm::GroupNorm(Module& parent, std::string name, const Options& options)
          num_groups_, size);
   }
   if (!options.affine) return;
-  weight = add_parameter("weight", each_channel(size, 1), {size});
-  bias = add_parameter("bias", each_channel(size, 0), {size});
+  weight = add_parameter("weight", 1, {size});
+  bias = add_parameter("bias", 0, {size});
 }
 
 Tensor GroupNorm::operator()(const Tensor& x, std::source_location loc) const {

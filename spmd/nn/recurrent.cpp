@@ -26,7 +26,7 @@ Recurrent::Recurrent(Module& parent, std::string name, const RecurrentOptions& o
   }
   const double bound = 1 / std::sqrt(static_cast<double>(size));
   const auto add = [&](const std::string& part, const Shape& shape) {
-    return add_parameter(part, uniform_init(path(part), shape.num_elements(), bound), shape);
+    return begin_uniform(add_parameter(part, 0, shape), bound);
   };
   const int directions = options.bidirectional ? 2 : 1;
   for (std::int64_t layer = 0; layer < options.num_layers; ++layer) {

@@ -41,6 +41,15 @@ NodePtr host_node(const TensorType& type, InputKind kind, std::string name,
   return node;
 }
 
+NodePtr source_node(const TensorType& type, InputKind kind, std::string name, SourcePtr source) {
+  auto node = std::make_shared<TensorNode>();
+  node->type = type;
+  node->kind = kind;
+  node->name = std::move(name);
+  node->storage = std::move(source);
+  return node;
+}
+
 NodePtr data_node(BufferPtr buffer, const std::source_location& loc) {
   auto node = std::make_shared<TensorNode>();
   node->type = buffer->type();

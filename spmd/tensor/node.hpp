@@ -104,6 +104,9 @@ Binding binding_of(const TensorNode& node);
 NodePtr host_node(const TensorType& type, InputKind kind, std::string name,
                   std::span<const std::byte> elements, const std::source_location& loc = {});
 
+/// A node whose elements the source has.
+NodePtr source_node(const TensorType& type, InputKind kind, std::string name, SourcePtr source);
+
 /// A tensor of data that is on the chips.
 NodePtr data_node(BufferPtr buffer, const std::source_location& loc);
 

@@ -35,6 +35,8 @@ class TensorSource {
   /// A hash that workers compare. Equal sources have equal hashes; large ones are sampled, so that
   /// a difference may be missed.
   virtual std::uint64_t digest() const = 0;
+  /// Whether the loop has made the state with this value, so that it isn't that of a file.
+  virtual bool is_first_value() const { return false; }
   /// Null for a source that has all elements.
   virtual const LocalRows* local() const { return nullptr; }
 };

@@ -26,6 +26,13 @@ const FileTensor* find(const StateFile& file, const std::string& name) {
   return found == file.tensors().end() ? nullptr : &*found;
 }
 
+/// Whether it is what the loop has made itself.
+bool is_first_value(const Binding& value) {
+  const auto* source = std::get_if<SourcePtr>(&value);
+  return std::holds_alternative<HostData>(value) ||
+         (source != nullptr && (*source)->is_first_value());
+}
+
 }  // namespace
 
 bool ResumedState::has(const std::string& name) const { return find(*file_, name) != nullptr; }
@@ -66,7 +73,7 @@ void ResumedState::require_taken(std::span<const ProgramInput> inputs,
                                  std::span<const Binding> values) const {
   if (refused_.empty()) return;
   for (std::size_t i = 0; i < inputs.size(); ++i) {
-    const bool is_own = is_state(inputs[i].kind) && std::holds_alternative<HostData>(values[i]);
+    const bool is_own = is_state(inputs[i].kind) && is_first_value(values[i]);
     if (!is_own || !refused_.contains(inputs[i].name)) continue;
     std::vector<std::string> faults;
     for (const auto& [name, type] : refused_) faults.push_back(why_not(name));

@@ -10,6 +10,8 @@
 #include <weft/nn.hpp>
 #include <weft/ops.hpp>
 
+#include "spmd/nn/init.hpp"
+#include "spmd/program/element.hpp"
 #include "tests/unit/spmd/tensor/tensor_fixture.hpp"
 
 namespace weft::init_test {
@@ -154,6 +156,85 @@ TEST_F(Init, IsWhatTheFirstStepUses) {
   EXPECT_EQ(fc(testing::f32({1, 2}, {1, 2})).item(), 10);
   expect_error(Errc::invalid_argument, {"'fc.weight' f32[1,2] was used already", "init_test.cpp:"},
                [&] { init::constant(fc.weight, 4); });
+}
+
+/// The elements of a part of the tensor, in memory with more room than it needs.
+Floats read_part(const TensorSource& source, const PlacedBox& placed) {
+  Floats memory(static_cast<std::size_t>(placed.room.num_elements()), -1);
+  const TensorSource::Target target{placed, reinterpret_cast<std::byte*>(memory.data())};
+  source.read({&target, 1});
+  return memory;
+}
+
+TEST_F(Init, MakesOfEachPartWhatTheWholeHasThere) {
+  const TensorType type{DType::f32, {5, 3, 4}};
+  const SourcePtr made = made_values(type, "x", uniform_elements("w", 1));
+  const Floats whole = read_part(*made, whole_box(type.shape));
+  for (std::int64_t row = 0; row < 5; ++row) {
+    for (std::int64_t column = 0; column < 4; ++column) {
+      const PlacedBox placed{.box = {.offsets = {row, 0, column}, .dims = {1, 3, 1}},
+                             .room = {2, 4, 2}};
+      const Floats part = read_part(*made, placed);
+      for (std::int64_t k = 0; k < 3; ++k) {
+        EXPECT_EQ(part[static_cast<std::size_t>(k * 2)],
+                  whole[static_cast<std::size_t>((row * 3 + k) * 4 + column)]);
+      }
+      EXPECT_EQ(part[1], -1);  // padding stays
+    }
+    const PlacedBox rows{.box = {.offsets = {row, 0, 0}, .dims = {1, 3, 4}}, .room = {1, 3, 4}};
+    const auto begin = whole.begin() + row * 12;
+    EXPECT_EQ(read_part(*made, rows), Floats(begin, begin + 12));
+  }
+}
+
+TEST_F(Init, GivesChipsThatHoldTheSameThatOnce) {
+  const TensorType type{DType::f32, {4, 2}};
+  int calls = 0;
+  const SourcePtr made = made_values(type, "x", [&](std::uint64_t first, std::span<float> out) {
+    ++calls;
+    for (std::size_t i = 0; i < out.size(); ++i) out[i] = static_cast<float>(first + i);
+  });
+  Floats one(8), other(8);
+  const TensorSource::Target targets[] = {
+      {whole_box(type.shape), reinterpret_cast<std::byte*>(one.data())},
+      {whole_box(type.shape), reinterpret_cast<std::byte*>(other.data())}};
+  made->read(targets);
+  EXPECT_EQ(calls, 1);
+  EXPECT_EQ(one, (Floats{0, 1, 2, 3, 4, 5, 6, 7}));
+  EXPECT_EQ(other, one);
+}
+
+TEST_F(Init, HoldsConstantsOfEachDType) {
+  for (const DType dtype : {DType::f32, DType::f64, DType::i32, DType::i64, DType::pred}) {
+    for (const double value : {0.0, 1.0}) {
+      const TensorType type{dtype, {3, 5}};
+      std::vector<std::byte> memory(static_cast<std::size_t>(type.bytes()), std::byte{7});
+      const TensorSource::Target target{whole_box(type.shape), memory.data()};
+      constant_values(type, value)->read({&target, 1});
+      for (std::int64_t i = 0; i < 15; ++i) {
+        EXPECT_EQ(load_element(dtype, memory.data() + i * byte_size(dtype)), value);
+      }
+    }
+  }
+}
+
+/// A loop that continues another one makes its parameters again, and gets other values for them.
+TEST_F(Init, MakesNothingThatNobodyReads) {
+  int calls = 0;
+  {
+    Parameter w = make_parameter("w", 0, {4});
+    begin_with(w, "x", [&](std::uint64_t, std::span<float>) { ++calls; });
+    begin_uniform(w, 1);
+  }
+  EXPECT_EQ(calls, 0);
+}
+
+TEST_F(Init, TellsOtherFirstValuesApart) {
+  const TensorType type{DType::f32, {4}};
+  EXPECT_EQ(constant_values(type, 1)->digest(), constant_values(type, 1)->digest());
+  EXPECT_NE(constant_values(type, 1)->digest(), constant_values(type, 2)->digest());
+  EXPECT_NE(made_values(type, "uniform 1", {})->digest(),
+            made_values(type, "uniform 2", {})->digest());
 }
 
 TEST_F(Init, RefusesWhatDoesNotFit) {
