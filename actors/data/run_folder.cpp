@@ -227,8 +227,15 @@ void RunFolder::write_result(const Result& result) const {
   if (error) fail(Errc::io, "can't write {}: {}", file, error.message());
 }
 
-Result read_result(const std::string& path) {
+Result Result::load(const std::string& path) {
   const std::string file = path + "/result.json";
+  std::error_code ignored;
+  if (!fs::exists(file, ignored)) {
+    fail(Errc::not_found,
+         "Result::load: {} has no result.json: expected the folder of a run that has ended, "
+         "Result::path; `weft inspect show {}` tells what there is of a run that was killed",
+         path, path);
+  }
   const std::string text = read_file_text(file, kResultBytesMax);
   try {
     const Metrics json = Metrics::parse(text);

@@ -26,7 +26,7 @@ class RunFolder {
   /// Removes the oldest checkpoint folders but `max_to_keep` (0: keeps all), of those of steps
   /// before `needed_step`.
   void keep_checkpoints(int max_to_keep, std::uint64_t needed_step) const;
-  /// result.json: the job, its mesh, metrics, metrics_history, error. Replaces it in one step.
+  /// Writes result.json, which Result::load() reads, in one step.
   void write_result(const Result& result) const;
 
  private:
@@ -35,9 +35,6 @@ class RunFolder {
   std::string path_;
   std::vector<std::string> columns_;
 };
-
-/// What write_result() wrote. Throws io or corrupt, naming the file.
-Result read_result(const std::string& path);
 
 /// Copies the files of a worker's checkpoint, its `number`-th of this step, into the folder of a
 /// run that is for all workers': "checkpoint_000640", or "checkpoint_000640-1"; returns its path. A

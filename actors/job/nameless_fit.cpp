@@ -99,7 +99,7 @@ const WorkerFits& fits_of(const WorkerEnvironment& environment) {
 
 /// What a fit() call returned, or throws what it threw.
 Result outcome_of(const std::string& outcome) {
-  if (!outcome.starts_with('!')) return read_result(outcome);
+  if (!outcome.starts_with('!')) return Result::load(outcome);
   const auto space = outcome.find(' ');
   throw Error(parse_errc(outcome.substr(1, space - 1)), outcome.substr(space + 1));
 }

@@ -68,7 +68,7 @@ TEST_F(RunFolderTest, AResultReadsBackAsItWasWritten) {
                          .step = 7,
                          .collective = "all_reduce #3"};
   folder.write_result(result);
-  const Result back = read_result(folder.path());
+  const Result back = Result::load(folder.path());
   EXPECT_EQ(back.metrics, result.metrics);
   EXPECT_EQ(back.metrics_history, result.metrics_history);
   EXPECT_EQ(back.job.mesh, result.job.mesh);
@@ -79,7 +79,12 @@ TEST_F(RunFolderTest, AResultReadsBackAsItWasWritten) {
 
 TEST_F(RunFolderTest, ADamagedResultIsCorrupt) {
   std::ofstream(root_ + "/result.json") << "{\"metrics\": ";
-  testing::expect_error(Errc::corrupt, {"result.json"}, [&] { read_result(root_); });
+  testing::expect_error(Errc::corrupt, {"result.json"}, [&] { Result::load(root_); });
+}
+
+TEST_F(RunFolderTest, AFolderWithoutAResultIsNamed) {
+  testing::expect_error(Errc::not_found, {root_, "result.json", "weft inspect show"},
+                        [&] { Result::load(root_); });
 }
 
 TEST_F(RunFolderTest, KeepsTheNewestCheckpoints) {
