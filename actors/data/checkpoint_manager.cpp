@@ -9,6 +9,7 @@
 
 #include "actors/data/job_checkpoints.hpp"
 #include "spmd/tensor/node.hpp"
+#include "transport/format/saved_notes.hpp"
 #include "transport/storage/checkpoint_folder.hpp"
 #include "transport/storage/retention.hpp"
 

@@ -8,6 +8,7 @@
 
 #include "actors/process/failure.hpp"
 #include "actors/process/log.hpp"
+#include "transport/format/saved_notes.hpp"
 #include "transport/storage/checkpoint_folder.hpp"
 #include "transport/storage/part_table.hpp"
 

@@ -18,9 +18,9 @@
 #include "actors/runtime/held_buffers.hpp"
 #include "actors/runtime/worker_link.hpp"
 #include "transport/format/checkpoint_manifest.hpp"
+#include "transport/format/saved_notes.hpp"
 #include "transport/storage/file_system.hpp"
 #include "transport/storage/part_writer.hpp"
-#include "transport/storage/retention.hpp"
 
 namespace weft {
 

@@ -12,7 +12,7 @@
 #include "spmd/tensor/node.hpp"
 #include "spmd/tensor/trace.hpp"
 #include "spmd/text/listing_difference.hpp"
-#include "transport/storage/retention.hpp"
+#include "transport/format/saved_notes.hpp"
 #include "transport/storage/shard_owners.hpp"
 
 namespace weft {

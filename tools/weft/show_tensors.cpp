@@ -11,6 +11,7 @@
 
 #include "inspect/snapshot/json_text.hpp"
 #include "inspect/views/table.hpp"
+#include "transport/format/saved_notes.hpp"
 #include "transport/memory/utf8.hpp"
 #include "transport/storage/checkpoint_folder.hpp"
 #include "transport/storage/checkpoint_reader.hpp"

@@ -2,7 +2,7 @@
 
 #include <weft/error.hpp>
 
-#include "transport/memory/utf8.hpp"
+#include "transport/foreign/strict_json.hpp"
 
 namespace weft {
 
@@ -23,21 +23,6 @@ const nlohmann::json* JsonKey::find(const nlohmann::json& object) const {
     return object.contains(pointer_) ? &object.at(pointer_) : nullptr;
   } catch (const nlohmann::json::exception&) {  // such as "/a/-" or "/a/01" of a list
     return nullptr;
-  }
-}
-
-nlohmann::json parse_json(std::string_view text) {
-  static constexpr int kDepthMax = 64;
-  const auto limit_depth = [](int depth, nlohmann::json::parse_event_t, nlohmann::json&) {
-    if (depth > kDepthMax) fail(Errc::corrupt, "the JSON is more than {} levels deep", kDepthMax);
-    return true;
-  };
-  try {
-    return nlohmann::json::parse(text.begin(), text.end(), limit_depth);
-  } catch (const nlohmann::json::exception& error) {
-    constexpr std::size_t kReasonBytesMax = 240;  // it quotes the text, which may be long
-    fail(Errc::corrupt, "is no JSON: {}",
-         visible(std::string_view(error.what()).substr(0, kReasonBytesMax)));
   }
 }
 

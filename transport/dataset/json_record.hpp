@@ -23,9 +23,7 @@ class JsonKey {
   nlohmann::json::json_pointer pointer_;
 };
 
-/// Throws corrupt for what is no JSON, and for lists and objects of more than 64 levels.
-nlohmann::json parse_json(std::string_view text);
-/// Throws corrupt, too, for a text that is no object.
+/// As parse_json(). Throws corrupt, too, for a text that is no object.
 nlohmann::json parse_json_record(std::string_view line);
 
 /// A value for the message of an error, cut where it is long.

@@ -257,8 +257,8 @@ std::span<const std::byte> as_bytes(std::string_view text) {
   return std::as_bytes(std::span(text));
 }
 
-/// The text as JSON.
-std::string json_text(const std::string& text) {
+/// The text as a string of JSON.
+std::string json_string(const std::string& text) {
   try {
     return nlohmann::json(text).dump();
   } catch (const nlohmann::json::type_error&) {
@@ -285,7 +285,7 @@ std::string metadata_text(const std::map<std::string, std::string>& metadata) {
   std::string text = fmt::format("\"{}\":{{", kMetadataKey);
   for (const auto& [key, value] : metadata) {
     if (text.back() != '{') text += ',';
-    text += fmt::format("{}:{}", json_text(key), json_text(value));
+    text += fmt::format("{}:{}", json_string(key), json_string(value));
   }
   return text + '}';
 }
@@ -360,7 +360,7 @@ SafetensorsLayout write_safetensors_header(const std::vector<NamedType>& tensors
     data_bytes += bytes;
     if (json.size() > 1) json += ',';
     json +=
-        fmt::format(R"({}:{{"dtype":"{}","shape":[{}],"data_offsets":[{},{}]}})", json_text(name),
+        fmt::format(R"({}:{{"dtype":"{}","shape":[{}],"data_offsets":[{},{}]}})", json_string(name),
                     name_of(type.dtype), fmt::join(type.shape.begin(), type.shape.end(), ","),
                     layout.begins[i], data_bytes);
   }

@@ -8,6 +8,21 @@
 
 namespace weft {
 
+nlohmann::json parse_json(std::string_view text) {
+  static constexpr int kDepthMax = 64;
+  const auto limit_depth = [](int depth, nlohmann::json::parse_event_t, nlohmann::json&) {
+    if (depth > kDepthMax) fail(Errc::corrupt, "the JSON is more than {} levels deep", kDepthMax);
+    return true;
+  };
+  try {
+    return nlohmann::json::parse(text.begin(), text.end(), limit_depth);
+  } catch (const nlohmann::json::exception& error) {
+    constexpr std::size_t kReasonBytesMax = 240;  // it quotes the text, which may be long
+    fail(Errc::corrupt, "is no JSON: {:?}",
+         std::string_view(error.what()).substr(0, kReasonBytesMax));
+  }
+}
+
 bool StrictJson::null() { refuse("null"); }
 bool StrictJson::boolean(bool value) { refuse(value ? "true" : "false"); }
 bool StrictJson::number_integer(std::int64_t value) {

@@ -1,6 +1,5 @@
 #pragma once
-/// Base of readers of JSON from outside, over the parser's events: nothing is held but what a
-/// reader keeps, and keys that are there twice can be seen.
+/// JSON from outside: as a value, or by the parser's events.
 
 #include <cstddef>
 #include <cstdint>
@@ -12,8 +11,12 @@
 
 namespace weft {
 
-/// A handler of nlohmann's events that takes no value: what a format allows, its reader overrides.
-/// Handlers return true, to go on, or throw.
+/// Throws corrupt for what is no JSON, and for lists and objects of more than 64 levels.
+nlohmann::json parse_json(std::string_view text);
+
+/// Base of readers over the parser's events: nothing is held but what a reader keeps, and keys that
+/// are there twice can be seen. A handler of nlohmann's events that takes no value: what a format
+/// allows, its reader overrides. Handlers return true, to continue, or throw.
 class StrictJson : public nlohmann::json::json_sax_t {
  public:
   bool null() override;

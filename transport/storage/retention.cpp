@@ -5,12 +5,11 @@
 
 #include <weft/error.hpp>
 
+#include "transport/format/saved_notes.hpp"
 #include "transport/storage/checkpoint_folder.hpp"
 
 namespace weft {
 namespace {
-
-using Json = nlohmann::json;
 
 bool has_rating(const RatedCheckpoint& checkpoint) {
   return checkpoint.rating && !std::isnan(*checkpoint.rating);
@@ -52,33 +51,6 @@ std::optional<RatedCheckpoint> best_of(const std::vector<RatedCheckpoint>& check
     if (found == nullptr || is_better(checkpoint, *found, best)) found = &checkpoint;
   }
   return found == nullptr ? std::nullopt : std::optional(*found);
-}
-
-std::string to_user_json(const SavedNotes& notes) {
-  Json json{{"metrics", notes.metrics}, {"user", notes.user}};
-  if (!notes.best_by.empty()) {
-    json["best_by"] = notes.best_by;
-    json["best_mode"] = notes.is_max_best ? "max" : "min";
-  }
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
-}
-
-SavedNotes notes_of(const CheckpointManifest& manifest) {
-  const Json json = Json::parse(manifest.user_json, nullptr, false);
-  if (!json.is_object()) return {};
-  const auto value = [&](const char* key) { return json.contains(key) ? json[key] : Json(); };
-  const Json best_by = value("best_by");
-  return {.metrics = value("metrics"),
-          .user = value("user"),
-          .best_by = best_by.is_string() ? best_by.get<std::string>() : "",
-          .is_max_best = value("best_mode") == "max"};
-}
-
-std::optional<double> rating_of(const SavedNotes& notes, const std::string& metric) {
-  if (!notes.metrics.is_object()) return std::nullopt;
-  const auto found = notes.metrics.find(metric);
-  if (found == notes.metrics.end() || !found->is_number()) return std::nullopt;
-  return found->get<double>();
 }
 
 std::optional<RatedCheckpoint> find_best(const std::string& folder, const std::string& metric,

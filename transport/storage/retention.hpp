@@ -6,10 +6,6 @@
 #include <string>
 #include <vector>
 
-#include <nlohmann/json.hpp>
-
-#include "transport/format/checkpoint_manifest.hpp"
-
 namespace weft {
 
 struct RetentionPolicy {
@@ -35,19 +31,6 @@ std::vector<RatedCheckpoint> superseded(std::vector<RatedCheckpoint> checkpoints
 /// The best of those that have a rating; of equally good ones the newest.
 std::optional<RatedCheckpoint> best_of(const std::vector<RatedCheckpoint>& checkpoints,
                                        RetentionPolicy::Best best);
-
-/// What the loop saved beside its tensors (CheckpointManifest::user_json). Nulls in a checkpoint
-/// that something else wrote.
-struct SavedNotes {
-  nlohmann::json metrics{};
-  nlohmann::json user{};
-  std::string best_by{};  ///< the metric by which the job compared checkpoints; "" for none
-  bool is_max_best = false;
-};
-std::string to_user_json(const SavedNotes& notes);
-SavedNotes notes_of(const CheckpointManifest& manifest);
-/// Absent where the metric is no number.
-std::optional<double> rating_of(const SavedNotes& notes, const std::string& metric);
 
 /// The best whole checkpoint of a folder. Those that can't be read have no rating. Throws io if the
 /// folder can't be listed.

@@ -10,7 +10,7 @@
 #include <weft/error.hpp>
 
 #include "transport/dataset/input_file.hpp"
-#include "transport/dataset/json_record.hpp"
+#include "transport/foreign/strict_json.hpp"
 #include "transport/text/added_tokens.hpp"
 #include "transport/text/post_template.hpp"
 #include "transport/text/pre_tokenizer.hpp"

@@ -16,15 +16,11 @@ Vocabulary::Vocabulary(const JsonView& json) {
     if (this->token(number) != nullptr) {
       fail(Errc::corrupt, "{}: id {} is that of two tokens", json.place(), number);
     }
-    add(token, number);
+    const auto place = static_cast<std::size_t>(number);
+    if (place >= tokens_.size()) tokens_.resize(place + 1);
+    tokens_[place] = token;
+    ids_.emplace(token, number);
   }
-}
-
-void Vocabulary::add(std::string token, std::int32_t id) {
-  const auto place = static_cast<std::size_t>(id);
-  if (place >= tokens_.size()) tokens_.resize(place + 1);
-  tokens_[place] = token;
-  ids_.insert_or_assign(std::move(token), id);
 }
 
 std::optional<std::int32_t> Vocabulary::find(std::string_view token) const {

@@ -27,14 +27,9 @@ using TextMap = std::unordered_map<std::string, Value, TextHash, std::equal_to<>
 
 class Vocabulary {
  public:
-  Vocabulary() = default;
   /// {"token": id}. Throws corrupt for ids that are no such numbers, or that two tokens have.
   explicit Vocabulary(const JsonView& json);
 
-  /// Takes the place of another token of the id. Throws corrupt as above.
-  void add(std::string token, std::int32_t id);
-
-  std::size_t size() const { return ids_.size(); }
   /// One more than the largest id.
   std::int32_t end() const { return static_cast<std::int32_t>(tokens_.size()); }
   std::optional<std::int32_t> find(std::string_view token) const;

@@ -12,7 +12,7 @@
 #include "transport/foreign/npy.hpp"
 #include "transport/foreign/npz.hpp"
 #include "transport/format/file_bytes.hpp"
-#include "transport/storage/retention.hpp"
+#include "transport/format/saved_notes.hpp"
 #include "transport/storage/state_file.hpp"
 
 namespace weft::export_test {

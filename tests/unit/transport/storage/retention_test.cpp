@@ -48,26 +48,6 @@ TEST(Best, IsTheNewestOfTheBestThatHaveARating) {
   EXPECT_FALSE(best_of({}, Best::max));
 }
 
-TEST(SavedNotes, AreWhatWasSavedOrNothing) {
-  const SavedNotes notes{.metrics = {{"loss", 0.5}, {"tag", "x"}},
-                         .user = {1, "two"},
-                         .best_by = "loss",
-                         .is_max_best = true};
-  const SavedNotes again = notes_of({.user_json = to_user_json(notes)});
-  EXPECT_EQ(again.metrics, notes.metrics);
-  EXPECT_EQ(again.user, notes.user);
-  EXPECT_EQ(again.best_by, "loss");
-  EXPECT_TRUE(again.is_max_best);
-  EXPECT_EQ(rating_of(again, "loss"), 0.5);
-  EXPECT_FALSE(rating_of(again, "tag"));
-  EXPECT_FALSE(rating_of(again, "absent"));
-  for (const char* other : {"", "nothing", "[1]", "3", R"({"metrics":3})", R"({"best_by":3})"}) {
-    const SavedNotes none = notes_of({.user_json = other});
-    EXPECT_FALSE(rating_of(none, "loss")) << other;
-    EXPECT_EQ(none.best_by, "") << other;
-  }
-}
-
 TEST(Retention, OneWithoutARatingIsWorseThanAll) {
   const double nan = std::numeric_limits<double>::quiet_NaN();
   EXPECT_EQ(going({7, nan, std::nullopt, 9}, {.max_to_keep = 1, .best = Best::min}),

@@ -1,0 +1,26 @@
+#pragma once
+/// SavedNotes: a checkpoint manifest's `user_json`.
+
+#include <optional>
+#include <string>
+
+#include <nlohmann/json.hpp>
+
+#include "transport/format/checkpoint_manifest.hpp"
+
+namespace weft {
+
+/// What the loop saved beside its tensors (CheckpointManifest::user_json). Nulls in a checkpoint
+/// that something else wrote.
+struct SavedNotes {
+  nlohmann::json metrics{};
+  nlohmann::json user{};
+  std::string best_by{};  ///< the metric by which the job compared checkpoints; "" for none
+  bool is_max_best = false;
+};
+std::string to_user_json(const SavedNotes& notes);
+SavedNotes notes_of(const CheckpointManifest& manifest);
+/// Absent where the metric is no number.
+std::optional<double> rating_of(const SavedNotes& notes, const std::string& metric);
+
+}  // namespace weft
