@@ -1,5 +1,6 @@
 #include "spmd/program/element.hpp"
 
+#include <array>
 #include <bit>
 #include <cmath>
 #include <cstring>
@@ -77,6 +78,16 @@ double load_element(DType dtype, const std::byte* bytes) noexcept {
     case DType::f64: return load<double>(bytes);
   }
   return 0;
+}
+
+bool is_representable(DType dtype, double value) noexcept {
+  std::array<std::byte, 8> bytes{};
+  store_element(dtype, value, bytes.data());
+  const double stored = load_element(dtype, bytes.data());
+  if (is_floating(dtype)) return std::isfinite(value) == std::isfinite(stored);
+  // The largest i64 rounds to 2^63, which i64 doesn't have.
+  constexpr double kAboveI64 = 0x1p63;
+  return stored == value && value < kAboveI64;
 }
 
 }  // namespace weft

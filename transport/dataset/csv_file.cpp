@@ -111,9 +111,9 @@ class Csv : public Dataset {
       refuse(fmt::format("item_shape ({}) has {} elements, of {} columns", shape.to_string(),
                          shape.num_elements(), columns.size()));
     }
-    if (field.missing && !is_floating(field.dtype) &&
-        (*field.missing != std::trunc(*field.missing))) {
-      refuse(fmt::format("missing = {} is no {}", *field.missing, to_string(field.dtype)));
+    if (field.missing && !is_representable(field.dtype, *field.missing)) {
+      refuse(fmt::format("missing = {}: expected a number that {} has", *field.missing,
+                         to_string(field.dtype)));
     }
     fields_.push_back({field.name, {field.dtype, shape}});
   }

@@ -88,10 +88,9 @@ class NumbersReader : public JsonReader {
  public:
   explicit NumbersReader(JsonNumbers form) : form_(std::move(form)), key_(form_.key) {
     check_scale(form_.dtype, form_.scale, form_.offset);
-    if (form_.missing && !is_floating(form_.dtype) &&
-        *form_.missing != std::trunc(*form_.missing)) {
-      fail(Errc::invalid_argument, "key '{}': missing = {} is no {}", form_.key, *form_.missing,
-           to_string(form_.dtype));
+    if (form_.missing && !is_representable(form_.dtype, *form_.missing)) {
+      fail(Errc::invalid_argument, "key '{}': missing = {}: expected a number that {} has",
+           form_.key, *form_.missing, to_string(form_.dtype));
     }
     add({form_.name.empty() ? form_.key : form_.name, {form_.dtype, form_.shape}});
   }

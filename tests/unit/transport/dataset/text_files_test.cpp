@@ -147,7 +147,31 @@ TEST_F(TextFiles, JsonFieldsThatCannotBeAreRefused) {
   refused(JsonNumbers{}, "key is empty");
   refused(JsonNumbers{.key = "/a~2"}, "is no JSON pointer");
   refused(JsonNumbers{.key = "a", .dtype = DType::i32, .scale = 2}, "only floating fields");
-  refused(JsonNumbers{.key = "a", .dtype = DType::i32, .missing = 0.5}, "missing = 0.5 is no i32");
+  refused(JsonNumbers{.key = "a", .dtype = DType::i32, .missing = 0.5},
+          "missing = 0.5: expected a number that i32 has");
+  for (const auto& [dtype, missing] : std::vector<std::pair<DType, double>>{{DType::i8, 128},
+                                                                            {DType::i8, -129},
+                                                                            {DType::u8, -1},
+                                                                            {DType::pred, 2},
+                                                                            {DType::i64, 0x1p63},
+                                                                            {DType::i32, INFINITY},
+                                                                            {DType::f16, 1e6},
+                                                                            {DType::f32, 1e300}}) {
+    refused(JsonNumbers{.key = "a", .dtype = dtype, .missing = missing},
+            fmt::format("missing = {}: expected a number that {} has", missing, to_string(dtype)));
+  }
+  for (const auto& [dtype, missing] :
+       std::vector<std::pair<DType, double>>{{DType::i8, -128},
+                                             {DType::u8, 255},
+                                             {DType::pred, 1},
+                                             {DType::i64, -0x1p63},
+                                             {DType::f16, 65504},
+                                             {DType::f32, NAN},
+                                             {DType::bf16, -INFINITY},
+                                             {DType::f32, 0.1}}) {
+    EXPECT_NO_THROW(
+        (void)json_lines(path, {JsonNumbers{.key = "a", .dtype = dtype, .missing = missing}}));
+  }
   refused(JsonBytes{.key = "a"}, "length = 0");
   expect_error(Errc::invalid_argument, {"has no fields"}, [&] { (void)json_lines(path, {}); });
 }
