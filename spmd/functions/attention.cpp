@@ -66,8 +66,32 @@ void expect_of_scores(Call& call, const char* what, const Tensor& tensor,
               scores.to_string());
 }
 
-/// The mask, or the bias with -inf where the mask hides a key, as the op takes it: of four dims,
-/// which stay 1 where they are broadcast. Undefined if there is neither.
+/// Which keys are of a query's segment, pred[B,1,S,T]. Undefined without ids.
+Tensor mask_of_segments(Call& call, const AttentionOptions& options, const Shape& scores) {
+  const auto expect_ids = [&](const char* what, const Tensor& ids, int dim) {
+    const TensorType& type = call.type(ids);
+    const bool is_number = type.dtype == DType::i32 || type.dtype == DType::i64;
+    if (is_number && type.shape == Shape{scores[0], scores[dim]}) return;
+    call.refuse("the {} {} don't fit: expected i32[{},{}]", what, call.node(ids)->label(),
+                scores[0], scores[dim]);
+  };
+  const Tensor& queries = options.segment_ids;
+  if (!queries.defined()) {
+    if (options.key_segment_ids.defined()) call.refuse("key_segment_ids without segment_ids");
+    return {};
+  }
+  const Tensor& keys = options.key_segment_ids.defined() ? options.key_segment_ids : queries;
+  expect_ids("segment_ids", queries, 2);
+  expect_ids(
+      options.key_segment_ids.defined() ? "key_segment_ids" : "segment_ids, of the keys too,", keys,
+      3);
+  const Tensor of_query = reshape(queries, {scores[0], 1, scores[2], 1});
+  const Tensor of_key = reshape(keys, {scores[0], 1, 1, scores[3]});
+  return logical_and(equal(of_query, of_key), not_equal(of_query, 0));
+}
+
+/// What hides keys, and the bias with -inf where it does, as the op takes it: of four dims, which
+/// stay 1 where they are broadcast. Undefined if there is neither.
 Tensor bias_of(Call& call, const AttentionOptions& options, const TensorType& scores) {
   Tensor bias;
   if (options.bias.defined()) {
@@ -80,8 +104,12 @@ Tensor bias_of(Call& call, const AttentionOptions& options, const TensorType& sc
                   call.node(options.mask)->label());
     }
     expect_of_scores(call, "mask", options.mask, scores);
-    bias = bias.defined() ? where(options.mask, bias, kNoScore) : options.mask;
   }
+  Tensor mask = options.mask;
+  if (const Tensor own = mask_of_segments(call, options, scores.shape); own.defined()) {
+    mask = mask.defined() ? logical_and(mask, own) : own;
+  }
+  if (mask.defined()) bias = bias.defined() ? where(mask, bias, kNoScore) : mask;
   if (!bias.defined()) return bias;
   InplaceVector<std::int64_t, kDimCountMax> dims;
   for (int dim = bias.shape().size(); dim < 4; ++dim) dims.push_back(1);
@@ -170,6 +198,26 @@ class RingQueries {
   const DType sums_;
 };
 
+/// The positions of rope()'s x, f64, by the halves of its last dim; they broadcast to x's halves.
+Tensor places_of(Call& call, const TensorType& x, std::int64_t half, const Tensor& positions) {
+  const int last = x.shape.size() - 1;
+  const std::int64_t length = x.shape[last - 1];
+  const Tensor from_0 = iota({length, half}, 0, DType::f64);
+  if (!positions.defined()) return from_0;
+  const TensorType given = call.type(positions);
+  if (given == TensorType{DType::i32, {}}) return from_0 + cast(positions, DType::f64);
+  if (last < 2 || given != TensorType{DType::i32, {x.shape[0], length}}) {
+    call.refuse("positions {} of {}: expected i32[], the first one{}",
+                call.node(positions)->label(), x.to_string(),
+                last < 2 ? "" : fmt::format(", or i32[{},{}]", x.shape[0], length));
+  }
+  InplaceVector<std::int64_t, kDimCountMax> dims;
+  for (int dim = 0; dim < last; ++dim) dims.push_back(dim == 0 ? x.shape[0] : 1);
+  dims[static_cast<std::size_t>(last - 1)] = length;
+  dims.push_back(1);
+  return reshape(cast(positions, DType::f64), Shape(std::span<const std::int64_t>(dims)));
+}
+
 }  // namespace
 
 Tensor attention(Operand q, const Tensor& k, const Tensor& v, const AttentionOptions& options) {
@@ -228,23 +276,18 @@ Tensor ring_attention(const Tensor& q, const Tensor& k, const Tensor& v, const A
   return cast(seen.sum / seen.total, query.dtype);
 }
 
-Tensor rope(Operand x, double base, const Tensor& start) {
+Tensor rope(Operand x, double base, const Tensor& positions) {
   Call call("rope", x.loc());
-  if (call.widens(x)) return rope(call.widened(x), base, start);
+  if (call.widens(x)) return rope(call.widened(x), base, positions);
   const TensorType type = call.type(x);
   const int last = type.shape.size() - 1;
   if (last < 1 || type.shape[last] % 2 != 0 || !is_floating(type.dtype) || !(base > 0)) {
     call.refuse("{} and base {}: it takes floating [...,S,K], K even, and a base above 0",
                 call.node(x)->label(), base);
   }
-  if (start.defined() && call.type(start) != TensorType{DType::i32, {}}) {
-    call.refuse("start {}: expected i32[]", call.node(start)->label());
-  }
   const std::int64_t half = type.shape[last] / 2;
   const Tensor rates = exp(iota({half}, 0, DType::f64) * (-std::log(base) / double(half)));
-  Tensor places = iota({type.shape[last - 1], half}, 0, DType::f64);
-  if (start.defined()) places = places + cast(start, DType::f64);
-  const Tensor angles = places * rates;
+  const Tensor angles = places_of(call, type, half, positions) * rates;
   const Tensor c = cast(cos(angles), type.dtype);
   const Tensor s = cast(sin(angles), type.dtype);
   const Tensor first = slice(x, last, 0, half);

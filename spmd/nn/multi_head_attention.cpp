@@ -111,9 +111,15 @@ Tensor MultiHeadAttention::operator()(const Tensor& query, const Tensor& key, co
   const std::int64_t batch = query.dim(0);
   const std::int64_t length = query.dim(1);
   AttentionOptions options{.causal = options_.causal || inputs.is_causal,
+                           .segment_ids = inputs.segment_ids,
+                           .key_segment_ids = inputs.key_segment_ids,
                            .dropout = is_training() ? options_.dropout : 0,
                            .enable_gqa = true};
   if (inputs.cache != nullptr) {
+    if (inputs.segment_ids.defined()) {
+      call.refuse(
+          "segment_ids with a cache, which has one sequence in a row: leave out one of both");
+    }
     const KeyValueCache::All all = inputs.cache->extend(heads.k, heads.v, loc);
     heads.k = all.keys;
     heads.v = all.values;

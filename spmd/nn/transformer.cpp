@@ -67,6 +67,7 @@ Tensor TransformerEncoderLayer::operator()(const Tensor& x, const EncoderInputs&
                              {.attn_mask = inputs.mask,
                               .key_padding_mask = inputs.key_padding_mask,
                               .is_causal = inputs.is_causal,
+                              .segment_ids = inputs.segment_ids,
                               .cache = inputs.cache}),
                    p);
   };
@@ -97,14 +98,19 @@ Tensor TransformerDecoderLayer::operator()(const Tensor& x, const Tensor& memory
                              {.attn_mask = inputs.tgt_mask,
                               .key_padding_mask = inputs.tgt_key_padding_mask,
                               .is_causal = inputs.tgt_is_causal,
+                              .segment_ids = inputs.tgt_segment_ids,
                               .cache = inputs.cache}),
                    p);
   };
   const auto look = [&](const Tensor& y) {
-    return dropout(multihead_attn(y, memory, memory,
-                                  {.attn_mask = inputs.memory_mask,
-                                   .key_padding_mask = inputs.memory_key_padding_mask}),
-                   p);
+    return dropout(
+        multihead_attn(
+            y, memory, memory,
+            {.attn_mask = inputs.memory_mask,
+             .key_padding_mask = inputs.memory_key_padding_mask,
+             .segment_ids = inputs.memory_segment_ids.defined() ? inputs.tgt_segment_ids : Tensor(),
+             .key_segment_ids = inputs.memory_segment_ids}),
+        p);
   };
   Tensor y = residual(x, norm1, options_.norm_first, attend);
   y = residual(y, norm2, options_.norm_first, look);

@@ -275,7 +275,7 @@ TEST_F(Attention, RefusesWhatDoesNotFit) {
   expect_error(Errc::invalid_argument, {"2 and 1 heads; set enable_gqa"}, [&] {
     attention(x, full({1, 1, 3, 4}, 1), full({1, 1, 3, 4}, 1));
   });
-  expect_error(Errc::invalid_argument, {"start f32[]: expected i32[]"},
+  expect_error(Errc::invalid_argument, {"positions f32[] of", "expected i32[], the first one"},
                [&] { rope(x, 10000, full({}, 1)); });
   Module root;
   const MultiHeadAttention layer(root, "layer", {.embed_dim = 4, .num_heads = 2});
