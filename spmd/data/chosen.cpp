@@ -1,5 +1,8 @@
-/// subset(), split() and filter(): some of the items of one dataset.
+/// subset() and split().
 
+#include "spmd/data/chosen.hpp"
+
+#include <algorithm>
 #include <cmath>
 #include <numeric>
 #include <utility>
@@ -8,7 +11,6 @@
 #include <weft/error.hpp>
 
 #include "spmd/data/fields.hpp"
-#include "spmd/data/item_reading.hpp"
 #include "spmd/data/permutation.hpp"
 #include "spmd/data/words.hpp"
 
@@ -77,8 +79,16 @@ DatasetPtr subset(DatasetPtr source, std::int64_t begin, std::int64_t end) {
 }
 
 DatasetPtr subset(DatasetPtr source, std::vector<std::int64_t> indices) {
-  check_parts("subset", {&source, 1});
-  return std::make_shared<const Chosen>(std::move(source), std::move(indices), "subset");
+  return chosen_items(std::move(source), std::move(indices), "subset");
+}
+
+DatasetPtr chosen_items(DatasetPtr source, std::vector<std::int64_t> indices,
+                        std::string_view kind) {
+  check_parts(kind, {&source, 1});
+  if (!std::ranges::is_sorted(indices)) {
+    check_any_order(kind, {&source, 1}, "choose them by ascending numbers, without a shuffle");
+  }
+  return std::make_shared<const Chosen>(std::move(source), std::move(indices), kind);
 }
 
 std::vector<DatasetPtr> split(const DatasetPtr& source, const std::vector<double>& shares,
@@ -105,27 +115,11 @@ std::vector<DatasetPtr> split(const DatasetPtr& source, const std::vector<double
       std::vector<std::int64_t> indices(static_cast<std::size_t>(end - begin));
       std::iota(indices.begin(), indices.end(), begin);
       for (std::int64_t& index : indices) index = shuffle[index];
-      parts.push_back(std::make_shared<const Chosen>(source, std::move(indices), "split"));
+      parts.push_back(chosen_items(source, std::move(indices), "split"));
     }
     begin = end;
   }
   return parts;
-}
-
-DatasetPtr filter(DatasetPtr source, const std::function<bool(const ItemView& item)>& keep,
-                  const std::string& name) {
-  check_parts(name, {&source, 1});
-  if (!keep) fail(Errc::invalid_argument, "{}: there is no function", name);
-  const ItemBuffer buffer(source->fields());
-  std::vector<std::int64_t> kept;
-  for (std::int64_t index = 0; index < source->size(); ++index) {
-    source->read({.index = index}, buffer.memory());
-    const auto where = [&] {
-      return fmt::format("{}: item {} of epoch 0", name_of_parts(name, {&source, 1}), index);
-    };
-    if (with_place([&] { return keep(buffer.view()); }, where)) kept.push_back(index);
-  }
-  return std::make_shared<const Chosen>(std::move(source), std::move(kept), name);
 }
 
 }  // namespace weft

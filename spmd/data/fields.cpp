@@ -63,4 +63,14 @@ bool is_any_sequential(std::span<const DatasetPtr> parts) {
   return std::ranges::any_of(parts, [](const DatasetPtr& part) { return part->is_sequential(); });
 }
 
+void check_any_order(std::string_view kind, std::span<const DatasetPtr> parts,
+                     std::string_view advice) {
+  const auto found =
+      std::ranges::find_if(parts, [](const DatasetPtr& part) { return part->is_sequential(); });
+  if (found == parts.end()) return;
+  fail(Errc::invalid_argument,
+       "{}: the items of '{}' come in one order only, as those of a stream: {}", kind,
+       (*found)->name(), advice);
+}
+
 }  // namespace weft

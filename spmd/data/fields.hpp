@@ -27,5 +27,9 @@ void check_alike(std::string_view kind, std::span<const DatasetPtr> parts);
 
 /// See Dataset::is_sequential().
 bool is_any_sequential(std::span<const DatasetPtr> parts);
+/// Throws invalid_argument for a sequential part: `kind` reads items in another order. `advice`
+/// says what to do.
+void check_any_order(std::string_view kind, std::span<const DatasetPtr> parts,
+                     std::string_view advice);
 
 }  // namespace weft

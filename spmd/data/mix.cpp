@@ -107,6 +107,9 @@ class Mix : public Dataset {
 DatasetPtr mix(std::vector<DatasetPtr> parts, const std::vector<double>& weights,
                const MixOptions& options) {
   check_alike("mix", parts);
+  if (options.shuffle) {
+    check_any_order("mix", parts, "set shuffle = false, and shuffle it by shuffle_buffer()");
+  }
   return std::make_shared<const Mix>(std::move(parts), weights, options);
 }
 

@@ -85,6 +85,10 @@ double paste(const Shape& shape, Pixels2 pictures, double share, ItemRandom& ran
          static_cast<double>((right - left) * (bottom - top)) / static_cast<double>(width * height);
 }
 
+constexpr std::string_view kPartnerAdvice =
+    "a partner is drawn from all items; read files that items can be read from in any order "
+    "(tar_files() of archives that aren't compressed), or mix the rows of a batch";
+
 class MixedImages : public Dataset {
  public:
   MixedImages(std::string_view kind, DatasetPtr source, MixImagesOptions options, MixPictures mix)
@@ -119,7 +123,6 @@ class MixedImages : public Dataset {
   std::string name() const override { return name_; }
   std::int64_t size() const override { return source_->size(); }
   const std::vector<Field>& fields() const override { return fields_; }
-  bool is_sequential() const override { return source_->is_sequential(); }
 
  private:
   std::size_t find(const std::string& name) const {
@@ -170,12 +173,14 @@ class MixedImages : public Dataset {
 
 DatasetPtr mix_up(DatasetPtr source, MixImagesOptions options) {
   check_parts("mix_up", {&source, 1});
+  check_any_order("mix_up", {&source, 1}, kPartnerAdvice);
   return std::make_shared<const MixedImages>("mix_up", std::move(source), std::move(options),
                                              blend);
 }
 
 DatasetPtr cut_mix(DatasetPtr source, MixImagesOptions options) {
   check_parts("cut_mix", {&source, 1});
+  check_any_order("cut_mix", {&source, 1}, kPartnerAdvice);
   return std::make_shared<const MixedImages>("cut_mix", std::move(source), std::move(options),
                                              paste);
 }

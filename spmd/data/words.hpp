@@ -21,6 +21,7 @@ enum class DataStream : std::uint32_t {
   mix_part,
   inner_seed,
   buffer,
+  pack,
 };
 
 constexpr std::uint32_t low_word(std::uint64_t word) { return static_cast<std::uint32_t>(word); }

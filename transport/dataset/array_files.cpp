@@ -1,6 +1,7 @@
 /// npy_file(), npz_file() and idx_file().
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include <fmt/ranges.h>
@@ -9,6 +10,7 @@
 #include <weft/error.hpp>
 
 #include "transport/dataset/array_rows.hpp"
+#include "transport/dataset/scan_progress.hpp"
 #include "transport/foreign/idx.hpp"
 #include "transport/foreign/npy.hpp"
 #include "transport/foreign/npz.hpp"
@@ -84,8 +86,10 @@ DatasetPtr npz_file(const std::string& path, const NpzOptions& options) {
          options.memory_bytes_max);
   }
   const auto file = std::make_shared<const InputFile>(path);
+  ScanProgress progress(path, "bytes", static_cast<std::int64_t>(file->bytes()));
   const ReadAt read = [&](std::uint64_t offset, std::span<std::byte> out) {
     file->read(offset, out);
+    progress.advance(std::ssize(out));
   };
   return array_rows(path, of_file(path, [&] {
                       const std::vector<ZipEntry> entries =

@@ -8,9 +8,11 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <iterator>
 #include <string_view>
 #include <utility>
 
+#include "transport/dataset/scan_progress.hpp"
 #include "transport/format/plain_file.hpp"
 
 namespace weft {
@@ -77,10 +79,13 @@ void InputFile::scan(std::uint64_t begin,
   constexpr std::uint64_t kPieceBytes = std::uint64_t{1} << 20;
   ::posix_fadvise(descriptor_, 0, 0, POSIX_FADV_SEQUENTIAL);
   std::vector<std::byte> piece;
+  ScanProgress progress(path_, "bytes",
+                        static_cast<std::int64_t>(bytes_ - std::min(begin, bytes_)));
   for (std::uint64_t at = begin; at < bytes_; at += piece.size()) {
     piece.resize(static_cast<std::size_t>(std::min(kPieceBytes, bytes_ - at)));
     read(at, piece);
     take(piece);
+    progress.advance(std::ssize(piece));
   }
   ::posix_fadvise(descriptor_, 0, 0, POSIX_FADV_NORMAL);
 }

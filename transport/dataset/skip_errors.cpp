@@ -38,7 +38,6 @@ class SkipErrors : public Dataset {
   std::string name() const override { return name_of_parts("skip_errors", {&source_, 1}); }
   std::int64_t size() const override { return source_->size(); }
   const std::vector<Field>& fields() const override { return source_->fields(); }
-  bool is_sequential() const override { return source_->is_sequential(); }
 
  private:
   void read_item(const Item& item, ItemMemory out) const override {
@@ -70,6 +69,10 @@ class SkipErrors : public Dataset {
 
 DatasetPtr skip_errors(DatasetPtr source, SkipOptions options) {
   check_parts("skip_errors", {&source, 1});
+  check_any_order("skip_errors", {&source, 1},
+                  "no other item can stand for a corrupt one; read files that items can be read "
+                  "from in any order (tar_files() of archives that aren't compressed), or write "
+                  "the archives without such samples");
   return std::make_shared<const SkipErrors>(std::move(source), std::move(options));
 }
 

@@ -4,12 +4,14 @@
 #include <array>
 #include <charconv>
 #include <cstring>
+#include <numeric>
 #include <unordered_map>
 #include <utility>
 
 #include <weft/error.hpp>
 
 #include "transport/dataset/input_file.hpp"
+#include "transport/dataset/scan_progress.hpp"
 #include "transport/dataset/tar_sample.hpp"
 #include "transport/foreign/tar.hpp"
 #include "transport/storage/part_files.hpp"
@@ -48,11 +50,12 @@ class TarFiles : public Dataset {
   TarFiles(const std::vector<std::string>& paths, std::vector<TarField> fields)
       : name_(name_of(paths)), sample_(name_, std::move(fields)), files_(paths) {
     files_.open();
+    for (const std::string& path : paths) file_bytes_.push_back(InputFile(path).bytes());
+    ScanProgress progress(name_, "bytes",
+                          std::accumulate(file_bytes_.begin(), file_bytes_.end(), std::int64_t{0}));
     for (const std::string& path : paths) {
-      const InputFile file(path);
-      file_bytes_.push_back(file.bytes());
       first_samples_.push_back(size());
-      of_file(path, [&] { add_samples(file); });
+      of_file(path, [&] { add_samples(InputFile(path), progress); });
     }
     if (size() == 0) {
       fail(Errc::invalid_argument, "{}: has no samples with files of extension {}", name_,
@@ -72,14 +75,19 @@ class TarFiles : public Dataset {
     if (paths.size() == 1) return paths[0];
     return fmt::format("{} and {} more", paths[0], paths.size() - 1);
   }
-  void add_samples(const InputFile& file) {
+  void add_samples(const InputFile& file, ScanProgress& progress) {
     refuse_compressed(file);
+    std::uint64_t scanned = 0;
+    const auto scanned_to = [&](std::uint64_t at) {
+      progress.advance(static_cast<std::int64_t>(at - std::exchange(scanned, at)));
+    };
     const std::size_t begin = places_.size();
     std::unordered_map<std::string, std::size_t> first_places;  // by key
     const auto read = [&](std::uint64_t offset, std::span<std::byte> out) {
       file.read(offset, out);
     };
     scan_tar(file.bytes(), read, [&](const TarEntry& entry) {
+      scanned_to(entry.data_begin + entry.bytes);
       const auto name = sample_name(entry.name);
       if (!name) return;
       const auto field = sample_.field_of_extension(name->extension);
@@ -90,6 +98,7 @@ class TarFiles : public Dataset {
       if (place.begin != 0) refuse_twice(name->key, sample_.extension(*field));
       place = {entry.data_begin, entry.bytes};
     });
+    scanned_to(file.bytes());
     for (std::size_t i = begin; i < places_.size(); ++i) {
       if (places_[i].begin != 0) continue;
       const std::size_t field = i % sample_.num_fields();

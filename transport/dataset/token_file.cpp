@@ -6,6 +6,7 @@
 #include <weft/data_files.hpp>
 #include <weft/error.hpp>
 
+#include "spmd/data/fields.hpp"
 #include "transport/dataset/input_file.hpp"
 
 namespace weft {
@@ -55,6 +56,8 @@ class Tokens : public Dataset {
         separator_(options.separator) {
     check_options(path, options);
     fields_ = {{"tokens", {DType::i32, {length_}}}, {"targets", {DType::i32, {length_}}}};
+    if (!options.mask.empty()) fields_.push_back({options.mask, {DType::pred, {length_}}});
+    check_fields(path, fields_);
     if (skip_bytes_ > file_.bytes() || (file_.bytes() - skip_bytes_) % token_bytes_ != 0) {
       fail(Errc::corrupt, "{} has {} bytes: expected {} of a header, and then tokens of {}", path,
            file_.bytes(), skip_bytes_, token_bytes_);
@@ -99,7 +102,13 @@ class Tokens : public Dataset {
   void read_item(const Item& item, ItemMemory out) const override {
     auto* const tokens = reinterpret_cast<std::int32_t*>(out[0].data());
     auto* const targets = reinterpret_cast<std::int32_t*>(out[1].data());
+    const auto mask_until = [&](std::int64_t count) {
+      if (out.size() < 3) return;
+      std::ranges::fill(out[2], std::byte{0});
+      std::ranges::fill(out[2].first(static_cast<std::size_t>(count)), std::byte{1});
+    };
     if (!separator_) {
+      mask_until(length_);
       read_tokens(item.index * stride_, length_, tokens);
       copy_targets(tokens, targets, length_ - 1);
       return read_tokens(item.index * stride_ + length_, 1, targets + length_ - 1);
@@ -115,6 +124,7 @@ class Tokens : public Dataset {
     const std::int32_t* const end = std::find(tokens, tokens + std::min(most, length_), separator);
     const std::int64_t there = std::min(end - tokens + 1, std::min(most, length_));
     const bool whole = there == length_ && most > length_ && tokens[length_ - 1] != separator;
+    mask_until(there);
     copy_targets(tokens, targets, there - 1);
     std::fill(tokens + there, tokens + length_, separator);
     std::fill(targets + there - 1, targets + length_, kIgnoredToken);

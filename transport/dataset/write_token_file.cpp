@@ -5,6 +5,7 @@
 #include <weft/text_files.hpp>
 
 #include "transport/dataset/json_record.hpp"
+#include "transport/dataset/scan_progress.hpp"
 #include "transport/dataset/text_lines.hpp"
 #include "transport/storage/output_file.hpp"
 
@@ -57,6 +58,7 @@ class TokenWriter {
 
 void add_json_lines(const std::string& path, const JsonKey& key, TokenWriter& writer) {
   const TextLines lines(path, EmptyLines::left_out);
+  ScanProgress progress(path, "lines", lines.size());
   for (std::int64_t line = 0; line < lines.size(); ++line) {
     try {
       const nlohmann::json record = parse_json_record(lines.read(line));
@@ -65,6 +67,7 @@ void add_json_lines(const std::string& path, const JsonKey& key, TokenWriter& wr
         fail(Errc::corrupt, "key '{}': expected a text", key.text());
       }
       writer.add(text->get_ref<const std::string&>());
+      progress.advance(1);
     } catch (const Error& error) {
       fail(error.code(), "{}: line {}: {}", path, lines.number(line), error.what());
     }
@@ -77,6 +80,7 @@ TokenFileSummary write_token_file(const std::string& path, const std::vector<std
                                   const Tokenizer& tokenizer, const TokenFileOptions& options) {
   if (texts.empty()) fail(Errc::invalid_argument, "write_token_file: there are no texts");
   TokenWriter writer(path, tokenizer, options.separator);
+  ScanProgress progress("write_token_file", "files", std::ssize(texts));
   for (const std::string& text : texts) {
     if (!options.json_key.empty()) {
       add_json_lines(text, JsonKey(options.json_key), writer);
@@ -87,6 +91,7 @@ TokenFileSummary write_token_file(const std::string& path, const std::vector<std
       const std::vector<std::byte> bytes = file.head(file.bytes());
       writer.add({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
     });
+    progress.advance(1);
   }
   return writer.finish();
 }

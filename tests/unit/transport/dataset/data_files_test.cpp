@@ -1,4 +1,5 @@
 #include <weft/data_files.hpp>
+#include <weft/packing.hpp>
 
 #include <atomic>
 #include <cmath>
@@ -285,7 +286,8 @@ TEST_F(DataFiles, CsvRefusesFieldsThatDontFit) {
   refused({.item_shape = {0}}, "of 0 columns");
   refused({.first_column = -1}, "first_column is less than 0");
   refused({.dtype = DType::i32, .scale = 2}, "only floating fields are scaled");
-  refused({.dtype = DType::i32, .missing = 0.5}, "missing = 0.5 is no i32");
+  refused({.dtype = DType::i8, .missing = 200}, "missing = 200: expected a number that i8 has");
+  refused({.dtype = DType::i32, .missing = 0.5}, "missing = 0.5: expected a number that i32 has");
   expect_error(Errc::invalid_argument, {"has only numbers in its first line", ".header = false"},
                [&] { (void)csv_file(file("1,2\n"), {.fields = {{}}}); });
   expect_error(Errc::corrupt, {"has no header: it is empty"},
@@ -364,6 +366,21 @@ TEST_F(DataFiles, EachPairOfADocumentIsLearntOnce) {
       EXPECT_EQ(found, pairs) << length;
     }
   }
+}
+
+TEST_F(DataFiles, DocumentsOfTokensArePacked) {
+  const std::string path = file(std::string("\5\0\6\0\7\0\0\0\10\0\11\0", 12));
+  const DatasetPtr dataset = token_file(path, {.length = 4, .separator = 0, .mask = "mask"});
+  ASSERT_EQ(dataset->size(), 2);
+  EXPECT_EQ(dataset->fields().back(), (Field{"mask", {DType::pred, {4}}}));
+  const DatasetPtr rows = pack_sequences(dataset, {.length = 7, .fill = {{"targets", -100}}});
+  ASSERT_EQ(rows->size(), 1);
+  EXPECT_EQ(read<std::int32_t>(*rows, 0, "tokens"), (Tokens{5, 6, 7, 0, 8, 9, 0}));
+  EXPECT_EQ(read<std::int32_t>(*rows, 0, "targets"), (Tokens{6, 7, 0, -100, 9, -100, -100}));
+  EXPECT_EQ(read<std::int32_t>(*rows, 0, "segment_ids"), (Tokens{1, 1, 1, 1, 2, 2, 0}));
+  const DatasetPtr windows = token_file(path, {.length = 4, .mask = "all"});
+  const ItemBuffer item = read_item(*windows, {});
+  EXPECT_EQ(std::ranges::count(item.view().get<bool>("all"), true), 4);
 }
 
 TEST_F(DataFiles, TokensThatDontFitAreRefused) {

@@ -1,4 +1,4 @@
-/// cached() and skip_errors().
+/// cached(), skip_errors(), and what they and others do with items that come in one order.
 
 #include <atomic>
 #include <set>
@@ -8,6 +8,7 @@
 
 #include <weft/data_transforms.hpp>
 #include <weft/error.hpp>
+#include <weft/image_transforms.hpp>
 
 #include "tests/support/expect_error.hpp"
 
@@ -121,6 +122,38 @@ TEST(SkipErrors, LeavesErrorsOfTheMachineAndAllBadItems) {
   EXPECT_EQ(bad->reads(), 3);
   expect_error(Errc::invalid_argument, {"tries_max = 0"},
                [&] { (void)skip_errors(bad, {.tries_max = 0}); });
+}
+
+/// Pictures that come in one order only.
+class InOrder : public Dataset {
+ public:
+  std::string name() const override { return "in_order"; }
+  std::int64_t size() const override { return 4; }
+  const std::vector<Field>& fields() const override { return fields_; }
+  bool is_sequential() const override { return true; }
+
+ private:
+  void read_item(const Item&, ItemMemory) const override {}
+
+  const std::vector<Field> fields_{{"x", {DType::f32, {1, 2, 2}}}, {"label", {DType::i32, {}}}};
+};
+
+TEST(OneOrder, IsRefusedWhereItemsAreReadInAnother) {
+  const auto source = std::make_shared<const InOrder>();
+  const auto refused = [&](std::string_view kind, const std::function<void()>& make) {
+    expect_error(Errc::invalid_argument, {kind, "the items of 'in_order' come in one order only"},
+                 make);
+  };
+  refused("skip_errors: ", [&] { (void)skip_errors(source); });
+  refused("mix_up: ", [&] { (void)mix_up(source, {.num_classes = 2}); });
+  refused("cut_mix: ", [&] { (void)cut_mix(source, {.num_classes = 2}); });
+  refused("mix: ", [&] { (void)mix({source, source}, {1, 1}); });
+  refused("subset: ", [&] { (void)subset(source, {1, 0}); });
+  refused("split: ", [&] { (void)split(source, {1, 1}, {.shuffle_seed = 3}); });
+  EXPECT_TRUE(mix({source, source}, {1, 1}, {.shuffle = false})->is_sequential());
+  EXPECT_TRUE(subset(source, {0, 2})->is_sequential());
+  EXPECT_TRUE(split(source, {1, 1})[1]->is_sequential());
+  EXPECT_TRUE(cached(source)->is_sequential());
 }
 
 }  // namespace
