@@ -4,6 +4,7 @@
 #include <utility>
 
 #include <weft/error.hpp>
+#include <weft/packing.hpp>
 
 namespace weft {
 namespace {
@@ -23,6 +24,11 @@ BatchReader::BatchReader(DatasetPtr dataset, SamplerPtr sampler, std::vector<Bat
       sampler_(std::move(sampler)),
       shapes_(std::move(shapes)),
       options_(options) {
+  const std::vector<Field>& fields = dataset_->fields();
+  const auto ids = std::ranges::find(fields, kSegmentIdsField, &Field::name);
+  if (ids != fields.end() && ids->type.dtype == DType::i32) {
+    segment_ids_ = static_cast<std::size_t>(ids - fields.begin());
+  }
   for (int i = 0; i < options_.num_threads; ++i) {
     threads_.emplace_back([this](const std::stop_token& stop) { work(stop); });
   }
@@ -51,14 +57,14 @@ bool BatchReader::is_ready() {
   return is_filled(*fillings_.front());
 }
 
-std::int64_t BatchReader::finish() {
+BatchReader::Finished BatchReader::finish() {
   std::unique_lock lock(mutex_);
   const std::shared_ptr<Filling> filling = fillings_.front();
   filled_.wait(lock, [&] { return is_filled(*filling); });
   fillings_.pop_front();
   lock.unlock();
   if (filling->failure) std::rethrow_exception(filling->failure);
-  return filling->num_items;
+  return filling->counts;
 }
 
 void BatchReader::drop() {
@@ -107,17 +113,18 @@ void BatchReader::work(const std::stop_token& stop) {
 void BatchReader::fill(const Claim& claim, ItemBuffer& scratch) {
   Filling& filling = *claim.filling;
   std::int64_t row = 0;
+  Finished counts;
   try {
     const SampleOrderPtr order = order_of(filling.batch);
-    if (claim.begin == 0) {
-      const std::int64_t num_items = count_items(filling);
-      const std::lock_guard lock(mutex_);
-      filling.num_items = num_items;
-    }
+    if (claim.begin == 0) counts.num_items = count_items(filling);
     for (std::size_t i = claim.begin; i < claim.end; ++i) {
       row = filling.shape->layout.rows()[i];
-      fill_row(filling, *order, row, scratch);
+      fill_row(filling, *order, row, scratch, counts);
     }
+    const std::lock_guard lock(mutex_);
+    filling.counts.num_items += counts.num_items;
+    filling.counts.elements += counts.elements;
+    filling.counts.padding += counts.padding;
   } catch (...) {
     const std::lock_guard lock(mutex_);
     if (filling.failure && filling.failed_row <= row) return;
@@ -127,7 +134,7 @@ void BatchReader::fill(const Claim& claim, ItemBuffer& scratch) {
 }
 
 void BatchReader::fill_row(Filling& filling, const SampleOrder& order, std::int64_t row,
-                           ItemBuffer& scratch) {
+                           ItemBuffer& scratch, Finished& counts) {
   const RowLayout& layout = filling.shape->layout;
   const std::size_t num_fields = dataset_->fields().size();
   const Item item = order.item(filling.batch, row);
@@ -153,6 +160,11 @@ void BatchReader::fill_row(Filling& filling, const SampleOrder& order, std::int6
     }
   }
   dataset_->read(item, places);
+  if (segment_ids_) {
+    const auto ids = ItemView(dataset_->fields(), places).get<std::int32_t>(*segment_ids_);
+    counts.elements += std::ssize(ids);
+    counts.padding += std::ranges::count(ids, 0);
+  }
   for (std::size_t f = 0; f < num_fields; ++f) {
     layout.spread(f, row, places[f].data(), filling.memory);
   }

@@ -8,6 +8,7 @@
 #include <exception>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <thread>
 #include <vector>
 
@@ -45,9 +46,15 @@ class BatchReader {
   void begin(std::uint64_t batch, std::size_t shape, BatchMemory memory);
   /// Whether finish() would return at once.
   bool is_ready();
-  /// Waits for the oldest batch. Throws what the dataset threw for its first such row. Returns the
-  /// number of its rows on all workers that have items.
-  std::int64_t finish();
+  struct Finished {
+    std::int64_t num_items = 0;  ///< rows on all workers that have items
+    /// Of the packed rows that this worker has read: elements of their segment ids, and those of
+    /// padding.
+    std::int64_t elements = 0;
+    std::int64_t padding = 0;
+  };
+  /// Waits for the oldest batch. Throws what the dataset threw for its first such row.
+  Finished finish();
   /// Gives up all batches; returns when nobody writes any more.
   void drop();
 
@@ -58,7 +65,7 @@ class BatchReader {
     BatchMemory memory{};
     std::size_t claimed = 0;  // rows that threads have taken
     int working = 0;          // threads
-    std::int64_t num_items = 0;
+    Finished counts{};
     std::int64_t failed_row = 0;
     std::exception_ptr failure{};
   };
@@ -71,7 +78,8 @@ class BatchReader {
   Claim claim();
   void work(const std::stop_token& stop);
   void fill(const Claim& claim, ItemBuffer& scratch);
-  void fill_row(Filling& filling, const SampleOrder& order, std::int64_t row, ItemBuffer& scratch);
+  void fill_row(Filling& filling, const SampleOrder& order, std::int64_t row, ItemBuffer& scratch,
+                Finished& counts);
   SampleOrderPtr order_of(std::uint64_t batch);
   std::int64_t count_items(const Filling& filling);
 
@@ -79,6 +87,7 @@ class BatchReader {
   const SamplerPtr sampler_;
   const std::vector<BatchRows> shapes_;
   const BatchReaderOptions options_;
+  std::optional<std::size_t> segment_ids_;  // their field, if the dataset is packed
 
   std::mutex order_mutex_;
   SampleOrderPtr order_;  // the last one that was needed

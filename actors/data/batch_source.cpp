@@ -76,16 +76,22 @@ BatchSource::Ready BatchSource::take(std::uint64_t batch, std::uint64_t end) {
   Begun begun = std::move(begun_.front());
   begun_.pop_front();
   if (begun.failure) std::rethrow_exception(begun.failure);
+  BatchReader::Finished finished;
   if (reader_.is_ready()) {
-    ready.num_items = reader_.finish();
+    finished = reader_.finish();
   } else {
     const StateScope loading(recorder_, ActorState::loading, EventKind::load, {.text = text_});
-    ready.num_items = reader_.finish();
+    finished = reader_.finish();
   }
+  ready.num_items = finished.num_items;
   const std::chrono::duration<double> waited = Clock::now() - begin;
   runtime().metrics().sample("LoaderWait", MetricUnit::seconds, waited.count());
   if (shapes_.has_buckets()) {
     runtime().metrics().sample("LoaderPadding", MetricUnit::share, begun.padding);
+  } else if (finished.elements > 0) {
+    runtime().metrics().sample(
+        "LoaderPadding", MetricUnit::share,
+        static_cast<double>(finished.padding) / static_cast<double>(finished.elements));
   }
   for (ChipInput& input : begun.inputs) {
     runtime().deliver(input);

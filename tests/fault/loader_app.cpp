@@ -275,6 +275,63 @@ void two_batches_a_step(Training& training) {
   }
 }
 
+/// 40 sequences of 1 to 9 numbers.
+class Sequences : public weft::Stream {
+ public:
+  std::string name() const override { return "sequences"; }
+  const std::vector<weft::Field>& fields() const override { return fields_; }
+
+ private:
+  bool next_item(weft::ItemMemory out) override {
+    if (!skip_item()) return false;
+    const weft::ItemWriter writer(fields_, out);
+    const auto number = static_cast<std::int32_t>(index());
+    writer.get<std::int32_t>("n")[0] = 1 + number * 5 % 9;
+    std::iota(writer.get<float>("x").begin(), writer.get<float>("x").end(),
+              static_cast<float>(10 * number) + static_cast<float>(epoch()));
+    return true;
+  }
+  bool skip_item() override { return index() < 40; }
+  void rewind_items() override {}
+
+  const std::vector<weft::Field> fields_{{"x", {weft::DType::f32, {9}}},
+                                         {"n", {weft::DType::i32, {}}}};
+};
+
+/// Each place counts, so that no row can stand for another.
+Tensor of_rows(const Batch& batch) {
+  const Tensor weight = weft::cast(batch["segment_ids"], weft::DType::f32) +
+                        weft::cast(batch["positions"], weft::DType::f32) * 0.25;
+  return batch["x"] * weight;
+}
+
+const weft::PackOptions kPacked{.length = 16, .length_field = "n", .window = 3};
+
+void packed_epochs(Training& training) {
+  std::vector<float> x(360);
+  std::iota(x.begin(), x.end(), 0.0F);
+  std::vector<std::int32_t> lengths;
+  for (int i = 0; i < 40; ++i) lengths.push_back(1 + i * 5 % 9);
+  DeviceLoader train(
+      weft::pack_sequences(weft::tensors({{"x", std::move(x), {9}}, {"n", std::move(lengths)}}),
+                           kPacked),
+      kShuffled);
+  while (train.epoch() < 4) {
+    for (const Batch& batch : train) training.record(of_rows(batch));
+  }
+}
+
+void packed_stream(Training& training) {
+  DeviceLoader train(
+      weft::stream_items(
+          weft::pack_sequences(weft::shuffle_buffer(std::make_unique<Sequences>(), 8), kPacked),
+          12),
+      {.batch_size = 4});
+  while (train.epoch() < 4) {
+    for (const Batch& batch : train) training.record(of_rows(batch));
+  }
+}
+
 const std::map<std::string, std::function<void(Training&)>> kLoops{
     {"epochs", epochs},
     {"counted_epochs", counted_epochs},
@@ -297,6 +354,8 @@ const std::map<std::string, std::function<void(Training&)>> kLoops{
     {"one_in_a_cycle", one_in_a_cycle},
     {"step_ended_in_the_body", step_ended_in_the_body},
     {"two_batches_a_step", two_batches_a_step},
+    {"packed_epochs", packed_epochs},
+    {"packed_stream", packed_stream},
 };
 
 const weft::Loop loop{"loader_app", [](weft::TrainContext& ctx, const weft::Config& config) {

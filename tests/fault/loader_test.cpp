@@ -91,6 +91,8 @@ const Case kCases[] = {
     {"one_in_a_cycle", 12},
     {"step_ended_in_the_body", 18},
     {"two_batches_a_step", 18},
+    {"packed_epochs", 12},
+    {"packed_stream", 12},
 };
 INSTANTIATE_TEST_SUITE_P(All, LoaderLoops, ::testing::ValuesIn(kCases),
                          [](const auto& each) { return each.param.loop; });

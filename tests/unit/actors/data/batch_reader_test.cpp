@@ -93,7 +93,7 @@ TEST(BatchReader, WritesEachChipsPartOfEachItem) {
       const auto dataset = std::make_shared<const Numbered>(100, std::vector<Shape>{{4}, {6}});
       BatchReader reader(dataset, in_order(100, 8), chips.shapes(), {.num_threads = 3});
       reader.begin(2, 0, chips.memory());
-      EXPECT_EQ(reader.finish(), 8);
+      EXPECT_EQ(reader.finish().num_items, 8);
       for (std::size_t f = 0; f < 2; ++f) {
         for (std::int64_t row = 0; row < 8; ++row) {
           for (std::int64_t i = 0; i < chips.types[f].shape[1]; ++i) {
@@ -136,7 +136,7 @@ TEST(BatchReader, FillsUpTheLastBatchWithZerosAndAWeight) {
   const auto dataset = std::make_shared<const Numbered>(7, std::vector<Shape>{{2}});
   BatchReader reader(dataset, in_order(7, 4, false), chips.shapes(), {.has_weight = true});
   reader.begin(1, 0, chips.memory());
-  EXPECT_EQ(reader.finish(), 3);
+  EXPECT_EQ(reader.finish().num_items, 3);
   EXPECT_EQ(chips.shards[1][0], (std::vector<float>{1, 1}));
   EXPECT_EQ(chips.shards[1][1], (std::vector<float>{1, 0}));
   EXPECT_EQ(chips.shards[0][1][2], 0);
@@ -164,7 +164,7 @@ TEST(BatchReader, ThrowsTheFirstRowsExceptionAtItsBatch) {
                        {.num_threads = 4, .at_a_time = 2});
     reader.begin(0, 0, first.memory());
     reader.begin(1, 0, second.memory());
-    EXPECT_EQ(reader.finish(), 32);
+    EXPECT_EQ(reader.finish().num_items, 32);
     testing::expect_error(Errc::loop_failed, {"numbered", "item 35", "broken"},
                           [&] { reader.finish(); });
   }

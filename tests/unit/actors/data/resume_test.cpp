@@ -279,5 +279,97 @@ TEST_F(Resume, AFlippedBitIsRefusedWithTheNameOfItsTensor) {
   EXPECT_FALSE(restore());
 }
 
+/// The warnings of jobs of this process, while it lives.
+class Warnings {
+ public:
+  Warnings() {
+    set_log_sink([this](const LogRecord& record) {
+      if (record.level == LogLevel::warn) texts_.emplace_back(record.text);
+    });
+  }
+  Warnings(const Warnings&) = delete;
+  Warnings& operator=(const Warnings&) = delete;
+  ~Warnings() { set_log_sink({}); }
+
+  std::vector<std::string> texts() const { return texts_; }
+
+ private:
+  std::vector<std::string> texts_;
+};
+
+SamplerPtr by_length(std::int64_t window_batches) {
+  LengthSamplerOptions options{.batch_size = kBatch, .seed = 3, .window_batches = window_batches};
+  for (std::int64_t i = 0; i < kItems; ++i) options.lengths.push_back(i * 29 % 17);
+  return std::make_shared<const LengthSampler>(std::move(options));
+}
+
+/// A loader that continues in another order than that of the checkpoint says so, once.
+TEST_F(Resume, AnotherOrderOfItemsIsSaidOnce) {
+  const auto train = [&](const DeviceLoaderOptions& order, const std::string& saved, bool resumes) {
+    const Warnings warnings;
+    const Result result = Trainer(
+                              [&](TrainContext& ctx) {
+                                const Parameter p = make_parameter("p", std::vector<float>{0}, {});
+                                DeviceLoader loader(augmented(), order);
+                                CheckpointManager checkpoints;
+                                while (loader.epoch() < 2) {
+                                  for (const Batch& batch : loader) {
+                                    p.assign(p + mean(batch["x"]));
+                                    sync();
+                                    if (ctx.step() == 3) checkpoints.save({p}, {.force = true});
+                                    if (ctx.step() == 3 && !resumes) return;
+                                  }
+                                }
+                              },
+                              {.scaling = {.num_workers = 0},
+                               .run = {.name = "resume",
+                                       .storage_path = folder_.path() + "/runs",
+                                       .checkpoint = {.path = folder_.path() + "/" + saved},
+                                       .resume = resumes ? "auto" : "never",
+                                       .seed = 11}})
+                              .fit();
+    EXPECT_TRUE(result.ok()) << result.error->message;
+    return warnings.texts();
+  };
+  struct Change {
+    std::string what;
+    DeviceLoaderOptions before;
+    DeviceLoaderOptions after;
+    std::vector<std::string> words;  ///< of the one warning; none: there is no warning
+  };
+  const DeviceLoaderOptions in_order{.batch_size = kBatch};
+  const DeviceLoaderOptions shuffled{.batch_size = kBatch, .shuffle = true};
+  const std::string another = "in another order (shuffle, or another sampler)";
+  const Change changes[] = {
+      {"nothing", shuffled, shuffled, {}},
+      {"shuffle on", in_order, shuffled, {another}},
+      {"shuffle off", shuffled, in_order, {another}},
+      {"seed",
+       shuffled,
+       {.batch_size = kBatch, .shuffle = true, .seed = 12},
+       {"with seed 12;", "with seed 11"}},
+      {"window", {.sampler = by_length(2)}, {.sampler = by_length(3)}, {another}},
+      {"batch_size",
+       shuffled,
+       {.batch_size = 6, .shuffle = true},
+       {"in batches of 6,", "in batches of 12,"}},
+  };
+  for (const Change& change : changes) {
+    SCOPED_TRACE(change.what);
+    EXPECT_TRUE(train(change.before, change.what, false).empty());
+    const std::vector<std::string> warnings = train(change.after, change.what, true);
+    if (change.words.empty()) {
+      EXPECT_TRUE(warnings.empty()) << warnings[0];
+      continue;
+    }
+    ASSERT_EQ(warnings.size(), 1U);
+    EXPECT_NE(warnings[0].find("the DeviceLoader at resume_test.cpp:"), std::string::npos)
+        << warnings[0];
+    for (const std::string& word : change.words) {
+      EXPECT_NE(warnings[0].find(word), std::string::npos) << word << " in " << warnings[0];
+    }
+  }
+}
+
 }  // namespace
 }  // namespace weft::resume_test
