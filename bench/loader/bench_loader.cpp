@@ -1,11 +1,12 @@
-/// DeviceLoader: whether chips wait for it, whether slow data and computation overlap, and how many
-/// pictures a core decodes.
+/// DeviceLoader: whether chips wait for it, whether slow data and computation overlap, how many
+/// pictures a core decodes, and how fast files of each format are read.
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
+#include "bench/loader/formats.hpp"
 #include "bench/loader/pictures.hpp"
 #include "bench/loader/steps.hpp"
 #include "bench/machine.hpp"
@@ -17,15 +18,16 @@ using namespace weft::bench;
 struct Options {
   StepsOptions steps;
   PicturesOptions pictures;
+  FormatsOptions formats;
   std::string only;
   std::string json_file;
 };
 
 Options parse(int argc, char** argv) {
   Options options;
-  CLI::App app{"Measures batches of data at memory speed, of slow data, and of pictures."};
-  app.add_option("--only", options.only, "waits, overlap or pictures; default: all")
-      ->check(CLI::IsMember({"waits", "overlap", "pictures"}));
+  CLI::App app{"Measures batches of data at memory speed, of slow data, of pictures and of files."};
+  app.add_option("--only", options.only, "waits, overlap, pictures or formats; default: all")
+      ->check(CLI::IsMember({"waits", "overlap", "pictures", "formats"}));
   app.add_option("--rounds", options.steps.rounds)
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();
@@ -42,13 +44,18 @@ Options parse(int argc, char** argv) {
   app.add_option("--pictures", options.pictures.pictures)
       ->check(CLI::Range(10, 100'000))
       ->capture_default_str();
+  app.add_option("--items", options.formats.items, "formats: of each but Fashion-MNIST")
+      ->check(CLI::Range(50, 1'000'000))
+      ->capture_default_str();
+  app.add_option("--torch", options.formats.torch, "formats: the folder that has PyTorch")
+      ->capture_default_str();
   app.add_option("--json", options.json_file, "file for the results");
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     std::exit(app.exit(error));
   }
-  options.pictures.rounds = options.steps.rounds;
+  options.pictures.rounds = options.formats.rounds = options.steps.rounds;
   options.pictures.batch = std::min(options.pictures.batch, options.pictures.pictures);
   return options;
 }
@@ -59,6 +66,7 @@ int run(const Options& options, const std::string& command) {
                            const std::string& ratio, const auto& rows_of) {
     if (!options.only.empty() && options.only != part) return;
     const std::vector<TableRow> rows = rows_of();
+    if (rows.empty()) return;
     print_table(title, ratio, rows);
     whole[part] = to_json(rows);
   };
@@ -67,6 +75,8 @@ int run(const Options& options, const std::string& command) {
           [&] { return measure_overlap(options.steps); });
   measure("pictures", fmt::format("{} JPEGs of 500x375 to 224x224", options.pictures.pictures),
           "weft's to it", [&] { return measure_pictures(options.pictures); });
+  measure("formats", fmt::format("files of each format, {} items", options.formats.items),
+          "weft's to torch's", [&] { return measure_formats(options.formats); });
   fmt::print("{}\n", machine_line(whole));
   write_report(options.json_file, whole.dump(1) + "\n");
   return 0;
