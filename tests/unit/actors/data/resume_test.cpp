@@ -309,14 +309,15 @@ TEST_F(Resume, AnotherOrderOfItemsIsSaidOnce) {
     const Warnings warnings;
     const Result result = Trainer(
                               [&](TrainContext& ctx) {
-                                const Parameter p = make_parameter("p", std::vector<float>{0}, {});
+                                Parameter p = make_parameter("p", std::vector<float>{0}, {});
                                 DeviceLoader loader(augmented(), order);
                                 CheckpointManager checkpoints;
                                 while (loader.epoch() < 2) {
                                   for (const Batch& batch : loader) {
                                     p.assign(p + mean(batch["x"]));
                                     sync();
-                                    if (ctx.step() == 3) checkpoints.save({p}, {.force = true});
+                                    if (ctx.step() == 3)
+                                      checkpoints.save(std::vector<Parameter>{p}, {.force = true});
                                     if (ctx.step() == 3 && !resumes) return;
                                   }
                                 }
