@@ -52,10 +52,11 @@ const std::map<std::string, Open> kFormats{
      }},
     {"jsonl",
      [](const std::string& folder) {
-       return json_lines(
-           folder + "/texts.jsonl",
-           {JsonTokens{.tokens = {.tokenizer = Tokenizer::load(kTokenizer), .length = kTextLength}},
-            JsonNumbers{.key = "label", .dtype = DType::i32}});
+       return json_lines(folder + "/texts.jsonl",
+                         {JsonTokens{.tokens = {.tokenizer = Tokenizer::load(kTokenizer),
+                                                .length = kTextLength,
+                                                .pad_id = 0}},
+                          JsonNumbers{.key = "label", .dtype = DType::i32}});
      }},
     {"tokens",
      [](const std::string& folder) {
