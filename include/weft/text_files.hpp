@@ -40,7 +40,8 @@ struct JsonNumbers {
   Shape shape{};     ///< default: one number
   double scale = 1;  ///< as FileField's
   double offset = 0;
-  /// Stands for every element where the value is null or missing. Default: that is an error.
+  /// Stands for every element where the value is null or missing; a number that the dtype has.
+  /// Default: that is an error.
   std::optional<double> missing{};
 };
 /// Text as tokens, or two texts as a pair.
