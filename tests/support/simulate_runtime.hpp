@@ -1,51 +1,18 @@
 #pragma once
 /// A Runtime that compiles for a mesh and runs all its chips in the simulator.
 
-#include <memory>
-#include <string>
-#include <utility>
-#include <vector>
-
-#include "spmd/ops/fingerprint.hpp"
-#include "spmd/plan/plan.hpp"
-#include "spmd/tensor/compile_cache.hpp"
-#include "tests/support/interpret_runtime.hpp"
+#include "tests/support/plan_runtime.hpp"
 
 namespace weft::testing {
 
-class SimulateRuntime : public InterpretRuntime {
+class SimulateRuntime : public PlanRuntime {
  public:
-  explicit SimulateRuntime(const Mesh& mesh) : InterpretRuntime(mesh) {}
-
-  std::vector<std::shared_ptr<const Plan>> plans;  ///< in the order in which they were compiled
-  std::vector<std::string> recompiles;             ///< why all but the first of a site were
+  using PlanRuntime::PlanRuntime;
 
  protected:
-  Execution execute(const Program& program, const Fingerprint& key,
-                    std::span<const Elements> inputs, const RunSite& site) override {
-    const CompileCache::Entry* entry = cache_.find(program, key);
-    if (entry == nullptr) {
-      if (auto reason = cache_.explain(program, site)) recompiles.push_back(std::move(*reason));
-      plans.push_back(std::make_shared<const Plan>(compile(program, *mesh())));
-      entry =
-          &cache_.add(program, key, {static_cast<std::uint32_t>(plans.size() - 1), plans.back()});
-    }
-    const Plan& plan = *entry->plan;
-    Execution execution{
-        .outputs = simulate(plan.program, *mesh(), plan.input_types, plan.output_types, inputs),
-        .input_shardings = {},
-        .output_shardings = {}};
-    for (const ProgramInput& input : plan.program.inputs) {
-      execution.input_shardings.push_back(input.sharding);
-    }
-    for (const ProgramOutput& output : plan.program.outputs) {
-      execution.output_shardings.push_back(output.sharding);
-    }
-    return execution;
+  std::vector<Elements> run_plan(const Plan& plan, std::span<const Elements> inputs) override {
+    return simulate(plan.program, *mesh(), plan.input_types, plan.output_types, inputs);
   }
-
- private:
-  CompileCache cache_;
 };
 
 }  // namespace weft::testing

@@ -21,8 +21,8 @@ struct Matmul {
   std::int64_t m = 1;
   std::int64_t n = 1;
   std::int64_t k = 1;
-  /// Of each operand, the stride of the rows or of the columns is 1. The elements of a single row
-  /// are adjacent: oneDNN 3 reads them so, whatever the stride.
+  /// In each operand the rows or the columns have a stride of 1. In an operand of one row, the
+  /// columns must have it, because oneDNN 3 ignores the stride that it is given there.
   Operand lhs;
   Operand rhs;
 };

@@ -89,15 +89,17 @@ bool kernel_meets_input(const OneDnnConvolution::Spatial& dim) {
   return true;
 }
 
-/// Where the windows lie as a layer's usually do: padding is at most half of the kernel, each
-/// element of which meets the input, and a single window has no stride.
+/// Whether the windows lie as they do in usual layers: there is padding of at most half of the
+/// kernel, each element of the kernel meets the input, and where there is only one window, the
+/// stride is 1.
 bool is_ordinary(const OneDnnConvolution::Spatial& dim) {
   return std::max(dim.low, dim.high()) <= dilated(dim.kernel, dim.dilation) / 2 &&
          (dim.output > 1 || dim.stride == 1) && kernel_meets_input(dim);
 }
 
-/// Whether oneDNN's gradient of weights in three spatial dims is wrong in all layouts but plain
-/// ones, in f32, too: with much padding it leaves elements out.
+/// Whether the convolution must be computed in plain row-major layouts. In three spatial dims and
+/// with unusual windows, oneDNN leaves elements out of the gradient of weights in its other
+/// layouts, also in f32.
 bool needs_row_major(const OneDnnConvolution& c) {
   return c.method == ConvolutionMethod::backward_weights && c.spatial.size() == 3 &&
          !std::ranges::all_of(c.spatial, is_ordinary);
