@@ -32,6 +32,29 @@ std::vector<BatchRows> all_rows_of(const WorkerRuntime& runtime, const BatchShap
   return rows;
 }
 
+/// A field of a batch, whose rows are items.
+class BatchField : public RowOrigin {
+ public:
+  BatchField(DatasetPtr dataset, SamplerPtr sampler, std::uint64_t batch, std::size_t field)
+      : dataset_(std::move(dataset)), sampler_(std::move(sampler)), batch_(batch), field_(field) {}
+
+  std::string describe(std::int64_t row) const override {
+    const Item item = sampler_->order_at(batch_)->item(batch_, row);
+    const std::uint64_t batches = sampler_->steps_per_epoch();
+    const std::string path = item.index == kNoItem ? "" : dataset_->item_path(item.index);
+    return fmt::format("field '{}' of item {} of {}{}, which is row {} of batch {} of epoch {}",
+                       dataset_->fields()[field_].name, item.index, dataset_->name(),
+                       path.empty() ? "" : " (" + path + ")", row, batch_ % batches,
+                       batch_ / batches);
+  }
+
+ private:
+  const DatasetPtr dataset_;
+  const SamplerPtr sampler_;
+  const std::uint64_t batch_;
+  const std::size_t field_;
+};
+
 }  // namespace
 
 BatchSource::BatchSource(WorkerRuntime& runtime, JobLoaders& loaders, const Recorder& recorder,
@@ -93,9 +116,14 @@ BatchSource::Ready BatchSource::take(std::uint64_t batch, std::uint64_t end) {
         "LoaderPadding", MetricUnit::share,
         static_cast<double>(finished.padding) / static_cast<double>(finished.elements));
   }
-  for (ChipInput& input : begun.inputs) {
-    runtime().deliver(input);
-    ready.buffers.push_back(std::move(input.buffer));
+  const std::size_t num_fields = dataset_->fields().size();
+  for (std::size_t f = 0; f < begun.inputs.size(); ++f) {
+    std::shared_ptr<const RowOrigin> origin;
+    if (f < num_fields) {
+      origin = std::make_shared<const BatchField>(dataset_, options_.sampler, batch, f);
+    }
+    runtime().deliver(begun.inputs[f], std::move(origin));
+    ready.buffers.push_back(std::move(begun.inputs[f].buffer));
   }
   read_ahead(end);
   return ready;

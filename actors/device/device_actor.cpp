@@ -89,7 +89,13 @@ DeviceActor::behavior_type device_behavior(DevicePointer self,
             Engine& engine = *state.engine;
             if (run->hash) engine.add_to(*run->hash);
             const auto chip = static_cast<std::size_t>(engine.local_index());
-            engine.run(state.plans.at(run->program), run->step, run->buffers.at(chip), run->commit);
+            const RunBuffers& buffers = run->buffers.at(chip);
+            try {
+              engine.run(state.plans.at(run->program), run->step, buffers, run->commit);
+            } catch (const IndexFault& fault) {
+              if (!run->faulty_item) throw;
+              throw Error(fault.code(), fault.what() + run->faulty_item(engine, buffers, fault));
+            }
           });
         });
       },

@@ -12,6 +12,7 @@
 #include <weft/metrics.hpp>
 
 #include "actors/device/engine.hpp"
+#include "actors/device/loaded_rows.hpp"
 
 namespace weft {
 
@@ -31,6 +32,7 @@ struct DeviceRun {
   RunCommit commit{};
   std::vector<RunBuffers> buffers;    ///< by the chip's index in the worker
   std::shared_ptr<StateHash> hash{};  ///< to add to before the run; mostly null
+  FaultyItem faulty_item{};           ///< null if no input comes from a loader
 };
 
 /// One on_each_chip() call, numbered among the runs of plans. `body` must live until it is

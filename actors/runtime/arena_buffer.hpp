@@ -7,6 +7,7 @@
 #include <optional>
 #include <vector>
 
+#include "actors/device/loaded_rows.hpp"
 #include "actors/runtime/buffer_pool.hpp"
 #include "spmd/tensor/runtime.hpp"
 
@@ -78,6 +79,10 @@ class ArenaBuffer : public Buffer {
     if (overwritten_ != nullptr) overwritten_->used_by(run);
   }
 
+  /// Where the rows come from that a loader has read into it; else null.
+  const std::shared_ptr<const RowOrigin>& origin() const { return origin_; }
+  void came_from(std::shared_ptr<const RowOrigin> origin) { origin_ = std::move(origin); }
+
   /// Whether these chips may write the next version over this one. If some chips have this version
   /// in another block than the rest, they must be `chips`.
   bool may_overwrite(const ChipSet& chips) const {
@@ -113,6 +118,7 @@ class ArenaBuffer : public Buffer {
     return overwritten_ != nullptr ? overwritten_ : block_;
   }
 
+  std::shared_ptr<const RowOrigin> origin_;
   std::shared_ptr<ArenaBlock> block_;
   std::shared_ptr<ArenaBlock> overwritten_;  // the overwriters' block; null: block_
   ChipSet overwriters_;

@@ -8,6 +8,7 @@
 #include "actors/runtime/worker_runtime.hpp"
 #include "spmd/mesh/shard_copy.hpp"
 #include "spmd/passes/partition.hpp"
+#include "spmd/tensor/node.hpp"
 #include "transport/state/commits.hpp"
 
 namespace weft {
@@ -78,21 +79,21 @@ BufferPtr WorkerRuntime::make_written_by_host(const TensorType& type, const Prog
 }
 
 BufferPtr WorkerRuntime::put_state(const ProgramInput& state, const TensorType& type,
-                                   const std::vector<std::byte>& elements,
-                                   const BufferPtr& before) {
+                                   const std::vector<std::byte>& elements, const BufferPtr& before,
+                                   const std::source_location& loc) {
   BufferPtr buffer =
       make_written_by_host(type, state, runs_ > kRunsUnderWay ? runs_ - kRunsUnderWay : 0);
   upload(elements, *buffer);
   if (state_) state_->put(state, type, before, buffer);
   if (options_.check_data != DataChecks::never) {
-    const std::string label = fmt::format("{} {}", state.name, type.to_string());
-    const auto found = std::ranges::find(put_.tensors, label);
-    if (found == put_.tensors.end()) {
-      put_.tensors.push_back(label);
-      put_.hashes.push_back(sampled_hash(elements));
-    } else {
-      put_.hashes[static_cast<std::size_t>(found - put_.tensors.begin())] = sampled_hash(elements);
-    }
+    const std::string label = fmt::format("{} {} (", state.name, type.to_string());
+    const auto found = std::ranges::find_if(
+        put_.tensors, [&](const std::string& other) { return other.starts_with(label); });
+    const auto number = static_cast<std::size_t>(found - put_.tensors.begin());
+    put_.tensors.resize(std::max(put_.tensors.size(), number + 1));
+    put_.hashes.resize(put_.tensors.size());
+    put_.tensors[number] = label + file_line(loc) + ")";
+    put_.hashes[number] = sampled_hash(elements);
   }
   return buffer;
 }
@@ -114,8 +115,9 @@ ChipInput WorkerRuntime::make_input(const TensorType& type, const Sharding& shar
   return input;
 }
 
-void WorkerRuntime::deliver(const ChipInput& input) {
+void WorkerRuntime::deliver(const ChipInput& input, std::shared_ptr<const RowOrigin> rows) {
   const Buffer& buffer = *input.buffer;
+  static_cast<ArenaBuffer&>(*input.buffer).came_from(std::move(rows));
   const auto bytes =
       static_cast<std::size_t>(chip_type(buffer.type(), buffer.sharding(), mesh_).bytes());
   const auto& placed = static_cast<const ArenaBuffer&>(buffer);

@@ -27,6 +27,25 @@ void use(const BufferPtr& buffer, DeviceRun& run, std::vector<std::uint64_t> Run
   }
 }
 
+/// Null if no loader has read an input. The function has copies of what the buffers say, because it
+/// must not keep their memory.
+FaultyItem faulty_item_of(const std::vector<BufferPtr>& inputs, const Mesh& mesh,
+                          std::span<const int> positions) {
+  std::vector<LoadedRows> loaded;
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    const auto& origin = static_cast<const ArenaBuffer&>(*inputs[i]).origin();
+    if (origin == nullptr) continue;
+    loaded.push_back(
+        {static_cast<std::uint32_t>(i), inputs[i]->type(), inputs[i]->sharding(), origin});
+  }
+  if (loaded.empty()) return {};
+  return [loaded = std::move(loaded), &mesh, positions](Engine& engine, const RunBuffers& buffers,
+                                                        const IndexFault& fault) {
+    const int position = positions[static_cast<std::size_t>(engine.local_index())];
+    return faulty_item(loaded, mesh, position, engine, buffers, fault);
+  };
+}
+
 }  // namespace
 
 WorkerRuntime::WorkerRuntime(const Mesh& mesh, std::vector<int> positions,
@@ -121,6 +140,7 @@ Runtime::RunResult WorkerRuntime::run(const Program& program, const Fingerprint&
     result.input_buffers.push_back(bind(*plan, i, inputs[i]));
     use(result.input_buffers.back(), *request, &RunBuffers::inputs);
   }
+  request->faulty_item = faulty_item_of(result.input_buffers, mesh_, positions_);
   note_inputs(executed, inputs, result);
   const auto updates = [](const ProgramOutput& output) { return output.updates >= 0; };
   if (site.ends_step || std::ranges::any_of(program.outputs, updates)) commit(*request);

@@ -48,7 +48,8 @@ class WorkerRuntime : public Runtime {
   Restored take_restored(const std::string& name, const TensorType& type) override;
   bool has_restored(const std::string& name) const override;
   BufferPtr put_state(const ProgramInput& state, const TensorType& type,
-                      const std::vector<std::byte>& elements, const BufferPtr& before) override;
+                      const std::vector<std::byte>& elements, const BufferPtr& before,
+                      const std::source_location& loc) override;
   void require_alike(const std::string& text, const RunSite& site) override;
   void changes_state(const StateChange& change) override;
   std::uint64_t step() const override { return step_; }
@@ -70,7 +71,7 @@ class WorkerRuntime : public Runtime {
   void hold(std::shared_ptr<HeldBuffers> held) { holds_.add(std::move(held)); }
   /// Memory on the chips for data, which the host may write until a run binds it. Throws no_space.
   ChipInput make_input(const TensorType& type, const Sharding& sharding);
-  void deliver(const ChipInput& input);               ///< after the last write to it
+  void deliver(const ChipInput& input, std::shared_ptr<const RowOrigin> rows);  ///< after writes
   const Mesh& program_mesh() const { return mesh_; }  ///< of one chip if the loop has no mesh
   void require_loop_thread(const char* what, const std::source_location& where) const;
 
@@ -140,9 +141,8 @@ class WorkerRuntime : public Runtime {
   std::uint32_t programs_ = 0;                      // numbered so far, bodies too
   std::map<std::uint32_t, Executed> executed_;      // by program
   std::map<std::uint32_t, std::uint32_t> checked_;  // by program, that which detects anomalies
-  std::uint64_t step_ = 0, runs_ = 0;
-  std::uint64_t commits_ = 0, reads_ = 0;  // commits by the runs from here on
-  DataHashes put_;                         // of state that the host has set since the last run
+  std::uint64_t step_ = 0, runs_ = 0, reads_ = 0, commits_ = 0;  // commits by runs from here on
+  DataHashes put_;  // of state that the host has set since the last run
   LoopObserver* observer_ = nullptr;
   RunSite last_site_;
 };

@@ -32,6 +32,9 @@ class Range : public Dataset {
   std::int64_t size() const override { return end_ - begin_; }
   const std::vector<Field>& fields() const override { return source_->fields(); }
   bool is_sequential() const override { return source_->is_sequential(); }
+  std::string item_path(std::int64_t index) const override {
+    return source_->item_path(begin_ + index);
+  }
 
  private:
   void read_item(const Item& item, ItemMemory out) const override {
@@ -60,6 +63,9 @@ class Chosen : public Dataset {
   std::int64_t size() const override { return static_cast<std::int64_t>(indices_.size()); }
   const std::vector<Field>& fields() const override { return source_->fields(); }
   bool is_sequential() const override { return source_->is_sequential(); }
+  std::string item_path(std::int64_t index) const override {
+    return source_->item_path(indices_[static_cast<std::size_t>(index)]);
+  }
 
  private:
   void read_item(const Item& item, ItemMemory out) const override {

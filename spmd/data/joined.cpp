@@ -30,6 +30,12 @@ class Zip : public Dataset {
   std::int64_t size() const override { return parts_[0]->size(); }
   const std::vector<Field>& fields() const override { return fields_; }
   bool is_sequential() const override { return is_any_sequential(parts_); }
+  std::string item_path(std::int64_t index) const override {
+    for (const DatasetPtr& part : parts_) {
+      if (std::string path = part->item_path(index); !path.empty()) return path;
+    }
+    return {};
+  }
 
  private:
   void read_item(const Item& item, ItemMemory out) const override {
@@ -56,12 +62,21 @@ class Concat : public Dataset {
   std::int64_t size() const override { return ends_.empty() ? 0 : ends_.back(); }
   const std::vector<Field>& fields() const override { return parts_[0]->fields(); }
   bool is_sequential() const override { return is_any_sequential(parts_); }
+  std::string item_path(std::int64_t index) const override {
+    const auto [part, begin] = part_of(index);
+    return parts_[part]->item_path(index - begin);
+  }
 
  private:
-  void read_item(const Item& item, ItemMemory out) const override {
+  /// The number of the part that has the item, and where it begins.
+  std::pair<std::size_t, std::int64_t> part_of(std::int64_t index) const {
     const auto part =
-        static_cast<std::size_t>(std::ranges::upper_bound(ends_, item.index) - ends_.begin());
-    const std::int64_t begin = part == 0 ? 0 : ends_[part - 1];
+        static_cast<std::size_t>(std::ranges::upper_bound(ends_, index) - ends_.begin());
+    return {part, part == 0 ? 0 : ends_[part - 1]};
+  }
+
+  void read_item(const Item& item, ItemMemory out) const override {
+    const auto [part, begin] = part_of(item.index);
     parts_[part]->read({item.index - begin, item.epoch, inner_seed(item.seed, part)}, out);
   }
 

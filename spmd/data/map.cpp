@@ -40,6 +40,7 @@ class Map : public Dataset {
   std::int64_t size() const override { return source_->size(); }
   const std::vector<Field>& fields() const override { return fields_; }
   bool is_sequential() const override { return source_->is_sequential(); }
+  std::string item_path(std::int64_t index) const override { return source_->item_path(index); }
 
  private:
   /// In place_of_: the field isn't kept, and is read to memory of the map's own.

@@ -26,9 +26,35 @@ Tensor turned(const Operand& x, int axis) {
   return axis + 1 == x.tensor().shape().size() ? x.tensor() : transpose(x, axis, -1);
 }
 
+/// A row of at least this many elements is sorted by the chips of a host together. For a shorter
+/// one, all_gather and what each chip has to look through cost as much.
+constexpr std::int64_t kSortedTogetherMin = 1 << 16;
+
+/// The axes whose chips sort parts of the only row there is: all those within a host.
+AtomList sorting_atoms(Call& call, const Shape& shape) {
+  const Mesh* mesh = call.trace().runtime().mesh();
+  const std::int64_t size = shape[shape.size() - 1];
+  if (mesh == nullptr || size < kSortedTogetherMin || shape.num_elements() != size) return {};
+  const auto busy =
+      static_cast<AtomMask>(mesh->dcn_atoms() | call.trace().regions().shard_maps.manual());
+  return mesh->list(static_cast<AtomMask>(mesh->all_atoms() & ~busy));
+}
+
 Tensor order(Call& call, const Operand& x, int axis, bool descending) {
   const Tensor rows = turned(x, axis);
-  return turned(call.result(call->argsort(call.value(rows), descending)), axis);
+  const Shape shape = call.type(rows).shape;
+  const AtomList atoms = sorting_atoms(call, shape);
+  if (atoms.empty()) {
+    return turned(call.result(call->argsort(call.value(rows), descending)), axis);
+  }
+  const int last = shape.size() - 1;
+  Sharding parts = Sharding::closed();
+  parts.dims[static_cast<std::size_t>(last)] = atoms;
+  const ValueId places = call->sharding_constraint(call->iota({DType::i32, shape}, last), parts);
+  const ValueId part = call->argsort(call.value(rows), descending, places);
+  const ValueId whole =
+      call->sharding_constraint(call->sharding_constraint(part, parts), Sharding::closed());
+  return turned(call.result(whole), axis);
 }
 
 /// The index, for x's dim of this size.

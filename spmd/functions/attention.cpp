@@ -117,13 +117,36 @@ Tensor bias_of(Call& call, const AttentionOptions& options, const TensorType& sc
   return reshape(bias, Shape(std::span<const std::int64_t>(dims)));
 }
 
+/// For each batch and head, the product of a[B,H,S,K] and b, which contracts K and this dim of b.
+Tensor product(Call& call, const Tensor& a, const Tensor& b, std::int64_t b_dim,
+               SkipZeros skip_zeros) {
+  const bool lowers = call.lowers(a, b);
+  const ValueId lhs = call.value(lowers ? call.lowered(a) : a);
+  return call.result(call->dot_general(lhs, call.value(lowers ? call.lowered(b) : b),
+                                       {.lhs_batch = {0, 1},
+                                        .rhs_batch = {0, 1},
+                                        .lhs_contracting = {3},
+                                        .rhs_contracting = {b_dim},
+                                        .skip_zeros = skip_zeros}));
+}
+/// A score whose cotangent is 0, that of an unseen key, has no part in gradients: the key may be
+/// infinite or NaN.
+Tensor scores_of(Call& call, const Tensor& q, const Tensor& k) {
+  return product(call, q, k, 3, SkipZeros::cotangent);
+}
+/// A value whose weight is 0 has no part in the sum, and may be infinite or NaN.
+Tensor weighted(Call& call, const Tensor& weights, const Tensor& v) {
+  return product(call, weights, v, 2, SkipZeros::lhs);
+}
+
 /// With dropout.
-Tensor composed(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& bias,
+Tensor composed(Call& call, const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& bias,
                 const AttentionOptions& options, double scale) {
-  Tensor scores = matmul(q, transpose(k, -2, -1)) * scale;
+  Tensor scores = scores_of(call, q, k) * scale;
   if (bias.defined()) {
     const bool is_mask = bias.type().dtype == DType::pred;
-    scores = is_mask ? where(bias, scores, kNoScore) : scores + bias;
+    scores = where(is_mask ? bias : not_equal(bias, kNoScore), is_mask ? scores : scores + bias,
+                   kNoScore);
   }
   if (options.causal) {
     const Shape places{scores.shape()[2], scores.shape()[3]};
@@ -136,7 +159,7 @@ Tensor composed(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor&
   } else {
     weights = softmax(scores);
   }
-  return matmul(dropout(weights, options.dropout), v);
+  return weighted(call, dropout(weights, options.dropout), v);
 }
 
 /// The softmax over keys of which only some have been seen, and its product with their values.
@@ -149,11 +172,13 @@ struct Seen {
 /// A chip's queries, which see the keys of one chip after another.
 class RingQueries {
  public:
-  RingQueries(const Tensor& q, double scale, bool causal, const Tensor& chip)
+  RingQueries(const Tensor& q, double scale, bool causal, const Tensor& chip,
+              const std::source_location& loc)
       : q_(q),
         scale_(scale),
         causal_(causal),
         chip_(chip),
+        loc_(loc),
         sums_(q.type().dtype == DType::f64 ? DType::f64 : DType::f32) {}
 
   Seen nothing(std::int64_t value_size) const {
@@ -168,14 +193,15 @@ class RingQueries {
   /// `most` is a constant: the result doesn't depend on it.
   Seen with(const Seen& before, const Tensor& k, const Tensor& v, const Tensor& source) const {
     return checkpoint([&] {
+      Call call("ring_attention", loc_);
       const Tensor keys = with_heads(k, q_.dim(1));
-      Tensor scores = cast(matmul(q_, transpose(keys, -2, -1)), sums_) * scale_;
+      Tensor scores = cast(scores_of(call, q_, keys), sums_) * scale_;
       if (causal_) scores = where(sees(keys.dim(2), source), scores, kUnseen);
       const Tensor most = maximum(before.most, stop_gradient(amax(scores, {-1}, true)));
       const Tensor fade = exp(before.most - most);
       const Tensor weights = exp(scores - most);
       const Tensor values = with_heads(v, q_.dim(1));
-      const Tensor product = cast(matmul(cast(weights, v.type().dtype), values), sums_);
+      const Tensor product = cast(weighted(call, cast(weights, v.type().dtype), values), sums_);
       return Seen{.most = most,
                   .total = before.total * fade + sum(weights, {-1}, true),
                   .sum = before.sum * fade + product};
@@ -195,6 +221,7 @@ class RingQueries {
   const double scale_;
   const bool causal_;
   const Tensor chip_;
+  const std::source_location loc_;
   const DType sums_;
 };
 
@@ -236,7 +263,7 @@ Tensor attention(Operand q, const Tensor& k, const Tensor& v, const AttentionOpt
   const Shape& shape = query.shape;
   const TensorType scores{query.dtype, {shape[0], shape[1], shape[2], call.type(k).shape[2]}};
   const Tensor bias = bias_of(call, options, scores);
-  if (options.dropout > 0) return composed(q.tensor(), keys, values, bias, options, scale);
+  if (options.dropout > 0) return composed(call, q.tensor(), keys, values, bias, options, scale);
   const ValueId queries = call.value(q);
   const ValueId key = call.value(keys);
   const ValueId value = call.value(values);
@@ -258,7 +285,7 @@ Tensor ring_attention(const Tensor& q, const Tensor& k, const Tensor& v, const A
   const RingQueries queries(
       vary(q, axes, loc),
       options.scale.value_or(1 / std::sqrt(static_cast<double>(query.shape[3]))), options.causal,
-      own);
+      own, loc);
   Seen seen = queries.with(queries.nothing(v.dim(3)), k, v, own);
   if (chips > 1) {
     const auto pass_on = [&](const std::tuple<Tensor, Tensor, Seen>& before, const Tensor& number) {

@@ -30,10 +30,7 @@ KeyValueCache::All KeyValueCache::extend(const Tensor& keys, const Tensor& value
     call.refuse("keys {} and values {} don't fit {}, at most {} tokens", call.node(keys)->label(),
                 call.node(values)->label(), keys_.node()->label(), all[2]);
   }
-  const double before_last = static_cast<double>(next[2] - 1);
-  const Tensor last = call.result(
-      call->check_index(call.value(next[2] > 1 ? length_ + before_last : length_), all[2]));
-  const ValueId place = call.value(next[2] > 1 ? last - before_last : last);
+  const ValueId place = call->check_room(call.value(length_), all[2], next[2]);
   const ValueId zero = call->constant(0, {DType::i32, {}});
   const std::array starts{zero, zero, place, zero};
   const auto extended = [&](Parameter& cache, const Tensor& more) {

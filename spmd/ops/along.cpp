@@ -39,7 +39,8 @@ void expect_places(const OpSignature& op, std::size_t index) {
 
 TensorType order_of(const OpSignature& op) {
   expect_last_dim(op);
-  return {DType::i32, op.operands[0].shape};
+  if (op.operands.size() == 2) expect_places(op, 1);
+  return {DType::i32, op.operands.back().shape};
 }
 
 TensorType taken(const OpSignature& op) {
@@ -63,6 +64,18 @@ TensorType recurrent(const OpSignature& op) {
   expect_last_dim(op);
   if (op.operands[0].dtype == DType::pred) reject(op, "pred has no arithmetic; convert it first");
   return op.operands[0];
+}
+
+// Rules.
+
+/// Chips that have parts of the places find only those.
+FactorRule rule_of_order(const Program& program, OpId op) {
+  static constexpr RuleText kAll = own_rule("r* n -> r* n need_replication={n}");
+  static constexpr RuleText kSome = own_rule("r* n, r* k -> r* k need_replication={n}");
+  InplaceVector<const Shape*, RuleText::kTensorCountMax> shapes;
+  for (const ValueId operand : program.op_operands(op)) shapes.push_back(&program.shape(operand));
+  shapes.push_back(&program.shape(program.result(op)));
+  return to_factor_rule(shapes.size() == 2 ? kAll : kSome, std::span(shapes), true);
 }
 
 // Gradients.
@@ -112,23 +125,6 @@ std::size_t last_size(const Shape& shape) {
 /// Whether a stands before b in ascending order; NaN is the largest.
 bool is_less(double a, double b) { return a < b || (std::isnan(b) && !std::isnan(a)); }
 
-Elements order_elements(const Evaluation& e) {
-  const bool descending = e.attrs()[0] != 0;
-  const Elements& x = e.operand(0);
-  const std::size_t size = last_size(e.shape());
-  Elements result(x.size());
-  for (std::size_t first = 0; first < x.size(); first += size) {
-    const auto row = result.begin() + static_cast<std::ptrdiff_t>(first);
-    std::iota(row, row + static_cast<std::ptrdiff_t>(size), 0.0);
-    std::stable_sort(row, row + static_cast<std::ptrdiff_t>(size), [&](double i, double k) {
-      const double a = x[first + static_cast<std::size_t>(i)];
-      const double b = x[first + static_cast<std::size_t>(k)];
-      return descending ? is_less(b, a) : is_less(a, b);
-    });
-  }
-  return result;
-}
-
 /// Calls body(place, row): element `place` of the index names element `row` of the other tensor,
 /// whose last dim has `size` elements. Passes over those outside.
 template <typename Body>
@@ -139,11 +135,33 @@ void for_each_place(const Elements& index, std::size_t per_row, std::size_t size
   }
 }
 
-Elements taken_elements(const Evaluation& e) {
+/// Of rows of `size` elements, those that operand 1 names.
+Elements taken_from(const Elements& rows, std::size_t size, const Evaluation& e) {
   Elements result(e.operand(1).size(), 0.0);
-  for_each_place(e.operand(1), last_size(e.shape()), last_size(e.operand_shape(0)),
-                 [&](std::size_t i, std::size_t at) { result[i] = e.operand(0)[at]; });
+  for_each_place(e.operand(1), last_size(e.shape()), size,
+                 [&](std::size_t i, std::size_t at) { result[i] = rows[at]; });
   return result;
+}
+
+Elements taken_elements(const Evaluation& e) {
+  return taken_from(e.operand(0), last_size(e.operand_shape(0)), e);
+}
+
+Elements order_elements(const Evaluation& e) {
+  const bool descending = e.attrs()[0] != 0;
+  const Elements& x = e.operand(0);
+  const std::size_t size = last_size(e.operand_shape(0));
+  Elements result(x.size());
+  for (std::size_t first = 0; first < x.size(); first += size) {
+    const auto row = result.begin() + static_cast<std::ptrdiff_t>(first);
+    std::iota(row, row + static_cast<std::ptrdiff_t>(size), 0.0);
+    std::stable_sort(row, row + static_cast<std::ptrdiff_t>(size), [&](double i, double k) {
+      const double a = x[first + static_cast<std::size_t>(i)];
+      const double b = x[first + static_cast<std::size_t>(k)];
+      return descending ? is_less(b, a) : is_less(a, b);
+    });
+  }
+  return e.operands.size() == 1 ? result : taken_from(result, size, e);
 }
 
 Elements scattered_along_elements(const Evaluation& e) {
@@ -191,10 +209,14 @@ constexpr OpRow along(std::string_view doc, std::uint8_t num_operands, Attrs att
 
 }  // namespace
 
-constexpr OpRow rows::argsort = along(
-    "i32: the order of the elements along the last dim; equal ones stay as they are, NaN is "
-    "the largest.",
-    1, kOrder, order_of, Rule("r* n -> r* n need_replication={n}"), {}, order_elements);
+constexpr OpRow rows::argsort = [] {
+  OpRow row = along(
+      "(x, or x and places i32): the order of the elements along the last dim, i32, or what it has "
+      "at these places, 0 outside; equal ones stay as they are, NaN is the largest.",
+      1, kOrder, order_of, Rule(rule_of_order), {}, order_elements);
+  row.operands = operands(1, 2);
+  return row;
+}();
 
 constexpr OpRow rows::take_along =
     along("(x, index i32): x[.., index[.., k]] along the last dim; 0 for an index outside.", 2, {},

@@ -108,12 +108,14 @@ FactorRule attention_grad_rule(const Program& program, OpId op) {
 // Decomposition.
 
 /// For each batch and head, the product of a and b, which contracts these dims of both.
-ValueId product(Builder& builder, ValueId a, std::int64_t a_dim, ValueId b, std::int64_t b_dim) {
+ValueId product(Builder& builder, ValueId a, std::int64_t a_dim, ValueId b, std::int64_t b_dim,
+                SkipZeros skip_zeros) {
   return builder.dot_general(a, b,
                              {.lhs_batch = {0, 1},
                               .rhs_batch = {0, 1},
                               .lhs_contracting = {a_dim},
-                              .rhs_contracting = {b_dim}});
+                              .rhs_contracting = {b_dim},
+                              .skip_zeros = skip_zeros});
 }
 
 constexpr double kNoScore = -std::numeric_limits<double>::infinity();
@@ -121,8 +123,10 @@ constexpr double kNoScore = -std::numeric_limits<double>::infinity();
 ValueId add_bias(Builder& builder, ValueId scores, ValueId bias) {
   const TensorType type = builder.type(scores);
   const ValueId all = builder.broadcast_in_dim(bias, type.shape, consecutive_dims(0, 4));
-  if (builder.type(bias).dtype != DType::pred) return builder.binary(OpKind::add, scores, all);
-  return builder.select(all, scores, builder.constant(kNoScore, type));
+  const ValueId none = builder.constant(kNoScore, type);
+  if (builder.type(bias).dtype == DType::pred) return builder.select(all, scores, none);
+  const ValueId is_hidden = builder.compare(CompareDirection::eq, all, none);  // the score: any
+  return builder.select(is_hidden, none, builder.binary(OpKind::add, scores, all));
 }
 
 /// The softmax of scores; zeros, with a gradient of zeros, of a query whose scores are all -inf.
@@ -140,7 +144,8 @@ ValueId biased_weights(Builder& builder, ValueId scores) {
 /// The softmax of the scores, [B,H,S,T]. bias kNoId: there is none.
 ValueId attention_weights(Builder& builder, ValueId q, ValueId k, const AttentionForm& form,
                           ValueId bias) {
-  ValueId scores = product(builder, q, 3, k, 3);
+  // An unseen key may be infinite or NaN: its score has no cotangent, nor has the query from it.
+  ValueId scores = product(builder, q, 3, k, 3, SkipZeros::cotangent);
   const TensorType type = builder.type(scores);
   scores = builder.binary(OpKind::multiply, scores, builder.constant(form.scale, type));
   if (bias != kNoId) scores = add_bias(builder, scores, bias);
@@ -161,7 +166,7 @@ ValueId bias_of(std::span<const ValueId> operands, std::size_t index) {
 ValueId attention_primitives(Builder& builder, std::span<const ValueId> operands, Words words) {
   const ValueId weights = attention_weights(builder, operands[0], operands[1],
                                             attention_form_of(words), bias_of(operands, kForward));
-  return product(builder, weights, 3, operands[2], 2);
+  return product(builder, weights, 3, operands[2], 2, SkipZeros::lhs);
 }
 
 ValueId attention_grad_primitives(Builder& builder, std::span<const ValueId> operands,
@@ -172,11 +177,16 @@ ValueId attention_grad_primitives(Builder& builder, std::span<const ValueId> ope
   const auto v = operands[2];
   const auto g = operands[4];
   const ValueId weights = attention_weights(builder, q, k, form, bias_of(operands, kBackward));
-  ValueId of_scores = softmax_grad_as_primitives(builder, weights, product(builder, g, 3, v, 3));
-  of_scores = builder.binary(OpKind::multiply, of_scores,
-                             builder.constant(form.scale, builder.type(of_scores)));
-  const std::array parts{product(builder, of_scores, 3, k, 2), product(builder, of_scores, 2, q, 2),
-                         product(builder, weights, 2, g, 2)};
+  const TensorType type = builder.type(weights);
+  const ValueId zero = builder.constant(0, type);
+  const ValueId of_weights = builder.select(builder.compare(CompareDirection::eq, weights, zero),
+                                            zero, product(builder, g, 3, v, 3, SkipZeros::never));
+  const ValueId of_scores =
+      builder.binary(OpKind::multiply, softmax_grad_as_primitives(builder, weights, of_weights),
+                     builder.constant(form.scale, type));
+  const std::array parts{product(builder, of_scores, 3, k, 2, SkipZeros::lhs),
+                         product(builder, of_scores, 2, q, 2, SkipZeros::lhs),
+                         product(builder, weights, 2, g, 2, SkipZeros::lhs)};
   return builder.concatenate(parts, 2);
 }
 

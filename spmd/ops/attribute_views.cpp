@@ -20,7 +20,9 @@ DotDimsView dot_dims(Words words) {
   const auto contracting = static_cast<std::size_t>(words[1]);
   const Words dims = words.subspan(2);
   return {dims.subspan(0, batch), dims.subspan(batch, batch), dims.subspan(2 * batch, contracting),
-          dims.subspan(2 * batch + contracting, contracting)};
+          dims.subspan(2 * batch + contracting, contracting),
+          dims.size() > 2 * (batch + contracting) ? static_cast<SkipZeros>(dims.back())
+                                                  : SkipZeros::never};
 }
 
 DimList free_dims(int num_dims, Words batch, Words contracting) {

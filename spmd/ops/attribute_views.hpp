@@ -17,9 +17,18 @@ std::array<Words, 3> triples(Words words);
 /// Whether a slice with these words takes the whole dim.
 bool is_whole_dim(Words words, std::size_t dim, const Shape& from);
 
+/// Whose zeros make a product 0, whatever it multiplies, NaN and infinities too.
+enum class SkipZeros : std::int8_t {
+  never = -1,
+  lhs,        ///< lhs then has no gradient where it is 0
+  rhs,        ///< rhs likewise
+  cotangent,  ///< in the gradient alone: those of the result's cotangent
+};
+
 /// The dims of a dot_general.
 struct DotDimsView {
   Words lhs_batch, rhs_batch, lhs_contracting, rhs_contracting;
+  SkipZeros skip_zeros = SkipZeros::never;
 };
 DotDimsView dot_dims(Words words);
 /// The dims below `num_dims` that are in neither list, ascending.

@@ -137,12 +137,15 @@ ValueId Builder::dot_general(ValueId lhs, ValueId rhs, const DotDims& dims) {
          type(lhs).to_string(), type(rhs).to_string(), dims.lhs_batch.size(), dims.rhs_batch.size(),
          dims.lhs_contracting.size(), dims.rhs_contracting.size(), program_->locs[loc()]);
   }
-  InplaceVector<std::int64_t, 2 + 4 * kDimCountMax> attrs{
+  InplaceVector<std::int64_t, 3 + 4 * kDimCountMax> attrs{
       static_cast<std::int64_t>(dims.lhs_batch.size()),
       static_cast<std::int64_t>(dims.lhs_contracting.size())};
   for (const auto* list :
        {&dims.lhs_batch, &dims.rhs_batch, &dims.lhs_contracting, &dims.rhs_contracting}) {
     attrs.append_range(*list);
+  }
+  if (dims.skip_zeros != SkipZeros::never) {
+    attrs.push_back(static_cast<std::int64_t>(dims.skip_zeros));
   }
   return emit(OpKind::dot_general, {lhs, rhs}, attrs);
 }
@@ -215,8 +218,10 @@ ValueId Builder::custom_gradient(std::span<const ValueId> operands, std::int64_t
   return emit(OpKind::custom_gradient, operands, std::array{number});
 }
 
-ValueId Builder::argsort(ValueId x, bool descending) {
-  return emit(OpKind::argsort, {x}, std::array{std::int64_t{descending}});
+ValueId Builder::argsort(ValueId x, bool descending, ValueId places) {
+  const std::array operands{x, places};
+  return emit(OpKind::argsort, std::span(operands).first(places == kNoId ? 1 : 2),
+              std::array{std::int64_t{descending}});
 }
 
 ValueId Builder::take_along(ValueId x, ValueId index) {
@@ -245,6 +250,12 @@ ValueId Builder::copy(ValueId x) { return emit(OpKind::copy, {x}, {}); }
 
 ValueId Builder::check_index(ValueId index, std::int64_t limit, std::int64_t ignored) {
   return emit(OpKind::check_index, {index}, std::array{limit, ignored});
+}
+
+ValueId Builder::check_room(ValueId length, std::int64_t capacity, std::int64_t new_tokens) {
+  const std::int64_t ignored = 0;
+  return emit(OpKind::check_index, {length},
+              std::array{capacity - new_tokens + 1, ignored, new_tokens});
 }
 
 ValueId Builder::all_reduce(const Mesh& mesh, ValueId x, AtomList atoms, ReduceKind kind) {

@@ -58,8 +58,9 @@ class Builder : public Emitter {
   ValueId dynamic_update_slice(ValueId x, ValueId update, std::span<const ValueId> starts);
 
   // Along the last dim.
-  /// i32: the order of x's elements; equal ones stay as they are, NaN counts as the largest.
-  ValueId argsort(ValueId x, bool descending);
+  /// i32: the order of x's elements; equal ones stay as they are, NaN counts as the largest. With
+  /// `places`, i32: what the order has at these.
+  ValueId argsort(ValueId x, bool descending, ValueId places = kNoId);
   /// x[.., index[.., k]]; 0 for an index outside.
   ValueId take_along(ValueId x, ValueId index);
   /// [.., size]: zeros, with updates[.., k] added at index[.., k]; drops those outside.
@@ -69,6 +70,7 @@ class Builder : public Emitter {
 
   struct DotDims {
     DimList lhs_batch, rhs_batch, lhs_contracting, rhs_contracting;
+    SkipZeros skip_zeros = SkipZeros::never;
   };
   ValueId dot_general(ValueId lhs, ValueId rhs, const DotDims& dims);
   /// Result dims: the operand's without `dims` (in any order).
@@ -111,6 +113,8 @@ class Builder : public Emitter {
   ValueId optimization_barrier(ValueId x);
   ValueId copy(ValueId x);
   ValueId check_index(ValueId index, std::int64_t limit, std::int64_t ignored = 0);
+  /// The length of a KeyValueCache for `capacity` tokens, to which `new_tokens` are to be added.
+  ValueId check_room(ValueId length, std::int64_t capacity, std::int64_t new_tokens);
 
   /// `length` 0: the loop has a `test`.
   ValueId loop(std::int64_t length, bool reversed);

@@ -273,6 +273,7 @@ constexpr OpRow manual_collective(std::string_view doc, Attrs attrs, Infer infer
 }
 
 constexpr Traits kMeets{.moves_only = true, .meets = true};
+constexpr Traits kExchanges{.moves_only = true, .meets = true, .picks = Picks::some};
 
 }  // namespace
 
@@ -283,7 +284,7 @@ constexpr OpRow rows::all_reduce =
 constexpr OpRow rows::all_gather = manual_collective(
     "What the chips of a group have, one behind the other along dim, on each of them.", kAllGather,
     all_gathered, rule_by_words<1>, Linearity{Linearity::In::first}, all_gathered_back,
-    all_gathered_elements, kMeets);
+    all_gathered_elements, kExchanges);
 constexpr OpRow rows::reduce_scatter = manual_collective(
     "What all_reduce gives, of it this chip's part along dim.", kReduceScatter, reduce_scattered,
     rule_by_words<2>, Linearity{Linearity::In::first, is_sum}, reduce_scattered_back,
@@ -292,16 +293,16 @@ constexpr OpRow rows::all_to_all = manual_collective(
     "Cut along `split`, a part for each chip of the group; those it gets, one behind "
     "the other along `concat`.",
     kAllToAll, exchanged, rule_by_words<1>, Linearity{Linearity::In::first}, exchanged_back,
-    exchanged_elements, kMeets);
+    exchanged_elements, kExchanges);
 constexpr OpRow rows::ppermute =
     manual_collective("What chip number sources[i] of the group has, on chip number i.", kPpermute,
                       exchanged_within_group, Rule("d* -> d*"), Linearity{Linearity::In::first},
-                      permuted_back, permuted_elements, kMeets);
+                      permuted_back, permuted_elements, kExchanges);
 /// `from` and `to` have the atoms of each dim, which cut it into equally many parts (permute.hpp).
 constexpr OpRow rows::collective_permute = collective(
-    "What was sharded by `from` becomes sharded by `to`.", kPermute, permuted, {}, kMeets);
+    "What was sharded by `from` becomes sharded by `to`.", kPermute, permuted, {}, kExchanges);
 constexpr OpRow rows::all_slice =
     collective("This chip's part of x along dim, without traffic.", kAllSlice, sliced,
-               sliced_elements, Traits{.moves_only = true, .near = true});
+               sliced_elements, Traits{.moves_only = true, .near = true, .picks = Picks::some});
 
 }  // namespace weft

@@ -33,6 +33,9 @@ TensorType product_type(const OpSignature& op) {
     reject(op, "both operands must have one dtype, not pred; convert first");
   }
   const DotDimsView dims = dot_dims(op.attrs);
+  if (dims.skip_zeros < SkipZeros::never || dims.skip_zeros > SkipZeros::cotangent) {
+    reject(op, "skip_zeros is [{}]; expected [0], [1] or [2]", static_cast<int>(dims.skip_zeros));
+  }
   const auto distinct = [&](const Shape& shape, Words batch, Words contracting) {
     InplaceVector<std::int64_t, 2 * kDimCountMax> all;
     all.append_range(batch);
@@ -162,11 +165,22 @@ std::array<DotSide, 2> dot_sides(Builder& builder, const ForwardOp& op) {
           side(op.operands[1], dims.rhs_batch, dims.rhs_contracting)};
 }
 
-ValueId dot_general_cotangent(Builder& builder, const ForwardOp& op, std::size_t index, ValueId g) {
+/// Whose zeros a product in a gradient skips. The op's lhs, rhs and cotangent multiply each other,
+/// of which two are the product's operands, and the third is what its own cotangent is for.
+SkipZeros skipped_in(SkipZeros of_op, SkipZeros lhs, SkipZeros rhs) {
+  if (of_op == SkipZeros::never) return SkipZeros::never;
+  if (of_op == lhs) return SkipZeros::lhs;
+  return of_op == rhs ? SkipZeros::rhs : SkipZeros::cotangent;
+}
+
+ValueId product_cotangent(Builder& builder, const ForwardOp& op, std::size_t index, ValueId g) {
   const auto sides = dot_sides(builder, op);
   const DotSide& mine = sides[index];
   const DotSide& other = sides[1 - index];
   const std::int64_t batches = ssize(mine.batch);
+
+  const SkipZeros skip_zeros = dot_dims(op.attrs).skip_zeros;
+  const auto of_other = static_cast<SkipZeros>(1 - index);
 
   // g's dims are: batch, free of lhs, free of rhs. Contract g with the other side over the free
   // dims of that side.
@@ -196,20 +210,32 @@ ValueId dot_general_cotangent(Builder& builder, const ForwardOp& op, std::size_t
   // Either order is right; one of them often needs no transpose.
   const DimList other_first = product_dims(from_other, mine.free);
   if (std::is_sorted(other_first.begin(), other_first.end())) {
-    return builder.dot_general(other.value, g,
-                               {.lhs_batch = other.batch,
-                                .rhs_batch = g_batch,
-                                .lhs_contracting = other.free,
-                                .rhs_contracting = g_other});
+    return builder.dot_general(
+        other.value, g,
+        {.lhs_batch = other.batch,
+         .rhs_batch = g_batch,
+         .lhs_contracting = other.free,
+         .rhs_contracting = g_other,
+         .skip_zeros = skipped_in(skip_zeros, of_other, SkipZeros::cotangent)});
   }
-  const ValueId product = builder.dot_general(g, other.value,
-                                              {.lhs_batch = g_batch,
-                                               .rhs_batch = other.batch,
-                                               .lhs_contracting = g_other,
-                                               .rhs_contracting = other.free});
+  const ValueId product =
+      builder.dot_general(g, other.value,
+                          {.lhs_batch = g_batch,
+                           .rhs_batch = other.batch,
+                           .lhs_contracting = g_other,
+                           .rhs_contracting = other.free,
+                           .skip_zeros = skipped_in(skip_zeros, SkipZeros::cotangent, of_other)});
   const DimList g_first = product_dims(mine.free, from_other);
   if (std::is_sorted(g_first.begin(), g_first.end())) return product;
   return builder.transpose(product, inverse_permutation(g_first));
+}
+
+ValueId dot_general_cotangent(Builder& builder, const ForwardOp& op, std::size_t index, ValueId g) {
+  const ValueId slope = product_cotangent(builder, op, index, g);
+  if (dot_dims(op.attrs).skip_zeros != static_cast<SkipZeros>(index)) return slope;
+  const ValueId zero = builder.constant(0, builder.type(slope));
+  const ValueId is_zero = builder.compare(CompareDirection::eq, op.operands[index], zero);
+  return builder.select(is_zero, zero, slope);
 }
 
 ValueId reduce_cotangent(Builder& builder, const ForwardOp& op, std::size_t, ValueId g) {
@@ -267,8 +293,11 @@ Elements product_elements(const Evaluation& e) {
       for (const std::int64_t n : rhs_free) {
         double sum = 0;
         for (std::size_t k = 0; k < lhs_contracting.size(); ++k) {
-          sum += lhs[static_cast<std::size_t>(lhs_batch[b] + m + lhs_contracting[k])] *
-                 rhs[static_cast<std::size_t>(rhs_batch[b] + n + rhs_contracting[k])];
+          const double left = lhs[static_cast<std::size_t>(lhs_batch[b] + m + lhs_contracting[k])];
+          const double right = rhs[static_cast<std::size_t>(rhs_batch[b] + n + rhs_contracting[k])];
+          if (dims.skip_zeros == SkipZeros::lhs && left == 0) continue;
+          if (dims.skip_zeros == SkipZeros::rhs && right == 0) continue;
+          sum += left * right;
         }
         result.push_back(sum);
       }
@@ -298,13 +327,17 @@ Elements reduced_elements(const Evaluation& e) {
 
 bool adds(Words words, DType) { return static_cast<ReduceKind>(words[0]) == ReduceKind::add; }
 
-constexpr Attr kDot[] = {pairs("batch").if_set(), pairs("contracting")};
+constexpr Attr kDot[] = {pairs("batch").if_set(), pairs("contracting"),
+                         list("skip_zeros", 0, 1).if_set()};
 constexpr Attr kReduce[] = {reduce_kind(), list("dims")};
 
 }  // namespace
 
 constexpr OpRow rows::dot_general{
-    .doc = "Products summed over the contracting dims; result dims: batch, lhs free, rhs free.",
+    .doc =
+        "Products summed over the contracting dims; result dims: batch, lhs free, rhs free. "
+        "skip_zeros: a 0 of lhs (0) or rhs (1) adds nothing, whatever it multiplies, NaN too, and "
+        "has no gradient; or a 0 of the result's cotangent (2) adds nothing to gradients.",
     .operands = operands(2),
     .attrs = Attrs(kDot),
     .infer = product_type,

@@ -279,19 +279,19 @@ constexpr OpRow linear_in(Linearity linear, OpRow row) {
   return row;
 }
 
-constexpr Linearity kFirst{.in = Linearity::In::first};
-constexpr Linearity kFirstIfFloating{
-    .in = Linearity::In::first, .holds = [](Words, DType dtype) { return is_floating(dtype); }};
-constexpr Linearity kOne{.in = Linearity::In::one};
+constexpr Linearity kNegated{.in = Linearity::In::first, .scaling = Scaling::negates};
+constexpr Linearity kFirstIfFloating{.in = Linearity::In::first,
+                                     .holds = [](Words, DType dtype) { return is_floating(dtype); },
+                                     .scaling = Scaling::divides};
+constexpr Linearity kOne{.in = Linearity::In::one, .scaling = Scaling::multiplies};
 constexpr Linearity kAllTogether{.in = Linearity::In::all_together};
-
 constexpr Attr kDirection[] = {{.name = "direction", .form = Form::direction}};
 
 }  // namespace
 
 constexpr OpRow rows::negate =
-    linear_in(kFirst, unary(
-                          "-x", number, [](double x) { return -x; }, by<negated>));
+    linear_in(kNegated, unary(
+                            "-x", number, [](double x) { return -x; }, by<negated>));
 constexpr OpRow rows::sign =
     unary("1, -1, or x where it is 0 or NaN", number,
           [](double x) { return x == 0 || x != x ? x : std::copysign(1, x); }, {});
@@ -335,10 +335,11 @@ constexpr OpRow rows::tan = unary(
 constexpr OpRow rows::is_finite =
     unary("Whether x is neither infinite nor NaN, as pred.", finiteness,
           [](double x) -> double { return std::isfinite(x); }, {});
-
-constexpr OpRow rows::convert = computed(
-    converted_elements, unary("x in the result's dtype.", converted, nullptr, converted_back));
-
+constexpr OpRow rows::convert = [] {
+  OpRow row = unary("x in the result's dtype.", converted, nullptr, converted_back);
+  row.traits = Traits{.elementwise = true, .near = true, .picks = Picks::all};
+  return computed(converted_elements, row);
+}();
 constexpr OpRow rows::add = linear_in(
     kAllTogether,
     binary(
@@ -362,13 +363,14 @@ constexpr OpRow rows::minimum = binary(
     "The smaller of a and b; NaN where one is NaN.", arithmetic,
     [](double a, double b) { return combine(ReduceKind::min, a, b); },
     by<to_the_winner<CompareDirection::gt>, to_the_winner<CompareDirection::gt>>);
-constexpr OpRow rows::power = binary(
-    "a^b", arithmetic, [](double a, double b) { return std::pow(a, b); },
-    by<power_by_base, power_by_exponent>);
+constexpr OpRow rows::power =
+    linear_in({.scaling = Scaling::raises},
+              binary(
+                  "a^b", arithmetic, [](double a, double b) { return std::pow(a, b); },
+                  by<power_by_base, power_by_exponent>));
 constexpr OpRow rows::logical_and =
     binary("a and b, of pred", logical,
            [](double a, double b) -> double { return a != 0 && b != 0 ? 1 : 0; }, {});
-
 constexpr OpRow rows::logical_or =
     binary("a or b", logical, [](double a, double b) -> double { return a != 0 || b != 0; }, {});
 constexpr OpRow rows::logical_xor =
@@ -382,13 +384,11 @@ constexpr OpRow rows::remainder = computed(
 constexpr OpRow rows::atan2 = binary(
     "The angle of the point (b, a), from -pi to pi.", both_floating,
     [](double a, double b) { return std::atan2(a, b); }, by<atan2_by_first, atan2_by_second>);
-
 constexpr OpRow rows::compare = [] {
   OpRow row = binary("Whether a direction b holds, as pred.", compared, nullptr, {});
   row.attrs = Attrs(kDirection);
   return computed(compared_elements, row);
 }();
-
 constexpr OpRow rows::select = [] {
   OpRow row = unary("on_true where the pred holds, on_false elsewhere.", selected, nullptr,
                     selected_cotangent);

@@ -221,7 +221,7 @@ Elements scattered_elements(const Evaluation& e) {
 }
 
 Elements checked_elements(const Evaluation& e) {
-  const IndexCheck check(e.program, e.op);
+  const IndexCheck check(e.program, e.op, picked_from(e.program, e.program.op_operands(e.op)[0]));
   for (const double index : e.operand(0)) {
     const auto value = static_cast<std::int64_t>(index);
     if (!check.allows(value)) check.refuse(value);
@@ -258,7 +258,7 @@ constexpr Attr kGather[] = {atoms().atoms_of(0, 0)};
 constexpr Attr kScatter[] = {integer("rows").size_of(AttrDim::kResult, 0),
                              atoms().atoms_of(AttrDim::kResult, 0)};
 constexpr Attr kSizes[] = {list("sizes").size_of(AttrDim::kResult, AttrDim::kEachDim)};
-constexpr Attr kCheck[] = {list("limit_ignored", 0, 2)};
+constexpr Attr kCheck[] = {list("limit_ignored", 0, 2), list("new_tokens", 0, 1).if_set()};
 
 }  // namespace
 
@@ -276,7 +276,7 @@ constexpr OpRow rows::gather{
     .gradient = gather_cotangent,
     .evaluate = gathered_elements,
     .decompose = none,
-    .traits = Traits{},
+    .traits = Traits{.picks = Picks::some},
 };
 
 /// StableHLO's scatter has an operand to add to, which each chip with a part of the index would
@@ -314,7 +314,7 @@ constexpr OpRow rows::dynamic_slice{
     .gradient = dynamic_slice_cotangent,
     .evaluate = dynamic_slice_elements,
     .decompose = none,
-    .traits = Traits{},
+    .traits = Traits{.picks = Picks::some},
 };
 
 constexpr OpRow rows::dynamic_update_slice{
@@ -336,7 +336,9 @@ constexpr OpRow rows::dynamic_update_slice{
 };
 
 constexpr OpRow rows::check_index{
-    .doc = "The index i32, or a failure where it is neither in 0..limit-1 nor `ignored`.",
+    .doc =
+        "The index i32, or a failure where it is neither in 0..limit-1 nor `ignored`. new_tokens: "
+        "it is the length of a KeyValueCache, to which so many are added.",
     .operands = operands(1),
     .attrs = Attrs(kCheck),
     .infer = checked,

@@ -128,9 +128,12 @@ constexpr OpRow rows::loop{
 constexpr OpRow rows::carry =
     border("Operand 1 in the first iteration, then what `next` gave in the one before.",
            operands(2), carry_type, Rule(", d* -> d*"), first_elements, true);
-constexpr OpRow rows::item =
-    border("The part of operand 1 with the iteration's number in dim 0.", operands(2), item_type,
-           Rule(", n d* -> d*"), item_elements, false);
+constexpr OpRow rows::item = [] {
+  OpRow row = border("The part of operand 1 with the iteration's number in dim 0.", operands(2),
+                     item_type, Rule(", n d* -> d*"), item_elements, false);
+  row.traits = Traits{.border = true, .picks = Picks::some};
+  return row;
+}();
 constexpr OpRow rows::test = test_row();
 constexpr OpRow rows::stack = stack_row();
 constexpr OpRow rows::next =

@@ -110,7 +110,7 @@ constexpr OpRow border(std::string_view doc, Infer infer, Gradient gradient) {
           .gradient = gradient,
           .evaluate = none,
           .decompose = none,
-          .traits = Traits{.moves_only = true}};
+          .traits = Traits{.moves_only = true, .picks = Picks::some}};
 }
 
 }  // namespace
@@ -133,7 +133,7 @@ constexpr OpRow rows::vary{
     .gradient = varied_back,
     .evaluate = unvaried,
     .decompose = none,
-    .traits = Traits{.moves_only = true, .vanishes = true},
+    .traits = Traits{.moves_only = true, .vanishes = true, .picks = Picks::all},
 };
 
 }  // namespace weft

@@ -114,6 +114,15 @@ std::vector<PartPlace> place_on_chip(const Program& program, OpId op, const Mesh
   return places;
 }
 
+ValueId picked_from(const Program& program, ValueId value, Picks least) {
+  for (OpId op = program.defining_op(value); op != kNoId; op = program.defining_op(value)) {
+    const Traits& traits = *row(program.kind(op)).traits;
+    if (traits.picks < least) break;
+    value = program.op_operands(op)[traits.border ? 1 : 0];
+  }
+  return value;
+}
+
 Elements evaluate(const Evaluation& evaluation) {
   const Evaluate& how = *row(evaluation.program.kind(evaluation.op)).evaluate;
   const DType dtype = evaluation.type().dtype;

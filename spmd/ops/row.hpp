@@ -64,6 +64,9 @@ inline bool is_composite(OpKind kind) { return *row(kind).decompose != nullptr; 
 /// False if the op passes no cotangent to its operands.
 inline bool has_gradient(OpKind kind) { return row(kind).gradient->how != Gradient::How::constant; }
 
+/// The value whose elements these are, in whatever shape, order and dtype: all of them, or some.
+ValueId picked_from(const Program& program, ValueId value, Picks least = Picks::some);
+
 /// Whether a chip's part of the op's result, a sum of bf16 or f16, is f32 until chips have added up
 /// their parts.
 inline bool has_wide_parts(const Program& program, OpId op) {

@@ -75,12 +75,16 @@ enum class Pads : std::uint8_t {
   with_zeros,  ///< only if the padding of its operands is 0
 };
 
+/// What the op makes of an operand and a number beside it. A product has them in either order.
+enum class Scaling : std::uint8_t { nothing, negates, multiplies, divides, raises };
+
 /// Which operands may stay partial sums, with the rest on other chips. The result is then a partial
 /// sum too.
 struct Linearity {
   enum class In : std::uint8_t { nothing, first, one, all_together };
   In in = In::nothing;
   bool (*holds)(Words words, DType dtype) = nullptr;  ///< null: always
+  Scaling scaling = Scaling::nothing;
 };
 
 /// An op of the forward computation, copied out of the program: the program's arrays may move while
@@ -117,6 +121,14 @@ inline constexpr Gradient by_decomposition{Gradient::How::decomposition};
 /// Appends primitives that compute the same as the op, to a global program.
 using Decompose = ValueId (*)(Builder&, std::span<const ValueId> operands, Words attrs);
 
+/// Whether each element of the result is one of the first operand's, or at a border one of the
+/// second's, perhaps in another dtype.
+enum class Picks : std::uint8_t {
+  nothing,
+  some,
+  all,  ///< and each of the operand's is in the result
+};
+
 struct Traits {
   bool elementwise = false;  ///< runs in one loop with adjacent elementwise ops
   bool moves_only = false;   ///< not shown as a value's origin: copies, barriers, collectives
@@ -130,6 +142,7 @@ struct Traits {
   /// Computes bf16 and f16 in f32 and rounds once, also where each chip computes a part of it: then
   /// its primitives are f32, and so are partial sums, which it gives in f32 if asked to.
   bool rounds_once = false;
+  Picks picks = Picks::nothing;
 };
 
 }  // namespace weft

@@ -255,11 +255,11 @@ constexpr OpRow moved(std::string_view doc, Attrs attrs, Infer infer, Rule rule,
           .gradient = gradient,
           .evaluate = evaluate,
           .decompose = none,
-          .traits = Traits{}};
+          .traits = Traits{.picks = Picks::all}};
 }
 
 constexpr OpRow near(OpRow row) {
-  row.traits = Traits{.near = true};
+  row.traits = Traits{.near = true, .picks = Picks::all};
   return row;
 }
 

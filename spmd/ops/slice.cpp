@@ -251,7 +251,7 @@ constexpr OpRow rows::slice{
     .gradient = placed_back,
     .evaluate = sliced_elements,
     .decompose = none,
-    .traits = Traits{},
+    .traits = Traits{.picks = Picks::some},
 };
 
 constexpr OpRow rows::pad{

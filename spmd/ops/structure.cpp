@@ -97,15 +97,18 @@ constexpr OpRow identity(std::string_view doc, Attrs attrs, Gradient gradient, T
 }  // namespace
 
 constexpr OpRow rows::sharding_constraint =
-    identity("x, which lies as the constraint says.", kConstraint, constrained_back, Traits{});
-constexpr OpRow rows::copy = identity("x in a buffer of its own.", {}, passed_back,
-                                      Traits{.moves_only = true, .near = true});
+    identity("x, which lies as the constraint says.", kConstraint, constrained_back,
+             Traits{.picks = Picks::all});
+constexpr OpRow rows::copy =
+    identity("x in a buffer of its own.", {}, passed_back,
+             Traits{.moves_only = true, .near = true, .picks = Picks::all});
 constexpr OpRow rows::optimization_barrier =
     identity("x; never merged with another, nor what is made of it.", {}, passed_back,
-             Traits{.moves_only = true, .unique = true});
+             Traits{.moves_only = true, .unique = true, .picks = Picks::all});
 
-constexpr OpRow rows::stop_gradient = identity("x, which is constant to gradients.", {}, {},
-                                               Traits{.moves_only = true, .vanishes = true});
+constexpr OpRow rows::stop_gradient =
+    identity("x, which is constant to gradients.", {}, {},
+             Traits{.moves_only = true, .vanishes = true, .picks = Picks::all});
 
 constexpr OpRow rows::custom_gradient = [] {
   OpRow row = identity(

@@ -137,7 +137,9 @@ std::int64_t flops_of(const Program& program, OpId op, const Mesh& mesh) {
       const Shape& shape = program.shape(operands[0]);
       const auto row = static_cast<std::uint64_t>(shape[shape.size() - 1]);
       const auto comparisons = static_cast<std::int64_t>(row < 2 ? 0 : std::bit_width(row - 1));
-      return comparisons * elements(operands[0]);
+      if (operands.size() == 1) return comparisons * elements(operands[0]);
+      // The others are passed over twice.
+      return comparisons * elements(operands[1]) + 2 * elements(operands[0]);
     }
     // Each chip reduces its part of what all have.
     case OpKind::all_reduce: {

@@ -4,23 +4,46 @@
 #include <cstdint>
 #include <string>
 
+#include <weft/error.hpp>
+
 #include "spmd/program/program.hpp"
 
 namespace weft {
 
-struct IndexCheck {
-  std::int64_t limit;    ///< accepts 0..limit-1,
-  std::int64_t ignored;  ///< and this value; 0: no other
-  std::string loc;       ///< of the op
-  std::string cache;     ///< of a KeyValueCache, whose last new position the index is: its name
+/// An index that isn't accepted, and the number of the program's input that has it.
+class IndexFault : public Error {
+ public:
+  IndexFault(std::string message, std::int64_t index, std::uint32_t input)
+      : Error(Errc::invalid_argument, std::move(message)), index_(index), input_(input) {}
 
-  IndexCheck(const Program& program, OpId op);
+  std::int64_t index() const { return index_; }
+  /// kNoId: it was computed in the program.
+  std::uint32_t input() const { return input_; }
+
+ private:
+  std::int64_t index_;
+  std::uint32_t input_;
+};
+
+struct IndexCheck {
+  std::int64_t limit;           ///< accepts 0..limit-1,
+  std::int64_t ignored;         ///< and this value; 0: no other
+  std::int64_t new_tokens;      ///< the index is the length of a KeyValueCache; -1: it isn't
+  std::string loc;              ///< of the op
+  std::uint32_t input = kNoId;  ///< number of the input whose elements are the index
+  std::string input_name;
+
+  /// `source`: the value whose elements the index has.
+  IndexCheck(const Program& program, OpId op, ValueId source);
 
   bool allows(std::int64_t index) const {
     return (index >= 0 && index < limit) || (index == ignored && ignored != 0);
   }
-  /// Throws invalid_argument, naming the index, or the cache that is full, and the op's line.
+  /// Throws IndexFault, naming the index, or the cache that is full, and the op's line.
   [[noreturn]] void refuse(std::int64_t index) const;
+
+ private:
+  [[noreturn]] void refuse_tokens(std::int64_t length, const std::string& at) const;
 };
 
 }  // namespace weft

@@ -46,31 +46,22 @@ Sources sources_of(const Program& program, ValueId value) {
   return sources;
 }
 
-/// The value whose elements these are, in another shape or dtype.
-ValueId source_of(const Program& program, ValueId value) {
-  for (OpId op = program.defining_op(value); op != kNoId; op = program.defining_op(value)) {
-    switch (program.kind(op)) {
-      case OpKind::reshape:
-      case OpKind::convert:
-      case OpKind::broadcast_in_dim:
-      case OpKind::sharding_constraint: value = program.op_operands(op)[0]; break;
-      default: return value;
-    }
-  }
-  return value;
+Scaling scaling_of(const Program& program, OpId op) {
+  return row(program.kind(op)).linear->scaling;
 }
 
 std::optional<double> number_of(const Program& program, ValueId value) {
-  const ValueId source = source_of(program, value);
+  const ValueId source = picked_from(program, value, Picks::all);
   const OpId op = program.defining_op(source);
-  if (op == kNoId || program.kind(op) != OpKind::constant || !program.is_fill(op)) return {};
+  if (op == kNoId || table_of(program.kind(op)) != Form::elements || !program.is_fill(op))
+    return {};
   return load_element(program.type(source).dtype,
                       program.const_pool.data() + program.op_attrs(op)[0]);
 }
 
 /// How many elements a sum is of, 0 if it is none.
 double summed_elements(const Program& program, ValueId value) {
-  const ValueId source = source_of(program, value);
+  const ValueId source = picked_from(program, value, Picks::all);
   const OpId op = program.defining_op(source);
   if (op == kNoId || program.kind(op) != OpKind::reduce) return 0;
   if (static_cast<ReduceKind>(program.op_attrs(op)[0]) != ReduceKind::add) return 0;
@@ -80,9 +71,10 @@ double summed_elements(const Program& program, ValueId value) {
 
 /// The elements of which a count is the sum, each as much as `factor` says.
 double counted_elements(const Program& program, ValueId count) {
-  const ValueId source = source_of(program, count);
+  const ValueId source = picked_from(program, count, Picks::all);
   const OpId op = program.defining_op(source);
-  if (op == kNoId || program.kind(op) != OpKind::multiply) return summed_elements(program, count);
+  const bool is_product = op != kNoId && scaling_of(program, op) == Scaling::multiplies;
+  if (!is_product) return summed_elements(program, count);
   const auto operands = program.op_operands(op);
   for (const int i : {0, 1}) {
     const auto factor = number_of(program, operands[static_cast<std::size_t>(1 - i)]);
@@ -93,18 +85,20 @@ double counted_elements(const Program& program, ValueId count) {
 
 /// Whether the value is one number that the data decide, however it is broadcast.
 bool is_number_of_data(const Program& program, ValueId value) {
-  const ValueId source = source_of(program, value);
+  const ValueId source = picked_from(program, value, Picks::all);
   return program.type(source).num_elements() == 1 && sources_of(program, source).is_of_data_alone();
 }
 
 bool is_quotient(const Program& program, ValueId value) {
-  const OpId op = program.defining_op(source_of(program, value));
-  return op != kNoId && (program.kind(op) == OpKind::divide || program.kind(op) == OpKind::power);
+  const OpId op = program.defining_op(picked_from(program, value, Picks::all));
+  if (op == kNoId) return false;
+  const Scaling scaling = scaling_of(program, op);
+  return scaling == Scaling::divides || scaling == Scaling::raises;
 }
 
 /// Takes one op off the outside of a loss, if it scales it; false at the end.
 bool peel(const Program& program, LossMean& mean, ValueId& value) {
-  value = source_of(program, value);
+  value = picked_from(program, value, Picks::all);
   const OpId op = program.defining_op(value);
   if (op == kNoId) return false;
   const auto operands = program.op_operands(op);
@@ -115,13 +109,13 @@ bool peel(const Program& program, LossMean& mean, ValueId& value) {
     value = scaled;
     return mean.elements == 0;
   };
-  switch (program.kind(op)) {
-    case OpKind::negate: return scale(operands[0], -1);
-    case OpKind::multiply:
+  switch (scaling_of(program, op)) {
+    case Scaling::negates: return scale(operands[0], -1);
+    case Scaling::multiplies:
       if (const auto right = number_of(program, operands[1])) return scale(operands[0], *right);
       if (const auto left = number_of(program, operands[0])) return scale(operands[1], *left);
       return false;
-    case OpKind::divide:
+    case Scaling::divides:
       if (const auto by = number_of(program, operands[1])) return scale(operands[0], 1 / *by);
       if (!is_number_of_data(program, operands[1])) return false;
       mean.sum = operands[0];
@@ -149,12 +143,12 @@ OpId find_count(const Program& program, ValueId loss) {
     if (!reached[program.result(op)] || !carries_gradient(program, op)) continue;
     const auto operands = program.op_operands(op);
     for (const ValueId operand : operands) reached[operand] = true;
-    const OpKind kind = program.kind(op);
-    if (kind != OpKind::divide && kind != OpKind::multiply) continue;
+    const bool divides = scaling_of(program, op) == Scaling::divides;
+    if (!divides && scaling_of(program, op) != Scaling::multiplies) continue;
     for (const int i : {0, 1}) {
       const ValueId number = operands[static_cast<std::size_t>(i)];
       const ValueId scaled = operands[static_cast<std::size_t>(1 - i)];
-      const bool may_be = kind == OpKind::divide ? i == 1 : is_quotient(program, number);
+      const bool may_be = divides ? i == 1 : is_quotient(program, number);
       if (may_be && is_number_of_data(program, number) && sources_of(program, scaled).has_trained) {
         return op;
       }

@@ -58,7 +58,6 @@ using Binding = std::variant<BoundBuffer, HostData, SourcePtr>;
 struct Restored {
   std::variant<std::monostate, BufferPtr, SourcePtr> value{};
   std::optional<Sharding> laid_out{};  ///< of a source: its layout on the chips if nobody marks it
-
   bool has_value() const { return value.index() != 0; }
 };
 
@@ -108,7 +107,8 @@ class Runtime {
   /// Puts elements that the host has given state on the chips, whole, as its next version, whether
   /// or not a program uses it. `before`: its buffer so far, or null. Null where there are no chips.
   virtual BufferPtr put_state(const ProgramInput& /*state*/, const TensorType&,
-                              const std::vector<std::byte>& /*elements*/, const BufferPtr&) {
+                              const std::vector<std::byte>& /*elements*/, const BufferPtr&,
+                              const std::source_location& /*loc*/) {
     return nullptr;
   }
   virtual void changes_state(const StateChange&) {}  ///< called before each change

@@ -65,7 +65,7 @@ void store_elements(const Tensor& state, std::span<const std::byte> elements,
   if (placed == nullptr) placed = std::get_if<BufferPtr>(&node.kept.value);
   const BufferPtr before = placed == nullptr ? nullptr : *placed;
   const ProgramInput input{.kind = node.kind, .name = node.name, .sharding = Sharding::closed()};
-  const BufferPtr now = current_trace->runtime().put_state(input, node.type, *bytes, before);
+  const BufferPtr now = current_trace->runtime().put_state(input, node.type, *bytes, before, loc);
   if (now == nullptr) {
     node.storage = bytes;
   } else {

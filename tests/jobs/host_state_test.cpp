@@ -217,7 +217,8 @@ Loop set_alone{"test.set_alone", [](TrainContext& ctx, const Config&) {
 TEST(HostState, ThatOneWorkerAloneSetsIsRefused) {
   const Result result = run_loop(set_alone, 2);
   ASSERT_FALSE(result.ok());
-  for (const char* word : {"best f64[]", "isn't set to the same in every worker", "worker 1"}) {
+  for (const char* word :
+       {"best f64[] (host_state_test.cpp:", "isn't set to the same in every worker", "worker 1"}) {
     EXPECT_NE(result.error->message.find(word), std::string::npos) << result.error->message;
   }
 }

@@ -36,6 +36,7 @@ class Cached : public Dataset {
   std::int64_t size() const override { return source_->size(); }
   const std::vector<Field>& fields() const override { return source_->fields(); }
   bool is_sequential() const override { return source_->is_sequential(); }
+  std::string item_path(std::int64_t index) const override { return source_->item_path(index); }
 
  private:
   void read_item(const Item& item, ItemMemory out) const override {

@@ -102,6 +102,10 @@ class ClassFolder : public Dataset {
   std::string name() const override { return path_; }
   std::int64_t size() const override { return std::ssize(files_); }
   const std::vector<Field>& fields() const override { return fields_; }
+  std::string item_path(std::int64_t index) const override {
+    const Entry& entry = files_[static_cast<std::size_t>(index)];
+    return folders_[entry.folder] + "/" + &names_[entry.name_begin];
+  }
 
  private:
   struct Entry {
@@ -132,7 +136,7 @@ class ClassFolder : public Dataset {
 
   void read_item(const Item& item, ItemMemory out) const override {
     const Entry& entry = files_[static_cast<std::size_t>(item.index)];
-    const InputFile file(folders_[entry.folder] + "/" + &names_[entry.name_begin]);
+    const InputFile file(item_path(item.index));
     of_file(file.path(), [&] {
       if (file.bytes() > kFileBytesMax) {
         fail(Errc::corrupt, "has {} bytes; a file has at most {}", file.bytes(), kFileBytesMax);

@@ -38,6 +38,7 @@ class SkipErrors : public Dataset {
   std::string name() const override { return name_of_parts("skip_errors", {&source_, 1}); }
   std::int64_t size() const override { return source_->size(); }
   const std::vector<Field>& fields() const override { return source_->fields(); }
+  std::string item_path(std::int64_t index) const override { return source_->item_path(index); }
 
  private:
   void read_item(const Item& item, ItemMemory out) const override {

@@ -68,8 +68,20 @@ class TarFiles : public Dataset {
     return static_cast<std::int64_t>(places_.size() / sample_.num_fields());
   }
   const std::vector<Field>& fields() const override { return sample_.fields(); }
+  std::string item_path(std::int64_t index) const override {
+    const std::uint32_t file = file_of(index);
+    return fmt::format("{}: {}", files_.path(file), file_name(file, places_of(index)[0]));
+  }
 
  private:
+  std::uint32_t file_of(std::int64_t index) const {
+    const auto after = std::ranges::upper_bound(first_samples_, index);
+    return static_cast<std::uint32_t>(after - first_samples_.begin()) - 1;
+  }
+  /// Of the item's fields.
+  const Place* places_of(std::int64_t index) const {
+    return &places_[static_cast<std::size_t>(index) * sample_.num_fields()];
+  }
   static std::string name_of(const std::vector<std::string>& paths) {
     if (paths.empty()) fail(Errc::invalid_argument, "tar_files: there are no paths");
     if (paths.size() == 1) return paths[0];
@@ -109,13 +121,11 @@ class TarFiles : public Dataset {
   }
 
   void read_item(const Item& item, ItemMemory out) const override {
-    const auto after = std::ranges::upper_bound(first_samples_, item.index);
-    const auto file = static_cast<std::uint32_t>(after - first_samples_.begin()) - 1;
+    const std::uint32_t file = file_of(item.index);
     ItemRandom random(item);
     std::vector<std::byte> bytes;
     for (std::size_t field = 0; field < out.size(); ++field) {
-      const Place& place =
-          places_[static_cast<std::size_t>(item.index) * sample_.num_fields() + field];
+      const Place& place = places_of(item.index)[field];
       const auto read = [&] {
         if (place.bytes > kSampleFileBytesMax) {
           fail(Errc::corrupt, "has {} bytes; at most {} are possible", place.bytes,

@@ -2,6 +2,7 @@
 /// through f32), by plain loops in other dtypes.
 
 #include <algorithm>
+#include <cmath>
 #include <optional>
 #include <vector>
 
@@ -13,6 +14,7 @@
 #include "actors/device/cpu/onednn/matmul.hpp"
 #include "spmd/ops/attribute_views.hpp"
 #include "spmd/ops/infer.hpp"
+#include "spmd/program/strides.hpp"
 
 namespace weft::kernels {
 namespace {
@@ -127,11 +129,85 @@ Kernel zeros(const TensorType& type) {
   }};
 }
 
-Kernel dot_general(const Program& program, OpId op, const ChipContext& chip) {
+/// Computes the elements of a product that aren't finite again, without what the zeros of one side
+/// multiply. Most results are finite, and are left as they are.
+template <typename T>
+class SkippedZeros {
+ public:
+  SkippedZeros(const Shape& lhs, const Shape& rhs, const DotDimsView& dims)
+      : skips_lhs_(dims.skip_zeros == SkipZeros::lhs) {
+    const auto places = [](const Shape& shape, Dims which) {
+      const std::vector<std::int64_t> strides = row_major_strides(shape);
+      std::vector<std::int64_t> sizes;
+      std::vector<std::int64_t> picked;
+      for (const std::int64_t dim : which) {
+        sizes.push_back(shape[static_cast<int>(dim)]);
+        picked.push_back(strides[static_cast<std::size_t>(dim)]);
+      }
+      return offsets(sizes, picked);
+    };
+    const auto side = [&](const Shape& shape, Dims batch, Dims contracting) {
+      return Side{places(shape, batch), places(shape, free_dims(shape.size(), batch, contracting)),
+                  places(shape, contracting)};
+    };
+    lhs_ = side(lhs, dims.lhs_batch, dims.lhs_contracting);
+    rhs_ = side(rhs, dims.rhs_batch, dims.rhs_contracting);
+  }
+
+  void operator()(const T* lhs, const T* rhs, T* result) const {
+    for (std::size_t b = 0; b < lhs_.batch.size(); ++b) {
+      for (const std::int64_t m : lhs_.free) {
+        for (const std::int64_t n : rhs_.free) {
+          if (!std::isfinite(load(*result))) {
+            *result = store<T>(sum(lhs + lhs_.batch[b] + m, rhs + rhs_.batch[b] + n));
+          }
+          ++result;
+        }
+      }
+    }
+  }
+
+ private:
+  /// Offsets of elements along the dims of each role.
+  struct Side {
+    std::vector<std::int64_t> batch, free, contracting;
+  };
+
+  Compute<T> sum(const T* lhs, const T* rhs) const {
+    Compute<T> sum = 0;
+    for (std::size_t k = 0; k < lhs_.contracting.size(); ++k) {
+      const Compute<T> left = load(lhs[lhs_.contracting[k]]);
+      const Compute<T> right = load(rhs[rhs_.contracting[k]]);
+      if ((skips_lhs_ ? left : right) != 0) sum += left * right;
+    }
+    return sum;
+  }
+
+  Side lhs_;
+  Side rhs_;
+  bool skips_lhs_;
+};
+
+Kernel without_skipped(Kernel product, const TensorType& lhs, const TensorType& rhs,
+                       const DotDimsView& dims) {
+  return visit_dtype(lhs.dtype, [&]<typename T>(std::type_identity<T>) -> Kernel {
+    if constexpr (kIsFloating<T>) {
+      product.run = [run = std::move(product.run),
+                     skipped =
+                         SkippedZeros<T>(lhs.shape, rhs.shape, dims)](const KernelArgs& args) {
+        run(args);
+        skipped(as<T>(args.operands[0]), as<T>(args.operands[1]), as<T>(args.result));
+      };
+    }
+    return std::move(product);
+  });
+}
+
+Kernel product_kernel(const Program& program, OpId op, const ChipContext& chip) {
   const TensorType& lhs = program.type(program.op_operands(op)[0]);
   const TensorType& rhs = program.type(program.op_operands(op)[1]);
   const TensorType& result = program.type(program.result(op));
-  const auto [lhs_batch, rhs_batch, lhs_contracting, rhs_contracting] =
+  const auto [lhs_batch, rhs_batch, lhs_contracting, rhs_contracting, skip_zeros] =
       dot_dims(program.op_attrs(op));
   const auto lhs_free = free_dims(lhs.shape.size(), lhs_batch, lhs_contracting);
   const auto rhs_free = free_dims(rhs.shape.size(), rhs_batch, rhs_contracting);
@@ -165,6 +241,15 @@ Kernel dot_general(const Program& program, OpId op, const ChipContext& chip) {
             if (converts) convert_result.run({.operands = {out}, .result = args.result});
           },
           scratch.bytes()};
+}
+
+Kernel dot_general(const Program& program, OpId op, const ChipContext& chip) {
+  Kernel product = product_kernel(program, op, chip);
+  const DotDimsView dims = dot_dims(program.op_attrs(op));
+  const bool skips = dims.skip_zeros == SkipZeros::lhs || dims.skip_zeros == SkipZeros::rhs;
+  if (!skips || !product.run) return product;
+  return without_skipped(std::move(product), program.type(program.op_operands(op)[0]),
+                         program.type(program.op_operands(op)[1]), dims);
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include "actors/device/cpu/loops/prepares.hpp"
 #include "actors/device/cpu/loops/strided.hpp"
 #include "actors/device/cpu/loops/vectorize.hpp"
+#include "spmd/ops/row.hpp"
 #include "spmd/program/index_check.hpp"
 
 namespace weft::kernels {
@@ -137,7 +138,8 @@ const TensorType& operand(const Program& program, OpId op, std::size_t i) {
 }
 
 Kernel prepare_check(const Program& program, OpId op) {
-  return check_index(IndexCheck(program, op), operand(program, op, 0).num_elements());
+  const ValueId source = picked_from(program, program.op_operands(op)[0]);
+  return check_index(IndexCheck(program, op, source), operand(program, op, 0).num_elements());
 }
 
 Kernel prepare_gather(const Program& program, OpId op, const ChipContext& chip) {

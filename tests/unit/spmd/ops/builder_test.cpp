@@ -273,6 +273,9 @@ TEST_F(BuilderTest, DotGeneral) {
   rejects({"one dtype"}, [&] {
     builder_.dot_general(a, input(DType::f64, {4}), {{}, {}, {3}, {0}});
   });
+  rejects({"skip_zeros is [3]", "[0], [1] or [2]"}, [&] {
+    builder_.dot_general(a, f32({4}), {{}, {}, {3}, {0}, static_cast<SkipZeros>(3)});
+  });
 }
 
 TEST_F(BuilderTest, Reduce) {
