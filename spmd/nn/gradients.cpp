@@ -30,24 +30,22 @@ const TensorNode* find_loss(Call& call, std::span<const Tensor> grads) {
 /// all its elements. Empty: as one. Refuses a loss that doesn't say.
 Tensor weight_of(Call& call, const TensorNode& grad) {
   const LossMean& mean = *grad.gradient->mean;
-  const bool is_here = call.trace().is_recorded(grad) && grad.trace == mean.trace;
   if (mean.sum == kNoId) {
-    const Program& program = call.trace().builder().program();
-    const OpId division = is_here ? find_count(program, mean.loss) : kNoId;
-    if (division == kNoId) return {};
+    if (mean.divided_at.empty()) return {};
     call.refuse(
         "the loss is divided by a count of its data at {}, but isn't that quotient alone, so how "
         "much its gradients count isn't known: let it be one quotient, sum / count, or say it, "
         "add(grads, weight)",
-        program.loc(division));
+        mean.divided_at);
   }
-  if (!is_here) {
+  const bool is_here = call.trace().is_recorded(grad) && grad.trace == mean.trace;
+  if (!is_here && !mean.kept_count.defined()) {
     call.refuse(
         "the loss of the gradients is divided by a count of its data, which was computed before "
         "the last sync or in a compiled function: call add() where the gradients are computed, or "
         "return the count, too, and give it: add(grads, weight)");
   }
-  const Tensor count = cast(call.result(mean.count), DType::f32);
+  const Tensor count = cast(is_here ? call.result(mean.count) : mean.kept_count, DType::f32);
   return mean.elements > 0 ? count * (1 / mean.elements) : count;
 }
 
@@ -83,30 +81,43 @@ void clip_by_value(std::span<Tensor> grads, double max_value, std::source_locati
 }
 
 GradientAccumulation::GradientAccumulation(const std::vector<Parameter>& parameters)
-    : parameters_(parameters), uses_(parameters.size(), Use::unknown) {
+    : parameters_(parameters) {
   if (parameters.empty()) {
     fail(Errc::invalid_argument, "GradientAccumulation: it got an empty parameter list");
   }
   for (const Parameter& parameter : parameters) {
     sums_.push_back(make_opt_state(parameter.name() + ".grad_sum", 0, parameter.shape()));
   }
-  count_ = make_opt_state(parameters.front().name() + ".grad_count", 0, {});
+  const std::string& first = parameters.front().name();
+  count_ = make_opt_state(first + ".grad_count", 0, {});
+  const auto size = static_cast<std::int64_t>(parameters.size());
+  record_ = make_opt_state(first + ".grad_losses", 0, {2 + size}, DType::f64);
+  losses_.uses.resize(parameters.size());
+}
+
+/// State that a file or an interrupted loop gave is read once. All else the host knows, as it has
+/// recorded it: a program depends on it.
+GradientAccumulation::Losses GradientAccumulation::losses_so_far(Call& call) const {
+  const TensorNode& node = *record_.node();
+  if (!node.may_be_kept() || call.trace().is_pending(node)) return losses_;
+  const std::vector<double> given = record_.to_vector<double>(call.loc());
+  return {.count = given[0], .elements = given[1], .uses = {given.begin() + 2, given.end()}};
 }
 
 void GradientAccumulation::add(std::span<const Tensor> grads, std::source_location loc) {
   Call call("GradientAccumulation::add", loc);
   const std::vector<Tensor> in_order = matched_gradients(call, grads, parameters_);
   const TensorNode* grad = find_loss(call, in_order);
-  if (grad == nullptr) return add_all(in_order, {});
+  const double before = losses_so_far(call).elements;
+  if (grad == nullptr) return add_all(call, in_order, {}, before);
   const double elements = grad->gradient->mean->elements;
-  if (elements_ > 0 && elements > 0 && elements != elements_) {
+  if (before > 0 && elements > 0 && elements != before) {
     call.refuse(
         "the loss is the mean over {} elements, and was over {} in the add() before: say how much "
         "each counts, add(grads, weight)",
-        elements, elements_);
+        elements, before);
   }
-  add_all(in_order, weight_of(call, *grad));
-  elements_ = elements;
+  add_all(call, in_order, weight_of(call, *grad), elements);
 }
 
 void GradientAccumulation::add(std::span<const Tensor> grads, const Tensor& weight,
@@ -115,24 +126,36 @@ void GradientAccumulation::add(std::span<const Tensor> grads, const Tensor& weig
   if (call.type(weight).num_elements() != 1) {
     call.refuse("the weight is {}: expected one number", call.node(weight)->label());
   }
-  add_all(matched_gradients(call, grads, parameters_), reshape(cast(weight, DType::f32), Shape{}));
+  add_all(call, matched_gradients(call, grads, parameters_),
+          reshape(cast(weight, DType::f32), Shape{}), losses_so_far(call).elements);
 }
 
-void GradientAccumulation::add_all(std::span<const Tensor> in_order, const Tensor& weight) {
+void GradientAccumulation::add_all(Call& call, std::span<const Tensor> in_order,
+                                   const Tensor& weight, double elements) {
+  losses_ = losses_so_far(call);
+  // Each add() of the same losses records the same program.
+  std::vector<double> kept(2 + in_order.size(), 1);
+  std::vector<double> added(2 + in_order.size(), 0);
+  added[0] = 1;
+  kept[1] = 0;
+  added[1] = elements;
   // A mean over nothing that counts is NaN, and so are its gradients.
   const Tensor is_nothing = weight.defined() ? equal(weight, 0.0) : Tensor();
   for (std::size_t i = 0; i < in_order.size(); ++i) {
     const Tensor& grad = in_order[i];
-    if (!grad.defined()) continue;
-    if (!is_used(grad)) {
-      if (uses_[i] == Use::unknown) uses_[i] = Use::no;
-      continue;
-    }
-    uses_[i] = Use::yes;
+    if (!grad.defined() || !is_used(grad)) continue;
+    added[2 + i] = 1;
+    losses_.uses[i] += 1;
     follow_sharding(sums_[i], parameters_[i]);
     sums_[i].assign(sums_[i] + (weight.defined() ? where(is_nothing, 0.0, grad * weight) : grad));
   }
   count_.assign(weight.defined() ? count_ + weight : count_ + 1.0);
+  const auto constant = [&](const std::vector<double>& numbers) {
+    return call.result(call->constant(std::as_bytes(std::span(numbers)), record_.type()));
+  };
+  record_.assign(record_ * constant(kept) + constant(added));
+  losses_.count += 1;
+  losses_.elements = elements;
 }
 
 std::vector<Tensor> GradientAccumulation::take(std::source_location loc) {
@@ -141,6 +164,7 @@ std::vector<Tensor> GradientAccumulation::take(std::source_location loc) {
   const bool is_first_value =
       has_first_value(count) && !count.kept.has_value() && !call.trace().is_pending(count);
   if (is_first_value) call.refuse("nothing was added: call add() with the gradients first");
+  const Losses losses = losses_so_far(call);
   const Tensor total = present(call, count_);
   const Tensor share = where(equal(total, 0.0), 0.0, 1.0 / total);
   std::vector<Tensor> means;
@@ -150,17 +174,21 @@ std::vector<Tensor> GradientAccumulation::take(std::source_location loc) {
       continue;
     }
     means.push_back(sums_[i] * share);
+    const bool is_used = losses.count == 0 || losses.uses[i] > 0;
     means.back().node()->gradient = std::make_shared<const GradientOf>(
-        GradientOf{.parameter = parameters_[i].node(), .is_used = uses_[i] != Use::no});
+        GradientOf{.parameter = parameters_[i].node(), .is_used = is_used});
     sums_[i].assign(full(sums_[i].shape(), 0));
   }
   count_.assign(full({}, 0));
+  record_.assign(full(record_.shape(), 0, DType::f64));
+  losses_ = {.uses = std::vector<double>(parameters_.size())};
   return means;
 }
 
 std::vector<Parameter> GradientAccumulation::state() const {
   std::vector<Parameter> all = sums_;
   all.push_back(count_);
+  all.push_back(record_);
   return all;
 }
 

@@ -26,6 +26,9 @@ struct LossMean {
   ValueId count = kNoId;  ///< of what counts, as labels that aren't ignored
   double factor = 1;
   double elements = 0;  ///< that the mean is over, counted or not; 0: unknown
+  /// Where it is divided by a count of its data without being that quotient; "" if it isn't.
+  std::string divided_at{};
+  Tensor kept_count{};  ///< the count, where the program ends before it can be asked for
 };
 /// Throws nothing: a loss of another form has neither sum nor elements.
 LossMean loss_mean(const Program& program, ValueId loss, std::uint64_t trace);

@@ -61,6 +61,24 @@ void Scalar::set(double value) {
 
 Scalar scalar(double value) { return Scalar(value); }
 
+namespace {
+
+/// With what is known only as long as the loss is being recorded. In an eager job that ends with
+/// the call.
+LossMean mean_of(Call& call, ValueId loss, std::uint64_t trace) {
+  const Program& program = call.trace().builder().program();
+  LossMean mean = loss_mean(program, loss, trace);
+  if (mean.sum == kNoId) {
+    const OpId division = find_count(program, loss);
+    if (division != kNoId) mean.divided_at = program.loc(division);
+  } else if (call.trace().modes().is_eager) {
+    mean.kept_count = call.result(mean.count);
+  }
+  return mean;
+}
+
+}  // namespace
+
 std::vector<Tensor> grad(const Tensor& loss, std::span<const Tensor> wrt,
                          std::source_location loc) {
   Call call("grad", loc);
@@ -82,8 +100,7 @@ std::vector<Tensor> grad(const Tensor& loss, std::span<const Tensor> wrt,
     return custom_cotangents(call.trace(), op, cotangent);
   };
   // Found first: a backward pass appends to the program.
-  const auto mean = std::make_shared<const LossMean>(
-      loss_mean(call.trace().builder().program(), of, node->trace));
+  const auto mean = std::make_shared<const LossMean>(mean_of(call, of, node->trace));
   const OpId begin = call->program().num_ops();
   Regions& regions = call.trace().regions();
   std::vector<bool> is_used;

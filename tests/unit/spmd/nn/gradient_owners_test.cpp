@@ -259,6 +259,50 @@ TEST_F(GradientOwners, AreNotTakenBeforeAnyWasAdded) {
   expect_near(accumulation.take()[0], {0, 0});  // nothing since the last one
 }
 
+TEST_F(GradientOwners, ForgetWithEachTakeWhatTheirLossesUsed) {
+  const std::vector<Parameter> all{a, b};
+  GradientAccumulation accumulation(all);
+  const auto is_b_used = [&](bool first, bool second) {
+    for (const bool uses : {first, second}) {
+      accumulation.add(grad(uses ? sum(a) + sum(b) : sum(a), all));
+      sync();
+    }
+    const bool is_used = accumulation.take()[1].node()->gradient->is_used;
+    sync();
+    return is_used;
+  };
+  EXPECT_TRUE(is_b_used(false, true));
+  EXPECT_FALSE(is_b_used(false, false));
+  EXPECT_TRUE(is_b_used(true, false));
+}
+
+TEST_F(GradientOwners, OfACountedLossAreRefusedAfterItsSyncThatAreOfNoQuotientToo) {
+  Weighted loss;
+  const std::vector<Parameter> all{loss.w};
+  GradientAccumulation accumulation(all);
+  const auto grads = grad(loss(f32({1, 2}, {2}), f32({1, 0}, {2})) + sum(loss.w), all);
+  sync();
+  expect_error(Errc::invalid_argument,
+               {"the loss is divided by a count of its data at gradient_owners_test"},
+               [&] { accumulation.add(grads); });
+}
+
+TEST(EagerGradients, AccumulateAsTheirLossesCount) {
+  testing::InterpretRuntime runtime;
+  const RuntimeScope scope(runtime, true);
+  Weighted loss;
+  const std::vector<Parameter> all{loss.w};
+  GradientAccumulation accumulation(all);
+  accumulation.add(grad(loss(f32({1, 2}, {2}), f32({1, 0}, {2})), all));
+  accumulation.add(grad(loss(f32({3, 4}, {2}), f32({0.5, 1}, {2})), all));
+  const double found = accumulation.take()[0].item();
+  const Tensor whole = loss(f32({1, 2, 3, 4}, {4}), f32({1, 0, 0.5, 1}, {4}));
+  EXPECT_NEAR(found, grad(whole, all)[0].item(), 1e-5);
+  expect_error(Errc::invalid_argument, {"add(grads, weight)"}, [&] {
+    accumulation.add(grad(loss(f32({1, 2}, {2}), f32({1, 0}, {2})) + sum(loss.w), all));
+  });
+}
+
 // Steps that a parameter took.
 
 TEST_F(GradientOwners, CountTheStepsOfEachParameterAsTorch) {
